@@ -1,0 +1,38 @@
+# Options and flags that every target shares.
+option(FETTLE_TOOLS "Build the fettle program" ${PROJECT_IS_TOP_LEVEL})
+option(FETTLE_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(FETTLE_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
+option(FETTLE_BENCH "Build the benchmarks" OFF)
+option(FETTLE_WERROR "Make warnings errors" OFF)
+set(FETTLE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=")
+option(FETTLE_FUZZ "Build the libFuzzer targets (clang)" OFF)
+option(FETTLE_ONE_SIMD_TARGET "Compile kernels for AVX2 (or NEON) alone, for short builds" OFF)
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+find_program(FETTLE_CCACHE ccache)
+if(FETTLE_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${FETTLE_CCACHE})
+endif()
+
+add_library(fettle_flags INTERFACE)
+target_compile_options(fettle_flags INTERFACE -Wall -Wextra -Wconversion -Wno-sign-conversion -Wno-psabi -Wno-missing-field-initializers
+                                              $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # g++ 12 warns inside std::string
+                                              $<$<BOOL:${FETTLE_WERROR}>:-Werror>)
+target_include_directories(fettle_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+
+add_library(fettle_sanitize INTERFACE)
+if(FETTLE_SANITIZE)
+  # Instrumented code makes g++ see uninitialised reads inside the standard library.
+  target_compile_options(fettle_sanitize INTERFACE -fsanitize=${FETTLE_SANITIZE} -fno-omit-frame-pointer
+                                                   -fno-sanitize-recover=all
+                                                   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+  target_link_options(fettle_sanitize INTERFACE -fsanitize=${FETTLE_SANITIZE})
+endif()

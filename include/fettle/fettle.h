@@ -1,0 +1,213 @@
+/* Fettle's C interface: load an ONNX model, run it, read the results; and the matrix product alone.
+ *
+ * Handles are opaque and freed by the function named after them; freeing NULL does nothing. Every
+ * function that can fail returns a status and leaves a message for fettle_last_error() of the same
+ * thread; what it would have returned through a pointer is then untouched. No function throws, and
+ * none prints. A function may be called from any thread unless it says otherwise: models are
+ * immutable and shared freely, a session or tensor belongs to one thread at a time
+ * (fettle_session_cancel excepted). Texts are UTF-8, and those returned belong to the library. */
+#ifndef FETTLE_FETTLE_H_
+#define FETTLE_FETTLE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define FETTLE_API __attribute__((visibility("default")))
+#else
+#define FETTLE_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FETTLE_MAX_RANK 16
+
+typedef enum fettle_status {
+  FETTLE_OK = 0,
+  FETTLE_INVALID_ARGUMENT = 1,
+  FETTLE_INVALID_MODEL = 2,
+  FETTLE_UNSUPPORTED = 3,
+  FETTLE_NOT_FOUND = 4,
+  FETTLE_VERSION_MISMATCH = 5,
+  FETTLE_CORRUPT = 6,
+  FETTLE_IO = 7,
+  FETTLE_OUT_OF_MEMORY = 8,
+  FETTLE_DEVICE_UNAVAILABLE = 9,
+  FETTLE_DEVICE_ERROR = 10,
+  FETTLE_BUILD_FAILED = 11,
+  FETTLE_CANCELLED = 12,
+  FETTLE_BUSY = 13,
+  FETTLE_INTERNAL = 14
+} fettle_status;
+
+/* The numbers of ONNX's TensorProto.DataType. 4-bit types take one byte per element. */
+typedef enum fettle_dtype {
+  FETTLE_UNDEFINED = 0,
+  FETTLE_F32 = 1,
+  FETTLE_U8 = 2,
+  FETTLE_I8 = 3,
+  FETTLE_U16 = 4,
+  FETTLE_I16 = 5,
+  FETTLE_I32 = 6,
+  FETTLE_I64 = 7,
+  FETTLE_BOOL = 9,
+  FETTLE_F16 = 10,
+  FETTLE_F64 = 11,
+  FETTLE_U32 = 12,
+  FETTLE_U64 = 13,
+  FETTLE_BF16 = 16,
+  FETTLE_F8E4M3FN = 17,
+  FETTLE_F8E5M2 = 19,
+  FETTLE_U4 = 21,
+  FETTLE_I4 = 22
+} fettle_dtype;
+
+typedef enum fettle_log_level {
+  FETTLE_LOG_ERROR = 0,
+  FETTLE_LOG_WARN = 1,
+  FETTLE_LOG_INFO = 2,
+  FETTLE_LOG_DEBUG = 3
+} fettle_log_level;
+
+typedef struct fettle_model fettle_model;
+typedef struct fettle_session fettle_session;
+typedef struct fettle_tensor fettle_tensor;
+
+/* ---- The library ---- */
+
+/* "0.1.0". */
+FETTLE_API const char* fettle_version(void);
+/* What went wrong in this thread's last failing call; "" where none failed. Good until the next
+ * failing call of the thread. */
+FETTLE_API const char* fettle_last_error(void);
+/* "invalid argument" and so on; "unknown" for other numbers. */
+FETTLE_API const char* fettle_status_name(fettle_status status);
+/* "f32" and so on; "undefined" for other numbers. */
+FETTLE_API const char* fettle_dtype_name(fettle_dtype dtype);
+/* Bytes of one element; 0 for FETTLE_UNDEFINED and other numbers. */
+FETTLE_API size_t fettle_dtype_size(fettle_dtype dtype);
+
+/* Receives one line (not ended by a newline) from any thread; `line` is good during the call. */
+typedef void (*fettle_log_function)(fettle_log_level level, const char* line, void* user);
+/* Sends lines of `level` and above to `function` for the whole process; NULL: nowhere, which is the
+ * default. `user` must stay good until another function is set. */
+FETTLE_API void fettle_set_log(fettle_log_function function, void* user, fettle_log_level level);
+
+/* ---- Models ---- */
+
+/* Loads an .onnx file, which stays mapped while the model lives. Fails with FETTLE_NOT_FOUND,
+ * FETTLE_IO, FETTLE_INVALID_MODEL, or FETTLE_UNSUPPORTED with all unsupported operators named. */
+FETTLE_API fettle_status fettle_model_load(const char* path, fettle_model** model);
+/* The same from memory, which is copied. `name` starts error messages; NULL means "model". */
+FETTLE_API fettle_status fettle_model_load_bytes(const void* bytes, size_t size, const char* name,
+                                                 fettle_model** model);
+/* Sessions keep what they need, so a model may be freed before them. */
+FETTLE_API void fettle_model_free(fettle_model* model);
+
+FETTLE_API size_t fettle_model_input_count(const fettle_model* model);
+FETTLE_API size_t fettle_model_output_count(const fettle_model* model);
+
+typedef struct fettle_value_info {
+  const char* name;
+  fettle_dtype dtype;            /* FETTLE_UNDEFINED where the model does not say */
+  int rank;                      /* -1 where the model does not say */
+  int64_t dims[FETTLE_MAX_RANK]; /* -1: open */
+} fettle_value_info;
+/* Fails with FETTLE_NOT_FOUND past the end. The name lives as long as the model. */
+FETTLE_API fettle_status fettle_model_input(const fettle_model* model, size_t index,
+                                            fettle_value_info* info);
+FETTLE_API fettle_status fettle_model_output(const fettle_model* model, size_t index,
+                                             fettle_value_info* info);
+
+/* ---- Tensors: row-major, in host memory ---- */
+
+/* Zero-filled. Fails with FETTLE_INVALID_ARGUMENT or FETTLE_OUT_OF_MEMORY. */
+FETTLE_API fettle_status fettle_tensor_create(fettle_dtype dtype, int rank, const int64_t* dims,
+                                              fettle_tensor** tensor);
+/* Over memory of the caller's, aligned to the element, which must outlive the tensor and every
+ * session it is an input of. `size` must be the tensor's size in bytes. Inputs are only read. */
+FETTLE_API fettle_status fettle_tensor_wrap(fettle_dtype dtype, int rank, const int64_t* dims,
+                                            void* data, size_t size, fettle_tensor** tensor);
+FETTLE_API void fettle_tensor_free(fettle_tensor* tensor);
+FETTLE_API fettle_dtype fettle_tensor_dtype(const fettle_tensor* tensor);
+FETTLE_API int fettle_tensor_rank(const fettle_tensor* tensor);
+/* rank extents, which live as long as the tensor. */
+FETTLE_API const int64_t* fettle_tensor_dims(const fettle_tensor* tensor);
+FETTLE_API void* fettle_tensor_data(const fettle_tensor* tensor);
+/* In bytes. */
+FETTLE_API size_t fettle_tensor_size(const fettle_tensor* tensor);
+
+/* ---- Sessions ---- */
+
+typedef struct fettle_session_options {
+  int threads;                      /* the caller included; 0: all cores */
+  int reference_only;               /* not 0: every operator by its scalar reference */
+  const char* const* extra_outputs; /* any values of the model to return besides its outputs */
+  size_t extra_output_count;
+} fettle_session_options;
+
+/* `options` may be NULL: all cores. Fails with FETTLE_NOT_FOUND where an extra output is no value
+ * of the model. */
+FETTLE_API fettle_status fettle_session_create(const fettle_model* model,
+                                               const fettle_session_options* options,
+                                               fettle_session** session);
+FETTLE_API void fettle_session_free(fettle_session* session);
+/* Takes a reference to the tensor's memory for this and later runs; `tensor` may be freed. Setting
+ * an input again replaces it. Fails with FETTLE_NOT_FOUND on other names than the model's inputs.
+ */
+FETTLE_API fettle_status fettle_session_set_input(fettle_session* session, const char* name,
+                                                  const fettle_tensor* tensor);
+/* Plans, packs and allocates for the shapes of the inputs set so far, so that the first run need
+ * not. Optional; new shapes are prepared when they come, and the last few are kept. */
+FETTLE_API fettle_status fettle_session_prepare(fettle_session* session);
+/* One inference. Fails with FETTLE_INVALID_ARGUMENT on missing inputs, wrong types or shapes,
+ * FETTLE_CANCELLED after fettle_session_cancel. */
+FETTLE_API fettle_status fettle_session_run(fettle_session* session);
+/* A result of the last run as a tensor of its own, which the caller frees; later runs do not change
+ * it. Fails with FETTLE_NOT_FOUND. */
+FETTLE_API fettle_status fettle_session_output(const fettle_session* session, const char* name,
+                                               fettle_tensor** tensor);
+/* Makes a run in progress fail with FETTLE_CANCELLED after the operator it is in. */
+FETTLE_API void fettle_session_cancel(fettle_session* session);
+
+/* One step of the last run. The texts live until the next run. */
+typedef struct fettle_step {
+  const char* node;
+  const char* op;
+  const char* kernel;
+  double ms;
+  int64_t macs;
+  int64_t bytes;
+} fettle_step;
+FETTLE_API size_t fettle_session_step_count(const fettle_session* session);
+/* Fails with FETTLE_NOT_FOUND past the end. */
+FETTLE_API fettle_status fettle_session_step(const fettle_session* session, size_t index,
+                                             fettle_step* step);
+
+/* In bytes. */
+typedef struct fettle_memory {
+  int64_t arena;   /* planned activations and workspace */
+  int64_t weights; /* constants of the model */
+  int64_t packed;  /* their packed forms, shared by all sessions of the model */
+} fettle_memory;
+FETTLE_API void fettle_session_memory(const fettle_session* session, fettle_memory* memory);
+
+/* ---- The matrix product ---- */
+
+/* C = alpha * op(A) * op(B) + beta * C on row-major fp32 matrices; op transposes where the flag is
+ * not 0. op(A) is m x k, op(B) k x n, C m x n; leading dimensions count elements from one row to
+ * the next as stored. With beta 0, C is not read. A and B must not overlap C. `threads`: the caller
+ * included, 0 for all cores; the result does not depend on it. Fails with FETTLE_INVALID_ARGUMENT
+ * on negative sizes and short leading dimensions, FETTLE_OUT_OF_MEMORY. */
+FETTLE_API fettle_status fettle_sgemm(int transpose_a, int transpose_b, int64_t m, int64_t n,
+                                      int64_t k, float alpha, const float* a, int64_t lda,
+                                      const float* b, int64_t ldb, float beta, float* c,
+                                      int64_t ldc, int threads);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* FETTLE_FETTLE_H_ */

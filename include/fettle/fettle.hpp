@@ -1,0 +1,251 @@
+// Fettle's C++ interface: header-only ownership and types over fettle.h (C++20).
+//
+// Every fallible call returns a Result: test it with ok(), read code() and message(), or take
+// value(), which throws fettle::Error where there is none. Objects are movable; Model is immutable
+// and may be used by several threads, the others belong to one thread at a time (Session::Cancel
+// excepted).
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "fettle/fettle.h"
+
+namespace fettle {
+
+/// What value() throws.
+class Error : public std::runtime_error {
+ public:
+  Error(fettle_status code, const std::string& message)
+      : std::runtime_error(message), code_(code) {}
+  fettle_status code() const { return code_; }
+
+ private:
+  fettle_status code_;
+};
+
+/// A value, or the code and message that say why there is none. Result<void> holds no value.
+template <typename T>
+class Result {
+  using Stored = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+ public:
+  Result(Stored value) : state_(std::move(value)) {}
+  /// The failure of the last call of this thread.
+  static Result Failed(fettle_status code) { return Result(Error(code, fettle_last_error())); }
+
+  bool ok() const { return state_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+  fettle_status code() const { return ok() ? FETTLE_OK : std::get<1>(state_).code(); }
+  std::string message() const { return ok() ? "" : std::get<1>(state_).what(); }
+  /// Throws Error where there is no value.
+  T value() && {
+    if (!ok()) throw std::get<1>(state_);
+    if constexpr (!std::is_void_v<T>) return std::get<0>(std::move(state_));
+  }
+
+ private:
+  explicit Result(Error error) : state_(std::move(error)) {}
+  std::variant<Stored, Error> state_;
+};
+
+/// The fettle_dtype of a C++ element type.
+template <typename T>
+constexpr fettle_dtype DTypeOf() {
+  using U = std::remove_cv_t<T>;
+  if constexpr (std::is_same_v<U, float>) return FETTLE_F32;
+  if constexpr (std::is_same_v<U, double>) return FETTLE_F64;
+  if constexpr (std::is_same_v<U, int8_t>) return FETTLE_I8;
+  if constexpr (std::is_same_v<U, uint8_t>) return FETTLE_U8;
+  if constexpr (std::is_same_v<U, int16_t>) return FETTLE_I16;
+  if constexpr (std::is_same_v<U, uint16_t>) return FETTLE_U16;
+  if constexpr (std::is_same_v<U, int32_t>) return FETTLE_I32;
+  if constexpr (std::is_same_v<U, uint32_t>) return FETTLE_U32;
+  if constexpr (std::is_same_v<U, int64_t>) return FETTLE_I64;
+  if constexpr (std::is_same_v<U, uint64_t>) return FETTLE_U64;
+  if constexpr (std::is_same_v<U, bool>) return FETTLE_BOOL;
+  return FETTLE_UNDEFINED;
+}
+
+/// A row-major host tensor.
+class Tensor {
+ public:
+  /// Zero-filled.
+  static Result<Tensor> Create(fettle_dtype dtype, std::span<const int64_t> dims) {
+    fettle_tensor* handle = nullptr;
+    const fettle_status code =
+        fettle_tensor_create(dtype, static_cast<int>(dims.size()), dims.data(), &handle);
+    if (code != FETTLE_OK) return Result<Tensor>::Failed(code);
+    return Tensor(handle);
+  }
+  static Result<Tensor> Create(fettle_dtype dtype, std::initializer_list<int64_t> dims) {
+    return Create(dtype, std::span(dims.begin(), dims.size()));
+  }
+  /// Over the caller's elements, which must outlive the tensor and the sessions it is given to.
+  template <typename T>
+  static Result<Tensor> Wrap(std::span<T> elements, std::initializer_list<int64_t> dims) {
+    fettle_tensor* handle = nullptr;
+    const fettle_status code =
+        fettle_tensor_wrap(DTypeOf<T>(), static_cast<int>(dims.size()), dims.begin(),
+                           elements.data(), elements.size_bytes(), &handle);
+    if (code != FETTLE_OK) return Result<Tensor>::Failed(code);
+    return Tensor(handle);
+  }
+  /// Takes ownership.
+  explicit Tensor(fettle_tensor* handle) : handle_(handle) {}
+
+  fettle_dtype dtype() const { return fettle_tensor_dtype(get()); }
+  std::vector<int64_t> dims() const {
+    const int64_t* begin = fettle_tensor_dims(get());
+    return {begin, begin + fettle_tensor_rank(get())};
+  }
+  size_t size_bytes() const { return fettle_tensor_size(get()); }
+  /// The elements; empty where T is not their type.
+  template <typename T>
+  std::span<T> as() const {
+    if (DTypeOf<T>() != dtype()) return {};
+    return {static_cast<T*>(fettle_tensor_data(get())), size_bytes() / sizeof(T)};
+  }
+  fettle_tensor* get() const { return handle_.get(); }
+
+ private:
+  struct Free {
+    void operator()(fettle_tensor* handle) const { fettle_tensor_free(handle); }
+  };
+  std::unique_ptr<fettle_tensor, Free> handle_;
+};
+
+/// An input or output of a model; extents -1 are open.
+struct ValueInfo {
+  std::string name;
+  fettle_dtype dtype = FETTLE_UNDEFINED;
+  bool has_shape = false;
+  std::vector<int64_t> dims;
+};
+
+class Model {
+ public:
+  static Result<Model> Load(const std::string& path) {
+    fettle_model* handle = nullptr;
+    const fettle_status code = fettle_model_load(path.c_str(), &handle);
+    if (code != FETTLE_OK) return Result<Model>::Failed(code);
+    return Model(handle);
+  }
+  /// From memory, which is copied.
+  static Result<Model> LoadBytes(std::span<const std::byte> bytes, const std::string& name) {
+    fettle_model* handle = nullptr;
+    const fettle_status code =
+        fettle_model_load_bytes(bytes.data(), bytes.size(), name.c_str(), &handle);
+    if (code != FETTLE_OK) return Result<Model>::Failed(code);
+    return Model(handle);
+  }
+  /// Takes ownership.
+  explicit Model(fettle_model* handle) : handle_(handle) {}
+
+  std::vector<ValueInfo> inputs() const {
+    return List(fettle_model_input_count(get()), fettle_model_input);
+  }
+  std::vector<ValueInfo> outputs() const {
+    return List(fettle_model_output_count(get()), fettle_model_output);
+  }
+  const fettle_model* get() const { return handle_.get(); }
+
+ private:
+  template <typename Describe>
+  std::vector<ValueInfo> List(size_t count, Describe describe) const {
+    std::vector<ValueInfo> list;
+    for (size_t i = 0; i < count; ++i) {
+      fettle_value_info info;
+      if (describe(get(), i, &info) != FETTLE_OK) continue;
+      list.push_back(
+          {info.name, info.dtype, info.rank >= 0,
+           std::vector<int64_t>(info.dims, info.dims + (info.rank < 0 ? 0 : info.rank))});
+    }
+    return list;
+  }
+
+  struct Free {
+    void operator()(fettle_model* handle) const { fettle_model_free(handle); }
+  };
+  std::unique_ptr<fettle_model, Free> handle_;
+};
+
+struct SessionOptions {
+  int threads = 0;  // 0: all cores
+  bool reference_only = false;
+  std::vector<std::string> extra_outputs;  // any values of the model
+};
+
+/// What one step of a run did.
+struct Step {
+  std::string node, op, kernel;
+  double ms = 0;
+  int64_t macs = 0, bytes = 0;
+};
+
+class Session {
+ public:
+  static Result<Session> Create(const Model& model, const SessionOptions& options = {}) {
+    std::vector<const char*> extra;
+    for (const std::string& name : options.extra_outputs) extra.push_back(name.c_str());
+    const fettle_session_options raw = {options.threads, options.reference_only ? 1 : 0,
+                                        extra.data(), extra.size()};
+    fettle_session* handle = nullptr;
+    const fettle_status code = fettle_session_create(model.get(), &raw, &handle);
+    if (code != FETTLE_OK) return Result<Session>::Failed(code);
+    return Session(handle);
+  }
+  /// Takes ownership.
+  explicit Session(fettle_session* handle) : handle_(handle) {}
+
+  Result<void> SetInput(const std::string& name, const Tensor& tensor) {
+    return Check(fettle_session_set_input(get(), name.c_str(), tensor.get()));
+  }
+  Result<void> Prepare() { return Check(fettle_session_prepare(get())); }
+  Result<void> Run() { return Check(fettle_session_run(get())); }
+  /// A result of the last run, which later runs do not change.
+  Result<Tensor> Output(const std::string& name) const {
+    fettle_tensor* tensor = nullptr;
+    const fettle_status code = fettle_session_output(get(), name.c_str(), &tensor);
+    if (code != FETTLE_OK) return Result<Tensor>::Failed(code);
+    return Tensor(tensor);
+  }
+  /// From any thread: a run in progress fails with FETTLE_CANCELLED.
+  void Cancel() { fettle_session_cancel(get()); }
+
+  std::vector<Step> profile() const {
+    std::vector<Step> steps;
+    for (size_t i = 0; i < fettle_session_step_count(get()); ++i) {
+      fettle_step step;
+      if (fettle_session_step(get(), i, &step) == FETTLE_OK)
+        steps.push_back({step.node, step.op, step.kernel, step.ms, step.macs, step.bytes});
+    }
+    return steps;
+  }
+  fettle_memory memory() const {
+    fettle_memory memory = {};
+    fettle_session_memory(get(), &memory);
+    return memory;
+  }
+  fettle_session* get() const { return handle_.get(); }
+
+ private:
+  static Result<void> Check(fettle_status code) {
+    if (code != FETTLE_OK) return Result<void>::Failed(code);
+    return std::monostate();
+  }
+  struct Free {
+    void operator()(fettle_session* handle) const { fettle_session_free(handle); }
+  };
+  std::unique_ptr<fettle_session, Free> handle_;
+};
+
+}  // namespace fettle

@@ -1,0 +1,140 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+namespace fettle {
+namespace {
+
+/// Closes a descriptor at the end of its scope.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+Status IoError(const std::string& path, const char* action) {
+  const int error = errno;
+  const StatusCode code = error == ENOENT ? StatusCode::kNotFound : StatusCode::kIo;
+  return Error(code, "{}: cannot {}: {}", path, action, std::strerror(error));
+}
+
+Status WriteAll(int fd, const std::string& path, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return IoError(path, "write");
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return OkStatus();
+}
+
+/// Living mappings, begin to end: what may be dropped without losing anything.
+struct Mappings {
+  std::mutex mutex;
+  std::map<const std::byte*, const std::byte*> ends;
+};
+Mappings& GetMappings() {
+  static Mappings mappings;
+  return mappings;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& path) {
+  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (fd.get() < 0) return IoError(path, "open");
+  struct stat info;
+  if (::fstat(fd.get(), &info) != 0) return IoError(path, "stat");
+  if (!S_ISREG(info.st_mode)) return Error(StatusCode::kIo, "{}: not a regular file", path);
+  std::span<const std::byte> bytes;
+  if (info.st_size > 0) {
+    const auto size = static_cast<size_t>(info.st_size);
+    void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+    if (mapped == MAP_FAILED) return IoError(path, "map");
+    bytes = {static_cast<const std::byte*>(mapped), size};
+    std::lock_guard lock(GetMappings().mutex);
+    GetMappings().ends.emplace(bytes.data(), bytes.data() + bytes.size());
+  }
+  return std::shared_ptr<const MappedFile>(new MappedFile(path, bytes));
+}
+
+MappedFile::~MappedFile() {
+  if (bytes_.empty()) return;
+  {
+    std::lock_guard lock(GetMappings().mutex);
+    GetMappings().ends.erase(bytes_.data());
+  }
+  ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+namespace {
+
+/// The living mapping that holds `byte`, or an empty span. Needs the mutex.
+std::span<const std::byte> MappingOf(const Mappings& mappings, const std::byte* byte) {
+  auto holder = mappings.ends.upper_bound(byte);
+  if (holder == mappings.ends.begin()) return {};
+  --holder;
+  if (byte >= holder->second) return {};
+  return {holder->first, holder->second};
+}
+
+/// Pages are private and never written, so dropping one loses nothing.
+void Drop(const std::byte* begin, const std::byte* end) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<uintptr_t>(begin) / page * page;
+  const auto last = (reinterpret_cast<uintptr_t>(end) + page - 1) / page * page;
+  ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
+
+}  // namespace
+
+void DropMappedPages(std::span<const std::byte> range) {
+  if (range.empty()) return;
+  Mappings& mappings = GetMappings();
+  std::lock_guard lock(mappings.mutex);
+  const std::span<const std::byte> mapping = MappingOf(mappings, range.data());
+  if (mapping.empty() || range.data() + range.size() > mapping.data() + mapping.size()) return;
+  Drop(range.data(), range.data() + range.size());
+}
+
+void DropMappedFile(const std::byte* byte) {
+  Mappings& mappings = GetMappings();
+  std::lock_guard lock(mappings.mutex);
+  const std::span<const std::byte> mapping = MappingOf(mappings, byte);
+  if (!mapping.empty()) Drop(mapping.data(), mapping.data() + mapping.size());
+}
+
+Status WriteFile(const std::string& path, std::span<const std::byte> bytes) {
+  std::string temporary = path + ".XXXXXX";
+  Descriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (fd.get() < 0) return IoError(path, "create a temporary file beside it");
+  Status status = WriteAll(fd.get(), path, bytes);
+  if (status.ok() && ::fchmod(fd.get(), 0644) != 0) status = IoError(path, "set its mode");
+  if (status.ok() && ::fsync(fd.get()) != 0) status = IoError(path, "write");
+  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0)
+    status = IoError(path, "rename a file to it");
+  if (!status.ok()) ::unlink(temporary.c_str());
+  return status;
+}
+
+Status WriteTextFile(const std::string& path, std::string_view text) {
+  return WriteFile(path, std::as_bytes(std::span(text.data(), text.size())));
+}
+
+}  // namespace fettle

@@ -1,0 +1,138 @@
+// Status and Result<T>: how every fallible function of Fettle reports failure. No exceptions pass
+// through the library.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "base/check.h"
+
+namespace fettle {
+
+/// What kind of failure a Status carries. The C ABI and the command line map these to their own
+/// codes.
+enum class StatusCode : unsigned char {
+  kOk,
+  kInvalidArgument,
+  kInvalidModel,
+  kUnsupported,
+  kNotFound,
+  kVersionMismatch,
+  kCorrupt,
+  kIo,
+  kOutOfMemory,
+  kDeviceUnavailable,
+  kDeviceError,
+  kBuildFailed,
+  kCancelled,
+  kBusy,
+  kInternal,
+};
+
+std::string_view StatusCodeName(StatusCode code);
+
+/// The outcome of an operation: OK (a null pointer, free to copy) or a code with a one-line
+/// message. Message grammar, static text first: `model.onnx: node #12 'up_1' (Resize, opset 13):
+/// attribute 'mode': expected ...`.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(StatusCode code, std::string message);
+
+  bool ok() const { return state_ == nullptr; }
+  StatusCode code() const { return ok() ? StatusCode::kOk : state_->code; }
+  const std::string& message() const;
+
+  /// The same failure with `context` and ": " before its message; OK stays OK.
+  Status WithContext(std::string_view context) const;
+
+ private:
+  struct State {
+    StatusCode code;
+    std::string message;
+  };
+  std::shared_ptr<const State> state_;
+};
+
+inline Status OkStatus() { return {}; }
+
+/// A failed Status with a formatted message.
+template <typename... Args>
+Status Error(StatusCode code, fmt::format_string<Args...> format, Args&&... args) {
+  return Status(code, fmt::format(format, std::forward<Args>(args)...));
+}
+template <typename... Args>
+Status InvalidArgument(fmt::format_string<Args...> format, Args&&... args) {
+  return Error(StatusCode::kInvalidArgument, format, std::forward<Args>(args)...);
+}
+template <typename... Args>
+Status InvalidModel(fmt::format_string<Args...> format, Args&&... args) {
+  return Error(StatusCode::kInvalidModel, format, std::forward<Args>(args)...);
+}
+template <typename... Args>
+Status Unsupported(fmt::format_string<Args...> format, Args&&... args) {
+  return Error(StatusCode::kUnsupported, format, std::forward<Args>(args)...);
+}
+
+/// A value or the Status that says why there is none (the subset of std::expected that Fettle
+/// uses).
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Status status) : state_(std::in_place_index<1>, std::move(status)) {
+    FETTLE_CHECK(!std::get<1>(state_).ok(), "a Result needs a value or a failure");
+  }
+  template <typename U>
+  requires std::is_convertible_v<U&&, T> &&(!std::is_same_v<std::remove_cvref_t<U>, Result>)&&(
+      !std::is_same_v<std::remove_cvref_t<U>, Status>)&&(!std::is_same_v<std::remove_cvref_t<U>, T>)
+      Result(U&& value)
+      : state_(std::in_place_index<0>, std::forward<U>(value)) {}
+
+  bool ok() const { return state_.index() == 0; }
+  Status status() const { return ok() ? Status() : std::get<1>(state_); }
+  T& value() & {
+    FETTLE_CHECK(ok(), status().message().c_str());
+    return std::get<0>(state_);
+  }
+  const T& value() const& {
+    FETTLE_CHECK(ok(), status().message().c_str());
+    return std::get<0>(state_);
+  }
+  T&& value() && {
+    FETTLE_CHECK(ok(), status().message().c_str());
+    return std::get<0>(std::move(state_));
+  }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+ private:
+  std::variant<T, Status> state_;
+};
+
+}  // namespace fettle
+
+#define FETTLE_CONCAT_INNER(a, b) a##b
+#define FETTLE_CONCAT(a, b) FETTLE_CONCAT_INNER(a, b)
+
+/// Returns from the enclosing function if `expr` is a failure.
+#define RETURN_IF_ERROR(expr)                      \
+  do {                                             \
+    ::fettle::Status fettle_status = (expr);       \
+    if (!fettle_status.ok()) return fettle_status; \
+  } while (false)
+
+/// `ASSIGN_OR_RETURN(auto x, MakeX());`: the value of a Result, or return its failure.
+#define ASSIGN_OR_RETURN(declaration, expr) \
+  FETTLE_ASSIGN_OR_RETURN(FETTLE_CONCAT(fettle_result_, __LINE__), declaration, expr)
+#define FETTLE_ASSIGN_OR_RETURN(result, declaration, expr) \
+  auto result = (expr);                                    \
+  if (!result.ok()) return result.status();                \
+  declaration = std::move(result).value()

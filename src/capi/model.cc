@@ -1,0 +1,80 @@
+// fettle.h: models.
+#include <algorithm>
+
+#include "capi/handles.h"
+
+using fettle::OkStatus;
+using fettle::Status;
+using fettle::capi::Guard;
+
+namespace {
+
+/// Describes value `index` of a list; the dims past the rank are 0.
+Status Describe(const fettle::ir::Graph& graph, const std::vector<fettle::ir::ValueId>& list,
+                size_t index, fettle_value_info* info) {
+  FETTLE_REQUIRE(info);
+  if (index >= list.size()) {
+    return fettle::Error(fettle::StatusCode::kNotFound, "index {} of {} values", index,
+                         list.size());
+  }
+  const fettle::ir::Value& value = graph.value(list[index]);
+  fettle_value_info result = {};
+  result.name = value.name.c_str();
+  result.dtype = fettle::capi::ToC(value.dtype);
+  result.rank = value.shape ? value.shape->rank() : -1;
+  if (result.rank > FETTLE_MAX_RANK)
+    return fettle::Unsupported("'{}' has rank {}", value.name, result.rank);
+  if (value.shape) std::copy(value.shape->begin(), value.shape->end(), result.dims);
+  *info = result;
+  return OkStatus();
+}
+
+}  // namespace
+
+fettle_status fettle_model_load(const char* path, fettle_model** model) {
+  return Guard([&]() -> Status {
+    FETTLE_REQUIRE(path);
+    FETTLE_REQUIRE(model);
+    ASSIGN_OR_RETURN(auto loaded, fettle::runtime::Model::Load(path));
+    *model = new fettle_model{std::move(loaded)};
+    return OkStatus();
+  });
+}
+
+fettle_status fettle_model_load_bytes(const void* bytes, size_t size, const char* name,
+                                      fettle_model** model) {
+  return Guard([&]() -> Status {
+    FETTLE_REQUIRE(bytes);
+    FETTLE_REQUIRE(model);
+    ASSIGN_OR_RETURN(auto loaded,
+                     fettle::runtime::Model::LoadBytes({static_cast<const std::byte*>(bytes), size},
+                                                       name == nullptr ? "model" : name));
+    *model = new fettle_model{std::move(loaded)};
+    return OkStatus();
+  });
+}
+
+void fettle_model_free(fettle_model* model) { delete model; }
+
+size_t fettle_model_input_count(const fettle_model* model) {
+  return model == nullptr ? 0 : model->model->graph().inputs.size();
+}
+
+size_t fettle_model_output_count(const fettle_model* model) {
+  return model == nullptr ? 0 : model->model->graph().outputs.size();
+}
+
+fettle_status fettle_model_input(const fettle_model* model, size_t index, fettle_value_info* info) {
+  return Guard([&]() -> Status {
+    FETTLE_REQUIRE(model);
+    return Describe(model->model->graph(), model->model->graph().inputs, index, info);
+  });
+}
+
+fettle_status fettle_model_output(const fettle_model* model, size_t index,
+                                  fettle_value_info* info) {
+  return Guard([&]() -> Status {
+    FETTLE_REQUIRE(model);
+    return Describe(model->model->graph(), model->model->graph().outputs, index, info);
+  });
+}

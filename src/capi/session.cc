@@ -1,0 +1,107 @@
+// fettle.h: sessions.
+#include "capi/handles.h"
+
+using fettle::Error;
+using fettle::OkStatus;
+using fettle::Status;
+using fettle::StatusCode;
+using fettle::capi::Guard;
+using fettle::runtime::Session;
+
+fettle_status fettle_session_create(const fettle_model* model,
+                                    const fettle_session_options* options,
+                                    fettle_session** session) {
+  return Guard([&]() -> Status {
+    FETTLE_REQUIRE(model);
+    FETTLE_REQUIRE(session);
+    fettle::runtime::SessionOptions wanted;
+    if (options != nullptr) {
+      wanted.threads = options->threads;
+      wanted.reference_only = options->reference_only != 0;
+      if (options->extra_output_count > 0) FETTLE_REQUIRE(options->extra_outputs);
+      for (size_t i = 0; i < options->extra_output_count; ++i) {
+        FETTLE_REQUIRE(options->extra_outputs[i]);
+        wanted.extra_outputs.emplace_back(options->extra_outputs[i]);
+      }
+    }
+    ASSIGN_OR_RETURN(auto made, Session::Create(model->model, std::move(wanted)));
+    *session = new fettle_session{std::move(made), {}, {}};
+    return OkStatus();
+  });
+}
+
+void fettle_session_free(fettle_session* session) { delete session; }
+
+fettle_status fettle_session_set_input(fettle_session* session, const char* name,
+                                       const fettle_tensor* tensor) {
+  return Guard([&]() -> Status {
+    FETTLE_REQUIRE(session);
+    FETTLE_REQUIRE(name);
+    FETTLE_REQUIRE(tensor);
+    const fettle::ir::Graph& graph = session->session->model().graph();
+    for (fettle::ir::ValueId id : graph.inputs) {
+      if (graph.value(id).name != name) continue;
+      session->inputs.insert_or_assign(name, tensor->tensor);
+      return OkStatus();
+    }
+    return Error(StatusCode::kNotFound, "the model has no input '{}'", name);
+  });
+}
+
+fettle_status fettle_session_prepare(fettle_session* session) {
+  return Guard([&]() -> Status {
+    FETTLE_REQUIRE(session);
+    std::map<std::string, fettle::Shape> shapes;
+    for (const auto& [name, tensor] : session->inputs) shapes.emplace(name, tensor.shape());
+    return session->session->Prepare(shapes);
+  });
+}
+
+fettle_status fettle_session_run(fettle_session* session) {
+  return Guard([&]() -> Status {
+    FETTLE_REQUIRE(session);
+    return session->session->Run(session->inputs, &session->outputs);
+  });
+}
+
+fettle_status fettle_session_output(const fettle_session* session, const char* name,
+                                    fettle_tensor** tensor) {
+  return Guard([&]() -> Status {
+    FETTLE_REQUIRE(session);
+    FETTLE_REQUIRE(name);
+    FETTLE_REQUIRE(tensor);
+    const auto found = session->outputs.find(name);
+    if (found == session->outputs.end())
+      return Error(StatusCode::kNotFound, "the last run gave no output '{}'", name);
+    *tensor = new fettle_tensor{found->second};
+    return OkStatus();
+  });
+}
+
+void fettle_session_cancel(fettle_session* session) {
+  if (session != nullptr) session->session->Cancel();
+}
+
+size_t fettle_session_step_count(const fettle_session* session) {
+  return session == nullptr ? 0 : session->session->profile().size();
+}
+
+fettle_status fettle_session_step(const fettle_session* session, size_t index, fettle_step* step) {
+  return Guard([&]() -> Status {
+    FETTLE_REQUIRE(session);
+    FETTLE_REQUIRE(step);
+    const auto& profile = session->session->profile();
+    if (index >= profile.size())
+      return Error(StatusCode::kNotFound, "index {} of {} steps", index, profile.size());
+    const fettle::exec::StepProfile& from = profile[index];
+    *step = {from.node.c_str(), from.op.c_str(), from.kernel.c_str(),
+             from.ms,           from.macs,       from.bytes};
+    return OkStatus();
+  });
+}
+
+void fettle_session_memory(const fettle_session* session, fettle_memory* memory) {
+  if (session == nullptr || memory == nullptr) return;
+  const fettle::runtime::MemoryInfo info = session->session->memory();
+  *memory = {info.arena_bytes, info.weight_bytes, info.packed_bytes};
+}

@@ -1,0 +1,79 @@
+// fettle.h: tensors.
+#include "capi/handles.h"
+
+using fettle::InvalidArgument;
+using fettle::OkStatus;
+using fettle::Result;
+using fettle::Shape;
+using fettle::Status;
+using fettle::Tensor;
+using fettle::capi::FromC;
+using fettle::capi::Guard;
+
+namespace {
+
+/// A shape with a known element count, of a type that tensors may have.
+Result<Shape> CheckedShape(fettle_dtype dtype, int rank, const int64_t* dims) {
+  if (FromC(dtype) == fettle::DType::kUndefined)
+    return InvalidArgument("dtype {} is none of fettle_dtype", static_cast<int>(dtype));
+  if (rank < 0 || rank > FETTLE_MAX_RANK)
+    return InvalidArgument("rank {}: expected 0 to {}", rank, FETTLE_MAX_RANK);
+  if (rank > 0 && dims == nullptr) return InvalidArgument("dims is null");
+  Shape shape(fettle::Dims(dims, dims + rank));
+  if (!shape.CheckedElements())
+    return InvalidArgument("shape {}: negative or too large", shape.ToString());
+  return shape;
+}
+
+}  // namespace
+
+fettle_status fettle_tensor_create(fettle_dtype dtype, int rank, const int64_t* dims,
+                                   fettle_tensor** tensor) {
+  return Guard([&]() -> Status {
+    FETTLE_REQUIRE(tensor);
+    ASSIGN_OR_RETURN(const Shape shape, CheckedShape(dtype, rank, dims));
+    ASSIGN_OR_RETURN(Tensor made, Tensor::Create(FromC(dtype), shape));
+    *tensor = new fettle_tensor{std::move(made)};
+    return OkStatus();
+  });
+}
+
+fettle_status fettle_tensor_wrap(fettle_dtype dtype, int rank, const int64_t* dims, void* data,
+                                 size_t size, fettle_tensor** tensor) {
+  return Guard([&]() -> Status {
+    FETTLE_REQUIRE(tensor);
+    ASSIGN_OR_RETURN(const Shape shape, CheckedShape(dtype, rank, dims));
+    const auto element = static_cast<size_t>(fettle::ByteSize(FromC(dtype)));
+    const size_t expected = static_cast<size_t>(shape.elements()) * element;
+    if (size != expected)
+      return InvalidArgument("size {}: a tensor of shape {} has {} bytes", size, shape.ToString(),
+                             expected);
+    if (size > 0) FETTLE_REQUIRE(data);
+    if (reinterpret_cast<uintptr_t>(data) % element != 0)
+      return InvalidArgument("data is not aligned to its elements of {} bytes", element);
+    *tensor = new fettle_tensor{Tensor::Borrow(FromC(dtype), shape, static_cast<std::byte*>(data))};
+    return OkStatus();
+  });
+}
+
+void fettle_tensor_free(fettle_tensor* tensor) { delete tensor; }
+
+fettle_dtype fettle_tensor_dtype(const fettle_tensor* tensor) {
+  return tensor == nullptr ? FETTLE_UNDEFINED : fettle::capi::ToC(tensor->tensor.dtype());
+}
+
+int fettle_tensor_rank(const fettle_tensor* tensor) {
+  return tensor == nullptr ? 0 : tensor->tensor.shape().rank();
+}
+
+const int64_t* fettle_tensor_dims(const fettle_tensor* tensor) {
+  return tensor == nullptr ? nullptr : tensor->tensor.shape().dims().data();
+}
+
+void* fettle_tensor_data(const fettle_tensor* tensor) {
+  return tensor == nullptr ? nullptr : tensor->tensor.data();
+}
+
+size_t fettle_tensor_size(const fettle_tensor* tensor) {
+  return tensor == nullptr ? 0 : tensor->tensor.bytes().size();
+}

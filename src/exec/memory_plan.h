@@ -1,0 +1,52 @@
+// Static memory planning: which tensors share bytes, and where each lies in one arena.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "exec/plan.h"
+
+namespace fettle::exec {
+
+/// A block of bytes that lives during steps [first, last].
+struct Interval {
+  int64_t bytes = 0;
+  int first = 0;
+  int last = 0;
+};
+
+struct ArenaPlan {
+  std::vector<int64_t> offsets;  // one per interval, 64-byte aligned
+  int64_t bytes = 0;             // kTensorSlack behind the last included
+};
+
+/// Places intervals so that those alive together never overlap, each followed by kTensorSlack bytes
+/// that may be read. Largest first into the lowest gap that fits ("greedy by size", Pisarchyk and
+/// Lee, arXiv:2001.03288).
+ArenaPlan PlanArena(std::span<const Interval> intervals);
+
+/// Where a tensor's bytes are.
+struct Placement {
+  enum class Kind { kArena, kInput, kOutput };
+  Kind kind = Kind::kArena;
+  int index = 0;       // of the graph input or output
+  int64_t offset = 0;  // bytes into the arena, the input or the output
+};
+
+struct MemoryPlan {
+  std::vector<Placement> tensors;   // one per plan tensor
+  std::vector<int64_t> workspaces;  // arena offset per step
+  /// Graph outputs whose tensor lies elsewhere and is copied at the end of a run (index of the
+  /// output).
+  std::vector<int> copied_outputs;
+  int64_t arena_bytes = 0;
+};
+
+/// `aliases[i]` and `workspace_bytes[i]` are those of step i's prepared kernel. Views share their
+/// root's bytes, kernels run in place where their input dies, graph outputs are written directly
+/// where nothing else shares their bytes.
+MemoryPlan PlanMemory(const Plan& plan, std::span<const std::vector<kernels::Alias>> aliases,
+                      std::span<const int64_t> workspace_bytes);
+
+}  // namespace fettle::exec

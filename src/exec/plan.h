@@ -1,0 +1,40 @@
+// A plan: which kernel computes what in which states, in which order. A value; the planner makes
+// it, a Program runs it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+namespace fettle::exec {
+
+/// One value in one state.
+struct PlannedTensor {
+  std::string name;
+  Shape shape;
+  State state;
+  /// The tensor whose bytes these are under another layout name (an NHWC tensor of one pixel is
+  /// row-major too); -1: none.
+  int same_bytes_as = -1;
+};
+
+/// One launch. `kernel` is null for a conversion of its one input to its one output.
+struct PlannedStep {
+  const kernels::KernelDesc* kernel = nullptr;
+  kernels::Problem problem;  // empty for a conversion
+  kernels::Params params;
+  std::vector<int> inputs;  // tensors, in the order of the group's inputs
+  std::vector<int> outputs;
+};
+
+/// Steps are in execution order: a tensor is written by one earlier step, or is an input.
+struct Plan {
+  std::vector<PlannedTensor> tensors;
+  std::vector<PlannedStep> steps;
+  std::vector<int> inputs;   // one per graph input: its `external` tensor, bound by the caller
+  std::vector<int> outputs;  // one per graph output: a row-major planned tensor; -1 where the
+                             // output is a constant
+};
+
+}  // namespace fettle::exec

@@ -1,0 +1,28 @@
+// What one step of a program did and how long it took. Always recorded.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace fettle::exec {
+
+struct StepProfile {
+  std::string node;  // names of the nodes it computed, joined by '+'
+  std::string op;    // their operators, joined by '+'; "Convert" for conversions
+  std::string kernel;
+  std::string layout_in, layout_out;  // of the first operand and result
+  std::string dtype;                  // storage type of the first result
+  std::string device;
+  double ms = 0;
+  int64_t macs = 0;
+  int64_t bytes = 0;  // operands, constants and results, read and written once
+};
+
+/// One step of a run: what it is (`ms` unset) and how long it took. Cheap to record.
+struct StepTime {
+  std::shared_ptr<const StepProfile> step;
+  int64_t ns = 0;
+};
+
+}  // namespace fettle::exec

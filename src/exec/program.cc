@@ -1,0 +1,177 @@
+#include "exec/program.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/clock.h"
+#include "kernels/cpu/convert/convert.h"
+#include "ops/op.h"
+
+namespace fettle::exec {
+namespace {
+
+Result<std::unique_ptr<kernels::PreparedKernel>> PrepareStep(const Plan& plan,
+                                                             const PlannedStep& step,
+                                                             const Device& device) {
+  if (step.kernel != nullptr) return step.kernel->prepare(step.problem, step.params, device);
+  const PlannedTensor& from = plan.tensors[static_cast<size_t>(step.inputs[0])];
+  const PlannedTensor& to = plan.tensors[static_cast<size_t>(step.outputs[0])];
+  return kernels::PrepareConversion(from.shape, from.state, to.state, device);
+}
+
+/// Empty tensors need no kernel, so kernels never see an output without elements.
+bool WritesNothing(const Plan& plan, const PlannedStep& step) {
+  return std::all_of(step.outputs.begin(), step.outputs.end(), [&](int tensor) {
+    return plan.tensors[static_cast<size_t>(tensor)].shape.elements() == 0;
+  });
+}
+
+int64_t Macs(const ir::Graph& group) {
+  int64_t macs = 0;
+  for (const ir::Node& node : group.nodes()) {
+    const ops::OpDesc* op = ops::Find(node.op);
+    if (op == nullptr || op->macs == nullptr) continue;
+    std::vector<Shape> inputs, outputs;
+    for (ir::ValueId id : node.inputs)
+      inputs.push_back(id == ir::kAbsent ? Shape{0} : *group.value(id).shape);
+    for (ir::ValueId id : node.outputs)
+      outputs.push_back(id == ir::kAbsent ? Shape{0} : *group.value(id).shape);
+    macs += op->macs(node, inputs, outputs);
+  }
+  return macs;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Program>> Program::Build(Plan plan, const Device& device,
+                                                PackedStore& packed) {
+  std::unique_ptr<Program> program(new Program());
+  program->plan_ = std::move(plan);
+  RETURN_IF_ERROR(program->Prepare(device, packed));
+  return program;
+}
+
+Status Program::Prepare(const Device& device, PackedStore& packed) {
+  std::vector<std::vector<kernels::Alias>> aliases;
+  std::vector<int64_t> workspaces;
+  for (const PlannedStep& planned : plan_.steps) {
+    Step step;
+    if (WritesNothing(plan_, planned)) {
+      step.nothing_to_do = true;
+      step.profile = std::make_shared<const StepProfile>(Describe(planned));
+      steps_.push_back(std::move(step));
+      aliases.emplace_back();
+      workspaces.push_back(0);
+      continue;
+    }
+    ASSIGN_OR_RETURN(step.kernel, PrepareStep(plan_, planned, device));
+    StepProfile profile = Describe(planned);
+    for (const kernels::PackRequest& request : step.kernel->packs()) {
+      ASSIGN_OR_RETURN(std::shared_ptr<const PackedBlob> blob,
+                       packed.Get(request, *planned.problem.group));
+      step.packed.push_back({blob->data.get(), 0});
+      profile.bytes += blob->bytes;
+      step.blobs.push_back(std::move(blob));
+    }
+    aliases.push_back(step.kernel->aliases());
+    workspaces.push_back(step.kernel->workspace_bytes());
+    size_t views = 0;
+    for (const kernels::Alias& alias : aliases.back()) views += alias.is_view ? 1 : 0;
+    step.nothing_to_do = !planned.outputs.empty() && views == planned.outputs.size();
+    if (step.nothing_to_do) profile.bytes = 0;
+    step.profile = std::make_shared<const StepProfile>(std::move(profile));
+    steps_.push_back(std::move(step));
+  }
+  memory_ = PlanMemory(plan_, aliases, workspaces);
+  return OkStatus();
+}
+
+StepProfile Program::Describe(const PlannedStep& step) const {
+  StepProfile profile;
+  profile.device = "cpu";
+  profile.op = "Convert";
+  profile.kernel = "cpu.convert";
+  if (step.kernel != nullptr) {
+    profile.op.clear();
+    profile.kernel = step.kernel->name;
+    for (const ir::Node& node : step.problem.group->nodes()) {
+      profile.node += (profile.node.empty() ? "" : "+") + node.name;
+      profile.op += (profile.op.empty() ? "" : "+") + node.op;
+    }
+    profile.macs = Macs(*step.problem.group);
+  }
+  const auto bytes = [&](int t) {
+    const PlannedTensor& tensor = plan_.tensors[static_cast<size_t>(t)];
+    return StateBytes(tensor.shape, tensor.state);
+  };
+  const auto layout = [&](int t) {
+    const PlannedTensor& tensor = plan_.tensors[static_cast<size_t>(t)];
+    return LayoutName(tensor.state.layout, tensor.shape.rank());
+  };
+  for (int tensor : step.inputs) profile.bytes += bytes(tensor);
+  for (int tensor : step.outputs) profile.bytes += bytes(tensor);
+  if (!step.inputs.empty()) profile.layout_in = layout(step.inputs[0]);
+  if (!step.outputs.empty()) {
+    const PlannedTensor& tensor = plan_.tensors[static_cast<size_t>(step.outputs[0])];
+    profile.layout_out = layout(step.outputs[0]);
+    profile.dtype = DTypeName(tensor.state.storage);
+    if (step.kernel == nullptr) profile.node = tensor.name;
+  }
+  return profile;
+}
+
+Location Program::Locate(int tensor, const RunArgs& args) const {
+  const Placement& placement = memory_.tensors[static_cast<size_t>(tensor)];
+  const auto index = static_cast<size_t>(placement.index);
+  switch (placement.kind) {
+    case Placement::Kind::kInput:
+      return {const_cast<std::byte*>(args.inputs[index]), placement.offset};
+    case Placement::Kind::kOutput: return {args.outputs[index], placement.offset};
+    case Placement::Kind::kArena: break;
+  }
+  return {args.arena, placement.offset};
+}
+
+Status Program::RunStep(size_t index, const RunArgs& args) const {
+  const Step& step = steps_[index];
+  const PlannedStep& planned = plan_.steps[index];
+  Location operands[64];
+  std::vector<Location> many;
+  const size_t count = planned.inputs.size() + planned.outputs.size();
+  Location* locations = operands;
+  if (count > std::size(operands)) {
+    many.resize(count);
+    locations = many.data();
+  }
+  for (size_t i = 0; i < planned.inputs.size(); ++i) locations[i] = Locate(planned.inputs[i], args);
+  Location* outputs = locations + planned.inputs.size();
+  for (size_t i = 0; i < planned.outputs.size(); ++i) outputs[i] = Locate(planned.outputs[i], args);
+  return step.kernel->Launch({.inputs = {locations, planned.inputs.size()},
+                              .outputs = {outputs, planned.outputs.size()},
+                              .packed = step.packed,
+                              .workspace = {args.arena, memory_.workspaces[index]},
+                              .stream = args.stream});
+}
+
+Status Program::Run(const RunArgs& args) const {
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (args.cancelled.load(std::memory_order_relaxed))
+      return Error(StatusCode::kCancelled, "cancelled");
+    const int64_t begin = NowNs();
+    if (!steps_[i].nothing_to_do) {
+      const Status status = RunStep(i, args);
+      if (!status.ok()) return status.WithContext(steps_[i].profile->node);
+    }
+    args.times->push_back({steps_[i].profile, NowNs() - begin});
+  }
+  RETURN_IF_ERROR(args.stream.Synchronise());
+  for (int output : memory_.copied_outputs) {
+    const int tensor = plan_.outputs[static_cast<size_t>(output)];
+    const PlannedTensor& planned = plan_.tensors[static_cast<size_t>(tensor)];
+    std::memcpy(args.outputs[static_cast<size_t>(output)], Locate(tensor, args).host<std::byte>(),
+                static_cast<size_t>(StateBytes(planned.shape, planned.state)));
+  }
+  return OkStatus();
+}
+
+}  // namespace fettle::exec

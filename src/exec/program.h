@@ -1,0 +1,59 @@
+// A program: a plan made ready to run, with prepared kernels, packed constants and a static memory
+// plan.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "device/cpu/cpu_device.h"
+#include "exec/memory_plan.h"
+#include "exec/packed_store.h"
+#include "exec/plan.h"
+#include "exec/profile.h"
+
+namespace fettle::exec {
+
+/// What a run works on. Inputs are row-major and may have any alignment; outputs come from
+/// AllocateHost.
+struct RunArgs {
+  std::span<const std::byte* const> inputs;
+  std::span<std::byte* const> outputs;  // null where the graph output is a constant
+  std::byte* arena;                     // arena_bytes(), 64-byte aligned
+  CpuStream& stream;
+  const std::atomic<bool>& cancelled;
+  std::vector<StepTime>* times;  // steps are appended
+};
+
+/// Immutable after Build; may run on several threads at once with distinct arguments.
+class Program {
+ public:
+  static Result<std::unique_ptr<Program>> Build(Plan plan, const Device& device,
+                                                PackedStore& packed);
+
+  int64_t arena_bytes() const { return memory_.arena_bytes; }
+  const Plan& plan() const { return plan_; }
+  Status Run(const RunArgs& args) const;
+
+ private:
+  struct Step {
+    std::unique_ptr<kernels::PreparedKernel> kernel;
+    std::vector<std::shared_ptr<const PackedBlob>> blobs;
+    std::vector<Location> packed;
+    std::shared_ptr<const StepProfile> profile;
+    bool nothing_to_do = false;  // its outputs are views, or empty
+  };
+
+  Program() = default;
+  Status Prepare(const Device& device, PackedStore& packed);
+  StepProfile Describe(const PlannedStep& step) const;
+  Location Locate(int tensor, const RunArgs& args) const;
+  Status RunStep(size_t index, const RunArgs& args) const;
+
+  Plan plan_;
+  MemoryPlan memory_;
+  std::vector<Step> steps_;
+};
+
+}  // namespace fettle::exec

@@ -1,0 +1,299 @@
+// The graph's interface and its nodes; functions and sub-graphs are in expand.cc.
+#include "importers/onnx/builder.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "importers/onnx/attribute.h"
+#include "importers/onnx/order.h"
+#include "importers/onnx/tensor_data.h"
+
+namespace fettle::onnx {
+namespace {
+
+/// What function expansion may copy where the file is small.
+constexpr size_t kLeastBudget = size_t{64} << 20;
+
+/// A value whose reader has heard why it cannot be had.
+Status AlreadyReported() { return Status(StatusCode::kUnsupported, ""); }
+
+Result<Constant> ScalarOrList(const AttributeMap& attributes) {
+  const auto& [name, value] = *attributes.begin();
+  const auto constant = [](const Result<Tensor>& tensor) -> Result<Constant> {
+    if (!tensor.ok()) return tensor.status();
+    return Constant::FromTensor(*tensor);
+  };
+  if (const auto* tensor = std::get_if<Constant>(&value)) return *tensor;
+  if (const auto* number = std::get_if<double>(&value))
+    return constant(Tensor::FromVector(Shape{}, std::vector<float>{static_cast<float>(*number)}));
+  if (const auto* integer = std::get_if<int64_t>(&value))
+    return constant(Tensor::FromVector(Shape{}, std::vector<int64_t>{*integer}));
+  if (const auto* integers = std::get_if<std::vector<int64_t>>(&value))
+    return constant(Tensor::FromVector(Shape{std::ssize(*integers)}, *integers));
+  if (const auto* numbers = std::get_if<std::vector<double>>(&value)) {
+    const std::vector<float> floats(numbers->begin(), numbers->end());
+    return constant(Tensor::FromVector(Shape{std::ssize(floats)}, floats));
+  }
+  return Unsupported("attribute '{}': constants of type string are not supported", name);
+}
+
+}  // namespace
+
+GraphBuilder::GraphBuilder(const ModelRecord& model, size_t file_bytes,
+                           std::shared_ptr<const void> owner, ExternalFiles* external)
+    : model_(model),
+      owner_(std::move(owner)),
+      external_(external),
+      budget_(std::max(kLeastBudget, 4 * file_bytes)) {}
+
+Status GraphBuilder::IndexFunctions() {
+  for (const FunctionRecord& function : model_.functions) {
+    const Key key{function.domain, function.name, function.overload};
+    if (!functions_.emplace(key, &function).second)
+      return InvalidModel("function '{}': is there twice", function.name);
+  }
+  return OkStatus();
+}
+
+Result<ir::Graph> GraphBuilder::Build() {
+  RETURN_IF_ERROR(IndexFunctions());
+  ir::Graph graph;
+  graph.name = model_.graph.name;
+  Scope scope(&graph, nullptr);
+  RETURN_IF_ERROR(AddInitializers(model_.graph, &scope));
+  RETURN_IF_ERROR(AddInputs(model_.graph, /*is_main=*/true, &scope));
+  const Frame frame{.opsets = &model_.opsets};
+  RETURN_IF_ERROR(ImportNodes(model_.graph.nodes, frame, &scope));
+  RETURN_IF_ERROR(AddOutputs(model_.graph, /*is_main=*/true, &scope));
+  RETURN_IF_ERROR(report_.ToStatus());
+  RETURN_IF_ERROR(graph.Normalise());
+  RETURN_IF_ERROR(ir::Verify(graph));
+  return graph;
+}
+
+Status GraphBuilder::AddInitializers(const GraphRecord& record, Scope* scope) {
+  if (record.has_sparse_initializers) report_.AddOther("sparse initialisers are not supported");
+  for (const NamedRecord& initializer : record.initializers) {
+    if (initializer.name.empty()) return InvalidModel("an initialiser has no name");
+    const std::string context = fmt::format("initialiser '{}'", initializer.name);
+    Result<Constant> constant = DecodeTensor(initializer.body, owner_, external_);
+    Binding binding;
+    if (constant.ok()) {
+      binding.id = scope->graph().AddConstant(std::string(initializer.name), *constant);
+    } else if (constant.status().code() == StatusCode::kUnsupported) {
+      binding = scope->Refuse(constant.status().WithContext(context));
+    } else {
+      return constant.status().WithContext(context);
+    }
+    if (!scope->Define(initializer.name, std::move(binding)))
+      return InvalidModel("{}: is there twice", context);
+  }
+  return OkStatus();
+}
+
+Status GraphBuilder::AddInputs(const GraphRecord& record, bool is_main, Scope* scope) {
+  std::unordered_set<std::string_view> initializers;
+  if (is_main) {
+    for (const NamedRecord& initializer : record.initializers)
+      initializers.insert(initializer.name);
+  }
+  std::unordered_set<std::string_view> seen;
+  for (const NamedRecord& input : record.inputs) {
+    if (input.name.empty()) return InvalidModel("a graph input has no name");
+    const std::string context = fmt::format("input '{}'", input.name);
+    if (!seen.insert(input.name).second) return InvalidModel("{}: is there twice", context);
+    if (initializers.contains(input.name)) continue;  // a default value that nobody may override
+    Result<ir::Value> value = DecodeValueInfo(input);
+    Binding binding;
+    if (value.ok()) {
+      binding.id = scope->graph().AddValue(*value);
+      scope->graph().inputs.push_back(binding.id);
+    } else if (value.status().code() == StatusCode::kUnsupported) {
+      report_.AddOther(value.status().WithContext(context).message());
+      binding = scope->Refuse(AlreadyReported());
+    } else {
+      return value.status().WithContext(context);
+    }
+    if (!scope->Define(input.name, std::move(binding)))
+      return InvalidModel("{}: an initialiser has the same name", context);
+  }
+  return OkStatus();
+}
+
+Status GraphBuilder::AddOutputs(const GraphRecord& record, bool is_main, Scope* scope) {
+  if (is_main && record.outputs.empty()) return InvalidModel("the graph has no outputs");
+  std::unordered_set<std::string_view> seen;
+  for (const NamedRecord& output : record.outputs) {
+    if (output.name.empty()) return InvalidModel("a graph output has no name");
+    const std::string context = fmt::format("output '{}'", output.name);
+    if (is_main && !seen.insert(output.name).second)
+      return InvalidModel("{}: is there twice", context);
+    const Status status = AddOutput(output, is_main, scope);
+    if (!status.ok()) return status.WithContext(context);
+  }
+  return OkStatus();
+}
+
+Status GraphBuilder::AddOutput(const NamedRecord& record, bool is_main, Scope* scope) {
+  const Binding* binding = scope->Find(record.name);
+  if (binding == nullptr || binding->id == ir::kAbsent) return InvalidModel("is never written");
+  const std::string context = fmt::format("output '{}'", record.name);
+  if (!binding->refused.ok() && !binding->refused.message().empty())
+    report_.AddOther(binding->refused.WithContext(context).message());
+  ir::Graph& graph = scope->graph();
+  Result<ir::Value> declared = DecodeValueInfo(record);
+  if (!declared.ok()) {
+    if (declared.status().code() != StatusCode::kUnsupported) return declared.status();
+    report_.AddOther(declared.status().WithContext(context).message());
+    graph.outputs.push_back(binding->id);
+    return OkStatus();
+  }
+  ir::ValueId id = binding->id;
+  if (is_main && binding->refused.ok() && graph.value(id).name != record.name) {
+    // The value has another name already (a pass-through): the output gets a value of its own.
+    ir::Node node{.op = "Identity", .name = std::string(record.name)};
+    node.inputs = {id};
+    id = graph.AddValue({.name = std::string(record.name)});
+    node.outputs = {id};
+    graph.AddNode(std::move(node));
+  }
+  ir::Value& value = graph.value(id);
+  if (value.dtype == DType::kUndefined && !value.shape.has_value()) {
+    value.dtype = declared->dtype;
+    value.shape = declared->shape;
+    value.symbols = declared->symbols;
+  }
+  graph.outputs.push_back(id);
+  return OkStatus();
+}
+
+Status GraphBuilder::ImportNodes(const std::vector<NodeRecord>& nodes, const Frame& frame,
+                                 Scope* scope) {
+  nodes_ += nodes.size();
+  if (nodes_ > static_cast<size_t>(kMaxNodes))
+    return InvalidModel("more than {} nodes after functions are expanded", kMaxNodes);
+  ASSIGN_OR_RETURN(const std::vector<size_t> order, ImportOrder(nodes));
+  for (size_t index : order) {
+    const NodeRecord& node = nodes[index];
+    const auto is_named = [](std::string_view name) { return !name.empty(); };
+    if (std::ranges::none_of(node.outputs, is_named)) continue;  // nobody can see what it does
+    const Status status = ImportNode(node, index, frame, scope);
+    if (!status.ok())
+      return status.WithContext(DescribeRecord(node, index, OpsetOf(node.domain, frame)));
+  }
+  return OkStatus();
+}
+
+Status GraphBuilder::ImportNode(const NodeRecord& node, size_t index, const Frame& frame,
+                                Scope* scope) {
+  if (const FunctionRecord* function = FindFunction(node))
+    return ExpandFunction(*function, node, index, frame, scope);
+  const int64_t opset = OpsetOf(node.domain, frame);
+  const auto refuse = [&](std::string_view reason) {
+    report_.AddOperator(node.domain, node.op_type, opset, index, frame.prefix + node.name, reason);
+    return RefuseOutputs(node, scope);
+  };
+  if (node.domain.empty() && node.op_type == "Constant") {
+    const Result<ir::ValueId> id = MakeConstant(node, frame, scope);
+    if (id.ok()) return BindOutputs(node, {*id}, frame, scope);
+    const bool unsupported = id.status().code() == StatusCode::kUnsupported;
+    return unsupported ? refuse(id.status().message()) : id.status();
+  }
+  const Status rule = ops::CheckRule(node.domain, node.op_type, static_cast<int>(opset));
+  if (!rule.ok()) return refuse(rule.message());
+  ops::NeutralNode neutral;
+  ASSIGN_OR_RETURN(const bool complete, ReadOperands(node, scope, &neutral.inputs));
+  if (!complete) return RefuseOutputs(node, scope);
+  neutral.op_type = node.op_type;
+  neutral.domain = node.domain;
+  neutral.opset = static_cast<int>(opset);
+  neutral.name = frame.prefix + node.name;
+  neutral.index = frame.index >= 0 ? frame.index : static_cast<int>(index);
+  const Status status = RunRule(neutral, node, frame, scope);
+  return status.code() == StatusCode::kUnsupported ? refuse(status.message()) : status;
+}
+
+Result<bool> GraphBuilder::ReadOperands(const NodeRecord& node, Scope* scope,
+                                        std::vector<ir::ValueId>* ids) {
+  bool complete = true;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const std::string_view name = node.inputs[i];
+    if (name.empty()) {
+      ids->push_back(ir::kAbsent);
+      continue;
+    }
+    const Binding* binding = scope->Find(name);
+    if (binding == nullptr) {
+      return InvalidModel("input {} '{}': no graph input, initialiser or node output has this name",
+                          i, name);
+    }
+    if (!binding->refused.ok()) {
+      complete = false;
+      if (!binding->refused.message().empty()) report_.AddOther(binding->refused.message());
+    }
+    ids->push_back(binding->id);
+  }
+  return complete;
+}
+
+Status GraphBuilder::RunRule(ops::NeutralNode& neutral, const NodeRecord& node, const Frame& frame,
+                             Scope* scope) {
+  ASSIGN_OR_RETURN(const AttributeMap attributes, ReadAttributes(node, frame));
+  for (const auto& [name, value] : attributes) neutral.attributes.Set(name, value);
+  RETURN_IF_ERROR(ImportSubGraphs(node, frame, scope, &neutral));
+  size_t used = node.outputs.size();
+  while (used > 0 && node.outputs[used - 1].empty()) --used;
+  neutral.outputs.assign(node.outputs.begin(), node.outputs.begin() + static_cast<ptrdiff_t>(used));
+  ops::ImportContext context(neutral, scope->graph());
+  RETURN_IF_ERROR(ops::Import(context));
+  return BindOutputs(node, context.bound(), frame, scope);
+}
+
+Status GraphBuilder::BindOutputs(const NodeRecord& node, const std::vector<ir::ValueId>& bound,
+                                 const Frame& frame, Scope* scope) {
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const std::string_view name = node.outputs[i];
+    if (name.empty()) continue;
+    Binding binding;
+    if (i < bound.size() && bound[i] != ir::kAbsent) {
+      binding.id = bound[i];
+      ir::Value& value = scope->graph().value(binding.id);
+      if (value.name.empty()) value.name = frame.prefix + std::string(name);
+    } else {
+      binding = scope->Refuse(Unsupported("value '{}': output {} of operator {} is not supported",
+                                          name, i, node.op_type));
+    }
+    if (!scope->Define(name, std::move(binding)))
+      return InvalidModel("output {} '{}': a graph input or initialiser has this name", i, name);
+  }
+  return OkStatus();
+}
+
+Status GraphBuilder::RefuseOutputs(const NodeRecord& node, Scope* scope) {
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const std::string_view name = node.outputs[i];
+    if (!name.empty() && !scope->Define(name, scope->Refuse(AlreadyReported())))
+      return InvalidModel("output {} '{}': a graph input or initialiser has this name", i, name);
+  }
+  return OkStatus();
+}
+
+Result<ir::ValueId> GraphBuilder::MakeConstant(const NodeRecord& node, const Frame& frame,
+                                               Scope* scope) {
+  ASSIGN_OR_RETURN(const AttributeMap attributes, ReadAttributes(node, frame));
+  if (attributes.size() != 1)
+    return InvalidModel("expected one attribute with the value, got {}", attributes.size());
+  ASSIGN_OR_RETURN(Constant constant, ScalarOrList(attributes));
+  return scope->graph().AddConstant("", std::move(constant));
+}
+
+int64_t GraphBuilder::OpsetOf(std::string_view domain, const Frame& frame) const {
+  for (const std::vector<OpsetImport>* imports : {frame.opsets, &model_.opsets}) {
+    for (const OpsetImport& import : *imports) {
+      if (import.domain == domain) return import.version;
+    }
+  }
+  return 1;
+}
+
+}  // namespace fettle::onnx

@@ -1,0 +1,97 @@
+// Builds the graph of one model from its records.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "importers/onnx/external.h"
+#include "importers/onnx/report.h"
+#include "importers/onnx/scope.h"
+#include "importers/onnx/wire.h"
+#include "ir/graph.h"
+#include "ops/import.h"
+
+namespace fettle::onnx {
+
+/// Attribute values by name: those that the caller of a function gave it.
+using AttributeMap = std::map<std::string_view, ir::Attribute>;
+
+/// Where nodes are being imported: the main graph, or the body of a function that is being
+/// expanded.
+struct Frame {
+  const std::vector<OpsetImport>* opsets = nullptr;
+  const Frame* caller = nullptr;
+  const FunctionRecord* function = nullptr;
+  const AttributeMap* attributes = nullptr;  // of the function
+  std::string prefix;                        // before the names of nodes and values
+  int index = -1;                            // of the calling node in the main graph
+  int depth = 0;                             // of functions and sub-graphs
+};
+
+/// One import; used once.
+class GraphBuilder {
+ public:
+  /// The records must outlive the builder; `owner` keeps the bytes behind them alive and goes into
+  /// the constants.
+  GraphBuilder(const ModelRecord& model, size_t file_bytes, std::shared_ptr<const void> owner,
+               ExternalFiles* external);
+
+  /// Messages do not name the file.
+  Result<ir::Graph> Build();
+
+ private:
+  /// Domain, operator, overload.
+  using Key = std::tuple<std::string_view, std::string_view, std::string_view>;
+  struct SubGraphs;
+
+  Status AddInputs(const GraphRecord& record, bool is_main, Scope* scope);
+  Status AddInitializers(const GraphRecord& record, Scope* scope);
+  Status AddOutput(const NamedRecord& record, bool is_main, Scope* scope);
+  Status IndexFunctions();
+  Status AddOutputs(const GraphRecord& record, bool is_main, Scope* scope);
+
+  Status ImportNodes(const std::vector<NodeRecord>& nodes, const Frame& frame, Scope* scope);
+  Status ImportNode(const NodeRecord& node, size_t index, const Frame& frame, Scope* scope);
+  /// The node's operands, none refused; false where one was (reported, outputs refused).
+  Result<bool> ReadOperands(const NodeRecord& node, Scope* scope, std::vector<ir::ValueId>* ids);
+  Status RunRule(ops::NeutralNode& neutral, const NodeRecord& node, const Frame& frame,
+                 Scope* scope);
+  Result<ir::ValueId> MakeConstant(const NodeRecord& node, const Frame& frame, Scope* scope);
+  Status BindOutputs(const NodeRecord& node, const std::vector<ir::ValueId>& bound,
+                     const Frame& frame, Scope* scope);
+  Status RefuseOutputs(const NodeRecord& node, Scope* scope);
+
+  /// Values of all attributes but sub-graphs; references are resolved.
+  Result<AttributeMap> ReadAttributes(const NodeRecord& node, const Frame& frame);
+  Result<ir::Attribute> ReadAttribute(const AttributeRecord& record, const Frame& frame);
+  Status ImportSubGraphs(const NodeRecord& node, const Frame& frame, Scope* scope,
+                         ops::NeutralNode* neutral);
+
+  Status ExpandFunction(const FunctionRecord& function, const NodeRecord& node, size_t index,
+                        const Frame& frame, Scope* scope);
+  Status CheckCall(const FunctionRecord& function, const Frame& frame);
+  Status BindArguments(const FunctionRecord& function, const NodeRecord& node, Scope* outer,
+                       Scope* inner);
+  Status BindResults(const FunctionRecord& function, const NodeRecord& node, const Frame& frame,
+                     ir::ValueId first_inner, Scope* outer, Scope* inner);
+  /// Counts what function expansion copies against a limit that follows the file's size.
+  Status Spend(size_t bytes);
+
+  const FunctionRecord* FindFunction(const NodeRecord& node) const;
+  int64_t OpsetOf(std::string_view domain, const Frame& frame) const;
+
+  const ModelRecord& model_;
+  std::shared_ptr<const void> owner_;
+  ExternalFiles* external_;
+  std::map<Key, const FunctionRecord*> functions_;
+  std::map<const char*, ir::Attribute> function_tensors_;
+  UnsupportedReport report_;
+  size_t nodes_ = 0;
+  size_t budget_;
+};
+
+}  // namespace fettle::onnx

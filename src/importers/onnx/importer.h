@@ -1,0 +1,51 @@
+// From an ONNX model to a graph of canonical operators.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "ir/graph.h"
+
+namespace fettle::onnx {
+
+/// Imports the model in the file `path`. Initialisers stay in the file, which stays mapped for as
+/// long as a constant of the graph lives; external data must lie inside the file's folder. The
+/// graph is in topological order and passes ir::Verify; types and shapes are known for inputs,
+/// outputs and constants only. Node and value names are those of the file; inside a model-local
+/// function they start with the name of the calling node and '/'.
+///
+/// Accepted: IR versions 3 to 11 and opsets 7 to 24; older ones, and a newer IR version, are tried
+/// and a line is added to `warnings` (may be null). Any bytes are safe to pass.
+///
+/// Fails with kNotFound, kIo, kInvalidModel, kOutOfMemory, or with one kUnsupported that names all
+/// unsupported operators at once. Messages start with the file's name, and where a node is to
+/// blame, go on with it: `model.onnx: node #12 'up_1' (Resize, opset 13): ...`.
+Result<ir::Graph> ImportFile(const std::string& path, std::vector<std::string>* warnings = nullptr);
+
+/// The same from bytes that `owner` keeps alive. `file_name` is for messages; external data is
+/// looked for in `external_dir`, and refused where that is empty.
+Result<ir::Graph> ImportBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                              const std::string& file_name, const std::string& external_dir,
+                              std::vector<std::string>* warnings = nullptr);
+
+/// What a model file says of itself.
+struct ModelSummary {
+  int64_t ir_version = 0;
+  int64_t model_version = 0;
+  std::string producer;
+  std::string producer_version;
+  std::string domain;
+  std::vector<std::pair<std::string, int64_t>> opsets;  // domain ("ai.onnx", ...), version
+  std::vector<std::pair<std::string, std::string>> metadata;
+};
+
+/// Reads the description alone; the graph is not looked at. Texts are made printable.
+Result<ModelSummary> Summarise(const std::string& path);
+
+}  // namespace fettle::onnx

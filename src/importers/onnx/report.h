@@ -1,0 +1,39 @@
+// What a model needs and Fettle does not have, collected so that the user hears of it all at once.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace fettle::onnx {
+
+class UnsupportedReport {
+ public:
+  /// One node of an unsupported operator. `reason` is empty where the operator is unknown.
+  void AddOperator(std::string_view domain, std::string_view op_type, int64_t opset, size_t index,
+                   std::string_view node_name, std::string_view reason);
+  /// Anything else: "input 'x': element type string is not supported".
+  void AddOther(std::string text);
+
+  bool empty() const { return operators_.empty() && others_.empty(); }
+
+  /// OK where nothing was added, else one kUnsupported:
+  /// "2 unsupported operators: Foo (opset 13, 3 nodes, first #12 'x'), com.acme.Bar (...)".
+  Status ToStatus() const;
+
+ private:
+  struct Operator {
+    std::string name;
+    std::string reason;
+    int64_t opset;
+    size_t index;
+    std::string node_name;
+    int64_t nodes = 0;
+  };
+  std::vector<Operator> operators_;
+  std::vector<std::string> others_;
+};
+
+}  // namespace fettle::onnx

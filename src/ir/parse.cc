@@ -1,0 +1,391 @@
+// Text to graph. The text may come from anywhere: nothing here trusts a size or a depth.
+#include <unordered_map>
+
+#include "base/hash.h"
+#include "ir/elements.h"
+#include "ir/lexer.h"
+#include "ir/text.h"
+
+namespace fettle::ir {
+namespace {
+
+constexpr int kMaxDepth = 16;
+constexpr int kMaxRank = 32;
+
+struct Type {
+  DType dtype = DType::kUndefined;
+  std::optional<Shape> shape;
+  std::vector<std::string> symbols;
+};
+
+/// What all nested parsers of one text share.
+struct Session {
+  Lexer lexer;
+  NoiseHints* hints;
+  int64_t noise_left = kMaxNoiseElements;
+};
+
+Result<int64_t> ParseExtent(Lexer& lexer) {
+  if (lexer.Take('?')) return int64_t{-1};
+  // An extent ends at 'x', which is a word character: read digits alone.
+  int64_t extent = 0;
+  bool any = false;
+  while (lexer.Peek() >= '0' && lexer.Peek() <= '9') {
+    extent = extent * 10 + (lexer.Peek() - '0');
+    if (extent > kMaxElements) return lexer.Fail("an extent is out of range");
+    lexer.Rewind(lexer.position() + 1);
+    any = true;
+  }
+  if (!any) return lexer.Fail("expected an extent");
+  return extent;
+}
+
+Result<Type> ParseType(Lexer& lexer) {
+  Type type;
+  const std::string_view name = lexer.Run();
+  const std::optional<DType> dtype = DTypeFromName(name);
+  if (!dtype) return lexer.Fail("unknown type '{}'", name);
+  type.dtype = *dtype;
+  if (!lexer.Take('[')) return type;
+  Dims dims;
+  bool symbolic = false;
+  while (!lexer.Take(']')) {
+    if (!dims.empty()) RETURN_IF_ERROR(lexer.Expect('x'));
+    ASSIGN_OR_RETURN(const int64_t extent, ParseExtent(lexer));
+    dims.push_back(extent);
+    type.symbols.emplace_back();
+    if (lexer.Peek() == '\'') {
+      ASSIGN_OR_RETURN(type.symbols.back(), lexer.Quoted('\''));
+      symbolic = true;
+    }
+    if (dims.size() > kMaxRank) return lexer.Fail("more than {} axes", kMaxRank);
+  }
+  if (!symbolic) type.symbols.clear();
+  type.shape = Shape(std::move(dims));
+  return type;
+}
+
+/// `(low, high)`, behind `noise`.
+Result<NoiseRange> ParseNoiseRange(Lexer& lexer) {
+  RETURN_IF_ERROR(lexer.Expect('('));
+  const Result<double> low = ReadFloat(lexer.Run());
+  if (!low.ok()) return lexer.At(low.status());
+  RETURN_IF_ERROR(lexer.Expect(','));
+  const Result<double> high = ReadFloat(lexer.Run());
+  if (!high.ok()) return lexer.At(high.status());
+  RETURN_IF_ERROR(lexer.Expect(')'));
+  constexpr double kLimit = 0x1.0p62;
+  if (!(*low >= -kLimit && *low <= *high && *high <= kLimit)) {
+    return lexer.Fail("noise({}, {}) is not a range", *low, *high);
+  }
+  return NoiseRange{*low, *high};
+}
+
+Result<Constant> MakeNoise(Session& session, const Type& type, std::string_view name,
+                           NoiseRange range) {
+  session.noise_left -= type.shape->elements();
+  if (session.noise_left < 0) {
+    return session.lexer.Fail("constants without contents pass {} elements", kMaxNoiseElements);
+  }
+  const Result<Tensor> tensor = NoiseTensor(type.dtype, *type.shape, HashText(name), range);
+  if (!tensor.ok()) return session.lexer.At(tensor.status());
+  return Constant::FromTensor(*tensor);
+}
+
+Result<Constant> ParseElements(Lexer& lexer, const Type& type) {
+  const auto size = static_cast<size_t>(ByteSize(type.dtype));
+  auto bytes = std::make_shared<std::vector<std::byte>>();
+  int64_t count = 0;
+  for (std::string_view word = lexer.Run(); !word.empty(); word = lexer.Run(), ++count) {
+    bytes->resize(bytes->size() + size);
+    const Status status = ReadElement(word, type.dtype, bytes->data() + bytes->size() - size);
+    if (!status.ok()) return lexer.At(status);
+  }
+  if (count != type.shape->elements()) {
+    return lexer.Fail("expected {} elements, got {}", type.shape->elements(), count);
+  }
+  return Constant::FromBytes(type.dtype, *type.shape, *bytes, bytes);
+}
+
+/// `type`, `type = elements`, `type = splat e` or `type = noise(low, high)`.
+Result<Constant> ParseConstant(Session& session, std::string_view name) {
+  Lexer& lexer = session.lexer;
+  ASSIGN_OR_RETURN(const Type type, ParseType(lexer));
+  if (!type.shape || !type.shape->CheckedElements() ||
+      !DispatchDType(type.dtype, []<typename T>() {})) {
+    return lexer.Fail("a constant needs a type with elements and a concrete shape");
+  }
+  const bool integer = !IsFloat(type.dtype);
+  const NoiseRange plain = integer ? NoiseRange{0, 0} : NoiseRange{-1, 1};
+  if (!lexer.Take('=')) return MakeNoise(session, type, name, plain);
+  const size_t begin = lexer.position();
+  const std::string_view word = lexer.Run();
+  if (word == "noise") {
+    ASSIGN_OR_RETURN(const NoiseRange range, ParseNoiseRange(lexer));
+    return MakeNoise(session, type, name, range);
+  }
+  if (word == "splat") {
+    std::byte element[16] = {};
+    const Status status = ReadElement(lexer.Run(), type.dtype, element);
+    if (!status.ok()) return lexer.At(status);
+    return Constant::Splat(type.dtype, *type.shape,
+                           {element, static_cast<size_t>(ByteSize(type.dtype))});
+  }
+  lexer.Rewind(begin);
+  return ParseElements(lexer, type);
+}
+
+class GraphParser {
+ public:
+  GraphParser(Session& session, int depth)
+      : session_(session), lexer_(session.lexer), depth_(depth) {}
+
+  /// Reads lines until the end of the text, or `end` in a sub-graph.
+  Result<Graph> Run() {
+    RETURN_IF_ERROR(ParseHeader());
+    while (true) {
+      lexer_.SkipBlanks(true);
+      if (lexer_.AtEnd()) {
+        if (depth_ > 0) return lexer_.Fail("a sub-graph has no 'end'");
+        return std::move(graph_);
+      }
+      const size_t begin = lexer_.position();
+      const std::string_view word = lexer_.Run();
+      if (word == "end" && depth_ > 0) return std::move(graph_);
+      if (word == "input") {
+        RETURN_IF_ERROR(ParseInput());
+      } else if (word == "const") {
+        RETURN_IF_ERROR(ParseConstantLine());
+      } else if (word == "output") {
+        ASSIGN_OR_RETURN(const ValueId id, ParseOperand());
+        if (id == kAbsent) return lexer_.Fail("a graph output cannot be left out");
+        graph_.outputs.push_back(id);
+      } else {
+        lexer_.Rewind(begin);
+        RETURN_IF_ERROR(ParseNode());
+      }
+      RETURN_IF_ERROR(lexer_.ExpectLineEnd());
+    }
+  }
+
+ private:
+  Status ParseHeader() {
+    lexer_.SkipBlanks(true);
+    const size_t begin = lexer_.position();
+    if (lexer_.Run() != "graph") {
+      lexer_.Rewind(begin);
+      return OkStatus();
+    }
+    lexer_.SkipBlanks();
+    if (lexer_.Peek() == '\'') {
+      ASSIGN_OR_RETURN(graph_.name, lexer_.Quoted('\''));
+    }
+    return lexer_.ExpectLineEnd();
+  }
+
+  /// `%name`, its key in the table of names.
+  Result<std::string> ParseName() {
+    RETURN_IF_ERROR(lexer_.Expect('%'));
+    if (lexer_.Peek() != '\'') return lexer_.Word();
+    ASSIGN_OR_RETURN(std::string name, lexer_.Quoted('\''));
+    if (name.empty()) return lexer_.Fail("expected a name");
+    // A quoted name may look like an anonymous one; a NUL keeps the two apart in the table.
+    return name[0] == '#' ? std::string(1, '\0') + name : name;
+  }
+
+  Result<ValueId> Define(const std::string& key, Type type) {
+    const auto id = static_cast<ValueId>(graph_.values().size());
+    if (!names_.emplace(key, id).second) return lexer_.Fail("value '{}' is defined twice", key);
+    Value value;
+    if (key[0] != '#') value.name = key[0] == '\0' ? key.substr(1) : key;
+    value.dtype = type.dtype;
+    value.shape = std::move(type.shape);
+    value.symbols = std::move(type.symbols);
+    return graph_.AddValue(std::move(value));
+  }
+
+  Status ParseInput() {
+    ASSIGN_OR_RETURN(const std::string key, ParseName());
+    Type type;
+    if (lexer_.Take(':')) {
+      ASSIGN_OR_RETURN(type, ParseType(lexer_));
+    }
+    ASSIGN_OR_RETURN(const ValueId id, Define(key, std::move(type)));
+    graph_.inputs.push_back(id);
+    if (!lexer_.Take('=')) return OkStatus();
+    if (lexer_.Run() != "noise") return lexer_.Fail("expected noise(low, high)");
+    ASSIGN_OR_RETURN(const NoiseRange range, ParseNoiseRange(lexer_));
+    if (session_.hints != nullptr && depth_ == 0) (*session_.hints)[graph_.value(id).name] = range;
+    return OkStatus();
+  }
+
+  Status ParseConstantLine() {
+    ASSIGN_OR_RETURN(const std::string key, ParseName());
+    RETURN_IF_ERROR(lexer_.Expect(':'));
+    ASSIGN_OR_RETURN(Constant constant, ParseConstant(session_, key));
+    ASSIGN_OR_RETURN(const ValueId id, Define(key, {constant.dtype(), constant.shape(), {}}));
+    graph_.value(id).constant = std::make_shared<const Constant>(std::move(constant));
+    return OkStatus();
+  }
+
+  Result<ValueId> ParseOperand() {
+    lexer_.SkipBlanks();
+    if (lexer_.Peek() != '%') {
+      if (lexer_.Run() == "_") return kAbsent;
+      return lexer_.Fail("expected a value or '_'");
+    }
+    ASSIGN_OR_RETURN(const std::string key, ParseName());
+    const auto it = names_.find(key);
+    if (it == names_.end()) return lexer_.Fail("value '{}' is not defined", key);
+    return it->second;
+  }
+
+  struct Output {
+    std::string key;  // empty: unused
+    Type type;
+  };
+
+  Result<std::vector<Output>> ParseOutputs() {
+    std::vector<Output> outputs;
+    do {
+      Output output;
+      lexer_.SkipBlanks();
+      if (lexer_.Peek() == '_') {
+        if (lexer_.Run() != "_") return lexer_.Fail("expected a value or '_'");
+      } else {
+        ASSIGN_OR_RETURN(output.key, ParseName());
+        if (lexer_.Take(':')) {
+          ASSIGN_OR_RETURN(output.type, ParseType(lexer_));
+        }
+      }
+      outputs.push_back(std::move(output));
+    } while (lexer_.Take(','));
+    RETURN_IF_ERROR(lexer_.Expect('='));
+    return outputs;
+  }
+
+  Status ParseNode() {
+    std::vector<Output> outputs;
+    lexer_.SkipBlanks();
+    const size_t begin = lexer_.position();
+    const bool skips = lexer_.Run() == "_";
+    lexer_.Rewind(begin);
+    if (skips || lexer_.Peek() == '%') {
+      ASSIGN_OR_RETURN(outputs, ParseOutputs());
+    }
+    Node node;
+    ASSIGN_OR_RETURN(node.op, lexer_.Word());
+    RETURN_IF_ERROR(lexer_.Expect('('));
+    while (!lexer_.Take(')')) {
+      if (!node.inputs.empty()) RETURN_IF_ERROR(lexer_.Expect(','));
+      ASSIGN_OR_RETURN(const ValueId id, ParseOperand());
+      node.inputs.push_back(id);
+    }
+    if (lexer_.Take('{')) RETURN_IF_ERROR(ParseAttributes(node.attributes));
+    for (Output& output : outputs) {
+      ValueId id = kAbsent;
+      if (!output.key.empty()) {
+        ASSIGN_OR_RETURN(id, Define(output.key, std::move(output.type)));
+      }
+      node.outputs.push_back(id);
+    }
+    graph_.AddNode(std::move(node));
+    return OkStatus();
+  }
+
+  Status ParseAttributes(Attributes& attributes) {
+    bool first = true;
+    while (!lexer_.Take('}', true)) {
+      if (!first) RETURN_IF_ERROR(lexer_.Expect(',', true));
+      first = false;
+      lexer_.SkipBlanks(true);
+      ASSIGN_OR_RETURN(const std::string name, lexer_.Word());
+      RETURN_IF_ERROR(lexer_.Expect('='));
+      lexer_.SkipBlanks(true);
+      if (attributes.Has(name)) return lexer_.Fail("attribute '{}' is set twice", name);
+      ASSIGN_OR_RETURN(Attribute attribute, ParseAttribute(name));
+      attributes.Set(name, std::move(attribute));
+    }
+    return OkStatus();
+  }
+
+  Result<Attribute> ParseAttribute(const std::string& name) {
+    if (lexer_.Peek() == '"') {
+      ASSIGN_OR_RETURN(std::string text, lexer_.Quoted('"'));
+      return Attribute(std::move(text));
+    }
+    if (lexer_.Peek() == '[') return ParseList("");
+    const size_t begin = lexer_.position();
+    const std::string_view word = lexer_.Run();
+    if (word == "ints" || word == "floats" || word == "strings") return ParseList(word);
+    if (word == "const") {
+      ASSIGN_OR_RETURN(Constant constant, ParseConstant(session_, name));
+      return Attribute(std::move(constant));
+    }
+    if (word == "graph") {
+      lexer_.Rewind(begin);
+      if (depth_ + 1 >= kMaxDepth) return lexer_.Fail("sub-graphs nest too deeply");
+      ASSIGN_OR_RETURN(Graph graph, GraphParser(session_, depth_ + 1).Run());
+      return Attribute(std::make_shared<const Graph>(std::move(graph)));
+    }
+    return ParseNumber(word);
+  }
+
+  Result<Attribute> ParseNumber(std::string_view word) {
+    if (const Result<int64_t> number = ReadInt(word); number.ok()) return Attribute(*number);
+    const Result<double> number = ReadFloat(word);
+    if (!number.ok()) return lexer_.At(number.status());
+    return Attribute(*number);
+  }
+
+  /// A list in brackets; `type` may be empty where there are elements to tell it.
+  Result<Attribute> ParseList(std::string_view type) {
+    RETURN_IF_ERROR(lexer_.Expect('['));
+    std::vector<int64_t> ints;
+    std::vector<double> floats;
+    std::vector<std::string> texts;
+    bool all_ints = type != "floats";
+    for (bool first = true; !lexer_.Take(']'); first = false) {
+      if (!first) RETURN_IF_ERROR(lexer_.Expect(','));
+      lexer_.SkipBlanks();
+      ASSIGN_OR_RETURN(const Attribute item, ParseItem());
+      if (const auto* text = std::get_if<std::string>(&item)) {
+        texts.push_back(*text);
+      } else if (const auto* integer = std::get_if<int64_t>(&item)) {
+        ints.push_back(*integer);
+        floats.push_back(static_cast<double>(*integer));
+      } else {
+        floats.push_back(std::get<double>(item));
+        all_ints = false;
+      }
+    }
+    if (!texts.empty() || type == "strings") {
+      if (!floats.empty()) return lexer_.Fail("a list mixes texts and numbers");
+      return Attribute(std::move(texts));
+    }
+    if (floats.empty() && type.empty()) return lexer_.Fail("an empty list needs its type");
+    if (type == "ints" && !all_ints) return lexer_.Fail("expected integers");
+    return all_ints ? Attribute(std::move(ints)) : Attribute(std::move(floats));
+  }
+
+  Result<Attribute> ParseItem() {
+    if (lexer_.Peek() != '"') return ParseNumber(lexer_.Run());
+    ASSIGN_OR_RETURN(std::string text, lexer_.Quoted('"'));
+    return Attribute(std::move(text));
+  }
+
+  Session& session_;
+  Lexer& lexer_;
+  int depth_;
+  Graph graph_;
+  std::unordered_map<std::string, ValueId> names_;
+};
+
+}  // namespace
+
+Result<Graph> Parse(std::string_view text, NoiseHints* hints) {
+  Session session{Lexer(text), hints};
+  return GraphParser(session, 0).Run();
+}
+
+}  // namespace fettle::ir

@@ -1,0 +1,159 @@
+#include "kernels/cpu/conv/geometry.h"
+
+#include <algorithm>
+
+#include "ops/conv/op.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// Below this many channels a kernel row is read as one run: per-pixel runs would be too short to
+/// amortise their pointers.
+constexpr int64_t kFewChannels = 16;
+
+/// Output pixels [begin, end) of one output row, inside one tile.
+struct Piece {
+  int64_t image, od, oh, ow;  // position of the first
+  int64_t count;
+};
+
+/// Calls f(piece, tile, first row in tile, rows of tile) for each piece of the range.
+template <typename F>
+void ForEachPiece(const ConvGeometry& g, PixelRange range, int mr, const F& f) {
+  int64_t row = 0;
+  while (row < range.rows) {
+    const int64_t pixel = range.begin + row;
+    const int64_t line = pixel / g.out[2];
+    Piece piece;
+    piece.ow = pixel % g.out[2];
+    piece.oh = line % g.out[1];
+    piece.od = line / g.out[1] % g.out[0];
+    piece.image = line / g.out[1] / g.out[0];
+    const int64_t tile = row / mr, in_tile = row % mr;
+    const int64_t tile_rows = std::min<int64_t>(mr, range.rows - tile * mr);
+    piece.count = std::min(tile_rows - in_tile, g.out[2] - piece.ow);
+    f(piece, tile, in_tile, tile_rows);
+    row += piece.count;
+  }
+}
+
+/// The input line of a kernel row (kd, kh) at an output position, or null outside of the input.
+template <typename T>
+const T* InputLine(const ConvGeometry& g, const T* x, const Piece& p, int64_t kd, int64_t kh) {
+  const int64_t id = p.od * g.stride[0] - g.pad[0] + kd * g.dilation[0];
+  const int64_t ih = p.oh * g.stride[1] - g.pad[1] + kh * g.dilation[1];
+  if (id < 0 || id >= g.in[0] || ih < 0 || ih >= g.in[1]) return nullptr;
+  return x + ((p.image * g.in[0] + id) * g.in[1] + ih) * g.in[2] * g.ic;
+}
+
+template <typename T>
+void FillPixels(const ConvGeometry& g, const T* line, const T* zeros, const Piece& p, int64_t kw,
+                const T** out) {
+  if (line == nullptr) {
+    std::fill_n(out, p.count, zeros);
+    return;
+  }
+  int64_t iw = p.ow * g.stride[2] - g.pad[2] + kw * g.dilation[2];
+  for (int64_t i = 0; i < p.count; ++i, iw += g.stride[2]) {
+    out[i] = iw >= 0 && iw < g.in[2] ? line + iw * g.ic : zeros;
+  }
+}
+
+template <typename T>
+void FillRuns(const ConvGeometry& g, const T* line, const T* zeros, T padding, const Piece& p,
+              T*& scratch, const T** out) {
+  if (line == nullptr) {
+    std::fill_n(out, p.count, zeros);
+    return;
+  }
+  int64_t iw = p.ow * g.stride[2] - g.pad[2];
+  for (int64_t i = 0; i < p.count; ++i, iw += g.stride[2]) {
+    if (iw >= 0 && iw + g.kernel[2] <= g.in[2]) {
+      out[i] = line + iw * g.ic;
+      continue;
+    }
+    const int64_t begin = std::clamp<int64_t>(-iw, 0, g.kernel[2]);
+    const int64_t end = std::clamp<int64_t>(g.in[2] - iw, begin, g.kernel[2]);
+    std::fill_n(scratch, begin * g.ic, padding);
+    std::copy_n(line + (iw + begin) * g.ic, (end - begin) * g.ic, scratch + begin * g.ic);
+    std::fill_n(scratch + end * g.ic, (g.kernel[2] - end) * g.ic, padding);
+    out[i] = scratch;
+    scratch += g.kernel[2] * g.ic;
+  }
+}
+
+}  // namespace
+
+Result<ConvGeometry> ReadConvGeometry(const ir::Graph& group, const ir::Node& node) {
+  const Shape& x = *group.value(node.input(0)).shape;
+  const Shape& w = *group.value(node.input(1)).shape;
+  const Shape& y = *group.value(node.output(0)).shape;
+  ASSIGN_OR_RETURN(const ops::ConvAttributes conv, ops::ReadConv(node, x, w));
+  if (conv.spatial_rank() > 3) return Unsupported("more than three spatial axes");
+  ConvGeometry g;
+  g.batch = x[0];
+  g.ic = x[1];
+  g.oc = w[0];
+  g.groups = conv.group;
+  const auto first = static_cast<size_t>(3 - conv.spatial_rank());
+  for (size_t i = 0; i < conv.kernel.size(); ++i) {
+    g.in[first + i] = x[static_cast<int>(i) + 2];
+    g.out[first + i] = y[static_cast<int>(i) + 2];
+    g.kernel[first + i] = conv.kernel[i];
+    g.stride[first + i] = conv.strides[i];
+    g.dilation[first + i] = conv.dilations[i];
+    g.pad[first + i] = conv.pad_begin[i];
+  }
+  return g;
+}
+
+TapPlan PlanTaps(const ConvGeometry& g) {
+  TapPlan plan;
+  plan.rows = g.groups == 1 && g.kernel[2] > 1 && g.dilation[2] == 1 && g.ic < kFewChannels;
+  if (!plan.rows) {
+    plan.taps = g.taps();
+    plan.depth = g.ic;
+    return plan;
+  }
+  plan.taps = g.kernel[0] * g.kernel[1];
+  plan.depth = g.kernel[2] * g.ic;
+  for (int64_t ow = 0; ow < g.out[2]; ++ow) {
+    const int64_t iw = ow * g.stride[2] - g.pad[2];
+    if (iw < 0 || iw + g.kernel[2] > g.in[2]) ++plan.copies_per_row;
+  }
+  return plan;
+}
+
+int64_t TapCopyBytes(const ConvGeometry& g, const TapPlan& plan, int64_t rows,
+                     int64_t element_bytes) {
+  const int64_t lines = rows / g.out[2] + 2;
+  return std::min(rows, lines * plan.copies_per_row) * plan.taps * plan.depth * element_bytes;
+}
+
+template <typename T>
+void FillTapPointers(const ConvGeometry& g, const TapPlan& plan, const T* x, const T* zeros,
+                     T padding, PixelRange range, int mr, T* scratch, const T** out) {
+  ForEachPiece(g, range, mr, [&](const Piece& p, int64_t tile, int64_t in_tile, int64_t tile_rows) {
+    const T** at = out + tile * mr * plan.taps + in_tile;
+    for (int64_t kd = 0; kd < g.kernel[0]; ++kd) {
+      for (int64_t kh = 0; kh < g.kernel[1]; ++kh) {
+        const T* line = InputLine(g, x, p, kd, kh);
+        if (plan.rows) {
+          FillRuns(g, line, zeros, padding, p, scratch, at);
+          at += tile_rows;
+          continue;
+        }
+        for (int64_t kw = 0; kw < g.kernel[2]; ++kw, at += tile_rows)
+          FillPixels(g, line, zeros, p, kw, at);
+      }
+    }
+  });
+}
+
+template void FillTapPointers<float>(const ConvGeometry&, const TapPlan&, const float*,
+                                     const float*, float, PixelRange, int, float*, const float**);
+template void FillTapPointers<uint8_t>(const ConvGeometry&, const TapPlan&, const uint8_t*,
+                                       const uint8_t*, uint8_t, PixelRange, int, uint8_t*,
+                                       const uint8_t**);
+
+}  // namespace fettle::kernels

@@ -1,0 +1,65 @@
+// The geometry of a convolution over channels-last tensors, brought to three spatial axes, and the
+// row pointers by which micro-kernels read it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/status.h"
+#include "ir/graph.h"
+
+namespace fettle::kernels {
+
+/// Missing outer axes have extent 1. Axes: depth, height, width.
+struct ConvGeometry {
+  int64_t batch = 1, ic = 0, oc = 0, groups = 1;
+  std::array<int64_t, 3> in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1};
+  std::array<int64_t, 3> stride{1, 1, 1}, dilation{1, 1, 1}, pad{0, 0, 0};
+
+  int64_t pixels() const { return batch * out[0] * out[1] * out[2]; }
+  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  bool IsPointwise() const {
+    return taps() == 1 && stride == std::array<int64_t, 3>{1, 1, 1} && in == out;
+  }
+};
+
+/// Reads a Conv node with concrete shapes. Fails with kUnsupported over three spatial axes.
+Result<ConvGeometry> ReadConvGeometry(const ir::Graph& group, const ir::Node& node);
+
+/// How the taps of a convolution become depth of a product.
+struct TapPlan {
+  /// True: a tap is a whole kernel row, kernel[2] * ic contiguous elements (few channels). False: a
+  /// tap is one pixel of ic elements.
+  bool rows = false;
+  int64_t taps = 1;
+  int64_t depth = 0;  // elements per tap, of all groups
+  int64_t copies_per_row =
+      0;  // with `rows`: output pixels per output row whose taps leave the input
+};
+TapPlan PlanTaps(const ConvGeometry& geometry);
+
+/// Output pixels [begin, begin + rows) of the flattened (batch, depth, height, width) order.
+struct PixelRange {
+  int64_t begin = 0;
+  int64_t rows = 0;
+};
+
+/// Bytes of scratch that FillTapPointers may need for `rows` pixels.
+int64_t TapCopyBytes(const ConvGeometry& geometry, const TapPlan& plan, int64_t rows,
+                     int64_t element_bytes);
+
+/// Writes the row pointers of `range` in tiles of `mr` rows, [tile][tap][row], as RunBlock reads
+/// them. Taps in the padding point to `zeros` (plan.depth elements); partly outside ones to copies
+/// in `scratch`. `padding` fills what a copy lacks.
+template <typename T>
+void FillTapPointers(const ConvGeometry& geometry, const TapPlan& plan, const T* x, const T* zeros,
+                     T padding, PixelRange range, int mr, T* scratch, const T** out);
+
+extern template void FillTapPointers<float>(const ConvGeometry&, const TapPlan&, const float*,
+                                            const float*, float, PixelRange, int, float*,
+                                            const float**);
+extern template void FillTapPointers<uint8_t>(const ConvGeometry&, const TapPlan&, const uint8_t*,
+                                              const uint8_t*, uint8_t, PixelRange, int, uint8_t*,
+                                              const uint8_t**);
+
+}  // namespace fettle::kernels

@@ -1,0 +1,175 @@
+// cpu.conv.dot.nhwc: convolutions with up to four output channels (last layers of image networks)
+// as dot products along the input channels.
+#include <algorithm>
+#include <cstring>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/conv/geometry.h"
+#include "kernels/cpu/conv/operands.h"
+#include "kernels/cpu/conv_dot/tile.h"
+#include "kernels/cpu/epilogue/epilogue.h"
+#include "kernels/cpu/gemm/pack.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// Shorter runs leave too many lanes empty.
+constexpr int64_t kLeastDepth = 8;
+constexpr int64_t kMaxTaps = 256;
+/// Output pixels per task.
+constexpr int64_t kTaskRows = 256;
+
+Result<ConvGeometry> ReadGeometry(const ir::Graph& group) {
+  ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(group, group.nodes()[0]));
+  if (g.groups != 1) return Unsupported("groups");
+  if (g.oc > kMaxDotOutputs) return Unsupported("more than {} output channels", kMaxDotOutputs);
+  if (PlanTaps(g).taps > kMaxTaps) return Unsupported("more than {} taps", kMaxTaps);
+  if (PlanTaps(g).depth < kLeastDepth) return Unsupported("less than {} deep", kLeastDepth);
+  return g;
+}
+
+Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, "Conv"));
+  RETURN_IF_ERROR(ReadGeometry(group).status());
+  ASSIGN_OR_RETURN(StateAssignment states, ConvStates(group, operands));
+  RETURN_IF_ERROR(Epilogue::Compile(group, states).status());
+  return std::vector<StateAssignment>{std::move(states)};
+}
+
+/// [tap][output][padded depth], then one bias per output.
+void Pack(const ConvGeometry& g, const TapPlan& plan, std::span<const Constant* const> constants,
+          float* out) {
+  const int64_t padded = RoundUp(plan.depth, kDotPad), taps = g.taps();
+  std::fill_n(out, plan.taps * g.oc * padded, 0.F);
+  std::vector<float> filter(static_cast<size_t>(g.ic * taps));
+  for (int64_t o = 0; o < g.oc; ++o) {
+    ReadFloats(*constants[0], o * g.ic * taps, g.ic * taps, filter.data());
+    for (int64_t i = 0; i < g.ic; ++i) {
+      for (int64_t t = 0; t < taps; ++t) {
+        const int64_t tap = plan.rows ? t / g.kernel[2] : t;
+        const int64_t at = plan.rows ? t % g.kernel[2] * g.ic + i : i;
+        out[(tap * g.oc + o) * padded + at] = filter[static_cast<size_t>(i * taps + t)];
+      }
+    }
+  }
+  PackBias(constants.size() > 1 ? constants[1] : nullptr, 0, g.oc, g.oc, 1,
+           out + plan.taps * g.oc * padded);
+}
+
+class ConvDot final : public PreparedKernel {
+ public:
+  ConvDot(const Problem& problem, const ConvOperands& operands, const ConvGeometry& geometry,
+          Epilogue epilogue, int lanes)
+      : operands_(operands),
+        input_(static_cast<size_t>(IndexOf(problem.group->inputs, operands.x))),
+        g_(geometry),
+        plan_(PlanTaps(geometry)),
+        kernels_(GetDotKernels(static_cast<int>(geometry.oc))),
+        epilogue_(std::move(epilogue)),
+        lanes_(lanes) {}
+
+  std::vector<PackRequest> packs() const override {
+    PackRequest request;
+    request.constants = {operands_.w};
+    if (operands_.b != ir::kAbsent) request.constants.push_back(operands_.b);
+    request.recipe =
+        fmt::format("conv.dot.rows{}.f32{}", plan_.rows, operands_.b == ir::kAbsent ? "" : ".bias");
+    request.bytes = (BiasOffset() + g_.oc) * 4;
+    request.pack = [g = g_, plan = plan_](std::span<const Constant* const> constants,
+                                          std::byte* out) {
+      Pack(g, plan, constants, reinterpret_cast<float*>(out));
+      return OkStatus();
+    };
+    std::vector<PackRequest> all{std::move(request)};
+    epilogue_.AppendPacks(all);
+    return all;
+  }
+
+  int64_t workspace_bytes() const override { return ZeroBytes() + lanes_ * LaneBytes(); }
+
+  Status Launch(const LaunchArgs& args) const override {
+    std::memset(args.workspace.host<std::byte>(), 0, static_cast<size_t>(ZeroBytes()));
+    const elementwise::Binding binding = epilogue_.Bind(args, 1);
+    static_cast<CpuStream&>(args.stream)
+        .ParallelFor(CeilDiv(g_.pixels(), kTaskRows), [&](int64_t task, int lane) {
+          const int64_t begin = task * kTaskRows;
+          const int64_t rows = std::min(kTaskRows, g_.pixels() - begin);
+          RunTask(args, {begin, rows}, lane);
+          elementwise::Tile tile{.row = begin, .rows = rows, .cols = g_.oc};
+          tile.running = args.outputs[0].host<float>() + begin * g_.oc;
+          tile.running_stride = g_.oc;
+          epilogue_.Run(binding, tile);
+        });
+    return OkStatus();
+  }
+
+ private:
+  int64_t BiasOffset() const { return plan_.taps * g_.oc * RoundUp(plan_.depth, kDotPad); }
+  int64_t ZeroBytes() const { return RoundUp(plan_.depth * 4, 64); }
+  int64_t PointerBytes() const {
+    return RoundUp(kTaskRows * plan_.taps * static_cast<int64_t>(sizeof(float*)), 64);
+  }
+  int64_t LaneBytes() const {
+    return PointerBytes() + RoundUp(TapCopyBytes(g_, plan_, kTaskRows, 4), 64);
+  }
+
+  void RunTask(const LaunchArgs& args, PixelRange range, int lane) const {
+    std::byte* scratch = args.workspace.host<std::byte>() + ZeroBytes() + lane * LaneBytes();
+    auto** pointers = reinterpret_cast<const float**>(scratch);
+    FillTapPointers<float>(g_, plan_, args.inputs[input_].host<float>(),
+                           args.workspace.host<float>(), 0, range, kernels_.rows,
+                           reinterpret_cast<float*>(scratch + PointerBytes()), pointers);
+    DotTileArgs tile;
+    tile.taps = plan_.taps;
+    tile.depth = plan_.depth;
+    tile.weights = args.packed[0].host<float>();
+    tile.bias = tile.weights + BiasOffset();
+    tile.low = epilogue_.clamp().low;
+    tile.high = epilogue_.clamp().high;
+    float* c = args.outputs[0].host<float>() + range.begin * g_.oc;
+    const int64_t whole = range.rows / kernels_.rows * kernels_.rows;
+    for (int64_t row = 0; row < whole; row += kernels_.rows) {
+      tile.a = pointers + row * plan_.taps;
+      tile.c = c + row * g_.oc;
+      kernels_.whole(tile);
+    }
+    RunRest(tile, pointers + whole * plan_.taps, range.rows - whole, c + whole * g_.oc);
+  }
+
+  /// The last rows, one by one: their pointers lie [tap][row].
+  void RunRest(DotTileArgs tile, const float* const* pointers, int64_t rows, float* c) const {
+    const float* taps[kMaxTaps];
+    tile.a = taps;
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t t = 0; t < plan_.taps; ++t) taps[t] = pointers[t * rows + r];
+      tile.c = c + r * g_.oc;
+      kernels_.single(tile);
+    }
+  }
+
+  ConvOperands operands_;
+  size_t input_;
+  ConvGeometry g_;
+  TapPlan plan_;
+  DotKernels kernels_;
+  Epilogue epilogue_;
+  int lanes_;
+};
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
+                                                const Device& device) {
+  ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(*problem.group, "Conv"));
+  ASSIGN_OR_RETURN(const ConvGeometry g, ReadGeometry(*problem.group));
+  ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
+  const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
+  return std::unique_ptr<PreparedKernel>(
+      new ConvDot(problem, operands, g, std::move(epilogue), lanes));
+}
+
+}  // namespace
+
+extern const KernelDesc kCpuConvDotNhwc;
+const KernelDesc kCpuConvDotNhwc = {
+    .name = "cpu.conv.dot.nhwc", .preference = 12, .candidates = Candidates, .prepare = Prepare};
+
+}  // namespace fettle::kernels

@@ -1,0 +1,53 @@
+// The loop nest of one element-wise operator over row-major operands.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "device/cpu/cpu_device.h"
+#include "tensor/shape.h"
+
+namespace fettle::kernels::elementwise {
+
+inline constexpr size_t kMaxTypedOperands = 3;
+
+/// Row-major operands broadcast to a row-major output, as rows of one stride per operand.
+/// Immutable.
+class BroadcastLoop {
+ public:
+  /// The shapes broadcast to `output`.
+  BroadcastLoop(const Shape& output, std::span<const Shape> operands);
+
+  /// Calls row(offsets, n, at): n output elements from `at` on, operand i starting at offsets[i]
+  /// and stepping by strides()[i]; all offsets in elements.
+  template <typename F>
+  void Run(CpuStream& stream, F&& row) const {
+    if (elements_ == 0) return;
+    stream.ParallelFor(tasks_, [&](int64_t task, int) {
+      const int64_t end = elements_ < (task + 1) * per_task_ ? elements_ : (task + 1) * per_task_;
+      for (int64_t at = task * per_task_; at < end;) {
+        const int64_t column = at % columns_;
+        const int64_t n = end - at < columns_ - column ? end - at : columns_ - column;
+        int64_t offsets[kMaxTypedOperands] = {}, rest = at / columns_;
+        for (size_t i = 0; i < strides_.size(); ++i) offsets[i] = column * strides_[i].back();
+        for (size_t k = dims_.size() - 1; k-- > 0; rest /= dims_[k]) {
+          for (size_t i = 0; i < strides_.size(); ++i)
+            offsets[i] += rest % dims_[k] * strides_[i][k];
+        }
+        row(offsets, n, at);
+        at += n;
+      }
+    });
+  }
+
+  /// How far operand `i` steps along a row: 0 or more.
+  int64_t stride(size_t i) const { return strides_[i].back(); }
+
+ private:
+  std::vector<int64_t> dims_;                  // outermost first; the last one is the row
+  std::vector<std::vector<int64_t>> strides_;  // by operand
+  int64_t elements_ = 0, columns_ = 1, tasks_ = 0, per_task_ = 1;
+};
+
+}  // namespace fettle::kernels::elementwise

@@ -1,0 +1,283 @@
+#include "kernels/cpu/elementwise/compile.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace fettle::kernels::elementwise {
+namespace {
+
+/// "_0_2_3_1"
+std::string Joined(const std::vector<int>& numbers) {
+  std::string text;
+  for (int number : numbers) text.append("_").append(std::to_string(number));
+  return text;
+}
+
+bool HoldsReduced(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
+/// Whether a value of `dtype` may be held as `storage` here.
+bool StorageFits(DType dtype, DType storage) {
+  return storage == dtype || (HoldsReduced(dtype) && HoldsReduced(storage));
+}
+
+Status CheckState(const ir::Value& value, const State& state) {
+  if (state.device != DeviceKind::kCpu || state.memory != MemoryKind::kHost)
+    return Unsupported("operands must be on the host");
+  if (!state.layout.blocks.empty() || !state.layout.IsDense())
+    return Unsupported("layouts with blocks or a pitch are not walked");
+  if (!StorageFits(value.dtype, state.storage))
+    return Unsupported("{} cannot be held as {} here", DTypeName(value.dtype),
+                       DTypeName(state.storage));
+  return OkStatus();
+}
+
+}  // namespace
+
+Compiler::Compiler(const ir::Graph& group, const StateAssignment& states, Geometry geometry,
+                   ir::ValueId running)
+    : group_(group),
+      states_(states),
+      geometry_(geometry),
+      running_(running),
+      full_(shape(group.outputs[0])),
+      producers_(group.Producers()) {}
+
+Result<Program> Compiler::Run() {
+  RETURN_IF_ERROR(CheckStates());
+  SetDims();
+  RETURN_IF_ERROR(AddOutputs());
+  RETURN_IF_ERROR(failure_);
+  Fuse();
+  DropDead();
+  RETURN_IF_ERROR(AssignRegisters());
+  Collapse();
+  for (const Program::Operand& operand : program_.operands_) {
+    const bool full = operand.strides.empty() || operand.strides.back() != 0;
+    if (operand.pack < 0 && full) program_.bytes_per_element_ += ByteSize(operand.storage);
+  }
+  for (const Program::Output& output : program_.outputs_)
+    program_.bytes_per_element_ += ByteSize(output.storage);
+  program_.is_copy_ = program_.instructions_.size() == 1 && program_.operands_.size() == 1 &&
+                      program_.instructions_[0].code == OpCode::kCopy && running_ != ir::kAbsent;
+  return std::move(program_);
+}
+
+Status Compiler::CheckStates() const {
+  if (group_.outputs.size() > kMaxOutputs) return Unsupported("more than {} outputs", kMaxOutputs);
+  for (size_t i = 0; i < group_.inputs.size(); ++i)
+    RETURN_IF_ERROR(CheckState(group_.value(group_.inputs[i]), states_.inputs[i]));
+  for (size_t i = 0; i < group_.outputs.size(); ++i) {
+    RETURN_IF_ERROR(CheckState(group_.value(group_.outputs[i]), states_.outputs[i]));
+    if (shape(group_.outputs[i]) != full_) return Unsupported("outputs of different shapes");
+    if (states_.outputs[i].layout != states_.outputs[0].layout)
+      return Unsupported("outputs of different layouts");
+  }
+  return OkStatus();
+}
+
+void Compiler::SetDims() {
+  const Layout& layout = states_.outputs[0].layout;
+  for (int i = 0; i < full_.rank(); ++i) {
+    order_.push_back(layout.AxisAt(i, full_.rank()));
+    program_.dims_.push_back(full_[order_.back()]);
+  }
+  if (order_.empty()) program_.dims_.push_back(1);
+}
+
+Status Compiler::AddOutputs() {
+  for (size_t i = 0; i < group_.outputs.size(); ++i) {
+    ASSIGN_OR_RETURN(const Source source, Read(group_.outputs[i]));
+    sources_[group_.outputs[i]] = source;
+    program_.outputs_.push_back({states_.outputs[i].storage, static_cast<int>(i)});
+  }
+  // Written at the end: an output may share the memory of an input that is still to be read.
+  for (size_t i = 0; i < group_.outputs.size(); ++i) {
+    program_.instructions_.push_back({.code = OpCode::kCopy,
+                                      .output = static_cast<int16_t>(i),
+                                      .a = sources_.at(group_.outputs[i])});
+  }
+  return OkStatus();
+}
+
+Result<Source> Compiler::Read(ir::ValueId id) {
+  if (const auto known = sources_.find(id); known != sources_.end()) return known->second;
+  Source source;
+  const ir::NodeId producer = producers_[static_cast<size_t>(id)];
+  if (id == running_ || (producer < 0 && !group_.value(id).is_constant())) {
+    ASSIGN_OR_RETURN(source, AddOperand(id, shape(id)));
+  } else if (const auto value = Immediate(id)) {
+    source = {Source::kImmediate, 0, *value};
+  } else if (producer < 0) {
+    source = AddConstant(id, shape(id));
+  } else {
+    if (shape(id).elements() != full_.elements())
+      return Unsupported("'{}' would be computed anew for each element that it is broadcast to",
+                         group_.value(id).name);
+    ASSIGN_OR_RETURN(source, Lower(*this, group_.node(producer)));
+  }
+  sources_[id] = source;
+  return source;
+}
+
+Result<Source> Compiler::ReadAlongAxis(ir::ValueId id, int axis, const Shape& like) {
+  if (const auto value = Immediate(id)) return Source{Source::kImmediate, 0, *value};
+  Shape along(Dims(static_cast<size_t>(like.rank()), 1));
+  const int64_t count = shape(id).elements();
+  if (count != 1) {
+    if (axis < 0 || axis >= like.rank() || count != like[axis])
+      return Unsupported("'{}' does not run along axis {}", group_.value(id).name, axis);
+    along[axis] = count;
+  }
+  if (group_.value(id).is_constant()) return AddConstant(id, along);
+  return AddOperand(id, along);
+}
+
+std::optional<float> Compiler::Immediate(ir::ValueId id) const {
+  const auto& constant = group_.value(id).constant;
+  if (constant == nullptr || constant->elements() == 0) return std::nullopt;
+  if (constant->elements() != 1 && !constant->is_splat()) return std::nullopt;
+  return static_cast<float>(constant->GetDouble(0));
+}
+
+Shape Compiler::Align(const Shape& shape) const {
+  Dims dims(static_cast<size_t>(full_.rank()), 1);
+  std::copy(shape.begin(), shape.end(), dims.end() - shape.rank());
+  return Shape(std::move(dims));
+}
+
+Result<int16_t> Compiler::NewOperand(Program::Operand operand) {
+  if (program_.operands_.size() == kMaxOperands)
+    return Unsupported("more than {} operands", kMaxOperands);
+  program_.operands_.push_back(std::move(operand));
+  return static_cast<int16_t>(program_.operands_.size() - 1);
+}
+
+/// A group input or the running value, seen as `shape`.
+Result<Source> Compiler::AddOperand(ir::ValueId id, const Shape& shape) {
+  if (shape.rank() > full_.rank()) return Unsupported("an operand of more axes than the output");
+  Program::Operand operand;
+  if (id != running_) {
+    const auto at = std::find(group_.inputs.begin(), group_.inputs.end(), id);
+    FETTLE_CHECK(at != group_.inputs.end(), "a group reads a value that it does not name");
+    operand.input = static_cast<int>(at - group_.inputs.begin());
+    const State& state = states_.inputs[static_cast<size_t>(operand.input)];
+    operand.storage = state.storage;
+    // Seen along an axis, a vector has one stride whatever its layout.
+    const Dims strides =
+        shape == this->shape(id) ? *AxisStrides(shape, state.layout) : RowMajorStrides(shape);
+    for (int axis : order_) {
+      const int own = axis - (full_.rank() - shape.rank());
+      const bool broadcast = own < 0 || shape[own] == 1;
+      if (!broadcast && shape[own] != full_[axis]) return Unsupported("operands do not broadcast");
+      operand.strides.push_back(broadcast ? 0 : strides[static_cast<size_t>(own)]);
+    }
+    if (order_.empty()) operand.strides.push_back(0);
+  } else if (shape.elements() != full_.elements()) {
+    return Unsupported("the value that the program continues from is broadcast");
+  }
+  ASSIGN_OR_RETURN(const int16_t index, NewOperand(std::move(operand)));
+  return Source{Source::kOperand, index, 0};
+}
+
+/// Strides of a constant that lies in the axis order of the output.
+std::vector<int64_t> Compiler::PackedStrides(const Shape& aligned) const {
+  std::vector<int64_t> strides(order_.size());
+  int64_t stride = 1;
+  for (size_t i = order_.size(); i-- > 0;) {
+    const int64_t extent = aligned[order_[i]];
+    strides[i] = extent == 1 ? 0 : stride;
+    stride *= extent;
+  }
+  if (strides.empty()) strides.push_back(0);
+  return strides;
+}
+
+Source Compiler::AddConstant(ir::ValueId id, const Shape& shape) {
+  return Derived({id}, shape, "copy",
+                 [](std::span<const Constant* const> constants, int64_t i, float* out) {
+                   *out = static_cast<float>(constants[0]->GetDouble(i));
+                   return OkStatus();
+                 });
+}
+
+Source Compiler::Derived(
+    std::vector<ir::ValueId> constants, const Shape& shape, std::string recipe,
+    std::function<Status(std::span<const Constant* const>, int64_t, float*)> make) {
+  const Shape aligned = Align(shape);
+  const std::vector<int> order = order_;
+  recipe = "ew." + recipe + "." + aligned.ToString() + ".order" + Joined(order) + ".f32";
+  const std::string key = Joined(constants) + " " + recipe;
+  if (const auto known = constants_.find(key); known != constants_.end()) return known->second;
+  Program::Operand operand{.pack = static_cast<int>(program_.packs_.size()),
+                           .strides = PackedStrides(aligned)};
+  const Result<int16_t> index = NewOperand(std::move(operand));
+  if (!index.ok()) {
+    failure_ = index.status();
+    return {Source::kImmediate, 0, 0};
+  }
+  program_.packs_.push_back(
+      {std::move(constants), recipe, aligned.elements() * ByteSize(DType::kF32),
+       [aligned, order, make](std::span<const Constant* const> operands, std::byte* out) {
+         const OffsetMap to(aligned, Layout{.order = order});
+         std::vector<int64_t> coordinate(static_cast<size_t>(aligned.rank()));
+         for (int64_t i = 0; i < aligned.elements(); ++i) {
+           Unravel(i, aligned, coordinate);
+           RETURN_IF_ERROR(make(operands, i, reinterpret_cast<float*>(out) + to(coordinate)));
+         }
+         return OkStatus();
+       }});
+  const Source source{Source::kOperand, *index, 0};
+  constants_.emplace(key, source);
+  return source;
+}
+
+Source Compiler::Emit(Instruction instruction) {
+  instruction.dst = static_cast<int16_t>(program_.instructions_.size());
+  program_.instructions_.push_back(instruction);
+  return {Source::kRegister, instruction.dst, 0};
+}
+
+Source Compiler::Emit(OpCode code, Source a, Source b, Source c) {
+  return Emit(Instruction{.code = code, .a = a, .b = b, .c = c});
+}
+
+/// Drops dimensions of extent 1 and merges those that every operand walks as one; in kRows the
+/// columns stay as they are.
+void Compiler::Collapse() {
+  std::vector<int64_t>& dims = program_.dims_;
+  const auto erase = [&](size_t i) {
+    dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(i));
+    for (Program::Operand& operand : program_.operands_) {
+      if (operand.strides.empty()) continue;  // the running value
+      operand.strides.erase(operand.strides.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  };
+  const auto walks_as_one = [&](size_t outer) {
+    return std::all_of(
+        program_.operands_.begin(), program_.operands_.end(), [&](const Program::Operand& operand) {
+          return operand.strides.empty() ||
+                 operand.strides[outer] == operand.strides[outer + 1] * dims[outer + 1];
+        });
+  };
+  const size_t fixed = geometry_ == Geometry::kRows ? 1 : 0;
+  for (size_t i = dims.size() - fixed; i-- > 0 && dims.size() > 1;) {
+    if (dims[i] == 1) erase(i);
+  }
+  for (size_t i = dims.size(); i-- > 0;) {
+    if (i + 1 + fixed >= dims.size() || !walks_as_one(i)) continue;
+    dims[i + 1] *= dims[i];
+    erase(i);
+  }
+  program_.cols_ = dims.back();
+  program_.rows_ = 1;
+  for (size_t i = 0; i + 1 < dims.size(); ++i) program_.rows_ *= dims[i];
+}
+
+Result<Program> Program::Compile(const ir::Graph& group, const StateAssignment& states,
+                                 Geometry geometry, ir::ValueId running) {
+  return Compiler(group, states, geometry, running).Run();
+}
+
+}  // namespace fettle::kernels::elementwise

@@ -1,0 +1,64 @@
+#include "kernels/cpu/elementwise/program.h"
+
+#include <algorithm>
+
+namespace fettle::kernels::elementwise {
+
+Binding Program::Bind(std::span<const Location> inputs, std::span<const Location> packed,
+                      std::span<const Location> outputs) const {
+  Binding binding;
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    const Operand& operand = operands_[i];
+    if (operand.input >= 0)
+      binding.operands[i] = inputs[static_cast<size_t>(operand.input)].host<std::byte>();
+    if (operand.pack >= 0)
+      binding.operands[i] = packed[static_cast<size_t>(operand.pack)].host<std::byte>();
+  }
+  for (size_t i = 0; i < outputs_.size() && !outputs.empty(); ++i) {
+    binding.outputs[i] = outputs[static_cast<size_t>(outputs_[i].index)].host<std::byte>();
+  }
+  return binding;
+}
+
+void Program::Run(const Binding& binding, const Tile& tile) const {
+  const size_t outer = dims_.size() - 1;
+  const int64_t end = tile.row + tile.rows;
+  std::array<Window, kMaxOperands> operands;
+  std::array<Window, kMaxOutputs> outputs;
+  // The innermost outer dimension is what Execute walks; the ones around it change in between.
+  for (int64_t row = tile.row; row < end;) {
+    const int64_t inner = outer == 0 ? 1 : dims_[outer - 1];
+    const int64_t run = std::min(end - row, inner - row % inner);
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      const Operand& operand = operands_[i];
+      if (operand.input < 0 && operand.pack < 0) {
+        operands[i] = {tile.running + (row - tile.row) * tile.running_stride, tile.running_stride,
+                       1, DType::kF32};
+        continue;
+      }
+      int64_t offset = tile.col * operand.strides[outer], rest = row;
+      for (size_t k = outer; k-- > 0; rest /= dims_[k]) {
+        offset += rest % dims_[k] * operand.strides[k];
+      }
+      operands[i] = {binding.operands[i] + offset * ByteSize(operand.storage),
+                     outer == 0 ? 0 : operand.strides[outer - 1], operand.strides[outer],
+                     operand.storage};
+    }
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const DType storage = outputs_[i].storage;
+      if (i == 0 && tile.out != nullptr) {
+        outputs[i] = {static_cast<std::byte*>(tile.out) +
+                          (row - tile.row) * tile.out_stride * ByteSize(storage),
+                      tile.out_stride, 1, storage};
+      } else {
+        outputs[i] = {binding.outputs[i] + (row * cols_ + tile.col) * ByteSize(storage), cols_, 1,
+                      storage};
+      }
+    }
+    Execute(instructions_, {operands.data(), operands_.size()}, {outputs.data(), outputs_.size()},
+            run, tile.cols);
+    row += run;
+  }
+}
+
+}  // namespace fettle::kernels::elementwise

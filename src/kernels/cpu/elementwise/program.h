@@ -1,0 +1,105 @@
+// Straight-line programs of element-wise operators, run on small tiles: whole element-wise groups
+// (chain.cc), and the epilogues of convolutions and matrix products.
+//
+// An epilogue in three steps (`conv` computes value c, the group's later nodes finish it):
+//   Compile(group, states, Geometry::kRows, c)          once, in prepare; its packs() join the
+//   kernel's Binding b = program.Bind(inputs, packed, outputs)   once per Launch program.Run(b,
+//   tile)                                per finished tile of c, on any lane
+// Rows are the output's outer physical dimensions taken together, columns its innermost one: in
+// channels-last, row = (n * H + y) * W + x and column = output channel; in row-major [..., M, N],
+// row = batch * M + m and column = n.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/cpu/elementwise/instruction.h"
+#include "kernels/kernel.h"
+
+namespace fettle::kernels::elementwise {
+
+inline constexpr int kMaxOperands = 16;
+inline constexpr int kMaxOutputs = 4;
+
+enum class Geometry {
+  kRows,       // columns: the innermost physical dimension of the output alone
+  kCollapsed,  // columns: as many inner dimensions as every operand can walk with one stride
+};
+
+/// The addresses of one launch, by operand and output of the program.
+struct Binding {
+  std::array<const std::byte*, kMaxOperands> operands{};
+  std::array<std::byte*, kMaxOutputs> outputs{};
+};
+
+/// A rectangle of the output. `running` (fp32, at (row, col)) holds the value that the program
+/// starts from, where it was compiled with one. `out` is where the rectangle of output 0 goes, in
+/// its own storage type; it may equal `running`. Null: into the bound output.
+struct Tile {
+  int64_t row = 0, rows = 0;
+  int64_t col = 0, cols = 0;
+  const float* running = nullptr;
+  int64_t running_stride = 0;  // elements between rows
+  void* out = nullptr;
+  int64_t out_stride = 0;  // elements of the storage type between rows
+};
+
+/// A compiled program. Immutable; Run may be called by several threads at once, never allocates and
+/// reads and writes no byte outside of the rectangle.
+class Program {
+ public:
+  /// Compiles what computes group.outputs from `running` (a value that the kernel itself computes;
+  /// ir::kAbsent: none), the group's inputs and its constants. Operands, `running` included,
+  /// broadcast to the shape of output 0, which the other outputs share; `states` are those of the
+  /// group (pure permutations; outputs of equal layout). Fails with kUnsupported and the reason:
+  /// an operator that is not element-wise, a type that fp32 does not hold, a value that is computed
+  /// at less than the full shape (it would be computed again for each element it is broadcast to).
+  static Result<Program> Compile(const ir::Graph& group, const StateAssignment& states,
+                                 Geometry geometry, ir::ValueId running = ir::kAbsent);
+
+  /// Constants in the form that the program reads, to append to the kernel's own.
+  const std::vector<PackRequest>& packs() const { return packs_; }
+  /// `packed`: the locations that answer packs(), in order. `outputs` may be empty where every tile
+  /// names its own `out`.
+  Binding Bind(std::span<const Location> inputs, std::span<const Location> packed,
+               std::span<const Location> outputs) const;
+
+  int64_t rows() const { return rows_; }
+  int64_t cols() const { return cols_; }
+  /// Nothing to do but to copy `running` (and convert it to the storage type).
+  bool is_copy() const { return is_copy_; }
+  DType output_storage(int i = 0) const { return outputs_[static_cast<size_t>(i)].storage; }
+  /// Bytes that one element of the output costs to read and write, constants left out.
+  int64_t bytes_per_element() const { return bytes_per_element_; }
+
+  void Run(const Binding& binding, const Tile& tile) const;
+
+ private:
+  friend class Compiler;  // compile.cc
+
+  /// A tensor that the program reads: where it comes from and how far its elements lie apart along
+  /// the program's dimensions (0: broadcast).
+  struct Operand {
+    int input = -1;  // index in the group's inputs, or
+    int pack = -1;   // in packs_; both -1: the running value
+    DType storage = DType::kF32;
+    std::vector<int64_t> strides;
+  };
+  struct Output {
+    DType storage = DType::kF32;
+    int index = 0;  // in the group's outputs
+  };
+
+  std::vector<PackRequest> packs_;
+  std::vector<Operand> operands_;
+  std::vector<Output> outputs_;
+  std::vector<Instruction> instructions_;
+  std::vector<int64_t> dims_;  // outermost first; the last one is cols_
+  int64_t rows_ = 1, cols_ = 1;
+  int64_t bytes_per_element_ = 0;
+  bool is_copy_ = false;
+};
+
+}  // namespace fettle::kernels::elementwise

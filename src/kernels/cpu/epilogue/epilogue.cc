@@ -1,0 +1,109 @@
+#include "kernels/cpu/epilogue/epilogue.h"
+
+#include <algorithm>
+
+namespace fettle::kernels {
+namespace {
+
+/// A bound of Clip: absent, or a constant scalar. False where it is neither.
+bool ReadBound(const ir::Graph& group, ir::ValueId id, float& bound) {
+  if (id == ir::kAbsent) return true;
+  const ir::Value& value = group.value(id);
+  if (!value.is_constant() || value.constant->elements() != 1) return false;
+  bound = static_cast<float>(value.constant->GetDouble(0));
+  return true;
+}
+
+/// The clamp that a group's second and last node is; nothing where it is something else.
+std::optional<Clamp> ReadClamp(const ir::Graph& group) {
+  if (group.nodes().size() == 1) return Clamp();
+  const ir::Node& node = group.nodes()[1];
+  if (group.nodes().size() != 2 || node.input(0) != group.nodes()[0].output(0)) return std::nullopt;
+  Clamp clamp;
+  if (node.op == "Relu") {
+    clamp.low = 0;
+    return clamp;
+  }
+  if (node.op != "Clip" || !ReadBound(group, node.input(1), clamp.low) ||
+      !ReadBound(group, node.input(2), clamp.high)) {
+    return std::nullopt;
+  }
+  // Max(low) then Min(high): ONNX gives the upper bound where they cross.
+  return clamp;
+}
+
+Result<State> FloatState(const ir::Graph& group, ir::ValueId id, bool channels_last, int rank) {
+  const ir::Value& value = group.value(id);
+  State state{.storage = value.dtype};
+  if (value.dtype == DType::kF64) return Unsupported("f64 is left to the reference");
+  if (value.dtype == DType::kF16 || value.dtype == DType::kBF16) state.storage = DType::kF32;
+  if (channels_last && value.shape->rank() == rank) state.layout = Layout::ChannelsLast(rank);
+  return state;
+}
+
+Result<StateAssignment> FloatStates(const ir::Graph& group, bool channels_last) {
+  StateAssignment states;
+  // Not the first node's: that may dequantise a bias.
+  const int rank = group.value(group.outputs[0]).shape->rank();
+  for (ir::ValueId id : group.inputs) {
+    ASSIGN_OR_RETURN(State state, FloatState(group, id, channels_last, rank));
+    states.inputs.push_back(std::move(state));
+  }
+  for (ir::ValueId id : group.outputs) {
+    ASSIGN_OR_RETURN(State state, FloatState(group, id, channels_last, rank));
+    states.outputs.push_back(std::move(state));
+  }
+  return states;
+}
+
+}  // namespace
+
+Result<Epilogue> Epilogue::Compile(const ir::Graph& group, const StateAssignment& states) {
+  Epilogue epilogue;
+  const ir::ValueId anchor = group.nodes()[0].output(0);
+  if (const std::optional<Clamp> clamp = ReadClamp(group)) {
+    if (group.outputs.size() != 1 || group.outputs[0] != group.nodes().back().output(0))
+      return Unsupported("a value inside the group is an output");
+    epilogue.clamp_ = *clamp;
+    return epilogue;
+  }
+  // The anchor's values lie in the output before the program runs over them.
+  if (group.outputs.size() != 1 || states.outputs[0].storage != DType::kF32 ||
+      group.value(group.outputs[0]).shape != group.value(anchor).shape) {
+    return Unsupported("the group's output does not have the anchor's shape and fp32 storage");
+  }
+  ASSIGN_OR_RETURN(
+      elementwise::Program program,
+      elementwise::Program::Compile(group, states, elementwise::Geometry::kRows, anchor));
+  epilogue.program_ = std::move(program);
+  return epilogue;
+}
+
+void Epilogue::AppendPacks(std::vector<PackRequest>& packs) const {
+  if (!program_) return;
+  packs.insert(packs.end(), program_->packs().begin(), program_->packs().end());
+}
+
+elementwise::Binding Epilogue::Bind(const LaunchArgs& args, size_t first_pack) const {
+  if (!program_) return {};
+  return program_->Bind(args.inputs, args.packed.subspan(first_pack), args.outputs);
+}
+
+void Epilogue::Run(const elementwise::Binding& binding, const elementwise::Tile& tile) const {
+  if (program_) program_->Run(binding, tile);
+}
+
+Result<StateAssignment> ChannelsLastStates(const ir::Graph& group) {
+  return FloatStates(group, true);
+}
+
+Result<StateAssignment> FloatRowMajorStates(const ir::Graph& group) {
+  return FloatStates(group, false);
+}
+
+int IndexOf(const std::vector<ir::ValueId>& ids, ir::ValueId id) {
+  const auto it = std::find(ids.begin(), ids.end(), id);
+  return it == ids.end() ? -1 : static_cast<int>(it - ids.begin());
+}
+
+}  // namespace fettle::kernels

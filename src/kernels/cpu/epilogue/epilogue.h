@@ -1,0 +1,49 @@
+// What follows the anchor of a group: a clamp that micro-kernels apply in registers, or an
+// element-wise program that runs on each block of the result while it is in the cache.
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "kernels/cpu/elementwise/program.h"
+#include "kernels/kernel.h"
+
+namespace fettle::kernels {
+
+/// max(low, min(high, x)); NaN passes.
+struct Clamp {
+  float low = -std::numeric_limits<float>::infinity();
+  float high = std::numeric_limits<float>::infinity();
+};
+
+/// The nodes after node 0 of a group whose node 0 computes one value.
+class Epilogue {
+ public:
+  /// Fails with kUnsupported and the reason where the nodes are no clamp and no program.
+  static Result<Epilogue> Compile(const ir::Graph& group, const StateAssignment& states);
+
+  const Clamp& clamp() const { return clamp_; }
+  /// To append to the kernel's own.
+  void AppendPacks(std::vector<PackRequest>& packs) const;
+  /// `args.packed` holds the epilogue's from `first_pack` on.
+  elementwise::Binding Bind(const LaunchArgs& args, size_t first_pack) const;
+  /// Finishes a rectangle of the output whose `running` values already passed the clamp.
+  void Run(const elementwise::Binding& binding, const elementwise::Tile& tile) const;
+
+ private:
+  Clamp clamp_;
+  std::optional<elementwise::Program> program_;
+};
+
+/// The states of a group in channels-last layout: fp32 storage for values of a float type, tensors
+/// of the output's rank channels-last, others row-major. Fails with kUnsupported where a value's
+/// type is f64.
+Result<StateAssignment> ChannelsLastStates(const ir::Graph& group);
+/// The same with every tensor row-major.
+Result<StateAssignment> FloatRowMajorStates(const ir::Graph& group);
+
+/// The position of `id` in `ids`, or -1.
+int IndexOf(const std::vector<ir::ValueId>& ids, ir::ValueId id);
+
+}  // namespace fettle::kernels

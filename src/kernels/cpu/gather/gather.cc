@@ -1,0 +1,200 @@
+// cpu.gather: slices of the data, one per index, copied by strides in row-major or channels-last.
+#include <algorithm>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/gather/indices.h"
+#include "kernels/cpu/move/strided_copy.h"
+#include "kernels/cpu/operands.h"
+#include "ops/elements.h"
+#include "ops/op.h"
+
+namespace fettle::kernels {
+namespace {
+
+constexpr int64_t kTaskBytes = 64 << 10;
+
+/// How the slice of one index is copied, and how far the slices lie apart.
+struct GatherPlan {
+  int64_t extent = 0, src_step = 0;  // of the gathered axis
+  int64_t count = 0, dst_step = 0;   // of the indices
+  std::vector<CopyAxis> slice;
+};
+
+int64_t SliceElements(const GatherPlan& plan) {
+  int64_t elements = 1;
+  for (const CopyAxis& axis : plan.slice) elements *= axis.extent;
+  return elements;
+}
+
+Result<GatherPlan> MakePlan(const ir::Graph& group, const StateAssignment& states) {
+  const ir::Node& node = group.nodes()[0];
+  const Shape& x = *group.value(node.inputs[0]).shape;
+  const Shape& indices = *group.value(node.inputs[1]).shape;
+  const Shape& y = *group.value(node.outputs[0]).shape;
+  const int axis = *NormaliseAxis(node.attributes.Int("axis"), x.rank());
+  const auto from = AxisStrides(x, InputState(group, states, 0).layout);
+  const auto to = AxisStrides(y, OutputState(group, states, 0).layout);
+  if (!from || !to) return Unsupported("blocked layouts are not gathered");
+  GatherPlan plan{x[axis], (*from)[static_cast<size_t>(axis)], indices.elements(), 0, {}};
+  for (int i = 0; i < x.rank(); ++i) {
+    if (i == axis) continue;
+    const int out = i < axis ? i : i - 1 + indices.rank();
+    plan.slice.push_back({x[i], (*from)[static_cast<size_t>(i)], (*to)[static_cast<size_t>(out)]});
+  }
+  if (plan.slice.size() > kMaxCopyAxes)
+    return Unsupported("more than {} axes are not gathered", kMaxCopyAxes);
+  int64_t inner = 1;
+  for (int i = indices.rank() - 1; i >= 0; --i) {
+    if (indices[i] == 1) continue;
+    const int64_t stride = (*to)[static_cast<size_t>(axis + i)];
+    if (inner == 1) plan.dst_step = stride;
+    if (stride != plan.dst_step * inner)
+      return Unsupported("the axes of the indices are apart in this layout");
+    inner *= indices[i];
+  }
+  return plan;
+}
+
+/// Slices of long runs, each copied as a whole.
+class GatherSlices final : public PreparedKernel {
+ public:
+  GatherSlices(const Problem& problem, GatherPlan plan)
+      : group_(problem.group),
+        operands_(*problem.group),
+        plan_(std::move(plan)),
+        size_(ByteSize(OutputState(*problem.group, problem.states, 0).storage)),
+        index_type_(group_->value(problem.node().inputs[1]).dtype),
+        slice_(size_, plan_.slice, 0, 0),
+        slice_bytes_(size_ * SliceElements(plan_)) {}
+
+  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
+
+  Status Launch(const LaunchArgs& args) const override {
+    const Indices indices{operands_.input(args, 1), index_type_};
+    if (slice_bytes_ == 0 || plan_.count == 0) return OkStatus();
+    RETURN_IF_ERROR(CheckIndices(indices, plan_.count, plan_.extent));
+    const std::byte* src = operands_.input(args, 0);
+    std::byte* dst = operands_.output(args, 0);
+    const int64_t per_task = std::max<int64_t>(1, kTaskBytes / slice_bytes_);
+    const int64_t chunks = (plan_.count + per_task - 1) / per_task;
+    const auto run = [&](int64_t task, int) {
+      const int64_t begin = task / slice_.tasks() * per_task;
+      for (int64_t i = begin; i < std::min(begin + per_task, plan_.count); ++i) {
+        const int64_t index = indices.Normal(i, plan_.extent);
+        slice_.Run(src + index * plan_.src_step * size_, dst + i * plan_.dst_step * size_,
+                   task % slice_.tasks());
+      }
+    };
+    static_cast<CpuStream&>(args.stream).ParallelFor(chunks * slice_.tasks(), run);
+    return OkStatus();
+  }
+
+ private:
+  std::shared_ptr<const ir::Graph> group_;
+  NodeOperands operands_;
+  GatherPlan plan_;
+  int64_t size_;
+  DType index_type_;
+  StridedCopy slice_;
+  int64_t slice_bytes_;
+};
+
+/// Slices whose elements lie apart: per element of the slice, a row of lookups.
+class GatherLookups final : public PreparedKernel {
+ public:
+  GatherLookups(const Problem& problem, GatherPlan plan)
+      : group_(problem.group),
+        operands_(*problem.group),
+        plan_(std::move(plan)),
+        dtype_(OutputState(*problem.group, problem.states, 0).storage),
+        index_type_(group_->value(problem.node().inputs[1]).dtype),
+        rows_(SliceElements(plan_)) {}
+
+  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
+
+  Status Launch(const LaunchArgs& args) const override {
+    const Indices indices{operands_.input(args, 1), index_type_};
+    if (rows_ == 0 || plan_.count == 0) return OkStatus();
+    RETURN_IF_ERROR(CheckIndices(indices, plan_.count, plan_.extent));
+    const std::byte* src = operands_.input(args, 0);
+    std::byte* dst = operands_.output(args, 0);
+    const int64_t per_task = std::max<int64_t>(1, kTaskBytes / (plan_.count * ByteSize(dtype_)));
+    const auto run = [&](int64_t task, int) {
+      const int64_t begin = task * per_task, end = std::min(rows_, begin + per_task);
+      ops::DispatchElementSize(dtype_, [&]<typename U>() {
+        LookUp(indices, begin, end, reinterpret_cast<const U*>(src), reinterpret_cast<U*>(dst));
+      });
+    };
+    static_cast<CpuStream&>(args.stream).ParallelFor((rows_ + per_task - 1) / per_task, run);
+    return OkStatus();
+  }
+
+ private:
+  /// Elements [begin, end) of the slice, in row-major order of its axes.
+  template <typename U>
+  void LookUp(const Indices& indices, int64_t begin, int64_t end, const U* src, U* dst) const {
+    for (int64_t row = begin; row < end; ++row) {
+      int64_t rest = row, from = 0, to = 0;
+      for (size_t i = plan_.slice.size(); i-- > 0;) {
+        const CopyAxis& axis = plan_.slice[i];
+        from += rest % axis.extent * axis.src_stride;
+        to += rest % axis.extent * axis.dst_stride;
+        rest /= axis.extent;
+      }
+      for (int64_t i = 0; i < plan_.count; ++i) {
+        dst[to + i * plan_.dst_step] = src[from + indices.Normal(i, plan_.extent) * plan_.src_step];
+      }
+    }
+  }
+
+  std::shared_ptr<const ir::Graph> group_;
+  NodeOperands operands_;
+  GatherPlan plan_;
+  DType dtype_, index_type_;
+  int64_t rows_;
+};
+
+Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+  if (group.nodes().size() != 1 || group.nodes()[0].op != "Gather")
+    return Unsupported("computes Gather alone");
+  const ir::Node& node = group.nodes()[0];
+  const ir::Value& data = group.value(node.inputs[0]);
+  if (ByteSize(data.dtype) > 8 || ByteSize(data.dtype) == 0)
+    return Unsupported("elements of type {} are not moved", DTypeName(data.dtype));
+  std::vector<StateAssignment> candidates;
+  for (const bool last : {false, true}) {
+    StateAssignment states = RowMajorStates(group);
+    for (size_t i = 0; last && i < group.inputs.size(); ++i) {
+      if (group.inputs[i] == node.inputs[0])
+        states.inputs[i].layout = Layout::ChannelsLast(data.shape->rank());
+    }
+    if (last)
+      states.outputs[0].layout = Layout::ChannelsLast(group.value(node.outputs[0]).shape->rank());
+    if (std::find(candidates.begin(), candidates.end(), states) != candidates.end()) continue;
+    const Result<GatherPlan> plan = MakePlan(group, states);
+    if (plan.ok()) {
+      candidates.push_back(std::move(states));
+    } else if (candidates.empty()) {
+      return plan.status();
+    }
+  }
+  return candidates;
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
+                                                const Device&) {
+  ASSIGN_OR_RETURN(GatherPlan plan, MakePlan(*problem.group, problem.states));
+  const CopyAxis run = plan.slice.empty() ? CopyAxis{1, 1, 1} : plan.slice.back();
+  constexpr int64_t kShortRun = 4;  // elements; longer ones are worth the setup of a copy
+  if (run.extent <= kShortRun || run.src_stride != 1 || run.dst_stride != 1)
+    return std::unique_ptr<PreparedKernel>(new GatherLookups(problem, std::move(plan)));
+  return std::unique_ptr<PreparedKernel>(new GatherSlices(problem, std::move(plan)));
+}
+
+}  // namespace
+
+extern const KernelDesc kCpuGather;
+const KernelDesc kCpuGather = {
+    .name = "cpu.gather", .preference = 10, .candidates = Candidates, .prepare = Prepare};
+
+}  // namespace fettle::kernels

@@ -1,0 +1,110 @@
+// Index operands of type i32 or i64.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "base/status.h"
+#include "ops/gather/op.h"
+#include "tensor/dtype.h"
+#include "tensor/shape.h"
+#include "tensor/tensor.h"
+
+namespace fettle::kernels {
+
+/// A dense index operand.
+struct Indices {
+  const std::byte* data = nullptr;
+  DType dtype = DType::kI64;
+
+  int64_t operator[](int64_t i) const {
+    return dtype == DType::kI32 ? reinterpret_cast<const int32_t*>(data)[i]
+                                : reinterpret_cast<const int64_t*>(data)[i];
+  }
+  /// Index `i`, counted from the front of an axis of `extent`; it must be in range.
+  int64_t Normal(int64_t i, int64_t extent) const {
+    const int64_t index = (*this)[i];
+    return index < 0 ? index + extent : index;
+  }
+};
+
+/// kInvalidArgument for the first of `count` indices that is out of range.
+inline Status CheckIndices(const Indices& indices, int64_t count, int64_t extent) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (ops::NormaliseIndex(indices[i], extent) < 0)
+      return ops::IndexOutOfRange(indices[i], extent);
+  }
+  return OkStatus();
+}
+
+/// The index operand of GatherND or ScatterND: tuples that each name a contiguous slice of the
+/// data.
+struct IndexTuples {
+  std::vector<int64_t> extents;  // of the axes that a tuple names
+  int64_t tuples = 0;
+  int64_t per_batch = 1;  // tuples that share a batch entry
+  int64_t slice = 1;      // elements of a slice
+
+  /// The slice that tuple `t` names, counted in slices from the start of the data.
+  int64_t SliceOf(const Indices& indices, int64_t t) const {
+    int64_t at = t / per_batch;
+    const auto depth = static_cast<int64_t>(extents.size());
+    for (int64_t k = 0; k < depth; ++k) {
+      const int64_t extent = extents[static_cast<size_t>(k)];
+      at = at * extent + indices.Normal(t * depth + k, extent);
+    }
+    return at;
+  }
+  /// kInvalidArgument for the first index that is out of range; slices of nothing may lie anywhere.
+  Status Check(const Indices& indices) const {
+    if (slice == 0) return OkStatus();
+    const size_t depth = extents.size();
+    for (int64_t i = 0; i < tuples * static_cast<int64_t>(depth); ++i) {
+      const int64_t extent = extents[static_cast<size_t>(i) % depth];
+      if (ops::NormaliseIndex(indices[i], extent) < 0)
+        return ops::IndexOutOfRange(indices[i], extent);
+    }
+    return OkStatus();
+  }
+};
+
+/// Neighbouring tuples that name neighbouring slices of the data.
+struct SliceRun {
+  int64_t tuple;  // the first one
+  int64_t slice;  // the data's slice that it names
+  int64_t count;
+};
+
+/// The runs that constant indices fall into; none where an index is out of range or `constant` is
+/// null (then the indices are read at launch).
+inline std::vector<SliceRun> FindSliceRuns(const IndexTuples& tuples, const Constant* constant) {
+  std::vector<SliceRun> runs;
+  if (constant == nullptr) return runs;
+  const Result<Tensor> values = constant->ToTensor();
+  if (!values.ok()) return runs;
+  const Indices indices{values->data(), constant->dtype()};
+  if (!tuples.Check(indices).ok()) return runs;
+  for (int64_t t = 0; t < tuples.tuples; ++t) {
+    const int64_t slice = tuples.SliceOf(indices, t);
+    if (!runs.empty() && runs.back().slice + runs.back().count == slice) {
+      ++runs.back().count;
+    } else {
+      runs.push_back({t, slice, 1});
+    }
+  }
+  return runs;
+}
+
+inline IndexTuples MakeIndexTuples(const Shape& data, const Shape& indices, int batch) {
+  const int last = indices.rank() - 1;
+  const int named = batch + static_cast<int>(indices[last]);
+  IndexTuples tuples;
+  tuples.extents.assign(data.begin() + batch, data.begin() + named);
+  tuples.tuples = indices.Count(0, last);
+  tuples.per_batch = std::max<int64_t>(1, indices.Count(batch, last));
+  tuples.slice = data.Count(named, data.rank());
+  return tuples;
+}
+
+}  // namespace fettle::kernels

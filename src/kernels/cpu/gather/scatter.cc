@@ -1,0 +1,174 @@
+// cpu.scatter.elements and cpu.scatter.tuples: ScatterElements and ScatterND over row-major
+// tensors, in place where the data is not needed any more.
+#include <algorithm>
+#include <cstring>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/gather/indices.h"
+#include "kernels/cpu/operands.h"
+#include "ops/op.h"
+
+namespace fettle::kernels {
+namespace {
+
+constexpr int64_t kTaskBytes = 128 << 10;
+
+/// Copies the data to the output, unless they are the same memory.
+void CopyData(const std::byte* src, std::byte* dst, int64_t bytes, CpuStream& stream) {
+  if (src == dst) return;
+  stream.ParallelFor((bytes + kTaskBytes - 1) / kTaskBytes, [&](int64_t task, int) {
+    const int64_t begin = task * kTaskBytes;
+    std::memcpy(dst + begin, src + begin, static_cast<size_t>(std::min(kTaskBytes, bytes - begin)));
+  });
+}
+
+class Scatter : public PreparedKernel {
+ public:
+  Scatter(const Problem& problem, ops::Reduction reduction)
+      : group_(problem.group),
+        operands_(*problem.group),
+        data_(problem.shape(problem.node().inputs[0])),
+        indices_(problem.shape(problem.node().inputs[1])),
+        updates_(problem.shape(problem.node().inputs[2])),
+        dtype_(group_->value(problem.node().inputs[0]).dtype),
+        index_type_(group_->value(problem.node().inputs[1]).dtype),
+        reduction_(reduction) {}
+
+  std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
+
+  std::vector<Alias> aliases() const override {
+    const ir::ValueId data = group_->nodes()[0].inputs[0];
+    for (size_t i = 0; i < group_->inputs.size(); ++i) {
+      if (group_->inputs[i] == data) return {{.output = 0, .input = static_cast<int>(i)}};
+    }
+    return {};
+  }
+
+  Status Launch(const LaunchArgs& args) const override {
+    const Indices indices{operands_.input(args, 1), index_type_};
+    RETURN_IF_ERROR(Check(indices));
+    std::byte* dst = operands_.output(args, 0);
+    CopyData(operands_.input(args, 0), dst, data_.elements() * ByteSize(dtype_),
+             static_cast<CpuStream&>(args.stream));
+    Update(indices, operands_.input(args, 2), dst);
+    return OkStatus();
+  }
+
+ protected:
+  virtual Status Check(const Indices& indices) const = 0;
+  /// Applies the updates in order, so that duplicates give what the reference gives.
+  virtual void Update(const Indices& indices, const std::byte* updates, std::byte* dst) const = 0;
+
+  std::shared_ptr<const ir::Graph> group_;
+  NodeOperands operands_;
+  Shape data_, indices_, updates_;
+  DType dtype_, index_type_;
+  ops::Reduction reduction_;
+};
+
+class ScatterElements final : public Scatter {
+ public:
+  ScatterElements(const Problem& problem, ops::Reduction reduction)
+      : Scatter(problem, reduction),
+        axis_(*NormaliseAxis(problem.node().attributes.Int("axis"), data_.rank())),
+        strides_(RowMajorStrides(data_)) {}
+
+ protected:
+  Status Check(const Indices& indices) const override {
+    return CheckIndices(indices, indices_.elements(), data_[axis_]);
+  }
+
+  void Update(const Indices& indices, const std::byte* updates, std::byte* dst) const override {
+    DispatchDType(dtype_, [&]<typename T>() {
+      const T* from = reinterpret_cast<const T*>(updates);
+      T* to = reinterpret_cast<T*>(dst);
+      for (int64_t i = 0; i < indices_.elements(); ++i) {
+        int64_t rest = i, offset = 0;
+        for (int axis = indices_.rank() - 1; axis >= 0; --axis) {
+          const int64_t at = axis == axis_ ? indices.Normal(i, data_[axis]) : rest % indices_[axis];
+          offset += at * strides_[static_cast<size_t>(axis)];
+          rest /= indices_[axis];
+        }
+        to[offset] = ops::Reduce(reduction_, to[offset], from[i]);
+      }
+    });
+  }
+
+ private:
+  int axis_;
+  Dims strides_;
+};
+
+class ScatterTuples final : public Scatter {
+ public:
+  ScatterTuples(const Problem& problem, ops::Reduction reduction)
+      : Scatter(problem, reduction),
+        tuples_(MakeIndexTuples(data_, indices_, 0)),
+        runs_(FindSliceRuns(tuples_, group_->value(problem.node().inputs[1]).constant.get())) {}
+
+ protected:
+  Status Check(const Indices& indices) const override {
+    return runs_.empty() ? tuples_.Check(indices) : OkStatus();
+  }
+
+  void Update(const Indices& indices, const std::byte* updates, std::byte* dst) const override {
+    for (const SliceRun& run : runs_) UpdateRun(run, updates, dst);
+    if (!runs_.empty()) return;
+    for (int64_t t = 0; t < tuples_.tuples; ++t)
+      UpdateRun({t, tuples_.SliceOf(indices, t), 1}, updates, dst);
+  }
+
+ private:
+  void UpdateRun(const SliceRun& run, const std::byte* updates, std::byte* dst) const {
+    const int64_t bytes = tuples_.slice * ByteSize(dtype_);
+    const std::byte* from = updates + run.tuple * bytes;
+    std::byte* to = dst + run.slice * bytes;
+    if (reduction_ == ops::Reduction::kNone) {
+      std::memcpy(to, from, static_cast<size_t>(run.count * bytes));
+      return;
+    }
+    DispatchDType(dtype_, [&]<typename T>() {
+      const T* update = reinterpret_cast<const T*>(from);
+      T* old = reinterpret_cast<T*>(to);
+      for (int64_t i = 0; i < run.count * tuples_.slice; ++i)
+        old[i] = ops::Reduce(reduction_, old[i], update[i]);
+    });
+  }
+
+  IndexTuples tuples_;
+  std::vector<SliceRun> runs_;  // of constant indices
+};
+
+Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, std::string_view op) {
+  if (group.nodes().size() != 1 || group.nodes()[0].op != op)
+    return Unsupported("computes {} alone", op);
+  return std::vector<StateAssignment>{RowMajorStates(group)};
+}
+Result<std::vector<StateAssignment>> ElementCandidates(const ir::Graph& group, const Device&) {
+  return Candidates(group, "ScatterElements");
+}
+Result<std::vector<StateAssignment>> TupleCandidates(const ir::Graph& group, const Device&) {
+  return Candidates(group, "ScatterND");
+}
+
+template <typename Kernel>
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
+                                                const Device&) {
+  ASSIGN_OR_RETURN(const ops::Reduction reduction, ops::ReadReduction(problem.node()));
+  return std::unique_ptr<PreparedKernel>(new Kernel(problem, reduction));
+}
+
+}  // namespace
+
+extern const KernelDesc kCpuScatterElements;
+const KernelDesc kCpuScatterElements = {.name = "cpu.scatter.elements",
+                                        .preference = 10,
+                                        .candidates = ElementCandidates,
+                                        .prepare = Prepare<ScatterElements>};
+extern const KernelDesc kCpuScatterTuples;
+const KernelDesc kCpuScatterTuples = {.name = "cpu.scatter.tuples",
+                                      .preference = 10,
+                                      .candidates = TupleCandidates,
+                                      .prepare = Prepare<ScatterTuples>};
+
+}  // namespace fettle::kernels

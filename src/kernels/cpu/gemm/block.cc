@@ -1,0 +1,140 @@
+#include "kernels/cpu/gemm/block.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/gemm/pack.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// One panel over a slice of taps and depth, for all row tiles.
+void RunPanel(const MicroKernels& kernels, const BlockArgs& args, TileArgs work, int64_t column,
+              int64_t first_tap) {
+  const bool narrow = work.columns * 2 <= kernels.nr;
+  for (const TileSpan& tile : args.tiles) {
+    work.a = tile.a + first_tap * tile.rows;
+    work.c = tile.c + column;
+    (narrow ? kernels.narrow : kernels.tile)[tile.rows](work);
+  }
+}
+
+}  // namespace
+
+void RunBlock(const MicroKernels& kernels, const BlockArgs& args) {
+  const int64_t nr = kernels.nr;
+  const int64_t panel_stride =
+      args.panel_stride != 0 ? args.panel_stride : args.taps * args.depth * nr;
+  // Whole taps per step where there are several, else a slice of the depth.
+  const int64_t taps_step =
+      args.taps == 1
+          ? 1
+          : std::clamp<int64_t>(args.depth_block / std::max<int64_t>(args.depth, 1), 1, args.taps);
+  const int64_t depth_step =
+      args.taps == 1 ? std::max<int64_t>(1, std::min(args.depth_block, args.depth)) : args.depth;
+  for (int64_t column = 0; column < args.columns; column += nr) {
+    TileArgs tile;
+    tile.b_step = args.b_step == 0 ? nr : args.b_step;
+    tile.columns = std::min(nr, args.columns - column);
+    tile.c_stride = args.c_stride;
+    tile.bias = args.bias == nullptr ? nullptr : args.bias + column;
+    tile.accumulate = args.accumulate;
+    const float* panel = args.b + (args.b_step == 0 ? column / nr * panel_stride : column);
+    for (int64_t tap = 0; tap < args.taps; tap += taps_step) {
+      tile.taps = std::min(taps_step, args.taps - tap);
+      for (int64_t k = 0; k == 0 || k < args.depth; k += depth_step) {
+        tile.depth = std::min(depth_step, args.depth - k);
+        tile.a_offset = args.a_offset + k;
+        tile.b = panel + (tap * args.depth + k) * tile.b_step;
+        if (tap + tile.taps >= args.taps && k + tile.depth >= args.depth) {
+          tile.low = args.low;
+          tile.high = args.high;
+        }
+        RunPanel(kernels, args, tile, column, tap);
+        tile.accumulate = true;
+      }
+    }
+  }
+}
+
+Blocking ChooseBlocking(const CpuInfo& info, int mr, int nr, int64_t m, int64_t n, int64_t k,
+                        int threads, int64_t max_rows) {
+  m = std::max<int64_t>(m, 1);  // an empty batch is prepared like one row
+  const int64_t l2 = info.l2_bytes > 0 ? info.l2_bytes : 256 * 1024;
+  Blocking blocking;
+  // A panel of B and the rows of A that pass over it share the second-level cache.
+  const int64_t row_bytes = std::max<int64_t>(1, k * 4);
+  const int64_t panel_row_bytes = nr * int64_t{4};
+  blocking.depth_block = std::max<int64_t>(256, l2 / 2 / panel_row_bytes);
+  int64_t rows = std::min({max_rows, l2 / 2 / row_bytes, int64_t{1024}, m}) / mr * mr;
+  rows = std::max<int64_t>(rows, mr);
+  const int64_t panels = CeilDiv(n, nr);
+  blocking.panels = panels;
+  if (threads > 1) {
+    // Four tasks a lane even out what lanes lose; rows are split before columns, because a split of
+    // columns prepares its rows again.
+    const int64_t wanted = int64_t{4} * threads;
+    const int64_t by_rows = std::max<int64_t>(mr, m / wanted / mr * mr);
+    const int64_t least = std::min<int64_t>(rows, int64_t{4} * mr);
+    rows = std::max(std::min(rows, by_rows), least);
+    const int64_t row_tasks = CeilDiv(m, rows);
+    if (row_tasks < wanted) {
+      const int64_t splits = std::min(panels, CeilDiv(wanted, row_tasks));
+      blocking.panels = CeilDiv(panels, splits);
+    }
+  }
+  blocking.rows = rows;
+  return blocking;
+}
+
+std::span<const TileSpan> CutTiles(int mr, const float* const* a, int64_t rows, int64_t taps,
+                                   float* c, int64_t c_stride, TileSpan* out) {
+  size_t count = 0;
+  for (int64_t row = 0; row < rows; row += mr) {
+    out[count++] = {a + row * taps, std::min<int64_t>(mr, rows - row), c + row * c_stride};
+  }
+  return {out, count};
+}
+
+namespace {
+
+/// Powers of `factor` from `first` up to `most`, and `usual`.
+std::vector<int64_t> Powers(int64_t first, int64_t factor, int64_t most, int64_t usual) {
+  std::vector<int64_t> values{usual};
+  for (int64_t value = first; value <= most; value *= factor) values.push_back(value);
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+}  // namespace
+
+std::vector<Tunable> BlockingTunables(const Blocking& usual, int mr, int64_t max_tiles,
+                                      int64_t all_panels) {
+  return {{"row_tiles", Powers(1, 4, max_tiles, usual.rows / mr)},
+          {"panels", Powers(1, 4, all_panels, usual.panels)},
+          {"depth_block", Powers(256, 4, 4096, usual.depth_block)}};
+}
+
+Params BlockingParams(const Blocking& blocking, int mr) {
+  return {{"row_tiles", blocking.rows / mr},
+          {"panels", blocking.panels},
+          {"depth_block", blocking.depth_block}};
+}
+
+Blocking ReadBlocking(const Params& params, const Blocking& usual, int mr) {
+  Blocking blocking = usual;
+  const auto read = [&](std::string_view name, int64_t unit, int64_t& value) {
+    const auto it = params.find(name);
+    if (it != params.end()) value = std::max<int64_t>(it->second, 1) * unit;
+  };
+  read("row_tiles", mr, blocking.rows);
+  read("panels", 1, blocking.panels);
+  read("depth_block", 1, blocking.depth_block);
+  return blocking;
+}
+
+void FillRowPointers(const float* a, int64_t stride, int64_t rows, const float** out) {
+  for (int64_t r = 0; r < rows; ++r) out[r] = a + r * stride;
+}
+
+}  // namespace fettle::kernels

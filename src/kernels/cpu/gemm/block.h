@@ -1,0 +1,74 @@
+// A block of C by the micro-kernels: the loop nest that every product of this backend shares.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/gemm/microkernel.h"
+#include "kernels/kernel.h"
+
+namespace fettle::kernels {
+
+/// Up to mr rows of a block: their pointers [tap][row] and where column 0 of the first one goes.
+struct TileSpan {
+  const float* const* a = nullptr;
+  int64_t rows = 0;
+  float* c = nullptr;
+};
+
+/// C[rows, columns] = clamp(A * B + bias), or C += A * B.
+struct BlockArgs {
+  std::span<const TileSpan> tiles;
+  int64_t a_offset = 0;
+  int64_t taps = 1;
+  int64_t depth = 0;
+  /// Panels of nr columns, panel_stride elements apart (0: taps * depth * nr):
+  /// [panel][taps * depth][nr]. Or, where b_step is set, rows b_step elements apart (one tap), of
+  /// which up to 64 bytes past the last column are read.
+  const float* b = nullptr;
+  int64_t panel_stride = 0;
+  int64_t b_step = 0;
+  int64_t columns = 0;
+  int64_t c_stride = 0;
+  const float* bias = nullptr;  // padded to whole panels
+  bool accumulate = false;
+  float low = -std::numeric_limits<float>::infinity();
+  float high = std::numeric_limits<float>::infinity();
+  /// Depth (taps * depth) done before C is stored and read again.
+  int64_t depth_block = INT64_MAX;
+};
+void RunBlock(const MicroKernels& kernels, const BlockArgs& args);
+
+/// Cuts `rows` rows into tiles of up to mr. Pointers lie tile by tile: tile i (rows i * mr ...) at
+/// a + i * mr * taps. C's rows are c_stride apart. Returns the tiles written to `out`, at most
+/// CeilDiv(rows, mr).
+std::span<const TileSpan> CutTiles(int mr, const float* const* a, int64_t rows, int64_t taps,
+                                   float* c, int64_t c_stride, TileSpan* out);
+
+/// How a product is cut into tasks.
+struct Blocking {
+  int64_t rows = 0;         // per task, a multiple of mr
+  int64_t panels = 0;       // per task
+  int64_t depth_block = 0;  // see BlockArgs
+};
+
+/// Sizes by the caches, and enough tasks for `threads` lanes. `max_rows` limits the scratch that a
+/// task needs.
+Blocking ChooseBlocking(const CpuInfo& info, int mr, int nr, int64_t m, int64_t n, int64_t k,
+                        int threads, int64_t max_rows);
+
+/// A blocking as tunable parameters: "row_tiles" (of mr rows) and "panels" per task, "depth_block".
+/// `usual` is always among the values.
+std::vector<Tunable> BlockingTunables(const Blocking& usual, int mr, int64_t max_tiles,
+                                      int64_t all_panels);
+Params BlockingParams(const Blocking& blocking, int mr);
+/// The blocking that `params` say; what they leave out is `usual`.
+Blocking ReadBlocking(const Params& params, const Blocking& usual, int mr);
+
+/// Fills the pointers of `rows` rows, `stride` elements apart, for taps = 1.
+void FillRowPointers(const float* a, int64_t stride, int64_t rows, const float** out);
+
+}  // namespace fettle::kernels

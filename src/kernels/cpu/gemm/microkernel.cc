@@ -1,0 +1,152 @@
+#include "kernels/cpu/gemm/microkernel.h"
+
+#include <utility>
+
+#include "kernels/cpu/simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/gemm/microkernel.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/simd/partial-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fettle::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+constexpr size_t kLanes = HWY_LANES(float);
+
+/// Rows that fill the register file with 2 vectors each, less what B and the broadcasts need.
+#if HWY_TARGET == HWY_AVX3
+constexpr int kMr = 14;
+#elif HWY_TARGET == HWY_NEON
+constexpr int kMr = 8;  // with 12, g++ loads ahead and spills
+#else
+constexpr int kMr = 6;
+#endif
+
+/// Accumulators of a tile, and the steps on them, unrolled by fold expressions over rows: compilers
+/// keep them in registers without pragmas.
+template <int kRows, int kVectors, typename Rows>
+struct Tile;
+template <int kRows, int kVectors, size_t... kRow>
+struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
+  static_assert(kVectors <= 2);
+  V acc[kRows][kVectors];
+
+  // An implicit constructor would be compiled without the target's options.
+  HWY_INLINE Tile() {}
+
+  HWY_INLINE void StartRow(size_t r, const float* bias) {
+    for (int v = 0; v < kVectors; ++v) {
+      acc[r][v] = bias == nullptr ? hn::Zero(D()) : hn::LoadU(D(), bias + v * kLanes);
+    }
+  }
+  HWY_INLINE void Start(const float* bias) { (StartRow(kRow, bias), ...); }
+
+  HWY_INLINE void StepRow(size_t r, const float* a, const V* b) {
+    const V x = hn::Set(D(), *a);
+    for (int v = 0; v < kVectors; ++v) acc[r][v] = hn::MulAdd(x, b[v], acc[r][v]);
+  }
+  HWY_INLINE void Step(const float* const* rows, int64_t k, const float* b) {
+    V bv[kVectors];
+    for (int v = 0; v < kVectors; ++v) bv[v] = hn::LoadU(D(), b + v * kLanes);
+    (StepRow(kRow, rows[kRow] + k, bv), ...);
+  }
+
+  HWY_INLINE void AddRow(size_t r, const Tile& other) {
+    for (int v = 0; v < kVectors; ++v) acc[r][v] = hn::Add(acc[r][v], other.acc[r][v]);
+  }
+  HWY_INLINE void Add(const Tile& other) { (AddRow(kRow, other), ...); }
+
+  HWY_INLINE void FinishVector(V x, const TileArgs& args, float* at, int64_t left, V low, V high) {
+    if (left <= 0) return;
+    const bool whole = left >= static_cast<int64_t>(kLanes);
+    const auto mask = hn::FirstN(D(), static_cast<size_t>(left));
+    if (args.accumulate) {
+      x = hn::Add(x, whole ? hn::LoadU(D(), at) : hn::MaskedLoad(mask, D(), at));
+    }
+    // This order of operands lets NaN through.
+    x = hn::Min(high, hn::Max(low, x));
+    if (whole) {
+      hn::StoreU(x, D(), at);
+    } else {
+      StoreFirst(D(), x, left, at);
+    }
+  }
+  // Without a loop over vectors: one would keep the accumulators in memory on some targets.
+  HWY_INLINE void FinishRow(size_t r, const TileArgs& args, V low, V high) {
+    float* c = args.c + static_cast<int64_t>(r) * args.c_stride;
+    FinishVector(acc[r][0], args, c, args.columns, low, high);
+    if constexpr (kVectors > 1) {
+      constexpr auto kStep = static_cast<int64_t>(kLanes);
+      FinishVector(acc[r][1], args, c + kStep, args.columns - kStep, low, high);
+    }
+  }
+  HWY_INLINE void Finish(const TileArgs& args) {
+    const V low = hn::Set(D(), args.low), high = hn::Set(D(), args.high);
+    (FinishRow(kRow, args, low, high), ...);
+  }
+};
+
+/// Tiles of few rows keep two partial sums, or the latency of one would bind them.
+constexpr bool TwoSums(int rows) { return rows < 4; }
+
+template <int kRows, int kVectors>
+void RunTile(const TileArgs& args) {
+  using T = Tile<kRows, kVectors, std::make_index_sequence<kRows>>;
+  T even, odd;
+  even.Start(args.accumulate ? nullptr : args.bias);
+  odd.Start(nullptr);
+  const float* HWY_RESTRICT b = args.b;
+  const int64_t step = args.b_step;
+  for (int64_t t = 0; t < args.taps; ++t) {
+    const float* rows[kRows];
+    for (int r = 0; r < kRows; ++r) rows[r] = args.a[t * kRows + r] + args.a_offset;
+    int64_t k = 0;
+    if constexpr (TwoSums(kRows)) {
+      for (; k + 2 <= args.depth; k += 2, b += 2 * step) {
+        even.Step(rows, k, b);
+        odd.Step(rows, k + 1, b + step);
+      }
+    }
+    for (; k < args.depth; ++k, b += step) even.Step(rows, k, b);
+  }
+  if constexpr (TwoSums(kRows)) even.Add(odd);
+  even.Finish(args);
+}
+
+template <size_t... kRow>
+MicroKernels MakeTable(std::index_sequence<kRow...>) {
+  MicroKernels table;
+  table.mr = kMr;
+  table.nr = 2 * static_cast<int>(kLanes);
+  ((table.tile[kRow + 1] = RunTile<kRow + 1, 2>), ...);
+  ((table.narrow[kRow + 1] = RunTile<kRow + 1, 1>), ...);
+  return table;
+}
+
+const MicroKernels* Table() {
+  static const MicroKernels table = MakeTable(std::make_index_sequence<kMr>());
+  return &table;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fettle::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fettle::kernels {
+
+HWY_EXPORT(Table);
+
+const MicroKernels& GetMicroKernels() {
+  ApplyIsaCap();
+  return *HWY_DYNAMIC_DISPATCH(Table)();
+}
+
+}  // namespace fettle::kernels
+#endif

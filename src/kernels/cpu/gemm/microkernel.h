@@ -1,0 +1,43 @@
+// The fp32 micro-kernels: one register tile of C = A * B, for the best instruction set at hand.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace fettle::kernels {
+
+/// One tile. Row r of A at depth t * depth + k is a[t * rows + r][a_offset + k]: rows are given by
+/// pointers, one per tap and row, so that a convolution needs no im2col (the indirect convolution
+/// of Dukhan, 2019). B is read `columns` wide (rounded up to whole vectors) every b_step elements.
+struct TileArgs {
+  const float* const* a = nullptr;
+  int64_t a_offset = 0;
+  int64_t taps = 1;
+  int64_t depth = 0;
+  const float* b = nullptr;
+  int64_t b_step = 0;
+  float* c = nullptr;
+  int64_t c_stride = 0;         // elements between rows
+  int64_t columns = 0;          // 1 .. nr
+  const float* bias = nullptr;  // nr values, or null for zero
+  bool accumulate = false;      // start from C instead of the bias
+  float low = -std::numeric_limits<float>::infinity();
+  float high = std::numeric_limits<float>::infinity();
+};
+
+inline constexpr int kMaxTileRows = 16;
+
+/// The micro-kernels of one instruction set. tile[rows] computes `rows` rows of up to nr columns;
+/// narrow[rows] the same for up to nr / 2 columns. All of them add in ascending depth, so that an
+/// element's value depends on no tiling; except rows < 4, which keep several partial sums.
+struct MicroKernels {
+  int mr = 0;
+  int nr = 0;
+  void (*tile[kMaxTileRows + 1])(const TileArgs&) = {};
+  void (*narrow[kMaxTileRows + 1])(const TileArgs&) = {};
+};
+
+/// The widest set that this machine runs (see CpuInfo for FETTLE_CPU_ISA).
+const MicroKernels& GetMicroKernels();
+
+}  // namespace fettle::kernels

@@ -1,0 +1,147 @@
+#include "kernels/cpu/gemm/pack.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace fettle::kernels {
+namespace {
+
+/// Elements converted at a time: small enough for the first-level cache.
+constexpr int64_t kChunk = 4096;
+
+/// Columns 1 apart: rows are copied as they are.
+void PackRows(const StridedMatrix& b, int64_t depth, int64_t columns, int nr, float scale,
+              float* out) {
+  for (int64_t k = 0; k < depth; ++k, out += nr) {
+    const float* row = b.data + k * b.row_stride;
+    int64_t n = 0;
+    for (; n < columns; ++n) out[n] = scale * row[n];
+    for (; n < nr; ++n) out[n] = 0;
+  }
+}
+
+/// Depth is contiguous: transposes in blocks of 16 so that each cache line read is used up.
+void PackColumns(const StridedMatrix& b, int64_t depth, int64_t columns, int nr, float scale,
+                 float* out) {
+  constexpr int64_t kBlock = 16;
+  for (int64_t k0 = 0; k0 < depth; k0 += kBlock) {
+    const int64_t ks = std::min(kBlock, depth - k0);
+    float* block = out + k0 * nr;
+    for (int64_t n = 0; n < columns; ++n) {
+      const float* column = b.data + n * b.column_stride + k0 * b.row_stride;
+      for (int64_t k = 0; k < ks; ++k) block[k * nr + n] = scale * column[k * b.row_stride];
+    }
+    for (int64_t k = 0; k < ks; ++k) std::fill(block + k * nr + columns, block + (k + 1) * nr, 0.F);
+  }
+}
+
+/// One group of weights [oc][ic][taps]: reads each channel's contiguous piece, writes it as a
+/// column.
+void PackGroup(const Constant& weights, int64_t at, const WeightShape& shape, int nr, float scale,
+               float* out) {
+  // Channels at a time; divides nr.
+  const int64_t width = std::min(16, nr);
+  const int64_t ic_chunk = std::max<int64_t>(1, kChunk / (width * shape.taps));
+  std::vector<float> piece(static_cast<size_t>(width * ic_chunk * shape.taps));
+  const int64_t panel_elements = shape.ic * shape.taps * nr;
+  for (int64_t o0 = 0; o0 < shape.oc; o0 += width) {
+    const int64_t os = std::min(width, shape.oc - o0);
+    float* panel = out + o0 / nr * panel_elements + o0 % nr;
+    for (int64_t i0 = 0; i0 < shape.ic; i0 += ic_chunk) {
+      const int64_t count = std::min(ic_chunk, shape.ic - i0) * shape.taps;
+      for (int64_t o = 0; o < os; ++o) {
+        ReadFloats(weights, at + ((o0 + o) * shape.ic + i0) * shape.taps, count,
+                   piece.data() + o * count);
+      }
+      for (int64_t t = 0; t < shape.taps; ++t) {
+        float* row = panel + (shape.Position(t) * shape.ic + i0) * nr;
+        for (int64_t e = t; e < count; e += shape.taps, row += nr) {
+          for (int64_t o = 0; o < os; ++o)
+            row[o] = scale * piece[static_cast<size_t>(o * count + e)];
+        }
+      }
+    }
+  }
+}
+
+/// One group of weights [ic][oc][taps].
+void PackTransposedGroup(const Constant& weights, int64_t at, const WeightShape& shape, int nr,
+                         float scale, float* out) {
+  std::vector<float> piece(static_cast<size_t>(nr * shape.taps));
+  for (int64_t i = 0; i < shape.ic; ++i) {
+    for (int64_t o0 = 0; o0 < shape.oc; o0 += nr) {
+      const int64_t os = std::min<int64_t>(nr, shape.oc - o0);
+      ReadFloats(weights, at + (i * shape.oc + o0) * shape.taps, os * shape.taps, piece.data());
+      float* panel = out + o0 * shape.ic * shape.taps;
+      for (int64_t t = 0; t < shape.taps; ++t) {
+        float* row = panel + (shape.Position(t) * shape.ic + i) * nr;
+        for (int64_t o = 0; o < os; ++o) {
+          row[o] = scale * piece[static_cast<size_t>(o * shape.taps + t)];
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void PackPanel(const StridedMatrix& b, int64_t depth, int64_t columns, int nr, float scale,
+               float* out) {
+  (b.column_stride == 1 ? PackRows : PackColumns)(b, depth, columns, nr, scale, out);
+}
+
+void ReadFloats(const Constant& constant, int64_t begin, int64_t count, float* out) {
+  if (constant.dtype() == DType::kF32) {
+    constant.CopyTo(begin, count, reinterpret_cast<std::byte*>(out));
+    return;
+  }
+  DispatchDType(constant.dtype(), [&]<typename T>() {
+    T piece[256];
+    while (count > 0) {
+      const int64_t n = std::min<int64_t>(count, 256);
+      constant.CopyTo(begin, n, reinterpret_cast<std::byte*>(piece));
+      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(Widen(piece[i]));
+      begin += n;
+      count -= n;
+      out += n;
+    }
+  });
+}
+
+void PackWeights(const Constant& weights, const WeightShape& shape, int nr, float scale,
+                 float* out) {
+  const int64_t group_source = shape.oc * shape.ic * shape.taps;
+  for (int64_t g = 0; g < shape.groups; ++g, out += shape.group_elements(nr)) {
+    if (shape.oc % nr != 0) {
+      const int64_t panel = shape.ic * shape.taps * nr;
+      std::fill_n(out + (shape.panels(nr) - 1) * panel, panel, 0.F);
+    }
+    (shape.transposed ? PackTransposedGroup : PackGroup)(weights, g * group_source, shape, nr,
+                                                         scale, out);
+  }
+}
+
+void PackWeightPanel(const float* weights, const WeightShape& shape, int nr, int64_t group,
+                     int64_t panel, float* out) {
+  const int64_t first = panel * nr, columns = std::min<int64_t>(nr, shape.oc - first);
+  const float* from = weights + (group * shape.oc + first) * shape.ic * shape.taps;
+  for (int64_t t = 0; t < shape.taps; ++t) {
+    PackPanel({from + t, shape.taps, shape.ic * shape.taps}, shape.ic, columns, nr, 1,
+              out + shape.Position(t) * shape.ic * nr);
+  }
+}
+
+void PackBias(const Constant* bias, int64_t begin, int64_t count, int64_t padded, float scale,
+              float* out) {
+  std::fill_n(out, padded, 0.F);
+  if (bias == nullptr) return;
+  if (bias->elements() == 1) {
+    ReadFloats(*bias, 0, 1, out);
+    std::fill_n(out, count, out[0]);
+  } else {
+    ReadFloats(*bias, begin, count, out);
+  }
+  for (int64_t i = 0; i < count; ++i) out[i] *= scale;
+}
+
+}  // namespace fettle::kernels

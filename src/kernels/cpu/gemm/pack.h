@@ -1,0 +1,58 @@
+// Packing: B as panels of nr columns, and the reading of constants as floats.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace fettle::kernels {
+
+/// A matrix of floats with any strides (in elements).
+struct StridedMatrix {
+  const float* data = nullptr;
+  int64_t row_stride = 0;
+  int64_t column_stride = 1;
+};
+
+constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+constexpr int64_t RoundUp(int64_t a, int64_t b) { return CeilDiv(a, b) * b; }
+
+/// Writes rows [0, depth) of `columns` <= nr columns of B as one panel [depth][nr], times `scale`;
+/// missing columns are zero.
+void PackPanel(const StridedMatrix& b, int64_t depth, int64_t columns, int nr, float scale,
+               float* out);
+
+/// Elements [begin, begin + count) of a constant of any float type, as floats.
+void ReadFloats(const Constant& constant, int64_t begin, int64_t count, float* out);
+
+/// Weights [groups][oc][ic][taps] (any constant of that element order) as panels of nr output
+/// channels: [group][panel][tap][ic][nr], zero-padded. `transposed`: the order is
+/// [groups][ic][oc][taps], as in ConvTranspose and in MatMul's B (taps 1).
+struct WeightShape {
+  int64_t groups = 1, oc = 0, ic = 0, taps = 1;
+  bool transposed = false;
+  /// Where tap t goes in the panels; empty: where it is.
+  std::vector<int64_t> tap_position;
+
+  int64_t Position(int64_t t) const {
+    return tap_position.empty() ? t : tap_position[static_cast<size_t>(t)];
+  }
+
+  int64_t panels(int nr) const { return CeilDiv(oc, nr); }
+  /// Floats of one group's panels.
+  int64_t group_elements(int nr) const { return panels(nr) * nr * ic * taps; }
+};
+void PackWeights(const Constant& weights, const WeightShape& shape, int nr, float scale,
+                 float* out);
+
+/// One panel of weights in memory, in the order [groups][oc][ic][taps].
+void PackWeightPanel(const float* weights, const WeightShape& shape, int nr, int64_t group,
+                     int64_t panel, float* out);
+
+/// `count` floats of `bias` (null: zeros; one element: repeated) from `begin` on, times `scale`,
+/// padded with zeros to `padded`.
+void PackBias(const Constant* bias, int64_t begin, int64_t count, int64_t padded, float scale,
+              float* out);
+
+}  // namespace fettle::kernels

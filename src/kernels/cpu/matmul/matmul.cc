@@ -1,0 +1,245 @@
+// cpu.matmul.gemm: MatMul and Gemm on row-major operands. A constant B is packed at load, another
+// one at each launch, unless so few rows meet it that it is read as it is.
+#include <algorithm>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/epilogue/epilogue.h"
+#include "kernels/cpu/gemm/block.h"
+#include "kernels/cpu/gemm/pack.h"
+#include "kernels/cpu/matmul/product.h"
+
+namespace fettle::kernels {
+namespace {
+
+Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+  RETURN_IF_ERROR(ReadProduct(group).status());
+  ASSIGN_OR_RETURN(StateAssignment states, FloatRowMajorStates(group));
+  RETURN_IF_ERROR(Epilogue::Compile(group, states).status());
+  return std::vector<StateAssignment>{std::move(states)};
+}
+
+/// Row tiles of one task.
+constexpr int64_t kMaxTiles = 16;
+
+/// Rows up to which a B in its own order is not worth packing.
+constexpr int64_t kFewRows = 4;
+
+class MatMul final : public PreparedKernel {
+ public:
+  MatMul(const Problem& problem, Product product, Epilogue epilogue, const Blocking& blocking,
+         int lanes)
+      : p_(std::move(product)),
+        a_(InputIndex(problem, p_.a)),
+        b_(p_.constant_b ? 0 : InputIndex(problem, p_.b)),
+        kernels_(GetMicroKernels()),
+        epilogue_(std::move(epilogue)),
+        lanes_(lanes),
+        blocking_(blocking) {
+    direct_b_ = !p_.constant_b && !p_.trans_b && p_.alpha == 1 && p_.m <= kFewRows;
+    if (p_.addend != ir::kAbsent && !p_.constant_row) addend_ = InputIndex(problem, p_.addend);
+    // Tasks stay within one matrix.
+    blocking_.rows = std::min(blocking_.rows, RoundUp(std::max<int64_t>(p_.m, 1), kernels_.mr));
+  }
+
+  std::vector<PackRequest> packs() const override {
+    std::vector<PackRequest> all;
+    if (p_.constant_b) {
+      PackRequest request;
+      request.constants = {p_.b};
+      if (p_.constant_row) request.constants.push_back(p_.addend);
+      request.recipe = fmt::format("matmul.t{}.nr{}.a{}.b{}.f32", p_.trans_b, kernels_.nr, p_.alpha,
+                                   p_.constant_row ? p_.beta : 0);
+      request.bytes = (p_.b_matrices * MatrixElements() + Panels() * kernels_.nr) * 4;
+      request.pack = [p = p_, nr = kernels_.nr](std::span<const Constant* const> constants,
+                                                std::byte* out) {
+        const WeightShape shape{
+            .groups = p.b_matrices, .oc = p.n, .ic = p.k, .transposed = !p.trans_b};
+        auto* panels = reinterpret_cast<float*>(out);
+        PackWeights(*constants[0], shape, nr, p.alpha, panels);
+        PackBias(constants.size() > 1 ? constants[1] : nullptr, 0, p.n, shape.panels(nr) * nr,
+                 p.beta, panels + p.b_matrices * shape.group_elements(nr));
+        return OkStatus();
+      };
+      all.push_back(std::move(request));
+    }
+    epilogue_.AppendPacks(all);
+    return all;
+  }
+
+  int64_t workspace_bytes() const override { return PackedBytes() + lanes_ * LaneBytes(); }
+
+  Status Launch(const LaunchArgs& args) const override {
+    if (p_.m == 0 || p_.n == 0) return OkStatus();
+    auto& stream = static_cast<CpuStream&>(args.stream);
+    if (!p_.constant_b && !direct_b_) PackOperand(args, stream);
+    const elementwise::Binding binding = epilogue_.Bind(args, p_.constant_b ? 1 : 0);
+    const int64_t row_tasks = CeilDiv(p_.m, blocking_.rows);
+    const int64_t column_tasks = CeilDiv(Panels(), blocking_.panels);
+    const int64_t per_batch = row_tasks * column_tasks;
+    const auto batches = static_cast<int64_t>(p_.batches.size());
+    stream.ParallelFor(batches * per_batch, [&](int64_t task, int lane) {
+      Block block;
+      block.batch = task / per_batch;
+      block.row = task % per_batch / column_tasks * blocking_.rows;
+      block.rows = std::min(blocking_.rows, p_.m - block.row);
+      block.column = task % column_tasks * blocking_.panels * kernels_.nr;
+      block.columns = std::min(blocking_.panels * kernels_.nr, p_.n - block.column);
+      RunTask(args, binding, block, lane);
+    });
+    return OkStatus();
+  }
+
+ private:
+  /// A rectangle of one output matrix.
+  struct Block {
+    int64_t batch, row, rows, column, columns;
+  };
+
+  static size_t InputIndex(const Problem& problem, ir::ValueId id) {
+    return static_cast<size_t>(IndexOf(problem.group->inputs, id));
+  }
+  int64_t Panels() const { return CeilDiv(p_.n, kernels_.nr); }
+  int64_t MatrixElements() const { return Panels() * kernels_.nr * p_.k; }
+  int64_t PackedBytes() const {
+    return p_.constant_b || direct_b_ ? 0 : RoundUp(p_.b_matrices * MatrixElements() * 4, 64);
+  }
+  int64_t PointerBytes() const {
+    return RoundUp(blocking_.rows * static_cast<int64_t>(sizeof(float*)), 64);
+  }
+  int64_t LaneBytes() const {
+    return PointerBytes() + (p_.trans_a ? RoundUp(blocking_.rows * p_.k * 4, 64) : 0);
+  }
+
+  void PackOperand(const LaunchArgs& args, CpuStream& stream) const {
+    const auto* b = args.inputs[b_].host<float>();
+    auto* packed = args.workspace.host<float>();
+    stream.ParallelFor(p_.b_matrices * Panels(), [&](int64_t task, int) {
+      const int64_t matrix = task / Panels(), column = task % Panels() * kernels_.nr;
+      const int64_t row_stride = p_.trans_b ? 1 : p_.n, column_stride = p_.trans_b ? p_.k : 1;
+      const StridedMatrix source{b + matrix * p_.k * p_.n + column * column_stride, row_stride,
+                                 column_stride};
+      PackPanel(source, p_.k, std::min<int64_t>(kernels_.nr, p_.n - column), kernels_.nr, p_.alpha,
+                packed + matrix * MatrixElements() + column * p_.k);
+    });
+  }
+
+  /// Pointers to the rows of A, which a transposed A is copied for.
+  const float** PointRows(const LaunchArgs& args, const Block& block, int lane) const {
+    std::byte* scratch = args.workspace.host<std::byte>() + PackedBytes() + lane * LaneBytes();
+    auto** pointers = reinterpret_cast<const float**>(scratch);
+    const auto* a = args.inputs[a_].host<float>() +
+                    p_.batches[static_cast<size_t>(block.batch)].a * p_.m * p_.k;
+    if (!p_.trans_a) {
+      FillRowPointers(a + block.row * p_.k, p_.k, block.rows, pointers);
+      return pointers;
+    }
+    auto* copy = reinterpret_cast<float*>(scratch + PointerBytes());
+    for (int64_t k = 0; k < p_.k; ++k) {
+      const float* column = a + k * p_.m + block.row;
+      for (int64_t r = 0; r < block.rows; ++r) copy[r * p_.k + k] = column[r];
+    }
+    FillRowPointers(copy, p_.k, block.rows, pointers);
+    return pointers;
+  }
+
+  void CopyAddend(const LaunchArgs& args, const Block& block, float* c) const {
+    const float* from = args.inputs[addend_].host<float>() + block.row * p_.addend_row_stride +
+                        block.column * p_.addend_column_stride;
+    for (int64_t r = 0; r < block.rows; ++r, c += p_.n, from += p_.addend_row_stride) {
+      for (int64_t i = 0; i < block.columns; ++i)
+        c[i] = p_.beta * from[i * p_.addend_column_stride];
+    }
+  }
+
+  void RunTask(const LaunchArgs& args, const elementwise::Binding& binding, const Block& block,
+               int lane) const {
+    BlockArgs work;
+    work.depth = p_.k;
+    work.c_stride = p_.n;
+    work.columns = block.columns;
+    work.low = epilogue_.clamp().low;
+    work.high = epilogue_.clamp().high;
+    work.depth_block = blocking_.depth_block;
+    float* c =
+        args.outputs[0].host<float>() + (block.batch * p_.m + block.row) * p_.n + block.column;
+    TileSpan tiles[kMaxTiles];
+    work.tiles = CutTiles(kernels_.mr, PointRows(args, block, lane), block.rows, 1, c, p_.n, tiles);
+    if (p_.addend != ir::kAbsent && !p_.constant_row) {
+      CopyAddend(args, block, c);
+      work.accumulate = true;
+    }
+    const int64_t matrix = p_.batches[static_cast<size_t>(block.batch)].b;
+    if (direct_b_) {
+      work.b = args.inputs[b_].host<float>() + matrix * p_.k * p_.n + block.column;
+      work.b_step = p_.n;
+    } else {
+      const auto* panels =
+          p_.constant_b ? args.packed[0].host<float>() : args.workspace.host<float>();
+      work.b = panels + matrix * MatrixElements() + block.column * p_.k;
+      if (p_.constant_row) work.bias = panels + p_.b_matrices * MatrixElements() + block.column;
+    }
+    RunBlock(kernels_, work);
+    elementwise::Tile tile{.row = block.batch * p_.m + block.row, .rows = block.rows};
+    tile.col = block.column;
+    tile.cols = block.columns;
+    tile.running = c;
+    tile.running_stride = p_.n;
+    epilogue_.Run(binding, tile);
+  }
+
+  Product p_;
+  size_t a_, b_, addend_ = 0;
+  const MicroKernels& kernels_;
+  Epilogue epilogue_;
+  int lanes_;
+  Blocking blocking_;
+  bool direct_b_ = false;
+};
+
+Blocking UsualBlocking(const Product& p, const Device& device) {
+  const auto& cpu = static_cast<const CpuDevice&>(device);
+  const MicroKernels& kernels = GetMicroKernels();
+  Blocking blocking = ChooseBlocking(cpu.info(), kernels.mr, kernels.nr,
+                                     p.m * static_cast<int64_t>(p.batches.size()), p.n, p.k,
+                                     cpu.pool().threads(), kMaxTiles * kernels.mr);
+  // An epilogue finds a task's results in the second-level cache.
+  constexpr int64_t kResultBytes = 256 * 1024;
+  const int64_t panels = kResultBytes / (blocking.rows * kernels.nr * 4);
+  blocking.panels = std::clamp<int64_t>(panels, 1, std::max<int64_t>(1, blocking.panels));
+  return blocking;
+}
+
+std::vector<Tunable> Tunables(const Problem& problem, const Device& device) {
+  const Product product = ReadProduct(*problem.group).value();
+  const MicroKernels& kernels = GetMicroKernels();
+  return BlockingTunables(UsualBlocking(product, device), kernels.mr, kMaxTiles,
+                          CeilDiv(product.n, kernels.nr));
+}
+
+Params Defaults(const Problem& problem, const Device& device) {
+  return BlockingParams(UsualBlocking(ReadProduct(*problem.group).value(), device),
+                        GetMicroKernels().mr);
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
+                                                const Device& device) {
+  ASSIGN_OR_RETURN(Product product, ReadProduct(*problem.group));
+  ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
+  const Blocking blocking =
+      ReadBlocking(params, UsualBlocking(product, device), GetMicroKernels().mr);
+  const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
+  return std::unique_ptr<PreparedKernel>(
+      new MatMul(problem, std::move(product), std::move(epilogue), blocking, lanes));
+}
+
+}  // namespace
+
+extern const KernelDesc kCpuMatMulGemm;
+const KernelDesc kCpuMatMulGemm = {.name = "cpu.matmul.gemm",
+                                   .preference = 10,
+                                   .candidates = Candidates,
+                                   .prepare = Prepare,
+                                   .tunables = Tunables,
+                                   .default_params = Defaults};
+
+}  // namespace fettle::kernels

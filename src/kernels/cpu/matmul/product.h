@@ -1,0 +1,36 @@
+// MatMul and Gemm groups brought to one form: batches of C = alpha * A * B' + beta * D.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/status.h"
+#include "ir/graph.h"
+
+namespace fettle::kernels {
+
+/// Row-major operands. A is [.., m, k] ([k, m] with trans_a), B [.., k, n] ([n, k] with trans_b).
+struct Product {
+  ir::ValueId a = ir::kAbsent, b = ir::kAbsent;
+  /// Gemm's C, and how far its elements lie apart along m and n (0: broadcast).
+  ir::ValueId addend = ir::kAbsent;
+  int64_t addend_row_stride = 0, addend_column_stride = 0;
+  int64_t m = 0, n = 0, k = 0;
+  float alpha = 1, beta = 1;
+  bool trans_a = false, trans_b = false;
+  /// Matrices of A and B that each output matrix is made of. One batch where B is shared and the
+  /// rows of A follow each other.
+  struct Batch {
+    int64_t a, b;
+  };
+  std::vector<Batch> batches;
+  int64_t b_matrices = 1;
+  bool constant_b = false;
+  /// The addend is a constant row that belongs into the packed weights.
+  bool constant_row = false;
+};
+
+/// Reads node 0 (MatMul or Gemm). Fails with kUnsupported and the reason.
+Result<Product> ReadProduct(const ir::Graph& group);
+
+}  // namespace fettle::kernels

@@ -1,0 +1,146 @@
+// Transposing a matrix in registers, tile by tile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+namespace fettle::kernels {
+
+template <typename T>
+struct VectorOf {
+  typedef T Type __attribute__((vector_size(16)));
+};
+
+/// The low (or high) halves of two vectors, interleaved.
+template <typename T, int kOffset, size_t... kLane>
+typename VectorOf<T>::Type Interleave(typename VectorOf<T>::Type a, typename VectorOf<T>::Type b,
+                                      std::index_sequence<kLane...>) {
+  constexpr int kLanes = sizeof...(kLane);
+  return __builtin_shufflevector(
+      a, b, (static_cast<int>(kLane % 2) * kLanes + static_cast<int>(kLane / 2) + kOffset)...);
+}
+
+/// One square tile of 16 / sizeof(T) rows: log2 rounds of interleaving the first half of the rows
+/// with the second (a perfect shuffle of the element index per round).
+template <typename T>
+inline void TransposeTile(const T* src, int64_t src_stride, T* dst, int64_t dst_stride) {
+  constexpr size_t kLanes = 16 / sizeof(T);
+  using V = typename VectorOf<T>::Type;
+  V rows[kLanes], next[kLanes];
+  for (size_t i = 0; i < kLanes; ++i)
+    std::memcpy(&rows[i], src + static_cast<int64_t>(i) * src_stride, sizeof(V));
+  for (size_t round = 1; round < kLanes; round *= 2) {
+    for (size_t i = 0; i < kLanes / 2; ++i) {
+      constexpr auto kSequence = std::make_index_sequence<kLanes>();
+      next[2 * i] = Interleave<T, 0>(rows[i], rows[i + kLanes / 2], kSequence);
+      next[2 * i + 1] =
+          Interleave<T, static_cast<int>(kLanes / 2)>(rows[i], rows[i + kLanes / 2], kSequence);
+    }
+    for (size_t i = 0; i < kLanes; ++i) rows[i] = next[i];
+  }
+  for (size_t i = 0; i < kLanes; ++i)
+    std::memcpy(dst + static_cast<int64_t>(i) * dst_stride, &rows[i], sizeof(V));
+}
+
+/// A matrix of few rows: kRows streams become one. The compiler makes shuffles of the constant
+/// stride.
+template <int kRows, typename T>
+void InterleaveStreams(const T* src, int64_t src_stride, T* dst, int64_t columns) {
+  for (int64_t c = 0; c < columns; ++c) {
+    for (int r = 0; r < kRows; ++r)
+      std::memcpy(dst + c * kRows + r, src + r * src_stride + c, sizeof(T));
+  }
+}
+
+/// A matrix of few columns: one stream becomes kColumns.
+template <int kColumns, typename T>
+void DeinterleaveStream(const T* src, T* dst, int64_t dst_stride, int64_t rows) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int c = 0; c < kColumns; ++c)
+      std::memcpy(dst + c * dst_stride + r, src + r * kColumns + c, sizeof(T));
+  }
+}
+
+/// Runs one of the two above where the matrix is dense and has 2, 3 or 4 rows or columns.
+template <typename T>
+bool TransposeNarrow(const T* src, int64_t src_stride, T* dst, int64_t dst_stride, int64_t rows,
+                     int64_t columns) {
+  if (dst_stride == rows) {
+    switch (rows) {
+      case 2: InterleaveStreams<2>(src, src_stride, dst, columns); return true;
+      case 3: InterleaveStreams<3>(src, src_stride, dst, columns); return true;
+      case 4: InterleaveStreams<4>(src, src_stride, dst, columns); return true;
+      default: break;
+    }
+  }
+  if (src_stride == columns) {
+    switch (columns) {
+      case 2: DeinterleaveStream<2>(src, dst, dst_stride, rows); return true;
+      case 3: DeinterleaveStream<3>(src, dst, dst_stride, rows); return true;
+      case 4: DeinterleaveStream<4>(src, dst, dst_stride, rows); return true;
+      default: break;
+    }
+  }
+  return false;
+}
+
+/// A whole block of 64 bytes by 64 bytes of elements, through a buffer: each line of either side is
+/// touched once, so lines that fall into one cache set (strides of 4 KiB) do not push each other
+/// out half done.
+template <typename T>
+void TransposeBlock(const T* src, int64_t src_stride, T* dst, int64_t dst_stride) {
+  constexpr int64_t kTile = 16 / sizeof(T);
+  constexpr int64_t kBlock = 64 / sizeof(T);
+  alignas(64) T buffer[kBlock * kBlock];
+  for (int64_t r = 0; r < kBlock; r += kTile) {
+    for (int64_t c = 0; c < kBlock; c += kTile)
+      TransposeTile(src + r * src_stride + c, src_stride, buffer + c * kBlock + r, kBlock);
+  }
+  for (int64_t c = 0; c < kBlock; ++c) std::memcpy(dst + c * dst_stride, buffer + c * kBlock, 64);
+}
+
+/// Asks for the lines of a block that is written next; no prefetcher guesses them.
+template <typename T>
+void PrefetchBlock(T* dst, int64_t dst_stride) {
+  for (size_t c = 0; c < 64 / sizeof(T); ++c)
+    __builtin_prefetch(dst + static_cast<int64_t>(c) * dst_stride, 1);
+}
+
+/// dst[c * dst_stride + r] = src[r * src_stride + c] for r < rows, c < columns.
+template <typename T>
+void TransposeMatrix(const T* src, int64_t src_stride, T* dst, int64_t dst_stride, int64_t rows,
+                     int64_t columns) {
+  if (TransposeNarrow(src, src_stride, dst, dst_stride, rows, columns)) return;
+  constexpr int64_t kTile = 16 / sizeof(T);
+  constexpr int64_t kBlock = 64 / sizeof(T);
+  const auto tiles = [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
+    for (int64_t c = c0; c < c1; c += kTile) {
+      for (int64_t r = r0; r < r1; r += kTile)
+        TransposeTile(src + r * src_stride + c, src_stride, dst + c * dst_stride + r, dst_stride);
+    }
+  };
+  const auto edge = [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
+    for (int64_t c = c0; c < c1; ++c) {
+      for (int64_t r = r0; r < r1; ++r)
+        std::memcpy(dst + c * dst_stride + r, src + r * src_stride + c, sizeof(T));
+    }
+  };
+  const int64_t whole_rows = rows / kTile * kTile, whole_columns = columns / kTile * kTile;
+  for (int64_t r0 = 0; r0 < whole_rows; r0 += kBlock) {
+    const int64_t r1 = r0 + kBlock < whole_rows ? r0 + kBlock : whole_rows;
+    int64_t c0 = 0;
+    for (; r1 - r0 == kBlock && c0 + kBlock <= whole_columns; c0 += kBlock) {
+      if (c0 + 2 * kBlock <= whole_columns)
+        PrefetchBlock(dst + (c0 + kBlock) * dst_stride + r0, dst_stride);
+      TransposeBlock(src + r0 * src_stride + c0, src_stride, dst + c0 * dst_stride + r0,
+                     dst_stride);
+    }
+    tiles(r0, r1, c0, whole_columns);
+    edge(r0, r1, whole_columns, columns);
+  }
+  edge(whole_rows, rows, 0, columns);
+}
+
+}  // namespace fettle::kernels

@@ -1,0 +1,184 @@
+// cpu.norm.channel: InstanceNormalization and GroupNormalization in fp32, row-major (channels are
+// rows) and channels-last (channels are columns), in place where the input dies.
+#include <algorithm>
+#include <cmath>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/norm/operands.h"
+#include "kernels/cpu/norm/rows.h"
+#include "kernels/cpu/reduce/fold.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// An input [batch, groups * channels, space]; `channels` per group share statistics.
+struct Extents {
+  int64_t batch = 0, groups = 0, channels = 0, space = 0;
+  int64_t all_channels() const { return groups * channels; }
+  int64_t elements() const { return batch * all_channels() * space; }
+};
+
+/// Pixels whose columns one task sums; the partial sums are joined in order.
+constexpr int64_t kElementsPerPart = 32768;
+
+class ChannelNorm final : public PreparedKernel {
+ public:
+  ChannelNorm(const Problem& problem, const Extents& extents, bool channels_last)
+      : extents_(extents), channels_last_(channels_last) {
+    const ir::Node& node = problem.node();
+    x_ = static_cast<size_t>(
+        std::find(problem.group->inputs.begin(), problem.group->inputs.end(), node.inputs[0]) -
+        problem.group->inputs.begin());
+    epsilon_ = static_cast<float>(node.attributes.Float("epsilon", 1e-5));
+    const Shape channels{extents.all_channels()};
+    scale_ = VectorOperand(*problem.group, node.input(1), channels, packs_);
+    bias_ = VectorOperand(*problem.group, node.input(2), channels, packs_);
+    const int64_t rows =
+        std::max<int64_t>(1, kElementsPerPart / std::max<int64_t>(extents.all_channels(), 1));
+    // Short sums keep their digits; the parts are joined in double.
+    part_rows_ = std::max(std::min<int64_t>(rows, 256), (extents.space + 2047) / 2048);
+    parts_ = (extents.space + part_rows_ - 1) / std::max<int64_t>(part_rows_, 1);
+  }
+
+  std::vector<PackRequest> packs() const override { return packs_; }
+  std::vector<Alias> aliases() const override {
+    return {{.output = 0, .input = static_cast<int>(x_)}};
+  }
+  int64_t workspace_bytes() const override {
+    return channels_last_ ? (parts_ + 3) * extents_.all_channels() * 4 : 0;
+  }
+
+  Status Launch(const LaunchArgs& args) const override {
+    if (extents_.elements() == 0) return OkStatus();
+    if (!channels_last_) {
+      Rows(args);
+      return OkStatus();
+    }
+    for (int64_t n = 0; n < extents_.batch; ++n) Columns(args, n);
+    return OkStatus();
+  }
+
+ private:
+  float Factor(float variance) const { return 1.0f / std::sqrt(variance + epsilon_); }
+
+  /// Row-major: a group is one row.
+  void Rows(const LaunchArgs& args) const {
+    const float *x = args.inputs[x_].host<float>(), *scale = scale_.At(args),
+                *bias = bias_.At(args);
+    float* y = args.outputs[0].host<float>();
+    const int64_t row = extents_.channels * extents_.space;
+    const int64_t rows = extents_.batch * extents_.groups;
+    static_cast<CpuStream&>(args.stream).ParallelFor(rows, [&](int64_t i, int) {
+      const RowStatistics s = MeasureRow(x + i * row, row, true);
+      for (int64_t c = 0; c < extents_.channels; ++c) {
+        const int64_t channel = i % extents_.groups * extents_.channels + c;
+        const float a = Factor(s.variance) * scale[channel];
+        const int64_t at = i * row + c * extents_.space;
+        ScaleShiftRow(x + at, y + at, extents_.space, a, bias[channel] - s.mean * a);
+      }
+    });
+  }
+
+  /// Channels-last: sums of columns in parts, statistics of groups of columns, then all pixels.
+  void Columns(const LaunchArgs& args, int64_t n) const {
+    auto& stream = static_cast<CpuStream&>(args.stream);
+    const int64_t columns = extents_.all_channels();
+    const float* x = args.inputs[x_].host<float>() + n * extents_.space * columns;
+    float* y = args.outputs[0].host<float>() + n * extents_.space * columns;
+    float* mean = args.workspace.host<float>();
+    float *a = mean + columns, *b = a + columns, *parts = b + columns;
+    const auto for_parts = [&](auto&& f) {
+      stream.ParallelFor(parts_, [&](int64_t part, int) {
+        const int64_t begin = part * part_rows_;
+        f(part, begin * columns, std::min(part_rows_, extents_.space - begin));
+      });
+    };
+    for_parts([&](int64_t part, int64_t at, int64_t rows) {
+      Fold({.from = reinterpret_cast<const std::byte*>(x + at),
+            .row = rows,
+            .inner = columns,
+            .inner_stride = columns},
+           parts + part * columns);
+    });
+    Join(parts, mean);
+    for_parts([&](int64_t part, int64_t at, int64_t rows) {
+      SquaredDeviations(x + at, rows, columns, mean, parts + part * columns);
+    });
+    Join(parts, a);  // variances; the loop below turns them into factors
+    const float *scale = scale_.At(args), *bias = bias_.At(args);
+    for (int64_t c = 0; c < columns; ++c) {
+      a[c] = Factor(a[c]) * scale[c];
+      b[c] = bias[c] - mean[c] * a[c];
+    }
+    for_parts([&](int64_t, int64_t at, int64_t rows) {
+      ScaleShiftColumns(x + at, y + at, rows, columns, a, b);
+    });
+  }
+
+  /// The mean over the parts and the columns of each group, repeated for its columns.
+  void Join(const float* parts, float* to) const {
+    const int64_t columns = extents_.all_channels();
+    const auto count = static_cast<double>(extents_.channels * extents_.space);
+    for (int64_t g = 0; g < extents_.groups; ++g) {
+      double sum = 0;
+      for (int64_t p = 0; p < parts_; ++p) {
+        for (int64_t c = g * extents_.channels; c < (g + 1) * extents_.channels; ++c)
+          sum += static_cast<double>(parts[p * columns + c]);
+      }
+      std::fill_n(to + g * extents_.channels, extents_.channels, static_cast<float>(sum / count));
+    }
+  }
+
+  Extents extents_;
+  bool channels_last_;
+  size_t x_ = 0;
+  float epsilon_ = 0;
+  std::vector<PackRequest> packs_;
+  VectorOperand scale_, bias_;
+  int64_t part_rows_ = 1, parts_ = 1;
+};
+
+Result<Extents> Read(const ir::Graph& group) {
+  RETURN_IF_ERROR(CheckNormNode(group));
+  const ir::Node& node = group.nodes()[0];
+  const Shape& x = *group.value(node.inputs[0]).shape;
+  if (x.rank() < 2) return Unsupported("no channels");
+  Extents extents{.batch = x[0], .space = x.Count(2, x.rank())};
+  if (node.op == "InstanceNormalization") {
+    extents.groups = x[1];
+    extents.channels = 1;
+  } else if (node.op == "GroupNormalization") {
+    extents.groups = node.attributes.Int("num_groups", 1);
+    extents.channels = x[1] / extents.groups;
+  } else {
+    return Unsupported("not an instance or group normalisation");
+  }
+  for (size_t i = 1; i < 3; ++i) {
+    if (node.input(i) == ir::kAbsent || group.value(node.inputs[i]).shape->elements() != x[1])
+      return Unsupported("scale and bias of other sizes than the channels");
+  }
+  return extents;
+}
+
+Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+  RETURN_IF_ERROR(Read(group).status());
+  const int rank = group.value(group.outputs[0]).shape->rank();
+  std::vector<StateAssignment> states{NormStates(group, Layout::ChannelsLast(rank))};
+  if (rank >= 3) states.push_back(NormStates(group, Layout::RowMajor()));
+  return states;
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
+                                                const Device&) {
+  ASSIGN_OR_RETURN(const Extents extents, Read(*problem.group));
+  const bool channels_last = !problem.states.outputs[0].layout.IsRowMajor();
+  return std::unique_ptr<PreparedKernel>(new ChannelNorm(problem, extents, channels_last));
+}
+
+}  // namespace
+
+extern const KernelDesc kCpuNormChannel;
+const KernelDesc kCpuNormChannel = {
+    .name = "cpu.norm.channel", .preference = 10, .candidates = Candidates, .prepare = Prepare};
+
+}  // namespace fettle::kernels

@@ -1,0 +1,94 @@
+// cpu.norm.lrn: local response normalisation across channels, in fp32.
+#include <algorithm>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/norm/operands.h"
+#include "kernels/cpu/norm/rows.h"
+#include "ops/norm/op.h"
+
+namespace fettle::kernels {
+namespace {
+
+constexpr int64_t kColumnsPerTask = 256;
+
+class Lrn final : public PreparedKernel {
+ public:
+  Lrn(const Shape& x, const ops::LrnAttributes& lrn, bool channels_last, int lanes)
+      : batch_(x[0]),
+        space_(x.Count(2, x.rank())),
+        channels_last_(channels_last),
+        lanes_(lanes),
+        window_{.channels = x[1],
+                .before = (lrn.size - 1) / 2,
+                .after = lrn.size / 2,
+                .alpha = static_cast<float>(lrn.alpha / static_cast<double>(lrn.size)),
+                .beta = static_cast<float>(lrn.beta),
+                .bias = static_cast<float>(lrn.bias)} {}
+
+  int64_t workspace_bytes() const override {
+    return channels_last_ ? lanes_ * LaneElements() * 4 : 0;
+  }
+
+  Status Launch(const LaunchArgs& args) const override {
+    if (batch_ * space_ * window_.channels == 0) return OkStatus();
+    const float* x = args.inputs[0].host<float>();
+    float* y = args.outputs[0].host<float>();
+    auto& stream = static_cast<CpuStream&>(args.stream);
+    if (channels_last_) {
+      const int64_t pixels = batch_ * space_;
+      const int64_t per_task = std::max<int64_t>(1, 8192 / window_.channels);
+      stream.ParallelFor((pixels + per_task - 1) / per_task, [&](int64_t task, int lane) {
+        float* squares = args.workspace.host<float>() + lane * LaneElements();
+        const int64_t end = std::min(pixels, (task + 1) * per_task);
+        for (int64_t p = task * per_task; p < end; ++p)
+          ResponsePixel(window_, x + p * window_.channels, y + p * window_.channels, squares);
+      });
+      return OkStatus();
+    }
+    const int64_t pieces = (space_ + kColumnsPerTask - 1) / kColumnsPerTask;
+    stream.ParallelFor(batch_ * pieces, [&](int64_t task, int) {
+      const int64_t column = task % pieces * kColumnsPerTask;
+      const int64_t at = task / pieces * window_.channels * space_ + column;
+      ResponseColumns(window_, x + at, y + at, space_, std::min(kColumnsPerTask, space_ - column));
+    });
+    return OkStatus();
+  }
+
+ private:
+  int64_t LaneElements() const {
+    return (window_.channels + window_.before + window_.after + 15) / 16 * 16;
+  }
+
+  int64_t batch_, space_;
+  bool channels_last_;
+  int lanes_;
+  ResponseWindow window_;
+};
+
+Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+  RETURN_IF_ERROR(CheckNormNode(group));
+  if (group.nodes()[0].op != "LRN") return Unsupported("not a local response normalisation");
+  ASSIGN_OR_RETURN(const ops::LrnAttributes lrn, ops::ReadLrn(group.nodes()[0]));
+  if (!(lrn.bias > 0) || lrn.alpha < 0) return Unsupported("a base that may not be positive");
+  const int rank = group.value(group.outputs[0]).shape->rank();
+  std::vector<StateAssignment> states{NormStates(group, Layout::ChannelsLast(rank))};
+  if (rank >= 3) states.push_back(NormStates(group, Layout::RowMajor()));
+  return states;
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
+                                                const Device& device) {
+  ASSIGN_OR_RETURN(const ops::LrnAttributes lrn, ops::ReadLrn(problem.node()));
+  const Shape& x = problem.shape(problem.node().inputs[0]);
+  const bool channels_last = x.rank() < 3 || !problem.states.outputs[0].layout.IsRowMajor();
+  const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
+  return std::unique_ptr<PreparedKernel>(new Lrn(x, lrn, channels_last, lanes));
+}
+
+}  // namespace
+
+extern const KernelDesc kCpuNormLrn;
+const KernelDesc kCpuNormLrn = {
+    .name = "cpu.norm.lrn", .preference = 10, .candidates = Candidates, .prepare = Prepare};
+
+}  // namespace fettle::kernels

@@ -1,0 +1,208 @@
+#include "kernels/cpu/norm/rows.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/norm/rows.cc"
+#include <hwy/foreach_target.h>
+// Highway needs this order.
+#include <hwy/highway.h>
+
+#include "kernels/cpu/simd/load-inl.h"
+#include "kernels/cpu/simd/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fettle::kernels {
+namespace HWY_NAMESPACE {
+
+/// The sum of x - shift, or of its squares.
+template <bool squares>
+float SumOf(const float* x, int64_t n, float shift) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto m = hn::Set(d, shift);
+  auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  const auto step = [&](auto sum, auto v) HWY_ATTR {
+    const auto centred = hn::Sub(v, m);
+    return squares ? hn::MulAdd(centred, centred, sum) : hn::Add(sum, centred);
+  };
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    s0 = step(s0, hn::LoadU(d, x + i));
+    s1 = step(s1, hn::LoadU(d, x + i + lanes));
+    s2 = step(s2, hn::LoadU(d, x + i + 2 * lanes));
+    s3 = step(s3, hn::LoadU(d, x + i + 3 * lanes));
+  }
+  for (; i + lanes <= n; i += lanes) s0 = step(s0, hn::LoadU(d, x + i));
+  if (i < n) {
+    const auto some = hn::FirstN(d, static_cast<size_t>(n - i));
+    s1 = hn::IfThenElse(some, step(s1, LoadSomeFloats(d, x + i, n - i)), s1);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+}
+
+void MeasureRowOnTarget(const float* x, int64_t n, bool takes_mean, RowStatistics& statistics) {
+  const auto count = static_cast<float>(n);
+  if (takes_mean) {
+    const float rough = SumOf<false>(x, n, 0) / count;
+    // The second sum is small: it takes the rounding of the first back.
+    statistics.mean = rough + SumOf<false>(x, n, rough) / count;
+  }
+  statistics.variance = SumOf<true>(x, n, statistics.mean) / count;
+}
+
+void ScaleShiftRowOnTarget(const float* x, float* y, int64_t n, float a, float b) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto va = hn::Set(d, a), vb = hn::Set(d, b);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(hn::MulAdd(hn::LoadU(d, x + i), va, vb), d, y + i);
+  if (i < n) StoreSomeFloats(d, hn::MulAdd(LoadSomeFloats(d, x + i, n - i), va, vb), y + i, n - i);
+}
+
+void NormaliseRowOnTarget(const float* x, float* y, int64_t n, float mean, float factor,
+                          const float* scale, const float* bias) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto m = hn::Set(d, mean), f = hn::Set(d, factor);
+  for (int64_t i = 0; i < n; i += lanes) {
+    const int64_t count = std::min(lanes, n - i);
+    const auto load = [&](const float* p) HWY_ATTR {
+      return count == lanes ? hn::LoadU(d, p + i) : LoadSomeFloats(d, p + i, count);
+    };
+    const auto normal = hn::Mul(hn::Sub(load(x), m), f);
+    const auto scaled = hn::Mul(normal, load(scale));
+    const auto result = bias == nullptr ? scaled : hn::Add(scaled, load(bias));
+    if (count == lanes) {
+      hn::StoreU(result, d, y + i);
+    } else {
+      StoreSomeFloats(d, result, y + i, count);
+    }
+  }
+}
+
+void SquaredDeviationsOnTarget(const float* x, int64_t rows, int64_t columns, const float* mean,
+                               float* to) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t c = 0; c < columns; c += lanes) {
+    const int64_t count = std::min(lanes, columns - c);
+    const auto m = LoadSomeFloats(d, mean + c, count);
+    auto sum = hn::Zero(d);
+    for (int64_t r = 0; r < rows; ++r) {
+      const float* p = x + r * columns + c;
+      const auto v = count == lanes ? hn::LoadU(d, p) : LoadSomeFloats(d, p, count);
+      const auto centred = hn::Sub(v, m);
+      sum = hn::MulAdd(centred, centred, sum);
+    }
+    StoreSomeFloats(d, sum, to + c, count);
+  }
+}
+
+void ScaleShiftColumnsOnTarget(const float* x, float* y, int64_t rows, int64_t columns,
+                               const float* a, const float* b) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t r = 0; r < rows; ++r, x += columns, y += columns) {
+    int64_t c = 0;
+    for (; c + lanes <= columns; c += lanes) {
+      const auto v = hn::LoadU(d, x + c);
+      hn::StoreU(hn::MulAdd(v, hn::LoadU(d, a + c), hn::LoadU(d, b + c)), d, y + c);
+    }
+    if (c == columns) continue;
+    const int64_t count = columns - c;
+    const auto v = LoadSomeFloats(d, x + c, count);
+    const auto scaled =
+        hn::MulAdd(v, LoadSomeFloats(d, a + c, count), LoadSomeFloats(d, b + c, count));
+    StoreSomeFloats(d, scaled, y + c, count);
+  }
+}
+
+/// x * (bias + alpha * sum)^-beta
+template <class D, class V>
+HWY_INLINE V Respond(D d, const ResponseWindow& window, V x, V sum) {
+  const V base = hn::MulAdd(sum, hn::Set(d, window.alpha), hn::Set(d, window.bias));
+  return hn::Mul(x, Exp(d, hn::Mul(Log(d, base), hn::Set(d, -window.beta))));
+}
+
+void ResponseColumnsOnTarget(const ResponseWindow& window, const float* x, float* y, int64_t stride,
+                             int64_t count) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t c = 0; c < window.channels; ++c) {
+    const int64_t first = std::max<int64_t>(0, c - window.before),
+                  last = std::min(window.channels - 1, c + window.after);
+    for (int64_t i = 0; i < count; i += lanes) {
+      const int64_t some = std::min(lanes, count - i);
+      auto sum = hn::Zero(d);
+      for (int64_t k = first; k <= last; ++k) {
+        const auto v = LoadSomeFloats(d, x + k * stride + i, some);
+        sum = hn::MulAdd(v, v, sum);
+      }
+      const auto v = LoadSomeFloats(d, x + c * stride + i, some);
+      StoreSomeFloats(d, Respond(d, window, v, sum), y + c * stride + i, some);
+    }
+  }
+}
+
+void ResponsePixelOnTarget(const ResponseWindow& window, const float* x, float* y, float* squares) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t n = window.channels;
+  std::fill_n(squares, window.before, 0.0f);
+  for (int64_t c = 0; c < n; ++c) squares[window.before + c] = x[c] * x[c];
+  std::fill_n(squares + window.before + n, window.after, 0.0f);
+  for (int64_t c = 0; c < n; c += lanes) {
+    const int64_t some = std::min(lanes, n - c);
+    auto sum = hn::Zero(d);
+    for (int64_t k = 0; k <= window.before + window.after; ++k)
+      sum = hn::Add(sum, LoadSomeFloats(d, squares + c + k, some));
+    StoreSomeFloats(d, Respond(d, window, LoadSomeFloats(d, x + c, some), sum), y + c, some);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fettle::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fettle::kernels {
+
+HWY_EXPORT(MeasureRowOnTarget);
+HWY_EXPORT(ScaleShiftRowOnTarget);
+HWY_EXPORT(NormaliseRowOnTarget);
+HWY_EXPORT(SquaredDeviationsOnTarget);
+HWY_EXPORT(ScaleShiftColumnsOnTarget);
+HWY_EXPORT(ResponseColumnsOnTarget);
+HWY_EXPORT(ResponsePixelOnTarget);
+
+RowStatistics MeasureRow(const float* x, int64_t n, bool takes_mean) {
+  RowStatistics statistics;
+  HWY_DYNAMIC_DISPATCH(MeasureRowOnTarget)(x, n, takes_mean, statistics);
+  return statistics;
+}
+void ScaleShiftRow(const float* x, float* y, int64_t n, float a, float b) {
+  HWY_DYNAMIC_DISPATCH(ScaleShiftRowOnTarget)(x, y, n, a, b);
+}
+void NormaliseRow(const float* x, float* y, int64_t n, float mean, float factor, const float* scale,
+                  const float* bias) {
+  HWY_DYNAMIC_DISPATCH(NormaliseRowOnTarget)(x, y, n, mean, factor, scale, bias);
+}
+void SquaredDeviations(const float* x, int64_t rows, int64_t columns, const float* mean,
+                       float* to) {
+  HWY_DYNAMIC_DISPATCH(SquaredDeviationsOnTarget)(x, rows, columns, mean, to);
+}
+void ScaleShiftColumns(const float* x, float* y, int64_t rows, int64_t columns, const float* a,
+                       const float* b) {
+  HWY_DYNAMIC_DISPATCH(ScaleShiftColumnsOnTarget)(x, y, rows, columns, a, b);
+}
+void ResponseColumns(const ResponseWindow& window, const float* x, float* y, int64_t stride,
+                     int64_t count) {
+  HWY_DYNAMIC_DISPATCH(ResponseColumnsOnTarget)(window, x, y, stride, count);
+}
+void ResponsePixel(const ResponseWindow& window, const float* x, float* y, float* squares) {
+  HWY_DYNAMIC_DISPATCH(ResponsePixelOnTarget)(window, x, y, squares);
+}
+
+}  // namespace fettle::kernels
+#endif

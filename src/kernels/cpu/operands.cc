@@ -1,0 +1,71 @@
+#include "kernels/cpu/operands.h"
+
+#include <algorithm>
+
+namespace fettle::kernels {
+namespace {
+
+int IndexOf(const std::vector<ir::ValueId>& ids, ir::ValueId id) {
+  const auto at = std::find(ids.begin(), ids.end(), id);
+  return at == ids.end() ? -1 : static_cast<int>(at - ids.begin());
+}
+
+}  // namespace
+
+NodeOperands::NodeOperands(const ir::Graph& group) {
+  const ir::Node& node = group.nodes()[0];
+  for (ir::ValueId id : node.inputs) {
+    Source source;
+    if (id != ir::kAbsent && group.value(id).is_constant()) {
+      if (IndexOf(constants_, id) < 0) constants_.push_back(id);
+      source.packed = IndexOf(constants_, id);
+    } else if (id != ir::kAbsent) {
+      source.bound = IndexOf(group.inputs, id);
+    }
+    inputs_.push_back(source);
+  }
+  for (ir::ValueId id : node.outputs)
+    outputs_.push_back({id == ir::kAbsent ? -1 : IndexOf(group.outputs, id), -1});
+}
+
+std::vector<PackRequest> NodeOperands::packs(const ir::Graph& group) const {
+  std::vector<PackRequest> requests;
+  for (ir::ValueId id : constants_) {
+    const Constant& constant = *group.value(id).constant;
+    requests.push_back({{id},
+                        "row",
+                        constant.elements() * ByteSize(constant.dtype()),
+                        [](std::span<const Constant* const> constants, std::byte* out) {
+                          constants[0]->CopyTo(0, constants[0]->elements(), out);
+                          return OkStatus();
+                        }});
+  }
+  return requests;
+}
+
+const std::byte* NodeOperands::input(const LaunchArgs& args, size_t i) const {
+  if (i >= inputs_.size()) return nullptr;
+  const Source& source = inputs_[i];
+  if (source.packed >= 0) return args.packed[static_cast<size_t>(source.packed)].host<std::byte>();
+  if (source.bound >= 0) return args.inputs[static_cast<size_t>(source.bound)].host<std::byte>();
+  return nullptr;
+}
+
+std::byte* NodeOperands::output(const LaunchArgs& args, size_t i) const {
+  if (i >= outputs_.size() || outputs_[i].bound < 0) return nullptr;
+  return args.outputs[static_cast<size_t>(outputs_[i].bound)].host<std::byte>();
+}
+
+State InputState(const ir::Graph& group, const StateAssignment& states, size_t i) {
+  const ir::ValueId id = group.nodes()[0].inputs[i];
+  const int bound = IndexOf(group.inputs, id);
+  if (bound >= 0) return states.inputs[static_cast<size_t>(bound)];
+  return {.storage = group.value(id).dtype};
+}
+
+State OutputState(const ir::Graph& group, const StateAssignment& states, size_t i) {
+  const ir::ValueId id = group.nodes()[0].outputs[i];
+  return states.outputs[static_cast<size_t>(IndexOf(group.outputs, id))];
+}
+
+}  // namespace fettle::kernels

@@ -1,0 +1,35 @@
+// Operands of a single node at launch: bound by the caller, or constants packed row-major.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+namespace fettle::kernels {
+
+/// Where each operand of the group's one node comes from. Constants are packed as they are, in the
+/// form that the reference shares. Absent operands have null locations.
+class NodeOperands {
+ public:
+  explicit NodeOperands(const ir::Graph& group);
+
+  std::vector<PackRequest> packs(const ir::Graph& group) const;
+  const std::byte* input(const LaunchArgs& args, size_t i) const;
+  std::byte* output(const LaunchArgs& args, size_t i) const;
+
+ private:
+  struct Source {
+    int bound = -1;   // in the group's inputs or outputs
+    int packed = -1;  // in constants_
+  };
+  std::vector<Source> inputs_, outputs_;
+  std::vector<ir::ValueId> constants_;
+};
+
+/// The state of operand `i` (an input, or an output) of the node: row-major, of its own type, where
+/// it is a constant.
+State InputState(const ir::Graph& group, const StateAssignment& states, size_t i);
+State OutputState(const ir::Graph& group, const StateAssignment& states, size_t i);
+
+}  // namespace fettle::kernels

@@ -1,0 +1,27 @@
+// One row of output pixels of a pooling over channels-last images.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "tensor/dtype.h"
+
+namespace fettle::kernels {
+
+/// A pooling over up to three spatial axes (unused ones lead with extent 1), channels innermost.
+struct PoolPlan {
+  using Axes = std::array<int64_t, 3>;
+  int64_t batch = 1, channels = 1;
+  Axes in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1},
+      pad_begin{0, 0, 0}, pad_end{0, 0, 0};
+  bool max = false;
+  bool count_include_pad = false;
+  DType storage = DType::kF32;                      // of both sides: f32, u8 or i8
+  float mul = 1, add = 0, least = 0, greatest = 0;  // for integers, as in AffineGroup
+};
+
+/// Writes the pixels (n, d, h, *) of the output; `row` counts (n, d, h) linearly.
+void PoolRow(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row);
+
+}  // namespace fettle::kernels

@@ -1,0 +1,228 @@
+// cpu.quantised.depthwise.nhwc: depthwise convolutions of bytes. Sums of at most a few hundred
+// products of bytes are exact in fp32, so bytes become floats as they are loaded.
+#include <algorithm>
+#include <cstring>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/depthwise/runner.h"
+#include "kernels/cpu/epilogue/epilogue.h"
+#include "kernels/cpu/gemm/pack.h"
+#include "kernels/cpu/quantised/group.h"
+#include "kernels/cpu/quantised/pack.h"
+#include "kernels/cpu/quantised/tail.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// 2^24 / (255 * 255): up to here fp32 sums of products of bytes are exact.
+constexpr int64_t kMaxTaps = 258;
+
+Result<ConvGeometry> ReadGeometry(const ir::Graph& group, const QuantisedGroup& q) {
+  if (q.core->op != "Conv" && q.core->op != "ConvInteger")
+    return Unsupported("{} is no convolution", q.core->op);
+  ASSIGN_OR_RETURN(const ConvGeometry g, ReadDepthwiseGeometry(group, *q.core));
+  if (g.taps() > kMaxTaps) return Unsupported("more than {} taps", kMaxTaps);
+  return g;
+}
+
+Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(const QuantisedGroup q, ReadQuantisedGroup(group));
+  RETURN_IF_ERROR(ReadGeometry(group, q).status());
+  ASSIGN_OR_RETURN(StateAssignment states, ChannelsLastStates(group));
+  ASSIGN_OR_RETURN(const std::optional<elementwise::Program> program,
+                   CompileQuantTail(group, q, states));
+  if (!q.requantise && !program && states.outputs[0].storage != DType::kF32)
+    return Unsupported("sums as output");
+  return std::vector<StateAssignment>{std::move(states)};
+}
+
+/// The constants of a request in this order; absent ones are left out.
+struct PackRecipe {
+  int64_t channels = 0, taps = 0;
+  bool has_scale = false, has_zero = false, has_bias = false, has_bias_scale = false;
+  double x_scale = 1, y_scale = 1;
+};
+
+double At(const Constant* constant, int64_t i, double fallback) {
+  if (constant == nullptr) return fallback;
+  return constant->GetDouble(constant->elements() == 1 ? 0 : i);
+}
+
+/// w - zero, [tap][padded channel]; then the padded bias in units of the products; then the padded
+/// scale of the sums. Sums of bytes are exact in floats, so that the one multiplication rounds as
+/// that of the integer products does.
+Status Pack(const PackRecipe& recipe, std::span<const Constant* const> constants, std::byte* out) {
+  size_t next = 1;
+  const auto take = [&](bool present) { return present ? constants[next++] : nullptr; };
+  const Constant* scale = take(recipe.has_scale);
+  const Constant* zero = take(recipe.has_zero);
+  const Constant* bias = take(recipe.has_bias);
+  const Constant* bias_scale = take(recipe.has_bias_scale);
+  const int64_t padded = RoundUp(recipe.channels, kDepthwisePad);
+  auto* weights = reinterpret_cast<float*>(out);
+  float* biases = weights + recipe.taps * padded;
+  float* scales = biases + padded;
+  std::fill_n(weights, (recipe.taps + 2) * padded, 0.F);
+  for (int64_t c = 0; c < recipe.channels; ++c) {
+    for (int64_t t = 0; t < recipe.taps; ++t) {
+      const double w = constants[0]->GetDouble(c * recipe.taps + t) - At(zero, c, 0);
+      weights[t * padded + c] = static_cast<float>(w);
+    }
+    const QuantisedColumn column = MakeQuantisedColumn(
+        recipe.x_scale, At(scale, c, 1), recipe.y_scale, At(bias, c, 0), At(bias_scale, c, 1));
+    scales[c] = column.scale;
+    biases[c] = static_cast<float>(static_cast<double>(column.bias) +
+                                   static_cast<double>(column.add) / column.scale);
+    if (column.scale != 0) continue;
+    // The sums count nothing: the bias alone is left, in units of the output.
+    for (int64_t t = 0; t < recipe.taps; ++t) weights[t * padded + c] = 0;
+    scales[c] = 1;
+    biases[c] = column.add;
+  }
+  return OkStatus();
+}
+
+class QuantDepthwise final : public PreparedKernel {
+ public:
+  QuantDepthwise(const Problem& problem, const QuantisedGroup& q, const ConvGeometry& geometry,
+                 std::optional<elementwise::Program> program, int lanes)
+      : group_(problem.group),
+        q_(q),
+        runner_(geometry, 1, q.requantise ? 1 : 4, lanes),
+        program_(std::move(program)),
+        lanes_(lanes),
+        input_(static_cast<size_t>(IndexOf(group_->inputs, q.x))),
+        signed_x_(group_->value(q.x).dtype == DType::kI8),
+        signed_y_(problem.states.outputs[0].storage == DType::kI8) {
+    if (q_.x_zero != ir::kAbsent && !group_->value(q_.x_zero).is_constant())
+      zero_input_ = IndexOf(group_->inputs, q_.x_zero);
+  }
+
+  std::vector<PackRequest> packs() const override {
+    const ConvGeometry& g = runner_.geometry();
+    PackRecipe recipe{g.oc, g.taps()};
+    recipe.has_scale = q_.w_scale != ir::kAbsent;
+    recipe.has_zero = q_.w_zero != ir::kAbsent;
+    recipe.has_bias = q_.bias != ir::kAbsent;
+    recipe.has_bias_scale = q_.bias_scale != ir::kAbsent;
+    recipe.x_scale = q_.x_scale;
+    recipe.y_scale = q_.requantise ? q_.requantise->scale : 1;
+    PackRequest request;
+    for (ir::ValueId id : {q_.w, q_.w_scale, q_.w_zero, q_.bias, q_.bias_scale}) {
+      if (id != ir::kAbsent) request.constants.push_back(id);
+    }
+    request.recipe =
+        fmt::format("quantised.depthwise.{}{}{}{}.x{}.y{}", recipe.has_scale, recipe.has_zero,
+                    recipe.has_bias, recipe.has_bias_scale, recipe.x_scale, recipe.y_scale);
+    request.bytes = (g.taps() + 2) * runner_.padded_channels() * 4;
+    request.pack = [recipe](std::span<const Constant* const> constants, std::byte* out) {
+      return Pack(recipe, constants, out);
+    };
+    std::vector<PackRequest> all{std::move(request)};
+    if (program_) all.insert(all.end(), program_->packs().begin(), program_->packs().end());
+    return all;
+  }
+
+  int64_t workspace_bytes() const override { return ZeroBytes() + lanes_ * LaneBytes(); }
+
+  Status Launch(const LaunchArgs& args) const override {
+    const int32_t zero = InputZero(args);
+    std::memset(args.workspace.host<std::byte>(), zero, static_cast<size_t>(ZeroBytes()));
+    const DepthwiseMemory memory = Describe(args, zero);
+    elementwise::Binding binding;
+    if (program_) binding = program_->Bind(args.inputs, args.packed.subspan(1), args.outputs);
+    static_cast<CpuStream&>(args.stream)
+        .ParallelFor(CeilDiv(runner_.rows(), runner_.rows_per_task()), [&](int64_t task, int lane) {
+          const int64_t begin = task * runner_.rows_per_task();
+          const int64_t end = std::min(begin + runner_.rows_per_task(), runner_.rows());
+          for (int64_t row = begin; row < end; ++row) RunRow(args, memory, binding, row, lane);
+        });
+    return OkStatus();
+  }
+
+ private:
+  int64_t ZeroBytes() const { return RoundUp(runner_.padded_channels() + 64, 64); }
+  /// One output row of floats, where a program finishes it.
+  int64_t RowBytes() const {
+    const ConvGeometry& g = runner_.geometry();
+    return program_ ? RoundUp(g.out[2] * g.oc * 4, 64) : 0;
+  }
+  int64_t LaneBytes() const { return RowBytes() + runner_.lane_bytes(); }
+
+  int32_t InputZero(const LaunchArgs& args) const {
+    if (q_.x_zero == ir::kAbsent) return 0;
+    if (zero_input_ < 0) return static_cast<int32_t>(group_->value(q_.x_zero).constant->GetInt(0));
+    const Location& at = args.inputs[static_cast<size_t>(zero_input_)];
+    return signed_x_ ? *at.host<int8_t>() : *at.host<uint8_t>();
+  }
+
+  DepthwiseMemory Describe(const LaunchArgs& args, int32_t zero) const {
+    const ConvGeometry& g = runner_.geometry();
+    DepthwiseMemory memory;
+    memory.x = args.inputs[input_].host<std::byte>();
+    memory.zeros = args.workspace.host<std::byte>();
+    DepthwiseCommon& common = memory.common;
+    common.form = q_.requantise ? DepthwiseForm::kBytes : DepthwiseForm::kFloatsFromBytes;
+    common.in_flip = signed_x_ ? 0x80 : 0;
+    common.in_zero = zero + (signed_x_ ? 128 : 0);
+    common.weights = args.packed[0].host<float>();
+    common.bias = common.weights + g.taps() * runner_.padded_channels();
+    common.scale = common.bias + runner_.padded_channels();
+    common.channels = g.oc;
+    common.padded_channels = runner_.padded_channels();
+    common.low = -std::numeric_limits<float>::infinity();
+    common.high = std::numeric_limits<float>::infinity();
+    if (q_.requantise) {
+      common.out_flip = signed_y_ ? 0x80 : 0;
+      common.out_zero = q_.requantise->zero + (signed_y_ ? 128 : 0);
+      common.low = static_cast<float>(q_.requantise->low - q_.requantise->zero);
+      common.high = static_cast<float>(q_.requantise->high - q_.requantise->zero);
+    }
+    return memory;
+  }
+
+  void RunRow(const LaunchArgs& args, const DepthwiseMemory& memory,
+              const elementwise::Binding& binding, int64_t row, int lane) const {
+    const ConvGeometry& g = runner_.geometry();
+    std::byte* scratch = args.workspace.host<std::byte>() + ZeroBytes() + lane * LaneBytes();
+    const int64_t row_bytes = g.out[2] * g.oc * (q_.requantise ? 1 : 4);
+    std::byte* out = program_ ? scratch : args.outputs[0].host<std::byte>() + row * row_bytes;
+    runner_.RunRow(memory, row, out, scratch + RowBytes());
+    if (!program_) return;
+    elementwise::Tile tile{.row = row * g.out[2], .rows = g.out[2]};
+    tile.cols = g.oc;
+    tile.running = reinterpret_cast<const float*>(out);
+    tile.running_stride = g.oc;
+    program_->Run(binding, tile);
+  }
+
+  std::shared_ptr<const ir::Graph> group_;
+  QuantisedGroup q_;
+  DepthwiseRunner runner_;
+  std::optional<elementwise::Program> program_;
+  int lanes_;
+  size_t input_;
+  bool signed_x_, signed_y_;
+  int zero_input_ = -1;
+};
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
+                                                const Device& device) {
+  ASSIGN_OR_RETURN(const QuantisedGroup q, ReadQuantisedGroup(*problem.group));
+  ASSIGN_OR_RETURN(const ConvGeometry g, ReadGeometry(*problem.group, q));
+  ASSIGN_OR_RETURN(std::optional<elementwise::Program> program,
+                   CompileQuantTail(*problem.group, q, problem.states));
+  const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
+  return std::unique_ptr<PreparedKernel>(
+      new QuantDepthwise(problem, q, g, std::move(program), lanes));
+}
+
+}  // namespace
+
+extern const KernelDesc kCpuQuantisedDepthwiseNhwc;
+const KernelDesc kCpuQuantisedDepthwiseNhwc = {.name = "cpu.quantised.depthwise.nhwc",
+                                               .preference = 25,
+                                               .candidates = Candidates,
+                                               .prepare = Prepare};
+
+}  // namespace fettle::kernels

@@ -1,0 +1,113 @@
+// cpu.quantised.dynamic: DynamicQuantizeLinear in any dense layout: the range of the input in
+// parts, then every element.
+#include <algorithm>
+#include <cmath>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/elementwise/instruction.h"
+#include "kernels/cpu/reduce/fold.h"
+#include "kernels/kernel.h"
+
+namespace fettle::kernels {
+namespace {
+
+constexpr int64_t kElementsPerTask = 32768;
+
+class DynamicQuantise final : public PreparedKernel {
+ public:
+  DynamicQuantise(int64_t elements, int scale_output, int zero_output)
+      : elements_(elements),
+        tasks_((elements + kElementsPerTask - 1) / kElementsPerTask),
+        scale_output_(scale_output),
+        zero_output_(zero_output) {}
+
+  int64_t workspace_bytes() const override { return 2 * tasks_ * 4; }
+
+  Status Launch(const LaunchArgs& args) const override {
+    auto& stream = static_cast<CpuStream&>(args.stream);
+    const auto* x = args.inputs[0].host<float>();
+    auto* y = args.outputs[0].host<uint8_t>();
+    float *lows = args.workspace.host<float>(), *highs = lows + tasks_;
+    const auto count = [&](int64_t task) {
+      return std::min(kElementsPerTask, elements_ - task * kElementsPerTask);
+    };
+    stream.ParallelFor(tasks_, [&](int64_t task, int) {
+      FoldBlock block{.kind = FoldKind::kMin,
+                      .from = reinterpret_cast<const std::byte*>(x + task * kElementsPerTask),
+                      .row = count(task)};
+      Fold(block, lows + task);
+      block.kind = FoldKind::kMax;
+      Fold(block, highs + task);
+    });
+    // The range holds zero, so that padding is exact.
+    float low = 0, high = 0;
+    for (int64_t i = 0; i < tasks_; ++i) {
+      low = std::min(low, lows[i]);
+      high = std::max(high, highs[i]);
+    }
+    const float scale = high == low ? 1.0f : (high - low) / 255.0f;
+    const float zero = std::nearbyint(std::clamp(-low / scale, 0.0f, 255.0f));
+    if (scale_output_ >= 0) *args.outputs[static_cast<size_t>(scale_output_)].host<float>() = scale;
+    if (zero_output_ >= 0)
+      *args.outputs[static_cast<size_t>(zero_output_)].host<uint8_t>() = static_cast<uint8_t>(zero);
+    using elementwise::Source;
+    const elementwise::Instruction quantise{.code = elementwise::OpCode::kQuantise,
+                                            .output = 0,
+                                            .a = {Source::kOperand, 0, 0},
+                                            .b = {Source::kImmediate, 0, scale},
+                                            .c = {Source::kImmediate, 0, zero},
+                                            .p0 = 0,
+                                            .p1 = 255};
+    stream.ParallelFor(tasks_, [&](int64_t task, int) {
+      const int64_t at = task * kElementsPerTask;
+      const elementwise::Window in{x + at, 0, 1, DType::kF32}, out{y + at, 0, 1, DType::kU8};
+      elementwise::Execute({&quantise, 1}, {&in, 1}, {&out, 1}, 1, count(task));
+    });
+    return OkStatus();
+  }
+
+ private:
+  int64_t elements_, tasks_;
+  int scale_output_, zero_output_;  // in the group's outputs; -1: nobody asks
+};
+
+int OutputIndex(const ir::Graph& group, size_t i) {
+  const ir::ValueId id = group.nodes()[0].output(i);
+  const auto at = std::find(group.outputs.begin(), group.outputs.end(), id);
+  return id == ir::kAbsent || at == group.outputs.end()
+             ? -1
+             : static_cast<int>(at - group.outputs.begin());
+}
+
+Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+  if (group.nodes().size() != 1 || group.nodes()[0].op != "DynamicQuantizeLinear")
+    return Unsupported("not DynamicQuantizeLinear");
+  if (group.inputs.size() != 1 || OutputIndex(group, 0) != 0)
+    return Unsupported("a constant operand, or a result that nobody reads");
+  if (group.value(group.inputs[0]).dtype != DType::kF32) return Unsupported("types other than f32");
+  std::vector<StateAssignment> states;
+  const int rank = group.value(group.inputs[0]).shape->rank();
+  for (const Layout& layout : {Layout::RowMajor(), Layout::ChannelsLast(rank)}) {
+    StateAssignment next = RowMajorStates(group);
+    next.inputs[0].layout = next.outputs[0].layout = layout;
+    if (states.empty() || !(states[0] == next)) states.push_back(std::move(next));
+  }
+  return states;
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
+                                                const Device&) {
+  const ir::Graph& group = *problem.group;
+  return std::unique_ptr<PreparedKernel>(new DynamicQuantise(
+      problem.shape(group.inputs[0]).elements(), OutputIndex(group, 1), OutputIndex(group, 2)));
+}
+
+}  // namespace
+
+extern const KernelDesc kCpuQuantisedDynamic;
+const KernelDesc kCpuQuantisedDynamic = {.name = "cpu.quantised.dynamic",
+                                         .preference = 10,
+                                         .candidates = Candidates,
+                                         .prepare = Prepare};
+
+}  // namespace fettle::kernels

@@ -1,0 +1,182 @@
+#include "kernels/cpu/quantised/group.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace fettle::kernels {
+namespace {
+
+bool IsByte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
+
+class Reader {
+ public:
+  explicit Reader(const ir::Graph& group) : group_(group), producers_(group.Producers()) {}
+
+  Result<QuantisedGroup> Read() {
+    for (const ir::Node& node : group_.nodes()) {
+      const bool integer = node.op == "ConvInteger" || node.op == "MatMulInteger";
+      const bool dequantised = node.op == "Conv" || node.op == "Gemm" || node.op == "MatMul";
+      if (!integer && !dequantised) continue;
+      if (q_.core != nullptr) return Unsupported("more than one product");
+      q_.core = &node;
+      RETURN_IF_ERROR(integer ? ReadInteger(node) : ReadDequantised(node));
+    }
+    if (q_.core == nullptr) return Unsupported("no product in the group");
+    if (!IsByte(group_.value(q_.x).dtype) || group_.value(q_.x).is_constant())
+      return Unsupported("the input is no computed tensor of bytes");
+    if (!IsByte(group_.value(q_.w).dtype) || !group_.value(q_.w).is_constant())
+      return Unsupported("the weights are no constant of bytes");
+    for (ir::ValueId id : {q_.w_scale, q_.w_zero, q_.bias, q_.bias_scale}) {
+      if (id != ir::kAbsent && !group_.value(id).is_constant())
+        return Unsupported("a parameter of the weights or the bias is not constant");
+    }
+    q_.requantise = ReadTail();
+    return q_;
+  }
+
+ private:
+  const ir::Node* Dequantiser(ir::ValueId id) const {
+    if (id == ir::kAbsent) return nullptr;
+    const ir::NodeId producer = producers_[static_cast<size_t>(id)];
+    if (producer < 0 || group_.node(producer).op != "DequantizeLinear") return nullptr;
+    return &group_.node(producer);
+  }
+
+  /// The value of a constant of one element; nothing where it is another one.
+  std::optional<double> Scalar(ir::ValueId id) const {
+    if (id == ir::kAbsent) return 0;
+    const ir::Value& value = group_.value(id);
+    if (!value.is_constant() || value.constant->elements() != 1) return std::nullopt;
+    return value.constant->GetDouble(0);
+  }
+
+  Status ReadInteger(const ir::Node& node) {
+    q_.x = node.input(0);
+    q_.w = node.input(1);
+    q_.x_zero = node.input(2);
+    q_.w_zero = node.input(3);
+    if (q_.x_zero != ir::kAbsent && group_.value(q_.x_zero).shape->elements() != 1)
+      return Unsupported("a zero point for each row");
+    return OkStatus();
+  }
+
+  Status ReadDequantised(const ir::Node& node) {
+    const ir::Node* x = Dequantiser(node.input(0));
+    const ir::Node* w = Dequantiser(node.input(1));
+    if (x == nullptr || w == nullptr) return Unsupported("an operand is not dequantised");
+    if (w->attributes.Int("block_size", 0) != 0) return Unsupported("blocks of scales");
+    const std::optional<double> scale = Scalar(x->input(1));
+    if (!scale || !Scalar(x->input(2))) return Unsupported("the input has several scales");
+    q_.x = x->input(0);
+    q_.x_scale = *scale;
+    q_.x_zero = x->input(2);
+    q_.w = w->input(0);
+    q_.w_scale = w->input(1);
+    q_.w_zero = w->input(2);
+    RETURN_IF_ERROR(CheckAxis(node, *w));
+    if (node.op == "Gemm" &&
+        (node.attributes.Float("alpha", 1) != 1 || node.attributes.Float("beta", 1) != 1 ||
+         node.attributes.Int("transA") != 0)) {
+      return Unsupported("Gemm with alpha, beta or transA");
+    }
+    return node.op == "MatMul" ? OkStatus() : ReadBias(node.input(2));
+  }
+
+  /// Scales of the weights must run along the output channels.
+  Status CheckAxis(const ir::Node& node, const ir::Node& dequantiser) const {
+    const int64_t scales = group_.value(q_.w_scale).shape->elements();
+    if (scales == 1) return OkStatus();
+    const Shape& w = *group_.value(q_.w).shape;
+    const int channels =
+        node.op == "Conv" || (node.op == "Gemm" && node.attributes.Int("transB") != 0)
+            ? 0
+            : w.rank() - 1;
+    const auto axis = NormaliseAxis(dequantiser.attributes.Int("axis", 1), w.rank());
+    if (axis != channels) return Unsupported("scales of the weights along another axis");
+    return OkStatus();
+  }
+
+  Status ReadBias(ir::ValueId id) {
+    if (id == ir::kAbsent) return OkStatus();
+    if (group_.value(id).is_constant()) {
+      q_.bias = id;
+      return OkStatus();
+    }
+    const ir::Node* bias = Dequantiser(id);
+    if (bias == nullptr || group_.value(bias->input(0)).dtype != DType::kI32)
+      return Unsupported("the bias is neither constant nor dequantised");
+    const ir::ValueId zero = bias->input(2);
+    if (zero != ir::kAbsent) {
+      if (!group_.value(zero).is_constant()) return Unsupported("a computed zero point");
+      const Constant& zeros = *group_.value(zero).constant;
+      for (int64_t i = 0; i < zeros.elements(); ++i) {
+        if (zeros.GetInt(i) != 0) return Unsupported("the bias has a zero point");
+      }
+    }
+    q_.bias = bias->input(0);
+    q_.bias_scale = bias->input(1);
+    return OkStatus();
+  }
+
+  /// Follows clamps from the core to the QuantizeLinear that ends the group.
+  std::optional<QuantisedGroup::Requantise> ReadTail() const {
+    double low = -std::numeric_limits<double>::infinity();
+    double high = std::numeric_limits<double>::infinity();
+    ir::ValueId value = q_.anchor();
+    const auto first = static_cast<size_t>(q_.core - group_.nodes().data()) + 1;
+    for (size_t n = first; n < group_.nodes().size(); ++n) {
+      const ir::Node& node = group_.nodes()[n];
+      if (node.input(0) != value) return std::nullopt;
+      value = node.output(0);
+      if (node.op == "Relu") {
+        low = std::max(low, 0.0);
+        high = std::max(high, 0.0);
+      } else if (node.op == "Clip") {
+        const auto least = node.input(1) == ir::kAbsent ? low : Scalar(node.input(1));
+        const auto most = node.input(2) == ir::kAbsent ? high : Scalar(node.input(2));
+        if (!least || !most) return std::nullopt;
+        low = std::min(std::max(low, *least), *most);
+        high = std::min(std::max(high, *least), *most);
+      } else if (node.op == "QuantizeLinear" && n + 1 == group_.nodes().size()) {
+        return ReadQuantiser(node, low, high);
+      } else {
+        return std::nullopt;
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::optional<QuantisedGroup::Requantise> ReadQuantiser(const ir::Node& node, double low,
+                                                          double high) const {
+    const std::optional<double> scale = Scalar(node.input(1)), zero = Scalar(node.input(2));
+    const DType dtype = group_.value(node.output(0)).dtype;
+    if (!scale || !zero || !IsByte(dtype) || group_.outputs.size() != 1 ||
+        group_.outputs[0] != node.output(0) || q_.core->op == "ConvInteger" ||
+        q_.core->op == "MatMulInteger") {
+      return std::nullopt;
+    }
+    QuantisedGroup::Requantise r;
+    r.scale = *scale;
+    r.zero = static_cast<int32_t>(*zero);
+    const int32_t least = dtype == DType::kU8 ? 0 : -128, most = dtype == DType::kU8 ? 255 : 127;
+    // Rounding is monotonic: clamping before it and clamping its result agree.
+    const auto quantise = [&](double bound) {
+      const double step = std::nearbyint(bound / *scale) + r.zero;
+      return static_cast<int32_t>(std::clamp<double>(step, least, most));
+    };
+    r.low = quantise(low);
+    r.high = quantise(high);
+    return r;
+  }
+
+  const ir::Graph& group_;
+  std::vector<ir::NodeId> producers_;
+  QuantisedGroup q_;
+};
+
+}  // namespace
+
+Result<QuantisedGroup> ReadQuantisedGroup(const ir::Graph& group) { return Reader(group).Read(); }
+
+}  // namespace fettle::kernels

@@ -1,0 +1,40 @@
+// Groups that compute on quantised operands: DequantizeLinear of x, w (and the bias), an operator,
+// what follows; and the integer operators.
+#pragma once
+
+#include <optional>
+
+#include "base/status.h"
+#include "ir/graph.h"
+
+namespace fettle::kernels {
+
+/// acc = sum (x - x_zero) (w - w_zero); result = acc * x_scale * w_scale + bias.
+struct QuantisedGroup {
+  const ir::Node* core = nullptr;  // Conv, Gemm, MatMul, ConvInteger or MatMulInteger
+  ir::ValueId x = ir::kAbsent;     // u8 or i8
+  /// A constant scalar, a computed one (integer operators only), or kAbsent for 0.
+  ir::ValueId x_zero = ir::kAbsent;
+  double x_scale = 1;
+  ir::ValueId w = ir::kAbsent;  // a u8 or i8 constant
+  /// Constants of one value or one per output channel; kAbsent: 1 and 0.
+  ir::ValueId w_scale = ir::kAbsent, w_zero = ir::kAbsent;
+  /// A float constant, or an i32 one times bias_scale; one value per output channel.
+  ir::ValueId bias = ir::kAbsent, bias_scale = ir::kAbsent;
+
+  /// What follows the core where it is nothing but clamps and one QuantizeLinear with constant
+  /// parameters: q = round(clamp(result) / scale) + zero, within [low, high].
+  struct Requantise {
+    double scale = 1;
+    int32_t zero = 0, low = 0, high = 255;
+  };
+  std::optional<Requantise> requantise;
+
+  ir::ValueId anchor() const { return core->output(0); }
+};
+
+/// Fails with kUnsupported and the reason. The operands of the core are checked for types, their
+/// shapes are not.
+Result<QuantisedGroup> ReadQuantisedGroup(const ir::Graph& group);
+
+}  // namespace fettle::kernels

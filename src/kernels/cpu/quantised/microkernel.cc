@@ -1,0 +1,63 @@
+// Choice of the set, and the portable one: plain loops that compilers turn into multiply-add pairs.
+#include "kernels/cpu/quantised/microkernel.h"
+
+#include <cstring>
+#include <utility>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/simd/targets.h"
+
+namespace fettle::kernels {
+namespace {
+
+constexpr int kColumns = 8;
+
+template <int kRows>
+void RunTile(const QuantTileArgs& args) {
+  int32_t sum[kRows][kColumns] = {};
+  const std::byte* b = args.b;
+  for (int64_t t = 0; t < args.taps; ++t) {
+    for (int64_t s = 0; s < args.steps; ++s, b += kColumns * 4) {
+      int16_t columns[kColumns * 2];
+      std::memcpy(columns, b, sizeof(columns));
+      for (int r = 0; r < kRows; ++r) {
+        int16_t pair[2];
+        std::memcpy(pair, args.a[t * kRows + r] + args.a_offset + s * 4, sizeof(pair));
+        for (int n = 0; n < kColumns; ++n)
+          sum[r][n] += pair[0] * columns[2 * n] + pair[1] * columns[2 * n + 1];
+      }
+    }
+  }
+  std::memcpy(args.c, sum, sizeof(sum));
+}
+
+template <size_t... kRow>
+QuantKernels MakeTable(std::index_sequence<kRow...>) {
+  QuantKernels table;
+  table.name = "i16x8";
+  table.mr = sizeof...(kRow);
+  table.nr = kColumns;
+  ((table.tile[kRow + 1] = RunTile<kRow + 1>), ...);
+  return table;
+}
+
+bool Runs(std::string_view target) {
+  for (const std::string_view name : SimdTargets()) {
+    if (name == target) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+const QuantKernels& GetQuantKernels() {
+  static const QuantKernels portable = MakeTable(std::make_index_sequence<4>());
+  // Tests force a Highway target; these follow it.
+  const CpuInfo& info = GetCpuInfo();
+  if (info.avx512_vnni && Runs("AVX3") && QuantKernelsAvx512Vnni() != nullptr)
+    return *QuantKernelsAvx512Vnni();
+  if (info.avx2 && Runs("AVX2") && QuantKernelsAvx2() != nullptr) return *QuantKernelsAvx2();
+  return portable;
+}
+
+}  // namespace fettle::kernels

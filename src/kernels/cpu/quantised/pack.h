@@ -1,0 +1,57 @@
+// Packed integer weights: panels for the integer micro-kernels, and what each column needs to
+// become a result.
+#pragma once
+
+#include "kernels/cpu/conv/geometry.h"
+#include "kernels/cpu/quantised/group.h"
+#include "kernels/cpu/quantised/microkernel.h"
+#include "kernels/kernel.h"
+
+namespace fettle::kernels {
+
+/// Where the parts of the blob lie. Columns are padded to whole panels, group by group.
+struct QuantLayout {
+  int64_t groups = 1, oc = 0, ic = 0, kernel_taps = 1;  // oc and ic of one group
+  int64_t kernel_width = 1;
+  bool tap_rows = false;    // see TapPlan
+  bool transposed = false;  // weights [ic][oc]
+  bool wide = false;        // see QuantKernels
+  bool unsigned_w = false;
+  int nr = 0;
+
+  int64_t taps() const { return wide ? 1 : tap_rows ? kernel_taps / kernel_width : kernel_taps; }
+  /// Elements of one row of A in one tap.
+  int64_t depth() const { return wide ? ic * kernel_taps : tap_rows ? ic * kernel_width : ic; }
+  int64_t steps() const { return wide ? (depth() + 1) / 2 : (depth() + 3) / 4; }
+  int64_t panels() const { return (oc + nr - 1) / nr; }
+  int64_t panel_bytes() const { return taps() * steps() * nr * 4; }
+  int64_t group_bytes() const { return panels() * panel_bytes(); }
+  int64_t columns() const { return groups * panels() * nr; }
+  /// Five arrays of one 32-bit value per column follow the panels.
+  int64_t sums_offset() const { return groups * group_bytes(); }
+  int64_t zeros_offset() const { return sums_offset() + columns() * 4; }
+  int64_t scales_offset() const { return zeros_offset() + columns() * 4; }
+  int64_t adds_offset() const { return scales_offset() + columns() * 4; }
+  int64_t biases_offset() const { return adds_offset() + columns() * 4; }
+  int64_t bytes() const { return biases_offset() + columns() * 4; }
+};
+
+/// How the integer sum of an output channel becomes a result: (sum + bias) * scale + add.
+struct QuantisedColumn {
+  float scale = 0;
+  int32_t bias = 0;
+  float add = 0;
+};
+/// The scale is rounded as products and quotients of floats are, and a bias in units of the
+/// products joins the sums, as integer convolutions define it; any other bias is added behind the
+/// scale.
+QuantisedColumn MakeQuantisedColumn(double x_scale, double w_scale, double y_scale, double bias,
+                                    double bias_scale);
+
+/// Packs the weights of `q`. Not wide: i8 (u8 less 128) with sums per column and zero points of
+/// that form. Wide: i16 with the zero points taken off. Scales and addends are those of `q`'s
+/// result in units of the output's scale, where it is requantised.
+PackRequest MakeQuantPack(const QuantisedGroup& q, const QuantLayout& layout,
+                          const QuantKernels& kernels);
+
+}  // namespace fettle::kernels

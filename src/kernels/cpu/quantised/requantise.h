@@ -1,0 +1,33 @@
+// From i32 sums to what is stored: bytes of the next scale, or floats.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace fettle::kernels {
+
+/// result = (sum + init[n] - row_sums[m] * w_zero[n]) * scale[n] + add[n], for `rows` rows of
+/// `columns` columns.
+struct RequantiseArgs {
+  const int32_t* sums = nullptr;
+  int64_t sums_stride = 0;
+  int64_t rows = 0, columns = 0;
+  const int32_t* init = nullptr;
+  const int32_t* row_sums = nullptr;  // null: none
+  const int32_t* w_zero = nullptr;
+  const float* scale = nullptr;
+  const float* add = nullptr;
+
+  /// Where bytes are stored: round(result) + zero, within [low, high].
+  uint8_t* bytes = nullptr;
+  bool is_signed = false;
+  int32_t zero = 0, low = 0, high = 255;
+  /// Otherwise floats, or the corrected sums themselves.
+  float* floats = nullptr;
+  int32_t* ints = nullptr;
+  int64_t out_stride = 0;  // elements
+};
+
+void RunRequantise(const RequantiseArgs& args);
+
+}  // namespace fettle::kernels

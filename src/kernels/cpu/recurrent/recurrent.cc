@@ -1,0 +1,334 @@
+// cpu.recurrent.gemm: RNN, GRU and LSTM with their usual activations. All steps' input products are
+// one product per gate; the state products of a step run on packed weights, directions in parallel.
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/cpu/epilogue/epilogue.h"
+#include "kernels/cpu/gemm/block.h"
+#include "kernels/cpu/gemm/pack.h"
+#include "kernels/cpu/recurrent/cell.h"
+#include "ops/recurrent/op.h"
+
+namespace fettle::kernels {
+namespace {
+
+using ops::RecurrentAttributes;
+using ops::RecurrentKind;
+
+/// Operand positions of the ONNX operators.
+enum Operand : size_t { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeepholes };
+
+Result<RecurrentAttributes> Read(const ir::Graph& group) {
+  const ir::Node& node = group.nodes()[0];
+  const auto shape = [&](size_t i) { return *group.value(node.input(i)).shape; };
+  return ops::ReadRecurrent(node, shape(kX), shape(kW), shape(kR));
+}
+
+bool HasUsualActivations(const RecurrentAttributes& cell) {
+  using Kind = ops::CellActivation::Kind;
+  const auto per_direction = static_cast<size_t>(cell.activations_per_direction());
+  for (size_t i = 0; i < cell.activations.size(); ++i) {
+    const bool is_gate = cell.kind != RecurrentKind::kRnn && i % per_direction == 0;
+    if (cell.activations[i].kind != (is_gate ? Kind::kSigmoid : Kind::kTanh)) return false;
+  }
+  return true;
+}
+
+Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+  if (group.nodes().size() != 1) return Unsupported("takes one operator");
+  const ir::Node& node = group.nodes()[0];
+  if (node.op != "LSTM" && node.op != "GRU" && node.op != "RNN")
+    return Unsupported("not recurrent");
+  const auto is_constant = [&](size_t i) {
+    return node.input(i) == ir::kAbsent || group.value(node.input(i)).is_constant();
+  };
+  if (!is_constant(kW) || !is_constant(kR) || !is_constant(kB)) {
+    return Unsupported("the weights are not constant");
+  }
+  if (node.input(kLengths) != ir::kAbsent) return Unsupported("sequences of different lengths");
+  if (node.input(kPeepholes) != ir::kAbsent) return Unsupported("peepholes");
+  ASSIGN_OR_RETURN(const RecurrentAttributes cell, Read(group));
+  if (cell.batch_first) return Unsupported("the batch is the first axis");
+  if (cell.clip > 0 || cell.input_forget) return Unsupported("clipped or coupled gates");
+  if (!HasUsualActivations(cell)) return Unsupported("unusual activations");
+  ASSIGN_OR_RETURN(StateAssignment states, FloatRowMajorStates(group));
+  return std::vector<StateAssignment>{std::move(states)};
+}
+
+class Recurrent final : public PreparedKernel {
+ public:
+  Recurrent(const Problem& problem, RecurrentAttributes cell)
+      : group_(problem.group),
+        cell_(std::move(cell)),
+        kernels_(GetMicroKernels()),
+        cells_(GetRecurrentCells()),
+        input_weights_(Weights(cell_.input)),
+        state_weights_(Weights(cell_.hidden)),
+        padded_(RoundUp(cell_.hidden, kernels_.nr)) {
+    const ir::Node& node = group_->nodes()[0];
+    for (size_t i = 0; i < kOutputs; ++i) {
+      output_[i] = IndexOf(group_->outputs, node.output(i));
+    }
+  }
+
+  std::vector<PackRequest> packs() const override {
+    const ir::Node& node = group_->nodes()[0];
+    PackRequest request;
+    request.constants = {node.input(kW), node.input(kR)};
+    if (node.input(kB) != ir::kAbsent) request.constants.push_back(node.input(kB));
+    request.recipe = fmt::format("{}.gates.nr{}.f32", node.op, kernels_.nr);
+    request.bytes = (InputElements() + StateElements() + 2 * BiasElements()) * 4;
+    request.pack = [*this](std::span<const Constant* const> constants, std::byte* out) {
+      auto* panels = reinterpret_cast<float*>(out);
+      PackWeights(*constants[0], input_weights_, kernels_.nr, 1, panels);
+      PackWeights(*constants[1], state_weights_, kernels_.nr, 1, panels + InputElements());
+      PackBiases(constants.size() > 2 ? constants[2] : nullptr,
+                 panels + InputElements() + StateElements());
+      return OkStatus();
+    };
+    std::vector<PackRequest> all{std::move(request)};
+    for (size_t operand : {kInitialH, kInitialC}) {
+      const ir::ValueId id = node.input(operand);
+      if (id == ir::kAbsent || !group_->value(id).is_constant()) continue;
+      const int64_t elements = group_->value(id).constant->elements();
+      all.push_back({{id},
+                     "floats",
+                     elements * 4,
+                     [elements](std::span<const Constant* const> constants, std::byte* out) {
+                       ReadFloats(*constants[0], 0, elements, reinterpret_cast<float*>(out));
+                       return OkStatus();
+                     }});
+    }
+    return all;
+  }
+
+  int64_t workspace_bytes() const override {
+    return SharedBytes() + cell_.directions * LaneBytes();
+  }
+
+  Status Launch(const LaunchArgs& args) const override {
+    auto& stream = static_cast<CpuStream&>(args.stream);
+    const ir::Node& node = group_->nodes()[0];
+    const auto input = static_cast<size_t>(IndexOf(group_->inputs, node.input(kX)));
+    auto* rows = args.workspace.host<const float*>();
+    FillRowPointers(args.inputs[input].host<float>(), cell_.input, Rows(), rows);
+    stream.ParallelFor(cell_.directions * cell_.gates, [&](int64_t task, int) {
+      const int64_t direction = task / cell_.gates, gate = task % cell_.gates;
+      BlockArgs block = GateProduct(direction, gate, Panels(args), input_weights_);
+      block.tiles =
+          CutTiles(kernels_.mr, rows, Rows(), 1, LaneOf(args, direction).sums + gate * cell_.hidden,
+                   GateElements(), InputTiles(args, task));
+      block.depth = cell_.input;
+      block.bias = InputBias(args, direction, gate);
+      RunBlock(kernels_, block);
+    });
+    stream.ParallelFor(cell_.directions,
+                       [&](int64_t direction, int) { RunDirection(args, direction); });
+    return OkStatus();
+  }
+
+ private:
+  static constexpr int64_t kPointer = sizeof(float*);
+  static constexpr size_t kOutputs = 3;  // all states, last state, last cell state
+
+  /// The scratch of one direction.
+  struct Lane {
+    float* sums;             // [steps * batch][gates * hidden]: input products, then gates
+    float* state;            // [batch][gates * hidden]: state products of one step
+    float *h, *c, *reset;    // [batch][hidden]
+    const float** pointers;  // [batch]
+    TileSpan* tiles;
+  };
+
+  /// Every gate is a group of its own, so that panels start at gates.
+  WeightShape Weights(int64_t depth) const {
+    return {.groups = int64_t{cell_.directions} * cell_.gates, .oc = cell_.hidden, .ic = depth};
+  }
+  int64_t Rows() const { return cell_.steps * cell_.batch; }
+  int64_t GateElements() const { return cell_.gates * cell_.hidden; }
+  int64_t InputElements() const {
+    return input_weights_.groups * input_weights_.group_elements(kernels_.nr);
+  }
+  int64_t StateElements() const {
+    return state_weights_.groups * state_weights_.group_elements(kernels_.nr);
+  }
+  int64_t BiasElements() const { return input_weights_.groups * padded_; }
+  int64_t LaneFloatBytes() const {
+    const int64_t floats = (Rows() + cell_.batch) * GateElements() + 3 * cell_.batch * cell_.hidden;
+    return RoundUp(floats * 4, 64);
+  }
+  int64_t PointerBytes(int64_t rows) const { return RoundUp(rows * kPointer, 64); }
+  int64_t TileBytes(int64_t rows) const {
+    return RoundUp(CeilDiv(rows, kernels_.mr) * static_cast<int64_t>(sizeof(TileSpan)), 64);
+  }
+  int64_t LaneBytes() const {
+    return LaneFloatBytes() + PointerBytes(cell_.batch) + TileBytes(cell_.batch);
+  }
+  int64_t SharedBytes() const {
+    return PointerBytes(Rows()) + cell_.directions * cell_.gates * TileBytes(Rows());
+  }
+  /// The row tiles of one gate's input product.
+  TileSpan* InputTiles(const LaunchArgs& args, int64_t task) const {
+    return reinterpret_cast<TileSpan*>(args.workspace.host<std::byte>() + PointerBytes(Rows()) +
+                                       task * TileBytes(Rows()));
+  }
+  const float* Panels(const LaunchArgs& args) const { return args.packed[0].host<float>(); }
+  const float* InputBias(const LaunchArgs& args, int64_t direction, int64_t gate) const {
+    return Panels(args) + InputElements() + StateElements() +
+           (direction * cell_.gates + gate) * padded_;
+  }
+
+  Lane LaneOf(const LaunchArgs& args, int64_t direction) const {
+    std::byte* base = args.workspace.host<std::byte>() + SharedBytes() + direction * LaneBytes();
+    Lane lane;
+    const int64_t states = cell_.batch * cell_.hidden;
+    lane.sums = reinterpret_cast<float*>(base);
+    lane.state = lane.sums + Rows() * GateElements();
+    lane.h = lane.state + cell_.batch * GateElements();
+    lane.c = lane.h + states;
+    lane.reset = lane.c + states;
+    lane.pointers = reinterpret_cast<const float**>(base + LaneFloatBytes());
+    lane.tiles = reinterpret_cast<TileSpan*>(base + LaneFloatBytes() + PointerBytes(cell_.batch));
+    return lane;
+  }
+
+  /// [input biases][state biases], each [direction][gate][padded]. All biases join the input
+  /// products, but for that of a GRU's candidate state, which the reset gate may scale.
+  void PackBiases(const Constant* bias, float* out) const {
+    const int64_t hidden = cell_.hidden, gates = cell_.gates;
+    std::fill_n(out, 2 * BiasElements(), 0.0f);
+    if (bias == nullptr) return;
+    std::vector<float> state(static_cast<size_t>(hidden));
+    for (int64_t d = 0; d < cell_.directions; ++d) {
+      for (int64_t g = 0; g < gates; ++g) {
+        float* input = out + (d * gates + g) * padded_;
+        ReadFloats(*bias, (d * 2 * gates + g) * hidden, hidden, input);
+        ReadFloats(*bias, (d * 2 * gates + gates + g) * hidden, hidden, state.data());
+        if (cell_.kind == RecurrentKind::kGru && g == 2) {
+          std::copy(state.begin(), state.end(), input + BiasElements());
+        } else {
+          for (int64_t u = 0; u < hidden; ++u) input[u] += state[static_cast<size_t>(u)];
+        }
+      }
+    }
+  }
+
+  BlockArgs GateProduct(int64_t direction, int64_t gate, const float* panels,
+                        const WeightShape& weights) const {
+    BlockArgs block;
+    block.b = panels + (direction * cell_.gates + gate) * weights.group_elements(kernels_.nr);
+    block.columns = cell_.hidden;
+    block.c_stride = GateElements();
+    return block;
+  }
+
+  /// out[batch][gate] (+)= rows * R[gate]^T, for gates [first, last).
+  void StateProduct(const LaunchArgs& args, const Lane& lane, int64_t direction, int64_t first,
+                    int64_t last, const float* rows, float* out, bool accumulate) const {
+    FillRowPointers(rows, cell_.hidden, cell_.batch, lane.pointers);
+    for (int64_t gate = first; gate < last; ++gate) {
+      BlockArgs block =
+          GateProduct(direction, gate, Panels(args) + InputElements(), state_weights_);
+      block.tiles = CutTiles(kernels_.mr, lane.pointers, cell_.batch, 1, out + gate * cell_.hidden,
+                             GateElements(), lane.tiles);
+      block.depth = cell_.hidden;
+      block.accumulate = accumulate;
+      if (!accumulate) block.bias = InputBias(args, direction, gate) + BiasElements();
+      RunBlock(kernels_, block);
+    }
+  }
+
+  void LoadState(const LaunchArgs& args, size_t operand, int64_t direction, float* to) const {
+    const int64_t elements = cell_.batch * cell_.hidden;
+    const ir::ValueId id = group_->nodes()[0].input(operand);
+    if (id == ir::kAbsent) {
+      std::fill_n(to, elements, 0.0f);
+      return;
+    }
+    const int index = IndexOf(group_->inputs, id);
+    // A constant initial state follows the weights; that of the cell follows that of h.
+    const size_t pack = operand == kInitialC && ConstantInitialH() ? 2 : 1;
+    const float* from = index >= 0 ? args.inputs[static_cast<size_t>(index)].host<float>()
+                                   : args.packed[pack].host<float>();
+    std::copy_n(from + direction * elements, elements, to);
+  }
+
+  bool ConstantInitialH() const {
+    const ir::ValueId id = group_->nodes()[0].input(kInitialH);
+    return id != ir::kAbsent && group_->value(id).is_constant();
+  }
+
+  void RunDirection(const LaunchArgs& args, int64_t direction) const {
+    const Lane lane = LaneOf(args, direction);
+    const int64_t states = cell_.batch * cell_.hidden;
+    LoadState(args, kInitialH, direction, lane.h);
+    LoadState(args, kInitialC, direction, lane.c);
+    for (int64_t step = 0; step < cell_.steps; ++step) {
+      const int64_t t = direction == 1 || cell_.reverse ? cell_.steps - 1 - step : step;
+      Step(args, lane, direction, lane.sums + t * cell_.batch * GateElements());
+      if (output_[0] < 0) continue;
+      float* all = args.outputs[static_cast<size_t>(output_[0])].host<float>();
+      std::copy_n(lane.h, states, all + (t * cell_.directions + direction) * states);
+    }
+    for (size_t i = 1; i < kOutputs; ++i) {
+      if (output_[i] < 0) continue;
+      std::copy_n(i == 1 ? lane.h : lane.c, states,
+                  args.outputs[static_cast<size_t>(output_[i])].host<float>() + direction * states);
+    }
+  }
+
+  /// One step of one direction; `sums` holds its input products.
+  void Step(const LaunchArgs& args, const Lane& lane, int64_t direction, float* sums) const {
+    const int64_t hidden = cell_.hidden;
+    const bool is_gru = cell_.kind == RecurrentKind::kGru;
+    if (!is_gru) {
+      StateProduct(args, lane, direction, 0, cell_.gates, lane.h, sums, true);
+    } else {
+      StateProduct(args, lane, direction, 0, cell_.linear_before_reset ? 3 : 2, lane.h, lane.state,
+                   false);
+    }
+    for (int64_t b = 0; b < cell_.batch; ++b) {
+      float* gates = sums + b * GateElements();
+      float *h = lane.h + b * hidden, *c = lane.c + b * hidden;
+      switch (cell_.kind) {
+        case RecurrentKind::kRnn: cells_.rnn(hidden, gates, h); break;
+        case RecurrentKind::kLstm: cells_.lstm(hidden, gates, c, h); break;
+        case RecurrentKind::kGru:
+          cells_.gru_gates(hidden, gates, lane.state + b * GateElements());
+          cells_.gru_reset(hidden, gates, h, lane.reset + b * hidden);
+          break;
+      }
+    }
+    if (!is_gru) return;
+    if (!cell_.linear_before_reset) {
+      StateProduct(args, lane, direction, 2, 3, lane.reset, lane.state, false);
+    }
+    for (int64_t b = 0; b < cell_.batch; ++b) {
+      cells_.gru_update(hidden, sums + b * GateElements(),
+                        lane.state + b * GateElements() + 2 * hidden, cell_.linear_before_reset,
+                        lane.h + b * hidden);
+    }
+  }
+
+  std::shared_ptr<const ir::Graph> group_;
+  RecurrentAttributes cell_;
+  const MicroKernels& kernels_;
+  const RecurrentCells& cells_;
+  WeightShape input_weights_, state_weights_;
+  int64_t padded_;
+  int output_[kOutputs] = {-1, -1, -1};
+};
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
+                                                const Device&) {
+  ASSIGN_OR_RETURN(RecurrentAttributes cell, Read(*problem.group));
+  return std::unique_ptr<PreparedKernel>(new Recurrent(problem, std::move(cell)));
+}
+
+}  // namespace
+
+extern const KernelDesc kCpuRecurrentGemm;
+const KernelDesc kCpuRecurrentGemm = {
+    .name = "cpu.recurrent.gemm", .candidates = Candidates, .prepare = Prepare};
+
+}  // namespace fettle::kernels

@@ -1,0 +1,158 @@
+#include "kernels/cpu/reduce/fold.h"
+
+#include <algorithm>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/reduce/fold.cc"
+#include <hwy/foreach_target.h>
+// Highway needs this order.
+#include <hwy/highway.h>
+
+#include "kernels/cpu/simd/load-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fettle::kernels {
+namespace HWY_NAMESPACE {
+
+constexpr float NeutralOf(FoldKind kind) {
+  switch (kind) {
+    case FoldKind::kProd: return 1;
+    case FoldKind::kMax: return -std::numeric_limits<float>::infinity();
+    case FoldKind::kMin: return std::numeric_limits<float>::infinity();
+    default: return 0;
+  }
+}
+
+/// sum, joined with the element x. NaN wins in extremes.
+template <FoldKind kind, class V>
+HWY_INLINE V Step(V sum, V x) {
+  if constexpr (kind == FoldKind::kSumAbs) return hn::Add(sum, hn::Abs(x));
+  if constexpr (kind == FoldKind::kSumSquare) return hn::MulAdd(x, x, sum);
+  if constexpr (kind == FoldKind::kProd) return hn::Mul(sum, x);
+  if constexpr (kind == FoldKind::kMax)
+    return hn::IfThenElse(hn::Or(hn::Lt(x, sum), hn::IsNaN(sum)), sum, x);
+  if constexpr (kind == FoldKind::kMin)
+    return hn::IfThenElse(hn::Or(hn::Lt(sum, x), hn::IsNaN(sum)), sum, x);
+  return hn::Add(sum, x);
+}
+/// Two partial results.
+template <FoldKind kind, class V>
+HWY_INLINE V Join(V a, V b) {
+  constexpr bool is_sum = kind == FoldKind::kSumAbs || kind == FoldKind::kSumSquare;
+  return Step < is_sum ? FoldKind::kSum : kind > (a, b);
+}
+
+/// One contiguous row.
+template <FoldKind kind, typename T>
+float FoldRow(const T* from, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto neutral = hn::Set(d, NeutralOf(kind));
+  auto s0 = neutral, s1 = neutral, s2 = neutral, s3 = neutral;
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    s0 = Step<kind>(s0, LoadFloats(d, from + i));
+    s1 = Step<kind>(s1, LoadFloats(d, from + i + lanes));
+    s2 = Step<kind>(s2, LoadFloats(d, from + i + 2 * lanes));
+    s3 = Step<kind>(s3, LoadFloats(d, from + i + 3 * lanes));
+  }
+  for (; i + lanes <= n; i += lanes) s0 = Step<kind>(s0, LoadFloats(d, from + i));
+  if (i < n) {
+    const auto some = hn::FirstN(d, static_cast<size_t>(n - i));
+    s1 = hn::IfThenElse(some, Step<kind>(s1, LoadSomeFloats(d, from + i, n - i)), s1);
+  }
+  HWY_ALIGN float parts[hn::MaxLanes(d)];
+  hn::Store(Join<kind>(Join<kind>(s0, s1), Join<kind>(s2, s3)), d, parts);
+  const hn::CappedTag<float, 1> one;
+  auto sum = hn::Set(one, parts[0]);
+  for (int64_t lane = 1; lane < lanes; ++lane) sum = Join<kind>(sum, hn::Set(one, parts[lane]));
+  return hn::GetLane(sum);
+}
+
+/// `vectors` vectors of neighbouring columns.
+template <FoldKind kind, int vectors, typename T>
+HWY_INLINE void FoldColumns(const FoldBlock& block, const T* from, int64_t count, float* to) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto neutral = hn::Set(d, NeutralOf(kind));
+  auto s0 = neutral, s1 = neutral, s2 = neutral, s3 = neutral;
+  const bool some = vectors == 1 && count < lanes;
+  for (int64_t r = 0; r < block.row; ++r, from += block.inner_stride) {
+    s0 = Step<kind>(s0, some ? LoadSomeFloats(d, from, count) : LoadFloats(d, from));
+    if constexpr (vectors == 4) {
+      s1 = Step<kind>(s1, LoadFloats(d, from + lanes));
+      s2 = Step<kind>(s2, LoadFloats(d, from + 2 * lanes));
+      s3 = Step<kind>(s3, LoadFloats(d, from + 3 * lanes));
+    }
+  }
+  if (some) {
+    StoreSomeFloats(d, s0, to, count);
+    return;
+  }
+  hn::StoreU(s0, d, to);
+  if constexpr (vectors == 4) {
+    hn::StoreU(s1, d, to + lanes);
+    hn::StoreU(s2, d, to + 2 * lanes);
+    hn::StoreU(s3, d, to + 3 * lanes);
+  }
+}
+
+template <FoldKind kind, typename T>
+void FoldTyped(const FoldBlock& block, float* to) {
+  const T* from = reinterpret_cast<const T*>(block.from);
+  if (block.inner_stride == 1) {
+    *to = FoldRow<kind>(from, block.row);
+    return;
+  }
+  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
+  int64_t i = 0;
+  for (; i + 4 * lanes <= block.inner; i += 4 * lanes)
+    FoldColumns<kind, 4>(block, from + i, lanes, to + i);
+  for (; i < block.inner; i += lanes)
+    FoldColumns<kind, 1>(block, from + i, std::min(lanes, block.inner - i), to + i);
+}
+
+template <typename T>
+void FoldKinds(const FoldBlock& block, float* to) {
+  switch (block.kind) {
+    case FoldKind::kSum: return FoldTyped<FoldKind::kSum, T>(block, to);
+    case FoldKind::kSumAbs: return FoldTyped<FoldKind::kSumAbs, T>(block, to);
+    case FoldKind::kSumSquare: return FoldTyped<FoldKind::kSumSquare, T>(block, to);
+    case FoldKind::kProd: return FoldTyped<FoldKind::kProd, T>(block, to);
+    case FoldKind::kMax: return FoldTyped<FoldKind::kMax, T>(block, to);
+    case FoldKind::kMin: return FoldTyped<FoldKind::kMin, T>(block, to);
+  }
+}
+
+void FoldOnTarget(const FoldBlock& block, float* to) {
+  switch (block.storage) {
+    case DType::kU8: return FoldKinds<uint8_t>(block, to);
+    case DType::kI8: return FoldKinds<int8_t>(block, to);
+    default: return FoldKinds<float>(block, to);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fettle::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fettle::kernels {
+
+HWY_EXPORT(FoldOnTarget);
+
+void Fold(const FoldBlock& block, float* to) { HWY_DYNAMIC_DISPATCH(FoldOnTarget)(block, to); }
+
+void FoldParts(FoldKind kind, const float* parts, int64_t count, int64_t inner, float* to) {
+  const bool is_sum = kind == FoldKind::kSumAbs || kind == FoldKind::kSumSquare;
+  Fold({.kind = is_sum ? FoldKind::kSum : kind,
+        .from = reinterpret_cast<const std::byte*>(parts),
+        .row = count,
+        .inner = inner,
+        .inner_stride = inner},
+       to);
+}
+
+}  // namespace fettle::kernels
+#endif

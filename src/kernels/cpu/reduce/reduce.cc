@@ -1,0 +1,224 @@
+// cpu.reduce.rows: reductions over axes that are neighbours in memory, and global pooling, in fp32
+// or on u8 and i8 between DequantizeLinear and QuantizeLinear.
+#include <algorithm>
+#include <cmath>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/quantised/affine.h"
+#include "kernels/cpu/reduce/extents.h"
+#include "kernels/cpu/reduce/fold.h"
+#include "kernels/kernel.h"
+#include "ops/reduce/op.h"
+
+namespace fettle::kernels {
+namespace {
+
+enum class Finish : uint8_t { kNone, kMean, kSqrt, kLog };
+
+struct Row {
+  std::string_view op;
+  FoldKind fold;
+  Finish finish = Finish::kNone;
+  /// Commutes with an affine change of the element, so that stored integers can be folded.
+  bool affine = false;
+};
+constexpr Row kRows[] = {
+    {"GlobalAveragePool", FoldKind::kSum, Finish::kMean, true},
+    {"GlobalMaxPool", FoldKind::kMax, Finish::kNone, true},
+    {"ReduceL1", FoldKind::kSumAbs},
+    {"ReduceL2", FoldKind::kSumSquare, Finish::kSqrt},
+    {"ReduceLogSum", FoldKind::kSum, Finish::kLog},
+    {"ReduceMax", FoldKind::kMax, Finish::kNone, true},
+    {"ReduceMean", FoldKind::kSum, Finish::kMean, true},
+    {"ReduceMin", FoldKind::kMin, Finish::kNone, true},
+    {"ReduceProd", FoldKind::kProd},
+    {"ReduceSum", FoldKind::kSum},
+    {"ReduceSumSquare", FoldKind::kSumSquare},
+};
+
+const Row* FindRow(std::string_view op) {
+  const auto* at = std::find_if(std::begin(kRows), std::end(kRows),
+                                [&](const Row& row) { return row.op == op; });
+  return at == std::end(kRows) ? nullptr : at;
+}
+
+/// Input elements of one task.
+constexpr int64_t kElementsPerTask = 32768;
+/// Columns of one task: their running sums stay in registers in groups of four vectors.
+constexpr int64_t kColumnsPerTask = 256;
+
+class Reduce final : public PreparedKernel {
+ public:
+  Reduce(const Row& row, const AffineGroup& affine, const RowExtents& extents)
+      : op_(row), affine_(affine), extents_(extents) {
+    // Long rows with few results are cut in parts, always the same ones.
+    const int64_t results = extents.outer * extents.inner;
+    const int64_t tasks = extents.outer * ((extents.inner + kColumnsPerTask - 1) / kColumnsPerTask);
+    if (results > 0 && tasks < 8 && extents.elements() > 2 * kElementsPerTask) {
+      parts_ = std::min<int64_t>(extents.elements() / kElementsPerTask, 64);
+      parts_ = std::max<int64_t>(1, std::min(parts_, extents.row / 16));
+    }
+    row_part_ = (extents.row + parts_ - 1) / parts_;
+  }
+
+  int64_t workspace_bytes() const override {
+    const int64_t results = extents_.outer * extents_.inner;
+    const bool folds_in_place = parts_ == 1 && !affine_.to.is_integer();
+    return folds_in_place ? 0 : (parts_ + 1) * results * 4;
+  }
+
+  Status Launch(const LaunchArgs& args) const override {
+    auto& stream = static_cast<CpuStream&>(args.stream);
+    const int64_t results = extents_.outer * extents_.inner;
+    if (results == 0) return OkStatus();
+    const bool integers = affine_.to.is_integer();
+    float* folded =
+        integers ? args.workspace.host<float>() + parts_ * results : args.outputs[0].host<float>();
+    float* parts = parts_ == 1 ? folded : args.workspace.host<float>();
+    FoldAll(stream, args.inputs[0].host<std::byte>(), parts);
+    if (parts_ > 1) FoldParts(op_.fold, parts, parts_, results, folded);
+    Complete(folded, results);
+    if (integers) Requantise(folded, results, args.outputs[0].host<std::byte>());
+    return OkStatus();
+  }
+
+ private:
+  /// Folds each part of the rows: parts[p][o][i].
+  void FoldAll(CpuStream& stream, const std::byte* x, float* parts) const {
+    const int64_t columns = (extents_.inner + kColumnsPerTask - 1) / kColumnsPerTask;
+    const int64_t units = parts_ * extents_.outer * columns;
+    const int64_t unit_elements =
+        std::max<int64_t>(row_part_ * std::min(extents_.inner, kColumnsPerTask), 1);
+    const int64_t units_per_task = std::max<int64_t>(1, kElementsPerTask / unit_elements);
+    const int64_t element = ByteSize(affine_.from.storage);
+    stream.ParallelFor((units + units_per_task - 1) / units_per_task, [&](int64_t task, int) {
+      const int64_t end = std::min(units, (task + 1) * units_per_task);
+      for (int64_t unit = task * units_per_task; unit < end; ++unit) {
+        const int64_t column = unit % columns * kColumnsPerTask;
+        const int64_t o = unit / columns % extents_.outer, part = unit / columns / extents_.outer;
+        const int64_t begin = std::min(part * row_part_, extents_.row);
+        Fold({.kind = op_.fold,
+              .storage = affine_.from.storage,
+              .from = x + ((o * extents_.row + begin) * extents_.inner + column) * element,
+              .row = std::min(row_part_, extents_.row - begin),
+              .inner = std::min(kColumnsPerTask, extents_.inner - column),
+              .inner_stride = extents_.inner},
+             parts + (part * extents_.outer + o) * extents_.inner + column);
+      }
+    });
+  }
+
+  void Complete(float* values, int64_t n) const {
+    const auto count = static_cast<float>(extents_.row);
+    for (int64_t i = 0; i < n; ++i) {
+      if (op_.finish == Finish::kMean) values[i] /= count;
+      if (op_.finish == Finish::kSqrt) values[i] = std::sqrt(values[i]);
+      if (op_.finish == Finish::kLog) values[i] = std::log(values[i]);
+    }
+  }
+
+  void Requantise(const float* values, int64_t n, std::byte* out) const {
+    for (int64_t i = 0; i < n; ++i) {
+      const float scaled = std::nearbyint(values[i] * affine_.mul() + affine_.add());
+      const float clamped = std::clamp(scaled, affine_.least(), affine_.greatest());
+      out[i] = static_cast<std::byte>(static_cast<int>(clamped));
+    }
+  }
+
+  const Row& op_;
+  AffineGroup affine_;
+  RowExtents extents_;
+  int64_t parts_ = 1, row_part_ = 0;
+};
+
+struct Reading {
+  const Row* row;
+  AffineGroup affine;
+  ops::AxisMask mask;
+};
+
+Result<Reading> Read(const ir::Graph& group) {
+  ASSIGN_OR_RETURN(const AffineGroup affine, ReadAffineGroup(group));
+  const Row* row = FindRow(affine.node->op);
+  if (row == nullptr) return Unsupported("not a reduction");
+  if (affine.from.is_integer() && !row->affine)
+    return Unsupported("{} of integers needs their zero point", row->op);
+  const Shape& x = *group.value(affine.input).shape;
+  if (row->op.starts_with("Global")) {
+    ops::AxisMask mask(static_cast<size_t>(x.rank()), true);
+    mask[0] = mask[1] = false;
+    return Reading{row, affine, std::move(mask)};
+  }
+  std::vector<int64_t> axes;
+  if (const ir::ValueId id = affine.node->input(1); id != ir::kAbsent) {
+    const auto& constant = group.value(id).constant;
+    if (constant == nullptr) return Unsupported("the axes are not constant");
+    for (int64_t i = 0; i < constant->elements(); ++i) axes.push_back(constant->GetInt(i));
+  }
+  ASSIGN_OR_RETURN(ops::AxisMask mask, ops::ReduceAxes(*affine.node, x.rank(), axes));
+  return Reading{row, affine, std::move(mask)};
+}
+
+/// The kept axes of the input in memory order, as axes of the output.
+std::vector<int> KeptOrder(const Shape& x, const Layout& layout, const ops::AxisMask& mask,
+                           bool keepdims) {
+  std::vector<int> order;
+  for (int i = 0; i < x.rank(); ++i) {
+    const int axis = layout.AxisAt(i, x.rank());
+    if (mask[static_cast<size_t>(axis)] || x[axis] == 1) continue;
+    const auto dropped = std::count(mask.begin(), mask.begin() + axis, true);
+    order.push_back(keepdims ? axis : axis - static_cast<int>(dropped));
+  }
+  return order;
+}
+
+/// An output layout in which the results lie as they are computed, or nothing.
+std::optional<Layout> OutputLayout(const Shape& x, const Shape& y, const Layout& layout,
+                                   const ops::AxisMask& mask) {
+  const std::vector<int> order = KeptOrder(x, layout, mask, x.rank() == y.rank());
+  for (const Layout& candidate : {layout.IsRowMajor() ? Layout() : Layout::ChannelsLast(y.rank()),
+                                  Layout::RowMajor(), Layout::ChannelsLast(y.rank())}) {
+    std::vector<int> physical;
+    for (int i = 0; i < y.rank(); ++i) {
+      const int axis = candidate.AxisAt(i, y.rank());
+      if (y[axis] != 1) physical.push_back(axis);
+    }
+    if (physical == order) return candidate;
+  }
+  return std::nullopt;
+}
+
+Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(const Reading reading, Read(group));
+  const Shape &x = *group.value(reading.affine.input).shape,
+              &y = *group.value(reading.affine.output).shape;
+  std::vector<StateAssignment> states;
+  for (const Layout& layout : {Layout::RowMajor(), Layout::ChannelsLast(x.rank())}) {
+    const auto out = OutputLayout(x, y, layout, reading.mask);
+    if (!out || !SplitRows(x, layout, reading.mask).ok()) continue;
+    StateAssignment next{{{.layout = layout, .storage = reading.affine.from.storage}},
+                         {{.layout = *out, .storage = reading.affine.to.storage}}};
+    if (states.empty() || !(states[0] == next)) states.push_back(std::move(next));
+  }
+  if (states.empty()) return Unsupported("the reduced axes are not neighbours in memory");
+  return states;
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
+                                                const Device&) {
+  ASSIGN_OR_RETURN(const Reading reading, Read(*problem.group));
+  const Shape& x = *problem.group->value(reading.affine.input).shape;
+  ASSIGN_OR_RETURN(const RowExtents extents,
+                   SplitRows(x, problem.states.inputs[0].layout, reading.mask));
+  AffineGroup affine = reading.affine;
+  affine.node = nullptr;  // belongs to the group, which may go before the kernel
+  return std::unique_ptr<PreparedKernel>(new Reduce(*reading.row, affine, extents));
+}
+
+}  // namespace
+
+extern const KernelDesc kCpuReduceRows;
+const KernelDesc kCpuReduceRows = {
+    .name = "cpu.reduce.rows", .preference = 10, .candidates = Candidates, .prepare = Prepare};
+
+}  // namespace fettle::kernels

@@ -1,0 +1,109 @@
+// cpu.reference: any single operator through its scalar oracle. The kernel of last resort, so that
+// everything runs.
+#include <algorithm>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/kernel.h"
+#include "ops/op.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// Elements per task: small enough to share out, large enough to hide the claim of a task.
+constexpr int64_t kElementsPerTask = 1024;
+
+class Reference final : public PreparedKernel {
+ public:
+  Reference(const Problem& problem, const ops::OpDesc& op) : group_(problem.group), op_(op) {}
+
+  std::vector<PackRequest> packs() const override {
+    std::vector<PackRequest> requests;
+    for (ir::ValueId id : Constants()) {
+      const Constant& constant = *group_->value(id).constant;
+      requests.push_back({{id},
+                          "row",
+                          constant.elements() * ByteSize(constant.dtype()),
+                          [](std::span<const Constant* const> constants, std::byte* out) {
+                            constants[0]->CopyTo(0, constants[0]->elements(), out);
+                            return OkStatus();
+                          }});
+    }
+    return requests;
+  }
+
+  Status Launch(const LaunchArgs& args) const override {
+    const ir::Node& node = group_->nodes()[0];
+    const std::vector<ir::ValueId> constants = Constants();
+    const auto view = [&](ir::ValueId id, std::span<const ir::ValueId> ids,
+                          std::span<const Location> locations) {
+      const auto at = static_cast<size_t>(std::find(ids.begin(), ids.end(), id) - ids.begin());
+      const ir::Value& value = group_->value(id);
+      return HostView{locations[at].host<std::byte>(), value.dtype, *value.shape,
+                      RowMajorStrides(*value.shape)};
+    };
+    std::vector<HostView> inputs, outputs;
+    for (ir::ValueId id : node.inputs) {
+      if (id == ir::kAbsent) {
+        inputs.emplace_back();
+      } else if (group_->value(id).is_constant()) {
+        inputs.push_back(view(id, constants, args.packed));
+      } else {
+        inputs.push_back(view(id, group_->inputs, args.inputs));
+      }
+    }
+    for (ir::ValueId id : node.outputs) {
+      outputs.push_back(id == ir::kAbsent ? HostView() : view(id, group_->outputs, args.outputs));
+    }
+    return Run({node, inputs, outputs}, static_cast<CpuStream&>(args.stream));
+  }
+
+ private:
+  /// The distinct constant operands, in operand order.
+  std::vector<ir::ValueId> Constants() const {
+    std::vector<ir::ValueId> ids;
+    for (ir::ValueId id : group_->nodes()[0].inputs) {
+      if (id == ir::kAbsent || !group_->value(id).is_constant()) continue;
+      if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+    }
+    return ids;
+  }
+
+  Status Run(const ops::RefContext& context, CpuStream& stream) const {
+    const int64_t elements = context.outputs.empty() || context.outputs[0].data == nullptr
+                                 ? 0
+                                 : context.outputs[0].shape.elements();
+    if (op_.whole_output) return op_.reference(context, {0, elements});
+    const int64_t tasks = (elements + kElementsPerTask - 1) / kElementsPerTask;
+    std::vector<Status> failures(static_cast<size_t>(tasks));
+    stream.ParallelFor(tasks, [&](int64_t task, int) {
+      const int64_t begin = task * kElementsPerTask;
+      failures[static_cast<size_t>(task)] =
+          op_.reference(context, {begin, std::min(begin + kElementsPerTask, elements)});
+    });
+    for (const Status& failure : failures) RETURN_IF_ERROR(failure);
+    return OkStatus();
+  }
+
+  std::shared_ptr<const ir::Graph> group_;
+  const ops::OpDesc& op_;
+};
+
+Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+  if (group.nodes().size() != 1) return Unsupported("the reference runs one operator at a time");
+  const ops::OpDesc* op = ops::Find(group.nodes()[0].op);
+  if (op == nullptr || op->reference == nullptr) return Unsupported("operator has no reference");
+  return std::vector<StateAssignment>{RowMajorStates(group)};
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
+                                                const Device&) {
+  return std::unique_ptr<PreparedKernel>(new Reference(problem, *ops::Find(problem.node().op)));
+}
+
+}  // namespace
+
+extern const KernelDesc kCpuReference;
+const KernelDesc kCpuReference = {
+    .name = "cpu.reference", .preference = 0, .candidates = Candidates, .prepare = Prepare};
+
+}  // namespace fettle::kernels

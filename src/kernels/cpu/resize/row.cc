@@ -1,0 +1,211 @@
+#include "kernels/cpu/resize/row.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/resize/row.cc"
+#include <hwy/foreach_target.h>
+// Highway needs this order.
+#include <hwy/highway.h>
+
+#include "kernels/cpu/simd/load-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fettle::kernels {
+namespace HWY_NAMESPACE {
+
+template <bool add, typename T>
+HWY_INLINE void Blend(const T* from, float weight, int64_t n, float* to) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto w = hn::Set(d, weight);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto x = LoadFloats(d, from + i);
+    hn::StoreU(add ? hn::MulAdd(x, w, hn::LoadU(d, to + i)) : hn::Mul(x, w), d, to + i);
+  }
+  if (i == n) return;
+  const auto x = LoadSomeFloats(d, from + i, n - i);
+  const auto sum = add ? hn::MulAdd(x, w, LoadSomeFloats(d, to + i, n - i)) : hn::Mul(x, w);
+  StoreSomeFloats(d, sum, to + i, n - i);
+}
+
+template <typename T>
+void BlendTyped(const std::byte* from, float weight, bool add, int64_t n, float* to) {
+  const T* p = reinterpret_cast<const T*>(from);
+  add ? Blend<true>(p, weight, n, to) : Blend<false>(p, weight, n, to);
+}
+
+void BlendRowOnTarget(DType storage, const std::byte* from, float weight, bool add, int64_t n,
+                      float* to) {
+  switch (storage) {
+    case DType::kU8: return BlendTyped<uint8_t>(from, weight, add, n, to);
+    case DType::kI8: return BlendTyped<int8_t>(from, weight, add, n, to);
+    default: return BlendTyped<float>(from, weight, add, n, to);
+  }
+}
+
+/// The lanes of this target, for tables made ahead.
+int64_t LanesOnTarget() { return static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>())); }
+
+/// Narrow pixels: shuffles, or gathers where the inputs lie further apart.
+void SpreadElements(const SpreadTable& table, const float* from, float* to) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t n = table.count * table.inner;
+  const bool shuffles = table.lanes == lanes;
+  for (int64_t i = 0; i < n; i += lanes) {
+    auto sum = hn::Zero(d);
+    for (int t = 0; t < table.taps; ++t) {
+      const int64_t at = t * table.stride + i;
+      const int32_t base = shuffles ? table.base[static_cast<size_t>(at / lanes)] : -1;
+      const auto x = base >= 0 ? hn::TableLookupLanes(
+                                     hn::LoadU(d, from + base),
+                                     hn::IndicesFromVec(d, hn::LoadU(di, table.within.data() + at)))
+                               : hn::GatherIndex(d, from, hn::LoadU(di, table.index.data() + at));
+      sum = hn::MulAdd(x, hn::LoadU(d, table.weight.data() + at), sum);
+    }
+    if (i + lanes <= n) {
+      hn::StoreU(sum, d, to + i);
+    } else {
+      StoreSomeFloats(d, sum, to + i, n - i);
+    }
+  }
+}
+
+/// Wide pixels: vectors along the pixel.
+void SpreadPixels(const SpreadTable& table, const float* from, float* to) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t inner = table.inner;
+  for (int64_t i = 0; i < table.count; ++i, to += inner) {
+    const int32_t* index = table.index.data() + i * table.taps;
+    const float* weight = table.weight.data() + i * table.taps;
+    for (int64_t c = 0; c < inner; c += lanes) {
+      const int64_t count = std::min(lanes, inner - c);
+      auto sum = hn::Zero(d);
+      for (int t = 0; t < table.taps; ++t) {
+        const float* pixel = from + index[t] * inner + c;
+        const auto x = count == lanes ? hn::LoadU(d, pixel) : LoadSomeFloats(d, pixel, count);
+        sum = hn::MulAdd(x, hn::Set(d, weight[t]), sum);
+      }
+      if (count == lanes) {
+        hn::StoreU(sum, d, to + c);
+      } else {
+        StoreSomeFloats(d, sum, to + c, count);
+      }
+    }
+  }
+}
+
+void SpreadRowOnTarget(const SpreadTable& table, const float* from, float* to) {
+  table.expanded ? SpreadElements(table, from, to) : SpreadPixels(table, from, to);
+}
+
+template <typename T>
+void Rounded(const float* from, float mul, float add, float least, float greatest, int64_t n,
+             std::byte* to) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto m = hn::Set(d, mul), a = hn::Set(d, add);
+  T* p = reinterpret_cast<T*>(to);
+  for (int64_t i = 0; i < n; i += lanes) {
+    const int64_t count = std::min(lanes, n - i);
+    const auto x = count == lanes ? hn::LoadU(d, from + i) : LoadSomeFloats(d, from + i, count);
+    auto y = hn::Round(hn::MulAdd(x, m, a));
+    y = hn::Min(hn::Max(y, hn::Set(d, least)), hn::Set(d, greatest));
+    if (count == lanes) {
+      StoreFloats(d, y, p + i);
+    } else {
+      StoreSomeFloats(d, y, p + i, count);
+    }
+  }
+}
+
+void StoreRoundedOnTarget(DType storage, const float* from, float mul, float add, float least,
+                          float greatest, int64_t n, std::byte* to) {
+  if (storage == DType::kU8) return Rounded<uint8_t>(from, mul, add, least, greatest, n, to);
+  Rounded<int8_t>(from, mul, add, least, greatest, n, to);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fettle::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fettle::kernels {
+
+HWY_EXPORT(BlendRowOnTarget);
+HWY_EXPORT(LanesOnTarget);
+HWY_EXPORT(SpreadRowOnTarget);
+HWY_EXPORT(StoreRoundedOnTarget);
+
+namespace {
+
+/// Pixels of fewer elements are narrow.
+constexpr int64_t kWidePixel = 8;
+/// More lanes than any vector of float has.
+constexpr int64_t kMostLanes = 64;
+
+/// Finds the vectors of outputs whose inputs lie within a vector.
+void FindShuffles(int64_t lanes, SpreadTable& table) {
+  table.lanes = lanes;
+  table.within.assign(table.index.size(), 0);
+  for (size_t at = 0; at < table.index.size(); at += static_cast<size_t>(lanes)) {
+    // Behind the row the table is padded with index 0, which is no input of the vector.
+    const int64_t column = static_cast<int64_t>(at) % table.stride;
+    const auto used =
+        static_cast<size_t>(std::clamp<int64_t>(table.count * table.inner - column, 0, lanes));
+    const auto begin = table.index.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto [least, most] =
+        std::minmax_element(begin, begin + static_cast<std::ptrdiff_t>(std::max<size_t>(used, 1)));
+    const bool fits = *most - *least < lanes;
+    table.base.push_back(fits ? *least : -1);
+    for (size_t i = 0; i < used && fits; ++i) table.within[at + i] = table.index[at + i] - *least;
+  }
+}
+
+}  // namespace
+
+SpreadTable MakeSpreadTable(int64_t count, int taps, int64_t inner,
+                            const std::vector<int64_t>& index, const std::vector<double>& weight) {
+  SpreadTable table{.count = count, .inner = inner, .taps = taps, .expanded = inner < kWidePixel};
+  if (!table.expanded) {
+    table.index.assign(index.begin(), index.end());
+    for (double w : weight) table.weight.push_back(static_cast<float>(w));
+    return table;
+  }
+  table.stride = (count * inner + kMostLanes - 1) / kMostLanes * kMostLanes;
+  table.index.assign(static_cast<size_t>(taps * table.stride), 0);
+  table.weight.assign(table.index.size(), 0.0f);
+  for (int64_t i = 0; i < count; ++i) {
+    for (int t = 0; t < taps; ++t) {
+      const auto from = static_cast<size_t>(i * taps + t);
+      for (int64_t e = 0; e < inner; ++e) {
+        const auto to = static_cast<size_t>(t * table.stride + i * inner + e);
+        table.index[to] = static_cast<int32_t>(index[from] * inner + e);
+        table.weight[to] = static_cast<float>(weight[from]);
+      }
+    }
+  }
+  if (const int64_t lanes = HWY_DYNAMIC_DISPATCH(LanesOnTarget)(); lanes > 1)
+    FindShuffles(lanes, table);
+  return table;
+}
+
+void BlendRow(DType storage, const std::byte* from, float weight, bool add, int64_t n, float* to) {
+  HWY_DYNAMIC_DISPATCH(BlendRowOnTarget)(storage, from, weight, add, n, to);
+}
+
+void SpreadRow(const SpreadTable& table, const float* from, float* to) {
+  HWY_DYNAMIC_DISPATCH(SpreadRowOnTarget)(table, from, to);
+}
+
+void StoreRounded(DType storage, const float* from, float mul, float add, float least,
+                  float greatest, int64_t n, std::byte* to) {
+  HWY_DYNAMIC_DISPATCH(StoreRoundedOnTarget)(storage, from, mul, add, least, greatest, n, to);
+}
+
+}  // namespace fettle::kernels
+#endif

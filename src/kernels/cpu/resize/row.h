@@ -1,0 +1,43 @@
+// The two passes of a separable interpolation: rows blended into one, and one row spread along its
+// width.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tensor/dtype.h"
+
+namespace fettle::kernels {
+
+/// Output i of a row of `count` pixels is the sum over t < taps of weight * input pixel index.
+/// Wide pixels (`inner` elements each) are blended vector by vector; narrow ones element by
+/// element, with the tables expanded so that entry [t][i * inner + e] belongs to output element i *
+/// inner + e, padded to whole vectors of any target with index 0 and weight 0.
+struct SpreadTable {
+  int64_t count = 0, inner = 1;
+  int taps = 1;
+  bool expanded = false;
+  int64_t stride = 0;  // entries between taps
+  std::vector<int32_t> index;
+  std::vector<float> weight;
+  int64_t lanes = 0;          // of the vectors that `base` is for
+  std::vector<int32_t> base;  // [t][vector]; -1: gather
+  std::vector<int32_t> within;
+};
+
+/// `index` and `weight` hold [i][t] for `count` outputs.
+SpreadTable MakeSpreadTable(int64_t count, int taps, int64_t inner,
+                            const std::vector<int64_t>& index, const std::vector<double>& weight);
+
+/// to = weight * from, or to += weight * from, for `n` elements of type `storage` (f32, u8, i8).
+void BlendRow(DType storage, const std::byte* from, float weight, bool add, int64_t n, float* to);
+
+/// Writes table.count * table.inner elements; reads up to 64 bytes behind the input row.
+void SpreadRow(const SpreadTable& table, const float* from, float* to);
+
+/// to = clamp(round(from * mul + add)) as `storage` (u8 or i8).
+void StoreRounded(DType storage, const float* from, float mul, float add, float least,
+                  float greatest, int64_t n, std::byte* to);
+
+}  // namespace fettle::kernels

@@ -1,0 +1,22 @@
+// Which vector instruction sets the kernels run with. Highway chooses the best of what the machine
+// has; the environment may cap it, and tests go through all of them.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace fettle::kernels {
+
+/// Applies FETTLE_CPU_ISA to the run-time dispatch of every kernel. Idempotent, thread-safe.
+/// Whoever hands out kernels calls it first.
+void ApplyIsaCap();
+
+/// The instruction sets that were compiled in and that this machine (under the cap) runs, best
+/// first: "AVX3", "AVX2", "EMU128" ...
+std::vector<std::string_view> SimdTargets();
+
+/// Makes every kernel use `target`, one of SimdTargets(); "" goes back to the best. Process-wide:
+/// only for tests and experiments, with no kernel running.
+void ForceSimdTarget(std::string_view target);
+
+}  // namespace fettle::kernels

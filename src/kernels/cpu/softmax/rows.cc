@@ -1,0 +1,146 @@
+#include "kernels/cpu/softmax/rows.h"
+
+#include <cmath>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/softmax/rows.cc"
+#include <hwy/foreach_target.h>
+// Highway needs this order.
+#include <hwy/highway.h>
+
+#include "kernels/cpu/simd/load-inl.h"
+#include "kernels/cpu/simd/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fettle::kernels {
+namespace HWY_NAMESPACE {
+
+float MaxOf(const float* x, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto m0 = hn::Set(d, -std::numeric_limits<float>::infinity()), m1 = m0;
+  int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    m0 = hn::Max(m0, hn::LoadU(d, x + i));
+    m1 = hn::Max(m1, hn::LoadU(d, x + i + lanes));
+  }
+  float most = hn::GetLane(hn::MaxOfLanes(d, hn::Max(m0, m1)));
+  for (; i < n; ++i) most = x[i] > most ? x[i] : most;
+  return most;
+}
+
+/// y = e^(x - shift), or nothing is written where `log`; returns the sum.
+template <bool log>
+float ExpSum(const float* x, float* y, int64_t n, float shift) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto s = hn::Set(d, shift);
+  auto sum = hn::Zero(d);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto e = Exp(d, hn::Sub(hn::LoadU(d, x + i), s));
+    if constexpr (!log) hn::StoreU(e, d, y + i);
+    sum = hn::Add(sum, e);
+  }
+  if (i < n) {
+    const auto some = hn::FirstN(d, static_cast<size_t>(n - i));
+    const auto e = Exp(d, hn::Sub(LoadSomeFloats(d, x + i, n - i), s));
+    if constexpr (!log) StoreSomeFloats(d, e, y + i, n - i);
+    sum = hn::Add(sum, hn::IfThenElseZero(some, e));
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+/// y = x * factor + offset.
+void Scale(const float* x, float* y, int64_t n, float factor, float offset) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * factor + offset;
+}
+
+void SoftmaxRowOnTarget(const float* x, float* y, int64_t n, bool log) {
+  const float most = MaxOf(x, n);
+  if (log) {
+    // Two steps: the logarithm may be far smaller than the maximum.
+    const float offset = -std::log(ExpSum<true>(x, y, n, most));
+    for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - most) + offset;
+    return;
+  }
+  const float sum = ExpSum<false>(x, y, n, most);
+  Scale(y, y, n, 1.0f / sum, 0.0f);
+}
+
+/// The exponentials of all rows at once, the rest row by row: a vector is wider than a row.
+void SoftmaxShortRowsOnTarget(const float* x, float* y, int64_t rows, int64_t n) {
+  for (int64_t r = 0; r < rows; ++r) {
+    float most = x[r * n];
+    for (int64_t i = 1; i < n; ++i) most = x[r * n + i] > most ? x[r * n + i] : most;
+    for (int64_t i = 0; i < n; ++i) y[r * n + i] = x[r * n + i] - most;
+  }
+  ExpSum<false>(y, y, rows * n, 0);
+  for (int64_t r = 0; r < rows; ++r) {
+    float sum = 0;
+    for (int64_t i = 0; i < n; ++i) sum += y[r * n + i];
+    const float factor = 1.0f / sum;
+    for (int64_t i = 0; i < n; ++i) y[r * n + i] *= factor;
+  }
+}
+
+/// One vector of columns, `count` of them.
+template <bool log>
+HWY_INLINE void ColumnVector(const float* x, float* y, int64_t n, int64_t stride, int64_t count) {
+  const hn::ScalableTag<float> d;
+  const bool whole = count == static_cast<int64_t>(hn::Lanes(d));
+  const auto load = [&](const float* p)
+                        HWY_ATTR { return whole ? hn::LoadU(d, p) : LoadSomeFloats(d, p, count); };
+  auto most = load(x);
+  for (int64_t r = 1; r < n; ++r) most = hn::Max(most, load(x + r * stride));
+  auto sum = hn::Zero(d);
+  for (int64_t r = 0; r < n; ++r) {
+    const auto e = Exp(d, hn::Sub(load(x + r * stride), most));
+    sum = hn::Add(sum, e);
+    if constexpr (!log) StoreSomeFloats(d, e, y + r * stride, count);
+  }
+  const auto last = log ? Log(d, sum) : hn::Div(hn::Set(d, 1.0f), sum);
+  for (int64_t r = 0; r < n; ++r) {
+    const auto v = log ? hn::Sub(hn::Sub(load(x + r * stride), most), last)
+                       : hn::Mul(load(y + r * stride), last);
+    StoreSomeFloats(d, v, y + r * stride, count);
+  }
+}
+
+void SoftmaxColumnsOnTarget(const float* x, float* y, int64_t n, int64_t stride, int64_t columns,
+                            bool log) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
+  for (int64_t i = 0; i < columns; i += lanes) {
+    const int64_t count = columns - i < lanes ? columns - i : lanes;
+    log ? ColumnVector<true>(x + i, y + i, n, stride, count)
+        : ColumnVector<false>(x + i, y + i, n, stride, count);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fettle::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fettle::kernels {
+
+HWY_EXPORT(SoftmaxRowOnTarget);
+HWY_EXPORT(SoftmaxShortRowsOnTarget);
+HWY_EXPORT(SoftmaxColumnsOnTarget);
+
+void SoftmaxRow(const float* x, float* y, int64_t n, bool log) {
+  HWY_DYNAMIC_DISPATCH(SoftmaxRowOnTarget)(x, y, n, log);
+}
+
+void SoftmaxShortRows(const float* x, float* y, int64_t rows, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(SoftmaxShortRowsOnTarget)(x, y, rows, n);
+}
+
+void SoftmaxColumns(const float* x, float* y, int64_t n, int64_t stride, int64_t columns,
+                    bool log) {
+  HWY_DYNAMIC_DISPATCH(SoftmaxColumnsOnTarget)(x, y, n, stride, columns, log);
+}
+
+}  // namespace fettle::kernels
+#endif

@@ -1,0 +1,108 @@
+// cpu.softmax.rows: Softmax and LogSoftmax over axes that are neighbours in memory, in fp32, in
+// place where the input dies.
+#include <algorithm>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/reduce/extents.h"
+#include "kernels/cpu/softmax/rows.h"
+#include "kernels/kernel.h"
+#include "ops/softmax/op.h"
+
+namespace fettle::kernels {
+namespace {
+
+constexpr int64_t kElementsPerTask = 8192;
+/// Columns of a task: a few cache lines of each row.
+constexpr int64_t kColumnsPerTask = 64;
+
+/// Rows up to this length are not worth a vector of their own.
+constexpr int64_t kShortRow = 16;
+
+class Softmax final : public PreparedKernel {
+ public:
+  Softmax(const RowExtents& extents, bool log) : extents_(extents), log_(log) {}
+
+  std::vector<Alias> aliases() const override { return {{.output = 0, .input = 0}}; }
+
+  Status Launch(const LaunchArgs& args) const override {
+    if (extents_.elements() == 0) return OkStatus();
+    const float* x = args.inputs[0].host<float>();
+    float* y = args.outputs[0].host<float>();
+    const int64_t columns = (extents_.inner + kColumnsPerTask - 1) / kColumnsPerTask;
+    const int64_t units = extents_.outer * columns;
+    const int64_t unit = extents_.row * std::min(extents_.inner, kColumnsPerTask);
+    const int64_t per_task = std::max<int64_t>(1, kElementsPerTask / unit);
+    const int64_t tasks = (units + per_task - 1) / per_task;
+    static_cast<CpuStream&>(args.stream).ParallelFor(tasks, [&](int64_t task, int) {
+      const int64_t end = std::min(units, (task + 1) * per_task);
+      if (extents_.inner == 1 && extents_.row <= kShortRow && !log_) {
+        const int64_t at = task * per_task * extents_.row;
+        ShortRows(x + at, y + at, end - task * per_task);
+        return;
+      }
+      for (int64_t u = task * per_task; u < end; ++u) {
+        const int64_t column = u % columns * kColumnsPerTask;
+        const int64_t at = u / columns * extents_.row * extents_.inner + column;
+        if (extents_.inner == 1) {
+          SoftmaxRow(x + at, y + at, extents_.row, log_);
+        } else {
+          SoftmaxColumns(x + at, y + at, extents_.row, extents_.inner,
+                         std::min(kColumnsPerTask, extents_.inner - column), log_);
+        }
+      }
+    });
+    return OkStatus();
+  }
+
+ private:
+  /// A few rows at a time, so that they stay in the first-level cache between the steps.
+  void ShortRows(const float* x, float* y, int64_t rows) const {
+    const int64_t block = 1024 / extents_.row;
+    for (int64_t r = 0; r < rows; r += block) {
+      const int64_t at = r * extents_.row;
+      SoftmaxShortRows(x + at, y + at, std::min(block, rows - r), extents_.row);
+    }
+  }
+
+  RowExtents extents_;
+  bool log_;
+};
+
+Result<RowExtents> Read(const ir::Graph& group, const Layout& layout) {
+  if (group.nodes().size() != 1 || group.inputs.size() != 1 || group.outputs.size() != 1)
+    return Unsupported("not a single node with one operand");
+  const ir::Node& node = group.nodes()[0];
+  if (node.op != "Softmax" && node.op != "LogSoftmax") return Unsupported("not a softmax");
+  const ir::Value& x = group.value(group.inputs[0]);
+  if (x.dtype != DType::kF32 && x.dtype != DType::kF16 && x.dtype != DType::kBF16)
+    return Unsupported("{} is not computed in fp32", DTypeName(x.dtype));
+  ASSIGN_OR_RETURN(const ops::AxisMask mask, ops::SoftmaxAxes(node, x.shape->rank()));
+  return SplitRows(*x.shape, layout, mask);
+}
+
+Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(const RowExtents extents, Read(group, Layout::RowMajor()));
+  (void)extents;
+  const int rank = group.value(group.inputs[0]).shape->rank();
+  std::vector<StateAssignment> states;
+  for (const Layout& layout : {Layout::RowMajor(), Layout::ChannelsLast(rank)}) {
+    if (!Read(group, layout).ok()) continue;
+    const State state{.layout = layout};
+    if (states.empty() || states[0].inputs[0] != state) states.push_back({{state}, {state}});
+  }
+  return states;
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
+                                                const Device&) {
+  ASSIGN_OR_RETURN(const RowExtents extents, Read(*problem.group, problem.states.inputs[0].layout));
+  return std::unique_ptr<PreparedKernel>(new Softmax(extents, problem.node().op == "LogSoftmax"));
+}
+
+}  // namespace
+
+extern const KernelDesc kCpuSoftmaxRows;
+const KernelDesc kCpuSoftmaxRows = {
+    .name = "cpu.softmax.rows", .preference = 10, .candidates = Candidates, .prepare = Prepare};
+
+}  // namespace fettle::kernels

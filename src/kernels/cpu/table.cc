@@ -1,0 +1,81 @@
+// The table of CPU kernels: one line per kernel.
+#include "kernels/cpu/simd/targets.h"
+#include "kernels/kernel.h"
+
+namespace fettle::kernels {
+
+// keep-sorted start
+extern const KernelDesc kCpuConvDepthwiseNhwc;
+extern const KernelDesc kCpuConvDotNhwc;
+extern const KernelDesc kCpuConvGemmNhwc;
+extern const KernelDesc kCpuConvTransposeGemmNhwc;
+extern const KernelDesc kCpuConvWinograd43Nhwc;
+extern const KernelDesc kCpuElementwiseChain;
+extern const KernelDesc kCpuElementwiseTyped;
+extern const KernelDesc kCpuGather;
+extern const KernelDesc kCpuGatherElements;
+extern const KernelDesc kCpuGatherTuples;
+extern const KernelDesc kCpuGridSampleBilinear;
+extern const KernelDesc kCpuMatMulGemm;
+extern const KernelDesc kCpuMove;
+extern const KernelDesc kCpuNormChannel;
+extern const KernelDesc kCpuNormLayer;
+extern const KernelDesc kCpuNormLrn;
+extern const KernelDesc kCpuOneHot;
+extern const KernelDesc kCpuPoolNhwc;
+extern const KernelDesc kCpuQuantisedDepthwiseNhwc;
+extern const KernelDesc kCpuQuantisedDynamic;
+extern const KernelDesc kCpuQuantisedGemm;
+extern const KernelDesc kCpuRecurrentGemm;
+extern const KernelDesc kCpuReduceArg;
+extern const KernelDesc kCpuReduceRows;
+extern const KernelDesc kCpuReference;
+extern const KernelDesc kCpuResizeSeparable;
+extern const KernelDesc kCpuScatterElements;
+extern const KernelDesc kCpuScatterTuples;
+extern const KernelDesc kCpuSoftmaxRows;
+extern const KernelDesc kCpuTopK;
+// keep-sorted end
+
+std::span<const KernelDesc* const> CpuKernels() {
+  ApplyIsaCap();
+  static const KernelDesc* const kTable[] = {
+      // clang-format off
+      // keep-sorted start
+      &kCpuConvDepthwiseNhwc,
+      &kCpuConvDotNhwc,
+      &kCpuConvGemmNhwc,
+      &kCpuConvTransposeGemmNhwc,
+      &kCpuConvWinograd43Nhwc,
+      &kCpuElementwiseChain,
+      &kCpuElementwiseTyped,
+      &kCpuGather,
+      &kCpuGatherElements,
+      &kCpuGatherTuples,
+      &kCpuGridSampleBilinear,
+      &kCpuMatMulGemm,
+      &kCpuMove,
+      &kCpuNormChannel,
+      &kCpuNormLayer,
+      &kCpuNormLrn,
+      &kCpuOneHot,
+      &kCpuPoolNhwc,
+      &kCpuQuantisedDepthwiseNhwc,
+      &kCpuQuantisedDynamic,
+      &kCpuQuantisedGemm,
+      &kCpuRecurrentGemm,
+      &kCpuReduceArg,
+      &kCpuReduceRows,
+      &kCpuReference,
+      &kCpuResizeSeparable,
+      &kCpuScatterElements,
+      &kCpuScatterTuples,
+      &kCpuSoftmaxRows,
+      &kCpuTopK,
+      // keep-sorted end
+      // clang-format on
+  };
+  return kTable;
+}
+
+}  // namespace fettle::kernels

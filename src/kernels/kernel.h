@@ -1,0 +1,129 @@
+// The kernel contract: how a kernel says what it computes, in which states, how it is prepared and
+// launched.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "device/device.h"
+#include "ir/graph.h"
+#include "tensor/state.h"
+
+namespace fettle::kernels {
+
+/// Tunable parameters by name.
+using Params = std::map<std::string, int64_t, std::less<>>;
+
+struct Tunable {
+  std::string name;
+  std::vector<int64_t> values;
+};
+
+/// The states of a group's operands: one per group->inputs, one per group->outputs.
+struct StateAssignment {
+  std::vector<State> inputs;
+  std::vector<State> outputs;
+  bool operator==(const StateAssignment&) const = default;
+};
+
+/// A group to compute, with everything a choice depends on. The group is a graph with concrete
+/// shapes: its inputs are the operands bound at launch; constants are values of the graph (with
+/// contents, or without them where only a problem text was given). Has one canonical text form
+/// (problem.h).
+struct Problem {
+  std::shared_ptr<const ir::Graph> group;
+  StateAssignment states;
+  int threads = 1;
+
+  const ir::Node& node(size_t i = 0) const { return group->nodes()[i]; }
+  const Shape& shape(ir::ValueId id) const { return *group->value(id).shape; }
+};
+
+/// A packed form of constants: made once per (contents, recipe) and shared by kernels, parameters,
+/// plans, shapes and sessions. The recipe never names activation shapes.
+struct PackRequest {
+  std::vector<ir::ValueId> constants;  // of the group, in the order that `pack` reads
+  std::string recipe;                  // e.g. "conv.ohwi.nr32.f32"; equal recipes mean equal bytes
+  int64_t bytes = 0;
+  /// Writes `bytes` bytes to `out` (64-byte aligned). May be called from any thread.
+  std::function<Status(std::span<const Constant* const> constants, std::byte* out)> pack;
+};
+
+/// An output that needs no bytes of its own: it is a window of an input (a view), or may share its
+/// memory.
+struct Alias {
+  int output = 0;
+  int input = 0;
+  int64_t byte_offset = 0;
+  /// True: the output *is* that window, Launch writes nothing there. False: Launch may run in place
+  /// if the planner puts both at one address.
+  bool is_view = false;
+};
+
+/// What Launch works on. Operands are in the states of the problem; `packed` follows packs().
+struct LaunchArgs {
+  std::span<const Location> inputs;
+  std::span<const Location> outputs;
+  std::span<const Location> packed;
+  Location workspace;  // workspace_bytes() bytes, 64-byte aligned, contents undefined
+  Stream& stream;
+};
+
+/// A kernel made ready for one problem and one set of parameters. Immutable; Launch may be called
+/// by several threads at once, on distinct memory.
+class PreparedKernel {
+ public:
+  virtual ~PreparedKernel() = default;
+  virtual std::vector<PackRequest> packs() const { return {}; }
+  virtual int64_t workspace_bytes() const { return 0; }
+  virtual std::vector<Alias> aliases() const { return {}; }
+  /// Enqueues the work and returns; never allocates, never waits. Outputs have elements (steps that
+  /// write only empty tensors are never launched). Writes zero to pad lanes of the
+  /// outputs. Results do not depend on the stream's thread count.
+  virtual Status Launch(const LaunchArgs& args) const = 0;
+};
+
+/// One row of a kernel table.
+struct KernelDesc {
+  /// Stable, never reused: "<backend>.<op>.<algorithm>[.<layout>]".
+  std::string_view name;
+  /// Raised with any change of what is computed or how parameters are read.
+  int version = 1;
+  DeviceKind device = DeviceKind::kCpu;
+  /// Preference before anything is measured: the higher wins. References have 0.
+  int preference = 1;
+  /// The state assignments in which the kernel computes `group` on `device`, best first; or why it
+  /// cannot (kUnsupported; the reason is the message).
+  Result<std::vector<StateAssignment>> (*candidates)(const ir::Graph& group,
+                                                     const Device& device) = nullptr;
+  /// Makes the kernel ready. `params` are valid ones; the problem's states are one of the
+  /// candidates.
+  Result<std::unique_ptr<PreparedKernel>> (*prepare)(const Problem&, const Params& params,
+                                                     const Device&) = nullptr;
+  /// Tunable parameters for a problem; null where there are none.
+  std::vector<Tunable> (*tunables)(const Problem&, const Device&) = nullptr;
+  /// Whether a combination works; null: all do.
+  Status (*valid)(const Problem&, const Params&, const Device&) = nullptr;
+  /// Constant time, always valid; null: no parameters.
+  Params (*default_params)(const Problem&, const Device&) = nullptr;
+};
+
+/// OK if `problem.states` is one of the kernel's candidates; otherwise the reason.
+Status Applies(const KernelDesc& kernel, const Problem& problem, const Device& device);
+Params DefaultParams(const KernelDesc& kernel, const Problem& problem, const Device& device);
+
+/// Row-major host states with the value's own type as storage, one per input and output of the
+/// group.
+StateAssignment RowMajorStates(const ir::Graph& group);
+
+/// The kernels of the CPU, in no particular order (cpu/table.cc).
+std::span<const KernelDesc* const> CpuKernels();
+
+}  // namespace fettle::kernels

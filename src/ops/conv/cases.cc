@@ -1,0 +1,201 @@
+#include "ops/cases.h"
+
+namespace fettle::ops {
+namespace {
+
+constexpr Case kShapeCases[] = {
+    {"conv.1x1",
+     "input %x: f32[1x16x7x9]\nconst %w: f32[24x16x1x1]\nconst %b: f32[24]\n"
+     "%y = Conv(%x, %w, %b)\noutput %y\n"},
+    {"conv.1x1_strided",
+     "input %x: f32[1x19x11x14]\nconst %w: f32[23x19x1x1]\n"
+     "%y = Conv(%x, %w) {strides=[2,2]}\noutput %y\n"},
+    {"conv.1x1_one_pixel",
+     "input %x: f32[1x37x1x1]\nconst %w: f32[11x37x1x1]\nconst %b: f32[11]\n"
+     "%y = Conv(%x, %w, %b)\noutput %y\n"},
+    {"conv.1x1_all_ones",
+     "input %x: f32[1x1x1x1]\nconst %w: f32[1x1x1x1]\n%y = Conv(%x, %w)\noutput %y\n"},
+    {"conv.3x3_pad_prime_channels",
+     "input %x: f32[2x5x11x13]\nconst %w: f32[7x5x3x3]\n%y = Conv(%x, %w) "
+     "{pads=[1,1,1,1]}\noutput %y\n"},
+    {"conv.3x3_channels_33",
+     "input %x: f32[1x33x6x5]\nconst %w: f32[35x33x3x3]\nconst %b: f32[35]\n"
+     "%y = Conv(%x, %w, %b) {pads=[1,1,1,1]}\noutput %y\n"},
+    {"conv.3x3_strided",
+     "input %x: f32[1x16x13x15]\nconst %w: f32[16x16x3x3]\nconst %b: f32[16]\n"
+     "%y = Conv(%x, %w, %b) {pads=[1,1,1,1], strides=[2,2]}\noutput %y\n"},
+    {"conv.3x3_no_padding_one_output",
+     "input %x: f32[1x8x3x3]\nconst %w: f32[5x8x3x3]\n%y = Conv(%x, %w)\noutput %y\n"},
+    {"conv.3x3_padding_over_input",
+     "input %x: f32[1x3x1x2]\nconst %w: f32[4x3x3x3]\n"
+     "%y = Conv(%x, %w) {pads=[2,2,2,2]}\noutput %y\n"},
+    {"conv.3x3_tiles_of_every_border",
+     "input %x: f32[2x19x21x18]\nconst %w: f32[35x19x3x3]\nconst %b: f32[35]\n"
+     "%y = Conv(%x, %w, %b) {pads=[1,0,1,2]}\noutput %y\n"},
+    {"conv.3x3_tiles_and_residual",
+     "input %x: f32[1x16x27x23]\ninput %r: f32[1x48x27x23]\nconst %w: f32[48x16x3x3]\n"
+     "%c = Conv(%x, %w) {pads=[1,1,1,1]}\n%s = Add(%c, %r)\n%y = Relu(%s)\noutput %y\n"},
+    {"conv.7x7_stride_2_first_layer",
+     "input %x: f32[1x3x31x29]\nconst %w: f32[16x3x7x7]\nconst %b: f32[16]\n"
+     "%y = Conv(%x, %w, %b) {pads=[3,3,3,3], strides=[2,2]}\noutput %y\n"},
+    {"conv.1x7",
+     "input %x: f32[1x9x9x11]\nconst %w: f32[10x9x1x7]\n"
+     "%y = Conv(%x, %w) {pads=[0,3,0,3]}\noutput %y\n"},
+    {"conv.5x1_strides_differ",
+     "input %x: f32[1x6x13x9]\nconst %w: f32[8x6x5x1]\n"
+     "%y = Conv(%x, %w) {pads=[2,0,2,0], strides=[3,2]}\noutput %y\n"},
+    {"conv.asymmetric_pads",
+     "input %x: f32[1x6x9x9]\nconst %w: f32[8x6x3x3]\n"
+     "%y = Conv(%x, %w) {pads=[0,1,2,0], strides=[2,2]}\noutput %y\n"},
+    {"conv.same_upper",
+     "input %x: f32[1x6x10x9]\nconst %w: f32[8x6x3x3]\n"
+     "%y = Conv(%x, %w) {auto_pad=\"SAME_UPPER\", strides=[2,2]}\noutput %y\n"},
+    {"conv.same_lower",
+     "input %x: f32[1x6x10x9]\nconst %w: f32[8x6x4x4]\n"
+     "%y = Conv(%x, %w) {auto_pad=\"SAME_LOWER\"}\noutput %y\n"},
+    {"conv.valid",
+     "input %x: f32[1x6x10x9]\nconst %w: f32[8x6x4x3]\n"
+     "%y = Conv(%x, %w) {auto_pad=\"VALID\"}\noutput %y\n"},
+    {"conv.dilated",
+     "input %x: f32[1x7x13x12]\nconst %w: f32[9x7x3x3]\n"
+     "%y = Conv(%x, %w) {dilations=[2,3], pads=[2,3,2,3]}\noutput %y\n"},
+    {"conv.grouped",
+     "input %x: f32[1x12x7x8]\nconst %w: f32[18x4x3x3]\nconst %b: f32[18]\n"
+     "%y = Conv(%x, %w, %b) {group=3, pads=[1,1,1,1]}\noutput %y\n"},
+    {"conv.grouped_1x1",
+     "input %x: f32[1x24x5x7]\nconst %w: f32[16x12x1x1]\n"
+     "%y = Conv(%x, %w) {group=2}\noutput %y\n"},
+    {"conv.1d",
+     "input %x: f32[2x5x37]\nconst %w: f32[7x5x4]\nconst %b: f32[7]\n"
+     "%y = Conv(%x, %w, %b) {dilations=[3], pads=[4,5], strides=[2]}\noutput %y\n"},
+    {"conv.3d",
+     "input %x: f32[1x3x5x6x7]\nconst %w: f32[4x3x3x2x3]\n"
+     "%y = Conv(%x, %w) {pads=[1,0,1,1,1,1], strides=[1,2,1]}\noutput %y\n"},
+    {"conv.empty_batch",
+     "input %x: f32[0x3x5x5]\nconst %w: f32[4x3x3x3]\n%y = Conv(%x, %w)\noutput %y\n"},
+    {"conv.weights_not_constant",
+     "input %x: f32[1x8x6x6]\ninput %w: f32[9x8x3x3]\n%y = Conv(%x, %w) {pads=[1,1,1,1]}\n"
+     "output %y\n"},
+    {"conv.f16",
+     "input %x: f16[1x8x6x6]\nconst %w: f16[9x8x3x3]\nconst %b: f16[9]\n"
+     "%y = Conv(%x, %w, %b) {pads=[1,1,1,1]}\noutput %y\n"},
+};
+
+constexpr Case kDepthwiseCases[] = {
+    {"conv.depthwise_3x3",
+     "input %x: f32[1x19x9x11]\nconst %w: f32[19x1x3x3]\nconst %b: f32[19]\n"
+     "%y = Conv(%x, %w, %b) {group=19, pads=[1,1,1,1]}\noutput %y\n"},
+    {"conv.depthwise_3x3_stride_2",
+     "input %x: f32[2x16x12x13]\nconst %w: f32[16x1x3x3]\n"
+     "%y = Conv(%x, %w) {group=16, pads=[0,0,1,1], strides=[2,2]}\noutput %y\n"},
+    {"conv.depthwise_5x5",
+     "input %x: f32[1x33x7x7]\nconst %w: f32[33x1x5x5]\nconst %b: f32[33]\n"
+     "%y = Conv(%x, %w, %b) {group=33, pads=[2,2,2,2]}\noutput %y\n"},
+    {"conv.depthwise_dilated",
+     "input %x: f32[1x8x11x11]\nconst %w: f32[8x1x3x3]\n"
+     "%y = Conv(%x, %w) {dilations=[2,2], group=8, pads=[2,2,2,2]}\noutput %y\n"},
+    {"conv.depthwise_multiplier_2",
+     "input %x: f32[1x5x6x7]\nconst %w: f32[10x1x3x3]\n"
+     "%y = Conv(%x, %w) {group=5, pads=[1,1,1,1]}\noutput %y\n"},
+    {"conv.depthwise_1d",
+     "input %x: f32[1x13x29]\nconst %w: f32[13x1x5]\n"
+     "%y = Conv(%x, %w) {group=13, pads=[4,0]}\noutput %y\n"},
+    {"conv.depthwise_7x7_one_pixel",
+     "input %x: f32[1x3x1x1]\nconst %w: f32[3x1x7x7]\n"
+     "%y = Conv(%x, %w) {group=3, pads=[3,3,3,3]}\noutput %y\n"},
+};
+
+constexpr Case kGroupCases[] = {
+    {"conv.3x3_relu",
+     "input %x: f32[1x8x12x12]\nconst %w: f32[16x8x3x3]\nconst %b: f32[16]\n"
+     "%c = Conv(%x, %w, %b) {pads=[1,1,1,1]}\n%y = Relu(%c)\noutput %y\n"},
+    {"conv.1x1_add_relu",
+     "input %x: f32[1x17x6x7]\ninput %r: f32[1x13x6x7]\nconst %w: f32[13x17x1x1]\n"
+     "const %b: f32[13]\n%c = Conv(%x, %w, %b)\n%s = Add(%c, %r)\n%y = Relu(%s)\noutput %y\n"},
+    {"conv.1x1_add_of_left_operand",
+     "input %x: f32[1x17x6x7]\ninput %r: f32[1x13x6x7]\nconst %w: f32[13x17x1x1]\n"
+     "%c = Conv(%x, %w)\n%y = Add(%r, %c)\noutput %y\n"},
+    {"conv.3x3_clip",
+     "input %x: f32[1x7x9x9]\nconst %w: f32[9x7x3x3]\nconst %b: f32[9]\n"
+     "const %l: f32[] = 0\nconst %h: f32[] = 6\n"
+     "%c = Conv(%x, %w, %b) {pads=[1,1,1,1]}\n%y = Clip(%c, %l, %h)\noutput %y\n"},
+    {"conv.3x3_hardswish",
+     "input %x: f32[1x7x9x9]\nconst %w: f32[9x7x3x3]\nconst %b: f32[9]\n"
+     "%c = Conv(%x, %w, %b) {pads=[1,1,1,1], strides=[2,2]}\n%y = HardSwish(%c)\noutput %y\n"},
+    {"conv.3x3_silu",
+     "input %x: f32[1x7x9x9]\nconst %w: f32[9x7x3x3]\n"
+     "%c = Conv(%x, %w) {pads=[1,1,1,1]}\n%s = Sigmoid(%c)\n%y = Mul(%c, %s)\noutput %y\n"},
+    {"conv.depthwise_clip",
+     "input %x: f32[1x21x9x9]\nconst %w: f32[21x1x3x3]\nconst %b: f32[21]\n"
+     "const %l: f32[] = 0\nconst %h: f32[] = 6\n"
+     "%c = Conv(%x, %w, %b) {group=21, pads=[1,1,1,1]}\n%y = Clip(%c, %l, %h)\noutput %y\n"},
+    {"conv.depthwise_leaky_relu",
+     "input %x: f32[1x9x8x8]\nconst %w: f32[9x1x3x3]\n"
+     "%c = Conv(%x, %w) {group=9, pads=[1,1,1,1]}\n%y = LeakyRelu(%c) {alpha=0.2}\noutput %y\n"},
+    {"conv.3x3_prelu",
+     "input %x: f32[1x5x8x8]\nconst %w: f32[7x5x3x3]\nconst %s: f32[7x1x1]\n"
+     "%c = Conv(%x, %w) {pads=[1,1,1,1]}\n%y = PRelu(%c, %s)\noutput %y\n"},
+};
+
+constexpr Case kOtherCases[] = {
+    {"conv.integer_u8_u8",
+     "input %x: u8[1x3x7x8] = noise(0, 255)\nconst %w: u8[5x3x3x3] = noise(0, 255)\n"
+     "const %xz: u8[] = 128\n%y = ConvInteger(%x, %w, %xz) {pads=[1,1,1,1]}\noutput %y\n"},
+    {"conv.integer_per_channel",
+     "input %x: u8[2x4x7x8] = noise(0, 255)\nconst %w: i8[6x2x3x3] = noise(-128, 127)\n"
+     "const %xz: u8[] = 3\nconst %wz: i8[6] = 0 1 -2 3 -4 5\n"
+     "%y = ConvInteger(%x, %w, %xz, %wz) {group=2, strides=[2,1]}\noutput %y\n"},
+    {"conv.deform_3x3",
+     "input %x: f32[1x6x7x8]\nconst %w: f32[4x6x3x3]\ninput %o: f32[1x18x7x8] = noise(-2, 2)\n"
+     "const %b: f32[4]\ninput %m: f32[1x9x7x8]\n"
+     "%y = DeformConv(%x, %w, %o, %b, %m) {pads=[1,1,1,1]}\noutput %y\n"},
+    {"conv.deform_grouped",
+     "input %x: f32[2x4x7x6]\nconst %w: f32[6x2x2x3]\ninput %o: f32[2x24x3x4] = noise(-1, 1)\n"
+     "%y = DeformConv(%x, %w, %o) {group=2, offset_group=2, strides=[2,1]}\noutput %y\n"},
+    {"conv.1x1_bench",
+     "input %x: f32[1x256x28x28]\nconst %w: f32[128x256x1x1]\nconst %b: f32[128]\n"
+     "%y = Conv(%x, %w, %b)\noutput %y\n",
+     true},
+    {"conv.1x1_wide_bench",
+     "input %x: f32[1x960x7x7]\nconst %w: f32[320x960x1x1]\nconst %b: f32[320]\n"
+     "%y = Conv(%x, %w, %b)\noutput %y\n",
+     true},
+    {"conv.3x3_bench",
+     "input %x: f32[1x64x56x56]\nconst %w: f32[64x64x3x3]\nconst %b: f32[64]\n"
+     "%c = Conv(%x, %w, %b) {pads=[1,1,1,1]}\n%y = Relu(%c)\noutput %y\n",
+     true},
+    {"conv.3x3_stride_2_bench",
+     "input %x: f32[1x128x56x56]\nconst %w: f32[128x128x3x3]\nconst %b: f32[128]\n"
+     "%y = Conv(%x, %w, %b) {pads=[1,1,1,1], strides=[2,2]}\noutput %y\n",
+     true},
+    {"conv.7x7_first_layer_bench",
+     "input %x: f32[1x3x224x224]\nconst %w: f32[64x3x7x7]\nconst %b: f32[64]\n"
+     "%c = Conv(%x, %w, %b) {pads=[3,3,3,3], strides=[2,2]}\n%y = Relu(%c)\noutput %y\n",
+     true},
+    {"conv.depthwise_3x3_bench",
+     "input %x: f32[1x144x56x56]\nconst %w: f32[144x1x3x3]\nconst %b: f32[144]\n"
+     "const %l: f32[] = 0\nconst %h: f32[] = 6\n"
+     "%c = Conv(%x, %w, %b) {group=144, pads=[1,1,1,1]}\n%y = Clip(%c, %l, %h)\noutput %y\n",
+     true},
+    {"conv.depthwise_5x5_stride_2_bench",
+     "input %x: f32[1x240x28x28]\nconst %w: f32[240x1x5x5]\nconst %b: f32[240]\n"
+     "%y = Conv(%x, %w, %b) {group=240, pads=[2,2,2,2], strides=[2,2]}\noutput %y\n",
+     true},
+};
+
+}  // namespace
+
+std::span<const Case> ConvCases() {
+  static const std::vector<Case> cases = [] {
+    std::vector<Case> all;
+    for (std::span<const Case> part :
+         {std::span<const Case>(kShapeCases), std::span<const Case>(kDepthwiseCases),
+          std::span<const Case>(kGroupCases), std::span<const Case>(kOtherCases)}) {
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    return all;
+  }();
+  return cases;
+}
+
+}  // namespace fettle::ops

@@ -1,0 +1,138 @@
+#include "ops/cases.h"
+
+#include <deque>
+#include <string>
+
+#include "ops/elementwise/op.h"
+
+namespace fettle::ops {
+namespace {
+
+/// Cases with something of their own; below, every row of the tables gets plain ones.
+constexpr Case kSpecialCases[] = {
+    {"elementwise.add_bench",
+     "input %a: f32[1x64x112x112]\ninput %b: f32[1x64x112x112]\n%y = Add(%a, %b)\noutput %y\n",
+     true},
+    {"elementwise.add_bias_bench",
+     "input %a: f32[1x64x112x112]\nconst %b: f32[64x1x1]\n%y = Add(%a, %b)\noutput %y\n", true},
+    {"elementwise.add_both_broadcast",
+     "input %a: f32[7x1x5]\ninput %b: f32[3x1]\n%y = Add(%a, %b)\noutput %y\n"},
+    {"elementwise.add_empty",
+     "input %a: f32[0x3]\ninput %b: f32[3]\n%y = Add(%a, %b)\noutput %y\n"},
+    {"elementwise.add_f16",
+     "input %a: f16[3x17]\ninput %b: f16[17]\n%y = Add(%a, %b)\noutput %y\n"},
+    {"elementwise.add_f64",
+     "input %a: f64[3x17]\ninput %b: f64[17]\n%y = Add(%a, %b)\noutput %y\n"},
+    {"elementwise.add_scalars", "input %a: f32[]\ninput %b: f32[1]\n%y = Add(%a, %b)\noutput %y\n"},
+    {"elementwise.bitshift_left",
+     "input %a: u8[13] = noise(0, 255)\ninput %b: u8[13] = noise(0, 9)\n"
+     "%y = BitShift(%a, %b) {direction=\"LEFT\"}\noutput %y\n"},
+    {"elementwise.cast_bool_to_f32",
+     "input %x: bool[31] = noise(0, 1)\n%y = Cast(%x) {to=\"f32\"}\noutput %y\n"},
+    {"elementwise.cast_f32_to_f16", "input %x: f32[5x31]\n%y = Cast(%x) {to=\"f16\"}\noutput %y\n"},
+    {"elementwise.cast_f32_to_i32",
+     "input %x: f32[31] = noise(-9, 9)\n%y = Cast(%x) {to=\"i32\"}\noutput %y\n"},
+    {"elementwise.cast_f32_to_u8",
+     "input %x: f32[31] = noise(-99, 999)\n%y = Cast(%x) {to=\"u8\"}\noutput %y\n"},
+    {"elementwise.cast_i64_to_f32",
+     "input %x: i64[31] = noise(-99, 99)\n%y = Cast(%x) {to=\"f32\"}\noutput %y\n"},
+    {"elementwise.cast_like",
+     "input %x: f32[31] = noise(-9, 9)\ninput %l: i64[1]\n%y = CastLike(%x, %l)\noutput %y\n"},
+    {"elementwise.cast_u8_to_f32_bench",
+     "input %x: u8[1x3x512x512] = noise(0, 255)\n%y = Cast(%x) {to=\"f32\"}\noutput %y\n", true},
+    {"elementwise.clip",
+     "input %x: f32[3x37] = noise(-3, 9)\nconst %lo: f32[] = 0.0\nconst %hi: f32[] = 6.0\n"
+     "%y = Clip(%x, %lo, %hi)\noutput %y\n"},
+    {"elementwise.clip_i64",
+     "input %x: i64[37] = noise(-9, 9)\nconst %hi: i64[] = 4\n%y = Clip(%x, _, %hi)\noutput %y\n"},
+    {"elementwise.clip_unbounded", "input %x: f32[37]\n%y = Clip(%x)\noutput %y\n"},
+    {"elementwise.div_i64",
+     "input %a: i64[37] = noise(-99, 99)\ninput %b: i64[37] = noise(-3, 3)\n"
+     "%y = Div(%a, %b)\noutput %y\n"},
+    {"elementwise.gelu_tanh",
+     "input %x: f32[3x37] = noise(-4, 4)\n%y = Gelu(%x) {approximate=\"tanh\"}\noutput %y\n"},
+    {"elementwise.max_one", "input %x: f32[3x37]\n%y = Max(%x)\noutput %y\n"},
+    {"elementwise.max_three",
+     "input %a: f32[3x37]\ninput %b: f32[37]\ninput %c: f32[3x1]\n"
+     "%y = Max(%a, %b, %c)\noutput %y\n"},
+    {"elementwise.mean_three",
+     "input %a: f32[3x37]\ninput %b: f32[37]\ninput %c: f32[3x1]\n"
+     "%y = Mean(%a, %b, %c)\noutput %y\n"},
+    {"elementwise.mod_fmod",
+     "input %a: f32[37] = noise(-9, 9)\ninput %b: f32[37] = noise(-3, 3)\n"
+     "%y = Mod(%a, %b) {fmod=1}\noutput %y\n"},
+    {"elementwise.mod_i32",
+     "input %a: i32[37] = noise(-9, 9)\ninput %b: i32[37] = noise(-3, 3)\n"
+     "%y = Mod(%a, %b)\noutput %y\n"},
+    {"elementwise.mul_channel_bench",
+     "input %a: f32[1x96x56x56]\ninput %b: f32[1x96x1x1]\n%y = Mul(%a, %b)\noutput %y\n", true},
+    {"elementwise.pow",
+     "input %x: f32[3x37] = noise(0, 3)\ninput %e: f32[37]\n%y = Pow(%x, %e)\noutput %y\n"},
+    {"elementwise.pow_i64_exponent",
+     "input %x: f32[3x37]\nconst %e: i64[] = 2\n%y = Pow(%x, %e)\noutput %y\n"},
+    {"elementwise.pow_integers",
+     "input %x: i32[37] = noise(-4, 4)\ninput %e: i64[37] = noise(-1, 5)\n"
+     "%y = Pow(%x, %e)\noutput %y\n"},
+    {"elementwise.prelu_channel",
+     "input %x: f32[2x5x7x3]\nconst %s: f32[5x1x1]\n%y = PRelu(%x, %s)\noutput %y\n"},
+    {"elementwise.sigmoid_bench", "input %x: f32[1x64x80x80]\n%y = Sigmoid(%x)\noutput %y\n", true},
+    {"elementwise.silu_chain",
+     "input %x: f32[1x16x13x13] = noise(-4, 4)\n%s = Sigmoid(%x)\n%y = Mul(%x, %s)\noutput %y\n"},
+    {"elementwise.where",
+     "input %c: bool[3x1] = noise(0, 1)\ninput %a: f32[37]\ninput %b: f32[1]\n"
+     "%y = Where(%c, %a, %b)\noutput %y\n"},
+    {"elementwise.where_i64",
+     "input %c: bool[37] = noise(0, 1)\ninput %a: i64[37] = noise(-9, 9)\n"
+     "input %b: i64[37] = noise(-9, 9)\n%y = Where(%c, %a, %b)\noutput %y\n"},
+};
+
+/// A type that shows each row at work, and a range that covers the bends of its function.
+std::string Operand(const char* name, TypeSet types, std::string_view op, const char* shape) {
+  std::string_view type = "i32", range = "noise(-9, 9)";
+  if (types == kBoolType) type = "bool", range = "noise(0, 1)";
+  if (types == kUnsignedTypes) type = "u32", range = "noise(0, 31)";
+  if (types & TypeBit(DType::kF32)) {
+    type = "f32";
+    range = "noise(-4, 4)";
+    if (op == "Log" || op == "Sqrt") range = "noise(0.01, 9)";
+    if (op == "Acosh") range = "noise(1, 9)";
+    if (op == "Acos" || op == "Asin" || op == "Atanh" || op == "Tan") range = "noise(-0.9, 0.9)";
+  }
+  return fmt::format("input %{}: {}[{}] = {}\n", name, type, shape, range);
+}
+
+/// The texts that generated cases point at.
+class Generated {
+ public:
+  Generated() {
+    cases_.assign(std::begin(kSpecialCases), std::end(kSpecialCases));
+    for (const UnaryRow& row : UnaryRows()) {
+      Add(row.name, Operand("x", row.types, row.name, "3x5x37") +
+                        fmt::format("%y = {}(%x)\noutput %y\n", row.name));
+    }
+    for (const FoldRow& row : FoldRows()) {
+      Add(row.name, Operand("a", row.types, row.name, "3x5x37") +
+                        Operand("b", row.types, row.name, "5x1") +
+                        fmt::format("%y = {}(%a, %b)\noutput %y\n", row.name));
+    }
+  }
+  std::span<const Case> cases() const { return cases_; }
+
+ private:
+  void Add(std::string_view op, std::string graph) {
+    const std::string& name = texts_.emplace_back(fmt::format("elementwise.{}", op));
+    cases_.push_back({name, texts_.emplace_back(std::move(graph))});
+  }
+
+  std::deque<std::string> texts_;
+  std::vector<Case> cases_;
+};
+
+}  // namespace
+
+std::span<const Case> ElementwiseCases() {
+  static const Generated generated;
+  return generated.cases();
+}
+
+}  // namespace fettle::ops

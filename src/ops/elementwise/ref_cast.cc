@@ -1,0 +1,89 @@
+// Scalar oracle of Cast and CastLike.
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <limits>
+
+#include "ops/elementwise/op.h"
+#include "ops/walk.h"
+
+namespace fettle::ops {
+namespace {
+
+/// Truncates towards zero; saturates, since a C++ cast is undefined out of range. NaN gives 0.
+template <typename T>
+T FloatToInt(double value) {
+  if (std::isnan(value)) return 0;
+  // Both bounds are exact: -2^n and 2^n.
+  const double low = static_cast<double>(std::numeric_limits<T>::min());
+  const double past = std::ldexp(1.0, std::numeric_limits<T>::digits);
+  if (value <= low) return std::numeric_limits<T>::min();
+  if (value >= past) return std::numeric_limits<T>::max();
+  return static_cast<T>(value);
+}
+
+/// The 8-bit floats saturate by themselves; without saturation, what rounds past the largest finite
+/// value becomes NaN (E4M3FN has no infinity) or infinity.
+template <typename T>
+T ToFloat8(double value, bool saturate) {
+  constexpr bool kHasInfinity = std::same_as<T, F8E5M2>;
+  const T result(static_cast<float>(value));
+  if (saturate || std::isnan(value)) return result;
+  // Half a step above the largest finite value rounds away from it (its significand is odd in
+  // E5M2, even in E4M3FN).
+  const double magnitude = std::fabs(value);
+  const bool past = kHasInfinity ? magnitude >= 61440 : magnitude > 464;
+  if (!past) return result;
+  T special;
+  special.bits =
+      static_cast<uint8_t>((std::signbit(value) ? 0x80 : 0) | (kHasInfinity ? 0x7c : 0x7f));
+  return special;
+}
+
+/// Keeps the low 4 bits of an integer, extended by its sign for kI4.
+int64_t ToInt4(int64_t value, DType to) {
+  const int64_t low = value & 15;
+  return to == DType::kI4 && low > 7 ? low - 16 : low;
+}
+
+template <typename From, typename To>
+To Convert(From from, const CastRule& rule) {
+  const auto value = Widen(from);
+  using W = decltype(value);
+  if constexpr (std::same_as<To, bool>) {
+    return value != 0;
+  } else if constexpr (std::same_as<To, F8E4M3FN> || std::same_as<To, F8E5M2>) {
+    return ToFloat8<To>(static_cast<double>(value), rule.saturate);
+  } else if constexpr (kIsFloating<To>) {
+    return Narrow<To>(value);
+  } else if (rule.to == DType::kI4 || rule.to == DType::kU4) {
+    int64_t integer = 0;
+    if constexpr (std::same_as<W, const double>) {
+      integer = FloatToInt<int64_t>(value);
+    } else {
+      integer = static_cast<int64_t>(value);
+    }
+    return static_cast<To>(ToInt4(integer, rule.to));
+  } else if constexpr (std::same_as<W, const double>) {
+    return FloatToInt<To>(value);
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+}  // namespace
+
+Status CastReference(const RefContext& context, const Region& region) {
+  const HostView &x = context.inputs[0], &y = context.outputs[0];
+  ASSIGN_OR_RETURN(const CastRule rule, ReadCast(context.node, y.dtype));
+  Walker walk(y.shape, {x.strides, y.strides}, region.begin);
+  DispatchDType(x.dtype, [&]<typename From>() {
+    DispatchDType(y.dtype, [&]<typename To>() {
+      for (int64_t i = region.begin; i < region.end; ++i, walk.Next())
+        y.as<To>()[walk[1]] = Convert<From, To>(x.as<From>()[walk[0]], rule);
+    });
+  });
+  return OkStatus();
+}
+
+}  // namespace fettle::ops

@@ -1,0 +1,105 @@
+#include "ops/cases.h"
+
+namespace fettle::ops {
+
+std::span<const Case> GatherCases() {
+  static constexpr Case kCases[] = {
+      {"gather.rows",
+       "input %x: f32[5x7]\n"
+       "const %i: i64[2x2] = 0 -1 4 2\n"
+       "%y = Gather(%x, %i)\n"
+       "output %y\n"},
+      {"gather.scalar_index",
+       "input %x: f32[2x5x3]\n"
+       "const %i: i64[] = -2\n"
+       "%y = Gather(%x, %i) {axis=1}\n"
+       "output %y\n"},
+      {"gather.last_axis_i32",
+       "input %x: u8[3x11]\n"
+       "const %i: i32[4] = 10 0 -3 0\n"
+       "%y = Gather(%x, %i) {axis=-1}\n"
+       "output %y\n"},
+      {"gather.no_indices",
+       "input %x: f32[3x4]\n"
+       "const %i: i64[0] =\n"
+       "%y = Gather(%x, %i)\n"
+       "output %y\n"},
+      {"gather.channels",
+       "input %x: f32[2x5x3x4]\n"
+       "const %i: i64[3] = 4 1 1\n"
+       "%y = Gather(%x, %i) {axis=1}\n"
+       "output %y\n"},
+      {"gather.embedding",
+       "const %x: f32[1000x128]\n"
+       "input %i: i64[1x256] = noise(0, 999)\n"
+       "%y = Gather(%x, %i)\n"
+       "output %y\n",
+       true},
+      {"gather.elements",
+       "input %x: f32[3x3]\n"
+       "const %i: i64[2x3] = 1 -1 0 2 0 0\n"
+       "%y = GatherElements(%x, %i)\n"
+       "output %y\n"},
+      {"gather.elements_last_axis",
+       "input %x: f16[3x5]\n"
+       "const %i: i32[2x7] = 0 1 2 3 4 -1 -5 4 4 4 0 0 0 1\n"
+       "%y = GatherElements(%x, %i) {axis=-1}\n"
+       "output %y\n"},
+      {"gather.elements_long",
+       "input %x: f32[128x4096]\n"
+       "input %i: i64[128x1024] = noise(-4096, 4095)\n"
+       "%y = GatherElements(%x, %i) {axis=1}\n"
+       "output %y\n",
+       true},
+      {"gather.nd_elements",
+       "input %x: f32[2x3x5]\n"
+       "const %i: i64[2x3] = 0 1 4 -1 2 -5\n"
+       "%y = GatherND(%x, %i)\n"
+       "output %y\n"},
+      {"gather.nd_rows_batched",
+       "input %x: f32[2x3x5]\n"
+       "const %i: i64[2x2x1] = 0 2 1 -1\n"
+       "%y = GatherND(%x, %i) {batch_dims=1}\n"
+       "output %y\n"},
+      {"gather.scatter_elements",
+       "input %x: f32[3x4]\n"
+       "const %i: i64[2x4] = 0 1 2 -1 2 0 1 0\n"
+       "input %u: f32[2x4]\n"
+       "%y = ScatterElements(%x, %i, %u)\n"
+       "output %y\n"},
+      {"gather.scatter_elements_add",
+       "input %x: f32[3x4]\n"
+       "const %i: i64[3x2] = 1 1 0 -1 2 2\n"
+       "input %u: f32[3x2]\n"
+       "%y = ScatterElements(%x, %i, %u) {axis=1, reduction=\"add\"}\n"
+       "output %y\n"},
+      {"gather.scatter_elements_max_i32",
+       "input %x: i32[5]\n"
+       "const %i: i32[4] = 1 1 -1 0\n"
+       "input %u: i32[4]\n"
+       "%y = ScatterElements(%x, %i, %u) {reduction=\"max\"}\n"
+       "output %y\n"},
+      {"gather.scatter_nd_rows",
+       "input %x: f32[4x3x5]\n"
+       "const %i: i64[2x1] = 2 -4\n"
+       "input %u: f32[2x3x5]\n"
+       "%y = ScatterND(%x, %i, %u)\n"
+       "output %y\n"},
+      {"gather.scatter_nd_mul",
+       "input %x: f32[4x3]\n"
+       "const %i: i64[3x2] = 1 1 1 1 3 0\n"
+       "input %u: f32[3]\n"
+       "%y = ScatterND(%x, %i, %u) {reduction=\"mul\"}\n"
+       "output %y\n"},
+      {"gather.scatter_nd_long",
+       "input %x: f32[8400x85]\n"
+       "const %i: i64[512x1] = noise(0, 8399)\n"
+       "input %u: f32[512x85]\n"
+       "%y = ScatterND(%x, %i, %u)\n"
+       "output %y\n",
+       true},
+  };
+  return kCases;
+}
+
+}  // namespace fettle::ops

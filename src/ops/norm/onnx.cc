@@ -1,0 +1,133 @@
+#include "ops/norm/onnx.h"
+
+#include "ops/import.h"
+
+namespace fettle::ops {
+namespace {
+
+constexpr std::string_view kMicrosoft = "com.microsoft";
+
+bool OutputUsed(const ImportContext& context, size_t i) {
+  return i < context.num_outputs() && !context.node().outputs[i].empty();
+}
+
+ir::Attributes Epsilon(const ImportContext& context, double fallback) {
+  return {{"epsilon", context.attributes().Float("epsilon", fallback)}};
+}
+
+/// Only opset 14 and later train; before that, `spatial` = 0 gave each position its own statistics.
+Status ImportBatchNorm(ImportContext& context) {
+  const bool training = context.attributes().Int("training_mode", 0) != 0;
+  if (context.attributes().Int("spatial", 1) == 0)
+    return Unsupported("attribute 'spatial': 0 is not supported");
+  for (size_t i = training ? 3 : 1; i < context.num_outputs(); ++i) {
+    if (OutputUsed(context, i)) return Unsupported("output {} exists in training only", i);
+  }
+  ir::Attributes attributes = Epsilon(context, 1e-5);
+  if (!training) {
+    context.Bind(0, context.Emit1("BatchNormalization", context.node().inputs, attributes));
+    return OkStatus();
+  }
+  attributes.Set("momentum", context.attributes().Float("momentum", 0.9));
+  context.Copy("BatchNormalizationTraining", std::move(attributes));
+  return OkStatus();
+}
+
+/// Opset 18 had one scale and bias per group: InstanceNormalization of the input seen as
+/// [n, groups, rest].
+Status ImportGroupNorm18(ImportContext& context) {
+  const int64_t groups = context.attributes().Int("num_groups", 0);
+  const ir::ValueId x = context.input(0);
+  const ir::ValueId split = context.Emit1("Reshape", {x, context.ConstInts({0, groups, -1})});
+  const ir::ValueId instance = context.Emit1(
+      "InstanceNormalization", {split, context.input(1), context.input(2)}, Epsilon(context, 1e-5));
+  context.Bind(0, context.Emit1("Reshape", {instance, context.Emit1("Shape", {x})}));
+  return OkStatus();
+}
+
+/// x -> (x - mean) / (deviation + 1e-9) over `axes`, in primitives.
+Status ImportMeanVariance(ImportContext& context) {
+  const ir::ValueId axes = context.ConstInts(context.attributes().Ints("axes", {0, 2, 3}));
+  const ir::ValueId x = context.input(0);
+  const ir::ValueId centred = context.Emit1("Sub", {x, context.Emit1("ReduceMean", {x, axes})});
+  const ir::ValueId square = context.Emit1("Mul", {centred, centred});
+  const ir::ValueId deviation =
+      context.Emit1("Sqrt", {context.Emit1("ReduceMean", {square, axes})});
+  const ir::ValueId epsilon =
+      context.Emit1("CastLike", {context.ConstScalar(DType::kF32, 1e-9), x});
+  context.Bind(0, context.Emit1("Div", {centred, context.Emit1("Add", {deviation, epsilon})}));
+  return OkStatus();
+}
+
+/// The root mean square alone (no mean is subtracted). Inputs x, scale.
+Status ImportSimplifiedLayerNorm(ImportContext& context) {
+  if (OutputUsed(context, 1)) return Unsupported("output 1 exists in training only");
+  ir::Attributes attributes = Epsilon(context, 1e-5);
+  attributes.Set("axis", context.attributes().Int("axis", -1));
+  context.Bind(0, context.Emit1("RMSNormalization", {context.input(0), context.input(1)},
+                                std::move(attributes)));
+  return OkStatus();
+}
+
+/// Adds the skip connection (and a bias) first; output 3 is that sum.
+ir::ValueId EmitSkip(ImportContext& context, size_t bias) {
+  ir::ValueId sum = context.Emit1("Add", {context.input(0), context.input(1)});
+  if (context.has_input(bias)) sum = context.Emit1("Add", {sum, context.input(bias)});
+  if (OutputUsed(context, 3)) context.Bind(3, sum);
+  return sum;
+}
+
+Status ImportSkipLayerNorm(ImportContext& context) {
+  if (OutputUsed(context, 1) || OutputUsed(context, 2))
+    return Unsupported("outputs 1 and 2 exist in training only");
+  const ir::ValueId sum = EmitSkip(context, 4);
+  context.Bind(0, context.Emit1("LayerNormalization", {sum, context.input(2), context.input(3)},
+                                Epsilon(context, 1e-12)));
+  return OkStatus();
+}
+
+Status ImportSkipSimplifiedLayerNorm(ImportContext& context) {
+  if (OutputUsed(context, 1) || OutputUsed(context, 2))
+    return Unsupported("outputs 1 and 2 exist in training only");
+  const ir::ValueId sum = EmitSkip(context, 3);
+  context.Bind(0,
+               context.Emit1("RMSNormalization", {sum, context.input(2)}, Epsilon(context, 1e-12)));
+  return OkStatus();
+}
+
+constexpr ImportRule kBatch[] = {{.op_type = "BatchNormalization", .run = ImportBatchNorm}};
+constexpr ImportRule kGroup[] = {
+    {.op_type = "GroupNormalization", .since = 18, .until = 20, .run = ImportGroupNorm18},
+    {.op_type = "GroupNormalization", .since = 21}};
+constexpr ImportRule kInstance[] = {{.op_type = "InstanceNormalization"}};
+constexpr ImportRule kLrn[] = {{.op_type = "LRN"}};
+// Exporters also wrote LayerNormalization before ONNX had it (opset 17).
+constexpr ImportRule kLayer[] = {
+    {.op_type = "LayerNormalization"},
+    {.op_type = "LayerNormalization", .domain = kMicrosoft},
+    {.op_type = "SkipLayerNormalization", .run = ImportSkipLayerNorm, .domain = kMicrosoft},
+    {.op_type = "MeanVarianceNormalization", .since = 9, .run = ImportMeanVariance}};
+constexpr ImportRule kLp[] = {{.op_type = "LpNormalization"}};
+constexpr ImportRule kRms[] = {
+    {.op_type = "RMSNormalization"},
+    {.op_type = "SimplifiedLayerNormalization", .run = ImportSimplifiedLayerNorm},
+    {.op_type = "SimplifiedLayerNormalization",
+     .run = ImportSimplifiedLayerNorm,
+     .domain = kMicrosoft},
+    {.op_type = "SkipSimplifiedLayerNormalization",
+     .run = ImportSkipSimplifiedLayerNorm,
+     .domain = kMicrosoft}};
+
+}  // namespace
+
+std::span<const ImportRule> NormImports(std::string_view op) {
+  if (op == "BatchNormalization") return kBatch;
+  if (op == "GroupNormalization") return kGroup;
+  if (op == "InstanceNormalization") return kInstance;
+  if (op == "LRN") return kLrn;
+  if (op == "LayerNormalization") return kLayer;
+  if (op == "LpNormalization") return kLp;
+  return kRms;
+}
+
+}  // namespace fettle::ops

@@ -1,0 +1,110 @@
+#include "ops/cases.h"
+
+namespace fettle::ops {
+
+std::span<const Case> PoolCases() {
+  static constexpr Case kCases[] = {
+      {"pool.max_3x3_stride_2",
+       "input %x: f32[1x17x13x11]\n"
+       "%y = MaxPool(%x) {kernel_shape=[3,3], pads=[1,1,1,1], strides=[2,2]}\noutput %y\n"},
+      {"pool.max_2x2_stride_2",
+       "input %x: f32[2x8x8x10]\n"
+       "%y = MaxPool(%x) {kernel_shape=[2,2], strides=[2,2]}\noutput %y\n"},
+      {"pool.max_5x5_same_size",
+       "input %x: f32[1x9x7x7]\n"
+       "%y = MaxPool(%x) {kernel_shape=[5,5], pads=[2,2,2,2]}\noutput %y\n"},
+      {"pool.max_ceil_mode",
+       "input %x: f32[1x5x9x12]\n"
+       "%y = MaxPool(%x) {ceil_mode=1, kernel_shape=[3,3], strides=[2,2]}\noutput %y\n"},
+      {"pool.max_dilated",
+       "input %x: f32[1x3x9x9]\n"
+       "%y = MaxPool(%x) {dilations=[2,3], kernel_shape=[3,2]}\noutput %y\n"},
+      {"pool.max_indices",
+       "input %x: f32[2x3x7x9]\n"
+       "%y, %i = MaxPool(%x) {kernel_shape=[3,3], pads=[1,1,1,1], strides=[2,2]}\n"
+       "output %y\noutput %i\n"},
+      {"pool.max_indices_column_major",
+       "input %x: f32[2x3x7x9]\n"
+       "%y, %i = MaxPool(%x) {kernel_shape=[2,2], storage_order=1, strides=[2,2]}\n"
+       "output %y\noutput %i\n"},
+      {"pool.max_u8",
+       "input %x: u8[1x5x9x9] = noise(0, 255)\n"
+       "%y = MaxPool(%x) {kernel_shape=[3,3], pads=[1,1,1,1]}\noutput %y\n"},
+      {"pool.max_i8",
+       "input %x: i8[1x5x9x9] = noise(-128, 127)\n"
+       "%y = MaxPool(%x) {kernel_shape=[3,3], pads=[1,1,1,1]}\noutput %y\n"},
+      {"pool.max_1d",
+       "input %x: f32[1x3x23]\n"
+       "%y = MaxPool(%x) {kernel_shape=[4], strides=[3]}\noutput %y\n"},
+      {"pool.max_3d",
+       "input %x: f32[1x3x5x6x7]\n"
+       "%y = MaxPool(%x) {kernel_shape=[2,3,2], strides=[1,2,2]}\noutput %y\n"},
+      {"pool.max_f16",
+       "input %x: f16[1x8x9x9]\n"
+       "%y = MaxPool(%x) {kernel_shape=[3,3], strides=[2,2]}\noutput %y\n"},
+      {"pool.max_one_pixel",
+       "input %x: f32[1x1x1x1]\n%y = MaxPool(%x) {kernel_shape=[1,1]}\noutput %y\n"},
+      {"pool.average_3x3",
+       "input %x: f32[1x17x13x11]\n"
+       "%y = AveragePool(%x) {kernel_shape=[3,3], pads=[1,1,1,1], strides=[2,2]}\noutput %y\n"},
+      {"pool.average_count_include_pad",
+       "input %x: f32[1x5x7x7]\n"
+       "%y = AveragePool(%x) {count_include_pad=1, kernel_shape=[3,3], pads=[1,1,1,1]}\n"
+       "output %y\n"},
+      {"pool.average_ceil_include_pad",
+       "input %x: f32[1x5x8x9]\n"
+       "%y = AveragePool(%x) {ceil_mode=1, count_include_pad=1, kernel_shape=[3,3], "
+       "pads=[1,1,1,1], strides=[2,2]}\noutput %y\n"},
+      {"pool.average_ceil_drops_window_in_padding",
+       "input %x: f32[1x1x2x2]\n"
+       "%y = AveragePool(%x) {ceil_mode=1, kernel_shape=[1,1], pads=[0,0,0,0], strides=[3,3]}\n"
+       "output %y\n"},
+      {"pool.average_dilated",
+       "input %x: f32[1x3x9x9]\n"
+       "%y = AveragePool(%x) {dilations=[2,2], kernel_shape=[3,3], pads=[1,0,2,1]}\n"
+       "output %y\n"},
+      {"pool.average_same_lower",
+       "input %x: f32[1x3x8x7]\n"
+       "%y = AveragePool(%x) {auto_pad=\"SAME_LOWER\", kernel_shape=[2,3], strides=[1,2]}\n"
+       "output %y\n"},
+      {"pool.lp_3x3",
+       "input %x: f32[1x3x8x7]\n"
+       "%y = LpPool(%x) {kernel_shape=[3,3], p=3, strides=[2,2]}\noutput %y\n"},
+      {"pool.global_average_7x7",
+       "input %x: f32[2x37x7x7]\n%y = GlobalAveragePool(%x)\noutput %y\n"},
+      {"pool.global_average_1x1",
+       "input %x: f32[1x5x1x1]\n%y = GlobalAveragePool(%x)\noutput %y\n"},
+      {"pool.global_average_1d", "input %x: f32[1x5x101]\n%y = GlobalAveragePool(%x)\noutput %y\n"},
+      {"pool.global_max", "input %x: f32[1x19x5x9]\n%y = GlobalMaxPool(%x)\noutput %y\n"},
+      {"pool.global_lp", "input %x: f32[1x5x5x9]\n%y = GlobalLpPool(%x) {p=2}\noutput %y\n"},
+      {"pool.max_unpool",
+       "input %x: f32[1x1x2x2]\nconst %i: i64[1x1x2x2] = 0 3 9 14\n"
+       "%y = MaxUnpool(%x, %i) {kernel_shape=[2,2], strides=[2,2]}\noutput %y\n"},
+      {"pool.max_roi",
+       "input %x: f32[2x3x9x9]\nconst %r: f32[2x5] = 0 1 1 6 7 1 0 2 16 12\n"
+       "%y = MaxRoiPool(%x, %r) {pooled_shape=[2,3], spatial_scale=0.5}\noutput %y\n"},
+      {"pool.roi_align",
+       "input %x: f32[2x3x9x9]\nconst %r: f32[2x4] = 1 1 6.5 7.25 0 2 16 12\n"
+       "const %i: i64[2] = 1 0\n"
+       "%y = RoiAlign(%x, %r, %i) {output_height=3, output_width=2, sampling_ratio=2, "
+       "spatial_scale=0.5}\noutput %y\n"},
+      {"pool.roi_align_max_adaptive",
+       "input %x: f32[2x3x9x9]\nconst %r: f32[1x4] = 1 1 6.5 7.25\nconst %i: i64[1] = 1\n"
+       "%y = RoiAlign(%x, %r, %i) {coordinate_transformation_mode=\"output_half_pixel\", "
+       "mode=\"max\", output_height=2, output_width=2}\noutput %y\n"},
+      {"pool.max_3x3_stride_2_bench",
+       "input %x: f32[1x64x112x112]\n"
+       "%y = MaxPool(%x) {kernel_shape=[3,3], pads=[1,1,1,1], strides=[2,2]}\noutput %y\n",
+       true},
+      {"pool.average_3x3_bench",
+       "input %x: f32[1x192x35x35]\n"
+       "%y = AveragePool(%x) {count_include_pad=1, kernel_shape=[3,3], pads=[1,1,1,1]}\n"
+       "output %y\n",
+       true},
+      {"pool.global_average_bench",
+       "input %x: f32[1x1280x7x7]\n%y = GlobalAveragePool(%x)\noutput %y\n", true},
+  };
+  return kCases;
+}
+
+}  // namespace fettle::ops

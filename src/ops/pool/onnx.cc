@@ -1,0 +1,48 @@
+// Import rules of pooling.
+#include "ops/import.h"
+
+namespace fettle::ops {
+namespace {
+
+/// Opset 1 gave `p` as a float; later ones as an integer.
+Status ImportLpPool(ImportContext& context) {
+  ir::Attributes attributes = context.attributes();
+  if (attributes.Has("p") && attributes.Int("p", -1) == -1)
+    attributes.Set("p", static_cast<int64_t>(attributes.Float("p", 2)));
+  context.Copy(context.node().op_type, attributes);
+  return OkStatus();
+}
+
+/// Before opset 16 sample positions were not shifted by half a pixel.
+Status ImportRoiAlign10(ImportContext& context) {
+  ir::Attributes attributes = context.attributes();
+  attributes.Set("coordinate_transformation_mode", std::string("output_half_pixel"));
+  context.Copy("RoiAlign", attributes);
+  return OkStatus();
+}
+
+constexpr ImportRule kRules[] = {
+    {.op_type = "AveragePool"},
+    {.op_type = "GlobalAveragePool"},
+    {.op_type = "GlobalLpPool", .run = ImportLpPool},
+    {.op_type = "GlobalMaxPool"},
+    {.op_type = "LpPool", .run = ImportLpPool},
+    {.op_type = "MaxPool"},
+    {.op_type = "MaxRoiPool"},
+    {.op_type = "MaxUnpool", .since = 9},
+    {.op_type = "RoiAlign", .since = 10, .until = 15, .run = ImportRoiAlign10},
+    {.op_type = "RoiAlign", .since = 16},
+};
+
+}  // namespace
+
+/// The consecutive rules for one operator.
+std::span<const ImportRule> PoolImports(std::string_view op) {
+  size_t begin = 0;
+  while (kRules[begin].op_type != op) ++begin;
+  size_t end = begin;
+  while (end < std::size(kRules) && kRules[end].op_type == op) ++end;
+  return std::span<const ImportRule>(kRules).subspan(begin, end - begin);
+}
+
+}  // namespace fettle::ops

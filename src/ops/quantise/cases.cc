@@ -1,0 +1,93 @@
+#include "ops/cases.h"
+
+namespace fettle::ops {
+
+std::span<const Case> QuantiseCases() {
+  static constexpr Case kCases[] = {
+      {"quantise.average_pool_qdq",
+       "input %x: u8[1x21x9x11] = noise(0, 255)\nconst %s: f32[] = 0.02\nconst %z: u8[] = 120\n"
+       "const %t: f32[] = 0.03\nconst %v: u8[] = 7\n%d = DequantizeLinear(%x, %s, %z)\n"
+       "%r = AveragePool(%d) {kernel_shape=[3,3], pads=[1,1,1,1]}\n%y = QuantizeLinear(%r, %t, "
+       "%v)\noutput %y\n"},
+      {"quantise.global_average_qdq",
+       "input %x: u8[2x37x7x9] = noise(0, 255)\nconst %s: f32[] = 0.02\nconst %z: u8[] = 120\n"
+       "const %t: f32[] = 0.03\nconst %v: u8[] = 7\n%d = DequantizeLinear(%x, %s, %z)\n"
+       "%r = GlobalAveragePool(%d)\n%y = QuantizeLinear(%r, %t, %v)\noutput %y\n"},
+      {"quantise.max_pool_qdq",
+       "input %x: u8[1x21x9x11] = noise(0, 255)\nconst %s: f32[] = 0.02\nconst %z: u8[] = 120\n"
+       "const %t: f32[] = 0.03\nconst %v: u8[] = 7\n%d = DequantizeLinear(%x, %s, %z)\n"
+       "%r = MaxPool(%d) {kernel_shape=[2,2], strides=[2,2]}\n%y = QuantizeLinear(%r, %t, "
+       "%v)\noutput %y\n"},
+      {"quantise.resize_qdq",
+       "input %x: u8[1x5x7x9] = noise(0, 255)\nconst %s: f32[] = 0.02\nconst %z: u8[] = 120\n"
+       "const %t: f32[] = 0.03\nconst %v: u8[] = 7\nconst %k: f32[4] = 1 1 2 2\n%d = "
+       "DequantizeLinear(%x, %s, %z)\n"
+       "%r = Resize(%d, _, %k) {mode=\"linear\"}\n%y = QuantizeLinear(%r, %t, %v)\noutput %y\n"},
+      {"quantise.sigmoid_qdq",
+       "input %x: u8[1x21x9x11] = noise(0, 255)\nconst %s: f32[] = 0.02\nconst %z: u8[] = 120\n"
+       "const %t: f32[] = 0.03\nconst %v: u8[] = 7\n%d = DequantizeLinear(%x, %s, %z)\n"
+       "%r = Sigmoid(%d)\n%y = QuantizeLinear(%r, %t, %v)\noutput %y\n"},
+      {"quantise.add_qdq",
+       "input %a: u8[2x5x7] = noise(0, 255)\ninput %b: u8[2x5x7] = noise(0, 255)\n"
+       "const %sa: f32[] = 0.02\nconst %sb: f32[] = 0.03\nconst %sy: f32[] = 0.05\n"
+       "const %z: u8[] = 128\n%x = DequantizeLinear(%a, %sa, %z)\n"
+       "%w = DequantizeLinear(%b, %sb, %z)\n%s = Add(%x, %w)\n"
+       "%y = QuantizeLinear(%s, %sy, %z)\noutput %y\n"},
+      {"quantise.conv_qdq",
+       "input %x: u8[1x5x9x11] = noise(0, 255)\nconst %w: i8[7x5x3x3] = noise(-127, 127)\n"
+       "const %sx: f32[] = 0.02\nconst %zx: u8[] = 121\nconst %sw: f32[7] = noise(0.001, 0.01)\n"
+       "const %zw: i8[7] = splat 0\nconst %sy: f32[] = 0.05\nconst %zy: u8[] = 100\n"
+       "%dx = DequantizeLinear(%x, %sx, %zx)\n%dw = DequantizeLinear(%w, %sw, %zw) {axis=0}\n"
+       "%c = Conv(%dx, %dw) {pads=[1,1,1,1]}\n%y = QuantizeLinear(%c, %sy, %zy)\noutput %y\n"},
+      {"quantise.conv_qdq_bias_first",
+       "input %x: i8[1x3x6x7]\nconst %b: i32[4] = 300 -200 100 0\n"
+       "const %sb: f32[4] = 0.002 0.004 0.006 0.008\nconst %zb: i32[4] = 0 0 0 0\n"
+       "const %w: i8[4x3x1x1] = 8 -24 20 -64 5 14 -22 19 53 75 -62 93\n"
+       "const %sw: f32[4] = 0.1 0.2 0.3 0.4\nconst %zw: i8[4] = 0 0 0 0\n"
+       "const %sx: f32[] = 0.02\nconst %zx: i8[] = -5\nconst %sy: f32[] = 0.1\n"
+       "const %zy: i8[] = -128\n%db = DequantizeLinear(%b, %sb, %zb) {axis=0}\n"
+       "%dw = DequantizeLinear(%w, %sw, %zw) {axis=0}\n%dx = DequantizeLinear(%x, %sx, %zx)\n"
+       "%c = Conv(%dx, %dw, %db)\n%y = QuantizeLinear(%c, %sy, %zy)\noutput %y\n"},
+      {"quantise.dequantise_blocked_u4",
+       "const %x: u4[5x37] = noise(0, 15)\nconst %s: f32[5x3] = noise(0.01, 0.1)\n"
+       "const %z: u4[5x3] = noise(0, 15)\n"
+       "%y = DequantizeLinear(%x, %s, %z) {axis=1, block_size=16}\noutput %y\n"},
+      {"quantise.dequantise_i32",
+       "input %x: i32[3x37] = noise(-9999, 9999)\nconst %s: f32[] = 0.001\n"
+       "%y = DequantizeLinear(%x, %s)\noutput %y\n"},
+      {"quantise.dequantise_i8_axis",
+       "input %x: i8[3x5x7] = noise(-128, 127)\nconst %s: f32[5] = noise(0.01, 0.1)\n"
+       "const %z: i8[5] = noise(-9, 9)\n%y = DequantizeLinear(%x, %s, %z) {axis=1}\noutput %y\n"},
+      {"quantise.dequantise_u8_bench",
+       "input %x: u8[1x64x112x112] = noise(0, 255)\nconst %s: f32[] = 0.02\nconst %z: u8[] = 128\n"
+       "%y = DequantizeLinear(%x, %s, %z)\noutput %y\n",
+       true},
+      {"quantise.dynamic",
+       "input %x: f32[3x37] = noise(-2, 5)\n%y, %s, %z = DynamicQuantizeLinear(%x)\n"
+       "output %y\noutput %s\noutput %z\n"},
+      {"quantise.f16_to_i8",
+       "input %x: f16[3x37]\nconst %s: f16[] = 0.01\nconst %z: i8[] = 3\n"
+       "%y = QuantizeLinear(%x, %s, %z)\noutput %y\n"},
+      {"quantise.to_default_type",
+       "input %x: f32[37]\nconst %s: f32[] = 0.01\n%y = QuantizeLinear(%x, %s)\noutput %y\n"},
+      {"quantise.to_f8",
+       "input %x: f32[37] = noise(-900, 900)\nconst %s: f32[] = 0.5\nconst %z: f8e4m3fn[] = 0.0\n"
+       "%y = QuantizeLinear(%x, %s, %z)\noutput %y\n"},
+      {"quantise.to_i16",
+       "input %x: f32[37]\nconst %s: f32[] = 0.0001\nconst %z: i16[] = 7\n"
+       "%y = QuantizeLinear(%x, %s, %z)\noutput %y\n"},
+      {"quantise.to_i4_blocked",
+       "input %x: f32[5x37]\nconst %s: f32[5x3] = noise(0.05, 0.2)\n"
+       "%y = QuantizeLinear(%x, %s) {axis=1, block_size=16, output_dtype=\"i4\"}\noutput %y\n"},
+      {"quantise.to_u8_bench",
+       "input %x: f32[1x64x112x112]\nconst %s: f32[] = 0.02\nconst %z: u8[] = 128\n"
+       "%y = QuantizeLinear(%x, %s, %z)\noutput %y\n",
+       true},
+      {"quantise.to_u8_saturates",
+       "input %x: f32[2x37] = noise(-9, 9)\nconst %s: f32[] = 0.02\nconst %z: u8[] = 128\n"
+       "%y = QuantizeLinear(%x, %s, %z)\noutput %y\n"},
+  };
+  return kCases;
+}
+
+}  // namespace fettle::ops

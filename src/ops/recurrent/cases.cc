@@ -1,0 +1,59 @@
+#include "ops/cases.h"
+
+namespace fettle::ops {
+
+std::span<const Case> RecurrentCases() {
+  static constexpr Case kCases[] = {
+      {"recurrent.lstm",
+       "input %x: f32[5x3x7]\nconst %w: f32[1x20x7]\nconst %r: f32[1x20x5]\nconst %b: f32[1x40]\n"
+       "%y, %h, %c = LSTM(%x, %w, %r, %b) {hidden_size=5}\noutput %y\noutput %h\noutput %c\n"},
+      {"recurrent.lstm_bidirectional_lengths",
+       "input %x: f32[5x2x3]\nconst %w: f32[2x16x3]\nconst %r: f32[2x16x4]\nconst %b: f32[2x32]\n"
+       "const %s: i32[2] = 3 5\n"
+       "%y, %h, %c = LSTM(%x, %w, %r, %b, %s) {direction=\"bidirectional\", hidden_size=4}\n"
+       "output %y\noutput %h\noutput %c\n"},
+      {"recurrent.lstm_peepholes_states",
+       "input %x: f32[2x2x3]\nconst %w: f32[1x16x3]\nconst %r: f32[1x16x4]\nconst %b: f32[1x32]\n"
+       "input %h0: f32[1x2x4]\ninput %c0: f32[1x2x4]\nconst %p: f32[1x12]\n"
+       "%y, %h = LSTM(%x, %w, %r, %b, _, %h0, %c0, %p) {clip=0.5, direction=\"reverse\", "
+       "hidden_size=4}\noutput %y\noutput %h\n"},
+      {"recurrent.lstm_last_state_only",
+       "input %x: f32[1x1x1]\nconst %w: f32[1x4x1]\nconst %r: f32[1x4x1]\n"
+       "_, %h = LSTM(%x, %w, %r) {hidden_size=1}\noutput %h\n"},
+      {"recurrent.lstm_batch_first_coupled",
+       "input %x: f32[3x4x5]\nconst %w: f32[1x8x5]\nconst %r: f32[1x8x2]\n"
+       "%y, %h, %c = LSTM(%x, %w, %r) {hidden_size=2, input_forget=1, layout=1}\n"
+       "output %y\noutput %h\noutput %c\n"},
+      {"recurrent.gru",
+       "input %x: f32[5x3x7]\nconst %w: f32[1x15x7]\nconst %r: f32[1x15x5]\nconst %b: f32[1x30]\n"
+       "%y, %h = GRU(%x, %w, %r, %b) {hidden_size=5}\noutput %y\noutput %h\n"},
+      {"recurrent.gru_linear_before_reset",
+       "input %x: f32[5x3x7]\nconst %w: f32[2x15x7]\nconst %r: f32[2x15x5]\nconst %b: f32[2x30]\n"
+       "%y, %h = GRU(%x, %w, %r, %b) {direction=\"bidirectional\", hidden_size=5, "
+       "linear_before_reset=1}\noutput %y\noutput %h\n"},
+      {"recurrent.rnn_activations",
+       "input %x: f32[4x2x3]\nconst %w: f32[2x5x3]\nconst %r: f32[2x5x5]\n"
+       "%y, %h = RNN(%x, %w, %r) {activation_alpha=[0.3, 0.1], activation_beta=[0.4], "
+       "activations=[\"HardSigmoid\", \"LeakyRelu\"], direction=\"bidirectional\", "
+       "hidden_size=5}\noutput %y\noutput %h\n"},
+      {"recurrent.rnn_no_steps",
+       "input %x: f32[0x2x3]\nconst %w: f32[1x5x3]\nconst %r: f32[1x5x5]\n"
+       "%y, %h = RNN(%x, %w, %r) {hidden_size=5}\noutput %y\noutput %h\n"},
+      // Small weights: with large ones the recurrence is chaotic and amplifies rounding without
+      // bound.
+      {"recurrent.lstm_bench",
+       "input %x: f32[64x1x128]\nconst %w: f32[1x1024x128] = noise(-0.1, 0.1)\nconst %r: "
+       "f32[1x1024x256] = noise(-0.1, 0.1)\n"
+       "const %b: f32[1x2048]\n%y = LSTM(%x, %w, %r, %b) {hidden_size=256}\noutput %y\n",
+       true},
+      {"recurrent.gru_bench",
+       "input %x: f32[64x1x128]\nconst %w: f32[1x768x128] = noise(-0.1, 0.1)\nconst %r: "
+       "f32[1x768x256] = noise(-0.1, 0.1)\n"
+       "const %b: f32[1x1536]\n%y = GRU(%x, %w, %r, %b) {hidden_size=256, "
+       "linear_before_reset=1}\noutput %y\n",
+       true},
+  };
+  return kCases;
+}
+
+}  // namespace fettle::ops

@@ -1,0 +1,79 @@
+#include "ops/cases.h"
+
+namespace fettle::ops {
+
+std::span<const Case> ReduceCases() {
+  static constexpr Case kCases[] = {
+      {"reduce.all_axes", "input %x: f32[3x5x7]\n%y = ReduceSum(%x) {keepdims=0}\noutput %y\n"},
+      {"reduce.argmax_classes_bench",
+       "input %x: f32[1x21x256x256]\n%y = ArgMax(%x) {axis=1, keepdims=0}\noutput %y\n", true},
+      {"reduce.argmax_channels", "input %x: f32[2x5x7x9]\n%y = ArgMax(%x) {axis=1}\noutput %y\n"},
+      {"reduce.argmax_infinities",
+       "input %x: f32[3x21]\nconst %z: f32[] = 0\n%d = Div(%x, %z)\n%y = ArgMin(%d) {axis=1}\n"
+       "output %y\n"},
+      {"reduce.argmax_nan",
+       "input %x: f32[9x21]\n%s = Sqrt(%x)\n%y = ArgMax(%s) {axis=-1}\noutput %y\n"},
+      {"reduce.argmax_last",
+       "input %x: i32[3x37] = noise(0, 4)\n%y = ArgMax(%x) {axis=-1, select_last_index=1}\n"
+       "output %y\n"},
+      {"reduce.argmax_ties",
+       "input %x: f32[6x37]\n%r = Round(%x)\n%y = ArgMax(%r) {axis=0, select_last_index=1}\n"
+       "output %y\n"},
+      {"reduce.argmin", "input %x: f32[5x7x3]\n%y = ArgMin(%x) {axis=1}\noutput %y\n"},
+      {"reduce.cumsum",
+       "input %x: f32[3x37]\nconst %a: i64[] = -1\n%y = CumSum(%x, %a)\noutput %y\n"},
+      {"reduce.cumsum_exclusive_reverse",
+       "input %x: i32[5x7] = noise(-9, 9)\nconst %a: i32[] = 0\n"
+       "%y = CumSum(%x, %a) {exclusive=1, reverse=1}\noutput %y\n"},
+      {"reduce.empty_max",
+       "input %x: f32[2x0x3]\nconst %a: i64[1] = 1\n%y = ReduceMax(%x, %a)\noutput %y\n"},
+      {"reduce.empty_sum",
+       "input %x: f32[2x0x3]\nconst %a: i64[1] = 1\n%y = ReduceSum(%x, %a)\noutput %y\n"},
+      {"reduce.f16_huge_row",
+       "input %x: f16[2x10007]\nconst %a: i64[1] = 1\n%y = ReduceMean(%x, %a)\noutput %y\n"},
+      {"reduce.global_mean_bench",
+       "input %x: f32[1x256x56x56]\nconst %a: i64[2] = 2 3\n%y = ReduceMean(%x, %a)\n"
+       "output %y\n",
+       true},
+      {"reduce.huge_row",
+       "input %x: f32[1x100003]\nconst %a: i64[1] = 1\n%y = ReduceSum(%x, %a)\noutput %y\n"},
+      {"reduce.i64_sum",
+       "input %x: i64[3x37] = noise(-99, 99)\nconst %a: i64[1] = 0\n"
+       "%y = ReduceSum(%x, %a)\noutput %y\n"},
+      {"reduce.l1",
+       "input %x: f32[3x37]\nconst %a: i64[1] = 1\n%y = ReduceL1(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.l2",
+       "input %x: f32[3x37]\nconst %a: i64[1] = -1\n%y = ReduceL2(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.last_axis_bench",
+       "input %x: f32[1x197x768]\nconst %a: i64[1] = -1\n%y = ReduceMean(%x, %a)\noutput %y\n",
+       true},
+      {"reduce.log_sum",
+       "input %x: f32[3x37] = noise(0.1, 4)\nconst %a: i64[1] = 1\n"
+       "%y = ReduceLogSum(%x, %a)\noutput %y\n"},
+      {"reduce.log_sum_exp",
+       "input %x: f32[3x37] = noise(-200, 200)\nconst %a: i64[1] = 1\n"
+       "%y = ReduceLogSumExp(%x, %a)\noutput %y\n"},
+      {"reduce.max_middle",
+       "input %x: f32[3x5x7]\nconst %a: i64[1] = 1\n%y = ReduceMax(%x, %a) {keepdims=0}\n"
+       "output %y\n"},
+      {"reduce.mean_outer_and_inner",
+       "input %x: f32[3x5x7]\nconst %a: i64[2] = 2 0\n%y = ReduceMean(%x, %a)\noutput %y\n"},
+      {"reduce.min", "input %x: f32[3x37]\n%y = ReduceMin(%x)\noutput %y\n"},
+      {"reduce.noop",
+       "input %x: f32[3x37]\n%y = ReduceSum(%x) {noop_with_empty_axes=1}\n"
+       "output %y\n"},
+      {"reduce.one_element", "input %x: f32[1]\n%y = ReduceMean(%x)\noutput %y\n"},
+      {"reduce.prod",
+       "input %x: f32[3x17]\nconst %a: i64[1] = 1\n%y = ReduceProd(%x, %a)\n"
+       "output %y\n"},
+      {"reduce.scalar", "input %x: f32[]\n%y = ReduceSum(%x)\noutput %y\n"},
+      {"reduce.sum_square",
+       "input %x: f32[2x3x37]\nconst %a: i64[2] = 1 2\n%y = ReduceSumSquare(%x, %a)\n"
+       "output %y\n"},
+  };
+  return kCases;
+}
+
+}  // namespace fettle::ops

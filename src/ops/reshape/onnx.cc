@@ -1,0 +1,96 @@
+#include "ops/import.h"
+
+namespace fettle::ops {
+namespace {
+
+/// Squeeze and Unsqueeze below opset 13: axes are an attribute.
+Status ImportAxes(ImportContext& context) {
+  std::vector<ir::ValueId> inputs = {context.input(0)};
+  if (context.attributes().Has("axes"))
+    inputs.push_back(context.ConstInts(context.attributes().Ints("axes")));
+  context.Bind(0, context.Emit1(context.node().op_type, inputs));
+  return OkStatus();
+}
+
+/// Whether the training_mode operand of opset 12 makes elements drop: true, or not known at import.
+Status CheckInference(const ImportContext& context) {
+  if (!context.has_input(2)) return OkStatus();
+  const Constant* training = context.constant(2);
+  const Constant* ratio = context.constant(1);
+  if (training != nullptr && (training->elements() != 1 || training->GetInt(0) == 0))
+    return OkStatus();
+  if (ratio != nullptr && ratio->elements() == 1 && ratio->GetDouble(0) == 0) return OkStatus();
+  return Unsupported("Dropout in training mode is not supported: Fettle runs inference");
+}
+
+/// Dropout keeps everything; its mask is all ones (of the input's type below opset 10, bool since).
+Status ImportDropout(ImportContext& context) {
+  RETURN_IF_ERROR(CheckInference(context));
+  context.Bind(0, context.Emit1("Identity", {context.input(0)}));
+  if (context.num_outputs() < 2 || context.node().outputs[1].empty()) return OkStatus();
+  const std::byte one{1};
+  const Constant ones = Constant::Splat(DType::kBool, Shape{1}, {&one, 1});
+  const ir::ValueId shape = context.Emit1("Shape", {context.input(0)});
+  ir::ValueId mask = context.Emit1("ConstantOfShape", {shape}, {{"value", ones}});
+  if (context.opset() < 10) mask = context.Emit1("CastLike", {mask, context.input(0)});
+  context.Bind(1, mask);
+  return OkStatus();
+}
+
+}  // namespace
+
+std::span<const ImportRule> ReshapeImports() {
+  static constexpr ImportRule kRules[] = {{.op_type = "Reshape", .since = 5}};
+  return kRules;
+}
+
+std::span<const ImportRule> FlattenImports() {
+  static constexpr ImportRule kRules[] = {{.op_type = "Flatten"}};
+  return kRules;
+}
+
+std::span<const ImportRule> SqueezeImports() {
+  static constexpr ImportRule kRules[] = {
+      {.op_type = "Squeeze", .until = 12, .run = ImportAxes},
+      {.op_type = "Squeeze", .since = 13},
+  };
+  return kRules;
+}
+
+std::span<const ImportRule> UnsqueezeImports() {
+  static constexpr ImportRule kRules[] = {
+      {.op_type = "Unsqueeze", .until = 12, .run = ImportAxes},
+      {.op_type = "Unsqueeze", .since = 13},
+  };
+  return kRules;
+}
+
+std::span<const ImportRule> IdentityImports() {
+  static constexpr ImportRule kRules[] = {
+      {.op_type = "Identity"},
+      {.op_type = "Dropout", .since = 7, .run = ImportDropout},
+  };
+  return kRules;
+}
+
+std::span<const ImportRule> ShapeImports() {
+  static constexpr ImportRule kRules[] = {{.op_type = "Shape"}};
+  return kRules;
+}
+
+std::span<const ImportRule> SizeImports() {
+  static constexpr ImportRule kRules[] = {{.op_type = "Size"}};
+  return kRules;
+}
+
+std::span<const ImportRule> ExpandImports() {
+  static constexpr ImportRule kRules[] = {{.op_type = "Expand", .since = 8}};
+  return kRules;
+}
+
+std::span<const ImportRule> TileImports() {
+  static constexpr ImportRule kRules[] = {{.op_type = "Tile", .since = 6}};
+  return kRules;
+}
+
+}  // namespace fettle::ops

@@ -1,0 +1,130 @@
+#include "ops/cases.h"
+
+namespace fettle::ops {
+
+std::span<const Case> ResizeCases() {
+  static constexpr Case kCases[] = {
+      {"resize.nearest_x2_asymmetric",
+       "input %x: f32[1x5x7x9]\nconst %s: f32[4] = 1 1 2 2\n"
+       "%y = Resize(%x, _, %s) {coordinate_transformation_mode=\"asymmetric\", mode=\"nearest\", "
+       "nearest_mode=\"floor\"}\noutput %y\n"},
+      {"resize.nearest_sizes_down",
+       "input %x: f32[1x3x11x13]\nconst %s: i64[4] = 1 3 5 4\n"
+       "%y = Resize(%x, _, _, %s) {mode=\"nearest\"}\noutput %y\n"},
+      {"resize.nearest_simple_down",
+       "input %x: f32[1x3x11x13]\nconst %s: f32[4] = 1 1 0.6 0.7\n"
+       "%y = Resize(%x, _, %s) {coordinate_transformation_mode=\"asymmetric\", mode=\"nearest\", "
+       "nearest_mode=\"simple\"}\noutput %y\n"},
+      {"resize.linear_x2_half_pixel",
+       "input %x: f32[1x5x7x9]\nconst %s: f32[4] = 1 1 2 2\n"
+       "%y = Resize(%x, _, %s) {mode=\"linear\"}\noutput %y\n"},
+      {"resize.linear_align_corners",
+       "input %x: f32[2x3x5x7]\nconst %s: i64[4] = 2 3 9 11\n"
+       "%y = Resize(%x, _, _, %s) {coordinate_transformation_mode=\"align_corners\", "
+       "mode=\"linear\"}\noutput %y\n"},
+      {"resize.linear_pytorch_to_one",
+       "input %x: f32[1x3x5x7]\nconst %s: i64[4] = 1 3 1 3\n"
+       "%y = Resize(%x, _, _, %s) {coordinate_transformation_mode=\"pytorch_half_pixel\", "
+       "mode=\"linear\"}\noutput %y\n"},
+      {"resize.linear_half_pixel_symmetric",
+       "input %x: f32[1x1x5x7]\nconst %s: f32[4] = 1 1 0.7 1.3\n"
+       "%y = Resize(%x, _, %s) {coordinate_transformation_mode=\"half_pixel_symmetric\", "
+       "mode=\"linear\"}\noutput %y\n"},
+      {"resize.linear_3d",
+       "input %x: f32[1x2x3x4x5]\nconst %s: f32[5] = 1 1 2 1.5 2\n"
+       "%y = Resize(%x, _, %s) {mode=\"linear\"}\noutput %y\n"},
+      {"resize.linear_batch_and_channels",
+       "input %x: f32[2x3x4x5]\nconst %s: i64[4] = 3 5 4 7\n"
+       "%y = Resize(%x, _, _, %s) {mode=\"linear\"}\noutput %y\n"},
+      {"resize.linear_u8",
+       "input %x: u8[1x3x5x7] = noise(0, 255)\nconst %s: f32[4] = 1 1 2 2\n"
+       "%y = Resize(%x, _, %s) {mode=\"linear\"}\noutput %y\n"},
+      {"resize.linear_f16",
+       "input %x: f16[1x3x5x7]\nconst %s: f32[4] = 1 1 2 2\n"
+       "%y = Resize(%x, _, %s) {mode=\"linear\"}\noutput %y\n"},
+      {"resize.linear_channels_last",
+       "input %x: f32[1x5x7x3]\nconst %s: f32[4] = 1 2 2 1\n"
+       "%y = Resize(%x, _, %s) {mode=\"linear\"}\noutput %y\n"},
+      {"resize.cubic_x2",
+       "input %x: f32[1x3x7x5]\nconst %s: f32[4] = 1 1 2 2\n"
+       "%y = Resize(%x, _, %s) {mode=\"cubic\"}\noutput %y\n"},
+      {"resize.cubic_exclude_outside",
+       "input %x: f32[1x3x7x5]\nconst %s: f32[4] = 1 1 0.8 1.7\n"
+       "%y = Resize(%x, _, %s) {cubic_coeff_a=-0.5, exclude_outside=1, mode=\"cubic\"}\n"
+       "output %y\n"},
+      {"resize.antialias_linear",
+       "input %x: f32[1x3x17x13]\nconst %s: i64[4] = 1 3 5 4\n"
+       "%y = Resize(%x, _, _, %s) {antialias=1, mode=\"linear\"}\noutput %y\n"},
+      {"resize.antialias_cubic",
+       "input %x: f32[1x3x17x13]\nconst %s: i64[4] = 1 3 5 4\n"
+       "%y = Resize(%x, _, _, %s) {antialias=1, exclude_outside=1, mode=\"cubic\"}\noutput %y\n"},
+      {"resize.crop_and_resize",
+       "input %x: f32[1x1x6x7]\nconst %r: f32[8] = 0 0 0.4 -0.2 1 1 0.9 0.8\n"
+       "const %s: i64[4] = 1 1 5 4\n"
+       "%y = Resize(%x, %r, _, %s) {coordinate_transformation_mode=\"tf_crop_and_resize\", "
+       "extrapolation_value=10.0, mode=\"linear\"}\noutput %y\n"},
+      {"resize.axes_not_larger",
+       "input %x: f32[1x3x6x9]\nconst %s: i64[2] = 8 9\n"
+       "%y = Resize(%x, _, _, %s) {axes=[2,3], keep_aspect_ratio_policy=\"not_larger\", "
+       "mode=\"linear\"}\noutput %y\n"},
+      {"resize.one_pixel",
+       "input %x: f32[1x1x1x1]\nconst %s: f32[4] = 1 1 3 2\n"
+       "%y = Resize(%x, _, %s) {mode=\"linear\"}\noutput %y\n"},
+      {"resize.depth_to_space_dcr",
+       "input %x: f32[2x20x3x5]\n%y = DepthToSpace(%x) {blocksize=2}\noutput %y\n"},
+      {"resize.depth_to_space_crd",
+       "input %x: f32[1x27x3x5]\n%y = DepthToSpace(%x) {blocksize=3, mode=\"CRD\"}\noutput %y\n"},
+      {"resize.space_to_depth",
+       "input %x: f32[2x3x6x10]\n%y = SpaceToDepth(%x) {blocksize=2}\noutput %y\n"},
+      {"resize.grid_sample",
+       "input %x: f32[2x3x5x7]\ninput %g: f32[2x4x6x2] = noise(-1.3, 1.3)\n"
+       "%y = GridSample(%x, %g)\noutput %y\n"},
+      {"resize.grid_sample_border_aligned",
+       "input %x: f32[2x3x5x7]\ninput %g: f32[2x4x6x2] = noise(-1.7, 1.7)\n"
+       "%y = GridSample(%x, %g) {align_corners=1, padding_mode=\"border\"}\noutput %y\n"},
+      {"resize.grid_sample_cubic_reflection",
+       "input %x: f32[2x3x5x7]\ninput %g: f32[2x4x6x2] = noise(-2.5, 2.5)\n"
+       "%y = GridSample(%x, %g) {mode=\"cubic\", padding_mode=\"reflection\"}\noutput %y\n"},
+      {"resize.grid_sample_nearest",
+       "input %x: f32[1x2x5x7]\ninput %g: f32[1x3x3x2] = noise(-1.5, 1.5)\n"
+       "%y = GridSample(%x, %g) {mode=\"nearest\"}\noutput %y\n"},
+      {"resize.grid_sample_3d",
+       "input %x: f32[1x2x3x4x5]\ninput %g: f32[1x2x3x4x3] = noise(-1.2, 1.2)\n"
+       "%y = GridSample(%x, %g)\noutput %y\n"},
+      {"resize.affine_grid_2d",
+       "input %t: f32[2x2x3]\nconst %s: i64[4] = 2 3 4 5\n%y = AffineGrid(%t, %s)\noutput %y\n"},
+      {"resize.affine_grid_3d",
+       "input %t: f32[1x3x4]\nconst %s: i64[5] = 1 3 2 4 5\n"
+       "%y = AffineGrid(%t, %s) {align_corners=1}\noutput %y\n"},
+      {"resize.center_crop_pad",
+       "input %x: f32[5x8x3]\nconst %s: i64[2] = 3 11\n"
+       "%y = CenterCropPad(%x, %s) {axes=[0,1]}\noutput %y\n"},
+      {"resize.col2im",
+       "input %x: f32[1x20x9]\nconst %i: i64[2] = 6 7\nconst %b: i64[2] = 2 2\n"
+       "%y = Col2Im(%x, %i, %b) {dilations=[1,2], pads=[0,1,0,0], strides=[2,2]}\noutput %y\n"},
+      {"resize.nearest_x2_bench",
+       "input %x: f32[1x64x80x80]\nconst %s: f32[4] = 1 1 2 2\n"
+       "%y = Resize(%x, _, %s) {coordinate_transformation_mode=\"asymmetric\", mode=\"nearest\", "
+       "nearest_mode=\"floor\"}\noutput %y\n",
+       true},
+      {"resize.linear_x2_bench",
+       "input %x: f32[1x64x80x80]\nconst %s: f32[4] = 1 1 2 2\n"
+       "%y = Resize(%x, _, %s) {mode=\"linear\"}\noutput %y\n",
+       true},
+      {"resize.cubic_x2_bench",
+       "input %x: f32[1x3x360x480]\nconst %s: f32[4] = 1 1 2 2\n"
+       "%y = Resize(%x, _, %s) {mode=\"cubic\"}\noutput %y\n",
+       true},
+      {"resize.depth_to_space_bench",
+       "input %x: f32[1x48x180x240]\n%y = DepthToSpace(%x) {blocksize=4, mode=\"CRD\"}\n"
+       "output %y\n",
+       true},
+      {"resize.grid_sample_bench",
+       "input %x: f32[1x16x128x128]\ninput %g: f32[1x128x128x2] = noise(-1.1, 1.1)\n"
+       "%y = GridSample(%x, %g) {align_corners=1}\noutput %y\n",
+       true},
+  };
+  return kCases;
+}
+
+}  // namespace fettle::ops

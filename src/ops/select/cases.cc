@@ -1,0 +1,100 @@
+#include "ops/cases.h"
+
+namespace fettle::ops {
+
+std::span<const Case> SelectCases() {
+  static constexpr Case kCases[] = {
+      {"select.top_k_prime",
+       "input %x: f32[3x17]\n"
+       "const %k: i64[1] = 5\n"
+       "%v, %i = TopK(%x, %k)\n"
+       "output %v\n"
+       "output %i\n"},
+      {"select.top_k_smallest_first_axis",
+       "input %x: i32[7x3] = noise(-3, 3)\n"
+       "const %k: i64[1] = 7\n"
+       "%v, %i = TopK(%x, %k) {axis=0, largest=0}\n"
+       "output %v\n"
+       "output %i\n"},
+      {"select.top_k_none",
+       "input %x: f16[3x5]\n"
+       "const %k: i64[1] = 0\n"
+       "%v, %i = TopK(%x, %k) {axis=-1}\n"
+       "output %v\n"
+       "output %i\n"},
+      {"select.top_k_middle_axis",
+       "input %x: f32[2x11x3]\n"
+       "const %k: i64[1] = 4\n"
+       "%v, %i = TopK(%x, %k) {axis=1}\n"
+       "output %v\n"
+       "output %i\n"},
+      {"select.top_k_detector",
+       "input %x: f32[1x8400]\n"
+       "const %k: i64[1] = 300\n"
+       "%v, %i = TopK(%x, %k)\n"
+       "output %v\n"
+       "output %i\n",
+       true},
+      {"select.non_zero",
+       "const %x: f32[2x3] = 1 0 2 0 -3 0\n"
+       "%y = NonZero(%x)\n"
+       "output %y\n"},
+      {"select.non_zero_scalar",
+       "const %x: bool[] = 1\n"
+       "%y = NonZero(%x)\n"
+       "output %y\n"},
+      {"select.non_zero_none",
+       "const %x: i64[4] = 0 0 0 0\n"
+       "%y = NonZero(%x)\n"
+       "output %y\n"},
+      {"select.unique_sorted",
+       "const %x: f32[6] = 2 1 1 3 4 3\n"
+       "%y, %i, %n, %c = Unique(%x)\n"
+       "output %y\n"
+       "output %i\n"
+       "output %n\n"
+       "output %c\n"},
+      {"select.unique_unsorted_axis",
+       "const %x: i32[3x2] = 5 1 2 3 5 1\n"
+       "%y, %i, %n, %c = Unique(%x) {axis=0, sorted=0}\n"
+       "output %y\n"
+       "output %i\n"
+       "output %n\n"
+       "output %c\n"},
+      {"select.compress_axis",
+       "input %x: f32[3x5]\n"
+       "const %c: bool[4] = 0 1 0 1\n"
+       "%y = Compress(%x, %c) {axis=-1}\n"
+       "output %y\n"},
+      {"select.compress_flat",
+       "input %x: u8[3x5]\n"
+       "const %c: bool[7] = 0 1 0 0 1 1 1\n"
+       "%y = Compress(%x, %c)\n"
+       "output %y\n"},
+      {"select.reverse_sequence",
+       "input %x: f32[4x3x5]\n"
+       "const %l: i64[3] = 4 1 2\n"
+       "%y = ReverseSequence(%x, %l)\n"
+       "output %y\n"},
+      {"select.reverse_sequence_batch_first",
+       "input %x: u8[3x4]\n"
+       "const %l: i64[3] = 4 0 3\n"
+       "%y = ReverseSequence(%x, %l) {batch_axis=0, time_axis=1}\n"
+       "output %y\n"},
+      {"select.tensor_scatter",
+       "input %x: f32[2x3x7x5]\n"
+       "input %u: f32[2x3x2x5]\n"
+       "const %w: i64[2] = 5 0\n"
+       "%y = TensorScatter(%x, %u, %w)\n"
+       "output %y\n"},
+      {"select.tensor_scatter_circular",
+       "input %x: f32[2x7x5]\n"
+       "input %u: f32[2x3x5]\n"
+       "const %w: i64[2] = 5 1\n"
+       "%y = TensorScatter(%x, %u, %w) {mode=\"circular\"}\n"
+       "output %y\n"},
+  };
+  return kCases;
+}
+
+}  // namespace fettle::ops

@@ -1,0 +1,33 @@
+#include "ops/cases.h"
+
+namespace fettle::ops {
+
+std::span<const Case> SoftmaxCases() {
+  static constexpr Case kCases[] = {
+      {"softmax.attention_bench",
+       "input %x: f32[12x197x197]\n%y = Softmax(%x) {axis=-1}\noutput %y\n", true},
+      {"softmax.axis_1_of_4_bench",
+       "input %x: f32[1x21x128x128]\n%y = Softmax(%x) {axis=1}\noutput %y\n", true},
+      {"softmax.classes_bench", "input %x: f32[1x1000]\n%y = Softmax(%x) {axis=-1}\noutput %y\n",
+       true},
+      {"softmax.empty", "input %x: f32[0x5]\n%y = Softmax(%x)\noutput %y\n"},
+      {"softmax.f16", "input %x: f16[3x37]\n%y = Softmax(%x)\noutput %y\n"},
+      {"softmax.first_axis", "input %x: f32[7x13]\n%y = Softmax(%x) {axis=0}\noutput %y\n"},
+      {"softmax.flatten",
+       "input %x: f32[2x3x5x7]\n%y = Softmax(%x) {axis=1, flatten_2d=1}\noutput %y\n"},
+      {"softmax.hardmax",
+       "input %x: f32[3x5x7] = noise(-4, 4)\n%y = Hardmax(%x) {axis=1}\noutput %y\n"},
+      {"softmax.large_values",
+       "input %x: f32[3x37] = noise(-9000, 9000)\n%y = Softmax(%x)\noutput %y\n"},
+      {"softmax.log", "input %x: f32[3x37] = noise(-9, 9)\n%y = LogSoftmax(%x)\noutput %y\n"},
+      {"softmax.log_axis_1", "input %x: f32[2x5x3x3]\n%y = LogSoftmax(%x) {axis=1}\noutput %y\n"},
+      {"softmax.one_element", "input %x: f32[1x1]\n%y = Softmax(%x)\noutput %y\n"},
+      {"softmax.pixels_of_4",
+       "input %x: f32[1x33x35x4] = noise(-30, 30)\n%y = Softmax(%x) {axis=-1}\noutput %y\n"},
+      {"softmax.prime_rows",
+       "input %x: f32[2x3x131] = noise(-9, 9)\n%y = Softmax(%x)\noutput %y\n"},
+  };
+  return kCases;
+}
+
+}  // namespace fettle::ops

@@ -1,0 +1,56 @@
+#include "ops/transpose/op.h"
+
+#include <fmt/ranges.h>
+
+#include "ops/op.h"
+
+namespace fettle::ops {
+namespace {
+
+Status InferTranspose(InferContext& context) {
+  const Shape& x = context.shape(0);
+  ASSIGN_OR_RETURN(const std::vector<int> perm, ReadPermutation(context.node(), x.rank()));
+  Dims dims;
+  for (int axis : perm) dims.push_back(x[axis]);
+  context.SetOutput(0, context.dtype(0), Shape(std::move(dims)));
+  return OkStatus();
+}
+
+constexpr ImportRule kImports[] = {{.op_type = "Transpose"}};
+
+}  // namespace
+
+Result<std::vector<int>> ReadPermutation(const ir::Node& node, int rank) {
+  std::vector<int> perm;
+  if (!node.attributes.Has("perm")) {
+    for (int axis = rank - 1; axis >= 0; --axis) perm.push_back(axis);
+    return perm;
+  }
+  const std::vector<int64_t> values = node.attributes.Ints("perm");
+  std::vector<bool> seen(static_cast<size_t>(rank));
+  for (int64_t axis : values) {
+    if (axis < 0 || axis >= rank || seen[static_cast<size_t>(axis)]) break;
+    seen[static_cast<size_t>(axis)] = true;
+    perm.push_back(static_cast<int>(axis));
+  }
+  if (values.size() != seen.size() || perm.size() != seen.size()) {
+    return InvalidModel("attribute 'perm': [{}] is no permutation of {} axes",
+                        fmt::join(values, ","), rank);
+  }
+  return perm;
+}
+
+Status TransposeReference(const RefContext& context, const Region& region);
+
+std::span<const OpDesc> TransposeOps() {
+  static const OpDesc kOps[] = {
+      {.name = "Transpose",
+       .infer = InferTranspose,
+       .reference = TransposeReference,
+       .imports = kImports,
+       .types = "all"},
+  };
+  return kOps;
+}
+
+}  // namespace fettle::ops

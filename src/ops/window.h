@@ -1,0 +1,44 @@
+// Sliding windows: the attributes that convolutions and poolings share.
+#pragma once
+
+#include <vector>
+
+#include "base/status.h"
+#include "ir/attributes.h"
+#include "tensor/shape.h"
+
+namespace fettle::ops {
+
+/// A window over the spatial axes (those from axis 2 on), resolved for one input shape.
+struct Window {
+  std::vector<int64_t> kernel, strides, dilations;
+  std::vector<int64_t> pad_begin, pad_end;
+
+  int spatial_rank() const { return static_cast<int>(kernel.size()); }
+  /// Input elements that the dilated kernel spans on spatial axis `i`.
+  int64_t Span(int i) const {
+    const auto at = static_cast<size_t>(i);
+    return (kernel[at] - 1) * dilations[at] + 1;
+  }
+};
+
+/// Reads strides, dilations, pads and auto_pad of a node whose input has the shape `input`;
+/// auto_pad is resolved to pads. Fails with kInvalidModel on sizes that disagree or are out of
+/// range.
+Result<Window> ReadWindow(const ir::Attributes& attributes, std::vector<int64_t> kernel,
+                          const Shape& input);
+
+/// Checks that an attribute holds `rank` values in [low, 2^30].
+Status CheckRange(std::string_view name, const std::vector<int64_t>& values, size_t rank,
+                  int64_t low);
+
+/// Output extent of spatial axis `i`, rounded down; below 1 where the kernel does not fit.
+int64_t WindowOutputExtent(const Window& window, int i, int64_t input_extent);
+
+/// The taps [begin, end) of axis `i` that read inside an input of `extent` for output `position`.
+struct TapRange {
+  int64_t begin, end;
+};
+TapRange InsideTaps(const Window& window, int i, int64_t position, int64_t extent);
+
+}  // namespace fettle::ops

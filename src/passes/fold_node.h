@@ -1,0 +1,20 @@
+// Computing one node whose inputs are all known.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/graph.h"
+#include "tensor/tensor.h"
+
+namespace fettle::passes {
+
+/// The outputs of `node` (an empty Constant where absent), given one constant per input (null where
+/// absent). Nothing where it must stay a node: random and control operators, DequantizeLinear
+/// (an annotation that kernels read), results much larger than what they are made from, much
+/// arithmetic, and whatever fails, so that running it says why. Repeated elements stay repeated
+/// elements: no bytes are made for them.
+std::optional<std::vector<Constant>> FoldNode(
+    const ir::Node& node, const std::vector<std::shared_ptr<const Constant>>& inputs);
+
+}  // namespace fettle::passes

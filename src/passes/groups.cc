@@ -1,0 +1,265 @@
+#include "passes/groups.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "ops/op.h"
+
+namespace fettle::passes {
+namespace {
+
+/// Operators that kernels extend with an element-wise epilogue.
+constexpr std::array<std::string_view, 35> kAnchors = {
+    "AveragePool",
+    "ChannelShuffle",
+    "Conv",
+    "ConvInteger",
+    "ConvTranspose",
+    "DepthToSpace",
+    "DequantizeLinear",
+    "Gemm",
+    "GlobalAveragePool",
+    "GlobalLpPool",
+    "GlobalMaxPool",
+    "GroupNormalization",
+    "InstanceNormalization",
+    "LRN",
+    "LayerNormalization",
+    "LogSoftmax",
+    "LpNormalization",
+    "LpPool",
+    "MatMul",
+    "MatMulInteger",
+    "MatMulNBits",
+    "MaxPool",
+    "MeanVarianceNormalization",
+    "Pad",
+    "RMSNormalization",
+    "ReduceL2",
+    "ReduceMax",
+    "ReduceMean",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceSum",
+    "ReduceSumSquare",
+    "Resize",
+    "SimplifiedLayerNormalization",
+    "Softmax",
+};
+/// Besides anchors and element-wise operators, what int8 kernels compute between DQ and Q.
+constexpr std::array<std::string_view, 14> kMovers = {
+    "Concat", "DepthToSpace", "Expand",  "Flatten",      "Gather", "Identity",  "Reshape",
+    "Slice",  "Split",        "Squeeze", "SpaceToDepth", "Tile",   "Transpose", "Unsqueeze"};
+/// How far the paths of a diamond may reach before they join.
+constexpr int kMaxDiamond = 6;
+/// Element-wise operators between DQ-op and Q.
+constexpr int kMaxActivations = 3;
+
+template <size_t n>
+bool IsIn(const std::array<std::string_view, n>& names, std::string_view op) {
+  return std::find(names.begin(), names.end(), op) != names.end();
+}
+
+class Lister {
+ public:
+  explicit Lister(const ir::Graph& graph)
+      : graph_(graph),
+        producers_(graph.Producers()),
+        consumers_(graph.Consumers()),
+        is_output_(graph.values().size()),
+        is_link_(graph.nodes().size()),
+        mark_(graph.nodes().size(), -1) {
+    for (ir::ValueId id : graph.outputs) is_output_[static_cast<size_t>(id)] = true;
+    for (size_t n = 0; n < graph.nodes().size(); ++n) {
+      const ir::Node& node = graph.nodes()[n];
+      const ops::OpDesc* op = ops::Find(node.op);
+      const bool elementwise = op != nullptr && op->elementwise && !op->random &&
+                               node.op != "DequantizeLinear" && node.op != "QuantizeLinear";
+      is_link_[n] = (elementwise || IsScaleAndShift(node)) && node.outputs.size() == 1;
+    }
+  }
+
+  std::vector<Group> Run() {
+    for (ir::NodeId id = 0; static_cast<size_t>(id) < graph_.nodes().size(); ++id) {
+      groups_.push_back({{id}, {}, "node"});
+      const std::string_view op = graph_.node(id).op;
+      if (IsLink(id)) {
+        Extend({id}, kMaxGroupNodes, "chain");
+      } else if (IsIn(kAnchors, op)) {
+        Extend({id}, kMaxGroupNodes, "epilogue");
+        if (op == "Conv") ListSeparable(id);
+      }
+      if (op != "DequantizeLinear" && op != "QuantizeLinear" &&
+          (IsLink(id) || IsIn(kAnchors, op) || IsIn(kMovers, op))) {
+        ListQuantised(id);
+      }
+    }
+    return std::move(groups_);
+  }
+
+ private:
+  /// BatchNormalization with constant statistics: one multiply-add per element.
+  bool IsScaleAndShift(const ir::Node& node) const {
+    return node.op == "BatchNormalization" && node.inputs.size() == 5 &&
+           std::all_of(node.inputs.begin() + 1, node.inputs.end(), [this](ir::ValueId id) {
+             return id != ir::kAbsent && graph_.value(id).is_constant();
+           });
+  }
+  bool IsLink(ir::NodeId id) const { return is_link_[static_cast<size_t>(id)]; }
+  const std::vector<ir::NodeId>& Readers(ir::ValueId id) const {
+    return consumers_[static_cast<size_t>(id)];
+  }
+  bool IsOutput(ir::ValueId id) const { return is_output_[static_cast<size_t>(id)]; }
+
+  /// The only output of a node, or kAbsent where it has several.
+  ir::ValueId Result(ir::NodeId id) const {
+    const ir::Node& node = graph_.node(id);
+    const auto used = std::count_if(node.outputs.begin(), node.outputs.end(),
+                                    [](ir::ValueId value) { return value != ir::kAbsent; });
+    return used == 1 ? node.output(0) : ir::kAbsent;
+  }
+
+  /// The node that alone reads the result of `id`, or -1.
+  ir::NodeId Next(ir::NodeId id) const {
+    const ir::ValueId value = Result(id);
+    if (value == ir::kAbsent || IsOutput(value) || Readers(value).size() != 1) return -1;
+    return Readers(value)[0];
+  }
+
+  /// The element-wise nodes that follow `last`: one, or the members of a diamond up to the node
+  /// where its paths join. Empty where there are none.
+  std::vector<ir::NodeId> Step(ir::NodeId last) {
+    const ir::NodeId next = Next(last);
+    if (next >= 0) return IsLink(next) ? std::vector{next} : std::vector<ir::NodeId>();
+    const ir::ValueId value = Result(last);
+    if (value == ir::kAbsent || IsOutput(value) || Readers(value).empty()) return {};
+    return Diamond(value);
+  }
+
+  /// Follows all readers of `value` in order until a single value is left open.
+  std::vector<ir::NodeId> Diamond(ir::ValueId value) {
+    std::vector<ir::NodeId> members, frontier = Readers(value);
+    ++stamp_;
+    while (!frontier.empty() && members.size() < kMaxDiamond) {
+      // In order of ids each node comes after its operands.
+      const auto first = std::min_element(frontier.begin(), frontier.end());
+      const ir::NodeId id = *first;
+      frontier.erase(first);
+      if (mark_[static_cast<size_t>(id)] == stamp_) continue;
+      if (!IsLink(id)) return {};
+      mark_[static_cast<size_t>(id)] = stamp_;
+      members.push_back(id);
+      const bool joined = std::all_of(frontier.begin(), frontier.end(),
+                                      [id](ir::NodeId other) { return other == id; });
+      if (joined) return members;
+      const ir::ValueId result = Result(id);
+      if (IsOutput(result) || Readers(result).empty()) return {};
+      frontier.insert(frontier.end(), Readers(result).begin(), Readers(result).end());
+    }
+    return {};
+  }
+
+  void Emit(std::vector<ir::NodeId> nodes, ir::NodeId last, std::string_view pattern) {
+    std::vector<ir::ValueId> outputs;
+    for (ir::ValueId value : graph_.node(last).outputs) {
+      if (value != ir::kAbsent) outputs.push_back(value);
+    }
+    std::sort(nodes.begin(), nodes.end());
+    groups_.push_back({std::move(nodes), std::move(outputs), pattern});
+  }
+
+  /// Emits `nodes`, whose last one is the end of the group, with each prefix of the chain behind
+  /// it.
+  void Extend(std::vector<ir::NodeId> nodes, size_t most, std::string_view pattern) {
+    while (true) {
+      const std::vector<ir::NodeId> step = Step(nodes.back());
+      if (step.empty() || nodes.size() + step.size() > most) return;
+      nodes.insert(nodes.end(), step.begin(), step.end());
+      Emit(nodes, nodes.back(), pattern);
+    }
+  }
+
+  /// Adds the DequantizeLinear nodes behind the operands of `id` that nobody else reads.
+  void AddDequantizers(ir::NodeId id, std::vector<ir::NodeId>& nodes) const {
+    for (ir::ValueId input : graph_.node(id).inputs) {
+      if (input == ir::kAbsent) continue;
+      const ir::NodeId producer = producers_[static_cast<size_t>(input)];
+      if (producer < 0 || graph_.node(producer).op != "DequantizeLinear") continue;
+      if (Next(producer) != id) continue;
+      if (std::find(nodes.begin(), nodes.end(), producer) == nodes.end()) nodes.push_back(producer);
+    }
+  }
+
+  void ListQuantised(ir::NodeId core) {
+    std::vector<ir::NodeId> nodes;
+    AddDequantizers(core, nodes);
+    if (nodes.empty()) return;
+    nodes.push_back(core);
+    Emit(nodes, core, "quantised");
+    ir::NodeId last = core;
+    for (int i = 0; i <= kMaxActivations; ++i) {
+      const ir::NodeId next = Next(last);
+      if (next >= 0 && graph_.node(next).op == "QuantizeLinear") {
+        nodes.push_back(next);
+        Emit(nodes, next, "quantised");
+        return;
+      }
+      const std::vector<ir::NodeId> step = Step(last);
+      if (step.empty()) return;
+      for (ir::NodeId id : step) AddDequantizers(id, nodes);
+      nodes.insert(nodes.end(), step.begin(), step.end());
+      last = step.back();
+      Emit(nodes, last, "quantised");
+    }
+  }
+
+  const Shape* Weights(ir::NodeId id) const {
+    const ir::ValueId weights = graph_.node(id).input(1);
+    if (weights == ir::kAbsent || !graph_.value(weights).has_concrete_shape()) return nullptr;
+    return &*graph_.value(weights).shape;
+  }
+
+  bool IsPointwise(ir::NodeId id) const {
+    const Shape* weights = Weights(id);
+    return graph_.node(id).op == "Conv" && graph_.node(id).attributes.Int("group", 1) == 1 &&
+           weights != nullptr && weights->rank() > 2 &&
+           std::all_of(weights->begin() + 2, weights->end(), [](int64_t k) { return k == 1; });
+  }
+
+  void ListSeparable(ir::NodeId depthwise) {
+    const Shape* weights = Weights(depthwise);
+    if (weights == nullptr || weights->rank() < 3 || (*weights)[1] != 1 ||
+        graph_.node(depthwise).attributes.Int("group", 1) < 2) {
+      return;
+    }
+    std::vector<ir::NodeId> nodes = {depthwise};
+    while (nodes.size() < kMaxGroupNodes / 2) {
+      const ir::NodeId next = Next(nodes.back());
+      // The value between must be what the second convolution convolves, not its weights.
+      if (next >= 0 && IsPointwise(next) && graph_.node(next).inputs[0] == Result(nodes.back())) {
+        nodes.push_back(next);
+        Emit(nodes, next, "separable");
+        Extend(nodes, kMaxGroupNodes, "separable");
+        return;
+      }
+      const std::vector<ir::NodeId> step = Step(nodes.back());
+      if (step.empty()) return;
+      nodes.insert(nodes.end(), step.begin(), step.end());
+    }
+  }
+
+  const ir::Graph& graph_;
+  std::vector<ir::NodeId> producers_;
+  std::vector<std::vector<ir::NodeId>> consumers_;
+  std::vector<bool> is_output_, is_link_;
+  std::vector<int> mark_;  // by node: the diamond that saw it last
+  int stamp_ = 0;
+  std::vector<Group> groups_;
+};
+
+}  // namespace
+
+std::vector<Group> ListGroups(const ir::Graph& graph) { return Lister(graph).Run(); }
+
+}  // namespace fettle::passes

@@ -1,0 +1,53 @@
+// Groups: the connected sets of nodes that one kernel may compute.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace fettle::passes {
+
+/// Nodes that may be computed as one. Values between them are read by members alone, so that no
+/// path leaves the group and comes back.
+struct Group {
+  /// In topological order, which is that of the ids.
+  std::vector<ir::NodeId> nodes;
+  /// The values that are read from outside, where there are several nodes; empty: ExtractGroup
+  /// finds them, in O(size of the graph).
+  std::vector<ir::ValueId> outputs;
+  /// The row of the pattern table that listed it: "node", "epilogue", "chain", "quantised",
+  /// "separable".
+  std::string_view pattern = "node";
+};
+
+inline constexpr int kMaxGroupNodes = 16;
+
+/// All groups of `graph`, overlapping ones included. Changes nothing. O(size), times
+/// kMaxGroupNodes.
+///   node       every node alone
+///   epilogue   convolution, matrix product, pooling, resizing, normalisation, reduction, softmax,
+///              then a chain of element-wise operators: every prefix of it
+///   chain      element-wise operators from any start: every prefix
+///   quantised  DequantizeLinear of operands, an operator, element-wise operators, QuantizeLinear;
+///              the last two may be missing
+///   separable  depthwise convolution, element-wise operators, 1x1 convolution, then its epilogue
+/// BatchNormalization with constant statistics counts as element-wise. A chain goes on while the
+/// value at its end has one reader, or while all its readers join again (Mul(x, Sigmoid(x))). Its
+/// other operands come from constants or from outside (residual add).
+std::vector<Group> ListGroups(const ir::Graph& graph);
+
+/// A group as a graph of its own, and what its operands are called in the parent graph.
+struct Fragment {
+  std::shared_ptr<const ir::Graph> graph;
+  std::vector<ir::ValueId> inputs;   // of the parent, one per graph->inputs
+  std::vector<ir::ValueId> outputs;  // of the parent, one per graph->outputs
+};
+
+/// Inputs are values read from outside that are no constants, in first-use order; constants are
+/// shared; outputs are values used outside or by the graph's outputs (of a single node: all it
+/// has).
+Fragment ExtractGroup(const ir::Graph& graph, const Group& group);
+
+}  // namespace fettle::passes

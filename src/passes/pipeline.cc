@@ -1,0 +1,124 @@
+#include "passes/pipeline.h"
+
+#include "passes/channel_shuffle.h"
+#include "passes/common_subexpressions.h"
+#include "passes/dead_code.h"
+#include "passes/fold_affine.h"
+#include "passes/fold_pads.h"
+#include "passes/gather_slices.h"
+#include "passes/gelu.h"
+#include "passes/hard_activations.h"
+#include "passes/identities.h"
+#include "passes/inline_if.h"
+#include "passes/layer_norm.h"
+#include "passes/matmul_reshapes.h"
+#include "passes/prelu.h"
+#include "passes/reshapes.h"
+#include "passes/split_dequantize.h"
+#include "passes/sums.h"
+#include "passes/swish.h"
+#include "passes/transposes.h"
+#include "passes/windows.h"
+
+namespace fettle::passes {
+namespace {
+
+constexpr Pass kPasses[] = {
+    {"identities", RemoveIdentities},
+    {"dead_code", RemoveDeadCode},
+    {"common_subexpressions", MergeCommonSubexpressions},
+    {"sums", SumToAdd},
+    {"transposes", MergeTransposes},
+    {"channel_shuffle", FindChannelShuffle},
+    {"gather_slices", GatherToSlice},
+    {"windows", MergeWindows},
+    {"matmul_reshapes", MoveReshapesBeforeMatMul},
+    {"reshapes", MergeReshapes},
+    {"fold_pads", FoldPads},
+    {"prelu", FindPRelu},
+    {"gelu", FindGelu},
+    {"hard_sigmoid", FindHardSigmoid},
+    {"hard_swish", FindHardSwish},
+    {"swish", FindSwish},
+    {"layer_norm", FindLayerNorm},
+    {"fold_affine", FoldAffine},
+    {"last_identities", RemoveIdentities},
+    {"split_dequantize", SplitDequantize},
+};
+
+/// Deeper sub-graphs are left as they are.
+constexpr int kMaxDepth = 32;
+
+Status Check(const ir::Graph& graph, std::string_view pass, const PipelineOptions& options) {
+  if (!options.verify) return OkStatus();
+  const Status status = ir::Verify(graph);
+  return status.ok() ? status : status.WithContext(fmt::format("after pass '{}'", pass));
+}
+
+Status OptimiseAt(ir::Graph& graph, const PipelineOptions& options, int depth);
+
+/// Sub-graphs are shared and immutable: each is copied, rewritten, and put in place of itself.
+Status OptimiseSubGraphs(ir::Graph& graph, const PipelineOptions& options, int depth) {
+  for (ir::NodeId id = 0; static_cast<size_t>(id) < graph.nodes().size(); ++id) {
+    const auto items = graph.node(id).attributes.items();
+    for (const auto& [name, attribute] : items) {
+      const auto* body = std::get_if<std::shared_ptr<const ir::Graph>>(&attribute);
+      if (body == nullptr || *body == nullptr) continue;
+      ir::Graph copy = **body;
+      for (ir::ValueId input : copy.inputs) copy.value(input).shape.reset();
+      const Status status = OptimiseAt(copy, options, depth + 1);
+      if (!status.ok()) return status.WithContext(ir::Describe(graph.node(id)));
+      graph.node(id).attributes.Set(name, std::make_shared<const ir::Graph>(std::move(copy)));
+    }
+  }
+  return OkStatus();
+}
+
+Status OptimiseAt(ir::Graph& graph, const PipelineOptions& options, int depth) {
+  RETURN_IF_ERROR(SweepAll(graph, options).status());
+  if (depth < kMaxDepth) RETURN_IF_ERROR(OptimiseSubGraphs(graph, options, depth));
+  RETURN_IF_ERROR(RunPasses(graph, options));
+  RETURN_IF_ERROR(SweepAll(graph, options).status());
+  RETURN_IF_ERROR(RemoveDeadCode(graph).status());
+  return Check(graph, "last dead_code", options);
+}
+
+}  // namespace
+
+std::span<const Pass> Passes() { return kPasses; }
+
+Result<std::vector<Pending>> SweepAll(ir::Graph& graph, const PipelineOptions& options) {
+  while (true) {
+    ASSIGN_OR_RETURN(std::vector<Pending> pending, Sweep(graph));
+    RETURN_IF_ERROR(Check(graph, "sweep", options));
+    ASSIGN_OR_RETURN(const bool inlined, InlineConstantIf(graph));
+    if (!inlined) return pending;
+    RETURN_IF_ERROR(Check(graph, "inline_if", options));
+  }
+}
+
+Status RunPasses(ir::Graph& graph, const PipelineOptions& options) {
+  for (size_t i = 0; i < std::size(kPasses); ++i) {
+    ASSIGN_OR_RETURN(const bool changed, kPasses[i].run(graph));
+    RETURN_IF_ERROR(Check(graph, kPasses[i].name, options));
+    if (!changed || options.fired == nullptr) continue;
+    options.fired->resize(std::size(kPasses));
+    ++(*options.fired)[i];
+  }
+  return OkStatus();
+}
+
+Status Optimise(ir::Graph& graph, const PipelineOptions& options) {
+  RETURN_IF_ERROR(graph.Normalise());
+  std::vector<std::optional<Shape>> declared;
+  for (ir::ValueId id : graph.outputs) declared.push_back(graph.value(id).shape);
+  RETURN_IF_ERROR(OptimiseAt(graph, options, 0));
+  // What the model says of its outputs stays where inference knows no better.
+  for (size_t i = 0; i < declared.size(); ++i) {
+    std::optional<Shape>& shape = graph.value(graph.outputs[i]).shape;
+    if (!shape) shape = declared[i];
+  }
+  return OkStatus();
+}
+
+}  // namespace fettle::passes

@@ -1,0 +1,45 @@
+// The ordered list of rewrites, and what runs when a model is loaded.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "ir/graph.h"
+#include "passes/sweep.h"
+
+namespace fettle::passes {
+
+/// One rewrite. `run` returns true if it changed the graph; the graph stays valid, computes the
+/// same, and keeps the names of its inputs and outputs. Needs no shapes, but may use them.
+struct Pass {
+  std::string_view name;
+  Result<bool> (*run)(ir::Graph&);
+};
+
+/// All rewrites in the order in which they run.
+std::span<const Pass> Passes();
+
+struct PipelineOptions {
+#ifdef NDEBUG
+  bool verify = false;
+#else
+  bool verify = true;
+#endif
+  /// How often each pass changed a graph, added up; may be null. One entry per Passes().
+  std::vector<int>* fired = nullptr;
+};
+
+/// Sweeps until no more branches become known. The pieces of Optimise and Specialise.
+Result<std::vector<Pending>> SweepAll(ir::Graph& graph, const PipelineOptions& options);
+/// Runs all passes once, in order.
+Status RunPasses(ir::Graph& graph, const PipelineOptions& options);
+
+/// Load time: folds, infers what the declared input shapes tell, inlines known branches, and runs
+/// all passes, in sub-graphs too (there without trust in declared shapes). Rewrites hold for any
+/// input shape that the graph's inputs allow. Graph outputs may become constants. Ids change. Fails
+/// with kInvalidModel or kUnsupported where inference refuses a node.
+Status Optimise(ir::Graph& graph, const PipelineOptions& options = {});
+
+}  // namespace fettle::passes

@@ -1,0 +1,26 @@
+#include "passes/specialise.h"
+
+#include "passes/dead_code.h"
+
+namespace fettle::passes {
+
+Status Specialise(ir::Graph& graph, std::vector<Pending>* pending, const PipelineOptions& options) {
+  for (ir::ValueId id : graph.inputs) {
+    const ir::Value& value = graph.value(id);
+    if (!value.has_concrete_shape() || value.dtype == DType::kUndefined) {
+      return InvalidArgument("graph input '{}' needs a type and a concrete shape", value.name);
+    }
+  }
+  RETURN_IF_ERROR(SweepAll(graph, options).status());
+  RETURN_IF_ERROR(RunPasses(graph, options));
+  ASSIGN_OR_RETURN(std::vector<Pending> waiting, SweepAll(graph, options));
+  // What folding made superfluous goes; ids change with it.
+  ASSIGN_OR_RETURN(const bool removed, RemoveDeadCode(graph));
+  if (removed) {
+    ASSIGN_OR_RETURN(waiting, SweepAll(graph, options));
+  }
+  if (pending != nullptr) *pending = std::move(waiting);
+  return OkStatus();
+}
+
+}  // namespace fettle::passes

@@ -1,0 +1,24 @@
+// The forward sweep: inference and folding in one walk over the graph.
+#pragma once
+
+#include <vector>
+
+#include "base/status.h"
+#include "ir/graph.h"
+
+namespace fettle::passes {
+
+/// A node whose output shapes cannot be known before the data of `value` is.
+struct Pending {
+  ir::NodeId node = -1;
+  ir::ValueId value = ir::kAbsent;
+};
+
+/// Walks the nodes in order. Where all inputs of one have concrete shapes, stores the types and
+/// shapes of its outputs; where all are known, makes the outputs constants; Shape and Size of a
+/// concrete shape become constants whatever the data. Elsewhere the outputs lose their shapes, as
+/// they may come from other inputs than these. Returns the nodes that wait for data, by their ids
+/// in the graph as it is afterwards. Fails as ops::Infer does, naming the node. O(size).
+Result<std::vector<Pending>> Sweep(ir::Graph& graph);
+
+}  // namespace fettle::passes

@@ -1,0 +1,20 @@
+// Assigning states: which choice each group of a cover takes, and which conversions that needs.
+#pragma once
+
+#include "exec/plan.h"
+#include "planner/cover.h"
+
+namespace fettle::planner {
+
+/// Orders the groups of `cover` so that each runs after what it reads; fails with kInternal on a
+/// cycle.
+Result<std::vector<size_t>> ScheduleCover(const ir::Graph& graph, const Cover& cover);
+
+/// Walks the groups in `order` and gives each its most preferred kernel in the states that need the
+/// fewest converted bytes, given the states its inputs already exist in. A value is converted to a
+/// state once, for all its readers.
+Result<exec::Plan> AssignStates(const ir::Graph& graph, const Cover& cover,
+                                const std::vector<size_t>& order, const Device& device,
+                                const Limits& limits);
+
+}  // namespace fettle::planner

@@ -1,0 +1,14 @@
+#include "planner/planner.h"
+
+#include "planner/assignment.h"
+#include "planner/cover.h"
+
+namespace fettle::planner {
+
+Result<exec::Plan> MakePlan(const ir::Graph& graph, const Device& device, const Limits& limits) {
+  ASSIGN_OR_RETURN(const Cover cover, GreedyCover(graph, device, limits));
+  ASSIGN_OR_RETURN(const std::vector<size_t> order, ScheduleCover(graph, cover));
+  return AssignStates(graph, cover, order, device, limits);
+}
+
+}  // namespace fettle::planner

@@ -1,0 +1,66 @@
+#include "runtime/graph_runner.h"
+
+#include "base/hash.h"
+#include "runtime/stage.h"
+
+namespace fettle::runtime {
+
+StageCache::StageCache(std::shared_ptr<const ir::Graph> graph, std::vector<bool> pinned)
+    : graph_(std::move(graph)), pinned_(std::move(pinned)) {}
+
+StageCache::~StageCache() = default;
+
+Result<Stage*> StageCache::Get(std::span<const Tensor> inputs, Context& context) {
+  std::string key;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    key += fmt::format("{}:{}", DTypeName(inputs[i].dtype()), inputs[i].shape().ToString());
+    if (i < pinned_.size() && pinned_[i])
+      key += fmt::format("={:016x}", HashBytes(inputs[i].bytes()));
+    key += ';';
+  }
+  Entry& entry = entries_[key];
+  entry.last_use = ++uses_;
+  if (entry.stage != nullptr) return entry.stage.get();
+
+  ir::Graph graph = *graph_;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    ir::Value& value = graph.value(graph.inputs[i]);
+    value.dtype = inputs[i].dtype();
+    value.shape = inputs[i].shape();
+    if (i < pinned_.size() && pinned_[i]) {
+      // The stage outlives the run, so it needs bytes of its own.
+      ASSIGN_OR_RETURN(Tensor copy, Constant::FromTensor(inputs[i]).ToTensor());
+      value.constant = std::make_shared<const Constant>(Constant::FromTensor(copy));
+    }
+  }
+  Result<std::unique_ptr<Stage>> stage = Stage::Prepare(std::move(graph), context);
+  if (!stage.ok()) {
+    entries_.erase(key);
+    return stage.status();
+  }
+  entry.stage = std::move(stage).value();
+  if (static_cast<int>(entries_.size()) > context.max_preparations) {
+    auto oldest = entries_.begin();
+    for (auto it = entries_.begin(); it != entries_.end(); ++it) {
+      if (it->second.last_use < oldest->second.last_use) oldest = it;
+    }
+    entries_.erase(oldest);
+  }
+  return entry.stage.get();
+}
+
+GraphRunner::GraphRunner(std::shared_ptr<const ir::Graph> graph, Context& context)
+    : context_(context), stages_(std::move(graph), {}) {}
+
+GraphRunner::~GraphRunner() = default;
+
+Status GraphRunner::Prepare(std::span<const Tensor> inputs) {
+  return stages_.Get(inputs, context_).status();
+}
+
+Result<std::vector<Tensor>> GraphRunner::Run(std::span<const Tensor> inputs) {
+  ASSIGN_OR_RETURN(Stage * stage, stages_.Get(inputs, context_));
+  return stage->Run(inputs, context_);
+}
+
+}  // namespace fettle::runtime

@@ -1,0 +1,58 @@
+// Runs a graph for whatever input shapes come, preparing each new set once.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "runtime/context.h"
+#include "tensor/tensor.h"
+
+namespace fettle::runtime {
+
+class Stage;
+
+/// A bounded set of prepared stages for one graph, by the shapes of its inputs and the contents of
+/// those inputs whose values must be known. The least recently used one is dropped.
+class StageCache {
+ public:
+  /// `pinned[i]`: input i becomes a constant of the stage (its value is needed at shape time).
+  StageCache(std::shared_ptr<const ir::Graph> graph, std::vector<bool> pinned);
+  ~StageCache();
+
+  /// The stage for these inputs; prepares it where there is none. The pointer is good until the
+  /// next call.
+  Result<Stage*> Get(std::span<const Tensor> inputs, Context& context);
+
+ private:
+  struct Entry {
+    std::unique_ptr<Stage> stage;
+    int64_t last_use = 0;
+  };
+  std::shared_ptr<const ir::Graph> graph_;
+  std::vector<bool> pinned_;
+  std::map<std::string, Entry> entries_;
+  int64_t uses_ = 0;
+};
+
+/// Runs a whole graph: stage after stage.
+class GraphRunner {
+ public:
+  GraphRunner(std::shared_ptr<const ir::Graph> graph, Context& context);
+  ~GraphRunner();
+
+  /// Prepares for inputs of these types and shapes (contents are read only where a shape depends on
+  /// them, so only the first stage is prepared).
+  Status Prepare(std::span<const Tensor> inputs);
+  /// One tensor per graph input in, one per graph output out.
+  Result<std::vector<Tensor>> Run(std::span<const Tensor> inputs);
+
+ private:
+  Context& context_;
+  StageCache stages_;
+};
+
+}  // namespace fettle::runtime

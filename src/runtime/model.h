@@ -1,0 +1,63 @@
+// A loaded model: the graph after load-time passes, its raw constants (mapped) and their packed
+// forms.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "exec/packed_store.h"
+#include "ir/graph.h"
+
+namespace fettle::runtime {
+
+/// Immutable after loading and thread-safe; any number of sessions share it, its mapped file and
+/// its packed weights.
+class Model {
+ public:
+  /// Reads an ONNX file. Fails with kNotFound, kIo, kInvalidModel, or kUnsupported naming every
+  /// unsupported operator.
+  static Result<std::shared_ptr<const Model>> Load(const std::string& path);
+  /// The same from memory, which is copied. `name` starts error messages. External data is refused.
+  static Result<std::shared_ptr<const Model>> LoadBytes(std::span<const std::byte> bytes,
+                                                        std::string name);
+
+  const std::string& name() const { return name_; }
+  /// After load-time passes; inputs and outputs keep their names, types and symbolic extents (-1
+  /// with a symbol).
+  const ir::Graph& graph() const { return *graph_; }
+  std::shared_ptr<const ir::Graph> shared_graph() const { return graph_; }
+  /// As imported, before any pass: every value of the file still has its name.
+  const ir::Graph& imported_graph() const { return imported_; }
+  const std::vector<std::string>& warnings() const { return warnings_; }
+  /// Bytes of all constants, repeated ones counted at full size.
+  int64_t weight_bytes() const { return weight_bytes_; }
+  /// Elements of all constants.
+  int64_t parameters() const { return parameters_; }
+  exec::PackedStore& packed() const { return packed_; }
+
+ private:
+  Model() = default;
+  Status Finish();
+
+  std::string name_;
+  ir::Graph imported_;
+  std::shared_ptr<const ir::Graph> graph_;
+  std::vector<std::string> warnings_;
+  int64_t weight_bytes_ = 0, parameters_ = 0;
+  mutable exec::PackedStore packed_;
+};
+
+/// Concrete shapes for all inputs of `model`: those of `given` (by input name), and for symbolic
+/// extents left over the rule of docs/cli.md: axis 0, and any other extent of the same symbol, is
+/// 1, others the smallest of 1, 32, 64, 128, 224, 256, 320, 512, 576, 1024 at which all shapes
+/// infer non-empty; each choice adds a warning. Fails with kInvalidArgument on unknown names and
+/// shapes that contradict the model.
+Result<std::map<std::string, Shape>> DefaultShapes(const Model& model,
+                                                   const std::map<std::string, Shape>& given,
+                                                   std::vector<std::string>* warnings);
+
+}  // namespace fettle::runtime

@@ -1,0 +1,168 @@
+#include "runtime/session.h"
+
+#include <algorithm>
+
+#include "passes/pipeline.h"
+#include "runtime/context.h"
+#include "runtime/graph_runner.h"
+
+namespace fettle::runtime {
+namespace {
+
+/// The graph to run: the model's own, or, where other values are asked for, one optimised with
+/// those as outputs.
+Result<std::shared_ptr<const ir::Graph>> GraphFor(const Model& model,
+                                                  const std::vector<std::string>& extra_outputs) {
+  if (extra_outputs.empty()) return model.shared_graph();
+  auto graph = std::make_shared<ir::Graph>(model.imported_graph());
+  for (const std::string& name : extra_outputs) {
+    const auto id = graph->FindValue(name);
+    if (!id)
+      return Error(StatusCode::kNotFound, "{}: the model has no value '{}'", model.name(), name);
+    if (std::find(graph->outputs.begin(), graph->outputs.end(), *id) == graph->outputs.end()) {
+      graph->outputs.push_back(*id);
+    }
+  }
+  RETURN_IF_ERROR(passes::Optimise(*graph));
+  return std::shared_ptr<const ir::Graph>(graph);
+}
+
+Status CheckShape(const ir::Value& input, const Shape& shape) {
+  if (!input.shape) return OkStatus();
+  bool fits = shape.rank() == input.shape->rank();
+  for (int axis = 0; fits && axis < shape.rank(); ++axis) {
+    fits = (*input.shape)[axis] < 0 || (*input.shape)[axis] == shape[axis];
+  }
+  if (fits) return OkStatus();
+  return InvalidArgument("input '{}': expected shape {}, got {}", input.name,
+                         input.shape->ToString(), shape.ToString());
+}
+
+}  // namespace
+
+class Session::Impl {
+ public:
+  Impl(std::shared_ptr<const Model> model, std::shared_ptr<const ir::Graph> graph,
+       const SessionOptions& options, int threads)
+      : model_(std::move(model)),
+        graph_(graph),
+        device_(std::make_shared<ThreadPool>(threads)),
+        context_{device_,
+                 model_->packed(),
+                 {threads, options.reference_only},
+                 options.max_preparations,
+                 CpuStream(device_, threads)},
+        runner_(std::move(graph), context_) {}
+
+  Status Prepare(const std::map<std::string, Shape>& shapes) {
+    TensorMap inputs;
+    for (ir::ValueId id : graph_->inputs) {
+      const ir::Value& input = graph_->value(id);
+      const auto shape = shapes.find(input.name);
+      if (shape == shapes.end()) continue;
+      // Preparation reads shapes only, so no bytes stand behind these tensors.
+      inputs.emplace(input.name, Tensor::Borrow(input.dtype, shape->second, nullptr));
+    }
+    ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, Order(inputs));
+    return runner_.Prepare(ordered);
+  }
+
+  Status Run(const TensorMap& inputs, TensorMap* outputs) {
+    outputs->clear();
+    profile_.clear();
+    context_.times.clear();
+    context_.cancelled = false;
+    ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, Order(inputs));
+    Result<std::vector<Tensor>> results = runner_.Run(ordered);
+    if (!results.ok()) return results.status();
+    for (size_t i = 0; i < results->size(); ++i) {
+      outputs->emplace(graph_->value(graph_->outputs[i]).name, std::move((*results)[i]));
+    }
+    return OkStatus();
+  }
+
+  const std::vector<exec::StepProfile>& profile() {
+    if (profile_.empty()) {
+      for (const exec::StepTime& time : context_.times) {
+        profile_.push_back(*time.step);
+        profile_.back().ms = static_cast<double>(time.ns) * 1e-6;
+      }
+    }
+    return profile_;
+  }
+
+  void Cancel() { context_.cancelled = true; }
+  const Context& context() const { return context_; }
+  const Model& model() const { return *model_; }
+
+ private:
+  /// The inputs in the graph's order, checked.
+  Result<std::vector<Tensor>> Order(const TensorMap& inputs) const {
+    std::vector<Tensor> ordered;
+    for (ir::ValueId id : graph_->inputs) {
+      const ir::Value& input = graph_->value(id);
+      const auto found = inputs.find(input.name);
+      if (found == inputs.end()) return InvalidArgument("input '{}' is missing", input.name);
+      const Tensor& tensor = found->second;
+      if (input.dtype != DType::kUndefined && tensor.dtype() != input.dtype) {
+        return InvalidArgument("input '{}': expected type {}, got {}", input.name,
+                               DTypeName(input.dtype), DTypeName(tensor.dtype()));
+      }
+      RETURN_IF_ERROR(CheckShape(input, tensor.shape()));
+      ordered.push_back(tensor);
+    }
+    for (const auto& input : inputs) {
+      const bool known =
+          std::any_of(graph_->inputs.begin(), graph_->inputs.end(),
+                      [&](ir::ValueId id) { return graph_->value(id).name == input.first; });
+      if (!known)
+        return InvalidArgument("the model has no input '{}'; it has {}", input.first, InputNames());
+    }
+    return ordered;
+  }
+
+  std::string InputNames() const {
+    std::string names;
+    for (ir::ValueId id : graph_->inputs) {
+      names += fmt::format("{}'{}'", names.empty() ? "" : ", ", graph_->value(id).name);
+    }
+    return names.empty() ? "none" : names;
+  }
+
+  std::shared_ptr<const Model> model_;
+  std::shared_ptr<const ir::Graph> graph_;
+  CpuDevice device_;
+  Context context_;
+  GraphRunner runner_;
+  std::vector<exec::StepProfile> profile_;
+};
+
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::~Session() = default;
+
+Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> model,
+                                                 SessionOptions options) {
+  if (options.threads < 0)
+    return InvalidArgument("threads: expected 0 or more, got {}", options.threads);
+  ASSIGN_OR_RETURN(std::shared_ptr<const ir::Graph> graph, GraphFor(*model, options.extra_outputs));
+  const int threads = options.threads == 0 ? GetCpuInfo().cores : options.threads;
+  auto impl = std::make_unique<Impl>(std::move(model), std::move(graph), options, threads);
+  return std::unique_ptr<Session>(new Session(std::move(impl)));
+}
+
+Status Session::Prepare(const std::map<std::string, Shape>& input_shapes) {
+  return impl_->Prepare(input_shapes);
+}
+Status Session::Run(const TensorMap& inputs, TensorMap* outputs) {
+  return impl_->Run(inputs, outputs);
+}
+void Session::Cancel() { impl_->Cancel(); }
+const std::vector<exec::StepProfile>& Session::profile() const { return impl_->profile(); }
+int Session::threads() const { return impl_->context().limits.threads; }
+const Model& Session::model() const { return impl_->model(); }
+
+MemoryInfo Session::memory() const {
+  return {impl_->context().arena_bytes, model().weight_bytes(), model().packed().bytes()};
+}
+
+}  // namespace fettle::runtime

@@ -1,0 +1,67 @@
+// Running a model: prepares a program per set of input shapes, keeps a bounded number of them, and
+// runs them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "exec/profile.h"
+#include "runtime/model.h"
+#include "tensor/tensor.h"
+
+namespace fettle::runtime {
+
+struct SessionOptions {
+  /// Threads of the CPU, the caller included; 0: all cores that the process may use.
+  int threads = 0;
+  /// Runs every operator through its scalar reference.
+  bool reference_only = false;
+  /// Values of the model (by the names in its file) to return besides its outputs.
+  std::vector<std::string> extra_outputs;
+  /// How many preparations (one per set of input shapes) are kept.
+  int max_preparations = 8;
+};
+
+struct MemoryInfo {
+  int64_t arena_bytes = 0;   // planned activations and workspace, the largest of all preparations
+  int64_t weight_bytes = 0;  // constants of the model
+  int64_t packed_bytes = 0;  // their packed forms, shared by all sessions of the model
+};
+
+using TensorMap = std::map<std::string, Tensor>;
+
+/// Belongs to one thread at a time (Cancel excepted).
+class Session {
+ public:
+  /// Fails with kNotFound where an extra output is no value of the model.
+  static Result<std::unique_ptr<Session>> Create(std::shared_ptr<const Model> model,
+                                                 SessionOptions options);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// Plans, packs and allocates for these input shapes, so that the first Run need not. Optional.
+  Status Prepare(const std::map<std::string, Shape>& input_shapes);
+  /// One inference. `inputs` are row-major tensors of the inputs' types, one per model input; they
+  /// are only read. `outputs` gets one row-major tensor per output, which the caller may keep.
+  /// Fails with kInvalidArgument on wrong names, types or shapes, kCancelled after Cancel.
+  Status Run(const TensorMap& inputs, TensorMap* outputs);
+  /// Makes a Run in progress return kCancelled after the operator it is in. From any thread.
+  void Cancel();
+
+  /// What ran in the last Run, in order.
+  const std::vector<exec::StepProfile>& profile() const;
+  MemoryInfo memory() const;
+  int threads() const;
+  const Model& model() const;
+
+ private:
+  class Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fettle::runtime

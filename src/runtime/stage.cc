@@ -1,0 +1,245 @@
+#include "runtime/stage.h"
+
+#include <algorithm>
+
+#include "ops/op.h"
+#include "passes/specialise.h"
+#include "planner/planner.h"
+
+namespace fettle::runtime {
+
+/// Splits a specialised graph into the program of a stage, the cut, and the rest.
+class Stage::Builder {
+ public:
+  Builder(ir::Graph graph, Context& context)
+      : graph_(std::move(graph)),
+        context_(context),
+        stage_(new Stage()),
+        sources_(graph_.values().size()) {}
+
+  Result<std::unique_ptr<Stage>> Build() {
+    MarkReady();
+    RETURN_IF_ERROR(BuildProgram());
+    if (rest_.empty()) {
+      for (ir::ValueId id : graph_.outputs) stage_->outputs_.push_back(SourceOf(id));
+      return std::move(stage_);
+    }
+    RETURN_IF_ERROR(BuildCut());
+    BuildRest();
+    return std::move(stage_);
+  }
+
+ private:
+  Source SourceOf(ir::ValueId id) const {
+    if (graph_.value(id).is_constant())
+      return {Source::Kind::kConstant, 0, graph_.value(id).constant};
+    return sources_[static_cast<size_t>(id)];
+  }
+
+  bool Available(ir::ValueId id) const {
+    return id == ir::kAbsent || graph_.value(id).is_constant() ||
+           available_[static_cast<size_t>(id)];
+  }
+
+  /// A node is ready if its inputs are, its output shapes are known, and it runs no sub-graphs.
+  void MarkReady() {
+    available_.assign(graph_.values().size(), false);
+    for (size_t i = 0; i < graph_.inputs.size(); ++i) {
+      available_[static_cast<size_t>(graph_.inputs[i])] = true;
+      sources_[static_cast<size_t>(graph_.inputs[i])] = {Source::Kind::kInput, i, nullptr};
+    }
+    for (size_t n = 0; n < graph_.nodes().size(); ++n) {
+      const ir::Node& node = graph_.nodes()[n];
+      const ops::OpDesc* op = ops::Find(node.op);
+      const bool inputs = std::all_of(node.inputs.begin(), node.inputs.end(),
+                                      [&](ir::ValueId id) { return Available(id); });
+      const bool shapes =
+          std::all_of(node.outputs.begin(), node.outputs.end(), [&](ir::ValueId id) {
+            return id == ir::kAbsent || graph_.value(id).has_concrete_shape();
+          });
+      if (op == nullptr || op->control || !inputs || !shapes) {
+        rest_.push_back(static_cast<ir::NodeId>(n));
+        continue;
+      }
+      ready_.push_back(static_cast<ir::NodeId>(n));
+      for (ir::ValueId id : node.outputs) {
+        if (id != ir::kAbsent) available_[static_cast<size_t>(id)] = true;
+      }
+    }
+  }
+
+  /// Copies value `id` into `to`, once.
+  ir::ValueId Import(ir::ValueId id, ir::Graph& to, std::vector<ir::ValueId>& map) const {
+    if (id == ir::kAbsent) return ir::kAbsent;
+    ir::ValueId& copy = map[static_cast<size_t>(id)];
+    if (copy == ir::kAbsent) copy = to.AddValue(graph_.value(id));
+    return copy;
+  }
+
+  void ImportNode(ir::NodeId id, ir::Graph& to, std::vector<ir::ValueId>& map) const {
+    ir::Node node = graph_.node(id);
+    for (ir::ValueId& value : node.inputs) value = Import(value, to, map);
+    for (ir::ValueId& value : node.outputs) value = Import(value, to, map);
+    to.AddNode(std::move(node));
+  }
+
+  /// Values that ready nodes write and that the rest, or the caller, reads.
+  std::vector<ir::ValueId> LiveResults() const {
+    std::vector<bool> written(graph_.values().size()), listed(graph_.values().size());
+    for (ir::NodeId n : ready_) {
+      for (ir::ValueId id : graph_.node(n).outputs) {
+        if (id != ir::kAbsent) written[static_cast<size_t>(id)] = true;
+      }
+    }
+    std::vector<ir::ValueId> live;
+    const auto add = [&](ir::ValueId id) {
+      if (id == ir::kAbsent || !written[static_cast<size_t>(id)] || listed[static_cast<size_t>(id)])
+        return;
+      listed[static_cast<size_t>(id)] = true;
+      live.push_back(id);
+    };
+    for (ir::NodeId n : rest_) {
+      for (ir::ValueId id : graph_.node(n).inputs) add(id);
+    }
+    for (ir::ValueId id : graph_.outputs) add(id);
+    return live;
+  }
+
+  Status BuildProgram() {
+    const std::vector<ir::ValueId> live = LiveResults();
+    for (size_t i = 0; i < live.size(); ++i) {
+      sources_[static_cast<size_t>(live[i])] = {Source::Kind::kProgram, i, nullptr};
+      const ir::Value& value = graph_.value(live[i]);
+      stage_->program_output_types_.emplace_back(value.dtype, *value.shape);
+    }
+    if (live.empty()) return OkStatus();
+    ir::Graph segment;
+    std::vector<ir::ValueId> map(graph_.values().size(), ir::kAbsent);
+    for (ir::ValueId id : graph_.inputs) segment.inputs.push_back(Import(id, segment, map));
+    for (ir::NodeId n : ready_) ImportNode(n, segment, map);
+    for (ir::ValueId id : live) segment.outputs.push_back(Import(id, segment, map));
+    RETURN_IF_ERROR(segment.Normalise());
+    ASSIGN_OR_RETURN(exec::Plan plan, planner::MakePlan(segment, context_.device, context_.limits));
+    ASSIGN_OR_RETURN(stage_->program_,
+                     exec::Program::Build(std::move(plan), context_.device, context_.packed));
+    stage_->program_outputs_.resize(live.size());
+    return context_.ReserveArena(stage_->program_->arena_bytes());
+  }
+
+  /// The first node of the rest is what the stage ends for: a control node, or one that needs a
+  /// value.
+  Status BuildCut() {
+    const ir::Node& node = graph_.node(rest_[0]);
+    const ops::OpDesc* op = ops::Find(node.op);
+    if (op != nullptr && op->control) {
+      ASSIGN_OR_RETURN(stage_->control_, ControlNode::Create(node, context_));
+      for (ir::ValueId id : node.inputs) {
+        stage_->control_inputs_.push_back(
+            id == ir::kAbsent ? Source{Source::Kind::kConstant, 0, nullptr} : SourceOf(id));
+      }
+      for (size_t i = 0; i < node.outputs.size(); ++i) {
+        if (node.outputs[i] == ir::kAbsent) continue;
+        sources_[static_cast<size_t>(node.outputs[i])] = {Source::Kind::kControl, i, nullptr};
+        available_[static_cast<size_t>(node.outputs[i])] = true;
+      }
+      rest_.erase(rest_.begin());
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(const ops::Inferred inferred, ops::Infer(graph_, node));
+    FETTLE_CHECK(inferred.needed_input >= 0, "a node is left over though its shape is known");
+    needed_ = node.inputs[static_cast<size_t>(inferred.needed_input)];
+    return OkStatus();
+  }
+
+  void BuildRest() {
+    auto rest = std::make_shared<ir::Graph>();
+    std::vector<ir::ValueId> map(graph_.values().size(), ir::kAbsent);
+    std::vector<bool> pinned;
+    const auto add_input = [&](ir::ValueId id) {
+      if (id == ir::kAbsent || graph_.value(id).is_constant() ||
+          !available_[static_cast<size_t>(id)])
+        return;
+      if (map[static_cast<size_t>(id)] != ir::kAbsent) return;
+      rest->inputs.push_back(Import(id, *rest, map));
+      stage_->next_inputs_.push_back(SourceOf(id));
+      pinned.push_back(id == needed_);
+    };
+    for (ir::NodeId n : rest_) {
+      for (ir::ValueId id : graph_.node(n).inputs) add_input(id);
+    }
+    for (ir::ValueId id : graph_.outputs) add_input(id);
+    for (ir::NodeId n : rest_) ImportNode(n, *rest, map);
+    for (ir::ValueId id : graph_.outputs) rest->outputs.push_back(Import(id, *rest, map));
+    stage_->next_ = std::make_unique<StageCache>(std::move(rest), std::move(pinned));
+  }
+
+  ir::Graph graph_;
+  Context& context_;
+  std::unique_ptr<Stage> stage_;
+  std::vector<Source> sources_;
+  std::vector<bool> available_;
+  std::vector<ir::NodeId> ready_, rest_;
+  ir::ValueId needed_ = ir::kAbsent;
+};
+
+Result<std::unique_ptr<Stage>> Stage::Prepare(ir::Graph graph, Context& context) {
+  RETURN_IF_ERROR(passes::Specialise(graph));
+  return Builder(std::move(graph), context).Build();
+}
+
+Result<std::vector<Tensor>> Stage::RunProgram(std::span<const Tensor> inputs, Context& context) {
+  std::vector<const std::byte*> in;
+  std::vector<std::byte*> out;
+  for (const Tensor& tensor : inputs) in.push_back(tensor.data());
+  for (size_t i = 0; i < program_outputs_.size(); ++i) {
+    Tensor& tensor = program_outputs_[i];
+    if (tensor.empty() || tensor.storage().use_count() > 1) {
+      ASSIGN_OR_RETURN(
+          tensor, Tensor::Create(program_output_types_[i].first, program_output_types_[i].second));
+    }
+    out.push_back(tensor.data());
+  }
+  RETURN_IF_ERROR(context.ReserveArena(program_->arena_bytes()));
+  RETURN_IF_ERROR(program_->Run({.inputs = in,
+                                 .outputs = out,
+                                 .arena = context.arena.get(),
+                                 .stream = context.stream,
+                                 .cancelled = context.cancelled,
+                                 .times = &context.times}));
+  return program_outputs_;
+}
+
+Result<Tensor> Stage::Fetch(const Source& source, const Results& results) const {
+  switch (source.kind) {
+    case Source::Kind::kInput: return results.inputs[source.index];
+    case Source::Kind::kProgram: return results.program[source.index];
+    case Source::Kind::kControl: return results.control[source.index];
+    case Source::Kind::kConstant: break;
+  }
+  return source.constant == nullptr ? Result<Tensor>(Tensor()) : source.constant->ToTensor();
+}
+
+Result<std::vector<Tensor>> Stage::Run(std::span<const Tensor> inputs, Context& context) {
+  Results results{inputs, {}, {}};
+  if (program_ != nullptr) {
+    ASSIGN_OR_RETURN(results.program, RunProgram(inputs, context));
+  }
+  const auto fetch_all = [&](const std::vector<Source>& sources) -> Result<std::vector<Tensor>> {
+    std::vector<Tensor> tensors;
+    for (const Source& source : sources) {
+      ASSIGN_OR_RETURN(Tensor tensor, Fetch(source, results));
+      tensors.push_back(std::move(tensor));
+    }
+    return tensors;
+  };
+  if (control_ != nullptr) {
+    ASSIGN_OR_RETURN(const std::vector<Tensor> operands, fetch_all(control_inputs_));
+    ASSIGN_OR_RETURN(results.control, control_->Run(operands));
+  }
+  if (next_ == nullptr) return fetch_all(outputs_);
+  ASSIGN_OR_RETURN(const std::vector<Tensor> next_inputs, fetch_all(next_inputs_));
+  ASSIGN_OR_RETURN(Stage * next, next_->Get(next_inputs, context));
+  return next->Run(next_inputs, context);
+}
+
+}  // namespace fettle::runtime

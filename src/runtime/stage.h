@@ -1,0 +1,54 @@
+// A stage: the part of a graph that can be planned before it runs (a segment), and what follows it.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "exec/program.h"
+#include "runtime/control_flow.h"
+#include "runtime/graph_runner.h"
+
+namespace fettle::runtime {
+
+/// Cuts `graph` where a shape depends on data or an operator runs sub-graphs: all nodes before the
+/// cut are one program; the cut itself and what follows are the next stage's graph.
+class Stage {
+ public:
+  /// `graph`: with types and concrete shapes on its inputs.
+  static Result<std::unique_ptr<Stage>> Prepare(ir::Graph graph, Context& context);
+
+  /// One tensor per input of the graph (pinned ones left out), one per output of the whole graph.
+  Result<std::vector<Tensor>> Run(std::span<const Tensor> inputs, Context& context);
+
+ private:
+  /// A value at the end of this stage: an input, a result of the program or of the control node, or
+  /// a constant.
+  struct Source {
+    enum class Kind { kInput, kProgram, kControl, kConstant };
+    Kind kind = Kind::kInput;
+    size_t index = 0;
+    std::shared_ptr<const Constant> constant;
+  };
+  struct Results {
+    std::span<const Tensor> inputs;
+    std::vector<Tensor> program;
+    std::vector<Tensor> control;
+  };
+  class Builder;
+
+  Result<std::vector<Tensor>> RunProgram(std::span<const Tensor> inputs, Context& context);
+  Result<Tensor> Fetch(const Source& source, const Results& results) const;
+
+  std::unique_ptr<exec::Program> program_;
+  std::vector<Tensor> program_outputs_;  // recycled once nobody else holds them
+  std::vector<std::pair<DType, Shape>> program_output_types_;
+  std::unique_ptr<ControlNode> control_;
+  std::vector<Source> control_inputs_;
+  std::unique_ptr<StageCache> next_;  // null at the end
+  std::vector<Source> next_inputs_;
+  std::vector<Source> outputs_;  // where there is no next stage
+};
+
+}  // namespace fettle::runtime

@@ -1,0 +1,85 @@
+#include "tensor/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace fettle {
+namespace {
+
+double Epsilon(DType dtype) {
+  switch (dtype) {
+    case DType::kF16: return 0x1p-10;
+    case DType::kBF16: return 0x1p-7;
+    case DType::kF8E4M3FN: return 0x1p-3;
+    case DType::kF8E5M2: return 0x1p-2;
+    case DType::kF64: return 0x1p-52;
+    case DType::kF32: return 0x1p-23;
+    default: return 0;  // integers are exact
+  }
+}
+
+bool Close(double got, double want, const Tolerance& tolerance) {
+  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got);
+  if (std::isinf(want) || std::isinf(got)) return want == got;
+  return std::fabs(got - want) <= tolerance.atol + tolerance.rtol * std::fabs(want);
+}
+
+}  // namespace
+
+Tolerance KernelTolerance(DType storage, int64_t length, double magnitude) {
+  const double epsilon = Epsilon(storage);
+  const double accumulated = 4 * std::sqrt(static_cast<double>(std::max<int64_t>(length, 1)));
+  // Reduced types are accumulated in fp32 and rounded once.
+  const double sum_epsilon = std::min(epsilon, Epsilon(DType::kF32));
+  return {.atol = accumulated * sum_epsilon * magnitude + (IsFloat(storage) ? 1e-30 : 0),
+          .rtol = 4 * epsilon};
+}
+
+std::string Difference::ToString(const Shape& shape) const {
+  if (ok()) return fmt::format("all {} elements agree (max abs {:.3g})", elements, max_abs);
+  std::vector<int64_t> coordinate(static_cast<size_t>(shape.rank()));
+  Unravel(first_bad, shape, coordinate);
+  return fmt::format(
+      "{} of {} elements differ; first at {}: expected {:.9g}, got {:.9g}; max abs {:.3g}", bad,
+      elements, Shape(coordinate).ToString(), want_at_first_bad, got_at_first_bad, max_abs);
+}
+
+Difference Compare(const HostView& got, const HostView& want, const Tolerance& tolerance) {
+  FETTLE_CHECK(got.shape == want.shape, "compared tensors need equal shapes");
+  Difference d;
+  d.elements = want.shape.elements();
+  d.want_min = std::numeric_limits<double>::infinity();
+  d.want_max = -d.want_min;
+  double signal = 0, noise = 0, dot = 0, got_norm = 0;
+  std::vector<int64_t> coordinate(static_cast<size_t>(want.shape.rank()));
+  for (int64_t i = 0; i < d.elements; ++i) {
+    Unravel(i, want.shape, coordinate);
+    const double w = want.GetDouble(want.Offset(coordinate)),
+                 g = got.GetDouble(got.Offset(coordinate));
+    if (!Close(g, w, tolerance) && d.bad++ == 0) {
+      d.first_bad = i;
+      d.want_at_first_bad = w;
+      d.got_at_first_bad = g;
+    }
+    if (!std::isfinite(w) || !std::isfinite(g)) continue;
+    const double error = std::fabs(g - w);
+    d.max_abs = std::max(d.max_abs, error);
+    if (w != 0) d.max_rel = std::max(d.max_rel, error / std::fabs(w));
+    d.want_min = std::min(d.want_min, w);
+    d.want_max = std::max(d.want_max, w);
+    signal += w * w;
+    noise += error * error;
+    dot += w * g;
+    got_norm += g * g;
+  }
+  if (d.want_min > d.want_max) d.want_min = d.want_max = 0;
+  d.sqnr_db =
+      noise == 0 ? std::numeric_limits<double>::infinity() : 10 * std::log10(signal / noise);
+  d.cosine =
+      signal == 0 || got_norm == 0 ? (noise == 0 ? 1 : 0) : dot / std::sqrt(signal * got_norm);
+  return d;
+}
+
+}  // namespace fettle

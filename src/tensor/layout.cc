@@ -1,0 +1,118 @@
+#include "tensor/layout.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace fettle {
+
+Layout Layout::ChannelsLast(int rank) {
+  Layout layout;
+  if (rank < 3) return layout;
+  layout.order.push_back(0);
+  for (int axis = 2; axis < rank; ++axis) layout.order.push_back(axis);
+  layout.order.push_back(1);
+  return layout;
+}
+
+int64_t Layout::BlockOf(int axis) const {
+  int64_t product = 1;
+  for (const Block& block : blocks) {
+    if (block.axis == axis) product *= block.size;
+  }
+  return product;
+}
+
+int Layout::InnermostAxis(int rank) const {
+  if (!blocks.empty()) return blocks.back().axis;
+  return order.empty() ? rank - 1 : order.back();
+}
+
+bool Layout::IsValidFor(int rank) const {
+  if (!order.empty()) {
+    if (static_cast<int>(order.size()) != rank) return false;
+    std::vector<bool> seen(order.size());
+    for (int axis : order) {
+      if (axis < 0 || axis >= rank || seen[static_cast<size_t>(axis)]) return false;
+      seen[static_cast<size_t>(axis)] = true;
+    }
+  }
+  return pitch >= 0 && std::all_of(blocks.begin(), blocks.end(), [&](const Block& block) {
+           return block.axis >= 0 && block.axis < rank && block.size > 1;
+         });
+}
+
+PhysicalDims ToPhysical(const Shape& shape, const Layout& layout) {
+  PhysicalDims dims;
+  for (int i = 0; i < shape.rank(); ++i) {
+    const int axis = layout.AxisAt(i, shape.rank());
+    const int64_t block = layout.BlockOf(axis);
+    dims.extent.push_back((shape[axis] + block - 1) / block);
+  }
+  for (const Layout::Block& block : layout.blocks) dims.extent.push_back(block.size);
+  dims.stride.resize(dims.extent.size());
+  int64_t stride = 1;
+  for (size_t i = dims.extent.size(); i-- > 0;) {
+    if (layout.pitch != 0 && i + 2 == dims.extent.size()) stride = layout.pitch;
+    dims.stride[i] = stride;
+    stride *= dims.extent[i];
+  }
+  return dims;
+}
+
+int64_t PhysicalElements(const Shape& shape, const Layout& layout) {
+  const PhysicalDims dims = ToPhysical(shape, layout);
+  int64_t last = 0;
+  for (size_t i = 0; i < dims.extent.size(); ++i) {
+    if (dims.extent[i] == 0) return 0;
+    last += (dims.extent[i] - 1) * dims.stride[i];
+  }
+  return last + 1;
+}
+
+OffsetMap::OffsetMap(const Shape& shape, const Layout& layout)
+    : axes_(static_cast<size_t>(shape.rank())) {
+  const PhysicalDims dims = ToPhysical(shape, layout);
+  std::vector<int64_t> remaining(static_cast<size_t>(shape.rank()));
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    remaining[static_cast<size_t>(axis)] = layout.BlockOf(axis);
+  for (int i = 0; i < shape.rank(); ++i) {
+    const auto axis = static_cast<size_t>(layout.AxisAt(i, shape.rank()));
+    axes_[axis].push_back({remaining[axis], 0, dims.stride[static_cast<size_t>(i)]});
+  }
+  for (size_t b = 0; b < layout.blocks.size(); ++b) {
+    const auto axis = static_cast<size_t>(layout.blocks[b].axis);
+    const int64_t modulus = remaining[axis];
+    remaining[axis] /= layout.blocks[b].size;
+    axes_[axis].push_back(
+        {remaining[axis], modulus, dims.stride[static_cast<size_t>(shape.rank()) + b]});
+  }
+}
+
+int64_t OffsetMap::AxisOffset(int axis, int64_t index) const {
+  int64_t offset = 0;
+  for (const Level& level : axes_[static_cast<size_t>(axis)]) {
+    const int64_t within = level.modulus == 0 ? index : index % level.modulus;
+    offset += within / level.divisor * level.stride;
+  }
+  return offset;
+}
+
+int64_t OffsetMap::operator()(std::span<const int64_t> coordinate) const {
+  int64_t offset = 0;
+  for (size_t axis = 0; axis < axes_.size(); ++axis)
+    offset += AxisOffset(static_cast<int>(axis), coordinate[axis]);
+  return offset;
+}
+
+std::optional<Dims> AxisStrides(const Shape& shape, const Layout& layout) {
+  if (!layout.blocks.empty()) return std::nullopt;
+  const PhysicalDims dims = ToPhysical(shape, layout);
+  Dims strides(static_cast<size_t>(shape.rank()));
+  for (int i = 0; i < shape.rank(); ++i) {
+    strides[static_cast<size_t>(layout.AxisAt(i, shape.rank()))] =
+        dims.stride[static_cast<size_t>(i)];
+  }
+  return strides;
+}
+
+}  // namespace fettle

@@ -1,0 +1,174 @@
+#include "tensor/tensor.h"
+
+#include <array>
+#include <cstring>
+#include <new>
+
+#include "base/hash.h"
+
+namespace fettle {
+namespace {
+
+struct AlignedDelete {
+  void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t(kTensorAlignment)); }
+};
+
+template <typename W>
+W LoadAs(DType dtype, const std::byte* element) {
+  W value{};
+  DispatchDType(dtype, [&]<typename T>() {
+    T raw;
+    std::memcpy(&raw, element, sizeof(T));
+    value = static_cast<W>(Widen(raw));
+  });
+  return value;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<std::byte>> AllocateHost(int64_t bytes) {
+  FETTLE_CHECK(bytes >= 0, "negative allocation");
+  const size_t size = static_cast<size_t>(bytes) + kTensorSlack;
+  auto* memory = static_cast<std::byte*>(
+      ::operator new(size, std::align_val_t(kTensorAlignment), std::nothrow));
+  if (memory == nullptr)
+    return Error(StatusCode::kOutOfMemory, "out of memory: {} bytes of host memory", bytes);
+  std::memset(memory + bytes, 0, kTensorSlack);
+  return std::shared_ptr<std::byte>(memory, AlignedDelete());
+}
+
+double HostView::GetDouble(int64_t offset) const {
+  return LoadAs<double>(dtype, data + offset * ByteSize(dtype));
+}
+
+int64_t HostView::GetInt(int64_t offset) const {
+  return LoadAs<int64_t>(dtype, data + offset * ByteSize(dtype));
+}
+
+void HostView::SetDouble(int64_t offset, double value) const {
+  DispatchDType(dtype, [&]<typename T>() { as<T>()[offset] = Narrow<T>(value); });
+}
+
+void HostView::SetInt(int64_t offset, int64_t value) const {
+  DispatchDType(dtype, [&]<typename T>() { as<T>()[offset] = Narrow<T>(value); });
+}
+
+Result<Tensor> Tensor::Create(DType dtype, Shape shape) {
+  const auto elements = shape.CheckedElements();
+  if (!elements)
+    return InvalidArgument("shape {} is not a size that memory can hold", shape.ToString());
+  if (ByteSize(dtype) == 0)
+    return Unsupported("tensors of type {} cannot be computed on", DTypeName(dtype));
+  Tensor tensor;
+  tensor.dtype_ = dtype;
+  tensor.shape_ = std::move(shape);
+  const int64_t bytes = *elements * ByteSize(dtype);
+  ASSIGN_OR_RETURN(tensor.data_, AllocateHost(bytes));
+  std::memset(tensor.data_.get(), 0, static_cast<size_t>(bytes));
+  return tensor;
+}
+
+Tensor Tensor::Borrow(DType dtype, Shape shape, std::byte* data, std::shared_ptr<void> owner) {
+  Tensor tensor;
+  tensor.dtype_ = dtype;
+  tensor.shape_ = std::move(shape);
+  tensor.data_ = std::shared_ptr<std::byte>(std::move(owner), data);
+  return tensor;
+}
+
+Tensor Tensor::Reshaped(Shape shape) const {
+  FETTLE_CHECK(shape.elements() == elements(), "reshape must keep the element count");
+  Tensor tensor = *this;
+  tensor.shape_ = std::move(shape);
+  return tensor;
+}
+
+Constant Constant::FromBytes(DType dtype, Shape shape, std::span<const std::byte> bytes,
+                             std::shared_ptr<const void> owner) {
+  FETTLE_CHECK(static_cast<int64_t>(bytes.size()) == shape.elements() * ByteSize(dtype),
+               "constant of the wrong size");
+  Constant constant;
+  constant.dtype_ = dtype;
+  constant.shape_ = std::move(shape);
+  constant.bytes_ = bytes;
+  constant.owner_ = std::move(owner);
+  return constant;
+}
+
+Constant Constant::FromTensor(const Tensor& tensor) {
+  return FromBytes(tensor.dtype(), tensor.shape(), tensor.bytes(), tensor.storage());
+}
+
+Constant Constant::Splat(DType dtype, Shape shape, std::span<const std::byte> element) {
+  FETTLE_CHECK(static_cast<int64_t>(element.size()) == ByteSize(dtype),
+               "splat element of the wrong size");
+  auto owner = std::make_shared<std::vector<std::byte>>(element.begin(), element.end());
+  Constant constant;
+  constant.dtype_ = dtype;
+  constant.shape_ = std::move(shape);
+  constant.bytes_ = *owner;
+  constant.owner_ = owner;
+  constant.splat_ = true;
+  return constant;
+}
+
+Constant Constant::Generated(DType dtype, Shape shape,
+                             std::shared_ptr<const ConstantSource> source) {
+  Constant constant;
+  constant.dtype_ = dtype;
+  constant.shape_ = std::move(shape);
+  constant.source_ = std::move(source);
+  return constant;
+}
+
+void Constant::CopyTo(int64_t begin, int64_t count, std::byte* out) const {
+  if (count == 0) return;  // an empty constant may have no bytes at all
+  if (source_ != nullptr) return source_->CopyTo(begin, count, out);
+  const auto size = static_cast<size_t>(ByteSize(dtype_));
+  if (!splat_) {
+    std::memcpy(out, bytes_.data() + static_cast<size_t>(begin) * size,
+                static_cast<size_t>(count) * size);
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i)
+    std::memcpy(out + static_cast<size_t>(i) * size, bytes_.data(), size);
+}
+
+Result<Tensor> Constant::ToTensor() const {
+  ASSIGN_OR_RETURN(Tensor tensor, Tensor::Create(dtype_, shape_));
+  CopyTo(0, elements(), tensor.data());
+  return tensor;
+}
+
+Constant Constant::Reshaped(Shape shape) const {
+  FETTLE_CHECK(shape.elements() == elements(), "reshape must keep the element count");
+  Constant constant = *this;
+  constant.shape_ = std::move(shape);
+  return constant;
+}
+
+uint64_t Constant::Hash() const {
+  uint64_t hash = HashText(shape_.ToString(), static_cast<uint64_t>(dtype_) * 2 + (splat_ ? 1 : 0));
+  if (source_ != nullptr) hash ^= source_->Hash() * 0x9e3779b97f4a7c15u;
+  return HashBytes(bytes_, hash);
+}
+
+double Constant::GetDouble(int64_t index) const {
+  if (source_ != nullptr) {
+    std::array<std::byte, 16> element;
+    source_->CopyTo(index, 1, element.data());
+    return LoadAs<double>(dtype_, element.data());
+  }
+  return LoadAs<double>(dtype_, bytes_.data() + (splat_ ? 0 : index * ByteSize(dtype_)));
+}
+
+int64_t Constant::GetInt(int64_t index) const {
+  if (source_ != nullptr) {
+    std::array<std::byte, 16> element;
+    source_->CopyTo(index, 1, element.data());
+    return LoadAs<int64_t>(dtype_, element.data());
+  }
+  return LoadAs<int64_t>(dtype_, bytes_.data() + (splat_ ? 0 : index * ByteSize(dtype_)));
+}
+
+}  // namespace fettle

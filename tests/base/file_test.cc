@@ -1,0 +1,70 @@
+#include "base/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+namespace fettle {
+namespace {
+
+class FileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ =
+        std::filesystem::temp_directory_path() / ("fettle_file_test_" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string Path(const char* name) const { return (folder_ / name).string(); }
+  std::filesystem::path folder_;
+};
+
+TEST_F(FileTest, WritesWholeFilesAndMapsThem) {
+  const std::string text(10000, 'x');
+  ASSERT_TRUE(WriteTextFile(Path("a"), text).ok());
+  const auto file = MappedFile::Open(Path("a"));
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  ASSERT_EQ((*file)->bytes().size(), text.size());
+  EXPECT_EQ(std::memcmp((*file)->bytes().data(), text.data(), text.size()), 0);
+}
+
+TEST_F(FileTest, DroppedPagesReadTheSameAgain) {
+  const std::string text(1 << 20, 'y');
+  ASSERT_TRUE(WriteTextFile(Path("a"), text).ok());
+  const auto file = MappedFile::Open(Path("a"));
+  ASSERT_TRUE(file.ok());
+  DropMappedPages((*file)->bytes().subspan(5, 500000));
+  EXPECT_EQ(std::memcmp((*file)->bytes().data(), text.data(), text.size()), 0);
+}
+
+TEST_F(FileTest, MemoryThatIsNotMappedIsLeftAlone) {
+  const std::string text(1 << 20, 'z');
+  DropMappedPages(std::as_bytes(std::span(text.data(), text.size())));
+  EXPECT_EQ(text, std::string(1 << 20, 'z'));
+}
+
+TEST_F(FileTest, FailuresNameThePathAndLeaveNothing) {
+  EXPECT_EQ(MappedFile::Open(Path("missing")).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(MappedFile::Open(folder_.string()).status().code(), StatusCode::kIo);
+  const Status status = WriteTextFile(Path("no/such/folder"), "text");
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("no/such/folder"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(FileTest, ReplacingAFileKeepsTheOldOneOnFailure) {
+  ASSERT_TRUE(WriteTextFile(Path("a"), "old").ok());
+  std::filesystem::create_directory(folder_ / "b");
+  std::filesystem::create_directory(folder_ / "b" / "c");
+  EXPECT_FALSE(WriteTextFile(Path("b"), "new").ok());  // a folder with contents cannot be replaced
+  EXPECT_TRUE(std::filesystem::is_directory(folder_ / "b" / "c"));
+  ASSERT_TRUE(WriteTextFile(Path("a"), "new").ok());
+  EXPECT_EQ(std::filesystem::file_size(Path("a")), 3u);
+}
+
+}  // namespace
+}  // namespace fettle

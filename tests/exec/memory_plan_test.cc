@@ -1,0 +1,114 @@
+#include "exec/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "tensor/tensor.h"
+
+namespace fettle::exec {
+namespace {
+
+PlannedTensor TensorOf(int64_t elements, bool external = false) {
+  return {"t", Shape{elements}, {.storage = DType::kF32, .external = external}};
+}
+
+/// A chain input -> convert -> t1 -> t2 -> ... with one step per link.
+Plan Chain(int length, int64_t elements) {
+  Plan plan;
+  plan.tensors.push_back(TensorOf(elements, true));
+  plan.inputs = {0};
+  for (int i = 0; i < length; ++i) {
+    plan.tensors.push_back(TensorOf(elements));
+    PlannedStep step;
+    step.inputs = {i};
+    step.outputs = {i + 1};
+    plan.steps.push_back(std::move(step));
+  }
+  plan.outputs = {length};
+  return plan;
+}
+
+TEST(PlanArenaTest, RandomIntervalsNeverOverlap) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<Interval> intervals(1 + random() % 60);
+    for (Interval& interval : intervals) {
+      interval.bytes = static_cast<int64_t>(random() % 5000);
+      interval.first = static_cast<int>(random() % 30);
+      interval.last = interval.first + static_cast<int>(random() % 10);
+    }
+    const ArenaPlan plan = PlanArena(intervals);
+    for (size_t a = 0; a < intervals.size(); ++a) {
+      EXPECT_EQ(plan.offsets[a] % static_cast<int64_t>(kTensorAlignment), 0);
+      if (intervals[a].bytes > 0) {
+        EXPECT_LE(plan.offsets[a] + intervals[a].bytes + static_cast<int64_t>(kTensorSlack),
+                  plan.bytes);
+      }
+      for (size_t b = 0; b < a; ++b) {
+        const bool together =
+            intervals[a].first <= intervals[b].last && intervals[b].first <= intervals[a].last;
+        if (!together || intervals[a].bytes == 0 || intervals[b].bytes == 0) continue;
+        EXPECT_TRUE(plan.offsets[a] + intervals[a].bytes <= plan.offsets[b] ||
+                    plan.offsets[b] + intervals[b].bytes <= plan.offsets[a]);
+      }
+    }
+  }
+}
+
+TEST(PlanMemoryTest, ChainNeedsTwoTensorsAndWritesItsOutputDirectly) {
+  const Plan plan = Chain(6, 1024);
+  const std::vector<std::vector<kernels::Alias>> aliases(6);
+  const std::vector<int64_t> workspaces(6, 0);
+  const MemoryPlan memory = PlanMemory(plan, aliases, workspaces);
+  EXPECT_EQ(memory.arena_bytes, 2 * (4096 + static_cast<int64_t>(kTensorSlack)));
+  EXPECT_EQ(memory.tensors.front().kind, Placement::Kind::kInput);
+  EXPECT_EQ(memory.tensors.back().kind, Placement::Kind::kOutput);
+  EXPECT_TRUE(memory.copied_outputs.empty());
+}
+
+TEST(PlanMemoryTest, RunsInPlaceWhereTheInputDies) {
+  const Plan plan = Chain(6, 1024);
+  std::vector<std::vector<kernels::Alias>> aliases(6, {{.output = 0, .input = 0}});
+  aliases[0].clear();  // the conversion of the caller's tensor
+  const std::vector<int64_t> workspaces(6, 0);
+  const MemoryPlan memory = PlanMemory(plan, aliases, workspaces);
+  EXPECT_EQ(memory.arena_bytes, 4096 + static_cast<int64_t>(kTensorSlack));
+  for (size_t t = 1; t + 1 < memory.tensors.size(); ++t) EXPECT_EQ(memory.tensors[t].offset, 0);
+}
+
+TEST(PlanMemoryTest, ReadTwiceIsNotOverwritten) {
+  Plan plan = Chain(3, 16);
+  plan.steps[2].inputs = {1, 2};  // tensor 1 lives on past step 1
+  const std::vector<std::vector<kernels::Alias>> aliases(3, {{.output = 0, .input = 0}});
+  const std::vector<int64_t> workspaces(3, 0);
+  const MemoryPlan memory = PlanMemory(plan, aliases, workspaces);
+  EXPECT_NE(memory.tensors[1].offset, memory.tensors[2].offset);
+}
+
+TEST(PlanMemoryTest, ViewOfAnInputWindowThatIsAnOutputIsCopied) {
+  Plan plan = Chain(2, 64);
+  plan.tensors[2] = TensorOf(16);
+  std::vector<std::vector<kernels::Alias>> aliases(2);
+  aliases[1] = {{.output = 0, .input = 0, .byte_offset = 64, .is_view = true}};
+  const std::vector<int64_t> workspaces(2, 0);
+  const MemoryPlan memory = PlanMemory(plan, aliases, workspaces);
+  EXPECT_EQ(memory.copied_outputs, std::vector<int>{0});
+  EXPECT_EQ(memory.tensors[2].offset, memory.tensors[1].offset + 64);
+}
+
+TEST(PlanMemoryTest, WorkspaceDoesNotOverlapOperands) {
+  const Plan plan = Chain(3, 64);
+  const std::vector<std::vector<kernels::Alias>> aliases(3);
+  const std::vector<int64_t> workspaces = {0, 512, 0};
+  const MemoryPlan memory = PlanMemory(plan, aliases, workspaces);
+  const auto disjoint = [](int64_t a, int64_t a_bytes, int64_t b, int64_t b_bytes) {
+    return a + a_bytes <= b || b + b_bytes <= a;
+  };
+  EXPECT_TRUE(disjoint(memory.workspaces[1], 512, memory.tensors[1].offset, 256));
+  EXPECT_TRUE(disjoint(memory.workspaces[1], 512, memory.tensors[2].offset, 256));
+}
+
+}  // namespace
+}  // namespace fettle::exec

@@ -1,0 +1,3 @@
+
+Btpj
+locationw.bin

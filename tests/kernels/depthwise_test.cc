@@ -1,0 +1,65 @@
+#include <fmt/format.h>
+
+#include "group_runner.h"
+#include "kernels/cpu/simd/targets.h"
+
+namespace fettle::kernels {
+
+extern const KernelDesc kCpuConvDepthwiseNhwc;
+
+namespace {
+
+TEST(Depthwise, AgreesWithTheOracleOnEveryInstructionSet) {
+  struct Row {
+    const char *x, *w, *attributes;
+  };
+  static constexpr Row kRows[] = {
+      {"1x32x9x11", "32x1x3x3", "pads=[1,1,1,1], group=32"},
+      {"2x19x8x7", "19x1x3x3", "pads=[1,1,1,1], strides=[2,2], group=19"},
+      {"1x7x6x3", "7x1x3x3", "pads=[1,1,1,1], group=7"},
+      {"1x5x1x1", "5x1x3x3", "pads=[1,1,1,1], group=5"},
+      {"1x17x13x14", "17x1x5x5", "pads=[2,2,2,2], group=17"},
+      {"1x16x13x14", "16x1x5x5", "pads=[1,2,2,1], strides=[2,2], group=16"},
+      {"1x33x13x17", "33x1x7x7", "pads=[3,3,3,3], group=33"},
+      {"1x33x13x17", "33x1x7x7", "pads=[3,3,3,3], strides=[2,2], group=33"},
+      {"1x4x11x12", "4x1x9x9", "pads=[4,4,4,4], group=4"},
+      {"1x12x9x9", "24x1x3x3", "pads=[1,1,1,1], group=12"},
+      {"1x6x9x9", "18x1x3x3", "pads=[2,2,2,2], dilations=[2,2], group=6"},
+      {"1x20x9x9", "20x1x2x4", "pads=[0,1,1,2], strides=[1,3], group=20"},
+      {"1x20x9", "20x1x3", "pads=[1,1], group=20"},
+      {"1x10x4x5x6", "10x1x3x3x3", "pads=[1,1,1,1,1,1], group=10"},
+      {"1x10x20x6", "10x1x17x3", "pads=[8,1,8,1], group=10"},
+  };
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    SCOPED_TRACE(target);
+    for (const Row& row : kRows) {
+      const std::string_view w = row.w;
+      for (const char* tail : {"output %c\n", "%y = Relu(%c)\noutput %y\n"}) {
+        CheckKernel(kCpuConvDepthwiseNhwc,
+                    fmt::format("input %x: f32[{}]\nconst %w: f32[{}]\nconst %b: f32[{}]\n"
+                                "%c = Conv(%x, %w, %b) {{{}}}\n{}",
+                                row.x, w, w.substr(0, w.find('x')), row.attributes, tail),
+                    {.atol = 5e-5, .rtol = 1e-5});
+      }
+    }
+  }
+  ForceSimdTarget("");
+}
+
+TEST(Depthwise, PacksComputedWeightsAtLaunch) {
+  CheckKernel(kCpuConvDepthwiseNhwc,
+              "input %x: f32[1x19x8x8]\ninput %w: f32[19x1x4x4]\ninput %b: f32[19]\n"
+              "%y = Conv(%x, %w, %b) {group=19, pads=[1,1,1,1]}\noutput %y\n",
+              {.atol = 5e-5, .rtol = 1e-5});
+}
+
+TEST(Depthwise, RefusesOtherGroupings) {
+  const CpuDevice device(std::make_shared<ThreadPool>(1));
+  const GroupCase grouped = MakeGroupCase(
+      "input %x: f32[1x4x3x3]\nconst %w: f32[4x2x1x1]\n%y = Conv(%x, %w) {group=2}\noutput %y\n");
+  EXPECT_FALSE(kCpuConvDepthwiseNhwc.candidates(*grouped.graph, device).ok());
+}
+
+}  // namespace
+}  // namespace fettle::kernels

@@ -1,0 +1,78 @@
+#include <fmt/format.h>
+
+#include "group_runner.h"
+#include "kernels/cpu/simd/targets.h"
+
+namespace fettle::kernels {
+
+extern const KernelDesc kCpuMatMulGemm;
+
+namespace {
+
+constexpr Tolerance kTolerance = {.atol = 5e-5, .rtol = 1e-5};
+
+TEST(MatMul, ConstantAndComputedOperandsOfEveryRank) {
+  static constexpr const char* kShapes[][2] = {
+      {"1x1", "1x1"},         {"5x7", "7x33"},
+      {"1x64", "64x130"},     {"3x300", "300x17"},
+      {"29x20", "20x65"},     {"2x3x5x7", "7x9"},
+      {"2x3x5x7", "3x7x9"},   {"5x7", "2x3x7x9"},
+      {"4x1x6x8", "3x8x5"},   {"7", "7x20"},
+      {"6x7", "7"},           {"2x4x9", "9"},
+      {"9", "3x9x4"},         {"12x33x16", "12x16x33"},
+      {"2x2x600", "2x600x3"},
+  };
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    SCOPED_TRACE(target);
+    for (const auto& shapes : kShapes) {
+      for (const char* kind : {"const", "input"}) {
+        CheckKernel(kCpuMatMulGemm,
+                    fmt::format("input %a: f32[{}]\n{} %b: f32[{}]\n%y = MatMul(%a, %b)\n"
+                                "output %y\n",
+                                shapes[0], kind, shapes[1]),
+                    kTolerance);
+      }
+    }
+  }
+  ForceSimdTarget("");
+}
+
+TEST(MatMul, GemmWithTransposesScalesAndAddends) {
+  static constexpr const char* kAddends[] = {"", "33", "1x33", "29x33", "29x1", "1"};
+  for (int flags = 0; flags < 8; ++flags) {
+    const bool ta = (flags & 1) != 0, tb = (flags & 2) != 0, constant = (flags & 4) != 0;
+    for (const std::string_view addend : kAddends) {
+      std::string text = fmt::format("input %a: f32[{}]\n{} %b: f32[{}]\n", ta ? "20x29" : "29x20",
+                                     constant ? "const" : "input", tb ? "33x20" : "20x33");
+      const bool row = addend == "33" || addend == "1";
+      if (!addend.empty()) {
+        text += fmt::format("{} %c: f32[{}]\n", row && constant ? "const" : "input", addend);
+      }
+      text += fmt::format("%y = Gemm(%a, %b{}) {{alpha=0.5, beta=2.0, transA={}, transB={}}}\n",
+                          addend.empty() ? "" : ", %c", ta ? 1 : 0, tb ? 1 : 0);
+      CheckKernel(kCpuMatMulGemm, text + "%z = Relu(%y)\noutput %z\n", kTolerance);
+    }
+  }
+}
+
+TEST(MatMul, FinishesElementWiseChains) {
+  CheckKernel(kCpuMatMulGemm,
+              "input %a: f32[2x19x64]\nconst %b: f32[64x40]\nconst %c: f32[40]\n"
+              "%m = MatMul(%a, %b)\n%s = Add(%m, %c)\n%y = Gelu(%s)\noutput %y\n",
+              kTolerance);
+  CheckKernel(kCpuMatMulGemm,
+              "input %a: f32[2x3x9x8]\ninput %b: f32[2x3x8x9]\ninput %c: f32[2x1x1x9]\n"
+              "%m = MatMul(%a, %b)\n%y = Add(%m, %c)\noutput %y\n",
+              kTolerance);
+}
+
+TEST(MatMul, RefusesIntegers) {
+  const CpuDevice device(std::make_shared<ThreadPool>(1));
+  const GroupCase integers =
+      MakeGroupCase("input %a: i32[2x2]\nconst %b: i32[2x2]\n%y = MatMul(%a, %b)\noutput %y\n");
+  EXPECT_FALSE(kCpuMatMulGemm.candidates(*integers.graph, device).ok());
+}
+
+}  // namespace
+}  // namespace fettle::kernels

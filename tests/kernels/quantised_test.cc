@@ -1,0 +1,171 @@
+#include <fmt/format.h>
+
+#include "group_runner.h"
+#include "kernels/cpu/simd/targets.h"
+
+namespace fettle::kernels {
+
+extern const KernelDesc kCpuQuantisedDepthwiseNhwc;
+extern const KernelDesc kCpuQuantisedGemm;
+
+namespace {
+
+/// One step: the float sequence of the oracle may round to the other neighbour.
+constexpr Tolerance kOneStep = {.atol = 1, .rtol = 0};
+
+struct ConvRow {
+  const char *x, *w, *attributes;
+};
+constexpr ConvRow kConvs[] = {
+    {"1x16x7x9", "33x16x1x1", ""},
+    {"2x5x11x13", "7x5x3x3", "pads=[1,1,1,1]"},
+    {"1x3x23x29", "16x3x3x3", "pads=[1,1,1,1], strides=[2,2]"},
+    {"1x22x9x11", "40x22x3x3", "pads=[2,2,2,2], dilations=[2,2]"},
+    {"1x12x6x6", "36x6x3x3", "pads=[1,1,1,1], group=2"},
+    {"1x9x14", "20x9x5", "pads=[2,2]"},
+};
+
+std::string QdqConv(const ConvRow& row, std::string_view x_type, int x_zero,
+                    std::string_view w_type, int w_zero, std::string_view tail) {
+  const std::string_view w = row.w;
+  const std::string_view oc = w.substr(0, w.find('x'));
+  const std::string_view x_range = x_type == "u8" ? "0, 255" : "-128, 127";
+  const std::string_view w_range = w_type == "u8" ? "0, 255" : "-127, 127";
+  return fmt::format(
+      "input %q: {0}[{1}] = noise({2})\nconst %sx: f32[] = 0.02\nconst %zx: {0}[] = {3}\n"
+      "const %w: {4}[{5}] = noise({6})\nconst %sw: f32[{7}] = noise(0.005, 0.01)\n"
+      "const %zw: {4}[{7}] = noise({8}, {8})\nconst %b: f32[{7}]\n"
+      "const %sy: f32[] = 0.05\nconst %zy: {0}[] = {3}\n"
+      "%x = DequantizeLinear(%q, %sx, %zx)\n%f = DequantizeLinear(%w, %sw, %zw) {{axis=0}}\n"
+      "%c = Conv(%x, %f, %b) {{{9}}}\n{10}",
+      x_type, row.x, x_range, x_zero, w_type, w, w_range, oc, w_zero, row.attributes, tail);
+}
+
+TEST(Quantised, ConvolutionsOfEveryTypeOnEveryInstructionSet) {
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    for (const ConvRow& row : kConvs) {
+      for (int flags = 0; flags < 4; ++flags) {
+        SCOPED_TRACE(fmt::format("{} {}", target, flags));
+        const bool u8 = (flags & 1) != 0, asymmetric = (flags & 2) != 0;
+        CheckKernel(kCpuQuantisedGemm,
+                    QdqConv(row, u8 ? "u8" : "i8", u8 ? 100 : -5, asymmetric ? "u8" : "i8",
+                            asymmetric ? 117 : 0,
+                            "%r = Relu(%c)\n%y = QuantizeLinear(%r, %sy, %zy)\noutput %y\n"),
+                    kOneStep);
+      }
+    }
+  }
+  ForceSimdTarget("");
+}
+
+TEST(Quantised, DequantizersMayComeInAnyOrder) {
+  // The group's first node has the rank of the bias.
+  CheckKernel(kCpuQuantisedGemm,
+              "input %q: u8[1x5x6x7] = noise(0, 255)\nconst %sx: f32[] = 0.02\n"
+              "const %w: i8[9x5x3x3] = noise(-127, 127)\nconst %sw: f32[] = 0.01\n"
+              "const %b: i32[9] = noise(-900, 900)\nconst %sb: f32[] = 0.0002\n"
+              "const %sy: f32[] = 0.05\n%g = DequantizeLinear(%b, %sb)\n"
+              "%f = DequantizeLinear(%w, %sw)\n%x = DequantizeLinear(%q, %sx)\n"
+              "%c = Conv(%x, %f, %g)\n%y = QuantizeLinear(%c, %sy)\noutput %y\n",
+              kOneStep);
+}
+
+TEST(Quantised, OtherTailsRunAsPrograms) {
+  static constexpr const char* kTails[] = {
+      "output %c\n",
+      "%y = Relu(%c)\noutput %y\n",
+  };
+  for (const char* tail : kTails) {
+    CheckKernel(kCpuQuantisedGemm, QdqConv(kConvs[1], "u8", 3, "i8", 0, tail),
+                {.atol = 1e-3, .rtol = 1e-5});
+  }
+  CheckKernel(kCpuQuantisedGemm,
+              QdqConv(kConvs[1], "i8", 3, "i8", 0,
+                      "%s = Sigmoid(%c)\n%m = Mul(%c, %s)\n"
+                      "%y = QuantizeLinear(%m, %sy, %zy)\noutput %y\n"),
+              kOneStep);
+  CheckKernel(kCpuQuantisedGemm,
+              QdqConv(kConvs[0], "i8", 3, "i8", 0,
+                      "const %lo: f32[] = 0.0\nconst %hi: f32[] = 2.0\n%r = Clip(%c, %lo, %hi)\n"
+                      "%y = QuantizeLinear(%r, %sy, %zy)\noutput %y\n"),
+              kOneStep);
+}
+
+TEST(QuantisedDepthwise, AgreesWithTheOracleOnEveryInstructionSet) {
+  static constexpr ConvRow kRows[] = {
+      {"1x33x9x11", "33x1x3x3", "pads=[1,1,1,1], group=33"},
+      {"2x32x8x7", "32x1x3x3", "pads=[1,1,1,1], strides=[2,2], group=32"},
+      {"1x17x13x14", "17x1x5x5", "pads=[2,2,2,2], group=17"},
+      {"1x12x9x9", "24x1x3x3", "pads=[1,1,1,1], group=12"},
+      {"1x6x9x9", "6x1x3x3", "pads=[2,2,2,2], dilations=[2,2], group=6"},
+  };
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    for (const ConvRow& row : kRows) {
+      for (int flags = 0; flags < 4; ++flags) {
+        SCOPED_TRACE(fmt::format("{} {}", target, flags));
+        const bool u8 = (flags & 1) != 0, asymmetric = (flags & 2) != 0;
+        for (const char* tail : {"%y = QuantizeLinear(%c, %sy, %zy)\noutput %y\n",
+                                 "%s = Sigmoid(%c)\n%m = Mul(%c, %s)\n"
+                                 "%y = QuantizeLinear(%m, %sy, %zy)\noutput %y\n"}) {
+          CheckKernel(kCpuQuantisedDepthwiseNhwc,
+                      QdqConv(row, u8 ? "u8" : "i8", u8 ? 100 : -5, asymmetric ? "u8" : "i8",
+                              asymmetric ? 117 : 0, tail),
+                      kOneStep);
+        }
+      }
+    }
+  }
+  ForceSimdTarget("");
+}
+
+TEST(Quantised, MatrixProducts) {
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    SCOPED_TRACE(target);
+    CheckKernel(kCpuQuantisedGemm,
+                "input %q: u8[2x9x50] = noise(0, 255)\nconst %sx: f32[] = 0.02\n"
+                "const %zx: u8[] = 7\nconst %w: i8[50x37] = noise(-127, 127)\n"
+                "const %sw: f32[37] = noise(0.005, 0.01)\nconst %sy: f32[] = 0.05\n"
+                "%x = DequantizeLinear(%q, %sx, %zx)\n%f = DequantizeLinear(%w, %sw) {axis=1}\n"
+                "%c = MatMul(%x, %f)\n%y = QuantizeLinear(%c, %sy)\noutput %y\n",
+                kOneStep);
+    CheckKernel(kCpuQuantisedGemm,
+                "input %q: i8[3x33] = noise(-128, 127)\nconst %sx: f32[] = 0.02\n"
+                "const %w: i8[37x33] = noise(-127, 127)\nconst %sw: f32[] = 0.01\n"
+                "const %b: i32[37] = noise(-900, 900)\nconst %sb: f32[] = 0.0002\n"
+                "%x = DequantizeLinear(%q, %sx)\n%f = DequantizeLinear(%w, %sw)\n"
+                "%g = DequantizeLinear(%b, %sb)\n%c = Gemm(%x, %f, %g) {transB=1}\noutput %c\n",
+                {.atol = 1e-3, .rtol = 1e-5});
+  }
+  ForceSimdTarget("");
+}
+
+TEST(Quantised, IntegerOperatorsWithComputedZeroPoints) {
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    SCOPED_TRACE(target);
+    CheckKernel(kCpuQuantisedGemm,
+                "input %x: u8[1x8x9x9] = noise(0, 255)\ninput %z: u8[] = noise(90, 90)\n"
+                "const %w: u8[17x8x3x3] = noise(0, 255)\nconst %wz: u8[] = 131\n"
+                "%y = ConvInteger(%x, %w, %z, %wz) {pads=[1,1,1,1]}\noutput %y\n",
+                {});
+    // Exact: what follows is quantised by its own range, where one bit moves values to other steps.
+    CheckKernel(kCpuQuantisedGemm,
+                "input %x: u8[1x8x9x9] = noise(0, 255)\ninput %z: u8[] = noise(90, 90)\n"
+                "input %s: f32[]\nconst %b: f32[1x17x1x1]\n"
+                "const %w: i8[17x8x3x3] = noise(-127, 127)\n"
+                "%c = ConvInteger(%x, %w, %z) {pads=[1,1,1,1]}\n%f = Cast(%c) {to=\"f32\"}\n"
+                "%m = Mul(%f, %s)\n%a = Add(%m, %b)\n%y = Relu(%a)\noutput %y\n",
+                {});
+    CheckKernel(kCpuQuantisedGemm,
+                "input %x: i8[5x70] = noise(-128, 127)\nconst %w: i8[70x41] = noise(-128, 127)\n"
+                "const %zx: i8[] = -3\n%y = MatMulInteger(%x, %w, %zx)\noutput %y\n",
+                {});
+  }
+  ForceSimdTarget("");
+}
+
+}  // namespace
+}  // namespace fettle::kernels

@@ -1,0 +1,141 @@
+// Import rules of operators on quantised operands, against sums worked out by hand.
+#include <gmock/gmock.h>
+
+#include "tests/ops/rule_runner.h"
+
+namespace fettle::ops {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kMicrosoft[] = "com.microsoft";
+
+Tensor Bytes(const Shape& shape, const std::vector<uint8_t>& values) { return Make(shape, values); }
+Tensor Zero(uint8_t value) { return Bytes(Shape{}, {value}); }
+
+TEST(QuantisedRules, AddTakesThreeScales) {
+  // (12 - 10) * 0.5 + (4 - 0) * 0.25 = 2, in steps of 0.1 around 100.
+  EXPECT_THAT(
+      Elements(RunRule({"QLinearAdd",
+                        kMicrosoft,
+                        1,
+                        {},
+                        {Bytes(Shape{1}, {12}), Scalar(0.5f), Zero(10), Bytes(Shape{1}, {4}),
+                         Scalar(0.25f), Zero(0), Scalar(0.125f), Zero(100)}})),
+      ElementsAre(116));
+}
+
+TEST(QuantisedRules, MulSaturates) {
+  EXPECT_THAT(Elements(RunRule({"QLinearMul",
+                                kMicrosoft,
+                                1,
+                                {},
+                                {Bytes(Shape{2}, {200, 1}), Scalar(1), Zero(0),
+                                 Bytes(Shape{1}, {2}), Scalar(1), Zero(0), Scalar(1), Zero(0)}})),
+              ElementsAre(255, 2));
+}
+
+TEST(QuantisedRules, ConcatBringsPartsToOneScale) {
+  EXPECT_THAT(Elements(RunRule({"QLinearConcat",
+                                kMicrosoft,
+                                1,
+                                {{"axis", int64_t{0}}},
+                                {Scalar(0.5f), Zero(1), Bytes(Shape{1}, {3}), Scalar(1), Zero(0),
+                                 Bytes(Shape{2}, {4, 6}), Scalar(0.25f), Zero(2)}})),
+              ElementsAre(7, 2, 3));
+}
+
+TEST(QuantisedRules, LeakyReluKeepsItsSlope) {
+  EXPECT_THAT(
+      Elements(RunRule({"QLinearLeakyRelu",
+                        kMicrosoft,
+                        1,
+                        {{"alpha", 0.5}},
+                        {Bytes(Shape{2}, {96, 104}), Scalar(1), Zero(100), Scalar(1), Zero(50)}})),
+      ElementsAre(48, 54));
+}
+
+TEST(QuantisedRules, GlobalAveragePoolAverages) {
+  EXPECT_THAT(Elements(RunRule({"QLinearGlobalAveragePool",
+                                kMicrosoft,
+                                1,
+                                {},
+                                {Bytes(Shape{1, 1, 2, 2}, {1, 3, 5, 7}), Scalar(1), Zero(0),
+                                 Scalar(0.5f), Zero(0)}})),
+              ElementsAre(8));
+}
+
+TEST(QuantisedRules, ChannelsLastIsRefused) {
+  EXPECT_THAT(
+      RunRule({"QLinearGlobalAveragePool",
+               kMicrosoft,
+               1,
+               {{"channels_last", int64_t{1}}},
+               {Bytes(Shape{1, 2, 2, 1}, {1, 3, 5, 7}), Scalar(1), Zero(0), Scalar(0.5f), Zero(0)}})
+          .status()
+          .message(),
+      HasSubstr("channels_last"));
+}
+
+TEST(QuantisedRules, GemmTakesABiasInTheScaleOfTheProducts) {
+  // ((3 - 1) * 2 + 5 * 1) * 0.5 + 4 * 0.5 = 6.5 without quantising the result.
+  const RuleInput input = {
+      "QGemm",
+      kMicrosoft,
+      1,
+      {{"transB", int64_t{1}}},
+      {Bytes(Shape{1, 2}, {3, 6}), Scalar(0.5f), Zero(1), Make<int8_t>(Shape{1, 2}, {2, 1}),
+       Scalar(1), Make<int8_t>(Shape{}, {0}), Make<int32_t>(Shape{1}, {4})}};
+  EXPECT_THAT(Elements(RunRule(input)), ElementsAre(6.5));
+  RuleInput quantised = input;
+  quantised.inputs.push_back(Scalar(0.5f));
+  quantised.inputs.push_back(Zero(3));
+  EXPECT_THAT(Elements(RunRule(quantised)), ElementsAre(16));
+}
+
+TEST(QuantisedRules, ConvAddsAnInt32Bias) {
+  const Result<std::vector<Tensor>> y = RunRule(
+      {"QLinearConv",
+       "",
+       10,
+       {},
+       {Bytes(Shape{1, 1, 1, 2}, {4, 6}), Scalar(0.5f), Zero(2),
+        Make<int8_t>(Shape{2, 1, 1, 1}, {1, -1}), Make<float>(Shape{2}, {1, 2}),
+        Make<int8_t>(Shape{2}, {0, 0}), Scalar(0.5f), Zero(10), Make<int32_t>(Shape{2}, {2, 3})}});
+  // Channel 0: (1, 2) * 1 + 1; channel 1: (1, 2) * -2 + 3.
+  EXPECT_THAT(Elements(y), ElementsAre(14, 16, 12, 8));
+}
+
+TEST(QuantisedRules, MatMulNBitsUnpacksNibblesByBlocks) {
+  // Two columns of K = 3 in blocks of 2; the low nibble comes first and 8 is zero.
+  const Tensor a = Make<float>(Shape{1, 3}, {1, 1, 1});
+  const Tensor packed = Bytes(Shape{2, 2, 1}, {0xA9, 0x0B, 0x77, 0x06});
+  const Tensor scales = Make<float>(Shape{4}, {1, 10, 2, 0.5f});
+  const ir::Attributes attributes = {
+      {"N", int64_t{2}}, {"K", int64_t{3}}, {"bits", int64_t{4}}, {"block_size", int64_t{2}}};
+  // (9 - 8) + (10 - 8) + (11 - 8) * 10 = 33; (7 - 8) * 2 * 2 + (6 - 8) * 0.5 = -5.
+  EXPECT_THAT(Elements(RunRule({"MatMulNBits", kMicrosoft, 1, attributes, {a, packed, scales}})),
+              ElementsAre(33, -5));
+  const Tensor zeros = Bytes(Shape{2}, {0x98, 0x88});  // 8, 9 for column 0
+  EXPECT_THAT(
+      Elements(RunRule({"MatMulNBits", kMicrosoft, 1, attributes, {a, packed, scales, zeros}})),
+      ElementsAre(23, -5));
+}
+
+TEST(QuantisedRules, MatMulNBitsRefusesSizesThatDoNotFit) {
+  const ir::Attributes attributes = {
+      {"N", int64_t{2}}, {"K", int64_t{3}}, {"bits", int64_t{4}}, {"block_size", int64_t{2}}};
+  EXPECT_THAT(RunRule({"MatMulNBits",
+                       kMicrosoft,
+                       1,
+                       attributes,
+                       {Make<float>(Shape{1, 3}, {1, 1, 1}), Bytes(Shape{3}, {1, 2, 3}),
+                        Make<float>(Shape{4}, {1, 1, 1, 1})}})
+                  .status()
+                  .message(),
+              HasSubstr("expected 4 bytes"));
+}
+
+}  // namespace
+}  // namespace fettle::ops

@@ -1,0 +1,66 @@
+// The operator table is complete: unique names, oracles, import rules and cases for every operator.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "ir/text.h"
+#include "ops/cases.h"
+#include "ops/op.h"
+
+namespace fettle::ops {
+namespace {
+
+TEST(Table, NamesAreUnique) {
+  std::set<std::string_view> names;
+  for (const OpDesc* op : AllOps()) EXPECT_TRUE(names.insert(op->name).second) << op->name;
+}
+
+/// Operators without a name in ONNX: the rule of another one, or a pass, makes them.
+bool IsEmittedByAnotherRule(const OpDesc& op) {
+  return op.name == "BatchNormalizationTraining" || op.name == "ChannelShuffle";
+}
+
+TEST(Table, EveryOperatorIsFoundAndComplete) {
+  for (const OpDesc* op : AllOps()) {
+    EXPECT_EQ(Find(op->name), op) << op->name;
+    EXPECT_NE(op->infer, nullptr) << op->name;
+    EXPECT_EQ(op->reference == nullptr, op->control) << op->name;
+    EXPECT_EQ(op->imports.empty(), IsEmittedByAnotherRule(*op)) << op->name << ": import rules";
+  }
+  EXPECT_EQ(Find("NoSuchOperator"), nullptr);
+}
+
+TEST(Table, ImportRulesDoNotOverlap) {
+  std::set<std::string> seen;
+  for (const OpDesc* op : AllOps()) {
+    for (const ImportRule& rule : op->imports) {
+      for (int opset = rule.since; opset <= std::min(rule.until, 30); ++opset) {
+        EXPECT_TRUE(seen.insert(fmt::format("{}.{} {}", rule.domain, rule.op_type, opset)).second)
+            << rule.domain << "." << rule.op_type << " has two rules for opset " << opset;
+      }
+    }
+  }
+}
+
+TEST(Table, EveryOperatorHasACase) {
+  std::set<std::string> covered;
+  for (const Case& test_case : AllCases()) {
+    const Result<ir::Graph> graph = ir::Parse(test_case.graph);
+    ASSERT_TRUE(graph.ok()) << test_case.name << ": " << graph.status().message();
+    for (const ir::Node& node : graph->nodes()) covered.insert(node.op);
+  }
+  for (const OpDesc* op : AllOps()) {
+    if (op->control) continue;
+    EXPECT_TRUE(covered.contains(std::string(op->name))) << op->name << " has no case";
+  }
+}
+
+TEST(Table, CaseNamesAreUnique) {
+  std::set<std::string_view> names;
+  for (const Case& test_case : AllCases())
+    EXPECT_TRUE(names.insert(test_case.name).second) << test_case.name;
+}
+
+}  // namespace
+}  // namespace fettle::ops

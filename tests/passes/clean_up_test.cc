@@ -1,0 +1,128 @@
+// Identities, dead code, common sub-expressions, folding, known branches.
+#include <gtest/gtest.h>
+
+#include "equivalence.h"
+#include "passes/common_subexpressions.h"
+#include "passes/dead_code.h"
+#include "passes/identities.h"
+
+namespace fettle::passes {
+namespace {
+
+TEST(Identities, AreRemoved) {
+  const char* text =
+      "input %x: f32[2x3x4]\nconst %one: f32[] = 1\nconst %s: i64[3] = 2 3 4\n"
+      "%a = Identity(%x)\n%b = Cast(%a) {to=\"f32\"}\n%c = Transpose(%b) {perm=[0,1,2]}\n"
+      "%d = Reshape(%c, %s)\n%e = Mul(%one, %d)\n%f = Concat(%e) {axis=1}\n%y = Relu(%f)\n"
+      "output %y\n";
+  EXPECT_EQ(Ops(Rewrite(RemoveIdentities, text)), "Relu");
+}
+
+TEST(Identities, OutputsKeepTheirNames) {
+  const char* text =
+      "input %x: f32[4]\n%a = Relu(%x)\n%y = Identity(%a)\n%z = Neg(%a)\noutput %y\noutput %z\n";
+  EXPECT_EQ(Ops(Rewrite(RemoveIdentities, text)), "Relu Neg");
+  const char* from_input = "input %x: f32[4]\n%y = Identity(%x)\noutput %y\n";
+  EXPECT_EQ(Ops(Rewrite(RemoveIdentities, from_input)), "Identity");
+}
+
+TEST(Identities, BroadcastsAndSignedZerosStay) {
+  const char* text =
+      "input %x: f32[3]\nconst %one: f32[1x3] = 1 1 1\nconst %zero: f32[] = 0\n"
+      "const %minus: f32[] = -0.0\n%a = Mul(%x, %one)\n%b = Add(%a, %zero)\n"
+      "%c = Add(%b, %minus)\n%y = Sub(%c, %zero)\noutput %y\n";
+  EXPECT_EQ(Ops(Rewrite(RemoveIdentities, text)), "Mul Add");
+}
+
+TEST(DeadCode, UnneededNodesAndOutputsGo) {
+  const char* text =
+      "input %x: f32[4x6]\n%a = Relu(%x)\n%b = Neg(%a)\n%p, %q = Split(%x) {axis=1, "
+      "num_outputs=2}\n"
+      "%y = Relu(%q)\noutput %y\n";
+  const ir::Graph graph = Rewrite(RemoveDeadCode, text);
+  EXPECT_EQ(Ops(graph), "Split Relu");
+  EXPECT_EQ(graph.node(0).outputs[0], ir::kAbsent);
+}
+
+TEST(CommonSubexpressions, MergeNodesAndConstants) {
+  const char* text =
+      "input %x: f32[4]\nconst %a: f32[] = 2\nconst %b: f32[] = 2\n%p = Mul(%x, %a)\n"
+      "%q = Mul(%x, %b)\n%r = LeakyRelu(%x) {alpha=0.1}\n%s = LeakyRelu(%x) {alpha=0.2}\n"
+      "%t = Add(%p, %q)\n%u = Add(%r, %s)\n%y = Add(%t, %u)\noutput %y\n";
+  EXPECT_EQ(Ops(Rewrite(MergeCommonSubexpressions, text)), "Mul LeakyRelu LeakyRelu Add Add Add");
+}
+
+TEST(CommonSubexpressions, TwoOutputsStayTwo) {
+  const char* text = "input %x: f32[4]\n%y = Relu(%x)\n%z = Relu(%x)\noutput %y\noutput %z\n";
+  EXPECT_EQ(Ops(Rewrite(MergeCommonSubexpressions, text)), "Relu Relu");
+}
+
+ir::Graph Optimised(std::string_view text) {
+  const ir::Graph before = ParseGraph(text);
+  ir::Graph after = before;
+  const Status status = Optimise(after, {.verify = true});
+  EXPECT_TRUE(status.ok()) << status.message();
+  return after;
+}
+
+TEST(Folding, ShapeArithmeticFolds) {
+  const char* text =
+      "input %x: f32[2x3x4]\nconst %axis: i64[1] = 0\nconst %i: i64[] = 0\nconst %m: i64[1] = -1\n"
+      "%s = Shape(%x)\n%g = Gather(%s, %i)\n%u = Unsqueeze(%g, %axis)\n"
+      "%t = Concat(%u, %m) {axis=0}\n%y = Reshape(%x, %t)\noutput %y\n";
+  const ir::Graph graph = Optimised(text);
+  EXPECT_EQ(Ops(graph), "Reshape");
+  EXPECT_EQ(graph.value(graph.outputs[0]).shape, (Shape{2, 12}));
+  ExpectSameResults(ParseGraph(text), graph);
+}
+
+TEST(Folding, SplatsStaySplats) {
+  const ir::Graph graph = Optimised(
+      "const %s: i64[2] = 30000 30000\nconst %two: f32[] = 2\nconst %t: i64[1] = -1\n"
+      "%a = ConstantOfShape(%s) {value=const f32[1] = 3}\n%b = Mul(%a, %two)\n"
+      "%y = Reshape(%b, %t)\noutput %y\n");
+  ASSERT_EQ(Ops(graph), "");
+  const Constant& constant = *graph.value(graph.outputs[0]).constant;
+  EXPECT_TRUE(constant.is_splat());
+  EXPECT_EQ(constant.shape(), (Shape{900000000}));
+  EXPECT_EQ(constant.GetDouble(0), 6);
+}
+
+TEST(Folding, MuchLargerResultsStayNodes) {
+  const ir::Graph graph = Optimised(
+      "const %s: i64[2] = 2 3000000\nconst %x: f32[2x1] = 1 2\n%y = Expand(%x, %s)\noutput %y\n");
+  EXPECT_EQ(Ops(graph), "Expand");
+}
+
+TEST(Folding, ReshapedConstantsShareTheirBytes) {
+  const ir::Graph before =
+      ParseGraph("const %w: f32[4x600]\nconst %s: i64[1] = -1\n%y = Reshape(%w, %s)\noutput %y\n");
+  ir::Graph after = before;
+  ASSERT_TRUE(Optimise(after, {.verify = true}).ok());
+  EXPECT_EQ(after.value(after.outputs[0]).constant->bytes().data(),
+            before.value(0).constant->bytes().data());
+}
+
+constexpr std::string_view kIf =
+    "input %x: f32[4]\nconst %c: bool[] = 1\n%y = If(%c, %x) {captures=1, then_branch=graph\n"
+    "input %a\n%b = Neg(%a)\noutput %b\nend, else_branch=graph\ninput %a\noutput %a\nend}\n"
+    "output %y\n";
+
+TEST(KnownBranches, AreInlined) {
+  const ir::Graph graph = Optimised(kIf);
+  EXPECT_EQ(Ops(graph), "Neg");
+  EXPECT_EQ(graph.value(graph.outputs[0]).name, "y");
+  EXPECT_EQ(graph.value(graph.outputs[0]).shape, (Shape{4}));
+}
+
+TEST(KnownBranches, SubGraphsAreOptimised) {
+  std::string text(kIf);
+  text.replace(text.find("const %c: bool[] = 1"), 20, "input %c: bool[]");
+  text.replace(text.find("%b = Neg(%a)"), 12, "%i = Identity(%a)\n%b = Neg(%i)");
+  const ir::Graph graph = Optimised(text);
+  ASSERT_EQ(Ops(graph), "If");
+  EXPECT_EQ(Ops(*graph.node(0).attributes.SubGraph("then_branch")), "Neg");
+}
+
+}  // namespace
+}  // namespace fettle::passes

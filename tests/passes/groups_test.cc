@@ -1,0 +1,188 @@
+// Which groups are listed, that none leaves a cycle, and that a fragment computes what its nodes
+// do.
+#include "passes/groups.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "equivalence.h"
+#include "ops/cases.h"
+
+namespace fettle::passes {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Not;
+
+/// "pattern: Op Op", once per group.
+std::vector<std::string> Listed(const ir::Graph& graph) {
+  std::vector<std::string> texts;
+  for (const Group& group : ListGroups(graph)) {
+    std::string text(group.pattern);
+    text += ":";
+    for (ir::NodeId id : group.nodes) text += " " + graph.node(id).op;
+    texts.push_back(text);
+  }
+  return texts;
+}
+
+/// No path may leave a group and come back: the quotient graph must stay free of cycles.
+bool IsConvex(const ir::Graph& graph, const Group& group) {
+  const std::set<ir::NodeId> members(group.nodes.begin(), group.nodes.end());
+  std::vector<bool> tainted(graph.values().size());  // reached from a member through an outsider
+  for (ir::NodeId id = 0; static_cast<size_t>(id) < graph.nodes().size(); ++id) {
+    const bool inside = members.contains(id);
+    bool reached = false;
+    for (ir::ValueId input : graph.node(id).inputs) {
+      if (input == ir::kAbsent) continue;
+      if (inside && tainted[static_cast<size_t>(input)]) return false;
+      reached |= tainted[static_cast<size_t>(input)];
+      const auto producers = graph.Producers();
+      const ir::NodeId producer = producers[static_cast<size_t>(input)];
+      reached |= !inside && producer >= 0 && members.contains(producer);
+    }
+    for (ir::ValueId output : graph.node(id).outputs) {
+      if (output != ir::kAbsent && !inside && reached) tainted[static_cast<size_t>(output)] = true;
+    }
+  }
+  return true;
+}
+
+void ExpectSound(const ir::Graph& graph) {
+  for (const Group& group : ListGroups(graph)) {
+    EXPECT_TRUE(std::is_sorted(group.nodes.begin(), group.nodes.end()));
+    EXPECT_TRUE(IsConvex(graph, group));
+    const Fragment fragment = ExtractGroup(graph, group);
+    EXPECT_TRUE(ir::Verify(*fragment.graph).ok()) << ir::Print(*fragment.graph);
+    const Fragment slow = ExtractGroup(graph, {group.nodes, {}, ""});
+    EXPECT_EQ(fragment.outputs, slow.outputs) << ir::Print(*fragment.graph);
+  }
+}
+
+TEST(Groups, EveryNodeAlone) {
+  const ir::Graph graph = ParseGraph("input %x\n%a, %b = Split(%x)\n%c = Relu(%a)\noutput %c\n");
+  EXPECT_THAT(Listed(graph), Contains("node: Split"));
+  EXPECT_THAT(Listed(graph), Contains("node: Relu"));
+}
+
+TEST(Groups, EpilogueWithResidualAdd) {
+  const ir::Graph graph = ParseGraph(
+      "input %x\nconst %w: f32[4x4x1x1]\n%c = Conv(%x, %w)\n%r = Relu(%c)\n%s = Add(%x, %r)\n"
+      "%t = Relu(%s)\noutput %t\n");
+  const auto listed = Listed(graph);
+  EXPECT_THAT(listed, Contains("epilogue: Conv Relu"));
+  EXPECT_THAT(listed, Contains("epilogue: Conv Relu Add"));
+  EXPECT_THAT(listed, Contains("epilogue: Conv Relu Add Relu"));
+  EXPECT_THAT(listed, Contains("chain: Relu Add"));
+  EXPECT_THAT(listed, Contains("chain: Add Relu"));
+  ExpectSound(graph);
+}
+
+TEST(Groups, NormsWithConstantStatisticsAreLinks) {
+  const ir::Graph graph = ParseGraph(
+      "input %x: f32[1x2x3x3]\nconst %s: f32[2]\n%a = Add(%x, %x)\n"
+      "%b = BatchNormalization(%a, %s, %s, %s, %s)\n%y = Relu(%b)\noutput %y\n");
+  EXPECT_THAT(Listed(graph), Contains("chain: Add BatchNormalization Relu"));
+  EXPECT_THAT(Listed(graph), Contains("chain: BatchNormalization Relu"));
+}
+
+TEST(Groups, SeveralReadersEndAChain) {
+  const ir::Graph graph = ParseGraph(
+      "input %x\nconst %w: f32[4x4x1x1]\n%c = Conv(%x, %w)\n%r = Relu(%c)\n%n = Neg(%c)\n"
+      "output %r\noutput %n\n");
+  EXPECT_THAT(Listed(graph), Not(Contains("epilogue: Conv Relu")));
+  const ir::Graph output =
+      ParseGraph("input %x\n%a = Relu(%x)\n%b = Neg(%a)\noutput %a\noutput %b\n");
+  EXPECT_THAT(Listed(output), Not(Contains("chain: Relu Neg")));
+}
+
+TEST(Groups, OperandsThatDependOnTheGroupKeepItApart) {
+  const ir::Graph graph = ParseGraph(
+      "input %x\nconst %w: f32[4x4x1x1]\n%c = Conv(%x, %w)\n%p = MaxPool(%c)\n%s = Add(%c, %p)\n"
+      "output %s\n");
+  EXPECT_THAT(Listed(graph), Not(Contains("epilogue: Conv Add")));
+  ExpectSound(graph);
+}
+
+TEST(Groups, DiamondsJoin) {
+  const ir::Graph graph = ParseGraph(
+      "input %x\nconst %w: f32[4x4x1x1]\n%c = Conv(%x, %w)\n%s = Sigmoid(%c)\n%m = Mul(%c, %s)\n"
+      "%n = Neg(%m)\noutput %n\n");
+  const auto listed = Listed(graph);
+  EXPECT_THAT(listed, Contains("epilogue: Conv Sigmoid Mul"));
+  EXPECT_THAT(listed, Contains("epilogue: Conv Sigmoid Mul Neg"));
+  EXPECT_THAT(listed, Not(Contains("epilogue: Conv Sigmoid")));
+  ExpectSound(graph);
+}
+
+TEST(Groups, QuantisedOperators) {
+  const ir::Graph graph = ParseGraph(
+      "input %x: u8\nconst %w: i8[4x4x1x1]\nconst %b: i32[4]\nconst %s: f32[] = 0.1\n"
+      "%p = DequantizeLinear(%x, %s)\n%q = DequantizeLinear(%w, %s)\n"
+      "%r = DequantizeLinear(%b, %s)\n%c = Conv(%p, %q, %r)\n%a = Relu(%c)\n"
+      "%z = QuantizeLinear(%a, %s)\noutput %z\n");
+  const auto listed = Listed(graph);
+  const std::string body = "DequantizeLinear DequantizeLinear DequantizeLinear Conv";
+  EXPECT_THAT(listed, Contains("quantised: " + body));
+  EXPECT_THAT(listed, Contains("quantised: " + body + " Relu"));
+  EXPECT_THAT(listed, Contains("quantised: " + body + " Relu QuantizeLinear"));
+  ExpectSound(graph);
+}
+
+TEST(Groups, DynamicallyQuantisedConvolution) {
+  const ir::Graph graph = ParseGraph(
+      "input %x: u8\ninput %s: f32\nconst %w: i8[4x4x1x1]\nconst %b: f32[4x1x1]\n"
+      "%c = ConvInteger(%x, %w)\n%f = Cast(%c) {to=\"f32\"}\n%m = Mul(%f, %s)\n%y = Add(%m, %b)\n"
+      "output %y\n");
+  EXPECT_THAT(Listed(graph), Contains("epilogue: ConvInteger Cast Mul Add"));
+}
+
+TEST(Groups, SeparableConvolutions) {
+  const ir::Graph graph = ParseGraph(
+      "input %x\nconst %d: f32[4x1x3x3]\nconst %w: f32[8x4x1x1]\n%c = Conv(%x, %d) {group=4}\n"
+      "%r = Relu(%c)\n%p = Conv(%r, %w)\n%y = Relu(%p)\noutput %y\n");
+  EXPECT_THAT(Listed(graph), Contains("separable: Conv Relu Conv"));
+  EXPECT_THAT(Listed(graph), Contains("separable: Conv Relu Conv Relu"));
+  ExpectSound(graph);
+}
+
+TEST(Groups, ChainsAreBounded) {
+  std::string text = "input %x0\n";
+  for (int i = 0; i < 40; ++i) text += fmt::format("%x{} = Relu(%x{})\n", i + 1, i);
+  const ir::Graph graph = ParseGraph(text + "output %x40\n");
+  size_t longest = 0;
+  for (const Group& group : ListGroups(graph)) longest = std::max(longest, group.nodes.size());
+  EXPECT_EQ(longest, static_cast<size_t>(kMaxGroupNodes));
+}
+
+TEST(Groups, FragmentsComputeWhatTheirNodesDo) {
+  ir::Graph graph = ParseGraph(
+      "input %x: f32[1x4x5x5]\nconst %w: f32[4x4x1x1]\n%c = Conv(%x, %w)\n%r = Relu(%c)\n"
+      "%y = Add(%x, %r)\noutput %y\n");
+  ASSERT_TRUE(ops::InferGraph(graph).ok());
+  const std::vector<Group> groups = ListGroups(graph);
+  const auto whole = std::find_if(groups.begin(), groups.end(),
+                                  [](const Group& group) { return group.nodes.size() == 3; });
+  ASSERT_NE(whole, groups.end());
+  const Fragment fragment = ExtractGroup(graph, *whole);
+  EXPECT_EQ(fragment.inputs, graph.inputs);
+  EXPECT_EQ(fragment.outputs, graph.outputs);
+  EXPECT_EQ(fragment.graph->value(fragment.graph->inputs[0]).name, "x");
+  ExpectSameResults(graph, *fragment.graph);
+}
+
+TEST(Groups, AllCasesGiveSoundGroups) {
+  int checked = 0;
+  for (const ops::Case& test : ops::AllCases()) {
+    ir::Graph graph = ParseGraph(test.graph);
+    ExpectSound(graph);
+    ++checked;
+  }
+  EXPECT_GT(checked, 10);
+}
+
+}  // namespace
+}  // namespace fettle::passes

@@ -1,0 +1,235 @@
+// Transposes, reshapes, shuffles, slices; quantisation; normalisation.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "equivalence.h"
+#include "passes/channel_shuffle.h"
+#include "passes/gather_slices.h"
+#include "passes/layer_norm.h"
+#include "passes/matmul_reshapes.h"
+#include "passes/reshapes.h"
+#include "passes/specialise.h"
+#include "passes/split_dequantize.h"
+#include "passes/sums.h"
+#include "passes/transposes.h"
+#include "passes/windows.h"
+
+namespace fettle::passes {
+namespace {
+
+TEST(Transposes, MergeAndCancel) {
+  EXPECT_EQ(Ops(Rewrite(MergeTransposes,
+                        "input %x: f32[2x3x4]\n%a = Transpose(%x) {perm=[1,2,0]}\n"
+                        "%b = Transpose(%a) {perm=[0,2,1]}\n%c = Transpose(%b)\n%y = Relu(%c)\n"
+                        "output %y\n",
+                        true)),
+            "Transpose Relu");
+  EXPECT_EQ(Ops(Rewrite(MergeTransposes,
+                        "input %x: f32[2x3x4]\n%a = Transpose(%x) {perm=[1,2,0]}\n"
+                        "%b = Transpose(%a) {perm=[2,0,1]}\n%y = Relu(%b)\noutput %y\n",
+                        false)),
+            "Relu");
+}
+
+TEST(Transposes, CancelThroughElementwise) {
+  const char* text =
+      "input %x: f32[2x3x4x5]\nconst %c: f32[] = 2\n%a = Transpose(%x) {perm=[0,2,3,1]}\n"
+      "%b = Relu(%a)\n%d = Mul(%b, %c)\n%e = Transpose(%d) {perm=[0,3,1,2]}\n%y = Neg(%e)\n"
+      "output %y\n";
+  EXPECT_EQ(Ops(Rewrite(MergeTransposes, text)), "Relu Mul Neg");
+  EXPECT_EQ(Ops(Rewrite(MergeTransposes, text, false)), "Relu Mul Neg");
+  const char* output =
+      "input %x: f32[2x3x4]\n%a = Transpose(%x) {perm=[0,2,1]}\n%b = Relu(%a)\n"
+      "%y = Transpose(%b) {perm=[0,2,1]}\noutput %y\n";
+  EXPECT_EQ(Ops(Rewrite(MergeTransposes, output)), "Relu");
+}
+
+TEST(Transposes, OfUnitAxesAreReshapes) {
+  EXPECT_EQ(
+      Ops(Rewrite(MergeTransposes,
+                  "input %x: f32[2x1x4x5]\n%y = Transpose(%x) {perm=[0,2,3,1]}\noutput %y\n")),
+      "Reshape");
+}
+
+TEST(Reshapes, Merge) {
+  const std::string head =
+      "input %x: f32[2x3x4]\nconst %s: i64[2] = 6 -1\nconst %t: i64[1] = -1\nconst %u: i64[1] = "
+      "0\n";
+  EXPECT_EQ(Ops(Rewrite(MergeReshapes,
+                        head + "%a = Reshape(%x, %s)\n%b = Reshape(%a, %t)\n%y = Relu(%b)\n"
+                               "output %y\n",
+                        false)),
+            "Reshape Relu");
+  const std::string squeezes =
+      head +
+      "%a = Reshape(%x, %s)\n%b = Unsqueeze(%a, %u)\n%c = Flatten(%b) {axis=2}\n%y = "
+      "Relu(%c)\noutput %y\n";
+  EXPECT_EQ(Ops(Rewrite(MergeReshapes, squeezes, true)), "Reshape Relu");
+  EXPECT_EQ(Ops(Rewrite(MergeReshapes, squeezes, false)), "Reshape Unsqueeze Flatten Relu");
+}
+
+TEST(ChannelShuffle, IsFound) {
+  const char* text =
+      "input %x: f32[2x6x3x5]\nconst %s: i64[5] = 2 2 3 3 5\nconst %t: i64[4] = 2 -1 3 5\n"
+      "%a = Reshape(%x, %s)\n%b = Transpose(%a) {perm=[0,2,1,3,4]}\n%y = Reshape(%b, %t)\n"
+      "output %y\n";
+  const ir::Graph graph = Rewrite(FindChannelShuffle, text);
+  ASSERT_EQ(Ops(graph), "ChannelShuffle");
+  EXPECT_EQ(graph.node(0).attributes.Int("groups"), 2);
+  EXPECT_EQ(Ops(Rewrite(FindChannelShuffle, text, false)), "Reshape Transpose Reshape");
+}
+
+TEST(ChannelShuffle, SplitInHalvesOfOneImage) {
+  const char* text =
+      "input %x: f32[1x8x3x5]\nconst %s: i64[3] = 4 2 15\nconst %t: i64[5] = 2 -1 4 3 5\n"
+      "%a = Reshape(%x, %s)\n%b = Transpose(%a) {perm=[1,0,2]}\n%y = Reshape(%b, %t)\noutput %y\n";
+  const ir::Graph graph = Rewrite(FindChannelShuffle, text);
+  ASSERT_EQ(Ops(graph), "ChannelShuffle Reshape");
+  EXPECT_EQ(graph.node(0).attributes.Int("groups"), 4);
+}
+
+TEST(ChannelShuffle, OtherPermutationsStay) {
+  for (const char* text : {
+           "input %x: f32[2x6x3x5]\nconst %s: i64[5] = 2 2 3 3 5\nconst %t: i64[4] = 2 -1 3 5\n"
+           "%a = Reshape(%x, %s)\n%b = Transpose(%a) {perm=[0,2,1,4,3]}\n%y = Reshape(%b, %t)\n"
+           "output %y\n",
+           "input %x: f32[2x6x3x5]\nconst %s: i64[5] = 2 2 3 3 5\nconst %t: i64[4] = 2 -1 3 5\n"
+           "%a = Reshape(%x, %s)\n%b = Transpose(%a) {perm=[0,3,2,1,4]}\n%y = Reshape(%b, %t)\n"
+           "output %y\n",
+           "input %x: f32[1x6x8]\nconst %s: i64[4] = 1 6 2 4\nconst %t: i64[3] = 2 6 4\n"
+           "%a = Reshape(%x, %s)\n%b = Transpose(%a) {perm=[0,2,1,3]}\n%y = Reshape(%b, %t)\n"
+           "output %y\n",
+       }) {
+    EXPECT_EQ(Ops(Rewrite(FindChannelShuffle, text)), "Reshape Transpose Reshape") << text;
+  }
+}
+
+TEST(GatherToSlice, Ranges) {
+  for (const char* indices : {"i64[3] = 1 3 5", "i64[2] = 5 4", "i64[3] = -1 -3 -5", "i64[1] = 2",
+                              "i64[6] = 5 4 3 2 1 0"}) {
+    const std::string text = fmt::format(
+        "input %x: f32[2x6x3]\nconst %i: {}\n%y = Gather(%x, %i) {{axis=1}}\noutput %y\n", indices);
+    EXPECT_EQ(Ops(Rewrite(GatherToSlice, text)), "Slice") << indices;
+    EXPECT_EQ(Ops(Rewrite(GatherToSlice, text, false)), "Gather");
+  }
+  const char* uneven =
+      "input %x: f32[2x6]\nconst %i: i64[3] = 0 1 3\n%y = Gather(%x, %i) {axis=1}\noutput %y\n";
+  EXPECT_EQ(Ops(Rewrite(GatherToSlice, uneven)), "Gather");
+}
+
+TEST(GatherToSlice, Scalars) {
+  const char* text =
+      "input %x: f32[4x3]\nconst %i: i64[] = -1\n%y = Gather(%x, %i) {axis=0}\noutput %y\n";
+  EXPECT_EQ(Ops(Rewrite(GatherToSlice, text)), "Slice Reshape");
+  const char* inner =
+      "input %x: f32[4x3]\nconst %i: i64[] = 1\n%y = Gather(%x, %i) {axis=1}\noutput %y\n";
+  EXPECT_EQ(Ops(Rewrite(GatherToSlice, inner)), "Gather");
+}
+
+TEST(Windows, OfReshapedSlicesAreSlices) {
+  const char* text =
+      "input %x: f32[1x8x3x5]\nconst %s: i64[5] = 2 1 4 3 5\nconst %b: i64[1] = 1\n"
+      "const %e: i64[1] = 2\nconst %a: i64[1] = 0\nconst %t: i64[4] = 1 4 3 5\n"
+      "%r = Reshape(%x, %s)\n%w = Slice(%r, %b, %e, %a, %b)\n%y = Reshape(%w, %t)\noutput %y\n";
+  EXPECT_EQ(Ops(Rewrite(MergeWindows, text)), "Slice");
+  const char* two =
+      "input %x: f32[2x8x3x5]\nconst %s: i64[5] = 2 2 4 3 5\nconst %b: i64[1] = 1\n"
+      "const %e: i64[1] = 2\nconst %a: i64[1] = 1\nconst %t: i64[4] = 2 4 3 5\n"
+      "%r = Reshape(%x, %s)\n%w = Slice(%r, %b, %e, %a, %b)\n%y = Reshape(%w, %t)\noutput %y\n";
+  EXPECT_EQ(Ops(Rewrite(MergeWindows, two)), "Reshape Slice Reshape");
+}
+
+TEST(MatMulReshapes, MoveToTheFront) {
+  const char* dense =
+      "input %x: f32[2x3x4]\nconst %w: f32[4x5]\nconst %b: f32[5]\nconst %s: i64[2] = 6 4\n"
+      "const %t: i64[3] = 2 3 5\n%r = Reshape(%x, %s)\n%m = MatMul(%r, %w)\n%q = Reshape(%m, %t)\n"
+      "%y = Add(%q, %b)\noutput %y\n";
+  EXPECT_EQ(Ops(Rewrite(MoveReshapesBeforeMatMul, dense)), "MatMul Add");
+  const char* other =
+      "input %x: f32[2x12]\nconst %w: f32[4x5]\nconst %s: i64[2] = 6 4\n"
+      "const %t: i64[4] = 1 2 3 5\n%r = Reshape(%x, %s)\n%m = MatMul(%r, %w)\n"
+      "%y = Reshape(%m, %t)\noutput %y\n";
+  EXPECT_EQ(Ops(Rewrite(MoveReshapesBeforeMatMul, other)), "Reshape MatMul");
+  const char* split =
+      "input %x: f32[6x4]\nconst %w: f32[4x6]\nconst %t: i64[3] = 6 2 3\n%m = MatMul(%x, %w)\n"
+      "%y = Reshape(%m, %t)\noutput %y\n";
+  EXPECT_EQ(Ops(Rewrite(MoveReshapesBeforeMatMul, split)), "MatMul Reshape");
+}
+
+TEST(Sums, OfTwoAreAdds) {
+  EXPECT_EQ(Ops(Rewrite(SumToAdd,
+                        "input %x: f32[3]\ninput %z: f32[3]\n%a = Sum(%x, %z)\n"
+                        "%y = Sum(%a, %x, %z)\noutput %y\n")),
+            "Add Sum");
+}
+
+TEST(SplitDequantize, OnePerReader) {
+  const char* text =
+      "input %x: u8[1x2x4x4]\nconst %s: f32[] = 0.1\nconst %w: f32[2x2x1x1]\n"
+      "%d = DequantizeLinear(%x, %s)\n%c = Conv(%d, %w)\n%y = Add(%c, %d)\n%z = Mul(%d, %d)\n"
+      "output %y\noutput %z\noutput %d\n";
+  const ir::Graph graph = Rewrite(SplitDequantize, text);
+  int count = 0;
+  for (const ir::Node& node : graph.nodes()) count += node.op == "DequantizeLinear" ? 1 : 0;
+  EXPECT_EQ(count, 5);
+}
+
+constexpr std::string_view kNormHead =
+    "input %x: f32[2x3x8]\nconst %g: f32[8]\nconst %b: f32[8]\nconst %e: f32[] = 1e-5\n"
+    "const %two: f32[] = 2\nconst %half: f32[] = 0.5\nconst %axes: i64[1] = -1\n"
+    "%m = ReduceMean(%x, %axes)\n%d = Sub(%x, %m)\n";
+
+TEST(LayerNorm, AllSpellings) {
+  const std::pair<const char*, const char*> spellings[] = {
+      {"%q = Pow(%d, %two)\n%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Sqrt(%a)\n"
+       "%n = Div(%d, %r)\n%s = Mul(%n, %g)\n%y = Add(%s, %b)\noutput %y\n",
+       "LayerNormalization"},
+      {"%q = Mul(%d, %d)\n%v = ReduceMean(%q, %axes)\n%a = Add(%e, %v)\n%r = Sqrt(%a)\n"
+       "%i = Reciprocal(%r)\n%n = Mul(%d, %i)\n%s = Mul(%g, %n)\n%y = Add(%b, %s)\noutput %y\n",
+       "LayerNormalization"},
+      {"%q = Mul(%d, %d)\n%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Pow(%a, %half)\n"
+       "%y = Div(%d, %r)\noutput %y\n",
+       "LayerNormalization"},
+  };
+  for (const auto& [body, ops] : spellings) {
+    EXPECT_EQ(Ops(Rewrite(FindLayerNorm, std::string(kNormHead) + body)), ops) << body;
+  }
+}
+
+TEST(LayerNorm, OtherAxesStay) {
+  std::string text(kNormHead);
+  text.replace(text.find("= -1"), 4, "= 1");
+  text +=
+      "%q = Mul(%d, %d)\n%v = ReduceMean(%q, %axes)\n%a = Add(%v, %e)\n%r = Sqrt(%a)\n"
+      "%n = Div(%d, %r)\n%y = Mul(%n, %g)\noutput %y\n";
+  EXPECT_EQ(Ops(Rewrite(FindLayerNorm, text)), "ReduceMean Sub Mul ReduceMean Add Sqrt Div Mul");
+}
+
+TEST(Specialise, NamesWhatWaitsForData) {
+  ir::Graph graph = ParseGraph(
+      "input %x: f32[2x6]\ninput %s: i64[2]\n%a = Relu(%x)\n%n = Neg(%s)\n%m = Neg(%n)\n"
+      "%r = Reshape(%a, %m)\n%y = Relu(%r)\noutput %y\n");
+  std::vector<Pending> pending;
+  ASSERT_TRUE(Specialise(graph, &pending, {.verify = true}).ok());
+  ASSERT_EQ(pending.size(), 1u);
+  EXPECT_EQ(graph.node(pending[0].node).op, "Reshape");
+  EXPECT_EQ(graph.value(pending[0].value).name, "m");
+  EXPECT_FALSE(graph.value(graph.outputs[0]).shape.has_value());
+  // The rest, once the data is there.
+  const Result<Tensor> data = Tensor::FromVector(Shape{2}, std::vector<int64_t>{3, 4});
+  for (ir::ValueId id : graph.inputs) {
+    if (graph.value(id).name == "s")
+      graph.value(id).constant = std::make_shared<const Constant>(Constant::FromTensor(*data));
+  }
+  ASSERT_TRUE(Specialise(graph, &pending, {.verify = true}).ok());
+  EXPECT_TRUE(pending.empty());
+  EXPECT_EQ(graph.value(graph.outputs[0]).shape, (Shape{3, 4}));
+}
+
+TEST(Specialise, InputsNeedShapes) {
+  ir::Graph graph = ParseGraph("input %x: f32[?x6]\n%y = Relu(%x)\noutput %y\n");
+  EXPECT_EQ(Specialise(graph).code(), StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace fettle::passes

@@ -1,0 +1,178 @@
+// Graphs that cannot be planned at once: data-dependent shapes, control flow, changing input
+// shapes.
+#include "runtime/graph_runner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+
+namespace fettle::runtime {
+namespace {
+
+using testing::ElementsAre;
+
+class GraphRunnerTest : public testing::Test {
+ protected:
+  GraphRunnerTest()
+      : device_(std::make_shared<ThreadPool>(2)),
+        context_{device_, packed_, {.threads = 2}, 2, CpuStream(device_, 2)} {}
+
+  std::unique_ptr<GraphRunner> Load(std::string_view text) {
+    Result<ir::Graph> graph = ir::Parse(text);
+    EXPECT_TRUE(graph.ok()) << graph.status().message();
+    return std::make_unique<GraphRunner>(
+        std::make_shared<const ir::Graph>(std::move(graph).value()), context_);
+  }
+
+  template <typename T>
+  static Tensor Make(const Shape& shape, const std::vector<T>& values) {
+    return Tensor::FromVector(shape, values).value();
+  }
+
+  template <typename T>
+  static std::vector<T> Values(const Tensor& tensor) {
+    const std::span<T> span = tensor.as<T>();
+    return {span.begin(), span.end()};
+  }
+
+  CpuDevice device_;
+  exec::PackedStore packed_;
+  Context context_;
+};
+
+TEST_F(GraphRunnerTest, RunsOneSegment) {
+  const auto runner = Load("input %x: f32[2x?]\n%y = Relu(%x)\noutput %y\n");
+  const auto y = runner->Run(std::vector{Make<float>({2, 2}, {-1, 2, 3, -4})});
+  ASSERT_TRUE(y.ok()) << y.status().message();
+  EXPECT_THAT(Values<float>((*y)[0]), ElementsAre(0, 2, 3, 0));
+}
+
+TEST_F(GraphRunnerTest, ReplansForNewShapesAndReturnsToOldOnes) {
+  const auto runner = Load("input %x: f32[?]\n%y = Neg(%x)\noutput %y\n");
+  for (int64_t size : {3, 5, 3, 7, 3, 0}) {
+    const auto y = runner->Run(
+        std::vector{Make<float>(Shape{size}, std::vector<float>(static_cast<size_t>(size), 2))});
+    ASSERT_TRUE(y.ok()) << y.status().message();
+    EXPECT_EQ(Values<float>((*y)[0]), std::vector<float>(static_cast<size_t>(size), -2));
+  }
+}
+
+TEST_F(GraphRunnerTest, OutputsThatAreInputsOrConstantsAreCopies) {
+  const auto runner = Load(
+      "input %x: f32[2]\nconst %c: f32[2] = 5 6\n%y = Neg(%x)\noutput %x\noutput %c\noutput %y\n");
+  const auto out = runner->Run(std::vector{Make<float>({2}, {1, 2})});
+  ASSERT_TRUE(out.ok()) << out.status().message();
+  EXPECT_THAT(Values<float>((*out)[0]), ElementsAre(1, 2));
+  EXPECT_THAT(Values<float>((*out)[1]), ElementsAre(5, 6));
+  EXPECT_THAT(Values<float>((*out)[2]), ElementsAre(-1, -2));
+}
+
+TEST_F(GraphRunnerTest, ContinuesBehindADataDependentShape) {
+  const auto runner =
+      Load("input %x: f32[4]\n%a = Relu(%x)\n%n = NonZero(%a)\n%m = Neg(%n)\noutput %m\n");
+  const auto first = runner->Run(std::vector{Make<float>({4}, {1, -1, 0, 3})});
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  EXPECT_THAT(Values<int64_t>((*first)[0]), ElementsAre(0, -3));
+  const auto second = runner->Run(std::vector{Make<float>({4}, {1, 1, 1, 3})});
+  ASSERT_TRUE(second.ok()) << second.status().message();
+  EXPECT_THAT(Values<int64_t>((*second)[0]), ElementsAre(0, -1, -2, -3));
+}
+
+TEST_F(GraphRunnerTest, ReshapesByAnInputValue) {
+  const auto runner =
+      Load("input %x: f32[6]\ninput %s: i64[2]\n%y = Reshape(%x, %s)\n%z = Neg(%y)\noutput %z\n");
+  const auto z =
+      runner->Run(std::vector{Make<float>({6}, {1, 2, 3, 4, 5, 6}), Make<int64_t>({2}, {3, -1})});
+  ASSERT_TRUE(z.ok()) << z.status().message();
+  EXPECT_EQ((*z)[0].shape(), (Shape{3, 2}));
+  EXPECT_THAT(Values<float>((*z)[0]), ElementsAre(-1, -2, -3, -4, -5, -6));
+}
+
+constexpr std::string_view kIf = R"(
+input %c: bool[]
+input %x: f32[2]
+%y = If(%c, %x) {captures=1, then_branch=graph
+  input %a: f32[2]
+  %r = Neg(%a)
+  output %r
+end, else_branch=graph
+  input %b: f32[2]
+  %s = Add(%b, %b)
+  output %s
+end}
+%z = Abs(%y)
+output %y
+output %z
+)";
+
+TEST_F(GraphRunnerTest, RunsTheBranchThatTheConditionPicks) {
+  const auto runner = Load(kIf);
+  const Tensor x = Make<float>({2}, {1, 2});
+  const auto yes = runner->Run(std::vector{Make<bool>(Shape{}, {true}), x});
+  ASSERT_TRUE(yes.ok()) << yes.status().message();
+  EXPECT_THAT(Values<float>((*yes)[0]), ElementsAre(-1, -2));
+  EXPECT_THAT(Values<float>((*yes)[1]), ElementsAre(1, 2));
+  const auto no = runner->Run(std::vector{Make<bool>(Shape{}, {false}), x});
+  ASSERT_TRUE(no.ok()) << no.status().message();
+  EXPECT_THAT(Values<float>((*no)[0]), ElementsAre(2, 4));
+}
+
+TEST_F(GraphRunnerTest, LoopsOverCarriedValuesAndStacksScanOutputs) {
+  const auto runner = Load(R"(
+input %m: i64[]
+input %x: f32[1]
+input %step: f32[1]
+%y, %all = Loop(%m, _, %x, %step) {captures=1, body=graph
+  input %i: i64[]
+  input %go: bool[]
+  input %v: f32[1]
+  input %s: f32[1]
+  %w = Add(%v, %s)
+  %on = Identity(%go)
+  %copy = Identity(%w)
+  output %on
+  output %w
+  output %copy
+end}
+output %y
+output %all
+)");
+  const auto out = runner->Run(
+      std::vector{Make<int64_t>(Shape{}, {3}), Make<float>({1}, {10}), Make<float>({1}, {2})});
+  ASSERT_TRUE(out.ok()) << out.status().message();
+  EXPECT_THAT(Values<float>((*out)[0]), ElementsAre(16));
+  EXPECT_EQ((*out)[1].shape(), (Shape{3, 1}));
+  EXPECT_THAT(Values<float>((*out)[1]), ElementsAre(12, 14, 16));
+}
+
+TEST_F(GraphRunnerTest, ScansBackwards) {
+  const auto runner = Load(R"(
+input %s: f32[]
+input %x: f32[3]
+%last, %sums = Scan(%s, %x) {num_scan_inputs=1, scan_input_directions=[1], body=graph
+  input %acc: f32[]
+  input %e: f32[]
+  %next = Add(%acc, %e)
+  %out = Identity(%next)
+  output %next
+  output %out
+end}
+output %last
+output %sums
+)");
+  const auto out = runner->Run(std::vector{Make<float>(Shape{}, {0}), Make<float>({3}, {1, 2, 3})});
+  ASSERT_TRUE(out.ok()) << out.status().message();
+  EXPECT_THAT(Values<float>((*out)[0]), ElementsAre(6));
+  EXPECT_THAT(Values<float>((*out)[1]), ElementsAre(3, 5, 6));
+}
+
+TEST_F(GraphRunnerTest, ReportsABadIndexWithTheNode) {
+  const auto runner = Load("input %x: f32[3]\ninput %i: i64[1]\n%y = Gather(%x, %i)\noutput %y\n");
+  const auto y = runner->Run(std::vector{Make<float>({3}, {1, 2, 3}), Make<int64_t>({1}, {7})});
+  ASSERT_FALSE(y.ok());
+  EXPECT_EQ(y.status().code(), StatusCode::kInvalidArgument) << y.status().message();
+}
+
+}  // namespace
+}  // namespace fettle::runtime

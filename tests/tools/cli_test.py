@@ -1,0 +1,216 @@
+"""The program from outside: exit codes, JSON fields, files. usage: cli_test.py FETTLE FETTLE_DEMO"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+FETTLE, DEMO = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
+SMALL = ["--shape", "picture=1x3x8x12"]
+
+
+def run(*arguments, env=None):
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("FETTLE_")}
+    environment.update(env or {})
+    return subprocess.run([FETTLE, *arguments], capture_output=True, text=True, env=environment, timeout=300)
+
+
+class Cli(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        subprocess.run([DEMO, cls.folder.name], check=True)
+        os.chdir(cls.folder.name)
+        cls.model = "enhance_x2.onnx"
+
+    @classmethod
+    def tearDownClass(cls):
+        os.chdir("/")
+        cls.folder.cleanup()
+
+    def fails(self, code, text, *arguments, **options):
+        result = run(*arguments, **options)
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertIn(text, result.stderr + result.stdout)
+        if code != 2:
+            errors = [line for line in result.stderr.splitlines() if "warning" not in line]
+            self.assertEqual(len(errors), 1, errors)
+
+    def json(self, *arguments, code=0, **options):
+        result = run(*arguments, "--json", **options)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return json.loads(result.stdout)
+
+    def test_usage_errors(self):
+        self.fails(2, "", "run")
+        self.fails(2, "--no-such", "run", self.model, "--no-such")
+        self.fails(2, "precision", "run", self.model, "--precision", "best")
+        self.fails(2, "", "run", self.model, "--threads", "-1")
+        self.fails(2, "", "run", self.model, env={"FETTLE_THREADS": "many"})
+        self.fails(2, "", "run", self.model, "--shape", "picture=1xx")
+        self.fails(2, "", "no-such-command")
+        self.assertEqual(run("--help").returncode, 0)
+
+    def test_invalid_inputs(self):
+        pathlib.Path("cut.onnx").write_bytes(pathlib.Path(self.model).read_bytes()[:300])
+        pathlib.Path("cut.png").write_bytes(pathlib.Path("landscape.png").read_bytes()[:300])
+        pathlib.Path("short.raw").write_bytes(b"1234")
+        self.fails(3, "missing.onnx", "run", "missing.onnx")
+        self.fails(3, "cut.onnx", "run", "cut.onnx")
+        self.fails(3, ".", "run", ".")
+        self.fails(3, "cut.png", "run", self.model, "-i", "cut.png")
+        self.fails(3, "missing.npy", "run", self.model, "-i", "missing.npy")
+        self.fails(3, "'nothing'", "run", self.model, "-i", "nothing=const:1")
+        self.fails(3, "'picture'", "run", self.model, "--shape", "picture=1x4x8x8")
+        self.fails(3, "short.raw", "run", self.model, *SMALL, "-i", "short.raw")
+        self.fails(3, "other", "run", self.model, "--shape", "other=1")
+
+    def test_unsupported(self):
+        self.fails(4, "CPU", "run", self.model, "--device", "opencl")
+        self.fails(4, "image", "run", self.model, "--memory", "image")
+        self.fails(4, "precision", "run", self.model, "--precision", "low", "--strict-device")
+        self.fails(4, "fast-run", "run", self.model, "--fast-run")
+        for command in ("tune", "plan", "tune-kernel", "report", "db"):
+            self.fails(4, command, command, self.model)
+
+    def test_run_writes_inputs_and_outputs(self):
+        report = self.json("run", self.model, *SMALL, "-o", "results")
+        (output,) = report["outputs"]
+        self.assertEqual((output["name"], output["dtype"], output["shape"]), ("enhanced", "f32", [1, 3, 16, 24]))
+        self.assertEqual(output["nonfinite"], 0)
+        self.assertTrue(0 <= output["min"] <= output["mean"] <= output["max"] <= 1)
+        (given,) = report["inputs"]
+        self.assertTrue(pathlib.Path(given["file"]).exists())
+        self.assertGreater(report["ms"], 0)
+        self.assertEqual(report["precision"]["used"], "high")
+        again = self.json("run", self.model, "-i", given["file"], "-o", "enhanced=again.npy")
+        self.assertEqual(pathlib.Path("again.npy").read_bytes(), pathlib.Path(output["file"]).read_bytes())
+        self.assertEqual(again["inputs"][0]["file"], given["file"])
+
+    def test_run_is_the_same_for_every_thread_count(self):
+        for threads in ("1", "3"):
+            self.json("run", self.model, *SMALL, "--threads", threads, "-o", f"enhanced=t{threads}.npy")
+        self.assertEqual(pathlib.Path("t1.npy").read_bytes(), pathlib.Path("t3.npy").read_bytes())
+
+    def test_pictures_in_and_out(self):
+        self.json("run", self.model, "-i", "landscape.png", "-o", "enhanced=big.png", "-o", "doubled=doubled.jpg")
+        header = pathlib.Path("big.png").read_bytes()[16:24]
+        self.assertEqual((int.from_bytes(header[:4], "big"), int.from_bytes(header[4:], "big")), (768, 512))
+        self.assertTrue(pathlib.Path("doubled.jpg").read_bytes().startswith(b"\xff\xd8"))
+
+    def test_constant_input_and_intermediate_value(self):
+        report = self.json("run", self.model, *SMALL, "-i", "picture=const:0.5", "-o", "doubled=doubled.npy")
+        self.assertEqual([output["name"] for output in report["outputs"]], ["enhanced", "doubled"])
+        self.assertAlmostEqual(report["outputs"][0]["min"], 0.5, places=5)
+
+    def test_failed_writes_leave_nothing(self):
+        before = sorted(os.listdir("."))
+        self.fails(1, "/no/such/folder", "run", self.model, *SMALL, "-o", "enhanced=/no/such/folder/x.npy")
+        self.assertEqual(sorted(os.listdir(".")), before)
+
+    def test_open_shapes_warn(self):
+        result = run("run", self.model)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("warning", result.stderr)
+
+    def test_precision_falls_back_with_a_warning(self):
+        report = self.json("run", self.model, *SMALL, "--precision", "normal")
+        self.assertEqual(report["precision"], {"wanted": "normal", "device": "high", "used": "high", "fp32_layers": []})
+        self.assertTrue(report["warnings"])
+
+    def test_bench_fields(self):
+        report = self.json("bench", self.model, *SMALL, "--iters", "5", "--warmup", "1")
+        for field in ("load_ms", "prepare_ms", "first_ms", "throughput", "peak_rss_bytes", "arena_bytes",
+                      "weight_bytes", "packed_bytes", "conversions", "predicted_ms", "measurements",
+                      "roofline_share", "ops", "device_mac_share", "device", "warnings"):
+            self.assertIn(field, report)
+        self.assertEqual(set(report["latency_ms"]), {"min", "median", "mean", "p90", "p99", "stddev"})
+        self.assertEqual(report["iterations"], 5)
+        self.assertEqual(set(report["ops"][0]), {"node", "op", "kernel", "layout_in", "layout_out", "dtype", "device",
+                                                "ms", "gflops", "gbps", "roofline_share"})
+        pathlib.Path("base.json").write_text(json.dumps(report))
+        compared = self.json("bench", self.model, *SMALL, "--iter", "3", "--compare", "base.json")
+        self.assertIn("comparison", compared)
+        self.fails(3, "missing.json", "bench", self.model, *SMALL, "--iters", "1", "--compare", "missing.json")
+
+    def test_bench_stops_cleanly(self):
+        process = subprocess.Popen([FETTLE, "bench", self.model, *SMALL, "--seconds", "100", "--json"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1)
+        self.assertTrue(json.loads(out)["interrupted"])
+
+    def test_compare(self):
+        report = self.json("compare", self.model, *SMALL)
+        self.assertTrue(all(output["ok"] for output in report["outputs"]))
+        self.assertIsNone(report["first_bad_node"])
+        self.assertIn("tolerance", report)
+        self.json("run", self.model, *SMALL, "-o", "expected")
+        self.json("compare", self.model, *SMALL, "--against", "expected")
+        self.json("compare", self.model, *SMALL, "--seed", "5", "--against", "expected", code=5)
+        self.fails(3, "nowhere", "compare", self.model, *SMALL, "--against", "nowhere")
+
+    def test_inspect(self):
+        report = self.json("inspect", self.model, *SMALL)
+        self.assertEqual(report["inputs"][0]["shape"], [1, 3, "height", "width"])
+        self.assertEqual(report["unsupported"], [])
+        self.assertEqual(report["ops"], {"Resize": 1, "Pad": 1, "Conv": 1, "Clip": 1})
+        self.assertEqual(report["macs"], 16 * 24 * 3 * 25)
+        self.assertGreater(report["params"], 75)
+        # An operator that nobody has, under a name as long as the one it replaces.
+        strange = pathlib.Path(self.model).read_bytes().replace(b"Resize", b"Rosize").replace(b"Clip", b"Clop")
+        pathlib.Path("strange.onnx").write_bytes(strange)
+        broken = self.json("inspect", "strange.onnx", code=4)
+        self.assertEqual(sorted(entry.split(" ")[0] for entry in broken["unsupported"]), ["Clop", "Rosize"])
+        self.fails(4, "Rosize", "run", "strange.onnx")
+
+    def test_devices(self):
+        report = self.json("devices", env={"FETTLE_THREADS": "2"})
+        self.assertGreaterEqual(report["cpu"]["cores"], 1)
+        self.assertEqual(report["opencl"], [])
+        self.assertEqual(report["environment"]["FETTLE_THREADS"], "2")
+
+    def test_peak(self):
+        report = self.json("peak")
+        self.assertIn("fp32 fma", [ceiling["name"] for ceiling in report["ceilings"]])
+        for ceiling in report["ceilings"]:
+            self.assertGreater(ceiling["value"], 0)
+            self.assertEqual(set(ceiling), {"name", "value", "unit", "spread", "status"})
+
+    def test_gemm(self):
+        report = self.json("gemm", "--ladder", "--m", "33", "--n", "47", "--k", "65", "--warmup", "0", "--iters", "1")
+        self.assertGreaterEqual(len(report["rows"]), 4)
+        for row in report["rows"]:
+            self.assertTrue(row["verified"], row)
+        self.fails(4, "f16", "gemm", "--dtype", "f16")
+
+    def test_test(self):
+        case = pathlib.Path("cases/test_demo")
+        data = case / "test_data_set_0"
+        data.mkdir(parents=True)
+        (case / "model.onnx").write_bytes(pathlib.Path(self.model).read_bytes())
+        self.json("run", self.model, *SMALL, "-o", "picture=" + str(data / "input_0.pb"),
+                  "-o", "enhanced=" + str(data / "output_0.pb"))
+        self.assertEqual(self.json("test", "cases")["passed"], 1)
+        wrong = pathlib.Path("wrong/test_demo/test_data_set_0")
+        wrong.mkdir(parents=True)
+        (wrong.parent / "model.onnx").write_bytes(pathlib.Path(self.model).read_bytes())
+        (wrong / "input_0.pb").write_bytes((data / "input_0.pb").read_bytes())
+        self.json("run", self.model, *SMALL, "--seed", "9", "-o", "enhanced=" + str(wrong / "output_0.pb"))
+        report = self.json("test", "wrong", code=5)
+        self.assertEqual(report["failed"], 1)
+        self.assertIn("differ", report["cases"][0]["reason"])
+        pathlib.Path("skips.txt").write_text("test_d* for a reason\n")
+        self.assertEqual(self.json("test", "wrong", "--skip-list", "skips.txt")["skipped"], 1)
+        self.assertTrue(run("test", "cases").stdout.endswith("1 passed, 0 failed, 0 skipped\n"))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,274 @@
+// fettle bench: load, prepare, first and steady latency, memory, and the per-operator table.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/clock.h"
+#include "command.h"
+#include "interrupt.h"
+#include "job.h"
+#include "process_memory.h"
+#include "profile_table.h"
+#include "progress.h"
+#include "report.h"
+#include "roofline.h"
+#include "statistics.h"
+#include "table.h"
+
+namespace fettle::tools {
+namespace {
+
+constexpr double kDefaultSeconds = 2;
+constexpr size_t kSummaryRows = 15;
+
+struct BenchOptions {
+  JobOptions job;
+  LoadAndRunFlags load_and_run;
+  int iters = 0;  // 0: by time
+  double seconds = kDefaultSeconds;
+  int warmup = 3;
+  bool profile = false;
+  std::string compare;
+};
+
+struct BenchResult {
+  double prepare_ms = 0, first_ms = 0;
+  std::vector<double> latencies;
+  std::vector<exec::StepProfile> steps;  // mean over the timed runs
+  runtime::MemoryInfo memory;
+  int64_t peak_rss_bytes = 0;
+  bool interrupted = false;
+};
+
+double MsSince(int64_t start) { return static_cast<double>(NowNs() - start) * 1e-6; }
+
+/// Adds the times of one run to the sums; programs that take another path start over.
+void Accumulate(const std::vector<exec::StepProfile>& run, std::vector<exec::StepProfile>& sums,
+                int64_t& runs) {
+  if (sums.size() != run.size()) {
+    sums = run;
+    runs = 1;
+    return;
+  }
+  for (size_t i = 0; i < run.size(); ++i) sums[i].ms += run[i].ms;
+  ++runs;
+}
+
+Status Measure(const BenchOptions& options, const Job& job, runtime::Session& session,
+               BenchResult& result) {
+  const InterruptScope interrupt([&] { session.Cancel(); });
+  const std::map<std::string, Tensor> inputs = job.bound.tensors();
+  std::map<std::string, Tensor> outputs;
+  int64_t start = NowNs();
+  RETURN_IF_ERROR(session.Prepare(job.bound.shapes()));
+  result.prepare_ms = MsSince(start);
+  start = NowNs();
+  RETURN_IF_ERROR(session.Run(inputs, &outputs));
+  result.first_ms = MsSince(start);
+  Progress progress("bench", options.iters);
+  for (int i = 0; i < options.warmup; ++i) RETURN_IF_ERROR(session.Run(inputs, &outputs));
+  int64_t runs = 0;
+  const int64_t begin = NowNs();
+  while (true) {
+    start = NowNs();
+    const Status status = session.Run(inputs, &outputs);
+    if (status.code() == StatusCode::kCancelled && !result.latencies.empty()) {
+      result.interrupted = true;
+      break;
+    }
+    RETURN_IF_ERROR(status);
+    result.latencies.push_back(MsSince(start));
+    Accumulate(session.profile(), result.steps, runs);
+    if (InterruptScope::Interrupted()) result.interrupted = true;
+    const double elapsed = MsSince(begin) * 1e-3;
+    const bool enough = options.iters > 0 ? std::ssize(result.latencies) >= options.iters
+                                          : elapsed >= options.seconds;
+    if (enough || result.interrupted) break;
+    if (options.iters > 0) progress.Update(std::ssize(result.latencies));
+    if (options.iters == 0) progress.UpdateFraction(elapsed / options.seconds);
+  }
+  for (exec::StepProfile& step : result.steps)
+    step.ms /= static_cast<double>(std::max<int64_t>(1, runs));
+  result.memory = session.memory();
+  return OkStatus();
+}
+
+Json OpsJson(const BenchResult& result, int threads) {
+  Json ops = Json::array();
+  for (const exec::StepProfile& step : result.steps) {
+    ops.push_back({{"node", step.node},
+                   {"op", step.op},
+                   {"kernel", step.kernel},
+                   {"layout_in", step.layout_in},
+                   {"layout_out", step.layout_out},
+                   {"dtype", step.dtype},
+                   {"device", step.device},
+                   {"ms", step.ms},
+                   {"gflops", StepGflops(step)},
+                   {"gbps", StepGbps(step)},
+                   {"roofline_share", RooflineShare(step, threads)}});
+  }
+  return ops;
+}
+
+/// How much of the time went into changing layouts.
+Json ConversionsJson(const BenchResult& result) {
+  double total = 0, conversions = 0;
+  int64_t count = 0;
+  for (const exec::StepProfile& step : result.steps) {
+    total += step.ms;
+    if (step.op != "Convert") continue;
+    conversions += step.ms;
+    ++count;
+  }
+  return {{"count", count}, {"share", total > 0 ? conversions / total : 0}};
+}
+
+Json DeviceMacShare(const BenchResult& result) {
+  std::map<std::string, double> macs;
+  double total = 0;
+  for (const exec::StepProfile& step : result.steps) {
+    macs[step.device] += static_cast<double>(step.macs);
+    total += static_cast<double>(step.macs);
+  }
+  Json shares = Json::object();
+  for (const auto& [device, part] : macs)
+    if (total > 0) shares[device] = part / total;
+  if (shares.empty()) shares["cpu"] = 1.0;
+  return shares;
+}
+
+Json Document(const BenchOptions& options, const Job& job, const BenchResult& result) {
+  const Summary summary = Summarise(result.latencies);
+  Json document = {{"model", options.job.model},
+                   {"load_ms", job.load_ms},
+                   {"prepare_ms", result.prepare_ms},
+                   {"first_ms", result.first_ms},
+                   {"latency_ms",
+                    {{"min", summary.min},
+                     {"median", summary.median},
+                     {"mean", summary.mean},
+                     {"p90", summary.p90},
+                     {"p99", summary.p99},
+                     {"stddev", summary.stddev}}},
+                   {"iterations", result.latencies.size()},
+                   {"throughput", summary.mean > 0 ? 1000 / summary.mean : 0},
+                   {"peak_rss_bytes", result.peak_rss_bytes},
+                   {"arena_bytes", result.memory.arena_bytes},
+                   {"weight_bytes", result.memory.weight_bytes},
+                   {"packed_bytes", result.memory.packed_bytes},
+                   {"conversions", ConversionsJson(result)},
+                   {"predicted_ms", nullptr},
+                   {"measurements", 0},
+                   {"roofline_share", RooflineShare(result.steps, job.threads)},
+                   {"ops", OpsJson(result, job.threads)},
+                   {"device_mac_share", DeviceMacShare(result)},
+                   {"device", DeviceJson(job.threads)},
+                   {"precision", PrecisionJson(options.job.common)},
+                   {"interrupted", result.interrupted},
+                   {"warnings", job.warnings}};
+  for (const BoundInput& input : job.bound.inputs)
+    document["input_shapes"][input.name] = ShapeJson(input.tensor.shape());
+  return document;
+}
+
+/// The line that says how this run relates to an earlier one's JSON.
+Result<std::string> CompareWith(const std::string& path, const Json& document) {
+  std::ifstream file(path);
+  if (!file) return Error(StatusCode::kNotFound, "{}: cannot open", path);
+  const Json base = Json::parse(file, nullptr, false);
+  if (!base.is_object() || !base.contains("latency_ms") || !base["latency_ms"].is_object() ||
+      !base["latency_ms"].contains("median") || !base["latency_ms"]["median"].is_number())
+    return InvalidArgument("{}: not the JSON of an earlier bench", path);
+  const double before = base["latency_ms"]["median"], now = document["latency_ms"]["median"];
+  return fmt::format("against {}: median {:.3f} ms -> {:.3f} ms, {:.2f}x", path, before, now,
+                     now > 0 ? before / now : 0);
+}
+
+void PrintTables(const BenchOptions& options, const Job& job, const BenchResult& result) {
+  const Summary summary = Summarise(result.latencies);
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{"load ms", kRight},
+               {"prepare ms", kRight},
+               {"first ms", kRight},
+               {"min", kRight},
+               {"median", kRight},
+               {"mean", kRight},
+               {"p90", kRight},
+               {"p99", kRight},
+               {"stddev", kRight},
+               {"per second", kRight}});
+  const auto ms = [](double value) { return fmt::format("{:.3f}", value); };
+  table.Row({ms(job.load_ms), ms(result.prepare_ms), ms(result.first_ms), ms(summary.min),
+             ms(summary.median), ms(summary.mean), ms(summary.p90), ms(summary.p99),
+             ms(summary.stddev), fmt::format("{:.1f}", 1000 / summary.mean)});
+  fmt::print(
+      "{}\n{}\n", table.ToString(),
+      options.profile ? ListProfile(result.steps) : SummariseProfile(result.steps, kSummaryRows));
+  const auto bytes = [](int64_t value) { return HumanBytes(static_cast<double>(value)); };
+  fmt::print("memory: peak {}, activations {}, weights {}, packed {}\n",
+             bytes(result.peak_rss_bytes), bytes(result.memory.arena_bytes),
+             bytes(result.memory.weight_bytes), bytes(result.memory.packed_bytes));
+  fmt::print("roofline: {:.0f} % of what this machine can do at best\n",
+             100 * RooflineShare(result.steps, job.threads));
+  fmt::print("{} runs · {} · {}\n", result.latencies.size(), DeviceLine(job.threads),
+             PrecisionLine(options.job.common));
+}
+
+int Bench(const BenchOptions& options) {
+  InstallLog(options.job.common.log);
+  StartInterruptThread();
+  const Status flags = CheckLoadAndRunFlags(options.load_and_run);
+  if (!flags.ok()) return Fail(flags);
+  ResetPeak();
+  const int64_t rss_before = ResidentBytes();
+  auto job = MakeJob(options.job);
+  if (!job.ok()) return Fail(job.status());
+  PrintWarnings(job->warnings);
+  BenchResult result;
+  auto session = runtime::Session::Create(job->model, {.threads = options.job.common.threads});
+  if (!session.ok()) return Fail(session.status());
+  const Status status = Measure(options, *job, **session, result);
+  if (!status.ok()) return Fail(status);
+  result.peak_rss_bytes = std::max<int64_t>(0, PeakResidentBytes() - rss_before);
+  Json document = Document(options, *job, result);
+  std::string comparison;
+  if (!options.compare.empty()) {
+    auto line = CompareWith(options.compare, document);
+    if (!line.ok()) return Fail(line.status());
+    comparison = *line;
+    document["comparison"] = comparison;
+  }
+  if (options.job.common.json) {
+    PrintJson(document);
+  } else {
+    PrintTables(options, *job, result);
+    if (!comparison.empty()) fmt::print("{}\n", comparison);
+  }
+  if (!result.interrupted) return kExitOk;
+  fmt::print(stderr, "fettle: interrupted; the results are those of {} runs\n",
+             result.latencies.size());
+  return kExitFailed;
+}
+
+}  // namespace
+
+void RegisterBench(CLI::App& app, Action& action) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* sub = app.add_subcommand("bench", "load, prepare, first and steady latency");
+  AddJobOptions(*sub, options->job);
+  AddLoadAndRunFlags(*sub, options->load_and_run);
+  CLI::Option* iters = sub->add_option("--iters,--iter", options->iters, "timed inferences")
+                           ->check(CLI::Range(1, 100000000));
+  sub->add_option("--seconds", options->seconds, "time for timed inferences")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->excludes(iters);
+  sub->add_option("--warmup,--warmup-iter", options->warmup, "inferences before")
+      ->check(CLI::Range(0, 1000000));
+  sub->add_flag("--profile", options->profile, "one line per step instead of per operator");
+  sub->add_option("--compare", options->compare, "the JSON of an earlier bench");
+  sub->callback([&action, options] { action = [options] { return Bench(*options); }; });
+}
+
+}  // namespace fettle::tools

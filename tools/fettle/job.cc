@@ -1,0 +1,55 @@
+#include "job.h"
+
+#include <fmt/core.h>
+
+#include "base/clock.h"
+#include "exit_code.h"
+
+namespace fettle::tools {
+
+void AddJobOptions(CLI::App& app, JobOptions& options) {
+  app.add_option("MODEL", options.model, ".onnx file")->required();
+  app.add_option("-i,--input", options.inputs,
+                 "[NAME=]FILE (.npy, .pb, .png, .jpg, raw) or NAME=const:VALUE, repeatable")
+      ->take_all()
+      ->expected(1);
+  app.add_option("--preprocess", options.preprocess, "pictures: none|unit|imagenet|y")
+      ->envname("FETTLE_PREPROCESS")
+      ->check(CLI::IsMember({"none", "unit", "imagenet", "y"}));
+  AddCommonOptions(app, options.common);
+}
+
+Result<std::shared_ptr<const runtime::Model>> LoadModel(const std::string& path) {
+  if (path.ends_with(".fettle"))
+    return Unsupported("{}: this version reads .onnx files, not packages", path);
+  auto model = runtime::Model::Load(path);
+  if (!model.ok()) return AsInvalidInput(model.status());
+  return model;
+}
+
+Result<Job> MakeJob(const JobOptions& options) {
+  Job job;
+  RETURN_IF_ERROR(CheckCommonOptions(options.common, job.warnings));
+  ASSIGN_OR_RETURN(const Preprocess preprocess, ParsePreprocess(options.preprocess));
+  ASSIGN_OR_RETURN(auto shapes, ParseShapes(options.common.shapes));
+  job.threads = ResolveThreads(options.common.threads);
+  const int64_t start = NowNs();
+  ASSIGN_OR_RETURN(job.model, LoadModel(options.model));
+  job.load_ms = static_cast<double>(NowNs() - start) * 1e-6;
+  job.warnings.insert(job.warnings.end(), job.model->warnings().begin(),
+                      job.model->warnings().end());
+  ASSIGN_OR_RETURN(const auto arguments, MatchInputs(job.model->graph(), options.inputs));
+  const auto complete = [&](std::map<std::string, Shape> given) {
+    return runtime::DefaultShapes(*job.model, given, &job.warnings);
+  };
+  ASSIGN_OR_RETURN(job.bound, BindInputs(job.model->graph(), arguments,
+                                         {preprocess, options.common.seed, std::move(shapes)},
+                                         complete, job.warnings));
+  return job;
+}
+
+std::string TypeText(DType dtype, const Shape& shape) {
+  return fmt::format("{} {}", DTypeName(dtype), shape.ToString());
+}
+
+}  // namespace fettle::tools

@@ -1,0 +1,48 @@
+// The fettle program; docs/cli.md describes it.
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <new>
+
+#include "command.h"
+#include "exit_code.h"
+
+namespace fettle::tools {
+namespace {
+
+int Main(int argc, char** argv) {
+  CLI::App app("Runs neural networks on the device in front of you.", "fettle");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", FETTLE_VERSION);
+  Action action;
+  RegisterRun(app, action);
+  RegisterBench(app, action);
+  RegisterTest(app, action);
+  RegisterCompare(app, action);
+  RegisterInspect(app, action);
+  RegisterDevices(app, action);
+  RegisterGemm(app, action);
+  RegisterPeak(app, action);
+  RegisterUnavailable(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  try {
+    const int code = action();
+    // A full disk behind stdout shows only here.
+    if (std::fflush(stdout) == 0) return code;
+    fmt::print(stderr, "fettle: cannot write to standard output\n");
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "fettle: out of memory\n");
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "fettle: {}\n", error.what());
+  }
+  return kExitFailed;
+}
+
+}  // namespace
+}  // namespace fettle::tools
+
+int main(int argc, char** argv) { return fettle::tools::Main(argc, argv); }

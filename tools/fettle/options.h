@@ -1,0 +1,59 @@
+// The options that several commands share, their environment variables, and what they mean today.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "tensor/shape.h"
+
+namespace fettle::tools {
+
+struct CommonOptions {
+  std::string device = "auto";
+  bool strict_device = false;
+  int threads = 0;  // 0: all cores
+  std::string precision = "high";
+  std::string memory = "auto";
+  int64_t queue_window = 0;
+  double kernel_ms = 0;
+  std::vector<std::string> shapes;  // NAME=1x3x224x224
+  std::string cache;
+  bool no_cache = false;
+  uint64_t seed = 0;
+  std::string log = "warn";
+  bool json = false;
+};
+
+/// Adds the options of docs/cli.md, each with its FETTLE_... variable. `options` must outlive the
+/// parse.
+void AddCommonOptions(CLI::App& app, CommonOptions& options);
+
+/// Refuses with kUnsupported what has nothing behind it (another device than the CPU, images);
+/// options that change nothing on the CPU become warnings.
+Status CheckCommonOptions(const CommonOptions& options, std::vector<std::string>& warnings);
+
+/// `NAME=1x3x224x224`, one per --shape.
+Result<std::map<std::string, Shape>> ParseShapes(const std::vector<std::string>& shapes);
+
+/// Flags of load_and_run that `run` and `bench` accept.
+struct LoadAndRunFlags {
+  bool fast_run = false;
+  std::string layout_transform, layout_transform_dump;
+};
+void AddLoadAndRunFlags(CLI::App& app, LoadAndRunFlags& flags);
+Status CheckLoadAndRunFlags(const LoadAndRunFlags& flags);
+
+/// FETTLE_... variables that are set, by name.
+std::map<std::string, std::string> EnvironmentInForce();
+
+/// The number of threads that 0 stands for.
+int ResolveThreads(int threads);
+
+/// Sends the library's log lines of the level and above to stderr.
+void InstallLog(const std::string& level);
+
+}  // namespace fettle::tools

@@ -1,0 +1,52 @@
+// fettle peak: the measured ceilings of one core of this machine.
+#include <fmt/core.h>
+
+#include "command.h"
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/probe/probe.h"
+#include "report.h"
+#include "table.h"
+
+namespace fettle::tools {
+namespace {
+
+int Peak(const CommonOptions& options) {
+  InstallLog(options.log);
+  std::vector<std::string> warnings;
+  const Status status = CheckCommonOptions(options, warnings);
+  if (!status.ok()) return Fail(status);
+  PrintWarnings(warnings);
+  const CpuDevice device(std::make_shared<ThreadPool>(1));
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{"ceiling of one core"}, {"value", kRight}, {"unit"}, {"spread", kRight}});
+  Json ceilings = Json::array();
+  for (const kernels::Ceiling& ceiling : kernels::Probe(device)) {
+    ceilings.push_back({{"name", ceiling.name},
+                        {"value", ceiling.value},
+                        {"unit", ceiling.unit},
+                        {"spread", ceiling.spread},
+                        {"status", "measured"}});
+    table.Row({std::string(ceiling.name), fmt::format("{:.1f}", ceiling.value * 1e-9),
+               fmt::format("G{}", ceiling.unit), fmt::format("{:.1f} %", 100 * ceiling.spread)});
+  }
+  if (options.json) {
+    PrintJson({{"ceilings", std::move(ceilings)},
+               {"device", DeviceJson(1)},
+               {"precision", PrecisionJson(options)},
+               {"warnings", warnings}});
+  } else {
+    fmt::print("{}\n{}\n", table.ToString(), DeviceLine(1));
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void RegisterPeak(CLI::App& app, Action& action) {
+  auto options = std::make_shared<CommonOptions>();
+  CLI::App* sub = app.add_subcommand("peak", "measure the ceilings of this device");
+  AddCommonOptions(*sub, *options);
+  sub->callback([&action, options] { action = [options] { return Peak(*options); }; });
+}
+
+}  // namespace fettle::tools
