@@ -90,6 +90,17 @@ class PreparedKernel {
   virtual Status Launch(const LaunchArgs& args) const = 0;
 };
 
+/// The least work that a kernel does for a problem: what its roofline bound is made of.
+struct Work {
+  /// Arithmetic operations of the kernel itself (a Winograd product counts fewer than the operator),
+  /// two for each multiply-add; and of what kind: a ceiling's name of kernels/cpu/probe, "scalar"
+  /// for loops that the compiler may not vectorise.
+  double operations = 0;
+  std::string_view ceiling = "f32";
+  /// Bytes read and written at least once, packed constants included.
+  double bytes = 0;
+};
+
 /// One row of a kernel table.
 struct KernelDesc {
   /// Stable, never reused: "<backend>.<op>.<algorithm>[.<layout>]".
@@ -113,6 +124,8 @@ struct KernelDesc {
   Status (*valid)(const Problem&, const Params&, const Device&) = nullptr;
   /// Constant time, always valid; null: no parameters.
   Params (*default_params)(const Problem&, const Device&) = nullptr;
+  /// The work of a problem; null: the operators' multiply-adds and the operands' bytes.
+  Work (*work)(const Problem&, const Params&, const Device&) = nullptr;
 };
 
 /// OK if `problem.states` is one of the kernel's candidates; otherwise the reason.

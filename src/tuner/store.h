@@ -1,0 +1,69 @@
+// What measuring has taught: rows by key, kept between runs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace fettle::tuner {
+
+/// What was measured, where and by which build. Texts are compared whole.
+struct RowKey {
+  std::string problem;  // kernels::PrintProblem; "convert ..." for conversions
+  std::string kernel;   // KernelDesc::name
+  int version = 1;
+  std::string params;  // "name=value,..." in order of names
+  std::string device;  // Device::fingerprint()
+  int protocol = 1;    // of measuring
+  std::string build;   // compiler, flags, hash of the kernel sources
+
+  auto operator<=>(const RowKey&) const = default;
+};
+
+/// Microseconds. `status`: what came of it.
+struct Row {
+  enum class Status { kOk, kWrong, kFailed, kCrashed, kStopped };
+  Status status = Status::kOk;
+  double median_us = 0;
+  double mad_us = 0;  // median absolute deviation of the samples
+  double low_us = 0;  // lower confidence bound; all that is known of a stopped one
+  int samples = 0;
+  double error = 0;    // measured loss of accuracy
+  std::string reason;  // for all but kOk
+  int64_t unix_seconds = 0;
+  /// True where the row comes from another build, driver or protocol: to be checked again.
+  bool prior = false;
+};
+
+/// Thread-safe; several processes may use one database. A store that cannot be used any more (full
+/// disk, lock, damage) warns once through the log and goes on in memory: measuring never fails for
+/// its sake.
+class Store {
+ public:
+  virtual ~Store() = default;
+  /// The row for exactly this key; else the youngest one that differs in build, protocol or driver
+  /// alone, as a prior; else kNotFound.
+  virtual Result<Row> Find(const RowKey& key) = 0;
+  virtual void Put(const RowKey& key, const Row& row) = 0;
+  /// Brackets the first build and launch of an unknown program: the orphan of a process that died
+  /// between the two is a crash, and Find then answers kCrashed.
+  virtual void BeginFlight(const RowKey& key) = 0;
+  virtual void EndFlight(const RowKey& key) = 0;
+  /// Decisions (planner/decision.h) by key text.
+  virtual Result<std::string> FindDecision(const std::string& key) = 0;
+  virtual void PutDecision(const std::string& key, const std::string& text) = 0;
+  /// What happened to the database, for people: "", or why it was set aside.
+  virtual std::string trouble() const = 0;
+};
+
+std::unique_ptr<Store> MemoryStore();
+
+/// Opens or creates the database at `path` (its folder too), with `read_only_layer` (may be empty)
+/// under it. Never fails: a corrupt, foreign or unreadable file is renamed aside with a warning and
+/// made anew; where nothing can be written, rows are kept in memory.
+std::unique_ptr<Store> OpenStore(const std::string& path, const std::string& read_only_layer = "");
+
+}  // namespace fettle::tuner
