@@ -16,7 +16,7 @@ struct RowKey {
   std::string kernel;   // KernelDesc::name
   int version = 1;
   std::string params;  // "name=value,..." in order of names
-  std::string device;  // Device::fingerprint()
+  std::string device;  // Device::fingerprint(); one whose driver can change ends "; driver ..."
   int protocol = 1;    // of measuring
   std::string build;   // compiler, flags, hash of the kernel sources
 
