@@ -1,0 +1,42 @@
+// The last word on a plan: whole networks against each other, interleaved.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/status.h"
+
+namespace fettle::tuner {
+
+struct GateOptions {
+  /// The gain that is asked for, as a share of the incumbent's time.
+  double min_gain = 0.01;
+  int min_pairs = 8;
+  int max_pairs = 400;
+  /// Time after which the verdict falls with what is known.
+  double seconds = 2;
+  uint64_t seed = 1;
+  /// Nanoseconds; empty: the steady clock.
+  std::function<int64_t()> now_ns;
+};
+
+/// `ratio` is challenger / incumbent over pairs of neighbouring runs, with its 99 % confidence
+/// interval.
+struct GateResult {
+  bool accepted = false;
+  double incumbent_us = 0;  // medians
+  double challenger_us = 0;
+  double ratio = 1;
+  double low = 0, high = 0;
+  int pairs = 0;
+  std::string reason;  // one line for people, either way
+};
+
+/// Runs both in pairs, in random order within each. Accepts the challenger if it gains `min_gain`
+/// and the interval lies below 1. Stops as soon as either verdict is sure. Fails where a run fails.
+Result<GateResult> RunGate(const std::function<Status()>& incumbent,
+                           const std::function<Status()>& challenger,
+                           const GateOptions& options = {});
+
+}  // namespace fettle::tuner

@@ -1,0 +1,98 @@
+// Measuring kernels and conversions: verified first, then timed by a fixed protocol.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/kernel.h"
+#include "tuner/store.h"
+
+namespace fettle::tuner {
+
+/// The version of all that a time depends on besides the kernel: how operands are made, what is
+/// cold, how samples become a number. Part of RowKey.
+inline constexpr int kProtocol = 1;
+
+/// One way to compute a group. `problem.threads` is what a launch may use: runs on one thread and
+/// on several are distinct problems.
+struct Candidate {
+  const kernels::KernelDesc* kernel = nullptr;
+  kernels::Problem problem;
+  kernels::Params params;
+};
+
+inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
+struct MeasureOptions {
+  /// Launches before the first sample.
+  int warm_ups = 2;
+  /// Sampling ends with at least so many samples, so much time spent and the median known this
+  /// well (relative standard error: that of five samples whose deviation is 3 %)...
+  int min_samples = 5;
+  double min_ms = 1;
+  double precision = 0.017;
+  /// ... or at this time, with three samples at least.
+  double max_ms = 20;
+  /// A candidate is stopped once it is slower with confidence than the limit by this share.
+  double stop_margin = 0.03;
+  /// A race ends with rounds among at most so many, for at most this time.
+  int finalists = 4;
+  double final_ms = 60;
+  /// Change of the sentinel's time that counts as a change of the clock.
+  double drift = 0.04;
+  /// Multiply-adds up to which the oracle computes whole outputs; beyond, at least 4,096
+  /// coordinates.
+  int64_t whole_macs = 50'000'000;
+  /// Of inputs and expected outputs that are kept for further candidates of a group.
+  int64_t cache_bytes = int64_t{256} << 20;
+  uint64_t seed = 1;
+  /// Nanoseconds; empty: the steady clock.
+  std::function<int64_t()> now_ns;
+  /// A fixed piece of work on the calling thread that takes some ten microseconds; empty: a chain
+  /// of multiply-adds.
+  std::function<void()> sentinel;
+};
+
+/// Verifies and times. Times of all rows of a bench refer to the clock at which the sentinel ran
+/// first, so that they can be added and compared. Not synchronised; needs the device's threads for
+/// itself.
+class Bench {
+ public:
+  explicit Bench(const CpuDevice& device, MeasureOptions options = {});
+  ~Bench();
+
+  /// kOk: a time. kWrong: its results differ from the oracle's, or it wrote where it may not;
+  /// `reason` says where. kFailed: it could not be prepared or launched, or the oracle could not
+  /// say what is right. kStopped: slower than `stop_above_us` with confidence; `low_us` holds, the
+  /// median does not. Outputs that are views of inputs, or have no elements, cost 0.
+  Row Run(const Candidate& candidate, double stop_above_us = kNoLimit);
+
+  /// Runs candidates for one group in equal states on equal threads against each other, best guess
+  /// (the default) first: in rounds, so that a change of the clock meets all alike. Those that are
+  /// slower than the leader with confidence stop early. One row for each; Pick names the winner.
+  std::vector<Row> Race(std::span<const Candidate> candidates);
+
+  /// The time of making a copy in state `to` of a tensor in state `from`.
+  Row RunConversion(const Shape& shape, DType dtype, const State& from, const State& to,
+                    int threads);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The index of the fastest row that is kOk; -1: none. The earliest of those that cannot be told
+/// from the fastest (less than 2 standard errors and 1 % behind it), so list the safer one first.
+int Pick(std::span<const Row> rows);
+
+/// Keys of rows. `build` is kernels::BuildId().
+RowKey KeyOf(const Candidate& candidate, const Device& device);
+RowKey ConversionKey(const Shape& shape, DType dtype, const State& from, const State& to,
+                     int threads, const Device& device);
+
+}  // namespace fettle::tuner
