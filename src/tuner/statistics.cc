@@ -25,7 +25,7 @@ double Summary::error() const {
   return 1.4826 * 1.2533 * mad / std::sqrt(static_cast<double>(samples));
 }
 
-Summary Summarise(std::span<const double> samples) {
+Summary Summarise(std::span<const double> samples, double sureness) {
   Summary summary;
   if (samples.empty()) return summary;
   std::vector<double> sorted(samples.begin(), samples.end());
@@ -33,9 +33,9 @@ Summary Summarise(std::span<const double> samples) {
   const size_t n = sorted.size();
   summary.samples = static_cast<int>(n);
   summary.median = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
-  // The number of samples below the median is binomial (n, 1/2): 1.96 of its deviations to either
-  // side of n / 2 hold it in 95 of 100 cases.
-  const auto reach = static_cast<size_t>(std::ceil(0.98 * std::sqrt(static_cast<double>(n)) + 0.5));
+  // The number of samples below the median is binomial (n, 1/2), its deviation sqrt(n) / 2.
+  const auto reach =
+      static_cast<size_t>(std::ceil(sureness * std::sqrt(static_cast<double>(n)) / 2 + 0.5));
   const size_t rank = n / 2 > reach ? n / 2 - reach : 0;
   summary.low = sorted[rank];
   summary.high = sorted[n - 1 - rank];

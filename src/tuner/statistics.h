@@ -6,8 +6,11 @@
 
 namespace fettle::tuner {
 
-/// `low` and `high` bound the true median with 95 % confidence. They are order statistics, so they
-/// hold whatever the distribution of the noise (below six samples they are the extremes).
+/// Standard deviations of a normal variable that hold it in 95 or 99 of 100 cases.
+inline constexpr double kSure95 = 1.96, kSure99 = 2.576;
+
+/// `low` and `high` bound the true median. They are order statistics, so they hold whatever the
+/// distribution of the noise; of a handful of samples they are the extremes, and less sure.
 struct Summary {
   double median = 0;
   double mad = 0;  // median absolute deviation from the median
@@ -19,8 +22,8 @@ struct Summary {
   double error() const;
 };
 
-/// All zero where there are no samples.
-Summary Summarise(std::span<const double> samples);
+/// All zero where there are no samples. `sureness`: of the bounds, one of the constants above.
+Summary Summarise(std::span<const double> samples, double sureness = kSure95);
 
 double Median(std::vector<double> values);
 
