@@ -8,6 +8,7 @@
 
 #include "ir/noise.h"
 #include "ir/text.h"
+#include "kernels/check/tolerance.h"
 #include "ops/cases.h"
 #include "ops/op.h"
 
@@ -15,17 +16,6 @@ namespace fettle::kernels {
 
 /// Multiply-adds above which the scalar oracle takes too long for a test.
 inline constexpr int64_t kMaxOracleMacs = 60'000'000;
-
-inline int64_t Macs(const ir::Graph& graph, const ir::Node& node) {
-  const ops::OpDesc* op = ops::Find(node.op);
-  if (op == nullptr || op->macs == nullptr) return 0;
-  std::vector<Shape> inputs, outputs;
-  for (ir::ValueId id : node.inputs)
-    inputs.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
-  for (ir::ValueId id : node.outputs)
-    outputs.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
-  return op->macs(node, inputs, outputs);
-}
 
 /// A case with all its values.
 struct EvaluatedCase {

@@ -1,0 +1,39 @@
+// Memory of one operand between canaries.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/status.h"
+
+namespace fettle::kernels {
+
+/// What memory holds that nobody has written: NaN in every float type, and a value that stands out
+/// in the integers.
+inline constexpr std::byte kPoison{0xff};
+
+/// Host memory as a planned tensor has it, 64-byte aligned with 64 readable bytes behind, where
+/// reading finds NaN and writing is noticed.
+class GuardedBlock {
+ public:
+  GuardedBlock() = default;
+
+  /// Holds `bytes` of undefined contents and fresh canaries from now on; keeps the allocation where
+  /// it is large enough. `shift` moves the start off its alignment, as that of a caller's tensor
+  /// may be. Fails with kOutOfMemory.
+  Status Resize(int64_t bytes, int64_t shift = 0);
+
+  std::byte* data() const { return data_; }
+  int64_t bytes() const { return bytes_; }
+  void Fill(std::byte value) const;
+  /// Whether nobody wrote next to it.
+  bool Intact() const;
+
+ private:
+  std::shared_ptr<std::byte> owner_;
+  int64_t capacity_ = -1;
+  std::byte* data_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace fettle::kernels

@@ -1,0 +1,67 @@
+#include "kernels/check/tolerance.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/op.h"
+
+namespace fettle::kernels {
+namespace {
+
+bool HasNode(const ir::Graph& graph, std::string_view op) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                     [&](const ir::Node& node) { return node.op == op; });
+}
+
+/// Terms of the longest sum that an element of the group is made of.
+int64_t LongestSum(const ir::Graph& graph) {
+  int64_t length = 1;
+  for (const ir::Node& node : graph.nodes()) {
+    const ir::ValueId id = node.output(0);
+    if (id == ir::kAbsent) continue;
+    const int64_t elements = std::max<int64_t>(graph.value(id).shape->elements(), 1);
+    length = std::max(length, Macs(graph, node) / elements);
+    // Reductions count no multiply-adds, but sum as many elements as they lose.
+    for (ir::ValueId input : node.inputs) {
+      if (input != ir::kAbsent)
+        length = std::max(length, graph.value(input).shape->elements() / elements);
+    }
+  }
+  return length;
+}
+
+}  // namespace
+
+int64_t Macs(const ir::Graph& graph, const ir::Node& node) {
+  const ops::OpDesc* op = ops::Find(node.op);
+  if (op == nullptr || op->macs == nullptr) return 0;
+  const auto shapes = [&](const std::vector<ir::ValueId>& ids) {
+    std::vector<Shape> result;
+    for (ir::ValueId id : ids)
+      result.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
+    return result;
+  };
+  return op->macs(node, shapes(node.inputs), shapes(node.outputs));
+}
+
+Tolerance GroupTolerance(const ir::Graph& group, ir::ValueId output, double largest, double scale) {
+  const DType dtype = group.value(output).dtype;
+  const int64_t length = LongestSum(group);
+  const double magnitude =
+      std::max({largest, scale, scale * std::sqrt(static_cast<double>(length))});
+  Tolerance tolerance = KernelTolerance(dtype, length, IsFloat(dtype) ? magnitude : 0);
+  const auto nodes = static_cast<double>(group.nodes().size());
+  tolerance.atol *= nodes;
+  tolerance.rtol *= nodes;
+  // The oracle rounds reduced types after every node, a fused kernel once.
+  if (nodes > 1 && IsFloat(dtype) && dtype != DType::kF32)
+    tolerance.atol += tolerance.rtol * std::max(largest, scale);
+  const bool quantises =
+      HasNode(group, "QuantizeLinear") || HasNode(group, "DynamicQuantizeLinear");
+  // A value next to the border of two steps may fall to either side.
+  if (quantises && IsInteger(dtype)) tolerance.atol = 1;
+  if (quantises && IsFloat(dtype)) tolerance.atol += 0.02 * std::max(largest, scale);
+  return tolerance;
+}
+
+}  // namespace fettle::kernels
