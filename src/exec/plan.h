@@ -19,7 +19,8 @@ struct PlannedTensor {
   int same_bytes_as = -1;
 };
 
-/// One launch. `kernel` is null for a conversion of its one input to its one output.
+/// One launch, on at most problem.threads threads (a conversion: on all that the run has). `kernel`
+/// is null for a conversion of its one input to its one output.
 struct PlannedStep {
   const kernels::KernelDesc* kernel = nullptr;
   kernels::Problem problem;  // empty for a conversion

@@ -146,11 +146,14 @@ Status Program::RunStep(size_t index, const RunArgs& args) const {
   for (size_t i = 0; i < planned.inputs.size(); ++i) locations[i] = Locate(planned.inputs[i], args);
   Location* outputs = locations + planned.inputs.size();
   for (size_t i = 0; i < planned.outputs.size(); ++i) outputs[i] = Locate(planned.outputs[i], args);
+  CpuStream stream = args.stream;
+  if (planned.kernel != nullptr)
+    stream.set_threads(std::min(stream.threads(), planned.problem.threads));
   return step.kernel->Launch({.inputs = {locations, planned.inputs.size()},
                               .outputs = {outputs, planned.outputs.size()},
                               .packed = step.packed,
                               .workspace = {args.arena, memory_.workspaces[index]},
-                              .stream = args.stream});
+                              .stream = stream});
 }
 
 Status Program::Run(const RunArgs& args) const {

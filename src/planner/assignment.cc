@@ -3,82 +3,45 @@
 #include <algorithm>
 #include <queue>
 
+#include "planner/same_bytes.h"
+
 namespace fettle::planner {
 namespace {
 
-/// The axes of more than one element, in physical order, where nothing is blocked or pitched: two
-/// layouts with equal orders name the same bytes.
-std::optional<std::vector<int>> PhysicalOrder(const Shape& shape, const Layout& layout) {
-  if (!layout.blocks.empty() || !layout.IsDense()) return std::nullopt;
-  std::vector<int> order;
-  for (int i = 0; i < shape.rank(); ++i) {
-    const int axis = layout.AxisAt(i, shape.rank());
-    if (shape[axis] != 1) order.push_back(axis);
-  }
-  return order;
-}
-
-bool SameBytes(const Shape& shape, const State& a, const State& b) {
-  if (a.device != b.device || a.memory != b.memory || a.storage != b.storage || a.external ||
-      b.external) {
-    return false;
-  }
-  const auto order = PhysicalOrder(shape, a.layout);
-  return order.has_value() && order == PhysicalOrder(shape, b.layout);
-}
-
-/// Builds the plan step by step, remembering in which states each value exists.
-class Assembler {
+/// Chooses group by group, remembering in which states each value exists.
+class Assigner {
  public:
-  Assembler(const ir::Graph& graph, const Device& device, const Limits& limits)
-      : graph_(graph), device_(device), limits_(limits), tensors_of_(graph.values().size()) {}
-
-  void AddInputs() {
-    for (ir::ValueId id : graph_.inputs) {
-      const State state{.storage = graph_.value(id).dtype, .external = true};
-      plan_.inputs.push_back(AddTensor(id, state));
-    }
+  explicit Assigner(const ir::Graph& graph) : graph_(graph), states_of_(graph.values().size()) {
+    for (ir::ValueId id : graph.inputs)
+      states_of_[static_cast<size_t>(id)].push_back(
+          {.storage = graph.value(id).dtype, .external = true});
   }
 
-  void AddGroup(const GroupChoices& group) {
+  GroupDecision Add(const GroupChoices& group) {
     const Choice& choice = Cheapest(group);
-    exec::PlannedStep step;
-    step.kernel = choice.kernel;
-    step.problem = {group.fragment.graph, choice.states, limits_.threads};
-    step.params = kernels::DefaultParams(*choice.kernel, step.problem, device_);
-    for (size_t i = 0; i < group.fragment.inputs.size(); ++i) {
-      step.inputs.push_back(Obtain(group.fragment.inputs[i], choice.states.inputs[i]));
-    }
-    for (size_t i = 0; i < group.fragment.outputs.size(); ++i) {
-      step.outputs.push_back(AddTensor(group.fragment.outputs[i], choice.states.outputs[i]));
-    }
-    plan_.steps.push_back(std::move(step));
-  }
-
-  exec::Plan Finish() {
-    for (ir::ValueId id : graph_.outputs) {
-      const ir::Value& value = graph_.value(id);
-      plan_.outputs.push_back(value.is_constant() ? -1 : Obtain(id, {.storage = value.dtype}));
-    }
-    return std::move(plan_);
+    for (size_t i = 0; i < group.fragment.inputs.size(); ++i)
+      Remember(group.fragment.inputs[i], choice.states.inputs[i]);
+    for (size_t i = 0; i < group.fragment.outputs.size(); ++i)
+      Remember(group.fragment.outputs[i], choice.states.outputs[i]);
+    return {.nodes = group.nodes,
+            .kernel = std::string(choice.kernel->name),
+            .version = choice.kernel->version,
+            .states = choice.states};
   }
 
  private:
-  int AddTensor(ir::ValueId id, const State& state, int same_bytes_as = -1) {
-    const auto tensor = static_cast<int>(plan_.tensors.size());
-    plan_.tensors.push_back({graph_.value(id).name, *graph_.value(id).shape, state, same_bytes_as});
-    tensors_of_[static_cast<size_t>(id)].push_back(tensor);
-    return tensor;
+  void Remember(ir::ValueId id, const State& state) {
+    std::vector<State>& states = states_of_[static_cast<size_t>(id)];
+    if (std::find(states.begin(), states.end(), state) == states.end()) states.push_back(state);
   }
 
   /// Bytes that a conversion of `id` to `state` would move, over the states it exists in.
   int64_t ConversionBytes(ir::ValueId id, const State& state) const {
+    const Shape& shape = *graph_.value(id).shape;
     int64_t best = INT64_MAX;
-    for (int tensor : tensors_of_[static_cast<size_t>(id)]) {
-      const exec::PlannedTensor& existing = plan_.tensors[static_cast<size_t>(tensor)];
-      if (existing.state == state || SameBytes(existing.shape, existing.state, state)) return 0;
-      best = std::min(
-          best, StateBytes(existing.shape, existing.state) + StateBytes(existing.shape, state));
+    for (const State& existing : states_of_[static_cast<size_t>(id)]) {
+      if (existing == state || SameBytes(shape, existing, state)) return 0;
+      best = std::min(best, StateBytes(shape, existing) + StateBytes(shape, state));
     }
     return best;
   }
@@ -101,30 +64,8 @@ class Assembler {
     return *best;
   }
 
-  /// The tensor that holds `id` in `state`, converted from the state it was produced in if need be.
-  int Obtain(ir::ValueId id, const State& state) {
-    const std::vector<int>& existing = tensors_of_[static_cast<size_t>(id)];
-    FETTLE_CHECK(!existing.empty(), "a value is read before it is planned");
-    for (int tensor : existing) {
-      if (plan_.tensors[static_cast<size_t>(tensor)].state == state) return tensor;
-    }
-    for (int tensor : existing) {
-      const exec::PlannedTensor& from = plan_.tensors[static_cast<size_t>(tensor)];
-      if (SameBytes(from.shape, from.state, state)) return AddTensor(id, state, tensor);
-    }
-    exec::PlannedStep conversion;
-    conversion.inputs.push_back(existing[0]);
-    conversion.outputs.push_back(AddTensor(id, state));
-    const int converted = conversion.outputs[0];
-    plan_.steps.push_back(std::move(conversion));
-    return converted;
-  }
-
   const ir::Graph& graph_;
-  const Device& device_;
-  const Limits& limits_;
-  exec::Plan plan_;
-  std::vector<std::vector<int>> tensors_of_;
+  std::vector<std::vector<State>> states_of_;
 };
 
 }  // namespace
@@ -162,13 +103,12 @@ Result<std::vector<size_t>> ScheduleCover(const ir::Graph& graph, const Cover& c
   return order;
 }
 
-Result<exec::Plan> AssignStates(const ir::Graph& graph, const Cover& cover,
-                                const std::vector<size_t>& order, const Device& device,
-                                const Limits& limits) {
-  Assembler assembler(graph, device, limits);
-  assembler.AddInputs();
-  for (size_t g : order) assembler.AddGroup(cover[g]);
-  return assembler.Finish();
+Decision AssignStates(const ir::Graph& graph, const Cover& cover,
+                      const std::vector<size_t>& order) {
+  Assigner assigner(graph);
+  Decision decision;
+  for (size_t g : order) decision.groups.push_back(assigner.Add(cover[g]));
+  return decision;
 }
 
 }  // namespace fettle::planner

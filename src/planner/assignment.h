@@ -1,8 +1,8 @@
-// Assigning states: which choice each group of a cover takes, and which conversions that needs.
+// Assigning states before anything is measured: which choice each group of a cover takes.
 #pragma once
 
-#include "exec/plan.h"
 #include "planner/cover.h"
+#include "planner/decision.h"
 
 namespace fettle::planner {
 
@@ -13,8 +13,6 @@ Result<std::vector<size_t>> ScheduleCover(const ir::Graph& graph, const Cover& c
 /// Walks the groups in `order` and gives each its most preferred kernel in the states that need the
 /// fewest converted bytes, given the states its inputs already exist in. A value is converted to a
 /// state once, for all its readers.
-Result<exec::Plan> AssignStates(const ir::Graph& graph, const Cover& cover,
-                                const std::vector<size_t>& order, const Device& device,
-                                const Limits& limits);
+Decision AssignStates(const ir::Graph& graph, const Cover& cover, const std::vector<size_t>& order);
 
 }  // namespace fettle::planner

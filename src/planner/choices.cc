@@ -7,6 +7,7 @@ namespace fettle::planner {
 GroupChoices ListChoices(const ir::Graph& graph, const passes::Group& group, const Device& device,
                          const Limits& limits) {
   GroupChoices result;
+  result.nodes = group.nodes;
   result.fragment = passes::ExtractGroup(graph, group);
   for (const kernels::KernelDesc* kernel : kernels::CpuKernels()) {
     if (limits.reference_only && kernel->preference > 0) continue;

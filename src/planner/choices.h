@@ -32,6 +32,7 @@ struct Rejection {
 /// A group cut out of its graph, with what can compute it: most preferred kernel first, its best
 /// states first.
 struct GroupChoices {
+  std::vector<ir::NodeId> nodes;  // of the parent graph
   passes::Fragment fragment;
   std::vector<Choice> choices;
   std::vector<Rejection> rejected;

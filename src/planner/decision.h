@@ -2,9 +2,6 @@
 // and applied to a graph again.
 #pragma once
 
-#include <map>
-#include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,14 +12,16 @@ namespace fettle::planner {
 
 /// One group and how it is computed.
 struct GroupDecision {
-  std::vector<ir::NodeId> nodes;  // of the graph that was planned
+  std::vector<ir::NodeId> nodes;  // of the graph that was planned, ascending
   std::string kernel;
   int version = 0;
   kernels::Params params;
   kernels::StateAssignment states;
   int threads = 0;  // 0: as many as the session has
-  /// Microseconds: measured alone while tuning, or a bound, or 0 where nothing is known.
+  /// Microseconds: measured alone while tuning, or 0 where nothing is known.
   double us = 0;
+
+  bool operator==(const GroupDecision&) const = default;
 };
 
 /// A copy of a value in another state.
@@ -30,60 +29,33 @@ struct ConversionDecision {
   ir::ValueId value = 0;
   State from, to;
   double us = 0;
+
+  bool operator==(const ConversionDecision&) const = default;
 };
 
-/// Groups in execution order; they cover each node once.
+/// Groups in execution order; they cover each node once. A value that is read in a state in which
+/// it was not written is converted as `conversions` says, or from the state in which it was written
+/// where they do not name it.
 struct Decision {
   std::vector<GroupDecision> groups;
   std::vector<ConversionDecision> conversions;
-  double predicted_us = 0;
-  double measured_us = 0;  // of the whole graph, 0 where not measured
-  double gap = 0;          // certified; 0: optimal with regard to the costs
+  double predicted_us = 0;  // 0: not predicted
+  double measured_us = 0;   // of the whole graph; 0: not measured
+  double gap = 0;           // certified, as a share; 0: optimal with regard to the costs
   uint64_t seed = 0;
+
+  bool operator==(const Decision&) const = default;
 };
 
-/// What a decision was made for.
-struct DecisionKey {
-  /// Hash of the graph's operators, attributes, edges and constants' types, without extents.
-  uint64_t structure = 0;
-  /// Hash of the same with all extents.
-  uint64_t graph = 0;
-  std::string device;  // Device::fingerprint()
-  int threads = 0;
-
-  bool operator==(const DecisionKey&) const = default;
-};
-DecisionKey KeyOf(const ir::Graph& graph, const Device& device, int threads);
-
-/// Makes the plan that `decision` describes. Fails with kVersionMismatch where a kernel is gone,
-/// has another version or refuses, kCorrupt where groups or conversions do not fit the graph.
+/// Makes the plan that `decision` describes for a session of `threads`. Fails with kVersionMismatch
+/// where a kernel is gone, has another version or refuses its group, kCorrupt where groups do not
+/// cover the graph.
 Result<exec::Plan> Apply(const ir::Graph& graph, const Decision& decision, const Device& device,
                          int threads);
 
-/// Text form; parses back to an equal value.
+/// Text form, a line for each item; parses back to an equal value. Parsing fails with kCorrupt,
+/// naming the line.
 std::string PrintDecision(const ir::Graph& graph, const Decision& decision);
 Result<Decision> ParseDecision(const ir::Graph& graph, std::string_view text);
-
-/// The text of a decision that a book holds.
-struct BookEntry {
-  DecisionKey key;
-  std::string text;
-};
-
-/// Decisions by key. Thread-safe.
-class PlanBook {
- public:
-  void Put(BookEntry entry);
-  /// The text for exactly this key; empty: none.
-  std::string Find(const DecisionKey& key) const;
-  /// The text for a graph of equal structure, device and threads, but other extents: the one put
-  /// last; empty: none.
-  std::string FindSimilar(const DecisionKey& key) const;
-  std::vector<BookEntry> entries() const;
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<BookEntry> entries_;
-};
 
 }  // namespace fettle::planner

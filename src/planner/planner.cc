@@ -5,10 +5,16 @@
 
 namespace fettle::planner {
 
-Result<exec::Plan> MakePlan(const ir::Graph& graph, const Device& device, const Limits& limits) {
+Result<Decision> PreferredDecision(const ir::Graph& graph, const Device& device,
+                                   const Limits& limits) {
   ASSIGN_OR_RETURN(const Cover cover, GreedyCover(graph, device, limits));
   ASSIGN_OR_RETURN(const std::vector<size_t> order, ScheduleCover(graph, cover));
-  return AssignStates(graph, cover, order, device, limits);
+  return AssignStates(graph, cover, order);
+}
+
+Result<exec::Plan> MakePlan(const ir::Graph& graph, const Device& device, const Limits& limits) {
+  ASSIGN_OR_RETURN(const Decision decision, PreferredDecision(graph, device, limits));
+  return Apply(graph, decision, device, limits.threads);
 }
 
 }  // namespace fettle::planner

@@ -1,15 +1,19 @@
-// From a graph with concrete shapes to a plan: cover, order, states, conversions.
+// The plan of a graph with concrete shapes before anything is measured.
 #pragma once
 
-#include "device/cpu/cpu_device.h"
 #include "exec/plan.h"
 #include "planner/choices.h"
+#include "planner/decision.h"
 
 namespace fettle::planner {
 
-/// Plans `graph`, all of whose values have concrete shapes. Graph inputs are bound by the caller
-/// (row-major, external); graph outputs are wanted row-major in their own type. Fails with
-/// kUnsupported where a node has no kernel.
+/// What the kernels' preferences say: a greedy cover, the most preferred kernels, few conversions.
+/// Graph inputs are bound by the caller (row-major, external); graph outputs are wanted row-major
+/// in their own type. Fails with kUnsupported where a node has no kernel.
+Result<Decision> PreferredDecision(const ir::Graph& graph, const Device& device,
+                                   const Limits& limits);
+
+/// The plan of PreferredDecision.
 Result<exec::Plan> MakePlan(const ir::Graph& graph, const Device& device, const Limits& limits);
 
 }  // namespace fettle::planner

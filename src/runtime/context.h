@@ -8,7 +8,7 @@
 #include "device/cpu/cpu_device.h"
 #include "exec/packed_store.h"
 #include "exec/profile.h"
-#include "planner/choices.h"
+#include "planner/plan_source.h"
 
 namespace fettle::runtime {
 
@@ -17,6 +17,7 @@ struct Context {
   const CpuDevice& device;
   exec::PackedStore& packed;
   planner::Limits limits;
+  planner::PlanSource& plans;
   int max_preparations;
   CpuStream stream;
   std::atomic<bool> cancelled{false};

@@ -47,11 +47,9 @@ class Session::Impl {
       : model_(std::move(model)),
         graph_(graph),
         device_(std::make_shared<ThreadPool>(threads)),
-        context_{device_,
-                 model_->packed(),
-                 {threads, options.reference_only},
-                 options.max_preparations,
-                 CpuStream(device_, threads)},
+        plans_(options.plans == nullptr ? planner::PreferredPlans() : options.plans),
+        context_{device_, model_->packed(),         {threads, options.reference_only},
+                 *plans_, options.max_preparations, CpuStream(device_, threads)},
         runner_(std::move(graph), context_) {}
 
   Status Prepare(const std::map<std::string, Shape>& shapes) {
@@ -132,6 +130,7 @@ class Session::Impl {
   std::shared_ptr<const Model> model_;
   std::shared_ptr<const ir::Graph> graph_;
   CpuDevice device_;
+  std::shared_ptr<planner::PlanSource> plans_;
   Context context_;
   GraphRunner runner_;
   std::vector<exec::StepProfile> profile_;

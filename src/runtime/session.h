@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "exec/profile.h"
+#include "planner/plan_source.h"
 #include "runtime/model.h"
 #include "tensor/tensor.h"
 
@@ -21,6 +22,8 @@ struct SessionOptions {
   bool reference_only = false;
   /// Values of the model (by the names in its file) to return besides its outputs.
   std::vector<std::string> extra_outputs;
+  /// Who plans; null: the kernels' preferences.
+  std::shared_ptr<planner::PlanSource> plans;
   /// How many preparations (one per set of input shapes) are kept.
   int max_preparations = 8;
 };

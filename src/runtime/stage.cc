@@ -4,7 +4,6 @@
 
 #include "ops/op.h"
 #include "passes/specialise.h"
-#include "planner/planner.h"
 
 namespace fettle::runtime {
 
@@ -119,7 +118,8 @@ class Stage::Builder {
     for (ir::NodeId n : ready_) ImportNode(n, segment, map);
     for (ir::ValueId id : live) segment.outputs.push_back(Import(id, segment, map));
     RETURN_IF_ERROR(segment.Normalise());
-    ASSIGN_OR_RETURN(exec::Plan plan, planner::MakePlan(segment, context_.device, context_.limits));
+    ASSIGN_OR_RETURN(exec::Plan plan,
+                     context_.plans.PlanFor(segment, context_.device, context_.limits));
     ASSIGN_OR_RETURN(stage_->program_,
                      exec::Program::Build(std::move(plan), context_.device, context_.packed));
     stage_->program_outputs_.resize(live.size());

@@ -15,8 +15,12 @@ using testing::ElementsAre;
 class GraphRunnerTest : public testing::Test {
  protected:
   GraphRunnerTest()
-      : device_(std::make_shared<ThreadPool>(2)),
-        context_{device_, packed_, {.threads = 2}, 2, CpuStream(device_, 2)} {}
+      : device_(std::make_shared<ThreadPool>(2)), context_{device_,
+                                                           packed_,
+                                                           {.threads = 2},
+                                                           *planner::PreferredPlans(),
+                                                           2,
+                                                           CpuStream(device_, 2)} {}
 
   std::unique_ptr<GraphRunner> Load(std::string_view text) {
     Result<ir::Graph> graph = ir::Parse(text);

@@ -1,0 +1,148 @@
+// From a decision to a plan: groups are cut out again, checked against the kernels of this build,
+// and joined by conversions.
+#include <algorithm>
+
+#include "passes/groups.h"
+#include "planner/decision.h"
+#include "planner/same_bytes.h"
+
+namespace fettle::planner {
+namespace {
+
+Result<const kernels::KernelDesc*> FindKernel(const GroupDecision& decision) {
+  for (const kernels::KernelDesc* kernel : kernels::CpuKernels()) {
+    if (kernel->name != decision.kernel) continue;
+    if (kernel->version == decision.version) return kernel;
+    return Error(StatusCode::kVersionMismatch,
+                 "kernel {}: the plan was made for version {}, this is {}", decision.kernel,
+                 decision.version, kernel->version);
+  }
+  return Error(StatusCode::kVersionMismatch, "kernel {}: not in this version of Fettle",
+               decision.kernel);
+}
+
+/// The plan as it grows, with the tensors in which each value exists.
+class Assembler {
+ public:
+  Assembler(const ir::Graph& graph, const Decision& decision, const Device& device, int threads)
+      : graph_(graph),
+        decision_(decision),
+        device_(device),
+        threads_(threads),
+        tensors_of_(graph.values().size()),
+        covered_(graph.nodes().size()) {}
+
+  Result<exec::Plan> Run() {
+    for (ir::ValueId id : graph_.inputs) {
+      const State state{.storage = graph_.value(id).dtype, .external = true};
+      plan_.inputs.push_back(AddTensor(id, state));
+    }
+    for (const GroupDecision& group : decision_.groups) RETURN_IF_ERROR(AddGroup(group));
+    if (!std::all_of(covered_.begin(), covered_.end(), [](bool covered) { return covered; }))
+      return Error(StatusCode::kCorrupt, "the plan leaves nodes out");
+    for (ir::ValueId id : graph_.outputs) {
+      const ir::Value& value = graph_.value(id);
+      if (value.is_constant()) {
+        plan_.outputs.push_back(-1);
+        continue;
+      }
+      ASSIGN_OR_RETURN(const int tensor, Obtain(id, {.storage = value.dtype}, 0));
+      plan_.outputs.push_back(tensor);
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  int AddTensor(ir::ValueId id, const State& state, int same_bytes_as = -1) {
+    const auto tensor = static_cast<int>(plan_.tensors.size());
+    plan_.tensors.push_back({graph_.value(id).name, *graph_.value(id).shape, state, same_bytes_as});
+    tensors_of_[static_cast<size_t>(id)].push_back(tensor);
+    return tensor;
+  }
+
+  Status Cover(const GroupDecision& group) {
+    if (group.nodes.empty()) return Error(StatusCode::kCorrupt, "the plan has an empty group");
+    for (ir::NodeId node : group.nodes) {
+      if (node < 0 || static_cast<size_t>(node) >= covered_.size() ||
+          covered_[static_cast<size_t>(node)]) {
+        return Error(StatusCode::kCorrupt, "the plan names node {} twice, or there is none", node);
+      }
+      covered_[static_cast<size_t>(node)] = true;
+    }
+    return OkStatus();
+  }
+
+  Status AddGroup(const GroupDecision& group) {
+    RETURN_IF_ERROR(Cover(group));
+    ASSIGN_OR_RETURN(const kernels::KernelDesc* kernel, FindKernel(group));
+    const passes::Fragment fragment = passes::ExtractGroup(graph_, {.nodes = group.nodes});
+    exec::PlannedStep step;
+    step.kernel = kernel;
+    step.problem = {fragment.graph, group.states,
+                    group.threads == 0 ? threads_ : std::min(group.threads, threads_)};
+    const Status applies = kernels::Applies(*kernel, step.problem, device_);
+    if (!applies.ok()) return Error(StatusCode::kVersionMismatch, "{}", applies.message());
+    step.params = group.params;
+    if (group.params.empty()) step.params = kernels::DefaultParams(*kernel, step.problem, device_);
+    if (kernel->valid != nullptr) {
+      const Status valid = kernel->valid(step.problem, step.params, device_);
+      if (!valid.ok()) return Error(StatusCode::kVersionMismatch, "{}", valid.message());
+    }
+    for (size_t i = 0; i < fragment.inputs.size(); ++i) {
+      ASSIGN_OR_RETURN(const int tensor, Obtain(fragment.inputs[i], group.states.inputs[i], 0));
+      step.inputs.push_back(tensor);
+    }
+    for (size_t i = 0; i < fragment.outputs.size(); ++i)
+      step.outputs.push_back(AddTensor(fragment.outputs[i], group.states.outputs[i]));
+    plan_.steps.push_back(std::move(step));
+    return OkStatus();
+  }
+
+  /// The state that `id` is converted to `state` from, if the decision says so.
+  const State* Source(ir::ValueId id, const State& state) const {
+    for (const ConversionDecision& conversion : decision_.conversions)
+      if (conversion.value == id && conversion.to == state) return &conversion.from;
+    return nullptr;
+  }
+
+  /// The tensor that holds `id` in `state`, converted if need be. `depth`: conversions on the way.
+  Result<int> Obtain(ir::ValueId id, const State& state, int depth) {
+    const std::vector<int>& existing = tensors_of_[static_cast<size_t>(id)];
+    if (existing.empty() || depth > 8)
+      return Error(StatusCode::kCorrupt, "the plan reads '{}' before it is written",
+                   graph_.value(id).name);
+    for (int tensor : existing)
+      if (plan_.tensors[static_cast<size_t>(tensor)].state == state) return tensor;
+    for (int tensor : existing) {
+      const exec::PlannedTensor& from = plan_.tensors[static_cast<size_t>(tensor)];
+      if (SameBytes(from.shape, from.state, state)) return AddTensor(id, state, tensor);
+    }
+    exec::PlannedStep conversion;
+    int from = existing[0];
+    if (const State* source = Source(id, state); source != nullptr) {
+      ASSIGN_OR_RETURN(from, Obtain(id, *source, depth + 1));
+    }
+    conversion.inputs.push_back(from);
+    const int converted = AddTensor(id, state);
+    conversion.outputs.push_back(converted);
+    plan_.steps.push_back(std::move(conversion));
+    return converted;
+  }
+
+  const ir::Graph& graph_;
+  const Decision& decision_;
+  const Device& device_;
+  int threads_;
+  exec::Plan plan_;
+  std::vector<std::vector<int>> tensors_of_;
+  std::vector<bool> covered_;
+};
+
+}  // namespace
+
+Result<exec::Plan> Apply(const ir::Graph& graph, const Decision& decision, const Device& device,
+                         int threads) {
+  return Assembler(graph, decision, device, threads).Run();
+}
+
+}  // namespace fettle::planner

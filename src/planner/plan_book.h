@@ -1,0 +1,54 @@
+// Decisions by what they were made for.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "ir/graph.h"
+
+namespace fettle::planner {
+
+/// What a decision was made for.
+struct DecisionKey {
+  /// Hash of the graph's operators, edges and element types, without extents and contents.
+  uint64_t structure = 0;
+  /// Hash of the graph's text: extents, attributes and names too.
+  uint64_t graph = 0;
+  std::string device;  // Device::fingerprint()
+  int threads = 0;
+
+  bool operator==(const DecisionKey&) const = default;
+};
+
+DecisionKey KeyOf(const ir::Graph& graph, const Device& device, int threads);
+
+/// "STRUCTURE GRAPH THREADS DEVICE" with the hashes in hexadecimal, and back (kCorrupt).
+std::string PrintKey(const DecisionKey& key);
+Result<DecisionKey> ParseKey(std::string_view text);
+
+/// The text of a decision (PrintDecision) and its key.
+struct BookEntry {
+  DecisionKey key;
+  std::string text;
+};
+
+/// Thread-safe.
+class PlanBook {
+ public:
+  /// Replaces the entry of an equal key.
+  void Put(BookEntry entry);
+  /// The text for exactly this key; empty: none.
+  std::string Find(const DecisionKey& key) const;
+  /// The text for a graph of equal structure, device and threads, but other extents: the one put
+  /// last; empty: none.
+  std::string FindSimilar(const DecisionKey& key) const;
+  std::vector<BookEntry> entries() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<BookEntry> entries_;
+};
+
+}  // namespace fettle::planner

@@ -1,0 +1,71 @@
+#include "planner/plan_source.h"
+
+#include "base/log.h"
+#include "planner/planner.h"
+
+namespace fettle::planner {
+namespace {
+
+class Preferred final : public PlanSource {
+ public:
+  Result<exec::Plan> PlanFor(const ir::Graph& segment, const CpuDevice& device,
+                             const Limits& limits) override {
+    return MakePlan(segment, device, limits);
+  }
+};
+
+std::string InputShapes(const ir::Graph& segment) {
+  std::string text;
+  for (ir::ValueId id : segment.inputs) {
+    const ir::Value& value = segment.value(id);
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", value.name, value.shape->ToString());
+  }
+  return text;
+}
+
+class Book final : public PlanSource {
+ public:
+  explicit Book(std::shared_ptr<const PlanBook> book) : book_(std::move(book)) {}
+
+  Result<exec::Plan> PlanFor(const ir::Graph& segment, const CpuDevice& device,
+                             const Limits& limits) override {
+    if (limits.reference_only) return MakePlan(segment, device, limits);
+    const DecisionKey key = KeyOf(segment, device, limits.threads);
+    std::string text = book_->Find(key);
+    const bool similar = text.empty();
+    if (similar) text = book_->FindSimilar(key);
+    if (text.empty()) return MakePlan(segment, device, limits);
+    Result<exec::Plan> plan = Try(segment, text, device, limits);
+    if (!plan.ok()) {
+      Log(LogLevel::kWarn, "the kept plan does not fit ({}): planned anew",
+          plan.status().message());
+      return MakePlan(segment, device, limits);
+    }
+    if (similar)
+      Log(LogLevel::kWarn, "{}: not tuned for this shape; starts on the plan of another one",
+          InputShapes(segment));
+    return plan;
+  }
+
+ private:
+  static Result<exec::Plan> Try(const ir::Graph& segment, const std::string& text,
+                                const CpuDevice& device, const Limits& limits) {
+    ASSIGN_OR_RETURN(const Decision decision, ParseDecision(segment, text));
+    return Apply(segment, decision, device, limits.threads);
+  }
+
+  std::shared_ptr<const PlanBook> book_;
+};
+
+}  // namespace
+
+std::shared_ptr<PlanSource> PreferredPlans() {
+  static const auto plans = std::make_shared<Preferred>();
+  return plans;
+}
+
+std::shared_ptr<PlanSource> PlansOf(std::shared_ptr<const PlanBook> book) {
+  return std::make_shared<Book>(std::move(book));
+}
+
+}  // namespace fettle::planner

@@ -1,0 +1,29 @@
+// Who makes the plans of a session's segments.
+#pragma once
+
+#include <memory>
+
+#include "device/cpu/cpu_device.h"
+#include "exec/plan.h"
+#include "planner/choices.h"
+#include "planner/plan_book.h"
+
+namespace fettle::planner {
+
+/// Thread-safe.
+class PlanSource {
+ public:
+  virtual ~PlanSource() = default;
+  /// A plan for `segment`, all of whose values have concrete shapes.
+  virtual Result<exec::Plan> PlanFor(const ir::Graph& segment, const CpuDevice& device,
+                                     const Limits& limits) = 0;
+};
+
+/// What the kernels' preferences say (PreferredDecision).
+std::shared_ptr<PlanSource> PreferredPlans();
+
+/// The decisions of `book`. A graph of other extents starts on the plan of a similar one, with one
+/// warning through the log; where there is none, or it does not fit this build, PreferredPlans.
+std::shared_ptr<PlanSource> PlansOf(std::shared_ptr<const PlanBook> book);
+
+}  // namespace fettle::planner
