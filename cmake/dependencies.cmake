@@ -5,6 +5,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 # Debian has one development package of cpuinfo for all architectures: others only have the library itself.
 find_library(FETTLE_CPUINFO NAMES cpuinfo libcpuinfo.so.0 REQUIRED)
+find_package(SQLite3 REQUIRED)
 find_path(FETTLE_PROTOZERO protozero/pbf_reader.hpp REQUIRED)
 find_path(FETTLE_XXHASH xxhash.h REQUIRED)
 if(FETTLE_TOOLS)

@@ -63,7 +63,13 @@ std::unique_ptr<Store> MemoryStore();
 
 /// Opens or creates the database at `path` (its folder too), with `read_only_layer` (may be empty)
 /// under it. Never fails: a corrupt, foreign or unreadable file is renamed aside with a warning and
-/// made anew; where nothing can be written, rows are kept in memory.
+/// made anew; where nothing can be written, rows are kept in memory. Not to be used by a forked
+/// child.
 std::unique_ptr<Store> OpenStore(const std::string& path, const std::string& read_only_layer = "");
+
+/// The database of this user: tuning.db in `folder` (--cache), or where that is empty in
+/// $XDG_CACHE_HOME/fettle, else $HOME/.cache/fettle. Debug and sanitizer builds use that default
+/// place for nothing: they keep rows in memory.
+std::unique_ptr<Store> OpenUserStore(const std::string& folder = "");
 
 }  // namespace fettle::tuner

@@ -25,9 +25,7 @@ class RowsInMemory final : public Store {
 
   void Put(const RowKey& key, const Row& row) override {
     std::lock_guard lock(mutex_);
-    Row& kept = rows_[Subject(key)][key];
-    kept = row;
-    kept.prior = false;
+    rows_[Subject(key)][key] = Stored(row);
   }
 
   // Nothing here outlives the process, so it can leave no orphans.
