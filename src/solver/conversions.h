@@ -1,0 +1,68 @@
+// The cheapest conversions of one tensor: paths between states, and sets of conversions that make
+// every needed state from those there (directed Steiner trees over the states).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "solver/network.h"
+#include "solver/problem.h"
+
+namespace fettle::solver {
+
+/// What errors and bytes cost in units of time. All zero: time alone is minimised.
+struct Prices {
+  double error = 0;
+  /// By node: price of a live byte; empty: none.
+  std::vector<double> bytes;
+
+  double BytesAt(int node) const { return bytes.empty() ? 0 : bytes[static_cast<size_t>(node)]; }
+};
+
+/// Set of needed states: bit i stands for the i-th terminal, at most 64 of them.
+using StateSet = uint64_t;
+inline constexpr int kMostTerminals = 12;
+
+/// Prices of a tensor's conversions where its writer runs at one step. Refers to the tensor.
+class ConversionCosts {
+ public:
+  /// `terminals`: the states that may be needed, at most kMostTerminals where Tree is asked for
+  /// several at once.
+  ConversionCosts(const Tensor& tensor, std::vector<int> terminals, const Prices& prices, int step);
+
+  /// The cheapest chain of conversions, kForbidden where there is none.
+  Cost Path(int from, int to) const { return path_[Index(from, to)]; }
+
+  /// The cheapest set of conversions that makes all of `needed` from the copy in state `root`; as
+  /// `root`, given() stands for all copies in the tensor's given states.
+  Cost Tree(int root, StateSet needed);
+  /// Those conversions in an order in which they can run: indices into Tensor::conversions.
+  std::vector<int> TreeConversions(int root, StateSet needed);
+
+  int given() const { return states_; }
+  const std::vector<int>& terminals() const { return terminals_; }
+
+ private:
+  size_t Index(int from, int to) const {
+    return static_cast<size_t>(from) * static_cast<size_t>(nodes_) + static_cast<size_t>(to);
+  }
+  void FindPaths(const Prices& prices, int step);
+  void FindTrees();
+  void AddPath(int from, int to, std::vector<int>& used) const;
+  void AddTree(int root, StateSet needed, std::vector<int>& used) const;
+  std::vector<int> InOrder(int root, StateSet needed, const std::vector<int>& used) const;
+  Cost TreeAt(StateSet needed, int root) const {
+    return tree_[static_cast<size_t>(needed) * static_cast<size_t>(nodes_) +
+                 static_cast<size_t>(root)];
+  }
+
+  const Tensor& tensor_;
+  std::vector<int> terminals_;
+  int states_ = 0;
+  int nodes_ = 0;           // states and, last, the source of given ones
+  std::vector<Cost> path_;  // [from][to]
+  std::vector<int> first_;  // [from][to]: first conversion of the path, -1: none
+  std::vector<Cost> tree_;  // [set][root], empty until asked for
+};
+
+}  // namespace fettle::solver

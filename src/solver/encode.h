@@ -1,0 +1,33 @@
+// An assignment problem as a cost function network, and back.
+#pragma once
+
+#include <vector>
+
+#include "solver/conversions.h"
+#include "solver/network.h"
+#include "solver/reduce.h"
+
+namespace fettle::solver {
+
+/// Variable n < Problem::nodes says how node n is computed. The last node of a group owns it: its
+/// values are the owned groups' choices. A group's other nodes have one value for the whole group.
+/// Further variables are states in which tensors are written and sets of states that readers need.
+struct Encoding {
+  Network network;
+  /// By node and value: the pick; its choice is -1 where another node owns the group.
+  std::vector<std::vector<Pick>> values;
+};
+
+/// The network whose cheapest assignment is the cheapest solution at these prices, conversions paid
+/// once for all readers. Limits are left out but for what `prices` make them cost; live bytes that
+/// a network cannot see are left out too, so the cost is never above the priced cost of the
+/// solution. Fails with kUnsupported where a tensor may be needed in too many states at once.
+Result<Encoding> Encode(const Problem& problem, const Kept& kept, const Prices& prices);
+
+std::vector<Pick> PicksOf(const Encoding& encoding, const Assignment& values);
+
+/// `picks` with the conversions that serve them at the least priced cost. `bound` is left 0. Fails
+/// with kUnsupported where a state that is needed cannot be made.
+Result<Solution> Complete(const Problem& problem, std::vector<Pick> picks, const Prices& prices);
+
+}  // namespace fettle::solver
