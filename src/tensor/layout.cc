@@ -47,8 +47,18 @@ PhysicalDims ToPhysical(const Shape& shape, const Layout& layout) {
     const int axis = layout.AxisAt(i, shape.rank());
     const int64_t block = layout.BlockOf(axis);
     dims.extent.push_back((shape[axis] + block - 1) / block);
+    dims.axis.push_back(axis);
+    dims.unit.push_back(block);
   }
-  for (const Layout::Block& block : layout.blocks) dims.extent.push_back(block.size);
+  for (auto block = layout.blocks.begin(); block != layout.blocks.end(); ++block) {
+    dims.extent.push_back(block->size);
+    dims.axis.push_back(block->axis);
+    int64_t unit = 1;
+    for (auto inner = block + 1; inner != layout.blocks.end(); ++inner) {
+      if (inner->axis == block->axis) unit *= inner->size;
+    }
+    dims.unit.push_back(unit);
+  }
   dims.stride.resize(dims.extent.size());
   int64_t stride = 1;
   for (size_t i = dims.extent.size(); i-- > 0;) {
@@ -67,6 +77,40 @@ int64_t PhysicalElements(const Shape& shape, const Layout& layout) {
     last += (dims.extent[i] - 1) * dims.stride[i];
   }
   return last + 1;
+}
+
+bool HasPadLanes(const Shape& shape, const Layout& layout) {
+  return std::any_of(layout.blocks.begin(), layout.blocks.end(), [&](const Layout::Block& block) {
+    return shape[block.axis] % layout.BlockOf(block.axis) != 0;
+  });
+}
+
+bool SameOffsets(const Shape& shape, const Layout& a, const Layout& b) {
+  if (a == b) return true;
+  if (!a.IsDense() || !b.IsDense() || HasPadLanes(shape, a) || HasPadLanes(shape, b)) return false;
+  // What is left of the dimensions where those of one element are dropped, and neighbours that
+  // continue each other along one axis are joined.
+  struct Part {
+    int axis;
+    int64_t unit, extent;
+    bool operator==(const Part&) const = default;
+  };
+  const auto parts = [&](const Layout& layout) {
+    const PhysicalDims dims = ToPhysical(shape, layout);
+    std::vector<Part> result;
+    for (size_t i = 0; i < dims.extent.size(); ++i) {
+      const Part part{dims.axis[i], dims.unit[i], dims.extent[i]};
+      if (part.extent == 1) continue;
+      if (!result.empty() && result.back().axis == part.axis &&
+          result.back().unit == part.unit * part.extent) {
+        result.back() = {part.axis, part.unit, result.back().extent * part.extent};
+      } else {
+        result.push_back(part);
+      }
+    }
+    return result;
+  };
+  return parts(a) == parts(b);
 }
 
 OffsetMap::OffsetMap(const Shape& shape, const Layout& layout)

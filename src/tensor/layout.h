@@ -55,14 +55,23 @@ struct Layout {
   bool IsValidFor(int rank) const;
 };
 
-/// The physical dimensions of `shape` under `layout`: extents and element strides, outermost first.
+/// The physical dimensions of `shape` under `layout`, outermost first: extents and element strides,
+/// and what each dimension counts: steps of `unit` along logical axis `axis`. A tensor without pad
+/// lanes is a row-major tensor of these extents.
 struct PhysicalDims {
   std::vector<int64_t> extent;
   std::vector<int64_t> stride;
+  std::vector<int> axis;
+  std::vector<int64_t> unit;
 };
 PhysicalDims ToPhysical(const Shape& shape, const Layout& layout);
 /// Elements that the tensor occupies, pad lanes and pitch included.
 int64_t PhysicalElements(const Shape& shape, const Layout& layout);
+/// Whether blocks round an axis of `shape` up, so that there are lanes which must hold zero.
+bool HasPadLanes(const Shape& shape, const Layout& layout);
+/// Whether both layouts put every element of `shape` at the same offset and take the same bytes: a
+/// tensor in one is a tensor in the other.
+bool SameOffsets(const Shape& shape, const Layout& a, const Layout& b);
 
 /// Turns logical coordinates into element offsets. Built once, then read-only.
 class OffsetMap {
@@ -92,6 +101,8 @@ struct NamedLayout {
 };
 /// All named layouts (layouts.cc).
 std::span<const NamedLayout> LayoutTable();
+/// Row-major, then the table's layouts of `rank` in the table's order.
+std::vector<Layout> LayoutsOfRank(int rank);
 /// "row", a table name, or the general form `order(0,2,1)blocks(1:8)pitch(64)`.
 std::string LayoutName(const Layout& layout, int rank);
 std::optional<Layout> LayoutFromName(std::string_view name, int rank);

@@ -58,6 +58,14 @@ std::span<const NamedLayout> LayoutTable() {
   return kTable;
 }
 
+std::vector<Layout> LayoutsOfRank(int rank) {
+  std::vector<Layout> layouts{Layout::RowMajor()};
+  for (const NamedLayout& row : LayoutTable()) {
+    if (row.rank == rank) layouts.push_back(row.layout);
+  }
+  return layouts;
+}
+
 std::string LayoutName(const Layout& layout, int rank) {
   if (layout == Layout::RowMajor()) return "row";
   for (const NamedLayout& row : LayoutTable()) {

@@ -56,6 +56,53 @@ TEST(LayoutTest, OffsetsAreDistinctAndInsideTheTensor) {
   }
 }
 
+TEST(LayoutTest, PhysicalDimensionsCountTheOffsetsOfTheirAxis) {
+  const Shape shape{2, 21, 3, 7};
+  for (const Layout& layout : LayoutsOfRank4()) {
+    const PhysicalDims dims = ToPhysical(shape, layout);
+    const OffsetMap map(shape, layout);
+    for (size_t i = 0; i < dims.extent.size(); ++i) {
+      const bool holds_second = dims.unit[i] < shape[dims.axis[i]];
+      if (!holds_second) continue;
+      EXPECT_EQ(map.AxisOffset(dims.axis[i], dims.unit[i]), dims.stride[i])
+          << LayoutName(layout, 4) << " dimension " << i;
+    }
+  }
+}
+
+TEST(LayoutTest, LayoutsOfOnePixelOrOneBlockAreTheSameBytes) {
+  const Layout row, nhwc = Layout::ChannelsLast(4), c8{.blocks = {{1, 8}}},
+                    c16{.blocks = {{1, 16}}};
+  EXPECT_TRUE(SameOffsets({2, 16, 1, 1}, row, nhwc));
+  EXPECT_TRUE(SameOffsets({2, 16, 1, 1}, row, c8));
+  EXPECT_TRUE(SameOffsets({2, 16, 1, 1}, c8, c16));
+  EXPECT_TRUE(SameOffsets({2, 8, 3, 5}, nhwc, c8));
+  EXPECT_FALSE(SameOffsets({2, 16, 3, 5}, nhwc, c8));
+  EXPECT_FALSE(SameOffsets({2, 12, 1, 1}, row, c8));  // padded
+  EXPECT_FALSE(SameOffsets({2, 16, 3, 5}, row, nhwc));
+  EXPECT_FALSE(SameOffsets({2, 16, 1, 1}, row, {.order = {0, 2, 3, 1}, .pitch = 64}));
+  EXPECT_TRUE(SameOffsets({2, 16, 3, 5}, c8, {.order = {0, 1, 2, 3}, .blocks = {{1, 8}}}));
+}
+
+TEST(LayoutTest, SameOffsetsAgreesWithEveryCoordinate) {
+  for (const Shape& shape : {Shape{1, 8, 2, 3}, Shape{2, 8, 1, 1}, Shape{1, 4, 1, 2},
+                             Shape{1, 16, 3, 1}, Shape{3, 1, 4, 4}}) {
+    const std::vector<Layout> layouts = LayoutsOfRank4();
+    for (const Layout& a : layouts) {
+      for (const Layout& b : layouts) {
+        if (!SameOffsets(shape, a, b)) continue;
+        const OffsetMap map_a(shape, a), map_b(shape, b);
+        EXPECT_EQ(PhysicalElements(shape, a), PhysicalElements(shape, b));
+        std::vector<int64_t> coordinate(4);
+        for (int64_t i = 0; i < shape.elements(); ++i) {
+          Unravel(i, shape, coordinate);
+          EXPECT_EQ(map_a(coordinate), map_b(coordinate));
+        }
+      }
+    }
+  }
+}
+
 TEST(LayoutTest, BlockedTensorsArePaddedToWholeBlocks) {
   EXPECT_EQ(PhysicalElements(Shape{1, 5, 2, 2}, {.blocks = {{1, 8}}}), 32);
   EXPECT_EQ(PhysicalElements(Shape{1, 16, 2, 2}, {.blocks = {{1, 8}}}), 64);

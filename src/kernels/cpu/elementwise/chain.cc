@@ -3,6 +3,8 @@
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/elementwise/program.h"
+#include "kernels/cpu/layout/candidates.h"
+#include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/kernel.h"
 
 namespace fettle::kernels {
@@ -16,8 +18,9 @@ constexpr int64_t kBytesPerTask = 128 << 10;
 
 class Chain final : public PreparedKernel {
  public:
-  Chain(Program program, std::vector<Alias> aliases)
-      : program_(std::move(program)), aliases_(std::move(aliases)) {
+  /// `pads`: of each output.
+  Chain(Program program, std::vector<Alias> aliases, std::vector<PadLanes> pads)
+      : program_(std::move(program)), aliases_(std::move(aliases)), pads_(std::move(pads)) {
     const int64_t elements = program_.rows() * program_.cols();
     if (elements == 0) return;
     const int64_t per_task =
@@ -42,7 +45,8 @@ class Chain final : public PreparedKernel {
     const int64_t rows = program_.rows(), cols = program_.cols();
     if (rows * cols == 0) return OkStatus();
     const int64_t row_pieces = (rows + rows_per_task_ - 1) / rows_per_task_;
-    static_cast<CpuStream&>(args.stream).ParallelFor(row_pieces * col_pieces_, [&](int64_t i, int) {
+    auto& stream = static_cast<CpuStream&>(args.stream);
+    stream.ParallelFor(row_pieces * col_pieces_, [&](int64_t i, int) {
       const int64_t row = i / col_pieces_ * rows_per_task_;
       const int64_t col = i % col_pieces_ * cols_per_task_;
       program_.Run(binding, {.row = row,
@@ -50,12 +54,15 @@ class Chain final : public PreparedKernel {
                              .col = col,
                              .cols = std::min(cols_per_task_, cols - col)});
     });
+    for (size_t i = 0; i < pads_.size(); ++i)
+      pads_[i].Zero(stream, args.outputs[i].host<std::byte>());
     return OkStatus();
   }
 
  private:
   Program program_;
   std::vector<Alias> aliases_;
+  std::vector<PadLanes> pads_;
   int64_t col_pieces_ = 1, cols_per_task_ = 0, rows_per_task_ = 1;
 };
 
@@ -66,12 +73,21 @@ struct Form {
   bool widen;                // reduced float types are held in fp32
 };
 
+/// Whether an operand of `shape` may lie in `layout` beside an output of shape `full`: it has the
+/// axes that are blocked.
+bool SharesBlocks(const Shape& shape, const Shape& full, const Layout& layout) {
+  return std::all_of(layout.blocks.begin(), layout.blocks.end(), [&](const Layout::Block& block) {
+    return shape[block.axis] == full[block.axis];
+  });
+}
+
 StateAssignment InForm(const ir::Graph& group, const Form& form) {
   const Shape& full = *group.value(group.outputs[0]).shape;
   const auto state = [&](ir::ValueId id) {
     const ir::Value& value = group.value(id);
     const bool plain = value.shape->rank() != full.rank() ||
-                       (form.broadcast_row_major && value.shape->elements() != full.elements());
+                       (form.broadcast_row_major && value.shape->elements() != full.elements()) ||
+                       !SharesBlocks(*value.shape, full, form.layout);
     const bool reduced = value.dtype == DType::kF16 || value.dtype == DType::kBF16;
     return State{.layout = plain ? Layout::RowMajor() : form.layout,
                  .storage = form.widen && reduced ? DType::kF32 : value.dtype};
@@ -84,16 +100,26 @@ StateAssignment InForm(const ir::Graph& group, const Form& form) {
 
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
   if (group.outputs.empty()) return Unsupported("no output");
-  const int rank = group.value(group.outputs[0]).shape->rank();
+  const Shape& full = *group.value(group.outputs[0]).shape;
   std::vector<StateAssignment> states{InForm(group, {Layout::RowMajor(), false, false})};
   RETURN_IF_ERROR(Program::Compile(group, states[0], Geometry::kCollapsed).status());
-  const Layout channels_last = Layout::ChannelsLast(rank);
-  for (const Form& form : {Form{channels_last, false, false}, Form{channels_last, true, false},
-                           Form{Layout::RowMajor(), false, true}, Form{channels_last, false, true},
-                           Form{channels_last, true, true}}) {
+  const Layout channels_last = Layout::ChannelsLast(full.rank());
+  std::vector<Form> forms{{channels_last, false, false},
+                          {channels_last, true, false},
+                          {Layout::RowMajor(), false, true},
+                          {channels_last, false, true},
+                          {channels_last, true, true}};
+  for (const Layout& layout : BlockedLayouts(full)) {
+    forms.push_back({layout, false, false});
+    forms.push_back({layout, false, true});
+  }
+  for (const Form& form : forms) {
     StateAssignment next = InForm(group, form);
-    if (std::find(states.begin(), states.end(), next) == states.end())
-      states.push_back(std::move(next));
+    if (std::find(states.begin(), states.end(), next) != states.end()) continue;
+    // Pad lanes that an operand does not have are the one thing that some layouts refuse.
+    const bool is_blocked = !form.layout.blocks.empty();
+    if (is_blocked && !Program::Compile(group, next, Geometry::kCollapsed).ok()) continue;
+    states.push_back(std::move(next));
   }
   return states;
 }
@@ -116,8 +142,14 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
                                                 const Device&) {
   ASSIGN_OR_RETURN(Program program,
                    Program::Compile(*problem.group, problem.states, Geometry::kCollapsed));
+  const ir::Graph& group = *problem.group;
+  std::vector<PadLanes> pads;
+  for (size_t i = 0; i < group.outputs.size(); ++i) {
+    const State& state = problem.states.outputs[i];
+    pads.emplace_back(problem.shape(group.outputs[i]), state.layout, ByteSize(state.storage));
+  }
   return std::unique_ptr<PreparedKernel>(
-      new Chain(std::move(program), InPlace(*problem.group, problem.states)));
+      new Chain(std::move(program), InPlace(group, problem.states), std::move(pads)));
 }
 
 }  // namespace

@@ -1,15 +1,16 @@
 #include "kernels/cpu/elementwise/compile.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 namespace fettle::kernels::elementwise {
 namespace {
 
 /// "_0_2_3_1"
-std::string Joined(const std::vector<int>& numbers) {
+std::string Joined(const std::vector<ir::ValueId>& ids) {
   std::string text;
-  for (int number : numbers) text.append("_").append(std::to_string(number));
+  for (ir::ValueId id : ids) text.append("_").append(std::to_string(id));
   return text;
 }
 
@@ -25,8 +26,7 @@ bool StorageFits(DType dtype, DType storage) {
 Status CheckState(const ir::Value& value, const State& state) {
   if (state.device != DeviceKind::kCpu || state.memory != MemoryKind::kHost)
     return Unsupported("operands must be on the host");
-  if (!state.layout.blocks.empty() || !state.layout.IsDense())
-    return Unsupported("layouts with blocks or a pitch are not walked");
+  if (!state.layout.IsDense()) return Unsupported("layouts with a pitch are not walked");
   if (!StorageFits(value.dtype, state.storage))
     return Unsupported("{} cannot be held as {} here", DTypeName(value.dtype),
                        DTypeName(state.storage));
@@ -78,12 +78,10 @@ Status Compiler::CheckStates() const {
 }
 
 void Compiler::SetDims() {
-  const Layout& layout = states_.outputs[0].layout;
-  for (int i = 0; i < full_.rank(); ++i) {
-    order_.push_back(layout.AxisAt(i, full_.rank()));
-    program_.dims_.push_back(full_[order_.back()]);
-  }
-  if (order_.empty()) program_.dims_.push_back(1);
+  layout_ = states_.outputs[0].layout;
+  physical_ = ToPhysical(full_, layout_);
+  program_.dims_ = physical_.extent;
+  if (program_.dims_.empty()) program_.dims_.push_back(1);
 }
 
 Status Compiler::AddOutputs() {
@@ -165,15 +163,11 @@ Result<Source> Compiler::AddOperand(ir::ValueId id, const Shape& shape) {
     const State& state = states_.inputs[static_cast<size_t>(operand.input)];
     operand.storage = state.storage;
     // Seen along an axis, a vector has one stride whatever its layout.
-    const Dims strides =
-        shape == this->shape(id) ? *AxisStrides(shape, state.layout) : RowMajorStrides(shape);
-    for (int axis : order_) {
-      const int own = axis - (full_.rank() - shape.rank());
-      const bool broadcast = own < 0 || shape[own] == 1;
-      if (!broadcast && shape[own] != full_[axis]) return Unsupported("operands do not broadcast");
-      operand.strides.push_back(broadcast ? 0 : strides[static_cast<size_t>(own)]);
-    }
-    if (order_.empty()) operand.strides.push_back(0);
+    const bool as_it_is = shape == this->shape(id);
+    if (!as_it_is && !state.layout.blocks.empty())
+      return Unsupported("a vector in a blocked layout");
+    ASSIGN_OR_RETURN(operand.strides,
+                     OperandStrides(shape, as_it_is ? state.layout : Layout::RowMajor()));
   } else if (shape.elements() != full_.elements()) {
     return Unsupported("the value that the program continues from is broadcast");
   }
@@ -181,12 +175,45 @@ Result<Source> Compiler::AddOperand(ir::ValueId id, const Shape& shape) {
   return Source{Source::kOperand, index, 0};
 }
 
-/// Strides of a constant that lies in the axis order of the output.
+/// How far an operand's elements lie apart along the dimensions that the program walks.
+Result<std::vector<int64_t>> Compiler::OperandStrides(const Shape& shape,
+                                                      const Layout& layout) const {
+  if (!layout.blocks.empty() && (layout != layout_ || shape.rank() != full_.rank()))
+    return Unsupported("operands blocked in another way than the output");
+  const std::optional<Dims> by_axis = AxisStrides(shape, layout);
+  const PhysicalDims own_dims = ToPhysical(shape, layout);
+  std::vector<int64_t> strides;
+  for (size_t i = 0; i < physical_.extent.size(); ++i) {
+    const int axis = physical_.axis[i], own = axis - (full_.rank() - shape.rank());
+    if (own < 0 || shape[own] == 1) {
+      strides.push_back(0);
+    } else if (shape[own] != full_[axis]) {
+      return Unsupported("operands do not broadcast");
+    } else if (!by_axis) {
+      strides.push_back(own_dims.stride[i]);
+    } else if (full_[axis] % layout_.BlockOf(axis) != 0) {
+      return Unsupported("an operand without the pad lanes of the output");
+    } else {
+      strides.push_back((*by_axis)[static_cast<size_t>(own)] * physical_.unit[i]);
+    }
+  }
+  if (strides.empty()) strides.push_back(0);
+  return strides;
+}
+
+/// Where a constant lies as the output does: blocks of axes that it has.
+Layout Compiler::PackedLayout(const Shape& aligned) const {
+  Layout layout = layout_;
+  std::erase_if(layout.blocks,
+                [&](const Layout::Block& block) { return aligned[block.axis] == 1; });
+  return layout;
+}
+
 std::vector<int64_t> Compiler::PackedStrides(const Shape& aligned) const {
-  std::vector<int64_t> strides(order_.size());
+  std::vector<int64_t> strides(physical_.extent.size());
   int64_t stride = 1;
-  for (size_t i = order_.size(); i-- > 0;) {
-    const int64_t extent = aligned[order_[i]];
+  for (size_t i = strides.size(); i-- > 0;) {
+    const int64_t extent = aligned[physical_.axis[i]] == 1 ? 1 : physical_.extent[i];
     strides[i] = extent == 1 ? 0 : stride;
     stride *= extent;
   }
@@ -206,8 +233,9 @@ Source Compiler::Derived(
     std::vector<ir::ValueId> constants, const Shape& shape, std::string recipe,
     std::function<Status(std::span<const Constant* const>, int64_t, float*)> make) {
   const Shape aligned = Align(shape);
-  const std::vector<int> order = order_;
-  recipe = "ew." + recipe + "." + aligned.ToString() + ".order" + Joined(order) + ".f32";
+  const State packed{.layout = PackedLayout(aligned)};
+  recipe = fmt::format("ew.{}.{}.{}.f32", recipe, aligned.ToString(),
+                       LayoutName(packed.layout, aligned.rank()));
   const std::string key = Joined(constants) + " " + recipe;
   if (const auto known = constants_.find(key); known != constants_.end()) return known->second;
   Program::Operand operand{.pack = static_cast<int>(program_.packs_.size()),
@@ -218,9 +246,10 @@ Source Compiler::Derived(
     return {Source::kImmediate, 0, 0};
   }
   program_.packs_.push_back(
-      {std::move(constants), recipe, aligned.elements() * ByteSize(DType::kF32),
-       [aligned, order, make](std::span<const Constant* const> operands, std::byte* out) {
-         const OffsetMap to(aligned, Layout{.order = order});
+      {std::move(constants), recipe, StateBytes(aligned, packed),
+       [aligned, packed, make](std::span<const Constant* const> operands, std::byte* out) {
+         std::memset(out, 0, static_cast<size_t>(StateBytes(aligned, packed)));
+         const OffsetMap to(aligned, packed.layout);
          std::vector<int64_t> coordinate(static_cast<size_t>(aligned.rank()));
          for (int64_t i = 0; i < aligned.elements(); ++i) {
            Unravel(i, aligned, coordinate);

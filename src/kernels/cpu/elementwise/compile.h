@@ -42,6 +42,8 @@ class Compiler {
   Status AddOutputs();
   Result<Source> AddOperand(ir::ValueId id, const Shape& shape);
   Source AddConstant(ir::ValueId id, const Shape& shape);
+  Result<std::vector<int64_t>> OperandStrides(const Shape& shape, const Layout& layout) const;
+  Layout PackedLayout(const Shape& aligned) const;
   std::vector<int64_t> PackedStrides(const Shape& aligned) const;
   Shape Align(const Shape& shape) const;
   Result<int16_t> NewOperand(Program::Operand operand);
@@ -56,7 +58,8 @@ class Compiler {
   Geometry geometry_;
   ir::ValueId running_;
   Shape full_;
-  std::vector<int> order_;  // axes of the output, outermost in memory first
+  Layout layout_;          // of the outputs
+  PhysicalDims physical_;  // of the outputs: what the program walks
   std::vector<ir::NodeId> producers_;
   std::map<ir::ValueId, Source> sources_;
   std::map<std::string, Source> constants_;

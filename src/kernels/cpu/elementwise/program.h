@@ -7,7 +7,9 @@
 //   tile)                                per finished tile of c, on any lane
 // Rows are the output's outer physical dimensions taken together, columns its innermost one: in
 // channels-last, row = (n * H + y) * W + x and column = output channel; in row-major [..., M, N],
-// row = batch * M + m and column = n.
+// row = batch * M + m and column = n; in NCHW8c, row = ((n * C / 8 + block) * H + y) * W + x and
+// column = lane. Pad lanes are computed like the others: where an output has some, zero them
+// afterwards (layout/pad_lanes.h).
 #pragma once
 
 #include <array>
@@ -53,7 +55,8 @@ class Program {
   /// Compiles what computes group.outputs from `running` (a value that the kernel itself computes;
   /// ir::kAbsent: none), the group's inputs and its constants. Operands, `running` included,
   /// broadcast to the shape of output 0, which the other outputs share; `states` are those of the
-  /// group (pure permutations; outputs of equal layout). Fails with kUnsupported and the reason:
+  /// group (outputs of equal layout; inputs in the same one, or, where no lane is padded, without
+  /// blocks). Fails with kUnsupported and the reason:
   /// an operator that is not element-wise, a type that fp32 does not hold, a value that is computed
   /// at less than the full shape (it would be computed again for each element it is broadcast to).
   static Result<Program> Compile(const ir::Graph& group, const StateAssignment& states,

@@ -6,7 +6,7 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/norm/operands.h"
 #include "kernels/cpu/norm/rows.h"
-#include "kernels/cpu/reduce/extents.h"
+#include "kernels/cpu/layout/extents.h"
 #include "ops/norm/op.h"
 
 namespace fettle::kernels {

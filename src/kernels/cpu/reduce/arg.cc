@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
-#include "kernels/cpu/reduce/extents.h"
+#include "kernels/cpu/layout/extents.h"
 #include "kernels/kernel.h"
 
 namespace fettle::kernels {

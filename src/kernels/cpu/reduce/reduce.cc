@@ -5,7 +5,7 @@
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/quantised/affine.h"
-#include "kernels/cpu/reduce/extents.h"
+#include "kernels/cpu/layout/extents.h"
 #include "kernels/cpu/reduce/fold.h"
 #include "kernels/kernel.h"
 #include "ops/reduce/op.h"

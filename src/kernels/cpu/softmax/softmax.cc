@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
-#include "kernels/cpu/reduce/extents.h"
+#include "kernels/cpu/layout/extents.h"
 #include "kernels/cpu/softmax/rows.h"
 #include "kernels/kernel.h"
 #include "ops/softmax/op.h"
