@@ -115,8 +115,10 @@ Status NeedTree::MakeVariable(Node& made, Network& network) {
     if (n->parent < 0) return OkStatus();
     n = &nodes_[static_cast<size_t>(n->parent)];
     if (n->set_variable < 0) continue;
+    std::vector<StateSet> parts;
+    for (const StateSet set : n->sets) parts.push_back(Translate(set, n->states, made.states));
     AddPair(network, made.set_variable, n->set_variable, [&](int set, int part) {
-      const StateSet need = Translate(n->sets[static_cast<size_t>(part)], n->states, made.states);
+      const StateSet need = parts[static_cast<size_t>(part)];
       return (need & ~made.sets[static_cast<size_t>(set)]) == 0 ? 0 : kForbidden;
     });
     return OkStatus();
