@@ -80,11 +80,15 @@ Result<Row> Database::Find(const RowKey& key) {
 
 Status Database::Put(const RowKey& key, const Row& row, Conflict conflict) {
   static const std::string kReplace = InsertRow("rows");
+  static const std::string kKeep =
+      kReplace + " WHERE NOT EXISTS (SELECT 1 FROM rows WHERE subject=?1 AND whole=?2)";
   static const std::string kKeepYounger =
       kReplace +
       " WHERE NOT EXISTS (SELECT 1 FROM rows WHERE subject=?1 AND whole=?2 AND unix_seconds>=?17)";
-  ASSIGN_OR_RETURN(Statement* const insert,
-                   connection_->Prepared(conflict == Conflict::kReplace ? kReplace : kKeepYounger));
+  const std::string& sql = conflict == Conflict::kReplace ? kReplace
+                           : conflict == Conflict::kKeep  ? kKeep
+                                                          : kKeepYounger;
+  ASSIGN_OR_RETURN(Statement* const insert, connection_->Prepared(sql));
   return WriteRow(*insert, key, row);
 }
 

@@ -14,8 +14,8 @@
 
 namespace fettle::tuner {
 
-/// What a write does where the key is there already.
-enum class Conflict { kReplace, kKeepYounger };
+/// What a write does where the key is there already. A decision is never kKeep.
+enum class Conflict { kReplace, kKeepYounger, kKeep };
 
 /// Not synchronised; several processes may have one file open.
 ///
@@ -36,8 +36,9 @@ class Database {
 
   Status BeginFlight(const RowKey& key);
   Status EndFlight(const RowKey& key);
-  /// Turns each flight whose process is gone into a row that says kCrashed, unless a younger row is
-  /// there. Returns how many there were; 0 in files that cannot be written.
+  /// Turns each flight whose process is gone into a row that says kCrashed, unless its key has a
+  /// row by now: then it came through. Returns how many there were; 0 in files that cannot be
+  /// written.
   Result<int64_t> CollectCrashes();
 
   /// In the order in which they were put.

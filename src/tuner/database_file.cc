@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kNames = 9;
+constexpr int kNames = 3;
 constexpr int64_t kLockNs = 5'000'000'000;
 
 /// An absolute path of the environment; others mean nothing (XDG base directory specification).
@@ -71,8 +71,9 @@ Result<std::string> ResolveDatabase(const std::string& path) {
 Result<std::string> SetAside(const std::string& path) {
   const std::string aside = FreeName(path);
   // The log goes first: a new database must never meet the log of the old one.
-  for (const char* suffix : {"-wal", "-shm", "-journal", ""}) {
-    std::error_code error;
+  std::error_code error;
+  fs::remove(path + "-shm", error);
+  for (const char* suffix : {"-wal", "-journal", ""}) {
     fs::rename(path + suffix, aside + suffix, error);
     if (error && (error != std::errc::no_such_file_or_directory || *suffix == '\0'))
       return Error(StatusCode::kIo, "{}: cannot be renamed to {}: {}", path, aside,

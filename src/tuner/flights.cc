@@ -53,7 +53,7 @@ Status Database::LandCrash(int64_t line, const RowRecord& flight) {
   Row crash = flight.row;
   crash.reason = fmt::format("the process that ran it first died over it ({})", flight.row.reason);
   ASSIGN_OR_RETURN(sqlite::Transaction transaction, sqlite::Transaction::Begin(*connection_));
-  RETURN_IF_ERROR(Put(flight.key, crash, Conflict::kKeepYounger));
+  RETURN_IF_ERROR(Put(flight.key, crash, Conflict::kKeep));
   RETURN_IF_ERROR(Delete("flights", line));
   return transaction.Commit();
 }

@@ -15,11 +15,11 @@ namespace {
 
 constexpr int64_t kForeignAgeSeconds = 3600;
 
-/// Where process ids are comparable: this boot and this container.
+/// Where process ids are comparable: this boot and this container; "" where nobody can tell.
 std::string World() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string boot = "unknown";
-  std::getline(file, boot);
+  std::string boot;
+  if (!std::getline(file, boot)) return "";
   std::array<char, 64> link;
   const ssize_t size = ::readlink("/proc/self/ns/pid", link.data(), link.size());
   const std::string_view names(link.data(), size > 0 ? static_cast<size_t>(size) : 0);
@@ -48,19 +48,26 @@ std::string StartOf(int64_t pid) {
 }  // namespace
 
 std::string ThisProcess() {
-  const int64_t pid = ::getpid();
-  return fmt::format("{} {} {}", World(), pid, StartOf(pid));
+  struct Named {
+    int64_t pid = 0;
+    std::string name;
+  };
+  thread_local Named process;
+  const int64_t pid = ::getpid();  // another one after a fork
+  if (process.pid != pid) process = {pid, fmt::format("{} {} {}", World(), pid, StartOf(pid))};
+  return process.name;
 }
 
 bool IsGone(std::string_view owner, int64_t age_seconds) {
-  const size_t world_end = owner.find(' ');
-  if (world_end == std::string_view::npos || owner.substr(0, world_end) != World())
-    return age_seconds > kForeignAgeSeconds;
-  const std::string_view process = owner.substr(world_end + 1);
-  const size_t pid_end = std::min(process.find(' '), process.size());
+  const size_t world_end = std::min(owner.find(' '), owner.size());
+  const std::string world = World();
+  if (world.empty() || owner.substr(0, world_end) != world) return age_seconds > kForeignAgeSeconds;
+  owner.remove_prefix(world_end);
   int64_t pid = 0;
-  std::from_chars(process.data(), process.data() + pid_end, pid);
-  return StartOf(pid) != process.substr(std::min(pid_end + 1, process.size()));
+  const size_t start_at = std::min(owner.rfind(' '), owner.size());
+  if (start_at > 0) std::from_chars(owner.data() + 1, owner.data() + start_at, pid);
+  const std::string start = StartOf(pid);
+  return start.empty() || owner.substr(start_at) != " " + start;
 }
 
 }  // namespace fettle::tuner

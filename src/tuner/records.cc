@@ -14,6 +14,15 @@ constexpr const char* kRowColumns =
     "problem, kernel, version, params, device, protocol, build, status, median_us, mad_us, low_us, "
     "samples, error, reason, unix_seconds, checksum";
 
+/// Longer ones are no keys of ours, and SQLite would refuse them as it refuses damage.
+constexpr size_t kLongestLine = 16 << 20;
+
+Status CheckLength(size_t bytes) {
+  if (bytes <= kLongestLine) return OkStatus();
+  return InvalidArgument("a line of {} bytes: the tuning database takes up to {}", bytes,
+                         kLongestLine);
+}
+
 uint64_t DecisionChecksum(const DecisionRecord& decision) {
   const std::string start = fmt::format("{} {} ", decision.unix_seconds, decision.key.size());
   return HashText(start + decision.key + decision.text);
@@ -71,6 +80,8 @@ std::optional<DecisionRecord> ReadDecision(const sqlite::Statement& select) {
 
 Status WriteRow(sqlite::Statement& insert, const RowKey& key, const Row& row) {
   const Row stored = Stored(row);
+  RETURN_IF_ERROR(CheckLength(key.problem.size() + key.kernel.size() + key.params.size() +
+                              key.device.size() + key.build.size() + row.reason.size()));
   return insert
       .Bind(SignedHash(SubjectHash(key)), SignedHash(KeyHash(key)), key.problem, key.kernel,
             key.version, key.params, key.device, key.protocol, key.build,
@@ -81,6 +92,7 @@ Status WriteRow(sqlite::Statement& insert, const RowKey& key, const Row& row) {
 }
 
 Status WriteDecision(sqlite::Statement& insert, const DecisionRecord& decision) {
+  RETURN_IF_ERROR(CheckLength(decision.key.size() + decision.text.size()));
   return insert
       .Bind(decision.key, decision.text, decision.unix_seconds,
             SignedHash(DecisionChecksum(decision)))

@@ -32,6 +32,7 @@ std::string InsertDecision();
 std::optional<RowRecord> ReadRow(const sqlite::Statement& select);
 std::optional<DecisionRecord> ReadDecision(const sqlite::Statement& select);
 
+/// Fail with kInvalidArgument on texts of many megabytes.
 Status WriteRow(sqlite::Statement& insert, const RowKey& key, const Row& row);
 Status WriteDecision(sqlite::Statement& insert, const DecisionRecord& decision);
 

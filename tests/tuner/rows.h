@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -45,11 +46,13 @@ inline void ExpectRow(const Result<Row>& found, const Row& want) {
   EXPECT_EQ(found->prior, want.prior);
 }
 
-/// A folder that goes with the test; everybody may enter it.
+/// A folder that goes with the test; everybody may enter it. In memory where that is possible,
+/// since these tests make thousands of files that nobody wants on a disk.
 class TestFolder {
  public:
   TestFolder() {
-    std::string name = testing::TempDir() + "fettle.XXXXXX";
+    const bool memory = ::access("/dev/shm", W_OK | X_OK) == 0;
+    std::string name = (memory ? "/dev/shm/" : testing::TempDir()) + "fettle.XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) std::abort();
     path_ = name;
     std::filesystem::permissions(path_, std::filesystem::perms(0755));

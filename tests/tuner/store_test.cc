@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <thread>
 
 #include "tests/tuner/rows.h"
 
@@ -122,6 +123,36 @@ TEST_P(StoreTest, TextsMayHoldAnything) {
   ExpectRow(store_->Find(key), RowOf(1));
   key.problem[1] = 'x';
   EXPECT_FALSE(store_->Find(key).ok());
+}
+
+TEST_P(StoreTest, SeveralThreadsMayUseIt) {
+  constexpr int kThreads = 4, kRows = 50;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int i = 0; i < kRows; ++i) {
+        const RowKey key = KeyOf(i * kThreads + thread);
+        store_->BeginFlight(key);
+        store_->Put(key, RowOf(i));
+        store_->EndFlight(key);
+        store_->PutDecision("graph", store_->trouble());
+        (void)store_->FindDecision("graph");
+        (void)store_->Find(KeyOf(i));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int i = 0; i < kThreads * kRows; ++i) ExpectRow(store_->Find(KeyOf(i)), RowOf(i / kThreads));
+}
+
+TEST_P(StoreTest, TakesTextsOfAnyLength) {
+  RowKey key = KeyOf(1);
+  key.problem.assign(100 << 20, 'p');
+  store_->Put(key, RowOf(1));
+  ExpectRow(store_->Find(key), RowOf(1));
+  store_->PutDecision("graph", key.problem);
+  EXPECT_EQ(store_->FindDecision("graph")->size(), key.problem.size());
+  EXPECT_EQ(store_->trouble(), "");
 }
 
 TEST_P(StoreTest, KeepsDecisions) {

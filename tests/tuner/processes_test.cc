@@ -1,0 +1,183 @@
+// Several processes with one database, some of them killed.
+#include <gmock/gmock.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <csignal>
+#include <random>
+#include <thread>
+
+#include "tests/tuner/rows.h"
+#include "tuner/database.h"
+#include "tuner/maintenance.h"
+
+namespace fettle::tuner {
+namespace {
+
+using testing::IsEmpty;
+
+/// Runs `body` in a process of its own, which has opened no database yet.
+pid_t Spawn(const std::function<void()>& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    body();
+    ::_exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  return child;
+}
+
+int ExitOf(pid_t child) {
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+TEST(ProcessesTest, EightWritersLoseNothing) {
+  constexpr int kWriters = 8, kRowsEach = 100, kShared = 10;
+  const TestFolder folder;
+  std::vector<pid_t> writers;
+  for (int writer = 0; writer < kWriters; ++writer) {
+    writers.push_back(Spawn([&] {
+      const Warnings warnings;
+      const auto store = OpenStore(folder.file());
+      for (int i = 0; i < kRowsEach; ++i) {
+        const int index = writer * kRowsEach + i;
+        store->BeginFlight(KeyOf(index));
+        store->Put(KeyOf(index), RowOf(index));
+        store->EndFlight(KeyOf(index));
+        store->Put(KeyOf(10'000 + i % kShared), RowOf(10'000 + i % kShared));
+        store->PutDecision(fmt::format("graph {}", index), fmt::format("text {}", index));
+        ExpectRow(store->Find(KeyOf(index)), RowOf(index));
+      }
+      EXPECT_EQ(store->trouble(), "");
+      EXPECT_THAT(warnings.lines(), IsEmpty());
+    }));
+  }
+  for (const pid_t writer : writers) EXPECT_EQ(ExitOf(writer), 0);
+  const auto store = OpenStore(folder.file());
+  for (int index = 0; index < kWriters * kRowsEach; ++index) {
+    ExpectRow(store->Find(KeyOf(index)), RowOf(index));
+    EXPECT_EQ(*store->FindDecision(fmt::format("graph {}", index)), fmt::format("text {}", index));
+  }
+  const auto database = Database::Open(folder.file(), Database::Access::kWrite);
+  EXPECT_THAT(*Verify(**database), IsEmpty());
+  const Result<Summary> summary = Summarise(**database);
+  EXPECT_EQ(summary->row_count(), kWriters * kRowsEach + kShared);
+  EXPECT_EQ(summary->flights, 0);
+}
+
+TEST(ProcessesTest, EightSetADamagedFileAsideOnce) {
+  const TestFolder folder;
+  std::vector<pid_t> writers;
+  OpenStore(folder.file());
+  std::filesystem::resize_file(folder.file(), 5000);
+  for (int writer = 0; writer < 8; ++writer) {
+    writers.push_back(Spawn([&] {
+      const auto store = OpenStore(folder.file());
+      for (int i = 0; i < 20; ++i) store->Put(KeyOf(writer * 20 + i), RowOf(i));
+    }));
+  }
+  for (const pid_t writer : writers) EXPECT_EQ(ExitOf(writer), 0);
+  const auto store = OpenStore(folder.file());
+  for (int i = 0; i < 160; ++i) ExpectRow(store->Find(KeyOf(i)), RowOf(i % 20));
+  EXPECT_TRUE(std::filesystem::exists(folder.file("tuning.db.aside")));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("tuning.db.aside2")));
+}
+
+/// How far a writer that may be killed at any moment has come.
+struct Progress {
+  std::atomic<int> begun{0}, put{0}, ended{0};
+};
+
+/// Memory that a child shares with the test.
+class SharedProgress {
+ public:
+  SharedProgress()
+      : progress_(new (::mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Progress) {}
+  ~SharedProgress() { ::munmap(progress_, sizeof(Progress)); }
+  SharedProgress(const SharedProgress&) = delete;
+  SharedProgress& operator=(const SharedProgress&) = delete;
+  Progress* operator->() { return progress_; }
+
+ private:
+  Progress* progress_;
+};
+
+/// Writes rows from `from` on until it is killed.
+void WriteForever(const std::string& path, int from, SharedProgress& progress) {
+  const auto store = OpenStore(path);
+  for (int i = from;; ++i) {
+    store->BeginFlight(KeyOf(i));
+    progress->begun = i + 1;
+    store->Put(KeyOf(i), RowOf(i));
+    progress->put = i + 1;
+    store->EndFlight(KeyOf(i));
+    progress->ended = i + 1;
+  }
+}
+
+TEST(ProcessesTest, KilledAnywhereOnlyTheRowInFlightIsLost) {
+  const int kills = std::getenv("FETTLE_FULL_TESTS") != nullptr ? 200 : 25;
+  const TestFolder folder;
+  SharedProgress progress;
+  std::mt19937 random(3);
+  int written = 0, crashes = 0;
+  for (int kill = 0; kill < kills; ++kill) {
+    const int from = progress->begun + 1;
+    progress->begun = progress->put = progress->ended = from;
+    const pid_t writer = Spawn([&] { WriteForever(folder.file(), from, progress); });
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 30'000));
+    ::kill(writer, SIGKILL);
+    ASSERT_EQ(ExitOf(writer), 128 + SIGKILL);
+    const Warnings warnings;
+    const auto store = OpenStore(folder.file());
+    EXPECT_EQ(store->trouble(), "");
+    for (int i = from; i < progress->put; ++i) ExpectRow(store->Find(KeyOf(i)), RowOf(i));
+    written += progress->put - from;
+    const Result<Row> last = store->Find(KeyOf(progress->put));
+    if (progress->begun > progress->put) {
+      // It was in flight; whether the row came in or not is a matter of microseconds.
+      ASSERT_TRUE(last.ok());
+      if (last->status == Row::Status::kCrashed) {
+        EXPECT_THAT(last->reason, testing::HasSubstr("died"));
+        ++crashes;
+      }
+    }
+    EXPECT_THAT(warnings.lines(), IsEmpty());
+  }
+  EXPECT_GT(written, 0);
+  EXPECT_GT(crashes, 0);
+  const auto database = Database::Open(folder.file(), Database::Access::kWrite);
+  EXPECT_THAT(*Verify(**database), IsEmpty());
+}
+
+TEST(ProcessesTest, TheFlightOfADeadProcessIsACrashForStoresThatAreOpen) {
+  const TestFolder folder;
+  SharedProgress progress;
+  const auto wait_for = [](std::atomic<int>& stage) {
+    while (stage == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  // Before the store is opened here: a connection does not survive a fork.
+  const pid_t other = Spawn([&] {
+    wait_for(progress->begun);
+    const auto store = OpenStore(folder.file());
+    store->BeginFlight(KeyOf(1));
+    progress->put = 1;
+    ::pause();
+  });
+  const auto store = OpenStore(folder.file());
+  progress->begun = 1;
+  wait_for(progress->put);
+  EXPECT_EQ(store->Find(KeyOf(1)).status().code(), StatusCode::kNotFound);
+  EXPECT_FALSE(OpenStore(folder.file())->Find(KeyOf(1)).ok());
+  ::kill(other, SIGKILL);
+  EXPECT_EQ(ExitOf(other), 128 + SIGKILL);
+  const Result<Row> row = store->Find(KeyOf(1));
+  ASSERT_TRUE(row.ok());
+  EXPECT_EQ(row->status, Row::Status::kCrashed);
+}
+
+}  // namespace
+}  // namespace fettle::tuner
