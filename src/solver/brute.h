@@ -10,4 +10,7 @@ namespace fettle::solver {
 /// where the problem is too large for counting.
 Result<Solution> SolveByBruteForce(const Problem& problem);
 
+/// The cheapest conversions for given picks that keep the limits; the same failures.
+Result<Solution> ConvertByBruteForce(const Problem& problem, const std::vector<Pick>& picks);
+
 }  // namespace fettle::solver

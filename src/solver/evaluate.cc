@@ -18,7 +18,6 @@ class Evaluation {
     RETURN_IF_ERROR(MakeCopies());
     RETURN_IF_ERROR(CheckReads());
     RETURN_IF_ERROR(CheckOrder());
-    RETURN_IF_ERROR(CheckLimits());
     return cost_;
   }
 
@@ -57,7 +56,6 @@ class Evaluation {
     for (const Pick& pick : solution_.picks) {
       for (const int node : GroupOf(pick).nodes) ++times[static_cast<size_t>(node)];
       cost_ += ChoiceOf(pick).cost;
-      error_ += ChoiceOf(pick).error;
     }
     for (size_t node = 0; node < times.size(); ++node) {
       if (times[node] != 1) {
@@ -90,7 +88,6 @@ class Evaluation {
       }
       copies_[tensor][static_cast<size_t>(conversion.to)] = true;
       cost_ += conversion.cost;
-      error_ += conversion.error;
     }
     return OkStatus();
   }
@@ -128,26 +125,9 @@ class Evaluation {
     return OkStatus();
   }
 
-  Status CheckLimits() const {
-    if (problem_.error_budget >= 0 &&
-        error_ > problem_.error_budget * (1 + kErrorSlack) + kErrorSlack) {
-      return InvalidArgument("error {} exceeds the budget of {}", error_, problem_.error_budget);
-    }
-    if (problem_.memory_limit < 0) return OkStatus();
-    const std::vector<int64_t> live = LiveBytes(problem_, solution_);
-    for (size_t node = 0; node < live.size(); ++node) {
-      if (live[node] > problem_.memory_limit) {
-        return InvalidArgument("{} bytes are live at node {}, over the limit of {}", live[node],
-                               node, problem_.memory_limit);
-      }
-    }
-    return OkStatus();
-  }
-
   const Problem& problem_;
   const Solution& solution_;
   Cost cost_ = 0;
-  double error_ = 0;
   std::vector<std::vector<bool>> copies_;  // by tensor and state: it exists
 };
 
@@ -313,9 +293,37 @@ std::vector<int64_t> LiveBytes(const Problem& problem, const Solution& solution)
   return live;
 }
 
+Status CheckLimits(const Problem& problem, const Solution& solution) {
+  if (problem.error_budget >= 0) {
+    double error = 0;
+    for (const Pick& pick : solution.picks) {
+      const Group& group = problem.groups[static_cast<size_t>(pick.group)];
+      error += group.choices[static_cast<size_t>(pick.choice)].error;
+    }
+    for (const Made& made : solution.conversions) {
+      const Tensor& tensor = problem.tensors[static_cast<size_t>(made.tensor)];
+      error += tensor.conversions[static_cast<size_t>(made.conversion)].error;
+    }
+    if (error > problem.error_budget * (1 + kErrorSlack)) {
+      return InvalidArgument("error {} exceeds the budget of {}", error, problem.error_budget);
+    }
+  }
+  if (problem.memory_limit < 0) return OkStatus();
+  const std::vector<int64_t> live = LiveBytes(problem, solution);
+  for (size_t node = 0; node < live.size(); ++node) {
+    if (live[node] > problem.memory_limit) {
+      return InvalidArgument("{} bytes are live at node {}, over the limit of {}", live[node], node,
+                             problem.memory_limit);
+    }
+  }
+  return OkStatus();
+}
+
 Result<Cost> Evaluate(const Problem& problem, const Solution& solution) {
   RETURN_IF_ERROR(Validate(problem));
-  return Evaluation(problem, solution).Run();
+  ASSIGN_OR_RETURN(const Cost cost, Evaluation(problem, solution).Run());
+  RETURN_IF_ERROR(CheckLimits(problem, solution));
+  return cost;
 }
 
 }  // namespace fettle::solver

@@ -21,4 +21,7 @@ std::vector<int> PicksOnCycle(const Problem& problem, const std::vector<Pick>& p
 /// them, wanted ones to the end; of a tensor that is wanted in any state the written copy stays.
 std::vector<int64_t> LiveBytes(const Problem& problem, const Solution& solution);
 
+/// OK where `solution`, whose reads are all met, keeps the error budget and the memory limit.
+Status CheckLimits(const Problem& problem, const Solution& solution);
+
 }  // namespace fettle::solver

@@ -1,79 +1,54 @@
 #include "solver/solve.h"
 
-#include <queue>
-
+#include "base/clock.h"
+#include "solver/branch.h"
 #include "solver/brute.h"
 #include "solver/eliminate.h"
 #include "solver/encode.h"
-#include "solver/evaluate.h"
 
 namespace fettle::solver {
 namespace {
 
-Status NoCover() { return Unsupported("no cover keeps the limits"); }
+int64_t CountChoices(const Kept& kept) {
+  int64_t count = 0;
+  for (const std::vector<int>& choices : kept) count += static_cast<int64_t>(choices.size());
+  return count;
+}
 
-/// A solution whose groups may wait for each other, and the choices that it was found among.
-struct Candidate {
-  Solution solution;
-  Kept kept;
-  bool operator<(const Candidate& other) const {  // the queue gives the greatest first
-    return solution.bound > other.solution.bound;
-  }
-};
-
-class Solver {
- public:
-  Solver(const Problem& problem, Report& report) : problem_(problem), report_(report) {}
-
-  /// Best first over what is left without one group of each cycle that comes up.
-  Result<Solution> Run(Kept kept) {
-    std::priority_queue<Candidate> queue;
-    const auto push = [&](Kept of) -> Status {
-      Result<Solution> solution = SolveAnyOrder(of);
-      if (solution.ok()) queue.push({std::move(solution).value(), std::move(of)});
-      return solution.status();
-    };
-    RETURN_IF_ERROR(push(std::move(kept)));
-    while (!queue.empty()) {
-      const Candidate best = queue.top();
-      queue.pop();
-      const std::vector<int> cycle = PicksOnCycle(problem_, best.solution.picks);
-      if (cycle.empty()) return best.solution;
-      for (const int pick : cycle) {
-        Kept without = best.kept;
-        without[static_cast<size_t>(best.solution.picks[static_cast<size_t>(pick)].group)].clear();
-        (void)push(std::move(without)).ok();
-      }
-    }
-    return NoCover();
-  }
-
- private:
-  Result<Solution> SolveAnyOrder(const Kept& kept) {
-    ASSIGN_OR_RETURN(const Encoding encoding, Encode(problem_, kept, {}));
+Result<Solution> SolveExactly(const Problem& problem, const Options& options, Report& report) {
+  const Kept all = KeepAll(problem);
+  const Kept kept = DropDominated(problem, all);
+  report.choices_before = CountChoices(all);
+  report.choices_after = CountChoices(kept);
+  const PricedSolve solve = [&](const Kept& of, const Prices& prices) -> Result<Solution> {
+    ASSIGN_OR_RETURN(const Encoding encoding, Encode(problem, of, prices));
     const EliminationOrder order = FindOrder(encoding.network);
-    report_.method = "ve";
-    report_.width = order.width;
-    report_.largest_table = static_cast<int64_t>(order.largest);
+    report.method = "ve";
+    report.width = order.width;
+    report.largest_table = static_cast<int64_t>(order.largest);
     const Eliminated best = Eliminate(encoding.network, order);
-    if (best.cost == kForbidden) return NoCover();
-    ASSIGN_OR_RETURN(Solution solution, Complete(problem_, PicksOf(encoding, best.values), {}));
-    solution.bound = solution.cost;
+    if (best.cost == kForbidden) return Unsupported("no cover keeps the limits");
+    ASSIGN_OR_RETURN(Solution solution, Complete(problem, PicksOf(encoding, best.values), prices));
+    solution.bound = best.cost;
     return solution;
-  }
-
-  const Problem& problem_;
-  Report& report_;
-};
+  };
+  BranchLimits limits;
+  limits.until_ns = NowNs() + static_cast<int64_t>(options.seconds * 1e9);
+  return SolveByBranching(problem, kept, solve, limits);
+}
 
 }  // namespace
 
 Result<Solution> Solve(const Problem& problem, const Options& options, Report* report) {
   RETURN_IF_ERROR(Validate(problem));
-  if (options.method == "brute") return SolveByBruteForce(problem);
   Report unused;
-  return Solver(problem, report != nullptr ? *report : unused)
-      .Run(DropDominated(problem, KeepAll(problem)));
+  Report& used = report != nullptr ? *report : unused;
+  used = {};
+  const int64_t start = NowNs();
+  Result<Solution> solution =
+      options.method == "brute" ? SolveByBruteForce(problem) : SolveExactly(problem, options, used);
+  used.seconds = static_cast<double>(NowNs() - start) / 1e9;
+  return solution;
 }
 
 }  // namespace fettle::solver
