@@ -46,20 +46,18 @@ std::string Difference::ToString(const Shape& shape) const {
       elements, Shape(coordinate).ToString(), want_at_first_bad, got_at_first_bad, max_abs);
 }
 
-Difference Compare(const HostView& got, const HostView& want, const Tolerance& tolerance) {
-  FETTLE_CHECK(got.shape == want.shape, "compared tensors need equal shapes");
-  Difference d;
-  d.elements = want.shape.elements();
-  d.want_min = std::numeric_limits<double>::infinity();
-  d.want_max = -d.want_min;
-  double signal = 0, noise = 0, dot = 0, got_norm = 0;
-  std::vector<int64_t> coordinate(static_cast<size_t>(want.shape.rank()));
-  for (int64_t i = 0; i < d.elements; ++i) {
-    Unravel(i, want.shape, coordinate);
-    const double w = want.GetDouble(want.Offset(coordinate)),
-                 g = got.GetDouble(got.Offset(coordinate));
-    if (!Close(g, w, tolerance) && d.bad++ == 0) {
-      d.first_bad = i;
+Comparison::Comparison(const Tolerance& tolerance) : tolerance_(tolerance) {
+  difference_.want_min = std::numeric_limits<double>::infinity();
+  difference_.want_max = -difference_.want_min;
+}
+
+void Comparison::Add(int64_t first, std::span<const double> got, std::span<const double> want) {
+  Difference& d = difference_;
+  d.elements += static_cast<int64_t>(want.size());
+  for (size_t i = 0; i < want.size(); ++i) {
+    const double w = want[i], g = got[i];
+    if (!Close(g, w, tolerance_) && d.bad++ == 0) {
+      d.first_bad = first + static_cast<int64_t>(i);
       d.want_at_first_bad = w;
       d.got_at_first_bad = g;
     }
@@ -69,17 +67,42 @@ Difference Compare(const HostView& got, const HostView& want, const Tolerance& t
     if (w != 0) d.max_rel = std::max(d.max_rel, error / std::fabs(w));
     d.want_min = std::min(d.want_min, w);
     d.want_max = std::max(d.want_max, w);
-    signal += w * w;
-    noise += error * error;
-    dot += w * g;
-    got_norm += g * g;
+    signal_ += w * w;
+    noise_ += error * error;
+    dot_ += w * g;
+    got_norm_ += g * g;
   }
+}
+
+Difference Comparison::Finish() const {
+  Difference d = difference_;
   if (d.want_min > d.want_max) d.want_min = d.want_max = 0;
   d.sqnr_db =
-      noise == 0 ? std::numeric_limits<double>::infinity() : 10 * std::log10(signal / noise);
-  d.cosine =
-      signal == 0 || got_norm == 0 ? (noise == 0 ? 1 : 0) : dot / std::sqrt(signal * got_norm);
+      noise_ == 0 ? std::numeric_limits<double>::infinity() : 10 * std::log10(signal_ / noise_);
+  d.cosine = signal_ == 0 || got_norm_ == 0 ? (noise_ == 0 ? 1 : 0)
+                                            : dot_ / std::sqrt(signal_ * got_norm_);
   return d;
+}
+
+Difference Compare(const HostView& got, const HostView& want, const Tolerance& tolerance) {
+  FETTLE_CHECK(got.shape == want.shape, "compared tensors need equal shapes");
+  Comparison comparison(tolerance);
+  constexpr int64_t kPiece = 1024;
+  double got_piece[kPiece], want_piece[kPiece];
+  const int64_t elements = want.shape.elements();
+  const bool dense = got.IsDense() && want.IsDense();
+  std::vector<int64_t> coordinate(static_cast<size_t>(want.shape.rank()));
+  for (int64_t begin = 0; begin < elements; begin += kPiece) {
+    const auto count = static_cast<size_t>(std::min(kPiece, elements - begin));
+    for (size_t i = 0; i < count; ++i) {
+      const int64_t index = begin + static_cast<int64_t>(i);
+      if (!dense) Unravel(index, want.shape, coordinate);
+      got_piece[i] = got.GetDouble(dense ? index : got.Offset(coordinate));
+      want_piece[i] = want.GetDouble(dense ? index : want.Offset(coordinate));
+    }
+    comparison.Add(begin, {got_piece, count}, {want_piece, count});
+  }
+  return comparison.Finish();
 }
 
 }  // namespace fettle

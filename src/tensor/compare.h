@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "tensor/tensor.h"
@@ -35,6 +36,20 @@ struct Difference {
   bool ok() const { return bad == 0; }
   /// "3 of 100 elements differ; first at 1x2x0: expected 1.5, got 2".
   std::string ToString(const Shape& shape) const;
+};
+
+/// Collects a Difference piece by piece.
+class Comparison {
+ public:
+  explicit Comparison(const Tolerance& tolerance);
+  /// Elements `first`, first + 1 ... of the tensors.
+  void Add(int64_t first, std::span<const double> got, std::span<const double> want);
+  Difference Finish() const;
+
+ private:
+  Tolerance tolerance_;
+  Difference difference_;
+  double signal_ = 0, noise_ = 0, dot_ = 0, got_norm_ = 0;
 };
 
 /// Compares two views of equal shape. Types may differ; values are compared as doubles.

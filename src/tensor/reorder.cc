@@ -22,19 +22,29 @@ D Convert(S value) {
   }
 }
 
+/// Offsets that the indices of the last axis contribute; one for a scalar.
+std::vector<int64_t> LastAxisOffsets(const Shape& shape, const OffsetMap& map) {
+  if (shape.rank() == 0) return {0};
+  std::vector<int64_t> offsets(static_cast<size_t>(shape[shape.rank() - 1]));
+  for (size_t i = 0; i < offsets.size(); ++i)
+    offsets[i] = map.AxisOffset(shape.rank() - 1, static_cast<int64_t>(i));
+  return offsets;
+}
+
 template <typename S, typename D>
 void Copy(const Shape& shape, const OffsetMap& from, const S* src, const OffsetMap& to, D* dst) {
   std::vector<int64_t> coordinate(static_cast<size_t>(shape.rank()));
+  const std::vector<int64_t> from_last = LastAxisOffsets(shape, from),
+                             to_last = LastAxisOffsets(shape, to);
+  const auto inner = static_cast<int64_t>(from_last.size());
   const int64_t count = shape.elements();
-  const int64_t inner = shape.rank() == 0 ? 1 : shape[shape.rank() - 1];
   for (int64_t begin = 0; begin < count; begin += inner) {
     Unravel(begin, shape, coordinate);
-    const int64_t from_base = from(coordinate), to_base = to(coordinate);
-    for (int64_t i = 0; i < inner; ++i) {
-      const int64_t f = shape.rank() == 0 ? 0 : from.AxisOffset(shape.rank() - 1, i);
-      const int64_t t = shape.rank() == 0 ? 0 : to.AxisOffset(shape.rank() - 1, i);
-      dst[to_base + t] = Convert<S, D>(src[from_base + f]);
-    }
+    if (!coordinate.empty()) coordinate.back() = 0;
+    const S* row = src + from(coordinate);
+    D* out = dst + to(coordinate);
+    for (size_t i = 0; i < from_last.size(); ++i)
+      out[to_last[i]] = Convert<S, D>(row[from_last[i]]);
   }
 }
 
