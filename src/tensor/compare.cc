@@ -20,6 +20,17 @@ double Epsilon(DType dtype) {
   }
 }
 
+/// Between neighbours among the smallest numbers, where relative errors say nothing. Of wide types,
+/// what kernels may flush to zero.
+double SmallestStep(DType dtype) {
+  switch (dtype) {
+    case DType::kF16: return 0x1p-24;
+    case DType::kF8E4M3FN: return 0x1p-9;
+    case DType::kF8E5M2: return 0x1p-16;
+    default: return IsFloat(dtype) ? 1e-30 : 0;
+  }
+}
+
 bool Close(double got, double want, const Tolerance& tolerance) {
   if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got);
   if (std::isinf(want) || std::isinf(got)) return want == got;
@@ -33,7 +44,7 @@ Tolerance KernelTolerance(DType storage, int64_t length, double magnitude) {
   const double accumulated = 4 * std::sqrt(static_cast<double>(std::max<int64_t>(length, 1)));
   // Reduced types are accumulated in fp32 and rounded once.
   const double sum_epsilon = std::min(epsilon, Epsilon(DType::kF32));
-  return {.atol = accumulated * sum_epsilon * magnitude + (IsFloat(storage) ? 1e-30 : 0),
+  return {.atol = accumulated * sum_epsilon * magnitude + SmallestStep(storage),
           .rtol = 4 * epsilon};
 }
 

@@ -1,15 +1,13 @@
 // Measuring kernels and conversions: verified first, then timed by a fixed protocol.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/kernel.h"
+#include "tuner/sampling.h"
 #include "tuner/store.h"
 
 namespace fettle::tuner {
@@ -24,38 +22,6 @@ struct Candidate {
   const kernels::KernelDesc* kernel = nullptr;
   kernels::Problem problem;
   kernels::Params params;
-};
-
-inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
-
-struct MeasureOptions {
-  /// Launches before the first sample.
-  int warm_ups = 2;
-  /// Sampling ends with at least so many samples, so much time spent and the median known this
-  /// well (relative standard error: that of five samples whose deviation is 3 %)...
-  int min_samples = 5;
-  double min_ms = 1;
-  double precision = 0.017;
-  /// ... or at this time, with three samples at least.
-  double max_ms = 20;
-  /// A candidate is stopped once it is slower with confidence than the limit by this share.
-  double stop_margin = 0.03;
-  /// A race ends with rounds among at most so many, for at most this time.
-  int finalists = 4;
-  double final_ms = 60;
-  /// Change of the sentinel's time that counts as a change of the clock.
-  double drift = 0.04;
-  /// Multiply-adds up to which the oracle computes whole outputs; beyond, at least 4,096
-  /// coordinates.
-  int64_t whole_macs = 50'000'000;
-  /// Of inputs and expected outputs that are kept for further candidates of a group.
-  int64_t cache_bytes = int64_t{256} << 20;
-  uint64_t seed = 1;
-  /// Nanoseconds; empty: the steady clock.
-  std::function<int64_t()> now_ns;
-  /// A fixed piece of work on the calling thread that takes some ten microseconds; empty: a chain
-  /// of multiply-adds.
-  std::function<void()> sentinel;
 };
 
 /// Verifies and times. Times of all rows of a bench refer to the clock at which the sentinel ran

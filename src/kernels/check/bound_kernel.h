@@ -47,14 +47,15 @@ class BoundKernel {
   /// True if all outputs are views or empty: such a kernel is never launched.
   bool LaunchesNothing() const;
 
-  /// Where output `alias.output` lies in the place of its input from now on; null: none does but
-  /// views. False: it does not fit there.
+  /// Puts output `alias->output` in the place of its input from now on; null: none but views. Call
+  /// it too after `memory` was sized again. False: the output does not fit there.
   bool PutInPlace(const Alias* alias);
   /// Fills outputs that have bytes of their own, and the workspace.
   void Poison(std::byte value) const;
   /// Copies contents into the inputs, in parallel.
   void WriteInputs(std::span<const std::span<const std::byte>> contents, CpuStream& stream) const;
   Status Launch(CpuStream& stream) const;
+  std::byte* input(size_t i) const { return input_locations_[i].host<std::byte>(); }
   /// The bytes of an output after a launch.
   const std::byte* output(size_t o) const { return output_locations_[o].host<std::byte>(); }
 

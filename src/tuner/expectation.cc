@@ -1,0 +1,194 @@
+#include "tuner/expectation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/hash.h"
+#include "ir/noise.h"
+#include "kernels/check/tolerance.h"
+#include "tensor/reorder.h"
+
+namespace fettle::tuner {
+namespace {
+
+bool IsByte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
+
+/// How to fill one input.
+struct Filling {
+  std::string_view name;
+  /// Multiplies floats in [-1, 1]; the second is for types of few exponents.
+  double amplitude = 1, small_type_amplitude = 1;
+  /// Of bytes, as shares of their range.
+  double byte_low = 0, byte_high = 1;
+  /// Sign (for bytes: the end of the range) follows the sum of the coordinates.
+  bool alternating = false;
+};
+
+constexpr Filling kFillings[] = {
+    {.name = "noise"},
+    {.name = "large", .amplitude = 0x1p10, .small_type_amplitude = 0x1p3, .byte_low = 1},
+    {.name = "tiny", .amplitude = 0x1p-20, .small_type_amplitude = 0x1p-8, .byte_high = 0},
+    {.name = "alternating", .alternating = true},
+};
+
+double Amplitude(const Filling& filling, DType dtype) {
+  const bool wide = dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kBF16;
+  return wide ? filling.amplitude : filling.small_type_amplitude;
+}
+
+/// Makes even coordinates (by their sum) `even` and odd ones `odd`, both scaled by a little noise
+/// that is already there where elements are floats.
+void Alternate(Tensor& tensor, double even, double odd) {
+  const HostView view = tensor.view();
+  std::vector<int64_t> coordinate(static_cast<size_t>(tensor.shape().rank()));
+  for (int64_t i = 0; i < tensor.elements(); ++i) {
+    Unravel(i, tensor.shape(), coordinate);
+    int64_t sum = 0;
+    for (int64_t c : coordinate) sum += c;
+    const double value = sum % 2 == 0 ? even : odd;
+    const double varied = IsFloat(tensor.dtype()) ? value * (1 - view.GetDouble(i) / 16) : value;
+    view.SetDouble(i, varied);
+  }
+}
+
+Result<Tensor> Fill(const Filling& filling, const ir::Value& value, uint64_t seed, bool zeros) {
+  const DType dtype = value.dtype;
+  ir::NoiseRange range{0, zeros ? 0.0 : 1.0};
+  if (IsFloat(dtype)) {
+    const double amplitude = Amplitude(filling, dtype);
+    range = {-amplitude, amplitude};
+  }
+  const double lowest = dtype == DType::kI8 ? -128 : 0;
+  if (IsByte(dtype)) {
+    range = {lowest + std::round(255 * filling.byte_low),
+             lowest + std::round(255 * filling.byte_high)};
+  }
+  ASSIGN_OR_RETURN(Tensor tensor, ir::NoiseTensor(dtype, *value.shape, seed, range));
+  if (filling.alternating && IsFloat(dtype)) Alternate(tensor, 1, -1);
+  if (filling.alternating && IsByte(dtype)) Alternate(tensor, lowest + 255, lowest);
+  return tensor;
+}
+
+Result<std::vector<Tensor>> FillAll(const Filling& filling, const ir::Graph& group, uint64_t seed,
+                                    bool zeros) {
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < group.inputs.size(); ++i) {
+    ASSIGN_OR_RETURN(Tensor tensor,
+                     Fill(filling, group.value(group.inputs[i]), seed + 1000 * i, zeros));
+    inputs.push_back(std::move(tensor));
+  }
+  return inputs;
+}
+
+/// Of the floats among the inputs; 1 where there are none.
+double LargestAmplitude(const Filling& filling, const ir::Graph& group) {
+  double largest = 0;
+  for (ir::ValueId id : group.inputs) {
+    const DType dtype = group.value(id).dtype;
+    if (IsFloat(dtype)) largest = std::max(largest, Amplitude(filling, dtype));
+  }
+  return largest > 0 ? largest : 1;
+}
+
+bool HasExtremes(const ir::Graph& group) {
+  return std::any_of(group.inputs.begin(), group.inputs.end(), [&](ir::ValueId id) {
+    const DType dtype = group.value(id).dtype;
+    return IsFloat(dtype) || IsByte(dtype);
+  });
+}
+
+double LargestOf(std::span<const double> values) {
+  double largest = 0;
+  for (double value : values) {
+    if (std::isfinite(value)) largest = std::max(largest, std::fabs(value));
+  }
+  return largest;
+}
+
+std::vector<double> ValuesAt(const Tensor& tensor, const Elements& elements) {
+  std::vector<double> values;
+  values.reserve(static_cast<size_t>(CountElements(elements)));
+  DispatchDType(tensor.dtype(), [&]<typename T>() {
+    const auto all = tensor.as<T>();
+    for (const ops::Region& range : elements) {
+      for (int64_t i = range.begin; i < range.end; ++i)
+        values.push_back(static_cast<double>(Widen(all[static_cast<size_t>(i)])));
+    }
+  });
+  return values;
+}
+
+}  // namespace
+
+Status GroupExpectations::AddSet(std::string_view name, std::vector<Tensor> inputs,
+                                 double amplitude, std::span<const Elements> elements,
+                                 ThreadPool& pool) {
+  ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, RunOracle(*group_, inputs, elements, pool));
+  Expectation set{name, std::move(inputs), {}};
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    ExpectedOutput expected{elements[o], ValuesAt(outputs[o], elements[o]), {}, 0};
+    expected.largest = LargestOf(expected.values);
+    // Sums of alternating terms may cancel; what they are made of grows with the inputs.
+    const double terms = sets_.empty() ? 0 : sets_[0].outputs[o].largest * amplitude;
+    expected.tolerance =
+        kernels::GroupTolerance(*group_, group_->outputs[o], std::max(expected.largest, terms), 0);
+    bytes_ += static_cast<int64_t>(expected.values.size() * sizeof(double));
+    set.outputs.push_back(std::move(expected));
+  }
+  for (const Tensor& input : set.inputs) bytes_ += static_cast<int64_t>(input.bytes().size());
+  sets_.push_back(std::move(set));
+  return OkStatus();
+}
+
+Status GroupExpectations::AddSets(const ExpectationOptions& options, ThreadPool& pool) {
+  const bool whole = TotalMacs(*group_) <= options.whole_macs;
+  std::vector<Elements> elements, extreme_elements;
+  for (ir::ValueId id : group_->outputs) {
+    const Shape& shape = *group_->value(id).shape;
+    elements.push_back(whole ? AllElements(shape)
+                             : SampleElements(shape, options.samples, options.seed));
+    extreme_elements.push_back(SampleElements(shape, options.extreme_samples, options.seed));
+  }
+  const auto add = [&](const Filling& filling, bool zeros) -> Status {
+    const bool first = sets_.empty();
+    ASSIGN_OR_RETURN(std::vector<Tensor> inputs, FillAll(filling, *group_, options.seed, zeros));
+    return AddSet(filling.name, std::move(inputs), LargestAmplitude(filling, *group_),
+                  first ? elements : extreme_elements, pool);
+  };
+  // An index of 1 is out of range where an axis has one element.
+  const bool zeros = !add(kFillings[0], false).ok();
+  if (zeros) RETURN_IF_ERROR(add(kFillings[0], true));
+  if (!HasExtremes(*group_)) return OkStatus();
+  for (const Filling& filling : std::span(kFillings).subspan(1))
+    RETURN_IF_ERROR(add(filling, zeros));
+  return OkStatus();
+}
+
+Result<std::unique_ptr<GroupExpectations>> GroupExpectations::Make(
+    std::shared_ptr<const ir::Graph> group, const ExpectationOptions& options, ThreadPool& pool) {
+  RETURN_IF_ERROR(CheckInputs(*group));
+  std::unique_ptr<GroupExpectations> made(new GroupExpectations());
+  made->group_ = std::move(group);
+  made->oracle_ = made->AddSets(options, pool);
+  if (made->oracle_.ok()) return made;
+  ASSIGN_OR_RETURN(std::vector<Tensor> inputs,
+                   FillAll(kFillings[0], *made->group_, options.seed, /*zeros=*/true));
+  made->sets_.assign(1, {kFillings[0].name, std::move(inputs), {}});
+  return made;
+}
+
+std::span<const std::byte> GroupExpectations::InState(size_t set, size_t input,
+                                                      const State& state) {
+  const Tensor& tensor = sets_[set].inputs[input];
+  const std::string key =
+      fmt::format("{} {} {}", set, input, StateName(state, tensor.shape().rank()));
+  const auto [it, is_new] = in_state_.try_emplace(key);
+  if (is_new) {
+    it->second.resize(static_cast<size_t>(StateBytes(tensor.shape(), state)));
+    Reorder(tensor.shape(), {.storage = tensor.dtype()}, tensor.data(), state, it->second.data());
+    bytes_ += static_cast<int64_t>(it->second.size());
+  }
+  return it->second;
+}
+
+}  // namespace fettle::tuner

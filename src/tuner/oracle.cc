@@ -1,0 +1,201 @@
+#include "tuner/oracle.h"
+
+#include <algorithm>
+#include <mutex>
+#include <random>
+
+#include "kernels/check/tolerance.h"
+
+namespace fettle::tuner {
+namespace {
+
+/// Element-wise in their first operand, though not in the others.
+constexpr std::string_view kPointwise[] = {"QuantizeLinear", "DequantizeLinear",
+                                           "BatchNormalization"};
+
+bool IsPointwise(const ops::OpDesc& op) {
+  return op.elementwise ||
+         std::find(std::begin(kPointwise), std::end(kPointwise), op.name) != std::end(kPointwise);
+}
+
+/// Which elements of each value have to be computed.
+class Demand {
+ public:
+  Demand(const ir::Graph& group, std::span<const Elements> wanted)
+      : group_(group), elements_(group.values().size()), asked_(group.values().size(), false) {
+    for (size_t o = 0; o < group.outputs.size(); ++o) Ask(group.outputs[o], wanted[o]);
+    for (size_t n = group.nodes().size(); n-- > 0;) AskInputs(group.nodes()[n]);
+  }
+
+  const Elements& of(ir::ValueId id) const { return elements_[static_cast<size_t>(id)]; }
+
+ private:
+  const Shape& ShapeOf(ir::ValueId id) const { return *group_.value(id).shape; }
+
+  void Ask(ir::ValueId id, const Elements& elements) {
+    const auto at = static_cast<size_t>(id);
+    const bool same = asked_[at] && CountElements(elements_[at]) == CountElements(elements);
+    // Two different demands are met by all elements: rare, and always right.
+    elements_[at] = asked_[at] && !same ? AllElements(ShapeOf(id)) : elements;
+    asked_[at] = true;
+  }
+
+  void AskInputs(const ir::Node& node) {
+    const ops::OpDesc& op = *ops::Find(node.op);
+    const ir::ValueId output = node.output(0);
+    const bool whole = op.whole_output || node.outputs.size() != 1 || output == ir::kAbsent;
+    for (ir::ValueId id : node.inputs) {
+      if (id == ir::kAbsent || group_.value(id).is_constant()) continue;
+      const bool pointwise = !whole && IsPointwise(op) && ShapeOf(id) == ShapeOf(output);
+      Ask(id, pointwise ? of(output) : AllElements(ShapeOf(id)));
+    }
+  }
+
+  const ir::Graph& group_;
+  std::vector<Elements> elements_;
+  std::vector<bool> asked_;
+};
+
+/// Cuts long ranges, so that they can be shared out.
+Elements Split(const Elements& elements) {
+  constexpr int64_t kLongest = 1024;
+  Elements pieces;
+  for (const ops::Region& range : elements) {
+    for (int64_t begin = range.begin; begin < range.end; begin += kLongest)
+      pieces.push_back({begin, std::min(begin + kLongest, range.end)});
+  }
+  return pieces;
+}
+
+Status RunNode(const ops::OpDesc& op, const ops::RefContext& context, const Elements& elements,
+               ThreadPool& pool) {
+  if (op.whole_output || context.outputs.size() != 1) {
+    const HostView& first = context.outputs[0];
+    return op.reference(context, {0, first.data == nullptr ? 0 : first.shape.elements()});
+  }
+  const Elements pieces = Split(elements);
+  std::mutex mutex;
+  Status failure;
+  pool.ParallelFor(static_cast<int64_t>(pieces.size()), pool.threads(), [&](int64_t i, int) {
+    const Status status = op.reference(context, pieces[static_cast<size_t>(i)]);
+    if (status.ok()) return;
+    std::lock_guard lock(mutex);
+    failure = status;
+  });
+  return failure;
+}
+
+}  // namespace
+
+Elements AllElements(const Shape& shape) {
+  if (shape.elements() == 0) return {};
+  return {{0, shape.elements()}};
+}
+
+int64_t CountElements(const Elements& elements) {
+  int64_t count = 0;
+  for (const ops::Region& range : elements) count += range.end - range.begin;
+  return count;
+}
+
+Elements SampleElements(const Shape& shape, int64_t count, uint64_t seed) {
+  if (shape.elements() <= count + count / 4) return AllElements(shape);
+  std::mt19937_64 random(seed);
+  const auto draw = [&](int64_t extent) {
+    return static_cast<int64_t>(random() % static_cast<uint64_t>(extent));
+  };
+  const Dims strides = RowMajorStrides(shape);
+  std::vector<int64_t> indices;
+  // Coordinates of which each axis is, at random, at an edge or anywhere; `edges` of 8 at an edge.
+  const auto add = [&](int64_t how_many, int64_t edges) {
+    for (int64_t i = 0; i < how_many; ++i) {
+      int64_t index = 0;
+      for (int axis = 0; axis < shape.rank(); ++axis) {
+        const int64_t extent = shape[axis];
+        const int64_t block = int64_t{4} << draw(5);
+        const int64_t last_block = extent / block * block;
+        const int64_t places[] = {0, extent - 1, last_block - 1, last_block, 1, extent - 2};
+        int64_t at = draw(8) < edges ? places[draw(6)] : draw(extent);
+        if (at < 0 || at >= extent) at = draw(extent);
+        index += at * strides[static_cast<size_t>(axis)];
+      }
+      indices.push_back(index);
+    }
+  };
+  add(count / 4, 8);
+  add(count / 4, 4);
+  add(count / 2, 0);
+  std::sort(indices.begin(), indices.end());
+  indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
+  Elements elements;
+  for (int64_t index : indices) {
+    if (!elements.empty() && elements.back().end == index) {
+      ++elements.back().end;
+    } else {
+      elements.push_back({index, index + 1});
+    }
+  }
+  return elements;
+}
+
+int64_t TotalMacs(const ir::Graph& group) {
+  int64_t macs = 0;
+  for (const ir::Node& node : group.nodes()) macs += kernels::Macs(group, node);
+  return macs;
+}
+
+Status CheckInputs(const ir::Graph& group) {
+  for (const ir::Node& node : group.nodes()) {
+    const ops::OpDesc* op = ops::Find(node.op);
+    for (size_t i = 0; op != nullptr && i < node.inputs.size() && i < 32; ++i) {
+      const bool host = (op->host_inputs >> i & 1U) != 0;
+      if (host && node.inputs[i] != ir::kAbsent && !group.value(node.inputs[i]).is_constant())
+        return Unsupported("{}: input {} is known at run time alone", ir::Describe(node), i);
+    }
+  }
+  return OkStatus();
+}
+
+Result<std::vector<Tensor>> RunOracle(const ir::Graph& group, std::span<const Tensor> inputs,
+                                      std::span<const Elements> wanted, ThreadPool& pool) {
+  for (const ir::Node& node : group.nodes()) {
+    const ops::OpDesc* op = ops::Find(node.op);
+    if (op == nullptr || op->reference == nullptr)
+      return Unsupported("{}: has no reference", ir::Describe(node));
+    if (op->random) return Unsupported("{}: differs from run to run", ir::Describe(node));
+  }
+  const Demand demand(group, wanted);
+  std::vector<Tensor> values(group.values().size());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    values[static_cast<size_t>(group.inputs[i])] = inputs[i];
+  const auto view = [&](ir::ValueId id) {
+    return id == ir::kAbsent ? HostView() : values[static_cast<size_t>(id)].view();
+  };
+  for (const ir::Node& node : group.nodes()) {
+    std::vector<HostView> input_views, output_views;
+    for (ir::ValueId id : node.inputs) {
+      if (id != ir::kAbsent && group.value(id).is_constant() &&
+          values[static_cast<size_t>(id)].empty()) {
+        ASSIGN_OR_RETURN(values[static_cast<size_t>(id)], group.value(id).constant->ToTensor());
+      }
+      input_views.push_back(view(id));
+    }
+    for (ir::ValueId id : node.outputs) {
+      if (id != ir::kAbsent) {
+        ASSIGN_OR_RETURN(values[static_cast<size_t>(id)],
+                         Tensor::Create(group.value(id).dtype, *group.value(id).shape));
+      }
+      output_views.push_back(view(id));
+    }
+    const ir::ValueId first = node.output(0);
+    const Elements elements = first == ir::kAbsent ? Elements() : demand.of(first);
+    const Status status =
+        RunNode(*ops::Find(node.op), {node, input_views, output_views}, elements, pool);
+    if (!status.ok()) return status.WithContext(ir::Describe(node));
+  }
+  std::vector<Tensor> outputs;
+  for (ir::ValueId id : group.outputs) outputs.push_back(values[static_cast<size_t>(id)]);
+  return outputs;
+}
+
+}  // namespace fettle::tuner

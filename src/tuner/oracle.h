@@ -1,0 +1,37 @@
+// The oracle of a group on many elements at once: whole, or at chosen elements of its outputs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "device/cpu/thread_pool.h"
+#include "ir/graph.h"
+#include "ops/op.h"
+
+namespace fettle::tuner {
+
+/// Row-major elements, as ascending disjoint ranges.
+using Elements = std::vector<ops::Region>;
+
+Elements AllElements(const Shape& shape);
+/// About `count` elements of `shape`, or all where there are not many more: corners, borders, both
+/// sides of the last whole block of 4 to 64 on each axis, and seeded others.
+Elements SampleElements(const Shape& shape, int64_t count, uint64_t seed);
+int64_t CountElements(const Elements& elements);
+
+/// Multiply-adds of all nodes.
+int64_t TotalMacs(const ir::Graph& group);
+
+/// OK if `group` may run on made-up inputs; otherwise why not: one of them holds a shape or the
+/// like, which must fit the others.
+Status CheckInputs(const ir::Graph& group);
+
+/// Computes `group` on row-major `inputs`; of the outputs, at least the elements in
+/// `wanted[output]` (values elsewhere are unspecified). What outputs depend on element by element
+/// is computed there alone, everything else whole. Parallel on `pool`. Fails as references do, on
+/// values out of range, and with kUnsupported where results differ from run to run.
+Result<std::vector<Tensor>> RunOracle(const ir::Graph& group, std::span<const Tensor> inputs,
+                                      std::span<const Elements> wanted, ThreadPool& pool);
+
+}  // namespace fettle::tuner

@@ -1,0 +1,152 @@
+#include "tuner/verify.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/noise.h"
+#include "kernels/check/state_map.h"
+#include "tensor/reorder.h"
+
+namespace fettle::tuner {
+namespace {
+
+/// Unwritten results show as NaN once and as something else another time: integers have no NaN.
+constexpr std::byte kPoisons[] = {kernels::kPoison, std::byte{0x5a}};
+
+/// Reads a result piece by piece and compares it.
+Difference CompareOutput(const kernels::Operand& operand, const std::byte* data,
+                         const Elements& elements, std::span<const double> want,
+                         const Tolerance& tolerance) {
+  constexpr int64_t kPiece = 1024;
+  double got[kPiece];
+  const kernels::StateMap map(operand.shape, operand.state);
+  Comparison comparison(tolerance);
+  for (const ops::Region& range : elements) {
+    for (int64_t begin = range.begin; begin < range.end; begin += kPiece) {
+      const int64_t count = std::min(kPiece, range.end - begin);
+      map.Read(data, begin, count, got);
+      const auto size = static_cast<size_t>(count);
+      comparison.Add(begin, {got, size}, want.first(size));
+      want = want.subspan(size);
+    }
+  }
+  return comparison.Finish();
+}
+
+bool IsNarrower(const kernels::Operand& operand) {
+  return ByteSize(operand.state.storage) < ByteSize(operand.dtype);
+}
+
+/// Adds what storing operands in less than their own type may cost: a few steps of the narrowest
+/// relative to the largest result.
+Tolerance Widened(Tolerance tolerance, const kernels::Operands& operands, double largest) {
+  const auto widen = [&](const std::vector<kernels::Operand>& list) {
+    for (const kernels::Operand& operand : list) {
+      if (!IsNarrower(operand)) continue;
+      const double step = KernelTolerance(operand.state.storage, 1).rtol;
+      tolerance.atol = std::max(tolerance.atol, 4 * step * largest);
+      tolerance.rtol = std::max(tolerance.rtol, step);
+    }
+  };
+  widen(operands.inputs);
+  widen(operands.outputs);
+  return tolerance;
+}
+
+bool StoresLess(const kernels::Operands& operands) {
+  return std::any_of(operands.inputs.begin(), operands.inputs.end(), IsNarrower) ||
+         std::any_of(operands.outputs.begin(), operands.outputs.end(), IsNarrower);
+}
+
+/// Compares all outputs with a set; returns what is wrong, or "".
+std::string CheckOutputs(const kernels::BoundKernel& kernel, const Expectation& set,
+                         double& error) {
+  const kernels::Operands& operands = kernel.operands();
+  for (size_t o = 0; o < set.outputs.size(); ++o) {
+    const ExpectedOutput& expected = set.outputs[o];
+    const kernels::Operand& operand = operands.outputs[o];
+    const Tolerance tolerance = Widened(expected.tolerance, operands, expected.largest);
+    const Difference difference =
+        CompareOutput(operand, kernel.output(o), expected.elements, expected.values, tolerance);
+    if (!difference.ok())
+      return fmt::format("{} inputs, output {}: {}", set.inputs_name, o,
+                         difference.ToString(operand.shape));
+    if (StoresLess(operands)) error = std::max(error, std::pow(10, -difference.sqnr_db / 10));
+  }
+  return "";
+}
+
+/// An alias that lets an output lie in the place of an input; null: none. Nothing is put in the
+/// place of what belongs to the caller.
+const kernels::Alias* FindInPlace(const std::vector<kernels::Alias>& aliases,
+                                  const kernels::Operands& operands) {
+  const auto found = std::find_if(aliases.begin(), aliases.end(), [&](const kernels::Alias& alias) {
+    return !alias.is_view && !operands.inputs[static_cast<size_t>(alias.input)].state.external;
+  });
+  return found == aliases.end() ? nullptr : &*found;
+}
+
+/// One launch on fresh inputs; what it did to memory that is not its own, or "".
+Result<std::string> LaunchOnce(kernels::BoundKernel& kernel,
+                               std::span<const std::span<const std::byte>> inputs, std::byte poison,
+                               CpuStream& stream) {
+  kernel.Poison(poison);
+  kernel.WriteInputs(inputs, stream);
+  if (!kernel.LaunchesNothing()) RETURN_IF_ERROR(kernel.Launch(stream));
+  RETURN_IF_ERROR(stream.Synchronise());
+  return kernel.CheckMemory().message();
+}
+
+}  // namespace
+
+Result<Verdict> Verify(kernels::BoundKernel& kernel, GroupExpectations& expectations, bool trusted,
+                       CpuStream& stream) {
+  Verdict verdict;
+  if (!trusted) RETURN_IF_ERROR(expectations.oracle());
+  const std::vector<kernels::Alias> aliases = kernel.kernel().aliases();
+  const size_t sets = trusted ? 1 : expectations.sets().size();
+  for (size_t s = 0; s < sets; ++s) {
+    const Expectation& set = expectations.sets()[s];
+    const bool in_place =
+        s > 0 && s + 1 == sets && kernel.PutInPlace(FindInPlace(aliases, kernel.operands()));
+    if (!in_place) kernel.PutInPlace(nullptr);
+    std::vector<std::span<const std::byte>> inputs;
+    for (size_t i = 0; i < set.inputs.size(); ++i)
+      inputs.push_back(expectations.InState(s, i, kernel.operands().inputs[i].state));
+    ASSIGN_OR_RETURN(verdict.wrong,
+                     LaunchOnce(kernel, inputs, kPoisons[s % std::size(kPoisons)], stream));
+    double error = 0;
+    if (verdict.wrong.empty() && !trusted) verdict.wrong = CheckOutputs(kernel, set, error);
+    if (!verdict.wrong.empty()) break;
+    if (s == 0) verdict.error = error;
+  }
+  kernel.PutInPlace(nullptr);
+  return verdict;
+}
+
+Result<Verdict> VerifyConversion(kernels::BoundKernel& conversion, CpuStream& stream) {
+  const kernels::Operand& from = conversion.operands().inputs[0];
+  const kernels::Operand& to = conversion.operands().outputs[0];
+  const bool nibble = from.dtype == DType::kI4 || from.dtype == DType::kU4;
+  ir::NoiseRange range{0, from.dtype == DType::kBool ? 1.0 : nibble ? 7.0 : 100.0};
+  if (IsFloat(from.dtype)) range = {-1, 1};
+  ASSIGN_OR_RETURN(const Tensor noise, ir::NoiseTensor(from.dtype, from.shape, /*seed=*/1, range));
+  std::vector<std::byte> input(static_cast<size_t>(StateBytes(from.shape, from.state)));
+  std::vector<std::byte> want(static_cast<size_t>(StateBytes(to.shape, to.state)));
+  Reorder(from.shape, {.storage = from.dtype}, noise.data(), from.state, input.data());
+  Reorder(from.shape, from.state, input.data(), to.state, want.data());
+  const std::span<const std::byte> inputs[] = {input};
+  Verdict verdict;
+  ASSIGN_OR_RETURN(verdict.wrong, LaunchOnce(conversion, inputs, kernels::kPoison, stream));
+  if (!verdict.wrong.empty()) return verdict;
+  const Elements elements = AllElements(to.shape);
+  const kernels::StateMap map(to.shape, to.state);
+  std::vector<double> values(static_cast<size_t>(to.shape.elements()));
+  map.Read(want.data(), 0, to.shape.elements(), values.data());
+  const Difference difference =
+      CompareOutput(to, conversion.output(0), elements, values, Tolerance{});
+  if (!difference.ok()) verdict.wrong = difference.ToString(to.shape);
+  return verdict;
+}
+
+}  // namespace fettle::tuner
