@@ -1,13 +1,17 @@
-// Convolutions of well-known networks by every kernel that takes them: GFLOP/s and the share of the
-// fp32 FMA ceiling measured in the same process, in fp32
-// with a Relu, in fp32 with a residual addition, and between bytes.
-// Usage: conv_bench [THREADS [NAME-SUBSTRING]]
+// Convolutions of well-known networks by every kernel in every state that it takes, in fp32 with a
+// Relu, in fp32 with a residual addition, and between bytes: best time, GFLOP/s, the share of the
+// fp32 FMA ceiling measured in the same process, and how many times faster than the kernel that an
+// untuned plan takes. Choices run in turns, so that a disturbance meets all of them.
+// Usage: conv_bench [--threads N] [--iters N] [--filter NAME-SUBSTRING] [--form relu|add|bytes]
+//                   [--params N]   also N other parameter sets of each choice
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <random>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
@@ -42,6 +46,15 @@ constexpr Layer kLayers[] = {
     {"mbv2.7.dw", 960, 7, 960, 3, 1, 960},      {"effnet.28.dw5", 240, 28, 240, 5, 1, 240},
     {"convnext.56.dw7", 96, 56, 96, 7, 1, 96},  {"sr.128.3x3", 32, 128, 32, 3, 1, 1},
     {"sr.128.last", 32, 128, 3, 3, 1, 1},       {"resnext.28.g32", 256, 28, 256, 3, 1, 32},
+    {"vgg.14.3x3", 512, 14, 512, 3, 1, 1},      {"yunet.stem", 3, 640, 16, 3, 2, 1},
+    {"yunet.320.1x1", 16, 320, 16, 1, 1, 1},    {"yunet.320.dw", 16, 320, 16, 3, 1, 16},
+    {"yunet.160.1x1", 16, 160, 64, 1, 1, 1},    {"yunet.160.dw", 64, 160, 64, 3, 1, 64},
+    {"yunet.80.1x1", 64, 80, 64, 1, 1, 1},      {"yolox.208.stem", 12, 208, 16, 3, 1, 1},
+    {"yolox.104.1x1", 32, 104, 16, 1, 1, 1},    {"squeeze.54.1x1", 16, 54, 64, 1, 1, 1},
+    {"squeeze.54.3x3", 16, 54, 64, 3, 1, 1},    {"squeeze.13.3x3", 64, 13, 256, 3, 1, 1},
+    {"squeeze.13.1x1", 512, 13, 48, 1, 1, 1},   {"road.112.1x1", 32, 224, 16, 1, 1, 1},
+    {"fns.360.3x3", 32, 360, 64, 3, 2, 1},      {"fns.180.3x3", 128, 180, 128, 3, 1, 1},
+    {"incep.14.3x3", 128, 14, 192, 3, 1, 1},    {"incep.28.3x3", 64, 28, 96, 3, 1, 1},
 };
 
 std::string Text(const Layer& layer) {
@@ -89,69 +102,141 @@ std::shared_ptr<std::byte> Fill(int64_t bytes) {
   return memory;
 }
 
-/// Best seconds of one kernel on its first candidate.
-double BestSeconds(const kernels::KernelDesc& kernel, const std::shared_ptr<const ir::Graph>& graph,
-                   const kernels::StateAssignment& states, const CpuDevice& device, int threads) {
-  const kernels::Problem problem{graph, states, threads};
-  const auto prepared =
-      kernel.prepare(problem, kernels::DefaultParams(kernel, problem, device), device).value();
+/// One kernel in one state with one parameter set, made ready to run.
+struct Choice {
+  std::string name;
+  int preference = 0;
+  std::unique_ptr<kernels::PreparedKernel> prepared;
   std::vector<std::shared_ptr<std::byte>> memory;
-  std::vector<Location> packed;
-  const auto hold = [&](int64_t bytes) {
+  std::vector<Location> inputs, outputs, packed;
+  Location workspace;
+  std::vector<double> seconds;
+
+  Location Hold(int64_t bytes) {
     memory.push_back(Fill(bytes));
-    return Location{memory.back().get()};
-  };
-  for (const kernels::PackRequest& request : prepared->packs()) {
-    std::vector<const Constant*> constants;
-    for (ir::ValueId id : request.constants) constants.push_back(graph->value(id).constant.get());
-    packed.push_back(hold(request.bytes));
-    if (!request.pack(constants, packed.back().host<std::byte>()).ok()) std::abort();
+    return {memory.back().get()};
   }
-  std::vector<Location> inputs;
-  for (size_t i = 0; i < graph->inputs.size(); ++i)
-    inputs.push_back(hold(StateBytes(*graph->value(graph->inputs[i]).shape, states.inputs[i])));
-  const Location outputs[] = {
-      hold(StateBytes(*graph->value(graph->outputs[0]).shape, states.outputs[0]))};
-  const Location workspace = hold(prepared->workspace_bytes());
-  CpuStream stream(device, threads);
-  double best = 1e30;
-  const int64_t until = NowNs() + 150'000'000;
-  do {
-    const int64_t start = NowNs();
-    if (!prepared->Launch({inputs, outputs, packed, workspace, stream}).ok()) std::abort();
-    best = std::min(best, static_cast<double>(NowNs() - start) * 1e-9);
-  } while (NowNs() < until);
-  return best;
+  double Best() const { return *std::min_element(seconds.begin(), seconds.end()); }
+};
+
+Choice Prepare(const kernels::KernelDesc& kernel, const kernels::Problem& problem,
+               const kernels::Params& params, const CpuDevice& device) {
+  const ir::Graph& graph = *problem.group;
+  Choice choice{.name = std::string(kernel.name), .preference = kernel.preference};
+  for (const std::vector<State>* list : {&problem.states.inputs, &problem.states.outputs}) {
+    const Shape& shape =
+        *graph.value(list == &problem.states.inputs ? graph.inputs[0] : graph.outputs[0]).shape;
+    choice.name +=
+        (list == &problem.states.inputs ? " " : "->") + LayoutName((*list)[0].layout, shape.rank());
+  }
+  for (const auto& [name, value] : params) choice.name += fmt::format(" {}={}", name, value);
+  choice.prepared = kernel.prepare(problem, params, device).value();
+  for (const kernels::PackRequest& request : choice.prepared->packs()) {
+    std::vector<const Constant*> constants;
+    for (ir::ValueId id : request.constants) constants.push_back(graph.value(id).constant.get());
+    choice.packed.push_back(choice.Hold(request.bytes));
+    if (!request.pack(constants, choice.packed.back().host<std::byte>()).ok()) std::abort();
+  }
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    const Shape& shape = *graph.value(graph.inputs[i]).shape;
+    choice.inputs.push_back(choice.Hold(StateBytes(shape, problem.states.inputs[i])));
+  }
+  choice.outputs.push_back(
+      choice.Hold(StateBytes(*graph.value(graph.outputs[0]).shape, problem.states.outputs[0])));
+  choice.workspace = choice.Hold(choice.prepared->workspace_bytes());
+  return choice;
 }
 
-void Run(const Layer& layer, const std::string& text, const CpuDevice& device, int threads) {
+/// The default parameters and up to `more` others.
+std::vector<kernels::Params> ParamsToTry(const kernels::KernelDesc& kernel,
+                                         const kernels::Problem& problem, const CpuDevice& device,
+                                         int more) {
+  std::vector<kernels::Params> all{kernels::DefaultParams(kernel, problem, device)};
+  if (kernel.tunables == nullptr) return all;
+  const std::vector<kernels::Tunable> tunables = kernel.tunables(problem, device);
+  std::mt19937 random(1);
+  for (int i = 0; i < 4 * more && static_cast<int>(all.size()) <= more; ++i) {
+    kernels::Params params;
+    for (const kernels::Tunable& tunable : tunables)
+      params[tunable.name] = tunable.values[random() % tunable.values.size()];
+    const bool valid = kernel.valid == nullptr || kernel.valid(problem, params, device).ok();
+    if (valid && std::find(all.begin(), all.end(), params) == all.end()) all.push_back(params);
+  }
+  return all;
+}
+
+struct Options {
+  int threads = 1, iterations = 30, params = 0;
+  std::string filter, form;
+};
+
+void Run(const Layer& layer, const std::string& text, const CpuDevice& device,
+         const Options& options) {
   ir::Graph parsed = ir::Parse(text).value();
   if (!ops::InferGraph(parsed).ok()) std::abort();
   const auto graph = std::make_shared<const ir::Graph>(std::move(parsed));
   const Shape& y = *graph->value(graph->outputs[0]).shape;
   const double flops = 2.0 * static_cast<double>(y.elements() * layer.ic / layer.group *
                                                  layer.kernel * layer.kernel);
+  std::vector<Choice> choices;
   for (const kernels::KernelDesc* kernel : kernels::CpuKernels()) {
     if (kernel->preference == 0) continue;
     const auto candidates = kernel->candidates(*graph, device);
     if (!candidates.ok()) continue;
-    const double ceiling = kernels::ProbeFmaFlops(5) * threads;
-    const double seconds = BestSeconds(*kernel, graph, (*candidates)[0], device, threads);
-    std::printf("%-18s %-26s %d thread(s) %9.1f us %7.1f GFLOP/s %5.1f %% of %.0f\n", layer.name,
-                std::string(kernel->name).c_str(), threads, seconds * 1e6, flops / seconds * 1e-9,
-                100 * flops / seconds / ceiling, ceiling * 1e-9);
+    for (const kernels::StateAssignment& states : *candidates) {
+      if (states.inputs[0].external) continue;
+      const kernels::Problem problem{graph, states, options.threads};
+      for (const auto& params : ParamsToTry(*kernel, problem, device, options.params))
+        choices.push_back(Prepare(*kernel, problem, params, device));
+    }
   }
+  if (choices.empty()) return;
+  CpuStream stream(device, options.threads);
+  for (int i = 0; i < options.iterations; ++i) {
+    for (Choice& c : choices) {
+      const int64_t start = NowNs();
+      if (!c.prepared->Launch({c.inputs, c.outputs, c.packed, c.workspace, stream}).ok())
+        std::abort();
+      c.seconds.push_back(static_cast<double>(NowNs() - start) * 1e-9);
+    }
+  }
+  const auto usual = std::max_element(
+      choices.begin(), choices.end(),
+      [](const Choice& a, const Choice& b) { return a.preference < b.preference; });
+  const double ceiling = kernels::ProbeFmaFlops(5) * options.threads;
+  for (const Choice& c : choices) {
+    std::printf("%-16s %9.1f us %7.1f GFLOP/s %5.1f %% of %.0f  x%.2f  %s\n", layer.name,
+                c.Best() * 1e6, flops / c.Best() * 1e-9, 100 * flops / c.Best() / ceiling,
+                ceiling * 1e-9, usual->Best() / c.Best(), c.name.c_str());
+  }
+}
+
+Options ReadOptions(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string_view name = argv[i];
+    const int number = std::atoi(argv[i + 1]);
+    if (name == "--threads") options.threads = std::max(1, number);
+    if (name == "--iters") options.iterations = std::max(1, number);
+    if (name == "--params") options.params = std::max(0, number);
+    if (name == "--filter") options.filter = argv[i + 1];
+    if (name == "--form") options.form = argv[i + 1];
+  }
+  return options;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int threads = argc > 1 ? std::max(1, std::atoi(argv[1])) : 1;
-  const CpuDevice device(std::make_shared<ThreadPool>(threads));
+  const Options options = ReadOptions(argc, argv);
+  const CpuDevice device(std::make_shared<ThreadPool>(options.threads));
+  const auto wanted = [&](std::string_view form) {
+    return options.form.empty() || options.form == form;
+  };
   for (const Layer& layer : kLayers) {
-    if (argc > 2 && std::strstr(layer.name, argv[2]) == nullptr) continue;
-    Run(layer, Text(layer), device, threads);
-    Run(layer, ResidualText(layer), device, threads);
-    Run(layer, QuantisedText(layer), device, threads);
+    if (std::strstr(layer.name, options.filter.c_str()) == nullptr) continue;
+    if (wanted("relu")) Run(layer, Text(layer), device, options);
+    if (wanted("add")) Run(layer, ResidualText(layer), device, options);
+    if (wanted("bytes")) Run(layer, QuantisedText(layer), device, options);
   }
 }

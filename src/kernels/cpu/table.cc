@@ -7,8 +7,12 @@ namespace fettle::kernels {
 // keep-sorted start
 extern const KernelDesc kCpuConvDepthwiseNhwc;
 extern const KernelDesc kCpuConvDotNhwc;
+extern const KernelDesc kCpuConvGemmNchwc;
 extern const KernelDesc kCpuConvGemmNhwc;
+extern const KernelDesc kCpuConvGemmRow;
 extern const KernelDesc kCpuConvTransposeGemmNhwc;
+extern const KernelDesc kCpuConvWinograd23Any;
+extern const KernelDesc kCpuConvWinograd43Any;
 extern const KernelDesc kCpuConvWinograd43Nhwc;
 extern const KernelDesc kCpuElementwiseChain;
 extern const KernelDesc kCpuElementwiseTyped;
@@ -44,8 +48,12 @@ std::span<const KernelDesc* const> CpuKernels() {
       // keep-sorted start
       &kCpuConvDepthwiseNhwc,
       &kCpuConvDotNhwc,
+      &kCpuConvGemmNchwc,
       &kCpuConvGemmNhwc,
+      &kCpuConvGemmRow,
       &kCpuConvTransposeGemmNhwc,
+      &kCpuConvWinograd23Any,
+      &kCpuConvWinograd43Any,
       &kCpuConvWinograd43Nhwc,
       &kCpuElementwiseChain,
       &kCpuElementwiseTyped,

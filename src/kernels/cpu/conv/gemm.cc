@@ -1,5 +1,8 @@
-// cpu.conv.gemm.nhwc: convolution as a product of row pointers and packed weights (the indirect
-// convolution of Dukhan, 2019): no im2col. Any kernel, stride, dilation and group count.
+// Convolution as a product of row pointers and packed weights (the indirect convolution of Dukhan,
+// 2019): no im2col. Any kernel, stride and dilation.
+//   cpu.conv.gemm.nhwc    channels-last, any group count
+//   cpu.conv.gemm.nchwc   from or to blocks of channels, or both
+//   cpu.conv.gemm.row     first layers: from a row-major input of few channels
 #include <algorithm>
 #include <cstring>
 
@@ -20,23 +23,71 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
   return std::vector<StateAssignment>{std::move(states)};
 }
 
+/// The operands of a group that the kernels of other layouts take: one group of channels, constant
+/// weights, images.
+Result<ConvOperands> ReadImageConv(const ir::Graph& group, ConvGeometry& g) {
+  ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, "Conv"));
+  ASSIGN_OR_RETURN(g, ReadConvGeometry(group, group.nodes()[0]));
+  if (g.groups != 1) return Unsupported("more than one group");
+  if (group.value(operands.x).shape->rank() != 4) return Unsupported("not two spatial axes");
+  return operands;
+}
+
+Result<std::vector<StateAssignment>> BlockedCandidates(const ir::Graph& group, const Device&) {
+  ConvGeometry g;
+  ASSIGN_OR_RETURN(const ConvOperands operands, ReadImageConv(group, g));
+  const Layout blocks = ChannelBlockLayout(), last = Layout::ChannelsLast(4);
+  const int64_t block = blocks.blocks[0].size;
+  // Blocks that would be mostly padding are left to the channels-last form.
+  std::vector<ConvLayouts> layouts;
+  if (2 * g.ic >= block && 2 * g.oc >= block) layouts.push_back({blocks, blocks});
+  if (2 * g.oc >= block) layouts.push_back({last, blocks});
+  if (2 * g.ic >= block) layouts.push_back({blocks, last});
+  return ConvStatesIn(group, operands, layouts);
+}
+
+/// With more, copies of kernel rows at the borders and short depths cost more than a conversion.
+constexpr int64_t kMostRowChannels = 4;
+
+Result<std::vector<StateAssignment>> RowCandidates(const ir::Graph& group, const Device&) {
+  ConvGeometry g;
+  ASSIGN_OR_RETURN(const ConvOperands operands, ReadImageConv(group, g));
+  if (g.ic > kMostRowChannels) return Unsupported("more than {} channels", kMostRowChannels);
+  const Layout row = Layout::RowMajor(), blocks = ChannelBlockLayout();
+  std::vector<ConvLayouts> layouts;
+  for (const bool external : {false, true}) {
+    if (external && group.value(operands.x).dtype != DType::kF32) continue;
+    layouts.push_back({row, Layout::ChannelsLast(4), external});
+    if (2 * g.oc >= blocks.blocks[0].size) layouts.push_back({row, blocks, external});
+  }
+  return ConvStatesIn(group, operands, layouts);
+}
+
 /// Row tiles of one task.
 constexpr int64_t kMaxTiles = 64;
 
 class ConvGemm final : public PreparedKernel {
  public:
   ConvGemm(const Problem& problem, const ConvOperands& operands, const ConvGeometry& geometry,
-           Epilogue epilogue, const Blocking& blocking, int lanes)
+           const ConvPixels& pixels, Epilogue epilogue, const Blocking& blocking, int lanes)
       : operands_(operands),
         input_(static_cast<size_t>(IndexOf(problem.group->inputs, operands.x))),
         g_(geometry),
-        taps_(PlanTaps(geometry)),
+        out_(pixels.out),
+        taps_(PlanTaps(geometry, pixels.in)),
         kernels_(GetMicroKernels()),
         epilogue_(std::move(epilogue)),
         blocking_(blocking),
         lanes_(lanes) {
     weights_ = {
         .groups = g_.groups, .oc = g_.oc / g_.groups, .ic = g_.ic / g_.groups, .taps = g_.taps()};
+    if (!pixels.in.is_channels_last()) weights_.ic_block = pixels.in.block;
+    // Tasks write whole blocks of channels, and rows of one plane.
+    run_ = g_.pixels();
+    if (!out_.is_channels_last()) {
+      blocking_.panels = RoundUp(blocking_.panels, std::max<int64_t>(out_.block / kernels_.nr, 1));
+      run_ = out_.pixels;
+    }
     if (!operands_.computed) return;
     w_input_ = static_cast<size_t>(IndexOf(problem.group->inputs, operands_.w));
     if (operands_.b != ir::kAbsent) b_input_ = IndexOf(problem.group->inputs, operands_.b);
@@ -57,13 +108,16 @@ class ConvGemm final : public PreparedKernel {
     std::memset(args.workspace.host<std::byte>(), 0, static_cast<size_t>(ZeroBytes()));
     if (operands_.computed) PackComputed(args);
     const elementwise::Binding binding = epilogue_.Bind(args, operands_.computed ? 0 : 1);
-    const int64_t row_tasks = CeilDiv(g_.pixels(), blocking_.rows);
+    if (g_.pixels() == 0) return OkStatus();
+    const int64_t run_tasks = CeilDiv(run_, blocking_.rows);
+    const int64_t row_tasks = g_.pixels() / run_ * run_tasks;
     const int64_t column_tasks =
         CeilDiv(g_.groups * weights_.panels(kernels_.nr), blocking_.panels);
     static_cast<CpuStream&>(args.stream)
         .ParallelFor(row_tasks * column_tasks, [&](int64_t task, int lane) {
-          const int64_t begin = task / column_tasks * blocking_.rows;
-          RunTask(args, binding, {begin, std::min(blocking_.rows, g_.pixels() - begin)},
+          const int64_t row = task / column_tasks, in_run = row % run_tasks * blocking_.rows;
+          RunTask(args, binding,
+                  {row / run_tasks * run_ + in_run, std::min(blocking_.rows, run_ - in_run)},
                   task % column_tasks * blocking_.panels, lane);
         });
     return OkStatus();
@@ -71,24 +125,9 @@ class ConvGemm final : public PreparedKernel {
 
  private:
   PackRequest PackConstants() const {
-    PackRequest request;
-    request.constants = {operands_.w};
-    if (operands_.b != ir::kAbsent) request.constants.push_back(operands_.b);
-    request.recipe = fmt::format("conv.g{}.nr{}.f32{}", g_.groups, kernels_.nr,
-                                 operands_.b == ir::kAbsent ? "" : ".bias");
-    request.bytes = (PanelElements() + BiasElements()) * 4;
-    request.pack = [weights = weights_, nr = kernels_.nr, panel_elements = PanelElements()](
-                       std::span<const Constant* const> constants, std::byte* out) {
-      auto* panels = reinterpret_cast<float*>(out);
-      PackWeights(*constants[0], weights, nr, 1, panels);
-      const int64_t padded = weights.panels(nr) * nr;
-      for (int64_t g = 0; g < weights.groups; ++g) {
-        PackBias(constants.size() > 1 ? constants[1] : nullptr, g * weights.oc, weights.oc, padded,
-                 1, panels + panel_elements + g * padded);
-      }
-      return OkStatus();
-    };
-    return request;
+    std::string recipe = fmt::format("conv.g{}.nr{}", g_.groups, kernels_.nr);
+    if (weights_.ic_block != 0) recipe += fmt::format(".c{}", weights_.ic_block);
+    return RequestPanels(operands_, recipe + ".f32", weights_, kernels_.nr);
   }
 
   int64_t PanelElements() const { return g_.groups * weights_.group_elements(kernels_.nr); }
@@ -136,8 +175,12 @@ class ConvGemm final : public PreparedKernel {
                            reinterpret_cast<float*>(scratch + PointerBytes()), pointers);
     BlockArgs block;
     block.taps = taps_.taps;
-    block.depth = taps_.rows ? taps_.depth : weights_.ic;
-    block.c_stride = g_.oc;
+    block.depth = g_.groups == 1 ? taps_.depth : weights_.ic;
+    block.c_stride = out_.block;
+    if (!out_.is_channels_last()) {
+      block.c_block = out_.block;
+      block.c_plane = out_.plane;
+    }
     block.depth_block = blocking_.depth_block;
     block.low = epilogue_.clamp().low;
     block.high = epilogue_.clamp().high;
@@ -160,24 +203,24 @@ class ConvGemm final : public PreparedKernel {
     const float* panels = Panels(args);
     const int64_t channel = group * weights_.oc + column;
     block.a_offset = group * weights_.ic;
-    block.b = panels + group * weights_.group_elements(kernels_.nr) +
-              column * weights_.ic * weights_.taps;
+    block.b = panels + group * weights_.group_elements(kernels_.nr) + column * weights_.depth();
     block.bias =
         panels + PanelElements() + group * weights_.panels(kernels_.nr) * kernels_.nr + column;
     block.columns = columns;
-    float* c = args.outputs[0].host<float>() + range.begin * g_.oc + channel;
-    block.tiles = CutTiles(kernels_.mr, pointers, range.rows, taps_.taps, c, g_.oc, tiles);
+    const int64_t image = range.begin / out_.pixels, pixel = range.begin % out_.pixels;
+    float* y = args.outputs[0].host<float>();
+    block.tiles = CutTiles(kernels_.mr, pointers, range.rows, taps_.taps,
+                           y + out_.Offset(image, pixel, channel), out_.block, tiles);
     RunBlock(kernels_, block);
-    elementwise::Tile tile{.row = range.begin, .rows = range.rows, .col = channel, .cols = columns};
-    tile.running = c;
-    tile.running_stride = g_.oc;
-    epilogue_.Run(binding, tile);
+    FinishPixels(epilogue_, binding, out_, {image, pixel, range.rows, channel, columns}, y);
   }
 
   ConvOperands operands_;
   size_t input_, w_input_ = 0;
   int b_input_ = -1;
   ConvGeometry g_;
+  PixelLayout out_;
+  int64_t run_ = 0;  // pixels that follow each other in the output
   TapPlan taps_;
   WeightShape weights_;
   const MicroKernels& kernels_;
@@ -195,10 +238,11 @@ struct Sizes {
   Blocking usual;
 };
 
-Sizes ReadSizes(const ConvGeometry& g, const CpuDevice& cpu) {
+Sizes ReadSizes(const ConvGeometry& g, const PixelLayout& in, const CpuDevice& cpu) {
   const MicroKernels& kernels = GetMicroKernels();
   Sizes sizes;
-  sizes.max_tiles = std::clamp<int64_t>(kMaxPointers / PlanTaps(g).taps / kernels.mr, 1, kMaxTiles);
+  sizes.max_tiles =
+      std::clamp<int64_t>(kMaxPointers / PlanTaps(g, in).taps / kernels.mr, 1, kMaxTiles);
   sizes.all_panels = g.groups * CeilDiv(g.oc / g.groups, kernels.nr);
   sizes.usual = ChooseBlocking(cpu.info(), kernels.mr, kernels.nr, g.pixels(),
                                sizes.all_panels * kernels.nr, g.ic / g.groups * g.taps(),
@@ -207,7 +251,8 @@ Sizes ReadSizes(const ConvGeometry& g, const CpuDevice& cpu) {
 }
 
 Sizes ReadSizes(const Problem& problem, const Device& device) {
-  return ReadSizes(ReadConvGeometry(*problem.group, problem.node()).value(),
+  const ConvPixels pixels = ReadConvPixels(problem).value();
+  return ReadSizes(ReadConvGeometry(*problem.group, problem.node()).value(), pixels.in,
                    static_cast<const CpuDevice&>(device));
 }
 
@@ -225,10 +270,12 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   const auto& cpu = static_cast<const CpuDevice&>(device);
   ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(*problem.group, "Conv", true));
   ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(*problem.group, problem.node()));
+  ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem));
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
-  const Blocking blocking = ReadBlocking(params, ReadSizes(g, cpu).usual, GetMicroKernels().mr);
-  return std::unique_ptr<PreparedKernel>(
-      new ConvGemm(problem, operands, g, std::move(epilogue), blocking, cpu.pool().threads()));
+  const Blocking blocking =
+      ReadBlocking(params, ReadSizes(g, pixels.in, cpu).usual, GetMicroKernels().mr);
+  return std::unique_ptr<PreparedKernel>(new ConvGemm(
+      problem, operands, g, pixels, std::move(epilogue), blocking, cpu.pool().threads()));
 }
 
 }  // namespace
@@ -240,5 +287,22 @@ const KernelDesc kCpuConvGemmNhwc = {.name = "cpu.conv.gemm.nhwc",
                                      .prepare = Prepare,
                                      .tunables = Tunables,
                                      .default_params = Defaults};
+
+// Below the channels-last kernels: the default plan keeps to one layout.
+extern const KernelDesc kCpuConvGemmNchwc;
+const KernelDesc kCpuConvGemmNchwc = {.name = "cpu.conv.gemm.nchwc",
+                                      .preference = 8,
+                                      .candidates = BlockedCandidates,
+                                      .prepare = Prepare,
+                                      .tunables = Tunables,
+                                      .default_params = Defaults};
+
+extern const KernelDesc kCpuConvGemmRow;
+const KernelDesc kCpuConvGemmRow = {.name = "cpu.conv.gemm.row",
+                                    .preference = 8,
+                                    .candidates = RowCandidates,
+                                    .prepare = Prepare,
+                                    .tunables = Tunables,
+                                    .default_params = Defaults};
 
 }  // namespace fettle::kernels

@@ -7,8 +7,8 @@
 namespace fettle::kernels {
 namespace {
 
-/// Below this many channels a kernel row is read as one run: per-pixel runs would be too short to
-/// amortise their pointers.
+/// Below this many channels side by side a kernel row is read as one run: per-pixel runs would be
+/// too short to amortise their pointers.
 constexpr int64_t kFewChannels = 16;
 
 /// Output pixels [begin, end) of one output row, inside one tile.
@@ -37,31 +37,32 @@ void ForEachPiece(const ConvGeometry& g, PixelRange range, int mr, const F& f) {
   }
 }
 
-/// The input line of a kernel row (kd, kh) at an output position, or null outside of the input.
-template <typename T>
-const T* InputLine(const ConvGeometry& g, const T* x, const Piece& p, int64_t kd, int64_t kh) {
+/// The input line of a kernel row (kd, kh) at an output position, in the first block of channels;
+/// -1 outside of the input.
+int64_t InputLine(const ConvGeometry& g, const PixelLayout& in, const Piece& p, int64_t kd,
+                  int64_t kh) {
   const int64_t id = p.od * g.stride[0] - g.pad[0] + kd * g.dilation[0];
   const int64_t ih = p.oh * g.stride[1] - g.pad[1] + kh * g.dilation[1];
-  if (id < 0 || id >= g.in[0] || ih < 0 || ih >= g.in[1]) return nullptr;
-  return x + ((p.image * g.in[0] + id) * g.in[1] + ih) * g.in[2] * g.ic;
+  if (id < 0 || id >= g.in[0] || ih < 0 || ih >= g.in[1]) return -1;
+  return in.Offset(p.image, (id * g.in[1] + ih) * g.in[2], 0);
 }
 
 template <typename T>
-void FillPixels(const ConvGeometry& g, const T* line, const T* zeros, const Piece& p, int64_t kw,
-                const T** out) {
+void FillPixels(const ConvGeometry& g, int64_t step, const T* line, const T* zeros, const Piece& p,
+                int64_t kw, const T** out) {
   if (line == nullptr) {
     std::fill_n(out, p.count, zeros);
     return;
   }
   int64_t iw = p.ow * g.stride[2] - g.pad[2] + kw * g.dilation[2];
   for (int64_t i = 0; i < p.count; ++i, iw += g.stride[2]) {
-    out[i] = iw >= 0 && iw < g.in[2] ? line + iw * g.ic : zeros;
+    out[i] = iw >= 0 && iw < g.in[2] ? line + iw * step : zeros;
   }
 }
 
 template <typename T>
-void FillRuns(const ConvGeometry& g, const T* line, const T* zeros, T padding, const Piece& p,
-              T*& scratch, const T** out) {
+void FillRuns(const ConvGeometry& g, int64_t step, const T* line, const T* zeros, T padding,
+              const Piece& p, T*& scratch, const T** out) {
   if (line == nullptr) {
     std::fill_n(out, p.count, zeros);
     return;
@@ -69,16 +70,16 @@ void FillRuns(const ConvGeometry& g, const T* line, const T* zeros, T padding, c
   int64_t iw = p.ow * g.stride[2] - g.pad[2];
   for (int64_t i = 0; i < p.count; ++i, iw += g.stride[2]) {
     if (iw >= 0 && iw + g.kernel[2] <= g.in[2]) {
-      out[i] = line + iw * g.ic;
+      out[i] = line + iw * step;
       continue;
     }
     const int64_t begin = std::clamp<int64_t>(-iw, 0, g.kernel[2]);
     const int64_t end = std::clamp<int64_t>(g.in[2] - iw, begin, g.kernel[2]);
-    std::fill_n(scratch, begin * g.ic, padding);
-    std::copy_n(line + (iw + begin) * g.ic, (end - begin) * g.ic, scratch + begin * g.ic);
-    std::fill_n(scratch + end * g.ic, (g.kernel[2] - end) * g.ic, padding);
+    std::fill_n(scratch, begin * step, padding);
+    std::copy_n(line + (iw + begin) * step, (end - begin) * step, scratch + begin * step);
+    std::fill_n(scratch + end * step, (g.kernel[2] - end) * step, padding);
     out[i] = scratch;
-    scratch += g.kernel[2] * g.ic;
+    scratch += g.kernel[2] * step;
   }
 }
 
@@ -108,15 +109,20 @@ Result<ConvGeometry> ReadConvGeometry(const ir::Graph& group, const ir::Node& no
 }
 
 TapPlan PlanTaps(const ConvGeometry& g) {
+  return PlanTaps(g, ChannelsLastPixels(g.ic, g.in[0] * g.in[1] * g.in[2]));
+}
+
+TapPlan PlanTaps(const ConvGeometry& g, const PixelLayout& in) {
   TapPlan plan;
-  plan.rows = g.groups == 1 && g.kernel[2] > 1 && g.dilation[2] == 1 && g.ic < kFewChannels;
+  plan.in = in;
+  plan.rows = g.groups == 1 && g.kernel[2] > 1 && g.dilation[2] == 1 && in.block < kFewChannels;
   if (!plan.rows) {
-    plan.taps = g.taps();
-    plan.depth = g.ic;
+    plan.taps = in.blocks() * g.taps();
+    plan.depth = in.channels == 0 ? 0 : in.block;
     return plan;
   }
-  plan.taps = g.kernel[0] * g.kernel[1];
-  plan.depth = g.kernel[2] * g.ic;
+  plan.taps = in.blocks() * g.kernel[0] * g.kernel[1];
+  plan.depth = in.channels == 0 ? 0 : g.kernel[2] * in.block;
   for (int64_t ow = 0; ow < g.out[2]; ++ow) {
     const int64_t iw = ow * g.stride[2] - g.pad[2];
     if (iw < 0 || iw + g.kernel[2] > g.in[2]) ++plan.copies_per_row;
@@ -135,17 +141,18 @@ void FillTapPointers(const ConvGeometry& g, const TapPlan& plan, const T* x, con
                      T padding, PixelRange range, int mr, T* scratch, const T** out) {
   ForEachPiece(g, range, mr, [&](const Piece& p, int64_t tile, int64_t in_tile, int64_t tile_rows) {
     const T** at = out + tile * mr * plan.taps + in_tile;
-    for (int64_t kd = 0; kd < g.kernel[0]; ++kd) {
-      for (int64_t kh = 0; kh < g.kernel[1]; ++kh) {
-        const T* line = InputLine(g, x, p, kd, kh);
-        if (plan.rows) {
-          FillRuns(g, line, zeros, padding, p, scratch, at);
-          at += tile_rows;
-          continue;
-        }
-        for (int64_t kw = 0; kw < g.kernel[2]; ++kw, at += tile_rows)
-          FillPixels(g, line, zeros, p, kw, at);
+    const int64_t step = plan.in.block, kernel_rows = g.kernel[0] * g.kernel[1];
+    for (int64_t i = 0; i < plan.in.blocks() * kernel_rows; ++i) {
+      const int64_t row = i % kernel_rows;
+      const int64_t offset = InputLine(g, plan.in, p, row / g.kernel[1], row % g.kernel[1]);
+      const T* line = offset < 0 ? nullptr : x + i / kernel_rows * plan.in.plane + offset;
+      if (plan.rows) {
+        FillRuns(g, step, line, zeros, padding, p, scratch, at);
+        at += tile_rows;
+        continue;
       }
+      for (int64_t kw = 0; kw < g.kernel[2]; ++kw, at += tile_rows)
+        FillPixels(g, step, line, zeros, p, kw, at);
     }
   });
 }

@@ -1,5 +1,5 @@
-// The geometry of a convolution over channels-last tensors, brought to three spatial axes, and the
-// row pointers by which micro-kernels read it.
+// The geometry of a convolution, brought to three spatial axes, and the row pointers by which
+// micro-kernels read its input.
 #pragma once
 
 #include <array>
@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "ir/graph.h"
+#include "kernels/cpu/conv/pixels.h"
 
 namespace fettle::kernels {
 
@@ -26,16 +27,20 @@ struct ConvGeometry {
 /// Reads a Conv node with concrete shapes. Fails with kUnsupported over three spatial axes.
 Result<ConvGeometry> ReadConvGeometry(const ir::Graph& group, const ir::Node& node);
 
-/// How the taps of a convolution become depth of a product.
+/// How the taps of a convolution become depth of a product: for each block of the input's channels
+/// the taps of the kernel.
 struct TapPlan {
-  /// True: a tap is a whole kernel row, kernel[2] * ic contiguous elements (few channels). False: a
-  /// tap is one pixel of ic elements.
+  PixelLayout in;
+  /// True: a tap is a whole kernel row, kernel[2] pixels side by side (few channels). False: a tap
+  /// is one pixel. Of one block of channels.
   bool rows = false;
   int64_t taps = 1;
   int64_t depth = 0;  // elements per tap, of all groups
   int64_t copies_per_row =
       0;  // with `rows`: output pixels per output row whose taps leave the input
 };
+/// The second form is for an input that is channels-last.
+TapPlan PlanTaps(const ConvGeometry& geometry, const PixelLayout& in);
 TapPlan PlanTaps(const ConvGeometry& geometry);
 
 /// Output pixels [begin, begin + rows) of the flattened (batch, depth, height, width) order.

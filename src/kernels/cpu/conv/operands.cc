@@ -1,6 +1,9 @@
 #include "kernels/cpu/conv/operands.h"
 
+#include <algorithm>
+
 #include "kernels/cpu/epilogue/epilogue.h"
+#include "kernels/cpu/gemm/microkernel.h"
 
 namespace fettle::kernels {
 
@@ -25,6 +28,92 @@ Result<StateAssignment> ConvStates(const ir::Graph& group, const ConvOperands& o
   if (operands.computed)
     states.inputs[static_cast<size_t>(IndexOf(group.inputs, operands.w))].layout = {};
   return states;
+}
+
+namespace {
+
+/// Whether a node behind the first one reads `id`.
+bool IsReadLater(const ir::Graph& group, ir::ValueId id) {
+  return std::any_of(group.nodes().begin() + 1, group.nodes().end(), [&](const ir::Node& node) {
+    return std::find(node.inputs.begin(), node.inputs.end(), id) != node.inputs.end();
+  });
+}
+
+}  // namespace
+
+Result<std::vector<StateAssignment>> ConvStatesIn(const ir::Graph& group,
+                                                  const ConvOperands& operands,
+                                                  const std::vector<ConvLayouts>& layouts) {
+  ASSIGN_OR_RETURN(const StateAssignment usual, ConvStates(group, operands));
+  const auto x = static_cast<size_t>(IndexOf(group.inputs, operands.x));
+  const Layout last = Layout::ChannelsLast(group.value(operands.x).shape->rank());
+  std::vector<StateAssignment> all;
+  Status failure = Unsupported("no layout suits");
+  const int64_t channels = (*group.value(group.outputs[0]).shape)[1];
+  for (const ConvLayouts& form : layouts) {
+    if (form.x != form.y && IsReadLater(group, operands.x)) continue;
+    StateAssignment states = usual;
+    for (size_t i = 0; i < states.inputs.size(); ++i) {
+      if (states.inputs[i].layout != last) continue;
+      // What is broadcast along the channels has no blocks of them.
+      const bool has_channels = (*group.value(group.inputs[i]).shape)[1] == channels;
+      states.inputs[i].layout = has_channels || form.y == last ? form.y : Layout();
+    }
+    for (State& state : states.outputs) state.layout = form.y;
+    states.inputs[x].layout = form.x;
+    states.inputs[x].external = form.external;
+    if (const Result<Epilogue> epilogue = Epilogue::Compile(group, states); epilogue.ok()) {
+      all.push_back(std::move(states));
+    } else {
+      failure = epilogue.status();
+    }
+  }
+  if (all.empty()) return failure;
+  return all;
+}
+
+Result<ConvPixels> ReadConvPixels(const Problem& problem) {
+  const ir::ValueId x = problem.node().input(0);
+  const auto input = static_cast<size_t>(IndexOf(problem.group->inputs, x));
+  ConvPixels pixels;
+  ASSIGN_OR_RETURN(pixels.in, ReadPixels(problem.shape(x), problem.states.inputs[input].layout));
+  ASSIGN_OR_RETURN(pixels.out, ReadPixels(problem.shape(problem.group->outputs[0]),
+                                          problem.states.outputs[0].layout));
+  return pixels;
+}
+
+Layout ChannelBlockLayout() {
+  return Layout{.blocks = {{1, std::max(GetMicroKernels().nr / 2, 8)}}};
+}
+
+PackRequest RequestWeights(
+    const ConvOperands& operands, std::string recipe, int64_t floats,
+    std::function<void(const Constant& w, const Constant* b, float* out)> pack) {
+  PackRequest request;
+  request.constants = {operands.w};
+  if (operands.b != ir::kAbsent) request.constants.push_back(operands.b);
+  request.recipe = std::move(recipe) + (operands.b == ir::kAbsent ? "" : ".bias");
+  request.bytes = floats * 4;
+  request.pack = [pack = std::move(pack)](std::span<const Constant* const> constants,
+                                          std::byte* out) {
+    pack(*constants[0], constants.size() > 1 ? constants[1] : nullptr,
+         reinterpret_cast<float*>(out));
+    return OkStatus();
+  };
+  return request;
+}
+
+PackRequest RequestPanels(const ConvOperands& operands, std::string recipe,
+                          const WeightShape& weights, int nr) {
+  const int64_t padded = weights.panels(nr) * nr;
+  const int64_t panel_floats = weights.groups * weights.group_elements(nr);
+  return RequestWeights(
+      operands, std::move(recipe), panel_floats + weights.groups * padded,
+      [weights, nr, padded, panel_floats](const Constant& w, const Constant* b, float* out) {
+        PackWeights(w, weights, nr, 1, out);
+        for (int64_t g = 0; g < weights.groups; ++g)
+          PackBias(b, g * weights.oc, weights.oc, padded, 1, out + panel_floats + g * padded);
+      });
 }
 
 }  // namespace fettle::kernels

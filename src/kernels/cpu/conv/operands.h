@@ -1,8 +1,14 @@
 // The operands of a convolution-like group and what its kernels demand of them.
 #pragma once
 
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "base/status.h"
 #include "ir/graph.h"
+#include "kernels/cpu/conv/pixels.h"
+#include "kernels/cpu/gemm/pack.h"
 #include "kernels/kernel.h"
 
 namespace fettle::kernels {
@@ -21,5 +27,37 @@ Result<ConvOperands> ReadConvOperands(const ir::Graph& group, std::string_view o
 
 /// ChannelsLastStates with computed weights row-major.
 Result<StateAssignment> ConvStates(const ir::Graph& group, const ConvOperands& operands);
+
+/// The layouts of a convolution's input and of its output; operands that join the output have the
+/// latter. `external`: the input may be one that the caller bound (row-major).
+struct ConvLayouts {
+  Layout x, y;
+  bool external = false;
+};
+/// The states of `layouts` in which the group's element-wise tail can be finished; fails where
+/// there are none.
+Result<std::vector<StateAssignment>> ConvStatesIn(const ir::Graph& group,
+                                                  const ConvOperands& operands,
+                                                  const std::vector<ConvLayouts>& layouts);
+
+/// The pixels of a convolution's input and of its group's output, in the states of a problem.
+struct ConvPixels {
+  PixelLayout in, out;
+};
+Result<ConvPixels> ReadConvPixels(const Problem& problem);
+
+/// The channel-blocked layout that suits the vectors of this machine: NCHW16c or NCHW8c.
+Layout ChannelBlockLayout();
+
+/// Asks for the weights and, where there is one, the bias (else null) as `floats` floats. The
+/// recipe gets a mark of the bias behind it.
+PackRequest RequestWeights(
+    const ConvOperands& operands, std::string recipe, int64_t floats,
+    std::function<void(const Constant& w, const Constant* b, float* out)> pack);
+
+/// The same as panels of nr columns (PackWeights), then the bias of each group padded to whole
+/// panels.
+PackRequest RequestPanels(const ConvOperands& operands, std::string recipe,
+                          const WeightShape& weights, int nr);
 
 }  // namespace fettle::kernels

@@ -37,13 +37,13 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
 }
 
 /// [tap][output][padded depth], then one bias per output.
-void Pack(const ConvGeometry& g, const TapPlan& plan, std::span<const Constant* const> constants,
+void Pack(const ConvGeometry& g, const TapPlan& plan, const Constant& w, const Constant* b,
           float* out) {
   const int64_t padded = RoundUp(plan.depth, kDotPad), taps = g.taps();
   std::fill_n(out, plan.taps * g.oc * padded, 0.F);
   std::vector<float> filter(static_cast<size_t>(g.ic * taps));
   for (int64_t o = 0; o < g.oc; ++o) {
-    ReadFloats(*constants[0], o * g.ic * taps, g.ic * taps, filter.data());
+    ReadFloats(w, o * g.ic * taps, g.ic * taps, filter.data());
     for (int64_t i = 0; i < g.ic; ++i) {
       for (int64_t t = 0; t < taps; ++t) {
         const int64_t tap = plan.rows ? t / g.kernel[2] : t;
@@ -52,8 +52,7 @@ void Pack(const ConvGeometry& g, const TapPlan& plan, std::span<const Constant* 
       }
     }
   }
-  PackBias(constants.size() > 1 ? constants[1] : nullptr, 0, g.oc, g.oc, 1,
-           out + plan.taps * g.oc * padded);
+  PackBias(b, 0, g.oc, g.oc, 1, out + plan.taps * g.oc * padded);
 }
 
 class ConvDot final : public PreparedKernel {
@@ -69,18 +68,11 @@ class ConvDot final : public PreparedKernel {
         lanes_(lanes) {}
 
   std::vector<PackRequest> packs() const override {
-    PackRequest request;
-    request.constants = {operands_.w};
-    if (operands_.b != ir::kAbsent) request.constants.push_back(operands_.b);
-    request.recipe =
-        fmt::format("conv.dot.rows{}.f32{}", plan_.rows, operands_.b == ir::kAbsent ? "" : ".bias");
-    request.bytes = (BiasOffset() + g_.oc) * 4;
-    request.pack = [g = g_, plan = plan_](std::span<const Constant* const> constants,
-                                          std::byte* out) {
-      Pack(g, plan, constants, reinterpret_cast<float*>(out));
-      return OkStatus();
-    };
-    std::vector<PackRequest> all{std::move(request)};
+    std::vector<PackRequest> all{RequestWeights(
+        operands_, fmt::format("conv.dot.rows{}.f32", plan_.rows), BiasOffset() + g_.oc,
+        [g = g_, plan = plan_](const Constant& w, const Constant* b, float* out) {
+          Pack(g, plan, w, b, out);
+        })};
     epilogue_.AppendPacks(all);
     return all;
   }

@@ -57,27 +57,12 @@ class ConvTransposeGemm final : public PreparedKernel {
   }
 
   std::vector<PackRequest> packs() const override {
-    PackRequest request;
-    request.constants = {operands_.w};
-    if (operands_.b != ir::kAbsent) request.constants.push_back(operands_.b);
-    request.recipe = fmt::format(
-        "conv_transpose.g{}.s{}x{}x{}.d{}x{}x{}.p{}x{}x{}.nr{}.f32{}", g_.groups, g_.stride[0],
+    std::string recipe = fmt::format(
+        "conv_transpose.g{}.s{}x{}x{}.d{}x{}x{}.p{}x{}x{}.nr{}.f32", g_.groups, g_.stride[0],
         g_.stride[1], g_.stride[2], g_.dilation[0], g_.dilation[1], g_.dilation[2],
-        g_.pad[0] % g_.stride[0], g_.pad[1] % g_.stride[1], g_.pad[2] % g_.stride[2], kernels_.nr,
-        operands_.b == ir::kAbsent ? "" : ".bias");
-    request.bytes = (PanelElements() + g_.groups * GroupColumns()) * 4;
-    request.pack = [weights = weights_, nr = kernels_.nr, panel_elements = PanelElements(),
-                    columns = GroupColumns()](std::span<const Constant* const> constants,
-                                              std::byte* out) {
-      auto* panels = reinterpret_cast<float*>(out);
-      PackWeights(*constants[0], weights, nr, 1, panels);
-      for (int64_t g = 0; g < weights.groups; ++g) {
-        PackBias(constants.size() > 1 ? constants[1] : nullptr, g * weights.oc, weights.oc, columns,
-                 1, panels + panel_elements + g * columns);
-      }
-      return OkStatus();
-    };
-    std::vector<PackRequest> all{std::move(request)};
+        g_.pad[0] % g_.stride[0], g_.pad[1] % g_.stride[1], g_.pad[2] % g_.stride[2], kernels_.nr);
+    std::vector<PackRequest> all{
+        RequestPanels(operands_, std::move(recipe), weights_, kernels_.nr)};
     epilogue_.AppendPacks(all);
     return all;
   }

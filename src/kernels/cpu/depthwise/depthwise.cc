@@ -21,19 +21,15 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
 }
 
 /// [tap][padded channel], then the padded bias.
-Status Pack(std::span<const Constant* const> constants, int64_t channels, int64_t taps,
-            std::byte* out) {
+void Pack(const Constant& w, const Constant* b, int64_t channels, int64_t taps, float* weights) {
   const int64_t padded = RoundUp(channels, kDepthwisePad);
-  auto* weights = reinterpret_cast<float*>(out);
   std::fill_n(weights, taps * padded, 0.F);
   std::vector<float> filter(static_cast<size_t>(taps));
   for (int64_t c = 0; c < channels; ++c) {
-    ReadFloats(*constants[0], c * taps, taps, filter.data());
+    ReadFloats(w, c * taps, taps, filter.data());
     for (int64_t t = 0; t < taps; ++t) weights[t * padded + c] = filter[static_cast<size_t>(t)];
   }
-  PackBias(constants.size() > 1 ? constants[1] : nullptr, 0, channels, padded, 1,
-           weights + taps * padded);
-  return OkStatus();
+  PackBias(b, 0, channels, padded, 1, weights + taps * padded);
 }
 
 class Depthwise final : public PreparedKernel {
@@ -84,17 +80,10 @@ class Depthwise final : public PreparedKernel {
 
  private:
   PackRequest PackConstants() const {
-    PackRequest request;
-    request.constants = {operands_.w};
-    if (operands_.b != ir::kAbsent) request.constants.push_back(operands_.b);
-    request.recipe = operands_.b == ir::kAbsent ? "depthwise.f32" : "depthwise.f32.bias";
     const ConvGeometry& g = runner_.geometry();
-    request.bytes = (g.taps() + 1) * runner_.padded_channels() * 4;
-    request.pack = [oc = g.oc, taps = g.taps()](std::span<const Constant* const> constants,
-                                                std::byte* out) {
-      return Pack(constants, oc, taps, out);
-    };
-    return request;
+    return RequestWeights(operands_, "depthwise.f32", (g.taps() + 1) * runner_.padded_channels(),
+                          [oc = g.oc, taps = g.taps()](const Constant& w, const Constant* b,
+                                                       float* out) { Pack(w, b, oc, taps, out); });
   }
 
   int64_t ZeroBytes() const { return runner_.padded_channels() * 4; }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/cpu/conv/pixels.h"
 #include "kernels/cpu/elementwise/program.h"
 #include "kernels/kernel.h"
 
@@ -28,6 +29,7 @@ class Epilogue {
   void AppendPacks(std::vector<PackRequest>& packs) const;
   /// `args.packed` holds the epilogue's from `first_pack` on.
   elementwise::Binding Bind(const LaunchArgs& args, size_t first_pack) const;
+  bool has_program() const { return program_.has_value(); }
   /// Finishes a rectangle of the output whose `running` values already passed the clamp.
   void Run(const elementwise::Binding& binding, const elementwise::Tile& tile) const;
 
@@ -35,6 +37,16 @@ class Epilogue {
   Clamp clamp_;
   std::optional<elementwise::Program> program_;
 };
+
+/// Channels [channel, channel + channels) of pixels [pixel, pixel + pixels) of one image; where the
+/// image is channels-last, of the images that follow it too.
+struct PixelSpan {
+  int64_t image = 0, pixel = 0, pixels = 0;
+  int64_t channel = 0, channels = 0;
+};
+/// Finishes a span of the output `y`, and its pad lanes.
+void FinishPixels(const Epilogue& epilogue, const elementwise::Binding& binding,
+                  const PixelLayout& layout, const PixelSpan& span, float* y);
 
 /// The states of a group in channels-last layout: fp32 storage for values of a float type, tensors
 /// of the output's rank channels-last, others row-major. Fails with kUnsupported where a value's

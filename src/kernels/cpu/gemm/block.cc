@@ -10,10 +10,13 @@ namespace {
 /// One panel over a slice of taps and depth, for all row tiles.
 void RunPanel(const MicroKernels& kernels, const BlockArgs& args, TileArgs work, int64_t column,
               int64_t first_tap) {
+  const auto offset = [&](int64_t n) { return n / args.c_block * args.c_plane + n % args.c_block; };
+  const int64_t at = offset(column);
+  work.c_half = offset(column + kernels.nr / 2) - at;
   const bool narrow = work.columns * 2 <= kernels.nr;
   for (const TileSpan& tile : args.tiles) {
     work.a = tile.a + first_tap * tile.rows;
-    work.c = tile.c + column;
+    work.c = tile.c + at;
     (narrow ? kernels.narrow : kernels.tile)[tile.rows](work);
   }
 }

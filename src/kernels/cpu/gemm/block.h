@@ -33,6 +33,9 @@ struct BlockArgs {
   int64_t b_step = 0;
   int64_t columns = 0;
   int64_t c_stride = 0;
+  /// Column n of C lies at n / c_block * c_plane + n % c_block. A block is a multiple of nr / 2.
+  int64_t c_block = INT64_MAX;
+  int64_t c_plane = 0;
   const float* bias = nullptr;  // padded to whole panels
   bool accumulate = false;
   float low = -std::numeric_limits<float>::infinity();

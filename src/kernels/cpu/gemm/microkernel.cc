@@ -83,7 +83,7 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
     FinishVector(acc[r][0], args, c, args.columns, low, high);
     if constexpr (kVectors > 1) {
       constexpr auto kStep = static_cast<int64_t>(kLanes);
-      FinishVector(acc[r][1], args, c + kStep, args.columns - kStep, low, high);
+      FinishVector(acc[r][1], args, c + args.c_half, args.columns - kStep, low, high);
     }
   }
   HWY_INLINE void Finish(const TileArgs& args) {

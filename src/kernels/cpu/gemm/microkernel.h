@@ -18,6 +18,7 @@ struct TileArgs {
   int64_t b_step = 0;
   float* c = nullptr;
   int64_t c_stride = 0;         // elements between rows
+  int64_t c_half = 0;           // from the first nr / 2 columns of a row to the others
   int64_t columns = 0;          // 1 .. nr
   const float* bias = nullptr;  // nr values, or null for zero
   bool accumulate = false;      // start from C instead of the bias

@@ -43,7 +43,7 @@ void PackGroup(const Constant& weights, int64_t at, const WeightShape& shape, in
   const int64_t width = std::min(16, nr);
   const int64_t ic_chunk = std::max<int64_t>(1, kChunk / (width * shape.taps));
   std::vector<float> piece(static_cast<size_t>(width * ic_chunk * shape.taps));
-  const int64_t panel_elements = shape.ic * shape.taps * nr;
+  const int64_t panel_elements = shape.depth() * nr, block = shape.block();
   for (int64_t o0 = 0; o0 < shape.oc; o0 += width) {
     const int64_t os = std::min(width, shape.oc - o0);
     float* panel = out + o0 / nr * panel_elements + o0 % nr;
@@ -54,8 +54,9 @@ void PackGroup(const Constant& weights, int64_t at, const WeightShape& shape, in
                    piece.data() + o * count);
       }
       for (int64_t t = 0; t < shape.taps; ++t) {
-        float* row = panel + (shape.Position(t) * shape.ic + i0) * nr;
-        for (int64_t e = t; e < count; e += shape.taps, row += nr) {
+        const int64_t tap = shape.Position(t);
+        for (int64_t e = t, i = i0; e < count; e += shape.taps, ++i) {
+          float* row = panel + ((i / block * shape.taps + tap) * block + i % block) * nr;
           for (int64_t o = 0; o < os; ++o)
             row[o] = scale * piece[static_cast<size_t>(o * count + e)];
         }
@@ -112,8 +113,10 @@ void PackWeights(const Constant& weights, const WeightShape& shape, int nr, floa
                  float* out) {
   const int64_t group_source = shape.oc * shape.ic * shape.taps;
   for (int64_t g = 0; g < shape.groups; ++g, out += shape.group_elements(nr)) {
-    if (shape.oc % nr != 0) {
-      const int64_t panel = shape.ic * shape.taps * nr;
+    const int64_t panel = shape.depth() * nr;
+    if (shape.depth() != shape.ic * shape.taps) {
+      std::fill_n(out, shape.panels(nr) * panel, 0.F);
+    } else if (shape.oc % nr != 0) {
       std::fill_n(out + (shape.panels(nr) - 1) * panel, panel, 0.F);
     }
     (shape.transposed ? PackTransposedGroup : PackGroup)(weights, g * group_source, shape, nr,

@@ -34,14 +34,20 @@ struct WeightShape {
   bool transposed = false;
   /// Where tap t goes in the panels; empty: where it is.
   std::vector<int64_t> tap_position;
+  /// Input channels side by side; 0: all. With less, the order is [channel block][tap][ic_block],
+  /// zero-padded to whole blocks.
+  int64_t ic_block = 0;
 
   int64_t Position(int64_t t) const {
     return tap_position.empty() ? t : tap_position[static_cast<size_t>(t)];
   }
+  int64_t block() const { return ic_block == 0 ? ic : ic_block; }
+  /// Rows of a panel.
+  int64_t depth() const { return (ic_block == 0 ? ic : RoundUp(ic, ic_block)) * taps; }
 
   int64_t panels(int nr) const { return CeilDiv(oc, nr); }
   /// Floats of one group's panels.
-  int64_t group_elements(int nr) const { return panels(nr) * nr * ic * taps; }
+  int64_t group_elements(int nr) const { return panels(nr) * nr * depth(); }
 };
 void PackWeights(const Constant& weights, const WeightShape& shape, int nr, float scale,
                  float* out);
