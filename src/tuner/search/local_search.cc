@@ -1,0 +1,188 @@
+// Local search led by a model: the next configuration is the one, among neighbours of the fastest
+// and a random sample, that is expected to improve most on the best (Jones et al. 1998). When that
+// stands still, every other configuration comes from a part of the space that the best does not
+// lie in, because kernels switch between code paths whose optima have nothing to do with each
+// other.
+#include <algorithm>
+#include <cmath>
+#include <unordered_set>
+
+#include "tuner/search/strategy.h"
+#include "tuner/search/surrogate.h"
+
+namespace fettle::tuner {
+namespace {
+
+/// Random configurations before the first model; seeds count.
+constexpr size_t kFirst = 8;
+/// The fastest configurations whose neighbours are candidates.
+constexpr size_t kCentres = 3;
+/// Random candidates beside the neighbours, and most of both.
+constexpr int kSample = 300;
+constexpr size_t kMaxCandidates = 1000;
+/// A share of the best time that is not worth a measurement: less is noise.
+constexpr double kWorthwhile = 0.02;
+/// Evaluations without a worthwhile gain after which other parts of the space get their turns.
+constexpr size_t kPatience = 12;
+/// A parameter with at most so many values is taken for a switch between code paths.
+constexpr int kSwitch = 4;
+/// Evaluations that the model is made of: its time grows with the cube of them.
+constexpr size_t kModelSize = 256;
+
+/// All points in which one parameter has one value.
+struct Region {
+  int parameter = 0;
+  int position = 0;
+  bool Holds(const Point& point) const { return point[static_cast<size_t>(parameter)] == position; }
+};
+
+/// Distinct unseen points.
+class Candidates {
+ public:
+  explicit Candidates(const History& history) : history_(history) {}
+  void Add(Point point) {
+    if (history_.Contains(point) || points_.size() >= kMaxCandidates) return;
+    if (indices_.insert(history_.space().IndexOf(point)).second)
+      points_.push_back(std::move(point));
+  }
+  const std::vector<Point>& points() const { return points_; }
+
+ private:
+  const History& history_;
+  std::vector<Point> points_;
+  std::unordered_set<uint64_t> indices_;
+};
+
+class LocalSearch : public Strategy {
+ public:
+  explicit LocalSearch(const StrategyInput& input)
+      : history_(*input.history), random_(input.seed), model_(history_.space()) {}
+
+  std::optional<Point> Ask() override {
+    if (history_.size() < kFirst || !history_.best()) return RandomUnseen(history_, random_);
+    const double best = *history_.best()->ms;
+    if (best < progress_ * (1 - kWorthwhile)) {
+      progress_ = best;
+      progress_at_ = history_.size();
+    }
+    FitModel();
+    const bool stuck = history_.size() - progress_at_ >= kPatience;
+    elsewhere_ = stuck && !elsewhere_;
+    if (elsewhere_) {
+      if (std::optional<Point> point = AskElsewhere()) return point;
+    }
+    return AskNearBest();
+  }
+
+ private:
+  /// Speed as a share of the best one, negative; failures have none. Times themselves would let
+  /// the slow majority decide what the model looks like.
+  double Target(const std::optional<double>& ms) const {
+    return ms ? -*history_.best()->ms / *ms : 0;
+  }
+
+  void FitModel() {
+    std::vector<Point> points;
+    std::vector<double> targets;
+    const size_t count = history_.size();
+    std::vector<bool> taken(count, count <= kModelSize);
+    if (count > kModelSize) {
+      const std::vector<int>& fastest = history_.fastest();
+      for (size_t i = 0; i < std::min(kModelSize / 2, fastest.size()); ++i)
+        taken[static_cast<size_t>(fastest[i])] = true;
+      for (size_t i = count - kModelSize / 2; i < count; ++i) taken[i] = true;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      if (!taken[i]) continue;
+      const Evaluation& evaluation = history_.evaluations()[i];
+      points.push_back(evaluation.point);
+      targets.push_back(Target(evaluation.ms));
+    }
+    const bool relearn = learned_at_ == 0 || count >= learned_at_ + 1 + learned_at_ / 16;
+    if (relearn) learned_at_ = count;
+    model_.Fit(points, targets, relearn);
+  }
+
+  std::optional<Point> AskNearBest() {
+    Candidates candidates(history_);
+    const std::vector<int>& fastest = history_.fastest();
+    for (size_t i = 0; i < std::min(kCentres, fastest.size()); ++i)
+      for (Point& point : history_.space().Hamming(history_.at(fastest[i]).point))
+        candidates.Add(std::move(point));
+    AddSample(candidates, std::nullopt);
+    return MostPromising(candidates, *history_.best()->ms);
+  }
+
+  /// The most promising point of a random region, measured against the best of that region.
+  std::optional<Point> AskElsewhere() {
+    const std::optional<Region> region = RandomRegion();
+    if (!region) return std::nullopt;
+    Candidates candidates(history_);
+    const SearchSpace& space = history_.space();
+    std::optional<double> best;
+    size_t centres = 0;
+    for (int index : history_.fastest()) {
+      const Evaluation& evaluation = history_.at(index);
+      if (!region->Holds(evaluation.point)) continue;
+      if (!best) best = *evaluation.ms;
+      for (Point& point : space.Hamming(evaluation.point))
+        if (region->Holds(point)) candidates.Add(std::move(point));
+      if (++centres == kCentres) break;
+    }
+    Point moved = history_.best()->point;
+    moved[static_cast<size_t>(region->parameter)] = region->position;
+    if (space.Valid(moved)) candidates.Add(std::move(moved));
+    AddSample(candidates, region);
+    return MostPromising(candidates, best.value_or(*history_.at(history_.fastest().back()).ms));
+  }
+
+  /// A value of a switch that the best configuration does not have.
+  std::optional<Region> RandomRegion() {
+    std::vector<Region> regions;
+    const SearchSpace& space = history_.space();
+    const Point& best = history_.best()->point;
+    for (int i = 0; i < space.dimensions(); ++i)
+      for (int position = 0; space.extent(i) <= kSwitch && position < space.extent(i); ++position)
+        if (position != best[static_cast<size_t>(i)]) regions.push_back({i, position});
+    if (regions.empty()) return std::nullopt;
+    return regions[random_.Below(regions.size())];
+  }
+
+  void AddSample(Candidates& candidates, const std::optional<Region>& region) {
+    for (int i = 0; i < kSample; ++i) {
+      std::optional<Point> point = history_.space().RandomValid(random_);
+      if (!point) return;
+      if (!region || region->Holds(*point)) candidates.Add(std::move(*point));
+    }
+  }
+
+  std::optional<Point> MostPromising(const Candidates& candidates, double best_ms) {
+    const double wanted = Target(best_ms) - kWorthwhile;
+    const Point* chosen = nullptr;
+    double most = -1;
+    for (const Point& point : candidates.points()) {
+      const double expected = model_.ExpectedImprovement(point, wanted);
+      if (expected > most) {
+        most = expected;
+        chosen = &point;
+      }
+    }
+    return chosen ? std::optional(*chosen) : RandomUnseen(history_, random_);
+  }
+
+  const History& history_;
+  Random random_;
+  Surrogate model_;
+  size_t learned_at_ = 0;
+  double progress_ = INFINITY;  // the best time when the search last gained something
+  size_t progress_at_ = 0;      // and how many evaluations there were
+  bool elsewhere_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> MakeLocalSearch(const StrategyInput& input) {
+  return std::make_unique<LocalSearch>(input);
+}
+
+}  // namespace fettle::tuner

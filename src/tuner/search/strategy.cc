@@ -1,0 +1,26 @@
+#include "tuner/search/strategy.h"
+
+namespace fettle::tuner {
+namespace {
+
+constexpr StrategyRow kStrategies[] = {
+    {"local", "local search led by a model of what was measured", MakeLocalSearch},
+    {"portfolio", "descents from known good or widely spread configurations, in turns",
+     MakePortfolio},
+    {"random", "uniform draws", MakeRandomSearch},
+    {"annealing", "a walk that takes fewer and fewer steps uphill", MakeAnnealing},
+    {"pso", "particle swarm", MakeParticleSwarm},
+    {"full", "all valid configurations in order", MakeExhaustive},
+};
+
+}  // namespace
+
+std::span<const StrategyRow> Strategies() { return kStrategies; }
+
+const StrategyRow* FindStrategy(std::string_view name) {
+  for (const StrategyRow& row : kStrategies)
+    if (row.name == name) return &row;
+  return nullptr;
+}
+
+}  // namespace fettle::tuner
