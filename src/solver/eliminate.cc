@@ -4,6 +4,8 @@
 #include <queue>
 #include <random>
 
+#include "solver/factors.h"
+
 namespace fettle::solver {
 namespace {
 
@@ -69,6 +71,8 @@ class OrderSearch {
     const std::vector<int> scope = std::move(NeighboursOf(v));
     const double entries = TableEntries(network_, scope);
     order.variables.push_back(v);
+    order.widths.push_back(static_cast<int>(scope.size()));
+    order.tables.push_back(entries);
     order.width = std::max(order.width, static_cast<int>(scope.size()));
     order.largest = std::max(order.largest, entries);
     order.entries += entries;
@@ -183,12 +187,6 @@ class Minimum {
   std::vector<Cost> row_;
 };
 
-/// What is left of an eliminated variable: its best value by the values of its neighbours.
-struct Memory {
-  std::vector<int> scope;
-  std::vector<uint16_t> best;
-};
-
 }  // namespace
 
 double EliminationOrder::Bytes() const {
@@ -206,51 +204,92 @@ EliminationOrder FindOrder(const Network& network) {
   return best;
 }
 
-Eliminated Eliminate(const Network& network, const EliminationOrder& order) {
-  std::vector<Factor> made;  // by step; the table goes once it is used
-  made.reserve(order.variables.size());
-  std::vector<Memory> memories(order.variables.size());
-  std::vector<std::vector<Factor*>> made_with(network.unary.size());
-  std::vector<std::vector<int>> given_with = FactorsByVariable(network);
-  std::vector<bool> used(network.factors.size(), false);
-  Eliminated result;
-  result.cost = network.constant;
-  for (size_t step = 0; step < order.variables.size(); ++step) {
-    const int v = order.variables[step];
-    FETTLE_CHECK(network.domain(v) <= kMostValues, "domains fit in 16 bits");
-    std::vector<const Factor*> factors;
-    std::vector<int> scope;
-    const auto add = [&](const Factor& factor) {
-      factors.push_back(&factor);
-      std::vector<int> joined;
-      std::set_union(scope.begin(), scope.end(), factor.scope.begin(), factor.scope.end(),
-                     std::back_inserter(joined));
-      scope = std::move(joined);
-    };
-    for (const int f : given_with[static_cast<size_t>(v)]) {
-      if (used[static_cast<size_t>(f)]) continue;
-      used[static_cast<size_t>(f)] = true;
-      add(network.factors[static_cast<size_t>(f)]);
+Elimination::Elimination(const Network& network)
+    : network_(network),
+      factors_(network.factors),
+      with_(FactorsByVariable(network)),
+      taken_(network.unary.size(), false),
+      constant_(network.constant) {}
+
+void Elimination::Take(int variable) {
+  const auto v = static_cast<size_t>(variable);
+  FETTLE_CHECK(network_.domain(variable) <= kMostValues, "domains fit in 16 bits");
+  std::erase_if(with_[v], [&](int f) { return factors_[static_cast<size_t>(f)].table.empty(); });
+  std::vector<int> scope, joined;
+  std::vector<const Factor*> factors;
+  for (const int f : with_[v]) {
+    const Factor& factor = factors_[static_cast<size_t>(f)];
+    factors.push_back(&factor);
+    joined.clear();
+    std::set_union(scope.begin(), scope.end(), factor.scope.begin(), factor.scope.end(),
+                   std::back_inserter(joined));
+    scope.swap(joined);
+  }
+  std::erase(scope, variable);
+  Factor message{scope, {}};
+  Memory& memory = memories_.emplace_back(Memory{variable, scope, {}});
+  Minimum(network_, variable, scope, factors).Run(message.table, memory.best);
+  for (const int f : with_[v]) factors_[static_cast<size_t>(f)].table = {};
+  taken_[v] = true;
+  if (scope.empty()) {
+    constant_ += message.table.front();
+    return;
+  }
+  for (const int u : scope) {
+    with_[static_cast<size_t>(u)].push_back(static_cast<int>(factors_.size()));
+  }
+  factors_.push_back(std::move(message));
+}
+
+std::vector<int> Elimination::RestVariables() const {
+  std::vector<int> rest;
+  for (int v = 0; v < network_.variables(); ++v) {
+    if (!taken_[static_cast<size_t>(v)]) rest.push_back(v);
+  }
+  return rest;
+}
+
+Network Elimination::Rest() const {
+  const std::vector<int> variables = RestVariables();
+  const auto number_of = [&](int v) {
+    return static_cast<int>(std::lower_bound(variables.begin(), variables.end(), v) -
+                            variables.begin());
+  };
+  Network rest;
+  rest.constant = constant_;
+  for (const int v : variables) rest.unary.push_back(network_.unary[static_cast<size_t>(v)]);
+  for (const Factor& factor : factors_) {
+    if (factor.table.empty()) continue;
+    if (factor.scope.size() == 1) {
+      std::vector<Cost>& unary = rest.unary[static_cast<size_t>(number_of(factor.scope[0]))];
+      for (size_t x = 0; x < unary.size(); ++x) unary[x] += factor.table[x];
+      continue;
     }
-    std::vector<Factor*>& earlier = made_with[static_cast<size_t>(v)];
-    std::erase_if(earlier, [](const Factor* factor) { return factor->table.empty(); });
-    for (const Factor* factor : earlier) add(*factor);
-    std::erase(scope, v);
-    Factor& message = made.emplace_back();
-    message.scope = scope;
-    memories[step].scope = scope;
-    Minimum(network, v, scope, factors).Run(message.table, memories[step].best);
-    for (Factor* factor : earlier) factor->table = {};
-    if (scope.empty()) result.cost += message.table.front();
-    for (const int u : scope) made_with[static_cast<size_t>(u)].push_back(&message);
+    Factor& renamed = rest.factors.emplace_back(factor);
+    for (int& v : renamed.scope) v = number_of(v);
   }
-  result.values.assign(network.unary.size(), 0);
-  for (size_t step = order.variables.size(); step-- > 0;) {
-    const Memory& memory = memories[step];
-    const size_t entry = EntryOf(network, {memory.scope, {}}, result.values);
-    result.values[static_cast<size_t>(order.variables[step])] = memory.best[entry];
+  MergeFactors(rest);
+  return rest;
+}
+
+Assignment Elimination::Extend(const Assignment& rest) const {
+  Assignment values(network_.unary.size(), 0);
+  const std::vector<int> variables = RestVariables();
+  for (size_t i = 0; i < variables.size(); ++i) {
+    values[static_cast<size_t>(variables[i])] = rest[i];
   }
-  return result;
+  for (size_t m = memories_.size(); m-- > 0;) {
+    const Memory& memory = memories_[m];
+    const size_t entry = EntryOf(network_, {memory.scope, {}}, values);
+    values[static_cast<size_t>(memory.variable)] = memory.best[entry];
+  }
+  return values;
+}
+
+Eliminated Eliminate(const Network& network, const EliminationOrder& order) {
+  Elimination elimination(network);
+  for (const int v : order.variables) elimination.Take(v);
+  return {elimination.Rest().constant, elimination.Extend({})};
 }
 
 }  // namespace fettle::solver

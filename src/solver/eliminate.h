@@ -11,10 +11,12 @@ namespace fettle::solver {
 /// An order in which to eliminate all variables, and the tables that this makes.
 struct EliminationOrder {
   std::vector<int> variables;
-  int width = 0;       // variables of the widest table
-  double largest = 0;  // entries of the largest table
-  double entries = 0;  // of all tables
-  double sums = 0;     // entries times the domain of the eliminated variable: the time it takes
+  std::vector<int> widths;     // by step: variables of the resulting table
+  std::vector<double> tables;  // by step: its entries
+  int width = 0;               // variables of the widest table
+  double largest = 0;          // entries of the largest table
+  double entries = 0;          // of all tables
+  double sums = 0;  // entries times the domain of the eliminated variable: the time it takes
 
   /// Memory that Eliminate needs, at most.
   double Bytes() const;
@@ -23,6 +25,38 @@ struct EliminationOrder {
 /// Smallest resulting table first; where that makes large tables also other rules, and the best
 /// order. The same for equal networks.
 EliminationOrder FindOrder(const Network& network);
+
+/// Eliminates variables one after the other.
+class Elimination {
+ public:
+  /// `network` must outlive it.
+  explicit Elimination(const Network& network);
+
+  /// Eliminates `variable`: the tables that hold it become one over its neighbours.
+  void Take(int variable);
+
+  /// What is left: its variables are those of the network that were not taken, in ascending order.
+  Network Rest() const;
+  std::vector<int> RestVariables() const;
+
+  /// The best values of all variables, given those of the rest.
+  Assignment Extend(const Assignment& rest) const;
+
+ private:
+  /// Best value of an eliminated variable, by the values of its neighbours.
+  struct Memory {
+    int variable;
+    std::vector<int> scope;
+    std::vector<uint16_t> best;
+  };
+
+  const Network& network_;
+  std::vector<Factor> factors_;         // given and made; an empty table is used up
+  std::vector<std::vector<int>> with_;  // by variable: factors_ that hold it, used up ones too
+  std::vector<Memory> memories_;
+  std::vector<bool> taken_;
+  Cost constant_;
+};
 
 struct Eliminated {
   Cost cost = kForbidden;  // kForbidden: no assignment is allowed, `values` means nothing

@@ -1,9 +1,9 @@
 #include "solver/solve.h"
 
 #include "base/clock.h"
+#include "solver/assign.h"
 #include "solver/branch.h"
 #include "solver/brute.h"
-#include "solver/eliminate.h"
 #include "solver/encode.h"
 
 namespace fettle::solver {
@@ -20,20 +20,17 @@ Result<Solution> SolveExactly(const Problem& problem, const Options& options, Re
   const Kept kept = DropDominated(problem, all);
   report.choices_before = CountChoices(all);
   report.choices_after = CountChoices(kept);
-  const PricedSolve solve = [&](const Kept& of, const Prices& prices) -> Result<Solution> {
-    ASSIGN_OR_RETURN(const Encoding encoding, Encode(problem, of, prices));
-    const EliminationOrder order = FindOrder(encoding.network);
-    report.method = "ve";
-    report.width = order.width;
-    report.largest_table = static_cast<int64_t>(order.largest);
-    const Eliminated best = Eliminate(encoding.network, order);
-    if (best.cost == kForbidden) return Unsupported("no cover keeps the limits");
-    ASSIGN_OR_RETURN(Solution solution, Complete(problem, PicksOf(encoding, best.values), prices));
-    solution.bound = best.cost;
-    return solution;
-  };
   BranchLimits limits;
   limits.until_ns = NowNs() + static_cast<int64_t>(options.seconds * 1e9);
+  const PricedSolve solve = [&](const Kept& of, const Prices& prices) -> Result<Solution> {
+    ASSIGN_OR_RETURN(const Encoding encoding, Encode(problem, of, prices));
+    ASSIGN_OR_RETURN(const Assigned best,
+                     Assign(encoding.network, options, limits.until_ns, report));
+    if (best.cost == kForbidden) return Unsupported("no cover keeps the limits");
+    ASSIGN_OR_RETURN(Solution solution, Complete(problem, PicksOf(encoding, best.values), prices));
+    solution.bound = best.bound;
+    return solution;
+  };
   return SolveByBranching(problem, kept, solve, limits);
 }
 
