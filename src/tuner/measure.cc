@@ -6,89 +6,61 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "kernels/build_id.h"
 #include "kernels/cpu/probe/fma.h"
-#include "kernels/problem.h"
 #include "tuner/clock_watch.h"
-#include "tuner/expectation.h"
+#include "tuner/expectation_cache.h"
 #include "tuner/verify.h"
 #include "tuner/workbench.h"
 
 namespace fettle::tuner {
 namespace {
 
-Row Outcome(Row::Status status, std::string reason = "") {
+/// A row, and the upper bound of its time, which is not kept.
+struct Outcome {
   Row row;
-  row.status = status;
-  row.reason = std::move(reason);
-  row.unix_seconds = std::time(nullptr);
-  return row;
+  double high_us = 0;
+
+  bool ok() const { return row.status == Row::Status::kOk; }
+  /// Sets the times of a summary, divided by `slowdown`.
+  void SetTimes(const Summary& us, double slowdown) {
+    row.median_us = us.median / slowdown;
+    row.mad_us = us.mad / slowdown;
+    row.low_us = us.low / slowdown;
+    row.samples = us.samples;
+    high_us = us.high / slowdown;
+  }
+};
+
+Outcome End(Row::Status status, std::string reason = "") {
+  Outcome outcome;
+  outcome.row.status = status;
+  outcome.row.reason = std::move(reason);
+  outcome.row.unix_seconds = std::time(nullptr);
+  return outcome;
 }
 
-/// Times of a summary at the reference clock.
-void SetTimes(const Summary& us, double slowdown, Row& row) {
-  row.median_us = us.median / slowdown;
-  row.mad_us = us.mad / slowdown;
-  row.low_us = us.low / slowdown;
-  row.samples = us.samples;
+/// Those that may be the fastest, at most `most`, in the order given: all but those that are slower
+/// than the fastest by more than `margin` with confidence.
+std::vector<size_t> Finalists(const std::vector<Outcome>& outcomes, size_t most, double margin) {
+  std::vector<size_t> finalists;
+  double limit_us = kNoLimit;
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    if (!outcomes[i].ok()) continue;
+    finalists.push_back(i);
+    limit_us = std::min(limit_us, (1 + margin) * outcomes[i].high_us);
+  }
+  std::erase_if(finalists, [&](size_t i) { return outcomes[i].row.low_us > limit_us; });
+  std::stable_sort(finalists.begin(), finalists.end(), [&](size_t a, size_t b) {
+    return outcomes[a].row.median_us < outcomes[b].row.median_us;
+  });
+  if (finalists.size() > most) finalists.resize(most);
+  std::sort(finalists.begin(), finalists.end());
+  return finalists;
 }
 
 double StandardError(const Row& row) {
   return Summary{.mad = row.mad_us, .samples = row.samples}.error();
 }
-
-/// The expectations of the groups met last.
-class ExpectationCache {
- public:
-  ExpectationCache(const MeasureOptions& options, ThreadPool& pool)
-      : options_{.whole_macs = options.whole_macs, .seed = options.seed},
-        most_bytes_(options.cache_bytes),
-        pool_(pool) {}
-
-  /// Valid until the next call.
-  Result<GroupExpectations*> Get(const std::shared_ptr<const ir::Graph>& group) {
-    const std::string key = KeyOf(group);
-    auto found = std::find_if(entries_.begin(), entries_.end(),
-                              [&](const Entry& entry) { return entry.key == key; });
-    if (found == entries_.end()) {
-      ASSIGN_OR_RETURN(auto made, GroupExpectations::Make(group, options_, pool_));
-      Evict();
-      entries_.insert(entries_.begin(), {key, std::move(made)});
-    } else {
-      std::rotate(entries_.begin(), found, found + 1);
-    }
-    return entries_[0].expectations.get();
-  }
-
- private:
-  struct Entry {
-    std::string key;
-    std::unique_ptr<GroupExpectations> expectations;
-  };
-
-  /// Equal for groups of equal text whose constants have equal contents.
-  static std::string KeyOf(const std::shared_ptr<const ir::Graph>& group) {
-    std::string key = kernels::PrintProblem({group, kernels::RowMajorStates(*group), 1});
-    for (const ir::Value& value : group->values()) {
-      if (value.is_constant()) key += fmt::format("{:016x} ", value.constant->Hash());
-    }
-    return key;
-  }
-
-  void Evict() {
-    int64_t bytes = 0;
-    for (const Entry& entry : entries_) bytes += entry.expectations->bytes();
-    while (!entries_.empty() && bytes > most_bytes_) {
-      bytes -= entries_.back().expectations->bytes();
-      entries_.pop_back();
-    }
-  }
-
-  ExpectationOptions options_;
-  int64_t most_bytes_;
-  ThreadPool& pool_;
-  std::vector<Entry> entries_;  // used last first
-};
 
 }  // namespace
 
@@ -102,71 +74,76 @@ class Bench::Impl {
             now_ns_, options_.sentinel ? options_.sentinel : [] { kernels::ProbeFmaFlops(0); },
             options_.drift),
         workbench_(device, now_ns_),
-        expectations_(options_, device.pool()) {}
+        expectations_({.whole_macs = options_.whole_macs, .seed = options_.seed},
+                      options_.cache_bytes, device.pool()) {}
 
-  Row Run(const Candidate& candidate, double stop_above_us) {
-    const Result<Row> row = Measure(candidate, stop_above_us);
-    return row.ok() ? *row : Outcome(Row::Status::kFailed, row.status().message());
+  Outcome Run(const Candidate& candidate, double stop_above_us) {
+    const Result<Outcome> outcome = Measure(candidate, stop_above_us);
+    return outcome.ok() ? *outcome : End(Row::Status::kFailed, outcome.status().message());
   }
 
   std::vector<Row> Race(std::span<const Candidate> candidates) {
-    std::vector<Row> rows;
-    double best = kNoLimit;
+    std::vector<Outcome> outcomes;
+    double limit_us = kNoLimit;
     for (const Candidate& candidate : candidates) {
-      rows.push_back(Run(candidate, best));
-      if (rows.back().status == Row::Status::kOk) best = std::min(best, rows.back().median_us);
+      outcomes.push_back(Run(candidate, limit_us));
+      if (outcomes.back().ok()) limit_us = std::min(limit_us, outcomes.back().high_us);
     }
-    const std::vector<size_t> finalists = Finalists(rows);
-    if (finalists.size() < 2 || best == 0) return rows;
-    if (const Status ran = RunFinal(candidates, finalists, rows); !ran.ok()) {
+    const std::vector<size_t> finalists =
+        Finalists(outcomes, static_cast<size_t>(options_.finalists), options_.stop_margin);
+    if (finalists.size() > 1 && limit_us > 0) {
+      const Status ran = RunFinal(candidates, finalists, outcomes);
       // They ran before; what they gave then still stands.
-      Log(LogLevel::kWarn, "a race could not be finished: {}", ran.message());
+      if (!ran.ok()) Log(LogLevel::kWarn, "a race could not be finished: {}", ran.message());
     }
+    std::vector<Row> rows;
+    for (Outcome& outcome : outcomes) rows.push_back(std::move(outcome.row));
     return rows;
   }
 
-  Row RunConversion(const kernels::Operand& from, const State& to, int threads) {
-    const Result<Row> row = MeasureConversion(from, to, threads);
-    return row.ok() ? *row : Outcome(Row::Status::kFailed, row.status().message());
+  Outcome RunConversion(const kernels::Operand& from, const State& to, int threads) {
+    const Result<Outcome> outcome = MeasureConversion(from, to, threads);
+    return outcome.ok() ? *outcome : End(Row::Status::kFailed, outcome.status().message());
   }
 
  private:
-  Result<Row> Measure(const Candidate& candidate, double stop_above_us) {
+  Result<Outcome> Measure(const Candidate& candidate, double stop_above_us) {
     const std::vector<ir::ValueId>& outputs = candidate.problem.group->outputs;
     const bool empty = std::all_of(outputs.begin(), outputs.end(), [&](ir::ValueId id) {
       return candidate.problem.shape(id).elements() == 0;
     });
-    if (empty) return Outcome(Row::Status::kOk);  // such steps are never launched
+    if (empty) return End(Row::Status::kOk);  // such steps are never launched
     ASSIGN_OR_RETURN(GroupExpectations * expectations, expectations_.Get(candidate.problem.group));
     ASSIGN_OR_RETURN(kernels::BoundKernel kernel, workbench_.Bind(candidate));
     CpuStream stream(device_, candidate.problem.threads);
     RETURN_IF_ERROR(workbench_.Misalign(kernel, true));
     const bool is_reference = candidate.kernel->preference == 0;
     ASSIGN_OR_RETURN(const Verdict verdict, Verify(kernel, *expectations, is_reference, stream));
-    if (!verdict.wrong.empty()) return Outcome(Row::Status::kWrong, verdict.wrong);
-    if (kernel.LaunchesNothing()) return Outcome(Row::Status::kOk);
+    if (!verdict.wrong.empty()) return End(Row::Status::kWrong, verdict.wrong);
+    if (kernel.LaunchesNothing()) return End(Row::Status::kOk);
     RETURN_IF_ERROR(workbench_.Misalign(kernel, false));
     const Inputs inputs = NoiseFor(kernel, *expectations);
     ASSIGN_OR_RETURN(
-        Row row, Time([&] { return workbench_.TimeUs(kernel, inputs, stream); }, stop_above_us));
-    row.error = verdict.error;
-    return row;
+        Outcome outcome,
+        Time([&] { return workbench_.TimeUs(kernel, inputs, stream); }, stop_above_us));
+    outcome.row.error = verdict.error;
+    return outcome;
   }
 
-  Result<Row> MeasureConversion(const kernels::Operand& from, const State& to, int threads) {
-    if (from.shape.elements() == 0) return Outcome(Row::Status::kOk);
+  Result<Outcome> MeasureConversion(const kernels::Operand& from, const State& to, int threads) {
+    if (from.shape.elements() == 0) return End(Row::Status::kOk);
     ASSIGN_OR_RETURN(kernels::BoundKernel conversion, workbench_.BindConversion(from, to));
     CpuStream stream(device_, threads);
     RETURN_IF_ERROR(workbench_.Misalign(conversion, true));
     ASSIGN_OR_RETURN(const Verdict verdict, VerifyConversion(conversion, stream));
-    if (!verdict.wrong.empty()) return Outcome(Row::Status::kWrong, verdict.wrong);
+    if (!verdict.wrong.empty()) return End(Row::Status::kWrong, verdict.wrong);
     RETURN_IF_ERROR(workbench_.Misalign(conversion, false));
     const std::vector<std::byte> zeros(static_cast<size_t>(StateBytes(from.shape, from.state)));
     const std::span<const std::byte> inputs[] = {zeros};
-    ASSIGN_OR_RETURN(Row row,
+    ASSIGN_OR_RETURN(Outcome outcome,
                      Time([&] { return workbench_.TimeUs(conversion, inputs, stream); }, kNoLimit));
-    row.error = verdict.error;
-    return row;
+    outcome.row.error = verdict.error;
+    return outcome;
   }
 
   using Inputs = std::vector<std::span<const std::byte>>;
@@ -178,7 +155,7 @@ class Bench::Impl {
   }
 
   /// Samples, once more where the clock changed meanwhile.
-  Result<Row> Time(const Sample& sample, double stop_above_us) {
+  Result<Outcome> Time(const Sample& sample, double stop_above_us) {
     constexpr int kAttempts = 2;
     double before = watch_.Slowdown();
     for (int attempt = 1;; ++attempt) {
@@ -189,32 +166,16 @@ class Bench::Impl {
         before = after;
         continue;
       }
-      Row row = Outcome(timing.stopped ? Row::Status::kStopped : Row::Status::kOk);
-      SetTimes(timing.us, std::sqrt(before * after), row);
-      if (timing.stopped) row.reason = fmt::format("slower than {:.2f} us", stop_above_us);
-      return row;
+      Outcome outcome = End(timing.stopped ? Row::Status::kStopped : Row::Status::kOk);
+      outcome.SetTimes(timing.us, std::sqrt(before * after));
+      if (timing.stopped) outcome.row.reason = fmt::format("slower than {:.2f} us", stop_above_us);
+      return outcome;
     }
   }
 
-  /// Candidates that may be the fastest, in the order given.
-  std::vector<size_t> Finalists(const std::vector<Row>& rows) const {
-    std::vector<size_t> finalists;
-    for (size_t i = 0; i < rows.size(); ++i) {
-      if (rows[i].status == Row::Status::kOk) finalists.push_back(i);
-    }
-    std::stable_sort(finalists.begin(), finalists.end(),
-                     [&](size_t a, size_t b) { return rows[a].median_us < rows[b].median_us; });
-    if (finalists.size() > static_cast<size_t>(options_.finalists))
-      finalists.resize(static_cast<size_t>(options_.finalists));
-    std::erase_if(finalists, [&](size_t i) {
-      return rows[i].low_us > (1 + options_.stop_margin) * rows[finalists[0]].median_us;
-    });
-    std::sort(finalists.begin(), finalists.end());
-    return finalists;
-  }
-
+  /// Sets the finalists' times to what they take side by side.
   Status RunFinal(std::span<const Candidate> candidates, const std::vector<size_t>& finalists,
-                  std::vector<Row>& rows) {
+                  std::vector<Outcome>& outcomes) {
     std::vector<kernels::BoundKernel> bound;
     for (size_t i : finalists) {
       ASSIGN_OR_RETURN(kernels::BoundKernel kernel, workbench_.Bind(candidates[i]));
@@ -227,11 +188,31 @@ class Bench::Impl {
     std::vector<Sample> samples;
     for (const kernels::BoundKernel& kernel : bound)
       samples.push_back([&] { return workbench_.TimeUs(kernel, inputs, stream); });
-    const double before = watch_.Slowdown();
     ASSIGN_OR_RETURN(const std::vector<Summary> times, SampleInRounds(samples, options_, now_ns_));
-    const double slowdown = std::sqrt(before * watch_.Slowdown());
-    for (size_t i = 0; i < finalists.size(); ++i) SetTimes(times[i], slowdown, rows[finalists[i]]);
+    // Side by side they may all have met another clock than when each ran alone.
+    double drift = 0;
+    for (size_t i = 0; i < finalists.size(); ++i)
+      drift += std::log(times[i].median / outcomes[finalists[i]].row.median_us);
+    drift = std::exp(drift / static_cast<double>(finalists.size()));
+    double fastest_us = kNoLimit;
+    for (size_t i = 0; i < finalists.size(); ++i) {
+      outcomes[finalists[i]].SetTimes(times[i], drift);
+      fastest_us = std::min(fastest_us, outcomes[finalists[i]].row.median_us);
+    }
+    StopOthers(finalists, fastest_us, outcomes);
     return OkStatus();
+  }
+
+  /// Whoever did not make it into the final has no time that could win it.
+  static void StopOthers(const std::vector<size_t>& finalists, double fastest_us,
+                         std::vector<Outcome>& outcomes) {
+    for (size_t i = 0; i < outcomes.size(); ++i) {
+      const bool raced = std::find(finalists.begin(), finalists.end(), i) != finalists.end();
+      Row& row = outcomes[i].row;
+      if (raced || !outcomes[i].ok() || row.median_us > fastest_us) continue;
+      row.status = Row::Status::kStopped;
+      row.reason = "others were faster at first";
+    }
   }
 
   MeasureOptions options_;
@@ -247,7 +228,7 @@ Bench::Bench(const CpuDevice& device, MeasureOptions options)
 Bench::~Bench() = default;
 
 Row Bench::Run(const Candidate& candidate, double stop_above_us) {
-  return impl_->Run(candidate, stop_above_us);
+  return impl_->Run(candidate, stop_above_us).row;
 }
 
 std::vector<Row> Bench::Race(std::span<const Candidate> candidates) {
@@ -256,7 +237,7 @@ std::vector<Row> Bench::Race(std::span<const Candidate> candidates) {
 
 Row Bench::RunConversion(const Shape& shape, DType dtype, const State& from, const State& to,
                          int threads) {
-  return impl_->RunConversion({shape, dtype, from}, to, threads);
+  return impl_->RunConversion({shape, dtype, from}, to, threads).row;
 }
 
 int Pick(std::span<const Row> rows) {
@@ -275,32 +256,6 @@ int Pick(std::span<const Row> rows) {
     if (row.median_us - best.median_us <= std::min(unsure, kGivenUp * best.median_us)) return i;
   }
   return fastest;
-}
-
-RowKey KeyOf(const Candidate& candidate, const Device& device) {
-  std::string params;
-  for (const auto& [name, value] : candidate.params)
-    params += fmt::format("{}{}={}", params.empty() ? "" : ",", name, value);
-  return {.problem = kernels::PrintProblem(candidate.problem),
-          .kernel = std::string(candidate.kernel->name),
-          .version = candidate.kernel->version,
-          .params = std::move(params),
-          .device = std::string(device.fingerprint()),
-          .protocol = kProtocol,
-          .build = std::string(kernels::BuildId())};
-}
-
-RowKey ConversionKey(const Shape& shape, DType dtype, const State& from, const State& to,
-                     int threads, const Device& device) {
-  return {
-      .problem = fmt::format("convert {}[{}] {} {} threads {}", DTypeName(dtype), shape.ToString(),
-                             StateName(from, shape.rank()), StateName(to, shape.rank()), threads),
-      .kernel = "cpu.convert",
-      .version = 1,
-      .params = "",
-      .device = std::string(device.fingerprint()),
-      .protocol = kProtocol,
-      .build = std::string(kernels::BuildId())};
 }
 
 }  // namespace fettle::tuner

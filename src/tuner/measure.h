@@ -6,23 +6,10 @@
 #include <vector>
 
 #include "device/cpu/cpu_device.h"
-#include "kernels/kernel.h"
+#include "tuner/candidate.h"
 #include "tuner/sampling.h"
-#include "tuner/store.h"
 
 namespace fettle::tuner {
-
-/// The version of all that a time depends on besides the kernel: how operands are made, what is
-/// cold, how samples become a number. Part of RowKey.
-inline constexpr int kProtocol = 1;
-
-/// One way to compute a group. `problem.threads` is what a launch may use: runs on one thread and
-/// on several are distinct problems.
-struct Candidate {
-  const kernels::KernelDesc* kernel = nullptr;
-  kernels::Problem problem;
-  kernels::Params params;
-};
 
 /// Verifies and times. Times of all rows of a bench refer to the clock at which the sentinel ran
 /// first, so that they can be added and compared. Not synchronised; needs the device's threads for
@@ -55,10 +42,5 @@ class Bench {
 /// The index of the fastest row that is kOk; -1: none. The earliest of those that cannot be told
 /// from the fastest (less than 2 standard errors and 1 % behind it), so list the safer one first.
 int Pick(std::span<const Row> rows);
-
-/// Keys of rows. `build` is kernels::BuildId().
-RowKey KeyOf(const Candidate& candidate, const Device& device);
-RowKey ConversionKey(const Shape& shape, DType dtype, const State& from, const State& to,
-                     int threads, const Device& device);
 
 }  // namespace fettle::tuner

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/check/bound_kernel.h"
-#include "tuner/measure.h"
+#include "tuner/candidate.h"
 
 namespace fettle::tuner {
 
