@@ -92,11 +92,12 @@ class PreparedKernel {
 
 /// The least work that a kernel does for a problem: what its roofline bound is made of.
 struct Work {
-  /// Arithmetic operations of the kernel itself (a Winograd product counts fewer than the operator),
-  /// two for each multiply-add; and of what kind: a ceiling's name of kernels/cpu/probe, "scalar"
-  /// for loops that the compiler may not vectorise.
+  /// Arithmetic operations of the kernel itself (a Winograd product has fewer than the operator),
+  /// two for each multiply-add.
   double operations = 0;
-  std::string_view ceiling = "f32";
+  /// What limits them: a name of kernels/cpu/probe ("fp32 fma", "int8 dot"); "scalar" for loops
+  /// over elements that no vector instruction helps.
+  std::string_view ceiling = "fp32 fma";
   /// Bytes read and written at least once, packed constants included.
   double bytes = 0;
 };

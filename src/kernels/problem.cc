@@ -48,20 +48,29 @@ Result<std::vector<State>> ReadStates(std::string_view line, const ir::Graph& gr
 
 }  // namespace
 
-std::string PrintProblem(const Problem& problem) {
-  ir::Graph group = *problem.group;
-  group.name.clear();
-  for (size_t i = 0; i < group.values().size(); ++i) {
-    ir::Value& value = group.value(static_cast<ir::ValueId>(i));
+std::string PrintGroup(const ir::Graph& group) {
+  ir::Graph nameless = group;
+  nameless.name.clear();
+  for (size_t i = 0; i < nameless.values().size(); ++i) {
+    ir::Value& value = nameless.value(static_cast<ir::ValueId>(i));
     value.name.clear();
     value.symbols.clear();
   }
-  for (size_t i = 0; i < group.nodes().size(); ++i)
-    group.node(static_cast<ir::NodeId>(i)).name.clear();
+  for (size_t i = 0; i < nameless.nodes().size(); ++i)
+    nameless.node(static_cast<ir::NodeId>(i)).name.clear();
+  return ir::Print(nameless);
+}
+
+std::string PrintProblem(const Problem& problem, std::string_view group_text) {
+  const ir::Graph& group = *problem.group;
   std::string text = fmt::format("threads {}\n", problem.threads);
   AppendStates("inputs", group, group.inputs, problem.states.inputs, text);
   AppendStates("outputs", group, group.outputs, problem.states.outputs, text);
-  return text + ir::Print(group);
+  return text.append(group_text);
+}
+
+std::string PrintProblem(const Problem& problem) {
+  return PrintProblem(problem, PrintGroup(*problem.group));
 }
 
 Result<Problem> ParseProblem(std::string_view text) {

@@ -21,6 +21,11 @@ namespace fettle::kernels {
 /// that the text leaves out.
 std::string PrintProblem(const Problem& problem);
 
+/// The text without its header: what groups of equal choices share.
+std::string PrintGroup(const ir::Graph& group);
+/// The text from its parts, where the group's has been printed before.
+std::string PrintProblem(const Problem& problem, std::string_view group_text);
+
 /// Parses what PrintProblem wrote; constants that were left out are noise. Fails with
 /// kInvalidArgument.
 Result<Problem> ParseProblem(std::string_view text);

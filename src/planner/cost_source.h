@@ -1,10 +1,13 @@
 // Where the planner's costs come from.
 #pragma once
 
-#include "kernels/kernel.h"
+#include <string>
+
+#include "planner/catalogue.h"
 
 namespace fettle::planner {
 
+/// Microseconds.
 struct EntryCost {
   double us = 0;
   /// False: `us` is an admissible lower bound (roofline), not a time.
@@ -15,12 +18,10 @@ struct EntryCost {
   std::string banned;
 };
 
-/// Thread-safe.
 class CostSource {
  public:
   virtual ~CostSource() = default;
-  virtual EntryCost Kernel(const kernels::KernelDesc& kernel, const kernels::Problem& problem,
-                           const kernels::Params& params) = 0;
+  virtual EntryCost Kernel(const Kind& kind, const Entry& entry) = 0;
   virtual EntryCost Conversion(const Shape& shape, DType dtype, const State& from, const State& to,
                                int threads) = 0;
 };

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace fettle::planner {
-namespace {
 
 Status NoChoice(const ir::Node& node, const GroupChoices& choices) {
   std::string reasons;
@@ -13,8 +12,6 @@ Status NoChoice(const ir::Node& node, const GroupChoices& choices) {
   }
   return Unsupported("{}: no kernel computes it: {}", ir::Describe(node), reasons);
 }
-
-}  // namespace
 
 Result<Cover> GreedyCover(const ir::Graph& graph, const Device& device, const Limits& limits) {
   std::vector<passes::Group> groups = passes::ListGroups(graph);

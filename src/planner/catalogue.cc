@@ -1,0 +1,204 @@
+#include "planner/catalogue.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/hash.h"
+#include "kernels/problem.h"
+#include "ops/op.h"
+#include "planner/cover.h"
+
+namespace fettle::planner {
+namespace {
+
+constexpr size_t kNeighbours = 4;
+constexpr size_t kMaxParams = 64;
+
+/// Zero points and other bytes decide what a kernel accepts, though texts leave long ones out.
+constexpr int64_t kMaxZeroPoints = 4096;
+
+std::string KindKey(const std::string& text, const ir::Graph& group) {
+  std::string key = text;
+  for (const ir::Value& value : group.values()) {
+    if (!value.is_constant() || ByteSize(value.dtype) != 1 || value.shape->rank() > 1 ||
+        value.shape->elements() > kMaxZeroPoints) {
+      continue;
+    }
+    std::vector<std::byte> bytes(static_cast<size_t>(value.constant->elements()));
+    value.constant->CopyTo(0, value.constant->elements(), bytes.data());
+    key += fmt::format(" {:016x}", HashBytes(bytes));
+  }
+  return key;
+}
+
+/// The sets of parameters that count as choices, the default first.
+class ParamsLister {
+ public:
+  ParamsLister(const kernels::KernelDesc& kernel, const kernels::Problem& problem,
+               const Device& device)
+      : kernel_(kernel), problem_(problem), device_(device) {
+    found_.push_back(kernels::DefaultParams(kernel, problem, device));
+    if (kernel.tunables != nullptr) tunables_ = kernel.tunables(problem, device);
+  }
+
+  std::vector<kernels::Params> Run(Breadth breadth) {
+    if (breadth == Breadth::kNeighbours) AddNeighbours();
+    if (breadth == Breadth::kAll) AddAll(found_[0], 0);
+    return std::move(found_);
+  }
+
+ private:
+  void Add(const kernels::Params& params) {
+    if (found_.size() >= kMaxParams) return;
+    if (kernel_.valid != nullptr && !kernel_.valid(problem_, params, device_).ok()) return;
+    if (std::find(found_.begin(), found_.end(), params) == found_.end()) found_.push_back(params);
+  }
+
+  /// The values next to the default one, parameter by parameter, upwards first.
+  void AddNeighbours() {
+    for (int step : {1, -1}) {
+      for (const kernels::Tunable& tunable : tunables_) {
+        const auto now = found_[0].find(tunable.name);
+        if (now == found_[0].end() || found_.size() > kNeighbours) continue;
+        const auto& values = tunable.values;
+        const auto at = std::lower_bound(values.begin(), values.end(), now->second);
+        const auto next = at - values.begin() +
+                          (step > 0 && at != values.end() && *at == now->second ? 1
+                           : step > 0                                           ? 0
+                                                                                : -1);
+        if (next < 0 || next >= std::ssize(values)) continue;
+        kernels::Params params = found_[0];
+        params[tunable.name] = values[static_cast<size_t>(next)];
+        Add(params);
+      }
+    }
+  }
+
+  void AddAll(kernels::Params params, size_t depth) {
+    if (depth == tunables_.size()) return Add(params);
+    for (int64_t value : tunables_[depth].values) {
+      params[tunables_[depth].name] = value;
+      AddAll(params, depth + 1);
+    }
+  }
+
+  const kernels::KernelDesc& kernel_;
+  const kernels::Problem& problem_;
+  const Device& device_;
+  std::vector<kernels::Tunable> tunables_;
+  std::vector<kernels::Params> found_;
+};
+
+bool HasMacs(const ir::Graph& group) {
+  return std::any_of(group.nodes().begin(), group.nodes().end(), [](const ir::Node& node) {
+    const ops::OpDesc* op = ops::Find(node.op);
+    return op != nullptr && op->macs != nullptr;
+  });
+}
+
+bool IsView(const kernels::KernelDesc& kernel, const kernels::Problem& problem,
+            const kernels::Params& params, const Device& device) {
+  const ir::Graph& group = *problem.group;
+  if (group.nodes().size() > 1 || group.inputs.empty() || kernel.preference == 0) return false;
+  for (ir::ValueId id : group.outputs)
+    if (problem.shape(id).elements() == 0) return true;
+  const auto prepared = kernel.prepare(problem, params, device);
+  if (!prepared.ok()) return false;
+  const std::vector<kernels::Alias> aliases = (*prepared)->aliases();
+  const auto views = std::count_if(aliases.begin(), aliases.end(),
+                                   [](const kernels::Alias& alias) { return alias.is_view; });
+  return views == std::ssize(group.outputs);
+}
+
+class Lister {
+ public:
+  Lister(const ir::Graph& graph, const Device& device, int threads, Breadth breadth)
+      : graph_(graph), device_(device), threads_(threads), breadth_(breadth) {}
+
+  Result<Catalogue> Run() {
+    std::vector<bool> has_entry(graph_.nodes().size());
+    for (const passes::Group& group : passes::ListGroups(graph_)) {
+      const int kind = Add(group);
+      if (group.nodes.size() == 1) has_entry[static_cast<size_t>(group.nodes[0])] = kind >= 0;
+    }
+    for (size_t n = 0; n < has_entry.size(); ++n) {
+      if (has_entry[n]) continue;
+      const passes::Group single{.nodes = {static_cast<ir::NodeId>(n)}};
+      const GroupChoices choices =
+          ListChoices(graph_, single, device_, {.threads = threads_, .reference_only = true});
+      if (choices.choices.empty()) return NoChoice(graph_.nodes()[n], choices);
+      AddKind(choices, single);
+    }
+    return std::move(catalogue_);
+  }
+
+ private:
+  /// The kind of `group`; -1 where nothing but a reference computes it.
+  int Add(const passes::Group& group) {
+    const passes::Fragment fragment = passes::ExtractGroup(graph_, group);
+    const std::string text = KindKey(kernels::PrintGroup(*fragment.graph), *fragment.graph);
+    const auto known = kind_of_.find(text);
+    if (known != kind_of_.end()) {
+      if (known->second >= 0)
+        catalogue_.instances.push_back(
+            {group.nodes, known->second, fragment.inputs, fragment.outputs});
+      return known->second;
+    }
+    GroupChoices choices = ListChoices(graph_, group, device_, {.threads = threads_});
+    std::erase_if(choices.choices,
+                  [](const Choice& choice) { return choice.kernel->preference == 0; });
+    const int kind = choices.choices.empty() ? -1 : AddKind(choices, group);
+    kind_of_.emplace(text, kind);
+    return kind;
+  }
+
+  int AddKind(const GroupChoices& choices, const passes::Group& group) {
+    Kind kind;
+    kind.group = choices.fragment.graph;
+    kind.text = kernels::PrintGroup(*kind.group);
+    kind.rejected = choices.rejected;
+    for (const Choice& choice : choices.choices) AddEntries(choice, kind);
+    const auto index = static_cast<int>(catalogue_.kinds.size());
+    catalogue_.instances.push_back(
+        {group.nodes, index, choices.fragment.inputs, choices.fragment.outputs});
+    catalogue_.kinds.push_back(std::move(kind));
+    return index;
+  }
+
+  void AddEntries(const Choice& choice, Kind& kind) const {
+    Entry entry{.kernel = choice.kernel, .states = choice.states, .threads = threads_};
+    const kernels::Problem problem = kind.problem(entry);
+    entry.params = kernels::DefaultParams(*choice.kernel, problem, device_);
+    entry.is_view = !HasMacs(*kind.group) && IsView(*choice.kernel, problem, entry.params, device_);
+    if (entry.is_view) {
+      kind.entries.push_back(std::move(entry));
+      return;
+    }
+    for (int threads = threads_; threads >= 1; threads = threads == 1 ? 0 : 1) {
+      entry.threads = threads;
+      const std::vector<kernels::Params> all =
+          ParamsLister(*choice.kernel, kind.problem(entry), device_).Run(breadth_);
+      for (const kernels::Params& params : all) {
+        entry.params = params;
+        entry.default_params = params == all[0];
+        kind.entries.push_back(entry);
+      }
+    }
+  }
+
+  const ir::Graph& graph_;
+  const Device& device_;
+  int threads_;
+  Breadth breadth_;
+  Catalogue catalogue_;
+  std::unordered_map<std::string, int> kind_of_;
+};
+
+}  // namespace
+
+Result<Catalogue> ListCatalogue(const ir::Graph& graph, const Device& device, int threads,
+                                Breadth breadth) {
+  return Lister(graph, device, threads, breadth).Run();
+}
+
+}  // namespace fettle::planner

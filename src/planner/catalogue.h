@@ -1,0 +1,63 @@
+// All that may be chosen for a graph: every group, and for each kind of group every kernel, state,
+// thread count and set of parameters. Equal groups are one kind, so that they are listed and
+// measured once.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "planner/choices.h"
+
+namespace fettle::planner {
+
+/// How many sets of parameters of one kernel count as choices.
+enum class Breadth {
+  kDefaults,    // the default one alone
+  kNeighbours,  // and up to four that differ from it in one parameter
+  kAll          // all valid ones, up to 64
+};
+
+struct Entry {
+  const kernels::KernelDesc* kernel = nullptr;
+  kernels::StateAssignment states;
+  int threads = 1;
+  kernels::Params params;
+  bool default_params = true;
+  /// Every output is a window of an input: nothing runs.
+  bool is_view = false;
+};
+
+struct Kind {
+  /// PrintProblem's text without its header: equal texts, equal kinds.
+  std::string text;
+  /// The group of the first instance, with its constants.
+  std::shared_ptr<const ir::Graph> group;
+  std::vector<Entry> entries;
+  std::vector<Rejection> rejected;
+
+  kernels::Problem problem(const Entry& entry) const {
+    return {group, entry.states, entry.threads};
+  }
+};
+
+/// One group of the graph.
+struct Instance {
+  std::vector<ir::NodeId> nodes;
+  int kind = 0;
+  std::vector<ir::ValueId> inputs, outputs;
+};
+
+struct Catalogue {
+  std::vector<Kind> kinds;
+  std::vector<Instance> instances;  // those without an entry are left out
+};
+
+/// Lists everything for `graph`, whose values have concrete shapes. With several threads each entry
+/// also comes for one. References are listed where nothing else computes a single node. Fails with
+/// kUnsupported, naming the node and every kernel's reason, where a node has no entry.
+Result<Catalogue> ListCatalogue(const ir::Graph& graph, const Device& device, int threads,
+                                Breadth breadth);
+
+}  // namespace fettle::planner

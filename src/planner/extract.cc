@@ -1,0 +1,207 @@
+#include "planner/extract.h"
+
+#include <algorithm>
+#include <set>
+
+#include "planner/same_bytes.h"
+
+namespace fettle::planner {
+namespace {
+
+class Extractor {
+ public:
+  Extractor(const ir::Graph& graph, const Catalogue& catalogue, CostSource& costs, int threads)
+      : graph_(graph),
+        catalogue_(catalogue),
+        costs_(costs),
+        threads_(threads),
+        tensor_of_(graph.values().size(), -1) {}
+
+  Result<Extracted> Run() {
+    result_.problem.nodes = static_cast<int>(graph_.nodes().size());
+    for (ir::ValueId id : graph_.inputs) {
+      const int tensor = TensorOf(id);
+      const State external{.storage = graph_.value(id).dtype, .external = true};
+      result_.problem.tensors[static_cast<size_t>(tensor)].given = {StateOf(tensor, external)};
+      written_[static_cast<size_t>(tensor)].insert(0);
+    }
+    for (const Kind& kind : catalogue_.kinds) PriceKind(kind);
+    for (const Instance& instance : catalogue_.instances) AddGroup(instance);
+    for (ir::ValueId id : graph_.outputs) {
+      const ir::Value& value = graph_.value(id);
+      if (value.is_constant()) continue;
+      const int tensor = TensorOf(id);
+      const int state = StateOf(tensor, {.storage = value.dtype});
+      read_[static_cast<size_t>(tensor)].insert(state);
+      result_.problem.tensors[static_cast<size_t>(tensor)].wanted = {state};
+    }
+    for (size_t tensor = 0; tensor < result_.values.size(); ++tensor) AddConversions(tensor);
+    RETURN_IF_ERROR(CheckCover());
+    return std::move(result_);
+  }
+
+ private:
+  int TensorOf(ir::ValueId id) {
+    int& tensor = tensor_of_[static_cast<size_t>(id)];
+    if (tensor >= 0) return tensor;
+    tensor = static_cast<int>(result_.values.size());
+    result_.values.push_back(id);
+    result_.states.emplace_back();
+    result_.problem.tensors.push_back({.name = graph_.value(id).name});
+    read_.emplace_back();
+    written_.emplace_back();
+    return tensor;
+  }
+
+  int StateOf(int tensor, const State& state) {
+    std::vector<State>& states = result_.states[static_cast<size_t>(tensor)];
+    const Shape& shape = *graph_.value(result_.values[static_cast<size_t>(tensor)]).shape;
+    for (size_t i = 0; i < states.size(); ++i)
+      if (states[i] == state || SameBytes(shape, states[i], state)) return static_cast<int>(i);
+    states.push_back(state);
+    solver::Tensor& named = result_.problem.tensors[static_cast<size_t>(tensor)];
+    named.states.push_back(StateName(state, shape.rank()));
+    named.bytes.push_back(StateBytes(shape, state));
+    return static_cast<int>(states.size()) - 1;
+  }
+
+  void PriceKind(const Kind& kind) {
+    std::vector<EntryCost> prices;
+    for (const Entry& entry : kind.entries) {
+      prices.push_back(entry.is_view ? EntryCost{.measured = true} : costs_.Kernel(kind, entry));
+    }
+    prices_.push_back(std::move(prices));
+  }
+
+  static std::string Label(const Entry& entry) {
+    std::string label = fmt::format("{}/t{}", entry.kernel->name, entry.threads);
+    if (!entry.default_params)
+      for (const auto& [name, value] : entry.params) label += fmt::format("/{}={}", name, value);
+    return label;
+  }
+
+  void AddGroup(const Instance& instance) {
+    const Kind& kind = catalogue_.kinds[static_cast<size_t>(instance.kind)];
+    const std::vector<EntryCost>& prices = prices_[static_cast<size_t>(instance.kind)];
+    solver::Group group;
+    for (ir::NodeId node : instance.nodes) {
+      group.nodes.push_back(node);
+      group.name += (group.name.empty() ? "" : "+") + graph_.node(node).name;
+    }
+    for (ir::ValueId id : instance.inputs) group.inputs.push_back(TensorOf(id));
+    for (ir::ValueId id : instance.outputs) group.outputs.push_back(TensorOf(id));
+    std::vector<int> entries;
+    for (size_t e = 0; e < kind.entries.size(); ++e) {
+      if (!prices[e].banned.empty()) continue;
+      const Entry& entry = kind.entries[e];
+      solver::Choice choice{.name = Label(entry), .cost = prices[e].us, .error = prices[e].error};
+      for (size_t i = 0; i < group.inputs.size(); ++i) {
+        choice.inputs.push_back(StateOf(group.inputs[i], entry.states.inputs[i]));
+        read_[static_cast<size_t>(group.inputs[i])].insert(choice.inputs.back());
+      }
+      for (size_t i = 0; i < group.outputs.size(); ++i) {
+        choice.outputs.push_back(StateOf(group.outputs[i], entry.states.outputs[i]));
+        written_[static_cast<size_t>(group.outputs[i])].insert(choice.outputs.back());
+      }
+      group.choices.push_back(std::move(choice));
+      entries.push_back(static_cast<int>(e));
+    }
+    result_.problem.groups.push_back(std::move(group));
+    result_.entries.push_back(std::move(entries));
+  }
+
+  void AddConversions(size_t tensor) {
+    const ir::Value& value = graph_.value(result_.values[tensor]);
+    const std::vector<State>& states = result_.states[tensor];
+    for (int from : written_[tensor]) {
+      for (int to : read_[tensor]) {
+        if (from == to) continue;
+        const EntryCost cost =
+            costs_.Conversion(*value.shape, value.dtype, states[static_cast<size_t>(from)],
+                              states[static_cast<size_t>(to)], threads_);
+        if (!cost.banned.empty()) continue;
+        result_.problem.tensors[tensor].conversions.push_back({from, to, cost.us, cost.error});
+      }
+    }
+  }
+
+  Status CheckCover() const {
+    std::vector<bool> covered(graph_.nodes().size());
+    for (const solver::Group& group : result_.problem.groups) {
+      if (group.choices.empty()) continue;
+      for (int node : group.nodes) covered[static_cast<size_t>(node)] = true;
+    }
+    for (size_t n = 0; n < covered.size(); ++n) {
+      if (!covered[n])
+        return Unsupported("{}: every kernel failed its checks", ir::Describe(graph_.nodes()[n]));
+    }
+    return OkStatus();
+  }
+
+  const ir::Graph& graph_;
+  const Catalogue& catalogue_;
+  CostSource& costs_;
+  int threads_;
+  Extracted result_;
+  std::vector<int> tensor_of_;                  // by value
+  std::vector<std::set<int>> read_, written_;   // by tensor: states
+  std::vector<std::vector<EntryCost>> prices_;  // by kind and entry
+};
+
+/// Picks in an order in which they can run.
+std::vector<solver::Pick> Ordered(const Catalogue& catalogue, const ir::Graph& graph,
+                                  std::vector<solver::Pick> picks) {
+  std::vector<bool> exists(graph.values().size());
+  for (ir::ValueId id : graph.inputs) exists[static_cast<size_t>(id)] = true;
+  std::vector<solver::Pick> ordered;
+  while (!picks.empty()) {
+    const auto next = std::find_if(picks.begin(), picks.end(), [&](const solver::Pick& pick) {
+      const Instance& instance = catalogue.instances[static_cast<size_t>(pick.group)];
+      return std::all_of(instance.inputs.begin(), instance.inputs.end(),
+                         [&](ir::ValueId id) { return exists[static_cast<size_t>(id)]; });
+    });
+    FETTLE_CHECK(next != picks.end(), "the groups of a solution depend on each other");
+    for (ir::ValueId id : catalogue.instances[static_cast<size_t>(next->group)].outputs)
+      exists[static_cast<size_t>(id)] = true;
+    ordered.push_back(*next);
+    picks.erase(next);
+  }
+  return ordered;
+}
+
+}  // namespace
+
+Result<Extracted> Extract(const ir::Graph& graph, const Catalogue& catalogue, CostSource& costs,
+                          int threads) {
+  return Extractor(graph, catalogue, costs, threads).Run();
+}
+
+Decision ToDecision(const ir::Graph& graph, const Catalogue& catalogue, const Extracted& extracted,
+                    const solver::Solution& solution, int threads) {
+  Decision decision{.predicted_us = solution.cost, .gap = solution.gap()};
+  for (const solver::Pick& pick : Ordered(catalogue, graph, solution.picks)) {
+    const auto g = static_cast<size_t>(pick.group);
+    const auto c = static_cast<size_t>(pick.choice);
+    const Instance& instance = catalogue.instances[g];
+    const Kind& kind = catalogue.kinds[static_cast<size_t>(instance.kind)];
+    const Entry& entry = kind.entries[static_cast<size_t>(extracted.entries[g][c])];
+    decision.groups.push_back({.nodes = instance.nodes,
+                               .kernel = std::string(entry.kernel->name),
+                               .version = entry.kernel->version,
+                               .params = entry.params,
+                               .states = entry.states,
+                               .threads = entry.threads == threads ? 0 : entry.threads,
+                               .us = extracted.problem.groups[g].choices[c].cost});
+  }
+  for (const solver::Made& made : solution.conversions) {
+    const auto t = static_cast<size_t>(made.tensor);
+    const solver::Conversion& conversion =
+        extracted.problem.tensors[t].conversions[static_cast<size_t>(made.conversion)];
+    decision.conversions.push_back(
+        {extracted.values[t], extracted.states[t][static_cast<size_t>(conversion.from)],
+         extracted.states[t][static_cast<size_t>(conversion.to)], conversion.cost});
+  }
+  return decision;
+}
+
+}  // namespace fettle::planner

@@ -1,0 +1,34 @@
+// From a catalogue and costs to the solver's problem, and from its solution to a decision.
+#pragma once
+
+#include <vector>
+
+#include "planner/catalogue.h"
+#include "planner/cost_source.h"
+#include "planner/decision.h"
+#include "solver/problem.h"
+
+namespace fettle::planner {
+
+/// A solver problem and what its indices stand for. Group i is instance i of the catalogue.
+struct Extracted {
+  solver::Problem problem;
+  /// By tensor: the value, and its states.
+  std::vector<ir::ValueId> values;
+  std::vector<std::vector<State>> states;
+  /// By group and choice: the entry of its kind. Banned entries are no choices.
+  std::vector<std::vector<int>> entries;
+};
+
+/// Graph inputs exist row-major and external; graph outputs are wanted row-major. States that name
+/// the same bytes are one. Conversions are listed from each state in which something writes the
+/// value to each in which something reads it. Fails with kUnsupported where all entries of a node
+/// are banned.
+Result<Extracted> Extract(const ir::Graph& graph, const Catalogue& catalogue, CostSource& costs,
+                          int threads);
+
+/// Groups in an order in which they can run, with the costs that were solved with.
+Decision ToDecision(const ir::Graph& graph, const Catalogue& catalogue, const Extracted& extracted,
+                    const solver::Solution& solution, int threads);
+
+}  // namespace fettle::planner

@@ -1,0 +1,235 @@
+#include "runtime/tune_model.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "kernels/build_id.h"
+#include "planner/planner.h"
+
+namespace fettle::runtime {
+namespace {
+
+constexpr double kResidualWarning = 0.10;
+
+/// Tunes each segment that a session comes to.
+class TuningPlans final : public planner::PlanSource {
+ public:
+  TuningPlans(const tuner::TuneOptions& options, tuner::Store& store, TuneModelResult& result)
+      : options_(options), store_(store), result_(result) {}
+
+  Result<exec::Plan> PlanFor(const ir::Graph& segment, const CpuDevice& device,
+                             const planner::Limits& limits) override {
+    const planner::DecisionKey key = planner::KeyOf(segment, device, limits.threads);
+    for (const TunedSegment& known : result_.segments) {
+      if (known.key == key) return planner::Apply(segment, known.decision, device, limits.threads);
+    }
+    tuner::TuneOptions options = options_;
+    if (options.budget_seconds > 0) {
+      options.budget_seconds =
+          std::max(options.budget_seconds - result_.report.seconds, options.budget_seconds * 1e-3);
+    }
+    tuner::TuneReport report;
+    ASSIGN_OR_RETURN(const planner::Decision decision,
+                     tuner::TuneGraph(segment, device, limits.threads, options, store_, &report));
+    Add(report);
+    result_.predicted_us += decision.predicted_us;
+    result_.segments.push_back({key, std::make_shared<const ir::Graph>(segment), decision});
+    return planner::Apply(segment, decision, device, limits.threads);
+  }
+
+ private:
+  void Add(const tuner::TuneReport& report) {
+    tuner::TuneReport& sum = result_.report;
+    sum.entries += report.entries;
+    sum.measured += report.measured;
+    sum.reused += report.reused;
+    sum.choices += report.choices;
+    sum.rounds += report.rounds;
+    sum.solve_seconds += report.solve_seconds;
+    sum.seconds += report.seconds;
+    sum.stopped |= report.stopped;
+    sum.solver = report.solver;
+    sum.rejected.insert(sum.rejected.end(), report.rejected.begin(), report.rejected.end());
+  }
+
+  const tuner::TuneOptions& options_;
+  tuner::Store& store_;
+  TuneModelResult& result_;
+};
+
+std::vector<Tensor> InOrder(const TensorMap& outputs) {
+  std::vector<Tensor> ordered;
+  for (const auto& [name, tensor] : outputs) ordered.push_back(tensor);
+  return ordered;
+}
+
+/// The store's keys for decisions of this build.
+std::string StoreKey(const planner::DecisionKey& key) {
+  return fmt::format("plan {} {}", kernels::BuildId(), planner::PrintKey(key));
+}
+std::string VerdictKey(const planner::DecisionKey& key) {
+  return fmt::format("gate {} {}", kernels::BuildId(), planner::PrintKey(key));
+}
+
+/// "accepted incumbent_us challenger_us ratio low high", then the decision that was judged.
+std::string PrintVerdict(const tuner::GateResult& gate, const std::string& decision) {
+  return fmt::format("{} {} {} {} {} {}\n{}", gate.accepted ? 1 : 0, gate.incumbent_us,
+                     gate.challenger_us, gate.ratio, gate.low, gate.high, decision);
+}
+
+bool ParseVerdict(std::string_view text, std::string_view decision, tuner::GateResult& gate) {
+  const size_t line = text.find('\n');
+  if (line == std::string_view::npos || text.substr(line + 1) != decision) return false;
+  double numbers[6] = {};
+  const char* at = text.data();
+  const char* end = text.data() + line;
+  for (double& number : numbers) {
+    while (at < end && *at == ' ') ++at;
+    const auto [next, error] = std::from_chars(at, end, number);
+    if (error != std::errc()) return false;
+    at = next;
+  }
+  gate = {.accepted = numbers[0] != 0,
+          .incumbent_us = numbers[1],
+          .challenger_us = numbers[2],
+          .ratio = numbers[3],
+          .low = numbers[4],
+          .high = numbers[5],
+          .reason = "as measured before for the same plan"};
+  return true;
+}
+
+/// Compares the tuned plan with the preferred one, whole networks.
+class Judge {
+ public:
+  Judge(const std::shared_ptr<const Model>& model, const TensorMap& inputs,
+        const TuneModelOptions& options, tuner::Store& store, TuneModelResult& result)
+      : model_(model), inputs_(inputs), options_(options), store_(store), result_(result) {}
+
+  Status Run() {
+    if (FindVerdict()) return OkStatus();
+    auto tuned_book = std::make_shared<planner::PlanBook>();
+    for (const TunedSegment& segment : result_.segments)
+      tuned_book->Put({segment.key, planner::PrintDecision(*segment.graph, segment.decision)});
+    ASSIGN_OR_RETURN(const auto preferred, NewSession(planner::PreferredPlans()));
+    ASSIGN_OR_RETURN(const auto tuned, NewSession(planner::PlansOf(tuned_book)));
+    TensorMap want, got;
+    RETURN_IF_ERROR(preferred->Run(inputs_, &want));
+    RETURN_IF_ERROR(tuned->Run(inputs_, &got));
+    result_.accuracy = tuner::CheckPlan(InOrder(got), InOrder(want), options_.accuracy);
+    if (!result_.accuracy.ok) {
+      result_.gate.reason = "accuracy: " + result_.accuracy.reason;
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(result_.gate,
+                     tuner::RunGate([&] { return preferred->Run(inputs_, &want); },
+                                    [&] { return tuned->Run(inputs_, &got); }, options_.gate));
+    return OkStatus();
+  }
+
+  /// Puts what won into the book and the store.
+  Status Keep(const CpuDevice& device, int threads) {
+    const bool single = result_.segments.size() == 1;
+    for (TunedSegment& segment : result_.segments) {
+      const std::string judged = planner::PrintDecision(*segment.graph, segment.decision);
+      if (!result_.gate.accepted) {
+        ASSIGN_OR_RETURN(segment.decision,
+                         planner::PreferredDecision(*segment.graph, device, {.threads = threads}));
+      }
+      if (single)
+        segment.decision.measured_us =
+            result_.gate.accepted ? result_.gate.challenger_us : result_.gate.incumbent_us;
+      const std::string text = planner::PrintDecision(*segment.graph, segment.decision);
+      result_.book->Put({segment.key, text});
+      store_.PutDecision(StoreKey(segment.key), text);
+      if (!result_.known)
+        store_.PutDecision(VerdictKey(segment.key), PrintVerdict(result_.gate, judged));
+    }
+    return OkStatus();
+  }
+
+ private:
+  Result<std::unique_ptr<Session>> NewSession(std::shared_ptr<planner::PlanSource> plans) {
+    return Session::Create(model_, {.threads = options_.threads, .plans = std::move(plans)});
+  }
+
+  /// The verdict of an earlier call, if that judged exactly these decisions.
+  bool FindVerdict() {
+    for (const TunedSegment& segment : result_.segments) {
+      const Result<std::string> kept = store_.FindDecision(VerdictKey(segment.key));
+      const std::string judged = planner::PrintDecision(*segment.graph, segment.decision);
+      if (!kept.ok() || !ParseVerdict(*kept, judged, result_.gate)) return false;
+    }
+    result_.known = !result_.segments.empty();
+    return result_.known;
+  }
+
+  const std::shared_ptr<const Model>& model_;
+  const TensorMap& inputs_;
+  const TuneModelOptions& options_;
+  tuner::Store& store_;
+  TuneModelResult& result_;
+};
+
+class Learned final : public planner::PlanSource {
+ public:
+  explicit Learned(std::shared_ptr<tuner::Store> store) : store_(std::move(store)) {}
+
+  Result<exec::Plan> PlanFor(const ir::Graph& segment, const CpuDevice& device,
+                             const planner::Limits& limits) override {
+    if (!limits.reference_only) {
+      const planner::DecisionKey key = planner::KeyOf(segment, device, limits.threads);
+      const Result<std::string> text = store_->FindDecision(StoreKey(key));
+      if (text.ok()) {
+        const Result<planner::Decision> decision = planner::ParseDecision(segment, *text);
+        if (decision.ok()) {
+          Result<exec::Plan> plan = planner::Apply(segment, *decision, device, limits.threads);
+          if (plan.ok()) return plan;
+        }
+      }
+    }
+    return planner::MakePlan(segment, device, limits);
+  }
+
+ private:
+  std::shared_ptr<tuner::Store> store_;
+};
+
+}  // namespace
+
+Result<TuneModelResult> TuneModel(const std::shared_ptr<const Model>& model,
+                                  const TensorMap& inputs, const TuneModelOptions& options,
+                                  tuner::Store& store) {
+  const int64_t start = NowNs();
+  TuneModelResult result;
+  result.book = std::make_shared<planner::PlanBook>();
+  ASSIGN_OR_RETURN(const auto session,
+                   Session::Create(model, {.threads = options.threads,
+                                           .plans = std::make_shared<TuningPlans>(options.tune,
+                                                                                  store, result)}));
+  TensorMap outputs;
+  RETURN_IF_ERROR(session->Run(inputs, &outputs));
+  Judge judge(model, inputs, options, store, result);
+  RETURN_IF_ERROR(judge.Run());
+  const CpuDevice device(std::make_shared<ThreadPool>(session->threads()));
+  RETURN_IF_ERROR(judge.Keep(device, session->threads()));
+  const double residual = result.gate.challenger_us > 0
+                              ? result.gate.challenger_us / std::max(result.predicted_us, 1e-9) - 1
+                              : 0;
+  if (std::abs(residual) > kResidualWarning && !result.known) {
+    Log(LogLevel::kWarn,
+        "the tuned plan takes {:.0f} us where {:.0f} us were predicted ({:+.0f} %)",
+        result.gate.challenger_us, result.predicted_us, 100 * residual);
+  }
+  result.seconds = static_cast<double>(NowNs() - start) * 1e-9;
+  return result;
+}
+
+std::shared_ptr<planner::PlanSource> LearnedPlans(std::shared_ptr<tuner::Store> store) {
+  return std::make_shared<Learned>(std::move(store));
+}
+
+}  // namespace fettle::runtime

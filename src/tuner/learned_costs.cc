@@ -1,0 +1,120 @@
+#include "tuner/learned_costs.h"
+
+#include <algorithm>
+
+#include "kernels/build_id.h"
+#include "kernels/problem.h"
+#include "tuner/measure.h"
+
+namespace fettle::tuner {
+namespace {
+
+std::string PrintParams(const kernels::Params& params) {
+  std::string text;
+  for (const auto& [name, value] : params)
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, value);
+  return text;
+}
+
+/// A key of the memory: rows of one process differ in these alone.
+std::string MemoryKey(const RowKey& key) {
+  return fmt::format("{}\n{}\n{}", key.kernel, key.params, key.problem);
+}
+
+}  // namespace
+
+LearnedCosts::LearnedCosts(const CpuDevice& device, Store& store)
+    : device_(device), store_(store), ceilings_(LoadCeilings(device, store)) {}
+
+RowKey LearnedCosts::KernelKey(const planner::Kind& kind, const planner::Entry& entry) const {
+  return {.problem = kernels::PrintProblem(kind.problem(entry), kind.text),
+          .kernel = std::string(entry.kernel->name),
+          .version = entry.kernel->version,
+          .params = PrintParams(entry.params),
+          .device = std::string(device_.fingerprint()),
+          .protocol = kProtocol,
+          .build = std::string(kernels::BuildId())};
+}
+
+RowKey LearnedCosts::ConversionRowKey(const Shape& shape, DType dtype, const State& from,
+                                      const State& to, int threads) const {
+  return {
+      .problem = fmt::format("convert {} {} {} {} threads {}", DTypeName(dtype), shape.ToString(),
+                             StateName(from, shape.rank()), StateName(to, shape.rank()), threads),
+      .kernel = "cpu.convert",
+      .device = std::string(device_.fingerprint()),
+      .protocol = kProtocol,
+      .build = std::string(kernels::BuildId())};
+}
+
+planner::EntryCost LearnedCosts::FromRow(const Row& row, double bound) {
+  switch (row.status) {
+    case Row::Status::kOk: return {.us = row.median_us, .measured = true, .error = row.error};
+    case Row::Status::kStopped: return {.us = std::max(bound, row.low_us)};
+    case Row::Status::kWrong:
+    case Row::Status::kFailed:
+    case Row::Status::kCrashed: break;
+  }
+  return {.us = bound, .banned = row.reason.empty() ? "it failed before" : row.reason};
+}
+
+planner::EntryCost LearnedCosts::Answer(const planner::EntryCost& cost) const {
+  planner::EntryCost answer = cost;
+  if (measured_only_ && !cost.measured && cost.banned.empty()) answer.banned = "not measured";
+  return answer;
+}
+
+planner::EntryCost LearnedCosts::Kernel(const planner::Kind& kind, const planner::Entry& entry) {
+  const RowKey key = KernelKey(kind, entry);
+  const auto [memory, is_new] = memory_.try_emplace(MemoryKey(key));
+  if (is_new) {
+    ++asked_;
+    const kernels::Work work = WorkOf(*entry.kernel, kind.problem(entry), entry.params, device_);
+    const double bound = LeastMicroseconds(work, entry.threads, ceilings_, device_.info());
+    const Result<Row> row = store_.Find(key);
+    memory->second = {.us = bound};
+    if (row.ok() && !row->prior) {
+      ++known_;
+      memory->second = FromRow(*row, bound);
+    }
+  }
+  return Answer(memory->second);
+}
+
+planner::EntryCost LearnedCosts::Conversion(const Shape& shape, DType dtype, const State& from,
+                                            const State& to, int threads) {
+  const RowKey key = ConversionRowKey(shape, dtype, from, to, threads);
+  const auto [memory, is_new] = memory_.try_emplace(MemoryKey(key));
+  if (is_new) {
+    ++asked_;
+    const kernels::Work work{
+        .bytes = static_cast<double>(StateBytes(shape, from) + StateBytes(shape, to))};
+    const double bound = LeastMicroseconds(work, threads, ceilings_, device_.info());
+    const Result<Row> row = store_.Find(key);
+    memory->second = {.us = bound};
+    if (row.ok() && !row->prior) {
+      ++known_;
+      memory->second = FromRow(*row, bound);
+    }
+  }
+  return Answer(memory->second);
+}
+
+void LearnedCosts::LearnKernel(const planner::Kind& kind, const planner::Entry& entry,
+                               const Row& row) {
+  const RowKey key = KernelKey(kind, entry);
+  store_.Put(key, row);
+  planner::EntryCost& memory = memory_[MemoryKey(key)];
+  // A time below its bound shows that the bound is wrong; it counts for nothing then.
+  memory = FromRow(row, memory.us);
+}
+
+void LearnedCosts::LearnConversion(const Shape& shape, DType dtype, const State& from,
+                                   const State& to, int threads, const Row& row) {
+  const RowKey key = ConversionRowKey(shape, dtype, from, to, threads);
+  store_.Put(key, row);
+  planner::EntryCost& memory = memory_[MemoryKey(key)];
+  memory = FromRow(row, memory.us);
+}
+
+}  // namespace fettle::tuner

@@ -1,0 +1,30 @@
+// Lower bounds of times from the machine's measured ceilings.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/kernel.h"
+#include "tuner/store.h"
+
+namespace fettle::tuner {
+
+/// Ceilings of one core by the names of kernels/cpu/probe, in operations or bytes per second.
+using Ceilings = std::map<std::string, double, std::less<>>;
+
+/// The ceilings that `store` keeps for this device; probes (about 100 ms) and keeps them where it
+/// has none.
+Ceilings LoadCeilings(const CpuDevice& device, Store& store);
+
+/// Microseconds that `work` takes at least on `threads` threads: the larger of its arithmetic at
+/// the ceiling that limits it and its bytes from the nearest memory that holds them, less 10 % for
+/// what a probe may miss, and no less than one launch.
+double LeastMicroseconds(const kernels::Work& work, int threads, const Ceilings& ceilings,
+                         const CpuInfo& info);
+
+/// What the kernel says of its work, or the operators' multiply-adds and the operands' bytes.
+kernels::Work WorkOf(const kernels::KernelDesc& kernel, const kernels::Problem& problem,
+                     const kernels::Params& params, const Device& device);
+
+}  // namespace fettle::tuner

@@ -1,0 +1,254 @@
+#include "tuner/tune.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/clock.h"
+#include "planner/extract.h"
+#include "planner/planner.h"
+#include "tuner/learned_costs.h"
+
+namespace fettle::tuner {
+namespace {
+
+using planner::Entry;
+using planner::EntryCost;
+using planner::Kind;
+
+planner::Breadth BreadthOf(Level level) {
+  if (level <= Level::kFast) return planner::Breadth::kDefaults;
+  return level == Level::kNormal ? planner::Breadth::kNeighbours : planner::Breadth::kAll;
+}
+
+/// An entry by kind and index.
+using EntryId = std::pair<int, int>;
+
+class Tuner {
+ public:
+  Tuner(const ir::Graph& graph, const CpuDevice& device, int threads, const TuneOptions& options,
+        Store& store, TuneReport& report)
+      : graph_(graph),
+        device_(device),
+        threads_(threads),
+        options_(options),
+        store_(store),
+        report_(report),
+        costs_(device, store),
+        bench_(device, options.measure),
+        start_(NowNs()) {}
+
+  Result<planner::Decision> Run() {
+    ASSIGN_OR_RETURN(catalogue_,
+                     ListCatalogue(graph_, device_, threads_, BreadthOf(options_.level)));
+    ASSIGN_OR_RETURN(const planner::Decision preferred,
+                     planner::PreferredDecision(graph_, device_, {.threads = threads_}));
+    if (options_.level != Level::kNone) MeasureDecision(preferred);
+    Result<planner::Decision> decision = Search(preferred);
+    report_.entries = costs_.asked();
+    report_.reused = costs_.known();
+    report_.seconds = Seconds();
+    return decision;
+  }
+
+ private:
+  double Seconds() const { return static_cast<double>(NowNs() - start_) * 1e-9; }
+
+  bool MayMeasure() {
+    if (options_.level == Level::kNone || interrupted_) return false;
+    return options_.budget_seconds <= 0 || Seconds() < options_.budget_seconds;
+  }
+
+  void Report(double predicted_us, size_t open) {
+    if (!options_.progress) return;
+    const TuneProgress progress{report_.measured, static_cast<int64_t>(open), Seconds(),
+                                predicted_us};
+    if (!options_.progress(progress)) interrupted_ = true;
+  }
+
+  const Kind& KindOf(EntryId id) const { return catalogue_.kinds[static_cast<size_t>(id.first)]; }
+  const Entry& EntryOf(EntryId id) const {
+    return KindOf(id).entries[static_cast<size_t>(id.second)];
+  }
+  EntryCost CostOf(EntryId id) { return costs_.Kernel(KindOf(id), EntryOf(id)); }
+  bool IsOpen(EntryId id) {
+    if (EntryOf(id).is_view) return false;
+    const EntryCost cost = CostOf(id);
+    return !cost.measured && cost.banned.empty();
+  }
+
+  Candidate CandidateOf(EntryId id) const {
+    const Entry& entry = EntryOf(id);
+    return {entry.kernel, KindOf(id).problem(entry), entry.params};
+  }
+
+  void Learn(EntryId id, const Row& row) {
+    const Kind& kind = KindOf(id);
+    const Entry& entry = EntryOf(id);
+    costs_.LearnKernel(kind, entry, row);
+    ++report_.measured;
+    if (row.status == Row::Status::kOk || row.status == Row::Status::kStopped) return;
+    report_.rejected.push_back(
+        {std::string(entry.kernel->name), costs_.KernelKey(kind, entry).problem, row.reason});
+  }
+
+  /// Measures the entries of a plan that needs no costs, so that there always is a measured plan.
+  void MeasureDecision(const planner::Decision& decision) {
+    for (const planner::GroupDecision& group : decision.groups) {
+      if (!MayMeasure()) return;
+      const auto instance =
+          std::find_if(catalogue_.instances.begin(), catalogue_.instances.end(),
+                       [&](const planner::Instance& one) { return one.nodes == group.nodes; });
+      if (instance == catalogue_.instances.end()) continue;
+      const Kind& kind = catalogue_.kinds[static_cast<size_t>(instance->kind)];
+      for (size_t e = 0; e < kind.entries.size(); ++e) {
+        const Entry& entry = kind.entries[e];
+        const EntryId id{instance->kind, static_cast<int>(e)};
+        if (entry.kernel->name == group.kernel && entry.states == group.states &&
+            entry.threads == threads_ && entry.default_params && IsOpen(id)) {
+          MeasureOne(id, kNoLimit);
+        }
+      }
+    }
+  }
+
+  void MeasureOne(EntryId id, double limit) {
+    const RowKey key = costs_.KernelKey(KindOf(id), EntryOf(id));
+    store_.BeginFlight(key);
+    const Row row = bench_.Run(CandidateOf(id), limit);
+    store_.EndFlight(key);
+    Learn(id, row);
+  }
+
+  /// The fastest measured entry of the same kind that reads and writes the same states.
+  double BestOfStates(EntryId id) {
+    double best = kNoLimit;
+    const Kind& kind = KindOf(id);
+    for (size_t e = 0; e < kind.entries.size(); ++e) {
+      if (kind.entries[e].states != EntryOf(id).states) continue;
+      const EntryCost cost = CostOf({id.first, static_cast<int>(e)});
+      if (cost.measured && cost.banned.empty()) best = std::min(best, cost.us);
+    }
+    return best;
+  }
+
+  /// Measures `id`. A candidate that was stopped once is now part of an optimum by its bound, so it
+  /// is timed to the end.
+  void Measure(EntryId id) {
+    const bool again = !stopped_.insert(id).second;
+    const bool to_the_end = again || options_.level == Level::kFull;
+    MeasureOne(id, to_the_end ? kNoLimit : BestOfStates(id));
+  }
+
+  /// What the solution uses and nobody has measured.
+  std::set<EntryId> OpenEntries(const planner::Extracted& extracted,
+                                const solver::Solution& solution) {
+    std::set<EntryId> open;
+    for (const solver::Pick& pick : solution.picks) {
+      const auto g = static_cast<size_t>(pick.group);
+      const EntryId id{catalogue_.instances[g].kind,
+                       extracted.entries[g][static_cast<size_t>(pick.choice)]};
+      if (IsOpen(id)) open.insert(id);
+    }
+    return open;
+  }
+
+  /// Measures the conversions that the solution uses; how many were open.
+  int MeasureConversions(const planner::Extracted& extracted, const solver::Solution& solution) {
+    int open = 0;
+    for (const solver::Made& made : solution.conversions) {
+      const auto t = static_cast<size_t>(made.tensor);
+      const solver::Conversion& conversion =
+          extracted.problem.tensors[t].conversions[static_cast<size_t>(made.conversion)];
+      const ir::Value& value = graph_.value(extracted.values[t]);
+      const State& from = extracted.states[t][static_cast<size_t>(conversion.from)];
+      const State& to = extracted.states[t][static_cast<size_t>(conversion.to)];
+      if (costs_.Conversion(*value.shape, value.dtype, from, to, threads_).measured) continue;
+      ++open;
+      if (!MayMeasure()) continue;
+      const Row row = bench_.RunConversion(*value.shape, value.dtype, from, to, threads_);
+      costs_.LearnConversion(*value.shape, value.dtype, from, to, threads_, row);
+      ++report_.measured;
+    }
+    return open;
+  }
+
+  Result<solver::Solution> Solve(const planner::Extracted& extracted) {
+    const int64_t start = NowNs();
+    Result<solver::Solution> solution =
+        solver::Solve(extracted.problem, options_.solver, &report_.solver);
+    report_.solve_seconds += static_cast<double>(NowNs() - start) * 1e-9;
+    ++report_.rounds;
+    return solution;
+  }
+
+  /// Solves, measures what the optimum uses, and solves again until it uses nothing unmeasured.
+  Result<planner::Decision> Search(const planner::Decision& preferred) {
+    while (true) {
+      ASSIGN_OR_RETURN(const planner::Extracted extracted,
+                       Extract(graph_, catalogue_, costs_, threads_));
+      CountChoices(extracted);
+      ASSIGN_OR_RETURN(const solver::Solution solution, Solve(extracted));
+      const std::set<EntryId> open = OpenEntries(extracted, solution);
+      Report(solution.cost, open.size());
+      const bool may_measure = MayMeasure();
+      const int conversions = MeasureConversions(extracted, solution);
+      if (open.empty() && conversions == 0)
+        return ToDecision(graph_, catalogue_, extracted, solution, threads_);
+      if (!may_measure) return BestMeasured(preferred);
+      for (EntryId id : open) {
+        if (!MayMeasure()) break;
+        Measure(id);
+      }
+    }
+  }
+
+  void CountChoices(const planner::Extracted& extracted) {
+    report_.choices = 0;
+    for (const solver::Group& group : extracted.problem.groups)
+      report_.choices += std::ssize(group.choices);
+  }
+
+  /// After the end of the budget: the best plan of what was measured; the preferred one where that
+  /// is none.
+  Result<planner::Decision> BestMeasured(const planner::Decision& preferred) {
+    report_.stopped = true;
+    costs_.set_measured_only(options_.level != Level::kNone);
+    const Result<planner::Extracted> extracted = Extract(graph_, catalogue_, costs_, threads_);
+    if (!extracted.ok()) return preferred;
+    const Result<solver::Solution> solution = Solve(*extracted);
+    if (!solution.ok()) return preferred;
+    return ToDecision(graph_, catalogue_, *extracted, *solution, threads_);
+  }
+
+  const ir::Graph& graph_;
+  const CpuDevice& device_;
+  int threads_;
+  const TuneOptions& options_;
+  Store& store_;
+  TuneReport& report_;
+  LearnedCosts costs_;
+  Bench bench_;
+  int64_t start_;
+  bool interrupted_ = false;
+  planner::Catalogue catalogue_;
+  std::set<EntryId> stopped_;  // measured against a limit before
+};
+
+}  // namespace
+
+Result<Level> LevelFromName(std::string_view name) {
+  constexpr std::string_view kNames[] = {"none", "fast", "normal", "wide", "full"};
+  const auto* found = std::find(std::begin(kNames), std::end(kNames), name);
+  if (found == std::end(kNames))
+    return InvalidArgument("level: expected none|fast|normal|wide|full, got '{}'", name);
+  return static_cast<Level>(found - std::begin(kNames));
+}
+
+Result<planner::Decision> TuneGraph(const ir::Graph& graph, const CpuDevice& device, int threads,
+                                    const TuneOptions& options, Store& store, TuneReport* report) {
+  TuneReport unread;
+  return Tuner(graph, device, threads, options, store, report == nullptr ? unread : *report).Run();
+}
+
+}  // namespace fettle::tuner

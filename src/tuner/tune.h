@@ -1,0 +1,64 @@
+// Tuning one graph: the plan that is optimal with regard to measured costs, found by measuring only
+// what could be part of it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "planner/catalogue.h"
+#include "planner/decision.h"
+#include "solver/solve.h"
+#include "tuner/measure.h"
+
+namespace fettle::tuner {
+
+/// How far to look. kNone measures nothing; kFast the default parameters of each kernel; kNormal
+/// neighbours of them too; kWide and kFull all parameters, kFull without stopping slow candidates.
+enum class Level { kNone, kFast, kNormal, kWide, kFull };
+Result<Level> LevelFromName(std::string_view name);
+
+struct TuneProgress {
+  int64_t measured = 0;
+  /// What an optimum that only knows bounds would still measure: falls, but not steadily.
+  int64_t open = 0;
+  double seconds = 0;
+  double predicted_us = 0;
+};
+
+struct TuneOptions {
+  Level level = Level::kNormal;
+  /// Seconds for measuring; the plan is then the best of what was measured. 0: no limit.
+  double budget_seconds = 0;
+  solver::Options solver;
+  MeasureOptions measure;
+  /// Called now and then; answering false ends the measuring as the budget does. May be empty.
+  std::function<bool(const TuneProgress&)> progress;
+};
+
+/// A candidate that may not be used, and why.
+struct Rejected {
+  std::string kernel, problem, reason;
+};
+
+struct TuneReport {
+  int64_t entries = 0;   // different kernel problems and conversions that the optimum was sought in
+  int64_t measured = 0;  // of them in this call
+  int64_t reused = 0;    // of them from the store
+  int64_t choices = 0;   // of all groups, equal kinds counted again
+  int rounds = 0;        // times that the problem was solved
+  double solve_seconds = 0;
+  double seconds = 0;
+  /// True where the budget ended the search before the optimum was proven.
+  bool stopped = false;
+  solver::Report solver;  // of the last solve
+  std::vector<Rejected> rejected;
+};
+
+/// Tunes `graph`, whose values have concrete shapes, for sessions of `threads` on `device`. Every
+/// measurement goes to `store` as it is made, so that a call after a kill goes on where that ended.
+/// Fails with kUnsupported where a node has no kernel.
+Result<planner::Decision> TuneGraph(const ir::Graph& graph, const CpuDevice& device, int threads,
+                                    const TuneOptions& options, Store& store, TuneReport* report);
+
+}  // namespace fettle::tuner
