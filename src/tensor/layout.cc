@@ -85,32 +85,32 @@ bool HasPadLanes(const Shape& shape, const Layout& layout) {
   });
 }
 
+std::vector<PhysicalPart> PhysicalParts(const Shape& shape, const Layout& layout) {
+  const PhysicalDims dims = ToPhysical(shape, layout);
+  std::vector<PhysicalPart> parts;
+  for (size_t i = 0; i < dims.extent.size(); ++i)
+    parts.push_back({dims.axis[i], dims.unit[i], dims.extent[i]});
+  return parts;
+}
+
+std::vector<PhysicalPart> JoinParts(const std::vector<PhysicalPart>& parts) {
+  std::vector<PhysicalPart> joined;
+  for (const PhysicalPart& part : parts) {
+    if (part.extent == 1) continue;
+    if (!joined.empty() && joined.back().axis == part.axis &&
+        joined.back().unit == part.unit * part.extent) {
+      joined.back() = {part.axis, part.unit, joined.back().extent * part.extent};
+    } else {
+      joined.push_back(part);
+    }
+  }
+  return joined;
+}
+
 bool SameOffsets(const Shape& shape, const Layout& a, const Layout& b) {
   if (a == b) return true;
-  if (!a.IsDense() || !b.IsDense() || HasPadLanes(shape, a) || HasPadLanes(shape, b)) return false;
-  // What is left of the dimensions where those of one element are dropped, and neighbours that
-  // continue each other along one axis are joined.
-  struct Part {
-    int axis;
-    int64_t unit, extent;
-    bool operator==(const Part&) const = default;
-  };
-  const auto parts = [&](const Layout& layout) {
-    const PhysicalDims dims = ToPhysical(shape, layout);
-    std::vector<Part> result;
-    for (size_t i = 0; i < dims.extent.size(); ++i) {
-      const Part part{dims.axis[i], dims.unit[i], dims.extent[i]};
-      if (part.extent == 1) continue;
-      if (!result.empty() && result.back().axis == part.axis &&
-          result.back().unit == part.unit * part.extent) {
-        result.back() = {part.axis, part.unit, result.back().extent * part.extent};
-      } else {
-        result.push_back(part);
-      }
-    }
-    return result;
-  };
-  return parts(a) == parts(b);
+  return a.IsDense() && b.IsDense() &&
+         JoinParts(PhysicalParts(shape, a)) == JoinParts(PhysicalParts(shape, b));
 }
 
 OffsetMap::OffsetMap(const Shape& shape, const Layout& layout)

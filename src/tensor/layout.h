@@ -69,6 +69,17 @@ PhysicalDims ToPhysical(const Shape& shape, const Layout& layout);
 int64_t PhysicalElements(const Shape& shape, const Layout& layout);
 /// Whether blocks round an axis of `shape` up, so that there are lanes which must hold zero.
 bool HasPadLanes(const Shape& shape, const Layout& layout);
+/// A run of elements in memory: `extent` steps of `unit` along a logical axis.
+struct PhysicalPart {
+  int axis;
+  int64_t unit, extent;
+  bool operator==(const PhysicalPart&) const = default;
+};
+/// The dimensions of a dense tensor as parts, outermost first; they say where every element lies.
+std::vector<PhysicalPart> PhysicalParts(const Shape& shape, const Layout& layout);
+/// The same bytes in the fewest parts: those of one element are dropped, neighbours that continue
+/// each other along an axis are joined.
+std::vector<PhysicalPart> JoinParts(const std::vector<PhysicalPart>& parts);
 /// Whether both layouts put every element of `shape` at the same offset and take the same bytes: a
 /// tensor in one is a tensor in the other.
 bool SameOffsets(const Shape& shape, const Layout& a, const Layout& b);

@@ -78,7 +78,9 @@ TEST(LayoutTest, LayoutsOfOnePixelOrOneBlockAreTheSameBytes) {
   EXPECT_TRUE(SameOffsets({2, 16, 1, 1}, c8, c16));
   EXPECT_TRUE(SameOffsets({2, 8, 3, 5}, nhwc, c8));
   EXPECT_FALSE(SameOffsets({2, 16, 3, 5}, nhwc, c8));
-  EXPECT_FALSE(SameOffsets({2, 12, 1, 1}, row, c8));  // padded
+  EXPECT_TRUE(SameOffsets({1, 12, 1, 1}, c8, c16));   // padded to 16 in both
+  EXPECT_FALSE(SameOffsets({2, 12, 1, 1}, row, c8));  // padded in one
+  EXPECT_FALSE(SameOffsets({2, 20, 1, 1}, c8, c16));
   EXPECT_FALSE(SameOffsets({2, 16, 3, 5}, row, nhwc));
   EXPECT_FALSE(SameOffsets({2, 16, 1, 1}, row, {.order = {0, 2, 3, 1}, .pitch = 64}));
   EXPECT_TRUE(SameOffsets({2, 16, 3, 5}, c8, {.order = {0, 1, 2, 3}, .blocks = {{1, 8}}}));
@@ -86,7 +88,7 @@ TEST(LayoutTest, LayoutsOfOnePixelOrOneBlockAreTheSameBytes) {
 
 TEST(LayoutTest, SameOffsetsAgreesWithEveryCoordinate) {
   for (const Shape& shape : {Shape{1, 8, 2, 3}, Shape{2, 8, 1, 1}, Shape{1, 4, 1, 2},
-                             Shape{1, 16, 3, 1}, Shape{3, 1, 4, 4}}) {
+                             Shape{1, 16, 3, 1}, Shape{3, 1, 4, 4}, Shape{2, 5, 1, 1}}) {
     const std::vector<Layout> layouts = LayoutsOfRank4();
     for (const Layout& a : layouts) {
       for (const Layout& b : layouts) {

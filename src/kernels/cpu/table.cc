@@ -26,7 +26,7 @@ extern const KernelDesc kCpuNormChannel;
 extern const KernelDesc kCpuNormLayer;
 extern const KernelDesc kCpuNormLrn;
 extern const KernelDesc kCpuOneHot;
-extern const KernelDesc kCpuPoolNhwc;
+extern const KernelDesc kCpuPoolWindow;
 extern const KernelDesc kCpuQuantisedDepthwiseNhwc;
 extern const KernelDesc kCpuQuantisedDynamic;
 extern const KernelDesc kCpuQuantisedGemm;
@@ -67,7 +67,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuNormLayer,
       &kCpuNormLrn,
       &kCpuOneHot,
-      &kCpuPoolNhwc,
+      &kCpuPoolWindow,
       &kCpuQuantisedDepthwiseNhwc,
       &kCpuQuantisedDynamic,
       &kCpuQuantisedGemm,

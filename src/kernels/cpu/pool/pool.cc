@@ -1,8 +1,11 @@
-// cpu.pool.nhwc: MaxPool and AveragePool over channels-last images in fp32, and over u8 and i8
-// between DequantizeLinear and QuantizeLinear (or, for a maximum, alone).
+// cpu.pool.window: MaxPool and AveragePool in any layout whose spatial axes lie together, in fp32,
+// and over u8 and i8 between DequantizeLinear and QuantizeLinear (or, for a maximum, alone).
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/layout/candidates.h"
+#include "kernels/cpu/layout/extents.h"
+#include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/pool/row.h"
 #include "kernels/cpu/quantised/affine.h"
 #include "kernels/kernel.h"
@@ -11,30 +14,44 @@
 namespace fettle::kernels {
 namespace {
 
+/// Pixels of fewer elements are walked along the width.
+constexpr int64_t kWidePixel = 8;
+
 class Pool final : public PreparedKernel {
  public:
-  explicit Pool(const PoolPlan& plan) : plan_(plan) {
+  Pool(const PoolPlan& plan, PadLanes pads, int lanes)
+      : plan_(plan), pads_(std::move(pads)), lanes_(lanes), narrow_(plan.channels < kWidePixel) {
     // Enough input bytes per task to hide its claim.
     const int64_t taps = plan.kernel[0] * plan.kernel[1] * plan.kernel[2];
     const int64_t work = std::max<int64_t>(plan.out[2] * plan.channels * taps, 1);
     rows_per_task_ = std::max<int64_t>(1, 16384 / work);
   }
 
+  int64_t workspace_bytes() const override { return narrow_ ? lanes_ * PoolScratch(plan_) * 4 : 0; }
+
   Status Launch(const LaunchArgs& args) const override {
     const auto* x = args.inputs[0].host<std::byte>();
     auto* y = args.outputs[0].host<std::byte>();
     const int64_t rows = plan_.batch * plan_.out[0] * plan_.out[1];
     if (plan_.channels == 0) return OkStatus();
+    auto& stream = static_cast<CpuStream&>(args.stream);
     const int64_t tasks = (rows + rows_per_task_ - 1) / rows_per_task_;
-    static_cast<CpuStream&>(args.stream).ParallelFor(tasks, [&](int64_t task, int) {
+    stream.ParallelFor(tasks, [&](int64_t task, int lane) {
+      float* scratch = args.workspace.host<float>() + lane * PoolScratch(plan_);
       const int64_t end = std::min(rows, (task + 1) * rows_per_task_);
-      for (int64_t row = task * rows_per_task_; row < end; ++row) PoolRow(plan_, x, y, row);
+      for (int64_t row = task * rows_per_task_; row < end; ++row) {
+        narrow_ ? PoolNarrowRow(plan_, x, y, row, scratch) : PoolRow(plan_, x, y, row);
+      }
     });
+    pads_.Zero(stream, y);
     return OkStatus();
   }
 
  private:
   PoolPlan plan_;
+  PadLanes pads_;
+  int lanes_;
+  bool narrow_;
   int64_t rows_per_task_ = 1;
 };
 
@@ -52,7 +69,7 @@ Result<AffineGroup> ReadGroup(const ir::Graph& group) {
   return ReadAffineGroup(group);
 }
 
-Result<PoolPlan> MakePlan(const ir::Graph& group) {
+Result<PoolPlan> MakePlan(const ir::Graph& group, const Layout& layout) {
   ASSIGN_OR_RETURN(const AffineGroup affine, ReadGroup(group));
   const ir::Node& node = *affine.node;
   if (node.op != "MaxPool" && node.op != "AveragePool") return Unsupported("not a pooling");
@@ -60,7 +77,8 @@ Result<PoolPlan> MakePlan(const ir::Graph& group) {
   const Shape &x = *group.value(affine.input).shape, &y = *group.value(affine.output).shape;
   if (x.rank() < 3 || x.rank() > 5) return Unsupported("1 to 3 spatial axes");
   ASSIGN_OR_RETURN(const ops::PoolAttributes pool, ops::ReadPool(node, x));
-  PoolPlan plan{.batch = x[0], .channels = x[1], .max = node.op == "MaxPool"};
+  ASSIGN_OR_RETURN(const ImageExtents images, SplitImages(x, layout));
+  PoolPlan plan{.batch = images.outer, .channels = images.inner, .max = node.op == "MaxPool"};
   plan.count_include_pad = pool.count_include_pad;
   if (affine.from.storage != affine.to.storage)
     return Unsupported("integers of different types on both sides");
@@ -84,22 +102,32 @@ Result<PoolPlan> MakePlan(const ir::Graph& group) {
 }
 
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(const PoolPlan plan, MakePlan(group));
-  const Layout layout = Layout::ChannelsLast(group.value(group.outputs[0]).shape->rank());
-  return std::vector<StateAssignment>{{{{.layout = layout, .storage = plan.storage}},
-                                       {{.layout = layout, .storage = plan.storage}}}};
+  if (group.outputs.empty()) return Unsupported("no output");
+  const Shape& y = *group.value(group.outputs[0]).shape;
+  ASSIGN_OR_RETURN(const PoolPlan plan, MakePlan(group, Layout::RowMajor()));
+  std::vector<Layout> layouts = BlockedLayouts(y);
+  layouts.insert(layouts.begin(), {Layout::ChannelsLast(y.rank()), Layout::RowMajor()});
+  std::vector<StateAssignment> states;
+  for (const Layout& layout : layouts) {
+    const State state{.layout = layout, .storage = plan.storage};
+    states.push_back({{state}, {state}});
+  }
+  return states;
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device&) {
-  ASSIGN_OR_RETURN(const PoolPlan plan, MakePlan(*problem.group));
-  return std::unique_ptr<PreparedKernel>(new Pool(plan));
+                                                const Device& device) {
+  const State& state = problem.states.outputs[0];
+  ASSIGN_OR_RETURN(const PoolPlan plan, MakePlan(*problem.group, state.layout));
+  PadLanes pads(problem.shape(problem.group->outputs[0]), state.layout, ByteSize(state.storage));
+  const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
+  return std::unique_ptr<PreparedKernel>(new Pool(plan, std::move(pads), lanes));
 }
 
 }  // namespace
 
-extern const KernelDesc kCpuPoolNhwc;
-const KernelDesc kCpuPoolNhwc = {
-    .name = "cpu.pool.nhwc", .preference = 10, .candidates = Candidates, .prepare = Prepare};
+extern const KernelDesc kCpuPoolWindow;
+const KernelDesc kCpuPoolWindow = {
+    .name = "cpu.pool.window", .preference = 10, .candidates = Candidates, .prepare = Prepare};
 
 }  // namespace fettle::kernels

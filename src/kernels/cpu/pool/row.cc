@@ -140,6 +140,148 @@ void Row(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row) {
   }
 }
 
+template <bool max>
+HWY_INLINE float JoinOne(float a, float b) {
+  if constexpr (max) return a > b ? a : b;
+  return a + b;
+}
+
+/// to = from, or to = Join(to, from), for `n` neighbours.
+template <bool max, bool first, typename T>
+void JoinRun(const T* from, int64_t n, float* to) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto join = [&](auto x, float* p)
+                        HWY_ATTR { return first ? x : Join<max>(hn::LoadU(d, p), x); };
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(join(LoadFloats(d, from + i), to + i), d, to + i);
+  for (; i < n; ++i) {
+    const auto x = static_cast<float>(from[i]);
+    to[i] = first ? x : JoinOne<max>(to[i], x);
+  }
+}
+
+/// Every `stride`-th pixel of `from` joined to pixel after pixel of `to`.
+template <bool max>
+void JoinStrided(const float* from, int64_t pixels, int64_t stride, int64_t inner, float* to) {
+  if (stride == 1) return JoinRun<max, false>(from, pixels * inner, to);
+  if (inner == 1 && stride == 2) {
+    for (int64_t i = 0; i < pixels; ++i) to[i] = JoinOne<max>(to[i], from[2 * i]);
+    return;
+  }
+  for (int64_t i = 0; i < pixels; ++i) {
+    for (int64_t c = 0; c < inner; ++c)
+      to[i * inner + c] = JoinOne<max>(to[i * inner + c], from[i * stride * inner + c]);
+  }
+}
+
+/// The rows of the window as one: what the width is joined over.
+template <bool max, typename T>
+void JoinRows(const PoolPlan& plan, const T* image, const Taps& d, const Taps& h, float* to) {
+  const int64_t width = plan.in[2] * plan.channels;
+  bool first = true;
+  for (int64_t kd = d.begin; kd < d.end; ++kd) {
+    for (int64_t kh = h.begin; kh < h.end; ++kh) {
+      const int64_t row =
+          (d.first + kd * plan.dilation[0]) * plan.in[1] + h.first + kh * plan.dilation[1];
+      first ? JoinRun<max, true>(image + row * width, width, to)
+            : JoinRun<max, false>(image + row * width, width, to);
+      first = false;
+    }
+  }
+  if (first) std::fill_n(to, width, max ? std::numeric_limits<float>::lowest() : 0.0f);
+}
+
+/// One output pixel at the border, or between: only the taps inside count.
+template <bool max>
+void JoinPixel(const PoolPlan& plan, const Taps& w, const float* from, float rows, float* to) {
+  const int64_t inner = plan.channels;
+  const float scale = max ? 1.0f : 1.0f / (rows * static_cast<float>(w.counted));
+  for (int64_t c = 0; c < inner; ++c) {
+    float sum = max ? std::numeric_limits<float>::lowest() : 0.0f;
+    for (int64_t k = w.begin; k < w.end; ++k) {
+      const float x = from[(w.first + k * plan.dilation[2]) * inner + c];
+      sum = max && k == w.begin ? x : JoinOne<max>(sum, x);
+    }
+    to[c] = sum * scale;
+  }
+}
+
+/// The width of the joined row: pixels whose whole window lies inside are joined tap by tap.
+template <bool max>
+void JoinWidth(const PoolPlan& plan, const float* from, float rows, float* to) {
+  const int64_t inner = plan.channels, stride = plan.stride[2], pad = plan.pad_begin[2];
+  const int64_t reach = (plan.kernel[2] - 1) * plan.dilation[2];
+  const int64_t last = plan.in[2] - 1 - reach + pad;  // input position, from which none are outside
+  const int64_t begin = std::min((pad + stride - 1) / stride, plan.out[2]);
+  const int64_t end = last < 0 ? begin : std::clamp(last / stride + 1, begin, plan.out[2]);
+  for (int64_t ow = 0; ow < begin; ++ow)
+    JoinPixel<max>(plan, Taps(plan, 2, ow), from, rows, to + ow * inner);
+  for (int64_t ow = end; ow < plan.out[2]; ++ow)
+    JoinPixel<max>(plan, Taps(plan, 2, ow), from, rows, to + ow * inner);
+  if (begin == end) return;
+  float* inside = to + begin * inner;
+  const float* first = from + (begin * stride - pad) * inner;
+  for (int64_t i = 0; i < end - begin; ++i)
+    std::copy_n(first + i * stride * inner, inner, inside + i * inner);
+  for (int64_t k = 1; k < plan.kernel[2]; ++k) {
+    JoinStrided<max>(first + k * plan.dilation[2] * inner, end - begin, stride, inner, inside);
+  }
+  if constexpr (max) return;
+  const float scale = 1.0f / (rows * static_cast<float>(plan.kernel[2]));
+  for (int64_t i = 0; i < (end - begin) * inner; ++i) inside[i] *= scale;
+}
+
+/// Rounded integers.
+template <typename T>
+void StoreRow(const PoolPlan& plan, const float* from, int64_t n, T* to) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto mul = hn::Set(d, plan.mul), add = hn::Set(d, plan.add);
+  for (int64_t i = 0; i < n; i += lanes) {
+    const int64_t count = std::min(lanes, n - i);
+    auto x = hn::Round(hn::MulAdd(LoadSomeFloats(d, from + i, count), mul, add));
+    x = hn::Min(hn::Max(x, hn::Set(d, plan.least)), hn::Set(d, plan.greatest));
+    if (count == lanes) {
+      StoreFloats(d, x, to + i);
+    } else {
+      StoreSomeFloats(d, x, to + i, count);
+    }
+  }
+}
+
+template <bool max, typename T>
+void NarrowRow(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
+               float* scratch) {
+  const int64_t oh = row % plan.out[1], od = row / plan.out[1] % plan.out[0],
+                n = row / (plan.out[1] * plan.out[0]);
+  const int64_t width = plan.in[2] * plan.channels, out_width = plan.out[2] * plan.channels;
+  const Taps d(plan, 0, od), h(plan, 1, oh);
+  const T* image = reinterpret_cast<const T*>(x) + n * plan.in[0] * plan.in[1] * width;
+  T* to = reinterpret_cast<T*>(y) + row * out_width;
+  JoinRows<max>(plan, image, d, h, scratch);
+  float* joined = scratch + width;
+  if constexpr (std::is_same_v<T, float>) joined = to;
+  JoinWidth<max>(plan, scratch, static_cast<float>(d.counted * h.counted), joined);
+  if constexpr (!std::is_same_v<T, float>) StoreRow(plan, joined, out_width, to);
+}
+
+template <typename T>
+void NarrowRowOf(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
+                 float* scratch) {
+  plan.max ? NarrowRow<true, T>(plan, x, y, row, scratch)
+           : NarrowRow<false, T>(plan, x, y, row, scratch);
+}
+
+void PoolNarrowRowOnTarget(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
+                           float* scratch) {
+  switch (plan.storage) {
+    case DType::kU8: return NarrowRowOf<uint8_t>(plan, x, y, row, scratch);
+    case DType::kI8: return NarrowRowOf<int8_t>(plan, x, y, row, scratch);
+    default: return NarrowRowOf<float>(plan, x, y, row, scratch);
+  }
+}
+
 void PoolRowOnTarget(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row) {
   switch (plan.storage) {
     case DType::kU8: return Row<uint8_t>(plan, x, y, row);
@@ -156,9 +298,20 @@ HWY_AFTER_NAMESPACE();
 namespace fettle::kernels {
 
 HWY_EXPORT(PoolRowOnTarget);
+HWY_EXPORT(PoolNarrowRowOnTarget);
 
 void PoolRow(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row) {
   HWY_DYNAMIC_DISPATCH(PoolRowOnTarget)(plan, x, y, row);
+}
+
+void PoolNarrowRow(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
+                   float* scratch) {
+  HWY_DYNAMIC_DISPATCH(PoolNarrowRowOnTarget)(plan, x, y, row, scratch);
+}
+
+int64_t PoolScratch(const PoolPlan& plan) {
+  const int64_t joined = plan.storage == DType::kF32 ? 0 : plan.out[2] * plan.channels;
+  return (plan.in[2] * plan.channels + joined + 15) / 16 * 16;
 }
 
 }  // namespace fettle::kernels

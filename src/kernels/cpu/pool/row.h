@@ -1,4 +1,4 @@
-// One row of output pixels of a pooling over channels-last images.
+// One row of output pixels of a pooling.
 #pragma once
 
 #include <array>
@@ -9,7 +9,8 @@
 
 namespace fettle::kernels {
 
-/// A pooling over up to three spatial axes (unused ones lead with extent 1), channels innermost.
+/// A pooling over up to three spatial axes (unused ones lead with extent 1) of `batch` images whose
+/// pixels are `channels` neighbouring elements: ImageExtents of any layout.
 struct PoolPlan {
   using Axes = std::array<int64_t, 3>;
   int64_t batch = 1, channels = 1;
@@ -21,7 +22,14 @@ struct PoolPlan {
   float mul = 1, add = 0, least = 0, greatest = 0;  // for integers, as in AffineGroup
 };
 
-/// Writes the pixels (n, d, h, *) of the output; `row` counts (n, d, h) linearly.
+/// Writes the pixels (n, d, h, *) of the output; `row` counts (n, d, h) linearly. For wide pixels:
+/// vectors run along the channels.
 void PoolRow(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row);
+
+/// The same for narrow pixels: the input rows of the window are joined into one, then neighbours of
+/// that one, so that vectors run along the width. `scratch` holds PoolScratch(plan) elements.
+void PoolNarrowRow(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
+                   float* scratch);
+int64_t PoolScratch(const PoolPlan& plan);
 
 }  // namespace fettle::kernels

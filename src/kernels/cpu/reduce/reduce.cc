@@ -1,11 +1,13 @@
-// cpu.reduce.rows: reductions over axes that are neighbours in memory, and global pooling, in fp32
-// or on u8 and i8 between DequantizeLinear and QuantizeLinear.
+// cpu.reduce.rows: reductions over axes that are neighbours in memory, and global pooling, in any
+// layout, in fp32 or on u8 and i8 between DequantizeLinear and QuantizeLinear.
 #include <algorithm>
 #include <cmath>
 
 #include "device/cpu/cpu_device.h"
-#include "kernels/cpu/quantised/affine.h"
+#include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/extents.h"
+#include "kernels/cpu/layout/pad_lanes.h"
+#include "kernels/cpu/quantised/affine.h"
 #include "kernels/cpu/reduce/fold.h"
 #include "kernels/kernel.h"
 #include "ops/reduce/op.h"
@@ -49,8 +51,8 @@ constexpr int64_t kColumnsPerTask = 256;
 
 class Reduce final : public PreparedKernel {
  public:
-  Reduce(const Row& row, const AffineGroup& affine, const RowExtents& extents)
-      : op_(row), affine_(affine), extents_(extents) {
+  Reduce(const Row& row, const AffineGroup& affine, const RowExtents& extents, PadLanes pads)
+      : op_(row), affine_(affine), extents_(extents), pads_(std::move(pads)) {
     // Long rows with few results are cut in parts, always the same ones.
     const int64_t results = extents.outer * extents.inner;
     const int64_t tasks = extents.outer * ((extents.inner + kColumnsPerTask - 1) / kColumnsPerTask);
@@ -79,6 +81,7 @@ class Reduce final : public PreparedKernel {
     if (parts_ > 1) FoldParts(op_.fold, parts, parts_, results, folded);
     Complete(folded, results);
     if (integers) Requantise(folded, results, args.outputs[0].host<std::byte>());
+    pads_.Zero(stream, args.outputs[0].host<std::byte>());
     return OkStatus();
   }
 
@@ -128,6 +131,7 @@ class Reduce final : public PreparedKernel {
   const Row& op_;
   AffineGroup affine_;
   RowExtents extents_;
+  PadLanes pads_;
   int64_t parts_ = 1, row_part_ = 0;
 };
 
@@ -160,30 +164,27 @@ Result<Reading> Read(const ir::Graph& group) {
 }
 
 /// The kept axes of the input in memory order, as axes of the output.
-std::vector<int> KeptOrder(const Shape& x, const Layout& layout, const ops::AxisMask& mask,
-                           bool keepdims) {
-  std::vector<int> order;
-  for (int i = 0; i < x.rank(); ++i) {
-    const int axis = layout.AxisAt(i, x.rank());
-    if (mask[static_cast<size_t>(axis)] || x[axis] == 1) continue;
-    const auto dropped = std::count(mask.begin(), mask.begin() + axis, true);
-    order.push_back(keepdims ? axis : axis - static_cast<int>(dropped));
+std::vector<PhysicalPart> KeptParts(const Shape& x, const Layout& layout, const ops::AxisMask& mask,
+                                    bool keepdims) {
+  std::vector<PhysicalPart> kept;
+  for (PhysicalPart part : PhysicalParts(x, layout)) {
+    if (mask[static_cast<size_t>(part.axis)]) continue;
+    if (!keepdims)
+      part.axis -= static_cast<int>(std::count(mask.begin(), mask.begin() + part.axis, true));
+    kept.push_back(part);
   }
-  return order;
+  return JoinParts(kept);
 }
 
 /// An output layout in which the results lie as they are computed, or nothing.
 std::optional<Layout> OutputLayout(const Shape& x, const Shape& y, const Layout& layout,
                                    const ops::AxisMask& mask) {
-  const std::vector<int> order = KeptOrder(x, layout, mask, x.rank() == y.rank());
-  for (const Layout& candidate : {layout.IsRowMajor() ? Layout() : Layout::ChannelsLast(y.rank()),
-                                  Layout::RowMajor(), Layout::ChannelsLast(y.rank())}) {
-    std::vector<int> physical;
-    for (int i = 0; i < y.rank(); ++i) {
-      const int axis = candidate.AxisAt(i, y.rank());
-      if (y[axis] != 1) physical.push_back(axis);
-    }
-    if (physical == order) return candidate;
+  const std::vector<PhysicalPart> kept = KeptParts(x, layout, mask, x.rank() == y.rank());
+  const Layout plain = layout.IsRowMajor() ? Layout() : Layout::ChannelsLast(y.rank());
+  const bool same_blocks = !layout.blocks.empty() && x.rank() == y.rank();
+  for (const Layout& candidate :
+       {same_blocks ? layout : plain, Layout::RowMajor(), Layout::ChannelsLast(y.rank())}) {
+    if (JoinParts(PhysicalParts(y, candidate)) == kept) return candidate;
   }
   return std::nullopt;
 }
@@ -192,8 +193,10 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
   ASSIGN_OR_RETURN(const Reading reading, Read(group));
   const Shape &x = *group.value(reading.affine.input).shape,
               &y = *group.value(reading.affine.output).shape;
+  std::vector<Layout> layouts = BlockedLayouts(x);
+  layouts.insert(layouts.begin(), {Layout::RowMajor(), Layout::ChannelsLast(x.rank())});
   std::vector<StateAssignment> states;
-  for (const Layout& layout : {Layout::RowMajor(), Layout::ChannelsLast(x.rank())}) {
+  for (const Layout& layout : layouts) {
     const auto out = OutputLayout(x, y, layout, reading.mask);
     if (!out || !SplitRows(x, layout, reading.mask).ok()) continue;
     StateAssignment next{{{.layout = layout, .storage = reading.affine.from.storage}},
@@ -212,7 +215,10 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
                    SplitRows(x, problem.states.inputs[0].layout, reading.mask));
   AffineGroup affine = reading.affine;
   affine.node = nullptr;  // belongs to the group, which may go before the kernel
-  return std::unique_ptr<PreparedKernel>(new Reduce(*reading.row, affine, extents));
+  const State& state = problem.states.outputs[0];
+  PadLanes pads(problem.shape(problem.group->outputs[0]), state.layout, ByteSize(state.storage));
+  return std::unique_ptr<PreparedKernel>(
+      new Reduce(*reading.row, affine, extents, std::move(pads)));
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 // cpu.resize.separable: Resize over one or two axes that are neighbours in memory, in any layout
-// without blocks: input rows are blended into one row, then spread along the width. fp32, or u8 and
-// i8 between DequantizeLinear and QuantizeLinear.
+// that does not block them: input rows are blended into one row, then spread along the width. fp32,
+// or u8 and i8 between DequantizeLinear and QuantizeLinear.
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/layout/candidates.h"
+#include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/quantised/affine.h"
 #include "kernels/cpu/resize/row.h"
 #include "kernels/kernel.h"
@@ -22,6 +24,7 @@ struct ResizePlan {
   int64_t outer = 1, inner = 1;
   Axis height, width;
   AffineGroup affine;
+  PadLanes pads;  // of the output
 };
 
 /// Every output is one input element: nothing is blended.
@@ -48,11 +51,13 @@ class Resize final : public PreparedKernel {
     const int64_t rows = plan_.outer * plan_.height.out;
     if (OutRow() == 0) return OkStatus();
     const int64_t tasks = (rows + rows_per_task_ - 1) / rows_per_task_;
-    static_cast<CpuStream&>(args.stream).ParallelFor(tasks, [&](int64_t task, int lane) {
+    auto& stream = static_cast<CpuStream&>(args.stream);
+    stream.ParallelFor(tasks, [&](int64_t task, int lane) {
       float* scratch = args.workspace.host<float>() + lane * LaneElements();
       const int64_t end = std::min(rows, (task + 1) * rows_per_task_);
       for (int64_t row = task * rows_per_task_; row < end; ++row) Row(args, row, scratch);
     });
+    plan_.pads.Zero(stream, args.outputs[0].host<std::byte>());
     return OkStatus();
   }
 
@@ -122,18 +127,20 @@ Result<ResizePlan> MakePlan(const ir::Graph& group, const Layout& layout) {
   ASSIGN_OR_RETURN(const ops::ResizeAttributes resize, ops::ReadResize(node, x, operands));
   if (resize.output.elements() == 0 || x.elements() == 0) return Unsupported("nothing to resize");
   std::vector<Axis> resized;
-  for (int i = 0; i < x.rank(); ++i) {
-    const int axis = layout.AxisAt(i, x.rank());
+  const PhysicalDims dims = ToPhysical(x, layout);
+  for (size_t i = 0; i < dims.extent.size(); ++i) {
+    const int axis = dims.axis[i];
     Axis next{x[axis], resize.output[axis], ops::MakeAxisTaps(resize, x[axis], axis)};
     const auto& outside = next.taps.outside;
     if (std::find(outside.begin(), outside.end(), true) != outside.end())
       return Unsupported("extrapolated elements");
     if (!next.taps.IsIdentity(x[axis])) {
+      if (layout.BlockOf(axis) != 1) return Unsupported("the resized axes are blocked");
       if (plan.inner != 1 && !resized.empty())
         return Unsupported("the resized axes are not neighbours in memory");
       resized.push_back(std::move(next));
     } else {
-      (resized.empty() ? plan.outer : plan.inner) *= x[axis];
+      (resized.empty() ? plan.outer : plan.inner) *= dims.extent[i];
     }
   }
   if (resized.size() > 2) return Unsupported("more than two resized axes");
@@ -141,15 +148,18 @@ Result<ResizePlan> MakePlan(const ir::Graph& group, const Layout& layout) {
   plan.height = resized.size() == 2 ? std::move(resized[0]) : Axis{1, 1, identity};
   plan.width = resized.empty() ? Axis{1, 1, identity} : std::move(resized.back());
   if (plan.width.in * plan.inner > INT32_MAX) return Unsupported("rows beyond 2^31 elements");
+  plan.pads = PadLanes(resize.output, layout, ByteSize(plan.affine.to.storage));
   return plan;
 }
 
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
   if (group.outputs.empty()) return Unsupported("no output");
-  const int rank = group.value(group.outputs[0]).shape->rank();
+  const Shape& y = *group.value(group.outputs[0]).shape;
+  std::vector<Layout> layouts = BlockedLayouts(y);
+  layouts.insert(layouts.begin(), {Layout::ChannelsLast(y.rank()), Layout::RowMajor()});
   std::vector<StateAssignment> states;
   Status refused;
-  for (const Layout& layout : {Layout::ChannelsLast(rank), Layout::RowMajor()}) {
+  for (const Layout& layout : layouts) {
     const Result<ResizePlan> plan = MakePlan(group, layout);
     if (!plan.ok()) {
       refused = plan.status();

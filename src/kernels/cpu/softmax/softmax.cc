@@ -1,9 +1,11 @@
-// cpu.softmax.rows: Softmax and LogSoftmax over axes that are neighbours in memory, in fp32, in
-// place where the input dies.
+// cpu.softmax.rows: Softmax and LogSoftmax over axes that are neighbours in memory, in any layout,
+// in fp32, in place where the input dies.
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/extents.h"
+#include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/softmax/rows.h"
 #include "kernels/kernel.h"
 #include "ops/softmax/op.h"
@@ -20,7 +22,8 @@ constexpr int64_t kShortRow = 16;
 
 class Softmax final : public PreparedKernel {
  public:
-  Softmax(const RowExtents& extents, bool log) : extents_(extents), log_(log) {}
+  Softmax(const RowExtents& extents, bool log, PadLanes pads)
+      : extents_(extents), log_(log), pads_(std::move(pads)) {}
 
   std::vector<Alias> aliases() const override { return {{.output = 0, .input = 0}}; }
 
@@ -33,7 +36,8 @@ class Softmax final : public PreparedKernel {
     const int64_t unit = extents_.row * std::min(extents_.inner, kColumnsPerTask);
     const int64_t per_task = std::max<int64_t>(1, kElementsPerTask / unit);
     const int64_t tasks = (units + per_task - 1) / per_task;
-    static_cast<CpuStream&>(args.stream).ParallelFor(tasks, [&](int64_t task, int) {
+    auto& stream = static_cast<CpuStream&>(args.stream);
+    stream.ParallelFor(tasks, [&](int64_t task, int) {
       const int64_t end = std::min(units, (task + 1) * per_task);
       if (extents_.inner == 1 && extents_.row <= kShortRow && !log_) {
         const int64_t at = task * per_task * extents_.row;
@@ -51,6 +55,7 @@ class Softmax final : public PreparedKernel {
         }
       }
     });
+    pads_.Zero(stream, args.outputs[0].host<std::byte>());
     return OkStatus();
   }
 
@@ -66,6 +71,7 @@ class Softmax final : public PreparedKernel {
 
   RowExtents extents_;
   bool log_;
+  PadLanes pads_;
 };
 
 Result<RowExtents> Read(const ir::Graph& group, const Layout& layout) {
@@ -83,9 +89,11 @@ Result<RowExtents> Read(const ir::Graph& group, const Layout& layout) {
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const RowExtents extents, Read(group, Layout::RowMajor()));
   (void)extents;
-  const int rank = group.value(group.inputs[0]).shape->rank();
+  const Shape& x = *group.value(group.inputs[0]).shape;
+  std::vector<Layout> layouts = BlockedLayouts(x);
+  layouts.insert(layouts.begin(), {Layout::RowMajor(), Layout::ChannelsLast(x.rank())});
   std::vector<StateAssignment> states;
-  for (const Layout& layout : {Layout::RowMajor(), Layout::ChannelsLast(rank)}) {
+  for (const Layout& layout : layouts) {
     if (!Read(group, layout).ok()) continue;
     const State state{.layout = layout};
     if (states.empty() || states[0].inputs[0] != state) states.push_back({{state}, {state}});
@@ -96,7 +104,9 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
                                                 const Device&) {
   ASSIGN_OR_RETURN(const RowExtents extents, Read(*problem.group, problem.states.inputs[0].layout));
-  return std::unique_ptr<PreparedKernel>(new Softmax(extents, problem.node().op == "LogSoftmax"));
+  PadLanes pads(problem.shape(problem.group->outputs[0]), problem.states.outputs[0].layout, 4);
+  return std::unique_ptr<PreparedKernel>(
+      new Softmax(extents, problem.node().op == "LogSoftmax", std::move(pads)));
 }
 
 }  // namespace
