@@ -47,34 +47,29 @@ void ConversionCosts::FindPaths(const Prices& prices, int step) {
 
 // Dreyfus and Wagner: a tree that serves a set goes along a path to a state where it serves two
 // parts of the set.
-void ConversionCosts::FindTrees() {
-  const size_t sets = size_t{1} << terminals_.size();
-  const auto nodes = static_cast<size_t>(nodes_);
-  tree_.assign(sets * nodes, 0);
-  std::vector<Cost> split(nodes);
-  for (StateSet set = 1; set < sets; ++set) {
-    Cost* row = &tree_[set * nodes];
-    if ((set & (set - 1)) == 0) {
-      const auto bit = static_cast<size_t>(__builtin_ctzll(set));
-      for (int v = 0; v < nodes_; ++v) row[v] = Path(v, terminals_[bit]);
-      continue;
-    }
-    const StateSet low = set & (~set + 1);
-    std::fill(split.begin(), split.end(), kForbidden);
-    for (StateSet part = (set - 1) & set; part > 0; part = (part - 1) & set) {
-      if ((part & low) == 0) continue;  // the other half of a split that is seen anyway
-      const Cost* a = &tree_[part * nodes];
-      const Cost* b = &tree_[(set ^ part) * nodes];
-      for (size_t v = 0; v < nodes; ++v) split[v] = std::min(split[v], a[v] + b[v]);
-    }
-    for (int v = 0; v < nodes_; ++v) {
-      Cost best = kForbidden;
-      for (int u = 0; u < nodes_; ++u) {
-        best = std::min(best, Path(v, u) + split[static_cast<size_t>(u)]);
-      }
-      row[v] = best;
+const std::vector<Cost>& ConversionCosts::Trees(StateSet needed) {
+  if (const auto found = trees_.find(needed); found != trees_.end()) return found->second;
+  std::vector<Cost> trees(static_cast<size_t>(nodes_), kForbidden);
+  const StateSet low = needed & (~needed + 1);
+  if (needed == low) {
+    const int terminal = terminals_[static_cast<size_t>(__builtin_ctzll(needed))];
+    for (int v = 0; v < nodes_; ++v) trees[static_cast<size_t>(v)] = Path(v, terminal);
+    return trees_.emplace(needed, std::move(trees)).first->second;
+  }
+  std::vector<Cost> split(trees);
+  for (StateSet part = (needed - 1) & needed; part > 0; part = (part - 1) & needed) {
+    if ((part & low) == 0) continue;  // the other half of a split that is seen anyway
+    const std::vector<Cost>& a = Trees(part);
+    const std::vector<Cost>& b = Trees(needed ^ part);
+    for (size_t v = 0; v < split.size(); ++v) split[v] = std::min(split[v], a[v] + b[v]);
+  }
+  for (int v = 0; v < nodes_; ++v) {
+    Cost& best = trees[static_cast<size_t>(v)];
+    for (int u = 0; u < nodes_; ++u) {
+      best = std::min(best, Path(v, u) + split[static_cast<size_t>(u)]);
     }
   }
+  return trees_.emplace(needed, std::move(trees)).first->second;
 }
 
 Cost ConversionCosts::Tree(int root, StateSet needed) {
@@ -82,8 +77,7 @@ Cost ConversionCosts::Tree(int root, StateSet needed) {
   if ((needed & (needed - 1)) == 0) {
     return Path(root, terminals_[static_cast<size_t>(__builtin_ctzll(needed))]);
   }
-  if (tree_.empty()) FindTrees();
-  return TreeAt(needed, root);
+  return Trees(needed)[static_cast<size_t>(root)];
 }
 
 void ConversionCosts::AddPath(int from, int to, std::vector<int>& used) const {
@@ -95,7 +89,7 @@ void ConversionCosts::AddPath(int from, int to, std::vector<int>& used) const {
   }
 }
 
-void ConversionCosts::AddTree(int root, StateSet needed, std::vector<int>& used) const {
+void ConversionCosts::AddTree(int root, StateSet needed, std::vector<int>& used) {
   if ((needed & (needed - 1)) == 0) {
     return AddPath(root, terminals_[static_cast<size_t>(__builtin_ctzll(needed))], used);
   }
@@ -104,7 +98,7 @@ void ConversionCosts::AddTree(int root, StateSet needed, std::vector<int>& used)
   StateSet best_part = 0;
   for (StateSet part = (needed - 1) & needed; part > 0; part = (part - 1) & needed) {
     for (int via = 0; via < nodes_; ++via) {
-      const Cost cost = Path(root, via) + TreeAt(part, via) + TreeAt(needed ^ part, via);
+      const Cost cost = Path(root, via) + Tree(via, part) + Tree(via, needed ^ part);
       if (cost >= best) continue;
       best = cost;
       best_via = via;

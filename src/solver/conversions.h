@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "solver/network.h"
@@ -21,20 +22,21 @@ struct Prices {
 
 /// Set of needed states: bit i stands for the i-th terminal, at most 64 of them.
 using StateSet = uint64_t;
-inline constexpr int kMostTerminals = 12;
+/// Most states that one tree may serve.
+inline constexpr int kMostTerminals = 16;
 
 /// Prices of a tensor's conversions where its writer runs at one step. Refers to the tensor.
 class ConversionCosts {
  public:
-  /// `terminals`: the states that may be needed, at most kMostTerminals where Tree is asked for
-  /// several at once.
+  /// `terminals`: the states that may be needed.
   ConversionCosts(const Tensor& tensor, std::vector<int> terminals, const Prices& prices, int step);
 
   /// The cheapest chain of conversions, kForbidden where there is none.
   Cost Path(int from, int to) const { return path_[Index(from, to)]; }
 
   /// The cheapest set of conversions that makes all of `needed` from the copy in state `root`; as
-  /// `root`, given() stands for all copies in the tensor's given states.
+  /// `root`, given() stands for all copies in the tensor's given states. The time grows with 3 to
+  /// the number of needed states, of which there are at most kMostTerminals.
   Cost Tree(int root, StateSet needed);
   /// Those conversions in an order in which they can run: indices into Tensor::conversions.
   std::vector<int> TreeConversions(int root, StateSet needed);
@@ -47,22 +49,18 @@ class ConversionCosts {
     return static_cast<size_t>(from) * static_cast<size_t>(nodes_) + static_cast<size_t>(to);
   }
   void FindPaths(const Prices& prices, int step);
-  void FindTrees();
+  /// By root: cost of the tree.
+  const std::vector<Cost>& Trees(StateSet needed);
   void AddPath(int from, int to, std::vector<int>& used) const;
-  void AddTree(int root, StateSet needed, std::vector<int>& used) const;
+  void AddTree(int root, StateSet needed, std::vector<int>& used);
   std::vector<int> InOrder(int root, StateSet needed, const std::vector<int>& used) const;
-  Cost TreeAt(StateSet needed, int root) const {
-    return tree_[static_cast<size_t>(needed) * static_cast<size_t>(nodes_) +
-                 static_cast<size_t>(root)];
-  }
-
   const Tensor& tensor_;
   std::vector<int> terminals_;
   int states_ = 0;
   int nodes_ = 0;           // states and, last, the source of given ones
   std::vector<Cost> path_;  // [from][to]
   std::vector<int> first_;  // [from][to]: first conversion of the path, -1: none
-  std::vector<Cost> tree_;  // [set][root], empty until asked for
+  std::unordered_map<StateSet, std::vector<Cost>> trees_;  // those asked for, and their parts
 };
 
 }  // namespace fettle::solver

@@ -12,6 +12,9 @@ namespace fettle::solver {
 namespace {
 
 constexpr int kAbsent = -1;
+/// A tensor whose source and readers have no more combinations gets one table over them all.
+constexpr double kDirectEntries = 2048;
+constexpr size_t kDirectReaders = 4;
 
 /// A state in which a tensor is written, and when; kAbsent where nothing writes it.
 struct Written {
@@ -34,10 +37,11 @@ struct Use {
 
 class Encoder {
  public:
-  Encoder(const Problem& problem, const Kept& kept, const Prices& prices)
+  Encoder(const Problem& problem, const Kept& kept, const Prices& prices, Conversions conversions)
       : problem_(problem),
         kept_(kept),
         prices_(prices),
+        is_shared_(conversions == Conversions::kShared),
         readers_(problem.tensors.size()),
         writers_(problem.tensors.size()) {}
 
@@ -62,12 +66,14 @@ class Encoder {
   }
 
  private:
-  /// What is known of a tensor before its costs are added.
+  /// What is known of a tensor before its costs are added. Readers are node variables, so their
+  /// numbers are their steps where bytes have prices; else some may be merged ones.
   struct TensorNeeds {
     std::vector<int> terminals;
     StateSet wanted = 0;
     std::vector<Reader> readers;  // last one first
-    std::vector<int> path;        // of the readers in needs_
+    bool is_direct = true;        // one table over source and readers
+    std::vector<int> path;        // else: of the readers in needs_
   };
 
   Network& network() { return encoding_.network; }
@@ -158,18 +164,90 @@ class Encoder {
         sets[x] |= BitOf(needs, ChoiceOf(values[x]).inputs[use.operand]);
       }
     }
-    bool is_tree = by_variable.size() > 1 || needs.wanted != 0;
-    for (auto& [variable, sets] : by_variable) {
-      for (const StateSet set : sets) is_tree = is_tree || (set & (set - 1)) != 0;
-      needs.readers.push_back({variable, std::move(sets)});
-    }
-    if (is_tree && needs.terminals.size() > kMostTerminals) return TooManyStates(t);
+    for (auto& [variable, sets] : by_variable) needs.readers.push_back({variable, std::move(sets)});
+    if (prices_.bytes.empty() && is_shared_) MergeReaders(t, needs.readers);
+    needs.is_direct = needs.readers.size() < 2 || !is_shared_ || IsDirect(t);
+    const size_t together = needs.is_direct ? MostTogether(needs) : needs.terminals.size();
+    if (together > kMostTerminals) return TooManyStates(t);
+    if (needs.is_direct) return OkStatus();
     needs.path = needs_.Add(needs.readers, needs.terminals, tensor.states);
-    if (!needs.path.empty()) needs_.Mark(needs.path.back());
+    needs_.Mark(needs.path.back());
     if (!prices_.bytes.empty()) {
       for (const int node : needs.path) needs_.Mark(node);
     }
     return OkStatus();
+  }
+
+  /// Readers of which a cover takes one at most (a node alone, or in a group with its neighbours)
+  /// become one, whose variable says no more than what is needed.
+  void MergeReaders(size_t t, std::vector<Reader>& readers) {
+    std::vector<std::vector<Reader>> exclusive;
+    for (Reader& reader : readers) {
+      const auto fits = [&](const std::vector<Reader>& others) {
+        return std::all_of(others.begin(), others.end(), [&](const Reader& other) {
+          return AreExclusive(t, reader.variable, other.variable);
+        });
+      };
+      auto place = std::find_if(exclusive.begin(), exclusive.end(), fits);
+      if (place == exclusive.end()) place = exclusive.insert(place, std::vector<Reader>());
+      place->push_back(std::move(reader));
+    }
+    readers.clear();
+    for (std::vector<Reader>& merged : exclusive) {
+      if (merged.size() == 1 || exclusive.size() == 1) {
+        std::move(merged.begin(), merged.end(), std::back_inserter(readers));
+        continue;
+      }
+      std::set<StateSet> distinct;
+      for (const Reader& reader : merged) distinct.insert(reader.needs.begin(), reader.needs.end());
+      Reader one{-1, {distinct.begin(), distinct.end()}};
+      one.variable = AddVariable(network(), std::vector<Cost>(one.needs.size(), 0));
+      for (const Reader& reader : merged) {
+        AddPair(network(), one.variable, reader.variable, [&](int set, int x) {
+          const StateSet need = reader.needs[static_cast<size_t>(x)];
+          return (need & ~one.needs[static_cast<size_t>(set)]) == 0 ? 0 : kForbidden;
+        });
+      }
+      readers.push_back(std::move(one));
+    }
+  }
+  bool AreExclusive(size_t t, int a, int b) const {
+    for (const Use& first : readers_[t]) {
+      if (OwnerOf(first.group) != a) continue;
+      for (const Use& second : readers_[t]) {
+        if (OwnerOf(second.group) == b && !Overlap(first.group, second.group)) return false;
+      }
+    }
+    return true;
+  }
+  bool Overlap(int a, int b) const {
+    const std::vector<int>& nodes = problem_.groups[static_cast<size_t>(a)].nodes;
+    return std::any_of(nodes.begin(), nodes.end(), [&](int node) { return Holds(b, node); });
+  }
+
+  static size_t MostTogether(const TensorNeeds& needs) {
+    size_t together = static_cast<size_t>(__builtin_popcountll(needs.wanted));
+    for (const Reader& reader : needs.readers) {
+      int most = 0;
+      for (const StateSet set : reader.needs) most = std::max(most, __builtin_popcountll(set));
+      together += static_cast<size_t>(most);
+    }
+    return std::min(together, needs.terminals.size());
+  }
+
+  /// One table tells all: few readers, few combinations, and no price on what lives between them.
+  bool IsDirect(size_t t) const {
+    const std::vector<Reader>& readers = tensors_[t].readers;
+    if (readers.size() > kDirectReaders || !prices_.bytes.empty()) return false;
+    std::set<std::pair<int, int>> written;
+    for (const Use& use : writers_[t]) {
+      for (const int c : kept_[static_cast<size_t>(use.group)]) {
+        written.insert({OwnerOf(use.group), ChoiceOf({use.group, c}).outputs[use.operand]});
+      }
+    }
+    double entries = static_cast<double>(written.size() + 1);
+    for (const Reader& reader : readers) entries *= static_cast<double>(reader.needs.size());
+    return entries <= kDirectEntries;
   }
   static StateSet BitOf(const TensorNeeds& needs, int state) {
     const auto at = std::lower_bound(needs.terminals.begin(), needs.terminals.end(), state);
@@ -193,12 +271,19 @@ class Encoder {
       return CostOf(t, source.written[static_cast<size_t>(written)], needed | needs.wanted,
                     by_step);
     };
-    if (needs.readers.empty()) {
+    if (!is_shared_ && needs.readers.size() > 1) {
+      for (const Reader& reader : needs.readers) {
+        AddTo(source.variable, reader.variable,
+              [&](int from, int x) { return cost(from, reader.needs[static_cast<size_t>(x)]); });
+      }
+    } else if (needs.readers.empty()) {
       AddTo(source.variable, -1, [&](int from, int) { return cost(from, 0); });
     } else if (needs.readers.size() == 1) {
       const Reader& reader = needs.readers.front();
       AddTo(source.variable, reader.variable,
             [&](int from, int x) { return cost(from, reader.needs[static_cast<size_t>(x)]); });
+    } else if (needs.is_direct) {
+      AddDirect(needs, source.variable, cost);
     } else {
       const int last = needs.path.back();
       const NeedTree::Node& node = needs_.node(last);
@@ -209,6 +294,21 @@ class Encoder {
       AddTo(source.variable, node.set_variable,
             [&](int from, int set) { return cost(from, sets[static_cast<size_t>(set)]); });
     }
+  }
+
+  /// One table over the source, if it is a variable, and all readers.
+  template <typename CostFn>
+  void AddDirect(const TensorNeeds& needs, int source, CostFn cost) {
+    std::vector<int> scope;
+    for (const Reader& reader : needs.readers) scope.push_back(reader.variable);
+    if (source >= 0) scope.push_back(source);
+    AddTable(network(), scope, [&](const std::vector<int>& values) {
+      StateSet needed = 0;
+      for (size_t i = 0; i < needs.readers.size(); ++i) {
+        needed |= needs.readers[i].needs[static_cast<size_t>(values[i])];
+      }
+      return cost(source >= 0 ? values.back() : 0, needed);
+    });
   }
 
   /// Adds cost(x, y) over two variables; -1 stands for a constant of value 0.
@@ -352,6 +452,7 @@ class Encoder {
   const Problem& problem_;
   const Kept& kept_;
   const Prices& prices_;
+  bool is_shared_;
   Encoding encoding_;
   std::vector<std::vector<Use>> readers_, writers_;  // by tensor
   std::vector<TensorNeeds> tensors_;
@@ -360,8 +461,9 @@ class Encoder {
 
 }  // namespace
 
-Result<Encoding> Encode(const Problem& problem, const Kept& kept, const Prices& prices) {
-  return Encoder(problem, kept, prices).Run();
+Result<Encoding> Encode(const Problem& problem, const Kept& kept, const Prices& prices,
+                        Conversions conversions) {
+  return Encoder(problem, kept, prices, conversions).Run();
 }
 
 std::vector<Pick> PicksOf(const Encoding& encoding, const Assignment& values) {

@@ -18,11 +18,15 @@ struct Encoding {
   std::vector<std::vector<Pick>> values;
 };
 
+/// Whether a conversion that several readers need is paid once or, as in PBQP, by each of them.
+enum class Conversions { kShared, kPerReader };
+
 /// The network whose cheapest assignment is the cheapest solution at these prices, conversions paid
-/// once for all readers. Limits are left out but for what `prices` make them cost; live bytes that
+/// as said. Limits are left out but for what `prices` make them cost; live bytes that
 /// a network cannot see are left out too, so the cost is never above the priced cost of the
 /// solution. Fails with kUnsupported where a tensor may be needed in too many states at once.
-Result<Encoding> Encode(const Problem& problem, const Kept& kept, const Prices& prices);
+Result<Encoding> Encode(const Problem& problem, const Kept& kept, const Prices& prices,
+                        Conversions conversions = Conversions::kShared);
 
 std::vector<Pick> PicksOf(const Encoding& encoding, const Assignment& values);
 

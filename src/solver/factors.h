@@ -1,6 +1,7 @@
 // Building a network: variables and tables given by functions.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,28 @@ void AddPair(Network& network, int a, int b, CostOf cost) {
   for (int first = 0; first < network.domain(factor.scope[0]); ++first) {
     for (int second = 0; second < network.domain(factor.scope[1]); ++second) {
       factor.table.push_back(a < b ? cost(first, second) : cost(second, first));
+    }
+  }
+  network.factors.push_back(std::move(factor));
+}
+
+/// Adds cost(values) to each combination of values of `scope`, distinct variables in any order;
+/// `values` are in the order of `scope`.
+template <typename CostOf>
+void AddTable(Network& network, const std::vector<int>& scope, CostOf cost) {
+  Factor factor{scope, {}};
+  std::sort(factor.scope.begin(), factor.scope.end());
+  std::vector<size_t> place;  // in `scope`, of each variable of the factor
+  for (const int v : factor.scope) {
+    place.push_back(static_cast<size_t>(std::find(scope.begin(), scope.end(), v) - scope.begin()));
+  }
+  std::vector<int> values(scope.size(), 0);
+  const auto entries = static_cast<size_t>(TableEntries(network, scope));
+  for (size_t entry = 0; entry < entries; ++entry) {
+    factor.table.push_back(cost(values));
+    for (size_t i = place.size(); i-- > 0;) {
+      if (++values[place[i]] < network.domain(factor.scope[i])) break;
+      values[place[i]] = 0;
     }
   }
   network.factors.push_back(std::move(factor));

@@ -9,7 +9,7 @@ namespace fettle::solver {
 namespace {
 
 /// Values of one set variable; more would make tables that nothing can hold.
-constexpr size_t kMostSets = 4096;
+constexpr size_t kMostSets = 1 << 16;
 
 /// `needs` (numbers of states) as a set over `states`, which holds them all.
 StateSet SetOver(const std::vector<int>& states, const std::vector<int>& needs) {

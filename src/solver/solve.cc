@@ -1,13 +1,20 @@
 #include "solver/solve.h"
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "solver/assign.h"
 #include "solver/branch.h"
 #include "solver/brute.h"
 #include "solver/encode.h"
+#include "solver/evaluate.h"
 
 namespace fettle::solver {
 namespace {
+
+constexpr std::string_view kSingle = "single:";
+
+Status NoCover() { return Unsupported("no cover keeps the limits"); }
 
 int64_t CountChoices(const Kept& kept) {
   int64_t count = 0;
@@ -15,35 +22,114 @@ int64_t CountChoices(const Kept& kept) {
   return count;
 }
 
-Result<Solution> SolveExactly(const Problem& problem, const Options& options, Report& report) {
-  const Kept all = KeepAll(problem);
-  const Kept kept = DropDominated(problem, all);
-  report.choices_before = CountChoices(all);
-  report.choices_after = CountChoices(kept);
-  BranchLimits limits;
-  limits.until_ns = NowNs() + static_cast<int64_t>(options.seconds * 1e9);
-  const PricedSolve solve = [&](const Kept& of, const Prices& prices) -> Result<Solution> {
-    ASSIGN_OR_RETURN(const Encoding encoding, Encode(problem, of, prices));
-    ASSIGN_OR_RETURN(const Assigned best,
-                     Assign(encoding.network, options, limits.until_ns, report));
-    if (best.cost == kForbidden) return Unsupported("no cover keeps the limits");
-    ASSIGN_OR_RETURN(Solution solution, Complete(problem, PicksOf(encoding, best.values), prices));
+/// `state` is the name of a state or, between colons, a part of it.
+bool IsPartOf(std::string_view name, std::string_view state) {
+  for (size_t at = name.find(state); at != name.npos; at = name.find(state, at + 1)) {
+    const size_t end = at + state.size();
+    if ((at == 0 || name[at - 1] == ':') && (end == name.size() || name[end] == ':')) return true;
+  }
+  return false;
+}
+
+/// Of each group, the choices with the most operands in `state`.
+Kept KeepState(const Problem& problem, std::string_view state) {
+  Kept kept;
+  for (const Group& group : problem.groups) {
+    std::vector<int>& best = kept.emplace_back();
+    int64_t most = -1;
+    for (size_t c = 0; c < group.choices.size(); ++c) {
+      int64_t count = 0;
+      const auto add = [&](const std::vector<int>& tensors, const std::vector<int>& states) {
+        for (size_t i = 0; i < tensors.size(); ++i) {
+          const Tensor& tensor = problem.tensors[static_cast<size_t>(tensors[i])];
+          count += IsPartOf(tensor.states[static_cast<size_t>(states[i])], state) ? 1 : 0;
+        }
+      };
+      add(group.inputs, group.choices[c].inputs);
+      add(group.outputs, group.choices[c].outputs);
+      if (count > most) best.clear();
+      most = std::max(most, count);
+      if (count == most) best.push_back(static_cast<int>(c));
+    }
+  }
+  return kept;
+}
+
+class Solver {
+ public:
+  Solver(const Problem& problem, const Options& options, Report& report)
+      : problem_(problem),
+        options_(options),
+        report_(report),
+        until_ns_(NowNs() + static_cast<int64_t>(std::clamp(options.seconds, 0.0, 1e8) * 1e9)) {}
+
+  Result<Solution> Run() {
+    Kept kept = KeepAll(problem_);
+    report_.choices_before = CountChoices(kept);
+    if (options_.method.substr(0, kSingle.size()) == kSingle) {
+      kept = KeepState(problem_, options_.method.substr(kSingle.size()));
+      options_.method = "auto";
+    }
+    kept = DropDominated(problem_, std::move(kept));
+    report_.choices_after = CountChoices(kept);
+    if (options_.method == "pbqp" || options_.method == "capped") return Compare(kept);
+    return SolveByBranching(problem_, kept,
+                            [&](const Kept& of, const Prices& prices) {
+                              return SolvePriced(of, prices, Conversions::kShared);
+                            },
+                            {.until_ns = until_ns_});
+  }
+
+ private:
+  Result<Solution> SolvePriced(const Kept& kept, const Prices& prices, Conversions conversions) {
+    ASSIGN_OR_RETURN(const Encoding encoding, Encode(problem_, kept, prices, conversions));
+    ASSIGN_OR_RETURN(const Assigned best, Assign(encoding.network, options_, until_ns_, report_));
+    if (best.cost == kForbidden) return NoCover();
+    ASSIGN_OR_RETURN(Solution solution, Complete(problem_, PicksOf(encoding, best.values), prices));
     solution.bound = best.bound;
     return solution;
-  };
-  return SolveByBranching(problem, kept, solve, limits);
+  }
+
+  /// A method that knows no limits and does not search on.
+  Result<Solution> Compare(const Kept& kept) {
+    const bool is_pbqp = options_.method == "pbqp";
+    ASSIGN_OR_RETURN(
+        Solution solution,
+        SolvePriced(kept, {}, is_pbqp ? Conversions::kPerReader : Conversions::kShared));
+    // The network of PBQP charges more than solutions cost: what it says bounds nothing.
+    solution.bound = is_pbqp ? 0 : std::min(solution.bound, solution.cost);
+    RETURN_IF_ERROR(Evaluate(problem_, solution).status());
+    return solution;
+  }
+
+  const Problem& problem_;
+  Options options_;
+  Report& report_;
+  int64_t until_ns_;
+};
+
+bool IsMethod(std::string_view method) {
+  constexpr std::string_view kMethods[] = {"auto", "ve", "sweep", "capped", "pbqp", "brute"};
+  return std::find(std::begin(kMethods), std::end(kMethods), method) != std::end(kMethods) ||
+         method.substr(0, kSingle.size()) == kSingle;
 }
 
 }  // namespace
 
 Result<Solution> Solve(const Problem& problem, const Options& options, Report* report) {
+  if (!IsMethod(options.method)) {
+    return InvalidArgument(
+        "solver '{}': expected auto, ve, sweep, capped, pbqp, single:STATE or brute",
+        options.method);
+  }
   RETURN_IF_ERROR(Validate(problem));
   Report unused;
   Report& used = report != nullptr ? *report : unused;
   used = {};
+  used.method = options.method;
   const int64_t start = NowNs();
   Result<Solution> solution =
-      options.method == "brute" ? SolveByBruteForce(problem) : SolveExactly(problem, options, used);
+      options.method == "brute" ? SolveByBruteForce(problem) : Solver(problem, options, used).Run();
   used.seconds = static_cast<double>(NowNs() - start) / 1e9;
   return solution;
 }

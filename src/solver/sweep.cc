@@ -13,6 +13,8 @@ namespace {
 
 /// Each state is compared with so many cheaper ones that could stand in for it.
 constexpr size_t kComparisons = 96;
+/// So many of them take as long as one step.
+constexpr double kComparisonsPerStep = 8;
 
 /// Orders in which to take the variables: each begins somewhere and then takes the variable that
 /// leaves the fewest combinations of live values.
@@ -164,10 +166,9 @@ class Sweeper {
     const std::vector<int> order = OrderSearch(network_).Run();
     states_.costs = {network_.constant};
     states_.origins = {-1};
-    double steps = 0;
     for (const int v : order) {
-      steps += static_cast<double>(states_.costs.size()) * network_.domain(v);
-      if (steps > limits_.most_steps) return std::nullopt;
+      steps_ += static_cast<double>(states_.costs.size()) * network_.domain(v);
+      if (steps_ > limits_.most_steps) return std::nullopt;
       Step(v);
       Prune();
       const auto count = static_cast<int64_t>(states_.costs.size());
@@ -306,6 +307,7 @@ class Sweeper {
     std::vector<size_t> kept;
     for (const size_t s : order) {
       const size_t compared = std::min(kept.size(), kComparisons);
+      steps_ += static_cast<double>(compared) / kComparisonsPerStep;
       const bool beaten = std::any_of(kept.begin(), kept.begin() + static_cast<ptrdiff_t>(compared),
                                       [&](size_t by) { return StandsIn(by, s, excess); });
       if (!beaten) kept.push_back(s);
@@ -355,6 +357,7 @@ class Sweeper {
   std::vector<int> waiting_;  // by variable: factors not complete
   States states_;
   std::vector<Origin> history_;
+  double steps_ = 0;
   std::map<std::pair<int, int>, std::vector<Cost>> excess_;
 };
 
