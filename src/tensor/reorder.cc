@@ -22,31 +22,31 @@ D Convert(S value) {
   }
 }
 
-/// Offsets that the indices of the last axis contribute; one for a scalar.
-std::vector<int64_t> LastAxisOffsets(const Shape& shape, const OffsetMap& map) {
-  if (shape.rank() == 0) return {0};
-  std::vector<int64_t> offsets(static_cast<size_t>(shape[shape.rank() - 1]));
-  for (size_t i = 0; i < offsets.size(); ++i)
-    offsets[i] = map.AxisOffset(shape.rank() - 1, static_cast<int64_t>(i));
+/// What each index of each axis contributes to the offset.
+std::vector<std::vector<int64_t>> AxisOffsets(const Shape& shape, const Layout& layout) {
+  const OffsetMap map(shape, layout);
+  std::vector<std::vector<int64_t>> offsets;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    std::vector<int64_t>& of_axis = offsets.emplace_back();
+    for (int64_t i = 0; i < shape[axis]; ++i) of_axis.push_back(map.AxisOffset(axis, i));
+  }
+  if (offsets.empty()) offsets.push_back({0});  // a scalar has one element
   return offsets;
 }
 
 template <typename S, typename D>
-void Copy(const Shape& shape, const OffsetMap& from, const S* src, const OffsetMap& to, D* dst) {
-  std::vector<int64_t> coordinate(static_cast<size_t>(shape.rank()));
-  const std::vector<int64_t> from_last = LastAxisOffsets(shape, from),
-                             to_last = LastAxisOffsets(shape, to);
-  const auto inner = static_cast<int64_t>(from_last.size());
-  const int64_t count = shape.elements();
-  for (int64_t begin = 0; begin < count; begin += inner) {
-    Unravel(begin, shape, coordinate);
-    if (!coordinate.empty()) coordinate.back() = 0;
-    const S* row = src + from(coordinate);
-    D* out = dst + to(coordinate);
-    for (size_t i = 0; i < from_last.size(); ++i)
-      out[to_last[i]] = Convert<S, D>(row[from_last[i]]);
+struct Copier {
+  std::vector<std::vector<int64_t>> from, to;
+
+  void Run(const S* src, D* dst, size_t axis = 0) const {
+    const std::vector<int64_t>&f = from[axis], &t = to[axis];
+    if (axis + 1 < from.size()) {
+      for (size_t i = 0; i < f.size(); ++i) Run(src + f[i], dst + t[i], axis + 1);
+    } else {
+      for (size_t i = 0; i < f.size(); ++i) dst[t[i]] = Convert<S, D>(src[f[i]]);
+    }
   }
-}
+};
 
 }  // namespace
 
@@ -55,10 +55,10 @@ void Reorder(const Shape& shape, const State& from, const std::byte* src, const 
   if (PhysicalElements(shape, to.layout) != shape.elements()) {
     std::memset(dst, 0, static_cast<size_t>(StateBytes(shape, to)));
   }
-  const OffsetMap from_map(shape, from.layout), to_map(shape, to.layout);
   DispatchDType(from.storage, [&]<typename S>() {
     DispatchDType(to.storage, [&]<typename D>() {
-      Copy(shape, from_map, reinterpret_cast<const S*>(src), to_map, reinterpret_cast<D*>(dst));
+      const Copier<S, D> copier{AxisOffsets(shape, from.layout), AxisOffsets(shape, to.layout)};
+      copier.Run(reinterpret_cast<const S*>(src), reinterpret_cast<D*>(dst));
     });
   });
 }

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
-#include "base/hash.h"
 #include "ir/noise.h"
 #include "kernels/check/tolerance.h"
+#include "ops/elements.h"
 #include "tensor/reorder.h"
 
 namespace fettle::tuner {
@@ -20,15 +21,14 @@ struct Filling {
   double amplitude = 1, small_type_amplitude = 1;
   /// Of bytes, as shares of their range.
   double byte_low = 0, byte_high = 1;
-  /// Sign (for bytes: the end of the range) follows the sum of the coordinates.
+  /// The sign (of bytes: the end of the range) changes along every axis.
   bool alternating = false;
 };
 
 constexpr Filling kFillings[] = {
     {.name = "noise"},
-    {.name = "large", .amplitude = 0x1p10, .small_type_amplitude = 0x1p3, .byte_low = 1},
+    {.name = "large", .amplitude = 0x1p10, .small_type_amplitude = 0x1p3, .alternating = true},
     {.name = "tiny", .amplitude = 0x1p-20, .small_type_amplitude = 0x1p-8, .byte_high = 0},
-    {.name = "alternating", .alternating = true},
 };
 
 double Amplitude(const Filling& filling, DType dtype) {
@@ -36,19 +36,22 @@ double Amplitude(const Filling& filling, DType dtype) {
   return wide ? filling.amplitude : filling.small_type_amplitude;
 }
 
-/// Makes even coordinates (by their sum) `even` and odd ones `odd`, both scaled by a little noise
-/// that is already there where elements are floats.
+/// Elements become `even` or `odd`, by the sum of their coordinates: bytes exactly, floats less up
+/// to a part of the noise that is there.
 void Alternate(Tensor& tensor, double even, double odd) {
-  const HostView view = tensor.view();
-  std::vector<int64_t> coordinate(static_cast<size_t>(tensor.shape().rank()));
-  for (int64_t i = 0; i < tensor.elements(); ++i) {
-    Unravel(i, tensor.shape(), coordinate);
-    int64_t sum = 0;
-    for (int64_t c : coordinate) sum += c;
-    const double value = sum % 2 == 0 ? even : odd;
-    const double varied = IsFloat(tensor.dtype()) ? value * (1 - view.GetDouble(i) / 16) : value;
-    view.SetDouble(i, varied);
-  }
+  const bool varies = IsFloat(tensor.dtype());
+  DispatchDType(tensor.dtype(), [&]<typename T>() {
+    const std::span<T> elements = tensor.as<T>();
+    ops::ForEachCoordinate(
+        tensor.shape(), {0, tensor.elements()},
+        [&](int64_t index, std::span<const int64_t> coordinate) {
+          const int64_t sum = std::accumulate(coordinate.begin(), coordinate.end(), int64_t{0});
+          const double end = sum % 2 == 0 ? even : odd;
+          T& element = elements[static_cast<size_t>(index)];
+          const double noise = varies ? std::fabs(static_cast<double>(Widen(element))) / 16 : 0;
+          element = Narrow<T>(varies ? std::copysign(std::fabs(end) - noise, end) : end);
+        });
+  });
 }
 
 Result<Tensor> Fill(const Filling& filling, const ir::Value& value, uint64_t seed, bool zeros) {
@@ -64,7 +67,7 @@ Result<Tensor> Fill(const Filling& filling, const ir::Value& value, uint64_t see
              lowest + std::round(255 * filling.byte_high)};
   }
   ASSIGN_OR_RETURN(Tensor tensor, ir::NoiseTensor(dtype, *value.shape, seed, range));
-  if (filling.alternating && IsFloat(dtype)) Alternate(tensor, 1, -1);
+  if (filling.alternating && IsFloat(dtype)) Alternate(tensor, range.high, range.low);
   if (filling.alternating && IsByte(dtype)) Alternate(tensor, lowest + 255, lowest);
   return tensor;
 }
@@ -122,8 +125,8 @@ std::vector<double> ValuesAt(const Tensor& tensor, const Elements& elements) {
 
 Status GroupExpectations::AddSet(std::string_view name, std::vector<Tensor> inputs,
                                  double amplitude, std::span<const Elements> elements,
-                                 ThreadPool& pool) {
-  ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, RunOracle(*group_, inputs, elements, pool));
+                                 const Oracle& oracle) {
+  ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, oracle.Run(inputs, elements));
   Expectation set{name, std::move(inputs), {}};
   for (size_t o = 0; o < outputs.size(); ++o) {
     ExpectedOutput expected{elements[o], ValuesAt(outputs[o], elements[o]), {}, 0};
@@ -141,6 +144,7 @@ Status GroupExpectations::AddSet(std::string_view name, std::vector<Tensor> inpu
 }
 
 Status GroupExpectations::AddSets(const ExpectationOptions& options, ThreadPool& pool) {
+  ASSIGN_OR_RETURN(const Oracle oracle, Oracle::Make(group_, pool));
   const bool whole = TotalMacs(*group_) <= options.whole_macs;
   std::vector<Elements> elements, extreme_elements;
   for (ir::ValueId id : group_->outputs) {
@@ -153,7 +157,7 @@ Status GroupExpectations::AddSets(const ExpectationOptions& options, ThreadPool&
     const bool first = sets_.empty();
     ASSIGN_OR_RETURN(std::vector<Tensor> inputs, FillAll(filling, *group_, options.seed, zeros));
     return AddSet(filling.name, std::move(inputs), LargestAmplitude(filling, *group_),
-                  first ? elements : extreme_elements, pool);
+                  first ? elements : extreme_elements, oracle);
   };
   // An index of 1 is out of range where an axis has one element.
   const bool zeros = !add(kFillings[0], false).ok();

@@ -34,7 +34,7 @@ struct ExpectedOutput {
 
 /// One set of inputs, row-major in the values' own types, with what has to come out.
 struct Expectation {
-  std::string_view inputs_name;  // "noise", "large", "tiny", "alternating"
+  std::string_view inputs_name;  // "noise", "large" or "tiny"
   std::vector<Tensor> inputs;
   std::vector<ExpectedOutput> outputs;
 };
@@ -44,8 +44,8 @@ class GroupExpectations {
  public:
   /// The first set is noise: floats in [-1, 1], bytes over their whole range, other integers 0 or 1
   /// (0 alone where that is out of range). The others are extreme where the group has inputs that
-  /// can be: large, tiny, alternating in sign along every axis. Fails with kUnsupported where the
-  /// group cannot run on made-up inputs.
+  /// can be: large and alternating in sign along every axis; tiny. Fails with kUnsupported where
+  /// the group cannot run on made-up inputs.
   static Result<std::unique_ptr<GroupExpectations>> Make(std::shared_ptr<const ir::Graph> group,
                                                          const ExpectationOptions& options,
                                                          ThreadPool& pool);
@@ -63,7 +63,7 @@ class GroupExpectations {
   GroupExpectations() = default;
   Status AddSets(const ExpectationOptions& options, ThreadPool& pool);
   Status AddSet(std::string_view name, std::vector<Tensor> inputs, double amplitude,
-                std::span<const Elements> elements, ThreadPool& pool);
+                std::span<const Elements> elements, const Oracle& oracle);
 
   std::shared_ptr<const ir::Graph> group_;
   Status oracle_;

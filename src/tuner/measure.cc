@@ -157,17 +157,14 @@ class Bench::Impl {
   /// Samples, once more where the clock changed meanwhile.
   Result<Outcome> Time(const Sample& sample, double stop_above_us) {
     constexpr int kAttempts = 2;
-    double before = watch_.Slowdown();
     for (int attempt = 1;; ++attempt) {
+      const double before = slowdown_;
       ASSIGN_OR_RETURN(const Timing timing,
                        SampleUntilSure(sample, stop_above_us * before, options_, now_ns_));
-      const double after = watch_.Slowdown();
-      if (attempt < kAttempts && std::fabs(after / before - 1) > options_.drift) {
-        before = after;
-        continue;
-      }
+      slowdown_ = watch_.Slowdown();
+      if (attempt < kAttempts && std::fabs(slowdown_ / before - 1) > options_.drift) continue;
       Outcome outcome = End(timing.stopped ? Row::Status::kStopped : Row::Status::kOk);
-      outcome.SetTimes(timing.us, std::sqrt(before * after));
+      outcome.SetTimes(timing.us, std::sqrt(before * slowdown_));
       if (timing.stopped) outcome.row.reason = fmt::format("slower than {:.2f} us", stop_above_us);
       return outcome;
     }
@@ -219,6 +216,7 @@ class Bench::Impl {
   std::function<int64_t()> now_ns_;
   const CpuDevice& device_;
   ClockWatch watch_;
+  double slowdown_ = 1;  // when the clock was looked at last
   Workbench workbench_;
   ExpectationCache expectations_;
 };

@@ -28,6 +28,8 @@ class Demand {
   }
 
   const Elements& of(ir::ValueId id) const { return elements_[static_cast<size_t>(id)]; }
+  /// One per value.
+  const std::vector<Elements>& elements() const { return elements_; }
 
  private:
   const Shape& ShapeOf(ir::ValueId id) const { return *group_.value(id).shape; }
@@ -156,46 +158,69 @@ Status CheckInputs(const ir::Graph& group) {
   return OkStatus();
 }
 
-Result<std::vector<Tensor>> RunOracle(const ir::Graph& group, std::span<const Tensor> inputs,
-                                      std::span<const Elements> wanted, ThreadPool& pool) {
-  for (const ir::Node& node : group.nodes()) {
+Oracle::Oracle(std::shared_ptr<const ir::Graph> group, ThreadPool& pool)
+    : group_(std::move(group)), pool_(&pool), constants_(group_->values().size()) {}
+
+Result<Oracle> Oracle::Make(std::shared_ptr<const ir::Graph> group, ThreadPool& pool) {
+  for (const ir::Node& node : group->nodes()) {
     const ops::OpDesc* op = ops::Find(node.op);
     if (op == nullptr || op->reference == nullptr)
       return Unsupported("{}: has no reference", ir::Describe(node));
     if (op->random) return Unsupported("{}: differs from run to run", ir::Describe(node));
   }
-  const Demand demand(group, wanted);
-  std::vector<Tensor> values(group.values().size());
+  Oracle oracle(std::move(group), pool);
+  std::vector<Elements> all;
+  for (size_t i = 0; i < oracle.constants_.size(); ++i) {
+    const ir::Value& value = oracle.group_->values()[i];
+    all.push_back(AllElements(*value.shape));
+    if (value.is_constant()) {
+      ASSIGN_OR_RETURN(oracle.constants_[i], value.constant->ToTensor());
+    }
+  }
+  RETURN_IF_ERROR(oracle.RunNodes(all, /*constants_only=*/true, oracle.constants_));
+  return oracle;
+}
+
+Result<std::vector<Tensor>> Oracle::Run(std::span<const Tensor> inputs,
+                                        std::span<const Elements> wanted) const {
+  std::vector<Tensor> values = constants_;
   for (size_t i = 0; i < inputs.size(); ++i)
-    values[static_cast<size_t>(group.inputs[i])] = inputs[i];
+    values[static_cast<size_t>(group_->inputs[i])] = inputs[i];
+  const Demand demand(*group_, wanted);
+  RETURN_IF_ERROR(RunNodes(demand.elements(), /*constants_only=*/false, values));
+  std::vector<Tensor> outputs;
+  for (ir::ValueId id : group_->outputs) outputs.push_back(values[static_cast<size_t>(id)]);
+  return outputs;
+}
+
+Status Oracle::RunNodes(std::span<const Elements> elements, bool constants_only,
+                        std::vector<Tensor>& values) const {
+  const auto is_there = [&](ir::ValueId id) {
+    return id == ir::kAbsent || !values[static_cast<size_t>(id)].empty();
+  };
   const auto view = [&](ir::ValueId id) {
     return id == ir::kAbsent ? HostView() : values[static_cast<size_t>(id)].view();
   };
-  for (const ir::Node& node : group.nodes()) {
+  for (const ir::Node& node : group_->nodes()) {
+    if (std::all_of(node.outputs.begin(), node.outputs.end(), is_there)) continue;
+    if (constants_only && !std::all_of(node.inputs.begin(), node.inputs.end(), is_there)) continue;
     std::vector<HostView> input_views, output_views;
-    for (ir::ValueId id : node.inputs) {
-      if (id != ir::kAbsent && group.value(id).is_constant() &&
-          values[static_cast<size_t>(id)].empty()) {
-        ASSIGN_OR_RETURN(values[static_cast<size_t>(id)], group.value(id).constant->ToTensor());
-      }
-      input_views.push_back(view(id));
-    }
+    for (ir::ValueId id : node.inputs) input_views.push_back(view(id));
     for (ir::ValueId id : node.outputs) {
       if (id != ir::kAbsent) {
         ASSIGN_OR_RETURN(values[static_cast<size_t>(id)],
-                         Tensor::Create(group.value(id).dtype, *group.value(id).shape));
+                         Tensor::Create(group_->value(id).dtype, *group_->value(id).shape));
       }
       output_views.push_back(view(id));
     }
     const ir::ValueId first = node.output(0);
-    const Elements elements = first == ir::kAbsent ? Elements() : demand.of(first);
+    const Elements wanted =
+        first == ir::kAbsent ? Elements() : elements[static_cast<size_t>(first)];
     const Status status =
-        RunNode(*ops::Find(node.op), {node, input_views, output_views}, elements, pool);
+        RunNode(*ops::Find(node.op), {node, input_views, output_views}, wanted, *pool_);
     if (!status.ok()) return status.WithContext(ir::Describe(node));
   }
-  std::vector<Tensor> outputs;
-  for (ir::ValueId id : group.outputs) outputs.push_back(values[static_cast<size_t>(id)]);
-  return outputs;
+  return OkStatus();
 }
 
 }  // namespace fettle::tuner

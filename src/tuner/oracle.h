@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -27,11 +28,29 @@ int64_t TotalMacs(const ir::Graph& group);
 /// like, which must fit the others.
 Status CheckInputs(const ir::Graph& group);
 
-/// Computes `group` on row-major `inputs`; of the outputs, at least the elements in
-/// `wanted[output]` (values elsewhere are unspecified). What outputs depend on element by element
-/// is computed there alone, everything else whole. Parallel on `pool`. Fails as references do, on
-/// values out of range, and with kUnsupported where results differ from run to run.
-Result<std::vector<Tensor>> RunOracle(const ir::Graph& group, std::span<const Tensor> inputs,
-                                      std::span<const Elements> wanted, ThreadPool& pool);
+/// The oracle of one group. Keeps what depends on constants alone. Thread-safe.
+class Oracle {
+ public:
+  /// Fails with kUnsupported where results differ from run to run, or nobody knows them.
+  static Result<Oracle> Make(std::shared_ptr<const ir::Graph> group, ThreadPool& pool);
+
+  /// Computes the group on row-major `inputs`; of the outputs, at least the elements in
+  /// `wanted[output]` (values elsewhere are unspecified). What outputs depend on element by element
+  /// is computed there alone, everything else whole. Parallel on the pool. Fails as references do,
+  /// on values out of range.
+  Result<std::vector<Tensor>> Run(std::span<const Tensor> inputs,
+                                  std::span<const Elements> wanted) const;
+
+ private:
+  Oracle(std::shared_ptr<const ir::Graph> group, ThreadPool& pool);
+  /// Runs the nodes whose outputs are not there yet; with `constants_only`, those that need
+  /// nothing else.
+  Status RunNodes(std::span<const Elements> elements, bool constants_only,
+                  std::vector<Tensor>& values) const;
+
+  std::shared_ptr<const ir::Graph> group_;
+  ThreadPool* pool_;
+  std::vector<Tensor> constants_;  // by value; empty where a value is none
+};
 
 }  // namespace fettle::tuner
