@@ -1,20 +1,31 @@
 #include "solver/assign.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "solver/dual_bound.h"
 #include "solver/eliminate.h"
 #include "solver/pbqp.h"
+#include "solver/simplify.h"
 #include "solver/sweep.h"
 
 namespace fettle::solver {
 namespace {
 
-/// Elimination that takes no more sums than this is not worth a second thought.
+/// Elimination that takes no more sums than this is not worth a second thought; up to the second
+/// figure it is still swift.
 constexpr double kQuickSums = 1 << 20;
+constexpr double kSwiftSums = 1 << 23;
 /// Tables up to this size are eliminated whatever the method: what is left is the hard core.
 constexpr double kCoreTable = 1 << 10;
-/// A step of the sweep takes about as long as so many sums of elimination.
-constexpr double kSumsPerStep = 60;
+/// The sweep is tried for as long as so many sums of elimination would take for each of its steps,
+/// and gives up after so many steps.
+constexpr double kSumsPerStep = 200;
+constexpr double kMostSteps = 1e5;
+constexpr int64_t kBytesPerState = 256;
+/// Passes of messages over the hard core, and how many to make before looking for an assignment.
+constexpr int kPasses = 100;
+constexpr int kPassesPerRound = 5;
 /// As many states as MegEngine's sweep keeps.
 constexpr int64_t kBeam = 1024;
 
@@ -30,6 +41,27 @@ Cost SumOfMinima(const Network& network) {
   return sum;
 }
 
+Cost Slack(Cost cost) { return 1e-9 * (1 + std::abs(cost)); }
+
+bool IsClosed(Cost bound, Cost cost) { return cost < kForbidden && bound >= cost - Slack(cost); }
+
+size_t LargestTable(const Network& network) {
+  size_t largest = 0;
+  for (const Factor& factor : network.factors) largest = std::max(largest, factor.table.size());
+  return largest;
+}
+
+/// Simplify compares values pair by pair: about what that takes, in sums of elimination.
+double SumsToSimplify(const Network& network) {
+  double sums = 0;
+  for (const Factor& factor : network.factors) {
+    int domain = 0;
+    for (const int v : factor.scope) domain = std::max(domain, network.domain(v));
+    sums += static_cast<double>(factor.table.size()) * domain;
+  }
+  return sums;
+}
+
 class Assigner {
  public:
   Assigner(const Network& network, const Options& options, Report& report)
@@ -38,7 +70,7 @@ class Assigner {
   Result<Assigned> Run() {
     if (options_.method == "pbqp") return Heuristic("pbqp", ReduceAndGuess(network_));
     order_ = FindOrder(network_);
-    const bool fits = order_.Bytes() <= static_cast<double>(options_.table_bytes);
+    const bool fits = Fits(order_);
     const bool is_auto = options_.method == "auto";
     if (options_.method == "ve" || (is_auto && fits && order_.sums <= kQuickSums)) {
       if (!fits) return Unsupported("tables of {} entries are too large", order_.largest);
@@ -48,16 +80,18 @@ class Assigner {
     const Network core = elimination_.Rest();
     if (options_.method == "capped") return SweepBeam(core);
     SweepLimits limits;
-    limits.most_states = options_.table_bytes / 256;
-    if (is_auto && fits) limits.most_steps = order_.sums / kSumsPerStep;
+    limits.most_states = options_.table_bytes / kBytesPerState;
+    if (is_auto) limits.most_steps = std::min(order_.sums / kSumsPerStep, kMostSteps);
     const std::optional<Swept> swept = Sweep(core, limits);
     if (swept) {
       Note("sweep", swept->peak_states);
       return Exactly(swept->cost, swept->values);
     }
     if (options_.method == "sweep") return Unsupported("the sweep has too many states");
-    if (fits) return FinishElimination();
-    return SweepBeam(core);
+    if (fits && order_.sums <= std::max(kSwiftSums, SumsToSimplify(core))) {
+      return FinishElimination();
+    }
+    return AssignWithinBounds(core);
   }
 
  private:
@@ -90,6 +124,56 @@ class Assigner {
     while (taken_ < order_.variables.size() && order_.tables[taken_] <= kCoreTable) {
       elimination_.Take(order_.variables[taken_++]);
     }
+  }
+
+  bool Fits(const EliminationOrder& order) const {
+    return order.Bytes() <= static_cast<double>(options_.table_bytes);
+  }
+
+  /// Without the values that no assignment better than a known one takes, little is left.
+  Result<Assigned> AssignWithinBounds(const Network& core) {
+    const Simplified simple = Simplify({core, {}, {}});
+    if (!simple.feasible) return Assigned{};
+    LimitedNetwork bounded = simple.problem;
+    DualBound dual(bounded);
+    Assignment known;
+    Cost known_cost = kForbidden;
+    for (int pass = 1; pass <= kPasses && !IsClosed(dual.bound(), known_cost); ++pass) {
+      dual.Pass();
+      if (pass % kPassesPerRound != 0) continue;
+      std::optional<Assignment> rounded = dual.Round();
+      if (!rounded || Sum(bounded.network, *rounded) >= known_cost) continue;
+      known = std::move(*rounded);
+      known_cost = Sum(bounded.network, known);
+    }
+    const auto finish = [&](const Assignment& values, Cost cost, Cost bound) -> Assigned {
+      if (cost == kForbidden) return {{}, kForbidden, bound};
+      return {elimination_.Extend(simple.Restore(values)), cost, bound};
+    };
+    if (IsClosed(dual.bound(), known_cost)) {
+      Note("bounds", static_cast<int64_t>(LargestTable(bounded.network)));
+      return finish(known, known_cost, known_cost);
+    }
+    const std::vector<std::vector<Cost>> bounds = dual.BoundsByValue();
+    for (size_t v = 0; v < bounds.size(); ++v) {
+      for (size_t x = 0; x < bounds[v].size(); ++x) {
+        if (bounds[v][x] > known_cost + Slack(known_cost)) {
+          bounded.network.unary[v][x] = kForbidden;
+        }
+      }
+    }
+    const Simplified rest = Simplify(bounded);
+    if (!rest.feasible) return finish(known, known_cost, known_cost);
+    const EliminationOrder order = FindOrder(rest.problem.network);
+    if (!Fits(order)) {
+      Note("bounds", static_cast<int64_t>(LargestTable(bounded.network)));
+      return finish(known, known_cost, dual.bound());
+    }
+    const Eliminated best = Eliminate(rest.problem.network, order);
+    order_.width = order.width;
+    Note("ve", static_cast<int64_t>(order.largest));
+    if (best.cost >= known_cost) return finish(known, known_cost, known_cost);
+    return finish(rest.Restore(best.values), best.cost, best.cost);
   }
 
   Result<Assigned> SweepBeam(const Network& core) {
