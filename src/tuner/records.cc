@@ -68,7 +68,8 @@ std::optional<RowRecord> ReadRow(const sqlite::Statement& select) {
                 .error = select.Real(13),
                 .reason = std::string(select.Text(14)),
                 .unix_seconds = select.Int(15)};
-  if (SignedHash(Checksum(record.key, record.row)) != select.Int(16)) return std::nullopt;
+  const bool known = select.Int(8) >= 0 && select.Int(8) <= static_cast<int>(Row::Status::kStopped);
+  if (!known || SignedHash(Checksum(record.key, record.row)) != select.Int(16)) return std::nullopt;
   return record;
 }
 

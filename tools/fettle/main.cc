@@ -23,6 +23,7 @@ int Main(int argc, char** argv) {
   RegisterDevices(app, action);
   RegisterGemm(app, action);
   RegisterPeak(app, action);
+  RegisterDb(app, action);
   RegisterUnavailable(app, action);
   try {
     app.parse(argc, argv);

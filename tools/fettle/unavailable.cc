@@ -12,7 +12,6 @@ void RegisterUnavailable(CLI::App& app, Action& action) {
       {"plan", "show what was chosen and why"},
       {"tune-kernel", "tune an OpenCL kernel of your own"},
       {"report", "one self-contained page about a model"},
-      {"db", "the tuning database"},
   };
   for (const auto& [name, description] : kCommands) {
     CLI::App* sub = app.add_subcommand(name, std::string(description) + " (not in this version)");
