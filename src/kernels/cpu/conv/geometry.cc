@@ -20,21 +20,41 @@ struct Piece {
 /// Calls f(piece, tile, first row in tile, rows of tile) for each piece of the range.
 template <typename F>
 void ForEachPiece(const ConvGeometry& g, PixelRange range, int mr, const F& f) {
-  int64_t row = 0;
-  while (row < range.rows) {
-    const int64_t pixel = range.begin + row;
-    const int64_t line = pixel / g.out[2];
-    Piece piece;
-    piece.ow = pixel % g.out[2];
-    piece.oh = line % g.out[1];
-    piece.od = line / g.out[1] % g.out[0];
-    piece.image = line / g.out[1] / g.out[0];
-    const int64_t tile = row / mr, in_tile = row % mr;
+  const int64_t line = range.begin / g.out[2];
+  Piece piece;
+  piece.ow = range.begin % g.out[2];
+  piece.oh = line % g.out[1];
+  piece.od = line / g.out[1] % g.out[0];
+  piece.image = line / g.out[1] / g.out[0];
+  for (int64_t tile = 0; tile * mr < range.rows; ++tile) {
     const int64_t tile_rows = std::min<int64_t>(mr, range.rows - tile * mr);
-    piece.count = std::min(tile_rows - in_tile, g.out[2] - piece.ow);
-    f(piece, tile, in_tile, tile_rows);
-    row += piece.count;
+    for (int64_t in_tile = 0; in_tile < tile_rows; in_tile += piece.count) {
+      piece.count = std::min(tile_rows - in_tile, g.out[2] - piece.ow);
+      f(piece, tile, in_tile, tile_rows);
+      piece.ow += piece.count;
+      if (piece.ow < g.out[2]) continue;
+      piece.ow = 0;
+      if (++piece.oh < g.out[1]) continue;
+      piece.oh = 0;
+      if (++piece.od < g.out[0]) continue;
+      piece.od = 0;
+      ++piece.image;
+    }
   }
+}
+
+/// The outputs of a piece whose taps [kw, kw + width) of the kernel's row lie inside of the input:
+/// [begin, end).
+struct Inside {
+  int64_t begin, end;
+};
+Inside InsideOf(const ConvGeometry& g, const Piece& p, int64_t kw, int64_t width) {
+  const int64_t iw = p.ow * g.stride[2] - g.pad[2] + kw * g.dilation[2];
+  const int64_t last = g.in[2] - width - iw;  // how far the taps may move right
+  if (p.count == 0 || last < 0) return {0, 0};
+  const int64_t begin = iw >= 0 ? 0 : (-iw + g.stride[2] - 1) / g.stride[2];
+  const int64_t end = std::min(p.count, last / g.stride[2] + 1);
+  return {std::min(begin, end), end};
 }
 
 /// The input line of a kernel row (kd, kh) at an output position, in the first block of channels;
@@ -50,14 +70,23 @@ int64_t InputLine(const ConvGeometry& g, const PixelLayout& in, const Piece& p, 
 template <typename T>
 void FillPixels(const ConvGeometry& g, int64_t step, const T* line, const T* zeros, const Piece& p,
                 int64_t kw, const T** out) {
-  if (line == nullptr) {
-    std::fill_n(out, p.count, zeros);
-    return;
-  }
-  int64_t iw = p.ow * g.stride[2] - g.pad[2] + kw * g.dilation[2];
-  for (int64_t i = 0; i < p.count; ++i, iw += g.stride[2]) {
-    out[i] = iw >= 0 && iw < g.in[2] ? line + iw * step : zeros;
-  }
+  const Inside inside = line == nullptr ? Inside{0, 0} : InsideOf(g, p, kw, 1);
+  std::fill_n(out, inside.begin, zeros);
+  const int64_t first = p.ow * g.stride[2] - g.pad[2] + kw * g.dilation[2];
+  for (int64_t i = inside.begin; i < inside.end; ++i)
+    out[i] = line + (first + i * g.stride[2]) * step;
+  std::fill(out + inside.end, out + p.count, zeros);
+}
+
+/// A kernel row that is partly outside, copied with padding to `scratch`.
+template <typename T>
+void CopyRun(const ConvGeometry& g, int64_t step, const T* line, T padding, int64_t iw,
+             T* scratch) {
+  const int64_t begin = std::clamp<int64_t>(-iw, 0, g.kernel[2]);
+  const int64_t end = std::clamp<int64_t>(g.in[2] - iw, begin, g.kernel[2]);
+  std::fill_n(scratch, begin * step, padding);
+  std::copy_n(line + (iw + begin) * step, (end - begin) * step, scratch + begin * step);
+  std::fill_n(scratch + end * step, (g.kernel[2] - end) * step, padding);
 }
 
 template <typename T>
@@ -67,20 +96,17 @@ void FillRuns(const ConvGeometry& g, int64_t step, const T* line, const T* zeros
     std::fill_n(out, p.count, zeros);
     return;
   }
-  int64_t iw = p.ow * g.stride[2] - g.pad[2];
-  for (int64_t i = 0; i < p.count; ++i, iw += g.stride[2]) {
-    if (iw >= 0 && iw + g.kernel[2] <= g.in[2]) {
-      out[i] = line + iw * step;
-      continue;
-    }
-    const int64_t begin = std::clamp<int64_t>(-iw, 0, g.kernel[2]);
-    const int64_t end = std::clamp<int64_t>(g.in[2] - iw, begin, g.kernel[2]);
-    std::fill_n(scratch, begin * step, padding);
-    std::copy_n(line + (iw + begin) * step, (end - begin) * step, scratch + begin * step);
-    std::fill_n(scratch + end * step, (g.kernel[2] - end) * step, padding);
+  const Inside inside = InsideOf(g, p, 0, g.kernel[2]);
+  const int64_t first = p.ow * g.stride[2] - g.pad[2];
+  const auto copy = [&](int64_t i) {
+    CopyRun(g, step, line, padding, first + i * g.stride[2], scratch);
     out[i] = scratch;
     scratch += g.kernel[2] * step;
-  }
+  };
+  for (int64_t i = 0; i < inside.begin; ++i) copy(i);
+  for (int64_t i = inside.begin; i < inside.end; ++i)
+    out[i] = line + (first + i * g.stride[2]) * step;
+  for (int64_t i = inside.end; i < p.count; ++i) copy(i);
 }
 
 }  // namespace
@@ -105,6 +131,7 @@ Result<ConvGeometry> ReadConvGeometry(const ir::Graph& group, const ir::Node& no
     g.dilation[first + i] = conv.dilations[i];
     g.pad[first + i] = conv.pad_begin[i];
   }
+  if (g.groups == 1 && g.IsPointwise()) g.in = g.out = {1, 1, g.in[0] * g.in[1] * g.in[2]};
   return g;
 }
 

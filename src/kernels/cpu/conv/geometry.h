@@ -24,7 +24,8 @@ struct ConvGeometry {
   }
 };
 
-/// Reads a Conv node with concrete shapes. Fails with kUnsupported over three spatial axes.
+/// Reads a Conv node with concrete shapes; a 1x1 convolution of whole images as one of lines. Fails
+/// with kUnsupported over three spatial axes.
 Result<ConvGeometry> ReadConvGeometry(const ir::Graph& group, const ir::Node& node);
 
 /// How the taps of a convolution become depth of a product: for each block of the input's channels
