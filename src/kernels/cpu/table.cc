@@ -5,6 +5,7 @@
 namespace fettle::kernels {
 
 // keep-sorted start
+extern const KernelDesc kCpuConvDepthwiseNchwc;
 extern const KernelDesc kCpuConvDepthwiseNhwc;
 extern const KernelDesc kCpuConvDotNhwc;
 extern const KernelDesc kCpuConvGemmNchwc;
@@ -27,6 +28,7 @@ extern const KernelDesc kCpuNormLayer;
 extern const KernelDesc kCpuNormLrn;
 extern const KernelDesc kCpuOneHot;
 extern const KernelDesc kCpuPoolWindow;
+extern const KernelDesc kCpuQuantisedDepthwiseNchwc;
 extern const KernelDesc kCpuQuantisedDepthwiseNhwc;
 extern const KernelDesc kCpuQuantisedDynamic;
 extern const KernelDesc kCpuQuantisedGemm;
@@ -46,6 +48,7 @@ std::span<const KernelDesc* const> CpuKernels() {
   static const KernelDesc* const kTable[] = {
       // clang-format off
       // keep-sorted start
+      &kCpuConvDepthwiseNchwc,
       &kCpuConvDepthwiseNhwc,
       &kCpuConvDotNhwc,
       &kCpuConvGemmNchwc,
@@ -68,6 +71,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuNormLrn,
       &kCpuOneHot,
       &kCpuPoolWindow,
+      &kCpuQuantisedDepthwiseNchwc,
       &kCpuQuantisedDepthwiseNhwc,
       &kCpuQuantisedDynamic,
       &kCpuQuantisedGemm,

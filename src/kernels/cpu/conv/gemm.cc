@@ -251,7 +251,7 @@ Sizes ReadSizes(const ConvGeometry& g, const PixelLayout& in, const CpuDevice& c
 }
 
 Sizes ReadSizes(const Problem& problem, const Device& device) {
-  const ConvPixels pixels = ReadConvPixels(problem).value();
+  const ConvPixels pixels = ReadConvPixels(problem, problem.node().input(0)).value();
   return ReadSizes(ReadConvGeometry(*problem.group, problem.node()).value(), pixels.in,
                    static_cast<const CpuDevice&>(device));
 }
@@ -270,7 +270,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   const auto& cpu = static_cast<const CpuDevice&>(device);
   ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(*problem.group, "Conv", true));
   ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(*problem.group, problem.node()));
-  ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem));
+  ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, problem.node().input(0)));
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
   const Blocking blocking =
       ReadBlocking(params, ReadSizes(g, pixels.in, cpu).usual, GetMicroKernels().mr);

@@ -32,26 +32,26 @@ Result<StateAssignment> ConvStates(const ir::Graph& group, const ConvOperands& o
 
 namespace {
 
-/// Whether a node behind the first one reads `id`.
-bool IsReadLater(const ir::Graph& group, ir::ValueId id) {
-  return std::any_of(group.nodes().begin() + 1, group.nodes().end(), [&](const ir::Node& node) {
-    return std::find(node.inputs.begin(), node.inputs.end(), id) != node.inputs.end();
-  });
+bool IsReadTwice(const ir::Graph& group, ir::ValueId id) {
+  int64_t reads = 0;
+  for (const ir::Node& node : group.nodes())
+    reads += std::count(node.inputs.begin(), node.inputs.end(), id);
+  return reads > 1;
 }
 
 }  // namespace
 
-Result<std::vector<StateAssignment>> ConvStatesIn(const ir::Graph& group,
-                                                  const ConvOperands& operands,
-                                                  const std::vector<ConvLayouts>& layouts) {
-  ASSIGN_OR_RETURN(const StateAssignment usual, ConvStates(group, operands));
-  const auto x = static_cast<size_t>(IndexOf(group.inputs, operands.x));
-  const Layout last = Layout::ChannelsLast(group.value(operands.x).shape->rank());
+Result<std::vector<StateAssignment>> StatesIn(
+    const ir::Graph& group, ir::ValueId x, const StateAssignment& usual,
+    const std::vector<ConvLayouts>& layouts,
+    const std::function<Status(const StateAssignment& states)>& check) {
+  const auto input = static_cast<size_t>(IndexOf(group.inputs, x));
+  const Layout last = Layout::ChannelsLast(group.value(x).shape->rank());
   std::vector<StateAssignment> all;
   Status failure = Unsupported("no layout suits");
   const int64_t channels = (*group.value(group.outputs[0]).shape)[1];
   for (const ConvLayouts& form : layouts) {
-    if (form.x != form.y && IsReadLater(group, operands.x)) continue;
+    if (form.x != form.y && IsReadTwice(group, x)) continue;
     StateAssignment states = usual;
     for (size_t i = 0; i < states.inputs.size(); ++i) {
       if (states.inputs[i].layout != last) continue;
@@ -60,20 +60,28 @@ Result<std::vector<StateAssignment>> ConvStatesIn(const ir::Graph& group,
       states.inputs[i].layout = has_channels || form.y == last ? form.y : Layout();
     }
     for (State& state : states.outputs) state.layout = form.y;
-    states.inputs[x].layout = form.x;
-    states.inputs[x].external = form.external;
-    if (const Result<Epilogue> epilogue = Epilogue::Compile(group, states); epilogue.ok()) {
+    states.inputs[input].layout = form.x;
+    states.inputs[input].external = form.external;
+    if (Status checked = check(states); checked.ok()) {
       all.push_back(std::move(states));
     } else {
-      failure = epilogue.status();
+      failure = std::move(checked);
     }
   }
   if (all.empty()) return failure;
   return all;
 }
 
-Result<ConvPixels> ReadConvPixels(const Problem& problem) {
-  const ir::ValueId x = problem.node().input(0);
+Result<std::vector<StateAssignment>> ConvStatesIn(const ir::Graph& group,
+                                                  const ConvOperands& operands,
+                                                  const std::vector<ConvLayouts>& layouts) {
+  ASSIGN_OR_RETURN(const StateAssignment usual, ConvStates(group, operands));
+  return StatesIn(group, operands.x, usual, layouts, [&](const StateAssignment& states) {
+    return Epilogue::Compile(group, states).status();
+  });
+}
+
+Result<ConvPixels> ReadConvPixels(const Problem& problem, ir::ValueId x) {
   const auto input = static_cast<size_t>(IndexOf(problem.group->inputs, x));
   ConvPixels pixels;
   ASSIGN_OR_RETURN(pixels.in, ReadPixels(problem.shape(x), problem.states.inputs[input].layout));

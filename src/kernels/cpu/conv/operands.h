@@ -34,8 +34,13 @@ struct ConvLayouts {
   Layout x, y;
   bool external = false;
 };
-/// The states of `layouts` in which the group's element-wise tail can be finished; fails where
-/// there are none.
+/// `usual`, which is channels-last, in other layouts of the input `x` and of what has the output's
+/// channels: those that pass `check`. Fails where there are none.
+Result<std::vector<StateAssignment>> StatesIn(
+    const ir::Graph& group, ir::ValueId x, const StateAssignment& usual,
+    const std::vector<ConvLayouts>& layouts,
+    const std::function<Status(const StateAssignment& states)>& check);
+/// The same for ConvStates: those in which the group's element-wise tail can be finished.
 Result<std::vector<StateAssignment>> ConvStatesIn(const ir::Graph& group,
                                                   const ConvOperands& operands,
                                                   const std::vector<ConvLayouts>& layouts);
@@ -44,7 +49,7 @@ Result<std::vector<StateAssignment>> ConvStatesIn(const ir::Graph& group,
 struct ConvPixels {
   PixelLayout in, out;
 };
-Result<ConvPixels> ReadConvPixels(const Problem& problem);
+Result<ConvPixels> ReadConvPixels(const Problem& problem, ir::ValueId x);
 
 /// The channel-blocked layout that suits the vectors of this machine: NCHW16c or NCHW8c.
 Layout ChannelBlockLayout();

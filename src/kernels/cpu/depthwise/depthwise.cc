@@ -1,5 +1,6 @@
-// cpu.conv.depthwise.nhwc: one filter per input channel (or several: the channel multiplier),
-// vectorised over channels.
+// One filter per input channel (or several: the channel multiplier), vectorised over channels.
+//   cpu.conv.depthwise.nhwc    channels-last
+//   cpu.conv.depthwise.nchwc   from or to blocks of channels, or both
 #include <algorithm>
 #include <cstring>
 
@@ -20,6 +21,19 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
   return std::vector<StateAssignment>{std::move(states)};
 }
 
+Result<std::vector<StateAssignment>> BlockedCandidates(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, "Conv"));
+  ASSIGN_OR_RETURN(const ConvGeometry g, ReadDepthwiseGeometry(group, group.nodes()[0]));
+  ASSIGN_OR_RETURN(const std::vector<ConvLayouts> layouts, DepthwiseBlockLayouts(group, g));
+  return ConvStatesIn(group, operands, layouts);
+}
+
+Result<DepthwiseProblem> ReadProblem(const Problem& problem) {
+  ASSIGN_OR_RETURN(const ConvGeometry g, ReadDepthwiseGeometry(*problem.group, problem.node()));
+  ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, problem.node().input(0)));
+  return DepthwiseProblem{g, pixels};
+}
+
 /// [tap][padded channel], then the padded bias.
 void Pack(const Constant& w, const Constant* b, int64_t channels, int64_t taps, float* weights) {
   const int64_t padded = RoundUp(channels, kDepthwisePad);
@@ -34,11 +48,11 @@ void Pack(const Constant& w, const Constant* b, int64_t channels, int64_t taps, 
 
 class Depthwise final : public PreparedKernel {
  public:
-  Depthwise(const Problem& problem, const ConvOperands& operands, const ConvGeometry& geometry,
+  Depthwise(const Problem& problem, const ConvOperands& operands, const DepthwiseRunner& runner,
             Epilogue epilogue, int lanes)
       : operands_(operands),
         input_(static_cast<size_t>(IndexOf(problem.group->inputs, operands.x))),
-        runner_(geometry, 4, 4, lanes),
+        runner_(runner),
         epilogue_(std::move(epilogue)),
         lanes_(lanes) {
     if (!operands_.computed) return;
@@ -66,15 +80,13 @@ class Depthwise final : public PreparedKernel {
     memory.zeros = args.workspace.host<std::byte>();
     memory.common.weights = Weights(args);
     memory.common.bias = memory.common.weights + g.taps() * runner_.padded_channels();
-    memory.common.channels = g.oc;
     memory.common.padded_channels = runner_.padded_channels();
     memory.common.low = epilogue_.clamp().low;
     memory.common.high = epilogue_.clamp().high;
     const elementwise::Binding binding = epilogue_.Bind(args, operands_.computed ? 0 : 1);
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor(CeilDiv(runner_.rows(), runner_.rows_per_task()), [&](int64_t task, int lane) {
-          RunTask(args, memory, binding, task * runner_.rows_per_task(), lane);
-        });
+    static_cast<CpuStream&>(args.stream).ParallelFor(runner_.tasks(), [&](int64_t task, int lane) {
+      RunTask(args, memory, binding, runner_.TaskAt(task), lane);
+    });
     return OkStatus();
   }
 
@@ -113,20 +125,26 @@ class Depthwise final : public PreparedKernel {
   }
 
   void RunTask(const LaunchArgs& args, const DepthwiseMemory& memory,
-               const elementwise::Binding& binding, int64_t begin, int lane) const {
-    const ConvGeometry& g = runner_.geometry();
-    const int64_t end = std::min(begin + runner_.rows_per_task(), runner_.rows());
+               const elementwise::Binding& binding, const DepthwiseRunner::Task& task,
+               int lane) const {
+    const PixelLayout& out = runner_.out();
     auto* y = args.outputs[0].host<float>();
     std::byte* scratch = args.workspace.host<std::byte>() + ZeroBytes() + ComputedBytes() +
                          lane * runner_.lane_bytes();
-    for (int64_t row = begin; row < end; ++row) {
-      runner_.RunRow(memory, row, reinterpret_cast<std::byte*>(y + row * g.out[2] * g.oc), scratch);
+    for (int64_t row = task.row; row < task.end; ++row) {
+      float* at = y + out.Offset(runner_.ImageOf(row), runner_.PixelOf(row), task.channel);
+      runner_.RunRow(memory, task, row, reinterpret_cast<std::byte*>(at), out.block, scratch);
     }
-    elementwise::Tile tile{.row = begin * g.out[2], .rows = (end - begin) * g.out[2]};
-    tile.cols = g.oc;
-    tile.running = y + begin * g.out[2] * g.oc;
-    tile.running_stride = g.oc;
-    epilogue_.Run(binding, tile);
+    // Rows follow each other within an image, and in channels-last layout through all of them.
+    const int64_t width = runner_.geometry().out[2];
+    for (int64_t row = task.row; row < task.end;) {
+      const int64_t image = runner_.ImageOf(row), pixel = runner_.PixelOf(row);
+      const int64_t left = (out.pixels - pixel) / std::max<int64_t>(width, 1);
+      const int64_t rows = out.is_channels_last() ? task.end - row : std::min(task.end - row, left);
+      FinishPixels(epilogue_, binding, out,
+                   {image, pixel, rows * width, task.channel, task.channels}, y);
+      row += rows;
+    }
   }
 
   ConvOperands operands_;
@@ -137,22 +155,43 @@ class Depthwise final : public PreparedKernel {
   int lanes_;
 };
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
+int Lanes(const Device& device) { return static_cast<const CpuDevice&>(device).pool().threads(); }
+
+std::vector<Tunable> Tunables(const Problem& problem, const Device& device) {
+  return DepthwiseTunables(ReadProblem(problem).value(), Lanes(device));
+}
+
+Params Defaults(const Problem& problem, const Device& device) {
+  return DepthwiseDefaults(ReadProblem(problem).value(), Lanes(device));
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
                                                 const Device& device) {
   ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(*problem.group, "Conv", true));
-  ASSIGN_OR_RETURN(const ConvGeometry g, ReadDepthwiseGeometry(*problem.group, problem.node()));
+  ASSIGN_OR_RETURN(const DepthwiseProblem p, ReadProblem(problem));
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
-  const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
+  const DepthwiseRunner runner(p, ReadDepthwiseBlocking(params, p, Lanes(device)));
   return std::unique_ptr<PreparedKernel>(
-      new Depthwise(problem, operands, g, std::move(epilogue), lanes));
+      new Depthwise(problem, operands, runner, std::move(epilogue), Lanes(device)));
 }
 
 }  // namespace
 
 extern const KernelDesc kCpuConvDepthwiseNhwc;
 const KernelDesc kCpuConvDepthwiseNhwc = {.name = "cpu.conv.depthwise.nhwc",
+                                          .version = 2,
                                           .preference = 20,
                                           .candidates = Candidates,
-                                          .prepare = Prepare};
+                                          .prepare = Prepare,
+                                          .tunables = Tunables,
+                                          .default_params = Defaults};
+
+extern const KernelDesc kCpuConvDepthwiseNchwc;
+const KernelDesc kCpuConvDepthwiseNchwc = {.name = "cpu.conv.depthwise.nchwc",
+                                           .preference = 9,
+                                           .candidates = BlockedCandidates,
+                                           .prepare = Prepare,
+                                           .tunables = Tunables,
+                                           .default_params = Defaults};
 
 }  // namespace fettle::kernels

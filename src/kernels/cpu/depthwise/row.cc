@@ -103,7 +103,8 @@ struct Block<kForm, kKernel, kStride, std::index_sequence<kOut...>, std::index_s
   /// A 3x3 kernel wholly inside: with the number of lines known, all addresses stay in registers.
   static void RunThreeLines(const DepthwiseRow& row, int64_t first, Out<kForm>* out) {
     const Codec<kForm> codec(row);
-    const int64_t step = row.channels, channels = row.channels, w_step = row.padded_channels;
+    const int64_t step = row.in_pixel, out_step = row.out_pixel;
+    const int64_t channels = row.channels, w_step = row.padded_channels;
     const auto line = [&](int64_t i) HWY_ATTR {
       return reinterpret_cast<const In<kForm>*>(row.lines[i]) + first * step;
     };
@@ -118,16 +119,16 @@ struct Block<kForm, kKernel, kStride, std::index_sequence<kOut...>, std::index_s
       Line(acc, y1, w1 + c, w_step);
       const V y2[kInputs] = {codec.Load(x2 + static_cast<int64_t>(kIn) * step + c)...};
       Line(acc, y2, w2 + c, w_step);
-      (codec.Store(acc[kOut], channels - c, out + static_cast<int64_t>(kOut) * step + c), ...);
+      (codec.Store(acc[kOut], channels - c, out + static_cast<int64_t>(kOut) * out_step + c), ...);
     }
   }
 
   /// `pointers`: [line][kInputs] columns; null: column j of a line lies at line + (first + j) *
-  /// channels.
+  /// in_pixel.
   static void Run(const DepthwiseRow& row, const In<kForm>* const* pointers, int64_t first,
                   Out<kForm>* out) {
     const Codec<kForm> codec(row);
-    const int64_t step = row.channels;
+    const int64_t step = row.in_pixel, out_step = row.out_pixel;
     for (int64_t c = 0; c < row.channels; c += kLanes) {
       const V bias = hn::LoadU(D(), row.bias + c);
       V acc[kOutputs] = {((void)kOut, bias)...};
@@ -144,7 +145,8 @@ struct Block<kForm, kKernel, kStride, std::index_sequence<kOut...>, std::index_s
         }
         w += kKernel * row.padded_channels;
       }
-      (codec.Store(acc[kOut], row.channels - c, out + static_cast<int64_t>(kOut) * step + c), ...);
+      (codec.Store(acc[kOut], row.channels - c, out + static_cast<int64_t>(kOut) * out_step + c),
+       ...);
     }
   }
 };
@@ -155,7 +157,7 @@ void RunBlock(const DepthwiseRow& row, int64_t ow) {
   using B = Block<kForm, kKernel, kStride, std::make_index_sequence<kOutputs>,
                   std::make_index_sequence<kInputs>, std::make_index_sequence<kKernel>>;
   const int64_t first = ow * kStride - row.pad;
-  auto* out = reinterpret_cast<Out<kForm>*>(row.out) + ow * row.channels;
+  auto* out = reinterpret_cast<Out<kForm>*>(row.out) + ow * row.out_pixel;
   if (first >= 0 && first + kInputs <= row.in_width) {
     if (kKernel == 3 && row.num_lines == 3) {
       B::RunThreeLines(row, first, out);
@@ -170,7 +172,7 @@ void RunBlock(const DepthwiseRow& row, int64_t ow) {
     for (int64_t j = 0; j < kInputs; ++j) {
       const int64_t iw = first + j;
       pointers[line * kInputs + j] = iw >= 0 && iw < row.in_width
-                                         ? pixels + iw * row.channels
+                                         ? pixels + iw * row.in_pixel
                                          : reinterpret_cast<const In<kForm>*>(row.zeros);
     }
   }

@@ -13,10 +13,11 @@ enum class DepthwiseForm {
   kBytes,            // bytes in and out
 };
 
-/// What rows and pixels share. Every pixel holds `channels` elements; 64 bytes behind the last one
-/// are readable. Weights are [kernel row][kernel column][padded channel], zero-padded to a multiple
-/// of kDepthwisePad. Bytes b stand for (b ^ in_flip) - in_zero (a flip of 0x80 turns i8 into u8
-/// plus 128); results become (round(result) + out_zero) ^ out_flip.
+/// What rows and pixels share: `channels` channels of pixels that lie in_pixel and out_pixel
+/// elements apart; 64 bytes behind the last pixel are readable. Weights are [kernel row][kernel
+/// column][padded channel], zero-padded to a multiple of kDepthwisePad. Bytes b stand for (b ^
+/// in_flip) - in_zero (a flip of 0x80 turns i8 into u8 plus 128); results become (round(result) +
+/// out_zero) ^ out_flip.
 struct DepthwiseCommon {
   DepthwiseForm form = DepthwiseForm::kFloats;
   uint8_t in_flip = 0, out_flip = 0;
@@ -25,7 +26,9 @@ struct DepthwiseCommon {
   const float* bias = nullptr;  // padded
   /// With bytes as input: what each channel's sum is multiplied by, before the bounds; padded.
   const float* scale = nullptr;
-  int64_t channels = 0, padded_channels = 0;
+  int64_t channels = 0;
+  int64_t in_pixel = 0, out_pixel = 0;
+  int64_t padded_channels = 0;  // of the weights
   std::byte* out = nullptr;
   /// Bounds of the result before out_zero is added.
   float low = 0, high = 0;

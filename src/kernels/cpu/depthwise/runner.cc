@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
 
 namespace fettle::kernels {
@@ -24,99 +25,165 @@ Result<ConvGeometry> ReadDepthwiseGeometry(const ir::Graph& group, const ir::Nod
   return g;
 }
 
-DepthwiseRunner::DepthwiseRunner(const ConvGeometry& geometry, int64_t in_bytes, int64_t out_bytes,
-                                 int lanes)
-    : g_(geometry),
-      in_bytes_(in_bytes),
-      out_bytes_(out_bytes),
-      padded_(RoundUp(geometry.oc, kDepthwisePad)),
-      by_rows_(geometry.kernel[0] == 1 && geometry.dilation[2] == 1 &&
-               geometry.kernel[1] <= kMaxDepthwiseLines &&
-               HasDepthwiseRow(geometry.kernel[2], geometry.stride[2])) {
+Result<std::vector<ConvLayouts>> DepthwiseBlockLayouts(const ir::Graph& group,
+                                                       const ConvGeometry& geometry) {
+  const Layout blocks = ChannelBlockLayout(), last = Layout::ChannelsLast(4);
+  if (geometry.oc != geometry.ic) return Unsupported("a channel multiplier");
+  if (group.value(group.outputs[0]).shape->rank() != 4) return Unsupported("not two spatial axes");
+  if (2 * geometry.oc < blocks.blocks[0].size) return Unsupported("blocks would be mostly padding");
+  return std::vector<ConvLayouts>{{blocks, blocks}, {last, blocks}, {blocks, last}};
+}
+
+int64_t DepthwiseProblem::most_channels() const {
+  return std::min(g.oc == g.ic ? pixels.in.block : g.oc, pixels.out.block);
+}
+
+DepthwiseBlocking ChooseDepthwiseBlocking(const DepthwiseProblem& p, int lanes) {
   // A task is worth some tens of microseconds.
   constexpr int64_t kTaskMacs = 200'000;
-  rows_per_task_ =
-      std::clamp<int64_t>(kTaskMacs / std::max<int64_t>(1, g_.out[2] * g_.oc * g_.taps()), 1,
-                          std::max<int64_t>(1, rows() / (int64_t{2} * lanes)));
+  const int64_t rows = p.g.batch * p.g.out[0] * p.g.out[1];
+  DepthwiseBlocking blocking{.channels = std::max<int64_t>(p.most_channels(), 1)};
+  const int64_t passes = CeilDiv(p.g.oc, blocking.channels);
+  blocking.rows = std::clamp<int64_t>(
+      kTaskMacs / std::max<int64_t>(1, p.g.out[2] * blocking.channels * p.g.taps()), 1,
+      std::max<int64_t>(1, rows * passes / (int64_t{2} * lanes)));
+  blocking.rows = std::clamp<int64_t>(blocking.rows, 1, std::max<int64_t>(rows, 1));
+  return blocking;
+}
+
+std::vector<Tunable> DepthwiseTunables(const DepthwiseProblem& p, int lanes) {
+  const DepthwiseBlocking usual = ChooseDepthwiseBlocking(p, lanes);
+  const int64_t rows = p.g.batch * p.g.out[0] * p.g.out[1];
+  // Fewer channels at a time keep the lines that neighbouring rows share in the first-level cache.
+  std::vector<int64_t> channels{usual.channels};
+  for (int64_t fewer : {64, 256}) {
+    const bool helps = fewer < usual.channels && p.g.oc == p.g.ic;
+    if (helps) channels.push_back(fewer);
+  }
+  return {{"rows", ValuesAround(usual.rows, rows)}, {"channels", channels}};
+}
+
+Params DepthwiseDefaults(const DepthwiseProblem& p, int lanes) {
+  const DepthwiseBlocking usual = ChooseDepthwiseBlocking(p, lanes);
+  return {{"rows", usual.rows}, {"channels", usual.channels}};
+}
+
+DepthwiseBlocking ReadDepthwiseBlocking(const Params& params, const DepthwiseProblem& p,
+                                        int lanes) {
+  DepthwiseBlocking blocking = ChooseDepthwiseBlocking(p, lanes);
+  if (const auto it = params.find("rows"); it != params.end())
+    blocking.rows = std::max<int64_t>(it->second, 1);
+  if (const auto it = params.find("channels"); it != params.end())
+    blocking.channels = std::clamp<int64_t>(it->second, 1, blocking.channels);
+  return blocking;
+}
+
+DepthwiseRunner::DepthwiseRunner(const DepthwiseProblem& problem, const DepthwiseBlocking& blocking)
+    : p_(problem),
+      blocking_(blocking),
+      padded_(RoundUp(problem.g.oc, kDepthwisePad)),
+      by_rows_(problem.g.kernel[0] == 1 && problem.g.dilation[2] == 1 &&
+               problem.g.kernel[1] <= kMaxDepthwiseLines &&
+               HasDepthwiseRow(problem.g.kernel[2], problem.g.stride[2])),
+      row_tasks_(CeilDiv(problem.g.batch * problem.g.out[0] * problem.g.out[1], blocking.rows)),
+      channel_tasks_(CeilDiv(problem.g.oc, blocking.channels)) {}
+
+DepthwiseRunner::Task DepthwiseRunner::TaskAt(int64_t i) const {
+  // Rows of one piece of channels follow each other: they share lines.
+  const int64_t row = i % row_tasks_ * blocking_.rows;
+  const int64_t channel = i / row_tasks_ * blocking_.channels;
+  return {row, std::min(row + blocking_.rows, p_.g.batch * p_.g.out[0] * p_.g.out[1]), channel,
+          std::min(blocking_.channels, p_.g.oc - channel)};
 }
 
 int64_t DepthwiseRunner::PointerBytes() const {
-  return by_rows_ ? 0 : RoundUp(g_.out[2] * g_.taps() * static_cast<int64_t>(sizeof(void*)), 64);
+  return by_rows_ ? 0
+                  : RoundUp(p_.g.out[2] * p_.g.taps() * static_cast<int64_t>(sizeof(void*)), 64);
 }
 
 int64_t DepthwiseRunner::CopyBytes() const {
-  return g_.oc == g_.ic ? 0 : RoundUp(g_.kernel[0] * g_.kernel[1] * LineBytes(), 64) + 64;
+  return Multiplies() ? RoundUp(p_.g.kernel[0] * p_.g.kernel[1] * LineBytes(), 64) + 64 : 0;
 }
 
-void DepthwiseRunner::RunRow(const DepthwiseMemory& memory, int64_t row, std::byte* out,
-                             std::byte* scratch) const {
-  std::byte* copies = scratch + PointerBytes();
+void DepthwiseRunner::RunRow(const DepthwiseMemory& memory, const Task& task, int64_t row,
+                             std::byte* out, int64_t out_pixel, std::byte* scratch) const {
+  DepthwiseCommon common = memory.common;
+  common.weights += task.channel;
+  common.bias += task.channel;
+  if (common.scale != nullptr) common.scale += task.channel;
+  common.channels = task.channels;
+  common.in_pixel = InPixel();
+  common.out_pixel = out_pixel;
+  common.out = out;
   if (by_rows_) {
-    RunByRow(memory, row, out, copies);
+    RunByRow(common, memory, row, task.channel, scratch + PointerBytes());
   } else {
-    RunByPixels(memory, row, out, copies, reinterpret_cast<const std::byte**>(scratch));
+    RunByPixels(common, memory, row, task.channel, scratch);
   }
 }
 
-/// The input line that a kernel row meets, of oc channels; null outside of the input.
-const std::byte* DepthwiseRunner::Line(const DepthwiseMemory& memory, int64_t row, int64_t kd,
-                                       int64_t kh, std::byte* copies) const {
-  const int64_t oh = row % g_.out[1], od = row / g_.out[1] % g_.out[0];
-  const int64_t image = row / g_.out[1] / g_.out[0];
-  const int64_t id = od * g_.stride[0] - g_.pad[0] + kd * g_.dilation[0];
-  const int64_t ih = oh * g_.stride[1] - g_.pad[1] + kh * g_.dilation[1];
-  if (id < 0 || id >= g_.in[0] || ih < 0 || ih >= g_.in[1]) return nullptr;
-  const std::byte* at =
-      memory.x + ((image * g_.in[0] + id) * g_.in[1] + ih) * g_.in[2] * g_.ic * in_bytes_;
-  if (g_.oc == g_.ic) return at;
-  std::byte* copy = copies + (kd * g_.kernel[1] + kh) * LineBytes();
-  (in_bytes_ == 1 ? ExpandLine<uint8_t> : ExpandLine<float>)(at, g_.in[2] * g_.ic, g_.oc / g_.ic,
-                                                             copy);
+/// The input line that a kernel row meets, from a channel on; null outside of the input.
+const std::byte* DepthwiseRunner::Line(const DepthwiseMemory& memory, int64_t row, int64_t channel,
+                                       int64_t kd, int64_t kh, std::byte* copies) const {
+  const ConvGeometry& g = p_.g;
+  const int64_t oh = row % g.out[1], od = row / g.out[1] % g.out[0];
+  const int64_t id = od * g.stride[0] - g.pad[0] + kd * g.dilation[0];
+  const int64_t ih = oh * g.stride[1] - g.pad[1] + kh * g.dilation[1];
+  if (id < 0 || id >= g.in[0] || ih < 0 || ih >= g.in[1]) return nullptr;
+  const int64_t pixel = (id * g.in[1] + ih) * g.in[2];
+  const std::byte* at = memory.x + p_.pixels.in.Offset(ImageOf(row), pixel, channel) * p_.in_bytes;
+  if (!Multiplies()) return at;
+  std::byte* copy = copies + (kd * g.kernel[1] + kh) * LineBytes();
+  (p_.in_bytes == 1 ? ExpandLine<uint8_t> : ExpandLine<float>)(at, g.in[2] * g.ic, g.oc / g.ic,
+                                                               copy);
   return copy;
 }
 
-void DepthwiseRunner::RunByRow(const DepthwiseMemory& memory, int64_t row, std::byte* out,
-                               std::byte* copies) const {
+void DepthwiseRunner::RunByRow(const DepthwiseCommon& common, const DepthwiseMemory& memory,
+                               int64_t row, int64_t channel, std::byte* copies) const {
+  const ConvGeometry& g = p_.g;
   DepthwiseRow work;
-  static_cast<DepthwiseCommon&>(work) = memory.common;
+  static_cast<DepthwiseCommon&>(work) = common;
   const std::byte* lines[kMaxDepthwiseLines];
   work.lines = lines;
-  for (int64_t kh = 0; kh < g_.kernel[1]; ++kh) {
-    const std::byte* at = Line(memory, row, 0, kh, copies);
+  for (int64_t kh = 0; kh < g.kernel[1]; ++kh) {
+    const std::byte* at = Line(memory, row, channel, 0, kh, copies);
     if (at == nullptr) continue;
-    if (work.num_lines == 0) work.weights = memory.common.weights + kh * g_.kernel[2] * padded_;
+    if (work.num_lines == 0) work.weights = common.weights + kh * g.kernel[2] * padded_;
     lines[work.num_lines++] = at;
   }
   work.zeros = memory.zeros;
-  work.in_width = g_.in[2];
-  work.out_width = g_.out[2];
-  work.kernel_width = g_.kernel[2];
-  work.stride = g_.stride[2];
-  work.pad = g_.pad[2];
-  work.out = out;
+  work.in_width = g.in[2];
+  work.out_width = g.out[2];
+  work.kernel_width = g.kernel[2];
+  work.stride = g.stride[2];
+  work.pad = g.pad[2];
   RunDepthwiseRow(work);
 }
 
-void DepthwiseRunner::RunByPixels(const DepthwiseMemory& memory, int64_t row, std::byte* out,
-                                  std::byte* copies, const std::byte** pointers) const {
-  for (int64_t kd = 0, tap = 0; kd < g_.kernel[0]; ++kd) {
-    for (int64_t kh = 0; kh < g_.kernel[1]; ++kh) {
-      const std::byte* at = Line(memory, row, kd, kh, copies);
-      for (int64_t kw = 0; kw < g_.kernel[2]; ++kw, ++tap) {
-        for (int64_t ow = 0; ow < g_.out[2]; ++ow) {
-          const int64_t iw = ow * g_.stride[2] - g_.pad[2] + kw * g_.dilation[2];
-          const bool inside = at != nullptr && iw >= 0 && iw < g_.in[2];
-          pointers[ow * g_.taps() + tap] = inside ? at + iw * g_.oc * in_bytes_ : memory.zeros;
+void DepthwiseRunner::RunByPixels(const DepthwiseCommon& common, const DepthwiseMemory& memory,
+                                  int64_t row, int64_t channel, std::byte* scratch) const {
+  const ConvGeometry& g = p_.g;
+  auto** pointers = reinterpret_cast<const std::byte**>(scratch);
+  for (int64_t kd = 0, tap = 0; kd < g.kernel[0]; ++kd) {
+    for (int64_t kh = 0; kh < g.kernel[1]; ++kh) {
+      const std::byte* at = Line(memory, row, channel, kd, kh, scratch + PointerBytes());
+      for (int64_t kw = 0; kw < g.kernel[2]; ++kw, ++tap) {
+        for (int64_t ow = 0; ow < g.out[2]; ++ow) {
+          const int64_t iw = ow * g.stride[2] - g.pad[2] + kw * g.dilation[2];
+          const bool inside = at != nullptr && iw >= 0 && iw < g.in[2];
+          pointers[ow * g.taps() + tap] =
+              inside ? at + iw * common.in_pixel * p_.in_bytes : memory.zeros;
         }
       }
     }
   }
   DepthwisePixel work;
-  static_cast<DepthwiseCommon&>(work) = memory.common;
-  work.num_taps = g_.taps();
-  for (int64_t ow = 0; ow < g_.out[2]; ++ow) {
-    work.taps = pointers + ow * g_.taps();
-    work.out = out + ow * g_.oc * out_bytes_;
+  static_cast<DepthwiseCommon&>(work) = common;
+  work.num_taps = g.taps();
+  for (int64_t ow = 0; ow < g.out[2]; ++ow) {
+    work.taps = pointers + ow * g.taps();
+    work.out = common.out + ow * common.out_pixel * p_.out_bytes;
     RunDepthwisePixel(work);
   }
 }

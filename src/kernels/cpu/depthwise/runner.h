@@ -1,14 +1,19 @@
 // Output rows of a depthwise convolution from their geometry: which lines they read, and how.
 #pragma once
 
+#include <vector>
+
 #include "kernels/cpu/conv/geometry.h"
+#include "kernels/cpu/conv/operands.h"
 #include "kernels/cpu/depthwise/row.h"
+#include "kernels/kernel.h"
 
 namespace fettle::kernels {
 
-/// The memory of one launch. `common.weights` is [tap][padded channel].
+/// The memory of one launch. `common` is that of all channels but for `out`; its weights are
+/// [tap][padded channel], its pixel strides the runner's business.
 struct DepthwiseMemory {
-  DepthwiseCommon common;  // but for `out`
+  DepthwiseCommon common;
   const std::byte* x = nullptr;
   const std::byte* zeros = nullptr;
 };
@@ -16,37 +21,76 @@ struct DepthwiseMemory {
 /// Fails with kUnsupported where `node` is no depthwise convolution.
 Result<ConvGeometry> ReadDepthwiseGeometry(const ir::Graph& group, const ir::Node& node);
 
+/// The layouts that depthwise kernels beside the channels-last one read and write. Fails with
+/// kUnsupported where a channel multiplier or the rank rules them out.
+Result<std::vector<ConvLayouts>> DepthwiseBlockLayouts(const ir::Graph& group,
+                                                       const ConvGeometry& geometry);
+
+/// A depthwise convolution between two states.
+struct DepthwiseProblem {
+  ConvGeometry g;
+  ConvPixels pixels;
+  int64_t in_bytes = 4, out_bytes = 4;
+
+  /// Channels that one pass may take: all, or a block.
+  int64_t most_channels() const;
+};
+
+/// How it is cut into tasks: output rows, and channels that one pass over them takes.
+struct DepthwiseBlocking {
+  int64_t rows = 1, channels = 1;
+};
+DepthwiseBlocking ChooseDepthwiseBlocking(const DepthwiseProblem& problem, int lanes);
+/// As tunable parameters "rows" and "channels"; what `params` leave out is as chosen.
+std::vector<Tunable> DepthwiseTunables(const DepthwiseProblem& problem, int lanes);
+Params DepthwiseDefaults(const DepthwiseProblem& problem, int lanes);
+DepthwiseBlocking ReadDepthwiseBlocking(const Params& params, const DepthwiseProblem& problem,
+                                        int lanes);
+
 /// Immutable.
 class DepthwiseRunner {
  public:
-  DepthwiseRunner(const ConvGeometry& geometry, int64_t in_bytes, int64_t out_bytes, int lanes);
+  DepthwiseRunner(const DepthwiseProblem& problem, const DepthwiseBlocking& blocking);
 
-  const ConvGeometry& geometry() const { return g_; }
-  int64_t rows() const { return g_.batch * g_.out[0] * g_.out[1]; }
-  /// Rows that make a task.
-  int64_t rows_per_task() const { return rows_per_task_; }
+  /// Rows [row, end) of all images, channels [channel, channel + channels).
+  struct Task {
+    int64_t row, end;
+    int64_t channel, channels;
+  };
+  int64_t tasks() const { return row_tasks_ * channel_tasks_; }
+  Task TaskAt(int64_t i) const;
+
+  const ConvGeometry& geometry() const { return p_.g; }
+  const PixelLayout& out() const { return p_.pixels.out; }
   int64_t padded_channels() const { return padded_; }
+  /// The image and the first pixel of an output row.
+  int64_t ImageOf(int64_t row) const { return row / (p_.g.out[0] * p_.g.out[1]); }
+  int64_t PixelOf(int64_t row) const { return row % (p_.g.out[0] * p_.g.out[1]) * p_.g.out[2]; }
   /// Scratch of a lane, 64-byte aligned.
   int64_t lane_bytes() const { return PointerBytes() + CopyBytes(); }
-  /// Writes output row `row` to `out`.
-  void RunRow(const DepthwiseMemory& memory, int64_t row, std::byte* out, std::byte* scratch) const;
+  /// Writes the channels of `task` in output row `row` to `out`, pixels `out_pixel` elements apart.
+  void RunRow(const DepthwiseMemory& memory, const Task& task, int64_t row, std::byte* out,
+              int64_t out_pixel, std::byte* scratch) const;
 
  private:
+  bool Multiplies() const { return p_.g.oc != p_.g.ic; }
+  /// Elements from pixel to pixel of the lines that the rows read.
+  int64_t InPixel() const { return Multiplies() ? p_.g.oc : p_.pixels.in.block; }
   int64_t PointerBytes() const;
   int64_t CopyBytes() const;
-  int64_t LineBytes() const { return g_.in[2] * g_.oc * in_bytes_; }
-  const std::byte* Line(const DepthwiseMemory& memory, int64_t row, int64_t kd, int64_t kh,
-                        std::byte* copies) const;
-  void RunByRow(const DepthwiseMemory& memory, int64_t row, std::byte* out,
-                std::byte* copies) const;
-  void RunByPixels(const DepthwiseMemory& memory, int64_t row, std::byte* out, std::byte* copies,
-                   const std::byte** pointers) const;
+  int64_t LineBytes() const { return p_.g.in[2] * p_.g.oc * p_.in_bytes; }
+  const std::byte* Line(const DepthwiseMemory& memory, int64_t row, int64_t channel, int64_t kd,
+                        int64_t kh, std::byte* copies) const;
+  void RunByRow(const DepthwiseCommon& common, const DepthwiseMemory& memory, int64_t row,
+                int64_t channel, std::byte* copies) const;
+  void RunByPixels(const DepthwiseCommon& common, const DepthwiseMemory& memory, int64_t row,
+                   int64_t channel, std::byte* scratch) const;
 
-  ConvGeometry g_;
-  int64_t in_bytes_, out_bytes_;
+  DepthwiseProblem p_;
+  DepthwiseBlocking blocking_;
   int64_t padded_;
   bool by_rows_;
-  int64_t rows_per_task_ = 1;
+  int64_t row_tasks_, channel_tasks_;
 };
 
 }  // namespace fettle::kernels

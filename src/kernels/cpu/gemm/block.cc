@@ -111,6 +111,15 @@ std::vector<int64_t> Powers(int64_t first, int64_t factor, int64_t most, int64_t
 
 }  // namespace
 
+std::vector<int64_t> ValuesAround(int64_t usual, int64_t most) {
+  std::vector<int64_t> values;
+  for (int64_t value : {usual / 4, usual / 2, usual, usual * 2, usual * 4}) {
+    value = std::clamp<int64_t>(value, 1, std::max<int64_t>(most, 1));
+    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+  }
+  return values;
+}
+
 std::vector<Tunable> BlockingTunables(const Blocking& usual, int mr, int64_t max_tiles,
                                       int64_t all_panels) {
   return {{"row_tiles", Powers(1, 4, max_tiles, usual.rows / mr)},

@@ -63,6 +63,9 @@ struct Blocking {
 Blocking ChooseBlocking(const CpuInfo& info, int mr, int nr, int64_t m, int64_t n, int64_t k,
                         int threads, int64_t max_rows);
 
+/// Values of a tunable parameter around the one that is usual, within [1, most].
+std::vector<int64_t> ValuesAround(int64_t usual, int64_t most);
+
 /// A blocking as tunable parameters: "row_tiles" (of mr rows) and "panels" per task, "depth_block".
 /// `usual` is always among the values.
 std::vector<Tunable> BlockingTunables(const Blocking& usual, int mr, int64_t max_tiles,

@@ -1,5 +1,7 @@
-// cpu.quantised.depthwise.nhwc: depthwise convolutions of bytes. Sums of at most a few hundred
-// products of bytes are exact in fp32, so bytes become floats as they are loaded.
+// Depthwise convolutions of bytes. Sums of at most a few hundred products of bytes are exact in
+// fp32, so bytes become floats as they are loaded.
+//   cpu.quantised.depthwise.nhwc    channels-last
+//   cpu.quantised.depthwise.nchwc   from or to blocks of channels, or both
 #include <algorithm>
 #include <cstring>
 
@@ -7,6 +9,7 @@
 #include "kernels/cpu/depthwise/runner.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/pack.h"
+#include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/quantised/group.h"
 #include "kernels/cpu/quantised/pack.h"
 #include "kernels/cpu/quantised/tail.h"
@@ -34,6 +37,17 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
   if (!q.requantise && !program && states.outputs[0].storage != DType::kF32)
     return Unsupported("sums as output");
   return std::vector<StateAssignment>{std::move(states)};
+}
+
+Result<std::vector<StateAssignment>> BlockedCandidates(const ir::Graph& group,
+                                                       const Device& device) {
+  ASSIGN_OR_RETURN(const std::vector<StateAssignment> usual, Candidates(group, device));
+  ASSIGN_OR_RETURN(const QuantisedGroup q, ReadQuantisedGroup(group));
+  ASSIGN_OR_RETURN(const ConvGeometry g, ReadGeometry(group, q));
+  ASSIGN_OR_RETURN(const std::vector<ConvLayouts> layouts, DepthwiseBlockLayouts(group, g));
+  return StatesIn(group, q.x, usual[0], layouts, [&](const StateAssignment& states) {
+    return CompileQuantTail(group, q, states).status();
+  });
 }
 
 /// The constants of a request in this order; absent ones are left out.
@@ -84,12 +98,14 @@ Status Pack(const PackRecipe& recipe, std::span<const Constant* const> constants
 
 class QuantDepthwise final : public PreparedKernel {
  public:
-  QuantDepthwise(const Problem& problem, const QuantisedGroup& q, const ConvGeometry& geometry,
+  QuantDepthwise(const Problem& problem, const QuantisedGroup& q, const DepthwiseRunner& runner,
                  std::optional<elementwise::Program> program, int lanes)
       : group_(problem.group),
         q_(q),
-        runner_(geometry, 1, q.requantise ? 1 : 4, lanes),
+        runner_(runner),
         program_(std::move(program)),
+        pads_(problem.shape(problem.group->outputs[0]), problem.states.outputs[0].layout,
+              ByteSize(problem.states.outputs[0].storage)),
         lanes_(lanes),
         input_(static_cast<size_t>(IndexOf(group_->inputs, q.x))),
         signed_x_(group_->value(q.x).dtype == DType::kI8),
@@ -131,12 +147,12 @@ class QuantDepthwise final : public PreparedKernel {
     const DepthwiseMemory memory = Describe(args, zero);
     elementwise::Binding binding;
     if (program_) binding = program_->Bind(args.inputs, args.packed.subspan(1), args.outputs);
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor(CeilDiv(runner_.rows(), runner_.rows_per_task()), [&](int64_t task, int lane) {
-          const int64_t begin = task * runner_.rows_per_task();
-          const int64_t end = std::min(begin + runner_.rows_per_task(), runner_.rows());
-          for (int64_t row = begin; row < end; ++row) RunRow(args, memory, binding, row, lane);
-        });
+    static_cast<CpuStream&>(args.stream).ParallelFor(runner_.tasks(), [&](int64_t i, int lane) {
+      const DepthwiseRunner::Task task = runner_.TaskAt(i);
+      for (int64_t row = task.row; row < task.end; ++row)
+        RunRow(args, memory, binding, task, row, lane);
+    });
+    pads_.Zero(static_cast<CpuStream&>(args.stream), args.outputs[0].host<std::byte>());
     return OkStatus();
   }
 
@@ -168,7 +184,6 @@ class QuantDepthwise final : public PreparedKernel {
     common.weights = args.packed[0].host<float>();
     common.bias = common.weights + g.taps() * runner_.padded_channels();
     common.scale = common.bias + runner_.padded_channels();
-    common.channels = g.oc;
     common.padded_channels = runner_.padded_channels();
     common.low = -std::numeric_limits<float>::infinity();
     common.high = std::numeric_limits<float>::infinity();
@@ -182,17 +197,23 @@ class QuantDepthwise final : public PreparedKernel {
   }
 
   void RunRow(const LaunchArgs& args, const DepthwiseMemory& memory,
-              const elementwise::Binding& binding, int64_t row, int lane) const {
+              const elementwise::Binding& binding, const DepthwiseRunner::Task& task, int64_t row,
+              int lane) const {
     const ConvGeometry& g = runner_.geometry();
+    const PixelLayout& out = runner_.out();
     std::byte* scratch = args.workspace.host<std::byte>() + ZeroBytes() + lane * LaneBytes();
-    const int64_t row_bytes = g.out[2] * g.oc * (q_.requantise ? 1 : 4);
-    std::byte* out = program_ ? scratch : args.outputs[0].host<std::byte>() + row * row_bytes;
-    runner_.RunRow(memory, row, out, scratch + RowBytes());
-    if (!program_) return;
-    elementwise::Tile tile{.row = row * g.out[2], .rows = g.out[2]};
-    tile.cols = g.oc;
-    tile.running = reinterpret_cast<const float*>(out);
-    tile.running_stride = g.oc;
+    const int64_t image = runner_.ImageOf(row), pixel = runner_.PixelOf(row);
+    if (!program_) {
+      std::byte* at = args.outputs[0].host<std::byte>() +
+                      out.Offset(image, pixel, task.channel) * (q_.requantise ? 1 : 4);
+      return runner_.RunRow(memory, task, row, at, out.block, scratch + RowBytes());
+    }
+    runner_.RunRow(memory, task, row, scratch, task.channels, scratch + RowBytes());
+    elementwise::Tile tile{.rows = g.out[2], .col = task.channel % out.block};
+    tile.row = (image * out.blocks() + task.channel / out.block) * out.pixels + pixel;
+    tile.cols = task.channels;
+    tile.running = reinterpret_cast<const float*>(scratch);
+    tile.running_stride = task.channels;
     program_->Run(binding, tile);
   }
 
@@ -200,29 +221,59 @@ class QuantDepthwise final : public PreparedKernel {
   QuantisedGroup q_;
   DepthwiseRunner runner_;
   std::optional<elementwise::Program> program_;
+  PadLanes pads_;
   int lanes_;
   size_t input_;
   bool signed_x_, signed_y_;
   int zero_input_ = -1;
 };
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
+Result<DepthwiseProblem> ReadProblem(const Problem& problem, const QuantisedGroup& q) {
+  ASSIGN_OR_RETURN(const ConvGeometry g, ReadGeometry(*problem.group, q));
+  ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, q.x));
+  return DepthwiseProblem{g, pixels, 1, q.requantise ? 1 : 4};
+}
+
+int Lanes(const Device& device) { return static_cast<const CpuDevice&>(device).pool().threads(); }
+
+std::vector<Tunable> Tunables(const Problem& problem, const Device& device) {
+  const QuantisedGroup q = ReadQuantisedGroup(*problem.group).value();
+  return DepthwiseTunables(ReadProblem(problem, q).value(), Lanes(device));
+}
+
+Params Defaults(const Problem& problem, const Device& device) {
+  const QuantisedGroup q = ReadQuantisedGroup(*problem.group).value();
+  return DepthwiseDefaults(ReadProblem(problem, q).value(), Lanes(device));
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
                                                 const Device& device) {
   ASSIGN_OR_RETURN(const QuantisedGroup q, ReadQuantisedGroup(*problem.group));
-  ASSIGN_OR_RETURN(const ConvGeometry g, ReadGeometry(*problem.group, q));
+  ASSIGN_OR_RETURN(const DepthwiseProblem p, ReadProblem(problem, q));
   ASSIGN_OR_RETURN(std::optional<elementwise::Program> program,
                    CompileQuantTail(*problem.group, q, problem.states));
-  const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
+  const DepthwiseRunner runner(p, ReadDepthwiseBlocking(params, p, Lanes(device)));
   return std::unique_ptr<PreparedKernel>(
-      new QuantDepthwise(problem, q, g, std::move(program), lanes));
+      new QuantDepthwise(problem, q, runner, std::move(program), Lanes(device)));
 }
 
 }  // namespace
 
 extern const KernelDesc kCpuQuantisedDepthwiseNhwc;
 const KernelDesc kCpuQuantisedDepthwiseNhwc = {.name = "cpu.quantised.depthwise.nhwc",
+                                               .version = 2,
                                                .preference = 25,
                                                .candidates = Candidates,
-                                               .prepare = Prepare};
+                                               .prepare = Prepare,
+                                               .tunables = Tunables,
+                                               .default_params = Defaults};
+
+extern const KernelDesc kCpuQuantisedDepthwiseNchwc;
+const KernelDesc kCpuQuantisedDepthwiseNchwc = {.name = "cpu.quantised.depthwise.nchwc",
+                                                .preference = 14,
+                                                .candidates = BlockedCandidates,
+                                                .prepare = Prepare,
+                                                .tunables = Tunables,
+                                                .default_params = Defaults};
 
 }  // namespace fettle::kernels

@@ -91,7 +91,7 @@ struct WinogradProblem {
 
 Result<WinogradProblem> ReadProblem(const Problem& problem, int outputs) {
   ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(*problem.group, problem.node()));
-  ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem));
+  ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, problem.node().input(0)));
   return WinogradProblem{g, pixels, outputs};
 }
 
@@ -331,16 +331,6 @@ class ConvWinograd final : public PreparedKernel {
   int64_t padded_oc_, padded_ic_, task_columns_;
 };
 
-/// Halves and doubles around what is usual, within [1, most].
-std::vector<int64_t> Around(int64_t usual, int64_t most) {
-  std::vector<int64_t> values;
-  for (int64_t value : {usual / 4, usual / 2, usual, usual * 2}) {
-    value = std::clamp<int64_t>(value, 1, most);
-    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
-  }
-  return values;
-}
-
 template <int kOutputs>
 std::vector<Tunable> Tunables(const Problem& problem, const Device& device) {
   const WinogradProblem p = ReadProblem(problem, kOutputs).value();
@@ -348,9 +338,9 @@ std::vector<Tunable> Tunables(const Problem& problem, const Device& device) {
       ChooseBlock(static_cast<const CpuDevice&>(device).info(), p, problem.threads);
   const int nr = GetMicroKernels().nr;
   const int64_t panels = CeilDiv(p.g.oc, nr);
-  return {{"tiles", Around(usual.tiles, TilesOf(p.g, kOutputs).count)},
-          {"panels", Around(usual.columns / nr, panels)},
-          {"column_tasks", Around(usual.column_tasks, panels)}};
+  return {{"tiles", ValuesAround(usual.tiles, TilesOf(p.g, kOutputs).count)},
+          {"panels", ValuesAround(usual.columns / nr, panels)},
+          {"column_tasks", ValuesAround(usual.column_tasks, panels)}};
 }
 
 template <int kOutputs>
