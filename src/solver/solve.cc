@@ -66,7 +66,8 @@ class Solver {
   Result<Solution> Run() {
     Kept kept = KeepAll(problem_);
     report_.choices_before = CountChoices(kept);
-    if (options_.method.substr(0, kSingle.size()) == kSingle) {
+    const bool is_single = options_.method.substr(0, kSingle.size()) == kSingle;
+    if (is_single) {
       kept = KeepState(problem_, options_.method.substr(kSingle.size()));
       options_.method = "auto";
     }

@@ -89,7 +89,7 @@ class GraphMaker {
     tensor.name = "t" + std::to_string(map.tensor);
     for (int s = 0; s < kStates; ++s) {
       tensor.states.push_back("layout" + std::to_string(s / kPrecisions) +
-                              (s % kPrecisions == 0 ? ".f32" : ".s8"));
+                              (s % kPrecisions == 0 ? ":f32" : ":s8"));
     }
     for (int from = 0; from < kStates; ++from) {
       for (int to = 0; to < kStates; ++to) {
