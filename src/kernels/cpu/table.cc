@@ -32,6 +32,7 @@ extern const KernelDesc kCpuQuantisedDepthwiseNchwc;
 extern const KernelDesc kCpuQuantisedDepthwiseNhwc;
 extern const KernelDesc kCpuQuantisedDynamic;
 extern const KernelDesc kCpuQuantisedGemm;
+extern const KernelDesc kCpuQuantisedGemmNchwc;
 extern const KernelDesc kCpuRecurrentGemm;
 extern const KernelDesc kCpuReduceArg;
 extern const KernelDesc kCpuReduceRows;
@@ -75,6 +76,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuQuantisedDepthwiseNhwc,
       &kCpuQuantisedDynamic,
       &kCpuQuantisedGemm,
+      &kCpuQuantisedGemmNchwc,
       &kCpuRecurrentGemm,
       &kCpuReduceArg,
       &kCpuReduceRows,

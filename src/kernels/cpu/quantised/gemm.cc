@@ -1,12 +1,16 @@
-// cpu.quantised.gemm: convolutions (channels-last) and matrix products of bytes with i32 sums;
-// results are requantised, turned into floats for an element-wise program, or stored as sums.
+// Products of bytes with i32 sums; results are requantised, turned into floats for an element-wise
+// program, or stored as sums.
+//   cpu.quantised.gemm         matrix products, and convolutions of channels-last pixels
+//   cpu.quantised.gemm.nchwc   convolutions from or to blocks of channels, or both
 #include <algorithm>
 #include <cstring>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/conv/operands.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
+#include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/quantised/pack.h"
 #include "kernels/cpu/quantised/requantise.h"
 #include "kernels/cpu/quantised/tail.h"
@@ -58,16 +62,60 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
   return std::vector<StateAssignment>{std::move(states)};
 }
 
+Result<std::vector<StateAssignment>> BlockedCandidates(const ir::Graph& group,
+                                                       const Device& device) {
+  ASSIGN_OR_RETURN(const std::vector<StateAssignment> usual, Candidates(group, device));
+  ASSIGN_OR_RETURN(const QuantisedGroup q, ReadQuantisedGroup(group));
+  ASSIGN_OR_RETURN(const Shapes shapes, ReadShapes(group, q));
+  if (!IsConv(q) || group.value(q.x).shape->rank() != 4) return Unsupported("not an image");
+  if (shapes.g.groups != 1) return Unsupported("more than one group");
+  const Layout blocks = ChannelBlockLayout(), last = Layout::ChannelsLast(4);
+  const int64_t block = blocks.blocks[0].size;
+  std::vector<ConvLayouts> layouts;
+  if (2 * shapes.g.ic >= block && 2 * shapes.g.oc >= block) layouts.push_back({blocks, blocks});
+  if (2 * shapes.g.oc >= block) layouts.push_back({last, blocks});
+  if (2 * shapes.g.ic >= block) layouts.push_back({blocks, last});
+  return StatesIn(group, q.x, usual[0], layouts, [&](const StateAssignment& states) {
+    return CompileQuantTail(group, q, states).status();
+  });
+}
+
+/// The pixels of a convolution; rows of a product are pixels too.
+Result<ConvPixels> ReadQuantPixels(const Problem& problem, const QuantisedGroup& q,
+                                   const ConvGeometry& g) {
+  if (IsConv(q)) return ReadConvPixels(problem, q.x);
+  return ConvPixels{ChannelsLastPixels(g.ic, g.pixels()), ChannelsLastPixels(g.oc, g.pixels())};
+}
+
+/// Row tiles that a task may have: their pointers stay in the first-level cache.
+int64_t MostRows(const TapPlan& taps) {
+  return std::clamp<int64_t>(16384 / taps.taps, GetQuantKernels().mr, 448);
+}
+
+Blocking UsualBlocking(const ConvGeometry& g, const TapPlan& taps, const CpuDevice& device) {
+  const QuantKernels& kernels = GetQuantKernels();
+  const int64_t steps =
+      taps.taps * CeilDiv(g.groups == 1 ? taps.depth : g.ic / g.groups, kernels.wide ? 2 : 4);
+  const int64_t columns = g.groups * RoundUp(g.oc / g.groups, kernels.nr);
+  return ChooseBlocking(device.info(), kernels.mr, kernels.nr, g.pixels(), columns, steps,
+                        device.pool().threads(), MostRows(taps));
+}
+
 class QuantGemm final : public PreparedKernel {
  public:
   QuantGemm(const Problem& problem, const QuantisedGroup& q, const Shapes& shapes,
+            const ConvPixels& pixels, const Blocking& blocking,
             std::optional<elementwise::Program> program, const CpuDevice& device)
       : group_(problem.group),
         q_(q),
         g_(shapes.g),
-        taps_(PlanTaps(shapes.g)),
+        out_(pixels.out),
+        taps_(PlanTaps(shapes.g, pixels.in)),
         kernels_(GetQuantKernels()),
         program_(std::move(program)),
+        pads_(problem.shape(problem.group->outputs[0]), problem.states.outputs[0].layout,
+              ByteSize(problem.states.outputs[0].storage)),
+        blocking_(blocking),
         output_(problem.states.outputs[0].storage),
         lanes_(device.pool().threads()),
         input_(static_cast<size_t>(IndexOf(group_->inputs, q.x))) {
@@ -77,6 +125,7 @@ class QuantGemm final : public PreparedKernel {
                .ic = g_.ic / g_.groups,
                .kernel_taps = g_.taps(),
                .kernel_width = g_.kernel[2],
+               .ic_block = pixels.in.is_channels_last() ? 0 : pixels.in.block,
                .tap_rows = taps_.rows,
                .transposed = shapes.transposed,
                .wide = kernels_.wide,
@@ -86,9 +135,7 @@ class QuantGemm final : public PreparedKernel {
     if (q_.x_zero != ir::kAbsent && !group_->value(q_.x_zero).is_constant())
       zero_input_ = IndexOf(group_->inputs, q_.x_zero);
     row_sums_ = !kernels_.wide && HasZeroPoints();
-    const int64_t most = std::clamp<int64_t>(16384 / taps_.taps, kernels_.mr, 448);
-    blocking_ = ChooseBlocking(device.info(), kernels_.mr, kernels_.nr, g_.pixels(),
-                               layout_.columns(), layout_.taps() * layout_.steps(), lanes_, most);
+    run_ = out_.is_channels_last() ? g_.pixels() : out_.pixels;
   }
 
   std::vector<PackRequest> packs() const override {
@@ -107,16 +154,21 @@ class QuantGemm final : public PreparedKernel {
     elementwise::Binding binding;
     if (program_) binding = program_->Bind(args.inputs, args.packed.subspan(1), args.outputs);
     const int64_t all_panels = g_.groups * layout_.panels();
-    const int64_t row_tasks = CeilDiv(g_.pixels(), blocking_.rows);
+    const int64_t run_tasks = CeilDiv(run_, blocking_.rows);
+    const int64_t row_tasks = g_.pixels() / run_ * run_tasks;
     const int64_t column_tasks = CeilDiv(all_panels, blocking_.panels);
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor(row_tasks * column_tasks, [&](int64_t task, int lane) {
-          const int64_t begin = task / column_tasks * blocking_.rows;
-          const int64_t first = task % column_tasks * blocking_.panels;
-          Task work{args, binding, {begin, std::min(blocking_.rows, g_.pixels() - begin)}, zero};
-          work.scratch = shared + SharedBytes() + lane * LaneBytes();
-          RunTask(work, first, std::min(first + blocking_.panels, all_panels));
-        });
+    auto& stream = static_cast<CpuStream&>(args.stream);
+    stream.ParallelFor(row_tasks * column_tasks, [&](int64_t task, int lane) {
+      const int64_t row = task / column_tasks, in_run = row % run_tasks * blocking_.rows;
+      const int64_t first = task % column_tasks * blocking_.panels;
+      Task work{args,
+                binding,
+                {row / run_tasks * run_ + in_run, std::min(blocking_.rows, run_ - in_run)},
+                zero};
+      work.scratch = shared + SharedBytes() + lane * LaneBytes();
+      RunTask(work, first, std::min(first + blocking_.panels, all_panels));
+    });
+    pads_.Zero(stream, args.outputs[0].host<std::byte>());
     return OkStatus();
   }
 
@@ -240,7 +292,7 @@ class QuantGemm final : public PreparedKernel {
       }
     }
   }
-  int64_t TapDepth() const { return taps_.rows ? taps_.depth : layout_.ic; }
+  int64_t TapDepth() const { return g_.groups == 1 ? taps_.depth : layout_.ic; }
 
   void WidenRows(const Task& task, const uint8_t* const* pointers, int64_t offset,
                  int16_t* wide) const {
@@ -262,38 +314,52 @@ class QuantGemm final : public PreparedKernel {
   void SumRows(const Task& task, const uint8_t* const* pointers, int64_t offset,
                int32_t* sums) const {
     std::fill_n(sums, task.range.rows, 0);
-    const int64_t depth = TapDepth();
-    ForEachTap(task, pointers, [&](int64_t row, int64_t, const uint8_t* x) {
+    const uint8_t flip = signed_x_ ? 0x80 : 0;
+    ForEachTap(task, pointers, [&](int64_t row, int64_t tap, const uint8_t* x) {
+      // Pad lanes do not count.
+      const int64_t before = tap / layout_.block_taps() * layout_.block();
+      const int64_t channels = std::min(layout_.block(), layout_.ic - before);
       int32_t sum = 0;
       x += offset;
-      if (signed_x_) {
-        for (int64_t i = 0; i < depth; ++i) sum += static_cast<int8_t>(x[i]) + 128;
-      } else {
-        for (int64_t i = 0; i < depth; ++i) sum += x[i];
+      for (int64_t p = 0; p < layout_.tap_pixels(); ++p, x += layout_.block()) {
+        for (int64_t i = 0; i < channels; ++i) sum += x[i] ^ flip;
       }
       sums[row] += sum;
     });
   }
 
+  /// One tile of sums, block by block of output channels.
   void Store(const Task& task, const int32_t* sums, const int32_t* row_sums, int64_t row,
              int64_t rows, int64_t group, int64_t panel) const {
-    const std::byte* blob = task.args.packed[0].host<std::byte>();
-    const int64_t column = (group * layout_.panels() + panel) * layout_.nr;
-    const int64_t channel = group * layout_.oc + panel * layout_.nr;
+    const int64_t first = panel * layout_.nr;
+    const int64_t columns = std::min<int64_t>(kernels_.nr, layout_.oc - first);
+    const int64_t padded = (group * layout_.panels()) * layout_.nr + first;
+    const int64_t channel = group * layout_.oc + first;
     RequantiseArgs out;
-    out.sums = sums;
     out.sums_stride = kernels_.nr;
     out.rows = rows;
-    out.columns = std::min<int64_t>(kernels_.nr, layout_.oc - panel * layout_.nr);
+    out.row_sums = row_sums;
+    for (int64_t n = 0; n < columns; n += out.columns) {
+      out.sums = sums + n;
+      out.columns = std::min(columns - n, out_.block - (channel + n) % out_.block);
+      StoreBlock(task, out, task.range.begin + row, channel + n, padded + n);
+    }
+  }
+
+  /// Pixels from `pixel` on, channels from `channel` on; `column` is the first one's among the
+  /// padded columns.
+  void StoreBlock(const Task& task, RequantiseArgs out, int64_t pixel, int64_t channel,
+                  int64_t column) const {
+    const std::byte* blob = task.args.packed[0].host<std::byte>();
     out.init =
         reinterpret_cast<const int32_t*>(task.args.workspace.host<std::byte>() + PaddingBytes()) +
         column;
-    out.row_sums = row_sums;
     out.w_zero = reinterpret_cast<const int32_t*>(blob + layout_.zeros_offset()) + column;
     out.scale = reinterpret_cast<const float*>(blob + layout_.scales_offset()) + column;
     out.add = reinterpret_cast<const float*>(blob + layout_.adds_offset()) + column;
-    out.out_stride = g_.oc;
-    const int64_t at = (task.range.begin + row) * g_.oc + channel;
+    out.out_stride = out_.block;
+    const int64_t image = pixel / out_.pixels, in_image = pixel % out_.pixels;
+    const int64_t at = out_.Offset(image, in_image, channel);
     std::byte* y = task.args.outputs[0].host<std::byte>();
     if (q_.requantise) {
       out.bytes = reinterpret_cast<uint8_t*>(y) + at;
@@ -311,8 +377,8 @@ class QuantGemm final : public PreparedKernel {
     }
     RunRequantise(out);
     if (!program_) return;
-    elementwise::Tile tile{.row = task.range.begin + row, .rows = rows, .col = channel};
-    tile.cols = out.columns;
+    elementwise::Tile tile{.rows = out.rows, .col = channel % out_.block, .cols = out.columns};
+    tile.row = (image * out_.blocks() + channel / out_.block) * out_.pixels + in_image;
     tile.running = out.floats;
     tile.running_stride = out.out_stride;
     program_->Run(task.binding, tile);
@@ -321,32 +387,81 @@ class QuantGemm final : public PreparedKernel {
   std::shared_ptr<const ir::Graph> group_;
   QuantisedGroup q_;
   ConvGeometry g_;
+  PixelLayout out_;
   TapPlan taps_;
   const QuantKernels& kernels_;
   std::optional<elementwise::Program> program_;
+  PadLanes pads_;
+  Blocking blocking_;
+  int64_t run_ = 0;  // pixels that follow each other in the output
   DType output_;
   int lanes_;
   size_t input_;
   int zero_input_ = -1;
   QuantLayout layout_;
   bool signed_x_ = false, row_sums_ = false;
-  Blocking blocking_;
 };
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
+/// What a problem is cut by.
+struct Cut {
+  int64_t max_tiles, all_panels;
+  Blocking usual;
+};
+
+Cut ReadCut(const Problem& problem, const Device& device) {
+  const QuantisedGroup q = ReadQuantisedGroup(*problem.group).value();
+  const ConvGeometry g = ReadShapes(*problem.group, q).value().g;
+  const TapPlan taps = PlanTaps(g, ReadQuantPixels(problem, q, g).value().in);
+  const QuantKernels& kernels = GetQuantKernels();
+  return {MostRows(taps) / kernels.mr, g.groups * CeilDiv(g.oc / g.groups, kernels.nr),
+          UsualBlocking(g, taps, static_cast<const CpuDevice&>(device))};
+}
+
+std::vector<Tunable> Tunables(const Problem& problem, const Device& device) {
+  const Cut cut = ReadCut(problem, device);
+  std::vector<Tunable> tunables =
+      BlockingTunables(cut.usual, GetQuantKernels().mr, cut.max_tiles, cut.all_panels);
+  std::erase_if(tunables, [](const Tunable& tunable) { return tunable.name == "depth_block"; });
+  return tunables;
+}
+
+Params Defaults(const Problem& problem, const Device& device) {
+  Params params = BlockingParams(ReadCut(problem, device).usual, GetQuantKernels().mr);
+  params.erase("depth_block");
+  return params;
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
                                                 const Device& device) {
   ASSIGN_OR_RETURN(const QuantisedGroup q, ReadQuantisedGroup(*problem.group));
   ASSIGN_OR_RETURN(const Shapes shapes, ReadShapes(*problem.group, q));
+  ASSIGN_OR_RETURN(const ConvPixels pixels, ReadQuantPixels(problem, q, shapes.g));
   ASSIGN_OR_RETURN(std::optional<elementwise::Program> program,
                    CompileQuantTail(*problem.group, q, problem.states));
-  return std::unique_ptr<PreparedKernel>(
-      new QuantGemm(problem, q, shapes, std::move(program), static_cast<const CpuDevice&>(device)));
+  const Blocking blocking =
+      ReadBlocking(params, ReadCut(problem, device).usual, GetQuantKernels().mr);
+  return std::unique_ptr<PreparedKernel>(new QuantGemm(problem, q, shapes, pixels, blocking,
+                                                       std::move(program),
+                                                       static_cast<const CpuDevice&>(device)));
 }
 
 }  // namespace
 
 extern const KernelDesc kCpuQuantisedGemm;
-const KernelDesc kCpuQuantisedGemm = {
-    .name = "cpu.quantised.gemm", .preference = 15, .candidates = Candidates, .prepare = Prepare};
+const KernelDesc kCpuQuantisedGemm = {.name = "cpu.quantised.gemm",
+                                      .version = 2,
+                                      .preference = 15,
+                                      .candidates = Candidates,
+                                      .prepare = Prepare,
+                                      .tunables = Tunables,
+                                      .default_params = Defaults};
+
+extern const KernelDesc kCpuQuantisedGemmNchwc;
+const KernelDesc kCpuQuantisedGemmNchwc = {.name = "cpu.quantised.gemm.nchwc",
+                                           .preference = 13,
+                                           .candidates = BlockedCandidates,
+                                           .prepare = Prepare,
+                                           .tunables = Tunables,
+                                           .default_params = Defaults};
 
 }  // namespace fettle::kernels

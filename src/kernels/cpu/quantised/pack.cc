@@ -76,12 +76,12 @@ class Packer {
   void Put(int64_t group, int64_t o, int64_t i, int64_t t, std::byte byte, int32_t* sums) {
     const int32_t w = l_.unsigned_w ? static_cast<int32_t>(byte)
                                     : static_cast<int32_t>(static_cast<int8_t>(byte));
-    const int64_t tap = l_.tap_rows ? t / l_.kernel_width : t;
-    const int64_t j = l_.tap_rows ? t % l_.kernel_width * l_.ic + i : i;
+    const int64_t tap = i / l_.block() * l_.block_taps() + t / l_.tap_pixels();
+    const int64_t j = t % l_.tap_pixels() * l_.block() + i % l_.block();
     std::byte* column =
         out_ + group * l_.group_bytes() + o / l_.nr * l_.panel_bytes() + o % l_.nr * 4;
     if (l_.wide) {
-      const int64_t k = tap * (l_.tap_rows ? l_.ic * l_.kernel_width : l_.ic) + j;
+      const int64_t k = tap * l_.block() * l_.tap_pixels() + j;
       const auto value = static_cast<int16_t>(w - Zero(group * l_.oc + o));
       std::memcpy(column + k / 2 * l_.nr * 4 + k % 2 * 2, &value, sizeof(value));
       return;
@@ -124,8 +124,8 @@ PackRequest MakeQuantPack(const QuantisedGroup& q, const QuantLayout& layout,
     request.constants.push_back(ids[i]);
   }
   const double y_scale = q.requantise ? q.requantise->scale : 1;
-  request.recipe = fmt::format("quantised.{}.g{}.k{}.rows{}.t{}.of{}.x{}.y{}", kernels.name,
-                               layout.groups, layout.kernel_width, layout.tap_rows,
+  request.recipe = fmt::format("quantised.{}.g{}.k{}.c{}.rows{}.t{}.of{}.x{}.y{}", kernels.name,
+                               layout.groups, layout.kernel_width, layout.ic_block, layout.tap_rows,
                                layout.transposed, present, q.x_scale, y_scale);
   request.bytes = layout.bytes();
   request.pack = [layout, present, x_scale = q.x_scale, y_scale](

@@ -13,15 +13,22 @@ namespace fettle::kernels {
 struct QuantLayout {
   int64_t groups = 1, oc = 0, ic = 0, kernel_taps = 1;  // oc and ic of one group
   int64_t kernel_width = 1;
+  int64_t ic_block = 0;     // input channels side by side; 0: all
   bool tap_rows = false;    // see TapPlan
   bool transposed = false;  // weights [ic][oc]
   bool wide = false;        // see QuantKernels
   bool unsigned_w = false;
   int nr = 0;
 
-  int64_t taps() const { return wide ? 1 : tap_rows ? kernel_taps / kernel_width : kernel_taps; }
+  int64_t block() const { return ic_block == 0 ? ic : ic_block; }
+  int64_t blocks() const { return ic_block == 0 ? 1 : (ic + ic_block - 1) / ic_block; }
+  /// Taps that one block of channels is read in, and the pixels side by side in one of them.
+  int64_t block_taps() const { return tap_rows ? kernel_taps / kernel_width : kernel_taps; }
+  int64_t tap_pixels() const { return tap_rows ? kernel_width : 1; }
+
+  int64_t taps() const { return wide ? 1 : blocks() * block_taps(); }
   /// Elements of one row of A in one tap.
-  int64_t depth() const { return wide ? ic * kernel_taps : tap_rows ? ic * kernel_width : ic; }
+  int64_t depth() const { return wide ? blocks() * block() * kernel_taps : block() * tap_pixels(); }
   int64_t steps() const { return wide ? (depth() + 1) / 2 : (depth() + 3) / 4; }
   int64_t panels() const { return (oc + nr - 1) / nr; }
   int64_t panel_bytes() const { return taps() * steps() * nr * 4; }
