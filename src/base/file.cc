@@ -120,17 +120,33 @@ void DropMappedFile(const std::byte* byte) {
   if (!mapping.empty()) Drop(mapping.data(), mapping.data() + mapping.size());
 }
 
-Status WriteFile(const std::string& path, std::span<const std::byte> bytes) {
+Result<std::unique_ptr<FileWriter>> FileWriter::Create(const std::string& path) {
   std::string temporary = path + ".XXXXXX";
-  Descriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (fd.get() < 0) return IoError(path, "create a temporary file beside it");
-  Status status = WriteAll(fd.get(), path, bytes);
-  if (status.ok() && ::fchmod(fd.get(), 0644) != 0) status = IoError(path, "set its mode");
-  if (status.ok() && ::fsync(fd.get()) != 0) status = IoError(path, "write");
-  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0)
-    status = IoError(path, "rename a file to it");
-  if (!status.ok()) ::unlink(temporary.c_str());
-  return status;
+  const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
+  if (fd < 0) return IoError(path, "create a temporary file beside it");
+  return std::unique_ptr<FileWriter>(new FileWriter(path, std::move(temporary), fd));
+}
+
+FileWriter::~FileWriter() {
+  ::close(fd_);
+  if (!committed_) ::unlink(temporary_.c_str());
+}
+
+Status FileWriter::Write(std::span<const std::byte> bytes) { return WriteAll(fd_, path_, bytes); }
+
+Status FileWriter::Commit() {
+  if (::fchmod(fd_, 0644) != 0) return IoError(path_, "set its mode");
+  if (::fsync(fd_) != 0) return IoError(path_, "write");
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0)
+    return IoError(path_, "rename a file to it");
+  committed_ = true;
+  return OkStatus();
+}
+
+Status WriteFile(const std::string& path, std::span<const std::byte> bytes) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> writer, FileWriter::Create(path));
+  RETURN_IF_ERROR(writer->Write(bytes));
+  return writer->Commit();
 }
 
 Status WriteTextFile(const std::string& path, std::string_view text) {

@@ -36,6 +36,27 @@ void DropMappedPages(std::span<const std::byte> range);
 /// The same for the whole file that `byte` lies in.
 void DropMappedFile(const std::byte* byte);
 
+/// Writes a file piece by piece: the bytes go to a temporary file beside `path`, which takes its
+/// place at Commit. Without Commit nothing is left behind. Belongs to one thread.
+class FileWriter {
+ public:
+  static Result<std::unique_ptr<FileWriter>> Create(const std::string& path);
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+
+  Status Write(std::span<const std::byte> bytes);
+  /// Makes the file durable and visible; nothing may be written afterwards.
+  Status Commit();
+
+ private:
+  FileWriter(std::string path, std::string temporary, int fd)
+      : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
+  std::string path_, temporary_;
+  int fd_;
+  bool committed_ = false;
+};
+
 /// Writes `bytes` to a temporary file beside `path` and renames it over `path`; on failure nothing
 /// is left behind.
 Status WriteFile(const std::string& path, std::span<const std::byte> bytes);

@@ -1,8 +1,36 @@
 #include "exec/packed_store.h"
 
+#include <algorithm>
+
 #include "base/file.h"
 
 namespace fettle::exec {
+namespace {
+
+std::string Text(const PackedKey& key) {
+  std::string text = key.recipe;
+  for (uint64_t hash : key.contents) text += fmt::format("|{:016x}", hash);
+  return text;
+}
+
+Result<std::shared_ptr<const PackedBlob>> Pack(const kernels::PackRequest& request,
+                                               const std::vector<const Constant*>& constants) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> data, AllocateHost(request.bytes));
+  RETURN_IF_ERROR(request.pack(constants, data.get()));
+  for (const Constant* constant : constants) DropMappedPages(constant->raw_bytes());
+  return std::make_shared<const PackedBlob>(PackedBlob{data, request.bytes});
+}
+
+/// Wide integers and booleans may be what a kernel takes addresses from, so they are never taken
+/// from what somebody else has packed.
+bool MayBeProvided(const std::vector<const Constant*>& constants) {
+  return std::any_of(constants.begin(), constants.end(), [](const Constant* constant) {
+    return IsFloat(constant->dtype()) ||
+           (IsInteger(constant->dtype()) && ByteSize(constant->dtype()) == 1);
+  });
+}
+
+}  // namespace
 
 uint64_t PackedStore::ContentHash(const std::shared_ptr<const Constant>& constant) {
   {
@@ -18,36 +46,58 @@ uint64_t PackedStore::ContentHash(const std::shared_ptr<const Constant>& constan
 
 Result<std::shared_ptr<const PackedBlob>> PackedStore::Get(const kernels::PackRequest& request,
                                                            const ir::Graph& group) {
-  std::string key = request.recipe;
+  PackedKey key{request.recipe, {}};
   std::vector<const Constant*> constants;
   for (ir::ValueId id : request.constants) {
     const std::shared_ptr<const Constant>& constant = group.value(id).constant;
     FETTLE_CHECK(constant != nullptr, "only constants are packed");
-    key += fmt::format("|{:016x}", ContentHash(constant));
+    key.contents.push_back(ContentHash(constant));
     constants.push_back(constant.get());
   }
+  const std::string text = Text(key);
+  Open open;
   {
     std::lock_guard lock(mutex_);
-    if (auto blob = blobs_[key].lock()) return blob;
+    const auto slot = slots_.find(text);
+    if (slot != slots_.end()) {
+      if (auto blob = slot->second.blob.lock()) return blob;
+      if (MayBeProvided(constants)) open = slot->second.open;
+    }
   }
-  auto blob = std::make_shared<PackedBlob>();
-  blob->bytes = request.bytes;
-  ASSIGN_OR_RETURN(blob->data, AllocateHost(request.bytes));
-  RETURN_IF_ERROR(request.pack(constants, blob->data.get()));
-  for (const Constant* constant : constants) DropMappedPages(constant->raw_bytes());
+  ASSIGN_OR_RETURN(std::shared_ptr<const PackedBlob> blob,
+                   open != nullptr ? open() : Pack(request, constants));
+  if (blob->bytes != request.bytes) {
+    return Error(StatusCode::kCorrupt, "packed weights '{}' have {} bytes instead of {}",
+                 request.recipe, blob->bytes, request.bytes);
+  }
   std::lock_guard lock(mutex_);
+  Slot& slot = slots_[text];
   // Another thread may have packed the same form meanwhile; all sessions share the first one.
-  if (auto first = blobs_[key].lock()) return first;
-  blobs_[key] = blob;
-  return std::shared_ptr<const PackedBlob>(blob);
+  if (auto first = slot.blob.lock()) return first;
+  slot.key = std::move(key);
+  slot.blob = blob;
+  return blob;
+}
+
+void PackedStore::Provide(const PackedKey& key, Open open) {
+  std::lock_guard lock(mutex_);
+  Slot& slot = slots_[Text(key)];
+  slot.key = key;
+  slot.open = std::move(open);
+}
+
+std::vector<PackedStore::Entry> PackedStore::Living() const {
+  std::lock_guard lock(mutex_);
+  std::vector<Entry> living;
+  for (const auto& [text, slot] : slots_) {
+    if (auto blob = slot.blob.lock()) living.push_back({slot.key, std::move(blob)});
+  }
+  return living;
 }
 
 int64_t PackedStore::bytes() const {
-  std::lock_guard lock(mutex_);
   int64_t bytes = 0;
-  for (const auto& [key, weak] : blobs_) {
-    if (const auto blob = weak.lock()) bytes += blob->bytes;
-  }
+  for (const Entry& entry : Living()) bytes += entry.blob->bytes;
   return bytes;
 }
 

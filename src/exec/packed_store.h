@@ -3,27 +3,50 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "kernels/kernel.h"
 
 namespace fettle::exec {
 
-/// A packed form. Immutable once made.
+/// A packed form: kTensorAlignment and kTensorSlack hold. Never written once made.
 struct PackedBlob {
   std::shared_ptr<std::byte> data;
   int64_t bytes = 0;
 };
 
+/// What a blob is made of: equal keys mean equal bytes.
+struct PackedKey {
+  std::string recipe;
+  std::vector<uint64_t> contents;  // Constant::Hash of each constant
+  auto operator<=>(const PackedKey&) const = default;
+};
+
 /// Thread-safe. A blob lives as long as anyone holds it.
 class PackedStore {
  public:
-  /// The blob for `request` on the constants of `group`; packs it at the first request.
+  /// The blob for `request` on the constants of `group`: a living one, else a provided one, else
+  /// it is packed.
   Result<std::shared_ptr<const PackedBlob>> Get(const kernels::PackRequest& request,
                                                 const ir::Graph& group);
+
+  /// Makes or finds a blob; called without locks, by several threads at once.
+  using Open = std::function<Result<std::shared_ptr<const PackedBlob>>()>;
+  /// From now on `open` is asked for this blob where nobody holds it.
+  void Provide(const PackedKey& key, Open open);
+
+  struct Entry {
+    PackedKey key;
+    std::shared_ptr<const PackedBlob> blob;
+  };
+  /// All living blobs, in the order of their keys.
+  std::vector<Entry> Living() const;
   /// Bytes of all living blobs.
   int64_t bytes() const;
 
@@ -34,8 +57,13 @@ class PackedStore {
     std::weak_ptr<const Constant> constant;
     uint64_t hash = 0;
   };
+  struct Slot {
+    PackedKey key;
+    std::weak_ptr<const PackedBlob> blob;
+    Open open;  // null: pack it
+  };
   mutable std::mutex mutex_;
-  std::unordered_map<std::string, std::weak_ptr<const PackedBlob>> blobs_;
+  std::map<std::string, Slot, std::less<>> slots_;  // by the key's text
   std::unordered_map<const Constant*, Hashed> hashes_;
 };
 

@@ -59,10 +59,11 @@ std::string TypeSuffix(const Value& value) {
 /// " = contents", or nothing where there are too many.
 std::string Contents(const Constant& constant) {
   const int64_t size = ByteSize(constant.dtype());
-  if (size == 0 || constant.bytes().empty()) return "";
-  const std::byte* bytes = constant.bytes().data();
-  if (constant.is_splat()) return " = splat " + ElementText(constant.dtype(), bytes);
+  if (size == 0 || constant.source() != nullptr || constant.raw_bytes().empty()) return "";
+  if (constant.is_splat())
+    return " = splat " + ElementText(constant.dtype(), constant.bytes().data());
   if (constant.elements() > kInlineElements) return "";
+  const std::byte* bytes = constant.bytes().data();
   std::string text = " =";
   for (int64_t i = 0; i < constant.elements(); ++i) {
     text += ' ' + ElementText(constant.dtype(), bytes + i * size);

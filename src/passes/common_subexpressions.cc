@@ -17,18 +17,18 @@ bool SameConstant(const Constant& a, const Constant& b) {
   if (a.source() != nullptr || b.source() != nullptr)
     return a.source() == b.source() && a.shape() == b.shape();
   if (a.dtype() != b.dtype() || a.shape() != b.shape() || a.is_splat() != b.is_splat() ||
-      a.bytes().size() != b.bytes().size()) {
+      a.raw_bytes().size() != b.raw_bytes().size()) {
     return false;
   }
-  if (a.bytes().data() == b.bytes().data()) return true;
-  return a.bytes().size() <= kSmallBytes && std::ranges::equal(a.bytes(), b.bytes());
+  if (a.raw_bytes().data() == b.raw_bytes().data()) return true;
+  return a.raw_bytes().size() <= kSmallBytes && std::ranges::equal(a.bytes(), b.bytes());
 }
 
 uint64_t HashConstant(const Constant& constant) {
   if (constant.source() != nullptr) return reinterpret_cast<uintptr_t>(constant.source());
-  return constant.bytes().size() <= kSmallBytes
+  return constant.raw_bytes().size() <= kSmallBytes
              ? constant.Hash()
-             : reinterpret_cast<uintptr_t>(constant.bytes().data());
+             : reinterpret_cast<uintptr_t>(constant.raw_bytes().data());
 }
 
 template <typename T>

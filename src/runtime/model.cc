@@ -1,48 +1,127 @@
 #include "runtime/model.h"
 
+#include <algorithm>
+
 #include "base/file.h"
+#include "base/version.h"
+#include "device/cpu/cpu_device.h"
 #include "importers/onnx/importer.h"
+#include "kernels/build_id.h"
 #include "passes/pipeline.h"
 
 namespace fettle::runtime {
+namespace {
 
-Result<std::shared_ptr<const Model>> Model::Load(const std::string& path) {
+/// Damage may have reached the first bytes too: then the name says what the file was.
+Status CheckName(const std::string& name) {
+  if (!name.ends_with(".fettle")) return OkStatus();
+  return Error(StatusCode::kCorrupt, "{}: does not begin as a package does", name);
+}
+
+/// Why the plans and packed weights of a package are not those of this version on this device.
+Status CheckFit(const PackageInfo& info) {
+  if (info.library != LibraryVersion()) {
+    return Error(StatusCode::kVersionMismatch, "the package was made by version {}, this is {}",
+                 info.library, LibraryVersion());
+  }
+  const CpuDevice device(std::make_shared<ThreadPool>(1));
+  if (info.device != device.fingerprint()) {
+    return Error(StatusCode::kDeviceUnavailable, "the package was made for '{}', this is '{}'",
+                 info.device, device.fingerprint());
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Model>> Model::Load(const std::string& path,
+                                                 const LoadOptions& options) {
   std::shared_ptr<Model> model(new Model());
   model->name_ = path;
-  ASSIGN_OR_RETURN(model->imported_, onnx::ImportFile(path, &model->warnings_));
-  RETURN_IF_ERROR(model->Finish());
-  return std::shared_ptr<const Model>(model);
+  ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
+  if (Package::IsPackage(file->bytes())) {
+    ASSIGN_OR_RETURN(auto package, Package::Open(file->bytes(), file, path));
+    RETURN_IF_ERROR(model->TakePackage(std::move(package), options));
+  } else {
+    RETURN_IF_ERROR(CheckName(path));
+    ASSIGN_OR_RETURN(ir::Graph imported, onnx::ImportFile(path, &model->warnings_));
+    RETURN_IF_ERROR(model->TakeImported(std::move(imported)));
+  }
+  return std::shared_ptr<const Model>(std::move(model));
 }
 
 Result<std::shared_ptr<const Model>> Model::LoadBytes(std::span<const std::byte> bytes,
-                                                      std::string name) {
+                                                      std::string name,
+                                                      const LoadOptions& options) {
   std::shared_ptr<Model> model(new Model());
   model->name_ = std::move(name);
-  auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
-  ASSIGN_OR_RETURN(model->imported_,
-                   onnx::ImportBytes(*copy, copy, model->name_, "", &model->warnings_));
-  RETURN_IF_ERROR(model->Finish());
-  return std::shared_ptr<const Model>(model);
+  ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> owner,
+                   AllocateHost(static_cast<int64_t>(bytes.size())));
+  std::ranges::copy(bytes, owner.get());
+  const std::span<const std::byte> copy(owner.get(), bytes.size());
+  if (Package::IsPackage(copy)) {
+    ASSIGN_OR_RETURN(auto package, Package::Open(copy, owner, model->name_));
+    RETURN_IF_ERROR(model->TakePackage(std::move(package), options));
+  } else {
+    RETURN_IF_ERROR(CheckName(model->name_));
+    ASSIGN_OR_RETURN(ir::Graph imported,
+                     onnx::ImportBytes(copy, owner, model->name_, "", &model->warnings_));
+    RETURN_IF_ERROR(model->TakeImported(std::move(imported)));
+  }
+  return std::shared_ptr<const Model>(std::move(model));
 }
 
-Status Model::Finish() {
-  auto graph = std::make_shared<ir::Graph>(imported_);
+Result<std::shared_ptr<const Model>> Model::FromGraph(ir::Graph graph, std::string name) {
+  std::shared_ptr<Model> model(new Model());
+  model->name_ = std::move(name);
+  RETURN_IF_ERROR(model->TakeImported(std::move(graph)));
+  return std::shared_ptr<const Model>(std::move(model));
+}
+
+Status Model::TakeImported(ir::Graph imported) {
+  imported_ = std::make_shared<const ir::Graph>(std::move(imported));
+  auto graph = std::make_shared<ir::Graph>(*imported_);
   const Status status = passes::Optimise(*graph);
   if (!status.ok()) return status.WithContext(name_);
-  for (const ir::Value& value : graph->values()) {
+  graph_ = std::move(graph);
+  CountWeights();
+  // Reading headers and folding have touched most pages; kernels that pack constants read them
+  // again.
+  for (const ir::Value& value : imported_->values()) {
+    if (!value.is_constant()) continue;
+    DropMappedFile(value.constant->raw_bytes().data());
+    break;
+  }
+  return OkStatus();
+}
+
+Status Model::TakePackage(std::shared_ptr<const Package> package, const LoadOptions& options) {
+  package_ = std::move(package);
+  graph_ = package_->graph();
+  imported_ = graph_;
+  CountWeights();
+  const Status fit = CheckFit(package_->info());
+  if (!fit.ok()) {
+    if (options.strict) return fit.WithContext(name_);
+    warnings_.push_back(fmt::format("{}: {}; plans are made anew", name_, fit.message()));
+    return OkStatus();
+  }
+  if (!package_->decisions().empty()) {
+    auto plans = std::make_shared<planner::PlanBook>();
+    for (const planner::BookEntry& entry : package_->decisions()) plans->Put(entry);
+    plans_ = std::move(plans);
+  }
+  // Another build of the same version may pack in another way under the same recipe.
+  if (package_->info().build == kernels::BuildId()) package_->ProvidePacked(packed_);
+  return OkStatus();
+}
+
+void Model::CountWeights() {
+  for (const ir::Value& value : graph_->values()) {
     if (!value.is_constant()) continue;
     parameters_ += value.constant->elements();
     weight_bytes_ += value.constant->elements() * ByteSize(value.dtype);
   }
-  graph_ = std::move(graph);
-  // Reading headers and folding have touched most pages; kernels that pack constants read them
-  // again.
-  for (const ir::Value& value : imported_.values()) {
-    if (!value.is_constant()) continue;
-    DropMappedFile(value.constant->bytes().data());
-    break;
-  }
-  return OkStatus();
 }
 
 }  // namespace fettle::runtime

@@ -11,41 +11,64 @@
 #include "base/status.h"
 #include "exec/packed_store.h"
 #include "ir/graph.h"
+#include "planner/plan_book.h"
+#include "runtime/package/package.h"
 
 namespace fettle::runtime {
+
+struct LoadOptions {
+  /// Refuses packages whose plan was made on another device (kDeviceUnavailable) or by another
+  /// version (kVersionMismatch); otherwise a warning says so, and plans are made anew.
+  bool strict = false;
+};
 
 /// Immutable after loading and thread-safe; any number of sessions share it, its mapped file and
 /// its packed weights.
 class Model {
  public:
-  /// Reads an ONNX file. Fails with kNotFound, kIo, kInvalidModel, or kUnsupported naming every
-  /// unsupported operator.
-  static Result<std::shared_ptr<const Model>> Load(const std::string& path);
+  /// Reads an ONNX file or a package, whatever its name. Fails with kNotFound, kIo, kInvalidModel,
+  /// kUnsupported naming every unsupported operator, or as Package::Open does.
+  static Result<std::shared_ptr<const Model>> Load(const std::string& path,
+                                                   const LoadOptions& options = {});
   /// The same from memory, which is copied. `name` starts error messages. External data is refused.
   static Result<std::shared_ptr<const Model>> LoadBytes(std::span<const std::byte> bytes,
-                                                        std::string name);
+                                                        std::string name,
+                                                        const LoadOptions& options = {});
+  /// A model made in memory; `graph` as an importer leaves it.
+  static Result<std::shared_ptr<const Model>> FromGraph(ir::Graph graph, std::string name);
 
   const std::string& name() const { return name_; }
   /// After load-time passes; inputs and outputs keep their names, types and symbolic extents (-1
   /// with a symbol).
   const ir::Graph& graph() const { return *graph_; }
   std::shared_ptr<const ir::Graph> shared_graph() const { return graph_; }
-  /// As imported, before any pass: every value of the file still has its name.
-  const ir::Graph& imported_graph() const { return imported_; }
+  /// As imported, before any pass: every value of the file still has its name. Of a package, the
+  /// same as graph(): values that passes removed are gone.
+  const ir::Graph& imported_graph() const { return *imported_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
   /// Bytes of all constants, repeated ones counted at full size.
   int64_t weight_bytes() const { return weight_bytes_; }
   /// Elements of all constants.
   int64_t parameters() const { return parameters_; }
   exec::PackedStore& packed() const { return packed_; }
+  /// Plans that were chosen for this model on this device: those of its package. Null where there
+  /// are none.
+  const std::shared_ptr<const planner::PlanBook>& plans() const { return plans_; }
+  /// Where the model comes from a package; null otherwise.
+  const Package* package() const { return package_.get(); }
+  /// Package::damage: to be asked after whatever may have read constants for the first time.
+  Status damage() const { return package_ == nullptr ? OkStatus() : package_->damage(); }
 
  private:
   Model() = default;
-  Status Finish();
+  Status TakeImported(ir::Graph imported);
+  Status TakePackage(std::shared_ptr<const Package> package, const LoadOptions& options);
+  void CountWeights();
 
   std::string name_;
-  ir::Graph imported_;
-  std::shared_ptr<const ir::Graph> graph_;
+  std::shared_ptr<const Package> package_;
+  std::shared_ptr<const planner::PlanBook> plans_;
+  std::shared_ptr<const ir::Graph> imported_, graph_;
   std::vector<std::string> warnings_;
   int64_t weight_bytes_ = 0, parameters_ = 0;
   mutable exec::PackedStore packed_;

@@ -38,6 +38,11 @@ Status CheckShape(const ir::Value& input, const Shape& shape) {
                          input.shape->ToString(), shape.ToString());
 }
 
+std::shared_ptr<planner::PlanSource> PlansFor(const Model& model, const SessionOptions& options) {
+  if (options.plans != nullptr) return options.plans;
+  return model.plans() == nullptr ? planner::PreferredPlans() : planner::PlansOf(model.plans());
+}
+
 }  // namespace
 
 class Session::Impl {
@@ -47,7 +52,7 @@ class Session::Impl {
       : model_(std::move(model)),
         graph_(graph),
         device_(std::make_shared<ThreadPool>(threads)),
-        plans_(options.plans == nullptr ? planner::PreferredPlans() : options.plans),
+        plans_(PlansFor(*model_, options)),
         context_{device_, model_->packed(),         {threads, options.reference_only},
                  *plans_, options.max_preparations, CpuStream(device_, threads)},
         runner_(std::move(graph), context_) {}
@@ -62,7 +67,9 @@ class Session::Impl {
       inputs.emplace(input.name, Tensor::Borrow(input.dtype, shape->second, nullptr));
     }
     ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, Order(inputs));
-    return runner_.Prepare(ordered);
+    const Status status = runner_.Prepare(ordered);
+    RETURN_IF_ERROR(model_->damage());
+    return status;
   }
 
   Status Run(const TensorMap& inputs, TensorMap* outputs) {
@@ -72,6 +79,8 @@ class Session::Impl {
     context_.cancelled = false;
     ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, Order(inputs));
     Result<std::vector<Tensor>> results = runner_.Run(ordered);
+    // Constants are checked when they are first read, which may have been now.
+    RETURN_IF_ERROR(model_->damage());
     if (!results.ok()) return results.status();
     for (size_t i = 0; i < results->size(); ++i) {
       outputs->emplace(graph_->value(graph_->outputs[i]).name, std::move((*results)[i]));

@@ -22,7 +22,7 @@ struct SessionOptions {
   bool reference_only = false;
   /// Values of the model (by the names in its file) to return besides its outputs.
   std::vector<std::string> extra_outputs;
-  /// Who plans; null: the kernels' preferences.
+  /// Who plans; null: the model's own plans, or the kernels' preferences where it has none.
   std::shared_ptr<planner::PlanSource> plans;
   /// How many preparations (one per set of input shapes) are kept.
   int max_preparations = 8;

@@ -95,6 +95,14 @@ Constant Constant::FromBytes(DType dtype, Shape shape, std::span<const std::byte
   return constant;
 }
 
+Constant Constant::FromBytes(DType dtype, Shape shape, std::span<const std::byte> bytes,
+                             std::shared_ptr<const void> owner,
+                             std::shared_ptr<const ContentGuard> guard) {
+  Constant constant = FromBytes(dtype, std::move(shape), bytes, std::move(owner));
+  constant.guard_ = std::move(guard);
+  return constant;
+}
+
 Constant Constant::FromTensor(const Tensor& tensor) {
   return FromBytes(tensor.dtype(), tensor.shape(), tensor.bytes(), tensor.storage());
 }
@@ -125,13 +133,14 @@ void Constant::CopyTo(int64_t begin, int64_t count, std::byte* out) const {
   if (count == 0) return;  // an empty constant may have no bytes at all
   if (source_ != nullptr) return source_->CopyTo(begin, count, out);
   const auto size = static_cast<size_t>(ByteSize(dtype_));
+  const std::span<const std::byte> elements = bytes();
   if (!splat_) {
-    std::memcpy(out, bytes_.data() + static_cast<size_t>(begin) * size,
+    std::memcpy(out, elements.data() + static_cast<size_t>(begin) * size,
                 static_cast<size_t>(count) * size);
     return;
   }
   for (int64_t i = 0; i < count; ++i)
-    std::memcpy(out + static_cast<size_t>(i) * size, bytes_.data(), size);
+    std::memcpy(out + static_cast<size_t>(i) * size, elements.data(), size);
 }
 
 Result<Tensor> Constant::ToTensor() const {
@@ -148,9 +157,13 @@ Constant Constant::Reshaped(Shape shape) const {
 }
 
 uint64_t Constant::Hash() const {
-  uint64_t hash = HashText(shape_.ToString(), static_cast<uint64_t>(dtype_) * 2 + (splat_ ? 1 : 0));
-  if (source_ != nullptr) hash ^= source_->Hash() * 0x9e3779b97f4a7c15u;
-  return HashBytes(bytes_, hash);
+  const uint64_t content = source_ != nullptr  ? source_->Hash()
+                           : guard_ != nullptr ? guard_->hash()
+                                               : HashBytes(bytes_);
+  const uint64_t kind = static_cast<uint64_t>(dtype_) * 4 + (splat_               ? 2
+                                                             : source_ != nullptr ? 1
+                                                                                  : 0);
+  return HashText(shape_.ToString(), content ^ (kind * 0x9e3779b97f4a7c15u));
 }
 
 double Constant::GetDouble(int64_t index) const {
@@ -159,7 +172,7 @@ double Constant::GetDouble(int64_t index) const {
     source_->CopyTo(index, 1, element.data());
     return LoadAs<double>(dtype_, element.data());
   }
-  return LoadAs<double>(dtype_, bytes_.data() + (splat_ ? 0 : index * ByteSize(dtype_)));
+  return LoadAs<double>(dtype_, bytes().data() + (splat_ ? 0 : index * ByteSize(dtype_)));
 }
 
 int64_t Constant::GetInt(int64_t index) const {
@@ -168,7 +181,7 @@ int64_t Constant::GetInt(int64_t index) const {
     source_->CopyTo(index, 1, element.data());
     return LoadAs<int64_t>(dtype_, element.data());
   }
-  return LoadAs<int64_t>(dtype_, bytes_.data() + (splat_ ? 0 : index * ByteSize(dtype_)));
+  return LoadAs<int64_t>(dtype_, bytes().data() + (splat_ ? 0 : index * ByteSize(dtype_)));
 }
 
 }  // namespace fettle

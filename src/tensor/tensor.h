@@ -99,6 +99,18 @@ class ConstantSource {
   virtual std::span<const std::byte> raw_bytes() const = 0;
 };
 
+/// Watches over bytes that nobody has checked yet (a section of a mapped package). Immutable,
+/// thread-safe.
+class ContentGuard {
+ public:
+  virtual ~ContentGuard() = default;
+  /// Called before each read; only the first one checks. What is wrong is reported by whoever made
+  /// the guard; the bytes can be read all the same.
+  virtual void BeforeRead() const = 0;
+  /// HashBytes of the bytes as they should be.
+  virtual uint64_t hash() const = 0;
+};
+
 /// An immutable value known when a model is loaded: a byte span (mapped, of any alignment), one
 /// repeated element, or computed elements; the last two cost no memory until they are packed. Cheap
 /// to copy, thread-safe.
@@ -107,6 +119,10 @@ class Constant {
   Constant() = default;
   static Constant FromBytes(DType dtype, Shape shape, std::span<const std::byte> bytes,
                             std::shared_ptr<const void> owner);
+  /// The same for bytes that are checked when they are first read.
+  static Constant FromBytes(DType dtype, Shape shape, std::span<const std::byte> bytes,
+                            std::shared_ptr<const void> owner,
+                            std::shared_ptr<const ContentGuard> guard);
   static Constant FromTensor(const Tensor& tensor);
   /// `element` holds ByteSize(dtype) bytes.
   static Constant Splat(DType dtype, Shape shape, std::span<const std::byte> element);
@@ -121,8 +137,12 @@ class Constant {
   const ConstantSource* source() const { return source_.get(); }
   /// All elements, row-major, unaligned; for a splat, its one element; none where they are
   /// computed.
-  std::span<const std::byte> bytes() const { return bytes_; }
-  /// The bytes that reading an element reads: those of bytes(), or of what it is computed from.
+  std::span<const std::byte> bytes() const {
+    if (guard_ != nullptr) guard_->BeforeRead();
+    return bytes_;
+  }
+  /// Where the bytes are that reading an element reads: those of bytes(), or of what it is computed
+  /// from. To compare addresses and to drop pages, not to read.
   std::span<const std::byte> raw_bytes() const {
     return source_ == nullptr ? bytes_ : source_->raw_bytes();
   }
@@ -131,7 +151,8 @@ class Constant {
   /// A copy with the usual alignment. Fails with kOutOfMemory.
   Result<Tensor> ToTensor() const;
   Constant Reshaped(Shape shape) const;
-  /// Content hash over type, shape and bytes; computed at each call.
+  /// Content hash over type, shape and bytes; computed at each call, but for guarded bytes, which
+  /// are not read.
   uint64_t Hash() const;
   /// Element `index`, converted.
   double GetDouble(int64_t index) const;
@@ -142,6 +163,7 @@ class Constant {
   Shape shape_;
   std::span<const std::byte> bytes_;
   std::shared_ptr<const void> owner_;
+  std::shared_ptr<const ContentGuard> guard_;
   std::shared_ptr<const ConstantSource> source_;
   bool splat_ = false;
 };

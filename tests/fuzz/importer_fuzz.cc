@@ -7,35 +7,10 @@
 #include "importers/onnx/importer.h"
 #include "ir/text.h"
 #include "ops/op.h"
+#include "tests/fuzz/small_graph.h"
 
 namespace fettle {
 namespace {
-
-constexpr int64_t kElements = 1 << 12;
-constexpr int64_t kMacs = 1 << 20;
-
-/// Whether all shapes are known and the references have little to do.
-bool IsSmall(const ir::Graph& graph) {
-  int64_t elements = 0, macs = 0;
-  for (const ir::Value& value : graph.values()) {
-    if (!value.has_concrete_shape()) return false;
-    elements += value.shape->elements();
-    if (elements > kElements) return false;
-  }
-  for (const ir::Node& node : graph.nodes()) {
-    const ops::OpDesc* op = ops::Find(node.op);
-    std::vector<Shape> inputs, outputs;
-    const auto shapes = [&](const std::vector<ir::ValueId>& ids, std::vector<Shape>* out) {
-      for (ir::ValueId id : ids)
-        out->push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
-    };
-    shapes(node.inputs, &inputs);
-    shapes(node.outputs, &outputs);
-    if (op->macs != nullptr) macs += op->macs(node, inputs, outputs);
-    if (macs > kMacs) return false;
-  }
-  return true;
-}
 
 void Evaluate(ir::Graph& graph) {
   for (ir::ValueId id : graph.inputs) {

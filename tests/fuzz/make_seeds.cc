@@ -1,11 +1,14 @@
-// Writes the seed corpus of the importer's and the tensor reader's fuzz targets: one small message
-// per feature.
+// Writes the seed corpus of the importer's, the tensor reader's and the package's fuzz targets: one
+// small file per feature.
 //   make_seeds tests/fuzz/corpus
 #include <filesystem>
 #include <fstream>
 
 #include "importers/model_writer.h"
 #include "importers/onnx/tensor_file.h"
+#include "ir/text.h"
+#include "runtime/model.h"
+#include "runtime/package/package.h"
 
 namespace fettle::onnx_test {
 namespace {
@@ -80,7 +83,52 @@ void Write(const std::filesystem::path& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
+/// Packages of small graphs: one with a constant in a section, one with sub-graphs.
+void WritePackages(const std::filesystem::path& folder) {
+  const std::pair<const char*, const char*> graphs[] = {{"conv", R"(input %x: f32[1x3x?'h'x4]
+const %w: f32[40x3x3x3]
+const %b: f32[40] = splat 0.5
+%y = Conv(%x, %w, %b) {pads=[1,1,1,1]}
+output %y
+)"},
+                                                        {"branch", R"(input %x: f32[2x4]
+input %p: bool[]
+%z = If(%p, %x) {then_branch=
+  graph 'then'
+  input %a: f32[2x4]
+  const %k: f32[4] = 1.0 2.0 3.0 4.0
+  %b = Add(%a, %k)
+  output %b
+  end, else_branch=
+  graph 'else'
+  input %a: f32[2x4]
+  %b = Neg(%a)
+  output %b
+  end}
+output %z
+)"},
+                                                        {"kinds", R"(input %x: f32[2x4]
+%s = Softmax(%x) {axis=-1, f=0.5, t="text", i=[1,2], g=floats[0.5], u=strings["a","b"]}
+%t = Transpose(%s) {perm=[1,0]}
+output %t
+)"}};
+  std::filesystem::create_directories(folder);
+  const CpuDevice device(std::make_shared<ThreadPool>(1));
+  for (const auto& [name, text] : graphs) {
+    const auto model = runtime::Model::FromGraph(ir::Parse(text).value(), name).value();
+    planner::PlanBook book;
+    planner::BookEntry entry;
+    entry.key.device = "here";
+    entry.text = "decision 1\n";
+    book.Put(std::move(entry));
+    const std::string path = folder / (std::string(name) + ".fettle");
+    const auto info = runtime::PackageInfo::For(device, 1);
+    if (!runtime::SavePackage(path, *model, book, info).ok()) std::abort();
+  }
+}
+
 void WriteAll(const std::filesystem::path& folder) {
+  WritePackages(folder / "package");
   const std::pair<const char*, Message> models[] = {
       {"conv", Conv()},   {"calls", Calls()},       {"branches", Branches()},
       {"loops", Loops()}, {"reshapes", Reshapes()}, {"foreign", Foreign()}};

@@ -139,6 +139,12 @@ Json DeviceMacShare(const BenchResult& result) {
   return shares;
 }
 
+/// Of a package whose plan is in use; null where nothing was predicted.
+Json PredictedMs(const runtime::Model& model) {
+  if (model.plans() == nullptr || model.package()->info().predicted_ms <= 0) return nullptr;
+  return model.package()->info().predicted_ms;
+}
+
 Json Document(const BenchOptions& options, const Job& job, const BenchResult& result) {
   const Summary summary = Summarise(result.latencies);
   Json document = {{"model", options.job.model},
@@ -159,7 +165,7 @@ Json Document(const BenchOptions& options, const Job& job, const BenchResult& re
                    {"weight_bytes", result.memory.weight_bytes},
                    {"packed_bytes", result.memory.packed_bytes},
                    {"conversions", ConversionsJson(result)},
-                   {"predicted_ms", nullptr},
+                   {"predicted_ms", PredictedMs(*job.model)},
                    {"measurements", 0},
                    {"roofline_share", RooflineShare(result.steps, job.threads)},
                    {"ops", OpsJson(result, job.threads)},

@@ -74,12 +74,13 @@ const ir::Node* IndexProducer(const ir::Graph& graph, ir::ValueId id) {
   return nullptr;
 }
 
-Result<std::map<std::string, Tensor>> RunSession(const Job& job, bool reference_only,
-                                                 const std::vector<std::string>& extra) {
-  ASSIGN_OR_RETURN(auto session,
-                   runtime::Session::Create(job.model, {.threads = job.threads,
-                                                        .reference_only = reference_only,
-                                                        .extra_outputs = extra}));
+using TensorsByName = std::map<std::string, Tensor>;
+
+Result<TensorsByName> RunSession(const std::shared_ptr<const runtime::Model>& model, const Job& job,
+                                 bool reference_only, const std::vector<std::string>& extra) {
+  ASSIGN_OR_RETURN(auto session, runtime::Session::Create(model, {.threads = job.threads,
+                                                                  .reference_only = reference_only,
+                                                                  .extra_outputs = extra}));
   const InterruptScope interrupt([&] { session->Cancel(); });
   std::map<std::string, Tensor> outputs;
   RETURN_IF_ERROR(session->Run(job.bound.tensors(), &outputs));
@@ -88,8 +89,7 @@ Result<std::map<std::string, Tensor>> RunSession(const Job& job, bool reference_
 
 /// What the files of a folder say: NAME.npy or NAME.pb as `run -o` writes them, or output_N.pb as
 /// the ONNX tests do.
-Result<std::map<std::string, Tensor>> ReadExpected(const ir::Graph& graph,
-                                                   const std::string& directory) {
+Result<TensorsByName> ReadExpected(const ir::Graph& graph, const std::string& directory) {
   std::map<std::string, Tensor> expected;
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     const std::string& name = graph.value(graph.outputs[i]).name;
@@ -141,6 +141,21 @@ Judgement JudgeIndices(const ir::Node& node, const Tensor& got, const Tensor& wa
   return judgement;
 }
 
+/// What the outputs are compared with; of the reference also the values named by `extra`.
+Result<TensorsByName> Expected(const CompareOptions& options, const Job& job,
+                               const std::vector<std::string>& extra) {
+  if (options.against == "reference") return RunSession(job.model, job, true, extra);
+  if (IsDirectory(options.against)) return ReadExpected(job.model->graph(), options.against);
+  ASSIGN_OR_RETURN(const auto other, LoadModel(options.against, options.job.strict));
+  ASSIGN_OR_RETURN(TensorsByName outputs, RunSession(other, job, false, {}));
+  for (ir::ValueId id : job.model->graph().outputs) {
+    const std::string& name = job.model->graph().value(id).name;
+    if (!outputs.contains(name))
+      return InvalidArgument("--against {}: it has no output '{}'", options.against, name);
+  }
+  return outputs;
+}
+
 Result<std::vector<OutputComparison>> CompareOutputs(const CompareOptions& options,
                                                      const Job& job) {
   const ir::Graph& graph = job.model->graph();
@@ -154,9 +169,8 @@ Result<std::vector<OutputComparison>> CompareOutputs(const CompareOptions& optio
     scores.emplace(id, name);
     extra.push_back(name);
   }
-  ASSIGN_OR_RETURN(const auto got, RunSession(job, false, {}));
-  const bool reference = options.against == "reference";
-  auto want = reference ? RunSession(job, true, extra) : ReadExpected(graph, options.against);
+  ASSIGN_OR_RETURN(const auto got, RunSession(job.model, job, false, {}));
+  auto want = Expected(options, job, extra);
   if (!want.ok()) return want.status();
   std::vector<OutputComparison> comparisons;
   for (ir::ValueId id : graph.outputs) {
@@ -270,10 +284,10 @@ void PrintTables(const CompareOptions& options, const Job& job,
 int Compare(const CompareOptions& options) {
   InstallLog(options.job.common.log);
   StartInterruptThread();
-  if (options.against != "reference" && !IsDirectory(options.against)) {
-    if (options.against.ends_with(".fettle"))
-      return Fail(Unsupported("--against {}: this version reads no packages", options.against));
-    return Fail(InvalidArgument("--against {}: expected reference or a folder", options.against));
+  if (options.against != "reference" && !IsDirectory(options.against) &&
+      !FileExists(options.against)) {
+    return Fail(InvalidArgument("--against {}: expected reference, a package or a folder",
+                                options.against));
   }
   auto job = MakeJob(options.job);
   if (!job.ok()) return Fail(job.status());
@@ -287,6 +301,8 @@ int Compare(const CompareOptions& options) {
     auto compared = CompareNodes(
         *job->model, job->bound.tensors(), job->threads, options.limits(),
         [&](double share) { progress.UpdateFraction(share); }, InterruptScope::Interrupted);
+    const Status damage = job->model->damage();
+    if (!damage.ok()) return Fail(damage);
     if (!compared.ok()) return Fail(compared.status());
     nodes = *std::move(compared);
   }
@@ -306,7 +322,8 @@ void RegisterCompare(CLI::App& app, Action& action) {
   auto options = std::make_shared<CompareOptions>();
   CLI::App* sub = app.add_subcommand("compare", "results against the reference");
   AddJobOptions(*sub, options->job);
-  sub->add_option("--against", options->against, "reference or a folder of expected outputs");
+  sub->add_option("--against", options->against,
+                  "reference, a package or a folder of expected outputs");
   sub->add_option("--atol", options->atol, "absolute tolerance")->check(CLI::NonNegativeNumber);
   sub->add_option("--rtol", options->rtol, "relative tolerance")->check(CLI::NonNegativeNumber);
   sub->add_flag("!--outputs-only", options->nodes, "leave the node-by-node part out");

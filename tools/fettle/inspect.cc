@@ -7,6 +7,7 @@
 #include "importers/onnx/importer.h"
 #include "job.h"
 #include "ops/op.h"
+#include "package_facts.h"
 #include "passes/specialise.h"
 #include "report.h"
 #include "table.h"
@@ -17,6 +18,7 @@ namespace {
 struct InspectOptions {
   CommonOptions common;
   std::string model;
+  bool strict = false;
   bool ops = false;
   bool tensors = false;
 };
@@ -157,6 +159,7 @@ void PrintJsonInspection(const InspectOptions& options, const runtime::Model& mo
       document["tensors"].push_back(std::move(entry));
     }
   }
+  if (model.package() != nullptr) document["package"] = PackageJson(*model.package());
   document["precision"] = PrecisionJson(options.common);
   document["warnings"] = warnings;
   PrintJson(document);
@@ -203,6 +206,7 @@ void PrintTables(const InspectOptions& options, const runtime::Model& model,
              HumanCount(static_cast<double>(model.parameters())),
              HumanBytes(static_cast<double>(model.weight_bytes())),
              HumanCount(static_cast<double>(inspection.macs)));
+  if (model.package() != nullptr) fmt::print("\n{}", PackageText(*model.package()));
 }
 
 /// The items of a message such as "2 unsupported operators: Foo (opset 13, ...), Bar (opset 1,
@@ -243,12 +247,14 @@ int InspectCommand(const InspectOptions& options) {
   std::vector<std::string> warnings;
   const Status common = CheckCommonOptions(options.common, warnings);
   if (!common.ok()) return Fail(common);
-  auto model = LoadModel(options.model);
+  auto model = LoadModel(options.model, options.strict);
   if (model.status().code() == StatusCode::kUnsupported)
     return ReportUnsupported(options, model.status());
   if (!model.ok()) return Fail(model.status());
   warnings.insert(warnings.end(), (*model)->warnings().begin(), (*model)->warnings().end());
   auto inspection = Inspect(**model, options, warnings);
+  const Status damage = (*model)->damage();
+  if (!damage.ok()) return Fail(damage);
   if (!inspection.ok()) return Fail(inspection.status());
   PrintWarnings(warnings);
   if (options.common.json) {
@@ -264,7 +270,7 @@ int InspectCommand(const InspectOptions& options) {
 void RegisterInspect(CLI::App& app, Action& action) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* sub = app.add_subcommand("inspect", "inputs, outputs, operators, costs");
-  sub->add_option("MODEL", options->model, ".onnx file")->required();
+  AddModelOptions(*sub, options->model, options->strict);
   sub->add_flag("--ops", options->ops, "list every node");
   sub->add_flag("--tensors", options->tensors, "list every value");
   AddCommonOptions(*sub, options->common);

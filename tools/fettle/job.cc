@@ -7,8 +7,14 @@
 
 namespace fettle::tools {
 
+void AddModelOptions(CLI::App& app, std::string& model, bool& strict) {
+  app.add_option("MODEL", model, ".onnx file or .fettle package")->required();
+  app.add_flag("--strict", strict, "refuse a package of another device or version")
+      ->envname("FETTLE_STRICT");
+}
+
 void AddJobOptions(CLI::App& app, JobOptions& options) {
-  app.add_option("MODEL", options.model, ".onnx file")->required();
+  AddModelOptions(app, options.model, options.strict);
   app.add_option("-i,--input", options.inputs,
                  "[NAME=]FILE (.npy, .pb, .png, .jpg, raw) or NAME=const:VALUE, repeatable")
       ->take_all()
@@ -19,10 +25,8 @@ void AddJobOptions(CLI::App& app, JobOptions& options) {
   AddCommonOptions(app, options.common);
 }
 
-Result<std::shared_ptr<const runtime::Model>> LoadModel(const std::string& path) {
-  if (path.ends_with(".fettle"))
-    return Unsupported("{}: this version reads .onnx files, not packages", path);
-  auto model = runtime::Model::Load(path);
+Result<std::shared_ptr<const runtime::Model>> LoadModel(const std::string& path, bool strict) {
+  auto model = runtime::Model::Load(path, {.strict = strict});
   if (!model.ok()) return AsInvalidInput(model.status());
   return model;
 }
@@ -34,7 +38,7 @@ Result<Job> MakeJob(const JobOptions& options) {
   ASSIGN_OR_RETURN(auto shapes, ParseShapes(options.common.shapes));
   job.threads = ResolveThreads(options.common.threads);
   const int64_t start = NowNs();
-  ASSIGN_OR_RETURN(job.model, LoadModel(options.model));
+  ASSIGN_OR_RETURN(job.model, LoadModel(options.model, options.strict));
   job.load_ms = static_cast<double>(NowNs() - start) * 1e-6;
   job.warnings.insert(job.warnings.end(), job.model->warnings().begin(),
                       job.model->warnings().end());

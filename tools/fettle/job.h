@@ -19,9 +19,10 @@ struct JobOptions {
   std::string model;
   std::vector<std::string> inputs;
   std::string preprocess = "unit";
+  bool strict = false;
 };
 
-/// Adds MODEL, -i, --preprocess and the common options.
+/// Adds MODEL, --strict, -i, --preprocess and the common options.
 void AddJobOptions(CLI::App& app, JobOptions& options);
 
 /// A loaded model with all of its inputs.
@@ -33,7 +34,10 @@ struct Job {
   double load_ms = 0;
 };
 
-Result<std::shared_ptr<const runtime::Model>> LoadModel(const std::string& path);
+/// MODEL and --strict.
+void AddModelOptions(CLI::App& app, std::string& model, bool& strict);
+
+Result<std::shared_ptr<const runtime::Model>> LoadModel(const std::string& path, bool strict);
 
 /// Checks the options, loads the model, reads and seeds the inputs.
 Result<Job> MakeJob(const JobOptions& options);
