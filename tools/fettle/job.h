@@ -37,7 +37,8 @@ struct Job {
 /// MODEL and --strict.
 void AddModelOptions(CLI::App& app, std::string& model, bool& strict);
 
-Result<std::shared_ptr<const runtime::Model>> LoadModel(const std::string& path, bool strict);
+Result<std::shared_ptr<const runtime::Model>> LoadModel(const std::string& path,
+                                                        bool strict = false);
 
 /// Checks the options, loads the model, reads and seeds the inputs.
 Result<Job> MakeJob(const JobOptions& options);
