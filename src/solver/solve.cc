@@ -74,11 +74,12 @@ class Solver {
     kept = DropDominated(problem_, std::move(kept));
     report_.choices_after = CountChoices(kept);
     if (options_.method == "pbqp" || options_.method == "capped") return Compare(kept);
-    return SolveByBranching(problem_, kept,
-                            [&](const Kept& of, const Prices& prices) {
-                              return SolvePriced(of, prices, Conversions::kShared);
-                            },
-                            {.until_ns = until_ns_});
+    const PricedSolve solve = [&](const Kept& of, const Prices& prices) {
+      return SolvePriced(of, prices, Conversions::kShared);
+    };
+    Result<Solution> solution = SolveByBranching(problem_, kept, solve, {.until_ns = until_ns_});
+    if (is_single && solution.ok()) solution->bound = 0;  // other states may cost less
+    return solution;
   }
 
  private:
