@@ -1,10 +1,9 @@
 #include "kernels/cpu/convert/convert.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "device/cpu/cpu_device.h"
-#include "kernels/cpu/move/strided_copy.h"
+#include "kernels/cpu/move/copy_set.h"
 #include "kernels/cpu/simd/storage.h"
 #include "tensor/reorder.h"
 
@@ -28,30 +27,43 @@ class GenericConversion final : public PreparedKernel {
   State from_, to_;
 };
 
-/// A permutation of axes: one strided copy.
-std::optional<StridedCopy> MakeCopy(const Shape& shape, const Layout& from, const Layout& to,
-                                    int64_t element_bytes) {
-  const std::optional<Dims> src = AxisStrides(shape, from), dst = AxisStrides(shape, to);
-  const bool known_size =
-      element_bytes == 1 || element_bytes == 2 || element_bytes == 4 || element_bytes == 8;
-  if (!src || !dst || !from.IsDense() || !to.IsDense() || !known_size) return std::nullopt;
-  std::vector<CopyAxis> axes;
-  for (int i = 0; i < shape.rank(); ++i) {
-    const auto at = static_cast<size_t>(i);
-    axes.push_back({shape[i], (*src)[at], (*dst)[at]});
-  }
-  return StridedCopy(element_bytes, std::move(axes), 0, 0);
+/// The element sizes that strided copies have.
+bool IsMovable(int64_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
+
+/// Every element to its place in another layout, and zeros to the pad lanes there. Fails with
+/// kUnsupported where the two cut their axes in too many ways.
+Result<CopySet> MakeCopies(const Shape& shape, const Layout& from, const Layout& to,
+                           int64_t element_bytes) {
+  const MoveOperand src(shape, from), dst(shape, to);
+  Move move;
+  for (size_t i = 0; i < src.strides.size(); ++i)
+    move.axes.push_back({shape[static_cast<int>(i)], src.strides[i], dst.strides[i]});
+  ASSIGN_OR_RETURN(std::vector<Piece> pieces, CutMove(move, src, dst));
+  std::vector<Piece> pads = PadPieces(0, dst);
+  std::move(pads.begin(), pads.end(), std::back_inserter(pieces));
+  CopySet copies;
+  for (Piece& piece : pieces) copies.Add(element_bytes, std::move(piece));
+  return copies;
 }
 
-/// Between permutations of axes, storage types that float holds: the elements are converted where
-/// they lie, then moved, or the other way round, so that the fewer bytes are moved.
-class DenseConversion final : public PreparedKernel {
+/// What happens to elements on their way.
+struct Passage {
+  DType from, to;
+  int64_t from_elements, to_elements;  // pad lanes included
+  bool moves;                          // to other places
+};
+
+/// Between layouts, and storage types that float holds: the elements are converted where they lie,
+/// then moved, or the other way round, so that the fewer bytes are moved.
+class LayoutConversion final : public PreparedKernel {
  public:
-  DenseConversion(int64_t elements, StridedCopy copy, bool permutes, DType from, DType to)
-      : elements_(elements), copy_(std::move(copy)), permutes_(permutes), from_(from), to_(to) {}
+  LayoutConversion(const Passage& passage, CopySet copies)
+      : passage_(passage), copies_(std::move(copies)) {}
 
   int64_t workspace_bytes() const override {
-    return permutes_ && from_ != to_ ? elements_ * std::min(ByteSize(from_), ByteSize(to_)) : 0;
+    if (!passage_.moves || passage_.from == passage_.to) return 0;
+    return WidensLast() ? passage_.to_elements * ByteSize(passage_.from)
+                        : passage_.from_elements * ByteSize(passage_.to);
   }
 
   Status Launch(const LaunchArgs& args) const override {
@@ -59,50 +71,41 @@ class DenseConversion final : public PreparedKernel {
     const auto* src = args.inputs[0].host<std::byte>();
     auto* dst = args.outputs[0].host<std::byte>();
     auto* between = args.workspace.host<std::byte>();
-    if (from_ == to_) {
+    if (passage_.from == passage_.to) {
       Move(stream, src, dst);
-    } else if (!permutes_) {
-      Convert(stream, src, dst);
-    } else if (ByteSize(from_) < ByteSize(to_)) {
+    } else if (!passage_.moves) {
+      Convert(stream, passage_.to_elements, src, dst);
+    } else if (WidensLast()) {
       Move(stream, src, between);
-      Convert(stream, between, dst);
+      Convert(stream, passage_.to_elements, between, dst);
     } else {
-      Convert(stream, src, between);
+      Convert(stream, passage_.from_elements, src, between);
       Move(stream, between, dst);
     }
     return OkStatus();
   }
 
  private:
+  bool WidensLast() const { return ByteSize(passage_.from) < ByteSize(passage_.to); }
+
   void Move(CpuStream& stream, const std::byte* src, std::byte* dst) const {
-    stream.ParallelFor(copy_.tasks(), [&](int64_t task, int) { copy_.Run(src, dst, task); });
+    copies_.Run(
+        stream, [&](int) { return src; }, [&](int) { return dst; });
   }
 
-  void Convert(CpuStream& stream, const std::byte* src, std::byte* dst) const {
+  void Convert(CpuStream& stream, int64_t elements, const std::byte* src, std::byte* dst) const {
     constexpr int64_t kElementsPerTask = 32768;
-    const int64_t tasks = (elements_ + kElementsPerTask - 1) / kElementsPerTask;
+    const int64_t tasks = (elements + kElementsPerTask - 1) / kElementsPerTask;
     stream.ParallelFor(tasks, [&](int64_t task, int) {
       const int64_t begin = task * kElementsPerTask;
-      ConvertRow(from_, src + begin * ByteSize(from_), to_, dst + begin * ByteSize(to_),
-                 std::min(kElementsPerTask, elements_ - begin));
+      ConvertRow(passage_.from, src + begin * ByteSize(passage_.from), passage_.to,
+                 dst + begin * ByteSize(passage_.to), std::min(kElementsPerTask, elements - begin));
     });
   }
 
-  int64_t elements_;
-  StridedCopy copy_;
-  bool permutes_;
-  DType from_, to_;
+  Passage passage_;
+  CopySet copies_;
 };
-
-/// The axes of more than one element in physical order.
-std::vector<int> LargeAxes(const Shape& shape, const Layout& layout) {
-  std::vector<int> axes;
-  for (int i = 0; i < shape.rank(); ++i) {
-    const int axis = layout.AxisAt(i, shape.rank());
-    if (shape[axis] != 1) axes.push_back(axis);
-  }
-  return axes;
-}
 
 }  // namespace
 
@@ -112,16 +115,19 @@ Result<std::unique_ptr<PreparedKernel>> PrepareConversion(const Shape& shape, co
       from.memory != MemoryKind::kHost || to.memory != MemoryKind::kHost) {
     return Unsupported("conversions here are between host tensors");
   }
-  const bool same_type = from.storage == to.storage;
   const int64_t moved_bytes = std::min(ByteSize(from.storage), ByteSize(to.storage));
-  std::optional<StridedCopy> copy = MakeCopy(shape, from.layout, to.layout, moved_bytes);
   // Between integers the low bits are kept, which float does not do.
   const bool through_float = HasFloatRows(from.storage) && HasFloatRows(to.storage) &&
                              (IsFloat(from.storage) || IsFloat(to.storage));
-  if (copy && (same_type || through_float)) {
-    const bool permutes = LargeAxes(shape, from.layout) != LargeAxes(shape, to.layout);
-    return std::unique_ptr<PreparedKernel>(new DenseConversion(shape.elements(), std::move(*copy),
-                                                               permutes, from.storage, to.storage));
+  const bool is_dense = from.layout.IsDense() && to.layout.IsDense();
+  if (is_dense && IsMovable(moved_bytes) && (from.storage == to.storage || through_float)) {
+    Result<CopySet> copies = MakeCopies(shape, from.layout, to.layout, moved_bytes);
+    const Passage passage{from.storage, to.storage, PhysicalElements(shape, from.layout),
+                          PhysicalElements(shape, to.layout),
+                          !SameOffsets(shape, from.layout, to.layout)};
+    if (copies.ok())
+      return std::unique_ptr<PreparedKernel>(
+          new LayoutConversion(passage, std::move(copies).value()));
   }
   return std::unique_ptr<PreparedKernel>(new GenericConversion(shape, from, to));
 }

@@ -1,4 +1,4 @@
-// The loop nest of one element-wise operator over row-major operands.
+// The loop nest of one element-wise operator.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,11 @@ namespace fettle::kernels::elementwise {
 
 inline constexpr size_t kMaxTypedOperands = 3;
 
-/// Row-major operands broadcast to a row-major output, as rows of one stride per operand.
-/// Immutable.
+/// Operands broadcast to a dense output, as rows of one stride per operand. Immutable.
 class BroadcastLoop {
  public:
-  /// The shapes broadcast to `output`.
-  BroadcastLoop(const Shape& output, std::span<const Shape> operands);
+  /// `dims`: the output's physical extents, outermost first; `strides`: of each operand along them.
+  BroadcastLoop(std::vector<int64_t> dims, std::vector<std::vector<int64_t>> strides);
 
   /// Calls row(offsets, n, at): n output elements from `at` on, operand i starting at offsets[i]
   /// and stepping by strides()[i]; all offsets in elements.
@@ -47,7 +46,7 @@ class BroadcastLoop {
  private:
   std::vector<int64_t> dims_;                  // outermost first; the last one is the row
   std::vector<std::vector<int64_t>> strides_;  // by operand
-  int64_t elements_ = 0, columns_ = 1, tasks_ = 0, per_task_ = 1;
+  int64_t elements_ = 1, columns_ = 1, tasks_ = 0, per_task_ = 1;
 };
 
 }  // namespace fettle::kernels::elementwise

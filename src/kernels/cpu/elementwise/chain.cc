@@ -3,6 +3,7 @@
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/elementwise/program.h"
+#include "kernels/cpu/layout/broadcast.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/kernel.h"
@@ -73,21 +74,12 @@ struct Form {
   bool widen;                // reduced float types are held in fp32
 };
 
-/// Whether an operand of `shape` may lie in `layout` beside an output of shape `full`: it has the
-/// axes that are blocked.
-bool SharesBlocks(const Shape& shape, const Shape& full, const Layout& layout) {
-  return std::all_of(layout.blocks.begin(), layout.blocks.end(), [&](const Layout::Block& block) {
-    return shape[block.axis] == full[block.axis];
-  });
-}
-
 StateAssignment InForm(const ir::Graph& group, const Form& form) {
   const Shape& full = *group.value(group.outputs[0]).shape;
   const auto state = [&](ir::ValueId id) {
     const ir::Value& value = group.value(id);
-    const bool plain = value.shape->rank() != full.rank() ||
-                       (form.broadcast_row_major && value.shape->elements() != full.elements()) ||
-                       !SharesBlocks(*value.shape, full, form.layout);
+    const bool plain = !SharesLayout(*value.shape, full, form.layout) ||
+                       (form.broadcast_row_major && value.shape->elements() != full.elements());
     const bool reduced = value.dtype == DType::kF16 || value.dtype == DType::kBF16;
     return State{.layout = plain ? Layout::RowMajor() : form.layout,
                  .storage = form.widen && reduced ? DType::kF32 : value.dtype};

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "kernels/cpu/layout/broadcast.h"
+
 namespace fettle::kernels::elementwise {
 namespace {
 
@@ -154,7 +156,6 @@ Result<int16_t> Compiler::NewOperand(Program::Operand operand) {
 
 /// A group input or the running value, seen as `shape`.
 Result<Source> Compiler::AddOperand(ir::ValueId id, const Shape& shape) {
-  if (shape.rank() > full_.rank()) return Unsupported("an operand of more axes than the output");
   Program::Operand operand;
   if (id != running_) {
     const auto at = std::find(group_.inputs.begin(), group_.inputs.end(), id);
@@ -166,39 +167,15 @@ Result<Source> Compiler::AddOperand(ir::ValueId id, const Shape& shape) {
     const bool as_it_is = shape == this->shape(id);
     if (!as_it_is && !state.layout.blocks.empty())
       return Unsupported("a vector in a blocked layout");
-    ASSIGN_OR_RETURN(operand.strides,
-                     OperandStrides(shape, as_it_is ? state.layout : Layout::RowMajor()));
+    ASSIGN_OR_RETURN(
+        operand.strides,
+        BroadcastStrides(full_, layout_, shape, as_it_is ? state.layout : Layout::RowMajor()));
+    if (operand.strides.empty()) operand.strides.push_back(0);
   } else if (shape.elements() != full_.elements()) {
     return Unsupported("the value that the program continues from is broadcast");
   }
   ASSIGN_OR_RETURN(const int16_t index, NewOperand(std::move(operand)));
   return Source{Source::kOperand, index, 0};
-}
-
-/// How far an operand's elements lie apart along the dimensions that the program walks.
-Result<std::vector<int64_t>> Compiler::OperandStrides(const Shape& shape,
-                                                      const Layout& layout) const {
-  if (!layout.blocks.empty() && (layout != layout_ || shape.rank() != full_.rank()))
-    return Unsupported("operands blocked in another way than the output");
-  const std::optional<Dims> by_axis = AxisStrides(shape, layout);
-  const PhysicalDims own_dims = ToPhysical(shape, layout);
-  std::vector<int64_t> strides;
-  for (size_t i = 0; i < physical_.extent.size(); ++i) {
-    const int axis = physical_.axis[i], own = axis - (full_.rank() - shape.rank());
-    if (own < 0 || shape[own] == 1) {
-      strides.push_back(0);
-    } else if (shape[own] != full_[axis]) {
-      return Unsupported("operands do not broadcast");
-    } else if (!by_axis) {
-      strides.push_back(own_dims.stride[i]);
-    } else if (full_[axis] % layout_.BlockOf(axis) != 0) {
-      return Unsupported("an operand without the pad lanes of the output");
-    } else {
-      strides.push_back((*by_axis)[static_cast<size_t>(own)] * physical_.unit[i]);
-    }
-  }
-  if (strides.empty()) strides.push_back(0);
-  return strides;
 }
 
 /// Where a constant lies as the output does: blocks of axes that it has.

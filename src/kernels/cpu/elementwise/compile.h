@@ -42,7 +42,6 @@ class Compiler {
   Status AddOutputs();
   Result<Source> AddOperand(ir::ValueId id, const Shape& shape);
   Source AddConstant(ir::ValueId id, const Shape& shape);
-  Result<std::vector<int64_t>> OperandStrides(const Shape& shape, const Layout& layout) const;
   Layout PackedLayout(const Shape& aligned) const;
   std::vector<int64_t> PackedStrides(const Shape& aligned) const;
   Shape Align(const Shape& shape) const;

@@ -1,10 +1,13 @@
 // cpu.elementwise.typed: one element-wise operator on i32, i64 or bool, Where on any type, and Cast
-// between integers: plain loops that the compiler vectorises.
+// between integers, in any layout: plain loops that the compiler vectorises.
 #include <algorithm>
 #include <functional>
 #include <type_traits>
 
 #include "kernels/cpu/elementwise/broadcast.h"
+#include "kernels/cpu/layout/broadcast.h"
+#include "kernels/cpu/layout/candidates.h"
+#include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/kernel.h"
 
 namespace fettle::kernels {
@@ -212,8 +215,8 @@ Result<RowFunction> FindFunction(const ir::Graph& group) {
 
 class Typed final : public PreparedKernel {
  public:
-  Typed(const ir::Graph& group, RowFunction function)
-      : function_(function), loop_(MakeLoop(group)) {
+  Typed(const ir::Graph& group, RowFunction function, BroadcastLoop loop, PadLanes pads)
+      : function_(function), loop_(std::move(loop)), pads_(std::move(pads)) {
     const ir::Node& node = group.nodes()[0];
     output_bytes_ = ByteSize(group.value(node.outputs[0]).dtype);
     for (ir::ValueId id : node.inputs) {
@@ -236,20 +239,21 @@ class Typed final : public PreparedKernel {
   std::vector<PackRequest> packs() const override { return packs_; }
 
   Status Launch(const LaunchArgs& args) const override {
-    loop_.Run(static_cast<CpuStream&>(args.stream),
-              [&](const int64_t* offsets, int64_t n, int64_t at) {
-                RowArgs row{};
-                for (size_t i = 0; i < operands_.size(); ++i) {
-                  const Operand& operand = operands_[i];
-                  const Location& from =
-                      operand.packed ? args.packed[operand.index] : args.inputs[operand.index];
-                  row.in[i] = from.host<std::byte>() + offsets[i] * operand.bytes;
-                  row.stride[i] = loop_.stride(i);
-                }
-                row.out = args.outputs[0].host<std::byte>() + at * output_bytes_;
-                row.n = n;
-                function_(row);
-              });
+    auto& stream = static_cast<CpuStream&>(args.stream);
+    loop_.Run(stream, [&](const int64_t* offsets, int64_t n, int64_t at) {
+      RowArgs row{};
+      for (size_t i = 0; i < operands_.size(); ++i) {
+        const Operand& operand = operands_[i];
+        const Location& from =
+            operand.packed ? args.packed[operand.index] : args.inputs[operand.index];
+        row.in[i] = from.host<std::byte>() + offsets[i] * operand.bytes;
+        row.stride[i] = loop_.stride(i);
+      }
+      row.out = args.outputs[0].host<std::byte>() + at * output_bytes_;
+      row.n = n;
+      function_(row);
+    });
+    pads_.Zero(stream, args.outputs[0].host<std::byte>());
     return OkStatus();
   }
 
@@ -260,28 +264,64 @@ class Typed final : public PreparedKernel {
     size_t index;
   };
 
-  static BroadcastLoop MakeLoop(const ir::Graph& group) {
-    std::vector<Shape> shapes;
-    for (ir::ValueId id : group.nodes()[0].inputs) shapes.push_back(*group.value(id).shape);
-    return BroadcastLoop(*group.value(group.outputs[0]).shape, shapes);
-  }
-
   RowFunction function_;
   BroadcastLoop loop_;
+  PadLanes pads_;
   int64_t output_bytes_ = 0;
   std::vector<Operand> operands_;
   std::vector<PackRequest> packs_;
 };
 
+Result<BroadcastLoop> MakeLoop(const ir::Graph& group, const StateAssignment& states) {
+  const Shape& full = *group.value(group.outputs[0]).shape;
+  const Layout& layout = states.outputs[0].layout;
+  std::vector<std::vector<int64_t>> strides;
+  for (ir::ValueId id : group.nodes()[0].inputs) {
+    const auto at = std::find(group.inputs.begin(), group.inputs.end(), id) - group.inputs.begin();
+    const bool is_bound = !group.value(id).is_constant();
+    const Layout own = is_bound ? states.inputs[static_cast<size_t>(at)].layout : Layout();
+    ASSIGN_OR_RETURN(std::vector<int64_t> along,
+                     BroadcastStrides(full, layout, *group.value(id).shape, own));
+    strides.push_back(std::move(along));
+  }
+  return BroadcastLoop(ToPhysical(full, layout).extent, std::move(strides));
+}
+
+/// All operands that can be are in `layout`, the others row-major.
+StateAssignment InLayout(const ir::Graph& group, const Layout& layout) {
+  StateAssignment states = RowMajorStates(group);
+  const Shape& full = *group.value(group.outputs[0]).shape;
+  for (size_t i = 0; i < group.inputs.size(); ++i) {
+    if (SharesLayout(*group.value(group.inputs[i]).shape, full, layout))
+      states.inputs[i].layout = layout;
+  }
+  states.outputs[0].layout = layout;
+  return states;
+}
+
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
   RETURN_IF_ERROR(FindFunction(group).status());
-  return std::vector<StateAssignment>{RowMajorStates(group)};
+  const Shape& full = *group.value(group.outputs[0]).shape;
+  std::vector<Layout> layouts = BlockedLayouts(full);
+  layouts.insert(layouts.begin(), {Layout::RowMajor(), Layout::ChannelsLast(full.rank())});
+  std::vector<StateAssignment> states;
+  for (const Layout& layout : layouts) {
+    StateAssignment next = InLayout(group, layout);
+    const bool is_known = std::find(states.begin(), states.end(), next) != states.end();
+    if (!is_known && MakeLoop(group, next).ok()) states.push_back(std::move(next));
+  }
+  return states;
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
                                                 const Device&) {
-  ASSIGN_OR_RETURN(const RowFunction function, FindFunction(*problem.group));
-  return std::unique_ptr<PreparedKernel>(new Typed(*problem.group, function));
+  const ir::Graph& group = *problem.group;
+  ASSIGN_OR_RETURN(const RowFunction function, FindFunction(group));
+  ASSIGN_OR_RETURN(BroadcastLoop loop, MakeLoop(group, problem.states));
+  const State& state = problem.states.outputs[0];
+  PadLanes pads(problem.shape(group.outputs[0]), state.layout, ByteSize(state.storage));
+  return std::unique_ptr<PreparedKernel>(
+      new Typed(group, function, std::move(loop), std::move(pads)));
 }
 
 }  // namespace

@@ -4,21 +4,17 @@
 #include <array>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/layout/candidates.h"
+#include "kernels/cpu/move/copy_set.h"
 #include "kernels/cpu/move/move_plan.h"
 #include "tensor/reorder.h"
 
 namespace fettle::kernels {
 namespace {
 
-/// Below this everything runs on the calling lane: waking others takes longer.
-constexpr int64_t kSerialBytes = 32 << 10;
-
-/// What padding with nothing reads.
-alignas(16) constexpr std::byte kZeros[16] = {};
-
 /// The window of input `move.source` that output `move.output` is, if the copy moves nothing.
 std::optional<Alias> FindView(const MoveContext& context, const StateAssignment& states,
-                              const Move& move) {
+                              const Piece& move) {
   if (move.source == kZeroSource || move.dst_offset != 0) return std::nullopt;
   const MoveOperand& source = context.input(move.source);
   if (source.index < 0) return std::nullopt;
@@ -35,11 +31,12 @@ std::optional<Alias> FindView(const MoveContext& context, const StateAssignment&
 
 /// The views among `moves`: outputs that one copy alone writes, to where it reads them.
 std::vector<Alias> FindViews(const MoveContext& context, const StateAssignment& states,
-                             const std::vector<Move>& moves) {
+                             const std::vector<Piece>& moves) {
   std::vector<Alias> views;
-  for (const Move& move : moves) {
-    const auto writers = std::count_if(
-        moves.begin(), moves.end(), [&](const Move& other) { return other.output == move.output; });
+  for (const Piece& move : moves) {
+    const auto writers = std::count_if(moves.begin(), moves.end(), [&](const Piece& other) {
+      return other.output == move.output;
+    });
     const std::optional<Alias> view = FindView(context, states, move);
     if (writers == 1 && view) views.push_back(*view);
   }
@@ -48,14 +45,22 @@ std::vector<Alias> FindViews(const MoveContext& context, const StateAssignment& 
 
 class MoveKernel final : public PreparedKernel {
  public:
-  MoveKernel(const Problem& problem, const MoveContext& context, std::vector<Move> moves)
+  MoveKernel(const Problem& problem, const MoveContext& context, std::vector<Piece> moves)
       : storage_(problem.states.outputs.empty() ? DType::kF32 : problem.states.outputs[0].storage),
         views_(FindViews(context, problem.states, moves)) {
-    for (Move& move : moves) {
+    for (Piece& move : moves) {
       const int output = context.output(move.output).index;
       const bool is_view = std::any_of(views_.begin(), views_.end(),
                                        [&](const Alias& view) { return view.output == output; });
-      if (!is_view) AddJob(context, std::move(move), output);
+      if (is_view) continue;
+      move.output = output;
+      if (move.source != kZeroSource) {
+        const MoveOperand& source = context.input(move.source);
+        move.source = source.index >= 0
+                          ? source.index
+                          : static_cast<int>(problem.group->inputs.size()) + AddConstant(source);
+      }
+      copies_.Add(ByteSize(storage_), std::move(move));
     }
   }
 
@@ -81,52 +86,20 @@ class MoveKernel final : public PreparedKernel {
   std::vector<Alias> aliases() const override { return views_; }
 
   Status Launch(const LaunchArgs& args) const override {
-    const auto run = [&](const Job& job, int64_t task) {
-      const std::byte* source = kZeros;
-      if (job.input >= 0) source = args.inputs[static_cast<size_t>(job.input)].host<std::byte>();
-      if (job.packed >= 0) source = args.packed[static_cast<size_t>(job.packed)].host<std::byte>();
-      job.copy.Run(source, args.outputs[static_cast<size_t>(job.output)].host<std::byte>(), task);
-    };
-    if (bytes_ <= kSerialBytes) {
-      for (const Job& job : jobs_) {
-        for (int64_t task = 0; task < job.copy.tasks(); ++task) run(job, task);
-      }
-      return OkStatus();
-    }
-    static_cast<CpuStream&>(args.stream).ParallelFor(tasks_, [&](int64_t task, int) {
-      const auto after =
-          std::upper_bound(jobs_.begin(), jobs_.end(), task,
-                           [](int64_t at, const Job& job) { return at < job.first_task; });
-      run(*(after - 1), task - (after - 1)->first_task);
-    });
+    // Sources are inputs of the group, and packed constants behind them.
+    const auto bound = static_cast<int>(args.inputs.size());
+    copies_.Run(
+        static_cast<CpuStream&>(args.stream),
+        [&](int source) {
+          return source < bound
+                     ? args.inputs[static_cast<size_t>(source)].host<std::byte>()
+                     : args.packed[static_cast<size_t>(source - bound)].host<std::byte>();
+        },
+        [&](int output) { return args.outputs[static_cast<size_t>(output)].host<std::byte>(); });
     return OkStatus();
   }
 
  private:
-  struct Job {
-    StridedCopy copy;
-    int input, packed;  // -1: not the source
-    int output;
-    int64_t first_task;
-  };
-
-  void AddJob(const MoveContext& context, Move move, int output) {
-    int64_t elements = 1;
-    for (const CopyAxis& axis : move.axes) elements *= axis.extent;
-    bytes_ += elements * ByteSize(storage_);
-    int input = -1, packed = -1;
-    if (move.source != kZeroSource) {
-      const MoveOperand& source = context.input(move.source);
-      input = source.index;
-      if (input < 0) packed = AddConstant(source);
-    }
-    StridedCopy copy(ByteSize(storage_), std::move(move.axes), move.src_offset, move.dst_offset);
-    const int64_t tasks = copy.tasks();
-    if (tasks == 0) return;
-    jobs_.push_back({std::move(copy), input, packed, output, tasks_});
-    tasks_ += tasks;
-  }
-
   int AddConstant(const MoveOperand& source) {
     for (size_t i = 0; i < constants_.size(); ++i) {
       if (constants_[i].id == source.id) return static_cast<int>(i);
@@ -137,28 +110,59 @@ class MoveKernel final : public PreparedKernel {
 
   DType storage_;
   std::vector<Alias> views_;
-  std::vector<Job> jobs_;
+  CopySet copies_;
   std::vector<MoveOperand> constants_;
-  int64_t tasks_ = 0, bytes_ = 0;
 };
 
-/// The states of all operands where moved ones are stored as `storage` and those of three or more
-/// axes are channels-last or row-major.
-StateAssignment AssignLayouts(const ir::Graph& group, DType storage, bool last_in, bool last_out) {
+/// How the moved operands of one side lie: row-major, or all that have the rank for it in another
+/// way.
+struct Form {
+  bool channels_last = false;
+  const NamedLayout* blocked = nullptr;
+  bool operator==(const Form&) const = default;
+
+  Layout For(const Shape& shape) const {
+    if (channels_last) return Layout::ChannelsLast(shape.rank());
+    const bool fits =
+        blocked != nullptr && blocked->rank == shape.rank() && FillsBlocks(shape, blocked->layout);
+    return fits ? blocked->layout : Layout::RowMajor();
+  }
+};
+
+struct Forms {
+  Form in, out;
+};
+
+/// The forms to list: row-major and channels-last in all pairs; blocked on both sides, and on one
+/// where the operator trades axes, so that it is the conversion.
+std::vector<Forms> ListForms(bool trades_axes) {
+  const Form row, last{.channels_last = true};
+  std::vector<Forms> forms{{row, row}, {last, last}, {row, last}, {last, row}};
+  for (const NamedLayout& named : LayoutTable()) {
+    if (named.layout.blocks.empty()) continue;
+    const Form blocked{.blocked = &named};
+    forms.push_back({blocked, blocked});
+    if (trades_axes) forms.insert(forms.end(), {{blocked, row}, {row, blocked}});
+  }
+  return forms;
+}
+
+/// The states of all operands where moved ones are stored as `storage`.
+StateAssignment AssignLayouts(const ir::Graph& group, DType storage, const Forms& forms) {
   StateAssignment states = RowMajorStates(group);
   const ir::Node& node = group.nodes()[0];
-  const auto assign = [&](ir::ValueId id, State& state, bool channels_last) {
+  const auto assign = [&](ir::ValueId id, State& state, const Form& form) {
     state.storage = storage;
-    if (channels_last) state.layout = Layout::ChannelsLast(group.value(id).shape->rank());
+    state.layout = form.For(*group.value(id).shape);
   };
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (!IsMoved(node, i)) continue;
     for (size_t k = 0; k < group.inputs.size(); ++k) {
-      if (group.inputs[k] == node.inputs[i]) assign(group.inputs[k], states.inputs[k], last_in);
+      if (group.inputs[k] == node.inputs[i]) assign(group.inputs[k], states.inputs[k], forms.in);
     }
   }
   for (size_t k = 0; k < group.outputs.size(); ++k)
-    assign(group.outputs[k], states.outputs[k], last_out);
+    assign(group.outputs[k], states.outputs[k], forms.out);
   return states;
 }
 
@@ -173,11 +177,13 @@ bool PrefersPlanes(const MoveContext& context, const StateAssignment& states) {
 }
 
 /// How good an assignment is before anything is known of the neighbours: all outputs views, then
-/// equal layouts, then others.
-int RankOf(const MoveContext& context, const StateAssignment& states,
-           const std::vector<Move>& moves, bool same_layout) {
+/// equal layouts, then others, blocked ones last: nobody has them before something is measured.
+constexpr size_t kRanks = 4;
+size_t RankOf(const MoveContext& context, const StateAssignment& states,
+              const std::vector<Piece>& moves, const Forms& forms) {
+  if (forms.in.blocked != nullptr || forms.out.blocked != nullptr) return 3;
   if (FindViews(context, states, moves).size() == states.outputs.size()) return 0;
-  return same_layout != PrefersPlanes(context, states) ? 1 : 2;
+  return (forms.in == forms.out) != PrefersPlanes(context, states) ? 1 : 2;
 }
 
 /// `plain` with every choice of row-major inputs that are read where the caller bound them: copies
@@ -211,40 +217,39 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
     return Unsupported("elements of type {} are not moved", DTypeName(dtype));
   std::vector<DType> storages = {dtype};
   if (dtype == DType::kF16 || dtype == DType::kBF16) storages.push_back(DType::kF32);
-  std::array<std::vector<StateAssignment>, 3> ranked;
+  std::array<std::vector<StateAssignment>, kRanks> ranked;
   Status refusal;
   for (DType storage : storages) {
-    for (const auto& [last_in, last_out] :
-         {std::pair(false, false), {true, true}, {false, true}, {true, false}}) {
-      StateAssignment states = AssignLayouts(group, storage, last_in, last_out);
+    for (const Forms& forms : ListForms(TradesAxes(group.nodes()[0]))) {
+      StateAssignment states = AssignLayouts(group, storage, forms);
       const auto is_known = [&](const std::vector<StateAssignment>& list) {
         return std::find(list.begin(), list.end(), states) != list.end();
       };
       if (std::any_of(ranked.begin(), ranked.end(), is_known)) continue;
-      ASSIGN_OR_RETURN(const MoveContext context, MoveContext::Make(group, states));
-      const Result<std::vector<Move>> moves = PlanMoves(context);
+      const MoveContext context(group, states);
+      const Result<std::vector<Piece>> moves = PlanMoves(context);
       if (!moves.ok()) {
         if (refusal.ok()) refusal = moves.status();
         continue;
       }
-      const int rank = RankOf(context, states, *moves, last_in == last_out);
-      ranked[static_cast<size_t>(rank)].push_back(std::move(states));
+      ranked[RankOf(context, states, *moves, forms)].push_back(std::move(states));
     }
   }
   std::vector<StateAssignment> all;
+  size_t unblocked = 0;
   for (std::vector<StateAssignment>& list : ranked) {
+    if (&list == &ranked.back()) unblocked = all.size();
     for (StateAssignment& states : list) all.push_back(std::move(states));
   }
   if (all.empty()) return refusal;
-  const size_t planned = all.size();
-  for (size_t i = 0; i < planned; ++i) AppendExternal(group, dtype, StateAssignment(all[i]), all);
+  for (size_t i = 0; i < unblocked; ++i) AppendExternal(group, dtype, StateAssignment(all[i]), all);
   return all;
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
                                                 const Device&) {
-  ASSIGN_OR_RETURN(const MoveContext context, MoveContext::Make(*problem.group, problem.states));
-  ASSIGN_OR_RETURN(std::vector<Move> moves, PlanMoves(context));
+  const MoveContext context(*problem.group, problem.states);
+  ASSIGN_OR_RETURN(std::vector<Piece> moves, PlanMoves(context));
   return std::unique_ptr<PreparedKernel>(new MoveKernel(problem, context, std::move(moves)));
 }
 

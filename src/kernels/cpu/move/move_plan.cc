@@ -7,22 +7,16 @@
 namespace fettle::kernels {
 namespace {
 
-Result<MoveOperand> MakeOperand(const ir::Graph& group, ir::ValueId id,
-                                const std::vector<ir::ValueId>& ids,
-                                const std::vector<State>& states) {
-  MoveOperand operand;
-  if (id == ir::kAbsent) return operand;
+MoveOperand MakeOperand(const ir::Graph& group, ir::ValueId id, const std::vector<ir::ValueId>& ids,
+                        const std::vector<State>& states) {
+  if (id == ir::kAbsent) return {};
   const ir::Value& value = group.value(id);
+  const auto at = std::find(ids.begin(), ids.end(), id) - ids.begin();
+  MoveOperand operand(*value.shape, value.is_constant() ? Layout::RowMajor()
+                                                        : states[static_cast<size_t>(at)].layout);
   operand.id = id;
-  operand.shape = *value.shape;
-  operand.strides = RowMajorStrides(operand.shape);
   operand.constant = value.constant.get();
-  if (value.is_constant()) return operand;
-  operand.index = static_cast<int>(std::find(ids.begin(), ids.end(), id) - ids.begin());
-  const Layout& layout = states[static_cast<size_t>(operand.index)].layout;
-  const std::optional<Dims> strides = AxisStrides(operand.shape, layout);
-  if (!strides) return Unsupported("blocked layouts are not moved by strides");
-  operand.strides = *strides;
+  if (!value.is_constant()) operand.index = static_cast<int>(at);
   return operand;
 }
 
@@ -38,18 +32,22 @@ const MovePlanner* FindPlanner(std::string_view op) {
 
 }  // namespace
 
-Result<MoveContext> MoveContext::Make(const ir::Graph& group, const StateAssignment& states) {
-  MoveContext context;
-  context.node_ = &group.nodes()[0];
-  for (ir::ValueId id : context.node_->inputs) {
-    ASSIGN_OR_RETURN(MoveOperand operand, MakeOperand(group, id, group.inputs, states.inputs));
-    context.inputs_.push_back(std::move(operand));
+MoveOperand::MoveOperand(Shape shape_, Layout layout_)
+    : shape(std::move(shape_)), layout(std::move(layout_)), strides(shape.dims().size()) {
+  const PhysicalDims dims = ToPhysical(shape, layout);
+  for (int i = 0; i < shape.rank(); ++i) {
+    const int axis = dims.axis[static_cast<size_t>(i)];
+    strides[static_cast<size_t>(axis)] =
+        layout.BlockOf(axis) == 1 ? Step{dims.stride[static_cast<size_t>(i)]} : Step{1, axis};
   }
-  for (ir::ValueId id : context.node_->outputs) {
-    ASSIGN_OR_RETURN(MoveOperand operand, MakeOperand(group, id, group.outputs, states.outputs));
-    context.outputs_.push_back(std::move(operand));
-  }
-  return context;
+}
+
+MoveContext::MoveContext(const ir::Graph& group, const StateAssignment& states)
+    : node_(&group.nodes()[0]) {
+  for (ir::ValueId id : node_->inputs)
+    inputs_.push_back(MakeOperand(group, id, group.inputs, states.inputs));
+  for (ir::ValueId id : node_->outputs)
+    outputs_.push_back(MakeOperand(group, id, group.outputs, states.outputs));
 }
 
 Result<std::vector<int64_t>> MoveContext::Ints(int i) const {
@@ -61,18 +59,30 @@ Result<std::vector<int64_t>> MoveContext::Ints(int i) const {
   return ints;
 }
 
-Result<std::vector<Move>> PlanMoves(const MoveContext& context) {
+Result<std::vector<Piece>> PlanMoves(const MoveContext& context) {
   const MovePlanner* planner = FindPlanner(context.node().op);
   if (planner == nullptr) return Unsupported("the operator does more than move elements");
   // With nothing to move, attributes may be beyond what strides can hold.
   const MoveOperand& y = context.output(0);
-  if (context.num_outputs() == 1 && y.shape.elements() == 0) return std::vector<Move>{};
-  ASSIGN_OR_RETURN(std::vector<Move> moves, planner->plan(context));
+  if (context.num_outputs() == 1 && y.shape.elements() == 0) return std::vector<Piece>{};
+  ASSIGN_OR_RETURN(const std::vector<Move> moves, planner->plan(context));
+  std::vector<Piece> all;
+  const MoveOperand nowhere;
   for (const Move& move : moves) {
-    if (move.axes.size() > kMaxCopyAxes)
-      return Unsupported("more than {} axes are not moved by strides", kMaxCopyAxes);
+    const MoveOperand& src = move.source == kZeroSource ? nowhere : context.input(move.source);
+    ASSIGN_OR_RETURN(std::vector<Piece> pieces, CutMove(move, src, context.output(move.output)));
+    std::move(pieces.begin(), pieces.end(), std::back_inserter(all));
   }
-  return moves;
+  for (int i = 0; i < context.num_outputs(); ++i) {
+    std::vector<Piece> pads = PadPieces(i, context.output(i));
+    std::move(pads.begin(), pads.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+bool TradesAxes(const ir::Node& node) {
+  const MovePlanner* planner = FindPlanner(node.op);
+  return planner != nullptr && planner->trades_axes;
 }
 
 bool IsMoved(const ir::Node& node, size_t i) {

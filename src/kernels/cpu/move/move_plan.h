@@ -10,32 +10,85 @@
 
 namespace fettle::kernels {
 
-/// An operand of the node and how its elements lie in the state that it has.
+/// How far apart neighbours along an axis lie: `count` elements of memory, or, where the layout
+/// cuts the axis into blocks, `count` indices of that axis.
+struct Step {
+  int64_t count = 0;
+  int blocked_axis = -1;
+  bool is_blocked() const { return blocked_axis >= 0; }
+};
+inline Step operator*(Step step, int64_t n) { return {step.count * n, step.blocked_axis}; }
+inline Step operator*(int64_t n, Step step) { return step * n; }
+
+/// Where an element lies: steps from the first element of its tensor.
+class Place {
+ public:
+  Place() = default;
+  Place(Step step) { *this += step; }  // NOLINT: a step from the first element is a place
+  Place& operator+=(Step step);
+  /// Elements, along the axes that are not blocked.
+  int64_t elements() const { return elements_; }
+  /// The index along a blocked axis.
+  int64_t Index(int axis) const;
+
+ private:
+  int64_t elements_ = 0;
+  std::vector<int64_t> indices_;  // by axis
+};
+
+/// A tensor in the layout that it has.
 struct MoveOperand {
+  MoveOperand() = default;
+  MoveOperand(Shape shape_, Layout layout_);
+
+  Shape shape;
+  Layout layout;
+  std::vector<Step> strides;  // per logical axis
   ir::ValueId id = ir::kAbsent;
   int index = -1;  // in group->inputs or group->outputs; -1: a constant, packed row-major
-  Shape shape;
-  Dims strides;  // elements, per logical axis
   const Constant* constant = nullptr;
 };
 
 /// The source of elements that come from nowhere: zero.
 inline constexpr int kZeroSource = -1;
 
-/// One strided copy. Offsets and strides in elements.
+/// One loop of a move.
+struct MoveAxis {
+  int64_t extent;
+  Step src_stride;
+  Step dst_stride;
+};
+
+/// What an operator does to elements: nested loops over places of both sides, in any layout.
 struct Move {
   int source = 0;  // operand of the node, or kZeroSource
+  int output = 0;
+  Place src_offset;
+  Place dst_offset;
+  std::vector<MoveAxis> axes;
+};
+
+/// One strided copy. Offsets and strides in elements.
+struct Piece {
+  int source = 0;  // as in Move
   int output = 0;
   int64_t src_offset = 0;
   int64_t dst_offset = 0;
   std::vector<CopyAxis> axes;
 };
 
+/// The strided copies that a move between these operands comes down to: one where no blocked axis
+/// is cut elsewhere than between its blocks. Fails with kUnsupported where they are very many.
+Result<std::vector<Piece>> CutMove(const Move& move, const MoveOperand& src,
+                                   const MoveOperand& dst);
+
+/// Zeroes the pad lanes of an output.
+std::vector<Piece> PadPieces(int output, const MoveOperand& operand);
+
 /// A single node with its operands under one assignment of states.
 class MoveContext {
  public:
-  /// Fails with kUnsupported where a layout has no strides.
-  static Result<MoveContext> Make(const ir::Graph& group, const StateAssignment& states);
+  MoveContext(const ir::Graph& group, const StateAssignment& states);
 
   const ir::Node& node() const { return *node_; }
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
@@ -53,14 +106,16 @@ class MoveContext {
   std::vector<MoveOperand> inputs_, outputs_;
 };
 
-/// The copies that compute the node: they write each output element once. Fails with kUnsupported
-/// where the operator, or these states, are no set of strided copies.
-Result<std::vector<Move>> PlanMoves(const MoveContext& context);
+/// The copies that compute the node: they write each output element once, and zeros to pad lanes.
+/// Fails with kUnsupported where the operator, or these states, are no set of strided copies.
+Result<std::vector<Piece>> PlanMoves(const MoveContext& context);
 
 /// How one operator family is planned (plan_*.cc).
 struct MovePlanner {
   std::string_view op;
   Result<std::vector<Move>> (*plan)(const MoveContext&);
+  /// Elements change their axis: one layout is as good as another on the other side.
+  bool trades_axes = false;
 };
 // keep-sorted start
 std::span<const MovePlanner> JoinPlanners();
@@ -69,6 +124,9 @@ std::span<const MovePlanner> RepeatPlanners();
 std::span<const MovePlanner> ReshapePlanners();
 std::span<const MovePlanner> ShufflePlanners();
 // keep-sorted end
+
+/// Whether the operator's elements change their axis.
+bool TradesAxes(const ir::Node& node);
 
 /// Whether input `i` holds elements to move; the others are read at shape time.
 bool IsMoved(const ir::Node& node, size_t i);

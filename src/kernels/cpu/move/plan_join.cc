@@ -7,8 +7,8 @@ namespace fettle::kernels {
 namespace {
 
 /// All axes of `window`, which is a window of `x` or `y` (or the whole of it).
-std::vector<CopyAxis> WindowAxes(const Shape& window, const MoveOperand& x, const MoveOperand& y) {
-  std::vector<CopyAxis> axes;
+std::vector<MoveAxis> WindowAxes(const Shape& window, const MoveOperand& x, const MoveOperand& y) {
+  std::vector<MoveAxis> axes;
   for (size_t i = 0; i < x.strides.size(); ++i)
     axes.push_back({window[static_cast<int>(i)], x.strides[i], y.strides[i]});
   return axes;
@@ -62,7 +62,7 @@ Result<std::vector<Move>> PlanSlice(const MoveContext& context) {
   Move move{.axes = WindowAxes(y.shape, x, y)};
   for (size_t i = 0; i < move.axes.size(); ++i) {
     move.src_offset += window.start[i] * x.strides[i];
-    move.axes[i].src_stride *= window.step[i];
+    move.axes[i].src_stride = x.strides[i] * window.step[i];
   }
   return std::vector<Move>{std::move(move)};
 }

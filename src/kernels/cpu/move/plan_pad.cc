@@ -54,7 +54,7 @@ class PadPlan {
       Move move = chosen;
       move.dst_offset += run.begin * y_.strides[axis];
       if (run.source < 0) {
-        move.axes.push_back({run.count, 0, y_.strides[axis]});
+        move.axes.push_back({run.count, Step(), y_.strides[axis]});
         PushFill(std::move(move), axis + 1);
         continue;
       }
@@ -66,10 +66,10 @@ class PadPlan {
 
   void PushFill(Move move, size_t rest) {
     move.source = fill_;
-    move.src_offset = 0;
-    for (CopyAxis& axis : move.axes) axis.src_stride = 0;
+    move.src_offset = Place();
+    for (MoveAxis& axis : move.axes) axis.src_stride = Step();
     for (size_t axis = rest; axis < runs_.size(); ++axis)
-      move.axes.push_back({y_.shape[static_cast<int>(axis)], 0, y_.strides[axis]});
+      move.axes.push_back({y_.shape[static_cast<int>(axis)], Step(), y_.strides[axis]});
     moves_.push_back(std::move(move));
   }
 

@@ -14,21 +14,25 @@ class AxisReader {
 
   bool done() const { return left_ == 1 && next_ == 0; }
   int64_t left() const { return left_; }
-  int64_t stride() const { return stride_; }
+  Step stride() const { return stride_; }
 
   /// Takes the inner `extent` elements of the current axis, which `extent` divides.
   void Take(int64_t extent) {
     left_ /= extent;
-    stride_ *= extent;
+    stride_ = stride_ * extent;
     if (left_ == 1) Advance();
   }
 
   /// Joins the next outer axis to the current one; false where it does not continue it in memory.
   bool Join() {
-    const int64_t inner = left_, inner_stride = stride_;
+    const int64_t inner = left_;
+    const Step inner_stride = stride_;
     left_ = 1;
     Advance();
-    if (left_ == 1 || stride_ != inner * inner_stride) return false;
+    if (left_ == 1 || stride_.is_blocked() || inner_stride.is_blocked() ||
+        stride_.count != inner * inner_stride.count) {
+      return false;
+    }
     left_ *= inner;
     stride_ = inner_stride;
     return true;
@@ -46,7 +50,8 @@ class AxisReader {
 
   const MoveOperand& operand_;
   int next_;
-  int64_t left_ = 1, stride_ = 1;
+  int64_t left_ = 1;
+  Step stride_{1};
 };
 
 /// Cuts both shapes into the coarsest axes that each is a chain of.
@@ -59,7 +64,7 @@ Result<std::vector<Move>> PlanReshape(const MoveContext& context) {
     const int64_t a = from.left(), b = to.left();
     if (a % b == 0 || b % a == 0) {
       const int64_t extent = std::min(a, b);
-      move.axes.insert(move.axes.begin(), CopyAxis{extent, from.stride(), to.stride()});
+      move.axes.insert(move.axes.begin(), MoveAxis{extent, from.stride(), to.stride()});
       from.Take(extent);
       to.Take(extent);
     } else if (!(a < b ? from.Join() : to.Join())) {
@@ -82,8 +87,8 @@ Result<std::vector<Move>> PlanTranspose(const MoveContext& context) {
 }
 
 constexpr MovePlanner kPlanners[] = {
-    {"Flatten", PlanReshape}, {"Identity", PlanReshape},    {"Reshape", PlanReshape},
-    {"Squeeze", PlanReshape}, {"Transpose", PlanTranspose}, {"Unsqueeze", PlanReshape},
+    {"Flatten", PlanReshape}, {"Identity", PlanReshape},          {"Reshape", PlanReshape},
+    {"Squeeze", PlanReshape}, {"Transpose", PlanTranspose, true}, {"Unsqueeze", PlanReshape},
 };
 
 }  // namespace

@@ -54,8 +54,8 @@ Result<std::vector<Move>> PlanChannelShuffle(const MoveContext& context) {
 
 constexpr MovePlanner kPlanners[] = {
     {"ChannelShuffle", PlanChannelShuffle},
-    {"DepthToSpace", PlanDepthToSpace},
-    {"SpaceToDepth", PlanSpaceToDepth},
+    {"DepthToSpace", PlanDepthToSpace, true},
+    {"SpaceToDepth", PlanSpaceToDepth, true},
 };
 
 }  // namespace

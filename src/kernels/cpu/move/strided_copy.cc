@@ -85,6 +85,26 @@ void CopyElements(const std::byte* src, std::byte* dst, const CopyAxis& row, con
   }
 }
 
+/// Runs of one length that the compiler knows: blocks of lanes are mostly one of these, and a call
+/// of memcpy costs as much as the shortest.
+template <size_t bytes>
+void CopyFixedRuns(const std::byte* src, std::byte* dst, int64_t src_step, int64_t dst_step,
+                   int64_t runs) {
+  for (int64_t i = 0; i < runs; ++i) std::memcpy(dst + i * dst_step, src + i * src_step, bytes);
+}
+
+void CopyLongRuns(const std::byte* src, std::byte* dst, int64_t src_step, int64_t dst_step,
+                  int64_t runs, int64_t bytes) {
+  switch (bytes) {
+    case 32: return CopyFixedRuns<32>(src, dst, src_step, dst_step, runs);
+    case 64: return CopyFixedRuns<64>(src, dst, src_step, dst_step, runs);
+    case 128: return CopyFixedRuns<128>(src, dst, src_step, dst_step, runs);
+    default: break;
+  }
+  for (int64_t i = 0; i < runs; ++i)
+    std::memcpy(dst + i * dst_step, src + i * src_step, static_cast<size_t>(bytes));
+}
+
 /// Whether both sides continue `outer` where `inner` ends.
 bool Continues(const CopyAxis& outer, const CopyAxis& inner) {
   return outer.src_stride == inner.src_stride * inner.extent &&
@@ -200,11 +220,8 @@ void StridedCopy::CopyLeaf(const std::byte* src, std::byte* dst, int64_t rows,
     }
   };
   if (leaf_ == Leaf::kRows) {
-    for (int64_t r = 0; r < rows; ++r) {
-      std::memcpy(dst + r * row.dst_stride * element_bytes_,
-                  src + r * row.src_stride * element_bytes_,
-                  static_cast<size_t>(columns * element_bytes_));
-    }
+    CopyLongRuns(src, dst, row.src_stride * element_bytes_, row.dst_stride * element_bytes_, rows,
+                 columns * element_bytes_);
   } else if (leaf_ == Leaf::kTiles) {
     dispatch([&]<typename T>() {
       if constexpr (sizeof(T) <= 8) {

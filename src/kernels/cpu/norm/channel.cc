@@ -1,9 +1,11 @@
 // cpu.norm.channel: InstanceNormalization and GroupNormalization in fp32, row-major (channels are
-// rows) and channels-last (channels are columns), in place where the input dies.
+// rows), channels-last and blocked (channels are columns), in place where the input dies.
 #include <algorithm>
 #include <cmath>
 
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/layout/candidates.h"
+#include "kernels/cpu/layout/extents.h"
 #include "kernels/cpu/norm/operands.h"
 #include "kernels/cpu/norm/rows.h"
 #include "kernels/cpu/reduce/fold.h"
@@ -11,11 +13,12 @@
 namespace fettle::kernels {
 namespace {
 
-/// An input [batch, groups * channels, space]; `channels` per group share statistics.
+/// An input [batch, blocks, groups * channels, space], or with the channels behind the space;
+/// `channels` per group share statistics.
 struct Extents {
-  int64_t batch = 0, groups = 0, channels = 0, space = 0;
-  int64_t all_channels() const { return groups * channels; }
-  int64_t elements() const { return batch * all_channels() * space; }
+  int64_t batch = 0, blocks = 1, groups = 0, channels = 0, space = 0;
+  int64_t all_channels() const { return groups * channels; }  // of a block
+  int64_t elements() const { return batch * blocks * all_channels() * space; }
 };
 
 /// Pixels whose columns one task sums; the partial sums are joined in order.
@@ -30,7 +33,7 @@ class ChannelNorm final : public PreparedKernel {
         std::find(problem.group->inputs.begin(), problem.group->inputs.end(), node.inputs[0]) -
         problem.group->inputs.begin());
     epsilon_ = static_cast<float>(node.attributes.Float("epsilon", 1e-5));
-    const Shape channels{extents.all_channels()};
+    const Shape channels{extents.blocks * extents.all_channels()};
     scale_ = VectorOperand(*problem.group, node.input(1), channels, packs_);
     bias_ = VectorOperand(*problem.group, node.input(2), channels, packs_);
     const int64_t rows =
@@ -54,7 +57,7 @@ class ChannelNorm final : public PreparedKernel {
       Rows(args);
       return OkStatus();
     }
-    for (int64_t n = 0; n < extents_.batch; ++n) Columns(args, n);
+    for (int64_t n = 0; n < extents_.batch * extents_.blocks; ++n) Columns(args, n);
     return OkStatus();
   }
 
@@ -79,7 +82,8 @@ class ChannelNorm final : public PreparedKernel {
     });
   }
 
-  /// Channels-last: sums of columns in parts, statistics of groups of columns, then all pixels.
+  /// One image, or one block of it, whose channels are columns: sums of columns in parts,
+  /// statistics of groups of columns, then all pixels.
   void Columns(const LaunchArgs& args, int64_t n) const {
     auto& stream = static_cast<CpuStream&>(args.stream);
     const int64_t columns = extents_.all_channels();
@@ -105,7 +109,8 @@ class ChannelNorm final : public PreparedKernel {
       SquaredDeviations(x + at, rows, columns, mean, parts + part * columns);
     });
     Join(parts, a);  // variances; the loop below turns them into factors
-    const float *scale = scale_.At(args), *bias = bias_.At(args);
+    const int64_t first = n % extents_.blocks * columns;
+    const float *scale = scale_.At(args) + first, *bias = bias_.At(args) + first;
     for (int64_t c = 0; c < columns; ++c) {
       a[c] = Factor(a[c]) * scale[c];
       b[c] = bias[c] - mean[c] * a[c];
@@ -160,19 +165,44 @@ Result<Extents> Read(const ir::Graph& group) {
   return extents;
 }
 
+/// The extents of a layout whose innermost elements are channels: all of them, or a block of whole
+/// groups.
+Result<Extents> InColumns(const Extents& extents, const Shape& x, const Layout& layout) {
+  ASSIGN_OR_RETURN(const ImageExtents images, SplitImages(x, layout));
+  const bool batch_first = layout.AxisAt(0, x.rank()) == 0;
+  if (!batch_first || HasPadLanes(x, layout) || images.inner * images.outer != x[0] * x[1])
+    return Unsupported("channels with pad lanes, or before the batch");
+  if (images.inner == 0 || images.inner % extents.channels != 0)
+    return Unsupported("groups that reach over blocks");
+  Extents columns = extents;
+  columns.groups = images.inner / extents.channels;
+  columns.blocks = x[1] / images.inner;
+  return columns;
+}
+
+Result<Extents> ReadIn(const ir::Graph& group, const Layout& layout) {
+  ASSIGN_OR_RETURN(const Extents extents, Read(group));
+  const Shape& x = *group.value(group.nodes()[0].inputs[0]).shape;
+  const bool channels_are_rows = layout.IsRowMajor() || extents.elements() == 0;
+  return channels_are_rows ? extents : InColumns(extents, x, layout);
+}
+
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
   RETURN_IF_ERROR(Read(group).status());
-  const int rank = group.value(group.outputs[0]).shape->rank();
-  std::vector<StateAssignment> states{NormStates(group, Layout::ChannelsLast(rank))};
-  if (rank >= 3) states.push_back(NormStates(group, Layout::RowMajor()));
+  const Shape& y = *group.value(group.outputs[0]).shape;
+  std::vector<StateAssignment> states{NormStates(group, Layout::ChannelsLast(y.rank()))};
+  if (y.rank() >= 3) states.push_back(NormStates(group, Layout::RowMajor()));
+  for (const Layout& layout : BlockedLayouts(y)) {
+    if (ReadIn(group, layout).ok()) states.push_back(NormStates(group, layout));
+  }
   return states;
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
                                                 const Device&) {
-  ASSIGN_OR_RETURN(const Extents extents, Read(*problem.group));
-  const bool channels_last = !problem.states.outputs[0].layout.IsRowMajor();
-  return std::unique_ptr<PreparedKernel>(new ChannelNorm(problem, extents, channels_last));
+  const Layout& layout = problem.states.outputs[0].layout;
+  ASSIGN_OR_RETURN(const Extents extents, ReadIn(*problem.group, layout));
+  return std::unique_ptr<PreparedKernel>(new ChannelNorm(problem, extents, !layout.IsRowMajor()));
 }
 
 }  // namespace

@@ -80,6 +80,9 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
                                                 const Device& device) {
   ASSIGN_OR_RETURN(const ops::LrnAttributes lrn, ops::ReadLrn(problem.node()));
   const Shape& x = problem.shape(problem.node().inputs[0]);
+  const Layout& layout = problem.states.outputs[0].layout;
+  if (!layout.IsRowMajor() && layout != Layout::ChannelsLast(x.rank()))
+    return Unsupported("the window over channels reaches over blocks");
   const bool channels_last = x.rank() < 3 || !problem.states.outputs[0].layout.IsRowMajor();
   const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
   return std::unique_ptr<PreparedKernel>(new Lrn(x, lrn, channels_last, lanes));

@@ -1,0 +1,16 @@
+#include "kernels/cpu/move/copy_set.h"
+
+namespace fettle::kernels {
+
+void CopySet::Add(int64_t element_bytes, Piece piece) {
+  int64_t elements = 1;
+  for (const CopyAxis& axis : piece.axes) elements *= axis.extent;
+  bytes_ += elements * element_bytes;
+  StridedCopy copy(element_bytes, std::move(piece.axes), piece.src_offset, piece.dst_offset);
+  const int64_t tasks = copy.tasks();
+  if (tasks == 0) return;
+  jobs_.push_back({std::move(copy), piece.source, piece.output, tasks_});
+  tasks_ += tasks;
+}
+
+}  // namespace fettle::kernels
