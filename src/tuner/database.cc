@@ -30,6 +30,12 @@ Result<std::unique_ptr<Connection>> OpenToRead(const std::string& path) {
 }  // namespace
 
 Result<std::unique_ptr<Database>> Database::Open(const std::string& path, Access access) {
+  std::error_code error;
+  const auto type = std::filesystem::status(path, error).type();
+  // Opening a pipe would wait for its other end.
+  if (std::filesystem::exists(std::filesystem::file_status(type)) &&
+      type != std::filesystem::file_type::regular)
+    return Error(StatusCode::kCorrupt, "{}: not a file", path);
   ASSIGN_OR_RETURN(auto connection, access == Access::kWrite
                                         ? Connection::Open(path, Connection::Access::kWrite)
                                         : OpenToRead(path));

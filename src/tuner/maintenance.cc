@@ -98,6 +98,27 @@ Result<int64_t> Merge(Database& database, Database& from) {
   return taken;
 }
 
+int64_t Salvage(Database& database, const std::string& path) {
+  const Result<std::unique_ptr<Database>> from = Database::Open(path, Database::Access::kRead);
+  if (!from.ok()) return 0;
+  Result<Transaction> transaction = Transaction::Begin(database.connection());
+  if (!transaction.ok()) return 0;
+  int64_t saved = 0;
+  // Reading ends at the first damaged page, so both ends are begun with.
+  for (const char* order : {" ORDER BY id DESC", " ORDER BY id"}) {
+    Result<Statement> select = (*from)->connection().Prepare(SelectRows("rows") + order);
+    if (!select.ok()) continue;
+    (void)select->Run([&] {
+      if (const std::optional<RowRecord> record = ReadRow(*select)) {
+        RETURN_IF_ERROR(database.Put(record->key, record->row, Conflict::kKeepYounger));
+        saved += database.connection().changes();
+      }
+      return OkStatus();
+    });
+  }
+  return transaction->Commit().ok() ? saved : 0;
+}
+
 int64_t Summary::row_count() const {
   int64_t count = 0;
   for (const auto& [status, number] : rows) count += number;

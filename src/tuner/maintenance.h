@@ -34,6 +34,9 @@ Status Shrink(Database& database);
 /// the future count as now. All or nothing. Returns how many were added or replaced.
 Result<int64_t> Merge(Database& database, Database& from);
 
+/// Adds the rows of a damaged database at `path` that can still be read, as many as that may be.
+int64_t Salvage(Database& database, const std::string& path);
+
 struct Summary {
   std::map<Row::Status, int64_t> rows;
   std::map<std::string, int64_t> devices, builds;  // rows each

@@ -95,14 +95,24 @@ class LayeredStore final : public Store {
                     database.path()));
   }
 
-  /// Opens the database to write, else to read, else not at all; damage is set aside.
-  void Open() {
+  /// Opens the database to write, else to read, else not at all. Damage, which `failure` may have
+  /// found, is set aside, and what can still be read of it goes into a new one.
+  void Open(Status failure = OkStatus()) {
     writable_ = false;
     database_.reset();
-    Status failure = ResolveDatabase(name_).status();  // makes the folder, which is locked next
+    (void)ResolveDatabase(name_);  // makes the folder, which is locked next
     const FolderLock lock(name_);
-    failure = OpenToWrite();
-    while (failure.code() == StatusCode::kCorrupt && PutAside(failure)) failure = OpenToWrite();
+    // Another process may have set it aside before.
+    if (failure.ok() || IdentityOf(path_) != identity_) failure = OpenToWrite();
+    for (; failure.code() == StatusCode::kCorrupt && set_aside_ < kMostSetAside; ++set_aside_) {
+      const Result<std::string> aside = SetAside(path_);
+      if (!aside.ok()) break;
+      const std::string cause = failure.message();
+      failure = OpenToWrite();
+      const int64_t saved = failure.ok() ? Salvage(*database_, *aside) : 0;
+      Report(fmt::format("{}; it is now {}, and a new one begins with {} rows of it", cause, *aside,
+                         saved));
+    }
     if (failure.ok()) return;
     Report(failure.message() + "; what is learned is kept in memory");
     // Nobody waits twice for a lock.
@@ -131,27 +141,9 @@ class LayeredStore final : public Store {
       Report(layer.status().message() + "; it is left out");
   }
 
-  /// Renames what cannot be used. The folder is locked.
-  bool PutAside(const Status& failure) {
-    if (set_aside_ == kMostSetAside) return false;
-    const Result<std::string> aside = SetAside(path_);
-    if (!aside.ok()) return false;
-    ++set_aside_;
-    Report(fmt::format("{}; it is now {}, and a new one is begun", failure.message(), *aside));
-    return true;
-  }
-
   /// What follows from a failure of the database.
   void Recover(const Status& failure, bool reading) {
-    if (failure.code() == StatusCode::kCorrupt && writable_) {
-      database_.reset();
-      {
-        const FolderLock lock(path_);
-        // Another process may have been quicker.
-        if (IdentityOf(path_) == identity_) PutAside(failure);
-      }
-      return Open();
-    }
+    if (failure.code() == StatusCode::kCorrupt && writable_) return Open(failure);
     Report(failure.message() + "; what is learned is kept in memory");
     writable_ = false;
     if (reading) database_.reset();

@@ -70,7 +70,9 @@ void Check(const Image& image) {
     store->Put(KeyOf(kRows + 1), RowOf(kRows + 1));
     store->BeginFlight(KeyOf(kRows + 2));
     store->EndFlight(KeyOf(kRows + 2));
-    ExpectRow(store->Find(KeyOf(kRows + 1)), RowOf(kRows + 1));
+    // Damage that shows after the Put may take its row along, but not without a word.
+    const Result<Row> last = store->Find(KeyOf(kRows + 1));
+    if (last.ok() || store->trouble().empty()) ExpectRow(last, RowOf(kRows + 1));
     EXPECT_EQ(store->trouble().find('\n'), std::string::npos);
   }
   EXPECT_LE(warnings.lines().size(), 1);
@@ -121,6 +123,26 @@ TEST_P(DamageTest, RunsOfNoise) {
       part()[at] = static_cast<char>(random_());
     Check(image_);
   }
+}
+
+TEST(SalvageTest, WhatCanBeReadGoesIntoTheNewDatabase) {
+  const TestFolder folder;
+  constexpr int kMany = 400;
+  {
+    const auto store = OpenStore(folder.file());
+    for (int i = 0; i < kMany; ++i) store->Put(KeyOf(i), RowOf(i));
+  }
+  std::string bytes = Read(folder.file());
+  constexpr size_t kPage = 4096;
+  bytes.replace(bytes.size() / 2 / kPage * kPage, kPage, kPage, '\xff');
+  Write(folder.file(), bytes);
+  const Warnings warnings;
+  const auto store = OpenStore(folder.file());
+  int found = 0;
+  for (int i = 0; i < kMany; ++i) found += store->Find(KeyOf(i)).ok() ? 1 : 0;
+  EXPECT_GT(found, kMany / 2);
+  EXPECT_LT(found, kMany);
+  EXPECT_THAT(warnings.lines(), ElementsAre(HasSubstr("rows of it")));
 }
 
 /// Runs SQL on the database as somebody else.
