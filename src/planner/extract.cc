@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "planner/assume.h"
 #include "planner/same_bytes.h"
 
 namespace fettle::planner {
@@ -10,11 +11,13 @@ namespace {
 
 class Extractor {
  public:
-  Extractor(const ir::Graph& graph, const Catalogue& catalogue, CostSource& costs, int threads)
+  Extractor(const ir::Graph& graph, const Catalogue& catalogue, CostSource& costs, int threads,
+            const Assumptions& assumptions)
       : graph_(graph),
         catalogue_(catalogue),
         costs_(costs),
         threads_(threads),
+        assumptions_(assumptions),
         tensor_of_(graph.values().size(), -1) {}
 
   Result<Extracted> Run() {
@@ -27,6 +30,7 @@ class Extractor {
     }
     for (const Kind& kind : catalogue_.kinds) PriceKind(kind);
     for (const Instance& instance : catalogue_.instances) AddGroup(instance);
+    if (assumptions_.fusion_gains) AssumeOfFusion(catalogue_, result_);
     for (ir::ValueId id : graph_.outputs) {
       const ir::Value& value = graph_.value(id);
       if (value.is_constant()) continue;
@@ -70,6 +74,7 @@ class Extractor {
     for (const Entry& entry : kind.entries) {
       prices.push_back(entry.is_view ? EntryCost{.measured = true} : costs_.Kernel(kind, entry));
     }
+    AssumeOfParameters(kind, assumptions_, prices);
     prices_.push_back(std::move(prices));
   }
 
@@ -91,6 +96,7 @@ class Extractor {
     for (ir::ValueId id : instance.inputs) group.inputs.push_back(TensorOf(id));
     for (ir::ValueId id : instance.outputs) group.outputs.push_back(TensorOf(id));
     std::vector<int> entries;
+    std::vector<bool> measured;
     for (size_t e = 0; e < kind.entries.size(); ++e) {
       if (!prices[e].banned.empty()) continue;
       const Entry& entry = kind.entries[e];
@@ -105,9 +111,11 @@ class Extractor {
       }
       group.choices.push_back(std::move(choice));
       entries.push_back(static_cast<int>(e));
+      measured.push_back(prices[e].measured);
     }
     result_.problem.groups.push_back(std::move(group));
     result_.entries.push_back(std::move(entries));
+    result_.measured.push_back(std::move(measured));
   }
 
   void AddConversions(size_t tensor) {
@@ -142,6 +150,7 @@ class Extractor {
   const Catalogue& catalogue_;
   CostSource& costs_;
   int threads_;
+  const Assumptions& assumptions_;
   Extracted result_;
   std::vector<int> tensor_of_;                  // by value
   std::vector<std::set<int>> read_, written_;   // by tensor: states
@@ -172,8 +181,8 @@ std::vector<solver::Pick> Ordered(const Catalogue& catalogue, const ir::Graph& g
 }  // namespace
 
 Result<Extracted> Extract(const ir::Graph& graph, const Catalogue& catalogue, CostSource& costs,
-                          int threads) {
-  return Extractor(graph, catalogue, costs, threads).Run();
+                          int threads, const Assumptions& assumptions) {
+  return Extractor(graph, catalogue, costs, threads, assumptions).Run();
 }
 
 Decision ToDecision(const ir::Graph& graph, const Catalogue& catalogue, const Extracted& extracted,

@@ -16,8 +16,18 @@ struct Extracted {
   /// By tensor: the value, and its states.
   std::vector<ir::ValueId> values;
   std::vector<std::vector<State>> states;
-  /// By group and choice: the entry of its kind. Banned entries are no choices.
+  /// By group and choice: the entry of its kind, and whether its cost is a time rather than a
+  /// bound. Banned entries are no choices.
   std::vector<std::vector<int>> entries;
+  std::vector<std::vector<bool>> measured;
+};
+
+/// What may be taken for granted of costs that nobody has measured, so that fewer need measuring.
+struct Assumptions {
+  /// A set of parameters takes at least this share of what the default set takes; 0: anything.
+  double least_of_default = 0;
+  /// A fused kernel is never slower than the same kernel on its first nodes followed by the rest.
+  bool fusion_gains = false;
 };
 
 /// Graph inputs exist row-major and external; graph outputs are wanted row-major. States that name
@@ -25,7 +35,7 @@ struct Extracted {
 /// value to each in which something reads it. Fails with kUnsupported where all entries of a node
 /// are banned.
 Result<Extracted> Extract(const ir::Graph& graph, const Catalogue& catalogue, CostSource& costs,
-                          int threads);
+                          int threads, const Assumptions& assumptions = {});
 
 /// Groups in an order in which they can run, with the costs that were solved with.
 Decision ToDecision(const ir::Graph& graph, const Catalogue& catalogue, const Extracted& extracted,

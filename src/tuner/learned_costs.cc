@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "kernels/build_id.h"
 #include "kernels/problem.h"
 #include "tuner/measure.h"
@@ -105,7 +106,8 @@ void LearnedCosts::LearnKernel(const planner::Kind& kind, const planner::Entry& 
   const RowKey key = KernelKey(kind, entry);
   store_.Put(key, row);
   planner::EntryCost& memory = memory_[MemoryKey(key)];
-  // A time below its bound shows that the bound is wrong; it counts for nothing then.
+  Log(LogLevel::kDebug, "{} [{}] {:.2f} us (at least {:.2f}), bound {:.2f} us{}{}", key.kernel,
+      key.params, row.median_us, row.low_us, memory.us, row.reason.empty() ? "" : ": ", row.reason);
   memory = FromRow(row, memory.us);
 }
 

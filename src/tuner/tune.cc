@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "planner/extract.h"
 #include "planner/planner.h"
+#include "planner/restrict.h"
 #include "tuner/learned_costs.h"
 
 namespace fettle::tuner {
@@ -16,9 +17,12 @@ using planner::Entry;
 using planner::EntryCost;
 using planner::Kind;
 
-planner::Breadth BreadthOf(Level level) {
-  if (level <= Level::kFast) return planner::Breadth::kDefaults;
-  return level == Level::kNormal ? planner::Breadth::kNeighbours : planner::Breadth::kAll;
+/// Share of the default parameters' time below which no neighbour of them is expected.
+constexpr double kLeastOfDefault = 0.75;
+
+planner::Assumptions AssumptionsOf(Level level) {
+  if (level == Level::kFull) return {};
+  return {.least_of_default = level == Level::kWide ? 0.5 : kLeastOfDefault, .fusion_gains = true};
 }
 
 /// An entry by kind and index.
@@ -44,6 +48,7 @@ class Tuner {
     ASSIGN_OR_RETURN(const planner::Decision preferred,
                      planner::PreferredDecision(graph_, device_, {.threads = threads_}));
     if (options_.level != Level::kNone) MeasureDecision(preferred);
+    if (options_.everything) MeasureEverything();
     Result<planner::Decision> decision = Search(preferred);
     report_.entries = costs_.asked();
     report_.reused = costs_.known();
@@ -112,6 +117,38 @@ class Tuner {
     }
   }
 
+  void MeasureEverything() {
+    for (size_t k = 0; k < catalogue_.kinds.size(); ++k) {
+      for (size_t e = 0; e < catalogue_.kinds[k].entries.size(); ++e) {
+        const EntryId id{static_cast<int>(k), static_cast<int>(e)};
+        if (MayMeasure() && IsOpen(id)) MeasureOne(id, kNoLimit);
+      }
+    }
+    const Result<planner::Extracted> extracted =
+        Extract(graph_, catalogue_, costs_, threads_, AssumptionsOf(options_.level));
+    if (!extracted.ok()) return;
+    for (size_t t = 0; t < extracted->values.size(); ++t) {
+      for (const solver::Conversion& conversion : extracted->problem.tensors[t].conversions) {
+        const std::vector<State>& states = extracted->states[t];
+        if (MayMeasure())
+          MeasureConversion(graph_.value(extracted->values[t]),
+                            states[static_cast<size_t>(conversion.from)],
+                            states[static_cast<size_t>(conversion.to)]);
+      }
+    }
+  }
+
+  /// Measures a conversion unless it is known; whether it was not.
+  bool MeasureConversion(const ir::Value& value, const State& from, const State& to) {
+    const EntryCost cost = costs_.Conversion(*value.shape, value.dtype, from, to, threads_);
+    if (cost.measured || !cost.banned.empty()) return false;
+    if (!MayMeasure()) return true;
+    const Row row = bench_.RunConversion(*value.shape, value.dtype, from, to, threads_);
+    costs_.LearnConversion(*value.shape, value.dtype, from, to, threads_, row);
+    ++report_.measured;
+    return true;
+  }
+
   void MeasureOne(EntryId id, double limit) {
     const RowKey key = costs_.KernelKey(KindOf(id), EntryOf(id));
     store_.BeginFlight(key);
@@ -163,12 +200,7 @@ class Tuner {
       const ir::Value& value = graph_.value(extracted.values[t]);
       const State& from = extracted.states[t][static_cast<size_t>(conversion.from)];
       const State& to = extracted.states[t][static_cast<size_t>(conversion.to)];
-      if (costs_.Conversion(*value.shape, value.dtype, from, to, threads_).measured) continue;
-      ++open;
-      if (!MayMeasure()) continue;
-      const Row row = bench_.RunConversion(*value.shape, value.dtype, from, to, threads_);
-      costs_.LearnConversion(*value.shape, value.dtype, from, to, threads_, row);
-      ++report_.measured;
+      open += MeasureConversion(value, from, to) ? 1 : 0;
     }
     return open;
   }
@@ -185,8 +217,10 @@ class Tuner {
   /// Solves, measures what the optimum uses, and solves again until it uses nothing unmeasured.
   Result<planner::Decision> Search(const planner::Decision& preferred) {
     while (true) {
-      ASSIGN_OR_RETURN(const planner::Extracted extracted,
-                       Extract(graph_, catalogue_, costs_, threads_));
+      ASSIGN_OR_RETURN(planner::Extracted extracted, Extract(graph_, catalogue_, costs_, threads_,
+                                                             AssumptionsOf(options_.level)));
+      if (!options_.layout.empty())
+        RETURN_IF_ERROR(planner::RestrictToLayout(options_.layout, extracted));
       CountChoices(extracted);
       ASSIGN_OR_RETURN(const solver::Solution solution, Solve(extracted));
       const std::set<EntryId> open = OpenEntries(extracted, solution);
@@ -214,7 +248,8 @@ class Tuner {
   Result<planner::Decision> BestMeasured(const planner::Decision& preferred) {
     report_.stopped = true;
     costs_.set_measured_only(options_.level != Level::kNone);
-    const Result<planner::Extracted> extracted = Extract(graph_, catalogue_, costs_, threads_);
+    const Result<planner::Extracted> extracted =
+        Extract(graph_, catalogue_, costs_, threads_, AssumptionsOf(options_.level));
     if (!extracted.ok()) return preferred;
     const Result<solver::Solution> solution = Solve(*extracted);
     if (!solution.ok()) return preferred;
@@ -243,6 +278,11 @@ Result<Level> LevelFromName(std::string_view name) {
   if (found == std::end(kNames))
     return InvalidArgument("level: expected none|fast|normal|wide|full, got '{}'", name);
   return static_cast<Level>(found - std::begin(kNames));
+}
+
+planner::Breadth BreadthOf(Level level) {
+  if (level <= Level::kFast) return planner::Breadth::kDefaults;
+  return level == Level::kNormal ? planner::Breadth::kNeighbours : planner::Breadth::kAll;
 }
 
 Result<planner::Decision> TuneGraph(const ir::Graph& graph, const CpuDevice& device, int threads,

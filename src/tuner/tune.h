@@ -17,6 +17,8 @@ namespace fettle::tuner {
 /// neighbours of them too; kWide and kFull all parameters, kFull without stopping slow candidates.
 enum class Level { kNone, kFast, kNormal, kWide, kFull };
 Result<Level> LevelFromName(std::string_view name);
+/// How many parameters of a kernel are choices at a level.
+planner::Breadth BreadthOf(Level level);
 
 struct TuneProgress {
   int64_t measured = 0;
@@ -31,6 +33,11 @@ struct TuneOptions {
   /// Seconds for measuring; the plan is then the best of what was measured. 0: no limit.
   double budget_seconds = 0;
   solver::Options solver;
+  /// Keeps to one layout (planner/restrict.h), for comparison; empty: all.
+  std::string layout;
+  /// Measures every entry before the last solve, to check that measuring only what the optimum uses
+  /// loses nothing.
+  bool everything = false;
   MeasureOptions measure;
   /// Called now and then; answering false ends the measuring as the budget does. May be empty.
   std::function<bool(const TuneProgress&)> progress;

@@ -114,9 +114,63 @@ class Cli(unittest.TestCase):
         self.fails(4, "CPU", "run", self.model, "--device", "opencl")
         self.fails(4, "image", "run", self.model, "--memory", "image")
         self.fails(4, "precision", "run", self.model, "--precision", "low", "--strict-device")
-        self.fails(4, "fast-run", "run", self.model, "--fast-run")
-        for command in ("tune", "plan", "tune-kernel", "report"):
+        self.fails(4, "use opencl", "bench", self.model, "--layout-transform", "cuda")
+        self.fails(4, "CPU only", "bench", self.model, "--layout-transform", "opencl")
+        for command in ("tune-kernel", "report"):
             self.fails(4, command, command, self.model)
+
+    def test_tune_then_run_from_what_was_kept(self):
+        cache = ("--cache", "learned", "--threads", "2")
+        tuned = self.json("tune", self.model, *SMALL, *cache, "-o", "tuned.fettle", "--level", "fast")
+        self.assertGreater(tuned["measured"], 0)
+        self.assertTrue(tuned["complete"])
+        self.assertIn("accepted", tuned["gate"])
+        self.assertGreater(tuned["default_ms"], 0)
+        self.assertTrue(tuned["plan"]["nodes"])
+        again = self.json("tune", self.model, *SMALL, *cache, "--no-package", "--level", "fast")
+        self.assertEqual(again["measured"], 0)
+        self.assertEqual(again["plan"]["nodes"], tuned["plan"]["nodes"])
+        known = self.json("bench", self.model, *SMALL, *cache, "--iters", "2")
+        self.assertEqual((known["plan"], known["measurements"]), ("database", 0))
+        other = self.json("bench", self.model, *SMALL, "--no-cache", "--iters", "2")
+        self.assertEqual(other["plan"], "preferences")
+        packed = self.json("bench", "tuned.fettle", *SMALL, "--threads", "2", "--iters", "2")
+        self.assertEqual((packed["plan"], packed["measurements"]), ("package", 0))
+        kernels = lambda report: [op["kernel"] for op in report["ops"]]
+        self.assertEqual(kernels(packed), kernels(known))
+
+    def test_budget_of_nothing_keeps_the_default(self):
+        tuned = self.json("tune", self.model, *SMALL, "--no-cache", "--no-package", "--level", "none")
+        self.assertEqual(tuned["measured"], 0)
+        self.assertFalse(tuned["plan"]["optimal"])
+
+    def test_layout_transform_dump(self):
+        report = self.json("bench", self.model, *SMALL, "--cache", "lar", "--threads", "1", "--iter", "2",
+                           "--layout-transform", "cpu", "--layout-transform-dump", "lar.fettle")
+        self.assertEqual(report["plan"], "tuned")
+        self.assertGreater(report["measurements"], 0)
+        again = self.json("bench", "lar.fettle", *SMALL, "--threads", "1", "--iter", "2")
+        self.assertEqual(again["measurements"], 0)
+        kernels = lambda report: [op["kernel"] for op in report["ops"]]
+        self.assertEqual(kernels(again), kernels(report))
+        self.fails(2, "layout-transform", "bench", self.model, "--layout-transform-dump", "x.fettle")
+
+    def test_plan(self):
+        plan = self.json("plan", self.model, *SMALL, "--no-cache", "--threads", "1", "--dump-problem", "problem.txt")
+        self.assertTrue(plan["optimal"])
+        self.assertGreater(plan["unmeasured"], 0)
+        self.assertTrue(all(node["choices"] > 0 for node in plan["nodes"]))
+        solved = self.json("plan", "--problem", "problem.txt")
+        self.assertAlmostEqual(solved["predicted_ms"], plan["predicted_ms"], places=9)
+        for solver in ("ve", "sweep", "capped", "pbqp", "single:NHWC"):
+            other = self.json("plan", self.model, *SMALL, "--no-cache", "--threads", "1", "--solver", solver)
+            self.assertGreaterEqual(other["predicted_ms"], plan["predicted_ms"] * (1 - 1e-9), solver)
+        self.assertIn("not cpu.", run("plan", self.model, *SMALL, "--no-cache", "--explain").stdout)
+        pathlib.Path("broken.txt").write_text(pathlib.Path("problem.txt").read_text()[:-20])
+        self.fails(3, "broken.txt", "plan", "--problem", "broken.txt")
+        self.fails(3, "missing.txt", "plan", "--problem", "missing.txt")
+        self.fails(2, "MODEL or --problem", "plan")
+        self.fails(3, "no tensor", "plan", self.model, "--no-cache", "--solver", "single:NCHW99c")
 
     def test_run_writes_inputs_and_outputs(self):
         report = self.json("run", self.model, *SMALL, "-o", "results")

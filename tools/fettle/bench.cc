@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "command.h"
 #include "interrupt.h"
-#include "job.h"
+#include "plans.h"
 #include "process_memory.h"
 #include "profile_table.h"
 #include "progress.h"
@@ -139,12 +139,6 @@ Json DeviceMacShare(const BenchResult& result) {
   return shares;
 }
 
-/// Of a package whose plan is in use; null where nothing was predicted.
-Json PredictedMs(const runtime::Model& model) {
-  if (model.plans() == nullptr || model.package()->info().predicted_ms <= 0) return nullptr;
-  return model.package()->info().predicted_ms;
-}
-
 Json Document(const BenchOptions& options, const Job& job, const BenchResult& result) {
   const Summary summary = Summarise(result.latencies);
   Json document = {{"model", options.job.model},
@@ -165,8 +159,6 @@ Json Document(const BenchOptions& options, const Job& job, const BenchResult& re
                    {"weight_bytes", result.memory.weight_bytes},
                    {"packed_bytes", result.memory.packed_bytes},
                    {"conversions", ConversionsJson(result)},
-                   {"predicted_ms", PredictedMs(*job.model)},
-                   {"measurements", 0},
                    {"roofline_share", RooflineShare(result.steps, job.threads)},
                    {"ops", OpsJson(result, job.threads)},
                    {"device_mac_share", DeviceMacShare(result)},
@@ -225,20 +217,22 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
 int Bench(const BenchOptions& options) {
   InstallLog(options.job.common.log);
   StartInterruptThread();
-  const Status flags = CheckLoadAndRunFlags(options.load_and_run);
-  if (!flags.ok()) return Fail(flags);
   ResetPeak();
   const int64_t rss_before = ResidentBytes();
   auto job = MakeJob(options.job);
   if (!job.ok()) return Fail(job.status());
   PrintWarnings(job->warnings);
+  const auto plans = ChoosePlans(*job, options.job, options.load_and_run);
+  if (!plans.ok()) return Fail(plans.status());
   BenchResult result;
-  auto session = runtime::Session::Create(job->model, {.threads = options.job.common.threads});
+  auto session = runtime::Session::Create(
+      job->model, {.threads = options.job.common.threads, .plans = plans->source});
   if (!session.ok()) return Fail(session.status());
   const Status status = Measure(options, *job, **session, result);
   if (!status.ok()) return Fail(status);
   result.peak_rss_bytes = std::max<int64_t>(0, PeakResidentBytes() - rss_before);
   Json document = Document(options, *job, result);
+  AddPlanFields(*job, *plans, document);
   std::string comparison;
   if (!options.compare.empty()) {
     auto line = CompareWith(options.compare, document);
@@ -249,6 +243,7 @@ int Bench(const BenchOptions& options) {
   if (options.job.common.json) {
     PrintJson(document);
   } else {
+    fmt::print("{}", plans->tuning);
     PrintTables(options, *job, result);
     if (!comparison.empty()) fmt::print("{}\n", comparison);
   }

@@ -17,6 +17,8 @@ void RegisterInspect(CLI::App& app, Action& action);
 void RegisterDevices(CLI::App& app, Action& action);
 void RegisterGemm(CLI::App& app, Action& action);
 void RegisterPeak(CLI::App& app, Action& action);
+void RegisterTune(CLI::App& app, Action& action);
+void RegisterPlan(CLI::App& app, Action& action);
 void RegisterDb(CLI::App& app, Action& action);
 /// tune, plan, tune-kernel, report: named in docs/cli.md, refused with exit code 4.
 void RegisterUnavailable(CLI::App& app, Action& action);

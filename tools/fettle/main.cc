@@ -23,6 +23,8 @@ int Main(int argc, char** argv) {
   RegisterDevices(app, action);
   RegisterGemm(app, action);
   RegisterPeak(app, action);
+  RegisterTune(app, action);
+  RegisterPlan(app, action);
   RegisterDb(app, action);
   RegisterUnavailable(app, action);
   try {

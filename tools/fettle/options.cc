@@ -72,8 +72,6 @@ Status CheckCommonOptions(const CommonOptions& options, std::vector<std::string>
   }
   if (options.queue_window != 0 || options.kernel_ms != 0)
     warnings.push_back("--queue-window and --kernel-ms change nothing on the CPU");
-  if (!options.cache.empty())
-    warnings.push_back("--cache: this version tunes nothing, so nothing is cached");
   return OkStatus();
 }
 
@@ -104,16 +102,12 @@ Result<std::map<std::string, Shape>> ParseShapes(const std::vector<std::string>&
 }
 
 void AddLoadAndRunFlags(CLI::App& app, LoadAndRunFlags& flags) {
-  app.add_flag("--fast-run", flags.fast_run, "tune before running");
-  app.add_option("--layout-transform", flags.layout_transform, "cpu|opencl");
-  app.add_option("--layout-transform-dump", flags.layout_transform_dump, "write the plan");
-}
-
-Status CheckLoadAndRunFlags(const LoadAndRunFlags& flags) {
-  if (flags.fast_run) return Unsupported("--fast-run: this version cannot tune");
-  if (!flags.layout_transform.empty() || !flags.layout_transform_dump.empty())
-    return Unsupported("--layout-transform: this version chooses layouts by preference only");
-  return OkStatus();
+  app.add_flag("--fast-run", flags.fast_run, "tune quickly before running");
+  CLI::Option* transform = app.add_option("--layout-transform", flags.layout_transform,
+                                          "tune before running, for cpu|opencl");
+  app.add_option("--layout-transform-dump", flags.layout_transform_dump,
+                 "write the tuned model as a package")
+      ->needs(transform);
 }
 
 std::map<std::string, std::string> EnvironmentInForce() {

@@ -41,11 +41,10 @@ Result<std::map<std::string, Shape>> ParseShapes(const std::vector<std::string>&
 
 /// Flags of load_and_run that `run` and `bench` accept.
 struct LoadAndRunFlags {
-  bool fast_run = false;
+  bool fast_run = false;  // tunes at level fast
   std::string layout_transform, layout_transform_dump;
 };
 void AddLoadAndRunFlags(CLI::App& app, LoadAndRunFlags& flags);
-Status CheckLoadAndRunFlags(const LoadAndRunFlags& flags);
 
 /// FETTLE_... variables that are set, by name.
 std::map<std::string, std::string> EnvironmentInForce();

@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "command.h"
 #include "interrupt.h"
-#include "job.h"
 #include "outputs.h"
+#include "plans.h"
 #include "profile_table.h"
 #include "report.h"
 #include "table.h"
@@ -68,10 +68,11 @@ std::vector<Ranked> TopOf(const Tensor& tensor, const RunResult& result, int cou
 }
 
 Status Execute(const RunOptions& options, const Job& job, const OutputPlan& plan,
-               RunResult& result) {
+               const ChosenPlans& plans, RunResult& result) {
   ASSIGN_OR_RETURN(auto session,
                    runtime::Session::Create(job.model, {.threads = options.job.common.threads,
-                                                        .extra_outputs = plan.extra}));
+                                                        .extra_outputs = plan.extra,
+                                                        .plans = plans.source}));
   const InterruptScope interrupt([&] { session->Cancel(); });
   RETURN_IF_ERROR(session->Prepare(job.bound.shapes()));
   const std::map<std::string, Tensor> inputs = job.bound.tensors();
@@ -176,8 +177,6 @@ void PrintTables(const RunOptions& options, const Job& job, const RunResult& res
 int Run(const RunOptions& options) {
   InstallLog(options.job.common.log);
   StartInterruptThread();
-  const Status flags = CheckLoadAndRunFlags(options.load_and_run);
-  if (!flags.ok()) return Fail(flags);
   auto job = MakeJob(options.job);
   if (!job.ok()) return Fail(job.status());
   RunResult result;
@@ -189,7 +188,10 @@ int Run(const RunOptions& options) {
   auto plan = PlanOutputs(*job->model, options.outputs);
   if (!plan.ok()) return Fail(plan.status());
   PrintWarnings(job->warnings);
-  const Status status = Execute(options, *job, *plan, result);
+  const auto plans = ChoosePlans(*job, options.job, options.load_and_run);
+  if (!plans.ok()) return Fail(plans.status());
+  if (!options.job.common.json) fmt::print("{}", plans->tuning);
+  const Status status = Execute(options, *job, *plan, *plans, result);
   if (!status.ok()) return Fail(status);
   auto files = WriteOutputs(*plan, result.outputs, *ParsePreprocess(options.job.preprocess),
                             job->bound.picture);

@@ -8,8 +8,6 @@ namespace fettle::tools {
 
 void RegisterUnavailable(CLI::App& app, Action& action) {
   static constexpr const char* kCommands[][2] = {
-      {"tune", "measure and keep the best plan for a model"},
-      {"plan", "show what was chosen and why"},
       {"tune-kernel", "tune an OpenCL kernel of your own"},
       {"report", "one self-contained page about a model"},
   };

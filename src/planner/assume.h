@@ -1,0 +1,20 @@
+// Tightening bounds by what is taken for granted (extract.h, Assumptions).
+#pragma once
+
+#include <vector>
+
+#include "planner/cost_source.h"
+#include "planner/extract.h"
+
+namespace fettle::planner {
+
+/// Raises the bounds of parameters that are not the default ones. While the default is not measured
+/// they come just behind it, so that it is measured first.
+void AssumeOfParameters(const Kind& kind, const Assumptions& assumptions,
+                        std::vector<EntryCost>& prices);
+
+/// Raises the bound of a kernel on the first nodes of a measured fused group to the fused time less
+/// the least that the other nodes can take.
+void AssumeOfFusion(const Catalogue& catalogue, Extracted& extracted);
+
+}  // namespace fettle::planner

@@ -1,0 +1,84 @@
+#include "planner/explain.h"
+
+namespace fettle::planner {
+namespace {
+
+std::string EntryText(const Entry& entry, const Kind& kind) {
+  const ir::Graph& group = *kind.group;
+  std::string text = fmt::format("{}", entry.kernel->name);
+  if (!entry.default_params) text += " " + ParamsText(entry.params);
+  if (!entry.states.inputs.empty())
+    text +=
+        " " + LayoutName(entry.states.inputs[0].layout, group.value(group.inputs[0]).shape->rank());
+  return text + fmt::format(" t{}", entry.threads);
+}
+
+std::string FirstState(const ir::Graph& group, const std::vector<ir::ValueId>& ids,
+                       const std::vector<State>& states) {
+  return ids.empty() ? "" : StateName(states[0], group.value(ids[0]).shape->rank());
+}
+
+}  // namespace
+
+std::string OpsOf(const ir::Graph& group) {
+  std::string text;
+  for (const ir::Node& node : group.nodes()) text += (text.empty() ? "" : "+") + node.op;
+  return text;
+}
+
+std::string NamesOf(const ir::Graph& graph, const std::vector<ir::NodeId>& nodes) {
+  std::string text;
+  for (ir::NodeId id : nodes) text += (text.empty() ? "" : "+") + graph.node(id).name;
+  return text;
+}
+
+std::string ParamsText(const kernels::Params& params) {
+  std::string text;
+  for (const auto& [name, value] : params)
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+  return text;
+}
+
+std::vector<Explained> Explain(const ir::Graph& graph, const Catalogue& catalogue,
+                               const Extracted& extracted, const solver::Solution& solution,
+                               CostSource& costs) {
+  std::vector<Explained> all;
+  for (const solver::Pick& pick : solution.picks) {
+    const auto g = static_cast<size_t>(pick.group);
+    const Instance& instance = catalogue.instances[g];
+    const Kind& kind = catalogue.kinds[static_cast<size_t>(instance.kind)];
+    const auto chosen = static_cast<size_t>(extracted.entries[g][static_cast<size_t>(pick.choice)]);
+    const Entry& entry = kind.entries[chosen];
+    const EntryCost cost = entry.is_view ? EntryCost{.measured = true} : costs.Kernel(kind, entry);
+    Explained one{.node = NamesOf(graph, instance.nodes),
+                  .op = OpsOf(*kind.group),
+                  .kernel = std::string(entry.kernel->name),
+                  .params = ParamsText(entry.params),
+                  .threads = entry.threads,
+                  .state_in = FirstState(*kind.group, kind.group->inputs, entry.states.inputs),
+                  .state_out = FirstState(*kind.group, kind.group->outputs, entry.states.outputs),
+                  .us = cost.us,
+                  .measured = cost.measured,
+                  .choices = static_cast<int>(extracted.entries[g].size()),
+                  .rejected = kind.rejected};
+    for (size_t e = 0; e < kind.entries.size(); ++e) {
+      if (e == chosen || kind.entries[e].is_view) continue;
+      const EntryCost other = costs.Kernel(kind, kind.entries[e]);
+      if (!other.banned.empty()) {
+        one.rejected.push_back({kind.entries[e].kernel->name, other.banned});
+        continue;
+      }
+      // A time says more than a bound.
+      const bool better = one.runner_up.empty() || other.measured > one.runner_up_measured ||
+                          (other.measured == one.runner_up_measured && other.us < one.runner_up_us);
+      if (!better) continue;
+      one.runner_up = EntryText(kind.entries[e], kind);
+      one.runner_up_us = other.us;
+      one.runner_up_measured = other.measured;
+    }
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+}  // namespace fettle::planner

@@ -1,0 +1,39 @@
+// Why a plan is what it is: for each group what was chosen, the best of what was not, and what
+// could not be.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "planner/extract.h"
+
+namespace fettle::planner {
+
+struct Explained {
+  std::string node;  // names joined by '+'
+  std::string op;
+  std::string kernel, params;
+  int threads = 1;
+  std::string state_in, state_out;  // of the first operand and result
+  double us = 0;
+  bool measured = false;
+  /// The cheapest other entry for the same nodes, whatever its states; empty: there was none.
+  std::string runner_up;
+  double runner_up_us = 0;
+  bool runner_up_measured = false;
+  int choices = 0;
+  std::vector<Rejection> rejected;
+};
+
+/// The operators of a group, joined by '+'.
+std::string OpsOf(const ir::Graph& group);
+std::string NamesOf(const ir::Graph& graph, const std::vector<ir::NodeId>& nodes);
+/// "name=value ..."; "" where there are none.
+std::string ParamsText(const kernels::Params& params);
+
+/// One per pick, in the order of the solution. Entries that `costs` bans are rejections too.
+std::vector<Explained> Explain(const ir::Graph& graph, const Catalogue& catalogue,
+                               const Extracted& extracted, const solver::Solution& solution,
+                               CostSource& costs);
+
+}  // namespace fettle::planner

@@ -1,0 +1,69 @@
+#include "plans.h"
+
+#include <filesystem>
+
+#include "tuner/database_file.h"
+
+namespace fettle::tools {
+namespace {
+
+Status CheckTarget(const std::string& target) {
+  if (target.empty() || target == "cpu") return OkStatus();
+  if (target == "cuda")
+    return Unsupported("--layout-transform cuda: there is no CUDA backend; use opencl");
+  if (target == "opencl")
+    return Unsupported("--layout-transform opencl: this version runs on the CPU only");
+  return InvalidArgument("--layout-transform: expected cpu|opencl, got '{}'", target);
+}
+
+bool DatabaseExists(const CommonOptions& options) {
+  std::error_code error;
+  return !options.no_cache && std::filesystem::exists(tuner::DatabasePath(options.cache), error);
+}
+
+}  // namespace
+
+Result<ChosenPlans> ChoosePlans(const Job& job, const JobOptions& options,
+                                const LoadAndRunFlags& flags) {
+  ChosenPlans chosen;
+  RETURN_IF_ERROR(CheckTarget(flags.layout_transform));
+  if (flags.fast_run || !flags.layout_transform.empty()) {
+    const std::shared_ptr<tuner::Store> store = StoreFor(options.common);
+    TuningOptions tuning;
+    if (flags.layout_transform.empty()) tuning.level = "fast";
+    ASSIGN_OR_RETURN(const runtime::TuneModelResult result,
+                     TuneJob(job, options.common, tuning, *store));
+    chosen.source = planner::PlansOf(result.book);
+    chosen.predicted_ms = result.predicted_us * 1e-3;
+    chosen.measurements = result.report.measured;
+    chosen.tuning = TuningText(result);
+    if (flags.layout_transform_dump.empty()) return chosen;
+    auto written = WritePackage(flags.layout_transform_dump, options.model, job, result);
+    if (!written.ok()) return AsWriteFailure(written.status());
+    chosen.tuning += "wrote " + *written + "\n";
+    return chosen;
+  }
+  if (job.model->plans() == nullptr && DatabaseExists(options.common)) {
+    const auto learned = std::make_shared<runtime::LearnedPlans>(StoreFor(options.common));
+    chosen.learned = learned;
+    chosen.source = learned;
+  }
+  return chosen;
+}
+
+void AddPlanFields(const Job& job, const ChosenPlans& plans, Json& document) {
+  const bool found = plans.learned != nullptr && plans.learned->found() > 0;
+  double predicted = plans.predicted_ms;
+  if (found) predicted = plans.learned->predicted_us() * 1e-3;
+  std::string origin = found ? "database" : "preferences";
+  if (!plans.tuning.empty()) origin = "tuned";
+  if (job.model->plans() != nullptr && plans.tuning.empty()) {
+    origin = "package";
+    predicted = job.model->package()->info().predicted_ms;
+  }
+  document["predicted_ms"] = predicted > 0 ? Json(predicted) : Json(nullptr);
+  document["measurements"] = plans.measurements;
+  document["plan"] = origin;
+}
+
+}  // namespace fettle::tools

@@ -1,0 +1,39 @@
+// What tune, bench --layout-transform and run --fast-run share: the options of tuning, the
+// database, and one tuning with its progress.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "job.h"
+#include "report.h"
+#include "runtime/tune_model.h"
+
+namespace fettle::tools {
+
+struct TuningOptions {
+  std::string level = "normal";
+  double budget = 0;  // seconds; 0: none
+};
+
+/// --level and --budget.
+void AddTuningOptions(CLI::App& app, TuningOptions& options);
+
+/// The database that --cache and --no-cache name.
+std::shared_ptr<tuner::Store> StoreFor(const CommonOptions& options);
+
+/// Tunes the job's model for its inputs; Ctrl-C ends the measuring and keeps what was learned.
+Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& common,
+                                         const TuningOptions& options, tuner::Store& store);
+
+/// Writes the package of a tuning to `path`, by default in the working folder, named after the
+/// model and the device. Returns where it is.
+Result<std::string> WritePackage(const std::string& path, const std::string& model_path,
+                                 const Job& job, const runtime::TuneModelResult& result);
+
+/// The fields of docs/cli.md's row `tune`.
+Json TuningJson(const runtime::TuneModelResult& result);
+/// One paragraph for people.
+std::string TuningText(const runtime::TuneModelResult& result);
+
+}  // namespace fettle::tools
