@@ -145,6 +145,14 @@ void WriteAll(const std::filesystem::path& folder) {
       {"scalar", TensorHeader("t", kFloat, {}).Float(4, 1)}};
   for (const auto& [name, tensor] : tensors)
     Write(folder / "tensor" / (std::string(name) + ".pb"), tensor.bytes());
+  // What the bytes mean is said in database_fuzz.cc.
+  const std::pair<const char*, std::string_view> databases[] = {
+      {"text", std::string_view("\0SQLite format 3\0", 17)},
+      {"flip", std::string_view("\1\0\0\x28\1", 5)},
+      {"cut", std::string_view("\1\0\x10\0\xff\0\x18\0", 8)},
+      {"log", std::string_view("\2\0\0\x40\1", 5)}};
+  for (const auto& [name, changes] : databases)
+    Write(folder / "database" / (std::string(name) + ".bin"), std::string(changes));
 }
 
 }  // namespace
