@@ -87,6 +87,41 @@ Status RunNode(const ops::OpDesc& op, const ops::RefContext& context, const Elem
   return failure;
 }
 
+/// The first and the last index of each axis with those of the others, for up to ten axes.
+std::vector<int64_t> Corners(const Shape& shape) {
+  const Dims strides = RowMajorStrides(shape);
+  const int axes = std::min(shape.rank(), 10);
+  std::vector<int64_t> indices;
+  for (int corner = 0; corner < 1 << axes; ++corner) {
+    int64_t index = 0;
+    for (int axis = 0; axis < axes; ++axis) {
+      if ((corner >> axis & 1) != 0)
+        index += (shape[axis] - 1) * strides[static_cast<size_t>(axis)];
+    }
+    indices.push_back(index);
+  }
+  return indices;
+}
+
+/// An element of which each axis is, `edges` times of 8, at a border or at the last whole block.
+int64_t DrawElement(const Shape& shape, int64_t edges, std::mt19937_64& random) {
+  const auto draw = [&](int64_t extent) {
+    return static_cast<int64_t>(random() % static_cast<uint64_t>(extent));
+  };
+  const Dims strides = RowMajorStrides(shape);
+  int64_t index = 0;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const int64_t extent = shape[axis];
+    const int64_t block = int64_t{4} << draw(5);
+    const int64_t last_block = extent / block * block;
+    const int64_t places[] = {0, extent - 1, last_block - 1, last_block, 1, extent - 2};
+    int64_t at = draw(8) < edges ? places[draw(6)] : draw(extent);
+    if (at < 0 || at >= extent) at = draw(extent);
+    index += at * strides[static_cast<size_t>(axis)];
+  }
+  return index;
+}
+
 }  // namespace
 
 Elements AllElements(const Shape& shape) {
@@ -102,33 +137,16 @@ int64_t CountElements(const Elements& elements) {
 
 Elements SampleElements(const Shape& shape, int64_t count, uint64_t seed) {
   if (shape.elements() <= count + count / 4) return AllElements(shape);
+  std::vector<int64_t> indices = Corners(shape);
   std::mt19937_64 random(seed);
-  const auto draw = [&](int64_t extent) {
-    return static_cast<int64_t>(random() % static_cast<uint64_t>(extent));
-  };
-  const Dims strides = RowMajorStrides(shape);
-  std::vector<int64_t> indices;
-  // Coordinates of which each axis is, at random, at an edge or anywhere; `edges` of 8 at an edge.
-  const auto add = [&](int64_t how_many, int64_t edges) {
-    for (int64_t i = 0; i < how_many; ++i) {
-      int64_t index = 0;
-      for (int axis = 0; axis < shape.rank(); ++axis) {
-        const int64_t extent = shape[axis];
-        const int64_t block = int64_t{4} << draw(5);
-        const int64_t last_block = extent / block * block;
-        const int64_t places[] = {0, extent - 1, last_block - 1, last_block, 1, extent - 2};
-        int64_t at = draw(8) < edges ? places[draw(6)] : draw(extent);
-        if (at < 0 || at >= extent) at = draw(extent);
-        index += at * strides[static_cast<size_t>(axis)];
-      }
-      indices.push_back(index);
-    }
-  };
-  add(count / 4, 8);
-  add(count / 4, 4);
-  add(count / 2, 0);
-  std::sort(indices.begin(), indices.end());
-  indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
+  while (static_cast<int64_t>(indices.size()) < count) {
+    // A quarter on edges of all axes, a quarter on edges of half of them, the rest anywhere.
+    const int64_t missing = count - static_cast<int64_t>(indices.size());
+    for (int64_t i = 0; i < missing; ++i)
+      indices.push_back(DrawElement(shape, i % 4 == 0 ? 8 : i % 4 == 1 ? 4 : 0, random));
+    std::sort(indices.begin(), indices.end());
+    indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
+  }
   Elements elements;
   for (int64_t index : indices) {
     if (!elements.empty() && elements.back().end == index) {

@@ -16,7 +16,7 @@ namespace fettle::tuner {
 using Elements = std::vector<ops::Region>;
 
 Elements AllElements(const Shape& shape);
-/// About `count` elements of `shape`, or all where there are not many more: corners, borders, both
+/// `count` elements of `shape`, or all where there are not many more: corners, borders, both
 /// sides of the last whole block of 4 to 64 on each axis, and seeded others.
 Elements SampleElements(const Shape& shape, int64_t count, uint64_t seed);
 int64_t CountElements(const Elements& elements);

@@ -1,0 +1,156 @@
+#include "tuner/oracle.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/noise.h"
+#include "ir/text.h"
+#include "tuner/expectation_cache.h"
+
+namespace fettle::tuner {
+namespace {
+
+ThreadPool& Pool() {
+  static ThreadPool pool(2);
+  return pool;
+}
+
+std::shared_ptr<const ir::Graph> Parse(std::string_view text) {
+  ir::Graph graph = ir::Parse(text).value();
+  FETTLE_CHECK(ops::InferGraph(graph).ok(), "shapes are given");
+  return std::make_shared<const ir::Graph>(std::move(graph));
+}
+
+TEST(SampleElementsTest, SmallShapesAreTakenWhole) {
+  EXPECT_EQ(CountElements(SampleElements(Shape{4, 25}, 90, 1)), 100);
+  EXPECT_EQ(CountElements(SampleElements(Shape{}, 90, 1)), 1);
+  EXPECT_EQ(CountElements(SampleElements(Shape{3, 0}, 90, 1)), 0);
+}
+
+TEST(SampleElementsTest, LargeShapesAreSampledAtCornersBordersAndLastBlocks) {
+  const Shape shape{2, 35, 61, 67};
+  const Elements elements = SampleElements(shape, 4096, 1);
+  EXPECT_EQ(CountElements(elements), 4096);
+  EXPECT_EQ(elements.front().begin, 0);
+  EXPECT_EQ(elements.back().end, shape.elements());
+  int64_t end = 0;
+  std::vector<std::vector<bool>> seen;
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    seen.emplace_back(static_cast<size_t>(shape[axis]), false);
+  for (const ops::Region& range : elements) {
+    EXPECT_LT(range.begin, range.end);
+    EXPECT_GE(range.begin, end);
+    end = range.end;
+    std::vector<int64_t> at(4);
+    Unravel(range.begin, shape, at);
+    for (size_t axis = 0; axis < 4; ++axis) seen[axis][static_cast<size_t>(at[axis])] = true;
+  }
+  for (const auto& axis : seen) EXPECT_THAT(axis, testing::Each(true));
+}
+
+/// Everything before and behind the convolution is element by element.
+constexpr std::string_view kResidual =
+    "input %x: f32[1x6x40x40]\ninput %r: f32[1x7x40x40]\nconst %w: f32[7x6x3x3]\n"
+    "const %s: f32[7x1x1]\n%c = Conv(%x, %w) {pads=[1,1,1,1]}\n%t = Exp(%s)\n%m = Mul(%c, %t)\n"
+    "%a = Add(%m, %r)\n%y = Relu(%a)\noutput %y\noutput %m\n";
+
+TEST(OracleTest, SampledElementsAreThoseOfTheWhole) {
+  const auto group = Parse(kResidual);
+  const auto inputs = ir::NoiseInputs(*group, 1).value();
+  const auto whole = ops::EvaluateGraph(*group, inputs).value();
+  const Oracle oracle = Oracle::Make(group, Pool()).value();
+  const Shape& shape = whole[0].shape();
+  for (const Elements& wanted : {AllElements(shape), SampleElements(shape, 100, 3)}) {
+    const Elements of_outputs[] = {wanted, wanted};
+    const auto got = oracle.Run(inputs, of_outputs).value();
+    ASSERT_EQ(got.size(), 2U);
+    for (size_t o = 0; o < 2; ++o) {
+      for (const ops::Region& range : wanted) {
+        for (int64_t i = range.begin; i < range.end; ++i) {
+          const auto at = static_cast<size_t>(i);
+          ASSERT_EQ(got[o].as<float>()[at], whole[o].as<float>()[at]) << o << " " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(OracleTest, DifferentDemandsOnOneValueAreBothMet) {
+  const auto group = Parse(kResidual);
+  const auto inputs = ir::NoiseInputs(*group, 1).value();
+  const auto whole = ops::EvaluateGraph(*group, inputs).value();
+  const Elements of_outputs[] = {{{5, 6}}, AllElements(whole[1].shape())};
+  const auto got = Oracle::Make(group, Pool()).value().Run(inputs, of_outputs).value();
+  EXPECT_EQ(got[0].as<float>()[5], whole[0].as<float>()[5]);
+  EXPECT_TRUE(std::ranges::equal(got[1].as<float>(), whole[1].as<float>()));
+}
+
+TEST(CheckInputsTest, InputsThatHoldShapesCannotBeMadeUp) {
+  EXPECT_TRUE(CheckInputs(*Parse(kResidual)).ok());
+  ir::Graph graph =
+      ir::Parse("input %x: f32[4x6]\ninput %s: i64[2]\n%y = Reshape(%x, %s)\noutput %y\n").value();
+  graph.value(graph.outputs[0]).shape = Shape{6, 4};
+  const Status status = CheckInputs(graph);
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.message(), testing::HasSubstr("input 1 is known at run time alone"));
+}
+
+TEST(ExpectationTest, HasExtremeSetsOfFloatsAndBytes) {
+  const auto make = [](std::string_view text) {
+    return GroupExpectations::Make(Parse(text), {}, Pool()).value();
+  };
+  const auto floats = make("input %x: f32[3x4]\n%y = Neg(%x)\noutput %y\n");
+  ASSERT_EQ(floats->sets().size(), 3U);
+  EXPECT_EQ(floats->sets()[1].inputs_name, "large");
+  const auto large = floats->sets()[1].inputs[0].as<float>();
+  for (size_t i = 0; i < 12; ++i) {
+    EXPECT_EQ(large[i] > 0, (i / 4 + i % 4) % 2 == 0) << i;
+    EXPECT_GT(std::fabs(large[i]), 900);
+  }
+  for (float x : floats->sets()[2].inputs[0].as<float>()) EXPECT_LT(std::fabs(x), 1e-6F);
+  const auto bytes = make("input %x: u8[6]\n%y = Cast(%x) {to=\"f32\"}\noutput %y\n");
+  EXPECT_THAT(bytes->sets()[1].inputs[0].as<uint8_t>(),
+              testing::ElementsAre(255, 0, 255, 0, 255, 0));
+  const auto indices = make("input %x: i64[6]\n%y = Neg(%x)\noutput %y\n");
+  EXPECT_EQ(indices->sets().size(), 1U);
+}
+
+TEST(ExpectationTest, IndicesStayInRange) {
+  const auto made = GroupExpectations::Make(
+      Parse("input %x: f32[1x8]\ninput %i: i64[5]\n%y = Gather(%x, %i) {axis=0}\noutput %y\n"), {},
+      Pool());
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_TRUE((*made)->oracle().ok()) << (*made)->oracle().message();
+  EXPECT_EQ((*made)->sets()[0].outputs.size(), 1U);
+}
+
+TEST(ExpectationTest, LargeGroupsAreSampled) {
+  const auto group = Parse(kResidual);
+  const auto made =
+      GroupExpectations::Make(group, {.whole_macs = 1000, .samples = 500}, Pool()).value();
+  EXPECT_LE(CountElements(made->sets()[0].outputs[0].elements), 500);
+  EXPECT_EQ(static_cast<int64_t>(made->sets()[0].outputs[0].values.size()),
+            CountElements(made->sets()[0].outputs[0].elements));
+}
+
+TEST(ExpectationCacheTest, GroupsOfEqualTextAndConstantsShare) {
+  ExpectationCache cache({}, 1 << 20, Pool());
+  const auto first = Parse(kResidual), second = Parse(kResidual);
+  EXPECT_EQ(cache.Get(first).value(), cache.Get(second).value());
+  ir::Graph other = *first;
+  const ir::ValueId weights = *other.FindValue("w");
+  const Tensor ones = ir::NoiseTensor(DType::kF32, Shape{7, 6, 3, 3}, 1, {1, 1}).value();
+  other.value(weights).constant = std::make_shared<const Constant>(Constant::FromTensor(ones));
+  EXPECT_NE(cache.Get(std::make_shared<const ir::Graph>(other)).value(), cache.Get(first).value());
+}
+
+TEST(ExpectationCacheTest, KeepsTheNewestWithinItsBytes) {
+  ExpectationCache cache({}, /*most_bytes=*/0, Pool());
+  const auto group = Parse(kResidual);
+  ASSERT_TRUE(cache.Get(group).ok());
+  ASSERT_TRUE(cache.Get(Parse("input %x: f32[4]\n%y = Neg(%x)\noutput %y\n")).ok());
+  EXPECT_TRUE(cache.Get(group).ok());
+}
+
+}  // namespace
+}  // namespace fettle::tuner
