@@ -1,4 +1,5 @@
-/* Fettle's C interface: load an ONNX model, run it, read the results; and the matrix product alone.
+/* Fettle's C interface: load an ONNX model, run it, read the results; the matrix product alone;
+ * and a tuner for code of the caller's own.
  *
  * Handles are opaque and freed by the function named after them; freeing NULL does nothing. Every
  * function that can fail returns a status and leaves a message for fettle_last_error() of the same
@@ -205,6 +206,98 @@ FETTLE_API fettle_status fettle_sgemm(int transpose_a, int transpose_b, int64_t 
                                       int64_t k, float alpha, const float* a, int64_t lda,
                                       const float* b, int64_t ldb, float beta, float* c,
                                       int64_t ldc, int threads);
+
+/* ---- A tuner for code of the caller's own ---- */
+
+/* Searches the configurations of anything that the caller can run and time. Say what there is to
+ * choose (parameters, constraints), then either hand over a function that runs one configuration
+ * (fettle_tuner_run), or ask for configurations one at a time and tell what came of them
+ * (fettle_tuner_ask, fettle_tuner_tell), in a program that is running anyway. A configuration is an
+ * array of values in the order in which the parameters were added. A tuner belongs to one thread at
+ * a time, fettle_tuner_cancel excepted. */
+typedef struct fettle_tuner fettle_tuner;
+
+/* `name` says what is tuned, in messages and in the database. */
+FETTLE_API fettle_status fettle_tuner_create(const char* name, fettle_tuner** tuner);
+FETTLE_API void fettle_tuner_free(fettle_tuner* tuner);
+
+/* The next five functions fail with FETTLE_INVALID_ARGUMENT once the search has begun. */
+
+/* Different values in an order in which neighbours are expected to act alike. They are copied. */
+FETTLE_API fettle_status fettle_tuner_add_parameter(fettle_tuner* tuner, const char* name,
+                                                    const int64_t* values, size_t count);
+/* A condition that valid configurations meet, such as "MWG % (MDIMC * VWM) == 0 and SA + SB < 2":
+ * or and not · comparisons, `in [1, 2]` · + - * / // % ** · min max abs · names and numbers. Fails
+ * with FETTLE_INVALID_ARGUMENT naming the column. Parameters come first. */
+FETTLE_API fettle_status fettle_tuner_add_constraint(fettle_tuner* tuner, const char* expression);
+/* Returns not 0 for valid configurations. Called often, so it must be cheap, and not only for what
+ * is measured. NULL: none. */
+typedef int (*fettle_tuner_constraint)(const int64_t* values, size_t count, void* user);
+FETTLE_API fettle_status fettle_tuner_set_constraint(fettle_tuner* tuner,
+                                                     fettle_tuner_constraint function, void* user);
+/* A configuration that is known to be good (a default, another machine's best): measured first, in
+ * the order of these calls. Fails with FETTLE_NOT_FOUND where a parameter has no such value. */
+FETTLE_API fettle_status fettle_tuner_add_known(fettle_tuner* tuner, const int64_t* values,
+                                                size_t count);
+
+typedef struct fettle_tuner_options {
+  const char* strategy;    /* local (NULL), portfolio, random, annealing, pso, full */
+  uint64_t seed;           /* equal seeds and times give equal searches */
+  int64_t max_evaluations; /* 0: no limit */
+  double max_seconds;      /* 0: no limit; kept if runs take about as long as the ones before */
+  const char* database;    /* a file that keeps what was measured; NULL: none */
+  const char* version;     /* of the code and its input: times of other versions are not reused */
+} fettle_tuner_options;
+FETTLE_API fettle_status fettle_tuner_set_options(fettle_tuner* tuner,
+                                                  const fettle_tuner_options* options);
+
+/* Runs one configuration and writes its time. Returns 0, or anything else where it failed. What it
+ * writes should be a median of several runs: the search believes it. */
+typedef int (*fettle_tuner_run_function)(const int64_t* values, size_t count, double* ms,
+                                         void* user);
+/* Called after each successful run. Returns 0 where its results are right; others never win. */
+typedef int (*fettle_tuner_check_function)(const int64_t* values, size_t count, void* user);
+
+typedef struct fettle_tuner_state {
+  int64_t evaluations; /* so far, known and failed ones included */
+  int64_t failed;      /* failed or wrong */
+  int64_t reused;      /* answered by the database */
+  double seconds;      /* since the search began */
+  double best_ms;      /* 0 while there is none */
+} fettle_tuner_state;
+/* Called after each evaluation; returning not 0 cancels. */
+typedef int (*fettle_tuner_progress_function)(const fettle_tuner_state* state, void* user);
+
+/* `check` and `progress` may be NULL. */
+typedef struct fettle_tuner_callbacks {
+  fettle_tuner_run_function run;
+  fettle_tuner_check_function check;
+  fettle_tuner_progress_function progress;
+  void* user;
+} fettle_tuner_callbacks;
+/* Searches until a budget is spent or every valid configuration was run. Fails with
+ * FETTLE_CANCELLED (what was learned stays; a further call goes on), with FETTLE_INVALID_ARGUMENT
+ * on callbacks without `run` and where neither a budget nor the strategy `full` ends the search. */
+FETTLE_API fettle_status fettle_tuner_run(fettle_tuner* tuner,
+                                          const fettle_tuner_callbacks* callbacks);
+/* Makes fettle_tuner_run return after the configuration in hand. From any thread. */
+FETTLE_API void fettle_tuner_cancel(fettle_tuner* tuner);
+
+/* Writes the next configuration to measure, the same until fettle_tuner_tell. Fails with
+ * FETTLE_NOT_FOUND when the search is over. */
+FETTLE_API fettle_status fettle_tuner_ask(fettle_tuner* tuner, int64_t* values, size_t count);
+/* The time of the configuration asked for; 0 or less: it failed or was wrong. */
+FETTLE_API fettle_status fettle_tuner_tell(fettle_tuner* tuner, double ms);
+
+/* The fastest configuration so far. Fails with FETTLE_NOT_FOUND while there is none. `ms` may be
+ * NULL. */
+FETTLE_API fettle_status fettle_tuner_best(const fettle_tuner* tuner, int64_t* values, size_t count,
+                                           double* ms);
+/* One evaluation by its number, from 0; `ms` is 0 where it failed. Fails with FETTLE_NOT_FOUND past
+ * the end. */
+FETTLE_API fettle_status fettle_tuner_evaluation(const fettle_tuner* tuner, int64_t index,
+                                                 int64_t* values, size_t count, double* ms);
+FETTLE_API void fettle_tuner_get_state(const fettle_tuner* tuner, fettle_tuner_state* state);
 
 #ifdef __cplusplus
 }

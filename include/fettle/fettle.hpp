@@ -7,8 +7,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -246,6 +248,143 @@ class Session {
     void operator()(fettle_session* handle) const { fettle_session_free(handle); }
   };
   std::unique_ptr<fettle_session, Free> handle_;
+};
+
+/// What a Tuner calls. `run` returns milliseconds, or nothing where the configuration failed;
+/// `check` is true for right results; `progress` goes on while true. Exceptions that they throw end
+/// Tuner::Run as a failure.
+struct TunerCallbacks {
+  std::function<std::optional<double>(std::span<const int64_t>)> run;
+  std::function<bool(std::span<const int64_t>)> check;
+  std::function<bool(const fettle_tuner_state&)> progress;
+};
+
+struct TunerOptions {
+  std::string strategy = "local";
+  uint64_t seed = 0;
+  int64_t max_evaluations = 0;  // 0: no limit
+  double max_seconds = 0;       // 0: no limit
+  std::string database;         // a file; empty: none
+  std::string version;          // of the code and its input
+};
+
+/// One configuration, in order of parameters, and its time (0: it failed).
+struct Tuned {
+  std::vector<int64_t> values;
+  double ms = 0;
+};
+
+/// Searches the configurations of the caller's own code.
+class Tuner {
+ public:
+  static Result<Tuner> Create(const std::string& name) {
+    fettle_tuner* handle = nullptr;
+    const fettle_status code = fettle_tuner_create(name.c_str(), &handle);
+    if (code != FETTLE_OK) return Result<Tuner>::Failed(code);
+    return Tuner(handle);
+  }
+  /// Takes ownership; the handle must have no parameters yet.
+  explicit Tuner(fettle_tuner* handle) : handle_(handle) {}
+
+  Result<void> AddParameter(const std::string& name, std::span<const int64_t> values) {
+    const fettle_status code =
+        fettle_tuner_add_parameter(get(), name.c_str(), values.data(), values.size());
+    if (code == FETTLE_OK) ++parameters_;
+    return Check(code);
+  }
+  Result<void> AddParameter(const std::string& name, std::initializer_list<int64_t> values) {
+    return AddParameter(name, std::span(values.begin(), values.size()));
+  }
+  /// "MWG % (MDIMC * VWM) == 0".
+  Result<void> AddConstraint(const std::string& expression) {
+    return Check(fettle_tuner_add_constraint(get(), expression.c_str()));
+  }
+  Result<void> SetConstraint(std::function<bool(std::span<const int64_t>)> function) {
+    constraint_ = std::make_unique<Constraint>(std::move(function));
+    const auto call = [](const int64_t* values, size_t count, void* user) -> int {
+      return (*static_cast<Constraint*>(user))(std::span(values, count)) ? 1 : 0;
+    };
+    return Check(fettle_tuner_set_constraint(get(), call, constraint_.get()));
+  }
+  Result<void> AddKnown(std::span<const int64_t> values) {
+    return Check(fettle_tuner_add_known(get(), values.data(), values.size()));
+  }
+  Result<void> SetOptions(const TunerOptions& options) {
+    const fettle_tuner_options raw = {options.strategy.c_str(),
+                                      options.seed,
+                                      options.max_evaluations,
+                                      options.max_seconds,
+                                      options.database.empty() ? nullptr : options.database.c_str(),
+                                      options.version.c_str()};
+    return Check(fettle_tuner_set_options(get(), &raw));
+  }
+
+  Result<void> Run(TunerCallbacks callbacks) {
+    fettle_tuner_callbacks raw = {};
+    raw.user = &callbacks;
+    if (callbacks.run) raw.run = CallRun;
+    if (callbacks.check) raw.check = CallCheck;
+    if (callbacks.progress) raw.progress = CallProgress;
+    return Check(fettle_tuner_run(get(), &raw));
+  }
+  /// From any thread.
+  void Cancel() { fettle_tuner_cancel(get()); }
+
+  /// FETTLE_NOT_FOUND when the search is over.
+  Result<std::vector<int64_t>> Ask() {
+    std::vector<int64_t> values(parameters_);
+    const fettle_status code = fettle_tuner_ask(get(), values.data(), values.size());
+    if (code != FETTLE_OK) return Result<std::vector<int64_t>>::Failed(code);
+    return values;
+  }
+  Result<void> Tell(double ms) { return Check(fettle_tuner_tell(get(), ms)); }
+
+  Result<Tuned> Best() const {
+    Tuned best{std::vector<int64_t>(parameters_)};
+    const fettle_status code = fettle_tuner_best(get(), best.values.data(), parameters_, &best.ms);
+    if (code != FETTLE_OK) return Result<Tuned>::Failed(code);
+    return best;
+  }
+  std::vector<Tuned> evaluations() const {
+    std::vector<Tuned> list;
+    for (int64_t i = 0; i < state().evaluations; ++i) {
+      Tuned one{std::vector<int64_t>(parameters_)};
+      if (fettle_tuner_evaluation(get(), i, one.values.data(), parameters_, &one.ms) == FETTLE_OK)
+        list.push_back(std::move(one));
+    }
+    return list;
+  }
+  fettle_tuner_state state() const {
+    fettle_tuner_state state = {};
+    fettle_tuner_get_state(get(), &state);
+    return state;
+  }
+  fettle_tuner* get() const { return handle_.get(); }
+
+ private:
+  using Constraint = std::function<bool(std::span<const int64_t>)>;
+
+  static int CallRun(const int64_t* values, size_t count, double* ms, void* user) {
+    const auto time = static_cast<TunerCallbacks*>(user)->run(std::span(values, count));
+    if (time) *ms = *time;
+    return time ? 0 : 1;
+  }
+  static int CallCheck(const int64_t* values, size_t count, void* user) {
+    return static_cast<TunerCallbacks*>(user)->check(std::span(values, count)) ? 0 : 1;
+  }
+  static int CallProgress(const fettle_tuner_state* state, void* user) {
+    return static_cast<TunerCallbacks*>(user)->progress(*state) ? 0 : 1;
+  }
+  static Result<void> Check(fettle_status code) {
+    if (code != FETTLE_OK) return Result<void>::Failed(code);
+    return std::monostate();
+  }
+  struct Free {
+    void operator()(fettle_tuner* handle) const { fettle_tuner_free(handle); }
+  };
+  std::unique_ptr<Constraint> constraint_;  // outlives the handle below
+  std::unique_ptr<fettle_tuner, Free> handle_;
+  size_t parameters_ = 0;
 };
 
 }  // namespace fettle

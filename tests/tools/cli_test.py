@@ -1,5 +1,6 @@
 """The program from outside: exit codes, JSON fields, files. usage: cli_test.py FETTLE FETTLE_DEMO"""
 
+import gzip
 import json
 import os
 import pathlib
@@ -116,8 +117,7 @@ class Cli(unittest.TestCase):
         self.fails(4, "precision", "run", self.model, "--precision", "low", "--strict-device")
         self.fails(4, "use opencl", "bench", self.model, "--layout-transform", "cuda")
         self.fails(4, "CPU only", "bench", self.model, "--layout-transform", "opencl")
-        for command in ("tune-kernel", "report"):
-            self.fails(4, command, command, self.model)
+        self.fails(4, "report", "report", self.model)
 
     def test_tune_then_run_from_what_was_kept(self):
         cache = ("--cache", "learned", "--threads", "2")
@@ -171,6 +171,103 @@ class Cli(unittest.TestCase):
         self.fails(3, "missing.txt", "plan", "--problem", "missing.txt")
         self.fails(2, "MODEL or --problem", "plan")
         self.fails(3, "no tensor", "plan", self.model, "--no-cache", "--solver", "single:NCHW99c")
+
+    def write_kernel(self):
+        """A 6 x 8 bowl whose best is tile 4, vector 8 with 1 ms; configurations with tile 5 fail."""
+        spec = {"ConfigurationSpace": {
+            "TuningParameters": [{"Name": "tile", "Type": "int", "Values": "[1, 2, 3, 4, 5, 6]"},
+                                 {"Name": "vector", "Type": "int", "Values": [1, 2, 4, 8, 16, 32, 64, 128]}],
+            "Conditions": [{"Expression": "tile * vector <= 512", "Parameters": ["tile", "vector"]}]},
+            "KernelSpecification": {"KernelName": "scale"}}
+        results = []
+        for tile in range(1, 7):
+            for step in range(8):
+                ms = 1 + abs(tile - 4) + abs(step - 3)
+                results.append({"configuration": {"tile": tile, "vector": 2**step, "mode": "plain"},
+                                "invalidity": "compile" if tile == 5 else "correct",
+                                "measurements": [] if tile == 5 else [{"name": "time", "value": ms / 1000, "unit": "s"}],
+                                "objectives": ["time"]})
+        pathlib.Path("spec.json").write_text(json.dumps(spec))
+        pathlib.Path("space.json").write_text(json.dumps({"metadata": {"timeunit": "ms"}, "results": results}))
+        pathlib.Path("space.json.gz").write_bytes(gzip.compress(pathlib.Path("space.json").read_bytes()))
+        return spec, results
+
+    def test_tune_kernel_replays_a_recording(self):
+        self.write_kernel()
+        for strategy in ("local", "portfolio", "random", "annealing", "pso", "full"):
+            report = self.json("tune-kernel", "spec.json", "--replay", "space.json.gz", "--strategy", strategy)
+            self.assertEqual(report["best"], {"params": {"tile": 4, "vector": 8}, "ms": 1.0}, strategy)
+            self.assertEqual(report["share_of_optimum"], 1)
+            self.assertEqual((report["evaluations"], report["failed"], report["configurations"]), (46, 7, 46))
+            self.assertGreaterEqual(report["seconds"], 0)
+        few = self.json("tune-kernel", "spec.json", "--replay", "space.json", "--evals", "5", "--seed", "3")
+        self.assertEqual(few["evaluations"], 5)
+        self.assertEqual(few, {**self.json("tune-kernel", "spec.json", "--replay", "space.json", "--evals", "5",
+                                           "--seed", "3"), "seconds": few["seconds"]})
+        self.assertIn("of the optimum", run("tune-kernel", "spec.json", "--replay", "space.json").stdout)
+
+    def test_tune_kernel_writes_what_it_reads(self):
+        self.write_kernel()
+        common = ("tune-kernel", "spec.json", "--replay", "space.json", "--seed", "2")
+        whole = self.json(*common, "--evals", "20", "-o", "whole.json")
+        self.json(*common, "--evals", "9", "-o", "part.json")
+        resumed = self.json(*common, "--evals", "20", "--resume", "part.json", "-o", "resumed.json")
+        self.assertEqual(pathlib.Path("whole.json").read_text(), pathlib.Path("resumed.json").read_text())
+        self.assertEqual(resumed["best"], whole["best"])
+        self.assertEqual(len(json.loads(pathlib.Path("whole.json").read_text())["results"]), 20)
+        self.json("tune-kernel", "spec.json", "--replay", "whole.json", "--strategy", "full")
+        known = self.json(*common, "--known", "space.json", "--evals", "1")
+        self.assertEqual(known["share_of_optimum"], 1)
+        self.fails(1, "/no/such", *common, "-o", "/no/such/folder/x.json")
+
+    def test_tune_kernel_reads_kernel_tuner_caches(self):
+        self.write_kernel()
+        cache = {f"{tile},8": {"tile": tile, "vector": 8, "time": 2.5 * tile if tile < 4 else "CompilationFailedConfig"}
+                 for tile in range(1, 7)}
+        pathlib.Path("cache.json").write_text(json.dumps({"tune_params_keys": ["tile", "vector"], "cache": cache}))
+        report = self.json("tune-kernel", "spec.json", "--replay", "cache.json")
+        self.assertEqual((report["best"], report["failed"]), ({"params": {"tile": 1, "vector": 8}, "ms": 2.5}, 3))
+
+    def test_tune_kernel_refuses_bad_files(self):
+        spec, results = self.write_kernel()
+        replay = ("--replay", "space.json")
+
+        def with_spec(text, change):
+            altered = json.loads(json.dumps(spec))
+            change(altered["ConfigurationSpace"])
+            pathlib.Path("bad.json").write_text(json.dumps(altered))
+            self.fails(3, text, "tune-kernel", "bad.json", *replay)
+
+        def with_recording(text, document):
+            pathlib.Path("bad.json").write_text(json.dumps(document))
+            self.fails(3, text, "tune-kernel", "spec.json", "--replay", "bad.json")
+
+        self.fails(4, "needs an OpenCL device", "tune-kernel", "spec.json")
+        self.fails(2, "strategy", "tune-kernel", "spec.json", *replay, "--strategy", "magic")
+        self.fails(2, "", "tune-kernel", "spec.json", *replay, "--evals", "-1")
+        self.fails(3, "missing.json", "tune-kernel", "missing.json", *replay)
+        self.fails(3, "missing.json", "tune-kernel", "spec.json", "--replay", "missing.json")
+        self.fails(3, "not JSON", "tune-kernel", self.model, *replay)
+        self.fails(3, "TuningParameters", "tune-kernel", "space.json", *replay)
+        with_spec("'tile': 'Values': expected a list", lambda s: s["TuningParameters"][0].update(Values="2 * 3"))
+        with_spec("'tile' has no values", lambda s: s["TuningParameters"][0].update(Values=[]))
+        with_spec("expected a number or a text", lambda s: s["TuningParameters"][0].update(Values=[[1]]))
+        with_spec("no 'Name'", lambda s: s["TuningParameters"][0].pop("Name"))
+        with_spec("'system' is no parameter", lambda s: s["Conditions"][0].update(Expression="system('ls')"))
+        with_spec("less nesting", lambda s: s["Conditions"][0].update(Expression="(" * 4000))
+        with_spec("'shape' was not recorded", lambda s: s["TuningParameters"].append({"Name": "shape", "Values": [1]}))
+        with_spec("recorded parameter 'vector'",
+                  lambda s: (s["TuningParameters"].pop(), s.update(Conditions=[])))
+        with_spec("none of the 48", lambda s: s["Conditions"][0].update(Expression="tile > 100"))
+        with_recording("neither", {"results": 3})
+        with_recording("no measurements", {"results": []})
+        with_recording("timeunit 'weeks'", {"metadata": {"timeunit": "weeks"}, "results": results})
+        with_recording("result #1: parameter 'vector' is missing",
+                       {"results": [results[0], {"configuration": {"tile": 1}}]})
+        with_recording("result #0: no 'configuration'", {"results": [7]})
+        with_recording("tune_params_keys", {"cache": {}})
+        pathlib.Path("cut.json.gz").write_bytes(pathlib.Path("space.json.gz").read_bytes()[:200])
+        self.fails(3, "damaged gzip", "tune-kernel", "spec.json", "--replay", "cut.json.gz")
 
     def test_run_writes_inputs_and_outputs(self):
         report = self.json("run", self.model, *SMALL, "-o", "results")

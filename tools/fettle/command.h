@@ -20,7 +20,8 @@ void RegisterPeak(CLI::App& app, Action& action);
 void RegisterTune(CLI::App& app, Action& action);
 void RegisterPlan(CLI::App& app, Action& action);
 void RegisterDb(CLI::App& app, Action& action);
-/// tune, plan, tune-kernel, report: named in docs/cli.md, refused with exit code 4.
+void RegisterTuneKernel(CLI::App& app, Action& action);
+/// tune, plan, report: named in docs/cli.md, refused with exit code 4.
 void RegisterUnavailable(CLI::App& app, Action& action);
 
 }  // namespace fettle::tools

@@ -26,6 +26,7 @@ int Main(int argc, char** argv) {
   RegisterTune(app, action);
   RegisterPlan(app, action);
   RegisterDb(app, action);
+  RegisterTuneKernel(app, action);
   RegisterUnavailable(app, action);
   try {
     app.parse(argc, argv);

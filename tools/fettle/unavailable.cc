@@ -8,7 +8,6 @@ namespace fettle::tools {
 
 void RegisterUnavailable(CLI::App& app, Action& action) {
   static constexpr const char* kCommands[][2] = {
-      {"tune-kernel", "tune an OpenCL kernel of your own"},
       {"report", "one self-contained page about a model"},
   };
   for (const auto& [name, description] : kCommands) {

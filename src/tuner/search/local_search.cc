@@ -13,7 +13,7 @@
 namespace fettle::tuner {
 namespace {
 
-/// Random configurations before the first model; seeds count.
+/// Random configurations before the first model where no good one is known.
 constexpr size_t kFirst = 8;
 /// The fastest configurations whose neighbours are candidates.
 constexpr size_t kCentres = 3;
@@ -26,6 +26,9 @@ constexpr double kWorthwhile = 0.02;
 constexpr size_t kPatience = 12;
 /// A parameter with at most so many values is taken for a switch between code paths.
 constexpr int kSwitch = 4;
+/// Evaluations without a worthwhile gain within one part of the space, after which another one
+/// follows.
+constexpr int kStay = 4;
 /// Evaluations that the model is made of: its time grows with the cube of them.
 constexpr size_t kModelSize = 256;
 
@@ -59,7 +62,10 @@ class LocalSearch : public Strategy {
       : history_(*input.history), random_(input.seed), model_(history_.space()) {}
 
   std::optional<Point> Ask() override {
-    if (history_.size() < kFirst || !history_.best()) return RandomUnseen(history_, random_);
+    if (!started_) cold_ = history_.best() == nullptr;
+    started_ = true;
+    if (!history_.best() || (cold_ && history_.size() < kFirst))
+      return RandomUnseen(history_, random_);
     const double best = *history_.best()->ms;
     if (best < progress_ * (1 - kWorthwhile)) {
       progress_ = best;
@@ -113,26 +119,36 @@ class LocalSearch : public Strategy {
     return MostPromising(candidates, *history_.best()->ms);
   }
 
-  /// The most promising point of a random region, measured against the best of that region.
+  /// The most promising point of a random region, measured against the best of that region. A
+  /// region stays for as long as it gains something.
   std::optional<Point> AskElsewhere() {
-    const std::optional<Region> region = RandomRegion();
-    if (!region) return std::nullopt;
+    if (!region_ || region_->Holds(history_.best()->point) || idle_ >= kStay) {
+      region_ = RandomRegion();
+      region_progress_ = INFINITY;
+      idle_ = 0;
+    }
+    if (!region_) return std::nullopt;
     Candidates candidates(history_);
     const SearchSpace& space = history_.space();
     std::optional<double> best;
     size_t centres = 0;
     for (int index : history_.fastest()) {
       const Evaluation& evaluation = history_.at(index);
-      if (!region->Holds(evaluation.point)) continue;
+      if (!region_->Holds(evaluation.point)) continue;
       if (!best) best = *evaluation.ms;
       for (Point& point : space.Hamming(evaluation.point))
-        if (region->Holds(point)) candidates.Add(std::move(point));
+        if (region_->Holds(point)) candidates.Add(std::move(point));
       if (++centres == kCentres) break;
     }
     Point moved = history_.best()->point;
-    moved[static_cast<size_t>(region->parameter)] = region->position;
+    moved[static_cast<size_t>(region_->parameter)] = region_->position;
     if (space.Valid(moved)) candidates.Add(std::move(moved));
-    AddSample(candidates, region);
+    AddSample(candidates, region_);
+    if (best.value_or(INFINITY) < region_progress_ * (1 - kWorthwhile)) {
+      region_progress_ = *best;
+      idle_ = 0;
+    }
+    ++idle_;
     return MostPromising(candidates, best.value_or(*history_.at(history_.fastest().back()).ms));
   }
 
@@ -173,10 +189,14 @@ class LocalSearch : public Strategy {
   const History& history_;
   Random random_;
   Surrogate model_;
+  bool started_ = false, cold_ = true;
   size_t learned_at_ = 0;
   double progress_ = INFINITY;  // the best time when the search last gained something
   size_t progress_at_ = 0;      // and how many evaluations there were
   bool elsewhere_ = false;
+  std::optional<Region> region_;
+  double region_progress_ = INFINITY;  // the best time in the region when it last gained something
+  int idle_ = 0;                       // its evaluations since then
 };
 
 }  // namespace
