@@ -1,0 +1,219 @@
+// Plans that random costs make optimal: any mix of groups, kernels, layouts, parameters and thread
+// counts computes what the oracle computes.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/hash.h"
+#include "ir/text.h"
+#include "planner/extract.h"
+#include "planner/restrict.h"
+#include "solver/solve.h"
+#include "tests/planner/run_plan.h"
+
+namespace fettle::planner {
+namespace {
+
+constexpr std::string_view kResidual = R"(input %x: f32[1x16x9x11]
+const %w1: f32[24x16x3x3]
+const %b1: f32[24]
+const %w2: f32[24x1x3x3]
+const %w3: f32[16x24x1x1]
+%a = Conv(%x, %w1, %b1) {pads=[1,1,1,1]}
+%b = Relu(%a)
+%c = Conv(%b, %w2, _) {pads=[1,1,1,1], group=24}
+%d = Sigmoid(%c)
+%e = Mul(%c, %d)
+%f = Conv(%e, %w3, _)
+%g = Add(%f, %x)
+%h = MaxPool(%g) {kernel_shape=[3,3], strides=[2,2]}
+%i = GlobalAveragePool(%g)
+%j = Mul(%g, %i)
+output %h
+output %j
+)";
+
+constexpr std::string_view kBranches = R"(input %x: f32[2x8x12x10]
+const %w1: f32[8x8x1x1]
+const %w2: f32[16x8x3x3]
+const %s: f32[4] = 1.0 1.0 2.0 2.0
+const %p: i64[2] = 2 -1
+%a = Conv(%x, %w1, _)
+%b = Conv(%x, %w2, _) {pads=[1,1,1,1], strides=[2,2]}
+%c = LeakyRelu(%b) {alpha=0.1f}
+%d = Resize(%c, _, %s) {mode="linear", coordinate_transformation_mode="half_pixel"}
+%e = Concat(%a, %d) {axis=1}
+%f = AveragePool(%e) {kernel_shape=[2,2], strides=[2,2]}
+%g = Transpose(%f) {perm=[0,2,3,1]}
+%h = Reshape(%g, %p)
+%i = Softmax(%h) {axis=-1}
+output %i
+output %e
+)";
+
+constexpr std::string_view kQuantised = R"(input %x: f32[1x8x8x8]
+const %xs: f32[] = 0.02
+const %xz: u8[] = 128
+const %ws: f32[] = 0.01
+const %wz: i8[] = 0
+const %w: i8[16x8x3x3] = noise(-100, 100)
+const %ys: f32[] = 0.05
+const %yz: u8[] = 120
+%q = QuantizeLinear(%x, %xs, %xz)
+%d = DequantizeLinear(%q, %xs, %xz)
+%v = DequantizeLinear(%w, %ws, %wz)
+%c = Conv(%d, %v, _) {pads=[1,1,1,1]}
+%r = Relu(%c)
+%y = QuantizeLinear(%r, %ys, %yz)
+%z = DequantizeLinear(%y, %ys, %yz)
+%m = MaxPool(%z) {kernel_shape=[2,2], strides=[2,2]}
+output %m
+)";
+
+/// Costs that depend on nothing but a seed and what is priced.
+class RandomCosts final : public CostSource {
+ public:
+  explicit RandomCosts(uint64_t seed) : seed_(seed) {}
+  EntryCost Kernel(const Kind& kind, const Entry& entry) override {
+    const kernels::Problem problem = kind.problem(entry);
+    return {.us = Draw(fmt::format("{} {} {}", entry.kernel->name, problem.threads,
+                                   StatesText(*kind.group, entry))),
+            .measured = true};
+  }
+  EntryCost Conversion(const Shape& shape, DType, const State& from, const State& to,
+                       int) override {
+    return {.us = 0.3 * Draw(StateName(from, shape.rank()) + StateName(to, shape.rank())),
+            .measured = true};
+  }
+
+ private:
+  static std::string StatesText(const ir::Graph& group, const Entry& entry) {
+    std::string text;
+    for (size_t i = 0; i < group.inputs.size(); ++i)
+      text += StateName(entry.states.inputs[i], group.value(group.inputs[i]).shape->rank());
+    for (size_t i = 0; i < group.outputs.size(); ++i)
+      text += StateName(entry.states.outputs[i], group.value(group.outputs[i]).shape->rank());
+    for (const auto& [name, value] : entry.params) text += fmt::format("{}={}", name, value);
+    return text;
+  }
+  double Draw(const std::string& text) const {
+    return 1 + static_cast<double>(HashText(text, seed_) % 1000) / 100;
+  }
+
+  uint64_t seed_;
+};
+
+class RandomPlanTest : public testing::TestWithParam<std::string_view> {};
+
+TEST_P(RandomPlanTest, ComputesWhatTheOracleComputes) {
+  ir::Graph graph = ir::Parse(GetParam()).value();
+  ASSERT_TRUE(ops::InferGraph(graph).ok());
+  const std::vector<Tensor> inputs = ir::NoiseInputs(graph, 1).value();
+  const std::vector<Tensor> want = ops::EvaluateGraph(graph, inputs).value();
+  const CpuDevice device(std::make_shared<ThreadPool>(2));
+  const Catalogue catalogue = ListCatalogue(graph, device, 2, Breadth::kNeighbours).value();
+  std::set<std::string> plans;
+  for (uint64_t seed = 1; seed <= 25; ++seed) {
+    RandomCosts costs(seed);
+    const Result<Extracted> extracted = Extract(graph, catalogue, costs, 2);
+    ASSERT_TRUE(extracted.ok()) << extracted.status().message();
+    const Result<solver::Solution> solution = solver::Solve(extracted->problem, {});
+    ASSERT_TRUE(solution.ok()) << solution.status().message();
+    const Result<solver::Cost> cost = solver::Evaluate(extracted->problem, *solution);
+    ASSERT_TRUE(cost.ok()) << cost.status().message();
+    EXPECT_NEAR(*cost, solution->cost, 1e-6);
+    const Decision decision = ToDecision(graph, catalogue, *extracted, *solution, 2);
+    plans.insert(PrintDecision(graph, decision));
+    Result<exec::Plan> plan = Apply(graph, decision, device, 2);
+    ASSERT_TRUE(plan.ok()) << plan.status().message() << PrintDecision(graph, decision);
+    const Result<std::vector<Tensor>> got = RunPlan(graph, std::move(*plan), device, inputs);
+    ASSERT_TRUE(got.ok()) << got.status().message();
+    ExpectClose(graph, *got, want, 1);
+    if (HasFailure()) FAIL() << "seed " << seed << "\n" << PrintDecision(graph, decision);
+  }
+  EXPECT_GT(plans.size(), 10U) << "the costs hardly change the plan";
+}
+
+std::string NetName(const testing::TestParamInfo<std::string_view>& info) {
+  constexpr std::string_view kNames[] = {"Residual", "Branches", "Quantised"};
+  return std::string(kNames[info.index]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Nets, RandomPlanTest, testing::Values(kResidual, kBranches, kQuantised),
+                         NetName);
+
+TEST(RestrictTest, KeepsToALayoutWhereItCan) {
+  ir::Graph graph = ir::Parse(kResidual).value();
+  ASSERT_TRUE(ops::InferGraph(graph).ok());
+  const CpuDevice device(std::make_shared<ThreadPool>(1));
+  const Catalogue catalogue = ListCatalogue(graph, device, 1, Breadth::kDefaults).value();
+  RandomCosts costs(1);
+  Extracted extracted = Extract(graph, catalogue, costs, 1).value();
+  const double free = solver::Solve(extracted.problem, {})->cost;
+  ASSERT_TRUE(RestrictToLayout("NHWC", extracted).ok());
+  const solver::Solution solution = solver::Solve(extracted.problem, {}).value();
+  EXPECT_GE(solution.cost, free - 1e-9);
+  const Decision decision = ToDecision(graph, catalogue, extracted, solution, 1);
+  for (const GroupDecision& group : decision.groups) {
+    for (const State& state : group.states.outputs) {
+      const bool named = !state.layout.order.empty() || !state.layout.blocks.empty();
+      EXPECT_TRUE(!named || LayoutName(state.layout, 4) == "NHWC");
+    }
+  }
+  EXPECT_EQ(RestrictToLayout("NCHW99c", extracted).code(), StatusCode::kInvalidArgument);
+}
+
+TEST(CatalogueTest, ListsEqualGroupsOnceAndRefusesWithReasons) {
+  ir::Graph graph = ir::Parse(R"(input %x: f32[1x8x6x6]
+const %w: f32[8x8x3x3]
+const %v: f32[8x8x3x3]
+%a = Conv(%x, %w, _) {pads=[1,1,1,1]}
+%b = Conv(%a, %v, _) {pads=[1,1,1,1]}
+output %b
+)")
+                        .value();
+  ASSERT_TRUE(ops::InferGraph(graph).ok());
+  const CpuDevice device(std::make_shared<ThreadPool>(2));
+  const Catalogue catalogue = ListCatalogue(graph, device, 2, Breadth::kDefaults).value();
+  EXPECT_EQ(catalogue.kinds.size(), 1U);
+  EXPECT_EQ(catalogue.instances.size(), 2U);
+  EXPECT_FALSE(catalogue.kinds[0].rejected.empty());
+  for (const Rejection& rejection : catalogue.kinds[0].rejected)
+    EXPECT_FALSE(rejection.reason.empty());
+  int single = 0;
+  for (const Entry& entry : catalogue.kinds[0].entries) single += entry.threads == 1 ? 1 : 0;
+  EXPECT_EQ(2 * single, std::ssize(catalogue.kinds[0].entries));
+}
+
+TEST(AssumeTest, PrefixesOfMeasuredGroupsComeBehindThem) {
+  ir::Graph graph = ir::Parse(R"(input %x: f32[1x8x6x6]
+const %w: f32[8x8x3x3]
+%a = Conv(%x, %w, _) {pads=[1,1,1,1]}
+%b = Relu(%a)
+output %b
+)")
+                        .value();
+  ASSERT_TRUE(ops::InferGraph(graph).ok());
+  const CpuDevice device(std::make_shared<ThreadPool>(1));
+  const Catalogue catalogue = ListCatalogue(graph, device, 1, Breadth::kDefaults).value();
+  /// Fused groups are measured at 100, all else is bounded by 1.
+  class Costs final : public CostSource {
+   public:
+    EntryCost Kernel(const Kind& kind, const Entry&) override {
+      const bool fused = kind.group->nodes().size() > 1;
+      return {.us = fused ? 100.0 : 1.0, .measured = fused};
+    }
+    EntryCost Conversion(const Shape&, DType, const State&, const State&, int) override {
+      return {.us = 1, .measured = true};
+    }
+  } costs;
+  const auto picks = [&](const Assumptions& assumptions) {
+    const Extracted extracted = Extract(graph, catalogue, costs, 1, assumptions).value();
+    return solver::Solve(extracted.problem, {})->picks.size();
+  };
+  EXPECT_EQ(picks({}), 2U) << "two bounds beat one time";
+  EXPECT_EQ(picks({.fusion_gains = true}), 1U);
+}
+
+}  // namespace
+}  // namespace fettle::planner

@@ -1,0 +1,69 @@
+// Running a plan of a whole graph and judging what it computed.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "exec/program.h"
+#include "ir/noise.h"
+#include "ops/op.h"
+#include "tensor/compare.h"
+
+namespace fettle::planner {
+
+/// The longest sum behind one element of any node: its products, or the inputs that it reduces.
+inline int64_t AccumulationLength(const ir::Graph& graph) {
+  int64_t longest = 1;
+  for (const ir::Node& node : graph.nodes()) {
+    const ops::OpDesc* op = ops::Find(node.op);
+    std::vector<Shape> inputs, outputs;
+    int64_t read = 1;
+    for (ir::ValueId id : node.inputs) {
+      inputs.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
+      read = std::max(read, inputs.back().elements());
+    }
+    for (ir::ValueId id : node.outputs) {
+      outputs.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
+    }
+    const int64_t products = op->macs == nullptr ? 0 : op->macs(node, inputs, outputs);
+    const int64_t elements = std::max<int64_t>(outputs[0].elements(), 1);
+    longest = std::max(longest, std::max(products, read) / elements);
+  }
+  return longest;
+}
+
+/// The outputs of `plan`, whose constants are packed anew.
+inline Result<std::vector<Tensor>> RunPlan(const ir::Graph& graph, exec::Plan plan,
+                                           const CpuDevice& device,
+                                           const std::vector<Tensor>& inputs) {
+  exec::PackedStore packed;
+  ASSIGN_OR_RETURN(const auto program, exec::Program::Build(std::move(plan), device, packed));
+  ASSIGN_OR_RETURN(const auto arena, AllocateHost(program->arena_bytes()));
+  std::vector<const std::byte*> in;
+  std::vector<std::byte*> out;
+  std::vector<Tensor> outputs;
+  for (const Tensor& tensor : inputs) in.push_back(tensor.data());
+  for (ir::ValueId id : graph.outputs) {
+    ASSIGN_OR_RETURN(Tensor tensor, Tensor::Create(graph.value(id).dtype, *graph.value(id).shape));
+    outputs.push_back(tensor);
+    out.push_back(tensor.data());
+  }
+  CpuStream stream(device, device.pool().threads());
+  const std::atomic<bool> cancelled{false};
+  std::vector<exec::StepTime> times;
+  RETURN_IF_ERROR(program->Run({in, out, arena.get(), stream, cancelled, &times}));
+  return outputs;
+}
+
+/// Compares outputs with the oracle's by type and the length of sums; `steps`: of integers.
+inline void ExpectClose(const ir::Graph& graph, const std::vector<Tensor>& got,
+                        const std::vector<Tensor>& want, double steps) {
+  const int64_t length = AccumulationLength(graph);
+  for (size_t i = 0; i < want.size(); ++i) {
+    Tolerance tolerance = KernelTolerance(want[i].dtype(), length, static_cast<double>(length));
+    if (IsInteger(want[i].dtype())) tolerance.atol = steps;
+    const Difference difference = Compare(got[i].view(), want[i].view(), tolerance);
+    EXPECT_TRUE(difference.ok()) << "output " << i << ": " << difference.ToString(want[i].shape());
+  }
+}
+
+}  // namespace fettle::planner

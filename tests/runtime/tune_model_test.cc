@@ -1,0 +1,108 @@
+// Tuning a model end to end: segments, accuracy, the gate, and plans that are found again.
+#include "runtime/tune_model.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/noise.h"
+#include "ir/text.h"
+#include "tensor/compare.h"
+
+namespace fettle::runtime {
+namespace {
+
+class TuneModelTest : public testing::Test {
+ protected:
+  TuneModelTest() : store_(tuner::MemoryStore()) {
+    model_ = Model::FromGraph(ir::Parse(R"(input %x: f32[1x8x?x16]
+const %w: f32[16x8x3x3]
+const %v: f32[4x16x1x1]
+%a = Conv(%x, %w, _) {pads=[1,1,1,1]}
+%b = Relu(%a)
+%c = Conv(%b, %v, _)
+output %c
+)")
+                                  .value(),
+                              "small")
+                 .value();
+    inputs_["x"] = Noise({1, 8, 12, 16});
+    options_.threads = 2;
+    options_.tune.level = tuner::Level::kFast;
+    options_.gate.seconds = 0.2;
+  }
+
+  static Tensor Noise(const Shape& shape) {
+    ir::Graph graph = ir::Parse("input %x: f32[1]\noutput %x\n").value();
+    graph.value(graph.inputs[0]).shape = shape;
+    return ir::NoiseInputs(graph, 3).value()[0];
+  }
+
+  TensorMap Run(std::shared_ptr<planner::PlanSource> plans, const TensorMap& inputs) {
+    const auto session = Session::Create(model_, {.threads = 2, .plans = std::move(plans)}).value();
+    TensorMap outputs;
+    EXPECT_TRUE(session->Run(inputs, &outputs).ok());
+    return outputs;
+  }
+
+  std::shared_ptr<const Model> model_;
+  std::shared_ptr<tuner::Store> store_;
+  TensorMap inputs_;
+  TuneModelOptions options_;
+};
+
+TEST_F(TuneModelTest, PlansOfTheBookAndOfTheStoreComputeTheSame) {
+  const Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, *store_);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_GT(result->report.measured, 0);
+  EXPECT_TRUE(result->accuracy.ok) << result->accuracy.reason;
+  EXPECT_GT(result->gate.incumbent_us, 0);
+  EXPECT_EQ(result->book->entries().size(), 1U);
+  const Tensor want = Run(planner::PreferredPlans(), inputs_).at("c");
+  const auto learned = std::make_shared<LearnedPlans>(store_);
+  for (const std::shared_ptr<planner::PlanSource>& plans :
+       {planner::PlansOf(result->book), std::shared_ptr<planner::PlanSource>(learned)}) {
+    const Tensor got = Run(plans, inputs_).at("c");
+    EXPECT_TRUE(Compare(got.view(), want.view(), KernelTolerance(DType::kF32, 72, 72)).ok());
+  }
+  EXPECT_EQ(learned->found(), 1);
+}
+
+TEST_F(TuneModelTest, TheVerdictOnTheSamePlanIsKept) {
+  const Result<TuneModelResult> first = TuneModel(model_, inputs_, options_, *store_);
+  ASSERT_TRUE(first.ok());
+  EXPECT_FALSE(first->known);
+  const Result<TuneModelResult> second = TuneModel(model_, inputs_, options_, *store_);
+  ASSERT_TRUE(second.ok());
+  EXPECT_TRUE(second->known);
+  EXPECT_EQ(second->report.measured, 0);
+  EXPECT_EQ(second->gate.accepted, first->gate.accepted);
+  EXPECT_EQ(second->book->entries()[0].text, first->book->entries()[0].text);
+}
+
+TEST_F(TuneModelTest, AGateThatAsksTooMuchKeepsTheDefaultPlan) {
+  options_.gate.min_gain = 0.999;
+  const Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, *store_);
+  ASSERT_TRUE(result.ok());
+  EXPECT_FALSE(result->gate.accepted);
+  EXPECT_FALSE(result->gate.reason.empty());
+  const auto session = Session::Create(model_, {.threads = 2}).value();
+  const auto kept =
+      Session::Create(model_, {.threads = 2, .plans = planner::PlansOf(result->book)}).value();
+  TensorMap outputs;
+  ASSERT_TRUE(session->Run(inputs_, &outputs).ok());
+  ASSERT_TRUE(kept->Run(inputs_, &outputs).ok());
+  ASSERT_EQ(kept->profile().size(), session->profile().size());
+  for (size_t i = 0; i < kept->profile().size(); ++i)
+    EXPECT_EQ(kept->profile()[i].kernel, session->profile()[i].kernel);
+}
+
+TEST_F(TuneModelTest, AnotherShapeStartsOnThePlanOfTheNearestOne) {
+  const Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, *store_);
+  ASSERT_TRUE(result.ok());
+  const TensorMap larger = {{"x", Noise({1, 8, 20, 16})}};
+  const Tensor want = Run(planner::PreferredPlans(), larger).at("c");
+  const Tensor got = Run(planner::PlansOf(result->book), larger).at("c");
+  EXPECT_TRUE(Compare(got.view(), want.view(), KernelTolerance(DType::kF32, 72, 72)).ok());
+}
+
+}  // namespace
+}  // namespace fettle::runtime

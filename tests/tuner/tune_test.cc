@@ -1,0 +1,138 @@
+// Tuning small graphs for real: complete, repeatable, bounded, resumed from the store.
+#include "tuner/tune.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "ops/op.h"
+#include "planner/planner.h"
+
+namespace fettle::tuner {
+namespace {
+
+constexpr std::string_view kNet = R"(input %x: f32[1x16x14x14]
+const %w1: f32[32x16x3x3]
+const %w2: f32[32x1x3x3]
+const %w3: f32[16x32x1x1]
+%a = Conv(%x, %w1, _) {pads=[1,1,1,1]}
+%b = Relu(%a)
+%c = Conv(%b, %w2, _) {pads=[1,1,1,1], group=32}
+%d = Relu(%c)
+%e = Conv(%d, %w3, _)
+%f = Add(%e, %x)
+output %f
+)";
+
+class TuneTest : public testing::Test {
+ protected:
+  static ir::Graph MakeGraph() {
+    ir::Graph graph = ir::Parse(kNet).value();
+    EXPECT_TRUE(ops::InferGraph(graph).ok());
+    return graph;
+  }
+
+  Result<planner::Decision> Tune(const TuneOptions& options) {
+    report_ = {};
+    return TuneGraph(graph_, device_, 2, options, *store_, &report_);
+  }
+
+  CpuDevice device_{std::make_shared<ThreadPool>(2)};
+  ir::Graph graph_ = MakeGraph();
+  std::unique_ptr<Store> store_ = MemoryStore();
+  TuneReport report_;
+};
+
+TEST_F(TuneTest, ProvesAnOptimumAndNeedsNoMeasuringAgain) {
+  const Result<planner::Decision> first = Tune({.level = Level::kFast});
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  EXPECT_GT(report_.measured, 0);
+  EXPECT_LE(report_.measured, report_.entries);
+  EXPECT_FALSE(report_.stopped);
+  EXPECT_EQ(first->gap, 0);
+  EXPECT_TRUE(report_.rejected.empty()) << report_.rejected[0].reason;
+  EXPECT_TRUE(planner::Apply(graph_, *first, device_, 2).ok());
+  const Result<planner::Decision> again = Tune({.level = Level::kFast});
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(report_.measured, 0);
+  EXPECT_EQ(report_.rounds, 1);
+  EXPECT_EQ(*again, *first);
+}
+
+TEST_F(TuneTest, MeasuringTheRestDoesNotChangeTheOptimum) {
+  // At the level full nothing is taken for granted and bounds alone exclude entries.
+  graph_ = ir::Parse(
+               "input %x: f32[1x8x7x7]\nconst %w: f32[8x8x1x1]\n%a = Conv(%x, %w, _)\n"
+               "%b = Relu(%a)\noutput %b\n")
+               .value();
+  ASSERT_TRUE(ops::InferGraph(graph_).ok());
+  const Result<planner::Decision> lazy = Tune({.level = Level::kFull});
+  ASSERT_TRUE(lazy.ok());
+  const Result<planner::Decision> exhaustive = Tune({.level = Level::kFull, .everything = true});
+  ASSERT_TRUE(exhaustive.ok());
+  EXPECT_NEAR(exhaustive->predicted_us, lazy->predicted_us, lazy->predicted_us * 1e-9);
+}
+
+TEST_F(TuneTest, LevelNoneMeasuresNothing) {
+  const Result<planner::Decision> decision = Tune({.level = Level::kNone});
+  ASSERT_TRUE(decision.ok());
+  EXPECT_EQ(report_.measured, 0);
+  EXPECT_TRUE(report_.stopped);
+  EXPECT_TRUE(planner::Apply(graph_, *decision, device_, 2).ok());
+}
+
+TEST_F(TuneTest, StopsWhenToldAndGoesOnLater) {
+  int calls = 0;
+  TuneOptions options{.level = Level::kFast};
+  options.progress = [&](const TuneProgress&) { return ++calls < 3; };
+  const Result<planner::Decision> stopped = Tune(options);
+  ASSERT_TRUE(stopped.ok());
+  EXPECT_TRUE(report_.stopped);
+  const int64_t measured = report_.measured;
+  EXPECT_TRUE(planner::Apply(graph_, *stopped, device_, 2).ok());
+  options.progress = nullptr;
+  const Result<planner::Decision> rest = Tune(options);
+  ASSERT_TRUE(rest.ok());
+  EXPECT_FALSE(report_.stopped);
+  EXPECT_GE(report_.reused, measured);
+}
+
+TEST_F(TuneTest, RowsOfWrongKernelsAreNeverPicked) {
+  const TuneOptions options{.level = Level::kFast};
+  const planner::Decision best = Tune(options).value();
+  // The store says that every kernel row of the winner of node 0 computes wrong results.
+  class Liar final : public Store {
+   public:
+    Liar(Store& store, std::string kernel) : store_(store), kernel_(std::move(kernel)) {}
+    Result<Row> Find(const RowKey& key) override {
+      if (key.kernel == kernel_) return Row{.status = Row::Status::kWrong, .reason = "planted"};
+      return store_.Find(key);
+    }
+    void Put(const RowKey& key, const Row& row) override { store_.Put(key, row); }
+    void BeginFlight(const RowKey& key) override { store_.BeginFlight(key); }
+    void EndFlight(const RowKey& key) override { store_.EndFlight(key); }
+    Result<std::string> FindDecision(const std::string& key) override {
+      return store_.FindDecision(key);
+    }
+    void PutDecision(const std::string& key, const std::string& text) override {
+      store_.PutDecision(key, text);
+    }
+    std::string trouble() const override { return ""; }
+
+   private:
+    Store& store_;
+    std::string kernel_;
+  };
+  Liar liar(*store_, best.groups[0].kernel);
+  const Result<planner::Decision> other = TuneGraph(graph_, device_, 2, options, liar, nullptr);
+  ASSERT_TRUE(other.ok()) << other.status().message();
+  for (const planner::GroupDecision& group : other->groups)
+    EXPECT_NE(group.kernel, best.groups[0].kernel);
+}
+
+TEST(LevelTest, NamesAreReadBack) {
+  EXPECT_EQ(LevelFromName("wide").value(), Level::kWide);
+  EXPECT_EQ(LevelFromName("most").status().code(), StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace fettle::tuner
