@@ -63,8 +63,8 @@ std::unique_ptr<Store> MemoryStore();
 
 /// Opens or creates the database at `path` (its folder too), with `read_only_layer` (may be empty)
 /// under it. Never fails: a corrupt, foreign or unreadable file is renamed aside with a warning and
-/// made anew; where nothing can be written, rows are kept in memory. Not to be used by a forked
-/// child.
+/// made anew; where nothing can be written, rows are kept in memory, which an empty `path` asks
+/// for. Not to be used by a forked child.
 std::unique_ptr<Store> OpenStore(const std::string& path, const std::string& read_only_layer = "");
 
 /// The database of this user: tuning.db in `folder` (--cache), or where that is empty in

@@ -21,7 +21,7 @@ constexpr int kMostSetAside = 2;  // by one store; a disk that damages everythin
 class LayeredStore final : public Store {
  public:
   LayeredStore(std::string path, const std::string& layer) : name_(std::move(path)) {
-    Open();
+    if (!name_.empty()) Open();
     if (!layer.empty()) OpenLayer(layer);
   }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "device/cpu/cpu_device.h"
 #include "importers/model_writer.h"
 #include "importers/onnx/tensor_file.h"
 #include "ir/text.h"

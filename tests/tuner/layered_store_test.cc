@@ -65,6 +65,18 @@ TEST(LayeredStoreTest, ALayerIsReadAndNeverWritten) {
   ExpectRow(OpenStore(layer)->Find(KeyOf(2)), RowOf(2));
 }
 
+TEST(LayeredStoreTest, AnEmptyPathIsMemoryOverTheLayer) {
+  const TestFolder folder;
+  const Warnings warnings;
+  OpenStore(folder.file())->Put(KeyOf(1), RowOf(1));
+  const auto store = OpenStore("", folder.file());
+  store->Put(KeyOf(2), RowOf(2));
+  ExpectRow(store->Find(KeyOf(1)), RowOf(1));
+  ExpectRow(store->Find(KeyOf(2)), RowOf(2));
+  EXPECT_FALSE(OpenStore(folder.file())->Find(KeyOf(2)).ok());
+  EXPECT_THAT(warnings.lines(), IsEmpty());
+}
+
 TEST(LayeredStoreTest, ALayerThatIsMissingIsLeftOutWithAWarning) {
   const TestFolder folder;
   const Warnings warnings;
