@@ -22,6 +22,7 @@ extern const KernelDesc kCpuGatherElements;
 extern const KernelDesc kCpuGatherTuples;
 extern const KernelDesc kCpuGridSampleBilinear;
 extern const KernelDesc kCpuMatMulGemm;
+extern const KernelDesc kCpuMatMulGemmNwc;
 extern const KernelDesc kCpuMove;
 extern const KernelDesc kCpuNormChannel;
 extern const KernelDesc kCpuNormLayer;
@@ -66,6 +67,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuGatherTuples,
       &kCpuGridSampleBilinear,
       &kCpuMatMulGemm,
+      &kCpuMatMulGemmNwc,
       &kCpuMove,
       &kCpuNormChannel,
       &kCpuNormLayer,

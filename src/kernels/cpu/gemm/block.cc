@@ -16,6 +16,7 @@ void RunPanel(const MicroKernels& kernels, const BlockArgs& args, TileArgs work,
   const bool narrow = work.columns * 2 <= kernels.nr;
   for (const TileSpan& tile : args.tiles) {
     work.a = tile.a + first_tap * tile.rows;
+    work.a_step = tile.a_step;
     work.c = tile.c + at;
     (narrow ? kernels.narrow : kernels.tile)[tile.rows](work);
   }
@@ -89,11 +90,30 @@ Blocking ChooseBlocking(const CpuInfo& info, int mr, int nr, int64_t m, int64_t 
   return blocking;
 }
 
+namespace {
+
+/// How far the rows lie apart where that is the same between all rows of all taps; otherwise 0.
+int64_t EvenStep(const float* const* a, int64_t rows, int64_t taps) {
+  if (rows < 2) return 0;
+  const auto address = [&](int64_t i) { return reinterpret_cast<intptr_t>(a[i]); };
+  const intptr_t step = address(1) - address(0);
+  intptr_t different = 0;
+  for (int64_t t = 0; t < taps && different == 0; ++t) {
+    for (int64_t r = 1; r < rows; ++r)
+      different |= address(t * rows + r) - address(t * rows + r - 1) - step;
+  }
+  return different == 0 ? step / static_cast<intptr_t>(sizeof(float)) : 0;
+}
+
+}  // namespace
+
 std::span<const TileSpan> CutTiles(int mr, const float* const* a, int64_t rows, int64_t taps,
                                    float* c, int64_t c_stride, TileSpan* out) {
   size_t count = 0;
   for (int64_t row = 0; row < rows; row += mr) {
-    out[count++] = {a + row * taps, std::min<int64_t>(mr, rows - row), c + row * c_stride};
+    TileSpan tile{a + row * taps, std::min<int64_t>(mr, rows - row), c + row * c_stride};
+    if (tile.rows == mr) tile.a_step = EvenStep(tile.a, mr, taps);
+    out[count++] = tile;
   }
   return {out, count};
 }

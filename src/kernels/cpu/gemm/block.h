@@ -17,6 +17,7 @@ struct TileSpan {
   const float* const* a = nullptr;
   int64_t rows = 0;
   float* c = nullptr;
+  int64_t a_step = 0;  // see TileArgs
 };
 
 /// C[rows, columns] = clamp(A * B + bias), or C += A * B.

@@ -57,6 +57,16 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
     (StepRow(kRow, rows[kRow] + k, bv), ...);
   }
 
+  /// Rows `step` apart. Two bases and multiples of the step fit into the address registers, where
+  /// a pointer for each row does not.
+  HWY_INLINE void StepEvenly(const float* low, const float* high, int64_t step, const float* b) {
+    V bv[kVectors];
+    for (int v = 0; v < kVectors; ++v) bv[v] = hn::LoadU(D(), b + v * kLanes);
+    (StepRow(kRow, (kRow < kHalf ? low : high) + static_cast<int64_t>(kRow % kHalf) * step, bv),
+     ...);
+  }
+  static constexpr size_t kHalf = (kRows + 1) / 2;
+
   HWY_INLINE void AddRow(size_t r, const Tile& other) {
     for (int v = 0; v < kVectors; ++v) acc[r][v] = hn::Add(acc[r][v], other.acc[r][v]);
   }
@@ -104,6 +114,15 @@ void RunTile(const TileArgs& args) {
   const float* HWY_RESTRICT b = args.b;
   const int64_t step = args.b_step;
   for (int64_t t = 0; t < args.taps; ++t) {
+    if constexpr (kRows == kMr) {
+      if (args.a_step != 0) {
+        const float* low = args.a[t * kRows] + args.a_offset;
+        const float* high = low + static_cast<int64_t>(T::kHalf) * args.a_step;
+        for (int64_t k = 0; k < args.depth; ++k, b += step)
+          even.StepEvenly(low + k, high + k, args.a_step, b);
+        continue;
+      }
+    }
     const float* rows[kRows];
     for (int r = 0; r < kRows; ++r) rows[r] = args.a[t * kRows + r] + args.a_offset;
     int64_t k = 0;

@@ -11,6 +11,9 @@ namespace fettle::kernels {
 /// of Dukhan, 2019). B is read `columns` wide (rounded up to whole vectors) every b_step elements.
 struct TileArgs {
   const float* const* a = nullptr;
+  /// Where not 0: the rows of every tap lie a_step elements apart, from its first pointer on.
+  /// Spares the loads of pointers, which bind tiles of one vector.
+  int64_t a_step = 0;
   int64_t a_offset = 0;
   int64_t taps = 1;
   int64_t depth = 0;

@@ -1,5 +1,8 @@
-// cpu.matmul.gemm: MatMul and Gemm on row-major operands. A constant B is packed at load, another
-// one at each launch, unless so few rows meet it that it is read as it is.
+// MatMul and Gemm. A constant B is packed at load, another one at each launch, unless so few rows
+// meet it that it is read as it is.
+//   cpu.matmul.gemm       row-major operands
+//   cpu.matmul.gemm.nwc   A, the product or both with the rows of each matrix innermost, as one-
+//                         dimensional convolutions leave and take them
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
@@ -18,6 +21,42 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
   return std::vector<StateAssignment>{std::move(states)};
 }
 
+Result<std::vector<StateAssignment>> NwcCandidates(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(const Product product, ReadProduct(group));
+  if (group.nodes()[0].op != "MatMul" || group.value(product.a).shape->rank() != 3 ||
+      group.value(product.b).shape->rank() > 3 ||
+      group.value(group.outputs[0]).shape->rank() != 3 || product.a == product.b)
+    return Unsupported("no list of matrices");
+  ASSIGN_OR_RETURN(const StateAssignment usual, FloatRowMajorStates(group));
+  ASSIGN_OR_RETURN(const Epilogue epilogue, Epilogue::Compile(group, usual));
+  const auto a = static_cast<size_t>(IndexOf(group.inputs, product.a));
+  const Layout nwc = Layout::ChannelsLast(3);
+  std::vector<StateAssignment> all(3, usual);
+  all[0].inputs[a].layout = nwc;
+  all[1].outputs[0].layout = nwc;
+  all[2].inputs[a].layout = all[2].outputs[0].layout = nwc;
+  // A program would walk the product in the order in which it is stored.
+  if (epilogue.has_program()) all.resize(1);
+  return all;
+}
+
+/// The product of a problem, in whose states A may be transposed; and whether the result is.
+struct ProductForm {
+  Product product;
+  bool transposed_c = false;
+};
+
+Result<ProductForm> ReadForm(const Problem& problem) {
+  ProductForm form;
+  ASSIGN_OR_RETURN(form.product, ReadProduct(*problem.group));
+  const auto a = static_cast<size_t>(IndexOf(problem.group->inputs, form.product.a));
+  form.transposed_c = !problem.states.outputs[0].layout.IsRowMajor();
+  if (!problem.states.inputs[a].layout.IsRowMajor()) form.product.trans_a = true;
+  if (form.transposed_c || !problem.states.inputs[a].layout.IsRowMajor())
+    SplitBatches(form.product, problem.shape(form.product.a)[0]);
+  return form;
+}
+
 /// Row tiles of one task.
 constexpr int64_t kMaxTiles = 16;
 
@@ -26,9 +65,10 @@ constexpr int64_t kFewRows = 4;
 
 class MatMul final : public PreparedKernel {
  public:
-  MatMul(const Problem& problem, Product product, Epilogue epilogue, const Blocking& blocking,
+  MatMul(const Problem& problem, ProductForm form, Epilogue epilogue, const Blocking& blocking,
          int lanes)
-      : p_(std::move(product)),
+      : p_(std::move(form.product)),
+        transposed_c_(form.transposed_c),
         a_(InputIndex(problem, p_.a)),
         b_(p_.constant_b ? 0 : InputIndex(problem, p_.b)),
         kernels_(GetMicroKernels()),
@@ -106,8 +146,11 @@ class MatMul final : public PreparedKernel {
   int64_t PointerBytes() const {
     return RoundUp(blocking_.rows * static_cast<int64_t>(sizeof(float*)), 64);
   }
-  int64_t LaneBytes() const {
-    return PointerBytes() + (p_.trans_a ? RoundUp(blocking_.rows * p_.k * 4, 64) : 0);
+  int64_t CopyBytes() const { return p_.trans_a ? RoundUp(blocking_.rows * p_.k * 4, 64) : 0; }
+  int64_t LaneBytes() const { return PointerBytes() + CopyBytes() + ResultBytes(); }
+  /// A block of the product before it is transposed.
+  int64_t ResultBytes() const {
+    return transposed_c_ ? RoundUp(blocking_.rows * blocking_.panels * kernels_.nr * 4, 64) : 0;
   }
 
   void PackOperand(const LaunchArgs& args, CpuStream& stream) const {
@@ -142,6 +185,7 @@ class MatMul final : public PreparedKernel {
     return pointers;
   }
 
+  /// Gemm's addend; it has no transposed form.
   void CopyAddend(const LaunchArgs& args, const Block& block, float* c) const {
     const float* from = args.inputs[addend_].host<float>() + block.row * p_.addend_row_stride +
                         block.column * p_.addend_column_stride;
@@ -151,19 +195,36 @@ class MatMul final : public PreparedKernel {
     }
   }
 
+  float* BlockOfC(const LaunchArgs& args, const Block& block, int lane) const {
+    if (transposed_c_) {
+      return reinterpret_cast<float*>(args.workspace.host<std::byte>() + PackedBytes() +
+                                      lane * LaneBytes() + PointerBytes() + CopyBytes());
+    }
+    return args.outputs[0].host<float>() + (block.batch * p_.m + block.row) * p_.n + block.column;
+  }
+
+  /// Writes a block, rows innermost.
+  void StoreTransposed(const LaunchArgs& args, const Block& block, const float* c) const {
+    float* out =
+        args.outputs[0].host<float>() + (block.batch * p_.n + block.column) * p_.m + block.row;
+    for (int64_t n = 0; n < block.columns; ++n, out += p_.m) {
+      for (int64_t r = 0; r < block.rows; ++r) out[r] = c[r * block.columns + n];
+    }
+  }
+
   void RunTask(const LaunchArgs& args, const elementwise::Binding& binding, const Block& block,
                int lane) const {
     BlockArgs work;
     work.depth = p_.k;
-    work.c_stride = p_.n;
+    work.c_stride = transposed_c_ ? block.columns : p_.n;
     work.columns = block.columns;
     work.low = epilogue_.clamp().low;
     work.high = epilogue_.clamp().high;
     work.depth_block = blocking_.depth_block;
-    float* c =
-        args.outputs[0].host<float>() + (block.batch * p_.m + block.row) * p_.n + block.column;
+    float* c = BlockOfC(args, block, lane);
     TileSpan tiles[kMaxTiles];
-    work.tiles = CutTiles(kernels_.mr, PointRows(args, block, lane), block.rows, 1, c, p_.n, tiles);
+    work.tiles =
+        CutTiles(kernels_.mr, PointRows(args, block, lane), block.rows, 1, c, work.c_stride, tiles);
     if (p_.addend != ir::kAbsent && !p_.constant_row) {
       CopyAddend(args, block, c);
       work.accumulate = true;
@@ -179,6 +240,7 @@ class MatMul final : public PreparedKernel {
       if (p_.constant_row) work.bias = panels + p_.b_matrices * MatrixElements() + block.column;
     }
     RunBlock(kernels_, work);
+    if (transposed_c_) return StoreTransposed(args, block, c);
     elementwise::Tile tile{.row = block.batch * p_.m + block.row, .rows = block.rows};
     tile.col = block.column;
     tile.cols = block.columns;
@@ -188,6 +250,7 @@ class MatMul final : public PreparedKernel {
   }
 
   Product p_;
+  bool transposed_c_;
   size_t a_, b_, addend_ = 0;
   const MicroKernels& kernels_;
   Epilogue epilogue_;
@@ -210,26 +273,26 @@ Blocking UsualBlocking(const Product& p, const Device& device) {
 }
 
 std::vector<Tunable> Tunables(const Problem& problem, const Device& device) {
-  const Product product = ReadProduct(*problem.group).value();
+  const Product product = ReadForm(problem).value().product;
   const MicroKernels& kernels = GetMicroKernels();
   return BlockingTunables(UsualBlocking(product, device), kernels.mr, kMaxTiles,
                           CeilDiv(product.n, kernels.nr));
 }
 
 Params Defaults(const Problem& problem, const Device& device) {
-  return BlockingParams(UsualBlocking(ReadProduct(*problem.group).value(), device),
+  return BlockingParams(UsualBlocking(ReadForm(problem).value().product, device),
                         GetMicroKernels().mr);
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
                                                 const Device& device) {
-  ASSIGN_OR_RETURN(Product product, ReadProduct(*problem.group));
+  ASSIGN_OR_RETURN(ProductForm form, ReadForm(problem));
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
   const Blocking blocking =
-      ReadBlocking(params, UsualBlocking(product, device), GetMicroKernels().mr);
+      ReadBlocking(params, UsualBlocking(form.product, device), GetMicroKernels().mr);
   const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
   return std::unique_ptr<PreparedKernel>(
-      new MatMul(problem, std::move(product), std::move(epilogue), blocking, lanes));
+      new MatMul(problem, std::move(form), std::move(epilogue), blocking, lanes));
 }
 
 }  // namespace
@@ -241,5 +304,13 @@ const KernelDesc kCpuMatMulGemm = {.name = "cpu.matmul.gemm",
                                    .prepare = Prepare,
                                    .tunables = Tunables,
                                    .default_params = Defaults};
+
+extern const KernelDesc kCpuMatMulGemmNwc;
+const KernelDesc kCpuMatMulGemmNwc = {.name = "cpu.matmul.gemm.nwc",
+                                      .preference = 8,
+                                      .candidates = NwcCandidates,
+                                      .prepare = Prepare,
+                                      .tunables = Tunables,
+                                      .default_params = Defaults};
 
 }  // namespace fettle::kernels

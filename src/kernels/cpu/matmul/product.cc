@@ -91,4 +91,11 @@ Result<Product> ReadProduct(const ir::Graph& group) {
   return product;
 }
 
+void SplitBatches(Product& product, int64_t matrices) {
+  if (product.batches.size() != 1 || matrices <= 1) return;
+  product.m /= matrices;
+  product.batches.clear();
+  for (int64_t i = 0; i < matrices; ++i) product.batches.push_back({i, 0});
+}
+
 }  // namespace fettle::kernels

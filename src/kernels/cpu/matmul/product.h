@@ -33,4 +33,7 @@ struct Product {
 /// Reads node 0 (MatMul or Gemm). Fails with kUnsupported and the reason.
 Result<Product> ReadProduct(const ir::Graph& group);
 
+/// One batch for each matrix of a product whose batches were taken together.
+void SplitBatches(Product& product, int64_t matrices);
+
 }  // namespace fettle::kernels
