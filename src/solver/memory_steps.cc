@@ -92,20 +92,27 @@ std::vector<Order> CompareNeighbours(const std::vector<Held>& all,
   return orders;
 }
 
-std::vector<int> StepsThatMatter(const std::vector<Held>& all,
-                                 const std::vector<int64_t>& capacity) {
-  const std::vector<int64_t> most = SumBySteps(all, static_cast<int>(capacity.size()), Most);
+/// For each step the one that stays and implies it, itself or beside it; -1: it cannot exceed its
+/// capacity.
+std::vector<int> ImplyingSteps(const std::vector<Held>& all, const std::vector<int64_t>& capacity) {
+  const int steps = static_cast<int>(capacity.size());
+  const std::vector<int64_t> most = SumBySteps(all, steps, Most);
   const std::vector<Order> orders = CompareNeighbours(all, capacity);
-  std::vector<int> steps;
-  for (size_t t = 0; t < capacity.size(); ++t) {
-    // Of equal steps the last one stays.
-    const bool next_implies = t + 1 < capacity.size() && orders[t + 1].rises;
-    const bool last_implies = t > 0 && orders[t].falls && !orders[t].rises;
-    if (most[t] > capacity[t] && !next_implies && !last_implies) {
-      steps.push_back(static_cast<int>(t));
+  std::vector<int> implying(capacity.size());
+  for (int t = steps; t-- > 0;) {
+    const bool next_implies = t + 1 < steps && orders[Index(t + 1)].rises;
+    implying[Index(t)] = most[Index(t)] <= capacity[Index(t)] ? -1
+                         : next_implies                       ? implying[Index(t + 1)]
+                                                              : t;
+  }
+  for (int t = 1; t < steps; ++t) {
+    // Of equal steps the last one stays, and has been given above.
+    const Order& order = orders[Index(t)];
+    if (implying[Index(t)] == t && order.falls && !order.rises) {
+      implying[Index(t)] = implying[Index(t - 1)];
     }
   }
-  return steps;
+  return implying;
 }
 
 }  // namespace
@@ -153,7 +160,7 @@ FittingValues FindFitting(const LimitedNetwork& problem) {
   return fitting;
 }
 
-LimitedNetwork CompressSteps(const LimitedNetwork& problem, std::vector<int>* step_of) {
+FewerSteps CompressSteps(const LimitedNetwork& problem) {
   std::vector<Held> all = FlattenAll(problem);
   std::vector<int64_t> capacity = problem.capacity;
   const std::vector<int64_t> least = SumBySteps(all, problem.steps(), Least);
@@ -162,19 +169,51 @@ LimitedNetwork CompressSteps(const LimitedNetwork& problem, std::vector<int>* st
     const int64_t least_bytes = Least(held);
     for (int64_t& bytes : held.bytes) bytes -= least_bytes;
   }
-  *step_of = StepsThatMatter(all, capacity);
+  const std::vector<int> implying = ImplyingSteps(all, capacity);
+  std::vector<int> kept;
+  std::vector<int> number(implying.size(), -1);
+  for (size_t t = 0; t < implying.size(); ++t) {
+    if (implying[t] != static_cast<int>(t)) continue;
+    number[t] = static_cast<int>(kept.size());
+    kept.push_back(static_cast<int>(t));
+  }
+  FewerSteps result;
+  result.problem = OnlySteps({problem.network, std::move(all), std::move(capacity)}, kept);
+  for (const int step : implying) {
+    result.new_step.push_back(step < 0 ? -1 : number[Index(step)]);
+  }
+  return result;
+}
 
+std::vector<int> WorstSteps(const LimitedNetwork& problem, const Assignment& values, size_t most) {
+  const std::vector<int64_t> load = Load(problem, values);
+  std::vector<std::pair<int64_t, int>> peaks;  // excess and step, of each overloaded range
+  bool inside = false;
+  for (size_t t = 0; t < load.size(); ++t) {
+    const int64_t excess = load[t] - problem.capacity[t];
+    if (excess > 0 && !inside) peaks.emplace_back(0, 0);
+    inside = excess > 0;
+    if (inside && excess > peaks.back().first) peaks.back() = {excess, static_cast<int>(t)};
+  }
+  std::sort(peaks.rbegin(), peaks.rend());
+  std::vector<int> steps;
+  for (size_t i = 0; i < std::min(peaks.size(), most); ++i) steps.push_back(peaks[i].second);
+  return steps;
+}
+
+LimitedNetwork OnlySteps(const LimitedNetwork& problem, const std::vector<int>& steps) {
   LimitedNetwork result;
   result.network = problem.network;
-  for (const int step : *step_of) result.capacity.push_back(capacity[Index(step)]);
+  for (const int step : steps) result.capacity.push_back(problem.capacity[Index(step)]);
   const auto number = [&](int step) {
-    return static_cast<int>(std::lower_bound(step_of->begin(), step_of->end(), step) -
-                            step_of->begin());
+    return static_cast<int>(std::lower_bound(steps.begin(), steps.end(), step) - steps.begin());
   };
-  for (Held& held : all) {
-    held.begin = number(held.begin);
-    held.end = number(held.end);
-    if (held.begin < held.end && Most(held) > 0) result.held.push_back(std::move(held));
+  for (const Held& held : problem.held) {
+    const int begin = number(held.begin);
+    const int end = number(held.end);
+    if (begin < end && Most(held) > 0) {
+      result.held.push_back({held.variable, begin, end, held.bytes});
+    }
   }
   return result;
 }

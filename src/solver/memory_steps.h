@@ -20,8 +20,19 @@ FittingValues FindFitting(const LimitedNetwork& problem);
 
 /// The same problem with fewer steps. Each variable's `held` is flattened and holds nothing at its
 /// least value, the difference taken from the capacity; steps are dropped that cannot exceed their
-/// capacity, and those that a neighbour implies. `step_of` gives for each step that is left its old
-/// number.
-LimitedNetwork CompressSteps(const LimitedNetwork& problem, std::vector<int>* step_of);
+/// capacity, and those that a neighbour implies.
+struct FewerSteps {
+  LimitedNetwork problem;
+  /// For each old step, the new one that stands for it; -1: it cannot exceed its capacity.
+  std::vector<int> new_step;
+};
+FewerSteps CompressSteps(const LimitedNetwork& problem);
+
+/// The steps where `values` exceed the capacity most: the worst of each range of such steps, `most`
+/// at most. Empty where they fit.
+std::vector<int> WorstSteps(const LimitedNetwork& problem, const Assignment& values, size_t most);
+
+/// The relaxation that checks some steps only, given in ascending order.
+LimitedNetwork OnlySteps(const LimitedNetwork& problem, const std::vector<int>& steps);
 
 }  // namespace fettle::solver

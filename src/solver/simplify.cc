@@ -28,7 +28,9 @@ class Simplifier {
     if (!result.feasible) return result;
     const LimitedNetwork rest = graph_.Rest(&result.variable_of);
     for (const int v : result.variable_of) result.value_of.push_back(graph_.original(v));
-    result.problem = CompressSteps(rest, &result.step_of);
+    FewerSteps fewer = CompressSteps(rest);
+    result.problem = std::move(fewer.problem);
+    result.new_step = std::move(fewer.new_step);
     result.removed = std::move(removed_);
     return result;
   }

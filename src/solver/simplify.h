@@ -23,8 +23,8 @@ struct Simplified {
   /// Variables of `problem`: their old numbers and the old numbers of their values.
   std::vector<int> variable_of;
   std::vector<std::vector<int>> value_of;
-  /// Steps of `problem`: their old numbers.
-  std::vector<int> step_of;
+  /// For each old step, the one of `problem` that stands for it; -1: none need.
+  std::vector<int> new_step;
   std::vector<Removed> removed;  // in order of removal
 
   /// An assignment of the original problem, of the same cost.
