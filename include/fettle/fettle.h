@@ -98,8 +98,10 @@ FETTLE_API void fettle_set_log(fettle_log_function function, void* user, fettle_
 
 /* ---- Models ---- */
 
-/* Loads an .onnx file, which stays mapped while the model lives. Fails with FETTLE_NOT_FOUND,
- * FETTLE_IO, FETTLE_INVALID_MODEL, or FETTLE_UNSUPPORTED with all unsupported operators named. */
+/* Loads an .onnx file or a .fettle package, whatever its name; it stays mapped while the model
+ * lives. Fails with FETTLE_NOT_FOUND, FETTLE_IO, FETTLE_INVALID_MODEL, FETTLE_UNSUPPORTED with all
+ * unsupported operators named, or for packages FETTLE_CORRUPT and FETTLE_VERSION_MISMATCH. A package
+ * of another device or version is planned anew, with a line to the log. */
 FETTLE_API fettle_status fettle_model_load(const char* path, fettle_model** model);
 /* The same from memory, which is copied. `name` starts error messages; NULL means "model". */
 FETTLE_API fettle_status fettle_model_load_bytes(const void* bytes, size_t size, const char* name,

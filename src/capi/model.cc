@@ -1,6 +1,7 @@
 // fettle.h: models.
 #include <algorithm>
 
+#include "base/log.h"
 #include "capi/handles.h"
 
 using fettle::OkStatus;
@@ -29,6 +30,13 @@ Status Describe(const fettle::ir::Graph& graph, const std::vector<fettle::ir::Va
   return OkStatus();
 }
 
+/// What loading wants to say, to the log.
+fettle_model* Hand(std::shared_ptr<const fettle::runtime::Model> model) {
+  for (const std::string& warning : model->warnings())
+    fettle::Log(fettle::LogLevel::kWarn, "{}", warning);
+  return new fettle_model{std::move(model)};
+}
+
 }  // namespace
 
 fettle_status fettle_model_load(const char* path, fettle_model** model) {
@@ -36,7 +44,7 @@ fettle_status fettle_model_load(const char* path, fettle_model** model) {
     FETTLE_REQUIRE(path);
     FETTLE_REQUIRE(model);
     ASSIGN_OR_RETURN(auto loaded, fettle::runtime::Model::Load(path));
-    *model = new fettle_model{std::move(loaded)};
+    *model = Hand(std::move(loaded));
     return OkStatus();
   });
 }
@@ -49,7 +57,7 @@ fettle_status fettle_model_load_bytes(const void* bytes, size_t size, const char
     ASSIGN_OR_RETURN(auto loaded,
                      fettle::runtime::Model::LoadBytes({static_cast<const std::byte*>(bytes), size},
                                                        name == nullptr ? "model" : name));
-    *model = new fettle_model{std::move(loaded)};
+    *model = Hand(std::move(loaded));
     return OkStatus();
   });
 }
