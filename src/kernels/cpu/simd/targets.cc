@@ -3,12 +3,28 @@
 #include <hwy/highway.h>
 #include <hwy/targets.h>
 
+#include <atomic>
 #include <mutex>
 
 #include "base/check.h"
 #include "device/cpu/cpu_device.h"
 
 namespace fettle::kernels {
+namespace {
+
+/// What Highway would answer; 0: not asked yet. Asking runs CPUID, which traps in virtual machines.
+std::atomic<int64_t> supported_targets{0};
+
+int64_t SupportedTargets() {
+  int64_t targets = supported_targets.load(std::memory_order_relaxed);
+  if (targets == 0) {
+    targets = hwy::SupportedTargets();
+    supported_targets.store(targets, std::memory_order_relaxed);
+  }
+  return targets;
+}
+
+}  // namespace
 
 void ApplyIsaCap() {
   static std::once_flag once;
@@ -25,7 +41,7 @@ std::vector<std::string_view> SimdTargets() {
   ApplyIsaCap();
   std::vector<std::string_view> names;
   // A lower bit is a better target.
-  const int64_t usable = HWY_TARGETS & (hwy::SupportedTargets() | HWY_STATIC_TARGET);
+  const int64_t usable = HWY_TARGETS & (SupportedTargets() | HWY_STATIC_TARGET);
   for (int bit = 0; bit < 63; ++bit) {
     if ((usable >> bit & 1) != 0) names.emplace_back(hwy::TargetName(int64_t{1} << bit));
   }
@@ -41,6 +57,7 @@ void ForceSimdTarget(std::string_view target) {
   }
   FETTLE_CHECK(target.empty() || mask != 0, "unknown SIMD target");
   hwy::SetSupportedTargetsForTest(mask);
+  supported_targets.store(0, std::memory_order_relaxed);
   hwy::GetChosenTarget().DeInit();
 }
 
