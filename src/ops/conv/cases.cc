@@ -125,6 +125,18 @@ constexpr Case kGroupCases[] = {
     {"conv.3x3_silu",
      "input %x: f32[1x7x9x9]\nconst %w: f32[9x7x3x3]\n"
      "%c = Conv(%x, %w) {pads=[1,1,1,1]}\n%s = Sigmoid(%c)\n%y = Mul(%c, %s)\noutput %y\n"},
+    {"conv.3x3_clip_over_zero",
+     "input %x: f32[2x19x10x9]\nconst %w: f32[21x19x3x3]\nconst %b: f32[21]\n"
+     "const %l: f32[] = 0.25\nconst %h: f32[] = 1\n"
+     "%c = Conv(%x, %w, %b) {pads=[1,1,1,1]}\n%y = Clip(%c, %l, %h)\noutput %y\n"},
+    {"conv.3x3_scaled_by_channel_and_pixel",
+     "input %x: f32[2x24x9x13]\ninput %r: f32[2x40x1x1]\ninput %p: f32[1x1x9x13]\n"
+     "const %w: f32[40x24x3x3]\n%c = Conv(%x, %w) {pads=[1,1,1,1]}\n"
+     "%s = Mul(%c, %r)\n%y = Add(%s, %p)\noutput %y\n"},
+    {"conv.depthwise_sum_over_zero",
+     "input %x: f32[2x35x9x8]\ninput %r: f32[2x35x5x4]\nconst %w: f32[35x1x3x3]\n"
+     "const %l: f32[] = 0.5\n%c = Conv(%x, %w) {group=35, pads=[1,1,1,1], strides=[2,2]}\n"
+     "%s = Add(%c, %r)\n%y = Clip(%s, %l)\noutput %y\n"},
     {"conv.depthwise_clip",
      "input %x: f32[1x21x9x9]\nconst %w: f32[21x1x3x3]\nconst %b: f32[21]\n"
      "const %l: f32[] = 0\nconst %h: f32[] = 6\n"

@@ -12,6 +12,11 @@ std::span<const Case> MatMulCases() {
        true},
       {"matmul.batch_broadcast",
        "input %a: f32[3x1x5x7]\ninput %b: f32[2x7x4]\n%y = MatMul(%a, %b)\noutput %y\n"},
+      {"matmul.batch_list_relu",
+       "input %a: f32[3x21x17]\nconst %b: f32[17x35]\n%c = MatMul(%a, %b)\n%y = Relu(%c)\n"
+       "output %y\n"},
+      {"matmul.batch_pairs",
+       "input %a: f32[3x18x5]\ninput %b: f32[3x5x9]\n%y = MatMul(%a, %b)\noutput %y\n"},
       {"matmul.det", "input %x: f32[2x3x5x5]\n%y = Det(%x)\noutput %y\n"},
       {"matmul.det_one", "input %x: f32[1x1]\n%y = Det(%x)\noutput %y\n"},
       {"matmul.einsum_batch",

@@ -39,6 +39,18 @@ std::span<const Case> QuantiseCases() {
        "const %zw: i8[7] = splat 0\nconst %sy: f32[] = 0.05\nconst %zy: u8[] = 100\n"
        "%dx = DequantizeLinear(%x, %sx, %zx)\n%dw = DequantizeLinear(%w, %sw, %zw) {axis=0}\n"
        "%c = Conv(%dx, %dw) {pads=[1,1,1,1]}\n%y = QuantizeLinear(%c, %sy, %zy)\noutput %y\n"},
+      {"quantise.conv_qdq_many_channels",
+       "input %x: i8[2x37x7x6] = noise(-128, 127)\nconst %w: i8[41x37x3x3] = noise(-127, 127)\n"
+       "const %sx: f32[] = 0.02\nconst %zx: i8[] = 11\nconst %sw: f32[41] = noise(0.001, 0.01)\n"
+       "const %zw: i8[41] = noise(-9, 9)\nconst %sy: f32[] = 0.3\nconst %zy: i8[] = -7\n"
+       "%dx = DequantizeLinear(%x, %sx, %zx)\n%dw = DequantizeLinear(%w, %sw, %zw) {axis=0}\n"
+       "%c = Conv(%dx, %dw) {pads=[1,1,1,1]}\n%y = QuantizeLinear(%c, %sy, %zy)\noutput %y\n"},
+      {"quantise.depthwise_qdq_to_floats",
+       "input %x: u8[2x35x7x6] = noise(0, 255)\nconst %w: i8[35x1x3x3] = noise(-127, 127)\n"
+       "const %sx: f32[] = 0.02\nconst %zx: u8[] = 121\nconst %sw: f32[35] = noise(0.001, 0.01)\n"
+       "const %zw: i8[35] = splat 0\n%dx = DequantizeLinear(%x, %sx, %zx)\n"
+       "%dw = DequantizeLinear(%w, %sw, %zw) {axis=0}\n"
+       "%c = Conv(%dx, %dw) {group=35, pads=[1,1,1,1]}\n%y = Sigmoid(%c)\noutput %y\n"},
       {"quantise.conv_qdq_bias_first",
        "input %x: i8[1x3x6x7]\nconst %b: i32[4] = 300 -200 100 0\n"
        "const %sb: f32[4] = 0.002 0.004 0.006 0.008\nconst %zb: i32[4] = 0 0 0 0\n"
