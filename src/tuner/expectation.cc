@@ -162,7 +162,9 @@ Status GroupExpectations::AddSets(const ExpectationOptions& options, ThreadPool&
   // An index of 1 is out of range where an axis has one element.
   const bool zeros = !add(kFillings[0], false).ok();
   if (zeros) RETURN_IF_ERROR(add(kFillings[0], true));
-  if (!HasExtremes(*group_)) return OkStatus();
+  // What has to be computed whole may be too much to be computed more than once.
+  if (!HasExtremes(*group_) || oracle.MacsFor(extreme_elements) > options.whole_macs)
+    return OkStatus();
   for (const Filling& filling : std::span(kFillings).subspan(1))
     RETURN_IF_ERROR(add(filling, zeros));
   return OkStatus();

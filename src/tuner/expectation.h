@@ -44,8 +44,8 @@ class GroupExpectations {
  public:
   /// The first set is noise: floats in [-1, 1], bytes over their whole range, other integers 0 or 1
   /// (0 alone where that is out of range). The others are extreme where the group has inputs that
-  /// can be: large and alternating in sign along every axis; tiny. Fails with kUnsupported where
-  /// the group cannot run on made-up inputs.
+  /// can be, and few multiply-adds for them: large and alternating in sign along every axis; tiny.
+  /// Fails with kUnsupported where the group cannot run on made-up inputs.
   static Result<std::unique_ptr<GroupExpectations>> Make(std::shared_ptr<const ir::Graph> group,
                                                          const ExpectationOptions& options,
                                                          ThreadPool& pool);

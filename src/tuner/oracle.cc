@@ -211,6 +211,20 @@ Result<std::vector<Tensor>> Oracle::Run(std::span<const Tensor> inputs,
   return outputs;
 }
 
+int64_t Oracle::MacsFor(std::span<const Elements> wanted) const {
+  const Demand demand(*group_, wanted);
+  double macs = 0;
+  for (const ir::Node& node : group_->nodes()) {
+    const ir::ValueId output = node.output(0);
+    if (output == ir::kAbsent || !constants_[static_cast<size_t>(output)].empty()) continue;
+    const bool whole = ops::Find(node.op)->whole_output || node.outputs.size() != 1;
+    const double all = static_cast<double>(group_->value(output).shape->elements());
+    const double share = static_cast<double>(CountElements(demand.of(output))) / std::max(all, 1.0);
+    macs += static_cast<double>(kernels::Macs(*group_, node)) * (whole ? 1 : share);
+  }
+  return static_cast<int64_t>(macs);
+}
+
 Status Oracle::RunNodes(std::span<const Elements> elements, bool constants_only,
                         std::vector<Tensor>& values) const {
   const auto is_there = [&](ir::ValueId id) {

@@ -40,6 +40,8 @@ class Oracle {
   /// on values out of range.
   Result<std::vector<Tensor>> Run(std::span<const Tensor> inputs,
                                   std::span<const Elements> wanted) const;
+  /// Multiply-adds of such a run.
+  int64_t MacsFor(std::span<const Elements> wanted) const;
 
  private:
   Oracle(std::shared_ptr<const ir::Graph> group, ThreadPool& pool);

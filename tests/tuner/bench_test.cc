@@ -52,7 +52,7 @@ TEST(BenchTest, TimesConvolutionsOnOneThreadAndOnTwo) {
       EXPECT_EQ(row.status, Row::Status::kOk) << candidate.kernel->name << ": " << row.reason;
       EXPECT_GT(row.median_us, 0);
       EXPECT_GE(row.median_us, row.low_us);
-      EXPECT_GE(row.samples, 3);
+      EXPECT_GE(row.samples, 1);
       EXPECT_EQ(row.error, 0);
       EXPECT_GT(row.unix_seconds, 0);
     }

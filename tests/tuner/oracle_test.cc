@@ -85,6 +85,30 @@ TEST(OracleTest, DifferentDemandsOnOneValueAreBothMet) {
   EXPECT_TRUE(std::ranges::equal(got[1].as<float>(), whole[1].as<float>()));
 }
 
+TEST(OracleTest, CountsWhatHasToBeComputed) {
+  const auto one = Parse(kResidual);
+  const int64_t all = TotalMacs(*one), share = all / 1600 / 7;
+  const Elements whole = AllElements(Shape{1, 7, 40, 40}), few{{3, 4}, {90, 91}};
+  const Elements of_outputs[] = {few, few}, all_outputs[] = {whole, whole};
+  const Oracle oracle = Oracle::Make(one, Pool()).value();
+  EXPECT_EQ(oracle.MacsFor(all_outputs), all);
+  EXPECT_EQ(oracle.MacsFor(of_outputs), 2 * share);
+  // What a second convolution reads is needed whole.
+  const auto two = Parse(
+      "input %x: f32[1x4x8x8]\nconst %v: f32[4x4x3x3]\nconst %w: f32[4x4x1x1]\n"
+      "%c = Conv(%x, %v) {pads=[1,1,1,1]}\n%y = Conv(%c, %w)\noutput %y\n");
+  const Elements first[] = {{{0, 1}}};
+  EXPECT_EQ(Oracle::Make(two, Pool()).value().MacsFor(first), 4 * 8 * 8 * 4 * 9 + 4);
+}
+
+TEST(ExpectationTest, WhatIsTooMuchForThreeSetsHasOne) {
+  const auto made = GroupExpectations::Make(
+      Parse("input %x: f32[1x4x8x8]\nconst %v: f32[4x4x3x3]\nconst %w: f32[4x4x1x1]\n"
+            "%c = Conv(%x, %v) {pads=[1,1,1,1]}\n%y = Conv(%c, %w)\noutput %y\n"),
+      {.whole_macs = 9000, .samples = 10, .extreme_samples = 10}, Pool());
+  EXPECT_EQ(made.value()->sets().size(), 1U);
+}
+
 TEST(CheckInputsTest, InputsThatHoldShapesCannotBeMadeUp) {
   EXPECT_TRUE(CheckInputs(*Parse(kResidual)).ok());
   ir::Graph graph =
