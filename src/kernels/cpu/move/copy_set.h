@@ -15,8 +15,7 @@ alignas(16) inline constexpr std::byte kZeroElement[16] = {};
 /// Copies that write distinct elements. Immutable once filled.
 class CopySet {
  public:
-  /// `source` and `output` are handed back to Run's callers of addresses; `source` may be
-  /// kZeroSource.
+  /// The piece's `source` (kZeroSource apart) and `output` are what Run asks the addresses of.
   void Add(int64_t element_bytes, Piece piece);
   bool empty() const { return jobs_.empty(); }
 

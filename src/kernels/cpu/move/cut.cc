@@ -13,7 +13,7 @@ namespace {
 /// Copies of one move; more are no gain over a conversion before it.
 constexpr size_t kMaxPieces = 64;
 /// Entries of one table: channels of any network.
-constexpr int64_t kMaxTable = 1 << 20;
+constexpr int64_t kMaxTable = 1 << 16;
 
 /// One side of a move: where places lie in memory.
 class Side {

@@ -32,8 +32,8 @@ const MovePlanner* FindPlanner(std::string_view op) {
 
 }  // namespace
 
-MoveOperand::MoveOperand(Shape shape_, Layout layout_)
-    : shape(std::move(shape_)), layout(std::move(layout_)), strides(shape.dims().size()) {
+MoveOperand::MoveOperand(Shape of, Layout in)
+    : shape(std::move(of)), layout(std::move(in)), strides(shape.dims().size()) {
   const PhysicalDims dims = ToPhysical(shape, layout);
   for (int i = 0; i < shape.rank(); ++i) {
     const int axis = dims.axis[static_cast<size_t>(i)];

@@ -39,7 +39,7 @@ class Place {
 /// A tensor in the layout that it has.
 struct MoveOperand {
   MoveOperand() = default;
-  MoveOperand(Shape shape_, Layout layout_);
+  MoveOperand(Shape of, Layout in);
 
   Shape shape;
   Layout layout;

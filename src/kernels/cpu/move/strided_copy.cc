@@ -1,6 +1,7 @@
 #include "kernels/cpu/move/strided_copy.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "base/check.h"
@@ -18,6 +19,8 @@ constexpr int64_t kRunBytes = 32;
 struct Bytes16 {
   uint64_t low, high;
 };
+template <size_t size>
+using ByteArray = std::array<std::byte, size>;
 
 /// The wide element at any address: rows of images need not be aligned to it.
 template <typename T>
@@ -58,6 +61,19 @@ bool CopyRuns(const std::byte* src, std::byte* dst, int64_t src_step, int64_t ds
   return true;
 }
 
+/// One value into contiguous runs of up to 128 bytes: pad lanes are these. False for longer ones.
+template <typename T>
+bool FillRuns(T value, std::byte* dst, int64_t dst_step, int64_t runs, int64_t bytes) {
+  alignas(64) T pattern[128 / sizeof(T)];
+  std::fill(std::begin(pattern), std::end(pattern), value);
+  const auto* src = reinterpret_cast<const std::byte*>(pattern);
+  if (bytes < kRunBytes) return CopyRuns(src, dst, 0, dst_step, runs, bytes);
+  if (bytes > 128) return false;
+  bytes > 64 ? CopyShortRuns<ByteArray<64>>(src, dst, 0, dst_step, runs, bytes)
+             : CopyShortRuns<ByteArray<32>>(src, dst, 0, dst_step, runs, bytes);
+  return true;
+}
+
 template <typename T>
 void CopyElements(const std::byte* src, std::byte* dst, const CopyAxis& row, const CopyAxis& column,
                   int64_t rows, int64_t columns) {
@@ -65,6 +81,10 @@ void CopyElements(const std::byte* src, std::byte* dst, const CopyAxis& row, con
   const int64_t src_step = column.src_stride * kSize, dst_step = column.dst_stride * kSize;
   if (src_step == kSize && dst_step == kSize && columns * kSize < kRunBytes && rows > 1 &&
       CopyRuns(src, dst, row.src_stride * kSize, row.dst_stride * kSize, rows, columns * kSize)) {
+    return;
+  }
+  if (src_step == 0 && row.src_stride == 0 && dst_step == kSize && rows > 1 &&
+      FillRuns(Load<T>(src), dst, row.dst_stride * kSize, rows, columns * kSize)) {
     return;
   }
   for (int64_t r = 0; r < rows; ++r) {
@@ -85,24 +105,33 @@ void CopyElements(const std::byte* src, std::byte* dst, const CopyAxis& row, con
   }
 }
 
+/// Planes of rows of contiguous runs; steps in bytes.
+struct RunGrid {
+  int64_t planes, rows;
+  int64_t src_plane, dst_plane, src_row, dst_row;
+};
+
 /// Runs of one length that the compiler knows: blocks of lanes are mostly one of these, and a call
 /// of memcpy costs as much as the shortest.
 template <size_t bytes>
-void CopyFixedRuns(const std::byte* src, std::byte* dst, int64_t src_step, int64_t dst_step,
-                   int64_t runs) {
-  for (int64_t i = 0; i < runs; ++i) std::memcpy(dst + i * dst_step, src + i * src_step, bytes);
+void CopyFixedRuns(const std::byte* src, std::byte* dst, const RunGrid& grid) {
+  for (int64_t p = 0; p < grid.planes; ++p, src += grid.src_plane, dst += grid.dst_plane) {
+    for (int64_t r = 0; r < grid.rows; ++r)
+      std::memcpy(dst + r * grid.dst_row, src + r * grid.src_row, bytes);
+  }
 }
 
-void CopyLongRuns(const std::byte* src, std::byte* dst, int64_t src_step, int64_t dst_step,
-                  int64_t runs, int64_t bytes) {
+void CopyLongRuns(const std::byte* src, std::byte* dst, const RunGrid& grid, int64_t bytes) {
   switch (bytes) {
-    case 32: return CopyFixedRuns<32>(src, dst, src_step, dst_step, runs);
-    case 64: return CopyFixedRuns<64>(src, dst, src_step, dst_step, runs);
-    case 128: return CopyFixedRuns<128>(src, dst, src_step, dst_step, runs);
+    case 32: return CopyFixedRuns<32>(src, dst, grid);
+    case 64: return CopyFixedRuns<64>(src, dst, grid);
+    case 128: return CopyFixedRuns<128>(src, dst, grid);
     default: break;
   }
-  for (int64_t i = 0; i < runs; ++i)
-    std::memcpy(dst + i * dst_step, src + i * src_step, static_cast<size_t>(bytes));
+  for (int64_t p = 0; p < grid.planes; ++p, src += grid.src_plane, dst += grid.dst_plane) {
+    for (int64_t r = 0; r < grid.rows; ++r)
+      std::memcpy(dst + r * grid.dst_row, src + r * grid.src_row, static_cast<size_t>(bytes));
+  }
 }
 
 /// Whether both sides continue `outer` where `inner` ends.
@@ -207,9 +236,27 @@ void StridedCopy::Split() {
   }
 }
 
-void StridedCopy::CopyLeaf(const std::byte* src, std::byte* dst, int64_t rows,
-                           int64_t columns) const {
+/// `planes` neighbouring leaves along the axis outside the leaf.
+void StridedCopy::CopyLeaves(const std::byte* src, std::byte* dst, int64_t planes, int64_t rows,
+                             int64_t columns) const {
   const CopyAxis &row = axes_[axes_.size() - 2], &column = axes_.back();
+  const CopyAxis plane = axes_.size() > 2 ? axes_[axes_.size() - 3] : CopyAxis{1, 0, 0};
+  const RunGrid grid{planes,
+                     rows,
+                     plane.src_stride * element_bytes_,
+                     plane.dst_stride * element_bytes_,
+                     row.src_stride * element_bytes_,
+                     row.dst_stride * element_bytes_};
+  if (leaf_ == Leaf::kRows) {
+    CopyLongRuns(src, dst, grid, columns * element_bytes_);
+    return;
+  }
+  for (int64_t p = 0; p < planes; ++p)
+    CopyLeaf(src + p * grid.src_plane, dst + p * grid.dst_plane, row, column, rows, columns);
+}
+
+void StridedCopy::CopyLeaf(const std::byte* src, std::byte* dst, const CopyAxis& row,
+                           const CopyAxis& column, int64_t rows, int64_t columns) const {
   const auto dispatch = [&](auto&& f) {
     switch (element_bytes_) {
       case 1: f.template operator()<uint8_t>(); return;
@@ -219,10 +266,7 @@ void StridedCopy::CopyLeaf(const std::byte* src, std::byte* dst, int64_t rows,
       default: f.template operator()<Bytes16>(); return;
     }
   };
-  if (leaf_ == Leaf::kRows) {
-    CopyLongRuns(src, dst, row.src_stride * element_bytes_, row.dst_stride * element_bytes_, rows,
-                 columns * element_bytes_);
-  } else if (leaf_ == Leaf::kTiles) {
+  if (leaf_ == Leaf::kTiles) {
     dispatch([&]<typename T>() {
       if constexpr (sizeof(T) <= 8) {
         // Rows of the leaf are contiguous in the source, its columns in the destination.
@@ -253,9 +297,21 @@ void StridedCopy::Run(const std::byte* src, std::byte* dst, int64_t task) const 
     from += coordinate[i] * axes_[i].src_stride;
     to += coordinate[i] * axes_[i].dst_stride;
   }
-  for (int64_t leaf = first; leaf < last; ++leaf) {
-    CopyLeaf(src + from * element_bytes_, dst + to * element_bytes_, rows, columns);
-    for (size_t i = axes_.size() - 2; i-- > 0;) {
+  const size_t outer = axes_.size() - 2;
+  for (int64_t leaf = first; leaf < last;) {
+    int64_t planes = 1;
+    if (outer > 0) {
+      const size_t i = outer - 1;
+      planes = std::min(last - leaf, axes_[i].extent - coordinate[i]);
+      coordinate[i] += planes - 1;  // the last of them; the loop below goes on from it
+    }
+    CopyLeaves(src + from * element_bytes_, dst + to * element_bytes_, planes, rows, columns);
+    leaf += planes;
+    if (outer > 0) {
+      from += (planes - 1) * axes_[outer - 1].src_stride;
+      to += (planes - 1) * axes_[outer - 1].dst_stride;
+    }
+    for (size_t i = outer; i-- > 0;) {
       from += axes_[i].src_stride;
       to += axes_[i].dst_stride;
       if (++coordinate[i] < axes_[i].extent) break;
