@@ -10,6 +10,9 @@
 namespace fettle::tuner {
 namespace {
 
+/// Share of its bound below which a time shows that the bound is wrong.
+constexpr double kBelowBound = 0.98;
+
 std::string PrintParams(const kernels::Params& params) {
   std::string text;
   for (const auto& [name, value] : params)
@@ -79,7 +82,9 @@ planner::EntryCost LearnedCosts::Kernel(const planner::Kind& kind, const planner
       memory->second = FromRow(*row, bound);
     }
   }
-  return Answer(memory->second);
+  planner::EntryCost cost = memory->second;
+  if (!cost.measured && unbounded_.contains(entry.kernel->name)) cost.us = 0;
+  return Answer(cost);
 }
 
 planner::EntryCost LearnedCosts::Conversion(const Shape& shape, DType dtype, const State& from,
@@ -106,6 +111,8 @@ void LearnedCosts::LearnKernel(const planner::Kind& kind, const planner::Entry& 
   const RowKey key = KernelKey(kind, entry);
   store_.Put(key, row);
   planner::EntryCost& memory = memory_[MemoryKey(key)];
+  if (row.status == Row::Status::kOk && row.median_us < memory.us * kBelowBound)
+    unbounded_.insert(entry.kernel->name);
   Log(LogLevel::kDebug, "{} [{}] {:.2f} us (at least {:.2f}), bound {:.2f} us{}{}", key.kernel,
       key.params, row.median_us, row.low_us, memory.us, row.reason.empty() ? "" : ": ", row.reason);
   memory = FromRow(row, memory.us);

@@ -1,7 +1,9 @@
 // Costs for the planner: what the store has learned, and roofline bounds for the rest.
 #pragma once
 
+#include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "planner/cost_source.h"
@@ -44,6 +46,8 @@ class LearnedCosts final : public planner::CostSource {
   Store& store_;
   Ceilings ceilings_;
   std::unordered_map<std::string, planner::EntryCost> memory_;
+  /// Kernels that were faster than their bound: theirs count for nothing.
+  std::set<std::string_view> unbounded_;
   bool measured_only_ = false;
   int64_t asked_ = 0, known_ = 0;
 };

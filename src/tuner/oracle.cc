@@ -139,11 +139,13 @@ Elements SampleElements(const Shape& shape, int64_t count, uint64_t seed) {
   if (shape.elements() <= count + count / 4) return AllElements(shape);
   std::vector<int64_t> indices = Corners(shape);
   std::mt19937_64 random(seed);
+  int64_t drawn = 0;
   while (static_cast<int64_t>(indices.size()) < count) {
-    // A quarter on edges of all axes, a quarter on edges of half of them, the rest anywhere.
+    // A quarter on edges of all axes, a quarter on edges of half of them, the rest anywhere. Edges
+    // run out, so the count goes on from round to round.
     const int64_t missing = count - static_cast<int64_t>(indices.size());
-    for (int64_t i = 0; i < missing; ++i)
-      indices.push_back(DrawElement(shape, i % 4 == 0 ? 8 : i % 4 == 1 ? 4 : 0, random));
+    for (int64_t i = 0; i < missing; ++i, ++drawn)
+      indices.push_back(DrawElement(shape, drawn % 4 == 0 ? 8 : drawn % 4 == 1 ? 4 : 0, random));
     std::sort(indices.begin(), indices.end());
     indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
   }
