@@ -27,6 +27,11 @@ TEST(SampleElementsTest, SmallShapesAreTakenWhole) {
   EXPECT_EQ(CountElements(SampleElements(Shape{3, 0}, 90, 1)), 0);
 }
 
+TEST(SampleElementsTest, GoesOnWhereEdgesRunOut) {
+  for (int64_t extent = 380; extent < 1200; extent += 20)
+    EXPECT_GE(CountElements(SampleElements(Shape{extent}, 300, 1)), 300);
+}
+
 TEST(SampleElementsTest, LargeShapesAreSampledAtCornersBordersAndLastBlocks) {
   const Shape shape{2, 35, 61, 67};
   const Elements elements = SampleElements(shape, 4096, 1);
