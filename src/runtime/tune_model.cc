@@ -25,6 +25,19 @@ bool IsQuantised(const ir::Graph& graph) {
   });
 }
 
+/// The store's keys for decisions of this build: what won, how the gate judged it, and what the
+/// search ended with.
+std::string StoreKey(const planner::DecisionKey& key) {
+  return fmt::format("plan {} {}", kernels::BuildId(), planner::PrintKey(key));
+}
+std::string VerdictKey(const planner::DecisionKey& key) {
+  return fmt::format("gate {} {}", kernels::BuildId(), planner::PrintKey(key));
+}
+std::string SearchKey(tuner::Level level, const planner::DecisionKey& key) {
+  return fmt::format("search {} {} {}", static_cast<int>(level), kernels::BuildId(),
+                     planner::PrintKey(key));
+}
+
 /// Tunes each segment that a session comes to.
 class TuningPlans final : public planner::PlanSource {
  public:
@@ -37,21 +50,50 @@ class TuningPlans final : public planner::PlanSource {
     for (const TunedSegment& known : result_.segments) {
       if (known.key == key) return planner::Apply(segment, known.decision, device, limits.threads);
     }
+    tuner::TuneReport report;
+    Result<planner::Decision> decision = FindSearch(segment, key, report);
+    if (!decision.ok()) decision = Search(segment, key, device, limits.threads, report);
+    RETURN_IF_ERROR(decision.status());
+    Add(report);
+    result_.predicted_us += decision->predicted_us;
+    result_.segments.push_back({key, std::make_shared<const ir::Graph>(segment), *decision});
+    return planner::Apply(segment, *decision, device, limits.threads);
+  }
+
+ private:
+  /// What an earlier search of this level ended with, if that proved an optimum: "entries choices",
+  /// then the decision.
+  Result<planner::Decision> FindSearch(const ir::Graph& segment, const planner::DecisionKey& key,
+                                       tuner::TuneReport& report) {
+    ASSIGN_OR_RETURN(const std::string kept, store_.FindDecision(SearchKey(options_.level, key)));
+    const size_t line = std::min(kept.find('\n'), kept.size());
+    const char* end = kept.data() + line;
+    const auto entries = std::from_chars(kept.data(), end, report.reused);
+    if (line == kept.size() || entries.ec != std::errc() || entries.ptr == end ||
+        std::from_chars(entries.ptr + 1, end, report.choices).ec != std::errc()) {
+      return Error(StatusCode::kCorrupt, "the kept search is damaged");
+    }
+    report.entries = report.reused;
+    return planner::ParseDecision(segment, std::string_view(kept).substr(line + 1));
+  }
+
+  Result<planner::Decision> Search(const ir::Graph& segment, const planner::DecisionKey& key,
+                                   const CpuDevice& device, int threads,
+                                   tuner::TuneReport& report) {
     tuner::TuneOptions options = options_;
     if (options.budget_seconds > 0) {
       options.budget_seconds =
           std::max(options.budget_seconds - result_.report.seconds, options.budget_seconds * 1e-3);
     }
-    tuner::TuneReport report;
     ASSIGN_OR_RETURN(const planner::Decision decision,
-                     tuner::TuneGraph(segment, device, limits.threads, options, store_, &report));
-    Add(report);
-    result_.predicted_us += decision.predicted_us;
-    result_.segments.push_back({key, std::make_shared<const ir::Graph>(segment), decision});
-    return planner::Apply(segment, decision, device, limits.threads);
+                     tuner::TuneGraph(segment, device, threads, options, store_, &report));
+    if (!report.stopped)
+      store_.PutDecision(SearchKey(options_.level, key),
+                         fmt::format("{} {}\n{}", report.entries, report.choices,
+                                     planner::PrintDecision(segment, decision)));
+    return decision;
   }
 
- private:
   void Add(const tuner::TuneReport& report) {
     tuner::TuneReport& sum = result_.report;
     sum.entries += report.entries;
@@ -75,14 +117,6 @@ std::vector<Tensor> InOrder(const TensorMap& outputs) {
   std::vector<Tensor> ordered;
   for (const auto& [name, tensor] : outputs) ordered.push_back(tensor);
   return ordered;
-}
-
-/// The store's keys for decisions of this build.
-std::string StoreKey(const planner::DecisionKey& key) {
-  return fmt::format("plan {} {}", kernels::BuildId(), planner::PrintKey(key));
-}
-std::string VerdictKey(const planner::DecisionKey& key) {
-  return fmt::format("gate {} {}", kernels::BuildId(), planner::PrintKey(key));
 }
 
 /// "accepted incumbent_us challenger_us ratio low high", then the decision that was judged.
