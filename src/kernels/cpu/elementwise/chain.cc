@@ -1,5 +1,5 @@
-// cpu.elementwise.chain: any connected run of element-wise nodes in one pass over memory, in fp32 and
-// in any layout.
+// cpu.elementwise.chain: any connected run of element-wise nodes in one pass over memory, in fp32
+// and in any layout.
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
