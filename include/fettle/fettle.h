@@ -100,8 +100,8 @@ FETTLE_API void fettle_set_log(fettle_log_function function, void* user, fettle_
 
 /* Loads an .onnx file or a .fettle package, whatever its name; it stays mapped while the model
  * lives. Fails with FETTLE_NOT_FOUND, FETTLE_IO, FETTLE_INVALID_MODEL, FETTLE_UNSUPPORTED with all
- * unsupported operators named, or for packages FETTLE_CORRUPT and FETTLE_VERSION_MISMATCH. A package
- * of another device or version is planned anew, with a line to the log. */
+ * unsupported operators named, or for packages FETTLE_CORRUPT and FETTLE_VERSION_MISMATCH. A
+ * package of another device or version is planned anew, with a line to the log. */
 FETTLE_API fettle_status fettle_model_load(const char* path, fettle_model** model);
 /* The same from memory, which is copied. `name` starts error messages; NULL means "model". */
 FETTLE_API fettle_status fettle_model_load_bytes(const void* bytes, size_t size, const char* name,
@@ -168,6 +168,28 @@ FETTLE_API fettle_status fettle_session_prepare(fettle_session* session);
 /* One inference. Fails with FETTLE_INVALID_ARGUMENT on missing inputs, wrong types or shapes,
  * FETTLE_CANCELLED after fettle_session_cancel. */
 FETTLE_API fettle_status fettle_session_run(fettle_session* session);
+typedef struct fettle_tune_options {
+  const char* level;     /* none|fast|normal|wide|full; NULL: normal */
+  double budget_seconds; /* for measuring; 0: no limit */
+  const char* database;  /* folder of the tuning database, "" for the user's; NULL: keep nothing */
+  const char* package;   /* file to write the tuned model to; NULL: none */
+} fettle_tune_options;
+typedef struct fettle_tune_report {
+  int accepted;        /* not 0: the tuned plan is faster and in use */
+  double default_ms;   /* whole inferences, medians of interleaved runs */
+  double tuned_ms;     /* that of the plan in use */
+  double predicted_ms; /* what the tuned plan's parts add up to */
+  int64_t measured;    /* entries measured by this call */
+  int64_t reused;      /* entries that the database knew */
+} fettle_tune_report;
+/* Measures for the shapes of the inputs set so far and goes on with the best plan, or with the
+ * default one where nothing faster was found. `options` and `report` may be NULL. Needs the
+ * machine's quiet for seconds to minutes. Fails as fettle_session_run does, with
+ * FETTLE_INVALID_ARGUMENT on unknown levels, FETTLE_UNSUPPORTED on sessions with extra outputs or
+ * references alone, FETTLE_IO where the package cannot be written. */
+FETTLE_API fettle_status fettle_session_tune(fettle_session* session,
+                                             const fettle_tune_options* options,
+                                             fettle_tune_report* report);
 /* A result of the last run as a tensor of its own, which the caller frees; later runs do not change
  * it. Fails with FETTLE_NOT_FOUND. */
 FETTLE_API fettle_status fettle_session_output(const fettle_session* session, const char* name,

@@ -213,6 +213,13 @@ class Session {
   }
   Result<void> Prepare() { return Check(fettle_session_prepare(get())); }
   Result<void> Run() { return Check(fettle_session_run(get())); }
+  /// Measures for the inputs set so far and goes on with the best plan.
+  Result<fettle_tune_report> Tune(const fettle_tune_options& options = {}) {
+    fettle_tune_report report = {};
+    const fettle_status code = fettle_session_tune(get(), &options, &report);
+    if (code != FETTLE_OK) return Result<fettle_tune_report>::Failed(code);
+    return report;
+  }
   /// A result of the last run, which later runs do not change.
   Result<Tensor> Output(const std::string& name) const {
     fettle_tensor* tensor = nullptr;

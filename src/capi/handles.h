@@ -25,6 +25,8 @@ struct fettle_tensor {
 struct fettle_session {
   std::unique_ptr<fettle::runtime::Session> session;
   fettle::runtime::TensorMap inputs, outputs;
+  std::shared_ptr<const fettle::runtime::Model> model;
+  fettle::runtime::SessionOptions options;
 };
 
 namespace fettle::capi {

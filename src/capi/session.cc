@@ -1,5 +1,6 @@
 // fettle.h: sessions.
 #include "capi/handles.h"
+#include "runtime/tune_model.h"
 
 using fettle::Error;
 using fettle::OkStatus;
@@ -24,8 +25,8 @@ fettle_status fettle_session_create(const fettle_model* model,
         wanted.extra_outputs.emplace_back(options->extra_outputs[i]);
       }
     }
-    ASSIGN_OR_RETURN(auto made, Session::Create(model->model, std::move(wanted)));
-    *session = new fettle_session{std::move(made), {}, {}};
+    ASSIGN_OR_RETURN(auto made, Session::Create(model->model, wanted));
+    *session = new fettle_session{std::move(made), {}, {}, model->model, std::move(wanted)};
     return OkStatus();
   });
 }
@@ -61,6 +62,44 @@ fettle_status fettle_session_run(fettle_session* session) {
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(session);
     return session->session->Run(session->inputs, &session->outputs);
+  });
+}
+
+fettle_status fettle_session_tune(fettle_session* session, const fettle_tune_options* options,
+                                  fettle_tune_report* report) {
+  return Guard([&]() -> Status {
+    FETTLE_REQUIRE(session);
+    if (session->options.reference_only || !session->options.extra_outputs.empty())
+      return fettle::Unsupported("a session with extra outputs or references alone is not tuned");
+    const fettle_tune_options none = {};
+    const fettle_tune_options& wanted = options == nullptr ? none : *options;
+    fettle::runtime::TuneModelOptions tune{.threads = session->options.threads};
+    ASSIGN_OR_RETURN(tune.tune.level, fettle::tuner::LevelFromName(
+                                          wanted.level == nullptr ? "normal" : wanted.level));
+    if (wanted.budget_seconds < 0) return fettle::InvalidArgument("budget_seconds: below 0");
+    tune.tune.budget_seconds = wanted.budget_seconds;
+    const auto store = wanted.database == nullptr ? fettle::tuner::MemoryStore()
+                                                  : fettle::tuner::OpenUserStore(wanted.database);
+    ASSIGN_OR_RETURN(const auto result,
+                     fettle::runtime::TuneModel(session->model, session->inputs, tune, *store));
+    if (wanted.package != nullptr) {
+      RETURN_IF_ERROR(fettle::runtime::SaveTuned(wanted.package, "", session->model,
+                                                 session->inputs, session->options.threads, result)
+                          .status());
+    }
+    fettle::runtime::SessionOptions next = session->options;
+    next.plans = fettle::planner::PlansOf(result.book);
+    ASSIGN_OR_RETURN(session->session, Session::Create(session->model, next));
+    session->options = std::move(next);
+    if (report == nullptr) return OkStatus();
+    const fettle::tuner::GateResult& gate = result.gate;
+    *report = {.accepted = gate.accepted ? 1 : 0,
+               .default_ms = gate.incumbent_us * 1e-3,
+               .tuned_ms = (gate.accepted ? gate.challenger_us : gate.incumbent_us) * 1e-3,
+               .predicted_ms = result.predicted_us * 1e-3,
+               .measured = result.report.measured,
+               .reused = result.report.reused};
+    return OkStatus();
   });
 }
 

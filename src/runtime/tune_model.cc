@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "kernels/build_id.h"
 #include "planner/planner.h"
+#include "runtime/package/package.h"
 
 namespace fettle::runtime {
 namespace {
@@ -250,6 +251,27 @@ Result<TuneModelResult> TuneModel(const std::shared_ptr<const Model>& model,
   }
   result.seconds = static_cast<double>(NowNs() - start) * 1e-9;
   return result;
+}
+
+Result<std::string> SaveTuned(const std::string& path, const std::string& model_path,
+                              const std::shared_ptr<const Model>& model, const TensorMap& inputs,
+                              int threads, const TuneModelResult& result) {
+  // The package takes the packed weights of living sessions.
+  ASSIGN_OR_RETURN(
+      const auto session,
+      Session::Create(model, {.threads = threads, .plans = planner::PlansOf(result.book)}));
+  TensorMap outputs;
+  RETURN_IF_ERROR(session->Run(inputs, &outputs));
+  const CpuDevice device(std::make_shared<ThreadPool>(1));
+  PackageInfo info = PackageInfo::For(device, session->threads());
+  const tuner::GateResult& gate = result.gate;
+  info.default_ms = gate.incumbent_us * 1e-3;
+  info.measured_ms = (gate.accepted ? gate.challenger_us : gate.incumbent_us) * 1e-3;
+  info.predicted_ms = result.predicted_us * 1e-3;
+  info.measurements = result.report.measured;
+  const std::string where = path.empty() ? PackageFileName(model_path, device) : path;
+  RETURN_IF_ERROR(SavePackage(where, *model, *result.book, info));
+  return where;
 }
 
 Result<exec::Plan> LearnedPlans::PlanFor(const ir::Graph& segment, const CpuDevice& device,

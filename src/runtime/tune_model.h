@@ -49,6 +49,12 @@ Result<TuneModelResult> TuneModel(const std::shared_ptr<const Model>& model,
                                   const TensorMap& inputs, const TuneModelOptions& options,
                                   tuner::Store& store);
 
+/// Writes the package of a tuning to `path` (where empty, to PackageFileName of `model_path` in the
+/// working folder) and returns where it is. Fails as SavePackage does.
+Result<std::string> SaveTuned(const std::string& path, const std::string& model_path,
+                              const std::shared_ptr<const Model>& model, const TensorMap& inputs,
+                              int threads, const TuneModelResult& result);
+
 /// Plans by the decisions that a store keeps for this machine; by preference where it has none.
 /// Thread-safe if the store is; the figures are those of the plans made so far.
 class LearnedPlans final : public planner::PlanSource {

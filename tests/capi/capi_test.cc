@@ -50,6 +50,25 @@ TEST(CApi, RunsAtSeveralShapes) {
   EXPECT_GT(session.memory().weights, 0);
 }
 
+TEST(CApi, TunesASessionAndWritesAPackage) {
+  const fettle::Model model = DemoModel();
+  fettle::Session session = fettle::Session::Create(model, {.threads = 2}).value();
+  session.SetInput("picture", Picture(16, 24, 0.25f)).value();
+  const std::string package = testing::TempDir() + "tuned.fettle";
+  const auto report = session.Tune({.level = "fast", .package = package.c_str()});
+  ASSERT_TRUE(report.ok()) << report.message();
+  EXPECT_GT(report.value().measured, 0);
+  EXPECT_GT(report.value().default_ms, 0);
+  ASSERT_TRUE(session.Run().ok());
+  const fettle::Tensor output = session.Output("enhanced").value();
+  for (float element : output.as<float>()) ASSERT_NEAR(element, 0.25f, 1e-5f);
+  const fettle::Model packed = fettle::Model::Load(package).value();
+  fettle::Session again = fettle::Session::Create(packed, {.threads = 2}).value();
+  again.SetInput("picture", Picture(16, 24, 0.25f)).value();
+  ASSERT_TRUE(again.Run().ok());
+  EXPECT_FALSE(session.Tune({.level = "most"}).ok());
+}
+
 TEST(CApi, OutputsOutliveLaterRuns) {
   const fettle::Model model = DemoModel();
   fettle::Session session = fettle::Session::Create(model).value();

@@ -38,7 +38,8 @@ Result<ChosenPlans> ChoosePlans(const Job& job, const JobOptions& options,
     chosen.measurements = result.report.measured;
     chosen.tuning = TuningText(result);
     if (flags.layout_transform_dump.empty()) return chosen;
-    auto written = WritePackage(flags.layout_transform_dump, options.model, job, result);
+    auto written = runtime::SaveTuned(flags.layout_transform_dump, options.model, job.model,
+                                      job.bound.tensors(), job.threads, result);
     if (!written.ok()) return AsWriteFailure(written.status());
     chosen.tuning += "wrote " + *written + "\n";
     return chosen;

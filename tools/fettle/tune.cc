@@ -26,7 +26,8 @@ int Tune(const TuneOptions& options) {
   if (!result.ok()) return Fail(result.status());
   std::string path;
   if (!options.no_package) {
-    auto written = WritePackage(options.output, options.job.model, *job, *result);
+    auto written = runtime::SaveTuned(options.output, options.job.model, job->model,
+                                      job->bound.tensors(), job->threads, *result);
     if (!written.ok()) return Fail(AsWriteFailure(written.status()));
     path = *written;
   }

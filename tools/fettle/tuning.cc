@@ -7,7 +7,6 @@
 #include "interrupt.h"
 #include "plan_report.h"
 #include "progress.h"
-#include "runtime/package/package.h"
 
 namespace fettle::tools {
 
@@ -47,26 +46,6 @@ Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& co
     return !InterruptScope::Interrupted();
   };
   return runtime::TuneModel(job.model, job.bound.tensors(), tune, store);
-}
-
-Result<std::string> WritePackage(const std::string& path, const std::string& model_path,
-                                 const Job& job, const runtime::TuneModelResult& result) {
-  const CpuDevice device(std::make_shared<ThreadPool>(1));
-  // The package takes the packed weights of living sessions.
-  ASSIGN_OR_RETURN(const auto session,
-                   runtime::Session::Create(job.model, {.threads = job.threads,
-                                                        .plans = planner::PlansOf(result.book)}));
-  runtime::TensorMap outputs;
-  RETURN_IF_ERROR(session->Run(job.bound.tensors(), &outputs));
-  runtime::PackageInfo info = runtime::PackageInfo::For(device, job.threads);
-  info.default_ms = result.gate.incumbent_us * 1e-3;
-  info.measured_ms =
-      (result.gate.accepted ? result.gate.challenger_us : result.gate.incumbent_us) * 1e-3;
-  info.predicted_ms = result.predicted_us * 1e-3;
-  info.measurements = result.report.measured;
-  const std::string where = path.empty() ? runtime::PackageFileName(model_path, device) : path;
-  RETURN_IF_ERROR(runtime::SavePackage(where, *job.model, *result.book, info));
-  return where;
 }
 
 Json TuningJson(const runtime::TuneModelResult& result) {

@@ -26,11 +26,6 @@ std::shared_ptr<tuner::Store> StoreFor(const CommonOptions& options);
 Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& common,
                                          const TuningOptions& options, tuner::Store& store);
 
-/// Writes the package of a tuning to `path`, by default in the working folder, named after the
-/// model and the device. Returns where it is.
-Result<std::string> WritePackage(const std::string& path, const std::string& model_path,
-                                 const Job& job, const runtime::TuneModelResult& result);
-
 /// The fields of docs/cli.md's row `tune`.
 Json TuningJson(const runtime::TuneModelResult& result);
 /// One paragraph for people.
