@@ -55,7 +55,7 @@ TEST(CApi, TunesASessionAndWritesAPackage) {
   fettle::Session session = fettle::Session::Create(model, {.threads = 2}).value();
   session.SetInput("picture", Picture(16, 24, 0.25f)).value();
   const std::string package = testing::TempDir() + "tuned.fettle";
-  const auto report = session.Tune({.level = "fast", .package = package.c_str()});
+  auto report = session.Tune({.level = "fast", .package = package.c_str()});
   ASSERT_TRUE(report.ok()) << report.message();
   EXPECT_GT(report.value().measured, 0);
   EXPECT_GT(report.value().default_ms, 0);
