@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tuner/search/random.h"
+
 namespace fettle::tuner {
 namespace {
 
@@ -105,6 +107,27 @@ TEST(ExpressionTest, HostileTextsCostNothing) {
   EXPECT_THAT(Failure(std::string(5000, '1')), HasSubstr("at most 4096"));
   EXPECT_THAT(Failure(std::string("A\0== 1", 6)), HasSubstr("column 2"));
   EXPECT_THAT(Failure(std::string(500, '9')), HasSubstr("a number"));
+}
+
+TEST(ExpressionTest, RandomTextsEndInAValueOrAnError) {
+  static constexpr const char* kTokens[] = {
+      "A",     "B",     "mode",   "(",  ")",    "[",   "]",    ",", "+",  "-",
+      "*",     "**",    "/",      "//", "%",    "==",  "!=",   "<", ">=", " and ",
+      " or ",  " not ", "!",      "&&", " in ", "min", "abs(", "0", "1",  "9999999999",
+      "1e300", ".",     "'fast'", "'",  "True", "#",   "=",    "\t"};
+  const Value a = int64_t{-3}, b = 0.5, mode = std::string("fast");
+  const std::vector<const Value*> values = {&a, &b, &mode};
+  Random random(1);
+  int parsed = 0;
+  for (int round = 0; round < 50000; ++round) {
+    std::string text;
+    for (uint64_t i = random.Below(12); i-- > 0;) text += kTokens[random.Below(std::size(kTokens))];
+    auto expression = Expression::Parse(text, kNames);
+    if (!expression.ok()) continue;
+    ++parsed;
+    expression->Holds(values);
+  }
+  EXPECT_GT(parsed, 500);
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ class LocalSearch : public Strategy {
       points.push_back(evaluation.point);
       targets.push_back(Target(evaluation.ms));
     }
-    const bool relearn = learned_at_ == 0 || count >= learned_at_ + 1 + learned_at_ / 16;
+    const bool relearn = learned_at_ == 0 || count >= learned_at_ + 1 + learned_at_ / 8;
     if (relearn) learned_at_ = count;
     model_.Fit(points, targets, relearn);
   }
@@ -173,17 +173,12 @@ class LocalSearch : public Strategy {
   }
 
   std::optional<Point> MostPromising(const Candidates& candidates, double best_ms) {
-    const double wanted = Target(best_ms) - kWorthwhile;
-    const Point* chosen = nullptr;
-    double most = -1;
-    for (const Point& point : candidates.points()) {
-      const double expected = model_.ExpectedImprovement(point, wanted);
-      if (expected > most) {
-        most = expected;
-        chosen = &point;
-      }
-    }
-    return chosen ? std::optional(*chosen) : RandomUnseen(history_, random_);
+    const std::vector<Point>& points = candidates.points();
+    if (points.empty()) return RandomUnseen(history_, random_);
+    const std::vector<double> gains =
+        model_.ExpectedImprovements(points, Target(best_ms) - kWorthwhile);
+    const auto most = std::max_element(gains.begin(), gains.end());
+    return points[static_cast<size_t>(most - gains.begin())];
   }
 
   const History& history_;

@@ -147,30 +147,46 @@ void Surrogate::Fit(const std::vector<Point>& points, const std::vector<double>&
   }
 }
 
-Surrogate::Prediction Surrogate::Predict(const Point& point) const {
-  const size_t n = seen_.size();
-  const Coordinates at = Of(point);
-  std::vector<double> covariance(n);
-  for (size_t i = 0; i < n; ++i) covariance[i] = Kernel(at, seen_[i]);
-  const double mean =
-      std::inner_product(covariance.begin(), covariance.end(), weights_.begin(), 0.0);
-  double explained = 0;
+/// Solves for all points at once, along rows that run over the points: these loops vectorise.
+std::vector<Surrogate::Prediction> Surrogate::Predict(const std::vector<Point>& points) const {
+  const size_t n = seen_.size(), count = points.size();
+  std::vector<Coordinates> at;
+  for (const Point& point : points) at.push_back(Of(point));
+  std::vector<double> rows(n * count), means(count, 0), explained(count, 0);
   for (size_t i = 0; i < n; ++i) {
-    const double* const row = &factor_[i * n];
-    covariance[i] -= std::inner_product(row, row + i, covariance.begin(), 0.0);
-    covariance[i] /= row[i];
-    explained += covariance[i] * covariance[i];
+    double* const row = &rows[i * count];
+    for (size_t p = 0; p < count; ++p) {
+      row[p] = Kernel(at[p], seen_[i]);
+      means[p] += weights_[i] * row[p];
+    }
+    for (size_t j = 0; j < i; ++j) {
+      const double factor = factor_[i * n + j];
+      const double* const other = &rows[j * count];
+      for (size_t p = 0; p < count; ++p) row[p] -= factor * other[p];
+    }
+    for (size_t p = 0; p < count; ++p) {
+      row[p] /= factor_[i * n + i];
+      explained[p] += row[p] * row[p];
+    }
   }
-  const double variance = std::max(1e-10, 1 - explained) * variance_;
-  return {mean_ + deviation_ * mean, deviation_ * std::sqrt(variance)};
+  std::vector<Prediction> predictions;
+  for (size_t p = 0; p < count; ++p) {
+    const double variance = std::max(1e-10, 1 - explained[p]) * variance_;
+    predictions.push_back({mean_ + deviation_ * means[p], deviation_ * std::sqrt(variance)});
+  }
+  return predictions;
 }
 
-double Surrogate::ExpectedImprovement(const Point& point, double target) const {
-  const Prediction guess = Predict(point);
-  const double z = (target - guess.mean) / guess.deviation;
-  const double below = std::erfc(-z / std::sqrt(2.0)) / 2;
-  const double density = std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
-  return guess.deviation * (z * below + density);
+std::vector<double> Surrogate::ExpectedImprovements(const std::vector<Point>& points,
+                                                    double target) const {
+  std::vector<double> improvements;
+  for (const Prediction& guess : Predict(points)) {
+    const double z = (target - guess.mean) / guess.deviation;
+    const double below = std::erfc(-z / std::sqrt(2.0)) / 2;
+    const double density = std::exp(-z * z / 2) / std::sqrt(2 * M_PI);
+    improvements.push_back(guess.deviation * (z * below + density));
+  }
+  return improvements;
 }
 
 }  // namespace fettle::tuner

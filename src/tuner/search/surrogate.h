@@ -25,9 +25,10 @@ class Surrogate {
     double mean = 0;
     double deviation = 0;
   };
-  Prediction Predict(const Point& point) const;
-  /// How much lower than `target` the point's value is expected to be, counting 0 where it is not.
-  double ExpectedImprovement(const Point& point, double target) const;
+  std::vector<Prediction> Predict(const std::vector<Point>& points) const;
+  /// By point, how much lower than `target` its value is expected to be, counting 0 where it is
+  /// not.
+  std::vector<double> ExpectedImprovements(const std::vector<Point>& points, double target) const;
 
  private:
   struct Coordinate {
