@@ -148,6 +148,15 @@ bool ParseVerdict(std::string_view text, std::string_view decision, tuner::GateR
   return true;
 }
 
+/// Warns where the parts do not add up to the whole.
+void WarnOfResidual(const TuneModelResult& result) {
+  if (result.predicted_us <= 0 || result.gate.challenger_us <= 0) return;
+  const double residual = result.gate.challenger_us / result.predicted_us - 1;
+  if (std::abs(residual) <= kResidualWarning) return;
+  Log(LogLevel::kWarn, "the tuned plan takes {:.0f} us where {:.0f} us were predicted ({:+.0f} %)",
+      result.gate.challenger_us, result.predicted_us, 100 * residual);
+}
+
 /// Compares the tuned plan with the preferred one, whole networks.
 class Judge {
  public:
@@ -241,14 +250,7 @@ Result<TuneModelResult> TuneModel(const std::shared_ptr<const Model>& model,
   RETURN_IF_ERROR(judge.Run());
   const CpuDevice device(std::make_shared<ThreadPool>(session->threads()));
   RETURN_IF_ERROR(judge.Keep(device, session->threads()));
-  const double residual = result.gate.challenger_us > 0
-                              ? result.gate.challenger_us / std::max(result.predicted_us, 1e-9) - 1
-                              : 0;
-  if (std::abs(residual) > kResidualWarning && !result.known) {
-    Log(LogLevel::kWarn,
-        "the tuned plan takes {:.0f} us where {:.0f} us were predicted ({:+.0f} %)",
-        result.gate.challenger_us, result.predicted_us, 100 * residual);
-  }
+  if (!result.known) WarnOfResidual(result);
   result.seconds = static_cast<double>(NowNs() - start) * 1e-9;
   return result;
 }
