@@ -32,7 +32,8 @@ class Branching {
       : problem_(problem), solve_(solve), limits_(limits) {}
 
   Result<Solution> Run(const Kept& kept) {
-    Part all{kept, {}, 0, {}};
+    Part all{kept, limits_.prices, limits_.bound, {}};
+    if (limits_.known.cost < kForbidden) Offer(limits_.known);
     if (problem_.memory_limit >= 0) {
       all.prices.bytes.assign(static_cast<size_t>(problem_.nodes), 0);
     }

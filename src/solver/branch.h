@@ -17,6 +17,10 @@ using PricedSolve = std::function<Result<Solution>(const Kept& kept, const Price
 struct BranchLimits {
   int64_t until_ns = 0;  // on the clock of NowNs
   int solves = 2000;
+  // What is known to begin with: prices, a solution that keeps the limits, a bound.
+  Prices prices;
+  Solution known{{}, {}, kForbidden, 0, 0};
+  Cost bound = 0;
 };
 
 /// The cheapest solution that keeps the limits and can run, or the best found with its bound. Fails

@@ -20,7 +20,7 @@ void ConversionCosts::FindPaths(const Prices& prices, int step) {
   for (int s = 0; s < nodes_; ++s) path_[Index(s, s)] = 0;
   for (size_t c = 0; c < tensor_.conversions.size(); ++c) {
     const Conversion& conversion = tensor_.conversions[c];
-    Cost cost = conversion.cost + prices.error * conversion.error;
+    Cost cost = prices.time * conversion.cost + prices.error * conversion.error;
     if (!tensor_.bytes.empty()) {
       cost += prices.BytesAt(step) *
               static_cast<double>(tensor_.bytes[static_cast<size_t>(conversion.to)]);

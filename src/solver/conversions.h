@@ -11,8 +11,9 @@
 
 namespace fettle::solver {
 
-/// What errors and bytes cost in units of time. All zero: time alone is minimised.
+/// What time, errors and bytes cost. By default time alone is minimised.
 struct Prices {
+  double time = 1;
   double error = 0;
   /// By node: price of a live byte; empty: none.
   std::vector<double> bytes;

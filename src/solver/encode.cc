@@ -104,7 +104,7 @@ class Encoder {
         for (const int c : kept_[g]) {
           const Choice& choice = problem_.groups[g].choices[static_cast<size_t>(c)];
           values.push_back({static_cast<int>(g), c});
-          unary.push_back(choice.cost + prices_.error * choice.error +
+          unary.push_back(prices_.time * choice.cost + prices_.error * choice.error +
                           prices_.BytesAt(owner) * static_cast<double>(choice.workspace));
         }
       }

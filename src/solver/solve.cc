@@ -6,6 +6,7 @@
 #include "solver/assign.h"
 #include "solver/branch.h"
 #include "solver/brute.h"
+#include "solver/budget.h"
 #include "solver/encode.h"
 #include "solver/evaluate.h"
 
@@ -77,8 +78,8 @@ class Solver {
     const PricedSolve solve = [&](const Kept& of, const Prices& prices) {
       return SolvePriced(of, prices, Conversions::kShared);
     };
-    Result<Solution> solution = SolveByBranching(problem_, kept, solve, {.until_ns = until_ns_});
-    if (is_single && solution.ok()) solution->bound = 0;  // other states may cost less
+    ASSIGN_OR_RETURN(Solution solution, SolveLimited(kept, solve));
+    if (is_single) solution.bound = 0;  // other states may cost less
     return solution;
   }
 
@@ -90,6 +91,19 @@ class Solver {
     ASSIGN_OR_RETURN(Solution solution, Complete(problem_, PicksOf(encoding, best.values), prices));
     solution.bound = best.bound;
     return solution;
+  }
+
+  Result<Solution> SolveLimited(const Kept& kept, const PricedSolve& solve) {
+    BranchLimits limits{.until_ns = until_ns_};
+    if (problem_.error_budget >= 0 && problem_.memory_limit < 0) {
+      ASSIGN_OR_RETURN(const PricedBudget priced, PriceBudget(problem_, kept, solve));
+      const std::optional<Solution> best = SolveWithinBudget(problem_, kept, priced);
+      if (best && Evaluate(problem_, *best).ok()) return *best;
+      limits.prices.error = priced.price;
+      limits.known = priced.best;
+      limits.bound = priced.bound;
+    }
+    return SolveByBranching(problem_, kept, solve, limits);
   }
 
   /// A method that knows no limits and does not search on.
