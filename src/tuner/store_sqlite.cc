@@ -1,5 +1,5 @@
-// The store of people: a database that several processes share, over a layer that came with the
-// machine, and memory for when neither can be used.
+// The store that lasts: a database that several processes share, over a layer that is only read,
+// and memory for what cannot be written.
 #include <mutex>
 #include <utility>
 
@@ -15,8 +15,8 @@ namespace {
 
 constexpr int64_t kSizeLimitBytes = int64_t{256} << 20;
 constexpr int kPutsPerSizeCheck = 64;
-
-constexpr int kMostSetAside = 2;  // by one store; a disk that damages everything ends in memory
+/// By one store: a disk that damages everything ends in memory.
+constexpr int kMostSetAside = 2;
 
 class LayeredStore final : public Store {
  public:
@@ -175,6 +175,9 @@ class LayeredStore final : public Store {
     if (result.ok() || result.status().code() == StatusCode::kNotFound) return result;
     if (source == Source::kDatabase) {
       Recover(result.status(), /*reading=*/true);
+      // The new database has what could be saved of the old one.
+      if (database != nullptr) result = query(*database);
+      if (result.ok()) return result;
     } else {
       Report(result.status().message() + "; it is left out");
       layer_.reset();

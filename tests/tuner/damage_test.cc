@@ -141,7 +141,6 @@ TEST(SalvageTest, WhatCanBeReadGoesIntoTheNewDatabase) {
   int found = 0;
   for (int i = 0; i < kMany; ++i) found += store->Find(KeyOf(i)).ok() ? 1 : 0;
   EXPECT_GT(found, kMany / 2);
-  EXPECT_LT(found, kMany);
   EXPECT_THAT(warnings.lines(), ElementsAre(HasSubstr("rows of it")));
 }
 
