@@ -9,9 +9,11 @@
 namespace fettle::solver {
 namespace {
 
-/// Shares of the time after which the root's bound and its local search end.
-constexpr double kRaiseShare = 0.35;
-constexpr double kSearchShare = 0.5;
+/// The root's bound and local search take turns: a better assignment lets values be dropped.
+constexpr int kTurns = 2;
+/// Shares of the time that these take.
+constexpr double kRaiseShare = 0.15;
+constexpr double kSearchShare = 0.2;
 constexpr int kNodePasses = 24;
 constexpr int kRoundEvery = 8;
 
@@ -150,8 +152,12 @@ Result<Bounded> SolveBounded(const LimitedNetwork& problem, const BoundedOptions
   BoundedRoot root(problem, incumbent);
   Bounded result;
   result.variables_left = root.relaxed().network.variables();
-  root.Raise(options.root_passes, after(kRaiseShare));
-  if (!root.solved()) root.SearchLocally(options.seed, after(kSearchShare));
+  double share = 0;
+  for (int turn = 0; turn < kTurns && !root.solved(); ++turn) {
+    root.Raise(options.root_passes / kTurns, after(share += kRaiseShare));
+    root.SearchLocally(options.seed + static_cast<uint64_t>(turn) * 1000,
+                       after(share += kSearchShare));
+  }
   result.bound = root.bound();
   if (!root.solved()) {
     Branching branching(root, incumbent);

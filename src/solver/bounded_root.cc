@@ -15,7 +15,7 @@ constexpr int64_t kFirstPasses = 30;
 constexpr int64_t kRoundEvery = 4;
 constexpr int64_t kFixEvery = 32;
 /// Passes without noticeable progress after which a bound counts as settled.
-constexpr int64_t kPatience = 400;
+constexpr int64_t kPatience = 200;
 /// Simplifying again takes at least this share of values dropped.
 constexpr double kWorthDropping = 0.03;
 /// Overloaded steps that are looked at from then on, per assignment.
@@ -23,10 +23,23 @@ constexpr size_t kStepsAtOnce = 4;
 /// Aim of the first steps of prices, as a share of the bound, and the pass at which it has halved.
 constexpr double kFirstGain = 0.02;
 constexpr double kHalfGain = 200;
-constexpr int kSearches = 12;
+/// First temperatures of local searches, as shares of the gap.
+constexpr double kHeats[] = {0.02, 0.01, 0.005, 0.0025, 0.04, 0.02, 0.01, 0.005};
 constexpr int64_t kMovesPerSearch = 4000;
 
 size_t Index(int i) { return static_cast<size_t>(i); }
+
+/// `values` of the problem that was simplified, where the simpler one still has them; else 0.
+Assignment WhatIsLeft(const Simplified& simplified, const Assignment& values) {
+  Assignment left(simplified.value_of.size(), 0);
+  for (size_t v = 0; v < left.size() && !values.empty(); ++v) {
+    const std::vector<int>& known = simplified.value_of[v];
+    const int value = values[Index(simplified.variable_of[v])];
+    const auto place = std::find(known.begin(), known.end(), value);
+    if (place != known.end()) left[v] = static_cast<int>(place - known.begin());
+  }
+  return left;
+}
 
 }  // namespace
 
@@ -61,8 +74,8 @@ void BoundedRoot::Tighten() {
     steps_.push_back(step);
     prices_.push_back(price);
   }
+  start_ = WhatIsLeft(simplified, start_);
   chain_.push_back(std::move(simplified));
-  start_.assign(full_.network.unary.size(), 0);
   UpdateRelaxed();
   if (full_.network.variables() > 0) return;
   Offer({});
@@ -72,11 +85,12 @@ void BoundedRoot::Tighten() {
 void BoundedRoot::UpdateRelaxed() { relaxed_ = OnlySteps(full_, steps_); }
 
 bool BoundedRoot::Offer(const Assignment& values) {
+  if (Sum(full_.network, values) >= incumbent_.cost) return true;
+  if (LookAtWorst(values)) return false;
   Assignment original = values;
   for (size_t i = chain_.size(); i-- > 0;) original = chain_[i].Restore(original);
   const Cost cost = Sum(problem_.network, original);
   if (cost >= incumbent_.cost) return true;
-  if (LookAtWorst(values)) return false;
   if (!Fits(problem_, original)) return true;
   incumbent_ = {std::move(original), cost};
   start_ = values;
@@ -97,7 +111,8 @@ bool BoundedRoot::LookAtWorst(const Assignment& values) {
 }
 
 void BoundedRoot::Raise(int64_t passes, int64_t deadline_ns) {
-  most_passes_ = passes;
+  most_passes_ = passes_ + passes;
+  since_progress_ = 0;
   while (!solved()) {
     DualBound dual(relaxed_);
     dual.SetPrices(prices_);
@@ -166,13 +181,17 @@ void BoundedRoot::SearchLocally(uint64_t seed, int64_t deadline_ns) {
   TreeSearchOptions search;
   search.moves = kMovesPerSearch;
   search.deadline_ns = deadline_ns;
-  search.hottest = 0.02 * Gap();
-  for (int round = 0; round < kSearches && NowNs() < deadline_ns && !solved(); ++round) {
-    search.seed = seed + static_cast<uint64_t>(round);
+  bool is_cold = false;
+  for (const double heat : kHeats) {
+    if (NowNs() > deadline_ns || solved()) return;
+    search.seed = seed++;
+    search.hottest = heat * Gap();
     search.coolest = search.hottest * 0.01;
-    const auto found = SearchByTrees(full_, prices, start_, search);
+    // The best one known is often deep in a valley: others start anywhere.
+    is_cold = !is_cold;
+    const Assignment from = is_cold ? Assignment(start_.size(), 0) : start_;
+    const auto found = SearchByTrees(full_, prices, from, search);
     if (found) (void)Offer(*found);
-    search.hottest *= round % 4 == 3 ? 16 : 0.5;
   }
 }
 

@@ -30,7 +30,7 @@ class BoundedRoot {
  public:
   BoundedRoot(const LimitedNetwork& problem, Incumbent& incumbent);
 
-  /// Message passes, prices and drops of values, until the bound settles.
+  /// Message passes, prices and drops of values, `passes` at most, until the bound settles.
   void Raise(int64_t passes, int64_t deadline_ns);
   /// Local search for better assignments.
   void SearchLocally(uint64_t seed, int64_t deadline_ns);
