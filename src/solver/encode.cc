@@ -129,7 +129,7 @@ class Encoder {
     for (const auto& [owner, node] : pairs) {
       const std::vector<Pick>& owned = encoding_.values[static_cast<size_t>(owner)];
       const std::vector<Pick>& others = encoding_.values[static_cast<size_t>(node)];
-      AddPair(network(), owner, node, [&, node = node](int x, int y) {
+      AddPair(network(), owner, node, [&, owner = owner, node = node](int x, int y) {
         const int mine = owned[static_cast<size_t>(x)].group;
         const int theirs = others[static_cast<size_t>(y)].group;
         return mine == theirs || (!Holds(mine, node) && !Holds(theirs, owner)) ? 0 : kForbidden;
@@ -354,12 +354,14 @@ class Encoder {
     source.written.assign(distinct.begin(), distinct.end());
     source.variable = AddVariable(network(), std::vector<Cost>(source.written.size(), 0));
     for (const auto& [variable, written] : by_variable) {
-      AddPair(network(), source.variable, variable, [&, variable = variable](int w, int x) {
-        const Written& from = source.written[static_cast<size_t>(w)];
-        const Written& made = written[static_cast<size_t>(x)];
-        const bool agree = made.variable == kAbsent ? from.variable != variable : from == made;
-        return agree ? 0 : kForbidden;
-      });
+      AddPair(network(), source.variable, variable,
+              [&, variable = variable, &written = written](int w, int x) {
+                const Written& from = source.written[static_cast<size_t>(w)];
+                const Written& made = written[static_cast<size_t>(x)];
+                const bool agree =
+                    made.variable == kAbsent ? from.variable != variable : from == made;
+                return agree ? 0 : kForbidden;
+              });
     }
     return source;
   }
