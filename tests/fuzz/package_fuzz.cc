@@ -54,8 +54,7 @@ void Run(const std::shared_ptr<const Model>& model) {
   TensorMap inputs, outputs;
   for (size_t i = 0; i < noise->size(); ++i)
     inputs.emplace(graph.value(graph.inputs[i]).name, (*noise)[i]);
-  const Status status = (*session)->Run(inputs, &outputs);
-  if (!status.ok()) CheckFailure(status);
+  if ((*session)->Run(inputs, &outputs).code() == StatusCode::kInternal) std::abort();
 }
 
 }  // namespace

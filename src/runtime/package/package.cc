@@ -2,6 +2,7 @@
 
 #include <flatbuffers/flatbuffers.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -84,6 +85,15 @@ PackageInfo ReadInfo(const index::Info& info) {
           .unix_seconds = info.unix_seconds()};
 }
 
+/// Messages quote names of the file, which may hold anything.
+Status OneLine(const Status& status) {
+  std::string message = status.message();
+  std::replace_if(
+      message.begin(), message.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; },
+      '?');
+  return Status(status.code(), std::move(message));
+}
+
 }  // namespace
 }  // namespace package
 
@@ -97,7 +107,7 @@ Result<std::shared_ptr<const Package>> Package::Open(std::span<const std::byte> 
                                                      const std::string& name) {
   std::shared_ptr<Package> opened(new Package());
   const Status status = opened->Read(bytes, std::move(owner), name);
-  if (!status.ok()) return status.WithContext(name);
+  if (!status.ok()) return package::OneLine(status).WithContext(name);
   return std::shared_ptr<const Package>(std::move(opened));
 }
 
