@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/clock.h"
+#include "solver/bounded.h"
 #include "solver/dual_bound.h"
 #include "solver/eliminate.h"
 #include "solver/pbqp.h"
@@ -64,8 +66,12 @@ double SumsToSimplify(const Network& network) {
 
 class Assigner {
  public:
-  Assigner(const Network& network, const Options& options, Report& report)
-      : network_(network), options_(options), report_(report), elimination_(network) {}
+  Assigner(const Network& network, const Options& options, int64_t until_ns, Report& report)
+      : network_(network),
+        options_(options),
+        until_ns_(until_ns),
+        report_(report),
+        elimination_(network) {}
 
   Result<Assigned> Run() {
     if (options_.method == "pbqp") return Heuristic("pbqp", ReduceAndGuess(network_));
@@ -130,6 +136,10 @@ class Assigner {
     return order.Bytes() <= static_cast<double>(options_.table_bytes);
   }
 
+  double SecondsLeft() const {
+    return std::max(0.0, static_cast<double>(until_ns_ - NowNs()) * 1e-9);
+  }
+
   /// Without the values that no assignment better than a known one takes, little is left.
   Result<Assigned> AssignWithinBounds(const Network& core) {
     const Simplified simple = Simplify({core, {}, {}});
@@ -166,8 +176,14 @@ class Assigner {
     if (!rest.feasible) return finish(known, known_cost, known_cost);
     const EliminationOrder order = FindOrder(rest.problem.network);
     if (!Fits(order)) {
-      Note("bounds", static_cast<int64_t>(LargestTable(bounded.network)));
-      return finish(known, known_cost, dual.bound());
+      Note("branch", static_cast<int64_t>(LargestTable(rest.problem.network)));
+      const Result<Bounded> found =
+          SolveBounded(rest.problem, {.seconds = SecondsLeft(), .seed = options_.seed});
+      if (!found.ok()) return finish(known, known_cost, known_cost);
+      const Cost bound = std::max(dual.bound(), found->bound);
+      if (found->values.empty() || found->cost >= known_cost)
+        return finish(known, known_cost, std::min(bound, known_cost));
+      return finish(rest.Restore(found->values), found->cost, std::min(bound, found->cost));
     }
     const Eliminated best = Eliminate(rest.problem.network, order);
     order_.width = order.width;
@@ -187,6 +203,7 @@ class Assigner {
 
   const Network& network_;
   const Options& options_;
+  int64_t until_ns_;
   Report& report_;
   Elimination elimination_;
   EliminationOrder order_;
@@ -195,9 +212,9 @@ class Assigner {
 
 }  // namespace
 
-Result<Assigned> Assign(const Network& network, const Options& options, int64_t /*until_ns*/,
+Result<Assigned> Assign(const Network& network, const Options& options, int64_t until_ns,
                         Report& report) {
-  return Assigner(network, options, report).Run();
+  return Assigner(network, options, until_ns, report).Run();
 }
 
 }  // namespace fettle::solver

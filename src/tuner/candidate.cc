@@ -6,10 +6,14 @@
 namespace fettle::tuner {
 
 RowKey KeyOf(const Candidate& candidate, const Device& device) {
+  return KeyOf(candidate, kernels::PrintGroup(*candidate.problem.group), device);
+}
+
+RowKey KeyOf(const Candidate& candidate, std::string_view group_text, const Device& device) {
   std::string params;
   for (const auto& [name, value] : candidate.params)
     params += fmt::format("{}{}={}", params.empty() ? "" : ",", name, value);
-  return {.problem = kernels::PrintProblem(candidate.problem),
+  return {.problem = kernels::PrintProblem(candidate.problem, group_text),
           .kernel = std::string(candidate.kernel->name),
           .version = candidate.kernel->version,
           .params = std::move(params),

@@ -19,6 +19,8 @@ struct Candidate {
 };
 
 RowKey KeyOf(const Candidate& candidate, const Device& device);
+/// The same, where the text of the group (kernels::PrintGroup) is at hand.
+RowKey KeyOf(const Candidate& candidate, std::string_view group_text, const Device& device);
 
 /// Of a conversion of a tensor from one state to another.
 RowKey ConversionKey(const Shape& shape, DType dtype, const State& from, const State& to,

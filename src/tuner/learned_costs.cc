@@ -3,22 +3,13 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "kernels/build_id.h"
-#include "kernels/problem.h"
-#include "tuner/measure.h"
+#include "tuner/candidate.h"
 
 namespace fettle::tuner {
 namespace {
 
 /// Share of its bound below which a time shows that the bound is wrong.
 constexpr double kBelowBound = 0.98;
-
-std::string PrintParams(const kernels::Params& params) {
-  std::string text;
-  for (const auto& [name, value] : params)
-    text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, value);
-  return text;
-}
 
 /// A key of the memory: rows of one process differ in these alone.
 std::string MemoryKey(const RowKey& key) {
@@ -31,24 +22,7 @@ LearnedCosts::LearnedCosts(const CpuDevice& device, Store& store)
     : device_(device), store_(store), ceilings_(LoadCeilings(device, store)) {}
 
 RowKey LearnedCosts::KernelKey(const planner::Kind& kind, const planner::Entry& entry) const {
-  return {.problem = kernels::PrintProblem(kind.problem(entry), kind.text),
-          .kernel = std::string(entry.kernel->name),
-          .version = entry.kernel->version,
-          .params = PrintParams(entry.params),
-          .device = std::string(device_.fingerprint()),
-          .protocol = kProtocol,
-          .build = std::string(kernels::BuildId())};
-}
-
-RowKey LearnedCosts::ConversionRowKey(const Shape& shape, DType dtype, const State& from,
-                                      const State& to, int threads) const {
-  return {
-      .problem = fmt::format("convert {} {} {} {} threads {}", DTypeName(dtype), shape.ToString(),
-                             StateName(from, shape.rank()), StateName(to, shape.rank()), threads),
-      .kernel = "cpu.convert",
-      .device = std::string(device_.fingerprint()),
-      .protocol = kProtocol,
-      .build = std::string(kernels::BuildId())};
+  return KeyOf({entry.kernel, kind.problem(entry), entry.params}, kind.text, device_);
 }
 
 planner::EntryCost LearnedCosts::FromRow(const Row& row, double bound) {
@@ -89,7 +63,7 @@ planner::EntryCost LearnedCosts::Kernel(const planner::Kind& kind, const planner
 
 planner::EntryCost LearnedCosts::Conversion(const Shape& shape, DType dtype, const State& from,
                                             const State& to, int threads) {
-  const RowKey key = ConversionRowKey(shape, dtype, from, to, threads);
+  const RowKey key = ConversionKey(shape, dtype, from, to, threads, device_);
   const auto [memory, is_new] = memory_.try_emplace(MemoryKey(key));
   if (is_new) {
     ++asked_;
@@ -120,7 +94,7 @@ void LearnedCosts::LearnKernel(const planner::Kind& kind, const planner::Entry& 
 
 void LearnedCosts::LearnConversion(const Shape& shape, DType dtype, const State& from,
                                    const State& to, int threads, const Row& row) {
-  const RowKey key = ConversionRowKey(shape, dtype, from, to, threads);
+  const RowKey key = ConversionKey(shape, dtype, from, to, threads, device_);
   store_.Put(key, row);
   planner::EntryCost& memory = memory_[MemoryKey(key)];
   memory = FromRow(row, memory.us);

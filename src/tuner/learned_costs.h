@@ -31,8 +31,6 @@ class LearnedCosts final : public planner::CostSource {
   void set_measured_only(bool only) { measured_only_ = only; }
 
   RowKey KernelKey(const planner::Kind& kind, const planner::Entry& entry) const;
-  RowKey ConversionRowKey(const Shape& shape, DType dtype, const State& from, const State& to,
-                          int threads) const;
 
   /// How many different rows were asked for, and how many of them the store had.
   int64_t asked() const { return asked_; }
