@@ -26,16 +26,23 @@ class FusionAssumption {
  public:
   FusionAssumption(const Catalogue& catalogue, Extracted& extracted)
       : catalogue_(catalogue), extracted_(extracted), least_(LeastOfNodes()) {
-    for (size_t g = 0; g < catalogue.instances.size(); ++g)
+    for (size_t g = 0; g < catalogue.instances.size(); ++g) {
       by_first_[catalogue.instances[g].nodes[0]].push_back(g);
+      for (ir::NodeId node : catalogue.instances[g].nodes) by_node_[node].push_back(g);
+    }
   }
 
   void Run() {
     for (const auto& [first, groups] : by_first_) {
       for (size_t fused : groups) {
         for (size_t group : groups) {
-          if (StartsWith(catalogue_.instances[fused].nodes, catalogue_.instances[group].nodes))
+          if (!StartsWith(catalogue_.instances[fused].nodes, catalogue_.instances[group].nodes))
+            continue;
+          if (OnlyFusedCoversTheRest(group, fused)) {
+            Drop(group, fused);
+          } else {
             Raise(group, fused);
+          }
         }
       }
     }
@@ -61,6 +68,47 @@ class FusionAssumption {
     return least;
   }
 
+  /// Whether whatever covers the nodes that `fused` has beyond `group` stays within them: then
+  /// `group` is never needed beside another group that takes one of them.
+  bool OnlyFusedCoversTheRest(size_t group, size_t fused) const {
+    const std::vector<ir::NodeId>& all = catalogue_.instances[fused].nodes;
+    const size_t first = catalogue_.instances[group].nodes.size();
+    const auto within = [](const auto begin, const auto end, ir::NodeId node) {
+      return std::find(begin, end, node) != end;
+    };
+    const auto rest = all.begin() + static_cast<ptrdiff_t>(first);
+    return std::all_of(rest, all.end(), [&](ir::NodeId node) {
+      const std::vector<size_t>& covers = by_node_.at(node);
+      return std::all_of(covers.begin(), covers.end(), [&](size_t other) {
+        const std::vector<ir::NodeId>& nodes = catalogue_.instances[other].nodes;
+        const bool meets = std::any_of(nodes.begin(), nodes.end(), [&](ir::NodeId id) {
+          return within(all.begin(), rest, id);
+        });
+        return meets || std::all_of(nodes.begin(), nodes.end(),
+                                    [&](ir::NodeId id) { return within(rest, all.end(), id); });
+      });
+    });
+  }
+
+  /// Takes the choices off `group` that `fused` has in their fused form.
+  void Drop(size_t group, size_t fused) {
+    solver::Group& from = extracted_.problem.groups[group];
+    size_t kept = 0;
+    for (size_t c = 0; c < from.choices.size(); ++c) {
+      bool is_fused = false;
+      for (size_t f = 0; f < extracted_.entries[fused].size() && !is_fused; ++f)
+        is_fused = IsFusedForm(EntryOf(fused, f), EntryOf(group, c));
+      if (is_fused) continue;
+      std::swap(from.choices[kept], from.choices[c]);
+      extracted_.entries[group][kept] = extracted_.entries[group][c];
+      extracted_.measured[group][kept] = extracted_.measured[group][c];
+      ++kept;
+    }
+    from.choices.resize(kept);
+    extracted_.entries[group].resize(kept);
+    extracted_.measured[group].resize(kept);
+  }
+
   void Raise(size_t group, size_t fused) {
     const std::vector<ir::NodeId>& nodes = catalogue_.instances[fused].nodes;
     double rest = 0;
@@ -83,7 +131,7 @@ class FusionAssumption {
   const Catalogue& catalogue_;
   Extracted& extracted_;
   std::map<ir::NodeId, double> least_;
-  std::map<ir::NodeId, std::vector<size_t>> by_first_;
+  std::map<ir::NodeId, std::vector<size_t>> by_first_, by_node_;
 };
 
 }  // namespace

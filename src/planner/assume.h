@@ -13,8 +13,9 @@ namespace fettle::planner {
 void AssumeOfParameters(const Kind& kind, const Assumptions& assumptions,
                         std::vector<EntryCost>& prices);
 
-/// Raises the bound of a kernel on the first nodes of a measured fused group to the fused time less
-/// the least that the other nodes can take.
+/// Takes away a kernel on the first nodes of a group that it also computes whole, in the same way,
+/// where no other group may take the rest; where one may (a sum of two convolutions), raises its
+/// bound to the measured fused time less the least that the other nodes can take.
 void AssumeOfFusion(const Catalogue& catalogue, Extracted& extracted);
 
 }  // namespace fettle::planner

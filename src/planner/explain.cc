@@ -59,7 +59,7 @@ std::vector<Explained> Explain(const ir::Graph& graph, const Catalogue& catalogu
                   .state_out = FirstState(*kind.group, kind.group->outputs, entry.states.outputs),
                   .us = cost.us,
                   .measured = cost.measured,
-                  .choices = static_cast<int>(extracted.entries[g].size()),
+                  .choices = static_cast<int>(kind.entries.size()),
                   .rejected = kind.rejected};
     for (size_t e = 0; e < kind.entries.size(); ++e) {
       if (e == chosen || kind.entries[e].is_view) continue;

@@ -21,7 +21,7 @@ struct Explained {
   std::string runner_up;
   double runner_up_us = 0;
   bool runner_up_measured = false;
-  int choices = 0;
+  int choices = 0;  // all entries of the kind of group
   std::vector<Rejection> rejected;
 };
 

@@ -20,11 +20,6 @@ using planner::Kind;
 /// Share of the default parameters' time below which no neighbour of them is expected.
 constexpr double kLeastOfDefault = 0.75;
 
-planner::Assumptions AssumptionsOf(Level level) {
-  if (level == Level::kFull) return {};
-  return {.least_of_default = level == Level::kWide ? 0.5 : kLeastOfDefault, .fusion_gains = true};
-}
-
 /// An entry by kind and index.
 using EntryId = std::pair<int, int>;
 
@@ -278,6 +273,11 @@ Result<Level> LevelFromName(std::string_view name) {
   if (found == std::end(kNames))
     return InvalidArgument("level: expected none|fast|normal|wide|full, got '{}'", name);
   return static_cast<Level>(found - std::begin(kNames));
+}
+
+planner::Assumptions AssumptionsOf(Level level) {
+  if (level == Level::kFull) return {};
+  return {.least_of_default = level == Level::kWide ? 0.5 : kLeastOfDefault, .fusion_gains = true};
 }
 
 planner::Breadth BreadthOf(Level level) {

@@ -8,6 +8,7 @@
 
 #include "planner/catalogue.h"
 #include "planner/decision.h"
+#include "planner/extract.h"
 #include "solver/solve.h"
 #include "tuner/measure.h"
 
@@ -19,6 +20,8 @@ enum class Level { kNone, kFast, kNormal, kWide, kFull };
 Result<Level> LevelFromName(std::string_view name);
 /// How many parameters of a kernel are choices at a level.
 planner::Breadth BreadthOf(Level level);
+/// What is taken for granted at a level.
+planner::Assumptions AssumptionsOf(Level level);
 
 struct TuneProgress {
   int64_t measured = 0;

@@ -55,7 +55,7 @@ Status SolveSegment(const PlanOptions& options, const ir::Graph& graph, const Cp
   ASSIGN_OR_RETURN(const planner::Catalogue catalogue,
                    planner::ListCatalogue(graph, device, threads, tuner::BreadthOf(level)));
   ASSIGN_OR_RETURN(planner::Extracted extracted,
-                   planner::Extract(graph, catalogue, costs, threads));
+                   planner::Extract(graph, catalogue, costs, threads, tuner::AssumptionsOf(level)));
   solver::Options solve{.method = options.solver, .seed = options.job.common.seed};
   if (options.solver.starts_with("single:")) {
     RETURN_IF_ERROR(planner::RestrictToLayout(options.solver.substr(7), extracted));
@@ -67,7 +67,8 @@ Status SolveSegment(const PlanOptions& options, const ir::Graph& graph, const Cp
   solved.solve_seconds += static_cast<double>(NowNs() - start) * 1e-9;
   solved.cost_us += solution.cost;
   solved.bound_us += solution.bound;
-  solved.before += solved.report.choices_before;
+  for (const planner::Instance& instance : catalogue.instances)
+    solved.before += std::ssize(catalogue.kinds[static_cast<size_t>(instance.kind)].entries);
   solved.after += solved.report.choices_after;
   for (planner::Explained& group : planner::Explain(graph, catalogue, extracted, solution, costs)) {
     solved.unmeasured += group.measured ? 0 : 1;
