@@ -140,6 +140,8 @@ class Simplifier {
       if (value >= 0) return {};
       value = static_cast<int>(by_row ? column : row);
     }
+    // A value without an allowed pair cannot be chosen, so whatever it would give is as good.
+    for (int& value : function) value = std::max(value, 0);
     return function;
   }
 
