@@ -28,10 +28,10 @@ void Measure(const ShapedProblem& shaped, const Options& options) {
     fmt::print("{:<20} {}\n", shaped.name, solution.status().message());
     return;
   }
-  fmt::print("{:<20} {:>5} {:>6} {:>6} {:>6} {:>5} {:>11} {:>9.2f} {:>12.2f} {:>8.4f}%  {}\n",
+  fmt::print("{:<20} {:>5} {:>6} {:>6} {:>5} {:>11} {:>9.2f} {:>12.2f} {:>8.4f}%  {}\n",
              shaped.name, shaped.problem.nodes, report.choices_before, report.choices_after,
-             report.blocks, report.width, report.largest_table, best_ms, solution->cost,
-             100 * solution->gap(), report.method);
+             report.width, report.largest_table, best_ms, solution->cost, 100 * solution->gap(),
+             report.method);
 }
 
 void Run(int argc, char** argv) {
@@ -43,10 +43,9 @@ void Run(int argc, char** argv) {
   }
   for (int seed = 1; seed <= seeds; ++seed) {
     for (const bool fused : {false, true}) {
-      fmt::print(
-          "\nseed {}, {}\n{:<20} {:>5} {:>6} {:>6} {:>6} {:>5} {:>11} {:>9} {:>12} {:>9}  {}\n",
-          seed, fused ? "convolutions with activations" : "plain", "shape", "nodes", "before",
-          "after", "blocks", "width", "table", "ms", "cost", "gap", "method");
+      fmt::print("\nseed {}, {}\n{:<20} {:>5} {:>6} {:>6} {:>5} {:>11} {:>9} {:>12} {:>9}  {}\n",
+                 seed, fused ? "convolutions with activations" : "plain", "shape", "nodes",
+                 "before", "after", "width", "table", "ms", "cost", "gap", "method");
       for (const ShapedProblem& shaped : ShapedProblems(static_cast<uint64_t>(seed), fused)) {
         Measure(shaped, options);
       }

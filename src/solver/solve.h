@@ -27,7 +27,6 @@ struct Report {
   std::string method;  // of the largest block
   int64_t choices_before = 0;
   int64_t choices_after = 0;  // after dominance
-  int blocks = 0;
   int width = 0;              // of the elimination order, in variables
   int64_t largest_table = 0;  // entries
   double seconds = 0;
