@@ -138,6 +138,11 @@ int64_t CountElements(const Elements& elements) {
 Elements SampleElements(const Shape& shape, int64_t count, uint64_t seed) {
   if (shape.elements() <= count + count / 4) return AllElements(shape);
   std::vector<int64_t> indices = Corners(shape);
+  const auto sort_out = [&] {
+    std::sort(indices.begin(), indices.end());
+    indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
+  };
+  sort_out();  // an axis of one element has both its corners at the same place
   std::mt19937_64 random(seed);
   int64_t drawn = 0;
   while (static_cast<int64_t>(indices.size()) < count) {
@@ -146,8 +151,7 @@ Elements SampleElements(const Shape& shape, int64_t count, uint64_t seed) {
     const int64_t missing = count - static_cast<int64_t>(indices.size());
     for (int64_t i = 0; i < missing; ++i, ++drawn)
       indices.push_back(DrawElement(shape, drawn % 4 == 0 ? 8 : drawn % 4 == 1 ? 4 : 0, random));
-    std::sort(indices.begin(), indices.end());
-    indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
+    sort_out();
   }
   Elements elements;
   for (int64_t index : indices) {

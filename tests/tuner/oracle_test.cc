@@ -32,6 +32,13 @@ TEST(SampleElementsTest, GoesOnWhereEdgesRunOut) {
     EXPECT_GE(CountElements(SampleElements(Shape{extent}, 300, 1)), 300);
 }
 
+TEST(SampleElementsTest, NoElementIsTakenTwice) {
+  // More corners than samples, and both corners of the first axis are one.
+  const Elements elements = SampleElements(Shape{1, 4, 8, 8}, 6, 1);
+  EXPECT_EQ(CountElements(elements), 8);
+  for (size_t i = 1; i < elements.size(); ++i) EXPECT_LT(elements[i - 1].end, elements[i].begin);
+}
+
 TEST(SampleElementsTest, LargeShapesAreSampledAtCornersBordersAndLastBlocks) {
   const Shape shape{2, 35, 61, 67};
   const Elements elements = SampleElements(shape, 4096, 1);
