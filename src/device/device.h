@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -21,13 +22,56 @@ struct Location {
   }
 };
 
+/// What memory to allocate: `bytes` of host memory or of a buffer, or an image of RGBA pixels of
+/// `storage`, `width` x `height` of them (image1d: `width`).
+struct MemoryRequest {
+  MemoryKind kind = MemoryKind::kHost;
+  int64_t bytes = 0;
+  int64_t width = 0, height = 0;
+  DType storage = DType::kF32;
+  bool operator==(const MemoryRequest&) const = default;
+};
+
+/// What holds a tensor of `shape` in `state`. An image has the layout's leading image_y_dims
+/// physical dimensions as its height and the others as its width, four innermost lanes apart.
+MemoryRequest RequestFor(const Shape& shape, const State& state);
+
+/// Memory of a device, released with its last owner. `location(n)` is what kernels take.
+class DeviceMemory {
+ public:
+  explicit DeviceMemory(const MemoryRequest& request) : request_(request) {}
+  virtual ~DeviceMemory() = default;
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  const MemoryRequest& request() const { return request_; }
+  virtual void* base() const = 0;
+  Location location(int64_t offset = 0) const { return {base(), offset}; }
+
+ private:
+  MemoryRequest request_;
+};
+
 /// An in-order queue of work on one device. Launches enqueue and never wait; the CPU's runs at
 /// once. Belongs to one thread at a time.
 class Stream {
  public:
   virtual ~Stream() = default;
+  /// Copies `bytes` of the host into `to` at `offset`, after what is enqueued; the host's bytes
+  /// are read when it returns. An image takes its first rows, without gaps between them.
+  virtual Status Write(const DeviceMemory& to, int64_t offset, const void* from, int64_t bytes) = 0;
+  /// The reverse; waits until the bytes are there.
+  virtual Status Read(void* to, const DeviceMemory& from, int64_t offset, int64_t bytes) = 0;
   /// Waits until all that was enqueued has finished; reports what failed since the last call.
   virtual Status Synchronise() = 0;
+};
+
+/// How a stream leaves the device to others.
+struct StreamOptions {
+  int threads = 1;  // of the CPU
+  /// At most so many commands unfinished at a time; 0: no limit. Devices beside the CPU.
+  int queue_window = 0;
+  /// No launch lasts longer in milliseconds, its last global axis is split; 0: no limit.
+  double kernel_ms = 0;
 };
 
 /// A device. Immutable after creation, thread-safe.
@@ -38,6 +82,29 @@ class Device {
   virtual std::string_view name() const = 0;
   /// Text that changes whenever timings may: model, instruction sets, caches, driver.
   virtual std::string_view fingerprint() const = 0;
+  /// Memory with undefined contents. kOutOfMemory, or kUnsupported naming the limit that an image
+  /// passes.
+  virtual Result<std::shared_ptr<DeviceMemory>> Allocate(const MemoryRequest& request) const = 0;
+  virtual Result<std::unique_ptr<Stream>> NewStream(const StreamOptions& options) const = 0;
+};
+
+/// The devices that a plan may use: the CPU always, an accelerator where there is one. A value; the
+/// devices outlive it.
+class DeviceSet {
+ public:
+  DeviceSet(const Device& cpu) : cpu_(&cpu) {}
+  DeviceSet(const Device& cpu, const Device* accelerator) : cpu_(&cpu), accelerator_(accelerator) {}
+  const Device& cpu() const { return *cpu_; }
+  /// Null where there is none.
+  const Device* accelerator() const { return accelerator_; }
+  /// The device of a kind; null where it is not there.
+  const Device* Find(DeviceKind kind) const { return kind == cpu_->kind() ? cpu_ : accelerator_; }
+  /// Those of all devices.
+  std::string fingerprint() const;
+
+ private:
+  const Device* cpu_;
+  const Device* accelerator_ = nullptr;
 };
 
 }  // namespace fettle

@@ -112,7 +112,7 @@ struct NamedLayout {
 };
 /// All named layouts (layouts.cc).
 std::span<const NamedLayout> LayoutTable();
-/// Row-major, then the table's layouts of `rank` in the table's order.
+/// Row-major, then the table's layouts of `rank` in the table's order; those of images left out.
 std::vector<Layout> LayoutsOfRank(int rank);
 /// "row", a table name, or the general form `order(0,2,1)blocks(1:8)pitch(64)`.
 std::string LayoutName(const Layout& layout, int rank);

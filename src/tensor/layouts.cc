@@ -11,6 +11,10 @@ namespace {
 
 Layout Ordered(std::vector<int> order) { return Layout{.order = std::move(order)}; }
 Layout ChannelBlocked(int64_t block) { return Layout{.blocks = {{1, block}}}; }
+/// Images of four channels a pixel: y counts N and H, x channel blocks and W.
+Layout ChannelPixels() {
+  return Layout{.order = {0, 2, 1, 3}, .blocks = {{1, 4}}, .image_y_dims = 2};
+}
 
 /// Reads "(a,b,...)" items after `tag` in `text`; false if the text does not continue that way.
 bool ReadList(std::string_view& text, std::string_view tag, std::vector<int64_t>& items) {
@@ -53,7 +57,7 @@ std::span<const NamedLayout> LayoutTable() {
       {"NWC", 3, Ordered({0, 2, 1})},         {"NHWC", 4, Ordered({0, 2, 3, 1})},
       {"NDHWC", 5, Ordered({0, 2, 3, 4, 1})}, {"NCHW4c", 4, ChannelBlocked(4)},
       {"NCHW8c", 4, ChannelBlocked(8)},       {"NCHW16c", 4, ChannelBlocked(16)},
-      {"NCHW32c", 4, ChannelBlocked(32)},
+      {"NCHW32c", 4, ChannelBlocked(32)},     {"NC4HW4", 4, ChannelPixels()},
   };
   return kTable;
 }
@@ -61,7 +65,7 @@ std::span<const NamedLayout> LayoutTable() {
 std::vector<Layout> LayoutsOfRank(int rank) {
   std::vector<Layout> layouts{Layout::RowMajor()};
   for (const NamedLayout& row : LayoutTable()) {
-    if (row.rank == rank) layouts.push_back(row.layout);
+    if (row.rank == rank && row.layout.image_y_dims == 0) layouts.push_back(row.layout);
   }
   return layouts;
 }

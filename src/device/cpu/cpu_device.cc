@@ -7,12 +7,14 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
 #include "base/log.h"
+#include "tensor/tensor.h"
 
 namespace fettle {
 namespace {
@@ -159,5 +161,39 @@ const CpuInfo& GetCpuInfo() {
 
 CpuDevice::CpuDevice(std::shared_ptr<ThreadPool> pool)
     : info_(GetCpuInfo()), fingerprint_(Fingerprint(info_)), pool_(std::move(pool)) {}
+
+namespace {
+
+class HostMemory final : public DeviceMemory {
+ public:
+  HostMemory(const MemoryRequest& request, std::shared_ptr<std::byte> data)
+      : DeviceMemory(request), data_(std::move(data)) {}
+  void* base() const override { return data_.get(); }
+
+ private:
+  std::shared_ptr<std::byte> data_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<DeviceMemory>> CpuDevice::Allocate(const MemoryRequest& request) const {
+  if (request.kind != MemoryKind::kHost) return Unsupported("the CPU has host memory alone");
+  ASSIGN_OR_RETURN(std::shared_ptr<std::byte> data, AllocateHost(request.bytes));
+  return std::shared_ptr<DeviceMemory>(std::make_shared<HostMemory>(request, std::move(data)));
+}
+
+Result<std::unique_ptr<Stream>> CpuDevice::NewStream(const StreamOptions& options) const {
+  return std::unique_ptr<Stream>(std::make_unique<CpuStream>(*this, options.threads));
+}
+
+Status CpuStream::Write(const DeviceMemory& to, int64_t offset, const void* from, int64_t bytes) {
+  std::memcpy(to.location(offset).host<std::byte>(), from, static_cast<size_t>(bytes));
+  return OkStatus();
+}
+
+Status CpuStream::Read(void* to, const DeviceMemory& from, int64_t offset, int64_t bytes) {
+  std::memcpy(to, from.location(offset).host<std::byte>(), static_cast<size_t>(bytes));
+  return OkStatus();
+}
 
 }  // namespace fettle

@@ -31,6 +31,9 @@ class CpuDevice final : public Device {
   DeviceKind kind() const override { return DeviceKind::kCpu; }
   std::string_view name() const override { return info_.model; }
   std::string_view fingerprint() const override { return fingerprint_; }
+  /// 64-byte aligned, with kTensorSlack zero bytes behind it.
+  Result<std::shared_ptr<DeviceMemory>> Allocate(const MemoryRequest& request) const override;
+  Result<std::unique_ptr<Stream>> NewStream(const StreamOptions& options) const override;
   const CpuInfo& info() const { return info_; }
   ThreadPool& pool() const { return *pool_; }
 
@@ -44,6 +47,8 @@ class CpuDevice final : public Device {
 class CpuStream final : public Stream {
  public:
   CpuStream(const CpuDevice& device, int threads) : device_(device), threads_(threads) {}
+  Status Write(const DeviceMemory& to, int64_t offset, const void* from, int64_t bytes) override;
+  Status Read(void* to, const DeviceMemory& from, int64_t offset, int64_t bytes) override;
   Status Synchronise() override { return OkStatus(); }
   int threads() const { return threads_; }
   void set_threads(int threads) { threads_ = threads; }

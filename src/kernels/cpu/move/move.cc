@@ -139,7 +139,7 @@ std::vector<Forms> ListForms(bool trades_axes) {
   const Form row, last{.channels_last = true};
   std::vector<Forms> forms{{row, row}, {last, last}, {row, last}, {last, row}};
   for (const NamedLayout& named : LayoutTable()) {
-    if (named.layout.blocks.empty()) continue;
+    if (named.layout.blocks.empty() || named.layout.image_y_dims != 0) continue;
     const Form blocked{.blocked = &named};
     forms.push_back({blocked, blocked});
     if (trades_axes) forms.insert(forms.end(), {{blocked, row}, {row, blocked}});

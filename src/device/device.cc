@@ -1,0 +1,24 @@
+#include "device/device.h"
+
+namespace fettle {
+
+MemoryRequest RequestFor(const Shape& shape, const State& state) {
+  MemoryRequest request{.kind = state.memory, .storage = state.storage};
+  request.bytes = StateBytes(shape, state);
+  if (state.memory == MemoryKind::kHost || state.memory == MemoryKind::kBuffer) return request;
+  const PhysicalDims dims = ToPhysical(shape, state.layout);
+  request.width = request.height = 1;
+  for (size_t i = 0; i + 1 < dims.extent.size(); ++i) {
+    const bool is_y = static_cast<int>(i) < state.layout.image_y_dims;
+    (is_y ? request.height : request.width) *= dims.extent[i];
+  }
+  return request;
+}
+
+std::string DeviceSet::fingerprint() const {
+  std::string text(cpu_->fingerprint());
+  if (accelerator_ != nullptr) text += " + " + std::string(accelerator_->fingerprint());
+  return text;
+}
+
+}  // namespace fettle

@@ -1,0 +1,235 @@
+#include "device/opencl/opencl_device.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "device/opencl/opencl_stream.h"
+
+namespace fettle {
+namespace {
+
+bool Contains(std::string_view text, std::string_view part) {
+  const auto same = [](unsigned char a, unsigned char b) {
+    return std::tolower(a) == std::tolower(b);
+  };
+  return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
+}
+
+/// An index or a part of a name.
+bool Matches(std::string_view wanted, int index, std::string_view name) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(wanted.data(), wanted.data() + wanted.size(), number);
+  if (error == std::errc() && end == wanted.data() + wanted.size()) return number == index;
+  return Contains(name, wanted);
+}
+
+std::string NamesOf(std::span<const OpenClListing> listings) {
+  std::string names;
+  for (const OpenClListing& listing : listings)
+    names += fmt::format("{}{}:{} '{}' ({})", names.empty() ? "" : ", ", listing.platform_index,
+                         listing.device_index, listing.facts.name, listing.facts.platform);
+  return names.empty() ? "none" : names;
+}
+
+cl_image_format RgbaFormat(DType storage) {
+  return {CL_RGBA, static_cast<cl_channel_type>(storage == DType::kF16 ? CL_HALF_FLOAT : CL_FLOAT)};
+}
+
+bool CanReadAndWrite(const OpenClApi& api, cl_context context, DType storage) {
+  cl_uint count = 0;
+  if (api.GetSupportedImageFormats(context, CL_MEM_READ_WRITE, CL_MEM_OBJECT_IMAGE2D, 0, nullptr,
+                                   &count) != CL_SUCCESS)
+    return false;
+  std::vector<cl_image_format> formats(count);
+  if (count == 0 || api.GetSupportedImageFormats(context, CL_MEM_READ_WRITE, CL_MEM_OBJECT_IMAGE2D,
+                                                 count, formats.data(), nullptr) != CL_SUCCESS)
+    return false;
+  const cl_image_format wanted = RgbaFormat(storage);
+  return std::any_of(formats.begin(), formats.end(), [&](const cl_image_format& format) {
+    return format.image_channel_order == wanted.image_channel_order &&
+           format.image_channel_data_type == wanted.image_channel_data_type;
+  });
+}
+
+std::string BuildLog(const OpenClApi& api, cl_program program, cl_device_id device) {
+  size_t size = 0;
+  if (api.GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) !=
+          CL_SUCCESS ||
+      size == 0)
+    return {};
+  std::string log(size, '\0');
+  if (api.GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr) !=
+      CL_SUCCESS)
+    return {};
+  return log.c_str();
+}
+
+}  // namespace
+
+Result<const OpenClListing*> ChooseOpenClDevice(std::span<const OpenClListing> listings,
+                                                std::string_view choice) {
+  const auto colon = choice.find(':');
+  const std::string_view platform = choice.substr(0, colon);
+  const std::string_view device =
+      colon == std::string_view::npos ? std::string_view() : choice.substr(colon + 1);
+  const OpenClListing* chosen = nullptr;
+  for (const OpenClListing& listing : listings) {
+    if (!platform.empty() && !Matches(platform, listing.platform_index, listing.facts.platform))
+      continue;
+    if (!device.empty() && !Matches(device, listing.device_index, listing.facts.name)) continue;
+    if (chosen == nullptr || (chosen->facts.is_cpu && !listing.facts.is_cpu)) chosen = &listing;
+  }
+  if (chosen == nullptr)
+    return Error(StatusCode::kDeviceUnavailable, "OpenCL: no device is '{}'; there are: {}",
+                 choice.empty() ? "any" : choice, NamesOf(listings));
+  return chosen;
+}
+
+Result<std::shared_ptr<OpenClDevice>> OpenClDevice::Open(std::string_view choice) {
+  ASSIGN_OR_RETURN(const std::vector<OpenClListing> listings, ListOpenClDevices());
+  ASSIGN_OR_RETURN(const OpenClListing* listing, ChooseOpenClDevice(listings, choice));
+  return Open(*listing);
+}
+
+Result<std::shared_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClListing& listing) {
+  std::shared_ptr<OpenClDevice> device(new OpenClDevice());
+  ASSIGN_OR_RETURN(device->api_, LoadOpenCl());
+  const OpenClApi& api = *device->api_;
+  device->id_ = listing.device;
+  device->facts_ = listing.facts;
+  const cl_context_properties properties[] = {
+      CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(listing.platform), 0};
+  cl_int code = CL_SUCCESS;
+  cl_context context = api.CreateContext(properties, 1, &listing.device, nullptr, nullptr, &code);
+  RETURN_IF_ERROR(OpenClStatus(code, "OpenCL: opening '" + listing.facts.name + "'"));
+  device->context_ = std::shared_ptr<void>(
+      context, [&api](void* c) { api.ReleaseContext(static_cast<cl_context>(c)); });
+  if (device->facts_.images) {
+    device->facts_.images = CanReadAndWrite(api, context, DType::kF32);
+    device->facts_.half_images = CanReadAndWrite(api, context, DType::kF16);
+  }
+  device->fingerprint_ = Fingerprint(device->facts_);
+  return device;
+}
+
+Status OpenClDevice::CheckLimits(const MemoryRequest& request) const {
+  if (request.kind == MemoryKind::kHost) return Unsupported("'{}' has no host memory", facts_.name);
+  if (request.kind == MemoryKind::kBuffer) {
+    if (facts_.max_allocation_bytes == 0 || request.bytes <= facts_.max_allocation_bytes)
+      return OkStatus();
+    return Error(StatusCode::kOutOfMemory, "a buffer of {} bytes: '{}' allocates at most {}",
+                 request.bytes, facts_.name, facts_.max_allocation_bytes);
+  }
+  if (request.storage != DType::kF32 && request.storage != DType::kF16)
+    return Unsupported("images hold f32 or f16, not {}", DTypeName(request.storage));
+  if (!facts_.images || (request.storage == DType::kF16 && !facts_.half_images))
+    return Unsupported("'{}' has no RGBA images of {}", facts_.name, DTypeName(request.storage));
+  if (request.kind == MemoryKind::kImage1d) {
+    if (request.width <= facts_.image1d_buffer_max_pixels) return OkStatus();
+    return Unsupported("a buffer of {} pixels read as an image: '{}' has at most {}", request.width,
+                       facts_.name, facts_.image1d_buffer_max_pixels);
+  }
+  if (request.width <= facts_.image2d_max_width && request.height <= facts_.image2d_max_height)
+    return OkStatus();
+  return Unsupported("an image of {}x{} pixels: '{}' has at most {}x{}", request.width,
+                     request.height, facts_.name, facts_.image2d_max_width,
+                     facts_.image2d_max_height);
+}
+
+Result<std::shared_ptr<DeviceMemory>> OpenClDevice::Allocate(const MemoryRequest& request) const {
+  RETURN_IF_ERROR(CheckLimits(request));
+  if (request.kind == MemoryKind::kImage1d) {
+    MemoryRequest bytes = request;
+    bytes.kind = MemoryKind::kBuffer;
+    bytes.bytes = request.width * 4 * ByteSize(request.storage);
+    // The image retains the buffer that it reads.
+    ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> buffer, Allocate(bytes));
+    return ViewAsImage1d(*buffer, request.width, request.storage);
+  }
+  if (request.kind == MemoryKind::kImage2d) {
+    cl_image_desc desc{};
+    desc.image_type = CL_MEM_OBJECT_IMAGE2D;
+    desc.image_width = static_cast<size_t>(std::max<int64_t>(request.width, 1));
+    desc.image_height = static_cast<size_t>(std::max<int64_t>(request.height, 1));
+    return MakeImage(request, desc);
+  }
+  cl_int code = CL_SUCCESS;
+  cl_mem memory =
+      api_->CreateBuffer(context(), CL_MEM_READ_WRITE,
+                         static_cast<size_t>(std::max<int64_t>(request.bytes, 1)), nullptr, &code);
+  RETURN_IF_ERROR(OpenClStatus(code, fmt::format("OpenCL: allocating {} bytes", request.bytes)));
+  return std::shared_ptr<DeviceMemory>(
+      std::make_shared<OpenClMemory>(request, *api_, memory, context_));
+}
+
+Result<std::shared_ptr<DeviceMemory>> OpenClDevice::MakeImage(const MemoryRequest& request,
+                                                              const cl_image_desc& desc) const {
+  const cl_image_format format = RgbaFormat(request.storage);
+  cl_int code = CL_SUCCESS;
+  cl_mem memory = api_->CreateImage(context(), CL_MEM_READ_WRITE, &format, &desc, nullptr, &code);
+  RETURN_IF_ERROR(OpenClStatus(
+      code, fmt::format("OpenCL: an image of {}x{} pixels", request.width, request.height)));
+  return std::shared_ptr<DeviceMemory>(
+      std::make_shared<OpenClMemory>(request, *api_, memory, context_));
+}
+
+Result<std::shared_ptr<DeviceMemory>> OpenClDevice::ViewAsImage1d(const DeviceMemory& buffer,
+                                                                  int64_t pixels,
+                                                                  DType storage) const {
+  const MemoryRequest request{.kind = MemoryKind::kImage1d,
+                              .bytes = pixels * 4 * ByteSize(storage),
+                              .width = pixels,
+                              .height = 1,
+                              .storage = storage};
+  RETURN_IF_ERROR(CheckLimits(request));
+  cl_image_desc desc{};
+  desc.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER;
+  desc.image_width = static_cast<size_t>(pixels);
+  desc.buffer = static_cast<cl_mem>(buffer.base());
+  return MakeImage(request, desc);
+}
+
+Result<std::unique_ptr<Stream>> OpenClDevice::NewStream(const StreamOptions& options) const {
+  ASSIGN_OR_RETURN(std::unique_ptr<OpenClStream> stream,
+                   OpenClStream::Create(shared_from_this(), options));
+  return std::unique_ptr<Stream>(std::move(stream));
+}
+
+Result<std::shared_ptr<void>> OpenClDevice::Build(const ProgramSource& source) const {
+  const char* text = source.text.c_str();
+  const size_t length = source.text.size();
+  cl_int code = CL_SUCCESS;
+  cl_program made = api_->CreateProgramWithSource(context(), 1, &text, &length, &code);
+  RETURN_IF_ERROR(OpenClStatus(code, "OpenCL: program '" + source.name + "'"));
+  const std::shared_ptr<void> program(made, [api = api_, context = context_](void* p) {
+    api->ReleaseProgram(static_cast<cl_program>(p));
+  });
+  code = api_->BuildProgram(made, 1, &id_, source.options.c_str(), nullptr, nullptr);
+  if (code != CL_SUCCESS)
+    return Error(StatusCode::kBuildFailed, "OpenCL: program '{}': {}: options '{}': {}",
+                 source.name, OpenClErrorName(code), source.options, BuildLog(*api_, made, id_));
+  return program;
+}
+
+Result<std::shared_ptr<OpenClKernel>> OpenClDevice::BuildKernel(const ProgramSource& source,
+                                                                const std::string& kernel) const {
+  std::shared_ptr<void> program;
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = programs_.find(source);
+    if (found != programs_.end()) program = found->second;
+  }
+  if (program == nullptr) {
+    ASSIGN_OR_RETURN(program, Build(source));
+    std::lock_guard lock(mutex_);
+    program = programs_.emplace(source, program).first->second;
+  }
+  cl_int code = CL_SUCCESS;
+  cl_kernel made =
+      api_->CreateKernel(static_cast<cl_program>(program.get()), kernel.c_str(), &code);
+  RETURN_IF_ERROR(OpenClStatus(code, "OpenCL: kernel '" + kernel + "'"));
+  return std::make_shared<OpenClKernel>(*api_, made, program);
+}
+
+}  // namespace fettle

@@ -1,0 +1,107 @@
+// An OpenCL device: a context, its programs and its memory.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "device/opencl/facts.h"
+
+namespace fettle {
+
+/// A buffer or image: base() is its cl_mem. Keeps its device's context alive. Thread-safe.
+class OpenClMemory final : public DeviceMemory {
+ public:
+  OpenClMemory(const MemoryRequest& request, const OpenClApi& api, cl_mem memory,
+               std::shared_ptr<void> context)
+      : DeviceMemory(request), api_(api), memory_(memory), context_(std::move(context)) {}
+  ~OpenClMemory() override { api_.ReleaseMemObject(memory_); }
+  void* base() const override { return memory_; }
+  cl_mem get() const { return memory_; }
+
+ private:
+  const OpenClApi& api_;
+  cl_mem memory_;
+  std::shared_ptr<void> context_;
+};
+
+/// What a program is built from. Equal values are one program.
+struct ProgramSource {
+  std::string name;     // of the kernel function, for messages
+  std::string text;     // OpenCL C, complete
+  std::string options;  // as given to clBuildProgram, e.g. "-DTILE=4"
+  auto operator<=>(const ProgramSource&) const = default;
+};
+
+/// A function of a built program. Arguments of a cl_kernel are state of the object, so whoever sets
+/// them and enqueues holds `mutex` meanwhile (OpenClStream does).
+class OpenClKernel {
+ public:
+  OpenClKernel(const OpenClApi& api, cl_kernel kernel, std::shared_ptr<void> program)
+      : api_(api), kernel_(kernel), program_(std::move(program)) {}
+  ~OpenClKernel() { api_.ReleaseKernel(kernel_); }
+  OpenClKernel(const OpenClKernel&) = delete;
+  OpenClKernel& operator=(const OpenClKernel&) = delete;
+  cl_kernel get() const { return kernel_; }
+  std::mutex& mutex() const { return mutex_; }
+
+ private:
+  const OpenClApi& api_;
+  cl_kernel kernel_;
+  std::shared_ptr<void> program_;
+  mutable std::mutex mutex_;
+};
+
+/// Thread-safe. The context lives as long as the device or anything made from it.
+class OpenClDevice final : public Device, public std::enable_shared_from_this<OpenClDevice> {
+ public:
+  /// Opens the device that `choice` names: "" (the first GPU, else the first device),
+  /// "PLATFORM" or "PLATFORM:DEVICE", each an index or a part of the name, case ignored.
+  /// kDeviceUnavailable with the devices there are.
+  static Result<std::shared_ptr<OpenClDevice>> Open(std::string_view choice = {});
+  static Result<std::shared_ptr<OpenClDevice>> Open(const OpenClListing& listing);
+
+  DeviceKind kind() const override { return DeviceKind::kOpenCl; }
+  std::string_view name() const override { return facts_.name; }
+  std::string_view fingerprint() const override { return fingerprint_; }
+  const OpenClFacts& facts() const { return facts_; }
+  const OpenClApi& api() const { return *api_; }
+  cl_context context() const { return static_cast<cl_context>(context_.get()); }
+  cl_device_id id() const { return id_; }
+
+  Result<std::shared_ptr<DeviceMemory>> Allocate(const MemoryRequest& request) const override;
+  Result<std::unique_ptr<Stream>> NewStream(const StreamOptions& options) const override;
+  /// OK, or why there can be no such memory: the limit of the device that it passes.
+  Status CheckLimits(const MemoryRequest& request) const;
+  /// `buffer` read as RGBA pixels of `storage`: a one-dimensional image over its first `pixels`.
+  Result<std::shared_ptr<DeviceMemory>> ViewAsImage1d(const DeviceMemory& buffer, int64_t pixels,
+                                                      DType storage) const;
+
+  /// Builds a program (once per process: equal sources share it) and makes its function `kernel`.
+  /// kBuildFailed with the compiler's log.
+  Result<std::shared_ptr<OpenClKernel>> BuildKernel(const ProgramSource& source,
+                                                    const std::string& kernel) const;
+
+ private:
+  OpenClDevice() = default;
+  Result<std::shared_ptr<void>> Build(const ProgramSource& source) const;
+  Result<std::shared_ptr<DeviceMemory>> MakeImage(const MemoryRequest& request,
+                                                  const cl_image_desc& desc) const;
+
+  const OpenClApi* api_ = nullptr;
+  cl_device_id id_ = nullptr;
+  OpenClFacts facts_;
+  std::string fingerprint_;
+  std::shared_ptr<void> context_;
+  mutable std::mutex mutex_;
+  mutable std::map<ProgramSource, std::shared_ptr<void>> programs_;  // guarded by mutex_
+};
+
+/// The device's row of `listings` that `choice` names; kDeviceUnavailable with what there is.
+Result<const OpenClListing*> ChooseOpenClDevice(std::span<const OpenClListing> listings,
+                                                std::string_view choice);
+
+}  // namespace fettle
