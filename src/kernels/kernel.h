@@ -54,6 +54,10 @@ struct PackRequest {
   int64_t bytes = 0;
   /// Writes `bytes` bytes to `out` (64-byte aligned). May be called from any thread.
   std::function<Status(std::span<const Constant* const> constants, std::byte* out)> pack;
+  /// An image of RGBA pixels of `image_storage` where the width is not 0: `bytes` are its rows.
+  /// Kernels of devices with memory of their own get a copy there, made once.
+  int64_t image_width = 0, image_height = 0;
+  DType image_storage = DType::kF32;
 };
 
 /// An output that needs no bytes of its own: it is a window of an input (a view), or may share its
@@ -139,5 +143,7 @@ StateAssignment RowMajorStates(const ir::Graph& group);
 
 /// The kernels of the CPU, in no particular order (cpu/table.cc).
 std::span<const KernelDesc* const> CpuKernels();
+/// Those of OpenCL devices (opencl/table.cc).
+std::span<const KernelDesc* const> OpenClKernels();
 
 }  // namespace fettle::kernels

@@ -1,0 +1,163 @@
+#include "kernels/opencl/convert/convert.h"
+
+#include <optional>
+
+#include "kernels/opencl/launch.h"
+#include "kernels/opencl/sources.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// A tensor as [batch, channels, plane] with channels in blocks of neighbours.
+struct Blocked {
+  int64_t batch = 1, channels = 1, plane = 1, width = 1, block = 1;
+  int64_t out_channels() const { return (channels + block - 1) / block * block; }
+};
+
+std::optional<Blocked> AsBlocked(const Shape& shape, const Layout& layout) {
+  Blocked view;
+  const int rank = shape.rank();
+  if (rank < 2) {
+    view.plane = view.width = shape.elements();
+    return layout.IsRowMajor() ? std::optional(view) : std::nullopt;
+  }
+  view.batch = shape[0];
+  view.channels = shape[1];
+  for (int axis = 2; axis < rank; ++axis) view.plane *= shape[axis];
+  view.width = rank > 2 ? shape[rank - 1] : 1;
+  if (!layout.IsDense()) return std::nullopt;
+  if (layout.IsRowMajor()) return view;
+  if (rank > 2 && layout == Layout::ChannelsLast(rank)) {
+    view.block = view.channels;
+    return view;
+  }
+  const bool is_image = layout.image_y_dims == 2 && rank == 4;
+  if (layout.blocks.size() != 1 || layout.blocks[0].axis != 1) return std::nullopt;
+  if (!layout.order.empty() && !is_image) return std::nullopt;
+  view.block = layout.blocks[0].size;
+  return view;
+}
+
+/// How a state's elements are named in reorder.cl.
+std::string_view ElementType(DType storage) {
+  if (storage == DType::kF32) return "float";
+  if (storage == DType::kF16) return "half";
+  switch (ByteSize(storage)) {
+    case 1: return "uchar";
+    case 2: return "ushort";
+    case 4: return "uint";
+    default: return "ulong";
+  }
+}
+
+bool IsFloat32Or16(DType type) { return type == DType::kF32 || type == DType::kF16; }
+bool IsImage(const State& state) { return state.memory == MemoryKind::kImage2d; }
+bool IsHost(const State& state) { return state.device == DeviceKind::kCpu; }
+
+BuildOptions ReorderOptions(const State& from, const State& to) {
+  const bool is_float = IsFloat32Or16(from.storage);
+  BuildOptions options;
+  options.Define("IN_IMAGE", IsImage(from) ? 1 : 0).Define("OUT_IMAGE", IsImage(to) ? 1 : 0);
+  options.Define("IN_HALF", from.storage == DType::kF16 ? 1 : 0)
+      .Define("OUT_HALF", to.storage == DType::kF16 ? 1 : 0);
+  options.Add(fmt::format("-DIN_TYPE={} -DOUT_TYPE={} -DVALUE_TYPE={}", ElementType(from.storage),
+                          ElementType(to.storage), is_float ? "float" : ElementType(from.storage)));
+  return options;
+}
+
+/// Bytes as they are, between host and buffer or between buffers of one state.
+class Transfer final : public PreparedKernel {
+ public:
+  Transfer(int64_t bytes, bool to_device) : bytes_(bytes), to_device_(to_device) {}
+
+  Status Launch(const LaunchArgs& args) const override {
+    OpenClStream& stream = OpenClStreamOf(args);
+    if (to_device_)
+      return stream.WriteBuffer(args.outputs[0], args.inputs[0].host<std::byte>(), bytes_);
+    return stream.ReadBuffer(args.outputs[0].host<std::byte>(), args.inputs[0], bytes_);
+  }
+
+ private:
+  int64_t bytes_;
+  bool to_device_;
+};
+
+/// reorder.cl, with the bytes brought to the device before or fetched from it after.
+class Reordering final : public PreparedKernel {
+ public:
+  Reordering(std::shared_ptr<OpenClKernel> kernel, const Blocked& in, const Blocked& out,
+             State from, State to, int64_t host_bytes)
+      : kernel_(std::move(kernel)),
+        in_(in),
+        out_(out),
+        from_(std::move(from)),
+        to_(std::move(to)),
+        host_bytes_(host_bytes) {}
+
+  int64_t workspace_bytes() const override { return host_bytes_; }
+
+  Status Launch(const LaunchArgs& args) const override {
+    OpenClStream& stream = OpenClStreamOf(args);
+    Location in = args.inputs[0], out = args.outputs[0];
+    if (IsHost(from_)) {
+      RETURN_IF_ERROR(stream.WriteBuffer(args.workspace, in.host<std::byte>(), host_bytes_));
+      in = args.workspace;
+    }
+    if (IsHost(to_)) out = args.workspace;
+    RETURN_IF_ERROR(Run(stream, in, out));
+    if (!IsHost(to_)) return OkStatus();
+    return stream.ReadBuffer(args.outputs[0].host<std::byte>(), args.workspace, host_bytes_);
+  }
+
+ private:
+  Status Run(OpenClStream& stream, const Location& in, const Location& out) const {
+    const auto integer = [](int64_t value) { return static_cast<cl_int>(value); };
+    ArgList args;
+    args.Memory(in).Value(static_cast<cl_long>(in.offset / ByteSize(from_.storage)));
+    args.Memory(out).Value(static_cast<cl_long>(out.offset / ByteSize(to_.storage)));
+    args.Value(integer(in_.channels)).Value(integer(in_.plane)).Value(integer(in_.width));
+    args.Value(integer(in_.block)).Value(integer(out_.block)).Value(integer(out_.out_channels()));
+    const WorkSizes sizes{.gws = {static_cast<size_t>(in_.plane),
+                                  static_cast<size_t>((out_.out_channels() + 3) / 4),
+                                  static_cast<size_t>(in_.batch)}};
+    return stream.Launch(*kernel_, sizes, args.args());
+  }
+
+  std::shared_ptr<OpenClKernel> kernel_;
+  Blocked in_, out_;
+  State from_, to_;
+  int64_t host_bytes_;
+};
+
+Status CheckTypes(const State& from, const State& to) {
+  if (from.storage == to.storage) return OkStatus();
+  if (IsFloat32Or16(from.storage) && IsFloat32Or16(to.storage)) return OkStatus();
+  return Unsupported("conversions on OpenCL are between f32 and f16, not {} to {}",
+                     DTypeName(from.storage), DTypeName(to.storage));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PreparedKernel>> PrepareOpenClConversion(const Shape& shape,
+                                                                const State& from, const State& to,
+                                                                const Device& device) {
+  RETURN_IF_ERROR(CheckTypes(from, to));
+  const auto in = AsBlocked(shape, from.layout), out = AsBlocked(shape, to.layout);
+  if (!in || !out)
+    return Unsupported("conversions on OpenCL: a layout that is not blocked by channels alone");
+  const bool crosses = IsHost(from) || IsHost(to);
+  const int64_t host_bytes = IsHost(from) ? StateBytes(shape, from)
+                             : IsHost(to) ? StateBytes(shape, to)
+                                          : 0;
+  const bool same_bytes = from.storage == to.storage && !IsImage(from) && !IsImage(to) &&
+                          SameOffsets(shape, from.layout, to.layout);
+  if (crosses && same_bytes)
+    return std::unique_ptr<PreparedKernel>(std::make_unique<Transfer>(host_bytes, IsHost(from)));
+  ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
+                   AsOpenCl(device).BuildKernel(
+                       MakeProgram("convert/reorder.cl", ReorderOptions(from, to)), "reorder"));
+  return std::unique_ptr<PreparedKernel>(
+      std::make_unique<Reordering>(std::move(kernel), *in, *out, from, to, host_bytes));
+}
+
+}  // namespace fettle::kernels

@@ -1,0 +1,18 @@
+// Conversions between states of an OpenCL device, and between them and the host's.
+#pragma once
+
+#include <memory>
+
+#include "kernels/kernel.h"
+
+namespace fettle::kernels {
+
+/// A kernel of `device` with one input in state `from` and one output in state `to`, at least one
+/// of them the device's. Layouts whose channels lie in blocks (row-major and channels last
+/// included) in any pair; f32 and f16 in any pair, other types as they are. kUnsupported for
+/// anything else. Reading from the device waits for it; its workspace is the device's.
+Result<std::unique_ptr<PreparedKernel>> PrepareOpenClConversion(const Shape& shape,
+                                                                const State& from, const State& to,
+                                                                const Device& device);
+
+}  // namespace fettle::kernels

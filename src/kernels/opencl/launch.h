@@ -1,0 +1,47 @@
+// What OpenCL kernels' Launch functions share.
+#pragma once
+
+#include <vector>
+
+#include "device/opencl/opencl_stream.h"
+#include "kernels/kernel.h"
+
+namespace fettle::kernels {
+
+/// The arguments of a launch, in the order of the kernel function's parameters.
+class ArgList {
+ public:
+  ArgList() { args_.reserve(16); }
+  /// A memory object and its offset as an int in units of `unit_bytes`: TENSOR_IN and TENSOR_OUT of
+  /// access.clh, where a unit is a pixel of four elements.
+  ArgList& Tensor(const Location& location, int64_t unit_bytes) {
+    args_.emplace_back(static_cast<cl_mem>(location.base));
+    args_.emplace_back(static_cast<cl_int>(location.offset / unit_bytes));
+    return *this;
+  }
+  ArgList& Memory(const Location& location) {
+    args_.emplace_back(static_cast<cl_mem>(location.base));
+    return *this;
+  }
+  template <typename T>
+  ArgList& Value(const T& value) {
+    args_.emplace_back(value);
+    return *this;
+  }
+  std::span<const KernelArg> args() const { return args_; }
+
+ private:
+  std::vector<KernelArg> args_;
+};
+
+/// Bytes of a pixel of four elements.
+inline int64_t PixelBytes(DType storage) { return 4 * ByteSize(storage); }
+
+inline OpenClStream& OpenClStreamOf(const LaunchArgs& args) {
+  return static_cast<OpenClStream&>(args.stream);
+}
+inline const OpenClDevice& AsOpenCl(const Device& device) {
+  return static_cast<const OpenClDevice&>(device);
+}
+
+}  // namespace fettle::kernels
