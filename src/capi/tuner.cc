@@ -10,7 +10,6 @@
 
 using fettle::InvalidArgument;
 using fettle::OkStatus;
-using fettle::Result;
 using fettle::Status;
 using fettle::StatusCode;
 using fettle::capi::Guard;

@@ -107,21 +107,25 @@ Image ImageOf(std::string_view input) {
   return image;
 }
 
-/// `sound_rows`: a row that is found must be the one that was put.
-void UseStore(const std::string& path, bool sound_rows) {
+/// `damaged`: the file was a sound one, so a row that is found must be the one that was put.
+void UseStore(const std::string& path, bool damaged) {
   const auto store = OpenStore(path);
   for (int i = 0; i < kRows; ++i) {
     const Result<Row> row = store->Find(KeyOf(i));
-    if (row.ok() && sound_rows) Expect(row->median_us == RowOf(i).median_us && !row->prior);
+    if (row.ok() && damaged) Expect(row->median_us == RowOf(i).median_us && !row->prior);
   }
   (void)store->FindDecision("graph");
   store->Put(KeyOf(kRows + 1), RowOf(kRows + 1));
   store->BeginFlight(KeyOf(kRows + 2));
   store->EndFlight(KeyOf(kRows + 2));
   const Result<Row> row = store->Find(KeyOf(kRows + 1));
-  // Damage that shows after the Put may take its row along, but not without a word.
-  if (row.ok() || store->trouble().empty())
-    Expect(row.ok() && row->median_us == RowOf(kRows + 1).median_us);
+  // A flipped byte of an index may hide a row from SQLite, which then is measured again; it never
+  // changes one. What is no damaged database is rebuilt, and loses nothing without a word.
+  if (row.ok()) {
+    Expect(row->median_us == RowOf(kRows + 1).median_us);
+  } else {
+    Expect(damaged || !store->trouble().empty());
+  }
   Expect(store->trouble().find('\n') == std::string::npos);
 }
 

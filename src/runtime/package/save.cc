@@ -97,22 +97,8 @@ Status WriteAll(FileWriter& file, std::span<const std::byte> index, const Sectio
   return file.Commit();
 }
 
-}  // namespace
-}  // namespace package
-
-PackageInfo PackageInfo::For(const Device& device, int threads) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return {.library = std::string(LibraryVersion()),
-          .build = std::string(kernels::BuildId()),
-          .device = std::string(device.fingerprint()),
-          .device_name = std::string(device.name()),
-          .threads = threads,
-          .unix_seconds = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
-}
-
-Status SavePackage(const std::string& path, const Model& model, const planner::PlanBook& book,
-                   const PackageInfo& info) {
-  using namespace package;
+Status Save(const std::string& path, const Model& model, const planner::PlanBook& book,
+            const PackageInfo& info) {
   FlatBufferBuilder builder;
   SectionList sections;
   GraphWriter graphs(builder, sections);
@@ -136,6 +122,24 @@ Status SavePackage(const std::string& path, const Model& model, const planner::P
     return Unsupported("{}: the graph is too large for a package", path);
   ASSIGN_OR_RETURN(const std::unique_ptr<FileWriter> file, FileWriter::Create(path));
   return WriteAll(*file, index_bytes, sections);
+}
+
+}  // namespace
+}  // namespace package
+
+PackageInfo PackageInfo::For(const Device& device, int threads) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return {.library = std::string(LibraryVersion()),
+          .build = std::string(kernels::BuildId()),
+          .device = std::string(device.fingerprint()),
+          .device_name = std::string(device.name()),
+          .threads = threads,
+          .unix_seconds = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
+}
+
+Status SavePackage(const std::string& path, const Model& model, const planner::PlanBook& book,
+                   const PackageInfo& info) {
+  return package::Save(path, model, book, info);
 }
 
 std::string PackageFileName(std::string_view model_path, const Device& device) {
