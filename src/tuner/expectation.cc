@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <numeric>
 
 #include "ir/noise.h"
 #include "kernels/check/tolerance.h"
 #include "ops/elements.h"
 #include "tensor/reorder.h"
+#include "tuner/oracle_cost.h"
 
 namespace fettle::tuner {
 namespace {
@@ -31,6 +34,9 @@ constexpr Filling kFillings[] = {
     {.name = "tiny", .amplitude = 0x1p-20, .small_type_amplitude = 0x1p-8, .byte_high = 0},
 };
 
+/// Extreme inputs are left out where they take so many times the steps of a whole output.
+constexpr double kFarMore = 10;
+
 double Amplitude(const Filling& filling, DType dtype) {
   const bool wide = dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kBF16;
   return wide ? filling.amplitude : filling.small_type_amplitude;
@@ -40,18 +46,38 @@ double Amplitude(const Filling& filling, DType dtype) {
 /// to a part of the noise that is there.
 void Alternate(Tensor& tensor, double even, double odd) {
   const bool varies = IsFloat(tensor.dtype());
+  const Shape& shape = tensor.shape();
+  Dims outer = shape.dims();
+  const int64_t width = outer.empty() ? 1 : outer.back();
+  if (!outer.empty()) outer.pop_back();
   DispatchDType(tensor.dtype(), [&]<typename T>() {
-    const std::span<T> elements = tensor.as<T>();
+    T* row = tensor.as<T>().data();
+    const Shape rows(outer);
     ops::ForEachCoordinate(
-        tensor.shape(), {0, tensor.elements()},
-        [&](int64_t index, std::span<const int64_t> coordinate) {
-          const int64_t sum = std::accumulate(coordinate.begin(), coordinate.end(), int64_t{0});
-          const double end = sum % 2 == 0 ? even : odd;
-          T& element = elements[static_cast<size_t>(index)];
-          const double noise = varies ? std::fabs(static_cast<double>(Widen(element))) / 16 : 0;
-          element = Narrow<T>(varies ? std::copysign(std::fabs(end) - noise, end) : end);
+        rows, {0, rows.elements()}, [&](int64_t, std::span<const int64_t> coordinate) {
+          bool is_odd = std::accumulate(coordinate.begin(), coordinate.end(), int64_t{0}) % 2 != 0;
+          for (T* const end = row + width; row < end; ++row, is_odd = !is_odd) {
+            const double limit = is_odd ? odd : even;
+            const double noise = varies ? std::fabs(static_cast<double>(Widen(*row))) / 16 : 0;
+            *row = Narrow<T>(varies ? std::copysign(std::fabs(limit) - noise, limit) : limit);
+          }
         });
   });
+}
+
+/// Noise that repeats itself in large tensors, after a number of elements that is a multiple of no
+/// extent.
+Result<Tensor> RepeatingNoise(DType dtype, const Shape& shape, uint64_t seed,
+                              const ir::NoiseRange& range) {
+  constexpr int64_t kPeriod = (1 << 19) - 1;  // prime
+  if (shape.elements() <= kPeriod) return ir::NoiseTensor(dtype, shape, seed, range);
+  ASSIGN_OR_RETURN(const Tensor period, ir::NoiseTensor(dtype, Shape{kPeriod}, seed, range));
+  ASSIGN_OR_RETURN(Tensor tensor, Tensor::Create(dtype, shape));
+  const std::span<std::byte> to = tensor.bytes();
+  const std::span<const std::byte> from = period.bytes();
+  for (size_t begin = 0; begin < to.size(); begin += from.size())
+    std::memcpy(to.data() + begin, from.data(), std::min(from.size(), to.size() - begin));
+  return tensor;
 }
 
 Result<Tensor> Fill(const Filling& filling, const ir::Value& value, uint64_t seed, bool zeros) {
@@ -66,7 +92,7 @@ Result<Tensor> Fill(const Filling& filling, const ir::Value& value, uint64_t see
     range = {lowest + std::round(255 * filling.byte_low),
              lowest + std::round(255 * filling.byte_high)};
   }
-  ASSIGN_OR_RETURN(Tensor tensor, ir::NoiseTensor(dtype, *value.shape, seed, range));
+  ASSIGN_OR_RETURN(Tensor tensor, RepeatingNoise(dtype, *value.shape, seed, range));
   if (filling.alternating && IsFloat(dtype)) Alternate(tensor, range.high, range.low);
   if (filling.alternating && IsByte(dtype)) Alternate(tensor, lowest + 255, lowest);
   return tensor;
@@ -120,6 +146,23 @@ bool HidesItsSums(const ir::Graph& group) {
          });
 }
 
+/// How to take samples of a group's outputs.
+struct SamplePlan {
+  int64_t run = 1;  // elements one behind the other
+  int64_t most_runs = std::numeric_limits<int64_t>::max();
+};
+
+/// Where elements of a long row share sums, a few runs of them; single ones otherwise.
+SamplePlan PlanSamples(const ir::Graph& group, double steps) {
+  constexpr double kLongRow = 64;
+  constexpr int64_t kRun = 64, kLeastRuns = 4;
+  double region = 0;
+  for (const ir::Node& node : group.nodes())
+    region = std::max(region, CostOfReference(group, node).region);
+  if (region < kLongRow) return {};
+  return {kRun, std::max(kLeastRuns, static_cast<int64_t>(steps / region))};
+}
+
 std::vector<double> ValuesAt(const Tensor& tensor, const Elements& elements) {
   std::vector<double> values;
   values.reserve(static_cast<size_t>(CountElements(elements)));
@@ -158,14 +201,20 @@ Status GroupExpectations::AddSet(std::string_view name, std::vector<Tensor> inpu
 
 Status GroupExpectations::AddSets(const ExpectationOptions& options, ThreadPool& pool) {
   ASSIGN_OR_RETURN(const Oracle oracle, Oracle::Make(group_, pool));
-  const bool whole = TotalMacs(*group_) <= options.whole_macs;
-  std::vector<Elements> elements, extreme_elements;
-  for (ir::ValueId id : group_->outputs) {
-    const Shape& shape = *group_->value(id).shape;
-    elements.push_back(whole ? AllElements(shape)
-                             : SampleElements(shape, options.samples, options.seed));
-    extreme_elements.push_back(SampleElements(shape, options.extreme_samples, options.seed));
-  }
+  const auto most_steps = static_cast<double>(options.whole_macs);
+  const SamplePlan plan = PlanSamples(*group_, most_steps);
+  const auto sample = [&](int64_t count) {
+    std::vector<Elements> samples;
+    for (ir::ValueId id : group_->outputs)
+      samples.push_back(SampleElements(*group_->value(id).shape,
+                                       std::min(count, plan.most_runs * plan.run), options.seed,
+                                       plan.run));
+    return samples;
+  };
+  std::vector<Elements> elements;
+  for (ir::ValueId id : group_->outputs) elements.push_back(AllElements(*group_->value(id).shape));
+  if (oracle.StepsFor(elements) > most_steps) elements = sample(options.samples);
+  const std::vector<Elements> extreme_elements = sample(options.extreme_samples);
   const auto add = [&](const Filling& filling, bool zeros) -> Status {
     const bool first = sets_.empty();
     ASSIGN_OR_RETURN(std::vector<Tensor> inputs, FillAll(filling, *group_, options.seed, zeros));
@@ -176,7 +225,7 @@ Status GroupExpectations::AddSets(const ExpectationOptions& options, ThreadPool&
   const bool zeros = !add(kFillings[0], false).ok();
   if (zeros) RETURN_IF_ERROR(add(kFillings[0], true));
   // What has to be computed whole may be too much to be computed more than once.
-  if (!HasExtremes(*group_) || oracle.MacsFor(extreme_elements) > options.whole_macs)
+  if (!HasExtremes(*group_) || oracle.StepsFor(extreme_elements) > kFarMore * most_steps)
     return OkStatus();
   for (const Filling& filling : std::span(kFillings).subspan(1))
     RETURN_IF_ERROR(add(filling, zeros));

@@ -16,7 +16,7 @@
 namespace fettle::tuner {
 
 struct ExpectationOptions {
-  /// Multiply-adds up to which all elements are computed.
+  /// Multiply-adds, or steps like them (oracle_cost.h), up to which all elements are computed.
   int64_t whole_macs = 50'000'000;
   /// Elements beyond that, and of the extreme inputs.
   int64_t samples = 4096;

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <random>
 
-#include "kernels/check/tolerance.h"
+#include "tuner/oracle_cost.h"
 
 namespace fettle::tuner {
 namespace {
@@ -58,24 +58,29 @@ class Demand {
   std::vector<bool> asked_;
 };
 
+/// Elements of one call of a reference: as many as outweigh what the call itself costs.
+int64_t LongestPiece(const ReferenceCost& cost) {
+  constexpr double kLeast = 1024;
+  return static_cast<int64_t>(std::max(kLeast, cost.region / cost.element));
+}
+
 /// Cuts long ranges, so that they can be shared out.
-Elements Split(const Elements& elements) {
-  constexpr int64_t kLongest = 1024;
+Elements Split(const Elements& elements, int64_t longest) {
   Elements pieces;
   for (const ops::Region& range : elements) {
-    for (int64_t begin = range.begin; begin < range.end; begin += kLongest)
-      pieces.push_back({begin, std::min(begin + kLongest, range.end)});
+    for (int64_t begin = range.begin; begin < range.end; begin += longest)
+      pieces.push_back({begin, std::min(begin + longest, range.end)});
   }
   return pieces;
 }
 
 Status RunNode(const ops::OpDesc& op, const ops::RefContext& context, const Elements& elements,
-               ThreadPool& pool) {
+               int64_t longest, ThreadPool& pool) {
   if (op.whole_output || context.outputs.size() != 1) {
     const HostView& first = context.outputs[0];
     return op.reference(context, {0, first.data == nullptr ? 0 : first.shape.elements()});
   }
-  const Elements pieces = Split(elements);
+  const Elements pieces = Split(elements, longest);
   std::mutex mutex;
   Status failure;
   pool.ParallelFor(static_cast<int64_t>(pieces.size()), pool.threads(), [&](int64_t i, int) {
@@ -135,39 +140,34 @@ int64_t CountElements(const Elements& elements) {
   return count;
 }
 
-Elements SampleElements(const Shape& shape, int64_t count, uint64_t seed) {
+Elements SampleElements(const Shape& shape, int64_t count, uint64_t seed, int64_t run) {
   if (shape.elements() <= count + count / 4) return AllElements(shape);
+  const int64_t starts = (count + run - 1) / run;
   std::vector<int64_t> indices = Corners(shape);
-  const auto sort_out = [&] {
-    std::sort(indices.begin(), indices.end());
-    indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
-  };
-  sort_out();  // an axis of one element has both its corners at the same place
+  if (run > 1 && starts < std::ssize(indices)) indices = {0, shape.elements() - run};
   std::mt19937_64 random(seed);
   int64_t drawn = 0;
-  while (static_cast<int64_t>(indices.size()) < count) {
+  for (;;) {
+    // Corners of an axis of one element are one.
+    std::sort(indices.begin(), indices.end());
+    indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
+    const int64_t missing = starts - std::ssize(indices);
+    if (missing <= 0) break;
     // A quarter on edges of all axes, a quarter on edges of half of them, the rest anywhere. Edges
     // run out, so the count goes on from round to round.
-    const int64_t missing = count - static_cast<int64_t>(indices.size());
     for (int64_t i = 0; i < missing; ++i, ++drawn)
       indices.push_back(DrawElement(shape, drawn % 4 == 0 ? 8 : drawn % 4 == 1 ? 4 : 0, random));
-    sort_out();
   }
   Elements elements;
   for (int64_t index : indices) {
-    if (!elements.empty() && elements.back().end == index) {
-      ++elements.back().end;
+    const int64_t end = std::min(index + run, shape.elements());
+    if (!elements.empty() && elements.back().end >= index) {
+      elements.back().end = end;
     } else {
-      elements.push_back({index, index + 1});
+      elements.push_back({index, end});
     }
   }
   return elements;
-}
-
-int64_t TotalMacs(const ir::Graph& group) {
-  int64_t macs = 0;
-  for (const ir::Node& node : group.nodes()) macs += kernels::Macs(group, node);
-  return macs;
 }
 
 Status CheckInputs(const ir::Graph& group) {
@@ -217,18 +217,21 @@ Result<std::vector<Tensor>> Oracle::Run(std::span<const Tensor> inputs,
   return outputs;
 }
 
-int64_t Oracle::MacsFor(std::span<const Elements> wanted) const {
+double Oracle::StepsFor(std::span<const Elements> wanted) const {
   const Demand demand(*group_, wanted);
-  double macs = 0;
+  double steps = 0;
   for (const ir::Node& node : group_->nodes()) {
     const ir::ValueId output = node.output(0);
     if (output == ir::kAbsent || !constants_[static_cast<size_t>(output)].empty()) continue;
+    const ReferenceCost cost = CostOfReference(*group_, node);
     const bool whole = ops::Find(node.op)->whole_output || node.outputs.size() != 1;
-    const double all = static_cast<double>(group_->value(output).shape->elements());
-    const double share = static_cast<double>(CountElements(demand.of(output))) / std::max(all, 1.0);
-    macs += static_cast<double>(kernels::Macs(*group_, node)) * (whole ? 1 : share);
+    const Elements& asked = demand.of(output);
+    const int64_t elements = whole ? group_->value(output).shape->elements() : CountElements(asked);
+    const int64_t regions = std::max(std::ssize(asked), elements / LongestPiece(cost));
+    steps += cost.element * static_cast<double>(elements) +
+             cost.region * static_cast<double>(whole ? 1 : regions);
   }
-  return static_cast<int64_t>(macs);
+  return steps;
 }
 
 Status Oracle::RunNodes(std::span<const Elements> elements, bool constants_only,
@@ -254,8 +257,8 @@ Status Oracle::RunNodes(std::span<const Elements> elements, bool constants_only,
     const ir::ValueId first = node.output(0);
     const Elements wanted =
         first == ir::kAbsent ? Elements() : elements[static_cast<size_t>(first)];
-    const Status status =
-        RunNode(*ops::Find(node.op), {node, input_views, output_views}, wanted, *pool_);
+    const Status status = RunNode(*ops::Find(node.op), {node, input_views, output_views}, wanted,
+                                  LongestPiece(CostOfReference(*group_, node)), *pool_);
     if (!status.ok()) return status.WithContext(ir::Describe(node));
   }
   return OkStatus();

@@ -17,12 +17,10 @@ using Elements = std::vector<ops::Region>;
 
 Elements AllElements(const Shape& shape);
 /// `count` elements of `shape`, or all where there are not many more: corners, borders, both
-/// sides of the last whole block of 4 to 64 on each axis, and seeded others.
-Elements SampleElements(const Shape& shape, int64_t count, uint64_t seed);
+/// sides of the last whole block of 4 to 64 on each axis, and seeded others. Each brings those
+/// behind it, `run` in all; they overlap now and then.
+Elements SampleElements(const Shape& shape, int64_t count, uint64_t seed, int64_t run = 1);
 int64_t CountElements(const Elements& elements);
-
-/// Multiply-adds of all nodes.
-int64_t TotalMacs(const ir::Graph& group);
 
 /// OK if `group` may run on made-up inputs; otherwise why not: one of them holds a shape or the
 /// like, which must fit the others.
@@ -40,8 +38,8 @@ class Oracle {
   /// on values out of range.
   Result<std::vector<Tensor>> Run(std::span<const Tensor> inputs,
                                   std::span<const Elements> wanted) const;
-  /// Multiply-adds of such a run.
-  int64_t MacsFor(std::span<const Elements> wanted) const;
+  /// Steps of such a run (oracle_cost.h).
+  double StepsFor(std::span<const Elements> wanted) const;
 
  private:
   Oracle(std::shared_ptr<const ir::Graph> group, ThreadPool& pool);

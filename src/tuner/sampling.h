@@ -31,8 +31,9 @@ struct MeasureOptions {
   double final_ms = 60;
   /// Change of the sentinel's time that counts as a change of the clock.
   double drift = 0.04;
-  /// Multiply-adds up to which the oracle computes whole outputs; beyond, at least 4,096 elements.
-  int64_t whole_macs = 50'000'000;
+  /// Steps of the oracle (oracle_cost.h) up to which it computes whole outputs; beyond, about 4,096
+  /// elements.
+  int64_t whole_macs = 4'000'000;
   /// Of inputs and expected outputs that are kept for further candidates of their groups.
   int64_t cache_bytes = int64_t{256} << 20;
   uint64_t seed = 1;

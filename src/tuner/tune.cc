@@ -20,6 +20,16 @@ using planner::Kind;
 /// Share of the default parameters' time below which no neighbour of them is expected.
 constexpr double kLeastOfDefault = 0.75;
 
+/// Steps up to which outputs are verified whole where time does not matter.
+constexpr int64_t kThoroughMacs = 50'000'000;
+
+MeasureOptions MeasureOf(const TuneOptions& options) {
+  MeasureOptions measure = options.measure;
+  if (options.level >= Level::kWide)
+    measure.whole_macs = std::max(measure.whole_macs, kThoroughMacs);
+  return measure;
+}
+
 /// An entry by kind and index.
 using EntryId = std::pair<int, int>;
 
@@ -34,7 +44,7 @@ class Tuner {
         store_(store),
         report_(report),
         costs_(device, store),
-        bench_(device, options.measure),
+        bench_(device, MeasureOf(options)),
         start_(NowNs()) {}
 
   Result<planner::Decision> Run() {

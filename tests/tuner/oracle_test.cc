@@ -39,6 +39,16 @@ TEST(SampleElementsTest, NoElementIsTakenTwice) {
   for (size_t i = 1; i < elements.size(); ++i) EXPECT_LT(elements[i - 1].end, elements[i].begin);
 }
 
+TEST(SampleElementsTest, RunsAreCutAtTheEndAndMergeWhereTheyMeet) {
+  const Shape shape{3, 400, 50};
+  const Elements elements = SampleElements(shape, 2048, 1, 64);
+  EXPECT_EQ(elements.front().begin, 0);
+  EXPECT_EQ(elements.back().end, shape.elements());
+  for (size_t i = 1; i < elements.size(); ++i) EXPECT_LT(elements[i - 1].end, elements[i].begin);
+  EXPECT_LE(CountElements(elements), 2048);
+  EXPECT_GE(CountElements(elements), 1024);
+}
+
 TEST(SampleElementsTest, LargeShapesAreSampledAtCornersBordersAndLastBlocks) {
   const Shape shape{2, 35, 61, 67};
   const Elements elements = SampleElements(shape, 4096, 1);
@@ -97,27 +107,37 @@ TEST(OracleTest, DifferentDemandsOnOneValueAreBothMet) {
   EXPECT_TRUE(std::ranges::equal(got[1].as<float>(), whole[1].as<float>()));
 }
 
-TEST(OracleTest, CountsWhatHasToBeComputed) {
-  const auto one = Parse(kResidual);
-  const int64_t all = TotalMacs(*one), share = all / 1600 / 7;
+TEST(OracleTest, CountsTheStepsOfWhatHasToBeComputed) {
+  // 54 multiply-adds of the convolution and 4 steps for each of three nodes behind it.
+  constexpr double kPerElement = 54 + 3 * 4;
   const Elements whole = AllElements(Shape{1, 7, 40, 40}), few{{3, 4}, {90, 91}};
   const Elements of_outputs[] = {few, few}, all_outputs[] = {whole, whole};
-  const Oracle oracle = Oracle::Make(one, Pool()).value();
-  EXPECT_EQ(oracle.MacsFor(all_outputs), all);
-  EXPECT_EQ(oracle.MacsFor(of_outputs), 2 * share);
+  const Oracle oracle = Oracle::Make(Parse(kResidual), Pool()).value();
+  EXPECT_EQ(oracle.StepsFor(all_outputs), kPerElement * 7 * 40 * 40);
+  EXPECT_EQ(oracle.StepsFor(of_outputs), kPerElement * 2);
   // What a second convolution reads is needed whole.
   const auto two = Parse(
       "input %x: f32[1x4x8x8]\nconst %v: f32[4x4x3x3]\nconst %w: f32[4x4x1x1]\n"
       "%c = Conv(%x, %v) {pads=[1,1,1,1]}\n%y = Conv(%c, %w)\noutput %y\n");
   const Elements first[] = {{{0, 1}}};
-  EXPECT_EQ(Oracle::Make(two, Pool()).value().MacsFor(first), 4 * 8 * 8 * 4 * 9 + 4);
+  EXPECT_EQ(Oracle::Make(two, Pool()).value().StepsFor(first), 4 * 8 * 8 * 4 * 9 + 4);
+}
+
+TEST(OracleTest, ElementsOfLongRowsShareTheirSums) {
+  const auto norm = Parse(
+      "input %x: f32[1x3x100x100]\nconst %s: f32[3]\nconst %b: f32[3]\n"
+      "%y = InstanceNormalization(%x, %s, %b)\noutput %y\n");
+  const Oracle oracle = Oracle::Make(norm, Pool()).value();
+  const auto steps = [&](Elements elements) { return oracle.StepsFor({&elements, 1}); };
+  EXPECT_LT(steps({{0, 64}}), 1.1 * steps({{0, 1}}));
+  EXPECT_GT(steps({{0, 1}, {9, 10}}), 1.9 * steps({{0, 1}}));
 }
 
 TEST(ExpectationTest, WhatIsTooMuchForThreeSetsHasOne) {
   const auto made = GroupExpectations::Make(
       Parse("input %x: f32[1x4x8x8]\nconst %v: f32[4x4x3x3]\nconst %w: f32[4x4x1x1]\n"
             "%c = Conv(%x, %v) {pads=[1,1,1,1]}\n%y = Conv(%c, %w)\noutput %y\n"),
-      {.whole_macs = 9000, .samples = 10, .extreme_samples = 10}, Pool());
+      {.whole_macs = 900, .samples = 10, .extreme_samples = 10}, Pool());
   EXPECT_EQ(made.value()->sets().size(), 1U);
 }
 
@@ -167,6 +187,18 @@ TEST(ExpectationTest, LargeGroupsAreSampled) {
   EXPECT_LE(CountElements(made->sets()[0].outputs[0].elements), 500);
   EXPECT_EQ(static_cast<int64_t>(made->sets()[0].outputs[0].values.size()),
             CountElements(made->sets()[0].outputs[0].elements));
+}
+
+TEST(ExpectationTest, LongRowsAreSampledInRuns) {
+  const auto group = Parse(
+      "input %x: f32[1x8x200x200]\nconst %s: f32[8]\nconst %b: f32[8]\n"
+      "%y = InstanceNormalization(%x, %s, %b)\noutput %y\n");
+  const auto made = GroupExpectations::Make(group, {.whole_macs = 1'000'000}, Pool()).value();
+  ASSERT_EQ(made->sets().size(), 3U);
+  const Elements& elements = made->sets()[0].outputs[0].elements;
+  EXPECT_LE(elements.size(), 16U);
+  EXPECT_GE(CountElements(elements), 64);
+  EXPECT_EQ(elements.back().end, group->value(group->outputs[0]).shape->elements());
 }
 
 TEST(ExpectationCacheTest, GroupsOfEqualTextAndConstantsShare) {

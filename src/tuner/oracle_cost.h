@@ -1,0 +1,16 @@
+// What the references of a group cost, so that the oracle's time is known before it is spent.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace fettle::tuner {
+
+/// In steps of about one multiply-add of a scalar loop.
+struct ReferenceCost {
+  double element = 0;  // for each element of output 0
+  double region = 0;   // for each range of elements that is asked for: the sums of a long row
+};
+/// Of `node`, whose values have concrete shapes.
+ReferenceCost CostOfReference(const ir::Graph& group, const ir::Node& node);
+
+}  // namespace fettle::tuner
