@@ -4,7 +4,11 @@
 Prints PSNR of luma (BT.601, studio range, border of two pixels left out) for bicubic and each model, averaged over
 the pictures, as ONNX Runtime computes it. A model that takes [1, H, W, 1] is fed so. `--fettle` also runs each
 model through Fettle's program and prints the largest difference between the two on any picture; `--state` names
-the folder of train.py, whose PyTorch networks are then compared too. `--crops` writes before-and-after pictures.
+the folder of train.py, whose PyTorch networks are then compared too. `--crops` writes before-and-after pictures: bicubic,
+each model and the original, two in a row, a part of the picture at 4 to 1 and its corner at 8 to 1.
+
+Besides PSNR, `border` is the gain over bicubic within the outermost two pixels, where a seam would show, and `overshoot` the
+share of pixels that leave the range of the original's 5x5 neighbourhood by more than 4/255, which ringing would raise.
 """
 
 import argparse
@@ -18,14 +22,14 @@ from PIL import Image
 
 import luma
 
-CROPS = {  # picture: left, top of 192 x 144 high-resolution pixels
+CROPS = {  # picture: left, top of 192 x 144 pixels
     "kodim01": (120, 200),
     "kodim05": (330, 180),
     "kodim08": (300, 190),
     "kodim19": (190, 330),
     "kodim23": (180, 110),
 }
-CROP = (192, 144)
+CROP, CORNER = (192, 144), (96, 72)
 
 
 class Model:
@@ -85,18 +89,41 @@ def enlarge_colour(low_rgb, luma_out):
     return np.asarray(Image.fromarray(ycc, "YCbCr").convert("RGB"))
 
 
-def write_crop(out, path, low_rgb, values):
-    left, top = CROPS[path.stem]
-    box = (left, top, left + CROP[0], top + CROP[1])
-    original = Image.open(path).convert("RGB")
-    size = original.size
-    views = [Image.fromarray(low_rgb).resize(size, Image.BICUBIC)]
-    views += [Image.fromarray(enlarge_colour(low_rgb, value)) for value in values] + [original]
-    sheet = Image.new("RGB", (len(views) * CROP[0] * 2, CROP[1] * 2))
+def write_sheet(path, views, box, zoom):
+    """The box of each view, two views in a row."""
+    size = ((box[2] - box[0]) * zoom, (box[3] - box[1]) * zoom)
+    sheet = Image.new("RGB", (2 * size[0], (len(views) + 1) // 2 * size[1]))
     for index, view in enumerate(views):
-        enlarged = view.crop(box).resize((CROP[0] * 2, CROP[1] * 2), Image.NEAREST)
-        sheet.paste(enlarged, (index * CROP[0] * 2, 0))
-    sheet.save(out / f"{path.stem}.png")
+        sheet.paste(view.crop(box).resize(size, Image.NEAREST), (index % 2 * size[0], index // 2 * size[1]))
+    sheet.save(path)
+
+
+def write_crops(out, path, low_rgb, values):
+    original = Image.open(path).convert("RGB")
+    views = [Image.fromarray(low_rgb).resize(original.size, Image.BICUBIC)]
+    views += [Image.fromarray(enlarge_colour(low_rgb, value)) for value in values] + [original]
+    left, top = CROPS[path.stem]
+    out.mkdir(parents=True, exist_ok=True)
+    write_sheet(out / f"{path.stem}.png", views, (left, top, left + CROP[0], top + CROP[1]), 4)
+    write_sheet(out / f"{path.stem}_corner.png", views, (0, 0, *CORNER), 8)
+
+
+def border_psnr(value, high):
+    difference = np.asarray(value, np.float64) - high
+    difference[luma.BORDER : -luma.BORDER, luma.BORDER : -luma.BORDER] = 0
+    inner = (high.shape[0] - 2 * luma.BORDER) * (high.shape[1] - 2 * luma.BORDER)
+    return -10 * np.log10((difference**2).sum() / (high.size - inner) + 1e-12)
+
+
+def overshoot(value, high):
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(high, 2, mode="edge"), (5, 5))
+    beyond = np.maximum(value - around.max(axis=(2, 3)), around.min(axis=(2, 3)) - value)
+    return float((beyond > 4 / 255).mean())
+
+
+def measures(value, high):
+    value = np.clip(value, 0, 1)
+    return luma.psnr(value, high), border_psnr(value, high), overshoot(value, high)
 
 
 def main():
@@ -114,12 +141,12 @@ def main():
     pictures = sorted(args.kodak.glob("*.png"))
     for path in pictures:
         low_rgb, low, high = luma.low_and_high(path)
-        scores["bicubic"].append(luma.psnr(luma.bicubic_luma(low_rgb), high))
+        scores["bicubic"].append(measures(luma.bicubic_luma(low_rgb), high))
         values = []
         for name, model in zip(args.models, models):
             value = model.run(low)
             values.append(value)
-            scores[name].append(luma.psnr(np.clip(value, 0, 1), high))
+            scores[name].append(measures(value, high))
             others = {}
             if args.fettle:
                 others["Fettle"] = model.run_fettle(args.fettle, low)
@@ -129,12 +156,12 @@ def main():
                 difference = float(np.abs(other - value).max())
                 worst[name, kind] = max(worst.get((name, kind), 0.0), difference)
         if args.crops and path.stem in CROPS:
-            args.crops.mkdir(parents=True, exist_ok=True)
-            write_crop(args.crops, path, low_rgb, values)
-    baseline = np.mean(scores["bicubic"])
+            write_crops(args.crops, path, low_rgb, values)
+    means = {name: np.mean(values, axis=0) for name, values in scores.items()}
     print(f"{len(pictures)} pictures")
-    for name, values in scores.items():
-        print(f"{name:44} {np.mean(values):.4f} dB {np.mean(values) - baseline:+.4f}")
+    for name, (psnr, border, over) in means.items():
+        gain, border_gain = psnr - means["bicubic"][0], border - means["bicubic"][1]
+        print(f"{name:44} {psnr:.4f} dB {gain:+.4f}, border {border_gain:+.2f}, overshoot {over:.2%}")
     for (name, kind), value in worst.items():
         print(f"{name:44} differs from {kind} by at most {value:.1e}")
 
