@@ -5,8 +5,14 @@
 
 namespace fettle::kernels {
 
+extern const KernelDesc kOpenClElementwiseChain;
+
 std::span<const KernelDesc* const> OpenClKernels() {
-  static const std::vector<const KernelDesc*> kKernels = {};
+  static const std::vector<const KernelDesc*> kKernels = {
+      // keep-sorted start
+      &kOpenClElementwiseChain,
+      // keep-sorted end
+  };
   return kKernels;
 }
 

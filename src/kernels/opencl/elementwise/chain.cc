@@ -1,0 +1,115 @@
+// opencl.elementwise.chain: any connected run of element-wise nodes in one pass over memory.
+#include <algorithm>
+
+#include "kernels/opencl/expression/expression.h"
+#include "kernels/opencl/sources.h"
+#include "kernels/opencl/states.h"
+#include "kernels/opencl/work_sizes.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// How a row-major output that is no float is named and converted to in chain.cl; empty: a float.
+Result<std::string_view> OutputType(DType type) {
+  switch (type) {
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16: return std::string_view();
+    case DType::kBool:
+    case DType::kU8: return std::string_view("uchar");
+    case DType::kI8: return std::string_view("char");
+    case DType::kU16: return std::string_view("ushort");
+    case DType::kI16: return std::string_view("short");
+    case DType::kI32: return std::string_view("int");
+    case DType::kI64: return std::string_view("long");
+    default: return Unsupported("{} is not written by expressions", DTypeName(type));
+  }
+}
+
+class Chain final : public PreparedKernel {
+ public:
+  Chain(std::shared_ptr<OpenClKernel> kernel, Expression expression, Shape shape, State state)
+      : kernel_(std::move(kernel)),
+        expression_(std::move(expression)),
+        shape_(std::move(shape)),
+        state_(std::move(state)) {}
+
+  std::vector<PackRequest> packs() const override { return expression_.packs(); }
+
+  Status Launch(const LaunchArgs& args) const override {
+    ArgList list;
+    WorkSizes sizes;
+    if (IsPixels(state_)) {
+      list.Tensor(args.outputs[0], PixelBytes(state_.storage)).Value(PixelDims(shape_));
+      sizes = PixelSizes(shape_);
+    } else {
+      list.Tensor(args.outputs[0], ByteSize(state_.storage));
+      list.Value(static_cast<cl_int>(expression_.rows()));
+      list.Value(static_cast<cl_int>(expression_.columns()));
+      sizes = PlaceSizes((expression_.columns() + 3) / 4, expression_.rows());
+    }
+    expression_.AppendArgs(args, 0, list);
+    return OpenClStreamOf(args).Launch(*kernel_, sizes, list.args());
+  }
+
+ private:
+  std::shared_ptr<OpenClKernel> kernel_;
+  Expression expression_;
+  Shape shape_;
+  State state_;
+};
+
+Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
+  if (group.outputs.size() != 1) return Unsupported("expected one output");
+  const ir::Value& out = group.value(group.outputs[0]);
+  RETURN_IF_ERROR(OutputType(out.dtype).status());
+  std::vector<State> forms = RowStates();
+  if (out.shape->rank() == 4 && IsFloatValue(out.dtype)) {
+    const std::vector<State> pixels = PixelStates(device);
+    forms.insert(forms.begin(), pixels.begin(), pixels.end());
+  }
+  std::vector<StateAssignment> states;
+  Status refused = OkStatus();
+  for (const State& form : forms) {
+    // Inputs rounded to f16 would fall on the other side of a step now and then.
+    if (!IsFloatValue(out.dtype) && form.storage == DType::kF16) continue;
+    StateAssignment next = StatesBeside(group, form);
+    if (std::find(states.begin(), states.end(), next) != states.end()) continue;
+    const Status compiled = Expression::Compile(group, next).status();
+    if (compiled.ok()) {
+      states.push_back(std::move(next));
+    } else {
+      refused = compiled;
+    }
+  }
+  if (states.empty()) return refused;
+  return states;
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
+                                                const Device& device) {
+  const ir::Graph& group = *problem.group;
+  const State& state = problem.states.outputs[0];
+  ASSIGN_OR_RETURN(Expression expression, Expression::Compile(group, problem.states));
+  ASSIGN_OR_RETURN(const std::string_view type, OutputType(group.value(group.outputs[0]).dtype));
+  BuildOptions options;
+  DefineAccess(expression.like(), options);
+  if (!type.empty())
+    options.Add(fmt::format("-DOUT_TYPE={0} -DOUT_CONVERT=convert_{0}4_sat_rte", type));
+  ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
+                   AsOpenCl(device).BuildKernel(
+                       MakeProgram("elementwise/chain.cl", options, expression.text()), "chain"));
+  return std::unique_ptr<PreparedKernel>(
+      new Chain(std::move(kernel), std::move(expression), problem.shape(group.outputs[0]), state));
+}
+
+}  // namespace
+
+extern const KernelDesc kOpenClElementwiseChain;
+const KernelDesc kOpenClElementwiseChain = {.name = "opencl.elementwise.chain",
+                                            .device = DeviceKind::kOpenCl,
+                                            .preference = 10,
+                                            .candidates = Candidates,
+                                            .prepare = Prepare};
+
+}  // namespace fettle::kernels

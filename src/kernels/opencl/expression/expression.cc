@@ -1,0 +1,341 @@
+#include "kernels/opencl/expression/expression.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "kernels/opencl/expression/compile.h"
+#include "kernels/opencl/states.h"
+#include "kernels/opencl/work_sizes.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// How an element type is called in OpenCL C; empty where expressions do not read it.
+std::string_view TypeName(DType type) {
+  switch (type) {
+    case DType::kF32:
+    case DType::kF16: return "storage_t";
+    case DType::kI8: return "char";
+    case DType::kBool:
+    case DType::kU8: return "uchar";
+    case DType::kI16: return "short";
+    case DType::kU16: return "ushort";
+    case DType::kI32: return "int";
+    case DType::kU32: return "uint";
+    case DType::kI64: return "long";
+    case DType::kU64: return "ulong";
+    default: return "";
+  }
+}
+
+std::string Joined(const std::vector<ir::ValueId>& ids) {
+  std::string text;
+  for (ir::ValueId id : ids) text += "_" + std::to_string(id);
+  return text;
+}
+
+constexpr size_t kOuterExtents = 4;
+
+}  // namespace
+
+std::string Literal(float value) {
+  if (std::isnan(value)) return "NAN";
+  if (std::isinf(value)) return value > 0 ? "INFINITY" : "(-INFINITY)";
+  return value < 0 ? fmt::format("({:#.9g}f)", value) : fmt::format("{:#.9g}f", value);
+}
+
+std::string Literal4(float value) { return "(float4)(" + Literal(value) + ")"; }
+
+ExpressionCompiler::ExpressionCompiler(const ir::Graph& group, const StateAssignment& states,
+                                       ir::ValueId running)
+    : group_(group),
+      states_(states),
+      running_(running),
+      like_(Like()),
+      full_(shape(group.outputs[0])),
+      producers_(group.Producers()) {}
+
+Result<Expression> ExpressionCompiler::Run() {
+  RETURN_IF_ERROR(CheckOutput());
+  made_.like_ = like_;
+  made_.is_rows_ = like_.layout.IsRowMajor();
+  made_.extents_.assign(full_.begin(), full_.end());
+  if (made_.extents_.empty()) made_.extents_.push_back(1);
+  if (!made_.is_rows_) made_.channels_ = static_cast<cl_int>(full_[1]);
+  const ir::ValueId output = group_.outputs[0];
+  if (output != running_) {
+    ASSIGN_OR_RETURN(const std::string result, Read(output));
+    const std::string_view first_param =
+        made_.is_rows_ ? ", const int expression_columns, const int4 expression_extents"
+                       : ", const int expression_channels";
+    const std::string_view first_argument =
+        made_.is_rows_ ? ", expression_columns, expression_extents" : ", expression_channels";
+    made_.text_ = fmt::format(
+        "#define EXPRESSION_ROWS {}\n#define EXPRESSION_PARAMS {}{}\n"
+        "#define EXPRESSION_ARGS {}{}\n#define EXPRESSION_BODY {}const float4 result = {};\n",
+        made_.is_rows_ ? 1 : 0, first_param, params_, first_argument, arguments_, body_, result);
+  }
+  if (made_.is_rows_) JoinDimensions();
+  if (made_.extents_.size() > kOuterExtents + 1)
+    return Unsupported("operands that broadcast along more than {} dimensions", kOuterExtents);
+  return std::move(made_);
+}
+
+/// The state of the output; where that is no float, with the storage of those that are.
+State ExpressionCompiler::Like() const {
+  State like = states_.outputs[0];
+  if (IsFloatValue(dtype(group_.outputs[0]))) return like;
+  like.storage = DType::kF32;
+  for (size_t i = 0; i < group_.inputs.size(); ++i) {
+    if (IsFloatValue(dtype(group_.inputs[i]))) like.storage = states_.inputs[i].storage;
+  }
+  return like;
+}
+
+Status ExpressionCompiler::CheckOutput() const {
+  if (group_.outputs.size() != 1) return Unsupported("a value inside the group is an output");
+  if (full_.elements() > std::numeric_limits<cl_int>::max() - 64)
+    return Unsupported("{} elements: kernels count them in 32 bits", full_.elements());
+  if (running_ != ir::kAbsent && shape(running_) != full_)
+    return Unsupported("the group's output does not have the anchor's shape");
+  return CheckState(group_.outputs[0], states_.outputs[0]);
+}
+
+Status ExpressionCompiler::CheckState(ir::ValueId id, const State& state) const {
+  const ir::Value& value = group_.value(id);
+  if (state != StateBeside(value, like_))
+    return Unsupported("'{}' is in another form than the output", value.name);
+  if (TypeName(state.storage).empty())
+    return Unsupported("{} is not read by expressions", DTypeName(state.storage));
+  return OkStatus();
+}
+
+Result<std::string> ExpressionCompiler::Read(ir::ValueId id) {
+  if (id == running_) return std::string("running");
+  if (const auto known = values_.find(id); known != values_.end()) return known->second;
+  const ir::NodeId producer = producers_[static_cast<size_t>(id)];
+  std::string value;
+  if (const auto immediate = Immediate(id)) {
+    value = Literal4(*immediate);
+  } else if (producer < 0) {
+    ASSIGN_OR_RETURN(value, ReadOperand(id, shape(id)));
+  } else {
+    if (shape(id).elements() != full_.elements())
+      return Unsupported("'{}' would be computed anew for each element that it is broadcast to",
+                         group_.value(id).name);
+    ASSIGN_OR_RETURN(value, LowerToText(*this, group_.node(producer)));
+  }
+  values_[id] = value;
+  return value;
+}
+
+Result<std::string> ExpressionCompiler::ReadAlongAxis(ir::ValueId id, int axis, const Shape& like) {
+  if (const auto immediate = Immediate(id)) return Literal4(*immediate);
+  Shape along(Dims(static_cast<size_t>(like.rank()), 1));
+  const int64_t count = shape(id).elements();
+  if (count != 1) {
+    if (axis < 0 || axis >= like.rank() || count != like[axis])
+      return Unsupported("'{}' does not run along axis {}", group_.value(id).name, axis);
+    along[axis] = count;
+  }
+  return ReadOperand(id, along);
+}
+
+std::optional<float> ExpressionCompiler::Immediate(ir::ValueId id) const {
+  const auto& constant = group_.value(id).constant;
+  if (constant == nullptr || constant->elements() == 0) return std::nullopt;
+  if (constant->elements() != 1 && !constant->is_splat()) return std::nullopt;
+  return static_cast<float>(constant->GetDouble(0));
+}
+
+Shape ExpressionCompiler::Align(const Shape& shape) const {
+  Dims dims(static_cast<size_t>(std::max(full_.rank(), 1)), 1);
+  std::copy(shape.begin(), shape.end(), dims.end() - shape.rank());
+  return Shape(std::move(dims));
+}
+
+/// A group input or a constant, seen as `shape`.
+Result<std::string> ExpressionCompiler::ReadOperand(ir::ValueId id, const Shape& shape) {
+  if (group_.value(id).is_constant()) {
+    return Derived({id}, shape, "copy",
+                   [](std::span<const Constant* const> constants, int64_t i, float* out) {
+                     *out = static_cast<float>(constants[0]->GetDouble(i));
+                     return OkStatus();
+                   });
+  }
+  const auto at = std::find(group_.inputs.begin(), group_.inputs.end(), id);
+  FETTLE_CHECK(at != group_.inputs.end(), "a group reads a value that it does not name");
+  Expression::Operand operand{.input = static_cast<int>(at - group_.inputs.begin())};
+  const State& state = states_.inputs[static_cast<size_t>(operand.input)];
+  RETURN_IF_ERROR(CheckState(id, state));
+  const Shape aligned = Align(shape);
+  if (made_.is_rows_) return AddRows(std::move(operand), aligned, TypeName(state.storage));
+  if (IsPixels(state) && shape == this->shape(id)) {
+    operand.unit_bytes = PixelBytes(state.storage);
+    return AddPixels(std::move(operand), aligned, false);
+  }
+  if (IsPixels(state) || shape.elements() != 1 || !IsFloatValue(dtype(id)))
+    return Unsupported("'{}' beside pixels: expected a float tensor of rank 4 or of one element",
+                       group_.value(id).name);
+  operand.unit_bytes = ByteSize(state.storage);
+  const std::string name = fmt::format("e{}", made_.operands_.size());
+  return NewOperand(
+      std::move(operand),
+      fmt::format(", __global const storage_t* restrict {0}, const int {0}_offset", name),
+      fmt::format("(float4)(LOAD({0}, {0}_offset))", name));
+}
+
+Result<std::string> ExpressionCompiler::Derived(std::vector<ir::ValueId> constants,
+                                                const Shape& shape, const std::string& recipe,
+                                                const MakeElement& make) {
+  const Shape aligned = Align(shape);
+  const State packed{.layout = made_.is_rows_ ? Layout() : *LayoutFromName("NCHW4c", 4)};
+  const std::string form = fmt::format("opencl.expression.{}.{}.{}", recipe, aligned.ToString(),
+                                       made_.is_rows_ ? "rows" : "pixels");
+  const std::string key = Joined(constants) + " " + form;
+  if (const auto known = constants_.find(key); known != constants_.end()) return known->second;
+  Expression::Operand operand{.pack = static_cast<int>(made_.packs_.size())};
+  made_.packs_.push_back(
+      {.constants = std::move(constants),
+       .recipe = form,
+       .bytes = StateBytes(aligned, packed),
+       .pack = [aligned, packed, make](std::span<const Constant* const> operands, std::byte* out) {
+         std::memset(out, 0, static_cast<size_t>(StateBytes(aligned, packed)));
+         const OffsetMap to(aligned, packed.layout);
+         std::vector<int64_t> at(static_cast<size_t>(aligned.rank()));
+         for (int64_t i = 0; i < aligned.elements(); ++i) {
+           int64_t rest = i;
+           for (int axis = aligned.rank(); axis-- > 0; rest /= aligned[axis])
+             at[static_cast<size_t>(axis)] = rest % aligned[axis];
+           RETURN_IF_ERROR(make(operands, i, reinterpret_cast<float*>(out) + to(at)));
+         }
+         return OkStatus();
+       }});
+  std::string value;
+  if (made_.is_rows_) {
+    value = AddRows(std::move(operand), aligned, "float");
+  } else {
+    operand.unit_bytes = PixelBytes(DType::kF32);
+    value = AddPixels(std::move(operand), aligned, true);
+  }
+  constants_[key] = value;
+  return value;
+}
+
+std::string ExpressionCompiler::AddPixels(Expression::Operand operand, const Shape& aligned,
+                                          bool packed) {
+  const std::string name = fmt::format("e{}", made_.operands_.size());
+  const bool per_channel = packed && aligned.elements() == aligned[1] && aligned[1] == full_[1];
+  operand.takes_dims = !per_channel;
+  operand.dims = PixelDims(aligned);
+  std::string params = packed ? fmt::format(
+                                    ", __global const float* restrict {0}, "
+                                    "const int {0}_offset",
+                                    name)
+                              : fmt::format(", TENSOR_IN({})", name);
+  if (operand.takes_dims) params += fmt::format(", const int4 {}_dims", name);
+  std::string read = per_channel ? fmt::format("vload4({0}_offset + block, {0})", name)
+                     : packed    ? fmt::format("READ_PACKED_PIXEL({})", name)
+                                 : fmt::format("READ_PIXEL({})", name);
+  // One channel for all: the other lanes of its pixels are padding.
+  if (aligned[1] == 1 && full_[1] != 1) read = "(" + read + ").xxxx";
+  return NewOperand(std::move(operand), params, read);
+}
+
+std::string ExpressionCompiler::AddRows(Expression::Operand operand, const Shape& aligned,
+                                        std::string_view type) {
+  const std::string name = fmt::format("e{}", made_.operands_.size());
+  int64_t stride = 1;
+  operand.strides.resize(static_cast<size_t>(aligned.rank()));
+  for (int axis = aligned.rank(); axis-- > 0; stride *= aligned[axis])
+    operand.strides[static_cast<size_t>(axis)] = aligned[axis] == 1 ? 0 : stride;
+  operand.unit_bytes =
+      ByteSize(operand.input >= 0 ? states_.inputs[static_cast<size_t>(operand.input)].storage
+                                  : DType::kF32);
+  return NewOperand(std::move(operand),
+                    fmt::format(", __global const {1}* restrict {0}, const int {0}_offset, "
+                                "const int4 {0}_strides, const int {0}_step",
+                                name, type),
+                    fmt::format("READ_ROW({}, {})", type, name));
+}
+
+/// Takes the operand in; the variable that holds what `read` gives.
+std::string ExpressionCompiler::NewOperand(Expression::Operand operand, const std::string& params,
+                                           const std::string& read) {
+  const std::string name = fmt::format("e{}", made_.operands_.size());
+  params_ += params;
+  arguments_ += fmt::format(", {0}, {0}_offset", name);
+  if (made_.is_rows_) arguments_ += fmt::format(", {0}_strides, {0}_step", name);
+  if (operand.takes_dims) arguments_ += fmt::format(", {}_dims", name);
+  made_.operands_.push_back(std::move(operand));
+  return Emit(read);
+}
+
+std::string ExpressionCompiler::Emit(const std::string& expression) {
+  const std::string name = fmt::format("v{}", variables_++);
+  body_ += fmt::format("const float4 {} = {}; ", name, expression);
+  return name;
+}
+
+/// Drops dimensions of extent 1 and joins those that every operand walks as one; behind a running
+/// value the columns stay as they are.
+void ExpressionCompiler::JoinDimensions() {
+  std::vector<int64_t>& extents = made_.extents_;
+  const auto erase = [&](size_t i) {
+    extents.erase(extents.begin() + static_cast<std::ptrdiff_t>(i));
+    for (Expression::Operand& operand : made_.operands_)
+      operand.strides.erase(operand.strides.begin() + static_cast<std::ptrdiff_t>(i));
+  };
+  const auto walks_as_one = [&](size_t outer) {
+    return std::all_of(
+        made_.operands_.begin(), made_.operands_.end(), [&](const Expression::Operand& operand) {
+          return operand.strides[outer] == operand.strides[outer + 1] * extents[outer + 1];
+        });
+  };
+  const size_t fixed = running_ == ir::kAbsent ? 0 : 1;
+  for (size_t i = extents.size() - fixed; i-- > 0 && extents.size() > 1;) {
+    if (extents[i] == 1) erase(i);
+  }
+  for (size_t i = extents.size(); i-- > 0;) {
+    if (i + 1 + fixed >= extents.size() || !walks_as_one(i)) continue;
+    extents[i + 1] *= extents[i];
+    erase(i);
+  }
+  made_.columns_ = extents.back();
+  for (size_t i = 0; i + 1 < extents.size(); ++i) made_.rows_ *= extents[i];
+}
+
+Result<Expression> Expression::Compile(const ir::Graph& group, const StateAssignment& states,
+                                       ir::ValueId running) {
+  return ExpressionCompiler(group, states, running).Run();
+}
+
+void Expression::AppendArgs(const LaunchArgs& args, size_t first_pack, ArgList& list) const {
+  if (is_identity()) return;
+  const auto outer = [](const std::vector<int64_t>& values, cl_int missing) {
+    cl_int4 four{{missing, missing, missing, missing}};
+    for (size_t i = 0; i + 1 < values.size(); ++i)
+      four.s[kOuterExtents + 1 - values.size() + i] = static_cast<cl_int>(values[i]);
+    return four;
+  };
+  if (is_rows_) {
+    list.Value(static_cast<cl_int>(columns_)).Value(outer(extents_, 1));
+  } else {
+    list.Value(channels_);
+  }
+  for (const Operand& operand : operands_) {
+    const Location& from = operand.input >= 0
+                               ? args.inputs[static_cast<size_t>(operand.input)]
+                               : args.packed[first_pack + static_cast<size_t>(operand.pack)];
+    list.Tensor(from, operand.unit_bytes);
+    if (is_rows_) {
+      list.Value(outer(operand.strides, 0));
+      list.Value(static_cast<cl_int>(operand.strides.back()));
+    }
+    if (operand.takes_dims) list.Value(operand.dims);
+  }
+}
+
+}  // namespace fettle::kernels

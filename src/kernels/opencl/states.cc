@@ -1,0 +1,75 @@
+#include "kernels/opencl/states.h"
+
+#include <algorithm>
+
+#include "kernels/opencl/launch.h"
+
+namespace fettle::kernels {
+namespace {
+
+State BufferOf(Layout layout, DType storage) {
+  return {.device = DeviceKind::kOpenCl,
+          .memory = MemoryKind::kBuffer,
+          .layout = std::move(layout),
+          .storage = storage};
+}
+
+const Layout& BlockedChannels() {
+  static const Layout kLayout = *LayoutFromName("NCHW4c", 4);
+  return kLayout;
+}
+const Layout& ChannelPixels() {
+  static const Layout kLayout = *LayoutFromName("NC4HW4", 4);
+  return kLayout;
+}
+
+}  // namespace
+
+bool IsFloatValue(DType type) {
+  return type == DType::kF32 || type == DType::kF16 || type == DType::kBF16;
+}
+
+std::vector<State> PixelStates(const Device& device) {
+  const OpenClFacts& facts = AsOpenCl(device).facts();
+  std::vector<State> buffers, images;
+  for (DType storage : {DType::kF32, DType::kF16}) {
+    buffers.push_back(BufferOf(BlockedChannels(), storage));
+    if (!(storage == DType::kF32 ? facts.images : facts.half_images)) continue;
+    State image = BufferOf(ChannelPixels(), storage);
+    image.memory = MemoryKind::kImage2d;
+    images.push_back(std::move(image));
+  }
+  const bool prefers_images = facts.family == "adreno" || facts.family == "powervr";
+  std::vector<State> states = prefers_images ? images : buffers;
+  const std::vector<State>& rest = prefers_images ? buffers : images;
+  states.insert(states.end(), rest.begin(), rest.end());
+  return states;
+}
+
+bool IsPixels(const State& state) {
+  return state.memory == MemoryKind::kImage2d
+             ? state.layout == ChannelPixels()
+             : state.memory == MemoryKind::kBuffer && state.layout == BlockedChannels();
+}
+
+std::vector<State> RowStates() {
+  return {BufferOf(Layout::RowMajor(), DType::kF32), BufferOf(Layout::RowMajor(), DType::kF16)};
+}
+
+State RowStateOf(const ir::Value& value, const State& like) {
+  return BufferOf(Layout::RowMajor(), IsFloatValue(value.dtype) ? like.storage : value.dtype);
+}
+
+State StateBeside(const ir::Value& value, const State& like) {
+  const bool is_pixels = IsPixels(like) && value.shape->rank() == 4 && IsFloatValue(value.dtype);
+  return is_pixels ? like : RowStateOf(value, like);
+}
+
+StateAssignment StatesBeside(const ir::Graph& group, const State& like) {
+  StateAssignment states;
+  for (ir::ValueId id : group.inputs) states.inputs.push_back(StateBeside(group.value(id), like));
+  for (ir::ValueId id : group.outputs) states.outputs.push_back(StateBeside(group.value(id), like));
+  return states;
+}
+
+}  // namespace fettle::kernels

@@ -1,0 +1,31 @@
+// The states in which OpenCL kernels take tensors.
+#pragma once
+
+#include <vector>
+
+#include "device/opencl/opencl_device.h"
+#include "kernels/kernel.h"
+
+namespace fettle::kernels {
+
+/// Whether kernels compute values of this type in fp32.
+bool IsFloatValue(DType type);
+
+/// Tensors of rank 4 as pixels of four channels: NCHW4c in buffers and NC4HW4 in images, each
+/// stored as f32 and f16, as far as the device has them. The form that suits the family first.
+std::vector<State> PixelStates(const Device& device);
+bool IsPixels(const State& state);
+
+/// Row-major buffers whose float values are stored as f32, and as f16.
+std::vector<State> RowStates();
+/// A row-major buffer beside tensors in `like`: float values are stored as those, others as they
+/// are.
+State RowStateOf(const ir::Value& value, const State& like);
+
+/// The state of a value beside an output in `like`: the same where it is a float tensor of rank 4
+/// or `like` is row-major, else a row-major buffer.
+State StateBeside(const ir::Value& value, const State& like);
+/// All operands of a group beside outputs in `like`.
+StateAssignment StatesBeside(const ir::Graph& group, const State& like);
+
+}  // namespace fettle::kernels

@@ -1,0 +1,35 @@
+// Work sizes of kernels that treat each place of a tensor alike. Few distinct work-group sizes:
+// compilers for CPUs build a kernel anew for each.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/opencl/launch.h"
+
+namespace fettle::kernels {
+
+inline constexpr size_t kGroupItems = 64;
+
+/// `items` along axis 0 over `y` and `z`. Work-groups lie along axis 0, or along axis 1 where axis
+/// 0 would leave most of one idle. Kernels return beyond their extents.
+inline WorkSizes PlaceSizes(int64_t items, int64_t y = 1, int64_t z = 1) {
+  WorkSizes sizes{
+      .gws = {static_cast<size_t>(items), static_cast<size_t>(y), static_cast<size_t>(z)}};
+  const bool along_y = items < 16 && y > items;
+  sizes.lws =
+      along_y ? std::array<size_t, 3>{1, kGroupItems, 1} : std::array<size_t, 3>{kGroupItems, 1, 1};
+  return sizes;
+}
+
+/// (channel blocks, height, width, batch) of a tensor of rank 4 in pixels of four channels.
+inline cl_int4 PixelDims(const Shape& shape) {
+  const auto integer = [](int64_t value) { return static_cast<cl_int>(value); };
+  return {{integer((shape[1] + 3) / 4), integer(shape[2]), integer(shape[3]), integer(shape[0])}};
+}
+
+/// One work-item per pixel: {height * width, channel blocks, batch}.
+inline WorkSizes PixelSizes(const Shape& shape) {
+  return PlaceSizes(shape[2] * shape[3], (shape[1] + 3) / 4, shape[0]);
+}
+
+}  // namespace fettle::kernels
