@@ -39,16 +39,16 @@ class Plans final : public planner::PlanSource {
  public:
   Plans(tuner::TuneOptions options, tuner::Store& store)
       : options_(std::move(options)), store_(store) {}
-  Result<exec::Plan> PlanFor(const ir::Graph& segment, const CpuDevice& device,
+  Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                              const planner::Limits& limits) override {
     tuner::TuneReport report;
     ASSIGN_OR_RETURN(const planner::Decision decision,
-                     tuner::TuneGraph(segment, device, limits.threads, options_, store_, &report));
+                     tuner::TuneGraph(segment, devices, limits, options_, store_, &report));
     predicted_us += decision.predicted_us;
     measured += report.measured;
     reused += report.reused;
     entries += report.entries;
-    return planner::Apply(segment, decision, device, limits.threads);
+    return planner::Apply(segment, decision, devices, limits.threads);
   }
   double predicted_us = 0;
   int64_t measured = 0, reused = 0, entries = 0;

@@ -73,7 +73,7 @@ fettle_status fettle_session_tune(fettle_session* session, const fettle_tune_opt
       return fettle::Unsupported("a session with extra outputs or references alone is not tuned");
     const fettle_tune_options none = {};
     const fettle_tune_options& wanted = options == nullptr ? none : *options;
-    fettle::runtime::TuneModelOptions tune{.threads = session->options.threads};
+    fettle::runtime::TuneModelOptions tune{.session = session->options};
     ASSIGN_OR_RETURN(tune.tune.level, fettle::tuner::LevelFromName(
                                           wanted.level == nullptr ? "normal" : wanted.level));
     if (wanted.budget_seconds < 0) return fettle::InvalidArgument("budget_seconds: below 0");
@@ -84,7 +84,7 @@ fettle_status fettle_session_tune(fettle_session* session, const fettle_tune_opt
                      fettle::runtime::TuneModel(session->model, session->inputs, tune, *store));
     if (wanted.package != nullptr) {
       RETURN_IF_ERROR(fettle::runtime::SaveTuned(wanted.package, "", session->model,
-                                                 session->inputs, session->options.threads, result)
+                                                 session->inputs, session->options, result)
                           .status());
     }
     fettle::runtime::SessionOptions next = session->options;

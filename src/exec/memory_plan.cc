@@ -13,6 +13,10 @@ int64_t AlignUp(int64_t bytes) {
   return (bytes + kAlign - 1) / kAlign * kAlign;
 }
 
+bool IsImage(MemoryKind memory) {
+  return memory == MemoryKind::kImage2d || memory == MemoryKind::kImage1d;
+}
+
 /// Groups tensors that share bytes; a root owns the bytes, the others are windows of it.
 class Sharing {
  public:
@@ -29,6 +33,9 @@ class Sharing {
 
   int root(int tensor) const { return root_[static_cast<size_t>(tensor)]; }
   int64_t offset(int tensor) const { return offset_[static_cast<size_t>(tensor)]; }
+  MemoryKind MemoryOf(int tensor) const {
+    return plan_.tensors[static_cast<size_t>(tensor)].state.memory;
+  }
   const Interval& life(int root_tensor) const { return life_[static_cast<size_t>(root_tensor)]; }
   bool IsInput(int root_tensor) const {
     return std::find(plan_.inputs.begin(), plan_.inputs.end(), root_tensor) != plan_.inputs.end();
@@ -103,6 +110,9 @@ class Sharing {
     if (root(output) != output || input == output) return false;
     if (IsInput(input) || IsOutput(input) || IsOutput(output)) return false;
     if (offset(step.inputs[static_cast<size_t>(alias.input)]) != 0) return false;
+    // An image is read or written, never both.
+    const MemoryKind memory = MemoryOf(input);
+    if (memory != MemoryOf(output) || IsImage(memory)) return false;
     const Interval& from = life(input);
     // No other operand may still need the bytes that the output overwrites.
     const auto readers = std::count_if(step.inputs.begin(), step.inputs.end(),
@@ -150,6 +160,134 @@ Binding Bind(const Plan& plan, const Sharing& sharing, std::vector<int>& copied_
   return binding;
 }
 
+/// Images handed from tensor to tensor as they die.
+class ImagePool {
+ public:
+  explicit ImagePool(std::vector<MemoryRequest>& images) : images_(images) {}
+
+  /// The image for a tensor that lives during `life`; tensors come in the order of their first use.
+  size_t Take(const MemoryRequest& wanted, const Interval& life) {
+    size_t best = images_.size();
+    int64_t best_growth = Area(wanted);
+    for (size_t i = 0; i < images_.size(); ++i) {
+      if (last_[i] >= life.first || images_[i].kind != wanted.kind ||
+          images_[i].storage != wanted.storage)
+        continue;
+      const int64_t growth = Area(Union(images_[i], wanted)) - Area(images_[i]);
+      if (growth >= best_growth) continue;
+      best = i;
+      best_growth = growth;
+    }
+    if (best == images_.size()) {
+      images_.push_back(wanted);
+      last_.push_back(life.last);
+    } else {
+      images_[best] = Union(images_[best], wanted);
+      last_[best] = life.last;
+    }
+    return best;
+  }
+
+ private:
+  static int64_t Area(const MemoryRequest& image) { return image.width * image.height; }
+  static MemoryRequest Union(MemoryRequest a, const MemoryRequest& b) {
+    a.width = std::max(a.width, b.width);
+    a.height = std::max(a.height, b.height);
+    a.bytes = Area(a) * 4 * ByteSize(a.storage);
+    return a;
+  }
+
+  std::vector<MemoryRequest>& images_;
+  std::vector<int> last_;
+};
+
+/// Lays out what is not bound to inputs and outputs.
+class Placer {
+ public:
+  Placer(const Plan& plan, const Sharing& sharing, const Binding& binding)
+      : plan_(plan), sharing_(sharing), binding_(binding), place_of_(plan.tensors.size()) {}
+
+  MemoryPlan Run(std::span<const int64_t> workspace_bytes) {
+    PlaceImages();
+    PlaceBytes(workspace_bytes);
+    for (size_t t = 0; t < plan_.tensors.size(); ++t) memory_.tensors.push_back(PlacementOf(t));
+    return std::move(memory_);
+  }
+
+ private:
+  const Interval& LifeOf(size_t tensor) const { return sharing_.life(static_cast<int>(tensor)); }
+
+  /// Whether `tensor` owns bytes that have to be found somewhere.
+  bool NeedsPlace(size_t tensor) const {
+    return sharing_.root(static_cast<int>(tensor)) == static_cast<int>(tensor) &&
+           binding_.input[tensor] < 0 && binding_.output[tensor] < 0 && LifeOf(tensor).last >= 0;
+  }
+
+  MemoryKind MemoryOf(size_t tensor) const { return sharing_.MemoryOf(static_cast<int>(tensor)); }
+
+  void PlaceImages() {
+    std::vector<size_t> order;
+    for (size_t t = 0; t < plan_.tensors.size(); ++t)
+      if (NeedsPlace(t) && IsImage(MemoryOf(t))) order.push_back(t);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return LifeOf(a).first < LifeOf(b).first; });
+    ImagePool pool(memory_.images);
+    for (size_t t : order) {
+      const PlannedTensor& tensor = plan_.tensors[t];
+      const size_t image = pool.Take(RequestFor(tensor.shape, tensor.state), LifeOf(t));
+      const auto same = std::count_if(
+          memory_.images.begin(), memory_.images.begin() + static_cast<ptrdiff_t>(image),
+          [&](const MemoryRequest& other) { return other.storage == tensor.state.storage; });
+      place_of_[t] = {Placement::Kind::kImage, static_cast<int>(same), 0};
+    }
+  }
+
+  /// Host memory and buffers alike: tensors, then the workspaces of the steps that run there.
+  void PlaceBytes(std::span<const int64_t> workspace_bytes) {
+    memory_.workspaces.assign(workspace_bytes.size(), 0);
+    for (const MemoryKind kind : {MemoryKind::kHost, MemoryKind::kBuffer}) {
+      const DeviceKind device = kind == MemoryKind::kHost ? DeviceKind::kCpu : DeviceKind::kOpenCl;
+      std::vector<Interval> intervals;
+      std::vector<size_t> tensors, steps;
+      for (size_t t = 0; t < plan_.tensors.size(); ++t) {
+        if (!NeedsPlace(t) || MemoryOf(t) != kind) continue;
+        tensors.push_back(t);
+        intervals.push_back(LifeOf(t));
+      }
+      for (size_t i = 0; i < workspace_bytes.size(); ++i) {
+        if (DeviceOf(plan_, plan_.steps[i]) != device) continue;
+        steps.push_back(i);
+        intervals.push_back({workspace_bytes[i], static_cast<int>(i), static_cast<int>(i)});
+      }
+      const ArenaPlan arena = PlanArena(intervals);
+      (kind == MemoryKind::kHost ? memory_.arena_bytes : memory_.buffer_bytes) = arena.bytes;
+      for (size_t i = 0; i < tensors.size(); ++i)
+        place_of_[tensors[i]] = {
+            kind == MemoryKind::kHost ? Placement::Kind::kArena : Placement::Kind::kBuffer, 0,
+            arena.offsets[i]};
+      for (size_t i = 0; i < steps.size(); ++i)
+        memory_.workspaces[steps[i]] = arena.offsets[tensors.size() + i];
+    }
+  }
+
+  Placement PlacementOf(size_t tensor) const {
+    const auto root = static_cast<size_t>(sharing_.root(static_cast<int>(tensor)));
+    const int64_t offset = sharing_.offset(static_cast<int>(tensor));
+    if (binding_.input[root] >= 0) return {Placement::Kind::kInput, binding_.input[root], offset};
+    if (binding_.output[root] >= 0)
+      return {Placement::Kind::kOutput, binding_.output[root], offset};
+    Placement placement = place_of_[root];
+    placement.offset += offset;
+    return placement;
+  }
+
+  const Plan& plan_;
+  const Sharing& sharing_;
+  const Binding& binding_;
+  std::vector<Placement> place_of_;  // by root
+  MemoryPlan memory_;
+};
+
 }  // namespace
 
 ArenaPlan PlanArena(std::span<const Interval> intervals) {
@@ -184,41 +322,22 @@ ArenaPlan PlanArena(std::span<const Interval> intervals) {
 MemoryPlan PlanMemory(const Plan& plan, std::span<const std::vector<kernels::Alias>> aliases,
                       std::span<const int64_t> workspace_bytes) {
   const Sharing sharing(plan, aliases);
-  MemoryPlan memory;
-  const Binding binding = Bind(plan, sharing, memory.copied_outputs);
+  std::vector<int> copied_outputs;
+  const Binding binding = Bind(plan, sharing, copied_outputs);
+  MemoryPlan memory = Placer(plan, sharing, binding).Run(workspace_bytes);
+  memory.copied_outputs = std::move(copied_outputs);
+  return memory;
+}
 
-  std::vector<Interval> intervals;
-  std::vector<size_t> interval_of(plan.tensors.size());
-  for (size_t t = 0; t < plan.tensors.size(); ++t) {
-    if (sharing.root(static_cast<int>(t)) != static_cast<int>(t)) continue;
-    if (binding.input[t] >= 0 || binding.output[t] >= 0 ||
-        sharing.life(static_cast<int>(t)).last < 0)
-      continue;
-    interval_of[t] = intervals.size();
-    intervals.push_back(sharing.life(static_cast<int>(t)));
-  }
-  const size_t first_workspace = intervals.size();
-  for (size_t i = 0; i < workspace_bytes.size(); ++i) {
-    intervals.push_back({workspace_bytes[i], static_cast<int>(i), static_cast<int>(i)});
-  }
-  const ArenaPlan arena = PlanArena(intervals);
-  memory.arena_bytes = arena.bytes;
-  memory.workspaces.assign(arena.offsets.begin() + static_cast<ptrdiff_t>(first_workspace),
-                           arena.offsets.end());
-  for (size_t t = 0; t < plan.tensors.size(); ++t) {
-    const auto root = static_cast<size_t>(sharing.root(static_cast<int>(t)));
-    const int64_t offset = sharing.offset(static_cast<int>(t));
-    if (binding.input[root] >= 0) {
-      memory.tensors.push_back({Placement::Kind::kInput, binding.input[root], offset});
-    } else if (binding.output[root] >= 0) {
-      memory.tensors.push_back({Placement::Kind::kOutput, binding.output[root], offset});
-    } else {
-      const bool used = sharing.life(static_cast<int>(root)).last >= 0;
-      memory.tensors.push_back(
-          {Placement::Kind::kArena, 0, used ? arena.offsets[interval_of[root]] + offset : 0});
+DeviceKind DeviceOf(const Plan& plan, const PlannedStep& step) {
+  if (step.kernel != nullptr) return step.kernel->device;
+  for (const auto* tensors : {&step.inputs, &step.outputs}) {
+    for (int tensor : *tensors) {
+      const State& state = plan.tensors[static_cast<size_t>(tensor)].state;
+      if (state.device != DeviceKind::kCpu) return state.device;
     }
   }
-  return memory;
+  return DeviceKind::kCpu;
 }
 
 }  // namespace fettle::exec

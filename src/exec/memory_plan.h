@@ -28,24 +28,27 @@ ArenaPlan PlanArena(std::span<const Interval> intervals);
 
 /// Where a tensor's bytes are.
 struct Placement {
-  enum class Kind { kArena, kInput, kOutput };
+  enum class Kind { kArena, kInput, kOutput, kBuffer, kImage };
   Kind kind = Kind::kArena;
-  int index = 0;       // of the graph input or output
-  int64_t offset = 0;  // bytes into the arena, the input or the output
+  int index = 0;       // of the graph input or output; of an image among those of its storage type
+  int64_t offset = 0;  // bytes into the host's arena, the buffer, the input or the output
 };
 
 struct MemoryPlan {
   std::vector<Placement> tensors;   // one per plan tensor
-  std::vector<int64_t> workspaces;  // arena offset per step
+  std::vector<int64_t> workspaces;  // offset per step into the arena or buffer of its device
   /// Graph outputs whose tensor lies elsewhere and is copied at the end of a run (index of the
   /// output).
   std::vector<int> copied_outputs;
-  int64_t arena_bytes = 0;
+  int64_t arena_bytes = 0;            // of the host
+  int64_t buffer_bytes = 0;           // of the accelerator
+  std::vector<MemoryRequest> images;  // of the accelerator
 };
 
 /// `aliases[i]` and `workspace_bytes[i]` are those of step i's prepared kernel. Views share their
 /// root's bytes, kernels run in place where their input dies, graph outputs are written directly
-/// where nothing else shares their bytes.
+/// where nothing else shares their bytes. Tensors in images are whole objects: those that live at
+/// different times share one, which is as large as the largest of them.
 MemoryPlan PlanMemory(const Plan& plan, std::span<const std::vector<kernels::Alias>> aliases,
                       std::span<const int64_t> workspace_bytes);
 

@@ -79,6 +79,30 @@ Result<std::shared_ptr<const PackedBlob>> PackedStore::Get(const kernels::PackRe
   return blob;
 }
 
+Result<std::shared_ptr<DeviceMemory>> PackedStore::GetOn(
+    const Device& device, const kernels::PackRequest& request,
+    const std::shared_ptr<const PackedBlob>& blob) {
+  const std::tuple key(blob.get(), &device, request.image_width);
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = copies_.find(key);
+    if (found != copies_.end())
+      if (auto copy = found->second.lock()) return copy;
+  }
+  const bool is_image = request.image_width > 0;
+  ASSIGN_OR_RETURN(
+      std::shared_ptr<DeviceMemory> copy,
+      device.Allocate({is_image ? MemoryKind::kImage2d : MemoryKind::kBuffer, request.bytes,
+                       request.image_width, request.image_height, request.image_storage}));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Stream> stream, device.NewStream({}));
+  RETURN_IF_ERROR(stream->Write(*copy, 0, blob->data.get(), request.bytes));
+  std::lock_guard lock(mutex_);
+  std::weak_ptr<DeviceMemory>& slot = copies_[key];
+  if (auto first = slot.lock()) return first;
+  slot = copy;
+  return copy;
+}
+
 void PackedStore::Provide(const PackedKey& key, Open open) {
   std::lock_guard lock(mutex_);
   Slot& slot = slots_[Text(key)];

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -35,6 +36,12 @@ class PackedStore {
   /// it is packed.
   Result<std::shared_ptr<const PackedBlob>> Get(const kernels::PackRequest& request,
                                                 const ir::Graph& group);
+
+  /// The same blob in the memory of `device`, copied there once for all who hold
+  /// both.
+  Result<std::shared_ptr<DeviceMemory>> GetOn(const Device& device,
+                                              const kernels::PackRequest& request,
+                                              const std::shared_ptr<const PackedBlob>& blob);
 
   /// Makes or finds a blob; called without locks, by several threads at once.
   using Open = std::function<Result<std::shared_ptr<const PackedBlob>>()>;
@@ -65,6 +72,10 @@ class PackedStore {
   mutable std::mutex mutex_;
   std::map<std::string, Slot, std::less<>> slots_;  // by the key's text
   std::unordered_map<const Constant*, Hashed> hashes_;
+  /// By blob, device and image width. Who holds a copy holds its blob, so a blob's address is not
+  /// used again while a copy of it lives.
+  std::map<std::tuple<const PackedBlob*, const Device*, int64_t>, std::weak_ptr<DeviceMemory>>
+      copies_;
 };
 
 }  // namespace fettle::exec

@@ -38,4 +38,7 @@ struct Plan {
                              // output is a constant
 };
 
+/// Where a step runs: its kernel's device; a conversion on the accelerator if it touches that.
+DeviceKind DeviceOf(const Plan& plan, const PlannedStep& step);
+
 }  // namespace fettle::exec

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "kernels/cpu/convert/convert.h"
+#include "kernels/opencl/convert/convert.h"
 #include "ops/op.h"
 
 namespace fettle::exec {
@@ -16,6 +17,8 @@ Result<std::unique_ptr<kernels::PreparedKernel>> PrepareStep(const Plan& plan,
   if (step.kernel != nullptr) return step.kernel->prepare(step.problem, step.params, device);
   const PlannedTensor& from = plan.tensors[static_cast<size_t>(step.inputs[0])];
   const PlannedTensor& to = plan.tensors[static_cast<size_t>(step.outputs[0])];
+  if (device.kind() == DeviceKind::kOpenCl)
+    return kernels::PrepareOpenClConversion(from.shape, from.state, to.state, device);
   return kernels::PrepareConversion(from.shape, from.state, to.state, device);
 }
 
@@ -43,42 +46,38 @@ int64_t Macs(const ir::Graph& group) {
 
 }  // namespace
 
-Result<std::unique_ptr<Program>> Program::Build(Plan plan, const Device& device,
+Result<std::unique_ptr<Program>> Program::Build(Plan plan, const DeviceSet& devices,
                                                 PackedStore& packed) {
   std::unique_ptr<Program> program(new Program());
   program->plan_ = std::move(plan);
-  RETURN_IF_ERROR(program->Prepare(device, packed));
+  RETURN_IF_ERROR(program->Prepare(devices, packed));
   return program;
 }
 
-Status Program::Prepare(const Device& device, PackedStore& packed) {
+Status Program::Prepare(const DeviceSet& devices, PackedStore& packed) {
   std::vector<std::vector<kernels::Alias>> aliases;
   std::vector<int64_t> workspaces;
   for (const PlannedStep& planned : plan_.steps) {
-    Step step;
+    Step step{.device = DeviceOf(plan_, planned)};
+    aliases.emplace_back();
+    workspaces.push_back(0);
+    StepProfile profile = Describe(planned);
     if (WritesNothing(plan_, planned)) {
       step.nothing_to_do = true;
-      step.profile = std::make_shared<const StepProfile>(Describe(planned));
-      steps_.push_back(std::move(step));
-      aliases.emplace_back();
-      workspaces.push_back(0);
-      continue;
+    } else {
+      const Device* device = devices.Find(step.device);
+      if (device == nullptr)
+        return Error(StatusCode::kDeviceUnavailable, "{}: planned for a device that is not there",
+                     profile.node);
+      ASSIGN_OR_RETURN(step.kernel, PrepareStep(plan_, planned, *device));
+      RETURN_IF_ERROR(Pack(planned, *device, packed, step, profile));
+      aliases.back() = step.kernel->aliases();
+      workspaces.back() = step.kernel->workspace_bytes();
+      size_t views = 0;
+      for (const kernels::Alias& alias : aliases.back()) views += alias.is_view ? 1 : 0;
+      step.nothing_to_do = !planned.outputs.empty() && views == planned.outputs.size();
+      if (step.nothing_to_do) profile.bytes = 0;
     }
-    ASSIGN_OR_RETURN(step.kernel, PrepareStep(plan_, planned, device));
-    StepProfile profile = Describe(planned);
-    for (const kernels::PackRequest& request : step.kernel->packs()) {
-      ASSIGN_OR_RETURN(std::shared_ptr<const PackedBlob> blob,
-                       packed.Get(request, *planned.problem.group));
-      step.packed.push_back({blob->data.get(), 0});
-      profile.bytes += blob->bytes;
-      step.blobs.push_back(std::move(blob));
-    }
-    aliases.push_back(step.kernel->aliases());
-    workspaces.push_back(step.kernel->workspace_bytes());
-    size_t views = 0;
-    for (const kernels::Alias& alias : aliases.back()) views += alias.is_view ? 1 : 0;
-    step.nothing_to_do = !planned.outputs.empty() && views == planned.outputs.size();
-    if (step.nothing_to_do) profile.bytes = 0;
     step.profile = std::make_shared<const StepProfile>(std::move(profile));
     steps_.push_back(std::move(step));
   }
@@ -86,11 +85,29 @@ Status Program::Prepare(const Device& device, PackedStore& packed) {
   return OkStatus();
 }
 
+Status Program::Pack(const PlannedStep& planned, const Device& device, PackedStore& packed,
+                     Step& step, StepProfile& profile) {
+  for (const kernels::PackRequest& request : step.kernel->packs()) {
+    ASSIGN_OR_RETURN(std::shared_ptr<const PackedBlob> blob,
+                     packed.Get(request, *planned.problem.group));
+    profile.bytes += blob->bytes;
+    if (device.kind() == DeviceKind::kCpu) {
+      step.packed.push_back({blob->data.get(), 0});
+    } else {
+      ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> copy, packed.GetOn(device, request, blob));
+      step.packed.push_back(copy->location());
+      step.copies.push_back(std::move(copy));
+    }
+    step.blobs.push_back(std::move(blob));
+  }
+  return OkStatus();
+}
+
 StepProfile Program::Describe(const PlannedStep& step) const {
   StepProfile profile;
-  profile.device = "cpu";
+  profile.device = DeviceOf(plan_, step) == DeviceKind::kCpu ? "cpu" : "opencl";
   profile.op = "Convert";
-  profile.kernel = "cpu.convert";
+  profile.kernel = profile.device + ".convert";
   if (step.kernel != nullptr) {
     profile.op.clear();
     profile.kernel = step.kernel->name;
@@ -127,9 +144,13 @@ Location Program::Locate(int tensor, const RunArgs& args) const {
     case Placement::Kind::kInput:
       return {const_cast<std::byte*>(args.inputs[index]), placement.offset};
     case Placement::Kind::kOutput: return {args.outputs[index], placement.offset};
+    case Placement::Kind::kBuffer: return args.memory.buffer(placement.offset);
+    case Placement::Kind::kImage:
+      return args.memory.image(plan_.tensors[static_cast<size_t>(tensor)].state.storage,
+                               placement.index);
     case Placement::Kind::kArena: break;
   }
-  return {args.arena, placement.offset};
+  return {args.memory.arena(), placement.offset};
 }
 
 Status Program::RunStep(size_t index, const RunArgs& args) const {
@@ -146,14 +167,17 @@ Status Program::RunStep(size_t index, const RunArgs& args) const {
   for (size_t i = 0; i < planned.inputs.size(); ++i) locations[i] = Locate(planned.inputs[i], args);
   Location* outputs = locations + planned.inputs.size();
   for (size_t i = 0; i < planned.outputs.size(); ++i) outputs[i] = Locate(planned.outputs[i], args);
-  CpuStream stream = args.stream;
-  if (planned.kernel != nullptr)
-    stream.set_threads(std::min(stream.threads(), planned.problem.threads));
+  CpuStream cpu = args.stream;
+  if (planned.kernel != nullptr) cpu.set_threads(std::min(cpu.threads(), planned.problem.threads));
+  const bool on_cpu = step.device == DeviceKind::kCpu;
+  Stream* stream = on_cpu ? &cpu : args.accelerator;
+  const int64_t workspace = memory_.workspaces[index];
   return step.kernel->Launch({.inputs = {locations, planned.inputs.size()},
                               .outputs = {outputs, planned.outputs.size()},
                               .packed = step.packed,
-                              .workspace = {args.arena, memory_.workspaces[index]},
-                              .stream = stream});
+                              .workspace = on_cpu ? Location{args.memory.arena(), workspace}
+                                                  : args.memory.buffer(workspace),
+                              .stream = *stream});
 }
 
 Status Program::Run(const RunArgs& args) const {
@@ -162,12 +186,18 @@ Status Program::Run(const RunArgs& args) const {
       return Error(StatusCode::kCancelled, "cancelled");
     const int64_t begin = NowNs();
     if (!steps_[i].nothing_to_do) {
-      const Status status = RunStep(i, args);
+      Status status = RunStep(i, args);
+      if (status.ok() && args.waits_for_steps && steps_[i].device != DeviceKind::kCpu)
+        status = args.accelerator->Synchronise();
       if (!status.ok()) return status.WithContext(steps_[i].profile->node);
     }
     args.times->push_back({steps_[i].profile, NowNs() - begin});
   }
   RETURN_IF_ERROR(args.stream.Synchronise());
+  return CopyOutputs(args);
+}
+
+Status Program::CopyOutputs(const RunArgs& args) const {
   for (int output : memory_.copied_outputs) {
     const int tensor = plan_.outputs[static_cast<size_t>(output)];
     const PlannedTensor& planned = plan_.tensors[static_cast<size_t>(tensor)];

@@ -12,6 +12,7 @@
 #include "exec/packed_store.h"
 #include "exec/plan.h"
 #include "exec/profile.h"
+#include "exec/work_memory.h"
 
 namespace fettle::exec {
 
@@ -20,19 +21,22 @@ namespace fettle::exec {
 struct RunArgs {
   std::span<const std::byte* const> inputs;
   std::span<std::byte* const> outputs;  // null where the graph output is a constant
-  std::byte* arena;                     // arena_bytes(), 64-byte aligned
+  const WorkMemory& memory;             // reserved for memory_plan()
   CpuStream& stream;
+  Stream* accelerator;  // null where the plan stays on the CPU
   const std::atomic<bool>& cancelled;
   std::vector<StepTime>* times;  // steps are appended
+  /// Waits for the accelerator after each step, so that its times are those of the step.
+  bool waits_for_steps = false;
 };
 
 /// Immutable after Build; may run on several threads at once with distinct arguments.
 class Program {
  public:
-  static Result<std::unique_ptr<Program>> Build(Plan plan, const Device& device,
+  static Result<std::unique_ptr<Program>> Build(Plan plan, const DeviceSet& devices,
                                                 PackedStore& packed);
 
-  int64_t arena_bytes() const { return memory_.arena_bytes; }
+  const MemoryPlan& memory_plan() const { return memory_; }
   const Plan& plan() const { return plan_; }
   Status Run(const RunArgs& args) const;
 
@@ -40,16 +44,21 @@ class Program {
   struct Step {
     std::unique_ptr<kernels::PreparedKernel> kernel;
     std::vector<std::shared_ptr<const PackedBlob>> blobs;
+    std::vector<std::shared_ptr<DeviceMemory>> copies;  // of the blobs, on the accelerator
     std::vector<Location> packed;
     std::shared_ptr<const StepProfile> profile;
+    DeviceKind device = DeviceKind::kCpu;
     bool nothing_to_do = false;  // its outputs are views, or empty
   };
 
   Program() = default;
-  Status Prepare(const Device& device, PackedStore& packed);
+  Status Prepare(const DeviceSet& devices, PackedStore& packed);
+  Status Pack(const PlannedStep& planned, const Device& device, PackedStore& packed, Step& step,
+              StepProfile& profile);
   StepProfile Describe(const PlannedStep& step) const;
   Location Locate(int tensor, const RunArgs& args) const;
   Status RunStep(size_t index, const RunArgs& args) const;
+  Status CopyOutputs(const RunArgs& args) const;
 
   Plan plan_;
   MemoryPlan memory_;

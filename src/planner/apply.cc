@@ -3,31 +3,31 @@
 #include <algorithm>
 
 #include "passes/groups.h"
+#include "planner/choices.h"
 #include "planner/decision.h"
 #include "planner/same_bytes.h"
 
 namespace fettle::planner {
 namespace {
 
-Result<const kernels::KernelDesc*> FindKernel(const GroupDecision& decision) {
-  for (const kernels::KernelDesc* kernel : kernels::CpuKernels()) {
-    if (kernel->name != decision.kernel) continue;
-    if (kernel->version == decision.version) return kernel;
-    return Error(StatusCode::kVersionMismatch,
-                 "kernel {}: the plan was made for version {}, this is {}", decision.kernel,
-                 decision.version, kernel->version);
-  }
-  return Error(StatusCode::kVersionMismatch, "kernel {}: not in this version of Fettle",
-               decision.kernel);
+Result<const kernels::KernelDesc*> KernelOf(const GroupDecision& decision) {
+  const kernels::KernelDesc* kernel = FindKernel(decision.kernel);
+  if (kernel == nullptr)
+    return Error(StatusCode::kVersionMismatch, "kernel {}: not in this version of Fettle",
+                 decision.kernel);
+  if (kernel->version == decision.version) return kernel;
+  return Error(StatusCode::kVersionMismatch,
+               "kernel {}: the plan was made for version {}, this is {}", decision.kernel,
+               decision.version, kernel->version);
 }
 
 /// The plan as it grows, with the tensors in which each value exists.
 class Assembler {
  public:
-  Assembler(const ir::Graph& graph, const Decision& decision, const Device& device, int threads)
+  Assembler(const ir::Graph& graph, const Decision& decision, const DeviceSet& devices, int threads)
       : graph_(graph),
         decision_(decision),
-        device_(device),
+        devices_(devices),
         threads_(threads),
         tensors_of_(graph.values().size()),
         covered_(graph.nodes().size()) {}
@@ -74,18 +74,22 @@ class Assembler {
 
   Status AddGroup(const GroupDecision& group) {
     RETURN_IF_ERROR(Cover(group));
-    ASSIGN_OR_RETURN(const kernels::KernelDesc* kernel, FindKernel(group));
+    ASSIGN_OR_RETURN(const kernels::KernelDesc* kernel, KernelOf(group));
+    const Device* device = devices_.Find(kernel->device);
+    if (device == nullptr)
+      return Error(StatusCode::kVersionMismatch, "kernel {}: its device is not there",
+                   kernel->name);
     const passes::Fragment fragment = passes::ExtractGroup(graph_, {.nodes = group.nodes});
     exec::PlannedStep step;
     step.kernel = kernel;
     step.problem = {fragment.graph, group.states,
                     group.threads == 0 ? threads_ : std::min(group.threads, threads_)};
-    const Status applies = kernels::Applies(*kernel, step.problem, device_);
+    const Status applies = kernels::Applies(*kernel, step.problem, *device);
     if (!applies.ok()) return Error(StatusCode::kVersionMismatch, "{}", applies.message());
     step.params = group.params;
-    if (group.params.empty()) step.params = kernels::DefaultParams(*kernel, step.problem, device_);
+    if (group.params.empty()) step.params = kernels::DefaultParams(*kernel, step.problem, *device);
     if (kernel->valid != nullptr) {
-      const Status valid = kernel->valid(step.problem, step.params, device_);
+      const Status valid = kernel->valid(step.problem, step.params, *device);
       if (!valid.ok()) return Error(StatusCode::kVersionMismatch, "{}", valid.message());
     }
     for (size_t i = 0; i < fragment.inputs.size(); ++i) {
@@ -131,7 +135,7 @@ class Assembler {
 
   const ir::Graph& graph_;
   const Decision& decision_;
-  const Device& device_;
+  const DeviceSet& devices_;
   int threads_;
   exec::Plan plan_;
   std::vector<std::vector<int>> tensors_of_;
@@ -140,9 +144,9 @@ class Assembler {
 
 }  // namespace
 
-Result<exec::Plan> Apply(const ir::Graph& graph, const Decision& decision, const Device& device,
+Result<exec::Plan> Apply(const ir::Graph& graph, const Decision& decision, const DeviceSet& devices,
                          int threads) {
-  return Assembler(graph, decision, device, threads).Run();
+  return Assembler(graph, decision, devices, threads).Run();
 }
 
 }  // namespace fettle::planner

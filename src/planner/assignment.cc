@@ -47,11 +47,12 @@ class Assigner {
   }
 
   const Choice& Cheapest(const GroupChoices& group) const {
-    const int preference = group.choices[0].kernel->preference;
+    const kernels::KernelDesc& first = *group.choices[0].kernel;
     const Choice* best = nullptr;
     int64_t best_bytes = INT64_MAX;
     for (const Choice& choice : group.choices) {
-      if (choice.kernel->preference != preference) break;
+      if (choice.kernel->preference != first.preference || choice.kernel->device != first.device)
+        break;
       int64_t bytes = 0;
       for (size_t i = 0; i < group.fragment.inputs.size(); ++i) {
         bytes += ConversionBytes(group.fragment.inputs[i], choice.states.inputs[i]);

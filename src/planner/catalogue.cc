@@ -89,10 +89,12 @@ class ParamsLister {
   std::vector<kernels::Params> found_;
 };
 
-bool HasMacs(const ir::Graph& group) {
-  return std::any_of(group.nodes().begin(), group.nodes().end(), [](const ir::Node& node) {
+/// Whether `group` may do nothing but move elements: views are looked for there alone, since a
+/// kernel has to be prepared to say so.
+bool MayBeView(const ir::Graph& group) {
+  return std::none_of(group.nodes().begin(), group.nodes().end(), [](const ir::Node& node) {
     const ops::OpDesc* op = ops::Find(node.op);
-    return op != nullptr && op->macs != nullptr;
+    return op != nullptr && (op->macs != nullptr || op->elementwise);
   });
 }
 
@@ -112,8 +114,8 @@ bool IsView(const kernels::KernelDesc& kernel, const kernels::Problem& problem,
 
 class Lister {
  public:
-  Lister(const ir::Graph& graph, const Device& device, int threads, Breadth breadth)
-      : graph_(graph), device_(device), threads_(threads), breadth_(breadth) {}
+  Lister(const ir::Graph& graph, const DeviceSet& devices, const Limits& limits, Breadth breadth)
+      : graph_(graph), devices_(devices), limits_(limits), breadth_(breadth) {}
 
   Result<Catalogue> Run() {
     std::vector<bool> has_entry(graph_.nodes().size());
@@ -124,8 +126,9 @@ class Lister {
     for (size_t n = 0; n < has_entry.size(); ++n) {
       if (has_entry[n]) continue;
       const passes::Group single{.nodes = {static_cast<ir::NodeId>(n)}};
-      const GroupChoices choices =
-          ListChoices(graph_, single, device_, {.threads = threads_, .reference_only = true});
+      Limits references = limits_;
+      references.reference_only = true;
+      const GroupChoices choices = ListChoices(graph_, single, devices_, references);
       if (choices.choices.empty()) return NoChoice(graph_.nodes()[n], choices);
       AddKind(choices, single);
     }
@@ -144,12 +147,25 @@ class Lister {
             {group.nodes, known->second, fragment.inputs, fragment.outputs});
       return known->second;
     }
-    GroupChoices choices = ListChoices(graph_, group, device_, {.threads = threads_});
-    std::erase_if(choices.choices,
-                  [](const Choice& choice) { return choice.kernel->preference == 0; });
+    GroupChoices choices = ListChoices(graph_, group, devices_, limits_);
+    DropReferences(choices, group);
     const int kind = choices.choices.empty() ? -1 : AddKind(choices, group);
     kind_of_.emplace(text, kind);
     return kind;
+  }
+
+  /// References stay for single nodes that the CPU has no other kernel for, though an accelerator
+  /// may have one: it may fail its checks.
+  static void DropReferences(GroupChoices& choices, const passes::Group& group) {
+    const auto is_reference = [](const Choice& choice) { return choice.kernel->preference == 0; };
+    const auto on_cpu = [&](const Choice& choice) {
+      return !is_reference(choice) && choice.kernel->device == DeviceKind::kCpu;
+    };
+    const bool only_references =
+        std::all_of(choices.choices.begin(), choices.choices.end(), is_reference);
+    if (only_references || group.nodes.size() > 1 ||
+        std::any_of(choices.choices.begin(), choices.choices.end(), on_cpu))
+      std::erase_if(choices.choices, is_reference);
   }
 
   int AddKind(const GroupChoices& choices, const passes::Group& group) {
@@ -166,29 +182,32 @@ class Lister {
   }
 
   void AddEntries(const Choice& choice, Kind& kind) const {
-    Entry entry{.kernel = choice.kernel, .states = choice.states, .threads = threads_};
+    const Device& device = *devices_.Find(choice.kernel->device);
+    Entry entry{.kernel = choice.kernel, .states = choice.states, .threads = limits_.threads};
     const kernels::Problem problem = kind.problem(entry);
-    entry.params = kernels::DefaultParams(*choice.kernel, problem, device_);
-    entry.is_view = !HasMacs(*kind.group) && IsView(*choice.kernel, problem, entry.params, device_);
+    entry.params = kernels::DefaultParams(*choice.kernel, problem, device);
+    entry.is_view = MayBeView(*kind.group) && IsView(*choice.kernel, problem, entry.params, device);
     if (entry.is_view) {
       kind.entries.push_back(std::move(entry));
       return;
     }
-    for (int threads = threads_; threads >= 1; threads = threads == 1 ? 0 : 1) {
+    const bool on_cpu = choice.kernel->device == DeviceKind::kCpu;
+    for (int threads : {limits_.threads, 1}) {
       entry.threads = threads;
       const std::vector<kernels::Params> all =
-          ParamsLister(*choice.kernel, kind.problem(entry), device_).Run(breadth_);
+          ParamsLister(*choice.kernel, kind.problem(entry), device).Run(breadth_);
       for (const kernels::Params& params : all) {
         entry.params = params;
         entry.default_params = params == all[0];
         kind.entries.push_back(entry);
       }
+      if (!on_cpu || threads == 1) break;
     }
   }
 
   const ir::Graph& graph_;
-  const Device& device_;
-  int threads_;
+  const DeviceSet& devices_;
+  Limits limits_;
   Breadth breadth_;
   Catalogue catalogue_;
   std::unordered_map<std::string, int> kind_of_;
@@ -196,9 +215,9 @@ class Lister {
 
 }  // namespace
 
-Result<Catalogue> ListCatalogue(const ir::Graph& graph, const Device& device, int threads,
-                                Breadth breadth) {
-  return Lister(graph, device, threads, breadth).Run();
+Result<Catalogue> ListCatalogue(const ir::Graph& graph, const DeviceSet& devices,
+                                const Limits& limits, Breadth breadth) {
+  return Lister(graph, devices, limits, breadth).Run();
 }
 
 }  // namespace fettle::planner

@@ -55,9 +55,9 @@ struct Catalogue {
 };
 
 /// Lists everything for `graph`, whose values have concrete shapes. With several threads each entry
-/// also comes for one. References are listed where nothing else computes a single node. Fails with
-/// kUnsupported, naming the node and every kernel's reason, where a node has no entry.
-Result<Catalogue> ListCatalogue(const ir::Graph& graph, const Device& device, int threads,
-                                Breadth breadth);
+/// of the CPU also comes for one. References are listed where nothing else computes a single node.
+/// Fails with kUnsupported, naming the node and every kernel's reason, where a node has no entry.
+Result<Catalogue> ListCatalogue(const ir::Graph& graph, const DeviceSet& devices,
+                                const Limits& limits, Breadth breadth);
 
 }  // namespace fettle::planner

@@ -3,27 +3,118 @@
 #include <algorithm>
 
 namespace fettle::planner {
+namespace {
 
-GroupChoices ListChoices(const ir::Graph& graph, const passes::Group& group, const Device& device,
+constexpr std::string_view kPrecisions[] = {"high", "normal", "low"};
+
+std::span<const kernels::KernelDesc* const> KernelsOf(DeviceKind kind) {
+  return kind == DeviceKind::kCpu ? kernels::CpuKernels() : kernels::OpenClKernels();
+}
+
+bool AnyState(const kernels::StateAssignment& states, auto predicate) {
+  return std::any_of(states.inputs.begin(), states.inputs.end(), predicate) ||
+         std::any_of(states.outputs.begin(), states.outputs.end(), predicate);
+}
+
+/// Why `states` may not be chosen; empty: they may.
+std::string_view Refusal(const kernels::StateAssignment& states, const ir::Graph& group,
                          const Limits& limits) {
-  GroupChoices result;
-  result.nodes = group.nodes;
-  result.fragment = passes::ExtractGroup(graph, group);
-  for (const kernels::KernelDesc* kernel : kernels::CpuKernels()) {
+  if (limits.precision == Precision::kHigh) {
+    const auto narrows = [&](const std::vector<ir::ValueId>& ids,
+                             const std::vector<State>& of_values) {
+      for (size_t i = 0; i < ids.size(); ++i) {
+        if (of_values[i].storage == DType::kF16 && group.value(ids[i]).dtype == DType::kF32)
+          return true;
+      }
+      return false;
+    };
+    if (narrows(group.inputs, states.inputs) || narrows(group.outputs, states.outputs))
+      return "precision high stores no f32 value as f16";
+  }
+  const MemoryKind wanted = limits.memory;
+  if (wanted == MemoryKind::kBuffer && AnyState(states, [](const State& state) {
+        return state.memory == MemoryKind::kImage2d || state.memory == MemoryKind::kImage1d;
+      }))
+    return "images are switched off";
+  return {};
+}
+
+/// Leaves states without images out of what a kernel offers beside states with them.
+void PreferImages(std::vector<kernels::StateAssignment>& candidates) {
+  const auto has_image = [](const kernels::StateAssignment& states) {
+    return AnyState(states,
+                    [](const State& state) { return state.memory == MemoryKind::kImage2d; });
+  };
+  if (std::none_of(candidates.begin(), candidates.end(), has_image)) return;
+  std::erase_if(candidates, [&](const auto& states) { return !has_image(states); });
+}
+
+/// Puts states that store f32 values as f16 first.
+void PreferHalves(std::vector<kernels::StateAssignment>& candidates) {
+  std::stable_partition(
+      candidates.begin(), candidates.end(), [](const kernels::StateAssignment& states) {
+        return AnyState(states, [](const State& state) { return state.storage == DType::kF16; });
+      });
+}
+
+void AddChoices(const Device& device, const Limits& limits, GroupChoices& result) {
+  const ir::Graph& group = *result.fragment.graph;
+  for (const kernels::KernelDesc* kernel : KernelsOf(device.kind())) {
     if (limits.reference_only && kernel->preference > 0) continue;
-    auto candidates = kernel->candidates(*result.fragment.graph, device);
+    auto candidates = kernel->candidates(group, device);
     if (!candidates.ok()) {
       result.rejected.push_back({kernel->name, candidates.status().message()});
       continue;
     }
+    if (limits.memory == MemoryKind::kImage2d) PreferImages(*candidates);
+    if (limits.precision != Precision::kHigh) PreferHalves(*candidates);
+    std::string_view refusal;
+    bool taken = false;
     for (kernels::StateAssignment& states : *candidates) {
-      result.choices.push_back({kernel, std::move(states)});
+      const std::string_view reason = Refusal(states, group, limits);
+      if (reason.empty()) {
+        result.choices.push_back({kernel, std::move(states)});
+        taken = true;
+      } else {
+        refusal = reason;
+      }
     }
+    if (!taken && !refusal.empty()) result.rejected.push_back({kernel->name, std::string(refusal)});
   }
-  std::stable_sort(
-      result.choices.begin(), result.choices.end(),
-      [](const Choice& a, const Choice& b) { return a.kernel->preference > b.kernel->preference; });
+}
+
+}  // namespace
+
+std::string Limits::policy(const DeviceSet& devices) const {
+  if (devices.accelerator() == nullptr) return {};
+  return fmt::format("{}|{}|{}", preferred == DeviceKind::kCpu ? "cpu" : "opencl",
+                     kPrecisions[static_cast<int>(precision)],
+                     memory == MemoryKind::kHost     ? "auto"
+                     : memory == MemoryKind::kBuffer ? "buffer"
+                                                     : "image");
+}
+
+GroupChoices ListChoices(const ir::Graph& graph, const passes::Group& group,
+                         const DeviceSet& devices, const Limits& limits) {
+  GroupChoices result;
+  result.nodes = group.nodes;
+  result.fragment = passes::ExtractGroup(graph, group);
+  if (!limits.accelerator_only) AddChoices(devices.cpu(), limits, result);
+  if (devices.accelerator() != nullptr) AddChoices(*devices.accelerator(), limits, result);
+  const auto rank = [&](const Choice& choice) {
+    return std::pair(choice.kernel->device == limits.preferred, choice.kernel->preference);
+  };
+  std::stable_sort(result.choices.begin(), result.choices.end(),
+                   [&](const Choice& a, const Choice& b) { return rank(a) > rank(b); });
   return result;
+}
+
+const kernels::KernelDesc* FindKernel(std::string_view name) {
+  for (const DeviceKind kind : {DeviceKind::kCpu, DeviceKind::kOpenCl}) {
+    for (const kernels::KernelDesc* kernel : KernelsOf(kind))
+      if (kernel->name == name) return kernel;
+  }
+  return nullptr;
 }
 
 }  // namespace fettle::planner

@@ -11,11 +11,25 @@
 
 namespace fettle::planner {
 
+/// How f32 values may be stored and computed on an accelerator: as f32; stored as f16 too; computed
+/// in f16 too, where the device can.
+enum class Precision : uint8_t { kHigh, kNormal, kLow };
+
 /// What may be chosen from.
 struct Limits {
   int threads = 1;
   /// Only scalar references (and conversions, should they need any).
   bool reference_only = false;
+  /// The device whose kernels are taken before anything is measured, wherever it has one.
+  DeviceKind preferred = DeviceKind::kCpu;
+  /// No kernel of the CPU.
+  bool accelerator_only = false;
+  Precision precision = Precision::kHigh;
+  /// The memory of tensors on an accelerator, where its kernels leave a choice; kHost: any.
+  MemoryKind memory = MemoryKind::kHost;
+
+  /// What plans depend on beside threads, for keys; empty where there is no accelerator.
+  std::string policy(const DeviceSet& devices) const;
 };
 
 /// One way to compute a group.
@@ -38,7 +52,11 @@ struct GroupChoices {
   std::vector<Rejection> rejected;
 };
 
-GroupChoices ListChoices(const ir::Graph& graph, const passes::Group& group, const Device& device,
-                         const Limits& limits);
+/// Of all devices, those of limits.preferred first.
+GroupChoices ListChoices(const ir::Graph& graph, const passes::Group& group,
+                         const DeviceSet& devices, const Limits& limits);
+
+/// The kernel of that name; null: there is none.
+const kernels::KernelDesc* FindKernel(std::string_view name);
 
 }  // namespace fettle::planner

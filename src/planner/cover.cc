@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/log.h"
+
 namespace fettle::planner {
 
 Status NoChoice(const ir::Node& node, const GroupChoices& choices) {
@@ -13,7 +15,31 @@ Status NoChoice(const ir::Node& node, const GroupChoices& choices) {
   return Unsupported("{}: no kernel computes it: {}", ir::Describe(node), reasons);
 }
 
-Result<Cover> GreedyCover(const ir::Graph& graph, const Device& device, const Limits& limits) {
+namespace {
+
+/// The largest of `groups` (largest first, free ones alone) that the preferred device has a kernel
+/// for, or else any device; its choices are empty where there is none.
+GroupChoices BestGroup(const ir::Graph& graph, const std::vector<const passes::Group*>& groups,
+                       const DeviceSet& devices, const Limits& limits) {
+  GroupChoices best;
+  for (const passes::Group* group : groups) {
+    GroupChoices choices = ListChoices(graph, *group, devices, limits);
+    if (choices.choices.empty()) {
+      if (best.choices.empty()) best = std::move(choices);
+      continue;
+    }
+    // Those of the preferred device come first.
+    if (choices.choices[0].kernel->device == limits.preferred) return choices;
+    if (best.choices.empty()) best = std::move(choices);
+  }
+  return best;
+}
+
+}  // namespace
+
+Result<Cover> GreedyCover(const ir::Graph& graph, const DeviceSet& devices, const Limits& limits) {
+  // Before anything is measured an accelerator that is not asked for is left alone.
+  const DeviceSet used = limits.preferred == DeviceKind::kCpu ? DeviceSet(devices.cpu()) : devices;
   std::vector<passes::Group> groups = passes::ListGroups(graph);
   std::vector<std::vector<const passes::Group*>> by_node(graph.nodes().size());
   for (const passes::Group& group : groups) {
@@ -24,22 +50,19 @@ Result<Cover> GreedyCover(const ir::Graph& graph, const Device& device, const Li
   std::vector<bool> covered(graph.nodes().size());
   for (size_t n = 0; n < graph.nodes().size(); ++n) {
     if (covered[n]) continue;
+    std::erase_if(by_node[n], [&](const passes::Group* group) {
+      return std::any_of(group->nodes.begin(), group->nodes.end(),
+                         [&](ir::NodeId id) { return covered[static_cast<size_t>(id)]; });
+    });
     std::stable_sort(by_node[n].begin(), by_node[n].end(),
                      [](const passes::Group* a, const passes::Group* b) {
                        return a->nodes.size() > b->nodes.size();
                      });
-    GroupChoices best;
-    for (const passes::Group* group : by_node[n]) {
-      const bool is_free =
-          std::none_of(group->nodes.begin(), group->nodes.end(),
-                       [&](ir::NodeId id) { return covered[static_cast<size_t>(id)]; });
-      if (!is_free) continue;
-      best = ListChoices(graph, *group, device, limits);
-      if (best.choices.empty()) continue;
-      for (ir::NodeId id : group->nodes) covered[static_cast<size_t>(id)] = true;
-      break;
-    }
-    if (!covered[n]) return NoChoice(graph.nodes()[n], best);
+    GroupChoices best = BestGroup(graph, by_node[n], used, limits);
+    if (best.choices.empty()) return NoChoice(graph.nodes()[n], best);
+    if (limits.preferred != best.choices[0].kernel->device)
+      Log(LogLevel::kInfo, "{}", NoChoice(graph.nodes()[n], best).message());
+    for (ir::NodeId id : best.nodes) covered[static_cast<size_t>(id)] = true;
     cover.push_back(std::move(best));
   }
   return cover;

@@ -13,7 +13,7 @@ using Cover = std::vector<GroupChoices>;
 
 /// Takes, from the first node on, the largest group that some kernel supports. Fails with
 /// kUnsupported, naming the node and every kernel's reason, where a node has no choice at all.
-Result<Cover> GreedyCover(const ir::Graph& graph, const Device& device, const Limits& limits);
+Result<Cover> GreedyCover(const ir::Graph& graph, const DeviceSet& devices, const Limits& limits);
 
 /// Says that nothing computes `node`, with every kernel's reason (kUnsupported).
 Status NoChoice(const ir::Node& node, const GroupChoices& choices);

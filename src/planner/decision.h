@@ -50,7 +50,7 @@ struct Decision {
 /// Makes the plan that `decision` describes for a session of `threads`. Fails with kVersionMismatch
 /// where a kernel is gone, has another version or refuses its group, kCorrupt where groups do not
 /// cover the graph.
-Result<exec::Plan> Apply(const ir::Graph& graph, const Decision& decision, const Device& device,
+Result<exec::Plan> Apply(const ir::Graph& graph, const Decision& decision, const DeviceSet& devices,
                          int threads);
 
 /// Text form, a line for each item; parses back to an equal value. Parsing fails with kCorrupt,

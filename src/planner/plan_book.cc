@@ -32,9 +32,11 @@ bool ReadHex(std::string_view text, uint64_t& value) {
 
 }  // namespace
 
-DecisionKey KeyOf(const ir::Graph& graph, const Device& device, int threads) {
-  return {StructureOf(graph), HashText(ir::Print(graph)), std::string(device.fingerprint()),
-          threads};
+DecisionKey KeyOf(const ir::Graph& graph, const DeviceSet& devices, const Limits& limits) {
+  std::string device = devices.fingerprint();
+  const std::string policy = limits.policy(devices);
+  if (!policy.empty()) device += "|" + policy;
+  return {StructureOf(graph), HashText(ir::Print(graph)), std::move(device), limits.threads};
 }
 
 std::string PrintKey(const DecisionKey& key) {

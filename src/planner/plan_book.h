@@ -7,6 +7,7 @@
 
 #include "device/device.h"
 #include "ir/graph.h"
+#include "planner/choices.h"
 
 namespace fettle::planner {
 
@@ -16,13 +17,14 @@ struct DecisionKey {
   uint64_t structure = 0;
   /// Hash of the graph's text: extents, attributes and names too.
   uint64_t graph = 0;
-  std::string device;  // Device::fingerprint()
+  /// DeviceSet::fingerprint(), and Limits::policy where there is an accelerator.
+  std::string device;
   int threads = 0;
 
   bool operator==(const DecisionKey&) const = default;
 };
 
-DecisionKey KeyOf(const ir::Graph& graph, const Device& device, int threads);
+DecisionKey KeyOf(const ir::Graph& graph, const DeviceSet& devices, const Limits& limits);
 
 /// "STRUCTURE GRAPH THREADS DEVICE" with the hashes in hexadecimal, and back (kCorrupt).
 std::string PrintKey(const DecisionKey& key);

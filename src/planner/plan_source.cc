@@ -8,9 +8,9 @@ namespace {
 
 class Preferred final : public PlanSource {
  public:
-  Result<exec::Plan> PlanFor(const ir::Graph& segment, const CpuDevice& device,
+  Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                              const Limits& limits) override {
-    return MakePlan(segment, device, limits);
+    return MakePlan(segment, devices, limits);
   }
 };
 
@@ -27,19 +27,19 @@ class Book final : public PlanSource {
  public:
   explicit Book(std::shared_ptr<const PlanBook> book) : book_(std::move(book)) {}
 
-  Result<exec::Plan> PlanFor(const ir::Graph& segment, const CpuDevice& device,
+  Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                              const Limits& limits) override {
-    if (limits.reference_only) return MakePlan(segment, device, limits);
-    const DecisionKey key = KeyOf(segment, device, limits.threads);
+    if (limits.reference_only) return MakePlan(segment, devices, limits);
+    const DecisionKey key = KeyOf(segment, devices, limits);
     std::string text = book_->Find(key);
     const bool similar = text.empty();
     if (similar) text = book_->FindSimilar(key);
-    if (text.empty()) return MakePlan(segment, device, limits);
-    Result<exec::Plan> plan = Try(segment, text, device, limits);
+    if (text.empty()) return MakePlan(segment, devices, limits);
+    Result<exec::Plan> plan = Try(segment, text, devices, limits);
     if (!plan.ok()) {
       Log(LogLevel::kWarn, "the kept plan does not fit ({}): planned anew",
           plan.status().message());
-      return MakePlan(segment, device, limits);
+      return MakePlan(segment, devices, limits);
     }
     if (similar)
       Log(LogLevel::kWarn, "{}: not tuned for this shape; starts on the plan of another one",
@@ -49,9 +49,9 @@ class Book final : public PlanSource {
 
  private:
   static Result<exec::Plan> Try(const ir::Graph& segment, const std::string& text,
-                                const CpuDevice& device, const Limits& limits) {
+                                const DeviceSet& devices, const Limits& limits) {
     ASSIGN_OR_RETURN(const Decision decision, ParseDecision(segment, text));
-    return Apply(segment, decision, device, limits.threads);
+    return Apply(segment, decision, devices, limits.threads);
   }
 
   std::shared_ptr<const PlanBook> book_;

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "device/cpu/cpu_device.h"
+#include "device/device.h"
 #include "exec/plan.h"
 #include "planner/choices.h"
 #include "planner/plan_book.h"
@@ -15,7 +15,7 @@ class PlanSource {
  public:
   virtual ~PlanSource() = default;
   /// A plan for `segment`, all of whose values have concrete shapes.
-  virtual Result<exec::Plan> PlanFor(const ir::Graph& segment, const CpuDevice& device,
+  virtual Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                                      const Limits& limits) = 0;
 };
 

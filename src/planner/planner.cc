@@ -5,16 +5,17 @@
 
 namespace fettle::planner {
 
-Result<Decision> PreferredDecision(const ir::Graph& graph, const Device& device,
+Result<Decision> PreferredDecision(const ir::Graph& graph, const DeviceSet& devices,
                                    const Limits& limits) {
-  ASSIGN_OR_RETURN(const Cover cover, GreedyCover(graph, device, limits));
+  ASSIGN_OR_RETURN(const Cover cover, GreedyCover(graph, devices, limits));
   ASSIGN_OR_RETURN(const std::vector<size_t> order, ScheduleCover(graph, cover));
   return AssignStates(graph, cover, order);
 }
 
-Result<exec::Plan> MakePlan(const ir::Graph& graph, const Device& device, const Limits& limits) {
-  ASSIGN_OR_RETURN(const Decision decision, PreferredDecision(graph, device, limits));
-  return Apply(graph, decision, device, limits.threads);
+Result<exec::Plan> MakePlan(const ir::Graph& graph, const DeviceSet& devices,
+                            const Limits& limits) {
+  ASSIGN_OR_RETURN(const Decision decision, PreferredDecision(graph, devices, limits));
+  return Apply(graph, decision, devices, limits.threads);
 }
 
 }  // namespace fettle::planner

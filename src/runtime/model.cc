@@ -19,16 +19,16 @@ Status CheckName(const std::string& name) {
 }
 
 /// Why the plans and packed weights of a package are not those of this version on this device.
-Status CheckFit(const PackageInfo& info) {
+Status CheckFit(const PackageInfo& info, const Device* accelerator) {
   if (info.library != LibraryVersion()) {
     return Error(StatusCode::kVersionMismatch, "the package was made by version {}, this is {}",
                  info.library, LibraryVersion());
   }
-  const CpuDevice device(std::make_shared<ThreadPool>(1));
-  if (info.device != device.fingerprint()) {
+  const CpuDevice cpu(std::make_shared<ThreadPool>(1));
+  const DeviceSet devices(cpu, accelerator);
+  if (info.device != cpu.fingerprint() && info.device != devices.fingerprint())
     return Error(StatusCode::kDeviceUnavailable, "the package was made for '{}', this is '{}'",
-                 info.device, device.fingerprint());
-  }
+                 info.device, devices.fingerprint());
   return OkStatus();
 }
 
@@ -100,7 +100,7 @@ Status Model::TakePackage(std::shared_ptr<const Package> package, const LoadOpti
   graph_ = package_->graph();
   imported_ = graph_;
   CountWeights();
-  const Status fit = CheckFit(package_->info());
+  const Status fit = CheckFit(package_->info(), options.accelerator);
   if (!fit.ok()) {
     if (options.strict) return fit.WithContext(name_);
     warnings_.push_back(fmt::format("{}: {}; plans are made anew", name_, fit.message()));

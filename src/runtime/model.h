@@ -20,6 +20,8 @@ struct LoadOptions {
   /// Refuses packages whose plan was made on another device (kDeviceUnavailable) or by another
   /// version (kVersionMismatch); otherwise a warning says so, and plans are made anew.
   bool strict = false;
+  /// The device beside the CPU that sessions will have; null: none. For packages made for one.
+  const Device* accelerator = nullptr;
 };
 
 /// Immutable after loading and thread-safe; any number of sessions share it, its mapped file and

@@ -43,18 +43,35 @@ std::shared_ptr<planner::PlanSource> PlansFor(const Model& model, const SessionO
   return model.plans() == nullptr ? planner::PreferredPlans() : planner::PlansOf(model.plans());
 }
 
+planner::Limits LimitsOf(const SessionOptions& options, int threads) {
+  return {
+      .threads = threads,
+      .reference_only = options.reference_only,
+      .preferred = options.accelerator == nullptr ? DeviceKind::kCpu : options.accelerator->kind(),
+      .accelerator_only = options.accelerator_only && options.accelerator != nullptr,
+      .precision = options.precision,
+      .memory = options.memory};
+}
+
 }  // namespace
 
 class Session::Impl {
  public:
   Impl(std::shared_ptr<const Model> model, std::shared_ptr<const ir::Graph> graph,
-       const SessionOptions& options, int threads)
+       const SessionOptions& options, int threads, std::unique_ptr<Stream> accelerator_stream)
       : model_(std::move(model)),
         graph_(graph),
-        device_(std::make_shared<ThreadPool>(threads)),
+        cpu_(std::make_shared<ThreadPool>(threads)),
+        accelerator_(options.accelerator),
         plans_(PlansFor(*model_, options)),
-        context_{device_, model_->packed(),         {threads, options.reference_only},
-                 *plans_, options.max_preparations, CpuStream(device_, threads)},
+        context_{.devices = DeviceSet(cpu_, accelerator_.get()),
+                 .packed = model_->packed(),
+                 .limits = LimitsOf(options, threads),
+                 .plans = *plans_,
+                 .max_preparations = options.max_preparations,
+                 .stream = CpuStream(cpu_, threads),
+                 .accelerator = std::move(accelerator_stream),
+                 .waits_for_steps = options.waits_for_steps},
         runner_(std::move(graph), context_) {}
 
   Status Prepare(const std::map<std::string, Shape>& shapes) {
@@ -138,7 +155,8 @@ class Session::Impl {
 
   std::shared_ptr<const Model> model_;
   std::shared_ptr<const ir::Graph> graph_;
-  CpuDevice device_;
+  CpuDevice cpu_;
+  std::shared_ptr<const Device> accelerator_;
   std::shared_ptr<planner::PlanSource> plans_;
   Context context_;
   GraphRunner runner_;
@@ -154,7 +172,13 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
     return InvalidArgument("threads: expected 0 or more, got {}", options.threads);
   ASSIGN_OR_RETURN(std::shared_ptr<const ir::Graph> graph, GraphFor(*model, options.extra_outputs));
   const int threads = options.threads == 0 ? GetCpuInfo().cores : options.threads;
-  auto impl = std::make_unique<Impl>(std::move(model), std::move(graph), options, threads);
+  std::unique_ptr<Stream> stream;
+  if (options.accelerator != nullptr) {
+    ASSIGN_OR_RETURN(stream, options.accelerator->NewStream({.queue_window = options.queue_window,
+                                                             .kernel_ms = options.kernel_ms}));
+  }
+  auto impl = std::make_unique<Impl>(std::move(model), std::move(graph), options, threads,
+                                     std::move(stream));
   return std::unique_ptr<Session>(new Session(std::move(impl)));
 }
 
@@ -169,8 +193,13 @@ const std::vector<exec::StepProfile>& Session::profile() const { return impl_->p
 int Session::threads() const { return impl_->context().limits.threads; }
 const Model& Session::model() const { return impl_->model(); }
 
+DeviceSet Session::devices() const { return impl_->context().devices; }
+const planner::Limits& Session::limits() const { return impl_->context().limits; }
+
 MemoryInfo Session::memory() const {
-  return {impl_->context().arena_bytes, model().weight_bytes(), model().packed().bytes()};
+  const exec::WorkMemory& memory = impl_->context().memory;
+  return {memory.arena_bytes(), model().weight_bytes(), model().packed().bytes(),
+          memory.device_bytes()};
 }
 
 }  // namespace fettle::runtime

@@ -24,6 +24,19 @@ struct SessionOptions {
   std::vector<std::string> extra_outputs;
   /// Who plans; null: the model's own plans, or the kernels' preferences where it has none.
   std::shared_ptr<planner::PlanSource> plans;
+  /// A device beside the CPU; null: the CPU alone. Before anything is measured its kernels are
+  /// taken wherever it has some; where it has none the CPU computes.
+  std::shared_ptr<const Device> accelerator;
+  /// Fails with kUnsupported, naming the reasons, where the accelerator cannot compute a node.
+  bool accelerator_only = false;
+  planner::Precision precision = planner::Precision::kHigh;
+  /// The memory of the accelerator's tensors, where kernels leave a choice; kHost: any.
+  MemoryKind memory = MemoryKind::kHost;
+  /// How the accelerator is left to others.
+  int queue_window = 0;
+  double kernel_ms = 0;
+  /// Waits for the accelerator after each step, so that profile() holds the steps' own times.
+  bool waits_for_steps = false;
   /// How many preparations (one per set of input shapes) are kept.
   int max_preparations = 8;
 };
@@ -32,6 +45,7 @@ struct MemoryInfo {
   int64_t arena_bytes = 0;   // planned activations and workspace, the largest of all preparations
   int64_t weight_bytes = 0;  // constants of the model
   int64_t packed_bytes = 0;  // their packed forms, shared by all sessions of the model
+  int64_t device_bytes = 0;  // activations and workspace in the accelerator's memory
 };
 
 using TensorMap = std::map<std::string, Tensor>;
@@ -59,6 +73,8 @@ class Session {
   const std::vector<exec::StepProfile>& profile() const;
   MemoryInfo memory() const;
   int threads() const;
+  DeviceSet devices() const;
+  const planner::Limits& limits() const;
   const Model& model() const;
 
  private:

@@ -119,11 +119,11 @@ class Stage::Builder {
     for (ir::ValueId id : live) segment.outputs.push_back(Import(id, segment, map));
     RETURN_IF_ERROR(segment.Normalise());
     ASSIGN_OR_RETURN(exec::Plan plan,
-                     context_.plans.PlanFor(segment, context_.device, context_.limits));
+                     context_.plans.PlanFor(segment, context_.devices, context_.limits));
     ASSIGN_OR_RETURN(stage_->program_,
-                     exec::Program::Build(std::move(plan), context_.device, context_.packed));
+                     exec::Program::Build(std::move(plan), context_.devices, context_.packed));
     stage_->program_outputs_.resize(live.size());
-    return context_.ReserveArena(stage_->program_->arena_bytes());
+    return context_.memory.Reserve(stage_->program_->memory_plan(), context_.devices);
   }
 
   /// The first node of the rest is what the stage ends for: a control node, or one that needs a
@@ -199,13 +199,15 @@ Result<std::vector<Tensor>> Stage::RunProgram(std::span<const Tensor> inputs, Co
     }
     out.push_back(tensor.data());
   }
-  RETURN_IF_ERROR(context.ReserveArena(program_->arena_bytes()));
+  RETURN_IF_ERROR(context.memory.Reserve(program_->memory_plan(), context.devices));
   RETURN_IF_ERROR(program_->Run({.inputs = in,
                                  .outputs = out,
-                                 .arena = context.arena.get(),
+                                 .memory = context.memory,
                                  .stream = context.stream,
+                                 .accelerator = context.accelerator.get(),
                                  .cancelled = context.cancelled,
-                                 .times = &context.times}));
+                                 .times = &context.times,
+                                 .waits_for_steps = context.waits_for_steps}));
   return program_outputs_;
 }
 

@@ -45,20 +45,20 @@ class TuningPlans final : public planner::PlanSource {
   TuningPlans(const tuner::TuneOptions& options, tuner::Store& store, TuneModelResult& result)
       : options_(options), store_(store), result_(result) {}
 
-  Result<exec::Plan> PlanFor(const ir::Graph& segment, const CpuDevice& device,
+  Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                              const planner::Limits& limits) override {
-    const planner::DecisionKey key = planner::KeyOf(segment, device, limits.threads);
+    const planner::DecisionKey key = planner::KeyOf(segment, devices, limits);
     for (const TunedSegment& known : result_.segments) {
-      if (known.key == key) return planner::Apply(segment, known.decision, device, limits.threads);
+      if (known.key == key) return planner::Apply(segment, known.decision, devices, limits.threads);
     }
     tuner::TuneReport report;
     Result<planner::Decision> decision = FindSearch(segment, key, report);
-    if (!decision.ok()) decision = Search(segment, key, device, limits.threads, report);
+    if (!decision.ok()) decision = Search(segment, key, devices, limits, report);
     RETURN_IF_ERROR(decision.status());
     Add(report);
     result_.predicted_us += decision->predicted_us;
     result_.segments.push_back({key, std::make_shared<const ir::Graph>(segment), *decision});
-    return planner::Apply(segment, *decision, device, limits.threads);
+    return planner::Apply(segment, *decision, devices, limits.threads);
   }
 
  private:
@@ -79,7 +79,7 @@ class TuningPlans final : public planner::PlanSource {
   }
 
   Result<planner::Decision> Search(const ir::Graph& segment, const planner::DecisionKey& key,
-                                   const CpuDevice& device, int threads,
+                                   const DeviceSet& devices, const planner::Limits& limits,
                                    tuner::TuneReport& report) {
     tuner::TuneOptions options = options_;
     if (options.budget_seconds > 0) {
@@ -87,7 +87,7 @@ class TuningPlans final : public planner::PlanSource {
           std::max(options.budget_seconds - result_.report.seconds, options.budget_seconds * 1e-3);
     }
     ASSIGN_OR_RETURN(const planner::Decision decision,
-                     tuner::TuneGraph(segment, device, threads, options, store_, &report));
+                     tuner::TuneGraph(segment, devices, limits, options, store_, &report));
     if (!report.stopped)
       store_.PutDecision(SearchKey(options_.level, key),
                          fmt::format("{} {}\n{}", report.entries, report.choices,
@@ -189,13 +189,13 @@ class Judge {
   }
 
   /// Puts what won into the book and the store.
-  Status Keep(const CpuDevice& device, int threads) {
+  Status Keep(const DeviceSet& devices, const planner::Limits& limits) {
     const bool single = result_.segments.size() == 1;
     for (TunedSegment& segment : result_.segments) {
       const std::string judged = planner::PrintDecision(*segment.graph, segment.decision);
       if (!result_.gate.accepted) {
         ASSIGN_OR_RETURN(segment.decision,
-                         planner::PreferredDecision(*segment.graph, device, {.threads = threads}));
+                         planner::PreferredDecision(*segment.graph, devices, limits));
       }
       if (single)
         segment.decision.measured_us =
@@ -211,7 +211,9 @@ class Judge {
 
  private:
   Result<std::unique_ptr<Session>> NewSession(std::shared_ptr<planner::PlanSource> plans) {
-    return Session::Create(model_, {.threads = options_.threads, .plans = std::move(plans)});
+    SessionOptions options = options_.session;
+    options.plans = std::move(plans);
+    return Session::Create(model_, std::move(options));
   }
 
   /// The verdict of an earlier call, if that judged exactly these decisions.
@@ -240,16 +242,14 @@ Result<TuneModelResult> TuneModel(const std::shared_ptr<const Model>& model,
   const int64_t start = NowNs();
   TuneModelResult result;
   result.book = std::make_shared<planner::PlanBook>();
-  ASSIGN_OR_RETURN(const auto session,
-                   Session::Create(model, {.threads = options.threads,
-                                           .plans = std::make_shared<TuningPlans>(options.tune,
-                                                                                  store, result)}));
+  SessionOptions tuning = options.session;
+  tuning.plans = std::make_shared<TuningPlans>(options.tune, store, result);
+  ASSIGN_OR_RETURN(const auto session, Session::Create(model, std::move(tuning)));
   TensorMap outputs;
   RETURN_IF_ERROR(session->Run(inputs, &outputs));
   Judge judge(model, inputs, options, store, result);
   RETURN_IF_ERROR(judge.Run());
-  const CpuDevice device(std::make_shared<ThreadPool>(session->threads()));
-  RETURN_IF_ERROR(judge.Keep(device, session->threads()));
+  RETURN_IF_ERROR(judge.Keep(session->devices(), session->limits()));
   if (!result.known) WarnOfResidual(result);
   result.seconds = static_cast<double>(NowNs() - start) * 1e-9;
   return result;
@@ -257,35 +257,35 @@ Result<TuneModelResult> TuneModel(const std::shared_ptr<const Model>& model,
 
 Result<std::string> SaveTuned(const std::string& path, const std::string& model_path,
                               const std::shared_ptr<const Model>& model, const TensorMap& inputs,
-                              int threads, const TuneModelResult& result) {
+                              const SessionOptions& options, const TuneModelResult& result) {
   // The package takes the packed weights of living sessions.
-  ASSIGN_OR_RETURN(
-      const auto session,
-      Session::Create(model, {.threads = threads, .plans = planner::PlansOf(result.book)}));
+  SessionOptions planned = options;
+  planned.plans = planner::PlansOf(result.book);
+  ASSIGN_OR_RETURN(const auto session, Session::Create(model, std::move(planned)));
   TensorMap outputs;
   RETURN_IF_ERROR(session->Run(inputs, &outputs));
-  const CpuDevice device(std::make_shared<ThreadPool>(1));
-  PackageInfo info = PackageInfo::For(device, session->threads());
+  const DeviceSet devices = session->devices();
+  PackageInfo info = PackageInfo::For(devices, session->threads());
   const tuner::GateResult& gate = result.gate;
   info.default_ms = gate.incumbent_us * 1e-3;
   info.measured_ms = (gate.accepted ? gate.challenger_us : gate.incumbent_us) * 1e-3;
   info.predicted_ms = result.predicted_us * 1e-3;
   info.measurements = result.report.measured;
-  const std::string where = path.empty() ? PackageFileName(model_path, device) : path;
+  const std::string where = path.empty() ? PackageFileName(model_path, devices) : path;
   RETURN_IF_ERROR(SavePackage(where, *model, *result.book, info));
   return where;
 }
 
-Result<exec::Plan> LearnedPlans::PlanFor(const ir::Graph& segment, const CpuDevice& device,
+Result<exec::Plan> LearnedPlans::PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                                          const planner::Limits& limits) {
-  if (limits.reference_only) return planner::MakePlan(segment, device, limits);
-  const planner::DecisionKey key = planner::KeyOf(segment, device, limits.threads);
+  if (limits.reference_only) return planner::MakePlan(segment, devices, limits);
+  const planner::DecisionKey key = planner::KeyOf(segment, devices, limits);
   const Result<std::string> text = store_->FindDecision(StoreKey(key));
-  if (!text.ok()) return planner::MakePlan(segment, device, limits);
+  if (!text.ok()) return planner::MakePlan(segment, devices, limits);
   const Result<planner::Decision> decision = planner::ParseDecision(segment, *text);
-  if (!decision.ok()) return planner::MakePlan(segment, device, limits);
-  Result<exec::Plan> plan = planner::Apply(segment, *decision, device, limits.threads);
-  if (!plan.ok()) return planner::MakePlan(segment, device, limits);
+  if (!decision.ok()) return planner::MakePlan(segment, devices, limits);
+  Result<exec::Plan> plan = planner::Apply(segment, *decision, devices, limits.threads);
+  if (!plan.ok()) return planner::MakePlan(segment, devices, limits);
   ++found_;
   predicted_us_ = predicted_us_ + decision->predicted_us;
   return plan;

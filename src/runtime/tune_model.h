@@ -15,7 +15,8 @@
 namespace fettle::runtime {
 
 struct TuneModelOptions {
-  int threads = 0;  // 0: all cores
+  /// Of the sessions that are tuned for; `plans` is not read.
+  SessionOptions session;
   tuner::TuneOptions tune;
   tuner::GateOptions gate;
   tuner::AccuracyLimits accuracy;
@@ -53,14 +54,14 @@ Result<TuneModelResult> TuneModel(const std::shared_ptr<const Model>& model,
 /// working folder) and returns where it is. Fails as SavePackage does.
 Result<std::string> SaveTuned(const std::string& path, const std::string& model_path,
                               const std::shared_ptr<const Model>& model, const TensorMap& inputs,
-                              int threads, const TuneModelResult& result);
+                              const SessionOptions& options, const TuneModelResult& result);
 
 /// Plans by the decisions that a store keeps for this machine; by preference where it has none.
 /// Thread-safe if the store is; the figures are those of the plans made so far.
 class LearnedPlans final : public planner::PlanSource {
  public:
   explicit LearnedPlans(std::shared_ptr<tuner::Store> store) : store_(std::move(store)) {}
-  Result<exec::Plan> PlanFor(const ir::Graph& segment, const CpuDevice& device,
+  Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                              const planner::Limits& limits) override;
   /// How many segments took a decision from the store, and what those predict together.
   int found() const { return found_; }

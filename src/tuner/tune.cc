@@ -30,28 +30,32 @@ MeasureOptions MeasureOf(const TuneOptions& options) {
   return measure;
 }
 
+const CpuDevice& Cpu(const DeviceSet& devices) {
+  return static_cast<const CpuDevice&>(devices.cpu());
+}
+
 /// An entry by kind and index.
 using EntryId = std::pair<int, int>;
 
 class Tuner {
  public:
-  Tuner(const ir::Graph& graph, const CpuDevice& device, int threads, const TuneOptions& options,
-        Store& store, TuneReport& report)
+  Tuner(const ir::Graph& graph, const DeviceSet& devices, const planner::Limits& limits,
+        const TuneOptions& options, Store& store, TuneReport& report)
       : graph_(graph),
-        device_(device),
-        threads_(threads),
+        devices_(devices),
+        limits_(limits),
         options_(options),
         store_(store),
         report_(report),
-        costs_(device, store),
-        bench_(device, MeasureOf(options)),
+        costs_(Cpu(devices), store),
+        bench_(Cpu(devices), MeasureOf(options)),
         start_(NowNs()) {}
 
   Result<planner::Decision> Run() {
     ASSIGN_OR_RETURN(catalogue_,
-                     ListCatalogue(graph_, device_, threads_, BreadthOf(options_.level)));
+                     ListCatalogue(graph_, devices_, limits_, BreadthOf(options_.level)));
     ASSIGN_OR_RETURN(const planner::Decision preferred,
-                     planner::PreferredDecision(graph_, device_, {.threads = threads_}));
+                     planner::PreferredDecision(graph_, devices_, limits_));
     if (options_.level != Level::kNone) MeasureDecision(preferred);
     if (options_.everything) MeasureEverything();
     Result<planner::Decision> decision = Search(preferred);
@@ -115,7 +119,7 @@ class Tuner {
         const Entry& entry = kind.entries[e];
         const EntryId id{instance->kind, static_cast<int>(e)};
         if (entry.kernel->name == group.kernel && entry.states == group.states &&
-            entry.threads == threads_ && entry.default_params && IsOpen(id)) {
+            entry.threads == limits_.threads && entry.default_params && IsOpen(id)) {
           MeasureOne(id, kNoLimit);
         }
       }
@@ -130,7 +134,7 @@ class Tuner {
       }
     }
     const Result<planner::Extracted> extracted =
-        Extract(graph_, catalogue_, costs_, threads_, AssumptionsOf(options_.level));
+        Extract(graph_, catalogue_, costs_, limits_.threads, AssumptionsOf(options_.level));
     if (!extracted.ok()) return;
     for (size_t t = 0; t < extracted->values.size(); ++t) {
       for (const solver::Conversion& conversion : extracted->problem.tensors[t].conversions) {
@@ -145,11 +149,11 @@ class Tuner {
 
   /// Measures a conversion unless it is known; whether it was not.
   bool MeasureConversion(const ir::Value& value, const State& from, const State& to) {
-    const EntryCost cost = costs_.Conversion(*value.shape, value.dtype, from, to, threads_);
+    const EntryCost cost = costs_.Conversion(*value.shape, value.dtype, from, to, limits_.threads);
     if (cost.measured || !cost.banned.empty()) return false;
     if (!MayMeasure()) return true;
-    const Row row = bench_.RunConversion(*value.shape, value.dtype, from, to, threads_);
-    costs_.LearnConversion(*value.shape, value.dtype, from, to, threads_, row);
+    const Row row = bench_.RunConversion(*value.shape, value.dtype, from, to, limits_.threads);
+    costs_.LearnConversion(*value.shape, value.dtype, from, to, limits_.threads, row);
     ++report_.measured;
     return true;
   }
@@ -222,8 +226,9 @@ class Tuner {
   /// Solves, measures what the optimum uses, and solves again until it uses nothing unmeasured.
   Result<planner::Decision> Search(const planner::Decision& preferred) {
     while (true) {
-      ASSIGN_OR_RETURN(planner::Extracted extracted, Extract(graph_, catalogue_, costs_, threads_,
-                                                             AssumptionsOf(options_.level)));
+      ASSIGN_OR_RETURN(
+          planner::Extracted extracted,
+          Extract(graph_, catalogue_, costs_, limits_.threads, AssumptionsOf(options_.level)));
       if (!options_.layout.empty())
         RETURN_IF_ERROR(planner::RestrictToLayout(options_.layout, extracted));
       CountChoices(extracted);
@@ -233,7 +238,7 @@ class Tuner {
       const bool may_measure = MayMeasure();
       const int conversions = MeasureConversions(extracted, solution);
       if (open.empty() && conversions == 0)
-        return ToDecision(graph_, catalogue_, extracted, solution, threads_);
+        return ToDecision(graph_, catalogue_, extracted, solution, limits_.threads);
       if (!may_measure) return BestMeasured(preferred);
       for (EntryId id : open) {
         if (!MayMeasure()) break;
@@ -254,16 +259,16 @@ class Tuner {
     report_.stopped = true;
     costs_.set_measured_only(options_.level != Level::kNone);
     const Result<planner::Extracted> extracted =
-        Extract(graph_, catalogue_, costs_, threads_, AssumptionsOf(options_.level));
+        Extract(graph_, catalogue_, costs_, limits_.threads, AssumptionsOf(options_.level));
     if (!extracted.ok()) return preferred;
     const Result<solver::Solution> solution = Solve(*extracted);
     if (!solution.ok()) return preferred;
-    return ToDecision(graph_, catalogue_, *extracted, *solution, threads_);
+    return ToDecision(graph_, catalogue_, *extracted, *solution, limits_.threads);
   }
 
   const ir::Graph& graph_;
-  const CpuDevice& device_;
-  int threads_;
+  DeviceSet devices_;
+  planner::Limits limits_;
   const TuneOptions& options_;
   Store& store_;
   TuneReport& report_;
@@ -295,10 +300,11 @@ planner::Breadth BreadthOf(Level level) {
   return level == Level::kNormal ? planner::Breadth::kNeighbours : planner::Breadth::kAll;
 }
 
-Result<planner::Decision> TuneGraph(const ir::Graph& graph, const CpuDevice& device, int threads,
-                                    const TuneOptions& options, Store& store, TuneReport* report) {
+Result<planner::Decision> TuneGraph(const ir::Graph& graph, const DeviceSet& devices,
+                                    const planner::Limits& limits, const TuneOptions& options,
+                                    Store& store, TuneReport* report) {
   TuneReport unread;
-  return Tuner(graph, device, threads, options, store, report == nullptr ? unread : *report).Run();
+  return Tuner(graph, devices, limits, options, store, report == nullptr ? unread : *report).Run();
 }
 
 }  // namespace fettle::tuner

@@ -65,10 +65,11 @@ struct TuneReport {
   std::vector<Rejected> rejected;
 };
 
-/// Tunes `graph`, whose values have concrete shapes, for sessions of `threads` on `device`. Every
+/// Tunes `graph`, whose values have concrete shapes, for sessions of `limits` on `devices`. Every
 /// measurement goes to `store` as it is made, so that a call after a kill goes on where that ended.
 /// Fails with kUnsupported where a node has no kernel.
-Result<planner::Decision> TuneGraph(const ir::Graph& graph, const CpuDevice& device, int threads,
-                                    const TuneOptions& options, Store& store, TuneReport* report);
+Result<planner::Decision> TuneGraph(const ir::Graph& graph, const DeviceSet& devices,
+                                    const planner::Limits& limits, const TuneOptions& options,
+                                    Store& store, TuneReport* report);
 
 }  // namespace fettle::tuner

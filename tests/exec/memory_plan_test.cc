@@ -57,6 +57,48 @@ TEST(PlanArenaTest, RandomIntervalsNeverOverlap) {
   }
 }
 
+/// The same chain on an accelerator, in images of growing width.
+Plan ImageChain(int length) {
+  Plan plan = Chain(length, 64);
+  const Layout pixels = *LayoutFromName("NC4HW4", 4);
+  for (int i = 1; i <= length; ++i) {
+    PlannedTensor& tensor = plan.tensors[static_cast<size_t>(i)];
+    tensor.shape = Shape{1, 8, 4, 4 + i};
+    if (i < length) tensor.state = {DeviceKind::kOpenCl, MemoryKind::kImage2d, pixels, DType::kF32};
+  }
+  return plan;
+}
+
+TEST(PlanMemoryTest, ImagesAreHandedOnAndGrow) {
+  const Plan plan = ImageChain(6);
+  const std::vector<std::vector<kernels::Alias>> aliases(6);
+  const std::vector<int64_t> workspaces = {100, 0, 0, 0, 0, 300};
+  const MemoryPlan memory = PlanMemory(plan, aliases, workspaces);
+  ASSERT_EQ(memory.images.size(), 2U);
+  // Two blocks of channels side by side, five images in turn: the widest are 4 + 5 and 4 + 4.
+  EXPECT_EQ(std::max(memory.images[0].width, memory.images[1].width), 2 * 9);
+  EXPECT_EQ(std::min(memory.images[0].width, memory.images[1].width), 2 * 8);
+  EXPECT_EQ(memory.images[0].height, 4);
+  for (int i = 1; i < 6; ++i) {
+    EXPECT_EQ(memory.tensors[static_cast<size_t>(i)].kind, Placement::Kind::kImage);
+    EXPECT_NE(memory.tensors[static_cast<size_t>(i)].index,
+              i == 1 ? -1 : memory.tensors[static_cast<size_t>(i - 1)].index);
+  }
+  // Workspaces of conversions that touch the accelerator lie in its buffer.
+  EXPECT_GE(memory.buffer_bytes, 300);
+  EXPECT_EQ(memory.arena_bytes, 0);
+}
+
+TEST(PlanMemoryTest, AnImageIsNotOverwrittenInPlace) {
+  Plan plan = ImageChain(3);
+  for (PlannedTensor& tensor : plan.tensors)
+    if (tensor.state.memory == MemoryKind::kImage2d) tensor.shape = Shape{1, 8, 4, 4};
+  std::vector<std::vector<kernels::Alias>> aliases(3);
+  aliases[1] = {{.output = 0, .input = 0}};
+  const std::vector<int64_t> workspaces(3);
+  EXPECT_EQ(PlanMemory(plan, aliases, workspaces).images.size(), 2U);
+}
+
 TEST(PlanMemoryTest, ChainNeedsTwoTensorsAndWritesItsOutputDirectly) {
   const Plan plan = Chain(6, 1024);
   const std::vector<std::vector<kernels::Alias>> aliases(6);

@@ -100,12 +100,12 @@ TEST_F(DecisionTest, ReadingBeforeWritingIsCorrupt) {
 
 TEST_F(DecisionTest, BookFindsTheSameGraphAndOneOfOtherExtents) {
   PlanBook book;
-  const DecisionKey key = KeyOf(graph_, device_, 2);
+  const DecisionKey key = KeyOf(graph_, device_, {.threads = 2});
   book.Put({key, "text"});
   EXPECT_EQ(book.Find(key), "text");
   std::string larger(kNet);
   larger.replace(larger.find("6x6"), 3, "9x9");
-  const DecisionKey other = KeyOf(MakeGraph(larger), device_, 2);
+  const DecisionKey other = KeyOf(MakeGraph(larger), device_, {.threads = 2});
   EXPECT_EQ(book.Find(other), "");
   EXPECT_EQ(book.FindSimilar(other), "text");
   DecisionKey single = other;

@@ -112,7 +112,8 @@ TEST_P(RandomPlanTest, ComputesWhatTheOracleComputes) {
   const std::vector<Tensor> inputs = ir::NoiseInputs(graph, 1).value();
   const std::vector<Tensor> want = ops::EvaluateGraph(graph, inputs).value();
   const CpuDevice device(std::make_shared<ThreadPool>(2));
-  const Catalogue catalogue = ListCatalogue(graph, device, 2, Breadth::kNeighbours).value();
+  const Catalogue catalogue =
+      ListCatalogue(graph, device, {.threads = 2}, Breadth::kNeighbours).value();
   std::set<std::string> plans;
   for (uint64_t seed = 1; seed <= 25; ++seed) {
     RandomCosts costs(seed);
@@ -147,7 +148,8 @@ TEST(RestrictTest, KeepsToALayoutWhereItCan) {
   ir::Graph graph = ir::Parse(kResidual).value();
   ASSERT_TRUE(ops::InferGraph(graph).ok());
   const CpuDevice device(std::make_shared<ThreadPool>(1));
-  const Catalogue catalogue = ListCatalogue(graph, device, 1, Breadth::kDefaults).value();
+  const Catalogue catalogue =
+      ListCatalogue(graph, device, {.threads = 1}, Breadth::kDefaults).value();
   RandomCosts costs(1);
   Extracted extracted = Extract(graph, catalogue, costs, 1).value();
   const double free = solver::Solve(extracted.problem, {})->cost;
@@ -178,7 +180,8 @@ output %b
                         .value();
   ASSERT_TRUE(ops::InferGraph(graph).ok());
   const CpuDevice device(std::make_shared<ThreadPool>(2));
-  const Catalogue catalogue = ListCatalogue(graph, device, 2, Breadth::kDefaults).value();
+  const Catalogue catalogue =
+      ListCatalogue(graph, device, {.threads = 2}, Breadth::kDefaults).value();
   EXPECT_EQ(catalogue.kinds.size(), 1U);
   EXPECT_EQ(catalogue.instances.size(), 2U);
   EXPECT_FALSE(catalogue.kinds[0].rejected.empty());
@@ -199,7 +202,8 @@ output %b
                         .value();
   ASSERT_TRUE(ops::InferGraph(graph).ok());
   const CpuDevice device(std::make_shared<ThreadPool>(1));
-  const Catalogue catalogue = ListCatalogue(graph, device, 1, Breadth::kDefaults).value();
+  const Catalogue catalogue =
+      ListCatalogue(graph, device, {.threads = 1}, Breadth::kDefaults).value();
   /// Fused groups are measured at 100, all else is bounded by 1.
   class Costs final : public CostSource {
    public:

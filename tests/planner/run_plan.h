@@ -37,7 +37,8 @@ inline Result<std::vector<Tensor>> RunPlan(const ir::Graph& graph, exec::Plan pl
                                            const std::vector<Tensor>& inputs) {
   exec::PackedStore packed;
   ASSIGN_OR_RETURN(const auto program, exec::Program::Build(std::move(plan), device, packed));
-  ASSIGN_OR_RETURN(const auto arena, AllocateHost(program->arena_bytes()));
+  exec::WorkMemory memory;
+  RETURN_IF_ERROR(memory.Reserve(program->memory_plan(), device));
   std::vector<const std::byte*> in;
   std::vector<std::byte*> out;
   std::vector<Tensor> outputs;
@@ -50,7 +51,7 @@ inline Result<std::vector<Tensor>> RunPlan(const ir::Graph& graph, exec::Plan pl
   CpuStream stream(device, device.pool().threads());
   const std::atomic<bool> cancelled{false};
   std::vector<exec::StepTime> times;
-  RETURN_IF_ERROR(program->Run({in, out, arena.get(), stream, cancelled, &times}));
+  RETURN_IF_ERROR(program->Run({in, out, memory, stream, nullptr, cancelled, &times}));
   return outputs;
 }
 

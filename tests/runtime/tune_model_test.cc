@@ -25,7 +25,7 @@ output %c
                               "small")
                  .value();
     inputs_["x"] = Noise({1, 8, 12, 16});
-    options_.threads = 2;
+    options_.session.threads = 2;
     options_.tune.level = tuner::Level::kFast;
     options_.gate.seconds = 0.2;
   }

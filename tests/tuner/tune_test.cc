@@ -33,7 +33,7 @@ class TuneTest : public testing::Test {
 
   Result<planner::Decision> Tune(const TuneOptions& options) {
     report_ = {};
-    return TuneGraph(graph_, device_, 2, options, *store_, &report_);
+    return TuneGraph(graph_, device_, {.threads = 2}, options, *store_, &report_);
   }
 
   CpuDevice device_{std::make_shared<ThreadPool>(2)};
@@ -123,7 +123,7 @@ TEST_F(TuneTest, RowsOfWrongKernelsAreNeverPicked) {
     std::string kernel_;
   };
   Liar liar(*store_, best.groups[0].kernel);
-  const Result<planner::Decision> other = TuneGraph(graph_, device_, 2, options, liar, nullptr);
+  const Result<planner::Decision> other = TuneGraph(graph_, device_, {.threads = 2}, options, liar, nullptr);
   ASSERT_TRUE(other.ok()) << other.status().message();
   for (const planner::GroupDecision& group : other->groups)
     EXPECT_NE(group.kernel, best.groups[0].kernel);

@@ -158,12 +158,13 @@ Json Document(const BenchOptions& options, const Job& job, const BenchResult& re
                    {"arena_bytes", result.memory.arena_bytes},
                    {"weight_bytes", result.memory.weight_bytes},
                    {"packed_bytes", result.memory.packed_bytes},
+                   {"device_bytes", result.memory.device_bytes},
                    {"conversions", ConversionsJson(result)},
                    {"roofline_share", RooflineShare(result.steps, job.threads)},
                    {"ops", OpsJson(result, job.threads)},
                    {"device_mac_share", DeviceMacShare(result)},
-                   {"device", DeviceJson(job.threads)},
-                   {"precision", PrecisionJson(options.job.common)},
+                   {"device", DeviceJson(job.threads, job.session.accelerator.get())},
+                   {"precision", PrecisionJson(options.job.common, result.steps)},
                    {"interrupted", result.interrupted},
                    {"warnings", job.warnings}};
   for (const BoundInput& input : job.bound.inputs)
@@ -210,8 +211,9 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
              bytes(result.memory.weight_bytes), bytes(result.memory.packed_bytes));
   fmt::print("roofline: {:.0f} % of what this machine can do at best\n",
              100 * RooflineShare(result.steps, job.threads));
-  fmt::print("{} runs · {} · {}\n", result.latencies.size(), DeviceLine(job.threads),
-             PrecisionLine(options.job.common));
+  fmt::print("{} runs · {} · {}\n", result.latencies.size(),
+             DeviceLine(job.threads, job.session.accelerator.get()),
+             PrecisionLine(options.job.common, result.steps));
 }
 
 int Bench(const BenchOptions& options) {
@@ -225,8 +227,10 @@ int Bench(const BenchOptions& options) {
   const auto plans = ChoosePlans(*job, options.job, options.load_and_run);
   if (!plans.ok()) return Fail(plans.status());
   BenchResult result;
-  auto session = runtime::Session::Create(
-      job->model, {.threads = options.job.common.threads, .plans = plans->source});
+  runtime::SessionOptions wanted = job->session;
+  wanted.plans = plans->source;
+  wanted.waits_for_steps = options.profile;
+  auto session = runtime::Session::Create(job->model, wanted);
   if (!session.ok()) return Fail(session.status());
   const Status status = Measure(options, *job, **session, result);
   if (!status.ok()) return Fail(status);

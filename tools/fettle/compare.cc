@@ -78,9 +78,12 @@ using TensorsByName = std::map<std::string, Tensor>;
 
 Result<TensorsByName> RunSession(const std::shared_ptr<const runtime::Model>& model, const Job& job,
                                  bool reference_only, const std::vector<std::string>& extra) {
-  ASSIGN_OR_RETURN(auto session, runtime::Session::Create(model, {.threads = job.threads,
-                                                                  .reference_only = reference_only,
-                                                                  .extra_outputs = extra}));
+  runtime::SessionOptions wanted;
+  wanted.threads = job.threads;
+  if (!reference_only) wanted = job.session;
+  wanted.reference_only = reference_only;
+  wanted.extra_outputs = extra;
+  ASSIGN_OR_RETURN(auto session, runtime::Session::Create(model, wanted));
   const InterruptScope interrupt([&] { session->Cancel(); });
   std::map<std::string, Tensor> outputs;
   RETURN_IF_ERROR(session->Run(job.bound.tensors(), &outputs));
@@ -222,7 +225,7 @@ void PrintJsonReport(const CompareOptions& options, const Job& job,
   }
   document["nodes_left_out"] = nodes.left_out;
   document["precision"] = PrecisionJson(options.job.common);
-  document["device"] = DeviceJson(job.threads);
+  document["device"] = DeviceJson(job.threads, job.session.accelerator.get());
   document["warnings"] = job.warnings;
   PrintJson(document);
 }
@@ -278,7 +281,8 @@ void PrintTables(const CompareOptions& options, const Job& job,
                nodes.left_out);
   const std::string first_bad = FirstBad(nodes);
   if (!first_bad.empty()) fmt::print("first node over the tolerance: {}\n", first_bad);
-  fmt::print("{} · {}\n", DeviceLine(job.threads), PrecisionLine(options.job.common));
+  fmt::print("{} · {}\n", DeviceLine(job.threads, job.session.accelerator.get()),
+             PrecisionLine(options.job.common));
 }
 
 int Compare(const CompareOptions& options) {

@@ -201,7 +201,7 @@ double PeakGflops(const CpuDevice& device, int threads) {
 int Gemm(const GemmOptions& options) {
   InstallLog(options.common.log);
   std::vector<std::string> warnings;
-  const Status common = CheckCommonOptions(options.common, warnings);
+  const Status common = CheckCpuOptions(options.common, warnings);
   if (!common.ok()) return Fail(common);
   if (options.dtype != "f32")
     return Fail(Unsupported("gemm: --dtype {}: this version multiplies f32 only", options.dtype));

@@ -245,7 +245,7 @@ int ReportUnsupported(const InspectOptions& options, const Status& status) {
 int InspectCommand(const InspectOptions& options) {
   InstallLog(options.common.log);
   std::vector<std::string> warnings;
-  const Status common = CheckCommonOptions(options.common, warnings);
+  const Status common = CheckCpuOptions(options.common, warnings);
   if (!common.ok()) return Fail(common);
   auto model = LoadModel(options.model, options.strict);
   if (model.status().code() == StatusCode::kUnsupported)

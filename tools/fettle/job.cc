@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "accelerator.h"
 #include "base/clock.h"
 #include "exit_code.h"
 
@@ -25,20 +26,22 @@ void AddJobOptions(CLI::App& app, JobOptions& options) {
   AddCommonOptions(app, options.common);
 }
 
-Result<std::shared_ptr<const runtime::Model>> LoadModel(const std::string& path, bool strict) {
-  auto model = runtime::Model::Load(path, {.strict = strict});
+Result<std::shared_ptr<const runtime::Model>> LoadModel(const std::string& path, bool strict,
+                                                        const Device* accelerator) {
+  auto model = runtime::Model::Load(path, {.strict = strict, .accelerator = accelerator});
   if (!model.ok()) return AsInvalidInput(model.status());
   return model;
 }
 
 Result<Job> MakeJob(const JobOptions& options) {
   Job job;
-  RETURN_IF_ERROR(CheckCommonOptions(options.common, job.warnings));
+  ASSIGN_OR_RETURN(job.session, MakeSessionOptions(options.common, job.warnings));
   ASSIGN_OR_RETURN(const Preprocess preprocess, ParsePreprocess(options.preprocess));
   ASSIGN_OR_RETURN(auto shapes, ParseShapes(options.common.shapes));
   job.threads = ResolveThreads(options.common.threads);
   const int64_t start = NowNs();
-  ASSIGN_OR_RETURN(job.model, LoadModel(options.model, options.strict));
+  ASSIGN_OR_RETURN(job.model,
+                   LoadModel(options.model, options.strict, job.session.accelerator.get()));
   job.load_ms = static_cast<double>(NowNs() - start) * 1e-6;
   job.warnings.insert(job.warnings.end(), job.model->warnings().begin(),
                       job.model->warnings().end());

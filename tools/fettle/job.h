@@ -31,14 +31,18 @@ struct Job {
   BoundInputs bound;
   std::vector<std::string> warnings;
   int threads = 1;
+  /// What the options ask of a session on the model; plans are still to be chosen.
+  runtime::SessionOptions session;
   double load_ms = 0;
 };
 
 /// MODEL and --strict.
 void AddModelOptions(CLI::App& app, std::string& model, bool& strict);
 
+/// `accelerator` as in LoadOptions.
 Result<std::shared_ptr<const runtime::Model>> LoadModel(const std::string& path,
-                                                        bool strict = false);
+                                                        bool strict = false,
+                                                        const Device* accelerator = nullptr);
 
 /// Checks the options, loads the model, reads and seeds the inputs.
 Result<Job> MakeJob(const JobOptions& options);

@@ -72,7 +72,8 @@ class Comparer {
     }
     exec::PackedStore packed;
     ASSIGN_OR_RETURN(const auto program, exec::Program::Build(std::move(plan), device_, packed));
-    ASSIGN_OR_RETURN(const auto arena, AllocateHost(program->arena_bytes()));
+    exec::WorkMemory memory;
+    RETURN_IF_ERROR(memory.Reserve(program->memory_plan(), device_));
     std::vector<const std::byte*> in;
     std::vector<std::byte*> out;
     for (const Tensor& tensor : inputs) in.push_back(tensor.data());
@@ -86,8 +87,9 @@ class Comparer {
     std::vector<exec::StepTime> times;
     RETURN_IF_ERROR(program->Run({.inputs = in,
                                   .outputs = out,
-                                  .arena = arena.get(),
+                                  .memory = memory,
                                   .stream = stream_,
+                                  .accelerator = nullptr,
                                   .cancelled = cancelled,
                                   .times = &times}));
     return computed;

@@ -58,9 +58,9 @@ void AddCommonOptions(CLI::App& app, CommonOptions& options) {
   app.add_flag("--json", options.json, "one JSON document on stdout")->envname("FETTLE_JSON");
 }
 
-Status CheckCommonOptions(const CommonOptions& options, std::vector<std::string>& warnings) {
+Status CheckCpuOptions(const CommonOptions& options, std::vector<std::string>& warnings) {
   if (options.device.starts_with("opencl"))
-    return Unsupported("--device {}: this version runs on the CPU only", options.device);
+    return Unsupported("--device {}: this command runs on the CPU only", options.device);
   if (options.memory == "image") return Unsupported("--memory image: the CPU has no image memory");
   if (options.precision != "high") {
     if (options.strict_device)

@@ -32,9 +32,9 @@ struct CommonOptions {
 /// parse.
 void AddCommonOptions(CLI::App& app, CommonOptions& options);
 
-/// Refuses with kUnsupported what has nothing behind it (another device than the CPU, images);
-/// options that change nothing on the CPU become warnings.
-Status CheckCommonOptions(const CommonOptions& options, std::vector<std::string>& warnings);
+/// For commands of the CPU: refuses another device and images with kUnsupported; options that
+/// change nothing on the CPU become warnings.
+Status CheckCpuOptions(const CommonOptions& options, std::vector<std::string>& warnings);
 
 /// `NAME=1x3x224x224`, one per --shape.
 Result<std::map<std::string, Shape>> ParseShapes(const std::vector<std::string>& shapes);

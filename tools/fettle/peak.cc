@@ -13,7 +13,7 @@ namespace {
 int Peak(const CommonOptions& options) {
   InstallLog(options.log);
   std::vector<std::string> warnings;
-  const Status status = CheckCommonOptions(options, warnings);
+  const Status status = CheckCpuOptions(options, warnings);
   if (!status.ok()) return Fail(status);
   PrintWarnings(warnings);
   const CpuDevice device(std::make_shared<ThreadPool>(1));

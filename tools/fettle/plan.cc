@@ -27,10 +27,10 @@ struct PlanOptions {
 /// Keeps the segments that a session comes to.
 class SegmentCollector final : public planner::PlanSource {
  public:
-  Result<exec::Plan> PlanFor(const ir::Graph& segment, const CpuDevice& device,
+  Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                              const planner::Limits& limits) override {
     segments.push_back(segment);
-    return planner::MakePlan(segment, device, limits);
+    return planner::MakePlan(segment, devices, limits);
   }
   std::vector<ir::Graph> segments;
 };
@@ -52,8 +52,9 @@ Status SolveSegment(const PlanOptions& options, const ir::Graph& graph, const Cp
                     int threads, tuner::Store& store, Solved& solved) {
   ASSIGN_OR_RETURN(const tuner::Level level, tuner::LevelFromName(options.level));
   tuner::LearnedCosts costs(device, store);
-  ASSIGN_OR_RETURN(const planner::Catalogue catalogue,
-                   planner::ListCatalogue(graph, device, threads, tuner::BreadthOf(level)));
+  ASSIGN_OR_RETURN(
+      const planner::Catalogue catalogue,
+      planner::ListCatalogue(graph, device, {.threads = threads}, tuner::BreadthOf(level)));
   ASSIGN_OR_RETURN(planner::Extracted extracted,
                    planner::Extract(graph, catalogue, costs, threads, tuner::AssumptionsOf(level)));
   solver::Options solve{.method = options.solver, .seed = options.job.common.seed};

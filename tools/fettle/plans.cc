@@ -8,11 +8,9 @@ namespace fettle::tools {
 namespace {
 
 Status CheckTarget(const std::string& target) {
-  if (target.empty() || target == "cpu") return OkStatus();
+  if (target.empty() || target == "cpu" || target == "opencl") return OkStatus();
   if (target == "cuda")
     return Unsupported("--layout-transform cuda: there is no CUDA backend; use opencl");
-  if (target == "opencl")
-    return Unsupported("--layout-transform opencl: this version runs on the CPU only");
   return InvalidArgument("--layout-transform: expected cpu|opencl, got '{}'", target);
 }
 
@@ -39,7 +37,7 @@ Result<ChosenPlans> ChoosePlans(const Job& job, const JobOptions& options,
     chosen.tuning = TuningText(result);
     if (flags.layout_transform_dump.empty()) return chosen;
     auto written = runtime::SaveTuned(flags.layout_transform_dump, options.model, job.model,
-                                      job.bound.tensors(), job.threads, result);
+                                      job.bound.tensors(), job.session, result);
     if (!written.ok()) return AsWriteFailure(written.status());
     chosen.tuning += "wrote " + *written + "\n";
     return chosen;

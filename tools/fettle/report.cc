@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -24,25 +25,58 @@ void PrintJson(const Json& document) {
   fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-Json PrecisionJson(const CommonOptions& options) {
+namespace {
+
+bool OnAccelerator(const exec::StepProfile& step) { return step.device != "cpu"; }
+
+/// "normal" as soon as a value is stored as f16.
+std::string_view UsedPrecision(std::span<const exec::StepProfile> steps) {
+  const bool halves = std::any_of(steps.begin(), steps.end(), [](const exec::StepProfile& step) {
+    return OnAccelerator(step) && step.dtype == DTypeName(DType::kF16);
+  });
+  return halves ? "normal" : "high";
+}
+
+/// Every OpenCL device stores f16; the CPU's kernels compute in f32.
+std::string_view DevicePrecision(std::span<const exec::StepProfile> steps) {
+  return std::any_of(steps.begin(), steps.end(), OnAccelerator) ? "normal" : "high";
+}
+
+}  // namespace
+
+Json PrecisionJson(const CommonOptions& options, std::span<const exec::StepProfile> steps) {
+  Json layers = Json::array();
+  for (const exec::StepProfile& step : steps) {
+    const bool stores_f32 = OnAccelerator(step) && step.dtype == DTypeName(DType::kF32);
+    if (options.precision != "high" && stores_f32 && step.op != "Convert")
+      layers.push_back(step.node);
+  }
   return {{"wanted", options.precision},
-          {"device", "high"},
-          {"used", "high"},
-          {"fp32_layers", Json::array()}};
+          {"device", DevicePrecision(steps)},
+          {"used", UsedPrecision(steps)},
+          {"fp32_layers", layers}};
 }
 
-std::string PrecisionLine(const CommonOptions& options) {
-  return fmt::format("precision: wanted {}, device high, used high", options.precision);
+std::string PrecisionLine(const CommonOptions& options, std::span<const exec::StepProfile> steps) {
+  return fmt::format("precision: wanted {}, device {}, used {}", options.precision,
+                     DevicePrecision(steps), UsedPrecision(steps));
 }
 
-Json DeviceJson(int threads) {
+Json DeviceJson(int threads, const Device* accelerator) {
+  if (accelerator != nullptr)
+    return {{"kind", "opencl"},
+            {"name", accelerator->name()},
+            {"fingerprint", accelerator->fingerprint()},
+            {"threads", threads}};
   const CpuInfo& info = GetCpuInfo();
   return {{"kind", "cpu"}, {"name", info.model}, {"cores", info.cores}, {"threads", threads}};
 }
 
-std::string DeviceLine(int threads) {
-  return fmt::format("device: cpu ({}, {} thread{})", GetCpuInfo().model, threads,
-                     threads == 1 ? "" : "s");
+std::string DeviceLine(int threads, const Device* accelerator) {
+  const std::string on = accelerator == nullptr
+                             ? "cpu (" + GetCpuInfo().model
+                             : "opencl (" + std::string(accelerator->name()) + ", and the CPU";
+  return fmt::format("device: {}, {} thread{})", on, threads, threads == 1 ? "" : "s");
 }
 
 Json ShapeJson(const Shape& shape) { return Json(shape.dims()); }

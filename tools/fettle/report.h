@@ -2,10 +2,13 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "device/device.h"
+#include "exec/profile.h"
 #include "exit_code.h"
 #include "options.h"
 #include "tensor/tensor.h"
@@ -23,13 +26,14 @@ void PrintWarnings(const std::vector<std::string>& warnings);
 /// Prints the document to stdout; bytes that are no UTF-8 are replaced.
 void PrintJson(const Json& document);
 
-/// {wanted, device, used, fp32_layers[]}.
-Json PrecisionJson(const CommonOptions& options);
-/// "precision: high (wanted normal, this device: high)".
-std::string PrecisionLine(const CommonOptions& options);
-/// {kind, name, threads, cores, fingerprint}.
-Json DeviceJson(int threads);
-std::string DeviceLine(int threads);
+/// {wanted, device, used, fp32_layers[]}: what was asked for, the lowest that the device can, and
+/// what the steps of a run did; layers of the accelerator that stored f32 where less was asked for.
+Json PrecisionJson(const CommonOptions& options, std::span<const exec::StepProfile> steps = {});
+std::string PrecisionLine(const CommonOptions& options,
+                          std::span<const exec::StepProfile> steps = {});
+/// {kind, name, cores, threads}, of an accelerator {kind, name, fingerprint, threads}.
+Json DeviceJson(int threads, const Device* accelerator = nullptr);
+std::string DeviceLine(int threads, const Device* accelerator = nullptr);
 
 Json ShapeJson(const Shape& shape);
 

@@ -69,10 +69,11 @@ std::vector<Ranked> TopOf(const Tensor& tensor, const RunResult& result, int cou
 
 Status Execute(const RunOptions& options, const Job& job, const OutputPlan& plan,
                const ChosenPlans& plans, RunResult& result) {
-  ASSIGN_OR_RETURN(auto session,
-                   runtime::Session::Create(job.model, {.threads = options.job.common.threads,
-                                                        .extra_outputs = plan.extra,
-                                                        .plans = plans.source}));
+  runtime::SessionOptions wanted = job.session;
+  wanted.extra_outputs = plan.extra;
+  wanted.plans = plans.source;
+  wanted.waits_for_steps = true;
+  ASSIGN_OR_RETURN(auto session, runtime::Session::Create(job.model, wanted));
   const InterruptScope interrupt([&] { session->Cancel(); });
   RETURN_IF_ERROR(session->Prepare(job.bound.shapes()));
   const std::map<std::string, Tensor> inputs = job.bound.tensors();
@@ -138,8 +139,8 @@ void PrintJsonResult(const RunOptions& options, const Job& job, const RunResult&
                                   {"shape", ShapeJson(input.tensor.shape())},
                                   {"file", FileJson(result.input_files, input.name)}});
   }
-  document["precision"] = PrecisionJson(options.job.common);
-  document["device"] = DeviceJson(job.threads);
+  document["precision"] = PrecisionJson(options.job.common, result.profile);
+  document["device"] = DeviceJson(job.threads, job.session.accelerator.get());
   document["warnings"] = job.warnings;
   PrintJson(document);
 }
@@ -170,8 +171,9 @@ void PrintTables(const RunOptions& options, const Job& job, const RunResult& res
     for (const Ranked& ranked : TopOf(result.outputs.at(name), result, options.top))
       fmt::print("{:6}  {:10.5f}  {}\n", ranked.index, ranked.value, ranked.label);
   }
-  fmt::print("{:.2f} ms · {} · {}\n", result.ms, DeviceLine(job.threads),
-             PrecisionLine(options.job.common));
+  fmt::print("{:.2f} ms · {} · {}\n", result.ms,
+             DeviceLine(job.threads, job.session.accelerator.get()),
+             PrecisionLine(options.job.common, result.profile));
 }
 
 int Run(const RunOptions& options) {

@@ -80,7 +80,7 @@ void RunAll(const TestOptions& options, const std::vector<TestCase>& cases,
 
 int Test(const TestOptions& options) {
   std::vector<std::string> warnings;
-  const Status common = CheckCommonOptions(options.common, warnings);
+  const Status common = CheckCpuOptions(options.common, warnings);
   if (!common.ok()) return Fail(common);
   auto cases = FindTestCases(options.directories);
   if (!cases.ok()) return Fail(cases.status());

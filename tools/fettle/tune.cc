@@ -27,7 +27,7 @@ int Tune(const TuneOptions& options) {
   std::string path;
   if (!options.no_package) {
     auto written = runtime::SaveTuned(options.output, options.job.model, job->model,
-                                      job->bound.tensors(), job->threads, *result);
+                                      job->bound.tensors(), job->session, *result);
     if (!written.ok()) return Fail(AsWriteFailure(written.status()));
     path = *written;
   }
@@ -35,11 +35,12 @@ int Tune(const TuneOptions& options) {
     Json document = TuningJson(*result);
     document["model"] = options.job.model;
     document["package"] = path.empty() ? Json() : Json(path);
-    document["device"] = DeviceJson(job->threads);
+    document["device"] = DeviceJson(job->threads, job->session.accelerator.get());
     document["warnings"] = job->warnings;
     PrintJson(document);
   } else {
-    fmt::print("{}{}\n", TuningText(*result), DeviceLine(job->threads));
+    fmt::print("{}{}\n", TuningText(*result),
+               DeviceLine(job->threads, job->session.accelerator.get()));
     if (!path.empty()) fmt::print("wrote {}\n", path);
   }
   return kExitOk;

@@ -150,7 +150,7 @@ int TuneKernel(const TuneKernelOptions& options) {
         Unsupported("{}: tune-kernel: running a kernel: needs an OpenCL device, which this "
                     "version has none of; --replay FILE searches a recorded space",
                     options.spec));
-  const Status common = CheckCommonOptions(options.common, warnings);
+  const Status common = CheckCpuOptions(options.common, warnings);
   if (!common.ok()) return Fail(common);
   PrintWarnings(warnings);
   const auto recording = ReadRecording(options.replay);

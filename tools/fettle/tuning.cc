@@ -26,7 +26,7 @@ std::shared_ptr<tuner::Store> StoreFor(const CommonOptions& options) {
 
 Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& common,
                                          const TuningOptions& options, tuner::Store& store) {
-  runtime::TuneModelOptions tune{.threads = common.threads};
+  runtime::TuneModelOptions tune{.session = job.session};
   ASSIGN_OR_RETURN(tune.tune.level, tuner::LevelFromName(options.level));
   tune.tune.budget_seconds = options.budget;
   tune.tune.solver.seed = tune.tune.measure.seed = tune.gate.seed = common.seed;

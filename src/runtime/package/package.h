@@ -34,7 +34,7 @@ struct PackageInfo {
 
   bool operator==(const PackageInfo&) const = default;
   /// This library on `device`, made now.
-  static PackageInfo For(const Device& device, int threads);
+  static PackageInfo For(const DeviceSet& devices, int threads);
 };
 
 /// Writes `model` as it is after load-time passes, the decisions of `book`, and all packed weights
@@ -45,7 +45,7 @@ Status SavePackage(const std::string& path, const Model& model, const planner::P
 
 /// "<model>.<device>.fettle": `model_path` without folder and extension, the device's name in small
 /// letters, digits and '-'.
-std::string PackageFileName(std::string_view model_path, const Device& device);
+std::string PackageFileName(std::string_view model_path, const DeviceSet& devices);
 
 /// A package that was opened. Immutable, thread-safe, keeps the file mapped.
 class Package {

@@ -127,12 +127,22 @@ Status Save(const std::string& path, const Model& model, const planner::PlanBook
 }  // namespace
 }  // namespace package
 
-PackageInfo PackageInfo::For(const Device& device, int threads) {
+namespace {
+
+/// The device that a package is named after.
+std::string NameOf(const DeviceSet& devices) {
+  const Device* accelerator = devices.accelerator();
+  return std::string(accelerator == nullptr ? devices.cpu().name() : accelerator->name());
+}
+
+}  // namespace
+
+PackageInfo PackageInfo::For(const DeviceSet& devices, int threads) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return {.library = std::string(LibraryVersion()),
           .build = std::string(kernels::BuildId()),
-          .device = std::string(device.fingerprint()),
-          .device_name = std::string(device.name()),
+          .device = devices.fingerprint(),
+          .device_name = NameOf(devices),
           .threads = threads,
           .unix_seconds = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
 }
@@ -142,12 +152,12 @@ Status SavePackage(const std::string& path, const Model& model, const planner::P
   return package::Save(path, model, book, info);
 }
 
-std::string PackageFileName(std::string_view model_path, const Device& device) {
+std::string PackageFileName(std::string_view model_path, const DeviceSet& devices) {
   std::string_view model = model_path.substr(model_path.find_last_of('/') + 1);
   const size_t dot = model.find_last_of('.');
   if (dot != std::string_view::npos && dot > 0) model = model.substr(0, dot);
   std::string name;
-  for (char c : device.name()) {
+  for (char c : NameOf(devices)) {
     const bool is_upper = c >= 'A' && c <= 'Z';
     const bool is_plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
     if (is_upper || is_plain) {

@@ -1,0 +1,72 @@
+#include "accelerator.h"
+
+#include "device/opencl/opencl_device.h"
+
+namespace fettle::tools {
+namespace {
+
+constexpr std::string_view kOpenCl = "opencl";
+
+planner::Precision PrecisionOf(const std::string& name) {
+  if (name == "low") return planner::Precision::kLow;
+  return name == "normal" ? planner::Precision::kNormal : planner::Precision::kHigh;
+}
+
+MemoryKind MemoryOf(const std::string& name) {
+  if (name == "image") return MemoryKind::kImage2d;
+  return name == "buffer" ? MemoryKind::kBuffer : MemoryKind::kHost;
+}
+
+/// Options that change nothing without an accelerator.
+Status WarnOnCpu(const CommonOptions& options, std::vector<std::string>& warnings) {
+  if (options.precision != "high") {
+    if (options.strict_device)
+      return Unsupported("--precision {}: the CPU computes in high precision only",
+                         options.precision);
+    warnings.push_back(
+        fmt::format("--precision {}: the CPU computes in high precision only; high is used",
+                    options.precision));
+  }
+  if (options.memory == "image") {
+    if (options.strict_device || !options.device.starts_with(kOpenCl))
+      return Unsupported("--memory image: the CPU has no image memory");
+    warnings.push_back("--memory image: the CPU has no image memory");
+  }
+  if (options.queue_window != 0 || options.kernel_ms != 0)
+    warnings.push_back("--queue-window and --kernel-ms change nothing on the CPU");
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Device>> OpenAccelerator(const CommonOptions& options,
+                                                      std::vector<std::string>& warnings) {
+  const std::string_view wanted = options.device;
+  if (!wanted.starts_with(kOpenCl)) return std::shared_ptr<const Device>();
+  const std::string_view choice =
+      wanted.size() > kOpenCl.size() ? wanted.substr(kOpenCl.size() + 1) : std::string_view();
+  auto device = OpenClDevice::Open(choice);
+  if (device.ok()) return std::shared_ptr<const Device>(*device);
+  if (options.strict_device) return device.status();
+  warnings.push_back(
+      fmt::format("--device {}: {}; the CPU is used", wanted, device.status().message()));
+  return std::shared_ptr<const Device>();
+}
+
+Result<runtime::SessionOptions> MakeSessionOptions(const CommonOptions& options,
+                                                   std::vector<std::string>& warnings) {
+  runtime::SessionOptions session{.threads = options.threads};
+  ASSIGN_OR_RETURN(session.accelerator, OpenAccelerator(options, warnings));
+  if (session.accelerator == nullptr) {
+    RETURN_IF_ERROR(WarnOnCpu(options, warnings));
+    return session;
+  }
+  session.accelerator_only = options.strict_device;
+  session.precision = PrecisionOf(options.precision);
+  session.memory = MemoryOf(options.memory);
+  session.queue_window = static_cast<int>(options.queue_window);
+  session.kernel_ms = options.kernel_ms;
+  return session;
+}
+
+}  // namespace fettle::tools

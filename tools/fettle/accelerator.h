@@ -1,0 +1,23 @@
+// The device beside the CPU that --device names.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "options.h"
+#include "runtime/session.h"
+
+namespace fettle::tools {
+
+/// Opens it; null for the CPU alone. Where it cannot be opened: a warning, and null; with
+/// --strict-device the failure (kDeviceUnavailable).
+Result<std::shared_ptr<const Device>> OpenAccelerator(const CommonOptions& options,
+                                                      std::vector<std::string>& warnings);
+
+/// What --device, --precision, --memory, --queue-window, --kernel-ms and --threads mean for a
+/// session.
+Result<runtime::SessionOptions> MakeSessionOptions(const CommonOptions& options,
+                                                   std::vector<std::string>& warnings);
+
+}  // namespace fettle::tools
