@@ -33,31 +33,6 @@ Difference CompareOutput(const kernels::Operand& operand, const std::byte* data,
   return comparison.Finish();
 }
 
-bool IsNarrower(const kernels::Operand& operand) {
-  return ByteSize(operand.state.storage) < ByteSize(operand.dtype);
-}
-
-/// Adds what storing operands in less than their own type may cost: a few steps of the narrowest
-/// relative to the largest result.
-Tolerance Widened(Tolerance tolerance, const kernels::Operands& operands, double largest) {
-  const auto widen = [&](const std::vector<kernels::Operand>& list) {
-    for (const kernels::Operand& operand : list) {
-      if (!IsNarrower(operand)) continue;
-      const double step = KernelTolerance(operand.state.storage, 1).rtol;
-      tolerance.atol = std::max(tolerance.atol, 4 * step * largest);
-      tolerance.rtol = std::max(tolerance.rtol, step);
-    }
-  };
-  widen(operands.inputs);
-  widen(operands.outputs);
-  return tolerance;
-}
-
-bool StoresLess(const kernels::Operands& operands) {
-  return std::any_of(operands.inputs.begin(), operands.inputs.end(), IsNarrower) ||
-         std::any_of(operands.outputs.begin(), operands.outputs.end(), IsNarrower);
-}
-
 /// Compares all outputs with a set; returns what is wrong, or "".
 std::string CheckOutputs(const kernels::BoundKernel& kernel, const Expectation& set,
                          double& error) {
@@ -65,13 +40,15 @@ std::string CheckOutputs(const kernels::BoundKernel& kernel, const Expectation& 
   for (size_t o = 0; o < set.outputs.size(); ++o) {
     const ExpectedOutput& expected = set.outputs[o];
     const kernels::Operand& operand = operands.outputs[o];
-    const Tolerance tolerance = Widened(expected.tolerance, operands, expected.largest);
+    const Tolerance tolerance =
+        kernels::WidenedForStorage(expected.tolerance, operands, expected.largest);
     const Difference difference =
         CompareOutput(operand, kernel.output(o), expected.elements, expected.values, tolerance);
     if (!difference.ok())
       return fmt::format("{} inputs, output {}: {}", set.inputs_name, o,
                          difference.ToString(operand.shape));
-    if (StoresLess(operands)) error = std::max(error, std::pow(10, -difference.sqnr_db / 10));
+    if (kernels::StoresLess(operands))
+      error = std::max(error, std::pow(10, -difference.sqnr_db / 10));
   }
   return "";
 }
@@ -89,18 +66,18 @@ const kernels::Alias* FindInPlace(const std::vector<kernels::Alias>& aliases,
 /// One launch on fresh inputs; what it did to memory that is not its own, or "".
 Result<std::string> LaunchOnce(kernels::BoundKernel& kernel,
                                std::span<const std::span<const std::byte>> inputs, std::byte poison,
-                               CpuStream& stream) {
-  kernel.Poison(poison);
-  kernel.WriteInputs(inputs, stream);
+                               Stream& stream) {
+  RETURN_IF_ERROR(kernel.Poison(poison, stream));
+  RETURN_IF_ERROR(kernel.WriteInputs(inputs, stream));
   if (!kernel.LaunchesNothing()) RETURN_IF_ERROR(kernel.Launch(stream));
-  RETURN_IF_ERROR(stream.Synchronise());
+  RETURN_IF_ERROR(kernel.Fetch(stream));
   return kernel.CheckMemory().message();
 }
 
 }  // namespace
 
 Result<Verdict> Verify(kernels::BoundKernel& kernel, GroupExpectations& expectations, bool trusted,
-                       CpuStream& stream) {
+                       Stream& stream) {
   Verdict verdict;
   if (!trusted) RETURN_IF_ERROR(expectations.oracle());
   const std::vector<kernels::Alias> aliases = kernel.kernel().aliases();
@@ -124,7 +101,7 @@ Result<Verdict> Verify(kernels::BoundKernel& kernel, GroupExpectations& expectat
   return verdict;
 }
 
-Result<Verdict> VerifyConversion(kernels::BoundKernel& conversion, CpuStream& stream) {
+Result<Verdict> VerifyConversion(kernels::BoundKernel& conversion, Stream& stream) {
   const kernels::Operand& from = conversion.operands().inputs[0];
   const kernels::Operand& to = conversion.operands().outputs[0];
   const bool nibble = from.dtype == DType::kI4 || from.dtype == DType::kU4;

@@ -20,9 +20,9 @@ struct Verdict {
 /// may compute anything. Fails where a launch does, and where the oracle does not know what is
 /// right.
 Result<Verdict> Verify(kernels::BoundKernel& kernel, GroupExpectations& expectations, bool trusted,
-                       CpuStream& stream);
+                       Stream& stream);
 
 /// The same for a conversion, against the generic one, on noise.
-Result<Verdict> VerifyConversion(kernels::BoundKernel& conversion, CpuStream& stream);
+Result<Verdict> VerifyConversion(kernels::BoundKernel& conversion, Stream& stream);
 
 }  // namespace fettle::tuner

@@ -37,9 +37,9 @@ Result<kernels::BoundKernel> Workbench::Bind(const Candidate& candidate) {
   const kernels::Operands operands = kernels::OperandsOf(candidate.problem);
   ASSIGN_OR_RETURN(std::unique_ptr<kernels::PreparedKernel> prepared,
                    candidate.kernel->prepare(candidate.problem, candidate.params, device_));
-  RETURN_IF_ERROR(Allocate(operands, /*misaligned=*/false, *memory_));
+  RETURN_IF_ERROR(Allocate(operands, /*misaligned=*/false, device_, *memory_));
   return kernels::BoundKernel::Bind(std::move(prepared), operands, candidate.problem.group.get(),
-                                    memory_);
+                                    memory_, device_);
 }
 
 Result<kernels::BoundKernel> Workbench::BindConversion(const kernels::Operand& from,
@@ -48,12 +48,13 @@ Result<kernels::BoundKernel> Workbench::BindConversion(const kernels::Operand& f
   operands.outputs[0].state = to;
   ASSIGN_OR_RETURN(std::unique_ptr<kernels::PreparedKernel> prepared,
                    kernels::PrepareConversion(from.shape, from.state, to, device_));
-  RETURN_IF_ERROR(Allocate(operands, /*misaligned=*/false, *memory_));
-  return kernels::BoundKernel::Bind(std::move(prepared), std::move(operands), nullptr, memory_);
+  RETURN_IF_ERROR(Allocate(operands, /*misaligned=*/false, device_, *memory_));
+  return kernels::BoundKernel::Bind(std::move(prepared), std::move(operands), nullptr, memory_,
+                                    device_);
 }
 
 Status Workbench::Misalign(kernels::BoundKernel& kernel, bool misaligned) {
-  RETURN_IF_ERROR(Allocate(kernel.operands(), misaligned, *memory_));
+  RETURN_IF_ERROR(Allocate(kernel.operands(), misaligned, device_, *memory_));
   kernel.PutInPlace(nullptr);
   return OkStatus();
 }

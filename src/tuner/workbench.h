@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "device/cpu/cpu_device.h"
 #include "kernels/check/bound_kernel.h"
 #include "tuner/candidate.h"
 

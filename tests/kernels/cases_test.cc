@@ -3,34 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
-
 #include "kernels/cpu/simd/targets.h"
 #include "tests/case_printer.h"
 #include "tests/kernels/kernel_check.h"
 
 namespace fettle::kernels {
 namespace {
-
-/// Parameter combinations besides the default.
-constexpr int kRandomParams = 3;
-
-/// The default parameters and a few other valid ones, the same in every run.
-std::vector<Params> ParamsToTry(const KernelDesc& kernel, const Problem& problem,
-                                const Device& device) {
-  std::vector<Params> all{DefaultParams(kernel, problem, device)};
-  if (kernel.tunables == nullptr) return all;
-  const std::vector<Tunable> tunables = kernel.tunables(problem, device);
-  std::mt19937 random(1);
-  for (int attempt = 0; attempt < 20 && all.size() <= kRandomParams; ++attempt) {
-    Params params;
-    for (const Tunable& tunable : tunables)
-      params[tunable.name] = tunable.values[random() % tunable.values.size()];
-    const bool valid = kernel.valid == nullptr || kernel.valid(problem, params, device).ok();
-    if (valid && std::find(all.begin(), all.end(), params) == all.end()) all.push_back(params);
-  }
-  return all;
-}
 
 /// Runs `kernel` on `group` in every state with every parameter set to try. Returns how many runs.
 int RunAll(const KernelDesc& kernel, const CaseGroup& group, const std::string& target,
@@ -47,7 +25,7 @@ int RunAll(const KernelDesc& kernel, const CaseGroup& group, const std::string& 
     KernelRun run{kernel, group, {group.graph, states, 3}, {}, target};
     for (const Params& params : ParamsToTry(kernel, run.problem, device)) {
       run.params = params;
-      const testing::AssertionResult result = CheckRun(run);
+      const testing::AssertionResult result = CheckRun(run, device);
       EXPECT_TRUE(result);
       ++runs;
       if (!result || first_only) break;  // one failure per state says enough
@@ -82,15 +60,7 @@ TEST_P(CasesTest, EveryKernelAgreesWithTheOracle) {
   EXPECT_GT(runs, 0) << "no kernel takes this case";
 }
 
-std::string CaseName(const testing::TestParamInfo<ops::Case>& info) {
-  std::string name(info.param.name);
-  for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, CasesTest, testing::ValuesIn(ops::AllCases()), CaseName);
+INSTANTIATE_TEST_SUITE_P(All, CasesTest, testing::ValuesIn(ops::AllCases()), ops::CaseTestName);
 
 }  // namespace
 }  // namespace fettle::kernels

@@ -19,15 +19,23 @@ struct KernelRun {
   const CaseGroup& group;
   Problem problem;
   Params params;
-  std::string target;  // SIMD target
+  std::string target;  // SIMD target; "" on other devices than the CPU
 };
 
 /// The device with a pool of `threads`, shared by all tests of the process.
 const CpuDevice& TestDevice(int threads);
 
-/// Runs with 1 and 3 threads, and once in place for each alias that the kernel offers. Checks the
-/// outputs against the oracle, pad lanes for zero, bytes behind the outputs and the packed forms
-/// for changes, and the results of different thread counts for equality.
-testing::AssertionResult CheckRun(const KernelRun& run);
+/// Parameter combinations besides the default.
+inline constexpr int kRandomParams = 3;
+
+/// The default parameters and up to `others` other valid ones, the same in every run.
+std::vector<Params> ParamsToTry(const KernelDesc& kernel, const Problem& problem,
+                                const Device& device, int others = kRandomParams);
+
+/// Runs twice on `device` of the kernel's kind, on the CPU with 1 and 3 threads, with unwritten
+/// memory poisoned in two ways, and once in place for each alias that the kernel offers. Checks the
+/// outputs against the oracle, pad lanes for zero, bytes next to the operands, the workspace and
+/// the packed forms for changes, and the results of both runs for equality.
+testing::AssertionResult CheckRun(const KernelRun& run, const Device& device);
 
 }  // namespace fettle::kernels

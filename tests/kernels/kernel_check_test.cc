@@ -1,6 +1,7 @@
 #include "tests/kernels/kernel_check.h"
 
 #include <cmath>
+#include <random>
 
 #include "kernels/check/bound_kernel.h"
 #include "kernels/problem.h"
@@ -38,25 +39,29 @@ testing::AssertionResult Failed(const KernelRun& run, int threads, const std::st
 /// The memory of a run, and the run itself.
 class Runner {
  public:
-  static Result<Runner> Make(const KernelRun& run) {
+  static Result<Runner> Make(const KernelRun& run, const Device& device) {
     ASSIGN_OR_RETURN(std::unique_ptr<PreparedKernel> prepared,
-                     run.kernel.prepare(run.problem, run.params, TestDevice(3)));
+                     run.kernel.prepare(run.problem, run.params, device));
     const Operands operands = OperandsOf(run.problem);
     const auto memory = std::make_shared<OperandMemory>();
-    RETURN_IF_ERROR(Allocate(operands, true, *memory));
+    RETURN_IF_ERROR(Allocate(operands, true, device, *memory));
     ASSIGN_OR_RETURN(BoundKernel bound, BoundKernel::Bind(std::move(prepared), operands,
-                                                          run.problem.group.get(), memory));
-    return Runner(run, std::move(bound));
+                                                          run.problem.group.get(), memory, device));
+    return Runner(run, device, std::move(bound));
   }
 
   const PreparedKernel& kernel() const { return bound_.kernel(); }
+  const Operands& operands() const { return bound_.operands(); }
 
   /// Fills inputs, poisons the rest, launches; `in_place` may name an alias to follow. False: the
   /// output does not fit in that place.
   Result<bool> Launch(int threads, const Alias* in_place) {
     if (!bound_.PutInPlace(in_place)) return false;
-    bound_.Poison(kPoison);
-    CpuStream stream(TestDevice(threads), threads);
+    const bool is_cpu = device_.kind() == DeviceKind::kCpu;
+    ASSIGN_OR_RETURN(
+        const std::unique_ptr<Stream> stream,
+        (is_cpu ? TestDevice(threads) : device_).NewStream(StreamOptions{.threads = threads}));
+    RETURN_IF_ERROR(bound_.Poison(threads == 1 ? kPoison : std::byte{0x5a}, *stream));
     std::vector<std::vector<std::byte>> contents;
     std::vector<std::span<const std::byte>> spans;
     for (size_t i = 0; i < run_.group.inputs.size(); ++i) {
@@ -66,8 +71,9 @@ class Runner {
               contents.back().data());
     }
     for (const std::vector<std::byte>& bytes : contents) spans.push_back(bytes);
-    bound_.WriteInputs(spans, stream);
-    RETURN_IF_ERROR(bound_.Launch(stream));
+    RETURN_IF_ERROR(bound_.WriteInputs(spans, *stream));
+    RETURN_IF_ERROR(bound_.Launch(*stream));
+    RETURN_IF_ERROR(bound_.Fetch(*stream));
     RETURN_IF_ERROR(bound_.CheckMemory());
     return true;
   }
@@ -89,9 +95,11 @@ class Runner {
   }
 
  private:
-  Runner(const KernelRun& run, BoundKernel bound) : run_(run), bound_(std::move(bound)) {}
+  Runner(const KernelRun& run, const Device& device, BoundKernel bound)
+      : run_(run), device_(device), bound_(std::move(bound)) {}
 
   const KernelRun& run_;
+  const Device& device_;
   BoundKernel bound_;
 };
 
@@ -100,7 +108,9 @@ std::string Disagreement(const KernelRun& run, const Runner& runner) {
   const ir::Graph& graph = *run.problem.group;
   for (size_t o = 0; o < graph.outputs.size(); ++o) {
     const Tensor& want = run.group.outputs[o];
-    const Tolerance tolerance = GroupTolerance(graph, graph.outputs[o], LargestOf(want));
+    const double largest = LargestOf(want);
+    const Tolerance tolerance = WidenedForStorage(GroupTolerance(graph, graph.outputs[o], largest),
+                                                  runner.operands(), largest);
     const Difference difference = Compare(runner.Output(o).view(), want.view(), tolerance);
     if (!difference.ok()) return fmt::format("output {}: {}", o, difference.ToString(want.shape()));
   }
@@ -115,8 +125,24 @@ const CpuDevice& TestDevice(int threads) {
   return threads == 1 ? one : three;
 }
 
-testing::AssertionResult CheckRun(const KernelRun& run) {
-  Result<Runner> made = Runner::Make(run);
+std::vector<Params> ParamsToTry(const KernelDesc& kernel, const Problem& problem,
+                                const Device& device, int others) {
+  std::vector<Params> all{DefaultParams(kernel, problem, device)};
+  if (kernel.tunables == nullptr) return all;
+  const std::vector<Tunable> tunables = kernel.tunables(problem, device);
+  std::mt19937 random(1);
+  for (int attempt = 0; attempt < 20 && static_cast<int>(all.size()) <= others; ++attempt) {
+    Params params;
+    for (const Tunable& tunable : tunables)
+      params[tunable.name] = tunable.values[random() % tunable.values.size()];
+    const bool valid = kernel.valid == nullptr || kernel.valid(problem, params, device).ok();
+    if (valid && std::find(all.begin(), all.end(), params) == all.end()) all.push_back(params);
+  }
+  return all;
+}
+
+testing::AssertionResult CheckRun(const KernelRun& run, const Device& device) {
+  Result<Runner> made = Runner::Make(run, device);
   if (!made.ok()) return Failed(run, 1, "prepare: " + made.status().message());
   Runner& runner = *made;
   std::vector<std::string> first;
@@ -129,7 +155,7 @@ testing::AssertionResult CheckRun(const KernelRun& run) {
       if (threads == 1) {
         first.push_back(runner.Bytes(o));
       } else if (runner.Bytes(o) != first[o]) {
-        return Failed(run, threads, "the result differs from that of one thread");
+        return Failed(run, threads, "the result differs from that of the first run");
       }
     }
   }

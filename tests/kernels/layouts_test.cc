@@ -208,7 +208,7 @@ TEST_P(LayoutAgnosticTest, AgreesWithTheOracleInAnInventedLayout) {
     const KernelRun run{*kernel, group, problem, DefaultParams(*kernel, problem, TestDevice(3)),
                         ""};
     if (!kernel->prepare(problem, run.params, TestDevice(3)).ok()) continue;
-    EXPECT_TRUE(CheckRun(run));
+    EXPECT_TRUE(CheckRun(run, TestDevice(3)));
     ++runs;
   }
   const bool is_refused = !GetParam().refused.empty() || NotInvented().contains(GetParam().name);

@@ -33,15 +33,7 @@ TEST_P(PlanTest, AgreesWithTheOracle) {
   ExpectClose(*graph, *got, *want, quantised ? 1 : 0);
 }
 
-std::string CaseName(const testing::TestParamInfo<ops::Case>& info) {
-  std::string name(info.param.name);
-  for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(AllCases, PlanTest, testing::ValuesIn(ops::AllCases()), CaseName);
+INSTANTIATE_TEST_SUITE_P(AllCases, PlanTest, testing::ValuesIn(ops::AllCases()), ops::CaseTestName);
 
 }  // namespace
 }  // namespace fettle::planner

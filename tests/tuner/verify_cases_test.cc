@@ -48,15 +48,8 @@ TEST_P(VerifyCasesTest, KernelsPass) {
   if (candidates == 0) GTEST_SKIP() << "no kernel takes the whole case";
 }
 
-std::string CaseName(const testing::TestParamInfo<ops::Case>& info) {
-  std::string name(info.param.name);
-  for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  }
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, VerifyCasesTest, testing::ValuesIn(ops::AllCases()), CaseName);
+INSTANTIATE_TEST_SUITE_P(All, VerifyCasesTest, testing::ValuesIn(ops::AllCases()),
+                         ops::CaseTestName);
 
 }  // namespace
 }  // namespace fettle::tuner

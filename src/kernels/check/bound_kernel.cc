@@ -8,71 +8,78 @@
 namespace fettle::kernels {
 namespace {
 
-std::vector<Operand> OperandList(const ir::Graph& group, const std::vector<ir::ValueId>& ids,
-                                 const std::vector<State>& states) {
-  std::vector<Operand> operands;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const ir::Value& value = group.value(ids[i]);
-    operands.push_back({*value.shape, value.dtype, states[i]});
-  }
-  return operands;
-}
-
-Status AllocateAll(const std::vector<Operand>& operands, bool misaligned,
-                   std::vector<GuardedBlock>& blocks) {
-  blocks.resize(operands.size());
+Status AllocateAll(const std::vector<Operand>& operands, bool misaligned, const Device& device,
+                   std::vector<GuardedMemory>& memory) {
+  memory.resize(operands.size());
   for (size_t i = 0; i < operands.size(); ++i) {
     const State& state = operands[i].state;
     const int64_t shift = misaligned && state.external ? ByteSize(state.storage) : 0;
-    RETURN_IF_ERROR(blocks[i].Resize(StateBytes(operands[i].shape, state), shift));
+    RETURN_IF_ERROR(memory[i].Resize(RequestFor(operands[i].shape, state), device,
+                                     GuardedMemory::Start::kBehindCanary, shift));
   }
   return OkStatus();
+}
+
+/// The memory of `device` that is none of an operand's.
+MemoryKind PlainKind(const Device& device) {
+  return device.kind() == DeviceKind::kCpu ? MemoryKind::kHost : MemoryKind::kBuffer;
+}
+
+MemoryRequest RequestForPacked(const PackRequest& request, const Device& device) {
+  if (request.image_width == 0) return {.kind = PlainKind(device), .bytes = request.bytes};
+  return {.kind = MemoryKind::kImage2d,
+          .bytes = request.bytes,
+          .width = request.image_width,
+          .height = request.image_height,
+          .storage = request.image_storage};
 }
 
 }  // namespace
 
-Operands OperandsOf(const Problem& problem) {
-  const ir::Graph& group = *problem.group;
-  return {OperandList(group, group.inputs, problem.states.inputs),
-          OperandList(group, group.outputs, problem.states.outputs)};
-}
-
-Status Allocate(const Operands& operands, bool misaligned, OperandMemory& memory) {
-  RETURN_IF_ERROR(AllocateAll(operands.inputs, misaligned, memory.inputs));
-  return AllocateAll(operands.outputs, misaligned, memory.outputs);
+Status Allocate(const Operands& operands, bool misaligned, const Device& device,
+                OperandMemory& memory) {
+  RETURN_IF_ERROR(AllocateAll(operands.inputs, misaligned, device, memory.inputs));
+  return AllocateAll(operands.outputs, misaligned, device, memory.outputs);
 }
 
 Result<BoundKernel> BoundKernel::Bind(std::unique_ptr<PreparedKernel> kernel, Operands operands,
-                                      const ir::Graph* group,
-                                      std::shared_ptr<OperandMemory> memory) {
+                                      const ir::Graph* group, std::shared_ptr<OperandMemory> memory,
+                                      const Device& device) {
   BoundKernel bound;
   bound.kernel_ = std::move(kernel);
   bound.operands_ = std::move(operands);
   bound.memory_ = std::move(memory);
-  if (group != nullptr) RETURN_IF_ERROR(bound.Pack(*group));
-  RETURN_IF_ERROR(bound.workspace_.Resize(bound.kernel_->workspace_bytes()));
+  if (group != nullptr) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<Stream> stream, device.NewStream({}));
+    RETURN_IF_ERROR(bound.Pack(*group, device, *stream));
+  }
+  RETURN_IF_ERROR(bound.workspace_.Resize(
+      {.kind = PlainKind(device), .bytes = bound.kernel_->workspace_bytes()}, device,
+      GuardedMemory::Start::kBehindCanary));
   bound.PutInPlace(nullptr);
   return bound;
 }
 
-Status BoundKernel::Pack(const ir::Graph& group) {
+Status BoundKernel::Pack(const ir::Graph& group, const Device& device, Stream& stream) {
   for (const PackRequest& request : kernel_->packs()) {
     std::vector<const Constant*> constants;
     for (ir::ValueId id : request.constants) constants.push_back(group.value(id).constant.get());
-    GuardedBlock block;
-    RETURN_IF_ERROR(block.Resize(request.bytes));
-    block.Fill(kPoison);
-    RETURN_IF_ERROR(request.pack(constants, block.data()));
-    if (!block.Intact())
+    GuardedMemory packed;
+    RETURN_IF_ERROR(
+        packed.Resize(RequestForPacked(request, device), device, GuardedMemory::Start::kAtZero));
+    RETURN_IF_ERROR(packed.Fill(kPoison, stream));
+    RETURN_IF_ERROR(request.pack(constants, packed.host()));
+    if (!packed.Intact())
       return Error(StatusCode::kInternal, "packing '{}' wrote next to its memory", request.recipe);
-    packed_.push_back(std::move(block));
+    RETURN_IF_ERROR(packed.Send(stream));
+    packed_.push_back(std::move(packed));
   }
-  return OkStatus();
+  return stream.Synchronise();
 }
 
 int64_t BoundKernel::packed_bytes() const {
   int64_t bytes = 0;
-  for (const GuardedBlock& block : packed_) bytes += block.bytes();
+  for (const GuardedMemory& packed : packed_) bytes += packed.bytes();
   return bytes;
 }
 
@@ -92,14 +99,20 @@ bool BoundKernel::PutInPlace(const Alias* in_place) {
   input_locations_.clear();
   output_locations_.clear();
   packed_locations_.clear();
+  output_bytes_.clear();
   shares_.assign(outputs, false);
-  for (const GuardedBlock& block : memory_->inputs) input_locations_.push_back({block.data()});
-  for (const GuardedBlock& block : memory_->outputs) output_locations_.push_back({block.data()});
-  for (const GuardedBlock& block : packed_) packed_locations_.push_back({block.data()});
+  for (const GuardedMemory& input : memory_->inputs) input_locations_.push_back(input.location());
+  for (const GuardedMemory& output : memory_->outputs) {
+    output_locations_.push_back(output.location());
+    output_bytes_.push_back(output.host());
+  }
+  for (const GuardedMemory& packed : packed_) packed_locations_.push_back(packed.location());
   const auto share = [&](const Alias& alias) {
     const auto output = static_cast<size_t>(alias.output);
-    output_locations_[output] = {memory_->inputs[static_cast<size_t>(alias.input)].data(),
-                                 alias.byte_offset};
+    const GuardedMemory& input = memory_->inputs[static_cast<size_t>(alias.input)];
+    output_locations_[output] = input.location();
+    output_locations_[output].offset += alias.byte_offset;
+    output_bytes_[output] = input.host() + alias.byte_offset;
     shares_[output] = true;
   };
   for (const Alias& alias : kernel_->aliases()) {
@@ -114,35 +127,39 @@ bool BoundKernel::PutInPlace(const Alias* in_place) {
   return true;
 }
 
-void BoundKernel::Poison(std::byte value) const {
+Status BoundKernel::Poison(std::byte value, Stream& stream) const {
   for (size_t o = 0; o < memory_->outputs.size(); ++o) {
-    if (!shares_[o]) memory_->outputs[o].Fill(value);
+    if (!shares_[o]) RETURN_IF_ERROR(memory_->outputs[o].Fill(value, stream));
   }
-  workspace_.Fill(value);
+  return workspace_.Fill(value, stream);
 }
 
-void BoundKernel::WriteInputs(std::span<const std::span<const std::byte>> contents,
-                              CpuStream& stream) const {
-  constexpr int64_t kPiece = 32 * 1024;
-  for (size_t i = 0; i < contents.size(); ++i) {
-    const auto bytes = static_cast<int64_t>(contents[i].size());
-    stream.ParallelFor((bytes + kPiece - 1) / kPiece, [&](int64_t task, int) {
-      const int64_t begin = task * kPiece;
-      std::memcpy(memory_->inputs[i].data() + begin, contents[i].data() + begin,
-                  static_cast<size_t>(std::min(kPiece, bytes - begin)));
-    });
-  }
+Status BoundKernel::WriteInputs(std::span<const std::span<const std::byte>> contents,
+                                Stream& stream) const {
+  for (size_t i = 0; i < contents.size(); ++i)
+    RETURN_IF_ERROR(memory_->inputs[i].Write(contents[i], stream));
+  return OkStatus();
 }
 
-Status BoundKernel::Launch(CpuStream& stream) const {
+Status BoundKernel::Launch(Stream& stream) const {
   return kernel_->Launch(
-      {input_locations_, output_locations_, packed_locations_, {workspace_.data()}, stream});
+      {input_locations_, output_locations_, packed_locations_, workspace_.location(), stream});
+}
+
+Status BoundKernel::Fetch(Stream& stream) const {
+  RETURN_IF_ERROR(stream.Synchronise());
+  const bool shares = std::find(shares_.begin(), shares_.end(), true) != shares_.end();
+  for (const GuardedMemory& input : memory_->inputs)
+    RETURN_IF_ERROR(shares ? input.Fetch(stream) : input.FetchCanaries(stream));
+  for (const GuardedMemory& output : memory_->outputs) RETURN_IF_ERROR(output.Fetch(stream));
+  for (const GuardedMemory& packed : packed_) RETURN_IF_ERROR(packed.FetchCanaries(stream));
+  return workspace_.FetchCanaries(stream);
 }
 
 Status BoundKernel::CheckMemory() const {
-  const auto intact = [](const std::vector<GuardedBlock>& blocks, std::string_view what) {
-    for (size_t i = 0; i < blocks.size(); ++i) {
-      if (!blocks[i].Intact())
+  const auto intact = [](const std::vector<GuardedMemory>& memory, std::string_view what) {
+    for (size_t i = 0; i < memory.size(); ++i) {
+      if (!memory[i].Intact())
         return Error(StatusCode::kInternal, "wrote next to the memory of {} {}", what, i);
     }
     return OkStatus();

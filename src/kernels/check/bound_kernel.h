@@ -5,40 +5,31 @@
 #include <span>
 #include <vector>
 
-#include "device/cpu/cpu_device.h"
-#include "kernels/check/guarded_block.h"
+#include "kernels/check/guarded_memory.h"
+#include "kernels/check/operand.h"
 #include "kernels/kernel.h"
 
 namespace fettle::kernels {
 
-/// A value in a state.
-struct Operand {
-  Shape shape;
-  DType dtype = DType::kF32;
-  State state;
-};
-
-/// What a launch reads and writes.
-struct Operands {
-  std::vector<Operand> inputs, outputs;
-};
-Operands OperandsOf(const Problem& problem);
-
 /// Memory for launches one after the other. Kernels for equal operands may share one.
 struct OperandMemory {
-  std::vector<GuardedBlock> inputs, outputs;
+  std::vector<GuardedMemory> inputs, outputs;
 };
 
-/// Sizes `memory` for `operands`: external ones off their alignment by one element where
-/// `misaligned`. Fails with kOutOfMemory.
-Status Allocate(const Operands& operands, bool misaligned, OperandMemory& memory);
+/// Sizes `memory` for `operands` of a kernel of `device`: external ones off their alignment by one
+/// element where `misaligned`. Fails with kOutOfMemory, or kUnsupported where the device has no
+/// such image.
+Status Allocate(const Operands& operands, bool misaligned, const Device& device,
+                OperandMemory& memory);
 
 /// Not synchronised.
 class BoundKernel {
  public:
-  /// Packs the constants of `group` that `kernel` asks for. `memory` was allocated for `operands`.
+  /// Packs the constants of `group` that `kernel` asks for, into memory of the kernel's `device`.
+  /// `memory` was allocated for `operands`.
   static Result<BoundKernel> Bind(std::unique_ptr<PreparedKernel> kernel, Operands operands,
-                                  const ir::Graph* group, std::shared_ptr<OperandMemory> memory);
+                                  const ir::Graph* group, std::shared_ptr<OperandMemory> memory,
+                                  const Device& device);
 
   const Operands& operands() const { return operands_; }
   const PreparedKernel& kernel() const { return *kernel_; }
@@ -51,27 +42,31 @@ class BoundKernel {
   /// it too after `memory` was sized again. False: the output does not fit there.
   bool PutInPlace(const Alias* alias);
   /// Fills outputs that have bytes of their own, and the workspace.
-  void Poison(std::byte value) const;
-  /// Copies contents into the inputs, in parallel.
-  void WriteInputs(std::span<const std::span<const std::byte>> contents, CpuStream& stream) const;
-  Status Launch(CpuStream& stream) const;
-  std::byte* input(size_t i) const { return input_locations_[i].host<std::byte>(); }
-  /// The bytes of an output after a launch.
-  const std::byte* output(size_t o) const { return output_locations_[o].host<std::byte>(); }
+  Status Poison(std::byte value, Stream& stream) const;
+  Status WriteInputs(std::span<const std::span<const std::byte>> contents, Stream& stream) const;
+  Status Launch(Stream& stream) const;
+  /// After launches: waits, and brings what was written on a device to the host.
+  Status Fetch(Stream& stream) const;
+  /// The bytes of an input on the host: to write them where no device has others.
+  std::byte* input(size_t i) const { return memory_->inputs[i].host(); }
+  /// The bytes of an output after a launch and a fetch.
+  const std::byte* output(size_t o) const { return output_bytes_[o]; }
 
-  /// After launches: whether canaries are intact and pad lanes zero; kInternal, saying where not.
+  /// As of the last fetch: whether canaries are intact and pad lanes zero; kInternal, saying where
+  /// not.
   Status CheckMemory() const;
 
  private:
   BoundKernel() = default;
-  Status Pack(const ir::Graph& group);
+  Status Pack(const ir::Graph& group, const Device& device, Stream& stream);
 
   std::unique_ptr<PreparedKernel> kernel_;
   Operands operands_;
   std::shared_ptr<OperandMemory> memory_;
-  std::vector<GuardedBlock> packed_;
-  GuardedBlock workspace_;
+  std::vector<GuardedMemory> packed_;
+  GuardedMemory workspace_;
   std::vector<Location> input_locations_, output_locations_, packed_locations_;
+  std::vector<const std::byte*> output_bytes_;
   std::vector<bool> shares_;  // per output: lies in an input
 };
 

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tensor/tensor.h"
-
 namespace fettle::kernels {
 namespace {
 
-/// Before the start. Keeps the alignment.
-constexpr int64_t kFront = kTensorAlignment;
-constexpr int64_t kBack = kTensorSlack;
+constexpr int64_t kFront = GuardedBlock::kGuardBytes, kBack = GuardedBlock::kGuardBytes;
+static_assert(kFront % kTensorAlignment == 0, "keeps the alignment");
 constexpr std::byte kFrontCanary{0xa5};
 
 bool AllEqual(const std::byte* bytes, int64_t count, std::byte value) {

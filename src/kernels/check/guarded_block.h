@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/status.h"
+#include "tensor/tensor.h"
 
 namespace fettle::kernels {
 
@@ -16,6 +17,9 @@ inline constexpr std::byte kPoison{0xff};
 /// reading finds NaN and writing is noticed.
 class GuardedBlock {
  public:
+  /// Bytes of the canaries before the start (where nothing is shifted) and behind the end.
+  static constexpr int64_t kGuardBytes = kTensorSlack;
+
   GuardedBlock() = default;
 
   /// Holds `bytes` of undefined contents and fresh canaries from now on; keeps the allocation where

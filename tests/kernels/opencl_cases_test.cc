@@ -1,0 +1,62 @@
+// Every case x OpenCL kernel x states x parameters against the oracle, on TestOpenClDevice().
+#include <gtest/gtest.h>
+
+#include "tests/case_printer.h"
+#include "tests/kernels/kernel_check.h"
+#include "tests/opencl_device.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// Programs are what costs time on a device that compiles: states after the first are run with
+/// their default parameters alone.
+constexpr int kOtherParams = 2;
+
+/// Runs `kernel` on `group` in every state. Returns how many runs.
+int RunAll(const KernelDesc& kernel, const CaseGroup& group, const Device& device) {
+  const auto candidates = kernel.candidates(*group.graph, device);
+  if (!candidates.ok()) {
+    EXPECT_EQ(candidates.status().code(), StatusCode::kUnsupported)
+        << kernel.name << ": " << candidates.status().message();
+    return 0;
+  }
+  int runs = 0;
+  for (const StateAssignment& states : *candidates) {
+    KernelRun run{kernel, group, {group.graph, states, 1}, {}, ""};
+    const int others = runs == 0 ? kOtherParams : 0;
+    for (const Params& params : ParamsToTry(kernel, run.problem, device, others)) {
+      run.params = params;
+      const testing::AssertionResult result = CheckRun(run, device);
+      EXPECT_TRUE(result);
+      ++runs;
+      if (!result) break;  // one failure per state says enough
+    }
+  }
+  return runs;
+}
+
+class OpenClCasesTest : public testing::TestWithParam<ops::Case> {};
+
+TEST_P(OpenClCasesTest, EveryKernelAgreesWithTheOracle) {
+  const auto& device = TestOpenClDevice();
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  const Result<EvaluatedCase> evaluated = EvaluateCase(GetParam());
+  if (!evaluated.ok()) GTEST_SKIP() << evaluated.status().message();
+  int runs = 0;
+  for (const CaseGroup& group : GroupsOf(*evaluated)) {
+    for (const KernelDesc* kernel : OpenClKernels()) runs += RunAll(*kernel, group, **device);
+  }
+  if (runs == 0) GTEST_SKIP() << "no OpenCL kernel takes this case";
+}
+
+/// Those that are not for timing: compilers take longer than the arithmetic.
+std::vector<ops::Case> SmallCases() {
+  std::vector<ops::Case> cases = ops::AllCases();
+  std::erase_if(cases, [](const ops::Case& test) { return test.bench; });
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OpenClCasesTest, testing::ValuesIn(SmallCases()), ops::CaseTestName);
+
+}  // namespace
+}  // namespace fettle::kernels
