@@ -149,10 +149,17 @@ typedef struct fettle_session_options {
   int reference_only;               /* not 0: every operator by its scalar reference */
   const char* const* extra_outputs; /* any values of the model to return besides its outputs */
   size_t extra_output_count;
+  const char* device;    /* auto|cpu|opencl[:PLATFORM[:DEVICE]]; NULL: auto */
+  int strict_device;     /* not 0: fails rather than let the CPU compute what the device cannot */
+  const char* precision; /* high|normal|low, of the device; NULL: high */
+  const char* memory;    /* auto|buffer|image, of the device; NULL: auto */
+  int queue_window;      /* unfinished commands at a time, so that others get the device; 0: any */
+  double kernel_ms;      /* no launch lasts longer; 0: any */
 } fettle_session_options;
 
-/* `options` may be NULL: all cores. Fails with FETTLE_NOT_FOUND where an extra output is no value
- * of the model. */
+/* `options` may be NULL, and those set to zero are the defaults: all cores, the CPU alone. Fails
+ * with FETTLE_NOT_FOUND where an extra output is no value of the model, FETTLE_DEVICE_UNAVAILABLE
+ * where the device is not there. */
 FETTLE_API fettle_status fettle_session_create(const fettle_model* model,
                                                const fettle_session_options* options,
                                                fettle_session** session);

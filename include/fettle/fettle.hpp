@@ -184,6 +184,12 @@ struct SessionOptions {
   int threads = 0;  // 0: all cores
   bool reference_only = false;
   std::vector<std::string> extra_outputs;  // any values of the model
+  std::string device = "auto";             // auto|cpu|opencl[:PLATFORM[:DEVICE]]
+  bool strict_device = false;      // fails rather than let the CPU compute what the device cannot
+  std::string precision = "high";  // high|normal|low, of the device
+  std::string memory = "auto";     // auto|buffer|image, of the device
+  int queue_window = 0;            // unfinished commands at a time; 0: any
+  double kernel_ms = 0;            // no launch lasts longer; 0: any
 };
 
 /// What one step of a run did.
@@ -198,8 +204,16 @@ class Session {
   static Result<Session> Create(const Model& model, const SessionOptions& options = {}) {
     std::vector<const char*> extra;
     for (const std::string& name : options.extra_outputs) extra.push_back(name.c_str());
-    const fettle_session_options raw = {options.threads, options.reference_only ? 1 : 0,
-                                        extra.data(), extra.size()};
+    const fettle_session_options raw = {options.threads,
+                                        options.reference_only ? 1 : 0,
+                                        extra.data(),
+                                        extra.size(),
+                                        options.device.c_str(),
+                                        options.strict_device ? 1 : 0,
+                                        options.precision.c_str(),
+                                        options.memory.c_str(),
+                                        options.queue_window,
+                                        options.kernel_ms};
     fettle_session* handle = nullptr;
     const fettle_status code = fettle_session_create(model.get(), &raw, &handle);
     if (code != FETTLE_OK) return Result<Session>::Failed(code);

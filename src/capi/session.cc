@@ -1,5 +1,6 @@
 // fettle.h: sessions.
 #include "capi/handles.h"
+#include "runtime/device_choice.h"
 #include "runtime/tune_model.h"
 
 using fettle::Error;
@@ -8,6 +9,28 @@ using fettle::Status;
 using fettle::StatusCode;
 using fettle::capi::Guard;
 using fettle::runtime::Session;
+
+namespace {
+
+/// The device and what concerns it.
+Status ReadDevice(const fettle_session_options& options, fettle::runtime::SessionOptions& wanted) {
+  const auto text = [](const char* given, const char* otherwise) {
+    return given == nullptr ? otherwise : given;
+  };
+  ASSIGN_OR_RETURN(wanted.accelerator,
+                   fettle::runtime::OpenAccelerator(text(options.device, "auto")));
+  ASSIGN_OR_RETURN(wanted.precision,
+                   fettle::runtime::PrecisionFromName(text(options.precision, "high")));
+  ASSIGN_OR_RETURN(wanted.memory, fettle::runtime::MemoryFromName(text(options.memory, "auto")));
+  if (options.queue_window < 0 || options.kernel_ms < 0)
+    return fettle::InvalidArgument("queue_window and kernel_ms: expected 0 or more");
+  wanted.accelerator_only = options.strict_device != 0;
+  wanted.queue_window = options.queue_window;
+  wanted.kernel_ms = options.kernel_ms;
+  return OkStatus();
+}
+
+}  // namespace
 
 fettle_status fettle_session_create(const fettle_model* model,
                                     const fettle_session_options* options,
@@ -24,6 +47,7 @@ fettle_status fettle_session_create(const fettle_model* model,
         FETTLE_REQUIRE(options->extra_outputs[i]);
         wanted.extra_outputs.emplace_back(options->extra_outputs[i]);
       }
+      RETURN_IF_ERROR(ReadDevice(*options, wanted));
     }
     ASSIGN_OR_RETURN(auto made, Session::Create(model->model, wanted));
     *session = new fettle_session{std::move(made), {}, {}, model->model, std::move(wanted)};

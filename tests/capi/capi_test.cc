@@ -69,6 +69,31 @@ TEST(CApi, TunesASessionAndWritesAPackage) {
   EXPECT_FALSE(session.Tune({.level = "most"}).ok());
 }
 
+TEST(CApi, RefusesUnknownDevicesAndPrecisions) {
+  const fettle::Model model = DemoModel();
+  const auto code_of = [&](const fettle::SessionOptions& options) {
+    return fettle::Session::Create(model, options).code();
+  };
+  EXPECT_EQ(code_of({.device = "cuda"}), FETTLE_INVALID_ARGUMENT);
+  EXPECT_THAT(fettle_last_error(), HasSubstr("expected auto|cpu|opencl"));
+  EXPECT_EQ(code_of({.precision = "half"}), FETTLE_INVALID_ARGUMENT);
+  EXPECT_EQ(code_of({.memory = "texture"}), FETTLE_INVALID_ARGUMENT);
+  EXPECT_EQ(code_of({.queue_window = -1}), FETTLE_INVALID_ARGUMENT);
+  EXPECT_EQ(code_of({.device = "opencl:no such platform"}), FETTLE_DEVICE_UNAVAILABLE);
+}
+
+TEST(CApi, AnOpenClDeviceGivesTheAnswerOfTheCpu) {
+  const fettle::Model model = DemoModel();
+  auto created = fettle::Session::Create(model, {.threads = 2, .device = "opencl"});
+  if (!created.ok()) GTEST_SKIP() << fettle_last_error();
+  fettle::Session session = std::move(created).value();
+  const fettle::Tensor picture = Picture(7, 9, 0.75f);
+  session.SetInput("picture", picture).value();
+  ASSERT_TRUE(session.Run().ok()) << fettle_last_error();
+  const fettle::Tensor output = session.Output("enhanced").value();
+  for (float element : output.as<float>()) ASSERT_NEAR(element, 0.75f, 1e-5f);
+}
+
 TEST(CApi, OutputsOutliveLaterRuns) {
   const fettle::Model model = DemoModel();
   fettle::Session session = fettle::Session::Create(model).value();

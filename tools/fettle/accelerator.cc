@@ -1,21 +1,9 @@
 #include "accelerator.h"
 
-#include "device/opencl/opencl_device.h"
+#include "runtime/device_choice.h"
 
 namespace fettle::tools {
 namespace {
-
-constexpr std::string_view kOpenCl = "opencl";
-
-planner::Precision PrecisionOf(const std::string& name) {
-  if (name == "low") return planner::Precision::kLow;
-  return name == "normal" ? planner::Precision::kNormal : planner::Precision::kHigh;
-}
-
-MemoryKind MemoryOf(const std::string& name) {
-  if (name == "image") return MemoryKind::kImage2d;
-  return name == "buffer" ? MemoryKind::kBuffer : MemoryKind::kHost;
-}
 
 /// Options that change nothing without an accelerator.
 Status WarnOnCpu(const CommonOptions& options, std::vector<std::string>& warnings) {
@@ -28,7 +16,7 @@ Status WarnOnCpu(const CommonOptions& options, std::vector<std::string>& warning
                     options.precision));
   }
   if (options.memory == "image") {
-    if (options.strict_device || !options.device.starts_with(kOpenCl))
+    if (options.strict_device || !options.device.starts_with("opencl"))
       return Unsupported("--memory image: the CPU has no image memory");
     warnings.push_back("--memory image: the CPU has no image memory");
   }
@@ -41,15 +29,11 @@ Status WarnOnCpu(const CommonOptions& options, std::vector<std::string>& warning
 
 Result<std::shared_ptr<const Device>> OpenAccelerator(const CommonOptions& options,
                                                       std::vector<std::string>& warnings) {
-  const std::string_view wanted = options.device;
-  if (!wanted.starts_with(kOpenCl)) return std::shared_ptr<const Device>();
-  const std::string_view choice =
-      wanted.size() > kOpenCl.size() ? wanted.substr(kOpenCl.size() + 1) : std::string_view();
-  auto device = OpenClDevice::Open(choice);
-  if (device.ok()) return std::shared_ptr<const Device>(*device);
+  auto device = runtime::OpenAccelerator(options.device);
+  if (device.ok()) return device;
   if (options.strict_device) return device.status();
   warnings.push_back(
-      fmt::format("--device {}: {}; the CPU is used", wanted, device.status().message()));
+      fmt::format("--device {}: {}; the CPU is used", options.device, device.status().message()));
   return std::shared_ptr<const Device>();
 }
 
@@ -62,8 +46,8 @@ Result<runtime::SessionOptions> MakeSessionOptions(const CommonOptions& options,
     return session;
   }
   session.accelerator_only = options.strict_device;
-  session.precision = PrecisionOf(options.precision);
-  session.memory = MemoryOf(options.memory);
+  ASSIGN_OR_RETURN(session.precision, runtime::PrecisionFromName(options.precision));
+  ASSIGN_OR_RETURN(session.memory, runtime::MemoryFromName(options.memory));
   session.queue_window = static_cast<int>(options.queue_window);
   session.kernel_ms = options.kernel_ms;
   return session;
