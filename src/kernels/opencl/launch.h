@@ -13,7 +13,7 @@ class ArgList {
  public:
   ArgList() { args_.reserve(16); }
   /// A memory object and its offset as an int in units of `unit_bytes`: TENSOR_IN and TENSOR_OUT of
-  /// access.clh, where a unit is a pixel of four elements.
+  /// access.clh, where a unit is a pixel of four elements; or a row-major operand and an element.
   ArgList& Tensor(const Location& location, int64_t unit_bytes) {
     args_.emplace_back(static_cast<cl_mem>(location.base));
     args_.emplace_back(static_cast<cl_int>(location.offset / unit_bytes));
@@ -26,6 +26,10 @@ class ArgList {
   template <typename T>
   ArgList& Value(const T& value) {
     args_.emplace_back(value);
+    return *this;
+  }
+  ArgList& Append(const KernelArg& arg) {
+    args_.push_back(arg);
     return *this;
   }
   std::span<const KernelArg> args() const { return args_; }

@@ -1,0 +1,33 @@
+// The two products that serve networks too: tiles in registers (registers.cl) and tiles that a
+// work-group shares (local.cl). What their parameters may be and how they are launched.
+#pragma once
+
+#include "kernels/opencl/gemm/rung.h"
+
+namespace fettle::kernels {
+
+/// Parameters TM, TN, VW, K_UNROLL, ROWS_FIRST, LX, LY.
+std::vector<Tunable> RegisterTunables(const GemmShape& shape, const OpenClFacts& facts);
+Status ValidRegisters(const GemmShape& shape, const Params& params, const OpenClFacts& facts);
+Params DefaultRegisters(const GemmShape& shape, const OpenClFacts& facts);
+GemmSetup SetUpRegisters(const GemmShape& shape, const Params& params, const OpenClFacts& facts);
+
+/// Parameters MWG, NWG, KWG, TM, TN, BUFFERS.
+std::vector<Tunable> LocalTunables(const GemmShape& shape, const OpenClFacts& facts);
+Status ValidLocal(const GemmShape& shape, const Params& params, const OpenClFacts& facts);
+Params DefaultLocal(const GemmShape& shape, const OpenClFacts& facts);
+GemmSetup SetUpLocal(const GemmShape& shape, const Params& params, const OpenClFacts& facts);
+
+/// Whether the work-group sizes LX and LY of `params` can be launched.
+Status ValidWorkGroup(const Params& params, const OpenClFacts& facts);
+/// {LX, LY, 1}, or zeros.
+std::array<size_t, 3> WorkGroupOf(const Params& params);
+/// The values of LX and LY: 0 (the driver's choice) and powers of two.
+std::vector<Tunable> WorkGroupTunables();
+
+/// Which matrices of the operands each product is of, as the kernels take it.
+cl_int4 MatrixMap(const GemmShape& shape);
+/// Whether rows of B and C, and those of A where `with_a`, begin at multiples of `width` elements.
+bool RowsAligned(const GemmShape& shape, int64_t width, bool with_a);
+
+}  // namespace fettle::kernels

@@ -1,0 +1,31 @@
+// y [rows] = M [rows, k] * x [k], row-major in buffers, for each of several matrices: a product with
+// one column, or with one row and B transposed. LANES work-items share a row, each taking every
+// LANES-th vector of it: lws = {LANES, 1, 1}, gws = {LANES, rows, matrices}. Result i is of matrix
+// (i / batch.x) % batch.y and vector (i / batch.z) % batch.w.
+#include "kernels/opencl/gemm/operands.clh"
+#include "kernels/opencl/gemm/epilogue.clh"
+#include "kernels/opencl/gemm/lanes.clh"
+
+__kernel void gemm_vector_rows(const int rows, const int k,
+                               __global const storage_t* restrict matrix, const int matrix_offset,
+                               __global const storage_t* restrict x, const int x_offset,
+                               __global storage_t* restrict y, const int y_offset,
+                               const int4 batch EPILOGUE_PARAMS) {
+  SHARED_SUMS(float);
+  const int lane = get_local_id(0);
+  const int row = get_global_id(1);
+  const int z = get_global_id(2);
+  matrix += matrix_offset + (MatrixOf(z, batch.x, batch.y) * rows + row) * k;
+  x += x_offset + MatrixOf(z, batch.z, batch.w) * k;
+  vec_t products = (vec_t)(0.0f);
+  for (int p = lane * VW; p < k; p += LANES * VW)
+    products =
+        MULTIPLY_ADD(LoadColumns(matrix, p, k - p), LoadColumns(x, p, k - p), products);
+  float parts[VW];
+  SPREAD(products, parts);
+  float sum = 0.0f;
+#pragma unroll
+  for (int i = 0; i < VW; ++i) sum += parts[i];
+  ADD_LANES(sum, lane);
+  if (lane == 0) STORE(FINISH_ONE(sum, row), y, y_offset + z * rows + row);
+}
