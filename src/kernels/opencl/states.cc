@@ -72,4 +72,10 @@ StateAssignment StatesBeside(const ir::Graph& group, const State& like) {
   return states;
 }
 
+size_t InputIndex(const ir::Graph& group, size_t i) {
+  const auto at = std::find(group.inputs.begin(), group.inputs.end(), group.nodes()[0].inputs[i]);
+  FETTLE_CHECK(at != group.inputs.end(), "expected an operand that is bound at launch");
+  return static_cast<size_t>(at - group.inputs.begin());
+}
+
 }  // namespace fettle::kernels

@@ -28,4 +28,7 @@ State StateBeside(const ir::Value& value, const State& like);
 /// All operands of a group beside outputs in `like`.
 StateAssignment StatesBeside(const ir::Graph& group, const State& like);
 
+/// The position in the group's inputs of input `i` of its first node, which is no constant.
+size_t InputIndex(const ir::Graph& group, size_t i);
+
 }  // namespace fettle::kernels

@@ -6,11 +6,14 @@
 namespace fettle::kernels {
 
 extern const KernelDesc kOpenClElementwiseChain;
+extern const KernelDesc kOpenClMoveCopy;
+extern const KernelDesc kOpenClPoolWindow;
+extern const KernelDesc kOpenClResizeTaps;
 
 std::span<const KernelDesc* const> OpenClKernels() {
   static const std::vector<const KernelDesc*> kKernels = {
       // keep-sorted start
-      &kOpenClElementwiseChain,
+      &kOpenClElementwiseChain, &kOpenClMoveCopy, &kOpenClPoolWindow, &kOpenClResizeTaps,
       // keep-sorted end
   };
   return kKernels;

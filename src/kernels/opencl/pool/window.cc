@@ -1,0 +1,114 @@
+// opencl.pool.window: MaxPool, AveragePool, their global forms and ReduceMean and ReduceMax over
+// the plane, with an epilogue.
+#include "kernels/opencl/recorded.h"
+#include "kernels/opencl/sources.h"
+#include "kernels/opencl/states.h"
+#include "kernels/opencl/work_sizes.h"
+#include "ops/pool/op.h"
+#include "ops/reduce/op.h"
+
+namespace fettle::kernels {
+namespace {
+
+enum class PoolKind : cl_int { kMax = 0, kAverageInside = 1, kAverageAll = 2 };
+
+struct PoolPlan {
+  PoolKind kind = PoolKind::kMax;
+  ops::Window window;
+};
+
+/// The window that covers the whole plane.
+PoolPlan WholePlane(const Shape& x, bool is_max) {
+  PoolPlan plan{.kind = is_max ? PoolKind::kMax : PoolKind::kAverageInside, .window = {}};
+  plan.window.kernel = {x[2], x[3]};
+  plan.window.strides = plan.window.dilations = {1, 1};
+  plan.window.pad_begin = plan.window.pad_end = {0, 0};
+  return plan;
+}
+
+/// Whether a reduction keeps its axes and folds those of the plane.
+Result<bool> FoldsPlane(const ir::Graph& group, const ir::Node& node, const Shape& x) {
+  if (node.attributes.Int("keepdims", 1) == 0) return false;
+  std::vector<int64_t> axes;
+  if (node.input(1) != ir::kAbsent) {
+    const auto& constant = group.value(node.input(1)).constant;
+    if (constant == nullptr) return Unsupported("the axes are not constant");
+    for (int64_t i = 0; i < constant->elements(); ++i) axes.push_back(constant->GetInt(i));
+  }
+  ASSIGN_OR_RETURN(const ops::AxisMask mask, ops::ReduceAxes(node, x.rank(), axes));
+  return mask == ops::AxisMask{false, false, true, true};
+}
+
+Result<PoolPlan> Read(const ir::Graph& group) {
+  const ir::Node& node = group.nodes()[0];
+  const ir::Value& x = group.value(node.inputs[0]);
+  if (!IsFloatValue(x.dtype) || x.shape->rank() != 4 || x.is_constant())
+    return Unsupported("expected a float tensor of rank 4");
+  if (node.outputs.size() > 1) return Unsupported("indices are left to the reference");
+  if (node.op == "GlobalAveragePool" || node.op == "GlobalMaxPool")
+    return WholePlane(*x.shape, node.op == "GlobalMaxPool");
+  if (node.op == "ReduceMean" || node.op == "ReduceMax") {
+    ASSIGN_OR_RETURN(const bool folds_plane, FoldsPlane(group, node, *x.shape));
+    if (!folds_plane) return Unsupported("a reduction of other axes than the plane's");
+    return WholePlane(*x.shape, node.op == "ReduceMax");
+  }
+  if (node.op != "MaxPool" && node.op != "AveragePool") return Unsupported("not a pooling");
+  ASSIGN_OR_RETURN(ops::PoolAttributes pool, ops::ReadPool(node, *x.shape));
+  PoolKind kind = PoolKind::kMax;
+  if (node.op == "AveragePool")
+    kind = pool.count_include_pad ? PoolKind::kAverageAll : PoolKind::kAverageInside;
+  return PoolPlan{kind, std::move(pool)};
+}
+
+Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
+  RETURN_IF_ERROR(Read(group).status());
+  std::vector<StateAssignment> states;
+  for (const State& form : PixelStates(device)) states.push_back(StatesBeside(group, form));
+  RETURN_IF_ERROR(Expression::Compile(group, states[0], group.nodes()[0].output(0)).status());
+  return states;
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
+                                                const Device& device) {
+  const ir::Graph& group = *problem.group;
+  ASSIGN_OR_RETURN(const PoolPlan plan, Read(group));
+  const ops::Window& w = plan.window;
+  const Shape &x = problem.shape(problem.node().inputs[0]), &y = problem.shape(group.outputs[0]);
+  const State& state = problem.states.outputs[0];
+  auto made = std::make_unique<RecordedKernel>();
+  ASSIGN_OR_RETURN(made->expression,
+                   Expression::Compile(group, problem.states, problem.node().output(0)));
+  BuildOptions options;
+  DefineAccess(state, options);
+  ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
+                   AsOpenCl(device).BuildKernel(
+                       MakeProgram("pool/window.cl", options, made->expression.text()), "window"));
+  const auto four = [](int64_t a, int64_t b, int64_t c, int64_t d) {
+    return cl_int4{{static_cast<cl_int>(a), static_cast<cl_int>(b), static_cast<cl_int>(c),
+                    static_cast<cl_int>(d)}};
+  };
+  const cl_int2 padded{
+      {static_cast<cl_int>(x[2] + w.pad_end[0]), static_cast<cl_int>(x[3] + w.pad_end[1])}};
+  const int64_t pixel = PixelBytes(state.storage);
+  made->recorded.emplace_back(std::move(kernel), PixelSizes(y))
+      .Input(InputIndex(group, 0), pixel)
+      .Value(PixelDims(x))
+      .Output(0, pixel)
+      .Value(PixelDims(y))
+      .Value(static_cast<cl_int>(plan.kind))
+      .Value(four(w.kernel[0], w.kernel[1], w.strides[0], w.strides[1]))
+      .Value(four(w.dilations[0], w.dilations[1], w.pad_begin[0], w.pad_begin[1]))
+      .Value(padded);
+  return std::unique_ptr<PreparedKernel>(std::move(made));
+}
+
+}  // namespace
+
+extern const KernelDesc kOpenClPoolWindow;
+const KernelDesc kOpenClPoolWindow = {.name = "opencl.pool.window",
+                                      .device = DeviceKind::kOpenCl,
+                                      .preference = 10,
+                                      .candidates = Candidates,
+                                      .prepare = Prepare};
+
+}  // namespace fettle::kernels

@@ -1,0 +1,67 @@
+// Kernels that are fixed launches: everything but the operands' places is known once prepared.
+#pragma once
+
+#include <variant>
+#include <vector>
+
+#include "kernels/opencl/expression/expression.h"
+#include "kernels/opencl/launch.h"
+
+namespace fettle::kernels {
+
+/// One launch: a function, its sizes and its arguments in order. Operands are the memory and an
+/// offset as an int in units of `unit_bytes` (ArgList::Tensor).
+class RecordedLaunch {
+ public:
+  RecordedLaunch(std::shared_ptr<OpenClKernel> kernel, const WorkSizes& sizes)
+      : kernel_(std::move(kernel)), sizes_(sizes) {}
+
+  RecordedLaunch& Input(size_t i, int64_t unit_bytes) {
+    return Add(Operand::kInput, i, unit_bytes);
+  }
+  RecordedLaunch& Output(size_t i, int64_t unit_bytes) {
+    return Add(Operand::kOutput, i, unit_bytes);
+  }
+  RecordedLaunch& Packed(size_t i, int64_t unit_bytes) {
+    return Add(Operand::kPacked, i, unit_bytes);
+  }
+  template <typename T>
+  RecordedLaunch& Value(const T& value) {
+    args_.emplace_back(KernelArg(value));
+    return *this;
+  }
+  /// As cl_int, which it must fit in.
+  RecordedLaunch& Int(int64_t value) { return Value(static_cast<cl_int>(value)); }
+
+ private:
+  friend class RecordedKernel;
+  struct Operand {
+    enum Kind : uint8_t { kInput, kOutput, kPacked } kind;
+    size_t index;
+    int64_t unit_bytes;
+  };
+  RecordedLaunch& Add(Operand::Kind kind, size_t index, int64_t unit_bytes) {
+    args_.emplace_back(Operand{kind, index, unit_bytes});
+    return *this;
+  }
+
+  std::shared_ptr<OpenClKernel> kernel_;
+  WorkSizes sizes_;
+  std::vector<std::variant<KernelArg, Operand>> args_;
+};
+
+/// Launches one after the other. The arguments of `expression`, if there is one, follow those of
+/// each launch; its packs follow the kernel's own.
+class RecordedKernel final : public PreparedKernel {
+ public:
+  std::vector<RecordedLaunch> recorded;
+  std::vector<PackRequest> own_packs;
+  std::vector<Alias> views;
+  Expression expression;
+
+  std::vector<PackRequest> packs() const override;
+  std::vector<Alias> aliases() const override { return views; }
+  Status Launch(const LaunchArgs& args) const override;
+};
+
+}  // namespace fettle::kernels

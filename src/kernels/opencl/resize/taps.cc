@@ -1,0 +1,123 @@
+// opencl.resize.taps: Resize of the plane in every mode that is a table of taps (nearest, linear,
+// cubic, antialiased, all coordinate transformations without extrapolation), with an epilogue.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/hash.h"
+#include "kernels/opencl/recorded.h"
+#include "kernels/opencl/sources.h"
+#include "kernels/opencl/states.h"
+#include "kernels/opencl/work_sizes.h"
+#include "ops/resize/op.h"
+
+namespace fettle::kernels {
+namespace {
+
+Result<ops::ResizeOperands> ReadOperands(const ir::Graph& group, const ir::Node& node) {
+  ops::ResizeOperands operands;
+  for (size_t i = 1; i < node.inputs.size(); ++i) {
+    if (node.inputs[i] == ir::kAbsent) continue;
+    const auto& constant = group.value(node.inputs[i]).constant;
+    if (constant == nullptr) return Unsupported("scales or sizes that are not constant");
+    for (int64_t k = 0; k < constant->elements(); ++k) {
+      if (i == 1) operands.roi.push_back(constant->GetDouble(k));
+      if (i == 2) operands.scales.push_back(constant->GetDouble(k));
+      if (i == 3) operands.sizes.push_back(constant->GetInt(k));
+    }
+  }
+  return operands;
+}
+
+struct PlaneTaps {
+  ops::AxisTaps height, width;
+};
+
+Result<PlaneTaps> Read(const ir::Graph& group) {
+  const ir::Node& node = group.nodes()[0];
+  if (node.op != "Resize") return Unsupported("not a Resize");
+  const ir::Value& input = group.value(node.inputs[0]);
+  const Shape& x = *input.shape;
+  if (!IsFloatValue(input.dtype) || x.rank() != 4 || input.is_constant())
+    return Unsupported("expected a float tensor of rank 4");
+  ASSIGN_OR_RETURN(const ops::ResizeOperands operands, ReadOperands(group, node));
+  ASSIGN_OR_RETURN(const ops::ResizeAttributes resize, ops::ReadResize(node, x, operands));
+  if (resize.output.elements() == 0 || x.elements() == 0) return Unsupported("nothing to resize");
+  for (int axis = 0; axis < 2; ++axis) {
+    if (!ops::MakeAxisTaps(resize, x[axis], axis).IsIdentity(x[axis]))
+      return Unsupported("an axis outside of the plane is resized");
+  }
+  PlaneTaps taps{ops::MakeAxisTaps(resize, x[2], 2), ops::MakeAxisTaps(resize, x[3], 3)};
+  for (const ops::AxisTaps* axis : {&taps.height, &taps.width}) {
+    if (std::find(axis->outside.begin(), axis->outside.end(), true) != axis->outside.end())
+      return Unsupported("extrapolated elements");
+  }
+  return taps;
+}
+
+std::vector<cl_int2> MakeTable(const PlaneTaps& taps) {
+  std::vector<cl_int2> table;
+  for (const ops::AxisTaps* axis : {&taps.height, &taps.width}) {
+    for (size_t i = 0; i < axis->index.size(); ++i)
+      table.push_back({{static_cast<cl_int>(axis->index[i]),
+                        std::bit_cast<cl_int>(static_cast<float>(axis->weight[i]))}});
+  }
+  return table;
+}
+
+PackRequest TablePack(const PlaneTaps& taps) {
+  const std::vector<cl_int2> table = MakeTable(taps);
+  const auto bytes = std::as_bytes(std::span(table));
+  return {.constants = {},
+          .recipe = fmt::format("opencl.resize.taps.{:016x}", HashBytes(bytes)),
+          .bytes = static_cast<int64_t>(bytes.size()),
+          .pack = [table](std::span<const Constant* const>, std::byte* out) {
+            std::memcpy(out, table.data(), table.size() * sizeof(cl_int2));
+            return OkStatus();
+          }};
+}
+
+Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
+  RETURN_IF_ERROR(Read(group).status());
+  std::vector<StateAssignment> states;
+  for (const State& form : PixelStates(device)) states.push_back(StatesBeside(group, form));
+  RETURN_IF_ERROR(Expression::Compile(group, states[0], group.nodes()[0].output(0)).status());
+  return states;
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
+                                                const Device& device) {
+  const ir::Graph& group = *problem.group;
+  ASSIGN_OR_RETURN(const PlaneTaps taps, Read(group));
+  const Shape &x = problem.shape(problem.node().inputs[0]), &y = problem.shape(group.outputs[0]);
+  const State& state = problem.states.outputs[0];
+  auto made = std::make_unique<RecordedKernel>();
+  ASSIGN_OR_RETURN(made->expression,
+                   Expression::Compile(group, problem.states, problem.node().output(0)));
+  BuildOptions options;
+  DefineAccess(state, options);
+  ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
+                   AsOpenCl(device).BuildKernel(
+                       MakeProgram("resize/taps.cl", options, made->expression.text()), "taps"));
+  made->own_packs.push_back(TablePack(taps));
+  const int64_t pixel = PixelBytes(state.storage);
+  made->recorded.emplace_back(std::move(kernel), PixelSizes(y))
+      .Input(InputIndex(group, 0), pixel)
+      .Value(PixelDims(x))
+      .Output(0, pixel)
+      .Value(PixelDims(y))
+      .Packed(0, sizeof(cl_int2))
+      .Value(cl_int2{{taps.height.taps, taps.width.taps}});
+  return std::unique_ptr<PreparedKernel>(std::move(made));
+}
+
+}  // namespace
+
+extern const KernelDesc kOpenClResizeTaps;
+const KernelDesc kOpenClResizeTaps = {.name = "opencl.resize.taps",
+                                      .device = DeviceKind::kOpenCl,
+                                      .preference = 10,
+                                      .candidates = Candidates,
+                                      .prepare = Prepare};
+
+}  // namespace fettle::kernels
