@@ -4,8 +4,7 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "kernels/cpu/convert/convert.h"
-#include "kernels/opencl/convert/convert.h"
+#include "kernels/convert.h"
 #include "ops/op.h"
 
 namespace fettle::exec {
@@ -17,9 +16,7 @@ Result<std::unique_ptr<kernels::PreparedKernel>> PrepareStep(const Plan& plan,
   if (step.kernel != nullptr) return step.kernel->prepare(step.problem, step.params, device);
   const PlannedTensor& from = plan.tensors[static_cast<size_t>(step.inputs[0])];
   const PlannedTensor& to = plan.tensors[static_cast<size_t>(step.outputs[0])];
-  if (device.kind() == DeviceKind::kOpenCl)
-    return kernels::PrepareOpenClConversion(from.shape, from.state, to.state, device);
-  return kernels::PrepareConversion(from.shape, from.state, to.state, device);
+  return kernels::PrepareAnyConversion(from.shape, from.state, to.state, device);
 }
 
 /// Empty tensors need no kernel, so kernels never see an output without elements.
