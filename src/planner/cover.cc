@@ -1,18 +1,29 @@
 #include "planner/cover.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/log.h"
 
 namespace fettle::planner {
 
-Status NoChoice(const ir::Node& node, const GroupChoices& choices) {
+namespace {
+
+/// "kernel: reason; ..." of all kernels, or of a device's alone.
+std::string Reasons(const GroupChoices& choices, std::optional<DeviceKind> device = {}) {
   std::string reasons;
   for (const Rejection& rejection : choices.rejected) {
+    if (device && FindKernel(rejection.kernel)->device != *device) continue;
     reasons +=
         fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", rejection.kernel, rejection.reason);
   }
-  return Unsupported("{}: no kernel computes it: {}", ir::Describe(node), reasons);
+  return reasons;
+}
+
+}  // namespace
+
+Status NoChoice(const ir::Node& node, const GroupChoices& choices) {
+  return Unsupported("{}: no kernel computes it: {}", ir::Describe(node), Reasons(choices));
 }
 
 namespace {
@@ -61,7 +72,8 @@ Result<Cover> GreedyCover(const ir::Graph& graph, const DeviceSet& devices, cons
     GroupChoices best = BestGroup(graph, by_node[n], used, limits);
     if (best.choices.empty()) return NoChoice(graph.nodes()[n], best);
     if (limits.preferred != best.choices[0].kernel->device)
-      Log(LogLevel::kInfo, "{}", NoChoice(graph.nodes()[n], best).message());
+      Log(LogLevel::kInfo, "{}: computed by the CPU: {}", ir::Describe(graph.nodes()[n]),
+          Reasons(best, limits.preferred));
     for (ir::NodeId id : best.nodes) covered[static_cast<size_t>(id)] = true;
     cover.push_back(std::move(best));
   }

@@ -50,6 +50,9 @@ std::string_view ElementType(DType storage) {
   }
 }
 
+/// Work-items of a group; every device takes so many.
+constexpr size_t kGroup = 64;
+
 bool IsFloat32Or16(DType type) { return type == DType::kF32 || type == DType::kF16; }
 bool IsImage(const State& state) { return state.memory == MemoryKind::kImage2d; }
 bool IsHost(const State& state) { return state.device == DeviceKind::kCpu; }
@@ -117,9 +120,11 @@ class Reordering final : public PreparedKernel {
     args.Memory(out).Value(static_cast<cl_long>(out.offset / ByteSize(to_.storage)));
     args.Value(integer(in_.channels)).Value(integer(in_.plane)).Value(integer(in_.width));
     args.Value(integer(in_.block)).Value(integer(out_.block)).Value(integer(out_.out_channels()));
-    const WorkSizes sizes{.gws = {static_cast<size_t>(in_.plane),
-                                  static_cast<size_t>((out_.out_channels() + 3) / 4),
-                                  static_cast<size_t>(in_.batch)}};
+    // One local size for all shapes: PoCL compiles a program anew for each.
+    const WorkSizes sizes{
+        .gws = {static_cast<size_t>(in_.plane), static_cast<size_t>((out_.out_channels() + 3) / 4),
+                static_cast<size_t>(in_.batch)},
+        .lws = {kGroup, 1, 1}};
     return stream.Launch(*kernel_, sizes, args.args());
   }
 

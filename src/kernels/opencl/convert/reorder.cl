@@ -38,8 +38,7 @@
 #endif
 
 #if IN_IMAGE
-__constant sampler_t kPixels =
-    CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
+__constant sampler_t kPixels = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
 #define INPUT __read_only image2d_t x
 #else
 #define INPUT __global const IN_TYPE* restrict x
@@ -68,10 +67,10 @@ __kernel void reorder(INPUT, const long x_offset, OUTPUT, const long y_offset, c
   VALUE_TYPE v[4];
 #if IN_IMAGE
   const float4 pixel =
-      first < channels ? read_imagef(x, kPixels,
-                                     (int2)(quad * width + s % width,
-                                            n * (plane / width) + s / width))
-                       : (float4)(0);
+      first < channels
+          ? read_imagef(x, kPixels,
+                        (int2)(quad * width + s % width, n * (plane / width) + s / width))
+          : (float4)(0);
   v[0] = pixel.x;
   v[1] = pixel.y;
   v[2] = pixel.z;
@@ -79,9 +78,8 @@ __kernel void reorder(INPUT, const long x_offset, OUTPUT, const long y_offset, c
 #else
   for (int i = 0; i < 4; ++i) {
     const int c = first + i;
-    v[i] = c < channels
-               ? LOAD_ELEMENT(x, x_offset + ElementAt(n, c, s, channels, plane, in_block))
-               : 0;
+    v[i] = c < channels ? LOAD_ELEMENT(x, x_offset + ElementAt(n, c, s, channels, plane, in_block))
+                        : 0;
   }
 #endif
 #if OUT_IMAGE

@@ -1,0 +1,51 @@
+// Which tensors of a plan lie in the same bytes: views, and outputs in the place of inputs.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "exec/memory_plan.h"
+
+namespace fettle::exec {
+
+/// Groups tensors that share bytes; a root owns the bytes, the others are windows of it.
+class Sharing {
+ public:
+  Sharing(const Plan& plan, std::span<const std::vector<kernels::Alias>> aliases);
+
+  int root(int tensor) const { return root_[static_cast<size_t>(tensor)]; }
+  int64_t offset(int tensor) const { return offset_[static_cast<size_t>(tensor)]; }
+  MemoryKind MemoryOf(int tensor) const {
+    return plan_.tensors[static_cast<size_t>(tensor)].state.memory;
+  }
+  const Interval& life(int root_tensor) const { return life_[static_cast<size_t>(root_tensor)]; }
+  bool IsInput(int root_tensor) const {
+    return std::find(plan_.inputs.begin(), plan_.inputs.end(), root_tensor) != plan_.inputs.end();
+  }
+  bool IsOutput(int root_tensor) const {
+    return std::any_of(plan_.outputs.begin(), plan_.outputs.end(),
+                       [&](int output) { return output >= 0 && root(output) == root_tensor; });
+  }
+
+ private:
+  void Attach(int tensor, int parent, int64_t byte_offset);
+  void MergeViews(std::span<const std::vector<kernels::Alias>> aliases);
+  void MergeSameBytes(int tensor);
+  void MeasureLives();
+  void MergeInPlace(std::span<const std::vector<kernels::Alias>> aliases);
+  bool CanReuse(int step_index, const PlannedStep& step, const kernels::Alias& alias, int input,
+                int output) const;
+  void Reuse(int input, int output);
+
+  const Plan& plan_;
+  std::vector<int> root_;
+  std::vector<int64_t> offset_;
+  std::vector<Interval> life_;
+};
+
+inline bool IsImage(MemoryKind memory) {
+  return memory == MemoryKind::kImage2d || memory == MemoryKind::kImage1d;
+}
+
+}  // namespace fettle::exec
