@@ -9,6 +9,11 @@ DeviceKind ConversionDevice(const State& from, const State& to) {
   return from.device == DeviceKind::kCpu ? to.device : from.device;
 }
 
+Status CheckConversion(const Shape& shape, const State& from, const State& to) {
+  if (ConversionDevice(from, to) == DeviceKind::kCpu) return OkStatus();
+  return CheckOpenClConversion(shape, from, to);
+}
+
 Result<std::unique_ptr<PreparedKernel>> PrepareAnyConversion(const Shape& shape, const State& from,
                                                              const State& to,
                                                              const Device& device) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "kernels/convert.h"
 #include "planner/assume.h"
 #include "planner/same_bytes.h"
 
@@ -123,7 +124,10 @@ class Extractor {
     const std::vector<State>& states = result_.states[tensor];
     for (int from : written_[tensor]) {
       for (int to : read_[tensor]) {
-        if (from == to) continue;
+        if (from == to || !kernels::CheckConversion(*value.shape, states[static_cast<size_t>(from)],
+                                                    states[static_cast<size_t>(to)])
+                               .ok())
+          continue;
         const EntryCost cost =
             costs_.Conversion(*value.shape, value.dtype, states[static_cast<size_t>(from)],
                               states[static_cast<size_t>(to)], threads_);

@@ -4,105 +4,16 @@
 
 #include <set>
 
-#include "base/hash.h"
 #include "ir/text.h"
 #include "planner/extract.h"
 #include "planner/restrict.h"
 #include "planner/same_bytes.h"
 #include "solver/solve.h"
+#include "tests/planner/random_costs.h"
 #include "tests/planner/run_plan.h"
 
 namespace fettle::planner {
 namespace {
-
-constexpr std::string_view kResidual = R"(input %x: f32[1x16x9x11]
-const %w1: f32[24x16x3x3]
-const %b1: f32[24]
-const %w2: f32[24x1x3x3]
-const %w3: f32[16x24x1x1]
-%a = Conv(%x, %w1, %b1) {pads=[1,1,1,1]}
-%b = Relu(%a)
-%c = Conv(%b, %w2, _) {pads=[1,1,1,1], group=24}
-%d = Sigmoid(%c)
-%e = Mul(%c, %d)
-%f = Conv(%e, %w3, _)
-%g = Add(%f, %x)
-%h = MaxPool(%g) {kernel_shape=[3,3], strides=[2,2]}
-%i = GlobalAveragePool(%g)
-%j = Mul(%g, %i)
-output %h
-output %j
-)";
-
-constexpr std::string_view kBranches = R"(input %x: f32[2x8x12x10]
-const %w1: f32[8x8x1x1]
-const %w2: f32[16x8x3x3]
-const %s: f32[4] = 1.0 1.0 2.0 2.0
-const %p: i64[2] = 2 -1
-%a = Conv(%x, %w1, _)
-%b = Conv(%x, %w2, _) {pads=[1,1,1,1], strides=[2,2]}
-%c = LeakyRelu(%b) {alpha=0.1f}
-%d = Resize(%c, _, %s) {mode="linear", coordinate_transformation_mode="half_pixel"}
-%e = Concat(%a, %d) {axis=1}
-%f = AveragePool(%e) {kernel_shape=[2,2], strides=[2,2]}
-%g = Transpose(%f) {perm=[0,2,3,1]}
-%h = Reshape(%g, %p)
-%i = Softmax(%h) {axis=-1}
-output %i
-output %e
-)";
-
-constexpr std::string_view kQuantised = R"(input %x: f32[1x8x8x8]
-const %xs: f32[] = 0.02
-const %xz: u8[] = 128
-const %ws: f32[] = 0.01
-const %wz: i8[] = 0
-const %w: i8[16x8x3x3] = noise(-100, 100)
-const %ys: f32[] = 0.05
-const %yz: u8[] = 120
-%q = QuantizeLinear(%x, %xs, %xz)
-%d = DequantizeLinear(%q, %xs, %xz)
-%v = DequantizeLinear(%w, %ws, %wz)
-%c = Conv(%d, %v, _) {pads=[1,1,1,1]}
-%r = Relu(%c)
-%y = QuantizeLinear(%r, %ys, %yz)
-%z = DequantizeLinear(%y, %ys, %yz)
-%m = MaxPool(%z) {kernel_shape=[2,2], strides=[2,2]}
-output %m
-)";
-
-/// Costs that depend on nothing but a seed and what is priced.
-class RandomCosts final : public CostSource {
- public:
-  explicit RandomCosts(uint64_t seed) : seed_(seed) {}
-  EntryCost Kernel(const Kind& kind, const Entry& entry) override {
-    const kernels::Problem problem = kind.problem(entry);
-    return {.us = Draw(fmt::format("{} {} {}", entry.kernel->name, problem.threads,
-                                   StatesText(*kind.group, entry))),
-            .measured = true};
-  }
-  EntryCost Conversion(const Shape& shape, DType, const State& from, const State& to,
-                       int) override {
-    return {.us = 0.3 * Draw(StateName(from, shape.rank()) + StateName(to, shape.rank())),
-            .measured = true};
-  }
-
- private:
-  static std::string StatesText(const ir::Graph& group, const Entry& entry) {
-    std::string text;
-    for (size_t i = 0; i < group.inputs.size(); ++i)
-      text += StateName(entry.states.inputs[i], group.value(group.inputs[i]).shape->rank());
-    for (size_t i = 0; i < group.outputs.size(); ++i)
-      text += StateName(entry.states.outputs[i], group.value(group.outputs[i]).shape->rank());
-    for (const auto& [name, value] : entry.params) text += fmt::format("{}={}", name, value);
-    return text;
-  }
-  double Draw(const std::string& text) const {
-    return 1 + static_cast<double>(HashText(text, seed_) % 1000) / 100;
-  }
-
-  uint64_t seed_;
-};
 
 class RandomPlanTest : public testing::TestWithParam<std::string_view> {};
 

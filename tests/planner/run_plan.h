@@ -33,12 +33,12 @@ inline int64_t AccumulationLength(const ir::Graph& graph) {
 
 /// The outputs of `plan`, whose constants are packed anew.
 inline Result<std::vector<Tensor>> RunPlan(const ir::Graph& graph, exec::Plan plan,
-                                           const CpuDevice& device,
+                                           const DeviceSet& devices,
                                            const std::vector<Tensor>& inputs) {
   exec::PackedStore packed;
-  ASSIGN_OR_RETURN(const auto program, exec::Program::Build(std::move(plan), device, packed));
+  ASSIGN_OR_RETURN(const auto program, exec::Program::Build(std::move(plan), devices, packed));
   exec::WorkMemory memory;
-  RETURN_IF_ERROR(memory.Reserve(program->memory_plan(), device));
+  RETURN_IF_ERROR(memory.Reserve(program->memory_plan(), devices));
   std::vector<const std::byte*> in;
   std::vector<std::byte*> out;
   std::vector<Tensor> outputs;
@@ -48,10 +48,15 @@ inline Result<std::vector<Tensor>> RunPlan(const ir::Graph& graph, exec::Plan pl
     outputs.push_back(tensor);
     out.push_back(tensor.data());
   }
-  CpuStream stream(device, device.pool().threads());
+  const auto& cpu = static_cast<const CpuDevice&>(devices.cpu());
+  CpuStream stream(cpu, cpu.pool().threads());
+  std::unique_ptr<Stream> accelerator;
+  if (devices.accelerator() != nullptr) {
+    ASSIGN_OR_RETURN(accelerator, devices.accelerator()->NewStream({}));
+  }
   const std::atomic<bool> cancelled{false};
   std::vector<exec::StepTime> times;
-  RETURN_IF_ERROR(program->Run({in, out, memory, stream, nullptr, cancelled, &times}));
+  RETURN_IF_ERROR(program->Run({in, out, memory, stream, accelerator.get(), cancelled, &times}));
   return outputs;
 }
 

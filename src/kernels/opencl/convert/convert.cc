@@ -143,13 +143,17 @@ Status CheckTypes(const State& from, const State& to) {
 
 }  // namespace
 
+Status CheckOpenClConversion(const Shape& shape, const State& from, const State& to) {
+  RETURN_IF_ERROR(CheckTypes(from, to));
+  if (AsBlocked(shape, from.layout) && AsBlocked(shape, to.layout)) return OkStatus();
+  return Unsupported("conversions on OpenCL: a layout that is not blocked by channels alone");
+}
+
 Result<std::unique_ptr<PreparedKernel>> PrepareOpenClConversion(const Shape& shape,
                                                                 const State& from, const State& to,
                                                                 const Device& device) {
-  RETURN_IF_ERROR(CheckTypes(from, to));
+  RETURN_IF_ERROR(CheckOpenClConversion(shape, from, to));
   const auto in = AsBlocked(shape, from.layout), out = AsBlocked(shape, to.layout);
-  if (!in || !out)
-    return Unsupported("conversions on OpenCL: a layout that is not blocked by channels alone");
   const bool crosses = IsHost(from) || IsHost(to);
   const int64_t host_bytes = IsHost(from) ? StateBytes(shape, from)
                              : IsHost(to) ? StateBytes(shape, to)

@@ -15,4 +15,7 @@ Result<std::unique_ptr<PreparedKernel>> PrepareOpenClConversion(const Shape& sha
                                                                 const State& from, const State& to,
                                                                 const Device& device);
 
+/// What PrepareOpenClConversion refuses.
+Status CheckOpenClConversion(const Shape& shape, const State& from, const State& to);
+
 }  // namespace fettle::kernels

@@ -1,0 +1,105 @@
+// Plans of two devices compute what the oracle computes, whatever they are made of.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "device/opencl/opencl_device.h"
+#include "ir/text.h"
+#include "planner/extract.h"
+#include "planner/planner.h"
+#include "solver/solve.h"
+#include "tests/planner/random_costs.h"
+#include "tests/planner/run_plan.h"
+
+namespace fettle::planner {
+namespace {
+
+/// What f16 storage adds to the error of a sum, as a share of the largest result.
+constexpr double kHalfError = 0.01;
+/// The step of the quantised network, which rounding may fall to either side of.
+constexpr double kStep = 0.05;
+
+class OpenClPlanTest : public testing::TestWithParam<std::string_view> {
+ protected:
+  void SetUp() override {
+    const char* named = std::getenv("FETTLE_DEVICE");
+    const std::string_view text = named == nullptr ? "" : named;
+    const size_t colon = std::min(text.find(':'), text.size());
+    auto opened = OpenClDevice::Open(text.substr(std::min(colon + 1, text.size())));
+    if (!opened.ok()) GTEST_SKIP() << "no OpenCL device: " << opened.status().message();
+    accelerator_ = *opened;
+    graph_ = ir::Parse(GetParam()).value();
+    ASSERT_TRUE(ops::InferGraph(graph_).ok());
+    inputs_ = ir::NoiseInputs(graph_, 1).value();
+    want_ = ops::EvaluateGraph(graph_, inputs_).value();
+  }
+
+  DeviceSet devices() const { return {cpu_, accelerator_.get()}; }
+
+  void ExpectRight(const Decision& decision, bool halves) {
+    Result<exec::Plan> plan = Apply(graph_, decision, devices(), 2);
+    ASSERT_TRUE(plan.ok()) << plan.status().message() << PrintDecision(graph_, decision);
+    const auto got = RunPlan(graph_, std::move(*plan), devices(), inputs_);
+    ASSERT_TRUE(got.ok()) << got.status().message();
+    if (!halves) {
+      ExpectClose(graph_, *got, want_, 1);
+    } else {
+      for (size_t i = 0; i < want_.size(); ++i) {
+        const Difference difference = Compare(
+            (*got)[i].view(), want_[i].view(),
+            {.atol = kHalfError + (GetParam() == kQuantised ? kStep : 0), .rtol = kHalfError});
+        EXPECT_TRUE(difference.ok()) << difference.ToString(want_[i].shape());
+      }
+    }
+    if (HasFailure()) FAIL() << PrintDecision(graph_, decision);
+  }
+
+  CpuDevice cpu_{std::make_shared<ThreadPool>(2)};
+  std::shared_ptr<const Device> accelerator_;
+  ir::Graph graph_;
+  std::vector<Tensor> inputs_, want_;
+};
+
+TEST_P(OpenClPlanTest, PreferredPlansInEveryMemoryAndPrecision) {
+  for (const MemoryKind memory : {MemoryKind::kBuffer, MemoryKind::kImage2d}) {
+    for (const Precision precision : {Precision::kHigh, Precision::kNormal}) {
+      const Limits limits{
+          .threads = 2, .preferred = DeviceKind::kOpenCl, .precision = precision, .memory = memory};
+      const Result<Decision> decision = PreferredDecision(graph_, devices(), limits);
+      ASSERT_TRUE(decision.ok()) << decision.status().message();
+      ExpectRight(*decision, precision != Precision::kHigh);
+    }
+  }
+}
+
+TEST_P(OpenClPlanTest, AnyMixOfBothDevices) {
+  const Limits limits{.threads = 2, .preferred = DeviceKind::kOpenCl};
+  const Catalogue catalogue = ListCatalogue(graph_, devices(), limits, Breadth::kDefaults).value();
+  bool mixed = false;
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    RandomCosts costs(seed);
+    const Result<Extracted> extracted = Extract(graph_, catalogue, costs, 2);
+    ASSERT_TRUE(extracted.ok()) << extracted.status().message();
+    const Result<solver::Solution> solution = solver::Solve(extracted->problem, {});
+    ASSERT_TRUE(solution.ok()) << solution.status().message();
+    const Decision decision = ToDecision(graph_, catalogue, *extracted, *solution, 2);
+    const auto on_opencl = [](const GroupDecision& group) {
+      return group.kernel.starts_with("opencl.");
+    };
+    const auto count = std::count_if(decision.groups.begin(), decision.groups.end(), on_opencl);
+    mixed |= count > 0 && count < std::ssize(decision.groups);
+    ExpectRight(decision, false);
+  }
+  EXPECT_TRUE(mixed) << "the costs never choose both devices";
+}
+
+std::string NetName(const testing::TestParamInfo<std::string_view>& info) {
+  constexpr std::string_view kNames[] = {"Residual", "Branches", "Quantised"};
+  return std::string(kNames[info.index]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Nets, OpenClPlanTest, testing::Values(kResidual, kBranches, kQuantised),
+                         NetName);
+
+}  // namespace
+}  // namespace fettle::planner
