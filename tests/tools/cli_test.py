@@ -371,8 +371,22 @@ class Cli(unittest.TestCase):
     def test_devices(self):
         report = self.json("devices", env={"FETTLE_THREADS": "2"})
         self.assertGreaterEqual(report["cpu"]["cores"], 1)
-        self.assertEqual(report["opencl"], [])
+        self.assertEqual(report["options"]["threads"], 2)
+        self.assertTrue(report["opencl"] or report["opencl_reason"])
+        for device in report["opencl"]:
+            self.assertIn(device["driver"], device["fingerprint"])
+            self.assertGreater(device["max_work_group_size"], 0)
+            self.assertIn(device["local_memory"], ("dedicated", "global"))
+            self.assertTrue(device["choice"].startswith("opencl:"))
+            self.assertTrue(device["fp16_storage"])
         self.assertEqual(report["environment"]["FETTLE_THREADS"], "2")
+
+    def test_devices_without_opencl(self):
+        nowhere = {"FETTLE_OPENCL_LIBRARY": "/nowhere/libOpenCL.so"}
+        report = self.json("devices", env=nowhere)
+        self.assertEqual(report["opencl"], [])
+        self.assertIn("/nowhere/libOpenCL.so", report["opencl_reason"])
+        self.assertIn("opencl: none (no OpenCL loader", run("devices", env=nowhere).stdout)
 
     def test_peak(self):
         report = self.json("peak")

@@ -4,6 +4,7 @@
 #include "command.h"
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/probe/probe.h"
+#include "opencl_facts.h"
 #include "report.h"
 #include "table.h"
 
@@ -36,7 +37,31 @@ Json CeilingsJson(const CpuDevice& device) {
   return ceilings;
 }
 
-void PrintTable(const CpuDevice& device) {
+/// What this command's options and environment come to, defaults included.
+Json OptionsJson(const CommonOptions& options) {
+  return {{"device", options.device},
+          {"strict_device", options.strict_device},
+          {"threads", ResolveThreads(options.threads)},
+          {"precision", options.precision},
+          {"memory", options.memory},
+          {"queue_window", options.queue_window},
+          {"kernel_ms", options.kernel_ms},
+          {"cache", options.no_cache        ? "off"
+                    : options.cache.empty() ? "default"
+                                            : options.cache}};
+}
+
+std::string OptionsLine(const CommonOptions& options) {
+  const Json all = OptionsJson(options);
+  std::string line;
+  for (const auto& [name, value] : all.items())
+    line += fmt::format("{}{} {}", line.empty() ? "" : ", ", name,
+                        value.is_string() ? value.get<std::string>() : value.dump());
+  return line;
+}
+
+void PrintTable(const CpuDevice& device, const OpenClInventory& opencl,
+                const CommonOptions& options) {
   const CpuInfo& info = device.info();
   std::string isa;
   for (const std::string& name : IsaNames(info)) isa += (isa.empty() ? "" : " ") + name;
@@ -57,10 +82,11 @@ void PrintTable(const CpuDevice& device) {
   }
   table.Row({"fingerprint", std::string(device.fingerprint())});
   fmt::print("{}", table.ToString());
-  fmt::print("\nopencl: not in this version\n");
+  fmt::print("\n{}", OpenClText(opencl));
+  fmt::print("\noptions in force: {}\n", OptionsLine(options));
   const auto environment = EnvironmentInForce();
   if (environment.empty()) return;
-  fmt::print("\noptions in force from the environment:\n");
+  fmt::print("of these from the environment:\n");
   for (const auto& [name, value] : environment) fmt::print("  {}={}\n", name, value);
 }
 
@@ -72,8 +98,9 @@ int Devices(const CommonOptions& options) {
   PrintWarnings(warnings);
   const CpuDevice device(std::make_shared<ThreadPool>(1));
   const CpuInfo& info = device.info();
+  const OpenClInventory opencl = TakeOpenClInventory();
   if (!options.json) {
-    PrintTable(device);
+    PrintTable(device, opencl, options);
     return kExitOk;
   }
   PrintJson({{"cpu",
@@ -85,8 +112,10 @@ int Devices(const CommonOptions& options) {
                {"l3_bytes", info.l3_bytes},
                {"ceilings", CeilingsJson(device)},
                {"fingerprint", device.fingerprint()}}},
-             {"opencl", Json::array()},
+             {"opencl", OpenClJson(opencl)},
+             {"opencl_reason", opencl.reason},
              {"environment", EnvironmentInForce()},
+             {"options", OptionsJson(options)},
              {"precision", PrecisionJson(options)},
              {"warnings", warnings}});
   return kExitOk;
