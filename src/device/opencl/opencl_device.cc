@@ -52,19 +52,6 @@ bool CanReadAndWrite(const OpenClApi& api, cl_context context, DType storage) {
   });
 }
 
-std::string BuildLog(const OpenClApi& api, cl_program program, cl_device_id device) {
-  size_t size = 0;
-  if (api.GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) !=
-          CL_SUCCESS ||
-      size == 0)
-    return {};
-  std::string log(size, '\0');
-  if (api.GetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr) !=
-      CL_SUCCESS)
-    return {};
-  return log.c_str();
-}
-
 }  // namespace
 
 Result<const OpenClListing*> ChooseOpenClDevice(std::span<const OpenClListing> listings,
@@ -86,15 +73,20 @@ Result<const OpenClListing*> ChooseOpenClDevice(std::span<const OpenClListing> l
   return chosen;
 }
 
-Result<std::shared_ptr<OpenClDevice>> OpenClDevice::Open(std::string_view choice) {
+Result<std::shared_ptr<OpenClDevice>> OpenClDevice::Open(std::string_view choice,
+                                                         const OpenClOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<OpenClListing> listings, ListOpenClDevices());
   ASSIGN_OR_RETURN(const OpenClListing* listing, ChooseOpenClDevice(listings, choice));
-  return Open(*listing);
+  return Open(*listing, options);
 }
 
-Result<std::shared_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClListing& listing) {
+Result<std::shared_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClListing& listing,
+                                                         const OpenClOptions& options) {
   std::shared_ptr<OpenClDevice> device(new OpenClDevice());
-  ASSIGN_OR_RETURN(device->api_, LoadOpenCl());
+  device->api_ = options.api;
+  if (device->api_ == nullptr) {
+    ASSIGN_OR_RETURN(device->api_, LoadOpenCl());
+  }
   const OpenClApi& api = *device->api_;
   device->id_ = listing.device;
   device->facts_ = listing.facts;
@@ -110,6 +102,8 @@ Result<std::shared_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClListing& li
     device->facts_.half_images = CanReadAndWrite(api, context, DType::kF16);
   }
   device->fingerprint_ = Fingerprint(device->facts_);
+  device->programs_ = std::make_unique<OpenClPrograms>(api, device->context_, listing.device,
+                                                       device->fingerprint_, options.cache);
   return device;
 }
 
@@ -196,40 +190,13 @@ Result<std::unique_ptr<Stream>> OpenClDevice::NewStream(const StreamOptions& opt
   return std::unique_ptr<Stream>(std::move(stream));
 }
 
-Result<std::shared_ptr<void>> OpenClDevice::Build(const ProgramSource& source) const {
-  const char* text = source.text.c_str();
-  const size_t length = source.text.size();
-  cl_int code = CL_SUCCESS;
-  cl_program made = api_->CreateProgramWithSource(context(), 1, &text, &length, &code);
-  RETURN_IF_ERROR(OpenClStatus(code, "OpenCL: program '" + source.name + "'"));
-  const std::shared_ptr<void> program(made, [api = api_, context = context_](void* p) {
-    api->ReleaseProgram(static_cast<cl_program>(p));
-  });
-  code = api_->BuildProgram(made, 1, &id_, source.options.c_str(), nullptr, nullptr);
-  if (code != CL_SUCCESS)
-    return Error(StatusCode::kBuildFailed, "OpenCL: program '{}': {}: options '{}': {}",
-                 source.name, OpenClErrorName(code), source.options, BuildLog(*api_, made, id_));
-  return program;
-}
-
 Result<std::shared_ptr<OpenClKernel>> OpenClDevice::BuildKernel(const ProgramSource& source,
                                                                 const std::string& kernel) const {
-  std::shared_ptr<void> program;
-  {
-    std::lock_guard lock(mutex_);
-    const auto found = programs_.find(source);
-    if (found != programs_.end()) program = found->second;
-  }
-  if (program == nullptr) {
-    ASSIGN_OR_RETURN(program, Build(source));
-    std::lock_guard lock(mutex_);
-    program = programs_.emplace(source, program).first->second;
-  }
+  ASSIGN_OR_RETURN(std::shared_ptr<OpenClProgram> program, programs_->Get(source));
   cl_int code = CL_SUCCESS;
-  cl_kernel made =
-      api_->CreateKernel(static_cast<cl_program>(program.get()), kernel.c_str(), &code);
+  cl_kernel made = api_->CreateKernel(program->get(), kernel.c_str(), &code);
   RETURN_IF_ERROR(OpenClStatus(code, "OpenCL: kernel '" + kernel + "'"));
-  return std::make_shared<OpenClKernel>(*api_, made, program);
+  return std::make_shared<OpenClKernel>(*api_, made, std::move(program));
 }
 
 }  // namespace fettle

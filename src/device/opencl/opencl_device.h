@@ -9,6 +9,8 @@
 
 #include "device/device.h"
 #include "device/opencl/facts.h"
+#include "device/opencl/launch_pace.h"
+#include "device/opencl/programs.h"
 
 namespace fettle {
 
@@ -28,31 +30,40 @@ class OpenClMemory final : public DeviceMemory {
   std::shared_ptr<void> context_;
 };
 
-/// What a program is built from. Equal values are one program.
-struct ProgramSource {
-  std::string name;     // of the kernel function, for messages
-  std::string text;     // OpenCL C, complete
-  std::string options;  // as given to clBuildProgram, e.g. "-DTILE=4"
-  auto operator<=>(const ProgramSource&) const = default;
-};
-
 /// A function of a built program. Arguments of a cl_kernel are state of the object, so whoever sets
 /// them and enqueues holds `mutex` meanwhile (OpenClStream does).
 class OpenClKernel {
  public:
-  OpenClKernel(const OpenClApi& api, cl_kernel kernel, std::shared_ptr<void> program)
+  OpenClKernel(const OpenClApi& api, cl_kernel kernel, std::shared_ptr<OpenClProgram> program)
       : api_(api), kernel_(kernel), program_(std::move(program)) {}
   ~OpenClKernel() { api_.ReleaseKernel(kernel_); }
   OpenClKernel(const OpenClKernel&) = delete;
   OpenClKernel& operator=(const OpenClKernel&) = delete;
   cl_kernel get() const { return kernel_; }
+  OpenClProgram& program() const { return *program_; }
   std::mutex& mutex() const { return mutex_; }
+  /// The pace of launches that `sizes` (a hash of work sizes and scalar arguments) stands for.
+  /// Needs `mutex`.
+  std::shared_ptr<LaunchPace> PaceOf(uint64_t sizes) const {
+    std::shared_ptr<LaunchPace>& pace = paces_[sizes];
+    if (pace == nullptr) pace = std::make_shared<LaunchPace>();
+    return pace;
+  }
 
  private:
   const OpenClApi& api_;
   cl_kernel kernel_;
-  std::shared_ptr<void> program_;
+  std::shared_ptr<OpenClProgram> program_;
   mutable std::mutex mutex_;
+  mutable std::map<uint64_t, std::shared_ptr<LaunchPace>> paces_;  // guarded by mutex_
+};
+
+/// What a device is opened with beside its choice.
+struct OpenClOptions {
+  /// Where programs are kept; null: nowhere.
+  std::shared_ptr<ProgramCache> cache;
+  /// Another driver than the loader's, for tests of faults; outlives the device.
+  const OpenClApi* api = nullptr;
 };
 
 /// Thread-safe. The context lives as long as the device or anything made from it.
@@ -61,8 +72,10 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   /// Opens the device that `choice` names: "" (the first GPU, else the first device),
   /// "PLATFORM" or "PLATFORM:DEVICE", each an index or a part of the name, case ignored.
   /// kDeviceUnavailable with the devices there are.
-  static Result<std::shared_ptr<OpenClDevice>> Open(std::string_view choice = {});
-  static Result<std::shared_ptr<OpenClDevice>> Open(const OpenClListing& listing);
+  static Result<std::shared_ptr<OpenClDevice>> Open(std::string_view choice = {},
+                                                    const OpenClOptions& options = {});
+  static Result<std::shared_ptr<OpenClDevice>> Open(const OpenClListing& listing,
+                                                    const OpenClOptions& options = {});
 
   DeviceKind kind() const override { return DeviceKind::kOpenCl; }
   std::string_view name() const override { return facts_.name; }
@@ -80,14 +93,16 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   Result<std::shared_ptr<DeviceMemory>> ViewAsImage1d(const DeviceMemory& buffer, int64_t pixels,
                                                       DType storage) const;
 
-  /// Builds a program (once per process: equal sources share it) and makes its function `kernel`.
-  /// kBuildFailed with the compiler's log.
+  /// Builds a program (once per device: equal sources share it), or takes its binary from the
+  /// cache, and makes its function `kernel`. kBuildFailed with the compiler's log, or where the
+  /// program took two processes down.
   Result<std::shared_ptr<OpenClKernel>> BuildKernel(const ProgramSource& source,
                                                     const std::string& kernel) const;
+  /// The programs of this device: their statistics, export and import.
+  OpenClPrograms& programs() const { return *programs_; }
 
  private:
   OpenClDevice() = default;
-  Result<std::shared_ptr<void>> Build(const ProgramSource& source) const;
   Result<std::shared_ptr<DeviceMemory>> MakeImage(const MemoryRequest& request,
                                                   const cl_image_desc& desc) const;
 
@@ -96,8 +111,7 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   OpenClFacts facts_;
   std::string fingerprint_;
   std::shared_ptr<void> context_;
-  mutable std::mutex mutex_;
-  mutable std::map<ProgramSource, std::shared_ptr<void>> programs_;  // guarded by mutex_
+  std::unique_ptr<OpenClPrograms> programs_;
 };
 
 /// The device's row of `listings` that `choice` names; kDeviceUnavailable with what there is.

@@ -7,52 +7,86 @@ namespace fettle {
 Result<std::unique_ptr<OpenClStream>> OpenClStream::Create(
     std::shared_ptr<const OpenClDevice> device, const StreamOptions& options) {
   cl_int code = CL_SUCCESS;
+  const cl_command_queue_properties properties =
+      options.kernel_ms > 0 ? CL_QUEUE_PROFILING_ENABLE : 0;
   cl_command_queue queue =
-      device->api().CreateCommandQueue(device->context(), device->id(), 0, &code);
+      device->api().CreateCommandQueue(device->context(), device->id(), properties, &code);
   RETURN_IF_ERROR(OpenClStatus(code, "OpenCL: making a command queue"));
   return std::unique_ptr<OpenClStream>(new OpenClStream(std::move(device), queue, options));
 }
 
 OpenClStream::~OpenClStream() {
   device_->api().Finish(queue_);
-  for (cl_event event : window_) device_->api().ReleaseEvent(event);
+  window_.clear();
+  pieces_.clear();
   device_->api().ReleaseCommandQueue(queue_);
 }
 
 Status OpenClStream::Launch(const OpenClKernel& kernel, const WorkSizes& sizes,
                             std::span<const KernelArg> args) {
-  const OpenClApi& api = device_->api();
-  std::array<size_t, 3> gws = sizes.gws;
-  const bool has_lws = sizes.lws[0] > 0;
-  for (size_t axis = 0; axis < 3 && has_lws; ++axis)
-    gws[axis] = (gws[axis] + sizes.lws[axis] - 1) / sizes.lws[axis] * sizes.lws[axis];
-  cl_event event = nullptr;
+  WorkSizes rounded = sizes;
+  for (size_t axis = 0; axis < 3 && sizes.lws[0] > 0; ++axis)
+    rounded.gws[axis] = (sizes.gws[axis] + sizes.lws[axis] - 1) / sizes.lws[axis] * sizes.lws[axis];
+  OpenClProgram& program = kernel.program();
+  const bool watched = program.watched();
+  const std::unique_ptr<InFlight> marker = watched ? program.BeginLaunch() : nullptr;
+  OpenClEvent last;
   {
     std::lock_guard lock(kernel.mutex());
-    for (size_t i = 0; i < args.size(); ++i) {
-      const cl_int code =
-          api.SetKernelArg(kernel.get(), static_cast<cl_uint>(i), args[i].size(), args[i].data());
-      if (code != CL_SUCCESS)
-        return OpenClStatus(code, fmt::format("OpenCL: argument {} of a kernel", i));
+    RETURN_IF_ERROR(SetArguments(kernel, args));
+    if (options_.kernel_ms > 0) {
+      ASSIGN_OR_RETURN(last, EnqueueSplit(kernel, rounded, args));
+    } else {
+      ASSIGN_OR_RETURN(last, Enqueue(kernel, {}, rounded.gws, rounded.lws, watched));
     }
-    RETURN_IF_ERROR(
-        OpenClStatus(api.EnqueueNDRangeKernel(queue_, kernel.get(), 3, nullptr, gws.data(),
-                                              has_lws ? sizes.lws.data() : nullptr, 0, nullptr,
-                                              options_.queue_window > 0 ? &event : nullptr),
-                     "OpenCL: launching a kernel"));
   }
-  return event == nullptr ? OkStatus() : WaitForWindow(event);
+  if (!watched) return OkStatus();
+  RETURN_IF_ERROR(Wait(last));
+  program.Trust();
+  return OkStatus();
+}
+
+Status OpenClStream::SetArguments(const OpenClKernel& kernel, std::span<const KernelArg> args) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    const cl_int code = device_->api().SetKernelArg(kernel.get(), static_cast<cl_uint>(i),
+                                                    args[i].size(), args[i].data());
+    if (code != CL_SUCCESS)
+      return OpenClStatus(code, fmt::format("OpenCL: argument {} of a kernel", i));
+  }
+  return OkStatus();
+}
+
+Result<OpenClEvent> OpenClStream::Enqueue(const OpenClKernel& kernel, const Extents& offset,
+                                          const Extents& gws, const Extents& lws,
+                                          bool wants_event) {
+  const OpenClApi& api = device_->api();
+  const bool has_offset = offset != Extents{};
+  const bool has_event = wants_event || options_.queue_window > 0;
+  cl_event made = nullptr;
+  RETURN_IF_ERROR(OpenClStatus(
+      api.EnqueueNDRangeKernel(queue_, kernel.get(), 3, has_offset ? offset.data() : nullptr,
+                               gws.data(), lws[0] > 0 ? lws.data() : nullptr, 0, nullptr,
+                               has_event ? &made : nullptr),
+      "OpenCL: launching a kernel"));
+  OpenClEvent event(made, [&api](cl_event e) {
+    if (e != nullptr) api.ReleaseEvent(e);
+  });
+  if (options_.queue_window > 0) RETURN_IF_ERROR(WaitForWindow(event));
+  return event;
+}
+
+Status OpenClStream::Wait(const OpenClEvent& event) {
+  const cl_event waited = event.get();
+  return OpenClStatus(device_->api().WaitForEvents(1, &waited), "OpenCL: waiting for a kernel");
 }
 
 /// Waits for the command that is queue_window behind, never for all.
-Status OpenClStream::WaitForWindow(cl_event event) {
+Status OpenClStream::WaitForWindow(const OpenClEvent& event) {
   window_.push_back(event);
   if (window_.size() < static_cast<size_t>(options_.queue_window)) return OkStatus();
-  const cl_event oldest = window_.front();
+  const OpenClEvent oldest = std::move(window_.front());
   window_.pop_front();
-  const cl_int code = device_->api().WaitForEvents(1, &oldest);
-  device_->api().ReleaseEvent(oldest);
-  return OpenClStatus(code, "OpenCL: waiting for a kernel");
+  return Wait(oldest);
 }
 
 Status OpenClStream::WriteBuffer(const Location& to, const void* from, int64_t bytes) {

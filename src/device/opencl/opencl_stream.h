@@ -18,16 +18,25 @@ class KernelArg {
  public:
   KernelArg(const Location& location) : KernelArg(static_cast<cl_mem>(location.base)) {}
   template <typename T>
-  requires std::is_trivially_copyable_v<T> KernelArg(const T& value) : size_(sizeof(T)) {
+  requires std::is_trivially_copyable_v<T> KernelArg(const T& value)
+      : size_(sizeof(T)), is_memory_(std::is_same_v<T, cl_mem>) {
     static_assert(sizeof(T) <= sizeof(bytes_), "larger values are buffers");
     std::memcpy(bytes_.data(), &value, sizeof(T));
   }
   const void* data() const { return bytes_.data(); }
   size_t size() const { return size_; }
+  bool is_memory() const { return is_memory_; }
+  /// The memory object; only where is_memory().
+  cl_mem memory() const {
+    cl_mem memory;
+    std::memcpy(&memory, bytes_.data(), sizeof(memory));
+    return memory;
+  }
 
  private:
   std::array<std::byte, 64> bytes_;
   size_t size_;
+  bool is_memory_ = false;
 };
 
 /// Global and local work sizes; a local size of 0 leaves the whole choice to the driver. `gws` is
@@ -37,6 +46,9 @@ struct WorkSizes {
   std::array<size_t, 3> lws{0, 0, 0};
 };
 
+/// An event of a command, released with its last owner.
+using OpenClEvent = std::shared_ptr<std::remove_pointer_t<cl_event>>;
+
 /// Belongs to one thread at a time.
 class OpenClStream final : public Stream {
  public:
@@ -44,7 +56,10 @@ class OpenClStream final : public Stream {
                                                       const StreamOptions& options = {});
   ~OpenClStream() override;
 
-  /// Enqueues a launch. kDeviceError where the driver refuses it.
+  /// Enqueues a launch. kDeviceError where the driver refuses it. Waits for its end only where the
+  /// program has never been launched before and a cache is to remember that it may be, and while
+  /// the pace of a kernel is learned (StreamOptions::kernel_ms). Kernels whose launches may be
+  /// split tell their place by get_global_id alone.
   Status Launch(const OpenClKernel& kernel, const WorkSizes& sizes,
                 std::initializer_list<KernelArg> args) {
     return Launch(kernel, sizes, std::span<const KernelArg>(args.begin(), args.size()));
@@ -69,12 +84,30 @@ class OpenClStream final : public Stream {
   OpenClStream(std::shared_ptr<const OpenClDevice> device, cl_command_queue queue,
                const StreamOptions& options)
       : device_(std::move(device)), queue_(queue), options_(options) {}
-  Status WaitForWindow(cl_event event);
+  using Extents = std::array<size_t, 3>;
+  Status SetArguments(const OpenClKernel& kernel, std::span<const KernelArg> args);
+  /// One command; its event where `wants_event`, or where the options need one.
+  Result<OpenClEvent> Enqueue(const OpenClKernel& kernel, const Extents& offset, const Extents& gws,
+                              const Extents& lws, bool wants_event);
+  /// As many commands as the cap asks for; the last one's event.
+  Result<OpenClEvent> EnqueueSplit(const OpenClKernel& kernel, const WorkSizes& sizes,
+                                   std::span<const KernelArg> args);
+  Status Measure(const OpenClEvent& event, int64_t start_ns, int64_t steps, LaunchPace& pace);
+  void LearnFromFinished();
+  Status Wait(const OpenClEvent& event);
+  Status WaitForWindow(const OpenClEvent& event);
 
   std::shared_ptr<const OpenClDevice> device_;
   cl_command_queue queue_;
   StreamOptions options_;
-  std::deque<cl_event> window_;  // events of commands that may be unfinished, oldest first
+  std::deque<OpenClEvent> window_;  // of commands that may be unfinished, oldest first
+  /// Pieces of launches whose time is not looked at yet, oldest first.
+  struct Piece {
+    OpenClEvent event;
+    int64_t steps;
+    std::shared_ptr<LaunchPace> pace;
+  };
+  std::deque<Piece> pieces_;
 };
 
 }  // namespace fettle

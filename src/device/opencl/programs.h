@@ -1,0 +1,119 @@
+// Programs of an OpenCL device: built once, taken from the cache or from a package where that has
+// them, and refused where they failed or crashed before.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "device/opencl/api.h"
+#include "device/opencl/in_flight.h"
+#include "device/opencl/program_cache.h"
+
+namespace fettle {
+
+/// What a program is built from. Equal values are one program.
+struct ProgramSource {
+  std::string name;     // of the kernel function, for messages
+  std::string text;     // OpenCL C, complete
+  std::string options;  // as given to clBuildProgram, e.g. "-DTILE=4"
+  auto operator<=>(const ProgramSource&) const = default;
+};
+
+/// A built program. Thread-safe.
+class OpenClProgram {
+ public:
+  /// `watch`: the cache that keeps what becomes of the first launch; null where that is known.
+  OpenClProgram(const OpenClApi& api, cl_program program, std::string key,
+                std::shared_ptr<ProgramCache> watch)
+      : api_(api),
+        program_(program),
+        key_(std::move(key)),
+        watch_(std::move(watch)),
+        watched_(watch_ != nullptr) {}
+  ~OpenClProgram() { api_.ReleaseProgram(program_); }
+  OpenClProgram(const OpenClProgram&) = delete;
+  OpenClProgram& operator=(const OpenClProgram&) = delete;
+  cl_program get() const { return program_; }
+  const std::string& key() const { return key_; }
+  /// Empty where the driver gives none.
+  std::vector<std::byte> Binary() const;
+
+  /// Whether no launch of it is known to have ended, so that the next one is to be watched.
+  bool watched() const { return watched_.load(std::memory_order_relaxed); }
+  /// The marker around a watched launch; null where none can be written.
+  std::unique_ptr<InFlight> BeginLaunch() const {
+    return InFlight::Begin(watch_->flight_folder(), key_);
+  }
+  /// A watched launch has run to its end: the program is trusted from now on.
+  void Trust();
+
+ private:
+  const OpenClApi& api_;
+  cl_program program_;
+  std::string key_;
+  std::shared_ptr<ProgramCache> watch_;
+  std::atomic<bool> watched_;
+};
+
+/// What became of the programs that were asked for.
+struct ProgramStatistics {
+  int64_t built = 0, from_cache = 0, from_package = 0, failed = 0;
+  double build_seconds = 0, load_seconds = 0;  // of those built; of those taken as binaries
+};
+
+/// Thread-safe; builds of different programs run at the same time.
+class OpenClPrograms {
+ public:
+  OpenClPrograms(const OpenClApi& api, std::shared_ptr<void> context, cl_device_id device,
+                 std::string fingerprint, std::shared_ptr<ProgramCache> cache)
+      : api_(api),
+        context_(std::move(context)),
+        device_(device),
+        fingerprint_(std::move(fingerprint)),
+        cache_(std::move(cache)) {}
+
+  /// The program of `source`. kBuildFailed with the compiler's log, also of an earlier process; or
+  /// where two processes died while building or first launching it.
+  Result<std::shared_ptr<OpenClProgram>> Get(const ProgramSource& source);
+
+  /// The binaries of all programs that were asked for.
+  std::vector<ProgramBinary> Export() const;
+  /// Binaries to take before looking in the cache. Those of another driver have other keys and are
+  /// not used.
+  void Import(std::vector<ProgramBinary> binaries);
+
+  ProgramStatistics statistics() const;
+  const std::shared_ptr<ProgramCache>& cache() const { return cache_; }
+
+ private:
+  /// One per source; its mutex is held while the program is made, so that it is made once.
+  struct Slot {
+    std::mutex mutex;
+    std::shared_ptr<OpenClProgram> program;
+    Status failure;
+  };
+  Result<std::shared_ptr<OpenClProgram>> Make(const ProgramSource& source);
+  Result<std::shared_ptr<OpenClProgram>> Build(const ProgramSource& source, const std::string& key);
+  std::shared_ptr<OpenClProgram> Load(const ProgramSource& source, const std::string& key,
+                                      std::span<const std::byte> binary, bool launched);
+  std::shared_ptr<OpenClProgram> TakeImported(const ProgramSource& source, const std::string& key);
+  Status CheckCrashes(const ProgramSource& source, const std::string& key) const;
+  /// A marker where there is a cache to keep it.
+  std::unique_ptr<InFlight> Begin(const std::string& key) const;
+
+  const OpenClApi& api_;
+  std::shared_ptr<void> context_;
+  cl_device_id device_;
+  std::string fingerprint_;
+  std::shared_ptr<ProgramCache> cache_;  // may be null
+  mutable std::mutex mutex_;             // guards what follows
+  std::map<ProgramSource, std::shared_ptr<Slot>> slots_;
+  std::map<std::string, std::vector<std::byte>> imported_;
+  ProgramStatistics statistics_;
+};
+
+}  // namespace fettle
