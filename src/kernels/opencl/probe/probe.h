@@ -1,0 +1,20 @@
+// The ceilings of an OpenCL device, measured: what its kernels' times are compared with.
+#pragma once
+
+#include "base/status.h"
+#include "device/device.h"
+
+namespace fettle::kernels {
+
+/// Of the whole device, the best repeats.
+struct OpenClCeilings {
+  double flops = 0;        // fp32 operations per second, a multiply-add counts two
+  double read_rate = 0;    // bytes per second from the nearest cache that a small buffer stays in
+  double global_rate = 0;  // bytes per second from a buffer larger than the caches
+  double launch_us = 0;    // microseconds that a launch without work adds to a full queue
+};
+
+/// Runs about 100 ms on a GPU, besides building two programs. Fails as building and launching do.
+Result<OpenClCeilings> ProbeOpenCl(const Device& device);
+
+}  // namespace fettle::kernels

@@ -1,0 +1,19 @@
+// Lower bounds of times on a device beside the CPU, from its measured ceilings.
+#pragma once
+
+#include "device/device.h"
+#include "kernels/kernel.h"
+#include "kernels/opencl/probe/probe.h"
+#include "tuner/store.h"
+
+namespace fettle::tuner {
+
+/// The ceilings that `store` keeps for `device`; probes and keeps them where it has none. All zero,
+/// with a warning through the log, where probing fails.
+kernels::OpenClCeilings LoadAcceleratorCeilings(const Device& device, Store& store);
+
+/// Microseconds that `work` takes at least: the larger of its arithmetic and its bytes at the
+/// ceilings, less 20 % for what a probe may miss; 0 where the ceilings are not known.
+double LeastMicroseconds(const kernels::Work& work, const kernels::OpenClCeilings& ceilings);
+
+}  // namespace fettle::tuner
