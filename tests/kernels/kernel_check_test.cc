@@ -72,7 +72,7 @@ class Runner {
     }
     for (const std::vector<std::byte>& bytes : contents) spans.push_back(bytes);
     RETURN_IF_ERROR(bound_.WriteInputs(spans, *stream));
-    RETURN_IF_ERROR(bound_.Launch(*stream));
+    if (!bound_.LaunchesNothing()) RETURN_IF_ERROR(bound_.Launch(*stream));
     RETURN_IF_ERROR(bound_.Fetch(*stream));
     RETURN_IF_ERROR(bound_.CheckMemory());
     return true;

@@ -5,6 +5,8 @@
 
 namespace fettle::kernels {
 
+extern const KernelDesc kOpenClConvDirect;
+extern const KernelDesc kOpenClConvPointwise;
 extern const KernelDesc kOpenClElementwiseChain;
 extern const KernelDesc kOpenClMoveCopy;
 extern const KernelDesc kOpenClPoolWindow;
@@ -13,6 +15,8 @@ extern const KernelDesc kOpenClResizeTaps;
 std::span<const KernelDesc* const> OpenClKernels() {
   static const std::vector<const KernelDesc*> kKernels = {
       // keep-sorted start
+      &kOpenClConvDirect,
+      &kOpenClConvPointwise,
       &kOpenClElementwiseChain, &kOpenClMoveCopy, &kOpenClPoolWindow, &kOpenClResizeTaps,
       // keep-sorted end
   };

@@ -1,0 +1,207 @@
+// Convolutions in which a work-item computes a tile of columns and channel quads.
+//   opencl.conv.direct     any window, stride, dilation, padding and groups
+//   opencl.conv.pointwise  1x1 of every pixel
+#include <algorithm>
+
+#include "kernels/opencl/conv/pixel_conv.h"
+#include "kernels/opencl/work_sizes.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// What a work-item computes: channel quads of columns.
+struct TileShape {
+  int64_t quads = 1, columns = 1;
+  int64_t lanes() const { return 4 * quads; }
+};
+
+TileShape ReadTile(const Params& params) { return {params.at("quads"), params.at("columns")}; }
+
+/// Which input quads the blocks of output channels read: `depth` from First on. A block reads those
+/// of all its groups; the weights of others are zero.
+struct QuadPlan {
+  int64_t blocks = 0, depth = 0, lanes = 4;
+  int64_t group_ic = 0, group_oc = 0, in_quads = 0;
+
+  int64_t First(int64_t block) const {
+    return std::min(block * lanes / group_oc * group_ic / 4, in_quads - depth);
+  }
+};
+
+QuadPlan PlanQuads(const PixelConv& conv, const TileShape& tile) {
+  QuadPlan plan{.blocks = DivideUp(conv.oc, tile.lanes()),
+                .lanes = tile.lanes(),
+                .group_ic = conv.ic / conv.groups,
+                .group_oc = conv.oc / conv.groups,
+                .in_quads = DivideUp(conv.ic, 4)};
+  for (int64_t block = 0; block < plan.blocks; ++block) {
+    const int64_t first_group = block * plan.lanes / plan.group_oc;
+    const int64_t last = std::min((block + 1) * plan.lanes, conv.oc) - 1;
+    const int64_t end = DivideUp((last / plan.group_oc + 1) * plan.group_ic, 4);
+    plan.depth = std::max(plan.depth, end - first_group * plan.group_ic / 4);
+  }
+  return plan;
+}
+
+/// [block][input quad][tap][4 input channels][lanes]: the order of direct.cl and pointwise.cl.
+FilterForm FormOf(const PixelConv& conv, const QuadPlan& plan) {
+  const int64_t taps = conv.taps();
+  return {.recipe = fmt::format("opencl.conv.{}.{}", plan.lanes, conv.groups),
+          .bias = plan.blocks * plan.lanes,
+          .elements = plan.blocks * plan.depth * taps * 4 * plan.lanes,
+          .source = [plan, taps, oc = conv.oc](int64_t i) -> int64_t {
+            const int64_t o_in_block = i % plan.lanes, c_in_quad = i / plan.lanes % 4;
+            const int64_t tap = i / (4 * plan.lanes) % taps;
+            const int64_t quad = i / (4 * plan.lanes * taps);
+            const int64_t block = quad / plan.depth;
+            const int64_t o = block * plan.lanes + o_in_block;
+            const int64_t c = (plan.First(block) + quad % plan.depth) * 4 + c_in_quad;
+            const int64_t in_group = c - o / plan.group_oc * plan.group_ic;
+            if (o >= oc || in_group < 0 || in_group >= plan.group_ic) return -1;
+            return (o * plan.group_ic + in_group) * taps + tap;
+          }};
+}
+
+class TiledConv final : public PreparedKernel {
+ public:
+  TiledConv(const Problem& problem, const PixelConv& conv, const Params& params, bool is_pointwise,
+            Expression expression, std::shared_ptr<OpenClKernel> kernel)
+      : conv_(conv),
+        plan_(PlanQuads(conv, ReadTile(params))),
+        tile_(ReadTile(params)),
+        is_pointwise_(is_pointwise),
+        storage_(problem.states.outputs[0].storage),
+        in_dims_(PixelDims(problem.shape(conv.x))),
+        out_dims_(PixelDims(problem.shape(conv.y))),
+        input_(InputIndex(*problem.group, conv.x)),
+        lws_(GroupOf(params)),
+        expression_(std::move(expression)),
+        kernel_(std::move(kernel)) {}
+
+  std::vector<PackRequest> packs() const override {
+    std::vector<PackRequest> all{RequestFilter(conv_.w, conv_.b, FormOf(conv_, plan_), storage_)};
+    all.insert(all.end(), expression_.packs().begin(), expression_.packs().end());
+    return all;
+  }
+
+  Status Launch(const LaunchArgs& args) const override {
+    const int64_t bytes = PixelBytes(storage_);
+    ArgList list;
+    list.Tensor(args.inputs[input_], bytes).Value(in_dims_);
+    list.Tensor(args.outputs[0], bytes).Value(out_dims_);
+    list.Value(static_cast<cl_int>(conv_.oc)).Memory(args.packed[0]);
+    list.Value(static_cast<cl_int>(plan_.blocks * plan_.lanes));
+    if (!is_pointwise_) {
+      list.Value(Int4(conv_.kernel[0], conv_.kernel[1], conv_.stride[0], conv_.stride[1]));
+      list.Value(Int4(conv_.pad[0], conv_.pad[1], conv_.dilation[0], conv_.dilation[1]));
+      list.Value(static_cast<cl_int>(plan_.depth)).Value(Int2(plan_.group_ic, plan_.group_oc));
+    }
+    expression_.AppendArgs(args, 1, list);
+    return OpenClStreamOf(args).Launch(*kernel_, Sizes(), list.args());
+  }
+
+ private:
+  WorkSizes Sizes() const {
+    const int64_t tiles = is_pointwise_ ? DivideUp(conv_.out[0] * conv_.out[1], tile_.columns)
+                                        : conv_.out[0] * DivideUp(conv_.out[1], tile_.columns);
+    WorkSizes sizes = PlaceSizes(tiles, plan_.blocks, conv_.batch);
+    sizes.lws = lws_;
+    return sizes;
+  }
+
+  PixelConv conv_;
+  QuadPlan plan_;
+  TileShape tile_;
+  bool is_pointwise_;
+  DType storage_;
+  cl_int4 in_dims_, out_dims_;
+  size_t input_;
+  std::array<size_t, 3> lws_;
+  Expression expression_;
+  std::shared_ptr<OpenClKernel> kernel_;
+};
+
+Result<std::vector<StateAssignment>> DirectCandidates(const ir::Graph& group,
+                                                      const Device& device) {
+  ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(group));
+  if (conv.IsPointwise()) return Unsupported("left to opencl.conv.pointwise");
+  return PixelCandidates(group, conv.y, device);
+}
+
+Result<std::vector<StateAssignment>> PointwiseCandidates(const ir::Graph& group,
+                                                         const Device& device) {
+  ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(group));
+  if (!conv.IsPointwise()) return Unsupported("not a 1x1 convolution of every pixel");
+  return PixelCandidates(group, conv.y, device);
+}
+
+/// Quads up to what the output has.
+std::vector<Tunable> Tunables(const Problem& problem, const Device&) {
+  const PixelConv conv = ReadPixelConv(*problem.group).value();
+  Tunable quads{"quads", {1}};
+  for (int64_t count : {2, 4}) {
+    if (conv.oc > 2 * count) quads.values.push_back(count);
+  }
+  std::vector<Tunable> all{std::move(quads), {"columns", {1, 2, 4, 8}}};
+  AppendGroupTunables(all);
+  return all;
+}
+
+Params Defaults(const Problem& problem, const Device&) {
+  const PixelConv conv = ReadPixelConv(*problem.group).value();
+  const int64_t pixels = conv.out[0] * conv.out[1];
+  Params params{{"quads", conv.oc > 8 ? 4 : conv.oc > 4 ? 2 : 1}, {"columns", pixels > 1 ? 4 : 1}};
+  const TileShape tile = ReadTile(params);
+  AppendGroupDefaults(PlaceSizes(DivideUp(pixels, tile.columns), DivideUp(conv.oc, tile.lanes())),
+                      params);
+  return params;
+}
+
+Status Valid(const Problem&, const Params& params, const Device& device) {
+  return CheckGroup(params, device);
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
+                                                const Device& device, bool is_pointwise) {
+  ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(*problem.group));
+  ASSIGN_OR_RETURN(Expression expression,
+                   Expression::Compile(*problem.group, problem.states, conv.y));
+  BuildOptions options;
+  DefineAccess(problem.states.outputs[0], options);
+  options.Define("QUADS", params.at("quads")).Define("TILE_W", params.at("columns"));
+  const ProgramSource program = MakeProgram(is_pointwise ? "conv/pointwise.cl" : "conv/direct.cl",
+                                            options, expression.text());
+  ASSIGN_OR_RETURN(
+      std::shared_ptr<OpenClKernel> kernel,
+      AsOpenCl(device).BuildKernel(program, is_pointwise ? "conv_pointwise" : "conv_direct"));
+  return std::unique_ptr<PreparedKernel>(std::make_unique<TiledConv>(
+      problem, conv, params, is_pointwise, std::move(expression), std::move(kernel)));
+}
+
+}  // namespace
+
+extern const KernelDesc kOpenClConvDirect;
+const KernelDesc kOpenClConvDirect = {
+    .name = "opencl.conv.direct",
+    .device = DeviceKind::kOpenCl,
+    .preference = 5,
+    .candidates = DirectCandidates,
+    .prepare = [](const Problem& problem, const Params& params,
+                  const Device& device) { return Prepare(problem, params, device, false); },
+    .tunables = Tunables,
+    .valid = Valid,
+    .default_params = Defaults};
+
+extern const KernelDesc kOpenClConvPointwise;
+const KernelDesc kOpenClConvPointwise = {
+    .name = "opencl.conv.pointwise",
+    .device = DeviceKind::kOpenCl,
+    .preference = 10,
+    .candidates = PointwiseCandidates,
+    .prepare = [](const Problem& problem, const Params& params,
+                  const Device& device) { return Prepare(problem, params, device, true); },
+    .tunables = Tunables,
+    .valid = Valid,
+    .default_params = Defaults};
+
+}  // namespace fettle::kernels

@@ -1,0 +1,131 @@
+#include "kernels/opencl/conv/pixel_conv.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "kernels/opencl/states.h"
+#include "ops/conv/op.h"
+
+namespace fettle::kernels {
+
+Result<PixelConv> ReadPixelConv(const ir::Graph& group) {
+  if (group.nodes().empty() || group.nodes()[0].op != "Conv")
+    return Unsupported("node 0 is no Conv");
+  const ir::Node& node = group.nodes()[0];
+  PixelConv conv{.x = node.input(0), .w = node.input(1), .b = node.input(2), .y = node.output(0)};
+  const auto is_constant = [&](ir::ValueId id) { return group.value(id).is_constant(); };
+  if (is_constant(conv.x)) return Unsupported("the input is constant");
+  if (!is_constant(conv.w) || (conv.b != ir::kAbsent && !is_constant(conv.b)))
+    return Unsupported("weights or bias are not constant");
+  if (!IsFloatValue(group.value(conv.x).dtype)) return Unsupported("not a float type");
+  const Shape& x = *group.value(conv.x).shape;
+  const Shape& w = *group.value(conv.w).shape;
+  const Shape& y = *group.value(conv.y).shape;
+  if (x.rank() != 4) return Unsupported("{} axes: expected height and width", x.rank() - 2);
+  ASSIGN_OR_RETURN(const ops::ConvAttributes attributes, ops::ReadConv(node, x, w));
+  conv.batch = x[0];
+  conv.ic = x[1];
+  conv.oc = w[0];
+  conv.groups = attributes.group;
+  for (size_t i = 0; i < 2; ++i) {
+    conv.in[i] = x[static_cast<int>(i) + 2];
+    conv.out[i] = y[static_cast<int>(i) + 2];
+    conv.kernel[i] = attributes.kernel[i];
+    conv.stride[i] = attributes.strides[i];
+    conv.dilation[i] = attributes.dilations[i];
+    conv.pad[i] = attributes.pad_begin[i];
+  }
+  if (conv.ic == 0) return Unsupported("no input channels");
+  constexpr int64_t kMost = std::numeric_limits<cl_int>::max() - 64;
+  if (x.elements() > kMost || y.elements() > kMost || w.elements() > kMost / 16)
+    return Unsupported("kernels count elements in 32 bits");
+  return conv;
+}
+
+Result<std::vector<StateAssignment>> PixelCandidates(const ir::Graph& group, ir::ValueId running,
+                                                     const Device& device) {
+  if (group.outputs.size() != 1) return Unsupported("a value inside the group is an output");
+  std::vector<StateAssignment> all;
+  Status refused = OkStatus();
+  for (const State& state : PixelStates(device)) {
+    StateAssignment states = StatesBeside(group, state);
+    refused = Expression::Compile(group, states, running).status();
+    if (!refused.ok()) return refused;  // the storage changes nothing
+    all.push_back(std::move(states));
+  }
+  return all;
+}
+
+size_t InputIndex(const ir::Graph& group, ir::ValueId id) {
+  const auto at = std::find(group.inputs.begin(), group.inputs.end(), id);
+  FETTLE_CHECK(at != group.inputs.end(), "a group reads a value that it does not name");
+  return static_cast<size_t>(at - group.inputs.begin());
+}
+
+std::vector<float> AllFloats(const Constant& constant) {
+  std::vector<float> floats(static_cast<size_t>(constant.elements()));
+  if (constant.dtype() == DType::kF32) {
+    constant.CopyTo(0, constant.elements(), reinterpret_cast<std::byte*>(floats.data()));
+    return floats;
+  }
+  for (size_t i = 0; i < floats.size(); ++i)
+    floats[i] = static_cast<float>(constant.GetDouble(static_cast<int64_t>(i)));
+  return floats;
+}
+
+PackRequest RequestFilter(ir::ValueId w, ir::ValueId b, const FilterForm& form, DType storage) {
+  PackRequest request{.constants = {w}};
+  if (b != ir::kAbsent) request.constants.push_back(b);
+  request.recipe =
+      form.recipe + "." + std::string(DTypeName(storage)) + (b == ir::kAbsent ? "" : ".bias");
+  request.bytes = form.bias * 4 + form.elements * ByteSize(storage);
+  request.pack = [form, storage, bytes = request.bytes](std::span<const Constant* const> constants,
+                                                        std::byte* out) {
+    std::memset(out, 0, static_cast<size_t>(bytes));
+    if (constants.size() > 1) {
+      const std::vector<float> bias = AllFloats(*constants[1]);
+      std::memcpy(out, bias.data(), bias.size() * sizeof(float));
+    }
+    const std::vector<float> weights = AllFloats(*constants[0]);
+    std::byte* packed = out + form.bias * 4;
+    for (int64_t i = 0; i < form.elements; ++i) {
+      const int64_t from = form.source(i);
+      if (from < 0) continue;
+      const float value = weights[static_cast<size_t>(from)];
+      if (storage == DType::kF16) {
+        reinterpret_cast<Half*>(packed)[i] = Half(value);
+      } else {
+        reinterpret_cast<float*>(packed)[i] = value;
+      }
+    }
+    return OkStatus();
+  };
+  return request;
+}
+
+void AppendGroupTunables(std::vector<Tunable>& tunables) {
+  tunables.push_back({"group_x", {64, 1, 8, 16, 32, 128, 256}});
+  tunables.push_back({"group_y", {1, 2, 4, 8, 16, 64}});
+}
+
+void AppendGroupDefaults(const WorkSizes& usual, Params& params) {
+  params["group_x"] = static_cast<int64_t>(usual.lws[0]);
+  params["group_y"] = static_cast<int64_t>(usual.lws[1]);
+}
+
+Status CheckGroup(const Params& params, const Device& device) {
+  const OpenClFacts& facts = AsOpenCl(device).facts();
+  const int64_t x = params.at("group_x"), y = params.at("group_y");
+  if (x * y <= facts.max_work_group_size && x <= facts.max_work_item_sizes[0] &&
+      y <= facts.max_work_item_sizes[1])
+    return OkStatus();
+  return Unsupported("a work-group of {}x{}: the device takes {} items", x, y,
+                     facts.max_work_group_size);
+}
+
+std::array<size_t, 3> GroupOf(const Params& params) {
+  return {static_cast<size_t>(params.at("group_x")), static_cast<size_t>(params.at("group_y")), 1};
+}
+
+}  // namespace fettle::kernels

@@ -1,0 +1,68 @@
+// Convolutions over tensors in pixels of four channels: what their kernels have in common.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kernels/opencl/expression/expression.h"
+#include "kernels/opencl/launch.h"
+#include "kernels/opencl/sources.h"
+
+namespace fettle::kernels {
+
+/// A two-dimensional convolution with constant weights. Axes: height, width.
+struct PixelConv {
+  ir::ValueId x = ir::kAbsent, w = ir::kAbsent, b = ir::kAbsent, y = ir::kAbsent;
+  int64_t batch = 1, ic = 0, oc = 0, groups = 1;
+  std::array<int64_t, 2> in{}, out{}, kernel{}, stride{}, dilation{}, pad{};
+
+  int64_t taps() const { return kernel[0] * kernel[1]; }
+  /// Each pixel of the output is a product of one pixel of the input.
+  bool IsPointwise() const {
+    return taps() == 1 && groups == 1 && stride == std::array<int64_t, 2>{1, 1} && in == out;
+  }
+};
+
+/// Reads node 0, a Conv over rank 4 of a computed float input with constant weights and bias;
+/// otherwise kUnsupported with the reason.
+Result<PixelConv> ReadPixelConv(const ir::Graph& group);
+
+/// The states of a group that computes `running` itself and finishes it by an expression: all
+/// operands in pixels of one of PixelStates. kUnsupported where an operator cannot follow.
+Result<std::vector<StateAssignment>> PixelCandidates(const ir::Graph& group, ir::ValueId running,
+                                                     const Device& device);
+
+/// Bias and weights in one blob: `bias` floats (channels beyond the bias get zero), then `elements`
+/// weights of `storage`, each the element of the constant that `source` names, or zero (-1).
+struct FilterForm {
+  std::string recipe;
+  int64_t bias = 0, elements = 0;
+  std::function<int64_t(int64_t i)> source;
+};
+PackRequest RequestFilter(ir::ValueId w, ir::ValueId b, const FilterForm& form, DType storage);
+
+/// All elements of a constant of a float or integer type, as floats.
+std::vector<float> AllFloats(const Constant& constant);
+
+/// The position of a value among the inputs of its group.
+size_t InputIndex(const ir::Graph& group, ir::ValueId id);
+
+inline int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
+inline cl_int2 Int2(int64_t x, int64_t y) {
+  return {{static_cast<cl_int>(x), static_cast<cl_int>(y)}};
+}
+inline cl_int4 Int4(int64_t x, int64_t y, int64_t z, int64_t w) {
+  return {{static_cast<cl_int>(x), static_cast<cl_int>(y), static_cast<cl_int>(z),
+           static_cast<cl_int>(w)}};
+}
+
+/// The work-group of a kernel whose work-items lie along axis 0 and 1: tunables "group_x" and
+/// "group_y", after the others because they are searched last.
+void AppendGroupTunables(std::vector<Tunable>& tunables);
+void AppendGroupDefaults(const WorkSizes& usual, Params& params);
+Status CheckGroup(const Params& params, const Device& device);
+std::array<size_t, 3> GroupOf(const Params& params);
+
+}  // namespace fettle::kernels

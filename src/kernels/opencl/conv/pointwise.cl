@@ -1,0 +1,48 @@
+// 1x1 convolution of every pixel: a matrix product of weights and pixels. A work-item computes
+// QUADS channel quads of TILE_W pixels that follow each other, rows joined:
+//   gws = {ceil(height * width / TILE_W), blocks of 4 * QUADS output channels, batch}
+//   x, y    NCHW4c buffers or NC4HW4 images (access.clh), of one height and width
+//   filter  bias [blocks][4 * QUADS] as float, then weights of the storage type [block][input quad]
+//           [4 input channels][4 * QUADS output channels]
+#include "kernels/opencl/access.clh"
+#include "kernels/opencl/expression/expression.clh"
+#include "kernels/opencl/conv/tile.clh"
+
+__kernel void conv_pointwise(TENSOR_IN(x), const int4 in_dims, TENSOR_OUT(y), const int4 out_dims,
+                             const int channels, __global const float* restrict filter,
+                             const int bias_floats EXPRESSION_PARAMS) {
+  const int pixels = out_dims.y * out_dims.z;
+  const int first_pixel = (int)get_global_id(0) * TILE_W;
+  const int block = get_global_id(1);
+  const int n = get_global_id(2);
+  if (first_pixel >= pixels || block * QUADS >= out_dims.x) return;
+
+  CHANNELS acc[TILE_W];
+  int2 place[TILE_W];  // (column, row); those beyond the end repeat the last pixel
+  for (int t = 0; t < TILE_W; ++t) {
+    acc[t] = LOAD_BIAS(filter, block);
+    const int pixel = min(first_pixel + t, pixels - 1);
+    place[t] = (int2)(pixel % out_dims.z, pixel / out_dims.z);
+  }
+
+  __global const storage_t* weights =
+      (__global const storage_t*)(filter + bias_floats) + block * in_dims.x * 4 * LANES;
+  for (int quad = 0; quad < in_dims.x; ++quad) {
+    float4 v[TILE_W];
+    for (int t = 0; t < TILE_W; ++t) v[t] = LOAD4(x, in_dims, n, quad, place[t].y, place[t].x);
+    const CHANNELS w0 = LOAD_WEIGHTS(weights, quad * 4);
+    const CHANNELS w1 = LOAD_WEIGHTS(weights, quad * 4 + 1);
+    const CHANNELS w2 = LOAD_WEIGHTS(weights, quad * 4 + 2);
+    const CHANNELS w3 = LOAD_WEIGHTS(weights, quad * 4 + 3);
+    for (int t = 0; t < TILE_W; ++t) {
+      ADD_QUAD(acc[t], v[t], w0, w1, w2, w3);
+    }
+  }
+
+  for (int t = 0; t < TILE_W; ++t) {
+    if (first_pixel + t < pixels) {
+      const int row = place[t].y, column = place[t].x;
+      STORE_CHANNELS(acc[t], block * QUADS)
+    }
+  }
+}
