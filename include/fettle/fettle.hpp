@@ -190,6 +190,9 @@ struct SessionOptions {
   std::string memory = "auto";     // auto|buffer|image, of the device
   int queue_window = 0;            // unfinished commands at a time; 0: any
   double kernel_ms = 0;            // no launch lasts longer; 0: any
+  /// Keeps the device's built programs in `programs`, "" for the user's cache.
+  bool keep_programs = false;
+  std::string programs;
 };
 
 /// What one step of a run did.
@@ -213,7 +216,8 @@ class Session {
                                         options.precision.c_str(),
                                         options.memory.c_str(),
                                         options.queue_window,
-                                        options.kernel_ms};
+                                        options.kernel_ms,
+                                        options.keep_programs ? options.programs.c_str() : nullptr};
     fettle_session* handle = nullptr;
     const fettle_status code = fettle_session_create(model.get(), &raw, &handle);
     if (code != FETTLE_OK) return Result<Session>::Failed(code);

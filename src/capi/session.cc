@@ -17,8 +17,8 @@ Status ReadDevice(const fettle_session_options& options, fettle::runtime::Sessio
   const auto text = [](const char* given, const char* otherwise) {
     return given == nullptr ? otherwise : given;
   };
-  ASSIGN_OR_RETURN(wanted.accelerator,
-                   fettle::runtime::OpenAccelerator(text(options.device, "auto")));
+  ASSIGN_OR_RETURN(wanted.accelerator, fettle::runtime::OpenAccelerator(
+                                           text(options.device, "auto"), options.programs));
   ASSIGN_OR_RETURN(wanted.precision,
                    fettle::runtime::PrecisionFromName(text(options.precision, "high")));
   ASSIGN_OR_RETURN(wanted.memory, fettle::runtime::MemoryFromName(text(options.memory, "auto")));

@@ -12,23 +12,27 @@ namespace {
 constexpr std::string_view kOpenCl = "opencl";
 
 /// A context per session would build every program again, so sessions share one.
-Result<std::shared_ptr<const Device>> OpenShared(std::string_view choice) {
+Result<std::shared_ptr<const Device>> OpenShared(std::string_view choice, const char* programs) {
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<const Device>, std::less<>> opened;
   const std::lock_guard lock(mutex);
-  std::weak_ptr<const Device>& slot = opened[std::string(choice)];
+  const std::string key =
+      std::string(choice) + (programs == nullptr ? "" : "\n" + std::string(programs));
+  std::weak_ptr<const Device>& slot = opened[key];
   if (auto device = slot.lock()) return device;
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Device> device, OpenClDevice::Open(choice));
+  OpenClOptions options;
+  if (programs != nullptr) options.cache = OpenUserProgramCache(programs);
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Device> device, OpenClDevice::Open(choice, options));
   slot = device;
   return device;
 }
 
 }  // namespace
 
-Result<std::shared_ptr<const Device>> OpenAccelerator(std::string_view name) {
+Result<std::shared_ptr<const Device>> OpenAccelerator(std::string_view name, const char* programs) {
   if (name.empty() || name == "auto" || name == "cpu") return std::shared_ptr<const Device>();
-  if (name == kOpenCl) return OpenShared("");
-  if (name.starts_with("opencl:")) return OpenShared(name.substr(kOpenCl.size() + 1));
+  if (name == kOpenCl) return OpenShared("", programs);
+  if (name.starts_with("opencl:")) return OpenShared(name.substr(kOpenCl.size() + 1), programs);
   return InvalidArgument("device: expected auto|cpu|opencl[:PLATFORM[:DEVICE]], got '{}'", name);
 }
 

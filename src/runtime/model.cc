@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/version.h"
 #include "device/cpu/cpu_device.h"
+#include "device/opencl/opencl_device.h"
 #include "importers/onnx/importer.h"
 #include "kernels/build_id.h"
 #include "passes/pipeline.h"
@@ -111,6 +112,8 @@ Status Model::TakePackage(std::shared_ptr<const Package> package, const LoadOpti
     for (const planner::BookEntry& entry : package_->decisions()) plans->Put(entry);
     plans_ = std::move(plans);
   }
+  if (options.accelerator != nullptr && package_->program_count() > 0)
+    static_cast<const OpenClDevice*>(options.accelerator)->programs().Import(package_->programs());
   // Another build of the same version may pack in another way under the same recipe.
   if (package_->info().build == kernels::BuildId()) package_->ProvidePacked(packed_);
   return OkStatus();

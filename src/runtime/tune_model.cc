@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "device/opencl/opencl_device.h"
 #include "kernels/build_id.h"
 #include "planner/planner.h"
 #include "runtime/package/package.h"
@@ -272,7 +273,10 @@ Result<std::string> SaveTuned(const std::string& path, const std::string& model_
   info.predicted_ms = result.predicted_us * 1e-3;
   info.measurements = result.report.measured;
   const std::string where = path.empty() ? PackageFileName(model_path, devices) : path;
-  RETURN_IF_ERROR(SavePackage(where, *model, *result.book, info));
+  std::vector<ProgramBinary> programs;
+  if (devices.accelerator() != nullptr)
+    programs = static_cast<const OpenClDevice*>(devices.accelerator())->programs().Export();
+  RETURN_IF_ERROR(SavePackage(where, *model, *result.book, info, programs));
   return where;
 }
 

@@ -46,6 +46,21 @@ TEST_F(PackageTest, KeepsTheGraph) {
   EXPECT_EQ(model->package(), nullptr);
 }
 
+TEST_F(PackageTest, KeepsPrograms) {
+  const ModelPtr model = FromText(kConvText);
+  const std::vector<std::byte> first(1000, std::byte{7}), second(3, std::byte{9});
+  const ProgramBinary programs[] = {{"one", first}, {"two", second}};
+  ASSERT_TRUE(SavePackage(Path(), *model, {}, Info(), programs).ok());
+  const ModelPtr loaded = Model::Load(Path()).value();
+  const std::vector<ProgramBinary> kept = loaded->package()->programs();
+  ASSERT_EQ(kept.size(), 2U);
+  EXPECT_EQ(kept[0].key, "one");
+  EXPECT_EQ(kept[0].bytes, first);
+  EXPECT_EQ(kept[1].key, "two");
+  EXPECT_EQ(kept[1].bytes, second);
+  EXPECT_TRUE(SaveAndLoad(model)->package()->programs().empty());
+}
+
 TEST_F(PackageTest, KeepsAttributesOfAllKinds) {
   const ModelPtr model = FromText(R"(graph 'kinds of graph'
 input %x: f32[?x4]

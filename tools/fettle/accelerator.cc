@@ -1,5 +1,6 @@
 #include "accelerator.h"
 
+#include "device/opencl/opencl_device.h"
 #include "runtime/device_choice.h"
 
 namespace fettle::tools {
@@ -29,12 +30,25 @@ Status WarnOnCpu(const CommonOptions& options, std::vector<std::string>& warning
 
 Result<std::shared_ptr<const Device>> OpenAccelerator(const CommonOptions& options,
                                                       std::vector<std::string>& warnings) {
-  auto device = runtime::OpenAccelerator(options.device);
+  auto device =
+      runtime::OpenAccelerator(options.device, options.no_cache ? nullptr : options.cache.c_str());
   if (device.ok()) return device;
   if (options.strict_device) return device.status();
   warnings.push_back(
       fmt::format("--device {}: {}; the CPU is used", options.device, device.status().message()));
   return std::shared_ptr<const Device>();
+}
+
+Json ProgramsJson(const runtime::SessionOptions& session) {
+  if (session.accelerator == nullptr) return nullptr;
+  const auto& device = static_cast<const OpenClDevice&>(*session.accelerator);
+  const ProgramStatistics statistics = device.programs().statistics();
+  return {{"built", statistics.built},
+          {"from_cache", statistics.from_cache},
+          {"from_package", statistics.from_package},
+          {"failed", statistics.failed},
+          {"build_seconds", statistics.build_seconds},
+          {"load_seconds", statistics.load_seconds}};
 }
 
 Result<runtime::SessionOptions> MakeSessionOptions(const CommonOptions& options,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "options.h"
+#include "report.h"
 #include "runtime/session.h"
 
 namespace fettle::tools {
@@ -19,5 +20,9 @@ Result<std::shared_ptr<const Device>> OpenAccelerator(const CommonOptions& optio
 /// session.
 Result<runtime::SessionOptions> MakeSessionOptions(const CommonOptions& options,
                                                    std::vector<std::string>& warnings);
+
+/// {built, from_cache, from_package, failed, build_seconds, load_seconds} of the programs that the
+/// accelerator of `session` was asked for; null without one.
+Json ProgramsJson(const runtime::SessionOptions& session);
 
 }  // namespace fettle::tools

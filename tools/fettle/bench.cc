@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "accelerator.h"
 #include "base/clock.h"
 #include "command.h"
 #include "interrupt.h"
@@ -163,6 +164,7 @@ Json Document(const BenchOptions& options, const Job& job, const BenchResult& re
                    {"roofline_share", RooflineShare(result.steps, job.threads)},
                    {"ops", OpsJson(result, job.threads)},
                    {"device_mac_share", DeviceMacShare(result)},
+                   {"programs", ProgramsJson(job.session)},
                    {"device", DeviceJson(job.threads, job.session.accelerator.get())},
                    {"precision", PrecisionJson(options.job.common, result.steps)},
                    {"interrupted", result.interrupted},

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/hash.h"
+#include "base/log.h"
 #include "runtime/package/format.h"
 #include "runtime/package/graph_reader.h"
 #include "runtime/package/index_generated.h"
@@ -135,7 +136,26 @@ Status Package::Read(std::span<const std::byte> bytes, std::shared_ptr<const voi
         {{packed->recipe()->str(), {packed->contents()->begin(), packed->contents()->end()}},
          packed->section()});
   }
+  if (table->programs() == nullptr) return OkStatus();
+  for (const index::Program* program : *table->programs()) {
+    if (program->section() >= ranges.size()) return Corrupt("a program has no section");
+    programs_.push_back({program->key()->str(), program->section()});
+  }
   return OkStatus();
+}
+
+std::vector<ProgramBinary> Package::programs() const {
+  std::vector<ProgramBinary> binaries;
+  for (const Program& program : programs_) {
+    const Status status = sections_->Check(program.section);
+    if (!status.ok()) {
+      Log(LogLevel::kWarn, "{}", status.message());
+      continue;
+    }
+    const std::span<const std::byte> bytes = sections_->bytes(program.section);
+    binaries.push_back({program.key, {bytes.begin(), bytes.end()}});
+  }
+  return binaries;
 }
 
 int64_t Package::packed_bytes() const {

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "device/device.h"
+#include "device/opencl/program_cache.h"
 #include "exec/packed_store.h"
 #include "ir/graph.h"
 #include "planner/plan_book.h"
@@ -37,11 +38,11 @@ struct PackageInfo {
   static PackageInfo For(const DeviceSet& devices, int threads);
 };
 
-/// Writes `model` as it is after load-time passes, the decisions of `book`, and all packed weights
-/// that living sessions of the model use. The file appears whole or not at all. Fails with kIo, or
-/// with kUnsupported on what a package cannot hold.
+/// Writes `model` as it is after load-time passes, the decisions of `book`, all packed weights that
+/// living sessions of the model use, and built programs. The file appears whole or not at all.
+/// Fails with kIo, or with kUnsupported on what a package cannot hold.
 Status SavePackage(const std::string& path, const Model& model, const planner::PlanBook& book,
-                   const PackageInfo& info);
+                   const PackageInfo& info, std::span<const ProgramBinary> programs = {});
 
 /// "<model>.<device>.fettle": `model_path` without folder and extension, the device's name in small
 /// letters, digits and '-'.
@@ -62,6 +63,10 @@ class Package {
   const PackageInfo& info() const { return info_; }
   const std::shared_ptr<const ir::Graph>& graph() const { return graph_; }
   const std::vector<planner::BookEntry>& decisions() const { return decisions_; }
+  size_t program_count() const { return programs_.size(); }
+  /// Programs as their driver built them, copied. What is damaged is left out with a warning
+  /// through the log, and damage() says so.
+  std::vector<ProgramBinary> programs() const;
   size_t packed_count() const { return packed_.size(); }
   int64_t packed_bytes() const;
   /// Hands the packed weights to `store`, each checked when it is first asked for.
@@ -84,6 +89,11 @@ class Package {
   std::shared_ptr<const ir::Graph> graph_;
   std::vector<planner::BookEntry> decisions_;
   std::vector<Packed> packed_;
+  struct Program {
+    std::string key;
+    uint32_t section = 0;
+  };
+  std::vector<Program> programs_;
 };
 
 }  // namespace fettle::runtime

@@ -97,8 +97,20 @@ Status WriteAll(FileWriter& file, std::span<const std::byte> index, const Sectio
   return file.Commit();
 }
 
+/// `programs` outlive the writing.
+Result<std::vector<Offset<index::Program>>> WritePrograms(FlatBufferBuilder& builder,
+                                                          SectionList& sections,
+                                                          std::span<const ProgramBinary> programs) {
+  std::vector<Offset<index::Program>> list;
+  for (const ProgramBinary& program : programs) {
+    ASSIGN_OR_RETURN(const uint32_t section, sections.Add(program.bytes, nullptr));
+    list.push_back(index::CreateProgram(builder, builder.CreateString(program.key), section));
+  }
+  return list;
+}
+
 Status Save(const std::string& path, const Model& model, const planner::PlanBook& book,
-            const PackageInfo& info) {
+            const PackageInfo& info, std::span<const ProgramBinary> binaries) {
   FlatBufferBuilder builder;
   SectionList sections;
   GraphWriter graphs(builder, sections);
@@ -106,6 +118,8 @@ Status Save(const std::string& path, const Model& model, const planner::PlanBook
   const std::vector<Offset<index::Decision>> decisions = WriteDecisions(builder, book.entries());
   ASSIGN_OR_RETURN(const std::vector<Offset<index::Packed>> packed,
                    WritePacked(builder, sections, graphs, model.packed()));
+  ASSIGN_OR_RETURN(const std::vector<Offset<index::Program>> programs,
+                   WritePrograms(builder, sections, binaries));
   // What was read of a damaged package must not go into a new one.
   RETURN_IF_ERROR(model.damage());
   const std::vector<index::Section> table = SectionTable(sections);
@@ -115,8 +129,10 @@ Status Save(const std::string& path, const Model& model, const planner::PlanBook
   const auto graph_offset = builder.CreateVector(graphs.graphs());
   const auto packed_offset = builder.CreateVector(packed);
   const auto decision_offset = builder.CreateVector(decisions);
+  const auto program_offset = builder.CreateVector(programs);
   builder.Finish(index::CreatePackage(builder, info_offset, section_offset, constant_offset,
-                                      graph_offset, packed_offset, decision_offset));
+                                      graph_offset, packed_offset, decision_offset,
+                                      program_offset));
   const auto index_bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   if (index_bytes.size() > kMaxIndexBytes)
     return Unsupported("{}: the graph is too large for a package", path);
@@ -148,8 +164,8 @@ PackageInfo PackageInfo::For(const DeviceSet& devices, int threads) {
 }
 
 Status SavePackage(const std::string& path, const Model& model, const planner::PlanBook& book,
-                   const PackageInfo& info) {
-  return package::Save(path, model, book, info);
+                   const PackageInfo& info, std::span<const ProgramBinary> programs) {
+  return package::Save(path, model, book, info, programs);
 }
 
 std::string PackageFileName(std::string_view model_path, const DeviceSet& devices) {
