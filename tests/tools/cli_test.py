@@ -402,6 +402,24 @@ class Cli(unittest.TestCase):
             self.assertTrue(row["verified"], row)
         self.fails(4, "f16", "gemm", "--dtype", "f16")
 
+    def test_gemm_on_opencl(self):
+        size = ("--m", "33", "--n", "47", "--k", "65", "--warmup", "0", "--iters", "1")
+        if run("gemm", *size, "--evals", "0", "--device", "opencl", "--ladder").returncode == 4:
+            self.skipTest("no OpenCL device")
+        for dtype, evals in (("f32", "3"), ("f16", "0")):
+            report = self.json("gemm", "--ladder", *size, "--dtype", dtype, "--evals", evals, "--no-cache", "--device",
+                               "opencl:Portable")
+            rows = {row["name"]: row for row in report["rows"]}
+            self.assertEqual({row["dtype"] for row in rows.values()}, {dtype})
+            self.assertIn("n is 47", rows["matrix times vector"]["refused"])
+            measured = [row for row in rows.values() if "refused" not in row]
+            self.assertGreaterEqual(len(measured), 8)
+            for row in measured:
+                self.assertTrue(row["verified"], row)
+                self.assertAlmostEqual(row["gflops"], 2e-6 * 33 * 47 * 65 / row["ms"], delta=1e-6 * row["gflops"])
+            self.assertEqual("the best, tuned" in rows, evals != "0")
+        self.fails(3, "f32|f16", "gemm", "--device", "opencl", "--dtype", "f64")
+
     def test_test(self):
         case = pathlib.Path("cases/test_demo")
         data = case / "test_data_set_0"

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "command.h"
 #include "device/cpu/cpu_device.h"
+#include "gemm.h"
 #include "inputs.h"
 #include "kernels/cpu/gemm/microkernel.h"
 #include "kernels/cpu/probe/fma.h"
@@ -19,14 +20,6 @@
 
 namespace fettle::tools {
 namespace {
-
-struct GemmOptions {
-  CommonOptions common;
-  int64_t m = 1024, n = 1024, k = 1024;
-  std::string dtype = "f32";
-  int warmup = 10, iters = 20;
-  bool ladder = false;
-};
 
 struct Matrices {
   Tensor a, b, c, want;
@@ -199,6 +192,7 @@ double PeakGflops(const CpuDevice& device, int threads) {
 }
 
 int Gemm(const GemmOptions& options) {
+  if (options.common.device.starts_with("opencl")) return GemmOnOpenCl(options);
   InstallLog(options.common.log);
   std::vector<std::string> warnings;
   const Status common = CheckCpuOptions(options.common, warnings);
@@ -247,7 +241,11 @@ void RegisterGemm(CLI::App& app, Action& action) {
                                     {"--n,-n", &options->n},
                                     {"--k,-k", &options->k}})
     sub->add_option(name, *value, "extent")->check(CLI::Range(1, 16384));
-  sub->add_option("--dtype", options->dtype, "f32");
+  sub->add_option("--batch", options->batch, "OpenCL: products at once")
+      ->check(CLI::Range(1, 1 << 20));
+  sub->add_option("--dtype", options->dtype, "f32; OpenCL: f16 too");
+  sub->add_option("--evals", options->evals, "OpenCL: configurations of each search; 0: none (16)")
+      ->check(CLI::Range(0, 100000));
   sub->add_option("--warmup", options->warmup, "products before")->check(CLI::Range(0, 100000));
   sub->add_option("--iters", options->iters, "timed products")->check(CLI::Range(1, 100000));
   AddCommonOptions(*sub, options->common);
