@@ -20,6 +20,9 @@ constexpr double kResidualWarning = 0.10;
 /// whole steps; this is what two exact kernels may differ by there.
 constexpr double kQuantisedSqnrDb = 20;
 
+/// What storing values as f16 may cost: two plans round at different places.
+constexpr double kHalfSqnrDb = 30;
+
 bool IsQuantised(const ir::Graph& graph) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const ir::Node& node) {
     return node.op.find("Quantize") != std::string::npos ||
@@ -176,6 +179,8 @@ class Judge {
     RETURN_IF_ERROR(preferred->Run(inputs_, &want));
     RETURN_IF_ERROR(tuned->Run(inputs_, &got));
     tuner::AccuracyLimits limits = options_.accuracy;
+    if (options_.session.precision != planner::Precision::kHigh)
+      limits.min_sqnr_db = std::min(limits.min_sqnr_db, kHalfSqnrDb);
     if (IsQuantised(model_->graph()))
       limits.min_sqnr_db = std::min(limits.min_sqnr_db, kQuantisedSqnrDb);
     result_.accuracy = tuner::CheckPlan(InOrder(got), InOrder(want), limits);

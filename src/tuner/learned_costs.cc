@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "kernels/convert.h"
 #include "tuner/candidate.h"
 
 namespace fettle::tuner {
@@ -18,11 +19,29 @@ std::string MemoryKey(const RowKey& key) {
 
 }  // namespace
 
-LearnedCosts::LearnedCosts(const CpuDevice& device, Store& store)
-    : device_(device), store_(store), ceilings_(LoadCeilings(device, store)) {}
+LearnedCosts::LearnedCosts(const DeviceSet& devices, Store& store)
+    : devices_(devices),
+      store_(store),
+      ceilings_(LoadCeilings(static_cast<const CpuDevice&>(devices.cpu()), store)) {
+  if (devices.accelerator() != nullptr)
+    accelerator_ceilings_ = LoadAcceleratorCeilings(*devices.accelerator(), store);
+}
 
 RowKey LearnedCosts::KernelKey(const planner::Kind& kind, const planner::Entry& entry) const {
-  return KeyOf({entry.kernel, kind.problem(entry), entry.params}, kind.text, device_);
+  return KeyOf({entry.kernel, kind.problem(entry), entry.params}, kind.text,
+               *devices_.Find(entry.kernel->device));
+}
+
+RowKey LearnedCosts::KeyOfConversion(const Shape& shape, DType dtype, const State& from,
+                                     const State& to, int threads) const {
+  return ConversionKey(shape, dtype, from, to, threads,
+                       *devices_.Find(kernels::ConversionDevice(from, to)));
+}
+
+double LearnedCosts::Bound(const kernels::Work& work, DeviceKind device, int threads) const {
+  if (device != DeviceKind::kCpu) return LeastMicroseconds(work, accelerator_ceilings_);
+  return LeastMicroseconds(work, threads, ceilings_,
+                           static_cast<const CpuDevice&>(devices_.cpu()).info());
 }
 
 planner::EntryCost LearnedCosts::FromRow(const Row& row, double bound) {
@@ -47,8 +66,10 @@ planner::EntryCost LearnedCosts::Kernel(const planner::Kind& kind, const planner
   const auto [memory, is_new] = memory_.try_emplace(MemoryKey(key));
   if (is_new) {
     ++asked_;
-    const kernels::Work work = WorkOf(*entry.kernel, kind.problem(entry), entry.params, device_);
-    const double bound = LeastMicroseconds(work, entry.threads, ceilings_, device_.info());
+    const DeviceKind device = entry.kernel->device;
+    const kernels::Work work =
+        WorkOf(*entry.kernel, kind.problem(entry), entry.params, *devices_.Find(device));
+    const double bound = Bound(work, device, entry.threads);
     const Result<Row> row = store_.Find(key);
     memory->second = {.us = bound};
     if (row.ok() && !row->prior) {
@@ -63,13 +84,13 @@ planner::EntryCost LearnedCosts::Kernel(const planner::Kind& kind, const planner
 
 planner::EntryCost LearnedCosts::Conversion(const Shape& shape, DType dtype, const State& from,
                                             const State& to, int threads) {
-  const RowKey key = ConversionKey(shape, dtype, from, to, threads, device_);
+  const RowKey key = KeyOfConversion(shape, dtype, from, to, threads);
   const auto [memory, is_new] = memory_.try_emplace(MemoryKey(key));
   if (is_new) {
     ++asked_;
     const kernels::Work work{
         .bytes = static_cast<double>(StateBytes(shape, from) + StateBytes(shape, to))};
-    const double bound = LeastMicroseconds(work, threads, ceilings_, device_.info());
+    const double bound = Bound(work, kernels::ConversionDevice(from, to), threads);
     const Result<Row> row = store_.Find(key);
     memory->second = {.us = bound};
     if (row.ok() && !row->prior) {
@@ -94,7 +115,7 @@ void LearnedCosts::LearnKernel(const planner::Kind& kind, const planner::Entry& 
 
 void LearnedCosts::LearnConversion(const Shape& shape, DType dtype, const State& from,
                                    const State& to, int threads, const Row& row) {
-  const RowKey key = ConversionKey(shape, dtype, from, to, threads, device_);
+  const RowKey key = KeyOfConversion(shape, dtype, from, to, threads);
   store_.Put(key, row);
   planner::EntryCost& memory = memory_[MemoryKey(key)];
   memory = FromRow(row, memory.us);

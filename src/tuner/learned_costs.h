@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "planner/cost_source.h"
+#include "tuner/accelerator_roofline.h"
 #include "tuner/roofline.h"
 #include "tuner/store.h"
 
@@ -16,7 +17,7 @@ namespace fettle::tuner {
 /// Rows that are priors count as unmeasured. Not synchronised.
 class LearnedCosts final : public planner::CostSource {
  public:
-  LearnedCosts(const CpuDevice& device, Store& store);
+  LearnedCosts(const DeviceSet& devices, Store& store);
 
   planner::EntryCost Kernel(const planner::Kind& kind, const planner::Entry& entry) override;
   planner::EntryCost Conversion(const Shape& shape, DType dtype, const State& from, const State& to,
@@ -39,10 +40,14 @@ class LearnedCosts final : public planner::CostSource {
  private:
   planner::EntryCost Answer(const planner::EntryCost& cost) const;
   planner::EntryCost FromRow(const Row& row, double bound);
+  double Bound(const kernels::Work& work, DeviceKind device, int threads) const;
+  RowKey KeyOfConversion(const Shape& shape, DType dtype, const State& from, const State& to,
+                         int threads) const;
 
-  const CpuDevice& device_;
+  DeviceSet devices_;
   Store& store_;
   Ceilings ceilings_;
+  kernels::OpenClCeilings accelerator_ceilings_;
   std::unordered_map<std::string, planner::EntryCost> memory_;
   /// Kernels that were faster than their bound: theirs count for nothing.
   std::set<std::string_view> unbounded_;

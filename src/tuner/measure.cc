@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "kernels/convert.h"
 #include "kernels/cpu/probe/fma.h"
 #include "tuner/clock_watch.h"
 #include "tuner/expectation_cache.h"
@@ -66,16 +67,15 @@ double StandardError(const Row& row) {
 
 class Bench::Impl {
  public:
-  Impl(const CpuDevice& device, MeasureOptions options)
+  Impl(const DeviceSet& devices, MeasureOptions options)
       : options_(std::move(options)),
         now_ns_(options_.now_ns ? options_.now_ns : NowNs),
-        device_(device),
         watch_(
             now_ns_, options_.sentinel ? options_.sentinel : [] { kernels::ProbeFmaFlops(0); },
             options_.drift),
-        workbench_(device, now_ns_),
+        workbench_(devices, now_ns_),
         expectations_({.whole_macs = options_.whole_macs, .seed = options_.seed},
-                      options_.cache_bytes, device.pool()) {}
+                      options_.cache_bytes, static_cast<const CpuDevice&>(devices.cpu()).pool()) {}
 
   Outcome Run(const Candidate& candidate, double stop_above_us) {
     const Result<Outcome> outcome = Measure(candidate, stop_above_us);
@@ -115,17 +115,18 @@ class Bench::Impl {
     if (empty) return End(Row::Status::kOk);  // such steps are never launched
     ASSIGN_OR_RETURN(GroupExpectations * expectations, expectations_.Get(candidate.problem.group));
     ASSIGN_OR_RETURN(kernels::BoundKernel kernel, workbench_.Bind(candidate));
-    CpuStream stream(device_, candidate.problem.threads);
+    ASSIGN_OR_RETURN(Stream * stream,
+                     workbench_.StreamOf(candidate.kernel->device, candidate.problem.threads));
     RETURN_IF_ERROR(workbench_.Misalign(kernel, true));
     const bool is_reference = candidate.kernel->preference == 0;
-    ASSIGN_OR_RETURN(const Verdict verdict, Verify(kernel, *expectations, is_reference, stream));
+    ASSIGN_OR_RETURN(const Verdict verdict, Verify(kernel, *expectations, is_reference, *stream));
     if (!verdict.wrong.empty()) return End(Row::Status::kWrong, verdict.wrong);
     if (kernel.LaunchesNothing()) return End(Row::Status::kOk);
     RETURN_IF_ERROR(workbench_.Misalign(kernel, false));
     const Inputs inputs = NoiseFor(kernel, *expectations);
     ASSIGN_OR_RETURN(
         Outcome outcome,
-        Time([&] { return workbench_.TimeUs(kernel, inputs, stream); }, stop_above_us));
+        Time([&] { return workbench_.TimeUs(kernel, inputs, *stream); }, stop_above_us));
     outcome.row.error = verdict.error;
     return outcome;
   }
@@ -133,15 +134,17 @@ class Bench::Impl {
   Result<Outcome> MeasureConversion(const kernels::Operand& from, const State& to, int threads) {
     if (from.shape.elements() == 0) return End(Row::Status::kOk);
     ASSIGN_OR_RETURN(kernels::BoundKernel conversion, workbench_.BindConversion(from, to));
-    CpuStream stream(device_, threads);
+    ASSIGN_OR_RETURN(Stream * stream,
+                     workbench_.StreamOf(kernels::ConversionDevice(from.state, to), threads));
     RETURN_IF_ERROR(workbench_.Misalign(conversion, true));
-    ASSIGN_OR_RETURN(const Verdict verdict, VerifyConversion(conversion, stream));
+    ASSIGN_OR_RETURN(const Verdict verdict, VerifyConversion(conversion, *stream));
     if (!verdict.wrong.empty()) return End(Row::Status::kWrong, verdict.wrong);
     RETURN_IF_ERROR(workbench_.Misalign(conversion, false));
     const std::vector<std::byte> zeros(static_cast<size_t>(StateBytes(from.shape, from.state)));
     const std::span<const std::byte> inputs[] = {zeros};
-    ASSIGN_OR_RETURN(Outcome outcome,
-                     Time([&] { return workbench_.TimeUs(conversion, inputs, stream); }, kNoLimit));
+    ASSIGN_OR_RETURN(
+        Outcome outcome,
+        Time([&] { return workbench_.TimeUs(conversion, inputs, *stream); }, kNoLimit));
     outcome.row.error = verdict.error;
     return outcome;
   }
@@ -181,10 +184,11 @@ class Bench::Impl {
     const kernels::Problem& problem = candidates[finalists[0]].problem;
     ASSIGN_OR_RETURN(GroupExpectations * expectations, expectations_.Get(problem.group));
     const Inputs inputs = NoiseFor(bound[0], *expectations);
-    CpuStream stream(device_, problem.threads);
+    ASSIGN_OR_RETURN(Stream * stream,
+                     workbench_.StreamOf(candidates[finalists[0]].kernel->device, problem.threads));
     std::vector<Sample> samples;
     for (const kernels::BoundKernel& kernel : bound)
-      samples.push_back([&] { return workbench_.TimeUs(kernel, inputs, stream); });
+      samples.push_back([&] { return workbench_.TimeUs(kernel, inputs, *stream); });
     ASSIGN_OR_RETURN(const std::vector<Summary> times, SampleInRounds(samples, options_, now_ns_));
     // Side by side they may all have met another clock than when each ran alone.
     double drift = 0;
@@ -214,15 +218,14 @@ class Bench::Impl {
 
   MeasureOptions options_;
   std::function<int64_t()> now_ns_;
-  const CpuDevice& device_;
   ClockWatch watch_;
   double slowdown_ = 1;  // when the clock was looked at last
   Workbench workbench_;
   ExpectationCache expectations_;
 };
 
-Bench::Bench(const CpuDevice& device, MeasureOptions options)
-    : impl_(std::make_unique<Impl>(device, std::move(options))) {}
+Bench::Bench(const DeviceSet& devices, MeasureOptions options)
+    : impl_(std::make_unique<Impl>(devices, std::move(options))) {}
 Bench::~Bench() = default;
 
 Row Bench::Run(const Candidate& candidate, double stop_above_us) {

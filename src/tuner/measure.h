@@ -12,11 +12,10 @@
 namespace fettle::tuner {
 
 /// Verifies and times. Times of all rows of a bench refer to the clock at which the sentinel ran
-/// first, so that they can be added and compared. Not synchronised; needs the device's threads for
-/// itself.
+/// first, so that they can be added and compared. Not synchronised; needs the devices for itself.
 class Bench {
  public:
-  explicit Bench(const CpuDevice& device, MeasureOptions options = {});
+  explicit Bench(const DeviceSet& devices, MeasureOptions options = {});
   ~Bench();
 
   /// kOk: a time. kWrong: its results differ from the oracle's, or it wrote where it may not;

@@ -30,10 +30,6 @@ MeasureOptions MeasureOf(const TuneOptions& options) {
   return measure;
 }
 
-const CpuDevice& Cpu(const DeviceSet& devices) {
-  return static_cast<const CpuDevice&>(devices.cpu());
-}
-
 /// An entry by kind and index.
 using EntryId = std::pair<int, int>;
 
@@ -47,8 +43,8 @@ class Tuner {
         options_(options),
         store_(store),
         report_(report),
-        costs_(Cpu(devices), store),
-        bench_(Cpu(devices), MeasureOf(options)),
+        costs_(devices, store),
+        bench_(devices, MeasureOf(options)),
         start_(NowNs()) {}
 
   Result<planner::Decision> Run() {

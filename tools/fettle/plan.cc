@@ -48,15 +48,17 @@ struct Solved {
   bool optimal() const { return gap() < 1e-9; }
 };
 
-Status SolveSegment(const PlanOptions& options, const ir::Graph& graph, const CpuDevice& device,
-                    int threads, tuner::Store& store, Solved& solved) {
+Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
+                    const runtime::Session& session, tuner::Store& store, Solved& solved) {
+  const planner::Limits& limits = session.limits();
   ASSIGN_OR_RETURN(const tuner::Level level, tuner::LevelFromName(options.level));
-  tuner::LearnedCosts costs(device, store);
+  tuner::LearnedCosts costs(session.devices(), store);
   ASSIGN_OR_RETURN(
       const planner::Catalogue catalogue,
-      planner::ListCatalogue(graph, device, {.threads = threads}, tuner::BreadthOf(level)));
-  ASSIGN_OR_RETURN(planner::Extracted extracted,
-                   planner::Extract(graph, catalogue, costs, threads, tuner::AssumptionsOf(level)));
+      planner::ListCatalogue(graph, session.devices(), limits, tuner::BreadthOf(level)));
+  ASSIGN_OR_RETURN(
+      planner::Extracted extracted,
+      planner::Extract(graph, catalogue, costs, limits.threads, tuner::AssumptionsOf(level)));
   solver::Options solve{.method = options.solver, .seed = options.job.common.seed};
   if (options.solver.starts_with("single:")) {
     RETURN_IF_ERROR(planner::RestrictToLayout(options.solver.substr(7), extracted));
@@ -76,7 +78,7 @@ Status SolveSegment(const PlanOptions& options, const ir::Graph& graph, const Cp
     solved.groups.push_back(std::move(group));
   }
   const planner::Decision decision =
-      planner::ToDecision(graph, catalogue, extracted, solution, threads);
+      planner::ToDecision(graph, catalogue, extracted, solution, limits.threads);
   for (const planner::ConversionDecision& conversion : decision.conversions)
     solved.conversions.push_back(ConversionJson(graph, conversion));
   if (options.dump_problem.empty()) return OkStatus();
@@ -157,17 +159,17 @@ int SolveText(const PlanOptions& options) {
 
 Result<Solved> SolveModel(const PlanOptions& options, const Job& job) {
   const auto collector = std::make_shared<SegmentCollector>();
-  ASSIGN_OR_RETURN(const auto session, runtime::Session::Create(job.model, {.threads = job.threads,
-                                                                            .plans = collector}));
+  runtime::SessionOptions wanted = job.session;
+  wanted.plans = collector;
+  ASSIGN_OR_RETURN(const auto session, runtime::Session::Create(job.model, wanted));
   runtime::TensorMap outputs;
   RETURN_IF_ERROR(session->Run(job.bound.tensors(), &outputs));
   const std::shared_ptr<tuner::Store> store =
       options.costs.empty() ? StoreFor(options.job.common)
                             : std::shared_ptr<tuner::Store>(tuner::OpenStore("", options.costs));
-  const CpuDevice device(std::make_shared<ThreadPool>(job.threads));
   Solved solved;
   for (const ir::Graph& segment : collector->segments)
-    RETURN_IF_ERROR(SolveSegment(options, segment, device, job.threads, *store, solved));
+    RETURN_IF_ERROR(SolveSegment(options, segment, *session, *store, solved));
   return solved;
 }
 
