@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +28,14 @@ class OpenClTest : public testing::Test {
 
   std::unique_ptr<OpenClStream> NewStream(const StreamOptions& options) const {
     return OpenClStream::Create(device_, options).value();
+  }
+  /// The same device opened anew, with options.
+  Result<std::shared_ptr<OpenClDevice>> OpenAgain(const OpenClOptions& options) const {
+    const std::vector<OpenClListing> listings = ListOpenClDevices().value();
+    const auto same =
+        std::find_if(listings.begin(), listings.end(),
+                     [&](const OpenClListing& listing) { return listing.device == device_->id(); });
+    return OpenClDevice::Open(*same, options);
   }
   std::shared_ptr<DeviceMemory> NewBuffer(int64_t bytes) const {
     return device_->Allocate({.kind = MemoryKind::kBuffer, .bytes = bytes}).value();

@@ -241,21 +241,16 @@ using ProgramsOnADevice = OpenClTest;
 
 TEST_F(ProgramsOnADevice, ComeBackFromTheCacheAndFromAPackage) {
   const ProgramFolderForTest folder;
-  const auto listings = ListOpenClDevices().value();
-  const OpenClListing* listing = nullptr;
-  for (const OpenClListing& other : listings)
-    if (other.device == device_->id()) listing = &other;
-  ASSERT_NE(listing, nullptr);
   std::vector<ProgramBinary> binaries;
   for (int start = 0; start < 2; ++start) {
     const auto cache = ProgramCache::Open({.folder = folder.path()}).value();
-    const auto device = OpenClDevice::Open(*listing, {.cache = cache}).value();
+    const auto device = OpenAgain({.cache = cache}).value();
     const auto kernel = device->BuildKernel(ScaleProgram(), "scale");
     ASSERT_TRUE(kernel.ok()) << kernel.status().message();
     EXPECT_EQ(device->programs().statistics().from_cache, start);
     binaries = device->programs().Export();
   }
-  const auto device = OpenClDevice::Open(*listing).value();
+  const auto device = OpenAgain({}).value();
   device->programs().Import(binaries);
   const auto kernel = device->BuildKernel(ScaleProgram(), "scale").value();
   EXPECT_EQ(device->programs().statistics().from_package, 1);

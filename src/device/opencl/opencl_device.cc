@@ -102,6 +102,11 @@ Result<std::shared_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClListing& li
     device->facts_.half_images = CanReadAndWrite(api, context, DType::kF16);
   }
   device->fingerprint_ = Fingerprint(device->facts_);
+  device->svm_ = options.svm;
+  if ((options.svm == SharedVirtualMemory::kCoarse && !device->facts_.svm_coarse) ||
+      (options.svm == SharedVirtualMemory::kFine && !device->facts_.svm_fine))
+    return Unsupported("OpenCL: '{}' has no {} shared virtual memory", listing.facts.name,
+                       options.svm == SharedVirtualMemory::kFine ? "fine" : "coarse");
   device->programs_ = std::make_unique<OpenClPrograms>(api, device->context_, listing.device,
                                                        device->fingerprint_, options.cache);
   return device;
@@ -148,20 +153,55 @@ Result<std::shared_ptr<DeviceMemory>> OpenClDevice::Allocate(const MemoryRequest
     desc.image_height = static_cast<size_t>(std::max<int64_t>(request.height, 1));
     return MakeImage(request, desc);
   }
+  if (svm_ != SharedVirtualMemory::kOff) return MakeSharedBuffer(request);
   cl_int code = CL_SUCCESS;
-  cl_mem memory =
-      api_->CreateBuffer(context(), CL_MEM_READ_WRITE,
-                         static_cast<size_t>(std::max<int64_t>(request.bytes, 1)), nullptr, &code);
+  cl_mem memory = api_->CreateBuffer(
+      context(), Flags(), static_cast<size_t>(std::max<int64_t>(request.bytes, 1)), nullptr, &code);
   RETURN_IF_ERROR(OpenClStatus(code, fmt::format("OpenCL: allocating {} bytes", request.bytes)));
   return std::shared_ptr<DeviceMemory>(
       std::make_shared<OpenClMemory>(request, *api_, memory, context_));
+}
+
+Result<std::shared_ptr<DeviceMemory>> OpenClDevice::MakeSharedBuffer(
+    const MemoryRequest& request) const {
+  const bool is_fine = svm_ == SharedVirtualMemory::kFine;
+  const auto bytes = static_cast<size_t>(std::max<int64_t>(request.bytes, 1));
+  void* svm = api_->SVMAlloc(
+      context(), CL_MEM_READ_WRITE | (is_fine ? CL_MEM_SVM_FINE_GRAIN_BUFFER : 0), bytes, 0);
+  const std::string what = fmt::format("OpenCL: allocating {} shared bytes", request.bytes);
+  if (svm == nullptr) return OpenClStatus(CL_MEM_OBJECT_ALLOCATION_FAILURE, what);
+  struct Owned {
+    const OpenClApi* api;
+    std::shared_ptr<void> context;
+    void* svm;
+    void Free() { api->SVMFree(static_cast<cl_context>(context.get()), svm); }
+  };
+  auto owned = std::make_unique<Owned>(Owned{api_, context_, svm});
+  cl_int code = CL_SUCCESS;
+  cl_mem memory =
+      api_->CreateBuffer(context(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, svm, &code);
+  if (code != CL_SUCCESS) owned->Free();
+  RETURN_IF_ERROR(OpenClStatus(code, what));
+  // Launches may still use the buffer when its last owner lets go of it.
+  code = api_->SetMemObjectDestructorCallback(
+      memory,
+      [](cl_mem, void* data) {
+        const std::unique_ptr<Owned> last(static_cast<Owned*>(data));
+        last->Free();
+      },
+      owned.get());
+  if (code == CL_SUCCESS) static_cast<void>(owned.release());
+  RETURN_IF_ERROR(OpenClStatus(code, what));
+  return std::shared_ptr<DeviceMemory>(std::make_shared<OpenClMemory>(
+      request, *api_, memory, context_, static_cast<std::byte*>(svm), is_fine));
 }
 
 Result<std::shared_ptr<DeviceMemory>> OpenClDevice::MakeImage(const MemoryRequest& request,
                                                               const cl_image_desc& desc) const {
   const cl_image_format format = RgbaFormat(request.storage);
   cl_int code = CL_SUCCESS;
-  cl_mem memory = api_->CreateImage(context(), CL_MEM_READ_WRITE, &format, &desc, nullptr, &code);
+  cl_mem memory = api_->CreateImage(context(), desc.buffer == nullptr ? Flags() : CL_MEM_READ_WRITE,
+                                    &format, &desc, nullptr, &code);
   RETURN_IF_ERROR(OpenClStatus(
       code, fmt::format("OpenCL: an image of {}x{} pixels", request.width, request.height)));
   return std::shared_ptr<DeviceMemory>(

@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "device/opencl/facts.h"
 #include "device/opencl/launch_pace.h"
+#include "device/opencl/mapped_regions.h"
 #include "device/opencl/programs.h"
 
 namespace fettle {
@@ -17,17 +18,28 @@ namespace fettle {
 /// A buffer or image: base() is its cl_mem. Keeps its device's context alive. Thread-safe.
 class OpenClMemory final : public DeviceMemory {
  public:
+  /// `svm`: the shared virtual memory that the buffer lies in, null where there is none; the buffer
+  /// owns it.
   OpenClMemory(const MemoryRequest& request, const OpenClApi& api, cl_mem memory,
-               std::shared_ptr<void> context)
-      : DeviceMemory(request), api_(api), memory_(memory), context_(std::move(context)) {}
+               std::shared_ptr<void> context, std::byte* svm = nullptr, bool svm_is_fine = false)
+      : DeviceMemory(request),
+        api_(api),
+        memory_(memory),
+        context_(std::move(context)),
+        svm_(svm),
+        svm_is_fine_(svm_is_fine) {}
   ~OpenClMemory() override { api_.ReleaseMemObject(memory_); }
   void* base() const override { return memory_; }
   cl_mem get() const { return memory_; }
+  std::byte* svm() const { return svm_; }
+  bool svm_is_fine() const { return svm_is_fine_; }
 
  private:
   const OpenClApi& api_;
   cl_mem memory_;
   std::shared_ptr<void> context_;
+  std::byte* svm_;
+  bool svm_is_fine_;
 };
 
 /// A function of a built program. Arguments of a cl_kernel are state of the object, so whoever sets
@@ -58,8 +70,12 @@ class OpenClKernel {
   mutable std::map<uint64_t, std::shared_ptr<LaunchPace>> paces_;  // guarded by mutex_
 };
 
+/// Buffers in memory that host and device address alike: handed over by mapping, or shared always.
+enum class SharedVirtualMemory : unsigned char { kOff, kCoarse, kFine };
+
 /// What a device is opened with beside its choice.
 struct OpenClOptions {
+  SharedVirtualMemory svm = SharedVirtualMemory::kOff;
   /// Where programs are kept; null: nowhere.
   std::shared_ptr<ProgramCache> cache;
   /// Another driver than the loader's, for tests of faults; outlives the device.
@@ -71,7 +87,8 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
  public:
   /// Opens the device that `choice` names: "" (the first GPU, else the first device),
   /// "PLATFORM" or "PLATFORM:DEVICE", each an index or a part of the name, case ignored.
-  /// kDeviceUnavailable with the devices there are.
+  /// kDeviceUnavailable with the devices there are; kUnsupported where it has no such shared
+  /// memory.
   static Result<std::shared_ptr<OpenClDevice>> Open(std::string_view choice = {},
                                                     const OpenClOptions& options = {});
   static Result<std::shared_ptr<OpenClDevice>> Open(const OpenClListing& listing,
@@ -98,6 +115,8 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   /// program took two processes down.
   Result<std::shared_ptr<OpenClKernel>> BuildKernel(const ProgramSource& source,
                                                     const std::string& kernel) const;
+  /// What the host has mapped of this device's memory.
+  MappedRegions& mapped() const { return mapped_; }
   /// The programs of this device: their statistics, export and import.
   OpenClPrograms& programs() const { return *programs_; }
 
@@ -105,12 +124,19 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   OpenClDevice() = default;
   Result<std::shared_ptr<DeviceMemory>> MakeImage(const MemoryRequest& request,
                                                   const cl_image_desc& desc) const;
+  Result<std::shared_ptr<DeviceMemory>> MakeSharedBuffer(const MemoryRequest& request) const;
+  /// Memory that maps without a copy where host and device share theirs.
+  cl_mem_flags Flags() const {
+    return CL_MEM_READ_WRITE | (facts_.unified_memory ? CL_MEM_ALLOC_HOST_PTR : 0);
+  }
 
   const OpenClApi* api_ = nullptr;
   cl_device_id id_ = nullptr;
   OpenClFacts facts_;
   std::string fingerprint_;
   std::shared_ptr<void> context_;
+  SharedVirtualMemory svm_ = SharedVirtualMemory::kOff;
+  mutable MappedRegions mapped_;
   std::unique_ptr<OpenClPrograms> programs_;
 };
 

@@ -24,6 +24,7 @@ OpenClStream::~OpenClStream() {
 
 Status OpenClStream::Launch(const OpenClKernel& kernel, const WorkSizes& sizes,
                             std::span<const KernelArg> args) {
+  RETURN_IF_ERROR(CheckNotMapped(args));
   WorkSizes rounded = sizes;
   for (size_t axis = 0; axis < 3 && sizes.lws[0] > 0; ++axis)
     rounded.gws[axis] = (sizes.gws[axis] + sizes.lws[axis] - 1) / sizes.lws[axis] * sizes.lws[axis];
@@ -43,6 +44,17 @@ Status OpenClStream::Launch(const OpenClKernel& kernel, const WorkSizes& sizes,
   if (!watched) return OkStatus();
   RETURN_IF_ERROR(Wait(last));
   program.Trust();
+  return OkStatus();
+}
+
+Status OpenClStream::CheckNotMapped(std::span<const KernelArg> args) const {
+  const MappedRegions& mapped = device_->mapped();
+  if (!mapped.any()) return OkStatus();
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i].is_memory() && mapped.Holds(args[i].memory(), args[i].offset()))
+      return Error(StatusCode::kBusy,
+                   "OpenCL: launching a kernel: argument {}: the host has it mapped", i);
+  }
   return OkStatus();
 }
 
@@ -91,6 +103,7 @@ Status OpenClStream::WaitForWindow(const OpenClEvent& event) {
 
 Status OpenClStream::WriteBuffer(const Location& to, const void* from, int64_t bytes) {
   if (bytes == 0) return OkStatus();
+  CountCopy(bytes);
   return OpenClStatus(
       device_->api().EnqueueWriteBuffer(queue_, static_cast<cl_mem>(to.base), CL_TRUE,
                                         static_cast<size_t>(to.offset), static_cast<size_t>(bytes),
@@ -100,6 +113,7 @@ Status OpenClStream::WriteBuffer(const Location& to, const void* from, int64_t b
 
 Status OpenClStream::ReadBuffer(void* to, const Location& from, int64_t bytes) {
   if (bytes == 0) return OkStatus();
+  CountCopy(bytes);
   return OpenClStatus(
       device_->api().EnqueueReadBuffer(queue_, static_cast<cl_mem>(from.base), CL_TRUE,
                                        static_cast<size_t>(from.offset), static_cast<size_t>(bytes),
@@ -128,6 +142,7 @@ Status OpenClStream::Write(const DeviceMemory& to, int64_t offset, const void* f
                            int64_t bytes) {
   if (!IsImage(to)) return WriteBuffer(to.location(offset), from, bytes);
   if (bytes == 0) return OkStatus();
+  CountCopy(bytes);
   return OpenClStatus(device_->api().EnqueueWriteImage(
                           queue_, static_cast<cl_mem>(to.base()), CL_TRUE, kOrigin,
                           RegionOf(to.request(), bytes).data(), 0, 0, from, 0, nullptr, nullptr),
@@ -137,6 +152,7 @@ Status OpenClStream::Write(const DeviceMemory& to, int64_t offset, const void* f
 Status OpenClStream::Read(void* to, const DeviceMemory& from, int64_t offset, int64_t bytes) {
   if (!IsImage(from)) return ReadBuffer(to, from.location(offset), bytes);
   if (bytes == 0) return OkStatus();
+  CountCopy(bytes);
   return OpenClStatus(device_->api().EnqueueReadImage(
                           queue_, static_cast<cl_mem>(from.base()), CL_TRUE, kOrigin,
                           RegionOf(from.request(), bytes).data(), 0, 0, to, 0, nullptr, nullptr),

@@ -16,7 +16,9 @@ namespace fettle {
 /// One argument of a kernel: a memory object, or a value of a scalar or vector type.
 class KernelArg {
  public:
-  KernelArg(const Location& location) : KernelArg(static_cast<cl_mem>(location.base)) {}
+  KernelArg(const Location& location) : KernelArg(static_cast<cl_mem>(location.base)) {
+    offset_ = location.offset;
+  }
   template <typename T>
   requires std::is_trivially_copyable_v<T> KernelArg(const T& value)
       : size_(sizeof(T)), is_memory_(std::is_same_v<T, cl_mem>) {
@@ -26,6 +28,8 @@ class KernelArg {
   const void* data() const { return bytes_.data(); }
   size_t size() const { return size_; }
   bool is_memory() const { return is_memory_; }
+  /// Where in the memory object the tensor begins; kernels take it as an argument of its own.
+  int64_t offset() const { return offset_; }
   /// The memory object; only where is_memory().
   cl_mem memory() const {
     cl_mem memory;
@@ -36,6 +40,7 @@ class KernelArg {
  private:
   std::array<std::byte, 64> bytes_;
   size_t size_;
+  int64_t offset_ = 0;
   bool is_memory_ = false;
 };
 
@@ -56,7 +61,8 @@ class OpenClStream final : public Stream {
                                                       const StreamOptions& options = {});
   ~OpenClStream() override;
 
-  /// Enqueues a launch. kDeviceError where the driver refuses it. Waits for its end only where the
+  /// Enqueues a launch. kDeviceError where the driver refuses it, kBusy where the host has an
+  /// argument mapped. Waits for its end only where the
   /// program has never been launched before and a cache is to remember that it may be, and while
   /// the pace of a kernel is learned (StreamOptions::kernel_ms). Kernels whose launches may be
   /// split tell their place by get_global_id alone.
@@ -77,6 +83,18 @@ class OpenClStream final : public Stream {
   Status Flush();
   Status Synchronise() override;
 
+  /// What went between host and device.
+  struct Transfers {
+    int64_t copies = 0, copied_bytes = 0;  // by Read, Write, and maps where memories are separate
+    int64_t maps = 0, conversions = 0;
+  };
+  const Transfers& transfers() const { return transfers_; }
+  void CountMap(bool copies, int64_t bytes) {
+    ++transfers_.maps;
+    if (copies) CountCopy(bytes);
+  }
+  void CountConversion() { ++transfers_.conversions; }
+
   const OpenClDevice& device() const { return *device_; }
   cl_command_queue queue() const { return queue_; }
 
@@ -85,6 +103,11 @@ class OpenClStream final : public Stream {
                const StreamOptions& options)
       : device_(std::move(device)), queue_(queue), options_(options) {}
   using Extents = std::array<size_t, 3>;
+  void CountCopy(int64_t bytes) {
+    ++transfers_.copies;
+    transfers_.copied_bytes += bytes;
+  }
+  Status CheckNotMapped(std::span<const KernelArg> args) const;
   Status SetArguments(const OpenClKernel& kernel, std::span<const KernelArg> args);
   /// One command; its event where `wants_event`, or where the options need one.
   Result<OpenClEvent> Enqueue(const OpenClKernel& kernel, const Extents& offset, const Extents& gws,
@@ -108,6 +131,7 @@ class OpenClStream final : public Stream {
     std::shared_ptr<LaunchPace> pace;
   };
   std::deque<Piece> pieces_;
+  Transfers transfers_;
 };
 
 }  // namespace fettle
