@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 """Times ONNX files through Fettle and ONNX Runtime in turns: latency.py FETTLE MODEL... [--size 640x480]
 
-Every measurement is a process of its own with warm-up; the table holds the least median of the turns, in
-milliseconds, and the load average at the start.
+Every measurement is a process of its own with warm-up. A turn times one after the other, so that both see the machine in
+about the same state; the table holds the least median of the turns of each, in milliseconds, and the ratio ONNX Runtime /
+Fettle within a turn: the median of the turns, the least and the greatest.
 """
 
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
-
-TURNS = 3
 
 
 def fettle_ms(program, model, width, height, threads, seconds):
@@ -53,6 +53,7 @@ def main():
     parser.add_argument("--size", default="640x480")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--peer", help=argparse.SUPPRESS)
     args = parser.parse_args()
     width, height = map(int, args.size.split("x"))
@@ -60,17 +61,17 @@ def main():
         run_peer(args.peer, width, height, args.threads, args.seconds)
         return
     print(f"load average {os.getloadavg()[0]:.1f}")
-    print("| model | threads | Fettle ms | ONNX Runtime ms | ratio |\n|---|---|---|---|---|")
+    print("| model | threads | Fettle ms | ONNX Runtime ms | ratio, median | least .. greatest |\n|---|---|---|---|---|---|")
     program, *models = args.names
     for model in models:
         for threads in (1, 2):
-            turns = []
-            for _ in range(TURNS):
-                ours = fettle_ms(program, model, width, height, threads, args.seconds)
-                turns.append((ours, peer_ms(model, width, height, threads, args.seconds)))
+            measure = (model, width, height, threads, args.seconds)
+            turns = [(fettle_ms(program, *measure), peer_ms(*measure)) for _ in range(args.turns)]
             ours, peers = (min(column) for column in zip(*turns))
-            name = os.path.basename(model)
-            print(f"| {name} | {threads} | {ours:.2f} | {peers:.2f} | {peers / ours:.2f} |", flush=True)
+            ratios = sorted(peer / own for own, peer in turns)
+            print(f"| {os.path.basename(model)} | {threads} | {ours:.2f} | {peers:.2f} | {statistics.median(ratios):.2f} | "
+                  f"{ratios[0]:.2f} .. {ratios[-1]:.2f} |", flush=True)
+    print(f"load average {os.getloadavg()[0]:.1f}")
 
 
 if __name__ == "__main__":
