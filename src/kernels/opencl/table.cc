@@ -6,18 +6,21 @@
 namespace fettle::kernels {
 
 extern const KernelDesc kOpenClConvDirect;
+extern const KernelDesc kOpenClConvDepthwise;
+extern const KernelDesc kOpenClConvFirstLayer;
 extern const KernelDesc kOpenClConvPointwise;
 extern const KernelDesc kOpenClElementwiseChain;
 extern const KernelDesc kOpenClMoveCopy;
 extern const KernelDesc kOpenClPoolWindow;
+extern const KernelDesc kOpenClQuantisedConv;
 extern const KernelDesc kOpenClResizeTaps;
 
 std::span<const KernelDesc* const> OpenClKernels() {
   static const std::vector<const KernelDesc*> kKernels = {
       // keep-sorted start
-      &kOpenClConvDirect,
-      &kOpenClConvPointwise,
-      &kOpenClElementwiseChain, &kOpenClMoveCopy, &kOpenClPoolWindow, &kOpenClResizeTaps,
+      &kOpenClConvDirect,    &kOpenClConvDepthwise,    &kOpenClConvFirstLayer,
+      &kOpenClConvPointwise, &kOpenClElementwiseChain, &kOpenClMoveCopy,
+      &kOpenClPoolWindow,    &kOpenClQuantisedConv,    &kOpenClResizeTaps,
       // keep-sorted end
   };
   return kKernels;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/cpu/conv/geometry.h"
-#include "kernels/cpu/quantised/group.h"
+#include "kernels/quantised_group.h"
 #include "kernels/cpu/quantised/microkernel.h"
 #include "kernels/kernel.h"
 

@@ -3,45 +3,11 @@
 //   opencl.conv.pointwise  1x1 of every pixel
 #include <algorithm>
 
-#include "kernels/opencl/conv/pixel_conv.h"
+#include "kernels/opencl/conv/tile.h"
 #include "kernels/opencl/work_sizes.h"
 
 namespace fettle::kernels {
 namespace {
-
-/// What a work-item computes: channel quads of columns.
-struct TileShape {
-  int64_t quads = 1, columns = 1;
-  int64_t lanes() const { return 4 * quads; }
-};
-
-TileShape ReadTile(const Params& params) { return {params.at("quads"), params.at("columns")}; }
-
-/// Which input quads the blocks of output channels read: `depth` from First on. A block reads those
-/// of all its groups; the weights of others are zero.
-struct QuadPlan {
-  int64_t blocks = 0, depth = 0, lanes = 4;
-  int64_t group_ic = 0, group_oc = 0, in_quads = 0;
-
-  int64_t First(int64_t block) const {
-    return std::min(block * lanes / group_oc * group_ic / 4, in_quads - depth);
-  }
-};
-
-QuadPlan PlanQuads(const PixelConv& conv, const TileShape& tile) {
-  QuadPlan plan{.blocks = DivideUp(conv.oc, tile.lanes()),
-                .lanes = tile.lanes(),
-                .group_ic = conv.ic / conv.groups,
-                .group_oc = conv.oc / conv.groups,
-                .in_quads = DivideUp(conv.ic, 4)};
-  for (int64_t block = 0; block < plan.blocks; ++block) {
-    const int64_t first_group = block * plan.lanes / plan.group_oc;
-    const int64_t last = std::min((block + 1) * plan.lanes, conv.oc) - 1;
-    const int64_t end = DivideUp((last / plan.group_oc + 1) * plan.group_ic, 4);
-    plan.depth = std::max(plan.depth, end - first_group * plan.group_ic / 4);
-  }
-  return plan;
-}
 
 /// [block][input quad][tap][4 input channels][lanes]: the order of direct.cl and pointwise.cl.
 FilterForm FormOf(const PixelConv& conv, const QuadPlan& plan) {
@@ -92,8 +58,7 @@ class TiledConv final : public PreparedKernel {
     list.Value(static_cast<cl_int>(conv_.oc)).Memory(args.packed[0]);
     list.Value(static_cast<cl_int>(plan_.blocks * plan_.lanes));
     if (!is_pointwise_) {
-      list.Value(Int4(conv_.kernel[0], conv_.kernel[1], conv_.stride[0], conv_.stride[1]));
-      list.Value(Int4(conv_.pad[0], conv_.pad[1], conv_.dilation[0], conv_.dilation[1]));
+      list.Value(WindowArg(conv_)).Value(BordersArg(conv_));
       list.Value(static_cast<cl_int>(plan_.depth)).Value(Int2(plan_.group_ic, plan_.group_oc));
     }
     expression_.AppendArgs(args, 1, list);
@@ -125,6 +90,8 @@ Result<std::vector<StateAssignment>> DirectCandidates(const ir::Graph& group,
                                                       const Device& device) {
   ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(group));
   if (conv.IsPointwise()) return Unsupported("left to opencl.conv.pointwise");
+  if (conv.groups == conv.ic && conv.oc == conv.ic && conv.ic > 1)
+    return Unsupported("left to opencl.conv.depthwise");
   return PixelCandidates(group, conv.y, device);
 }
 
@@ -135,26 +102,12 @@ Result<std::vector<StateAssignment>> PointwiseCandidates(const ir::Graph& group,
   return PixelCandidates(group, conv.y, device);
 }
 
-/// Quads up to what the output has.
 std::vector<Tunable> Tunables(const Problem& problem, const Device&) {
-  const PixelConv conv = ReadPixelConv(*problem.group).value();
-  Tunable quads{"quads", {1}};
-  for (int64_t count : {2, 4}) {
-    if (conv.oc > 2 * count) quads.values.push_back(count);
-  }
-  std::vector<Tunable> all{std::move(quads), {"columns", {1, 2, 4, 8}}};
-  AppendGroupTunables(all);
-  return all;
+  return TileTunables(ReadPixelConv(*problem.group).value());
 }
 
 Params Defaults(const Problem& problem, const Device&) {
-  const PixelConv conv = ReadPixelConv(*problem.group).value();
-  const int64_t pixels = conv.out[0] * conv.out[1];
-  Params params{{"quads", conv.oc > 8 ? 4 : conv.oc > 4 ? 2 : 1}, {"columns", pixels > 1 ? 4 : 1}};
-  const TileShape tile = ReadTile(params);
-  AppendGroupDefaults(PlaceSizes(DivideUp(pixels, tile.columns), DivideUp(conv.oc, tile.lanes())),
-                      params);
-  return params;
+  return TileDefaults(ReadPixelConv(*problem.group).value());
 }
 
 Status Valid(const Problem&, const Params& params, const Device& device) {
@@ -166,9 +119,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(*problem.group));
   ASSIGN_OR_RETURN(Expression expression,
                    Expression::Compile(*problem.group, problem.states, conv.y));
-  BuildOptions options;
-  DefineAccess(problem.states.outputs[0], options);
-  options.Define("QUADS", params.at("quads")).Define("TILE_W", params.at("columns"));
+  const BuildOptions options = TileOptions(params, problem.states.outputs[0]);
   const ProgramSource program = MakeProgram(is_pointwise ? "conv/pointwise.cl" : "conv/direct.cl",
                                             options, expression.text());
   ASSIGN_OR_RETURN(

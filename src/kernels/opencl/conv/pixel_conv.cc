@@ -9,19 +9,10 @@
 
 namespace fettle::kernels {
 
-Result<PixelConv> ReadPixelConv(const ir::Graph& group) {
-  if (group.nodes().empty() || group.nodes()[0].op != "Conv")
-    return Unsupported("node 0 is no Conv");
-  const ir::Node& node = group.nodes()[0];
-  PixelConv conv{.x = node.input(0), .w = node.input(1), .b = node.input(2), .y = node.output(0)};
-  const auto is_constant = [&](ir::ValueId id) { return group.value(id).is_constant(); };
-  if (is_constant(conv.x)) return Unsupported("the input is constant");
-  if (!is_constant(conv.w) || (conv.b != ir::kAbsent && !is_constant(conv.b)))
-    return Unsupported("weights or bias are not constant");
-  if (!IsFloatValue(group.value(conv.x).dtype)) return Unsupported("not a float type");
-  const Shape& x = *group.value(conv.x).shape;
-  const Shape& w = *group.value(conv.w).shape;
-  const Shape& y = *group.value(conv.y).shape;
+Status ReadPixelGeometry(const ir::Graph& group, const ir::Node& node, PixelConv& conv) {
+  const Shape& x = *group.value(node.input(0)).shape;
+  const Shape& w = *group.value(node.input(1)).shape;
+  const Shape& y = *group.value(node.output(0)).shape;
   if (x.rank() != 4) return Unsupported("{} axes: expected height and width", x.rank() - 2);
   ASSIGN_OR_RETURN(const ops::ConvAttributes attributes, ops::ReadConv(node, x, w));
   conv.batch = x[0];
@@ -40,6 +31,20 @@ Result<PixelConv> ReadPixelConv(const ir::Graph& group) {
   constexpr int64_t kMost = std::numeric_limits<cl_int>::max() - 64;
   if (x.elements() > kMost || y.elements() > kMost || w.elements() > kMost / 16)
     return Unsupported("kernels count elements in 32 bits");
+  return OkStatus();
+}
+
+Result<PixelConv> ReadPixelConv(const ir::Graph& group) {
+  if (group.nodes().empty() || group.nodes()[0].op != "Conv")
+    return Unsupported("node 0 is no Conv");
+  const ir::Node& node = group.nodes()[0];
+  PixelConv conv{.x = node.input(0), .w = node.input(1), .b = node.input(2), .y = node.output(0)};
+  const auto is_constant = [&](ir::ValueId id) { return group.value(id).is_constant(); };
+  if (is_constant(conv.x)) return Unsupported("the input is constant");
+  if (!is_constant(conv.w) || (conv.b != ir::kAbsent && !is_constant(conv.b)))
+    return Unsupported("weights or bias are not constant");
+  if (!IsFloatValue(group.value(conv.x).dtype)) return Unsupported("not a float type");
+  RETURN_IF_ERROR(ReadPixelGeometry(group, node, conv));
   return conv;
 }
 

@@ -29,6 +29,9 @@ struct PixelConv {
 /// otherwise kUnsupported with the reason.
 Result<PixelConv> ReadPixelConv(const ir::Graph& group);
 
+/// Fills in the numbers of a Conv `node` over rank 4; kUnsupported with the reason.
+Status ReadPixelGeometry(const ir::Graph& group, const ir::Node& node, PixelConv& conv);
+
 /// The states of a group that computes `running` itself and finishes it by an expression: all
 /// operands in pixels of one of PixelStates. kUnsupported where an operator cannot follow.
 Result<std::vector<StateAssignment>> PixelCandidates(const ir::Graph& group, ir::ValueId running,
@@ -56,6 +59,15 @@ inline cl_int2 Int2(int64_t x, int64_t y) {
 inline cl_int4 Int4(int64_t x, int64_t y, int64_t z, int64_t w) {
   return {{static_cast<cl_int>(x), static_cast<cl_int>(y), static_cast<cl_int>(z),
            static_cast<cl_int>(w)}};
+}
+
+/// (kernel rows, kernel columns, row stride, column stride)
+inline cl_int4 WindowArg(const PixelConv& conv) {
+  return Int4(conv.kernel[0], conv.kernel[1], conv.stride[0], conv.stride[1]);
+}
+/// (rows above, columns to the left, row dilation, column dilation)
+inline cl_int4 BordersArg(const PixelConv& conv) {
+  return Int4(conv.pad[0], conv.pad[1], conv.dilation[0], conv.dilation[1]);
 }
 
 /// The work-group of a kernel whose work-items lie along axis 0 and 1: tunables "group_x" and

@@ -1,4 +1,4 @@
-#include "kernels/cpu/quantised/group.h"
+#include "kernels/quantised_group.h"
 
 #include <algorithm>
 #include <cmath>

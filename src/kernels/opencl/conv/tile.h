@@ -1,0 +1,38 @@
+// The tile of an output that a work-item of a convolution computes (tile.clh), as parameters.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/opencl/conv/pixel_conv.h"
+
+namespace fettle::kernels {
+
+/// Channel quads of columns.
+struct TileShape {
+  int64_t quads = 1, columns = 1;
+  int64_t lanes() const { return 4 * quads; }
+};
+inline TileShape ReadTile(const Params& params) {
+  return {params.at("quads"), params.at("columns")};
+}
+
+/// Which input quads the blocks of output channels read: `depth` from First on. A block reads those
+/// of all its groups; the weights of others are zero.
+struct QuadPlan {
+  int64_t blocks = 0, depth = 0, lanes = 4;
+  int64_t group_ic = 0, group_oc = 0, in_quads = 0;
+
+  int64_t First(int64_t block) const {
+    return std::min(block * lanes / group_oc * group_ic / 4, in_quads - depth);
+  }
+};
+
+QuadPlan PlanQuads(const PixelConv& conv, const TileShape& tile);
+
+/// "quads" up to what the output has, "columns", and the work-group.
+std::vector<Tunable> TileTunables(const PixelConv& conv);
+Params TileDefaults(const PixelConv& conv);
+/// Options of a program that includes tile.clh and whose output is in `state`.
+BuildOptions TileOptions(const Params& params, const State& state);
+
+}  // namespace fettle::kernels
