@@ -24,10 +24,11 @@ class Pacing : public testing::Test {
     if (kernel_ == nullptr) kernel_ = kernel;
     ASSERT_TRUE(stream.Launch(*kernel_, sizes, {depth}).ok());
   }
-  double LongestMs() const {
+  /// The longest command from number `first` on.
+  double LongestMs(size_t first = 0) const {
     double longest = 0;
-    for (const FakeOpenCl::Command& command : fake_.commands)
-      longest = std::max(longest, command.ns / kMillisecond);
+    for (size_t i = first; i < fake_.commands.size(); ++i)
+      longest = std::max(longest, fake_.commands[i].ns / kMillisecond);
     return longest;
   }
 
@@ -117,9 +118,9 @@ TEST_F(Pacing, SlowerDevicesAreNoticed) {
   fake_.ns_per_item *= 2;  // clocks fell
   Launch(*stream, {.gws = {1, 4000, 1}, .lws = {1, 1, 1}});
   ASSERT_TRUE(stream->Synchronise().ok());
-  fake_.commands.clear();
+  const size_t before = fake_.commands.size();
   Launch(*stream, {.gws = {1, 4000, 1}, .lws = {1, 1, 1}});
-  EXPECT_LE(LongestMs(), 1.2);
+  EXPECT_LE(LongestMs(before), 1.2);
 }
 
 TEST_F(Pacing, WallTimeCountsWhereEventsSayNothing) {
