@@ -185,7 +185,8 @@ TEST_F(Mapping, ALaunchOnAMappedTensorIsAnError) {
   const Status refused = stream_->Launch(*kernel, sizes, {arena->location(bytes), 1.0f, 8});
   EXPECT_EQ(refused.code(), StatusCode::kBusy);
   EXPECT_THAT(refused.message(), HasSubstr("argument 0: the host has it mapped"));
-  EXPECT_TRUE(stream_->Launch(*kernel, sizes, {arena->location(0), 1.0f, 8}).ok());
+  EXPECT_FALSE(stream_->Launch(*kernel, sizes, {arena->location(0), 1.0f, 8}).ok());
+  EXPECT_TRUE(stream_->Launch(*kernel, sizes, {NewBuffer(64)->location(), 1.0f, 8}).ok());
   ASSERT_TRUE(mapped->Unmap().ok());
   EXPECT_TRUE(stream_->Launch(*kernel, sizes, {arena->location(bytes), 1.0f, 8}).ok());
 }

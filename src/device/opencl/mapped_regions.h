@@ -32,10 +32,10 @@ class MappedRegions {
     }
   }
   bool any() const { return count_.load(std::memory_order_acquire) > 0; }
-  /// Whether the tensor that starts at `offset` is mapped.
-  bool Holds(cl_mem memory, int64_t offset) const {
+  /// Whether any part of `memory` is mapped.
+  bool Holds(cl_mem memory) const {
     std::lock_guard lock(mutex_);
-    return Overlaps(memory, offset, offset + 1);
+    return regions_.contains(memory);
   }
 
  private:

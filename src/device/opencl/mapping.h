@@ -19,10 +19,10 @@ struct DeviceTensor {
 };
 
 /// One mapped tensor. Any number can be mapped at the same time, also parts of one buffer; a launch
-/// on one of them is an error until it is unmapped. Where the host's form differs from the device's
-/// in layout or type, or an image has gaps between its rows, the mapping has staging memory of its
-/// own and converts: a read when it is mapped, a write when it is unmapped. Belongs to the thread
-/// of its stream, which must outlive it.
+/// on a buffer or image of which any part is mapped is an error (OpenCL leaves open what it does).
+/// Where the host's form differs from the device's in layout or type, or an image has gaps between
+/// its rows, the mapping has staging memory of its own and converts: a read when it is mapped, a
+/// write when it is unmapped. Belongs to the thread of its stream, which must outlive it.
 class MappedTensor {
  public:
   /// Waits for what is enqueued before. `host` gives the layout and the type that the host wants.

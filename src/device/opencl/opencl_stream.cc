@@ -51,7 +51,7 @@ Status OpenClStream::CheckNotMapped(std::span<const KernelArg> args) const {
   const MappedRegions& mapped = device_->mapped();
   if (!mapped.any()) return OkStatus();
   for (size_t i = 0; i < args.size(); ++i) {
-    if (args[i].is_memory() && mapped.Holds(args[i].memory(), args[i].offset()))
+    if (args[i].is_memory() && mapped.Holds(args[i].memory()))
       return Error(StatusCode::kBusy,
                    "OpenCL: launching a kernel: argument {}: the host has it mapped", i);
   }

@@ -16,9 +16,7 @@ namespace fettle {
 /// One argument of a kernel: a memory object, or a value of a scalar or vector type.
 class KernelArg {
  public:
-  KernelArg(const Location& location) : KernelArg(static_cast<cl_mem>(location.base)) {
-    offset_ = location.offset;
-  }
+  KernelArg(const Location& location) : KernelArg(static_cast<cl_mem>(location.base)) {}
   template <typename T>
   requires std::is_trivially_copyable_v<T> KernelArg(const T& value)
       : size_(sizeof(T)), is_memory_(std::is_same_v<T, cl_mem>) {
@@ -28,8 +26,6 @@ class KernelArg {
   const void* data() const { return bytes_.data(); }
   size_t size() const { return size_; }
   bool is_memory() const { return is_memory_; }
-  /// Where in the memory object the tensor begins; kernels take it as an argument of its own.
-  int64_t offset() const { return offset_; }
   /// The memory object; only where is_memory().
   cl_mem memory() const {
     cl_mem memory;
@@ -40,7 +36,6 @@ class KernelArg {
  private:
   std::array<std::byte, 64> bytes_;
   size_t size_;
-  int64_t offset_ = 0;
   bool is_memory_ = false;
 };
 
@@ -61,8 +56,8 @@ class OpenClStream final : public Stream {
                                                       const StreamOptions& options = {});
   ~OpenClStream() override;
 
-  /// Enqueues a launch. kDeviceError where the driver refuses it, kBusy where the host has an
-  /// argument mapped. Waits for its end only where the
+  /// Enqueues a launch. kDeviceError where the driver refuses it, kBusy where the host has
+  /// any part of an argument mapped. Waits for its end only where the
   /// program has never been launched before and a cache is to remember that it may be, and while
   /// the pace of a kernel is learned (StreamOptions::kernel_ms). Kernels whose launches may be
   /// split tell their place by get_global_id alone.
