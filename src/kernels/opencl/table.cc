@@ -5,23 +5,41 @@
 
 namespace fettle::kernels {
 
-extern const KernelDesc kOpenClConvDirect;
 extern const KernelDesc kOpenClConvDepthwise;
+extern const KernelDesc kOpenClConvDirect;
 extern const KernelDesc kOpenClConvFirstLayer;
 extern const KernelDesc kOpenClConvPointwise;
 extern const KernelDesc kOpenClElementwiseChain;
+extern const KernelDesc kOpenClGatherSlices;
 extern const KernelDesc kOpenClMoveCopy;
+extern const KernelDesc kOpenClNormInstance;
+extern const KernelDesc kOpenClNormRows;
 extern const KernelDesc kOpenClPoolWindow;
 extern const KernelDesc kOpenClQuantisedConv;
+extern const KernelDesc kOpenClReduceRows;
 extern const KernelDesc kOpenClResizeTaps;
+extern const KernelDesc kOpenClSoftmaxRows;
 
 std::span<const KernelDesc* const> OpenClKernels() {
   static const std::vector<const KernelDesc*> kKernels = {
+      // clang-format off
       // keep-sorted start
-      &kOpenClConvDirect,    &kOpenClConvDepthwise,    &kOpenClConvFirstLayer,
-      &kOpenClConvPointwise, &kOpenClElementwiseChain, &kOpenClMoveCopy,
-      &kOpenClPoolWindow,    &kOpenClQuantisedConv,    &kOpenClResizeTaps,
+      &kOpenClConvDepthwise,
+      &kOpenClConvDirect,
+      &kOpenClConvFirstLayer,
+      &kOpenClConvPointwise,
+      &kOpenClElementwiseChain,
+      &kOpenClGatherSlices,
+      &kOpenClMoveCopy,
+      &kOpenClNormInstance,
+      &kOpenClNormRows,
+      &kOpenClPoolWindow,
+      &kOpenClQuantisedConv,
+      &kOpenClReduceRows,
+      &kOpenClResizeTaps,
+      &kOpenClSoftmaxRows,
       // keep-sorted end
+      // clang-format on
   };
   return kKernels;
 }

@@ -338,4 +338,16 @@ void Expression::AppendArgs(const LaunchArgs& args, size_t first_pack, ArgList& 
   }
 }
 
+Result<std::vector<StateAssignment>> PixelAnchorStates(const ir::Graph& group,
+                                                       const Device& device) {
+  std::vector<StateAssignment> states;
+  for (const State& form : PixelStates(device)) {
+    states.push_back(StatesBeside(group, form));
+    if (!IsPixels(states.back().outputs[0]))
+      return Unsupported("expected one float output of rank 4");
+  }
+  RETURN_IF_ERROR(Expression::Compile(group, states[0], group.nodes()[0].output(0)).status());
+  return states;
+}
+
 }  // namespace fettle::kernels

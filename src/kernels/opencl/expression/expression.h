@@ -62,4 +62,10 @@ class Expression {
   std::vector<int64_t> extents_;  // rows: outermost first, the columns last
 };
 
+/// The states of a group whose first node makes float pixels of its first output and whose others
+/// are an expression: all operands beside each form of PixelStates. Fails with kUnsupported where
+/// the output cannot be in pixels or the others are no expression.
+Result<std::vector<StateAssignment>> PixelAnchorStates(const ir::Graph& group,
+                                                       const Device& device);
+
 }  // namespace fettle::kernels

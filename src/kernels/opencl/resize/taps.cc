@@ -79,10 +79,7 @@ PackRequest TablePack(const PlaneTaps& taps) {
 
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
   RETURN_IF_ERROR(Read(group).status());
-  std::vector<StateAssignment> states;
-  for (const State& form : PixelStates(device)) states.push_back(StatesBeside(group, form));
-  RETURN_IF_ERROR(Expression::Compile(group, states[0], group.nodes()[0].output(0)).status());
-  return states;
+  return PixelAnchorStates(group, device);
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,

@@ -1,0 +1,98 @@
+// opencl.gather.slices: Gather between row-major buffers.
+#include <algorithm>
+
+#include "kernels/opencl/recorded.h"
+#include "kernels/opencl/sources.h"
+#include "kernels/opencl/states.h"
+#include "kernels/opencl/work_sizes.h"
+#include "tensor/reorder.h"
+
+namespace fettle::kernels {
+namespace {
+
+Status Check(const ir::Graph& group) {
+  const ir::Node& node = group.nodes()[0];
+  if (group.nodes().size() != 1 || node.op != "Gather") return Unsupported("not a Gather");
+  const ir::Value &x = group.value(node.inputs[0]), &indices = group.value(node.inputs[1]);
+  const int64_t bytes = ByteSize(x.dtype);
+  if (bytes == 0 || bytes > 8)
+    return Unsupported("elements of type {} are not moved", DTypeName(x.dtype));
+  const int axis = *NormaliseAxis(node.attributes.Int("axis"), x.shape->rank());
+  // What a launch cannot report: where the indices are known they are checked here.
+  for (int64_t i = 0; indices.is_constant() && i < indices.constant->elements(); ++i) {
+    const int64_t index = indices.constant->GetInt(i), extent = (*x.shape)[axis];
+    if (index < -extent || index >= extent) return Unsupported("index {} is out of range", index);
+  }
+  return OkStatus();
+}
+
+Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+  RETURN_IF_ERROR(Check(group));
+  std::vector<StateAssignment> states;
+  for (const State& form : RowStates()) {
+    StateAssignment next = StatesBeside(group, form);
+    if (states.empty() || !(states[0] == next)) states.push_back(std::move(next));
+  }
+  return states;
+}
+
+std::string_view UnsignedName(int64_t bytes) {
+  return bytes == 1 ? "uchar" : bytes == 2 ? "ushort" : bytes == 4 ? "uint" : "ulong";
+}
+
+/// Adds operand `i` of the node: bound, or a constant packed row-major as `storage`.
+void AddOperand(const ir::Graph& group, size_t i, DType storage, RecordedKernel& made,
+                RecordedLaunch& launch) {
+  const ir::ValueId id = group.nodes()[0].inputs[i];
+  const ir::Value& value = group.value(id);
+  if (!value.is_constant()) {
+    launch.Input(InputIndex(group, i), ByteSize(storage));
+    return;
+  }
+  const State packed{.storage = storage};
+  launch.Packed(made.own_packs.size(), ByteSize(storage));
+  made.own_packs.push_back(
+      {.constants = {id},
+       .recipe = fmt::format("row.{}", DTypeName(storage)),
+       .bytes = StateBytes(*value.shape, packed),
+       .pack = [packed](std::span<const Constant* const> constants, std::byte* out) {
+         ASSIGN_OR_RETURN(const Tensor tensor, constants[0]->ToTensor());
+         Reorder(tensor.shape(), {.storage = tensor.dtype()}, tensor.data(), packed, out);
+         return OkStatus();
+       }});
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
+                                                const Device& device) {
+  const ir::Graph& group = *problem.group;
+  const ir::Node& node = problem.node();
+  const Shape &x = problem.shape(node.inputs[0]), &indices = problem.shape(node.inputs[1]);
+  const int axis = *NormaliseAxis(node.attributes.Int("axis"), x.rank());
+  const DType storage = problem.states.outputs[0].storage;
+  const DType index_type = group.value(node.inputs[1]).dtype;
+  BuildOptions options;
+  options.Add(fmt::format("-DELEMENT={} -DINDEX={}", UnsignedName(ByteSize(storage)),
+                          index_type == DType::kI32 ? "int" : "long"));
+  ASSIGN_OR_RETURN(
+      std::shared_ptr<OpenClKernel> kernel,
+      AsOpenCl(device).BuildKernel(MakeProgram("gather/slices.cl", options), "slices"));
+  const int64_t outer = x.Count(0, axis), inner = x.Count(axis + 1, x.rank());
+  auto made = std::make_unique<RecordedKernel>();
+  RecordedLaunch launch(std::move(kernel), PlaceSizes(inner, indices.elements(), outer));
+  AddOperand(group, 0, storage, *made, launch);
+  AddOperand(group, 1, index_type, *made, launch);
+  launch.Output(0, ByteSize(storage)).Int(x[axis]).Int(indices.elements()).Int(inner);
+  made->recorded.push_back(std::move(launch));
+  return std::unique_ptr<PreparedKernel>(std::move(made));
+}
+
+}  // namespace
+
+extern const KernelDesc kOpenClGatherSlices;
+const KernelDesc kOpenClGatherSlices = {.name = "opencl.gather.slices",
+                                        .device = DeviceKind::kOpenCl,
+                                        .preference = 10,
+                                        .candidates = Candidates,
+                                        .prepare = Prepare};
+
+}  // namespace fettle::kernels

@@ -1,0 +1,39 @@
+#include "kernels/opencl/norm/operands.h"
+
+#include <algorithm>
+
+namespace fettle::kernels {
+
+Result<PackRequest> VectorPack(const ir::Graph& group, ir::ValueId id, int64_t elements,
+                               int64_t padded) {
+  const auto& constant = group.value(id).constant;
+  if (constant == nullptr) return Unsupported("a scale or bias that is no constant");
+  if (constant->elements() != elements && constant->elements() != 1)
+    return Unsupported("a scale or bias of {} elements: expected {}", constant->elements(),
+                       elements);
+  return PackRequest{
+      .constants = {id},
+      .recipe = fmt::format("opencl.vector.{}.{}", elements, padded),
+      .bytes = padded * 4,
+      .pack = [elements, padded](std::span<const Constant* const> constants, std::byte* out) {
+        auto* to = reinterpret_cast<float*>(out);
+        const int64_t own = constants[0]->elements();
+        std::fill_n(to, padded, 0.0f);
+        for (int64_t i = 0; i < elements; ++i)
+          to[i] = static_cast<float>(constants[0]->GetDouble(own == 1 ? 0 : i));
+        return OkStatus();
+      }};
+}
+
+Status CheckNormalisation(const ir::Graph& group) {
+  const ir::Node& node = group.nodes()[0];
+  if (std::any_of(node.outputs.begin() + 1, node.outputs.end(),
+                  [](ir::ValueId id) { return id != ir::kAbsent; }))
+    return Unsupported("statistics as outputs are left to the reference");
+  const ir::Value& x = group.value(node.inputs[0]);
+  if (!IsFloatValue(x.dtype) || x.is_constant()) return Unsupported("expected a float tensor");
+  if (node.input(1) == ir::kAbsent) return Unsupported("no scale");
+  return OkStatus();
+}
+
+}  // namespace fettle::kernels

@@ -1,0 +1,16 @@
+// Scale and bias of normalisations, which OpenCL kernels take as constants.
+#pragma once
+
+#include "kernels/opencl/states.h"
+
+namespace fettle::kernels {
+
+/// A constant as `elements` floats (its own, or one repeated), `padded` to a length with zeros.
+/// Fails with kUnsupported where the value is no such constant.
+Result<PackRequest> VectorPack(const ir::Graph& group, ir::ValueId id, int64_t elements,
+                               int64_t padded);
+
+/// OK for a group of one normalising node with one used output over a float tensor.
+Status CheckNormalisation(const ir::Graph& group);
+
+}  // namespace fettle::kernels
