@@ -80,9 +80,8 @@ Result<OpenClEvent> OpenClStream::Enqueue(const OpenClKernel& kernel, const Exte
                                gws.data(), lws[0] > 0 ? lws.data() : nullptr, 0, nullptr,
                                has_event ? &made : nullptr),
       "OpenCL: launching a kernel"));
-  OpenClEvent event(made, [&api](cl_event e) {
-    if (e != nullptr) api.ReleaseEvent(e);
-  });
+  if (!has_event) return OpenClEvent();
+  const OpenClEvent event(made, [&api](cl_event e) { api.ReleaseEvent(e); });
   if (options_.queue_window > 0) RETURN_IF_ERROR(WaitForWindow(event));
   return event;
 }

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -60,6 +62,25 @@ std::optional<ProgramCache::Entry> Parse(const std::string& key, std::span<const
       (kind != ProgramCache::Kind::kBinary && kind != ProgramCache::Kind::kFailure))
     return std::nullopt;
   return ProgramCache::Entry{kind, {payload.begin(), payload.end()}, header.launched == 1};
+}
+
+/// Writes both to a temporary file and renames it to `path`. Not flushed to the disk, which takes
+/// longer than many a build: what a power failure leaves is found damaged and built again.
+Status WriteEntry(const std::string& path, const Header& header,
+                  std::span<const std::byte> payload) {
+  std::string temporary = path + ".XXXXXX";
+  const int file = ::mkostemp(temporary.data(), O_CLOEXEC);
+  const auto put = [file](const void* data, size_t size) {
+    return ::write(file, data, size) == static_cast<ssize_t>(size);
+  };
+  const bool written = file >= 0 && put(&header, sizeof(header)) &&
+                       put(payload.data(), payload.size()) && ::fchmod(file, 0644) == 0 &&
+                       ::rename(temporary.c_str(), path.c_str()) == 0;
+  const int error = errno;
+  if (file >= 0) ::close(file);
+  if (written) return OkStatus();
+  if (file >= 0) ::unlink(temporary.c_str());
+  return Error(StatusCode::kIo, "{}: cannot write: {}", path, std::strerror(error));
 }
 
 struct FileInfo {
@@ -152,13 +173,10 @@ std::optional<ProgramCache::Entry> ProgramCache::Find(const std::string& key) {
 
 void ProgramCache::Put(const std::string& key, Kind kind, std::span<const std::byte> payload) {
   const Header header = HeaderOf(key, kind, payload);
-  std::vector<std::byte> bytes(sizeof(header) + payload.size());
-  std::memcpy(bytes.data(), &header, sizeof(header));
-  std::copy(payload.begin(), payload.end(), bytes.begin() + sizeof(header));
-  const Status status = WriteFile(PathOf(key), bytes);
+  const Status status = WriteEntry(PathOf(key), header, payload);
   if (!status.ok()) return Report(status);
   std::lock_guard lock(mutex_);
-  if (bytes_ >= 0) bytes_ += static_cast<int64_t>(bytes.size());
+  if (bytes_ >= 0) bytes_ += static_cast<int64_t>(sizeof(header) + payload.size());
   if (bytes_ < 0 || bytes_ > options_.most_bytes) Evict();
 }
 
