@@ -11,6 +11,9 @@ extern const KernelDesc kOpenClConvFirstLayer;
 extern const KernelDesc kOpenClConvPointwise;
 extern const KernelDesc kOpenClElementwiseChain;
 extern const KernelDesc kOpenClGatherSlices;
+extern const KernelDesc kOpenClMatMulLocal;
+extern const KernelDesc kOpenClMatMulRegisters;
+extern const KernelDesc kOpenClMatMulVector;
 extern const KernelDesc kOpenClMoveCopy;
 extern const KernelDesc kOpenClNormInstance;
 extern const KernelDesc kOpenClNormRows;
@@ -30,6 +33,9 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClConvPointwise,
       &kOpenClElementwiseChain,
       &kOpenClGatherSlices,
+      &kOpenClMatMulLocal,
+      &kOpenClMatMulRegisters,
+      &kOpenClMatMulVector,
       &kOpenClMoveCopy,
       &kOpenClNormInstance,
       &kOpenClNormRows,

@@ -125,7 +125,7 @@ __attribute__((always_inline)) void Multiply(__local const float* a_tile,
 __kernel __attribute__((reqd_work_group_size(COLUMN_ITEMS, ROW_ITEMS, 1))) void gemm_local(
     const int m, const int n, const int k, __global const storage_t* restrict a, const int a_offset,
     __global const storage_t* restrict b, const int b_offset, __global storage_t* restrict c,
-    const int c_offset, const int4 batch EPILOGUE_PARAMS) {
+    const int c_offset, const int4 batch ADDEND_PARAMS EXPRESSION_PARAMS) {
   __local float a_tile[BUFFERS * KWG * A_PITCH] __attribute__((aligned(16)));
   __local float b_tile[BUFFERS * KWG * B_PITCH] __attribute__((aligned(16)));
   const int x = get_local_id(0);
@@ -182,9 +182,9 @@ __kernel __attribute__((reqd_work_group_size(COLUMN_ITEMS, ROW_ITEMS, 1))) void 
       const int at = c_offset + (z * m + row) * n + column;
 #if CHECKED
       if (row < m && left > 0)
-        StoreColumns(FINISH(sum[i][j], row, column, left), c, at, left);
+        StoreColumns(FINISH_SUM(sum[i][j], z * m + row, column, left), c, at, left);
 #else
-      STOREV(FINISH(sum[i][j], row, column, 4), c, at);
+      STOREV(FINISH_SUM(sum[i][j], z * m + row, column, 4), c, at);
 #endif
     }
   }

@@ -70,6 +70,12 @@ __attribute__((always_inline)) void Steps(const int m, const int n, const int k,
   for (; K_UNROLL > 1 && p < last; ++p) Step(m, n, k, a, b, row, column, left, p, sum);
 }
 
+#if TM * TN * VW > 64
+#define STORE_LOOP _Pragma("unroll 1")
+#else
+#define STORE_LOOP _Pragma("unroll")
+#endif
+
 #if SPLIT_K
 #define C_TYPE float
 #define SPLIT_PARAMS , const int split
@@ -77,8 +83,7 @@ __attribute__((always_inline)) void Steps(const int m, const int n, const int k,
 void StoreSums(const vec_t v, __global float* c, const int at, const int left) {
   float lanes[VW];
   SPREAD(v, lanes);
-#pragma unroll
-  for (int i = 0; i < VW; ++i)
+  EACH_LANE for (int i = 0; i < VW; ++i)
     if (i < left) c[at + i] = lanes[i];
 }
 #else
@@ -90,7 +95,7 @@ __kernel void gemm_registers(const int m, const int n, const int k,
                              __global const storage_t* restrict a, const int a_offset,
                              __global const storage_t* restrict b, const int b_offset,
                              __global C_TYPE* restrict c, const int c_offset,
-                             const int4 batch SPLIT_PARAMS EPILOGUE_PARAMS) {
+                             const int4 batch SPLIT_PARAMS ADDEND_PARAMS EXPRESSION_PARAMS) {
   const int row = get_global_id(ROWS_FIRST ? 0 : 1) * TM;
   const int column = get_global_id(ROWS_FIRST ? 1 : 0) * (TN * VW);
   const int z = get_global_id(2);
@@ -114,18 +119,22 @@ __kernel void gemm_registers(const int m, const int n, const int k,
     Steps(m, n, k, a, b, row, column, TN * VW, first, last, sum);
   else
     Steps(m, n, k, a, b, row, column, left, first, last, sum);
+  // Sums of a large tile leave the registers before they are finished: unrolled, its epilogue would
+  // take compilers minutes.
+  vec_t kept[TM * TN];
 #pragma unroll
-  for (int i = 0; i < TM; ++i) {
-    const int at = c_offset + (z * m + row + i) * n + column;
+  for (int i = 0; i < TM; ++i)
 #pragma unroll
-    for (int j = 0; j < TN; ++j) {
-      const int inside = row + i < m ? left - j * VW : 0;
+    for (int j = 0; j < TN; ++j) kept[i * TN + j] = sum[i][j];
+  STORE_LOOP for (int t = 0; t < TM * TN; ++t) {
+    const int out_row = row + t / TN, out_column = column + t % TN * VW;
+    const int inside = out_row < m ? n - out_column : 0;
+    const int at = c_offset + (z * m + out_row) * n + out_column;
 #if SPLIT_K
-      StoreSums(sum[i][j], c, at + j * VW, inside);
+    StoreSums(kept[t], c, at, inside);
 #else
-      if (inside > 0)
-        StoreColumns(FINISH(sum[i][j], row + i, column + j * VW, inside), c, at + j * VW, inside);
+    if (inside > 0)
+      StoreColumns(FINISH_SUM(kept[t], z * m + out_row, out_column, inside), c, at, inside);
 #endif
-    }
   }
 }

@@ -4,6 +4,7 @@
 
 #include "kernels/opencl/gemm/rung.h"
 #include "kernels/opencl/gemm/tiles.h"
+#include "kernels/opencl/gemm/vectors.h"
 
 namespace fettle::kernels {
 namespace {
@@ -158,40 +159,12 @@ Status OneColumn(const GemmShape& shape, const OpenClFacts&) {
 Status OneRow(const GemmShape& shape, const OpenClFacts&) {
   return shape.m == 1 ? OkStatus() : Unsupported("m is {}: a vector has one row", shape.m);
 }
-std::vector<Tunable> VectorTunables(const GemmShape&, const OpenClFacts&) {
-  return {{"LANES", {1, 2, 4, 8, 16, 32, 64, 128, 256}}, {"VW", {1, 2, 4, 8, 16}}};
+GemmSetup SetUpVectorRows(const GemmShape& shape, const Params& params, const OpenClFacts& facts) {
+  return SetUpVector(shape, params, VectorKind::kColumn, facts);
 }
-Status ValidLanes(const GemmShape&, const Params& params, const OpenClFacts& facts) {
-  if (params.at("LANES") <= facts.max_work_group_size) return OkStatus();
-  return InvalidArgument("LANES: expected at most {}, got {}", facts.max_work_group_size,
-                         params.at("LANES"));
-}
-Params DefaultVector(const GemmShape&, const OpenClFacts& facts) {
-  return {{"LANES", facts.is_cpu ? 1 : std::min<int64_t>(64, facts.max_work_group_size)},
-          {"VW", facts.is_cpu ? 16 : 4}};
-}
-GemmSetup SetUpVector(const GemmShape& shape, const Params& params, bool columns) {
-  GemmSetup setup;
-  for (const auto& [name, value] : params) setup.options.Define(name, value);
-  const auto lanes = static_cast<size_t>(params.at("LANES"));
-  const auto batch = static_cast<size_t>(shape.batch);
-  const int64_t width = params.at("VW");
-  const int64_t extent = columns ? shape.n : shape.m;
-  setup.options.Define("ALIGNED", (columns ? shape.n : shape.k) % width == 0 ? 1 : 0);
-  setup.extents = {static_cast<cl_int>(extent), static_cast<cl_int>(shape.k)};
-  if (columns)
-    setup.sizes = {.gws = {static_cast<size_t>((extent + width - 1) / width), lanes, batch},
-                   .lws = {1, lanes, 1}};
-  else
-    setup.sizes = {.gws = {lanes, static_cast<size_t>(extent), batch}, .lws = {lanes, 1, 1}};
-  setup.more = {MatrixMap(shape)};
-  return setup;
-}
-GemmSetup SetUpVectorRows(const GemmShape& shape, const Params& params, const OpenClFacts&) {
-  return SetUpVector(shape, params, false);
-}
-GemmSetup SetUpVectorColumns(const GemmShape& shape, const Params& params, const OpenClFacts&) {
-  return SetUpVector(shape, params, true);
+GemmSetup SetUpVectorColumns(const GemmShape& shape, const Params& params,
+                             const OpenClFacts& facts) {
+  return SetUpVector(shape, params, VectorKind::kRow, facts);
 }
 
 Status FitsLocalMemory(const GemmShape& shape, const OpenClFacts& facts) {

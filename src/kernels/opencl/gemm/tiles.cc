@@ -96,12 +96,12 @@ Params DefaultRegisters(const GemmShape& shape, const OpenClFacts& facts) {
           {"LY", tiny_group ? 1 : 4}};
 }
 
-GemmSetup SetUpRegisters(const GemmShape& shape, const Params& params, const OpenClFacts&) {
+GemmSetup SetUpRegisters(const GemmShape& shape, const Params& params, const OpenClFacts& facts) {
   GemmSetup setup;
   for (const std::string_view name : {"TM", "TN", "VW", "K_UNROLL", "ROWS_FIRST"})
     setup.options.Define(name, params.find(name)->second);
   const int64_t width = params.at("VW");
-  setup.options.Define("ALIGNED", RowsAligned(shape, width, false) ? 1 : 0);
+  setup.options.Define("ALIGNED", !facts.is_cpu && RowsAligned(shape, width, false) ? 1 : 0);
   setup.options.Define("TRANS_A", shape.trans_a ? 1 : 0).Define("TRANS_B", shape.trans_b ? 1 : 0);
   const size_t rows = Blocks(shape.m, params.at("TM"));
   const size_t columns = Blocks(shape.n, params.at("TN") * width);
@@ -153,13 +153,14 @@ Params DefaultLocal(const GemmShape& shape, const OpenClFacts& facts) {
   return tile(32, 4, 1);
 }
 
-GemmSetup SetUpLocal(const GemmShape& shape, const Params& params, const OpenClFacts&) {
+GemmSetup SetUpLocal(const GemmShape& shape, const Params& params, const OpenClFacts& facts) {
   GemmSetup setup;
   for (const auto& [name, value] : params) setup.options.Define(name, value);
   const int64_t mwg = params.at("MWG"), nwg = params.at("NWG");
-  const bool even = shape.m % mwg == 0 && shape.n % nwg == 0 && shape.k % params.at("KWG") == 0;
+  const bool even =
+      shape.k > 0 && shape.m % mwg == 0 && shape.n % nwg == 0 && shape.k % params.at("KWG") == 0;
   setup.options.Define("CHECKED", even ? 0 : 1);
-  setup.options.Define("ALIGNED", RowsAligned(shape, 4, true) ? 1 : 0);
+  setup.options.Define("ALIGNED", !facts.is_cpu && RowsAligned(shape, 4, true) ? 1 : 0);
   setup.options.Define("TRANS_A", shape.trans_a ? 1 : 0).Define("TRANS_B", shape.trans_b ? 1 : 0);
   const auto x = static_cast<size_t>(nwg / params.at("TN"));
   const auto y = static_cast<size_t>(mwg / params.at("TM"));

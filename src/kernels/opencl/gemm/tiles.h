@@ -28,6 +28,7 @@ std::vector<Tunable> WorkGroupTunables();
 /// Which matrices of the operands each product is of, as the kernels take it.
 cl_int4 MatrixMap(const GemmShape& shape);
 /// Whether rows of B and C, and those of A where `with_a`, begin at multiples of `width` elements.
+/// Processors do not care, and programs are fewer without the question.
 bool RowsAligned(const GemmShape& shape, int64_t width, bool with_a);
 
 }  // namespace fettle::kernels

@@ -10,7 +10,7 @@ __kernel void gemm_vector_columns(const int columns, const int k,
                                   __global const storage_t* restrict x, const int x_offset,
                                   __global const storage_t* restrict matrix,
                                   const int matrix_offset, __global storage_t* restrict y,
-                                  const int y_offset, const int4 batch EPILOGUE_PARAMS) {
+                                  const int y_offset, const int4 batch ADDEND_PARAMS EXPRESSION_PARAMS) {
   SHARED_SUMS(vec_t);
   const int column = get_global_id(0) * VW;
   const int lane = get_local_id(1);
@@ -23,5 +23,5 @@ __kernel void gemm_vector_columns(const int columns, const int k,
     sum = MULTIPLY_ADD((vec_t)(LOAD(x, p)), LoadColumns(matrix, p * columns + column, left), sum);
   ADD_LANES(sum, lane);
   if (lane == 0)
-    StoreColumns(FINISH(sum, 0, column, left), y, y_offset + z * columns + column, left);
+    StoreColumns(FINISH_SUM(sum, z, column, left), y, y_offset + z * columns + column, left);
 }

@@ -2,15 +2,19 @@
 // one column, or with one row and B transposed. LANES work-items share a row, each taking every
 // LANES-th vector of it: lws = {LANES, 1, 1}, gws = {LANES, rows, matrices}. Result i is of matrix
 // (i / batch.x) % batch.y and vector (i / batch.z) % batch.w.
+//   ONE_ROW  1: y is the row of its matrix, 0: the column
 #include "kernels/opencl/gemm/operands.clh"
 #include "kernels/opencl/gemm/epilogue.clh"
+#ifndef ONE_ROW
+#define ONE_ROW 0
+#endif
 #include "kernels/opencl/gemm/lanes.clh"
 
 __kernel void gemm_vector_rows(const int rows, const int k,
                                __global const storage_t* restrict matrix, const int matrix_offset,
                                __global const storage_t* restrict x, const int x_offset,
                                __global storage_t* restrict y, const int y_offset,
-                               const int4 batch EPILOGUE_PARAMS) {
+                               const int4 batch ADDEND_PARAMS EXPRESSION_PARAMS) {
   SHARED_SUMS(float);
   const int lane = get_local_id(0);
   const int row = get_global_id(1);
@@ -27,5 +31,10 @@ __kernel void gemm_vector_rows(const int rows, const int k,
 #pragma unroll
   for (int i = 0; i < VW; ++i) sum += parts[i];
   ADD_LANES(sum, lane);
-  if (lane == 0) STORE(FINISH_ONE(sum, row), y, y_offset + z * rows + row);
+  if (lane > 0) return;
+  // The matrices of a column are `rows` rows high, those of a row one.
+  const vec_t result = ONE_ROW ? FINISH_SUM((vec_t)(sum), z, row, 1)
+                               : FINISH_SUM((vec_t)(sum), z * rows + row, 0, 1);
+  SPREAD(result, parts);
+  STORE(parts[0], y, y_offset + z * rows + row);
 }

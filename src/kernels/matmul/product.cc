@@ -1,4 +1,4 @@
-#include "kernels/cpu/matmul/product.h"
+#include "kernels/matmul/product.h"
 
 #include "ops/matmul/op.h"
 #include "tensor/shape.h"
