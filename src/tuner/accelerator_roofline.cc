@@ -15,15 +15,6 @@ constexpr double kSlack = 1.25;
 /// 8-bit products that a device does in the time of one fp32 operation at best.
 constexpr double kDotFactor = 8;
 
-struct CeilingRow {
-  std::string_view name;
-  double OpenClCeilings::*value;
-};
-constexpr CeilingRow kRows[] = {{"fp32 fma", &OpenClCeilings::flops},
-                                {"cached read", &OpenClCeilings::read_rate},
-                                {"global read", &OpenClCeilings::global_rate},
-                                {"launch us", &OpenClCeilings::launch_us}};
-
 RowKey KeyOf(std::string_view name, const Device& device) {
   return {.problem = fmt::format("ceiling {}", name),
           .kernel = "probe",
@@ -37,7 +28,7 @@ RowKey KeyOf(std::string_view name, const Device& device) {
 OpenClCeilings LoadAcceleratorCeilings(const Device& device, Store& store) {
   OpenClCeilings ceilings;
   bool complete = true;
-  for (const CeilingRow& row : kRows) {
+  for (const kernels::OpenClCeilingRow& row : kernels::kOpenClCeilings) {
     const Result<Row> kept = store.Find(KeyOf(row.name, device));
     const bool known = kept.ok() && !kept->prior && kept->status == Row::Status::kOk;
     if (known) ceilings.*row.value = kept->median_us;
@@ -50,7 +41,7 @@ OpenClCeilings LoadAcceleratorCeilings(const Device& device, Store& store) {
         probed.status().message());
     return {};
   }
-  for (const CeilingRow& row : kRows)
+  for (const kernels::OpenClCeilingRow& row : kernels::kOpenClCeilings)
     store.Put(KeyOf(row.name, device), {.median_us = *probed.*row.value, .samples = 1});
   return *probed;
 }

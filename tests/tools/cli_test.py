@@ -381,6 +381,17 @@ class Cli(unittest.TestCase):
             self.assertTrue(device["fp16_storage"])
         self.assertEqual(report["environment"]["FETTLE_THREADS"], "2")
 
+    def test_devices_names_what_it_is_asked_about(self):
+        report = self.json("devices", "--device", "opencl", "--kernel-ms", "2", "--no-cache")
+        self.assertEqual([report["options"][name] for name in ("device", "kernel_ms", "cache")], ["opencl", 2.0, "off"])
+
+    def test_peak_of_opencl(self):
+        if not self.json("devices")["opencl"]:
+            self.skipTest("no OpenCL device")
+        ceilings = {row["name"]: row["value"] for row in self.json("peak", "--device", "opencl")["ceilings"]}
+        for name in ("fp32 fma", "global read", "host to device", "device to host"):
+            self.assertGreater(ceilings[name], 0)
+
     def test_devices_without_opencl(self):
         nowhere = {"FETTLE_OPENCL_LIBRARY": "/nowhere/libOpenCL.so"}
         report = self.json("devices", env=nowhere)

@@ -26,9 +26,12 @@ TEST(AcceleratorRooflineTest, KeepsWhatItProbed) {
   EXPECT_GT(first.flops, 1e8);
   EXPECT_GT(first.read_rate, 1e8);
   EXPECT_GE(first.read_rate, first.global_rate);
+  EXPECT_GT(first.to_device_rate, 1e6);
+  EXPECT_GT(first.to_host_rate, 1e6);
   const kernels::OpenClCeilings again = LoadAcceleratorCeilings(**device, *store);
   EXPECT_EQ(again.flops, first.flops);
   EXPECT_EQ(again.launch_us, first.launch_us);
+  EXPECT_EQ(again.to_host_rate, first.to_host_rate);
 }
 
 }  // namespace

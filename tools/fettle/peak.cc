@@ -1,17 +1,49 @@
-// fettle peak: the measured ceilings of one core of this machine.
+// fettle peak: the measured ceilings of one core of this machine, or of an OpenCL device.
 #include <fmt/core.h>
 
 #include "command.h"
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/probe/probe.h"
+#include "kernels/opencl/probe/probe.h"
+#include "opencl_timing.h"
 #include "report.h"
 #include "table.h"
 
 namespace fettle::tools {
 namespace {
 
+int PeakOfOpenCl(const CommonOptions& options) {
+  const auto device = OpenNamedDevice(options.device);
+  if (!device.ok()) return Fail(device.status());
+  const auto measured = kernels::ProbeOpenCl(**device);
+  if (!measured.ok()) return Fail(measured.status());
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{"ceiling of the device"}, {"value", kRight}, {"unit"}});
+  Json ceilings = Json::array();
+  for (const kernels::OpenClCeilingRow& row : kernels::kOpenClCeilings) {
+    const double value = *measured.*row.value;
+    ceilings.push_back({{"name", row.name},
+                        {"value", value},
+                        {"unit", row.unit},
+                        {"spread", nullptr},
+                        {"status", "measured"}});
+    const bool is_rate = row.unit != "us";
+    table.Row({std::string(row.name), fmt::format("{:.1f}", is_rate ? value * 1e-9 : value),
+               fmt::format("{}{}", is_rate ? "G" : "", row.unit)});
+  }
+  if (options.json) {
+    PrintJson({{"ceilings", std::move(ceilings)},
+               {"device", DeviceJson(1, device->get())},
+               {"warnings", Json::array()}});
+  } else {
+    fmt::print("{}\n{}\n", table.ToString(), DeviceLine(1, device->get()));
+  }
+  return kExitOk;
+}
+
 int Peak(const CommonOptions& options) {
   InstallLog(options.log);
+  if (options.device.starts_with("opencl")) return PeakOfOpenCl(options);
   std::vector<std::string> warnings;
   const Status status = CheckCpuOptions(options, warnings);
   if (!status.ok()) return Fail(status);

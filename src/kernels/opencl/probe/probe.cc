@@ -1,6 +1,7 @@
 #include "kernels/opencl/probe/probe.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/clock.h"
 #include "kernels/opencl/launch.h"
@@ -14,6 +15,7 @@ constexpr size_t kGroup = 64;
 constexpr double kLongEnoughNs = 4e6;
 constexpr double kOperationsPerRound = 64;
 constexpr int64_t kSmallBytes = 256 << 10, kLargeBytes = 256 << 20;
+constexpr int64_t kTransferBytes = 16 << 20;
 
 /// Launches the two functions of probe.cl.
 class Probing {
@@ -36,6 +38,7 @@ class Probing {
     ASSIGN_OR_RETURN(ceilings.global_rate, ReadRate(LargeBytes()));
     ceilings.read_rate = std::max(ceilings.read_rate, ceilings.global_rate);
     ASSIGN_OR_RETURN(ceilings.launch_us, LaunchUs());
+    RETURN_IF_ERROR(Transfers(ceilings));
     return ceilings;
   }
 
@@ -107,6 +110,20 @@ class Probing {
     ASSIGN_OR_RETURN(const double few, LeastNs([&] { return enqueue(kFew); }));
     ASSIGN_OR_RETURN(const double many, LeastNs([&] { return enqueue(kMany); }));
     return std::max(many - few, 0.0) / (kMany - kFew) * 1e-3;
+  }
+
+  Status Transfers(OpenClCeilings& ceilings) {
+    const int64_t bytes = std::min(kTransferBytes, LargeBytes());
+    std::vector<std::byte> host(static_cast<size_t>(bytes));
+    ASSIGN_OR_RETURN(const auto memory,
+                     device_.Allocate({.kind = MemoryKind::kBuffer, .bytes = bytes}));
+    const auto write = [&] { return stream_->Write(*memory, 0, host.data(), bytes); };
+    const auto read = [&] { return stream_->Read(host.data(), *memory, 0, bytes); };
+    ASSIGN_OR_RETURN(const double write_ns, LeastNs(write));
+    ASSIGN_OR_RETURN(const double read_ns, LeastNs(read));
+    ceilings.to_device_rate = static_cast<double>(bytes) / write_ns * 1e9;
+    ceilings.to_host_rate = static_cast<double>(bytes) / read_ns * 1e9;
+    return OkStatus();
   }
 
   const OpenClDevice& device_;

@@ -1,6 +1,8 @@
 // The ceilings of an OpenCL device, measured: what its kernels' times are compared with.
 #pragma once
 
+#include <string_view>
+
 #include "base/status.h"
 #include "device/device.h"
 
@@ -12,7 +14,21 @@ struct OpenClCeilings {
   double read_rate = 0;    // bytes per second from the nearest cache that a small buffer stays in
   double global_rate = 0;  // bytes per second from a buffer larger than the caches
   double launch_us = 0;    // microseconds that a launch without work adds to a full queue
+  double to_device_rate = 0, to_host_rate = 0;  // bytes per second of large writes and reads
 };
+
+/// The ceilings by name, for tables and for the database.
+struct OpenClCeilingRow {
+  std::string_view name, unit;
+  double OpenClCeilings::*value;
+};
+inline constexpr OpenClCeilingRow kOpenClCeilings[] = {
+    {"fp32 fma", "FLOP/s", &OpenClCeilings::flops},
+    {"cached read", "B/s", &OpenClCeilings::read_rate},
+    {"global read", "B/s", &OpenClCeilings::global_rate},
+    {"launch us", "us", &OpenClCeilings::launch_us},
+    {"host to device", "B/s", &OpenClCeilings::to_device_rate},
+    {"device to host", "B/s", &OpenClCeilings::to_host_rate}};
 
 /// Runs about 100 ms on a GPU, besides building two programs. Fails as building and launching do.
 Result<OpenClCeilings> ProbeOpenCl(const Device& device);
