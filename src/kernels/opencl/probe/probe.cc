@@ -13,7 +13,7 @@ namespace {
 constexpr int kRepeats = 5;
 constexpr size_t kGroup = 64;
 constexpr double kLongEnoughNs = 4e6;
-constexpr double kOperationsPerRound = 64;
+constexpr int kOperationsPerLane = 16;
 constexpr int64_t kSmallBytes = 256 << 10, kLargeBytes = 256 << 20;
 constexpr int64_t kTransferBytes = 16 << 20;
 
@@ -23,7 +23,9 @@ class Probing {
   explicit Probing(const OpenClDevice& device) : device_(device) {}
 
   Result<OpenClCeilings> Run() {
-    const ProgramSource program = MakeProgram("probe/probe.cl", {});
+    BuildOptions options;
+    options.Define("PROCESSOR", device_.facts().is_cpu);
+    const ProgramSource program = MakeProgram("probe/probe.cl", options);
     ASSIGN_OR_RETURN(fma_, device_.BuildKernel(program, "probe_fma"));
     ASSIGN_OR_RETURN(read_, device_.BuildKernel(program, "probe_read"));
     ASSIGN_OR_RETURN(stream_, device_.NewStream({}));
@@ -44,6 +46,9 @@ class Probing {
 
  private:
   OpenClStream& stream() { return static_cast<OpenClStream&>(*stream_); }
+
+  /// Of the vectors in probe.cl.
+  int Lanes() const { return device_.facts().is_cpu ? 16 : 4; }
 
   int64_t LargeBytes() const {
     const OpenClFacts& facts = device_.facts();
@@ -85,7 +90,7 @@ class Probing {
   Result<double> Flops() {
     ASSIGN_OR_RETURN(const double rounds_per_ns,
                      AmountPerNs([&](int rounds) { return LaunchFma(rounds); }));
-    return rounds_per_ns * 1e9 * kOperationsPerRound * static_cast<double>(items_);
+    return rounds_per_ns * 1e9 * kOperationsPerLane * Lanes() * static_cast<double>(items_);
   }
 
   Result<double> ReadRate(int64_t bytes) {
@@ -94,7 +99,8 @@ class Probing {
     const auto launch = [&](int repeats) {
       ArgList args;
       args.Memory(in->location()).Memory(out_->location());
-      args.Value(static_cast<cl_int>(bytes / 16)).Value(static_cast<cl_int>(repeats / 16));
+      args.Value(static_cast<cl_int>(bytes / (4 * Lanes())))
+          .Value(static_cast<cl_int>(repeats / 16));
       return stream().Launch(*read_, {.gws = {items_, 1, 1}, .lws = {kGroup, 1, 1}}, args.args());
     };
     ASSIGN_OR_RETURN(const double repeats_per_ns, AmountPerNs(launch));
