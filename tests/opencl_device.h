@@ -7,12 +7,15 @@
 
 namespace fettle {
 
-/// PoCL where it is installed, else the first device; or the one that FETTLE_TEST_OPENCL names
-/// ("PLATFORM" or "PLATFORM:DEVICE"). Opened once. Its status is the reason to skip a test.
+/// The device that FETTLE_DEVICE names (as `--device`: "opencl:rusticl"); else PoCL where it is
+/// installed, else the first device. Opened once. Its status is the reason to skip a test.
 inline const Result<std::shared_ptr<OpenClDevice>>& TestOpenClDevice() {
-  static const Result<std::shared_ptr<OpenClDevice>> device = [] {
-    const char* name = std::getenv("FETTLE_TEST_OPENCL");
-    if (name != nullptr) return OpenClDevice::Open(name);
+  static const Result<std::shared_ptr<OpenClDevice>> device =
+      []() -> Result<std::shared_ptr<OpenClDevice>> {
+    const char* named = std::getenv("FETTLE_DEVICE");
+    const std::string_view text = named == nullptr ? "" : named;
+    if (const auto colon = text.find(':'); colon != std::string_view::npos)
+      return OpenClDevice::Open(text.substr(colon + 1));
     Result<std::shared_ptr<OpenClDevice>> pocl = OpenClDevice::Open("Portable Computing Language");
     return pocl.ok() ? pocl : OpenClDevice::Open();
   }();

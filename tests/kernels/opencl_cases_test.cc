@@ -39,7 +39,7 @@ class OpenClCasesTest : public testing::TestWithParam<ops::Case> {};
 
 TEST_P(OpenClCasesTest, EveryKernelAgreesWithTheOracle) {
   const auto& device = TestOpenClDevice();
-  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
   const Result<EvaluatedCase> evaluated = EvaluateCase(GetParam());
   if (!evaluated.ok()) GTEST_SKIP() << evaluated.status().message();
   int runs = 0;

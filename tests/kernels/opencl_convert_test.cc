@@ -76,7 +76,7 @@ std::vector<State> DeviceStates(int rank, DType storage, const OpenClFacts& fact
 
 void CheckAll(const Shape& shape, const std::vector<DType>& storages) {
   const auto& opened = TestOpenClDevice();
-  if (!opened.ok()) GTEST_SKIP() << opened.status().message();
+  if (!opened.ok()) GTEST_SKIP() << "no OpenCL device: " << opened.status().message();
   const OpenClDevice& device = **opened;
   const DType dtype = storages[0];
   const Tensor tensor = WholeNumbers(dtype, shape);
@@ -120,7 +120,7 @@ TEST(OpenClConversion, Integers) {
 
 TEST(OpenClConversion, RefusesWhatItDoesNotConvert) {
   const auto& device = TestOpenClDevice();
-  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
   const auto result = PrepareOpenClConversion({1, 4, 2, 2}, {.storage = DType::kF32},
                                               OnDevice({}, DType::kU8), **device);
   ASSERT_FALSE(result.ok());

@@ -9,6 +9,8 @@ extern const KernelDesc kOpenClConvDepthwise;
 extern const KernelDesc kOpenClConvDirect;
 extern const KernelDesc kOpenClConvFirstLayer;
 extern const KernelDesc kOpenClConvPointwise;
+extern const KernelDesc kOpenClConvTransposeGather;
+extern const KernelDesc kOpenClConvWinograd;
 extern const KernelDesc kOpenClElementwiseChain;
 extern const KernelDesc kOpenClGatherSlices;
 extern const KernelDesc kOpenClMatMulLocal;
@@ -31,6 +33,8 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClConvDirect,
       &kOpenClConvFirstLayer,
       &kOpenClConvPointwise,
+      &kOpenClConvTransposeGather,
+      &kOpenClConvWinograd,
       &kOpenClElementwiseChain,
       &kOpenClGatherSlices,
       &kOpenClMatMulLocal,

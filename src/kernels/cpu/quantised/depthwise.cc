@@ -10,9 +10,9 @@
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/layout/pad_lanes.h"
-#include "kernels/quantised_group.h"
 #include "kernels/cpu/quantised/pack.h"
 #include "kernels/cpu/quantised/tail.h"
+#include "kernels/quantised_group.h"
 
 namespace fettle::kernels {
 namespace {

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "kernels/cpu/conv/geometry.h"
-#include "kernels/quantised_group.h"
 #include "kernels/cpu/quantised/microkernel.h"
 #include "kernels/kernel.h"
+#include "kernels/quantised_group.h"
 
 namespace fettle::kernels {
 

@@ -9,25 +9,6 @@
 namespace fettle::kernels {
 namespace {
 
-/// [block][input quad][tap][4 input channels][lanes]: the order of direct.cl and pointwise.cl.
-FilterForm FormOf(const PixelConv& conv, const QuadPlan& plan) {
-  const int64_t taps = conv.taps();
-  return {.recipe = fmt::format("opencl.conv.{}.{}", plan.lanes, conv.groups),
-          .bias = plan.blocks * plan.lanes,
-          .elements = plan.blocks * plan.depth * taps * 4 * plan.lanes,
-          .source = [plan, taps, oc = conv.oc](int64_t i) -> int64_t {
-            const int64_t o_in_block = i % plan.lanes, c_in_quad = i / plan.lanes % 4;
-            const int64_t tap = i / (4 * plan.lanes) % taps;
-            const int64_t quad = i / (4 * plan.lanes * taps);
-            const int64_t block = quad / plan.depth;
-            const int64_t o = block * plan.lanes + o_in_block;
-            const int64_t c = (plan.First(block) + quad % plan.depth) * 4 + c_in_quad;
-            const int64_t in_group = c - o / plan.group_oc * plan.group_ic;
-            if (o >= oc || in_group < 0 || in_group >= plan.group_ic) return -1;
-            return (o * plan.group_ic + in_group) * taps + tap;
-          }};
-}
-
 class TiledConv final : public PreparedKernel {
  public:
   TiledConv(const Problem& problem, const PixelConv& conv, const Params& params, bool is_pointwise,
@@ -45,7 +26,7 @@ class TiledConv final : public PreparedKernel {
         kernel_(std::move(kernel)) {}
 
   std::vector<PackRequest> packs() const override {
-    std::vector<PackRequest> all{RequestFilter(conv_.w, conv_.b, FormOf(conv_, plan_), storage_)};
+    std::vector<PackRequest> all{RequestFilter(conv_.w, conv_.b, QuadForm(conv_, plan_), storage_)};
     all.insert(all.end(), expression_.packs().begin(), expression_.packs().end());
     return all;
   }

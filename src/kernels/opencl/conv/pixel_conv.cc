@@ -28,15 +28,19 @@ Status ReadPixelGeometry(const ir::Graph& group, const ir::Node& node, PixelConv
     conv.pad[i] = attributes.pad_begin[i];
   }
   if (conv.ic == 0) return Unsupported("no input channels");
-  constexpr int64_t kMost = std::numeric_limits<cl_int>::max() - 64;
-  if (x.elements() > kMost || y.elements() > kMost || w.elements() > kMost / 16)
-    return Unsupported("kernels count elements in 32 bits");
-  return OkStatus();
+  return CheckCounts(x, w, y);
 }
 
-Result<PixelConv> ReadPixelConv(const ir::Graph& group) {
-  if (group.nodes().empty() || group.nodes()[0].op != "Conv")
-    return Unsupported("node 0 is no Conv");
+Status CheckCounts(const Shape& x, const Shape& w, const Shape& y) {
+  constexpr int64_t kMost = std::numeric_limits<cl_int>::max() - 64;
+  // Zero-filled weights are at most 16 times as many.
+  if (x.elements() <= kMost && y.elements() <= kMost && w.elements() <= kMost / 16)
+    return OkStatus();
+  return Unsupported("kernels count elements in 32 bits");
+}
+
+Result<PixelConv> ReadPixelOperands(const ir::Graph& group, std::string_view op) {
+  if (group.nodes().empty() || group.nodes()[0].op != op) return Unsupported("node 0 is no {}", op);
   const ir::Node& node = group.nodes()[0];
   PixelConv conv{.x = node.input(0), .w = node.input(1), .b = node.input(2), .y = node.output(0)};
   const auto is_constant = [&](ir::ValueId id) { return group.value(id).is_constant(); };
@@ -44,7 +48,12 @@ Result<PixelConv> ReadPixelConv(const ir::Graph& group) {
   if (!is_constant(conv.w) || (conv.b != ir::kAbsent && !is_constant(conv.b)))
     return Unsupported("weights or bias are not constant");
   if (!IsFloatValue(group.value(conv.x).dtype)) return Unsupported("not a float type");
-  RETURN_IF_ERROR(ReadPixelGeometry(group, node, conv));
+  return conv;
+}
+
+Result<PixelConv> ReadPixelConv(const ir::Graph& group) {
+  ASSIGN_OR_RETURN(PixelConv conv, ReadPixelOperands(group, "Conv"));
+  RETURN_IF_ERROR(ReadPixelGeometry(group, group.nodes()[0], conv));
   return conv;
 }
 

@@ -25,6 +25,12 @@ struct PixelConv {
   }
 };
 
+/// The operands of node 0, which must be `op` with a computed float input and constant weights and
+/// bias; otherwise kUnsupported with the reason.
+Result<PixelConv> ReadPixelOperands(const ir::Graph& group, std::string_view op);
+/// kUnsupported where kernels cannot count the elements of a tensor.
+Status CheckCounts(const Shape& x, const Shape& w, const Shape& y);
+
 /// Reads node 0, a Conv over rank 4 of a computed float input with constant weights and bias;
 /// otherwise kUnsupported with the reason.
 Result<PixelConv> ReadPixelConv(const ir::Graph& group);

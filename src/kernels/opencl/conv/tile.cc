@@ -19,6 +19,25 @@ QuadPlan PlanQuads(const PixelConv& conv, const TileShape& tile) {
   return plan;
 }
 
+FilterForm QuadForm(const PixelConv& conv, const QuadPlan& plan, bool transposed) {
+  const int64_t taps = conv.taps();
+  return {.recipe = fmt::format("opencl.conv{}.{}.{}", transposed ? "_transpose" : "", plan.lanes,
+                                conv.groups),
+          .bias = plan.blocks * plan.lanes,
+          .elements = plan.blocks * plan.depth * taps * 4 * plan.lanes,
+          .source = [plan, taps, transposed, oc = conv.oc](int64_t i) -> int64_t {
+            const int64_t tap = i / (4 * plan.lanes) % taps;
+            const int64_t quad = i / (4 * plan.lanes * taps);
+            const int64_t block = quad / plan.depth;
+            const int64_t o = block * plan.lanes + i % plan.lanes;
+            const int64_t c = (plan.First(block) + quad % plan.depth) * 4 + i / plan.lanes % 4;
+            const int64_t in_group = c - o / plan.group_oc * plan.group_ic;
+            if (o >= oc || in_group < 0 || in_group >= plan.group_ic) return -1;
+            if (transposed) return (c * plan.group_oc + o % plan.group_oc) * taps + tap;
+            return (o * plan.group_ic + in_group) * taps + tap;
+          }};
+}
+
 std::vector<Tunable> TileTunables(const PixelConv& conv) {
   Tunable quads{"quads", {1}};
   for (int64_t count : {2, 4}) {

@@ -29,6 +29,10 @@ struct QuadPlan {
 
 QuadPlan PlanQuads(const PixelConv& conv, const TileShape& tile);
 
+/// Weights in the order [block][input quad][tap][4 input channels][lanes]. `transposed`: they are
+/// those of a ConvTranspose, [ic][oc of a group][taps].
+FilterForm QuadForm(const PixelConv& conv, const QuadPlan& plan, bool transposed = false);
+
 /// "quads" up to what the output has, "columns", and the work-group.
 std::vector<Tunable> TileTunables(const PixelConv& conv);
 Params TileDefaults(const PixelConv& conv);

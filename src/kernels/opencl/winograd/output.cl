@@ -1,0 +1,40 @@
+// Last stage of a Winograd convolution: products back to TILE x TILE pixels, bias and what follows.
+// A work-item takes one patch of one channel quad: gws = {patches of an image, output quads, batch}
+//   m     buffer of float4 [PATCH * PATCH][output quad][patch of the batch]
+//   y     NCHW4c buffer or NC4HW4 image (access.clh)
+//   bias  [output quads][4] as float
+#include "kernels/opencl/access.clh"
+#include "kernels/opencl/expression/expression.clh"
+#define QUADS 1
+#include "kernels/opencl/conv/tile.clh"
+#include "kernels/opencl/winograd/transform.clh"
+
+// patches = (of a row, of an image).
+__kernel void winograd_output(__global const float* restrict m, const int m_offset, TENSOR_OUT(y),
+                              const int4 out_dims, const int channels,
+                              __global const float* restrict bias,
+                              const int2 patches EXPRESSION_PARAMS) {
+  const int patch = get_global_id(0);
+  const int quad = get_global_id(1);
+  const int n = get_global_id(2);
+  if (patch >= patches.y || quad >= out_dims.x) return;
+
+  const int all = patches.y * out_dims.w;
+  const int at = m_offset + quad * all + n * patches.y + patch;
+  float4 p[PATCH * PATCH];
+  for (int i = 0; i < PATCH; ++i) {
+    for (int j = 0; j < PATCH; ++j)
+      p[i * PATCH + j] = vload4(at + (i * PATCH + j) * out_dims.x * all, m);
+    TransformOutput(p + i * PATCH, 1);
+  }
+  const float4 b = vload4(quad, bias);
+  for (int j = 0; j < TILE; ++j) {
+    TransformOutput(p + j, PATCH);
+    for (int i = 0; i < TILE; ++i) {
+      const int row = patch / patches.x * TILE + i, column = patch % patches.x * TILE + j;
+      if (row < out_dims.y && column < out_dims.z) {
+        STORE_QUAD(p[i * PATCH + j] + b, quad)
+      }
+    }
+  }
+}
