@@ -131,9 +131,10 @@ __kernel __attribute__((reqd_work_group_size(COLUMN_ITEMS, ROW_ITEMS, 1))) void 
   const int x = get_local_id(0);
   const int y = get_local_id(1);
   const int item = y * COLUMN_ITEMS + x;
-  const int first_column = get_group_id(0) * NWG;
-  const int first_row = get_group_id(1) * MWG;
-  const int z = get_group_id(2);
+  // Launches may come in pieces (StreamOptions::kernel_ms), at offsets of whole work-groups.
+  const int first_column = (get_group_id(0) + get_global_offset(0) / COLUMN_ITEMS) * NWG;
+  const int first_row = (get_group_id(1) + get_global_offset(1) / ROW_ITEMS) * MWG;
+  const int z = get_global_id(2);
   a += a_offset + MatrixOf(z, batch.x, batch.y) * m * k;
   b += b_offset + MatrixOf(z, batch.z, batch.w) * k * n;
 
