@@ -115,11 +115,16 @@ Ceilings LoadCeilings(const CpuDevice& device, Store& store) {
   return ceilings;
 }
 
-double LeastMicroseconds(const kernels::Work& work, int threads, const Ceilings& ceilings,
-                         const CpuInfo& info) {
+double CeilingMicroseconds(const kernels::Work& work, int threads, const Ceilings& ceilings,
+                           const CpuInfo& info) {
   const double compute = work.operations / (OperationRate(work, ceilings) * threads);
   const double traffic = work.bytes / (ByteRate(work.bytes, threads, ceilings, info) * threads);
-  return std::max(std::max(compute, traffic) * 1e6 / kSlack, kLeastLaunchUs);
+  return std::max(compute, traffic) * 1e6;
+}
+
+double LeastMicroseconds(const kernels::Work& work, int threads, const Ceilings& ceilings,
+                         const CpuInfo& info) {
+  return std::max(CeilingMicroseconds(work, threads, ceilings, info) / kSlack, kLeastLaunchUs);
 }
 
 kernels::Work WorkOf(const kernels::KernelDesc& kernel, const kernels::Problem& problem,

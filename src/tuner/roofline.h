@@ -17,9 +17,13 @@ using Ceilings = std::map<std::string, double, std::less<>>;
 /// has none.
 Ceilings LoadCeilings(const CpuDevice& device, Store& store);
 
-/// Microseconds that `work` takes at least on `threads` threads: the larger of its arithmetic at
-/// the ceiling that limits it and its bytes from the nearest memory that holds them, less 10 % for
-/// what a probe may miss, and no less than one launch.
+/// Microseconds that `work` takes on `threads` threads at the ceilings: the larger of its
+/// arithmetic at the ceiling that limits it and its bytes from the nearest memory that holds them.
+double CeilingMicroseconds(const kernels::Work& work, int threads, const Ceilings& ceilings,
+                           const CpuInfo& info);
+
+/// What `work` takes at least: the same less 10 % for what a probe may miss, and no less than one
+/// launch.
 double LeastMicroseconds(const kernels::Work& work, int threads, const Ceilings& ceilings,
                          const CpuInfo& info);
 

@@ -140,6 +140,11 @@ class Cli(unittest.TestCase):
         self.assertEqual(other["plan"], "preferences")
         packed = self.json("bench", "tuned.fettle", *SMALL, "--threads", "2", "--iters", "2")
         self.assertEqual((packed["plan"], packed["measurements"]), ("package", 0))
+        self.assertGreater(packed["predicted_ms"], 0)
+        other = self.json("bench", "tuned.fettle", "--shape", "picture=1x3x10x14", "--threads", "2", "--iters", "2")
+        self.assertEqual((other["plan"], other["predicted_ms"]), ("similar", None))
+        other = self.json("bench", "tuned.fettle", *SMALL, "--threads", "1", "--iters", "2")
+        self.assertEqual((other["plan"], other["predicted_ms"]), ("preferences", None))
         kernels = lambda report: [op["kernel"] for op in report["ops"]]
         self.assertEqual(kernels(packed), kernels(known))
 

@@ -21,6 +21,21 @@ bool DatabaseExists(const CommonOptions& options) {
 
 }  // namespace
 
+PackagePlans::PackagePlans(std::shared_ptr<const planner::PlanBook> book)
+    : book_(std::move(book)), plans_(planner::PlansOf(book_)) {}
+
+Result<exec::Plan> PackagePlans::PlanFor(const ir::Graph& segment, const DeviceSet& devices,
+                                         const planner::Limits& limits) {
+  const planner::DecisionKey key = planner::KeyOf(segment, devices, limits);
+  if (book_->Find(key).empty()) ++(book_->FindSimilar(key).empty() ? unknown_ : similar_);
+  return plans_->PlanFor(segment, devices, limits);
+}
+
+std::string PackagePlans::origin() const {
+  if (unknown_ > 0) return "preferences";
+  return similar_ > 0 ? "similar" : "package";
+}
+
 Result<ChosenPlans> ChoosePlans(const Job& job, const JobOptions& options,
                                 const LoadAndRunFlags& flags) {
   ChosenPlans chosen;
@@ -42,7 +57,11 @@ Result<ChosenPlans> ChoosePlans(const Job& job, const JobOptions& options,
     chosen.tuning += "wrote " + *written + "\n";
     return chosen;
   }
-  if (job.model->plans() == nullptr && DatabaseExists(options.common)) {
+  if (job.model->plans() != nullptr) {
+    const auto package = std::make_shared<PackagePlans>(job.model->plans());
+    chosen.package = package;
+    chosen.source = package;
+  } else if (DatabaseExists(options.common)) {
     const auto learned = std::make_shared<runtime::LearnedPlans>(StoreFor(options.common));
     chosen.learned = learned;
     chosen.source = learned;
@@ -56,9 +75,10 @@ void AddPlanFields(const Job& job, const ChosenPlans& plans, Json& document) {
   if (found) predicted = plans.learned->predicted_us() * 1e-3;
   std::string origin = found ? "database" : "preferences";
   if (!plans.tuning.empty()) origin = "tuned";
-  if (job.model->plans() != nullptr && plans.tuning.empty()) {
-    origin = "package";
-    predicted = job.model->package()->info().predicted_ms;
+  if (plans.package != nullptr) {
+    origin = plans.package->origin();
+    // What a package predicts holds for the shapes it was tuned for.
+    predicted = origin == "package" ? job.model->package()->info().predicted_ms : 0;
   }
   document["predicted_ms"] = predicted > 0 ? Json(predicted) : Json(nullptr);
   document["measurements"] = plans.measurements;

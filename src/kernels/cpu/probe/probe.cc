@@ -126,12 +126,5 @@ const std::vector<Ceiling>& Probe(const CpuDevice& device) {
   return all;
 }
 
-double CeilingOf(const CpuDevice& device, std::string_view name) {
-  for (const Ceiling& ceiling : Probe(device)) {
-    if (ceiling.name == name) return ceiling.value;
-  }
-  return 0;
-}
-
 }  // namespace fettle::kernels
 #endif

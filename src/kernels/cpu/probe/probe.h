@@ -21,7 +21,4 @@ struct Ceiling {
 /// return the same. Thread-safe.
 const std::vector<Ceiling>& Probe(const CpuDevice& device);
 
-/// The value of a ceiling, 0 where it was not measured.
-double CeilingOf(const CpuDevice& device, std::string_view name);
-
 }  // namespace fettle::kernels
