@@ -104,6 +104,12 @@ inline CaseGroup MakeGroup(const EvaluatedCase& evaluated, size_t begin, size_t 
   return group;
 }
 
+/// The whole graph of `text` as one group.
+inline CaseGroup ParseGroup(std::string_view text) {
+  const EvaluatedCase evaluated = EvaluateCase({.name = {}, .graph = text}).value();
+  return MakeGroup(evaluated, 0, evaluated.graph.nodes().size());
+}
+
 /// All runs of consecutive nodes of a short case; prefixes and single nodes of a long one.
 inline std::vector<CaseGroup> GroupsOf(const EvaluatedCase& evaluated) {
   constexpr size_t kShort = 4;

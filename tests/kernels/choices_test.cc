@@ -1,9 +1,9 @@
 // How much a tuner has to choose from: kernels x states x parameters of the usual convolutions.
 #include <gtest/gtest.h>
 
-#include "group_runner.h"
 #include "kernels/cpu/simd/targets.h"
 #include "kernels/kernel.h"
+#include "tests/kernels/kernel_check.h"
 
 namespace fettle::kernels {
 namespace {
@@ -17,7 +17,7 @@ struct Choices {
 
 Choices Count(std::string_view text) {
   const CpuDevice device(std::make_shared<ThreadPool>(2));
-  const GroupCase test = MakeGroupCase(text);
+  const CaseGroup test = ParseGroup(text);
   Choices choices{.parameters = true};
   for (const KernelDesc* kernel : CpuKernels()) {
     const auto candidates = kernel->candidates(*test.graph, device);

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "group_runner.h"
 #include "kernels/cpu/simd/targets.h"
+#include "tests/kernels/kernel_check.h"
 
 namespace fettle::kernels {
 
@@ -114,8 +114,8 @@ TEST(ConvGemm, PacksComputedWeightsAtLaunch) {
 
 TEST(ConvGemm, RefusesWhatItCannotDo) {
   const CpuDevice device(std::make_shared<ThreadPool>(1));
-  const GroupCase f64 = MakeGroupCase(
-      "input %x: f64[1x2x3x3]\nconst %w: f64[2x2x1x1]\n%y = Conv(%x, %w)\noutput %y\n");
+  const CaseGroup f64 =
+      ParseGroup("input %x: f64[1x2x3x3]\nconst %w: f64[2x2x1x1]\n%y = Conv(%x, %w)\noutput %y\n");
   EXPECT_FALSE(kCpuConvGemmNhwc.candidates(*f64.graph, device).ok());
 }
 

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "group_runner.h"
 #include "kernels/cpu/simd/targets.h"
+#include "tests/kernels/kernel_check.h"
 
 namespace fettle::kernels {
 
@@ -56,7 +56,7 @@ TEST(Depthwise, PacksComputedWeightsAtLaunch) {
 
 TEST(Depthwise, RefusesOtherGroupings) {
   const CpuDevice device(std::make_shared<ThreadPool>(1));
-  const GroupCase grouped = MakeGroupCase(
+  const CaseGroup grouped = ParseGroup(
       "input %x: f32[1x4x3x3]\nconst %w: f32[4x2x1x1]\n%y = Conv(%x, %w) {group=2}\noutput %y\n");
   EXPECT_FALSE(kCpuConvDepthwiseNhwc.candidates(*grouped.graph, device).ok());
 }

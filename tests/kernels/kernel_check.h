@@ -4,11 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/kernel.h"
+#include "tensor/compare.h"
 #include "tests/kernels/case_groups.h"
 
 namespace fettle::kernels {
@@ -20,6 +23,8 @@ struct KernelRun {
   Problem problem;
   Params params;
   std::string target;  // SIMD target; "" on other devices than the CPU
+  /// Unset: what the group's types and sums allow.
+  std::optional<Tolerance> tolerance = std::nullopt;
 };
 
 /// The device with a pool of `threads`, shared by all tests of the process.
@@ -37,5 +42,9 @@ std::vector<Params> ParamsToTry(const KernelDesc& kernel, const Problem& problem
 /// outputs against the oracle, pad lanes for zero, bytes next to the operands, the workspace and
 /// the packed forms for changes, and the results of both runs for equality.
 testing::AssertionResult CheckRun(const KernelRun& run, const Device& device);
+
+/// CheckRun of a CPU kernel on the group of `text`, in its first candidate's states with the
+/// default parameters.
+void CheckKernel(const KernelDesc& kernel, std::string_view text, const Tolerance& tolerance);
 
 }  // namespace fettle::kernels

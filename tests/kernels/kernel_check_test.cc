@@ -109,8 +109,8 @@ std::string Disagreement(const KernelRun& run, const Runner& runner) {
   for (size_t o = 0; o < graph.outputs.size(); ++o) {
     const Tensor& want = run.group.outputs[o];
     const double largest = LargestOf(want);
-    const Tolerance tolerance = WidenedForStorage(GroupTolerance(graph, graph.outputs[o], largest),
-                                                  runner.operands(), largest);
+    const Tolerance tolerance = run.tolerance.value_or(WidenedForStorage(
+        GroupTolerance(graph, graph.outputs[o], largest), runner.operands(), largest));
     const Difference difference = Compare(runner.Output(o).view(), want.view(), tolerance);
     if (!difference.ok()) return fmt::format("output {}: {}", o, difference.ToString(want.shape()));
   }
@@ -170,6 +170,17 @@ testing::AssertionResult CheckRun(const KernelRun& run, const Device& device) {
           fmt::format("output {} in the place of input {}: {}", alias.output, alias.input, what));
   }
   return testing::AssertionSuccess();
+}
+
+void CheckKernel(const KernelDesc& kernel, std::string_view text, const Tolerance& tolerance) {
+  const CpuDevice& device = TestDevice(3);
+  const CaseGroup group = ParseGroup(text);
+  const auto candidates = kernel.candidates(*group.graph, device);
+  ASSERT_TRUE(candidates.ok()) << candidates.status().message() << "\n" << text;
+  const Problem problem{group.graph, (*candidates)[0], 3};
+  const KernelRun run{kernel, group,    problem, DefaultParams(kernel, problem, device),
+                      "",     tolerance};
+  EXPECT_TRUE(CheckRun(run, device));
 }
 
 }  // namespace fettle::kernels

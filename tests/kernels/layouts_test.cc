@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 
-#include "tests/kernels/group_runner.h"
 #include "tests/kernels/kernel_check.h"
 
 namespace fettle::kernels {
@@ -157,8 +156,7 @@ std::string NameOf(const testing::TestParamInfo<Agnostic>& info) {
 class LayoutAgnosticTest : public testing::TestWithParam<Agnostic> {};
 
 TEST_P(LayoutAgnosticTest, HasAFastKernelInEveryLayout) {
-  const GroupCase test = MakeGroupCase(GetParam().graph);
-  ASSERT_NE(test.graph, nullptr);
+  const CaseGroup test = ParseGroup(GetParam().graph);
   const Shape& x = *test.graph->value(test.graph->inputs[0]).shape;
   const std::set<std::string> covered = CoveredLayouts(*test.graph);
   for (const Layout& layout : LayoutsOfRank(4)) {
@@ -198,13 +196,11 @@ const Refusals& NotInvented() {
 }
 
 TEST_P(LayoutAgnosticTest, AgreesWithTheOracleInAnInventedLayout) {
-  GroupCase made = MakeGroupCase(GetParam().graph);
-  ASSERT_NE(made.graph, nullptr);
-  const CaseGroup group{made.graph, made.inputs, made.want};
+  const CaseGroup group = ParseGroup(GetParam().graph);
   int runs = 0;
   for (const KernelDesc* kernel : CpuKernels()) {
-    if (kernel->preference == 0 || !kernel->candidates(*made.graph, TestDevice(3)).ok()) continue;
-    const Problem problem{made.graph, InventedStates(*made.graph), 3};
+    if (kernel->preference == 0 || !kernel->candidates(*group.graph, TestDevice(3)).ok()) continue;
+    const Problem problem{group.graph, InventedStates(*group.graph), 3};
     const KernelRun run{*kernel, group, problem, DefaultParams(*kernel, problem, TestDevice(3)),
                         ""};
     if (!kernel->prepare(problem, run.params, TestDevice(3)).ok()) continue;

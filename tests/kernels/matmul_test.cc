@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "group_runner.h"
 #include "kernels/cpu/simd/targets.h"
+#include "tests/kernels/kernel_check.h"
 
 namespace fettle::kernels {
 
@@ -69,8 +69,8 @@ TEST(MatMul, FinishesElementWiseChains) {
 
 TEST(MatMul, RefusesIntegers) {
   const CpuDevice device(std::make_shared<ThreadPool>(1));
-  const GroupCase integers =
-      MakeGroupCase("input %a: i32[2x2]\nconst %b: i32[2x2]\n%y = MatMul(%a, %b)\noutput %y\n");
+  const CaseGroup integers =
+      ParseGroup("input %a: i32[2x2]\nconst %b: i32[2x2]\n%y = MatMul(%a, %b)\noutput %y\n");
   EXPECT_FALSE(kCpuMatMulGemm.candidates(*integers.graph, device).ok());
 }
 

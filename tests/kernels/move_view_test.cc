@@ -1,7 +1,7 @@
 // Where cpu.move needs no copy: the first candidate of a node is a view.
 #include <gtest/gtest.h>
 
-#include "group_runner.h"
+#include "tests/kernels/kernel_check.h"
 
 namespace fettle::kernels {
 

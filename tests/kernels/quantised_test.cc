@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "group_runner.h"
 #include "kernels/cpu/simd/targets.h"
+#include "tests/kernels/kernel_check.h"
 
 namespace fettle::kernels {
 
