@@ -217,6 +217,62 @@ class Cli(unittest.TestCase):
                                            "--seed", "3"), "seconds": few["seconds"]})
         self.assertIn("of the optimum", run("tune-kernel", "spec.json", "--replay", "space.json").stdout)
 
+    def write_user_kernel(self):
+        """Doubles 64 numbers; SHORTCUT 1 leaves the second half out, ITEMS 3 does not build."""
+        pathlib.Path("double.cl").write_text("""
+            #if ITEMS == 3
+            #error three
+            #endif
+            __kernel void twice(const int n, __global const float* x, __global float* y) {
+              for (int i = 0; i < ITEMS; ++i) {
+                const int at = get_global_id(0) * ITEMS + i;
+                if (!SHORTCUT || at < n / 2) y[at] = 2 * x[at];
+              }
+            }
+            __kernel void reference(const int n, __global const float* x, __global float* y) {
+              y[get_global_id(0)] = x[get_global_id(0)] + x[get_global_id(0)];
+            }""")
+        spec = {"ConfigurationSpace": {
+            "TuningParameters": [{"Name": "ITEMS", "Values": [1, 2, 3, 4], "Default": 2},
+                                 {"Name": "SHORTCUT", "Values": [0, 1]}]},
+            "KernelSpecification": {
+                "KernelName": "twice", "KernelFile": "double.cl", "GlobalSize": {"X": "64 // ITEMS"},
+                "LocalSize": {"X": 1},
+                "Arguments": [{"Name": "n", "Type": "int", "MemoryType": "Scalar", "FillValue": 64},
+                              {"Name": "x", "Type": "float", "MemoryType": "Vector", "Size": 64, "FillType": "Random"},
+                              {"Name": "y", "Type": "float", "MemoryType": "Vector", "Size": 64,
+                               "AccessType": "WriteOnly"}],
+                "Reference": {"KernelName": "reference", "KernelFile": "double.cl", "GlobalSize": {"X": 64}}}}
+        pathlib.Path("double.json").write_text(json.dumps(spec))
+        return spec
+
+    def test_tune_kernel_on_a_device(self):
+        spec = self.write_user_kernel()
+        common = ("tune-kernel", "double.json", "--device", "opencl", "--cache", "kernel-db")
+        if run(*common, "--evals", "1", "--no-cache").returncode == 4:
+            self.skipTest("no OpenCL device")
+        first = self.json(*common, "--strategy", "full", "-o", "double.t4.json")
+        self.assertEqual(first["default"]["params"], {"ITEMS": 2, "SHORTCUT": 0})
+        self.assertEqual(first["best"]["params"]["SHORTCUT"], 0)
+        self.assertEqual((first["evaluations"], first["failed"]), (8, 5))
+        reasons = {(one["params"]["ITEMS"], one["params"]["SHORTCUT"]): one for one in first["rejected"]}
+        self.assertEqual({key for key, one in reasons.items() if one["wrong"]}, {(1, 1), (2, 1), (4, 1)})
+        self.assertIn("32 of 64 elements differ", reasons[2, 1]["reason"])
+        self.assertIn("double.cl", reasons[3, 0]["reason"])
+        results = json.loads(pathlib.Path("double.t4.json").read_text())["results"]
+        self.assertEqual(sum(result["invalidity"] == "correct" for result in results), 3)
+        again = self.json(*common, "--strategy", "random")
+        self.assertEqual((again["evaluations"], again["reused"]), (8, 8))
+        for strategy in ("local", "portfolio", "annealing", "pso"):
+            found = self.json(*common, "--strategy", strategy, "--evals", "6")
+            self.assertEqual(found["best"]["params"]["SHORTCUT"], 0, strategy)
+        del spec["KernelSpecification"]["Reference"]
+        pathlib.Path("double.json").write_text(json.dumps(spec))
+        self.fails(3, "output 'y': expected a 'Reference' kernel", *common)
+        spec["KernelSpecification"]["Arguments"][1]["Type"] = "float4"
+        pathlib.Path("double.json").write_text(json.dumps(spec))
+        self.fails(3, "argument #1: 'Type': expected an OpenCL scalar type, got 'float4'", *common)
+
     def test_tune_kernel_writes_what_it_reads(self):
         self.write_kernel()
         common = ("tune-kernel", "spec.json", "--replay", "space.json", "--seed", "2")
@@ -253,7 +309,7 @@ class Cli(unittest.TestCase):
             pathlib.Path("bad.json").write_text(json.dumps(document))
             self.fails(3, text, "tune-kernel", "spec.json", "--replay", "bad.json")
 
-        self.fails(4, "needs an OpenCL device", "tune-kernel", "spec.json")
+        self.fails(3, "expected 'KernelName' and 'KernelFile'", "tune-kernel", "spec.json")
         self.fails(2, "strategy", "tune-kernel", "spec.json", *replay, "--strategy", "magic")
         self.fails(2, "", "tune-kernel", "spec.json", *replay, "--evals", "-1")
         self.fails(3, "missing.json", "tune-kernel", "missing.json", *replay)

@@ -130,5 +130,19 @@ TEST(ExpressionTest, RandomTextsEndInAValueOrAnError) {
   EXPECT_GT(parsed, 500);
 }
 
+TEST(ExpressionTest, IsWorthAWholeNumberOrNothing) {
+  const Value a = int64_t{768}, b = int64_t{12}, mode = std::string("fast");
+  const std::vector<const Value*> values = {&a, &b, &mode};
+  const auto worth = [&](const char* text) {
+    return Expression::Parse(text, kNames).value().WholeNumber(values);
+  };
+  EXPECT_EQ(worth("A // B * 2"), 128);
+  EXPECT_EQ(worth("A / B"), 64);
+  EXPECT_EQ(worth("A / 512"), std::nullopt);
+  EXPECT_EQ(worth("A // (B - 12)"), std::nullopt);
+  EXPECT_EQ(worth("mode"), std::nullopt);
+  EXPECT_EQ(worth("2 ** 200"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace fettle::tuner

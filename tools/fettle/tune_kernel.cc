@@ -1,4 +1,6 @@
-// fettle tune-kernel: searches the parameters of one kernel, on a recorded space.
+// fettle tune-kernel: searches the parameters of one kernel, on a device or on a recorded space.
+#include "tune_kernel.h"
+
 #include <fmt/format.h>
 
 #include <atomic>
@@ -15,13 +17,6 @@
 
 namespace fettle::tools {
 namespace {
-
-struct TuneKernelOptions {
-  CommonOptions common;
-  std::string spec, strategy = "local", replay, resume, output;
-  std::vector<std::string> known;
-  int64_t evals = 128;
-};
 
 /// What a search on a recording came to.
 struct Outcome {
@@ -59,12 +54,15 @@ Result<std::vector<tuner::Point>> KnownGood(const TuneKernelOptions& options,
   return points;
 }
 
+}  // namespace
+
 Result<tuner::SearchOptions> MakeSearchOptions(const TuneKernelOptions& options,
                                                const tuner::SearchSpace& space) {
   tuner::SearchOptions search;
   search.strategy = options.strategy;
   search.seed = options.common.seed;
   if (options.evals > 0) search.max_evaluations = options.evals;
+  if (options.budget > 0) search.max_seconds = options.budget;
   ASSIGN_OR_RETURN(search.seeds, KnownGood(options, space));
   if (!options.resume.empty()) {
     ASSIGN_OR_RETURN(const Recording journal, ReadRecording(options.resume));
@@ -72,6 +70,16 @@ Result<tuner::SearchOptions> MakeSearchOptions(const TuneKernelOptions& options,
   }
   return search;
 }
+
+Json ParametersJson(const tuner::SearchSpace& space, const tuner::Point& point) {
+  Json json = Json::object();
+  for (int i = 0; i < space.dimensions(); ++i)
+    std::visit([&](const auto& value) { json[space.parameters()[size_t(i)].name] = value; },
+               space.ValueOf(point, i));
+  return json;
+}
+
+namespace {
 
 Result<Outcome> SearchRecording(const TuneKernelOptions& options, const Replay& replay) {
   ASSIGN_OR_RETURN(tuner::SearchOptions settings, MakeSearchOptions(options, replay.space()));
@@ -90,14 +98,6 @@ Result<Outcome> SearchRecording(const TuneKernelOptions& options, const Replay& 
   outcome.seconds = outcome.search->seconds();
   outcome.interrupted = stop;
   return outcome;
-}
-
-Json ParametersJson(const tuner::SearchSpace& space, const tuner::Point& point) {
-  Json json = Json::object();
-  for (int i = 0; i < space.dimensions(); ++i)
-    std::visit([&](const auto& value) { json[space.parameters()[size_t(i)].name] = value; },
-               space.ValueOf(point, i));
-  return json;
 }
 
 void Print(const TuneKernelOptions& options, const Replay& replay, const Outcome& outcome,
@@ -145,11 +145,7 @@ int TuneKernel(const TuneKernelOptions& options) {
   if (!spec.ok()) return Fail(AsInvalidInput(spec.status()));
   const auto space = tuner::SearchSpace::Create(spec->parameters, spec->conditions);
   if (!space.ok()) return Fail(space.status().WithContext(options.spec));
-  if (options.replay.empty())
-    return Fail(
-        Unsupported("{}: tune-kernel: running a kernel: needs an OpenCL device, which this "
-                    "version has none of; --replay FILE searches a recorded space",
-                    options.spec));
+  if (options.replay.empty()) return TuneOnDevice(options, *space);
   const Status common = CheckCpuOptions(options.common, warnings);
   if (!common.ok()) return Fail(common);
   PrintWarnings(warnings);
@@ -183,6 +179,8 @@ void RegisterTuneKernel(CLI::App& app, Action& action) {
       ->check(CLI::IsMember(names));
   sub->add_option("--evals", options->evals, "configurations to measure; 0: no limit (128)")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
+  sub->add_option("--budget", options->budget, "seconds (default: no limit)")
+      ->check(CLI::Range(0.0, 1e6));
   sub->add_option("--replay", options->replay, "a recorded space: T4 or Kernel Tuner cache");
   sub->add_option("--known", options->known, "recordings whose best is measured first");
   sub->add_option("--resume", options->resume, "what -o wrote: nothing of it is measured again");

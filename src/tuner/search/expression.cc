@@ -179,4 +179,13 @@ bool Expression::Holds(std::span<const Value* const> values) const {
   return IsTrue(ExpressionEvaluator(*this, values).Of(root_));
 }
 
+std::optional<int64_t> Expression::WholeNumber(std::span<const Value* const> values) const {
+  const Worth worth = ExpressionEvaluator(*this, values).Of(root_);
+  if (const int64_t* whole = std::get_if<int64_t>(&worth)) return *whole;
+  const double* real = std::get_if<double>(&worth);
+  if (real == nullptr || std::trunc(*real) != *real || std::abs(*real) > 0x1p62)
+    return std::nullopt;
+  return static_cast<int64_t>(*real);
+}
+
 }  // namespace fettle::tuner

@@ -1,6 +1,7 @@
 // Constraints as text: "MWG % (MDIMC * VWM) == 0 and SA + SB < 2".
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,9 @@ class Expression {
   /// True where the condition holds for the values of the names given to Parse, in their order.
   /// What has no value (division by zero, a text in arithmetic) does not hold.
   bool Holds(std::span<const Value* const> values) const;
+
+  /// What it is worth as a whole number; nothing where it has no such value.
+  std::optional<int64_t> WholeNumber(std::span<const Value* const> values) const;
 
   const std::string& text() const { return text_; }
   /// Which of the names occur, ascending.
