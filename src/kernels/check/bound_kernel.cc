@@ -151,7 +151,10 @@ Status BoundKernel::Fetch(Stream& stream) const {
   const bool shares = std::find(shares_.begin(), shares_.end(), true) != shares_.end();
   for (const GuardedMemory& input : memory_->inputs)
     RETURN_IF_ERROR(shares ? input.Fetch(stream) : input.FetchCanaries(stream));
-  for (const GuardedMemory& output : memory_->outputs) RETURN_IF_ERROR(output.Fetch(stream));
+  for (size_t o = 0; o < memory_->outputs.size(); ++o) {
+    // What lies in an input leaves its own memory alone, whatever that holds.
+    if (!shares_[o]) RETURN_IF_ERROR(memory_->outputs[o].Fetch(stream));
+  }
   for (const GuardedMemory& packed : packed_) RETURN_IF_ERROR(packed.FetchCanaries(stream));
   return workspace_.FetchCanaries(stream);
 }
