@@ -162,6 +162,16 @@ cl_int ReadBuffer(cl_command_queue queue, cl_mem from, cl_bool, size_t offset, s
   return Finish(queue);
 }
 
+void* MapBuffer(cl_command_queue queue, cl_mem memory, cl_bool, cl_map_flags, size_t offset, size_t,
+                cl_uint, const cl_event*, cl_event*, cl_int* code) {
+  *code = g_fake->map_result == CL_SUCCESS ? Finish(queue) : g_fake->map_result;
+  return *code == CL_SUCCESS ? TextOf(memory).data() + offset : nullptr;
+}
+
+cl_int Unmap(cl_command_queue, cl_mem, void*, cl_uint, const cl_event*, cl_event*) {
+  return CL_SUCCESS;
+}
+
 }  // namespace
 
 FakeOpenCl::FakeOpenCl() {
@@ -184,6 +194,8 @@ FakeOpenCl::FakeOpenCl() {
   api_.EnqueueNDRangeKernel = Enqueue;
   api_.EnqueueWriteBuffer = WriteBuffer;
   api_.EnqueueReadBuffer = ReadBuffer;
+  api_.EnqueueMapBuffer = MapBuffer;
+  api_.EnqueueUnmapMemObject = Unmap;
   api_.WaitForEvents = WaitForEvents;
   api_.GetEventInfo = EventInfo;
   api_.GetEventProfilingInfo = ProfilingInfo;

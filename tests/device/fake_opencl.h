@@ -29,7 +29,7 @@ class FakeOpenCl {
   cl_int build_result = CL_SUCCESS;
   bool takes_binaries = true;
   bool dies_in_build = false, dies_in_launch = false, hangs_in_build = false;
-  cl_int allocation_result = CL_SUCCESS;
+  cl_int allocation_result = CL_SUCCESS, map_result = CL_SUCCESS;
   cl_int wait_result = CL_SUCCESS;  // of WaitForEvents and Finish: a lost device
   double ns_per_item = 0;           // of every kernel
   bool knows_times = true;          // else events are 0 long

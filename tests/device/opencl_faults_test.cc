@@ -10,6 +10,7 @@
 #include <fstream>
 #include <random>
 
+#include "device/opencl/mapping.h"
 #include "tests/device/fake_opencl.h"
 #include "tests/device/opencl_fixture.h"
 #include "tests/device/program_folder.h"
@@ -115,6 +116,25 @@ TEST_F(Faults, ALostDeviceFailsEveryWaitUntilTheEnd) {
   EXPECT_EQ(stream->Synchronise().code(), StatusCode::kDeviceError);
   EXPECT_EQ(stream->Synchronise().message(),
             "OpenCL: waiting for the device: CL_OUT_OF_RESOURCES (-5)");
+}
+
+TEST_F(Faults, AFailedMapLeavesNothingMapped) {
+  const auto device = fake_.Open();
+  const auto stream = OpenClStream::Create(device).value();
+  const State state{.device = DeviceKind::kOpenCl, .memory = MemoryKind::kBuffer};
+  const DeviceTensor tensor{device->Allocate(RequestFor({4}, state)).value(), 0, {4}, state};
+  for (const auto& [result, expected] :
+       {std::pair(CL_MAP_FAILURE, StatusCode::kDeviceError),
+        std::pair(CL_OUT_OF_HOST_MEMORY, StatusCode::kOutOfMemory)}) {
+    fake_.map_result = result;
+    const Status failed = MappedTensor::Map(*stream, tensor, State(), MapAccess::kRead).status();
+    EXPECT_EQ(failed.code(), expected);
+    EXPECT_THAT(failed.message(), testing::HasSubstr("OpenCL: mapping a buffer"));
+    EXPECT_FALSE(device->mapped().any());
+  }
+  fake_.map_result = CL_SUCCESS;
+  EXPECT_TRUE(MappedTensor::Map(*stream, tensor, State(), MapAccess::kWrite).ok());
+  EXPECT_FALSE(device->mapped().any());
 }
 
 }  // namespace
