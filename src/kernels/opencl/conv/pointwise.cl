@@ -19,6 +19,7 @@ __kernel void conv_pointwise(TENSOR_IN(x), const int4 in_dims, TENSOR_OUT(y), co
 
   CHANNELS acc[TILE_W];
   int2 place[TILE_W];  // (column, row); those beyond the end repeat the last pixel
+#pragma unroll
   for (int t = 0; t < TILE_W; ++t) {
     acc[t] = LOAD_BIAS(filter, block);
     const int pixel = min(first_pixel + t, pixels - 1);
@@ -29,16 +30,19 @@ __kernel void conv_pointwise(TENSOR_IN(x), const int4 in_dims, TENSOR_OUT(y), co
       (__global const storage_t*)(filter + bias_floats) + block * in_dims.x * 4 * LANES;
   for (int quad = 0; quad < in_dims.x; ++quad) {
     float4 v[TILE_W];
+#pragma unroll
     for (int t = 0; t < TILE_W; ++t) v[t] = LOAD4(x, in_dims, n, quad, place[t].y, place[t].x);
     const CHANNELS w0 = LOAD_WEIGHTS(weights, quad * 4);
     const CHANNELS w1 = LOAD_WEIGHTS(weights, quad * 4 + 1);
     const CHANNELS w2 = LOAD_WEIGHTS(weights, quad * 4 + 2);
     const CHANNELS w3 = LOAD_WEIGHTS(weights, quad * 4 + 3);
+#pragma unroll
     for (int t = 0; t < TILE_W; ++t) {
       ADD_QUAD(acc[t], v[t], w0, w1, w2, w3);
     }
   }
 
+#pragma unroll
   for (int t = 0; t < TILE_W; ++t) {
     if (first_pixel + t < pixels) {
       const int row = place[t].y, column = place[t].x;

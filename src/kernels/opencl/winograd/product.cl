@@ -21,6 +21,7 @@ __kernel void winograd_product(__global const float* restrict v, const int v_off
   if (first >= patches || block * QUADS >= quads.y) return;
 
   CHANNELS acc[TILE_W];
+#pragma unroll
   for (int t = 0; t < TILE_W; ++t) acc[t] = (CHANNELS)(0.0f);
   const int blocks = (quads.y + QUADS - 1) / QUADS;
   __global const float* w = filter + weights + (place * blocks + block) * quads.x * 4 * LANES;
@@ -28,11 +29,13 @@ __kernel void winograd_product(__global const float* restrict v, const int v_off
     const CHANNELS w0 = LOAD_BIAS(w, quad * 4), w1 = LOAD_BIAS(w, quad * 4 + 1);
     const CHANNELS w2 = LOAD_BIAS(w, quad * 4 + 2), w3 = LOAD_BIAS(w, quad * 4 + 3);
     const int line = v_offset + (place * quads.x + quad) * patches;
+#pragma unroll
     for (int t = 0; t < TILE_W; ++t) {
       const float4 d = vload4(line + min(first + t, patches - 1), v);
       ADD_QUAD(acc[t], d, w0, w1, w2, w3);
     }
   }
+#pragma unroll
   for (int t = 0; t < TILE_W; ++t) {
     const int patch = first + t;
     if (patch < patches) {
