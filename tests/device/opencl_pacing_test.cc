@@ -123,6 +123,18 @@ TEST_F(Pacing, SlowerDevicesAreNoticed) {
   EXPECT_LE(LongestMs(before), 1.2);
 }
 
+TEST_F(Pacing, OneSlowPieceIsNoReasonToSplitFurther) {
+  fake_.ns_per_item = kMillisecond / 1000;
+  const auto stream = NewStream({.kernel_ms = 1});
+  const WorkSizes sizes{.gws = {1, 3000, 1}, .lws = {1, 1, 1}};
+  for (int i = 0; i < 4; ++i) Launch(*stream, sizes);
+  ASSERT_TRUE(stream->Synchronise().ok());
+  fake_.commands.back().ns *= 20;  // others had the device
+  const size_t before = fake_.commands.size();
+  Launch(*stream, sizes);
+  EXPECT_EQ(fake_.commands.size() - before, 4u);
+}
+
 TEST_F(Pacing, WallTimeCountsWhereEventsSayNothing) {
   fake_.knows_times = false;
   const auto stream = NewStream({.kernel_ms = 1000});

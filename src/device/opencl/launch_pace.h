@@ -1,6 +1,7 @@
 // How far a launch may go at once so that it does not last longer than a cap.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <mutex>
 
@@ -16,13 +17,18 @@ class LaunchPace {
   int64_t NextSteps(int64_t left, double cap_ms) const;
   /// Whether a piece is larger than any before, so that it is to be measured before the next one.
   bool IsUnknown(int64_t steps) const;
-  /// A slower piece counts at once, a faster one little by little.
+  /// The median of the last few pieces counts, so that one that others got in the way of does not;
+  /// a piece larger than any before makes those forgotten, which had more of a launch's own cost.
   void Learn(int64_t steps, double ms);
 
  private:
+  double MsPerStep() const;
+
+  static constexpr size_t kSamples = 5;
   mutable std::mutex mutex_;
-  double ms_per_step_ = 0;
-  int64_t measured_steps_ = 0;  // of the largest piece measured
+  std::array<double, kSamples> ms_per_step_{};  // of the last pieces
+  size_t learned_ = 0;                          // pieces since the largest one
+  int64_t measured_steps_ = 0;                  // of the largest piece measured
 };
 
 }  // namespace fettle
