@@ -38,15 +38,16 @@ class Chain final : public PreparedKernel {
 
   Status Launch(const LaunchArgs& args) const override {
     ArgList list;
-    WorkSizes sizes;
+    WorkSizes sizes{.lws = {kGroupItems, 1, 1}};
     if (IsPixels(state_)) {
       list.Tensor(args.outputs[0], PixelBytes(state_.storage)).Value(PixelDims(shape_));
-      sizes = PixelSizes(shape_);
+      sizes.gws = {static_cast<size_t>((shape_[1] + 3) / 4 * shape_[2] * shape_[3]),
+                   static_cast<size_t>(shape_[0]), 1};
     } else {
       list.Tensor(args.outputs[0], ByteSize(state_.storage));
       list.Value(static_cast<cl_int>(expression_.rows()));
       list.Value(static_cast<cl_int>(expression_.columns()));
-      sizes = PlaceSizes((expression_.columns() + 3) / 4, expression_.rows());
+      sizes.gws[0] = static_cast<size_t>(expression_.rows() * ((expression_.columns() + 3) / 4));
     }
     expression_.AppendArgs(args, 0, list);
     return OpenClStreamOf(args).Launch(*kernel_, sizes, list.args());

@@ -1,7 +1,7 @@
 // A run of element-wise operators in one pass: the expression in front of this text makes four
 // values of the output from the operands that it names.
-//   pixels     y in NCHW4c or NC4HW4 (access.clh); gws = {height * width, channel blocks, batch}
-//   row-major  y is a buffer [rows, columns] of OUT_TYPE; gws = {ceil(columns / 4), rows}
+//   pixels     y in NCHW4c or NC4HW4 (access.clh); gws = {channel blocks * height * width, batch}
+//   row-major  y is a buffer [rows, columns] of OUT_TYPE; gws = {rows * ceil(columns / 4)}
 //   OUT_TYPE, OUT_CONVERT  type of a row-major output that is no float, and the conversion of
 //                          float4 to it
 #include "kernels/opencl/access.clh"
@@ -20,9 +20,10 @@
 
 __kernel void chain(__global ELEMENT* restrict y, const int y_offset, const int rows,
                     const int columns EXPRESSION_PARAMS) {
-  const int column = get_global_id(0) * 4;
-  const int row = get_global_id(1);
-  if (column >= columns || row >= rows) return;
+  const int quads = (columns + 3) / 4;
+  const int row = get_global_id(0) / quads;
+  const int column = get_global_id(0) % quads * 4;
+  if (row >= rows) return;
   const float4 v = FINISH_ROWS((float4)(0.0f), row, column);
   __global ELEMENT* to = y + y_offset + row * columns + column;
   const int left = columns - column;
@@ -36,10 +37,11 @@ __kernel void chain(__global ELEMENT* restrict y, const int y_offset, const int 
 }
 #else
 __kernel void chain(TENSOR_OUT(y), const int4 dims EXPRESSION_PARAMS) {
-  const int place = get_global_id(0);
-  const int block = get_global_id(1);
-  const int n = get_global_id(2);
-  if (place >= dims.y * dims.z || block >= dims.x) return;
+  const int plane = dims.y * dims.z;
+  const int block = get_global_id(0) / plane;
+  const int place = get_global_id(0) % plane;
+  const int n = get_global_id(1);
+  if (block >= dims.x) return;
   const int row = place / dims.z, column = place % dims.z;
   const float4 v = FINISH((float4)(0.0f), dims, n, block, row, column);
   STORE4(v, y, dims, n, block, row, column);
