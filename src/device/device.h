@@ -85,6 +85,8 @@ class Device {
   /// Memory with undefined contents. kOutOfMemory, or kUnsupported naming the limit that an image
   /// passes.
   virtual Result<std::shared_ptr<DeviceMemory>> Allocate(const MemoryRequest& request) const = 0;
+  /// OK, or why there can be no such memory: the limit of the device that it passes.
+  virtual Status CheckLimits(const MemoryRequest&) const { return OkStatus(); }
   virtual Result<std::unique_ptr<Stream>> NewStream(const StreamOptions& options) const = 0;
 };
 

@@ -16,9 +16,27 @@ bool AnyState(const kernels::StateAssignment& states, auto predicate) {
          std::any_of(states.outputs.begin(), states.outputs.end(), predicate);
 }
 
+/// Why the device has no memory for a group's operands in `states`; empty: it has.
+std::string LimitOf(const kernels::StateAssignment& states, const ir::Graph& group,
+                    const Device& device) {
+  const auto check = [&](const std::vector<ir::ValueId>& ids, const std::vector<State>& of_values) {
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (of_values[i].device != device.kind()) continue;
+      const Status status =
+          device.CheckLimits(RequestFor(*group.value(ids[i]).shape, of_values[i]));
+      if (!status.ok()) return status.message();
+    }
+    return std::string();
+  };
+  std::string reason = check(group.inputs, states.inputs);
+  return reason.empty() ? check(group.outputs, states.outputs) : reason;
+}
+
 /// Why `states` may not be chosen; empty: they may.
-std::string_view Refusal(const kernels::StateAssignment& states, const ir::Graph& group,
-                         const Limits& limits) {
+std::string Refusal(const kernels::StateAssignment& states, const ir::Graph& group,
+                    const Device& device, const Limits& limits) {
+  if (device.kind() == DeviceKind::kCpu) return {};
+  if (std::string limit = LimitOf(states, group, device); !limit.empty()) return limit;
   if (limits.precision == Precision::kHigh) {
     const auto narrows = [&](const std::vector<ir::ValueId>& ids,
                              const std::vector<State>& of_values) {
@@ -39,11 +57,12 @@ std::string_view Refusal(const kernels::StateAssignment& states, const ir::Graph
   return {};
 }
 
-/// Leaves states without images out of what a kernel offers beside states with them.
-void PreferImages(std::vector<kernels::StateAssignment>& candidates) {
-  const auto has_image = [](const kernels::StateAssignment& states) {
-    return AnyState(states,
-                    [](const State& state) { return state.memory == MemoryKind::kImage2d; });
+/// Leaves states without images out of what a kernel offers beside possible states with them.
+void PreferImages(const ir::Graph& group, const Device& device,
+                  std::vector<kernels::StateAssignment>& candidates) {
+  const auto has_image = [&](const kernels::StateAssignment& states) {
+    const auto is_image = [](const State& state) { return state.memory == MemoryKind::kImage2d; };
+    return AnyState(states, is_image) && LimitOf(states, group, device).empty();
   };
   if (std::none_of(candidates.begin(), candidates.end(), has_image)) return;
   std::erase_if(candidates, [&](const auto& states) { return !has_image(states); });
@@ -66,17 +85,19 @@ void AddChoices(const Device& device, const Limits& limits, GroupChoices& result
       result.rejected.push_back({kernel->name, candidates.status().message()});
       continue;
     }
-    if (limits.memory == MemoryKind::kImage2d) PreferImages(*candidates);
+    // States that pass a limit of the device are no reason to leave others out.
+    if (limits.memory == MemoryKind::kImage2d && device.kind() != DeviceKind::kCpu)
+      PreferImages(group, device, *candidates);
     if (limits.precision != Precision::kHigh) PreferHalves(*candidates);
-    std::string_view refusal;
+    std::string refusal;
     bool taken = false;
     for (kernels::StateAssignment& states : *candidates) {
-      const std::string_view reason = Refusal(states, group, limits);
+      std::string reason = Refusal(states, group, device, limits);
       if (reason.empty()) {
         result.choices.push_back({kernel, std::move(states)});
         taken = true;
       } else {
-        refusal = reason;
+        refusal = std::move(reason);
       }
     }
     if (!taken && !refusal.empty()) result.rejected.push_back({kernel->name, std::string(refusal)});

@@ -104,8 +104,7 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
 
   Result<std::shared_ptr<DeviceMemory>> Allocate(const MemoryRequest& request) const override;
   Result<std::unique_ptr<Stream>> NewStream(const StreamOptions& options) const override;
-  /// OK, or why there can be no such memory: the limit of the device that it passes.
-  Status CheckLimits(const MemoryRequest& request) const;
+  Status CheckLimits(const MemoryRequest& request) const override;
   /// `buffer` read as RGBA pixels of `storage`: a one-dimensional image over its first `pixels`.
   Result<std::shared_ptr<DeviceMemory>> ViewAsImage1d(const DeviceMemory& buffer, int64_t pixels,
                                                       DType storage) const;
