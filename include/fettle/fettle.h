@@ -179,7 +179,7 @@ FETTLE_API fettle_status fettle_session_prepare(fettle_session* session);
 FETTLE_API fettle_status fettle_session_run(fettle_session* session);
 typedef struct fettle_tune_options {
   const char* level;     /* none|fast|normal|wide|full; NULL: normal */
-  double budget_seconds; /* for measuring; 0: no limit */
+  double budget_seconds; /* for all of it, the package included; 0: no limit */
   const char* database;  /* folder of the tuning database, "" for the user's; NULL: keep nothing */
   const char* package;   /* file to write the tuned model to; NULL: none */
 } fettle_tune_options;

@@ -101,10 +101,11 @@ fettle_status fettle_session_tune(fettle_session* session, const fettle_tune_opt
     ASSIGN_OR_RETURN(tune.tune.level, fettle::tuner::LevelFromName(
                                           wanted.level == nullptr ? "normal" : wanted.level));
     if (wanted.budget_seconds < 0) return fettle::InvalidArgument("budget_seconds: below 0");
-    tune.tune.budget_seconds = wanted.budget_seconds;
+    if (wanted.budget_seconds > 0)
+      tune.deadline_ns = fettle::NowNs() + static_cast<int64_t>(wanted.budget_seconds * 1e9);
     const auto store = wanted.database == nullptr ? fettle::tuner::MemoryStore()
                                                   : fettle::tuner::OpenUserStore(wanted.database);
-    ASSIGN_OR_RETURN(const auto result,
+    ASSIGN_OR_RETURN(auto result,
                      fettle::runtime::TuneModel(session->model, session->inputs, tune, *store));
     if (wanted.package != nullptr) {
       RETURN_IF_ERROR(fettle::runtime::SaveTuned(wanted.package, "", session->model,

@@ -7,9 +7,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "device/opencl/opencl_device.h"
-#include "kernels/build_id.h"
 #include "planner/planner.h"
 #include "runtime/package/package.h"
+#include "runtime/timetable.h"
+#include "runtime/tuning_plans.h"
 
 namespace fettle::runtime {
 namespace {
@@ -29,94 +30,6 @@ bool IsQuantised(const ir::Graph& graph) {
            node.op.find("Integer") != std::string::npos || node.op == "MatMulNBits";
   });
 }
-
-/// The store's keys for decisions of this build: what won, how the gate judged it, and what the
-/// search ended with.
-std::string StoreKey(const planner::DecisionKey& key) {
-  return fmt::format("plan {} {}", kernels::BuildId(), planner::PrintKey(key));
-}
-std::string VerdictKey(const planner::DecisionKey& key) {
-  return fmt::format("gate {} {}", kernels::BuildId(), planner::PrintKey(key));
-}
-std::string SearchKey(tuner::Level level, const planner::DecisionKey& key) {
-  return fmt::format("search {} {} {}", static_cast<int>(level), kernels::BuildId(),
-                     planner::PrintKey(key));
-}
-
-/// Tunes each segment that a session comes to.
-class TuningPlans final : public planner::PlanSource {
- public:
-  TuningPlans(const tuner::TuneOptions& options, tuner::Store& store, TuneModelResult& result)
-      : options_(options), store_(store), result_(result) {}
-
-  Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
-                             const planner::Limits& limits) override {
-    const planner::DecisionKey key = planner::KeyOf(segment, devices, limits);
-    for (const TunedSegment& known : result_.segments) {
-      if (known.key == key) return planner::Apply(segment, known.decision, devices, limits.threads);
-    }
-    tuner::TuneReport report;
-    Result<planner::Decision> decision = FindSearch(segment, key, report);
-    if (!decision.ok()) decision = Search(segment, key, devices, limits, report);
-    RETURN_IF_ERROR(decision.status());
-    Add(report);
-    result_.predicted_us += decision->predicted_us;
-    result_.segments.push_back({key, std::make_shared<const ir::Graph>(segment), *decision});
-    return planner::Apply(segment, *decision, devices, limits.threads);
-  }
-
- private:
-  /// What an earlier search of this level ended with, if that proved an optimum: "entries choices",
-  /// then the decision.
-  Result<planner::Decision> FindSearch(const ir::Graph& segment, const planner::DecisionKey& key,
-                                       tuner::TuneReport& report) {
-    ASSIGN_OR_RETURN(const std::string kept, store_.FindDecision(SearchKey(options_.level, key)));
-    const size_t line = std::min(kept.find('\n'), kept.size());
-    const char* end = kept.data() + line;
-    const auto entries = std::from_chars(kept.data(), end, report.reused);
-    if (line == kept.size() || entries.ec != std::errc() || entries.ptr == end ||
-        std::from_chars(entries.ptr + 1, end, report.choices).ec != std::errc()) {
-      return Error(StatusCode::kCorrupt, "the kept search is damaged");
-    }
-    report.entries = report.reused;
-    return planner::ParseDecision(segment, std::string_view(kept).substr(line + 1));
-  }
-
-  Result<planner::Decision> Search(const ir::Graph& segment, const planner::DecisionKey& key,
-                                   const DeviceSet& devices, const planner::Limits& limits,
-                                   tuner::TuneReport& report) {
-    tuner::TuneOptions options = options_;
-    if (options.budget_seconds > 0) {
-      options.budget_seconds =
-          std::max(options.budget_seconds - result_.report.seconds, options.budget_seconds * 1e-3);
-    }
-    ASSIGN_OR_RETURN(const planner::Decision decision,
-                     tuner::TuneGraph(segment, devices, limits, options, store_, &report));
-    if (!report.stopped)
-      store_.PutDecision(SearchKey(options_.level, key),
-                         fmt::format("{} {}\n{}", report.entries, report.choices,
-                                     planner::PrintDecision(segment, decision)));
-    return decision;
-  }
-
-  void Add(const tuner::TuneReport& report) {
-    tuner::TuneReport& sum = result_.report;
-    sum.entries += report.entries;
-    sum.measured += report.measured;
-    sum.reused += report.reused;
-    sum.choices += report.choices;
-    sum.rounds += report.rounds;
-    sum.solve_seconds += report.solve_seconds;
-    sum.seconds += report.seconds;
-    sum.stopped |= report.stopped;
-    sum.solver = report.solver;
-    sum.rejected.insert(sum.rejected.end(), report.rejected.begin(), report.rejected.end());
-  }
-
-  const tuner::TuneOptions& options_;
-  tuner::Store& store_;
-  TuneModelResult& result_;
-};
 
 std::vector<Tensor> InOrder(const TensorMap& outputs) {
   std::vector<Tensor> ordered;
@@ -154,65 +67,47 @@ bool ParseVerdict(std::string_view text, std::string_view decision, tuner::GateR
 
 /// Warns where the parts do not add up to the whole.
 void WarnOfResidual(const TuneModelResult& result) {
-  if (result.predicted_us <= 0 || result.gate.challenger_us <= 0) return;
+  if (result.predicted_us <= 0 || result.gate.challenger_us <= 0 || result.report.stopped) return;
   const double residual = result.gate.challenger_us / result.predicted_us - 1;
   if (std::abs(residual) <= kResidualWarning) return;
   Log(LogLevel::kWarn, "the tuned plan takes {:.0f} us where {:.0f} us were predicted ({:+.0f} %)",
       result.gate.challenger_us, result.predicted_us, 100 * residual);
 }
 
-/// Compares the tuned plan with the preferred one, whole networks.
-class Judge {
+/// Tunes, and compares the tuned plan with the preferred one, whole networks.
+class ModelTuner {
  public:
-  Judge(const std::shared_ptr<const Model>& model, const TensorMap& inputs,
-        const TuneModelOptions& options, tuner::Store& store, TuneModelResult& result)
-      : model_(model), inputs_(inputs), options_(options), store_(store), result_(result) {}
-
-  Status Run() {
-    if (FindVerdict()) return OkStatus();
-    auto tuned_book = std::make_shared<planner::PlanBook>();
-    for (const TunedSegment& segment : result_.segments)
-      tuned_book->Put({segment.key, planner::PrintDecision(*segment.graph, segment.decision)});
-    ASSIGN_OR_RETURN(const auto preferred, NewSession(planner::PreferredPlans()));
-    ASSIGN_OR_RETURN(const auto tuned, NewSession(planner::PlansOf(tuned_book)));
-    TensorMap want, got;
-    RETURN_IF_ERROR(preferred->Run(inputs_, &want));
-    RETURN_IF_ERROR(tuned->Run(inputs_, &got));
-    tuner::AccuracyLimits limits = options_.accuracy;
-    if (options_.session.precision != planner::Precision::kHigh)
-      limits.min_sqnr_db = std::min(limits.min_sqnr_db, kHalfSqnrDb);
-    if (IsQuantised(model_->graph()))
-      limits.min_sqnr_db = std::min(limits.min_sqnr_db, kQuantisedSqnrDb);
-    result_.accuracy = tuner::CheckPlan(InOrder(got), InOrder(want), limits);
-    if (!result_.accuracy.ok) {
-      result_.gate.reason = "accuracy: " + result_.accuracy.reason;
-      return OkStatus();
-    }
-    ASSIGN_OR_RETURN(result_.gate,
-                     tuner::RunGate([&] { return preferred->Run(inputs_, &want); },
-                                    [&] { return tuned->Run(inputs_, &got); }, options_.gate));
-    return OkStatus();
+  ModelTuner(const std::shared_ptr<const Model>& model, const TensorMap& inputs,
+             const TuneModelOptions& options, tuner::Store& store)
+      : model_(model), inputs_(inputs), options_(options), tune_(options.tune), store_(store) {
+    result_.book = std::make_shared<planner::PlanBook>();
+    result_.deadline_ns = options.deadline_ns;
   }
 
-  /// Puts what won into the book and the store.
-  Status Keep(const DeviceSet& devices, const planner::Limits& limits) {
-    const bool single = result_.segments.size() == 1;
-    for (TunedSegment& segment : result_.segments) {
-      const std::string judged = planner::PrintDecision(*segment.graph, segment.decision);
-      if (!result_.gate.accepted) {
-        ASSIGN_OR_RETURN(segment.decision,
-                         planner::PreferredDecision(*segment.graph, devices, limits));
-      }
-      if (single)
-        segment.decision.measured_us =
-            result_.gate.accepted ? result_.gate.challenger_us : result_.gate.incumbent_us;
-      const std::string text = planner::PrintDecision(*segment.graph, segment.decision);
-      result_.book->Put({segment.key, text});
-      store_.PutDecision(StoreKey(segment.key), text);
-      if (!result_.known)
-        store_.PutDecision(VerdictKey(segment.key), PrintVerdict(result_.gate, judged));
+  Result<TuneModelResult> Run() {
+    const int64_t start = NowNs();
+    Timetable timetable;
+    if (options_.deadline_ns > 0) {
+      RETURN_IF_ERROR(RunPreferred());
+      timetable = Timetable::Make(options_, default_run_, *model_, NowNs());
+      tune_.deadline_ns = timetable.tune_until_ns;
     }
-    return OkStatus();
+    do {
+      RETURN_IF_ERROR(Tune(timetable.compares));
+      if (!timetable.compares) {
+        result_.gate.reason = timetable.reason;
+        result_.gate.incumbent_us = result_.gate.challenger_us = default_run_.run_seconds * 1e6;
+        break;
+      }
+      if (FindVerdict()) break;
+      RETURN_IF_ERROR(CheckAccuracy());
+    } while (!result_.accuracy.ok && BanWorst());
+    if (timetable.compares && !result_.known && result_.accuracy.ok)
+      RETURN_IF_ERROR(RunGate(timetable));
+    RETURN_IF_ERROR(Keep(timetable.compares));
+    if (!result_.known) WarnOfResidual(result_);
+    result_.seconds = static_cast<double>(NowNs() - start) * 1e-9;
+    return std::move(result_);
   }
 
  private:
@@ -220,6 +115,103 @@ class Judge {
     SessionOptions options = options_.session;
     options.plans = std::move(plans);
     return Session::Create(model_, std::move(options));
+  }
+
+  /// The preferred plan's session, its outputs, and what that took.
+  Status RunPreferred() {
+    if (preferred_ != nullptr) return OkStatus();
+    int64_t begin = NowNs();
+    const auto lap = [&begin] {
+      const int64_t end = NowNs();
+      return static_cast<double>(end - std::exchange(begin, end)) * 1e-9;
+    };
+    ASSIGN_OR_RETURN(preferred_, NewSession(planner::PreferredPlans()));
+    std::map<std::string, Shape> shapes;
+    for (const auto& [name, tensor] : inputs_) shapes.emplace(name, tensor.shape());
+    RETURN_IF_ERROR(preferred_->Prepare(shapes));
+    default_run_.prepare_seconds = lap();
+    RETURN_IF_ERROR(preferred_->Run(inputs_, &want_));
+    default_run_.first_seconds = lap();
+    if (options_.deadline_ns == 0) return OkStatus();
+    RETURN_IF_ERROR(preferred_->Run(inputs_, &want_));
+    default_run_.run_seconds = lap();
+    return OkStatus();
+  }
+
+  /// Tunes what the session comes to; only what can be known without running it unless `runs`.
+  Status Tune(bool runs) {
+    result_.segments.clear();
+    result_.predicted_us = 0;
+    result_.report.lossy.clear();
+    const auto plans = std::make_shared<TuningPlans>(tune_, store_, result_);
+    ASSIGN_OR_RETURN(tuned_, NewSession(plans));
+    Status status;
+    if (runs) {
+      status = tuned_->Run(inputs_, &got_);
+    } else {
+      std::map<std::string, Shape> shapes;
+      for (const auto& [name, tensor] : inputs_) shapes.emplace(name, tensor.shape());
+      status = tuned_->Prepare(shapes);
+    }
+    plans->Close();
+    return status;
+  }
+
+  Status CheckAccuracy() {
+    RETURN_IF_ERROR(RunPreferred());
+    tuner::AccuracyLimits limits = options_.accuracy;
+    if (options_.session.precision != planner::Precision::kHigh)
+      limits.min_sqnr_db = std::min(limits.min_sqnr_db, kHalfSqnrDb);
+    if (IsQuantised(model_->graph()))
+      limits.min_sqnr_db = std::min(limits.min_sqnr_db, kQuantisedSqnrDb);
+    result_.accuracy = tuner::CheckPlan(InOrder(got_), InOrder(want_), limits);
+    if (!result_.accuracy.ok) result_.gate.reason = "accuracy: " + result_.accuracy.reason;
+    return OkStatus();
+  }
+
+  /// Bans the choice that loses most accuracy for the time it saves; false where none loses any.
+  bool BanWorst() {
+    std::vector<tuner::LossyChoice> trades;
+    for (const tuner::Lossy& lossy : result_.report.lossy) trades.push_back(lossy.trade);
+    const int worst = tuner::WorstTrade(trades);
+    if (worst < 0) return false;
+    const tuner::Lossy& lossy = result_.report.lossy[static_cast<size_t>(worst)];
+    result_.banned.push_back(lossy);
+    return tune_.banned.insert(lossy.key).second;
+  }
+
+  Status RunGate(const Timetable& timetable) {
+    tuner::GateOptions gate = options_.gate;
+    gate.warms_up = false;
+    if (options_.deadline_ns > 0)
+      gate.seconds = std::min(gate.seconds, timetable.GateSeconds(NowNs()));
+    ASSIGN_OR_RETURN(result_.gate,
+                     tuner::RunGate([&] { return preferred_->Run(inputs_, &want_); },
+                                    [&] { return tuned_->Run(inputs_, &got_); }, gate));
+    return OkStatus();
+  }
+
+  /// Puts what won into the book, and, where it was `compared`, into the store.
+  Status Keep(bool compared) {
+    const bool single = result_.segments.size() == 1;
+    for (TunedSegment& segment : result_.segments) {
+      const std::string judged = planner::PrintDecision(*segment.graph, segment.decision);
+      if (!result_.gate.accepted) {
+        ASSIGN_OR_RETURN(
+            segment.decision,
+            planner::PreferredDecision(*segment.graph, tuned_->devices(), tuned_->limits()));
+      }
+      if (single)
+        segment.decision.measured_us =
+            result_.gate.accepted ? result_.gate.challenger_us : result_.gate.incumbent_us;
+      const std::string text = planner::PrintDecision(*segment.graph, segment.decision);
+      result_.book->Put({segment.key, text});
+      if (compared) store_.PutDecision(StoreKey(segment.key), text);
+      if (compared && !result_.known)
+        store_.PutDecision(VerdictKey(segment.key), PrintVerdict(result_.gate, judged));
+    }
+    result_.session = result_.gate.accepted ? std::move(tuned_) : std::move(preferred_);
+    return OkStatus();
   }
 
   /// The verdict of an earlier call, if that judged exactly these decisions.
@@ -236,8 +228,12 @@ class Judge {
   const std::shared_ptr<const Model>& model_;
   const TensorMap& inputs_;
   const TuneModelOptions& options_;
+  tuner::TuneOptions tune_;
   tuner::Store& store_;
-  TuneModelResult& result_;
+  TuneModelResult result_;
+  std::unique_ptr<Session> preferred_, tuned_;
+  TensorMap want_, got_;
+  DefaultRun default_run_;
 };
 
 }  // namespace
@@ -245,33 +241,26 @@ class Judge {
 Result<TuneModelResult> TuneModel(const std::shared_ptr<const Model>& model,
                                   const TensorMap& inputs, const TuneModelOptions& options,
                                   tuner::Store& store) {
-  const int64_t start = NowNs();
-  TuneModelResult result;
-  result.book = std::make_shared<planner::PlanBook>();
-  SessionOptions tuning = options.session;
-  tuning.plans = std::make_shared<TuningPlans>(options.tune, store, result);
-  ASSIGN_OR_RETURN(const auto session, Session::Create(model, std::move(tuning)));
-  TensorMap outputs;
-  RETURN_IF_ERROR(session->Run(inputs, &outputs));
-  Judge judge(model, inputs, options, store, result);
-  RETURN_IF_ERROR(judge.Run());
-  RETURN_IF_ERROR(judge.Keep(session->devices(), session->limits()));
-  if (!result.known) WarnOfResidual(result);
-  result.seconds = static_cast<double>(NowNs() - start) * 1e-9;
-  return result;
+  return ModelTuner(model, inputs, options, store).Run();
 }
 
 Result<std::string> SaveTuned(const std::string& path, const std::string& model_path,
                               const std::shared_ptr<const Model>& model, const TensorMap& inputs,
-                              const SessionOptions& options, const TuneModelResult& result) {
+                              const SessionOptions& options, TuneModelResult& result) {
   // The package takes the packed weights of living sessions.
-  SessionOptions planned = options;
-  planned.plans = planner::PlansOf(result.book);
-  ASSIGN_OR_RETURN(const auto session, Session::Create(model, std::move(planned)));
-  TensorMap outputs;
-  RETURN_IF_ERROR(session->Run(inputs, &outputs));
-  const DeviceSet devices = session->devices();
-  PackageInfo info = PackageInfo::For(devices, session->threads());
+  if (result.session == nullptr && result.deadline_ns == 0) {
+    SessionOptions planned = options;
+    planned.plans = planner::PlansOf(result.book);
+    ASSIGN_OR_RETURN(result.session, Session::Create(model, std::move(planned)));
+    TensorMap outputs;
+    RETURN_IF_ERROR(result.session->Run(inputs, &outputs));
+  }
+  if (result.session == nullptr) {
+    // Not run and not planned: it only says which devices and threads the package is for.
+    ASSIGN_OR_RETURN(result.session, Session::Create(model, options));
+  }
+  const DeviceSet devices = result.session->devices();
+  PackageInfo info = PackageInfo::For(devices, result.session->threads());
   const tuner::GateResult& gate = result.gate;
   info.default_ms = gate.incumbent_us * 1e-3;
   info.measured_ms = (gate.accepted ? gate.challenger_us : gate.incumbent_us) * 1e-3;
@@ -281,6 +270,13 @@ Result<std::string> SaveTuned(const std::string& path, const std::string& model_
   std::vector<ProgramBinary> programs;
   if (devices.accelerator() != nullptr)
     programs = static_cast<const OpenClDevice*>(devices.accelerator())->programs().Export();
+  if (!Timetable::AffordsPackedWeights(*model, result.deadline_ns, NowNs())) {
+    Log(LogLevel::kWarn,
+        "the budget leaves no time to write {:.0f} MB of packed weights: they are packed when the "
+        "package is loaded",
+        static_cast<double>(model->packed().bytes()) * 1e-6);
+    result.session.reset();
+  }
   RETURN_IF_ERROR(SavePackage(where, *model, *result.book, info, programs));
   return where;
 }

@@ -17,6 +17,9 @@ namespace fettle::runtime {
 struct TuneModelOptions {
   /// Of the sessions that are tuned for; `plans` is not read.
   SessionOptions session;
+  /// On the steady clock (NowNs): everything ends by then, a package written after it included, and
+  /// what does not fit is left out and said so. 0: none.
+  int64_t deadline_ns = 0;
   tuner::TuneOptions tune;
   tuner::GateOptions gate;
   tuner::AccuracyLimits accuracy;
@@ -38,23 +41,31 @@ struct TuneModelResult {
   tuner::PlanAccuracy accuracy;
   /// True where the verdict of the gate comes from the store, for the same plan.
   bool known = false;
+  /// Choices given up because the whole plan lost too much accuracy.
+  std::vector<tuner::Lossy> banned;
+  /// A session on the plans of `book`, which keeps their packed weights alive; may be null.
+  std::shared_ptr<Session> session;
+  int64_t deadline_ns = 0;
   double predicted_us = 0;
   double seconds = 0;
 };
 
 /// Tunes `model` for the shapes of `inputs` (as Session::Run takes them) and keeps what it learns
 /// in `store`. The tuned plan is used only if its outputs keep the accuracy of the preferred plan's
-/// and it is faster with confidence; `gate` says so either way. Where the measured time lies over
-/// 10 % from the predicted one, a warning goes to the log.
+/// and it is faster with confidence; `gate` says so either way. Where accuracy is lost, the choice
+/// that loses most of it for the time it saves is banned and the best plan sought again. Where the
+/// measured time lies over 10 % from the predicted one, a warning goes to the log.
 Result<TuneModelResult> TuneModel(const std::shared_ptr<const Model>& model,
                                   const TensorMap& inputs, const TuneModelOptions& options,
                                   tuner::Store& store);
 
 /// Writes the package of a tuning to `path` (where empty, to PackageFileName of `model_path` in the
-/// working folder) and returns where it is. Fails as SavePackage does.
+/// working folder) and returns where it is. Where the tuning has a deadline, the packed weights are
+/// left out, and those of `result.session` given up, if they cannot be written by then. Fails as
+/// SavePackage does.
 Result<std::string> SaveTuned(const std::string& path, const std::string& model_path,
                               const std::shared_ptr<const Model>& model, const TensorMap& inputs,
-                              const SessionOptions& options, const TuneModelResult& result);
+                              const SessionOptions& options, TuneModelResult& result);
 
 /// Plans by the decisions that a store keeps for this machine; by preference where it has none.
 /// Thread-safe if the store is; the figures are those of the plans made so far.

@@ -32,6 +32,12 @@ Result<GroupExpectations*> ExpectationCache::Get(const std::shared_ptr<const ir:
   return entries_[0].expectations.get();
 }
 
+bool ExpectationCache::Has(const std::shared_ptr<const ir::Graph>& group) const {
+  const std::string key = GroupText(group);
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [&](const Entry& entry) { return entry.key == key; });
+}
+
 void ExpectationCache::Evict() {
   int64_t bytes = 0;
   for (const Entry& entry : entries_) bytes += entry.expectations->bytes();

@@ -18,6 +18,8 @@ class ExpectationCache {
 
   /// Those of any group of equal text and constants. Valid until the next call.
   Result<GroupExpectations*> Get(const std::shared_ptr<const ir::Graph>& group);
+  /// Whether Get would find them.
+  bool Has(const std::shared_ptr<const ir::Graph>& group) const;
 
  private:
   struct Entry {

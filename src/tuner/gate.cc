@@ -11,8 +11,6 @@
 namespace fettle::tuner {
 namespace {
 
-/// Pairs from which an interval of extremes is worth a verdict (wrong in 2 of 2^5 cases).
-constexpr int kLeastPairs = 5;
 /// The interval is looked at again after this many times the pairs: the fewer looks, the fewer
 /// chances of a wrong one.
 constexpr double kNextLook = 1.4;
@@ -55,7 +53,7 @@ GateResult Report(const Pairs& pairs, const GateOptions& options) {
   result.ratio = std::exp(ratios.median);
   result.low = std::exp(ratios.low);
   result.high = std::exp(ratios.high);
-  const bool enough = result.pairs >= kLeastPairs;
+  const bool enough = result.pairs >= kLeastGatePairs;
   result.accepted = enough && Judge(ratios, options) == Verdict::kFaster;
   const std::string interval =
       fmt::format("{:.3f} of the incumbent's time (99 % sure: {:.3f} to {:.3f}) in {} pairs",
@@ -78,12 +76,16 @@ Result<GateResult> RunGate(const Run& incumbent, const Run& challenger,
                            const GateOptions& options) {
   const std::function<int64_t()> now_ns = options.now_ns ? options.now_ns : NowNs;
   const int64_t deadline = now_ns() + static_cast<int64_t>(options.seconds * 1e9);
-  RETURN_IF_ERROR(incumbent().WithContext("incumbent"));
-  RETURN_IF_ERROR(challenger().WithContext("challenger"));
+  if (options.warms_up) {
+    RETURN_IF_ERROR(incumbent().WithContext("incumbent"));
+    RETURN_IF_ERROR(challenger().WithContext("challenger"));
+  }
   std::mt19937_64 random(options.seed);
   Pairs pairs;
-  int next_look = std::max(options.min_pairs, kLeastPairs);
-  for (int pair = 0; pair < options.max_pairs && now_ns() < deadline; ++pair) {
+  int next_look = std::max(options.min_pairs, kLeastGatePairs);
+  int64_t pair_ns = 0;  // of the last one
+  for (int pair = 0; pair < options.max_pairs && now_ns() + pair_ns < deadline; ++pair) {
+    const int64_t begin = now_ns();
     const bool challenger_first = random() % 2 == 1;
     double us[2] = {};
     for (int turn = 0; turn < 2; ++turn) {
@@ -93,6 +95,7 @@ Result<GateResult> RunGate(const Run& incumbent, const Run& challenger,
     }
     pairs.incumbent_us.push_back(us[0]);
     pairs.challenger_us.push_back(us[1]);
+    pair_ns = now_ns() - begin;
     if (pair + 1 < next_look) continue;
     if (Judge(pairs.Ratios(), options) != Verdict::kOpen) break;
     next_look = static_cast<int>(std::ceil(next_look * kNextLook));

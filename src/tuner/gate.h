@@ -9,13 +9,19 @@
 
 namespace fettle::tuner {
 
+/// Pairs from which an interval of extremes is worth a verdict (wrong in 2 of 2^5 cases).
+inline constexpr int kLeastGatePairs = 5;
+
 struct GateOptions {
   /// The gain that is asked for, as a share of the incumbent's time.
   double min_gain = 0.01;
   int min_pairs = 8;
   int max_pairs = 400;
-  /// Time after which the verdict falls with what is known.
+  /// Time after which the verdict falls with what is known. No pair begins that is not expected to
+  /// end by then.
   double seconds = 2;
+  /// False: both have just run.
+  bool warms_up = true;
   uint64_t seed = 1;
   /// Nanoseconds; empty: the steady clock.
   std::function<int64_t()> now_ns;

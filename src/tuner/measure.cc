@@ -10,6 +10,7 @@
 #include "kernels/cpu/probe/fma.h"
 #include "tuner/clock_watch.h"
 #include "tuner/expectation_cache.h"
+#include "tuner/oracle_cost.h"
 #include "tuner/verify.h"
 #include "tuner/workbench.h"
 
@@ -59,6 +60,11 @@ std::vector<size_t> Finalists(const std::vector<Outcome>& outcomes, size_t most,
   return finalists;
 }
 
+/// For guesses: of a reference's step; of an element in making inputs, in verifying it; launches
+/// for a candidate, and what else each one costs.
+constexpr double kStepSeconds = 4e-9, kFillSeconds = 8e-9, kTouchSeconds = 4e-9;
+constexpr double kLaunches = 10, kOverheadSeconds = 1.5e-3;
+
 double StandardError(const Row& row) {
   return Summary{.mad = row.mad_us, .samples = row.samples}.error();
 }
@@ -74,12 +80,30 @@ class Bench::Impl {
             now_ns_, options_.sentinel ? options_.sentinel : [] { kernels::ProbeFmaFlops(0); },
             options_.drift),
         workbench_(devices, now_ns_),
+        pool_threads_(static_cast<const CpuDevice&>(devices.cpu()).pool().threads()),
         expectations_({.whole_macs = options_.whole_macs, .seed = options_.seed},
                       options_.cache_bytes, static_cast<const CpuDevice&>(devices.cpu()).pool()) {}
 
   Outcome Run(const Candidate& candidate, double stop_above_us) {
-    const Result<Outcome> outcome = Measure(candidate, stop_above_us);
-    return outcome.ok() ? *outcome : End(Row::Status::kFailed, outcome.status().message());
+    return Ended(Measure(candidate, stop_above_us));
+  }
+
+  Effort Guess(const Candidate& candidate, double us) const {
+    const kernels::Problem& problem = candidate.problem;
+    double inputs = 0, outputs = 0;
+    for (ir::ValueId id : problem.group->inputs)
+      inputs += static_cast<double>(problem.shape(id).elements());
+    for (ir::ValueId id : problem.group->outputs)
+      outputs += static_cast<double>(problem.shape(id).elements());
+    Effort effort = GuessLaunches(inputs + outputs, us);
+    if (expectations_.Has(problem.group)) return effort;
+    const double steps = GuessSteps(*problem.group, static_cast<double>(options_.whole_macs));
+    effort.expecting = kStepSeconds * steps / pool_threads_ + kFillSeconds * inputs;
+    return effort;
+  }
+
+  static Effort GuessLaunches(double elements, double us) {
+    return {0, kOverheadSeconds + kTouchSeconds * elements + kLaunches * us * 1e-6};
   }
 
   std::vector<Row> Race(std::span<const Candidate> candidates) {
@@ -102,11 +126,16 @@ class Bench::Impl {
   }
 
   Outcome RunConversion(const kernels::Operand& from, const State& to, int threads) {
-    const Result<Outcome> outcome = MeasureConversion(from, to, threads);
-    return outcome.ok() ? *outcome : End(Row::Status::kFailed, outcome.status().message());
+    return Ended(MeasureConversion(from, to, threads));
   }
 
  private:
+  static Outcome Ended(const Result<Outcome>& outcome) {
+    if (outcome.ok()) return *outcome;
+    const bool late = outcome.status().code() == StatusCode::kCancelled;
+    return End(late ? Row::Status::kStopped : Row::Status::kFailed, outcome.status().message());
+  }
+
   Result<Outcome> Measure(const Candidate& candidate, double stop_above_us) {
     const std::vector<ir::ValueId>& outputs = candidate.problem.group->outputs;
     const bool empty = std::all_of(outputs.begin(), outputs.end(), [&](ir::ValueId id) {
@@ -119,7 +148,8 @@ class Bench::Impl {
                      workbench_.StreamOf(candidate.kernel->device, candidate.problem.threads));
     RETURN_IF_ERROR(workbench_.Misalign(kernel, true));
     const bool is_reference = candidate.kernel->preference == 0;
-    ASSIGN_OR_RETURN(const Verdict verdict, Verify(kernel, *expectations, is_reference, *stream));
+    ASSIGN_OR_RETURN(const Verdict verdict, Verify(kernel, *expectations, is_reference, *stream,
+                                                   [&] { return IsLate(options_, now_ns_); }));
     if (!verdict.wrong.empty()) return End(Row::Status::kWrong, verdict.wrong);
     if (kernel.LaunchesNothing()) return End(Row::Status::kOk);
     RETURN_IF_ERROR(workbench_.Misalign(kernel, false));
@@ -221,6 +251,7 @@ class Bench::Impl {
   ClockWatch watch_;
   double slowdown_ = 1;  // when the clock was looked at last
   Workbench workbench_;
+  int pool_threads_;
   ExpectationCache expectations_;
 };
 
@@ -230,6 +261,15 @@ Bench::~Bench() = default;
 
 Row Bench::Run(const Candidate& candidate, double stop_above_us) {
   return impl_->Run(candidate, stop_above_us).row;
+}
+
+Effort Bench::Guess(const Candidate& candidate, double us) const {
+  return impl_->Guess(candidate, us);
+}
+
+Effort Bench::GuessConversion(const Shape& shape, const State& from, const State& to) const {
+  const double us = static_cast<double>(StateBytes(shape, from) + StateBytes(shape, to)) * 1e-4;
+  return Impl::GuessLaunches(2 * static_cast<double>(shape.elements()), us);
 }
 
 std::vector<Row> Bench::Race(std::span<const Candidate> candidates) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "device/cpu/cpu_device.h"
+#include "tuner/allowance.h"
 #include "tuner/candidate.h"
 #include "tuner/sampling.h"
 
@@ -22,7 +23,11 @@ class Bench {
   /// `reason` says where. kFailed: it could not be prepared or launched, or the oracle could not
   /// say what is right. kStopped: slower than `stop_above_us` with confidence; `low_us` holds, the
   /// median does not. Outputs that are views of inputs, or have no elements, cost 0.
+  /// Where the deadline of the options passes, `samples` of a stopped row is 0: nothing is known.
   Row Run(const Candidate& candidate, double stop_above_us = kNoLimit);
+
+  /// What Run is about to take where one launch takes about `us`.
+  Effort Guess(const Candidate& candidate, double us) const;
 
   /// Runs candidates for one group in equal states on equal threads against each other, best guess
   /// (the default) first: in rounds, so that a change of the clock meets all alike. Those that are
@@ -32,6 +37,7 @@ class Bench {
   /// The time of making a copy in state `to` of a tensor in state `from`.
   Row RunConversion(const Shape& shape, DType dtype, const State& from, const State& to,
                     int threads);
+  Effort GuessConversion(const Shape& shape, const State& from, const State& to) const;
 
  private:
   class Impl;

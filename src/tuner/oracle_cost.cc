@@ -66,4 +66,20 @@ ReferenceCost CostOfReference(const ir::Graph& group, const ir::Node& node) {
   return cost;
 }
 
+double GuessSteps(const ir::Graph& group, double whole) {
+  constexpr double kSets = 3;
+  double steps = 0;
+  bool is_last = true;
+  for (auto node = group.nodes().rbegin(); node != group.nodes().rend(); ++node) {
+    if (node->output(0) == ir::kAbsent) continue;
+    const ReferenceCost cost = CostOfReference(group, *node);
+    const auto elements = static_cast<double>(group.value(node->output(0)).shape->elements());
+    const double all = cost.element * elements + cost.region;
+    const bool is_sampled = is_last && cost.element + cost.region > kLeastPerElement;
+    steps += is_sampled ? std::min(all, whole + kSets * cost.region) : kSets * all;
+    is_last = is_last && !is_sampled;
+  }
+  return steps;
+}
+
 }  // namespace fettle::tuner

@@ -13,4 +13,8 @@ struct ReferenceCost {
 /// Of `node`, whose values have concrete shapes.
 ReferenceCost CostOfReference(const ir::Graph& group, const ir::Node& node);
 
+/// About what predicting a group takes whose outputs are computed whole up to `whole` steps: enough
+/// to tell milliseconds from seconds.
+double GuessSteps(const ir::Graph& group, double whole);
+
 }  // namespace fettle::tuner

@@ -39,16 +39,25 @@ bool IsSure(const Summary& us, double ms, const MeasureOptions& options) {
 
 }  // namespace
 
+bool IsLate(const MeasureOptions& options, const std::function<int64_t()>& now_ns) {
+  return options.deadline_ns > 0 && now_ns() >= options.deadline_ns;
+}
+
+Status OutOfTime() { return Error(StatusCode::kCancelled, "out of time"); }
+
 Result<Timing> SampleUntilSure(const Sample& sample, double stop_above_us,
                                const MeasureOptions& options,
                                const std::function<int64_t()>& now_ns) {
   const Stopwatch watch(now_ns);
   // A launch that takes long needs no second warm-up.
-  for (int i = 0; i < options.warm_ups && watch.Ms() < options.max_ms / 4; ++i)
+  for (int i = 0; i < options.warm_ups && watch.Ms() < options.max_ms / 4; ++i) {
+    if (IsLate(options, now_ns)) return OutOfTime();
     RETURN_IF_ERROR(sample().status());
+  }
   std::vector<double> samples;
   int next_look = 2;
   for (;;) {
+    if (IsLate(options, now_ns)) return OutOfTime();
     ASSIGN_OR_RETURN(const double us, sample());
     samples.push_back(us);
     const auto count = static_cast<int>(samples.size());

@@ -37,12 +37,18 @@ struct MeasureOptions {
   /// Of inputs and expected outputs that are kept for further candidates of their groups.
   int64_t cache_bytes = int64_t{256} << 20;
   uint64_t seed = 1;
+  /// On the clock `now_ns`: what is not done by then is given up; 0: never.
+  int64_t deadline_ns = 0;
   /// Nanoseconds; empty: the steady clock.
   std::function<int64_t()> now_ns;
   /// A fixed piece of work on the calling thread that takes some ten microseconds; empty: chains
   /// of multiply-adds.
   std::function<void()> sentinel;
 };
+
+/// Whether the deadline has passed; what says so (kCancelled).
+bool IsLate(const MeasureOptions& options, const std::function<int64_t()>& now_ns);
+Status OutOfTime();
 
 /// Makes everything ready, then launches once; the microseconds of the launch.
 using Sample = std::function<Result<double>()>;

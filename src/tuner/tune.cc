@@ -25,10 +25,16 @@ constexpr int64_t kThoroughMacs = 50'000'000;
 
 MeasureOptions MeasureOf(const TuneOptions& options) {
   MeasureOptions measure = options.measure;
+  measure.deadline_ns = options.deadline_ns;
   if (options.level >= Level::kWide)
     measure.whole_macs = std::max(measure.whole_macs, kThoroughMacs);
   return measure;
 }
+
+/// What a solver gets however late it is.
+constexpr double kLeastSolveSeconds = 0.05;
+/// Time kept for the last solution, in times of the one before.
+constexpr double kRepeat = 1.5;
 
 /// An entry by kind and index.
 using EntryId = std::pair<int, int>;
@@ -45,9 +51,12 @@ class Tuner {
         report_(report),
         costs_(devices, store),
         bench_(devices, MeasureOf(options)),
-        start_(NowNs()) {}
+        now_ns_(options.measure.now_ns ? options.measure.now_ns : NowNs),
+        allowance_(options.deadline_ns, now_ns_),
+        start_(now_ns_()) {}
 
   Result<planner::Decision> Run() {
+    costs_.Ban(options_.banned);
     ASSIGN_OR_RETURN(catalogue_,
                      ListCatalogue(graph_, devices_, limits_, BreadthOf(options_.level)));
     ASSIGN_OR_RETURN(const planner::Decision preferred,
@@ -57,16 +66,16 @@ class Tuner {
     Result<planner::Decision> decision = Search(preferred);
     report_.entries = costs_.asked();
     report_.reused = costs_.known();
+    report_.priors = costs_.priors();
     report_.seconds = Seconds();
     return decision;
   }
 
  private:
-  double Seconds() const { return static_cast<double>(NowNs() - start_) * 1e-9; }
+  double Seconds() const { return static_cast<double>(now_ns_() - start_) * 1e-9; }
 
   bool MayMeasure() {
-    if (options_.level == Level::kNone || interrupted_) return false;
-    return options_.budget_seconds <= 0 || Seconds() < options_.budget_seconds;
+    return options_.level != Level::kNone && !interrupted_ && !allowance_.IsOver();
   }
 
   void Report(double predicted_us, size_t open) {
@@ -105,7 +114,6 @@ class Tuner {
   /// Measures the entries of a plan that needs no costs, so that there always is a measured plan.
   void MeasureDecision(const planner::Decision& decision) {
     for (const planner::GroupDecision& group : decision.groups) {
-      if (!MayMeasure()) return;
       const auto instance =
           std::find_if(catalogue_.instances.begin(), catalogue_.instances.end(),
                        [&](const planner::Instance& one) { return one.nodes == group.nodes; });
@@ -116,6 +124,7 @@ class Tuner {
         const EntryId id{instance->kind, static_cast<int>(e)};
         if (entry.kernel->name == group.kernel && entry.states == group.states &&
             entry.threads == limits_.threads && entry.default_params && IsOpen(id)) {
+          costs_.Excuse(kind, entry);
           MeasureOne(id, kNoLimit);
         }
       }
@@ -147,19 +156,37 @@ class Tuner {
   bool MeasureConversion(const ir::Value& value, const State& from, const State& to) {
     const EntryCost cost = costs_.Conversion(*value.shape, value.dtype, from, to, limits_.threads);
     if (cost.measured || !cost.banned.empty()) return false;
-    if (!MayMeasure()) return true;
-    const Row row = bench_.RunConversion(*value.shape, value.dtype, from, to, limits_.threads);
+    const Effort effort = bench_.GuessConversion(*value.shape, from, to);
+    if (!MayMeasure() || !Affords(effort)) return true;
+    const Row row = allowance_.Spend(effort, [&] {
+      return bench_.RunConversion(*value.shape, value.dtype, from, to, limits_.threads);
+    });
+    if (WasGivenUp(row)) return true;
     costs_.LearnConversion(*value.shape, value.dtype, from, to, limits_.threads, row);
     ++report_.measured;
     return true;
   }
 
+  bool Affords(const Effort& effort) {
+    if (allowance_.Affords(effort)) return true;
+    ++report_.skipped;
+    return false;
+  }
+  bool WasGivenUp(const Row& row) {
+    const bool given_up = row.status == Row::Status::kStopped && row.samples == 0;
+    report_.skipped += given_up ? 1 : 0;
+    return given_up;
+  }
+
   void MeasureOne(EntryId id, double limit) {
+    const Candidate candidate = CandidateOf(id);
+    const Effort effort = allowance_.limited() ? bench_.Guess(candidate, CostOf(id).us) : Effort();
+    if (!MayMeasure() || !Affords(effort)) return;
     const RowKey key = costs_.KernelKey(KindOf(id), EntryOf(id));
     store_.BeginFlight(key);
-    const Row row = bench_.Run(CandidateOf(id), limit);
+    const Row row = allowance_.Spend(effort, [&] { return bench_.Run(candidate, limit); });
     store_.EndFlight(key);
-    Learn(id, row);
+    if (!WasGivenUp(row)) Learn(id, row);
   }
 
   /// The fastest measured entry of the same kind that reads and writes the same states.
@@ -212,8 +239,10 @@ class Tuner {
 
   Result<solver::Solution> Solve(const planner::Extracted& extracted) {
     const int64_t start = NowNs();
-    Result<solver::Solution> solution =
-        solver::Solve(extracted.problem, options_.solver, &report_.solver);
+    solver::Options options = options_.solver;
+    options.seconds =
+        std::min(options.seconds, std::max(allowance_.Left() / 4, kLeastSolveSeconds));
+    Result<solver::Solution> solution = solver::Solve(extracted.problem, options, &report_.solver);
     report_.solve_seconds += static_cast<double>(NowNs() - start) * 1e-9;
     ++report_.rounds;
     return solution;
@@ -222,6 +251,8 @@ class Tuner {
   /// Solves, measures what the optimum uses, and solves again until it uses nothing unmeasured.
   Result<planner::Decision> Search(const planner::Decision& preferred) {
     while (true) {
+      const double begin = Seconds();
+      const int64_t measured = report_.measured;
       ASSIGN_OR_RETURN(
           planner::Extracted extracted,
           Extract(graph_, catalogue_, costs_, limits_.threads, AssumptionsOf(options_.level)));
@@ -229,17 +260,19 @@ class Tuner {
         RETURN_IF_ERROR(planner::RestrictToLayout(options_.layout, extracted));
       CountChoices(extracted);
       ASSIGN_OR_RETURN(const solver::Solution solution, Solve(extracted));
+      // The last round repeats this much.
+      allowance_.Keep(kRepeat * (Seconds() - begin));
       const std::set<EntryId> open = OpenEntries(extracted, solution);
       Report(solution.cost, open.size());
       const bool may_measure = MayMeasure();
       const int conversions = MeasureConversions(extracted, solution);
-      if (open.empty() && conversions == 0)
-        return ToDecision(graph_, catalogue_, extracted, solution, limits_.threads);
+      if (open.empty() && conversions == 0) return Decide(extracted, solution);
       if (!may_measure) return BestMeasured(preferred);
       for (EntryId id : open) {
         if (!MayMeasure()) break;
         Measure(id);
       }
+      if (report_.measured == measured) return BestMeasured(preferred);
     }
   }
 
@@ -259,7 +292,43 @@ class Tuner {
     if (!extracted.ok()) return preferred;
     const Result<solver::Solution> solution = Solve(*extracted);
     if (!solution.ok()) return preferred;
-    return ToDecision(graph_, catalogue_, *extracted, *solution, limits_.threads);
+    return Decide(*extracted, *solution);
+  }
+
+  planner::Decision Decide(const planner::Extracted& extracted, const solver::Solution& solution) {
+    ListLossy(extracted, solution);
+    return ToDecision(graph_, catalogue_, extracted, solution, limits_.threads);
+  }
+
+  /// What the solution's choices and conversions lose, and what each saves against the fastest
+  /// choice of its group that loses nothing.
+  void ListLossy(const planner::Extracted& extracted, const solver::Solution& solution) {
+    for (const solver::Pick& pick : solution.picks) {
+      const auto g = static_cast<size_t>(pick.group);
+      const std::vector<solver::Choice>& choices = extracted.problem.groups[g].choices;
+      const solver::Choice& choice = choices[static_cast<size_t>(pick.choice)];
+      if (choice.error <= 0) continue;
+      double exact = kNoLimit;
+      for (const solver::Choice& other : choices)
+        if (other.error <= 0) exact = std::min(exact, other.cost);
+      const EntryId id{catalogue_.instances[g].kind,
+                       extracted.entries[g][static_cast<size_t>(pick.choice)]};
+      report_.lossy.push_back({costs_.KeyText(KindOf(id), EntryOf(id)),
+                               std::string(EntryOf(id).kernel->name),
+                               {choice.error, exact - choice.cost}});
+    }
+    for (const solver::Made& made : solution.conversions) {
+      const auto t = static_cast<size_t>(made.tensor);
+      const solver::Conversion& conversion =
+          extracted.problem.tensors[t].conversions[static_cast<size_t>(made.conversion)];
+      if (conversion.error <= 0) continue;
+      const ir::Value& value = graph_.value(extracted.values[t]);
+      const State& from = extracted.states[t][static_cast<size_t>(conversion.from)];
+      const State& to = extracted.states[t][static_cast<size_t>(conversion.to)];
+      report_.lossy.push_back({costs_.KeyText(*value.shape, value.dtype, from, to, limits_.threads),
+                               "conversion",
+                               {conversion.error, 0}});
+    }
   }
 
   const ir::Graph& graph_;
@@ -270,6 +339,8 @@ class Tuner {
   TuneReport& report_;
   LearnedCosts costs_;
   Bench bench_;
+  std::function<int64_t()> now_ns_;
+  Allowance allowance_;
   int64_t start_;
   bool interrupted_ = false;
   planner::Catalogue catalogue_;

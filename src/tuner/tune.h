@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "planner/decision.h"
 #include "planner/extract.h"
 #include "solver/solve.h"
+#include "tuner/accuracy.h"
 #include "tuner/measure.h"
 
 namespace fettle::tuner {
@@ -33,8 +35,9 @@ struct TuneProgress {
 
 struct TuneOptions {
   Level level = Level::kNormal;
-  /// Seconds for measuring; the plan is then the best of what was measured. 0: no limit.
-  double budget_seconds = 0;
+  /// On the clock of `measure`: nothing is started that is not expected to end by then, and the
+  /// plan is the best of what was measured. 0: no limit.
+  int64_t deadline_ns = 0;
   solver::Options solver;
   /// Keeps to one layout (planner/restrict.h), for comparison; empty: all.
   std::string layout;
@@ -42,6 +45,8 @@ struct TuneOptions {
   /// loses nothing.
   bool everything = false;
   MeasureOptions measure;
+  /// Keys (Lossy::key) of choices that may not be taken.
+  std::set<std::string> banned;
   /// Called now and then; answering false ends the measuring as the budget does. May be empty.
   std::function<bool(const TuneProgress&)> progress;
 };
@@ -51,10 +56,19 @@ struct Rejected {
   std::string kernel, problem, reason;
 };
 
+/// A choice of the plan that loses accuracy.
+struct Lossy {
+  std::string key;   // for TuneOptions::banned
+  std::string name;  // kernel
+  LossyChoice trade;
+};
+
 struct TuneReport {
   int64_t entries = 0;   // different kernel problems and conversions that the optimum was sought in
   int64_t measured = 0;  // of them in this call
   int64_t reused = 0;    // of them from the store
+  int64_t priors = 0;    // of them known from another build, driver or protocol alone
+  int64_t skipped = 0;   // times that a measurement would not have ended before the deadline
   int64_t choices = 0;   // of all groups, equal kinds counted again
   int rounds = 0;        // times that the problem was solved
   double solve_seconds = 0;
@@ -63,6 +77,7 @@ struct TuneReport {
   bool stopped = false;
   solver::Report solver;  // of the last solve
   std::vector<Rejected> rejected;
+  std::vector<Lossy> lossy;
 };
 
 /// Tunes `graph`, whose values have concrete shapes, for sessions of `limits` on `devices`. Every

@@ -3,12 +3,41 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include "base/clock.h"
 #include "ir/noise.h"
 #include "ir/text.h"
 #include "tensor/compare.h"
 
 namespace fettle::runtime {
 namespace {
+
+/// Knows all times: one kernel is fastest and loses accuracy.
+class LossyRows final : public tuner::Store {
+ public:
+  explicit LossyRows(std::string kernel) : kernel_(std::move(kernel)) {}
+  Result<tuner::Row> Find(const tuner::RowKey& key) override {
+    if (key.kernel == "probe") return memory_->Find(key);
+    const bool lossy = key.kernel == kernel_;
+    const double us = lossy ? 1 : key.kernel == "cpu.convert" ? 0.5 : 10;
+    return tuner::Row{.median_us = us, .low_us = us, .samples = 5, .error = lossy ? 1e-3 : 0.0};
+  }
+  void Put(const tuner::RowKey& key, const tuner::Row& row) override { memory_->Put(key, row); }
+  void BeginFlight(const tuner::RowKey&) override {}
+  void EndFlight(const tuner::RowKey&) override {}
+  Result<std::string> FindDecision(const std::string& key) override {
+    return memory_->FindDecision(key);
+  }
+  void PutDecision(const std::string& key, const std::string& text) override {
+    memory_->PutDecision(key, text);
+  }
+  std::string trouble() const override { return ""; }
+
+ private:
+  std::string kernel_;
+  std::unique_ptr<tuner::Store> memory_ = tuner::MemoryStore();
+};
 
 class TuneModelTest : public testing::Test {
  protected:
@@ -93,6 +122,38 @@ TEST_F(TuneModelTest, AGateThatAsksTooMuchKeepsTheDefaultPlan) {
   ASSERT_EQ(kept->profile().size(), session->profile().size());
   for (size_t i = 0; i < kept->profile().size(); ++i)
     EXPECT_EQ(kept->profile()[i].kernel, session->profile()[i].kernel);
+}
+
+TEST_F(TuneModelTest, ChoicesThatCostTooMuchAccuracyAreGivenUp) {
+  const std::string lossy = "cpu.conv.gemm.nhwc";
+  LossyRows rows(lossy);
+  // Nothing is good enough.
+  options_.accuracy.min_sqnr_db = std::numeric_limits<double>::quiet_NaN();
+  const Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, rows);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  ASSERT_FALSE(result->banned.empty());
+  for (const tuner::Lossy& one : result->banned) {
+    EXPECT_EQ(one.name, lossy);
+    EXPECT_NEAR(one.trade.saved_us, 9, 1e-9);
+  }
+  EXPECT_TRUE(result->report.lossy.empty());
+  EXPECT_FALSE(result->accuracy.ok);
+  EXPECT_FALSE(result->gate.accepted);
+  // Two convolutions that lose nothing.
+  EXPECT_GE(result->predicted_us, 20);
+}
+
+TEST_F(TuneModelTest, ADeadlineThatHasPassedKeepsTheDefaultPlanAndSaysWhy) {
+  options_.deadline_ns = NowNs();
+  Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, *store_);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->report.measured, 0);
+  EXPECT_FALSE(result->gate.accepted);
+  EXPECT_NE(result->gate.reason.find("no time to compare"), std::string::npos);
+  EXPECT_EQ(result->book->entries().size(), 1U);
+  ASSERT_NE(result->session, nullptr);
+  TensorMap outputs;
+  EXPECT_TRUE(result->session->Run(inputs_, &outputs).ok());
 }
 
 TEST_F(TuneModelTest, AnotherShapeStartsOnThePlanOfTheNearestOne) {

@@ -34,6 +34,14 @@ TEST(GateTest, AcceptsWhatIsFasterSoonWhereItIsClear) {
   EXPECT_LT(result.high, 1);
 }
 
+TEST(GateTest, BeginsNoPairThatDoesNotEndInTime) {
+  FakeMachine machine(1, 0);
+  const GateResult result = Judge(machine, 300'000, 200'000, {.seconds = 1.4, .warms_up = false});
+  EXPECT_EQ(result.pairs, 2);
+  EXPECT_LE(machine.now_ns(), 1'400'000'000);
+  EXPECT_FALSE(result.accepted);
+}
+
 TEST(GateTest, RejectsWhatGainsTooLittle) {
   FakeMachine machine(1, 0.002);
   const GateResult result = Judge(machine, 1000, 996);

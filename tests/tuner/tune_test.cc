@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "ir/text.h"
 #include "ops/op.h"
 #include "planner/planner.h"
@@ -96,6 +98,131 @@ TEST_F(TuneTest, StopsWhenToldAndGoesOnLater) {
   EXPECT_GE(report_.reused, measured);
 }
 
+TEST_F(TuneTest, EndsAtTheDeadlineAndGoesOnLater) {
+  // Time passes whenever somebody looks at the clock.
+  int64_t now_ns = 0;
+  TuneOptions options{.level = Level::kFast, .deadline_ns = 40'000'000};
+  options.measure.now_ns = [&] { return now_ns += 50'000; };
+  options.measure.sentinel = [] {};
+  const Result<planner::Decision> stopped = Tune(options);
+  ASSERT_TRUE(stopped.ok()) << stopped.status().message();
+  EXPECT_LT(now_ns, 45'000'000);
+  EXPECT_TRUE(report_.stopped);
+  EXPECT_GT(report_.skipped, 0);
+  EXPECT_TRUE(planner::Apply(graph_, *stopped, device_, 2).ok());
+  const int64_t measured = report_.measured;
+  ASSERT_TRUE(Tune({.level = Level::kFast}).ok());
+  EXPECT_FALSE(report_.stopped);
+  EXPECT_GE(report_.reused, measured);
+}
+
+/// Answers every question: all kernels take 10 us, one takes 1 us and loses accuracy.
+class LossyRows final : public Store {
+ public:
+  explicit LossyRows(std::string kernel) : kernel_(std::move(kernel)) {}
+  Result<Row> Find(const RowKey& key) override {
+    if (key.kernel == "probe") return memory_->Find(key);
+    if (key.kernel == "cpu.convert") return Row{.median_us = 0.5, .low_us = 0.5, .samples = 5};
+    if (key.kernel == kernel_) return Row{.median_us = 1, .low_us = 1, .samples = 5, .error = 0.1};
+    return Row{.median_us = 10, .low_us = 10, .samples = 5};
+  }
+  void Put(const RowKey& key, const Row& row) override { memory_->Put(key, row); }
+  void BeginFlight(const RowKey&) override {}
+  void EndFlight(const RowKey&) override {}
+  Result<std::string> FindDecision(const std::string& key) override {
+    return memory_->FindDecision(key);
+  }
+  void PutDecision(const std::string& key, const std::string& text) override {
+    memory_->PutDecision(key, text);
+  }
+  std::string trouble() const override { return ""; }
+
+ private:
+  std::string kernel_;
+  std::unique_ptr<Store> memory_ = MemoryStore();
+};
+
+TEST_F(TuneTest, WhatIsBannedForItsErrorIsNotTakenAgain) {
+  const std::string lossy = "cpu.conv.gemm.nhwc";
+  LossyRows rows(lossy);
+  TuneOptions options{.level = Level::kFast};
+  const auto takes = [&](const planner::Decision& decision) {
+    return std::count_if(decision.groups.begin(), decision.groups.end(),
+                         [&](const planner::GroupDecision& g) { return g.kernel == lossy; });
+  };
+  int64_t taken = 0;
+  for (int round = 0; round < 10; ++round) {
+    report_ = {};
+    const Result<planner::Decision> decision =
+        TuneGraph(graph_, device_, {.threads = 2}, options, rows, &report_);
+    ASSERT_TRUE(decision.ok()) << decision.status().message();
+    EXPECT_EQ(report_.measured, 0);
+    EXPECT_EQ(std::ssize(report_.lossy), takes(*decision));
+    if (round == 0) taken = takes(*decision);
+    if (report_.lossy.empty()) break;
+    EXPECT_EQ(report_.lossy[0].name, lossy);
+    EXPECT_NEAR(report_.lossy[0].trade.saved_us, 9, 1e-9);
+    EXPECT_TRUE(options.banned.insert(report_.lossy[0].key).second);
+  }
+  EXPECT_GT(taken, 0);
+  EXPECT_TRUE(report_.lossy.empty());
+  EXPECT_GE(std::ssize(options.banned), taken);
+}
+
+/// Knows all entries as priors; what is measured replaces them.
+class Priors final : public Store {
+ public:
+  explicit Priors(std::string fast) : fast_(std::move(fast)) {}
+  Result<Row> Find(const RowKey& key) override {
+    const Result<Row> known = memory_->Find(key);
+    if (known.ok() || key.kernel == "probe") return known;
+    const double us = key.kernel == fast_ ? 50 : key.kernel == "cpu.convert" ? 5 : 5000;
+    return Row{.median_us = us, .low_us = us, .samples = 5, .prior = true};
+  }
+  void Put(const RowKey& key, const Row& row) override {
+    memory_->Put(key, row);
+    if (key.kernel != "probe" && key.kernel != "cpu.convert") timed.push_back(key.kernel);
+  }
+  void BeginFlight(const RowKey&) override {}
+  void EndFlight(const RowKey&) override {}
+  Result<std::string> FindDecision(const std::string& key) override {
+    return memory_->FindDecision(key);
+  }
+  void PutDecision(const std::string& key, const std::string& text) override {
+    memory_->PutDecision(key, text);
+  }
+  std::string trouble() const override { return ""; }
+
+  std::vector<std::string> timed;
+
+ private:
+  std::string fast_;
+  std::unique_ptr<Store> memory_ = MemoryStore();
+};
+
+TEST_F(TuneTest, OfPriorsOnlyWhatMayWinIsMeasuredAgain) {
+  graph_ = ir::Parse(
+               "input %x: f32[1x16x14x14]\nconst %w: f32[32x16x3x3]\n"
+               "%a = Conv(%x, %w, _) {pads=[1,1,1,1]}\n%b = Relu(%a)\noutput %b\n")
+               .value();
+  ASSERT_TRUE(ops::InferGraph(graph_).ok());
+  // Each launch takes one look at the clock: 50 us.
+  int64_t now_ns = 0;
+  TuneOptions options{.level = Level::kNormal};
+  options.measure.now_ns = [&] { return now_ns += 50'000; };
+  options.measure.sentinel = [] {};
+  const std::string preferred =
+      planner::PreferredDecision(graph_, device_, {.threads = 2})->groups[0].kernel;
+  Priors priors(preferred);
+  const Result<planner::Decision> decision =
+      TuneGraph(graph_, device_, {.threads = 2}, options, priors, &report_);
+  ASSERT_TRUE(decision.ok()) << decision.status().message();
+  EXPECT_EQ(decision->groups[0].kernel, preferred);
+  EXPECT_EQ(report_.priors, report_.entries);
+  EXPECT_GT(report_.measured, 0);
+  for (const std::string& kernel : priors.timed) EXPECT_EQ(kernel, preferred);
+}
+
 TEST_F(TuneTest, RowsOfWrongKernelsAreNeverPicked) {
   const TuneOptions options{.level = Level::kFast};
   const planner::Decision best = Tune(options).value();
@@ -123,7 +250,8 @@ TEST_F(TuneTest, RowsOfWrongKernelsAreNeverPicked) {
     std::string kernel_;
   };
   Liar liar(*store_, best.groups[0].kernel);
-  const Result<planner::Decision> other = TuneGraph(graph_, device_, {.threads = 2}, options, liar, nullptr);
+  const Result<planner::Decision> other =
+      TuneGraph(graph_, device_, {.threads = 2}, options, liar, nullptr);
   ASSERT_TRUE(other.ok()) << other.status().message();
   for (const planner::GroupDecision& group : other->groups)
     EXPECT_NE(group.kernel, best.groups[0].kernel);

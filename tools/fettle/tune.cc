@@ -16,13 +16,14 @@ struct TuneOptions {
 };
 
 int Tune(const TuneOptions& options) {
+  const int64_t start = NowNs();
   InstallLog(options.job.common.log);
   StartInterruptThread();
   auto job = MakeJob(options.job);
   if (!job.ok()) return Fail(job.status());
   PrintWarnings(job->warnings);
   const std::shared_ptr<tuner::Store> store = StoreFor(options.job.common);
-  auto result = TuneJob(*job, options.job.common, options.tuning, *store);
+  auto result = TuneJob(*job, options.job.common, options.tuning, *store, start);
   if (!result.ok()) return Fail(result.status());
   std::string path;
   if (!options.no_package) {

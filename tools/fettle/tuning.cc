@@ -25,24 +25,21 @@ std::shared_ptr<tuner::Store> StoreFor(const CommonOptions& options) {
 }
 
 Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& common,
-                                         const TuningOptions& options, tuner::Store& store) {
+                                         const TuningOptions& options, tuner::Store& store,
+                                         int64_t start_ns) {
   runtime::TuneModelOptions tune{.session = job.session};
   ASSIGN_OR_RETURN(tune.tune.level, tuner::LevelFromName(options.level));
-  tune.tune.budget_seconds = options.budget;
   tune.tune.solver.seed = tune.tune.measure.seed = tune.gate.seed = common.seed;
-  if (options.budget > 0) {
-    // The verdict over the whole network belongs to the budget too.
-    tune.gate.seconds = std::min(tune.gate.seconds, options.budget * 0.2);
-    tune.tune.budget_seconds = options.budget - tune.gate.seconds;
-  }
+  if (options.budget > 0) tune.deadline_ns = start_ns + static_cast<int64_t>(options.budget * 1e9);
   const InterruptScope interrupt([] {});
   Progress progress("tune", 0);
   double least_open = 0;
   tune.tune.progress = [&](const tuner::TuneProgress& now) {
     const auto measured = static_cast<double>(now.measured), open = static_cast<double>(now.open);
     least_open = std::max(least_open, measured + open > 0 ? measured / (measured + open) : 0);
-    const double budget = tune.tune.budget_seconds;
-    progress.UpdateFraction(budget > 0 ? std::min(1.0, now.seconds / budget) : least_open);
+    const double spent = static_cast<double>(NowNs() - start_ns) * 1e-9;
+    progress.UpdateFraction(options.budget > 0 ? std::min(1.0, spent / options.budget)
+                                               : least_open);
     return !InterruptScope::Interrupted();
   };
   return runtime::TuneModel(job.model, job.bound.tensors(), tune, store);
@@ -54,6 +51,10 @@ Json TuningJson(const runtime::TuneModelResult& result) {
   Json rejected = Json::array();
   for (const tuner::Rejected& one : result.report.rejected)
     rejected.push_back({{"kernel", one.kernel}, {"problem", one.problem}, {"reason", one.reason}});
+  Json banned = Json::array();
+  for (const tuner::Lossy& one : result.banned)
+    banned.push_back(
+        {{"kernel", one.name}, {"error", one.trade.error}, {"saved_us", one.trade.saved_us}});
   return {
       {"default_ms", gate.incumbent_us * 1e-3},
       {"tuned_ms", tuned * 1e-3},
@@ -68,6 +69,7 @@ Json TuningJson(const runtime::TuneModelResult& result) {
       {"accuracy", {{"ok", result.accuracy.ok}, {"sqnr_db", NumberJson(result.accuracy.sqnr_db)}}},
       {"measured", result.report.measured},
       {"reused", result.report.reused},
+      {"priors", result.report.priors},
       {"compiled", 0},
       {"entries", result.report.entries},
       {"choices", result.report.choices},
@@ -75,6 +77,8 @@ Json TuningJson(const runtime::TuneModelResult& result) {
       {"solve_seconds", result.report.solve_seconds},
       {"seconds", result.seconds},
       {"complete", !result.report.stopped},
+      {"skipped", result.report.skipped},
+      {"banned", std::move(banned)},
       {"rejected", std::move(rejected)},
       {"plan", PlanJson(result)}};
 }
@@ -86,6 +90,12 @@ std::string TuningText(const runtime::TuneModelResult& result) {
                   result.report.measured, result.report.reused, result.report.entries,
                   result.report.choices, result.report.rounds, result.seconds);
   if (result.report.stopped) text += "the budget ended the search: the plan may not be the best\n";
+  if (result.report.skipped > 0)
+    text += fmt::format("{} times a measurement did not fit into the time that was left\n",
+                        result.report.skipped);
+  for (const tuner::Lossy& one : result.banned)
+    text += fmt::format("given up for accuracy: {} (error {:.2g}, saves {:.2f} us)\n", one.name,
+                        one.trade.error, one.trade.saved_us);
   for (const tuner::Rejected& one : result.report.rejected)
     text += fmt::format("rejected {}: {}\n", one.kernel, one.reason);
   text += fmt::format(

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "job.h"
 #include "report.h"
 #include "runtime/tune_model.h"
@@ -22,9 +23,11 @@ void AddTuningOptions(CLI::App& app, TuningOptions& options);
 /// The database that --cache and --no-cache name.
 std::shared_ptr<tuner::Store> StoreFor(const CommonOptions& options);
 
-/// Tunes the job's model for its inputs; Ctrl-C ends the measuring and keeps what was learned.
+/// Tunes the job's model for its inputs; the budget counts from `start_ns`. Ctrl-C ends the
+/// measuring and keeps what was learned.
 Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& common,
-                                         const TuningOptions& options, tuner::Store& store);
+                                         const TuningOptions& options, tuner::Store& store,
+                                         int64_t start_ns = NowNs());
 
 /// The fields of docs/cli.md's row `tune`.
 Json TuningJson(const runtime::TuneModelResult& result);

@@ -1,0 +1,70 @@
+#include "runtime/timetable.h"
+
+#include <algorithm>
+
+namespace fettle::runtime {
+namespace {
+
+/// Of a file that is forced onto a disk, which may be a slow one.
+constexpr double kWrittenPerSecond = 100e6;
+/// For the end of the process and what else nobody counts.
+constexpr double kTailSeconds = 0.1;
+/// Packed weights are written if that takes at most this share of the time.
+constexpr double kMostForWeights = 0.2;
+/// The gate gets this share, or what the fewest pairs take.
+constexpr double kGateShare = 0.2;
+/// Comparing is given up if it leaves less than this share for measuring.
+constexpr double kLeastForMeasuring = 0.2;
+
+double Seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
+int64_t Nanoseconds(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
+
+/// Constants that a package holds as they are.
+double StoredBytes(const Model& model) {
+  double bytes = 0;
+  for (const ir::Value& value : model.graph().values()) {
+    if (value.is_constant() && value.constant->source() == nullptr)
+      bytes += static_cast<double>(value.constant->elements() * ByteSize(value.dtype));
+  }
+  return bytes;
+}
+
+double PackedSeconds(const Model& model) {
+  return static_cast<double>(model.packed().bytes()) / kWrittenPerSecond;
+}
+
+}  // namespace
+
+Timetable Timetable::Make(const TuneModelOptions& options, const DefaultRun& run,
+                          const Model& model, int64_t now_ns) {
+  const double left = Seconds(options.deadline_ns - now_ns);
+  double write = kTailSeconds + StoredBytes(model) / kWrittenPerSecond;
+  if (PackedSeconds(model) <= kMostForWeights * left) write += PackedSeconds(model);
+  // A pair more, as the time of a pair is only known after the first.
+  const double pairs = 2 * run.run_seconds * (tuner::kLeastGatePairs + 1);
+  const double gate = std::max(pairs, std::min(options.gate.seconds, kGateShare * left));
+  const double start = run.prepare_seconds + run.first_seconds;
+  Timetable table;
+  table.gate_until_ns = options.deadline_ns - Nanoseconds(write);
+  table.tune_until_ns = table.gate_until_ns - Nanoseconds(start + gate);
+  if (Seconds(table.tune_until_ns - now_ns) >= kLeastForMeasuring * left) return table;
+  table.compares = false;
+  table.reason = fmt::format(
+      "the budget leaves no time to compare whole networks: {:.1f} s for {} pairs of runs of "
+      "{:.3f} s; what was measured is kept",
+      start + pairs, tuner::kLeastGatePairs, run.run_seconds);
+  table.tune_until_ns = table.gate_until_ns - Nanoseconds(run.prepare_seconds);
+  return table;
+}
+
+double Timetable::GateSeconds(int64_t now_ns) const {
+  return std::max(Seconds(gate_until_ns - now_ns), 0.0);
+}
+
+bool Timetable::AffordsPackedWeights(const Model& model, int64_t deadline_ns, int64_t now_ns) {
+  if (deadline_ns == 0) return true;
+  return PackedSeconds(model) + StoredBytes(model) / kWrittenPerSecond <=
+         Seconds(deadline_ns - now_ns);
+}
+
+}  // namespace fettle::runtime

@@ -1,0 +1,36 @@
+// How a tuning divides the time until its deadline: measuring, comparing whole networks, writing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/tune_model.h"
+
+namespace fettle::runtime {
+
+/// What the preferred plan's session took, in seconds.
+struct DefaultRun {
+  double prepare_seconds = 0;
+  double first_seconds = 0;
+  double run_seconds = 0;
+};
+
+struct Timetable {
+  /// Measuring ends then; 0: whenever it is done.
+  int64_t tune_until_ns = 0;
+  /// The gate ends then.
+  int64_t gate_until_ns = 0;
+  /// Whether there is time to compare whole networks; if not, why.
+  bool compares = true;
+  std::string reason;
+
+  /// For `options.deadline_ns`, which is set, seen at `now_ns`.
+  static Timetable Make(const TuneModelOptions& options, const DefaultRun& run, const Model& model,
+                        int64_t now_ns);
+  /// What is left for the gate at `now_ns`.
+  double GateSeconds(int64_t now_ns) const;
+  /// Whether the packed weights of living sessions can be written by `deadline_ns` (0: none).
+  static bool AffordsPackedWeights(const Model& model, int64_t deadline_ns, int64_t now_ns);
+};
+
+}  // namespace fettle::runtime

@@ -1,0 +1,94 @@
+#include "runtime/tuning_plans.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "kernels/build_id.h"
+#include "planner/planner.h"
+
+namespace fettle::runtime {
+namespace {
+
+std::string SearchKey(tuner::Level level, const planner::DecisionKey& key) {
+  return fmt::format("search {} {} {}", static_cast<int>(level), kernels::BuildId(),
+                     planner::PrintKey(key));
+}
+
+}  // namespace
+
+std::string StoreKey(const planner::DecisionKey& key) {
+  return fmt::format("plan {} {}", kernels::BuildId(), planner::PrintKey(key));
+}
+
+std::string VerdictKey(const planner::DecisionKey& key) {
+  return fmt::format("gate {} {}", kernels::BuildId(), planner::PrintKey(key));
+}
+
+Result<exec::Plan> TuningPlans::PlanFor(const ir::Graph& segment, const DeviceSet& devices,
+                                        const planner::Limits& limits) {
+  if (closed_) return planner::MakePlan(segment, devices, limits);
+  const planner::DecisionKey key = planner::KeyOf(segment, devices, limits);
+  for (const TunedSegment& known : result_.segments) {
+    if (known.key == key) return planner::Apply(segment, known.decision, devices, limits.threads);
+  }
+  tuner::TuneReport report;
+  // What was kept knows of no bans.
+  Result<planner::Decision> decision = options_.banned.empty() ? FindSearch(segment, key, report)
+                                                               : Status(StatusCode::kNotFound, "");
+  if (!decision.ok()) decision = Search(segment, key, devices, limits, report);
+  RETURN_IF_ERROR(decision.status());
+  Add(report);
+  result_.predicted_us += decision->predicted_us;
+  result_.segments.push_back({key, std::make_shared<const ir::Graph>(segment), *decision});
+  return planner::Apply(segment, *decision, devices, limits.threads);
+}
+
+/// What an earlier search of this level ended with, if that proved an optimum: "entries choices",
+/// then the decision.
+Result<planner::Decision> TuningPlans::FindSearch(const ir::Graph& segment,
+                                                  const planner::DecisionKey& key,
+                                                  tuner::TuneReport& report) {
+  ASSIGN_OR_RETURN(const std::string kept, store_.FindDecision(SearchKey(options_.level, key)));
+  const size_t line = std::min(kept.find('\n'), kept.size());
+  const char* end = kept.data() + line;
+  const auto entries = std::from_chars(kept.data(), end, report.reused);
+  if (line == kept.size() || entries.ec != std::errc() || entries.ptr == end ||
+      std::from_chars(entries.ptr + 1, end, report.choices).ec != std::errc()) {
+    return Error(StatusCode::kCorrupt, "the kept search is damaged");
+  }
+  report.entries = report.reused;
+  return planner::ParseDecision(segment, std::string_view(kept).substr(line + 1));
+}
+
+Result<planner::Decision> TuningPlans::Search(const ir::Graph& segment,
+                                              const planner::DecisionKey& key,
+                                              const DeviceSet& devices,
+                                              const planner::Limits& limits,
+                                              tuner::TuneReport& report) {
+  ASSIGN_OR_RETURN(const planner::Decision decision,
+                   tuner::TuneGraph(segment, devices, limits, options_, store_, &report));
+  if (!report.stopped)
+    store_.PutDecision(SearchKey(options_.level, key),
+                       fmt::format("{} {}\n{}", report.entries, report.choices,
+                                   planner::PrintDecision(segment, decision)));
+  return decision;
+}
+
+void TuningPlans::Add(const tuner::TuneReport& report) {
+  tuner::TuneReport& sum = result_.report;
+  sum.entries += report.entries;
+  sum.measured += report.measured;
+  sum.reused += report.reused;
+  sum.priors += report.priors;
+  sum.skipped += report.skipped;
+  sum.choices += report.choices;
+  sum.rounds += report.rounds;
+  sum.solve_seconds += report.solve_seconds;
+  sum.seconds += report.seconds;
+  sum.stopped |= report.stopped;
+  sum.solver = report.solver;
+  sum.rejected.insert(sum.rejected.end(), report.rejected.begin(), report.rejected.end());
+  sum.lossy.insert(sum.lossy.end(), report.lossy.begin(), report.lossy.end());
+}
+
+}  // namespace fettle::runtime

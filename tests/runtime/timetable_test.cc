@@ -1,0 +1,56 @@
+// Dividing the time until a deadline.
+#include "runtime/timetable.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+
+namespace fettle::runtime {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+std::shared_ptr<const Model> Small() {
+  return Model::FromGraph(ir::Parse("input %x: f32[4]\n%y = Neg(%x)\noutput %y\n").value(), "small")
+      .value();
+}
+
+TEST(TimetableTest, KeepsTimeForTheGate) {
+  const TuneModelOptions options{.deadline_ns = 15 * kSecond};
+  const DefaultRun run{.prepare_seconds = 0.1, .first_seconds = 0.02, .run_seconds = 0.01};
+  const Timetable table = Timetable::Make(options, run, *Small(), 10 * kSecond);
+  EXPECT_TRUE(table.compares);
+  EXPECT_LT(table.gate_until_ns, 15 * kSecond);
+  EXPECT_GT(table.gate_until_ns, 14.8 * kSecond);
+  // A fifth for the gate, and the time in which the tuned plan is made ready.
+  EXPECT_NEAR(static_cast<double>(table.gate_until_ns - table.tune_until_ns), 1.12e9, 1e7);
+  EXPECT_NEAR(table.GateSeconds(14 * kSecond), 0.9, 0.01);
+  EXPECT_EQ(table.GateSeconds(16 * kSecond), 0);
+}
+
+TEST(TimetableTest, LongRunsGetTheFewestPairs) {
+  const TuneModelOptions options{.deadline_ns = 5 * kSecond};
+  const DefaultRun run{.prepare_seconds = 0.1, .first_seconds = 0.2, .run_seconds = 0.15};
+  const Timetable table = Timetable::Make(options, run, *Small(), 0);
+  EXPECT_TRUE(table.compares);
+  EXPECT_NEAR(static_cast<double>(table.gate_until_ns - table.tune_until_ns), 2.1e9, 1e7);
+}
+
+TEST(TimetableTest, MeasuresAllTheTimeWhereNoComparisonFits) {
+  const TuneModelOptions options{.deadline_ns = 5 * kSecond};
+  const DefaultRun run{.prepare_seconds = 0.2, .first_seconds = 0.9, .run_seconds = 0.44};
+  const Timetable table = Timetable::Make(options, run, *Small(), kSecond);
+  EXPECT_FALSE(table.compares);
+  EXPECT_THAT(table.reason, testing::HasSubstr("no time to compare whole networks"));
+  EXPECT_GT(table.tune_until_ns, 4.6 * kSecond);
+}
+
+TEST(TimetableTest, WithoutADeadlineWeightsAreAlwaysWritten) {
+  EXPECT_TRUE(Timetable::AffordsPackedWeights(*Small(), 0, 99 * kSecond));
+  EXPECT_TRUE(Timetable::AffordsPackedWeights(*Small(), 100 * kSecond, 99 * kSecond));
+  EXPECT_FALSE(Timetable::AffordsPackedWeights(*Small(), 98 * kSecond, 99 * kSecond));
+}
+
+}  // namespace
+}  // namespace fettle::runtime
