@@ -44,8 +44,7 @@ Result<ChosenPlans> ChoosePlans(const Job& job, const JobOptions& options,
     const std::shared_ptr<tuner::Store> store = StoreFor(options.common);
     TuningOptions tuning;
     if (flags.layout_transform.empty()) tuning.level = "fast";
-    ASSIGN_OR_RETURN(runtime::TuneModelResult result,
-                     TuneJob(job, options.common, tuning, *store));
+    ASSIGN_OR_RETURN(runtime::TuneModelResult result, TuneJob(job, options.common, tuning, *store));
     chosen.source = planner::PlansOf(result.book);
     chosen.predicted_ms = result.predicted_us * 1e-3;
     chosen.measurements = result.report.measured;
