@@ -9,6 +9,7 @@ extern const KernelDesc kOpenClConvDepthwise;
 extern const KernelDesc kOpenClConvDirect;
 extern const KernelDesc kOpenClConvFirstLayer;
 extern const KernelDesc kOpenClConvPointwise;
+extern const KernelDesc kOpenClConvLocal;
 extern const KernelDesc kOpenClConvTransposeGather;
 extern const KernelDesc kOpenClConvWinograd;
 extern const KernelDesc kOpenClElementwiseChain;
@@ -33,6 +34,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClConvDirect,
       &kOpenClConvFirstLayer,
       &kOpenClConvPointwise,
+      &kOpenClConvLocal,
       &kOpenClConvTransposeGather,
       &kOpenClConvWinograd,
       &kOpenClElementwiseChain,

@@ -67,12 +67,18 @@ class TiledConv final : public PreparedKernel {
   std::shared_ptr<OpenClKernel> kernel_;
 };
 
+Status CheckLeft(const PixelConv& conv, const Device& device) {
+  if (!BelongsInLocalMemory(conv, device)) return OkStatus();
+  return Unsupported("left to opencl.conv.local on '{}'", device.name());
+}
+
 Result<std::vector<StateAssignment>> DirectCandidates(const ir::Graph& group,
                                                       const Device& device) {
   ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(group));
   if (conv.IsPointwise()) return Unsupported("left to opencl.conv.pointwise");
   if (conv.groups == conv.ic && conv.oc == conv.ic && conv.ic > 1)
     return Unsupported("left to opencl.conv.depthwise");
+  RETURN_IF_ERROR(CheckLeft(conv, device));
   return PixelCandidates(group, conv.y, device);
 }
 
@@ -80,6 +86,7 @@ Result<std::vector<StateAssignment>> PointwiseCandidates(const ir::Graph& group,
                                                          const Device& device) {
   ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(group));
   if (!conv.IsPointwise()) return Unsupported("not a 1x1 convolution of every pixel");
+  RETURN_IF_ERROR(CheckLeft(conv, device));
   return PixelCandidates(group, conv.y, device);
 }
 

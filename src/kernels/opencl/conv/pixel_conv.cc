@@ -71,6 +71,13 @@ Result<std::vector<StateAssignment>> PixelCandidates(const ir::Graph& group, ir:
   return all;
 }
 
+bool BelongsInLocalMemory(const PixelConv& conv, const Device& device) {
+  const OpenClFacts& facts = AsOpenCl(device).facts();
+  const bool is_large_gpu =
+      facts.local_memory_is_dedicated && (facts.family == "nvidia" || facts.family == "amd");
+  return is_large_gpu && conv.groups == 1 && conv.oc >= 32 && conv.ic >= 16;
+}
+
 size_t InputIndex(const ir::Graph& group, ir::ValueId id) {
   const auto at = std::find(group.inputs.begin(), group.inputs.end(), id);
   FETTLE_CHECK(at != group.inputs.end(), "a group reads a value that it does not name");

@@ -55,6 +55,10 @@ PackRequest RequestFilter(ir::ValueId w, ir::ValueId b, const FilterForm& form, 
 /// All elements of a constant of a float or integer type, as floats.
 std::vector<float> AllFloats(const Constant& constant);
 
+/// Whether a GPU has so much arithmetic beside its memory that only tiles in local memory keep up
+/// (opencl.conv.local): kernels without them leave such convolutions alone there.
+bool BelongsInLocalMemory(const PixelConv& conv, const Device& device);
+
 /// The position of a value among the inputs of its group.
 size_t InputIndex(const ir::Graph& group, ir::ValueId id);
 

@@ -257,7 +257,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
 extern const KernelDesc kOpenClConvWinograd;
 const KernelDesc kOpenClConvWinograd = {.name = "opencl.conv.winograd",
                                         .device = DeviceKind::kOpenCl,
-                                        .preference = 4,
+                                        .preference = 3,
                                         .candidates = Candidates,
                                         .prepare = Prepare,
                                         .tunables = Tunables,

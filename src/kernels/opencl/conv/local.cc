@@ -1,0 +1,181 @@
+// opencl.conv.local: convolutions as products of tiles in local memory (local.cl).
+#include <algorithm>
+
+#include "kernels/opencl/conv/pixel_conv.h"
+#include "kernels/opencl/work_sizes.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// What a work-group and a work-item compute, and how much they bring to local memory at a time.
+struct LocalTile {
+  int64_t oc = 0, pixels = 0, depth = 0, item_oc = 0, item_pixels = 0;
+  int64_t items() const { return oc / item_oc * (pixels / item_pixels); }
+  int64_t bytes() const { return depth * (oc + pixels) * 4; }
+};
+
+LocalTile ReadTile(const Params& params) {
+  return {params.at("oc_tile"), params.at("pixel_tile"), params.at("depth"), params.at("oc_item"),
+          params.at("pixel_item")};
+}
+
+int64_t RoundUp(int64_t value, int64_t multiple) { return DivideUp(value, multiple) * multiple; }
+
+/// Rows of weights, and columns, as they lie in memory.
+struct FilterExtents {
+  int64_t rows = 0, oc = 0;
+};
+FilterExtents ExtentsOf(const PixelConv& conv, const LocalTile& tile) {
+  return {RoundUp(conv.taps() * RoundUp(conv.ic, 4), tile.depth), RoundUp(conv.oc, tile.oc)};
+}
+
+FilterForm FormOf(const PixelConv& conv, const FilterExtents& extents) {
+  return {.recipe = fmt::format("opencl.conv.local.{}x{}", extents.rows, extents.oc),
+          .bias = extents.oc,
+          .elements = extents.rows * extents.oc,
+          .source = [conv, extents](int64_t i) -> int64_t {
+            const int64_t padded_ic = RoundUp(conv.ic, 4);
+            const int64_t o = i % extents.oc, row = i / extents.oc;
+            const int64_t c = row % padded_ic, tap = row / padded_ic;
+            if (o >= conv.oc || c >= conv.ic || tap >= conv.taps()) return -1;
+            return (o * conv.ic + c) * conv.taps() + tap;
+          }};
+}
+
+class LocalConv final : public PreparedKernel {
+ public:
+  LocalConv(const Problem& problem, const PixelConv& conv, const LocalTile& tile,
+            Expression expression, std::shared_ptr<OpenClKernel> kernel)
+      : conv_(conv),
+        tile_(tile),
+        extents_(ExtentsOf(conv, tile)),
+        storage_(problem.states.outputs[0].storage),
+        in_dims_(PixelDims(problem.shape(conv.x))),
+        out_dims_(PixelDims(problem.shape(conv.y))),
+        input_(InputIndex(*problem.group, conv.x)),
+        expression_(std::move(expression)),
+        kernel_(std::move(kernel)) {}
+
+  std::vector<PackRequest> packs() const override {
+    std::vector<PackRequest> all{
+        RequestFilter(conv_.w, conv_.b, FormOf(conv_, extents_), storage_)};
+    all.insert(all.end(), expression_.packs().begin(), expression_.packs().end());
+    return all;
+  }
+
+  Status Launch(const LaunchArgs& args) const override {
+    const int64_t bytes = PixelBytes(storage_);
+    ArgList list;
+    list.Tensor(args.inputs[input_], bytes).Value(in_dims_);
+    list.Tensor(args.outputs[0], bytes).Value(out_dims_);
+    list.Value(static_cast<cl_int>(conv_.oc)).Memory(args.packed[0]);
+    list.Value(static_cast<cl_int>(extents_.oc)).Value(static_cast<cl_int>(extents_.rows));
+    list.Value(WindowArg(conv_)).Value(BordersArg(conv_));
+    expression_.AppendArgs(args, 1, list);
+    return OpenClStreamOf(args).Launch(*kernel_, Sizes(), list.args());
+  }
+
+ private:
+  WorkSizes Sizes() const {
+    const auto x = static_cast<size_t>(tile_.pixels / tile_.item_pixels);
+    const auto y = static_cast<size_t>(tile_.oc / tile_.item_oc);
+    const auto columns = static_cast<size_t>(DivideUp(conv_.out[0] * conv_.out[1], tile_.pixels));
+    const auto rows = static_cast<size_t>(extents_.oc / tile_.oc);
+    return {.gws = {columns * x, rows * y, static_cast<size_t>(conv_.batch)}, .lws = {x, y, 1}};
+  }
+
+  PixelConv conv_;
+  LocalTile tile_;
+  FilterExtents extents_;
+  DType storage_;
+  cl_int4 in_dims_, out_dims_;
+  size_t input_;
+  Expression expression_;
+  std::shared_ptr<OpenClKernel> kernel_;
+};
+
+Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
+  ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(group));
+  if (conv.groups > 1) return Unsupported("groups: a tile is of one");
+  if (conv.oc < 16) return Unsupported("{} output channels: too few for a tile", conv.oc);
+  return PixelCandidates(group, conv.y, device);
+}
+
+std::vector<Tunable> Tunables(const Problem&, const Device&) {
+  return {{"oc_tile", {16, 32, 64, 128}},
+          {"pixel_tile", {16, 32, 64, 128}},
+          {"depth", {8, 16, 32}},
+          {"oc_item", {4, 8}},
+          {"pixel_item", {1, 2, 4, 8}}};
+}
+
+Status CheckTile(const LocalTile& tile, const OpenClFacts& facts) {
+  const int64_t items = tile.items();
+  if (items > facts.max_work_group_size)
+    return Unsupported("{} work-items: the device takes {}", items, facts.max_work_group_size);
+  if (tile.oc * tile.depth / 4 % items != 0 || tile.pixels * tile.depth / 4 % items != 0)
+    return Unsupported("{} work-items cannot share the tiles evenly", items);
+  if (tile.bytes() > facts.local_bytes)
+    return Unsupported("tiles of {} bytes: local memory has {}", tile.bytes(), facts.local_bytes);
+  return OkStatus();
+}
+
+Status Valid(const Problem&, const Params& params, const Device& device) {
+  return CheckTile(ReadTile(params), AsOpenCl(device).facts());
+}
+
+Params ParamsOf(const LocalTile& tile) {
+  return {{"oc_tile", tile.oc},
+          {"pixel_tile", tile.pixels},
+          {"depth", tile.depth},
+          {"oc_item", tile.item_oc},
+          {"pixel_item", tile.item_pixels}};
+}
+
+/// The largest tile that leaves no unit of the device idle.
+Params Defaults(const Problem& problem, const Device& device) {
+  const PixelConv conv = ReadPixelConv(*problem.group).value();
+  const OpenClFacts& facts = AsOpenCl(device).facts();
+  constexpr LocalTile kSmallest{16, 16, 16, 4, 1};
+  constexpr LocalTile kTiles[] = {
+      {64, 128, 16, 8, 8}, {64, 64, 16, 8, 4}, {32, 64, 16, 4, 4}, {32, 32, 16, 4, 2}};
+  for (const LocalTile& tile : kTiles) {
+    const int64_t groups =
+        DivideUp(conv.oc, tile.oc) * DivideUp(conv.out[0] * conv.out[1], tile.pixels) * conv.batch;
+    if (!facts.is_cpu && groups >= facts.compute_units && CheckTile(tile, facts).ok())
+      return ParamsOf(tile);
+  }
+  return ParamsOf(kSmallest);
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
+                                                const Device& device) {
+  ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(*problem.group));
+  ASSIGN_OR_RETURN(Expression expression,
+                   Expression::Compile(*problem.group, problem.states, conv.y));
+  const LocalTile tile = ReadTile(params);
+  BuildOptions options;
+  DefineAccess(problem.states.outputs[0], options);
+  options.Define("OC_TILE", tile.oc).Define("PIXEL_TILE", tile.pixels);
+  options.Define("DEPTH", tile.depth);
+  options.Define("OC_ITEM", tile.item_oc).Define("PIXEL_ITEM", tile.item_pixels);
+  ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
+                   AsOpenCl(device).BuildKernel(
+                       MakeProgram("conv/local.cl", options, expression.text()), "conv_local"));
+  return std::unique_ptr<PreparedKernel>(
+      std::make_unique<LocalConv>(problem, conv, tile, std::move(expression), std::move(kernel)));
+}
+
+}  // namespace
+
+extern const KernelDesc kOpenClConvLocal;
+const KernelDesc kOpenClConvLocal = {.name = "opencl.conv.local",
+                                     .device = DeviceKind::kOpenCl,
+                                     .preference = 4,
+                                     .candidates = Candidates,
+                                     .prepare = Prepare,
+                                     .tunables = Tunables,
+                                     .valid = Valid,
+                                     .default_params = Defaults};
+
+}  // namespace fettle::kernels
