@@ -157,14 +157,31 @@ class ModelTuner {
     return status;
   }
 
-  Status CheckAccuracy() {
-    RETURN_IF_ERROR(RunPreferred());
+  bool MayLosePrecision() const { return options_.session.precision != planner::Precision::kHigh; }
+
+  tuner::PlanAccuracy Judge(const TensorMap& outputs) const {
     tuner::AccuracyLimits limits = options_.accuracy;
-    if (options_.session.precision != planner::Precision::kHigh)
-      limits.min_sqnr_db = std::min(limits.min_sqnr_db, kHalfSqnrDb);
+    if (MayLosePrecision()) limits.min_sqnr_db = std::min(limits.min_sqnr_db, kHalfSqnrDb);
     if (IsQuantised(model_->graph()))
       limits.min_sqnr_db = std::min(limits.min_sqnr_db, kQuantisedSqnrDb);
-    result_.accuracy = tuner::CheckPlan(InOrder(got_), InOrder(want_), limits);
+    return tuner::CheckPlan(InOrder(outputs), InOrder(MayLosePrecision() ? exact_ : want_), limits);
+  }
+
+  /// What is right: the preferred plan's outputs, or, where that may store values in f16 that do
+  /// not fit, the CPU's, which the preferred plan is then judged by too.
+  Status FindReference() {
+    RETURN_IF_ERROR(RunPreferred());
+    if (!MayLosePrecision() || !exact_.empty()) return OkStatus();
+    ASSIGN_OR_RETURN(const auto session,
+                     Session::Create(model_, {.threads = options_.session.threads}));
+    RETURN_IF_ERROR(session->Run(inputs_, &exact_));
+    preferred_accuracy_ = Judge(want_);
+    return OkStatus();
+  }
+
+  Status CheckAccuracy() {
+    RETURN_IF_ERROR(FindReference());
+    result_.accuracy = Judge(got_);
     if (!result_.accuracy.ok) result_.gate.reason = "accuracy: " + result_.accuracy.reason;
     return OkStatus();
   }
@@ -188,6 +205,9 @@ class ModelTuner {
     ASSIGN_OR_RETURN(result_.gate,
                      tuner::RunGate([&] { return preferred_->Run(inputs_, &want_); },
                                     [&] { return tuned_->Run(inputs_, &got_); }, gate));
+    if (preferred_accuracy_.ok || result_.gate.accepted) return OkStatus();
+    result_.gate.accepted = true;
+    result_.gate.reason = "the default plan loses too much: " + preferred_accuracy_.reason;
     return OkStatus();
   }
 
@@ -232,7 +252,8 @@ class ModelTuner {
   tuner::Store& store_;
   TuneModelResult result_;
   std::unique_ptr<Session> preferred_, tuned_;
-  TensorMap want_, got_;
+  TensorMap want_, got_, exact_;
+  tuner::PlanAccuracy preferred_accuracy_;
   DefaultRun default_run_;
 };
 

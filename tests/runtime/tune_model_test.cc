@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "base/clock.h"
 #include "ir/noise.h"
 #include "ir/text.h"
+#include "runtime/device_choice.h"
 #include "tensor/compare.h"
 
 namespace fettle::runtime {
@@ -163,6 +165,36 @@ TEST_F(TuneModelTest, AnotherShapeStartsOnThePlanOfTheNearestOne) {
   const Tensor want = Run(planner::PreferredPlans(), larger).at("c");
   const Tensor got = Run(planner::PlansOf(result->book), larger).at("c");
   EXPECT_TRUE(Compare(got.view(), want.view(), KernelTolerance(DType::kF32, 72, 72)).ok());
+}
+
+TEST_F(TuneModelTest, WhatOverflowsInF16IsGivenBackToF32) {
+  const auto device = OpenAccelerator("opencl");
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  ir::Graph graph = ir::Parse(R"(input %x: f32[1x8x6x8]
+const %w: f32[8x8x1x1] = splat 300.0
+const %v: f32[8x8x1x1] = splat 0.001
+%a = Conv(%x, %w, _)
+%b = Conv(%a, %v, _)
+output %b
+)")
+                        .value();
+  model_ = Model::FromGraph(std::move(graph), "overflow").value();
+  Tensor x = Tensor::Create(DType::kF32, Shape{1, 8, 6, 8}).value();
+  for (float& element : x.as<float>()) element = 100;  // sums of 240 000
+  inputs_ = {{"x", x}};
+  options_.session.accelerator = *device;
+  options_.session.accelerator_only = true;
+  options_.session.precision = planner::Precision::kNormal;
+  options_.session.memory = MemoryKind::kBuffer;
+  TensorMap outputs;
+  ASSERT_TRUE(Session::Create(model_, options_.session).value()->Run(inputs_, &outputs).ok());
+  ASSERT_FALSE(std::isfinite(outputs.at("b").as<float>()[0])) << "nothing overflows before tuning";
+  const Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, *store_);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_TRUE(result->accuracy.ok) << result->accuracy.reason;
+  EXPECT_TRUE(result->gate.accepted) << result->gate.reason;
+  ASSERT_TRUE(result->session->Run(inputs_, &outputs).ok());
+  for (float element : outputs.at("b").as<float>()) ASSERT_NEAR(element, 1920, 20);
 }
 
 }  // namespace
