@@ -90,7 +90,8 @@ TEST_F(GemmLadder, EveryRungMakesTheProduct) {
         ++ran;
       }
     }
-    if (rung.kernel != "opencl.gemm.sub_groups") EXPECT_GT(ran, 0) << rung.kernel;
+    if (rung.kernel == "opencl.gemm.sub_groups") continue;
+    EXPECT_GT(ran, 0) << rung.kernel;
   }
 }
 
