@@ -123,6 +123,22 @@ class Cli(unittest.TestCase):
         self.fails(4, "use opencl", "bench", self.model, "--layout-transform", "cuda")
         self.fails(4, "report", "report", self.model)
 
+    def test_a_package_of_an_opencl_device_finds_it_again(self):
+        if not self.json("devices")["opencl"]:
+            self.skipTest("no OpenCL device")
+        small = ("--shape", "picture=1x3x12x16", "--threads", "2")
+        made = self.json("bench", self.model, *small, "--layout-transform", "opencl", "--layout-transform-dump",
+                         "gpu.fettle", "--iters", "2", "--cache", "gpu_cache", "--strict-device")
+        self.assertEqual(made["device"]["kind"], "opencl")
+        self.assertGreater(made["measurements"], 0)
+        again = self.json("bench", "gpu.fettle", *small, "--iters", "2", "--no-cache", "--strict")
+        self.assertEqual(again["device"]["kind"], "opencl")
+        self.assertEqual(again["measurements"], 0)
+        self.assertEqual([op["kernel"] for op in again["ops"]], [op["kernel"] for op in made["ops"]])
+        self.assertEqual(again["programs"]["built"], 0)
+        self.assertEqual(self.json("bench", "gpu.fettle", *small, "--iters", "2", "--device", "cpu")["device"]["kind"],
+                         "cpu")
+
     def test_tune_then_run_from_what_was_kept(self):
         cache = ("--cache", "learned", "--threads", "2")
         tuned = self.json("tune", self.model, *SMALL, *cache, "-o", "tuned.fettle", "--level", "fast")

@@ -39,6 +39,22 @@ Result<std::shared_ptr<const Device>> OpenAccelerator(const CommonOptions& optio
   return std::shared_ptr<const Device>();
 }
 
+std::shared_ptr<const Device> AcceleratorOf(const runtime::PackageInfo& package,
+                                            const CommonOptions& options) {
+  if (options.device != "auto") return nullptr;
+  const auto listings = ListOpenClDevices();
+  if (!listings.ok()) return nullptr;
+  for (const OpenClListing& listing : *listings) {
+    if (!package.device.ends_with(" + " + Fingerprint(listing.facts))) continue;
+    CommonOptions named = options;
+    named.device = fmt::format("opencl:{}:{}", listing.platform_index, listing.device_index);
+    std::vector<std::string> unread;
+    const auto device = OpenAccelerator(named, unread);
+    return device.ok() ? *device : nullptr;
+  }
+  return nullptr;
+}
+
 Json ProgramsJson(const runtime::SessionOptions& session) {
   if (session.accelerator == nullptr) return nullptr;
   const auto& device = static_cast<const OpenClDevice&>(*session.accelerator);

@@ -21,6 +21,11 @@ Result<std::shared_ptr<const Device>> OpenAccelerator(const CommonOptions& optio
 Result<runtime::SessionOptions> MakeSessionOptions(const CommonOptions& options,
                                                    std::vector<std::string>& warnings);
 
+/// The device that a package was made for beside the CPU, where `--device auto` leaves the choice
+/// and it is there; else null.
+std::shared_ptr<const Device> AcceleratorOf(const runtime::PackageInfo& package,
+                                            const CommonOptions& options);
+
 /// {built, from_cache, from_package, failed, build_seconds, load_seconds} of the programs that the
 /// accelerator of `session` was asked for; null without one.
 Json ProgramsJson(const runtime::SessionOptions& session);

@@ -275,7 +275,10 @@ void RegisterBench(CLI::App& app, Action& action) {
       ->check(CLI::Range(0, 1000000));
   sub->add_flag("--profile", options->profile, "one line per step instead of per operator");
   sub->add_option("--compare", options->compare, "the JSON of an earlier bench");
-  sub->callback([&action, options] { action = [options] { return Bench(*options); }; });
+  sub->callback([&action, options] {
+    ChooseTarget(options->load_and_run, options->job.common);
+    action = [options] { return Bench(*options); };
+  });
 }
 
 }  // namespace fettle::tools

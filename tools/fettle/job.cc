@@ -40,8 +40,18 @@ Result<Job> MakeJob(const JobOptions& options) {
   ASSIGN_OR_RETURN(auto shapes, ParseShapes(options.common.shapes));
   job.threads = ResolveThreads(options.common.threads);
   const int64_t start = NowNs();
-  ASSIGN_OR_RETURN(job.model,
-                   LoadModel(options.model, options.strict, job.session.accelerator.get()));
+  // What a package was made for decides on the device, where nobody else does.
+  const bool asks_package = options.common.device == "auto";
+  const auto load = [&](bool strict) {
+    return LoadModel(options.model, strict, job.session.accelerator.get());
+  };
+  ASSIGN_OR_RETURN(job.model, load(options.strict && !asks_package));
+  if (asks_package && job.model->package() != nullptr) {
+    job.session.accelerator = AcceleratorOf(job.model->package()->info(), options.common);
+    if (options.strict || job.session.accelerator != nullptr) {
+      ASSIGN_OR_RETURN(job.model, load(options.strict));
+    }
+  }
   job.load_ms = static_cast<double>(NowNs() - start) * 1e-6;
   job.warnings.insert(job.warnings.end(), job.model->warnings().begin(),
                       job.model->warnings().end());

@@ -110,6 +110,10 @@ void AddLoadAndRunFlags(CLI::App& app, LoadAndRunFlags& flags) {
       ->needs(transform);
 }
 
+void ChooseTarget(const LoadAndRunFlags& flags, CommonOptions& options) {
+  if (flags.layout_transform == "opencl" && options.device == "auto") options.device = "opencl";
+}
+
 std::map<std::string, std::string> EnvironmentInForce() {
   std::map<std::string, std::string> result;
   for (char** entry = environ; *entry != nullptr; ++entry) {

@@ -45,6 +45,8 @@ struct LoadAndRunFlags {
   std::string layout_transform, layout_transform_dump;
 };
 void AddLoadAndRunFlags(CLI::App& app, LoadAndRunFlags& flags);
+/// `--layout-transform opencl` asks for that device where --device leaves the choice.
+void ChooseTarget(const LoadAndRunFlags& flags, CommonOptions& options);
 
 /// FETTLE_... variables that are set, by name.
 std::map<std::string, std::string> EnvironmentInForce();

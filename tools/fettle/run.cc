@@ -227,7 +227,10 @@ void RegisterRun(CLI::App& app, Action& action) {
   sub->add_option("--iters,--iter", options->iters, "inferences")->check(CLI::Range(1, 1000000));
   sub->add_option("--warmup,--warmup-iter", options->warmup, "inferences before")
       ->check(CLI::Range(0, 1000000));
-  sub->callback([&action, options] { action = [options] { return Run(*options); }; });
+  sub->callback([&action, options] {
+    ChooseTarget(options->load_and_run, options->job.common);
+    action = [options] { return Run(*options); };
+  });
 }
 
 }  // namespace fettle::tools
