@@ -58,6 +58,9 @@ Result<const index::Package*> ReadIndex(std::span<const std::byte> bytes, const 
 /// Where the sections lie in the file: in order, aligned, apart, and filling it.
 Result<std::vector<SectionRange>> ReadSections(const index::Package& index, uint64_t begin,
                                                uint64_t file_bytes) {
+  // What the verifier does not look at.
+  if (reinterpret_cast<uintptr_t>(index.sections()->Data()) % alignof(index::Section) != 0)
+    return Corrupt("the package's index is malformed");
   std::vector<SectionRange> ranges;
   uint64_t next = 0;
   const uint64_t room = file_bytes - begin;
