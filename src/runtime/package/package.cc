@@ -59,7 +59,8 @@ Result<const index::Package*> ReadIndex(std::span<const std::byte> bytes, const 
 Result<std::vector<SectionRange>> ReadSections(const index::Package& index, uint64_t begin,
                                                uint64_t file_bytes) {
   // What the verifier does not look at.
-  if (reinterpret_cast<uintptr_t>(index.sections()->Data()) % alignof(index::Section) != 0)
+  const auto at = reinterpret_cast<uintptr_t>(index.sections()->Data());
+  if (index.sections()->size() > 0 && at % alignof(index::Section) != 0)
     return Corrupt("the package's index is malformed");
   std::vector<SectionRange> ranges;
   uint64_t next = 0;
