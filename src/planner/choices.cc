@@ -108,8 +108,8 @@ void AddChoices(const Device& device, const Limits& limits, GroupChoices& result
 
 std::string Limits::policy(const DeviceSet& devices) const {
   if (devices.accelerator() == nullptr) return {};
-  return fmt::format("{}|{}|{}", preferred == DeviceKind::kCpu ? "cpu" : "opencl",
-                     kPrecisions[static_cast<int>(precision)],
+  return fmt::format("{}{}|{}|{}", preferred == DeviceKind::kCpu ? "cpu" : "opencl",
+                     accelerator_only ? " alone" : "", kPrecisions[static_cast<int>(precision)],
                      memory == MemoryKind::kHost     ? "auto"
                      : memory == MemoryKind::kBuffer ? "buffer"
                                                      : "image");

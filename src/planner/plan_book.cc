@@ -39,6 +39,17 @@ DecisionKey KeyOf(const ir::Graph& graph, const DeviceSet& devices, const Limits
   return {StructureOf(graph), HashText(ir::Print(graph)), std::move(device), limits.threads};
 }
 
+DecisionKey KeyIn(const PlanBook& book, const ir::Graph& graph, const DeviceSet& devices,
+                  const Limits& limits) {
+  DecisionKey key = KeyOf(graph, devices, limits);
+  if (devices.accelerator() == nullptr || limits.accelerator_only || !book.FindSimilar(key).empty())
+    return key;
+  Limits alone = limits;
+  alone.accelerator_only = true;
+  DecisionKey other = KeyOf(graph, devices, alone);
+  return book.FindSimilar(other).empty() ? key : other;
+}
+
 std::string PrintKey(const DecisionKey& key) {
   return fmt::format("{:016x} {:016x} {} {}", key.structure, key.graph, key.threads, key.device);
 }

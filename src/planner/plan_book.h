@@ -36,6 +36,12 @@ struct BookEntry {
   std::string text;
 };
 
+class PlanBook;
+/// The key that `book` answers for a session of `limits`: a plan made for the accelerator alone
+/// serves where the CPU may help too, where there is no other.
+DecisionKey KeyIn(const PlanBook& book, const ir::Graph& graph, const DeviceSet& devices,
+                  const Limits& limits);
+
 /// Thread-safe.
 class PlanBook {
  public:

@@ -30,7 +30,7 @@ class Book final : public PlanSource {
   Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                              const Limits& limits) override {
     if (limits.reference_only) return MakePlan(segment, devices, limits);
-    const DecisionKey key = KeyOf(segment, devices, limits);
+    const DecisionKey key = KeyIn(*book_, segment, devices, limits);
     std::string text = book_->Find(key);
     const bool similar = text.empty();
     if (similar) text = book_->FindSimilar(key);

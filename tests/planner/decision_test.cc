@@ -98,6 +98,22 @@ TEST_F(DecisionTest, ReadingBeforeWritingIsCorrupt) {
   EXPECT_EQ(Apply(graph_, other, device_, 2).status().code(), StatusCode::kCorrupt);
 }
 
+TEST_F(DecisionTest, APlanOfTheAcceleratorAloneServesWhereTheCpuMayHelpAndNotTheReverse) {
+  const CpuDevice other(std::make_shared<ThreadPool>(1));
+  const DeviceSet both(device_, &other);
+  const Limits open{.threads = 2};
+  Limits alone = open;
+  alone.accelerator_only = true;
+  PlanBook book;
+  book.Put({KeyOf(graph_, both, open), "open"});
+  EXPECT_EQ(book.Find(KeyIn(book, graph_, both, alone)), "");
+  book.Put({KeyOf(graph_, both, alone), "alone"});
+  EXPECT_EQ(book.Find(KeyIn(book, graph_, both, open)), "open");
+  PlanBook strict;
+  strict.Put({KeyOf(graph_, both, alone), "alone"});
+  EXPECT_EQ(strict.Find(KeyIn(strict, graph_, both, open)), "alone");
+}
+
 TEST_F(DecisionTest, BookFindsTheSameGraphAndOneOfOtherExtents) {
   PlanBook book;
   const DecisionKey key = KeyOf(graph_, device_, {.threads = 2});

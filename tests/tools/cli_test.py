@@ -134,6 +134,7 @@ class Cli(unittest.TestCase):
         again = self.json("bench", "gpu.fettle", *small, "--iters", "2", "--no-cache", "--strict")
         self.assertEqual(again["device"]["kind"], "opencl")
         self.assertEqual(again["measurements"], 0)
+        self.assertEqual(again["plan"], "package")
         self.assertEqual([op["kernel"] for op in again["ops"]], [op["kernel"] for op in made["ops"]])
         self.assertEqual(again["programs"]["built"], 0)
         self.assertEqual(self.json("bench", "gpu.fettle", *small, "--iters", "2", "--device", "cpu")["device"]["kind"],

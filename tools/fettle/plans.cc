@@ -26,7 +26,7 @@ PackagePlans::PackagePlans(std::shared_ptr<const planner::PlanBook> book)
 
 Result<exec::Plan> PackagePlans::PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                                          const planner::Limits& limits) {
-  const planner::DecisionKey key = planner::KeyOf(segment, devices, limits);
+  const planner::DecisionKey key = planner::KeyIn(*book_, segment, devices, limits);
   if (book_->Find(key).empty()) ++(book_->FindSimilar(key).empty() ? unknown_ : similar_);
   return plans_->PlanFor(segment, devices, limits);
 }
