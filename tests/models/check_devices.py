@@ -22,6 +22,7 @@ KINDS = "buffer:high,buffer:normal,image:high,image:normal"
 RANGE_SHARE = 2e-3
 NORMAL_DB, QUANTISED_DB = 30, 20
 LEAST_MAC_SHARE = 0.95
+MOST_LEFT = 3
 
 ARGUMENTS = {
     "silero_vad_16k_op15": ["-i", "sr=const:16000", "--shape", "input=1x576", "--shape", "state=2x1x128"],
@@ -73,9 +74,20 @@ def is_quantised(path):
     return any(op in data for op in (b"QuantizeLinear", b"ConvInteger", b"MatMulInteger", b"QLinear"))
 
 
+def left_to_the_cpu(bench):
+    """The operators with the most arithmetic among those that the CPU computed"""
+    work = {}
+    for op in bench["ops"]:
+        if op["device"] == "cpu":
+            name = f"{op['op']} ({op['kernel']})"
+            work[name] = work.get(name, 0) + op["gflops"] * op["ms"]
+    most = sorted(work, key=work.get, reverse=True)[:MOST_LEFT]
+    return ", left to the CPU: " + ", ".join(f"{name} {work[name] / 2:.2f} M" for name in most)
+
+
 def check(arguments, path, memory, precision, want):
     extra = ARGUMENTS.get(path.stem, [])
-    device = ["--device", arguments.device, "--memory", memory, "--precision", precision, "--no-cache"]
+    device = ["--device", arguments.device, "--memory", memory, "--precision", precision, "--cache", arguments.cache]
     with tempfile.TemporaryDirectory() as folder:
         start = time.monotonic()
         report = fettle(arguments.fettle, "run", str(path), "-o", folder, *extra, *device, timeout=arguments.timeout)
@@ -86,8 +98,9 @@ def check(arguments, path, memory, precision, want):
                    timeout=arguments.timeout)
     share = bench["device_mac_share"].get("opencl", 0.0)
     passes = all(ok for ok, _ in verdicts)
+    left = left_to_the_cpu(bench) if share < LEAST_MAC_SHARE else ""
     worst = next((text for ok, text in verdicts if not ok), verdicts[0][1] if verdicts else "")
-    return passes, share, worst, seconds, bench["latency_ms"]["median"]
+    return passes, share, worst, seconds, bench["latency_ms"]["median"], left
 
 
 def main():
@@ -98,7 +111,15 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--kinds", default=KINDS)
     parser.add_argument("--timeout", type=float, default=600)
+    parser.add_argument("--cache", help="folder of built programs (default: one for this run)")
     arguments = parser.parse_args()
+    if arguments.cache:
+        return check_all(arguments)
+    with tempfile.TemporaryDirectory() as arguments.cache:
+        return check_all(arguments)
+
+
+def check_all(arguments):
     paths = sorted(path for path in arguments.models.rglob("*.onnx") if arguments.only in str(path))
     if not paths:
         print(f"{arguments.models}: no models\n0 passed, 0 failed, 1 skipped")
@@ -117,10 +138,10 @@ def main():
         for kind in arguments.kinds.split(","):
             memory, precision = kind.split(":")
             try:
-                passes, share, worst, seconds, ms = check(arguments, path, memory, precision, want)
+                passes, share, worst, seconds, ms, left = check(arguments, path, memory, precision, want)
                 good = passes and share >= LEAST_MAC_SHARE
                 print(f"{path.stem:32} {memory:6} {precision:6} {'ok    ' if good else 'FAILED'} {worst:>10} "
-                      f"{100 * share:5.1f} % of MACs, first {seconds:.1f} s, then {ms:.2f} ms", flush=True)
+                      f"{100 * share:5.1f} % of MACs, first {seconds:.1f} s, then {ms:.2f} ms{left}", flush=True)
             except (RuntimeError, subprocess.TimeoutExpired) as error:
                 good = False
                 print(f"{path.stem:32} {memory:6} {precision:6} FAILED {error}", flush=True)

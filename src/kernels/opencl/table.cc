@@ -22,6 +22,7 @@ extern const KernelDesc kOpenClNormInstance;
 extern const KernelDesc kOpenClNormRows;
 extern const KernelDesc kOpenClPoolWindow;
 extern const KernelDesc kOpenClQuantisedConv;
+extern const KernelDesc kOpenClRecurrentSteps;
 extern const KernelDesc kOpenClReduceRows;
 extern const KernelDesc kOpenClResizeTaps;
 extern const KernelDesc kOpenClSoftmaxRows;
@@ -47,6 +48,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClNormRows,
       &kOpenClPoolWindow,
       &kOpenClQuantisedConv,
+      &kOpenClRecurrentSteps,
       &kOpenClReduceRows,
       &kOpenClResizeTaps,
       &kOpenClSoftmaxRows,

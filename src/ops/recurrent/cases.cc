@@ -31,6 +31,17 @@ std::span<const Case> RecurrentCases() {
        "input %x: f32[5x3x7]\nconst %w: f32[2x15x7]\nconst %r: f32[2x15x5]\nconst %b: f32[2x30]\n"
        "%y, %h = GRU(%x, %w, %r, %b) {direction=\"bidirectional\", hidden_size=5, "
        "linear_before_reset=1}\noutput %y\noutput %h\n"},
+      {"recurrent.lstm_states",
+       "input %x: f32[3x2x5]\nconst %w: f32[2x24x5]\nconst %r: f32[2x24x6]\ninput %h0: f32[2x2x6]\n"
+       "const %c0: f32[2x2x6]\n%y, %h, %c = LSTM(%x, %w, %r, _, _, %h0, %c0) "
+       "{direction=\"bidirectional\", hidden_size=6}\noutput %y\noutput %h\noutput %c\n"},
+      {"recurrent.gru_wide",
+       "input %x: f32[2x1x3]\nconst %w: f32[1x786x3]\nconst %r: f32[1x786x262] = noise(-0.1, 0.1)\n"
+       "const %b: f32[1x1572]\n%y, %h = GRU(%x, %w, %r, %b) {hidden_size=262}\noutput %y\n"
+       "output %h\n"},
+      {"recurrent.rnn_reverse",
+       "input %x: f32[4x2x3]\nconst %w: f32[1x5x3]\nconst %r: f32[1x5x5]\nconst %b: f32[1x10]\n"
+       "%y = RNN(%x, %w, %r, %b) {direction=\"reverse\", hidden_size=5}\noutput %y\n"},
       {"recurrent.rnn_activations",
        "input %x: f32[4x2x3]\nconst %w: f32[2x5x3]\nconst %r: f32[2x5x5]\n"
        "%y, %h = RNN(%x, %w, %r) {activation_alpha=[0.3, 0.1], activation_beta=[0.4], "

@@ -7,7 +7,7 @@
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/recurrent/cell.h"
-#include "ops/recurrent/op.h"
+#include "kernels/recurrent/usual_cell.h"
 
 namespace fettle::kernels {
 namespace {
@@ -15,42 +15,8 @@ namespace {
 using ops::RecurrentAttributes;
 using ops::RecurrentKind;
 
-/// Operand positions of the ONNX operators.
-enum Operand : size_t { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeepholes };
-
-Result<RecurrentAttributes> Read(const ir::Graph& group) {
-  const ir::Node& node = group.nodes()[0];
-  const auto shape = [&](size_t i) { return *group.value(node.input(i)).shape; };
-  return ops::ReadRecurrent(node, shape(kX), shape(kW), shape(kR));
-}
-
-bool HasUsualActivations(const RecurrentAttributes& cell) {
-  using Kind = ops::CellActivation::Kind;
-  const auto per_direction = static_cast<size_t>(cell.activations_per_direction());
-  for (size_t i = 0; i < cell.activations.size(); ++i) {
-    const bool is_gate = cell.kind != RecurrentKind::kRnn && i % per_direction == 0;
-    if (cell.activations[i].kind != (is_gate ? Kind::kSigmoid : Kind::kTanh)) return false;
-  }
-  return true;
-}
-
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  if (group.nodes().size() != 1) return Unsupported("takes one operator");
-  const ir::Node& node = group.nodes()[0];
-  if (node.op != "LSTM" && node.op != "GRU" && node.op != "RNN")
-    return Unsupported("not recurrent");
-  const auto is_constant = [&](size_t i) {
-    return node.input(i) == ir::kAbsent || group.value(node.input(i)).is_constant();
-  };
-  if (!is_constant(kW) || !is_constant(kR) || !is_constant(kB)) {
-    return Unsupported("the weights are not constant");
-  }
-  if (node.input(kLengths) != ir::kAbsent) return Unsupported("sequences of different lengths");
-  if (node.input(kPeepholes) != ir::kAbsent) return Unsupported("peepholes");
-  ASSIGN_OR_RETURN(const RecurrentAttributes cell, Read(group));
-  if (cell.batch_first) return Unsupported("the batch is the first axis");
-  if (cell.clip > 0 || cell.input_forget) return Unsupported("clipped or coupled gates");
-  if (!HasUsualActivations(cell)) return Unsupported("unusual activations");
+  RETURN_IF_ERROR(ReadUsualCell(group).status());
   ASSIGN_OR_RETURN(StateAssignment states, FloatRowMajorStates(group));
   return std::vector<StateAssignment>{std::move(states)};
 }
@@ -74,8 +40,9 @@ class Recurrent final : public PreparedKernel {
   std::vector<PackRequest> packs() const override {
     const ir::Node& node = group_->nodes()[0];
     PackRequest request;
-    request.constants = {node.input(kW), node.input(kR)};
-    if (node.input(kB) != ir::kAbsent) request.constants.push_back(node.input(kB));
+    request.constants = {node.input(kRecurrentW), node.input(kRecurrentR)};
+    if (node.input(kRecurrentB) != ir::kAbsent)
+      request.constants.push_back(node.input(kRecurrentB));
     request.recipe = fmt::format("{}.gates.nr{}.f32", node.op, kernels_.nr);
     request.bytes = (InputElements() + StateElements() + 2 * BiasElements()) * 4;
     request.pack = [*this](std::span<const Constant* const> constants, std::byte* out) {
@@ -87,7 +54,7 @@ class Recurrent final : public PreparedKernel {
       return OkStatus();
     };
     std::vector<PackRequest> all{std::move(request)};
-    for (size_t operand : {kInitialH, kInitialC}) {
+    for (size_t operand : {kRecurrentH, kRecurrentC}) {
       const ir::ValueId id = node.input(operand);
       if (id == ir::kAbsent || !group_->value(id).is_constant()) continue;
       const int64_t elements = group_->value(id).constant->elements();
@@ -109,7 +76,7 @@ class Recurrent final : public PreparedKernel {
   Status Launch(const LaunchArgs& args) const override {
     auto& stream = static_cast<CpuStream&>(args.stream);
     const ir::Node& node = group_->nodes()[0];
-    const auto input = static_cast<size_t>(IndexOf(group_->inputs, node.input(kX)));
+    const auto input = static_cast<size_t>(IndexOf(group_->inputs, node.input(kRecurrentX)));
     auto* rows = args.workspace.host<const float*>();
     FillRowPointers(args.inputs[input].host<float>(), cell_.input, Rows(), rows);
     stream.ParallelFor(cell_.directions * cell_.gates, [&](int64_t task, int) {
@@ -247,22 +214,22 @@ class Recurrent final : public PreparedKernel {
     }
     const int index = IndexOf(group_->inputs, id);
     // A constant initial state follows the weights; that of the cell follows that of h.
-    const size_t pack = operand == kInitialC && ConstantInitialH() ? 2 : 1;
+    const size_t pack = operand == kRecurrentC && ConstantInitialH() ? 2 : 1;
     const float* from = index >= 0 ? args.inputs[static_cast<size_t>(index)].host<float>()
                                    : args.packed[pack].host<float>();
     std::copy_n(from + direction * elements, elements, to);
   }
 
   bool ConstantInitialH() const {
-    const ir::ValueId id = group_->nodes()[0].input(kInitialH);
+    const ir::ValueId id = group_->nodes()[0].input(kRecurrentH);
     return id != ir::kAbsent && group_->value(id).is_constant();
   }
 
   void RunDirection(const LaunchArgs& args, int64_t direction) const {
     const Lane lane = LaneOf(args, direction);
     const int64_t states = cell_.batch * cell_.hidden;
-    LoadState(args, kInitialH, direction, lane.h);
-    LoadState(args, kInitialC, direction, lane.c);
+    LoadState(args, kRecurrentH, direction, lane.h);
+    LoadState(args, kRecurrentC, direction, lane.c);
     for (int64_t step = 0; step < cell_.steps; ++step) {
       const int64_t t = direction == 1 || cell_.reverse ? cell_.steps - 1 - step : step;
       Step(args, lane, direction, lane.sums + t * cell_.batch * GateElements());
@@ -321,7 +288,7 @@ class Recurrent final : public PreparedKernel {
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
                                                 const Device&) {
-  ASSIGN_OR_RETURN(RecurrentAttributes cell, Read(*problem.group));
+  ASSIGN_OR_RETURN(RecurrentAttributes cell, ReadUsualCell(*problem.group));
   return std::unique_ptr<PreparedKernel>(new Recurrent(problem, std::move(cell)));
 }
 

@@ -1,0 +1,268 @@
+// opencl.recurrent.steps: RNN, GRU and LSTM with their usual activations. The products of all
+// steps' inputs are one matrix product; the steps are one launch, a work-group per sequence and
+// direction. Always in f32: what a step rounds away comes back in all that follow.
+#include <algorithm>
+#include <limits>
+
+#include "kernels/opencl/gemm/tiles.h"
+#include "kernels/opencl/norm/operands.h"
+#include "kernels/opencl/sources.h"
+#include "kernels/opencl/states.h"
+#include "kernels/recurrent/usual_cell.h"
+
+namespace fettle::kernels {
+namespace {
+
+using ops::RecurrentAttributes;
+using ops::RecurrentKind;
+
+constexpr size_t kOutputs = 3;  // all states, last state, last cell state
+constexpr cl_int kReverse = 32;
+
+struct Cell {
+  RecurrentAttributes attributes;
+  int64_t units() const { return (attributes.hidden + 3) / 4 * 4; }
+  int64_t rows() const { return attributes.steps * attributes.batch; }
+  /// Sums of one row.
+  int64_t columns() const { return attributes.directions * attributes.gates * units(); }
+  int64_t sequences() const { return attributes.directions * attributes.batch; }
+  bool is_gru() const { return attributes.kind == RecurrentKind::kGru; }
+  /// CELL of steps.cl.
+  int64_t number() const {
+    if (is_gru()) return attributes.linear_before_reset ? 3 : 1;
+    return attributes.kind == RecurrentKind::kRnn ? 0 : 2;
+  }
+};
+
+Result<Cell> Read(const ir::Graph& group) {
+  ASSIGN_OR_RETURN(RecurrentAttributes attributes, ReadUsualCell(group));
+  const Cell cell{std::move(attributes)};
+  const ir::Node& node = group.nodes()[0];
+  const ir::Value& x = group.value(node.input(kRecurrentX));
+  if (x.is_constant() || !IsFloatValue(x.dtype)) return Unsupported("expected a float tensor");
+  constexpr int64_t kMost = std::numeric_limits<cl_int>::max() / 4;
+  const int64_t weights = cell.columns() * std::max(cell.attributes.input, cell.attributes.hidden);
+  if (std::max({cell.rows() * cell.columns(), x.shape->elements(), weights}) > kMost)
+    return Unsupported("kernels count elements in 32 bits");
+  return cell;
+}
+
+GemmShape InputProduct(const Cell& cell) {
+  return {.m = std::max<int64_t>(cell.rows(), 1), .n = cell.columns(), .k = cell.attributes.input};
+}
+
+Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+  RETURN_IF_ERROR(Read(group).status());
+  return std::vector<StateAssignment>{StatesBeside(group, RowStates()[0])};
+}
+
+/// Where the parts of the weights' one blob begin, in floats.
+struct WeightParts {
+  explicit WeightParts(const Cell& cell)
+      : input_bias(cell.attributes.input * cell.columns()),
+        carried(input_bias + cell.columns()),
+        state(carried + cell.attributes.directions * cell.units()),
+        end(state + cell.attributes.hidden * cell.columns()) {}
+  int64_t input_bias, carried, state, end;
+};
+
+/// Writes [input][columns] of W, the biases, and [direction][hidden][gates][units] of R.
+void PackWeights(const Cell& cell, std::span<const Constant* const> constants, float* out) {
+  const RecurrentAttributes& a = cell.attributes;
+  const WeightParts parts(cell);
+  const int64_t gates = a.gates, units = cell.units();
+  std::fill_n(out, parts.end, 0.0f);
+  const auto at = [](const Constant& constant, int64_t i) {
+    return static_cast<float>(constant.GetDouble(i));
+  };
+  for (int64_t d = 0; d < a.directions; ++d)
+    for (int64_t g = 0; g < gates; ++g)
+      for (int64_t u = 0; u < a.hidden; ++u) {
+        const int64_t row = (d * gates + g) * a.hidden + u;
+        const int64_t column = (d * gates + g) * units + u;
+        for (int64_t k = 0; k < a.input; ++k)
+          out[k * cell.columns() + column] = at(*constants[0], row * a.input + k);
+        float* state = out + parts.state + d * a.hidden * gates * units + g * units + u;
+        for (int64_t k = 0; k < a.hidden; ++k)
+          state[k * gates * units] = at(*constants[1], row * a.hidden + k);
+        if (constants.size() < 3) continue;
+        const int64_t bias = (d * 2 * gates + g) * a.hidden + u;
+        const float of_state = at(*constants[2], bias + gates * a.hidden);
+        const bool is_carried = cell.is_gru() && g == 2;
+        out[parts.input_bias + column] = at(*constants[2], bias) + (is_carried ? 0.0f : of_state);
+        if (is_carried) out[parts.carried + d * units + u] = of_state;
+      }
+}
+
+/// A location `floats` further on.
+Location Behind(Location location, int64_t floats) {
+  location.offset += floats * static_cast<int64_t>(sizeof(float));
+  return location;
+}
+
+class Steps final : public PreparedKernel {
+ public:
+  Steps(const Problem& problem, Cell cell, int64_t items)
+      : group_(problem.group), cell_(std::move(cell)), items_(items) {
+    const ir::Node& node = group_->nodes()[0];
+    for (size_t i = 0; i < kOutputs; ++i) outputs_[i] = IndexOf(group_->outputs, node.output(i));
+    MakePacks(node);
+  }
+
+  Status Build(const OpenClDevice& device) {
+    BuildOptions options;
+    options.Define("CELL", cell_.number()).Define("ITEMS", items_);
+    ASSIGN_OR_RETURN(steps_,
+                     device.BuildKernel(MakeProgram("recurrent/steps.cl", options), "steps"));
+    const GemmShape shape = InputProduct(cell_);
+    setup_ = SetUpRegisters(shape, DefaultRegisters(shape, device.facts()), device.facts());
+    BuildOptions product;
+    product.Define("FETTLE_HALF", 0).Define("ADDEND", 1).Add(setup_.options.text());
+    ASSIGN_OR_RETURN(
+        product_, device.BuildKernel(MakeProgram("gemm/registers.cl", product), "gemm_registers"));
+    return OkStatus();
+  }
+
+  std::vector<PackRequest> packs() const override { return packs_; }
+
+  /// The sums of all rows, then three vectors of units for each sequence.
+  int64_t workspace_bytes() const override {
+    return (SumFloats() + 3 * cell_.sequences() * cell_.units()) *
+           static_cast<int64_t>(sizeof(float));
+  }
+
+  Status Launch(const LaunchArgs& args) const override {
+    OpenClStream& stream = OpenClStreamOf(args);
+    if (cell_.rows() > 0) RETURN_IF_ERROR(MultiplyInputs(args, stream));
+    return Walk(args, stream);
+  }
+
+ private:
+  static constexpr int64_t kFloat = sizeof(float);
+  static cl_int Int(int64_t value) { return static_cast<cl_int>(value); }
+  static int IndexOf(std::span<const ir::ValueId> ids, ir::ValueId id) {
+    const auto at = std::find(ids.begin(), ids.end(), id);
+    return id == ir::kAbsent || at == ids.end() ? -1 : static_cast<int>(at - ids.begin());
+  }
+  /// Whole vectors, as operands are aligned.
+  int64_t SumFloats() const { return (cell_.rows() * cell_.columns() + 15) / 16 * 16; }
+
+  void MakePacks(const ir::Node& node) {
+    PackRequest request{.constants = {node.input(kRecurrentW), node.input(kRecurrentR)}};
+    if (node.input(kRecurrentB) != ir::kAbsent)
+      request.constants.push_back(node.input(kRecurrentB));
+    request.recipe = fmt::format("opencl.recurrent.{}.{}x{}", node.op, cell_.attributes.directions,
+                                 cell_.attributes.hidden);
+    request.bytes = WeightParts(cell_).end * kFloat;
+    request.pack = [cell = cell_](std::span<const Constant* const> constants, std::byte* out) {
+      PackWeights(cell, constants, reinterpret_cast<float*>(out));
+      return OkStatus();
+    };
+    packs_.push_back(std::move(request));
+    for (size_t i = 0; i < 2; ++i) {
+      const ir::ValueId id = node.input(kRecurrentH + i);
+      initial_[i].input = IndexOf(group_->inputs, id);
+      if (id == ir::kAbsent || !group_->value(id).is_constant()) continue;
+      const int64_t elements = cell_.sequences() * cell_.attributes.hidden;
+      initial_[i].pack = static_cast<int>(packs_.size());
+      packs_.push_back(VectorPack(*group_, id, elements, elements).value());
+    }
+  }
+
+  Status MultiplyInputs(const LaunchArgs& args, OpenClStream& stream) const {
+    const WeightParts parts(cell_);
+    const ir::ValueId x = group_->nodes()[0].input(kRecurrentX);
+    const GemmShape shape = InputProduct(cell_);
+    ArgList list;
+    list.Value(Int(shape.m)).Value(Int(shape.n)).Value(Int(shape.k));
+    list.Tensor(args.inputs[static_cast<size_t>(IndexOf(group_->inputs, x))], kFloat);
+    list.Tensor(args.packed[0], kFloat).Tensor(args.workspace, kFloat);
+    for (const KernelArg& arg : setup_.more) list.Append(arg);
+    list.Value(1.0f).Value(1.0f).Tensor(Behind(args.packed[0], parts.input_bias), kFloat);
+    list.Value(Int(0)).Value(Int(1));
+    return stream.Launch(*product_, setup_.sizes, list.args());
+  }
+
+  Status Walk(const LaunchArgs& args, OpenClStream& stream) const {
+    const WeightParts parts(cell_);
+    const RecurrentAttributes& a = cell_.attributes;
+    const Location state = Behind(args.workspace, SumFloats());
+    cl_int flags = a.reverse ? kReverse : 0;
+    ArgList list;
+    list.Tensor(args.workspace, kFloat).Tensor(Behind(args.packed[0], parts.state), kFloat);
+    list.Tensor(Behind(args.packed[0], parts.carried), kFloat).Tensor(state, kFloat);
+    // What is absent is named, but neither read nor written.
+    for (size_t i = 0; i < 2; ++i) {
+      const Initial& from = initial_[i];
+      if (from.input >= 0 || from.pack >= 0) flags |= 1 << i;
+      list.Tensor(from.input >= 0  ? args.inputs[static_cast<size_t>(from.input)]
+                  : from.pack >= 0 ? args.packed[static_cast<size_t>(from.pack)]
+                                   : state,
+                  kFloat);
+    }
+    for (size_t i = 0; i < kOutputs; ++i) {
+      if (outputs_[i] >= 0) flags |= 4 << i;
+      list.Tensor(outputs_[i] >= 0 ? args.outputs[static_cast<size_t>(outputs_[i])] : state,
+                  kFloat);
+    }
+    list.Value(cl_int4{{Int(a.steps), Int(a.batch), Int(a.directions), Int(a.hidden)}});
+    const int64_t slices = std::max<int64_t>(1, items_ / (cell_.units() / 4));
+    list.Value(flags).Value(Int(std::min(slices, a.hidden)));
+    const WorkSizes sizes{
+        .gws = {static_cast<size_t>(items_), static_cast<size_t>(cell_.sequences()), 1},
+        .lws = {static_cast<size_t>(items_), 1, 1}};
+    return stream.Launch(*steps_, sizes, list.args());
+  }
+
+  struct Initial {
+    int input = -1, pack = -1;
+  };
+
+  std::shared_ptr<const ir::Graph> group_;
+  Cell cell_;
+  int64_t items_;
+  std::array<int, kOutputs> outputs_{};
+  std::array<Initial, 2> initial_;  // h, c
+  std::vector<PackRequest> packs_;
+  GemmSetup setup_;
+  std::shared_ptr<OpenClKernel> product_, steps_;
+};
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
+                                                const Device& device) {
+  ASSIGN_OR_RETURN(Cell cell, Read(*problem.group));
+  auto made = std::make_unique<Steps>(problem, std::move(cell), params.at("items"));
+  RETURN_IF_ERROR(made->Build(AsOpenCl(device)));
+  return std::unique_ptr<PreparedKernel>(std::move(made));
+}
+
+}  // namespace
+
+extern const KernelDesc kOpenClRecurrentSteps;
+const KernelDesc kOpenClRecurrentSteps = {
+    .name = "opencl.recurrent.steps",
+    .device = DeviceKind::kOpenCl,
+    .preference = 10,
+    .candidates = Candidates,
+    .prepare = Prepare,
+    .tunables =
+        [](const Problem&, const Device&) {
+          return std::vector<Tunable>{{"items", {64, 16, 128, 256}}};
+        },
+    .valid =
+        [](const Problem&, const Params& params, const Device& device) {
+          const OpenClFacts& facts = AsOpenCl(device).facts();
+          const int64_t items = params.at("items");
+          if (items <= facts.max_work_group_size && items <= facts.max_work_item_sizes[0])
+            return OkStatus();
+          return Unsupported("a work-group of {} items: the device takes {}", items,
+                             facts.max_work_group_size);
+        },
+    .default_params =
+        [](const Problem&, const Device& device) {
+          const OpenClFacts& facts = AsOpenCl(device).facts();
+          const int64_t wanted = facts.is_cpu ? 64 : 256;
+          return Params{{"items", std::min<int64_t>(wanted, facts.max_work_group_size)}};
+        }};
+
+}  // namespace fettle::kernels

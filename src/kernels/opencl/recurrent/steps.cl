@@ -1,0 +1,178 @@
+// The steps of RNN, GRU and LSTM with sigmoid gates and tanh, after the products of all inputs: one
+// work-group walks the steps of one sequence in one direction, with its state in global memory,
+// which a barrier makes known to the group. All buffers are f32. `units` is the hidden size rounded
+// up to four; values behind the last unit stay zero.
+//   gws = {ITEMS, directions * batch}; a work-group is ITEMS items
+//   sums     [steps * batch][directions][GATES][units], biases included
+//   weights  [directions][hidden][GATES][units]
+//   carried  [directions][units]: the bias of a GRU's candidate that its reset gate may scale
+//   state    [directions * batch][3][units]: h, c (LSTM) or r * h (GRU), and the next h
+//   y        [steps][directions][batch][hidden]; last_h, last_c [directions][batch][hidden]
+// SLICES items share the products of four units, each over a part of the hidden values.
+//   CELL  0 RNN, 1 GRU, 2 LSTM (gates i o f c), 3 GRU whose reset gate scales the product
+#ifndef CELL
+#define CELL 2
+#endif
+#ifndef ITEMS
+#define ITEMS 64
+#endif
+// SUMMED gates add the products of the state to those of the input as they are.
+#if CELL == 0
+#define GATES 1
+#define SUMMED 1
+#elif CELL == 2
+#define GATES 4
+#define SUMMED 4
+#else
+#define GATES 3
+#define SUMMED 2
+#endif
+#define HAS_H0 1
+#define HAS_C0 2
+#define HAS_Y 4
+#define HAS_LAST_H 8
+#define HAS_LAST_C 16
+#define REVERSE 32
+
+static float4 Sigmoid(const float4 v) { return 1.0f / (1.0f + exp(-v)); }
+
+static float4 LoadUnits(__global const float* from, const int quad, const int hidden) {
+  float lanes[4];
+  for (int i = 0; i < 4; ++i) lanes[i] = quad * 4 + i < hidden ? from[quad * 4 + i] : 0.0f;
+  return vload4(0, lanes);
+}
+static void StoreUnits(const float4 v, __global float* to, const int quad, const int hidden) {
+  float lanes[4];
+  vstore4(v, 0, lanes);
+  for (int i = 0; i < 4; ++i)
+    if (quad * 4 + i < hidden) to[quad * 4 + i] = lanes[i];
+}
+
+// The products of `from` with the weights of gates [first, last) of a quad, for every SLICES-th
+// hidden value from `slice` on.
+__attribute__((always_inline)) static void Products(__global const float* from,
+                                                    __global const float* weights, const int quad,
+                                                    const int units, const int hidden,
+                                                    const int slice, const int slices,
+                                                    const int first, const int last,
+                                                    __local float4* out) {
+  float4 sum[GATES];
+#pragma unroll
+  for (int g = 0; g < GATES; ++g) sum[g] = (float4)(0.0f);
+  for (int k = slice; k < hidden; k += slices) {
+    const float4 scale = (float4)(from[k]);
+#pragma unroll
+    for (int g = first; g < last; ++g)
+      sum[g] += scale * vload4(quad, weights + (k * GATES + g) * units);
+  }
+#pragma unroll
+  for (int g = first; g < last; ++g) out[g] = sum[g];
+}
+
+// The next h of a quad from its gates' sums, with c brought up to date. A GRU whose candidate is a
+// product of its own (CELL 1) leaves r * h in c and gives z.
+static float4 NextState(const float4* s, const float4 candidate, const int quad,
+                        __global const float* h, __global float* c) {
+#if CELL == 0
+  return tanh(s[0]);
+#elif CELL == 1
+  vstore4(Sigmoid(s[1]) * vload4(quad, h), quad, c);
+  return Sigmoid(s[0]);
+#elif CELL == 2
+  const float4 cell = Sigmoid(s[2]) * vload4(quad, c) + Sigmoid(s[0]) * tanh(s[3]);
+  vstore4(cell, quad, c);
+  return Sigmoid(s[1]) * tanh(cell);
+#else
+  const float4 fresh = tanh(s[2] + Sigmoid(s[1]) * candidate);
+  return fresh + Sigmoid(s[0]) * (vload4(quad, h) - fresh);
+#endif
+}
+
+__kernel void steps(__global const float* sums, const int sums_offset,
+                    __global const float* weights, const int weights_offset,
+                    __global const float* carried, const int carried_offset, __global float* state,
+                    const int state_offset, __global const float* h0, const int h0_offset,
+                    __global const float* c0, const int c0_offset, __global float* y,
+                    const int y_offset, __global float* last_h, const int last_h_offset,
+                    __global float* last_c, const int last_c_offset, const int4 extents,
+                    const int flags, const int slices) {
+  __local float4 parts[ITEMS * GATES];
+  const int lane = get_local_id(0);
+  const int sequence = get_global_id(1);
+  const int step_count = extents.x, batch = extents.y, directions = extents.z, hidden = extents.w;
+  const int direction = sequence / batch, quads = (hidden + 3) / 4, units = quads * 4;
+  const bool backwards = direction == 1 || (flags & REVERSE) != 0;
+  const int quads_at_once = ITEMS / slices, slice = lane / quads_at_once;
+  weights += weights_offset + direction * hidden * GATES * units;
+  carried += carried_offset + direction * units;
+  __global float* h = state + state_offset + sequence * 3 * units;
+  __global float* c = h + units;
+  __global float* next = c + units;
+
+  for (int q = lane; q < quads; q += ITEMS) {
+    const int at = sequence * hidden;
+    const float4 zero = (float4)(0.0f);
+    vstore4((flags & HAS_H0) ? LoadUnits(h0 + h0_offset + at, q, hidden) : zero, q, h);
+    vstore4((flags & HAS_C0) ? LoadUnits(c0 + c0_offset + at, q, hidden) : zero, q, c);
+  }
+  barrier(CLK_GLOBAL_MEM_FENCE);
+
+  for (int step = 0; step < step_count; ++step) {
+    const int t = backwards ? step_count - 1 - step : step;
+    const int row = (t * batch + sequence % batch) * directions + direction;
+    __global const float* x = sums + sums_offset + row * GATES * units;
+    __global float* out = y + y_offset + (t * directions * batch + sequence) * hidden;
+    for (int first = 0; first < quads; first += quads_at_once) {
+      const int q = first + lane % quads_at_once;
+      const bool is_inside = q < quads && slice < slices;
+      if (is_inside)
+        Products(h, weights, q, units, hidden, slice, slices, 0, CELL == 1 ? SUMMED : GATES,
+                 parts + lane * GATES);
+      barrier(CLK_LOCAL_MEM_FENCE);
+      if (is_inside && slice == 0) {
+        float4 s[GATES];
+        for (int g = 0; g < GATES; ++g) s[g] = vload4(q, x + g * units);
+        float4 candidate = vload4(q, carried);
+        for (int i = 0; i < slices; ++i) {
+          __local const float4* part = parts + (lane + i * quads_at_once) * GATES;
+          for (int g = 0; g < SUMMED; ++g) s[g] += part[g];
+          if (CELL == 3) candidate += part[GATES - 1];
+        }
+        const float4 made = NextState(s, candidate, q, h, c);
+        vstore4(made, q, next);
+        if (CELL != 1 && (flags & HAS_Y)) StoreUnits(made, out, q, hidden);
+      }
+      barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    barrier(CLK_GLOBAL_MEM_FENCE);
+#if CELL == 1
+    // The candidate's product is of r * h; `next` holds z.
+    for (int first = 0; first < quads; first += quads_at_once) {
+      const int q = first + lane % quads_at_once;
+      const bool is_inside = q < quads && slice < slices;
+      if (is_inside)
+        Products(c, weights, q, units, hidden, slice, slices, 2, 3, parts + lane * GATES);
+      barrier(CLK_LOCAL_MEM_FENCE);
+      if (is_inside && slice == 0) {
+        float4 s = vload4(q, x + 2 * units) + vload4(q, carried);
+        for (int i = 0; i < slices; ++i) s += parts[(lane + i * quads_at_once) * GATES + 2];
+        const float4 fresh = tanh(s);
+        const float4 made = fresh + vload4(q, next) * (vload4(q, h) - fresh);
+        vstore4(made, q, next);
+        if (flags & HAS_Y) StoreUnits(made, out, q, hidden);
+      }
+      barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    barrier(CLK_GLOBAL_MEM_FENCE);
+#endif
+    __global float* before = h;
+    h = next;
+    next = before;
+  }
+
+  for (int q = lane; q < quads; q += ITEMS) {
+    const int at = sequence * hidden;
+    if (flags & HAS_LAST_H) StoreUnits(vload4(q, h), last_h + last_h_offset + at, q, hidden);
+    if (flags & HAS_LAST_C) StoreUnits(vload4(q, c), last_c + last_c_offset + at, q, hidden);
+  }
+}

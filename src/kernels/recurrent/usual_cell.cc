@@ -1,0 +1,44 @@
+#include "kernels/recurrent/usual_cell.h"
+
+namespace fettle::kernels {
+namespace {
+
+using ops::RecurrentAttributes;
+using ops::RecurrentKind;
+
+bool HasUsualActivations(const RecurrentAttributes& cell) {
+  using Kind = ops::CellActivation::Kind;
+  const auto per_direction = static_cast<size_t>(cell.activations_per_direction());
+  for (size_t i = 0; i < cell.activations.size(); ++i) {
+    const bool is_gate = cell.kind != RecurrentKind::kRnn && i % per_direction == 0;
+    if (cell.activations[i].kind != (is_gate ? Kind::kSigmoid : Kind::kTanh)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<RecurrentAttributes> ReadUsualCell(const ir::Graph& group) {
+  if (group.nodes().size() != 1) return Unsupported("takes one operator");
+  const ir::Node& node = group.nodes()[0];
+  if (node.op != "LSTM" && node.op != "GRU" && node.op != "RNN")
+    return Unsupported("not recurrent");
+  const auto is_constant = [&](size_t i) {
+    return node.input(i) == ir::kAbsent || group.value(node.input(i)).is_constant();
+  };
+  if (!is_constant(kRecurrentW) || !is_constant(kRecurrentR) || !is_constant(kRecurrentB))
+    return Unsupported("the weights are not constant");
+  if (node.input(kRecurrentLengths) != ir::kAbsent)
+    return Unsupported("sequences of different lengths");
+  if (node.input(kRecurrentPeepholes) != ir::kAbsent) return Unsupported("peepholes");
+  const auto shape = [&](size_t i) { return *group.value(node.input(i)).shape; };
+  ASSIGN_OR_RETURN(
+      RecurrentAttributes cell,
+      ops::ReadRecurrent(node, shape(kRecurrentX), shape(kRecurrentW), shape(kRecurrentR)));
+  if (cell.batch_first) return Unsupported("the batch is the first axis");
+  if (cell.clip > 0 || cell.input_forget) return Unsupported("clipped or coupled gates");
+  if (!HasUsualActivations(cell)) return Unsupported("unusual activations");
+  return cell;
+}
+
+}  // namespace fettle::kernels
