@@ -96,7 +96,7 @@ class ModelTuner {
       RETURN_IF_ERROR(Tune(timetable.compares));
       if (!timetable.compares) {
         result_.gate.reason = timetable.reason;
-        result_.gate.incumbent_us = result_.gate.challenger_us = default_run_.run_seconds * 1e6;
+        KnowOnlyDefault();
         break;
       }
       if (FindVerdict()) break;
@@ -197,6 +197,11 @@ class ModelTuner {
     return tune_.banned.insert(lossy.key).second;
   }
 
+  /// The default plan stays, and its one run is all that is known of times.
+  void KnowOnlyDefault() {
+    result_.gate.incumbent_us = result_.gate.challenger_us = default_run_.run_seconds * 1e6;
+  }
+
   Status RunGate(const Timetable& timetable) {
     tuner::GateOptions gate = options_.gate;
     gate.warms_up = false;
@@ -205,6 +210,7 @@ class ModelTuner {
     ASSIGN_OR_RETURN(result_.gate,
                      tuner::RunGate([&] { return preferred_->Run(inputs_, &want_); },
                                     [&] { return tuned_->Run(inputs_, &got_); }, gate));
+    if (result_.gate.pairs == 0) KnowOnlyDefault();
     if (preferred_accuracy_.ok || result_.gate.accepted) return OkStatus();
     result_.gate.accepted = true;
     result_.gate.reason = "the default plan loses too much: " + preferred_accuracy_.reason;

@@ -158,6 +158,17 @@ TEST_F(TuneModelTest, ADeadlineThatHasPassedKeepsTheDefaultPlanAndSaysWhy) {
   EXPECT_TRUE(result->session->Run(inputs_, &outputs).ok());
 }
 
+TEST_F(TuneModelTest, WhereNoPairOfNetworksFitsTheDefaultPlansOwnTimeIsReported) {
+  options_.deadline_ns = NowNs() + int64_t{300} * 1000 * 1000 * 1000;
+  options_.gate.seconds = 0;
+  const Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, *store_);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_FALSE(result->gate.accepted);
+  EXPECT_EQ(result->gate.pairs, 0);
+  EXPECT_GT(result->gate.incumbent_us, 0);
+  EXPECT_EQ(result->gate.incumbent_us, result->gate.challenger_us);
+}
+
 TEST_F(TuneModelTest, AnotherShapeStartsOnThePlanOfTheNearestOne) {
   const Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, *store_);
   ASSERT_TRUE(result.ok());
