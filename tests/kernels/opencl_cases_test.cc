@@ -10,6 +10,9 @@
 #include "tests/opencl_device.h"
 
 namespace fettle::kernels {
+
+extern const KernelDesc kOpenClConvLocal;
+
 namespace {
 
 /// Programs are what costs time on a device that compiles: states after the first are run with
@@ -76,6 +79,29 @@ std::vector<ops::Case> SmallCases() {
   std::vector<ops::Case> cases = ops::AllCases();
   std::erase_if(cases, [](const ops::Case& test) { return test.bench; });
   return cases;
+}
+
+/// The slices of a depth that is no multiple of them add up, whichever number shares it.
+TEST(OpenClCasesOfSlices, AddUpToTheOraclesSums) {
+  const auto& device = TestOpenClDevice();
+  if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
+  const std::vector<ops::Case> all = ops::AllCases();
+  const auto test = std::find_if(all.begin(), all.end(), [](const ops::Case& candidate) {
+    return candidate.name == "conv.3x3_channels_33";
+  });
+  ASSERT_NE(test, all.end());
+  const Result<EvaluatedCase> evaluated = EvaluateCase(*test);
+  ASSERT_TRUE(evaluated.ok()) << evaluated.status().message();
+  const CaseGroup group = GroupsOf(*evaluated).front();
+  const auto candidates = kOpenClConvLocal.candidates(*group.graph, **device);
+  ASSERT_TRUE(candidates.ok()) << candidates.status().message();
+  for (const int64_t slices : {2, 4}) {
+    KernelRun run{kOpenClConvLocal, group, {group.graph, candidates->front(), 1}, {}, ""};
+    run.params = kOpenClConvLocal.default_params(run.problem, **device);
+    run.params["slices"] = slices;
+    ASSERT_TRUE(kOpenClConvLocal.valid(run.problem, run.params, **device).ok());
+    EXPECT_TRUE(CheckRun(run, **device)) << slices << " slices";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OpenClCasesTest, testing::ValuesIn(SmallCases()), ops::CaseTestName);

@@ -9,14 +9,17 @@ namespace {
 
 /// What a work-group and a work-item compute, and how much they bring to local memory at a time.
 struct LocalTile {
-  int64_t oc = 0, pixels = 0, depth = 0, item_oc = 0, item_pixels = 0;
+  int64_t oc = 0, pixels = 0, depth = 0, item_oc = 0, item_pixels = 0, slices = 1;
+  /// Work-items of a slice.
   int64_t items() const { return oc / item_oc * (pixels / item_pixels); }
-  int64_t bytes() const { return depth * (oc + pixels) * 4; }
+  int64_t bytes() const {
+    return std::max(slices * depth * (oc + pixels), slices / 2 * oc * pixels) * 4;
+  }
 };
 
 LocalTile ReadTile(const Params& params) {
-  return {params.at("oc_tile"), params.at("pixel_tile"), params.at("depth"), params.at("oc_item"),
-          params.at("pixel_item")};
+  return {params.at("oc_tile"), params.at("pixel_tile"), params.at("depth"),
+          params.at("oc_item"), params.at("pixel_item"), params.at("slices")};
 }
 
 int64_t RoundUp(int64_t value, int64_t multiple) { return DivideUp(value, multiple) * multiple; }
@@ -26,7 +29,8 @@ struct FilterExtents {
   int64_t rows = 0, oc = 0;
 };
 FilterExtents ExtentsOf(const PixelConv& conv, const LocalTile& tile) {
-  return {RoundUp(conv.taps() * RoundUp(conv.ic, 4), tile.depth), RoundUp(conv.oc, tile.oc)};
+  return {RoundUp(conv.taps() * RoundUp(conv.ic, 4), tile.depth * tile.slices),
+          RoundUp(conv.oc, tile.oc)};
 }
 
 FilterForm FormOf(const PixelConv& conv, const FilterExtents& extents) {
@@ -81,7 +85,9 @@ class LocalConv final : public PreparedKernel {
     const auto y = static_cast<size_t>(tile_.oc / tile_.item_oc);
     const auto columns = static_cast<size_t>(DivideUp(conv_.out[0] * conv_.out[1], tile_.pixels));
     const auto rows = static_cast<size_t>(extents_.oc / tile_.oc);
-    return {.gws = {columns * x, rows * y, static_cast<size_t>(conv_.batch)}, .lws = {x, y, 1}};
+    const auto slices = static_cast<size_t>(tile_.slices);
+    const auto batch = static_cast<size_t>(conv_.batch);
+    return {.gws = {columns * x, rows * y, batch * slices}, .lws = {x, y, slices}};
   }
 
   PixelConv conv_;
@@ -102,17 +108,16 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
 }
 
 std::vector<Tunable> Tunables(const Problem&, const Device&) {
-  return {{"oc_tile", {16, 32, 64, 128}},
-          {"pixel_tile", {16, 32, 64, 128}},
-          {"depth", {8, 16, 32}},
-          {"oc_item", {4, 8}},
-          {"pixel_item", {1, 2, 4, 8}}};
+  return {{"oc_tile", {16, 32, 64, 128}}, {"pixel_tile", {16, 32, 64, 128}},
+          {"depth", {8, 16, 32}},         {"oc_item", {4, 8}},
+          {"pixel_item", {1, 2, 4, 8}},   {"slices", {1, 2, 4, 8}}};
 }
 
 Status CheckTile(const LocalTile& tile, const OpenClFacts& facts) {
   const int64_t items = tile.items();
-  if (items > facts.max_work_group_size)
-    return Unsupported("{} work-items: the device takes {}", items, facts.max_work_group_size);
+  if (items * tile.slices > facts.max_work_group_size)
+    return Unsupported("{} work-items: the device takes {}", items * tile.slices,
+                       facts.max_work_group_size);
   if (tile.oc * tile.depth / 4 % items != 0 || tile.pixels * tile.depth / 4 % items != 0)
     return Unsupported("{} work-items cannot share the tiles evenly", items);
   if (tile.bytes() > facts.local_bytes)
@@ -125,11 +130,24 @@ Status Valid(const Problem&, const Params& params, const Device& device) {
 }
 
 Params ParamsOf(const LocalTile& tile) {
-  return {{"oc_tile", tile.oc},
-          {"pixel_tile", tile.pixels},
-          {"depth", tile.depth},
-          {"oc_item", tile.item_oc},
-          {"pixel_item", tile.item_pixels}};
+  return {{"oc_tile", tile.oc},      {"pixel_tile", tile.pixels},      {"depth", tile.depth},
+          {"oc_item", tile.item_oc}, {"pixel_item", tile.item_pixels}, {"slices", tile.slices}};
+}
+
+/// As many slices as it takes to give each unit enough work-items to hide its waiting.
+int64_t SlicesFor(const PixelConv& conv, LocalTile tile, int64_t groups, const OpenClFacts& facts) {
+  constexpr int64_t kItemsOfUnit = 1024, kMostItems = 512, kLeastSteps = 4;
+  const int64_t steps = conv.taps() * conv.ic / tile.depth;
+  if (facts.is_cpu) return 1;
+  while (tile.slices < 8 &&
+         groups * tile.items() * tile.slices < facts.compute_units * kItemsOfUnit) {
+    LocalTile more = tile;
+    more.slices *= 2;
+    if (more.items() * more.slices > kMostItems || steps / more.slices < kLeastSteps) break;
+    if (!CheckTile(more, facts).ok()) break;
+    tile = more;
+  }
+  return tile.slices;
 }
 
 /// The largest tile that leaves no unit of the device idle.
@@ -139,13 +157,19 @@ Params Defaults(const Problem& problem, const Device& device) {
   constexpr LocalTile kSmallest{16, 16, 16, 4, 1};
   constexpr LocalTile kTiles[] = {
       {64, 128, 16, 8, 8}, {64, 64, 16, 8, 4}, {32, 64, 16, 4, 4}, {32, 32, 16, 4, 2}};
+  const auto groups = [&conv](const LocalTile& tile) {
+    return DivideUp(conv.oc, tile.oc) * DivideUp(conv.out[0] * conv.out[1], tile.pixels) *
+           conv.batch;
+  };
+  LocalTile chosen = kSmallest;
   for (const LocalTile& tile : kTiles) {
-    const int64_t groups =
-        DivideUp(conv.oc, tile.oc) * DivideUp(conv.out[0] * conv.out[1], tile.pixels) * conv.batch;
-    if (!facts.is_cpu && groups >= facts.compute_units && CheckTile(tile, facts).ok())
-      return ParamsOf(tile);
+    if (facts.is_cpu || groups(tile) < facts.compute_units || !CheckTile(tile, facts).ok())
+      continue;
+    chosen = tile;
+    break;
   }
-  return ParamsOf(kSmallest);
+  chosen.slices = SlicesFor(conv, chosen, groups(chosen), facts);
+  return ParamsOf(chosen);
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
@@ -157,7 +181,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   BuildOptions options;
   DefineAccess(problem.states.outputs[0], options);
   options.Define("OC_TILE", tile.oc).Define("PIXEL_TILE", tile.pixels);
-  options.Define("DEPTH", tile.depth);
+  options.Define("DEPTH", tile.depth).Define("SLICES", tile.slices);
   options.Define("OC_ITEM", tile.item_oc).Define("PIXEL_ITEM", tile.item_pixels);
   ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
                    AsOpenCl(device).BuildKernel(
@@ -170,6 +194,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
 
 extern const KernelDesc kOpenClConvLocal;
 const KernelDesc kOpenClConvLocal = {.name = "opencl.conv.local",
+                                     .version = 2,
                                      .device = DeviceKind::kOpenCl,
                                      .preference = 4,
                                      .candidates = Candidates,
