@@ -46,11 +46,14 @@ OpenClCeilings LoadAcceleratorCeilings(const Device& device, Store& store) {
   return *probed;
 }
 
-double LeastMicroseconds(const kernels::Work& work, const OpenClCeilings& ceilings) {
+double CeilingMicroseconds(const kernels::Work& work, const OpenClCeilings& ceilings) {
   if (ceilings.flops <= 0 || ceilings.read_rate <= 0) return 0;
   const double rate = work.ceiling == "int8 dot" ? kDotFactor * ceilings.flops : ceilings.flops;
-  const double compute = work.operations / rate, traffic = work.bytes / ceilings.read_rate;
-  return std::max(std::max(compute, traffic) * 1e6, ceilings.launch_us) / kSlack;
+  return std::max(work.operations / rate, work.bytes / ceilings.read_rate) * 1e6;
+}
+
+double LeastMicroseconds(const kernels::Work& work, const OpenClCeilings& ceilings) {
+  return std::max(CeilingMicroseconds(work, ceilings), ceilings.launch_us) / kSlack;
 }
 
 }  // namespace fettle::tuner

@@ -12,8 +12,12 @@ namespace fettle::tuner {
 /// with a warning through the log, where probing fails.
 kernels::OpenClCeilings LoadAcceleratorCeilings(const Device& device, Store& store);
 
-/// Microseconds that `work` takes at least: the larger of its arithmetic and its bytes at the
-/// ceilings, less 20 % for what a probe may miss; 0 where the ceilings are not known.
+/// Microseconds that `work` takes at the ceilings: the larger of its arithmetic and its bytes; 0
+/// where the ceilings are not known.
+double CeilingMicroseconds(const kernels::Work& work, const kernels::OpenClCeilings& ceilings);
+
+/// What `work` takes at least: the same less 20 % for what a probe may miss, and no less than a
+/// launch.
 double LeastMicroseconds(const kernels::Work& work, const kernels::OpenClCeilings& ceilings);
 
 }  // namespace fettle::tuner

@@ -95,7 +95,7 @@ Status Measure(const BenchOptions& options, const Job& job, runtime::Session& se
   return OkStatus();
 }
 
-Json OpsJson(const BenchResult& result, int threads) {
+Json OpsJson(const BenchResult& result, Roofline& roofline) {
   Json ops = Json::array();
   for (const exec::StepProfile& step : result.steps) {
     ops.push_back({{"node", step.node},
@@ -108,7 +108,7 @@ Json OpsJson(const BenchResult& result, int threads) {
                    {"ms", step.ms},
                    {"gflops", StepGflops(step)},
                    {"gbps", StepGbps(step)},
-                   {"roofline_share", RooflineShare(step, threads)}});
+                   {"roofline_share", roofline.Share(step)}});
   }
   return ops;
 }
@@ -140,7 +140,10 @@ Json DeviceMacShare(const BenchResult& result) {
   return shares;
 }
 
-Json Document(const BenchOptions& options, const Job& job, const BenchResult& result) {
+Json Document(const BenchOptions& options, const Job& job, const BenchResult& result,
+              Roofline& roofline) {
+  // Before the probe of the ceilings, which builds a program of its own.
+  const Json programs = ProgramsJson(job.session);
   const Summary summary = Summarise(result.latencies);
   Json document = {{"model", options.job.model},
                    {"load_ms", job.load_ms},
@@ -161,10 +164,10 @@ Json Document(const BenchOptions& options, const Job& job, const BenchResult& re
                    {"packed_bytes", result.memory.packed_bytes},
                    {"device_bytes", result.memory.device_bytes},
                    {"conversions", ConversionsJson(result)},
-                   {"roofline_share", RooflineShare(result.steps, job.threads)},
-                   {"ops", OpsJson(result, job.threads)},
+                   {"roofline_share", roofline.Share(result.steps)},
+                   {"ops", OpsJson(result, roofline)},
                    {"device_mac_share", DeviceMacShare(result)},
-                   {"programs", ProgramsJson(job.session)},
+                   {"programs", programs},
                    {"device", DeviceJson(job.threads, job.session.accelerator.get())},
                    {"precision", PrecisionJson(options.job.common, result.steps)},
                    {"interrupted", result.interrupted},
@@ -187,7 +190,8 @@ Result<std::string> CompareWith(const std::string& path, const Json& document) {
                      now > 0 ? before / now : 0);
 }
 
-void PrintTables(const BenchOptions& options, const Job& job, const BenchResult& result) {
+void PrintTables(const BenchOptions& options, const Job& job, const BenchResult& result,
+                 double roofline_share) {
   const Summary summary = Summarise(result.latencies);
   constexpr auto kRight = Table::Align::kRight;
   Table table({{"load ms", kRight},
@@ -211,8 +215,7 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
   fmt::print("memory: peak {}, activations {}, weights {}, packed {}\n",
              bytes(result.peak_rss_bytes), bytes(result.memory.arena_bytes),
              bytes(result.memory.weight_bytes), bytes(result.memory.packed_bytes));
-  fmt::print("roofline: {:.0f} % of what this machine can do at best\n",
-             100 * RooflineShare(result.steps, job.threads));
+  fmt::print("roofline: {:.0f} % of what this machine can do at best\n", 100 * roofline_share);
   fmt::print("{} runs · {} · {}\n", result.latencies.size(),
              DeviceLine(job.threads, job.session.accelerator.get()),
              PrecisionLine(options.job.common, result.steps));
@@ -237,7 +240,8 @@ int Bench(const BenchOptions& options) {
   const Status status = Measure(options, *job, **session, result);
   if (!status.ok()) return Fail(status);
   result.peak_rss_bytes = std::max<int64_t>(0, PeakResidentBytes() - rss_before);
-  Json document = Document(options, *job, result);
+  Roofline roofline(job->threads, job->session.accelerator.get(), options.job.common);
+  Json document = Document(options, *job, result, roofline);
   AddPlanFields(*job, *plans, document);
   std::string comparison;
   if (!options.compare.empty()) {
@@ -250,7 +254,7 @@ int Bench(const BenchOptions& options) {
     PrintJson(document);
   } else {
     fmt::print("{}", plans->tuning);
-    PrintTables(options, *job, result);
+    PrintTables(options, *job, result, document["roofline_share"]);
     if (!comparison.empty()) fmt::print("{}\n", comparison);
   }
   if (!result.interrupted) return kExitOk;
