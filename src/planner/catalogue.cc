@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "base/hash.h"
-#include "kernels/problem.h"
+#include "kernels/cost_text.h"
 #include "ops/op.h"
 #include "planner/cover.h"
 
@@ -139,7 +139,7 @@ class Lister {
   /// The kind of `group`; -1 where nothing but a reference computes it.
   int Add(const passes::Group& group) {
     const passes::Fragment fragment = passes::ExtractGroup(graph_, group);
-    const std::string text = KindKey(kernels::PrintGroup(*fragment.graph), *fragment.graph);
+    const std::string text = KindKey(kernels::PrintCosts(*fragment.graph), *fragment.graph);
     const auto known = kind_of_.find(text);
     if (known != kind_of_.end()) {
       if (known->second >= 0)
@@ -171,7 +171,7 @@ class Lister {
   int AddKind(const GroupChoices& choices, const passes::Group& group) {
     Kind kind;
     kind.group = choices.fragment.graph;
-    kind.text = kernels::PrintGroup(*kind.group);
+    kind.text = kernels::PrintCosts(*kind.group);
     kind.rejected = choices.rejected;
     for (const Choice& choice : choices.choices) AddEntries(choice, kind);
     const auto index = static_cast<int>(catalogue_.kinds.size());

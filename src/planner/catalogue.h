@@ -30,7 +30,7 @@ struct Entry {
 };
 
 struct Kind {
-  /// PrintProblem's text without its header: equal texts, equal kinds.
+  /// kernels::PrintCosts of the group: equal texts, equal costs.
   std::string text;
   /// The group of the first instance, with its constants.
   std::shared_ptr<const ir::Graph> group;

@@ -40,7 +40,12 @@ class Extractor {
       read_[static_cast<size_t>(tensor)].insert(state);
       result_.problem.tensors[static_cast<size_t>(tensor)].wanted = {state};
     }
-    for (size_t tensor = 0; tensor < result_.values.size(); ++tensor) AddConversions(tensor);
+    for (size_t tensor = 0; tensor < result_.values.size(); ++tensor) {
+      // Nothing is left that touches it; the solver wants a state all the same.
+      if (result_.states[tensor].empty())
+        StateOf(static_cast<int>(tensor), {.storage = graph_.value(result_.values[tensor]).dtype});
+      AddConversions(tensor);
+    }
     RETURN_IF_ERROR(CheckCover());
     return std::move(result_);
   }

@@ -1,12 +1,13 @@
 #include "tuner/candidate.h"
 
 #include "kernels/build_id.h"
+#include "kernels/cost_text.h"
 #include "kernels/problem.h"
 
 namespace fettle::tuner {
 
 RowKey KeyOf(const Candidate& candidate, const Device& device) {
-  return KeyOf(candidate, kernels::PrintGroup(*candidate.problem.group), device);
+  return KeyOf(candidate, kernels::PrintCosts(*candidate.problem.group), device);
 }
 
 RowKey KeyOf(const Candidate& candidate, std::string_view group_text, const Device& device) {

@@ -19,7 +19,7 @@ struct Candidate {
 };
 
 RowKey KeyOf(const Candidate& candidate, const Device& device);
-/// The same, where the text of the group (kernels::PrintGroup) is at hand.
+/// The same, where the text of the group (kernels::PrintCosts) is at hand.
 RowKey KeyOf(const Candidate& candidate, std::string_view group_text, const Device& device);
 
 /// Of a conversion of a tensor from one state to another.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
 
 #include "ir/text.h"
 #include "planner/extract.h"
@@ -103,35 +104,73 @@ output %b
   EXPECT_EQ(2 * single, std::ssize(catalogue.kinds[0].entries));
 }
 
-TEST(AssumeTest, PrefixesOfMeasuredGroupsComeBehindThem) {
-  ir::Graph graph = ir::Parse(R"(input %x: f32[1x8x6x6]
+/// The whole graph as one group is measured at 100; the parts that are named by their operators
+/// are bounded by 1, all others by 1000.
+class PartCosts final : public CostSource {
+ public:
+  PartCosts(size_t nodes, std::set<std::string> parts) : nodes_(nodes), parts_(std::move(parts)) {}
+  EntryCost Kernel(const Kind& kind, const Entry&) override {
+    if (kind.group->nodes().size() == nodes_) return {.us = 100, .measured = true};
+    std::string text;
+    for (const ir::Node& node : kind.group->nodes()) text += (text.empty() ? "" : " ") + node.op;
+    return {.us = parts_.contains(text) ? 1.0 : 1000.0};
+  }
+  EntryCost Conversion(const Shape&, DType, const State&, const State&, int) override {
+    return {.us = 1, .measured = true};
+  }
+
+ private:
+  size_t nodes_;
+  std::set<std::string> parts_;
+};
+
+/// How many groups the cheapest plan has.
+size_t CountPicks(std::string_view text, const std::set<std::string>& parts,
+                  const Assumptions& assumptions) {
+  ir::Graph graph = ir::Parse(text).value();
+  EXPECT_TRUE(ops::InferGraph(graph).ok());
+  const CpuDevice device(std::make_shared<ThreadPool>(1));
+  const Catalogue catalogue =
+      ListCatalogue(graph, device, {.threads = 1}, Breadth::kDefaults).value();
+  PartCosts costs(graph.nodes().size(), parts);
+  const Extracted extracted = Extract(graph, catalogue, costs, 1, assumptions).value();
+  return solver::Solve(extracted.problem, {})->picks.size();
+}
+
+TEST(AssumeTest, PartsOfMeasuredGroupsComeBehindThem) {
+  const struct {
+    std::string_view graph;
+    std::set<std::string> parts;
+  } cases[] = {{R"(input %x: f32[1x8x6x6]
 const %w: f32[8x8x3x3]
 %a = Conv(%x, %w, _) {pads=[1,1,1,1]}
 %b = Relu(%a)
 output %b
-)")
-                        .value();
-  ASSERT_TRUE(ops::InferGraph(graph).ok());
-  const CpuDevice device(std::make_shared<ThreadPool>(1));
-  const Catalogue catalogue =
-      ListCatalogue(graph, device, {.threads = 1}, Breadth::kDefaults).value();
-  /// Fused groups are measured at 100, all else is bounded by 1.
-  class Costs final : public CostSource {
-   public:
-    EntryCost Kernel(const Kind& kind, const Entry&) override {
-      const bool fused = kind.group->nodes().size() > 1;
-      return {.us = fused ? 100.0 : 1.0, .measured = fused};
-    }
-    EntryCost Conversion(const Shape&, DType, const State&, const State&, int) override {
-      return {.us = 1, .measured = true};
-    }
-  } costs;
-  const auto picks = [&](const Assumptions& assumptions) {
-    const Extracted extracted = Extract(graph, catalogue, costs, 1, assumptions).value();
-    return solver::Solve(extracted.problem, {})->picks.size();
-  };
-  EXPECT_EQ(picks({}), 2U) << "two bounds beat one time";
-  EXPECT_EQ(picks({.fusion_gains = true}), 1U);
+)",
+                {"Conv", "Relu"}},
+               {R"(input %x: f32[1x8x6x6]
+%a = Exp(%x)
+%b = Tanh(%a)
+%c = Sqrt(%b)
+output %c
+)",
+                {"Exp", "Tanh Sqrt"}},
+               // What lies between has another type than the result.
+               {R"(input %x: i8[1x8x6x6]
+const %s: f32[] = 0.02
+const %z: i8[] = 0
+const %w: i8[8x8x3x3] = noise(-100, 100)
+%d = DequantizeLinear(%x, %s, %z)
+%v = DequantizeLinear(%w, %s, %z)
+%a = Conv(%d, %v, _) {pads=[1,1,1,1]}
+%b = QuantizeLinear(%a, %s, %z)
+output %b
+)",
+                {"DequantizeLinear DequantizeLinear Conv", "QuantizeLinear"}}};
+  for (const auto& [graph, parts] : cases) {
+    EXPECT_EQ(CountPicks(graph, parts, {}), 2U) << "two bounds beat one time\n" << graph;
+    EXPECT_EQ(CountPicks(graph, parts, {.fusion_gains = true}), 1U) << graph;
+  }
 }
 
 }  // namespace
