@@ -20,7 +20,9 @@ Status RecordedKernel::Launch(const LaunchArgs& args) const {
       const std::span<const Location> places =
           operand.kind == RecordedLaunch::Operand::kInput    ? args.inputs
           : operand.kind == RecordedLaunch::Operand::kOutput ? args.outputs
-                                                             : args.packed;
+          : operand.kind == RecordedLaunch::Operand::kPacked
+              ? args.packed
+              : std::span<const Location>(&args.workspace, 1);
       list.Tensor(places[operand.index], operand.unit_bytes);
     }
     expression.AppendArgs(args, own_packs.size(), list);

@@ -25,6 +25,7 @@ class RecordedLaunch {
   RecordedLaunch& Packed(size_t i, int64_t unit_bytes) {
     return Add(Operand::kPacked, i, unit_bytes);
   }
+  RecordedLaunch& Workspace(int64_t unit_bytes) { return Add(Operand::kWorkspace, 0, unit_bytes); }
   template <typename T>
   RecordedLaunch& Value(const T& value) {
     args_.emplace_back(KernelArg(value));
@@ -36,7 +37,7 @@ class RecordedLaunch {
  private:
   friend class RecordedKernel;
   struct Operand {
-    enum Kind : uint8_t { kInput, kOutput, kPacked } kind;
+    enum Kind : uint8_t { kInput, kOutput, kPacked, kWorkspace } kind;
     size_t index;
     int64_t unit_bytes;
   };
@@ -57,10 +58,12 @@ class RecordedKernel final : public PreparedKernel {
   std::vector<RecordedLaunch> recorded;
   std::vector<PackRequest> own_packs;
   std::vector<Alias> views;
+  int64_t workspace = 0;  // bytes
   Expression expression;
 
   std::vector<PackRequest> packs() const override;
   std::vector<Alias> aliases() const override { return views; }
+  int64_t workspace_bytes() const override { return workspace; }
   Status Launch(const LaunchArgs& args) const override;
 };
 

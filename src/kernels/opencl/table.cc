@@ -22,6 +22,9 @@ extern const KernelDesc kOpenClNormInstance;
 extern const KernelDesc kOpenClNormRows;
 extern const KernelDesc kOpenClPoolWindow;
 extern const KernelDesc kOpenClQuantisedConv;
+extern const KernelDesc kOpenClQuantisedDepthwise;
+extern const KernelDesc kOpenClQuantisedDynamic;
+extern const KernelDesc kOpenClQuantisedMatMul;
 extern const KernelDesc kOpenClRecurrentSteps;
 extern const KernelDesc kOpenClReduceRows;
 extern const KernelDesc kOpenClResizeTaps;
@@ -48,6 +51,9 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClNormRows,
       &kOpenClPoolWindow,
       &kOpenClQuantisedConv,
+      &kOpenClQuantisedDepthwise,
+      &kOpenClQuantisedDynamic,
+      &kOpenClQuantisedMatMul,
       &kOpenClRecurrentSteps,
       &kOpenClReduceRows,
       &kOpenClResizeTaps,

@@ -77,6 +77,37 @@ std::span<const Case> QuantiseCases() {
       {"quantise.dynamic",
        "input %x: f32[3x37] = noise(-2, 5)\n%y, %s, %z = DynamicQuantizeLinear(%x)\n"
        "output %y\noutput %s\noutput %z\n"},
+      {"quantise.dynamic_conv",
+       "input %x: u8[1x5x7x9] = noise(100, 150)\ninput %z: u8[] = noise(120, 130)\n"
+       "input %s: f32[] = noise(0.001, 0.01)\nconst %w: i8[6x5x3x3] = noise(-9, 9)\n"
+       "const %b: f32[1x6x1x1]\n%c = ConvInteger(%x, %w, %z) {pads=[1,1,1,1]}\n"
+       "%f = Cast(%c) {to=\"f32\"}\n%m = Mul(%f, %s)\n%y = Add(%m, %b)\noutput %y\n"},
+      {"quantise.dynamic_depthwise",
+       "input %x: u8[1x21x7x9] = noise(100, 150)\ninput %z: u8[] = noise(120, 130)\n"
+       "input %s: f32[] = noise(0.001, 0.01)\nconst %w: u8[21x1x3x3] = noise(0, 255)\n"
+       "const %v: u8[] = 127\n%c = ConvInteger(%x, %w, %z, %v) {group=21, strides=[2,2], "
+       "pads=[1,1,1,1]}\n%f = Cast(%c) {to=\"f32\"}\n%y = Mul(%f, %s)\noutput %y\n"},
+      {"quantise.dynamic_matmul",
+       "input %x: u8[3x7x37] = noise(100, 150)\ninput %z: u8[] = noise(120, 130)\n"
+       "input %s: f32[] = noise(0.001, 0.01)\nconst %w: i8[37x22] = noise(-9, 9)\n"
+       "const %b: f32[22]\n%c = MatMulInteger(%x, %w, %z)\n"
+       "%f = Cast(%c) {to=\"f32\"}\n%m = Mul(%f, %s)\n%y = Add(%m, %b)\noutput %y\n"},
+      {"quantise.dynamic_pixels",
+       "input %x: f32[2x37x13x11] = noise(-2, 5)\n%y, %s, %z = DynamicQuantizeLinear(%x)\n"
+       "output %y\noutput %s\noutput %z\n"},
+      {"quantise.gemm_qdq",
+       "input %x: u8[9x37] = noise(0, 255)\nconst %w: i8[19x37] = noise(-127, 127)\n"
+       "const %sx: f32[] = 0.02\nconst %zx: u8[] = 121\nconst %sw: f32[19] = noise(0.001, 0.01)\n"
+       "const %zw: i8[19] = splat 0\nconst %b: f32[19]\nconst %sy: f32[] = 0.05\n"
+       "const %zy: u8[] = 100\n%dx = DequantizeLinear(%x, %sx, %zx)\n"
+       "%dw = DequantizeLinear(%w, %sw, %zw) {axis=0}\n%c = Gemm(%dx, %dw, %b) {transB=1}\n"
+       "%y = QuantizeLinear(%c, %sy, %zy)\noutput %y\n"},
+      {"quantise.matmul_qdq",
+       "input %x: i8[2x5x24] = noise(-128, 127)\nconst %w: u8[24x18] = noise(0, 255)\n"
+       "const %sx: f32[] = 0.02\nconst %zx: i8[] = -9\nconst %sw: f32[] = 0.01\n"
+       "const %zw: u8[] = 120\nconst %sy: f32[] = 0.1\nconst %zy: i8[] = 3\n"
+       "%dx = DequantizeLinear(%x, %sx, %zx)\n%dw = DequantizeLinear(%w, %sw, %zw)\n"
+       "%c = MatMul(%dx, %dw)\n%y = QuantizeLinear(%c, %sy, %zy)\noutput %y\n"},
       {"quantise.f16_to_i8",
        "input %x: f16[3x37]\nconst %s: f16[] = 0.01\nconst %z: i8[] = 3\n"
        "%y = QuantizeLinear(%x, %s, %z)\noutput %y\n"},

@@ -60,6 +60,8 @@ Result<PixelConv> ReadPixelConv(const ir::Graph& group) {
 Result<std::vector<StateAssignment>> PixelCandidates(const ir::Graph& group, ir::ValueId running,
                                                      const Device& device) {
   if (group.outputs.size() != 1) return Unsupported("a value inside the group is an output");
+  if (!IsFloatValue(group.value(group.outputs[0]).dtype))
+    return Unsupported("an output that is no float");
   std::vector<StateAssignment> all;
   Status refused = OkStatus();
   for (const State& state : PixelStates(device)) {

@@ -1,19 +1,11 @@
 // opencl.conv.depthwise: one filter per channel.
-#include "kernels/opencl/conv/pixel_conv.h"
+#include "kernels/opencl/depthwise/depthwise.h"
+
 #include "kernels/opencl/work_sizes.h"
 
 namespace fettle::kernels {
-namespace {
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
-  ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(group));
-  if (conv.groups != conv.ic || conv.oc != conv.ic || conv.ic == 1)
-    return Unsupported("not a filter per channel");
-  return PixelCandidates(group, conv.y, device);
-}
-
-/// [quad][tap][4]
-FilterForm FormOf(const PixelConv& conv) {
+FilterForm DepthwiseForm(const PixelConv& conv) {
   const int64_t quads = DivideUp(conv.oc, 4), taps = conv.taps();
   return {.recipe = "opencl.depthwise",
           .bias = quads * 4,
@@ -24,12 +16,35 @@ FilterForm FormOf(const PixelConv& conv) {
           }};
 }
 
+std::vector<Tunable> DepthwiseTunables() {
+  std::vector<Tunable> all{{"columns", {1, 2, 4, 8}}};
+  AppendGroupTunables(all);
+  return all;
+}
+
+Params DepthwiseDefaults(const PixelConv& conv) {
+  const int64_t columns = conv.out[1] > 1 ? 4 : 1;
+  Params params{{"columns", columns}};
+  AppendGroupDefaults(
+      PlaceSizes(conv.out[0] * DivideUp(conv.out[1], columns), DivideUp(conv.oc, 4)), params);
+  return params;
+}
+
+namespace {
+
+Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
+  ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(group));
+  if (conv.groups != conv.ic || conv.oc != conv.ic || conv.ic == 1)
+    return Unsupported("not a filter per channel");
+  return PixelCandidates(group, conv.y, device);
+}
+
 class Depthwise final : public PreparedKernel {
  public:
   Depthwise(const Problem& problem, const PixelConv& conv, const Params& params,
             Expression expression, std::shared_ptr<OpenClKernel> kernel)
       : conv_(conv),
-        form_(FormOf(conv)),
+        form_(DepthwiseForm(conv)),
         storage_(problem.states.outputs[0].storage),
         in_dims_(PixelDims(problem.shape(conv.x))),
         out_dims_(PixelDims(problem.shape(conv.y))),
@@ -69,21 +84,6 @@ class Depthwise final : public PreparedKernel {
   std::shared_ptr<OpenClKernel> kernel_;
 };
 
-std::vector<Tunable> Tunables(const Problem&, const Device&) {
-  std::vector<Tunable> all{{"columns", {1, 2, 4, 8}}};
-  AppendGroupTunables(all);
-  return all;
-}
-
-Params Defaults(const Problem& problem, const Device&) {
-  const PixelConv conv = ReadPixelConv(*problem.group).value();
-  const int64_t columns = conv.out[1] > 1 ? 4 : 1;
-  Params params{{"columns", columns}};
-  AppendGroupDefaults(
-      PlaceSizes(conv.out[0] * DivideUp(conv.out[1], columns), DivideUp(conv.oc, 4)), params);
-  return params;
-}
-
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
                                                 const Device& device) {
   ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(*problem.group));
@@ -109,9 +109,12 @@ const KernelDesc kOpenClConvDepthwise = {
     .preference = 20,
     .candidates = Candidates,
     .prepare = Prepare,
-    .tunables = Tunables,
+    .tunables = [](const Problem&, const Device&) { return DepthwiseTunables(); },
     .valid = [](const Problem&, const Params& params,
                 const Device& device) { return CheckGroup(params, device); },
-    .default_params = Defaults};
+    .default_params =
+        [](const Problem& problem, const Device&) {
+          return DepthwiseDefaults(ReadPixelConv(*problem.group).value());
+        }};
 
 }  // namespace fettle::kernels

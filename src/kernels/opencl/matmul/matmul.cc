@@ -66,6 +66,8 @@ GemmShape ShapeOf(const Problem& problem) {
 Result<std::vector<StateAssignment>> RowCandidates(const ir::Graph& group) {
   RETURN_IF_ERROR(ReadShape(group, DType::kF32).status());
   if (group.outputs.size() != 1) return Unsupported("expected one output");
+  if (!IsFloatValue(group.value(group.outputs[0]).dtype))
+    return Unsupported("an output that is no float");
   std::vector<StateAssignment> states;
   for (const State& form : RowStates()) states.push_back(StatesBeside(group, form));
   RETURN_IF_ERROR(Expression::Compile(group, states[0], group.nodes()[0].output(0)).status());

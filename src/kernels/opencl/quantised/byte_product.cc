@@ -1,0 +1,256 @@
+#include "kernels/opencl/quantised/byte_product.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/opencl/states.h"
+#include "kernels/opencl/work_sizes.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// Longest sum of products of a byte and a weight less its zero point that int holds.
+constexpr int64_t kMaxDepth = 33000;
+
+/// Reads a product of rows with constant weights as a convolution of pixels.
+Status ReadRows(const ir::Graph& group, ByteProduct& read) {
+  const ir::Node& core = *read.q.core;
+  const Shape& a = *group.value(core.input(0)).shape;
+  const Shape& b = *group.value(core.input(1)).shape;
+  if (a.rank() < 2 || b.rank() != 2) return Unsupported("weights of rank {}", b.rank());
+  read.is_matrix = true;
+  read.weights_are_transposed = core.op != "Gemm" || core.attributes.Int("transB") == 0;
+  PixelConv& conv = read.conv;
+  conv.ic = a[a.rank() - 1];
+  conv.oc = b[read.weights_are_transposed ? 1 : 0];
+  conv.in = conv.out = {1, a.Count(0, a.rank() - 1)};
+  conv.kernel = conv.stride = conv.dilation = {1, 1};
+  if (conv.ic == 0 || conv.oc == 0 || conv.out[1] == 0) return Unsupported("an empty operand");
+  const ir::ValueId bias = read.q.bias;
+  if (bias != ir::kAbsent && group.value(bias).shape->elements() != conv.oc)
+    return Unsupported("the addend is no row of the output");
+  return CheckCounts(a, b, *group.value(core.output(0)).shape);
+}
+
+/// One constant for each output channel, or one for all; `fallback` where it is absent.
+class PerChannel {
+ public:
+  PerChannel(const Constant* constant, double fallback)
+      : constant_(constant), fallback_(fallback) {}
+  double operator[](int64_t o) const {
+    if (constant_ == nullptr) return fallback_;
+    return constant_->GetDouble(constant_->elements() == 1 ? 0 : o);
+  }
+
+ private:
+  const Constant* constant_;
+  double fallback_;
+};
+
+/// What the packed form is made by besides the constants.
+struct FilterRecipe {
+  FilterForm form;
+  int64_t oc = 0, depth = 1;  // products of a sum
+  double x_scale = 1, y_scale = 1;
+  bool transposed = false, dot = false;
+  bool has_scale = false, has_zero = false, has_bias = false, has_bias_scale = false;
+
+  int64_t bytes() const { return form.bias * 12 + form.elements * (dot ? 1 : 2); }
+  int64_t ChannelOf(int64_t weight) const { return transposed ? weight % oc : weight / depth; }
+};
+
+/// Constants: weights, then those of scale, zero point, bias and its scale that are there.
+void PackFilter(const FilterRecipe& recipe, std::span<const Constant* const> constants,
+                std::byte* out) {
+  size_t next = 1;
+  const auto take = [&](bool is_there, double fallback) {
+    return PerChannel(is_there ? constants[next++] : nullptr, fallback);
+  };
+  const PerChannel scale = take(recipe.has_scale, 1), zero = take(recipe.has_zero, 0);
+  const PerChannel bias = take(recipe.has_bias, 0), bias_scale = take(recipe.has_bias_scale, 1);
+  const std::vector<float> weights = AllFloats(*constants[0]);
+  const auto weight = [&](int64_t i) {
+    return static_cast<int32_t>(static_cast<double>(weights[static_cast<size_t>(i)]) -
+                                zero[recipe.ChannelOf(i)]);
+  };
+  std::memset(out, 0, static_cast<size_t>(recipe.bytes()));
+  auto* sums = reinterpret_cast<int32_t*>(out);
+  auto* scales = reinterpret_cast<float*>(sums + recipe.form.bias);
+  auto* addends = scales + recipe.form.bias;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const auto at = static_cast<int64_t>(i);
+    sums[recipe.ChannelOf(at)] += weight(at);
+  }
+  for (int64_t o = 0; o < recipe.oc; ++o) {
+    scales[o] = static_cast<float>(recipe.x_scale * scale[o] / recipe.y_scale);
+    addends[o] = static_cast<float>(bias[o] * bias_scale[o] / recipe.y_scale);
+  }
+  auto* packed = reinterpret_cast<std::byte*>(addends + recipe.form.bias);
+  for (int64_t i = 0; i < recipe.form.elements; ++i) {
+    const int64_t from = recipe.form.source(i);
+    if (from < 0) continue;
+    if (recipe.dot) {
+      reinterpret_cast<int8_t*>(packed)[i] = static_cast<int8_t>(weight(from));
+    } else {
+      reinterpret_cast<int16_t*>(packed)[i] = static_cast<int16_t>(weight(from));
+    }
+  }
+}
+
+/// The zero point of x: an element that is computed, or a number.
+void AppendZero(const Problem& problem, const ByteProduct& product, RecordedLaunch& launch) {
+  const ir::ValueId zero = product.q.x_zero;
+  if (zero == ir::kAbsent) {
+    launch.Int(0);
+  } else if (const auto& constant = problem.group->value(zero).constant) {
+    launch.Int(constant->GetInt(0));
+  } else {
+    launch.Input(InputIndex(*problem.group, zero), 1);
+  }
+}
+
+}  // namespace
+
+Result<ByteProduct> ReadByteProduct(const ir::Graph& group) {
+  ByteProduct read;
+  ASSIGN_OR_RETURN(read.q, ReadQuantisedGroup(group));
+  if (group.outputs.size() != 1) return Unsupported("a value inside the group is an output");
+  const ir::Node& core = *read.q.core;
+  if (core.op == "Conv" || core.op == "ConvInteger") {
+    RETURN_IF_ERROR(ReadPixelGeometry(group, core, read.conv));
+  } else {
+    RETURN_IF_ERROR(ReadRows(group, read));
+  }
+  if (read.conv.ic / read.conv.groups * read.conv.taps() > kMaxDepth)
+    return Unsupported("sums of over {} products", kMaxDepth);
+  const bool ends = group.outputs[0] == read.q.anchor();
+  read.result = read.q.requantise                                            ? ByteResult::kBytes
+                : ends && group.value(group.outputs[0]).dtype == DType::kI32 ? ByteResult::kSums
+                                                                             : ByteResult::kFloats;
+  return read;
+}
+
+State BytePixels(DType storage) {
+  return {.device = DeviceKind::kOpenCl,
+          .memory = MemoryKind::kBuffer,
+          .layout = *LayoutFromName("NCHW4c", 4),
+          .storage = storage};
+}
+
+Result<std::vector<StateAssignment>> ByteStates(const ir::Graph& group, const ByteProduct& product,
+                                                const Device& device) {
+  const size_t input = InputIndex(group, product.q.x);
+  const bool is_float = product.result == ByteResult::kFloats;
+  std::vector<State> forms = product.is_matrix ? RowStates() : PixelStates(device);
+  if (!is_float) forms.resize(1);
+  std::vector<StateAssignment> all;
+  for (const State& form : forms) {
+    StateAssignment states = StatesBeside(group, form);
+    if (!product.is_matrix) states.inputs[input] = BytePixels(group.value(product.q.x).dtype);
+    if (!product.is_matrix && !is_float)
+      states.outputs[0] = BytePixels(group.value(group.outputs[0]).dtype);
+    if (is_float) {
+      RETURN_IF_ERROR(Expression::Compile(group, states, product.q.anchor()).status());
+      if (!IsFloatValue(group.value(group.outputs[0]).dtype))
+        return Unsupported("an output of this type");
+    }
+    all.push_back(std::move(states));
+  }
+  return all;
+}
+
+bool TakesDot(const ir::Graph& group, const ByteProduct& product) {
+  const QuantisedGroup& q = product.q;
+  if (group.value(q.w).dtype != DType::kI8) return false;
+  if (q.w_zero == ir::kAbsent) return true;
+  const Constant& zeros = *group.value(q.w_zero).constant;
+  for (int64_t i = 0; i < zeros.elements(); ++i) {
+    if (zeros.GetInt(i) != 0) return false;
+  }
+  return true;
+}
+
+FilterForm ByteForm(const ByteProduct& product, const QuadPlan& plan, bool dot) {
+  FilterForm form = QuadForm(product.conv, plan, product.weights_are_transposed);
+  if (!dot) return form;
+  form.source = [lanes = plan.lanes, in_order = form.source](int64_t i) {
+    const int64_t in_quad = i % (4 * lanes);
+    return in_order(i - in_quad + in_quad % 4 * lanes + in_quad / 4);
+  };
+  return form;
+}
+
+PackRequest RequestByteFilter(const ByteProduct& product, const FilterForm& form, bool dot) {
+  const QuantisedGroup& q = product.q;
+  const FilterRecipe recipe{.form = form,
+                            .oc = product.conv.oc,
+                            .depth = product.conv.ic / product.conv.groups * product.conv.taps(),
+                            .x_scale = q.x_scale,
+                            .y_scale = q.requantise ? q.requantise->scale : 1,
+                            .transposed = product.weights_are_transposed,
+                            .dot = dot,
+                            .has_scale = q.w_scale != ir::kAbsent,
+                            .has_zero = q.w_zero != ir::kAbsent,
+                            .has_bias = q.bias != ir::kAbsent,
+                            .has_bias_scale = q.bias_scale != ir::kAbsent};
+  PackRequest request{.constants = {q.w}};
+  for (ir::ValueId id : {q.w_scale, q.w_zero, q.bias, q.bias_scale}) {
+    if (id != ir::kAbsent) request.constants.push_back(id);
+  }
+  request.recipe =
+      fmt::format("{}.bytes.{}.{}.{}.{}{}{}{}", form.recipe, dot ? "dot" : "short", recipe.x_scale,
+                  recipe.y_scale, int{recipe.has_scale}, int{recipe.has_zero}, int{recipe.has_bias},
+                  int{recipe.has_bias_scale});
+  request.bytes = recipe.bytes();
+  request.pack = [recipe](std::span<const Constant* const> constants, std::byte* out) {
+    PackFilter(recipe, constants, out);
+    return OkStatus();
+  };
+  return request;
+}
+
+void DefineBytes(const Problem& problem, const ByteProduct& product, BuildOptions& options) {
+  const ir::Graph& group = *problem.group;
+  const auto name = [](DType type) {
+    return type == DType::kI8 ? "char" : type == DType::kU8 ? "uchar" : "int";
+  };
+  const DType in = group.value(product.q.x).dtype;
+  const ir::ValueId zero = product.q.x_zero;
+  options.Add(fmt::format("-DIN_TYPE={0} -DIN_VECTOR={0}4", name(in)));
+  if (in == DType::kI8) options.Add("-DADD_DOT=AddSignedDot");
+  options.Define("COMPUTED_ZERO", zero != ir::kAbsent && !group.value(zero).is_constant() ? 1 : 0);
+  options.Define("RESULT", static_cast<int64_t>(product.result));
+  if (product.result != ByteResult::kFloats)
+    options.Add(fmt::format("-DOUT_TYPE={0} -DOUT_CONVERT=convert_{0}4",
+                            name(problem.states.outputs[0].storage)));
+}
+
+Result<std::unique_ptr<PreparedKernel>> RecordByteProduct(
+    const Problem& problem, const ByteProduct& product, const ByteProgram& program,
+    const OpenClDevice& device, const std::function<void(RecordedLaunch&)>& append) {
+  auto recorded = std::make_unique<RecordedKernel>();
+  if (product.result == ByteResult::kFloats) {
+    ASSIGN_OR_RETURN(recorded->expression,
+                     Expression::Compile(*problem.group, problem.states, product.q.anchor()));
+  }
+  ASSIGN_OR_RETURN(
+      std::shared_ptr<OpenClKernel> kernel,
+      device.BuildKernel(MakeProgram(program.path, program.options, recorded->expression.text()),
+                         program.function));
+  const int64_t pixel = product.is_matrix ? 1 : 4;
+  const DType out = problem.states.outputs[0].storage;
+  RecordedLaunch launch(std::move(kernel), program.sizes);
+  launch.Input(InputIndex(*problem.group, product.q.x), pixel);
+  launch.Output(0, pixel * ByteSize(out)).Packed(0, 4);
+  launch.Int(program.form.bias).Int(product.conv.oc);
+  AppendZero(problem, product, launch);
+  const QuantisedGroup::Requantise r = product.q.requantise.value_or(QuantisedGroup::Requantise{});
+  launch.Int(r.zero).Value(
+      cl_float2{{static_cast<float>(r.low - r.zero), static_cast<float>(r.high - r.zero)}});
+  append(launch);
+  recorded->recorded.push_back(std::move(launch));
+  recorded->own_packs.push_back(RequestByteFilter(product, program.form, program.dot));
+  return std::unique_ptr<PreparedKernel>(std::move(recorded));
+}
+
+}  // namespace fettle::kernels
