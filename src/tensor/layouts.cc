@@ -16,6 +16,11 @@ Layout ChannelPixels() {
   return Layout{.order = {0, 2, 1, 3}, .blocks = {{1, 4}}, .image_y_dims = 2};
 }
 
+/// The same of rank 3, where y counts N alone.
+Layout ChannelPixelRows() {
+  return Layout{.order = {0, 1, 2}, .blocks = {{1, 4}}, .image_y_dims = 1};
+}
+
 /// Reads "(a,b,...)" items after `tag` in `text`; false if the text does not continue that way.
 bool ReadList(std::string_view& text, std::string_view tag, std::vector<int64_t>& items) {
   if (!text.starts_with(tag)) return true;
@@ -58,6 +63,7 @@ std::span<const NamedLayout> LayoutTable() {
       {"NDHWC", 5, Ordered({0, 2, 3, 4, 1})}, {"NCHW4c", 4, ChannelBlocked(4)},
       {"NCHW8c", 4, ChannelBlocked(8)},       {"NCHW16c", 4, ChannelBlocked(16)},
       {"NCHW32c", 4, ChannelBlocked(32)},     {"NC4HW4", 4, ChannelPixels()},
+      {"NC4W4", 3, ChannelPixelRows()},
   };
   return kTable;
 }

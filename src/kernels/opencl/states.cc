@@ -22,6 +22,10 @@ const Layout& ChannelPixels() {
   static const Layout kLayout = *LayoutFromName("NC4HW4", 4);
   return kLayout;
 }
+const Layout& ChannelPixelRows() {
+  static const Layout kLayout = *LayoutFromName("NC4W4", 3);
+  return kLayout;
+}
 
 }  // namespace
 
@@ -47,9 +51,9 @@ std::vector<State> PixelStates(const Device& device) {
 }
 
 bool IsPixels(const State& state) {
-  return state.memory == MemoryKind::kImage2d
-             ? state.layout == ChannelPixels()
-             : state.memory == MemoryKind::kBuffer && state.layout == BlockedChannels();
+  if (state.memory == MemoryKind::kImage2d)
+    return state.layout == ChannelPixels() || state.layout == ChannelPixelRows();
+  return state.memory == MemoryKind::kBuffer && state.layout == BlockedChannels();
 }
 
 std::vector<State> RowStates() {
@@ -60,15 +64,23 @@ State RowStateOf(const ir::Value& value, const State& like) {
   return BufferOf(Layout::RowMajor(), IsFloatValue(value.dtype) ? like.storage : value.dtype);
 }
 
-State StateBeside(const ir::Value& value, const State& like) {
-  const bool is_pixels = IsPixels(like) && value.shape->rank() == 4 && IsFloatValue(value.dtype);
-  return is_pixels ? like : RowStateOf(value, like);
+State StateBeside(const ir::Value& value, const State& like, int rank) {
+  const Shape& shape = *value.shape;
+  if (!IsPixels(like) || !IsFloatValue(value.dtype) || !HasPixelRank(shape) || shape.rank() != rank)
+    return RowStateOf(value, like);
+  State state = like;
+  if (state.memory == MemoryKind::kImage2d)
+    state.layout = rank == 3 ? ChannelPixelRows() : ChannelPixels();
+  return state;
 }
 
 StateAssignment StatesBeside(const ir::Graph& group, const State& like) {
   StateAssignment states;
-  for (ir::ValueId id : group.inputs) states.inputs.push_back(StateBeside(group.value(id), like));
-  for (ir::ValueId id : group.outputs) states.outputs.push_back(StateBeside(group.value(id), like));
+  const int rank = group.value(group.outputs[0]).shape->rank();
+  for (ir::ValueId id : group.inputs)
+    states.inputs.push_back(StateBeside(group.value(id), like, rank));
+  for (ir::ValueId id : group.outputs)
+    states.outputs.push_back(StateBeside(group.value(id), like, rank));
   return states;
 }
 

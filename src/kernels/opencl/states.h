@@ -14,7 +14,9 @@ bool IsFloatValue(DType type);
 /// Tensors of rank 4 as pixels of four channels: NCHW4c in buffers and NC4HW4 in images, each
 /// stored as f32 and f16, as far as the device has them. The form that suits the family first.
 std::vector<State> PixelStates(const Device& device);
+/// Also of rank 3, which are pixels of height 1: the same blocks in buffers, NC4W4 in images.
 bool IsPixels(const State& state);
+inline bool HasPixelRank(const Shape& shape) { return shape.rank() == 3 || shape.rank() == 4; }
 
 /// Row-major buffers whose float values are stored as f32, and as f16.
 std::vector<State> RowStates();
@@ -22,10 +24,10 @@ std::vector<State> RowStates();
 /// are.
 State RowStateOf(const ir::Value& value, const State& like);
 
-/// The state of a value beside an output in `like`: the same where it is a float tensor of rank 4
-/// or `like` is row-major, else a row-major buffer.
-State StateBeside(const ir::Value& value, const State& like);
-/// All operands of a group beside outputs in `like`.
+/// The state of a value beside an output of rank `rank` in `like`: the same pixels where it is a
+/// float tensor of that rank, 3 or 4; else a row-major buffer.
+State StateBeside(const ir::Value& value, const State& like, int rank);
+/// All operands of a group beside its first output in `like`.
 StateAssignment StatesBeside(const ir::Graph& group, const State& like);
 
 /// The position in the group's inputs of input `i` of its first node, which is no constant.

@@ -68,6 +68,12 @@ constexpr Case kShapeCases[] = {
     {"conv.1d",
      "input %x: f32[2x5x37]\nconst %w: f32[7x5x4]\nconst %b: f32[7]\n"
      "%y = Conv(%x, %w, %b) {dilations=[3], pads=[4,5], strides=[2]}\noutput %y\n"},
+    {"conv.1d_1x1_scaled",
+     "input %x: f32[2x6x19]\nconst %w: f32[9x6x1]\nconst %s: f32[9x1]\ninput %r: f32[2x9x19]\n"
+     "%c = Conv(%x, %w)\n%m = Mul(%c, %s)\n%a = Add(%m, %r)\n%y = Relu(%a)\noutput %y\n"},
+    {"conv.1d_two_channels",
+     "input %x: f32[1x2x64]\nconst %w: f32[6x2x16]\nconst %b: f32[6]\n"
+     "%c = Conv(%x, %w, %b) {strides=[8]}\n%y = Tanh(%c)\noutput %y\n"},
     {"conv.3d",
      "input %x: f32[1x3x5x6x7]\nconst %w: f32[4x3x3x2x3]\n"
      "%y = Conv(%x, %w) {pads=[1,0,1,1,1,1], strides=[1,2,1]}\noutput %y\n"},

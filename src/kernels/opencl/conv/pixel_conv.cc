@@ -13,19 +13,19 @@ Status ReadPixelGeometry(const ir::Graph& group, const ir::Node& node, PixelConv
   const Shape& x = *group.value(node.input(0)).shape;
   const Shape& w = *group.value(node.input(1)).shape;
   const Shape& y = *group.value(node.output(0)).shape;
-  if (x.rank() != 4) return Unsupported("{} axes: expected height and width", x.rank() - 2);
+  if (!HasPixelRank(x)) return Unsupported("{} axes: expected height and width", x.rank() - 2);
   ASSIGN_OR_RETURN(const ops::ConvAttributes attributes, ops::ReadConv(node, x, w));
   conv.batch = x[0];
   conv.ic = x[1];
   conv.oc = w[0];
   conv.groups = attributes.group;
+  conv.in = PlaneOf(x);
+  conv.out = PlaneOf(y);
   for (size_t i = 0; i < 2; ++i) {
-    conv.in[i] = x[static_cast<int>(i) + 2];
-    conv.out[i] = y[static_cast<int>(i) + 2];
-    conv.kernel[i] = attributes.kernel[i];
-    conv.stride[i] = attributes.strides[i];
-    conv.dilation[i] = attributes.dilations[i];
-    conv.pad[i] = attributes.pad_begin[i];
+    conv.kernel[i] = AlongPlane(attributes.kernel, i, 1);
+    conv.stride[i] = AlongPlane(attributes.strides, i, 1);
+    conv.dilation[i] = AlongPlane(attributes.dilations, i, 1);
+    conv.pad[i] = AlongPlane(attributes.pad_begin, i, 0);
   }
   if (conv.ic == 0) return Unsupported("no input channels");
   return CheckCounts(x, w, y);

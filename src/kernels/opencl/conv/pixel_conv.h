@@ -12,7 +12,7 @@
 
 namespace fettle::kernels {
 
-/// A two-dimensional convolution with constant weights. Axes: height, width.
+/// A convolution of one or two dimensions with constant weights. Axes: height (1), width.
 struct PixelConv {
   ir::ValueId x = ir::kAbsent, w = ir::kAbsent, b = ir::kAbsent, y = ir::kAbsent;
   int64_t batch = 1, ic = 0, oc = 0, groups = 1;
@@ -31,11 +31,22 @@ Result<PixelConv> ReadPixelOperands(const ir::Graph& group, std::string_view op)
 /// kUnsupported where kernels cannot count the elements of a tensor.
 Status CheckCounts(const Shape& x, const Shape& w, const Shape& y);
 
-/// Reads node 0, a Conv over rank 4 of a computed float input with constant weights and bias;
+/// Reads node 0, a Conv over rank 3 or 4 of a computed float input with constant weights and bias;
 /// otherwise kUnsupported with the reason.
 Result<PixelConv> ReadPixelConv(const ir::Graph& group);
 
-/// Fills in the numbers of a Conv `node` over rank 4; kUnsupported with the reason.
+/// Element `axis` (0 height, 1 width) of a window's numbers, `one` where they are of the width
+/// alone.
+inline int64_t AlongPlane(const std::vector<int64_t>& numbers, size_t axis, int64_t one) {
+  const size_t missing = 2 - numbers.size();
+  return axis < missing ? one : numbers[axis - missing];
+}
+/// The extents of the plane of a tensor of rank 3 or 4.
+inline std::array<int64_t, 2> PlaneOf(const Shape& shape) {
+  return {shape.rank() == 3 ? 1 : shape[2], shape[shape.rank() - 1]};
+}
+
+/// Fills in the numbers of a Conv `node` over rank 3 or 4; kUnsupported with the reason.
 Status ReadPixelGeometry(const ir::Graph& group, const ir::Node& node, PixelConv& conv);
 
 /// The states of a group that computes `running` itself and finishes it by an expression: all

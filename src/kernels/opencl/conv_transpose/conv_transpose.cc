@@ -12,20 +12,20 @@ Result<PixelConv> ReadTranspose(const ir::Graph& group) {
   ASSIGN_OR_RETURN(PixelConv conv, ReadPixelOperands(group, "ConvTranspose"));
   const Shape& x = *group.value(conv.x).shape;
   const Shape& w = *group.value(conv.w).shape;
-  if (x.rank() != 4) return Unsupported("{} axes: expected height and width", x.rank() - 2);
+  if (!HasPixelRank(x)) return Unsupported("{} axes: expected height and width", x.rank() - 2);
   ASSIGN_OR_RETURN(const ops::ConvTransposeAttributes attributes,
                    ops::ReadConvTranspose(group.nodes()[0], x, w));
   conv.batch = x[0];
   conv.ic = x[1];
   conv.oc = w[1] * attributes.group;
   conv.groups = attributes.group;
+  conv.in = PlaneOf(x);
   for (size_t i = 0; i < 2; ++i) {
-    conv.in[i] = x[static_cast<int>(i) + 2];
-    conv.out[i] = attributes.output[i];
-    conv.kernel[i] = attributes.kernel[i];
-    conv.stride[i] = attributes.strides[i];
-    conv.dilation[i] = attributes.dilations[i];
-    conv.pad[i] = attributes.pad_begin[i];
+    conv.out[i] = AlongPlane(attributes.output, i, 1);
+    conv.kernel[i] = AlongPlane(attributes.kernel, i, 1);
+    conv.stride[i] = AlongPlane(attributes.strides, i, 1);
+    conv.dilation[i] = AlongPlane(attributes.dilations, i, 1);
+    conv.pad[i] = AlongPlane(attributes.pad_begin, i, 0);
   }
   RETURN_IF_ERROR(CheckCounts(x, w, *group.value(conv.y).shape));
   return conv;

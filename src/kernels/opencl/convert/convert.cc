@@ -31,7 +31,7 @@ std::optional<Blocked> AsBlocked(const Shape& shape, const Layout& layout) {
     view.block = view.channels;
     return view;
   }
-  const bool is_image = layout.image_y_dims == 2 && rank == 4;
+  const bool is_image = layout.image_y_dims > 0 && layout.image_y_dims == rank - 2;
   if (layout.blocks.size() != 1 || layout.blocks[0].axis != 1) return std::nullopt;
   if (!layout.order.empty() && !is_image) return std::nullopt;
   view.block = layout.blocks[0].size;

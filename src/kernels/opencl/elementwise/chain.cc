@@ -41,7 +41,7 @@ class Chain final : public PreparedKernel {
     WorkSizes sizes{.lws = {kGroupItems, 1, 1}};
     if (IsPixels(state_)) {
       list.Tensor(args.outputs[0], PixelBytes(state_.storage)).Value(PixelDims(shape_));
-      sizes.gws = {static_cast<size_t>((shape_[1] + 3) / 4 * shape_[2] * shape_[3]),
+      sizes.gws = {static_cast<size_t>((shape_[1] + 3) / 4 * shape_.Count(2, shape_.rank())),
                    static_cast<size_t>(shape_[0]), 1};
     } else {
       list.Tensor(args.outputs[0], ByteSize(state_.storage));
@@ -65,7 +65,7 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
   const ir::Value& out = group.value(group.outputs[0]);
   RETURN_IF_ERROR(OutputType(out.dtype).status());
   std::vector<State> forms = RowStates();
-  if (out.shape->rank() == 4 && IsFloatValue(out.dtype)) {
+  if (HasPixelRank(*out.shape) && IsFloatValue(out.dtype)) {
     const std::vector<State> pixels = PixelStates(device);
     forms.insert(forms.begin(), pixels.begin(), pixels.end());
   }

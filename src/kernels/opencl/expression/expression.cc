@@ -105,7 +105,7 @@ Status ExpressionCompiler::CheckOutput() const {
 
 Status ExpressionCompiler::CheckState(ir::ValueId id, const State& state) const {
   const ir::Value& value = group_.value(id);
-  if (state != StateBeside(value, like_))
+  if (state != StateBeside(value, like_, full_.rank()))
     return Unsupported("'{}' is in another form than the output", value.name);
   if (TypeName(state.storage).empty())
     return Unsupported("{} is not read by expressions", DTypeName(state.storage));
@@ -177,7 +177,7 @@ Result<std::string> ExpressionCompiler::ReadOperand(ir::ValueId id, const Shape&
     return AddPixels(std::move(operand), aligned, false);
   }
   if (IsPixels(state) || shape.elements() != 1 || !IsFloatValue(dtype(id)))
-    return Unsupported("'{}' beside pixels: expected a float tensor of rank 4 or of one element",
+    return Unsupported("'{}' beside pixels: expected a float tensor of its rank, or of one element",
                        group_.value(id).name);
   operand.unit_bytes = ByteSize(state.storage);
   const std::string name = fmt::format("e{}", made_.operands_.size());
@@ -344,7 +344,7 @@ Result<std::vector<StateAssignment>> PixelAnchorStates(const ir::Graph& group,
   for (const State& form : PixelStates(device)) {
     states.push_back(StatesBeside(group, form));
     if (!IsPixels(states.back().outputs[0]))
-      return Unsupported("expected one float output of rank 4");
+      return Unsupported("expected one float output of rank 3 or 4");
   }
   RETURN_IF_ERROR(Expression::Compile(group, states[0], group.nodes()[0].output(0)).status());
   return states;

@@ -19,7 +19,7 @@ class Expression {
   /// Compiles what computes the group's one output from `running` (a value of the output's shape
   /// that the kernel itself computes; ir::kAbsent: none), the group's inputs and constants. The
   /// output is in pixels (NCHW4c or NC4HW4) or row-major; operands are in the state that
-  /// StateBeside gives. Operands broadcast; a bound operand beside pixels has rank 4 or one
+  /// StateBeside gives. Operands broadcast; a bound operand beside pixels has their rank or one
   /// element. Fails with kUnsupported and the reason: an operator that is not element-wise, a type
   /// that fp32 does not hold, a value computed at less than the full shape, several outputs.
   static Result<Expression> Compile(const ir::Graph& group, const StateAssignment& states,

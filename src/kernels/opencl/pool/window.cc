@@ -17,10 +17,18 @@ struct PoolPlan {
   ops::Window window;
 };
 
+/// The window of rank 1 as one of height 1.
+void GiveHeight(ops::Window& window) {
+  for (auto* ones : {&window.kernel, &window.strides, &window.dilations})
+    ones->insert(ones->begin(), 2 - ones->size(), 1);
+  for (auto* zeros : {&window.pad_begin, &window.pad_end})
+    zeros->insert(zeros->begin(), 2 - zeros->size(), 0);
+}
+
 /// The window that covers the whole plane.
 PoolPlan WholePlane(const Shape& x, bool is_max) {
   PoolPlan plan{.kind = is_max ? PoolKind::kMax : PoolKind::kAverageInside, .window = {}};
-  plan.window.kernel = {x[2], x[3]};
+  plan.window.kernel = {x.rank() == 3 ? 1 : x[2], x[x.rank() - 1]};
   plan.window.strides = plan.window.dilations = {1, 1};
   plan.window.pad_begin = plan.window.pad_end = {0, 0};
   return plan;
@@ -36,14 +44,16 @@ Result<bool> FoldsPlane(const ir::Graph& group, const ir::Node& node, const Shap
     for (int64_t i = 0; i < constant->elements(); ++i) axes.push_back(constant->GetInt(i));
   }
   ASSIGN_OR_RETURN(const ops::AxisMask mask, ops::ReduceAxes(node, x.rank(), axes));
-  return mask == ops::AxisMask{false, false, true, true};
+  ops::AxisMask plane(static_cast<size_t>(x.rank()), true);
+  plane[0] = plane[1] = false;
+  return mask == plane;
 }
 
 Result<PoolPlan> Read(const ir::Graph& group) {
   const ir::Node& node = group.nodes()[0];
   const ir::Value& x = group.value(node.inputs[0]);
-  if (!IsFloatValue(x.dtype) || x.shape->rank() != 4 || x.is_constant())
-    return Unsupported("expected a float tensor of rank 4");
+  if (!IsFloatValue(x.dtype) || !HasPixelRank(*x.shape) || x.is_constant())
+    return Unsupported("expected a float tensor of rank 3 or 4");
   if (node.outputs.size() > 1) return Unsupported("indices are left to the reference");
   if (node.op == "GlobalAveragePool" || node.op == "GlobalMaxPool")
     return WholePlane(*x.shape, node.op == "GlobalMaxPool");
@@ -54,6 +64,7 @@ Result<PoolPlan> Read(const ir::Graph& group) {
   }
   if (node.op != "MaxPool" && node.op != "AveragePool") return Unsupported("not a pooling");
   ASSIGN_OR_RETURN(ops::PoolAttributes pool, ops::ReadPool(node, *x.shape));
+  GiveHeight(pool);
   PoolKind kind = PoolKind::kMax;
   if (node.op == "AveragePool")
     kind = pool.count_include_pad ? PoolKind::kAverageAll : PoolKind::kAverageInside;
@@ -84,12 +95,13 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
     return cl_int4{{static_cast<cl_int>(a), static_cast<cl_int>(b), static_cast<cl_int>(c),
                     static_cast<cl_int>(d)}};
   };
-  const cl_int2 padded{
-      {static_cast<cl_int>(x[2] + w.pad_end[0]), static_cast<cl_int>(x[3] + w.pad_end[1])}};
+  const cl_int4 x_dims = PixelDims(x);
+  const cl_int2 padded{{x_dims.s[1] + static_cast<cl_int>(w.pad_end[0]),
+                        x_dims.s[2] + static_cast<cl_int>(w.pad_end[1])}};
   const int64_t pixel = PixelBytes(state.storage);
   made->recorded.emplace_back(std::move(kernel), PixelSizes(y))
       .Input(InputIndex(group, 0), pixel)
-      .Value(PixelDims(x))
+      .Value(x_dims)
       .Output(0, pixel)
       .Value(PixelDims(y))
       .Value(static_cast<cl_int>(plan.kind))
