@@ -36,6 +36,8 @@ struct Plan {
   std::vector<int> inputs;   // one per graph input: its `external` tensor, bound by the caller
   std::vector<int> outputs;  // one per graph output: a row-major planned tensor; -1 where the
                              // output is a constant
+  /// The kernels' preferences, nothing measured.
+  bool is_default = false;
 };
 
 /// Where a step runs: its kernel's device; a conversion on the accelerator if it touches that.

@@ -15,7 +15,9 @@ Result<Decision> PreferredDecision(const ir::Graph& graph, const DeviceSet& devi
 Result<exec::Plan> MakePlan(const ir::Graph& graph, const DeviceSet& devices,
                             const Limits& limits) {
   ASSIGN_OR_RETURN(const Decision decision, PreferredDecision(graph, devices, limits));
-  return Apply(graph, decision, devices, limits.threads);
+  ASSIGN_OR_RETURN(exec::Plan plan, Apply(graph, decision, devices, limits.threads));
+  plan.is_default = true;
+  return plan;
 }
 
 }  // namespace fettle::planner

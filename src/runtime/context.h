@@ -25,6 +25,8 @@ struct Context {
   /// Waits for the accelerator after each step, so that profiles hold the steps' own times.
   bool waits_for_steps = false;
   std::atomic<bool> cancelled{false};
+  /// Whether a default plan (exec::Plan::is_default) was among those prepared.
+  bool has_default_plans = false;
   /// Steps of the run in progress.
   std::vector<exec::StepTime> times;
   /// Programs of one session never run at the same time, so they share it.

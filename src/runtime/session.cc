@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "passes/pipeline.h"
+#include "runtime/accuracy.h"
 #include "runtime/context.h"
 #include "runtime/graph_runner.h"
 
@@ -72,7 +74,10 @@ class Session::Impl {
                  .stream = CpuStream(cpu_, threads),
                  .accelerator = std::move(accelerator_stream),
                  .waits_for_steps = options.waits_for_steps},
-        runner_(std::move(graph), context_) {}
+        runner_(std::make_unique<GraphRunner>(graph_, context_)),
+        extra_outputs_(options.extra_outputs),
+        judges_next_run_(options.judges_first_run && accelerator_ != nullptr &&
+                         options.precision != planner::Precision::kHigh) {}
 
   Status Prepare(const std::map<std::string, Shape>& shapes) {
     TensorMap inputs;
@@ -84,25 +89,22 @@ class Session::Impl {
       inputs.emplace(input.name, Tensor::Borrow(input.dtype, shape->second, nullptr));
     }
     ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, Order(inputs));
-    const Status status = runner_.Prepare(ordered);
+    const Status status = runner_->Prepare(ordered);
     RETURN_IF_ERROR(model_->damage());
     return status;
   }
 
   Status Run(const TensorMap& inputs, TensorMap* outputs) {
-    outputs->clear();
-    profile_.clear();
-    context_.times.clear();
-    context_.cancelled = false;
-    ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, Order(inputs));
-    Result<std::vector<Tensor>> results = runner_.Run(ordered);
-    // Constants are checked when they are first read, which may have been now.
-    RETURN_IF_ERROR(model_->damage());
-    if (!results.ok()) return results.status();
-    for (size_t i = 0; i < results->size(); ++i) {
-      outputs->emplace(graph_->value(graph_->outputs[i]).name, std::move((*results)[i]));
-    }
-    return OkStatus();
+    RETURN_IF_ERROR(RunPlans(inputs, outputs));
+    if (!std::exchange(judges_next_run_, false)) return OkStatus();
+    ASSIGN_OR_RETURN(const tuner::PlanAccuracy accuracy, Judge(inputs, *outputs));
+    if (accuracy.ok) return OkStatus();
+    Log(LogLevel::kWarn,
+        "{}: values stored as f16 lose too much before tuning ({}): computes in f32",
+        model_->name(), accuracy.reason);
+    context_.limits.precision = planner::Precision::kHigh;
+    runner_ = std::make_unique<GraphRunner>(graph_, context_);
+    return RunPlans(inputs, outputs);
   }
 
   const std::vector<exec::StepProfile>& profile() {
@@ -120,6 +122,39 @@ class Session::Impl {
   const Model& model() const { return *model_; }
 
  private:
+  Status RunPlans(const TensorMap& inputs, TensorMap* outputs) {
+    outputs->clear();
+    profile_.clear();
+    context_.times.clear();
+    context_.cancelled = false;
+    ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, Order(inputs));
+    Result<std::vector<Tensor>> results = runner_->Run(ordered);
+    // Constants are checked when they are first read, which may have been now.
+    RETURN_IF_ERROR(model_->damage());
+    if (!results.ok()) return results.status();
+    for (size_t i = 0; i < results->size(); ++i) {
+      outputs->emplace(graph_->value(graph_->outputs[i]).name, std::move((*results)[i]));
+    }
+    return OkStatus();
+  }
+
+  /// What the last run's outputs keep of the CPU's, if it stored anything as f16 unmeasured.
+  Result<tuner::PlanAccuracy> Judge(const TensorMap& inputs, const TensorMap& outputs) const {
+    const auto is_half = [](const exec::StepTime& time) {
+      return time.step->device != "cpu" && time.step->dtype == DTypeName(DType::kF16);
+    };
+    if (!context_.has_default_plans ||
+        std::none_of(context_.times.begin(), context_.times.end(), is_half))
+      return tuner::PlanAccuracy{};
+    ASSIGN_OR_RETURN(const std::unique_ptr<Session> exact,
+                     Session::Create(model_, {.threads = context_.limits.threads,
+                                              .extra_outputs = extra_outputs_}));
+    TensorMap want;
+    RETURN_IF_ERROR(exact->Run(inputs, &want));
+    if (context_.cancelled) return Error(StatusCode::kCancelled, "cancelled");
+    return CompareOutputs(outputs, want, LimitsFor(model_->graph(), context_.limits.precision));
+  }
+
   /// The inputs in the graph's order, checked.
   Result<std::vector<Tensor>> Order(const TensorMap& inputs) const {
     std::vector<Tensor> ordered;
@@ -159,7 +194,9 @@ class Session::Impl {
   std::shared_ptr<const Device> accelerator_;
   std::shared_ptr<planner::PlanSource> plans_;
   Context context_;
-  GraphRunner runner_;
+  std::unique_ptr<GraphRunner> runner_;
+  std::vector<std::string> extra_outputs_;
+  bool judges_next_run_;
   std::vector<exec::StepProfile> profile_;
 };
 

@@ -120,6 +120,7 @@ class Stage::Builder {
     RETURN_IF_ERROR(segment.Normalise());
     ASSIGN_OR_RETURN(exec::Plan plan,
                      context_.plans.PlanFor(segment, context_.devices, context_.limits));
+    context_.has_default_plans |= plan.is_default;
     ASSIGN_OR_RETURN(stage_->program_,
                      exec::Program::Build(std::move(plan), context_.devices, context_.packed));
     stage_->program_outputs_.resize(live.size());

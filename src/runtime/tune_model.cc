@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "device/opencl/opencl_device.h"
 #include "planner/planner.h"
+#include "runtime/accuracy.h"
 #include "runtime/package/package.h"
 #include "runtime/timetable.h"
 #include "runtime/tuning_plans.h"
@@ -16,26 +17,6 @@ namespace fettle::runtime {
 namespace {
 
 constexpr double kResidualWarning = 0.10;
-
-/// Integer rounding that falls differently in one layer moves the outputs of quantised networks by
-/// whole steps; this is what two exact kernels may differ by there.
-constexpr double kQuantisedSqnrDb = 20;
-
-/// What storing values as f16 may cost: two plans round at different places.
-constexpr double kHalfSqnrDb = 30;
-
-bool IsQuantised(const ir::Graph& graph) {
-  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const ir::Node& node) {
-    return node.op.find("Quantize") != std::string::npos ||
-           node.op.find("Integer") != std::string::npos || node.op == "MatMulNBits";
-  });
-}
-
-std::vector<Tensor> InOrder(const TensorMap& outputs) {
-  std::vector<Tensor> ordered;
-  for (const auto& [name, tensor] : outputs) ordered.push_back(tensor);
-  return ordered;
-}
 
 /// "accepted incumbent_us challenger_us ratio low high", then the decision that was judged.
 std::string PrintVerdict(const tuner::GateResult& gate, const std::string& decision) {
@@ -114,6 +95,7 @@ class ModelTuner {
   Result<std::unique_ptr<Session>> NewSession(std::shared_ptr<planner::PlanSource> plans) {
     SessionOptions options = options_.session;
     options.plans = std::move(plans);
+    options.judges_first_run = false;
     return Session::Create(model_, std::move(options));
   }
 
@@ -160,11 +142,9 @@ class ModelTuner {
   bool MayLosePrecision() const { return options_.session.precision != planner::Precision::kHigh; }
 
   tuner::PlanAccuracy Judge(const TensorMap& outputs) const {
-    tuner::AccuracyLimits limits = options_.accuracy;
-    if (MayLosePrecision()) limits.min_sqnr_db = std::min(limits.min_sqnr_db, kHalfSqnrDb);
-    if (IsQuantised(model_->graph()))
-      limits.min_sqnr_db = std::min(limits.min_sqnr_db, kQuantisedSqnrDb);
-    return tuner::CheckPlan(InOrder(outputs), InOrder(MayLosePrecision() ? exact_ : want_), limits);
+    return CompareOutputs(
+        outputs, MayLosePrecision() ? exact_ : want_,
+        LimitsFor(model_->graph(), options_.session.precision, options_.accuracy));
   }
 
   /// What is right: the preferred plan's outputs, or, where that may store values in f16 that do
