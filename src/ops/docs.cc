@@ -50,21 +50,26 @@ std::string SourcesOf(const OpDesc& op) {
   return text.empty() ? "emitted for other operators" : text;
 }
 
-std::string Row(const OpDesc& op) {
-  return fmt::format("| {} | {} | {} | {} | {} |\n", op.name, SourcesOf(op), op.types,
-                     op.control ? "CPU (runs its sub-graphs)" : "CPU", op.refused);
+std::string Row(const OpDesc& op, bool on_opencl) {
+  const std::string_view devices = op.control  ? "CPU (runs its sub-graphs)"
+                                   : on_opencl ? "CPU, OpenCL"
+                                               : "CPU";
+  return fmt::format("| {} | {} | {} | {} | {} |\n", op.name, SourcesOf(op), op.types, devices,
+                     op.refused);
 }
 
 }  // namespace
 
-std::string OperatorsPage() {
+std::string OperatorsPage(std::span<const std::string_view> opencl) {
   std::string page =
       "# Operators\n\n"
       "Rendered from the operator table by `fettle-docs`; do not edit. Each row is a canonical\n"
       "operator: the newest form that ONNX has of it. Older opsets and operators of other domains\n"
       "are raised to it when a model is imported; `7+` means opset 7 and all later ones up to 24.\n"
       "Every operator runs on the CPU, at worst through its scalar reference; `fettle bench\n"
-      "--profile` says which kernel ran. Strings, sequences, optionals and complex numbers are "
+      "--profile` says which kernel ran. OpenCL: some kernel takes the operator in some form; "
+      "`--log\n"
+      "info` says why others run on the CPU. Strings, sequences, optionals and complex numbers are "
       "not\n"
       "supported by any operator.\n\n"
       "| operator | imported from (opset) | element types | devices | refused, and why |\n"
@@ -72,7 +77,8 @@ std::string OperatorsPage() {
   std::vector<const OpDesc*> ops(AllOps().begin(), AllOps().end());
   std::sort(ops.begin(), ops.end(),
             [](const OpDesc* a, const OpDesc* b) { return a->name < b->name; });
-  for (const OpDesc* op : ops) page += Row(*op);
+  for (const OpDesc* op : ops)
+    page += Row(*op, std::binary_search(opencl.begin(), opencl.end(), op->name));
   page += fmt::format("\n{} operators.\n", ops.size());
   return page;
 }

@@ -25,6 +25,7 @@ LEAST_MAC_SHARE = 0.95
 MOST_LEFT = 3
 
 ARGUMENTS = {
+    "gridsample_bilinear_dyn": ["--shape", "x=1x64x28x40", "--shape", "pos=1x500x2"],
     "silero_vad_16k_op15": ["-i", "sr=const:16000", "--shape", "input=1x576", "--shape", "state=2x1x128"],
 }
 

@@ -14,6 +14,7 @@ extern const KernelDesc kOpenClConvTransposeGather;
 extern const KernelDesc kOpenClConvWinograd;
 extern const KernelDesc kOpenClElementwiseChain;
 extern const KernelDesc kOpenClGatherSlices;
+extern const KernelDesc kOpenClGridSampleBilinear;
 extern const KernelDesc kOpenClMatMulLocal;
 extern const KernelDesc kOpenClMatMulRegisters;
 extern const KernelDesc kOpenClMatMulVector;
@@ -43,6 +44,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClConvWinograd,
       &kOpenClElementwiseChain,
       &kOpenClGatherSlices,
+      &kOpenClGridSampleBilinear,
       &kOpenClMatMulLocal,
       &kOpenClMatMulRegisters,
       &kOpenClMatMulVector,

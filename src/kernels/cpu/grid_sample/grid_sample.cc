@@ -5,7 +5,6 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/grid_sample/points.h"
 #include "kernels/kernel.h"
-#include "ops/resize/op.h"
 
 namespace fettle::kernels {
 namespace {
@@ -48,48 +47,15 @@ class GridSample final : public PreparedKernel {
   bool channels_last_;
 };
 
-/// x = (g + 1) / 2 * (size - 1), or ((g + 1) * size - 1) / 2.
-void MapAxis(bool align_corners, int64_t extent, double& scale, double& shift) {
-  const auto size = static_cast<double>(extent);
-  scale = (align_corners ? size - 1 : size) / 2;
-  shift = (size - 1) / 2;
-}
-
-Result<PointMap> Read(const ir::Graph& group) {
-  if (group.nodes().size() != 1 || group.nodes()[0].op != "GridSample")
-    return Unsupported("not GridSample");
-  const ir::Node& node = group.nodes()[0];
-  if (group.inputs.size() != 2 || group.inputs[0] != node.inputs[0] ||
-      group.inputs[1] != node.inputs[1]) {
-    return Unsupported("a constant picture or grid");
-  }
-  for (ir::ValueId id : group.inputs) {
-    if (group.value(id).dtype != DType::kF32) return Unsupported("types other than f32");
-  }
-  const Shape& x = *group.value(node.inputs[0]).shape;
-  if (x.rank() != 4 || x.elements() == 0 || x.Count(2, 4) > INT32_MAX)
-    return Unsupported("images of two axes only, below 2^31 pixels");
-  ASSIGN_OR_RETURN(const ops::GridSampleAttributes grid, ops::ReadGridSample(node));
-  if (grid.mode == ops::ResizeMode::kCubic) return Unsupported("cubic sampling");
-  if (grid.padding == ops::GridSampleAttributes::Padding::kReflection)
-    return Unsupported("reflected borders");
-  PointMap map{.height = x[2], .width = x[3]};
-  map.nearest = grid.mode == ops::ResizeMode::kNearest;
-  map.border = grid.padding == ops::GridSampleAttributes::Padding::kBorder;
-  MapAxis(grid.align_corners, x[3], map.scale_x, map.shift_x);
-  MapAxis(grid.align_corners, x[2], map.scale_y, map.shift_y);
-  return map;
-}
-
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  RETURN_IF_ERROR(Read(group).status());
+  RETURN_IF_ERROR(ReadPointMap(group).status());
   const State nhwc{.layout = Layout::ChannelsLast(4)}, row;
   return std::vector<StateAssignment>{{{nhwc, row}, {nhwc}}, {{row, row}, {row}}};
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
                                                 const Device&) {
-  ASSIGN_OR_RETURN(const PointMap map, Read(*problem.group));
+  ASSIGN_OR_RETURN(const PointMap map, ReadPointMap(*problem.group));
   const ir::Graph& group = *problem.group;
   return std::unique_ptr<PreparedKernel>(
       new GridSample(map, problem.shape(group.inputs[0]), problem.shape(group.outputs[0]),

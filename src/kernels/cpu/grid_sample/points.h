@@ -3,18 +3,12 @@
 
 #include <cstdint>
 
+#include "kernels/grid_sample/point_map.h"
+
 namespace fettle::kernels {
 
 /// Points that are sampled together: their taps stay in the first-level cache.
 inline constexpr int64_t kPointsPerBlock = 256;
-
-/// How grid coordinates in [-1, 1] become positions: x = g * scale + shift.
-struct PointMap {
-  int64_t height = 1, width = 1;
-  double scale_x = 1, shift_x = 0, scale_y = 1, shift_y = 0;
-  bool nearest = false;
-  bool border = false;  // positions are clamped to the image; otherwise zeros lie around it
-};
 
 /// Four taps of each point of a block: pixel (not element) indices inside the image, and weights, 0
 /// where the tap lies outside.

@@ -1,0 +1,54 @@
+// opencl.grid_sample.bilinear: GridSample of images, bilinear or nearest, with zeros or the border
+// around them.
+#include "kernels/grid_sample/point_map.h"
+#include "kernels/opencl/recorded.h"
+#include "kernels/opencl/sources.h"
+#include "kernels/opencl/states.h"
+#include "kernels/opencl/work_sizes.h"
+
+namespace fettle::kernels {
+namespace {
+
+Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
+  RETURN_IF_ERROR(ReadPointMap(group).status());
+  const State grid = RowStates()[0];
+  std::vector<StateAssignment> states;
+  for (const State& pixels : PixelStates(device)) states.push_back({{pixels, grid}, {pixels}});
+  return states;
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
+                                                const Device& device) {
+  const ir::Graph& group = *problem.group;
+  ASSIGN_OR_RETURN(const PointMap map, ReadPointMap(group));
+  const Shape &x = problem.shape(group.inputs[0]), &y = problem.shape(group.outputs[0]);
+  const State& state = problem.states.outputs[0];
+  BuildOptions options;
+  DefineAccess(state, options);
+  ASSIGN_OR_RETURN(
+      std::shared_ptr<OpenClKernel> kernel,
+      AsOpenCl(device).BuildKernel(MakeProgram("grid_sample/bilinear.cl", options), "bilinear"));
+  auto made = std::make_unique<RecordedKernel>();
+  made->recorded.emplace_back(std::move(kernel), PixelSizes(y))
+      .Input(0, PixelBytes(state.storage))
+      .Value(PixelDims(x))
+      .Input(1, sizeof(float))
+      .Output(0, PixelBytes(state.storage))
+      .Value(PixelDims(y))
+      .Value(cl_float4{{static_cast<float>(map.scale_x), static_cast<float>(map.shift_x),
+                        static_cast<float>(map.scale_y), static_cast<float>(map.shift_y)}})
+      .Int(map.nearest ? 1 : 0)
+      .Int(map.border ? 1 : 0);
+  return std::unique_ptr<PreparedKernel>(std::move(made));
+}
+
+}  // namespace
+
+extern const KernelDesc kOpenClGridSampleBilinear;
+const KernelDesc kOpenClGridSampleBilinear = {.name = "opencl.grid_sample.bilinear",
+                                              .device = DeviceKind::kOpenCl,
+                                              .preference = 10,
+                                              .candidates = Candidates,
+                                              .prepare = Prepare};
+
+}  // namespace fettle::kernels
