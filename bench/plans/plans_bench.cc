@@ -1,218 +1,206 @@
 // For one model after another: the default plan, the best single layout, the capped sweep and the
 // tuned plan, whole networks in interleaved runs; with --exhaustive, whether measuring only what
-// the optimum uses finds the optimum of everything measured.
+// the optimum uses finds the optimum of everything measured. A model that cannot run is reported
+// and counted. With --json, a line for each model and one for the summary.
 //
-//     plans_bench [--threads N] [--seconds S] [--cache FOLDER] [--exhaustive] MODEL...
+//     plans_bench [--threads N] [--seconds S] [--budget S] [--cache FOLDER] [--exhaustive] [--json]
+//                 MODEL...
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <nlohmann/json.hpp>
 
-#include "base/clock.h"
-#include "job.h"
-#include "planner/planner.h"
-#include "runtime/tune_model.h"
+#include "contest.h"
 
 namespace fettle::tools {
 namespace {
 
-struct Options {
-  CommonOptions common;
-  std::vector<std::string> models;
-  std::string level = "normal";
-  double seconds = 2;
-  bool exhaustive = false;
-};
+using Json = nlohmann::ordered_json;
 
-/// One way to plan, with its network and its times.
-struct Contender {
-  std::string name;
-  std::unique_ptr<runtime::Session> session;
-  std::vector<double> ms;
-  double median = 0;
-};
+std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-/// Tunes each segment with given options; no gate.
-class Plans final : public planner::PlanSource {
- public:
-  Plans(tuner::TuneOptions options, tuner::Store& store)
-      : options_(std::move(options)), store_(store) {}
-  Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
-                             const planner::Limits& limits) override {
-    tuner::TuneReport report;
-    ASSIGN_OR_RETURN(const planner::Decision decision,
-                     tuner::TuneGraph(segment, devices, limits, options_, store_, &report));
-    predicted_us += decision.predicted_us;
-    measured += report.measured;
-    reused += report.reused;
-    entries += report.entries;
-    return planner::Apply(segment, decision, devices, limits.threads);
-  }
-  double predicted_us = 0;
-  int64_t measured = 0, reused = 0, entries = 0;
-
- private:
-  tuner::TuneOptions options_;
-  tuner::Store& store_;
-};
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
+std::string Header(bool exhaustive) {
+  std::string titles =
+      "| threads | model | default ms | tuned ms | predicted ms | default / tuned | gate | best "
+      "single layout / tuned | capped / tuned | measured over predicted | measured entries | "
+      "tuning |";
+  if (exhaustive) titles += " measured share | predicted / exhaustive |";
+  std::string rule;
+  for (char c : titles) rule += c == '|' ? "|---" : "";
+  return titles + "\n" + rule.substr(0, rule.size() - 3);
 }
 
-class ModelBench {
- public:
-  ModelBench(const Options& options, const Job& job)
-      : options_(options),
-        job_(job),
-        store_(options.common.no_cache || options.common.cache.empty()
-                   ? tuner::MemoryStore()
-                   : tuner::OpenUserStore(options.common.cache)) {}
+std::string Line(int threads, const std::string& model, const ContestResult& result) {
+  const Standing* single = result.BestSingle();
+  std::string line = fmt::format(
+      "| {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.2f} | {} | {} {:.2f} | {:.2f} | {:+.0f} % | {} of "
+      "{} | {:.1f} s |",
+      threads, model, result.default_ms, result.tuned_ms, result.predicted_ms,
+      result.default_ms / result.tuned_ms, result.gate.accepted ? "tuned" : "default",
+      single == nullptr ? "-" : single->name, single == nullptr ? 0 : single->ms / result.tuned_ms,
+      result.capped_ms / result.tuned_ms, 100 * (result.tuned_ms / result.predicted_ms - 1),
+      result.measured, result.entries, result.tune_seconds);
+  if (result.all_entries > 0) {
+    line += fmt::format(
+        " {:.0f} % | {:.4f} |",
+        100.0 * static_cast<double>(result.measured) / static_cast<double>(result.all_entries),
+        result.predicted_ms / result.all_predicted_ms);
+  }
+  return line;
+}
 
-  /// A line of the table.
-  Result<std::string> Run(double& speedup) {
-    tuner::TuneOptions tune;
-    ASSIGN_OR_RETURN(tune.level, tuner::LevelFromName(options_.level));
-    RETURN_IF_ERROR(Add("default", planner::PreferredPlans()));
-    const int64_t start = NowNs();
-    const auto ours = std::make_shared<Plans>(tune, *store_);
-    RETURN_IF_ERROR(Add("tuned", ours));
-    const double tune_seconds = static_cast<double>(NowNs() - start) * 1e-9;
-    std::string lazy;
-    if (options_.exhaustive) {
-      tune.everything = true;
-      const auto all = std::make_shared<Plans>(tune, *store_);
-      RETURN_IF_ERROR(Add("everything", all));
-      lazy = fmt::format(
-          " | {:.0f} % | {:.4f}",
-          100.0 * static_cast<double>(ours->measured) / static_cast<double>(all->entries),
-          ours->predicted_us / all->predicted_us);
-      contenders_.pop_back();
-      tune.everything = false;
-    }
-    tune.solver.method = "capped";
-    RETURN_IF_ERROR(AddIfAny("capped", tune));
-    tune.solver.method = "auto";
-    for (const char* layout : {"row", "NHWC", "NCHW8c", "NCHW16c"}) {
-      tune.layout = layout;
-      RETURN_IF_ERROR(AddIfAny(layout, tune));
-    }
-    RETURN_IF_ERROR(Time());
-    return Line(*ours, tune_seconds, lazy, speedup);
+Json ToJson(int threads, const std::string& model, const ContestResult& result) {
+  Json json{{"model", model},
+            {"threads", threads},
+            {"default_ms", result.default_ms},
+            {"tuned_ms", result.tuned_ms},
+            {"predicted_ms", result.predicted_ms},
+            {"steps_ms", result.steps_ms},
+            {"capped_ms", result.capped_ms}};
+  for (const Standing& single : result.singles) json["single_ms"][single.name] = single.ms;
+  json["gate"] = {{"accepted", result.gate.accepted},
+                  {"ratio", result.gate.ratio},
+                  {"low", result.gate.low},
+                  {"high", result.gate.high},
+                  {"pairs", result.gate.pairs}};
+  json["entries"] = result.entries;
+  json["measured"] = result.measured;
+  json["tune_seconds"] = result.tune_seconds;
+  if (result.all_entries > 0) {
+    json["all_entries"] = result.all_entries;
+    json["all_predicted_ms"] = result.all_predicted_ms;
+  }
+  for (const auto& [name, times] : result.kernels) {
+    json["kernels"][name] = {{"steps", times.steps},
+                             {"predicted_us", times.predicted_us},
+                             {"network_us", times.network_us}};
+  }
+  return json;
+}
+
+double GeometricMean(const std::vector<double>& values) {
+  double sum = 0;
+  for (double value : values) sum += std::log(value);
+  return values.empty() ? 1 : std::exp(sum / static_cast<double>(values.size()));
+}
+
+/// Ratios of all models, and why some have none.
+class Tally {
+ public:
+  void Add(const std::string& model, const ContestResult& result) {
+    tuned_.push_back({result.default_ms / result.tuned_ms, model});
+    chosen_.push_back({result.default_ms / result.chosen_ms(), model});
+    if (const Standing* single = result.BestSingle(); single != nullptr)
+      single_.push_back({single->ms / result.chosen_ms(), model + " " + single->name});
+  }
+  void AddFailure(const std::string& reason) { ++failures_[reason]; }
+
+  Json ToJson() const {
+    Json json{{"models", tuned_.size()}};
+    json["default_over_tuned"] = Describe(tuned_);
+    json["default_over_chosen"] = Describe(chosen_);
+    json["best_single_over_chosen"] = Describe(single_);
+    json["failures"] = Json::object();
+    for (const auto& [reason, count] : failures_) json["failures"][reason] = count;
+    return Json{{"summary", std::move(json)}};
+  }
+
+  std::string ToText() const {
+    std::string text = Text("default / tuned", tuned_) +
+                       Text("default / kept by the gate", chosen_) +
+                       Text("best single layout / kept by the gate", single_);
+    for (const auto& [reason, count] : failures_)
+      text += fmt::format("{} not run: {}\n", count, reason);
+    return text;
   }
 
  private:
-  Status Add(const std::string& name, std::shared_ptr<planner::PlanSource> plans) {
-    Contender contender{.name = name};
-    ASSIGN_OR_RETURN(contender.session,
-                     runtime::Session::Create(job_.model, {.threads = options_.common.threads,
-                                                           .plans = std::move(plans)}));
-    runtime::TensorMap outputs;
-    RETURN_IF_ERROR(contender.session->Run(job_.bound.tensors(), &outputs));
-    contenders_.push_back(std::move(contender));
-    return OkStatus();
+  struct Ratio {
+    double value;
+    std::string model;
+  };
+  using Ratios = std::vector<Ratio>;
+
+  static std::pair<double, Ratios> MeanAndWorst(Ratios ratios) {
+    constexpr size_t kWorst = 5;
+    std::vector<double> values;
+    for (const Ratio& ratio : ratios) values.push_back(ratio.value);
+    std::sort(ratios.begin(), ratios.end(),
+              [](const Ratio& a, const Ratio& b) { return a.value < b.value; });
+    ratios.resize(std::min(ratios.size(), kWorst));
+    return {GeometricMean(values), std::move(ratios)};
   }
 
-  /// A layout may be one that no tensor can have, and a beam may lose every cover.
-  Status AddIfAny(const std::string& name, const tuner::TuneOptions& tune) {
-    const Status added = Add(name, std::make_shared<Plans>(tune, *store_));
-    const bool none =
-        added.code() == StatusCode::kInvalidArgument || added.code() == StatusCode::kUnsupported;
-    return none ? OkStatus() : added;
+  static Json Describe(const Ratios& ratios) {
+    const auto [mean, worst] = MeanAndWorst(ratios);
+    Json json{{"geometric_mean", mean}, {"worst", Json::array()}};
+    for (const Ratio& ratio : worst) json["worst"].push_back({{ratio.model, ratio.value}});
+    return json;
   }
 
-  /// Rounds in which each network runs once, in an order that changes.
-  Status Time() {
-    const runtime::TensorMap inputs = job_.bound.tensors();
-    runtime::TensorMap outputs;
-    std::vector<size_t> order(contenders_.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    const int64_t start = NowNs();
-    for (size_t round = 0;
-         round < 10 || static_cast<double>(NowNs() - start) * 1e-9 < options_.seconds; ++round) {
-      std::rotate(order.begin(), order.begin() + 1, order.end());
-      for (size_t i : order) {
-        const int64_t begin = NowNs();
-        RETURN_IF_ERROR(contenders_[i].session->Run(inputs, &outputs));
-        if (round > 0) contenders_[i].ms.push_back(static_cast<double>(NowNs() - begin) * 1e-6);
-      }
-    }
-    for (Contender& contender : contenders_) contender.median = Median(contender.ms);
-    return OkStatus();
+  static std::string Text(std::string_view title, const Ratios& ratios) {
+    const auto [mean, worst] = MeanAndWorst(ratios);
+    std::string text =
+        fmt::format("{}: geometric mean of {} models {:.3f}; worst:", title, ratios.size(), mean);
+    for (const Ratio& ratio : worst) text += fmt::format(" {} {:.3f}", ratio.model, ratio.value);
+    return text + "\n";
   }
 
-  std::string Line(const Plans& ours, double tune_seconds, const std::string& lazy,
-                   double& speedup) const {
-    const double preferred = contenders_[0].median, tuned = contenders_[1].median;
-    const Contender* single = nullptr;
-    double capped = 0;
-    for (size_t i = 2; i < contenders_.size(); ++i) {
-      const Contender& other = contenders_[i];
-      if (other.name == "capped") {
-        capped = other.median;
-      } else if (single == nullptr || other.median < single->median) {
-        single = &other;
-      }
-    }
-    speedup = preferred / tuned;
-    return fmt::format(
-        "| {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.2f} | {} {:.2f} | {:.2f} | {:+.0f} % | {} of {} "
-        "| "
-        "{:.1f} s{} |",
-        options_.common.threads, job_.model->name().substr(job_.model->name().rfind('/') + 1),
-        preferred, tuned, ours.predicted_us * 1e-3, preferred / tuned,
-        single == nullptr ? "-" : single->name, single == nullptr ? 0 : single->median / tuned,
-        capped / tuned, 100 * (tuned * 1e3 / ours.predicted_us - 1), ours.measured, ours.entries,
-        tune_seconds, lazy);
-  }
-
-  const Options& options_;
-  const Job& job_;
-  std::unique_ptr<tuner::Store> store_;
-  std::vector<Contender> contenders_;
+  Ratios tuned_, chosen_, single_;
+  std::map<std::string, int> failures_;
 };
 
+void Print(const std::string& line) {
+  fmt::print("{}\n", line);
+  std::fflush(stdout);
+}
+
+void RunModel(const ContestOptions& options, const std::string& path, Tally& tally) {
+  const std::string model = BaseName(path);
+  const auto run = [&]() -> Result<ContestResult> {
+    ASSIGN_OR_RETURN(const Job job, MakeJob({.common = options.common, .model = path}));
+    return RunContest(options, job);
+  };
+  const Result<ContestResult> result = run();
+  const int threads = options.common.threads;
+  if (!result.ok()) {
+    const std::string reason(result.status().message());
+    tally.AddFailure(model + ": " + reason);
+    const Json line{{"model", model}, {"threads", threads}, {"error", reason}};
+    if (options.common.json) Print(line.dump());
+    return;
+  }
+  tally.Add(model, *result);
+  Print(options.common.json ? ToJson(threads, model, *result).dump()
+                            : Line(threads, model, *result));
+}
+
 int Main(int argc, char** argv) {
-  Options options;
+  ContestOptions options;
+  std::vector<std::string> models;
+  std::string level = "normal";
   CLI::App app("Plans beside each other");
   AddCommonOptions(app, options.common);
-  app.add_option("MODEL", options.models)->required();
+  app.add_option("MODEL", models)->required();
   app.add_option("--seconds", options.seconds, "for the interleaved runs of one model");
-  app.add_option("--level", options.level);
+  app.add_option("--budget", options.budget, "seconds for tuning one segment of a model");
+  app.add_option("--level", level);
   app.add_flag("--exhaustive", options.exhaustive);
   CLI11_PARSE(app, argc, argv);
   InstallLog(options.common.log);
   options.common.threads = ResolveThreads(options.common.threads);
-  fmt::print(
-      "| threads | model | default ms | tuned ms | predicted ms | default / tuned | best single "
-      "layout / tuned | capped / tuned | measured over predicted | measured entries | tuning{} |\n",
-      options.exhaustive ? " | measured share | predicted / exhaustive" : "");
-  fmt::print("|---|---|---|---|---|---|---|---|---|---|---{}|\n",
-             options.exhaustive ? "|---|---" : "");
-  double log_sum = 0;
-  int count = 0;
-  for (const std::string& model : options.models) {
-    const auto job = MakeJob({.common = options.common, .model = model});
-    if (!job.ok()) {
-      fmt::print(stderr, "{}\n", job.status().message());
-      continue;
-    }
-    double speedup = 1;
-    const auto line = ModelBench(options, *job).Run(speedup);
-    if (!line.ok()) {
-      fmt::print(stderr, "{}: {}\n", model, line.status().message());
-      continue;
-    }
-    fmt::print("{}\n", *line);
-    std::fflush(stdout);
-    log_sum += std::log(speedup);
-    ++count;
+  const Result<tuner::Level> parsed = tuner::LevelFromName(level);
+  if (!parsed.ok()) {
+    fmt::print(stderr, "{}\n", parsed.status().message());
+    return 1;
   }
-  fmt::print("\ndefault / tuned, geometric mean of {} models: {:.3f}\n", count,
-             std::exp(log_sum / std::max(count, 1)));
+  options.level = *parsed;
+  if (!options.common.json) Print(Header(options.exhaustive));
+  Tally tally;
+  for (const std::string& model : models) RunModel(options, model, tally);
+  Print(options.common.json ? tally.ToJson().dump() : "\n" + tally.ToText());
   return 0;
 }
 

@@ -191,24 +191,6 @@ class FusionAssumption {
 
 }  // namespace
 
-void AssumeOfParameters(const Kind& kind, const Assumptions& assumptions,
-                        std::vector<EntryCost>& prices) {
-  if (assumptions.least_of_default <= 0) return;
-  for (size_t e = 0; e < kind.entries.size(); ++e) {
-    const Entry& entry = kind.entries[e];
-    if (entry.default_params || prices[e].measured) continue;
-    for (size_t d = 0; d < kind.entries.size(); ++d) {
-      const Entry& other = kind.entries[d];
-      if (!other.default_params || other.kernel != entry.kernel || other.threads != entry.threads ||
-          other.states != entry.states) {
-        continue;
-      }
-      const double share = prices[d].measured ? assumptions.least_of_default : kJustBehind;
-      prices[e].us = std::max(prices[e].us, prices[d].us * share);
-    }
-  }
-}
-
 void AssumeOfFusion(const Catalogue& catalogue, Extracted& extracted) {
   FusionAssumption(catalogue, extracted).Run();
 }

@@ -8,10 +8,11 @@
 
 namespace fettle::planner {
 
-/// Raises the bounds of parameters that are not the default ones. While the default is not measured
-/// they come just behind it, so that it is measured first.
-void AssumeOfParameters(const Kind& kind, const Assumptions& assumptions,
-                        std::vector<EntryCost>& prices);
+/// Raises the bounds of entries that differ in one respect from others (Entry::base), of which
+/// there are `prices` by kind and entry. While the default parameters are not measured, others come
+/// just behind them, so that they are measured first.
+void AssumeOfChanges(const Catalogue& catalogue, const Assumptions& assumptions,
+                     std::vector<std::vector<EntryCost>>& prices);
 
 /// Takes away a kernel on the first nodes of a group that it also computes whole, in the same way,
 /// where no other group may take the rest; where one may (a sum of two convolutions), raises its

@@ -89,6 +89,17 @@ class ParamsLister {
   std::vector<kernels::Params> found_;
 };
 
+/// "tile+": the parameters that were changed, and which way.
+std::string ChangeOf(const kernels::Params& params, const kernels::Params& from) {
+  std::string text;
+  for (const auto& [name, value] : params) {
+    const auto before = from.find(name);
+    if (before == from.end() || before->second == value) continue;
+    text += fmt::format("{}{}", name, value > before->second ? '+' : '-');
+  }
+  return text;
+}
+
 /// Whether `group` may do nothing but move elements: views are looked for there alone, since a
 /// kernel has to be prepared to say so.
 bool MayBeView(const ir::Graph& group) {
@@ -192,15 +203,21 @@ class Lister {
       return;
     }
     const bool on_cpu = choice.kernel->device == DeviceKind::kCpu;
+    int on_all_threads = -1;
     for (int threads : {limits_.threads, 1}) {
       entry.threads = threads;
       const std::vector<kernels::Params> all =
           ParamsLister(*choice.kernel, kind.problem(entry), device).Run(breadth_);
+      const auto default_entry = static_cast<int>(kind.entries.size());
       for (const kernels::Params& params : all) {
         entry.params = params;
         entry.default_params = params == all[0];
+        entry.base = entry.default_params ? on_all_threads : default_entry;
+        entry.change = fmt::format("{} {} {}", entry.kernel->name, threads,
+                                   entry.default_params ? "" : ChangeOf(params, all[0]));
         kind.entries.push_back(entry);
       }
+      on_all_threads = default_entry;
       if (!on_cpu || threads == 1) break;
     }
   }

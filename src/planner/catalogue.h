@@ -25,6 +25,10 @@ struct Entry {
   int threads = 1;
   kernels::Params params;
   bool default_params = true;
+  /// The entry of the kind that this one differs from in one respect: in parameters from the
+  /// default ones, then in threads from all; -1: none. Equal changes are called equal in all kinds.
+  int base = -1;
+  std::string change;
   /// Every output is a window of an input: nothing runs.
   bool is_view = false;
 };

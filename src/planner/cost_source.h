@@ -12,6 +12,8 @@ struct EntryCost {
   double us = 0;
   /// False: `us` is an admissible lower bound (roofline), not a time.
   bool measured = false;
+  /// Measured, or stopped as too slow.
+  bool tried = false;
   /// Loss of accuracy; 0 where results stay in fp32 or are exact.
   double error = 0;
   /// Why the entry may not be taken (wrong results, crash); empty: it may.

@@ -30,6 +30,7 @@ class Extractor {
       written_[static_cast<size_t>(tensor)].insert(0);
     }
     for (const Kind& kind : catalogue_.kinds) PriceKind(kind);
+    AssumeOfChanges(catalogue_, assumptions_, prices_);
     for (const Instance& instance : catalogue_.instances) AddGroup(instance);
     if (assumptions_.fusion_gains) AssumeOfFusion(catalogue_, result_);
     for (ir::ValueId id : graph_.outputs) {
@@ -80,7 +81,6 @@ class Extractor {
     for (const Entry& entry : kind.entries) {
       prices.push_back(entry.is_view ? EntryCost{.measured = true} : costs_.Kernel(kind, entry));
     }
-    AssumeOfParameters(kind, assumptions_, prices);
     prices_.push_back(std::move(prices));
   }
 

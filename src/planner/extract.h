@@ -28,6 +28,9 @@ struct Assumptions {
   double least_of_default = 0;
   /// A fused kernel is never slower than the same kernel on its first nodes followed by the rest.
   bool fusion_gains = false;
+  /// A change of parameters that gained nothing in several kinds of groups gains nothing in others;
+  /// nor does one thread in larger ones.
+  bool changes_repeat = false;
 };
 
 /// Graph inputs exist row-major and external; graph outputs are wanted row-major. States that name

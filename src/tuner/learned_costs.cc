@@ -1,6 +1,7 @@
 #include "tuner/learned_costs.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/log.h"
 #include "kernels/convert.h"
@@ -11,6 +12,30 @@ namespace {
 
 /// Share of its bound below which a time shows that the bound is wrong.
 constexpr double kBelowBound = 0.98;
+
+/// Of a kernel on groups that differ in extents and constants alone: whatever the states; in these.
+std::array<std::string, 2> WayTexts(const planner::Kind& kind, const planner::Entry& entry) {
+  const ir::Graph& group = *kind.group;
+  std::string text = fmt::format("{} {}", entry.kernel->name, entry.threads);
+  for (const ir::Node& node : group.nodes())
+    text += " " + node.op + (node.attributes.Int("group", 1) > 1 ? "/groups" : "");
+  std::string with_states = text;
+  const auto add = [&](const std::vector<ir::ValueId>& ids, const std::vector<State>& states) {
+    for (size_t i = 0; i < ids.size(); ++i)
+      with_states += " " + StateName(states[i], group.value(ids[i]).shape->rank());
+  };
+  add(group.inputs, entry.states.inputs);
+  add(group.outputs, entry.states.outputs);
+  return {std::move(text), std::move(with_states)};
+}
+
+std::array<std::string, 2> WayTexts(DType dtype, int rank, const State& from, const State& to,
+                                    int threads) {
+  std::string text = fmt::format("convert {} {}", DTypeName(dtype), threads);
+  std::string with_states =
+      fmt::format("{} {} {}", text, StateName(from, rank), StateName(to, rank));
+  return {std::move(text), std::move(with_states)};
+}
 
 constexpr std::string_view kLosesTooMuch = "loses too much accuracy for the time it saves";
 
@@ -48,8 +73,9 @@ double LearnedCosts::Bound(const kernels::Work& work, DeviceKind device, int thr
 
 planner::EntryCost LearnedCosts::FromRow(const Row& row, double bound) {
   switch (row.status) {
-    case Row::Status::kOk: return {.us = row.median_us, .measured = true, .error = row.error};
-    case Row::Status::kStopped: return {.us = std::max(bound, row.low_us)};
+    case Row::Status::kOk:
+      return {.us = row.median_us, .measured = true, .tried = true, .error = row.error};
+    case Row::Status::kStopped: return {.us = std::max(bound, row.low_us), .tried = true};
     case Row::Status::kWrong:
     case Row::Status::kFailed:
     case Row::Status::kCrashed: break;
@@ -70,16 +96,22 @@ void LearnedCosts::Excuse(const planner::Kind& kind, const planner::Entry& entry
   excused_.insert(MemoryKey(KernelKey(kind, entry)));
 }
 
-LearnedCosts::Known& LearnedCosts::Recall(const std::string& text, const RowKey& key,
-                                          double bound_us) {
-  Known& known = memory_[text];
+LearnedCosts::Known& LearnedCosts::Recall(const RowKey& key, double bound_us,
+                                          const std::array<std::string, 2>& ways) {
+  const auto [it, is_new] = memory_.try_emplace(MemoryKey(key));
+  Known& known = it->second;
+  if (!is_new) return known;
   ++asked_;
-  known = {.cost = {.us = bound_us}, .bound_us = bound_us};
+  known = {.cost = {.us = bound_us},
+           .bound_us = bound_us,
+           .ways = {efficiency_.WayOf(ways[0]), efficiency_.WayOf(ways[1])},
+           .text = it->first};
   const Result<Row> row = store_.Find(key);
   if (!row.ok()) return known;
   if (!row->prior) {
     ++known_;
     known.cost = FromRow(*row, bound_us);
+    if (known.cost.measured) LearnEfficiency(known);
   } else if (row->status == Row::Status::kOk || row->status == Row::Status::kStopped) {
     ++priors_;
     known.prior_us = row->status == Row::Status::kOk ? row->median_us : row->low_us;
@@ -89,44 +121,48 @@ LearnedCosts::Known& LearnedCosts::Recall(const std::string& text, const RowKey&
 
 planner::EntryCost LearnedCosts::Answer(const Known& known) const {
   planner::EntryCost cost = known.cost;
-  if (!cost.measured && known.prior_us > 0)
-    cost.us = std::max(cost.us, known.prior_us * prior_share_);
+  if (cost.measured) return cost;
+  for (int way : known.ways) cost.us = std::max(cost.us, efficiency_.Bound(way, known.bound_us));
+  if (known.prior_us > 0) cost.us = std::max(cost.us, known.prior_us * prior_share_);
   return cost;
 }
 
+LearnedCosts::Known& LearnedCosts::KnownOf(const planner::Kind& kind, const planner::Entry& entry) {
+  Known*& known = by_entry_[&entry];
+  if (known != nullptr) return *known;
+  const DeviceKind device = entry.kernel->device;
+  const kernels::Work work =
+      WorkOf(*entry.kernel, kind.problem(entry), entry.params, *devices_.Find(device));
+  known =
+      &Recall(KernelKey(kind, entry), Bound(work, device, entry.threads), WayTexts(kind, entry));
+  return *known;
+}
+
 planner::EntryCost LearnedCosts::Kernel(const planner::Kind& kind, const planner::Entry& entry) {
-  const RowKey key = KernelKey(kind, entry);
-  const std::string text = MemoryKey(key);
-  const auto found = memory_.find(text);
-  if (found == memory_.end()) {
-    const DeviceKind device = entry.kernel->device;
-    const kernels::Work work =
-        WorkOf(*entry.kernel, kind.problem(entry), entry.params, *devices_.Find(device));
-    Recall(text, key, Bound(work, device, entry.threads));
-  }
-  const Known& known = found == memory_.end() ? memory_[text] : found->second;
+  const Known& known = KnownOf(kind, entry);
   planner::EntryCost cost = Answer(known);
   if (!cost.measured && known.prior_us == 0 && unbounded_.contains(entry.kernel->name)) cost.us = 0;
-  if (measured_only_ && !cost.measured && cost.banned.empty() && !excused_.contains(text))
+  if (measured_only_ && !cost.measured && cost.banned.empty() && !excused_.contains(known.text))
     cost.banned = "not measured";
-  if (banned_.contains(text)) cost.banned = kLosesTooMuch;
+  if (banned_.contains(known.text)) cost.banned = kLosesTooMuch;
   return cost;
 }
 
 planner::EntryCost LearnedCosts::Conversion(const Shape& shape, DType dtype, const State& from,
                                             const State& to, int threads) {
   const RowKey key = KeyOfConversion(shape, dtype, from, to, threads);
-  const std::string text = MemoryKey(key);
-  const auto found = memory_.find(text);
-  if (found == memory_.end()) {
-    const kernels::Work work{
-        .bytes = static_cast<double>(StateBytes(shape, from) + StateBytes(shape, to))};
-    Recall(text, key, Bound(work, kernels::ConversionDevice(from, to), threads));
-  }
-  planner::EntryCost cost = Answer(found == memory_.end() ? memory_[text] : found->second);
+  const kernels::Work work{
+      .bytes = static_cast<double>(StateBytes(shape, from) + StateBytes(shape, to))};
+  const Known& known = Recall(key, Bound(work, kernels::ConversionDevice(from, to), threads),
+                              WayTexts(dtype, shape.rank(), from, to, threads));
+  planner::EntryCost cost = Answer(known);
   if (measured_only_ && !cost.measured) cost.us *= 2;
-  if (banned_.contains(text)) cost.banned = kLosesTooMuch;
+  if (banned_.contains(known.text)) cost.banned = kLosesTooMuch;
   return cost;
+}
+
+void LearnedCosts::LearnEfficiency(const Known& known) {
+  for (int way : known.ways) efficiency_.Learn(way, known.bound_us, known.cost.us);
 }
 
 /// Where a prior turns out to be slower than now, all priors may be.
@@ -137,6 +173,7 @@ void LearnedCosts::Relearn(Known& known, const Row& row) {
     prior_share_ = std::clamp(share, kLeastShare, prior_share_);
   }
   known.cost = FromRow(row, known.bound_us);
+  if (known.cost.measured) LearnEfficiency(known);
   // A candidate that was stopped is known by its bound of now.
   known.prior_us = 0;
 }
@@ -145,7 +182,7 @@ void LearnedCosts::LearnKernel(const planner::Kind& kind, const planner::Entry& 
                                const Row& row) {
   const RowKey key = KernelKey(kind, entry);
   store_.Put(key, row);
-  Known& known = memory_[MemoryKey(key)];
+  Known& known = KnownOf(kind, entry);
   if (row.status == Row::Status::kOk && row.median_us < known.bound_us * kBelowBound)
     unbounded_.insert(entry.kernel->name);
   Log(LogLevel::kDebug, "{} [{}] {:.2f} us (at least {:.2f}), bound {:.2f} us{}{}", key.kernel,

@@ -1,6 +1,7 @@
 // Costs for the planner: what the store has learned, and roofline bounds for the rest.
 #pragma once
 
+#include <array>
 #include <set>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 
 #include "planner/cost_source.h"
 #include "tuner/accelerator_roofline.h"
+#include "tuner/efficiency.h"
 #include "tuner/roofline.h"
 #include "tuner/store.h"
 
@@ -15,7 +17,8 @@ namespace fettle::tuner {
 
 /// Remembers every answer, so that a problem that is extracted again asks the store nothing.
 /// A row that is a prior counts as unmeasured, at a part of its time: what could win is measured
-/// again, and so is what comes close; what was far behind stays behind. Not synchronised.
+/// again, and so is what comes close; what was far behind stays behind. Entries must stay where
+/// they are. Not synchronised.
 class LearnedCosts final : public planner::CostSource {
  public:
   LearnedCosts(const DeviceSet& devices, Store& store);
@@ -32,6 +35,9 @@ class LearnedCosts final : public planner::CostSource {
   /// While set, what is not measured is banned, but for what is excused, which counts at its bound,
   /// and conversions, which count at twice theirs.
   void set_measured_only(bool only) { measured_only_ = only; }
+  /// Assumes of what is not measured that it comes no nearer to its bound than what is
+  /// (Efficiency).
+  void AssumeEfficiency(double share) { efficiency_.set_share(share); }
   /// Bans choices by their keys.
   void Ban(const std::set<std::string>& keys) { banned_ = keys; }
   /// What stands for a choice in one process.
@@ -51,11 +57,15 @@ class LearnedCosts final : public planner::CostSource {
  private:
   struct Known {
     planner::EntryCost cost;
-    double bound_us = 0;  // roofline
-    double prior_us = 0;  // 0: none
+    double bound_us = 0;           // roofline
+    double prior_us = 0;           // 0: none
+    std::array<int, 2> ways = {};  // of Efficiency
+    std::string text;              // the key
   };
   planner::EntryCost Answer(const Known& known) const;
-  Known& Recall(const std::string& text, const RowKey& key, double bound_us);
+  Known& KnownOf(const planner::Kind& kind, const planner::Entry& entry);
+  Known& Recall(const RowKey& key, double bound_us, const std::array<std::string, 2>& ways);
+  void LearnEfficiency(const Known& known);
   void Relearn(Known& known, const Row& row);
   planner::EntryCost FromRow(const Row& row, double bound);
   double Bound(const kernels::Work& work, DeviceKind device, int threads) const;
@@ -67,6 +77,9 @@ class LearnedCosts final : public planner::CostSource {
   Ceilings ceilings_;
   kernels::OpenClCeilings accelerator_ceilings_;
   std::unordered_map<std::string, Known> memory_;
+  /// The same by entry: making texts would take longer than solving.
+  std::unordered_map<const planner::Entry*, Known*> by_entry_;
+  Efficiency efficiency_;
   /// Kernels that were faster than their bound: theirs count for nothing.
   std::set<std::string_view> unbounded_;
   bool measured_only_ = false;

@@ -20,6 +20,9 @@ using planner::Kind;
 /// Share of the default parameters' time below which no neighbour of them is expected.
 constexpr double kLeastOfDefault = 0.75;
 
+/// Of the least that problems of a kernel took beyond their bounds, the share that others take too.
+constexpr double kLeastEfficiency = 0.75;
+
 /// Steps up to which outputs are verified whole where time does not matter.
 constexpr int64_t kThoroughMacs = 50'000'000;
 
@@ -57,6 +60,7 @@ class Tuner {
 
   Result<planner::Decision> Run() {
     costs_.Ban(options_.banned);
+    if (options_.level < Level::kWide) costs_.AssumeEfficiency(kLeastEfficiency);
     ASSIGN_OR_RETURN(catalogue_,
                      ListCatalogue(graph_, devices_, limits_, BreadthOf(options_.level)));
     ASSIGN_OR_RETURN(const planner::Decision preferred,
@@ -270,7 +274,8 @@ class Tuner {
       if (!may_measure) return BestMeasured(preferred);
       for (EntryId id : open) {
         if (!MayMeasure()) break;
-        Measure(id);
+        // Another kind of equal costs may have been measured meanwhile.
+        if (IsOpen(id)) Measure(id);
       }
       if (report_.measured == measured) return BestMeasured(preferred);
     }
@@ -359,7 +364,9 @@ Result<Level> LevelFromName(std::string_view name) {
 
 planner::Assumptions AssumptionsOf(Level level) {
   if (level == Level::kFull) return {};
-  return {.least_of_default = level == Level::kWide ? 0.5 : kLeastOfDefault, .fusion_gains = true};
+  return {.least_of_default = level == Level::kWide ? 0.5 : kLeastOfDefault,
+          .fusion_gains = true,
+          .changes_repeat = level < Level::kWide};
 }
 
 planner::Breadth BreadthOf(Level level) {

@@ -1,0 +1,83 @@
+// What changes of parameters and threads gain, by what they gained elsewhere.
+#include <algorithm>
+#include <map>
+
+#include "planner/assume.h"
+
+namespace fettle::planner {
+namespace {
+
+/// Keeps an order among equal bounds.
+constexpr double kJustBehind = 1.0001;
+/// Kinds of groups in which a change has to gain nothing, and what counts as nothing.
+constexpr size_t kLeastKinds = 4;
+constexpr double kNothing = 0.98;
+
+using Prices = std::vector<std::vector<EntryCost>>;
+
+bool ChangesThreads(const Entry& entry) { return entry.default_params && entry.base >= 0; }
+
+class Changes {
+ public:
+  Changes(const Catalogue& catalogue, const Prices& prices) {
+    for (size_t k = 0; k < catalogue.kinds.size(); ++k) Learn(catalogue.kinds[k], prices[k]);
+  }
+
+  /// Whether the change of `entry` may gain on a group that takes its base `base_us`.
+  bool MayGain(const Entry& entry, double base_us) const {
+    const auto found = tries_.find(entry.change);
+    if (found == tries_.end()) return true;
+    size_t kinds = 0;
+    for (const Try& made : found->second) {
+      if (ChangesThreads(entry) && made.base_us > base_us) continue;
+      if (made.ratio < kNothing) return true;
+      ++kinds;
+    }
+    return kinds < kLeastKinds;
+  }
+
+ private:
+  /// What came of a change in one kind, in the states where it gained most.
+  struct Try {
+    double base_us = 0, ratio = 1e300;
+  };
+
+  void Learn(const Kind& kind, const std::vector<EntryCost>& prices) {
+    std::map<std::string_view, Try> best;
+    for (size_t e = 0; e < kind.entries.size(); ++e) {
+      const Entry& entry = kind.entries[e];
+      if (entry.base < 0 || !prices[e].tried) continue;
+      const EntryCost& base = prices[static_cast<size_t>(entry.base)];
+      if (!base.measured) continue;
+      Try& made = best[entry.change];
+      made.ratio = std::min(made.ratio, prices[e].us / base.us);
+      made.base_us = std::max(made.base_us, base.us);
+    }
+    for (const auto& [change, made] : best) tries_[std::string(change)].push_back(made);
+  }
+
+  std::map<std::string, std::vector<Try>> tries_;
+};
+
+}  // namespace
+
+void AssumeOfChanges(const Catalogue& catalogue, const Assumptions& assumptions, Prices& prices) {
+  const Changes changes(catalogue, prices);
+  for (size_t k = 0; k < catalogue.kinds.size(); ++k) {
+    const std::vector<Entry>& entries = catalogue.kinds[k].entries;
+    // Bases come first.
+    for (size_t e = 0; e < entries.size(); ++e) {
+      const Entry& entry = entries[e];
+      if (entry.base < 0 || prices[k][e].measured) continue;
+      const EntryCost& base = prices[k][static_cast<size_t>(entry.base)];
+      double share = ChangesThreads(entry) || assumptions.least_of_default <= 0 ? 0
+                     : base.measured ? assumptions.least_of_default
+                                     : kJustBehind;
+      if (assumptions.changes_repeat && base.tried && !changes.MayGain(entry, base.us))
+        share = kJustBehind;
+      prices[k][e].us = std::max(prices[k][e].us, share * base.us);
+    }
+  }
+}
+
+}  // namespace fettle::planner
