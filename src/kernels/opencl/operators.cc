@@ -55,6 +55,7 @@ std::span<const std::string_view> OpenClOperators() {
       "InstanceNormalization",
       "IsInf",
       "IsNaN",
+      "LRN",
       "LSTM",
       "LayerNormalization",
       "LeakyRelu",

@@ -20,6 +20,7 @@ extern const KernelDesc kOpenClMatMulRegisters;
 extern const KernelDesc kOpenClMatMulVector;
 extern const KernelDesc kOpenClMoveCopy;
 extern const KernelDesc kOpenClNormInstance;
+extern const KernelDesc kOpenClNormLrn;
 extern const KernelDesc kOpenClNormRows;
 extern const KernelDesc kOpenClPoolWindow;
 extern const KernelDesc kOpenClQuantisedConv;
@@ -50,6 +51,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClMatMulVector,
       &kOpenClMoveCopy,
       &kOpenClNormInstance,
+      &kOpenClNormLrn,
       &kOpenClNormRows,
       &kOpenClPoolWindow,
       &kOpenClQuantisedConv,
