@@ -210,15 +210,4 @@ MemoryPlan PlanMemory(const Plan& plan, std::span<const std::vector<kernels::Ali
   return memory;
 }
 
-DeviceKind DeviceOf(const Plan& plan, const PlannedStep& step) {
-  if (step.kernel != nullptr) return step.kernel->device;
-  for (const auto* tensors : {&step.inputs, &step.outputs}) {
-    for (int tensor : *tensors) {
-      const State& state = plan.tensors[static_cast<size_t>(tensor)].state;
-      if (state.device != DeviceKind::kCpu) return state.device;
-    }
-  }
-  return DeviceKind::kCpu;
-}
-
 }  // namespace fettle::exec

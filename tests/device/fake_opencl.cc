@@ -200,7 +200,6 @@ FakeOpenCl::FakeOpenCl() {
   api_.GetEventInfo = EventInfo;
   api_.GetEventProfilingInfo = ProfilingInfo;
   api_.ReleaseEvent = Release<cl_event>;
-  api_.Flush = [](cl_command_queue) { return CL_SUCCESS; };
   api_.Finish = Finish;
 }
 

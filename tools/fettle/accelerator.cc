@@ -4,29 +4,6 @@
 #include "runtime/device_choice.h"
 
 namespace fettle::tools {
-namespace {
-
-/// Options that change nothing without an accelerator.
-Status WarnOnCpu(const CommonOptions& options, std::vector<std::string>& warnings) {
-  if (options.precision != "high") {
-    if (options.strict_device)
-      return Unsupported("--precision {}: the CPU computes in high precision only",
-                         options.precision);
-    warnings.push_back(
-        fmt::format("--precision {}: the CPU computes in high precision only; high is used",
-                    options.precision));
-  }
-  if (options.memory == "image") {
-    if (options.strict_device || !options.device.starts_with("opencl"))
-      return Unsupported("--memory image: the CPU has no image memory");
-    warnings.push_back("--memory image: the CPU has no image memory");
-  }
-  if (options.queue_window != 0 || options.kernel_ms != 0)
-    warnings.push_back("--queue-window and --kernel-ms change nothing on the CPU");
-  return OkStatus();
-}
-
-}  // namespace
 
 Result<std::shared_ptr<const Device>> OpenAccelerator(const CommonOptions& options,
                                                       std::vector<std::string>& warnings) {
@@ -72,7 +49,7 @@ Result<runtime::SessionOptions> MakeSessionOptions(const CommonOptions& options,
   runtime::SessionOptions session{.threads = options.threads};
   ASSIGN_OR_RETURN(session.accelerator, OpenAccelerator(options, warnings));
   if (session.accelerator == nullptr) {
-    RETURN_IF_ERROR(WarnOnCpu(options, warnings));
+    RETURN_IF_ERROR(CheckCpuAlone(options, warnings));
     return session;
   }
   session.accelerator_only = options.strict_device;

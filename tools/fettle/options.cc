@@ -58,10 +58,12 @@ void AddCommonOptions(CLI::App& app, CommonOptions& options) {
   app.add_flag("--json", options.json, "one JSON document on stdout")->envname("FETTLE_JSON");
 }
 
-Status CheckCpuOptions(const CommonOptions& options, std::vector<std::string>& warnings) {
-  if (options.device.starts_with("opencl"))
-    return Unsupported("--device {}: this command runs on the CPU only", options.device);
-  if (options.memory == "image") return Unsupported("--memory image: the CPU has no image memory");
+Status CheckCpuAlone(const CommonOptions& options, std::vector<std::string>& warnings) {
+  if (options.memory == "image") {
+    if (options.strict_device || !options.device.starts_with("opencl"))
+      return Unsupported("--memory image: the CPU has no image memory");
+    warnings.push_back("--memory image: the CPU has no image memory");
+  }
   if (options.precision != "high") {
     if (options.strict_device)
       return Unsupported("--precision {}: the CPU computes in high precision only",
@@ -73,6 +75,12 @@ Status CheckCpuOptions(const CommonOptions& options, std::vector<std::string>& w
   if (options.queue_window != 0 || options.kernel_ms != 0)
     warnings.push_back("--queue-window and --kernel-ms change nothing on the CPU");
   return OkStatus();
+}
+
+Status CheckCpuOptions(const CommonOptions& options, std::vector<std::string>& warnings) {
+  if (options.device.starts_with("opencl"))
+    return Unsupported("--device {}: this command runs on the CPU only", options.device);
+  return CheckCpuAlone(options, warnings);
 }
 
 Result<std::map<std::string, Shape>> ParseShapes(const std::vector<std::string>& shapes) {

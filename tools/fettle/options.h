@@ -32,8 +32,10 @@ struct CommonOptions {
 /// parse.
 void AddCommonOptions(CLI::App& app, CommonOptions& options);
 
-/// For commands of the CPU: refuses another device and images with kUnsupported; options that
-/// change nothing on the CPU become warnings.
+/// Where the CPU computes alone: options that change nothing there become warnings, or kUnsupported
+/// where another device was not asked for in vain.
+Status CheckCpuAlone(const CommonOptions& options, std::vector<std::string>& warnings);
+/// The same for commands of the CPU, which refuse another device.
 Status CheckCpuOptions(const CommonOptions& options, std::vector<std::string>& warnings);
 
 /// `NAME=1x3x224x224`, one per --shape.

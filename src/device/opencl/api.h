@@ -50,7 +50,6 @@ namespace fettle {
   X(GetEventInfo)                   \
   X(GetEventProfilingInfo)          \
   X(ReleaseEvent)                   \
-  X(Flush)                          \
   X(Finish)                         \
   X(SVMAlloc)                       \
   X(SVMFree)                        \

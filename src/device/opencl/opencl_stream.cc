@@ -158,10 +158,6 @@ Status OpenClStream::Read(void* to, const DeviceMemory& from, int64_t offset, in
                       "OpenCL: reading an image");
 }
 
-Status OpenClStream::Flush() {
-  return OpenClStatus(device_->api().Flush(queue_), "OpenCL: flushing");
-}
-
 Status OpenClStream::Synchronise() {
   return OpenClStatus(device_->api().Finish(queue_), "OpenCL: waiting for the device");
 }

@@ -74,8 +74,6 @@ class OpenClStream final : public Stream {
   Status WriteBuffer(const Location& to, const void* from, int64_t bytes);
   Status ReadBuffer(void* to, const Location& from, int64_t bytes);
 
-  /// Hands what is enqueued to the device without waiting.
-  Status Flush();
   Status Synchronise() override;
 
   /// What went between host and device.

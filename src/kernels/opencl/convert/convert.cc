@@ -68,7 +68,7 @@ BuildOptions ReorderOptions(const State& from, const State& to) {
   return options;
 }
 
-/// Bytes as they are, between host and buffer or between buffers of one state.
+/// Bytes as they are, between host and buffer.
 class Transfer final : public PreparedKernel {
  public:
   Transfer(int64_t bytes, bool to_device) : bytes_(bytes), to_device_(to_device) {}
