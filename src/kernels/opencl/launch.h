@@ -38,6 +38,15 @@ class ArgList {
   std::vector<KernelArg> args_;
 };
 
+inline int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
+inline cl_int2 Int2(int64_t x, int64_t y) {
+  return {{static_cast<cl_int>(x), static_cast<cl_int>(y)}};
+}
+inline cl_int4 Int4(int64_t x, int64_t y, int64_t z, int64_t w) {
+  return {{static_cast<cl_int>(x), static_cast<cl_int>(y), static_cast<cl_int>(z),
+           static_cast<cl_int>(w)}};
+}
+
 /// Bytes of a pixel of four elements.
 inline int64_t PixelBytes(DType storage) { return 4 * ByteSize(storage); }
 

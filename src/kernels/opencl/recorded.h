@@ -10,7 +10,7 @@
 namespace fettle::kernels {
 
 /// One launch: a function, its sizes and its arguments in order. Operands are the memory and an
-/// offset as an int in units of `unit_bytes` (ArgList::Tensor).
+/// offset as an int in units of `unit_bytes` (ArgList::Tensor); 0 bytes: the memory alone.
 class RecordedLaunch {
  public:
   RecordedLaunch(std::shared_ptr<OpenClKernel> kernel, const WorkSizes& sizes)
@@ -25,7 +25,10 @@ class RecordedLaunch {
   RecordedLaunch& Packed(size_t i, int64_t unit_bytes) {
     return Add(Operand::kPacked, i, unit_bytes);
   }
-  RecordedLaunch& Workspace(int64_t unit_bytes) { return Add(Operand::kWorkspace, 0, unit_bytes); }
+  /// The workspace from `offset` bytes on.
+  RecordedLaunch& Workspace(int64_t offset, int64_t unit_bytes) {
+    return Add(Operand::kWorkspace, static_cast<size_t>(offset), unit_bytes);
+  }
   template <typename T>
   RecordedLaunch& Value(const T& value) {
     args_.emplace_back(KernelArg(value));
@@ -38,9 +41,10 @@ class RecordedLaunch {
   friend class RecordedKernel;
   struct Operand {
     enum Kind : uint8_t { kInput, kOutput, kPacked, kWorkspace } kind;
-    size_t index;
+    size_t index;  // of the workspace: bytes
     int64_t unit_bytes;
   };
+  static Location Find(const Operand& operand, const LaunchArgs& args);
   RecordedLaunch& Add(Operand::Kind kind, size_t index, int64_t unit_bytes) {
     args_.emplace_back(Operand{kind, index, unit_bytes});
     return *this;
@@ -52,7 +56,7 @@ class RecordedLaunch {
 };
 
 /// Launches one after the other. The arguments of `expression`, if there is one, follow those of
-/// each launch; its packs follow the kernel's own.
+/// the last launch; its packs follow the kernel's own.
 class RecordedKernel final : public PreparedKernel {
  public:
   std::vector<RecordedLaunch> recorded;
@@ -61,9 +65,13 @@ class RecordedKernel final : public PreparedKernel {
   int64_t workspace = 0;  // bytes
   Expression expression;
 
+  /// Adds an operand in a row-major buffer to a launch: bound, or a constant packed as `storage`.
+  /// Offsets count elements.
+  void AddRows(const ir::Graph& group, ir::ValueId id, DType storage, RecordedLaunch& launch);
+
   std::vector<PackRequest> packs() const override;
-  std::vector<Alias> aliases() const override { return views; }
   int64_t workspace_bytes() const override { return workspace; }
+  std::vector<Alias> aliases() const override { return views; }
   Status Launch(const LaunchArgs& args) const override;
 };
 

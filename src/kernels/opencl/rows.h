@@ -1,24 +1,17 @@
-// What kernels over rows.clh share.
+// Kernels over the rows of a row-major tensor (rows.clh).
 #pragma once
 
 #include "kernels/cpu/layout/extents.h"
+#include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"
-#include "kernels/opencl/work_sizes.h"
+#include "kernels/opencl/states.h"
 
 namespace fettle::kernels {
 
-/// Whether rows are worth a work-group each: long ones that no neighbour is beside in memory.
-inline bool NeedsGroups(const RowExtents& extents) {
-  return extents.row > 32 && extents.inner < 16;
-}
-
-/// ROW_ITEMS and the sizes of a launch over the rows of `extents`.
-inline WorkSizes RowSizes(const RowExtents& extents, BuildOptions& options) {
-  const int64_t rows = extents.outer * extents.inner;
-  const bool groups = NeedsGroups(extents);
-  options.Define("ROW_ITEMS", groups ? static_cast<int64_t>(kGroupItems) : 1);
-  if (!groups) return PlaceSizes(rows);
-  return {.gws = {kGroupItems, static_cast<size_t>(rows), 1}, .lws = {kGroupItems, 1, 1}};
-}
+/// A launch of the function `rows` of a program that includes access.clh and rows.clh. Its
+/// arguments begin with the node's first input and the group's output, their offsets in elements;
+/// the caller adds the others.
+Result<std::unique_ptr<RecordedKernel>> RecordRows(const Problem& problem, std::string_view path,
+                                                   const RowExtents& extents, const Device& device);
 
 }  // namespace fettle::kernels

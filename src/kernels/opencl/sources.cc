@@ -45,14 +45,20 @@ BuildOptions& BuildOptions::Add(std::string_view option) {
   return *this;
 }
 
+std::string_view UnsignedName(int64_t bytes) {
+  return bytes == 1 ? "uchar" : bytes == 2 ? "ushort" : bytes == 4 ? "uint" : "ulong";
+}
+
 ProgramSource MakeProgram(std::string_view path, const BuildOptions& options,
                           std::string_view before) {
   return {std::string(path), std::string(before) + KernelText(path), options.text()};
 }
 
-void DefineAccess(const State& state, BuildOptions& options) {
+BuildOptions AccessOptions(const State& state) {
+  BuildOptions options;
   options.Define("FETTLE_IMAGE", state.memory == MemoryKind::kImage2d ? 1 : 0);
   options.Define("FETTLE_HALF", state.storage == DType::kF16 ? 1 : 0);
+  return options;
 }
 
 }  // namespace fettle::kernels

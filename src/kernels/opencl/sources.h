@@ -33,11 +33,14 @@ class BuildOptions {
   std::string text_;
 };
 
+/// The unsigned integer of so many bytes (1, 2, 4 or 8) in OpenCL C.
+std::string_view UnsignedName(int64_t bytes);
+
 /// A program from an embedded source, with `before` in front of it (generated macros; may be "").
 ProgramSource MakeProgram(std::string_view path, const BuildOptions& options,
                           std::string_view before = {});
 
 /// "-DFETTLE_IMAGE=... -DFETTLE_HALF=...": how access.clh reads and writes tensors in `state`.
-void DefineAccess(const State& state, BuildOptions& options);
+BuildOptions AccessOptions(const State& state);
 
 }  // namespace fettle::kernels

@@ -84,9 +84,15 @@ StateAssignment StatesBeside(const ir::Graph& group, const State& like) {
   return states;
 }
 
-size_t InputIndex(const ir::Graph& group, size_t i) {
-  const auto at = std::find(group.inputs.begin(), group.inputs.end(), group.nodes()[0].inputs[i]);
-  FETTLE_CHECK(at != group.inputs.end(), "expected an operand that is bound at launch");
+std::vector<StateAssignment> RowAssignments(const ir::Graph& group) {
+  std::vector<StateAssignment> states;
+  for (const State& form : RowStates()) states.push_back(StatesBeside(group, form));
+  return states;
+}
+
+size_t InputIndex(const ir::Graph& group, ir::ValueId id) {
+  const auto at = std::find(group.inputs.begin(), group.inputs.end(), id);
+  FETTLE_CHECK(at != group.inputs.end(), "a group reads a value that it does not name");
   return static_cast<size_t>(at - group.inputs.begin());
 }
 

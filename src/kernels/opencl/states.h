@@ -30,7 +30,10 @@ State StateBeside(const ir::Value& value, const State& like, int rank);
 /// All operands of a group beside its first output in `like`.
 StateAssignment StatesBeside(const ir::Graph& group, const State& like);
 
-/// The position in the group's inputs of input `i` of its first node, which is no constant.
-size_t InputIndex(const ir::Graph& group, size_t i);
+/// All float operands of a group stored as f32, and as f16, in row-major buffers.
+std::vector<StateAssignment> RowAssignments(const ir::Graph& group);
+
+/// The position of a value that is bound at launch among the inputs of its group.
+size_t InputIndex(const ir::Graph& group, ir::ValueId id);
 
 }  // namespace fettle::kernels

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 
 #include "kernels/opencl/launch.h"
 
@@ -21,17 +22,20 @@ inline WorkSizes PlaceSizes(int64_t items, int64_t y = 1, int64_t z = 1) {
   return sizes;
 }
 
+/// The extents of the plane of a tensor of rank 3 or 4.
+inline std::array<int64_t, 2> PlaneOf(const Shape& shape) {
+  return {shape.rank() == 3 ? 1 : shape[2], shape[shape.rank() - 1]};
+}
+
 /// (channel blocks, height, width, batch) of a tensor of rank 3 or 4 in pixels of four channels.
 inline cl_int4 PixelDims(const Shape& shape) {
-  const auto integer = [](int64_t value) { return static_cast<cl_int>(value); };
-  const int64_t height = shape.rank() == 3 ? 1 : shape[2];
-  return {{integer((shape[1] + 3) / 4), integer(height), integer(shape[shape.rank() - 1]),
-           integer(shape[0])}};
+  const auto [height, width] = PlaneOf(shape);
+  return Int4(DivideUp(shape[1], 4), height, width, shape[0]);
 }
 
 /// One work-item per pixel: {height * width, channel blocks, batch}.
 inline WorkSizes PixelSizes(const Shape& shape) {
-  return PlaceSizes(shape.Count(2, shape.rank()), (shape[1] + 3) / 4, shape[0]);
+  return PlaceSizes(shape.Count(2, shape.rank()), DivideUp(shape[1], 4), shape[0]);
 }
 
 }  // namespace fettle::kernels

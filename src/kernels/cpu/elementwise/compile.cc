@@ -1,20 +1,12 @@
 #include "kernels/cpu/elementwise/compile.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "kernels/cpu/layout/broadcast.h"
 
 namespace fettle::kernels::elementwise {
 namespace {
-
-/// "_0_2_3_1"
-std::string Joined(const std::vector<ir::ValueId>& ids) {
-  std::string text;
-  for (ir::ValueId id : ids) text.append("_").append(std::to_string(id));
-  return text;
-}
 
 bool HoldsReduced(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
@@ -107,7 +99,7 @@ Result<Source> Compiler::Read(ir::ValueId id) {
   const ir::NodeId producer = producers_[static_cast<size_t>(id)];
   if (id == running_ || (producer < 0 && !group_.value(id).is_constant())) {
     ASSIGN_OR_RETURN(source, AddOperand(id, shape(id)));
-  } else if (const auto value = Immediate(id)) {
+  } else if (const auto value = ImmediateOf(group_.value(id))) {
     source = {Source::kImmediate, 0, *value};
   } else if (producer < 0) {
     source = AddConstant(id, shape(id));
@@ -122,29 +114,11 @@ Result<Source> Compiler::Read(ir::ValueId id) {
 }
 
 Result<Source> Compiler::ReadAlongAxis(ir::ValueId id, int axis, const Shape& like) {
-  if (const auto value = Immediate(id)) return Source{Source::kImmediate, 0, *value};
-  Shape along(Dims(static_cast<size_t>(like.rank()), 1));
-  const int64_t count = shape(id).elements();
-  if (count != 1) {
-    if (axis < 0 || axis >= like.rank() || count != like[axis])
-      return Unsupported("'{}' does not run along axis {}", group_.value(id).name, axis);
-    along[axis] = count;
-  }
+  if (const auto value = ImmediateOf(group_.value(id)))
+    return Source{Source::kImmediate, 0, *value};
+  ASSIGN_OR_RETURN(const Shape along, ShapeAlongAxis(group_.value(id), axis, like));
   if (group_.value(id).is_constant()) return AddConstant(id, along);
   return AddOperand(id, along);
-}
-
-std::optional<float> Compiler::Immediate(ir::ValueId id) const {
-  const auto& constant = group_.value(id).constant;
-  if (constant == nullptr || constant->elements() == 0) return std::nullopt;
-  if (constant->elements() != 1 && !constant->is_splat()) return std::nullopt;
-  return static_cast<float>(constant->GetDouble(0));
-}
-
-Shape Compiler::Align(const Shape& shape) const {
-  Dims dims(static_cast<size_t>(full_.rank()), 1);
-  std::copy(shape.begin(), shape.end(), dims.end() - shape.rank());
-  return Shape(std::move(dims));
 }
 
 Result<int16_t> Compiler::NewOperand(Program::Operand operand) {
@@ -206,14 +180,13 @@ Source Compiler::AddConstant(ir::ValueId id, const Shape& shape) {
                  });
 }
 
-Source Compiler::Derived(
-    std::vector<ir::ValueId> constants, const Shape& shape, std::string recipe,
-    std::function<Status(std::span<const Constant* const>, int64_t, float*)> make) {
-  const Shape aligned = Align(shape);
-  const State packed{.layout = PackedLayout(aligned)};
+Source Compiler::Derived(std::vector<ir::ValueId> constants, const Shape& shape, std::string recipe,
+                         MakeElement make) {
+  const Shape aligned = AlignRight(shape, full_.rank());
+  const Layout layout = PackedLayout(aligned);
   recipe = fmt::format("ew.{}.{}.{}.f32", recipe, aligned.ToString(),
-                       LayoutName(packed.layout, aligned.rank()));
-  const std::string key = Joined(constants) + " " + recipe;
+                       LayoutName(layout, aligned.rank()));
+  const std::string key = JoinIds(constants) + " " + recipe;
   if (const auto known = constants_.find(key); known != constants_.end()) return known->second;
   Program::Operand operand{.pack = static_cast<int>(program_.packs_.size()),
                            .strides = PackedStrides(aligned)};
@@ -223,17 +196,7 @@ Source Compiler::Derived(
     return {Source::kImmediate, 0, 0};
   }
   program_.packs_.push_back(
-      {std::move(constants), recipe, StateBytes(aligned, packed),
-       [aligned, packed, make](std::span<const Constant* const> operands, std::byte* out) {
-         std::memset(out, 0, static_cast<size_t>(StateBytes(aligned, packed)));
-         const OffsetMap to(aligned, packed.layout);
-         std::vector<int64_t> coordinate(static_cast<size_t>(aligned.rank()));
-         for (int64_t i = 0; i < aligned.elements(); ++i) {
-           Unravel(i, aligned, coordinate);
-           RETURN_IF_ERROR(make(operands, i, reinterpret_cast<float*>(out) + to(coordinate)));
-         }
-         return OkStatus();
-       }});
+      PackElements(std::move(constants), aligned, layout, std::move(recipe), std::move(make)));
   const Source source{Source::kOperand, *index, 0};
   constants_.emplace(key, source);
   return source;
@@ -253,29 +216,11 @@ Source Compiler::Emit(OpCode code, Source a, Source b, Source c) {
 /// columns stay as they are.
 void Compiler::Collapse() {
   std::vector<int64_t>& dims = program_.dims_;
-  const auto erase = [&](size_t i) {
-    dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(i));
-    for (Program::Operand& operand : program_.operands_) {
-      if (operand.strides.empty()) continue;  // the running value
-      operand.strides.erase(operand.strides.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-  };
-  const auto walks_as_one = [&](size_t outer) {
-    return std::all_of(
-        program_.operands_.begin(), program_.operands_.end(), [&](const Program::Operand& operand) {
-          return operand.strides.empty() ||
-                 operand.strides[outer] == operand.strides[outer + 1] * dims[outer + 1];
-        });
-  };
-  const size_t fixed = geometry_ == Geometry::kRows ? 1 : 0;
-  for (size_t i = dims.size() - fixed; i-- > 0 && dims.size() > 1;) {
-    if (dims[i] == 1) erase(i);
+  std::vector<std::vector<int64_t>*> strides;
+  for (Program::Operand& operand : program_.operands_) {
+    if (!operand.strides.empty()) strides.push_back(&operand.strides);  // not the running value
   }
-  for (size_t i = dims.size(); i-- > 0;) {
-    if (i + 1 + fixed >= dims.size() || !walks_as_one(i)) continue;
-    dims[i + 1] *= dims[i];
-    erase(i);
-  }
+  JoinDimensions(dims, strides, geometry_ == Geometry::kRows ? 1 : 0);
   program_.cols_ = dims.back();
   program_.rows_ = 1;
   for (size_t i = 0; i + 1 < dims.size(); ++i) program_.rows_ *= dims[i];

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "kernels/cpu/elementwise/program.h"
+#include "kernels/elementwise_operands.h"
 
 namespace fettle::kernels::elementwise {
 
@@ -26,11 +26,9 @@ class Compiler {
   Result<Source> Read(ir::ValueId id);
   /// The source of a value of one element or of rank 1 that runs along `axis` of `like`.
   Result<Source> ReadAlongAxis(ir::ValueId id, int axis, const Shape& like);
-  /// The one element of a constant, or nothing.
-  std::optional<float> Immediate(ir::ValueId id) const;
   /// A constant of `shape` (aligned with the output from the right) made from others.
   Source Derived(std::vector<ir::ValueId> constants, const Shape& shape, std::string recipe,
-                 std::function<Status(std::span<const Constant* const>, int64_t, float*)> make);
+                 MakeElement make);
 
   /// Adds an instruction; returns its virtual register.
   Source Emit(Instruction instruction);
@@ -44,7 +42,6 @@ class Compiler {
   Source AddConstant(ir::ValueId id, const Shape& shape);
   Layout PackedLayout(const Shape& aligned) const;
   std::vector<int64_t> PackedStrides(const Shape& aligned) const;
-  Shape Align(const Shape& shape) const;
   Result<int16_t> NewOperand(Program::Operand operand);
   void Fuse();
   void DropDead();

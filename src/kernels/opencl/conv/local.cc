@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "kernels/opencl/conv/pixel_conv.h"
-#include "kernels/opencl/work_sizes.h"
 
 namespace fettle::kernels {
 namespace {
@@ -46,59 +45,15 @@ FilterForm FormOf(const PixelConv& conv, const FilterExtents& extents) {
           }};
 }
 
-class LocalConv final : public PreparedKernel {
- public:
-  LocalConv(const Problem& problem, const PixelConv& conv, const LocalTile& tile,
-            Expression expression, std::shared_ptr<OpenClKernel> kernel)
-      : conv_(conv),
-        tile_(tile),
-        extents_(ExtentsOf(conv, tile)),
-        storage_(problem.states.outputs[0].storage),
-        in_dims_(PixelDims(problem.shape(conv.x))),
-        out_dims_(PixelDims(problem.shape(conv.y))),
-        input_(InputIndex(*problem.group, conv.x)),
-        expression_(std::move(expression)),
-        kernel_(std::move(kernel)) {}
-
-  std::vector<PackRequest> packs() const override {
-    std::vector<PackRequest> all{
-        RequestFilter(conv_.w, conv_.b, FormOf(conv_, extents_), storage_)};
-    all.insert(all.end(), expression_.packs().begin(), expression_.packs().end());
-    return all;
-  }
-
-  Status Launch(const LaunchArgs& args) const override {
-    const int64_t bytes = PixelBytes(storage_);
-    ArgList list;
-    list.Tensor(args.inputs[input_], bytes).Value(in_dims_);
-    list.Tensor(args.outputs[0], bytes).Value(out_dims_);
-    list.Value(static_cast<cl_int>(conv_.oc)).Memory(args.packed[0]);
-    list.Value(static_cast<cl_int>(extents_.oc)).Value(static_cast<cl_int>(extents_.rows));
-    list.Value(WindowArg(conv_)).Value(BordersArg(conv_));
-    expression_.AppendArgs(args, 1, list);
-    return OpenClStreamOf(args).Launch(*kernel_, Sizes(), list.args());
-  }
-
- private:
-  WorkSizes Sizes() const {
-    const auto x = static_cast<size_t>(tile_.pixels / tile_.item_pixels);
-    const auto y = static_cast<size_t>(tile_.oc / tile_.item_oc);
-    const auto columns = static_cast<size_t>(DivideUp(conv_.out[0] * conv_.out[1], tile_.pixels));
-    const auto rows = static_cast<size_t>(extents_.oc / tile_.oc);
-    const auto slices = static_cast<size_t>(tile_.slices);
-    const auto batch = static_cast<size_t>(conv_.batch);
-    return {.gws = {columns * x, rows * y, batch * slices}, .lws = {x, y, slices}};
-  }
-
-  PixelConv conv_;
-  LocalTile tile_;
-  FilterExtents extents_;
-  DType storage_;
-  cl_int4 in_dims_, out_dims_;
-  size_t input_;
-  Expression expression_;
-  std::shared_ptr<OpenClKernel> kernel_;
-};
+WorkSizes SizesOf(const PixelConv& conv, const LocalTile& tile) {
+  const auto x = static_cast<size_t>(tile.pixels / tile.item_pixels);
+  const auto y = static_cast<size_t>(tile.oc / tile.item_oc);
+  const auto columns = static_cast<size_t>(DivideUp(conv.out[0] * conv.out[1], tile.pixels));
+  const auto rows = static_cast<size_t>(DivideUp(conv.oc, tile.oc));
+  const auto slices = static_cast<size_t>(tile.slices);
+  const auto batch = static_cast<size_t>(conv.batch);
+  return {.gws = {columns * x, rows * y, batch * slices}, .lws = {x, y, slices}};
+}
 
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
   ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(group));
@@ -175,19 +130,21 @@ Params Defaults(const Problem& problem, const Device& device) {
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
                                                 const Device& device) {
   ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(*problem.group));
-  ASSIGN_OR_RETURN(Expression expression,
-                   Expression::Compile(*problem.group, problem.states, conv.y));
   const LocalTile tile = ReadTile(params);
-  BuildOptions options;
-  DefineAccess(problem.states.outputs[0], options);
+  const FilterExtents extents = ExtentsOf(conv, tile);
+  BuildOptions options = AccessOptions(problem.states.outputs[0]);
   options.Define("OC_TILE", tile.oc).Define("PIXEL_TILE", tile.pixels);
   options.Define("DEPTH", tile.depth).Define("SLICES", tile.slices);
   options.Define("OC_ITEM", tile.item_oc).Define("PIXEL_ITEM", tile.item_pixels);
-  ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
-                   AsOpenCl(device).BuildKernel(
-                       MakeProgram("conv/local.cl", options, expression.text()), "conv_local"));
-  return std::unique_ptr<PreparedKernel>(
-      std::make_unique<LocalConv>(problem, conv, tile, std::move(expression), std::move(kernel)));
+  ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
+                   RecordConv(problem, conv, FormOf(conv, extents),
+                              {.path = "conv/local.cl",
+                               .function = "conv_local",
+                               .options = options,
+                               .sizes = SizesOf(conv, tile)},
+                              device));
+  made->recorded[0].Value(WindowArg(conv)).Value(BordersArg(conv)).Int(extents.rows);
+  return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
 }  // namespace

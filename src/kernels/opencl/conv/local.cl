@@ -89,8 +89,8 @@ float4 LoadWindow(TENSOR_IN(x), const int4 in_dims, const int n, const int step,
 
 __kernel __attribute__((reqd_work_group_size(COLUMN_ITEMS, ROW_ITEMS, SLICES))) void conv_local(
     TENSOR_IN(x), const int4 in_dims, TENSOR_OUT(y), const int4 out_dims, const int channels,
-    __global const float* restrict filter, const int padded_oc, const int depth,
-    const int4 window, const int4 borders EXPRESSION_PARAMS) {
+    __global const float* restrict filter, const int padded_oc, const int4 window,
+    const int4 borders, const int depth EXPRESSION_PARAMS) {
   __local float shared[LOCAL_FLOATS] __attribute__((aligned(16)));
   const int slice = get_local_id(2);
   __local float* const filter_tile = shared + slice * SLICE_FLOATS;

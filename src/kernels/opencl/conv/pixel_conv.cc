@@ -4,7 +4,6 @@
 #include <cstring>
 #include <limits>
 
-#include "kernels/opencl/states.h"
 #include "ops/conv/op.h"
 
 namespace fettle::kernels {
@@ -57,33 +56,11 @@ Result<PixelConv> ReadPixelConv(const ir::Graph& group) {
   return conv;
 }
 
-Result<std::vector<StateAssignment>> PixelCandidates(const ir::Graph& group, ir::ValueId running,
-                                                     const Device& device) {
-  if (group.outputs.size() != 1) return Unsupported("a value inside the group is an output");
-  if (!IsFloatValue(group.value(group.outputs[0]).dtype))
-    return Unsupported("an output that is no float");
-  std::vector<StateAssignment> all;
-  Status refused = OkStatus();
-  for (const State& state : PixelStates(device)) {
-    StateAssignment states = StatesBeside(group, state);
-    refused = Expression::Compile(group, states, running).status();
-    if (!refused.ok()) return refused;  // the storage changes nothing
-    all.push_back(std::move(states));
-  }
-  return all;
-}
-
 bool BelongsInLocalMemory(const PixelConv& conv, const Device& device) {
   const OpenClFacts& facts = AsOpenCl(device).facts();
   const bool is_large_gpu =
       facts.local_memory_is_dedicated && (facts.family == "nvidia" || facts.family == "amd");
   return is_large_gpu && conv.groups == 1 && conv.oc >= 32 && conv.ic >= 16;
-}
-
-size_t InputIndex(const ir::Graph& group, ir::ValueId id) {
-  const auto at = std::find(group.inputs.begin(), group.inputs.end(), id);
-  FETTLE_CHECK(at != group.inputs.end(), "a group reads a value that it does not name");
-  return static_cast<size_t>(at - group.inputs.begin());
 }
 
 std::vector<float> AllFloats(const Constant& constant) {
@@ -127,6 +104,24 @@ PackRequest RequestFilter(ir::ValueId w, ir::ValueId b, const FilterForm& form, 
   return request;
 }
 
+Result<std::unique_ptr<RecordedKernel>> RecordConv(const Problem& problem, const PixelConv& conv,
+                                                   ConvProgram program, const Device& device) {
+  ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
+                   RecordPixels(problem, conv.x, conv.y, program.program, device));
+  made->own_packs.push_back(std::move(program.filter));
+  made->recorded[0].Int(conv.oc).Packed(0, 0).Int(program.bias);
+  return made;
+}
+
+Result<std::unique_ptr<RecordedKernel>> RecordConv(const Problem& problem, const PixelConv& conv,
+                                                   const FilterForm& form, PixelProgram program,
+                                                   const Device& device) {
+  const DType storage = problem.states.outputs[0].storage;
+  return RecordConv(problem, conv,
+                    {std::move(program), RequestFilter(conv.w, conv.b, form, storage), form.bias},
+                    device);
+}
+
 void AppendGroupTunables(std::vector<Tunable>& tunables) {
   tunables.push_back({"group_x", {64, 1, 8, 16, 32, 128, 256}});
   tunables.push_back({"group_y", {1, 2, 4, 8, 16, 64}});
@@ -137,7 +132,7 @@ void AppendGroupDefaults(const WorkSizes& usual, Params& params) {
   params["group_y"] = static_cast<int64_t>(usual.lws[1]);
 }
 
-Status CheckGroup(const Params& params, const Device& device) {
+Status CheckGroup(const Problem&, const Params& params, const Device& device) {
   const OpenClFacts& facts = AsOpenCl(device).facts();
   const int64_t x = params.at("group_x"), y = params.at("group_y");
   if (x * y <= facts.max_work_group_size && x <= facts.max_work_item_sizes[0] &&
@@ -149,6 +144,13 @@ Status CheckGroup(const Params& params, const Device& device) {
 
 std::array<size_t, 3> GroupOf(const Params& params) {
   return {static_cast<size_t>(params.at("group_x")), static_cast<size_t>(params.at("group_y")), 1};
+}
+
+WorkSizes RowTileSizes(const PixelConv& conv, int64_t columns, int64_t blocks,
+                       const Params& params) {
+  WorkSizes sizes = PlaceSizes(conv.out[0] * DivideUp(conv.out[1], columns), blocks, conv.batch);
+  sizes.lws = GroupOf(params);
+  return sizes;
 }
 
 }  // namespace fettle::kernels

@@ -6,15 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "kernels/opencl/expression/expression.h"
-#include "kernels/opencl/launch.h"
-#include "kernels/opencl/sources.h"
+#include "kernels/opencl/pixels.h"
 
 namespace fettle::kernels {
 
 /// A convolution of one or two dimensions with constant weights. Axes: height (1), width.
 struct PixelConv {
-  ir::ValueId x = ir::kAbsent, w = ir::kAbsent, b = ir::kAbsent, y = ir::kAbsent;
+  ir::ValueId x = ir::kAbsent, w = ir::kAbsent, b = ir::kAbsent;
+  ir::ValueId y = ir::kAbsent;  // what an expression finishes
   int64_t batch = 1, ic = 0, oc = 0, groups = 1;
   std::array<int64_t, 2> in{}, out{}, kernel{}, stride{}, dilation{}, pad{};
 
@@ -41,18 +40,9 @@ inline int64_t AlongPlane(const std::vector<int64_t>& numbers, size_t axis, int6
   const size_t missing = 2 - numbers.size();
   return axis < missing ? one : numbers[axis - missing];
 }
-/// The extents of the plane of a tensor of rank 3 or 4.
-inline std::array<int64_t, 2> PlaneOf(const Shape& shape) {
-  return {shape.rank() == 3 ? 1 : shape[2], shape[shape.rank() - 1]};
-}
 
 /// Fills in the numbers of a Conv `node` over rank 3 or 4; kUnsupported with the reason.
 Status ReadPixelGeometry(const ir::Graph& group, const ir::Node& node, PixelConv& conv);
-
-/// The states of a group that computes `running` itself and finishes it by an expression: all
-/// operands in pixels of one of PixelStates. kUnsupported where an operator cannot follow.
-Result<std::vector<StateAssignment>> PixelCandidates(const ir::Graph& group, ir::ValueId running,
-                                                     const Device& device);
 
 /// Bias and weights in one blob: `bias` floats (channels beyond the bias get zero), then `elements`
 /// weights of `storage`, each the element of the constant that `source` names, or zero (-1).
@@ -70,18 +60,6 @@ std::vector<float> AllFloats(const Constant& constant);
 /// (opencl.conv.local): kernels without them leave such convolutions alone there.
 bool BelongsInLocalMemory(const PixelConv& conv, const Device& device);
 
-/// The position of a value among the inputs of its group.
-size_t InputIndex(const ir::Graph& group, ir::ValueId id);
-
-inline int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
-inline cl_int2 Int2(int64_t x, int64_t y) {
-  return {{static_cast<cl_int>(x), static_cast<cl_int>(y)}};
-}
-inline cl_int4 Int4(int64_t x, int64_t y, int64_t z, int64_t w) {
-  return {{static_cast<cl_int>(x), static_cast<cl_int>(y), static_cast<cl_int>(z),
-           static_cast<cl_int>(w)}};
-}
-
 /// (kernel rows, kernel columns, row stride, column stride)
 inline cl_int4 WindowArg(const PixelConv& conv) {
   return Int4(conv.kernel[0], conv.kernel[1], conv.stride[0], conv.stride[1]);
@@ -91,11 +69,30 @@ inline cl_int4 BordersArg(const PixelConv& conv) {
   return Int4(conv.pad[0], conv.pad[1], conv.dilation[0], conv.dilation[1]);
 }
 
+/// What the program of a convolution takes beside its operands.
+struct ConvProgram {
+  PixelProgram program;
+  PackRequest filter;
+  int64_t bias = 0;  // floats before the weights in `filter`
+};
+/// A launch whose arguments begin with x, its dims, y, its dims (RecordPixels), the number of
+/// output channels, the filter and the floats of its bias.
+Result<std::unique_ptr<RecordedKernel>> RecordConv(const Problem& problem, const PixelConv& conv,
+                                                   ConvProgram program, const Device& device);
+/// The same with a filter of `form` in the storage type of the output.
+Result<std::unique_ptr<RecordedKernel>> RecordConv(const Problem& problem, const PixelConv& conv,
+                                                   const FilterForm& form, PixelProgram program,
+                                                   const Device& device);
+
 /// The work-group of a kernel whose work-items lie along axis 0 and 1: tunables "group_x" and
 /// "group_y", after the others because they are searched last.
 void AppendGroupTunables(std::vector<Tunable>& tunables);
 void AppendGroupDefaults(const WorkSizes& usual, Params& params);
-Status CheckGroup(const Params& params, const Device& device);
+Status CheckGroup(const Problem&, const Params& params, const Device& device);
 std::array<size_t, 3> GroupOf(const Params& params);
+
+/// A work-item for each `columns` of an output row, each block of its channels and each image.
+WorkSizes RowTileSizes(const PixelConv& conv, int64_t columns, int64_t blocks,
+                       const Params& params);
 
 }  // namespace fettle::kernels

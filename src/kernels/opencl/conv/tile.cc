@@ -1,7 +1,5 @@
 #include "kernels/opencl/conv/tile.h"
 
-#include "kernels/opencl/work_sizes.h"
-
 namespace fettle::kernels {
 
 QuadPlan PlanQuads(const PixelConv& conv, const TileShape& tile) {
@@ -57,9 +55,13 @@ Params TileDefaults(const PixelConv& conv) {
   return params;
 }
 
+WorkSizes TileSizes(const PixelConv& conv, const Params& params) {
+  const TileShape tile = ReadTile(params);
+  return RowTileSizes(conv, tile.columns, DivideUp(conv.oc, tile.lanes()), params);
+}
+
 BuildOptions TileOptions(const Params& params, const State& state) {
-  BuildOptions options;
-  DefineAccess(state, options);
+  BuildOptions options = AccessOptions(state);
   options.Define("QUADS", params.at("quads")).Define("TILE_W", params.at("columns"));
   return options;
 }

@@ -36,7 +36,19 @@ FilterForm QuadForm(const PixelConv& conv, const QuadPlan& plan, bool transposed
 /// "quads" up to what the output has, "columns", and the work-group.
 std::vector<Tunable> TileTunables(const PixelConv& conv);
 Params TileDefaults(const PixelConv& conv);
-/// Options of a program that includes tile.clh and whose output is in `state`.
+/// The same as members of a KernelDesc, of the convolution that `kRead` finds in a group.
+template <auto kRead>
+std::vector<Tunable> TileTunablesOf(const Problem& problem, const Device&) {
+  return TileTunables(kRead(*problem.group).value());
+}
+template <auto kRead>
+Params TileDefaultsOf(const Problem& problem, const Device&) {
+  return TileDefaults(kRead(*problem.group).value());
+}
+
+/// A work-item for each tile of an output row, each block of its channels and each image.
+WorkSizes TileSizes(const PixelConv& conv, const Params& params);
+/// Options of a program that includes access.clh and tile.clh and whose output is in `state`.
 BuildOptions TileOptions(const Params& params, const State& state);
 
 }  // namespace fettle::kernels

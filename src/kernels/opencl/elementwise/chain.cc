@@ -1,7 +1,7 @@
 // opencl.elementwise.chain: any connected run of element-wise nodes in one pass over memory.
 #include <algorithm>
 
-#include "kernels/opencl/expression/expression.h"
+#include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
 #include "kernels/opencl/work_sizes.h"
@@ -25,40 +25,6 @@ Result<std::string_view> OutputType(DType type) {
     default: return Unsupported("{} is not written by expressions", DTypeName(type));
   }
 }
-
-class Chain final : public PreparedKernel {
- public:
-  Chain(std::shared_ptr<OpenClKernel> kernel, Expression expression, Shape shape, State state)
-      : kernel_(std::move(kernel)),
-        expression_(std::move(expression)),
-        shape_(std::move(shape)),
-        state_(std::move(state)) {}
-
-  std::vector<PackRequest> packs() const override { return expression_.packs(); }
-
-  Status Launch(const LaunchArgs& args) const override {
-    ArgList list;
-    WorkSizes sizes{.lws = {kGroupItems, 1, 1}};
-    if (IsPixels(state_)) {
-      list.Tensor(args.outputs[0], PixelBytes(state_.storage)).Value(PixelDims(shape_));
-      sizes.gws = {static_cast<size_t>((shape_[1] + 3) / 4 * shape_.Count(2, shape_.rank())),
-                   static_cast<size_t>(shape_[0]), 1};
-    } else {
-      list.Tensor(args.outputs[0], ByteSize(state_.storage));
-      list.Value(static_cast<cl_int>(expression_.rows()));
-      list.Value(static_cast<cl_int>(expression_.columns()));
-      sizes.gws[0] = static_cast<size_t>(expression_.rows() * ((expression_.columns() + 3) / 4));
-    }
-    expression_.AppendArgs(args, 0, list);
-    return OpenClStreamOf(args).Launch(*kernel_, sizes, list.args());
-  }
-
- private:
-  std::shared_ptr<OpenClKernel> kernel_;
-  Expression expression_;
-  Shape shape_;
-  State state_;
-};
 
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
   if (group.outputs.size() != 1) return Unsupported("expected one output");
@@ -93,15 +59,31 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   const State& state = problem.states.outputs[0];
   ASSIGN_OR_RETURN(Expression expression, Expression::Compile(group, problem.states));
   ASSIGN_OR_RETURN(const std::string_view type, OutputType(group.value(group.outputs[0]).dtype));
-  BuildOptions options;
-  DefineAccess(expression.like(), options);
+  BuildOptions options = AccessOptions(expression.like());
   if (!type.empty())
     options.Add(fmt::format("-DOUT_TYPE={0} -DOUT_CONVERT=convert_{0}4_sat_rte", type));
   ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
                    AsOpenCl(device).BuildKernel(
                        MakeProgram("elementwise/chain.cl", options, expression.text()), "chain"));
-  return std::unique_ptr<PreparedKernel>(
-      new Chain(std::move(kernel), std::move(expression), problem.shape(group.outputs[0]), state));
+  auto made = std::make_unique<RecordedKernel>();
+  const auto sizes = [](int64_t items, int64_t images) {
+    return WorkSizes{.gws = {static_cast<size_t>(items), static_cast<size_t>(images), 1},
+                     .lws = {kGroupItems, 1, 1}};
+  };
+  if (const Shape& y = problem.shape(group.outputs[0]); IsPixels(state)) {
+    made->recorded
+        .emplace_back(std::move(kernel), sizes(DivideUp(y[1], 4) * y.Count(2, y.rank()), y[0]))
+        .Output(0, PixelBytes(state.storage))
+        .Value(PixelDims(y));
+  } else {
+    const int64_t quads = DivideUp(expression.columns(), 4);
+    made->recorded.emplace_back(std::move(kernel), sizes(expression.rows() * quads, 1))
+        .Output(0, ByteSize(state.storage))
+        .Int(expression.rows())
+        .Int(expression.columns());
+  }
+  made->expression = std::move(expression);
+  return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
 // From the nodes of a group to the text of an expression.
 #pragma once
 
-#include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "kernels/elementwise_operands.h"
 #include "kernels/opencl/expression/expression.h"
 
 namespace fettle::kernels {
@@ -15,10 +14,6 @@ namespace fettle::kernels {
 /// literal.
 class ExpressionCompiler {
  public:
-  /// Writes one element, at row-major index `i` of the aligned shape, of a derived constant.
-  using MakeElement =
-      std::function<Status(std::span<const Constant* const> constants, int64_t i, float* out)>;
-
   ExpressionCompiler(const ir::Graph& group, const StateAssignment& states, ir::ValueId running);
   Result<Expression> Run();
 
@@ -31,8 +26,6 @@ class ExpressionCompiler {
   Result<std::string> Read(ir::ValueId id);
   /// Of a value of one element or of rank 1 that runs along `axis` of `like`.
   Result<std::string> ReadAlongAxis(ir::ValueId id, int axis, const Shape& like);
-  /// The one element of a constant, or nothing.
-  std::optional<float> Immediate(ir::ValueId id) const;
   /// A constant of `shape` (aligned with the output from the right) made from others.
   Result<std::string> Derived(std::vector<ir::ValueId> constants, const Shape& shape,
                               const std::string& recipe, const MakeElement& make);
@@ -49,7 +42,7 @@ class ExpressionCompiler {
   Shape Align(const Shape& shape) const;
   std::string NewOperand(Expression::Operand operand, const std::string& params,
                          const std::string& read);
-  void JoinDimensions();
+  void JoinRows();
 
   const ir::Graph& group_;
   const StateAssignment& states_;

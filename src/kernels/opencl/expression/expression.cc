@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "kernels/opencl/expression/compile.h"
@@ -28,12 +27,6 @@ std::string_view TypeName(DType type) {
     case DType::kU64: return "ulong";
     default: return "";
   }
-}
-
-std::string Joined(const std::vector<ir::ValueId>& ids) {
-  std::string text;
-  for (ir::ValueId id : ids) text += "_" + std::to_string(id);
-  return text;
 }
 
 constexpr size_t kOuterExtents = 4;
@@ -77,7 +70,7 @@ Result<Expression> ExpressionCompiler::Run() {
         "#define EXPRESSION_ARGS {}{}\n#define EXPRESSION_BODY {}const float4 result = {};\n",
         made_.is_rows_ ? 1 : 0, first_param, params_, first_argument, arguments_, body_, result);
   }
-  if (made_.is_rows_) JoinDimensions();
+  if (made_.is_rows_) JoinRows();
   if (made_.extents_.size() > kOuterExtents + 1)
     return Unsupported("operands that broadcast along more than {} dimensions", kOuterExtents);
   return std::move(made_);
@@ -117,7 +110,7 @@ Result<std::string> ExpressionCompiler::Read(ir::ValueId id) {
   if (const auto known = values_.find(id); known != values_.end()) return known->second;
   const ir::NodeId producer = producers_[static_cast<size_t>(id)];
   std::string value;
-  if (const auto immediate = Immediate(id)) {
+  if (const auto immediate = ImmediateOf(group_.value(id))) {
     value = Literal4(*immediate);
   } else if (producer < 0) {
     ASSIGN_OR_RETURN(value, ReadOperand(id, shape(id)));
@@ -132,28 +125,13 @@ Result<std::string> ExpressionCompiler::Read(ir::ValueId id) {
 }
 
 Result<std::string> ExpressionCompiler::ReadAlongAxis(ir::ValueId id, int axis, const Shape& like) {
-  if (const auto immediate = Immediate(id)) return Literal4(*immediate);
-  Shape along(Dims(static_cast<size_t>(like.rank()), 1));
-  const int64_t count = shape(id).elements();
-  if (count != 1) {
-    if (axis < 0 || axis >= like.rank() || count != like[axis])
-      return Unsupported("'{}' does not run along axis {}", group_.value(id).name, axis);
-    along[axis] = count;
-  }
+  if (const auto immediate = ImmediateOf(group_.value(id))) return Literal4(*immediate);
+  ASSIGN_OR_RETURN(const Shape along, ShapeAlongAxis(group_.value(id), axis, like));
   return ReadOperand(id, along);
 }
 
-std::optional<float> ExpressionCompiler::Immediate(ir::ValueId id) const {
-  const auto& constant = group_.value(id).constant;
-  if (constant == nullptr || constant->elements() == 0) return std::nullopt;
-  if (constant->elements() != 1 && !constant->is_splat()) return std::nullopt;
-  return static_cast<float>(constant->GetDouble(0));
-}
-
 Shape ExpressionCompiler::Align(const Shape& shape) const {
-  Dims dims(static_cast<size_t>(std::max(full_.rank(), 1)), 1);
-  std::copy(shape.begin(), shape.end(), dims.end() - shape.rank());
-  return Shape(std::move(dims));
+  return AlignRight(shape, std::max(full_.rank(), 1));
 }
 
 /// A group input or a constant, seen as `shape`.
@@ -165,9 +143,7 @@ Result<std::string> ExpressionCompiler::ReadOperand(ir::ValueId id, const Shape&
                      return OkStatus();
                    });
   }
-  const auto at = std::find(group_.inputs.begin(), group_.inputs.end(), id);
-  FETTLE_CHECK(at != group_.inputs.end(), "a group reads a value that it does not name");
-  Expression::Operand operand{.input = static_cast<int>(at - group_.inputs.begin())};
+  Expression::Operand operand{.input = static_cast<int>(InputIndex(group_, id))};
   const State& state = states_.inputs[static_cast<size_t>(operand.input)];
   RETURN_IF_ERROR(CheckState(id, state));
   const Shape aligned = Align(shape);
@@ -191,28 +167,14 @@ Result<std::string> ExpressionCompiler::Derived(std::vector<ir::ValueId> constan
                                                 const Shape& shape, const std::string& recipe,
                                                 const MakeElement& make) {
   const Shape aligned = Align(shape);
-  const State packed{.layout = made_.is_rows_ ? Layout() : *LayoutFromName("NCHW4c", 4)};
-  const std::string form = fmt::format("opencl.expression.{}.{}.{}", recipe, aligned.ToString(),
-                                       made_.is_rows_ ? "rows" : "pixels");
-  const std::string key = Joined(constants) + " " + form;
+  const Layout layout = made_.is_rows_ ? Layout() : *LayoutFromName("NCHW4c", 4);
+  std::string form = fmt::format("opencl.expression.{}.{}.{}", recipe, aligned.ToString(),
+                                 made_.is_rows_ ? "rows" : "pixels");
+  const std::string key = JoinIds(constants) + " " + form;
   if (const auto known = constants_.find(key); known != constants_.end()) return known->second;
   Expression::Operand operand{.pack = static_cast<int>(made_.packs_.size())};
   made_.packs_.push_back(
-      {.constants = std::move(constants),
-       .recipe = form,
-       .bytes = StateBytes(aligned, packed),
-       .pack = [aligned, packed, make](std::span<const Constant* const> operands, std::byte* out) {
-         std::memset(out, 0, static_cast<size_t>(StateBytes(aligned, packed)));
-         const OffsetMap to(aligned, packed.layout);
-         std::vector<int64_t> at(static_cast<size_t>(aligned.rank()));
-         for (int64_t i = 0; i < aligned.elements(); ++i) {
-           int64_t rest = i;
-           for (int axis = aligned.rank(); axis-- > 0; rest /= aligned[axis])
-             at[static_cast<size_t>(axis)] = rest % aligned[axis];
-           RETURN_IF_ERROR(make(operands, i, reinterpret_cast<float*>(out) + to(at)));
-         }
-         return OkStatus();
-       }});
+      PackElements(std::move(constants), aligned, layout, std::move(form), make));
   std::string value;
   if (made_.is_rows_) {
     value = AddRows(std::move(operand), aligned, "float");
@@ -279,30 +241,12 @@ std::string ExpressionCompiler::Emit(const std::string& expression) {
   return name;
 }
 
-/// Drops dimensions of extent 1 and joins those that every operand walks as one; behind a running
-/// value the columns stay as they are.
-void ExpressionCompiler::JoinDimensions() {
+/// Behind a running value the columns stay as they are.
+void ExpressionCompiler::JoinRows() {
   std::vector<int64_t>& extents = made_.extents_;
-  const auto erase = [&](size_t i) {
-    extents.erase(extents.begin() + static_cast<std::ptrdiff_t>(i));
-    for (Expression::Operand& operand : made_.operands_)
-      operand.strides.erase(operand.strides.begin() + static_cast<std::ptrdiff_t>(i));
-  };
-  const auto walks_as_one = [&](size_t outer) {
-    return std::all_of(
-        made_.operands_.begin(), made_.operands_.end(), [&](const Expression::Operand& operand) {
-          return operand.strides[outer] == operand.strides[outer + 1] * extents[outer + 1];
-        });
-  };
-  const size_t fixed = running_ == ir::kAbsent ? 0 : 1;
-  for (size_t i = extents.size() - fixed; i-- > 0 && extents.size() > 1;) {
-    if (extents[i] == 1) erase(i);
-  }
-  for (size_t i = extents.size(); i-- > 0;) {
-    if (i + 1 + fixed >= extents.size() || !walks_as_one(i)) continue;
-    extents[i + 1] *= extents[i];
-    erase(i);
-  }
+  std::vector<std::vector<int64_t>*> strides;
+  for (Expression::Operand& operand : made_.operands_) strides.push_back(&operand.strides);
+  JoinDimensions(extents, strides, running_ == ir::kAbsent ? 0 : 1);
   made_.columns_ = extents.back();
   for (size_t i = 0; i + 1 < extents.size(); ++i) made_.rows_ *= extents[i];
 }
@@ -336,18 +280,6 @@ void Expression::AppendArgs(const LaunchArgs& args, size_t first_pack, ArgList& 
     }
     if (operand.takes_dims) list.Value(operand.dims);
   }
-}
-
-Result<std::vector<StateAssignment>> PixelAnchorStates(const ir::Graph& group,
-                                                       const Device& device) {
-  std::vector<StateAssignment> states;
-  for (const State& form : PixelStates(device)) {
-    states.push_back(StatesBeside(group, form));
-    if (!IsPixels(states.back().outputs[0]))
-      return Unsupported("expected one float output of rank 3 or 4");
-  }
-  RETURN_IF_ERROR(Expression::Compile(group, states[0], group.nodes()[0].output(0)).status());
-  return states;
 }
 
 }  // namespace fettle::kernels

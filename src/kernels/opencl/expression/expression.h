@@ -29,7 +29,7 @@ class Expression {
   bool is_identity() const { return text_.empty(); }
   const std::string& text() const { return text_; }
   const std::vector<PackRequest>& packs() const { return packs_; }
-  /// The output's state with the storage of the float values: what DefineAccess needs.
+  /// The output's state with the storage of the float values: what AccessOptions needs.
   const State& like() const { return like_; }
   /// `args.packed` holds the expression's from `first_pack` on.
   void AppendArgs(const LaunchArgs& args, size_t first_pack, ArgList& list) const;
@@ -61,11 +61,5 @@ class Expression {
   int64_t rows_ = 1, columns_ = 1;
   std::vector<int64_t> extents_;  // rows: outermost first, the columns last
 };
-
-/// The states of a group whose first node makes float pixels of its first output and whose others
-/// are an expression: all operands beside each form of PixelStates. Fails with kUnsupported where
-/// the output cannot be in pixels or the others are no expression.
-Result<std::vector<StateAssignment>> PixelAnchorStates(const ir::Graph& group,
-                                                       const Device& device);
 
 }  // namespace fettle::kernels

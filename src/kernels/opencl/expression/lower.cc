@@ -206,7 +206,7 @@ class Lowering {
 
   Result<std::string> Pow() {
     if (!IsFloatValue(result())) return Refuse();
-    const auto exponent = c_.Immediate(node_.inputs[1]);
+    const auto exponent = ImmediateOf(c_.group().value(node_.inputs[1]));
     ASSIGN_OR_RETURN(const std::string x, in(0));
     if (exponent == 1.0f) return x;
     if (exponent == 2.0f) return c_.Emit(Fill("{0} * {0}", x));

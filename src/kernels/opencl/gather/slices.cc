@@ -5,7 +5,6 @@
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
 #include "kernels/opencl/work_sizes.h"
-#include "tensor/reorder.h"
 
 namespace fettle::kernels {
 namespace {
@@ -28,38 +27,9 @@ Status Check(const ir::Graph& group) {
 
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
   RETURN_IF_ERROR(Check(group));
-  std::vector<StateAssignment> states;
-  for (const State& form : RowStates()) {
-    StateAssignment next = StatesBeside(group, form);
-    if (states.empty() || !(states[0] == next)) states.push_back(std::move(next));
-  }
+  std::vector<StateAssignment> states = RowAssignments(group);
+  states.erase(std::unique(states.begin(), states.end()), states.end());
   return states;
-}
-
-std::string_view UnsignedName(int64_t bytes) {
-  return bytes == 1 ? "uchar" : bytes == 2 ? "ushort" : bytes == 4 ? "uint" : "ulong";
-}
-
-/// Adds operand `i` of the node: bound, or a constant packed row-major as `storage`.
-void AddOperand(const ir::Graph& group, size_t i, DType storage, RecordedKernel& made,
-                RecordedLaunch& launch) {
-  const ir::ValueId id = group.nodes()[0].inputs[i];
-  const ir::Value& value = group.value(id);
-  if (!value.is_constant()) {
-    launch.Input(InputIndex(group, i), ByteSize(storage));
-    return;
-  }
-  const State packed{.storage = storage};
-  launch.Packed(made.own_packs.size(), ByteSize(storage));
-  made.own_packs.push_back(
-      {.constants = {id},
-       .recipe = fmt::format("row.{}", DTypeName(storage)),
-       .bytes = StateBytes(*value.shape, packed),
-       .pack = [packed](std::span<const Constant* const> constants, std::byte* out) {
-         ASSIGN_OR_RETURN(const Tensor tensor, constants[0]->ToTensor());
-         Reorder(tensor.shape(), {.storage = tensor.dtype()}, tensor.data(), packed, out);
-         return OkStatus();
-       }});
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
@@ -79,8 +49,8 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   const int64_t outer = x.Count(0, axis), inner = x.Count(axis + 1, x.rank());
   auto made = std::make_unique<RecordedKernel>();
   RecordedLaunch launch(std::move(kernel), PlaceSizes(inner, indices.elements(), outer));
-  AddOperand(group, 0, storage, *made, launch);
-  AddOperand(group, 1, index_type, *made, launch);
+  made->AddRows(group, node.inputs[0], storage, launch);
+  made->AddRows(group, node.inputs[1], index_type, launch);
   launch.Output(0, ByteSize(storage)).Int(x[axis]).Int(indices.elements()).Int(inner);
   made->recorded.push_back(std::move(launch));
   return std::unique_ptr<PreparedKernel>(std::move(made));

@@ -23,11 +23,9 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   ASSIGN_OR_RETURN(const PointMap map, ReadPointMap(group));
   const Shape &x = problem.shape(group.inputs[0]), &y = problem.shape(group.outputs[0]);
   const State& state = problem.states.outputs[0];
-  BuildOptions options;
-  DefineAccess(state, options);
-  ASSIGN_OR_RETURN(
-      std::shared_ptr<OpenClKernel> kernel,
-      AsOpenCl(device).BuildKernel(MakeProgram("grid_sample/bilinear.cl", options), "bilinear"));
+  ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
+                   AsOpenCl(device).BuildKernel(
+                       MakeProgram("grid_sample/bilinear.cl", AccessOptions(state)), "bilinear"));
   auto made = std::make_unique<RecordedKernel>();
   made->recorded.emplace_back(std::move(kernel), PixelSizes(y))
       .Input(0, PixelBytes(state.storage))

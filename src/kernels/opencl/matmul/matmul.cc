@@ -68,8 +68,7 @@ Result<std::vector<StateAssignment>> RowCandidates(const ir::Graph& group) {
   if (group.outputs.size() != 1) return Unsupported("expected one output");
   if (!IsFloatValue(group.value(group.outputs[0]).dtype))
     return Unsupported("an output that is no float");
-  std::vector<StateAssignment> states;
-  for (const State& form : RowStates()) states.push_back(StatesBeside(group, form));
+  std::vector<StateAssignment> states = RowAssignments(group);
   RETURN_IF_ERROR(Expression::Compile(group, states[0], group.nodes()[0].output(0)).status());
   return states;
 }
@@ -154,9 +153,10 @@ class MatMul final : public PreparedKernel {
         shape_(shape),
         setup_(std::move(setup)),
         expression_(std::move(expression)) {
-    a_ = Position(problem, p_.a);
-    if (!p_.constant_b) b_ = Position(problem, p_.b);
-    if (p_.addend != ir::kAbsent && !p_.constant_row) addend_ = Position(problem, p_.addend);
+    a_ = InputIndex(*problem.group, p_.a);
+    if (!p_.constant_b) b_ = InputIndex(*problem.group, p_.b);
+    if (p_.addend != ir::kAbsent && !p_.constant_row)
+      addend_ = InputIndex(*problem.group, p_.addend);
     if (setup_.extents.empty()) setup_.extents = {Int(shape.m), Int(shape.n), Int(shape.k)};
     if (p_.constant_b) packs_.push_back(PackB(p_, shape.storage));
     if (p_.constant_row)
@@ -207,10 +207,6 @@ class MatMul final : public PreparedKernel {
 
  private:
   static cl_int Int(int64_t value) { return static_cast<cl_int>(value); }
-  static size_t Position(const Problem& problem, ir::ValueId id) {
-    const auto& inputs = problem.group->inputs;
-    return static_cast<size_t>(std::find(inputs.begin(), inputs.end(), id) - inputs.begin());
-  }
   bool HasAddend() const { return p_.addend != ir::kAbsent || p_.alpha != 1; }
 
   void AppendAddend(const LaunchArgs& args, ArgList& list) const {

@@ -3,36 +3,14 @@
 #include <algorithm>
 
 #include "kernels/cpu/move/move_plan.h"
+#include "kernels/opencl/move/join_axes.h"
 #include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
 #include "kernels/opencl/work_sizes.h"
-#include "tensor/reorder.h"
 
 namespace fettle::kernels {
 namespace {
-
-/// Launches of one node; more are no gain over a conversion before it.
-constexpr size_t kMaxLaunches = 24;
-constexpr size_t kAxes = 8;
-
-/// The axes of a copy by falling stride of the destination, joined where both sides continue.
-std::vector<CopyAxis> JoinAxes(std::vector<CopyAxis> axes) {
-  std::erase_if(axes, [](const CopyAxis& axis) { return axis.extent == 1; });
-  std::stable_sort(axes.begin(), axes.end(), [](const CopyAxis& a, const CopyAxis& b) {
-    return a.dst_stride > b.dst_stride;
-  });
-  for (size_t i = axes.size(); i-- > 1;) {
-    const CopyAxis& inner = axes[i];
-    CopyAxis& outer = axes[i - 1];
-    if (outer.src_stride != inner.src_stride * inner.extent ||
-        outer.dst_stride != inner.dst_stride * inner.extent)
-      continue;
-    outer = {outer.extent * inner.extent, inner.src_stride, inner.dst_stride};
-    axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(i));
-  }
-  return axes;
-}
 
 /// The window of an input that an output is, if the one piece that writes it moves nothing.
 std::optional<Alias> FindView(const MoveContext& context, const StateAssignment& states,
@@ -56,31 +34,14 @@ std::optional<Alias> FindView(const MoveContext& context, const StateAssignment&
 Result<std::vector<Piece>> Plan(const ir::Graph& group, const StateAssignment& states) {
   const MoveContext context(group, states);
   ASSIGN_OR_RETURN(std::vector<Piece> pieces, PlanMoves(context));
-  if (pieces.size() > kMaxLaunches)
-    return Unsupported("{} copies: expected at most {}", pieces.size(), kMaxLaunches);
+  if (pieces.size() > kMostPieces)
+    return Unsupported("{} copies: expected at most {}", pieces.size(), kMostPieces);
   for (Piece& piece : pieces) {
     piece.axes = JoinAxes(std::move(piece.axes));
-    if (piece.axes.size() > kAxes)
-      return Unsupported("a copy along {} axes: expected at most {}", piece.axes.size(), kAxes);
+    if (piece.axes.size() > kMostAxes)
+      return Unsupported("a copy along {} axes: expected at most {}", piece.axes.size(), kMostAxes);
   }
   return pieces;
-}
-
-/// What the kernel reads of a constant: row-major in the storage type of the copy.
-PackRequest ConstantPack(ir::ValueId id, const Shape& shape, DType storage) {
-  const State packed{.storage = storage};
-  return {.constants = {id},
-          .recipe = fmt::format("row.{}", DTypeName(storage)),
-          .bytes = StateBytes(shape, packed),
-          .pack = [packed](std::span<const Constant* const> constants, std::byte* out) {
-            ASSIGN_OR_RETURN(const Tensor tensor, constants[0]->ToTensor());
-            Reorder(tensor.shape(), {.storage = tensor.dtype()}, tensor.data(), packed, out);
-            return OkStatus();
-          }};
-}
-
-std::string_view ElementName(int64_t bytes) {
-  return bytes == 1 ? "uchar" : bytes == 2 ? "ushort" : bytes == 4 ? "uint" : "ulong";
 }
 
 class Recorder {
@@ -106,7 +67,7 @@ class Recorder {
  private:
   Result<std::shared_ptr<OpenClKernel>> Build(bool zero) {
     BuildOptions options;
-    options.Add(fmt::format("-DELEMENT={}", ElementName(ByteSize(storage_))));
+    options.Add(fmt::format("-DELEMENT={}", UnsignedName(ByteSize(storage_))));
     options.Define("COPY_ZERO", zero ? 1 : 0);
     return device_.BuildKernel(MakeProgram("move/copy.cl", options), "copy");
   }
@@ -116,14 +77,14 @@ class Recorder {
     ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel, Build(is_zero));
     cl_int8 extents, from{}, to{};
     std::fill(std::begin(extents.s), std::end(extents.s), 1);
-    const size_t lead = kAxes - piece.axes.size();
+    const size_t lead = kMostAxes - piece.axes.size();
     int64_t outer = 1, inner = 1;
     for (size_t i = 0; i < piece.axes.size(); ++i) {
       const CopyAxis& axis = piece.axes[i];
       extents.s[lead + i] = static_cast<cl_int>(axis.extent);
       from.s[lead + i] = static_cast<cl_int>(axis.src_stride);
       to.s[lead + i] = static_cast<cl_int>(axis.dst_stride);
-      (lead + i < kAxes - 2 ? outer : inner) *= axis.extent;
+      (lead + i < kMostAxes - 2 ? outer : inner) *= axis.extent;
     }
     if (outer * inner == 0) return OkStatus();
     RecordedLaunch& launch =
@@ -133,32 +94,17 @@ class Recorder {
       // Reads nothing, but an argument it has.
       launch.Output(output, ByteSize(storage_));
     } else {
-      AddSource(context_.input(piece.source), launch);
+      made_->AddRows(*problem_.group, context_.input(piece.source).id, storage_, launch);
     }
     launch.Output(output, ByteSize(storage_)).Int(piece.src_offset).Int(piece.dst_offset);
     launch.Value(extents).Value(from).Value(to);
     return OkStatus();
   }
 
-  void AddSource(const MoveOperand& source, RecordedLaunch& launch) {
-    if (source.index >= 0) {
-      launch.Input(static_cast<size_t>(source.index), ByteSize(storage_));
-      return;
-    }
-    const auto at = std::find(packed_.begin(), packed_.end(), source.id);
-    const auto index = static_cast<size_t>(at - packed_.begin());
-    if (at == packed_.end()) {
-      packed_.push_back(source.id);
-      made_->own_packs.push_back(ConstantPack(source.id, source.shape, storage_));
-    }
-    launch.Packed(index, ByteSize(storage_));
-  }
-
   const Problem& problem_;
   const OpenClDevice& device_;
   MoveContext context_;
   DType storage_;
-  std::vector<ir::ValueId> packed_;
   std::unique_ptr<RecordedKernel> made_ = std::make_unique<RecordedKernel>();
 };
 

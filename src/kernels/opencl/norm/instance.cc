@@ -1,8 +1,6 @@
 // opencl.norm.instance: InstanceNormalization of planes in pixels, with an epilogue.
 #include "kernels/opencl/norm/operands.h"
-#include "kernels/opencl/recorded.h"
-#include "kernels/opencl/sources.h"
-#include "kernels/opencl/work_sizes.h"
+#include "kernels/opencl/pixels.h"
 
 namespace fettle::kernels {
 namespace {
@@ -16,7 +14,8 @@ Result<std::vector<PackRequest>> Read(const ir::Graph& group) {
   if (x.rank() != 4) return Unsupported("expected a tensor of rank 4");
   std::vector<PackRequest> packs;
   for (size_t i = 1; i <= 2; ++i) {
-    ASSIGN_OR_RETURN(PackRequest pack, VectorPack(group, node.inputs[i], x[1], (x[1] + 3) / 4 * 4));
+    ASSIGN_OR_RETURN(PackRequest pack,
+                     VectorPack(group, node.inputs[i], x[1], DivideUp(x[1], 4) * 4));
     packs.push_back(std::move(pack));
   }
   return packs;
@@ -24,35 +23,29 @@ Result<std::vector<PackRequest>> Read(const ir::Graph& group) {
 
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
   RETURN_IF_ERROR(Read(group).status());
-  return PixelAnchorStates(group, device);
+  return PixelCandidates(group, group.nodes()[0].output(0), device);
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
                                                 const Device& device) {
   const ir::Graph& group = *problem.group;
-  const State& state = problem.states.outputs[0];
-  auto made = std::make_unique<RecordedKernel>();
-  ASSIGN_OR_RETURN(made->own_packs, Read(group));
-  ASSIGN_OR_RETURN(made->expression,
-                   Expression::Compile(group, problem.states, problem.node().output(0)));
-  BuildOptions options;
-  DefineAccess(state, options);
-  options.Define("GROUP_ITEMS", static_cast<int64_t>(kGroupItems));
-  ASSIGN_OR_RETURN(
-      std::shared_ptr<OpenClKernel> kernel,
-      AsOpenCl(device).BuildKernel(
-          MakeProgram("norm/instance.cl", options, made->expression.text()), "instance"));
+  const ir::Node& node = problem.node();
+  ASSIGN_OR_RETURN(std::vector<PackRequest> packs, Read(group));
   const Shape& shape = problem.shape(group.outputs[0]);
-  const WorkSizes sizes{
-      .gws = {kGroupItems, static_cast<size_t>((shape[1] + 3) / 4), static_cast<size_t>(shape[0])},
-      .lws = {kGroupItems, 1, 1}};
-  made->recorded.emplace_back(std::move(kernel), sizes)
-      .Input(InputIndex(group, 0), PixelBytes(state.storage))
-      .Output(0, PixelBytes(state.storage))
-      .Value(PixelDims(shape))
+  const auto blocks = static_cast<size_t>(DivideUp(shape[1], 4));
+  PixelProgram program{.path = "norm/instance.cl",
+                       .function = "instance",
+                       .options = AccessOptions(problem.states.outputs[0]),
+                       .sizes = {.gws = {kGroupItems, blocks, static_cast<size_t>(shape[0])},
+                                 .lws = {kGroupItems, 1, 1}}};
+  program.options.Define("GROUP_ITEMS", static_cast<int64_t>(kGroupItems));
+  ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
+                   RecordPixels(problem, node.input(0), node.output(0), program, device));
+  made->own_packs = std::move(packs);
+  made->recorded[0]
       .Packed(0, sizeof(float))
       .Packed(1, sizeof(float))
-      .Value(static_cast<cl_float>(problem.node().attributes.Float("epsilon", 1e-5)));
+      .Value(static_cast<cl_float>(node.attributes.Float("epsilon", 1e-5)));
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 

@@ -21,7 +21,7 @@ static float4 JoinSum4(const float4 v, __local float4* scratch) {
   return scratch[0];
 }
 
-__kernel void instance(TENSOR_IN(x), TENSOR_OUT(y), const int4 dims,
+__kernel void instance(TENSOR_IN(x), const int4 x_dims, TENSOR_OUT(y), const int4 dims,
                        __global const float* restrict scale, const int scale_offset,
                        __global const float* restrict bias, const int bias_offset,
                        const float epsilon EXPRESSION_PARAMS) {
@@ -32,11 +32,11 @@ __kernel void instance(TENSOR_IN(x), TENSOR_OUT(y), const int4 dims,
   const int plane = dims.y * dims.z;
   float4 mean = (float4)(0.0f);
   for (int i = lane; i < plane; i += GROUP_ITEMS)
-    mean += LOAD4(x, dims, n, block, i / dims.z, i % dims.z);
+    mean += LOAD4(x, x_dims, n, block, i / dims.z, i % dims.z);
   mean = JoinSum4(mean, scratch) / plane;
   float4 variance = (float4)(0.0f);
   for (int i = lane; i < plane; i += GROUP_ITEMS) {
-    const float4 d = LOAD4(x, dims, n, block, i / dims.z, i % dims.z) - mean;
+    const float4 d = LOAD4(x, x_dims, n, block, i / dims.z, i % dims.z) - mean;
     variance += d * d;
   }
   variance = JoinSum4(variance, scratch) / plane;
@@ -44,7 +44,7 @@ __kernel void instance(TENSOR_IN(x), TENSOR_OUT(y), const int4 dims,
   const float4 shift = vload4(block, bias + bias_offset);
   for (int i = lane; i < plane; i += GROUP_ITEMS) {
     const int row = i / dims.z, column = i % dims.z;
-    const float4 v = (LOAD4(x, dims, n, block, row, column) - mean) * factor + shift;
+    const float4 v = (LOAD4(x, x_dims, n, block, row, column) - mean) * factor + shift;
     const float4 result = FINISH(v, dims, n, block, row, column);
     STORE4(result, y, dims, n, block, row, column);
   }

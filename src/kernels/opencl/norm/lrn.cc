@@ -1,8 +1,5 @@
 // opencl.norm.lrn: local response normalisation across the channels of pixels, with an epilogue.
-#include "kernels/opencl/norm/operands.h"
-#include "kernels/opencl/recorded.h"
-#include "kernels/opencl/sources.h"
-#include "kernels/opencl/work_sizes.h"
+#include "kernels/opencl/pixels.h"
 #include "ops/norm/op.h"
 
 namespace fettle::kernels {
@@ -21,27 +18,22 @@ Result<ops::LrnAttributes> Read(const ir::Graph& group) {
 
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
   RETURN_IF_ERROR(Read(group).status());
-  return PixelAnchorStates(group, device);
+  return PixelCandidates(group, group.nodes()[0].output(0), device);
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
                                                 const Device& device) {
   const ir::Graph& group = *problem.group;
+  const ir::Node& node = problem.node();
   ASSIGN_OR_RETURN(const ops::LrnAttributes lrn, Read(group));
-  const State& state = problem.states.outputs[0];
-  auto made = std::make_unique<RecordedKernel>();
-  ASSIGN_OR_RETURN(made->expression,
-                   Expression::Compile(group, problem.states, problem.node().output(0)));
-  BuildOptions options;
-  DefineAccess(state, options);
-  ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
-                   AsOpenCl(device).BuildKernel(
-                       MakeProgram("norm/lrn.cl", options, made->expression.text()), "lrn"));
-  const Shape& shape = problem.shape(group.outputs[0]);
-  made->recorded.emplace_back(std::move(kernel), PixelSizes(shape))
-      .Input(InputIndex(group, 0), PixelBytes(state.storage))
-      .Output(0, PixelBytes(state.storage))
-      .Value(PixelDims(shape))
+  ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
+                   RecordPixels(problem, node.input(0), node.output(0),
+                                {.path = "norm/lrn.cl",
+                                 .function = "lrn",
+                                 .options = AccessOptions(problem.states.outputs[0]),
+                                 .sizes = PixelSizes(problem.shape(group.outputs[0]))},
+                                device));
+  made->recorded[0]
       .Int((lrn.size - 1) / 2)
       .Int(lrn.size / 2)
       .Value(static_cast<cl_float>(lrn.alpha / static_cast<double>(lrn.size)))

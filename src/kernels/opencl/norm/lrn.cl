@@ -5,8 +5,9 @@
 #include "kernels/opencl/access.clh"
 #include "kernels/opencl/expression/expression.clh"
 
-__kernel void lrn(TENSOR_IN(x), TENSOR_OUT(y), const int4 dims, const int before, const int after,
-                  const float alpha, const float beta, const float bias EXPRESSION_PARAMS) {
+__kernel void lrn(TENSOR_IN(x), const int4 x_dims, TENSOR_OUT(y), const int4 dims,
+                  const int before, const int after, const float alpha, const float beta,
+                  const float bias EXPRESSION_PARAMS) {
   const int place = get_global_id(0);
   const int block = get_global_id(1);
   const int n = get_global_id(2);
@@ -17,7 +18,7 @@ __kernel void lrn(TENSOR_IN(x), TENSOR_OUT(y), const int4 dims, const int before
   const int last = min((block * 4 + 3 + after) / 4, dims.x - 1);
   float4 squares = (float4)(0.0f);
   for (int q = first; q <= last; ++q) {
-    const float4 v = LOAD4(x, dims, n, q, row, column);
+    const float4 v = LOAD4(x, x_dims, n, q, row, column);
     const float4 square = v * v;
     const float lanes[4] = {square.x, square.y, square.z, square.w};
 #pragma unroll
@@ -27,7 +28,7 @@ __kernel void lrn(TENSOR_IN(x), TENSOR_OUT(y), const int4 dims, const int before
       squares += select((float4)(0.0f), (float4)(lanes[i]), is_near);
     }
   }
-  const float4 v = LOAD4(x, dims, n, block, row, column);
+  const float4 v = LOAD4(x, x_dims, n, block, row, column);
   const float4 scaled = v * powr(bias + alpha * squares, (float4)(-beta));
   const float4 result = FINISH(scaled, dims, n, block, row, column);
   STORE4(result, y, dims, n, block, row, column);

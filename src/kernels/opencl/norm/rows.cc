@@ -3,7 +3,6 @@
 #include "kernels/opencl/rows.h"
 
 #include "kernels/opencl/norm/operands.h"
-#include "kernels/opencl/recorded.h"
 #include "ops/norm/op.h"
 
 namespace fettle::kernels {
@@ -46,9 +45,7 @@ Result<NormPlan> Read(const ir::Graph& group) {
 
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
   RETURN_IF_ERROR(Read(group).status());
-  std::vector<StateAssignment> states;
-  for (const State& form : RowStates()) states.push_back(StatesBeside(group, form));
-  return states;
+  return RowAssignments(group);
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
@@ -56,22 +53,15 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   const ir::Graph& group = *problem.group;
   const ir::Node& node = problem.node();
   ASSIGN_OR_RETURN(const NormPlan plan, Read(group));
-  const State& state = problem.states.outputs[0];
-  BuildOptions options;
-  DefineAccess(state, options);
-  const WorkSizes sizes = RowSizes(plan.extents, options);
-  ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
-                   AsOpenCl(device).BuildKernel(MakeProgram("norm/rows.cl", options), "rows"));
-  auto made = std::make_unique<RecordedKernel>();
+  ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
+                   RecordRows(problem, "norm/rows.cl", plan.extents, device));
   const bool has_bias = node.input(2) != ir::kAbsent;
   for (size_t i = 1; i <= (has_bias ? 2 : 1); ++i) {
     ASSIGN_OR_RETURN(PackRequest pack,
                      VectorPack(group, node.inputs[i], plan.vector(), plan.vector()));
     made->own_packs.push_back(std::move(pack));
   }
-  made->recorded.emplace_back(std::move(kernel), sizes)
-      .Input(InputIndex(group, 0), ByteSize(state.storage))
-      .Output(0, ByteSize(state.storage))
+  made->recorded[0]
       .Packed(0, sizeof(float))
       .Packed(has_bias ? 1 : 0, sizeof(float))
       .Int(node.op == "RMSNormalization" ? 0 : 1)

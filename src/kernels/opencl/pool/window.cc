@@ -1,9 +1,6 @@
 // opencl.pool.window: MaxPool, AveragePool, their global forms and ReduceMean and ReduceMax over
 // the plane, with an epilogue.
-#include "kernels/opencl/recorded.h"
-#include "kernels/opencl/sources.h"
-#include "kernels/opencl/states.h"
-#include "kernels/opencl/work_sizes.h"
+#include "kernels/opencl/pixels.h"
 #include "ops/pool/op.h"
 #include "ops/reduce/op.h"
 
@@ -73,41 +70,28 @@ Result<PoolPlan> Read(const ir::Graph& group) {
 
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
   RETURN_IF_ERROR(Read(group).status());
-  return PixelAnchorStates(group, device);
+  return PixelCandidates(group, group.nodes()[0].output(0), device);
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
                                                 const Device& device) {
   const ir::Graph& group = *problem.group;
+  const ir::Node& node = problem.node();
   ASSIGN_OR_RETURN(const PoolPlan plan, Read(group));
+  ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
+                   RecordPixels(problem, node.input(0), node.output(0),
+                                {.path = "pool/window.cl",
+                                 .function = "window",
+                                 .options = AccessOptions(problem.states.outputs[0]),
+                                 .sizes = PixelSizes(problem.shape(group.outputs[0]))},
+                                device));
   const ops::Window& w = plan.window;
-  const Shape &x = problem.shape(problem.node().inputs[0]), &y = problem.shape(group.outputs[0]);
-  const State& state = problem.states.outputs[0];
-  auto made = std::make_unique<RecordedKernel>();
-  ASSIGN_OR_RETURN(made->expression,
-                   Expression::Compile(group, problem.states, problem.node().output(0)));
-  BuildOptions options;
-  DefineAccess(state, options);
-  ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
-                   AsOpenCl(device).BuildKernel(
-                       MakeProgram("pool/window.cl", options, made->expression.text()), "window"));
-  const auto four = [](int64_t a, int64_t b, int64_t c, int64_t d) {
-    return cl_int4{{static_cast<cl_int>(a), static_cast<cl_int>(b), static_cast<cl_int>(c),
-                    static_cast<cl_int>(d)}};
-  };
-  const cl_int4 x_dims = PixelDims(x);
-  const cl_int2 padded{{x_dims.s[1] + static_cast<cl_int>(w.pad_end[0]),
-                        x_dims.s[2] + static_cast<cl_int>(w.pad_end[1])}};
-  const int64_t pixel = PixelBytes(state.storage);
-  made->recorded.emplace_back(std::move(kernel), PixelSizes(y))
-      .Input(InputIndex(group, 0), pixel)
-      .Value(x_dims)
-      .Output(0, pixel)
-      .Value(PixelDims(y))
+  const auto [height, width] = PlaneOf(problem.shape(node.input(0)));
+  made->recorded[0]
       .Value(static_cast<cl_int>(plan.kind))
-      .Value(four(w.kernel[0], w.kernel[1], w.strides[0], w.strides[1]))
-      .Value(four(w.dilations[0], w.dilations[1], w.pad_begin[0], w.pad_begin[1]))
-      .Value(padded);
+      .Value(Int4(w.kernel[0], w.kernel[1], w.strides[0], w.strides[1]))
+      .Value(Int4(w.dilations[0], w.dilations[1], w.pad_begin[0], w.pad_begin[1]))
+      .Value(Int2(height + w.pad_end[0], width + w.pad_end[1]));
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 

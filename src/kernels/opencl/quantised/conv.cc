@@ -46,10 +46,6 @@ Params Defaults(const Problem& problem, const Device& device) {
   return params;
 }
 
-Status Valid(const Problem&, const Params& params, const Device& device) {
-  return CheckGroup(params, device);
-}
-
 /// Arguments of both kernels behind BYTE_PARAMS.
 void AppendWindow(const Problem& problem, const ByteProduct& product, RecordedLaunch& launch) {
   launch.Value(PixelDims(problem.shape(product.q.x)));
@@ -64,23 +60,18 @@ State AccessOf(const Problem& problem, const ByteProduct& product) {
   return pixels;
 }
 
-WorkSizes SizesOf(const PixelConv& conv, int64_t columns, int64_t blocks, const Params& params) {
-  WorkSizes sizes = PlaceSizes(conv.out[0] * DivideUp(conv.out[1], columns), blocks, conv.batch);
-  sizes.lws = GroupOf(params);
-  return sizes;
-}
-
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
                                                 const Device& device) {
   ASSIGN_OR_RETURN(const ByteProduct product, ReadByteProduct(*problem.group));
   const QuadPlan plan = PlanQuads(product.conv, ReadTile(params));
   const bool dot = params.at("dot") != 0;
-  ByteProgram program{.path = "quantised/conv.cl",
-                      .function = "quantised_conv",
-                      .options = TileOptions(params, AccessOf(problem, product)),
-                      .sizes = SizesOf(product.conv, params.at("columns"), plan.blocks, params),
-                      .form = ByteForm(product, plan, dot),
-                      .dot = dot};
+  ByteProgram program{
+      .path = "quantised/conv.cl",
+      .function = "quantised_conv",
+      .options = TileOptions(params, AccessOf(problem, product)),
+      .sizes = RowTileSizes(product.conv, params.at("columns"), plan.blocks, params),
+      .form = ByteForm(product, plan, dot),
+      .dot = dot};
   DefineBytes(problem, product, program.options);
   program.options.Define("DOT", dot ? 1 : 0);
   return RecordByteProduct(problem, product, program, AsOpenCl(device),
@@ -95,11 +86,12 @@ Result<std::unique_ptr<PreparedKernel>> PrepareDepthwise(const Problem& problem,
                                                          const Device& device) {
   ASSIGN_OR_RETURN(const ByteProduct product, ReadByteProduct(*problem.group));
   const int64_t columns = params.at("columns");
-  ByteProgram program{.path = "quantised/depthwise.cl",
-                      .function = "quantised_depthwise",
-                      .sizes = SizesOf(product.conv, columns, DivideUp(product.conv.oc, 4), params),
-                      .form = DepthwiseForm(product.conv)};
-  DefineAccess(AccessOf(problem, product), program.options);
+  ByteProgram program{
+      .path = "quantised/depthwise.cl",
+      .function = "quantised_depthwise",
+      .options = AccessOptions(AccessOf(problem, product)),
+      .sizes = RowTileSizes(product.conv, columns, DivideUp(product.conv.oc, 4), params),
+      .form = DepthwiseForm(product.conv)};
   program.options.Define("TILE_W", columns);
   DefineBytes(problem, product, program.options);
   return RecordByteProduct(problem, product, program, AsOpenCl(device),
@@ -116,7 +108,7 @@ const KernelDesc kOpenClQuantisedConv = {.name = "opencl.quantised.conv",
                                          .candidates = Candidates,
                                          .prepare = Prepare,
                                          .tunables = Tunables,
-                                         .valid = Valid,
+                                         .valid = CheckGroup,
                                          .default_params = Defaults};
 
 extern const KernelDesc kOpenClQuantisedDepthwise;
@@ -127,7 +119,7 @@ const KernelDesc kOpenClQuantisedDepthwise = {
     .candidates = DepthwiseCandidates,
     .prepare = PrepareDepthwise,
     .tunables = [](const Problem&, const Device&) { return DepthwiseTunables(); },
-    .valid = Valid,
+    .valid = CheckGroup,
     .default_params =
         [](const Problem& problem, const Device&) {
           return DepthwiseDefaults(ReadByteProduct(*problem.group).value().conv);

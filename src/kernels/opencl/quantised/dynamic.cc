@@ -39,8 +39,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   const State& state = problem.states.inputs[0];
   const Shape& shape = problem.shape(problem.group->inputs[0]);
   const bool is_pixels = IsPixels(state);
-  BuildOptions options;
-  DefineAccess(state, options);
+  BuildOptions options = AccessOptions(state);
   options.Define("PIXELS", is_pixels ? 1 : 0).Define("ROW_ITEMS", kMaxParts);
   const ProgramSource program = MakeProgram("quantised/dynamic.cl", options);
   const OpenClDevice& opencl = AsOpenCl(device);
@@ -61,14 +60,14 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   const WorkSizes range_sizes{.gws = {static_cast<size_t>(parts) * kGroupItems, 1, 1},
                               .lws = {kGroupItems, 1, 1}};
   RecordedLaunch first(std::move(range), range_sizes);
-  first.Input(0, unit).Workspace(4).Value(dims).Int(channels).Int(parts * kMaxParts);
+  first.Input(0, unit).Workspace(0, 4).Value(dims).Int(channels).Int(parts * kMaxParts);
   const WorkSizes sizes{.gws = {static_cast<size_t>(pixels), 1, 1}, .lws = {kGroupItems, 1, 1}};
   RecordedLaunch second(std::move(quantise), sizes);
   second.Input(0, unit)
       .Output(0, is_pixels ? 4 : 1)
       .Output(1, ByteSize(state.storage))
       .Output(2, 1)
-      .Workspace(4);
+      .Workspace(0, 4);
   second.Value(dims).Int(channels).Int(parts);
   kernel->recorded = {std::move(first), std::move(second)};
   return std::unique_ptr<PreparedKernel>(std::move(kernel));

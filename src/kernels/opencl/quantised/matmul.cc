@@ -54,15 +54,13 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
 }  // namespace
 
 extern const KernelDesc kOpenClQuantisedMatMul;
-const KernelDesc kOpenClQuantisedMatMul = {
-    .name = "opencl.quantised.matmul",
-    .device = DeviceKind::kOpenCl,
-    .preference = 15,
-    .candidates = Candidates,
-    .prepare = Prepare,
-    .tunables = Tunables,
-    .valid = [](const Problem&, const Params& params,
-                const Device& device) { return CheckGroup(params, device); },
-    .default_params = Defaults};
+const KernelDesc kOpenClQuantisedMatMul = {.name = "opencl.quantised.matmul",
+                                           .device = DeviceKind::kOpenCl,
+                                           .preference = 15,
+                                           .candidates = Candidates,
+                                           .prepare = Prepare,
+                                           .tunables = Tunables,
+                                           .valid = CheckGroup,
+                                           .default_params = Defaults};
 
 }  // namespace fettle::kernels

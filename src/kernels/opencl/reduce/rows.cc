@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "kernels/opencl/recorded.h"
-#include "kernels/opencl/states.h"
 #include "ops/reduce/op.h"
 
 namespace fettle::kernels {
@@ -64,24 +62,15 @@ Result<Reading> Read(const ir::Graph& group) {
 
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
   RETURN_IF_ERROR(Read(group).status());
-  std::vector<StateAssignment> states;
-  for (const State& form : RowStates()) states.push_back(StatesBeside(group, form));
-  return states;
+  return RowAssignments(group);
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
                                                 const Device& device) {
   ASSIGN_OR_RETURN(const Reading reading, Read(*problem.group));
-  const State& state = problem.states.outputs[0];
-  BuildOptions options;
-  DefineAccess(state, options);
-  const WorkSizes sizes = RowSizes(reading.extents, options);
-  ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
-                   AsOpenCl(device).BuildKernel(MakeProgram("reduce/rows.cl", options), "rows"));
-  auto made = std::make_unique<RecordedKernel>();
-  made->recorded.emplace_back(std::move(kernel), sizes)
-      .Input(InputIndex(*problem.group, 0), ByteSize(state.storage))
-      .Output(0, ByteSize(state.storage))
+  ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
+                   RecordRows(problem, "reduce/rows.cl", reading.extents, device));
+  made->recorded[0]
       .Value(static_cast<cl_int>(reading.row->fold))
       .Value(static_cast<cl_int>(reading.row->finish))
       .Int(reading.extents.outer * reading.extents.inner)

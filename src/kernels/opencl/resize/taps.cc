@@ -5,10 +5,7 @@
 #include <cstring>
 
 #include "base/hash.h"
-#include "kernels/opencl/recorded.h"
-#include "kernels/opencl/sources.h"
-#include "kernels/opencl/states.h"
-#include "kernels/opencl/work_sizes.h"
+#include "kernels/opencl/pixels.h"
 #include "ops/resize/op.h"
 
 namespace fettle::kernels {
@@ -79,32 +76,23 @@ PackRequest TablePack(const PlaneTaps& taps) {
 
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
   RETURN_IF_ERROR(Read(group).status());
-  return PixelAnchorStates(group, device);
+  return PixelCandidates(group, group.nodes()[0].output(0), device);
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
                                                 const Device& device) {
   const ir::Graph& group = *problem.group;
+  const ir::Node& node = problem.node();
   ASSIGN_OR_RETURN(const PlaneTaps taps, Read(group));
-  const Shape &x = problem.shape(problem.node().inputs[0]), &y = problem.shape(group.outputs[0]);
-  const State& state = problem.states.outputs[0];
-  auto made = std::make_unique<RecordedKernel>();
-  ASSIGN_OR_RETURN(made->expression,
-                   Expression::Compile(group, problem.states, problem.node().output(0)));
-  BuildOptions options;
-  DefineAccess(state, options);
-  ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
-                   AsOpenCl(device).BuildKernel(
-                       MakeProgram("resize/taps.cl", options, made->expression.text()), "taps"));
+  ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
+                   RecordPixels(problem, node.input(0), node.output(0),
+                                {.path = "resize/taps.cl",
+                                 .function = "taps",
+                                 .options = AccessOptions(problem.states.outputs[0]),
+                                 .sizes = PixelSizes(problem.shape(group.outputs[0]))},
+                                device));
   made->own_packs.push_back(TablePack(taps));
-  const int64_t pixel = PixelBytes(state.storage);
-  made->recorded.emplace_back(std::move(kernel), PixelSizes(y))
-      .Input(InputIndex(group, 0), pixel)
-      .Value(PixelDims(x))
-      .Output(0, pixel)
-      .Value(PixelDims(y))
-      .Packed(0, sizeof(cl_int2))
-      .Value(cl_int2{{taps.height.taps, taps.width.taps}});
+  made->recorded[0].Packed(0, sizeof(cl_int2)).Value(cl_int2{{taps.height.taps, taps.width.taps}});
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 

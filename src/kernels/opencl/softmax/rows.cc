@@ -1,8 +1,6 @@
 // opencl.softmax.rows: Softmax and LogSoftmax over axes that are neighbours in row-major memory.
 #include "kernels/opencl/rows.h"
 
-#include "kernels/opencl/recorded.h"
-#include "kernels/opencl/states.h"
 #include "ops/softmax/op.h"
 
 namespace fettle::kernels {
@@ -20,24 +18,15 @@ Result<RowExtents> Read(const ir::Graph& group) {
 
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
   RETURN_IF_ERROR(Read(group).status());
-  std::vector<StateAssignment> states;
-  for (const State& form : RowStates()) states.push_back(StatesBeside(group, form));
-  return states;
+  return RowAssignments(group);
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
                                                 const Device& device) {
   ASSIGN_OR_RETURN(const RowExtents extents, Read(*problem.group));
-  const State& state = problem.states.outputs[0];
-  BuildOptions options;
-  DefineAccess(state, options);
-  const WorkSizes sizes = RowSizes(extents, options);
-  ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
-                   AsOpenCl(device).BuildKernel(MakeProgram("softmax/rows.cl", options), "rows"));
-  auto made = std::make_unique<RecordedKernel>();
-  made->recorded.emplace_back(std::move(kernel), sizes)
-      .Input(InputIndex(*problem.group, 0), ByteSize(state.storage))
-      .Output(0, ByteSize(state.storage))
+  ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
+                   RecordRows(problem, "softmax/rows.cl", extents, device));
+  made->recorded[0]
       .Int(problem.node().op == "LogSoftmax" ? 1 : 0)
       .Int(extents.outer * extents.inner)
       .Int(extents.row)

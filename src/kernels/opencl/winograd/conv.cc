@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "kernels/opencl/conv/tile.h"
-#include "kernels/opencl/work_sizes.h"
 
 namespace fettle::kernels {
 namespace {
@@ -105,90 +104,18 @@ void PackFilter(const FilterShape& shape, std::span<const Constant* const> const
   }
 }
 
-/// The functions of the three stages.
-struct Stages {
-  std::shared_ptr<OpenClKernel> input, product, output;
-};
-
-class Winograd final : public PreparedKernel {
- public:
-  Winograd(const Problem& problem, const PixelConv& conv, const Params& params,
-           Expression expression, Stages stages)
-      : conv_(conv),
-        patches_(CutPatches(conv, params.at("tile"))),
-        shape_{conv.ic, conv.oc, ReadTile(params).lanes(), params.at("tile")},
-        storage_(problem.states.outputs[0].storage),
-        in_dims_(PixelDims(problem.shape(conv.x))),
-        out_dims_(PixelDims(problem.shape(conv.y))),
-        input_(InputIndex(*problem.group, conv.x)),
-        expression_(std::move(expression)),
-        stages_(std::move(stages)) {
-    product_sizes_ = PlaceSizes(DivideUp(patches_.all, params.at("columns")), shape_.blocks(),
-                                patches_.places());
-    product_sizes_.lws = GroupOf(params);
-  }
-
-  int64_t workspace_bytes() const override {
-    return StageBytes(patches_, conv_.ic) + StageBytes(patches_, conv_.oc);
-  }
-
-  std::vector<PackRequest> packs() const override {
-    PackRequest request{.constants = {conv_.w}};
-    if (conv_.b != ir::kAbsent) request.constants.push_back(conv_.b);
-    request.recipe = fmt::format("opencl.winograd.{}.{}{}", shape_.tile, shape_.lanes,
-                                 conv_.b == ir::kAbsent ? "" : ".bias");
-    request.bytes = shape_.bytes();
-    request.pack = [shape = shape_](std::span<const Constant* const> constants, std::byte* out) {
-      PackFilter(shape, constants, reinterpret_cast<float*>(out));
-      return OkStatus();
-    };
-    std::vector<PackRequest> all{std::move(request)};
-    all.insert(all.end(), expression_.packs().begin(), expression_.packs().end());
-    return all;
-  }
-
-  Status Launch(const LaunchArgs& args) const override {
-    OpenClStream& stream = OpenClStreamOf(args);
-    const int64_t pixel = PixelBytes(storage_);
-    const Location patches = args.workspace;
-    Location products = args.workspace;
-    products.offset += StageBytes(patches_, conv_.ic);
-    const cl_int2 count = Int2(patches_.of_row, patches_.of_image);
-
-    ArgList in;
-    in.Tensor(args.inputs[input_], pixel).Value(in_dims_).Tensor(patches, kVectorBytes);
-    in.Value(Int2(conv_.pad[0], conv_.pad[1])).Value(count);
-    RETURN_IF_ERROR(stream.Launch(*stages_.input,
-                                  PlaceSizes(patches_.of_image, DivideUp(conv_.ic, 4), conv_.batch),
-                                  in.args()));
-
-    ArgList product;
-    product.Tensor(patches, kVectorBytes).Tensor(products, kVectorBytes).Memory(args.packed[0]);
-    product.Value(static_cast<cl_int>(shape_.bias()));
-    product.Value(Int2(shape_.in_quads(), DivideUp(conv_.oc, 4)));
-    product.Value(static_cast<cl_int>(patches_.all));
-    RETURN_IF_ERROR(stream.Launch(*stages_.product, product_sizes_, product.args()));
-
-    ArgList out;
-    out.Tensor(products, kVectorBytes).Tensor(args.outputs[0], pixel).Value(out_dims_);
-    out.Value(static_cast<cl_int>(conv_.oc)).Memory(args.packed[0]).Value(count);
-    expression_.AppendArgs(args, 1, out);
-    return stream.Launch(*stages_.output,
-                         PlaceSizes(patches_.of_image, DivideUp(conv_.oc, 4), conv_.batch),
-                         out.args());
-  }
-
- private:
-  PixelConv conv_;
-  Patches patches_;
-  FilterShape shape_;
-  DType storage_;
-  cl_int4 in_dims_, out_dims_;
-  size_t input_;
-  WorkSizes product_sizes_;
-  Expression expression_;
-  Stages stages_;
-};
+PackRequest RequestFilter(const PixelConv& conv, const FilterShape& shape) {
+  PackRequest request{.constants = {conv.w}};
+  if (conv.b != ir::kAbsent) request.constants.push_back(conv.b);
+  request.recipe = fmt::format("opencl.winograd.{}.{}{}", shape.tile, shape.lanes,
+                               conv.b == ir::kAbsent ? "" : ".bias");
+  request.bytes = shape.bytes();
+  request.pack = [shape](std::span<const Constant* const> constants, std::byte* out) {
+    PackFilter(shape, constants, reinterpret_cast<float*>(out));
+    return OkStatus();
+  };
+  return request;
+}
 
 std::vector<Tunable> Tunables(const Problem& problem, const Device&) {
   std::vector<Tunable> all{{"tile", {4, 2}}};
@@ -209,7 +136,7 @@ Params Defaults(const Problem& problem, const Device&) {
 
 Status Valid(const Problem& problem, const Params& params, const Device& device) {
   RETURN_IF_ERROR(CheckMemory(ReadPixelConv(*problem.group).value(), params.at("tile"), device));
-  return CheckGroup(params, device);
+  return CheckGroup(problem, params, device);
 }
 
 Work WorkOf(const Problem& problem, const Params& params, const Device&) {
@@ -225,31 +152,99 @@ Work WorkOf(const Problem& problem, const Params& params, const Device&) {
                    bytes(conv.y, problem.states.outputs[0])};
 }
 
-Result<Stages> BuildStages(const Problem& problem, const Params& params,
-                           const Expression& expression, const OpenClDevice& device) {
-  BuildOptions outer, inner;
-  DefineAccess(problem.states.outputs[0], outer);
-  outer.Define("TILE", params.at("tile"));
-  inner.Define("QUADS", params.at("quads")).Define("TILE_W", params.at("columns"));
-  Stages stages;
-  ASSIGN_OR_RETURN(stages.input,
-                   device.BuildKernel(MakeProgram("winograd/input.cl", outer), "winograd_input"));
-  ASSIGN_OR_RETURN(stages.product, device.BuildKernel(MakeProgram("winograd/product.cl", inner),
-                                                      "winograd_product"));
-  ASSIGN_OR_RETURN(stages.output,
-                   device.BuildKernel(MakeProgram("winograd/output.cl", outer, expression.text()),
-                                      "winograd_output"));
-  return stages;
-}
+/// The launches of one problem.
+class Recorder {
+ public:
+  Recorder(const Problem& problem, const PixelConv& conv, const Params& params,
+           const OpenClDevice& device)
+      : problem_(problem),
+        conv_(conv),
+        params_(params),
+        device_(device),
+        patches_(CutPatches(conv, params.at("tile"))),
+        shape_{conv.ic, conv.oc, ReadTile(params).lanes(), params.at("tile")} {}
+
+  Result<std::unique_ptr<PreparedKernel>> Run() {
+    ASSIGN_OR_RETURN(made_->expression,
+                     Expression::Compile(*problem_.group, problem_.states, conv_.y));
+    made_->own_packs.push_back(RequestFilter(conv_, shape_));
+    made_->workspace = products_at_ + StageBytes(patches_, conv_.oc);
+    RETURN_IF_ERROR(RecordInput());
+    RETURN_IF_ERROR(RecordProduct());
+    RETURN_IF_ERROR(RecordOutput());
+    return std::unique_ptr<PreparedKernel>(std::move(made_));
+  }
+
+ private:
+  Status RecordInput() {
+    ASSIGN_OR_RETURN(
+        std::shared_ptr<OpenClKernel> kernel,
+        device_.BuildKernel(MakeProgram("winograd/input.cl", OuterOptions()), "winograd_input"));
+    made_->recorded.emplace_back(std::move(kernel), PatchSizes(conv_.ic))
+        .Input(InputIndex(*problem_.group, conv_.x), pixel_bytes_)
+        .Value(PixelDims(problem_.shape(conv_.x)))
+        .Workspace(0, kVectorBytes)
+        .Value(Int2(conv_.pad[0], conv_.pad[1]))
+        .Value(Int2(patches_.of_row, patches_.of_image));
+    return OkStatus();
+  }
+
+  Status RecordProduct() {
+    BuildOptions options;
+    options.Define("QUADS", params_.at("quads")).Define("TILE_W", params_.at("columns"));
+    ASSIGN_OR_RETURN(
+        std::shared_ptr<OpenClKernel> kernel,
+        device_.BuildKernel(MakeProgram("winograd/product.cl", options), "winograd_product"));
+    WorkSizes sizes = PlaceSizes(DivideUp(patches_.all, params_.at("columns")), shape_.blocks(),
+                                 patches_.places());
+    sizes.lws = GroupOf(params_);
+    made_->recorded.emplace_back(std::move(kernel), sizes)
+        .Workspace(0, kVectorBytes)
+        .Workspace(products_at_, kVectorBytes)
+        .Packed(0, 0)
+        .Int(shape_.bias())
+        .Value(Int2(shape_.in_quads(), DivideUp(conv_.oc, 4)))
+        .Int(patches_.all);
+    return OkStatus();
+  }
+
+  Status RecordOutput() {
+    const ProgramSource program =
+        MakeProgram("winograd/output.cl", OuterOptions(), made_->expression.text());
+    ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
+                     device_.BuildKernel(program, "winograd_output"));
+    made_->recorded.emplace_back(std::move(kernel), PatchSizes(conv_.oc))
+        .Workspace(products_at_, kVectorBytes)
+        .Output(0, pixel_bytes_)
+        .Value(PixelDims(problem_.shape(conv_.y)))
+        .Int(conv_.oc)
+        .Packed(0, 0)
+        .Value(Int2(patches_.of_row, patches_.of_image));
+    return OkStatus();
+  }
+
+  BuildOptions OuterOptions() const {
+    return AccessOptions(problem_.states.outputs[0]).Define("TILE", patches_.tile);
+  }
+  WorkSizes PatchSizes(int64_t channels) const {
+    return PlaceSizes(patches_.of_image, DivideUp(channels, 4), conv_.batch);
+  }
+
+  const Problem& problem_;
+  const PixelConv& conv_;
+  const Params& params_;
+  const OpenClDevice& device_;
+  Patches patches_;
+  FilterShape shape_;
+  int64_t pixel_bytes_ = PixelBytes(problem_.states.outputs[0].storage);
+  int64_t products_at_ = StageBytes(patches_, conv_.ic);
+  std::unique_ptr<RecordedKernel> made_ = std::make_unique<RecordedKernel>();
+};
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
                                                 const Device& device) {
   ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(*problem.group));
-  ASSIGN_OR_RETURN(Expression expression,
-                   Expression::Compile(*problem.group, problem.states, conv.y));
-  ASSIGN_OR_RETURN(Stages stages, BuildStages(problem, params, expression, AsOpenCl(device)));
-  return std::unique_ptr<PreparedKernel>(
-      std::make_unique<Winograd>(problem, conv, params, std::move(expression), std::move(stages)));
+  return Recorder(problem, conv, params, AsOpenCl(device)).Run();
 }
 
 }  // namespace

@@ -1,0 +1,78 @@
+#include "kernels/elementwise_operands.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tensor/layout.h"
+#include "tensor/shape.h"
+
+namespace fettle::kernels {
+
+std::optional<float> ImmediateOf(const ir::Value& value) {
+  const auto& constant = value.constant;
+  if (constant == nullptr || constant->elements() == 0) return std::nullopt;
+  if (constant->elements() != 1 && !constant->is_splat()) return std::nullopt;
+  return static_cast<float>(constant->GetDouble(0));
+}
+
+Shape AlignRight(const Shape& shape, int rank) {
+  Dims dims(static_cast<size_t>(rank), 1);
+  std::copy(shape.begin(), shape.end(), dims.end() - shape.rank());
+  return Shape(std::move(dims));
+}
+
+Result<Shape> ShapeAlongAxis(const ir::Value& value, int axis, const Shape& like) {
+  Shape along(Dims(static_cast<size_t>(like.rank()), 1));
+  const int64_t count = value.shape->elements();
+  if (count == 1) return along;
+  if (axis < 0 || axis >= like.rank() || count != like[axis])
+    return Unsupported("'{}' does not run along axis {}", value.name, axis);
+  along[axis] = count;
+  return along;
+}
+
+std::string JoinIds(const std::vector<ir::ValueId>& ids) {
+  std::string text;
+  for (ir::ValueId id : ids) text.append("_").append(std::to_string(id));
+  return text;
+}
+
+PackRequest PackElements(std::vector<ir::ValueId> constants, const Shape& shape,
+                         const Layout& layout, std::string recipe, MakeElement make) {
+  const int64_t bytes = StateBytes(shape, {.layout = layout});
+  return {std::move(constants), std::move(recipe), bytes,
+          [=, make = std::move(make)](std::span<const Constant* const> operands, std::byte* out) {
+            std::memset(out, 0, static_cast<size_t>(bytes));
+            const OffsetMap to(shape, layout);
+            std::vector<int64_t> coordinate(static_cast<size_t>(shape.rank()));
+            for (int64_t i = 0; i < shape.elements(); ++i) {
+              Unravel(i, shape, coordinate);
+              RETURN_IF_ERROR(make(operands, i, reinterpret_cast<float*>(out) + to(coordinate)));
+            }
+            return OkStatus();
+          }};
+}
+
+void JoinDimensions(std::vector<int64_t>& extents,
+                    const std::vector<std::vector<int64_t>*>& strides, size_t fixed) {
+  const auto erase = [&](size_t i) {
+    extents.erase(extents.begin() + static_cast<std::ptrdiff_t>(i));
+    for (std::vector<int64_t>* of : strides)
+      of->erase(of->begin() + static_cast<std::ptrdiff_t>(i));
+  };
+  const auto walks_as_one = [&](size_t outer) {
+    return std::all_of(strides.begin(), strides.end(), [&](const std::vector<int64_t>* of) {
+      return (*of)[outer] == (*of)[outer + 1] * extents[outer + 1];
+    });
+  };
+  for (size_t i = extents.size() - fixed; i-- > 0 && extents.size() > 1;) {
+    if (extents[i] == 1) erase(i);
+  }
+  for (size_t i = extents.size(); i-- > 0;) {
+    if (i + 1 + fixed >= extents.size() || !walks_as_one(i)) continue;
+    extents[i + 1] *= extents[i];
+    erase(i);
+  }
+}
+
+}  // namespace fettle::kernels

@@ -1,0 +1,41 @@
+// What compilers of element-wise groups (cpu/elementwise, opencl/expression) have in common: how
+// they see operands.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+namespace fettle::kernels {
+
+/// What every element of a constant is, where that is one value.
+std::optional<float> ImmediateOf(const ir::Value& value);
+
+/// `shape` with extents of 1 in front, so that it has `rank` axes.
+Shape AlignRight(const Shape& shape, int rank);
+
+/// A value of one element or of rank 1 as it runs along `axis` of `like`: extents of 1 elsewhere.
+/// kUnsupported where it is no such value.
+Result<Shape> ShapeAlongAxis(const ir::Value& value, int axis, const Shape& like);
+
+/// "_0_2_3_1": a name for a list of values.
+std::string JoinIds(const std::vector<ir::ValueId>& ids);
+
+/// Writes one element, at row-major index `i` of a derived constant's shape.
+using MakeElement =
+    std::function<Status(std::span<const Constant* const> constants, int64_t i, float* out)>;
+
+/// A constant of `shape` in `layout`, as f32, made from others; pad lanes are zero.
+PackRequest PackElements(std::vector<ir::ValueId> constants, const Shape& shape,
+                         const Layout& layout, std::string recipe, MakeElement make);
+
+/// Drops dimensions of extent 1 and joins neighbours that every operand walks as one, in `extents`
+/// and in the `strides` of each operand along them. The last `fixed` dimensions stay as they are,
+/// and one always remains.
+void JoinDimensions(std::vector<int64_t>& extents,
+                    const std::vector<std::vector<int64_t>*>& strides, size_t fixed);
+
+}  // namespace fettle::kernels

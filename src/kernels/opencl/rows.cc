@@ -1,0 +1,33 @@
+#include "kernels/opencl/rows.h"
+
+#include "kernels/opencl/work_sizes.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// Whether rows are worth a work-group each: long ones that no neighbour is beside in memory.
+bool NeedsGroups(const RowExtents& extents) { return extents.row > 32 && extents.inner < 16; }
+
+}  // namespace
+
+Result<std::unique_ptr<RecordedKernel>> RecordRows(const Problem& problem, std::string_view path,
+                                                   const RowExtents& extents,
+                                                   const Device& device) {
+  const State& state = problem.states.outputs[0];
+  const int64_t rows = extents.outer * extents.inner;
+  const bool groups = NeedsGroups(extents);
+  BuildOptions options = AccessOptions(state);
+  options.Define("ROW_ITEMS", groups ? static_cast<int64_t>(kGroupItems) : 1);
+  const WorkSizes sizes = groups ? WorkSizes{.gws = {kGroupItems, static_cast<size_t>(rows), 1},
+                                             .lws = {kGroupItems, 1, 1}}
+                                 : PlaceSizes(rows);
+  ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
+                   AsOpenCl(device).BuildKernel(MakeProgram(path, options), "rows"));
+  auto made = std::make_unique<RecordedKernel>();
+  made->recorded.emplace_back(std::move(kernel), sizes)
+      .Input(InputIndex(*problem.group, problem.node().input(0)), ByteSize(state.storage))
+      .Output(0, ByteSize(state.storage));
+  return made;
+}
+
+}  // namespace fettle::kernels
