@@ -19,6 +19,7 @@ extern const KernelDesc kOpenClMatMulLocal;
 extern const KernelDesc kOpenClMatMulRegisters;
 extern const KernelDesc kOpenClMatMulVector;
 extern const KernelDesc kOpenClMoveCopy;
+extern const KernelDesc kOpenClMoveGather;
 extern const KernelDesc kOpenClNormInstance;
 extern const KernelDesc kOpenClNormLrn;
 extern const KernelDesc kOpenClNormRows;
@@ -50,6 +51,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClMatMulRegisters,
       &kOpenClMatMulVector,
       &kOpenClMoveCopy,
+      &kOpenClMoveGather,
       &kOpenClNormInstance,
       &kOpenClNormLrn,
       &kOpenClNormRows,

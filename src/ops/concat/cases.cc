@@ -33,6 +33,17 @@ std::span<const Case> ConcatCases() {
        "input %a: f32[1x5x3x4]\n"
        "%y = Concat(%a, %a) {axis=3}\n"
        "output %y\n"},
+      {"concat.quads_and_the_rest",
+       "input %a: f32[2x8x3x5]\n"
+       "input %b: f32[2x5x3x5]\n"
+       "%y = Concat(%a, %b) {axis=1}\n"
+       "output %y\n"},
+      {"concat.quads_then_shifted",
+       "input %a: f32[1x8x3x5]\n"
+       "input %b: f32[1x5x3x5]\n"
+       "input %c: f32[1x4x3x5]\n"
+       "%y = Concat(%a, %b, %c) {axis=1}\n"
+       "output %y\n"},
       {"concat.outer_axis",
        "input %a: f32[2x8x4x4]\n"
        "input %b: f32[1x8x4x4]\n"

@@ -10,6 +10,9 @@ std::span<const Case> PadCases() {
       {"pad.constant_value",
        "input %x: f32[2x5]\nconst %p: i64[4] = 1 0 0 2\nconst %v: f32[] = 1.5\n"
        "%y = Pad(%x, %p, %v) {mode=\"constant\"}\noutput %y\n"},
+      {"pad.picture_with_value",
+       "input %x: f32[1x5x3x4]\nconst %p: i64[8] = 0 1 1 0 0 2 0 2\nconst %v: f32[] = 1.5\n"
+       "%y = Pad(%x, %p, %v)\noutput %y\n"},
       {"pad.channels",
        "input %x: f32[1x3x4x5]\nconst %p: i64[8] = 0 1 0 0 0 4 0 0\n"
        "%y = Pad(%x, %p)\noutput %y\n"},

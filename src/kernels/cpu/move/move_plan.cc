@@ -59,13 +59,18 @@ Result<std::vector<int64_t>> MoveContext::Ints(int i) const {
   return ints;
 }
 
-Result<std::vector<Piece>> PlanMoves(const MoveContext& context) {
+Result<std::vector<Move>> ListMoves(const MoveContext& context) {
   const MovePlanner* planner = FindPlanner(context.node().op);
   if (planner == nullptr) return Unsupported("the operator does more than move elements");
   // With nothing to move, attributes may be beyond what strides can hold.
   const MoveOperand& y = context.output(0);
-  if (context.num_outputs() == 1 && y.shape.elements() == 0) return std::vector<Piece>{};
-  ASSIGN_OR_RETURN(const std::vector<Move> moves, planner->plan(context));
+  if (context.num_outputs() == 1 && y.shape.elements() == 0) return std::vector<Move>{};
+  return planner->plan(context);
+}
+
+Result<std::vector<Piece>> PlanMoves(const MoveContext& context) {
+  ASSIGN_OR_RETURN(const std::vector<Move> moves, ListMoves(context));
+  if (moves.empty()) return std::vector<Piece>{};
   std::vector<Piece> all;
   const MoveOperand nowhere;
   for (const Move& move : moves) {

@@ -106,6 +106,10 @@ class MoveContext {
   std::vector<MoveOperand> inputs_, outputs_;
 };
 
+/// What the node does to elements. Fails with kUnsupported where that is more than moving them, or
+/// depends on what is only known at run time.
+Result<std::vector<Move>> ListMoves(const MoveContext& context);
+
 /// The copies that compute the node: they write each output element once, and zeros to pad lanes.
 /// Fails with kUnsupported where the operator, or these states, are no set of strided copies.
 Result<std::vector<Piece>> PlanMoves(const MoveContext& context);
