@@ -8,17 +8,18 @@
 namespace fettle {
 
 /// The device that FETTLE_DEVICE names (as `--device`: "opencl:rusticl"); else PoCL where it is
-/// installed, else the first device. Opened once. Its status is the reason to skip a test.
+/// installed, else the first device. Opened once, and never closed: at exit drivers may go first.
+/// Its status is the reason to skip a test.
 inline const Result<std::shared_ptr<OpenClDevice>>& TestOpenClDevice() {
-  static const Result<std::shared_ptr<OpenClDevice>> device =
-      []() -> Result<std::shared_ptr<OpenClDevice>> {
+  const auto open = []() -> Result<std::shared_ptr<OpenClDevice>> {
     const char* named = std::getenv("FETTLE_DEVICE");
     const std::string_view text = named == nullptr ? "" : named;
     if (const auto colon = text.find(':'); colon != std::string_view::npos)
       return OpenClDevice::Open(text.substr(colon + 1));
     Result<std::shared_ptr<OpenClDevice>> pocl = OpenClDevice::Open("Portable Computing Language");
     return pocl.ok() ? pocl : OpenClDevice::Open();
-  }();
+  };
+  static const auto& device = *new Result<std::shared_ptr<OpenClDevice>>(open());
   return device;
 }
 
