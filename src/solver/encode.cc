@@ -16,7 +16,8 @@ constexpr int kAbsent = -1;
 constexpr double kDirectEntries = 2048;
 constexpr size_t kDirectReaders = 4;
 
-/// A state in which a tensor is written, and when; kAbsent where nothing writes it.
+/// A state in which a tensor is written, and by which node's variable; kAbsent where nothing writes
+/// it.
 struct Written {
   int variable = kAbsent;  // of the node that owns the writing group
   int state = kAbsent;
@@ -37,15 +38,20 @@ struct Use {
 
 class Encoder {
  public:
-  Encoder(const Problem& problem, const Kept& kept, const Prices& prices, Conversions conversions)
+  Encoder(const Problem& problem, const Kept& kept, const Prices& prices, Conversions conversions,
+          Detail detail)
       : problem_(problem),
         kept_(kept),
         prices_(prices),
         is_shared_(conversions == Conversions::kShared),
+        is_spread_(detail == Detail::kSpread && prices.bytes.empty()),
+        reading_(problem.tensors.size()),
+        writing_(problem.tensors.size()),
         readers_(problem.tensors.size()),
         writers_(problem.tensors.size()) {}
 
   Result<Encoding> Run() {
+    if (is_spread_) FindEnds();
     AddNodes();
     AddCover();
     for (size_t g = 0; g < kept_.size(); ++g) {
@@ -79,6 +85,24 @@ class Encoder {
   Network& network() { return encoding_.network; }
   const Tensor& TensorAt(size_t t) const { return problem_.tensors[t]; }
   int OwnerOf(int group) const { return StepOf(problem_.groups[static_cast<size_t>(group)]); }
+
+  /// Which nodes alone read and write each tensor.
+  void FindEnds() {
+    for (const Group& group : problem_.groups) {
+      if (group.nodes.size() != 1) continue;
+      for (const int t : group.inputs) reading_[static_cast<size_t>(t)].insert(group.nodes[0]);
+      for (const int t : group.outputs) writing_[static_cast<size_t>(t)].insert(group.nodes[0]);
+    }
+  }
+  /// The node of a group that is tied to an operand: one of `ends`, else the owner.
+  int TiedNode(int group, const std::set<int>& ends) const {
+    const std::vector<int>& nodes = problem_.groups[static_cast<size_t>(group)].nodes;
+    const auto end =
+        std::find_if(nodes.begin(), nodes.end(), [&](int node) { return ends.contains(node); });
+    return end != nodes.end() ? *end : OwnerOf(group);
+  }
+  int ReaderOf(int group, size_t t) const { return TiedNode(group, reading_[t]); }
+  int WriterOf(int group, size_t t) const { return TiedNode(group, writing_[t]); }
   const Choice& ChoiceOf(const Pick& pick) const {
     return problem_.groups[static_cast<size_t>(pick.group)]
         .choices[static_cast<size_t>(pick.choice)];
@@ -96,7 +120,7 @@ class Encoder {
       for (const int node : problem_.groups[g].nodes) {
         std::vector<Pick>& values = encoding_.values[static_cast<size_t>(node)];
         std::vector<Cost>& unary = network().unary[static_cast<size_t>(node)];
-        if (node != owner) {
+        if (node != owner && !is_spread_) {
           values.push_back({static_cast<int>(g), -1});
           unary.push_back(0);
           continue;
@@ -104,8 +128,10 @@ class Encoder {
         for (const int c : kept_[g]) {
           const Choice& choice = problem_.groups[g].choices[static_cast<size_t>(c)];
           values.push_back({static_cast<int>(g), c});
-          unary.push_back(prices_.time * choice.cost + prices_.error * choice.error +
-                          prices_.BytesAt(owner) * static_cast<double>(choice.workspace));
+          unary.push_back(node != owner
+                              ? 0
+                              : prices_.time * choice.cost + prices_.error * choice.error +
+                                    prices_.BytesAt(owner) * static_cast<double>(choice.workspace));
         }
       }
     }
@@ -116,23 +142,26 @@ class Encoder {
     }
   }
 
-  /// The owner of a group takes it exactly where each of its other nodes does.
+  /// A group's nodes take it together: its owner where each of the others does, or, where they all
+  /// know its choice, each node where the next one does.
   void AddCover() {
-    std::set<std::pair<int, int>> pairs;  // owner, other node
+    std::set<std::pair<int, int>> pairs;
     for (size_t g = 0; g < kept_.size(); ++g) {
       if (kept_[g].empty()) continue;
-      const int owner = OwnerOf(static_cast<int>(g));
-      for (const int node : problem_.groups[g].nodes) {
-        if (node != owner) pairs.insert({owner, node});
-      }
+      std::vector<int> nodes = problem_.groups[g].nodes;
+      std::sort(nodes.begin(), nodes.end());
+      for (size_t i = 0; i + 1 < nodes.size(); ++i)
+        pairs.insert({is_spread_ ? nodes[i + 1] : nodes.back(), nodes[i]});
     }
     for (const auto& [owner, node] : pairs) {
       const std::vector<Pick>& owned = encoding_.values[static_cast<size_t>(owner)];
       const std::vector<Pick>& others = encoding_.values[static_cast<size_t>(node)];
       AddPair(network(), owner, node, [&, owner = owner, node = node](int x, int y) {
-        const int mine = owned[static_cast<size_t>(x)].group;
-        const int theirs = others[static_cast<size_t>(y)].group;
-        return mine == theirs || (!Holds(mine, node) && !Holds(theirs, owner)) ? 0 : kForbidden;
+        const Pick& mine = owned[static_cast<size_t>(x)];
+        const Pick& theirs = others[static_cast<size_t>(y)];
+        const bool same =
+            mine.group == theirs.group && (!is_spread_ || mine.choice == theirs.choice);
+        return same || (!Holds(mine.group, node) && !Holds(theirs.group, owner)) ? 0 : kForbidden;
       });
     }
   }
@@ -155,9 +184,9 @@ class Encoder {
     for (const int state : tensor.wanted) needs.wanted |= BitOf(needs, state);
     std::map<int, std::vector<StateSet>, std::greater<>> by_variable;
     for (const Use& use : readers_[t]) {
-      const int owner = OwnerOf(use.group);
-      const std::vector<Pick>& values = encoding_.values[static_cast<size_t>(owner)];
-      std::vector<StateSet>& sets = by_variable[owner];
+      const int node = ReaderOf(use.group, t);
+      const std::vector<Pick>& values = encoding_.values[static_cast<size_t>(node)];
+      std::vector<StateSet>& sets = by_variable[node];
       sets.resize(values.size(), 0);
       for (size_t x = 0; x < values.size(); ++x) {
         if (values[x].group != use.group) continue;
@@ -213,9 +242,9 @@ class Encoder {
   }
   bool AreExclusive(size_t t, int a, int b) const {
     for (const Use& first : readers_[t]) {
-      if (OwnerOf(first.group) != a) continue;
+      if (ReaderOf(first.group, t) != a) continue;
       for (const Use& second : readers_[t]) {
-        if (OwnerOf(second.group) == b && !Overlap(first.group, second.group)) return false;
+        if (ReaderOf(second.group, t) == b && !Overlap(first.group, second.group)) return false;
       }
     }
     return true;
@@ -242,7 +271,7 @@ class Encoder {
     std::set<std::pair<int, int>> written;
     for (const Use& use : writers_[t]) {
       for (const int c : kept_[static_cast<size_t>(use.group)]) {
-        written.insert({OwnerOf(use.group), ChoiceOf({use.group, c}).outputs[use.operand]});
+        written.insert({WriterOf(use.group, t), ChoiceOf({use.group, c}).outputs[use.operand]});
       }
     }
     double entries = static_cast<double>(written.size() + 1);
@@ -332,13 +361,13 @@ class Encoder {
     }
     std::map<int, std::vector<Written>> by_variable;
     for (const Use& use : writers_[t]) {
-      const int owner = OwnerOf(use.group);
-      const std::vector<Pick>& values = encoding_.values[static_cast<size_t>(owner)];
-      std::vector<Written>& written = by_variable[owner];
+      const int node = WriterOf(use.group, t);
+      const std::vector<Pick>& values = encoding_.values[static_cast<size_t>(node)];
+      std::vector<Written>& written = by_variable[node];
       written.resize(values.size());
       for (size_t x = 0; x < values.size(); ++x) {
         if (values[x].group != use.group) continue;
-        written[x] = {owner, ChoiceOf(values[x]).outputs[use.operand]};
+        written[x] = {node, ChoiceOf(values[x]).outputs[use.operand]};
       }
     }
     std::set<Written> distinct;
@@ -454,7 +483,8 @@ class Encoder {
   const Problem& problem_;
   const Kept& kept_;
   const Prices& prices_;
-  bool is_shared_;
+  bool is_shared_, is_spread_;
+  std::vector<std::set<int>> reading_, writing_;  // by tensor, where is_spread_
   Encoding encoding_;
   std::vector<std::vector<Use>> readers_, writers_;  // by tensor
   std::vector<TensorNeeds> tensors_;
@@ -464,8 +494,8 @@ class Encoder {
 }  // namespace
 
 Result<Encoding> Encode(const Problem& problem, const Kept& kept, const Prices& prices,
-                        Conversions conversions) {
-  return Encoder(problem, kept, prices, conversions).Run();
+                        Conversions conversions, Detail detail) {
+  return Encoder(problem, kept, prices, conversions, detail).Run();
 }
 
 std::vector<Pick> PicksOf(const Encoding& encoding, const Assignment& values) {
@@ -474,6 +504,8 @@ std::vector<Pick> PicksOf(const Encoding& encoding, const Assignment& values) {
     const Pick& pick = encoding.values[node][static_cast<size_t>(values[node])];
     if (pick.choice >= 0) picks.push_back(pick);
   }
+  std::sort(picks.begin(), picks.end());
+  picks.erase(std::unique(picks.begin(), picks.end()), picks.end());
   return picks;
 }
 

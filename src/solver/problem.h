@@ -78,7 +78,7 @@ struct Problem {
 struct Pick {
   int group = 0;
   int choice = 0;
-  bool operator==(const Pick&) const = default;
+  auto operator<=>(const Pick&) const = default;
 };
 
 /// A conversion of a tensor that a solution makes: index into Tensor::conversions.

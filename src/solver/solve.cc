@@ -7,6 +7,7 @@
 #include "solver/branch.h"
 #include "solver/brute.h"
 #include "solver/budget.h"
+#include "solver/eliminate.h"
 #include "solver/encode.h"
 #include "solver/evaluate.h"
 
@@ -85,12 +86,23 @@ class Solver {
 
  private:
   Result<Solution> SolvePriced(const Kept& kept, const Prices& prices, Conversions conversions) {
-    ASSIGN_OR_RETURN(const Encoding encoding, Encode(problem_, kept, prices, conversions));
+    ASSIGN_OR_RETURN(const Encoding encoding, NarrowEncoding(kept, prices, conversions));
     ASSIGN_OR_RETURN(const Assigned best, Assign(encoding.network, options_, until_ns_, report_));
     if (best.cost == kForbidden) return NoCover();
     ASSIGN_OR_RETURN(Solution solution, Complete(problem_, PicksOf(encoding, best.values), prices));
     solution.bound = best.bound;
     return solution;
+  }
+
+  /// The encoding of owners unless its elimination takes many sums and that of a spread one fewer.
+  Result<Encoding> NarrowEncoding(const Kept& kept, const Prices& prices, Conversions conversions) {
+    constexpr double kManySums = 1 << 22;
+    ASSIGN_OR_RETURN(Encoding encoding, Encode(problem_, kept, prices, conversions));
+    if (!prices.bytes.empty() || conversions != Conversions::kShared) return encoding;
+    const double sums = FindOrder(encoding.network).sums;
+    if (sums < kManySums) return encoding;
+    ASSIGN_OR_RETURN(Encoding spread, Encode(problem_, kept, prices, conversions, Detail::kSpread));
+    return FindOrder(spread.network).sums < sums ? std::move(spread) : std::move(encoding);
   }
 
   Result<Solution> SolveLimited(const Kept& kept, const PricedSolve& solve) {
