@@ -60,13 +60,14 @@ class Tuner {
 
   Result<planner::Decision> Run() {
     costs_.Ban(options_.banned);
-    if (options_.level < Level::kWide) costs_.AssumeEfficiency(kLeastEfficiency);
+    costs_.AssumeEfficiency(EfficiencyOf(options_.level));
     ASSIGN_OR_RETURN(catalogue_,
                      ListCatalogue(graph_, devices_, limits_, BreadthOf(options_.level)));
     ASSIGN_OR_RETURN(const planner::Decision preferred,
                      planner::PreferredDecision(graph_, devices_, limits_));
     if (options_.level != Level::kNone) MeasureDecision(preferred);
     if (options_.everything) MeasureEverything();
+    RETURN_IF_ERROR(Recall());
     Result<planner::Decision> decision = Search(preferred);
     report_.entries = costs_.asked();
     report_.reused = costs_.known();
@@ -241,6 +242,13 @@ class Tuner {
     return open;
   }
 
+  /// Asks the store for everything: what is known of some entries bounds others, in whatever order
+  /// they are priced.
+  Status Recall() {
+    return Extract(graph_, catalogue_, costs_, limits_.threads, AssumptionsOf(options_.level))
+        .status();
+  }
+
   Result<solver::Solution> Solve(const planner::Extracted& extracted) {
     const int64_t start = NowNs();
     solver::Options options = options_.solver;
@@ -368,6 +376,8 @@ planner::Assumptions AssumptionsOf(Level level) {
           .fusion_gains = true,
           .changes_repeat = level < Level::kWide};
 }
+
+double EfficiencyOf(Level level) { return level < Level::kWide ? kLeastEfficiency : 0; }
 
 planner::Breadth BreadthOf(Level level) {
   if (level <= Level::kFast) return planner::Breadth::kDefaults;

@@ -24,6 +24,8 @@ Result<Level> LevelFromName(std::string_view name);
 planner::Breadth BreadthOf(Level level);
 /// What is taken for granted at a level.
 planner::Assumptions AssumptionsOf(Level level);
+/// For LearnedCosts::AssumeEfficiency.
+double EfficiencyOf(Level level);
 
 struct TuneProgress {
   int64_t measured = 0;

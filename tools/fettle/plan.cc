@@ -53,12 +53,16 @@ Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
   const planner::Limits& limits = session.limits();
   ASSIGN_OR_RETURN(const tuner::Level level, tuner::LevelFromName(options.level));
   tuner::LearnedCosts costs(session.devices(), store);
+  costs.AssumeEfficiency(tuner::EfficiencyOf(level));
   ASSIGN_OR_RETURN(
       const planner::Catalogue catalogue,
       planner::ListCatalogue(graph, session.devices(), limits, tuner::BreadthOf(level)));
-  ASSIGN_OR_RETURN(
-      planner::Extracted extracted,
-      planner::Extract(graph, catalogue, costs, limits.threads, tuner::AssumptionsOf(level)));
+  const auto extract = [&] {
+    return planner::Extract(graph, catalogue, costs, limits.threads, tuner::AssumptionsOf(level));
+  };
+  // What is known of some entries bounds others, so all are asked for first.
+  RETURN_IF_ERROR(extract().status());
+  ASSIGN_OR_RETURN(planner::Extracted extracted, extract());
   solver::Options solve{.method = options.solver, .seed = options.job.common.seed};
   if (options.solver.starts_with("single:")) {
     RETURN_IF_ERROR(planner::RestrictToLayout(options.solver.substr(7), extracted));
