@@ -88,7 +88,11 @@ class Solver {
   Result<Solution> SolvePriced(const Kept& kept, const Prices& prices, Conversions conversions) {
     ASSIGN_OR_RETURN(const Encoding encoding, NarrowEncoding(kept, prices, conversions));
     ASSIGN_OR_RETURN(const Assigned best, Assign(encoding.network, options_, until_ns_, report_));
-    if (best.cost == kForbidden) return NoCover();
+    if (best.cost == kForbidden) {
+      if (best.bound < kForbidden && NowNs() >= until_ns_)
+        return Unsupported("no cover was found in time");
+      return NoCover();
+    }
     ASSIGN_OR_RETURN(Solution solution, Complete(problem_, PicksOf(encoding, best.values), prices));
     solution.bound = best.bound;
     return solution;

@@ -271,7 +271,9 @@ class Tuner {
       if (!options_.layout.empty())
         RETURN_IF_ERROR(planner::RestrictToLayout(options_.layout, extracted));
       CountChoices(extracted);
-      ASSIGN_OR_RETURN(const solver::Solution solution, Solve(extracted));
+      const Result<solver::Solution> solved = Solve(extracted);
+      if (!solved.ok() && options_.layout.empty()) return BestMeasured(preferred);
+      ASSIGN_OR_RETURN(const solver::Solution solution, solved);
       // The last round repeats this much.
       allowance_.Keep(kRepeat * (Seconds() - begin));
       const std::set<EntryId> open = OpenEntries(extracted, solution);

@@ -74,6 +74,16 @@ TEST_F(TuneTest, MeasuringTheRestDoesNotChangeTheOptimum) {
   EXPECT_NEAR(exhaustive->predicted_us, lazy->predicted_us, lazy->predicted_us * 1e-9);
 }
 
+TEST_F(TuneTest, ASolverThatFindsNothingLeavesThePreferredPlan) {
+  TuneOptions options{.level = Level::kFast};
+  options.solver.method = "ve";
+  options.solver.table_bytes = 0;
+  const Result<planner::Decision> decision = Tune(options);
+  ASSERT_TRUE(decision.ok()) << decision.status().message();
+  EXPECT_TRUE(report_.stopped);
+  EXPECT_TRUE(planner::Apply(graph_, *decision, device_, 2).ok());
+}
+
 TEST_F(TuneTest, LevelNoneMeasuresNothing) {
   const Result<planner::Decision> decision = Tune({.level = Level::kNone});
   ASSERT_TRUE(decision.ok());
