@@ -108,6 +108,8 @@ def check(arguments, path, memory, precision, want):
     share = mac_share(bench)
     passes = all(ok for ok, _ in verdicts)
     left = left_to_the_cpu(bench) if share < LEAST_MAC_SHARE else ""
+    if precision == "normal" and report["precision"]["used"] == "high":
+        left += ", all in f32"
     worst = next((text for ok, text in verdicts if not ok), verdicts[0][1] if verdicts else "")
     return passes, share, worst, seconds, bench["latency_ms"]["median"], left
 
