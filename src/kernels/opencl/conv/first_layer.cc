@@ -23,10 +23,8 @@ FilterForm FormOf(const PixelConv& conv, int64_t lanes) {
   return {.recipe = fmt::format("opencl.conv.first.{}", lanes),
           .bias = blocks * lanes,
           .elements = blocks * depth * lanes,
-          .source = [lanes, depth, oc = conv.oc](int64_t i) -> int64_t {
-            const int64_t o = i / (depth * lanes) * lanes + i % lanes;
-            return o < oc ? o * depth + i / lanes % depth : -1;
-          }};
+          .dims = {conv.oc, depth},
+          .axes = {{blocks, 0, lanes}, {depth, 1}, {lanes, 0}}};
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,

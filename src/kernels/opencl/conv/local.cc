@@ -36,13 +36,8 @@ FilterForm FormOf(const PixelConv& conv, const FilterExtents& extents) {
   return {.recipe = fmt::format("opencl.conv.local.{}x{}", extents.rows, extents.oc),
           .bias = extents.oc,
           .elements = extents.rows * extents.oc,
-          .source = [conv, extents](int64_t i) -> int64_t {
-            const int64_t padded_ic = RoundUp(conv.ic, 4);
-            const int64_t o = i % extents.oc, row = i / extents.oc;
-            const int64_t c = row % padded_ic, tap = row / padded_ic;
-            if (o >= conv.oc || c >= conv.ic || tap >= conv.taps()) return -1;
-            return (o * conv.ic + c) * conv.taps() + tap;
-          }};
+          .dims = {conv.oc, conv.ic, conv.taps()},
+          .axes = {{conv.taps(), 2}, {RoundUp(conv.ic, 4), 1}, {extents.oc, 0}}};
 }
 
 WorkSizes SizesOf(const PixelConv& conv, const LocalTile& tile) {

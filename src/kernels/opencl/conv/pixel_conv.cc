@@ -1,7 +1,6 @@
 #include "kernels/opencl/conv/pixel_conv.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "ops/conv/op.h"
@@ -61,47 +60,6 @@ bool BelongsInLocalMemory(const PixelConv& conv, const Device& device) {
   const bool is_large_gpu =
       facts.local_memory_is_dedicated && (facts.family == "nvidia" || facts.family == "amd");
   return is_large_gpu && conv.groups == 1 && conv.oc >= 32 && conv.ic >= 16;
-}
-
-std::vector<float> AllFloats(const Constant& constant) {
-  std::vector<float> floats(static_cast<size_t>(constant.elements()));
-  if (constant.dtype() == DType::kF32) {
-    constant.CopyTo(0, constant.elements(), reinterpret_cast<std::byte*>(floats.data()));
-    return floats;
-  }
-  for (size_t i = 0; i < floats.size(); ++i)
-    floats[i] = static_cast<float>(constant.GetDouble(static_cast<int64_t>(i)));
-  return floats;
-}
-
-PackRequest RequestFilter(ir::ValueId w, ir::ValueId b, const FilterForm& form, DType storage) {
-  PackRequest request{.constants = {w}};
-  if (b != ir::kAbsent) request.constants.push_back(b);
-  request.recipe =
-      form.recipe + "." + std::string(DTypeName(storage)) + (b == ir::kAbsent ? "" : ".bias");
-  request.bytes = form.bias * 4 + form.elements * ByteSize(storage);
-  request.pack = [form, storage, bytes = request.bytes](std::span<const Constant* const> constants,
-                                                        std::byte* out) {
-    std::memset(out, 0, static_cast<size_t>(bytes));
-    if (constants.size() > 1) {
-      const std::vector<float> bias = AllFloats(*constants[1]);
-      std::memcpy(out, bias.data(), bias.size() * sizeof(float));
-    }
-    const std::vector<float> weights = AllFloats(*constants[0]);
-    std::byte* packed = out + form.bias * 4;
-    for (int64_t i = 0; i < form.elements; ++i) {
-      const int64_t from = form.source(i);
-      if (from < 0) continue;
-      const float value = weights[static_cast<size_t>(from)];
-      if (storage == DType::kF16) {
-        reinterpret_cast<Half*>(packed)[i] = Half(value);
-      } else {
-        reinterpret_cast<float*>(packed)[i] = value;
-      }
-    }
-    return OkStatus();
-  };
-  return request;
 }
 
 Result<std::unique_ptr<RecordedKernel>> RecordConv(const Problem& problem, const PixelConv& conv,

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "kernels/opencl/constant_floats.h"
+#include "kernels/opencl/conv/filter.h"
 #include "kernels/opencl/pixels.h"
 
 namespace fettle::kernels {
@@ -44,20 +45,8 @@ inline int64_t AlongPlane(const std::vector<int64_t>& numbers, size_t axis, int6
 /// Fills in the numbers of a Conv `node` over rank 3 or 4; kUnsupported with the reason.
 Status ReadPixelGeometry(const ir::Graph& group, const ir::Node& node, PixelConv& conv);
 
-/// Bias and weights in one blob: `bias` floats (channels beyond the bias get zero), then `elements`
-/// weights of `storage`, each the element of the constant that `source` names, or zero (-1).
-struct FilterForm {
-  std::string recipe;
-  int64_t bias = 0, elements = 0;
-  std::function<int64_t(int64_t i)> source;
-};
-PackRequest RequestFilter(ir::ValueId w, ir::ValueId b, const FilterForm& form, DType storage);
-
-/// All elements of a constant of a float or integer type, as floats.
-std::vector<float> AllFloats(const Constant& constant);
-
 /// Whether a GPU has so much arithmetic beside its memory that only tiles in local memory keep up
-/// (opencl.conv.local): kernels without them leave such convolutions alone there.
+/// (opencl.conv.local): kernels without them are less preferred there.
 bool BelongsInLocalMemory(const PixelConv& conv, const Device& device);
 
 /// (kernel rows, kernel columns, row stride, column stride)

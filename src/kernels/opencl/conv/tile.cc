@@ -19,21 +19,30 @@ QuadPlan PlanQuads(const PixelConv& conv, const TileShape& tile) {
 
 FilterForm QuadForm(const PixelConv& conv, const QuadPlan& plan, bool transposed) {
   const int64_t taps = conv.taps();
-  return {.recipe = fmt::format("opencl.conv{}.{}.{}", transposed ? "_transpose" : "", plan.lanes,
-                                conv.groups),
-          .bias = plan.blocks * plan.lanes,
-          .elements = plan.blocks * plan.depth * taps * 4 * plan.lanes,
-          .source = [plan, taps, transposed, oc = conv.oc](int64_t i) -> int64_t {
-            const int64_t tap = i / (4 * plan.lanes) % taps;
-            const int64_t quad = i / (4 * plan.lanes * taps);
-            const int64_t block = quad / plan.depth;
-            const int64_t o = block * plan.lanes + i % plan.lanes;
-            const int64_t c = (plan.First(block) + quad % plan.depth) * 4 + i / plan.lanes % 4;
-            const int64_t in_group = c - o / plan.group_oc * plan.group_ic;
-            if (o >= oc || in_group < 0 || in_group >= plan.group_ic) return -1;
-            if (transposed) return (c * plan.group_oc + o % plan.group_oc) * taps + tap;
-            return (o * plan.group_ic + in_group) * taps + tap;
-          }};
+  FilterForm form{.recipe = fmt::format("opencl.conv{}.{}.{}", transposed ? "_transpose" : "",
+                                        plan.lanes, conv.groups),
+                  .bias = plan.blocks * plan.lanes,
+                  .elements = plan.blocks * plan.depth * taps * 4 * plan.lanes};
+  if (conv.groups == 1) {
+    const size_t oc = transposed ? 1 : 0, ic = transposed ? 0 : 1, tap = 2;
+    form.dims = {conv.oc, conv.ic, taps};
+    if (transposed) std::swap(form.dims[0], form.dims[1]);
+    form.axes = {
+        {plan.blocks, oc, plan.lanes}, {plan.depth, ic, 4}, {taps, tap}, {4, ic}, {plan.lanes, oc}};
+    return form;
+  }
+  form.source = [plan, taps, transposed, oc = conv.oc](int64_t i) -> int64_t {
+    const int64_t tap = i / (4 * plan.lanes) % taps;
+    const int64_t quad = i / (4 * plan.lanes * taps);
+    const int64_t block = quad / plan.depth;
+    const int64_t o = block * plan.lanes + i % plan.lanes;
+    const int64_t c = (plan.First(block) + quad % plan.depth) * 4 + i / plan.lanes % 4;
+    const int64_t in_group = c - o / plan.group_oc * plan.group_ic;
+    if (o >= oc || in_group < 0 || in_group >= plan.group_ic) return -1;
+    if (transposed) return (c * plan.group_oc + o % plan.group_oc) * taps + tap;
+    return (o * plan.group_ic + in_group) * taps + tap;
+  };
+  return form;
 }
 
 std::vector<Tunable> TileTunables(const PixelConv& conv) {

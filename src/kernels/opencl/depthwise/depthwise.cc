@@ -8,10 +8,8 @@ FilterForm DepthwiseForm(const PixelConv& conv) {
   return {.recipe = "opencl.depthwise",
           .bias = quads * 4,
           .elements = quads * taps * 4,
-          .source = [taps, oc = conv.oc](int64_t i) -> int64_t {
-            const int64_t o = i / (4 * taps) * 4 + i % 4;
-            return o < oc ? o * taps + i / 4 % taps : -1;
-          }};
+          .dims = {conv.oc, taps},
+          .axes = {{quads, 0, 4}, {taps, 1}, {4, 0}}};
 }
 
 std::vector<Tunable> DepthwiseTunables() {

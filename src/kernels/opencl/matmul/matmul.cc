@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "kernels/matmul/product.h"
+#include "kernels/opencl/constant_floats.h"
 #include "kernels/opencl/expression/expression.h"
 #include "kernels/opencl/gemm/tiles.h"
 #include "kernels/opencl/gemm/vectors.h"
@@ -103,24 +104,19 @@ Result<std::vector<StateAssignment>> VectorCandidates(const ir::Graph& group, co
   return RowCandidates(group);
 }
 
-/// Writes elements of a constant as f32 or f16.
-void StoreAs(const Constant& constant, int64_t from, DType storage, int64_t to, std::byte* out) {
-  const HostView view{out, storage, {to + 1}, {1}};
-  view.SetDouble(to, constant.GetDouble(from));
-}
-
 PackRequest PackB(const Product& p, DType storage) {
   PackRequest request;
   request.constants = {p.b};
   request.recipe = fmt::format("opencl.matmul.kn{}.{}", p.trans_b ? ".t" : "", DTypeName(storage));
   request.bytes = p.b_matrices * p.k * p.n * ByteSize(storage);
   request.pack = [p, storage](std::span<const Constant* const> constants, std::byte* out) {
+    const ConstantFloats b(*constants[0]);
+    int64_t to = 0;
     for (int64_t z = 0; z < p.b_matrices; ++z)
       for (int64_t row = 0; row < p.k; ++row)
         for (int64_t column = 0; column < p.n; ++column) {
-          const int64_t base = z * p.k * p.n;
-          const int64_t from = base + (p.trans_b ? column * p.k + row : row * p.n + column);
-          StoreAs(*constants[0], from, storage, base + row * p.n + column, out);
+          const int64_t from = p.trans_b ? column * p.k + row : row * p.n + column;
+          StoreFloat(b[z * p.k * p.n + from], storage, to++, out);
         }
     return OkStatus();
   };
@@ -133,7 +129,8 @@ PackRequest PackRow(const Product& p, int64_t elements, DType storage) {
   request.recipe = fmt::format("opencl.matmul.row.{}", DTypeName(storage));
   request.bytes = elements * ByteSize(storage);
   request.pack = [elements, storage](std::span<const Constant* const> constants, std::byte* out) {
-    for (int64_t i = 0; i < elements; ++i) StoreAs(*constants[0], i, storage, i, out);
+    const ConstantFloats row(*constants[0]);
+    for (int64_t i = 0; i < elements; ++i) StoreFloat(row[i], storage, i, out);
     return OkStatus();
   };
   return request;

@@ -68,33 +68,30 @@ void PackFilter(const FilterRecipe& recipe, std::span<const Constant* const> con
   };
   const PerChannel scale = take(recipe.has_scale, 1), zero = take(recipe.has_zero, 0);
   const PerChannel bias = take(recipe.has_bias, 0), bias_scale = take(recipe.has_bias_scale, 1);
-  const std::vector<float> weights = AllFloats(*constants[0]);
-  const auto weight = [&](int64_t i) {
-    return static_cast<int32_t>(static_cast<double>(weights[static_cast<size_t>(i)]) -
-                                zero[recipe.ChannelOf(i)]);
-  };
   std::memset(out, 0, static_cast<size_t>(recipe.bytes()));
   auto* sums = reinterpret_cast<int32_t*>(out);
   auto* scales = reinterpret_cast<float*>(sums + recipe.form.bias);
   auto* addends = scales + recipe.form.bias;
-  for (size_t i = 0; i < weights.size(); ++i) {
-    const auto at = static_cast<int64_t>(i);
-    sums[recipe.ChannelOf(at)] += weight(at);
+  std::vector<int16_t> weights;  // without their zero points
+  weights.reserve(static_cast<size_t>(constants[0]->elements()));
+  for (const float value : AllFloats(*constants[0])) {
+    const int64_t o = recipe.ChannelOf(std::ssize(weights));
+    weights.push_back(static_cast<int16_t>(static_cast<double>(value) - zero[o]));
+    sums[o] += weights.back();
   }
   for (int64_t o = 0; o < recipe.oc; ++o) {
     scales[o] = static_cast<float>(recipe.x_scale * scale[o] / recipe.y_scale);
     addends[o] = static_cast<float>(bias[o] * bias_scale[o] / recipe.y_scale);
   }
   auto* packed = reinterpret_cast<std::byte*>(addends + recipe.form.bias);
-  for (int64_t i = 0; i < recipe.form.elements; ++i) {
-    const int64_t from = recipe.form.source(i);
-    if (from < 0) continue;
+  ForEachWeight(recipe.form, [&](int64_t to, int64_t from) {
+    const int16_t weight = weights[static_cast<size_t>(from)];
     if (recipe.dot) {
-      reinterpret_cast<int8_t*>(packed)[i] = static_cast<int8_t>(weight(from));
+      reinterpret_cast<int8_t*>(packed)[to] = static_cast<int8_t>(weight);
     } else {
-      reinterpret_cast<int16_t*>(packed)[i] = static_cast<int16_t>(weight(from));
+      reinterpret_cast<int16_t*>(packed)[to] = weight;
     }
-  }
+  });
 }
 
 /// The zero point of x: an element that is computed, or a number.
@@ -173,6 +170,10 @@ bool TakesDot(const ir::Graph& group, const ByteProduct& product) {
 FilterForm ByteForm(const ByteProduct& product, const QuadPlan& plan, bool dot) {
   FilterForm form = QuadForm(product.conv, plan, product.weights_are_transposed);
   if (!dot) return form;
+  if (!form.axes.empty()) {
+    std::swap(form.axes.end()[-1], form.axes.end()[-2]);
+    return form;
+  }
   form.source = [lanes = plan.lanes, in_order = form.source](int64_t i) {
     const int64_t in_quad = i % (4 * lanes);
     return in_order(i - in_quad + in_quad % 4 * lanes + in_quad / 4);

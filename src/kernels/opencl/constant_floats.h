@@ -1,0 +1,39 @@
+// The elements of constants as floats, for kernels that pack them.
+#pragma once
+
+#include <cstring>
+#include <vector>
+
+#include "tensor/dtype.h"
+#include "tensor/tensor.h"
+
+namespace fettle::kernels {
+
+/// All elements of a constant of a float or integer type, as floats.
+std::vector<float> AllFloats(const Constant& constant);
+
+/// The same to read from; f32 is read where it lies. The constant outlives it.
+class ConstantFloats {
+ public:
+  explicit ConstantFloats(const Constant& constant);
+  float operator[](int64_t i) const {
+    float value;
+    std::memcpy(&value, data_ + static_cast<size_t>(i) * sizeof(value), sizeof(value));
+    return value;
+  }
+
+ private:
+  std::vector<float> converted_;
+  const std::byte* data_;
+};
+
+/// Writes element `to` of an array of `storage`, which is f32 or f16.
+inline void StoreFloat(float value, DType storage, int64_t to, std::byte* array) {
+  if (storage == DType::kF16) {
+    reinterpret_cast<Half*>(array)[to] = Half(value);
+  } else {
+    reinterpret_cast<float*>(array)[to] = value;
+  }
+}
+
+}  // namespace fettle::kernels
