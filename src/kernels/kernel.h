@@ -115,6 +115,9 @@ struct KernelDesc {
   DeviceKind device = DeviceKind::kCpu;
   /// Preference before anything is measured: the higher wins. References have 0.
   int preference = 1;
+  /// The same where it depends on the group, which the kernel computes, and on the device; null: it
+  /// does not.
+  int (*preference_on)(const ir::Graph& group, const Device& device) = nullptr;
   /// The state assignments in which the kernel computes `group` on `device`, best first; or why it
   /// cannot (kUnsupported; the reason is the message).
   Result<std::vector<StateAssignment>> (*candidates)(const ir::Graph& group,

@@ -47,11 +47,11 @@ class Assigner {
   }
 
   const Choice& Cheapest(const GroupChoices& group) const {
-    const kernels::KernelDesc& first = *group.choices[0].kernel;
+    const Choice& first = group.choices[0];
     const Choice* best = nullptr;
     int64_t best_bytes = INT64_MAX;
     for (const Choice& choice : group.choices) {
-      if (choice.kernel->preference != first.preference || choice.kernel->device != first.device)
+      if (choice.preference != first.preference || choice.kernel->device != first.kernel->device)
         break;
       int64_t bytes = 0;
       for (size_t i = 0; i < group.fragment.inputs.size(); ++i) {

@@ -89,12 +89,14 @@ void AddChoices(const Device& device, const Limits& limits, GroupChoices& result
     if (limits.memory == MemoryKind::kImage2d && device.kind() != DeviceKind::kCpu)
       PreferImages(group, device, *candidates);
     if (limits.precision != Precision::kHigh) PreferHalves(*candidates);
+    const int preference = kernel->preference_on == nullptr ? kernel->preference
+                                                            : kernel->preference_on(group, device);
     std::string refusal;
     bool taken = false;
     for (kernels::StateAssignment& states : *candidates) {
       std::string reason = Refusal(states, group, device, limits);
       if (reason.empty()) {
-        result.choices.push_back({kernel, std::move(states)});
+        result.choices.push_back({kernel, std::move(states), preference});
         taken = true;
       } else {
         refusal = std::move(reason);
@@ -123,7 +125,7 @@ GroupChoices ListChoices(const ir::Graph& graph, const passes::Group& group,
   if (!limits.accelerator_only) AddChoices(devices.cpu(), limits, result);
   if (devices.accelerator() != nullptr) AddChoices(*devices.accelerator(), limits, result);
   const auto rank = [&](const Choice& choice) {
-    return std::pair(choice.kernel->device == limits.preferred, choice.kernel->preference);
+    return std::pair(choice.kernel->device == limits.preferred, choice.preference);
   };
   std::stable_sort(result.choices.begin(), result.choices.end(),
                    [&](const Choice& a, const Choice& b) { return rank(a) > rank(b); });

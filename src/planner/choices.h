@@ -36,6 +36,7 @@ struct Limits {
 struct Choice {
   const kernels::KernelDesc* kernel = nullptr;
   kernels::StateAssignment states;
+  int preference = 0;  // of the kernel, for this group on its device
 };
 
 struct Rejection {

@@ -6,9 +6,10 @@
 namespace fettle::kernels {
 namespace {
 
-Status CheckLeft(const PixelConv& conv, const Device& device) {
-  if (!BelongsInLocalMemory(conv, device)) return OkStatus();
-  return Unsupported("left to opencl.conv.local on '{}'", device.name());
+/// Below opencl.conv.local where that is what keeps up.
+int Preference(int otherwise, const ir::Graph& group, const Device& device) {
+  constexpr int kBelowLocal = 3;
+  return BelongsInLocalMemory(ReadPixelConv(group).value(), device) ? kBelowLocal : otherwise;
 }
 
 Result<std::vector<StateAssignment>> DirectCandidates(const ir::Graph& group,
@@ -17,7 +18,6 @@ Result<std::vector<StateAssignment>> DirectCandidates(const ir::Graph& group,
   if (conv.IsPointwise()) return Unsupported("left to opencl.conv.pointwise");
   if (conv.groups == conv.ic && conv.oc == conv.ic && conv.ic > 1)
     return Unsupported("left to opencl.conv.depthwise");
-  RETURN_IF_ERROR(CheckLeft(conv, device));
   return PixelCandidates(group, conv.y, device);
 }
 
@@ -25,7 +25,6 @@ Result<std::vector<StateAssignment>> PointwiseCandidates(const ir::Graph& group,
                                                          const Device& device) {
   ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(group));
   if (!conv.IsPointwise()) return Unsupported("not a 1x1 convolution of every pixel");
-  RETURN_IF_ERROR(CheckLeft(conv, device));
   return PixelCandidates(group, conv.y, device);
 }
 
@@ -67,23 +66,27 @@ Result<std::unique_ptr<PreparedKernel>> PreparePointwise(const Problem& problem,
 }  // namespace
 
 extern const KernelDesc kOpenClConvDirect;
-const KernelDesc kOpenClConvDirect = {.name = "opencl.conv.direct",
-                                      .device = DeviceKind::kOpenCl,
-                                      .preference = 5,
-                                      .candidates = DirectCandidates,
-                                      .prepare = PrepareDirect,
-                                      .tunables = TileTunablesOf<ReadPixelConv>,
-                                      .valid = CheckGroup,
-                                      .default_params = TileDefaultsOf<ReadPixelConv>};
+const KernelDesc kOpenClConvDirect = {
+    .name = "opencl.conv.direct",
+    .device = DeviceKind::kOpenCl,
+    .preference_on = [](const ir::Graph& group,
+                        const Device& device) { return Preference(5, group, device); },
+    .candidates = DirectCandidates,
+    .prepare = PrepareDirect,
+    .tunables = TileTunablesOf<ReadPixelConv>,
+    .valid = CheckGroup,
+    .default_params = TileDefaultsOf<ReadPixelConv>};
 
 extern const KernelDesc kOpenClConvPointwise;
-const KernelDesc kOpenClConvPointwise = {.name = "opencl.conv.pointwise",
-                                         .device = DeviceKind::kOpenCl,
-                                         .preference = 10,
-                                         .candidates = PointwiseCandidates,
-                                         .prepare = PreparePointwise,
-                                         .tunables = TileTunablesOf<ReadPixelConv>,
-                                         .valid = CheckGroup,
-                                         .default_params = TileDefaultsOf<ReadPixelConv>};
+const KernelDesc kOpenClConvPointwise = {
+    .name = "opencl.conv.pointwise",
+    .device = DeviceKind::kOpenCl,
+    .preference_on = [](const ir::Graph& group,
+                        const Device& device) { return Preference(10, group, device); },
+    .candidates = PointwiseCandidates,
+    .prepare = PreparePointwise,
+    .tunables = TileTunablesOf<ReadPixelConv>,
+    .valid = CheckGroup,
+    .default_params = TileDefaultsOf<ReadPixelConv>};
 
 }  // namespace fettle::kernels
