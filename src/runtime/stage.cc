@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "ops/op.h"
 #include "passes/specialise.h"
 
@@ -13,7 +14,7 @@ class Stage::Builder {
   Builder(ir::Graph graph, Context& context)
       : graph_(std::move(graph)),
         context_(context),
-        stage_(new Stage()),
+        stage_(new Stage(context.devices)),
         sources_(graph_.values().size()) {}
 
   Result<std::unique_ptr<Stage>> Build() {
@@ -112,19 +113,19 @@ class Stage::Builder {
       stage_->program_output_types_.emplace_back(value.dtype, *value.shape);
     }
     if (live.empty()) return OkStatus();
-    ir::Graph segment;
+    auto made = std::make_shared<ir::Graph>();
+    ir::Graph& segment = *made;
     std::vector<ir::ValueId> map(graph_.values().size(), ir::kAbsent);
     for (ir::ValueId id : graph_.inputs) segment.inputs.push_back(Import(id, segment, map));
     for (ir::NodeId n : ready_) ImportNode(n, segment, map);
     for (ir::ValueId id : live) segment.outputs.push_back(Import(id, segment, map));
     RETURN_IF_ERROR(segment.Normalise());
-    ASSIGN_OR_RETURN(exec::Plan plan,
-                     context_.plans.PlanFor(segment, context_.devices, context_.limits));
-    context_.has_default_plans |= plan.is_default;
-    ASSIGN_OR_RETURN(stage_->program_,
-                     exec::Program::Build(std::move(plan), context_.devices, context_.packed));
+    stage_->segment_ = std::move(made);
     stage_->program_outputs_.resize(live.size());
-    return context_.memory.Reserve(stage_->program_->memory_plan(), context_.devices);
+    const Status planned = stage_->PlanOn(context_.devices, context_);
+    return stage_->MayLeaveAccelerator(planned, context_)
+               ? stage_->LeaveAccelerator(planned, context_)
+               : planned;
   }
 
   /// The first node of the rest is what the stage ends for: a control node, or one that needs a
@@ -188,6 +189,28 @@ Result<std::unique_ptr<Stage>> Stage::Prepare(ir::Graph graph, Context& context)
   return Builder(std::move(graph), context).Build();
 }
 
+Status Stage::PlanOn(const DeviceSet& devices, Context& context) {
+  devices_ = devices;
+  planner::Limits limits = context.limits;
+  if (devices.accelerator() == nullptr) limits.preferred = DeviceKind::kCpu;
+  ASSIGN_OR_RETURN(exec::Plan plan, context.plans.PlanFor(*segment_, devices, limits));
+  context.has_default_plans |= plan.is_default;
+  ASSIGN_OR_RETURN(program_, exec::Program::Build(std::move(plan), devices, context.packed));
+  return context.memory.Reserve(program_->memory_plan(), devices);
+}
+
+bool Stage::MayLeaveAccelerator(const Status& status, const Context& context) const {
+  return devices_.accelerator() != nullptr && !context.limits.accelerator_only &&
+         (status.code() == StatusCode::kBuildFailed || status.code() == StatusCode::kOutOfMemory ||
+          status.code() == StatusCode::kDeviceError);
+}
+
+Status Stage::LeaveAccelerator(const Status& why, Context& context) {
+  Log(LogLevel::kWarn, "'{}' fails, the CPU computes instead: {}", devices_.accelerator()->name(),
+      why.message());
+  return PlanOn(DeviceSet(context.devices.cpu()), context);
+}
+
 Result<std::vector<Tensor>> Stage::RunProgram(std::span<const Tensor> inputs, Context& context) {
   std::vector<const std::byte*> in;
   std::vector<std::byte*> out;
@@ -200,15 +223,25 @@ Result<std::vector<Tensor>> Stage::RunProgram(std::span<const Tensor> inputs, Co
     }
     out.push_back(tensor.data());
   }
-  RETURN_IF_ERROR(context.memory.Reserve(program_->memory_plan(), context.devices));
-  RETURN_IF_ERROR(program_->Run({.inputs = in,
-                                 .outputs = out,
-                                 .memory = context.memory,
-                                 .stream = context.stream,
-                                 .accelerator = context.accelerator.get(),
-                                 .cancelled = context.cancelled,
-                                 .times = &context.times,
-                                 .waits_for_steps = context.waits_for_steps}));
+  const size_t steps_before = context.times.size();
+  const auto run = [&]() -> Status {
+    RETURN_IF_ERROR(context.memory.Reserve(program_->memory_plan(), devices_));
+    return program_->Run({.inputs = in,
+                          .outputs = out,
+                          .memory = context.memory,
+                          .stream = context.stream,
+                          .accelerator = context.accelerator.get(),
+                          .cancelled = context.cancelled,
+                          .times = &context.times,
+                          .waits_for_steps = context.waits_for_steps});
+  };
+  Status status = run();
+  if (MayLeaveAccelerator(status, context)) {
+    context.times.resize(steps_before);
+    RETURN_IF_ERROR(LeaveAccelerator(status, context));
+    status = run();
+  }
+  RETURN_IF_ERROR(status);
   return program_outputs_;
 }
 

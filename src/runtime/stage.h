@@ -37,10 +37,20 @@ class Stage {
     std::vector<Tensor> control;
   };
   class Builder;
+  explicit Stage(const DeviceSet& devices) : devices_(devices) {}
 
   Result<std::vector<Tensor>> RunProgram(std::span<const Tensor> inputs, Context& context);
   Result<Tensor> Fetch(const Source& source, const Results& results) const;
 
+  /// Makes program_ of segment_ for `devices`.
+  Status PlanOn(const DeviceSet& devices, Context& context);
+  /// Whether `status` is a failure of the accelerator that the CPU can make good.
+  bool MayLeaveAccelerator(const Status& status, const Context& context) const;
+  /// Has the CPU compute the segment from now on; says `why`.
+  Status LeaveAccelerator(const Status& why, Context& context);
+
+  std::shared_ptr<const ir::Graph> segment_;  // what program_ computes
+  DeviceSet devices_;                         // that program_ uses
   std::unique_ptr<exec::Program> program_;
   std::vector<Tensor> program_outputs_;  // recycled once nobody else holds them
   std::vector<std::pair<DType, Shape>> program_output_types_;
