@@ -100,9 +100,11 @@ std::string ChangeOf(const kernels::Params& params, const kernels::Params& from)
   return text;
 }
 
-/// Whether `group` may do nothing but move elements: views are looked for there alone, since a
-/// kernel has to be prepared to say so.
-bool MayBeView(const ir::Graph& group) {
+/// Whether `kernel` may do nothing but move elements: views are looked for there alone, since a
+/// kernel has to be prepared, and its program built, to say so.
+bool MayBeView(const ir::Graph& group, const kernels::KernelDesc& kernel) {
+  constexpr std::string_view kMoves = ".move.";  // "<backend>.<op>.<algorithm>"
+  if (kernel.name.find(kMoves) == std::string_view::npos) return false;
   return std::none_of(group.nodes().begin(), group.nodes().end(), [](const ir::Node& node) {
     const ops::OpDesc* op = ops::Find(node.op);
     return op != nullptr && (op->macs != nullptr || op->elementwise);
@@ -197,7 +199,8 @@ class Lister {
     Entry entry{.kernel = choice.kernel, .states = choice.states, .threads = limits_.threads};
     const kernels::Problem problem = kind.problem(entry);
     entry.params = kernels::DefaultParams(*choice.kernel, problem, device);
-    entry.is_view = MayBeView(*kind.group) && IsView(*choice.kernel, problem, entry.params, device);
+    entry.is_view = MayBeView(*kind.group, *choice.kernel) &&
+                    IsView(*choice.kernel, problem, entry.params, device);
     if (entry.is_view) {
       kind.entries.push_back(std::move(entry));
       return;

@@ -101,7 +101,10 @@ Status Model::TakePackage(std::shared_ptr<const Package> package, const LoadOpti
   graph_ = package_->graph();
   imported_ = graph_;
   CountWeights();
-  const Status fit = CheckFit(package_->info(), options.accelerator);
+  const Device* accelerator = options.accelerator;
+  if (accelerator == nullptr && options.find_accelerator != nullptr)
+    accelerator = options.find_accelerator(package_->info());
+  const Status fit = CheckFit(package_->info(), accelerator);
   if (!fit.ok()) {
     if (options.strict) return fit.WithContext(name_);
     warnings_.push_back(fmt::format("{}: {}; plans are made anew", name_, fit.message()));
@@ -112,8 +115,8 @@ Status Model::TakePackage(std::shared_ptr<const Package> package, const LoadOpti
     for (const planner::BookEntry& entry : package_->decisions()) plans->Put(entry);
     plans_ = std::move(plans);
   }
-  if (options.accelerator != nullptr && package_->program_count() > 0)
-    static_cast<const OpenClDevice*>(options.accelerator)->programs().Import(package_->programs());
+  if (accelerator != nullptr && package_->program_count() > 0)
+    static_cast<const OpenClDevice*>(accelerator)->programs().Import(package_->programs());
   // Another build of the same version may pack in another way under the same recipe.
   if (package_->info().build == kernels::BuildId()) package_->ProvidePacked(packed_);
   return OkStatus();

@@ -2,6 +2,7 @@
 // forms.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -22,6 +23,9 @@ struct LoadOptions {
   bool strict = false;
   /// The device beside the CPU that sessions will have; null: none. For packages made for one.
   const Device* accelerator = nullptr;
+  /// Asked for it where there is none yet and the model is a package: what it was made for may
+  /// decide.
+  std::function<const Device*(const PackageInfo& info)> find_accelerator;
 };
 
 /// Immutable after loading and thread-safe; any number of sessions share it, its mapped file and

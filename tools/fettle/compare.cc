@@ -149,7 +149,7 @@ Result<TensorsByName> Expected(const CompareOptions& options, const Job& job,
                                const std::vector<std::string>& extra) {
   if (options.against == "reference") return RunSession(job.model, job, true, extra);
   if (IsDirectory(options.against)) return ReadExpected(job.model->graph(), options.against);
-  ASSIGN_OR_RETURN(const auto other, LoadModel(options.against, options.job.strict));
+  ASSIGN_OR_RETURN(const auto other, LoadModel(options.against, {.strict = options.job.strict}));
   ASSIGN_OR_RETURN(TensorsByName outputs, RunSession(other, job, false, {}));
   for (ir::ValueId id : job.model->graph().outputs) {
     const std::string& name = job.model->graph().value(id).name;

@@ -247,7 +247,7 @@ int InspectCommand(const InspectOptions& options) {
   std::vector<std::string> warnings;
   const Status common = CheckCpuOptions(options.common, warnings);
   if (!common.ok()) return Fail(common);
-  auto model = LoadModel(options.model, options.strict);
+  auto model = LoadModel(options.model, {.strict = options.strict});
   if (model.status().code() == StatusCode::kUnsupported)
     return ReportUnsupported(options, model.status());
   if (!model.ok()) return Fail(model.status());

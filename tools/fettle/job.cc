@@ -26,9 +26,9 @@ void AddJobOptions(CLI::App& app, JobOptions& options) {
   AddCommonOptions(app, options.common);
 }
 
-Result<std::shared_ptr<const runtime::Model>> LoadModel(const std::string& path, bool strict,
-                                                        const Device* accelerator) {
-  auto model = runtime::Model::Load(path, {.strict = strict, .accelerator = accelerator});
+Result<std::shared_ptr<const runtime::Model>> LoadModel(const std::string& path,
+                                                        const runtime::LoadOptions& options) {
+  auto model = runtime::Model::Load(path, options);
   if (!model.ok()) return AsInvalidInput(model.status());
   return model;
 }
@@ -41,17 +41,14 @@ Result<Job> MakeJob(const JobOptions& options) {
   job.threads = ResolveThreads(options.common.threads);
   const int64_t start = NowNs();
   // What a package was made for decides on the device, where nobody else does.
-  const bool asks_package = options.common.device == "auto";
-  const auto load = [&](bool strict) {
-    return LoadModel(options.model, strict, job.session.accelerator.get());
+  const auto find = [&](const runtime::PackageInfo& info) {
+    job.session.accelerator = AcceleratorOf(info, options.common);
+    return job.session.accelerator.get();
   };
-  ASSIGN_OR_RETURN(job.model, load(options.strict && !asks_package));
-  if (asks_package && job.model->package() != nullptr) {
-    job.session.accelerator = AcceleratorOf(job.model->package()->info(), options.common);
-    if (options.strict || job.session.accelerator != nullptr) {
-      ASSIGN_OR_RETURN(job.model, load(options.strict));
-    }
-  }
+  ASSIGN_OR_RETURN(job.model,
+                   LoadModel(options.model, {.strict = options.strict,
+                                             .accelerator = job.session.accelerator.get(),
+                                             .find_accelerator = find}));
   job.load_ms = static_cast<double>(NowNs() - start) * 1e-6;
   job.warnings.insert(job.warnings.end(), job.model->warnings().begin(),
                       job.model->warnings().end());

@@ -39,10 +39,9 @@ struct Job {
 /// MODEL and --strict.
 void AddModelOptions(CLI::App& app, std::string& model, bool& strict);
 
-/// `accelerator` as in LoadOptions.
+/// What cannot be read is invalid input.
 Result<std::shared_ptr<const runtime::Model>> LoadModel(const std::string& path,
-                                                        bool strict = false,
-                                                        const Device* accelerator = nullptr);
+                                                        const runtime::LoadOptions& options = {});
 
 /// Checks the options, loads the model, reads and seeds the inputs.
 Result<Job> MakeJob(const JobOptions& options);
