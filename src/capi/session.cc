@@ -17,13 +17,17 @@ Status ReadDevice(const fettle_session_options& options, fettle::runtime::Sessio
   const auto text = [](const char* given, const char* otherwise) {
     return given == nullptr ? otherwise : given;
   };
-  ASSIGN_OR_RETURN(wanted.accelerator, fettle::runtime::OpenAccelerator(
-                                           text(options.device, "auto"), options.programs));
+  if (options.queue_window < 0 || options.kernel_ms < 0)
+    return fettle::InvalidArgument("queue_window and kernel_ms: expected 0 or more");
+  ASSIGN_OR_RETURN(
+      wanted.accelerator,
+      fettle::runtime::OpenAccelerator(
+          text(options.device, "auto"),
+          {.programs = options.programs,
+           .pacing = {.queue_window = options.queue_window, .kernel_ms = options.kernel_ms}}));
   ASSIGN_OR_RETURN(wanted.precision,
                    fettle::runtime::PrecisionFromName(text(options.precision, "high")));
   ASSIGN_OR_RETURN(wanted.memory, fettle::runtime::MemoryFromName(text(options.memory, "auto")));
-  if (options.queue_window < 0 || options.kernel_ms < 0)
-    return fettle::InvalidArgument("queue_window and kernel_ms: expected 0 or more");
   wanted.accelerator_only = options.strict_device != 0;
   wanted.queue_window = options.queue_window;
   wanted.kernel_ms = options.kernel_ms;

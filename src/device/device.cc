@@ -15,6 +15,14 @@ MemoryRequest RequestFor(const Shape& shape, const State& state) {
   return request;
 }
 
+Result<std::shared_ptr<DeviceMemory>> Device::Upload(
+    const MemoryRequest& request, const std::shared_ptr<const std::byte>& bytes) const {
+  ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> memory, Allocate(request));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Stream> stream, NewStream({}));
+  RETURN_IF_ERROR(stream->Write(*memory, 0, bytes.get(), request.bytes));
+  return memory;
+}
+
 std::string DeviceSet::fingerprint() const {
   std::string text(cpu_->fingerprint());
   if (accelerator_ != nullptr) text += " + " + std::string(accelerator_->fingerprint());

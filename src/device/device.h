@@ -63,6 +63,11 @@ class Stream {
   virtual Status Read(void* to, const DeviceMemory& from, int64_t offset, int64_t bytes) = 0;
   /// Waits until all that was enqueued has finished; reports what failed since the last call.
   virtual Status Synchronise() = 0;
+  /// How long calls have waited for the device, in all.
+  virtual int64_t waited_ns() const { return 0; }
+  /// How long the device worked, by its own clock, on what was enqueued since the last call, all of
+  /// which has finished; negative where it does not say (StreamOptions::timed).
+  virtual int64_t TakeBusyNs() { return -1; }
 };
 
 /// How a stream leaves the device to others.
@@ -72,6 +77,8 @@ struct StreamOptions {
   int queue_window = 0;
   /// No launch lasts longer in milliseconds, its last global axis is split; 0: no limit.
   double kernel_ms = 0;
+  /// Commands are timed by the device (TakeBusyNs).
+  bool timed = false;
 };
 
 /// A device. Immutable after creation, thread-safe.
@@ -85,6 +92,10 @@ class Device {
   /// Memory with undefined contents. kOutOfMemory, or kUnsupported naming the limit that an image
   /// passes.
   virtual Result<std::shared_ptr<DeviceMemory>> Allocate(const MemoryRequest& request) const = 0;
+  /// Memory for kernels to read that holds `request.bytes` of `bytes`, which live as long as it
+  /// does (it may be made of them). An image takes them as rows without gaps.
+  virtual Result<std::shared_ptr<DeviceMemory>> Upload(
+      const MemoryRequest& request, const std::shared_ptr<const std::byte>& bytes) const;
   /// OK, or why there can be no such memory: the limit of the device that it passes.
   virtual Status CheckLimits(const MemoryRequest&) const { return OkStatus(); }
   virtual Result<std::unique_ptr<Stream>> NewStream(const StreamOptions& options) const = 0;

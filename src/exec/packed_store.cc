@@ -92,10 +92,9 @@ Result<std::shared_ptr<DeviceMemory>> PackedStore::GetOn(
   const bool is_image = request.image_width > 0;
   ASSIGN_OR_RETURN(
       std::shared_ptr<DeviceMemory> copy,
-      device.Allocate({is_image ? MemoryKind::kImage2d : MemoryKind::kBuffer, request.bytes,
-                       request.image_width, request.image_height, request.image_storage}));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Stream> stream, device.NewStream({}));
-  RETURN_IF_ERROR(stream->Write(*copy, 0, blob->data.get(), request.bytes));
+      device.Upload({is_image ? MemoryKind::kImage2d : MemoryKind::kBuffer, request.bytes,
+                     request.image_width, request.image_height, request.image_storage},
+                    std::shared_ptr<const std::byte>(blob, blob->data.get())));
   std::lock_guard lock(mutex_);
   std::weak_ptr<DeviceMemory>& slot = copies_[key];
   if (auto first = slot.lock()) return first;

@@ -19,6 +19,13 @@ Result<std::unique_ptr<kernels::PreparedKernel>> PrepareStep(const Plan& plan,
   return kernels::PrepareAnyConversion(from.shape, from.state, to.state, device);
 }
 
+bool CrossesDevices(const Plan& plan, const PlannedStep& conversion) {
+  const auto device = [&](int tensor) {
+    return plan.tensors[static_cast<size_t>(tensor)].state.device;
+  };
+  return device(conversion.inputs[0]) != device(conversion.outputs[0]);
+}
+
 /// Empty tensors need no kernel, so kernels never see an output without elements.
 bool WritesNothing(const Plan& plan, const PlannedStep& step) {
   return std::all_of(step.outputs.begin(), step.outputs.end(), [&](int tensor) {
@@ -56,6 +63,7 @@ Status Program::Prepare(const DeviceSet& devices, PackedStore& packed) {
   std::vector<int64_t> workspaces;
   for (const PlannedStep& planned : plan_.steps) {
     Step step{.device = DeviceOf(plan_, planned)};
+    step.crosses_devices = planned.kernel == nullptr && CrossesDevices(plan_, planned);
     aliases.emplace_back();
     workspaces.push_back(0);
     StepProfile profile = Describe(planned);
@@ -177,18 +185,27 @@ Status Program::RunStep(size_t index, const RunArgs& args) const {
                               .stream = *stream});
 }
 
+Result<int64_t> Program::StepNs(size_t index, int64_t begin, const RunArgs& args) const {
+  const Step& step = steps_[index];
+  if (!args.waits_for_steps || step.device == DeviceKind::kCpu || step.nothing_to_do)
+    return NowNs() - begin;
+  RETURN_IF_ERROR(args.accelerator->Synchronise());
+  const int64_t wall = NowNs() - begin, busy = args.accelerator->TakeBusyNs();
+  return step.crosses_devices || busy < 0 ? wall : busy;
+}
+
 Status Program::Run(const RunArgs& args) const {
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (args.cancelled.load(std::memory_order_relaxed))
       return Error(StatusCode::kCancelled, "cancelled");
     const int64_t begin = NowNs();
     if (!steps_[i].nothing_to_do) {
-      Status status = RunStep(i, args);
-      if (status.ok() && args.waits_for_steps && steps_[i].device != DeviceKind::kCpu)
-        status = args.accelerator->Synchronise();
+      const Status status = RunStep(i, args);
       if (!status.ok()) return status.WithContext(steps_[i].profile->node);
     }
-    args.times->push_back({steps_[i].profile, NowNs() - begin});
+    const Result<int64_t> ns = StepNs(i, begin, args);
+    if (!ns.ok()) return ns.status().WithContext(steps_[i].profile->node);
+    args.times->push_back({steps_[i].profile, *ns});
   }
   RETURN_IF_ERROR(args.stream.Synchronise());
   return CopyOutputs(args);

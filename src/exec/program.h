@@ -26,7 +26,8 @@ struct RunArgs {
   Stream* accelerator;  // null where the plan stays on the CPU
   const std::atomic<bool>& cancelled;
   std::vector<StepTime>* times;  // steps are appended
-  /// Waits for the accelerator after each step, so that its times are those of the step.
+  /// Waits for the accelerator after each step, so that its times are those of the step: by the
+  /// device's clock where it has one, but for what crosses devices.
   bool waits_for_steps = false;
 };
 
@@ -48,7 +49,8 @@ class Program {
     std::vector<Location> packed;
     std::shared_ptr<const StepProfile> profile;
     DeviceKind device = DeviceKind::kCpu;
-    bool nothing_to_do = false;  // its outputs are views, or empty
+    bool nothing_to_do = false;    // its outputs are views, or empty
+    bool crosses_devices = false;  // a conversion that waits
   };
 
   Program() = default;
@@ -58,6 +60,8 @@ class Program {
   StepProfile Describe(const PlannedStep& step) const;
   Location Locate(int tensor, const RunArgs& args) const;
   Status RunStep(size_t index, const RunArgs& args) const;
+  /// What the step took that started at `begin`.
+  Result<int64_t> StepNs(size_t index, int64_t begin, const RunArgs& args) const;
   Status CopyOutputs(const RunArgs& args) const;
 
   Plan plan_;

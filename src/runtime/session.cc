@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "device/opencl/opencl_stream.h"
 #include "passes/pipeline.h"
 #include "runtime/accuracy.h"
 #include "runtime/context.h"
@@ -107,6 +109,13 @@ class Session::Impl {
     return RunPlans(inputs, outputs);
   }
 
+  int64_t host_ns() const {
+    int64_t ns = own_ns_;
+    for (const exec::StepTime& time : context_.times)
+      if (time.step->device == "cpu") ns -= time.ns;
+    return ns;
+  }
+
   const std::vector<exec::StepProfile>& profile() {
     if (profile_.empty()) {
       for (const exec::StepTime& time : context_.times) {
@@ -127,8 +136,10 @@ class Session::Impl {
     profile_.clear();
     context_.times.clear();
     context_.cancelled = false;
+    const int64_t begin = NowNs(), waited = WaitedNs();
     ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, Order(inputs));
     Result<std::vector<Tensor>> results = runner_->Run(ordered);
+    own_ns_ = NowNs() - begin - (WaitedNs() - waited);
     // Constants are checked when they are first read, which may have been now.
     RETURN_IF_ERROR(model_->damage());
     if (!results.ok()) return results.status();
@@ -180,6 +191,10 @@ class Session::Impl {
     return ordered;
   }
 
+  int64_t WaitedNs() const {
+    return context_.accelerator == nullptr ? 0 : context_.accelerator->waited_ns();
+  }
+
   std::string InputNames() const {
     std::string names;
     for (ir::ValueId id : graph_->inputs) {
@@ -198,6 +213,7 @@ class Session::Impl {
   std::vector<std::string> extra_outputs_;
   bool judges_next_run_;
   std::vector<exec::StepProfile> profile_;
+  int64_t own_ns_ = 0;  // of the last run, without waiting
 };
 
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -212,7 +228,8 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
   std::unique_ptr<Stream> stream;
   if (options.accelerator != nullptr) {
     ASSIGN_OR_RETURN(stream, options.accelerator->NewStream({.queue_window = options.queue_window,
-                                                             .kernel_ms = options.kernel_ms}));
+                                                             .kernel_ms = options.kernel_ms,
+                                                             .timed = options.waits_for_steps}));
   }
   auto impl = std::make_unique<Impl>(std::move(model), std::move(graph), options, threads,
                                      std::move(stream));
@@ -225,6 +242,7 @@ Status Session::Prepare(const std::map<std::string, Shape>& input_shapes) {
 Status Session::Run(const TensorMap& inputs, TensorMap* outputs) {
   return impl_->Run(inputs, outputs);
 }
+int64_t Session::host_ns() const { return impl_->host_ns(); }
 void Session::Cancel() { impl_->Cancel(); }
 const std::vector<exec::StepProfile>& Session::profile() const { return impl_->profile(); }
 int Session::threads() const { return impl_->context().limits.threads; }
@@ -232,6 +250,13 @@ const Model& Session::model() const { return impl_->model(); }
 
 DeviceSet Session::devices() const { return impl_->context().devices; }
 const planner::Limits& Session::limits() const { return impl_->context().limits; }
+
+TransferInfo Session::transfers() const {
+  if (impl_->context().accelerator == nullptr) return {};
+  const auto& stream = static_cast<const OpenClStream&>(*impl_->context().accelerator);
+  const OpenClStream::Transfers& all = stream.transfers();
+  return {all.copies, all.copied_bytes, all.maps};
+}
 
 MemoryInfo Session::memory() const {
   const exec::WorkMemory& memory = impl_->context().memory;

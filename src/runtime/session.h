@@ -40,7 +40,8 @@ struct SessionOptions {
   /// How the accelerator is left to others.
   int queue_window = 0;
   double kernel_ms = 0;
-  /// Waits for the accelerator after each step, so that profile() holds the steps' own times.
+  /// Waits for the accelerator after each step, so that profile() holds the steps' own times (by
+  /// the device's clock where it has one); otherwise it holds what enqueueing them took.
   bool waits_for_steps = false;
   /// How many preparations (one per set of input shapes) are kept.
   int max_preparations = 8;
@@ -51,6 +52,12 @@ struct MemoryInfo {
   int64_t weight_bytes = 0;  // constants of the model
   int64_t packed_bytes = 0;  // their packed forms, shared by all sessions of the model
   int64_t device_bytes = 0;  // activations and workspace in the accelerator's memory
+};
+
+/// What went between host and accelerator.
+struct TransferInfo {
+  int64_t copies = 0, copied_bytes = 0;  // by the device
+  int64_t maps = 0;                      // of its memory, where the host reads and writes itself
 };
 
 using TensorMap = std::map<std::string, Tensor>;
@@ -74,9 +81,14 @@ class Session {
   /// Makes a Run in progress return kCancelled after the operator it is in. From any thread.
   void Cancel();
 
+  /// What the calling thread itself did in the last Run: its time but for CPU kernels and for
+  /// waiting for the accelerator.
+  int64_t host_ns() const;
   /// What ran in the last Run, in order.
   const std::vector<exec::StepProfile>& profile() const;
   MemoryInfo memory() const;
+  /// Of all runs so far.
+  TransferInfo transfers() const;
   int threads() const;
   DeviceSet devices() const;
   const planner::Limits& limits() const;

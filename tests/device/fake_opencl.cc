@@ -48,9 +48,12 @@ cl_command_queue CreateQueue(cl_context, cl_device_id, cl_command_queue_properti
   return NewObject<cl_command_queue>();
 }
 
-cl_mem CreateBuffer(cl_context, cl_mem_flags, size_t size, void*, cl_int* code) {
+cl_mem CreateBuffer(cl_context, cl_mem_flags flags, size_t size, void* from, cl_int* code) {
   *code = g_fake->allocation_result;
-  return *code == CL_SUCCESS ? NewObject<cl_mem>(std::string(size, '\0')) : nullptr;
+  if (*code != CL_SUCCESS) return nullptr;
+  const bool copies = (flags & (CL_MEM_COPY_HOST_PTR | CL_MEM_USE_HOST_PTR)) != 0;
+  return NewObject<cl_mem>(copies ? std::string(static_cast<const char*>(from), size)
+                                  : std::string(size, '\0'));
 }
 
 cl_program CreateFromSource(cl_context, cl_uint, const char** text, const size_t* length,

@@ -142,6 +142,40 @@ TEST_F(Pacing, WallTimeCountsWhereEventsSayNothing) {
   EXPECT_EQ(fake_.commands.back().gws, (std::array<size_t, 3>{64, 64, 1}));
 }
 
+TEST_F(Pacing, OfTheDeviceHoldsForStreamsWithoutOptions) {
+  OpenClListing listing;
+  listing.facts.name = "fake";
+  device_ = OpenClDevice::Open(listing,
+                               {.pacing = {.queue_window = 4, .kernel_ms = 1}, .api = &fake_.api()})
+                .value();
+  fake_.ns_per_item = kMillisecond / 1000;
+  const std::unique_ptr<Stream> stream = device_->NewStream({}).value();
+  for (int i = 0; i < 3; ++i)
+    Launch(static_cast<OpenClStream&>(*stream), {.gws = {1, 4000, 1}, .lws = {1, 1, 1}});
+  EXPECT_LE(LongestMs(), 1.2);
+  EXPECT_LE(fake_.most_unfinished, 4u);
+}
+
+TEST_F(Pacing, TimedStreamsTellHowLongTheDeviceWorked) {
+  fake_.ns_per_item = kMillisecond / 1000;
+  const auto stream = NewStream({.kernel_ms = 1, .timed = true});
+  for (int i = 0; i < 2; ++i) Launch(*stream, {.gws = {1, 3000, 1}, .lws = {1, 1, 1}});
+  ASSERT_TRUE(stream->Synchronise().ok());
+  EXPECT_EQ(stream->TakeBusyNs(), 6'000'000);
+  Launch(*stream, {.gws = {5, 1, 1}});
+  ASSERT_TRUE(stream->Synchronise().ok());
+  EXPECT_EQ(stream->TakeBusyNs(), 5'000);
+  EXPECT_EQ(stream->TakeBusyNs(), -1);
+}
+
+TEST_F(Pacing, TimesThatTheDriverDoesNotTellAreNone) {
+  fake_.knows_times = false;
+  const auto stream = NewStream({.timed = true});
+  Launch(*stream, {.gws = {5, 1, 1}});
+  ASSERT_TRUE(stream->Synchronise().ok());
+  EXPECT_EQ(stream->TakeBusyNs(), -1);
+}
+
 TEST_F(Pacing, NothingIsLeftBehind) {
   {
     const auto stream = NewStream({.queue_window = 3, .kernel_ms = 1});

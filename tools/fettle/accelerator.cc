@@ -7,8 +7,13 @@ namespace fettle::tools {
 
 Result<std::shared_ptr<const Device>> OpenAccelerator(const CommonOptions& options,
                                                       std::vector<std::string>& warnings) {
-  auto device =
-      runtime::OpenAccelerator(options.device, options.no_cache ? nullptr : options.cache.c_str());
+  auto device = runtime::OpenAccelerator(
+      options.device, {.programs = options.no_cache ? nullptr : options.cache.c_str(),
+                       .pacing = {.queue_window = static_cast<int>(options.queue_window),
+                                  .kernel_ms = options.kernel_ms},
+                       .svm = options.svm == "fine"     ? SharedVirtualMemory::kFine
+                              : options.svm == "coarse" ? SharedVirtualMemory::kCoarse
+                                                        : SharedVirtualMemory::kOff});
   if (device.ok()) return device;
   if (options.strict_device) return device.status();
   warnings.push_back(
@@ -18,7 +23,8 @@ Result<std::shared_ptr<const Device>> OpenAccelerator(const CommonOptions& optio
 
 std::shared_ptr<const Device> AcceleratorOf(const runtime::PackageInfo& package,
                                             const CommonOptions& options) {
-  if (options.device != "auto") return nullptr;
+  // Looking for devices takes a while, and most packages are the CPU's.
+  if (options.device != "auto" || package.device.find(" + ") == std::string::npos) return nullptr;
   const auto listings = ListOpenClDevices();
   if (!listings.ok()) return nullptr;
   for (const OpenClListing& listing : *listings) {

@@ -22,6 +22,8 @@ namespace {
 
 constexpr double kDefaultSeconds = 2;
 constexpr size_t kSummaryRows = 15;
+/// Inferences that wait for each step, where that is the only way to the steps' times.
+constexpr int kWaitingRuns = 5;
 
 struct BenchOptions {
   JobOptions job;
@@ -36,13 +38,20 @@ struct BenchOptions {
 struct BenchResult {
   double prepare_ms = 0, first_ms = 0;
   std::vector<double> latencies;
+  std::vector<double> host_ms;  // of the calling thread beside waiting, with an accelerator
   std::vector<exec::StepProfile> steps;  // mean over the timed runs
   runtime::MemoryInfo memory;
+  runtime::TransferInfo transfers;  // of one inference
   int64_t peak_rss_bytes = 0;
   bool interrupted = false;
 };
 
 double MsSince(int64_t start) { return static_cast<double>(NowNs() - start) * 1e-6; }
+
+runtime::TransferInfo Since(const runtime::TransferInfo& now, const runtime::TransferInfo& before) {
+  return {now.copies - before.copies, now.copied_bytes - before.copied_bytes,
+          now.maps - before.maps};
+}
 
 /// Adds the times of one run to the sums; programs that take another path start over.
 void Accumulate(const std::vector<exec::StepProfile>& run, std::vector<exec::StepProfile>& sums,
@@ -72,6 +81,7 @@ Status Measure(const BenchOptions& options, const Job& job, runtime::Session& se
   int64_t runs = 0;
   const int64_t begin = NowNs();
   while (true) {
+    const runtime::TransferInfo before = session.transfers();
     start = NowNs();
     const Status status = session.Run(inputs, &outputs);
     if (status.code() == StatusCode::kCancelled && !result.latencies.empty()) {
@@ -80,6 +90,8 @@ Status Measure(const BenchOptions& options, const Job& job, runtime::Session& se
     }
     RETURN_IF_ERROR(status);
     result.latencies.push_back(MsSince(start));
+    result.transfers = Since(session.transfers(), before);
+    result.host_ms.push_back(static_cast<double>(session.host_ns()) * 1e-6);
     Accumulate(session.profile(), result.steps, runs);
     if (InterruptScope::Interrupted()) result.interrupted = true;
     const double elapsed = MsSince(begin) * 1e-3;
@@ -92,6 +104,25 @@ Status Measure(const BenchOptions& options, const Job& job, runtime::Session& se
   for (exec::StepProfile& step : result.steps)
     step.ms /= static_cast<double>(std::max<int64_t>(1, runs));
   result.memory = session.memory();
+  return OkStatus();
+}
+
+/// The steps of runs that wait for each of them: an accelerator's steps are only enqueued in
+/// others.
+Status MeasureSteps(const Job& job, runtime::SessionOptions options, BenchResult& result) {
+  options.waits_for_steps = true;
+  ASSIGN_OR_RETURN(const auto session, runtime::Session::Create(job.model, options));
+  const std::map<std::string, Tensor> inputs = job.bound.tensors();
+  std::map<std::string, Tensor> outputs;
+  RETURN_IF_ERROR(session->Run(inputs, &outputs));
+  std::vector<exec::StepProfile> sums;
+  int64_t runs = 0;
+  for (int i = 0; i < kWaitingRuns; ++i) {
+    RETURN_IF_ERROR(session->Run(inputs, &outputs));
+    Accumulate(session->profile(), sums, runs);
+  }
+  for (exec::StepProfile& step : sums) step.ms /= static_cast<double>(runs);
+  result.steps = std::move(sums);
   return OkStatus();
 }
 
@@ -140,6 +171,13 @@ Json DeviceMacShare(const BenchResult& result) {
   return shares;
 }
 
+/// Null without an accelerator: then the calling thread computes.
+Json HostJson(const Job& job, const BenchResult& result) {
+  if (job.session.accelerator == nullptr) return nullptr;
+  const Summary summary = Summarise(result.host_ms);
+  return {{"min", summary.min}, {"median", summary.median}};
+}
+
 Json Document(const BenchOptions& options, const Job& job, const BenchResult& result,
               Roofline& roofline) {
   // Before the probe of the ceilings, which builds a program of its own.
@@ -156,6 +194,11 @@ Json Document(const BenchOptions& options, const Job& job, const BenchResult& re
                      {"p90", summary.p90},
                      {"p99", summary.p99},
                      {"stddev", summary.stddev}}},
+                   {"host_ms", HostJson(job, result)},
+                   {"transfers",
+                    {{"copies", result.transfers.copies},
+                     {"copied_bytes", result.transfers.copied_bytes},
+                     {"maps", result.transfers.maps}}},
                    {"iterations", result.latencies.size()},
                    {"throughput", summary.mean > 0 ? 1000 / summary.mean : 0},
                    {"peak_rss_bytes", result.peak_rss_bytes},
@@ -215,6 +258,9 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
   fmt::print("memory: peak {}, activations {}, weights {}, packed {}\n",
              bytes(result.peak_rss_bytes), bytes(result.memory.arena_bytes),
              bytes(result.memory.weight_bytes), bytes(result.memory.packed_bytes));
+  if (job.session.accelerator != nullptr)
+    fmt::print("host: {:.3f} ms of an inference, beside waiting for the device\n",
+               Summarise(result.host_ms).median);
   fmt::print("roofline: {:.0f} % of what this machine can do at best\n", 100 * roofline_share);
   fmt::print("{} runs · {} · {}\n", result.latencies.size(),
              DeviceLine(job.threads, job.session.accelerator.get()),
@@ -234,12 +280,15 @@ int Bench(const BenchOptions& options) {
   BenchResult result;
   runtime::SessionOptions wanted = job->session;
   wanted.plans = plans->source;
-  wanted.waits_for_steps = options.profile;
   auto session = runtime::Session::Create(job->model, wanted);
   if (!session.ok()) return Fail(session.status());
   const Status status = Measure(options, *job, **session, result);
   if (!status.ok()) return Fail(status);
   result.peak_rss_bytes = std::max<int64_t>(0, PeakResidentBytes() - rss_before);
+  if (job->session.accelerator != nullptr && !result.interrupted) {
+    const Status measured = MeasureSteps(*job, wanted, result);
+    if (!measured.ok()) return Fail(measured);
+  }
   Roofline roofline(job->threads, job->session.accelerator.get(), options.job.common);
   Json document = Document(options, *job, result, roofline);
   AddPlanFields(*job, *plans, document);

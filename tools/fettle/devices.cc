@@ -46,6 +46,7 @@ Json OptionsJson(const CommonOptions& options) {
           {"memory", options.memory},
           {"queue_window", options.queue_window},
           {"kernel_ms", options.kernel_ms},
+          {"svm", options.svm},
           {"cache", options.no_cache        ? "off"
                     : options.cache.empty() ? "default"
                                             : options.cache}};

@@ -44,6 +44,9 @@ void AddCommonOptions(CLI::App& app, CommonOptions& options) {
   app.add_option("--kernel-ms", options.kernel_ms, "OpenCL: longest kernel in milliseconds")
       ->envname("FETTLE_KERNEL_MS")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--svm", options.svm, "OpenCL buffers shared with the host: off|coarse|fine")
+      ->envname("FETTLE_SVM")
+      ->check(CLI::IsMember({"off", "coarse", "fine"}));
   app.add_option("--shape", options.shapes, "NAME=1x3x224x224, repeatable")
       ->envname("FETTLE_SHAPE")
       ->check(CheckShape)

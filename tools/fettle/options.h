@@ -20,6 +20,7 @@ struct CommonOptions {
   std::string memory = "auto";
   int64_t queue_window = 0;
   double kernel_ms = 0;
+  std::string svm = "off";
   std::vector<std::string> shapes;  // NAME=1x3x224x224
   std::string cache;
   bool no_cache = false;

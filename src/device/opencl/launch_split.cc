@@ -31,17 +31,6 @@ uint64_t HashOf(const WorkSizes& sizes, std::span<const KernelArg> args) {
   return hash;
 }
 
-/// Milliseconds by the device's clock; 0 where the driver does not say.
-double DurationMs(const OpenClApi& api, cl_event event) {
-  cl_ulong start = 0, end = 0;
-  if (api.GetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof(start), &start,
-                                nullptr) != CL_SUCCESS ||
-      api.GetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof(end), &end, nullptr) !=
-          CL_SUCCESS)
-    return 0;
-  return end > start ? static_cast<double>(end - start) * 1e-6 : 0;
-}
-
 bool IsFinished(const OpenClApi& api, cl_event event) {
   cl_int state = CL_QUEUED;
   return api.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(state), &state,

@@ -36,6 +36,14 @@ cl_image_format RgbaFormat(DType storage) {
   return {CL_RGBA, static_cast<cl_channel_type>(storage == DType::kF16 ? CL_HALF_FLOAT : CL_FLOAT)};
 }
 
+cl_image_desc Image2d(const MemoryRequest& request) {
+  cl_image_desc desc{};
+  desc.image_type = CL_MEM_OBJECT_IMAGE2D;
+  desc.image_width = static_cast<size_t>(std::max<int64_t>(request.width, 1));
+  desc.image_height = static_cast<size_t>(std::max<int64_t>(request.height, 1));
+  return desc;
+}
+
 bool CanReadAndWrite(const OpenClApi& api, cl_context context, DType storage) {
   cl_uint count = 0;
   if (api.GetSupportedImageFormats(context, CL_MEM_READ_WRITE, CL_MEM_OBJECT_IMAGE2D, 0, nullptr,
@@ -103,6 +111,7 @@ Result<std::shared_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClListing& li
   }
   device->fingerprint_ = Fingerprint(device->facts_);
   device->svm_ = options.svm;
+  device->pacing_ = options.pacing;
   if ((options.svm == SharedVirtualMemory::kCoarse && !device->facts_.svm_coarse) ||
       (options.svm == SharedVirtualMemory::kFine && !device->facts_.svm_fine))
     return Unsupported("OpenCL: '{}' has no {} shared virtual memory", listing.facts.name,
@@ -147,11 +156,7 @@ Result<std::shared_ptr<DeviceMemory>> OpenClDevice::Allocate(const MemoryRequest
     return ViewAsImage1d(*buffer, request.width, request.storage);
   }
   if (request.kind == MemoryKind::kImage2d) {
-    cl_image_desc desc{};
-    desc.image_type = CL_MEM_OBJECT_IMAGE2D;
-    desc.image_width = static_cast<size_t>(std::max<int64_t>(request.width, 1));
-    desc.image_height = static_cast<size_t>(std::max<int64_t>(request.height, 1));
-    return MakeImage(request, desc);
+    return MakeImage(request, Image2d(request), Flags());
   }
   if (svm_ != SharedVirtualMemory::kOff) return MakeSharedBuffer(request);
   cl_int code = CL_SUCCESS;
@@ -160,6 +165,24 @@ Result<std::shared_ptr<DeviceMemory>> OpenClDevice::Allocate(const MemoryRequest
   RETURN_IF_ERROR(OpenClStatus(code, fmt::format("OpenCL: allocating {} bytes", request.bytes)));
   return std::shared_ptr<DeviceMemory>(
       std::make_shared<OpenClMemory>(request, *api_, memory, context_));
+}
+
+/// A device that is the host reads the bytes where they are.
+Result<std::shared_ptr<DeviceMemory>> OpenClDevice::Upload(
+    const MemoryRequest& request, const std::shared_ptr<const std::byte>& bytes) const {
+  if (request.kind == MemoryKind::kImage1d || request.bytes == 0)
+    return Device::Upload(request, bytes);
+  RETURN_IF_ERROR(CheckLimits(request));
+  auto* const from = const_cast<std::byte*>(bytes.get());
+  if (request.kind == MemoryKind::kImage2d)
+    return MakeImage(request, Image2d(request), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, from);
+  cl_int code = CL_SUCCESS;
+  const cl_mem_flags how = facts_.is_cpu ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR;
+  cl_mem memory = api_->CreateBuffer(context(), CL_MEM_READ_ONLY | how,
+                                     static_cast<size_t>(request.bytes), from, &code);
+  RETURN_IF_ERROR(OpenClStatus(code, fmt::format("OpenCL: uploading {} bytes", request.bytes)));
+  return std::shared_ptr<DeviceMemory>(std::make_shared<OpenClMemory>(
+      request, *api_, memory, context_, facts_.is_cpu ? bytes : nullptr));
 }
 
 Result<std::shared_ptr<DeviceMemory>> OpenClDevice::MakeSharedBuffer(
@@ -197,11 +220,12 @@ Result<std::shared_ptr<DeviceMemory>> OpenClDevice::MakeSharedBuffer(
 }
 
 Result<std::shared_ptr<DeviceMemory>> OpenClDevice::MakeImage(const MemoryRequest& request,
-                                                              const cl_image_desc& desc) const {
+                                                              const cl_image_desc& desc,
+                                                              cl_mem_flags flags,
+                                                              void* from) const {
   const cl_image_format format = RgbaFormat(request.storage);
   cl_int code = CL_SUCCESS;
-  cl_mem memory = api_->CreateImage(context(), desc.buffer == nullptr ? Flags() : CL_MEM_READ_WRITE,
-                                    &format, &desc, nullptr, &code);
+  cl_mem memory = api_->CreateImage(context(), flags, &format, &desc, from, &code);
   RETURN_IF_ERROR(OpenClStatus(
       code, fmt::format("OpenCL: an image of {}x{} pixels", request.width, request.height)));
   return std::shared_ptr<DeviceMemory>(
@@ -221,7 +245,7 @@ Result<std::shared_ptr<DeviceMemory>> OpenClDevice::ViewAsImage1d(const DeviceMe
   desc.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER;
   desc.image_width = static_cast<size_t>(pixels);
   desc.buffer = static_cast<cl_mem>(buffer.base());
-  return MakeImage(request, desc);
+  return MakeImage(request, desc, CL_MEM_READ_WRITE);
 }
 
 Result<std::unique_ptr<Stream>> OpenClDevice::NewStream(const StreamOptions& options) const {

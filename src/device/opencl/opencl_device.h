@@ -28,6 +28,12 @@ class OpenClMemory final : public DeviceMemory {
         context_(std::move(context)),
         svm_(svm),
         svm_is_fine_(svm_is_fine) {}
+  /// Of `bytes` of the host, which it reads in place.
+  OpenClMemory(const MemoryRequest& request, const OpenClApi& api, cl_mem memory,
+               std::shared_ptr<void> context, std::shared_ptr<const std::byte> bytes)
+      : OpenClMemory(request, api, memory, std::move(context)) {
+    bytes_ = std::move(bytes);
+  }
   ~OpenClMemory() override { api_.ReleaseMemObject(memory_); }
   void* base() const override { return memory_; }
   cl_mem get() const { return memory_; }
@@ -40,6 +46,7 @@ class OpenClMemory final : public DeviceMemory {
   std::shared_ptr<void> context_;
   std::byte* svm_;
   bool svm_is_fine_;
+  std::shared_ptr<const std::byte> bytes_;
 };
 
 /// A function of a built program. Arguments of a cl_kernel are state of the object, so whoever sets
@@ -78,6 +85,9 @@ struct OpenClOptions {
   SharedVirtualMemory svm = SharedVirtualMemory::kOff;
   /// Where programs are kept; null: nowhere.
   std::shared_ptr<ProgramCache> cache;
+  /// How its streams leave it to others where they have no options of their own: also those that
+  /// measure.
+  StreamOptions pacing;
   /// Another driver than the loader's, for tests of faults; outlives the device.
   const OpenClApi* api = nullptr;
 };
@@ -104,6 +114,8 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
 
   Result<std::shared_ptr<DeviceMemory>> Allocate(const MemoryRequest& request) const override;
   Result<std::unique_ptr<Stream>> NewStream(const StreamOptions& options) const override;
+  Result<std::shared_ptr<DeviceMemory>> Upload(
+      const MemoryRequest& request, const std::shared_ptr<const std::byte>& bytes) const override;
   Status CheckLimits(const MemoryRequest& request) const override;
   /// `buffer` read as RGBA pixels of `storage`: a one-dimensional image over its first `pixels`.
   Result<std::shared_ptr<DeviceMemory>> ViewAsImage1d(const DeviceMemory& buffer, int64_t pixels,
@@ -114,6 +126,7 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   /// program took two processes down.
   Result<std::shared_ptr<OpenClKernel>> BuildKernel(const ProgramSource& source,
                                                     const std::string& kernel) const;
+  const StreamOptions& pacing() const { return pacing_; }
   /// What the host has mapped of this device's memory.
   MappedRegions& mapped() const { return mapped_; }
   /// The programs of this device: their statistics, export and import.
@@ -122,7 +135,8 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
  private:
   OpenClDevice() = default;
   Result<std::shared_ptr<DeviceMemory>> MakeImage(const MemoryRequest& request,
-                                                  const cl_image_desc& desc) const;
+                                                  const cl_image_desc& desc, cl_mem_flags flags,
+                                                  void* from = nullptr) const;
   Result<std::shared_ptr<DeviceMemory>> MakeSharedBuffer(const MemoryRequest& request) const;
   /// Memory that maps without a copy where host and device share theirs.
   cl_mem_flags Flags() const {
@@ -135,6 +149,7 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   std::string fingerprint_;
   std::shared_ptr<void> context_;
   SharedVirtualMemory svm_ = SharedVirtualMemory::kOff;
+  StreamOptions pacing_;
   mutable MappedRegions mapped_;
   std::unique_ptr<OpenClPrograms> programs_;
 };

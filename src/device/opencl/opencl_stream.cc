@@ -4,11 +4,24 @@
 
 namespace fettle {
 
+double DurationMs(const OpenClApi& api, cl_event event) {
+  cl_ulong start = 0, end = 0;
+  if (api.GetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof(start), &start,
+                                nullptr) != CL_SUCCESS ||
+      api.GetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof(end), &end, nullptr) !=
+          CL_SUCCESS)
+    return 0;
+  return end > start ? static_cast<double>(end - start) * 1e-6 : 0;
+}
+
 Result<std::unique_ptr<OpenClStream>> OpenClStream::Create(
-    std::shared_ptr<const OpenClDevice> device, const StreamOptions& options) {
+    std::shared_ptr<const OpenClDevice> device, const StreamOptions& wanted) {
+  StreamOptions options = wanted;
+  if (options.queue_window == 0) options.queue_window = device->pacing().queue_window;
+  if (options.kernel_ms == 0) options.kernel_ms = device->pacing().kernel_ms;
   cl_int code = CL_SUCCESS;
   const cl_command_queue_properties properties =
-      options.kernel_ms > 0 ? CL_QUEUE_PROFILING_ENABLE : 0;
+      options.kernel_ms > 0 || options.timed ? CL_QUEUE_PROFILING_ENABLE : 0;
   cl_command_queue queue =
       device->api().CreateCommandQueue(device->context(), device->id(), properties, &code);
   RETURN_IF_ERROR(OpenClStatus(code, "OpenCL: making a command queue"));
@@ -19,6 +32,7 @@ OpenClStream::~OpenClStream() {
   device_->api().Finish(queue_);
   window_.clear();
   pieces_.clear();
+  timed_.clear();
   device_->api().ReleaseCommandQueue(queue_);
 }
 
@@ -73,7 +87,7 @@ Result<OpenClEvent> OpenClStream::Enqueue(const OpenClKernel& kernel, const Exte
                                           bool wants_event) {
   const OpenClApi& api = device_->api();
   const bool has_offset = offset != Extents{};
-  const bool has_event = wants_event || options_.queue_window > 0;
+  const bool has_event = wants_event || options_.queue_window > 0 || options_.timed;
   cl_event made = nullptr;
   RETURN_IF_ERROR(OpenClStatus(
       api.EnqueueNDRangeKernel(queue_, kernel.get(), 3, has_offset ? offset.data() : nullptr,
@@ -81,14 +95,48 @@ Result<OpenClEvent> OpenClStream::Enqueue(const OpenClKernel& kernel, const Exte
                                has_event ? &made : nullptr),
       "OpenCL: launching a kernel"));
   if (!has_event) return OpenClEvent();
-  const OpenClEvent event(made, [&api](cl_event e) { api.ReleaseEvent(e); });
+  OpenClEvent event = Own(made);
+  if (options_.timed) timed_.push_back(event);
   if (options_.queue_window > 0) RETURN_IF_ERROR(WaitForWindow(event));
   return event;
 }
 
+OpenClEvent OpenClStream::Own(cl_event event) const {
+  return {event, [&api = device_->api()](cl_event e) { api.ReleaseEvent(e); }};
+}
+
 Status OpenClStream::Wait(const OpenClEvent& event) {
   const cl_event waited = event.get();
-  return OpenClStatus(device_->api().WaitForEvents(1, &waited), "OpenCL: waiting for a kernel");
+  return OpenClStatus(Waited([&] { return device_->api().WaitForEvents(1, &waited); }),
+                      "OpenCL: waiting for a kernel");
+}
+
+Status OpenClStream::ThroughMap(const Location& at, int64_t bytes, cl_map_flags flags,
+                                std::string_view what,
+                                const std::function<void(std::byte* there)>& transfer) {
+  const OpenClApi& api = device_->api();
+  auto* const memory = static_cast<cl_mem>(at.base);
+  cl_int code = CL_SUCCESS;
+  void* there = nullptr;
+  Waited([&] {
+    there = api.EnqueueMapBuffer(queue_, memory, CL_TRUE, flags, static_cast<size_t>(at.offset),
+                                 static_cast<size_t>(bytes), 0, nullptr, nullptr, &code);
+    return code;
+  });
+  RETURN_IF_ERROR(OpenClStatus(code, what));
+  ++transfers_.maps;
+  transfer(static_cast<std::byte*>(there));
+  cl_event unmapped = nullptr;
+  const bool has_event = options_.queue_window > 0;
+  RETURN_IF_ERROR(OpenClStatus(
+      api.EnqueueUnmapMemObject(queue_, memory, there, 0, nullptr, has_event ? &unmapped : nullptr),
+      what));
+  return has_event ? WaitForWindow(Own(unmapped)) : OkStatus();
+}
+
+Status OpenClStream::FinishTransfer(cl_int code, cl_event event, std::string_view what) {
+  if (event != nullptr) timed_.push_back(Own(event));
+  return OpenClStatus(code, what);
 }
 
 /// Waits for the command that is queue_window behind, never for all.
@@ -101,23 +149,37 @@ Status OpenClStream::WaitForWindow(const OpenClEvent& event) {
 }
 
 Status OpenClStream::WriteBuffer(const Location& to, const void* from, int64_t bytes) {
+  constexpr std::string_view kWhat = "OpenCL: writing a buffer";
   if (bytes == 0) return OkStatus();
+  if (device_->facts().unified_memory)
+    return ThroughMap(to, bytes, CL_MAP_WRITE_INVALIDATE_REGION, kWhat, [&](std::byte* there) {
+      std::memcpy(there, from, static_cast<size_t>(bytes));
+    });
   CountCopy(bytes);
-  return OpenClStatus(
-      device_->api().EnqueueWriteBuffer(queue_, static_cast<cl_mem>(to.base), CL_TRUE,
-                                        static_cast<size_t>(to.offset), static_cast<size_t>(bytes),
-                                        from, 0, nullptr, nullptr),
-      "OpenCL: writing a buffer");
+  cl_event event = nullptr;
+  const cl_int code = Waited([&] {
+    return device_->api().EnqueueWriteBuffer(
+        queue_, static_cast<cl_mem>(to.base), CL_TRUE, static_cast<size_t>(to.offset),
+        static_cast<size_t>(bytes), from, 0, nullptr, EventOfTransfer(event));
+  });
+  return FinishTransfer(code, event, kWhat);
 }
 
 Status OpenClStream::ReadBuffer(void* to, const Location& from, int64_t bytes) {
+  constexpr std::string_view kWhat = "OpenCL: reading a buffer";
   if (bytes == 0) return OkStatus();
+  if (device_->facts().unified_memory)
+    return ThroughMap(from, bytes, CL_MAP_READ, kWhat, [&](const std::byte* there) {
+      std::memcpy(to, there, static_cast<size_t>(bytes));
+    });
   CountCopy(bytes);
-  return OpenClStatus(
-      device_->api().EnqueueReadBuffer(queue_, static_cast<cl_mem>(from.base), CL_TRUE,
-                                       static_cast<size_t>(from.offset), static_cast<size_t>(bytes),
-                                       to, 0, nullptr, nullptr),
-      "OpenCL: reading a buffer");
+  cl_event event = nullptr;
+  const cl_int code = Waited([&] {
+    return device_->api().EnqueueReadBuffer(
+        queue_, static_cast<cl_mem>(from.base), CL_TRUE, static_cast<size_t>(from.offset),
+        static_cast<size_t>(bytes), to, 0, nullptr, EventOfTransfer(event));
+  });
+  return FinishTransfer(code, event, kWhat);
 }
 
 namespace {
@@ -142,24 +204,38 @@ Status OpenClStream::Write(const DeviceMemory& to, int64_t offset, const void* f
   if (!IsImage(to)) return WriteBuffer(to.location(offset), from, bytes);
   if (bytes == 0) return OkStatus();
   CountCopy(bytes);
-  return OpenClStatus(device_->api().EnqueueWriteImage(
-                          queue_, static_cast<cl_mem>(to.base()), CL_TRUE, kOrigin,
-                          RegionOf(to.request(), bytes).data(), 0, 0, from, 0, nullptr, nullptr),
-                      "OpenCL: writing an image");
+  cl_event event = nullptr;
+  const cl_int code = Waited([&] {
+    return device_->api().EnqueueWriteImage(queue_, static_cast<cl_mem>(to.base()), CL_TRUE,
+                                            kOrigin, RegionOf(to.request(), bytes).data(), 0, 0,
+                                            from, 0, nullptr, EventOfTransfer(event));
+  });
+  return FinishTransfer(code, event, "OpenCL: writing an image");
 }
 
 Status OpenClStream::Read(void* to, const DeviceMemory& from, int64_t offset, int64_t bytes) {
   if (!IsImage(from)) return ReadBuffer(to, from.location(offset), bytes);
   if (bytes == 0) return OkStatus();
   CountCopy(bytes);
-  return OpenClStatus(device_->api().EnqueueReadImage(
-                          queue_, static_cast<cl_mem>(from.base()), CL_TRUE, kOrigin,
-                          RegionOf(from.request(), bytes).data(), 0, 0, to, 0, nullptr, nullptr),
-                      "OpenCL: reading an image");
+  cl_event event = nullptr;
+  const cl_int code = Waited([&] {
+    return device_->api().EnqueueReadImage(queue_, static_cast<cl_mem>(from.base()), CL_TRUE,
+                                           kOrigin, RegionOf(from.request(), bytes).data(), 0, 0,
+                                           to, 0, nullptr, EventOfTransfer(event));
+  });
+  return FinishTransfer(code, event, "OpenCL: reading an image");
 }
 
 Status OpenClStream::Synchronise() {
-  return OpenClStatus(device_->api().Finish(queue_), "OpenCL: waiting for the device");
+  return OpenClStatus(Waited([&] { return device_->api().Finish(queue_); }),
+                      "OpenCL: waiting for the device");
+}
+
+int64_t OpenClStream::TakeBusyNs() {
+  double ms = 0;
+  for (const OpenClEvent& event : timed_) ms += DurationMs(device_->api(), event.get());
+  timed_.clear();
+  return ms > 0 ? static_cast<int64_t>(ms * 1e6) : -1;
 }
 
 }  // namespace fettle

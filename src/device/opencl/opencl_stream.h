@@ -4,11 +4,13 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "device/opencl/opencl_device.h"
 
 namespace fettle {
@@ -49,11 +51,14 @@ struct WorkSizes {
 /// An event of a command, released with its last owner.
 using OpenClEvent = std::shared_ptr<std::remove_pointer_t<cl_event>>;
 
+/// How long a finished command took by the device's clock; 0 where the driver does not say.
+double DurationMs(const OpenClApi& api, cl_event event);
+
 /// Belongs to one thread at a time.
 class OpenClStream final : public Stream {
  public:
   static Result<std::unique_ptr<OpenClStream>> Create(std::shared_ptr<const OpenClDevice> device,
-                                                      const StreamOptions& options = {});
+                                                      const StreamOptions& wanted = {});
   ~OpenClStream() override;
 
   /// Enqueues a launch. kDeviceError where the driver refuses it, kBusy where the host has
@@ -75,8 +80,11 @@ class OpenClStream final : public Stream {
   Status ReadBuffer(void* to, const Location& from, int64_t bytes);
 
   Status Synchronise() override;
+  int64_t waited_ns() const override { return waited_ns_; }
+  int64_t TakeBusyNs() override;
 
-  /// What went between host and device.
+  /// What went between host and device. Where they share their memory the host reads and writes
+  /// buffers itself.
   struct Transfers {
     int64_t copies = 0, copied_bytes = 0;  // by Read, Write, and maps where memories are separate
     int64_t maps = 0, conversions = 0;
@@ -111,6 +119,20 @@ class OpenClStream final : public Stream {
   Status Measure(const OpenClEvent& event, int64_t start_ns, int64_t steps, LaunchPace& pace);
   void LearnFromFinished();
   Status Wait(const OpenClEvent& event);
+  /// The code of `call`, which waits.
+  cl_int Waited(auto call) {
+    const int64_t begin = NowNs();
+    const cl_int code = call();
+    waited_ns_ += NowNs() - begin;
+    return code;
+  }
+  /// Where a driver puts the event of a transfer; null where nobody asks for it.
+  cl_event* EventOfTransfer(cl_event& event) const { return options_.timed ? &event : nullptr; }
+  /// Has the host write or read where the device's bytes are.
+  Status ThroughMap(const Location& at, int64_t bytes, cl_map_flags flags, std::string_view what,
+                    const std::function<void(std::byte* there)>& transfer);
+  Status FinishTransfer(cl_int code, cl_event event, std::string_view what);
+  OpenClEvent Own(cl_event event) const;
   Status WaitForWindow(const OpenClEvent& event);
 
   std::shared_ptr<const OpenClDevice> device_;
@@ -124,6 +146,8 @@ class OpenClStream final : public Stream {
     std::shared_ptr<LaunchPace> pace;
   };
   std::deque<Piece> pieces_;
+  std::vector<OpenClEvent> timed_;  // of commands that TakeBusyNs has not told of
+  int64_t waited_ns_ = 0;
   Transfers transfers_;
 };
 
