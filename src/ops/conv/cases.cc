@@ -121,6 +121,9 @@ constexpr Case kGroupCases[] = {
     {"conv.1x1_add_of_left_operand",
      "input %x: f32[1x17x6x7]\ninput %r: f32[1x13x6x7]\nconst %w: f32[13x17x1x1]\n"
      "%c = Conv(%x, %w)\n%y = Add(%r, %c)\noutput %y\n"},
+    {"conv.3x3_add_of_its_few_input_channels",
+     "input %x: f32[1x3x9x11]\nconst %w: f32[3x3x3x3]\nconst %b: f32[3]\n"
+     "%c = Conv(%x, %w, %b) {pads=[1,1,1,1]}\n%y = Add(%x, %c)\noutput %y\n"},
     {"conv.3x3_clip",
      "input %x: f32[1x7x9x9]\nconst %w: f32[9x7x3x3]\nconst %b: f32[9]\n"
      "const %l: f32[] = 0\nconst %h: f32[] = 6\n"

@@ -12,8 +12,11 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
   if (conv.ic > kMostChannels || conv.groups != 1)
     return Unsupported("more than {} channels, or groups of them", kMostChannels);
   ASSIGN_OR_RETURN(std::vector<StateAssignment> all, PixelCandidates(group, conv.y, device));
-  for (StateAssignment& states : all)
+  for (StateAssignment& states : all) {
     states.inputs[InputIndex(group, conv.x)] = RowStateOf(group.value(conv.x), states.outputs[0]);
+    // Nodes behind the convolution that read its input too would need it in pixels.
+    RETURN_IF_ERROR(Expression::Compile(group, states, conv.y).status());
+  }
   return all;
 }
 
