@@ -50,10 +50,15 @@ Result<int64_t> Database::CollectCrashes(Statement& flights) {
 }
 
 Status Database::LandCrash(int64_t line, const RowRecord& flight) {
-  Row crash = flight.row;
-  crash.reason = fmt::format("the process that ran it first died over it ({})", flight.row.reason);
   ASSIGN_OR_RETURN(sqlite::Transaction transaction, sqlite::Transaction::Begin(*connection_));
-  RETURN_IF_ERROR(Put(flight.key, crash, Conflict::kKeep));
+  ASSIGN_OR_RETURN(const Found found, Look(flight.key));
+  const bool again = found.exact && found.exact->status == Row::Status::kCrashed;
+  Row crash = flight.row;
+  crash.samples = again ? found.exact->samples + 1 : 1;
+  crash.reason =
+      fmt::format("the process that ran it {} died over it ({})",
+                  again ? fmt::format("for the {}. time", crash.samples) : "first", crash.reason);
+  RETURN_IF_ERROR(Put(flight.key, crash, again ? Conflict::kReplace : Conflict::kKeep));
   RETURN_IF_ERROR(Delete("flights", line));
   return transaction.Commit();
 }

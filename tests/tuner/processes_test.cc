@@ -180,6 +180,22 @@ TEST(ProcessesTest, TheFlightOfADeadProcessIsACrashForStoresThatAreOpen) {
   const Result<Row> row = store->Find(KeyOf(1));
   ASSERT_TRUE(row.ok());
   EXPECT_EQ(row->status, Row::Status::kCrashed);
+  EXPECT_EQ(row->samples, 1);
+}
+
+TEST(ProcessesTest, CrashesOfOneCandidateAreCounted) {
+  const TestFolder folder;
+  for (int crashes = 1; crashes <= 2; ++crashes) {
+    const pid_t other = Spawn([&] {
+      OpenStore(folder.file())->BeginFlight(KeyOf(1));
+      ::kill(::getpid(), SIGKILL);
+    });
+    EXPECT_EQ(ExitOf(other), 128 + SIGKILL);
+    const Result<Row> row = OpenStore(folder.file())->Find(KeyOf(1));
+    ASSERT_TRUE(row.ok());
+    EXPECT_EQ(row->status, Row::Status::kCrashed);
+    EXPECT_EQ(row->samples, crashes);
+  }
 }
 
 }  // namespace

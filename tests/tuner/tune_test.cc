@@ -25,6 +25,32 @@ const %w3: f32[16x32x1x1]
 output %f
 )";
 
+/// Says that `crashes` processes died over a kernel; keeps what is put.
+class CrashedStore final : public Store {
+ public:
+  CrashedStore(std::string kernel, int crashes) : kernel_(std::move(kernel)), crashes_(crashes) {}
+  Result<Row> Find(const RowKey& key) override {
+    const Result<Row> row = rows_->Find(key);
+    if (row.ok() || key.kernel != kernel_) return row;
+    return Row{.status = Row::Status::kCrashed, .samples = crashes_, .reason = "died"};
+  }
+  void Put(const RowKey& key, const Row& row) override { rows_->Put(key, row); }
+  void BeginFlight(const RowKey&) override {}
+  void EndFlight(const RowKey&) override {}
+  Result<std::string> FindDecision(const std::string& key) override {
+    return rows_->FindDecision(key);
+  }
+  void PutDecision(const std::string& key, const std::string& text) override {
+    rows_->PutDecision(key, text);
+  }
+  std::string trouble() const override { return {}; }
+
+ private:
+  std::string kernel_;
+  int crashes_;
+  std::unique_ptr<Store> rows_ = MemoryStore();
+};
+
 class TuneTest : public testing::Test {
  protected:
   static ir::Graph MakeGraph() {
@@ -82,6 +108,21 @@ TEST_F(TuneTest, ASolverThatFindsNothingLeavesThePreferredPlan) {
   ASSERT_TRUE(decision.ok()) << decision.status().message();
   EXPECT_TRUE(report_.stopped);
   EXPECT_TRUE(planner::Apply(graph_, *decision, device_, 2).ok());
+}
+
+TEST_F(TuneTest, WhatCrashedOnceIsTriedAgainAndWhatCrashedTwiceIsNot) {
+  const std::string winner = Tune({.level = Level::kFast}).value().groups[0].kernel;
+  const auto measures_winner = [&](int crashes) {
+    store_ = std::make_unique<CrashedStore>(winner, crashes);
+    const Result<planner::Decision> decision = Tune({.level = Level::kFast});
+    EXPECT_TRUE(decision.ok()) << decision.status().message();
+    const bool uses =
+        std::any_of(decision->groups.begin(), decision->groups.end(),
+                    [&](const planner::GroupDecision& group) { return group.kernel == winner; });
+    EXPECT_FALSE(uses && crashes > 1);
+    return report_.measured;
+  };
+  EXPECT_GT(measures_winner(1), measures_winner(2));
 }
 
 TEST_F(TuneTest, LevelNoneMeasuresNothing) {
