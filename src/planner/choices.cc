@@ -2,13 +2,23 @@
 
 #include <algorithm>
 
+#include "kernels/half_kernels.h"
+
 namespace fettle::planner {
 namespace {
 
 constexpr std::string_view kPrecisions[] = {"high", "normal", "low"};
 
-std::span<const kernels::KernelDesc* const> KernelsOf(DeviceKind kind) {
-  return kind == DeviceKind::kCpu ? kernels::CpuKernels() : kernels::OpenClKernels();
+using Kernels = std::vector<const kernels::KernelDesc*>;
+
+Kernels KernelsOf(DeviceKind kind, Precision precision) {
+  const auto all = kind == DeviceKind::kCpu ? kernels::CpuKernels() : kernels::OpenClKernels();
+  Kernels kernels(all.begin(), all.end());
+  if (kind == DeviceKind::kOpenCl && precision == Precision::kLow) {
+    const auto half = kernels::OpenClHalfKernels();
+    kernels.insert(kernels.end(), half.begin(), half.end());
+  }
+  return kernels;
 }
 
 bool AnyState(const kernels::StateAssignment& states, auto predicate) {
@@ -78,7 +88,7 @@ void PreferHalves(std::vector<kernels::StateAssignment>& candidates) {
 
 void AddChoices(const Device& device, const Limits& limits, GroupChoices& result) {
   const ir::Graph& group = *result.fragment.graph;
-  for (const kernels::KernelDesc* kernel : KernelsOf(device.kind())) {
+  for (const kernels::KernelDesc* kernel : KernelsOf(device.kind(), limits.precision)) {
     if (limits.reference_only && kernel->preference > 0) continue;
     auto candidates = kernel->candidates(group, device);
     if (!candidates.ok()) {
@@ -134,7 +144,7 @@ GroupChoices ListChoices(const ir::Graph& graph, const passes::Group& group,
 
 const kernels::KernelDesc* FindKernel(std::string_view name) {
   for (const DeviceKind kind : {DeviceKind::kCpu, DeviceKind::kOpenCl}) {
-    for (const kernels::KernelDesc* kernel : KernelsOf(kind))
+    for (const kernels::KernelDesc* kernel : KernelsOf(kind, Precision::kLow))
       if (kernel->name == name) return kernel;
   }
   return nullptr;

@@ -1,11 +1,14 @@
 // Plans of two devices compute what the oracle computes, whatever they are made of.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
 #include "device/opencl/opencl_device.h"
 #include "ir/text.h"
+#include "kernels/half_kernels.h"
+#include "planner/choices.h"
 #include "planner/extract.h"
 #include "planner/planner.h"
 #include "solver/solve.h"
@@ -72,6 +75,25 @@ TEST_P(OpenClPlanTest, PreferredPlansInEveryMemoryAndPrecision) {
       ExpectRight(*decision, precision != Precision::kHigh);
     }
   }
+}
+
+TEST_P(OpenClPlanTest, LowPrecisionComputesInHalfWhereTheDeviceCan) {
+  const auto& facts = static_cast<const OpenClDevice&>(*accelerator_).facts();
+  accelerator_ = OpenClDevice::Open(facts.platform, {.emulate_fp16 = true}).value();
+  const auto half_groups = [&](Precision precision) {
+    const Limits limits{.threads = 2, .preferred = DeviceKind::kOpenCl, .precision = precision};
+    const Result<Decision> decision = PreferredDecision(graph_, devices(), limits);
+    EXPECT_TRUE(decision.ok()) << decision.status().message();
+    if (decision.ok()) ExpectRight(*decision, true);
+    return !decision.ok() ? 0
+                          : std::count_if(decision->groups.begin(), decision->groups.end(),
+                                          [](const GroupDecision& group) {
+                                            const auto* kernel = FindKernel(group.kernel);
+                                            return kernels::ComputesInHalf(*kernel);
+                                          });
+  };
+  EXPECT_EQ(half_groups(Precision::kNormal), 0);
+  if (GetParam() != kQuantised) EXPECT_GT(half_groups(Precision::kLow), 0);
 }
 
 TEST_P(OpenClPlanTest, AnyMixOfBothDevices) {

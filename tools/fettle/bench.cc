@@ -183,38 +183,39 @@ Json Document(const BenchOptions& options, const Job& job, const BenchResult& re
   // Before the probe of the ceilings, which builds a program of its own.
   const Json programs = ProgramsJson(job.session);
   const Summary summary = Summarise(result.latencies);
-  Json document = {{"model", options.job.model},
-                   {"load_ms", job.load_ms},
-                   {"prepare_ms", result.prepare_ms},
-                   {"first_ms", result.first_ms},
-                   {"latency_ms",
-                    {{"min", summary.min},
-                     {"median", summary.median},
-                     {"mean", summary.mean},
-                     {"p90", summary.p90},
-                     {"p99", summary.p99},
-                     {"stddev", summary.stddev}}},
-                   {"host_ms", HostJson(job, result)},
-                   {"transfers",
-                    {{"copies", result.transfers.copies},
-                     {"copied_bytes", result.transfers.copied_bytes},
-                     {"maps", result.transfers.maps}}},
-                   {"iterations", result.latencies.size()},
-                   {"throughput", summary.mean > 0 ? 1000 / summary.mean : 0},
-                   {"peak_rss_bytes", result.peak_rss_bytes},
-                   {"arena_bytes", result.memory.arena_bytes},
-                   {"weight_bytes", result.memory.weight_bytes},
-                   {"packed_bytes", result.memory.packed_bytes},
-                   {"device_bytes", result.memory.device_bytes},
-                   {"conversions", ConversionsJson(result)},
-                   {"roofline_share", roofline.Share(result.steps)},
-                   {"ops", OpsJson(result, roofline)},
-                   {"device_mac_share", DeviceMacShare(result)},
-                   {"programs", programs},
-                   {"device", DeviceJson(job.threads, job.session.accelerator.get())},
-                   {"precision", PrecisionJson(options.job.common, result.steps)},
-                   {"interrupted", result.interrupted},
-                   {"warnings", job.warnings}};
+  Json document = {
+      {"model", options.job.model},
+      {"load_ms", job.load_ms},
+      {"prepare_ms", result.prepare_ms},
+      {"first_ms", result.first_ms},
+      {"latency_ms",
+       {{"min", summary.min},
+        {"median", summary.median},
+        {"mean", summary.mean},
+        {"p90", summary.p90},
+        {"p99", summary.p99},
+        {"stddev", summary.stddev}}},
+      {"host_ms", HostJson(job, result)},
+      {"transfers",
+       {{"copies", result.transfers.copies},
+        {"copied_bytes", result.transfers.copied_bytes},
+        {"maps", result.transfers.maps}}},
+      {"iterations", result.latencies.size()},
+      {"throughput", summary.mean > 0 ? 1000 / summary.mean : 0},
+      {"peak_rss_bytes", result.peak_rss_bytes},
+      {"arena_bytes", result.memory.arena_bytes},
+      {"weight_bytes", result.memory.weight_bytes},
+      {"packed_bytes", result.memory.packed_bytes},
+      {"device_bytes", result.memory.device_bytes},
+      {"conversions", ConversionsJson(result)},
+      {"roofline_share", roofline.Share(result.steps)},
+      {"ops", OpsJson(result, roofline)},
+      {"device_mac_share", DeviceMacShare(result)},
+      {"programs", programs},
+      {"device", DeviceJson(job.threads, job.session.accelerator.get())},
+      {"precision", PrecisionJson(options.job.common, job.session.accelerator.get(), result.steps)},
+      {"interrupted", result.interrupted},
+      {"warnings", job.warnings}};
   for (const BoundInput& input : job.bound.inputs)
     document["input_shapes"][input.name] = ShapeJson(input.tensor.shape());
   return document;
@@ -264,7 +265,7 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
   fmt::print("roofline: {:.0f} % of what this machine can do at best\n", 100 * roofline_share);
   fmt::print("{} runs · {} · {}\n", result.latencies.size(),
              DeviceLine(job.threads, job.session.accelerator.get()),
-             PrecisionLine(options.job.common, result.steps));
+             PrecisionLine(options.job.common, job.session.accelerator.get(), result.steps));
 }
 
 int Bench(const BenchOptions& options) {

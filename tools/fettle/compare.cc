@@ -224,7 +224,7 @@ void PrintJsonReport(const CompareOptions& options, const Job& job,
     document["nodes"].push_back(std::move(entry));
   }
   document["nodes_left_out"] = nodes.left_out;
-  document["precision"] = PrecisionJson(options.job.common);
+  document["precision"] = PrecisionJson(options.job.common, job.session.accelerator.get());
   document["device"] = DeviceJson(job.threads, job.session.accelerator.get());
   document["warnings"] = job.warnings;
   PrintJson(document);
@@ -282,7 +282,7 @@ void PrintTables(const CompareOptions& options, const Job& job,
   const std::string first_bad = FirstBad(nodes);
   if (!first_bad.empty()) fmt::print("first node over the tolerance: {}\n", first_bad);
   fmt::print("{} · {}\n", DeviceLine(job.threads, job.session.accelerator.get()),
-             PrecisionLine(options.job.common));
+             PrecisionLine(options.job.common, job.session.accelerator.get()));
 }
 
 int Compare(const CompareOptions& options) {

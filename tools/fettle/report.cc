@@ -7,6 +7,9 @@
 #include <set>
 
 #include "device/cpu/cpu_device.h"
+#include "device/opencl/opencl_device.h"
+#include "kernels/half_kernels.h"
+#include "planner/choices.h"
 
 namespace fettle::tools {
 
@@ -29,37 +32,56 @@ namespace {
 
 bool OnAccelerator(const exec::StepProfile& step) { return step.device != "cpu"; }
 
-/// "normal" as soon as a value is stored as f16.
+/// "normal" as soon as a value is stored as f16, "low" as soon as a kernel computes in it.
 std::string_view UsedPrecision(std::span<const exec::StepProfile> steps) {
-  const bool halves = std::any_of(steps.begin(), steps.end(), [](const exec::StepProfile& step) {
-    return OnAccelerator(step) && step.dtype == DTypeName(DType::kF16);
-  });
-  return halves ? "normal" : "high";
+  std::string_view used = "high";
+  for (const exec::StepProfile& step : steps) {
+    if (!OnAccelerator(step)) continue;
+    const kernels::KernelDesc* kernel = planner::FindKernel(step.kernel);
+    if (kernel != nullptr && kernels::ComputesInHalf(*kernel)) return "low";
+    if (step.dtype == DTypeName(DType::kF16)) used = "normal";
+  }
+  return used;
 }
 
-/// Every OpenCL device stores f16; the CPU's kernels compute in f32.
-std::string_view DevicePrecision(std::span<const exec::StepProfile> steps) {
-  return std::any_of(steps.begin(), steps.end(), OnAccelerator) ? "normal" : "high";
+/// Every OpenCL device stores f16, some compute in it; the CPU's kernels compute in f32.
+std::string_view DevicePrecision(const Device* accelerator) {
+  if (accelerator == nullptr) return "high";
+  return static_cast<const OpenClDevice*>(accelerator)->facts().fp16_compute ? "low" : "normal";
+}
+
+/// Why the device cannot do what was asked for; empty: it can.
+std::string_view PrecisionReason(const CommonOptions& options, const Device* accelerator) {
+  if (options.precision == "high") return {};
+  if (accelerator == nullptr) return "the CPU computes in high precision only";
+  const bool misses = options.precision == "low" && DevicePrecision(accelerator) != "low";
+  return misses ? "device has no cl_khr_fp16" : "";
 }
 
 }  // namespace
 
-Json PrecisionJson(const CommonOptions& options, std::span<const exec::StepProfile> steps) {
+Json PrecisionJson(const CommonOptions& options, const Device* accelerator,
+                   std::span<const exec::StepProfile> steps) {
   Json layers = Json::array();
   for (const exec::StepProfile& step : steps) {
     const bool stores_f32 = OnAccelerator(step) && step.dtype == DTypeName(DType::kF32);
     if (options.precision != "high" && stores_f32 && step.op != "Convert")
       layers.push_back(step.node);
   }
+  const std::string_view reason = PrecisionReason(options, accelerator);
   return {{"wanted", options.precision},
-          {"device", DevicePrecision(steps)},
+          {"device", DevicePrecision(accelerator)},
           {"used", UsedPrecision(steps)},
+          {"reason", reason.empty() ? Json() : Json(reason)},
           {"fp32_layers", layers}};
 }
 
-std::string PrecisionLine(const CommonOptions& options, std::span<const exec::StepProfile> steps) {
-  return fmt::format("precision: wanted {}, device {}, used {}", options.precision,
-                     DevicePrecision(steps), UsedPrecision(steps));
+std::string PrecisionLine(const CommonOptions& options, const Device* accelerator,
+                          std::span<const exec::StepProfile> steps) {
+  const std::string_view reason = PrecisionReason(options, accelerator);
+  return fmt::format("precision: wanted {}, device {}, used {}{}", options.precision,
+                     DevicePrecision(accelerator), UsedPrecision(steps),
+                     reason.empty() ? "" : fmt::format(" ({})", reason));
 }
 
 Json DeviceJson(int threads, const Device* accelerator) {

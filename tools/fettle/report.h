@@ -26,10 +26,12 @@ void PrintWarnings(const std::vector<std::string>& warnings);
 /// Prints the document to stdout; bytes that are no UTF-8 are replaced.
 void PrintJson(const Json& document);
 
-/// {wanted, device, used, fp32_layers[]}: what was asked for, the lowest that the device can, and
-/// what the steps of a run did; layers of the accelerator that stored f32 where less was asked for.
-Json PrecisionJson(const CommonOptions& options, std::span<const exec::StepProfile> steps = {});
-std::string PrecisionLine(const CommonOptions& options,
+/// {wanted, device, used, reason, fp32_layers[]}: what was asked for, the lowest that the device
+/// can, and what the steps of a run did; why the device cannot do what was asked for, or null;
+/// layers of the accelerator that stored f32 where less was asked for.
+Json PrecisionJson(const CommonOptions& options, const Device* accelerator = nullptr,
+                   std::span<const exec::StepProfile> steps = {});
+std::string PrecisionLine(const CommonOptions& options, const Device* accelerator = nullptr,
                           std::span<const exec::StepProfile> steps = {});
 /// {kind, name, cores, threads}, of an accelerator {kind, name, fingerprint, threads}.
 Json DeviceJson(int threads, const Device* accelerator = nullptr);

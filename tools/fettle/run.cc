@@ -139,7 +139,8 @@ void PrintJsonResult(const RunOptions& options, const Job& job, const RunResult&
                                   {"shape", ShapeJson(input.tensor.shape())},
                                   {"file", FileJson(result.input_files, input.name)}});
   }
-  document["precision"] = PrecisionJson(options.job.common, result.profile);
+  document["precision"] =
+      PrecisionJson(options.job.common, job.session.accelerator.get(), result.profile);
   document["device"] = DeviceJson(job.threads, job.session.accelerator.get());
   document["warnings"] = job.warnings;
   PrintJson(document);
@@ -173,7 +174,7 @@ void PrintTables(const RunOptions& options, const Job& job, const RunResult& res
   }
   fmt::print("{:.2f} ms · {} · {}\n", result.ms,
              DeviceLine(job.threads, job.session.accelerator.get()),
-             PrecisionLine(options.job.common, result.profile));
+             PrecisionLine(options.job.common, job.session.accelerator.get(), result.profile));
 }
 
 int Run(const RunOptions& options) {

@@ -25,10 +25,11 @@ struct OpenClFacts {
   bool images = false;
   int64_t image2d_max_width = 0, image2d_max_height = 0, image1d_buffer_max_pixels = 0;
   int64_t image_pitch_alignment_pixels = 1;
-  bool half_images = false;   // RGBA CL_HALF_FLOAT can be read and written
-  bool fp16_storage = true;   // vload_half and vstore_half are part of OpenCL 1.0
-  bool fp16_compute = false;  // cl_khr_fp16
-  bool int8_dot = false;      // cl_khr_integer_dot_product
+  bool half_images = false;    // RGBA CL_HALF_FLOAT can be read and written
+  bool fp16_storage = true;    // vload_half and vstore_half are part of OpenCL 1.0
+  bool fp16_compute = false;   // cl_khr_fp16, or
+  bool fp16_emulated = false;  // f32 rounded to f16 after each operation, which only tests ask for
+  bool int8_dot = false;       // cl_khr_integer_dot_product
   bool svm_coarse = false, svm_fine = false;
   bool sub_groups = false;
   bool full_profile = true;

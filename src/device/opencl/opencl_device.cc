@@ -110,6 +110,10 @@ Result<std::shared_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClListing& li
     device->facts_.half_images = CanReadAndWrite(api, context, DType::kF16);
   }
   device->fingerprint_ = Fingerprint(device->facts_);
+  if (options.emulate_fp16 && !device->facts_.fp16_compute) {
+    device->facts_.fp16_compute = device->facts_.fp16_emulated = true;
+    device->fingerprint_ += " (f16 emulated)";
+  }
   device->svm_ = options.svm;
   device->pacing_ = options.pacing;
   if ((options.svm == SharedVirtualMemory::kCoarse && !device->facts_.svm_coarse) ||

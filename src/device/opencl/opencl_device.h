@@ -88,6 +88,8 @@ struct OpenClOptions {
   /// How its streams leave it to others where they have no options of their own: also those that
   /// measure.
   StreamOptions pacing;
+  /// Computes as if there was cl_khr_fp16, by rounding f32: for tests where there is none.
+  bool emulate_fp16 = false;
   /// Another driver than the loader's, for tests of faults; outlives the device.
   const OpenClApi* api = nullptr;
 };

@@ -61,4 +61,10 @@ BuildOptions AccessOptions(const State& state) {
   return options;
 }
 
+void DefineArithmetic(Arithmetic arithmetic, const Device& device, BuildOptions& options) {
+  if (arithmetic == Arithmetic::kF32) return;
+  options.Define("FETTLE_COMPUTE",
+                 static_cast<const OpenClDevice&>(device).facts().fp16_emulated ? 2 : 1);
+}
+
 }  // namespace fettle::kernels

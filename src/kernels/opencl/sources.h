@@ -40,7 +40,12 @@ std::string_view UnsignedName(int64_t bytes);
 ProgramSource MakeProgram(std::string_view path, const BuildOptions& options,
                           std::string_view before = {});
 
+/// What values are computed in. Sums of products are f32 in the end either way.
+enum class Arithmetic : uint8_t { kF32, kF16 };
+
 /// "-DFETTLE_IMAGE=... -DFETTLE_HALF=...": how access.clh reads and writes tensors in `state`.
 BuildOptions AccessOptions(const State& state);
+/// "-DFETTLE_COMPUTE=...", nothing for f32.
+void DefineArithmetic(Arithmetic arithmetic, const Device& device, BuildOptions& options);
 
 }  // namespace fettle::kernels

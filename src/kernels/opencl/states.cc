@@ -96,4 +96,22 @@ size_t InputIndex(const ir::Graph& group, ir::ValueId id) {
   return static_cast<size_t>(at - group.inputs.begin());
 }
 
+Result<std::vector<StateAssignment>> HalfStates(const ir::Graph& group,
+                                                Result<std::vector<StateAssignment>> candidates,
+                                                const Device& device) {
+  if (!candidates.ok()) return candidates;
+  if (!AsOpenCl(device).facts().fp16_compute) return Unsupported("device has no cl_khr_fp16");
+  const auto is_float = [&](ir::ValueId id) { return IsFloatValue(group.value(id).dtype); };
+  if (!std::all_of(group.inputs.begin(), group.inputs.end(), is_float) ||
+      !std::all_of(group.outputs.begin(), group.outputs.end(), is_float))
+    return Unsupported("operands that are no floats");
+  const auto is_half = [](const State& state) { return state.storage == DType::kF16; };
+  std::erase_if(*candidates, [&](const StateAssignment& states) {
+    return !std::all_of(states.inputs.begin(), states.inputs.end(), is_half) ||
+           !std::all_of(states.outputs.begin(), states.outputs.end(), is_half);
+  });
+  if (candidates->empty()) return Unsupported("no operand can be stored as f16");
+  return candidates;
+}
+
 }  // namespace fettle::kernels

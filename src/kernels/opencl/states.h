@@ -36,4 +36,10 @@ std::vector<StateAssignment> RowAssignments(const ir::Graph& group);
 /// The position of a value that is bound at launch among the inputs of its group.
 size_t InputIndex(const ir::Graph& group, ir::ValueId id);
 
+/// Those of a kernel's candidates in which the same kernel may compute in f16: all operands are
+/// floats, stored as f16. kUnsupported where there are none or the device does not compute in f16.
+Result<std::vector<StateAssignment>> HalfStates(const ir::Graph& group,
+                                                Result<std::vector<StateAssignment>> candidates,
+                                                const Device& device);
+
 }  // namespace fettle::kernels

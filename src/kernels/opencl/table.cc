@@ -1,22 +1,28 @@
 // The kernels of OpenCL devices. A line here is all that a kernel needs to be found.
 #include <vector>
 
-#include "kernels/kernel.h"
+#include "kernels/half_kernels.h"
 
 namespace fettle::kernels {
 
 extern const KernelDesc kOpenClConvDepthwise;
+extern const KernelDesc kOpenClConvDepthwiseF16;
 extern const KernelDesc kOpenClConvDirect;
+extern const KernelDesc kOpenClConvDirectF16;
 extern const KernelDesc kOpenClConvFirstLayer;
 extern const KernelDesc kOpenClConvPointwise;
+extern const KernelDesc kOpenClConvPointwiseF16;
 extern const KernelDesc kOpenClConvLocal;
 extern const KernelDesc kOpenClConvTransposeGather;
 extern const KernelDesc kOpenClConvWinograd;
 extern const KernelDesc kOpenClElementwiseChain;
+extern const KernelDesc kOpenClElementwiseChainF16;
 extern const KernelDesc kOpenClGatherSlices;
 extern const KernelDesc kOpenClGridSampleBilinear;
 extern const KernelDesc kOpenClMatMulLocal;
+extern const KernelDesc kOpenClMatMulLocalF16;
 extern const KernelDesc kOpenClMatMulRegisters;
+extern const KernelDesc kOpenClMatMulRegistersF16;
 extern const KernelDesc kOpenClMatMulVector;
 extern const KernelDesc kOpenClMoveCopy;
 extern const KernelDesc kOpenClMoveGather;
@@ -64,6 +70,22 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClReduceRows,
       &kOpenClResizeTaps,
       &kOpenClSoftmaxRows,
+      // keep-sorted end
+      // clang-format on
+  };
+  return kKernels;
+}
+
+std::span<const KernelDesc* const> OpenClHalfKernels() {
+  static const std::vector<const KernelDesc*> kKernels = {
+      // clang-format off
+      // keep-sorted start
+      &kOpenClConvDepthwiseF16,
+      &kOpenClConvDirectF16,
+      &kOpenClConvPointwiseF16,
+      &kOpenClElementwiseChainF16,
+      &kOpenClMatMulLocalF16,
+      &kOpenClMatMulRegistersF16,
       // keep-sorted end
       // clang-format on
   };

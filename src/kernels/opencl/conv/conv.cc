@@ -1,7 +1,9 @@
 // Convolutions in which a work-item computes a tile of columns and channel quads.
 //   opencl.conv.direct     any window, stride, dilation, padding and groups
 //   opencl.conv.pointwise  1x1 of every pixel
+// Both also compute in f16: opencl.conv.direct.f16, opencl.conv.pointwise.f16.
 #include "kernels/opencl/conv/tile.h"
+#include "kernels/opencl/states.h"
 
 namespace fettle::kernels {
 namespace {
@@ -28,6 +30,14 @@ Result<std::vector<StateAssignment>> PointwiseCandidates(const ir::Graph& group,
   return PixelCandidates(group, conv.y, device);
 }
 
+BuildOptions Options(const Problem& problem, const Params& params, Arithmetic arithmetic,
+                     const Device& device) {
+  BuildOptions options = TileOptions(params, problem.states.outputs[0]);
+  DefineArithmetic(arithmetic, device, options);
+  return options;
+}
+
+template <Arithmetic arithmetic>
 Result<std::unique_ptr<PreparedKernel>> PrepareDirect(const Problem& problem, const Params& params,
                                                       const Device& device) {
   ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(*problem.group));
@@ -36,7 +46,7 @@ Result<std::unique_ptr<PreparedKernel>> PrepareDirect(const Problem& problem, co
                    RecordConv(problem, conv, QuadForm(conv, plan),
                               {.path = "conv/direct.cl",
                                .function = "conv_direct",
-                               .options = TileOptions(params, problem.states.outputs[0]),
+                               .options = Options(problem, params, arithmetic, device),
                                .sizes = TileSizes(conv, params)},
                               device));
   made->recorded[0].Value(WindowArg(conv)).Value(BordersArg(conv)).Int(plan.depth);
@@ -44,6 +54,7 @@ Result<std::unique_ptr<PreparedKernel>> PrepareDirect(const Problem& problem, co
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
+template <Arithmetic arithmetic>
 Result<std::unique_ptr<PreparedKernel>> PreparePointwise(const Problem& problem,
                                                          const Params& params,
                                                          const Device& device) {
@@ -57,7 +68,7 @@ Result<std::unique_ptr<PreparedKernel>> PreparePointwise(const Problem& problem,
                    RecordConv(problem, conv, QuadForm(conv, plan),
                               {.path = "conv/pointwise.cl",
                                .function = "conv_pointwise",
-                               .options = TileOptions(params, problem.states.outputs[0]),
+                               .options = Options(problem, params, arithmetic, device),
                                .sizes = sizes},
                               device));
   return std::unique_ptr<PreparedKernel>(std::move(made));
@@ -72,7 +83,7 @@ const KernelDesc kOpenClConvDirect = {
     .preference_on = [](const ir::Graph& group,
                         const Device& device) { return Preference(5, group, device); },
     .candidates = DirectCandidates,
-    .prepare = PrepareDirect,
+    .prepare = PrepareDirect<Arithmetic::kF32>,
     .tunables = TileTunablesOf<ReadPixelConv>,
     .valid = CheckGroup,
     .default_params = TileDefaultsOf<ReadPixelConv>};
@@ -84,7 +95,35 @@ const KernelDesc kOpenClConvPointwise = {
     .preference_on = [](const ir::Graph& group,
                         const Device& device) { return Preference(10, group, device); },
     .candidates = PointwiseCandidates,
-    .prepare = PreparePointwise,
+    .prepare = PreparePointwise<Arithmetic::kF32>,
+    .tunables = TileTunablesOf<ReadPixelConv>,
+    .valid = CheckGroup,
+    .default_params = TileDefaultsOf<ReadPixelConv>};
+
+extern const KernelDesc kOpenClConvDirectF16;
+const KernelDesc kOpenClConvDirectF16 = {.name = "opencl.conv.direct.f16",
+                                         .device = DeviceKind::kOpenCl,
+                                         .preference = 6,
+                                         .candidates =
+                                             [](const ir::Graph& group, const Device& device) {
+                                               return HalfStates(
+                                                   group, DirectCandidates(group, device), device);
+                                             },
+                                         .prepare = PrepareDirect<Arithmetic::kF16>,
+                                         .tunables = TileTunablesOf<ReadPixelConv>,
+                                         .valid = CheckGroup,
+                                         .default_params = TileDefaultsOf<ReadPixelConv>};
+
+extern const KernelDesc kOpenClConvPointwiseF16;
+const KernelDesc kOpenClConvPointwiseF16 = {
+    .name = "opencl.conv.pointwise.f16",
+    .device = DeviceKind::kOpenCl,
+    .preference = 11,
+    .candidates =
+        [](const ir::Graph& group, const Device& device) {
+          return HalfStates(group, PointwiseCandidates(group, device), device);
+        },
+    .prepare = PreparePointwise<Arithmetic::kF16>,
     .tunables = TileTunablesOf<ReadPixelConv>,
     .valid = CheckGroup,
     .default_params = TileDefaultsOf<ReadPixelConv>};

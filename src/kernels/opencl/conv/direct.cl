@@ -25,6 +25,7 @@ __kernel void conv_direct(TENSOR_IN(x), const int4 in_dims, TENSOR_OUT(y), const
   CHANNELS acc[TILE_W];
 #pragma unroll
   for (int t = 0; t < TILE_W; ++t) acc[t] = LOAD_BIAS(filter, block);
+  DECLARE_PARTS;
 
   const int first_quad = min(block * LANES / groups.y * groups.x / 4, in_dims.x - depth);
   const int taps = window.x * window.y;
@@ -36,21 +37,23 @@ __kernel void conv_direct(TENSOR_IN(x), const int4 in_dims, TENSOR_OUT(y), const
       if (in_row < 0 || in_row >= in_dims.y) continue;
       int in_column = first_column * window.w - borders.y;
       for (int j = 0; j < window.y; ++j, in_column += borders.w) {
-        float4 v[TILE_W];
+        REAL4 v[TILE_W];
 #pragma unroll
         for (int t = 0; t < TILE_W; ++t)
           v[t] = LOAD_PADDED(x, in_dims, n, quad, in_row, in_column + t * window.w);
-        const CHANNELS w0 = LOAD_WEIGHTS(weights, j * 4);
-        const CHANNELS w1 = LOAD_WEIGHTS(weights, j * 4 + 1);
-        const CHANNELS w2 = LOAD_WEIGHTS(weights, j * 4 + 2);
-        const CHANNELS w3 = LOAD_WEIGHTS(weights, j * 4 + 3);
+        const REALS w0 = LOAD_WEIGHTS(weights, j * 4);
+        const REALS w1 = LOAD_WEIGHTS(weights, j * 4 + 1);
+        const REALS w2 = LOAD_WEIGHTS(weights, j * 4 + 2);
+        const REALS w3 = LOAD_WEIGHTS(weights, j * 4 + 3);
 #pragma unroll
         for (int t = 0; t < TILE_W; ++t) {
-          ADD_QUAD(acc[t], v[t], w0, w1, w2, w3);
+          ADD_QUAD(SUM(t), v[t], w0, w1, w2, w3);
         }
+        END_STEP
       }
     }
   }
+  END_SUMS
 
 #pragma unroll
   for (int t = 0; t < TILE_W; ++t) {

@@ -26,21 +26,24 @@ __kernel void conv_pointwise(TENSOR_IN(x), const int4 in_dims, TENSOR_OUT(y), co
     place[t] = (int2)(pixel % out_dims.z, pixel / out_dims.z);
   }
 
+  DECLARE_PARTS;
   __global const storage_t* weights =
       (__global const storage_t*)(filter + bias_floats) + block * in_dims.x * 4 * LANES;
   for (int quad = 0; quad < in_dims.x; ++quad) {
-    float4 v[TILE_W];
+    REAL4 v[TILE_W];
 #pragma unroll
     for (int t = 0; t < TILE_W; ++t) v[t] = LOAD4(x, in_dims, n, quad, place[t].y, place[t].x);
-    const CHANNELS w0 = LOAD_WEIGHTS(weights, quad * 4);
-    const CHANNELS w1 = LOAD_WEIGHTS(weights, quad * 4 + 1);
-    const CHANNELS w2 = LOAD_WEIGHTS(weights, quad * 4 + 2);
-    const CHANNELS w3 = LOAD_WEIGHTS(weights, quad * 4 + 3);
+    const REALS w0 = LOAD_WEIGHTS(weights, quad * 4);
+    const REALS w1 = LOAD_WEIGHTS(weights, quad * 4 + 1);
+    const REALS w2 = LOAD_WEIGHTS(weights, quad * 4 + 2);
+    const REALS w3 = LOAD_WEIGHTS(weights, quad * 4 + 3);
 #pragma unroll
     for (int t = 0; t < TILE_W; ++t) {
-      ADD_QUAD(acc[t], v[t], w0, w1, w2, w3);
+      ADD_QUAD(SUM(t), v[t], w0, w1, w2, w3);
     }
+    END_STEP
   }
+  END_SUMS
 
 #pragma unroll
   for (int t = 0; t < TILE_W; ++t) {

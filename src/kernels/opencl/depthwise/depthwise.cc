@@ -1,5 +1,7 @@
-// opencl.conv.depthwise: one filter per channel.
+// opencl.conv.depthwise: one filter per channel; opencl.conv.depthwise.f16: computed in f16.
 #include "kernels/opencl/depthwise/depthwise.h"
+
+#include "kernels/opencl/states.h"
 
 namespace fettle::kernels {
 
@@ -35,18 +37,26 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
   return PixelCandidates(group, conv.y, device);
 }
 
+std::vector<Tunable> Tunables(const Problem&, const Device&) { return DepthwiseTunables(); }
+Params Defaults(const Problem& problem, const Device&) {
+  return DepthwiseDefaults(ReadPixelConv(*problem.group).value());
+}
+
+template <Arithmetic arithmetic>
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
                                                 const Device& device) {
   ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(*problem.group));
   const int64_t columns = params.at("columns");
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<RecordedKernel> made,
-      RecordConv(problem, conv, DepthwiseForm(conv),
-                 {.path = "depthwise/depthwise.cl",
-                  .function = "conv_depthwise",
-                  .options = AccessOptions(problem.states.outputs[0]).Define("TILE_W", columns),
-                  .sizes = RowTileSizes(conv, columns, DivideUp(conv.oc, 4), params)},
-                 device));
+  BuildOptions options = AccessOptions(problem.states.outputs[0]);
+  DefineArithmetic(arithmetic, device, options);
+  options.Define("TILE_W", columns);
+  ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
+                   RecordConv(problem, conv, DepthwiseForm(conv),
+                              {.path = "depthwise/depthwise.cl",
+                               .function = "conv_depthwise",
+                               .options = options,
+                               .sizes = RowTileSizes(conv, columns, DivideUp(conv.oc, 4), params)},
+                              device));
   made->recorded[0].Value(WindowArg(conv)).Value(BordersArg(conv));
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
@@ -54,17 +64,27 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
 }  // namespace
 
 extern const KernelDesc kOpenClConvDepthwise;
-const KernelDesc kOpenClConvDepthwise = {
-    .name = "opencl.conv.depthwise",
-    .device = DeviceKind::kOpenCl,
-    .preference = 20,
-    .candidates = Candidates,
-    .prepare = Prepare,
-    .tunables = [](const Problem&, const Device&) { return DepthwiseTunables(); },
-    .valid = CheckGroup,
-    .default_params =
-        [](const Problem& problem, const Device&) {
-          return DepthwiseDefaults(ReadPixelConv(*problem.group).value());
-        }};
+const KernelDesc kOpenClConvDepthwise = {.name = "opencl.conv.depthwise",
+                                         .device = DeviceKind::kOpenCl,
+                                         .preference = 20,
+                                         .candidates = Candidates,
+                                         .prepare = Prepare<Arithmetic::kF32>,
+                                         .tunables = Tunables,
+                                         .valid = CheckGroup,
+                                         .default_params = Defaults};
+
+extern const KernelDesc kOpenClConvDepthwiseF16;
+const KernelDesc kOpenClConvDepthwiseF16 = {.name = "opencl.conv.depthwise.f16",
+                                            .device = DeviceKind::kOpenCl,
+                                            .preference = 21,
+                                            .candidates =
+                                                [](const ir::Graph& group, const Device& device) {
+                                                  return HalfStates(
+                                                      group, Candidates(group, device), device);
+                                                },
+                                            .prepare = Prepare<Arithmetic::kF16>,
+                                            .tunables = Tunables,
+                                            .valid = CheckGroup,
+                                            .default_params = Defaults};
 
 }  // namespace fettle::kernels

@@ -5,6 +5,7 @@
 //   filter  bias [quads][4] as float, then weights of the storage type [quad][kernel row][kernel
 //           column][4]
 #define QUADS 1
+#define PART_STEPS 16
 #include "kernels/opencl/access.clh"
 #include "kernels/opencl/expression/expression.clh"
 #include "kernels/opencl/conv/tile.clh"
@@ -24,6 +25,7 @@ __kernel void conv_depthwise(TENSOR_IN(x), const int4 in_dims, TENSOR_OUT(y), co
 
   float4 acc[TILE_W];
   for (int t = 0; t < TILE_W; ++t) acc[t] = LOAD_BIAS(filter, quad);
+  DECLARE_PARTS;
 
   __global const storage_t* weights = (__global const storage_t*)(filter + bias_floats);
   for (int i = 0; i < window.x; ++i) {
@@ -31,13 +33,15 @@ __kernel void conv_depthwise(TENSOR_IN(x), const int4 in_dims, TENSOR_OUT(y), co
     if (in_row < 0 || in_row >= in_dims.y) continue;
     int in_column = first_column * window.w - borders.y;
     for (int j = 0; j < window.y; ++j, in_column += borders.w) {
-      const float4 w = LOAD_WEIGHTS(weights, (quad * window.x + i) * window.y + j);
+      const REAL4 w = LOAD_WEIGHTS(weights, (quad * window.x + i) * window.y + j);
       for (int t = 0; t < TILE_W; ++t) {
-        const float4 v = LOAD_PADDED(x, in_dims, n, quad, in_row, in_column + t * window.w);
-        acc[t] = MULTIPLY_ADD(v, w, acc[t]);
+        const REAL4 v = LOAD_PADDED(x, in_dims, n, quad, in_row, in_column + t * window.w);
+        ADD_PRODUCT(SUM(t), v, w);
       }
+      END_STEP
     }
   }
+  END_SUMS
 
   for (int t = 0; t < TILE_W; ++t) {
     const int column = first_column + t;

@@ -1,4 +1,5 @@
-// opencl.elementwise.chain: any connected run of element-wise nodes in one pass over memory.
+// opencl.elementwise.chain: any connected run of element-wise nodes in one pass over memory;
+// opencl.elementwise.chain.f16: computed in f16.
 #include <algorithm>
 
 #include "kernels/opencl/recorded.h"
@@ -53,6 +54,7 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
   return states;
 }
 
+template <Arithmetic arithmetic>
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
                                                 const Device& device) {
   const ir::Graph& group = *problem.group;
@@ -60,6 +62,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   ASSIGN_OR_RETURN(Expression expression, Expression::Compile(group, problem.states));
   ASSIGN_OR_RETURN(const std::string_view type, OutputType(group.value(group.outputs[0]).dtype));
   BuildOptions options = AccessOptions(expression.like());
+  DefineArithmetic(arithmetic, device, options);
   if (!type.empty())
     options.Add(fmt::format("-DOUT_TYPE={0} -DOUT_CONVERT=convert_{0}4_sat_rte", type));
   ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
@@ -93,6 +96,17 @@ const KernelDesc kOpenClElementwiseChain = {.name = "opencl.elementwise.chain",
                                             .device = DeviceKind::kOpenCl,
                                             .preference = 10,
                                             .candidates = Candidates,
-                                            .prepare = Prepare};
+                                            .prepare = Prepare<Arithmetic::kF32>};
+
+extern const KernelDesc kOpenClElementwiseChainF16;
+const KernelDesc kOpenClElementwiseChainF16 = {
+    .name = "opencl.elementwise.chain.f16",
+    .device = DeviceKind::kOpenCl,
+    .preference = 11,
+    .candidates =
+        [](const ir::Graph& group, const Device& device) {
+          return HalfStates(group, Candidates(group, device), device);
+        },
+    .prepare = Prepare<Arithmetic::kF16>};
 
 }  // namespace fettle::kernels

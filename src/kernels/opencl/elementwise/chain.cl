@@ -24,7 +24,7 @@ __kernel void chain(__global ELEMENT* restrict y, const int y_offset, const int 
   const int row = get_global_id(0) / quads;
   const int column = get_global_id(0) % quads * 4;
   if (row >= rows) return;
-  const float4 v = FINISH_ROWS((float4)(0.0f), row, column);
+  const REAL4 v = FINISH_ROWS((REAL4)((REAL)0), row, column);
   __global ELEMENT* to = y + y_offset + row * columns + column;
   const int left = columns - column;
   if (left >= 4) {
@@ -43,7 +43,7 @@ __kernel void chain(TENSOR_OUT(y), const int4 dims EXPRESSION_PARAMS) {
   const int n = get_global_id(1);
   if (block >= dims.x) return;
   const int row = place / dims.z, column = place % dims.z;
-  const float4 v = FINISH((float4)(0.0f), dims, n, block, row, column);
+  const REAL4 v = FINISH((REAL4)((REAL)0), dims, n, block, row, column);
   STORE4(v, y, dims, n, block, row, column);
 }
 #endif

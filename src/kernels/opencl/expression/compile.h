@@ -10,8 +10,8 @@
 
 namespace fettle::kernels {
 
-/// Builds one expression. Values become OpenCL C expressions of type float4: a variable or a
-/// literal.
+/// Builds one expression. Values become OpenCL C expressions of type REAL4 (access.clh): a variable
+/// or a literal.
 class ExpressionCompiler {
  public:
   ExpressionCompiler(const ir::Graph& group, const StateAssignment& states, ir::ValueId running);
@@ -29,8 +29,17 @@ class ExpressionCompiler {
   /// A constant of `shape` (aligned with the output from the right) made from others.
   Result<std::string> Derived(std::vector<ir::ValueId> constants, const Shape& shape,
                               const std::string& recipe, const MakeElement& make);
-  /// Declares a variable with the value of `expression`; returns its name.
+  /// Declares a variable with the value of `expression`, of REAL4; returns its name.
   std::string Emit(const std::string& expression);
+  /// Of one operation on values.
+  std::string EmitSimple(const std::string& operation) {
+    return Emit("ROUNDED(" + operation + ", 4)");
+  }
+  /// Of float4, made from Wide() values.
+  std::string EmitWide(const std::string& expression) {
+    return Emit("NARROW(" + expression + ", 4)");
+  }
+  static std::string Wide(const std::string& value) { return "WIDE(" + value + ", 4)"; }
 
  private:
   State Like() const;
@@ -57,7 +66,7 @@ class ExpressionCompiler {
   Expression made_;
 };
 
-/// "(float4)(1.5f)"
+/// "LITERAL4(1.5f)"
 std::string Literal4(float value);
 /// "1.5f"
 std::string Literal(float value);

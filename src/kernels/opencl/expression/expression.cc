@@ -39,7 +39,7 @@ std::string Literal(float value) {
   return value < 0 ? fmt::format("({:#.9g}f)", value) : fmt::format("{:#.9g}f", value);
 }
 
-std::string Literal4(float value) { return "(float4)(" + Literal(value) + ")"; }
+std::string Literal4(float value) { return "LITERAL4(" + Literal(value) + ")"; }
 
 ExpressionCompiler::ExpressionCompiler(const ir::Graph& group, const StateAssignment& states,
                                        ir::ValueId running)
@@ -67,7 +67,7 @@ Result<Expression> ExpressionCompiler::Run() {
         made_.is_rows_ ? ", expression_columns, expression_extents" : ", expression_channels";
     made_.text_ = fmt::format(
         "#define EXPRESSION_ROWS {}\n#define EXPRESSION_PARAMS {}{}\n"
-        "#define EXPRESSION_ARGS {}{}\n#define EXPRESSION_BODY {}const float4 result = {};\n",
+        "#define EXPRESSION_ARGS {}{}\n#define EXPRESSION_BODY {}const REAL4 result = {};\n",
         made_.is_rows_ ? 1 : 0, first_param, params_, first_argument, arguments_, body_, result);
   }
   if (made_.is_rows_) JoinRows();
@@ -160,7 +160,7 @@ Result<std::string> ExpressionCompiler::ReadOperand(ir::ValueId id, const Shape&
   return NewOperand(
       std::move(operand),
       fmt::format(", __global const storage_t* restrict {0}, const int {0}_offset", name),
-      fmt::format("(float4)(LOAD({0}, {0}_offset))", name));
+      fmt::format("(REAL4)(LOAD({0}, {0}_offset))", name));
 }
 
 Result<std::string> ExpressionCompiler::Derived(std::vector<ir::ValueId> constants,
@@ -198,8 +198,8 @@ std::string ExpressionCompiler::AddPixels(Expression::Operand operand, const Sha
                                     name)
                               : fmt::format(", TENSOR_IN({})", name);
   if (operand.takes_dims) params += fmt::format(", const int4 {}_dims", name);
-  std::string read = per_channel ? fmt::format("vload4({0}_offset + block, {0})", name)
-                     : packed    ? fmt::format("READ_PACKED_PIXEL({})", name)
+  std::string read = per_channel ? fmt::format("NARROW(vload4({0}_offset + block, {0}), 4)", name)
+                     : packed    ? fmt::format("NARROW(READ_PACKED_PIXEL({}), 4)", name)
                                  : fmt::format("READ_PIXEL({})", name);
   // One channel for all: the other lanes of its pixels are padding.
   if (aligned[1] == 1 && full_[1] != 1) read = "(" + read + ").xxxx";
@@ -216,11 +216,13 @@ std::string ExpressionCompiler::AddRows(Expression::Operand operand, const Shape
   operand.unit_bytes =
       ByteSize(operand.input >= 0 ? states_.inputs[static_cast<size_t>(operand.input)].storage
                                   : DType::kF32);
+  const std::string_view read =
+      type == "storage_t" ? "READ_ROW({}, {})" : "NARROW(READ_ROW({}, {}), 4)";
   return NewOperand(std::move(operand),
                     fmt::format(", __global const {1}* restrict {0}, const int {0}_offset, "
                                 "const int4 {0}_strides, const int {0}_step",
                                 name, type),
-                    fmt::format("READ_ROW({}, {})", type, name));
+                    fmt::format(fmt::runtime(read), type, name));
 }
 
 /// Takes the operand in; the variable that holds what `read` gives.
@@ -237,7 +239,7 @@ std::string ExpressionCompiler::NewOperand(Expression::Operand operand, const st
 
 std::string ExpressionCompiler::Emit(const std::string& expression) {
   const std::string name = fmt::format("v{}", variables_++);
-  body_ += fmt::format("const float4 {} = {}; ", name, expression);
+  body_ += fmt::format("const REAL4 {} = {}; ", name, expression);
   return name;
 }
 

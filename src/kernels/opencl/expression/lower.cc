@@ -32,14 +32,16 @@ Range RangeOf(DType type) {
   }
 }
 
-/// An operator and its text: {0} and {1} are its operands, {2} and {3} its parameters.
+/// An operator and its text: {0} and {1} are its operands, {2} and {3} its parameters. A simple one
+/// is one operation in the type of the values, others are computed in floats.
 struct Row {
   std::string_view op, text;
+  bool is_simple = false;
 };
 
 constexpr Row kUnary[] = {
     // keep-sorted start
-    {"Abs", "fabs({0})"},
+    {"Abs", "fabs({0})", true},
     {"Acos", "acos({0})"},
     {"Acosh", "acosh({0})"},
     {"Asin", "asin({0})"},
@@ -62,9 +64,9 @@ constexpr Row kUnary[] = {
     {"LeakyRelu", "LeakyRelu({0}, (float4)({2}))"},
     {"Log", "log({0})"},
     {"Mish", "Mish({0})"},
-    {"Neg", "-{0}"},
+    {"Neg", "-{0}", true},
     {"Reciprocal", "1.0f / {0}"},
-    {"Relu", "AtLeast({0}, ZERO4)"},
+    {"Relu", "RealAtLeast({0}, LITERAL4(0.0f))", true},
     {"Round", "rint({0})"},
     {"Selu", "Elu({0}, {2}, 1.0f, {3})"},
     {"Shrink", "Shrink({0}, {2}, {3})"},
@@ -85,15 +87,15 @@ constexpr Row kUnary[] = {
 /// Folds over two operands or more.
 constexpr Row kFolds[] = {
     // keep-sorted start
-    {"Add", "{0} + {1}"},
-    {"Div", "{0} / {1}"},
-    {"Max", "Larger({0}, {1})"},
-    {"Mean", "{0} + {1}"},
-    {"Min", "Smaller({0}, {1})"},
-    {"Mul", "{0} * {1}"},
+    {"Add", "{0} + {1}", true},
+    {"Div", "{0} / {1}", true},
+    {"Max", "RealLarger({0}, {1})", true},
+    {"Mean", "{0} + {1}", true},
+    {"Min", "RealSmaller({0}, {1})", true},
+    {"Mul", "{0} * {1}", true},
     {"PRelu", "LeakyRelu({0}, {1})"},
-    {"Sub", "{0} - {1}"},
-    {"Sum", "{0} + {1}"},
+    {"Sub", "{0} - {1}", true},
+    {"Sum", "{0} + {1}", true},
     // keep-sorted end
 };
 
@@ -131,16 +133,17 @@ class Lowering {
     if (node_.op == "Where") return Where();
     if (node_.op == "Not") return Not();
     if (const Row* row = FindRow(kComparisons, node_.op))
-      return IsFloatValue(type(0)) || IsSmall(type(0)) ? Fold(row->text) : Refuse();
-    if (const Row* row = FindRow(kLogic, node_.op)) return Fold(row->text);
+      return IsFloatValue(type(0)) || IsSmall(type(0)) ? Fold(*row) : Refuse();
+    if (const Row* row = FindRow(kLogic, node_.op)) return Fold(*row);
     if (!IsFloatValue(type(0))) return Refuse();
     if (node_.op == "Clip") return Clip();
     if (node_.op == "Pow") return Pow();
-    if (node_.op == "Gelu") return Unary(params().a != 0 ? "GeluTanh({0})" : "GeluErf({0})");
+    if (node_.op == "Gelu")
+      return Unary({"Gelu", params().a != 0 ? "GeluTanh({0})" : "GeluErf({0})"});
     if (node_.op == "Mod") return Binary(params().a != 0 ? "fmod({0}, {1})" : "Modulo({0}, {1})");
     if (node_.op == "BatchNormalization") return BatchNorm();
-    if (const Row* row = FindRow(kUnary, node_.op)) return Unary(row->text);
-    if (const Row* row = FindRow(kFolds, node_.op)) return Fold(row->text);
+    if (const Row* row = FindRow(kUnary, node_.op)) return Unary(*row);
+    if (const Row* row = FindRow(kFolds, node_.op)) return Fold(*row);
     return Unsupported("operator {} is not element-wise", node_.op);
   }
 
@@ -153,53 +156,66 @@ class Lowering {
     return Unsupported("{} of {} is not computed in fp32", node_.op, DTypeName(type(0)));
   }
 
-  Result<std::string> Unary(std::string_view text) {
-    ASSIGN_OR_RETURN(const std::string x, in(0));
+  Result<std::string> wide(size_t i) {
+    ASSIGN_OR_RETURN(const std::string value, in(i));
+    return ExpressionCompiler::Wide(value);
+  }
+
+  std::string Emit(const Row& row, const std::string& a, const std::string& b = {}) {
     const ops::ElementwiseParams p = params();
-    return c_.Emit(
-        Fill(text, x, {}, Literal(static_cast<float>(p.a)), Literal(static_cast<float>(p.b))));
+    const auto widen = [&](const std::string& value) {
+      return row.is_simple || value.empty() ? value : ExpressionCompiler::Wide(value);
+    };
+    const std::string text = Fill(row.text, widen(a), widen(b), Literal(static_cast<float>(p.a)),
+                                  Literal(static_cast<float>(p.b)));
+    return row.is_simple ? c_.EmitSimple(text) : c_.EmitWide(text);
+  }
+
+  Result<std::string> Unary(const Row& row) {
+    ASSIGN_OR_RETURN(const std::string x, in(0));
+    return Emit(row, x);
   }
 
   Result<std::string> Binary(std::string_view text) {
-    ASSIGN_OR_RETURN(const std::string a, in(0));
-    ASSIGN_OR_RETURN(const std::string b, in(1));
-    return c_.Emit(Fill(text, a, b));
+    ASSIGN_OR_RETURN(const std::string a, wide(0));
+    ASSIGN_OR_RETURN(const std::string b, wide(1));
+    return c_.EmitWide(Fill(text, a, b));
   }
 
-  Result<std::string> Fold(std::string_view text) {
+  Result<std::string> Fold(const Row& row) {
     ASSIGN_OR_RETURN(std::string value, in(0));
     for (size_t i = 1; i < node_.inputs.size(); ++i) {
       ASSIGN_OR_RETURN(const std::string next, in(i));
-      value = c_.Emit(Fill(text, value, next));
+      value = Emit(row, value, next);
     }
     if (node_.op == "Mean")
-      value =
-          c_.Emit(fmt::format("{} / {}", value, Literal(static_cast<float>(node_.inputs.size()))));
+      value = c_.EmitSimple(
+          fmt::format("{} / {}", value, Literal4(static_cast<float>(node_.inputs.size()))));
     return value;
   }
 
   Result<std::string> Not() {
-    ASSIGN_OR_RETURN(const std::string x, in(0));
-    return c_.Emit("1.0f - " + x);
+    ASSIGN_OR_RETURN(const std::string x, wide(0));
+    return c_.EmitWide("1.0f - " + x);
   }
 
   Result<std::string> Where() {
     if (!IsFloatValue(type(1)) && !IsSmall(type(1))) return Refuse();
-    ASSIGN_OR_RETURN(const std::string condition, in(0));
-    ASSIGN_OR_RETURN(const std::string a, in(1));
-    ASSIGN_OR_RETURN(const std::string b, in(2));
-    return c_.Emit(fmt::format("Where({}, {}, {})", condition, a, b));
+    ASSIGN_OR_RETURN(const std::string condition, wide(0));
+    ASSIGN_OR_RETURN(const std::string a, wide(1));
+    ASSIGN_OR_RETURN(const std::string b, wide(2));
+    return c_.EmitWide(fmt::format("Where({}, {}, {})", condition, a, b));
   }
 
   Result<std::string> Clip() {
     ASSIGN_OR_RETURN(std::string value, in(0));
     if (node_.input(1) != ir::kAbsent) {
       ASSIGN_OR_RETURN(const std::string low, in(1));
-      value = c_.Emit(fmt::format("AtLeast({}, {})", value, low));
+      value = c_.EmitSimple(fmt::format("RealAtLeast({}, {})", value, low));
     }
     if (node_.input(2) != ir::kAbsent) {
       ASSIGN_OR_RETURN(const std::string high, in(2));
-      value = c_.Emit(fmt::format("AtMost({}, {})", value, high));
+      value = c_.EmitSimple(fmt::format("RealAtMost({}, {})", value, high));
     }
     return value;
   }
@@ -209,10 +225,10 @@ class Lowering {
     const auto exponent = ImmediateOf(c_.group().value(node_.inputs[1]));
     ASSIGN_OR_RETURN(const std::string x, in(0));
     if (exponent == 1.0f) return x;
-    if (exponent == 2.0f) return c_.Emit(Fill("{0} * {0}", x));
-    if (exponent == 3.0f) return c_.Emit(Fill("{0} * {0} * {0}", x));
-    if (exponent == 0.5f) return c_.Emit(Fill("sqrt({0})", x));
-    if (exponent == -1.0f) return c_.Emit(Fill("1.0f / {0}", x));
+    if (exponent == 2.0f) return c_.EmitSimple(Fill("{0} * {0}", x));
+    if (exponent == 3.0f) return c_.EmitWide(Fill("{0} * {0} * {0}", c_.Wide(x)));
+    if (exponent == 0.5f) return c_.EmitWide(Fill("sqrt({0})", c_.Wide(x)));
+    if (exponent == -1.0f) return c_.EmitWide(Fill("1.0f / {0}", c_.Wide(x)));
     return Binary("pow({0}, {1})");
   }
 
@@ -223,11 +239,11 @@ class Lowering {
     if (!(IsFloatValue(from) || is_integer_from) || !(IsFloatValue(to) || is_integer_to))
       return Refuse();
     ASSIGN_OR_RETURN(const std::string x, in(0));
-    if (to == DType::kBool) return c_.Emit(fmt::format("Truth({} != ZERO4)", x));
+    if (to == DType::kBool) return c_.EmitWide(fmt::format("Truth({} != ZERO4)", c_.Wide(x)));
     const Range range = RangeOf(to);
     if (IsFloatValue(from) && !IsFloatValue(to))
-      return c_.Emit(
-          fmt::format("ToInteger({}, {}, {})", x, Literal(range.least), Literal(range.greatest)));
+      return c_.EmitWide(fmt::format("ToInteger({}, {}, {})", c_.Wide(x), Literal(range.least),
+                                     Literal(range.greatest)));
     if (IsFloatValue(to)) {
       // A large integer is rounded once, by the load; twice would differ.
       if (!IsFloatValue(from) && !IsSmall(from) && to != DType::kF32) return Refuse();
@@ -249,21 +265,21 @@ class Lowering {
 
   Result<std::string> Quantise() {
     if (!IsFloatValue(type(0)) || !IsSmall(result())) return Refuse();
-    ASSIGN_OR_RETURN(const std::string x, in(0));
+    ASSIGN_OR_RETURN(const std::string x, wide(0));
     ASSIGN_OR_RETURN(const std::string scale, Along(1));
     ASSIGN_OR_RETURN(const std::string zero, Along(2));
     const Range range = RangeOf(result());
-    return c_.Emit(fmt::format("Quantise({}, {}, {}, {}, {})", x, scale, zero, Literal(range.least),
-                               Literal(range.greatest)));
+    return c_.EmitWide(fmt::format("Quantise({}, {}, {}, {}, {})", x, c_.Wide(scale), c_.Wide(zero),
+                                   Literal(range.least), Literal(range.greatest)));
   }
 
   Result<std::string> Dequantise() {
     if (!IsSmall(type(0)) && type(0) != DType::kI32) return Refuse();
     if (!IsFloatValue(result())) return Refuse();
-    ASSIGN_OR_RETURN(const std::string x, in(0));
+    ASSIGN_OR_RETURN(const std::string x, wide(0));
     ASSIGN_OR_RETURN(const std::string scale, Along(1));
     ASSIGN_OR_RETURN(const std::string zero, Along(2));
-    return c_.Emit(fmt::format("({} - {}) * {}", x, zero, scale));
+    return c_.EmitWide(fmt::format("({} - {}) * {}", x, c_.Wide(zero), c_.Wide(scale)));
   }
 
   /// x * s + t with one s and t per channel, made from the four constants.
@@ -296,7 +312,8 @@ class Lowering {
                                                           c[2]->GetDouble(i) * factor(c, i));
                                   return OkStatus();
                                 }));
-    return c_.Emit(fmt::format("{} * {} + {}", x, scale, offset));
+    const std::string scaled = c_.EmitSimple(fmt::format("{} * {}", x, scale));
+    return c_.EmitSimple(fmt::format("{} + {}", scaled, offset));
   }
 
   ExpressionCompiler& c_;

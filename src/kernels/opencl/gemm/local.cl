@@ -51,7 +51,7 @@
 #define B_PITCH (NWG + 4)
 
 // Four neighbours of a row-major matrix of `rows` rows `columns` long, zero outside.
-float4 FetchQuad(__global const storage_t* restrict p, const int row, const int column,
+REAL4 FetchQuad(__global const storage_t* restrict p, const int row, const int column,
                         const int rows, const int columns) {
 #if CHECKED
   return LoadColumns(p, row * columns + column, row < rows ? columns - column : 0);
@@ -71,13 +71,13 @@ float4 FetchQuad(__global const storage_t* restrict p, const int row, const int 
 #define KEEP(regs, count, quads, tile, pitch)                                             \
   _Pragma("unroll") for (int f = 0; f < count; ++f) {                                     \
     const int quad = f * ITEMS + item;                                                    \
-    *(__local float4*)(tile + quad / (quads) * (pitch) + quad % (quads) * 4) = regs[f];   \
+    *(__local REAL4*)(tile + quad / (quads) * (pitch) + quad % (quads) * 4) = regs[f];   \
   }
 // Memory rows are columns of the tile.
 #define KEEP_TRANSPOSED(regs, count, quads, tile, pitch)                                  \
   _Pragma("unroll") for (int f = 0; f < count; ++f) {                                     \
     const int quad = f * ITEMS + item;                                                    \
-    __local float* to = tile + quad % (quads) * 4 * (pitch) + quad / (quads);             \
+    __local REAL* to = tile + quad % (quads) * 4 * (pitch) + quad / (quads);             \
     to[0] = regs[f].x;                                                                    \
     to[pitch] = regs[f].y;                                                                \
     to[2 * (pitch)] = regs[f].z;                                                          \
@@ -100,34 +100,50 @@ float4 FetchQuad(__global const storage_t* restrict p, const int row, const int 
 #define KEEP_B(tile) KEEP(b_regs, B_FETCHES, NWG / 4, tile, B_PITCH)
 #endif
 
-// sum += the product of two tiles.
-__attribute__((always_inline)) void Multiply(__local const float* a_tile,
-                                                    __local const float* b_tile, const int x,
+// sum += the product of two tiles; sums of f16 reach over one tile.
+__attribute__((always_inline)) void Multiply(__local const REAL* a_tile,
+                                                    __local const REAL* b_tile, const int x,
                                                     const int y, float4 sum[TM][TN / 4]) {
+#if FETTLE_COMPUTE
+#define SUM(i, j) part[i][j]
+  REAL4 part[TM][TN / 4];
+#pragma unroll
+  for (int i = 0; i < TM; ++i)
+#pragma unroll
+    for (int j = 0; j < TN / 4; ++j) part[i][j] = (REAL4)((REAL)0);
+#else
+#define SUM(i, j) sum[i][j]
+#endif
 #pragma unroll
   for (int p = 0; p < KWG; ++p) {
-    float left[TM];
-    float4 right[TN / 4];
+    REAL left[TM];
+    REAL4 right[TN / 4];
 #pragma unroll
     for (int i = 0; i < TM / 4; ++i)
-      vstore4(*(__local const float4*)(a_tile + p * A_PITCH + (i * ROW_ITEMS + y) * 4), i, left);
+      vstore4(*(__local const REAL4*)(a_tile + p * A_PITCH + (i * ROW_ITEMS + y) * 4), i, left);
 #pragma unroll
     for (int j = 0; j < TN / 4; ++j)
-      right[j] = *(__local const float4*)(b_tile + p * B_PITCH + (j * COLUMN_ITEMS + x) * 4);
+      right[j] = *(__local const REAL4*)(b_tile + p * B_PITCH + (j * COLUMN_ITEMS + x) * 4);
 #pragma unroll
     for (int i = 0; i < TM; ++i)
 #pragma unroll
       for (int j = 0; j < TN / 4; ++j)
-        sum[i][j] = MULTIPLY_ADD((float4)(left[i]), right[j], sum[i][j]);
+        SUM(i, j) = ADD_PRODUCT((REAL4)(left[i]), right[j], SUM(i, j));
   }
+#if FETTLE_COMPUTE
+#pragma unroll
+  for (int i = 0; i < TM; ++i)
+#pragma unroll
+    for (int j = 0; j < TN / 4; ++j) sum[i][j] += WIDE(part[i][j], 4);
+#endif
 }
 
 __kernel __attribute__((reqd_work_group_size(COLUMN_ITEMS, ROW_ITEMS, 1))) void gemm_local(
     const int m, const int n, const int k, __global const storage_t* restrict a, const int a_offset,
     __global const storage_t* restrict b, const int b_offset, __global storage_t* restrict c,
     const int c_offset, const int4 batch ADDEND_PARAMS EXPRESSION_PARAMS) {
-  __local float a_tile[BUFFERS * KWG * A_PITCH] __attribute__((aligned(16)));
-  __local float b_tile[BUFFERS * KWG * B_PITCH] __attribute__((aligned(16)));
+  __local REAL a_tile[BUFFERS * KWG * A_PITCH] __attribute__((aligned(16)));
+  __local REAL b_tile[BUFFERS * KWG * B_PITCH] __attribute__((aligned(16)));
   const int x = get_local_id(0);
   const int y = get_local_id(1);
   const int item = y * COLUMN_ITEMS + x;
@@ -138,7 +154,7 @@ __kernel __attribute__((reqd_work_group_size(COLUMN_ITEMS, ROW_ITEMS, 1))) void 
   a += a_offset + MatrixOf(z, batch.x, batch.y) * m * k;
   b += b_offset + MatrixOf(z, batch.z, batch.w) * k * n;
 
-  float4 a_regs[A_FETCHES], b_regs[B_FETCHES];
+  REAL4 a_regs[A_FETCHES], b_regs[B_FETCHES];
   float4 sum[TM][TN / 4];
 #pragma unroll
   for (int i = 0; i < TM; ++i)

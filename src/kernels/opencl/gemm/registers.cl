@@ -45,15 +45,15 @@ __attribute__((always_inline)) void Step(const int m, const int n, const int k,
                                                 __global const storage_t* restrict a,
                                                 __global const storage_t* restrict b,
                                                 const int row, const int column, const int left,
-                                                const int p, vec_t sum[TM][TN]) {
-  vec_t right[TN];
+                                                const int p, real_vec_t sum[TM][TN]) {
+  real_vec_t right[TN];
 #pragma unroll
   for (int j = 0; j < TN; ++j) right[j] = B_VECTOR(p, column + j * VW, left - j * VW);
 #pragma unroll
   for (int i = 0; i < TM; ++i) {
-    const vec_t scale = (vec_t)(LOAD(a, A_AT(min(row + i, m - 1), p)));
+    const real_vec_t scale = (real_vec_t)(LOAD(a, A_AT(min(row + i, m - 1), p)));
 #pragma unroll
-    for (int j = 0; j < TN; ++j) sum[i][j] = MULTIPLY_ADD(scale, right[j], sum[i][j]);
+    for (int j = 0; j < TN; ++j) sum[i][j] = ADD_PRODUCT(scale, right[j], sum[i][j]);
   }
 }
 
@@ -62,13 +62,38 @@ __attribute__((always_inline)) void Steps(const int m, const int n, const int k,
                                                  __global const storage_t* restrict b,
                                                  const int row, const int column, const int left,
                                                  const int first, const int last,
-                                                 vec_t sum[TM][TN]) {
+                                                 real_vec_t sum[TM][TN]) {
   int p = first;
   for (; p + K_UNROLL <= last; p += K_UNROLL)
 #pragma unroll
     for (int u = 0; u < K_UNROLL; ++u) Step(m, n, k, a, b, row, column, left, p + u, sum);
   for (; K_UNROLL > 1 && p < last; ++p) Step(m, n, k, a, b, row, column, left, p, sum);
 }
+
+// Sums of f16 would soon lose their last bits: PART_STEPS of them are folded into those of f32.
+#if FETTLE_COMPUTE
+#define PART_STEPS 16
+__attribute__((always_inline)) void Accumulate(const int m, const int n, const int k,
+                                               __global const storage_t* restrict a,
+                                               __global const storage_t* restrict b, const int row,
+                                               const int column, const int left, const int first,
+                                               const int last, vec_t sum[TM][TN]) {
+  for (int p = first; p < last; p += PART_STEPS) {
+    real_vec_t part[TM][TN];
+#pragma unroll
+    for (int i = 0; i < TM; ++i)
+#pragma unroll
+      for (int j = 0; j < TN; ++j) part[i][j] = (real_vec_t)((REAL)0);
+    Steps(m, n, k, a, b, row, column, left, p, min(p + PART_STEPS, last), part);
+#pragma unroll
+    for (int i = 0; i < TM; ++i)
+#pragma unroll
+      for (int j = 0; j < TN; ++j) sum[i][j] += WIDE_VEC(part[i][j]);
+  }
+}
+#else
+#define Accumulate Steps
+#endif
 
 #if TM * TN * VW > 64
 #define STORE_LOOP _Pragma("unroll 1")
@@ -116,9 +141,9 @@ __kernel void gemm_registers(const int m, const int n, const int k,
 #pragma unroll
     for (int j = 0; j < TN; ++j) sum[i][j] = (vec_t)(0.0f);
   if (left >= TN * VW)
-    Steps(m, n, k, a, b, row, column, TN * VW, first, last, sum);
+    Accumulate(m, n, k, a, b, row, column, TN * VW, first, last, sum);
   else
-    Steps(m, n, k, a, b, row, column, left, first, last, sum);
+    Accumulate(m, n, k, a, b, row, column, left, first, last, sum);
   // Sums of a large tile leave the registers before they are finished: unrolled, its epilogue would
   // take compilers minutes.
   vec_t kept[TM * TN];

@@ -2,6 +2,8 @@
 //   opencl.matmul.registers  tiles in registers (gemm/registers.cl)
 //   opencl.matmul.local      tiles in local memory (gemm/local.cl)
 //   opencl.matmul.vector     one row or one column (gemm/vector_rows.cl, gemm/vector_columns.cl)
+// The first two also compute in f16 (opencl.matmul.registers.f16, opencl.matmul.local.f16); the
+// time of the third is that of reading the matrix.
 #include <algorithm>
 #include <optional>
 
@@ -163,10 +165,12 @@ class MatMul final : public PreparedKernel {
   }
 
   /// Builds the program; where it reads aligned vectors, also one for operands at other places.
-  Status Build(const OpenClDevice& device, const Source& source, bool swaps) {
+  Status Build(const OpenClDevice& device, const Source& source, bool swaps,
+               Arithmetic arithmetic) {
     swaps_ = swaps;
     BuildOptions options;
     options.Define("FETTLE_HALF", shape_.storage == DType::kF16 ? 1 : 0);
+    DefineArithmetic(arithmetic, device, options);
     options.Define("ADDEND", HasAddend() ? 1 : 0).Add(setup_.options.text());
     const auto build = [&](const BuildOptions& with) {
       return device.BuildKernel(MakeProgram(source.path, with, expression_.text()),
@@ -230,28 +234,31 @@ class MatMul final : public PreparedKernel {
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Device& device,
                                                 const GemmShape& shape, GemmSetup setup,
-                                                const Source& source, bool swaps) {
+                                                const Source& source, bool swaps,
+                                                Arithmetic arithmetic = Arithmetic::kF32) {
   ASSIGN_OR_RETURN(Product product, ReadProduct(*problem.group));
   ASSIGN_OR_RETURN(Expression expression,
                    Expression::Compile(*problem.group, problem.states, problem.node().output(0)));
   auto made = std::make_unique<MatMul>(problem, std::move(product), shape, std::move(setup),
                                        std::move(expression));
-  RETURN_IF_ERROR(made->Build(AsOpenCl(device), source, swaps));
+  RETURN_IF_ERROR(made->Build(AsOpenCl(device), source, swaps, arithmetic));
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
+template <Arithmetic arithmetic>
 Result<std::unique_ptr<PreparedKernel>> PrepareRegisters(const Problem& problem,
                                                          const Params& params,
                                                          const Device& device) {
   const GemmShape shape = ShapeOf(problem);
   return Prepare(problem, device, shape, SetUpRegisters(shape, params, AsOpenCl(device).facts()),
-                 {"gemm/registers.cl", "gemm_registers"}, false);
+                 {"gemm/registers.cl", "gemm_registers"}, false, arithmetic);
 }
+template <Arithmetic arithmetic>
 Result<std::unique_ptr<PreparedKernel>> PrepareLocal(const Problem& problem, const Params& params,
                                                      const Device& device) {
   const GemmShape shape = ShapeOf(problem);
   return Prepare(problem, device, shape, SetUpLocal(shape, params, AsOpenCl(device).facts()),
-                 {"gemm/local.cl", "gemm_local"}, false);
+                 {"gemm/local.cl", "gemm_local"}, false, arithmetic);
 }
 Result<std::unique_ptr<PreparedKernel>> PrepareVector(const Problem& problem, const Params& params,
                                                       const Device& device) {
@@ -288,7 +295,7 @@ const KernelDesc kOpenClMatMulRegisters = {.name = "opencl.matmul.registers",
                                            .device = DeviceKind::kOpenCl,
                                            .preference = 10,
                                            .candidates = RegisterCandidates,
-                                           .prepare = PrepareRegisters,
+                                           .prepare = PrepareRegisters<Arithmetic::kF32>,
                                            .tunables = TunablesOf<RegisterTunables>,
                                            .valid = ValidOf<ValidRegisters>,
                                            .default_params = DefaultOf<DefaultRegisters>};
@@ -298,7 +305,7 @@ const KernelDesc kOpenClMatMulLocal = {.name = "opencl.matmul.local",
                                        .device = DeviceKind::kOpenCl,
                                        .preference = 9,
                                        .candidates = LocalCandidates,
-                                       .prepare = PrepareLocal,
+                                       .prepare = PrepareLocal<Arithmetic::kF32>,
                                        .tunables = TunablesOf<LocalTunables>,
                                        .valid = ValidOf<ValidLocal>,
                                        .default_params = DefaultOf<DefaultLocal>};
@@ -306,11 +313,39 @@ const KernelDesc kOpenClMatMulLocal = {.name = "opencl.matmul.local",
 extern const KernelDesc kOpenClMatMulVector;
 const KernelDesc kOpenClMatMulVector = {.name = "opencl.matmul.vector",
                                         .device = DeviceKind::kOpenCl,
-                                        .preference = 11,
+                                        .preference = 13,
                                         .candidates = VectorCandidates,
                                         .prepare = PrepareVector,
                                         .tunables = TunablesOf<VectorTunables>,
                                         .valid = ValidOf<ValidLanes>,
                                         .default_params = DefaultOf<DefaultVector>};
+
+extern const KernelDesc kOpenClMatMulRegistersF16;
+const KernelDesc kOpenClMatMulRegistersF16 = {
+    .name = "opencl.matmul.registers.f16",
+    .device = DeviceKind::kOpenCl,
+    .preference = 12,
+    .candidates =
+        [](const ir::Graph& group, const Device& device) {
+          return HalfStates(group, RegisterCandidates(group, device), device);
+        },
+    .prepare = PrepareRegisters<Arithmetic::kF16>,
+    .tunables = TunablesOf<RegisterTunables>,
+    .valid = ValidOf<ValidRegisters>,
+    .default_params = DefaultOf<DefaultRegisters>};
+
+extern const KernelDesc kOpenClMatMulLocalF16;
+const KernelDesc kOpenClMatMulLocalF16 = {.name = "opencl.matmul.local.f16",
+                                          .device = DeviceKind::kOpenCl,
+                                          .preference = 11,
+                                          .candidates =
+                                              [](const ir::Graph& group, const Device& device) {
+                                                return HalfStates(
+                                                    group, LocalCandidates(group, device), device);
+                                              },
+                                          .prepare = PrepareLocal<Arithmetic::kF16>,
+                                          .tunables = TunablesOf<LocalTunables>,
+                                          .valid = ValidOf<ValidLocal>,
+                                          .default_params = DefaultOf<DefaultLocal>};
 
 }  // namespace fettle::kernels

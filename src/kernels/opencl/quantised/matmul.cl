@@ -19,7 +19,7 @@
 #if RESULT
 #define ELEMENT OUT_TYPE
 #define RESULTS int4
-#define FINISHED(v, row, column) ROUNDED(v)
+#define FINISHED(v, row, column) ROUNDED_RESULT(v)
 #define PUT(v, p, i) ((p)[i] = OUT_CONVERT(v).x)
 #define PUT4(v, p) vstore4(OUT_CONVERT(v), 0, p)
 #else
