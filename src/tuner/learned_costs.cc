@@ -108,10 +108,10 @@ LearnedCosts::Known& LearnedCosts::Recall(const RowKey& key, double bound_us,
   Known& known = it->second;
   if (!is_new) return known;
   ++asked_;
-  known = {.cost = {.us = bound_us},
-           .bound_us = bound_us,
-           .ways = {efficiency_.WayOf(ways[0]), efficiency_.WayOf(ways[1])},
-           .text = it->first};
+  known.cost.us = bound_us;
+  known.bound_us = bound_us;
+  known.ways = {efficiency_.WayOf(ways[0]), efficiency_.WayOf(ways[1])};
+  known.text = it->first;
   const Result<Row> row = store_.Find(key);
   if (!row.ok()) return known;
   if (!row->prior) {

@@ -395,7 +395,8 @@ class Cli(unittest.TestCase):
 
     def test_precision_falls_back_with_a_warning(self):
         report = self.json("run", self.model, *SMALL, "--precision", "normal")
-        self.assertEqual(report["precision"], {"wanted": "normal", "device": "high", "used": "high", "fp32_layers": []})
+        self.assertEqual(report["precision"], {"wanted": "normal", "device": "high", "used": "high", "fp32_layers": [],
+                                               "reason": "the CPU computes in high precision only"})
         self.assertTrue(report["warnings"])
 
     def test_bench_fields(self):
