@@ -28,9 +28,9 @@ struct Row {
   enum class Status { kOk, kWrong, kFailed, kCrashed, kStopped };
   Status status = Status::kOk;
   double median_us = 0;
-  double mad_us = 0;  // median absolute deviation of the samples
-  double low_us = 0;  // lower confidence bound; all that is known of a stopped one
-  int samples = 0;  // of kCrashed: how many processes died over it
+  double mad_us = 0;   // median absolute deviation of the samples
+  double low_us = 0;   // lower confidence bound; all that is known of a stopped one
+  int samples = 0;     // of kCrashed: how many processes died over it
   double error = 0;    // measured loss of accuracy
   std::string reason;  // for all but kOk
   int64_t unix_seconds = 0;
