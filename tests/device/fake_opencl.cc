@@ -114,6 +114,8 @@ cl_int Enqueue(cl_command_queue, cl_kernel, cl_uint, const size_t* offset, const
     command.lws[axis] = lws == nullptr ? 0 : lws[axis];
   }
   command.ns = static_cast<double>(gws[0] * gws[1] * gws[2]) * g_fake->ns_per_item;
+  if (g_fake->commands.empty()) command.ns += g_fake->first_ns;
+  command.finished = g_fake->runs_at_once;
   g_fake->commands.push_back(command);
   const auto unfinished =
       std::count_if(g_fake->commands.begin(), g_fake->commands.end(),

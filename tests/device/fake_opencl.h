@@ -32,6 +32,8 @@ class FakeOpenCl {
   cl_int allocation_result = CL_SUCCESS, map_result = CL_SUCCESS;
   cl_int wait_result = CL_SUCCESS;  // of WaitForEvents and Finish: a lost device
   double ns_per_item = 0;           // of every kernel
+  double first_ns = 0;              // of the first command, beside its items
+  bool runs_at_once = false;        // else commands finish when somebody waits
   bool knows_times = true;          // else events are 0 long
 
   // What happened.

@@ -135,6 +135,15 @@ TEST_F(Pacing, OneSlowPieceIsNoReasonToSplitFurther) {
   EXPECT_EQ(fake_.commands.size() - before, 4u);
 }
 
+TEST_F(Pacing, ASlowFirstPieceIsForgottenWithinItsLaunch) {
+  fake_.ns_per_item = 10;
+  fake_.first_ns = 2 * kMillisecond;  // its code had to be loaded
+  fake_.runs_at_once = true;
+  const auto stream = NewStream({.kernel_ms = 1});
+  Launch(*stream, {.gws = {1, 100'000, 1}, .lws = {1, 1, 1}});
+  EXPECT_LT(fake_.commands.size(), 50u);
+}
+
 TEST_F(Pacing, WallTimeCountsWhereEventsSayNothing) {
   fake_.knows_times = false;
   const auto stream = NewStream({.kernel_ms = 1000});

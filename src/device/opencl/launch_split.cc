@@ -42,7 +42,6 @@ bool IsFinished(const OpenClApi& api, cl_event event) {
 
 Result<OpenClEvent> OpenClStream::EnqueueSplit(const OpenClKernel& kernel, const WorkSizes& sizes,
                                                std::span<const KernelArg> args) {
-  LearnFromFinished();
   const std::shared_ptr<LaunchPace> pace = kernel.PaceOf(HashOf(sizes, args));
   const size_t axis = LastAxis(sizes.gws);
   const size_t step = StepOf(sizes, axis);
@@ -50,6 +49,8 @@ Result<OpenClEvent> OpenClStream::EnqueueSplit(const OpenClKernel& kernel, const
   Extents offset{}, gws = sizes.gws;
   OpenClEvent event;
   do {
+    // Within a launch too: the first piece of a kernel may have waited for its code to be loaded.
+    LearnFromFinished();
     const int64_t steps = pace->NextSteps(left, options_.kernel_ms);
     gws[axis] = std::min(static_cast<size_t>(steps) * step, sizes.gws[axis] - offset[axis]);
     const bool unknown = pace->IsUnknown(steps);
