@@ -21,9 +21,9 @@ class KernelArg {
   KernelArg(const Location& location) : KernelArg(static_cast<cl_mem>(location.base)) {}
   template <typename T>
   requires std::is_trivially_copyable_v<T> KernelArg(const T& value)
-      : size_(sizeof(T)), is_memory_(std::is_same_v<T, cl_mem>) {
-    static_assert(sizeof(T) <= sizeof(bytes_), "larger values are buffers");
-    std::memcpy(bytes_.data(), &value, sizeof(T));
+      : size_(sizeof(T)), is_memory_(std::is_same_v<T, cl_mem>) {             // NOLINT: a handle's
+    static_assert(sizeof(T) <= sizeof(bytes_), "larger values are buffers");  // NOLINT
+    std::memcpy(bytes_.data(), &value, sizeof(T));                            // NOLINT
   }
   const void* data() const { return bytes_.data(); }
   size_t size() const { return size_; }
@@ -31,7 +31,7 @@ class KernelArg {
   /// The memory object; only where is_memory().
   cl_mem memory() const {
     cl_mem memory;
-    std::memcpy(&memory, bytes_.data(), sizeof(memory));
+    std::memcpy(&memory, bytes_.data(), sizeof(memory));  // NOLINT
     return memory;
   }
 
