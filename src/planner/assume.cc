@@ -7,9 +7,6 @@
 namespace fettle::planner {
 namespace {
 
-/// Keeps an order among equal bounds.
-constexpr double kJustBehind = 1.0001;
-
 bool Has(const std::vector<ir::NodeId>& nodes, ir::NodeId node) {
   return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
 }

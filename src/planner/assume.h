@@ -8,6 +8,9 @@
 
 namespace fettle::planner {
 
+/// Keeps an order among equal bounds.
+inline constexpr double kJustBehind = 1.0001;
+
 /// Raises the bounds of entries that differ in one respect from others (Entry::base), of which
 /// there are `prices` by kind and entry. While the default parameters are not measured, others come
 /// just behind them, so that they are measured first.

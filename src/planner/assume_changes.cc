@@ -7,8 +7,6 @@
 namespace fettle::planner {
 namespace {
 
-/// Keeps an order among equal bounds.
-constexpr double kJustBehind = 1.0001;
 /// Kinds of groups in which a change has to gain nothing, and what counts as nothing.
 constexpr size_t kLeastKinds = 4;
 constexpr double kNothing = 0.98;

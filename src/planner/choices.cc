@@ -143,8 +143,9 @@ GroupChoices ListChoices(const ir::Graph& graph, const passes::Group& group,
 }
 
 const kernels::KernelDesc* FindKernel(std::string_view name) {
-  for (const DeviceKind kind : {DeviceKind::kCpu, DeviceKind::kOpenCl}) {
-    for (const kernels::KernelDesc* kernel : KernelsOf(kind, Precision::kLow))
+  for (const auto table :
+       {kernels::CpuKernels(), kernels::OpenClKernels(), kernels::OpenClHalfKernels()}) {
+    for (const kernels::KernelDesc* kernel : table)
       if (kernel->name == name) return kernel;
   }
   return nullptr;

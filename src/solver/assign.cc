@@ -66,8 +66,10 @@ double SumsToSimplify(const Network& network) {
 
 class Assigner {
  public:
-  Assigner(const Network& network, const Options& options, int64_t until_ns, Report& report)
+  Assigner(const Network& network, EliminationOrder order, const Options& options, int64_t until_ns,
+           Report& report)
       : network_(network),
+        order_(std::move(order)),
         options_(options),
         until_ns_(until_ns),
         report_(report),
@@ -75,7 +77,6 @@ class Assigner {
 
   Result<Assigned> Run() {
     if (options_.method == "pbqp") return Heuristic("pbqp", ReduceAndGuess(network_));
-    order_ = FindOrder(network_);
     const bool fits = Fits(order_);
     const bool is_auto = options_.method == "auto";
     if (options_.method == "ve" || (is_auto && fits && order_.sums <= kQuickSums)) {
@@ -202,19 +203,19 @@ class Assigner {
   }
 
   const Network& network_;
+  EliminationOrder order_;
   const Options& options_;
   int64_t until_ns_;
   Report& report_;
   Elimination elimination_;
-  EliminationOrder order_;
   size_t taken_ = 0;  // of order_.variables
 };
 
 }  // namespace
 
-Result<Assigned> Assign(const Network& network, const Options& options, int64_t until_ns,
-                        Report& report) {
-  return Assigner(network, options, until_ns, report).Run();
+Result<Assigned> Assign(const Network& network, EliminationOrder order, const Options& options,
+                        int64_t until_ns, Report& report) {
+  return Assigner(network, std::move(order), options, until_ns, report).Run();
 }
 
 }  // namespace fettle::solver

@@ -86,8 +86,10 @@ class Solver {
 
  private:
   Result<Solution> SolvePriced(const Kept& kept, const Prices& prices, Conversions conversions) {
-    ASSIGN_OR_RETURN(const Encoding encoding, NarrowEncoding(kept, prices, conversions));
-    ASSIGN_OR_RETURN(const Assigned best, Assign(encoding.network, options_, until_ns_, report_));
+    ASSIGN_OR_RETURN(const Ordered narrow, NarrowEncoding(kept, prices, conversions));
+    const Encoding& encoding = narrow.encoding;
+    ASSIGN_OR_RETURN(const Assigned best,
+                     Assign(encoding.network, narrow.order, options_, until_ns_, report_));
     if (best.cost == kForbidden) {
       if (best.bound < kForbidden && NowNs() >= until_ns_)
         return Unsupported("no cover was found in time");
@@ -98,15 +100,28 @@ class Solver {
     return solution;
   }
 
+  /// A network, and how to eliminate it.
+  struct Ordered {
+    Encoding encoding;
+    EliminationOrder order;
+  };
+
+  Result<Ordered> EncodeOrdered(const Kept& kept, const Prices& prices, Conversions conversions,
+                                Detail detail) {
+    ASSIGN_OR_RETURN(Encoding encoding, Encode(problem_, kept, prices, conversions, detail));
+    EliminationOrder order = FindOrder(encoding.network);
+    return Ordered{std::move(encoding), std::move(order)};
+  }
+
   /// The encoding of owners unless its elimination takes many sums and that of a spread one fewer.
-  Result<Encoding> NarrowEncoding(const Kept& kept, const Prices& prices, Conversions conversions) {
+  Result<Ordered> NarrowEncoding(const Kept& kept, const Prices& prices, Conversions conversions) {
     constexpr double kManySums = 1 << 22;
-    ASSIGN_OR_RETURN(Encoding encoding, Encode(problem_, kept, prices, conversions));
-    if (!prices.bytes.empty() || conversions != Conversions::kShared) return encoding;
-    const double sums = FindOrder(encoding.network).sums;
-    if (sums < kManySums) return encoding;
-    ASSIGN_OR_RETURN(Encoding spread, Encode(problem_, kept, prices, conversions, Detail::kSpread));
-    return FindOrder(spread.network).sums < sums ? std::move(spread) : std::move(encoding);
+    ASSIGN_OR_RETURN(Ordered owners, EncodeOrdered(kept, prices, conversions, Detail::kOwners));
+    if (owners.order.sums < kManySums || !prices.bytes.empty() ||
+        conversions != Conversions::kShared)
+      return owners;
+    ASSIGN_OR_RETURN(Ordered spread, EncodeOrdered(kept, prices, conversions, Detail::kSpread));
+    return spread.order.sums < owners.order.sums ? std::move(spread) : std::move(owners);
   }
 
   Result<Solution> SolveLimited(const Kept& kept, const PricedSolve& solve) {

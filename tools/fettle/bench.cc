@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <numeric>
 
 #include "accelerator.h"
 #include "base/clock.h"
@@ -22,7 +23,7 @@ namespace {
 
 constexpr double kDefaultSeconds = 2;
 constexpr size_t kSummaryRows = 15;
-/// Inferences that wait for each step, where that is the only way to the steps' times.
+/// At most so many inferences wait for each step, where that is the only way to the steps' times.
 constexpr int kWaitingRuns = 5;
 
 struct BenchOptions {
@@ -107,17 +108,22 @@ Status Measure(const BenchOptions& options, const Job& job, runtime::Session& se
   return OkStatus();
 }
 
-/// The steps of runs that wait for each of them: an accelerator's steps are only enqueued in
-/// others.
-Status MeasureSteps(const Job& job, runtime::SessionOptions options, BenchResult& result) {
+/// The steps of runs that wait for each of them, on the plans of `timed`: an accelerator's steps
+/// are only enqueued in others. Takes no longer than the timed runs did, but for the first.
+Status MeasureSteps(const Job& job, const runtime::Session& timed, runtime::SessionOptions options,
+                    BenchResult& result) {
   options.waits_for_steps = true;
+  options.precision = timed.limits().precision;  // as its first run was judged
+  options.judges_first_run = false;
   ASSIGN_OR_RETURN(const auto session, runtime::Session::Create(job.model, options));
   const std::map<std::string, Tensor> inputs = job.bound.tensors();
   std::map<std::string, Tensor> outputs;
   RETURN_IF_ERROR(session->Run(inputs, &outputs));
   std::vector<exec::StepProfile> sums;
   int64_t runs = 0;
-  for (int i = 0; i < kWaitingRuns; ++i) {
+  const double enough_ms = std::accumulate(result.latencies.begin(), result.latencies.end(), 0.0);
+  const int64_t begin = NowNs();
+  for (int i = 0; i == 0 || (i < kWaitingRuns && MsSince(begin) < enough_ms); ++i) {
     RETURN_IF_ERROR(session->Run(inputs, &outputs));
     Accumulate(session->profile(), sums, runs);
   }
@@ -287,7 +293,7 @@ int Bench(const BenchOptions& options) {
   if (!status.ok()) return Fail(status);
   result.peak_rss_bytes = std::max<int64_t>(0, PeakResidentBytes() - rss_before);
   if (job->session.accelerator != nullptr && !result.interrupted) {
-    const Status measured = MeasureSteps(*job, wanted, result);
+    const Status measured = MeasureSteps(*job, **session, wanted, result);
     if (!measured.ok()) return Fail(measured);
   }
   Roofline roofline(job->threads, job->session.accelerator.get(), options.job.common);

@@ -254,4 +254,20 @@ Result<std::unique_ptr<PreparedKernel>> RecordByteProduct(
   return std::unique_ptr<PreparedKernel>(std::move(recorded));
 }
 
+std::vector<Tunable> ByteTunables(const Problem& problem, const Device&) {
+  const ByteProduct product = ReadByteProduct(*problem.group).value();
+  std::vector<Tunable> all{{"dot", {0}}};
+  if (TakesDot(*problem.group, product)) all[0].values.push_back(1);
+  for (Tunable& tunable : TileTunables(product.conv)) all.push_back(std::move(tunable));
+  return all;
+}
+
+Params ByteDefaults(const Problem& problem, const Device& device) {
+  const ByteProduct product = ReadByteProduct(*problem.group).value();
+  Params params = TileDefaults(product.conv);
+  const bool dot = AsOpenCl(device).facts().int8_dot && TakesDot(*problem.group, product);
+  params["dot"] = dot ? 1 : 0;
+  return params;
+}
+
 }  // namespace fettle::kernels

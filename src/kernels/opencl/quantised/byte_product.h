@@ -37,6 +37,10 @@ Result<std::vector<StateAssignment>> ByteStates(const ir::Graph& group, const By
 
 /// Whether weights less their zero points are bytes, as dot products take them.
 bool TakesDot(const ir::Graph& group, const ByteProduct& product);
+/// The tile's tunables and "dot", where the product takes it; by default it is taken where the
+/// device has the instruction.
+std::vector<Tunable> ByteTunables(const Problem& problem, const Device& device);
+Params ByteDefaults(const Problem& problem, const Device& device);
 
 /// The order of weights that `dot` (tunable) names.
 FilterForm ByteForm(const ByteProduct& product, const QuadPlan& plan, bool dot);

@@ -30,22 +30,6 @@ Result<std::vector<StateAssignment>> DepthwiseCandidates(const ir::Graph& group,
   return ByteStates(group, product, device);
 }
 
-std::vector<Tunable> Tunables(const Problem& problem, const Device&) {
-  const ByteProduct product = ReadByteProduct(*problem.group).value();
-  std::vector<Tunable> all{{"dot", {0}}};
-  if (TakesDot(*problem.group, product)) all[0].values.push_back(1);
-  for (Tunable& tunable : TileTunables(product.conv)) all.push_back(std::move(tunable));
-  return all;
-}
-
-Params Defaults(const Problem& problem, const Device& device) {
-  const ByteProduct product = ReadByteProduct(*problem.group).value();
-  Params params = TileDefaults(product.conv);
-  const bool dot = AsOpenCl(device).facts().int8_dot && TakesDot(*problem.group, product);
-  params["dot"] = dot ? 1 : 0;
-  return params;
-}
-
 /// Arguments of both kernels behind BYTE_PARAMS.
 void AppendWindow(const Problem& problem, const ByteProduct& product, RecordedLaunch& launch) {
   launch.Value(PixelDims(problem.shape(product.q.x)));
@@ -107,9 +91,9 @@ const KernelDesc kOpenClQuantisedConv = {.name = "opencl.quantised.conv",
                                          .preference = 15,
                                          .candidates = Candidates,
                                          .prepare = Prepare,
-                                         .tunables = Tunables,
+                                         .tunables = ByteTunables,
                                          .valid = CheckGroup,
-                                         .default_params = Defaults};
+                                         .default_params = ByteDefaults};
 
 extern const KernelDesc kOpenClQuantisedDepthwise;
 const KernelDesc kOpenClQuantisedDepthwise = {

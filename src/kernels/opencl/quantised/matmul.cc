@@ -12,21 +12,11 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
   return ByteStates(group, product, device);
 }
 
-std::vector<Tunable> Tunables(const Problem& problem, const Device&) {
-  const ByteProduct product = ReadByteProduct(*problem.group).value();
-  std::vector<Tunable> all{{"dot", {0}}};
-  if (TakesDot(*problem.group, product)) all[0].values.push_back(1);
-  for (Tunable& tunable : TileTunables(product.conv)) all.push_back(std::move(tunable));
-  return all;
-}
-
 /// One row is spread over as many work-items as there are quads of columns.
 Params Defaults(const Problem& problem, const Device& device) {
   const ByteProduct product = ReadByteProduct(*problem.group).value();
-  const OpenClFacts& facts = AsOpenCl(device).facts();
-  Params params = TileDefaults(product.conv);
-  if (product.conv.out[1] == 1 && !facts.is_cpu) params["quads"] = 1;
-  params["dot"] = facts.int8_dot && TakesDot(*problem.group, product) ? 1 : 0;
+  Params params = ByteDefaults(problem, device);
+  if (product.conv.out[1] == 1 && !AsOpenCl(device).facts().is_cpu) params["quads"] = 1;
   return params;
 }
 
@@ -59,7 +49,7 @@ const KernelDesc kOpenClQuantisedMatMul = {.name = "opencl.quantised.matmul",
                                            .preference = 15,
                                            .candidates = Candidates,
                                            .prepare = Prepare,
-                                           .tunables = Tunables,
+                                           .tunables = ByteTunables,
                                            .valid = CheckGroup,
                                            .default_params = Defaults};
 
