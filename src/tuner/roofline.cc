@@ -18,14 +18,6 @@ constexpr double kScalarRate = 5e9;
 constexpr std::string_view kNames[] = {"fp32 fma", "int8 dot", "L1 read",
                                        "L2 read",  "L3 read",  "DRAM read"};
 
-RowKey CeilingKey(std::string_view name, const CpuDevice& device) {
-  return {.problem = fmt::format("ceiling {}", name),
-          .kernel = "probe",
-          .device = std::string(device.fingerprint()),
-          .protocol = kProtocol,
-          .build = std::string(kernels::BuildId())};
-}
-
 double CeilingOr(const Ceilings& ceilings, std::string_view name, double otherwise) {
   const auto found = ceilings.find(name);
   return found == ceilings.end() || found->second <= 0 ? otherwise : found->second;
@@ -99,6 +91,14 @@ bool IsQuantised(const ir::Graph& group) {
 }
 
 }  // namespace
+
+RowKey CeilingKey(std::string_view name, const CpuDevice& device) {
+  return {.problem = fmt::format("ceiling {}", name),
+          .kernel = "probe",
+          .device = std::string(device.fingerprint()),
+          .protocol = kProtocol,
+          .build = std::string(kernels::BuildId())};
+}
 
 Ceilings LoadCeilings(const CpuDevice& device, Store& store) {
   Ceilings ceilings;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/kernel.h"
@@ -12,6 +13,9 @@ namespace fettle::tuner {
 
 /// Ceilings of one core by the names of kernels/cpu/probe, in operations or bytes per second.
 using Ceilings = std::map<std::string, double, std::less<>>;
+
+/// Where a store keeps the ceiling `name` of this device, as Row::median_us.
+RowKey CeilingKey(std::string_view name, const CpuDevice& device);
 
 /// The ceilings that `store` keeps for this device; probes (about 100 ms) and keeps them where it
 /// has none.
