@@ -8,19 +8,15 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/test_folder.h"
+
 namespace fettle {
 namespace {
 
 class FileTest : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ =
-        std::filesystem::temp_directory_path() / ("fettle_file_test_" + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string Path(const char* name) const { return (folder_ / name).string(); }
-  std::filesystem::path folder_;
+  std::string Path(const char* name) const { return folder_.file(name); }
+  TestFolder folder_;
 };
 
 TEST_F(FileTest, WritesWholeFilesAndMapsThem) {
@@ -49,19 +45,19 @@ TEST_F(FileTest, MemoryThatIsNotMappedIsLeftAlone) {
 
 TEST_F(FileTest, FailuresNameThePathAndLeaveNothing) {
   EXPECT_EQ(MappedFile::Open(Path("missing")).status().code(), StatusCode::kNotFound);
-  EXPECT_EQ(MappedFile::Open(folder_.string()).status().code(), StatusCode::kIo);
+  EXPECT_EQ(MappedFile::Open(folder_.path().string()).status().code(), StatusCode::kIo);
   const Status status = WriteTextFile(Path("no/such/folder"), "text");
   EXPECT_FALSE(status.ok());
   EXPECT_NE(status.message().find("no/such/folder"), std::string::npos);
-  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
 TEST_F(FileTest, ReplacingAFileKeepsTheOldOneOnFailure) {
   ASSERT_TRUE(WriteTextFile(Path("a"), "old").ok());
-  std::filesystem::create_directory(folder_ / "b");
-  std::filesystem::create_directory(folder_ / "b" / "c");
+  std::filesystem::create_directory(folder_.file("b"));
+  std::filesystem::create_directory(folder_.file("b/c"));
   EXPECT_FALSE(WriteTextFile(Path("b"), "new").ok());  // a folder with contents cannot be replaced
-  EXPECT_TRUE(std::filesystem::is_directory(folder_ / "b" / "c"));
+  EXPECT_TRUE(std::filesystem::is_directory(folder_.file("b/c")));
   ASSERT_TRUE(WriteTextFile(Path("a"), "new").ok());
   EXPECT_EQ(std::filesystem::file_size(Path("a")), 3u);
 }

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "fettle/fettle.hpp"
+#include "tests/test_folder.h"
 
 namespace {
 
@@ -54,7 +55,8 @@ TEST(CApi, TunesASessionAndWritesAPackage) {
   const fettle::Model model = DemoModel();
   fettle::Session session = fettle::Session::Create(model, {.threads = 2}).value();
   session.SetInput("picture", Picture(16, 24, 0.25f)).value();
-  const std::string package = testing::TempDir() + "tuned.fettle";
+  const fettle::TestFolder folder;
+  const std::string package = folder.file("tuned.fettle");
   const fettle_tune_report report =
       session.Tune({.level = "fast", .package = package.c_str()}).value();
   EXPECT_GT(report.measured, 0);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fettle/fettle.hpp"
+#include "tests/test_folder.h"
 
 namespace {
 
@@ -108,8 +109,8 @@ TEST(CApiTuner, CancelsAndGoesOn) {
 }
 
 TEST(CApiTuner, DatabaseAnswersWhatWasMeasured) {
-  const std::string path = ::testing::TempDir() + "/capi_tuner.db";
-  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(path + suffix);
+  const fettle::TestFolder folder;
+  const std::string path = folder.file("tuning.db");
   int runs = 0;
   const auto run = [&](Values values) -> std::optional<double> {
     ++runs;

@@ -13,7 +13,7 @@
 #include "device/opencl/mapping.h"
 #include "tests/device/fake_opencl.h"
 #include "tests/device/opencl_fixture.h"
-#include "tests/device/program_folder.h"
+#include "tests/test_folder.h"
 
 namespace fettle {
 namespace {
@@ -49,7 +49,7 @@ class Faults : public testing::Test {
     return ::waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
 
-  ProgramFolderForTest folder_;
+  TestFolder folder_;
   FakeOpenCl fake_;
 };
 

@@ -10,7 +10,7 @@
 #include "device/opencl/programs.h"
 #include "tests/device/fake_opencl.h"
 #include "tests/device/opencl_fixture.h"
-#include "tests/device/program_folder.h"
+#include "tests/test_folder.h"
 
 namespace fettle {
 namespace {
@@ -64,12 +64,12 @@ class Programs : public testing::Test {
   }
   size_t Markers() const {
     size_t count = 0;
-    for ([[maybe_unused]] const auto& file : fs::directory_iterator(folder_.path() + "/in_flight"))
+    for ([[maybe_unused]] const auto& file : fs::directory_iterator(folder_.file("in_flight")))
       ++count;
     return count;
   }
 
-  ProgramFolderForTest folder_;
+  TestFolder folder_;
   FakeOpenCl fake_;
 };
 
@@ -240,7 +240,7 @@ TEST_F(Programs, AFailedAllocationIsOutOfMemory) {
 using ProgramsOnADevice = OpenClTest;
 
 TEST_F(ProgramsOnADevice, ComeBackFromTheCacheAndFromAPackage) {
-  const ProgramFolderForTest folder;
+  const TestFolder folder;
   std::vector<ProgramBinary> binaries;
   for (int start = 0; start < 2; ++start) {
     const auto cache = ProgramCache::Open({.folder = folder.path()}).value();

@@ -11,7 +11,7 @@
 #include <random>
 #include <thread>
 
-#include "tests/device/program_folder.h"
+#include "tests/test_folder.h"
 
 namespace fettle {
 namespace {
@@ -33,9 +33,7 @@ class ProgramCacheTest : public testing::Test {
   std::shared_ptr<ProgramCache> Open(int64_t most_bytes = 1 << 20) const {
     return ProgramCache::Open({.folder = folder_.path(), .most_bytes = most_bytes}).value();
   }
-  std::string FileOf(const std::string& key) const {
-    return folder_.path() + "/" + key + ".program";
-  }
+  std::string FileOf(const std::string& key) const { return folder_.file(key + ".program"); }
   std::string Content(const std::string& key) const {
     std::ifstream file(FileOf(key), std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -44,7 +42,7 @@ class ProgramCacheTest : public testing::Test {
     std::ofstream(FileOf(key), std::ios::binary) << content;
   }
 
-  ProgramFolderForTest folder_;
+  TestFolder folder_;
 };
 
 TEST(ProgramKey, ChangesWithEveryPartOfIt) {
@@ -83,10 +81,10 @@ TEST(ProgramFolder, IsBesideTheTuningDatabase) {
 }
 
 TEST(UserProgramCache, IsWhereItIsAskedForOrNowhere) {
-  const ProgramFolderForTest folder;
+  const TestFolder folder;
   const auto cache = OpenUserProgramCache(folder.path());
   ASSERT_NE(cache, nullptr);
-  EXPECT_EQ(cache->folder(), folder.path() + "/programs");
+  EXPECT_EQ(cache->folder(), folder.file("programs"));
   const Variable home("HOME", ""), no_cache("XDG_CACHE_HOME", "");
   EXPECT_EQ(OpenUserProgramCache(""), nullptr);
 }
@@ -208,8 +206,8 @@ TEST_F(ProgramCacheTest, ThreadsAndCachesShareAFolder) {
 }
 
 TEST_F(ProgramCacheTest, AFolderThatCannotBeMadeIsAnError) {
-  std::ofstream(folder_.path() + "/file") << "in the way";
-  const auto cache = ProgramCache::Open({.folder = folder_.path() + "/file"});
+  std::ofstream(folder_.file("file")) << "in the way";
+  const auto cache = ProgramCache::Open({.folder = folder_.file("file")});
   EXPECT_EQ(cache.status().code(), StatusCode::kIo);
   EXPECT_THAT(cache.status().message(), testing::HasSubstr("/file"));
 }

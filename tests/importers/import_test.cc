@@ -6,6 +6,7 @@
 #include "ir/graph.h"
 #include "ir/text.h"
 #include "ops/op.h"
+#include "tests/test_folder.h"
 
 namespace fettle::onnx_test {
 namespace {
@@ -185,7 +186,8 @@ TEST(Import, BroadcastingByAttributeOfOldOpsets) {
 }
 
 TEST(Import, SummariseReadsTheDescription) {
-  const std::string path = testing::TempDir() + "/summary.onnx";
+  const TestFolder folder;
+  const std::string path = folder.file("model.onnx");
   Message model = Model(Graph({}));
   model.Sub(14, Message().Text(1, "author").Text(2, "a\nb"));
   FILE* file = std::fopen(path.c_str(), "wb");

@@ -8,6 +8,7 @@
 #include "importers/model_writer.h"
 #include "importers/onnx/external.h"
 #include "importers/onnx/tensor_file.h"
+#include "tests/test_folder.h"
 
 namespace fettle::onnx_test {
 namespace {
@@ -101,15 +102,12 @@ TEST(TensorProto, BFloat16InADisguiseIsRecognised) {
 class ExternalData : public testing::Test {
  protected:
   void SetUp() override {
-    root_ = fs::path(testing::TempDir()) / "external_data_test";
-    fs::remove_all(root_);
     fs::create_directories(root_ / "model");
     Write("model/weights.bin", std::string("\0\0\x80\x3f\0\0\0\x40\0\0\x40\x40\0\0\x80\x40", 16));
     Write("secret.bin", std::string(16, 'x'));
     fs::create_symlink("../secret.bin", root_ / "model/link.bin");
     fs::create_symlink("weights.bin", root_ / "model/inner.bin");
   }
-  void TearDown() override { fs::remove_all(root_); }
 
   void Write(const std::string& name, const std::string& bytes) {
     std::ofstream(root_ / name, std::ios::binary) << bytes;
@@ -126,7 +124,8 @@ class ExternalData : public testing::Test {
     return Failure(ImportWith(entries));
   }
 
-  fs::path root_;
+  TestFolder folder_;
+  fs::path root_ = folder_.path();
 };
 
 TEST_F(ExternalData, IsReadAtItsOffset) {

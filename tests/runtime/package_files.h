@@ -17,6 +17,7 @@
 #include "runtime/model.h"
 #include "runtime/package/package.h"
 #include "runtime/session.h"
+#include "tests/test_folder.h"
 
 namespace fettle::runtime {
 
@@ -39,13 +40,7 @@ class PackageFiles : public testing::Test {
   using Outputs = std::map<std::string, std::vector<std::byte>>;
   using ModelPtr = std::shared_ptr<const Model>;
 
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() /
-              ("fettle_package_test_" + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string Path(std::string_view name = "m.fettle") const { return (folder_ / name).string(); }
+  std::string Path(std::string_view name = "m.fettle") const { return folder_.file(name); }
 
   static ModelPtr FromText(std::string_view text) {
     Result<ir::Graph> graph = ir::Parse(text);
@@ -97,7 +92,7 @@ class PackageFiles : public testing::Test {
     return {(*file)->bytes().begin(), (*file)->bytes().end()};
   }
 
-  std::filesystem::path folder_;
+  TestFolder folder_;
   CpuDevice device_{std::make_shared<ThreadPool>(2)};
 };
 

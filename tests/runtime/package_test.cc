@@ -262,7 +262,7 @@ TEST_F(PackageTest, AFullDiskLeavesNothing) {
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(status.code(), StatusCode::kIo);
   EXPECT_EQ(ReadBytes(Path()), old);
-  const auto files = std::filesystem::directory_iterator(folder_);
+  const auto files = std::filesystem::directory_iterator(folder_.path());
   EXPECT_EQ(std::distance(begin(files), end(files)), 1);
   EXPECT_FALSE(SavePackage(Path("no/such/folder/m.fettle"), *model, {}, Info()).ok());
 }

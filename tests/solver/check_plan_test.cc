@@ -10,6 +10,7 @@
 #include "solver/solve.h"
 #include "tests/solver/graph_shapes.h"
 #include "tests/solver/random_problem.h"
+#include "tests/test_folder.h"
 
 namespace fettle::solver {
 namespace {
@@ -18,30 +19,25 @@ class CheckPlan : public testing::Test {
  protected:
   void SetUp() override {
     if (std::system("python3 -c '' > /dev/null 2>&1") != 0) GTEST_SKIP() << "no python3";
-    folder_ = std::filesystem::temp_directory_path() / fmt::format("check-plan-{}", getpid());
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override {
-    if (!folder_.empty()) std::filesystem::remove_all(folder_);
   }
 
   /// True where the script accepts the solution.
   bool Accepts(const Problem& problem, const Solution& solution) {
-    const std::string problem_file = (folder_ / "problem.txt").string();
-    const std::string solution_file = (folder_ / "solution.txt").string();
+    const std::string problem_file = folder_.file("problem.txt");
+    const std::string solution_file = folder_.file("solution.txt");
     EXPECT_TRUE(WriteTextFile(problem_file, Print(problem)).ok());
     EXPECT_TRUE(WriteTextFile(solution_file, Print(problem, solution)).ok());
     const std::string command =
         fmt::format("python3 '{}/scripts/check-plan' '{}' '{}' > '{}' 2>&1", FETTLE_SOURCE_DIR,
-                    problem_file, solution_file, (folder_ / "output.txt").string());
+                    problem_file, solution_file, folder_.file("output.txt"));
     return std::system(command.c_str()) == 0;
   }
   std::string Output() const {
-    std::ifstream file(folder_ / "output.txt");
+    std::ifstream file(folder_.file("output.txt"));
     return std::string(std::istreambuf_iterator<char>(file), {});
   }
 
-  std::filesystem::path folder_;
+  TestFolder folder_;
 };
 
 TEST_F(CheckPlan, AcceptsOptimaOfRandomProblems) {

@@ -7,6 +7,8 @@
 #include <limits>
 #include <sstream>
 
+#include "tests/test_folder.h"
+
 namespace fettle::tools {
 namespace {
 
@@ -17,14 +19,8 @@ using tuner::RowKey;
 
 class DbLinesTest : public testing::Test {
  protected:
-  DbLinesTest() {
-    std::string name = testing::TempDir() + "fettle.XXXXXX";
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~DbLinesTest() override { std::filesystem::remove_all(folder_); }
-
   std::unique_ptr<Database> Open(const std::string& name) {
-    return Database::Open(folder_ + "/" + name, Database::Access::kWrite).value();
+    return Database::Open(folder_.file(name), Database::Access::kWrite).value();
   }
 
   static std::string Export(Database& database) {
@@ -38,7 +34,7 @@ class DbLinesTest : public testing::Test {
     return ImportLines(in, "rows.jsonl", database).status();
   }
 
-  std::string folder_;
+  TestFolder folder_;
 };
 
 const RowKey kKey = {.problem = "threads 1\ninput \"x\"\n",

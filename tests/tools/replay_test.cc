@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "tests/test_folder.h"
 #include "tuner/search/search.h"
 
 namespace fettle::tools {
@@ -73,7 +74,8 @@ TEST(Replay, PrintsWhatItReads) {
     if (replay.space().Valid(point)) evaluations.push_back({point, replay.Measure(point)});
   }
   ASSERT_EQ(evaluations.size(), 3u);
-  const std::string path = ::testing::TempDir() + "/replay_test.json";
+  const TestFolder folder;
+  const std::string path = folder.file("space.json");
   ASSERT_TRUE(WriteTextFile(path, PrintT4(replay.space(), evaluations)).ok());
   const Replay again = Replay::Create(ReadRecording(path).value()).value();
   for (const tuner::Evaluation& evaluation : evaluations)

@@ -12,6 +12,7 @@
 #include "statistics.h"
 #include "table.h"
 #include "test_case.h"
+#include "tests/test_folder.h"
 
 namespace fettle::tools {
 namespace {
@@ -125,7 +126,8 @@ TEST(Table, AlignsColumns) {
 }
 
 TEST(SkipList, FindsNamesAndPrefixes) {
-  const std::string path = testing::TempDir() + "skips.txt";
+  const TestFolder folder;
+  const std::string path = folder.file("skips.txt");
   ASSERT_TRUE(WriteTextFile(path, "# comment\n\ntest_a needs strings\ntest_b_* training\n").ok());
   const auto list = SkipList::Read(path);
   ASSERT_TRUE(list.ok());

@@ -42,24 +42,24 @@ struct Image {
 Image MakeImage(bool in_log) {
   const TestFolder folder;
   Image image;
-  auto store = OpenStore(folder.file());
+  auto store = OpenStore(DatabaseIn(folder));
   for (int i = 0; i < kRows; ++i) store->Put(KeyOf(i), RowOf(i));
   store->PutDecision("graph", "the text of a decision");
   store->BeginFlight(KeyOf(kRows));
-  if (in_log) image = {Read(folder.file()), Read(folder.file() + "-wal")};
+  if (in_log) image = {Read(DatabaseIn(folder)), Read(DatabaseIn(folder) + "-wal")};
   store.reset();
-  if (!in_log) image = {Read(folder.file()), ""};
+  if (!in_log) image = {Read(DatabaseIn(folder)), ""};
   return image;
 }
 
 /// Opens the damaged database; every answer must be right or missing, and it must be usable.
 void Check(const Image& image) {
   const TestFolder folder;
-  Write(folder.file(), image.file);
-  Write(folder.file() + "-wal", image.log);
+  Write(DatabaseIn(folder), image.file);
+  Write(DatabaseIn(folder) + "-wal", image.log);
   const Warnings warnings;
   {
-    const auto store = OpenStore(folder.file());
+    const auto store = OpenStore(DatabaseIn(folder));
     for (int i = 0; i < kRows; ++i) {
       const Result<Row> row = store->Find(KeyOf(i));
       if (row.ok()) ExpectRow(row, RowOf(i));
@@ -76,7 +76,7 @@ void Check(const Image& image) {
     EXPECT_EQ(store->trouble().find('\n'), std::string::npos);
   }
   EXPECT_LE(warnings.lines().size(), 1);
-  const auto database = Database::Open(folder.file(), Database::Access::kRead);
+  const auto database = Database::Open(DatabaseIn(folder), Database::Access::kRead);
   if (database.ok()) (void)Verify(**database);
 }
 
@@ -129,15 +129,15 @@ TEST(SalvageTest, WhatCanBeReadGoesIntoTheNewDatabase) {
   const TestFolder folder;
   constexpr int kMany = 400;
   {
-    const auto store = OpenStore(folder.file());
+    const auto store = OpenStore(DatabaseIn(folder));
     for (int i = 0; i < kMany; ++i) store->Put(KeyOf(i), RowOf(i));
   }
-  std::string bytes = Read(folder.file());
+  std::string bytes = Read(DatabaseIn(folder));
   constexpr size_t kPage = 4096;
   bytes.replace(bytes.size() / 2 / kPage * kPage, kPage, kPage, '\xff');
-  Write(folder.file(), bytes);
+  Write(DatabaseIn(folder), bytes);
   const Warnings warnings;
-  const auto store = OpenStore(folder.file());
+  const auto store = OpenStore(DatabaseIn(folder));
   int found = 0;
   for (int i = 0; i < kMany; ++i) found += store->Find(KeyOf(i)).ok() ? 1 : 0;
   EXPECT_GT(found, kMany / 2);
@@ -154,9 +154,9 @@ void Tamper(const std::string& path, const char* sql) {
 TEST(ChecksumTest, ARowThatDisagreesIsDroppedWithOneWarning) {
   const TestFolder folder;
   const Warnings warnings;
-  const auto store = OpenStore(folder.file());
+  const auto store = OpenStore(DatabaseIn(folder));
   for (int i = 0; i < 3; ++i) store->Put(KeyOf(i), RowOf(i));
-  Tamper(folder.file(), "UPDATE rows SET median_us=median_us+1 WHERE id<3");
+  Tamper(DatabaseIn(folder), "UPDATE rows SET median_us=median_us+1 WHERE id<3");
   EXPECT_FALSE(store->Find(KeyOf(0)).ok());
   EXPECT_FALSE(store->Find(KeyOf(1)).ok());
   ExpectRow(store->Find(KeyOf(2)), RowOf(2));
@@ -170,19 +170,19 @@ TEST(ChecksumTest, CoversEveryColumn) {
                              "build", "status", "median_us", "mad_us", "low_us", "samples", "error",
                              "reason", "unix_seconds", "checksum"}) {
     const TestFolder folder;
-    const auto store = OpenStore(folder.file());
+    const auto store = OpenStore(DatabaseIn(folder));
     store->Put(KeyOf(1), RowOf(1));
-    Tamper(folder.file(), fmt::format("UPDATE rows SET {0}={0}+1", column).c_str());
+    Tamper(DatabaseIn(folder), fmt::format("UPDATE rows SET {0}={0}+1", column).c_str());
     EXPECT_FALSE(store->Find(KeyOf(1)).ok()) << column;
   }
 }
 
 TEST(ChecksumTest, ARowInTheWrongPlaceIsNotFound) {
   const TestFolder folder;
-  const auto store = OpenStore(folder.file());
+  const auto store = OpenStore(DatabaseIn(folder));
   store->Put(KeyOf(1), RowOf(1));
   store->Put(KeyOf(2), RowOf(2));
-  Tamper(folder.file(),
+  Tamper(DatabaseIn(folder),
          "DELETE FROM rows WHERE id=1; UPDATE rows SET subject=(SELECT subject-1 FROM rows)");
   EXPECT_FALSE(store->Find(KeyOf(1)).ok());
   EXPECT_FALSE(store->Find(KeyOf(2)).ok());
@@ -190,21 +190,22 @@ TEST(ChecksumTest, ARowInTheWrongPlaceIsNotFound) {
 
 TEST(ChecksumTest, CoversDecisionsAndFlights) {
   const TestFolder folder;
-  const auto store = OpenStore(folder.file());
+  const auto store = OpenStore(DatabaseIn(folder));
   store->PutDecision("graph", "text");
   store->BeginFlight(KeyOf(1));
-  Tamper(folder.file(), "UPDATE decisions SET text='other'; UPDATE flights SET reason='x 1 2'");
+  Tamper(DatabaseIn(folder),
+         "UPDATE decisions SET text='other'; UPDATE flights SET reason='x 1 2'");
   EXPECT_FALSE(store->FindDecision("graph").ok());
   EXPECT_FALSE(store->Find(KeyOf(1)).ok());
 }
 
 TEST(ChecksumTest, VerifyReportsWhatItFinds) {
   const TestFolder folder;
-  const auto store = OpenStore(folder.file());
+  const auto store = OpenStore(DatabaseIn(folder));
   for (int i = 0; i < 3; ++i) store->Put(KeyOf(i), RowOf(i));
-  const auto database = Database::Open(folder.file(), Database::Access::kWrite);
+  const auto database = Database::Open(DatabaseIn(folder), Database::Access::kWrite);
   EXPECT_THAT(*Verify(**database), IsEmpty());
-  Tamper(folder.file(), "UPDATE rows SET samples=9 WHERE id=1");
+  Tamper(DatabaseIn(folder), "UPDATE rows SET samples=9 WHERE id=1");
   EXPECT_THAT(*Verify(**database), ElementsAre(HasSubstr("1 rows or decisions")));
 }
 

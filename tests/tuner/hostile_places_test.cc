@@ -44,13 +44,13 @@ void ExpectTrouble(const Store& store, const Warnings& warnings, const std::stri
 void ExpectSetAside(const TestFolder& folder, const std::string& text) {
   {
     const Warnings warnings;
-    const auto store = OpenStore(folder.file());
+    const auto store = OpenStore(DatabaseIn(folder));
     Use(*store);
     ExpectTrouble(*store, warnings, text);
   }
   EXPECT_NE(fs::symlink_status(folder.file("tuning.db.aside")).type(), fs::file_type::not_found);
   const Warnings warnings;
-  ExpectRow(OpenStore(folder.file())->Find(KeyOf(1)), RowOf(1));
+  ExpectRow(OpenStore(DatabaseIn(folder))->Find(KeyOf(1)), RowOf(1));
   EXPECT_THAT(warnings.lines(), IsEmpty());
 }
 
@@ -68,22 +68,23 @@ void WriteFile(const std::string& path, const std::string& text) {
 
 TEST(HostilePlacesTest, AnyFile) {
   const TestFolder folder;
-  WriteFile(folder.file(), std::string(10'000, 'x'));
+  WriteFile(DatabaseIn(folder), std::string(10'000, 'x'));
   ExpectSetAside(folder, "not a database");
 }
 
 TEST(HostilePlacesTest, AnEmptyFileIsANewDatabase) {
   const TestFolder folder;
-  WriteFile(folder.file(), "");
+  WriteFile(DatabaseIn(folder), "");
   const Warnings warnings;
-  Use(*OpenStore(folder.file()));
+  Use(*OpenStore(DatabaseIn(folder)));
   EXPECT_THAT(warnings.lines(), IsEmpty());
 }
 
 TEST(HostilePlacesTest, ADatabaseOfAnotherProgram) {
   const TestFolder folder;
   {
-    const auto other = sqlite::Connection::Open(folder.file(), sqlite::Connection::Access::kWrite);
+    const auto other =
+        sqlite::Connection::Open(DatabaseIn(folder), sqlite::Connection::Access::kWrite);
     ASSERT_TRUE((*other)->Execute("CREATE TABLE rows (problem TEXT)").ok());
   }
   ExpectSetAside(folder, "not a tuning database");
@@ -91,9 +92,10 @@ TEST(HostilePlacesTest, ADatabaseOfAnotherProgram) {
 
 TEST(HostilePlacesTest, ADatabaseWithOtherTables) {
   const TestFolder folder;
-  OpenStore(folder.file());
+  OpenStore(DatabaseIn(folder));
   {
-    const auto other = sqlite::Connection::Open(folder.file(), sqlite::Connection::Access::kWrite);
+    const auto other =
+        sqlite::Connection::Open(DatabaseIn(folder), sqlite::Connection::Access::kWrite);
     ASSERT_TRUE((*other)
                     ->Execute("CREATE TRIGGER t AFTER INSERT ON rows BEGIN DELETE FROM rows; END")
                     .ok());
@@ -103,12 +105,13 @@ TEST(HostilePlacesTest, ADatabaseWithOtherTables) {
 
 TEST(HostilePlacesTest, ANewerDatabaseIsLeftAlone) {
   const TestFolder folder;
-  OpenStore(folder.file())->Put(KeyOf(2), RowOf(2));
+  OpenStore(DatabaseIn(folder))->Put(KeyOf(2), RowOf(2));
   {
-    const auto newer = sqlite::Connection::Open(folder.file(), sqlite::Connection::Access::kWrite);
+    const auto newer =
+        sqlite::Connection::Open(DatabaseIn(folder), sqlite::Connection::Access::kWrite);
     ASSERT_TRUE((*newer)->Execute("CREATE TABLE more (x); PRAGMA user_version=2").ok());
   }
-  ExpectInMemory(folder.file(), "newer Fettle");
+  ExpectInMemory(DatabaseIn(folder), "newer Fettle");
   EXPECT_FALSE(fs::exists(folder.file("tuning.db.aside")));
 }
 
@@ -120,13 +123,13 @@ TEST(HostilePlacesTest, AFolder) {
 
 TEST(HostilePlacesTest, APipe) {
   const TestFolder folder;
-  ASSERT_EQ(::mkfifo(folder.file().c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo(DatabaseIn(folder).c_str(), 0600), 0);
   ExpectSetAside(folder, "not a file");
 }
 
 TEST(HostilePlacesTest, ALinkToItself) {
   const TestFolder folder;
-  fs::create_symlink("tuning.db", folder.file());
+  fs::create_symlink("tuning.db", DatabaseIn(folder));
   ExpectSetAside(folder, "link to itself");
 }
 
@@ -134,9 +137,9 @@ TEST(HostilePlacesTest, ALinkIsFollowed) {
   const TestFolder folder;
   const Warnings warnings;
   OpenStore(folder.file("real.db"))->Put(KeyOf(1), RowOf(1));
-  fs::create_symlink("real.db", folder.file());
-  ExpectRow(OpenStore(folder.file())->Find(KeyOf(1)), RowOf(1));
-  EXPECT_TRUE(fs::is_symlink(folder.file()));
+  fs::create_symlink("real.db", DatabaseIn(folder));
+  ExpectRow(OpenStore(DatabaseIn(folder))->Find(KeyOf(1)), RowOf(1));
+  EXPECT_TRUE(fs::is_symlink(DatabaseIn(folder)));
   EXPECT_THAT(warnings.lines(), IsEmpty());
 }
 
@@ -154,7 +157,7 @@ TEST(HostilePlacesTest, APlaceThatCannotBe) {
 TEST(HostilePlacesTest, ReplacedWhileInUse) {
   const TestFolder folder;
   const Warnings warnings;
-  const auto store = OpenStore(folder.file());
+  const auto store = OpenStore(DatabaseIn(folder));
   Use(*store);
   const auto other = OpenStore(folder.file("other.db"));
   other->Put(KeyOf(3), RowOf(3));
@@ -184,23 +187,24 @@ TEST(HostilePlacesTest, RemovedWhileInUse) {
 TEST(HostilePlacesTest, OverwrittenWhileInUse) {
   const TestFolder folder;
   const Warnings warnings;
-  const auto store = OpenStore(folder.file());
+  const auto store = OpenStore(DatabaseIn(folder));
   Use(*store);
-  WriteFile(folder.file(), std::string(50'000, 'x'));
+  WriteFile(DatabaseIn(folder), std::string(50'000, 'x'));
   fs::resize_file(folder.file("tuning.db-wal"), 0);
   (void)store->Find(KeyOf(1));
   store->Put(KeyOf(6), RowOf(6));
   ExpectRow(store->Find(KeyOf(6)), RowOf(6));
-  Use(*OpenStore(folder.file()));
+  Use(*OpenStore(DatabaseIn(folder)));
   EXPECT_LE(warnings.lines().size(), 2);
 }
 
 TEST(HostilePlacesTest, Locked) {
   const TestFolder folder;
   const Warnings warnings;
-  const auto store = OpenStore(folder.file());
+  const auto store = OpenStore(DatabaseIn(folder));
   store->Put(KeyOf(7), RowOf(7));
-  const auto other = sqlite::Connection::Open(folder.file(), sqlite::Connection::Access::kWrite);
+  const auto other =
+      sqlite::Connection::Open(DatabaseIn(folder), sqlite::Connection::Access::kWrite);
   ASSERT_TRUE((*other)->Execute("BEGIN IMMEDIATE").ok());
   Use(*store);  // waits for the lock, once
   ExpectRow(store->Find(KeyOf(7)), RowOf(7));
@@ -210,9 +214,9 @@ TEST(HostilePlacesTest, Locked) {
 TEST(HostilePlacesTest, TooManyPutAside) {
   const TestFolder folder;
   for (int i = 0; i < 12; ++i) {
-    WriteFile(folder.file(), fmt::format("no database {} {}", i, std::string(1000, ' ')));
+    WriteFile(DatabaseIn(folder), fmt::format("no database {} {}", i, std::string(1000, ' ')));
     const Warnings warnings;
-    Use(*OpenStore(folder.file()));
+    Use(*OpenStore(DatabaseIn(folder)));
     EXPECT_EQ(warnings.lines().size(), 1);
   }
   const auto files = std::distance(fs::directory_iterator(folder.path()), {});
@@ -236,12 +240,12 @@ bool InChild(const std::function<void()>& body) {
 
 TEST(HostilePlacesTest, AReadOnlyFileIsStillRead) {
   const TestFolder folder;
-  OpenStore(folder.file())->Put(KeyOf(2), RowOf(20));
+  OpenStore(DatabaseIn(folder))->Put(KeyOf(2), RowOf(20));
   for (const char* suffix : {"", "-wal", "-shm"})
-    fs::permissions(folder.file() + suffix, fs::perms(0444));
+    fs::permissions(DatabaseIn(folder) + suffix, fs::perms(0444));
   EXPECT_TRUE(InChild([&] {
     const Warnings warnings;
-    const auto store = OpenStore(folder.file());
+    const auto store = OpenStore(DatabaseIn(folder));
     ExpectRow(store->Find(KeyOf(2)), RowOf(20));
     store->Put(KeyOf(1), RowOf(1));
     ExpectRow(store->Find(KeyOf(1)), RowOf(1));
@@ -251,16 +255,16 @@ TEST(HostilePlacesTest, AReadOnlyFileIsStillRead) {
 
 TEST(HostilePlacesTest, AnUnreadableFileInAnUnwritableFolder) {
   const TestFolder folder;
-  OpenStore(folder.file());
-  fs::permissions(folder.file(), fs::perms(0));
+  OpenStore(DatabaseIn(folder));
+  fs::permissions(DatabaseIn(folder), fs::perms(0));
   fs::permissions(folder.path(), fs::perms(0555));
-  EXPECT_TRUE(InChild([&] { ExpectInMemory(folder.file(), "in memory"); }));
+  EXPECT_TRUE(InChild([&] { ExpectInMemory(DatabaseIn(folder), "in memory"); }));
 }
 
 TEST(HostilePlacesTest, AnUnwritableFolder) {
   const TestFolder folder;
   fs::permissions(folder.path(), fs::perms(0555));
-  EXPECT_TRUE(InChild([&] { ExpectInMemory(folder.file(), "in memory"); }));
+  EXPECT_TRUE(InChild([&] { ExpectInMemory(DatabaseIn(folder), "in memory"); }));
   EXPECT_TRUE(InChild([&] { ExpectInMemory(folder.file("a/tuning.db"), "in memory"); }));
 }
 

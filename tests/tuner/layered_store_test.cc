@@ -13,16 +13,16 @@ using testing::IsEmpty;
 
 TEST(LayeredStoreTest, RowsLast) {
   const TestFolder folder;
-  OpenStore(folder.file())->Put(KeyOf(1), RowOf(1));
-  OpenStore(folder.file())->PutDecision("graph", "text");
-  const auto store = OpenStore(folder.file());
+  OpenStore(DatabaseIn(folder))->Put(KeyOf(1), RowOf(1));
+  OpenStore(DatabaseIn(folder))->PutDecision("graph", "text");
+  const auto store = OpenStore(DatabaseIn(folder));
   ExpectRow(store->Find(KeyOf(1)), RowOf(1));
   EXPECT_EQ(*store->FindDecision("graph"), "text");
 }
 
 TEST(LayeredStoreTest, TwoOpenStoresSeeEachOther) {
   const TestFolder folder;
-  const auto a = OpenStore(folder.file()), b = OpenStore(folder.file());
+  const auto a = OpenStore(DatabaseIn(folder)), b = OpenStore(DatabaseIn(folder));
   a->Put(KeyOf(1), RowOf(1));
   ExpectRow(b->Find(KeyOf(1)), RowOf(1));
   b->Put(KeyOf(1), RowOf(2));
@@ -52,7 +52,7 @@ TEST(LayeredStoreTest, ALayerIsReadAndNeverWritten) {
     below->PutDecision("graph", "below");
   }
   const auto bytes = std::filesystem::file_size(layer);
-  const auto store = OpenStore(folder.file(), layer);
+  const auto store = OpenStore(DatabaseIn(folder), layer);
   store->Put(KeyOf(2), RowOf(20));
   store->Put(other_build, RowOf(30, 9));
   ExpectRow(store->Find(KeyOf(1)), RowOf(1));
@@ -68,19 +68,19 @@ TEST(LayeredStoreTest, ALayerIsReadAndNeverWritten) {
 TEST(LayeredStoreTest, AnEmptyPathIsMemoryOverTheLayer) {
   const TestFolder folder;
   const Warnings warnings;
-  OpenStore(folder.file())->Put(KeyOf(1), RowOf(1));
-  const auto store = OpenStore("", folder.file());
+  OpenStore(DatabaseIn(folder))->Put(KeyOf(1), RowOf(1));
+  const auto store = OpenStore("", DatabaseIn(folder));
   store->Put(KeyOf(2), RowOf(2));
   ExpectRow(store->Find(KeyOf(1)), RowOf(1));
   ExpectRow(store->Find(KeyOf(2)), RowOf(2));
-  EXPECT_FALSE(OpenStore(folder.file())->Find(KeyOf(2)).ok());
+  EXPECT_FALSE(OpenStore(DatabaseIn(folder))->Find(KeyOf(2)).ok());
   EXPECT_THAT(warnings.lines(), IsEmpty());
 }
 
 TEST(LayeredStoreTest, ALayerThatIsMissingIsLeftOutWithAWarning) {
   const TestFolder folder;
   const Warnings warnings;
-  const auto store = OpenStore(folder.file(), folder.file("nothing.db"));
+  const auto store = OpenStore(DatabaseIn(folder), folder.file("nothing.db"));
   store->Put(KeyOf(1), RowOf(1));
   ExpectRow(store->Find(KeyOf(1)), RowOf(1));
   ASSERT_EQ(warnings.lines().size(), 1);
@@ -90,7 +90,7 @@ TEST(LayeredStoreTest, ALayerThatIsMissingIsLeftOutWithAWarning) {
 
 TEST(LayeredStoreTest, TheOldestRowsGoWhereTheFileGrowsTooLarge) {
   const TestFolder folder;
-  const auto database = Database::Open(folder.file(), Database::Access::kWrite);
+  const auto database = Database::Open(DatabaseIn(folder), Database::Access::kWrite);
   ASSERT_TRUE(database.ok());
   constexpr int kRows = 2000;
   for (int i = 0; i < kRows; ++i)

@@ -40,7 +40,7 @@ TEST(ProcessesTest, EightWritersLoseNothing) {
   for (int writer = 0; writer < kWriters; ++writer) {
     writers.push_back(Spawn([&] {
       const Warnings warnings;
-      const auto store = OpenStore(folder.file());
+      const auto store = OpenStore(DatabaseIn(folder));
       for (int i = 0; i < kRowsEach; ++i) {
         const int index = writer * kRowsEach + i;
         store->BeginFlight(KeyOf(index));
@@ -55,12 +55,12 @@ TEST(ProcessesTest, EightWritersLoseNothing) {
     }));
   }
   for (const pid_t writer : writers) EXPECT_EQ(ExitOf(writer), 0);
-  const auto store = OpenStore(folder.file());
+  const auto store = OpenStore(DatabaseIn(folder));
   for (int index = 0; index < kWriters * kRowsEach; ++index) {
     ExpectRow(store->Find(KeyOf(index)), RowOf(index));
     EXPECT_EQ(*store->FindDecision(fmt::format("graph {}", index)), fmt::format("text {}", index));
   }
-  const auto database = Database::Open(folder.file(), Database::Access::kWrite);
+  const auto database = Database::Open(DatabaseIn(folder), Database::Access::kWrite);
   EXPECT_THAT(*Verify(**database), IsEmpty());
   const Result<Summary> summary = Summarise(**database);
   EXPECT_EQ(summary->row_count(), kWriters * kRowsEach + kShared);
@@ -70,16 +70,16 @@ TEST(ProcessesTest, EightWritersLoseNothing) {
 TEST(ProcessesTest, EightSetADamagedFileAsideOnce) {
   const TestFolder folder;
   std::vector<pid_t> writers;
-  OpenStore(folder.file());
-  std::filesystem::resize_file(folder.file(), 5000);
+  OpenStore(DatabaseIn(folder));
+  std::filesystem::resize_file(DatabaseIn(folder), 5000);
   for (int writer = 0; writer < 8; ++writer) {
     writers.push_back(Spawn([&] {
-      const auto store = OpenStore(folder.file());
+      const auto store = OpenStore(DatabaseIn(folder));
       for (int i = 0; i < 20; ++i) store->Put(KeyOf(writer * 20 + i), RowOf(i));
     }));
   }
   for (const pid_t writer : writers) EXPECT_EQ(ExitOf(writer), 0);
-  const auto store = OpenStore(folder.file());
+  const auto store = OpenStore(DatabaseIn(folder));
   for (int i = 0; i < 160; ++i) ExpectRow(store->Find(KeyOf(i)), RowOf(i % 20));
   EXPECT_TRUE(std::filesystem::exists(folder.file("tuning.db.aside")));
   EXPECT_FALSE(std::filesystem::exists(folder.file("tuning.db.aside2")));
@@ -128,14 +128,14 @@ TEST(ProcessesTest, KilledAnywhereOnlyTheRowInFlightIsLost) {
   for (int kill = 0; kill < kills; ++kill) {
     const int from = progress->begun + 1;
     progress->begun = progress->put = progress->ended = from;
-    const pid_t writer = Spawn([&] { WriteForever(folder.file(), from, progress); });
+    const pid_t writer = Spawn([&] { WriteForever(DatabaseIn(folder), from, progress); });
     // Every other writer gets as far as writing, the others die while they open the database.
     while (kill % 2 == 1 && progress->put == from) ::usleep(100);
     ::usleep(static_cast<useconds_t>(random() % 20'000));
     ::kill(writer, SIGKILL);
     ASSERT_EQ(ExitOf(writer), 128 + SIGKILL);
     const Warnings warnings;
-    const auto store = OpenStore(folder.file());
+    const auto store = OpenStore(DatabaseIn(folder));
     EXPECT_EQ(store->trouble(), "");
     for (int i = from; i < progress->put; ++i) ExpectRow(store->Find(KeyOf(i)), RowOf(i));
     written += progress->put - from;
@@ -152,7 +152,7 @@ TEST(ProcessesTest, KilledAnywhereOnlyTheRowInFlightIsLost) {
     EXPECT_THAT(warnings.lines(), IsEmpty());
   }
   EXPECT_GT(written, 0);
-  const auto database = Database::Open(folder.file(), Database::Access::kWrite);
+  const auto database = Database::Open(DatabaseIn(folder), Database::Access::kWrite);
   EXPECT_THAT(*Verify(**database), IsEmpty());
 }
 
@@ -165,16 +165,16 @@ TEST(ProcessesTest, TheFlightOfADeadProcessIsACrashForStoresThatAreOpen) {
   // Before the store is opened here: a connection does not survive a fork.
   const pid_t other = Spawn([&] {
     wait_for(progress->begun);
-    const auto store = OpenStore(folder.file());
+    const auto store = OpenStore(DatabaseIn(folder));
     store->BeginFlight(KeyOf(1));
     progress->put = 1;
     ::pause();
   });
-  const auto store = OpenStore(folder.file());
+  const auto store = OpenStore(DatabaseIn(folder));
   progress->begun = 1;
   wait_for(progress->put);
   EXPECT_EQ(store->Find(KeyOf(1)).status().code(), StatusCode::kNotFound);
-  EXPECT_FALSE(OpenStore(folder.file())->Find(KeyOf(1)).ok());
+  EXPECT_FALSE(OpenStore(DatabaseIn(folder))->Find(KeyOf(1)).ok());
   ::kill(other, SIGKILL);
   EXPECT_EQ(ExitOf(other), 128 + SIGKILL);
   const Result<Row> row = store->Find(KeyOf(1));
@@ -187,11 +187,11 @@ TEST(ProcessesTest, CrashesOfOneCandidateAreCounted) {
   const TestFolder folder;
   for (int crashes = 1; crashes <= 2; ++crashes) {
     const pid_t other = Spawn([&] {
-      OpenStore(folder.file())->BeginFlight(KeyOf(1));
+      OpenStore(DatabaseIn(folder))->BeginFlight(KeyOf(1));
       ::kill(::getpid(), SIGKILL);
     });
     EXPECT_EQ(ExitOf(other), 128 + SIGKILL);
-    const Result<Row> row = OpenStore(folder.file())->Find(KeyOf(1));
+    const Result<Row> row = OpenStore(DatabaseIn(folder))->Find(KeyOf(1));
     ASSERT_TRUE(row.ok());
     EXPECT_EQ(row->status, Row::Status::kCrashed);
     EXPECT_EQ(row->samples, crashes);

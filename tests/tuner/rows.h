@@ -1,16 +1,14 @@
-// Rows to put into stores, and folders to put stores into.
+// Rows to put into stores.
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/log.h"
+#include "tests/test_folder.h"
 #include "tuner/store.h"
 
 namespace fettle::tuner {
@@ -46,30 +44,7 @@ inline void ExpectRow(const Result<Row>& found, const Row& want) {
   EXPECT_EQ(found->prior, want.prior);
 }
 
-/// A folder that goes with the test; everybody may enter it. In memory where that is possible,
-/// since these tests make thousands of files that nobody wants on a disk.
-class TestFolder {
- public:
-  TestFolder() {
-    const bool memory = ::access("/dev/shm", W_OK | X_OK) == 0;
-    std::string name = (memory ? "/dev/shm/" : testing::TempDir()) + "fettle.XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) std::abort();
-    path_ = name;
-    std::filesystem::permissions(path_, std::filesystem::perms(0755));
-  }
-  ~TestFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
-
-  std::string file(const std::string& name = "tuning.db") const { return path_ / name; }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+inline std::string DatabaseIn(const TestFolder& folder) { return folder.file("tuning.db"); }
 
 /// The warnings that the library logs while one lives.
 class Warnings {

@@ -18,7 +18,7 @@ struct Kind {
 class StoreTest : public testing::TestWithParam<Kind> {
  protected:
   TestFolder folder_;
-  std::unique_ptr<Store> store_ = GetParam().open(folder_.file());
+  std::unique_ptr<Store> store_ = GetParam().open(DatabaseIn(folder_));
 };
 
 constexpr Kind kKinds[] = {
