@@ -1,8 +1,5 @@
 #include "kernels/opencl/quantised/byte_product.h"
 
-#include <algorithm>
-#include <cstring>
-
 #include "kernels/opencl/states.h"
 #include "kernels/opencl/work_sizes.h"
 
@@ -30,68 +27,6 @@ Status ReadRows(const ir::Graph& group, ByteProduct& read) {
   if (bias != ir::kAbsent && group.value(bias).shape->elements() != conv.oc)
     return Unsupported("the addend is no row of the output");
   return CheckCounts(a, b, *group.value(core.output(0)).shape);
-}
-
-/// One constant for each output channel, or one for all; `fallback` where it is absent.
-class PerChannel {
- public:
-  PerChannel(const Constant* constant, double fallback)
-      : constant_(constant), fallback_(fallback) {}
-  double operator[](int64_t o) const {
-    if (constant_ == nullptr) return fallback_;
-    return constant_->GetDouble(constant_->elements() == 1 ? 0 : o);
-  }
-
- private:
-  const Constant* constant_;
-  double fallback_;
-};
-
-/// What the packed form is made by besides the constants.
-struct FilterRecipe {
-  FilterForm form;
-  int64_t oc = 0, depth = 1;  // products of a sum
-  double x_scale = 1, y_scale = 1;
-  bool transposed = false, dot = false;
-  bool has_scale = false, has_zero = false, has_bias = false, has_bias_scale = false;
-
-  int64_t bytes() const { return form.bias * 12 + form.elements * (dot ? 1 : 2); }
-  int64_t ChannelOf(int64_t weight) const { return transposed ? weight % oc : weight / depth; }
-};
-
-/// Constants: weights, then those of scale, zero point, bias and its scale that are there.
-void PackFilter(const FilterRecipe& recipe, std::span<const Constant* const> constants,
-                std::byte* out) {
-  size_t next = 1;
-  const auto take = [&](bool is_there, double fallback) {
-    return PerChannel(is_there ? constants[next++] : nullptr, fallback);
-  };
-  const PerChannel scale = take(recipe.has_scale, 1), zero = take(recipe.has_zero, 0);
-  const PerChannel bias = take(recipe.has_bias, 0), bias_scale = take(recipe.has_bias_scale, 1);
-  std::memset(out, 0, static_cast<size_t>(recipe.bytes()));
-  auto* sums = reinterpret_cast<int32_t*>(out);
-  auto* scales = reinterpret_cast<float*>(sums + recipe.form.bias);
-  auto* addends = scales + recipe.form.bias;
-  std::vector<int16_t> weights;  // without their zero points
-  weights.reserve(static_cast<size_t>(constants[0]->elements()));
-  for (const float value : AllFloats(*constants[0])) {
-    const int64_t o = recipe.ChannelOf(std::ssize(weights));
-    weights.push_back(static_cast<int16_t>(static_cast<double>(value) - zero[o]));
-    sums[o] += weights.back();
-  }
-  for (int64_t o = 0; o < recipe.oc; ++o) {
-    scales[o] = static_cast<float>(recipe.x_scale * scale[o] / recipe.y_scale);
-    addends[o] = static_cast<float>(bias[o] * bias_scale[o] / recipe.y_scale);
-  }
-  auto* packed = reinterpret_cast<std::byte*>(addends + recipe.form.bias);
-  ForEachWeight(recipe.form, [&](int64_t to, int64_t from) {
-    const int16_t weight = weights[static_cast<size_t>(from)];
-    if (recipe.dot) {
-      reinterpret_cast<int8_t*>(packed)[to] = static_cast<int8_t>(weight);
-    } else {
-      reinterpret_cast<int16_t*>(packed)[to] = weight;
-    }
-  });
 }
 
 /// The zero point of x: an element that is computed, or a number.
@@ -179,35 +114,6 @@ FilterForm ByteForm(const ByteProduct& product, const QuadPlan& plan, bool dot) 
     return in_order(i - in_quad + in_quad % 4 * lanes + in_quad / 4);
   };
   return form;
-}
-
-PackRequest RequestByteFilter(const ByteProduct& product, const FilterForm& form, bool dot) {
-  const QuantisedGroup& q = product.q;
-  const FilterRecipe recipe{.form = form,
-                            .oc = product.conv.oc,
-                            .depth = product.conv.ic / product.conv.groups * product.conv.taps(),
-                            .x_scale = q.x_scale,
-                            .y_scale = q.requantise ? q.requantise->scale : 1,
-                            .transposed = product.weights_are_transposed,
-                            .dot = dot,
-                            .has_scale = q.w_scale != ir::kAbsent,
-                            .has_zero = q.w_zero != ir::kAbsent,
-                            .has_bias = q.bias != ir::kAbsent,
-                            .has_bias_scale = q.bias_scale != ir::kAbsent};
-  PackRequest request{.constants = {q.w}};
-  for (ir::ValueId id : {q.w_scale, q.w_zero, q.bias, q.bias_scale}) {
-    if (id != ir::kAbsent) request.constants.push_back(id);
-  }
-  request.recipe =
-      fmt::format("{}.bytes.{}.{}.{}.{}{}{}{}", form.recipe, dot ? "dot" : "short", recipe.x_scale,
-                  recipe.y_scale, int{recipe.has_scale}, int{recipe.has_zero}, int{recipe.has_bias},
-                  int{recipe.has_bias_scale});
-  request.bytes = recipe.bytes();
-  request.pack = [recipe](std::span<const Constant* const> constants, std::byte* out) {
-    PackFilter(recipe, constants, out);
-    return OkStatus();
-  };
-  return request;
 }
 
 void DefineBytes(const Problem& problem, const ByteProduct& product, BuildOptions& options) {
