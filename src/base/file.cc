@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -120,21 +121,43 @@ void DropMappedFile(const std::byte* byte) {
   if (!mapping.empty()) Drop(mapping.data(), mapping.data() + mapping.size());
 }
 
+namespace {
+
+/// Where a link leads; `path` itself where there is none to follow.
+std::string FollowLinks(const std::string& path) {
+  char* const resolved = ::realpath(path.c_str(), nullptr);
+  if (resolved == nullptr) return path;
+  std::string target = resolved;
+  std::free(resolved);
+  return target;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<FileWriter>> FileWriter::Create(const std::string& path) {
-  std::string temporary = path + ".XXXXXX";
+  struct stat info;
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    // A rename would put a file in the place of the device or pipe.
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return IoError(path, "open for writing");
+    return std::unique_ptr<FileWriter>(new FileWriter(path, "", fd));
+  }
+  const std::string target = FollowLinks(path);
+  std::string temporary = target + ".XXXXXX";
   const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0) return IoError(path, "create a temporary file beside it");
-  return std::unique_ptr<FileWriter>(new FileWriter(path, std::move(temporary), fd));
+  return std::unique_ptr<FileWriter>(new FileWriter(target, std::move(temporary), fd));
 }
 
 FileWriter::~FileWriter() {
   ::close(fd_);
-  if (!committed_) ::unlink(temporary_.c_str());
+  if (!committed_ && !temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 Status FileWriter::Write(std::span<const std::byte> bytes) { return WriteAll(fd_, path_, bytes); }
 
 Status FileWriter::Commit() {
+  if (temporary_.empty()) return OkStatus();
   if (::fchmod(fd_, 0644) != 0) return IoError(path_, "set its mode");
   if (::fsync(fd_) != 0) return IoError(path_, "write");
   if (::rename(temporary_.c_str(), path_.c_str()) != 0)

@@ -36,8 +36,8 @@ void DropMappedPages(std::span<const std::byte> range);
 /// The same for the whole file that `byte` lies in.
 void DropMappedFile(const std::byte* byte);
 
-/// Writes a file piece by piece: the bytes go to a temporary file beside `path`, which takes its
-/// place at Commit. Without Commit nothing is left behind. Belongs to one thread.
+/// Writes a file piece by piece to a temporary one beside `path`, which takes its place at Commit;
+/// without Commit nothing is left. Devices and pipes are written to at once. Belongs to one thread.
 class FileWriter {
  public:
   static Result<std::unique_ptr<FileWriter>> Create(const std::string& path);

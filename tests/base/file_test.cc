@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,6 +61,32 @@ TEST_F(FileTest, ReplacingAFileKeepsTheOldOneOnFailure) {
   EXPECT_TRUE(std::filesystem::is_directory(folder_.file("b/c")));
   ASSERT_TRUE(WriteTextFile(Path("a"), "new").ok());
   EXPECT_EQ(std::filesystem::file_size(Path("a")), 3u);
+}
+
+TEST_F(FileTest, DevicesAndPipesAreWrittenToAndStay) {
+  const std::string pipe = Path("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDWR);
+  ASSERT_GE(reader, 0);
+  EXPECT_TRUE(WriteTextFile(pipe, "text").ok());
+  char read[4];
+  EXPECT_EQ(::read(reader, read, 4), 4);
+  EXPECT_EQ(std::string(read, 4), "text");
+  ::close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  if (std::filesystem::exists("/dev/full")) {
+    std::filesystem::create_symlink("/dev/full", Path("full"));
+    EXPECT_EQ(WriteTextFile(Path("full"), "text").code(), StatusCode::kIo);
+    EXPECT_TRUE(std::filesystem::is_symlink(Path("full")));
+  }
+}
+
+TEST_F(FileTest, LinksKeepLeadingToTheFile) {
+  ASSERT_TRUE(WriteTextFile(Path("a"), "old").ok());
+  std::filesystem::create_symlink("a", Path("link"));
+  ASSERT_TRUE(WriteTextFile(Path("link"), "longer").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(Path("link")));
+  EXPECT_EQ(std::filesystem::file_size(Path("a")), 6u);
 }
 
 }  // namespace
