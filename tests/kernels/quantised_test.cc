@@ -21,6 +21,8 @@ constexpr ConvRow kConvs[] = {
     {"2x5x11x13", "7x5x3x3", "pads=[1,1,1,1]"},
     {"1x3x23x29", "16x3x3x3", "pads=[1,1,1,1], strides=[2,2]"},
     {"1x22x9x11", "40x22x3x3", "pads=[2,2,2,2], dilations=[2,2]"},
+    {"1x22x9x11", "20x22x3x3", "pads=[1,1,1,1], strides=[2,1]"},
+    {"2x70x5x6", "12x70x3x3", "pads=[1,1,1,1]"},
     {"1x12x6x6", "36x6x3x3", "pads=[1,1,1,1], group=2"},
     {"1x9x14", "20x9x5", "pads=[2,2]"},
 };

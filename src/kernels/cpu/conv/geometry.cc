@@ -7,9 +7,9 @@
 namespace fettle::kernels {
 namespace {
 
-/// Below this many channels side by side a kernel row is read as one run: per-pixel runs would be
-/// too short to amortise their pointers.
-constexpr int64_t kFewChannels = 16;
+/// Below this many bytes of channels side by side a kernel row is read as one run: per-pixel runs
+/// would be too short to amortise their pointers.
+constexpr int64_t kFewBytes = 64;
 
 /// Output pixels [begin, end) of one output row, inside one tile.
 struct Piece {
@@ -48,12 +48,16 @@ void ForEachPiece(const ConvGeometry& g, PixelRange range, int mr, const F& f) {
 struct Inside {
   int64_t begin, end;
 };
+/// Most strides are 1, and a division takes as long as a dozen pointers.
+int64_t Over(int64_t distance, int64_t stride) {
+  return stride == 1 ? distance : distance / stride;
+}
 Inside InsideOf(const ConvGeometry& g, const Piece& p, int64_t kw, int64_t width) {
   const int64_t iw = p.ow * g.stride[2] - g.pad[2] + kw * g.dilation[2];
   const int64_t last = g.in[2] - width - iw;  // how far the taps may move right
   if (p.count == 0 || last < 0) return {0, 0};
-  const int64_t begin = iw >= 0 ? 0 : (-iw + g.stride[2] - 1) / g.stride[2];
-  const int64_t end = std::min(p.count, last / g.stride[2] + 1);
+  const int64_t begin = iw >= 0 ? 0 : Over(-iw + g.stride[2] - 1, g.stride[2]);
+  const int64_t end = std::min(p.count, Over(last, g.stride[2]) + 1);
   return {std::min(begin, end), end};
 }
 
@@ -139,10 +143,11 @@ TapPlan PlanTaps(const ConvGeometry& g) {
   return PlanTaps(g, ChannelsLastPixels(g.ic, g.in[0] * g.in[1] * g.in[2]));
 }
 
-TapPlan PlanTaps(const ConvGeometry& g, const PixelLayout& in) {
+TapPlan PlanTaps(const ConvGeometry& g, const PixelLayout& in, int64_t element_bytes) {
   TapPlan plan;
   plan.in = in;
-  plan.rows = g.groups == 1 && g.kernel[2] > 1 && g.dilation[2] == 1 && in.block < kFewChannels;
+  plan.rows = g.groups == 1 && g.kernel[2] > 1 && g.dilation[2] == 1 &&
+              in.block * element_bytes < kFewBytes;
   if (!plan.rows) {
     plan.taps = in.blocks() * g.taps();
     plan.depth = in.channels == 0 ? 0 : in.block;
@@ -168,18 +173,23 @@ void FillTapPointers(const ConvGeometry& g, const TapPlan& plan, const T* x, con
                      T padding, PixelRange range, int mr, T* scratch, const T** out) {
   ForEachPiece(g, range, mr, [&](const Piece& p, int64_t tile, int64_t in_tile, int64_t tile_rows) {
     const T** at = out + tile * mr * plan.taps + in_tile;
-    const int64_t step = plan.in.block, kernel_rows = g.kernel[0] * g.kernel[1];
-    for (int64_t i = 0; i < plan.in.blocks() * kernel_rows; ++i) {
-      const int64_t row = i % kernel_rows;
-      const int64_t offset = InputLine(g, plan.in, p, row / g.kernel[1], row % g.kernel[1]);
-      const T* line = offset < 0 ? nullptr : x + i / kernel_rows * plan.in.plane + offset;
+    const int64_t step = plan.in.block;
+    const auto fill_row = [&](const T* line) {
       if (plan.rows) {
         FillRuns(g, step, line, zeros, padding, p, scratch, at);
         at += tile_rows;
-        continue;
+        return;
       }
       for (int64_t kw = 0; kw < g.kernel[2]; ++kw, at += tile_rows)
         FillPixels(g, step, line, zeros, p, kw, at);
+    };
+    for (int64_t block = 0; block < plan.in.blocks(); ++block) {
+      for (int64_t kd = 0; kd < g.kernel[0]; ++kd) {
+        for (int64_t kh = 0; kh < g.kernel[1]; ++kh) {
+          const int64_t offset = InputLine(g, plan.in, p, kd, kh);
+          fill_row(offset < 0 ? nullptr : x + block * plan.in.plane + offset);
+        }
+      }
     }
   });
 }

@@ -41,7 +41,7 @@ struct TapPlan {
       0;  // with `rows`: output pixels per output row whose taps leave the input
 };
 /// The second form is for an input that is channels-last.
-TapPlan PlanTaps(const ConvGeometry& geometry, const PixelLayout& in);
+TapPlan PlanTaps(const ConvGeometry& geometry, const PixelLayout& in, int64_t element_bytes = 4);
 TapPlan PlanTaps(const ConvGeometry& geometry);
 
 /// Output pixels [begin, begin + rows) of the flattened (batch, depth, height, width) order.

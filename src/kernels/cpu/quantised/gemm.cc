@@ -87,18 +87,20 @@ Result<ConvPixels> ReadQuantPixels(const Problem& problem, const QuantisedGroup&
   return ConvPixels{ChannelsLastPixels(g.ic, g.pixels()), ChannelsLastPixels(g.oc, g.pixels())};
 }
 
+const QuantKernels& KernelsFor(const ConvGeometry& g) { return GetQuantKernels(g.oc / g.groups); }
+
 /// Row tiles that a task may have: their pointers stay in the first-level cache.
-int64_t MostRows(const TapPlan& taps) {
-  return std::clamp<int64_t>(16384 / taps.taps, GetQuantKernels().mr, 448);
+int64_t MostRows(const ConvGeometry& g, const TapPlan& taps) {
+  return std::clamp<int64_t>(16384 / taps.taps, KernelsFor(g).mr, 448);
 }
 
 Blocking UsualBlocking(const ConvGeometry& g, const TapPlan& taps, const CpuDevice& device) {
-  const QuantKernels& kernels = GetQuantKernels();
+  const QuantKernels& kernels = KernelsFor(g);
   const int64_t steps =
       taps.taps * CeilDiv(g.groups == 1 ? taps.depth : g.ic / g.groups, kernels.wide ? 2 : 4);
   const int64_t columns = g.groups * RoundUp(g.oc / g.groups, kernels.nr);
   return ChooseBlocking(device.info(), kernels.mr, kernels.nr, g.pixels(), columns, steps,
-                        device.pool().threads(), MostRows(taps));
+                        device.pool().threads(), MostRows(g, taps));
 }
 
 class QuantGemm final : public PreparedKernel {
@@ -110,8 +112,8 @@ class QuantGemm final : public PreparedKernel {
         q_(q),
         g_(shapes.g),
         out_(pixels.out),
-        taps_(PlanTaps(shapes.g, pixels.in)),
-        kernels_(GetQuantKernels()),
+        taps_(PlanTaps(shapes.g, pixels.in, 1)),
+        kernels_(KernelsFor(shapes.g)),
         program_(std::move(program)),
         pads_(problem.shape(problem.group->outputs[0]), problem.states.outputs[0].layout,
               ByteSize(problem.states.outputs[0].storage)),
@@ -211,7 +213,7 @@ class QuantGemm final : public PreparedKernel {
     return kernels_.wide ? RoundUp(blocking_.rows * (WideRowBytes() + 8), 64) : 0;
   }
   int64_t RowSumBytes() const { return RoundUp(blocking_.rows * 4, 64); }
-  int64_t TileBytes() const { return int64_t{kMaxQuantRows} * kMaxQuantColumns * 4; }
+  int64_t TileBytes() const { return int64_t{kMaxQuantSums} * 4; }
   int64_t LaneBytes() const {
     return PointerBytes() + CopyBytes() + WideBytes() + RowSumBytes() + TileBytes();
   }
@@ -256,7 +258,7 @@ class QuantGemm final : public PreparedKernel {
     if (kernels_.wide) WidenRows(task, pointers, group * layout_.ic, wide);
     if (row_sums_) SumRows(task, pointers, group * layout_.ic, row_sums);
     const bool flip = signed_x_ && !kernels_.wide;
-    alignas(64) int32_t sums[kMaxQuantRows * kMaxQuantColumns];
+    alignas(64) int32_t sums[kMaxQuantSums];
     for (int64_t panel = first; panel < end; ++panel) {
       QuantTileArgs tile;
       tile.a_offset = kernels_.wide ? 0 : group * layout_.ic;
@@ -404,6 +406,7 @@ class QuantGemm final : public PreparedKernel {
 
 /// What a problem is cut by.
 struct Cut {
+  int mr;
   int64_t max_tiles, all_panels;
   Blocking usual;
 };
@@ -411,22 +414,24 @@ struct Cut {
 Cut ReadCut(const Problem& problem, const Device& device) {
   const QuantisedGroup q = ReadQuantisedGroup(*problem.group).value();
   const ConvGeometry g = ReadShapes(*problem.group, q).value().g;
-  const TapPlan taps = PlanTaps(g, ReadQuantPixels(problem, q, g).value().in);
-  const QuantKernels& kernels = GetQuantKernels();
-  return {MostRows(taps) / kernels.mr, g.groups * CeilDiv(g.oc / g.groups, kernels.nr),
+  const TapPlan taps = PlanTaps(g, ReadQuantPixels(problem, q, g).value().in, 1);
+  const QuantKernels& kernels = KernelsFor(g);
+  return {kernels.mr, MostRows(g, taps) / kernels.mr,
+          g.groups * CeilDiv(g.oc / g.groups, kernels.nr),
           UsualBlocking(g, taps, static_cast<const CpuDevice&>(device))};
 }
 
 std::vector<Tunable> Tunables(const Problem& problem, const Device& device) {
   const Cut cut = ReadCut(problem, device);
   std::vector<Tunable> tunables =
-      BlockingTunables(cut.usual, GetQuantKernels().mr, cut.max_tiles, cut.all_panels);
+      BlockingTunables(cut.usual, cut.mr, cut.max_tiles, cut.all_panels);
   std::erase_if(tunables, [](const Tunable& tunable) { return tunable.name == "depth_block"; });
   return tunables;
 }
 
 Params Defaults(const Problem& problem, const Device& device) {
-  Params params = BlockingParams(ReadCut(problem, device).usual, GetQuantKernels().mr);
+  const Cut cut = ReadCut(problem, device);
+  Params params = BlockingParams(cut.usual, cut.mr);
   params.erase("depth_block");
   return params;
 }
@@ -438,8 +443,8 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   ASSIGN_OR_RETURN(const ConvPixels pixels, ReadQuantPixels(problem, q, shapes.g));
   ASSIGN_OR_RETURN(std::optional<elementwise::Program> program,
                    CompileQuantTail(*problem.group, q, problem.states));
-  const Blocking blocking =
-      ReadBlocking(params, ReadCut(problem, device).usual, GetQuantKernels().mr);
+  const Cut cut = ReadCut(problem, device);
+  const Blocking blocking = ReadBlocking(params, cut.usual, cut.mr);
   return std::unique_ptr<PreparedKernel>(new QuantGemm(problem, q, shapes, pixels, blocking,
                                                        std::move(program),
                                                        static_cast<const CpuDevice&>(device)));
@@ -449,7 +454,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
 
 extern const KernelDesc kCpuQuantisedGemm;
 const KernelDesc kCpuQuantisedGemm = {.name = "cpu.quantised.gemm",
-                                      .version = 2,
+                                      .version = 3,
                                       .preference = 15,
                                       .candidates = Candidates,
                                       .prepare = Prepare,
@@ -458,6 +463,7 @@ const KernelDesc kCpuQuantisedGemm = {.name = "cpu.quantised.gemm",
 
 extern const KernelDesc kCpuQuantisedGemmNchwc;
 const KernelDesc kCpuQuantisedGemmNchwc = {.name = "cpu.quantised.gemm.nchwc",
+                                           .version = 2,
                                            .preference = 13,
                                            .candidates = BlockedCandidates,
                                            .prepare = Prepare,

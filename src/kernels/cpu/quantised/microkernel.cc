@@ -50,12 +50,12 @@ bool Runs(std::string_view target) {
 
 }  // namespace
 
-const QuantKernels& GetQuantKernels() {
+const QuantKernels& GetQuantKernels(int64_t columns) {
   static const QuantKernels portable = MakeTable(std::make_index_sequence<4>());
   // Tests force a Highway target; these follow it.
   const CpuInfo& info = GetCpuInfo();
-  if (info.avx512_vnni && Runs("AVX3") && QuantKernelsAvx512Vnni() != nullptr)
-    return *QuantKernelsAvx512Vnni();
+  const QuantKernels* vnni = QuantKernelsAvx512Vnni(columns);
+  if (info.avx512_vnni && Runs("AVX3") && vnni != nullptr) return *vnni;
   if (info.avx2 && Runs("AVX2") && QuantKernelsAvx2() != nullptr) return *QuantKernelsAvx2();
   return portable;
 }

@@ -18,8 +18,8 @@ struct QuantTileArgs {
   int32_t* c = nullptr;          // [rows][nr], 64-byte aligned
 };
 
-inline constexpr int kMaxQuantRows = 14;
-inline constexpr int kMaxQuantColumns = 32;
+inline constexpr int kMaxQuantRows = 28;
+inline constexpr int kMaxQuantSums = 448;  // of one tile
 
 struct QuantKernels {
   const char* name = "";  // part of pack recipes
@@ -33,11 +33,12 @@ struct QuantKernels {
   Run tile_signed[kMaxQuantRows + 1] = {};
 };
 
-/// The best set that this machine runs.
-const QuantKernels& GetQuantKernels();
+/// The best set that this machine runs for products of `columns` columns.
+const QuantKernels& GetQuantKernels(int64_t columns);
 
-/// Null where the build's target does not have them.
-const QuantKernels* QuantKernelsAvx512Vnni();
+/// Null where the build's target does not have them. Of the first there are two sets: tiles of 32
+/// columns, and of 16 where those would leave half a tile empty.
+const QuantKernels* QuantKernelsAvx512Vnni(int64_t columns);
 const QuantKernels* QuantKernelsAvx2();
 
 }  // namespace fettle::kernels

@@ -10,11 +10,12 @@
 namespace fettle::kernels {
 namespace {
 
-template <int kRows, bool kSigned, typename Rows>
+template <int kVectors, bool kSigned, typename Rows>
 struct Tile;
-template <int kRows, bool kSigned, size_t... kRow>
-struct Tile<kRows, kSigned, std::index_sequence<kRow...>> {
-  __m512i low[kRows], high[kRows];
+/// Rows by kVectors * 16 columns.
+template <int kVectors, bool kSigned, size_t... kRow>
+struct Tile<kVectors, kSigned, std::index_sequence<kRow...>> {
+  __m512i sums[sizeof...(kRow)][kVectors];
 
   static __m512i Broadcast(const std::byte* a, [[maybe_unused]] __m512i flip) {
     int32_t bytes;
@@ -27,60 +28,78 @@ struct Tile<kRows, kSigned, std::index_sequence<kRow...>> {
       return x;
     }
   }
-  void StepRow(size_t r, const std::byte* a, __m512i b0, __m512i b1, __m512i flip) {
-    const __m512i x = Broadcast(a, flip);
-    low[r] = _mm512_dpbusd_epi32(low[r], x, b0);
-    high[r] = _mm512_dpbusd_epi32(high[r], x, b1);
+  void ClearRow(size_t r) {
+    for (int v = 0; v < kVectors; ++v) sums[r][v] = _mm512_setzero_si512();
   }
-  void Start() { ((low[kRow] = high[kRow] = _mm512_setzero_si512()), ...); }
+  void StoreRow(size_t r, int32_t* c) {
+    for (int v = 0; v < kVectors; ++v) _mm512_store_si512(c + v * 16, sums[r][v]);
+  }
+  // Rows are unrolled by expansion: a loop over them would keep the sums in memory.
+  void Start() { (ClearRow(kRow), ...); }
+  void Finish(int32_t* c) { (StoreRow(kRow, c + kRow * kVectors * 16), ...); }
+  /// kSteps steps: a row's pointer is loaded once for all of them.
+  template <int kSteps>
   void Step(const std::byte* const* rows, int64_t offset, const std::byte* b, __m512i flip) {
-    const __m512i b0 = _mm512_loadu_si512(b), b1 = _mm512_loadu_si512(b + 64);
-    (StepRow(kRow, rows[kRow] + offset, b0, b1, flip), ...);
-  }
-  void Finish(int32_t* c) {
-    ((_mm512_store_si512(c + kRow * 32, low[kRow]),
-      _mm512_store_si512(c + kRow * 32 + 16, high[kRow])),
-     ...);
+    __m512i columns[kSteps][kVectors];
+    for (int s = 0; s < kSteps; ++s) {
+      for (int v = 0; v < kVectors; ++v)
+        columns[s][v] = _mm512_loadu_si512(b + (s * kVectors + v) * 64);
+    }
+    const auto row = [&](size_t r, const std::byte* a) {
+      for (int s = 0; s < kSteps; ++s) {
+        const __m512i x = Broadcast(a + s * 4, flip);
+        for (int v = 0; v < kVectors; ++v)
+          sums[r][v] = _mm512_dpbusd_epi32(sums[r][v], x, columns[s][v]);
+      }
+    };
+    (row(kRow, rows[kRow] + offset), ...);
   }
 };
 
-template <int kRows, bool kSigned>
+template <int kRows, int kVectors, bool kSigned>
 void RunTile(const QuantTileArgs& args) {
-  Tile<kRows, kSigned, std::make_index_sequence<kRows>> tile;
+  Tile<kVectors, kSigned, std::make_index_sequence<kRows>> tile;
   tile.Start();
   const __m512i flip = _mm512_set1_epi32(static_cast<int>(0x80808080U));
+  // As many steps at once as leave registers for the sums.
+  constexpr int kSteps = kVectors == 1 ? 2 : 1, kBytes = kVectors * 64;
   const std::byte* b = args.b;
   for (int64_t t = 0; t < args.taps; ++t) {
     const std::byte* rows[kRows];
     for (int r = 0; r < kRows; ++r) rows[r] = args.a[t * kRows + r] + args.a_offset;
-    for (int64_t s = 0; s < args.steps; ++s, b += 128) tile.Step(rows, s * 4, b, flip);
+    int64_t s = 0;
+    for (; s + kSteps <= args.steps; s += kSteps, b += kSteps * kBytes)
+      tile.template Step<kSteps>(rows, s * 4, b, flip);
+    for (; s < args.steps; ++s, b += kBytes) tile.template Step<1>(rows, s * 4, b, flip);
   }
   tile.Finish(args.c);
 }
 
-template <size_t... kRow>
-QuantKernels MakeTable(std::index_sequence<kRow...>) {
+template <int kVectors, size_t... kRow>
+QuantKernels MakeTable(const char* name, std::index_sequence<kRow...>) {
   QuantKernels table;
-  table.name = "u8x32";
-  // Signed rows need one register more, and 14 rows still fit.
+  table.name = name;
+  // Signed rows need one register more, and all rows still fit.
   table.mr = sizeof...(kRow);
-  table.nr = 32;
+  table.nr = kVectors * 16;
   table.wide = false;
-  ((table.tile[kRow + 1] = RunTile<kRow + 1, false>), ...);
-  ((table.tile_signed[kRow + 1] = RunTile<kRow + 1, true>), ...);
+  ((table.tile[kRow + 1] = RunTile<kRow + 1, kVectors, false>), ...);
+  ((table.tile_signed[kRow + 1] = RunTile<kRow + 1, kVectors, true>), ...);
   return table;
 }
 
 }  // namespace
 
-const QuantKernels* QuantKernelsAvx512Vnni() {
-  static const QuantKernels table = MakeTable(std::make_index_sequence<14>());
-  return &table;
+const QuantKernels* QuantKernelsAvx512Vnni(int64_t columns) {
+  static const QuantKernels broad = MakeTable<2>("u8x32", std::make_index_sequence<14>());
+  static const QuantKernels narrow = MakeTable<1>("u8x16", std::make_index_sequence<28>());
+  const int64_t vectors = (columns + 15) / 16;
+  return vectors == 1 || vectors == 3 ? &narrow : &broad;
 }
 
 }  // namespace fettle::kernels
 #else
 namespace fettle::kernels {
-const QuantKernels* QuantKernelsAvx512Vnni() { return nullptr; }
+const QuantKernels* QuantKernelsAvx512Vnni(int64_t) { return nullptr; }
 }  // namespace fettle::kernels
 #endif

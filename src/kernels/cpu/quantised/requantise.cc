@@ -1,7 +1,5 @@
 #include "kernels/cpu/quantised/requantise.h"
 
-#include <cstring>
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/quantised/requantise.cc"
 #include "hwy/foreach_target.h"
@@ -17,16 +15,42 @@ using F = hn::ScalableTag<float>;
 using I = hn::RebindToSigned<F>;
 constexpr int64_t kLanes = HWY_LANES(float);
 
-/// The corrected sums and the results of columns n .. n + lanes of row r.
-HWY_INLINE hn::Vec<I> Sum(const RequantiseArgs& args, int64_t r, int64_t n) {
-  const auto sum =
-      hn::Add(hn::LoadU(I(), args.sums + r * args.sums_stride + n), hn::LoadU(I(), args.init + n));
-  if (args.row_sums == nullptr) return sum;
-  return hn::Sub(sum, hn::Mul(hn::Set(I(), args.row_sums[r]), hn::LoadU(I(), args.w_zero + n)));
+/// What the columns n .. n + lanes need.
+struct Columns {
+  hn::Vec<I> init, w_zero;
+  hn::Vec<F> scale, add;
+};
+HWY_INLINE Columns LoadColumns(const RequantiseArgs& args, int64_t n) {
+  return {hn::LoadU(I(), args.init + n), hn::LoadU(I(), args.w_zero + n),
+          hn::LoadU(F(), args.scale + n), hn::LoadU(F(), args.add + n)};
 }
-HWY_INLINE hn::Vec<F> Load(const RequantiseArgs& args, int64_t r, int64_t n) {
-  return hn::MulAdd(hn::ConvertTo(F(), Sum(args, r, n)), hn::LoadU(F(), args.scale + n),
-                    hn::LoadU(F(), args.add + n));
+
+/// Their corrected sums in row r.
+HWY_INLINE hn::Vec<I> Sum(const RequantiseArgs& args, const Columns& columns, int64_t r,
+                          int64_t n) {
+  const auto sum = hn::Add(hn::LoadU(I(), args.sums + r * args.sums_stride + n), columns.init);
+  if (args.row_sums == nullptr) return sum;
+  return hn::Sub(sum, hn::Mul(hn::Set(I(), args.row_sums[r]), columns.w_zero));
+}
+
+/// Calls f(r, n, columns, sums) for vectors of columns, and for all rows of each.
+template <typename Function>
+HWY_INLINE void ForEachVector(const RequantiseArgs& args, const Function& f) {
+  for (int64_t n = 0; n < args.columns; n += kLanes) {
+    const Columns columns = LoadColumns(args, n);
+    for (int64_t r = 0; r < args.rows; ++r) f(r, n, columns, Sum(args, columns, r, n));
+  }
+}
+
+/// Stores the lanes of `x` that are columns.
+template <typename D>
+HWY_INLINE void StoreColumns(D d, hn::Vec<D> x, const RequantiseArgs& args, int64_t n,
+                             hn::TFromD<D>* out) {
+  if (n + kLanes <= args.columns) {
+    hn::StoreU(x, d, out);
+  } else {
+    StoreFirst(d, x, args.columns - n, out);
+  }
 }
 
 template <typename T>
@@ -35,49 +59,26 @@ void StoreBytes(const RequantiseArgs& args) {
   const auto low = hn::Set(F(), static_cast<float>(args.low - args.zero));
   const auto high = hn::Set(F(), static_cast<float>(args.high - args.zero));
   const auto zero = hn::Set(I(), args.zero);
-  for (int64_t r = 0; r < args.rows; ++r) {
-    T* out = reinterpret_cast<T*>(args.bytes) + r * args.out_stride;
-    for (int64_t n = 0; n < args.columns; n += kLanes) {
-      // Whole bounds: clamping before rounding equals clamping after it, and nothing overflows.
-      const auto x = hn::Min(high, hn::Max(low, Load(args, r, n)));
-      const auto q = hn::DemoteTo(bytes, hn::Add(hn::NearestInt(x), zero));
-      if (n + kLanes <= args.columns) {
-        hn::StoreU(q, bytes, out + n);
-      } else {
-        T tail[HWY_LANES(float)];
-        hn::StoreU(q, bytes, tail);
-        std::memcpy(out + n, tail, static_cast<size_t>(args.columns - n));
-      }
-    }
-  }
+  ForEachVector(args, [&](int64_t r, int64_t n, const Columns& columns, hn::Vec<I> sum) HWY_ATTR {
+    const auto y = hn::MulAdd(hn::ConvertTo(F(), sum), columns.scale, columns.add);
+    // Whole bounds: clamping before rounding equals clamping after it, and nothing overflows.
+    const auto x = hn::Min(high, hn::Max(low, y));
+    const auto q = hn::DemoteTo(bytes, hn::Add(hn::NearestInt(x), zero));
+    StoreColumns(bytes, q, args, n, reinterpret_cast<T*>(args.bytes) + r * args.out_stride + n);
+  });
 }
 
 void StoreFloats(const RequantiseArgs& args) {
-  for (int64_t r = 0; r < args.rows; ++r) {
-    float* out = args.floats + r * args.out_stride;
-    for (int64_t n = 0; n < args.columns; n += kLanes) {
-      const auto x = Load(args, r, n);
-      if (n + kLanes <= args.columns) {
-        hn::StoreU(x, F(), out + n);
-      } else {
-        StoreFirst(F(), x, args.columns - n, out + n);
-      }
-    }
-  }
+  ForEachVector(args, [&](int64_t r, int64_t n, const Columns& columns, hn::Vec<I> sum) HWY_ATTR {
+    const auto y = hn::MulAdd(hn::ConvertTo(F(), sum), columns.scale, columns.add);
+    StoreColumns(F(), y, args, n, args.floats + r * args.out_stride + n);
+  });
 }
 
 void StoreInts(const RequantiseArgs& args) {
-  for (int64_t r = 0; r < args.rows; ++r) {
-    int32_t* out = args.ints + r * args.out_stride;
-    for (int64_t n = 0; n < args.columns; n += kLanes) {
-      const auto x = Sum(args, r, n);
-      if (n + kLanes <= args.columns) {
-        hn::StoreU(x, I(), out + n);
-      } else {
-        StoreFirst(I(), x, args.columns - n, out + n);
-      }
-    }
-  }
+  ForEachVector(args, [&](int64_t r, int64_t n, const Columns&, hn::Vec<I> sum) HWY_ATTR {
+    StoreColumns(I(), sum, args, n, args.ints + r * args.out_stride + n);
+  });
 }
 
 void Run(const RequantiseArgs& args) {

@@ -17,18 +17,20 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// Stores the first `n` lanes, n below a whole vector, and touches nothing behind them.
-/// BlendedStore does that only where the instruction set masks stores; elsewhere it reads the
-/// neighbours and writes them back, while another thread may be computing them.
+/// BlendedStore does that only where the instruction set masks stores of such lanes; elsewhere it
+/// reads the neighbours and writes them back, while another thread may be computing them.
 template <class D, class V>
 HWY_INLINE void StoreFirst(D d, V v, int64_t n, hn::TFromD<D>* p) {
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-  hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(n)), d, p);
-#else
-  constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(d));
-  HWY_ALIGN hn::TFromD<D> lanes[kLanes];
-  hn::Store(v, d, lanes);
-  for (int64_t i = 0; i < n && i < kLanes; ++i) p[i] = lanes[i];
-#endif
+  constexpr bool kMasks =
+      HWY_TARGET == HWY_AVX3 || (HWY_TARGET == HWY_AVX2 && sizeof(hn::TFromD<D>) >= 4);
+  if constexpr (kMasks) {
+    hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(n)), d, p);
+  } else {
+    constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(d));
+    HWY_ALIGN hn::TFromD<D> lanes[kLanes];
+    hn::Store(v, d, lanes);
+    for (int64_t i = 0; i < n && i < kLanes; ++i) p[i] = lanes[i];
+  }
 }
 
 }  // namespace HWY_NAMESPACE
