@@ -10,8 +10,8 @@
 
 namespace fettle::kernels {
 
-/// Builds one expression. Values become OpenCL C expressions of type REAL4 (access.clh): a variable
-/// or a literal.
+/// Builds one expression. Values become OpenCL C expressions of type REAL4 (access.clh): a
+/// variable, a number that is an argument, or a literal.
 class ExpressionCompiler {
  public:
   ExpressionCompiler(const ir::Graph& group, const StateAssignment& states, ir::ValueId running);
@@ -49,6 +49,7 @@ class ExpressionCompiler {
   std::string AddPixels(Expression::Operand operand, const Shape& aligned, bool packed);
   std::string AddRows(Expression::Operand operand, const Shape& aligned, std::string_view type);
   Shape Align(const Shape& shape) const;
+  std::string Number(float value);
   std::string NewOperand(Expression::Operand operand, const std::string& params,
                          const std::string& read);
   void JoinRows();

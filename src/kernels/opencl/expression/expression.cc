@@ -111,7 +111,7 @@ Result<std::string> ExpressionCompiler::Read(ir::ValueId id) {
   const ir::NodeId producer = producers_[static_cast<size_t>(id)];
   std::string value;
   if (const auto immediate = ImmediateOf(group_.value(id))) {
-    value = Literal4(*immediate);
+    value = Number(*immediate);
   } else if (producer < 0) {
     ASSIGN_OR_RETURN(value, ReadOperand(id, shape(id)));
   } else {
@@ -125,9 +125,20 @@ Result<std::string> ExpressionCompiler::Read(ir::ValueId id) {
 }
 
 Result<std::string> ExpressionCompiler::ReadAlongAxis(ir::ValueId id, int axis, const Shape& like) {
-  if (const auto immediate = ImmediateOf(group_.value(id))) return Literal4(*immediate);
+  if (const auto immediate = ImmediateOf(group_.value(id))) return Number(*immediate);
   ASSIGN_OR_RETURN(const Shape along, ShapeAlongAxis(group_.value(id), axis, like));
   return ReadOperand(id, along);
+}
+
+/// An argument, so that layers that differ in numbers share a program; but compilers drop
+/// operations with 0 and 1.
+std::string ExpressionCompiler::Number(float value) {
+  if (value == 0 || value == 1) return Literal4(value);
+  const std::string name = fmt::format("e{}", made_.operands_.size());
+  params_ += fmt::format(", const float {}", name);
+  arguments_ += ", " + name;
+  made_.operands_.push_back({.number = value});
+  return fmt::format("LITERAL4({})", name);
 }
 
 Shape ExpressionCompiler::Align(const Shape& shape) const {
@@ -247,7 +258,8 @@ std::string ExpressionCompiler::Emit(const std::string& expression) {
 void ExpressionCompiler::JoinRows() {
   std::vector<int64_t>& extents = made_.extents_;
   std::vector<std::vector<int64_t>*> strides;
-  for (Expression::Operand& operand : made_.operands_) strides.push_back(&operand.strides);
+  for (Expression::Operand& operand : made_.operands_)
+    if (!operand.number) strides.push_back(&operand.strides);
   JoinDimensions(extents, strides, running_ == ir::kAbsent ? 0 : 1);
   made_.columns_ = extents.back();
   for (size_t i = 0; i + 1 < extents.size(); ++i) made_.rows_ *= extents[i];
@@ -272,6 +284,10 @@ void Expression::AppendArgs(const LaunchArgs& args, size_t first_pack, ArgList& 
     list.Value(channels_);
   }
   for (const Operand& operand : operands_) {
+    if (operand.number) {
+      list.Value(*operand.number);
+      continue;
+    }
     const Location& from = operand.input >= 0
                                ? args.inputs[static_cast<size_t>(operand.input)]
                                : args.packed[first_pack + static_cast<size_t>(operand.pack)];

@@ -6,6 +6,7 @@
 // parameters. In Launch: AppendArgs after the kernel's own arguments.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,8 @@
 
 namespace fettle::kernels {
 
-/// Immutable. Equal texts are equal programs: shapes and strides are arguments.
+/// Immutable. Equal texts are equal programs: shapes, strides and the model's numbers are
+/// arguments.
 class Expression {
  public:
   /// Compiles what computes the group's one output from `running` (a value of the output's shape
@@ -45,7 +47,8 @@ class Expression {
 
   struct Operand {
     int input = -1;  // in the group's inputs, or
-    int pack = -1;   // in packs_
+    int pack = -1;   // in packs_, or
+    std::optional<cl_float> number;
     int64_t unit_bytes = 0;
     bool takes_dims = false;       // pixels: passes `dims`
     cl_int4 dims{};                // pixels: channel blocks, height, width, batch
