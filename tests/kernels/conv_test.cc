@@ -36,6 +36,10 @@ const std::vector<std::string>& ConvTexts() {
       ConvText("1x24x6x6", "36x8x3x3", "pads=[1,1,1,1], group=3"),
       ConvText("1x32x5x5", "64x1x3x3", "pads=[1,1,1,1], group=32"),
       ConvText("1x8x5x6", "8x4x1x1", "group=2"),
+      // Lines of several whole tiles of rows.
+      ConvText("1x5x4x75", "16x5x3x3", "pads=[1,1,1,1]"),
+      ConvText("2x17x3x66", "12x17x3x3", "pads=[1,0,1,0]", false),
+      ConvText("2x16x9x13", "40x16x1x1", ""),
       ConvText("2x6x19", "9x6x5", "pads=[2,2], strides=[2]"),
       ConvText("1x3x5x6x7", "8x3x3x3x3", "pads=[1,1,1,1,1,1]"),
       ConvText("1x18x4x6x5", "8x18x3x1x3", "pads=[1,0,1,1,0,1], strides=[2,1,2]"),

@@ -75,6 +75,7 @@ class ConvGemm final : public PreparedKernel {
         g_(geometry),
         out_(pixels.out),
         taps_(PlanTaps(geometry, pixels.in)),
+        even_(geometry.IsPointwise() && pixels.in.is_channels_last()),
         kernels_(GetMicroKernels()),
         epilogue_(std::move(epilogue)),
         blocking_(blocking),
@@ -170,9 +171,11 @@ class ConvGemm final : public PreparedKernel {
     std::byte* scratch =
         args.workspace.host<std::byte>() + ZeroBytes() + ComputedBytes() + lane * LaneBytes();
     auto* pointers = reinterpret_cast<const float**>(scratch);
-    FillTapPointers<float>(g_, taps_, args.inputs[input_].host<float>(),
-                           args.workspace.host<float>(), 0, range, kernels_.mr,
-                           reinterpret_cast<float*>(scratch + PointerBytes()), pointers);
+    if (!even_) {
+      FillTapPointers<float>(g_, taps_, args.inputs[input_].host<float>(),
+                             args.workspace.host<float>(), 0, range, kernels_.mr,
+                             reinterpret_cast<float*>(scratch + PointerBytes()), pointers);
+    }
     BlockArgs block;
     block.taps = taps_.taps;
     block.depth = g_.groups == 1 ? taps_.depth : weights_.ic;
@@ -197,7 +200,7 @@ class ConvGemm final : public PreparedKernel {
   }
 
   void RunColumns(const LaunchArgs& args, const elementwise::Binding& binding, PixelRange range,
-                  int64_t group, int64_t column, int64_t columns, const float* const* pointers,
+                  int64_t group, int64_t column, int64_t columns, const float** pointers,
                   BlockArgs block) const {
     TileSpan tiles[kMaxTiles];
     const float* panels = Panels(args);
@@ -209,8 +212,14 @@ class ConvGemm final : public PreparedKernel {
     block.columns = columns;
     const int64_t image = range.begin / out_.pixels, pixel = range.begin % out_.pixels;
     float* y = args.outputs[0].host<float>();
-    block.tiles = CutTiles(kernels_.mr, pointers, range.rows, taps_.taps,
-                           y + out_.Offset(image, pixel, channel), out_.block, tiles);
+    float* c = y + out_.Offset(image, pixel, channel);
+    if (even_) {
+      const float* x = args.inputs[input_].host<float>() + range.begin * taps_.in.block;
+      block.tiles =
+          CutTiles(kernels_.mr, {x, taps_.in.block}, range.rows, c, out_.block, pointers, tiles);
+    } else {
+      block.tiles = CutTiles(kernels_.mr, pointers, range.rows, taps_.taps, c, out_.block, tiles);
+    }
     RunBlock(kernels_, block);
     FinishPixels(epilogue_, binding, out_, {image, pixel, range.rows, channel, columns}, y);
   }
@@ -222,6 +231,7 @@ class ConvGemm final : public PreparedKernel {
   PixelLayout out_;
   int64_t run_ = 0;  // pixels that follow each other in the output
   TapPlan taps_;
+  bool even_;  // rows of the product lie evenly in the input
   WeightShape weights_;
   const MicroKernels& kernels_;
   Epilogue epilogue_;

@@ -43,15 +43,16 @@ void ForEachPiece(const ConvGeometry& g, PixelRange range, int mr, const F& f) {
   }
 }
 
+/// Of distances >= 0. Most strides are 1 or 2, and a division takes as long as a dozen pointers.
+int64_t Over(int64_t distance, int64_t stride) {
+  return stride == 1 ? distance : stride == 2 ? distance >> 1 : distance / stride;
+}
+
 /// The outputs of a piece whose taps [kw, kw + width) of the kernel's row lie inside of the input:
 /// [begin, end).
 struct Inside {
   int64_t begin, end;
 };
-/// Most strides are 1, and a division takes as long as a dozen pointers.
-int64_t Over(int64_t distance, int64_t stride) {
-  return stride == 1 ? distance : distance / stride;
-}
 Inside InsideOf(const ConvGeometry& g, const Piece& p, int64_t kw, int64_t width) {
   const int64_t iw = p.ow * g.stride[2] - g.pad[2] + kw * g.dilation[2];
   const int64_t last = g.in[2] - width - iw;  // how far the taps may move right

@@ -14,11 +14,17 @@ void RunPanel(const MicroKernels& kernels, const BlockArgs& args, TileArgs work,
   const int64_t at = offset(column);
   work.c_half = offset(column + kernels.nr / 2) - at;
   const bool narrow = work.columns * 2 <= kernels.nr;
-  for (const TileSpan& tile : args.tiles) {
+  for (size_t i = 0; i < args.tiles.size(); ++i) {
+    const TileSpan& tile = args.tiles[i];
     work.a = tile.a + first_tap * tile.rows;
     work.a_step = tile.a_step;
     work.c = tile.c + at;
-    (narrow ? kernels.narrow : kernels.tile)[tile.rows](work);
+    if (narrow && tile.continues) {
+      kernels.narrow_pair(work);
+      ++i;
+    } else {
+      (narrow ? kernels.narrow : kernels.tile)[tile.rows](work);
+    }
   }
 }
 
@@ -105,6 +111,16 @@ int64_t EvenStep(const float* const* a, int64_t rows, int64_t taps) {
   return different == 0 ? step / static_cast<intptr_t>(sizeof(float)) : 0;
 }
 
+/// Whether the rows of a tile continue those of the one before it.
+bool Continues(const TileSpan& before, const TileSpan& tile, int64_t taps) {
+  if (tile.a_step == 0 || tile.a_step != before.a_step) return false;
+  for (int64_t t = 0; t < taps; ++t) {
+    if (before.a[t * before.rows] + before.rows * before.a_step != tile.a[t * tile.rows])
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::span<const TileSpan> CutTiles(int mr, const float* const* a, int64_t rows, int64_t taps,
@@ -113,7 +129,21 @@ std::span<const TileSpan> CutTiles(int mr, const float* const* a, int64_t rows, 
   for (int64_t row = 0; row < rows; row += mr) {
     TileSpan tile{a + row * taps, std::min<int64_t>(mr, rows - row), c + row * c_stride};
     if (tile.rows == mr) tile.a_step = EvenStep(tile.a, mr, taps);
+    if (count > 0) out[count - 1].continues = Continues(out[count - 1], tile, taps);
     out[count++] = tile;
+  }
+  return {out, count};
+}
+
+std::span<const TileSpan> CutTiles(int mr, const EvenRows& a, int64_t rows, float* c,
+                                   int64_t c_stride, const float** pointers, TileSpan* out) {
+  size_t count = 0;
+  for (int64_t row = 0; row < rows; row += mr) {
+    const int64_t tile_rows = std::min<int64_t>(mr, rows - row);
+    const bool full = tile_rows == mr && a.stride != 0;
+    FillRowPointers(a.first + row * a.stride, a.stride, full ? 1 : tile_rows, pointers + row);
+    if (count > 0) out[count - 1].continues = full;
+    out[count++] = {pointers + row, tile_rows, c + row * c_stride, full ? a.stride : 0};
   }
   return {out, count};
 }

@@ -18,6 +18,8 @@ struct TileSpan {
   int64_t rows = 0;
   float* c = nullptr;
   int64_t a_step = 0;  // see TileArgs
+  /// The rows of the next tile, as many, continue those of this one, and so do its rows of C.
+  bool continues = false;
 };
 
 /// C[rows, columns] = clamp(A * B + bias), or C += A * B.
@@ -51,6 +53,15 @@ void RunBlock(const MicroKernels& kernels, const BlockArgs& args);
 /// CeilDiv(rows, mr).
 std::span<const TileSpan> CutTiles(int mr, const float* const* a, int64_t rows, int64_t taps,
                                    float* c, int64_t c_stride, TileSpan* out);
+
+/// The same for rows of one tap that lie `stride` elements apart. `pointers` has room for `rows`
+/// and lives as long as the tiles; full tiles need but their first.
+struct EvenRows {
+  const float* first = nullptr;
+  int64_t stride = 0;
+};
+std::span<const TileSpan> CutTiles(int mr, const EvenRows& a, int64_t rows, float* c,
+                                   int64_t c_stride, const float** pointers, TileSpan* out);
 
 /// How a product is cut into tasks.
 struct Blocking {

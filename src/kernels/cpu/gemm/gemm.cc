@@ -88,11 +88,10 @@ void RunTask(const MicroKernels& kernels, const GemmArgs& args, const Plan& plan
   auto* copy = reinterpret_cast<float*>(scratch);
   auto* pointers =
       reinterpret_cast<const float**>(scratch + RoundUp(plan.rows * plan.a_stride() * 4, 64));
+  EvenRows a{args.a + m0 * args.lda + block.k0, args.lda};
   if (MustCopyRows(args)) {
     CopyRows(args, m0, rows, block.k0, block.depth, plan.a_stride(), copy);
-    FillRowPointers(copy, plan.a_stride(), rows, pointers);
-  } else {
-    FillRowPointers(args.a + m0 * args.lda + block.k0, args.lda, rows, pointers);
+    a = {copy, plan.a_stride()};
   }
   const int64_t column = first_panel * kernels.nr;
   BlockArgs work;
@@ -101,7 +100,7 @@ void RunTask(const MicroKernels& kernels, const GemmArgs& args, const Plan& plan
   work.columns = std::min(panels * kernels.nr, block.columns - column);
   float* c = args.c + m0 * args.ldc + block.n0 + column;
   TileSpan tiles[kMaxTiles];
-  work.tiles = CutTiles(kernels.mr, pointers, rows, 1, c, args.ldc, tiles);
+  work.tiles = CutTiles(kernels.mr, a, rows, c, args.ldc, pointers, tiles);
   work.c_stride = args.ldc;
   work.accumulate = block.k0 > 0 || args.beta != 0;
   if (block.k0 == 0 && args.beta != 0) Scale(c, args.ldc, rows, work.columns, args.beta);

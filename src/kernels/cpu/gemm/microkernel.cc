@@ -40,12 +40,15 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
   // An implicit constructor would be compiled without the target's options.
   HWY_INLINE Tile() {}
 
-  HWY_INLINE void StartRow(size_t r, const float* bias) {
-    for (int v = 0; v < kVectors; ++v) {
-      acc[r][v] = bias == nullptr ? hn::Zero(D()) : hn::LoadU(D(), bias + v * kLanes);
-    }
+  HWY_INLINE void StartRow(size_t r, const V* first) {
+    for (int v = 0; v < kVectors; ++v) acc[r][v] = first[v];
   }
-  HWY_INLINE void Start(const float* bias) { (StartRow(kRow, bias), ...); }
+  HWY_INLINE void Start(const float* bias) {
+    V first[kVectors];
+    for (int v = 0; v < kVectors; ++v)
+      first[v] = bias == nullptr ? hn::Zero(D()) : hn::LoadU(D(), bias + v * kLanes);
+    (StartRow(kRow, first), ...);
+  }
 
   HWY_INLINE void StepRow(size_t r, const float* a, const V* b) {
     const V x = hn::Set(D(), *a);
@@ -57,15 +60,25 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
     (StepRow(kRow, rows[kRow] + k, bv), ...);
   }
 
-  /// Rows `step` apart. Two bases and multiples of the step fit into the address registers, where
-  /// a pointer for each row does not.
-  HWY_INLINE void StepEvenly(const float* low, const float* high, int64_t step, const float* b) {
+  /// Rows `step` apart. Few bases and multiples of the step fit into the address registers, where a
+  /// pointer for each row does not.
+  static constexpr size_t kBases = sizeof...(kRow) > kMr ? 4 : 2;
+  static constexpr size_t kSpan = (sizeof...(kRow) + kBases - 1) / kBases;
+  HWY_INLINE void StepEvenly(const float* const* bases, int64_t k, int64_t step, const float* b) {
     V bv[kVectors];
     for (int v = 0; v < kVectors; ++v) bv[v] = hn::LoadU(D(), b + v * kLanes);
-    (StepRow(kRow, (kRow < kHalf ? low : high) + static_cast<int64_t>(kRow % kHalf) * step, bv),
-     ...);
+    (StepRow(kRow, bases[kRow / kSpan] + k + static_cast<int64_t>(kRow % kSpan) * step, bv), ...);
   }
-  static constexpr size_t kHalf = (kRows + 1) / 2;
+  /// One tap from its first row's `a`; the end of what it read of `b`.
+  [[nodiscard]] HWY_INLINE const float* RunEvenly(const float* a, const TileArgs& args,
+                                                  const float* HWY_RESTRICT b) {
+    const float* bases[kBases];
+    for (size_t i = 0; i < kBases; ++i)
+      bases[i] = a + static_cast<int64_t>(i * kSpan) * args.a_step;
+    const int64_t b_step = args.b_step, step = args.a_step;
+    for (int64_t k = 0; k < args.depth; ++k, b += b_step) StepEvenly(bases, k, step, b);
+    return b;
+  }
 
   HWY_INLINE void AddRow(size_t r, const Tile& other) {
     for (int v = 0; v < kVectors; ++v) acc[r][v] = hn::Add(acc[r][v], other.acc[r][v]);
@@ -96,9 +109,19 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
       FinishVector(acc[r][1], args, c + args.c_half, args.columns - kStep, low, high);
     }
   }
+  HWY_INLINE void StoreRow(size_t r, const TileArgs& args, V low, V high) {
+    float* c = args.c + static_cast<int64_t>(r) * args.c_stride;
+    hn::StoreU(hn::Min(high, hn::Max(low, acc[r][0])), D(), c);
+    if constexpr (kVectors > 1)
+      hn::StoreU(hn::Min(high, hn::Max(low, acc[r][1])), D(), c + args.c_half);
+  }
   HWY_INLINE void Finish(const TileArgs& args) {
     const V low = hn::Set(D(), args.low), high = hn::Set(D(), args.high);
-    (FinishRow(kRow, args, low, high), ...);
+    if (!args.accumulate && args.columns == kVectors * static_cast<int64_t>(kLanes)) {
+      (StoreRow(kRow, args, low, high), ...);
+    } else {
+      (FinishRow(kRow, args, low, high), ...);
+    }
   }
 };
 
@@ -116,10 +139,7 @@ void RunTile(const TileArgs& args) {
   for (int64_t t = 0; t < args.taps; ++t) {
     if constexpr (kRows == kMr) {
       if (args.a_step != 0) {
-        const float* low = args.a[t * kRows] + args.a_offset;
-        const float* high = low + static_cast<int64_t>(T::kHalf) * args.a_step;
-        for (int64_t k = 0; k < args.depth; ++k, b += step)
-          even.StepEvenly(low + k, high + k, args.a_step, b);
+        b = even.RunEvenly(args.a[t * kRows] + args.a_offset, args, b);
         continue;
       }
     }
@@ -138,6 +158,16 @@ void RunTile(const TileArgs& args) {
   even.Finish(args);
 }
 
+/// One vector by twice the rows: as many accumulators as the widest tile has.
+void RunNarrowPair(const TileArgs& args) {
+  Tile<2 * kMr, 1, std::make_index_sequence<2 * kMr>> tile;
+  tile.Start(args.accumulate ? nullptr : args.bias);
+  const float* HWY_RESTRICT b = args.b;
+  for (int64_t t = 0; t < args.taps; ++t)
+    b = tile.RunEvenly(args.a[t * kMr] + args.a_offset, args, b);
+  tile.Finish(args);
+}
+
 template <size_t... kRow>
 MicroKernels MakeTable(std::index_sequence<kRow...>) {
   MicroKernels table;
@@ -145,6 +175,7 @@ MicroKernels MakeTable(std::index_sequence<kRow...>) {
   table.nr = 2 * static_cast<int>(kLanes);
   ((table.tile[kRow + 1] = RunTile<kRow + 1, 2>), ...);
   ((table.narrow[kRow + 1] = RunTile<kRow + 1, 1>), ...);
+  table.narrow_pair = RunNarrowPair;
   return table;
 }
 

@@ -32,13 +32,15 @@ struct TileArgs {
 inline constexpr int kMaxTileRows = 16;
 
 /// The micro-kernels of one instruction set. tile[rows] computes `rows` rows of up to nr columns;
-/// narrow[rows] the same for up to nr / 2 columns. All of them add in ascending depth, so that an
+/// narrow[rows] the same for up to nr / 2 columns; narrow_pair for 2 * mr rows whose pointers are
+/// those of a tile of mr rows, a_step not 0. All of them add in ascending depth, so that an
 /// element's value depends on no tiling; except rows < 4, which keep several partial sums.
 struct MicroKernels {
   int mr = 0;
   int nr = 0;
   void (*tile[kMaxTileRows + 1])(const TileArgs&) = {};
   void (*narrow[kMaxTileRows + 1])(const TileArgs&) = {};
+  void (*narrow_pair)(const TileArgs&) = nullptr;
 };
 
 /// The widest set that this machine runs (see CpuInfo for FETTLE_CPU_ISA).

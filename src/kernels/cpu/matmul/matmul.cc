@@ -166,23 +166,17 @@ class MatMul final : public PreparedKernel {
     });
   }
 
-  /// Pointers to the rows of A, which a transposed A is copied for.
-  const float** PointRows(const LaunchArgs& args, const Block& block, int lane) const {
-    std::byte* scratch = args.workspace.host<std::byte>() + PackedBytes() + lane * LaneBytes();
-    auto** pointers = reinterpret_cast<const float**>(scratch);
+  /// The rows of A, which a transposed A is copied for.
+  EvenRows RowsOfA(const LaunchArgs& args, const Block& block, std::byte* scratch) const {
     const auto* a = args.inputs[a_].host<float>() +
                     p_.batches[static_cast<size_t>(block.batch)].a * p_.m * p_.k;
-    if (!p_.trans_a) {
-      FillRowPointers(a + block.row * p_.k, p_.k, block.rows, pointers);
-      return pointers;
-    }
+    if (!p_.trans_a) return {a + block.row * p_.k, p_.k};
     auto* copy = reinterpret_cast<float*>(scratch + PointerBytes());
     for (int64_t k = 0; k < p_.k; ++k) {
       const float* column = a + k * p_.m + block.row;
       for (int64_t r = 0; r < block.rows; ++r) copy[r * p_.k + k] = column[r];
     }
-    FillRowPointers(copy, p_.k, block.rows, pointers);
-    return pointers;
+    return {copy, p_.k};
   }
 
   /// Gemm's addend; it has no transposed form.
@@ -223,8 +217,9 @@ class MatMul final : public PreparedKernel {
     work.depth_block = blocking_.depth_block;
     float* c = BlockOfC(args, block, lane);
     TileSpan tiles[kMaxTiles];
-    work.tiles =
-        CutTiles(kernels_.mr, PointRows(args, block, lane), block.rows, 1, c, work.c_stride, tiles);
+    std::byte* scratch = args.workspace.host<std::byte>() + PackedBytes() + lane * LaneBytes();
+    work.tiles = CutTiles(kernels_.mr, RowsOfA(args, block, scratch), block.rows, c, work.c_stride,
+                          reinterpret_cast<const float**>(scratch), tiles);
     if (p_.addend != ir::kAbsent && !p_.constant_row) {
       CopyAddend(args, block, c);
       work.accumulate = true;

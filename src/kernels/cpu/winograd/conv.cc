@@ -270,10 +270,11 @@ class ConvWinograd final : public PreparedKernel {
     work.columns = columns;
     work.c_stride = block_.columns;
     for (int64_t p = 0; p < form_.points(); ++p) {
-      FillRowPointers(inputs + p * block_.tiles * padded_ic_, padded_ic_, block.tiles, pointers);
+      const EvenRows rows{inputs + p * block_.tiles * padded_ic_, padded_ic_};
       work.b = block.args.packed[0].host<float>() + p * PointElements() + column * g_.ic;
-      work.tiles = CutTiles(kernels_.mr, pointers, block.tiles, 1,
-                            results + p * block_.tiles * block_.columns, block_.columns, spans);
+      work.tiles =
+          CutTiles(kernels_.mr, rows, block.tiles, results + p * block_.tiles * block_.columns,
+                   block_.columns, pointers, spans);
       RunBlock(kernels_, work);
     }
   }
