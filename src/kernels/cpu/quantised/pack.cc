@@ -29,25 +29,27 @@ class Packer {
       : l_(layout), c_(constants), out_(out) {}
 
   void PackPanels() {
-    std::memset(out_, 0, static_cast<size_t>(l_.sums_offset()));
+    std::memset(out_, 0, static_cast<size_t>(l_.zeros_offset()));
+    const std::vector<int64_t> places = PlacesInColumn();
+    std::vector<Column> columns = Columns();
+    const Form form{.wide = l_.wide, .is_unsigned = l_.unsigned_w};
+    // Weights lie one column after the other; transposed ones, one of each column after the other.
+    const size_t length = l_.transposed ? columns.size() : places.size();
+    std::vector<std::byte> run(length);
+    for (size_t r = 0; r < (l_.transposed ? places.size() : columns.size()); ++r) {
+      c_.w->CopyTo(static_cast<int64_t>(r * length), std::ssize(run), run.data());
+      if (l_.transposed) {
+        for (size_t o = 0; o < length; ++o) Put(form, run[o], places[r], columns[o]);
+      } else {
+        Column column = columns[r];
+        for (size_t k = 0; k < length; ++k) Put(form, run[k], places[k], column);
+        columns[r] = column;
+      }
+    }
+    if (l_.wide) return;
     auto* sums = reinterpret_cast<int32_t*>(out_ + l_.sums_offset());
-    std::memset(sums, 0, static_cast<size_t>(l_.columns() * 4));
-    if (l_.transposed) {
-      std::vector<std::byte> row(static_cast<size_t>(l_.oc));
-      for (int64_t i = 0; i < l_.ic; ++i) {
-        c_.w->CopyTo(i * l_.oc, l_.oc, row.data());
-        for (int64_t o = 0; o < l_.oc; ++o) Put(0, o, i, 0, row[static_cast<size_t>(o)], sums);
-      }
-      return;
-    }
-    std::vector<std::byte> filter(static_cast<size_t>(l_.ic * l_.kernel_taps));
-    for (int64_t o = 0; o < l_.groups * l_.oc; ++o) {
-      c_.w->CopyTo(o * l_.ic * l_.kernel_taps, l_.ic * l_.kernel_taps, filter.data());
-      const std::byte* at = filter.data();
-      for (int64_t i = 0; i < l_.ic; ++i) {
-        for (int64_t t = 0; t < l_.kernel_taps; ++t) Put(o / l_.oc, o % l_.oc, i, t, *at++, sums);
-      }
-    }
+    for (size_t o = 0; o < columns.size(); ++o)
+      sums[ColumnOf(static_cast<int64_t>(o))] = columns[o].sum;
   }
 
   /// `x_scale` in units of the output's scale `y_scale`.
@@ -58,7 +60,7 @@ class Packer {
     auto* biases = reinterpret_cast<int32_t*>(out_ + l_.biases_offset());
     std::memset(zeros, 0, static_cast<size_t>(l_.bytes() - l_.zeros_offset()));
     for (int64_t channel = 0; channel < l_.groups * l_.oc; ++channel) {
-      const int64_t n = Column(channel / l_.oc, channel % l_.oc);
+      const int64_t n = ColumnOf(channel);
       zeros[n] = l_.wide ? 0 : Zero(channel) - (l_.unsigned_w ? 128 : 0);
       const QuantisedColumn column =
           MakeQuantisedColumn(x_scale, At(c_.w_scale, channel, 1), y_scale, At(c_.bias, channel, 0),
@@ -70,25 +72,57 @@ class Packer {
   }
 
  private:
-  int64_t Column(int64_t group, int64_t o) const { return group * l_.panels() * l_.nr + o; }
+  /// Where the weights of one output channel go.
+  struct Column {
+    std::byte* at;
+    int32_t zero;
+    int32_t sum = 0;
+  };
+  struct Form {
+    bool wide, is_unsigned;
+  };
+
+  int64_t ColumnOf(int64_t channel) const {
+    return channel / l_.oc * l_.panels() * l_.nr + channel % l_.oc;
+  }
   int32_t Zero(int64_t channel) const { return static_cast<int32_t>(At(c_.w_zero, channel, 0)); }
 
-  void Put(int64_t group, int64_t o, int64_t i, int64_t t, std::byte byte, int32_t* sums) {
-    const int32_t w = l_.unsigned_w ? static_cast<int32_t>(byte)
-                                    : static_cast<int32_t>(static_cast<int8_t>(byte));
-    const int64_t tap = i / l_.block() * l_.block_taps() + t / l_.tap_pixels();
-    const int64_t j = t % l_.tap_pixels() * l_.block() + i % l_.block();
-    std::byte* column =
-        out_ + group * l_.group_bytes() + o / l_.nr * l_.panel_bytes() + o % l_.nr * 4;
-    if (l_.wide) {
-      const int64_t k = tap * l_.block() * l_.tap_pixels() + j;
-      const auto value = static_cast<int16_t>(w - Zero(group * l_.oc + o));
-      std::memcpy(column + k / 2 * l_.nr * 4 + k % 2 * 2, &value, sizeof(value));
+  std::vector<Column> Columns() const {
+    std::vector<Column> columns;
+    for (int64_t channel = 0; channel < l_.groups * l_.oc; ++channel) {
+      const int64_t o = channel % l_.oc;
+      std::byte* at = out_ + channel / l_.oc * l_.group_bytes() + o / l_.nr * l_.panel_bytes();
+      columns.push_back({at + o % l_.nr * 4, Zero(channel)});
+    }
+    return columns;
+  }
+
+  /// Of each weight of a channel, input channel by input channel: the bytes before it.
+  std::vector<int64_t> PlacesInColumn() const {
+    std::vector<int64_t> places;
+    for (int64_t i = 0; i < l_.ic; ++i) {
+      for (int64_t t = 0; t < l_.kernel_taps; ++t) {
+        const int64_t tap = i / l_.block() * l_.block_taps() + t / l_.tap_pixels();
+        const int64_t j = t % l_.tap_pixels() * l_.block() + i % l_.block();
+        const int64_t k = tap * l_.block() * l_.tap_pixels() + j;
+        places.push_back(l_.wide ? k / 2 * l_.nr * 4 + k % 2 * 2
+                                 : (tap * l_.steps() + j / 4) * l_.nr * 4 + j % 4);
+      }
+    }
+    return places;
+  }
+
+  static void Put(Form form, std::byte byte, int64_t place, Column& column) {
+    const int32_t w = form.is_unsigned ? static_cast<int32_t>(byte)
+                                       : static_cast<int32_t>(static_cast<int8_t>(byte));
+    if (form.wide) {
+      const auto value = static_cast<int16_t>(w - column.zero);
+      std::memcpy(column.at + place, &value, sizeof(value));
       return;
     }
-    const auto value = static_cast<int8_t>(l_.unsigned_w ? w - 128 : w);
-    sums[Column(group, o)] += value;
-    column[(tap * l_.steps() + j / 4) * l_.nr * 4 + j % 4] = static_cast<std::byte>(value);
+    const auto value = static_cast<int8_t>(form.is_unsigned ? w - 128 : w);
+    column.sum += value;
+    column.at[place] = static_cast<std::byte>(value);
   }
 
   const QuantLayout& l_;
