@@ -1,5 +1,7 @@
 #include "tensor/tensor.h"
 
+#include <sys/mman.h>
+
 #include <array>
 #include <cstring>
 #include <new>
@@ -9,8 +11,17 @@
 namespace fettle {
 namespace {
 
+/// Blocks from this size on lie on huge pages where the system has them: a pass over all of it then
+/// finds its pages in the TLB.
+constexpr size_t kLarge = size_t{4} << 20, kHugePage = size_t{2} << 20;
+
+std::align_val_t AlignmentOf(size_t size) {
+  return std::align_val_t(size >= kLarge ? kHugePage : kTensorAlignment);
+}
+
 struct AlignedDelete {
-  void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t(kTensorAlignment)); }
+  std::align_val_t alignment;
+  void operator()(std::byte* p) const { ::operator delete(p, alignment); }
 };
 
 template <typename W>
@@ -29,12 +40,14 @@ W LoadAs(DType dtype, const std::byte* element) {
 Result<std::shared_ptr<std::byte>> AllocateHost(int64_t bytes) {
   FETTLE_CHECK(bytes >= 0, "negative allocation");
   const size_t size = static_cast<size_t>(bytes) + kTensorSlack;
-  auto* memory = static_cast<std::byte*>(
-      ::operator new(size, std::align_val_t(kTensorAlignment), std::nothrow));
+  const std::align_val_t alignment = AlignmentOf(size);
+  auto* memory = static_cast<std::byte*>(::operator new(size, alignment, std::nothrow));
   if (memory == nullptr)
     return Error(StatusCode::kOutOfMemory, "out of memory: {} bytes of host memory", bytes);
+  // A hint: what the system makes of it is its own.
+  if (size >= kLarge) ::madvise(memory, size / kHugePage * kHugePage, MADV_HUGEPAGE);
   std::memset(memory + bytes, 0, kTensorSlack);
-  return std::shared_ptr<std::byte>(memory, AlignedDelete());
+  return std::shared_ptr<std::byte>(memory, AlignedDelete{alignment});
 }
 
 double HostView::GetDouble(int64_t offset) const {
