@@ -49,16 +49,17 @@ std::vector<Explained> Explain(const ir::Graph& graph, const Catalogue& catalogu
     const Kind& kind = catalogue.kinds[static_cast<size_t>(instance.kind)];
     const auto chosen = static_cast<size_t>(extracted.entries[g][static_cast<size_t>(pick.choice)]);
     const Entry& entry = kind.entries[chosen];
-    const EntryCost cost = entry.is_view ? EntryCost{.measured = true} : costs.Kernel(kind, entry);
+    const std::vector<solver::Choice>& choices = extracted.problem.groups[g].choices;
+    const auto picked = static_cast<size_t>(pick.choice);
     Explained one{.node = NamesOf(graph, instance.nodes),
                   .op = OpsOf(*kind.group),
                   .kernel = std::string(entry.kernel->name),
-                  .params = ParamsText(entry.params),
+                  .params = entry.params,
                   .threads = entry.threads,
                   .state_in = FirstState(*kind.group, kind.group->inputs, entry.states.inputs),
                   .state_out = FirstState(*kind.group, kind.group->outputs, entry.states.outputs),
-                  .us = cost.us,
-                  .measured = cost.measured,
+                  .us = choices[picked].cost,
+                  .measured = extracted.measured[g][picked],
                   .choices = static_cast<int>(kind.entries.size()),
                   .rejected = kind.rejected};
     for (size_t e = 0; e < kind.entries.size(); ++e) {

@@ -12,10 +12,11 @@ namespace fettle::planner {
 struct Explained {
   std::string node;  // names joined by '+'
   std::string op;
-  std::string kernel, params;
+  std::string kernel;
+  kernels::Params params;
   int threads = 1;
   std::string state_in, state_out;  // of the first operand and result
-  double us = 0;
+  double us = 0;  // what the solver counted
   bool measured = false;
   /// The cheapest other entry for the same nodes, whatever its states; empty: there was none.
   std::string runner_up;

@@ -8,8 +8,8 @@
 namespace fettle::planner {
 
 /// Leaves each group only the choices that hold all operands that exist in layout `name` ("row",
-/// "NHWC", "NCHW8c" ...) in that layout; a group without such a choice keeps all. Fails with
-/// kInvalidArgument where no tensor can have the layout.
+/// "NCHW", "NHWC", "NCHW8c" ...) in that layout; groups of a node that no such choice computes keep
+/// all. Fails with kInvalidArgument where no tensor can have the layout.
 Status RestrictToLayout(std::string_view name, Extracted& extracted);
 
 }  // namespace fettle::planner

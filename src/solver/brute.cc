@@ -11,7 +11,7 @@ namespace fettle::solver {
 namespace {
 
 /// Partial solutions looked at before it is called too large.
-constexpr int64_t kMostSteps = 200'000'000;
+constexpr int64_t kMostSteps = 20'000'000;
 
 class BruteForce {
   using Way = std::vector<int>;                                  // conversions of one tensor

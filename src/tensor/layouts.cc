@@ -93,7 +93,7 @@ std::string LayoutName(const Layout& layout, int rank) {
 }
 
 std::optional<Layout> LayoutFromName(std::string_view name, int rank) {
-  if (name == "row") return Layout::RowMajor();
+  if (name == "row" || (name == "NCHW" && rank == 4)) return Layout::RowMajor();
   for (const NamedLayout& row : LayoutTable()) {
     if (row.rank == rank && row.name == name) return row.layout;
   }

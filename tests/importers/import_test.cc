@@ -46,6 +46,15 @@ TEST(Import, KeepsNamesShapesAndSymbols) {
   EXPECT_EQ(ir::Describe(graph->nodes()[0]), "node #0 'act' (Relu, opset 17)");
 }
 
+TEST(Import, NodesWithoutANameAreCalledByOperatorAndIndex) {
+  const auto graph = Import({.nodes = {Node("Relu", {"x"}, {"h"}), Node("Relu", {"h"}, {"y"})},
+                             .inputs = {Value("x", kFloat, {2})},
+                             .outputs = {Value("y", kFloat, {2})}});
+  ASSERT_TRUE(graph.ok()) << Failure(graph);
+  EXPECT_EQ(graph->nodes()[0].name, "Relu_0");
+  EXPECT_EQ(graph->nodes()[1].name, "Relu_1");
+}
+
 TEST(Import, InitialisersThatAreInputsAreConstants) {
   const auto graph = Import({.nodes = {Node("Add", {"x", "w"}, {"y"})},
                              .inputs = {Value("x", kFloat, {2}), Value("w", kFloat, {2})},

@@ -78,7 +78,30 @@ TEST(RestrictTest, KeepsToALayoutWhereItCan) {
       EXPECT_TRUE(row || SameBytes(shape, state, wanted)) << StateName(state, 4);
     }
   }
+  for (size_t g = 0; g < extracted.entries.size(); ++g) {
+    const size_t choices = extracted.problem.groups[g].choices.size();
+    EXPECT_EQ(extracted.entries[g].size(), choices);
+    EXPECT_EQ(extracted.measured[g].size(), choices);
+  }
   EXPECT_EQ(RestrictToLayout("NCHW99c", extracted).code(), StatusCode::kInvalidArgument);
+}
+
+TEST(RestrictTest, NodesThatCannotKeepTheLayoutStayFree) {
+  ir::Graph graph = ir::Parse(kResidual).value();
+  ASSERT_TRUE(ops::InferGraph(graph).ok());
+  const CpuDevice device(std::make_shared<ThreadPool>(1));
+  const Catalogue catalogue =
+      ListCatalogue(graph, device, {.threads = 1}, Breadth::kDefaults).value();
+  RandomCosts costs(1);
+  std::vector<double> found;
+  for (const char* name : {"NCHW", "row", "NCHW8c"}) {
+    Extracted extracted = Extract(graph, catalogue, costs, 1, {.fusion_gains = true}).value();
+    ASSERT_TRUE(RestrictToLayout(name, extracted).ok()) << name;
+    const Result<solver::Solution> solution = solver::Solve(extracted.problem, {});
+    ASSERT_TRUE(solution.ok()) << name << ": " << solution.status().message();
+    found.push_back(solution->cost);
+  }
+  EXPECT_EQ(found[0], found[1]);
 }
 
 TEST(CatalogueTest, ListsEqualGroupsOnceAndRefusesWithReasons) {

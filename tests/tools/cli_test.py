@@ -199,6 +199,30 @@ class Cli(unittest.TestCase):
         self.fails(3, "missing.txt", "plan", "--problem", "missing.txt")
         self.fails(2, "MODEL or --problem", "plan")
         self.fails(3, "no tensor", "plan", self.model, "--no-cache", "--solver", "single:NCHW99c")
+        self.fails(2, "single:LAYOUT", "plan", self.model, "--solver", "fastest")
+        self.fails(3, "missing.db", "plan", self.model, "--costs", "missing.db")
+        self.fails(3, "enhance_x2.onnx", "plan", self.model, "--costs", self.model)
+
+    def test_plan_adds_up(self):
+        for layout in ("NCHW", "NHWC"):
+            plan = self.json("plan", self.model, *SMALL, "--no-cache", "--solver", f"single:{layout}")
+            self.assertFalse(plan["optimal"])
+            parts = sum(part["ms"] for part in plan["nodes"] + plan["conversions"])
+            self.assertAlmostEqual(parts, plan["predicted_ms"], places=9)
+            self.assertTrue(all(isinstance(node["params"], dict) and node["node"] for node in plan["nodes"]))
+
+    def test_plan_solves_contest_instances(self):
+        instance = {"name": "two", "nodes": {"intervals": [[0, 2], [1, 3]], "costs": [[1, 6], [4, 0]],
+                                             "usages": [[8, 1], [1, 8]]},
+                    "edges": {"nodes": [[1, 0]], "costs": [[0, 0, 1e18, 0]]}, "usage_limit": 9}
+        with gzip.open("two.json.gz", "wt") as file:
+            json.dump({"problem": instance}, file)
+        solved = self.json("plan", "--problem", "two.json.gz")
+        self.assertEqual((solved["cost"], solved["values"], solved["optimal"]), (5, [0, 0], True))
+        instance["edges"]["nodes"] = [[1, 2]]
+        pathlib.Path("wrong.json").write_text(json.dumps({"problem": instance}))
+        self.fails(3, "node 2", "plan", "--problem", "wrong.json")
+        self.fails(4, "pbqp", "plan", "--problem", "two.json.gz", "--solver", "pbqp")
 
     def write_kernel(self):
         """A 6 x 8 bowl whose best is tile 4, vector 8 with 1 ms; configurations with tile 5 fail."""

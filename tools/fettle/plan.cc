@@ -1,17 +1,17 @@
-// fettle plan: what is chosen for each group and why; the solver's problem as text, and solved from
-// text.
+// fettle plan: what is chosen for each group and why.
 #include <fmt/core.h>
 
-#include <fstream>
-#include <sstream>
+#include <algorithm>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "command.h"
 #include "interrupt.h"
+#include "plan_problem.h"
 #include "plan_report.h"
 #include "planner/planner.h"
 #include "planner/restrict.h"
+#include "tuner/database.h"
 #include "tuner/learned_costs.h"
 #include "tuning.h"
 
@@ -21,6 +21,7 @@ namespace {
 struct PlanOptions {
   JobOptions job;
   std::string problem, dump_problem, costs, solver = "auto", level = "normal";
+  double seconds = 60;
   bool explain = false;
 };
 
@@ -42,7 +43,7 @@ struct Solved {
   solver::Report report;
   double cost_us = 0, bound_us = 0, solve_seconds = 0;
   int64_t before = 0, after = 0, unmeasured = 0;
-  std::string dump, dump_solution;
+  solver::Problem problem;  // of all segments
 
   double gap() const { return cost_us > 0 ? std::max(0.0, 1 - bound_us / cost_us) : 0; }
   bool optimal() const { return gap() < 1e-9; }
@@ -63,8 +64,10 @@ Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
   // What is known of some entries bounds others, so all are asked for first.
   RETURN_IF_ERROR(extract().status());
   ASSIGN_OR_RETURN(planner::Extracted extracted, extract());
-  solver::Options solve{.method = options.solver, .seed = options.job.common.seed};
-  if (options.solver.starts_with("single:")) {
+  const bool one_layout = options.solver.starts_with("single:");
+  solver::Options solve{
+      .method = options.solver, .seconds = options.seconds, .seed = options.job.common.seed};
+  if (one_layout) {
     RETURN_IF_ERROR(planner::RestrictToLayout(options.solver.substr(7), extracted));
     solve.method = "auto";
   }
@@ -73,7 +76,7 @@ Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
                    solver::Solve(extracted.problem, solve, &solved.report));
   solved.solve_seconds += static_cast<double>(NowNs() - start) * 1e-9;
   solved.cost_us += solution.cost;
-  solved.bound_us += solution.bound;
+  solved.bound_us += one_layout ? 0 : solution.bound;  // other layouts may cost less
   for (const planner::Instance& instance : catalogue.instances)
     solved.before += std::ssize(catalogue.kinds[static_cast<size_t>(instance.kind)].entries);
   solved.after += solved.report.choices_after;
@@ -85,10 +88,8 @@ Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
       planner::ToDecision(graph, catalogue, extracted, solution, limits.threads);
   for (const planner::ConversionDecision& conversion : decision.conversions)
     solved.conversions.push_back(ConversionJson(graph, conversion));
-  if (options.dump_problem.empty()) return OkStatus();
-  solved.dump = solver::Print(extracted.problem);
-  solved.dump_solution = solver::Print(extracted.problem, solution);
-  return WriteFile(options.dump_problem, std::as_bytes(std::span(solved.dump)));
+  Append(extracted.problem, solved.problem);
+  return OkStatus();
 }
 
 Json SolvedJson(const Solved& solved) {
@@ -107,7 +108,8 @@ Json SolvedJson(const Solved& solved) {
 }
 
 void PrintSolved(const PlanOptions& options, const Solved& solved) {
-  fmt::print("{}", ExplainedText(solved.groups, options.explain));
+  fmt::print("{}{}", ExplainedText(solved.groups, options.explain),
+             ConversionsText(solved.conversions));
   fmt::print(
       "\n{} conversions; predicted {:.3f} ms ({}); {} of {} choices left after dominance; "
       "solved by {} in {:.1f} ms\n",
@@ -120,45 +122,12 @@ void PrintSolved(const PlanOptions& options, const Solved& solved) {
                solved.unmeasured);
 }
 
-Result<std::string> ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error(StatusCode::kNotFound, "{}: cannot open", path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-/// Solves a problem that was dumped; no model is needed.
-int SolveText(const PlanOptions& options) {
-  const Result<std::string> text = ReadText(options.problem);
-  if (!text.ok()) return Fail(AsInvalidInput(text.status()));
-  const Result<solver::Problem> problem = solver::Parse(*text);
-  if (!problem.ok()) return Fail(AsInvalidInput(problem.status().WithContext(options.problem)));
-  solver::Report report;
-  const auto solution =
-      solver::Solve(*problem, {.method = options.solver, .seed = options.job.common.seed}, &report);
-  if (!solution.ok()) return Fail(solution.status().WithContext(options.problem));
-  if (!options.job.common.json) {
-    fmt::print("{}", solver::Print(*problem, *solution));
-    return kExitOk;
-  }
-  Json picks = Json::array();
-  for (const solver::Pick& pick : solution->picks) {
-    const solver::Group& group = problem->groups[static_cast<size_t>(pick.group)];
-    const solver::Choice& choice = group.choices[static_cast<size_t>(pick.choice)];
-    picks.push_back({{"node", group.name}, {"choice", choice.name}, {"ms", choice.cost * 1e-3}});
-  }
-  PrintJson({{"optimal", solution->optimal()},
-             {"gap", solution->gap()},
-             {"predicted_ms", solution->cost * 1e-3},
-             {"bound_ms", solution->bound * 1e-3},
-             {"error", solution->error},
-             {"solve_ms", report.seconds * 1e3},
-             {"solver", report.method},
-             {"choices_before", report.choices_before},
-             {"choices_after", report.choices_after},
-             {"nodes", std::move(picks)}});
-  return kExitOk;
+/// A database that was asked for by name must be one.
+Result<std::shared_ptr<tuner::Store>> OpenCosts(const PlanOptions& options) {
+  if (options.costs.empty()) return StoreFor(options.job.common);
+  const auto readable = tuner::Database::Open(options.costs, tuner::Database::Access::kRead);
+  if (!readable.ok()) return AsInvalidInput(readable.status());
+  return std::shared_ptr<tuner::Store>(tuner::OpenStore("", options.costs));
 }
 
 Result<Solved> SolveModel(const PlanOptions& options, const Job& job) {
@@ -168,19 +137,33 @@ Result<Solved> SolveModel(const PlanOptions& options, const Job& job) {
   ASSIGN_OR_RETURN(const auto session, runtime::Session::Create(job.model, wanted));
   runtime::TensorMap outputs;
   RETURN_IF_ERROR(session->Run(job.bound.tensors(), &outputs));
-  const std::shared_ptr<tuner::Store> store =
-      options.costs.empty() ? StoreFor(options.job.common)
-                            : std::shared_ptr<tuner::Store>(tuner::OpenStore("", options.costs));
+  ASSIGN_OR_RETURN(const std::shared_ptr<tuner::Store> store, OpenCosts(options));
   Solved solved;
   for (const ir::Graph& segment : collector->segments)
     RETURN_IF_ERROR(SolveSegment(options, segment, *session, *store, solved));
+  if (!options.dump_problem.empty()) {
+    const Status written = WriteTextFile(options.dump_problem, solver::Print(solved.problem));
+    if (!written.ok()) return AsWriteFailure(written);
+  }
   return solved;
+}
+
+std::string CheckSolver(const std::string& text) {
+  static constexpr std::string_view kMethods[] = {"auto", "ve", "sweep", "capped", "pbqp", "brute"};
+  if (std::ranges::find(kMethods, text) != std::end(kMethods)) return "";
+  if (text.starts_with("single:") && text.size() > 7) return "";
+  return "expected auto|ve|sweep|capped|pbqp|single:LAYOUT|brute, got '" + text + "'";
 }
 
 int Plan(const PlanOptions& options) {
   InstallLog(options.job.common.log);
   StartInterruptThread();
-  if (!options.problem.empty()) return SolveText(options);
+  if (!options.problem.empty())
+    return SolveProblemFile({.file = options.problem,
+                             .solver = options.solver,
+                             .seconds = options.seconds,
+                             .seed = options.job.common.seed,
+                             .json = options.job.common.json});
   if (options.job.model.empty()) {
     fmt::print(stderr, "fettle: plan: expected MODEL or --problem FILE\n");
     return kExitUsage;
@@ -209,13 +192,17 @@ void RegisterPlan(CLI::App& app, Action& action) {
   AddJobOptions(*sub, options->job);
   sub->get_option("MODEL")->required(false);
   sub->add_flag("--explain", options->explain, "and why not the others");
-  sub->add_option("--solver", options->solver, "auto|ve|sweep|capped|pbqp|single:LAYOUT|brute");
+  sub->add_option("--solver", options->solver, "auto|ve|sweep|capped|pbqp|single:LAYOUT|brute")
+      ->check(CheckSolver);
+  sub->add_option("--budget", options->seconds, "seconds for branch and bound (60)")
+      ->check(CLI::Range(0.0, 1e6));
   sub->add_option("--level", options->level,
                   "none|fast|normal|wide|full: how many parameters count")
       ->check(CLI::IsMember({"none", "fast", "normal", "wide", "full"}));
   sub->add_option("--dump-problem", options->dump_problem, "write the solver's problem as text");
   sub->add_option("--costs", options->costs, "take the costs from this database");
-  sub->add_option("--problem", options->problem, "solve a problem that was dumped")
+  sub->add_option("--problem", options->problem,
+                  "solve a problem that was dumped, or an instance of the IOPDDL contest")
       ->excludes(sub->get_option("MODEL"));
   sub->callback([&action, options] { action = [options] { return Plan(*options); }; });
 }

@@ -13,14 +13,18 @@ std::string StateText(const ir::Graph& graph, const std::vector<ir::ValueId>& id
   return ids.empty() ? "" : StateName(states[0], graph.value(ids[0]).shape->rank());
 }
 
+Json ParamsJson(const kernels::Params& params) {
+  Json json = Json::object();
+  for (const auto& [name, value] : params) json[name] = value;
+  return json;
+}
+
 Json GroupJson(const ir::Graph& graph, const planner::GroupDecision& group) {
   const passes::Fragment fragment = passes::ExtractGroup(graph, {.nodes = group.nodes});
-  Json params = Json::object();
-  for (const auto& [name, value] : group.params) params[name] = value;
   return {{"node", planner::NamesOf(graph, group.nodes)},
           {"op", planner::OpsOf(*fragment.graph)},
           {"kernel", group.kernel},
-          {"params", std::move(params)},
+          {"params", ParamsJson(group.params)},
           {"threads", group.threads},
           {"state_in", StateText(graph, fragment.inputs, group.states.inputs)},
           {"state_out", StateText(graph, fragment.outputs, group.states.outputs)},
@@ -61,7 +65,7 @@ Json ExplainedJson(const planner::Explained& group) {
   Json json = {{"node", group.node},
                {"op", group.op},
                {"kernel", group.kernel},
-               {"params", group.params},
+               {"params", ParamsJson(group.params)},
                {"threads", group.threads},
                {"state_in", group.state_in},
                {"state_out", group.state_out},
@@ -76,6 +80,16 @@ Json ExplainedJson(const planner::Explained& group) {
   json["runner_up_ms"] = group.runner_up_us * 1e-3;
   json["runner_up_measured"] = group.runner_up_measured;
   return json;
+}
+
+std::string ConversionsText(const Json& conversions) {
+  if (conversions.empty()) return "";
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{"converted value"}, {"from"}, {"to"}, {"us", kRight}});
+  for (const Json& one : conversions)
+    table.Row({one["value"].get<std::string>(), one["from"].get<std::string>(),
+               one["to"].get<std::string>(), fmt::format("{:.1f}", 1e3 * one["ms"].get<double>())});
+  return "\n" + table.ToString();
 }
 
 std::string ExplainedText(const std::vector<planner::Explained>& groups, bool with_reasons) {
@@ -103,7 +117,8 @@ std::string ExplainedText(const std::vector<planner::Explained>& groups, bool wi
                other ? us(group.runner_up_us, group.runner_up_measured) : ""});
     if (!with_reasons) continue;
     reasons += fmt::format("{} ({})\n", group.node, group.op);
-    if (!group.params.empty()) reasons += fmt::format("  parameters: {}\n", group.params);
+    if (!group.params.empty())
+      reasons += fmt::format("  parameters: {}\n", planner::ParamsText(group.params));
     for (const planner::Rejection& one : group.rejected)
       reasons += fmt::format("  not {}: {}\n", one.kernel, one.reason);
   }

@@ -16,7 +16,9 @@ Json PlanJson(const runtime::TuneModelResult& result);
 /// ...}.
 Json ExplainedJson(const planner::Explained& group);
 Json ConversionJson(const ir::Graph& graph, const planner::ConversionDecision& conversion);
-/// A table of all groups and conversions for people.
+/// A list of what ConversionJson gives, as a table for people; "" where there are none.
+std::string ConversionsText(const Json& conversions);
+/// A table of all groups for people.
 std::string ExplainedText(const std::vector<planner::Explained>& groups, bool with_reasons);
 
 }  // namespace fettle::tools

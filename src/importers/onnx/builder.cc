@@ -207,7 +207,7 @@ Status GraphBuilder::ImportNode(const NodeRecord& node, size_t index, const Fram
   neutral.op_type = node.op_type;
   neutral.domain = node.domain;
   neutral.opset = static_cast<int>(opset);
-  neutral.name = frame.prefix + node.name;
+  neutral.name = frame.prefix + LabelOf(node, index);
   neutral.index = frame.index >= 0 ? frame.index : static_cast<int>(index);
   const Status status = RunRule(neutral, node, frame, scope);
   return status.code() == StatusCode::kUnsupported ? refuse(status.message()) : status;

@@ -218,9 +218,7 @@ Status GraphBuilder::ExpandFunction(const FunctionRecord& function, const NodeRe
                     .attributes = &attributes,
                     .index = frame.index >= 0 ? frame.index : static_cast<int>(index),
                     .depth = frame.depth + 1};
-  const std::string label =
-      node.name.empty() ? fmt::format("{}_{}", node.op_type, index) : node.name;
-  inner_frame.prefix = frame.prefix + label + "/";
+  inner_frame.prefix = frame.prefix + LabelOf(node, index) + "/";
   for (const NodeRecord& body : function.nodes)
     RETURN_IF_ERROR(Spend((1 + body.outputs.size()) * (inner_frame.prefix.size() + 64)));
   Scope inner(&scope->graph(), nullptr);

@@ -84,6 +84,10 @@ size_t NodeOnCycle(const Dependencies& needs, const std::vector<bool>& done) {
 
 }  // namespace
 
+std::string LabelOf(const NodeRecord& node, size_t index) {
+  return node.name.empty() ? fmt::format("{}_{}", node.op_type, index) : node.name;
+}
+
 std::string DescribeRecord(const NodeRecord& node, size_t index, int64_t opset) {
   std::string text = fmt::format("node #{}", index);
   if (!node.name.empty()) text += fmt::format(" '{}'", node.name);

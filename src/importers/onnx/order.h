@@ -16,4 +16,7 @@ Result<std::vector<size_t>> ImportOrder(const std::vector<NodeRecord>& nodes);
 /// "node #12 'up_1' (Resize, opset 13)"; the opset is left out where it is 0.
 std::string DescribeRecord(const NodeRecord& node, size_t index, int64_t opset);
 
+/// What the node is called: its name, else operator and index, as "Conv_12".
+std::string LabelOf(const NodeRecord& node, size_t index);
+
 }  // namespace fettle::onnx
