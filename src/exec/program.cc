@@ -59,35 +59,58 @@ Result<std::unique_ptr<Program>> Program::Build(Plan plan, const DeviceSet& devi
 }
 
 Status Program::Prepare(const DeviceSet& devices, PackedStore& packed) {
-  std::vector<std::vector<kernels::Alias>> aliases;
-  std::vector<int64_t> workspaces;
+  std::vector<StepProfile> profiles;
   for (const PlannedStep& planned : plan_.steps) {
-    Step step{.device = DeviceOf(plan_, planned)};
+    Step& step = steps_.emplace_back();
+    step.device = DeviceOf(plan_, planned);
     step.crosses_devices = planned.kernel == nullptr && CrossesDevices(plan_, planned);
-    aliases.emplace_back();
-    workspaces.push_back(0);
-    StepProfile profile = Describe(planned);
-    if (WritesNothing(plan_, planned)) {
-      step.nothing_to_do = true;
-    } else {
-      const Device* device = devices.Find(step.device);
-      if (device == nullptr)
-        return Error(StatusCode::kDeviceUnavailable, "{}: planned for a device that is not there",
-                     profile.node);
-      ASSIGN_OR_RETURN(step.kernel, PrepareStep(plan_, planned, *device));
-      RETURN_IF_ERROR(Pack(planned, *device, packed, step, profile));
-      aliases.back() = step.kernel->aliases();
-      workspaces.back() = step.kernel->workspace_bytes();
-      size_t views = 0;
-      for (const kernels::Alias& alias : aliases.back()) views += alias.is_view ? 1 : 0;
-      step.nothing_to_do = !planned.outputs.empty() && views == planned.outputs.size();
-      if (step.nothing_to_do) profile.bytes = 0;
+    step.nothing_to_do = WritesNothing(plan_, planned);
+    profiles.push_back(Describe(planned));
+    if (step.nothing_to_do) continue;
+    const Device* device = devices.Find(step.device);
+    if (device == nullptr)
+      return Error(StatusCode::kDeviceUnavailable, "{}: planned for a device that is not there",
+                   profiles.back().node);
+    ASSIGN_OR_RETURN(step.kernel, PrepareStep(plan_, planned, *device));
+  }
+  RETURN_IF_ERROR(PackAll(devices, packed, profiles));
+  PlanSteps(profiles);
+  return OkStatus();
+}
+
+/// On all threads, unlike what comes before: of programs that crash compilers, one at a time is to
+/// be blamed, and compilers may need more stack than other threads have.
+Status Program::PackAll(const DeviceSet& devices, PackedStore& packed,
+                        std::vector<StepProfile>& profiles) {
+  std::vector<Status> statuses(steps_.size());
+  ThreadPool& pool = static_cast<const CpuDevice&>(devices.cpu()).pool();
+  pool.ParallelFor(std::ssize(steps_), pool.threads(), [&](int64_t task, int) {
+    const auto i = static_cast<size_t>(task);
+    if (steps_[i].kernel != nullptr)
+      statuses[i] =
+          Pack(plan_.steps[i], *devices.Find(steps_[i].device), packed, steps_[i], profiles[i]);
+  });
+  for (const Status& status : statuses) RETURN_IF_ERROR(status);
+  return OkStatus();
+}
+
+void Program::PlanSteps(std::vector<StepProfile>& profiles) {
+  std::vector<std::vector<kernels::Alias>> aliases(steps_.size());
+  std::vector<int64_t> workspaces(steps_.size(), 0);
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    Step& step = steps_[i];
+    if (step.kernel != nullptr) {
+      aliases[i] = step.kernel->aliases();
+      workspaces[i] = step.kernel->workspace_bytes();
+      const size_t outputs = plan_.steps[i].outputs.size();
+      const auto views = std::count_if(aliases[i].begin(), aliases[i].end(),
+                                       [](const kernels::Alias& alias) { return alias.is_view; });
+      step.nothing_to_do = outputs > 0 && static_cast<size_t>(views) == outputs;
+      if (step.nothing_to_do) profiles[i].bytes = 0;
     }
-    step.profile = std::make_shared<const StepProfile>(std::move(profile));
-    steps_.push_back(std::move(step));
+    step.profile = std::make_shared<const StepProfile>(std::move(profiles[i]));
   }
   memory_ = PlanMemory(plan_, aliases, workspaces);
-  return OkStatus();
 }
 
 Status Program::Pack(const PlannedStep& planned, const Device& device, PackedStore& packed,

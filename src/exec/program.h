@@ -34,6 +34,7 @@ struct RunArgs {
 /// Immutable after Build; may run on several threads at once with distinct arguments.
 class Program {
  public:
+  /// Packs constants on all threads of the CPU's pool.
   static Result<std::unique_ptr<Program>> Build(Plan plan, const DeviceSet& devices,
                                                 PackedStore& packed);
 
@@ -55,6 +56,8 @@ class Program {
 
   Program() = default;
   Status Prepare(const DeviceSet& devices, PackedStore& packed);
+  Status PackAll(const DeviceSet& devices, PackedStore& packed, std::vector<StepProfile>& profiles);
+  void PlanSteps(std::vector<StepProfile>& profiles);
   Status Pack(const PlannedStep& planned, const Device& device, PackedStore& packed, Step& step,
               StepProfile& profile);
   StepProfile Describe(const PlannedStep& step) const;

@@ -32,16 +32,19 @@ namespace {
 /// for, or else any device; its choices are empty where there is none.
 GroupChoices BestGroup(const ir::Graph& graph, const std::vector<const passes::Group*>& groups,
                        const DeviceSet& devices, const Limits& limits) {
+  if (limits.preferred != DeviceKind::kCpu) {
+    // What the CPU could do is of no interest where the accelerator can.
+    Limits alone = limits;
+    alone.accelerator_only = true;
+    for (const passes::Group* group : groups) {
+      GroupChoices choices = ListChoices(graph, *group, devices, alone);
+      if (!choices.choices.empty()) return choices;
+    }
+  }
   GroupChoices best;
   for (const passes::Group* group : groups) {
-    GroupChoices choices = ListChoices(graph, *group, devices, limits);
-    if (choices.choices.empty()) {
-      if (best.choices.empty()) best = std::move(choices);
-      continue;
-    }
-    // Those of the preferred device come first.
-    if (choices.choices[0].kernel->device == limits.preferred) return choices;
-    if (best.choices.empty()) best = std::move(choices);
+    best = ListChoices(graph, *group, devices, limits);
+    if (!best.choices.empty()) break;
   }
   return best;
 }

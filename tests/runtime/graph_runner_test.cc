@@ -52,6 +52,27 @@ TEST_F(GraphRunnerTest, RunsOneSegment) {
   EXPECT_THAT(Values<float>((*y)[0]), ElementsAre(0, 2, 3, 0));
 }
 
+TEST_F(GraphRunnerTest, PacksAConstantOnceThoughSeveralThreadsPack) {
+  std::string text = "input %x0: f32[4x64]\nconst %w: f32[64x64] = noise(-1, 1)\n";
+  for (int i = 0; i < 8; ++i)
+    text += fmt::format("%m{0} = MatMul(%x{0}, %w)\n%x{1} = Tanh(%m{0})\n", i, i + 1);
+  text += "output %x8\n";
+  const auto runner = Load(text);
+  const std::vector<Tensor> inputs{Make<float>({4, 64}, std::vector<float>(256, 0.5F))};
+  const auto y = runner->Run(inputs);
+  ASSERT_TRUE(y.ok()) << y.status().message();
+  EXPECT_EQ(packed_.Living().size(), 1u);
+
+  const CpuDevice alone(std::make_shared<ThreadPool>(1));
+  exec::PackedStore packed_alone;
+  Context context{alone, packed_alone,       {.threads = 1}, *planner::PreferredPlans(),
+                  2,     CpuStream(alone, 1)};
+  GraphRunner one(std::make_shared<const ir::Graph>(ir::Parse(text).value()), context);
+  const auto want = one.Run(inputs);
+  ASSERT_TRUE(want.ok()) << want.status().message();
+  EXPECT_EQ(Values<float>((*y)[0]), Values<float>((*want)[0]));
+}
+
 TEST_F(GraphRunnerTest, ReplansForNewShapesAndReturnsToOldOnes) {
   const auto runner = Load("input %x: f32[?]\n%y = Neg(%x)\noutput %y\n");
   for (int64_t size : {3, 5, 3, 7, 3, 0}) {
