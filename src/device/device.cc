@@ -15,11 +15,12 @@ MemoryRequest RequestFor(const Shape& shape, const State& state) {
   return request;
 }
 
-Result<std::shared_ptr<DeviceMemory>> Device::Upload(
-    const MemoryRequest& request, const std::shared_ptr<const std::byte>& bytes) const {
-  ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> memory, Allocate(request));
+Result<std::shared_ptr<DeviceMemory>> Device::Upload(const std::shared_ptr<const std::byte>& data,
+                                                     int64_t bytes) const {
+  ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> memory,
+                   Allocate({.kind = MemoryKind::kBuffer, .bytes = bytes}));
   ASSIGN_OR_RETURN(const std::unique_ptr<Stream> stream, NewStream({}));
-  RETURN_IF_ERROR(stream->Write(*memory, 0, bytes.get(), request.bytes));
+  RETURN_IF_ERROR(stream->Write(*memory, 0, data.get(), bytes));
   return memory;
 }
 

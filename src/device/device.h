@@ -51,6 +51,13 @@ class DeviceMemory {
   MemoryRequest request_;
 };
 
+/// What went between host and device. Where they share their memory the host reads and writes
+/// buffers itself.
+struct Transfers {
+  int64_t copies = 0, copied_bytes = 0;  // by the device, maps of separate memories among them
+  int64_t maps = 0, conversions = 0;
+};
+
 /// An in-order queue of work on one device. Launches enqueue and never wait; the CPU's runs at
 /// once. Belongs to one thread at a time.
 class Stream {
@@ -68,6 +75,8 @@ class Stream {
   /// How long the device worked, by its own clock, on what was enqueued since the last call, all of
   /// which has finished; negative where it does not say (StreamOptions::timed).
   virtual int64_t TakeBusyNs() { return -1; }
+  /// Since the stream was made.
+  virtual Transfers transfers() const { return {}; }
 };
 
 /// How a stream leaves the device to others.
@@ -92,10 +101,10 @@ class Device {
   /// Memory with undefined contents. kOutOfMemory, or kUnsupported naming the limit that an image
   /// passes.
   virtual Result<std::shared_ptr<DeviceMemory>> Allocate(const MemoryRequest& request) const = 0;
-  /// Memory for kernels to read that holds `request.bytes` of `bytes`, which live as long as it
-  /// does (it may be made of them). An image takes them as rows without gaps.
-  virtual Result<std::shared_ptr<DeviceMemory>> Upload(
-      const MemoryRequest& request, const std::shared_ptr<const std::byte>& bytes) const;
+  /// A buffer for kernels to read that holds `bytes` bytes of `data`, which live as long as it does
+  /// (it may be made of them).
+  virtual Result<std::shared_ptr<DeviceMemory>> Upload(const std::shared_ptr<const std::byte>& data,
+                                                       int64_t bytes) const;
   /// OK, or why there can be no such memory: the limit of the device that it passes.
   virtual Status CheckLimits(const MemoryRequest&) const { return OkStatus(); }
   virtual Result<std::unique_ptr<Stream>> NewStream(const StreamOptions& options) const = 0;

@@ -80,21 +80,17 @@ Result<std::shared_ptr<const PackedBlob>> PackedStore::Get(const kernels::PackRe
 }
 
 Result<std::shared_ptr<DeviceMemory>> PackedStore::GetOn(
-    const Device& device, const kernels::PackRequest& request,
-    const std::shared_ptr<const PackedBlob>& blob) {
-  const std::tuple key(blob.get(), &device, request.image_width);
+    const Device& device, const std::shared_ptr<const PackedBlob>& blob) {
+  const std::pair key(blob.get(), &device);
   {
     std::lock_guard lock(mutex_);
     const auto found = copies_.find(key);
     if (found != copies_.end())
       if (auto copy = found->second.lock()) return copy;
   }
-  const bool is_image = request.image_width > 0;
   ASSIGN_OR_RETURN(
       std::shared_ptr<DeviceMemory> copy,
-      device.Upload({is_image ? MemoryKind::kImage2d : MemoryKind::kBuffer, request.bytes,
-                     request.image_width, request.image_height, request.image_storage},
-                    std::shared_ptr<const std::byte>(blob, blob->data.get())));
+      device.Upload(std::shared_ptr<const std::byte>(blob, blob->data.get()), blob->bytes));
   std::lock_guard lock(mutex_);
   std::weak_ptr<DeviceMemory>& slot = copies_[key];
   if (auto first = slot.lock()) return first;

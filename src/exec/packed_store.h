@@ -8,8 +8,8 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "kernels/kernel.h"
@@ -37,10 +37,8 @@ class PackedStore {
   Result<std::shared_ptr<const PackedBlob>> Get(const kernels::PackRequest& request,
                                                 const ir::Graph& group);
 
-  /// The same blob in the memory of `device`, copied there once for all who hold
-  /// both.
+  /// The same blob in a buffer of `device`, copied there once for all who hold both.
   Result<std::shared_ptr<DeviceMemory>> GetOn(const Device& device,
-                                              const kernels::PackRequest& request,
                                               const std::shared_ptr<const PackedBlob>& blob);
 
   /// Makes or finds a blob; called without locks, by several threads at once.
@@ -72,10 +70,9 @@ class PackedStore {
   mutable std::mutex mutex_;
   std::map<std::string, Slot, std::less<>> slots_;  // by the key's text
   std::unordered_map<const Constant*, Hashed> hashes_;
-  /// By blob, device and image width. Who holds a copy holds its blob, so a blob's address is not
-  /// used again while a copy of it lives.
-  std::map<std::tuple<const PackedBlob*, const Device*, int64_t>, std::weak_ptr<DeviceMemory>>
-      copies_;
+  /// Who holds a copy holds its blob, so a blob's address is not used again while a copy of it
+  /// lives.
+  std::map<std::pair<const PackedBlob*, const Device*>, std::weak_ptr<DeviceMemory>> copies_;
 };
 
 }  // namespace fettle::exec

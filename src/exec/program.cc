@@ -122,7 +122,7 @@ Status Program::Pack(const PlannedStep& planned, const Device& device, PackedSto
     if (device.kind() == DeviceKind::kCpu) {
       step.packed.push_back({blob->data.get(), 0});
     } else {
-      ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> copy, packed.GetOn(device, request, blob));
+      ASSIGN_OR_RETURN(std::shared_ptr<DeviceMemory> copy, packed.GetOn(device, blob));
       step.packed.push_back(copy->location());
       step.copies.push_back(std::move(copy));
     }

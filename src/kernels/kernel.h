@@ -47,17 +47,14 @@ struct Problem {
 };
 
 /// A packed form of constants: made once per (contents, recipe) and shared by kernels, parameters,
-/// plans, shapes and sessions. The recipe never names activation shapes.
+/// plans, shapes and sessions; a buffer where the device has memory of its own. The recipe never
+/// names activation shapes.
 struct PackRequest {
   std::vector<ir::ValueId> constants;  // of the group, in the order that `pack` reads
   std::string recipe;                  // e.g. "conv.ohwi.nr32.f32"; equal recipes mean equal bytes
   int64_t bytes = 0;
   /// Writes `bytes` bytes to `out` (64-byte aligned). May be called from any thread.
   std::function<Status(std::span<const Constant* const> constants, std::byte* out)> pack;
-  /// An image of RGBA pixels of `image_storage` where the width is not 0: `bytes` are its rows.
-  /// Kernels of devices with memory of their own get a copy there, made once.
-  int64_t image_width = 0, image_height = 0;
-  DType image_storage = DType::kF32;
 };
 
 /// An output that needs no bytes of its own: it is a window of an input (a view), or may share its
@@ -118,6 +115,8 @@ struct KernelDesc {
   /// The same where it depends on the group, which the kernel computes, and on the device; null: it
   /// does not.
   int (*preference_on)(const ir::Graph& group, const Device& device) = nullptr;
+  /// Whether outputs may be views (Alias::is_view): others are not prepared to find out.
+  bool may_be_view = false;
   /// The state assignments in which the kernel computes `group` on `device`, best first; or why it
   /// cannot (kUnsupported; the reason is the message).
   Result<std::vector<StateAssignment>> (*candidates)(const ir::Graph& group,

@@ -5,7 +5,6 @@
 
 #include "base/hash.h"
 #include "kernels/cost_text.h"
-#include "ops/op.h"
 #include "planner/cover.h"
 
 namespace fettle::planner {
@@ -100,21 +99,10 @@ std::string ChangeOf(const kernels::Params& params, const kernels::Params& from)
   return text;
 }
 
-/// Whether `kernel` may do nothing but move elements: views are looked for there alone, since a
-/// kernel has to be prepared, and its program built, to say so.
-bool MayBeView(const ir::Graph& group, const kernels::KernelDesc& kernel) {
-  constexpr std::string_view kMoves = ".move.";  // "<backend>.<op>.<algorithm>"
-  if (kernel.name.find(kMoves) == std::string_view::npos) return false;
-  return std::none_of(group.nodes().begin(), group.nodes().end(), [](const ir::Node& node) {
-    const ops::OpDesc* op = ops::Find(node.op);
-    return op != nullptr && (op->macs != nullptr || op->elementwise);
-  });
-}
-
 bool IsView(const kernels::KernelDesc& kernel, const kernels::Problem& problem,
             const kernels::Params& params, const Device& device) {
   const ir::Graph& group = *problem.group;
-  if (group.nodes().size() > 1 || group.inputs.empty() || kernel.preference == 0) return false;
+  if (!kernel.may_be_view || group.inputs.empty()) return false;
   for (ir::ValueId id : group.outputs)
     if (problem.shape(id).elements() == 0) return true;
   const auto prepared = kernel.prepare(problem, params, device);
@@ -199,8 +187,7 @@ class Lister {
     Entry entry{.kernel = choice.kernel, .states = choice.states, .threads = limits_.threads};
     const kernels::Problem problem = kind.problem(entry);
     entry.params = kernels::DefaultParams(*choice.kernel, problem, device);
-    entry.is_view = MayBeView(*kind.group, *choice.kernel) &&
-                    IsView(*choice.kernel, problem, entry.params, device);
+    entry.is_view = IsView(*choice.kernel, problem, entry.params, device);
     if (entry.is_view) {
       kind.entries.push_back(std::move(entry));
       return;

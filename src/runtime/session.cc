@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "device/opencl/opencl_stream.h"
 #include "passes/pipeline.h"
 #include "runtime/accuracy.h"
 #include "runtime/context.h"
@@ -251,11 +250,9 @@ const Model& Session::model() const { return impl_->model(); }
 DeviceSet Session::devices() const { return impl_->context().devices; }
 const planner::Limits& Session::limits() const { return impl_->context().limits; }
 
-TransferInfo Session::transfers() const {
-  if (impl_->context().accelerator == nullptr) return {};
-  const auto& stream = static_cast<const OpenClStream&>(*impl_->context().accelerator);
-  const OpenClStream::Transfers& all = stream.transfers();
-  return {all.copies, all.copied_bytes, all.maps};
+Transfers Session::transfers() const {
+  const Stream* accelerator = impl_->context().accelerator.get();
+  return accelerator == nullptr ? Transfers() : accelerator->transfers();
 }
 
 MemoryInfo Session::memory() const {

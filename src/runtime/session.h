@@ -54,12 +54,6 @@ struct MemoryInfo {
   int64_t device_bytes = 0;  // activations and workspace in the accelerator's memory
 };
 
-/// What went between host and accelerator.
-struct TransferInfo {
-  int64_t copies = 0, copied_bytes = 0;  // by the device
-  int64_t maps = 0;                      // of its memory, where the host reads and writes itself
-};
-
 using TensorMap = std::map<std::string, Tensor>;
 
 /// Belongs to one thread at a time (Cancel excepted).
@@ -87,8 +81,8 @@ class Session {
   /// What ran in the last Run, in order.
   const std::vector<exec::StepProfile>& profile() const;
   MemoryInfo memory() const;
-  /// Of all runs so far.
-  TransferInfo transfers() const;
+  /// To and from the accelerator, by all runs so far.
+  Transfers transfers() const;
   int threads() const;
   DeviceSet devices() const;
   const planner::Limits& limits() const;

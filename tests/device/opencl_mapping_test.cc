@@ -123,7 +123,7 @@ TEST_F(Mapping, IsDirectWhereBothFormsAgreeAndOfUnifiedMemoryNotACopy) {
   }
   EXPECT_EQ(HostValues(*Map(*stream, tensor, host, MapAccess::kRead), host), Values(3));
   EXPECT_FALSE(Map(*stream, tensor, kHostRows, MapAccess::kRead)->is_direct());
-  const OpenClStream::Transfers& transfers = stream->transfers();
+  const Transfers transfers = stream->transfers();
   EXPECT_EQ(transfers.maps, 3);
   EXPECT_EQ(transfers.conversions, 1);
   EXPECT_EQ(transfers.copies, device_->facts().unified_memory ? 0 : 3);

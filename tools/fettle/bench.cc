@@ -42,16 +42,16 @@ struct BenchResult {
   std::vector<double> host_ms;  // of the calling thread beside waiting, with an accelerator
   std::vector<exec::StepProfile> steps;  // mean over the timed runs
   runtime::MemoryInfo memory;
-  runtime::TransferInfo transfers;  // of one inference
+  Transfers transfers;  // of one inference
   int64_t peak_rss_bytes = 0;
   bool interrupted = false;
 };
 
 double MsSince(int64_t start) { return static_cast<double>(NowNs() - start) * 1e-6; }
 
-runtime::TransferInfo Since(const runtime::TransferInfo& now, const runtime::TransferInfo& before) {
+Transfers Since(const Transfers& now, const Transfers& before) {
   return {now.copies - before.copies, now.copied_bytes - before.copied_bytes,
-          now.maps - before.maps};
+          now.maps - before.maps, now.conversions - before.conversions};
 }
 
 /// Adds the times of one run to the sums; programs that take another path start over.
@@ -82,7 +82,7 @@ Status Measure(const BenchOptions& options, const Job& job, runtime::Session& se
   int64_t runs = 0;
   const int64_t begin = NowNs();
   while (true) {
-    const runtime::TransferInfo before = session.transfers();
+    const Transfers before = session.transfers();
     start = NowNs();
     const Status status = session.Run(inputs, &outputs);
     if (status.code() == StatusCode::kCancelled && !result.latencies.empty()) {

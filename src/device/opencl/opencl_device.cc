@@ -173,20 +173,17 @@ Result<std::shared_ptr<DeviceMemory>> OpenClDevice::Allocate(const MemoryRequest
 
 /// A device that is the host reads the bytes where they are.
 Result<std::shared_ptr<DeviceMemory>> OpenClDevice::Upload(
-    const MemoryRequest& request, const std::shared_ptr<const std::byte>& bytes) const {
-  if (request.kind == MemoryKind::kImage1d || request.bytes == 0)
-    return Device::Upload(request, bytes);
+    const std::shared_ptr<const std::byte>& data, int64_t bytes) const {
+  if (bytes == 0) return Device::Upload(data, bytes);
+  const MemoryRequest request{.kind = MemoryKind::kBuffer, .bytes = bytes};
   RETURN_IF_ERROR(CheckLimits(request));
-  auto* const from = const_cast<std::byte*>(bytes.get());
-  if (request.kind == MemoryKind::kImage2d)
-    return MakeImage(request, Image2d(request), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, from);
   cl_int code = CL_SUCCESS;
   const cl_mem_flags how = facts_.is_cpu ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR;
-  cl_mem memory = api_->CreateBuffer(context(), CL_MEM_READ_ONLY | how,
-                                     static_cast<size_t>(request.bytes), from, &code);
-  RETURN_IF_ERROR(OpenClStatus(code, fmt::format("OpenCL: uploading {} bytes", request.bytes)));
+  cl_mem memory = api_->CreateBuffer(context(), CL_MEM_READ_ONLY | how, static_cast<size_t>(bytes),
+                                     const_cast<std::byte*>(data.get()), &code);
+  RETURN_IF_ERROR(OpenClStatus(code, fmt::format("OpenCL: uploading {} bytes", bytes)));
   return std::shared_ptr<DeviceMemory>(std::make_shared<OpenClMemory>(
-      request, *api_, memory, context_, facts_.is_cpu ? bytes : nullptr));
+      request, *api_, memory, context_, facts_.is_cpu ? data : nullptr));
 }
 
 Result<std::shared_ptr<DeviceMemory>> OpenClDevice::MakeSharedBuffer(
@@ -225,11 +222,10 @@ Result<std::shared_ptr<DeviceMemory>> OpenClDevice::MakeSharedBuffer(
 
 Result<std::shared_ptr<DeviceMemory>> OpenClDevice::MakeImage(const MemoryRequest& request,
                                                               const cl_image_desc& desc,
-                                                              cl_mem_flags flags,
-                                                              void* from) const {
+                                                              cl_mem_flags flags) const {
   const cl_image_format format = RgbaFormat(request.storage);
   cl_int code = CL_SUCCESS;
-  cl_mem memory = api_->CreateImage(context(), flags, &format, &desc, from, &code);
+  cl_mem memory = api_->CreateImage(context(), flags, &format, &desc, nullptr, &code);
   RETURN_IF_ERROR(OpenClStatus(
       code, fmt::format("OpenCL: an image of {}x{} pixels", request.width, request.height)));
   return std::shared_ptr<DeviceMemory>(

@@ -116,8 +116,8 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
 
   Result<std::shared_ptr<DeviceMemory>> Allocate(const MemoryRequest& request) const override;
   Result<std::unique_ptr<Stream>> NewStream(const StreamOptions& options) const override;
-  Result<std::shared_ptr<DeviceMemory>> Upload(
-      const MemoryRequest& request, const std::shared_ptr<const std::byte>& bytes) const override;
+  Result<std::shared_ptr<DeviceMemory>> Upload(const std::shared_ptr<const std::byte>& data,
+                                               int64_t bytes) const override;
   Status CheckLimits(const MemoryRequest& request) const override;
   /// `buffer` read as RGBA pixels of `storage`: a one-dimensional image over its first `pixels`.
   Result<std::shared_ptr<DeviceMemory>> ViewAsImage1d(const DeviceMemory& buffer, int64_t pixels,
@@ -137,8 +137,8 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
  private:
   OpenClDevice() = default;
   Result<std::shared_ptr<DeviceMemory>> MakeImage(const MemoryRequest& request,
-                                                  const cl_image_desc& desc, cl_mem_flags flags,
-                                                  void* from = nullptr) const;
+                                                  const cl_image_desc& desc,
+                                                  cl_mem_flags flags) const;
   Result<std::shared_ptr<DeviceMemory>> MakeSharedBuffer(const MemoryRequest& request) const;
   /// Memory that maps without a copy where host and device share theirs.
   cl_mem_flags Flags() const {

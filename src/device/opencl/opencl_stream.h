@@ -83,13 +83,7 @@ class OpenClStream final : public Stream {
   int64_t waited_ns() const override { return waited_ns_; }
   int64_t TakeBusyNs() override;
 
-  /// What went between host and device. Where they share their memory the host reads and writes
-  /// buffers itself.
-  struct Transfers {
-    int64_t copies = 0, copied_bytes = 0;  // by Read, Write, and maps where memories are separate
-    int64_t maps = 0, conversions = 0;
-  };
-  const Transfers& transfers() const { return transfers_; }
+  Transfers transfers() const override { return transfers_; }
   void CountMap(bool copies, int64_t bytes) {
     ++transfers_.maps;
     if (copies) CountCopy(bytes);

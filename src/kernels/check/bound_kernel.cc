@@ -25,15 +25,6 @@ MemoryKind PlainKind(const Device& device) {
   return device.kind() == DeviceKind::kCpu ? MemoryKind::kHost : MemoryKind::kBuffer;
 }
 
-MemoryRequest RequestForPacked(const PackRequest& request, const Device& device) {
-  if (request.image_width == 0) return {.kind = PlainKind(device), .bytes = request.bytes};
-  return {.kind = MemoryKind::kImage2d,
-          .bytes = request.bytes,
-          .width = request.image_width,
-          .height = request.image_height,
-          .storage = request.image_storage};
-}
-
 }  // namespace
 
 Status Allocate(const Operands& operands, bool misaligned, const Device& device,
@@ -65,8 +56,8 @@ Status BoundKernel::Pack(const ir::Graph& group, const Device& device, Stream& s
     std::vector<const Constant*> constants;
     for (ir::ValueId id : request.constants) constants.push_back(group.value(id).constant.get());
     GuardedMemory packed;
-    RETURN_IF_ERROR(
-        packed.Resize(RequestForPacked(request, device), device, GuardedMemory::Start::kAtZero));
+    RETURN_IF_ERROR(packed.Resize({.kind = PlainKind(device), .bytes = request.bytes}, device,
+                                  GuardedMemory::Start::kAtZero));
     RETURN_IF_ERROR(packed.Fill(kPoison, stream));
     RETURN_IF_ERROR(request.pack(constants, packed.host()));
     if (!packed.Intact())

@@ -146,6 +146,7 @@ extern const KernelDesc kOpenClMoveCopy;
 const KernelDesc kOpenClMoveCopy = {.name = "opencl.move.copy",
                                     .device = DeviceKind::kOpenCl,
                                     .preference = 10,
+                                    .may_be_view = true,
                                     .candidates = Candidates,
                                     .prepare = Prepare};
 
