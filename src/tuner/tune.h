@@ -7,25 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "planner/catalogue.h"
 #include "planner/decision.h"
-#include "planner/extract.h"
 #include "solver/solve.h"
 #include "tuner/accuracy.h"
+#include "tuner/level.h"
 #include "tuner/measure.h"
 
 namespace fettle::tuner {
-
-/// How far to look. kNone measures nothing; kFast the default parameters of each kernel; kNormal
-/// neighbours of them too; kWide and kFull all parameters, kFull without stopping slow candidates.
-enum class Level { kNone, kFast, kNormal, kWide, kFull };
-Result<Level> LevelFromName(std::string_view name);
-/// How many parameters of a kernel are choices at a level.
-planner::Breadth BreadthOf(Level level);
-/// What is taken for granted at a level.
-planner::Assumptions AssumptionsOf(Level level);
-/// For LearnedCosts::AssumeEfficiency.
-double EfficiencyOf(Level level);
 
 struct TuneProgress {
   int64_t measured = 0;
