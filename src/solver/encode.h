@@ -38,8 +38,4 @@ Result<Encoding> Encode(const Problem& problem, const Kept& kept, const Prices& 
 
 std::vector<Pick> PicksOf(const Encoding& encoding, const Assignment& values);
 
-/// `picks` with the conversions that serve them at the least priced cost. `bound` is left 0. Fails
-/// with kUnsupported where a state that is needed cannot be made.
-Result<Solution> Complete(const Problem& problem, std::vector<Pick> picks, const Prices& prices);
-
 }  // namespace fettle::solver

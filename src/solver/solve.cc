@@ -7,6 +7,7 @@
 #include "solver/branch.h"
 #include "solver/brute.h"
 #include "solver/budget.h"
+#include "solver/complete.h"
 #include "solver/eliminate.h"
 #include "solver/encode.h"
 #include "solver/evaluate.h"

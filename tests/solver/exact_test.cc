@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "solver/complete.h"
 #include "solver/eliminate.h"
 #include "solver/encode.h"
 #include "solver/evaluate.h"
