@@ -1,0 +1,49 @@
+#include "kernels/cpu/quantised/rows.h"
+
+#include <algorithm>
+
+namespace fettle::kernels {
+namespace {
+
+/// Calls f(row, tap, pointer) for each tap of each row, in order of depth.
+template <typename F>
+void ForEachTap(const TapRows& all, const F& f) {
+  for (int64_t first = 0; first < all.rows; first += all.mr) {
+    const int64_t rows = std::min<int64_t>(all.mr, all.rows - first);
+    const uint8_t* const* tile = all.pointers + first * all.taps;
+    for (int64_t t = 0; t < all.taps; ++t) {
+      for (int64_t r = 0; r < rows; ++r) f(first + r, t, tile[t * rows + r] + all.offset);
+    }
+  }
+}
+
+}  // namespace
+
+void WidenRows(const TapRows& rows, int64_t depth, int16_t zero, int64_t stride, int16_t* out) {
+  ForEachTap(rows, [&](int64_t row, int64_t tap, const uint8_t* x) {
+    int16_t* wide = out + row * stride + tap * depth;
+    if (rows.is_signed) {
+      for (int64_t i = 0; i < depth; ++i)
+        wide[i] = static_cast<int16_t>(static_cast<int8_t>(x[i]) - zero);
+    } else {
+      for (int64_t i = 0; i < depth; ++i) wide[i] = static_cast<int16_t>(x[i] - zero);
+    }
+    if (tap + 1 == rows.taps && rows.taps * depth % 2 != 0) wide[depth] = 0;
+  });
+}
+
+void SumRows(const TapRows& rows, const QuantLayout& layout, int32_t* sums) {
+  std::fill_n(sums, rows.rows, 0);
+  const uint8_t flip = rows.is_signed ? 0x80 : 0;
+  ForEachTap(rows, [&](int64_t row, int64_t tap, const uint8_t* x) {
+    const int64_t before = tap / layout.block_taps() * layout.block();
+    const int64_t channels = std::min(layout.block(), layout.ic - before);
+    int32_t sum = 0;
+    for (int64_t p = 0; p < layout.tap_pixels(); ++p, x += layout.block()) {
+      for (int64_t i = 0; i < channels; ++i) sum += x[i] ^ flip;
+    }
+    sums[row] += sum;
+  });
+}
+
+}  // namespace fettle::kernels

@@ -1,0 +1,28 @@
+// Rows of bytes that a product reads through pointers: widened for the kernels of wide steps,
+// summed for zero points of the other operand.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cpu/quantised/pack.h"
+
+namespace fettle::kernels {
+
+/// Rows in tiles of `mr`, by a pointer for each tap and row: [tile][tap][row of the tile].
+struct TapRows {
+  const uint8_t* const* pointers = nullptr;
+  int64_t offset = 0;  // of the row's first byte from each pointer
+  int64_t rows = 0;
+  int64_t taps = 0;
+  int mr = 0;
+  bool is_signed = false;  // bytes are i8
+};
+
+/// Writes each row's elements less `zero`, `depth` of each tap, to `stride` elements from the last
+/// row's; an odd number of them gets a 0 behind it.
+void WidenRows(const TapRows& rows, int64_t depth, int16_t zero, int64_t stride, int16_t* out);
+
+/// The sum of each row as u8 (i8 plus 128), pad lanes of the channels of `layout` left out.
+void SumRows(const TapRows& rows, const QuantLayout& layout, int32_t* sums);
+
+}  // namespace fettle::kernels

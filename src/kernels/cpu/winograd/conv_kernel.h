@@ -1,0 +1,40 @@
+// A Winograd convolution made ready: packed points of the filters, and tasks of tiles and columns.
+#pragma once
+
+#include <memory>
+
+#include "kernels/cpu/conv/geometry.h"
+#include "kernels/cpu/conv/operands.h"
+#include "kernels/cpu/epilogue/epilogue.h"
+
+namespace fettle::kernels {
+
+/// The output cut into tiles of `outputs` x `outputs` pixels, row by row, image by image.
+struct WinogradTiling {
+  int64_t rows = 0, columns = 0, count = 0;
+};
+WinogradTiling TilesOf(const ConvGeometry& g, int outputs);
+
+/// A convolution by F(outputs x outputs, 3 x 3).
+struct WinogradProblem {
+  ConvGeometry g;
+  ConvPixels pixels;
+  int outputs;
+  int64_t points() const { return (outputs + 2) * (outputs + 2); }
+};
+
+/// How much one lane works on at a time.
+struct WinogradBlock {
+  int64_t tiles = 0;
+  int64_t columns = 0;  // output channels per round, a multiple of nr
+  /// Tasks that share a block's tiles, each with output channels of its own: the windows are mapped
+  /// by every one of them.
+  int64_t column_tasks = 1;
+};
+
+std::unique_ptr<PreparedKernel> MakeConvWinograd(const Problem& problem,
+                                                 const ConvOperands& operands,
+                                                 const WinogradProblem& p, Epilogue epilogue,
+                                                 const WinogradBlock& block, int lanes);
+
+}  // namespace fettle::kernels
