@@ -1,139 +1,22 @@
 // Text to graph. The text may come from anywhere: nothing here trusts a size or a depth.
 #include <unordered_map>
 
-#include "base/hash.h"
 #include "ir/elements.h"
 #include "ir/lexer.h"
+#include "ir/parse_value.h"
 #include "ir/text.h"
 
 namespace fettle::ir {
 namespace {
 
 constexpr int kMaxDepth = 16;
-constexpr int kMaxRank = 32;
-
-struct Type {
-  DType dtype = DType::kUndefined;
-  std::optional<Shape> shape;
-  std::vector<std::string> symbols;
-};
 
 /// What all nested parsers of one text share.
 struct Session {
   Lexer lexer;
   NoiseHints* hints;
-  int64_t noise_left = kMaxNoiseElements;
+  int64_t noise_left = kMaxNoiseElements;  // of constants
 };
-
-Result<int64_t> ParseExtent(Lexer& lexer) {
-  if (lexer.Take('?')) return int64_t{-1};
-  // An extent ends at 'x', which is a word character: read digits alone.
-  int64_t extent = 0;
-  bool any = false;
-  while (lexer.Peek() >= '0' && lexer.Peek() <= '9') {
-    extent = extent * 10 + (lexer.Peek() - '0');
-    if (extent > kMaxElements) return lexer.Fail("an extent is out of range");
-    lexer.Rewind(lexer.position() + 1);
-    any = true;
-  }
-  if (!any) return lexer.Fail("expected an extent");
-  return extent;
-}
-
-Result<Type> ParseType(Lexer& lexer) {
-  Type type;
-  const std::string_view name = lexer.Run();
-  const std::optional<DType> dtype = DTypeFromName(name);
-  if (!dtype) return lexer.Fail("unknown type '{}'", name);
-  type.dtype = *dtype;
-  if (!lexer.Take('[')) return type;
-  Dims dims;
-  bool symbolic = false;
-  while (!lexer.Take(']')) {
-    if (!dims.empty()) RETURN_IF_ERROR(lexer.Expect('x'));
-    ASSIGN_OR_RETURN(const int64_t extent, ParseExtent(lexer));
-    dims.push_back(extent);
-    type.symbols.emplace_back();
-    if (lexer.Peek() == '\'') {
-      ASSIGN_OR_RETURN(type.symbols.back(), lexer.Quoted('\''));
-      symbolic = true;
-    }
-    if (dims.size() > kMaxRank) return lexer.Fail("more than {} axes", kMaxRank);
-  }
-  if (!symbolic) type.symbols.clear();
-  type.shape = Shape(std::move(dims));
-  return type;
-}
-
-/// `(low, high)`, behind `noise`.
-Result<NoiseRange> ParseNoiseRange(Lexer& lexer) {
-  RETURN_IF_ERROR(lexer.Expect('('));
-  const Result<double> low = ReadFloat(lexer.Run());
-  if (!low.ok()) return lexer.At(low.status());
-  RETURN_IF_ERROR(lexer.Expect(','));
-  const Result<double> high = ReadFloat(lexer.Run());
-  if (!high.ok()) return lexer.At(high.status());
-  RETURN_IF_ERROR(lexer.Expect(')'));
-  constexpr double kLimit = 0x1.0p62;
-  if (!(*low >= -kLimit && *low <= *high && *high <= kLimit)) {
-    return lexer.Fail("noise({}, {}) is not a range", *low, *high);
-  }
-  return NoiseRange{*low, *high};
-}
-
-Result<Constant> MakeNoise(Session& session, const Type& type, std::string_view name,
-                           NoiseRange range) {
-  session.noise_left -= type.shape->elements();
-  if (session.noise_left < 0) {
-    return session.lexer.Fail("constants without contents pass {} elements", kMaxNoiseElements);
-  }
-  const Result<Tensor> tensor = NoiseTensor(type.dtype, *type.shape, HashText(name), range);
-  if (!tensor.ok()) return session.lexer.At(tensor.status());
-  return Constant::FromTensor(*tensor);
-}
-
-Result<Constant> ParseElements(Lexer& lexer, const Type& type) {
-  const auto size = static_cast<size_t>(ByteSize(type.dtype));
-  auto bytes = std::make_shared<std::vector<std::byte>>();
-  int64_t count = 0;
-  for (std::string_view word = lexer.Run(); !word.empty(); word = lexer.Run(), ++count) {
-    bytes->resize(bytes->size() + size);
-    const Status status = ReadElement(word, type.dtype, bytes->data() + bytes->size() - size);
-    if (!status.ok()) return lexer.At(status);
-  }
-  if (count != type.shape->elements()) {
-    return lexer.Fail("expected {} elements, got {}", type.shape->elements(), count);
-  }
-  return Constant::FromBytes(type.dtype, *type.shape, *bytes, bytes);
-}
-
-/// `type`, `type = elements`, `type = splat e` or `type = noise(low, high)`.
-Result<Constant> ParseConstant(Session& session, std::string_view name) {
-  Lexer& lexer = session.lexer;
-  ASSIGN_OR_RETURN(const Type type, ParseType(lexer));
-  if (!type.shape || !type.shape->CheckedElements() ||
-      !DispatchDType(type.dtype, []<typename T>() {})) {
-    return lexer.Fail("a constant needs a type with elements and a concrete shape");
-  }
-  const bool integer = !IsFloat(type.dtype);
-  const NoiseRange plain = integer ? NoiseRange{0, 0} : NoiseRange{-1, 1};
-  if (!lexer.Take('=')) return MakeNoise(session, type, name, plain);
-  const size_t begin = lexer.position();
-  const std::string_view word = lexer.Run();
-  if (word == "noise") {
-    ASSIGN_OR_RETURN(const NoiseRange range, ParseNoiseRange(lexer));
-    return MakeNoise(session, type, name, range);
-  }
-  if (word == "splat") {
-    std::byte element[16] = {};
-    const Status status = ReadElement(lexer.Run(), type.dtype, element);
-    if (!status.ok()) return lexer.At(status);
-    return Constant::Splat(type.dtype, *type.shape,
-                           {element, static_cast<size_t>(ByteSize(type.dtype))});
-  }
-  lexer.Rewind(begin);
-  return ParseElements(lexer, type);
-}
 
 class GraphParser {
  public:
@@ -193,7 +76,7 @@ class GraphParser {
     return name[0] == '#' ? std::string(1, '\0') + name : name;
   }
 
-  Result<ValueId> Define(const std::string& key, Type type) {
+  Result<ValueId> Define(const std::string& key, ValueType type) {
     const auto id = static_cast<ValueId>(graph_.values().size());
     if (!names_.emplace(key, id).second) return lexer_.Fail("value '{}' is defined twice", key);
     Value value;
@@ -206,7 +89,7 @@ class GraphParser {
 
   Status ParseInput() {
     ASSIGN_OR_RETURN(const std::string key, ParseName());
-    Type type;
+    ValueType type;
     if (lexer_.Take(':')) {
       ASSIGN_OR_RETURN(type, ParseType(lexer_));
     }
@@ -222,7 +105,7 @@ class GraphParser {
   Status ParseConstantLine() {
     ASSIGN_OR_RETURN(const std::string key, ParseName());
     RETURN_IF_ERROR(lexer_.Expect(':'));
-    ASSIGN_OR_RETURN(Constant constant, ParseConstant(session_, key));
+    ASSIGN_OR_RETURN(Constant constant, ParseConstant(lexer_, key, session_.noise_left));
     ASSIGN_OR_RETURN(const ValueId id, Define(key, {constant.dtype(), constant.shape(), {}}));
     graph_.value(id).constant = std::make_shared<const Constant>(std::move(constant));
     return OkStatus();
@@ -242,7 +125,7 @@ class GraphParser {
 
   struct Output {
     std::string key;  // empty: unused
-    Type type;
+    ValueType type;
   };
 
   Result<std::vector<Output>> ParseOutputs() {
@@ -319,7 +202,7 @@ class GraphParser {
     const std::string_view word = lexer_.Run();
     if (word == "ints" || word == "floats" || word == "strings") return ParseList(word);
     if (word == "const") {
-      ASSIGN_OR_RETURN(Constant constant, ParseConstant(session_, name));
+      ASSIGN_OR_RETURN(Constant constant, ParseConstant(lexer_, name, session_.noise_left));
       return Attribute(std::move(constant));
     }
     if (word == "graph") {
