@@ -3,16 +3,14 @@
 
 #include <algorithm>
 #include <fstream>
-#include <numeric>
 
 #include "accelerator.h"
-#include "base/clock.h"
+#include "bench_runs.h"
 #include "command.h"
 #include "interrupt.h"
 #include "plans.h"
 #include "process_memory.h"
 #include "profile_table.h"
-#include "progress.h"
 #include "report.h"
 #include "roofline.h"
 #include "statistics.h"
@@ -21,116 +19,15 @@
 namespace fettle::tools {
 namespace {
 
-constexpr double kDefaultSeconds = 2;
 constexpr size_t kSummaryRows = 15;
-/// At most so many inferences wait for each step, where that is the only way to the steps' times.
-constexpr int kWaitingRuns = 5;
 
 struct BenchOptions {
   JobOptions job;
   LoadAndRunFlags load_and_run;
-  int iters = 0;  // 0: by time
-  double seconds = kDefaultSeconds;
-  int warmup = 3;
+  BenchLength length;
   bool profile = false;
   std::string compare;
 };
-
-struct BenchResult {
-  double prepare_ms = 0, first_ms = 0;
-  std::vector<double> latencies;
-  std::vector<double> host_ms;  // of the calling thread beside waiting, with an accelerator
-  std::vector<exec::StepProfile> steps;  // mean over the timed runs
-  runtime::MemoryInfo memory;
-  Transfers transfers;  // of one inference
-  int64_t peak_rss_bytes = 0;
-  bool interrupted = false;
-};
-
-double MsSince(int64_t start) { return static_cast<double>(NowNs() - start) * 1e-6; }
-
-Transfers Since(const Transfers& now, const Transfers& before) {
-  return {now.copies - before.copies, now.copied_bytes - before.copied_bytes,
-          now.maps - before.maps, now.conversions - before.conversions};
-}
-
-/// Adds the times of one run to the sums; programs that take another path start over.
-void Accumulate(const std::vector<exec::StepProfile>& run, std::vector<exec::StepProfile>& sums,
-                int64_t& runs) {
-  if (sums.size() != run.size()) {
-    sums = run;
-    runs = 1;
-    return;
-  }
-  for (size_t i = 0; i < run.size(); ++i) sums[i].ms += run[i].ms;
-  ++runs;
-}
-
-Status Measure(const BenchOptions& options, const Job& job, runtime::Session& session,
-               BenchResult& result) {
-  const InterruptScope interrupt([&] { session.Cancel(); });
-  const std::map<std::string, Tensor> inputs = job.bound.tensors();
-  std::map<std::string, Tensor> outputs;
-  int64_t start = NowNs();
-  RETURN_IF_ERROR(session.Prepare(job.bound.shapes()));
-  result.prepare_ms = MsSince(start);
-  start = NowNs();
-  RETURN_IF_ERROR(session.Run(inputs, &outputs));
-  result.first_ms = MsSince(start);
-  Progress progress("bench", options.iters);
-  for (int i = 0; i < options.warmup; ++i) RETURN_IF_ERROR(session.Run(inputs, &outputs));
-  int64_t runs = 0;
-  const int64_t begin = NowNs();
-  while (true) {
-    const Transfers before = session.transfers();
-    start = NowNs();
-    const Status status = session.Run(inputs, &outputs);
-    if (status.code() == StatusCode::kCancelled && !result.latencies.empty()) {
-      result.interrupted = true;
-      break;
-    }
-    RETURN_IF_ERROR(status);
-    result.latencies.push_back(MsSince(start));
-    result.transfers = Since(session.transfers(), before);
-    result.host_ms.push_back(static_cast<double>(session.host_ns()) * 1e-6);
-    Accumulate(session.profile(), result.steps, runs);
-    if (InterruptScope::Interrupted()) result.interrupted = true;
-    const double elapsed = MsSince(begin) * 1e-3;
-    const bool enough = options.iters > 0 ? std::ssize(result.latencies) >= options.iters
-                                          : elapsed >= options.seconds;
-    if (enough || result.interrupted) break;
-    if (options.iters > 0) progress.Update(std::ssize(result.latencies));
-    if (options.iters == 0) progress.UpdateFraction(elapsed / options.seconds);
-  }
-  for (exec::StepProfile& step : result.steps)
-    step.ms /= static_cast<double>(std::max<int64_t>(1, runs));
-  result.memory = session.memory();
-  return OkStatus();
-}
-
-/// The steps of runs that wait for each of them, on the plans of `timed`: an accelerator's steps
-/// are only enqueued in others. Takes no longer than the timed runs did, but for the first.
-Status MeasureSteps(const Job& job, const runtime::Session& timed, runtime::SessionOptions options,
-                    BenchResult& result) {
-  options.waits_for_steps = true;
-  options.precision = timed.limits().precision;  // as its first run was judged
-  options.judges_first_run = false;
-  ASSIGN_OR_RETURN(const auto session, runtime::Session::Create(job.model, options));
-  const std::map<std::string, Tensor> inputs = job.bound.tensors();
-  std::map<std::string, Tensor> outputs;
-  RETURN_IF_ERROR(session->Run(inputs, &outputs));
-  std::vector<exec::StepProfile> sums;
-  int64_t runs = 0;
-  const double enough_ms = std::accumulate(result.latencies.begin(), result.latencies.end(), 0.0);
-  const int64_t begin = NowNs();
-  for (int i = 0; i == 0 || (i < kWaitingRuns && MsSince(begin) < enough_ms); ++i) {
-    RETURN_IF_ERROR(session->Run(inputs, &outputs));
-    Accumulate(session->profile(), sums, runs);
-  }
-  for (exec::StepProfile& step : sums) step.ms /= static_cast<double>(runs);
-  result.steps = std::move(sums);
-  return OkStatus();
-}
 
 Json OpsJson(const BenchResult& result, Roofline& roofline) {
   Json ops = Json::array();
@@ -289,7 +186,7 @@ int Bench(const BenchOptions& options) {
   wanted.plans = plans->source;
   auto session = runtime::Session::Create(job->model, wanted);
   if (!session.ok()) return Fail(session.status());
-  const Status status = Measure(options, *job, **session, result);
+  const Status status = Measure(options.length, *job, **session, result);
   if (!status.ok()) return Fail(status);
   result.peak_rss_bytes = std::max<int64_t>(0, PeakResidentBytes() - rss_before);
   if (job->session.accelerator != nullptr && !result.interrupted) {
@@ -326,12 +223,12 @@ void RegisterBench(CLI::App& app, Action& action) {
   CLI::App* sub = app.add_subcommand("bench", "load, prepare, first and steady latency");
   AddJobOptions(*sub, options->job);
   AddLoadAndRunFlags(*sub, options->load_and_run);
-  CLI::Option* iters = sub->add_option("--iters,--iter", options->iters, "timed inferences")
+  CLI::Option* iters = sub->add_option("--iters,--iter", options->length.iters, "timed inferences")
                            ->check(CLI::Range(1, 100000000));
-  sub->add_option("--seconds", options->seconds, "time for timed inferences")
+  sub->add_option("--seconds", options->length.seconds, "time for timed inferences")
       ->check(CLI::Range(0.0, 86400.0))
       ->excludes(iters);
-  sub->add_option("--warmup,--warmup-iter", options->warmup, "inferences before")
+  sub->add_option("--warmup,--warmup-iter", options->length.warmup, "inferences before")
       ->check(CLI::Range(0, 1000000));
   sub->add_flag("--profile", options->profile, "one line per step instead of per operator");
   sub->add_option("--compare", options->compare, "the JSON of an earlier bench");
