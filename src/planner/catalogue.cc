@@ -99,18 +99,18 @@ std::string ChangeOf(const kernels::Params& params, const kernels::Params& from)
   return text;
 }
 
+/// Whether every output is a view or empty, so that nothing runs.
 bool IsView(const kernels::KernelDesc& kernel, const kernels::Problem& problem,
             const kernels::Params& params, const Device& device) {
   const ir::Graph& group = *problem.group;
   if (!kernel.may_be_view || group.inputs.empty()) return false;
-  for (ir::ValueId id : group.outputs)
-    if (problem.shape(id).elements() == 0) return true;
   const auto prepared = kernel.prepare(problem, params, device);
   if (!prepared.ok()) return false;
-  const std::vector<kernels::Alias> aliases = (*prepared)->aliases();
-  const auto views = std::count_if(aliases.begin(), aliases.end(),
-                                   [](const kernels::Alias& alias) { return alias.is_view; });
-  return views == std::ssize(group.outputs);
+  std::vector<bool> runs;
+  for (ir::ValueId id : group.outputs) runs.push_back(problem.shape(id).elements() > 0);
+  for (const kernels::Alias& alias : (*prepared)->aliases())
+    if (alias.is_view) runs[static_cast<size_t>(alias.output)] = false;
+  return std::find(runs.begin(), runs.end(), true) == runs.end();
 }
 
 class Lister {

@@ -256,7 +256,10 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
 }  // namespace
 
 extern const KernelDesc kCpuMove;
-const KernelDesc kCpuMove = {
-    .name = "cpu.move", .preference = 10, .candidates = Candidates, .prepare = Prepare};
+const KernelDesc kCpuMove = {.name = "cpu.move",
+                             .preference = 10,
+                             .may_be_view = true,
+                             .candidates = Candidates,
+                             .prepare = Prepare};
 
 }  // namespace fettle::kernels
