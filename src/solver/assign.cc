@@ -141,22 +141,40 @@ class Assigner {
     return std::max(0.0, static_cast<double>(until_ns_ - NowNs()) * 1e-9);
   }
 
+  struct Known {
+    Assignment values;
+    Cost cost = kForbidden;
+  };
+  /// Passes until the bound is closed or there were enough; returns the best assignment rounded to.
+  static Known RaiseBound(const Network& network, DualBound& dual) {
+    Known known;
+    for (int pass = 1; pass <= kPasses && !IsClosed(dual.bound(), known.cost); ++pass) {
+      dual.Pass();
+      if (pass % kPassesPerRound != 0) continue;
+      std::optional<Assignment> rounded = dual.Round();
+      if (!rounded) continue;
+      const Cost cost = Sum(network, *rounded);
+      if (cost < known.cost) known = {std::move(*rounded), cost};
+    }
+    return known;
+  }
+
+  static void ForbidAbove(Cost most, const std::vector<std::vector<Cost>>& bounds,
+                          Network& network) {
+    for (size_t v = 0; v < bounds.size(); ++v) {
+      for (size_t x = 0; x < bounds[v].size(); ++x) {
+        if (bounds[v][x] > most) network.unary[v][x] = kForbidden;
+      }
+    }
+  }
+
   /// Without the values that no assignment better than a known one takes, little is left.
   Result<Assigned> AssignWithinBounds(const Network& core) {
     const Simplified simple = Simplify({core, {}, {}});
     if (!simple.feasible) return Assigned{};
     LimitedNetwork bounded = simple.problem;
     DualBound dual(bounded);
-    Assignment known;
-    Cost known_cost = kForbidden;
-    for (int pass = 1; pass <= kPasses && !IsClosed(dual.bound(), known_cost); ++pass) {
-      dual.Pass();
-      if (pass % kPassesPerRound != 0) continue;
-      std::optional<Assignment> rounded = dual.Round();
-      if (!rounded || Sum(bounded.network, *rounded) >= known_cost) continue;
-      known = std::move(*rounded);
-      known_cost = Sum(bounded.network, known);
-    }
+    const auto [known, known_cost] = RaiseBound(bounded.network, dual);
     const auto finish = [&](const Assignment& values, Cost cost, Cost bound) -> Assigned {
       if (cost == kForbidden) return {{}, kForbidden, bound};
       return {elimination_.Extend(simple.Restore(values)), cost, bound};
@@ -165,14 +183,7 @@ class Assigner {
       Note("bounds", static_cast<int64_t>(LargestTable(bounded.network)));
       return finish(known, known_cost, known_cost);
     }
-    const std::vector<std::vector<Cost>> bounds = dual.BoundsByValue();
-    for (size_t v = 0; v < bounds.size(); ++v) {
-      for (size_t x = 0; x < bounds[v].size(); ++x) {
-        if (bounds[v][x] > known_cost + Slack(known_cost)) {
-          bounded.network.unary[v][x] = kForbidden;
-        }
-      }
-    }
+    ForbidAbove(known_cost + Slack(known_cost), dual.BoundsByValue(), bounded.network);
     const Simplified rest = Simplify(bounded);
     if (!rest.feasible) return finish(known, known_cost, known_cost);
     const EliminationOrder order = FindOrder(rest.problem.network);

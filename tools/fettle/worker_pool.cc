@@ -8,12 +8,15 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/clock.h"
 
 namespace fettle::tools {
 namespace {
+
+constexpr uint64_t kMostAnswerBytes = 1 << 20;
 
 /// One child: items go down one pipe, texts with a length in front come back on the other.
 struct Worker {
@@ -101,6 +104,16 @@ std::string Stop(Worker& worker, bool kill_it) {
   return fmt::format("the process ended with code {}", WEXITSTATUS(status));
 }
 
+/// Nothing where the process has ended.
+std::optional<std::string> ReadAnswer(const Worker& worker) {
+  uint64_t length = 0;
+  if (!ReadAll(worker.from_child, &length, sizeof(length)) || length >= kMostAnswerBytes)
+    return std::nullopt;
+  std::string text(length, '\0');
+  if (!ReadAll(worker.from_child, text.data(), length)) return std::nullopt;
+  return text;
+}
+
 }  // namespace
 
 void WorkerPool::Run(size_t count) const {
@@ -132,14 +145,8 @@ void WorkerPool::Run(size_t count) const {
       if (!worker.busy) continue;
       const size_t item = worker.item;
       if ((wait[i].revents & (POLLIN | POLLHUP)) != 0) {
-        uint64_t length = 0;
-        std::string text;
-        bool ok = ReadAll(worker.from_child, &length, sizeof(length)) && length < (1u << 20);
-        if (ok) {
-          text.resize(length);
-          ok = ReadAll(worker.from_child, text.data(), length);
-        }
-        if (!ok) text = crashed(Stop(worker, false));
+        const std::optional<std::string> answer = ReadAnswer(worker);
+        const std::string text = answer ? *answer : crashed(Stop(worker, false));
         worker.item = item;
         finish(worker, text);
       } else if (static_cast<double>(NowNs() - worker.started_ns) * 1e-9 > limit_seconds) {

@@ -52,72 +52,47 @@ struct Decoded {
   std::vector<std::string> texts;
 };
 
+/// Of a field whose contents no operator takes.
+Kind KindOfUnread(uint32_t tag_and_type) {
+  switch (tag_and_type) {
+    case BytesField(10): return kTensors;
+    case BytesField(11): return kGraphs;
+    case BytesField(14): return kType;
+    case BytesField(15): return kTypes;
+    case BytesField(22): return kSparseTensor;
+    case BytesField(23): return kSparseTensors;
+    default: return kUndefined;
+  }
+}
+
+/// Reads a field that holds a value, and says of which kind it is; kUndefined: no value.
+Kind ReadField(auto& field, Decoded& out) {
+  switch (field.tag_and_type()) {
+    case Fixed32Field(2): out.f = field.get_float(); return kFloat;
+    case VarintField(3): out.i = field.get_int64(); return kInt;
+    case BytesField(4): out.s = View(field); return kText;
+    case BytesField(5): out.tensor = View(field); return kTensor;
+    case Fixed32Field(7): out.floats.push_back(field.get_float()); return kFloats;
+    case BytesField(7):
+      for (float value : field.get_packed_float()) out.floats.push_back(value);
+      return kFloats;
+    case VarintField(8): out.ints.push_back(field.get_int64()); return kInts;
+    case BytesField(8):
+      for (int64_t value : field.get_packed_int64()) out.ints.push_back(value);
+      return kInts;
+    case BytesField(9): out.texts.emplace_back(View(field)); return kTexts;
+    default: break;
+  }
+  const Kind kind = KindOfUnread(field.tag_and_type());
+  field.skip();
+  return kind;
+}
+
 Result<Decoded> ReadFields(std::string_view body) {
   Decoded out;
   RETURN_IF_ERROR(ForEachField(body, "attribute", [&](auto& field) {
-    switch (field.tag_and_type()) {
-      case Fixed32Field(2):
-        out.f = field.get_float();
-        out.seen = kFloat;
-        break;
-      case VarintField(3):
-        out.i = field.get_int64();
-        out.seen = kInt;
-        break;
-      case BytesField(4):
-        out.s = View(field);
-        out.seen = kText;
-        break;
-      case BytesField(5):
-        out.tensor = View(field);
-        out.seen = kTensor;
-        break;
-      case Fixed32Field(7):
-        out.floats.push_back(field.get_float());
-        out.seen = kFloats;
-        break;
-      case BytesField(7):
-        for (float value : field.get_packed_float()) out.floats.push_back(value);
-        out.seen = kFloats;
-        break;
-      case VarintField(8):
-        out.ints.push_back(field.get_int64());
-        out.seen = kInts;
-        break;
-      case BytesField(8):
-        for (int64_t value : field.get_packed_int64()) out.ints.push_back(value);
-        out.seen = kInts;
-        break;
-      case BytesField(9):
-        out.texts.emplace_back(View(field));
-        out.seen = kTexts;
-        break;
-      case BytesField(10):
-        out.seen = kTensors;
-        field.skip();
-        break;
-      case BytesField(11):
-        out.seen = kGraphs;
-        field.skip();
-        break;
-      case BytesField(14):
-        out.seen = kType;
-        field.skip();
-        break;
-      case BytesField(15):
-        out.seen = kTypes;
-        field.skip();
-        break;
-      case BytesField(22):
-        out.seen = kSparseTensor;
-        field.skip();
-        break;
-      case BytesField(23):
-        out.seen = kSparseTensors;
-        field.skip();
-        break;
-      default: field.skip();
-    }
+    const Kind kind = ReadField(field, out);
+    if (kind != kUndefined) out.seen = kind;
     return OkStatus();
   }));
   return out;
