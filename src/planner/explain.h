@@ -16,7 +16,7 @@ struct Explained {
   kernels::Params params;
   int threads = 1;
   std::string state_in, state_out;  // of the first operand and result
-  double us = 0;  // what the solver counted
+  double us = 0;                    // what the solver counted
   bool measured = false;
   /// The cheapest other entry for the same nodes, whatever its states; empty: there was none.
   std::string runner_up;
