@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "solver/brute.h"
 #include "solver/evaluate.h"
+#include "solver/live_bytes.h"
 
 namespace fettle::solver {
 namespace {

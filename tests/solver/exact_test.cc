@@ -7,6 +7,7 @@
 #include "solver/eliminate.h"
 #include "solver/encode.h"
 #include "solver/evaluate.h"
+#include "solver/live_bytes.h"
 #include "solver/solve.h"
 #include "tests/solver/random_problem.h"
 
