@@ -1,0 +1,147 @@
+#include "kernels/opencl/matmul/prepare.h"
+
+#include "kernels/matmul/product.h"
+#include "kernels/opencl/constant_floats.h"
+#include "kernels/opencl/expression/expression.h"
+#include "kernels/opencl/gemm/tiles.h"
+#include "kernels/opencl/states.h"
+
+namespace fettle::kernels {
+namespace {
+
+PackRequest PackB(const Product& p, DType storage) {
+  PackRequest request;
+  request.constants = {p.b};
+  request.recipe = fmt::format("opencl.matmul.kn{}.{}", p.trans_b ? ".t" : "", DTypeName(storage));
+  request.bytes = p.b_matrices * p.k * p.n * ByteSize(storage);
+  request.pack = [p, storage](std::span<const Constant* const> constants, std::byte* out) {
+    const ConstantFloats b(*constants[0]);
+    int64_t to = 0;
+    for (int64_t z = 0; z < p.b_matrices; ++z)
+      for (int64_t row = 0; row < p.k; ++row)
+        for (int64_t column = 0; column < p.n; ++column) {
+          const int64_t from = p.trans_b ? column * p.k + row : row * p.n + column;
+          StoreFloat(b[z * p.k * p.n + from], storage, to++, out);
+        }
+    return OkStatus();
+  };
+  return request;
+}
+
+PackRequest PackRow(const Product& p, int64_t elements, DType storage) {
+  PackRequest request;
+  request.constants = {p.addend};
+  request.recipe = fmt::format("opencl.matmul.row.{}", DTypeName(storage));
+  request.bytes = elements * ByteSize(storage);
+  request.pack = [elements, storage](std::span<const Constant* const> constants, std::byte* out) {
+    const ConstantFloats row(*constants[0]);
+    for (int64_t i = 0; i < elements; ++i) StoreFloat(row[i], storage, i, out);
+    return OkStatus();
+  };
+  return request;
+}
+
+class MatMul final : public PreparedKernel {
+ public:
+  MatMul(const Problem& problem, Product product, const GemmShape& shape, GemmSetup setup,
+         Expression expression)
+      : p_(std::move(product)),
+        shape_(shape),
+        setup_(std::move(setup)),
+        expression_(std::move(expression)) {
+    a_ = InputIndex(*problem.group, p_.a);
+    if (!p_.constant_b) b_ = InputIndex(*problem.group, p_.b);
+    if (p_.addend != ir::kAbsent && !p_.constant_row)
+      addend_ = InputIndex(*problem.group, p_.addend);
+    if (setup_.extents.empty()) setup_.extents = {Int(shape.m), Int(shape.n), Int(shape.k)};
+    if (p_.constant_b) packs_.push_back(PackB(p_, shape.storage));
+    if (p_.constant_row)
+      packs_.push_back(PackRow(p_, p_.addend_column_stride == 0 ? 1 : p_.n, shape.storage));
+    own_packs_ = packs_.size();
+    packs_.insert(packs_.end(), expression_.packs().begin(), expression_.packs().end());
+  }
+
+  /// Builds the program; where it reads aligned vectors, also one for operands at other places.
+  Status Build(const OpenClDevice& device, const ProgramFunction& source, bool swaps,
+               Arithmetic arithmetic) {
+    swaps_ = swaps;
+    BuildOptions options;
+    options.Define("FETTLE_HALF", shape_.storage == DType::kF16 ? 1 : 0);
+    DefineArithmetic(arithmetic, device, options);
+    options.Define("ADDEND", HasAddend() ? 1 : 0).Add(setup_.options.text());
+    const auto build = [&](const BuildOptions& with) {
+      return device.BuildKernel(MakeProgram(source.path, with, expression_.text()),
+                                source.function);
+    };
+    ASSIGN_OR_RETURN(kernel_, build(options));
+    unaligned_ = kernel_;
+    const std::string_view aligned = "-DALIGNED=1";
+    std::string text = options.text();
+    const size_t at = text.find(aligned);
+    if (at == std::string::npos) return OkStatus();
+    BuildOptions others;
+    others.Add(text.replace(at, aligned.size(), "-DALIGNED=0"));
+    ASSIGN_OR_RETURN(unaligned_, build(others));
+    return OkStatus();
+  }
+
+  std::vector<PackRequest> packs() const override { return packs_; }
+
+  Status Launch(const LaunchArgs& args) const override {
+    const int64_t element = ByteSize(shape_.storage);
+    const Location a = args.inputs[a_], c = args.outputs[0];
+    const Location b = p_.constant_b ? args.packed[0] : args.inputs[b_];
+    ArgList list;
+    for (const cl_int extent : setup_.extents) list.Value(extent);
+    list.Tensor(swaps_ ? b : a, element).Tensor(swaps_ ? a : b, element).Tensor(c, element);
+    for (const KernelArg& arg : setup_.more) list.Append(arg);
+    if (HasAddend()) AppendAddend(args, list);
+    expression_.AppendArgs(args, own_packs_, list);
+    constexpr int64_t kWidestVector = 64;
+    const bool is_aligned = (a.offset | b.offset | c.offset) % kWidestVector == 0;
+    return OpenClStreamOf(args).Launch(is_aligned ? *kernel_ : *unaligned_, setup_.sizes,
+                                       list.args());
+  }
+
+ private:
+  static cl_int Int(int64_t value) { return static_cast<cl_int>(value); }
+  bool HasAddend() const { return p_.addend != ir::kAbsent || p_.alpha != 1; }
+
+  void AppendAddend(const LaunchArgs& args, ArgList& list) const {
+    const bool is_there = p_.addend != ir::kAbsent;
+    // Without one anything is named and, its factor being 0, not read.
+    const Location d = !is_there         ? args.inputs[a_]
+                       : p_.constant_row ? args.packed[own_packs_ - 1]
+                                         : args.inputs[addend_];
+    list.Value(p_.alpha).Value(is_there ? p_.beta : 0.0f);
+    list.Tensor(d, ByteSize(shape_.storage));
+    list.Value(Int(p_.addend_row_stride)).Value(Int(p_.addend_column_stride));
+  }
+
+  Product p_;
+  GemmShape shape_;
+  GemmSetup setup_;
+  Expression expression_;
+  size_t a_ = 0, b_ = 0, addend_ = 0;
+  bool swaps_ = false;
+  std::vector<PackRequest> packs_;
+  size_t own_packs_ = 0;
+  std::shared_ptr<OpenClKernel> kernel_, unaligned_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<PreparedKernel>> PrepareProduct(const Problem& problem, const Device& device,
+                                                       const GemmShape& shape, GemmSetup setup,
+                                                       const ProgramFunction& source, bool swaps,
+                                                       Arithmetic arithmetic) {
+  ASSIGN_OR_RETURN(Product product, ReadProduct(*problem.group));
+  ASSIGN_OR_RETURN(Expression expression,
+                   Expression::Compile(*problem.group, problem.states, problem.node().output(0)));
+  auto made = std::make_unique<MatMul>(problem, std::move(product), shape, std::move(setup),
+                                       std::move(expression));
+  RETURN_IF_ERROR(made->Build(AsOpenCl(device), source, swaps, arithmetic));
+  return std::unique_ptr<PreparedKernel>(std::move(made));
+}
+
+}  // namespace fettle::kernels
