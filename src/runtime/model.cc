@@ -27,7 +27,7 @@ Status CheckFit(const PackageInfo& info, const Device* accelerator) {
   }
   const CpuDevice cpu(std::make_shared<ThreadPool>(1));
   const DeviceSet devices(cpu, accelerator);
-  if (info.device != cpu.fingerprint() && info.device != devices.fingerprint())
+  if (info.device != devices.fingerprint())
     return Error(StatusCode::kDeviceUnavailable, "the package was made for '{}', this is '{}'",
                  info.device, devices.fingerprint());
   return OkStatus();

@@ -54,7 +54,10 @@ class Cli(unittest.TestCase):
         self.fails(2, "", "run", self.model, "--threads", "-1")
         self.fails(2, "", "run", self.model, env={"FETTLE_THREADS": "many"})
         self.fails(2, "", "run", self.model, "--shape", "picture=1xx")
-        self.fails(2, "", "no-such-command")
+        self.fails(2, "no-such-command", "no-such-command")
+        self.fails(2, "layout-transform", "run", self.model, "--layout-transform", "metal")
+        self.fails(2, "dtype", "gemm", "--dtype", "f8")
+        self.fails(4, "one product", "gemm", "--batch", "2")
         self.assertEqual(run("--help").returncode, 0)
 
     def test_invalid_inputs(self):
@@ -162,6 +165,7 @@ class Cli(unittest.TestCase):
         self.assertEqual((other["plan"], other["predicted_ms"]), ("similar", None))
         other = self.json("bench", "tuned.fettle", *SMALL, "--threads", "1", "--iters", "2")
         self.assertEqual((other["plan"], other["predicted_ms"]), ("preferences", None))
+        self.assertIn("tuned for 2 threads", other["warnings"][0])
         kernels = lambda report: [op["kernel"] for op in report["ops"]]
         self.assertEqual(kernels(packed), kernels(known))
 
@@ -530,9 +534,24 @@ class Cli(unittest.TestCase):
             self.assertGreaterEqual(len(measured), 8)
             for row in measured:
                 self.assertTrue(row["verified"], row)
+                self.assertGreater(row["share_of_peak"], 0)
                 self.assertAlmostEqual(row["gflops"], 2e-6 * 33 * 47 * 65 / row["ms"], delta=1e-6 * row["gflops"])
             self.assertEqual("the best, tuned" in rows, evals != "0")
-        self.fails(3, "f32|f16", "gemm", "--device", "opencl", "--dtype", "f64")
+        self.fails(2, "f16", "gemm", "--device", "opencl", "--dtype", "f64")
+
+    def test_opencl_is_another_device_and_precision(self):
+        if run("peak", "--device", "opencl").returncode == 4:
+            self.skipTest("no OpenCL device")
+        run("tune", self.model, *SMALL, "--level", "none", "-o", "cpu.fettle", "--no-cache")
+        opencl = (*SMALL, "--device", "opencl", "--no-cache")
+        self.fails(4, "was made for", "run", "cpu.fettle", *opencl, "--strict")
+        self.assertIn("was made for", run("run", "cpu.fettle", *opencl).stderr)
+        report = self.json("compare", self.model, *opencl, "--precision", "normal")
+        self.assertEqual((report["precision"]["used"], report["tolerance"]["sqnr_db"]), ("normal", 40))
+        self.assertTrue(any(node["kernel"].startswith("opencl.") for node in report["nodes"]), report["nodes"])
+        facts = self.json("devices")["opencl"][0]
+        if not facts["fp16_compute"]:
+            self.fails(4, "cl_khr_fp16", "run", self.model, *opencl, "--precision", "low", "--strict-device")
 
     def test_test(self):
         case = pathlib.Path("cases/test_demo")

@@ -87,6 +87,12 @@ TEST(Judge, FloatsByTheRangeOfTheReference) {
   EXPECT_TRUE(Judge(Floats({0.009f, 10, 5}), want, {}).ok);
   EXPECT_FALSE(Judge(Floats({0.011f, 10, 5}), want, {}).ok);
   EXPECT_TRUE(Judge(Floats({0.011f, 10, 5}), want, {.atol = 0.02, .rtol = {}}).ok);
+  EXPECT_TRUE(Judge(Floats({0.09f, 10, 5}), want, {.floats = kNormalRule}).ok);
+  EXPECT_FALSE(Judge(Floats({0.11f, 10, 5}), want, {.floats = kNormalRule}).ok);
+  EXPECT_TRUE(Judge(Floats({0.29f, 10, 5}), want, {.floats = kLowRule}).ok);
+  // Within 1e-2 of the range everywhere, but at 35 dB.
+  EXPECT_FALSE(
+      Judge(Floats({0.029f, 0.029f, 3.029f}), Floats({0, 0, 3}), {.floats = kNormalRule}).ok);
   EXPECT_FALSE(Judge(Floats({NAN, 10, 5}), want, {}).ok);
   EXPECT_TRUE(Judge(Floats({NAN, 1}), Floats({NAN, 1}), {}).ok);
   EXPECT_TRUE(Judge(Floats({2, 2}), Floats({2, 2}), {}).ok);

@@ -60,6 +60,9 @@ Result<runtime::SessionOptions> MakeSessionOptions(const CommonOptions& options,
   }
   session.accelerator_only = options.strict_device;
   ASSIGN_OR_RETURN(session.precision, runtime::PrecisionFromName(options.precision));
+  const auto& device = static_cast<const OpenClDevice&>(*session.accelerator);
+  if (options.strict_device && options.precision == "low" && !device.facts().fp16_compute)
+    return Unsupported("--precision low: device has no cl_khr_fp16");
   ASSIGN_OR_RETURN(session.memory, runtime::MemoryFromName(options.memory));
   session.queue_window = static_cast<int>(options.queue_window);
   session.kernel_ms = options.kernel_ms;

@@ -33,7 +33,8 @@ struct CompareOptions {
 
 Json ToleranceJson(const Limits& limits) {
   if (limits.given()) return {{"atol", limits.atol.value_or(0)}, {"rtol", limits.rtol.value_or(0)}};
-  return {{"range_share", kRangeShare},
+  return {{"range_share", limits.floats.range_share},
+          {"sqnr_db", limits.floats.sqnr_db},
           {"quantised_steps", 1},
           {"quantised_share", 1 - kQuantisedOutliers}};
 }
@@ -45,16 +46,16 @@ std::string FirstBad(const NodeComparisons& nodes) {
 }
 
 void PrintJsonReport(const CompareOptions& options, const Job& job,
-                     const std::vector<OutputComparison>& outputs, const NodeComparisons& nodes) {
+                     const OutputComparisons& compared, const NodeComparisons& nodes) {
   Json document = {{"model", options.job.model}, {"against", options.against}};
   document["outputs"] = Json::array();
-  for (const OutputComparison& output : outputs) {
+  for (const OutputComparison& output : compared.outputs) {
     Json entry = {{"name", output.name}};
     entry.update(JudgementJson(output.judgement));
     entry["rule"] = output.judgement.rule;
     document["outputs"].push_back(std::move(entry));
   }
-  document["tolerance"] = ToleranceJson(options.limits());
+  document["tolerance"] = ToleranceJson(compared.limits);
   const std::string first_bad = FirstBad(nodes);
   document["first_bad_node"] = first_bad.empty() ? Json(nullptr) : Json(first_bad);
   document["nodes"] = Json::array();
@@ -64,7 +65,8 @@ void PrintJsonReport(const CompareOptions& options, const Job& job,
     document["nodes"].push_back(std::move(entry));
   }
   document["nodes_left_out"] = nodes.left_out;
-  document["precision"] = PrecisionJson(options.job.common, job.session.accelerator.get());
+  document["precision"] =
+      PrecisionJson(options.job.common, job.session.accelerator.get(), compared.steps);
   document["device"] = DeviceJson(job.threads, job.session.accelerator.get());
   document["warnings"] = job.warnings;
   PrintJson(document);
@@ -128,12 +130,12 @@ void PrintNodes(const NodeComparisons& nodes) {
   if (!first_bad.empty()) fmt::print("first node over the tolerance: {}\n", first_bad);
 }
 
-void PrintTables(const CompareOptions& options, const Job& job,
-                 const std::vector<OutputComparison>& outputs, const NodeComparisons& nodes) {
-  PrintOutputs(outputs);
+void PrintTables(const CompareOptions& options, const Job& job, const OutputComparisons& compared,
+                 const NodeComparisons& nodes) {
+  PrintOutputs(compared.outputs);
   PrintNodes(nodes);
   fmt::print("{} · {}\n", DeviceLine(job.threads, job.session.accelerator.get()),
-             PrecisionLine(options.job.common, job.session.accelerator.get()));
+             PrecisionLine(options.job.common, job.session.accelerator.get(), compared.steps));
 }
 
 int Compare(const CompareOptions& options) {
@@ -152,10 +154,10 @@ int Compare(const CompareOptions& options) {
   NodeComparisons nodes;
   if (options.nodes && options.against == "reference") {
     Progress progress("compare", 0);
-    const InterruptScope interrupt([] {});
-    auto compared = CompareNodes(
-        *job->model, job->bound.tensors(), job->threads, options.limits(),
-        [&](double share) { progress.UpdateFraction(share); }, InterruptScope::Interrupted);
+    const InterruptScope interrupt(EndAtOnce);
+    auto compared =
+        CompareNodes(*job->model, job->bound.tensors(), *outputs->session, outputs->limits,
+                     [&](double share) { progress.UpdateFraction(share); });
     const Status damage = job->model->damage();
     if (!damage.ok()) return Fail(damage);
     if (!compared.ok()) return Fail(compared.status());
@@ -166,7 +168,7 @@ int Compare(const CompareOptions& options) {
   } else {
     PrintTables(options, *job, *outputs, nodes);
   }
-  const bool ok = std::all_of(outputs->begin(), outputs->end(),
+  const bool ok = std::all_of(outputs->outputs.begin(), outputs->outputs.end(),
                               [](const OutputComparison& output) { return output.judgement.ok; });
   return ok ? kExitOk : kExitDiffers;
 }

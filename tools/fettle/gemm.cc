@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/clock.h"
 #include "command.h"
@@ -149,10 +150,11 @@ void Print(const GemmOptions& options, const std::vector<Row>& rows, double peak
                {"of peak", kRight},
                {"verified"}});
   Json json = Json::array();
+  double before = rows.front().ms;
   for (const Row& row : rows) {
-    const double gflops = flops / row.ms, factor = rows.front().ms / row.ms;
+    const double gflops = flops / row.ms, factor = std::exchange(before, row.ms) / row.ms;
     table.Row({row.name, row.kernel, fmt::format("{:.3f}", row.ms), fmt::format("{:.1f}", gflops),
-               fmt::format("{:.1f}x", factor),
+               fmt::format("{:.2f}x", factor),
                peak > 0 ? fmt::format("{:.1f} %", 100 * gflops / peak) : "",
                row.verified ? "yes" : "NO"});
     json.push_back({{"name", row.name},
@@ -178,8 +180,8 @@ void Print(const GemmOptions& options, const std::vector<Row>& rows, double peak
   }
   fmt::print("{}x{}x{} {}\n\n{}\n", options.m, options.n, options.k, options.dtype,
              table.ToString());
-  fmt::print("peak {:.1f} GFLOP/s · {} · {}\n", peak, DeviceLine(threads),
-             PrecisionLine(options.common));
+  fmt::print("factor: over the rung before; peak {:.1f} GFLOP/s · {} · {}\n", peak,
+             DeviceLine(threads), PrecisionLine(options.common));
 }
 
 /// The ceiling of `threads` lanes at once.
@@ -198,7 +200,10 @@ int Gemm(const GemmOptions& options) {
   const Status common = CheckCpuOptions(options.common, warnings);
   if (!common.ok()) return Fail(common);
   if (options.dtype != "f32")
-    return Fail(Unsupported("gemm: --dtype {}: this version multiplies f32 only", options.dtype));
+    return Fail(Unsupported("gemm: --dtype {}: the CPU multiplies f32 only", options.dtype));
+  if (options.batch != 1)
+    return Fail(
+        Unsupported("gemm: --batch {}: the CPU makes one product at a time", options.batch));
   PrintWarnings(warnings);
   const int threads = ResolveThreads(options.common.threads);
   const CpuDevice device(std::make_shared<ThreadPool>(threads));
@@ -243,7 +248,8 @@ void RegisterGemm(CLI::App& app, Action& action) {
     sub->add_option(name, *value, "extent")->check(CLI::Range(1, 16384));
   sub->add_option("--batch", options->batch, "OpenCL: products at once")
       ->check(CLI::Range(1, 1 << 20));
-  sub->add_option("--dtype", options->dtype, "f32; OpenCL: f16 too");
+  sub->add_option("--dtype", options->dtype, "f32; OpenCL: f16 too")
+      ->check(CLI::IsMember({"f32", "f16"}));
   sub->add_option("--evals", options->evals, "OpenCL: configurations of each search; 0: none (16)")
       ->check(CLI::Range(0, 100000));
   sub->add_option("--warmup", options->warmup, "products before")->check(CLI::Range(0, 100000));

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "exit_code.h"
 #include "gemm.h"
 #include "inputs.h"
 #include "interrupt.h"
 #include "kernels/build_id.h"
 #include "kernels/opencl/gemm/matrices.h"
+#include "kernels/opencl/probe/probe.h"
 #include "opencl_timing.h"
 #include "report.h"
 #include "table.h"
@@ -196,13 +198,16 @@ void Ladder::TuneBest() {
                      .kernel = std::string(rung.kernel),
                      .refused = "its tiles fix the work-group"});
   }
+  if (InterruptScope::Interrupted()) return;
   const auto tuned = Search(rung, params, false);
   if (!tuned.ok() || !tuned->has_value()) return;
+  if (InterruptScope::Interrupted()) return;
   Add(rung, **tuned, false, "the best, tuned");
   Add(rung, **tuned, true, "with fast relaxed math");
 }
 
-Json RowJson(const LadderRow& row, const GemmOptions& options, double gflops, double factor) {
+Json RowJson(const LadderRow& row, const GemmOptions& options, double gflops, double factor,
+             double peak) {
   Json json = {{"name", row.name}, {"kernel", row.kernel}, {"dtype", options.dtype}};
   if (!row.timed()) {
     json["refused"] = row.refused;
@@ -213,12 +218,13 @@ Json RowJson(const LadderRow& row, const GemmOptions& options, double gflops, do
   json["runs"] = row.times.runs;
   json["gflops"] = gflops;
   json["factor"] = factor;
-  json["share_of_peak"] = nullptr;
+  json["share_of_peak"] = peak > 0 ? Json(gflops / peak) : Json(nullptr);
   json["verified"] = row.verified;
   return json;
 }
 
-void Print(const GemmOptions& options, const Ladder& ladder) {
+/// `peak`: GFLOP/s that the device reaches without memory; 0: not known.
+void Print(const GemmOptions& options, const Ladder& ladder, double peak) {
   const double gflop = 2e-6 * static_cast<double>(options.m) * static_cast<double>(options.n) *
                        static_cast<double>(options.k) * static_cast<double>(options.batch);
   constexpr auto kRight = Table::Align::kRight;
@@ -227,6 +233,7 @@ void Print(const GemmOptions& options, const Ladder& ladder) {
                {"ms", kRight},
                {"GFLOP/s", kRight},
                {"factor", kRight},
+               {"of peak", kRight},
                {"verified"},
                {"parameters, or why not"}});
   Json json = Json::array();
@@ -238,11 +245,12 @@ void Print(const GemmOptions& options, const Ladder& ladder) {
       before = row.times.ms;
       table.Row({row.name, row.kernel, fmt::format("{:.3f}", row.times.ms),
                  fmt::format("{:.1f}", gflops), fmt::format("{:.2f}x", factor),
+                 peak > 0 ? fmt::format("{:.1f} %", 100 * gflops / peak) : "",
                  row.verified ? "yes" : "NO", row.params});
     } else {
-      table.Row({row.name, row.kernel, "", "", "", "", row.refused});
+      table.Row({row.name, row.kernel, "", "", "", "", "", row.refused});
     }
-    json.push_back(RowJson(row, options, gflops, factor));
+    json.push_back(RowJson(row, options, gflops, factor, peak));
   }
   const OpenClFacts& facts = ladder.device().facts();
   if (options.common.json) {
@@ -250,6 +258,7 @@ void Print(const GemmOptions& options, const Ladder& ladder) {
                {"n", options.n},
                {"k", options.k},
                {"batch", options.batch},
+               {"peak_gflops", peak > 0 ? Json(peak) : Json(nullptr)},
                {"rows", json},
                {"device",
                 {{"kind", "opencl"},
@@ -258,15 +267,14 @@ void Print(const GemmOptions& options, const Ladder& ladder) {
                  {"fingerprint", ladder.device().fingerprint()}}}});
     return;
   }
-  fmt::print("{}x{}x{} of {} {}\n\n{}\n{} ({}); factor: over the rung before\n", options.m,
-             options.n, options.k, options.batch, options.dtype, table.ToString(), facts.name,
-             facts.platform);
+  fmt::print("{}x{}x{} of {} {}\n\n{}\n{} ({}); factor: over the rung before; peak: {}\n",
+             options.m, options.n, options.k, options.batch, options.dtype, table.ToString(),
+             facts.name, facts.platform,
+             peak > 0 ? fmt::format("{:.0f} GFLOP/s of fp32 fma", peak) : "unknown");
 }
 
-Result<bool> RunLadder(const GemmOptions& options) {
+Result<ExitCode> RunLadder(const GemmOptions& options) {
   const std::optional<DType> storage = DTypeFromName(options.dtype);
-  if (storage != DType::kF32 && storage != DType::kF16)
-    return InvalidArgument("gemm: --dtype: expected f32|f16, got '{}'", options.dtype);
   ASSIGN_OR_RETURN(auto device, OpenNamedDevice(options.common.device));
   ASSIGN_OR_RETURN(
       auto stream,
@@ -278,13 +286,19 @@ Result<bool> RunLadder(const GemmOptions& options) {
                                         options.common.seed));
   ASSIGN_OR_RETURN(Tensor b, SeedTensor("b", *storage, {shape.batch, shape.k, shape.n}, false,
                                         options.common.seed));
+  const auto ceilings = kernels::ProbeOpenCl(*device);
   Ladder ladder(options, std::move(device), std::move(stream), shape, std::move(a), std::move(b));
   const InterruptScope interrupt([] {});
   ladder.Climb();
   if (!InterruptScope::Interrupted()) ladder.TuneBest();
-  Print(options, ladder);
-  return std::all_of(ladder.rows().begin(), ladder.rows().end(),
-                     [](const LadderRow& row) { return !row.timed() || row.verified; });
+  Print(options, ladder, ceilings.ok() ? ceilings->flops * 1e-9 : 0);
+  const bool right = std::all_of(ladder.rows().begin(), ladder.rows().end(),
+                                 [](const LadderRow& row) { return !row.timed() || row.verified; });
+  if (!right) return kExitDiffers;
+  if (!InterruptScope::Interrupted()) return kExitOk;
+  fmt::print(stderr, "fettle: interrupted; the results are those of {} rungs\n",
+             ladder.rows().size());
+  return kExitFailed;
 }
 
 }  // namespace
@@ -292,9 +306,8 @@ Result<bool> RunLadder(const GemmOptions& options) {
 int GemmOnOpenCl(const GemmOptions& options) {
   InstallLog(options.common.log);
   StartInterruptThread();
-  const auto verified = RunLadder(options);
-  if (!verified.ok()) return Fail(verified.status());
-  return *verified ? kExitOk : kExitDiffers;
+  const auto code = RunLadder(options);
+  return code.ok() ? *code : Fail(code.status());
 }
 
 }  // namespace fettle::tools

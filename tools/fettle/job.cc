@@ -52,6 +52,11 @@ Result<Job> MakeJob(const JobOptions& options) {
   job.load_ms = static_cast<double>(NowNs() - start) * 1e-6;
   job.warnings.insert(job.warnings.end(), job.model->warnings().begin(),
                       job.model->warnings().end());
+  const runtime::Package* const package = job.model->package();
+  if (package != nullptr && job.model->plans() != nullptr && package->info().threads != job.threads)
+    job.warnings.push_back(
+        fmt::format("{}: the package was tuned for {} threads, {} are used; plans are made anew",
+                    options.model, package->info().threads, job.threads));
   ASSIGN_OR_RETURN(const auto arguments, MatchInputs(job.model->graph(), options.inputs));
   const auto complete = [&](std::map<std::string, Shape> given) {
     return runtime::DefaultShapes(*job.model, given, &job.warnings);

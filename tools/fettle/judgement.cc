@@ -30,6 +30,11 @@ void JudgeSteps(const Tensor& got, const Tensor& want, double step, Judgement& j
 
 }  // namespace
 
+const FloatRule& FloatRuleOf(std::string_view precision) {
+  if (precision == "low") return kLowRule;
+  return precision == "normal" ? kNormalRule : kHighRule;
+}
+
 Judgement Judge(const Tensor& got, const Tensor& want, const Limits& limits, double step) {
   Judgement judgement;
   if (got.dtype() != want.dtype() || got.shape() != want.shape()) {
@@ -57,11 +62,13 @@ Judgement Judge(const Tensor& got, const Tensor& want, const Limits& limits, dou
     return judgement;
   }
   const double atol = std::isfinite(judgement.difference.want_max)
-                          ? kRangeShare * RangeOf(judgement.difference)
+                          ? limits.floats.range_share * RangeOf(judgement.difference)
                           : 0;
   judgement.difference = Compare(got.view(), want.view(), {.atol = atol, .rtol = 0});
-  judgement.ok = judgement.difference.ok();
-  judgement.rule = "1e-3 of the range";
+  // The ratio is no number where both have infinities.
+  const bool loud = !(judgement.difference.sqnr_db < limits.floats.sqnr_db);
+  judgement.ok = judgement.difference.ok() && (limits.floats.sqnr_db == 0 || loud);
+  judgement.rule = limits.floats.text;
   return judgement;
 }
 

@@ -3,12 +3,22 @@
 
 #include <cstdio>
 #include <new>
+#include <string_view>
 
 #include "command.h"
 #include "exit_code.h"
 
 namespace fettle::tools {
 namespace {
+
+/// The first word where it is neither an option nor a command, else empty.
+std::string_view UnknownCommand(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return {};
+  const std::string_view word = argv[1];
+  const auto commands =
+      app.get_subcommands([&](const CLI::App* command) { return command->get_name() == word; });
+  return commands.empty() ? word : std::string_view();
+}
 
 int Main(int argc, char** argv) {
   CLI::App app("Runs neural networks on the device in front of you.", "fettle");
@@ -28,6 +38,10 @@ int Main(int argc, char** argv) {
   RegisterDb(app, action);
   RegisterTuneKernel(app, action);
   RegisterUnavailable(app, action);
+  if (const std::string_view word = UnknownCommand(app, argc, argv); !word.empty()) {
+    fmt::print(stderr, "fettle: there is no command '{}'; fettle --help lists them\n", word);
+    return kExitUsage;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -20,22 +20,24 @@ using ValueMap = std::map<ir::ValueId, Tensor>;
 
 class Comparer {
  public:
-  Comparer(ir::Graph graph, int threads, const Limits& limits)
+  Comparer(ir::Graph graph, const runtime::Session& session, const Limits& limits)
       : graph_(std::move(graph)),
-        threads_(threads),
         limits_(limits),
-        device_(std::make_shared<ThreadPool>(threads)),
-        stream_(device_, threads) {}
+        planned_(session.limits()),
+        pool_(std::make_shared<ThreadPool>(planned_.threads)),
+        cpu_(pool_),
+        devices_(cpu_, session.devices().accelerator()),
+        stream_(cpu_, planned_.threads) {}
 
-  Result<NodeComparisons> Run(ValueMap values, const std::function<void(double)>& progress,
-                              const std::function<bool()>& stop) {
+  Result<NodeComparisons> Run(ValueMap values, const std::function<void(double)>& progress) {
     NodeComparisons result;
-    ASSIGN_OR_RETURN(const planner::Cover cover,
-                     planner::GreedyCover(graph_, device_, {.threads = threads_}));
+    if (devices_.accelerator() != nullptr) {
+      ASSIGN_OR_RETURN(accelerator_, devices_.accelerator()->NewStream({}));
+    }
+    ASSIGN_OR_RETURN(const planner::Cover cover, planner::GreedyCover(graph_, devices_, planned_));
     ASSIGN_OR_RETURN(const std::vector<size_t> order, planner::ScheduleCover(graph_, cover));
     std::vector<int> readers = CountReaders(cover);
     for (size_t i = 0; i < order.size(); ++i) {
-      if (stop()) return Error(StatusCode::kCancelled, "interrupted");
       const passes::Fragment& fragment = cover[order[i]].fragment;
       ASSIGN_OR_RETURN(NodeComparison comparison, CompareGroup(fragment, values));
       result.nodes.push_back(std::move(comparison));
@@ -61,9 +63,11 @@ class Comparer {
 
   Result<Computed> Compute(const ir::Graph& group, const std::vector<Tensor>& inputs,
                            bool reference_only) {
-    ASSIGN_OR_RETURN(
-        exec::Plan plan,
-        planner::MakePlan(group, device_, {.threads = threads_, .reference_only = reference_only}));
+    const DeviceSet devices = reference_only ? DeviceSet(cpu_) : devices_;
+    const planner::Limits limits =
+        reference_only ? planner::Limits{.threads = planned_.threads, .reference_only = true}
+                       : planned_;
+    ASSIGN_OR_RETURN(exec::Plan plan, planner::MakePlan(group, devices, limits));
     Computed computed;
     for (const exec::PlannedStep& step : plan.steps) {
       if (step.kernel == nullptr) continue;
@@ -71,9 +75,9 @@ class Comparer {
       computed.kernels += step.kernel->name;
     }
     exec::PackedStore packed;
-    ASSIGN_OR_RETURN(const auto program, exec::Program::Build(std::move(plan), device_, packed));
+    ASSIGN_OR_RETURN(const auto program, exec::Program::Build(std::move(plan), devices, packed));
     exec::WorkMemory memory;
-    RETURN_IF_ERROR(memory.Reserve(program->memory_plan(), device_));
+    RETURN_IF_ERROR(memory.Reserve(program->memory_plan(), devices));
     std::vector<const std::byte*> in;
     std::vector<std::byte*> out;
     for (const Tensor& tensor : inputs) in.push_back(tensor.data());
@@ -89,7 +93,7 @@ class Comparer {
                                   .outputs = out,
                                   .memory = memory,
                                   .stream = stream_,
-                                  .accelerator = nullptr,
+                                  .accelerator = reference_only ? nullptr : accelerator_.get(),
                                   .cancelled = cancelled,
                                   .times = &times}));
     return computed;
@@ -122,10 +126,13 @@ class Comparer {
   }
 
   ir::Graph graph_;
-  int threads_;
   Limits limits_;
-  CpuDevice device_;
+  planner::Limits planned_;
+  std::shared_ptr<ThreadPool> pool_;
+  CpuDevice cpu_;
+  DeviceSet devices_;
   CpuStream stream_;
+  std::unique_ptr<Stream> accelerator_;
 };
 
 /// Drops every node that cannot be planned before the model runs; what the others leave behind
@@ -165,10 +172,9 @@ Result<int64_t> KeepPlannable(ir::Graph& graph) {
 }  // namespace
 
 Result<NodeComparisons> CompareNodes(const runtime::Model& model,
-                                     const std::map<std::string, Tensor>& inputs, int threads,
-                                     const Limits& limits,
-                                     const std::function<void(double)>& progress,
-                                     const std::function<bool()>& stop) {
+                                     const std::map<std::string, Tensor>& inputs,
+                                     const runtime::Session& session, const Limits& limits,
+                                     const std::function<void(double)>& progress) {
   ir::Graph graph = model.graph();
   for (ir::ValueId id : graph.inputs) {
     ir::Value& value = graph.value(id);
@@ -179,9 +185,8 @@ Result<NodeComparisons> CompareNodes(const runtime::Model& model,
   ASSIGN_OR_RETURN(const int64_t left_out, KeepPlannable(graph));
   ValueMap values;
   for (ir::ValueId id : graph.inputs) values.emplace(id, inputs.at(graph.value(id).name));
-  ASSIGN_OR_RETURN(
-      NodeComparisons result,
-      Comparer(std::move(graph), threads, limits).Run(std::move(values), progress, stop));
+  ASSIGN_OR_RETURN(NodeComparisons result,
+                   Comparer(std::move(graph), session, limits).Run(std::move(values), progress));
   result.left_out = left_out;
   return result;
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "judgement.h"
-#include "runtime/model.h"
+#include "runtime/session.h"
 
 namespace fettle::tools {
 
@@ -24,13 +24,12 @@ struct NodeComparisons {
   int64_t left_out = 0;
 };
 
-/// Plans the model for these inputs as a session does, then computes each group twice on what the
-/// reference computed for its operands: as planned, and by the scalar references. `progress` gets
-/// the share that is done; `stop` ends early with kCancelled.
+/// Plans the model for these inputs as `session` does before anything is measured, then computes
+/// each group twice on what the reference computed for its operands: on the session's devices, and
+/// by the scalar references. `progress` gets the share that is done.
 Result<NodeComparisons> CompareNodes(const runtime::Model& model,
-                                     const std::map<std::string, Tensor>& inputs, int threads,
-                                     const Limits& limits,
-                                     const std::function<void(double)>& progress,
-                                     const std::function<bool()>& stop);
+                                     const std::map<std::string, Tensor>& inputs,
+                                     const runtime::Session& session, const Limits& limits,
+                                     const std::function<void(double)>& progress);
 
 }  // namespace fettle::tools

@@ -115,7 +115,9 @@ Result<std::map<std::string, Shape>> ParseShapes(const std::vector<std::string>&
 void AddLoadAndRunFlags(CLI::App& app, LoadAndRunFlags& flags) {
   app.add_flag("--fast-run", flags.fast_run, "tune quickly before running");
   CLI::Option* transform = app.add_option("--layout-transform", flags.layout_transform,
-                                          "tune before running, for cpu|opencl");
+                                          "tune before running, for cpu|opencl")
+                               // "cuda" is known, to be answered by a message of its own.
+                               ->check(CLI::IsMember({"cpu", "opencl", "cuda"}));
   app.add_option("--layout-transform-dump", flags.layout_transform_dump,
                  "write the tuned model as a package")
       ->needs(transform);

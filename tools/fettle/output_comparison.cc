@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 
+#include "exit_code.h"
 #include "interrupt.h"
 #include "tensor_io.h"
 
@@ -50,16 +52,22 @@ const ir::Node* IndexProducer(const ir::Graph& graph, ir::ValueId id) {
 
 using TensorsByName = std::map<std::string, Tensor>;
 
+Result<TensorsByName> RunReference(const Job& job, const std::vector<std::string>& extra) {
+  const runtime::SessionOptions wanted{
+      .threads = job.threads, .reference_only = true, .extra_outputs = extra};
+  ASSIGN_OR_RETURN(auto session, runtime::Session::Create(job.model, wanted));
+  const InterruptScope interrupt(EndAtOnce);
+  TensorsByName outputs;
+  RETURN_IF_ERROR(session->Run(job.bound.tensors(), &outputs));
+  return outputs;
+}
+
+/// Keeps the session behind `session`.
 Result<TensorsByName> RunSession(const std::shared_ptr<const runtime::Model>& model, const Job& job,
-                                 bool reference_only, const std::vector<std::string>& extra) {
-  runtime::SessionOptions wanted;
-  wanted.threads = job.threads;
-  if (!reference_only) wanted = job.session;
-  wanted.reference_only = reference_only;
-  wanted.extra_outputs = extra;
-  ASSIGN_OR_RETURN(auto session, runtime::Session::Create(model, wanted));
+                                 std::unique_ptr<runtime::Session>& session) {
+  ASSIGN_OR_RETURN(session, runtime::Session::Create(model, job.session));
   const InterruptScope interrupt([&] { session->Cancel(); });
-  std::map<std::string, Tensor> outputs;
+  TensorsByName outputs;
   RETURN_IF_ERROR(session->Run(job.bound.tensors(), &outputs));
   return outputs;
 }
@@ -121,10 +129,11 @@ Judgement JudgeIndices(const ir::Node& node, const Tensor& got, const Tensor& wa
 /// What the outputs are compared with; of the reference also the values named by `extra`.
 Result<TensorsByName> Expected(const Counterpart& with, const Job& job,
                                const std::vector<std::string>& extra) {
-  if (with.name == "reference") return RunSession(job.model, job, true, extra);
+  if (with.name == "reference") return RunReference(job, extra);
   if (IsDirectory(with.name)) return ReadExpected(job.model->graph(), with.name);
   ASSIGN_OR_RETURN(const auto other, LoadModel(with.name, {.strict = with.strict}));
-  ASSIGN_OR_RETURN(TensorsByName outputs, RunSession(other, job, false, {}));
+  std::unique_ptr<runtime::Session> session;
+  ASSIGN_OR_RETURN(TensorsByName outputs, RunSession(other, job, session));
   for (ir::ValueId id : job.model->graph().outputs) {
     const std::string& name = job.model->graph().value(id).name;
     if (!outputs.contains(name))
@@ -148,15 +157,23 @@ std::map<ir::ValueId, std::string> FindScores(const Job& job) {
 
 }  // namespace
 
-Result<std::vector<OutputComparison>> CompareOutputs(const Counterpart& with, const Job& job,
-                                                     const Limits& limits) {
+void EndAtOnce() {
+  fmt::print(stderr, "fettle: interrupted\n");
+  std::_Exit(kExitFailed);
+}
+
+Result<OutputComparisons> CompareOutputs(const Counterpart& with, const Job& job, Limits limits) {
   const ir::Graph& graph = job.model->graph();
   const std::map<ir::ValueId, std::string> scores = FindScores(job);
   std::vector<std::string> extra;
   for (const auto& [id, name] : scores) extra.push_back(name);
-  ASSIGN_OR_RETURN(const TensorsByName got, RunSession(job.model, job, false, {}));
+  OutputComparisons result;
+  ASSIGN_OR_RETURN(const TensorsByName got, RunSession(job.model, job, result.session));
+  result.steps = result.session->profile();
+  limits.floats = FloatRuleOf(UsedPrecision(result.steps));
+  result.limits = limits;
   ASSIGN_OR_RETURN(const TensorsByName want, Expected(with, job, extra));
-  std::vector<OutputComparison> comparisons;
+  std::vector<OutputComparison>& comparisons = result.outputs;
   for (ir::ValueId id : graph.outputs) {
     const std::string& name = graph.value(id).name;
     const Tensor &mine = got.at(name), &theirs = want.at(name);
@@ -168,7 +185,7 @@ Result<std::vector<OutputComparison>> CompareOutputs(const Counterpart& with, co
       comparisons.push_back({name, Judge(mine, theirs, limits, QuantisedStep(graph, id))});
     }
   }
-  return comparisons;
+  return result;
 }
 
 }  // namespace fettle::tools

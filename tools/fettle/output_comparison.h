@@ -1,6 +1,7 @@
 // The outputs of a model against others.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,18 @@ struct OutputComparison {
   Judgement judgement;
 };
 
-/// Runs the job and judges each output. Positions (of an ArgMax, a TopK) may differ where the
-/// reference's scores at them agree.
-Result<std::vector<OutputComparison>> CompareOutputs(const Counterpart& with, const Job& job,
-                                                     const Limits& limits);
+struct OutputComparisons {
+  std::vector<OutputComparison> outputs;
+  Limits limits;                         // with the rule of the precision that was used
+  std::vector<exec::StepProfile> steps;  // of the run that is judged
+  /// Its devices, and what it was planned for.
+  std::unique_ptr<runtime::Session> session;
+};
+
+/// Runs the job and judges each output by `limits`, floats by the rule of the precision that was
+/// used. Positions (of an ArgMax, a TopK) may differ where the reference's scores at them agree.
+Result<OutputComparisons> CompareOutputs(const Counterpart& with, const Job& job, Limits limits);
+/// For InterruptScope among the scalar references, which look for no signal: nothing is lost.
+void EndAtOnce();
 
 }  // namespace fettle::tools

@@ -32,7 +32,8 @@ namespace {
 
 bool OnAccelerator(const exec::StepProfile& step) { return step.device != "cpu"; }
 
-/// "normal" as soon as a value is stored as f16, "low" as soon as a kernel computes in it.
+}  // namespace
+
 std::string_view UsedPrecision(std::span<const exec::StepProfile> steps) {
   std::string_view used = "high";
   for (const exec::StepProfile& step : steps) {
@@ -43,6 +44,8 @@ std::string_view UsedPrecision(std::span<const exec::StepProfile> steps) {
   }
   return used;
 }
+
+namespace {
 
 /// Every OpenCL device stores f16, some compute in it; the CPU's kernels compute in f32.
 std::string_view DevicePrecision(const Device* accelerator) {

@@ -145,7 +145,11 @@ int TuneKernel(const TuneKernelOptions& options) {
   if (!spec.ok()) return Fail(AsInvalidInput(spec.status()));
   const auto space = tuner::SearchSpace::Create(spec->parameters, spec->conditions);
   if (!space.ok()) return Fail(space.status().WithContext(options.spec));
-  if (options.replay.empty()) return TuneOnDevice(options, *space);
+  if (options.replay.empty()) {
+    if (options.common.device == "cpu")
+      return Fail(Unsupported("--device cpu: kernels are tuned on OpenCL devices"));
+    return TuneOnDevice(options, *space);
+  }
   const Status common = CheckCpuOptions(options.common, warnings);
   if (!common.ok()) return Fail(common);
   PrintWarnings(warnings);
