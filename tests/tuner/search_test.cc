@@ -207,6 +207,23 @@ TEST(SearchTest, LocalSearchNeedsFewEvaluations) {
   }
 }
 
+TEST(SearchTest, LocalSearchLooksAtEachCodePathFromAKnownConfiguration) {
+  // Three of the four paths are valid; a parameter with three values is none.
+  const SearchSpace space =
+      SearchSpace::Create({Range("A", 3), Range("F", 2), Range("G", 2)}, {"F + G < 2"}).value();
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SearchOptions options;
+    options.seed = seed;
+    options.max_evaluations = 3;
+    options.seeds = {{2, 0, 0}};
+    const auto slower = [](const Point& point) { return 1.0 + point[1] + point[2]; };
+    const std::vector<Point> points = PointsOf(RunToEnd(*Make(options, space), slower));
+    EXPECT_THAT(points,
+                ::testing::UnorderedElementsAre(Point{2, 0, 0}, Point{2, 1, 0}, Point{2, 0, 1}))
+        << "seed " << seed;
+  }
+}
+
 TEST(SearchTest, RefusesUnknownStrategiesAndNegativeBudgets) {
   SearchOptions options;
   options.strategy = "magic";

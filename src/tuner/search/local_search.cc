@@ -13,8 +13,13 @@
 namespace fettle::tuner {
 namespace {
 
-/// Random configurations before the first model where no good one is known.
+/// Configurations before the first model: random ones, or the good ones that are known and the best
+/// of those on other code paths.
 constexpr size_t kFirst = 8;
+/// Parameters with at most so many values are flags; all flags together are a code path.
+constexpr int kFlag = 2;
+/// Draws of flags before no valid path is taken to be new.
+constexpr int kFlagDraws = 100;
 /// The fastest configurations whose neighbours are candidates.
 constexpr size_t kCentres = 3;
 /// Random candidates beside the neighbours, and most of both.
@@ -66,6 +71,9 @@ class LocalSearch : public Strategy {
     started_ = true;
     if (!history_.best() || (cold_ && history_.size() < kFirst))
       return RandomUnseen(history_, random_);
+    if (history_.size() < kFirst) {
+      if (std::optional<Point> point = OnNewPath(history_.best()->point)) return point;
+    }
     const double best = *history_.best()->ms;
     if (best < progress_ * (1 - kWorthwhile)) {
       progress_ = best;
@@ -81,6 +89,29 @@ class LocalSearch : public Strategy {
   }
 
  private:
+  bool SameFlags(const Point& a, const Point& b) const {
+    for (size_t i = 0; i < a.size(); ++i)
+      if (history_.space().extent(static_cast<int>(i)) <= kFlag && a[i] != b[i]) return false;
+    return true;
+  }
+
+  /// The point on a code path that nothing was measured on: the model knows nothing of those, and
+  /// which one is best is what devices agree on least.
+  std::optional<Point> OnNewPath(Point point) {
+    const SearchSpace& space = history_.space();
+    for (int draw = 0; draw < kFlagDraws; ++draw) {
+      for (int i = 0; i < space.dimensions(); ++i)
+        if (const int extent = space.extent(i); extent <= kFlag)
+          point[static_cast<size_t>(i)] = static_cast<int>(random_.Below(extent));
+      const auto same = [&](const Evaluation& measured) {
+        return SameFlags(measured.point, point);
+      };
+      const std::vector<Evaluation>& measured = history_.evaluations();
+      if (space.Valid(point) && std::none_of(measured.begin(), measured.end(), same)) return point;
+    }
+    return std::nullopt;
+  }
+
   /// Speed as a share of the best one, negative; failures have none. Times themselves would let
   /// the slow majority decide what the model looks like.
   double Target(const std::optional<double>& ms) const {
