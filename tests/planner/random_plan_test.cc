@@ -56,23 +56,30 @@ std::string NetName(const testing::TestParamInfo<std::string_view>& info) {
 INSTANTIATE_TEST_SUITE_P(Nets, RandomPlanTest, testing::Values(kResidual, kBranches, kQuantised),
                          NetName);
 
-TEST(RestrictTest, KeepsToALayoutWhereItCan) {
-  ir::Graph graph = ir::Parse(kResidual).value();
-  ASSERT_TRUE(ops::InferGraph(graph).ok());
-  const CpuDevice device(std::make_shared<ThreadPool>(1));
-  const Catalogue catalogue =
-      ListCatalogue(graph, device, {.threads = 1}, Breadth::kDefaults).value();
-  RandomCosts costs(1);
-  Extracted extracted = Extract(graph, catalogue, costs, 1).value();
+class RestrictTest : public testing::Test {
+ protected:
+  RestrictTest() {
+    EXPECT_TRUE(ops::InferGraph(graph_).ok());
+    catalogue_ = ListCatalogue(graph_, device_, {.threads = 1}, Breadth::kDefaults).value();
+  }
+
+  ir::Graph graph_ = ir::Parse(kResidual).value();
+  CpuDevice device_{std::make_shared<ThreadPool>(1)};
+  Catalogue catalogue_;
+  RandomCosts costs_{1};
+};
+
+TEST_F(RestrictTest, KeepsToALayoutWhereItCan) {
+  Extracted extracted = Extract(graph_, catalogue_, costs_, 1).value();
   const double free = solver::Solve(extracted.problem, {})->cost;
   ASSERT_TRUE(RestrictToLayout("NHWC", extracted).ok());
   const solver::Solution solution = solver::Solve(extracted.problem, {}).value();
   EXPECT_GE(solution.cost, free - 1e-9);
-  const Decision decision = ToDecision(graph, catalogue, extracted, solution, 1);
+  const Decision decision = ToDecision(graph_, catalogue_, extracted, solution, 1);
   for (const GroupDecision& group : decision.groups) {
     for (const State& state : group.states.outputs) {
       // Layouts of equal bytes are one state, whatever name it has.
-      const Shape& shape = *graph.value(graph.node(group.nodes.back()).outputs[0]).shape;
+      const Shape& shape = *graph_.value(graph_.node(group.nodes.back()).outputs[0]).shape;
       const bool row = SameBytes(shape, state, {.storage = state.storage});
       const State wanted{.layout = Layout::ChannelsLast(4), .storage = state.storage};
       EXPECT_TRUE(row || SameBytes(shape, state, wanted)) << StateName(state, 4);
@@ -86,16 +93,10 @@ TEST(RestrictTest, KeepsToALayoutWhereItCan) {
   EXPECT_EQ(RestrictToLayout("NCHW99c", extracted).code(), StatusCode::kInvalidArgument);
 }
 
-TEST(RestrictTest, NodesThatCannotKeepTheLayoutStayFree) {
-  ir::Graph graph = ir::Parse(kResidual).value();
-  ASSERT_TRUE(ops::InferGraph(graph).ok());
-  const CpuDevice device(std::make_shared<ThreadPool>(1));
-  const Catalogue catalogue =
-      ListCatalogue(graph, device, {.threads = 1}, Breadth::kDefaults).value();
-  RandomCosts costs(1);
+TEST_F(RestrictTest, NodesThatCannotKeepTheLayoutStayFree) {
   std::vector<double> found;
   for (const char* name : {"NCHW", "row", "NCHW8c"}) {
-    Extracted extracted = Extract(graph, catalogue, costs, 1, {.fusion_gains = true}).value();
+    Extracted extracted = Extract(graph_, catalogue_, costs_, 1, {.fusion_gains = true}).value();
     ASSERT_TRUE(RestrictToLayout(name, extracted).ok()) << name;
     const Result<solver::Solution> solution = solver::Solve(extracted.problem, {});
     ASSERT_TRUE(solution.ok()) << name << ": " << solution.status().message();

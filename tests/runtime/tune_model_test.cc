@@ -11,34 +11,25 @@
 #include "ir/text.h"
 #include "runtime/device_choice.h"
 #include "tensor/compare.h"
+#include "tests/tuner/known_machine.h"
 
 namespace fettle::runtime {
 namespace {
 
 /// Knows all times: one kernel is fastest and loses accuracy.
-class LossyRows final : public tuner::Store {
+class LossyRows final : public tuner::StoreOnTop {
  public:
-  explicit LossyRows(std::string kernel) : kernel_(std::move(kernel)) {}
+  explicit LossyRows(std::string kernel)
+      : StoreOnTop(tuner::MemoryStore()), kernel_(std::move(kernel)) {}
   Result<tuner::Row> Find(const tuner::RowKey& key) override {
-    if (key.kernel == "probe") return memory_->Find(key);
+    if (key.kernel == "probe") return StoreOnTop::Find(key);
     const bool lossy = key.kernel == kernel_;
     const double us = lossy ? 1 : key.kernel == "cpu.convert" ? 0.5 : 10;
     return tuner::Row{.median_us = us, .low_us = us, .samples = 5, .error = lossy ? 1e-3 : 0.0};
   }
-  void Put(const tuner::RowKey& key, const tuner::Row& row) override { memory_->Put(key, row); }
-  void BeginFlight(const tuner::RowKey&) override {}
-  void EndFlight(const tuner::RowKey&) override {}
-  Result<std::string> FindDecision(const std::string& key) override {
-    return memory_->FindDecision(key);
-  }
-  void PutDecision(const std::string& key, const std::string& text) override {
-    memory_->PutDecision(key, text);
-  }
-  std::string trouble() const override { return ""; }
 
  private:
   std::string kernel_;
-  std::unique_ptr<tuner::Store> memory_ = tuner::MemoryStore();
 };
 
 class TuneModelTest : public testing::Test {

@@ -37,7 +37,8 @@ struct QuantKernels {
 const QuantKernels& GetQuantKernels(int64_t columns);
 
 /// Null where the build's target does not have them. Of the first there are two sets: tiles of 32
-/// columns, and of 16 where those would leave half a tile empty.
+/// columns, and of 16 for up to 16 and for 33 to 48 columns, of which 32 would waste a quarter or
+/// more.
 const QuantKernels* QuantKernelsAvx512Vnni(int64_t columns);
 const QuantKernels* QuantKernelsAvx2();
 

@@ -192,12 +192,11 @@ class Recurrent final : public PreparedKernel {
   /// out[batch][gate] (+)= rows * R[gate]^T, for gates [first, last).
   void StateProduct(const LaunchArgs& args, const Lane& lane, int64_t direction, int64_t first,
                     int64_t last, const float* rows, float* out, bool accumulate) const {
-    FillRowPointers(rows, cell_.hidden, cell_.batch, lane.pointers);
     for (int64_t gate = first; gate < last; ++gate) {
       BlockArgs block =
           GateProduct(direction, gate, Panels(args) + InputElements(), state_weights_);
-      block.tiles = CutTiles(kernels_.mr, lane.pointers, cell_.batch, 1, out + gate * cell_.hidden,
-                             GateElements(), lane.tiles);
+      block.tiles = CutTiles(kernels_.mr, {rows, cell_.hidden}, cell_.batch,
+                             out + gate * cell_.hidden, GateElements(), lane.pointers, lane.tiles);
       block.depth = cell_.hidden;
       block.accumulate = accumulate;
       if (!accumulate) block.bias = InputBias(args, direction, gate) + BiasElements();
