@@ -15,8 +15,8 @@
 #include "passes/specialise.h"
 #include "planner/choices.h"
 #include "runtime/model.h"
-#include "tuner/measure.h"
-#include "tuner/statistics.h"
+#include "tuner/measure/measure.h"
+#include "tuner/measure/statistics.h"
 
 namespace {
 

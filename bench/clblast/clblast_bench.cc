@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <vector>
 
-#include "inputs.h"
+#include "io/inputs.h"
+#include "jobs/opencl_timing.h"
 #include "kernels/opencl/gemm/matrices.h"
-#include "opencl_timing.h"
 
 namespace fettle::tools {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "base/clock.h"
-#include "iopddl.h"
-#include "solver/bounded.h"
+#include "io/iopddl.h"
+#include "solver/bounded/bounded.h"
 
 using namespace fettle;          // NOLINT: a program of one file
 using namespace fettle::solver;  // NOLINT

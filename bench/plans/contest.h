@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "job.h"
-#include "tuner/gate.h"
-#include "tuner/tune.h"
+#include "jobs/job.h"
+#include "tuner/network/gate.h"
+#include "tuner/network/tune.h"
 
 namespace fettle::tools {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "replay.h"
+#include "jobs/replay.h"
 #include "tuner/search/search.h"
 
 namespace fettle::tools {

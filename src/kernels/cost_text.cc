@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "kernels/problem.h"
+#include "kernels/problem_text.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "ir/graph.h"
-#include "passes/sweep.h"
+#include "passes/clean/forward_sweep.h"
 
 namespace fettle::passes {
 

@@ -1,6 +1,6 @@
 #include "passes/specialise.h"
 
-#include "passes/dead_code.h"
+#include "passes/clean/dead_code.h"
 
 namespace fettle::passes {
 

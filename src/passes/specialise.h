@@ -5,8 +5,8 @@
 
 #include "base/status.h"
 #include "ir/graph.h"
+#include "passes/clean/forward_sweep.h"
 #include "passes/pipeline.h"
-#include "passes/sweep.h"
 
 namespace fettle::passes {
 

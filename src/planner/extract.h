@@ -6,7 +6,7 @@
 #include "planner/catalogue.h"
 #include "planner/cost_source.h"
 #include "planner/decision.h"
-#include "solver/problem.h"
+#include "solver/problem/problem.h"
 
 namespace fettle::planner {
 

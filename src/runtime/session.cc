@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "passes/pipeline.h"
-#include "runtime/accuracy.h"
 #include "runtime/context.h"
 #include "runtime/graph_runner.h"
+#include "runtime/plan_accuracy.h"
 
 namespace fettle::runtime {
 namespace {

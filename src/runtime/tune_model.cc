@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "device/opencl/opencl_device.h"
 #include "planner/planner.h"
-#include "runtime/accuracy.h"
 #include "runtime/package/package.h"
+#include "runtime/plan_accuracy.h"
 #include "runtime/timetable.h"
 #include "runtime/tuning_plans.h"
 

@@ -8,9 +8,9 @@
 
 #include "planner/plan_book.h"
 #include "runtime/session.h"
-#include "tuner/accuracy.h"
-#include "tuner/gate.h"
-#include "tuner/tune.h"
+#include "tuner/network/accuracy.h"
+#include "tuner/network/gate.h"
+#include "tuner/network/tune.h"
 
 namespace fettle::runtime {
 

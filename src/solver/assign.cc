@@ -4,12 +4,12 @@
 #include <cmath>
 
 #include "base/clock.h"
-#include "solver/bounded.h"
-#include "solver/dual_bound.h"
-#include "solver/eliminate.h"
-#include "solver/pbqp.h"
-#include "solver/simplify.h"
-#include "solver/sweep.h"
+#include "solver/bounded/bounded.h"
+#include "solver/bounded/dual_bound.h"
+#include "solver/exact/eliminate.h"
+#include "solver/exact/pbqp.h"
+#include "solver/exact/sweep.h"
+#include "solver/network/simplify.h"
 
 namespace fettle::solver {
 namespace {

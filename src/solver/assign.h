@@ -1,8 +1,8 @@
 // Solving a network by the method that suits it.
 #pragma once
 
-#include "solver/eliminate.h"
-#include "solver/network.h"
+#include "solver/exact/eliminate.h"
+#include "solver/network/network.h"
 #include "solver/solve.h"
 
 namespace fettle::solver {

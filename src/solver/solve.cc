@@ -4,13 +4,13 @@
 
 #include "base/clock.h"
 #include "solver/assign.h"
-#include "solver/branch.h"
-#include "solver/brute.h"
-#include "solver/budget.h"
-#include "solver/complete.h"
-#include "solver/eliminate.h"
-#include "solver/encode.h"
-#include "solver/evaluate.h"
+#include "solver/encode/branch.h"
+#include "solver/encode/complete.h"
+#include "solver/encode/encode.h"
+#include "solver/exact/eliminate.h"
+#include "solver/limits/budget.h"
+#include "solver/problem/brute.h"
+#include "solver/problem/evaluate.h"
 
 namespace fettle::solver {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "solver/problem.h"
+#include "solver/problem/problem.h"
 
 namespace fettle::solver {
 

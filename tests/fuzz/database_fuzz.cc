@@ -12,8 +12,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "tuner/database.h"
-#include "tuner/maintenance.h"
+#include "tuner/store/database.h"
+#include "tuner/store/maintenance.h"
 
 namespace fettle::tuner {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
-#include "kernels/problem.h"
+#include "kernels/problem_text.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "kernels/check/bound_kernel.h"
-#include "kernels/problem.h"
+#include "kernels/problem_text.h"
 #include "tensor/compare.h"
 #include "tensor/reorder.h"
 

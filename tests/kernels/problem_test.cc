@@ -1,8 +1,7 @@
-#include "kernels/problem.h"
-
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
+#include "kernels/problem_text.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {

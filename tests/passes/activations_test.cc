@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "equivalence.h"
-#include "passes/gelu.h"
-#include "passes/hard_activations.h"
-#include "passes/prelu.h"
-#include "passes/swish.h"
+#include "passes/find/gelu.h"
+#include "passes/find/hard_activations.h"
+#include "passes/find/prelu.h"
+#include "passes/find/swish.h"
 
 namespace fettle::passes {
 namespace {

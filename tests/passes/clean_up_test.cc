@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "equivalence.h"
-#include "passes/common_subexpressions.h"
-#include "passes/dead_code.h"
-#include "passes/identities.h"
+#include "passes/clean/common_subexpressions.h"
+#include "passes/clean/dead_code.h"
+#include "passes/clean/identities.h"
 
 namespace fettle::passes {
 namespace {

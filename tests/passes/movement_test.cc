@@ -3,16 +3,16 @@
 #include <gtest/gtest.h>
 
 #include "equivalence.h"
-#include "passes/channel_shuffle.h"
-#include "passes/gather_slices.h"
-#include "passes/layer_norm.h"
-#include "passes/matmul_reshapes.h"
-#include "passes/reshapes.h"
+#include "passes/find/channel_shuffle.h"
+#include "passes/find/layer_norm.h"
+#include "passes/quantise/split_dequantize.h"
+#include "passes/rewrite/gather_slices.h"
+#include "passes/rewrite/matmul_reshapes.h"
+#include "passes/rewrite/reshapes.h"
+#include "passes/rewrite/sums.h"
+#include "passes/rewrite/transposes.h"
+#include "passes/rewrite/windows.h"
 #include "passes/specialise.h"
-#include "passes/split_dequantize.h"
-#include "passes/sums.h"
-#include "passes/transposes.h"
-#include "passes/windows.h"
 
 namespace fettle::passes {
 namespace {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "equivalence.h"
-#include "passes/fold_affine.h"
-#include "passes/fold_pads.h"
+#include "passes/rewrite/fold_affine.h"
+#include "passes/rewrite/fold_pads.h"
 
 namespace fettle::passes {
 namespace {

@@ -1,8 +1,8 @@
-#include "solver/bounded.h"
+#include "solver/bounded/bounded.h"
 
 #include <gtest/gtest.h>
 
-#include "solver/tree_search.h"
+#include "solver/bounded/tree_search.h"
 #include "tests/solver/random_network.h"
 
 namespace fettle::solver {

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "solver/complete.h"
-#include "solver/eliminate.h"
-#include "solver/encode.h"
-#include "solver/evaluate.h"
-#include "solver/live_bytes.h"
+#include "solver/encode/complete.h"
+#include "solver/encode/encode.h"
+#include "solver/exact/eliminate.h"
+#include "solver/problem/evaluate.h"
+#include "solver/problem/live_bytes.h"
 #include "solver/solve.h"
 #include "tests/solver/random_problem.h"
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <random>
 
-#include "solver/evaluate.h"
+#include "solver/problem/evaluate.h"
 #include "solver/solve.h"
 #include "tests/solver/graph_shapes.h"
 #include "tests/solver/random_problem.h"

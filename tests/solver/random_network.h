@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "solver/limited.h"
+#include "solver/network/limited.h"
 
 namespace fettle::solver {
 

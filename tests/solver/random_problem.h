@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "solver/problem.h"
+#include "solver/problem/problem.h"
 
 namespace fettle::solver {
 

@@ -1,8 +1,8 @@
-#include "solver/simplify.h"
+#include "solver/network/simplify.h"
 
 #include <gtest/gtest.h>
 
-#include "solver/dual_bound.h"
+#include "solver/bounded/dual_bound.h"
 #include "tests/solver/random_network.h"
 
 namespace fettle::solver {

@@ -1,5 +1,5 @@
 // Rows and decisions as JSON lines: there and back, and what a hostile file can say.
-#include "db_lines.h"
+#include "io/db_lines.h"
 
 #include <gmock/gmock.h>
 

@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "npy.h"
-#include "picture.h"
-#include "picture_codec.h"
-#include "picture_tensor.h"
+#include "io/npy.h"
+#include "io/picture.h"
+#include "io/picture_codec.h"
+#include "io/picture_tensor.h"
 
 namespace fettle::tools {
 namespace {

@@ -1,5 +1,5 @@
 // The recorded spaces of ../shared, as far as they are there.
-#include "replay.h"
+#include "jobs/replay.h"
 
 #include <gtest/gtest.h>
 

@@ -6,12 +6,12 @@
 #include <cmath>
 
 #include "base/file.h"
-#include "inputs.h"
-#include "judgement.h"
-#include "options.h"
-#include "statistics.h"
-#include "table.h"
-#include "test_case.h"
+#include "io/inputs.h"
+#include "io/test_case.h"
+#include "jobs/options.h"
+#include "report/judgement.h"
+#include "report/statistics.h"
+#include "report/table.h"
 #include "tests/test_folder.h"
 
 namespace fettle::tools {

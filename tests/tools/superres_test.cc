@@ -8,8 +8,8 @@
 #include <ostream>
 #include <string>
 
+#include "io/picture_tensor.h"
 #include "landscape.h"
-#include "picture_tensor.h"
 #include "runtime/session.h"
 
 namespace fettle::tools {

@@ -1,4 +1,4 @@
-#include "tuner/accelerator_roofline.h"
+#include "tuner/cost/accelerator_roofline.h"
 
 #include <gtest/gtest.h>
 

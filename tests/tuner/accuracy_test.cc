@@ -1,4 +1,4 @@
-#include "tuner/accuracy.h"
+#include "tuner/network/accuracy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

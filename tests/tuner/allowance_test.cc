@@ -1,5 +1,5 @@
 // Deciding before it starts whether work ends in time.
-#include "tuner/allowance.h"
+#include "tuner/measure/allowance.h"
 
 #include <gtest/gtest.h>
 

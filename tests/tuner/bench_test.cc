@@ -4,7 +4,7 @@
 
 #include "ir/text.h"
 #include "ops/op.h"
-#include "tuner/measure.h"
+#include "tuner/measure/measure.h"
 
 namespace fettle::tuner {
 namespace {

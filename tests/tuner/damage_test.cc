@@ -5,9 +5,9 @@
 #include <random>
 
 #include "tests/tuner/rows.h"
-#include "tuner/database.h"
-#include "tuner/maintenance.h"
-#include "tuner/sqlite.h"
+#include "tuner/store/database.h"
+#include "tuner/store/maintenance.h"
+#include "tuner/store/sqlite.h"
 
 namespace fettle::tuner {
 namespace {

@@ -1,4 +1,4 @@
-#include "tuner/efficiency.h"
+#include "tuner/cost/efficiency.h"
 
 #include <gtest/gtest.h>
 

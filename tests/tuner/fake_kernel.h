@@ -8,7 +8,7 @@
 #include "ir/text.h"
 #include "ops/op.h"
 #include "tests/tuner/fake_machine.h"
-#include "tuner/measure.h"
+#include "tuner/measure/measure.h"
 
 namespace fettle::tuner {
 

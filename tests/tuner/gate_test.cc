@@ -1,4 +1,4 @@
-#include "tuner/gate.h"
+#include "tuner/network/gate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

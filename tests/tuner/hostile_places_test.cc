@@ -8,9 +8,9 @@
 #include <fstream>
 
 #include "tests/tuner/rows.h"
-#include "tuner/database_file.h"
-#include "tuner/schema.h"
-#include "tuner/sqlite.h"
+#include "tuner/store/database_file.h"
+#include "tuner/store/schema.h"
+#include "tuner/store/sqlite.h"
 
 namespace fettle::tuner {
 namespace {

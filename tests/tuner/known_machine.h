@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "tuner/roofline.h"
-#include "tuner/store.h"
+#include "tuner/cost/roofline.h"
+#include "tuner/store/store.h"
 
 namespace fettle::tuner {
 

@@ -1,11 +1,11 @@
-#include "tuner/oracle.h"
+#include "tuner/measure/oracle.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "ir/noise.h"
 #include "ir/text.h"
-#include "tuner/expectation_cache.h"
+#include "tuner/measure/expectation_cache.h"
 
 namespace fettle::tuner {
 namespace {

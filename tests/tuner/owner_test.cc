@@ -1,5 +1,5 @@
 // Whether a process that left something behind still runs.
-#include "tuner/owner.h"
+#include "tuner/store/owner.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "tests/tuner/rows.h"
-#include "tuner/database.h"
-#include "tuner/maintenance.h"
+#include "tuner/store/database.h"
+#include "tuner/store/maintenance.h"
 
 namespace fettle::tuner {
 namespace {

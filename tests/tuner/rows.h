@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "tests/test_folder.h"
-#include "tuner/store.h"
+#include "tuner/store/store.h"
 
 namespace fettle::tuner {
 

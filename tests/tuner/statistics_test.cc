@@ -1,4 +1,4 @@
-#include "tuner/statistics.h"
+#include "tuner/measure/statistics.h"
 
 #include <gtest/gtest.h>
 

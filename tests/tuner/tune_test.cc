@@ -1,5 +1,5 @@
 // Tuning small graphs for real: complete, repeatable, bounded, resumed from the store.
-#include "tuner/tune.h"
+#include "tuner/network/tune.h"
 
 #include <gtest/gtest.h>
 

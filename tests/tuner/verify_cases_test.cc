@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
-#include "kernels/problem.h"
+#include "kernels/problem_text.h"
 #include "ops/cases.h"
 #include "ops/op.h"
 #include "tests/case_printer.h"
-#include "tuner/measure.h"
+#include "tuner/measure/measure.h"
 
 namespace fettle::tuner {
 namespace {

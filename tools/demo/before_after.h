@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "picture.h"
+#include "io/picture.h"
 
 namespace fettle::demo {
 

@@ -1,7 +1,7 @@
 // The demonstration picture: a rendered landscape with soft and hard edges and fine texture.
 #pragma once
 
-#include "picture.h"
+#include "io/picture.h"
 
 namespace fettle::demo {
 

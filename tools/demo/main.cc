@@ -7,8 +7,8 @@
 #include "base/file.h"
 #include "before_after.h"
 #include "demo_model.h"
+#include "io/picture.h"
 #include "landscape.h"
-#include "picture.h"
 
 namespace fettle::demo {
 namespace {

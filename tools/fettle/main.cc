@@ -5,8 +5,8 @@
 #include <new>
 #include <string_view>
 
-#include "command.h"
-#include "exit_code.h"
+#include "commands/command.h"
+#include "jobs/exit_code.h"
 
 namespace fettle::tools {
 namespace {

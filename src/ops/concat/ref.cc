@@ -1,6 +1,6 @@
 // Scalar oracles of Concat and Split.
 #include "ops/concat/op.h"
-#include "ops/elements.h"
+#include "ops/element_access.h"
 #include "ops/op.h"
 
 namespace fettle::ops {

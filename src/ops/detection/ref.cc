@@ -1,6 +1,6 @@
 // Oracle of NonMaxSuppression: greedy selection by falling score.
 #include "ops/detection/op.h"
-#include "ops/elements.h"
+#include "ops/element_access.h"
 #include "ops/op.h"
 
 namespace fettle::ops {

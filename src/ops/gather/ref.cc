@@ -1,5 +1,5 @@
 // Scalar oracles of the gather and scatter operators.
-#include "ops/elements.h"
+#include "ops/element_access.h"
 #include "ops/gather/op.h"
 #include "ops/op.h"
 

@@ -1,5 +1,5 @@
 // Scalar oracles of the operators that generate their elements.
-#include "ops/elements.h"
+#include "ops/element_access.h"
 #include "ops/generate/op.h"
 #include "ops/op.h"
 

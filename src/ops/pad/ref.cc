@@ -1,7 +1,7 @@
 // Scalar oracle of padding: a table of source indices per axis.
 #include <cstring>
 
-#include "ops/elements.h"
+#include "ops/element_access.h"
 #include "ops/op.h"
 #include "ops/pad/op.h"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/elements.h"
+#include "ops/element_access.h"
 #include "ops/op.h"
 #include "ops/pool/op.h"
 

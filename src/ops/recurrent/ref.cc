@@ -1,7 +1,7 @@
 // Scalar oracle of RNN, GRU and LSTM: one sequence at a time, all in double.
 #include <algorithm>
 
-#include "ops/elements.h"
+#include "ops/element_access.h"
 #include "ops/op.h"
 #include "ops/recurrent/op.h"
 

@@ -3,7 +3,7 @@
 #include <concepts>
 #include <limits>
 
-#include "ops/elements.h"
+#include "ops/element_access.h"
 #include "ops/host_ints.h"
 #include "ops/op.h"
 #include "ops/reduce/op.h"

@@ -1,5 +1,5 @@
 // Scalar oracles of the operators that reshape and repeat.
-#include "ops/elements.h"
+#include "ops/element_access.h"
 #include "ops/op.h"
 #include "ops/reshape/op.h"
 

@@ -2,7 +2,7 @@
 // CenterCropPad; and of Col2Im, which adds them up.
 #include <cstring>
 
-#include "ops/elements.h"
+#include "ops/element_access.h"
 #include "ops/op.h"
 #include "ops/resize/op.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/elements.h"
+#include "ops/element_access.h"
 #include "ops/op.h"
 #include "ops/resize/op.h"
 

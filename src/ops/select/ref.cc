@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ops/elements.h"
+#include "ops/element_access.h"
 #include "ops/op.h"
 #include "ops/select/op.h"
 

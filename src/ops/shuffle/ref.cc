@@ -1,5 +1,5 @@
 // Scalar oracle of ChannelShuffle.
-#include "ops/elements.h"
+#include "ops/element_access.h"
 #include "ops/op.h"
 
 namespace fettle::ops {

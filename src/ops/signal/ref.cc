@@ -4,7 +4,7 @@
 #include <complex>
 #include <numbers>
 
-#include "ops/elements.h"
+#include "ops/element_access.h"
 #include "ops/op.h"
 #include "ops/signal/op.h"
 

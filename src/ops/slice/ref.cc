@@ -1,5 +1,5 @@
 // Scalar oracle of Slice.
-#include "ops/elements.h"
+#include "ops/element_access.h"
 #include "ops/slice/op.h"
 
 namespace fettle::ops {

@@ -1,5 +1,5 @@
 // Scalar oracle of Transpose.
-#include "ops/elements.h"
+#include "ops/element_access.h"
 #include "ops/transpose/op.h"
 
 namespace fettle::ops {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "tuner/search/search.h"
-#include "tuner/store.h"
+#include "tuner/store/store.h"
 
 namespace fettle::tuner {
 

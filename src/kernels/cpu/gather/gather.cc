@@ -5,7 +5,7 @@
 #include "kernels/cpu/gather/indices.h"
 #include "kernels/cpu/move/strided_copy.h"
 #include "kernels/cpu/operands.h"
-#include "ops/elements.h"
+#include "ops/element_access.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {

@@ -3,7 +3,7 @@
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/operands.h"
-#include "ops/elements.h"
+#include "ops/element_access.h"
 
 namespace fettle::kernels {
 namespace {

@@ -1,0 +1,153 @@
+#include "passes/clean/fold_node.h"
+
+#include <algorithm>
+#include <array>
+
+#include "ops/op.h"
+
+namespace fettle::passes {
+namespace {
+
+using Inputs = std::vector<std::shared_ptr<const Constant>>;
+
+/// Results over this size are folded only where they are not much larger than the inputs.
+constexpr int64_t kLargeBytes = int64_t{1} << 20;
+constexpr int64_t kLargestGrowth = 16;
+/// What the scalar oracle computes in a fraction of a second.
+constexpr int64_t kMostMacs = 20'000'000;
+constexpr int64_t kMostElements = 16'000'000;
+
+int64_t Bytes(const Constant& constant) { return static_cast<int64_t>(constant.bytes().size()); }
+
+/// Only the shape changes, or nothing: repeated elements stay what they are.
+bool MovesElements(std::string_view op) {
+  static constexpr std::array<std::string_view, 11> kMovers = {
+      "Concat",  "Expand", "Flatten", "Identity",  "Reshape",  "Slice",
+      "Squeeze", "Tile",   "Split",   "Transpose", "Unsqueeze"};
+  return std::find(kMovers.begin(), kMovers.end(), op) != kMovers.end();
+}
+
+/// The same elements in the same order: the bytes are shared, wherever they are.
+bool KeepsBytes(std::string_view op) {
+  return op == "Reshape" || op == "Flatten" || op == "Squeeze" || op == "Unsqueeze" ||
+         op == "Identity";
+}
+
+/// Inference of one node over constants alone.
+std::optional<ops::Inferred> InferConstants(const ir::Node& node, const Inputs& inputs) {
+  ir::Graph graph;
+  ir::Node copy = node;
+  for (size_t i = 0; i < copy.inputs.size(); ++i) {
+    if (inputs[i] == nullptr) continue;
+    ir::Value value;
+    value.dtype = inputs[i]->dtype();
+    value.shape = inputs[i]->shape();
+    value.constant = inputs[i];
+    copy.inputs[i] = graph.AddValue(std::move(value));
+  }
+  const Result<ops::Inferred> inferred = ops::Infer(graph, copy);
+  if (!inferred.ok() || inferred->needed_input >= 0) return std::nullopt;
+  return *inferred;
+}
+
+/// Every element of the result is the same: computes one.
+std::optional<Constant> FoldRepeated(const ir::Node& node, const ops::OpDesc& op,
+                                     const Inputs& inputs,
+                                     const ops::InferContext::Output& result) {
+  if (result.shape.elements() == 0) return std::nullopt;
+  if (node.op == "ConstantOfShape") {
+    const auto* attribute = node.attributes.Find("value");
+    const auto* element = attribute == nullptr ? nullptr : std::get_if<Constant>(attribute);
+    const std::array<std::byte, 16> zero{};
+    const auto size = static_cast<size_t>(ByteSize(result.dtype));
+    if (element == nullptr) return Constant::Splat(result.dtype, result.shape, {zero.data(), size});
+    if (element->elements() != 1) return std::nullopt;
+    return Constant::Splat(result.dtype, result.shape, element->bytes().first(size));
+  }
+  if (MovesElements(node.op) && inputs[0] != nullptr && inputs[0]->is_splat() &&
+      node.outputs.size() == 1) {
+    const bool joins = node.op == "Concat";
+    for (const auto& input : inputs) {
+      if (joins && (input == nullptr || !input->is_splat() ||
+                    !std::ranges::equal(input->bytes(), inputs[0]->bytes())))
+        return std::nullopt;
+    }
+    return Constant::Splat(result.dtype, result.shape, inputs[0]->bytes());
+  }
+  if (!op.elementwise) return std::nullopt;
+  std::vector<Tensor> operands;
+  bool any_splat = false;
+  for (const auto& input : inputs) {
+    if (input == nullptr) {
+      operands.emplace_back();
+      continue;
+    }
+    if (!input->is_splat() && (input->elements() != 1 || input->source() != nullptr))
+      return std::nullopt;
+    any_splat |= input->is_splat();
+    const Shape ones(Dims(static_cast<size_t>(input->shape().rank()), 1));
+    const Result<Tensor> one = Constant::Splat(input->dtype(), ones, input->bytes()).ToTensor();
+    if (!one.ok()) return std::nullopt;
+    operands.push_back(*one);
+  }
+  if (!any_splat) return std::nullopt;
+  const Result<std::vector<Tensor>> one = ops::Evaluate(node, operands);
+  if (!one.ok() || one->size() != 1 || (*one)[0].elements() != 1) return std::nullopt;
+  return Constant::Splat(result.dtype, result.shape, (*one)[0].bytes());
+}
+
+/// Whether the result is worth its bytes and its arithmetic.
+bool IsWorthFolding(const ir::Node& node, const ops::OpDesc& op, const Inputs& inputs,
+                    const ops::Inferred& inferred) {
+  int64_t before = 0, after = 0, elements = 0;
+  std::vector<Shape> input_shapes, output_shapes;
+  for (const auto& input : inputs) {
+    input_shapes.push_back(input == nullptr ? Shape() : input->shape());
+    if (input == nullptr) continue;
+    before += Bytes(*input);
+    elements += input->elements();
+  }
+  for (const auto& output : inferred.outputs) {
+    output_shapes.push_back(output.shape);
+    if (!output.set) continue;
+    after += output.shape.elements() * ByteSize(output.dtype);
+    elements += output.shape.elements();
+  }
+  if (after > kLargeBytes && after > kLargestGrowth * before) return false;
+  if (elements > kMostElements) return false;
+  return op.macs == nullptr || op.macs(node, input_shapes, output_shapes) <= kMostMacs;
+}
+
+}  // namespace
+
+std::optional<std::vector<Constant>> FoldNode(const ir::Node& node, const Inputs& inputs) {
+  const ops::OpDesc* op = ops::Find(node.op);
+  if (op == nullptr || op->random || op->control || node.op == "DequantizeLinear" ||
+      node.outputs.empty()) {
+    return std::nullopt;
+  }
+  const std::optional<ops::Inferred> inferred = InferConstants(node, inputs);
+  if (!inferred) return std::nullopt;
+  if (node.outputs.size() == 1 && inferred->outputs[0].set) {
+    if (KeepsBytes(node.op)) return std::vector{inputs[0]->Reshaped(inferred->outputs[0].shape)};
+    if (std::optional<Constant> repeated = FoldRepeated(node, *op, inputs, inferred->outputs[0]))
+      return std::vector<Constant>{*std::move(repeated)};
+  }
+  if (op->reference == nullptr || !IsWorthFolding(node, *op, inputs, *inferred))
+    return std::nullopt;
+  std::vector<Tensor> operands;
+  for (const auto& input : inputs) {
+    const Result<Tensor> tensor = input == nullptr ? Tensor() : input->ToTensor();
+    if (!tensor.ok()) return std::nullopt;
+    operands.push_back(*tensor);
+  }
+  const Result<std::vector<Tensor>> results = ops::Evaluate(node, operands);
+  if (!results.ok()) return std::nullopt;
+  std::vector<Constant> outputs;
+  for (const Tensor& tensor : *results) {
+    outputs.push_back(tensor.empty() ? Constant() : Constant::FromTensor(tensor));
+  }
+  return outputs;
+}
+
+}  // namespace fettle::passes

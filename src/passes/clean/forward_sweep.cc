@@ -1,0 +1,126 @@
+#include "passes/clean/forward_sweep.h"
+
+#include <algorithm>
+
+#include "ops/op.h"
+#include "passes/clean/fold_node.h"
+#include "passes/edit/constants.h"
+
+namespace fettle::passes {
+namespace {
+
+bool CanInfer(const ir::Graph& graph, const ir::Node& node) {
+  const ops::OpDesc* op = ops::Find(node.op);
+  if (op != nullptr && op->control) return false;
+  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ir::ValueId id) {
+    return id == ir::kAbsent ||
+           (graph.value(id).has_concrete_shape() && graph.value(id).dtype != DType::kUndefined);
+  });
+}
+
+bool AllKnown(const ir::Graph& graph, const ir::Node& node) {
+  return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ir::ValueId id) {
+    return id == ir::kAbsent || graph.value(id).is_constant();
+  });
+}
+
+void SetConstant(ir::Value& value, Constant constant) {
+  value.dtype = constant.dtype();
+  value.shape = constant.shape();
+  value.constant = std::make_shared<const Constant>(std::move(constant));
+}
+
+/// Shape and Size read no data: a concrete input shape is enough.
+bool FoldShape(ir::Graph& graph, const ir::Node& node) {
+  if (node.op != "Shape" && node.op != "Size") return false;
+  const ir::ValueId output = node.output(0);
+  if (output == ir::kAbsent || !graph.value(node.inputs[0]).has_concrete_shape()) return false;
+  const Shape& shape = *graph.value(node.inputs[0]).shape;
+  if (node.op == "Size") {
+    SetConstant(graph.value(output), IntsConstant({shape.elements()}).Reshaped(Shape{}));
+    return true;
+  }
+  const auto clamp = [&](int64_t axis) {
+    return std::clamp<int64_t>(axis < 0 ? axis + shape.rank() : axis, 0, shape.rank());
+  };
+  const int64_t begin = clamp(node.attributes.Int("start", 0));
+  const int64_t end = clamp(node.attributes.Int("end", shape.rank()));
+  std::vector<int64_t> extents;
+  for (int64_t axis = begin; axis < end; ++axis) extents.push_back(shape[static_cast<int>(axis)]);
+  SetConstant(graph.value(output), IntsConstant(extents));
+  return true;
+}
+
+bool FoldData(ir::Graph& graph, const ir::Node& node) {
+  std::vector<std::shared_ptr<const Constant>> inputs;
+  for (ir::ValueId id : node.inputs)
+    inputs.push_back(id == ir::kAbsent ? nullptr : graph.value(id).constant);
+  std::optional<std::vector<Constant>> folded = FoldNode(node, inputs);
+  if (!folded) return false;
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] == ir::kAbsent) continue;
+    SetConstant(graph.value(node.outputs[i]), std::move((*folded)[i]));
+  }
+  return true;
+}
+
+void ForgetShapes(ir::Graph& graph, const ir::Node& node) {
+  for (ir::ValueId id : node.outputs) {
+    if (id != ir::kAbsent) graph.value(id).shape.reset();
+  }
+}
+
+/// Stores what inference says; returns the operand whose data the node waits for, or -1.
+Result<int> StoreInferred(ir::Graph& graph, const ir::Node& node) {
+  ASSIGN_OR_RETURN(const ops::Inferred inferred, ops::Infer(graph, node));
+  if (inferred.needed_input >= 0) {
+    ForgetShapes(graph, node);
+    return inferred.needed_input;
+  }
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] == ir::kAbsent) continue;
+    ir::Value& value = graph.value(node.outputs[i]);
+    value.dtype = inferred.outputs[i].dtype;
+    value.shape = inferred.outputs[i].shape;
+  }
+  return -1;
+}
+
+}  // namespace
+
+Result<std::vector<Pending>> Sweep(ir::Graph& graph) {
+  struct Waiting {
+    ir::NodeId node;
+    int operand;
+  };
+  std::vector<Waiting> waiting;
+  ir::NodeId live = 0;  // the id of the current node once dead ones are gone
+  for (ir::NodeId id = 0; static_cast<size_t>(id) < graph.nodes().size(); ++id) {
+    ir::Node& node = graph.node(id);
+    if (FoldShape(graph, node)) {
+      node.dead = true;
+      continue;
+    }
+    if (!CanInfer(graph, node)) {
+      ForgetShapes(graph, node);
+    } else {
+      ASSIGN_OR_RETURN(const int operand, StoreInferred(graph, node));
+      if (operand >= 0) waiting.push_back({live, operand});
+      if (operand < 0 && AllKnown(graph, node) && FoldData(graph, node)) {
+        node.dead = true;
+        continue;
+      }
+    }
+    ++live;
+  }
+  // Normalise keeps the order of nodes that are in order, but gives values new ids.
+  if (static_cast<size_t>(live) != graph.nodes().size()) RETURN_IF_ERROR(graph.Normalise());
+  std::vector<Pending> pending;
+  for (const Waiting& waits : waiting) {
+    pending.push_back(
+        {waits.node, graph.node(waits.node).input(static_cast<size_t>(waits.operand))});
+  }
+  return pending;
+}
+
+}  // namespace fettle::passes

@@ -1,0 +1,94 @@
+#include "passes/clean/identities.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "passes/edit/constants.h"
+#include "passes/edit/editor.h"
+
+namespace fettle::passes {
+namespace {
+
+bool IsOneOf(std::string_view op, std::initializer_list<std::string_view> ops) {
+  return std::find(ops.begin(), ops.end(), op) != ops.end();
+}
+
+bool SameConcreteShape(const ir::Graph& graph, ir::ValueId a, ir::ValueId b) {
+  return graph.value(a).has_concrete_shape() && graph.value(b).has_concrete_shape() &&
+         graph.value(a).shape == graph.value(b).shape;
+}
+
+bool MovesNoAxis(const ir::Graph& graph, const ir::Node& node) {
+  std::vector<int64_t> perm = node.attributes.Ints("perm");
+  if (perm.empty()) {
+    const auto& shape = graph.value(node.inputs[0]).shape;
+    return shape.has_value() && shape->rank() < 2;
+  }
+  return std::is_sorted(perm.begin(), perm.end());
+}
+
+/// Slice that steps forward by one everywhere, so that equal shapes mean equal elements.
+bool StepsByOne(const ir::Graph& graph, const ir::Node& node) {
+  if (node.input(4) == ir::kAbsent) return true;
+  const auto steps = IntsOf(graph, node.input(4));
+  return steps && std::all_of(steps->begin(), steps->end(), [](int64_t step) { return step == 1; });
+}
+
+/// x op c == x for every x, bit for bit.
+bool IsNeutral(const ir::Graph& graph, std::string_view op, ir::ValueId x, ir::ValueId c) {
+  const auto scalar = ScalarFor(graph, c, x);
+  if (!scalar) return false;
+  if (op == "Mul" || op == "Div") return *scalar == 1;
+  if (*scalar != 0) return false;
+  const bool integer = !IsFloat(graph.value(c).dtype);
+  // x + 0 turns -0 into 0; x + -0 and x - 0 do not.
+  return integer || std::signbit(*scalar) == (op == "Add");
+}
+
+/// The operand that the node's only output equals, or kAbsent.
+ir::ValueId EqualOperand(const ir::Graph& graph, const ir::Node& node) {
+  if (node.outputs.size() != 1 || node.outputs[0] == ir::kAbsent || node.inputs.empty() ||
+      node.inputs[0] == ir::kAbsent) {
+    return ir::kAbsent;
+  }
+  const ir::ValueId x = node.inputs[0], y = node.outputs[0];
+  const std::string_view op = node.op;
+  const bool one = node.inputs.size() == 1;
+  if (op == "Identity") return x;
+  if (one && IsOneOf(op, {"Concat", "Sum", "Max", "Min", "Mean", "Clip"})) return x;
+  if (op == "Cast") {
+    const auto to = DTypeFromName(node.attributes.Text("to"));
+    return to && graph.value(x).dtype == *to ? x : ir::kAbsent;
+  }
+  if (op == "Transpose") return MovesNoAxis(graph, node) ? x : ir::kAbsent;
+  if (IsOneOf(op, {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Expand", "Tile"}) ||
+      (op == "Slice" && StepsByOne(graph, node))) {
+    return SameConcreteShape(graph, x, y) ? x : ir::kAbsent;
+  }
+  if (op == "Pad") {
+    const auto pads = IntsOf(graph, node.input(1));
+    const bool none =
+        pads && std::all_of(pads->begin(), pads->end(), [](int64_t pad) { return pad == 0; });
+    return none ? x : ir::kAbsent;
+  }
+  if (!one && IsOneOf(op, {"Mul", "Div", "Add", "Sub"})) {
+    if (IsNeutral(graph, op, x, node.inputs[1])) return x;
+    if (IsOneOf(op, {"Mul", "Add"}) && IsNeutral(graph, op, node.inputs[1], x))
+      return node.inputs[1];
+  }
+  return ir::kAbsent;
+}
+
+}  // namespace
+
+Result<bool> RemoveIdentities(ir::Graph& graph) {
+  Editor editor(graph);
+  for (ir::NodeId id = 0; id < editor.end(); ++id) {
+    if (editor.node(id).dead) continue;
+    const ir::ValueId equal = EqualOperand(graph, editor.node(id));
+    if (equal != ir::kAbsent) editor.Bypass(id, equal);
+  }
+  return editor.Finish();
+}
+
+}  // namespace fettle::passes

@@ -1,0 +1,152 @@
+#include "passes/find/layer_norm.h"
+
+#include <algorithm>
+
+#include "passes/edit/constants.h"
+#include "passes/find/spelled_product.h"
+
+namespace fettle::passes {
+namespace {
+
+/// The first of the last axes that a ReduceMean with keepdims reduces, counted from the back (-1:
+/// the last axis alone); nothing for other axes.
+std::optional<int64_t> ReadLastAxes(const Editor& editor, const ir::Node& mean) {
+  if (mean.attributes.Int("keepdims", 1) != 1) return std::nullopt;
+  auto axes = IntsOf(editor.graph(), mean.input(1));
+  if (!axes || axes->empty()) return std::nullopt;
+  const auto& shape = editor.value(mean.inputs[0]).shape;
+  for (int64_t& axis : *axes) {
+    if (axis >= 0 && !shape) return std::nullopt;
+    if (axis >= 0) axis -= shape->rank();
+  }
+  std::sort(axes->begin(), axes->end());
+  const auto count = static_cast<int64_t>(axes->size());
+  for (int64_t i = 0; i < count; ++i) {
+    if ((*axes)[static_cast<size_t>(i)] != i - count) return std::nullopt;
+  }
+  return -count;
+}
+
+/// x and the axis where `value` is x - mean(x).
+struct Centred {
+  ir::ValueId x = ir::kAbsent;
+  int64_t axis = 0;
+};
+std::optional<Centred> ReadCentred(const Editor& editor, ir::ValueId value) {
+  const ir::Node* sub = editor.Producer(value, "Sub");
+  if (sub == nullptr || editor.IsOutput(value)) return std::nullopt;
+  const ir::Node* mean = editor.Producer(sub->inputs[1], "ReduceMean");
+  if (mean == nullptr || mean->inputs[0] != sub->inputs[0]) return std::nullopt;
+  const auto axis = ReadLastAxes(editor, *mean);
+  if (!axis) return std::nullopt;
+  return Centred{sub->inputs[0], *axis};
+}
+
+/// Where `value` is the mean of the squares of `centred` over the axes from `axis` on.
+bool IsVariance(const Editor& editor, ir::ValueId value, ir::ValueId centred, int64_t axis) {
+  const ir::Node* mean = editor.Producer(value, "ReduceMean");
+  if (mean == nullptr || !editor.HasOneUse(value) || ReadLastAxes(editor, *mean) != axis)
+    return false;
+  const Product square = FlattenProduct(editor, mean->inputs[0]);
+  return square.factor == 1 && square.constants.empty() && square.values.size() == 2 &&
+         square.values[0] == centred && square.values[1] == centred;
+}
+
+/// Epsilon, where `value` is variance + epsilon.
+std::optional<double> ReadEpsilon(const Editor& editor, ir::ValueId value, ir::ValueId centred,
+                                  int64_t axis) {
+  const std::optional<Offset> offset = ReadOffset(editor, value);
+  if (!offset || offset->offset < 0 || !IsVariance(editor, offset->x, centred, axis))
+    return std::nullopt;
+  return offset->offset;
+}
+
+/// Where `value` is the square root of something (power 0.5), or its inverse (power -0.5): that.
+ir::ValueId RootOf(const Editor& editor, ir::ValueId value, double power) {
+  if (!editor.HasOneUse(value)) return ir::kAbsent;
+  const ir::Node* node = editor.Producer(value);
+  if (node == nullptr) return ir::kAbsent;
+  if (node->op == "Pow" && ScalarFor(editor.graph(), node->inputs[1], node->inputs[0]) == power)
+    return node->inputs[0];
+  if (power > 0) return OperandOf(editor, value, "Sqrt");
+  if (node->op == "Reciprocal") return RootOf(editor, node->inputs[0], -power);
+  if (node->op == "Div" && ScalarFor(editor.graph(), node->inputs[0], node->inputs[1]) == 1.0)
+    return RootOf(editor, node->inputs[1], -power);
+  return ir::kAbsent;
+}
+
+struct Norm {
+  ir::ValueId x = ir::kAbsent;
+  int64_t axis = -1;
+  double epsilon = 0;
+};
+
+/// Where `id` is centred / sqrt(variance + epsilon).
+std::optional<Norm> ReadNorm(const Editor& editor, const ir::Node& node) {
+  if (node.inputs.size() != 2) return std::nullopt;
+  for (const size_t root : {1, 0}) {
+    if (node.op == "Div" && root == 0) break;
+    const ir::ValueId centred = node.inputs[1 - root];
+    const auto read = ReadCentred(editor, centred);
+    if (!read) continue;
+    const ir::ValueId sum = RootOf(editor, node.inputs[root], node.op == "Div" ? 0.5 : -0.5);
+    if (sum == ir::kAbsent) continue;
+    const auto epsilon = ReadEpsilon(editor, sum, centred, read->axis);
+    if (epsilon) return Norm{read->x, read->axis, *epsilon};
+  }
+  return std::nullopt;
+}
+
+/// The constant that the only reader of `value`, an `op`, combines with it, where its axes are at
+/// most those that are normalised; and that reader.
+ir::NodeId ReadAffine(const Editor& editor, ir::ValueId value, std::string_view op, int64_t axis,
+                      ir::ValueId* constant) {
+  const ir::NodeId reader = editor.OnlyReader(value);
+  if (reader < 0 || editor.node(reader).op != op || editor.node(reader).inputs.size() != 2)
+    return -1;
+  const ir::Node& node = editor.node(reader);
+  *constant = node.inputs[node.inputs[0] == value ? 1 : 0];
+  const Constant* operand = ConstantOf(editor.graph(), *constant);
+  if (operand == nullptr || operand->shape().rank() > -axis) return -1;
+  return reader;
+}
+
+Status Rewrite(Editor& editor, ir::NodeId id, const Norm& norm) {
+  ir::NodeId end = id;
+  ir::ValueId scale = ir::kAbsent, bias = ir::kAbsent;
+  ir::NodeId next = ReadAffine(editor, editor.node(end).outputs[0], "Mul", norm.axis, &scale);
+  if (next >= 0) {
+    end = next;
+    next = ReadAffine(editor, editor.node(end).outputs[0], "Add", norm.axis, &bias);
+    if (next >= 0) end = next;
+    if (next < 0) bias = ir::kAbsent;
+  } else {
+    const ir::Value& x = editor.value(norm.x);
+    if (!x.has_concrete_shape() || !IsFloat(x.dtype)) return OkStatus();
+    const int rank = x.shape->rank();
+    const Shape tail(Dims(x.shape->end() + norm.axis, x.shape->end()));
+    if (rank < -norm.axis) return OkStatus();
+    ASSIGN_OR_RETURN(const Constant one, ConstantFrom(x.dtype, Shape{1}, {1.0}));
+    scale = editor.AddConstant(Constant::Splat(x.dtype, tail, one.bytes()));
+  }
+  editor.Replace(end, "LayerNormalization", {norm.x, scale, bias},
+                 {{"axis", norm.axis}, {"epsilon", norm.epsilon}});
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<bool> FindLayerNorm(ir::Graph& graph) {
+  if (!HasOp(graph, {"ReduceMean"})) return false;
+  Editor editor(graph);
+  const ir::NodeId end = editor.end();
+  for (ir::NodeId id = 0; id < end; ++id) {
+    if (editor.node(id).dead || (editor.node(id).op != "Div" && editor.node(id).op != "Mul"))
+      continue;
+    if (const auto norm = ReadNorm(editor, editor.node(id)))
+      RETURN_IF_ERROR(Rewrite(editor, id, *norm));
+  }
+  return editor.Finish();
+}
+
+}  // namespace fettle::passes

@@ -1,0 +1,113 @@
+#include "passes/rewrite/fold_pads.h"
+
+#include <algorithm>
+
+#include "passes/edit/constants.h"
+#include "passes/edit/editor.h"
+
+namespace fettle::passes {
+namespace {
+
+/// The pads of all axes, begins before ends; nothing unless they are known and add zeros to spatial
+/// axes alone.
+std::optional<std::vector<int64_t>> ReadZeroPads(const Editor& editor, const ir::Node& pad) {
+  if (pad.attributes.Text("mode", "constant") != "constant") return std::nullopt;
+  const auto pads = IntsOf(editor.graph(), pad.input(1));
+  if (!pads) return std::nullopt;
+  if (pad.input(2) != ir::kAbsent) {
+    const Constant* fill = ConstantOf(editor.graph(), pad.input(2));
+    if (fill == nullptr || UniformValue(*fill) != 0.0) return std::nullopt;
+  }
+  std::vector<int64_t> all = *pads;
+  if (pad.input(3) != ir::kAbsent) {
+    const auto axes = IntsOf(editor.graph(), pad.input(3));
+    const auto& shape = editor.value(pad.inputs[0]).shape;
+    if (!axes || !shape || axes->size() * 2 != pads->size()) return std::nullopt;
+    const auto rank = static_cast<size_t>(shape->rank());
+    all.assign(2 * rank, 0);
+    for (size_t i = 0; i < axes->size(); ++i) {
+      const auto axis = NormaliseAxis((*axes)[i], shape->rank());
+      if (!axis) return std::nullopt;
+      all[static_cast<size_t>(*axis)] = (*pads)[i];
+      all[static_cast<size_t>(*axis) + rank] = (*pads)[i + axes->size()];
+    }
+  }
+  const size_t rank = all.size() / 2;
+  if (rank < 3 || all.size() % 2 != 0 || all[0] != 0 || all[1] != 0 || all[rank] != 0 ||
+      all[rank + 1] != 0 || *std::min_element(all.begin(), all.end()) < 0) {
+    return std::nullopt;
+  }
+  return all;
+}
+
+/// The spatial pads of a window operator, begins before ends; nothing where they follow the shape.
+std::optional<std::vector<int64_t>> WindowPads(const ir::Node& node, size_t spatial) {
+  const std::string mode = node.attributes.Text("auto_pad", "NOTSET");
+  if (mode == "VALID") return std::vector<int64_t>(2 * spatial);
+  if (mode != "NOTSET") return std::nullopt;
+  std::vector<int64_t> pads = node.attributes.Ints("pads", std::vector<int64_t>(2 * spatial));
+  if (pads.size() != 2 * spatial) return std::nullopt;
+  return pads;
+}
+
+bool IsZeroPoint(const Editor& editor, ir::ValueId id) {
+  if (id == ir::kAbsent) return true;
+  const Constant* zero = ConstantOf(editor.graph(), id);
+  return zero != nullptr && UniformValue(*zero) == 0.0;
+}
+
+bool AveragesOverPads(const ir::Node& node, const std::vector<int64_t>& own,
+                      const std::vector<int64_t>& merged) {
+  const std::vector<int64_t> kernel = node.attributes.Ints("kernel_shape");
+  if (node.attributes.Int("ceil_mode", 0) != 0 || kernel.size() * 2 != own.size()) return false;
+  const bool none = std::all_of(own.begin(), own.end(), [](int64_t pad) { return pad == 0; });
+  if (!none && node.attributes.Int("count_include_pad", 0) == 0) return false;
+  for (size_t i = 0; i < merged.size(); ++i) {
+    if (merged[i] >= kernel[i % kernel.size()]) return false;
+  }
+  return true;
+}
+
+/// Makes `reader` pad by itself and read `x`.
+void MergeInto(Editor& editor, ir::NodeId reader, ir::ValueId padded, ir::ValueId x,
+               const std::vector<int64_t>& all) {
+  const ir::Node& node = editor.node(reader);
+  const size_t rank = all.size() / 2, spatial = rank - 2;
+  if (node.inputs[0] != padded || std::count(node.inputs.begin(), node.inputs.end(), padded) != 1) {
+    return;
+  }
+  const auto own = WindowPads(node, spatial);
+  if (!own) return;
+  std::vector<int64_t> merged = *own;
+  for (size_t i = 0; i < spatial; ++i) {
+    merged[i] += all[i + 2];
+    merged[i + spatial] += all[rank + i + 2];
+  }
+  const bool is_average = node.op == "AveragePool";
+  const bool fits = node.op == "Conv" ||
+                    (node.op == "ConvInteger" && IsZeroPoint(editor, node.input(2))) ||
+                    (is_average && AveragesOverPads(node, *own, merged));
+  if (!fits) return;
+  editor.SetAttribute(reader, "auto_pad", std::string("NOTSET"));
+  editor.SetAttribute(reader, "pads", merged);
+  if (is_average) editor.SetAttribute(reader, "count_include_pad", int64_t{1});
+  editor.SetInput(reader, 0, x);
+}
+
+}  // namespace
+
+Result<bool> FoldPads(ir::Graph& graph) {
+  if (!HasOp(graph, {"Pad"})) return false;
+  Editor editor(graph);
+  for (ir::NodeId id = 0; id < editor.end(); ++id) {
+    if (editor.node(id).dead || editor.node(id).op != "Pad") continue;
+    const auto pads = ReadZeroPads(editor, editor.node(id));
+    if (!pads) continue;
+    const ir::ValueId padded = editor.node(id).outputs[0], x = editor.node(id).inputs[0];
+    const std::vector<ir::NodeId> readers = editor.Readers(padded);
+    for (ir::NodeId reader : readers) MergeInto(editor, reader, padded, x, *pads);
+  }
+  return editor.Finish();
+}
+
+}  // namespace fettle::passes

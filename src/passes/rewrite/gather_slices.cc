@@ -1,0 +1,69 @@
+#include "passes/rewrite/gather_slices.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "passes/edit/constants.h"
+#include "passes/edit/editor.h"
+
+namespace fettle::passes {
+namespace {
+
+/// The step between neighbours of `indices`; nothing where it varies or is 0.
+std::optional<int64_t> ReadStep(const std::vector<int64_t>& indices) {
+  if (indices.size() == 1) return 1;
+  const int64_t step = indices[1] - indices[0];
+  for (size_t i = 1; i < indices.size(); ++i) {
+    if (indices[i] - indices[i - 1] != step) return std::nullopt;
+  }
+  if (step == 0) return std::nullopt;
+  return step;
+}
+
+void TrySlice(Editor& editor, ir::NodeId id) {
+  const ir::Node node = editor.node(id);
+  const ir::Value &x = editor.value(node.inputs[0]), &y = editor.value(node.outputs[0]);
+  auto indices = IntsOf(editor.graph(), node.inputs[1]);
+  if (!indices || indices->empty() || !x.has_concrete_shape() || !y.has_concrete_shape()) return;
+  const int rank = editor.value(node.inputs[1]).shape->rank();
+  const auto axis = NormaliseAxis(node.attributes.Int("axis", 0), x.shape->rank());
+  if (!axis || rank > 1 || y.shape->elements() == 0) return;
+  const int64_t extent = (*x.shape)[*axis];
+  for (int64_t& index : *indices) {
+    if (index < 0) index += extent;
+    if (index < 0 || index >= extent) return;
+  }
+  const auto step = ReadStep(*indices);
+  const bool is_outermost = x.shape->Count(0, *axis) == 1;
+  if (!step || (rank == 0 && !is_outermost)) return;
+  int64_t end = indices->back() + (*step > 0 ? 1 : -1);
+  if (end < 0) end = std::numeric_limits<int64_t>::min();
+  const auto ints = [&](int64_t value) { return editor.AddConstant(IntsConstant({value})); };
+  const Dims dims = y.shape->dims();
+  const std::vector<ir::ValueId> operands = {node.inputs[0], ints(indices->front()), ints(end),
+                                             ints(*axis), ints(*step)};
+  if (rank == 1) {
+    editor.Replace(id, "Slice", operands);
+    return;
+  }
+  Dims sliced = editor.value(node.inputs[0]).shape->dims();
+  sliced[static_cast<size_t>(*axis)] = 1;
+  const ir::ValueId window = editor.Add(node, "Slice", operands);
+  editor.SetType(window, editor.value(node.inputs[0]).dtype, Shape(sliced));
+  const ir::ValueId shape = editor.AddConstant(IntsConstant(dims));
+  editor.Replace(id, "Reshape", {window, shape});
+}
+
+}  // namespace
+
+Result<bool> GatherToSlice(ir::Graph& graph) {
+  if (!HasOp(graph, {"Gather"})) return false;
+  Editor editor(graph);
+  const ir::NodeId end = editor.end();
+  for (ir::NodeId id = 0; id < end; ++id) {
+    if (!editor.node(id).dead && editor.node(id).op == "Gather") TrySlice(editor, id);
+  }
+  return editor.Finish();
+}
+
+}  // namespace fettle::passes

@@ -1,0 +1,43 @@
+#include "runtime/plan_accuracy.h"
+
+#include <algorithm>
+
+namespace fettle::runtime {
+namespace {
+
+/// Integer rounding that falls differently in one layer moves the outputs of quantised networks by
+/// whole steps; this is what two exact kernels may differ by there.
+constexpr double kQuantisedSqnrDb = 20;
+
+/// What storing values as f16 may cost: two plans round at different places.
+constexpr double kHalfSqnrDb = 30;
+
+bool IsQuantised(const ir::Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const ir::Node& node) {
+    return node.op.find("Quantize") != std::string::npos ||
+           node.op.find("Integer") != std::string::npos || node.op == "MatMulNBits";
+  });
+}
+
+std::vector<Tensor> InOrder(const TensorMap& outputs) {
+  std::vector<Tensor> ordered;
+  for (const auto& [name, tensor] : outputs) ordered.push_back(tensor);
+  return ordered;
+}
+
+}  // namespace
+
+tuner::AccuracyLimits LimitsFor(const ir::Graph& graph, planner::Precision precision,
+                                tuner::AccuracyLimits limits) {
+  if (precision != planner::Precision::kHigh)
+    limits.min_sqnr_db = std::min(limits.min_sqnr_db, kHalfSqnrDb);
+  if (IsQuantised(graph)) limits.min_sqnr_db = std::min(limits.min_sqnr_db, kQuantisedSqnrDb);
+  return limits;
+}
+
+tuner::PlanAccuracy CompareOutputs(const TensorMap& got, const TensorMap& want,
+                                   const tuner::AccuracyLimits& limits) {
+  return tuner::CheckPlan(InOrder(got), InOrder(want), limits);
+}
+
+}  // namespace fettle::runtime

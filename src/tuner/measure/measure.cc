@@ -1,0 +1,302 @@
+#include "tuner/measure/measure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "kernels/convert.h"
+#include "kernels/cpu/probe/fma.h"
+#include "tuner/measure/clock_watch.h"
+#include "tuner/measure/expectation_cache.h"
+#include "tuner/measure/oracle_cost.h"
+#include "tuner/measure/verify.h"
+#include "tuner/measure/workbench.h"
+
+namespace fettle::tuner {
+namespace {
+
+/// A row, and the upper bound of its time, which is not kept.
+struct Outcome {
+  Row row;
+  double high_us = 0;
+
+  bool ok() const { return row.status == Row::Status::kOk; }
+  /// Sets the times of a summary, divided by `slowdown`.
+  void SetTimes(const Summary& us, double slowdown) {
+    row.median_us = us.median / slowdown;
+    row.mad_us = us.mad / slowdown;
+    row.low_us = us.low / slowdown;
+    row.samples = us.samples;
+    high_us = us.high / slowdown;
+  }
+};
+
+Outcome End(Row::Status status, std::string reason = "") {
+  Outcome outcome;
+  outcome.row.status = status;
+  outcome.row.reason = std::move(reason);
+  outcome.row.unix_seconds = std::time(nullptr);
+  return outcome;
+}
+
+/// Those that may be the fastest, at most `most`, in the order given: all but those that are slower
+/// than the fastest by more than `margin` with confidence.
+std::vector<size_t> Finalists(const std::vector<Outcome>& outcomes, size_t most, double margin) {
+  std::vector<size_t> finalists;
+  double limit_us = kNoLimit;
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    if (!outcomes[i].ok()) continue;
+    finalists.push_back(i);
+    limit_us = std::min(limit_us, (1 + margin) * outcomes[i].high_us);
+  }
+  std::erase_if(finalists, [&](size_t i) { return outcomes[i].row.low_us > limit_us; });
+  std::stable_sort(finalists.begin(), finalists.end(), [&](size_t a, size_t b) {
+    return outcomes[a].row.median_us < outcomes[b].row.median_us;
+  });
+  if (finalists.size() > most) finalists.resize(most);
+  std::sort(finalists.begin(), finalists.end());
+  return finalists;
+}
+
+/// For guesses: of a reference's step; of an element in making inputs, in verifying it; launches
+/// for a candidate, and what else each one costs.
+constexpr double kStepSeconds = 4e-9, kFillSeconds = 8e-9, kTouchSeconds = 4e-9;
+constexpr double kLaunches = 10, kOverheadSeconds = 1.5e-3;
+
+double StandardError(const Row& row) {
+  return Summary{.mad = row.mad_us, .samples = row.samples}.error();
+}
+
+}  // namespace
+
+class Bench::Impl {
+ public:
+  Impl(const DeviceSet& devices, MeasureOptions options)
+      : options_(std::move(options)),
+        now_ns_(options_.now_ns ? options_.now_ns : NowNs),
+        watch_(
+            now_ns_, options_.sentinel ? options_.sentinel : [] { kernels::ProbeFmaFlops(0); },
+            options_.drift),
+        workbench_(devices, now_ns_),
+        pool_threads_(static_cast<const CpuDevice&>(devices.cpu()).pool().threads()),
+        expectations_({.whole_macs = options_.whole_macs, .seed = options_.seed},
+                      options_.cache_bytes, static_cast<const CpuDevice&>(devices.cpu()).pool()) {}
+
+  Outcome Run(const Candidate& candidate, double stop_above_us) {
+    return Ended(Measure(candidate, stop_above_us));
+  }
+
+  Effort Guess(const Candidate& candidate, double us) const {
+    const kernels::Problem& problem = candidate.problem;
+    double inputs = 0, outputs = 0;
+    for (ir::ValueId id : problem.group->inputs)
+      inputs += static_cast<double>(problem.shape(id).elements());
+    for (ir::ValueId id : problem.group->outputs)
+      outputs += static_cast<double>(problem.shape(id).elements());
+    Effort effort = GuessLaunches(inputs + outputs, us);
+    if (expectations_.Has(problem.group)) return effort;
+    const double steps = GuessSteps(*problem.group, static_cast<double>(options_.whole_macs));
+    effort.expecting = kStepSeconds * steps / pool_threads_ + kFillSeconds * inputs;
+    return effort;
+  }
+
+  static Effort GuessLaunches(double elements, double us) {
+    return {0, kOverheadSeconds + kTouchSeconds * elements + kLaunches * us * 1e-6};
+  }
+
+  std::vector<Row> Race(std::span<const Candidate> candidates) {
+    std::vector<Outcome> outcomes;
+    double limit_us = kNoLimit;
+    for (const Candidate& candidate : candidates) {
+      outcomes.push_back(Run(candidate, limit_us));
+      if (outcomes.back().ok()) limit_us = std::min(limit_us, outcomes.back().high_us);
+    }
+    const std::vector<size_t> finalists =
+        Finalists(outcomes, static_cast<size_t>(options_.finalists), options_.stop_margin);
+    if (finalists.size() > 1 && limit_us > 0) {
+      const Status ran = RunFinal(candidates, finalists, outcomes);
+      // They ran before; what they gave then still stands.
+      if (!ran.ok()) Log(LogLevel::kWarn, "a race could not be finished: {}", ran.message());
+    }
+    std::vector<Row> rows;
+    for (Outcome& outcome : outcomes) rows.push_back(std::move(outcome.row));
+    return rows;
+  }
+
+  Outcome RunConversion(const kernels::Operand& from, const State& to, int threads) {
+    return Ended(MeasureConversion(from, to, threads));
+  }
+
+ private:
+  static Outcome Ended(const Result<Outcome>& outcome) {
+    if (outcome.ok()) return *outcome;
+    const bool late = outcome.status().code() == StatusCode::kCancelled;
+    return End(late ? Row::Status::kStopped : Row::Status::kFailed, outcome.status().message());
+  }
+
+  Result<Outcome> Measure(const Candidate& candidate, double stop_above_us) {
+    const std::vector<ir::ValueId>& outputs = candidate.problem.group->outputs;
+    const bool empty = std::all_of(outputs.begin(), outputs.end(), [&](ir::ValueId id) {
+      return candidate.problem.shape(id).elements() == 0;
+    });
+    if (empty) return End(Row::Status::kOk);  // such steps are never launched
+    ASSIGN_OR_RETURN(GroupExpectations * expectations, expectations_.Get(candidate.problem.group));
+    ASSIGN_OR_RETURN(kernels::BoundKernel kernel, workbench_.Bind(candidate));
+    ASSIGN_OR_RETURN(Stream * stream,
+                     workbench_.StreamOf(candidate.kernel->device, candidate.problem.threads));
+    RETURN_IF_ERROR(workbench_.Misalign(kernel, true));
+    const bool is_reference = candidate.kernel->preference == 0;
+    ASSIGN_OR_RETURN(const Verdict verdict, Verify(kernel, *expectations, is_reference, *stream,
+                                                   [&] { return IsLate(options_, now_ns_); }));
+    if (!verdict.wrong.empty()) return End(Row::Status::kWrong, verdict.wrong);
+    if (kernel.LaunchesNothing()) return End(Row::Status::kOk);
+    RETURN_IF_ERROR(workbench_.Misalign(kernel, false));
+    const Inputs inputs = NoiseFor(kernel, *expectations);
+    ASSIGN_OR_RETURN(
+        Outcome outcome,
+        Time([&] { return workbench_.TimeUs(kernel, inputs, *stream); }, stop_above_us));
+    outcome.row.error = verdict.error;
+    return outcome;
+  }
+
+  Result<Outcome> MeasureConversion(const kernels::Operand& from, const State& to, int threads) {
+    if (from.shape.elements() == 0) return End(Row::Status::kOk);
+    ASSIGN_OR_RETURN(kernels::BoundKernel conversion, workbench_.BindConversion(from, to));
+    ASSIGN_OR_RETURN(Stream * stream,
+                     workbench_.StreamOf(kernels::ConversionDevice(from.state, to), threads));
+    RETURN_IF_ERROR(workbench_.Misalign(conversion, true));
+    ASSIGN_OR_RETURN(const Verdict verdict, VerifyConversion(conversion, *stream));
+    if (!verdict.wrong.empty()) return End(Row::Status::kWrong, verdict.wrong);
+    RETURN_IF_ERROR(workbench_.Misalign(conversion, false));
+    const std::vector<std::byte> zeros(static_cast<size_t>(StateBytes(from.shape, from.state)));
+    const std::span<const std::byte> inputs[] = {zeros};
+    ASSIGN_OR_RETURN(
+        Outcome outcome,
+        Time([&] { return workbench_.TimeUs(conversion, inputs, *stream); }, kNoLimit));
+    outcome.row.error = verdict.error;
+    return outcome;
+  }
+
+  using Inputs = std::vector<std::span<const std::byte>>;
+  static Inputs NoiseFor(const kernels::BoundKernel& kernel, GroupExpectations& expectations) {
+    Inputs inputs;
+    for (size_t i = 0; i < kernel.operands().inputs.size(); ++i)
+      inputs.push_back(expectations.InState(0, i, kernel.operands().inputs[i].state));
+    return inputs;
+  }
+
+  /// Samples, once more where the clock changed meanwhile.
+  Result<Outcome> Time(const Sample& sample, double stop_above_us) {
+    constexpr int kAttempts = 2;
+    for (int attempt = 1;; ++attempt) {
+      const double before = slowdown_;
+      ASSIGN_OR_RETURN(const Timing timing,
+                       SampleUntilSure(sample, stop_above_us * before, options_, now_ns_));
+      slowdown_ = watch_.Slowdown();
+      if (attempt < kAttempts && std::fabs(slowdown_ / before - 1) > options_.drift) continue;
+      Outcome outcome = End(timing.stopped ? Row::Status::kStopped : Row::Status::kOk);
+      outcome.SetTimes(timing.us, std::sqrt(before * slowdown_));
+      if (timing.stopped) outcome.row.reason = fmt::format("slower than {:.2f} us", stop_above_us);
+      return outcome;
+    }
+  }
+
+  /// Sets the finalists' times to what they take side by side.
+  Status RunFinal(std::span<const Candidate> candidates, const std::vector<size_t>& finalists,
+                  std::vector<Outcome>& outcomes) {
+    std::vector<kernels::BoundKernel> bound;
+    for (size_t i : finalists) {
+      ASSIGN_OR_RETURN(kernels::BoundKernel kernel, workbench_.Bind(candidates[i]));
+      bound.push_back(std::move(kernel));
+    }
+    const kernels::Problem& problem = candidates[finalists[0]].problem;
+    ASSIGN_OR_RETURN(GroupExpectations * expectations, expectations_.Get(problem.group));
+    const Inputs inputs = NoiseFor(bound[0], *expectations);
+    ASSIGN_OR_RETURN(Stream * stream,
+                     workbench_.StreamOf(candidates[finalists[0]].kernel->device, problem.threads));
+    std::vector<Sample> samples;
+    for (const kernels::BoundKernel& kernel : bound)
+      samples.push_back([&] { return workbench_.TimeUs(kernel, inputs, *stream); });
+    ASSIGN_OR_RETURN(const std::vector<Summary> times, SampleInRounds(samples, options_, now_ns_));
+    // Side by side they may all have met another clock than when each ran alone.
+    double drift = 0;
+    for (size_t i = 0; i < finalists.size(); ++i)
+      drift += std::log(times[i].median / outcomes[finalists[i]].row.median_us);
+    drift = std::exp(drift / static_cast<double>(finalists.size()));
+    double fastest_us = kNoLimit;
+    for (size_t i = 0; i < finalists.size(); ++i) {
+      outcomes[finalists[i]].SetTimes(times[i], drift);
+      fastest_us = std::min(fastest_us, outcomes[finalists[i]].row.median_us);
+    }
+    StopOthers(finalists, fastest_us, outcomes);
+    return OkStatus();
+  }
+
+  /// Whoever did not make it into the final has no time that could win it.
+  static void StopOthers(const std::vector<size_t>& finalists, double fastest_us,
+                         std::vector<Outcome>& outcomes) {
+    for (size_t i = 0; i < outcomes.size(); ++i) {
+      const bool raced = std::find(finalists.begin(), finalists.end(), i) != finalists.end();
+      Row& row = outcomes[i].row;
+      if (raced || !outcomes[i].ok() || row.median_us > fastest_us) continue;
+      row.status = Row::Status::kStopped;
+      row.reason = "others were faster at first";
+    }
+  }
+
+  MeasureOptions options_;
+  std::function<int64_t()> now_ns_;
+  ClockWatch watch_;
+  double slowdown_ = 1;  // when the clock was looked at last
+  Workbench workbench_;
+  int pool_threads_;
+  ExpectationCache expectations_;
+};
+
+Bench::Bench(const DeviceSet& devices, MeasureOptions options)
+    : impl_(std::make_unique<Impl>(devices, std::move(options))) {}
+Bench::~Bench() = default;
+
+Row Bench::Run(const Candidate& candidate, double stop_above_us) {
+  return impl_->Run(candidate, stop_above_us).row;
+}
+
+Effort Bench::Guess(const Candidate& candidate, double us) const {
+  return impl_->Guess(candidate, us);
+}
+
+Effort Bench::GuessConversion(const Shape& shape, const State& from, const State& to) const {
+  const double us = static_cast<double>(StateBytes(shape, from) + StateBytes(shape, to)) * 1e-4;
+  return Impl::GuessLaunches(2 * static_cast<double>(shape.elements()), us);
+}
+
+std::vector<Row> Bench::Race(std::span<const Candidate> candidates) {
+  return impl_->Race(candidates);
+}
+
+Row Bench::RunConversion(const Shape& shape, DType dtype, const State& from, const State& to,
+                         int threads) {
+  return impl_->RunConversion({shape, dtype, from}, to, threads).row;
+}
+
+int Pick(std::span<const Row> rows) {
+  constexpr double kGivenUp = 0.01;
+  int fastest = -1;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].status != Row::Status::kOk) continue;
+    if (fastest < 0 || rows[i].median_us < rows[static_cast<size_t>(fastest)].median_us)
+      fastest = static_cast<int>(i);
+  }
+  for (int i = 0; i < fastest; ++i) {
+    const Row& row = rows[static_cast<size_t>(i)];
+    const Row& best = rows[static_cast<size_t>(fastest)];
+    if (row.status != Row::Status::kOk) continue;
+    const double unsure = 2 * std::hypot(StandardError(row), StandardError(best));
+    if (row.median_us - best.median_us <= std::min(unsure, kGivenUp * best.median_us)) return i;
+  }
+  return fastest;
+}
+
+}  // namespace fettle::tuner

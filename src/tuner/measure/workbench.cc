@@ -1,0 +1,144 @@
+#include "tuner/measure/workbench.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "base/clock.h"
+#include "kernels/convert.h"
+
+namespace fettle::tuner {
+namespace {
+
+/// How long lanes wait for each other before a launch; one whose core is taken is not waited for.
+constexpr int64_t kMeetNs = 50'000;
+
+/// Bytes that each lane reads to have nothing else left in its own caches.
+int64_t EvictedBytes(const CpuInfo& info) {
+  constexpr int64_t kUnknown = 1 << 20, kMost = 8 << 20;
+  return std::min(info.l2_bytes > 0 ? info.l2_bytes : kUnknown, kMost);
+}
+
+/// Launches of an accelerator that are timed together take this long, or are so many.
+constexpr double kLongEnoughNs = 400'000;
+constexpr int kMostLaunches = 64;
+
+/// The part of `bytes` that lane `i` of `lanes` writes.
+void CopyShare(std::span<const std::byte> from, std::byte* to, int64_t i, int64_t lanes) {
+  const auto bytes = static_cast<int64_t>(from.size());
+  const int64_t begin = bytes * i / lanes, end = bytes * (i + 1) / lanes;
+  if (end > begin) std::memcpy(to + begin, from.data() + begin, static_cast<size_t>(end - begin));
+}
+
+}  // namespace
+
+Workbench::Workbench(const DeviceSet& devices, std::function<int64_t()> now_ns)
+    : devices_(devices),
+      cpu_(static_cast<const CpuDevice&>(devices.cpu())),
+      cpu_stream_(cpu_, 1),
+      now_ns_(std::move(now_ns)),
+      memory_(std::make_shared<kernels::OperandMemory>()) {}
+
+Result<const Device*> Workbench::DeviceOf(DeviceKind kind) const {
+  const Device* device = devices_.Find(kind);
+  if (device == nullptr)
+    return Error(StatusCode::kDeviceUnavailable, "the device of the kernel is not there");
+  return device;
+}
+
+Result<Stream*> Workbench::StreamOf(DeviceKind device, int threads) {
+  if (device == DeviceKind::kCpu) {
+    cpu_stream_.set_threads(threads);
+    return &cpu_stream_;
+  }
+  if (accelerator_stream_ == nullptr) {
+    ASSIGN_OR_RETURN(const Device* accelerator, DeviceOf(device));
+    ASSIGN_OR_RETURN(accelerator_stream_, accelerator->NewStream({}));
+  }
+  return accelerator_stream_.get();
+}
+
+Result<kernels::BoundKernel> Workbench::Bind(const Candidate& candidate) {
+  const kernels::Operands operands = kernels::OperandsOf(candidate.problem);
+  ASSIGN_OR_RETURN(const Device* device, DeviceOf(candidate.kernel->device));
+  ASSIGN_OR_RETURN(std::unique_ptr<kernels::PreparedKernel> prepared,
+                   candidate.kernel->prepare(candidate.problem, candidate.params, *device));
+  RETURN_IF_ERROR(Allocate(operands, /*misaligned=*/false, *device, *memory_));
+  return kernels::BoundKernel::Bind(std::move(prepared), operands, candidate.problem.group.get(),
+                                    memory_, *device);
+}
+
+Result<kernels::BoundKernel> Workbench::BindConversion(const kernels::Operand& from,
+                                                       const State& to) {
+  kernels::Operands operands{{from}, {from}};
+  operands.outputs[0].state = to;
+  ASSIGN_OR_RETURN(const Device* device, DeviceOf(kernels::ConversionDevice(from.state, to)));
+  ASSIGN_OR_RETURN(std::unique_ptr<kernels::PreparedKernel> prepared,
+                   kernels::PrepareAnyConversion(from.shape, from.state, to, *device));
+  RETURN_IF_ERROR(Allocate(operands, /*misaligned=*/false, *device, *memory_));
+  return kernels::BoundKernel::Bind(std::move(prepared), std::move(operands), nullptr, memory_,
+                                    *device);
+}
+
+Status Workbench::Misalign(kernels::BoundKernel& kernel, bool misaligned) {
+  DeviceKind kind = DeviceKind::kCpu;
+  for (const auto* operands : {&kernel.operands().inputs, &kernel.operands().outputs})
+    for (const kernels::Operand& operand : *operands)
+      if (operand.state.device != DeviceKind::kCpu) kind = operand.state.device;
+  ASSIGN_OR_RETURN(const Device* device, DeviceOf(kind));
+  RETURN_IF_ERROR(Allocate(kernel.operands(), misaligned, *device, *memory_));
+  kernel.PutInPlace(nullptr);
+  return OkStatus();
+}
+
+void Workbench::MakeReady(const kernels::BoundKernel& kernel,
+                          std::span<const std::span<const std::byte>> inputs, CpuStream& stream) {
+  const int64_t lanes = std::min(stream.threads(), cpu_.pool().threads());
+  const bool evicts = kernel.packed_bytes() > 0;
+  const auto words = static_cast<size_t>(EvictedBytes(cpu_.info())) / sizeof(uint64_t);
+  if (evicts) evictor_.resize(words * static_cast<size_t>(lanes), 1);
+  std::atomic<int64_t> met = 0;
+  stream.ParallelFor(lanes, [&](int64_t lane, int) {
+    met.fetch_add(1);
+    const int64_t deadline = NowNs() + kMeetNs;
+    while (met.load() < lanes && NowNs() < deadline) {
+    }
+    if (evicts) {
+      constexpr size_t kWordsPerLine = 64 / sizeof(uint64_t);
+      const uint64_t* from = evictor_.data() + words * static_cast<size_t>(lane);
+      uint64_t sum = 0;
+      for (size_t i = 0; i < words; i += kWordsPerLine) sum += from[i];
+      [[maybe_unused]] const volatile uint64_t keeps_the_reads = sum;
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) CopyShare(inputs[i], kernel.input(i), lane, lanes);
+  });
+}
+
+Result<double> Workbench::TimeUs(const kernels::BoundKernel& kernel,
+                                 std::span<const std::span<const std::byte>> inputs,
+                                 Stream& stream) {
+  if (&stream == accelerator_stream_.get()) return TimeOnAcceleratorUs(kernel, inputs, stream);
+  MakeReady(kernel, inputs, static_cast<CpuStream&>(stream));
+  const int64_t begin = now_ns_();
+  RETURN_IF_ERROR(kernel.Launch(stream));
+  RETURN_IF_ERROR(stream.Synchronise());
+  return std::max(static_cast<double>(now_ns_() - begin), 1.0) * 1e-3;
+}
+
+Result<double> Workbench::TimeOnAcceleratorUs(const kernels::BoundKernel& kernel,
+                                              std::span<const std::span<const std::byte>> inputs,
+                                              Stream& stream) {
+  RETURN_IF_ERROR(kernel.WriteInputs(inputs, stream));
+  RETURN_IF_ERROR(stream.Synchronise());
+  // More of them until waiting and the clock are small beside it.
+  for (int launches = 1;; launches *= 4) {
+    const int64_t begin = now_ns_();
+    for (int i = 0; i < launches; ++i) RETURN_IF_ERROR(kernel.Launch(stream));
+    RETURN_IF_ERROR(stream.Synchronise());
+    const auto ns = static_cast<double>(now_ns_() - begin);
+    if (ns >= kLongEnoughNs || launches >= kMostLaunches)
+      return std::max(ns, 1.0) * 1e-3 / launches;
+  }
+}
+
+}  // namespace fettle::tuner

@@ -1,0 +1,55 @@
+// Kernels and conversions made runnable, and timed as a network would run them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/check/bound_kernel.h"
+#include "tuner/store/candidate.h"
+
+namespace fettle::tuner {
+
+/// Owns the memory that candidates run on, one problem after the other. Not synchronised.
+class Workbench {
+ public:
+  Workbench(const DeviceSet& devices, std::function<int64_t()> now_ns);
+
+  /// Prepares, packs, binds. Kernels bound earlier for other operands must be gone.
+  Result<kernels::BoundKernel> Bind(const Candidate& candidate);
+  Result<kernels::BoundKernel> BindConversion(const kernels::Operand& from, const State& to);
+  /// Whether external operands lie off their alignment, as they may in the hands of a caller: while
+  /// verifying. Keeps no contents.
+  Status Misalign(kernels::BoundKernel& kernel, bool misaligned);
+
+  /// The stream on which what was bound to `device` runs; of the CPU, with that many threads.
+  Result<Stream*> StreamOf(DeviceKind device, int threads);
+
+  /// Microseconds of one launch. Right before it, the lanes that will run it are woken, constants
+  /// are pushed out of the nearer caches (in a network, all other layers have run since their last
+  /// use), and the inputs are written by the same lanes. On an accelerator: the share of one launch
+  /// in the wall time of several, enqueued without waiting between them; what waiting costs belongs
+  /// to the conversions that cross devices.
+  Result<double> TimeUs(const kernels::BoundKernel& kernel,
+                        std::span<const std::span<const std::byte>> inputs, Stream& stream);
+
+ private:
+  void MakeReady(const kernels::BoundKernel& kernel,
+                 std::span<const std::span<const std::byte>> inputs, CpuStream& stream);
+  Result<double> TimeOnAcceleratorUs(const kernels::BoundKernel& kernel,
+                                     std::span<const std::span<const std::byte>> inputs,
+                                     Stream& stream);
+  Result<const Device*> DeviceOf(DeviceKind kind) const;
+
+  DeviceSet devices_;
+  const CpuDevice& cpu_;
+  CpuStream cpu_stream_;
+  std::unique_ptr<Stream> accelerator_stream_;
+  std::function<int64_t()> now_ns_;
+  std::shared_ptr<kernels::OperandMemory> memory_;
+  std::vector<uint64_t> evictor_;  // read to push other things out
+};
+
+}  // namespace fettle::tuner

@@ -1,0 +1,230 @@
+#include "tuner/network/tune.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/clock.h"
+#include "planner/extract.h"
+#include "planner/planner.h"
+#include "planner/restrict.h"
+#include "tuner/network/cost_learner.h"
+
+namespace fettle::tuner {
+namespace {
+
+/// What a solver gets however late it is.
+constexpr double kLeastSolveSeconds = 0.05;
+/// Time kept for the last solution, in times of the one before.
+constexpr double kRepeat = 1.5;
+
+/// A conversion of an extracted problem.
+struct Copy {
+  const ir::Value& value;
+  const State& from;
+  const State& to;
+  double error;
+};
+
+Copy CopyOf(const ir::Graph& graph, const planner::Extracted& extracted, const solver::Made& made) {
+  const auto t = static_cast<size_t>(made.tensor);
+  const solver::Conversion& conversion =
+      extracted.problem.tensors[t].conversions[static_cast<size_t>(made.conversion)];
+  const std::vector<State>& states = extracted.states[t];
+  return {graph.value(extracted.values[t]), states[static_cast<size_t>(conversion.from)],
+          states[static_cast<size_t>(conversion.to)], conversion.error};
+}
+
+class Tuner {
+ public:
+  Tuner(const ir::Graph& graph, const DeviceSet& devices, const planner::Limits& limits,
+        const TuneOptions& options, Store& store, TuneReport& report)
+      : graph_(graph),
+        devices_(devices),
+        limits_(limits),
+        options_(options),
+        report_(report),
+        learner_(catalogue_, devices, limits.threads, options, store, report),
+        now_ns_(options.measure.now_ns ? options.measure.now_ns : NowNs),
+        start_(now_ns_()) {}
+
+  Result<planner::Decision> Run() {
+    costs().Ban(options_.banned);
+    costs().AssumeEfficiency(EfficiencyOf(options_.level));
+    ASSIGN_OR_RETURN(catalogue_,
+                     ListCatalogue(graph_, devices_, limits_, BreadthOf(options_.level)));
+    ASSIGN_OR_RETURN(const planner::Decision preferred,
+                     planner::PreferredDecision(graph_, devices_, limits_));
+    if (options_.level != Level::kNone) learner_.MeasureDecision(preferred);
+    if (options_.everything) MeasureEverything();
+    // Asks the store for everything: what is known of some entries bounds others, in whatever order
+    // they are priced.
+    RETURN_IF_ERROR(ExtractProblem().status());
+    Result<planner::Decision> decision = Search(preferred);
+    report_.entries = costs().asked();
+    report_.reused = costs().known();
+    report_.priors = costs().priors();
+    report_.seconds = Seconds();
+    return decision;
+  }
+
+ private:
+  LearnedCosts& costs() { return learner_.costs(); }
+  double Seconds() const { return static_cast<double>(now_ns_() - start_) * 1e-9; }
+
+  Result<planner::Extracted> ExtractProblem() {
+    return Extract(graph_, catalogue_, costs(), limits_.threads, AssumptionsOf(options_.level));
+  }
+
+  void MeasureEverything() {
+    learner_.MeasureEntries();
+    const Result<planner::Extracted> extracted = ExtractProblem();
+    if (!extracted.ok()) return;
+    for (size_t t = 0; t < extracted->values.size(); ++t) {
+      for (size_t c = 0; c < extracted->problem.tensors[t].conversions.size(); ++c) {
+        if (learner_.MayMeasure())
+          MeasureConversion(*extracted, {static_cast<int>(t), static_cast<int>(c)});
+      }
+    }
+  }
+
+  bool MeasureConversion(const planner::Extracted& extracted, const solver::Made& made) {
+    const Copy copy = CopyOf(graph_, extracted, made);
+    return learner_.MeasureConversion(copy.value, copy.from, copy.to);
+  }
+
+  /// Solves, measures what the optimum uses, and solves again until it uses nothing unmeasured.
+  Result<planner::Decision> Search(const planner::Decision& preferred) {
+    while (true) {
+      const double begin = Seconds();
+      const int64_t measured = report_.measured;
+      ASSIGN_OR_RETURN(planner::Extracted extracted, ExtractProblem());
+      if (!options_.layout.empty())
+        RETURN_IF_ERROR(planner::RestrictToLayout(options_.layout, extracted));
+      CountChoices(extracted);
+      const Result<solver::Solution> solved = Solve(extracted);
+      if (!solved.ok() && options_.layout.empty()) return BestMeasured(preferred);
+      ASSIGN_OR_RETURN(const solver::Solution solution, solved);
+      // The last round repeats this much.
+      learner_.allowance().Keep(kRepeat * (Seconds() - begin));
+      const std::set<EntryId> open = OpenEntries(extracted, solution);
+      Report(solution.cost, open.size());
+      const bool may_measure = learner_.MayMeasure();
+      const int64_t conversions =
+          std::count_if(solution.conversions.begin(), solution.conversions.end(),
+                        [&](const auto& made) { return MeasureConversion(extracted, made); });
+      if (open.empty() && conversions == 0) return Decide(extracted, solution);
+      if (!may_measure) return BestMeasured(preferred);
+      for (EntryId id : open) {
+        if (!learner_.MayMeasure()) break;
+        // Another kind of equal costs may have been measured meanwhile.
+        if (learner_.IsOpen(id)) learner_.Measure(id);
+      }
+      if (report_.measured == measured) return BestMeasured(preferred);
+    }
+  }
+
+  Result<solver::Solution> Solve(const planner::Extracted& extracted) {
+    const int64_t start = NowNs();
+    solver::Options options = options_.solver;
+    options.seconds =
+        std::min(options.seconds, std::max(learner_.allowance().Left() / 4, kLeastSolveSeconds));
+    Result<solver::Solution> solution = solver::Solve(extracted.problem, options, &report_.solver);
+    report_.solve_seconds += static_cast<double>(NowNs() - start) * 1e-9;
+    ++report_.rounds;
+    return solution;
+  }
+
+  EntryId EntryOf(const planner::Extracted& extracted, const solver::Pick& pick) const {
+    const auto g = static_cast<size_t>(pick.group);
+    return {catalogue_.instances[g].kind, extracted.entries[g][static_cast<size_t>(pick.choice)]};
+  }
+
+  /// What the solution uses and nobody has measured.
+  std::set<EntryId> OpenEntries(const planner::Extracted& extracted,
+                                const solver::Solution& solution) {
+    std::set<EntryId> open;
+    for (const solver::Pick& pick : solution.picks) {
+      const EntryId id = EntryOf(extracted, pick);
+      if (learner_.IsOpen(id)) open.insert(id);
+    }
+    return open;
+  }
+
+  void Report(double predicted_us, size_t open) {
+    if (!options_.progress) return;
+    const TuneProgress progress{report_.measured, static_cast<int64_t>(open), Seconds(),
+                                predicted_us};
+    if (!options_.progress(progress)) learner_.Interrupt();
+  }
+
+  void CountChoices(const planner::Extracted& extracted) {
+    report_.choices = 0;
+    for (const solver::Group& group : extracted.problem.groups)
+      report_.choices += std::ssize(group.choices);
+  }
+
+  /// After the end of the budget: the best plan of what was measured; the preferred one where that
+  /// is none.
+  Result<planner::Decision> BestMeasured(const planner::Decision& preferred) {
+    report_.stopped = true;
+    costs().set_measured_only(options_.level != Level::kNone);
+    const Result<planner::Extracted> extracted = ExtractProblem();
+    if (!extracted.ok()) return preferred;
+    const Result<solver::Solution> solution = Solve(*extracted);
+    if (!solution.ok()) return preferred;
+    return Decide(*extracted, *solution);
+  }
+
+  planner::Decision Decide(const planner::Extracted& extracted, const solver::Solution& solution) {
+    ListLossy(extracted, solution);
+    return ToDecision(graph_, catalogue_, extracted, solution, limits_.threads);
+  }
+
+  /// What the solution's choices and conversions lose, and what each saves against the fastest
+  /// choice of its group that loses nothing.
+  void ListLossy(const planner::Extracted& extracted, const solver::Solution& solution) {
+    for (const solver::Pick& pick : solution.picks) {
+      const std::vector<solver::Choice>& choices =
+          extracted.problem.groups[static_cast<size_t>(pick.group)].choices;
+      const solver::Choice& choice = choices[static_cast<size_t>(pick.choice)];
+      if (choice.error <= 0) continue;
+      double exact = kNoLimit;
+      for (const solver::Choice& other : choices)
+        if (other.error <= 0) exact = std::min(exact, other.cost);
+      const EntryId id = EntryOf(extracted, pick);
+      const planner::Entry& entry = learner_.EntryOf(id);
+      report_.lossy.push_back({costs().KeyText(learner_.KindOf(id), entry),
+                               std::string(entry.kernel->name),
+                               {choice.error, exact - choice.cost}});
+    }
+    for (const solver::Made& made : solution.conversions) {
+      const Copy copy = CopyOf(graph_, extracted, made);
+      if (copy.error <= 0) continue;
+      report_.lossy.push_back({costs().KeyText(*copy.value.shape, copy.value.dtype, copy.from,
+                                               copy.to, limits_.threads),
+                               "conversion",
+                               {copy.error, 0}});
+    }
+  }
+
+  const ir::Graph& graph_;
+  DeviceSet devices_;
+  planner::Limits limits_;
+  const TuneOptions& options_;
+  TuneReport& report_;
+  planner::Catalogue catalogue_;
+  CostLearner learner_;
+  std::function<int64_t()> now_ns_;
+  int64_t start_;
+};
+
+}  // namespace
+
+Result<planner::Decision> TuneGraph(const ir::Graph& graph, const DeviceSet& devices,
+                                    const planner::Limits& limits, const TuneOptions& options,
+                                    Store& store, TuneReport* report) {
+  TuneReport unread;
+  return Tuner(graph, devices, limits, options, store, report == nullptr ? unread : *report).Run();
+}
+
+}  // namespace fettle::tuner

@@ -1,0 +1,80 @@
+// Tuning one graph: the plan that is optimal with regard to measured costs, found by measuring only
+// what could be part of it.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "planner/decision.h"
+#include "solver/solve.h"
+#include "tuner/measure/measure.h"
+#include "tuner/network/accuracy.h"
+#include "tuner/network/level.h"
+
+namespace fettle::tuner {
+
+struct TuneProgress {
+  int64_t measured = 0;
+  /// What an optimum that only knows bounds would still measure: falls, but not steadily.
+  int64_t open = 0;
+  double seconds = 0;
+  double predicted_us = 0;
+};
+
+struct TuneOptions {
+  Level level = Level::kNormal;
+  /// On the clock of `measure`: nothing is started that is not expected to end by then, and the
+  /// plan is the best of what was measured. 0: no limit.
+  int64_t deadline_ns = 0;
+  solver::Options solver;
+  /// Keeps to one layout (planner/restrict.h), for comparison; empty: all.
+  std::string layout;
+  /// Measures every entry before the last solve, to check that measuring only what the optimum uses
+  /// loses nothing.
+  bool everything = false;
+  MeasureOptions measure;
+  /// Keys (Lossy::key) of choices that may not be taken.
+  std::set<std::string> banned;
+  /// Called now and then; answering false ends the measuring as the budget does. May be empty.
+  std::function<bool(const TuneProgress&)> progress;
+};
+
+/// A candidate that may not be used, and why.
+struct Rejected {
+  std::string kernel, problem, reason;
+};
+
+/// A choice of the plan that loses accuracy.
+struct Lossy {
+  std::string key;   // for TuneOptions::banned
+  std::string name;  // kernel
+  LossyChoice trade;
+};
+
+struct TuneReport {
+  int64_t entries = 0;   // different kernel problems and conversions that the optimum was sought in
+  int64_t measured = 0;  // of them in this call
+  int64_t reused = 0;    // of them from the store
+  int64_t priors = 0;    // of them known from another build, driver or protocol alone
+  int64_t skipped = 0;   // times that a measurement would not have ended before the deadline
+  int64_t choices = 0;   // of all groups, equal kinds counted again
+  int rounds = 0;        // times that the problem was solved
+  double solve_seconds = 0;
+  double seconds = 0;
+  /// True where the budget ended the search before the optimum was proven.
+  bool stopped = false;
+  solver::Report solver;  // of the last solve
+  std::vector<Rejected> rejected;
+  std::vector<Lossy> lossy;
+};
+
+/// Tunes `graph`, whose values have concrete shapes, for sessions of `limits` on `devices`. Every
+/// measurement goes to `store` as it is made, so that a call after a kill goes on where that ended.
+/// Fails with kUnsupported where a node has no kernel.
+Result<planner::Decision> TuneGraph(const ir::Graph& graph, const DeviceSet& devices,
+                                    const planner::Limits& limits, const TuneOptions& options,
+                                    Store& store, TuneReport* report);
+
+}  // namespace fettle::tuner

@@ -1,0 +1,29 @@
+// What is measured, and the keys of what came of it.
+#pragma once
+
+#include "kernels/kernel.h"
+#include "tuner/store/store.h"
+
+namespace fettle::tuner {
+
+/// The version of all that a time depends on besides the kernel: how operands are made, what is
+/// cold, how samples become a number. Part of RowKey.
+inline constexpr int kProtocol = 1;
+
+/// One way to compute a group. `problem.threads` is what a launch may use: runs on one thread and
+/// on several are distinct problems.
+struct Candidate {
+  const kernels::KernelDesc* kernel = nullptr;
+  kernels::Problem problem;
+  kernels::Params params;
+};
+
+RowKey KeyOf(const Candidate& candidate, const Device& device);
+/// The same, where the text of the group (kernels::PrintCosts) is at hand.
+RowKey KeyOf(const Candidate& candidate, std::string_view group_text, const Device& device);
+
+/// Of a conversion of a tensor from one state to another.
+RowKey ConversionKey(const Shape& shape, DType dtype, const State& from, const State& to,
+                     int threads, const Device& device);
+
+}  // namespace fettle::tuner

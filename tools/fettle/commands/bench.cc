@@ -1,0 +1,241 @@
+// fettle bench: load, prepare, first and steady latency, memory, and the per-operator table.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "commands/command.h"
+#include "jobs/accelerator.h"
+#include "jobs/bench_runs.h"
+#include "jobs/interrupt.h"
+#include "jobs/plans.h"
+#include "report/process_memory.h"
+#include "report/profile_table.h"
+#include "report/report.h"
+#include "report/roofline.h"
+#include "report/statistics.h"
+#include "report/table.h"
+
+namespace fettle::tools {
+namespace {
+
+constexpr size_t kSummaryRows = 15;
+
+struct BenchOptions {
+  JobOptions job;
+  LoadAndRunFlags load_and_run;
+  BenchLength length;
+  bool profile = false;
+  std::string compare;
+};
+
+Json OpsJson(const BenchResult& result, Roofline& roofline) {
+  Json ops = Json::array();
+  for (const exec::StepProfile& step : result.steps) {
+    ops.push_back({{"node", step.node},
+                   {"op", step.op},
+                   {"kernel", step.kernel},
+                   {"layout_in", step.layout_in},
+                   {"layout_out", step.layout_out},
+                   {"dtype", step.dtype},
+                   {"device", step.device},
+                   {"ms", step.ms},
+                   {"gflops", StepGflops(step)},
+                   {"gbps", StepGbps(step)},
+                   {"roofline_share", roofline.Share(step)}});
+  }
+  return ops;
+}
+
+/// How much of the time went into changing layouts.
+Json ConversionsJson(const BenchResult& result) {
+  double total = 0, conversions = 0;
+  int64_t count = 0;
+  for (const exec::StepProfile& step : result.steps) {
+    total += step.ms;
+    if (step.op != "Convert") continue;
+    conversions += step.ms;
+    ++count;
+  }
+  return {{"count", count}, {"share", total > 0 ? conversions / total : 0}};
+}
+
+Json DeviceMacShare(const BenchResult& result) {
+  std::map<std::string, double> macs;
+  double total = 0;
+  for (const exec::StepProfile& step : result.steps) {
+    macs[step.device] += static_cast<double>(step.macs);
+    total += static_cast<double>(step.macs);
+  }
+  Json shares = Json::object();
+  for (const auto& [device, part] : macs)
+    if (total > 0) shares[device] = part / total;
+  if (shares.empty()) shares["cpu"] = 1.0;
+  return shares;
+}
+
+/// Null without an accelerator: then the calling thread computes.
+Json HostJson(const Job& job, const BenchResult& result) {
+  if (job.session.accelerator == nullptr) return nullptr;
+  const Summary summary = Summarise(result.host_ms);
+  return {{"min", summary.min}, {"median", summary.median}};
+}
+
+Json Document(const BenchOptions& options, const Job& job, const BenchResult& result,
+              Roofline& roofline) {
+  // Before the probe of the ceilings, which builds a program of its own.
+  const Json programs = ProgramsJson(job.session);
+  const Summary summary = Summarise(result.latencies);
+  Json document = {
+      {"model", options.job.model},
+      {"load_ms", job.load_ms},
+      {"prepare_ms", result.prepare_ms},
+      {"first_ms", result.first_ms},
+      {"latency_ms",
+       {{"min", summary.min},
+        {"median", summary.median},
+        {"mean", summary.mean},
+        {"p90", summary.p90},
+        {"p99", summary.p99},
+        {"stddev", summary.stddev}}},
+      {"host_ms", HostJson(job, result)},
+      {"transfers",
+       {{"copies", result.transfers.copies},
+        {"copied_bytes", result.transfers.copied_bytes},
+        {"maps", result.transfers.maps}}},
+      {"iterations", result.latencies.size()},
+      {"throughput", summary.mean > 0 ? 1000 / summary.mean : 0},
+      {"peak_rss_bytes", result.peak_rss_bytes},
+      {"arena_bytes", result.memory.arena_bytes},
+      {"weight_bytes", result.memory.weight_bytes},
+      {"packed_bytes", result.memory.packed_bytes},
+      {"device_bytes", result.memory.device_bytes},
+      {"conversions", ConversionsJson(result)},
+      {"roofline_share", roofline.Share(result.steps)},
+      {"ops", OpsJson(result, roofline)},
+      {"device_mac_share", DeviceMacShare(result)},
+      {"programs", programs},
+      {"device", DeviceJson(job.threads, job.session.accelerator.get())},
+      {"precision", PrecisionJson(options.job.common, job.session.accelerator.get(), result.steps)},
+      {"interrupted", result.interrupted},
+      {"warnings", job.warnings}};
+  for (const BoundInput& input : job.bound.inputs)
+    document["input_shapes"][input.name] = ShapeJson(input.tensor.shape());
+  return document;
+}
+
+/// The line that says how this run relates to an earlier one's JSON.
+Result<std::string> CompareWith(const std::string& path, const Json& document) {
+  std::ifstream file(path);
+  if (!file) return Error(StatusCode::kNotFound, "{}: cannot open", path);
+  const Json base = Json::parse(file, nullptr, false);
+  if (!base.is_object() || !base.contains("latency_ms") || !base["latency_ms"].is_object() ||
+      !base["latency_ms"].contains("median") || !base["latency_ms"]["median"].is_number())
+    return InvalidArgument("{}: not the JSON of an earlier bench", path);
+  const double before = base["latency_ms"]["median"], now = document["latency_ms"]["median"];
+  return fmt::format("against {}: median {:.3f} ms -> {:.3f} ms, {:.2f}x", path, before, now,
+                     now > 0 ? before / now : 0);
+}
+
+void PrintTables(const BenchOptions& options, const Job& job, const BenchResult& result,
+                 double roofline_share) {
+  const Summary summary = Summarise(result.latencies);
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{"load ms", kRight},
+               {"prepare ms", kRight},
+               {"first ms", kRight},
+               {"min", kRight},
+               {"median", kRight},
+               {"mean", kRight},
+               {"p90", kRight},
+               {"p99", kRight},
+               {"stddev", kRight},
+               {"per second", kRight}});
+  const auto ms = [](double value) { return fmt::format("{:.3f}", value); };
+  table.Row({ms(job.load_ms), ms(result.prepare_ms), ms(result.first_ms), ms(summary.min),
+             ms(summary.median), ms(summary.mean), ms(summary.p90), ms(summary.p99),
+             ms(summary.stddev), fmt::format("{:.1f}", 1000 / summary.mean)});
+  fmt::print(
+      "{}\n{}\n", table.ToString(),
+      options.profile ? ListProfile(result.steps) : SummariseProfile(result.steps, kSummaryRows));
+  const auto bytes = [](int64_t value) { return HumanBytes(static_cast<double>(value)); };
+  fmt::print("memory: peak {}, activations {}, weights {}, packed {}\n",
+             bytes(result.peak_rss_bytes), bytes(result.memory.arena_bytes),
+             bytes(result.memory.weight_bytes), bytes(result.memory.packed_bytes));
+  if (job.session.accelerator != nullptr)
+    fmt::print("host: {:.3f} ms of an inference, beside waiting for the device\n",
+               Summarise(result.host_ms).median);
+  fmt::print("roofline: {:.0f} % of what this machine can do at best\n", 100 * roofline_share);
+  fmt::print("{} runs · {} · {}\n", result.latencies.size(),
+             DeviceLine(job.threads, job.session.accelerator.get()),
+             PrecisionLine(options.job.common, job.session.accelerator.get(), result.steps));
+}
+
+int Bench(const BenchOptions& options) {
+  InstallLog(options.job.common.log);
+  StartInterruptThread();
+  ResetPeak();
+  const int64_t rss_before = ResidentBytes();
+  auto job = MakeJob(options.job);
+  if (!job.ok()) return Fail(job.status());
+  PrintWarnings(job->warnings);
+  const auto plans = ChoosePlans(*job, options.job, options.load_and_run);
+  if (!plans.ok()) return Fail(plans.status());
+  BenchResult result;
+  runtime::SessionOptions wanted = job->session;
+  wanted.plans = plans->source;
+  auto session = runtime::Session::Create(job->model, wanted);
+  if (!session.ok()) return Fail(session.status());
+  const Status status = Measure(options.length, *job, **session, result);
+  if (!status.ok()) return Fail(status);
+  result.peak_rss_bytes = std::max<int64_t>(0, PeakResidentBytes() - rss_before);
+  if (job->session.accelerator != nullptr && !result.interrupted) {
+    const Status measured = MeasureSteps(*job, **session, wanted, result);
+    if (!measured.ok()) return Fail(measured);
+  }
+  Roofline roofline(job->threads, job->session.accelerator.get(), options.job.common);
+  Json document = Document(options, *job, result, roofline);
+  AddPlanFields(*job, *plans, document);
+  std::string comparison;
+  if (!options.compare.empty()) {
+    auto line = CompareWith(options.compare, document);
+    if (!line.ok()) return Fail(line.status());
+    comparison = *line;
+    document["comparison"] = comparison;
+  }
+  if (options.job.common.json) {
+    PrintJson(document);
+  } else {
+    fmt::print("{}", plans->tuning);
+    PrintTables(options, *job, result, document["roofline_share"]);
+    if (!comparison.empty()) fmt::print("{}\n", comparison);
+  }
+  if (!result.interrupted) return kExitOk;
+  fmt::print(stderr, "fettle: interrupted; the results are those of {} runs\n",
+             result.latencies.size());
+  return kExitFailed;
+}
+
+}  // namespace
+
+void RegisterBench(CLI::App& app, Action& action) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* sub = app.add_subcommand("bench", "load, prepare, first and steady latency");
+  AddJobOptions(*sub, options->job);
+  AddLoadAndRunFlags(*sub, options->load_and_run);
+  CLI::Option* iters = sub->add_option("--iters,--iter", options->length.iters, "timed inferences")
+                           ->check(CLI::Range(1, 100000000));
+  sub->add_option("--seconds", options->length.seconds, "time for timed inferences")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->excludes(iters);
+  sub->add_option("--warmup,--warmup-iter", options->length.warmup, "inferences before")
+      ->check(CLI::Range(0, 1000000));
+  sub->add_flag("--profile", options->profile, "one line per step instead of per operator");
+  sub->add_option("--compare", options->compare, "the JSON of an earlier bench");
+  sub->callback([&action, options] {
+    ChooseTarget(options->load_and_run, options->job.common);
+    action = [options] { return Bench(*options); };
+  });
+}
+
+}  // namespace fettle::tools

@@ -1,0 +1,90 @@
+// fettle db: what tuning has learned, as people look after it.
+#include "commands/db.h"
+
+#include "commands/command.h"
+#include "jobs/exit_code.h"
+#include "report/report.h"
+
+namespace fettle::tools {
+namespace {
+
+/// One of the things that `fettle db` can do.
+struct DbCommand {
+  const char* name;
+  const char* description;
+  Status (*run)(const DbOptions& options);
+  void (*add_options)(CLI::App& app, DbOptions& options);
+};
+
+void AddFilter(CLI::App& app, DbOptions& options) {
+  app.add_option("--kernel", options.filter.kernel, "rows whose kernel's name has this part");
+  app.add_option("--device", options.filter.device,
+                 "rows whose device's fingerprint has this part");
+  app.add_option("--build", options.filter.build, "rows whose build has this part");
+}
+
+void AddNothing(CLI::App&, DbOptions&) {}
+
+void AddListOptions(CLI::App& app, DbOptions& options) {
+  AddFilter(app, options);
+  app.add_option("--limit", options.limit, "show so many rows at most (default: all)")
+      ->check(CLI::NonNegativeNumber);
+}
+
+void AddPruneOptions(CLI::App& app, DbOptions& options) {
+  CLI::App* criteria = app.add_option_group("What may go");
+  criteria->require_option(1, 0);
+  AddFilter(*criteria, options);
+  criteria->add_option("--older-than", options.older_than_days, "rows older than so many days")
+      ->check(CLI::Range(0.0, 1e6));
+  criteria->add_option("--max-size", options.max_bytes, "the oldest until the file fits (8MB, 1GB)")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true));
+}
+
+void AddOutput(CLI::App& app, DbOptions& options) {
+  options.file = "-";
+  app.add_option("FILE", options.file, "where to (default: standard output)");
+}
+
+void AddInput(CLI::App& app, DbOptions& options) {
+  app.add_option("FILE", options.file, "what `db export` wrote; - is standard input")->required();
+}
+
+void AddOther(CLI::App& app, DbOptions& options) {
+  app.add_option("FILE", options.file, "another tuning.db")->required();
+}
+
+constexpr DbCommand kCommands[] = {
+    {"info", "what is in it", DbInfo, AddNothing},
+    {"list", "the rows", DbList, AddListOptions},
+    {"export", "rows and decisions as JSON lines", DbExport, AddOutput},
+    {"import", "adds exported rows; the younger of two stays", DbImport, AddInput},
+    {"merge", "adds another database; the younger of two stays", DbMerge, AddOther},
+    {"prune", "removes rows that agree with all that is given", DbPrune, AddPruneOptions},
+    {"verify", "reads everything and says what is damaged", DbVerify, AddNothing},
+};
+
+}  // namespace
+
+void RegisterDb(CLI::App& app, Action& action) {
+  CLI::App* db = app.add_subcommand("db", "the tuning database");
+  db->require_subcommand(1);
+  for (const DbCommand& command : kCommands) {
+    auto options = std::make_shared<DbOptions>();
+    CLI::App* sub = db->add_subcommand(command.name, command.description);
+    sub->add_option("--cache", options->cache,
+                    "folder of tuning.db (default: fettle in $XDG_CACHE_HOME or $HOME/.cache)")
+        ->envname("FETTLE_CACHE");
+    sub->add_flag("--json", options->json, "one JSON document on stdout")->envname("FETTLE_JSON");
+    command.add_options(*sub, *options);
+    sub->callback([&action, &command, options] {
+      action = [&command, options] {
+        InstallLog("warn");
+        const Status status = command.run(*options);
+        return status.ok() ? static_cast<int>(kExitOk) : Fail(status);
+      };
+    });
+  }
+}
+
+}  // namespace fettle::tools

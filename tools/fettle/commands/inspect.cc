@@ -1,0 +1,280 @@
+// fettle inspect: what a model holds, and everything in it that Fettle cannot run.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "commands/command.h"
+#include "importers/onnx/importer.h"
+#include "jobs/job.h"
+#include "ops/op.h"
+#include "passes/specialise.h"
+#include "report/package_facts.h"
+#include "report/report.h"
+#include "report/table.h"
+
+namespace fettle::tools {
+namespace {
+
+struct InspectOptions {
+  CommonOptions common;
+  std::string model;
+  bool strict = false;
+  bool ops = false;
+  bool tensors = false;
+};
+
+/// Multiply-adds and bytes touched of one operator, summed over its nodes.
+struct OpSum {
+  int64_t nodes = 0;
+  double macs = 0, bytes = 0;
+};
+
+struct Inspection {
+  std::map<std::string, OpSum> ops;
+  int64_t macs = 0;
+  int64_t left_out = 0;  // nodes whose shapes depend on data, and those that run sub-graphs
+  double bytes = 0;
+  std::map<std::string, Shape> shapes;
+};
+
+/// "1x3xHEIGHTxWIDTH": symbols where the model has them, '?' for unnamed extents.
+std::string DeclaredShape(const ir::Value& value) {
+  if (!value.shape) return "unknown";
+  if (value.shape->rank() == 0) return "scalar";
+  std::string text;
+  for (int i = 0; i < value.shape->rank(); ++i) {
+    const int64_t extent = (*value.shape)[i];
+    const auto at = static_cast<size_t>(i);
+    std::string part = "?";
+    if (extent >= 0) part = fmt::format("{}", extent);
+    if (extent < 0 && at < value.symbols.size() && !value.symbols[at].empty())
+      part = value.symbols[at];
+    text += (i == 0 ? "" : "x") + part;
+  }
+  return text;
+}
+
+Json ValueJson(const ir::Value& value) {
+  Json shape = Json::array();
+  const int rank = value.shape ? value.shape->rank() : 0;
+  for (int i = 0; i < rank; ++i) {
+    const auto at = static_cast<size_t>(i);
+    if ((*value.shape)[i] >= 0) {
+      shape.push_back((*value.shape)[i]);
+    } else {
+      shape.push_back(at < value.symbols.size() && !value.symbols[at].empty()
+                          ? Json(value.symbols[at])
+                          : Json(nullptr));
+    }
+  }
+  return {{"name", value.name},
+          {"dtype", DTypeName(value.dtype)},
+          {"shape", value.shape ? shape : Json(nullptr)}};
+}
+
+double ValueBytes(const ir::Value& value) {
+  return value.has_concrete_shape()
+             ? static_cast<double>(value.shape->elements() * ByteSize(value.dtype))
+             : 0;
+}
+
+bool HasShapes(const ir::Graph& graph, const ir::Node& node) {
+  const auto known = [&](ir::ValueId id) {
+    return id == ir::kAbsent || graph.value(id).has_concrete_shape();
+  };
+  return std::all_of(node.inputs.begin(), node.inputs.end(), known) &&
+         std::all_of(node.outputs.begin(), node.outputs.end(), known);
+}
+
+/// Fills macs and bytes per operator of a specialised graph.
+void AddCosts(const ir::Graph& graph, Inspection& inspection) {
+  double total = 0;
+  for (const ir::Node& node : graph.nodes()) {
+    OpSum& sum = inspection.ops[node.op];
+    if (!HasShapes(graph, node)) {
+      ++inspection.left_out;
+      continue;
+    }
+    std::vector<Shape> inputs, outputs;
+    for (ir::ValueId id : node.inputs) {
+      inputs.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
+      if (id != ir::kAbsent) sum.bytes += ValueBytes(graph.value(id));
+    }
+    for (ir::ValueId id : node.outputs) {
+      outputs.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
+      if (id != ir::kAbsent) sum.bytes += ValueBytes(graph.value(id));
+    }
+    const ops::OpDesc* op = ops::Find(node.op);
+    if (op == nullptr || op->macs == nullptr) continue;
+    const int64_t macs = op->macs(node, inputs, outputs);
+    sum.macs += static_cast<double>(macs);
+    total += static_cast<double>(macs);
+  }
+  inspection.macs = static_cast<int64_t>(total);
+  for (const auto& [name, sum] : inspection.ops) inspection.bytes += sum.bytes;
+}
+
+Result<Inspection> Inspect(const runtime::Model& model, const InspectOptions& options,
+                           std::vector<std::string>& warnings) {
+  Inspection inspection;
+  for (const ir::Node& node : model.graph().nodes()) ++inspection.ops[node.op].nodes;
+  ASSIGN_OR_RETURN(const auto given, ParseShapes(options.common.shapes));
+  ASSIGN_OR_RETURN(inspection.shapes, runtime::DefaultShapes(model, given, &warnings));
+  ir::Graph graph = model.graph();
+  for (ir::ValueId id : graph.inputs)
+    graph.value(id).shape = inspection.shapes[graph.value(id).name];
+  RETURN_IF_ERROR(passes::Specialise(graph));
+  AddCosts(graph, inspection);
+  if (inspection.left_out > 0) {
+    warnings.push_back(fmt::format(
+        "the shapes of {} nodes depend on data; their costs are left out", inspection.left_out));
+  }
+  return inspection;
+}
+
+void PrintJsonInspection(const InspectOptions& options, const runtime::Model& model,
+                         const Inspection& inspection, const std::vector<std::string>& warnings) {
+  const ir::Graph& graph = model.graph();
+  Json document = {{"model", options.model},
+                   {"inputs", Json::array()},
+                   {"outputs", Json::array()},
+                   {"ops", Json::object()}};
+  for (ir::ValueId id : graph.inputs) document["inputs"].push_back(ValueJson(graph.value(id)));
+  for (ir::ValueId id : graph.outputs) document["outputs"].push_back(ValueJson(graph.value(id)));
+  for (const ir::Node& node : model.imported_graph().nodes()) {
+    Json& count = document["ops"][node.op];
+    count = count.is_null() ? 1 : count.get<int64_t>() + 1;
+  }
+  document["params"] = model.parameters();
+  document["macs"] = inspection.macs;
+  document["bytes"] = inspection.bytes;
+  document["weight_bytes"] = model.weight_bytes();
+  document["unsupported"] = Json::array();
+  for (const auto& [name, shape] : inspection.shapes)
+    document["input_shapes"][name] = ShapeJson(shape);
+  if (options.tensors) {
+    for (const ir::Value& value : model.imported_graph().values()) {
+      Json entry = ValueJson(value);
+      entry["constant"] = value.is_constant();
+      document["tensors"].push_back(std::move(entry));
+    }
+  }
+  if (model.package() != nullptr) document["package"] = PackageJson(*model.package());
+  document["precision"] = PrecisionJson(options.common);
+  document["warnings"] = warnings;
+  PrintJson(document);
+}
+
+void PrintValues(const runtime::Model& model) {
+  const ir::Graph& graph = model.graph();
+  Table table({{"value"}, {"type"}, {"shape"}});
+  for (ir::ValueId id : graph.inputs) {
+    const ir::Value& value = graph.value(id);
+    table.Row({"in  " + value.name, std::string(DTypeName(value.dtype)), DeclaredShape(value)});
+  }
+  for (ir::ValueId id : graph.outputs) {
+    const ir::Value& value = graph.value(id);
+    table.Row({"out " + value.name, std::string(DTypeName(value.dtype)), DeclaredShape(value)});
+  }
+  fmt::print("{}\n", table.ToString());
+}
+
+void PrintTables(const InspectOptions& options, const runtime::Model& model,
+                 const Inspection& inspection) {
+  PrintValues(model);
+  constexpr auto kRight = Table::Align::kRight;
+  Table ops({{"operator"}, {"nodes", kRight}, {"multiply-adds", kRight}, {"touched", kRight}});
+  for (const auto& [name, sum] : inspection.ops) {
+    ops.Row({name, fmt::format("{}", sum.nodes), sum.macs > 0 ? HumanCount(sum.macs) : "",
+             sum.bytes > 0 ? HumanBytes(sum.bytes) : ""});
+  }
+  fmt::print("{}\n", ops.ToString());
+  if (options.ops) {
+    Table nodes({{"node"}, {"operator"}, {"source"}});
+    for (const ir::Node& node : model.graph().nodes())
+      nodes.Row({node.name, node.op, ir::Describe(node)});
+    fmt::print("{}\n", nodes.ToString());
+  }
+  if (options.tensors) {
+    Table tensors({{"tensor"}, {"type"}, {"shape"}, {"constant"}});
+    for (const ir::Value& value : model.imported_graph().values())
+      tensors.Row({value.name, std::string(DTypeName(value.dtype)), DeclaredShape(value),
+                   value.is_constant() ? "yes" : ""});
+    fmt::print("{}\n", tensors.ToString());
+  }
+  fmt::print("{} parameters ({}), {} multiply-adds\n",
+             HumanCount(static_cast<double>(model.parameters())),
+             HumanBytes(static_cast<double>(model.weight_bytes())),
+             HumanCount(static_cast<double>(inspection.macs)));
+  if (model.package() != nullptr) fmt::print("\n{}", PackageText(*model.package()));
+}
+
+/// The items of a message such as "2 unsupported operators: Foo (opset 13, ...), Bar (opset 1,
+/// ...)".
+std::vector<std::string> UnsupportedItems(const std::string& message) {
+  const size_t title = message.find("unsupported operator"), colon = message.find(": ", title);
+  if (title == std::string::npos || colon == std::string::npos) return {message};
+  std::vector<std::string> items;
+  size_t begin = colon + 2;
+  // A comma may stand inside a reason too; the next item is a name and its opset.
+  for (size_t end = message.find("), ", begin); end != std::string::npos;
+       end = message.find("), ", end + 1)) {
+    const size_t blank = message.find(' ', end + 3);
+    if (blank == std::string::npos || message.compare(blank, 8, " (opset ") != 0) continue;
+    items.push_back(message.substr(begin, end + 1 - begin));
+    begin = end + 3;
+  }
+  items.push_back(message.substr(begin));
+  return items;
+}
+
+/// A model that cannot be loaded for want of operators still has its JSON: all of them at once.
+int ReportUnsupported(const InspectOptions& options, const Status& status) {
+  if (options.common.json) {
+    PrintJson({{"model", options.model},
+               {"inputs", Json::array()},
+               {"outputs", Json::array()},
+               {"ops", Json::object()},
+               {"params", nullptr},
+               {"macs", nullptr},
+               {"unsupported", UnsupportedItems(status.message())}});
+  }
+  return Fail(status);
+}
+
+int InspectCommand(const InspectOptions& options) {
+  InstallLog(options.common.log);
+  std::vector<std::string> warnings;
+  const Status common = CheckCpuOptions(options.common, warnings);
+  if (!common.ok()) return Fail(common);
+  auto model = LoadModel(options.model, {.strict = options.strict});
+  if (model.status().code() == StatusCode::kUnsupported)
+    return ReportUnsupported(options, model.status());
+  if (!model.ok()) return Fail(model.status());
+  warnings.insert(warnings.end(), (*model)->warnings().begin(), (*model)->warnings().end());
+  auto inspection = Inspect(**model, options, warnings);
+  const Status damage = (*model)->damage();
+  if (!damage.ok()) return Fail(damage);
+  if (!inspection.ok()) return Fail(inspection.status());
+  PrintWarnings(warnings);
+  if (options.common.json) {
+    PrintJsonInspection(options, **model, *inspection, warnings);
+  } else {
+    PrintTables(options, **model, *inspection);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void RegisterInspect(CLI::App& app, Action& action) {
+  auto options = std::make_shared<InspectOptions>();
+  CLI::App* sub = app.add_subcommand("inspect", "inputs, outputs, operators, costs");
+  AddModelOptions(*sub, options->model, options->strict);
+  sub->add_flag("--ops", options->ops, "list every node");
+  sub->add_flag("--tensors", options->tensors, "list every value");
+  AddCommonOptions(*sub, options->common);
+  sub->callback([&action, options] { action = [options] { return InspectCommand(*options); }; });
+}
+
+}  // namespace fettle::tools

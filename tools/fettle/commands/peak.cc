@@ -1,0 +1,84 @@
+// fettle peak: the measured ceilings of one core of this machine, or of an OpenCL device.
+#include <fmt/core.h>
+
+#include "commands/command.h"
+#include "device/cpu/cpu_device.h"
+#include "jobs/opencl_timing.h"
+#include "kernels/cpu/probe/probe.h"
+#include "kernels/opencl/probe/probe.h"
+#include "report/report.h"
+#include "report/table.h"
+
+namespace fettle::tools {
+namespace {
+
+int PeakOfOpenCl(const CommonOptions& options) {
+  const auto device = OpenNamedDevice(options.device);
+  if (!device.ok()) return Fail(device.status());
+  const auto measured = kernels::ProbeOpenCl(**device);
+  if (!measured.ok()) return Fail(measured.status());
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{"ceiling of the device"}, {"value", kRight}, {"unit"}});
+  Json ceilings = Json::array();
+  for (const kernels::OpenClCeilingRow& row : kernels::kOpenClCeilings) {
+    const double value = *measured.*row.value;
+    ceilings.push_back({{"name", row.name},
+                        {"value", value},
+                        {"unit", row.unit},
+                        {"spread", nullptr},
+                        {"status", "measured"}});
+    const bool is_rate = row.unit != "us";
+    table.Row({std::string(row.name), fmt::format("{:.1f}", is_rate ? value * 1e-9 : value),
+               fmt::format("{}{}", is_rate ? "G" : "", row.unit)});
+  }
+  if (options.json) {
+    PrintJson({{"ceilings", std::move(ceilings)},
+               {"device", DeviceJson(1, device->get())},
+               {"warnings", Json::array()}});
+  } else {
+    fmt::print("{}\n{}\n", table.ToString(), DeviceLine(1, device->get()));
+  }
+  return kExitOk;
+}
+
+int Peak(const CommonOptions& options) {
+  InstallLog(options.log);
+  if (options.device.starts_with("opencl")) return PeakOfOpenCl(options);
+  std::vector<std::string> warnings;
+  const Status status = CheckCpuOptions(options, warnings);
+  if (!status.ok()) return Fail(status);
+  PrintWarnings(warnings);
+  const CpuDevice device(std::make_shared<ThreadPool>(1));
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{"ceiling of one core"}, {"value", kRight}, {"unit"}, {"spread", kRight}});
+  Json ceilings = Json::array();
+  for (const kernels::Ceiling& ceiling : kernels::Probe(device)) {
+    ceilings.push_back({{"name", ceiling.name},
+                        {"value", ceiling.value},
+                        {"unit", ceiling.unit},
+                        {"spread", ceiling.spread},
+                        {"status", "measured"}});
+    table.Row({std::string(ceiling.name), fmt::format("{:.1f}", ceiling.value * 1e-9),
+               fmt::format("G{}", ceiling.unit), fmt::format("{:.1f} %", 100 * ceiling.spread)});
+  }
+  if (options.json) {
+    PrintJson({{"ceilings", std::move(ceilings)},
+               {"device", DeviceJson(1)},
+               {"precision", PrecisionJson(options)},
+               {"warnings", warnings}});
+  } else {
+    fmt::print("{}\n{}\n", table.ToString(), DeviceLine(1));
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void RegisterPeak(CLI::App& app, Action& action) {
+  auto options = std::make_shared<CommonOptions>();
+  CLI::App* sub = app.add_subcommand("peak", "measure the ceilings of this device");
+  AddCommonOptions(*sub, *options);
+  sub->callback([&action, options] { action = [options] { return Peak(*options); }; });
+}
+
+}  // namespace fettle::tools

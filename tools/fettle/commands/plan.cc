@@ -1,0 +1,210 @@
+// fettle plan: what is chosen for each group and why.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "commands/command.h"
+#include "io/plan_problem.h"
+#include "jobs/interrupt.h"
+#include "jobs/tuning.h"
+#include "planner/planner.h"
+#include "planner/restrict.h"
+#include "report/plan_report.h"
+#include "tuner/cost/learned_costs.h"
+#include "tuner/store/database.h"
+
+namespace fettle::tools {
+namespace {
+
+struct PlanOptions {
+  JobOptions job;
+  std::string problem, dump_problem, costs, solver = "auto", level = "normal";
+  double seconds = 60;
+  bool explain = false;
+};
+
+/// Keeps the segments that a session comes to.
+class SegmentCollector final : public planner::PlanSource {
+ public:
+  Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
+                             const planner::Limits& limits) override {
+    segments.push_back(segment);
+    return planner::MakePlan(segment, devices, limits);
+  }
+  std::vector<ir::Graph> segments;
+};
+
+/// All segments of one model, solved.
+struct Solved {
+  std::vector<planner::Explained> groups;
+  Json conversions = Json::array();
+  solver::Report report;
+  double cost_us = 0, bound_us = 0, solve_seconds = 0;
+  int64_t before = 0, after = 0, unmeasured = 0;
+  solver::Problem problem;  // of all segments
+
+  double gap() const { return cost_us > 0 ? std::max(0.0, 1 - bound_us / cost_us) : 0; }
+  bool optimal() const { return gap() < 1e-9; }
+};
+
+Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
+                    const runtime::Session& session, tuner::Store& store, Solved& solved) {
+  const planner::Limits& limits = session.limits();
+  ASSIGN_OR_RETURN(const tuner::Level level, tuner::LevelFromName(options.level));
+  tuner::LearnedCosts costs(session.devices(), store);
+  costs.AssumeEfficiency(tuner::EfficiencyOf(level));
+  ASSIGN_OR_RETURN(
+      const planner::Catalogue catalogue,
+      planner::ListCatalogue(graph, session.devices(), limits, tuner::BreadthOf(level)));
+  const auto extract = [&] {
+    return planner::Extract(graph, catalogue, costs, limits.threads, tuner::AssumptionsOf(level));
+  };
+  // What is known of some entries bounds others, so all are asked for first.
+  RETURN_IF_ERROR(extract().status());
+  ASSIGN_OR_RETURN(planner::Extracted extracted, extract());
+  const bool one_layout = options.solver.starts_with("single:");
+  solver::Options solve{
+      .method = options.solver, .seconds = options.seconds, .seed = options.job.common.seed};
+  if (one_layout) {
+    RETURN_IF_ERROR(planner::RestrictToLayout(options.solver.substr(7), extracted));
+    solve.method = "auto";
+  }
+  const int64_t start = NowNs();
+  ASSIGN_OR_RETURN(const solver::Solution solution,
+                   solver::Solve(extracted.problem, solve, &solved.report));
+  solved.solve_seconds += static_cast<double>(NowNs() - start) * 1e-9;
+  solved.cost_us += solution.cost;
+  solved.bound_us += one_layout ? 0 : solution.bound;  // other layouts may cost less
+  for (const planner::Instance& instance : catalogue.instances)
+    solved.before += std::ssize(catalogue.kinds[static_cast<size_t>(instance.kind)].entries);
+  solved.after += solved.report.choices_after;
+  for (planner::Explained& group : planner::Explain(graph, catalogue, extracted, solution, costs)) {
+    solved.unmeasured += group.measured ? 0 : 1;
+    solved.groups.push_back(std::move(group));
+  }
+  const planner::Decision decision =
+      planner::ToDecision(graph, catalogue, extracted, solution, limits.threads);
+  for (const planner::ConversionDecision& conversion : decision.conversions)
+    solved.conversions.push_back(ConversionJson(graph, conversion));
+  Append(extracted.problem, solved.problem);
+  return OkStatus();
+}
+
+Json SolvedJson(const Solved& solved) {
+  Json nodes = Json::array();
+  for (const planner::Explained& group : solved.groups) nodes.push_back(ExplainedJson(group));
+  return {{"optimal", solved.optimal()},
+          {"gap", solved.gap()},
+          {"predicted_ms", solved.cost_us * 1e-3},
+          {"solve_ms", solved.solve_seconds * 1e3},
+          {"solver", solved.report.method},
+          {"choices_before", solved.before},
+          {"choices_after", solved.after},
+          {"unmeasured", solved.unmeasured},
+          {"nodes", std::move(nodes)},
+          {"conversions", solved.conversions}};
+}
+
+void PrintSolved(const PlanOptions& options, const Solved& solved) {
+  fmt::print("{}{}", ExplainedText(solved.groups, options.explain),
+             ConversionsText(solved.conversions));
+  fmt::print(
+      "\n{} conversions; predicted {:.3f} ms ({}); {} of {} choices left after dominance; "
+      "solved by {} in {:.1f} ms\n",
+      solved.conversions.size(), solved.cost_us * 1e-3,
+      solved.optimal() ? "optimal for these costs"
+                       : fmt::format("certified gap {:.2f} %", 100 * solved.gap()),
+      solved.after, solved.before, solved.report.method, solved.solve_seconds * 1e3);
+  if (solved.unmeasured > 0)
+    fmt::print("{} groups are not measured: ~ marks roofline bounds; `fettle tune` measures\n",
+               solved.unmeasured);
+}
+
+/// A database that was asked for by name must be one.
+Result<std::shared_ptr<tuner::Store>> OpenCosts(const PlanOptions& options) {
+  if (options.costs.empty()) return StoreFor(options.job.common);
+  const auto readable = tuner::Database::Open(options.costs, tuner::Database::Access::kRead);
+  if (!readable.ok()) return AsInvalidInput(readable.status());
+  return std::shared_ptr<tuner::Store>(tuner::OpenStore("", options.costs));
+}
+
+Result<Solved> SolveModel(const PlanOptions& options, const Job& job) {
+  const auto collector = std::make_shared<SegmentCollector>();
+  runtime::SessionOptions wanted = job.session;
+  wanted.plans = collector;
+  ASSIGN_OR_RETURN(const auto session, runtime::Session::Create(job.model, wanted));
+  runtime::TensorMap outputs;
+  RETURN_IF_ERROR(session->Run(job.bound.tensors(), &outputs));
+  ASSIGN_OR_RETURN(const std::shared_ptr<tuner::Store> store, OpenCosts(options));
+  Solved solved;
+  for (const ir::Graph& segment : collector->segments)
+    RETURN_IF_ERROR(SolveSegment(options, segment, *session, *store, solved));
+  if (!options.dump_problem.empty()) {
+    const Status written = WriteTextFile(options.dump_problem, solver::Print(solved.problem));
+    if (!written.ok()) return AsWriteFailure(written);
+  }
+  return solved;
+}
+
+std::string CheckSolver(const std::string& text) {
+  static constexpr std::string_view kMethods[] = {"auto", "ve", "sweep", "capped", "pbqp", "brute"};
+  if (std::ranges::find(kMethods, text) != std::end(kMethods)) return "";
+  if (text.starts_with("single:") && text.size() > 7) return "";
+  return "expected auto|ve|sweep|capped|pbqp|single:LAYOUT|brute, got '" + text + "'";
+}
+
+int Plan(const PlanOptions& options) {
+  InstallLog(options.job.common.log);
+  StartInterruptThread();
+  if (!options.problem.empty())
+    return SolveProblemFile({.file = options.problem,
+                             .solver = options.solver,
+                             .seconds = options.seconds,
+                             .seed = options.job.common.seed,
+                             .json = options.job.common.json});
+  if (options.job.model.empty()) {
+    fmt::print(stderr, "fettle: plan: expected MODEL or --problem FILE\n");
+    return kExitUsage;
+  }
+  auto job = MakeJob(options.job);
+  if (!job.ok()) return Fail(job.status());
+  PrintWarnings(job->warnings);
+  const Result<Solved> solved = SolveModel(options, *job);
+  if (!solved.ok()) return Fail(solved.status());
+  if (options.job.common.json) {
+    Json document = SolvedJson(*solved);
+    document["model"] = options.job.model;
+    document["warnings"] = job->warnings;
+    PrintJson(document);
+  } else {
+    PrintSolved(options, *solved);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void RegisterPlan(CLI::App& app, Action& action) {
+  auto options = std::make_shared<PlanOptions>();
+  CLI::App* sub = app.add_subcommand("plan", "show what is chosen and why");
+  AddJobOptions(*sub, options->job);
+  sub->get_option("MODEL")->required(false);
+  sub->add_flag("--explain", options->explain, "and why not the others");
+  sub->add_option("--solver", options->solver, "auto|ve|sweep|capped|pbqp|single:LAYOUT|brute")
+      ->check(CheckSolver);
+  sub->add_option("--budget", options->seconds, "seconds for branch and bound (60)")
+      ->check(CLI::Range(0.0, 1e6));
+  sub->add_option("--level", options->level,
+                  "none|fast|normal|wide|full: how many parameters count")
+      ->check(CLI::IsMember({"none", "fast", "normal", "wide", "full"}));
+  sub->add_option("--dump-problem", options->dump_problem, "write the solver's problem as text");
+  sub->add_option("--costs", options->costs, "take the costs from this database");
+  sub->add_option("--problem", options->problem,
+                  "solve a problem that was dumped, or an instance of the IOPDDL contest")
+      ->excludes(sub->get_option("MODEL"));
+  sub->callback([&action, options] { action = [options] { return Plan(*options); }; });
+}
+
+}  // namespace fettle::tools

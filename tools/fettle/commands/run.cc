@@ -1,0 +1,237 @@
+// fettle run: one inference.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <fstream>
+#include <numeric>
+
+#include "base/clock.h"
+#include "commands/command.h"
+#include "io/outputs.h"
+#include "jobs/interrupt.h"
+#include "jobs/plans.h"
+#include "report/profile_table.h"
+#include "report/report.h"
+#include "report/table.h"
+
+namespace fettle::tools {
+namespace {
+
+constexpr size_t kSummaryRows = 12;
+
+struct RunOptions {
+  JobOptions job;
+  LoadAndRunFlags load_and_run;
+  std::vector<std::string> outputs;
+  std::string labels;
+  int top = 5;
+  int iters = 1;
+  int warmup = 0;
+};
+
+/// One of the largest elements of an output.
+struct Ranked {
+  int64_t index = 0;
+  double value = 0;
+  std::string label;
+};
+
+struct RunResult {
+  std::map<std::string, Tensor> outputs;
+  std::map<std::string, std::string> files, input_files;
+  std::vector<std::string> labels;
+  std::vector<exec::StepProfile> profile;
+  double ms = 0;
+};
+
+Result<std::vector<std::string>> ReadLabels(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return Error(StatusCode::kNotFound, "{}: cannot open", path);
+  std::vector<std::string> labels;
+  for (std::string line; std::getline(file, line);) labels.push_back(line);
+  return labels;
+}
+
+std::vector<Ranked> TopOf(const Tensor& tensor, const RunResult& result, int count) {
+  std::vector<int64_t> order(static_cast<size_t>(tensor.elements()));
+  std::iota(order.begin(), order.end(), 0);
+  const HostView view = tensor.view();
+  const auto keep = order.begin() + std::min<ptrdiff_t>(count, std::ssize(order));
+  std::partial_sort(order.begin(), keep, order.end(),
+                    [&](int64_t a, int64_t b) { return view.GetDouble(a) > view.GetDouble(b); });
+  std::vector<Ranked> top;
+  for (auto it = order.begin(); it != keep; ++it) {
+    const auto at = static_cast<size_t>(*it);
+    top.push_back({*it, view.GetDouble(*it), at < result.labels.size() ? result.labels[at] : ""});
+  }
+  return top;
+}
+
+Status Execute(const RunOptions& options, const Job& job, const OutputPlan& plan,
+               const ChosenPlans& plans, RunResult& result) {
+  runtime::SessionOptions wanted = job.session;
+  wanted.extra_outputs = plan.extra;
+  wanted.plans = plans.source;
+  wanted.waits_for_steps = true;
+  ASSIGN_OR_RETURN(auto session, runtime::Session::Create(job.model, wanted));
+  const InterruptScope interrupt([&] { session->Cancel(); });
+  RETURN_IF_ERROR(session->Prepare(job.bound.shapes()));
+  const std::map<std::string, Tensor> inputs = job.bound.tensors();
+  std::vector<double> times;
+  for (int i = 0; i < options.warmup + options.iters; ++i) {
+    if (InterruptScope::Interrupted()) return Error(StatusCode::kCancelled, "interrupted");
+    const int64_t start = NowNs();
+    RETURN_IF_ERROR(session->Run(inputs, &result.outputs));
+    if (i >= options.warmup) times.push_back(static_cast<double>(NowNs() - start) * 1e-6);
+  }
+  std::sort(times.begin(), times.end());
+  result.ms = times[times.size() / 2];
+  result.profile = session->profile();
+  return OkStatus();
+}
+
+/// The outputs in the order of the model, then the extra ones.
+std::vector<std::string> OutputOrder(const Job& job, const OutputPlan& plan) {
+  std::vector<std::string> names;
+  for (ir::ValueId id : job.model->graph().outputs)
+    names.push_back(job.model->graph().value(id).name);
+  names.insert(names.end(), plan.extra.begin(), plan.extra.end());
+  return names;
+}
+
+std::string FileOf(const std::map<std::string, std::string>& files, const std::string& name) {
+  const auto it = files.find(name);
+  return it == files.end() ? "" : it->second;
+}
+
+Json FileJson(const std::map<std::string, std::string>& files, const std::string& name) {
+  const std::string file = FileOf(files, name);
+  return file.empty() ? Json(nullptr) : Json(file);
+}
+
+void PrintJsonResult(const RunOptions& options, const Job& job, const RunResult& result,
+                     const std::vector<std::string>& names) {
+  Json document = {{"model", options.job.model}, {"ms", result.ms}};
+  document["outputs"] = Json::array();
+  for (const std::string& name : names) {
+    const Tensor& tensor = result.outputs.at(name);
+    const TensorStats stats = StatsOf(tensor);
+    Json output = {{"name", name},
+                   {"dtype", DTypeName(tensor.dtype())},
+                   {"shape", ShapeJson(tensor.shape())},
+                   {"min", stats.min},
+                   {"max", stats.max},
+                   {"mean", stats.mean},
+                   {"nonfinite", stats.nonfinite},
+                   {"file", FileJson(result.files, name)}};
+    if (!result.labels.empty()) {
+      for (const Ranked& ranked : TopOf(tensor, result, options.top))
+        output["top"].push_back({{"index", ranked.index},
+                                 {"value", NumberJson(ranked.value)},
+                                 {"label", ranked.label}});
+    }
+    document["outputs"].push_back(std::move(output));
+  }
+  document["inputs"] = Json::array();
+  for (const BoundInput& input : job.bound.inputs) {
+    document["inputs"].push_back({{"name", input.name},
+                                  {"dtype", DTypeName(input.tensor.dtype())},
+                                  {"shape", ShapeJson(input.tensor.shape())},
+                                  {"file", FileJson(result.input_files, input.name)}});
+  }
+  document["precision"] =
+      PrecisionJson(options.job.common, job.session.accelerator.get(), result.profile);
+  document["device"] = DeviceJson(job.threads, job.session.accelerator.get());
+  document["warnings"] = job.warnings;
+  PrintJson(document);
+}
+
+void PrintTables(const RunOptions& options, const Job& job, const RunResult& result,
+                 const std::vector<std::string>& names) {
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{"value"},
+               {"type"},
+               {"shape"},
+               {"min", kRight},
+               {"max", kRight},
+               {"mean", kRight},
+               {"file"}});
+  const auto add = [&](const std::string& name, const Tensor& tensor, const std::string& file) {
+    const TensorStats stats = StatsOf(tensor);
+    table.Row({name, std::string(DTypeName(tensor.dtype())), tensor.shape().ToString(),
+               fmt::format("{:.4g}", stats.min), fmt::format("{:.4g}", stats.max),
+               fmt::format("{:.4g}", stats.mean), file});
+  };
+  for (const BoundInput& input : job.bound.inputs)
+    add("in  " + input.name, input.tensor, input.source.empty() ? "(seeded)" : input.source);
+  for (const std::string& name : names)
+    add("out " + name, result.outputs.at(name), FileOf(result.files, name));
+  fmt::print("{}\n{}\n", table.ToString(), SummariseProfile(result.profile, kSummaryRows));
+  for (const std::string& name : names) {
+    if (result.labels.empty()) break;
+    for (const Ranked& ranked : TopOf(result.outputs.at(name), result, options.top))
+      fmt::print("{:6}  {:10.5f}  {}\n", ranked.index, ranked.value, ranked.label);
+  }
+  fmt::print("{:.2f} ms · {} · {}\n", result.ms,
+             DeviceLine(job.threads, job.session.accelerator.get()),
+             PrecisionLine(options.job.common, job.session.accelerator.get(), result.profile));
+}
+
+int Run(const RunOptions& options) {
+  InstallLog(options.job.common.log);
+  StartInterruptThread();
+  auto job = MakeJob(options.job);
+  if (!job.ok()) return Fail(job.status());
+  RunResult result;
+  if (!options.labels.empty()) {
+    auto labels = ReadLabels(options.labels);
+    if (!labels.ok()) return Fail(labels.status());
+    result.labels = *labels;
+  }
+  auto plan = PlanOutputs(*job->model, options.outputs);
+  if (!plan.ok()) return Fail(plan.status());
+  PrintWarnings(job->warnings);
+  const auto plans = ChoosePlans(*job, options.job, options.load_and_run);
+  if (!plans.ok()) return Fail(plans.status());
+  if (!options.job.common.json) fmt::print("{}", plans->tuning);
+  const Status status = Execute(options, *job, *plan, *plans, result);
+  if (!status.ok()) return Fail(status);
+  auto files = WriteOutputs(*plan, result.outputs, *ParsePreprocess(options.job.preprocess),
+                            job->bound.picture);
+  if (!files.ok()) return Fail(files.status());
+  result.files = *files;
+  auto input_files = WriteInputs(*plan, job->bound);
+  if (!input_files.ok()) return Fail(input_files.status());
+  result.input_files = *input_files;
+  const std::vector<std::string> names = OutputOrder(*job, *plan);
+  if (options.job.common.json) {
+    PrintJsonResult(options, *job, result, names);
+  } else {
+    PrintTables(options, *job, result, names);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void RegisterRun(CLI::App& app, Action& action) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* sub = app.add_subcommand("run", "one inference");
+  AddJobOptions(*sub, options->job);
+  AddLoadAndRunFlags(*sub, options->load_and_run);
+  sub->add_option("-o,--output", options->outputs, "DIR or NAME=FILE, repeatable")
+      ->take_all()
+      ->expected(1);
+  sub->add_option("--labels", options->labels, "a label per line, for --top");
+  sub->add_option("--top", options->top, "largest elements to print with --labels")
+      ->check(CLI::Range(1, 1000));
+  sub->add_option("--iters,--iter", options->iters, "inferences")->check(CLI::Range(1, 1000000));
+  sub->add_option("--warmup,--warmup-iter", options->warmup, "inferences before")
+      ->check(CLI::Range(0, 1000000));
+  sub->callback([&action, options] {
+    ChooseTarget(options->load_and_run, options->job.common);
+    action = [options] { return Run(*options); };
+  });
+}
+
+}  // namespace fettle::tools

@@ -1,0 +1,119 @@
+#include "io/outputs.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+#include "io/tensor_io.h"
+#include "jobs/exit_code.h"
+
+namespace fettle::tools {
+namespace {
+
+bool IsOutput(const ir::Graph& graph, const std::string& name) {
+  return std::any_of(graph.outputs.begin(), graph.outputs.end(),
+                     [&](ir::ValueId id) { return graph.value(id).name == name; });
+}
+
+Status MakeDirectory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error || !IsDirectory(path))
+    return Error(StatusCode::kIo, "{}: cannot make the folder: {}", path, error.message());
+  return OkStatus();
+}
+
+/// A name in the folder that no other value has taken.
+std::string Unused(const std::string& directory, const std::string& stem,
+                   std::set<std::string>& taken) {
+  std::string name = stem;
+  for (int i = 1; !taken.insert(name).second; ++i) name = fmt::format("{}_{}", stem, i);
+  return fmt::format("{}{}{}.npy", directory, directory.ends_with('/') ? "" : "/", name);
+}
+
+}  // namespace
+
+Result<OutputPlan> PlanOutputs(const runtime::Model& model,
+                               const std::vector<std::string>& arguments) {
+  const ir::Graph& graph = model.graph();
+  OutputPlan plan;
+  for (const std::string& argument : arguments) {
+    std::string name, file;
+    for (size_t at = argument.find('='); at != std::string::npos; at = argument.find('=', at + 1)) {
+      const std::string prefix = argument.substr(0, at);
+      const bool output = IsOutput(graph, prefix);
+      if (!output && !model.imported_graph().FindValue(prefix)) continue;
+      name = prefix;
+      file = argument.substr(at + 1);
+      if (!output) plan.extra.push_back(name);
+      break;
+    }
+    if (!name.empty()) {
+      if (file.empty()) return InvalidArgument("-o {}: a file name is missing", argument);
+      plan.files.insert_or_assign(name, file);
+      continue;
+    }
+    const FileKind kind = FileKindOf(argument);
+    if (kind != FileKind::kRaw && !IsDirectory(argument)) {
+      if (argument.find('=') != std::string::npos)
+        return InvalidArgument("-o {}: the model has no such value", argument);
+      if (graph.outputs.size() != 1)
+        return InvalidArgument("-o {}: the model has {} outputs, give NAME=FILE or a folder",
+                               argument, graph.outputs.size());
+      plan.files.insert_or_assign(graph.value(graph.outputs[0]).name, argument);
+      continue;
+    }
+    if (argument.find('=') != std::string::npos && !IsDirectory(argument))
+      return InvalidArgument("-o {}: the model has no such value", argument);
+    RETURN_IF_ERROR(MakeDirectory(argument));
+    plan.directory = argument;
+  }
+  return plan;
+}
+
+Result<std::map<std::string, std::string>> WriteOutputs(
+    const OutputPlan& plan, const std::map<std::string, Tensor>& outputs, Preprocess preprocess,
+    const std::optional<Picture>& source) {
+  std::map<std::string, std::string> written;
+  std::set<std::string> taken;
+  for (const auto& [name, tensor] : outputs) {
+    const auto named = plan.files.find(name);
+    if (named == plan.files.end() && plan.directory.empty()) continue;
+    const std::string file = named != plan.files.end()
+                                 ? named->second
+                                 : Unused(plan.directory, FileNameFor(name), taken);
+    if (FileKindOf(file) == FileKind::kPicture) {
+      auto picture = TensorToPicture(tensor, preprocess, source);
+      if (!picture.ok())
+        return picture.status().WithContext(fmt::format("output '{}' as {}", name, file));
+      RETURN_IF_ERROR(AsWriteFailure(WritePicture(file, *picture)));
+    } else {
+      RETURN_IF_ERROR(AsWriteFailure(WriteTensor(file, tensor, name)));
+    }
+    written.emplace(name, file);
+  }
+  return written;
+}
+
+Result<std::map<std::string, std::string>> WriteInputs(const OutputPlan& plan,
+                                                       const BoundInputs& bound) {
+  std::map<std::string, std::string> files;
+  std::set<std::string> taken;
+  for (const BoundInput& input : bound.inputs) {
+    const bool is_tensor_file =
+        !input.source.empty() && FileKindOf(input.source) != FileKind::kPicture;
+    if (is_tensor_file || plan.directory.empty()) {
+      if (!input.source.empty()) files.emplace(input.name, input.source);
+      continue;
+    }
+    const std::string file = Unused(plan.directory, "input_" + FileNameFor(input.name), taken);
+    RETURN_IF_ERROR(AsWriteFailure(WriteTensor(file, input.tensor, input.name)));
+    files.emplace(input.name, file);
+  }
+  return files;
+}
+
+}  // namespace fettle::tools

@@ -1,0 +1,33 @@
+// The device beside the CPU that --device names.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jobs/options.h"
+#include "report/report.h"
+#include "runtime/session.h"
+
+namespace fettle::tools {
+
+/// Opens it; null for the CPU alone. Where it cannot be opened: a warning, and null; with
+/// --strict-device the failure (kDeviceUnavailable).
+Result<std::shared_ptr<const Device>> OpenAccelerator(const CommonOptions& options,
+                                                      std::vector<std::string>& warnings);
+
+/// What --device, --precision, --memory, --queue-window, --kernel-ms and --threads mean for a
+/// session.
+Result<runtime::SessionOptions> MakeSessionOptions(const CommonOptions& options,
+                                                   std::vector<std::string>& warnings);
+
+/// The device that a package was made for beside the CPU, where `--device auto` leaves the choice
+/// and it is there; else null.
+std::shared_ptr<const Device> AcceleratorOf(const runtime::PackageInfo& package,
+                                            const CommonOptions& options);
+
+/// {built, from_cache, from_package, failed, build_seconds, load_seconds} of the programs that the
+/// accelerator of `session` was asked for; null without one.
+Json ProgramsJson(const runtime::SessionOptions& session);
+
+}  // namespace fettle::tools

@@ -1,0 +1,102 @@
+#include "jobs/bench_runs.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "base/clock.h"
+#include "jobs/interrupt.h"
+#include "report/progress.h"
+
+namespace fettle::tools {
+namespace {
+
+/// At most so many inferences wait for each step, where that is the only way to the steps' times.
+constexpr int kWaitingRuns = 5;
+
+double MsSince(int64_t start) { return static_cast<double>(NowNs() - start) * 1e-6; }
+
+Transfers Since(const Transfers& now, const Transfers& before) {
+  return {now.copies - before.copies, now.copied_bytes - before.copied_bytes,
+          now.maps - before.maps, now.conversions - before.conversions};
+}
+
+/// Adds the times of one run to the sums; programs that take another path start over.
+void Accumulate(const std::vector<exec::StepProfile>& run, std::vector<exec::StepProfile>& sums,
+                int64_t& runs) {
+  if (sums.size() != run.size()) {
+    sums = run;
+    runs = 1;
+    return;
+  }
+  for (size_t i = 0; i < run.size(); ++i) sums[i].ms += run[i].ms;
+  ++runs;
+}
+
+}  // namespace
+
+Status Measure(const BenchLength& length, const Job& job, runtime::Session& session,
+               BenchResult& result) {
+  const InterruptScope interrupt([&] { session.Cancel(); });
+  const std::map<std::string, Tensor> inputs = job.bound.tensors();
+  std::map<std::string, Tensor> outputs;
+  int64_t start = NowNs();
+  RETURN_IF_ERROR(session.Prepare(job.bound.shapes()));
+  result.prepare_ms = MsSince(start);
+  start = NowNs();
+  RETURN_IF_ERROR(session.Run(inputs, &outputs));
+  result.first_ms = MsSince(start);
+  Progress progress("bench", length.iters);
+  for (int i = 0; i < length.warmup; ++i) RETURN_IF_ERROR(session.Run(inputs, &outputs));
+  int64_t runs = 0;
+  const int64_t begin = NowNs();
+  while (true) {
+    const Transfers before = session.transfers();
+    start = NowNs();
+    const Status status = session.Run(inputs, &outputs);
+    if (status.code() == StatusCode::kCancelled && !result.latencies.empty()) {
+      result.interrupted = true;
+      break;
+    }
+    RETURN_IF_ERROR(status);
+    result.latencies.push_back(MsSince(start));
+    result.transfers = Since(session.transfers(), before);
+    result.host_ms.push_back(static_cast<double>(session.host_ns()) * 1e-6);
+    Accumulate(session.profile(), result.steps, runs);
+    if (InterruptScope::Interrupted()) result.interrupted = true;
+    const double elapsed = MsSince(begin) * 1e-3;
+    const bool enough =
+        length.iters > 0 ? std::ssize(result.latencies) >= length.iters : elapsed >= length.seconds;
+    if (enough || result.interrupted) break;
+    if (length.iters > 0) progress.Update(std::ssize(result.latencies));
+    if (length.iters == 0) progress.UpdateFraction(elapsed / length.seconds);
+  }
+  for (exec::StepProfile& step : result.steps)
+    step.ms /= static_cast<double>(std::max<int64_t>(1, runs));
+  result.memory = session.memory();
+  return OkStatus();
+}
+
+Status MeasureSteps(const Job& job, const runtime::Session& timed, runtime::SessionOptions options,
+                    BenchResult& result) {
+  options.waits_for_steps = true;
+  options.precision = timed.limits().precision;  // as its first run was judged
+  options.judges_first_run = false;
+  ASSIGN_OR_RETURN(const auto session, runtime::Session::Create(job.model, options));
+  const std::map<std::string, Tensor> inputs = job.bound.tensors();
+  std::map<std::string, Tensor> outputs;
+  RETURN_IF_ERROR(session->Run(inputs, &outputs));
+  std::vector<exec::StepProfile> sums;
+  int64_t runs = 0;
+  const double enough_ms = std::accumulate(result.latencies.begin(), result.latencies.end(), 0.0);
+  const int64_t begin = NowNs();
+  for (int i = 0; i == 0 || (i < kWaitingRuns && MsSince(begin) < enough_ms); ++i) {
+    RETURN_IF_ERROR(session->Run(inputs, &outputs));
+    Accumulate(session->profile(), sums, runs);
+  }
+  for (exec::StepProfile& step : sums) step.ms /= static_cast<double>(runs);
+  result.steps = std::move(sums);
+  return OkStatus();
+}
+
+}  // namespace fettle::tools

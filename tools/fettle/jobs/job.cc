@@ -1,0 +1,74 @@
+#include "jobs/job.h"
+
+#include <fmt/core.h>
+
+#include "base/clock.h"
+#include "jobs/accelerator.h"
+#include "jobs/exit_code.h"
+
+namespace fettle::tools {
+
+void AddModelOptions(CLI::App& app, std::string& model, bool& strict) {
+  app.add_option("MODEL", model, ".onnx file or .fettle package")->required();
+  app.add_flag("--strict", strict, "refuse a package of another device or version")
+      ->envname("FETTLE_STRICT");
+}
+
+void AddJobOptions(CLI::App& app, JobOptions& options) {
+  AddModelOptions(app, options.model, options.strict);
+  app.add_option("-i,--input", options.inputs,
+                 "[NAME=]FILE (.npy, .pb, .png, .jpg, raw) or NAME=const:VALUE, repeatable")
+      ->take_all()
+      ->expected(1);
+  app.add_option("--preprocess", options.preprocess, "pictures: none|unit|imagenet|y")
+      ->envname("FETTLE_PREPROCESS")
+      ->check(CLI::IsMember({"none", "unit", "imagenet", "y"}));
+  AddCommonOptions(app, options.common);
+}
+
+Result<std::shared_ptr<const runtime::Model>> LoadModel(const std::string& path,
+                                                        const runtime::LoadOptions& options) {
+  auto model = runtime::Model::Load(path, options);
+  if (!model.ok()) return AsInvalidInput(model.status());
+  return model;
+}
+
+Result<Job> MakeJob(const JobOptions& options) {
+  Job job;
+  ASSIGN_OR_RETURN(job.session, MakeSessionOptions(options.common, job.warnings));
+  ASSIGN_OR_RETURN(const Preprocess preprocess, ParsePreprocess(options.preprocess));
+  ASSIGN_OR_RETURN(auto shapes, ParseShapes(options.common.shapes));
+  job.threads = ResolveThreads(options.common.threads);
+  const int64_t start = NowNs();
+  // What a package was made for decides on the device, where nobody else does.
+  const auto find = [&](const runtime::PackageInfo& info) {
+    job.session.accelerator = AcceleratorOf(info, options.common);
+    return job.session.accelerator.get();
+  };
+  ASSIGN_OR_RETURN(job.model,
+                   LoadModel(options.model, {.strict = options.strict,
+                                             .accelerator = job.session.accelerator.get(),
+                                             .find_accelerator = find}));
+  job.load_ms = static_cast<double>(NowNs() - start) * 1e-6;
+  job.warnings.insert(job.warnings.end(), job.model->warnings().begin(),
+                      job.model->warnings().end());
+  const runtime::Package* const package = job.model->package();
+  if (package != nullptr && job.model->plans() != nullptr && package->info().threads != job.threads)
+    job.warnings.push_back(
+        fmt::format("{}: the package was tuned for {} threads, {} are used; plans are made anew",
+                    options.model, package->info().threads, job.threads));
+  ASSIGN_OR_RETURN(const auto arguments, MatchInputs(job.model->graph(), options.inputs));
+  const auto complete = [&](std::map<std::string, Shape> given) {
+    return runtime::DefaultShapes(*job.model, given, &job.warnings);
+  };
+  ASSIGN_OR_RETURN(job.bound, BindInputs(job.model->graph(), arguments,
+                                         {preprocess, options.common.seed, std::move(shapes)},
+                                         complete, job.warnings));
+  return job;
+}
+
+std::string TypeText(DType dtype, const Shape& shape) {
+  return fmt::format("{} {}", DTypeName(dtype), shape.ToString());
+}
+
+}  // namespace fettle::tools

@@ -1,0 +1,52 @@
+// What run, bench and compare share: a model, its inputs, and a session on them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "io/inputs.h"
+#include "jobs/options.h"
+#include "runtime/model.h"
+#include "runtime/session.h"
+
+namespace fettle::tools {
+
+struct JobOptions {
+  CommonOptions common;
+  std::string model;
+  std::vector<std::string> inputs;
+  std::string preprocess = "unit";
+  bool strict = false;
+};
+
+/// Adds MODEL, --strict, -i, --preprocess and the common options.
+void AddJobOptions(CLI::App& app, JobOptions& options);
+
+/// A loaded model with all of its inputs.
+struct Job {
+  std::shared_ptr<const runtime::Model> model;
+  BoundInputs bound;
+  std::vector<std::string> warnings;
+  int threads = 1;
+  /// What the options ask of a session on the model; plans are still to be chosen.
+  runtime::SessionOptions session;
+  double load_ms = 0;
+};
+
+/// MODEL and --strict.
+void AddModelOptions(CLI::App& app, std::string& model, bool& strict);
+
+/// What cannot be read is invalid input.
+Result<std::shared_ptr<const runtime::Model>> LoadModel(const std::string& path,
+                                                        const runtime::LoadOptions& options = {});
+
+/// Checks the options, loads the model, reads and seeds the inputs.
+Result<Job> MakeJob(const JobOptions& options);
+
+/// "f32 1x3x224x224"-like lines of one value for people.
+std::string TypeText(DType dtype, const Shape& shape);
+
+}  // namespace fettle::tools

@@ -1,0 +1,152 @@
+#include "jobs/options.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <cstdio>
+#include <thread>
+
+#include "base/log.h"
+#include "device/cpu/cpu_device.h"
+
+extern char** environ;
+
+namespace fettle::tools {
+namespace {
+
+std::string CheckDevice(const std::string& text) {
+  if (text == "auto" || text == "cpu" || text == "opencl" || text.starts_with("opencl:")) return "";
+  return "expected auto|cpu|opencl[:PLATFORM[:DEVICE]], got '" + text + "'";
+}
+
+std::string CheckShape(const std::string& text) { return ParseShapes({text}).status().message(); }
+
+}  // namespace
+
+void AddCommonOptions(CLI::App& app, CommonOptions& options) {
+  app.add_option("--device", options.device, "auto|cpu|opencl[:PLATFORM[:DEVICE]]")
+      ->envname("FETTLE_DEVICE")
+      ->check(CheckDevice);
+  app.add_flag("--strict-device", options.strict_device, "fail rather than fall back")
+      ->envname("FETTLE_STRICT_DEVICE");
+  app.add_option("--threads", options.threads, "CPU threads (default: all cores)")
+      ->envname("FETTLE_THREADS")
+      ->check(CLI::Range(0, 1024));
+  app.add_option("--precision", options.precision, "high|normal|low")
+      ->envname("FETTLE_PRECISION")
+      ->check(CLI::IsMember({"high", "normal", "low"}));
+  app.add_option("--memory", options.memory, "auto|buffer|image")
+      ->envname("FETTLE_MEMORY")
+      ->check(CLI::IsMember({"auto", "buffer", "image"}));
+  app.add_option("--queue-window", options.queue_window, "OpenCL: enqueued kernels at once")
+      ->envname("FETTLE_QUEUE_WINDOW")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--kernel-ms", options.kernel_ms, "OpenCL: longest kernel in milliseconds")
+      ->envname("FETTLE_KERNEL_MS")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--svm", options.svm, "OpenCL buffers shared with the host: off|coarse|fine")
+      ->envname("FETTLE_SVM")
+      ->check(CLI::IsMember({"off", "coarse", "fine"}));
+  app.add_option("--shape", options.shapes, "NAME=1x3x224x224, repeatable")
+      ->envname("FETTLE_SHAPE")
+      ->check(CheckShape)
+      ->take_all()
+      ->expected(1);
+  app.add_option("--cache", options.cache, "folder of tuning results")->envname("FETTLE_CACHE");
+  app.add_flag("--no-cache", options.no_cache, "keep nothing")->envname("FETTLE_NO_CACHE");
+  app.add_option("--seed", options.seed, "for inputs that are not given")->envname("FETTLE_SEED");
+  app.add_option("--log", options.log, "error|warn|info|debug")
+      ->envname("FETTLE_LOG")
+      ->check(CLI::IsMember({"error", "warn", "info", "debug"}));
+  app.add_flag("--json", options.json, "one JSON document on stdout")->envname("FETTLE_JSON");
+}
+
+Status CheckCpuAlone(const CommonOptions& options, std::vector<std::string>& warnings) {
+  if (options.memory == "image") {
+    if (options.strict_device || !options.device.starts_with("opencl"))
+      return Unsupported("--memory image: the CPU has no image memory");
+    warnings.push_back("--memory image: the CPU has no image memory");
+  }
+  if (options.precision != "high") {
+    if (options.strict_device)
+      return Unsupported("--precision {}: the CPU computes in high precision only",
+                         options.precision);
+    warnings.push_back(
+        fmt::format("--precision {}: the CPU computes in high precision only; high is used",
+                    options.precision));
+  }
+  if (options.queue_window != 0 || options.kernel_ms != 0)
+    warnings.push_back("--queue-window and --kernel-ms change nothing on the CPU");
+  return OkStatus();
+}
+
+Status CheckCpuOptions(const CommonOptions& options, std::vector<std::string>& warnings) {
+  if (options.device.starts_with("opencl"))
+    return Unsupported("--device {}: this command runs on the CPU only", options.device);
+  return CheckCpuAlone(options, warnings);
+}
+
+Result<std::map<std::string, Shape>> ParseShapes(const std::vector<std::string>& shapes) {
+  std::map<std::string, Shape> result;
+  for (const std::string& text : shapes) {
+    const size_t equals = text.rfind('=');
+    if (equals == std::string::npos || equals == 0)
+      return InvalidArgument("--shape {}: expected NAME=1x3x224x224", text);
+    Dims dims;
+    size_t at = equals + 1;
+    while (at < text.size()) {
+      int64_t extent = 0;
+      const auto [end, error] =
+          std::from_chars(text.data() + at, text.data() + text.size(), extent);
+      const auto next = static_cast<size_t>(end - text.data());
+      if (error != std::errc() || extent < 0 || (next < text.size() && text[next] != 'x') ||
+          next + 1 == text.size())
+        return InvalidArgument("--shape {}: expected extents such as 1x3x224x224", text);
+      dims.push_back(extent);
+      at = next + 1;
+    }
+    const Shape shape(dims);
+    if (!shape.CheckedElements()) return InvalidArgument("--shape {}: too many elements", text);
+    result.insert_or_assign(text.substr(0, equals), shape);
+  }
+  return result;
+}
+
+void AddLoadAndRunFlags(CLI::App& app, LoadAndRunFlags& flags) {
+  app.add_flag("--fast-run", flags.fast_run, "tune quickly before running");
+  CLI::Option* transform = app.add_option("--layout-transform", flags.layout_transform,
+                                          "tune before running, for cpu|opencl")
+                               // "cuda" is known, to be answered by a message of its own.
+                               ->check(CLI::IsMember({"cpu", "opencl", "cuda"}));
+  app.add_option("--layout-transform-dump", flags.layout_transform_dump,
+                 "write the tuned model as a package")
+      ->needs(transform);
+}
+
+void ChooseTarget(const LoadAndRunFlags& flags, CommonOptions& options) {
+  if (flags.layout_transform == "opencl" && options.device == "auto") options.device = "opencl";
+}
+
+std::map<std::string, std::string> EnvironmentInForce() {
+  std::map<std::string, std::string> result;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const size_t equals = text.find('=');
+    if (!text.starts_with("FETTLE_") || equals == std::string_view::npos) continue;
+    result.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return result;
+}
+
+int ResolveThreads(int threads) { return threads > 0 ? threads : GetCpuInfo().cores; }
+
+void InstallLog(const std::string& level) {
+  LogLevel most = LogLevel::kWarn;
+  if (level == "error") most = LogLevel::kError;
+  if (level == "info") most = LogLevel::kInfo;
+  if (level == "debug") most = LogLevel::kDebug;
+  SetLogSink([](LogLevel, std::string_view line) { fmt::print(stderr, "fettle: {}\n", line); },
+             most);
+}
+
+}  // namespace fettle::tools

@@ -1,0 +1,86 @@
+#include "jobs/plans.h"
+
+#include <filesystem>
+
+#include "tuner/store/database_file.h"
+
+namespace fettle::tools {
+namespace {
+
+Status CheckTarget(const std::string& target) {
+  if (target == "cuda")
+    return Unsupported("--layout-transform cuda: there is no CUDA backend; use opencl");
+  return OkStatus();
+}
+
+bool DatabaseExists(const CommonOptions& options) {
+  std::error_code error;
+  return !options.no_cache && std::filesystem::exists(tuner::DatabasePath(options.cache), error);
+}
+
+}  // namespace
+
+PackagePlans::PackagePlans(std::shared_ptr<const planner::PlanBook> book)
+    : book_(std::move(book)), plans_(planner::PlansOf(book_)) {}
+
+Result<exec::Plan> PackagePlans::PlanFor(const ir::Graph& segment, const DeviceSet& devices,
+                                         const planner::Limits& limits) {
+  const planner::DecisionKey key = planner::KeyIn(*book_, segment, devices, limits);
+  if (book_->Find(key).empty()) ++(book_->FindSimilar(key).empty() ? unknown_ : similar_);
+  return plans_->PlanFor(segment, devices, limits);
+}
+
+std::string PackagePlans::origin() const {
+  if (unknown_ > 0) return "preferences";
+  return similar_ > 0 ? "similar" : "package";
+}
+
+Result<ChosenPlans> ChoosePlans(const Job& job, const JobOptions& options,
+                                const LoadAndRunFlags& flags) {
+  ChosenPlans chosen;
+  RETURN_IF_ERROR(CheckTarget(flags.layout_transform));
+  if (flags.fast_run || !flags.layout_transform.empty()) {
+    const std::shared_ptr<tuner::Store> store = StoreFor(options.common);
+    TuningOptions tuning;
+    if (flags.layout_transform.empty()) tuning.level = "fast";
+    ASSIGN_OR_RETURN(runtime::TuneModelResult result, TuneJob(job, options.common, tuning, *store));
+    chosen.source = planner::PlansOf(result.book);
+    chosen.predicted_ms = result.predicted_us * 1e-3;
+    chosen.measurements = result.report.measured;
+    chosen.tuning = TuningText(result);
+    if (flags.layout_transform_dump.empty()) return chosen;
+    auto written = runtime::SaveTuned(flags.layout_transform_dump, options.model, job.model,
+                                      job.bound.tensors(), job.session, result);
+    if (!written.ok()) return AsWriteFailure(written.status());
+    chosen.tuning += "wrote " + *written + "\n";
+    return chosen;
+  }
+  if (job.model->plans() != nullptr) {
+    const auto package = std::make_shared<PackagePlans>(job.model->plans());
+    chosen.package = package;
+    chosen.source = package;
+  } else if (DatabaseExists(options.common)) {
+    const auto learned = std::make_shared<runtime::LearnedPlans>(StoreFor(options.common));
+    chosen.learned = learned;
+    chosen.source = learned;
+  }
+  return chosen;
+}
+
+void AddPlanFields(const Job& job, const ChosenPlans& plans, Json& document) {
+  const bool found = plans.learned != nullptr && plans.learned->found() > 0;
+  double predicted = plans.predicted_ms;
+  if (found) predicted = plans.learned->predicted_us() * 1e-3;
+  std::string origin = found ? "database" : "preferences";
+  if (!plans.tuning.empty()) origin = "tuned";
+  if (plans.package != nullptr) {
+    origin = plans.package->origin();
+    // What a package predicts holds for the shapes it was tuned for.
+    predicted = origin == "package" ? job.model->package()->info().predicted_ms : 0;
+  }
+  document["predicted_ms"] = predicted > 0 ? Json(predicted) : Json(nullptr);
+  document["measurements"] = plans.measurements;
+  document["plan"] = origin;
+}
+
+}  // namespace fettle::tools

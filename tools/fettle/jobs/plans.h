@@ -1,0 +1,52 @@
+// Whose plans run and bench use: a package's, those of a tuning on the spot, what the database has
+// learned, or preferences.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "jobs/tuning.h"
+#include "planner/plan_source.h"
+
+namespace fettle::tools {
+
+/// The plans of a package, and how well they fitted. Thread-safe.
+class PackagePlans final : public planner::PlanSource {
+ public:
+  explicit PackagePlans(std::shared_ptr<const planner::PlanBook> book);
+  Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
+                             const planner::Limits& limits) override;
+  /// "package" where every plan so far was made for its very shapes, device and threads, "similar"
+  /// where one was made for other shapes, "preferences" where one was not there at all.
+  std::string origin() const;
+
+ private:
+  std::shared_ptr<const planner::PlanBook> book_;
+  std::shared_ptr<planner::PlanSource> plans_;
+  std::atomic<int> similar_{0}, unknown_{0};
+};
+
+struct ChosenPlans {
+  /// Null: preferences.
+  std::shared_ptr<planner::PlanSource> source;
+  /// Not null where the database is asked; says after a run whether it had something.
+  std::shared_ptr<const runtime::LearnedPlans> learned;
+  /// Not null where the model is a package and nothing was tuned on the spot.
+  std::shared_ptr<const PackagePlans> package;
+  double predicted_ms = 0;
+  int64_t measurements = 0;
+  /// What the tuning on the spot did; empty: there was none.
+  std::string tuning;
+};
+
+/// --layout-transform and --fast-run tune first, and write the package where that is asked for;
+/// otherwise the database of the user is read if there is one.
+Result<ChosenPlans> ChoosePlans(const Job& job, const JobOptions& options,
+                                const LoadAndRunFlags& flags);
+
+/// "predicted_ms", "measurements" and "plan" (package|similar|tuned|database|preferences) of the
+/// JSON. Nothing is predicted for shapes that a package was not tuned for.
+void AddPlanFields(const Job& job, const ChosenPlans& plans, Json& document);
+
+}  // namespace fettle::tools

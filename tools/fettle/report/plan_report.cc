@@ -1,0 +1,128 @@
+#include "report/plan_report.h"
+
+#include <fmt/format.h>
+
+#include "passes/groups.h"
+#include "report/table.h"
+
+namespace fettle::tools {
+namespace {
+
+std::string StateText(const ir::Graph& graph, const std::vector<ir::ValueId>& ids,
+                      const std::vector<State>& states) {
+  return ids.empty() ? "" : StateName(states[0], graph.value(ids[0]).shape->rank());
+}
+
+Json ParamsJson(const kernels::Params& params) {
+  Json json = Json::object();
+  for (const auto& [name, value] : params) json[name] = value;
+  return json;
+}
+
+Json GroupJson(const ir::Graph& graph, const planner::GroupDecision& group) {
+  const passes::Fragment fragment = passes::ExtractGroup(graph, {.nodes = group.nodes});
+  return {{"node", planner::NamesOf(graph, group.nodes)},
+          {"op", planner::OpsOf(*fragment.graph)},
+          {"kernel", group.kernel},
+          {"params", ParamsJson(group.params)},
+          {"threads", group.threads},
+          {"state_in", StateText(graph, fragment.inputs, group.states.inputs)},
+          {"state_out", StateText(graph, fragment.outputs, group.states.outputs)},
+          {"ms", group.us * 1e-3}};
+}
+
+}  // namespace
+
+Json ConversionJson(const ir::Graph& graph, const planner::ConversionDecision& conversion) {
+  const int rank = graph.value(conversion.value).shape->rank();
+  return {{"value", graph.value(conversion.value).name},
+          {"from", StateName(conversion.from, rank)},
+          {"to", StateName(conversion.to, rank)},
+          {"ms", conversion.us * 1e-3}};
+}
+
+Json PlanJson(const runtime::TuneModelResult& result) {
+  Json nodes = Json::array(), conversions = Json::array();
+  double gap = 0;
+  for (const runtime::TunedSegment& segment : result.segments) {
+    for (const planner::GroupDecision& group : segment.decision.groups)
+      nodes.push_back(GroupJson(*segment.graph, group));
+    for (const planner::ConversionDecision& conversion : segment.decision.conversions)
+      conversions.push_back(ConversionJson(*segment.graph, conversion));
+    gap = std::max(gap, segment.decision.gap);
+  }
+  return {{"optimal", gap <= 0 && !result.report.stopped && result.gate.accepted},
+          {"gap", gap},
+          {"predicted_ms", result.predicted_us * 1e-3},
+          {"nodes", std::move(nodes)},
+          {"conversions", std::move(conversions)}};
+}
+
+Json ExplainedJson(const planner::Explained& group) {
+  Json rejected = Json::array();
+  for (const planner::Rejection& one : group.rejected)
+    rejected.push_back({{"kernel", one.kernel}, {"reason", one.reason}});
+  Json json = {{"node", group.node},
+               {"op", group.op},
+               {"kernel", group.kernel},
+               {"params", ParamsJson(group.params)},
+               {"threads", group.threads},
+               {"state_in", group.state_in},
+               {"state_out", group.state_out},
+               {"ms", group.us * 1e-3},
+               {"measured", group.measured},
+               {"runner_up", nullptr},
+               {"runner_up_ms", nullptr},
+               {"choices", group.choices},
+               {"rejected", std::move(rejected)}};
+  if (group.runner_up.empty()) return json;
+  json["runner_up"] = group.runner_up;
+  json["runner_up_ms"] = group.runner_up_us * 1e-3;
+  json["runner_up_measured"] = group.runner_up_measured;
+  return json;
+}
+
+std::string ConversionsText(const Json& conversions) {
+  if (conversions.empty()) return "";
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{"converted value"}, {"from"}, {"to"}, {"us", kRight}});
+  for (const Json& one : conversions)
+    table.Row({one["value"].get<std::string>(), one["from"].get<std::string>(),
+               one["to"].get<std::string>(), fmt::format("{:.1f}", 1e3 * one["ms"].get<double>())});
+  return "\n" + table.ToString();
+}
+
+std::string ExplainedText(const std::vector<planner::Explained>& groups, bool with_reasons) {
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{"node"},
+               {"op"},
+               {"kernel"},
+               {"in"},
+               {"out"},
+               {"threads", kRight},
+               {"us", kRight},
+               {"choices", kRight},
+               {"runner-up"},
+               {"us", kRight}});
+  // "~": a bound that nobody has measured.
+  const auto us = [](double value, bool measured) {
+    return fmt::format("{}{:.1f}", measured ? "" : "~", value);
+  };
+  std::string reasons;
+  for (const planner::Explained& group : groups) {
+    const bool other = !group.runner_up.empty();
+    table.Row({group.node, group.op, group.kernel, group.state_in, group.state_out,
+               fmt::format("{}", group.threads), us(group.us, group.measured),
+               fmt::format("{}", group.choices), other ? group.runner_up : "-",
+               other ? us(group.runner_up_us, group.runner_up_measured) : ""});
+    if (!with_reasons) continue;
+    reasons += fmt::format("{} ({})\n", group.node, group.op);
+    if (!group.params.empty())
+      reasons += fmt::format("  parameters: {}\n", planner::ParamsText(group.params));
+    for (const planner::Rejection& one : group.rejected)
+      reasons += fmt::format("  not {}: {}\n", one.kernel, one.reason);
+  }
+  return table.ToString() + (reasons.empty() ? "" : "\n" + reasons);
+}
+
+}  // namespace fettle::tools

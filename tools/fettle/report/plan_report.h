@@ -1,0 +1,24 @@
+// How a plan is shown: by group, with what it beat and why the rest was refused.
+#pragma once
+
+#include <string>
+
+#include "planner/explain.h"
+#include "report/report.h"
+#include "runtime/tune_model.h"
+
+namespace fettle::tools {
+
+/// The decisions of a tuning as docs/cli.md's row `plan` names them, without runners-up.
+Json PlanJson(const runtime::TuneModelResult& result);
+
+/// One explained group: {node, op, kernel, params, threads, state_in, state_out, ms, runner_up,
+/// ...}.
+Json ExplainedJson(const planner::Explained& group);
+Json ConversionJson(const ir::Graph& graph, const planner::ConversionDecision& conversion);
+/// A list of what ConversionJson gives, as a table for people; "" where there are none.
+std::string ConversionsText(const Json& conversions);
+/// A table of all groups for people.
+std::string ExplainedText(const std::vector<planner::Explained>& groups, bool with_reasons);
+
+}  // namespace fettle::tools
