@@ -7,6 +7,8 @@ option(FETTLE_WERROR "Make warnings errors" OFF)
 set(FETTLE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=")
 option(FETTLE_FUZZ "Build the libFuzzer targets (clang)" OFF)
 option(FETTLE_ONE_SIMD_TARGET "Compile kernels for AVX2 (or NEON) alone, for short builds" OFF)
+option(FETTLE_PCH "Precompile the standard headers" ON)
+option(FETTLE_UNITY "Compile several files as one: short whole builds, long ones after an edit" OFF)
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -19,7 +21,9 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 find_program(FETTLE_CCACHE ccache)
 if(FETTLE_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${FETTLE_CCACHE})
+  # Without the two, ccache takes no file that uses precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${FETTLE_CCACHE})
 endif()
 
 add_library(fettle_flags INTERFACE)
