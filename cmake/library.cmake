@@ -17,13 +17,6 @@ function(fettle_share_precompiled target)
   endif()
 endfunction()
 
-# fettle_unity(TARGET FILES): so many files are compiled as one where FETTLE_UNITY is set.
-function(fettle_unity target files)
-  if(FETTLE_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files})
-  endif()
-endfunction()
-
 # fettle_library(NAME SOURCES... [LINK ...]): one static library per folder, with the design's edges as links.
 function(fettle_library name)
   cmake_parse_arguments(arg "OWN_FLAGS" "" "SOURCES;LINK" ${ARGN})

@@ -8,7 +8,8 @@ set(FETTLE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=")
 option(FETTLE_FUZZ "Build the libFuzzer targets (clang)" OFF)
 option(FETTLE_ONE_SIMD_TARGET "Compile kernels for AVX2 (or NEON) alone, for short builds" OFF)
 option(FETTLE_PCH "Precompile the standard headers" ON)
-option(FETTLE_UNITY "Compile several files as one: short whole builds, long ones after an edit" OFF)
+# CMake's own: several files are compiled as one, for short whole builds (and long ones after an edit).
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)

@@ -12,6 +12,9 @@
 
 namespace fettle::ops {
 
+/// The domain of the operators that ONNX Runtime adds.
+inline constexpr std::string_view kMicrosoft = "com.microsoft";
+
 /// An ONNX node with its operands resolved to values of the graph.
 struct NeutralNode {
   std::string op_type;

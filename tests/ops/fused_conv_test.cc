@@ -7,15 +7,15 @@
 namespace fettle::ops {
 namespace {
 
-Tensor Make(const Shape& shape, const std::vector<float>& values) {
+Tensor MakeFloats(const Shape& shape, const std::vector<float>& values) {
   return Tensor::FromVector(shape, values).value();
 }
 
 /// act(2 x + 1 + z) over x = -2, -1, 0, 1 through a 1x1 convolution.
 Result<std::vector<float>> RunFused(ir::Attributes attributes, const std::vector<float>& z) {
-  std::vector<Tensor> inputs = {Make({1, 1, 2, 2}, {-2, -1, 0, 1}), Make({1, 1, 1, 1}, {2}),
-                                Make({1}, {1})};
-  if (!z.empty()) inputs.push_back(Make({1, 1, 2, 2}, z));
+  std::vector<Tensor> inputs = {MakeFloats({1, 1, 2, 2}, {-2, -1, 0, 1}),
+                                MakeFloats({1, 1, 1, 1}, {2}), MakeFloats({1}, {1})};
+  if (!z.empty()) inputs.push_back(MakeFloats({1, 1, 2, 2}, z));
   ir::Graph graph;
   for (const Tensor& input : inputs)
     graph.inputs.push_back(graph.AddValue({.dtype = input.dtype(), .shape = input.shape()}));

@@ -117,13 +117,13 @@ TEST_P(OpenClPlanTest, AnyMixOfBothDevices) {
   EXPECT_TRUE(mixed) << "the costs never choose both devices";
 }
 
-std::string NetName(const testing::TestParamInfo<std::string_view>& info) {
+std::string OpenClNetName(const testing::TestParamInfo<std::string_view>& info) {
   constexpr std::string_view kNames[] = {"Residual", "Branches", "Quantised"};
   return std::string(kNames[info.index]);
 }
 
 INSTANTIATE_TEST_SUITE_P(Nets, OpenClPlanTest, testing::Values(kResidual, kBranches, kQuantised),
-                         NetName);
+                         OpenClNetName);
 
 }  // namespace
 }  // namespace fettle::planner

@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::map<std::string, Shape> kShapes = {{"x", Shape{1, 3, 20, 16}}};
+const std::map<std::string, Shape> kPictureShapes = {{"x", Shape{1, 3, 20, 16}}};
 
 class PackageTest : public PackageFiles {
  protected:
@@ -138,13 +138,13 @@ TEST_F(PackageTest, RunsFromPackedWeightsInPlace) {
   const ModelPtr model = FromText(kConvText);
   auto session = Session::Create(model, {.threads = 2});
   ASSERT_TRUE(session.ok());
-  const auto before = RunOn(**session, kShapes);
+  const auto before = RunOn(**session, kPictureShapes);
   ASSERT_TRUE(before.ok()) << before.status().message();
   const ModelPtr loaded = SaveAndLoad(model);
   EXPECT_EQ(loaded->package()->packed_bytes(), model->packed().bytes());
   auto again = Session::Create(loaded, {.threads = 2});
   ASSERT_TRUE(again.ok());
-  const auto after = RunOn(**again, kShapes);
+  const auto after = RunOn(**again, kPictureShapes);
   ASSERT_TRUE(after.ok()) << after.status().message();
   EXPECT_EQ(*before, *after);
   EXPECT_TRUE(PacksNothing(*loaded));
@@ -163,14 +163,14 @@ TEST_F(PackageTest, RunsShapesThatWereNotPackedFor) {
 TEST_F(PackageTest, AnotherBuildPacksAnew) {
   const ModelPtr model = FromText(kConvText);
   auto session = Session::Create(model, {.threads = 2});
-  const auto before = RunOn(**session, kShapes);
+  const auto before = RunOn(**session, kPictureShapes);
   PackageInfo info = Info();
   info.build = "another";
   ASSERT_TRUE(SavePackage(Path(), *model, {}, info).ok());
   const auto loaded = Model::Load(Path());
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   auto again = Session::Create(*loaded, {.threads = 2});
-  const auto after = RunOn(**again, kShapes);
+  const auto after = RunOn(**again, kPictureShapes);
   ASSERT_TRUE(before.ok() && after.ok());
   EXPECT_EQ(*before, *after);
   EXPECT_FALSE(PacksNothing(**loaded));
@@ -199,7 +199,7 @@ TEST_F(PackageTest, KeepsDecisionsAndFacts) {
 
 TEST_F(PackageTest, SaysWhatItWasNotMadeFor) {
   const ModelPtr model = FromText(kConvText);
-  const auto before = Run(model, kShapes);
+  const auto before = Run(model, kPictureShapes);
   PackageInfo version = Info(), device = Info();
   version.library = "0.0.0";
   device.device = "another device";
@@ -217,7 +217,7 @@ TEST_F(PackageTest, SaysWhatItWasNotMadeFor) {
     ASSERT_EQ((*loaded)->warnings().size(), 1u);
     EXPECT_THAT((*loaded)->warnings()[0], HasSubstr(word));
     EXPECT_EQ((*loaded)->plans(), nullptr);
-    const auto after = Run(*loaded, kShapes);
+    const auto after = Run(*loaded, kPictureShapes);
     ASSERT_TRUE(after.ok()) << after.status().message();
     EXPECT_EQ(*before, *after);
   }
@@ -226,10 +226,10 @@ TEST_F(PackageTest, SaysWhatItWasNotMadeFor) {
 TEST_F(PackageTest, APackageMakesAPackage) {
   const ModelPtr model = FromText(kConvText);
   auto session = Session::Create(model, {.threads = 2});
-  ASSERT_TRUE(RunOn(**session, kShapes).ok());
+  ASSERT_TRUE(RunOn(**session, kPictureShapes).ok());
   const ModelPtr loaded = SaveAndLoad(model);
   auto again = Session::Create(loaded, {.threads = 2});
-  ASSERT_TRUE(RunOn(**again, kShapes).ok());
+  ASSERT_TRUE(RunOn(**again, kPictureShapes).ok());
   // Over the file that it is mapped from.
   const std::vector<std::byte> first = ReadBytes(Path());
   ASSERT_TRUE(SavePackage(Path(), *loaded, {}, loaded->package()->info()).ok());

@@ -8,7 +8,7 @@
 namespace fettle::solver {
 namespace {
 
-std::vector<NetworkShape> Shapes() {
+std::vector<NetworkShape> SmallShapes() {
   NetworkShape plain;
   NetworkShape sparse{8, 3, 8, 0, 0.1, 0.3};
   NetworkShape triples{6, 3, 5, 3, 0.1, 0.3};
@@ -20,7 +20,7 @@ std::vector<NetworkShape> Shapes() {
 
 TEST(Simplify, KeepsTheOptimum) {
   int infeasible = 0;
-  for (const NetworkShape& shape : Shapes()) {
+  for (const NetworkShape& shape : SmallShapes()) {
     for (uint64_t seed = 0; seed < 150; ++seed) {
       SCOPED_TRACE(testing::Message() << shape.steps << " steps, seed " << seed);
       const LimitedNetwork problem = RandomNetwork(shape, seed);
@@ -74,7 +74,7 @@ TEST(Simplify, SolvesWhatIsATree) {
 }
 
 TEST(DualBound, NeverExceedsTheOptimum) {
-  for (const NetworkShape& shape : Shapes()) {
+  for (const NetworkShape& shape : SmallShapes()) {
     for (uint64_t seed = 0; seed < 60; ++seed) {
       SCOPED_TRACE(testing::Message() << shape.steps << " steps, seed " << seed);
       const LimitedNetwork problem = RandomNetwork(shape, seed);

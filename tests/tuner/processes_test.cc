@@ -62,7 +62,7 @@ TEST(ProcessesTest, EightWritersLoseNothing) {
   }
   const auto database = Database::Open(DatabaseIn(folder), Database::Access::kWrite);
   EXPECT_THAT(*Verify(**database), IsEmpty());
-  const Result<Summary> summary = Summarise(**database);
+  const Result<DatabaseSummary> summary = SummariseDatabase(**database);
   EXPECT_EQ(summary->row_count(), kWriters * kRowsEach + kShared);
   EXPECT_EQ(summary->flights, 0);
 }

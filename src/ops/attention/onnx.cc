@@ -5,8 +5,6 @@
 namespace fettle::ops {
 namespace {
 
-constexpr std::string_view kMicrosoft = "com.microsoft";
-
 /// Inputs query, key, value, bias (of all three, one behind the other), key_padding_mask,
 /// attention_bias, past_key, past_value.
 Status ImportMultiHeadAttention(ImportContext& context) {

@@ -9,7 +9,7 @@
 namespace fettle::ops {
 namespace {
 
-struct Operands {
+struct TransposeOperands {
   ConvTransposeAttributes conv;
   HostView x, w, y;
 };
@@ -21,7 +21,8 @@ struct TapRow {
   bool reached;  // false where no input row reaches the row of outputs through this tap
 };
 
-TapRow FindRow(const Operands& op, std::span<const int64_t> out, std::span<const int64_t> tap) {
+TapRow FindRow(const TransposeOperands& op, std::span<const int64_t> out,
+               std::span<const int64_t> tap) {
   const ConvTransposeAttributes& conv = op.conv;
   const int64_t first_channel = out[1] / op.w.shape[1] * (op.x.shape[1] / conv.group);
   TapRow row = {out[0] * op.x.strides[0] + first_channel * op.x.strides[1],
@@ -41,7 +42,7 @@ TapRow FindRow(const Operands& op, std::span<const int64_t> out, std::span<const
 /// sums[i * stride + shift] += x[i] * w over the channels of a group, for the inputs i of one row
 /// that fall inside of `sums`.
 template <typename T>
-void AddTap(const Operands& op, const TapRow& row, int64_t shift, std::span<double> sums) {
+void AddTap(const TransposeOperands& op, const TapRow& row, int64_t shift, std::span<double> sums) {
   const int64_t stride = op.conv.strides.back(), step = op.x.strides.back();
   const int64_t count = std::ssize(sums);
   const int64_t begin = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
@@ -61,7 +62,7 @@ void AddTap(const Operands& op, const TapRow& row, int64_t shift, std::span<doub
 
 /// The sums of outputs out.back() .. + sums.size() of one row.
 template <typename T>
-void SumRow(const Operands& op, std::span<const int64_t> out, std::span<double> sums) {
+void SumRow(const TransposeOperands& op, std::span<const int64_t> out, std::span<double> sums) {
   const ConvTransposeAttributes& conv = op.conv;
   const Shape kernel(conv.kernel);
   std::vector<int64_t> tap(conv.kernel.size());
@@ -75,7 +76,7 @@ void SumRow(const Operands& op, std::span<const int64_t> out, std::span<double> 
 }
 
 template <typename T>
-void SumRegion(const Operands& op, const HostView* bias, const Region& region) {
+void SumRegion(const TransposeOperands& op, const HostView* bias, const Region& region) {
   const HostView& y = op.y;
   std::vector<int64_t> out(static_cast<size_t>(y.shape.rank()));
   std::vector<double> sums;
@@ -96,7 +97,7 @@ void SumRegion(const Operands& op, const HostView* bias, const Region& region) {
 }  // namespace
 
 Status ConvTransposeReference(const RefContext& context, const Region& region) {
-  Operands op = {{}, context.inputs[0], context.inputs[1], context.outputs[0]};
+  TransposeOperands op = {{}, context.inputs[0], context.inputs[1], context.outputs[0]};
   ASSIGN_OR_RETURN(op.conv, ReadConvTranspose(context.node, op.x.shape, op.w.shape));
   const HostView* bias = context.has_input(2) ? &context.inputs[2] : nullptr;
   DispatchDType(op.x.dtype, [&]<typename T>() {

@@ -11,7 +11,6 @@
 namespace fettle::ops {
 namespace {
 
-constexpr std::string_view kMicrosoft = "com.microsoft";
 constexpr int64_t kMaxBroadcastAxis = 16;
 /// Operators that broadcast by attribute below opset 7.
 constexpr std::string_view kBroadcastAxis[] = {"Add", "And", "Div", "Equal", "Greater", "Less",

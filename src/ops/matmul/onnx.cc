@@ -8,8 +8,6 @@
 namespace fettle::ops {
 namespace {
 
-constexpr std::string_view kMicrosoft = "com.microsoft";
-
 /// Gemm, then the activation that attribute 'activation' names.
 Status ImportFusedGemm(ImportContext& context) {
   const ir::Attributes& from = context.attributes();

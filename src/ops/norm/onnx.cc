@@ -5,8 +5,6 @@
 namespace fettle::ops {
 namespace {
 
-constexpr std::string_view kMicrosoft = "com.microsoft";
-
 bool OutputUsed(const ImportContext& context, size_t i) {
   return i < context.num_outputs() && !context.node().outputs[i].empty();
 }

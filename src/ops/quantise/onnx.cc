@@ -8,8 +8,6 @@
 namespace fettle::ops {
 namespace {
 
-constexpr std::string_view kMicrosoft = "com.microsoft";
-
 Status ImportLinear(ImportContext& context) {
   const ir::Attributes& from = context.attributes();
   ir::Attributes attributes = {{"axis", from.Int("axis", 1)}};

@@ -9,8 +9,6 @@
 namespace fettle::ops {
 namespace {
 
-constexpr std::string_view kMicrosoft = "com.microsoft";
-
 /// Inputs i, i + 1, i + 2 are a tensor, its scale and its zero point.
 ir::ValueId Dequantised(ImportContext& context, size_t i, int64_t axis = 0) {
   return context.Emit1("DequantizeLinear",

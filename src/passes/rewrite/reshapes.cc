@@ -17,7 +17,7 @@ bool HasNoZero(const std::vector<int64_t>& dims) {
   return std::find(dims.begin(), dims.end(), 0) == dims.end();
 }
 
-void TryMerge(Editor& editor, ir::NodeId id) {
+void MergeIntoReader(Editor& editor, ir::NodeId id) {
   const ir::Node& node = editor.node(id);
   const ir::Node* before = editor.Producer(node.inputs[0]);
   if (before == nullptr || !KeepsOrder(*before) || before->outputs.size() != 1) return;
@@ -42,7 +42,7 @@ Result<bool> MergeReshapes(ir::Graph& graph) {
   // In order, so that each node reads the start of the row that ends before it.
   const ir::NodeId end = editor.end();
   for (ir::NodeId id = 0; id < end; ++id) {
-    if (!editor.node(id).dead && KeepsOrder(editor.node(id))) TryMerge(editor, id);
+    if (!editor.node(id).dead && KeepsOrder(editor.node(id))) MergeIntoReader(editor, id);
   }
   return editor.Finish();
 }

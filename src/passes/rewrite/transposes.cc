@@ -87,7 +87,7 @@ bool CancelThroughChain(Editor& editor, ir::NodeId second) {
   return false;
 }
 
-bool TryMerge(Editor& editor, ir::NodeId id) {
+bool MergePair(Editor& editor, ir::NodeId id) {
   const ir::Node& node = editor.node(id);
   const ir::Node* before = editor.Producer(node.inputs[0], "Transpose");
   if (before == nullptr) return CancelThroughChain(editor, id);
@@ -127,7 +127,7 @@ Result<bool> MergeTransposes(ir::Graph& graph) {
   // New nodes come at the end and are visited too: chains of any length merge.
   for (ir::NodeId id = 0; id < editor.end(); ++id) {
     if (editor.node(id).dead || editor.node(id).op != "Transpose") continue;
-    if (!TryMerge(editor, id)) TryReshape(editor, id);
+    if (!MergePair(editor, id)) TryReshape(editor, id);
   }
   return editor.Finish();
 }

@@ -38,7 +38,7 @@ int WindowAxis(const Shape& whole, const Shape& part) {
   return axis >= 0 && whole.Count(0, axis) == 1 ? axis : -1;
 }
 
-void TryMerge(Editor& editor, ir::NodeId id) {
+void MergeWindow(Editor& editor, ir::NodeId id) {
   const ir::Node& last = editor.node(id);
   const ir::Node* slice = editor.Producer(last.inputs[0], "Slice");
   if (slice == nullptr) return;
@@ -66,7 +66,7 @@ Result<bool> MergeWindows(ir::Graph& graph) {
   Editor editor(graph);
   const ir::NodeId end = editor.end();
   for (ir::NodeId id = 0; id < end; ++id) {
-    if (!editor.node(id).dead && editor.node(id).op == "Reshape") TryMerge(editor, id);
+    if (!editor.node(id).dead && editor.node(id).op == "Reshape") MergeWindow(editor, id);
   }
   return editor.Finish();
 }

@@ -15,9 +15,7 @@ constexpr int kTurns = 2;
 constexpr double kRaiseShare = 0.15;
 constexpr double kSearchShare = 0.2;
 constexpr int kNodePasses = 24;
-constexpr int kRoundEvery = 8;
-
-size_t Index(int i) { return static_cast<size_t>(i); }
+constexpr int kPassesPerRounding = 8;
 
 /// Values of a variable that are not allowed.
 struct Ban {
@@ -47,9 +45,10 @@ std::pair<Cost, Cost> TwoLeast(const std::vector<Cost>& costs) {
 }
 
 /// Best first: the least bound of open subproblems is a bound of the whole.
-class Branching {
+class BranchAndBound {
  public:
-  Branching(BoundedRoot& root, const Incumbent& incumbent) : root_(root), incumbent_(incumbent) {}
+  BranchAndBound(BoundedRoot& root, const Incumbent& incumbent)
+      : root_(root), incumbent_(incumbent) {}
 
   /// Returns the bound.
   Cost Run(int64_t most_nodes, int64_t deadline_ns) {
@@ -101,7 +100,7 @@ class Branching {
     for (int pass = 1; pass <= kNodePasses && !incumbent_.Beats(highest); ++pass) {
       dual.Pass();
       highest = std::max(highest, RoundedDown(dual.bound()));
-      if (pass % kRoundEvery != 0) continue;
+      if (pass % kPassesPerRounding != 0) continue;
       if (const auto values = dual.Round()) (void)root_.Offer(simplified.Restore(*values));
       dual.StepPrices(0.1 * root_.Gap());
     }
@@ -160,7 +159,7 @@ Result<Bounded> SolveBounded(const LimitedNetwork& problem, const BoundedOptions
   }
   result.bound = root.bound();
   if (!root.solved()) {
-    Branching branching(root, incumbent);
+    BranchAndBound branching(root, incumbent);
     result.bound = branching.Run(options.nodes, after(1));
     result.nodes = branching.nodes();
   }

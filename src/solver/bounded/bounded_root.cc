@@ -27,8 +27,6 @@ constexpr double kHalfGain = 200;
 constexpr double kHeats[] = {0.02, 0.01, 0.005, 0.0025, 0.04, 0.02, 0.01, 0.005};
 constexpr int64_t kMovesPerSearch = 4000;
 
-size_t Index(int i) { return static_cast<size_t>(i); }
-
 /// `values` of the problem that was simplified, where the simpler one still has them; else 0.
 Assignment WhatIsLeft(const Simplified& simplified, const Assignment& values) {
   Assignment left(simplified.value_of.size(), 0);

@@ -9,8 +9,6 @@ namespace {
 /// Share of the newest subgradient in the direction of a step: single ones jump.
 constexpr double kNewest = 0.3;
 
-size_t Index(int i) { return static_cast<size_t>(i); }
-
 Cost LeastOf(const std::vector<Cost>& table) {
   return *std::min_element(table.begin(), table.end());
 }

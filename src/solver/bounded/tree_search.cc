@@ -13,8 +13,6 @@ namespace {
 /// Moves between looks at the clock and changes of the weight of overloads.
 constexpr int64_t kPeriod = 256;
 
-size_t Index(int i) { return static_cast<size_t>(i); }
-
 int PlaceOfLeast(const std::vector<Cost>& costs) {
   return static_cast<int>(std::min_element(costs.begin(), costs.end()) - costs.begin());
 }

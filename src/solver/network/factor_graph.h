@@ -46,8 +46,6 @@ class FactorGraph {
   LimitedNetwork Rest(std::vector<int>* kept) const;
 
  private:
-  static size_t Index(int i) { return static_cast<size_t>(i); }
-
   std::vector<std::vector<Cost>> unary_;
   std::vector<std::vector<int>> original_;
   std::vector<bool> gone_;

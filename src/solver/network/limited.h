@@ -9,6 +9,9 @@
 
 namespace fettle::solver {
 
+/// What indexes a vector.
+inline size_t Index(int i) { return static_cast<size_t>(i); }
+
 /// Value x of `variable` holds bytes[x] while steps begin .. end - 1 run.
 struct Held {
   int variable = 0;

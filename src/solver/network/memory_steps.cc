@@ -7,8 +7,6 @@
 namespace fettle::solver {
 namespace {
 
-size_t Index(int i) { return static_cast<size_t>(i); }
-
 int64_t Least(const Held& held) { return *std::min_element(held.bytes.begin(), held.bytes.end()); }
 int64_t Most(const Held& held) { return *std::max_element(held.bytes.begin(), held.bytes.end()); }
 

@@ -15,8 +15,6 @@ namespace {
 constexpr size_t kSmallTable = 4096;
 constexpr int kRounds = 20;
 
-size_t Index(int i) { return static_cast<size_t>(i); }
-
 class Simplifier {
  public:
   explicit Simplifier(const LimitedNetwork& problem)

@@ -11,7 +11,7 @@ namespace {
 
 using kernels::OpenClCeilings;
 
-constexpr double kSlack = 1.25;
+constexpr double kAcceleratorSlack = 1.25;
 /// 8-bit products that a device does in the time of one fp32 operation at best.
 constexpr double kDotFactor = 8;
 
@@ -53,7 +53,7 @@ double CeilingMicroseconds(const kernels::Work& work, const OpenClCeilings& ceil
 }
 
 double LeastMicroseconds(const kernels::Work& work, const OpenClCeilings& ceilings) {
-  return std::max(CeilingMicroseconds(work, ceilings), ceilings.launch_us) / kSlack;
+  return std::max(CeilingMicroseconds(work, ceilings), ceilings.launch_us) / kAcceleratorSlack;
 }
 
 }  // namespace fettle::tuner

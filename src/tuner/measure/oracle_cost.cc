@@ -15,13 +15,13 @@ constexpr double kLeastPerElement = 4;
 constexpr double kPasses = 3;
 
 /// A set of elements that share sums, and whether they lie one behind the other.
-struct Row {
+struct SummedRow {
   double length = 0;
   bool contiguous = false;
 };
 
-Row RowOf(const Shape& shape, const ops::AxisMask& mask) {
-  Row row{1, true};
+SummedRow RowOf(const Shape& shape, const ops::AxisMask& mask) {
+  SummedRow row{1, true};
   for (size_t axis = 0; axis < mask.size(); ++axis) {
     if (mask[axis]) row.length *= static_cast<double>(shape[static_cast<int>(axis)]);
     if (axis > 0 && mask[axis - 1] && !mask[axis]) row.contiguous = false;
@@ -30,14 +30,14 @@ Row RowOf(const Shape& shape, const ops::AxisMask& mask) {
 }
 
 /// Of the operators whose elements share sums with others of their output; of length 0 for others.
-Row RowOf(const ir::Node& node, const Shape& x) {
+SummedRow RowOf(const ir::Node& node, const Shape& x) {
   if (node.op.ends_with("ormalization") && node.op != "BatchNormalization") {
     const Result<ops::NormGroups> groups = ops::ReadNormGroups(node, x);
-    return groups.ok() ? RowOf(groups->shape, groups->mask) : Row();
+    return groups.ok() ? RowOf(groups->shape, groups->mask) : SummedRow();
   }
   if (node.op.ends_with("Softmax") || node.op == "Hardmax") {
     const Result<ops::AxisMask> mask = ops::SoftmaxAxes(node, x.rank());
-    return mask.ok() ? RowOf(x, *mask) : Row();
+    return mask.ok() ? RowOf(x, *mask) : SummedRow();
   }
   return {};
 }
@@ -61,7 +61,7 @@ ReferenceCost CostOfReference(const ir::Graph& group, const ir::Node& node) {
     const double length = count(node.input(0)) / elements;
     return {cost.element + length, length};
   }
-  const Row row = RowOf(node, *group.value(node.input(0)).shape);
+  const SummedRow row = RowOf(node, *group.value(node.input(0)).shape);
   (row.contiguous ? cost.region : cost.element) += kPasses * row.length;
   return cost;
 }

@@ -10,7 +10,7 @@ namespace fettle::tuner {
 namespace {
 
 constexpr int kFirstLook = 8;
-constexpr double kNextLook = 1.4;
+constexpr double kNextRound = 1.4;
 /// Contenders this close count as equally fast.
 constexpr double kEqual = 0.01;
 
@@ -119,7 +119,7 @@ Result<std::vector<Summary>> SampleInRounds(std::span<const Sample> contenders,
     }
     const bool late = now_ns() >= deadline;
     if (round < next_look && !late) continue;
-    next_look = static_cast<int>(std::ceil(round * kNextLook));
+    next_look = static_cast<int>(std::ceil(round * kNextRound));
     if (late || rounds.Settle()) return rounds.Finish();
   }
 }

@@ -119,14 +119,14 @@ int64_t Salvage(Database& database, const std::string& path) {
   return transaction->Commit().ok() ? saved : 0;
 }
 
-int64_t Summary::row_count() const {
+int64_t DatabaseSummary::row_count() const {
   int64_t count = 0;
   for (const auto& [status, number] : rows) count += number;
   return count;
 }
 
-Result<Summary> Summarise(Database& database) {
-  Summary summary;
+Result<DatabaseSummary> SummariseDatabase(Database& database) {
+  DatabaseSummary summary;
   const int64_t damaged_before = database.damaged();
   RETURN_IF_ERROR(database.ForEachRow([&](const RowRecord& record) {
     const int64_t seconds = record.row.unix_seconds;
@@ -161,7 +161,7 @@ Result<std::vector<std::string>> Verify(Database& database) {
     return OkStatus();
   });
   if (!checked.ok()) problems.push_back(checked.message());
-  const Result<Summary> summary = Summarise(database);
+  const Result<DatabaseSummary> summary = SummariseDatabase(database);
   if (!summary.ok())
     problems.push_back(summary.status().message());
   else if (summary->damaged > 0)

@@ -37,7 +37,7 @@ Result<int64_t> Merge(Database& database, Database& from);
 /// Adds the rows of a damaged database at `path` that can still be read, as many as that may be.
 int64_t Salvage(Database& database, const std::string& path);
 
-struct Summary {
+struct DatabaseSummary {
   std::map<Row::Status, int64_t> rows;
   std::map<std::string, int64_t> devices, builds;  // rows each
   int64_t decisions = 0, flights = 0, damaged = 0;
@@ -46,7 +46,7 @@ struct Summary {
 
   int64_t row_count() const;
 };
-Result<Summary> Summarise(Database& database);
+Result<DatabaseSummary> SummariseDatabase(Database& database);
 
 /// What is wrong, a line each; empty: nothing. Reads everything.
 Result<std::vector<std::string>> Verify(Database& database);

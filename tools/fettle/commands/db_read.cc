@@ -34,7 +34,7 @@ std::string Short(std::string text) {
   return text.size() <= kMost ? text : text.substr(0, kMost - 3) + "...";
 }
 
-void PrintSummary(const std::string& path, const tuner::Summary& summary) {
+void PrintSummary(const std::string& path, const tuner::DatabaseSummary& summary) {
   Table table({{"database"}, {path}});
   table.Row({"rows", fmt::format("{}", summary.row_count())});
   for (const auto& [status, count] : summary.rows)
@@ -71,7 +71,7 @@ Result<std::unique_ptr<Database>> OpenDb(const DbOptions& options, Database::Acc
 
 Status DbInfo(const DbOptions& options) {
   ASSIGN_OR_RETURN(const auto database, OpenDb(options, Database::Access::kRead));
-  ASSIGN_OR_RETURN(const tuner::Summary summary, Summarise(*database));
+  ASSIGN_OR_RETURN(const tuner::DatabaseSummary summary, tuner::SummariseDatabase(*database));
   if (!options.json) {
     PrintSummary(database->path(), summary);
     return OkStatus();
