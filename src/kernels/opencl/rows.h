@@ -1,7 +1,7 @@
 // Kernels over the rows of a row-major tensor (rows.clh).
 #pragma once
 
-#include "kernels/cpu/layout/extents.h"
+#include "kernels/match/extents.h"
 #include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/cpu/elementwise/program.h"
-#include "kernels/elementwise_operands.h"
+#include "kernels/match/elementwise_operands.h"
 
 namespace fettle::kernels::elementwise {
 

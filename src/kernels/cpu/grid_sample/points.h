@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/grid_sample/point_map.h"
+#include "kernels/match/point_map.h"
 
 namespace fettle::kernels {
 

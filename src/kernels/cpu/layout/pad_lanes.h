@@ -1,22 +1,13 @@
-// The lanes behind the last element of a blocked axis, which hold zero at every kernel boundary.
+// Zeroing the lanes behind the last element of a blocked axis.
 #pragma once
 
 #include <vector>
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/move/strided_copy.h"
-#include "tensor/layout.h"
+#include "kernels/move/pad_boxes.h"
 
 namespace fettle::kernels {
-
-/// Pad lanes as a strided window: element offset and axes (source strides are 0).
-struct PadBox {
-  int64_t offset = 0;
-  std::vector<CopyAxis> axes;
-};
-
-/// All pad lanes of a tensor, each once; none where the shape fills its blocks.
-std::vector<PadBox> FindPadLanes(const Shape& shape, const Layout& layout);
 
 /// Zeroes the pad lanes of an output, for kernels that compute whole blocks. Immutable.
 class PadLanes {

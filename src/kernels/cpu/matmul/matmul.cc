@@ -9,7 +9,7 @@
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
-#include "kernels/matmul/product.h"
+#include "kernels/match/product.h"
 
 namespace fettle::kernels {
 namespace {

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "device/cpu/cpu_device.h"
-#include "kernels/cpu/move/move_plan.h"
+#include "kernels/cpu/move/strided_copy.h"
+#include "kernels/move/move_plan.h"
 
 namespace fettle::kernels {
 

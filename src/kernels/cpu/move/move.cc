@@ -6,7 +6,7 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/move/copy_set.h"
-#include "kernels/cpu/move/move_plan.h"
+#include "kernels/move/move_plan.h"
 #include "tensor/reorder.h"
 
 namespace fettle::kernels {

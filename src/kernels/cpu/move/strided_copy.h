@@ -5,17 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/move/copy_axis.h"
+
 namespace fettle::kernels {
-
-inline constexpr size_t kMaxCopyAxes = 64;
-
-/// One axis of a copy; strides in elements, possibly 0 (repeat) or negative on the source side.
-struct CopyAxis {
-  int64_t extent;
-  int64_t src_stride;
-  int64_t dst_stride;
-  bool operator==(const CopyAxis&) const = default;
-};
 
 /// dst[sum c_i * dst_stride_i] = src[sum c_i * src_stride_i] for all coordinates c: made ready
 /// once, split into tasks that write distinct elements. Destination strides are positive and name

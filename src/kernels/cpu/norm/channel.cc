@@ -5,10 +5,10 @@
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/layout/candidates.h"
-#include "kernels/cpu/layout/extents.h"
 #include "kernels/cpu/norm/operands.h"
 #include "kernels/cpu/norm/rows.h"
 #include "kernels/cpu/reduce/fold.h"
+#include "kernels/match/extents.h"
 
 namespace fettle::kernels {
 namespace {

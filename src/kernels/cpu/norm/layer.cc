@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "device/cpu/cpu_device.h"
-#include "kernels/cpu/layout/extents.h"
 #include "kernels/cpu/norm/operands.h"
 #include "kernels/cpu/norm/rows.h"
+#include "kernels/match/extents.h"
 #include "ops/norm/op.h"
 
 namespace fettle::kernels {

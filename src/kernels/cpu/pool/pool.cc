@@ -4,11 +4,11 @@
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/layout/candidates.h"
-#include "kernels/cpu/layout/extents.h"
 #include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/pool/row.h"
 #include "kernels/cpu/quantised/affine.h"
 #include "kernels/kernel.h"
+#include "kernels/match/extents.h"
 #include "ops/pool/op.h"
 
 namespace fettle::kernels {

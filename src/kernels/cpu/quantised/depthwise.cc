@@ -12,7 +12,7 @@
 #include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/quantised/pack.h"
 #include "kernels/cpu/quantised/tail.h"
-#include "kernels/quantised_group.h"
+#include "kernels/match/quantised_group.h"
 
 namespace fettle::kernels {
 namespace {

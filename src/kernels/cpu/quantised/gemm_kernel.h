@@ -10,7 +10,7 @@
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/quantised/microkernel.h"
-#include "kernels/quantised_group.h"
+#include "kernels/match/quantised_group.h"
 
 namespace fettle::kernels {
 

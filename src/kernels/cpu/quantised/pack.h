@@ -5,7 +5,7 @@
 #include "kernels/cpu/conv/geometry.h"
 #include "kernels/cpu/quantised/microkernel.h"
 #include "kernels/kernel.h"
-#include "kernels/quantised_group.h"
+#include "kernels/match/quantised_group.h"
 
 namespace fettle::kernels {
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "kernels/cpu/elementwise/program.h"
-#include "kernels/quantised_group.h"
+#include "kernels/match/quantised_group.h"
 
 namespace fettle::kernels {
 

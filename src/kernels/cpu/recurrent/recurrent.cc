@@ -7,7 +7,7 @@
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/recurrent/cell.h"
-#include "kernels/recurrent/usual_cell.h"
+#include "kernels/match/usual_cell.h"
 
 namespace fettle::kernels {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
-#include "kernels/cpu/layout/extents.h"
 #include "kernels/kernel.h"
+#include "kernels/match/extents.h"
 
 namespace fettle::kernels {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/layout/candidates.h"
-#include "kernels/cpu/layout/extents.h"
 #include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/softmax/rows.h"
 #include "kernels/kernel.h"
+#include "kernels/match/extents.h"
 #include "ops/softmax/op.h"
 
 namespace fettle::kernels {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/elementwise_operands.h"
+#include "kernels/match/elementwise_operands.h"
 #include "kernels/opencl/expression/expression.h"
 
 namespace fettle::kernels {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "kernels/matmul/product.h"
+#include "kernels/match/product.h"
 #include "kernels/opencl/expression/expression.h"
 #include "kernels/opencl/gemm/tiles.h"
 #include "kernels/opencl/gemm/vectors.h"

@@ -1,6 +1,6 @@
 #include "kernels/opencl/matmul/prepare.h"
 
-#include "kernels/matmul/product.h"
+#include "kernels/match/product.h"
 #include "kernels/opencl/constant_floats.h"
 #include "kernels/opencl/expression/expression.h"
 #include "kernels/opencl/gemm/tiles.h"

@@ -2,7 +2,7 @@
 // already lie as wanted and as strided copies elsewhere.
 #include <algorithm>
 
-#include "kernels/cpu/move/move_plan.h"
+#include "kernels/move/move_plan.h"
 #include "kernels/opencl/move/join_axes.h"
 #include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/hash.h"
+#include "kernels/move/move_plan.h"
 #include "kernels/opencl/move/join_axes.h"
 #include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"

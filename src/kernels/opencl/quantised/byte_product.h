@@ -3,9 +3,9 @@
 
 #include <vector>
 
+#include "kernels/match/quantised_group.h"
 #include "kernels/opencl/conv/tile.h"
 #include "kernels/opencl/recorded.h"
-#include "kernels/quantised_group.h"
 
 namespace fettle::kernels {
 

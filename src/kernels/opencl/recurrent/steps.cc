@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/match/usual_cell.h"
 #include "kernels/opencl/gemm/tiles.h"
 #include "kernels/opencl/norm/operands.h"
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
-#include "kernels/recurrent/usual_cell.h"
 
 namespace fettle::kernels {
 namespace {

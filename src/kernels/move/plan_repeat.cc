@@ -1,5 +1,5 @@
 // Operators that repeat elements.
-#include "kernels/cpu/move/move_plan.h"
+#include "kernels/move/move_plan.h"
 
 namespace fettle::kernels {
 namespace {

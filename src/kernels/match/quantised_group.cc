@@ -1,4 +1,4 @@
-#include "kernels/quantised_group.h"
+#include "kernels/match/quantised_group.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "kernels/cpu/move/move_plan.h"
+#include "kernels/move/move_plan.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "kernels/cpu/layout/index_runs.h"
+#include "kernels/move/index_runs.h"
 
 #include <algorithm>
 #include <map>

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "kernels/cpu/move/strided_copy.h"
 #include "kernels/kernel.h"
+#include "kernels/move/copy_axis.h"
 
 namespace fettle::kernels {
 

@@ -1,5 +1,5 @@
 // Operators that cut windows out of tensors, or put tensors together.
-#include "kernels/cpu/move/move_plan.h"
+#include "kernels/move/move_plan.h"
 #include "ops/concat/op.h"
 #include "ops/slice/op.h"
 

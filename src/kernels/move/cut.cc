@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "kernels/cpu/layout/index_runs.h"
-#include "kernels/cpu/layout/pad_lanes.h"
-#include "kernels/cpu/move/move_plan.h"
+#include "kernels/move/index_runs.h"
+#include "kernels/move/move_plan.h"
+#include "kernels/move/pad_boxes.h"
 
 namespace fettle::kernels {
 namespace {

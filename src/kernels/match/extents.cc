@@ -1,4 +1,4 @@
-#include "kernels/cpu/layout/extents.h"
+#include "kernels/match/extents.h"
 
 namespace fettle::kernels {
 

@@ -1,4 +1,4 @@
-#include "kernels/grid_sample/point_map.h"
+#include "kernels/match/point_map.h"
 
 #include "ops/resize/op.h"
 

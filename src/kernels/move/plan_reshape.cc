@@ -1,5 +1,5 @@
 // Operators that keep the row-major order of their elements, and Transpose.
-#include "kernels/cpu/move/move_plan.h"
+#include "kernels/move/move_plan.h"
 #include "ops/transpose/op.h"
 
 namespace fettle::kernels {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "kernels/cpu/move/strided_copy.h"
+#include "kernels/move/copy_axis.h"
 
 namespace fettle::kernels {
 

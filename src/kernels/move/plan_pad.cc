@@ -1,5 +1,5 @@
 // Pad: every axis falls into runs of evenly spaced sources and of padding.
-#include "kernels/cpu/move/move_plan.h"
+#include "kernels/move/move_plan.h"
 #include "ops/pad/op.h"
 
 namespace fettle::kernels {

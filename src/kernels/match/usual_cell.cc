@@ -1,4 +1,4 @@
-#include "kernels/recurrent/usual_cell.h"
+#include "kernels/match/usual_cell.h"
 
 namespace fettle::kernels {
 namespace {

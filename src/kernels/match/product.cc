@@ -1,4 +1,4 @@
-#include "kernels/matmul/product.h"
+#include "kernels/match/product.h"
 
 #include "ops/matmul/op.h"
 #include "tensor/shape.h"

@@ -1,4 +1,4 @@
-#include "kernels/elementwise_operands.h"
+#include "kernels/match/elementwise_operands.h"
 
 #include <algorithm>
 #include <cstring>
