@@ -46,6 +46,11 @@ bool ParseVerdict(std::string_view text, std::string_view decision, tuner::GateR
   return true;
 }
 
+Result<std::string> FindStamped(tuner::Store& store, const std::string& key) {
+  ASSIGN_OR_RETURN(const std::string kept, store.FindDecision(key));
+  return Unstamp(kept);
+}
+
 /// Warns where the parts do not add up to the whole.
 void WarnOfResidual(const TuneModelResult& result) {
   if (result.predicted_us <= 0 || result.gate.challenger_us <= 0 || result.report.stopped) return;
@@ -201,7 +206,8 @@ class ModelTuner {
   Status Keep(bool compared) {
     const bool single = result_.segments.size() == 1;
     for (TunedSegment& segment : result_.segments) {
-      const std::string judged = planner::PrintDecision(*segment.graph, segment.decision);
+      const planner::Decision judged = segment.decision;
+      const std::string judged_text = planner::PrintDecision(*segment.graph, judged);
       if (!result_.gate.accepted) {
         ASSIGN_OR_RETURN(
             segment.decision,
@@ -212,9 +218,10 @@ class ModelTuner {
             result_.gate.accepted ? result_.gate.challenger_us : result_.gate.incumbent_us;
       const std::string text = planner::PrintDecision(*segment.graph, segment.decision);
       result_.book->Put({segment.key, text});
-      if (compared) store_.PutDecision(StoreKey(segment.key), text);
+      if (compared) store_.PutDecision(StoreKey(segment.key), Stamp(segment.decision, text));
       if (compared && !result_.known)
-        store_.PutDecision(VerdictKey(segment.key), PrintVerdict(result_.gate, judged));
+        store_.PutDecision(VerdictKey(segment.key),
+                           Stamp(judged, PrintVerdict(result_.gate, judged_text)));
     }
     result_.session = result_.gate.accepted ? std::move(tuned_) : std::move(preferred_);
     return OkStatus();
@@ -223,7 +230,7 @@ class ModelTuner {
   /// The verdict of an earlier call, if that judged exactly these decisions.
   bool FindVerdict() {
     for (const TunedSegment& segment : result_.segments) {
-      const Result<std::string> kept = store_.FindDecision(VerdictKey(segment.key));
+      const Result<std::string> kept = FindStamped(store_, VerdictKey(segment.key));
       const std::string judged = planner::PrintDecision(*segment.graph, segment.decision);
       if (!kept.ok() || !ParseVerdict(*kept, judged, result_.gate)) return false;
     }
@@ -292,7 +299,7 @@ Result<exec::Plan> LearnedPlans::PlanFor(const ir::Graph& segment, const DeviceS
                                          const planner::Limits& limits) {
   if (limits.reference_only) return planner::MakePlan(segment, devices, limits);
   const planner::DecisionKey key = planner::KeyOf(segment, devices, limits);
-  const Result<std::string> text = store_->FindDecision(StoreKey(key));
+  const Result<std::string> text = FindStamped(*store_, StoreKey(key));
   if (!text.ok()) return planner::MakePlan(segment, devices, limits);
   const Result<planner::Decision> decision = planner::ParseDecision(segment, *text);
   if (!decision.ok()) return planner::MakePlan(segment, devices, limits);

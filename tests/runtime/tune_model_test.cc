@@ -10,6 +10,7 @@
 #include "ir/noise.h"
 #include "ir/text.h"
 #include "runtime/device_choice.h"
+#include "runtime/tuning_plans.h"
 #include "tensor/compare.h"
 #include "tests/tuner/known_machine.h"
 
@@ -86,6 +87,46 @@ TEST_F(TuneModelTest, PlansOfTheBookAndOfTheStoreComputeTheSame) {
     EXPECT_TRUE(Compare(got.view(), want.view(), KernelTolerance(DType::kF32, 72, 72)).ok());
   }
   EXPECT_EQ(learned->found(), 1);
+}
+
+TEST(Stamp, IsOfTheKernelsThatADecisionUses) {
+  planner::Decision decision;
+  decision.groups = {
+      {.kernel = "cpu.softmax.rows"}, {.kernel = "cpu.move"}, {.kernel = "cpu.move"}};
+  const std::string kept = Stamp(decision, "a text\nof lines");
+  EXPECT_TRUE(kept.starts_with("kernels cpu.move=")) << kept;
+  EXPECT_EQ(Unstamp(kept).value(), "a text\nof lines");
+  std::string edited = kept;
+  char& digit = edited[kept.find('=') + 1];
+  digit = digit == '0' ? '1' : '0';
+  const Status changed = Unstamp(edited).status();
+  EXPECT_EQ(changed.code(), StatusCode::kVersionMismatch);
+  EXPECT_EQ(changed.message(), "kernel cpu.move: its sources have changed");
+  EXPECT_EQ(Unstamp("").status().code(), StatusCode::kCorrupt);
+  EXPECT_EQ(Unstamp("kernels cpu.move\n").status().code(), StatusCode::kCorrupt);
+  EXPECT_EQ(Unstamp("group 0 ...\n").status().code(), StatusCode::kCorrupt);
+}
+
+/// Keeps what is learned as if kernels were of other sources.
+class EditedKernels final : public tuner::StoreOnTop {
+ public:
+  EditedKernels() : StoreOnTop(tuner::MemoryStore()) {}
+  void PutDecision(const std::string& key, const std::string& text) override {
+    std::string edited = text;
+    if (text.starts_with("kernels")) edited[text.find('=') + 1] = '-';
+    StoreOnTop::PutDecision(key, edited);
+  }
+};
+
+TEST_F(TuneModelTest, PlansAndVerdictsOnKernelsThatChangedAreNotUsed) {
+  const auto store = std::make_shared<EditedKernels>();
+  ASSERT_TRUE(TuneModel(model_, inputs_, options_, *store).ok());
+  const auto learned = std::make_shared<LearnedPlans>(store);
+  Run(learned, inputs_);
+  EXPECT_EQ(learned->found(), 0);
+  const Result<TuneModelResult> again = TuneModel(model_, inputs_, options_, *store);
+  ASSERT_TRUE(again.ok());
+  EXPECT_FALSE(again->known);
 }
 
 TEST_F(TuneModelTest, TheVerdictOnTheSamePlanIsKept) {

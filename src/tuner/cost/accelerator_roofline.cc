@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "kernels/build_id.h"
 #include "tuner/store/candidate.h"
 
 namespace fettle::tuner {
@@ -20,7 +19,7 @@ RowKey KeyOf(std::string_view name, const Device& device) {
           .kernel = "probe",
           .device = std::string(device.fingerprint()),
           .protocol = kProtocol,
-          .build = std::string(kernels::BuildId())};
+          .build = BuildOfPart(device, "probe")};
 }
 
 }  // namespace

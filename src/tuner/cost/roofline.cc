@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "kernels/build_id.h"
 #include "kernels/cpu/probe/probe.h"
 #include "ops/op.h"
 #include "tuner/measure/measure.h"
+#include "tuner/store/candidate.h"
 
 namespace fettle::tuner {
 namespace {
@@ -97,7 +97,7 @@ RowKey CeilingKey(std::string_view name, const CpuDevice& device) {
           .kernel = "probe",
           .device = std::string(device.fingerprint()),
           .protocol = kProtocol,
-          .build = std::string(kernels::BuildId())};
+          .build = BuildOfPart(device, "probe")};
 }
 
 Ceilings LoadCeilings(const CpuDevice& device, Store& store) {

@@ -20,7 +20,12 @@ RowKey KeyOf(const Candidate& candidate, std::string_view group_text, const Devi
           .params = std::move(params),
           .device = std::string(device.fingerprint()),
           .protocol = kProtocol,
-          .build = std::string(kernels::BuildId())};
+          .build = kernels::BuildOf(candidate.kernel->name)};
+}
+
+std::string BuildOfPart(const Device& device, std::string_view part) {
+  const std::string state = StateName({.device = device.kind()}, 1);
+  return kernels::BuildOf(fmt::format("{}.{}", state.substr(0, state.find(':')), part));
 }
 
 RowKey ConversionKey(const Shape& shape, DType dtype, const State& from, const State& to,
@@ -33,7 +38,7 @@ RowKey ConversionKey(const Shape& shape, DType dtype, const State& from, const S
       .params = "",
       .device = std::string(device.fingerprint()),
       .protocol = kProtocol,
-      .build = std::string(kernels::BuildId())};
+      .build = BuildOfPart(device, "convert")};
 }
 
 }  // namespace fettle::tuner

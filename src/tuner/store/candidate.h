@@ -22,6 +22,9 @@ RowKey KeyOf(const Candidate& candidate, const Device& device);
 /// The same, where the text of the group (kernels::PrintCosts) is at hand.
 RowKey KeyOf(const Candidate& candidate, std::string_view group_text, const Device& device);
 
+/// kernels::BuildOf of what the backend of `device` has beside kernels: "convert" or "probe".
+std::string BuildOfPart(const Device& device, std::string_view part);
+
 /// Of a conversion of a tensor from one state to another.
 RowKey ConversionKey(const Shape& shape, DType dtype, const State& from, const State& to,
                      int threads, const Device& device);

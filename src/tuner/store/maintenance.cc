@@ -135,7 +135,8 @@ Result<DatabaseSummary> SummariseDatabase(Database& database) {
     summary.youngest_seconds = std::max(summary.youngest_seconds, seconds);
     ++summary.rows[record.row.status];
     ++summary.devices[record.key.device];
-    ++summary.builds[record.key.build];
+    const std::string& build = record.key.build;
+    ++summary.builds[build.substr(build.find(' ') + 1)];
     return OkStatus();
   }));
   RETURN_IF_ERROR(database.ForEachDecision([&](const DecisionRecord&) {

@@ -18,7 +18,7 @@ struct RowKey {
   std::string params;  // "name=value,..." in order of names
   std::string device;  // Device::fingerprint(); one whose driver can change ends "; driver ..."
   int protocol = 1;    // of measuring
-  std::string build;   // compiler, flags, hash of the kernel sources
+  std::string build;   // kernels::BuildOf: hash of the kernel's sources, compiler, flags
 
   auto operator<=>(const RowKey&) const = default;
 };
