@@ -130,7 +130,7 @@ Choice Prepare(const kernels::KernelDesc& kernel, const kernels::Problem& proble
         (list == &problem.states.inputs ? " " : "->") + LayoutName((*list)[0].layout, shape.rank());
   }
   for (const auto& [name, value] : params) choice.name += fmt::format(" {}={}", name, value);
-  choice.prepared = kernel.prepare(problem, params, device).value();
+  choice.prepared = kernels::PrepareKernel(kernel, problem, params, device).value();
   for (const kernels::PackRequest& request : choice.prepared->packs()) {
     std::vector<const Constant*> constants;
     for (ir::ValueId id : request.constants) constants.push_back(graph.value(id).constant.get());
@@ -151,15 +151,15 @@ Choice Prepare(const kernels::KernelDesc& kernel, const kernels::Problem& proble
 std::vector<kernels::Params> ParamsToTry(const kernels::KernelDesc& kernel,
                                          const kernels::Problem& problem, const CpuDevice& device,
                                          int more) {
-  std::vector<kernels::Params> all{kernels::DefaultParams(kernel, problem, device)};
-  if (kernel.tunables == nullptr) return all;
-  const std::vector<kernels::Tunable> tunables = kernel.tunables(problem, device);
+  const kernels::ParamSpace space = kernels::SpaceOf(kernel, problem, device);
+  std::vector<kernels::Params> all{space.usual};
+  if (space.tunables.empty()) return all;
   std::mt19937 random(1);
   for (int i = 0; i < 4 * more && static_cast<int>(all.size()) <= more; ++i) {
     kernels::Params params;
-    for (const kernels::Tunable& tunable : tunables)
+    for (const kernels::Tunable& tunable : space.tunables)
       params[tunable.name] = tunable.values[random() % tunable.values.size()];
-    const bool valid = kernel.valid == nullptr || kernel.valid(problem, params, device).ok();
+    const bool valid = !space.check || space.check(params).ok();
     if (valid && std::find(all.begin(), all.end(), params) == all.end()) all.push_back(params);
   }
   return all;
@@ -181,7 +181,7 @@ void Run(const Layer& layer, const std::string& text, const CpuDevice& device,
   std::vector<Choice> choices;
   for (const kernels::KernelDesc* kernel : kernels::CpuKernels()) {
     if (kernel->preference == 0) continue;
-    const auto candidates = kernel->candidates(*graph, device);
+    const auto candidates = kernels::CandidatesOf(*kernel, *graph, device);
     if (!candidates.ok()) continue;
     for (const kernels::StateAssignment& states : *candidates) {
       if (states.inputs[0].external) continue;

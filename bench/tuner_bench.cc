@@ -42,7 +42,7 @@ std::vector<tuner::Candidate> ListCandidates(const ir::Graph& graph, const CpuDe
     for (const planner::Choice& choice : choices.choices) {
       if (choice.kernel->preference == 0) continue;
       tuner::Candidate candidate{
-          choice.kernel, {choices.fragment.graph, choice.states, threads}, {}};
+          choice.kernel, {choices.fragment.graph, choice.states(), threads}, {}};
       candidate.params = DefaultParams(*choice.kernel, candidate.problem, device);
       const tuner::RowKey key = KeyOf(candidate, device);
       if (seen.insert(key.problem + key.kernel).second) candidates.push_back(candidate);

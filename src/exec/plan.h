@@ -24,6 +24,9 @@ struct PlannedTensor {
 struct PlannedStep {
   const kernels::KernelDesc* kernel = nullptr;
   kernels::Problem problem;  // empty for a conversion
+  /// What the kernel makes of the problem's group, and which of its states; null: asked anew.
+  std::shared_ptr<const kernels::Match> match;
+  int states_index = 0;
   kernels::Params params;
   std::vector<int> inputs;  // tensors, in the order of the group's inputs
   std::vector<int> outputs;

@@ -13,7 +13,10 @@ namespace {
 Result<std::unique_ptr<kernels::PreparedKernel>> PrepareStep(const Plan& plan,
                                                              const PlannedStep& step,
                                                              const Device& device) {
-  if (step.kernel != nullptr) return step.kernel->prepare(step.problem, step.params, device);
+  if (step.match != nullptr)
+    return step.match->Prepare({step.states_index, step.problem.threads, step.params});
+  if (step.kernel != nullptr)
+    return kernels::PrepareKernel(*step.kernel, step.problem, step.params, device);
   const PlannedTensor& from = plan.tensors[static_cast<size_t>(step.inputs[0])];
   const PlannedTensor& to = plan.tensors[static_cast<size_t>(step.outputs[0])];
   return kernels::PrepareAnyConversion(from.shape, from.state, to.state, device);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,15 @@ using Params = std::map<std::string, int64_t, std::less<>>;
 struct Tunable {
   std::string name;
   std::vector<int64_t> values;
+};
+
+/// What may be tuned of a kernel, and how it stands before anything is measured.
+struct ParamSpace {
+  std::vector<Tunable> tunables;
+  /// Takes constant time to choose and is always valid.
+  Params usual;
+  /// Whether a combination works; empty: all do.
+  std::function<Status(const Params&)> check;
 };
 
 /// The states of a group's operands: one per group->inputs, one per group->outputs.
@@ -91,6 +101,14 @@ class PreparedKernel {
   virtual Status Launch(const LaunchArgs& args) const = 0;
 };
 
+/// A parameter as its kernel declares it (fields.h).
+struct ParamInfo {
+  std::string_view name;
+  std::span<const int64_t> values;  // empty: they follow from the problem
+  std::string_view macro;           // of the source below; empty: not compiled in
+  std::string_view source;          // a file below kernels/opencl
+};
+
 /// The least work that a kernel does for a problem: what its roofline bound is made of.
 struct Work {
   /// Arithmetic operations of the kernel itself (a Winograd product has fewer than the operator),
@@ -101,6 +119,33 @@ struct Work {
   std::string_view ceiling = "fp32 fma";
   /// Bytes read and written at least once, packed constants included.
   double bytes = 0;
+};
+
+/// One of the ways that a match offers.
+struct Setting {
+  int states = 0;  // index of Match::states()
+  int threads = 1;
+  Params params;
+};
+
+/// A group as one kernel understands it, read once. Immutable: any thread may ask. Its device
+/// outlives it.
+class Match {
+ public:
+  virtual ~Match() = default;
+  /// The assignments in which the kernel computes the group, best first; at least one.
+  virtual std::span<const StateAssignment> states() const = 0;
+  /// How much the kernel is preferred for this group and device until something is measured, where
+  /// that is not KernelDesc::preference: what is merely unattractive is tasted low, not refused.
+  virtual std::optional<int> taste() const { return std::nullopt; }
+  /// Empty where there is nothing to tune.
+  virtual ParamSpace params(int states, int threads) const = 0;
+  /// The least work; nullopt: the operators' multiply-adds and the operands' bytes.
+  virtual std::optional<Work> work(const Setting&) const { return std::nullopt; }
+  /// Whether every output that has elements is a window of an input, so that nothing runs.
+  virtual bool is_view(int /*states*/) const { return false; }
+  /// Makes the kernel ready. Parameters that the setting leaves out are the usual ones.
+  virtual Result<std::unique_ptr<PreparedKernel>> Prepare(const Setting&) const = 0;
 };
 
 /// One row of a kernel table.
@@ -117,6 +162,12 @@ struct KernelDesc {
   int (*preference_on)(const ir::Graph& group, const Device& device) = nullptr;
   /// Whether outputs may be views (Alias::is_view): others are not prepared to find out.
   bool may_be_view = false;
+  /// What the kernel makes of `group` on `device`; or why it cannot compute it (kUnsupported; the
+  /// reason is the message). Null: a row of the functions below, which MatchGroup adapts.
+  Result<std::unique_ptr<const Match>> (*match)(std::shared_ptr<const ir::Graph> group,
+                                                const Device& device) = nullptr;
+  /// All parameters that it may have in any group, for documentation and checks.
+  std::span<const ParamInfo> (*parameters)() = nullptr;
   /// The state assignments in which the kernel computes `group` on `device`, best first; or why it
   /// cannot (kUnsupported; the reason is the message).
   Result<std::vector<StateAssignment>> (*candidates)(const ir::Graph& group,
@@ -134,6 +185,23 @@ struct KernelDesc {
   /// The work of a problem; null: the operators' multiply-adds and the operands' bytes.
   Work (*work)(const Problem&, const Params&, const Device&) = nullptr;
 };
+
+/// What `kernel` makes of `group` on `device`, which outlives it; or why it cannot compute it.
+Result<std::shared_ptr<const Match>> MatchGroup(const KernelDesc& kernel,
+                                                std::shared_ptr<const ir::Graph> group,
+                                                const Device& device);
+/// The position of `states` among those of `match`; kUnsupported where they are none of them.
+Result<int> FindStates(const KernelDesc& kernel, const Match& match, const StateAssignment& states);
+
+/// For a single question: each of these matches the group anew. That of the states, best first:
+Result<std::vector<StateAssignment>> CandidatesOf(const KernelDesc& kernel, const ir::Graph& group,
+                                                  const Device& device);
+/// Of the parameters; the problem's states are one of the candidates.
+ParamSpace SpaceOf(const KernelDesc& kernel, const Problem& problem, const Device& device);
+/// Of a kernel made ready.
+Result<std::unique_ptr<PreparedKernel>> PrepareKernel(const KernelDesc& kernel,
+                                                      const Problem& problem, const Params& params,
+                                                      const Device& device);
 
 /// OK if `problem.states` is one of the kernel's candidates; otherwise the reason.
 Status Applies(const KernelDesc& kernel, const Problem& problem, const Device& device);

@@ -84,14 +84,8 @@ class Assembler {
     step.kernel = kernel;
     step.problem = {fragment.graph, group.states,
                     group.threads == 0 ? threads_ : std::min(group.threads, threads_)};
-    const Status applies = kernels::Applies(*kernel, step.problem, *device);
+    const Status applies = Match(group, *device, step);
     if (!applies.ok()) return Error(StatusCode::kVersionMismatch, "{}", applies.message());
-    step.params = group.params;
-    if (group.params.empty()) step.params = kernels::DefaultParams(*kernel, step.problem, *device);
-    if (kernel->valid != nullptr) {
-      const Status valid = kernel->valid(step.problem, step.params, *device);
-      if (!valid.ok()) return Error(StatusCode::kVersionMismatch, "{}", valid.message());
-    }
     for (size_t i = 0; i < fragment.inputs.size(); ++i) {
       ASSIGN_OR_RETURN(const int tensor, Obtain(fragment.inputs[i], group.states.inputs[i], 0));
       step.inputs.push_back(tensor);
@@ -100,6 +94,16 @@ class Assembler {
       step.outputs.push_back(AddTensor(fragment.outputs[i], group.states.outputs[i]));
     plan_.steps.push_back(std::move(step));
     return OkStatus();
+  }
+
+  /// What the step's kernel makes of its group, and whether it takes the parameters.
+  static Status Match(const GroupDecision& group, const Device& device, exec::PlannedStep& step) {
+    ASSIGN_OR_RETURN(step.match, kernels::MatchGroup(*step.kernel, step.problem.group, device));
+    ASSIGN_OR_RETURN(step.states_index,
+                     kernels::FindStates(*step.kernel, *step.match, step.problem.states));
+    const kernels::ParamSpace space = step.match->params(step.states_index, step.problem.threads);
+    step.params = group.params.empty() ? space.usual : group.params;
+    return space.check ? space.check(step.params) : OkStatus();
   }
 
   /// The state that `id` is converted to `state` from, if the decision says so.

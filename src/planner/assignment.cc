@@ -20,13 +20,13 @@ class Assigner {
   GroupDecision Add(const GroupChoices& group) {
     const Choice& choice = Cheapest(group);
     for (size_t i = 0; i < group.fragment.inputs.size(); ++i)
-      Remember(group.fragment.inputs[i], choice.states.inputs[i]);
+      Remember(group.fragment.inputs[i], choice.states().inputs[i]);
     for (size_t i = 0; i < group.fragment.outputs.size(); ++i)
-      Remember(group.fragment.outputs[i], choice.states.outputs[i]);
+      Remember(group.fragment.outputs[i], choice.states().outputs[i]);
     return {.nodes = group.nodes,
             .kernel = std::string(choice.kernel->name),
             .version = choice.kernel->version,
-            .states = choice.states};
+            .states = choice.states()};
   }
 
  private:
@@ -51,11 +51,10 @@ class Assigner {
     const Choice* best = nullptr;
     int64_t best_bytes = INT64_MAX;
     for (const Choice& choice : group.choices) {
-      if (choice.preference != first.preference || choice.kernel->device != first.kernel->device)
-        break;
+      if (choice.taste != first.taste || choice.kernel->device != first.kernel->device) break;
       int64_t bytes = 0;
       for (size_t i = 0; i < group.fragment.inputs.size(); ++i) {
-        bytes += ConversionBytes(group.fragment.inputs[i], choice.states.inputs[i]);
+        bytes += ConversionBytes(group.fragment.inputs[i], choice.states().inputs[i]);
       }
       if (best == nullptr || bytes < best_bytes) {
         best = &choice;

@@ -33,11 +33,8 @@ std::string KindKey(const std::string& text, const ir::Graph& group) {
 /// The sets of parameters that count as choices, the default first.
 class ParamsLister {
  public:
-  ParamsLister(const kernels::KernelDesc& kernel, const kernels::Problem& problem,
-               const Device& device)
-      : kernel_(kernel), problem_(problem), device_(device) {
-    found_.push_back(kernels::DefaultParams(kernel, problem, device));
-    if (kernel.tunables != nullptr) tunables_ = kernel.tunables(problem, device);
+  explicit ParamsLister(kernels::ParamSpace space) : space_(std::move(space)) {
+    found_.push_back(space_.usual);
   }
 
   std::vector<kernels::Params> Run(Breadth breadth) {
@@ -49,14 +46,14 @@ class ParamsLister {
  private:
   void Add(const kernels::Params& params) {
     if (found_.size() >= kMaxParams) return;
-    if (kernel_.valid != nullptr && !kernel_.valid(problem_, params, device_).ok()) return;
+    if (space_.check && !space_.check(params).ok()) return;
     if (std::find(found_.begin(), found_.end(), params) == found_.end()) found_.push_back(params);
   }
 
   /// The values next to the default one, parameter by parameter, upwards first.
   void AddNeighbours() {
     for (int step : {1, -1}) {
-      for (const kernels::Tunable& tunable : tunables_) {
+      for (const kernels::Tunable& tunable : space_.tunables) {
         const auto now = found_[0].find(tunable.name);
         if (now == found_[0].end() || found_.size() > kNeighbours) continue;
         const auto& values = tunable.values;
@@ -74,17 +71,14 @@ class ParamsLister {
   }
 
   void AddAll(kernels::Params params, size_t depth) {
-    if (depth == tunables_.size()) return Add(params);
-    for (int64_t value : tunables_[depth].values) {
-      params[tunables_[depth].name] = value;
+    if (depth == space_.tunables.size()) return Add(params);
+    for (int64_t value : space_.tunables[depth].values) {
+      params[space_.tunables[depth].name] = value;
       AddAll(params, depth + 1);
     }
   }
 
-  const kernels::KernelDesc& kernel_;
-  const kernels::Problem& problem_;
-  const Device& device_;
-  std::vector<kernels::Tunable> tunables_;
+  kernels::ParamSpace space_;
   std::vector<kernels::Params> found_;
 };
 
@@ -97,20 +91,6 @@ std::string ChangeOf(const kernels::Params& params, const kernels::Params& from)
     text += fmt::format("{}{}", name, value > before->second ? '+' : '-');
   }
   return text;
-}
-
-/// Whether every output is a view or empty, so that nothing runs.
-bool IsView(const kernels::KernelDesc& kernel, const kernels::Problem& problem,
-            const kernels::Params& params, const Device& device) {
-  const ir::Graph& group = *problem.group;
-  if (!kernel.may_be_view || group.inputs.empty()) return false;
-  const auto prepared = kernel.prepare(problem, params, device);
-  if (!prepared.ok()) return false;
-  std::vector<bool> runs;
-  for (ir::ValueId id : group.outputs) runs.push_back(problem.shape(id).elements() > 0);
-  for (const kernels::Alias& alias : (*prepared)->aliases())
-    if (alias.is_view) runs[static_cast<size_t>(alias.output)] = false;
-  return std::find(runs.begin(), runs.end(), true) == runs.end();
 }
 
 class Lister {
@@ -183,12 +163,14 @@ class Lister {
   }
 
   void AddEntries(const Choice& choice, Kind& kind) const {
-    const Device& device = *devices_.Find(choice.kernel->device);
-    Entry entry{.kernel = choice.kernel, .states = choice.states, .threads = limits_.threads};
-    const kernels::Problem problem = kind.problem(entry);
-    entry.params = kernels::DefaultParams(*choice.kernel, problem, device);
-    entry.is_view = IsView(*choice.kernel, problem, entry.params, device);
+    Entry entry{.kernel = choice.kernel,
+                .match = choice.match,
+                .states_index = choice.states_index,
+                .states = choice.states(),
+                .threads = limits_.threads};
+    entry.is_view = !kind.group->inputs.empty() && entry.match->is_view(entry.states_index);
     if (entry.is_view) {
+      entry.params = entry.match->params(entry.states_index, entry.threads).usual;
       kind.entries.push_back(std::move(entry));
       return;
     }
@@ -197,7 +179,7 @@ class Lister {
     for (int threads : {limits_.threads, 1}) {
       entry.threads = threads;
       const std::vector<kernels::Params> all =
-          ParamsLister(*choice.kernel, kind.problem(entry), device).Run(breadth_);
+          ParamsLister(entry.match->params(entry.states_index, threads)).Run(breadth_);
       const auto default_entry = static_cast<int>(kind.entries.size());
       for (const kernels::Params& params : all) {
         entry.params = params;

@@ -21,6 +21,9 @@ enum class Breadth {
 
 struct Entry {
   const kernels::KernelDesc* kernel = nullptr;
+  /// What the kernel makes of the kind's group, shared by its entries, and which of its states.
+  std::shared_ptr<const kernels::Match> match;
+  int states_index = 0;
   kernels::StateAssignment states;
   int threads = 1;
   kernels::Params params;

@@ -68,45 +68,54 @@ std::string Refusal(const kernels::StateAssignment& states, const ir::Graph& gro
 }
 
 /// Leaves states without images out of what a kernel offers beside possible states with them.
-void PreferImages(const ir::Graph& group, const Device& device,
-                  std::vector<kernels::StateAssignment>& candidates) {
-  const auto has_image = [&](const kernels::StateAssignment& states) {
+void PreferImages(const ir::Graph& group, const Device& device, std::vector<Choice>& choices) {
+  const auto has_image = [&](const Choice& choice) {
     const auto is_image = [](const State& state) { return state.memory == MemoryKind::kImage2d; };
-    return AnyState(states, is_image) && LimitOf(states, group, device).empty();
+    return AnyState(choice.states(), is_image) && LimitOf(choice.states(), group, device).empty();
   };
-  if (std::none_of(candidates.begin(), candidates.end(), has_image)) return;
-  std::erase_if(candidates, [&](const auto& states) { return !has_image(states); });
+  if (std::none_of(choices.begin(), choices.end(), has_image)) return;
+  std::erase_if(choices, [&](const Choice& choice) { return !has_image(choice); });
 }
 
 /// Puts states that store f32 values as f16 first.
-void PreferHalves(std::vector<kernels::StateAssignment>& candidates) {
-  std::stable_partition(
-      candidates.begin(), candidates.end(), [](const kernels::StateAssignment& states) {
-        return AnyState(states, [](const State& state) { return state.storage == DType::kF16; });
-      });
+void PreferHalves(std::vector<Choice>& choices) {
+  std::stable_partition(choices.begin(), choices.end(), [](const Choice& choice) {
+    return AnyState(choice.states(),
+                    [](const State& state) { return state.storage == DType::kF16; });
+  });
+}
+
+/// All that a kernel offers for a group on its device, best states first.
+Result<std::vector<Choice>> Offers(const kernels::KernelDesc& kernel,
+                                   const std::shared_ptr<const ir::Graph>& group,
+                                   const Device& device) {
+  ASSIGN_OR_RETURN(const auto match, kernels::MatchGroup(kernel, group, device));
+  const int taste = match->taste().value_or(kernel.preference);
+  std::vector<Choice> offers;
+  for (size_t i = 0; i < match->states().size(); ++i)
+    offers.push_back({&kernel, match, static_cast<int>(i), taste});
+  return offers;
 }
 
 void AddChoices(const Device& device, const Limits& limits, GroupChoices& result) {
   const ir::Graph& group = *result.fragment.graph;
   for (const kernels::KernelDesc* kernel : KernelsOf(device.kind(), limits.precision)) {
     if (limits.reference_only && kernel->preference > 0) continue;
-    auto candidates = kernel->candidates(group, device);
-    if (!candidates.ok()) {
-      result.rejected.push_back({kernel->name, candidates.status().message()});
+    auto offers = Offers(*kernel, result.fragment.graph, device);
+    if (!offers.ok()) {
+      result.rejected.push_back({kernel->name, offers.status().message()});
       continue;
     }
     // States that pass a limit of the device are no reason to leave others out.
     if (limits.memory == MemoryKind::kImage2d && device.kind() != DeviceKind::kCpu)
-      PreferImages(group, device, *candidates);
-    if (limits.precision != Precision::kHigh) PreferHalves(*candidates);
-    const int preference = kernel->preference_on == nullptr ? kernel->preference
-                                                            : kernel->preference_on(group, device);
+      PreferImages(group, device, *offers);
+    if (limits.precision != Precision::kHigh) PreferHalves(*offers);
     std::string refusal;
     bool taken = false;
-    for (kernels::StateAssignment& states : *candidates) {
-      std::string reason = Refusal(states, group, device, limits);
+    for (Choice& offer : *offers) {
+      std::string reason = Refusal(offer.states(), group, device, limits);
       if (reason.empty()) {
-        result.choices.push_back({kernel, std::move(states), preference});
+        result.choices.push_back(std::move(offer));
         taken = true;
       } else {
         refusal = std::move(reason);
@@ -135,7 +144,7 @@ GroupChoices ListChoices(const ir::Graph& graph, const passes::Group& group,
   if (!limits.accelerator_only) AddChoices(devices.cpu(), limits, result);
   if (devices.accelerator() != nullptr) AddChoices(*devices.accelerator(), limits, result);
   const auto rank = [&](const Choice& choice) {
-    return std::pair(choice.kernel->device == limits.preferred, choice.preference);
+    return std::pair(choice.kernel->device == limits.preferred, choice.taste);
   };
   std::stable_sort(result.choices.begin(), result.choices.end(),
                    [&](const Choice& a, const Choice& b) { return rank(a) > rank(b); });

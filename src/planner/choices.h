@@ -35,8 +35,14 @@ struct Limits {
 /// One way to compute a group.
 struct Choice {
   const kernels::KernelDesc* kernel = nullptr;
-  kernels::StateAssignment states;
-  int preference = 0;  // of the kernel, for this group on its device
+  /// What the kernel makes of the group; shared by its choices.
+  std::shared_ptr<const kernels::Match> match;
+  int states_index = 0;  // of match->states()
+  int taste = 0;         // of the kernel, for this group on its device
+
+  const kernels::StateAssignment& states() const {
+    return match->states()[static_cast<size_t>(states_index)];
+  }
 };
 
 struct Rejection {

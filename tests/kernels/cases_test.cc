@@ -14,7 +14,7 @@ namespace {
 int RunAll(const KernelDesc& kernel, const CaseGroup& group, const std::string& target,
            bool first_only) {
   const CpuDevice& device = TestDevice(3);
-  const auto candidates = kernel.candidates(*group.graph, device);
+  const auto candidates = CandidatesOf(kernel, *group.graph, device);
   if (!candidates.ok()) {
     EXPECT_EQ(candidates.status().code(), StatusCode::kUnsupported)
         << kernel.name << ": " << candidates.status().message();

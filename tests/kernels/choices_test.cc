@@ -20,16 +20,15 @@ Choices Count(std::string_view text) {
   const CaseGroup test = ParseGroup(text);
   Choices choices{.parameters = true};
   for (const KernelDesc* kernel : CpuKernels()) {
-    const auto candidates = kernel->candidates(*test.graph, device);
+    const auto candidates = CandidatesOf(*kernel, *test.graph, device);
     if (kernel->preference == 0 || !candidates.ok()) continue;
-    choices.parameters &= kernel->tunables != nullptr;
     for (const StateAssignment& states : *candidates) {
       int64_t combinations = 1;
       const Problem problem{.group = test.graph, .states = states, .threads = 2};
-      if (kernel->tunables != nullptr) {
-        for (const Tunable& tunable : kernel->tunables(problem, device))
-          combinations *= static_cast<int64_t>(tunable.values.size());
-      }
+      const ParamSpace space = SpaceOf(*kernel, problem, device);
+      choices.parameters &= !space.tunables.empty();
+      for (const Tunable& tunable : space.tunables)
+        combinations *= static_cast<int64_t>(tunable.values.size());
       choices.all += combinations;
       ++choices.states;
       choices.converts |= states.inputs[0].layout != states.outputs[0].layout;

@@ -120,7 +120,7 @@ TEST(ConvGemm, RefusesWhatItCannotDo) {
   const CpuDevice device(std::make_shared<ThreadPool>(1));
   const CaseGroup f64 =
       ParseGroup("input %x: f64[1x2x3x3]\nconst %w: f64[2x2x1x1]\n%y = Conv(%x, %w)\noutput %y\n");
-  EXPECT_FALSE(kCpuConvGemmNhwc.candidates(*f64.graph, device).ok());
+  EXPECT_FALSE(CandidatesOf(kCpuConvGemmNhwc, *f64.graph, device).ok());
 }
 
 TEST(ConvGemm, TakesHalfPrecisionValuesInFloatStorage) {

@@ -58,7 +58,7 @@ TEST(Depthwise, RefusesOtherGroupings) {
   const CpuDevice device(std::make_shared<ThreadPool>(1));
   const CaseGroup grouped = ParseGroup(
       "input %x: f32[1x4x3x3]\nconst %w: f32[4x2x1x1]\n%y = Conv(%x, %w) {group=2}\noutput %y\n");
-  EXPECT_FALSE(kCpuConvDepthwiseNhwc.candidates(*grouped.graph, device).ok());
+  EXPECT_FALSE(CandidatesOf(kCpuConvDepthwiseNhwc, *grouped.graph, device).ok());
 }
 
 }  // namespace

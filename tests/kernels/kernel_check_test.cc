@@ -41,7 +41,7 @@ class Runner {
  public:
   static Result<Runner> Make(const KernelRun& run, const Device& device) {
     ASSIGN_OR_RETURN(std::unique_ptr<PreparedKernel> prepared,
-                     run.kernel.prepare(run.problem, run.params, device));
+                     PrepareKernel(run.kernel, run.problem, run.params, device));
     const Operands operands = OperandsOf(run.problem);
     const auto memory = std::make_shared<OperandMemory>();
     RETURN_IF_ERROR(Allocate(operands, true, device, *memory));
@@ -127,15 +127,15 @@ const CpuDevice& TestDevice(int threads) {
 
 std::vector<Params> ParamsToTry(const KernelDesc& kernel, const Problem& problem,
                                 const Device& device, int others) {
-  std::vector<Params> all{DefaultParams(kernel, problem, device)};
-  if (kernel.tunables == nullptr) return all;
-  const std::vector<Tunable> tunables = kernel.tunables(problem, device);
+  const ParamSpace space = SpaceOf(kernel, problem, device);
+  std::vector<Params> all{space.usual};
+  if (space.tunables.empty()) return all;
   std::mt19937 random(1);
   for (int attempt = 0; attempt < 20 && static_cast<int>(all.size()) <= others; ++attempt) {
     Params params;
-    for (const Tunable& tunable : tunables)
+    for (const Tunable& tunable : space.tunables)
       params[tunable.name] = tunable.values[random() % tunable.values.size()];
-    const bool valid = kernel.valid == nullptr || kernel.valid(problem, params, device).ok();
+    const bool valid = !space.check || space.check(params).ok();
     if (valid && std::find(all.begin(), all.end(), params) == all.end()) all.push_back(params);
   }
   return all;
@@ -177,7 +177,7 @@ testing::AssertionResult CheckRun(const KernelRun& run, const Device& device) {
 void CheckKernel(const KernelDesc& kernel, std::string_view text, const Tolerance& tolerance) {
   const CpuDevice& device = TestDevice(3);
   const CaseGroup group = ParseGroup(text);
-  const auto candidates = kernel.candidates(*group.graph, device);
+  const auto candidates = CandidatesOf(kernel, *group.graph, device);
   ASSERT_TRUE(candidates.ok()) << candidates.status().message() << "\n" << text;
   const Problem problem{group.graph, (*candidates)[0], 3};
   const KernelRun run{kernel, group,    problem, DefaultParams(kernel, problem, device),

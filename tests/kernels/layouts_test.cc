@@ -141,7 +141,7 @@ std::set<std::string> CoveredLayouts(const ir::Graph& graph) {
   std::set<std::string> covered;
   for (const KernelDesc* kernel : CpuKernels()) {
     if (kernel->preference == 0) continue;
-    const auto candidates = kernel->candidates(graph, TestDevice(1));
+    const auto candidates = CandidatesOf(*kernel, graph, TestDevice(1));
     if (!candidates.ok()) continue;
     for (const StateAssignment& states : *candidates)
       covered.insert(LayoutName(states.inputs[0].layout, 4));
@@ -199,11 +199,12 @@ TEST_P(LayoutAgnosticTest, AgreesWithTheOracleInAnInventedLayout) {
   const CaseGroup group = ParseGroup(GetParam().graph);
   int runs = 0;
   for (const KernelDesc* kernel : CpuKernels()) {
-    if (kernel->preference == 0 || !kernel->candidates(*group.graph, TestDevice(3)).ok()) continue;
+    if (kernel->preference == 0 || !CandidatesOf(*kernel, *group.graph, TestDevice(3)).ok())
+      continue;
     const Problem problem{group.graph, InventedStates(*group.graph), 3};
     const KernelRun run{*kernel, group, problem, DefaultParams(*kernel, problem, TestDevice(3)),
                         ""};
-    if (!kernel->prepare(problem, run.params, TestDevice(3)).ok()) continue;
+    if (!PrepareKernel(*kernel, problem, run.params, TestDevice(3)).ok()) continue;
     EXPECT_TRUE(CheckRun(run, TestDevice(3)));
     ++runs;
   }

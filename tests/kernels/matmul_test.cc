@@ -71,7 +71,7 @@ TEST(MatMul, RefusesIntegers) {
   const CpuDevice device(std::make_shared<ThreadPool>(1));
   const CaseGroup integers =
       ParseGroup("input %a: i32[2x2]\nconst %b: i32[2x2]\n%y = MatMul(%a, %b)\noutput %y\n");
-  EXPECT_FALSE(kCpuMatMulGemm.candidates(*integers.graph, device).ok());
+  EXPECT_FALSE(CandidatesOf(kCpuMatMulGemm, *integers.graph, device).ok());
 }
 
 }  // namespace

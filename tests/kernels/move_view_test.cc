@@ -14,13 +14,13 @@ std::string FirstCandidate(std::string_view text) {
   const CpuDevice device(std::make_shared<ThreadPool>(1));
   auto graph = std::make_shared<ir::Graph>(ir::Parse(text).value());
   EXPECT_TRUE(ops::InferGraph(*graph).ok());
-  const auto candidates = kCpuMove.candidates(*graph, device);
+  const auto candidates = CandidatesOf(kCpuMove, *graph, device);
   if (!candidates.ok()) return candidates.status().message();
   const StateAssignment& states = (*candidates)[0];
   std::string result =
       LayoutName(states.inputs[0].layout, graph->value(graph->inputs[0]).shape->rank()) + " > " +
       LayoutName(states.outputs[0].layout, graph->value(graph->outputs[0]).shape->rank());
-  const auto prepared = kCpuMove.prepare({graph, states, 1}, {}, device);
+  const auto prepared = PrepareKernel(kCpuMove, {graph, states, 1}, {}, device);
   for (const Alias& alias : (*prepared)->aliases())
     result += fmt::format(" @{}", alias.byte_offset);
   return result;

@@ -55,7 +55,7 @@ TEST_P(OpenClHalfTest, AgreesWithTheOracle) {
   ASSERT_TRUE(group.ok()) << group.status().message();
   const KernelDesc* kernel = KernelNamed(GetParam().kernel);
   ASSERT_NE(kernel, nullptr);
-  const auto candidates = kernel->candidates(*group->graph, **device);
+  const auto candidates = CandidatesOf(*kernel, *group->graph, **device);
   ASSERT_TRUE(candidates.ok()) << candidates.status().message();
   for (const StateAssignment& states : *candidates) {
     if (states.outputs[0].memory != candidates->front().outputs[0].memory) continue;
@@ -84,7 +84,7 @@ TEST(OpenClHalf, IsRefusedWithoutTheExtension) {
   const CaseGroup group = ParseGroup("input %x: f32[5x7]\n%y = Relu(%x)\noutput %y\n");
   const KernelDesc* kernel = KernelNamed("opencl.elementwise.chain.f16");
   ASSERT_NE(kernel, nullptr);
-  const auto candidates = kernel->candidates(*group.graph, **device);
+  const auto candidates = CandidatesOf(*kernel, *group.graph, **device);
   ASSERT_FALSE(candidates.ok());
   EXPECT_EQ(candidates.status().message(), "device has no cl_khr_fp16");
 }

@@ -15,7 +15,7 @@ namespace {
 bool IsTaken(const ir::Graph& group, const Device& device) {
   const auto kernels = OpenClKernels();
   return std::any_of(kernels.begin(), kernels.end(), [&](const KernelDesc* kernel) {
-    return kernel->candidates(group, device).ok();
+    return CandidatesOf(*kernel, group, device).ok();
   });
 }
 

@@ -23,7 +23,7 @@ TEST_P(DotFormsTest, AgreeWithTheOracle) {
   const CaseGroup group = ParseGroup(test->graph);
   int forms = 0;
   for (const KernelDesc* kernel : OpenClKernels()) {
-    const auto candidates = kernel->candidates(*group.graph, **device);
+    const auto candidates = CandidatesOf(*kernel, *group.graph, **device);
     if (!candidates.ok()) continue;
     const Problem problem{group.graph, candidates->front(), 1};
     Params params = DefaultParams(*kernel, problem, **device);

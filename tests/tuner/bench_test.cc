@@ -27,7 +27,7 @@ std::vector<Candidate> CandidatesFor(std::string_view text, int threads) {
   const auto group = Parse(text);
   std::vector<Candidate> candidates;
   for (const kernels::KernelDesc* kernel : kernels::CpuKernels()) {
-    const auto states = kernel->candidates(*group, TestDevice());
+    const auto states = kernels::CandidatesOf(*kernel, *group, TestDevice());
     if (!states.ok()) continue;
     for (const kernels::StateAssignment& assignment : *states) {
       Candidate candidate{kernel, {group, assignment, threads}, {}};

@@ -33,7 +33,7 @@ TEST_P(VerifyCasesTest, KernelsPass) {
   Bench bench(TestDevice(), HardlyTimed());
   int candidates = 0;
   for (const kernels::KernelDesc* kernel : kernels::CpuKernels()) {
-    const auto states = kernel->candidates(*graph, TestDevice());
+    const auto states = kernels::CandidatesOf(*kernel, *graph, TestDevice());
     // On large cases the reference takes seconds, and it is what the others are compared with.
     if (!states.ok() || (kernel->preference == 0 && GetParam().bench)) continue;
     for (const kernels::StateAssignment& assignment : *states) {

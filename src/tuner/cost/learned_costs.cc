@@ -137,8 +137,7 @@ LearnedCosts::Known& LearnedCosts::KnownOf(const planner::Kind& kind, const plan
   Known*& known = by_entry_[&entry];
   if (known != nullptr) return *known;
   const DeviceKind device = entry.kernel->device;
-  const kernels::Work work =
-      WorkOf(*entry.kernel, kind.problem(entry), entry.params, *devices_.Find(device));
+  const kernels::Work work = WorkOf(kind, entry);
   known =
       &Recall(KernelKey(kind, entry), Bound(work, device, entry.threads), WayTexts(kind, entry));
   return *known;

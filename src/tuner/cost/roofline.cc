@@ -127,9 +127,13 @@ double LeastMicroseconds(const kernels::Work& work, int threads, const Ceilings&
   return std::max(CeilingMicroseconds(work, threads, ceilings, info) / kSlack, kLeastLaunchUs);
 }
 
-kernels::Work WorkOf(const kernels::KernelDesc& kernel, const kernels::Problem& problem,
-                     const kernels::Params& params, const Device& device) {
-  if (kernel.work != nullptr) return kernel.work(problem, params, device);
+kernels::Work WorkOf(const planner::Kind& kind, const planner::Entry& entry) {
+  if (entry.match != nullptr) {
+    const auto work = entry.match->work({entry.states_index, entry.threads, entry.params});
+    if (work) return *work;
+  }
+  const kernels::KernelDesc& kernel = *entry.kernel;
+  const kernels::Problem problem = kind.problem(entry);
   const ir::Graph& group = *problem.group;
   kernels::Work work;
   if (kernel.preference == 0) work.ceiling = "scalar";

@@ -7,6 +7,7 @@
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/kernel.h"
+#include "planner/catalogue.h"
 #include "tuner/store/store.h"
 
 namespace fettle::tuner {
@@ -31,8 +32,8 @@ double CeilingMicroseconds(const kernels::Work& work, int threads, const Ceiling
 double LeastMicroseconds(const kernels::Work& work, int threads, const Ceilings& ceilings,
                          const CpuInfo& info);
 
-/// What the kernel says of its work, or the operators' multiply-adds and the operands' bytes.
-kernels::Work WorkOf(const kernels::KernelDesc& kernel, const kernels::Problem& problem,
-                     const kernels::Params& params, const Device& device);
+/// What the entry's kernel says of its work, or the operators' multiply-adds and the operands'
+/// bytes.
+kernels::Work WorkOf(const planner::Kind& kind, const planner::Entry& entry);
 
 }  // namespace fettle::tuner

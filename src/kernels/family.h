@@ -1,0 +1,98 @@
+// A kernel as functions of what it reads of a group, which is read once.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+namespace fettle::kernels {
+
+/// `Facts` is what the functions want to know of a group: a value, immutable once read. The problem
+/// that they are given has the group, one of the states and the number of threads.
+template <typename Facts>
+struct Family {
+  /// Whether the kernel can compute the group; kUnsupported with the reason.
+  Result<Facts> (*read)(const ir::Graph& group, const Device& device) = nullptr;
+  /// Match::states(), in which the group's tail can be finished too.
+  Result<std::vector<StateAssignment>> (*states)(const ir::Graph& group, const Facts& facts,
+                                                 const Device& device) = nullptr;
+  Result<std::unique_ptr<PreparedKernel>> (*prepare)(const Problem& problem, const Facts& facts,
+                                                     const Params& params,
+                                                     const Device& device) = nullptr;
+  /// Null: nothing to tune.
+  ParamSpace (*params)(const Problem& problem, const Facts& facts, const Device& device) = nullptr;
+  /// Null: KernelDesc::preference.
+  int (*taste)(const Facts& facts, const Device& device) = nullptr;
+  /// Null: that of the operators.
+  Work (*work)(const Problem& problem, const Facts& facts, const Params& params,
+               const Device& device) = nullptr;
+  /// Null: never.
+  bool (*is_view)(const Problem& problem, const Facts& facts, const Device& device) = nullptr;
+};
+
+template <typename Facts>
+class FamilyMatch final : public Match {
+ public:
+  FamilyMatch(const Family<Facts>& family, std::shared_ptr<const ir::Graph> group, Facts facts,
+              std::vector<StateAssignment> states, const Device& device)
+      : family_(family),
+        group_(std::move(group)),
+        facts_(std::move(facts)),
+        states_(std::move(states)),
+        device_(device) {}
+
+  std::span<const StateAssignment> states() const override { return states_; }
+  std::optional<int> taste() const override {
+    if (family_.taste == nullptr) return std::nullopt;
+    return family_.taste(facts_, device_);
+  }
+  ParamSpace params(int states, int threads) const override {
+    if (family_.params == nullptr) return {};
+    return family_.params(ProblemOf(states, threads), facts_, device_);
+  }
+  std::optional<Work> work(const Setting& setting) const override {
+    if (family_.work == nullptr) return std::nullopt;
+    return family_.work(ProblemOf(setting.states, setting.threads), facts_, ParamsOf(setting),
+                        device_);
+  }
+  bool is_view(int states) const override {
+    return family_.is_view != nullptr && family_.is_view(ProblemOf(states, 1), facts_, device_);
+  }
+  Result<std::unique_ptr<PreparedKernel>> Prepare(const Setting& setting) const override {
+    return family_.prepare(ProblemOf(setting.states, setting.threads), facts_, ParamsOf(setting),
+                           device_);
+  }
+
+ private:
+  Problem ProblemOf(int states, int threads) const {
+    return {group_, states_[static_cast<size_t>(states)], threads};
+  }
+  /// The usual parameters with those of the setting in their place.
+  Params ParamsOf(const Setting& setting) const {
+    if (family_.params == nullptr) return {};
+    Params params = this->params(setting.states, setting.threads).usual;
+    for (const auto& [name, value] : setting.params) params[name] = value;
+    return params;
+  }
+
+  const Family<Facts>& family_;
+  std::shared_ptr<const ir::Graph> group_;
+  Facts facts_;
+  std::vector<StateAssignment> states_;
+  const Device& device_;
+};
+
+/// KernelDesc::match of a family with static storage.
+template <const auto& kFamily>
+Result<std::unique_ptr<const Match>> MatchAs(std::shared_ptr<const ir::Graph> group,
+                                             const Device& device) {
+  ASSIGN_OR_RETURN(auto facts, kFamily.read(*group, device));
+  using Facts = decltype(facts);
+  ASSIGN_OR_RETURN(std::vector<StateAssignment> states, kFamily.states(*group, facts, device));
+  return std::unique_ptr<const Match>(std::make_unique<FamilyMatch<Facts>>(
+      kFamily, std::move(group), std::move(facts), std::move(states), device));
+}
+
+}  // namespace fettle::kernels
