@@ -69,7 +69,7 @@ void ExpectPacked(const Filter& filter, const Constant& weights) {
 
 Filter QuadFilter(DType dtype, bool has_zeros) {
   Filter filter{.dtype = dtype};
-  filter.product.conv = {.ic = 5, .oc = 7, .kernel = {3, 2}};
+  filter.product.conv = {{.ic = 5, .oc = 7, .kernel = {1, 3, 2}}};
   FillWeights(filter, has_zeros);
   const QuadPlan plan = PlanQuads(filter.product.conv, {.quads = 2});
   filter.form = ByteForm(filter.product, plan, false);
@@ -87,7 +87,7 @@ TEST(OpenClByteFilter, HoldsWeightsOfBothTypesLessTheirZeroPoints) {
 
 TEST(OpenClByteFilter, OfMatricesHasItsChannelsAlongRows) {
   Filter filter{.dtype = DType::kU8};
-  filter.product.conv = {.ic = 6, .oc = 9, .kernel = {1, 1}};
+  filter.product.conv = {{.ic = 6, .oc = 9}};
   filter.product.is_matrix = filter.product.weights_are_transposed = true;
   FillWeights(filter, true);
   filter.form = ByteForm(filter.product, PlanQuads(filter.product.conv, {.quads = 1}), false);
@@ -96,7 +96,7 @@ TEST(OpenClByteFilter, OfMatricesHasItsChannelsAlongRows) {
 
 TEST(OpenClByteFilter, OfSingleChannels) {
   Filter filter{.dtype = DType::kU8};
-  filter.product.conv = {.ic = 5, .oc = 5, .groups = 5, .kernel = {3, 3}};
+  filter.product.conv = {{.ic = 5, .oc = 5, .groups = 5, .kernel = {1, 3, 3}}};
   FillWeights(filter, true);
   filter.form = DepthwiseForm(filter.product.conv);
   ExpectPacked<int16_t>(filter, BytesOf(filter.weights, filter.dtype));

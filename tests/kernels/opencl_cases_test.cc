@@ -35,7 +35,7 @@ void ThinOut(std::string_view case_name, std::vector<StateAssignment>& candidate
 /// Runs `kernel` on `group`, in several states. Returns how many runs.
 int RunAll(const KernelDesc& kernel, std::string_view case_name, const CaseGroup& group,
            const Device& device) {
-  auto candidates = kernel.candidates(*group.graph, device);
+  auto candidates = CandidatesOf(kernel, *group.graph, device);
   if (!candidates.ok()) {
     EXPECT_EQ(candidates.status().code(), StatusCode::kUnsupported)
         << kernel.name << ": " << candidates.status().message();
@@ -93,15 +93,30 @@ TEST(OpenClCasesOfSlices, AddUpToTheOraclesSums) {
   const Result<EvaluatedCase> evaluated = EvaluateCase(*test);
   ASSERT_TRUE(evaluated.ok()) << evaluated.status().message();
   const CaseGroup group = GroupsOf(*evaluated).front();
-  const auto candidates = kOpenClConvLocal.candidates(*group.graph, **device);
+  const auto candidates = CandidatesOf(kOpenClConvLocal, *group.graph, **device);
   ASSERT_TRUE(candidates.ok()) << candidates.status().message();
   for (const int64_t slices : {2, 4}) {
     KernelRun run{kOpenClConvLocal, group, {group.graph, candidates->front(), 1}, {}, ""};
-    run.params = kOpenClConvLocal.default_params(run.problem, **device);
+    run.params = DefaultParams(kOpenClConvLocal, run.problem, **device);
     run.params["slices"] = slices;
-    ASSERT_TRUE(kOpenClConvLocal.valid(run.problem, run.params, **device).ok());
+    ASSERT_TRUE(SpaceOf(kOpenClConvLocal, run.problem, **device).check(run.params).ok());
     EXPECT_TRUE(CheckRun(run, **device)) << slices << " slices";
   }
+}
+
+TEST(OpenClTaste, IsLowWhereALocalTileWouldBeMostlyEmpty) {
+  const auto& device = TestOpenClDevice();
+  if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
+  const auto taste_of = [&](int channels) {
+    const CaseGroup group =
+        ParseGroup(fmt::format("input %x: f32[1x8x6x6]\nconst %w: f32[{}x8x3x3]\n"
+                               "%y = Conv(%x, %w) {{pads=[1,1,1,1]}}\noutput %y\n",
+                               channels));
+    const auto match = MatchGroup(kOpenClConvLocal, group.graph, **device);
+    return match.ok() ? (*match)->taste().value_or(-1) : -2;
+  };
+  EXPECT_EQ(taste_of(8), 1);
+  EXPECT_EQ(taste_of(32), 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OpenClCasesTest, testing::ValuesIn(SmallCases()), ops::CaseTestName);

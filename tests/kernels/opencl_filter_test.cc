@@ -15,7 +15,7 @@ std::vector<int64_t> Sources(const FilterForm& form) {
 }
 
 PixelConv Conv(int64_t oc, int64_t ic, int64_t groups) {
-  return {.ic = ic, .oc = oc, .groups = groups, .kernel = {3, 2}};
+  return {{.ic = ic, .oc = oc, .groups = groups, .kernel = {1, 3, 2}}};
 }
 
 /// [block][input quad][tap][4][lanes] of [oc][ic][tap], or of [ic][oc][tap].

@@ -6,61 +6,75 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cpu/conv/geometry.h"
 #include "kernels/cpu/conv/operands.h"
+#include "kernels/cpu/conv/taps.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
+#include "kernels/family.h"
 
 namespace fettle::kernels {
 namespace {
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+/// A convolution with constant or computed weights.
+struct Conv {
+  ConvOperands operands;
+  ConvGeometry g;
+};
+
+Result<Conv> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, "Conv", true));
-  RETURN_IF_ERROR(ReadConvGeometry(group, group.nodes()[0]).status());
-  ASSIGN_OR_RETURN(StateAssignment states, ConvStates(group, operands));
+  ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(group, group.nodes()[0]));
+  return Conv{operands, AsLines(g)};
+}
+
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Conv& conv,
+                                            const Device&) {
+  ASSIGN_OR_RETURN(StateAssignment states, ConvStates(group, conv.operands));
   RETURN_IF_ERROR(Epilogue::Compile(group, states).status());
   return std::vector<StateAssignment>{std::move(states)};
 }
 
-/// The operands of a group that the kernels of other layouts take: one group of channels, constant
-/// weights, images.
-Result<ConvOperands> ReadImageConv(const ir::Graph& group, ConvGeometry& g) {
+/// What the kernels of other layouts take: one group of channels, constant weights, images.
+Result<Conv> ReadImages(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, "Conv"));
-  ASSIGN_OR_RETURN(g, ReadConvGeometry(group, group.nodes()[0]));
+  ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(group, group.nodes()[0]));
   if (g.groups != 1) return Unsupported("more than one group");
   if (group.value(operands.x).shape->rank() != 4) return Unsupported("not two spatial axes");
-  return operands;
+  return Conv{operands, AsLines(g)};
 }
 
-Result<std::vector<StateAssignment>> BlockedCandidates(const ir::Graph& group, const Device&) {
-  ConvGeometry g;
-  ASSIGN_OR_RETURN(const ConvOperands operands, ReadImageConv(group, g));
+Result<std::vector<StateAssignment>> BlockedStates(const ir::Graph& group, const Conv& conv,
+                                                   const Device&) {
   const Layout blocks = ChannelBlockLayout(), last = Layout::ChannelsLast(4);
   const int64_t block = blocks.blocks[0].size;
   // Blocks that would be mostly padding are left to the channels-last form.
   std::vector<ConvLayouts> layouts;
-  if (2 * g.ic >= block && 2 * g.oc >= block) layouts.push_back({blocks, blocks});
-  if (2 * g.oc >= block) layouts.push_back({last, blocks});
-  if (2 * g.ic >= block) layouts.push_back({blocks, last});
-  return ConvStatesIn(group, operands, layouts);
+  if (2 * conv.g.ic >= block && 2 * conv.g.oc >= block) layouts.push_back({blocks, blocks});
+  if (2 * conv.g.oc >= block) layouts.push_back({last, blocks});
+  if (2 * conv.g.ic >= block) layouts.push_back({blocks, last});
+  return ConvStatesIn(group, conv.operands, layouts);
 }
 
 /// With more, copies of kernel rows at the borders and short depths cost more than a conversion.
 constexpr int64_t kMostRowChannels = 4;
 
-Result<std::vector<StateAssignment>> RowCandidates(const ir::Graph& group, const Device&) {
-  ConvGeometry g;
-  ASSIGN_OR_RETURN(const ConvOperands operands, ReadImageConv(group, g));
-  if (g.ic > kMostRowChannels) return Unsupported("more than {} channels", kMostRowChannels);
+Result<Conv> ReadFewChannels(const ir::Graph& group, const Device& device) {
+  ASSIGN_OR_RETURN(Conv conv, ReadImages(group, device));
+  if (conv.g.ic > kMostRowChannels) return Unsupported("more than {} channels", kMostRowChannels);
+  return conv;
+}
+
+Result<std::vector<StateAssignment>> RowStates(const ir::Graph& group, const Conv& conv,
+                                               const Device&) {
   const Layout row = Layout::RowMajor(), blocks = ChannelBlockLayout();
   std::vector<ConvLayouts> layouts;
   for (const bool external : {false, true}) {
-    if (external && group.value(operands.x).dtype != DType::kF32) continue;
+    if (external && group.value(conv.operands.x).dtype != DType::kF32) continue;
     layouts.push_back({row, Layout::ChannelsLast(4), external});
-    if (2 * g.oc >= blocks.blocks[0].size) layouts.push_back({row, blocks, external});
+    if (2 * conv.g.oc >= blocks.blocks[0].size) layouts.push_back({row, blocks, external});
   }
-  return ConvStatesIn(group, operands, layouts);
+  return ConvStatesIn(group, conv.operands, layouts);
 }
 
 /// Row tiles of one task.
@@ -260,59 +274,45 @@ Sizes ReadSizes(const ConvGeometry& g, const PixelLayout& in, const CpuDevice& c
   return sizes;
 }
 
-Sizes ReadSizes(const Problem& problem, const Device& device) {
-  const ConvPixels pixels = ReadConvPixels(problem, problem.node().input(0)).value();
-  return ReadSizes(ReadConvGeometry(*problem.group, problem.node()).value(), pixels.in,
-                   static_cast<const CpuDevice&>(device));
+ParamSpace Space(const Problem& problem, const Conv& conv, const Device& device) {
+  const ConvPixels pixels = ReadConvPixels(problem, conv.operands.x).value();
+  const Sizes sizes = ReadSizes(conv.g, pixels.in, static_cast<const CpuDevice&>(device));
+  const int mr = GetMicroKernels().mr;
+  return {BlockingTunables(sizes.usual, mr, sizes.max_tiles, sizes.all_panels),
+          BlockingParams(sizes.usual, mr),
+          {}};
 }
 
-std::vector<Tunable> Tunables(const Problem& problem, const Device& device) {
-  const Sizes sizes = ReadSizes(problem, device);
-  return BlockingTunables(sizes.usual, GetMicroKernels().mr, sizes.max_tiles, sizes.all_panels);
-}
-
-Params Defaults(const Problem& problem, const Device& device) {
-  return BlockingParams(ReadSizes(problem, device).usual, GetMicroKernels().mr);
-}
-
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
-                                                const Device& device) {
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Conv& conv,
+                                                const Params& params, const Device& device) {
   const auto& cpu = static_cast<const CpuDevice&>(device);
-  ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(*problem.group, "Conv", true));
-  ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(*problem.group, problem.node()));
-  ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, problem.node().input(0)));
+  ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, conv.operands.x));
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
   const Blocking blocking =
-      ReadBlocking(params, ReadSizes(g, pixels.in, cpu).usual, GetMicroKernels().mr);
+      ReadBlocking(params, ReadSizes(conv.g, pixels.in, cpu).usual, GetMicroKernels().mr);
   return std::unique_ptr<PreparedKernel>(new ConvGemm(
-      problem, operands, g, pixels, std::move(epilogue), blocking, cpu.pool().threads()));
+      problem, conv.operands, conv.g, pixels, std::move(epilogue), blocking, cpu.pool().threads()));
 }
+
+constexpr Family<Conv> kFamily{.read = Read, .states = States, .prepare = Prepare, .params = Space};
+constexpr Family<Conv> kBlockedFamily{
+    .read = ReadImages, .states = BlockedStates, .prepare = Prepare, .params = Space};
+constexpr Family<Conv> kRowFamily{
+    .read = ReadFewChannels, .states = RowStates, .prepare = Prepare, .params = Space};
 
 }  // namespace
 
 extern const KernelDesc kCpuConvGemmNhwc;
-const KernelDesc kCpuConvGemmNhwc = {.name = "cpu.conv.gemm.nhwc",
-                                     .preference = 10,
-                                     .candidates = Candidates,
-                                     .prepare = Prepare,
-                                     .tunables = Tunables,
-                                     .default_params = Defaults};
+const KernelDesc kCpuConvGemmNhwc = {
+    .name = "cpu.conv.gemm.nhwc", .preference = 10, .match = MatchAs<kFamily>};
 
 // Below the channels-last kernels: the default plan keeps to one layout.
 extern const KernelDesc kCpuConvGemmNchwc;
-const KernelDesc kCpuConvGemmNchwc = {.name = "cpu.conv.gemm.nchwc",
-                                      .preference = 8,
-                                      .candidates = BlockedCandidates,
-                                      .prepare = Prepare,
-                                      .tunables = Tunables,
-                                      .default_params = Defaults};
+const KernelDesc kCpuConvGemmNchwc = {
+    .name = "cpu.conv.gemm.nchwc", .preference = 8, .match = MatchAs<kBlockedFamily>};
 
 extern const KernelDesc kCpuConvGemmRow;
-const KernelDesc kCpuConvGemmRow = {.name = "cpu.conv.gemm.row",
-                                    .preference = 8,
-                                    .candidates = RowCandidates,
-                                    .prepare = Prepare,
-                                    .tunables = Tunables,
-                                    .default_params = Defaults};
+const KernelDesc kCpuConvGemmRow = {
+    .name = "cpu.conv.gemm.row", .preference = 8, .match = MatchAs<kRowFamily>};
 
 }  // namespace fettle::kernels

@@ -4,11 +4,12 @@
 #include <cstring>
 
 #include "device/cpu/cpu_device.h"
-#include "kernels/cpu/conv/geometry.h"
 #include "kernels/cpu/conv/operands.h"
+#include "kernels/cpu/conv/taps.h"
 #include "kernels/cpu/conv_dot/tile.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/pack.h"
+#include "kernels/family.h"
 
 namespace fettle::kernels {
 namespace {
@@ -19,19 +20,26 @@ constexpr int64_t kMaxTaps = 256;
 /// Output pixels per task.
 constexpr int64_t kTaskRows = 256;
 
-Result<ConvGeometry> ReadGeometry(const ir::Graph& group) {
-  ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(group, group.nodes()[0]));
+struct DotConv {
+  ConvOperands operands;
+  ConvGeometry g;
+};
+
+Result<DotConv> Read(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, "Conv"));
+  ASSIGN_OR_RETURN(const ConvGeometry read, ReadConvGeometry(group, group.nodes()[0]));
+  const ConvGeometry g = AsLines(read);
   if (g.groups != 1) return Unsupported("groups");
   if (g.oc > kMaxDotOutputs) return Unsupported("more than {} output channels", kMaxDotOutputs);
-  if (PlanTaps(g).taps > kMaxTaps) return Unsupported("more than {} taps", kMaxTaps);
-  if (PlanTaps(g).depth < kLeastDepth) return Unsupported("less than {} deep", kLeastDepth);
-  return g;
+  const TapPlan plan = PlanTaps(g);
+  if (plan.taps > kMaxTaps) return Unsupported("more than {} taps", kMaxTaps);
+  if (plan.depth < kLeastDepth) return Unsupported("less than {} deep", kLeastDepth);
+  return DotConv{operands, g};
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, "Conv"));
-  RETURN_IF_ERROR(ReadGeometry(group).status());
-  ASSIGN_OR_RETURN(StateAssignment states, ConvStates(group, operands));
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const DotConv& conv,
+                                            const Device&) {
+  ASSIGN_OR_RETURN(StateAssignment states, ConvStates(group, conv.operands));
   RETURN_IF_ERROR(Epilogue::Compile(group, states).status());
   return std::vector<StateAssignment>{std::move(states)};
 }
@@ -148,20 +156,20 @@ class ConvDot final : public PreparedKernel {
   int lanes_;
 };
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device& device) {
-  ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(*problem.group, "Conv"));
-  ASSIGN_OR_RETURN(const ConvGeometry g, ReadGeometry(*problem.group));
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const DotConv& conv,
+                                                const Params&, const Device& device) {
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
   const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
   return std::unique_ptr<PreparedKernel>(
-      new ConvDot(problem, operands, g, std::move(epilogue), lanes));
+      new ConvDot(problem, conv.operands, conv.g, std::move(epilogue), lanes));
 }
+
+constexpr Family<DotConv> kFamily{.read = Read, .states = States, .prepare = Prepare};
 
 }  // namespace
 
 extern const KernelDesc kCpuConvDotNhwc;
 const KernelDesc kCpuConvDotNhwc = {
-    .name = "cpu.conv.dot.nhwc", .preference = 12, .candidates = Candidates, .prepare = Prepare};
+    .name = "cpu.conv.dot.nhwc", .preference = 12, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

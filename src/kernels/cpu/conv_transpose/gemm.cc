@@ -9,6 +9,7 @@
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
+#include "kernels/family.h"
 
 namespace fettle::kernels {
 namespace {
@@ -16,17 +17,21 @@ namespace {
 /// The phases are listed, so that a huge stride would need as much memory.
 constexpr int64_t kMaxPhases = 4096;
 
-Result<TransposeGeometry> ReadGeometry(const ir::Graph& group) {
-  ASSIGN_OR_RETURN(const TransposeGeometry g, ReadTransposeGeometry(group, group.nodes()[0]));
+struct Conv {
+  ConvOperands operands;
+  ConvGeometry g;
+};
+
+Result<Conv> Read(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, "ConvTranspose"));
+  ASSIGN_OR_RETURN(const ConvGeometry g, ReadTransposeGeometry(group, group.nodes()[0]));
   for (int64_t stride : g.stride) {
     if (stride > kMaxPhases) return Unsupported("a stride over {}", kMaxPhases);
   }
-  return g;
+  return Conv{operands, g};
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  RETURN_IF_ERROR(ReadConvOperands(group, "ConvTranspose").status());
-  RETURN_IF_ERROR(ReadGeometry(group).status());
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Conv&, const Device&) {
   ASSIGN_OR_RETURN(StateAssignment states, ChannelsLastStates(group));
   RETURN_IF_ERROR(Epilogue::Compile(group, states).status());
   return std::vector<StateAssignment>{std::move(states)};
@@ -35,7 +40,7 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
 class ConvTransposeGemm final : public PreparedKernel {
  public:
   ConvTransposeGemm(const Problem& problem, const ConvOperands& operands,
-                    const TransposeGeometry& geometry, Epilogue epilogue, const CpuDevice& device)
+                    const ConvGeometry& geometry, Epilogue epilogue, const CpuDevice& device)
       : operands_(operands),
         input_(static_cast<size_t>(IndexOf(problem.group->inputs, operands.x))),
         g_(geometry),
@@ -264,7 +269,7 @@ class ConvTransposeGemm final : public PreparedKernel {
 
   ConvOperands operands_;
   size_t input_;
-  TransposeGeometry g_;
+  ConvGeometry g_;
   std::array<std::vector<AxisPhase>, 3> phases_;
   std::array<int64_t, 3> max_taps_{0, 0, 0};
   std::vector<int64_t> phase_start_;  // first tap of each phase in the packed weights
@@ -276,21 +281,19 @@ class ConvTransposeGemm final : public PreparedKernel {
   std::vector<Lines> lines_;
 };
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device& device) {
-  ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(*problem.group, "ConvTranspose"));
-  ASSIGN_OR_RETURN(const TransposeGeometry g, ReadGeometry(*problem.group));
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Conv& conv,
+                                                const Params&, const Device& device) {
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
   return std::unique_ptr<PreparedKernel>(new ConvTransposeGemm(
-      problem, operands, g, std::move(epilogue), static_cast<const CpuDevice&>(device)));
+      problem, conv.operands, conv.g, std::move(epilogue), static_cast<const CpuDevice&>(device)));
 }
+
+constexpr Family<Conv> kFamily{.read = Read, .states = States, .prepare = Prepare};
 
 }  // namespace
 
 extern const KernelDesc kCpuConvTransposeGemmNhwc;
-const KernelDesc kCpuConvTransposeGemmNhwc = {.name = "cpu.conv_transpose.gemm.nhwc",
-                                              .preference = 10,
-                                              .candidates = Candidates,
-                                              .prepare = Prepare};
+const KernelDesc kCpuConvTransposeGemmNhwc = {
+    .name = "cpu.conv_transpose.gemm.nhwc", .preference = 10, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -9,29 +9,44 @@
 #include "kernels/cpu/depthwise/runner.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/pack.h"
+#include "kernels/family.h"
 
 namespace fettle::kernels {
 namespace {
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+struct Conv {
+  ConvOperands operands;
+  ConvGeometry g;
+};
+
+Result<Conv> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, "Conv", true));
-  RETURN_IF_ERROR(ReadDepthwiseGeometry(group, group.nodes()[0]).status());
-  ASSIGN_OR_RETURN(StateAssignment states, ConvStates(group, operands));
+  ASSIGN_OR_RETURN(const ConvGeometry g, ReadDepthwiseGeometry(group, group.nodes()[0]));
+  return Conv{operands, g};
+}
+
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Conv& conv,
+                                            const Device&) {
+  ASSIGN_OR_RETURN(StateAssignment states, ConvStates(group, conv.operands));
   RETURN_IF_ERROR(Epilogue::Compile(group, states).status());
   return std::vector<StateAssignment>{std::move(states)};
 }
 
-Result<std::vector<StateAssignment>> BlockedCandidates(const ir::Graph& group, const Device&) {
+Result<Conv> ReadConstant(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, "Conv"));
   ASSIGN_OR_RETURN(const ConvGeometry g, ReadDepthwiseGeometry(group, group.nodes()[0]));
-  ASSIGN_OR_RETURN(const std::vector<ConvLayouts> layouts, DepthwiseBlockLayouts(group, g));
-  return ConvStatesIn(group, operands, layouts);
+  return Conv{operands, g};
 }
 
-Result<DepthwiseProblem> ReadProblem(const Problem& problem) {
-  ASSIGN_OR_RETURN(const ConvGeometry g, ReadDepthwiseGeometry(*problem.group, problem.node()));
-  ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, problem.node().input(0)));
-  return DepthwiseProblem{g, pixels};
+Result<std::vector<StateAssignment>> BlockedStates(const ir::Graph& group, const Conv& conv,
+                                                   const Device&) {
+  ASSIGN_OR_RETURN(const std::vector<ConvLayouts> layouts, DepthwiseBlockLayouts(group, conv.g));
+  return ConvStatesIn(group, conv.operands, layouts);
+}
+
+Result<DepthwiseProblem> ReadProblem(const Problem& problem, const Conv& conv) {
+  ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, conv.operands.x));
+  return DepthwiseProblem{conv.g, pixels};
 }
 
 /// [tap][padded channel], then the padded bias.
@@ -157,41 +172,32 @@ class Depthwise final : public PreparedKernel {
 
 int Lanes(const Device& device) { return static_cast<const CpuDevice&>(device).pool().threads(); }
 
-std::vector<Tunable> Tunables(const Problem& problem, const Device& device) {
-  return DepthwiseTunables(ReadProblem(problem).value(), Lanes(device));
+ParamSpace Space(const Problem& problem, const Conv& conv, const Device& device) {
+  const DepthwiseProblem p = ReadProblem(problem, conv).value();
+  return {DepthwiseTunables(p, Lanes(device)), DepthwiseDefaults(p, Lanes(device)), {}};
 }
 
-Params Defaults(const Problem& problem, const Device& device) {
-  return DepthwiseDefaults(ReadProblem(problem).value(), Lanes(device));
-}
-
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
-                                                const Device& device) {
-  ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(*problem.group, "Conv", true));
-  ASSIGN_OR_RETURN(const DepthwiseProblem p, ReadProblem(problem));
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Conv& conv,
+                                                const Params& params, const Device& device) {
+  ASSIGN_OR_RETURN(const DepthwiseProblem p, ReadProblem(problem, conv));
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
   const DepthwiseRunner runner(p, ReadDepthwiseBlocking(params, p, Lanes(device)));
   return std::unique_ptr<PreparedKernel>(
-      new Depthwise(problem, operands, runner, std::move(epilogue), Lanes(device)));
+      new Depthwise(problem, conv.operands, runner, std::move(epilogue), Lanes(device)));
 }
+
+constexpr Family<Conv> kFamily{.read = Read, .states = States, .prepare = Prepare, .params = Space};
+constexpr Family<Conv> kBlockedFamily{
+    .read = ReadConstant, .states = BlockedStates, .prepare = Prepare, .params = Space};
 
 }  // namespace
 
 extern const KernelDesc kCpuConvDepthwiseNhwc;
-const KernelDesc kCpuConvDepthwiseNhwc = {.name = "cpu.conv.depthwise.nhwc",
-                                          .version = 2,
-                                          .preference = 20,
-                                          .candidates = Candidates,
-                                          .prepare = Prepare,
-                                          .tunables = Tunables,
-                                          .default_params = Defaults};
+const KernelDesc kCpuConvDepthwiseNhwc = {
+    .name = "cpu.conv.depthwise.nhwc", .version = 2, .preference = 20, .match = MatchAs<kFamily>};
 
 extern const KernelDesc kCpuConvDepthwiseNchwc;
-const KernelDesc kCpuConvDepthwiseNchwc = {.name = "cpu.conv.depthwise.nchwc",
-                                           .preference = 9,
-                                           .candidates = BlockedCandidates,
-                                           .prepare = Prepare,
-                                           .tunables = Tunables,
-                                           .default_params = Defaults};
+const KernelDesc kCpuConvDepthwiseNchwc = {
+    .name = "cpu.conv.depthwise.nchwc", .preference = 9, .match = MatchAs<kBlockedFamily>};
 
 }  // namespace fettle::kernels

@@ -5,9 +5,13 @@
 
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
+#include "kernels/fields.h"
 
 namespace fettle::kernels {
 namespace {
+
+constexpr Fields kFields("", Field{"rows", &DepthwiseBlocking::rows, {}},
+                         Field{"channels", &DepthwiseBlocking::channels, {}});
 
 /// A line of pixels with each channel repeated `multiplier` times.
 template <typename T>
@@ -21,7 +25,7 @@ void ExpandLine(const std::byte* line, int64_t elements, int64_t multiplier, std
 
 Result<ConvGeometry> ReadDepthwiseGeometry(const ir::Graph& group, const ir::Node& node) {
   ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(group, node));
-  if (g.groups != g.ic || g.ic == 1) return Unsupported("not a depthwise convolution");
+  if (!g.IsDepthwise()) return Unsupported("not a depthwise convolution");
   return g;
 }
 
@@ -60,21 +64,19 @@ std::vector<Tunable> DepthwiseTunables(const DepthwiseProblem& p, int lanes) {
     const bool helps = fewer < usual.channels && p.g.oc == p.g.ic;
     if (helps) channels.push_back(fewer);
   }
-  return {{"rows", ValuesAround(usual.rows, rows)}, {"channels", channels}};
+  return kFields.Tunables({ValuesAround(usual.rows, rows), channels});
 }
 
 Params DepthwiseDefaults(const DepthwiseProblem& p, int lanes) {
-  const DepthwiseBlocking usual = ChooseDepthwiseBlocking(p, lanes);
-  return {{"rows", usual.rows}, {"channels", usual.channels}};
+  return kFields.Write(ChooseDepthwiseBlocking(p, lanes));
 }
 
 DepthwiseBlocking ReadDepthwiseBlocking(const Params& params, const DepthwiseProblem& p,
                                         int lanes) {
-  DepthwiseBlocking blocking = ChooseDepthwiseBlocking(p, lanes);
-  if (const auto it = params.find("rows"); it != params.end())
-    blocking.rows = std::max<int64_t>(it->second, 1);
-  if (const auto it = params.find("channels"); it != params.end())
-    blocking.channels = std::clamp<int64_t>(it->second, 1, blocking.channels);
+  const DepthwiseBlocking usual = ChooseDepthwiseBlocking(p, lanes);
+  DepthwiseBlocking blocking = kFields.Read(params, usual);
+  blocking.rows = std::max<int64_t>(blocking.rows, 1);
+  blocking.channels = std::clamp<int64_t>(blocking.channels, 1, usual.channels);
   return blocking;
 }
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "kernels/cpu/conv/geometry.h"
 #include "kernels/cpu/conv/operands.h"
+#include "kernels/cpu/conv/taps.h"
 #include "kernels/cpu/depthwise/row.h"
 #include "kernels/kernel.h"
 

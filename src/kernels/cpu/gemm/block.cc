@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/gemm/pack.h"
+#include "kernels/fields.h"
 
 namespace fettle::kernels {
 namespace {
@@ -150,6 +151,14 @@ std::span<const TileSpan> CutTiles(int mr, const EvenRows& a, int64_t rows, floa
 
 namespace {
 
+/// Blocking as it is searched.
+struct BlockTiles {
+  int64_t row_tiles = 1, panels = 1, depth_block = 1;
+};
+constexpr Fields kFields("", Field{"row_tiles", &BlockTiles::row_tiles, {}},
+                         Field{"panels", &BlockTiles::panels, {}},
+                         Field{"depth_block", &BlockTiles::depth_block, {}});
+
 /// Powers of `factor` from `first` up to `most`, and `usual`.
 std::vector<int64_t> Powers(int64_t first, int64_t factor, int64_t most, int64_t usual) {
   std::vector<int64_t> values{usual};
@@ -172,27 +181,19 @@ std::vector<int64_t> ValuesAround(int64_t usual, int64_t most) {
 
 std::vector<Tunable> BlockingTunables(const Blocking& usual, int mr, int64_t max_tiles,
                                       int64_t all_panels) {
-  return {{"row_tiles", Powers(1, 4, max_tiles, usual.rows / mr)},
-          {"panels", Powers(1, 4, all_panels, usual.panels)},
-          {"depth_block", Powers(256, 4, 4096, usual.depth_block)}};
+  return kFields.Tunables({Powers(1, 4, max_tiles, usual.rows / mr),
+                           Powers(1, 4, all_panels, usual.panels),
+                           Powers(256, 4, 4096, usual.depth_block)});
 }
 
 Params BlockingParams(const Blocking& blocking, int mr) {
-  return {{"row_tiles", blocking.rows / mr},
-          {"panels", blocking.panels},
-          {"depth_block", blocking.depth_block}};
+  return kFields.Write({blocking.rows / mr, blocking.panels, blocking.depth_block});
 }
 
 Blocking ReadBlocking(const Params& params, const Blocking& usual, int mr) {
-  Blocking blocking = usual;
-  const auto read = [&](std::string_view name, int64_t unit, int64_t& value) {
-    const auto it = params.find(name);
-    if (it != params.end()) value = std::max<int64_t>(it->second, 1) * unit;
-  };
-  read("row_tiles", mr, blocking.rows);
-  read("panels", 1, blocking.panels);
-  read("depth_block", 1, blocking.depth_block);
-  return blocking;
+  const BlockTiles tiles = kFields.Read(params, {usual.rows / mr, usual.panels, usual.depth_block});
+  return {std::max<int64_t>(tiles.row_tiles, 1) * mr, std::max<int64_t>(tiles.panels, 1),
+          std::max<int64_t>(tiles.depth_block, 1)};
 }
 
 void FillRowPointers(const float* a, int64_t stride, int64_t rows, const float** out) {

@@ -4,6 +4,7 @@
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/grid_sample/points.h"
+#include "kernels/family.h"
 #include "kernels/kernel.h"
 
 namespace fettle::kernels {
@@ -47,27 +48,28 @@ class GridSample final : public PreparedKernel {
   bool channels_last_;
 };
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  RETURN_IF_ERROR(ReadPointMap(group).status());
+Result<PointMap> Read(const ir::Graph& group, const Device&) { return ReadPointMap(group); }
+
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const PointMap&,
+                                            const Device&) {
   const State nhwc{.layout = Layout::ChannelsLast(4)}, row;
   return std::vector<StateAssignment>{{{nhwc, row}, {nhwc}}, {{row, row}, {row}}};
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device&) {
-  ASSIGN_OR_RETURN(const PointMap map, ReadPointMap(*problem.group));
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const PointMap& map,
+                                                const Params&, const Device&) {
   const ir::Graph& group = *problem.group;
   return std::unique_ptr<PreparedKernel>(
       new GridSample(map, problem.shape(group.inputs[0]), problem.shape(group.outputs[0]),
                      !problem.states.outputs[0].layout.IsRowMajor()));
 }
 
+constexpr Family<PointMap> kFamily{.read = Read, .states = States, .prepare = Prepare};
+
 }  // namespace
 
 extern const KernelDesc kCpuGridSampleBilinear;
-const KernelDesc kCpuGridSampleBilinear = {.name = "cpu.grid_sample.bilinear",
-                                           .preference = 10,
-                                           .candidates = Candidates,
-                                           .prepare = Prepare};
+const KernelDesc kCpuGridSampleBilinear = {
+    .name = "cpu.grid_sample.bilinear", .preference = 10, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -9,24 +9,31 @@
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
+#include "kernels/family.h"
 #include "kernels/match/product.h"
 
 namespace fettle::kernels {
 namespace {
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  RETURN_IF_ERROR(ReadProduct(group).status());
+Result<Product> Read(const ir::Graph& group, const Device&) { return ReadProduct(group); }
+
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Product&, const Device&) {
   ASSIGN_OR_RETURN(StateAssignment states, FloatRowMajorStates(group));
   RETURN_IF_ERROR(Epilogue::Compile(group, states).status());
   return std::vector<StateAssignment>{std::move(states)};
 }
 
-Result<std::vector<StateAssignment>> NwcCandidates(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(const Product product, ReadProduct(group));
+Result<Product> ReadList(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(Product product, ReadProduct(group));
   if (group.nodes()[0].op != "MatMul" || group.value(product.a).shape->rank() != 3 ||
       group.value(product.b).shape->rank() > 3 ||
       group.value(group.outputs[0]).shape->rank() != 3 || product.a == product.b)
     return Unsupported("no list of matrices");
+  return product;
+}
+
+Result<std::vector<StateAssignment>> NwcStates(const ir::Graph& group, const Product& product,
+                                               const Device&) {
   ASSIGN_OR_RETURN(const StateAssignment usual, FloatRowMajorStates(group));
   ASSIGN_OR_RETURN(const Epilogue epilogue, Epilogue::Compile(group, usual));
   const auto a = static_cast<size_t>(IndexOf(group.inputs, product.a));
@@ -46,9 +53,8 @@ struct ProductForm {
   bool transposed_c = false;
 };
 
-Result<ProductForm> ReadForm(const Problem& problem) {
-  ProductForm form;
-  ASSIGN_OR_RETURN(form.product, ReadProduct(*problem.group));
+ProductForm FormIn(const Problem& problem, const Product& product) {
+  ProductForm form{.product = product};
   const auto a = static_cast<size_t>(IndexOf(problem.group->inputs, form.product.a));
   form.transposed_c = !problem.states.outputs[0].layout.IsRowMajor();
   if (!problem.states.inputs[a].layout.IsRowMajor()) form.product.trans_a = true;
@@ -267,21 +273,18 @@ Blocking UsualBlocking(const Product& p, const Device& device) {
   return blocking;
 }
 
-std::vector<Tunable> Tunables(const Problem& problem, const Device& device) {
-  const Product product = ReadForm(problem).value().product;
+ParamSpace Space(const Problem& problem, const Product& product, const Device& device) {
+  const Product p = FormIn(problem, product).product;
   const MicroKernels& kernels = GetMicroKernels();
-  return BlockingTunables(UsualBlocking(product, device), kernels.mr, kMaxTiles,
-                          CeilDiv(product.n, kernels.nr));
+  const Blocking usual = UsualBlocking(p, device);
+  return {BlockingTunables(usual, kernels.mr, kMaxTiles, CeilDiv(p.n, kernels.nr)),
+          BlockingParams(usual, kernels.mr),
+          {}};
 }
 
-Params Defaults(const Problem& problem, const Device& device) {
-  return BlockingParams(UsualBlocking(ReadForm(problem).value().product, device),
-                        GetMicroKernels().mr);
-}
-
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
-                                                const Device& device) {
-  ASSIGN_OR_RETURN(ProductForm form, ReadForm(problem));
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Product& product,
+                                                const Params& params, const Device& device) {
+  ProductForm form = FormIn(problem, product);
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
   const Blocking blocking =
       ReadBlocking(params, UsualBlocking(form.product, device), GetMicroKernels().mr);
@@ -290,22 +293,19 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
       new MatMul(problem, std::move(form), std::move(epilogue), blocking, lanes));
 }
 
+constexpr Family<Product> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .params = Space};
+constexpr Family<Product> kNwcFamily{
+    .read = ReadList, .states = NwcStates, .prepare = Prepare, .params = Space};
+
 }  // namespace
 
 extern const KernelDesc kCpuMatMulGemm;
-const KernelDesc kCpuMatMulGemm = {.name = "cpu.matmul.gemm",
-                                   .preference = 10,
-                                   .candidates = Candidates,
-                                   .prepare = Prepare,
-                                   .tunables = Tunables,
-                                   .default_params = Defaults};
+const KernelDesc kCpuMatMulGemm = {
+    .name = "cpu.matmul.gemm", .preference = 10, .match = MatchAs<kFamily>};
 
 extern const KernelDesc kCpuMatMulGemmNwc;
-const KernelDesc kCpuMatMulGemmNwc = {.name = "cpu.matmul.gemm.nwc",
-                                      .preference = 8,
-                                      .candidates = NwcCandidates,
-                                      .prepare = Prepare,
-                                      .tunables = Tunables,
-                                      .default_params = Defaults};
+const KernelDesc kCpuMatMulGemmNwc = {
+    .name = "cpu.matmul.gemm.nwc", .preference = 8, .match = MatchAs<kNwcFamily>};
 
 }  // namespace fettle::kernels

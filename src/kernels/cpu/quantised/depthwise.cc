@@ -12,6 +12,7 @@
 #include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/quantised/pack.h"
 #include "kernels/cpu/quantised/tail.h"
+#include "kernels/family.h"
 #include "kernels/match/quantised_group.h"
 
 namespace fettle::kernels {
@@ -28,25 +29,33 @@ Result<ConvGeometry> ReadGeometry(const ir::Graph& group, const QuantisedGroup& 
   return g;
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+struct Bytes {
+  QuantisedGroup q;
+  ConvGeometry g;
+};
+
+Result<Bytes> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const QuantisedGroup q, ReadQuantisedGroup(group));
-  RETURN_IF_ERROR(ReadGeometry(group, q).status());
+  ASSIGN_OR_RETURN(const ConvGeometry g, ReadGeometry(group, q));
+  return Bytes{q, g};
+}
+
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Bytes& bytes,
+                                            const Device&) {
   ASSIGN_OR_RETURN(StateAssignment states, ChannelsLastStates(group));
   ASSIGN_OR_RETURN(const std::optional<elementwise::Program> program,
-                   CompileQuantTail(group, q, states));
-  if (!q.requantise && !program && states.outputs[0].storage != DType::kF32)
+                   CompileQuantTail(group, bytes.q, states));
+  if (!bytes.q.requantise && !program && states.outputs[0].storage != DType::kF32)
     return Unsupported("sums as output");
   return std::vector<StateAssignment>{std::move(states)};
 }
 
-Result<std::vector<StateAssignment>> BlockedCandidates(const ir::Graph& group,
-                                                       const Device& device) {
-  ASSIGN_OR_RETURN(const std::vector<StateAssignment> usual, Candidates(group, device));
-  ASSIGN_OR_RETURN(const QuantisedGroup q, ReadQuantisedGroup(group));
-  ASSIGN_OR_RETURN(const ConvGeometry g, ReadGeometry(group, q));
-  ASSIGN_OR_RETURN(const std::vector<ConvLayouts> layouts, DepthwiseBlockLayouts(group, g));
-  return StatesIn(group, q.x, usual[0], layouts, [&](const StateAssignment& states) {
-    return CompileQuantTail(group, q, states).status();
+Result<std::vector<StateAssignment>> BlockedStates(const ir::Graph& group, const Bytes& bytes,
+                                                   const Device& device) {
+  ASSIGN_OR_RETURN(const std::vector<StateAssignment> usual, States(group, bytes, device));
+  ASSIGN_OR_RETURN(const std::vector<ConvLayouts> layouts, DepthwiseBlockLayouts(group, bytes.g));
+  return StatesIn(group, bytes.q.x, usual[0], layouts, [&](const StateAssignment& states) {
+    return CompileQuantTail(group, bytes.q, states).status();
   });
 }
 
@@ -228,34 +237,32 @@ class QuantDepthwise final : public PreparedKernel {
   int zero_input_ = -1;
 };
 
-Result<DepthwiseProblem> ReadProblem(const Problem& problem, const QuantisedGroup& q) {
-  ASSIGN_OR_RETURN(const ConvGeometry g, ReadGeometry(*problem.group, q));
-  ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, q.x));
-  return DepthwiseProblem{g, pixels, 1, q.requantise ? 1 : 4};
+Result<DepthwiseProblem> ReadProblem(const Problem& problem, const Bytes& bytes) {
+  ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, bytes.q.x));
+  return DepthwiseProblem{bytes.g, pixels, 1, bytes.q.requantise ? 1 : 4};
 }
 
 int Lanes(const Device& device) { return static_cast<const CpuDevice&>(device).pool().threads(); }
 
-std::vector<Tunable> Tunables(const Problem& problem, const Device& device) {
-  const QuantisedGroup q = ReadQuantisedGroup(*problem.group).value();
-  return DepthwiseTunables(ReadProblem(problem, q).value(), Lanes(device));
+ParamSpace Space(const Problem& problem, const Bytes& bytes, const Device& device) {
+  const DepthwiseProblem p = ReadProblem(problem, bytes).value();
+  return {DepthwiseTunables(p, Lanes(device)), DepthwiseDefaults(p, Lanes(device)), {}};
 }
 
-Params Defaults(const Problem& problem, const Device& device) {
-  const QuantisedGroup q = ReadQuantisedGroup(*problem.group).value();
-  return DepthwiseDefaults(ReadProblem(problem, q).value(), Lanes(device));
-}
-
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
-                                                const Device& device) {
-  ASSIGN_OR_RETURN(const QuantisedGroup q, ReadQuantisedGroup(*problem.group));
-  ASSIGN_OR_RETURN(const DepthwiseProblem p, ReadProblem(problem, q));
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Bytes& bytes,
+                                                const Params& params, const Device& device) {
+  ASSIGN_OR_RETURN(const DepthwiseProblem p, ReadProblem(problem, bytes));
   ASSIGN_OR_RETURN(std::optional<elementwise::Program> program,
-                   CompileQuantTail(*problem.group, q, problem.states));
+                   CompileQuantTail(*problem.group, bytes.q, problem.states));
   const DepthwiseRunner runner(p, ReadDepthwiseBlocking(params, p, Lanes(device)));
   return std::unique_ptr<PreparedKernel>(
-      new QuantDepthwise(problem, q, runner, std::move(program), Lanes(device)));
+      new QuantDepthwise(problem, bytes.q, runner, std::move(program), Lanes(device)));
 }
+
+constexpr Family<Bytes> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .params = Space};
+constexpr Family<Bytes> kBlockedFamily{
+    .read = Read, .states = BlockedStates, .prepare = Prepare, .params = Space};
 
 }  // namespace
 
@@ -263,17 +270,10 @@ extern const KernelDesc kCpuQuantisedDepthwiseNhwc;
 const KernelDesc kCpuQuantisedDepthwiseNhwc = {.name = "cpu.quantised.depthwise.nhwc",
                                                .version = 2,
                                                .preference = 25,
-                                               .candidates = Candidates,
-                                               .prepare = Prepare,
-                                               .tunables = Tunables,
-                                               .default_params = Defaults};
+                                               .match = MatchAs<kFamily>};
 
 extern const KernelDesc kCpuQuantisedDepthwiseNchwc;
-const KernelDesc kCpuQuantisedDepthwiseNchwc = {.name = "cpu.quantised.depthwise.nchwc",
-                                                .preference = 14,
-                                                .candidates = BlockedCandidates,
-                                                .prepare = Prepare,
-                                                .tunables = Tunables,
-                                                .default_params = Defaults};
+const KernelDesc kCpuQuantisedDepthwiseNchwc = {
+    .name = "cpu.quantised.depthwise.nchwc", .preference = 14, .match = MatchAs<kBlockedFamily>};
 
 }  // namespace fettle::kernels

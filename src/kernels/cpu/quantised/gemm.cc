@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/quantised/gemm_kernel.h"
 #include "kernels/cpu/quantised/tail.h"
+#include "kernels/family.h"
 
 namespace fettle::kernels {
 namespace {
@@ -20,6 +21,7 @@ Result<QuantShapes> ReadShapes(const ir::Graph& group, const QuantisedGroup& q) 
   ConvGeometry& g = shapes.g;
   if (IsConv(q)) {
     ASSIGN_OR_RETURN(g, ReadConvGeometry(group, *q.core));
+    g = AsLines(g);
   } else {
     const Shape& a = *group.value(q.core->input(0)).shape;
     const Shape& b = *group.value(q.core->input(1)).shape;
@@ -38,30 +40,50 @@ Result<QuantShapes> ReadShapes(const ir::Graph& group, const QuantisedGroup& q) 
   return shapes;
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+struct Bytes {
+  QuantisedGroup q;
+  QuantShapes shapes;
+};
+
+Result<Bytes> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const QuantisedGroup q, ReadQuantisedGroup(group));
-  RETURN_IF_ERROR(ReadShapes(group, q).status());
+  ASSIGN_OR_RETURN(const QuantShapes shapes, ReadShapes(group, q));
+  return Bytes{q, shapes};
+}
+
+Result<StateAssignment> UsualStates(const ir::Graph& group, const QuantisedGroup& q) {
   ASSIGN_OR_RETURN(StateAssignment states,
                    IsConv(q) ? ChannelsLastStates(group) : FloatRowMajorStates(group));
   RETURN_IF_ERROR(CompileQuantTail(group, q, states).status());
+  return states;
+}
+
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Bytes& bytes,
+                                            const Device&) {
+  ASSIGN_OR_RETURN(StateAssignment states, UsualStates(group, bytes.q));
   return std::vector<StateAssignment>{std::move(states)};
 }
 
-Result<std::vector<StateAssignment>> BlockedCandidates(const ir::Graph& group,
-                                                       const Device& device) {
-  ASSIGN_OR_RETURN(const std::vector<StateAssignment> usual, Candidates(group, device));
-  ASSIGN_OR_RETURN(const QuantisedGroup q, ReadQuantisedGroup(group));
-  ASSIGN_OR_RETURN(const QuantShapes shapes, ReadShapes(group, q));
-  if (!IsConv(q) || group.value(q.x).shape->rank() != 4) return Unsupported("not an image");
-  if (shapes.g.groups != 1) return Unsupported("more than one group");
+Result<Bytes> ReadImages(const ir::Graph& group, const Device& device) {
+  ASSIGN_OR_RETURN(Bytes bytes, Read(group, device));
+  if (!IsConv(bytes.q) || group.value(bytes.q.x).shape->rank() != 4)
+    return Unsupported("not an image");
+  if (bytes.shapes.g.groups != 1) return Unsupported("more than one group");
+  return bytes;
+}
+
+Result<std::vector<StateAssignment>> BlockedStates(const ir::Graph& group, const Bytes& bytes,
+                                                   const Device&) {
+  ASSIGN_OR_RETURN(const StateAssignment usual, UsualStates(group, bytes.q));
+  const ConvGeometry& g = bytes.shapes.g;
   const Layout blocks = ChannelBlockLayout(), last = Layout::ChannelsLast(4);
   const int64_t block = blocks.blocks[0].size;
   std::vector<ConvLayouts> layouts;
-  if (2 * shapes.g.ic >= block && 2 * shapes.g.oc >= block) layouts.push_back({blocks, blocks});
-  if (2 * shapes.g.oc >= block) layouts.push_back({last, blocks});
-  if (2 * shapes.g.ic >= block) layouts.push_back({blocks, last});
-  return StatesIn(group, q.x, usual[0], layouts, [&](const StateAssignment& states) {
-    return CompileQuantTail(group, q, states).status();
+  if (2 * g.ic >= block && 2 * g.oc >= block) layouts.push_back({blocks, blocks});
+  if (2 * g.oc >= block) layouts.push_back({last, blocks});
+  if (2 * g.ic >= block) layouts.push_back({blocks, last});
+  return StatesIn(group, bytes.q.x, usual, layouts, [&](const StateAssignment& states) {
+    return CompileQuantTail(group, bytes.q, states).status();
   });
 }
 
@@ -93,62 +115,52 @@ struct Cut {
   Blocking usual;
 };
 
-Cut ReadCut(const Problem& problem, const Device& device) {
-  const QuantisedGroup q = ReadQuantisedGroup(*problem.group).value();
-  const ConvGeometry g = ReadShapes(*problem.group, q).value().g;
-  const TapPlan taps = PlanTaps(g, ReadQuantPixels(problem, q, g).value().in, 1);
+Cut ReadCut(const Problem& problem, const Bytes& bytes, const Device& device) {
+  const ConvGeometry& g = bytes.shapes.g;
+  const TapPlan taps = PlanTaps(g, ReadQuantPixels(problem, bytes.q, g).value().in, 1);
   const QuantKernels& kernels = KernelsFor(g);
   return {kernels.mr, MostRows(g, taps) / kernels.mr,
           g.groups * CeilDiv(g.oc / g.groups, kernels.nr),
           UsualBlocking(g, taps, static_cast<const CpuDevice&>(device))};
 }
 
-std::vector<Tunable> Tunables(const Problem& problem, const Device& device) {
-  const Cut cut = ReadCut(problem, device);
-  std::vector<Tunable> tunables =
-      BlockingTunables(cut.usual, cut.mr, cut.max_tiles, cut.all_panels);
-  std::erase_if(tunables, [](const Tunable& tunable) { return tunable.name == "depth_block"; });
-  return tunables;
+/// Sums stay in registers: depth is not cut.
+ParamSpace Space(const Problem& problem, const Bytes& bytes, const Device& device) {
+  const Cut cut = ReadCut(problem, bytes, device);
+  ParamSpace space{BlockingTunables(cut.usual, cut.mr, cut.max_tiles, cut.all_panels),
+                   BlockingParams(cut.usual, cut.mr),
+                   {}};
+  space.usual.erase(space.tunables.back().name);
+  space.tunables.pop_back();
+  return space;
 }
 
-Params Defaults(const Problem& problem, const Device& device) {
-  const Cut cut = ReadCut(problem, device);
-  Params params = BlockingParams(cut.usual, cut.mr);
-  params.erase("depth_block");
-  return params;
-}
-
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
-                                                const Device& device) {
-  ASSIGN_OR_RETURN(const QuantisedGroup q, ReadQuantisedGroup(*problem.group));
-  ASSIGN_OR_RETURN(const QuantShapes shapes, ReadShapes(*problem.group, q));
-  ASSIGN_OR_RETURN(const ConvPixels pixels, ReadQuantPixels(problem, q, shapes.g));
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Bytes& bytes,
+                                                const Params& params, const Device& device) {
+  ASSIGN_OR_RETURN(const ConvPixels pixels, ReadQuantPixels(problem, bytes.q, bytes.shapes.g));
   ASSIGN_OR_RETURN(std::optional<elementwise::Program> program,
-                   CompileQuantTail(*problem.group, q, problem.states));
-  const Cut cut = ReadCut(problem, device);
+                   CompileQuantTail(*problem.group, bytes.q, problem.states));
+  const Cut cut = ReadCut(problem, bytes, device);
   const Blocking blocking = ReadBlocking(params, cut.usual, cut.mr);
-  return MakeQuantGemm(problem, q, shapes, pixels, blocking, std::move(program),
+  return MakeQuantGemm(problem, bytes.q, bytes.shapes, pixels, blocking, std::move(program),
                        static_cast<const CpuDevice&>(device));
 }
+
+constexpr Family<Bytes> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .params = Space};
+constexpr Family<Bytes> kBlockedFamily{
+    .read = ReadImages, .states = BlockedStates, .prepare = Prepare, .params = Space};
 
 }  // namespace
 
 extern const KernelDesc kCpuQuantisedGemm;
-const KernelDesc kCpuQuantisedGemm = {.name = "cpu.quantised.gemm",
-                                      .version = 3,
-                                      .preference = 15,
-                                      .candidates = Candidates,
-                                      .prepare = Prepare,
-                                      .tunables = Tunables,
-                                      .default_params = Defaults};
+const KernelDesc kCpuQuantisedGemm = {
+    .name = "cpu.quantised.gemm", .version = 3, .preference = 15, .match = MatchAs<kFamily>};
 
 extern const KernelDesc kCpuQuantisedGemmNchwc;
 const KernelDesc kCpuQuantisedGemmNchwc = {.name = "cpu.quantised.gemm.nchwc",
                                            .version = 2,
                                            .preference = 13,
-                                           .candidates = BlockedCandidates,
-                                           .prepare = Prepare,
-                                           .tunables = Tunables,
-                                           .default_params = Defaults};
+                                           .match = MatchAs<kBlockedFamily>};
 
 }  // namespace fettle::kernels

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "device/cpu/cpu_device.h"
-#include "kernels/cpu/conv/geometry.h"
 #include "kernels/cpu/conv/operands.h"
+#include "kernels/cpu/conv/taps.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/quantised/microkernel.h"

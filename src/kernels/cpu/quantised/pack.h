@@ -2,7 +2,7 @@
 // become a result.
 #pragma once
 
-#include "kernels/cpu/conv/geometry.h"
+#include "kernels/cpu/conv/taps.h"
 #include "kernels/cpu/quantised/microkernel.h"
 #include "kernels/kernel.h"
 #include "kernels/match/quantised_group.h"

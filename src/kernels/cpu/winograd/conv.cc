@@ -8,6 +8,8 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/winograd/conv_kernel.h"
+#include "kernels/family.h"
+#include "kernels/fields.h"
 
 namespace fettle::kernels {
 namespace {
@@ -31,37 +33,55 @@ bool IsSafe(const ConvGeometry& g) {
   return std::min(g.ic, g.oc) >= kSafeChannels && TilesOf(g, 4).count >= kSafeTiles;
 }
 
-Result<std::vector<StateAssignment>> SafeCandidates(const ir::Graph& group, const Device&) {
+struct Conv {
+  ConvOperands operands;
+  ConvGeometry g;
+};
+
+Result<Conv> ReadWindows(const ir::Graph& group) {
   ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, "Conv"));
   ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(group, group.nodes()[0]));
   RETURN_IF_ERROR(CheckGeometry(g));
-  if (!IsSafe(g))
+  return Conv{operands, g};
+}
+
+Result<Conv> ReadSafe(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(Conv conv, ReadWindows(group));
+  if (!IsSafe(conv.g))
     return Unsupported("fewer than {} channels or {} tiles", kSafeChannels, kSafeTiles);
-  const Layout last = Layout::ChannelsLast(group.value(operands.x).shape->rank());
-  return ConvStatesIn(group, operands, {{last, last}});
+  return conv;
+}
+
+Result<std::vector<StateAssignment>> SafeStates(const ir::Graph& group, const Conv& conv,
+                                                const Device&) {
+  const Layout last = Layout::ChannelsLast(group.value(conv.operands.x).shape->rank());
+  return ConvStatesIn(group, conv.operands, {{last, last}});
 }
 
 template <int kOutputs>
-Result<std::vector<StateAssignment>> AnyCandidates(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, "Conv"));
-  ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(group, group.nodes()[0]));
-  RETURN_IF_ERROR(CheckGeometry(g));
-  if (std::min(g.ic, g.oc) < kLeastChannels)
+Result<Conv> ReadAny(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(Conv conv, ReadWindows(group));
+  if (std::min(conv.g.ic, conv.g.oc) < kLeastChannels)
     return Unsupported("fewer than {} channels", kLeastChannels);
-  if (TilesOf(g, kOutputs).count < kLeastTiles)
+  if (TilesOf(conv.g, kOutputs).count < kLeastTiles)
     return Unsupported("fewer than {} tiles", kLeastTiles);
-  const int rank = group.value(operands.x).shape->rank();
-  const Layout last = Layout::ChannelsLast(rank), blocks = ChannelBlockLayout();
-  std::vector<ConvLayouts> layouts;
-  if (kOutputs != 4 || !IsSafe(g)) layouts.push_back({last, last});
-  if (rank == 4) layouts.insert(layouts.end(), {{blocks, blocks}, {last, blocks}, {blocks, last}});
-  return ConvStatesIn(group, operands, layouts);
+  return conv;
 }
 
-Result<WinogradProblem> ReadProblem(const Problem& problem, int outputs) {
-  ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(*problem.group, problem.node()));
-  ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, problem.node().input(0)));
-  return WinogradProblem{g, pixels, outputs};
+template <int kOutputs>
+Result<std::vector<StateAssignment>> AnyStates(const ir::Graph& group, const Conv& conv,
+                                               const Device&) {
+  const int rank = group.value(conv.operands.x).shape->rank();
+  const Layout last = Layout::ChannelsLast(rank), blocks = ChannelBlockLayout();
+  std::vector<ConvLayouts> layouts;
+  if (kOutputs != 4 || !IsSafe(conv.g)) layouts.push_back({last, last});
+  if (rank == 4) layouts.insert(layouts.end(), {{blocks, blocks}, {last, blocks}, {blocks, last}});
+  return ConvStatesIn(group, conv.operands, layouts);
+}
+
+Result<WinogradProblem> ReadProblem(const Problem& problem, const Conv& conv, int outputs) {
+  ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, conv.operands.x));
+  return WinogradProblem{conv.g, pixels, outputs};
 }
 
 WinogradBlock ChooseBlock(const CpuInfo& info, const WinogradProblem& p, int threads) {
@@ -84,49 +104,45 @@ WinogradBlock ChooseBlock(const CpuInfo& info, const WinogradProblem& p, int thr
   return block;
 }
 
+/// A block as it is searched: columns in panels of nr.
+struct BlockParams {
+  int64_t tiles = 1, panels = 1, column_tasks = 1;
+};
+constexpr Fields kFields("", Field{"tiles", &BlockParams::tiles, {}},
+                         Field{"panels", &BlockParams::panels, {}},
+                         Field{"column_tasks", &BlockParams::column_tasks, {}});
+
 template <int kOutputs>
-std::vector<Tunable> Tunables(const Problem& problem, const Device& device) {
-  const WinogradProblem p = ReadProblem(problem, kOutputs).value();
+ParamSpace Space(const Problem& problem, const Conv& conv, const Device& device) {
+  const WinogradProblem p = ReadProblem(problem, conv, kOutputs).value();
   const WinogradBlock usual =
       ChooseBlock(static_cast<const CpuDevice&>(device).info(), p, problem.threads);
   const int nr = GetMicroKernels().nr;
   const int64_t panels = CeilDiv(p.g.oc, nr);
-  return {{"tiles", ValuesAround(usual.tiles, TilesOf(p.g, kOutputs).count)},
-          {"panels", ValuesAround(usual.columns / nr, panels)},
-          {"column_tasks", ValuesAround(usual.column_tasks, panels)}};
+  return {kFields.Tunables({ValuesAround(usual.tiles, TilesOf(p.g, kOutputs).count),
+                            ValuesAround(usual.columns / nr, panels),
+                            ValuesAround(usual.column_tasks, panels)}),
+          kFields.Write({usual.tiles, usual.columns / nr, usual.column_tasks}),
+          {}};
 }
 
 template <int kOutputs>
-Params Defaults(const Problem& problem, const Device& device) {
-  const WinogradBlock usual = ChooseBlock(static_cast<const CpuDevice&>(device).info(),
-                                          ReadProblem(problem, kOutputs).value(), problem.threads);
-  return {{"tiles", usual.tiles},
-          {"panels", usual.columns / GetMicroKernels().nr},
-          {"column_tasks", usual.column_tasks}};
-}
-
-template <int kOutputs>
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
-                                                const Device& device) {
-  const auto& cpu = static_cast<const CpuDevice&>(device);
-  ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(*problem.group, "Conv"));
-  ASSIGN_OR_RETURN(const WinogradProblem p, ReadProblem(problem, kOutputs));
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Conv& conv,
+                                                const Params& params, const Device& device) {
+  ASSIGN_OR_RETURN(const WinogradProblem p, ReadProblem(problem, conv, kOutputs));
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
-  WinogradBlock block = ChooseBlock(cpu.info(), p, problem.threads);
-  const auto read = [&](std::string_view name, int64_t unit, int64_t& value) {
-    if (const auto it = params.find(name); it != params.end())
-      value = std::max<int64_t>(it->second, 1) * unit;
-  };
-  read("tiles", 1, block.tiles);
-  read("panels", GetMicroKernels().nr, block.columns);
-  read("column_tasks", 1, block.column_tasks);
-  return MakeConvWinograd(problem, operands, p, std::move(epilogue), block, cpu.pool().threads());
+  const BlockParams read = kFields.Read(params);
+  const WinogradBlock block{.tiles = std::max<int64_t>(read.tiles, 1),
+                            .columns = std::max<int64_t>(read.panels, 1) * GetMicroKernels().nr,
+                            .column_tasks = std::max<int64_t>(read.column_tasks, 1)};
+  return MakeConvWinograd(problem, conv.operands, p, std::move(epilogue), block,
+                          static_cast<const CpuDevice&>(device).pool().threads());
 }
 
 /// Products of the points, and the transforms' additions, which also take the vector units' time.
 template <int kOutputs>
-Work CountWork(const Problem& problem, const Params&, const Device&) {
-  const WinogradProblem p = ReadProblem(problem, kOutputs).value();
+Work CountWork(const Problem& problem, const Conv& conv, const Params&, const Device&) {
+  const WinogradProblem p = ReadProblem(problem, conv, kOutputs).value();
   const auto tiles = static_cast<double>(TilesOf(p.g, kOutputs).count);
   const auto points = static_cast<double>(p.points());
   const auto ic = static_cast<double>(p.g.ic), oc = static_cast<double>(p.g.oc);
@@ -137,34 +153,34 @@ Work CountWork(const Problem& problem, const Params&, const Device&) {
   return work;
 }
 
+constexpr Family<Conv> kSafe43{.read = ReadSafe,
+                               .states = SafeStates,
+                               .prepare = Prepare<4>,
+                               .params = Space<4>,
+                               .work = CountWork<4>};
+constexpr Family<Conv> kAny43{.read = ReadAny<4>,
+                              .states = AnyStates<4>,
+                              .prepare = Prepare<4>,
+                              .params = Space<4>,
+                              .work = CountWork<4>};
+constexpr Family<Conv> kAny23{.read = ReadAny<2>,
+                              .states = AnyStates<2>,
+                              .prepare = Prepare<2>,
+                              .params = Space<2>,
+                              .work = CountWork<2>};
+
 }  // namespace
 
 extern const KernelDesc kCpuConvWinograd43Nhwc;
-const KernelDesc kCpuConvWinograd43Nhwc = {.name = "cpu.conv.winograd43.nhwc",
-                                           .version = 2,
-                                           .preference = 12,
-                                           .candidates = SafeCandidates,
-                                           .prepare = Prepare<4>,
-                                           .tunables = Tunables<4>,
-                                           .default_params = Defaults<4>,
-                                           .work = CountWork<4>};
+const KernelDesc kCpuConvWinograd43Nhwc = {
+    .name = "cpu.conv.winograd43.nhwc", .version = 2, .preference = 12, .match = MatchAs<kSafe43>};
 
 extern const KernelDesc kCpuConvWinograd43Any;
-const KernelDesc kCpuConvWinograd43Any = {.name = "cpu.conv.winograd43.any",
-                                          .preference = 7,
-                                          .candidates = AnyCandidates<4>,
-                                          .prepare = Prepare<4>,
-                                          .tunables = Tunables<4>,
-                                          .default_params = Defaults<4>,
-                                          .work = CountWork<4>};
+const KernelDesc kCpuConvWinograd43Any = {
+    .name = "cpu.conv.winograd43.any", .preference = 7, .match = MatchAs<kAny43>};
 
 extern const KernelDesc kCpuConvWinograd23Any;
-const KernelDesc kCpuConvWinograd23Any = {.name = "cpu.conv.winograd23.any",
-                                          .preference = 6,
-                                          .candidates = AnyCandidates<2>,
-                                          .prepare = Prepare<2>,
-                                          .tunables = Tunables<2>,
-                                          .default_params = Defaults<2>,
-                                          .work = CountWork<2>};
+const KernelDesc kCpuConvWinograd23Any = {
+    .name = "cpu.conv.winograd23.any", .preference = 6, .match = MatchAs<kAny23>};
 
 }  // namespace fettle::kernels

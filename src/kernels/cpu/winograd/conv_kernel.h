@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "kernels/cpu/conv/geometry.h"
 #include "kernels/cpu/conv/operands.h"
+#include "kernels/cpu/conv/taps.h"
 #include "kernels/cpu/epilogue/epilogue.h"
 
 namespace fettle::kernels {

@@ -7,10 +7,15 @@ namespace {
 /// From here on whole quads of channels are read at less cost.
 constexpr int64_t kMostChannels = 4;
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
-  ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(group));
+Result<PixelConv> Read(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(PixelConv conv, ReadPixelConv(group));
   if (conv.ic > kMostChannels || conv.groups != 1)
     return Unsupported("more than {} channels, or groups of them", kMostChannels);
+  return conv;
+}
+
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const PixelConv& conv,
+                                            const Device& device) {
   ASSIGN_OR_RETURN(std::vector<StateAssignment> all, PixelCandidates(group, conv.y, device));
   for (StateAssignment& states : all) {
     states.inputs[InputIndex(group, conv.x)] = RowStateOf(group.value(conv.x), states.outputs[0]);
@@ -30,19 +35,22 @@ FilterForm FormOf(const PixelConv& conv, int64_t lanes) {
           .axes = {{blocks, 0, lanes}, {depth, 1}, {lanes, 0}}};
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
-                                                const Device& device) {
-  ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(*problem.group));
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const PixelConv& conv,
+                                                const Params& params, const Device& device) {
+  const TileShape tile = kTileFields.Read(params);
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
-                   RecordConv(problem, conv, FormOf(conv, ReadTile(params).lanes()),
+                   RecordConv(problem, conv, FormOf(conv, tile.lanes()),
                               {.path = "conv/first_layer.cl",
                                .function = "conv_first_layer",
-                               .options = TileOptions(params, problem.states.outputs[0]),
-                               .sizes = TileSizes(conv, params)},
+                               .options = TileOptions(tile, problem.states.outputs[0]),
+                               .sizes = TileSizes(conv, tile)},
                               device));
   made->recorded[0].Value(WindowArg(conv)).Value(BordersArg(conv));
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
+
+constexpr Family<PixelConv> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .params = TileSpaceOf};
 
 }  // namespace
 
@@ -50,10 +58,7 @@ extern const KernelDesc kOpenClConvFirstLayer;
 const KernelDesc kOpenClConvFirstLayer = {.name = "opencl.conv.first_layer",
                                           .device = DeviceKind::kOpenCl,
                                           .preference = 8,
-                                          .candidates = Candidates,
-                                          .prepare = Prepare,
-                                          .tunables = TileTunablesOf<ReadPixelConv>,
-                                          .valid = CheckGroup,
-                                          .default_params = TileDefaultsOf<ReadPixelConv>};
+                                          .match = MatchAs<kFamily>,
+                                          .parameters = ParametersOf<kTileFields>};
 
 }  // namespace fettle::kernels

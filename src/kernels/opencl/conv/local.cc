@@ -8,18 +8,20 @@ namespace {
 
 /// What a work-group and a work-item compute, and how much they bring to local memory at a time.
 struct LocalTile {
-  int64_t oc = 0, pixels = 0, depth = 0, item_oc = 0, item_pixels = 0, slices = 1;
+  int64_t oc = 16, pixels = 16, depth = 16, item_oc = 4, item_pixels = 1, slices = 1;
   /// Work-items of a slice.
   int64_t items() const { return oc / item_oc * (pixels / item_pixels); }
   int64_t bytes() const {
     return std::max(slices * depth * (oc + pixels), slices / 2 * oc * pixels) * 4;
   }
 };
-
-LocalTile ReadTile(const Params& params) {
-  return {params.at("oc_tile"), params.at("pixel_tile"), params.at("depth"),
-          params.at("oc_item"), params.at("pixel_item"), params.at("slices")};
-}
+constexpr Fields kFields("conv/local.cl",
+                         Field{"oc_tile", &LocalTile::oc, {16, 32, 64, 128}, "OC_TILE"},
+                         Field{"pixel_tile", &LocalTile::pixels, {16, 32, 64, 128}, "PIXEL_TILE"},
+                         Field{"depth", &LocalTile::depth, {8, 16, 32}, "DEPTH"},
+                         Field{"oc_item", &LocalTile::item_oc, {4, 8}, "OC_ITEM"},
+                         Field{"pixel_item", &LocalTile::item_pixels, {1, 2, 4, 8}, "PIXEL_ITEM"},
+                         Field{"slices", &LocalTile::slices, {1, 2, 4, 8}, "SLICES"});
 
 int64_t RoundUp(int64_t value, int64_t multiple) { return DivideUp(value, multiple) * multiple; }
 
@@ -43,24 +45,17 @@ FilterForm FormOf(const PixelConv& conv, const FilterExtents& extents) {
 WorkSizes SizesOf(const PixelConv& conv, const LocalTile& tile) {
   const auto x = static_cast<size_t>(tile.pixels / tile.item_pixels);
   const auto y = static_cast<size_t>(tile.oc / tile.item_oc);
-  const auto columns = static_cast<size_t>(DivideUp(conv.out[0] * conv.out[1], tile.pixels));
+  const auto columns = static_cast<size_t>(DivideUp(conv.image_pixels(), tile.pixels));
   const auto rows = static_cast<size_t>(DivideUp(conv.oc, tile.oc));
   const auto slices = static_cast<size_t>(tile.slices);
   const auto batch = static_cast<size_t>(conv.batch);
   return {.gws = {columns * x, rows * y, batch * slices}, .lws = {x, y, slices}};
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
-  ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(group));
+Result<PixelConv> Read(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(PixelConv conv, ReadPixelConv(group));
   if (conv.groups > 1) return Unsupported("groups: a tile is of one");
-  if (conv.oc < 16) return Unsupported("{} output channels: too few for a tile", conv.oc);
-  return PixelCandidates(group, conv.y, device);
-}
-
-std::vector<Tunable> Tunables(const Problem&, const Device&) {
-  return {{"oc_tile", {16, 32, 64, 128}}, {"pixel_tile", {16, 32, 64, 128}},
-          {"depth", {8, 16, 32}},         {"oc_item", {4, 8}},
-          {"pixel_item", {1, 2, 4, 8}},   {"slices", {1, 2, 4, 8}}};
+  return conv;
 }
 
 Status CheckTile(const LocalTile& tile, const OpenClFacts& facts) {
@@ -73,15 +68,6 @@ Status CheckTile(const LocalTile& tile, const OpenClFacts& facts) {
   if (tile.bytes() > facts.local_bytes)
     return Unsupported("tiles of {} bytes: local memory has {}", tile.bytes(), facts.local_bytes);
   return OkStatus();
-}
-
-Status Valid(const Problem&, const Params& params, const Device& device) {
-  return CheckTile(ReadTile(params), AsOpenCl(device).facts());
-}
-
-Params ParamsOf(const LocalTile& tile) {
-  return {{"oc_tile", tile.oc},      {"pixel_tile", tile.pixels},      {"depth", tile.depth},
-          {"oc_item", tile.item_oc}, {"pixel_item", tile.item_pixels}, {"slices", tile.slices}};
 }
 
 /// As many slices as it takes to give each unit enough work-items to hide its waiting.
@@ -101,17 +87,13 @@ int64_t SlicesFor(const PixelConv& conv, LocalTile tile, int64_t groups, const O
 }
 
 /// The largest tile that leaves no unit of the device idle.
-Params Defaults(const Problem& problem, const Device& device) {
-  const PixelConv conv = ReadPixelConv(*problem.group).value();
-  const OpenClFacts& facts = AsOpenCl(device).facts();
-  constexpr LocalTile kSmallest{16, 16, 16, 4, 1};
+LocalTile UsualTile(const PixelConv& conv, const OpenClFacts& facts) {
   constexpr LocalTile kTiles[] = {
       {64, 128, 16, 8, 8}, {64, 64, 16, 8, 4}, {32, 64, 16, 4, 4}, {32, 32, 16, 4, 2}};
   const auto groups = [&conv](const LocalTile& tile) {
-    return DivideUp(conv.oc, tile.oc) * DivideUp(conv.out[0] * conv.out[1], tile.pixels) *
-           conv.batch;
+    return DivideUp(conv.oc, tile.oc) * DivideUp(conv.image_pixels(), tile.pixels) * conv.batch;
   };
-  LocalTile chosen = kSmallest;
+  LocalTile chosen;
   for (const LocalTile& tile : kTiles) {
     if (facts.is_cpu || groups(tile) < facts.compute_units || !CheckTile(tile, facts).ok())
       continue;
@@ -119,18 +101,24 @@ Params Defaults(const Problem& problem, const Device& device) {
     break;
   }
   chosen.slices = SlicesFor(conv, chosen, groups(chosen), facts);
-  return ParamsOf(chosen);
+  return chosen;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
-                                                const Device& device) {
-  ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(*problem.group));
-  const LocalTile tile = ReadTile(params);
+ParamSpace Space(const Problem&, const PixelConv& conv, const Device& device) {
+  const OpenClFacts& facts = AsOpenCl(device).facts();
+  return {kFields.Tunables(), kFields.Write(UsualTile(conv, facts)),
+          [&facts](const Params& params) { return CheckTile(kFields.Read(params), facts); }};
+}
+
+/// Fewer channels leave most of a tile empty.
+int Taste(const PixelConv& conv, const Device&) { return conv.oc < 16 ? 1 : 4; }
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const PixelConv& conv,
+                                                const Params& params, const Device& device) {
+  const LocalTile tile = kFields.Read(params);
   const FilterExtents extents = ExtentsOf(conv, tile);
   BuildOptions options = AccessOptions(problem.states.outputs[0]);
-  options.Define("OC_TILE", tile.oc).Define("PIXEL_TILE", tile.pixels);
-  options.Define("DEPTH", tile.depth).Define("SLICES", tile.slices);
-  options.Define("OC_ITEM", tile.item_oc).Define("PIXEL_ITEM", tile.item_pixels);
+  kFields.Define(tile, options);
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
                    RecordConv(problem, conv, FormOf(conv, extents),
                               {.path = "conv/local.cl",
@@ -142,17 +130,16 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
+constexpr Family<PixelConv> kFamily{
+    .read = Read, .states = PixelConvStates, .prepare = Prepare, .params = Space, .taste = Taste};
+
 }  // namespace
 
 extern const KernelDesc kOpenClConvLocal;
 const KernelDesc kOpenClConvLocal = {.name = "opencl.conv.local",
                                      .version = 2,
                                      .device = DeviceKind::kOpenCl,
-                                     .preference = 4,
-                                     .candidates = Candidates,
-                                     .prepare = Prepare,
-                                     .tunables = Tunables,
-                                     .valid = Valid,
-                                     .default_params = Defaults};
+                                     .match = MatchAs<kFamily>,
+                                     .parameters = ParametersOf<kFields>};
 
 }  // namespace fettle::kernels

@@ -2,27 +2,24 @@
 #pragma once
 
 #include <array>
-#include <string>
 #include <vector>
 
+#include "kernels/family.h"
+#include "kernels/fields.h"
+#include "kernels/match/conv.h"
 #include "kernels/opencl/constant_floats.h"
 #include "kernels/opencl/conv/filter.h"
 #include "kernels/opencl/pixels.h"
 
 namespace fettle::kernels {
 
-/// A convolution of one or two dimensions with constant weights. Axes: height (1), width.
-struct PixelConv {
+/// A convolution of one or two dimensions with constant weights.
+struct PixelConv : ConvGeometry {
   ir::ValueId x = ir::kAbsent, w = ir::kAbsent, b = ir::kAbsent;
   ir::ValueId y = ir::kAbsent;  // what an expression finishes
-  int64_t batch = 1, ic = 0, oc = 0, groups = 1;
-  std::array<int64_t, 2> in{}, out{}, kernel{}, stride{}, dilation{}, pad{};
 
-  int64_t taps() const { return kernel[0] * kernel[1]; }
   /// Each pixel of the output is a product of one pixel of the input.
-  bool IsPointwise() const {
-    return taps() == 1 && groups == 1 && stride == std::array<int64_t, 2>{1, 1} && in == out;
-  }
+  bool IsPixelProduct() const { return groups == 1 && IsPointwise(); }
 };
 
 /// The operands of node 0, which must be `op` with a computed float input and constant weights and
@@ -31,19 +28,18 @@ Result<PixelConv> ReadPixelOperands(const ir::Graph& group, std::string_view op)
 /// kUnsupported where kernels cannot count the elements of a tensor.
 Status CheckCounts(const Shape& x, const Shape& w, const Shape& y);
 
+/// PixelCandidates as Family::states, and those of them in which f16 may be computed (HalfStates).
+Result<std::vector<StateAssignment>> PixelConvStates(const ir::Graph& group, const PixelConv& conv,
+                                                     const Device& device);
+Result<std::vector<StateAssignment>> HalfConvStates(const ir::Graph& group, const PixelConv& conv,
+                                                    const Device& device);
+
 /// Reads node 0, a Conv over rank 3 or 4 of a computed float input with constant weights and bias;
 /// otherwise kUnsupported with the reason.
 Result<PixelConv> ReadPixelConv(const ir::Graph& group);
 
-/// Element `axis` (0 height, 1 width) of a window's numbers, `one` where they are of the width
-/// alone.
-inline int64_t AlongPlane(const std::vector<int64_t>& numbers, size_t axis, int64_t one) {
-  const size_t missing = 2 - numbers.size();
-  return axis < missing ? one : numbers[axis - missing];
-}
-
-/// Fills in the numbers of a Conv `node` over rank 3 or 4; kUnsupported with the reason.
-Status ReadPixelGeometry(const ir::Graph& group, const ir::Node& node, PixelConv& conv);
+/// The numbers of a Conv `node` over rank 3 or 4; kUnsupported with the reason.
+Result<ConvGeometry> ReadPixelGeometry(const ir::Graph& group, const ir::Node& node);
 
 /// Whether a GPU has so much arithmetic beside its memory that only tiles in local memory keep up
 /// (opencl.conv.local): kernels without them are less preferred there.
@@ -51,11 +47,11 @@ bool BelongsInLocalMemory(const PixelConv& conv, const Device& device);
 
 /// (kernel rows, kernel columns, row stride, column stride)
 inline cl_int4 WindowArg(const PixelConv& conv) {
-  return Int4(conv.kernel[0], conv.kernel[1], conv.stride[0], conv.stride[1]);
+  return Int4(conv.kernel[1], conv.kernel[2], conv.stride[1], conv.stride[2]);
 }
 /// (rows above, columns to the left, row dilation, column dilation)
 inline cl_int4 BordersArg(const PixelConv& conv) {
-  return Int4(conv.pad[0], conv.pad[1], conv.dilation[0], conv.dilation[1]);
+  return Int4(conv.pad[1], conv.pad[2], conv.dilation[1], conv.dilation[2]);
 }
 
 /// What the program of a convolution takes beside its operands.
@@ -73,15 +69,34 @@ Result<std::unique_ptr<RecordedKernel>> RecordConv(const Problem& problem, const
                                                    const FilterForm& form, PixelProgram program,
                                                    const Device& device);
 
-/// The work-group of a kernel whose work-items lie along axis 0 and 1: tunables "group_x" and
-/// "group_y", after the others because they are searched last.
-void AppendGroupTunables(std::vector<Tunable>& tunables);
-void AppendGroupDefaults(const WorkSizes& usual, Params& params);
-Status CheckGroup(const Problem&, const Params& params, const Device& device);
-std::array<size_t, 3> GroupOf(const Params& params);
+/// What is searched of the work-group of a kernel whose work-items lie along axis 0 and 1, behind
+/// all else.
+inline constexpr std::initializer_list<int64_t> kGroupX{64, 1, 8, 16, 32, 128, 256};
+inline constexpr std::initializer_list<int64_t> kGroupY{1, 2, 4, 8, 16, 64};
+
+/// Of parameters with "group_x" and "group_y".
+template <typename Tile>
+std::array<size_t, 3> GroupOf(const Tile& tile) {
+  return {static_cast<size_t>(tile.group_x), static_cast<size_t>(tile.group_y), 1};
+}
+template <typename Tile>
+void SetGroup(const WorkSizes& usual, Tile& tile) {
+  tile.group_x = static_cast<int64_t>(usual.lws[0]);
+  tile.group_y = static_cast<int64_t>(usual.lws[1]);
+}
+/// Whether the device launches such groups.
+Status CheckGroup(int64_t x, int64_t y, const Device& device);
+/// The parameters of `fields`, all listed values of which combine where CheckGroup says so.
+template <const auto& kFields, typename Tile>
+ParamSpace GroupedSpace(const Tile& usual, const Device& device) {
+  return {kFields.Tunables(), kFields.Write(usual), [&device](const Params& params) {
+            const Tile tile = kFields.Read(params);
+            return CheckGroup(tile.group_x, tile.group_y, device);
+          }};
+}
 
 /// A work-item for each `columns` of an output row, each block of its channels and each image.
 WorkSizes RowTileSizes(const PixelConv& conv, int64_t columns, int64_t blocks,
-                       const Params& params);
+                       const std::array<size_t, 3>& group);
 
 }  // namespace fettle::kernels

@@ -45,33 +45,31 @@ FilterForm QuadForm(const PixelConv& conv, const QuadPlan& plan, bool transposed
   return form;
 }
 
-std::vector<Tunable> TileTunables(const PixelConv& conv) {
-  Tunable quads{"quads", {1}};
-  for (int64_t count : {2, 4}) {
-    if (conv.oc > 2 * count) quads.values.push_back(count);
-  }
-  std::vector<Tunable> all{std::move(quads), {"columns", {1, 2, 4, 8}}};
-  AppendGroupTunables(all);
-  return all;
+TileShape UsualTile(const PixelConv& conv) {
+  const int64_t pixels = conv.image_pixels();
+  TileShape tile{.quads = conv.oc > 8 ? 4 : conv.oc > 4 ? 2 : 1, .columns = pixels > 1 ? 4 : 1};
+  SetGroup(PlaceSizes(DivideUp(pixels, tile.columns), DivideUp(conv.oc, tile.lanes())), tile);
+  return tile;
 }
 
-Params TileDefaults(const PixelConv& conv) {
-  const int64_t pixels = conv.out[0] * conv.out[1];
-  Params params{{"quads", conv.oc > 8 ? 4 : conv.oc > 4 ? 2 : 1}, {"columns", pixels > 1 ? 4 : 1}};
-  const TileShape tile = ReadTile(params);
-  AppendGroupDefaults(PlaceSizes(DivideUp(pixels, tile.columns), DivideUp(conv.oc, tile.lanes())),
-                      params);
-  return params;
+ParamSpace TileSpace(const PixelConv& conv, const Device& device) {
+  ParamSpace space = GroupedSpace<kTileFields>(UsualTile(conv), device);
+  std::erase_if(space.tunables[0].values,
+                [&](int64_t quads) { return quads > 1 && conv.oc <= 2 * quads; });
+  return space;
 }
 
-WorkSizes TileSizes(const PixelConv& conv, const Params& params) {
-  const TileShape tile = ReadTile(params);
-  return RowTileSizes(conv, tile.columns, DivideUp(conv.oc, tile.lanes()), params);
+ParamSpace TileSpaceOf(const Problem&, const PixelConv& conv, const Device& device) {
+  return TileSpace(conv, device);
 }
 
-BuildOptions TileOptions(const Params& params, const State& state) {
+WorkSizes TileSizes(const PixelConv& conv, const TileShape& tile) {
+  return RowTileSizes(conv, tile.columns, DivideUp(conv.oc, tile.lanes()), GroupOf(tile));
+}
+
+BuildOptions TileOptions(const TileShape& tile, const State& state) {
   BuildOptions options = AccessOptions(state);
-  options.Define("QUADS", params.at("quads")).Define("TILE_W", params.at("columns"));
+  kTileFields.Define(tile, options);
   return options;
 }
 

@@ -7,14 +7,16 @@
 
 namespace fettle::kernels {
 
-/// Channel quads of columns.
+/// Channel quads of columns, and the work-group.
 struct TileShape {
-  int64_t quads = 1, columns = 1;
+  int64_t quads = 1, columns = 1, group_x = 64, group_y = 1;
   int64_t lanes() const { return 4 * quads; }
 };
-inline TileShape ReadTile(const Params& params) {
-  return {params.at("quads"), params.at("columns")};
-}
+inline constexpr Fields kTileFields("conv/tile.clh",
+                                    Field{"quads", &TileShape::quads, {1, 2, 4}, "QUADS"},
+                                    Field{"columns", &TileShape::columns, {1, 2, 4, 8}, "TILE_W"},
+                                    Field{"group_x", &TileShape::group_x, kGroupX},
+                                    Field{"group_y", &TileShape::group_y, kGroupY});
 
 /// Which input quads the blocks of output channels read: `depth` from First on. A block reads those
 /// of all its groups; the weights of others are zero.
@@ -33,22 +35,14 @@ QuadPlan PlanQuads(const PixelConv& conv, const TileShape& tile);
 /// those of a ConvTranspose, [ic][oc of a group][taps].
 FilterForm QuadForm(const PixelConv& conv, const QuadPlan& plan, bool transposed = false);
 
-/// "quads" up to what the output has, "columns", and the work-group.
-std::vector<Tunable> TileTunables(const PixelConv& conv);
-Params TileDefaults(const PixelConv& conv);
-/// The same as members of a KernelDesc, of the convolution that `kRead` finds in a group.
-template <auto kRead>
-std::vector<Tunable> TileTunablesOf(const Problem& problem, const Device&) {
-  return TileTunables(kRead(*problem.group).value());
-}
-template <auto kRead>
-Params TileDefaultsOf(const Problem& problem, const Device&) {
-  return TileDefaults(kRead(*problem.group).value());
-}
+TileShape UsualTile(const PixelConv& conv);
+/// Quads up to what the output has. The second form is a Family's.
+ParamSpace TileSpace(const PixelConv& conv, const Device& device);
+ParamSpace TileSpaceOf(const Problem& problem, const PixelConv& conv, const Device& device);
 
 /// A work-item for each tile of an output row, each block of its channels and each image.
-WorkSizes TileSizes(const PixelConv& conv, const Params& params);
+WorkSizes TileSizes(const PixelConv& conv, const TileShape& tile);
 /// Options of a program that includes access.clh and tile.clh and whose output is in `state`.
-BuildOptions TileOptions(const Params& params, const State& state);
+BuildOptions TileOptions(const TileShape& tile, const State& state);
 
 }  // namespace fettle::kernels

@@ -14,52 +14,48 @@ FilterForm DepthwiseForm(const PixelConv& conv) {
           .axes = {{quads, 0, 4}, {taps, 1}, {4, 0}}};
 }
 
-std::vector<Tunable> DepthwiseTunables() {
-  std::vector<Tunable> all{{"columns", {1, 2, 4, 8}}};
-  AppendGroupTunables(all);
-  return all;
-}
-
-Params DepthwiseDefaults(const PixelConv& conv) {
-  const int64_t columns = conv.out[1] > 1 ? 4 : 1;
-  Params params{{"columns", columns}};
-  AppendGroupDefaults(
-      PlaceSizes(conv.out[0] * DivideUp(conv.out[1], columns), DivideUp(conv.oc, 4)), params);
-  return params;
+ParamSpace DepthwiseSpace(const PixelConv& conv, const Device& device) {
+  DepthwiseTile tile{.columns = conv.out[2] > 1 ? 4 : 1};
+  SetGroup(PlaceSizes(conv.out[1] * DivideUp(conv.out[2], tile.columns), DivideUp(conv.oc, 4)),
+           tile);
+  return GroupedSpace<kDepthwiseFields>(tile, device);
 }
 
 namespace {
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
-  ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(group));
-  if (conv.groups != conv.ic || conv.oc != conv.ic || conv.ic == 1)
-    return Unsupported("not a filter per channel");
-  return PixelCandidates(group, conv.y, device);
+Result<PixelConv> Read(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(PixelConv conv, ReadPixelConv(group));
+  if (!conv.IsDepthwise() || conv.oc != conv.ic) return Unsupported("not a filter per channel");
+  return conv;
 }
 
-std::vector<Tunable> Tunables(const Problem&, const Device&) { return DepthwiseTunables(); }
-Params Defaults(const Problem& problem, const Device&) {
-  return DepthwiseDefaults(ReadPixelConv(*problem.group).value());
+ParamSpace Space(const Problem&, const PixelConv& conv, const Device& device) {
+  return DepthwiseSpace(conv, device);
 }
 
 template <Arithmetic arithmetic>
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
-                                                const Device& device) {
-  ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(*problem.group));
-  const int64_t columns = params.at("columns");
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const PixelConv& conv,
+                                                const Params& params, const Device& device) {
+  const DepthwiseTile tile = kDepthwiseFields.Read(params);
   BuildOptions options = AccessOptions(problem.states.outputs[0]);
   DefineArithmetic(arithmetic, device, options);
-  options.Define("TILE_W", columns);
-  ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
-                   RecordConv(problem, conv, DepthwiseForm(conv),
-                              {.path = "depthwise/depthwise.cl",
-                               .function = "conv_depthwise",
-                               .options = options,
-                               .sizes = RowTileSizes(conv, columns, DivideUp(conv.oc, 4), params)},
-                              device));
+  kDepthwiseFields.Define(tile, options);
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<RecordedKernel> made,
+      RecordConv(problem, conv, DepthwiseForm(conv),
+                 {.path = "depthwise/depthwise.cl",
+                  .function = "conv_depthwise",
+                  .options = options,
+                  .sizes = RowTileSizes(conv, tile.columns, DivideUp(conv.oc, 4), GroupOf(tile))},
+                 device));
   made->recorded[0].Value(WindowArg(conv)).Value(BordersArg(conv));
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
+
+constexpr Family<PixelConv> kFamily{
+    .read = Read, .states = PixelConvStates, .prepare = Prepare<Arithmetic::kF32>, .params = Space};
+constexpr Family<PixelConv> kHalfFamily{
+    .read = Read, .states = HalfConvStates, .prepare = Prepare<Arithmetic::kF16>, .params = Space};
 
 }  // namespace
 
@@ -67,24 +63,14 @@ extern const KernelDesc kOpenClConvDepthwise;
 const KernelDesc kOpenClConvDepthwise = {.name = "opencl.conv.depthwise",
                                          .device = DeviceKind::kOpenCl,
                                          .preference = 20,
-                                         .candidates = Candidates,
-                                         .prepare = Prepare<Arithmetic::kF32>,
-                                         .tunables = Tunables,
-                                         .valid = CheckGroup,
-                                         .default_params = Defaults};
+                                         .match = MatchAs<kFamily>,
+                                         .parameters = ParametersOf<kDepthwiseFields>};
 
 extern const KernelDesc kOpenClConvDepthwiseF16;
 const KernelDesc kOpenClConvDepthwiseF16 = {.name = "opencl.conv.depthwise.f16",
                                             .device = DeviceKind::kOpenCl,
                                             .preference = 21,
-                                            .candidates =
-                                                [](const ir::Graph& group, const Device& device) {
-                                                  return HalfStates(
-                                                      group, Candidates(group, device), device);
-                                                },
-                                            .prepare = Prepare<Arithmetic::kF16>,
-                                            .tunables = Tunables,
-                                            .valid = CheckGroup,
-                                            .default_params = Defaults};
+                                            .match = MatchAs<kHalfFamily>,
+                                            .parameters = ParametersOf<kDepthwiseFields>};
 
 }  // namespace fettle::kernels

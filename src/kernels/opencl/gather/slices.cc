@@ -1,6 +1,7 @@
 // opencl.gather.slices: Gather between row-major buffers.
 #include <algorithm>
 
+#include "kernels/family.h"
 #include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
@@ -9,7 +10,12 @@
 namespace fettle::kernels {
 namespace {
 
-Status Check(const ir::Graph& group) {
+/// Of the axis that is indexed.
+struct Slices {
+  int axis = 0;
+};
+
+Result<Slices> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
   if (group.nodes().size() != 1 || node.op != "Gather") return Unsupported("not a Gather");
   const ir::Value &x = group.value(node.inputs[0]), &indices = group.value(node.inputs[1]);
@@ -22,22 +28,21 @@ Status Check(const ir::Graph& group) {
     const int64_t index = indices.constant->GetInt(i), extent = (*x.shape)[axis];
     if (index < -extent || index >= extent) return Unsupported("index {} is out of range", index);
   }
-  return OkStatus();
+  return Slices{axis};
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  RETURN_IF_ERROR(Check(group));
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Slices&, const Device&) {
   std::vector<StateAssignment> states = RowAssignments(group);
   states.erase(std::unique(states.begin(), states.end()), states.end());
   return states;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device& device) {
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Slices& slices,
+                                                const Params&, const Device& device) {
   const ir::Graph& group = *problem.group;
   const ir::Node& node = problem.node();
   const Shape &x = problem.shape(node.inputs[0]), &indices = problem.shape(node.inputs[1]);
-  const int axis = *NormaliseAxis(node.attributes.Int("axis"), x.rank());
+  const int axis = slices.axis;
   const DType storage = problem.states.outputs[0].storage;
   const DType index_type = group.value(node.inputs[1]).dtype;
   BuildOptions options;
@@ -56,13 +61,14 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
+constexpr Family<Slices> kFamily{.read = Read, .states = States, .prepare = Prepare};
+
 }  // namespace
 
 extern const KernelDesc kOpenClGatherSlices;
 const KernelDesc kOpenClGatherSlices = {.name = "opencl.gather.slices",
                                         .device = DeviceKind::kOpenCl,
                                         .preference = 10,
-                                        .candidates = Candidates,
-                                        .prepare = Prepare};
+                                        .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

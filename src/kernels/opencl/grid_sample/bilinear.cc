@@ -1,5 +1,6 @@
 // opencl.grid_sample.bilinear: GridSample of images, bilinear or nearest, with zeros or the border
 // around them.
+#include "kernels/family.h"
 #include "kernels/match/point_map.h"
 #include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"
@@ -9,18 +10,19 @@
 namespace fettle::kernels {
 namespace {
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
-  RETURN_IF_ERROR(ReadPointMap(group).status());
+Result<PointMap> Read(const ir::Graph& group, const Device&) { return ReadPointMap(group); }
+
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const PointMap&,
+                                            const Device& device) {
   const State grid = RowStates()[0];
   std::vector<StateAssignment> states;
   for (const State& pixels : PixelStates(device)) states.push_back({{pixels, grid}, {pixels}});
   return states;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device& device) {
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const PointMap& map,
+                                                const Params&, const Device& device) {
   const ir::Graph& group = *problem.group;
-  ASSIGN_OR_RETURN(const PointMap map, ReadPointMap(group));
   const Shape &x = problem.shape(group.inputs[0]), &y = problem.shape(group.outputs[0]);
   const State& state = problem.states.outputs[0];
   ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
@@ -40,13 +42,14 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
+constexpr Family<PointMap> kFamily{.read = Read, .states = States, .prepare = Prepare};
+
 }  // namespace
 
 extern const KernelDesc kOpenClGridSampleBilinear;
 const KernelDesc kOpenClGridSampleBilinear = {.name = "opencl.grid_sample.bilinear",
                                               .device = DeviceKind::kOpenCl,
                                               .preference = 10,
-                                              .candidates = Candidates,
-                                              .prepare = Prepare};
+                                              .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -1,4 +1,5 @@
 // opencl.norm.instance: InstanceNormalization of planes in pixels, with an epilogue.
+#include "kernels/family.h"
 #include "kernels/opencl/norm/operands.h"
 #include "kernels/opencl/pixels.h"
 
@@ -6,7 +7,7 @@ namespace fettle::kernels {
 namespace {
 
 /// Scale and bias.
-Result<std::vector<PackRequest>> Read(const ir::Graph& group) {
+Result<std::vector<PackRequest>> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
   if (node.op != "InstanceNormalization") return Unsupported("not an instance normalisation");
   RETURN_IF_ERROR(CheckNormalisation(group));
@@ -21,16 +22,16 @@ Result<std::vector<PackRequest>> Read(const ir::Graph& group) {
   return packs;
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
-  RETURN_IF_ERROR(Read(group).status());
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const std::vector<PackRequest>&,
+                                            const Device& device) {
   return PixelCandidates(group, group.nodes()[0].output(0), device);
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device& device) {
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem,
+                                                const std::vector<PackRequest>& packs,
+                                                const Params&, const Device& device) {
   const ir::Graph& group = *problem.group;
   const ir::Node& node = problem.node();
-  ASSIGN_OR_RETURN(std::vector<PackRequest> packs, Read(group));
   const Shape& shape = problem.shape(group.outputs[0]);
   const auto blocks = static_cast<size_t>(DivideUp(shape[1], 4));
   PixelProgram program{.path = "norm/instance.cl",
@@ -41,7 +42,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   program.options.Define("GROUP_ITEMS", static_cast<int64_t>(kGroupItems));
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
                    RecordPixels(problem, node.input(0), node.output(0), program, device));
-  made->own_packs = std::move(packs);
+  made->own_packs = packs;
   made->recorded[0]
       .Packed(0, sizeof(float))
       .Packed(1, sizeof(float))
@@ -49,13 +50,15 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
+constexpr Family<std::vector<PackRequest>> kFamily{
+    .read = Read, .states = States, .prepare = Prepare};
+
 }  // namespace
 
 extern const KernelDesc kOpenClNormInstance;
 const KernelDesc kOpenClNormInstance = {.name = "opencl.norm.instance",
                                         .device = DeviceKind::kOpenCl,
                                         .preference = 10,
-                                        .candidates = Candidates,
-                                        .prepare = Prepare};
+                                        .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

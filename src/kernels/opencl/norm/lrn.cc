@@ -1,11 +1,12 @@
 // opencl.norm.lrn: local response normalisation across the channels of pixels, with an epilogue.
+#include "kernels/family.h"
 #include "kernels/opencl/pixels.h"
 #include "ops/norm/op.h"
 
 namespace fettle::kernels {
 namespace {
 
-Result<ops::LrnAttributes> Read(const ir::Graph& group) {
+Result<ops::LrnAttributes> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
   if (node.op != "LRN") return Unsupported("not a local response normalisation");
   const ir::Value& x = group.value(node.inputs[0]);
@@ -16,16 +17,16 @@ Result<ops::LrnAttributes> Read(const ir::Graph& group) {
   return lrn;
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
-  RETURN_IF_ERROR(Read(group).status());
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const ops::LrnAttributes&,
+                                            const Device& device) {
   return PixelCandidates(group, group.nodes()[0].output(0), device);
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem,
+                                                const ops::LrnAttributes& lrn, const Params&,
                                                 const Device& device) {
   const ir::Graph& group = *problem.group;
   const ir::Node& node = problem.node();
-  ASSIGN_OR_RETURN(const ops::LrnAttributes lrn, Read(group));
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
                    RecordPixels(problem, node.input(0), node.output(0),
                                 {.path = "norm/lrn.cl",
@@ -42,13 +43,14 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
+constexpr Family<ops::LrnAttributes> kFamily{.read = Read, .states = States, .prepare = Prepare};
+
 }  // namespace
 
 extern const KernelDesc kOpenClNormLrn;
 const KernelDesc kOpenClNormLrn = {.name = "opencl.norm.lrn",
                                    .device = DeviceKind::kOpenCl,
                                    .preference = 10,
-                                   .candidates = Candidates,
-                                   .prepare = Prepare};
+                                   .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -2,6 +2,7 @@
 // GroupNormalization, row-major.
 #include "kernels/opencl/rows.h"
 
+#include "kernels/family.h"
 #include "kernels/opencl/norm/operands.h"
 #include "ops/norm/op.h"
 
@@ -14,7 +15,7 @@ struct NormPlan {
   int64_t vector() const { return groups * channels; }
 };
 
-Result<NormPlan> Read(const ir::Graph& group) {
+Result<NormPlan> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
   if (group.nodes().size() != 1) return Unsupported("not a single node");
   const bool is_layer = node.op == "LayerNormalization" || node.op == "RMSNormalization";
@@ -43,16 +44,15 @@ Result<NormPlan> Read(const ir::Graph& group) {
   return plan;
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  RETURN_IF_ERROR(Read(group).status());
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const NormPlan&,
+                                            const Device&) {
   return RowAssignments(group);
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device& device) {
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const NormPlan& plan,
+                                                const Params&, const Device& device) {
   const ir::Graph& group = *problem.group;
   const ir::Node& node = problem.node();
-  ASSIGN_OR_RETURN(const NormPlan plan, Read(group));
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
                    RecordRows(problem, "norm/rows.cl", plan.extents, device));
   const bool has_bias = node.input(2) != ir::kAbsent;
@@ -75,13 +75,14 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
+constexpr Family<NormPlan> kFamily{.read = Read, .states = States, .prepare = Prepare};
+
 }  // namespace
 
 extern const KernelDesc kOpenClNormRows;
 const KernelDesc kOpenClNormRows = {.name = "opencl.norm.rows",
                                     .device = DeviceKind::kOpenCl,
                                     .preference = 10,
-                                    .candidates = Candidates,
-                                    .prepare = Prepare};
+                                    .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

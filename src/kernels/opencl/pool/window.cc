@@ -1,5 +1,6 @@
 // opencl.pool.window: MaxPool, AveragePool, their global forms and ReduceMean and ReduceMax over
 // the plane, with an epilogue.
+#include "kernels/family.h"
 #include "kernels/opencl/pixels.h"
 #include "ops/pool/op.h"
 #include "ops/reduce/op.h"
@@ -46,7 +47,7 @@ Result<bool> FoldsPlane(const ir::Graph& group, const ir::Node& node, const Shap
   return mask == plane;
 }
 
-Result<PoolPlan> Read(const ir::Graph& group) {
+Result<PoolPlan> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
   const ir::Value& x = group.value(node.inputs[0]);
   if (!IsFloatValue(x.dtype) || !HasPixelRank(*x.shape) || x.is_constant())
@@ -68,16 +69,15 @@ Result<PoolPlan> Read(const ir::Graph& group) {
   return PoolPlan{kind, std::move(pool)};
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
-  RETURN_IF_ERROR(Read(group).status());
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const PoolPlan&,
+                                            const Device& device) {
   return PixelCandidates(group, group.nodes()[0].output(0), device);
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device& device) {
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const PoolPlan& plan,
+                                                const Params&, const Device& device) {
   const ir::Graph& group = *problem.group;
   const ir::Node& node = problem.node();
-  ASSIGN_OR_RETURN(const PoolPlan plan, Read(group));
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
                    RecordPixels(problem, node.input(0), node.output(0),
                                 {.path = "pool/window.cl",
@@ -95,13 +95,14 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
+constexpr Family<PoolPlan> kFamily{.read = Read, .states = States, .prepare = Prepare};
+
 }  // namespace
 
 extern const KernelDesc kOpenClPoolWindow;
 const KernelDesc kOpenClPoolWindow = {.name = "opencl.pool.window",
                                       .device = DeviceKind::kOpenCl,
                                       .preference = 10,
-                                      .candidates = Candidates,
-                                      .prepare = Prepare};
+                                      .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -20,9 +20,8 @@ Status ReadRows(const ir::Graph& group, ByteProduct& read) {
   PixelConv& conv = read.conv;
   conv.ic = a[a.rank() - 1];
   conv.oc = b[read.weights_are_transposed ? 1 : 0];
-  conv.in = conv.out = {1, a.Count(0, a.rank() - 1)};
-  conv.kernel = conv.stride = conv.dilation = {1, 1};
-  if (conv.ic == 0 || conv.oc == 0 || conv.out[1] == 0) return Unsupported("an empty operand");
+  conv.in = conv.out = {1, 1, a.Count(0, a.rank() - 1)};
+  if (conv.ic == 0 || conv.oc == 0 || conv.out[2] == 0) return Unsupported("an empty operand");
   const ir::ValueId bias = read.q.bias;
   if (bias != ir::kAbsent && group.value(bias).shape->elements() != conv.oc)
     return Unsupported("the addend is no row of the output");
@@ -49,7 +48,7 @@ Result<ByteProduct> ReadByteProduct(const ir::Graph& group) {
   if (group.outputs.size() != 1) return Unsupported("a value inside the group is an output");
   const ir::Node& core = *read.q.core;
   if (core.op == "Conv" || core.op == "ConvInteger") {
-    RETURN_IF_ERROR(ReadPixelGeometry(group, core, read.conv));
+    ASSIGN_OR_RETURN(static_cast<ConvGeometry&>(read.conv), ReadPixelGeometry(group, core));
   } else {
     RETURN_IF_ERROR(ReadRows(group, read));
   }
@@ -160,20 +159,14 @@ Result<std::unique_ptr<PreparedKernel>> RecordByteProduct(
   return std::unique_ptr<PreparedKernel>(std::move(recorded));
 }
 
-std::vector<Tunable> ByteTunables(const Problem& problem, const Device&) {
-  const ByteProduct product = ReadByteProduct(*problem.group).value();
-  std::vector<Tunable> all{{"dot", {0}}};
-  if (TakesDot(*problem.group, product)) all[0].values.push_back(1);
-  for (Tunable& tunable : TileTunables(product.conv)) all.push_back(std::move(tunable));
-  return all;
-}
-
-Params ByteDefaults(const Problem& problem, const Device& device) {
-  const ByteProduct product = ReadByteProduct(*problem.group).value();
-  Params params = TileDefaults(product.conv);
-  const bool dot = AsOpenCl(device).facts().int8_dot && TakesDot(*problem.group, product);
-  params["dot"] = dot ? 1 : 0;
-  return params;
+ParamSpace ByteSpace(const Problem& problem, const ByteProduct& product, const Device& device) {
+  const bool takes_dot = TakesDot(*problem.group, product);
+  ParamSpace space = TileSpace(product.conv, device);
+  std::vector<Tunable> tunables = kByteFields.Tunables();
+  if (!takes_dot) tunables[0].values = {0};
+  space.tunables.insert(space.tunables.begin(), tunables.begin(), tunables.end());
+  kByteFields.Write({takes_dot && AsOpenCl(device).facts().int8_dot ? 1 : 0}, space.usual);
+  return space;
 }
 
 }  // namespace fettle::kernels

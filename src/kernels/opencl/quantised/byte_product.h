@@ -20,9 +20,7 @@ struct ByteProduct {
   PixelConv conv;
   bool is_matrix = false, weights_are_transposed = false;
 
-  bool IsDepthwise() const {
-    return !is_matrix && conv.groups == conv.ic && conv.oc == conv.ic && conv.ic > 1;
-  }
+  bool IsDepthwise() const { return !is_matrix && conv.IsDepthwise() && conv.oc == conv.ic; }
 };
 
 /// kUnsupported with the reason: no such group, or sums that int does not hold.
@@ -37,17 +35,22 @@ Result<std::vector<StateAssignment>> ByteStates(const ir::Graph& group, const By
 
 /// Whether weights less their zero points are bytes, as dot products take them.
 bool TakesDot(const ir::Graph& group, const ByteProduct& product);
-/// The tile's tunables and "dot", where the product takes it; by default it is taken where the
-/// device has the instruction.
-std::vector<Tunable> ByteTunables(const Problem& problem, const Device& device);
-Params ByteDefaults(const Problem& problem, const Device& device);
+/// Whether weights lie as dot products take them.
+struct ByteDot {
+  int64_t dot = 0;
+};
+inline constexpr Fields kByteFields("quantised/bytes.clh",
+                                    Field{"dot", &ByteDot::dot, {0, 1}, "DOT"});
+/// "dot", where the product takes it, and the tile. By default it is taken where the device has the
+/// instruction.
+ParamSpace ByteSpace(const Problem& problem, const ByteProduct& product, const Device& device);
 
 /// The order of weights that `dot` (tunable) names.
 FilterForm ByteForm(const ByteProduct& product, const QuadPlan& plan, bool dot);
 /// Sums, scales and addends of `form.bias` channels each, then weights: short, or char for `dot`.
 PackRequest RequestByteFilter(const ByteProduct& product, const FilterForm& form, bool dot);
 
-/// IN_TYPE, RESULT and what else bytes.clh asks for but DOT.
+/// IN_TYPE, RESULT and what else bytes.clh asks for but its parameters.
 void DefineBytes(const Problem& problem, const ByteProduct& product, BuildOptions& options);
 
 /// What a product is built and launched with.

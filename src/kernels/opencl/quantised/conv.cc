@@ -17,17 +17,16 @@ Result<ByteProduct> ReadByteConv(const ir::Graph& group) {
   return product;
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
-  ASSIGN_OR_RETURN(const ByteProduct product, ReadByteConv(group));
+Result<ByteProduct> Read(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(ByteProduct product, ReadByteConv(group));
   if (product.IsDepthwise()) return Unsupported("left to opencl.quantised.depthwise");
-  return ByteStates(group, product, device);
+  return product;
 }
 
-Result<std::vector<StateAssignment>> DepthwiseCandidates(const ir::Graph& group,
-                                                         const Device& device) {
-  ASSIGN_OR_RETURN(const ByteProduct product, ReadByteConv(group));
+Result<ByteProduct> ReadDepthwise(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(ByteProduct product, ReadByteConv(group));
   if (!product.IsDepthwise()) return Unsupported("not a filter per channel");
-  return ByteStates(group, product, device);
+  return product;
 }
 
 /// Arguments of both kernels behind BYTE_PARAMS.
@@ -44,20 +43,19 @@ State AccessOf(const Problem& problem, const ByteProduct& product) {
   return pixels;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
-                                                const Device& device) {
-  ASSIGN_OR_RETURN(const ByteProduct product, ReadByteProduct(*problem.group));
-  const QuadPlan plan = PlanQuads(product.conv, ReadTile(params));
-  const bool dot = params.at("dot") != 0;
-  ByteProgram program{
-      .path = "quantised/conv.cl",
-      .function = "quantised_conv",
-      .options = TileOptions(params, AccessOf(problem, product)),
-      .sizes = RowTileSizes(product.conv, params.at("columns"), plan.blocks, params),
-      .form = ByteForm(product, plan, dot),
-      .dot = dot};
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const ByteProduct& product,
+                                                const Params& params, const Device& device) {
+  const TileShape tile = kTileFields.Read(params);
+  const QuadPlan plan = PlanQuads(product.conv, tile);
+  const ByteDot dot = kByteFields.Read(params);
+  ByteProgram program{.path = "quantised/conv.cl",
+                      .function = "quantised_conv",
+                      .options = TileOptions(tile, AccessOf(problem, product)),
+                      .sizes = RowTileSizes(product.conv, tile.columns, plan.blocks, GroupOf(tile)),
+                      .form = ByteForm(product, plan, dot.dot != 0),
+                      .dot = dot.dot != 0};
   DefineBytes(problem, product, program.options);
-  program.options.Define("DOT", dot ? 1 : 0);
+  kByteFields.Define(dot, program.options);
   return RecordByteProduct(problem, product, program, AsOpenCl(device),
                            [&](RecordedLaunch& launch) {
                              AppendWindow(problem, product, launch);
@@ -66,21 +64,32 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
 }
 
 Result<std::unique_ptr<PreparedKernel>> PrepareDepthwise(const Problem& problem,
+                                                         const ByteProduct& product,
                                                          const Params& params,
                                                          const Device& device) {
-  ASSIGN_OR_RETURN(const ByteProduct product, ReadByteProduct(*problem.group));
-  const int64_t columns = params.at("columns");
-  ByteProgram program{
-      .path = "quantised/depthwise.cl",
-      .function = "quantised_depthwise",
-      .options = AccessOptions(AccessOf(problem, product)),
-      .sizes = RowTileSizes(product.conv, columns, DivideUp(product.conv.oc, 4), params),
-      .form = DepthwiseForm(product.conv)};
-  program.options.Define("TILE_W", columns);
+  const DepthwiseTile tile = kDepthwiseFields.Read(params);
+  ByteProgram program{.path = "quantised/depthwise.cl",
+                      .function = "quantised_depthwise",
+                      .options = AccessOptions(AccessOf(problem, product)),
+                      .sizes = RowTileSizes(product.conv, tile.columns,
+                                            DivideUp(product.conv.oc, 4), GroupOf(tile)),
+                      .form = DepthwiseForm(product.conv)};
+  kDepthwiseFields.Define(tile, program.options);
   DefineBytes(problem, product, program.options);
   return RecordByteProduct(problem, product, program, AsOpenCl(device),
                            [&](RecordedLaunch& launch) { AppendWindow(problem, product, launch); });
 }
+
+ParamSpace DepthwiseByteSpace(const Problem&, const ByteProduct& product, const Device& device) {
+  return DepthwiseSpace(product.conv, device);
+}
+
+constexpr Family<ByteProduct> kFamily{
+    .read = Read, .states = ByteStates, .prepare = Prepare, .params = ByteSpace};
+constexpr Family<ByteProduct> kDepthwiseFamily{.read = ReadDepthwise,
+                                               .states = ByteStates,
+                                               .prepare = PrepareDepthwise,
+                                               .params = DepthwiseByteSpace};
 
 }  // namespace
 
@@ -89,24 +98,14 @@ const KernelDesc kOpenClQuantisedConv = {.name = "opencl.quantised.conv",
                                          .version = 2,
                                          .device = DeviceKind::kOpenCl,
                                          .preference = 15,
-                                         .candidates = Candidates,
-                                         .prepare = Prepare,
-                                         .tunables = ByteTunables,
-                                         .valid = CheckGroup,
-                                         .default_params = ByteDefaults};
+                                         .match = MatchAs<kFamily>,
+                                         .parameters = ParametersOf<kByteFields, kTileFields>};
 
 extern const KernelDesc kOpenClQuantisedDepthwise;
-const KernelDesc kOpenClQuantisedDepthwise = {
-    .name = "opencl.quantised.depthwise",
-    .device = DeviceKind::kOpenCl,
-    .preference = 20,
-    .candidates = DepthwiseCandidates,
-    .prepare = PrepareDepthwise,
-    .tunables = [](const Problem&, const Device&) { return DepthwiseTunables(); },
-    .valid = CheckGroup,
-    .default_params =
-        [](const Problem& problem, const Device&) {
-          return DepthwiseDefaults(ReadByteProduct(*problem.group).value().conv);
-        }};
+const KernelDesc kOpenClQuantisedDepthwise = {.name = "opencl.quantised.depthwise",
+                                              .device = DeviceKind::kOpenCl,
+                                              .preference = 20,
+                                              .match = MatchAs<kDepthwiseFamily>,
+                                              .parameters = ParametersOf<kDepthwiseFields>};
 
 }  // namespace fettle::kernels

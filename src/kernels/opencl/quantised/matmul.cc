@@ -6,40 +6,45 @@
 namespace fettle::kernels {
 namespace {
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
-  ASSIGN_OR_RETURN(const ByteProduct product, ReadByteProduct(group));
+Result<ByteProduct> Read(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(ByteProduct product, ReadByteProduct(group));
   if (!product.is_matrix) return Unsupported("{} is no matrix product", product.q.core->op);
-  return ByteStates(group, product, device);
+  return product;
 }
 
 /// One row is spread over as many work-items as there are quads of columns.
-Params Defaults(const Problem& problem, const Device& device) {
-  const ByteProduct product = ReadByteProduct(*problem.group).value();
-  Params params = ByteDefaults(problem, device);
-  if (product.conv.out[1] == 1 && !AsOpenCl(device).facts().is_cpu) params["quads"] = 1;
-  return params;
+ParamSpace Space(const Problem& problem, const ByteProduct& product, const Device& device) {
+  ParamSpace space = ByteSpace(problem, product, device);
+  if (product.conv.out[2] == 1 && !AsOpenCl(device).facts().is_cpu) {
+    TileShape tile = kTileFields.Read(space.usual);
+    tile.quads = 1;
+    kTileFields.Write(tile, space.usual);
+  }
+  return space;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
-                                                const Device& device) {
-  ASSIGN_OR_RETURN(const ByteProduct product, ReadByteProduct(*problem.group));
-  const TileShape tile = ReadTile(params);
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const ByteProduct& product,
+                                                const Params& params, const Device& device) {
+  const TileShape tile = kTileFields.Read(params);
+  const ByteDot dot = kByteFields.Read(params);
   const QuadPlan plan = PlanQuads(product.conv, tile);
-  const int64_t rows = product.conv.out[1];
-  const bool dot = params.at("dot") != 0;
+  const int64_t rows = product.conv.out[2];
   ByteProgram program{.path = "quantised/matmul.cl",
                       .function = "quantised_matmul",
                       .sizes = PlaceSizes(DivideUp(rows, tile.columns), plan.blocks),
-                      .form = ByteForm(product, plan, dot),
-                      .dot = dot};
-  program.sizes.lws = GroupOf(params);
+                      .form = ByteForm(product, plan, dot.dot != 0),
+                      .dot = dot.dot != 0};
+  program.sizes.lws = GroupOf(tile);
   program.options.Define("FETTLE_HALF", problem.states.outputs[0].storage == DType::kF16 ? 1 : 0);
-  program.options.Define("QUADS", tile.quads).Define("TILE_W", tile.columns);
-  program.options.Define("DOT", dot ? 1 : 0);
+  kTileFields.Define(tile, program.options);
+  kByteFields.Define(dot, program.options);
   DefineBytes(problem, product, program.options);
   return RecordByteProduct(problem, product, program, AsOpenCl(device),
                            [&](RecordedLaunch& launch) { launch.Int(rows).Int(product.conv.ic); });
 }
+
+constexpr Family<ByteProduct> kFamily{
+    .read = Read, .states = ByteStates, .prepare = Prepare, .params = Space};
 
 }  // namespace
 
@@ -47,10 +52,7 @@ extern const KernelDesc kOpenClQuantisedMatMul;
 const KernelDesc kOpenClQuantisedMatMul = {.name = "opencl.quantised.matmul",
                                            .device = DeviceKind::kOpenCl,
                                            .preference = 15,
-                                           .candidates = Candidates,
-                                           .prepare = Prepare,
-                                           .tunables = ByteTunables,
-                                           .valid = CheckGroup,
-                                           .default_params = Defaults};
+                                           .match = MatchAs<kFamily>,
+                                           .parameters = ParametersOf<kByteFields, kTileFields>};
 
 }  // namespace fettle::kernels

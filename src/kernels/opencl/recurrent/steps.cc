@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/family.h"
+#include "kernels/fields.h"
 #include "kernels/match/usual_cell.h"
 #include "kernels/opencl/gemm/tiles.h"
 #include "kernels/opencl/norm/operands.h"
@@ -34,7 +36,7 @@ struct Cell {
   }
 };
 
-Result<Cell> Read(const ir::Graph& group) {
+Result<Cell> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(RecurrentAttributes attributes, ReadUsualCell(group));
   const Cell cell{std::move(attributes)};
   const ir::Node& node = group.nodes()[0];
@@ -51,8 +53,7 @@ GemmShape InputProduct(const Cell& cell) {
   return {.m = std::max<int64_t>(cell.rows(), 1), .n = cell.columns(), .k = cell.attributes.input};
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  RETURN_IF_ERROR(Read(group).status());
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Cell&, const Device&) {
   return std::vector<StateAssignment>{StatesBeside(group, RowStates()[0])};
 }
 
@@ -100,6 +101,12 @@ Location Behind(Location location, int64_t floats) {
   return location;
 }
 
+struct StepItems {
+  int64_t items = 64;
+};
+constexpr Fields kFields("recurrent/steps.cl",
+                         Field{"items", &StepItems::items, {64, 16, 128, 256}, "ITEMS"});
+
 class Steps final : public PreparedKernel {
  public:
   Steps(const Problem& problem, Cell cell, int64_t items)
@@ -111,7 +118,8 @@ class Steps final : public PreparedKernel {
 
   Status Build(const OpenClDevice& device) {
     BuildOptions options;
-    options.Define("CELL", cell_.number()).Define("ITEMS", items_);
+    options.Define("CELL", cell_.number());
+    kFields.Define({items_}, options);
     ASSIGN_OR_RETURN(steps_,
                      device.BuildKernel(MakeProgram("recurrent/steps.cl", options), "steps"));
     const GemmShape shape = InputProduct(cell_);
@@ -228,41 +236,35 @@ class Steps final : public PreparedKernel {
   std::shared_ptr<OpenClKernel> product_, steps_;
 };
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
-                                                const Device& device) {
-  ASSIGN_OR_RETURN(Cell cell, Read(*problem.group));
-  auto made = std::make_unique<Steps>(problem, std::move(cell), params.at("items"));
+ParamSpace Space(const Problem&, const Cell&, const Device& device) {
+  const OpenClFacts& facts = AsOpenCl(device).facts();
+  const int64_t wanted = facts.is_cpu ? 64 : 256;
+  return {kFields.Tunables(), kFields.Write({std::min<int64_t>(wanted, facts.max_work_group_size)}),
+          [&facts](const Params& params) {
+            const int64_t items = kFields.Read(params).items;
+            if (items <= facts.max_work_group_size && items <= facts.max_work_item_sizes[0])
+              return OkStatus();
+            return Unsupported("a work-group of {} items: the device takes {}", items,
+                               facts.max_work_group_size);
+          }};
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Cell& cell,
+                                                const Params& params, const Device& device) {
+  auto made = std::make_unique<Steps>(problem, cell, kFields.Read(params).items);
   RETURN_IF_ERROR(made->Build(AsOpenCl(device)));
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
+constexpr Family<Cell> kFamily{.read = Read, .states = States, .prepare = Prepare, .params = Space};
+
 }  // namespace
 
 extern const KernelDesc kOpenClRecurrentSteps;
-const KernelDesc kOpenClRecurrentSteps = {
-    .name = "opencl.recurrent.steps",
-    .device = DeviceKind::kOpenCl,
-    .preference = 10,
-    .candidates = Candidates,
-    .prepare = Prepare,
-    .tunables =
-        [](const Problem&, const Device&) {
-          return std::vector<Tunable>{{"items", {64, 16, 128, 256}}};
-        },
-    .valid =
-        [](const Problem&, const Params& params, const Device& device) {
-          const OpenClFacts& facts = AsOpenCl(device).facts();
-          const int64_t items = params.at("items");
-          if (items <= facts.max_work_group_size && items <= facts.max_work_item_sizes[0])
-            return OkStatus();
-          return Unsupported("a work-group of {} items: the device takes {}", items,
-                             facts.max_work_group_size);
-        },
-    .default_params =
-        [](const Problem&, const Device& device) {
-          const OpenClFacts& facts = AsOpenCl(device).facts();
-          const int64_t wanted = facts.is_cpu ? 64 : 256;
-          return Params{{"items", std::min<int64_t>(wanted, facts.max_work_group_size)}};
-        }};
+const KernelDesc kOpenClRecurrentSteps = {.name = "opencl.recurrent.steps",
+                                          .device = DeviceKind::kOpenCl,
+                                          .preference = 10,
+                                          .match = MatchAs<kFamily>,
+                                          .parameters = ParametersOf<kFields>};
 
 }  // namespace fettle::kernels

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/family.h"
 #include "ops/reduce/op.h"
 
 namespace fettle::kernels {
@@ -37,7 +38,7 @@ struct Reading {
   RowExtents extents;
 };
 
-Result<Reading> Read(const ir::Graph& group) {
+Result<Reading> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
   const Row* row = std::find_if(std::begin(kRows), std::end(kRows),
                                 [&](const Row& candidate) { return candidate.op == node.op; });
@@ -60,14 +61,12 @@ Result<Reading> Read(const ir::Graph& group) {
   return Reading{row, extents};
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  RETURN_IF_ERROR(Read(group).status());
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Reading&, const Device&) {
   return RowAssignments(group);
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device& device) {
-  ASSIGN_OR_RETURN(const Reading reading, Read(*problem.group));
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Reading& reading,
+                                                const Params&, const Device& device) {
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
                    RecordRows(problem, "reduce/rows.cl", reading.extents, device));
   made->recorded[0]
@@ -79,13 +78,14 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
+constexpr Family<Reading> kFamily{.read = Read, .states = States, .prepare = Prepare};
+
 }  // namespace
 
 extern const KernelDesc kOpenClReduceRows;
 const KernelDesc kOpenClReduceRows = {.name = "opencl.reduce.rows",
                                       .device = DeviceKind::kOpenCl,
                                       .preference = 10,
-                                      .candidates = Candidates,
-                                      .prepare = Prepare};
+                                      .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

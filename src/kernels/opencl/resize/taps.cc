@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/hash.h"
+#include "kernels/family.h"
 #include "kernels/opencl/pixels.h"
 #include "ops/resize/op.h"
 
@@ -30,7 +31,7 @@ struct PlaneTaps {
   ops::AxisTaps height, width;
 };
 
-Result<PlaneTaps> Read(const ir::Graph& group) {
+Result<PlaneTaps> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
   if (node.op != "Resize") return Unsupported("not a Resize");
   const ir::Value& input = group.value(node.inputs[0]);
@@ -74,16 +75,15 @@ PackRequest TablePack(const PlaneTaps& taps) {
           }};
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
-  RETURN_IF_ERROR(Read(group).status());
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const PlaneTaps&,
+                                            const Device& device) {
   return PixelCandidates(group, group.nodes()[0].output(0), device);
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device& device) {
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const PlaneTaps& taps,
+                                                const Params&, const Device& device) {
   const ir::Graph& group = *problem.group;
   const ir::Node& node = problem.node();
-  ASSIGN_OR_RETURN(const PlaneTaps taps, Read(group));
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
                    RecordPixels(problem, node.input(0), node.output(0),
                                 {.path = "resize/taps.cl",
@@ -96,13 +96,14 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
+constexpr Family<PlaneTaps> kFamily{.read = Read, .states = States, .prepare = Prepare};
+
 }  // namespace
 
 extern const KernelDesc kOpenClResizeTaps;
 const KernelDesc kOpenClResizeTaps = {.name = "opencl.resize.taps",
                                       .device = DeviceKind::kOpenCl,
                                       .preference = 10,
-                                      .candidates = Candidates,
-                                      .prepare = Prepare};
+                                      .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

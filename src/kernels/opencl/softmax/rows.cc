@@ -1,12 +1,13 @@
 // opencl.softmax.rows: Softmax and LogSoftmax over axes that are neighbours in row-major memory.
 #include "kernels/opencl/rows.h"
 
+#include "kernels/family.h"
 #include "ops/softmax/op.h"
 
 namespace fettle::kernels {
 namespace {
 
-Result<RowExtents> Read(const ir::Graph& group) {
+Result<RowExtents> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
   if (group.nodes().size() != 1 || (node.op != "Softmax" && node.op != "LogSoftmax"))
     return Unsupported("not a softmax");
@@ -16,14 +17,13 @@ Result<RowExtents> Read(const ir::Graph& group) {
   return SplitRows(*x.shape, Layout::RowMajor(), mask);
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  RETURN_IF_ERROR(Read(group).status());
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const RowExtents&,
+                                            const Device&) {
   return RowAssignments(group);
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device& device) {
-  ASSIGN_OR_RETURN(const RowExtents extents, Read(*problem.group));
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const RowExtents& extents,
+                                                const Params&, const Device& device) {
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
                    RecordRows(problem, "softmax/rows.cl", extents, device));
   made->recorded[0]
@@ -34,13 +34,14 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
+constexpr Family<RowExtents> kFamily{.read = Read, .states = States, .prepare = Prepare};
+
 }  // namespace
 
 extern const KernelDesc kOpenClSoftmaxRows;
 const KernelDesc kOpenClSoftmaxRows = {.name = "opencl.softmax.rows",
                                        .device = DeviceKind::kOpenCl,
                                        .preference = 10,
-                                       .candidates = Candidates,
-                                       .prepare = Prepare};
+                                       .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -17,8 +17,8 @@ struct Patches {
 };
 
 Patches CutPatches(const PixelConv& conv, int64_t tile) {
-  Patches patches{.tile = tile, .of_row = DivideUp(conv.out[1], tile)};
-  patches.of_image = patches.of_row * DivideUp(conv.out[0], tile);
+  Patches patches{.tile = tile, .of_row = DivideUp(conv.out[2], tile)};
+  patches.of_image = patches.of_row * DivideUp(conv.out[1], tile);
   patches.all = patches.of_image * conv.batch;
   return patches;
 }
@@ -36,15 +36,21 @@ Status CheckMemory(const PixelConv& conv, int64_t tile, const Device& device) {
   return Unsupported("{} bytes of transformed patches: expected at most {}", bytes, most);
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
-  ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(group));
-  const std::array<int64_t, 2> threes{3, 3}, ones{1, 1};
+struct WinogradTile {
+  int64_t tile = 4;
+};
+constexpr Fields kFields("winograd/transform.clh",
+                         Field{"tile", &WinogradTile::tile, {4, 2}, "TILE"});
+
+Result<PixelConv> Read(const ir::Graph& group, const Device& device) {
+  ASSIGN_OR_RETURN(PixelConv conv, ReadPixelConv(group));
+  const std::array<int64_t, 3> threes{1, 3, 3}, ones{1, 1, 1};
   if (conv.kernel != threes || conv.stride != ones || conv.dilation != ones || conv.groups != 1)
     return Unsupported("not 3x3 of stride 1 and one group");
   if (conv.ic < kLeastChannels || conv.oc < kLeastChannels)
     return Unsupported("fewer than {} channels", kLeastChannels);
   RETURN_IF_ERROR(CheckMemory(conv, 4, device));
-  return PixelCandidates(group, conv.y, device);
+  return conv;
 }
 
 /// Rows of G: a filter row of three to tile + 2 values.
@@ -117,31 +123,24 @@ PackRequest RequestFilter(const PixelConv& conv, const FilterShape& shape) {
   return request;
 }
 
-std::vector<Tunable> Tunables(const Problem& problem, const Device&) {
-  std::vector<Tunable> all{{"tile", {4, 2}}};
-  for (Tunable& tunable : TileTunables(ReadPixelConv(*problem.group).value()))
-    all.push_back(std::move(tunable));
-  return all;
+ParamSpace Space(const Problem&, const PixelConv& conv, const Device& device) {
+  TileShape tile = UsualTile(conv);
+  SetGroup(PlaceSizes(DivideUp(CutPatches(conv, WinogradTile().tile).all, tile.columns),
+                      DivideUp(conv.oc, tile.lanes())),
+           tile);
+  ParamSpace space{kFields.Tunables(), kFields.Write({}), {}};
+  ParamSpace of_tile = TileSpace(conv, device);
+  for (Tunable& tunable : of_tile.tunables) space.tunables.push_back(std::move(tunable));
+  kTileFields.Write(tile, space.usual);
+  space.check = [conv, &device, check = of_tile.check](const Params& params) {
+    RETURN_IF_ERROR(CheckMemory(conv, kFields.Read(params).tile, device));
+    return check(params);
+  };
+  return space;
 }
 
-Params Defaults(const Problem& problem, const Device&) {
-  const PixelConv conv = ReadPixelConv(*problem.group).value();
-  Params params = TileDefaults(conv);
-  params["tile"] = 4;
-  AppendGroupDefaults(PlaceSizes(DivideUp(CutPatches(conv, 4).all, params.at("columns")),
-                                 DivideUp(conv.oc, ReadTile(params).lanes())),
-                      params);
-  return params;
-}
-
-Status Valid(const Problem& problem, const Params& params, const Device& device) {
-  RETURN_IF_ERROR(CheckMemory(ReadPixelConv(*problem.group).value(), params.at("tile"), device));
-  return CheckGroup(problem, params, device);
-}
-
-Work WorkOf(const Problem& problem, const Params& params, const Device&) {
-  const PixelConv conv = ReadPixelConv(*problem.group).value();
-  const Patches patches = CutPatches(conv, params.at("tile"));
+Work CountWork(const Problem& problem, const PixelConv& conv, const Params& params, const Device&) {
+  const Patches patches = CutPatches(conv, kFields.Read(params).tile);
   const auto bytes = [&](ir::ValueId id, const State& state) {
     return static_cast<double>(StateBytes(problem.shape(id), state));
   };
@@ -159,10 +158,10 @@ class Recorder {
            const OpenClDevice& device)
       : problem_(problem),
         conv_(conv),
-        params_(params),
+        tile_(kTileFields.Read(params)),
         device_(device),
-        patches_(CutPatches(conv, params.at("tile"))),
-        shape_{conv.ic, conv.oc, ReadTile(params).lanes(), params.at("tile")} {}
+        patches_(CutPatches(conv, kFields.Read(params).tile)),
+        shape_{conv.ic, conv.oc, tile_.lanes(), patches_.tile} {}
 
   Result<std::unique_ptr<PreparedKernel>> Run() {
     ASSIGN_OR_RETURN(made_->expression,
@@ -184,20 +183,20 @@ class Recorder {
         .Input(InputIndex(*problem_.group, conv_.x), pixel_bytes_)
         .Value(PixelDims(problem_.shape(conv_.x)))
         .Workspace(0, kVectorBytes)
-        .Value(Int2(conv_.pad[0], conv_.pad[1]))
+        .Value(Int2(conv_.pad[1], conv_.pad[2]))
         .Value(Int2(patches_.of_row, patches_.of_image));
     return OkStatus();
   }
 
   Status RecordProduct() {
     BuildOptions options;
-    options.Define("QUADS", params_.at("quads")).Define("TILE_W", params_.at("columns"));
+    kTileFields.Define(tile_, options);
     ASSIGN_OR_RETURN(
         std::shared_ptr<OpenClKernel> kernel,
         device_.BuildKernel(MakeProgram("winograd/product.cl", options), "winograd_product"));
-    WorkSizes sizes = PlaceSizes(DivideUp(patches_.all, params_.at("columns")), shape_.blocks(),
-                                 patches_.places());
-    sizes.lws = GroupOf(params_);
+    WorkSizes sizes =
+        PlaceSizes(DivideUp(patches_.all, tile_.columns), shape_.blocks(), patches_.places());
+    sizes.lws = GroupOf(tile_);
     made_->recorded.emplace_back(std::move(kernel), sizes)
         .Workspace(0, kVectorBytes)
         .Workspace(products_at_, kVectorBytes)
@@ -224,7 +223,9 @@ class Recorder {
   }
 
   BuildOptions OuterOptions() const {
-    return AccessOptions(problem_.states.outputs[0]).Define("TILE", patches_.tile);
+    BuildOptions options = AccessOptions(problem_.states.outputs[0]);
+    kFields.Define({patches_.tile}, options);
+    return options;
   }
   WorkSizes PatchSizes(int64_t channels) const {
     return PlaceSizes(patches_.of_image, DivideUp(channels, 4), conv_.batch);
@@ -232,7 +233,7 @@ class Recorder {
 
   const Problem& problem_;
   const PixelConv& conv_;
-  const Params& params_;
+  TileShape tile_;
   const OpenClDevice& device_;
   Patches patches_;
   FilterShape shape_;
@@ -241,11 +242,16 @@ class Recorder {
   std::unique_ptr<RecordedKernel> made_ = std::make_unique<RecordedKernel>();
 };
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params& params,
-                                                const Device& device) {
-  ASSIGN_OR_RETURN(const PixelConv conv, ReadPixelConv(*problem.group));
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const PixelConv& conv,
+                                                const Params& params, const Device& device) {
   return Recorder(problem, conv, params, AsOpenCl(device)).Run();
 }
+
+constexpr Family<PixelConv> kFamily{.read = Read,
+                                    .states = PixelConvStates,
+                                    .prepare = Prepare,
+                                    .params = Space,
+                                    .work = CountWork};
 
 }  // namespace
 
@@ -253,11 +259,7 @@ extern const KernelDesc kOpenClConvWinograd;
 const KernelDesc kOpenClConvWinograd = {.name = "opencl.conv.winograd",
                                         .device = DeviceKind::kOpenCl,
                                         .preference = 3,
-                                        .candidates = Candidates,
-                                        .prepare = Prepare,
-                                        .tunables = Tunables,
-                                        .valid = Valid,
-                                        .default_params = Defaults,
-                                        .work = WorkOf};
+                                        .match = MatchAs<kFamily>,
+                                        .parameters = ParametersOf<kFields, kTileFields>};
 
 }  // namespace fettle::kernels

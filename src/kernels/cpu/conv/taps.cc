@@ -1,8 +1,6 @@
-#include "kernels/cpu/conv/geometry.h"
+#include "kernels/cpu/conv/taps.h"
 
 #include <algorithm>
-
-#include "ops/conv/op.h"
 
 namespace fettle::kernels {
 namespace {
@@ -115,30 +113,6 @@ void FillRuns(const ConvGeometry& g, int64_t step, const T* line, const T* zeros
 }
 
 }  // namespace
-
-Result<ConvGeometry> ReadConvGeometry(const ir::Graph& group, const ir::Node& node) {
-  const Shape& x = *group.value(node.input(0)).shape;
-  const Shape& w = *group.value(node.input(1)).shape;
-  const Shape& y = *group.value(node.output(0)).shape;
-  ASSIGN_OR_RETURN(const ops::ConvAttributes conv, ops::ReadConv(node, x, w));
-  if (conv.spatial_rank() > 3) return Unsupported("more than three spatial axes");
-  ConvGeometry g;
-  g.batch = x[0];
-  g.ic = x[1];
-  g.oc = w[0];
-  g.groups = conv.group;
-  const auto first = static_cast<size_t>(3 - conv.spatial_rank());
-  for (size_t i = 0; i < conv.kernel.size(); ++i) {
-    g.in[first + i] = x[static_cast<int>(i) + 2];
-    g.out[first + i] = y[static_cast<int>(i) + 2];
-    g.kernel[first + i] = conv.kernel[i];
-    g.stride[first + i] = conv.strides[i];
-    g.dilation[first + i] = conv.dilations[i];
-    g.pad[first + i] = conv.pad_begin[i];
-  }
-  if (g.groups == 1 && g.IsPointwise()) g.in = g.out = {1, 1, g.in[0] * g.in[1] * g.in[2]};
-  return g;
-}
 
 TapPlan PlanTaps(const ConvGeometry& g) {
   return PlanTaps(g, ChannelsLastPixels(g.ic, g.in[0] * g.in[1] * g.in[2]));

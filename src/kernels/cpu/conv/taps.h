@@ -1,32 +1,13 @@
-// The geometry of a convolution, brought to three spatial axes, and the row pointers by which
-// micro-kernels read its input.
+// How the taps of a convolution become rows of a product: the pointers by which micro-kernels read
+// its input.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
-#include "base/status.h"
-#include "ir/graph.h"
 #include "kernels/cpu/conv/pixels.h"
+#include "kernels/match/conv.h"
 
 namespace fettle::kernels {
-
-/// Missing outer axes have extent 1. Axes: depth, height, width.
-struct ConvGeometry {
-  int64_t batch = 1, ic = 0, oc = 0, groups = 1;
-  std::array<int64_t, 3> in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1};
-  std::array<int64_t, 3> stride{1, 1, 1}, dilation{1, 1, 1}, pad{0, 0, 0};
-
-  int64_t pixels() const { return batch * out[0] * out[1] * out[2]; }
-  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
-  bool IsPointwise() const {
-    return taps() == 1 && stride == std::array<int64_t, 3>{1, 1, 1} && in == out;
-  }
-};
-
-/// Reads a Conv node with concrete shapes; a 1x1 convolution of whole images as one of lines. Fails
-/// with kUnsupported over three spatial axes.
-Result<ConvGeometry> ReadConvGeometry(const ir::Graph& group, const ir::Node& node);
 
 /// How the taps of a convolution become depth of a product: for each block of the input's channels
 /// the taps of the kernel.

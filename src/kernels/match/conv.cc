@@ -1,0 +1,73 @@
+#include "kernels/match/conv.h"
+
+#include "ops/conv/op.h"
+#include "ops/conv_transpose/op.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// What ConvAttributes and ConvTransposeAttributes have in common, of `g`'s last axes.
+template <typename Attributes>
+Status FillWindow(const Attributes& conv, const Shape& x, ConvGeometry& g) {
+  if (conv.spatial_rank() > 3) return Unsupported("more than three spatial axes");
+  g.batch = x[0];
+  g.ic = x[1];
+  g.groups = conv.group;
+  const auto first = static_cast<size_t>(3 - conv.spatial_rank());
+  for (size_t i = 0; i < conv.kernel.size(); ++i) {
+    g.in[first + i] = x[static_cast<int>(i) + 2];
+    g.kernel[first + i] = conv.kernel[i];
+    g.stride[first + i] = conv.strides[i];
+    g.dilation[first + i] = conv.dilations[i];
+    g.pad[first + i] = conv.pad_begin[i];
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<ConvOperands> ReadConvOperands(const ir::Graph& group, std::string_view op,
+                                      bool allow_computed) {
+  if (group.nodes().empty() || group.nodes()[0].op != op) return Unsupported("node 0 is no {}", op);
+  const ir::Node& node = group.nodes()[0];
+  ConvOperands operands{node.input(0), node.input(1), node.input(2)};
+  if (group.value(operands.x).is_constant()) return Unsupported("the input is constant");
+  operands.computed = !group.value(operands.w).is_constant();
+  if (operands.computed && !allow_computed) return Unsupported("the weights are not constant");
+  if (operands.b != ir::kAbsent && group.value(operands.b).is_constant() == operands.computed)
+    return Unsupported("of weights and bias one is constant and one is not");
+  if (!IsFloat(group.value(operands.x).dtype)) return Unsupported("not a float type");
+  return operands;
+}
+
+Result<ConvGeometry> ReadConvGeometry(const ir::Graph& group, const ir::Node& node) {
+  const Shape& x = *group.value(node.input(0)).shape;
+  const Shape& w = *group.value(node.input(1)).shape;
+  const Shape& y = *group.value(node.output(0)).shape;
+  ASSIGN_OR_RETURN(const ops::ConvAttributes conv, ops::ReadConv(node, x, w));
+  ConvGeometry g;
+  RETURN_IF_ERROR(FillWindow(conv, x, g));
+  g.oc = w[0];
+  for (int i = 0; i < conv.spatial_rank(); ++i)
+    g.out[static_cast<size_t>(3 - conv.spatial_rank() + i)] = y[i + 2];
+  return g;
+}
+
+Result<ConvGeometry> ReadTransposeGeometry(const ir::Graph& group, const ir::Node& node) {
+  const Shape& x = *group.value(node.input(0)).shape;
+  const Shape& w = *group.value(node.input(1)).shape;
+  ASSIGN_OR_RETURN(const ops::ConvTransposeAttributes conv, ops::ReadConvTranspose(node, x, w));
+  ConvGeometry g;
+  RETURN_IF_ERROR(FillWindow(conv, x, g));
+  g.oc = w[1] * conv.group;
+  for (int i = 0; i < conv.spatial_rank(); ++i)
+    g.out[static_cast<size_t>(3 - conv.spatial_rank() + i)] = conv.output[static_cast<size_t>(i)];
+  return g;
+}
+
+ConvGeometry AsLines(ConvGeometry g) {
+  if (g.groups == 1 && g.IsPointwise()) g.in = g.out = {1, 1, g.image_pixels()};
+  return g;
+}
+
+}  // namespace fettle::kernels
