@@ -1,0 +1,108 @@
+"""Two builds of Fettle on the same models, in turns: default and tuned plans, and what tuning predicted.
+
+    bench/plans/compare_builds.py --before OLD/bin/fettle --after NEW/bin/fettle [--options "--threads 1"]
+                                  [--budget 20] [--rounds 5] [--seconds 1] MODEL...
+
+Prints a row per model: the median of the medians of each build's rounds in ms, their ratio (over 1: the new build is
+faster) and its range over the rounds; at the end the geometric means. A model that a build cannot run is a row that
+says so. --options are given to each `tune` and `bench` of both builds.
+"""
+
+import argparse
+import json
+import math
+import pathlib
+import shlex
+import statistics
+import subprocess
+import tempfile
+
+
+def fettle(program, *arguments, timeout=600):
+    """The JSON that a command prints; its last line of errors where it fails."""
+    result = subprocess.run([program, *arguments, "--json"], capture_output=True, text=True, timeout=timeout)
+    if result.returncode != 0:
+        raise RuntimeError((result.stderr.strip().splitlines() or [f"exit code {result.returncode}"])[-1])
+    return json.loads(result.stdout)
+
+
+def tune(program, model, folder, options, budget):
+    package = folder / f"{model.stem}.fettle"
+    report = fettle(program, "tune", str(model), "-o", str(package), "--cache", str(folder / "cache"), "--budget",
+                    str(budget), *options, timeout=20 * budget + 300)
+    return package, report
+
+
+def bench(program, model, seconds, options, *more):
+    return fettle(program, "bench", str(model), "--seconds", str(seconds), *options, *more)
+
+
+def compare(model, programs, arguments, options):
+    """{"default": (times before, times after), "tuned": the same}, what was predicted by each build."""
+    times = {"default": ([], []), "tuned": ([], [])}
+    predicted = [None, None]
+    with tempfile.TemporaryDirectory() as folder:
+        packages = []
+        for which, program in enumerate(programs):
+            own = pathlib.Path(folder) / str(which)
+            own.mkdir()
+            packages.append(tune(program, model, own, options, arguments.budget)[0] if arguments.budget else None)
+        for _ in range(arguments.rounds):
+            for which, program in enumerate(programs):
+                report = bench(program, model, arguments.seconds, options, "--no-cache")
+                times["default"][which].append(report["latency_ms"]["median"])
+                if packages[which] is None:
+                    continue
+                report = bench(program, packages[which], arguments.seconds, options, "--no-cache")
+                times["tuned"][which].append(report["latency_ms"]["median"])
+                predicted[which] = report.get("predicted_ms") or predicted[which]
+    return times, predicted
+
+
+def row(model, times, predicted):
+    cells, ratios = [model.stem], {}
+    for kind, (before, after) in times.items():
+        if not before or not after:
+            cells += ["-", "-", "-"]
+            continue
+        by_round = [b / a for b, a in zip(before, after)]
+        ratios[kind] = statistics.median(by_round)
+        cells += [f"{statistics.median(before):.3f}", f"{statistics.median(after):.3f}",
+                  f"{ratios[kind]:.3f} ({min(by_round):.2f} to {max(by_round):.2f})"]
+    for which, value in enumerate(predicted):
+        tuned = times["tuned"][which]
+        cells.append(f"{100 * (value / statistics.median(tuned) - 1):+.0f} %" if value and tuned else "-")
+    return cells, ratios
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--before", required=True)
+    parser.add_argument("--after", required=True)
+    parser.add_argument("--options", default="", help="given to tune and bench")
+    parser.add_argument("--budget", type=float, default=20, help="seconds of tuning; 0: default plans alone")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1)
+    parser.add_argument("models", nargs="+", type=pathlib.Path)
+    arguments = parser.parse_args()
+    options = shlex.split(arguments.options)
+    print(f"options: {arguments.options or '-'}, budget {arguments.budget} s, {arguments.rounds} rounds")
+    print("| model | default before ms | after | ratio | tuned before ms | after | ratio | predicted before | after |")
+    print("|---" * 9 + "|")
+    all_ratios = {"default": [], "tuned": []}
+    for model in arguments.models:
+        try:
+            cells, ratios = row(model, *compare(model, (arguments.before, arguments.after), arguments, options))
+        except (RuntimeError, subprocess.TimeoutExpired) as error:
+            cells, ratios = [model.stem, str(error)], {}
+        for kind, ratio in ratios.items():
+            all_ratios[kind].append(ratio)
+        print("| " + " | ".join(cells) + " |", flush=True)
+    for kind, ratios in all_ratios.items():
+        if ratios:
+            mean = math.exp(statistics.fmean(map(math.log, ratios)))
+            print(f"{kind}: geometric mean {mean:.3f} over {len(ratios)}, least {min(ratios):.3f}")
+
+
+if __name__ == "__main__":
+    main()
