@@ -96,7 +96,7 @@ Status Run(WatchedOpenCl& watched, const char* name, const std::string& path,
   ASSIGN_OR_RETURN(const auto device,
                    OpenClDevice::Open(*listing, {.pacing = pacing, .api = &watched.api()}));
   ASSIGN_OR_RETURN(const auto model, runtime::Model::Load(path));
-  ASSIGN_OR_RETURN(const auto session, runtime::Session::Create(model, {.accelerator = device}));
+  ASSIGN_OR_RETURN(const auto session, runtime::Session::Create(model, {.accelerators = {device}}));
   ASSIGN_OR_RETURN(const runtime::TensorMap inputs, InputsOf(*model));
   runtime::TensorMap outputs;
   // The first inferences build programs and learn how far launches may go.

@@ -20,7 +20,7 @@ Status ReadDevice(const fettle_session_options& options, fettle::runtime::Sessio
   if (options.queue_window < 0 || options.kernel_ms < 0)
     return fettle::InvalidArgument("queue_window and kernel_ms: expected 0 or more");
   ASSIGN_OR_RETURN(
-      wanted.accelerator,
+      wanted.accelerators.emplace_back(),
       fettle::runtime::OpenAccelerator(
           text(options.device, "auto"),
           {.programs = options.programs,

@@ -1,5 +1,7 @@
 #include "device/device.h"
 
+#include <algorithm>
+
 namespace fettle {
 
 MemoryRequest RequestFor(const Shape& shape, const State& state) {
@@ -24,9 +26,25 @@ Result<std::shared_ptr<DeviceMemory>> Device::Upload(const std::shared_ptr<const
   return memory;
 }
 
+DeviceSet::DeviceSet(const Device& cpu, std::span<const Device* const> beside) : DeviceSet(cpu) {
+  for (const Device* device : beside)
+    if (device != nullptr && IndexOf(device->kind()) < 0) devices_.push_back(device);
+}
+
+int DeviceSet::IndexOf(DeviceKind kind) const {
+  const auto found =
+      std::ranges::find_if(devices_, [&](const Device* device) { return device->kind() == kind; });
+  return found == devices_.end() ? -1 : static_cast<int>(found - devices_.begin());
+}
+
+const Device* DeviceSet::Find(DeviceKind kind) const {
+  const int index = IndexOf(kind);
+  return index < 0 ? nullptr : devices_[static_cast<size_t>(index)];
+}
+
 std::string DeviceSet::fingerprint() const {
-  std::string text(cpu_->fingerprint());
-  if (accelerator_ != nullptr) text += " + " + std::string(accelerator_->fingerprint());
+  std::string text(cpu().fingerprint());
+  for (const Device* device : beside_cpu()) text += " + " + std::string(device->fingerprint());
   return text;
 }
 

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "tensor/state.h"
@@ -90,6 +92,31 @@ struct StreamOptions {
   bool timed = false;
 };
 
+/// Buffers in memory that host and device address alike: handed over by mapping, or shared always.
+enum class SharedVirtualMemory : unsigned char { kOff, kCoarse, kFine };
+
+/// What a device beside the CPU is opened with.
+struct OpenOptions {
+  /// Where built programs are kept: a folder, "" for the user's; null: nowhere.
+  const char* programs = nullptr;
+  /// Holds for all streams that have no options of their own, also those that tuning measures on.
+  StreamOptions pacing;
+  /// Off, with a warning, where the device has no such memory.
+  SharedVirtualMemory svm = SharedVirtualMemory::kOff;
+};
+
+/// What a program was built into, by its key: what a package carries.
+struct ProgramBinary {
+  std::string key;
+  std::vector<std::byte> bytes;
+};
+
+/// What became of the programs that were asked for.
+struct ProgramStatistics {
+  int64_t built = 0, from_cache = 0, from_package = 0, failed = 0;
+  double build_seconds = 0, load_seconds = 0;  // of those built; of those taken as binaries
+};
+
 /// A device. Immutable after creation, thread-safe.
 class Device {
  public:
@@ -108,25 +135,37 @@ class Device {
   /// OK, or why there can be no such memory: the limit of the device that it passes.
   virtual Status CheckLimits(const MemoryRequest&) const { return OkStatus(); }
   virtual Result<std::unique_ptr<Stream>> NewStream(const StreamOptions& options) const = 0;
+  /// Whether kernels may compute in f16 (kernels::Arithmetic::kF16).
+  virtual bool computes_f16() const { return false; }
+  /// The programs that were built for kernels of this device, where it builds any: as binaries,
+  /// taken from a package before anything else is tried (those of another driver have other keys),
+  /// and counted.
+  virtual std::vector<ProgramBinary> ExportPrograms() const { return {}; }
+  virtual void ImportPrograms(std::vector<ProgramBinary>) const {}
+  virtual ProgramStatistics program_statistics() const { return {}; }
 };
 
-/// The devices that a plan may use: the CPU always, an accelerator where there is one. A value; the
-/// devices outlive it.
+/// The devices that a plan may use, at most one of each kind: the CPU always, and first. A value;
+/// the devices outlive it.
 class DeviceSet {
  public:
-  DeviceSet(const Device& cpu) : cpu_(&cpu) {}
-  DeviceSet(const Device& cpu, const Device* accelerator) : cpu_(&cpu), accelerator_(accelerator) {}
-  const Device& cpu() const { return *cpu_; }
-  /// Null where there is none.
-  const Device* accelerator() const { return accelerator_; }
+  DeviceSet(const Device& cpu) : devices_{&cpu} {}
+  /// `beside` in the order of their preference before anything is measured; null ones count for
+  /// nothing, nor do further ones of a kind.
+  DeviceSet(const Device& cpu, std::span<const Device* const> beside);
+  DeviceSet(const Device& cpu, const Device* beside) : DeviceSet(cpu, std::span(&beside, 1)) {}
+  const Device& cpu() const { return *devices_[0]; }
+  std::span<const Device* const> all() const { return devices_; }
+  std::span<const Device* const> beside_cpu() const { return all().subspan(1); }
+  /// The index in all() of the device of a kind; -1 where it is not there.
+  int IndexOf(DeviceKind kind) const;
   /// The device of a kind; null where it is not there.
-  const Device* Find(DeviceKind kind) const { return kind == cpu_->kind() ? cpu_ : accelerator_; }
+  const Device* Find(DeviceKind kind) const;
   /// Those of all devices.
   std::string fingerprint() const;
 
  private:
-  const Device* cpu_;
-  const Device* accelerator_ = nullptr;
+  std::vector<const Device*> devices_;
 };
 
 }  // namespace fettle

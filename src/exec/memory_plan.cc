@@ -88,9 +88,13 @@ class Placer {
   Placer(const Plan& plan, const Sharing& sharing, const Binding& binding)
       : plan_(plan), sharing_(sharing), binding_(binding), place_of_(plan.tensors.size()) {}
 
-  MemoryPlan Run(std::span<const int64_t> workspace_bytes) {
-    PlaceImages();
-    PlaceBytes(workspace_bytes);
+  MemoryPlan Run(std::span<const DeviceKind> devices, std::span<const int64_t> workspace_bytes) {
+    memory_.workspaces.assign(workspace_bytes.size(), 0);
+    memory_.devices.resize(devices.size());
+    for (size_t d = 0; d < devices.size(); ++d) {
+      PlaceImages(devices[d], static_cast<int>(d));
+      PlaceBytes(devices[d], static_cast<int>(d), workspace_bytes);
+    }
     for (size_t t = 0; t < plan_.tensors.size(); ++t) memory_.tensors.push_back(PlacementOf(t));
     return std::move(memory_);
   }
@@ -104,51 +108,50 @@ class Placer {
            binding_.input[tensor] < 0 && binding_.output[tensor] < 0 && LifeOf(tensor).last >= 0;
   }
 
-  MemoryKind MemoryOf(size_t tensor) const { return sharing_.MemoryOf(static_cast<int>(tensor)); }
+  /// The tensors that own bytes, or an image, of a device.
+  std::vector<size_t> PlacedOn(DeviceKind device, bool in_images) const {
+    std::vector<size_t> tensors;
+    for (size_t t = 0; t < plan_.tensors.size(); ++t) {
+      const State& state = plan_.tensors[t].state;
+      if (NeedsPlace(t) && state.device == device && IsImage(state.memory) == in_images)
+        tensors.push_back(t);
+    }
+    return tensors;
+  }
 
-  void PlaceImages() {
-    std::vector<size_t> order;
-    for (size_t t = 0; t < plan_.tensors.size(); ++t)
-      if (NeedsPlace(t) && IsImage(MemoryOf(t))) order.push_back(t);
+  void PlaceImages(DeviceKind device, int index) {
+    std::vector<size_t> order = PlacedOn(device, /*in_images=*/true);
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return LifeOf(a).first < LifeOf(b).first; });
-    ImagePool pool(memory_.images);
+    std::vector<MemoryRequest>& images = memory_.devices[static_cast<size_t>(index)].images;
+    ImagePool pool(images);
     for (size_t t : order) {
       const PlannedTensor& tensor = plan_.tensors[t];
       const size_t image = pool.Take(RequestFor(tensor.shape, tensor.state), LifeOf(t));
       const auto same = std::count_if(
-          memory_.images.begin(), memory_.images.begin() + static_cast<ptrdiff_t>(image),
+          images.begin(), images.begin() + static_cast<ptrdiff_t>(image),
           [&](const MemoryRequest& other) { return other.storage == tensor.state.storage; });
-      place_of_[t] = {Placement::Kind::kImage, static_cast<int>(same), 0};
+      place_of_[t] = {Placement::Kind::kImage, static_cast<int>(same), 0, index};
     }
   }
 
-  /// Host memory and buffers alike: tensors, then the workspaces of the steps that run there.
-  void PlaceBytes(std::span<const int64_t> workspace_bytes) {
-    memory_.workspaces.assign(workspace_bytes.size(), 0);
-    for (const MemoryKind kind : {MemoryKind::kHost, MemoryKind::kBuffer}) {
-      const DeviceKind device = kind == MemoryKind::kHost ? DeviceKind::kCpu : DeviceKind::kOpenCl;
-      std::vector<Interval> intervals;
-      std::vector<size_t> tensors, steps;
-      for (size_t t = 0; t < plan_.tensors.size(); ++t) {
-        if (!NeedsPlace(t) || MemoryOf(t) != kind) continue;
-        tensors.push_back(t);
-        intervals.push_back(LifeOf(t));
-      }
-      for (size_t i = 0; i < workspace_bytes.size(); ++i) {
-        if (DeviceOf(plan_, plan_.steps[i]) != device) continue;
-        steps.push_back(i);
-        intervals.push_back({workspace_bytes[i], static_cast<int>(i), static_cast<int>(i)});
-      }
-      const ArenaPlan arena = PlanArena(intervals);
-      (kind == MemoryKind::kHost ? memory_.arena_bytes : memory_.buffer_bytes) = arena.bytes;
-      for (size_t i = 0; i < tensors.size(); ++i)
-        place_of_[tensors[i]] = {
-            kind == MemoryKind::kHost ? Placement::Kind::kArena : Placement::Kind::kBuffer, 0,
-            arena.offsets[i]};
-      for (size_t i = 0; i < steps.size(); ++i)
-        memory_.workspaces[steps[i]] = arena.offsets[tensors.size() + i];
+  /// Tensors, and the workspaces of the steps that run there.
+  void PlaceBytes(DeviceKind device, int index, std::span<const int64_t> workspace_bytes) {
+    const std::vector<size_t> tensors = PlacedOn(device, /*in_images=*/false);
+    std::vector<Interval> intervals;
+    std::vector<size_t> steps;
+    for (size_t t : tensors) intervals.push_back(LifeOf(t));
+    for (size_t i = 0; i < workspace_bytes.size(); ++i) {
+      if (DeviceOf(plan_, plan_.steps[i]) != device) continue;
+      steps.push_back(i);
+      intervals.push_back({workspace_bytes[i], static_cast<int>(i), static_cast<int>(i)});
     }
+    const ArenaPlan arena = PlanArena(intervals);
+    memory_.devices[static_cast<size_t>(index)].bytes = arena.bytes;
+    for (size_t i = 0; i < tensors.size(); ++i)
+      place_of_[tensors[i]] = {Placement::Kind::kBytes, 0, arena.offsets[i], index};
+    for (size_t i = 0; i < steps.size(); ++i)
+      memory_.workspaces[steps[i]] = arena.offsets[tensors.size() + i];
   }
 
   Placement PlacementOf(size_t tensor) const {
@@ -200,12 +203,13 @@ ArenaPlan PlanArena(std::span<const Interval> intervals) {
   return plan;
 }
 
-MemoryPlan PlanMemory(const Plan& plan, std::span<const std::vector<kernels::Alias>> aliases,
+MemoryPlan PlanMemory(const Plan& plan, std::span<const DeviceKind> devices,
+                      std::span<const std::vector<kernels::Alias>> aliases,
                       std::span<const int64_t> workspace_bytes) {
   const Sharing sharing(plan, aliases);
   std::vector<int> copied_outputs;
   const Binding binding = Bind(plan, sharing, copied_outputs);
-  MemoryPlan memory = Placer(plan, sharing, binding).Run(workspace_bytes);
+  MemoryPlan memory = Placer(plan, sharing, binding).Run(devices, workspace_bytes);
   memory.copied_outputs = std::move(copied_outputs);
   return memory;
 }

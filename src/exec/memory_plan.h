@@ -28,28 +28,35 @@ ArenaPlan PlanArena(std::span<const Interval> intervals);
 
 /// Where a tensor's bytes are.
 struct Placement {
-  enum class Kind { kArena, kInput, kOutput, kBuffer, kImage };
-  Kind kind = Kind::kArena;
+  enum class Kind { kBytes, kInput, kOutput, kImage };
+  Kind kind = Kind::kBytes;
   int index = 0;       // of the graph input or output; of an image among those of its storage type
-  int64_t offset = 0;  // bytes into the host's arena, the buffer, the input or the output
+  int64_t offset = 0;  // into the device's bytes, the input or the output
+  int device = 0;      // of the bytes or the image, in DeviceSet::all()
+};
+
+/// What a program needs of one device: bytes (of the CPU an arena, of others a buffer), and images.
+struct DeviceNeeds {
+  int64_t bytes = 0;
+  std::vector<MemoryRequest> images;
 };
 
 struct MemoryPlan {
   std::vector<Placement> tensors;   // one per plan tensor
-  std::vector<int64_t> workspaces;  // offset per step into the arena or buffer of its device
+  std::vector<int64_t> workspaces;  // offset per step into the bytes of its device
   /// Graph outputs whose tensor lies elsewhere and is copied at the end of a run (index of the
   /// output).
   std::vector<int> copied_outputs;
-  int64_t arena_bytes = 0;            // of the host
-  int64_t buffer_bytes = 0;           // of the accelerator
-  std::vector<MemoryRequest> images;  // of the accelerator
+  std::vector<DeviceNeeds> devices;  // as DeviceSet::all()
 };
 
+/// `devices`: the kinds of DeviceSet::all(), the CPU first, and of all tensors.
 /// `aliases[i]` and `workspace_bytes[i]` are those of step i's prepared kernel. Views share their
 /// root's bytes, kernels run in place where their input dies, graph outputs are written directly
 /// where nothing else shares their bytes. Tensors in images are whole objects: those that live at
 /// different times share one, which is as large as the largest of them.
-MemoryPlan PlanMemory(const Plan& plan, std::span<const std::vector<kernels::Alias>> aliases,
+MemoryPlan PlanMemory(const Plan& plan, std::span<const DeviceKind> devices,
+                      std::span<const std::vector<kernels::Alias>> aliases,
                       std::span<const int64_t> workspace_bytes);
 
 }  // namespace fettle::exec

@@ -1,6 +1,6 @@
 #include "exec/plan.h"
 
-#include "kernels/convert.h"
+#include "kernels/backend.h"
 
 namespace fettle::exec {
 

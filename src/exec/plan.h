@@ -43,7 +43,7 @@ struct Plan {
   bool is_default = false;
 };
 
-/// Where a step runs: its kernel's device; a conversion on the accelerator if it touches that.
+/// Where a step runs: its kernel's device; a conversion beside the CPU if it touches what is.
 DeviceKind DeviceOf(const Plan& plan, const PlannedStep& step);
 
 }  // namespace fettle::exec

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "kernels/convert.h"
+#include "kernels/backend.h"
 #include "ops/op.h"
 
 namespace fettle::exec {
@@ -20,6 +20,10 @@ Result<std::unique_ptr<kernels::PreparedKernel>> PrepareStep(const Plan& plan,
   const PlannedTensor& from = plan.tensors[static_cast<size_t>(step.inputs[0])];
   const PlannedTensor& to = plan.tensors[static_cast<size_t>(step.outputs[0])];
   return kernels::PrepareAnyConversion(from.shape, from.state, to.state, device);
+}
+
+const Device& DeviceAt(const DeviceSet& devices, int index) {
+  return *devices.all()[static_cast<size_t>(index)];
 }
 
 bool CrossesDevices(const Plan& plan, const PlannedStep& conversion) {
@@ -65,19 +69,18 @@ Status Program::Prepare(const DeviceSet& devices, PackedStore& packed) {
   std::vector<StepProfile> profiles;
   for (const PlannedStep& planned : plan_.steps) {
     Step& step = steps_.emplace_back();
-    step.device = DeviceOf(plan_, planned);
+    step.device = devices.IndexOf(DeviceOf(plan_, planned));
     step.crosses_devices = planned.kernel == nullptr && CrossesDevices(plan_, planned);
     step.nothing_to_do = WritesNothing(plan_, planned);
     profiles.push_back(Describe(planned));
-    if (step.nothing_to_do) continue;
-    const Device* device = devices.Find(step.device);
-    if (device == nullptr)
+    if (step.device < 0)
       return Error(StatusCode::kDeviceUnavailable, "{}: planned for a device that is not there",
                    profiles.back().node);
-    ASSIGN_OR_RETURN(step.kernel, PrepareStep(plan_, planned, *device));
+    if (step.nothing_to_do) continue;
+    ASSIGN_OR_RETURN(step.kernel, PrepareStep(plan_, planned, DeviceAt(devices, step.device)));
   }
   RETURN_IF_ERROR(PackAll(devices, packed, profiles));
-  PlanSteps(profiles);
+  PlanSteps(devices, profiles);
   return OkStatus();
 }
 
@@ -91,13 +94,13 @@ Status Program::PackAll(const DeviceSet& devices, PackedStore& packed,
     const auto i = static_cast<size_t>(task);
     if (steps_[i].kernel != nullptr)
       statuses[i] =
-          Pack(plan_.steps[i], *devices.Find(steps_[i].device), packed, steps_[i], profiles[i]);
+          Pack(plan_.steps[i], DeviceAt(devices, steps_[i].device), packed, steps_[i], profiles[i]);
   });
   for (const Status& status : statuses) RETURN_IF_ERROR(status);
   return OkStatus();
 }
 
-void Program::PlanSteps(std::vector<StepProfile>& profiles) {
+void Program::PlanSteps(const DeviceSet& devices, std::vector<StepProfile>& profiles) {
   std::vector<std::vector<kernels::Alias>> aliases(steps_.size());
   std::vector<int64_t> workspaces(steps_.size(), 0);
   for (size_t i = 0; i < steps_.size(); ++i) {
@@ -113,7 +116,9 @@ void Program::PlanSteps(std::vector<StepProfile>& profiles) {
     }
     step.profile = std::make_shared<const StepProfile>(std::move(profiles[i]));
   }
-  memory_ = PlanMemory(plan_, aliases, workspaces);
+  std::vector<DeviceKind> kinds;
+  for (const Device* device : devices.all()) kinds.push_back(device->kind());
+  memory_ = PlanMemory(plan_, kinds, aliases, workspaces);
 }
 
 Status Program::Pack(const PlannedStep& planned, const Device& device, PackedStore& packed,
@@ -136,7 +141,7 @@ Status Program::Pack(const PlannedStep& planned, const Device& device, PackedSto
 
 StepProfile Program::Describe(const PlannedStep& step) const {
   StepProfile profile;
-  profile.device = DeviceOf(plan_, step) == DeviceKind::kCpu ? "cpu" : "opencl";
+  profile.device = DeviceKindName(DeviceOf(plan_, step));
   profile.op = "Convert";
   profile.kernel = profile.device + ".convert";
   if (step.kernel != nullptr) {
@@ -175,13 +180,13 @@ Location Program::Locate(int tensor, const RunArgs& args) const {
     case Placement::Kind::kInput:
       return {const_cast<std::byte*>(args.inputs[index]), placement.offset};
     case Placement::Kind::kOutput: return {args.outputs[index], placement.offset};
-    case Placement::Kind::kBuffer: return args.memory.buffer(placement.offset);
     case Placement::Kind::kImage:
-      return args.memory.image(plan_.tensors[static_cast<size_t>(tensor)].state.storage,
+      return args.memory.image(placement.device,
+                               plan_.tensors[static_cast<size_t>(tensor)].state.storage,
                                placement.index);
-    case Placement::Kind::kArena: break;
+    case Placement::Kind::kBytes: break;
   }
-  return {args.memory.arena(), placement.offset};
+  return args.memory.bytes(placement.device, placement.offset);
 }
 
 Status Program::RunStep(size_t index, const RunArgs& args) const {
@@ -200,23 +205,21 @@ Status Program::RunStep(size_t index, const RunArgs& args) const {
   for (size_t i = 0; i < planned.outputs.size(); ++i) outputs[i] = Locate(planned.outputs[i], args);
   CpuStream cpu = args.stream;
   if (planned.kernel != nullptr) cpu.set_threads(std::min(cpu.threads(), planned.problem.threads));
-  const bool on_cpu = step.device == DeviceKind::kCpu;
-  Stream* stream = on_cpu ? &cpu : args.accelerator;
-  const int64_t workspace = memory_.workspaces[index];
-  return step.kernel->Launch({.inputs = {locations, planned.inputs.size()},
-                              .outputs = {outputs, planned.outputs.size()},
-                              .packed = step.packed,
-                              .workspace = on_cpu ? Location{args.memory.arena(), workspace}
-                                                  : args.memory.buffer(workspace),
-                              .stream = *stream});
+  Stream* stream = step.device == 0 ? &cpu : &StreamOf(step, args);
+  return step.kernel->Launch(
+      {.inputs = {locations, planned.inputs.size()},
+       .outputs = {outputs, planned.outputs.size()},
+       .packed = step.packed,
+       .workspace = args.memory.bytes(step.device, memory_.workspaces[index]),
+       .stream = *stream});
 }
 
 Result<int64_t> Program::StepNs(size_t index, int64_t begin, const RunArgs& args) const {
   const Step& step = steps_[index];
-  if (!args.waits_for_steps || step.device == DeviceKind::kCpu || step.nothing_to_do)
-    return NowNs() - begin;
-  RETURN_IF_ERROR(args.accelerator->Synchronise());
-  const int64_t wall = NowNs() - begin, busy = args.accelerator->TakeBusyNs();
+  if (!args.waits_for_steps || step.device == 0 || step.nothing_to_do) return NowNs() - begin;
+  Stream& stream = StreamOf(step, args);
+  RETURN_IF_ERROR(stream.Synchronise());
+  const int64_t wall = NowNs() - begin, busy = stream.TakeBusyNs();
   return step.crosses_devices || busy < 0 ? wall : busy;
 }
 

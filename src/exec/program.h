@@ -23,10 +23,11 @@ struct RunArgs {
   std::span<std::byte* const> outputs;  // null where the graph output is a constant
   const WorkMemory& memory;             // reserved for memory_plan()
   CpuStream& stream;
-  Stream* accelerator;  // null where the plan stays on the CPU
+  /// Of the devices beside the CPU, as DeviceSet::beside_cpu().
+  std::span<const std::unique_ptr<Stream>> accelerators;
   const std::atomic<bool>& cancelled;
   std::vector<StepTime>* times;  // steps are appended
-  /// Waits for the accelerator after each step, so that its times are those of the step: by the
+  /// Waits for the step's device after each step, so that its times are those of the step: by the
   /// device's clock where it has one, but for what crosses devices.
   bool waits_for_steps = false;
 };
@@ -46,10 +47,10 @@ class Program {
   struct Step {
     std::unique_ptr<kernels::PreparedKernel> kernel;
     std::vector<std::shared_ptr<const PackedBlob>> blobs;
-    std::vector<std::shared_ptr<DeviceMemory>> copies;  // of the blobs, on the accelerator
+    std::vector<std::shared_ptr<DeviceMemory>> copies;  // of the blobs, on a device beside the CPU
     std::vector<Location> packed;
     std::shared_ptr<const StepProfile> profile;
-    DeviceKind device = DeviceKind::kCpu;
+    int device = 0;                // in DeviceSet::all()
     bool nothing_to_do = false;    // its outputs are views, or empty
     bool crosses_devices = false;  // a conversion that waits
   };
@@ -57,11 +58,15 @@ class Program {
   Program() = default;
   Status Prepare(const DeviceSet& devices, PackedStore& packed);
   Status PackAll(const DeviceSet& devices, PackedStore& packed, std::vector<StepProfile>& profiles);
-  void PlanSteps(std::vector<StepProfile>& profiles);
+  void PlanSteps(const DeviceSet& devices, std::vector<StepProfile>& profiles);
   Status Pack(const PlannedStep& planned, const Device& device, PackedStore& packed, Step& step,
               StepProfile& profile);
   StepProfile Describe(const PlannedStep& step) const;
   Location Locate(int tensor, const RunArgs& args) const;
+  /// Of a step beside the CPU.
+  static Stream& StreamOf(const Step& step, const RunArgs& args) {
+    return *args.accelerators[static_cast<size_t>(step.device) - 1];
+  }
   Status RunStep(size_t index, const RunArgs& args) const;
   /// What the step took that started at `begin`.
   Result<int64_t> StepNs(size_t index, int64_t begin, const RunArgs& args) const;

@@ -80,8 +80,9 @@ bool Sharing::CanReuse(int step_index, const PlannedStep& step, const kernels::A
   if (IsInput(input) || IsOutput(input) || IsOutput(output)) return false;
   if (offset(step.inputs[static_cast<size_t>(alias.input)]) != 0) return false;
   // An image is read or written, never both.
-  const MemoryKind memory = MemoryOf(input);
-  if (memory != MemoryOf(output) || IsImage(memory)) return false;
+  const State &read = StateOf(input), &written = StateOf(output);
+  if (read.device != written.device || read.memory != written.memory || IsImage(read.memory))
+    return false;
   const Interval& from = life(input);
   // No other operand may still need the bytes that the output overwrites.
   const auto readers = std::count_if(step.inputs.begin(), step.inputs.end(),

@@ -16,8 +16,8 @@ class Sharing {
 
   int root(int tensor) const { return root_[static_cast<size_t>(tensor)]; }
   int64_t offset(int tensor) const { return offset_[static_cast<size_t>(tensor)]; }
-  MemoryKind MemoryOf(int tensor) const {
-    return plan_.tensors[static_cast<size_t>(tensor)].state.memory;
+  const State& StateOf(int tensor) const {
+    return plan_.tensors[static_cast<size_t>(tensor)].state;
   }
   const Interval& life(int root_tensor) const { return life_[static_cast<size_t>(root_tensor)]; }
   bool IsInput(int root_tensor) const {

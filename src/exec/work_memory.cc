@@ -7,22 +7,29 @@
 namespace fettle::exec {
 
 Status WorkMemory::Reserve(const MemoryPlan& plan, const DeviceSet& devices) {
-  if (plan.arena_bytes > arena_bytes_) {
+  const int64_t wanted = plan.devices[0].bytes;
+  if (wanted > arena_bytes_) {
     arena_.reset();
     arena_bytes_ = 0;
-    ASSIGN_OR_RETURN(arena_, AllocateHost(plan.arena_bytes));
-    arena_bytes_ = plan.arena_bytes;
+    ASSIGN_OR_RETURN(arena_, AllocateHost(wanted));
+    arena_bytes_ = wanted;
   }
-  const Device* accelerator = devices.accelerator();
-  if (accelerator == nullptr) return OkStatus();
-  if (buffer_ == nullptr || plan.buffer_bytes > buffer_->request().bytes) {
-    buffer_.reset();
-    ASSIGN_OR_RETURN(
-        buffer_, accelerator->Allocate({.kind = MemoryKind::kBuffer, .bytes = plan.buffer_bytes}));
+  const auto beside = devices.beside_cpu();
+  on_devices_.resize(std::max(on_devices_.size(), beside.size()));
+  for (size_t i = 0; i < beside.size(); ++i)
+    RETURN_IF_ERROR(Reserve(plan.devices[i + 1], *beside[i], on_devices_[i]));
+  return OkStatus();
+}
+
+Status WorkMemory::Reserve(const DeviceNeeds& needs, const Device& device, OnDevice& memory) {
+  if (memory.buffer == nullptr || needs.bytes > memory.buffer->request().bytes) {
+    memory.buffer.reset();
+    ASSIGN_OR_RETURN(memory.buffer,
+                     device.Allocate({.kind = MemoryKind::kBuffer, .bytes = needs.bytes}));
   }
   std::array<size_t, 2> count{};
-  for (const MemoryRequest& wanted : plan.images) {
-    auto& images = images_[Of(wanted.storage)];
+  for (const MemoryRequest& wanted : needs.images) {
+    auto& images = memory.images[Of(wanted.storage)];
     const size_t index = count[Of(wanted.storage)]++;
     if (index == images.size()) images.emplace_back();
     MemoryRequest request = wanted;
@@ -33,17 +40,20 @@ Status WorkMemory::Reserve(const MemoryPlan& plan, const DeviceSet& devices) {
       request.height = std::max(request.height, there.height);
     }
     images[index].reset();
-    ASSIGN_OR_RETURN(images[index], accelerator->Allocate(request));
+    ASSIGN_OR_RETURN(images[index], device.Allocate(request));
   }
   return OkStatus();
 }
 
 int64_t WorkMemory::device_bytes() const {
-  int64_t bytes = buffer_ == nullptr ? 0 : buffer_->request().bytes;
-  for (const auto& images : images_) {
-    for (const auto& image : images)
-      bytes +=
-          image->request().width * image->request().height * 4 * ByteSize(image->request().storage);
+  int64_t bytes = 0;
+  for (const OnDevice& memory : on_devices_) {
+    bytes += memory.buffer == nullptr ? 0 : memory.buffer->request().bytes;
+    for (const auto& images : memory.images) {
+      for (const auto& image : images)
+        bytes += image->request().width * image->request().height * 4 *
+                 ByteSize(image->request().storage);
+    }
   }
   return bytes;
 }

@@ -14,26 +14,36 @@ namespace fettle::exec {
 /// Belongs to one thread at a time; grows, and never shrinks.
 class WorkMemory {
  public:
-  /// Makes room for what `plan` needs beside what is there. Fails with kOutOfMemory, or as the
-  /// accelerator's Allocate does.
+  /// Makes room for what `plan` needs beside what is there. `devices` are those that it was made
+  /// for, and first among those of all plans. Fails with kOutOfMemory, or as Allocate of a device
+  /// does.
   Status Reserve(const MemoryPlan& plan, const DeviceSet& devices);
 
-  std::byte* arena() const { return arena_.get(); }
   int64_t arena_bytes() const { return arena_bytes_; }
-  /// Of the accelerator: the buffer and images in bytes.
+  /// Of the devices beside the CPU: buffers and images in bytes.
   int64_t device_bytes() const;
-  Location buffer(int64_t offset) const { return buffer_->location(offset); }
-  Location image(DType storage, int index) const {
-    return images_[Of(storage)][static_cast<size_t>(index)]->location();
+  /// A place in the bytes of a device of the set.
+  Location bytes(int device, int64_t offset) const {
+    if (device == 0) return {arena_.get(), offset};
+    return Of(device).buffer->location(offset);
+  }
+  Location image(int device, DType storage, int index) const {
+    return Of(device).images[Of(storage)][static_cast<size_t>(index)]->location();
   }
 
  private:
+  /// What lies on a device beside the CPU.
+  struct OnDevice {
+    std::shared_ptr<DeviceMemory> buffer;
+    std::array<std::vector<std::shared_ptr<DeviceMemory>>, 2> images;  // f32, f16
+  };
   static size_t Of(DType storage) { return storage == DType::kF16 ? 1 : 0; }
+  const OnDevice& Of(int device) const { return on_devices_[static_cast<size_t>(device) - 1]; }
+  static Status Reserve(const DeviceNeeds& needs, const Device& device, OnDevice& memory);
 
   std::shared_ptr<std::byte> arena_;
   int64_t arena_bytes_ = 0;
-  std::shared_ptr<DeviceMemory> buffer_;
-  std::array<std::vector<std::shared_ptr<DeviceMemory>>, 2> images_;  // f32, f16
+  std::vector<OnDevice> on_devices_;  // as DeviceSet::beside_cpu()
 };
 
 }  // namespace fettle::exec

@@ -109,6 +109,10 @@ struct ParamInfo {
   std::string_view source;          // a file below kernels/opencl
 };
 
+/// What a kernel computes in: which kernels a plan may use is decided by it. kF16 and kBF16: sums
+/// of products but in part, all else entirely.
+enum class Arithmetic : uint8_t { kF32, kF16, kBF16, kInt, kBits };
+
 /// The least work that a kernel does for a problem: what its roofline bound is made of.
 struct Work {
   /// Arithmetic operations of the kernel itself (a Winograd product has fewer than the operator),
@@ -155,6 +159,7 @@ struct KernelDesc {
   /// Raised with any change of what is computed or how parameters are read.
   int version = 1;
   DeviceKind device = DeviceKind::kCpu;
+  Arithmetic arithmetic = Arithmetic::kF32;
   /// Preference before anything is measured: the higher wins. References have 0.
   int preference = 1;
   /// The same where it depends on the group, which the kernel computes, and on the device; null: it
@@ -213,7 +218,5 @@ StateAssignment RowMajorStates(const ir::Graph& group);
 
 /// The kernels of the CPU, in no particular order (cpu/table.cc).
 std::span<const KernelDesc* const> CpuKernels();
-/// Those of OpenCL devices (opencl/table.cc).
-std::span<const KernelDesc* const> OpenClKernels();
 
 }  // namespace fettle::kernels

@@ -50,35 +50,40 @@ std::string SourcesOf(const OpDesc& op) {
   return text.empty() ? "emitted for other operators" : text;
 }
 
-std::string Row(const OpDesc& op, bool on_opencl) {
-  const std::string_view devices = op.control  ? "CPU (runs its sub-graphs)"
-                                   : on_opencl ? "CPU, OpenCL"
-                                               : "CPU";
+std::string Row(const OpDesc& op, std::span<const OperatorsOf> beside_cpu) {
+  std::string devices = op.control ? "CPU (runs its sub-graphs)" : "CPU";
+  for (const OperatorsOf& device : beside_cpu) {
+    if (!op.control && std::ranges::binary_search(device.operators, op.name))
+      devices += fmt::format(", {}", device.title);
+  }
   return fmt::format("| {} | {} | {} | {} | {} |\n", op.name, SourcesOf(op), op.types, devices,
                      op.refused);
 }
 
 }  // namespace
 
-std::string OperatorsPage(std::span<const std::string_view> opencl) {
-  std::string page =
+std::string OperatorsPage(std::span<const OperatorsOf> beside_cpu) {
+  std::string titles;
+  for (const OperatorsOf& device : beside_cpu)
+    titles += fmt::format("{}{}", titles.empty() ? "" : ", ", device.title);
+  std::string page = fmt::format(
       "# Operators\n\n"
       "Rendered from the operator table by `fettle-docs`; do not edit. Each row is a canonical\n"
       "operator: the newest form that ONNX has of it. Older opsets and operators of other domains\n"
       "are raised to it when a model is imported; `7+` means opset 7 and all later ones up to 24.\n"
       "Every operator runs on the CPU, at worst through its scalar reference; `fettle bench\n"
-      "--profile` says which kernel ran. OpenCL: some kernel takes the operator in some form; "
+      "--profile` says which kernel ran. {}: some kernel takes the operator in some form; "
       "`--log\n"
       "info` says why others run on the CPU. Strings, sequences, optionals and complex numbers are "
       "not\n"
       "supported by any operator.\n\n"
       "| operator | imported from (opset) | element types | devices | refused, and why |\n"
-      "|---|---|---|---|---|\n";
+      "|---|---|---|---|---|\n",
+      titles);
   std::vector<const OpDesc*> ops(AllOps().begin(), AllOps().end());
   std::sort(ops.begin(), ops.end(),
             [](const OpDesc* a, const OpDesc* b) { return a->name < b->name; });
-  for (const OpDesc* op : ops)
-    page += Row(*op, std::binary_search(opencl.begin(), opencl.end(), op->name));
+  for (const OpDesc* op : ops) page += Row(*op, beside_cpu);
   page += fmt::format("\n{} operators.\n", ops.size());
   return page;
 }

@@ -113,6 +113,13 @@ class Assembler {
     return nullptr;
   }
 
+  /// Whether `tensor` goes to another device through the host's row-major form.
+  bool IsCutOff(int tensor, const State& state) const {
+    const exec::PlannedTensor& from = plan_.tensors[static_cast<size_t>(tensor)];
+    return from.state.device != state.device &&
+           !kernels::CheckConversion(from.shape, from.state, state).ok();
+  }
+
   /// The tensor that holds `id` in `state`, converted if need be. `depth`: conversions on the way.
   Result<int> Obtain(ir::ValueId id, const State& state, int depth) {
     const std::vector<int>& existing = tensors_of_[static_cast<size_t>(id)];
@@ -125,10 +132,15 @@ class Assembler {
       const exec::PlannedTensor& from = plan_.tensors[static_cast<size_t>(tensor)];
       if (SameBytes(from.shape, from.state, state)) return AddTensor(id, state, tensor);
     }
+    if (devices_.Find(state.device) == nullptr)
+      return Error(StatusCode::kVersionMismatch, "the plan keeps '{}' on '{}', which is not there",
+                   graph_.value(id).name, DeviceKindName(state.device));
     exec::PlannedStep conversion;
     int from = existing[0];
     if (const State* source = Source(id, state); source != nullptr) {
       ASSIGN_OR_RETURN(from, Obtain(id, *source, depth + 1));
+    } else if (IsCutOff(from, state)) {
+      ASSIGN_OR_RETURN(from, Obtain(id, {.storage = graph_.value(id).dtype}, depth + 1));
     }
     conversion.inputs.push_back(from);
     const int converted = AddTensor(id, state);

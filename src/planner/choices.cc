@@ -2,24 +2,10 @@
 
 #include <algorithm>
 
-#include "kernels/half_kernels.h"
-
 namespace fettle::planner {
 namespace {
 
 constexpr std::string_view kPrecisions[] = {"high", "normal", "low"};
-
-using Kernels = std::vector<const kernels::KernelDesc*>;
-
-Kernels KernelsOf(DeviceKind kind, Precision precision) {
-  const auto all = kind == DeviceKind::kCpu ? kernels::CpuKernels() : kernels::OpenClKernels();
-  Kernels kernels(all.begin(), all.end());
-  if (kind == DeviceKind::kOpenCl && precision == Precision::kLow) {
-    const auto half = kernels::OpenClHalfKernels();
-    kernels.insert(kernels.end(), half.begin(), half.end());
-  }
-  return kernels;
-}
 
 bool AnyState(const kernels::StateAssignment& states, auto predicate) {
   return std::any_of(states.inputs.begin(), states.inputs.end(), predicate) ||
@@ -99,8 +85,9 @@ Result<std::vector<Choice>> Offers(const kernels::KernelDesc& kernel,
 
 void AddChoices(const Device& device, const Limits& limits, GroupChoices& result) {
   const ir::Graph& group = *result.fragment.graph;
-  for (const kernels::KernelDesc* kernel : KernelsOf(device.kind(), limits.precision)) {
+  for (const kernels::KernelDesc* kernel : kernels::FindBackend(device.kind())->kernels()) {
     if (limits.reference_only && kernel->preference > 0) continue;
+    if (!limits.Allow(kernel->arithmetic)) continue;
     auto offers = Offers(*kernel, result.fragment.graph, device);
     if (!offers.ok()) {
       result.rejected.push_back({kernel->name, offers.status().message()});
@@ -127,10 +114,16 @@ void AddChoices(const Device& device, const Limits& limits, GroupChoices& result
 
 }  // namespace
 
+bool Limits::Allow(kernels::Arithmetic arithmetic) const {
+  const bool is_half =
+      arithmetic == kernels::Arithmetic::kF16 || arithmetic == kernels::Arithmetic::kBF16;
+  return !is_half || precision == Precision::kLow;
+}
+
 std::string Limits::policy(const DeviceSet& devices) const {
-  if (devices.accelerator() == nullptr) return {};
-  return fmt::format("{}{}|{}|{}", preferred == DeviceKind::kCpu ? "cpu" : "opencl",
-                     accelerator_only ? " alone" : "", kPrecisions[static_cast<int>(precision)],
+  if (devices.beside_cpu().empty()) return {};
+  return fmt::format("{}{}|{}|{}", DeviceKindName(preferred), accelerator_only ? " alone" : "",
+                     kPrecisions[static_cast<int>(precision)],
                      memory == MemoryKind::kHost     ? "auto"
                      : memory == MemoryKind::kBuffer ? "buffer"
                                                      : "image");
@@ -141,23 +134,16 @@ GroupChoices ListChoices(const ir::Graph& graph, const passes::Group& group,
   GroupChoices result;
   result.nodes = group.nodes;
   result.fragment = passes::ExtractGroup(graph, group);
-  if (!limits.accelerator_only) AddChoices(devices.cpu(), limits, result);
-  if (devices.accelerator() != nullptr) AddChoices(*devices.accelerator(), limits, result);
+  for (const Device* device : devices.all()) {
+    if (device->kind() == DeviceKind::kCpu && limits.accelerator_only) continue;
+    AddChoices(*device, limits, result);
+  }
   const auto rank = [&](const Choice& choice) {
     return std::pair(choice.kernel->device == limits.preferred, choice.taste);
   };
   std::stable_sort(result.choices.begin(), result.choices.end(),
                    [&](const Choice& a, const Choice& b) { return rank(a) > rank(b); });
   return result;
-}
-
-const kernels::KernelDesc* FindKernel(std::string_view name) {
-  for (const auto table :
-       {kernels::CpuKernels(), kernels::OpenClKernels(), kernels::OpenClHalfKernels()}) {
-    for (const kernels::KernelDesc* kernel : table)
-      if (kernel->name == name) return kernel;
-  }
-  return nullptr;
 }
 
 }  // namespace fettle::planner

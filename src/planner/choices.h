@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "kernels/kernel.h"
+#include "kernels/backend.h"
 #include "passes/groups.h"
 
 namespace fettle::planner {
 
-/// How f32 values may be stored and computed on an accelerator: as f32; stored as f16 too; computed
+/// How f32 values may be stored and computed beside the CPU: as f32; stored as f16 too; computed
 /// in f16 too, where the device can.
 enum class Precision : uint8_t { kHigh, kNormal, kLow };
 
@@ -25,10 +25,12 @@ struct Limits {
   /// No kernel of the CPU.
   bool accelerator_only = false;
   Precision precision = Precision::kHigh;
-  /// The memory of tensors on an accelerator, where its kernels leave a choice; kHost: any.
+  /// The memory of tensors beside the CPU, where kernels leave a choice; kHost: any.
   MemoryKind memory = MemoryKind::kHost;
 
-  /// What plans depend on beside threads, for keys; empty where there is no accelerator.
+  /// Whether a plan may use kernels that compute so.
+  bool Allow(kernels::Arithmetic arithmetic) const;
+  /// What plans depend on beside threads, for keys; empty where there is the CPU alone.
   std::string policy(const DeviceSet& devices) const;
 };
 
@@ -63,7 +65,6 @@ struct GroupChoices {
 GroupChoices ListChoices(const ir::Graph& graph, const passes::Group& group,
                          const DeviceSet& devices, const Limits& limits);
 
-/// The kernel of that name; null: there is none.
-const kernels::KernelDesc* FindKernel(std::string_view name);
+using kernels::FindKernel;
 
 }  // namespace fettle::planner

@@ -33,11 +33,12 @@ namespace {
 GroupChoices BestGroup(const ir::Graph& graph, const std::vector<const passes::Group*>& groups,
                        const DeviceSet& devices, const Limits& limits) {
   if (limits.preferred != DeviceKind::kCpu) {
-    // What the CPU could do is of no interest where the accelerator can.
+    // What others could do is of no interest where the preferred device can.
+    const DeviceSet preferred(devices.cpu(), devices.Find(limits.preferred));
     Limits alone = limits;
     alone.accelerator_only = true;
     for (const passes::Group* group : groups) {
-      GroupChoices choices = ListChoices(graph, *group, devices, alone);
+      GroupChoices choices = ListChoices(graph, *group, preferred, alone);
       if (!choices.choices.empty()) return choices;
     }
   }
@@ -75,7 +76,10 @@ Result<Cover> GreedyCover(const ir::Graph& graph, const DeviceSet& devices, cons
     GroupChoices best = BestGroup(graph, by_node[n], used, limits);
     if (best.choices.empty()) return NoChoice(graph.nodes()[n], best);
     if (limits.preferred != best.choices[0].kernel->device)
-      Log(LogLevel::kInfo, "{}: computed by the CPU: {}", ir::Describe(graph.nodes()[n]),
+      Log(LogLevel::kInfo, "{}: computed by {}: {}", ir::Describe(graph.nodes()[n]),
+          best.choices[0].kernel->device == DeviceKind::kCpu
+              ? "the CPU"
+              : DeviceKindName(best.choices[0].kernel->device),
           Reasons(best, limits.preferred));
     for (ir::NodeId id : best.nodes) covered[static_cast<size_t>(id)] = true;
     cover.push_back(std::move(best));

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "kernels/convert.h"
+#include "kernels/backend.h"
 #include "planner/assume.h"
 #include "planner/same_bytes.h"
 
@@ -124,7 +124,27 @@ class Extractor {
     result_.measured.push_back(std::move(measured));
   }
 
+  /// Devices that cannot hand over directly (two beside the CPU never can) do it through the
+  /// host's row-major form.
+  void AddHostBetween(size_t tensor) {
+    const ir::Value& value = graph_.value(result_.values[tensor]);
+    const auto state = [&](int index) -> const State& {
+      return result_.states[tensor][static_cast<size_t>(index)];
+    };
+    const auto is_cut_off = [&](int from) {
+      return std::any_of(read_[tensor].begin(), read_[tensor].end(), [&](int to) {
+        return state(from).device != state(to).device &&
+               !kernels::CheckConversion(*value.shape, state(from), state(to)).ok();
+      });
+    };
+    if (std::none_of(written_[tensor].begin(), written_[tensor].end(), is_cut_off)) return;
+    const int host = StateOf(static_cast<int>(tensor), {.storage = value.dtype});
+    written_[tensor].insert(host);
+    read_[tensor].insert(host);
+  }
+
   void AddConversions(size_t tensor) {
+    AddHostBetween(tensor);
     const ir::Value& value = graph_.value(result_.values[tensor]);
     const std::vector<State>& states = result_.states[tensor];
     for (int from : written_[tensor]) {

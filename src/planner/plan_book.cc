@@ -42,7 +42,7 @@ DecisionKey KeyOf(const ir::Graph& graph, const DeviceSet& devices, const Limits
 DecisionKey KeyIn(const PlanBook& book, const ir::Graph& graph, const DeviceSet& devices,
                   const Limits& limits) {
   DecisionKey key = KeyOf(graph, devices, limits);
-  if (devices.accelerator() == nullptr || limits.accelerator_only || !book.FindSimilar(key).empty())
+  if (devices.beside_cpu().empty() || limits.accelerator_only || !book.FindSimilar(key).empty())
     return key;
   Limits alone = limits;
   alone.accelerator_only = true;

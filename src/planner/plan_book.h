@@ -17,7 +17,7 @@ struct DecisionKey {
   uint64_t structure = 0;
   /// Hash of the graph's text: extents, attributes and names too.
   uint64_t graph = 0;
-  /// DeviceSet::fingerprint(), and Limits::policy where there is an accelerator.
+  /// DeviceSet::fingerprint(), and Limits::policy where there is a device beside the CPU.
   std::string device;
   int threads = 0;
 

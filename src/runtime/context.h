@@ -21,8 +21,8 @@ struct Context {
   planner::PlanSource& plans;
   int max_preparations;
   CpuStream stream;
-  std::unique_ptr<Stream> accelerator;  // null where there is none
-  /// Waits for the accelerator after each step, so that profiles hold the steps' own times.
+  std::vector<std::unique_ptr<Stream>> accelerators;  // as devices.beside_cpu()
+  /// Waits for its device after each step, so that profiles hold the steps' own times.
   bool waits_for_steps = false;
   std::atomic<bool> cancelled{false};
   /// Whether a default plan (exec::Plan::is_default) was among those prepared.

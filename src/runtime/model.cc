@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/version.h"
 #include "device/cpu/cpu_device.h"
-#include "device/opencl/opencl_device.h"
 #include "importers/onnx/importer.h"
 #include "kernels/build_id.h"
 #include "passes/pipeline.h"
@@ -20,13 +19,13 @@ Status CheckName(const std::string& name) {
 }
 
 /// Why the plans and packed weights of a package are not those of this version on this device.
-Status CheckFit(const PackageInfo& info, const Device* accelerator) {
+Status CheckFit(const PackageInfo& info, std::span<const Device* const> accelerators) {
   if (info.library != LibraryVersion()) {
     return Error(StatusCode::kVersionMismatch, "the package was made by version {}, this is {}",
                  info.library, LibraryVersion());
   }
   const CpuDevice cpu(std::make_shared<ThreadPool>(1));
-  const DeviceSet devices(cpu, accelerator);
+  const DeviceSet devices(cpu, accelerators);
   if (info.device != devices.fingerprint())
     return Error(StatusCode::kDeviceUnavailable, "the package was made for '{}', this is '{}'",
                  info.device, devices.fingerprint());
@@ -101,10 +100,11 @@ Status Model::TakePackage(std::shared_ptr<const Package> package, const LoadOpti
   graph_ = package_->graph();
   imported_ = graph_;
   CountWeights();
-  const Device* accelerator = options.accelerator;
-  if (accelerator == nullptr && options.find_accelerator != nullptr)
-    accelerator = options.find_accelerator(package_->info());
-  const Status fit = CheckFit(package_->info(), accelerator);
+  std::vector<const Device*> accelerators = options.accelerators;
+  if (accelerators.empty() && options.find_accelerator != nullptr)
+    accelerators.push_back(options.find_accelerator(package_->info()));
+  std::erase(accelerators, nullptr);
+  const Status fit = CheckFit(package_->info(), accelerators);
   if (!fit.ok()) {
     if (options.strict) return fit.WithContext(name_);
     warnings_.push_back(fmt::format("{}: {}; plans are made anew", name_, fit.message()));
@@ -115,8 +115,9 @@ Status Model::TakePackage(std::shared_ptr<const Package> package, const LoadOpti
     for (const planner::BookEntry& entry : package_->decisions()) plans->Put(entry);
     plans_ = std::move(plans);
   }
-  if (accelerator != nullptr && package_->program_count() > 0)
-    static_cast<const OpenClDevice*>(accelerator)->programs().Import(package_->programs());
+  if (package_->program_count() > 0) {
+    for (const Device* device : accelerators) device->ImportPrograms(package_->programs());
+  }
   // Another build of the same version may pack in another way under the same recipe.
   if (package_->info().build == kernels::BuildId()) package_->ProvidePacked(packed_);
   return OkStatus();

@@ -21,8 +21,9 @@ struct LoadOptions {
   /// Refuses packages whose plan was made on another device (kDeviceUnavailable) or by another
   /// version (kVersionMismatch); otherwise a warning says so, and plans are made anew.
   bool strict = false;
-  /// The device beside the CPU that sessions will have; null: none. For packages made for one.
-  const Device* accelerator = nullptr;
+  /// The devices beside the CPU that sessions will have, in their order. For packages made for
+  /// them.
+  std::vector<const Device*> accelerators;
   /// Asked for it where there is none yet and the model is a package: what it was made for may
   /// decide.
   std::function<const Device*(const PackageInfo& info)> find_accelerator;

@@ -1,6 +1,7 @@
 #include "runtime/session.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -41,19 +42,29 @@ Status CheckShape(const ir::Value& input, const Shape& shape) {
                          input.shape->ToString(), shape.ToString());
 }
 
+Status CheckKinds(const std::vector<std::shared_ptr<const Device>>& accelerators) {
+  std::set<DeviceKind> kinds = {DeviceKind::kCpu};
+  for (const auto& device : accelerators) {
+    if (!kinds.insert(device->kind()).second)
+      return InvalidArgument("devices: two of '{}', at most one of each kind runs a session",
+                             DeviceKindName(device->kind()));
+  }
+  return OkStatus();
+}
+
 std::shared_ptr<planner::PlanSource> PlansFor(const Model& model, const SessionOptions& options) {
   if (options.plans != nullptr) return options.plans;
   return model.plans() == nullptr ? planner::PreferredPlans() : planner::PlansOf(model.plans());
 }
 
 planner::Limits LimitsOf(const SessionOptions& options, int threads) {
-  return {
-      .threads = threads,
-      .reference_only = options.reference_only,
-      .preferred = options.accelerator == nullptr ? DeviceKind::kCpu : options.accelerator->kind(),
-      .accelerator_only = options.accelerator_only && options.accelerator != nullptr,
-      .precision = options.precision,
-      .memory = options.memory};
+  return {.threads = threads,
+          .reference_only = options.reference_only,
+          .preferred =
+              options.accelerator() == nullptr ? DeviceKind::kCpu : options.accelerator()->kind(),
+          .accelerator_only = options.accelerator_only && options.accelerator() != nullptr,
+          .precision = options.precision,
+          .memory = options.memory};
 }
 
 }  // namespace
@@ -61,23 +72,24 @@ planner::Limits LimitsOf(const SessionOptions& options, int threads) {
 class Session::Impl {
  public:
   Impl(std::shared_ptr<const Model> model, std::shared_ptr<const ir::Graph> graph,
-       const SessionOptions& options, int threads, std::unique_ptr<Stream> accelerator_stream)
+       const SessionOptions& options, int threads,
+       std::vector<std::unique_ptr<Stream>> accelerator_streams)
       : model_(std::move(model)),
         graph_(graph),
         cpu_(std::make_shared<ThreadPool>(threads)),
-        accelerator_(options.accelerator),
+        accelerators_(options.accelerators),
         plans_(PlansFor(*model_, options)),
-        context_{.devices = DeviceSet(cpu_, accelerator_.get()),
+        context_{.devices = DeviceSet(cpu_, options.beside_cpu()),
                  .packed = model_->packed(),
                  .limits = LimitsOf(options, threads),
                  .plans = *plans_,
                  .max_preparations = options.max_preparations,
                  .stream = CpuStream(cpu_, threads),
-                 .accelerator = std::move(accelerator_stream),
+                 .accelerators = std::move(accelerator_streams),
                  .waits_for_steps = options.waits_for_steps},
         runner_(std::make_unique<GraphRunner>(graph_, context_)),
         extra_outputs_(options.extra_outputs),
-        judges_next_run_(options.judges_first_run && accelerator_ != nullptr &&
+        judges_next_run_(options.judges_first_run && !accelerators_.empty() &&
                          options.precision != planner::Precision::kHigh) {}
 
   Status Prepare(const std::map<std::string, Shape>& shapes) {
@@ -191,7 +203,9 @@ class Session::Impl {
   }
 
   int64_t WaitedNs() const {
-    return context_.accelerator == nullptr ? 0 : context_.accelerator->waited_ns();
+    int64_t ns = 0;
+    for (const auto& stream : context_.accelerators) ns += stream->waited_ns();
+    return ns;
   }
 
   std::string InputNames() const {
@@ -205,7 +219,7 @@ class Session::Impl {
   std::shared_ptr<const Model> model_;
   std::shared_ptr<const ir::Graph> graph_;
   CpuDevice cpu_;
-  std::shared_ptr<const Device> accelerator_;
+  std::vector<std::shared_ptr<const Device>> accelerators_;
   std::shared_ptr<planner::PlanSource> plans_;
   Context context_;
   std::unique_ptr<GraphRunner> runner_;
@@ -224,14 +238,17 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
     return InvalidArgument("threads: expected 0 or more, got {}", options.threads);
   ASSIGN_OR_RETURN(std::shared_ptr<const ir::Graph> graph, GraphFor(*model, options.extra_outputs));
   const int threads = options.threads == 0 ? GetCpuInfo().cores : options.threads;
-  std::unique_ptr<Stream> stream;
-  if (options.accelerator != nullptr) {
-    ASSIGN_OR_RETURN(stream, options.accelerator->NewStream({.queue_window = options.queue_window,
-                                                             .kernel_ms = options.kernel_ms,
-                                                             .timed = options.waits_for_steps}));
+  std::erase(options.accelerators, nullptr);
+  RETURN_IF_ERROR(CheckKinds(options.accelerators));
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (const auto& device : options.accelerators) {
+    ASSIGN_OR_RETURN(streams.emplace_back(),
+                     device->NewStream({.queue_window = options.queue_window,
+                                        .kernel_ms = options.kernel_ms,
+                                        .timed = options.waits_for_steps}));
   }
   auto impl = std::make_unique<Impl>(std::move(model), std::move(graph), options, threads,
-                                     std::move(stream));
+                                     std::move(streams));
   return std::unique_ptr<Session>(new Session(std::move(impl)));
 }
 
@@ -251,8 +268,15 @@ DeviceSet Session::devices() const { return impl_->context().devices; }
 const planner::Limits& Session::limits() const { return impl_->context().limits; }
 
 Transfers Session::transfers() const {
-  const Stream* accelerator = impl_->context().accelerator.get();
-  return accelerator == nullptr ? Transfers() : accelerator->transfers();
+  Transfers sum;
+  for (const auto& stream : impl_->context().accelerators) {
+    const Transfers one = stream->transfers();
+    sum.copies += one.copies;
+    sum.copied_bytes += one.copied_bytes;
+    sum.maps += one.maps;
+    sum.conversions += one.conversions;
+  }
+  return sum;
 }
 
 MemoryInfo Session::memory() const {

@@ -24,10 +24,12 @@ struct SessionOptions {
   std::vector<std::string> extra_outputs;
   /// Who plans; null: the model's own plans, or the kernels' preferences where it has none.
   std::shared_ptr<planner::PlanSource> plans;
-  /// A device beside the CPU; null: the CPU alone. Before anything is measured its kernels are
-  /// taken wherever it has some; where it has none the CPU computes.
-  std::shared_ptr<const Device> accelerator;
-  /// Fails with kUnsupported, naming the reasons, where the accelerator cannot compute a node.
+  /// Devices beside the CPU, at most one of each backend; none: the CPU alone. Before anything is
+  /// measured the first one's kernels are taken wherever it has some; where it has none the others
+  /// compute, or the CPU.
+  std::vector<std::shared_ptr<const Device>> accelerators;
+  /// Fails with kUnsupported, naming the reasons, where no device beside the CPU can compute a
+  /// node.
   bool accelerator_only = false;
   planner::Precision precision = planner::Precision::kHigh;
   /// Judges the first run of default plans that store values as f16 by what the CPU computes from
@@ -35,23 +37,33 @@ struct SessionOptions {
   /// included, and warns. Costs an inference of the CPU, once. Measured plans are judged as they
   /// are made.
   bool judges_first_run = true;
-  /// The memory of the accelerator's tensors, where kernels leave a choice; kHost: any.
+  /// The memory of tensors beside the CPU, where kernels leave a choice; kHost: any.
   MemoryKind memory = MemoryKind::kHost;
-  /// How the accelerator is left to others.
+  /// How devices beside the CPU are left to others.
   int queue_window = 0;
   double kernel_ms = 0;
-  /// Waits for the accelerator after each step, so that profile() holds the steps' own times (by
+  /// Waits for the step's device after each step, so that profile() holds the steps' own times (by
   /// the device's clock where it has one); otherwise it holds what enqueueing them took.
   bool waits_for_steps = false;
   /// How many preparations (one per set of input shapes) are kept.
   int max_preparations = 8;
+
+  /// The first of `accelerators`, null: none.
+  const Device* accelerator() const {
+    return accelerators.empty() ? nullptr : accelerators[0].get();
+  }
+  std::vector<const Device*> beside_cpu() const {
+    std::vector<const Device*> devices;
+    for (const auto& device : accelerators) devices.push_back(device.get());
+    return devices;
+  }
 };
 
 struct MemoryInfo {
   int64_t arena_bytes = 0;   // planned activations and workspace, the largest of all preparations
   int64_t weight_bytes = 0;  // constants of the model
   int64_t packed_bytes = 0;  // their packed forms, shared by all sessions of the model
-  int64_t device_bytes = 0;  // activations and workspace in the accelerator's memory
+  int64_t device_bytes = 0;  // activations and workspace in the memory of other devices
 };
 
 using TensorMap = std::map<std::string, Tensor>;
@@ -76,12 +88,12 @@ class Session {
   void Cancel();
 
   /// What the calling thread itself did in the last Run: its time but for CPU kernels and for
-  /// waiting for the accelerator.
+  /// waiting for other devices.
   int64_t host_ns() const;
   /// What ran in the last Run, in order.
   const std::vector<exec::StepProfile>& profile() const;
   MemoryInfo memory() const;
-  /// To and from the accelerator, by all runs so far.
+  /// To and from devices beside the CPU, by all runs so far.
   Transfers transfers() const;
   int threads() const;
   DeviceSet devices() const;

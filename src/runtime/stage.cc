@@ -192,7 +192,7 @@ Result<std::unique_ptr<Stage>> Stage::Prepare(ir::Graph graph, Context& context)
 Status Stage::PlanOn(const DeviceSet& devices, Context& context) {
   devices_ = devices;
   planner::Limits limits = context.limits;
-  if (devices.accelerator() == nullptr) limits.preferred = DeviceKind::kCpu;
+  if (devices.beside_cpu().empty()) limits.preferred = DeviceKind::kCpu;
   ASSIGN_OR_RETURN(exec::Plan plan, context.plans.PlanFor(*segment_, devices, limits));
   context.has_default_plans |= plan.is_default;
   ASSIGN_OR_RETURN(program_, exec::Program::Build(std::move(plan), devices, context.packed));
@@ -200,14 +200,16 @@ Status Stage::PlanOn(const DeviceSet& devices, Context& context) {
 }
 
 bool Stage::MayLeaveAccelerator(const Status& status, const Context& context) const {
-  return devices_.accelerator() != nullptr && !context.limits.accelerator_only &&
+  return !devices_.beside_cpu().empty() && !context.limits.accelerator_only &&
          (status.code() == StatusCode::kBuildFailed || status.code() == StatusCode::kOutOfMemory ||
           status.code() == StatusCode::kDeviceError);
 }
 
 Status Stage::LeaveAccelerator(const Status& why, Context& context) {
-  Log(LogLevel::kWarn, "'{}' fails, the CPU computes instead: {}", devices_.accelerator()->name(),
-      why.message());
+  std::string names;
+  for (const Device* device : devices_.beside_cpu())
+    names += fmt::format("{}'{}'", names.empty() ? "" : " or ", device->name());
+  Log(LogLevel::kWarn, "{} fails, the CPU computes instead: {}", names, why.message());
   return PlanOn(DeviceSet(context.devices.cpu()), context);
 }
 
@@ -230,7 +232,7 @@ Result<std::vector<Tensor>> Stage::RunProgram(std::span<const Tensor> inputs, Co
                           .outputs = out,
                           .memory = context.memory,
                           .stream = context.stream,
-                          .accelerator = context.accelerator.get(),
+                          .accelerators = context.accelerators,
                           .cancelled = context.cancelled,
                           .times = &context.times,
                           .waits_for_steps = context.waits_for_steps});

@@ -44,7 +44,7 @@ class Stage {
 
   /// Makes program_ of segment_ for `devices`.
   Status PlanOn(const DeviceSet& devices, Context& context);
-  /// Whether `status` is a failure of the accelerator that the CPU can make good.
+  /// Whether `status` is a failure of another device that the CPU can make good.
   bool MayLeaveAccelerator(const Status& status, const Context& context) const;
   /// Has the CPU compute the segment from now on; says `why`.
   Status LeaveAccelerator(const Status& why, Context& context);

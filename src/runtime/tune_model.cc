@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "device/opencl/opencl_device.h"
 #include "planner/planner.h"
 #include "runtime/package/package.h"
 #include "runtime/plan_accuracy.h"
@@ -282,8 +281,8 @@ Result<std::string> SaveTuned(const std::string& path, const std::string& model_
   info.measurements = result.report.measured;
   const std::string where = path.empty() ? PackageFileName(model_path, devices) : path;
   std::vector<ProgramBinary> programs;
-  if (devices.accelerator() != nullptr)
-    programs = static_cast<const OpenClDevice*>(devices.accelerator())->programs().Export();
+  for (const Device* device : devices.beside_cpu())
+    std::ranges::move(device->ExportPrograms(), std::back_inserter(programs));
   if (!Timetable::AffordsPackedWeights(*model, result.deadline_ns, NowNs())) {
     Log(LogLevel::kWarn,
         "the budget leaves no time to write {:.0f} MB of packed weights: they are packed when the "

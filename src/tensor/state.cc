@@ -7,7 +7,6 @@
 namespace fettle {
 namespace {
 
-constexpr std::string_view kDevices[] = {"cpu", "opencl"};
 constexpr std::string_view kMemories[] = {"host", "buffer", "image2d", "image1d"};
 
 template <typename T, size_t N>
@@ -18,10 +17,25 @@ bool Find(const std::string_view (&names)[N], std::string_view name, T& out) {
   return true;
 }
 
+bool ReadDevice(std::string_view name, DeviceKind& out) {
+  const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  if (name.empty() || name.size() > sizeof(DeviceKind) || !std::ranges::all_of(name, is_plain))
+    return false;
+  out = DeviceKindOf(name);
+  return true;
+}
+
 }  // namespace
 
+std::string DeviceKindName(DeviceKind kind) {
+  std::string name;
+  for (auto packed = static_cast<uint64_t>(kind); packed != 0; packed >>= 8)
+    name += static_cast<char>(packed & 0xff);
+  return name;
+}
+
 std::string StateName(const State& state, int rank) {
-  return fmt::format("{}:{}:{}:{}{}", kDevices[static_cast<int>(state.device)],
+  return fmt::format("{}:{}:{}:{}{}", DeviceKindName(state.device),
                      kMemories[static_cast<int>(state.memory)], LayoutName(state.layout, rank),
                      DTypeName(state.storage), state.external ? ":external" : "");
 }
@@ -42,8 +56,7 @@ Result<State> StateFromName(std::string_view name, int rank) {
   }
   State state;
   const bool sized = parts.size() == 4 || (parts.size() == 5 && parts[4] == "external");
-  if (!sized || !Find(kDevices, parts[0], state.device) ||
-      !Find(kMemories, parts[1], state.memory)) {
+  if (!sized || !ReadDevice(parts[0], state.device) || !Find(kMemories, parts[1], state.memory)) {
     return InvalidArgument("state '{}': expected DEVICE:MEMORY:LAYOUT:TYPE[:external]", name);
   }
   const auto layout = LayoutFromName(parts[2], rank);

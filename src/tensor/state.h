@@ -2,6 +2,7 @@
 // planner chooses.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -11,7 +12,22 @@
 
 namespace fettle {
 
-enum class DeviceKind : uint8_t { kCpu, kOpenCl };
+constexpr uint64_t PackedName(std::string_view name) {
+  uint64_t packed = 0;
+  for (size_t i = 0; i < name.size(); ++i)
+    packed |= static_cast<uint64_t>(static_cast<unsigned char>(name[i])) << (8 * i);
+  return packed;
+}
+
+/// The backend whose device it is, by name: at most eight small letters and digits, packed. States
+/// are kept as texts whatever devices a process has, so they say the name and not an index into a
+/// DeviceSet.
+enum class DeviceKind : uint64_t { kCpu = PackedName("cpu"), kOpenCl = PackedName("opencl") };
+
+/// The kind called `name`, which is at most eight characters long.
+constexpr DeviceKind DeviceKindOf(std::string_view name) { return DeviceKind{PackedName(name)}; }
+std::string DeviceKindName(DeviceKind kind);
+
 enum class MemoryKind : uint8_t { kHost, kBuffer, kImage2d, kImage1d };
 
 /// (device, memory kind, layout, storage type). `storage` may differ from the value's element type

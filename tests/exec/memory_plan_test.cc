@@ -10,6 +10,8 @@
 namespace fettle::exec {
 namespace {
 
+constexpr DeviceKind kDevices[] = {DeviceKind::kCpu, DeviceKind::kOpenCl};
+
 PlannedTensor TensorOf(int64_t elements, bool external = false) {
   return {"t", Shape{elements}, {.storage = DType::kF32, .external = external}};
 }
@@ -73,20 +75,20 @@ TEST(PlanMemoryTest, ImagesAreHandedOnAndGrow) {
   const Plan plan = ImageChain(6);
   const std::vector<std::vector<kernels::Alias>> aliases(6);
   const std::vector<int64_t> workspaces = {100, 0, 0, 0, 0, 300};
-  const MemoryPlan memory = PlanMemory(plan, aliases, workspaces);
-  ASSERT_EQ(memory.images.size(), 2U);
+  const MemoryPlan memory = PlanMemory(plan, kDevices, aliases, workspaces);
+  ASSERT_EQ(memory.devices[1].images.size(), 2U);
   // Two blocks of channels side by side, five images in turn: the widest are 4 + 5 and 4 + 4.
-  EXPECT_EQ(std::max(memory.images[0].width, memory.images[1].width), 2 * 9);
-  EXPECT_EQ(std::min(memory.images[0].width, memory.images[1].width), 2 * 8);
-  EXPECT_EQ(memory.images[0].height, 4);
+  EXPECT_EQ(std::max(memory.devices[1].images[0].width, memory.devices[1].images[1].width), 2 * 9);
+  EXPECT_EQ(std::min(memory.devices[1].images[0].width, memory.devices[1].images[1].width), 2 * 8);
+  EXPECT_EQ(memory.devices[1].images[0].height, 4);
   for (int i = 1; i < 6; ++i) {
     EXPECT_EQ(memory.tensors[static_cast<size_t>(i)].kind, Placement::Kind::kImage);
     EXPECT_NE(memory.tensors[static_cast<size_t>(i)].index,
               i == 1 ? -1 : memory.tensors[static_cast<size_t>(i - 1)].index);
   }
   // Workspaces of conversions that touch the accelerator lie in its buffer.
-  EXPECT_GE(memory.buffer_bytes, 300);
-  EXPECT_EQ(memory.arena_bytes, 0);
+  EXPECT_GE(memory.devices[1].bytes, 300);
+  EXPECT_EQ(memory.devices[0].bytes, 0);
 }
 
 TEST(PlanMemoryTest, AnImageIsNotOverwrittenInPlace) {
@@ -96,15 +98,15 @@ TEST(PlanMemoryTest, AnImageIsNotOverwrittenInPlace) {
   std::vector<std::vector<kernels::Alias>> aliases(3);
   aliases[1] = {{.output = 0, .input = 0}};
   const std::vector<int64_t> workspaces(3);
-  EXPECT_EQ(PlanMemory(plan, aliases, workspaces).images.size(), 2U);
+  EXPECT_EQ(PlanMemory(plan, kDevices, aliases, workspaces).devices[1].images.size(), 2U);
 }
 
 TEST(PlanMemoryTest, ChainNeedsTwoTensorsAndWritesItsOutputDirectly) {
   const Plan plan = Chain(6, 1024);
   const std::vector<std::vector<kernels::Alias>> aliases(6);
   const std::vector<int64_t> workspaces(6, 0);
-  const MemoryPlan memory = PlanMemory(plan, aliases, workspaces);
-  EXPECT_EQ(memory.arena_bytes, 2 * (4096 + static_cast<int64_t>(kTensorSlack)));
+  const MemoryPlan memory = PlanMemory(plan, kDevices, aliases, workspaces);
+  EXPECT_EQ(memory.devices[0].bytes, 2 * (4096 + static_cast<int64_t>(kTensorSlack)));
   EXPECT_EQ(memory.tensors.front().kind, Placement::Kind::kInput);
   EXPECT_EQ(memory.tensors.back().kind, Placement::Kind::kOutput);
   EXPECT_TRUE(memory.copied_outputs.empty());
@@ -115,8 +117,8 @@ TEST(PlanMemoryTest, RunsInPlaceWhereTheInputDies) {
   std::vector<std::vector<kernels::Alias>> aliases(6, {{.output = 0, .input = 0}});
   aliases[0].clear();  // the conversion of the caller's tensor
   const std::vector<int64_t> workspaces(6, 0);
-  const MemoryPlan memory = PlanMemory(plan, aliases, workspaces);
-  EXPECT_EQ(memory.arena_bytes, 4096 + static_cast<int64_t>(kTensorSlack));
+  const MemoryPlan memory = PlanMemory(plan, kDevices, aliases, workspaces);
+  EXPECT_EQ(memory.devices[0].bytes, 4096 + static_cast<int64_t>(kTensorSlack));
   for (size_t t = 1; t + 1 < memory.tensors.size(); ++t) EXPECT_EQ(memory.tensors[t].offset, 0);
 }
 
@@ -125,7 +127,7 @@ TEST(PlanMemoryTest, ReadTwiceIsNotOverwritten) {
   plan.steps[2].inputs = {1, 2};  // tensor 1 lives on past step 1
   const std::vector<std::vector<kernels::Alias>> aliases(3, {{.output = 0, .input = 0}});
   const std::vector<int64_t> workspaces(3, 0);
-  const MemoryPlan memory = PlanMemory(plan, aliases, workspaces);
+  const MemoryPlan memory = PlanMemory(plan, kDevices, aliases, workspaces);
   EXPECT_NE(memory.tensors[1].offset, memory.tensors[2].offset);
 }
 
@@ -135,7 +137,7 @@ TEST(PlanMemoryTest, ViewOfAnInputWindowThatIsAnOutputIsCopied) {
   std::vector<std::vector<kernels::Alias>> aliases(2);
   aliases[1] = {{.output = 0, .input = 0, .byte_offset = 64, .is_view = true}};
   const std::vector<int64_t> workspaces(2, 0);
-  const MemoryPlan memory = PlanMemory(plan, aliases, workspaces);
+  const MemoryPlan memory = PlanMemory(plan, kDevices, aliases, workspaces);
   EXPECT_EQ(memory.copied_outputs, std::vector<int>{0});
   EXPECT_EQ(memory.tensors[2].offset, memory.tensors[1].offset + 64);
 }
@@ -144,7 +146,7 @@ TEST(PlanMemoryTest, WorkspaceDoesNotOverlapOperands) {
   const Plan plan = Chain(3, 64);
   const std::vector<std::vector<kernels::Alias>> aliases(3);
   const std::vector<int64_t> workspaces = {0, 512, 0};
-  const MemoryPlan memory = PlanMemory(plan, aliases, workspaces);
+  const MemoryPlan memory = PlanMemory(plan, kDevices, aliases, workspaces);
   const auto disjoint = [](int64_t a, int64_t a_bytes, int64_t b, int64_t b_bytes) {
     return a + a_bytes <= b || b + b_bytes <= a;
   };

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "kernels/half_kernels.h"
+#include "kernels/opencl/opencl_backend.h"
 #include "tests/kernels/kernel_check.h"
 #include "tests/opencl_device.h"
 
@@ -41,7 +41,7 @@ Result<CaseGroup> GroupOf(const char* name) {
 }
 
 const KernelDesc* KernelNamed(std::string_view name) {
-  for (const KernelDesc* kernel : OpenClHalfKernels())
+  for (const KernelDesc* kernel : OpenClKernels())
     if (kernel->name == name) return kernel;
   return nullptr;
 }

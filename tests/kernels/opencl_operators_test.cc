@@ -5,6 +5,7 @@
 #include <set>
 
 #include "kernels/kernel.h"
+#include "kernels/opencl/opencl_backend.h"
 #include "kernels/opencl/operators.h"
 #include "tests/kernels/case_groups.h"
 #include "tests/opencl_device.h"

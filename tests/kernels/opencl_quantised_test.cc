@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernels/opencl/opencl_backend.h"
 #include "tests/kernels/kernel_check.h"
 #include "tests/opencl_device.h"
 

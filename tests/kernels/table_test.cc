@@ -9,8 +9,8 @@
 
 #include "kernels/family.h"
 #include "kernels/fields.h"
-#include "kernels/half_kernels.h"
 #include "kernels/kernel.h"
+#include "kernels/opencl/opencl_backend.h"
 #include "kernels/opencl/sources.h"
 #include "tests/kernels/kernel_check.h"
 
@@ -107,7 +107,7 @@ std::optional<int64_t> DefaultIn(std::string_view text, std::string_view macro) 
 
 TEST(Fields, DefaultsOfOpenClSourcesAreListedValues) {
   int macros = 0;
-  for (const auto table : {OpenClKernels(), OpenClHalfKernels()}) {
+  for (const auto table : {OpenClKernels()}) {
     for (const KernelDesc* kernel : table) {
       if (kernel->parameters == nullptr) continue;
       for (const ParamInfo& info : kernel->parameters()) {

@@ -8,6 +8,7 @@
 #include "ops/op.h"
 #include "planner/plan_book.h"
 #include "planner/planner.h"
+#include "tests/annex/annex_device.h"
 
 namespace fettle::planner {
 namespace {
@@ -99,7 +100,7 @@ TEST_F(DecisionTest, ReadingBeforeWritingIsCorrupt) {
 }
 
 TEST_F(DecisionTest, APlanOfTheAcceleratorAloneServesWhereTheCpuMayHelpAndNotTheReverse) {
-  const CpuDevice other(std::make_shared<ThreadPool>(1));
+  const AnnexDevice other;
   const DeviceSet both(device_, &other);
   const Limits open{.threads = 2};
   Limits alone = open;

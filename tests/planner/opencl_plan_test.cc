@@ -7,7 +7,6 @@
 
 #include "device/opencl/opencl_device.h"
 #include "ir/text.h"
-#include "kernels/half_kernels.h"
 #include "planner/choices.h"
 #include "planner/extract.h"
 #include "planner/planner.h"
@@ -89,7 +88,7 @@ TEST_P(OpenClPlanTest, LowPrecisionComputesInHalfWhereTheDeviceCan) {
                           : std::count_if(decision->groups.begin(), decision->groups.end(),
                                           [](const GroupDecision& group) {
                                             const auto* kernel = FindKernel(group.kernel);
-                                            return kernels::ComputesInHalf(*kernel);
+                                            return kernel->arithmetic == kernels::Arithmetic::kF16;
                                           });
   };
   EXPECT_EQ(half_groups(Precision::kNormal), 0);

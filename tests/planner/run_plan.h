@@ -50,13 +50,13 @@ inline Result<std::vector<Tensor>> RunPlan(const ir::Graph& graph, exec::Plan pl
   }
   const auto& cpu = static_cast<const CpuDevice&>(devices.cpu());
   CpuStream stream(cpu, cpu.pool().threads());
-  std::unique_ptr<Stream> accelerator;
-  if (devices.accelerator() != nullptr) {
-    ASSIGN_OR_RETURN(accelerator, devices.accelerator()->NewStream({}));
+  std::vector<std::unique_ptr<Stream>> accelerators;
+  for (const Device* device : devices.beside_cpu()) {
+    ASSIGN_OR_RETURN(accelerators.emplace_back(), device->NewStream({}));
   }
   const std::atomic<bool> cancelled{false};
   std::vector<exec::StepTime> times;
-  RETURN_IF_ERROR(program->Run({in, out, memory, stream, accelerator.get(), cancelled, &times}));
+  RETURN_IF_ERROR(program->Run({in, out, memory, stream, accelerators, cancelled, &times}));
   return outputs;
 }
 

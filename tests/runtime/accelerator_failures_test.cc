@@ -26,7 +26,7 @@ class AcceleratorFailures : public testing::Test {
     ASSIGN_OR_RETURN(auto model, Model::FromGraph(std::move(graph), "model"));
     ASSIGN_OR_RETURN(const auto session,
                      Session::Create(std::move(model), {.threads = 1,
-                                                        .accelerator = device_,
+                                                        .accelerators = {device_},
                                                         .accelerator_only = accelerator_only}));
     TensorMap outputs;
     ASSIGN_OR_RETURN(Tensor x, Tensor::FromVector<float>({2}, {-1, 2}));

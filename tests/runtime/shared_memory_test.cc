@@ -35,7 +35,7 @@ TEST_P(SharedMemoryTest, ComputesTheSame) {
   const auto cpu = Session::Create(model, {.threads = 1}).value();
   ASSERT_TRUE(cpu->Run(inputs, &expected).ok());
   const auto session =
-      Session::Create(model, {.threads = 1, .accelerator = *device, .accelerator_only = true})
+      Session::Create(model, {.threads = 1, .accelerators = {*device}, .accelerator_only = true})
           .value();
   const Status status = session->Run(inputs, &outputs);
   ASSERT_TRUE(status.ok()) << status.message();

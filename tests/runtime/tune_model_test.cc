@@ -230,7 +230,7 @@ output %b
     Tensor x = Tensor::Create(DType::kF32, Shape{1, 8, 6, 8}).value();
     for (float& element : x.as<float>()) element = 100;  // sums of 240 000
     inputs_ = {{"x", x}};
-    options_.session.accelerator = *device;
+    options_.session.accelerators = {*device};
     options_.session.accelerator_only = true;
     options_.session.precision = planner::Precision::kNormal;
     options_.session.memory = MemoryKind::kBuffer;

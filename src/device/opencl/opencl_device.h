@@ -77,9 +77,6 @@ class OpenClKernel {
   mutable std::map<uint64_t, std::shared_ptr<LaunchPace>> paces_;  // guarded by mutex_
 };
 
-/// Buffers in memory that host and device address alike: handed over by mapping, or shared always.
-enum class SharedVirtualMemory : unsigned char { kOff, kCoarse, kFine };
-
 /// What a device is opened with beside its choice.
 struct OpenClOptions {
   SharedVirtualMemory svm = SharedVirtualMemory::kOff;
@@ -119,6 +116,12 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   Result<std::shared_ptr<DeviceMemory>> Upload(const std::shared_ptr<const std::byte>& data,
                                                int64_t bytes) const override;
   Status CheckLimits(const MemoryRequest& request) const override;
+  bool computes_f16() const override { return facts_.fp16_compute; }
+  std::vector<ProgramBinary> ExportPrograms() const override { return programs_->Export(); }
+  void ImportPrograms(std::vector<ProgramBinary> binaries) const override {
+    programs_->Import(std::move(binaries));
+  }
+  ProgramStatistics program_statistics() const override { return programs_->statistics(); }
   /// `buffer` read as RGBA pixels of `storage`: a one-dimensional image over its first `pixels`.
   Result<std::shared_ptr<DeviceMemory>> ViewAsImage1d(const DeviceMemory& buffer, int64_t pixels,
                                                       DType storage) const;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "device/device.h"
 
 namespace fettle {
 
@@ -20,12 +21,6 @@ namespace fettle {
 /// driver, and the format of this cache.
 std::string ProgramKey(std::string_view source, std::string_view options,
                        std::string_view fingerprint);
-
-/// What a program was built into, by its key: what a package carries.
-struct ProgramBinary {
-  std::string key;
-  std::vector<std::byte> bytes;
-};
 
 /// `folder`/programs, or where `folder` is empty fettle/programs in $XDG_CACHE_HOME or
 /// $HOME/.cache; "" where neither is set.

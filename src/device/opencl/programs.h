@@ -59,12 +59,6 @@ class OpenClProgram {
   std::atomic<bool> watched_;
 };
 
-/// What became of the programs that were asked for.
-struct ProgramStatistics {
-  int64_t built = 0, from_cache = 0, from_package = 0, failed = 0;
-  double build_seconds = 0, load_seconds = 0;  // of those built; of those taken as binaries
-};
-
 /// Thread-safe; builds of different programs run at the same time.
 class OpenClPrograms {
  public:

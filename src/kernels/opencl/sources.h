@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "device/opencl/opencl_device.h"
+#include "kernels/kernel.h"
 
 namespace fettle::kernels {
 
@@ -39,9 +40,6 @@ std::string_view UnsignedName(int64_t bytes);
 /// A program from an embedded source, with `before` in front of it (generated macros; may be "").
 ProgramSource MakeProgram(std::string_view path, const BuildOptions& options,
                           std::string_view before = {});
-
-/// What values are computed in. Sums of products are f32 in the end either way.
-enum class Arithmetic : uint8_t { kF32, kF16 };
 
 /// "-DFETTLE_IMAGE=... -DFETTLE_HALF=...": how access.clh reads and writes tensors in `state`.
 BuildOptions AccessOptions(const State& state);

@@ -1,7 +1,7 @@
 // The kernels of OpenCL devices. A line here is all that a kernel needs to be found.
 #include <vector>
 
-#include "kernels/half_kernels.h"
+#include "kernels/opencl/opencl_backend.h"
 
 namespace fettle::kernels {
 
@@ -71,14 +71,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClResizeTaps,
       &kOpenClSoftmaxRows,
       // keep-sorted end
-      // clang-format on
-  };
-  return kKernels;
-}
-
-std::span<const KernelDesc* const> OpenClHalfKernels() {
-  static const std::vector<const KernelDesc*> kKernels = {
-      // clang-format off
+      // In f16 (Arithmetic::kF16).
       // keep-sorted start
       &kOpenClConvDepthwiseF16,
       &kOpenClConvDirectF16,

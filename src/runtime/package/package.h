@@ -9,7 +9,6 @@
 
 #include "base/status.h"
 #include "device/device.h"
-#include "device/opencl/program_cache.h"
 #include "exec/packed_store.h"
 #include "ir/graph.h"
 #include "planner/plan_book.h"

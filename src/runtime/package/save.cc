@@ -147,8 +147,13 @@ namespace {
 
 /// The device that a package is named after.
 std::string NameOf(const DeviceSet& devices) {
-  const Device* accelerator = devices.accelerator();
-  return std::string(accelerator == nullptr ? devices.cpu().name() : accelerator->name());
+  if (devices.beside_cpu().empty()) return std::string(devices.cpu().name());
+  std::string names;
+  for (const Device* device : devices.beside_cpu()) {
+    if (!names.empty()) names += " + ";
+    names += device->name();
+  }
+  return names;
 }
 
 }  // namespace

@@ -3,16 +3,17 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "kernels/backend.h"
 #include "tuner/store/candidate.h"
 
 namespace fettle::tuner {
 namespace {
 
-using kernels::OpenClCeilings;
-
 constexpr double kAcceleratorSlack = 1.25;
 /// 8-bit products that a device does in the time of one fp32 operation at best.
 constexpr double kDotFactor = 8;
+
+constexpr std::string_view kFlops = "fp32 fma", kReadRate = "cached read", kLaunchUs = "launch us";
 
 RowKey KeyOf(std::string_view name, const Device& device) {
   return {.problem = fmt::format("ceiling {}", name),
@@ -22,37 +23,46 @@ RowKey KeyOf(std::string_view name, const Device& device) {
           .build = BuildOfPart(device, "probe")};
 }
 
+/// 0 where it is not known.
+double ValueOf(const Ceilings& ceilings, std::string_view name) {
+  const auto found = ceilings.find(name);
+  return found == ceilings.end() ? 0 : found->second;
+}
+
 }  // namespace
 
-OpenClCeilings LoadAcceleratorCeilings(const Device& device, Store& store) {
-  OpenClCeilings ceilings;
-  bool complete = true;
-  for (const kernels::OpenClCeilingRow& row : kernels::kOpenClCeilings) {
-    const Result<Row> kept = store.Find(KeyOf(row.name, device));
-    const bool known = kept.ok() && !kept->prior && kept->status == Row::Status::kOk;
-    if (known) ceilings.*row.value = kept->median_us;
-    complete &= known;
+Ceilings LoadAcceleratorCeilings(const Device& device, Store& store) {
+  Ceilings ceilings;
+  for (const std::string_view name : {kFlops, kReadRate, kLaunchUs}) {
+    const Result<Row> kept = store.Find(KeyOf(name, device));
+    if (!kept.ok() || kept->prior || kept->status != Row::Status::kOk) break;
+    ceilings.emplace(name, kept->median_us);
   }
-  if (complete) return ceilings;
-  const Result<OpenClCeilings> probed = kernels::ProbeOpenCl(device);
+  if (ceilings.size() == 3) return ceilings;
+  ceilings.clear();
+  const Result<std::vector<kernels::Ceiling>> probed =
+      kernels::FindBackend(device.kind())->probe(device);
   if (!probed.ok()) {
     Log(LogLevel::kWarn, "the ceilings of '{}' cannot be measured: {}", device.name(),
         probed.status().message());
     return {};
   }
-  for (const kernels::OpenClCeilingRow& row : kernels::kOpenClCeilings)
-    store.Put(KeyOf(row.name, device), {.median_us = *probed.*row.value, .samples = 1});
-  return *probed;
+  for (const kernels::Ceiling& ceiling : *probed) {
+    store.Put(KeyOf(ceiling.name, device), {.median_us = ceiling.value, .samples = 1});
+    ceilings.emplace(ceiling.name, ceiling.value);
+  }
+  return ceilings;
 }
 
-double CeilingMicroseconds(const kernels::Work& work, const OpenClCeilings& ceilings) {
-  if (ceilings.flops <= 0 || ceilings.read_rate <= 0) return 0;
-  const double rate = work.ceiling == "int8 dot" ? kDotFactor * ceilings.flops : ceilings.flops;
-  return std::max(work.operations / rate, work.bytes / ceilings.read_rate) * 1e6;
+double CeilingMicroseconds(const kernels::Work& work, const Ceilings& ceilings) {
+  const double flops = ValueOf(ceilings, kFlops), read_rate = ValueOf(ceilings, kReadRate);
+  if (flops <= 0 || read_rate <= 0) return 0;
+  const double rate = work.ceiling == "int8 dot" ? kDotFactor * flops : flops;
+  return std::max(work.operations / rate, work.bytes / read_rate) * 1e6;
 }
 
-double LeastMicroseconds(const kernels::Work& work, const OpenClCeilings& ceilings) {
-  return std::max(CeilingMicroseconds(work, ceilings), ceilings.launch_us) / kAcceleratorSlack;
+double LeastMicroseconds(const kernels::Work& work, const Ceilings& ceilings) {
+  return std::max(CeilingMicroseconds(work, ceilings), ValueOf(ceilings, kLaunchUs)) / kAcceleratorSlack;
 }
 
 }  // namespace fettle::tuner

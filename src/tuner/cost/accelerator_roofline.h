@@ -3,21 +3,21 @@
 
 #include "device/device.h"
 #include "kernels/kernel.h"
-#include "kernels/opencl/probe/probe.h"
+#include "tuner/cost/roofline.h"
 #include "tuner/store/store.h"
 
 namespace fettle::tuner {
 
-/// The ceilings that `store` keeps for `device`; probes and keeps them where it has none. All zero,
-/// with a warning through the log, where probing fails.
-kernels::OpenClCeilings LoadAcceleratorCeilings(const Device& device, Store& store);
+/// The ceilings that `store` keeps for `device`: those that bounds need. Probes (Backend::probe)
+/// and keeps all where it lacks one. Empty, with a warning through the log, where probing fails.
+Ceilings LoadAcceleratorCeilings(const Device& device, Store& store);
 
 /// Microseconds that `work` takes at the ceilings: the larger of its arithmetic and its bytes; 0
 /// where the ceilings are not known.
-double CeilingMicroseconds(const kernels::Work& work, const kernels::OpenClCeilings& ceilings);
+double CeilingMicroseconds(const kernels::Work& work, const Ceilings& ceilings);
 
 /// What `work` takes at least: the same less 20 % for what a probe may miss, and no less than a
 /// launch.
-double LeastMicroseconds(const kernels::Work& work, const kernels::OpenClCeilings& ceilings);
+double LeastMicroseconds(const kernels::Work& work, const Ceilings& ceilings);
 
 }  // namespace fettle::tuner

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/log.h"
-#include "kernels/convert.h"
+#include "kernels/backend.h"
 #include "tuner/store/candidate.h"
 
 namespace fettle::tuner {
@@ -53,8 +53,8 @@ LearnedCosts::LearnedCosts(const DeviceSet& devices, Store& store)
     : devices_(devices),
       store_(store),
       ceilings_(LoadCeilings(static_cast<const CpuDevice&>(devices.cpu()), store)) {
-  if (devices.accelerator() != nullptr)
-    accelerator_ceilings_ = LoadAcceleratorCeilings(*devices.accelerator(), store);
+  for (const Device* device : devices.beside_cpu())
+    ceilings_beside_cpu_.emplace(device->kind(), LoadAcceleratorCeilings(*device, store));
 }
 
 RowKey LearnedCosts::KernelKey(const planner::Kind& kind, const planner::Entry& entry) const {
@@ -69,7 +69,7 @@ RowKey LearnedCosts::KeyOfConversion(const Shape& shape, DType dtype, const Stat
 }
 
 double LearnedCosts::Bound(const kernels::Work& work, DeviceKind device, int threads) const {
-  if (device != DeviceKind::kCpu) return LeastMicroseconds(work, accelerator_ceilings_);
+  if (device != DeviceKind::kCpu) return LeastMicroseconds(work, ceilings_beside_cpu_.at(device));
   return LeastMicroseconds(work, threads, ceilings_,
                            static_cast<const CpuDevice&>(devices_.cpu()).info());
 }

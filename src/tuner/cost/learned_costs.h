@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -75,7 +76,7 @@ class LearnedCosts final : public planner::CostSource {
   DeviceSet devices_;
   Store& store_;
   Ceilings ceilings_;
-  kernels::OpenClCeilings accelerator_ceilings_;
+  std::map<DeviceKind, Ceilings> ceilings_beside_cpu_;
   std::unordered_map<std::string, Known> memory_;
   /// The same by entry: making texts would take longer than solving.
   std::unordered_map<const planner::Entry*, Known*> by_entry_;

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "kernels/convert.h"
+#include "kernels/backend.h"
 #include "kernels/cpu/probe/fma.h"
 #include "tuner/measure/clock_watch.h"
 #include "tuner/measure/expectation_cache.h"

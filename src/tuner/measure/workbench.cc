@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "kernels/convert.h"
+#include "kernels/backend.h"
 
 namespace fettle::tuner {
 namespace {
@@ -19,7 +19,7 @@ int64_t EvictedBytes(const CpuInfo& info) {
   return std::min(info.l2_bytes > 0 ? info.l2_bytes : kUnknown, kMost);
 }
 
-/// Launches of an accelerator that are timed together take this long, or are so many.
+/// Launches beside the CPU that are timed together take this long, or are so many.
 constexpr double kLongEnoughNs = 400'000;
 constexpr int kMostLaunches = 64;
 
@@ -51,11 +51,12 @@ Result<Stream*> Workbench::StreamOf(DeviceKind device, int threads) {
     cpu_stream_.set_threads(threads);
     return &cpu_stream_;
   }
-  if (accelerator_stream_ == nullptr) {
-    ASSIGN_OR_RETURN(const Device* accelerator, DeviceOf(device));
-    ASSIGN_OR_RETURN(accelerator_stream_, accelerator->NewStream({}));
+  std::unique_ptr<Stream>& stream = streams_[device];
+  if (stream == nullptr) {
+    ASSIGN_OR_RETURN(const Device* opened, DeviceOf(device));
+    ASSIGN_OR_RETURN(stream, opened->NewStream({}));
   }
-  return accelerator_stream_.get();
+  return stream.get();
 }
 
 Result<kernels::BoundKernel> Workbench::Bind(const Candidate& candidate) {
@@ -118,7 +119,7 @@ void Workbench::MakeReady(const kernels::BoundKernel& kernel,
 Result<double> Workbench::TimeUs(const kernels::BoundKernel& kernel,
                                  std::span<const std::span<const std::byte>> inputs,
                                  Stream& stream) {
-  if (&stream == accelerator_stream_.get()) return TimeOnAcceleratorUs(kernel, inputs, stream);
+  if (&stream != &cpu_stream_) return TimeBesideCpuUs(kernel, inputs, stream);
   MakeReady(kernel, inputs, static_cast<CpuStream&>(stream));
   const int64_t begin = now_ns_();
   RETURN_IF_ERROR(kernel.Launch(stream));
@@ -126,9 +127,9 @@ Result<double> Workbench::TimeUs(const kernels::BoundKernel& kernel,
   return std::max(static_cast<double>(now_ns_() - begin), 1.0) * 1e-3;
 }
 
-Result<double> Workbench::TimeOnAcceleratorUs(const kernels::BoundKernel& kernel,
-                                              std::span<const std::span<const std::byte>> inputs,
-                                              Stream& stream) {
+Result<double> Workbench::TimeBesideCpuUs(const kernels::BoundKernel& kernel,
+                                          std::span<const std::span<const std::byte>> inputs,
+                                          Stream& stream) {
   RETURN_IF_ERROR(kernel.WriteInputs(inputs, stream));
   RETURN_IF_ERROR(stream.Synchronise());
   // More of them until waiting and the clock are small beside it.

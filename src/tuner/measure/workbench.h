@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -29,7 +30,7 @@ class Workbench {
 
   /// Microseconds of one launch. Right before it, the lanes that will run it are woken, constants
   /// are pushed out of the nearer caches (in a network, all other layers have run since their last
-  /// use), and the inputs are written by the same lanes. On an accelerator: the share of one launch
+  /// use), and the inputs are written by the same lanes. On another device: the share of one launch
   /// in the wall time of several, enqueued without waiting between them; what waiting costs belongs
   /// to the conversions that cross devices.
   Result<double> TimeUs(const kernels::BoundKernel& kernel,
@@ -38,15 +39,15 @@ class Workbench {
  private:
   void MakeReady(const kernels::BoundKernel& kernel,
                  std::span<const std::span<const std::byte>> inputs, CpuStream& stream);
-  Result<double> TimeOnAcceleratorUs(const kernels::BoundKernel& kernel,
-                                     std::span<const std::span<const std::byte>> inputs,
-                                     Stream& stream);
+  Result<double> TimeBesideCpuUs(const kernels::BoundKernel& kernel,
+                                 std::span<const std::span<const std::byte>> inputs,
+                                 Stream& stream);
   Result<const Device*> DeviceOf(DeviceKind kind) const;
 
   DeviceSet devices_;
   const CpuDevice& cpu_;
   CpuStream cpu_stream_;
-  std::unique_ptr<Stream> accelerator_stream_;
+  std::map<DeviceKind, std::unique_ptr<Stream>> streams_;  // of devices beside the CPU
   std::function<int64_t()> now_ns_;
   std::shared_ptr<kernels::OperandMemory> memory_;
   std::vector<uint64_t> evictor_;  // read to push other things out

@@ -24,8 +24,7 @@ RowKey KeyOf(const Candidate& candidate, std::string_view group_text, const Devi
 }
 
 std::string BuildOfPart(const Device& device, std::string_view part) {
-  const std::string state = StateName({.device = device.kind()}, 1);
-  return kernels::BuildOf(fmt::format("{}.{}", state.substr(0, state.find(':')), part));
+  return kernels::BuildOf(fmt::format("{}.{}", DeviceKindName(device.kind()), part));
 }
 
 RowKey ConversionKey(const Shape& shape, DType dtype, const State& from, const State& to,

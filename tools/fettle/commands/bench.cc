@@ -76,7 +76,7 @@ Json DeviceMacShare(const BenchResult& result) {
 
 /// Null without an accelerator: then the calling thread computes.
 Json HostJson(const Job& job, const BenchResult& result) {
-  if (job.session.accelerator == nullptr) return nullptr;
+  if (job.session.accelerator() == nullptr) return nullptr;
   const Summary summary = Summarise(result.host_ms);
   return {{"min", summary.min}, {"median", summary.median}};
 }
@@ -115,8 +115,8 @@ Json Document(const BenchOptions& options, const Job& job, const BenchResult& re
       {"ops", OpsJson(result, roofline)},
       {"device_mac_share", DeviceMacShare(result)},
       {"programs", programs},
-      {"device", DeviceJson(job.threads, job.session.accelerator.get())},
-      {"precision", PrecisionJson(options.job.common, job.session.accelerator.get(), result.steps)},
+      {"device", DeviceJson(job.threads, job.session.accelerator())},
+      {"precision", PrecisionJson(options.job.common, job.session.accelerator(), result.steps)},
       {"interrupted", result.interrupted},
       {"warnings", job.warnings}};
   for (const BoundInput& input : job.bound.inputs)
@@ -162,13 +162,13 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
   fmt::print("memory: peak {}, activations {}, weights {}, packed {}\n",
              bytes(result.peak_rss_bytes), bytes(result.memory.arena_bytes),
              bytes(result.memory.weight_bytes), bytes(result.memory.packed_bytes));
-  if (job.session.accelerator != nullptr)
+  if (job.session.accelerator() != nullptr)
     fmt::print("host: {:.3f} ms of an inference, beside waiting for the device\n",
                Summarise(result.host_ms).median);
   fmt::print("roofline: {:.0f} % of what this machine can do at best\n", 100 * roofline_share);
   fmt::print("{} runs · {} · {}\n", result.latencies.size(),
-             DeviceLine(job.threads, job.session.accelerator.get()),
-             PrecisionLine(options.job.common, job.session.accelerator.get(), result.steps));
+             DeviceLine(job.threads, job.session.accelerator()),
+             PrecisionLine(options.job.common, job.session.accelerator(), result.steps));
 }
 
 int Bench(const BenchOptions& options) {
@@ -189,11 +189,11 @@ int Bench(const BenchOptions& options) {
   const Status status = Measure(options.length, *job, **session, result);
   if (!status.ok()) return Fail(status);
   result.peak_rss_bytes = std::max<int64_t>(0, PeakResidentBytes() - rss_before);
-  if (job->session.accelerator != nullptr && !result.interrupted) {
+  if (job->session.accelerator() != nullptr && !result.interrupted) {
     const Status measured = MeasureSteps(*job, **session, wanted, result);
     if (!measured.ok()) return Fail(measured);
   }
-  Roofline roofline(job->threads, job->session.accelerator.get(), options.job.common);
+  Roofline roofline(job->threads, job->session.accelerator(), options.job.common);
   Json document = Document(options, *job, result, roofline);
   AddPlanFields(*job, *plans, document);
   std::string comparison;

@@ -66,8 +66,8 @@ void PrintJsonReport(const CompareOptions& options, const Job& job,
   }
   document["nodes_left_out"] = nodes.left_out;
   document["precision"] =
-      PrecisionJson(options.job.common, job.session.accelerator.get(), compared.steps);
-  document["device"] = DeviceJson(job.threads, job.session.accelerator.get());
+      PrecisionJson(options.job.common, job.session.accelerator(), compared.steps);
+  document["device"] = DeviceJson(job.threads, job.session.accelerator());
   document["warnings"] = job.warnings;
   PrintJson(document);
 }
@@ -134,8 +134,8 @@ void PrintTables(const CompareOptions& options, const Job& job, const OutputComp
                  const NodeComparisons& nodes) {
   PrintOutputs(compared.outputs);
   PrintNodes(nodes);
-  fmt::print("{} · {}\n", DeviceLine(job.threads, job.session.accelerator.get()),
-             PrecisionLine(options.job.common, job.session.accelerator.get(), compared.steps));
+  fmt::print("{} · {}\n", DeviceLine(job.threads, job.session.accelerator()),
+             PrecisionLine(options.job.common, job.session.accelerator(), compared.steps));
 }
 
 int Compare(const CompareOptions& options) {

@@ -1,35 +1,34 @@
-// fettle peak: the measured ceilings of one core of this machine, or of an OpenCL device.
+// fettle peak: the measured ceilings of one core of this machine, or of a device beside it.
 #include <fmt/core.h>
 
 #include "commands/command.h"
 #include "device/cpu/cpu_device.h"
-#include "jobs/opencl_timing.h"
 #include "kernels/cpu/probe/probe.h"
-#include "kernels/opencl/probe/probe.h"
 #include "report/report.h"
 #include "report/table.h"
+#include "runtime/device_choice.h"
 
 namespace fettle::tools {
 namespace {
 
-int PeakOfOpenCl(const CommonOptions& options) {
-  const auto device = OpenNamedDevice(options.device);
+int PeakBesideCpu(const CommonOptions& options) {
+  const auto device = runtime::OpenAccelerator(options.device);
   if (!device.ok()) return Fail(device.status());
-  const auto measured = kernels::ProbeOpenCl(**device);
+  const auto measured = kernels::FindBackend((*device)->kind())->probe(**device);
   if (!measured.ok()) return Fail(measured.status());
   constexpr auto kRight = Table::Align::kRight;
   Table table({{"ceiling of the device"}, {"value", kRight}, {"unit"}});
   Json ceilings = Json::array();
-  for (const kernels::OpenClCeilingRow& row : kernels::kOpenClCeilings) {
-    const double value = *measured.*row.value;
-    ceilings.push_back({{"name", row.name},
-                        {"value", value},
-                        {"unit", row.unit},
-                        {"spread", nullptr},
+  for (const kernels::Ceiling& ceiling : *measured) {
+    ceilings.push_back({{"name", ceiling.name},
+                        {"value", ceiling.value},
+                        {"unit", ceiling.unit},
+                        {"spread", ceiling.spread < 0 ? Json() : Json(ceiling.spread)},
                         {"status", "measured"}});
-    const bool is_rate = row.unit != "us";
-    table.Row({std::string(row.name), fmt::format("{:.1f}", is_rate ? value * 1e-9 : value),
-               fmt::format("{}{}", is_rate ? "G" : "", row.unit)});
+    const bool is_rate = ceiling.unit != "us";
+    table.Row({std::string(ceiling.name),
+               fmt::format("{:.1f}", is_rate ? ceiling.value * 1e-9 : ceiling.value),
+               fmt::format("{}{}", is_rate ? "G" : "", ceiling.unit)});
   }
   if (options.json) {
     PrintJson({{"ceilings", std::move(ceilings)},
@@ -43,7 +42,7 @@ int PeakOfOpenCl(const CommonOptions& options) {
 
 int Peak(const CommonOptions& options) {
   InstallLog(options.log);
-  if (options.device.starts_with("opencl")) return PeakOfOpenCl(options);
+  if (NamesAccelerator(options.device)) return PeakBesideCpu(options);
   std::vector<std::string> warnings;
   const Status status = CheckCpuOptions(options, warnings);
   if (!status.ok()) return Fail(status);

@@ -140,8 +140,8 @@ void PrintJsonResult(const RunOptions& options, const Job& job, const RunResult&
                                   {"file", FileJson(result.input_files, input.name)}});
   }
   document["precision"] =
-      PrecisionJson(options.job.common, job.session.accelerator.get(), result.profile);
-  document["device"] = DeviceJson(job.threads, job.session.accelerator.get());
+      PrecisionJson(options.job.common, job.session.accelerator(), result.profile);
+  document["device"] = DeviceJson(job.threads, job.session.accelerator());
   document["warnings"] = job.warnings;
   PrintJson(document);
 }
@@ -172,9 +172,8 @@ void PrintTables(const RunOptions& options, const Job& job, const RunResult& res
     for (const Ranked& ranked : TopOf(result.outputs.at(name), result, options.top))
       fmt::print("{:6}  {:10.5f}  {}\n", ranked.index, ranked.value, ranked.label);
   }
-  fmt::print("{:.2f} ms · {} · {}\n", result.ms,
-             DeviceLine(job.threads, job.session.accelerator.get()),
-             PrecisionLine(options.job.common, job.session.accelerator.get(), result.profile));
+  fmt::print("{:.2f} ms · {} · {}\n", result.ms, DeviceLine(job.threads, job.session.accelerator()),
+             PrecisionLine(options.job.common, job.session.accelerator(), result.profile));
 }
 
 int Run(const RunOptions& options) {

@@ -36,12 +36,11 @@ int Tune(const TuneOptions& options) {
     Json document = TuningJson(*result);
     document["model"] = options.job.model;
     document["package"] = path.empty() ? Json() : Json(path);
-    document["device"] = DeviceJson(job->threads, job->session.accelerator.get());
+    document["device"] = DeviceJson(job->threads, job->session.accelerator());
     document["warnings"] = job->warnings;
     PrintJson(document);
   } else {
-    fmt::print("{}{}\n", TuningText(*result),
-               DeviceLine(job->threads, job->session.accelerator.get()));
+    fmt::print("{}{}\n", TuningText(*result), DeviceLine(job->threads, job->session.accelerator()));
     if (!path.empty()) fmt::print("wrote {}\n", path);
   }
   return kExitOk;

@@ -1,6 +1,6 @@
 #include "jobs/accelerator.h"
 
-#include "device/opencl/opencl_device.h"
+#include "kernels/backend.h"
 #include "runtime/device_choice.h"
 
 namespace fettle::tools {
@@ -25,23 +25,25 @@ std::shared_ptr<const Device> AcceleratorOf(const runtime::PackageInfo& package,
                                             const CommonOptions& options) {
   // Looking for devices takes a while, and most packages are the CPU's.
   if (options.device != "auto" || package.device.find(" + ") == std::string::npos) return nullptr;
-  const auto listings = ListOpenClDevices();
-  if (!listings.ok()) return nullptr;
-  for (const OpenClListing& listing : *listings) {
-    if (!package.device.ends_with(" + " + Fingerprint(listing.facts))) continue;
-    CommonOptions named = options;
-    named.device = fmt::format("opencl:{}:{}", listing.platform_index, listing.device_index);
-    std::vector<std::string> unread;
-    const auto device = OpenAccelerator(named, unread);
-    return device.ok() ? *device : nullptr;
+  for (const kernels::Backend* backend : kernels::Backends()) {
+    if (backend->list == nullptr) continue;
+    const auto listed = backend->list();
+    if (!listed.ok()) continue;
+    for (const kernels::ListedDevice& device : *listed) {
+      if (!package.device.ends_with(" + " + device.fingerprint)) continue;
+      CommonOptions named = options;
+      named.device = fmt::format("{}:{}", backend->name, device.which);
+      std::vector<std::string> unread;
+      const auto opened = OpenAccelerator(named, unread);
+      return opened.ok() ? *opened : nullptr;
+    }
   }
   return nullptr;
 }
 
 Json ProgramsJson(const runtime::SessionOptions& session) {
-  if (session.accelerator == nullptr) return nullptr;
-  const auto& device = static_cast<const OpenClDevice&>(*session.accelerator);
-  const ProgramStatistics statistics = device.programs().statistics();
+  if (session.accelerator() == nullptr) return nullptr;
+  const ProgramStatistics statistics = session.accelerator()->program_statistics();
   return {{"built", statistics.built},
           {"from_cache", statistics.from_cache},
           {"from_package", statistics.from_package},
@@ -53,15 +55,15 @@ Json ProgramsJson(const runtime::SessionOptions& session) {
 Result<runtime::SessionOptions> MakeSessionOptions(const CommonOptions& options,
                                                    std::vector<std::string>& warnings) {
   runtime::SessionOptions session{.threads = options.threads};
-  ASSIGN_OR_RETURN(session.accelerator, OpenAccelerator(options, warnings));
-  if (session.accelerator == nullptr) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Device> device, OpenAccelerator(options, warnings));
+  if (device == nullptr) {
     RETURN_IF_ERROR(CheckCpuAlone(options, warnings));
     return session;
   }
+  session.accelerators = {device};
   session.accelerator_only = options.strict_device;
   ASSIGN_OR_RETURN(session.precision, runtime::PrecisionFromName(options.precision));
-  const auto& device = static_cast<const OpenClDevice&>(*session.accelerator);
-  if (options.strict_device && options.precision == "low" && !device.facts().fp16_compute)
+  if (options.strict_device && options.precision == "low" && !device->computes_f16())
     return Unsupported("--precision low: device has no cl_khr_fp16");
   ASSIGN_OR_RETURN(session.memory, runtime::MemoryFromName(options.memory));
   session.queue_window = static_cast<int>(options.queue_window);

@@ -42,13 +42,12 @@ Result<Job> MakeJob(const JobOptions& options) {
   const int64_t start = NowNs();
   // What a package was made for decides on the device, where nobody else does.
   const auto find = [&](const runtime::PackageInfo& info) {
-    job.session.accelerator = AcceleratorOf(info, options.common);
-    return job.session.accelerator.get();
+    job.session.accelerators = {AcceleratorOf(info, options.common)};
+    return job.session.accelerator();
   };
-  ASSIGN_OR_RETURN(job.model,
-                   LoadModel(options.model, {.strict = options.strict,
-                                             .accelerator = job.session.accelerator.get(),
-                                             .find_accelerator = find}));
+  ASSIGN_OR_RETURN(job.model, LoadModel(options.model, {.strict = options.strict,
+                                                        .accelerators = job.session.beside_cpu(),
+                                                        .find_accelerator = find}));
   job.load_ms = static_cast<double>(NowNs() - start) * 1e-6;
   job.warnings.insert(job.warnings.end(), job.model->warnings().begin(),
                       job.model->warnings().end());

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "device/cpu/cpu_device.h"
+#include "kernels/backend.h"
 
 extern char** environ;
 
@@ -15,8 +16,9 @@ namespace fettle::tools {
 namespace {
 
 std::string CheckDevice(const std::string& text) {
-  if (text == "auto" || text == "cpu" || text == "opencl" || text.starts_with("opencl:")) return "";
-  return "expected auto|cpu|opencl[:PLATFORM[:DEVICE]], got '" + text + "'";
+  std::string_view which;
+  if (text == "auto" || kernels::BackendOfChoice(text, &which) != nullptr) return "";
+  return fmt::format("expected {}, got '{}'", kernels::DeviceChoices(), text);
 }
 
 std::string CheckShape(const std::string& text) { return ParseShapes({text}).status().message(); }
@@ -24,7 +26,7 @@ std::string CheckShape(const std::string& text) { return ParseShapes({text}).sta
 }  // namespace
 
 void AddCommonOptions(CLI::App& app, CommonOptions& options) {
-  app.add_option("--device", options.device, "auto|cpu|opencl[:PLATFORM[:DEVICE]]")
+  app.add_option("--device", options.device, kernels::DeviceChoices())
       ->envname("FETTLE_DEVICE")
       ->check(CheckDevice);
   app.add_flag("--strict-device", options.strict_device, "fail rather than fall back")
@@ -38,13 +40,14 @@ void AddCommonOptions(CLI::App& app, CommonOptions& options) {
   app.add_option("--memory", options.memory, "auto|buffer|image")
       ->envname("FETTLE_MEMORY")
       ->check(CLI::IsMember({"auto", "buffer", "image"}));
-  app.add_option("--queue-window", options.queue_window, "OpenCL: enqueued kernels at once")
+  app.add_option("--queue-window", options.queue_window, "beside the CPU: enqueued kernels at once")
       ->envname("FETTLE_QUEUE_WINDOW")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--kernel-ms", options.kernel_ms, "OpenCL: longest kernel in milliseconds")
+  app.add_option("--kernel-ms", options.kernel_ms, "beside the CPU: longest kernel in milliseconds")
       ->envname("FETTLE_KERNEL_MS")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--svm", options.svm, "OpenCL buffers shared with the host: off|coarse|fine")
+  app.add_option("--svm", options.svm,
+                 "beside the CPU: buffers shared with the host: off|coarse|fine")
       ->envname("FETTLE_SVM")
       ->check(CLI::IsMember({"off", "coarse", "fine"}));
   app.add_option("--shape", options.shapes, "NAME=1x3x224x224, repeatable")
@@ -63,7 +66,7 @@ void AddCommonOptions(CLI::App& app, CommonOptions& options) {
 
 Status CheckCpuAlone(const CommonOptions& options, std::vector<std::string>& warnings) {
   if (options.memory == "image") {
-    if (options.strict_device || !options.device.starts_with("opencl"))
+    if (options.strict_device || !NamesAccelerator(options.device))
       return Unsupported("--memory image: the CPU has no image memory");
     warnings.push_back("--memory image: the CPU has no image memory");
   }
@@ -81,7 +84,7 @@ Status CheckCpuAlone(const CommonOptions& options, std::vector<std::string>& war
 }
 
 Status CheckCpuOptions(const CommonOptions& options, std::vector<std::string>& warnings) {
-  if (options.device.starts_with("opencl"))
+  if (NamesAccelerator(options.device))
     return Unsupported("--device {}: this command runs on the CPU only", options.device);
   return CheckCpuAlone(options, warnings);
 }
@@ -114,17 +117,30 @@ Result<std::map<std::string, Shape>> ParseShapes(const std::vector<std::string>&
 
 void AddLoadAndRunFlags(CLI::App& app, LoadAndRunFlags& flags) {
   app.add_flag("--fast-run", flags.fast_run, "tune quickly before running");
+  // "cuda" is known, to be answered by a message of its own.
+  std::vector<std::string> targets = {"cuda"};
+  std::string names;
+  for (const kernels::Backend* backend : kernels::Backends()) {
+    targets.emplace_back(backend->name);
+    names += fmt::format("{}{}", names.empty() ? "" : "|", backend->name);
+  }
   CLI::Option* transform = app.add_option("--layout-transform", flags.layout_transform,
-                                          "tune before running, for cpu|opencl")
-                               // "cuda" is known, to be answered by a message of its own.
-                               ->check(CLI::IsMember({"cpu", "opencl", "cuda"}));
+                                          "tune before running, for " + names)
+                               ->check(CLI::IsMember(targets));
   app.add_option("--layout-transform-dump", flags.layout_transform_dump,
                  "write the tuned model as a package")
       ->needs(transform);
 }
 
 void ChooseTarget(const LoadAndRunFlags& flags, CommonOptions& options) {
-  if (flags.layout_transform == "opencl" && options.device == "auto") options.device = "opencl";
+  if (NamesAccelerator(flags.layout_transform) && options.device == "auto")
+    options.device = flags.layout_transform;
+}
+
+bool NamesAccelerator(std::string_view device) {
+  std::string_view which;
+  const kernels::Backend* backend = kernels::BackendOfChoice(device, &which);
+  return backend != nullptr && backend->open != nullptr;
 }
 
 std::map<std::string, std::string> EnvironmentInForce() {

@@ -48,8 +48,11 @@ struct LoadAndRunFlags {
   std::string layout_transform, layout_transform_dump;
 };
 void AddLoadAndRunFlags(CLI::App& app, LoadAndRunFlags& flags);
-/// `--layout-transform opencl` asks for that device where --device leaves the choice.
+/// `--layout-transform` asks for the device that it names where --device leaves the choice.
 void ChooseTarget(const LoadAndRunFlags& flags, CommonOptions& options);
+
+/// Whether --device names one beside the CPU.
+bool NamesAccelerator(std::string_view device);
 
 /// FETTLE_... variables that are set, by name.
 std::map<std::string, std::string> EnvironmentInForce();

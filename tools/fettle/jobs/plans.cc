@@ -2,15 +2,19 @@
 
 #include <filesystem>
 
+#include "kernels/backend.h"
 #include "tuner/store/database_file.h"
 
 namespace fettle::tools {
 namespace {
 
 Status CheckTarget(const std::string& target) {
-  if (target == "cuda")
-    return Unsupported("--layout-transform cuda: there is no CUDA backend; use opencl");
-  return OkStatus();
+  if (target != "cuda") return OkStatus();
+  std::string others;
+  for (const kernels::Backend* backend : kernels::Backends())
+    if (backend->open != nullptr)
+      others += fmt::format("{}{}", others.empty() ? "" : "|", backend->name);
+  return Unsupported("--layout-transform cuda: there is no CUDA backend; use {}", others);
 }
 
 bool DatabaseExists(const CommonOptions& options) {

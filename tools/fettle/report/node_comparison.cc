@@ -26,13 +26,13 @@ class Comparer {
         planned_(session.limits()),
         pool_(std::make_shared<ThreadPool>(planned_.threads)),
         cpu_(pool_),
-        devices_(cpu_, session.devices().accelerator()),
+        devices_(cpu_, session.devices().beside_cpu()),
         stream_(cpu_, planned_.threads) {}
 
   Result<NodeComparisons> Run(ValueMap values, const std::function<void(double)>& progress) {
     NodeComparisons result;
-    if (devices_.accelerator() != nullptr) {
-      ASSIGN_OR_RETURN(accelerator_, devices_.accelerator()->NewStream({}));
+    for (const Device* device : devices_.beside_cpu()) {
+      ASSIGN_OR_RETURN(accelerators_.emplace_back(), device->NewStream({}));
     }
     ASSIGN_OR_RETURN(const planner::Cover cover, planner::GreedyCover(graph_, devices_, planned_));
     ASSIGN_OR_RETURN(const std::vector<size_t> order, planner::ScheduleCover(graph_, cover));
@@ -93,7 +93,7 @@ class Comparer {
                                   .outputs = out,
                                   .memory = memory,
                                   .stream = stream_,
-                                  .accelerator = reference_only ? nullptr : accelerator_.get(),
+                                  .accelerators = accelerators_,
                                   .cancelled = cancelled,
                                   .times = &times}));
     return computed;
@@ -132,7 +132,7 @@ class Comparer {
   CpuDevice cpu_;
   DeviceSet devices_;
   CpuStream stream_;
-  std::unique_ptr<Stream> accelerator_;
+  std::vector<std::unique_ptr<Stream>> accelerators_;  // as devices_.beside_cpu()
 };
 
 /// Drops every node that cannot be planned before the model runs; what the others leave behind

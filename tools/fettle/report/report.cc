@@ -7,8 +7,6 @@
 #include <set>
 
 #include "device/cpu/cpu_device.h"
-#include "device/opencl/opencl_device.h"
-#include "kernels/half_kernels.h"
 #include "planner/choices.h"
 
 namespace fettle::tools {
@@ -39,7 +37,7 @@ std::string_view UsedPrecision(std::span<const exec::StepProfile> steps) {
   for (const exec::StepProfile& step : steps) {
     if (!OnAccelerator(step)) continue;
     const kernels::KernelDesc* kernel = planner::FindKernel(step.kernel);
-    if (kernel != nullptr && kernels::ComputesInHalf(*kernel)) return "low";
+    if (kernel != nullptr && kernel->arithmetic == kernels::Arithmetic::kF16) return "low";
     if (step.dtype == DTypeName(DType::kF16)) used = "normal";
   }
   return used;
@@ -47,10 +45,10 @@ std::string_view UsedPrecision(std::span<const exec::StepProfile> steps) {
 
 namespace {
 
-/// Every OpenCL device stores f16, some compute in it; the CPU's kernels compute in f32.
+/// Devices beside the CPU store f16, some compute in it; the CPU's kernels compute in f32.
 std::string_view DevicePrecision(const Device* accelerator) {
   if (accelerator == nullptr) return "high";
-  return static_cast<const OpenClDevice*>(accelerator)->facts().fp16_compute ? "low" : "normal";
+  return accelerator->computes_f16() ? "low" : "normal";
 }
 
 /// Why the device cannot do what was asked for; empty: it can.
@@ -89,7 +87,7 @@ std::string PrecisionLine(const CommonOptions& options, const Device* accelerato
 
 Json DeviceJson(int threads, const Device* accelerator) {
   if (accelerator != nullptr)
-    return {{"kind", "opencl"},
+    return {{"kind", DeviceKindName(accelerator->kind())},
             {"name", accelerator->name()},
             {"fingerprint", accelerator->fingerprint()},
             {"threads", threads}};
@@ -98,9 +96,10 @@ Json DeviceJson(int threads, const Device* accelerator) {
 }
 
 std::string DeviceLine(int threads, const Device* accelerator) {
-  const std::string on = accelerator == nullptr
-                             ? "cpu (" + GetCpuInfo().model
-                             : "opencl (" + std::string(accelerator->name()) + ", and the CPU";
+  const std::string on = accelerator == nullptr ? "cpu (" + GetCpuInfo().model
+                                                : fmt::format("{} ({}, and the CPU",
+                                                              DeviceKindName(accelerator->kind()),
+                                                              accelerator->name());
   return fmt::format("device: {}, {} thread{})", on, threads, threads == 1 ? "" : "s");
 }
 

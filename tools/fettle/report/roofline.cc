@@ -27,10 +27,10 @@ const tuner::Ceilings& Roofline::CpuCeilings() {
   return cpu_;
 }
 
-const kernels::OpenClCeilings& Roofline::AcceleratorCeilings() {
-  if (!opencl_.has_value())
-    opencl_ = tuner::LoadAcceleratorCeilings(*accelerator_, *StoreFor(options_));
-  return *opencl_;
+const tuner::Ceilings& Roofline::AcceleratorCeilings() {
+  if (!beside_cpu_.has_value())
+    beside_cpu_ = tuner::LoadAcceleratorCeilings(*accelerator_, *StoreFor(options_));
+  return *beside_cpu_;
 }
 
 double Roofline::CeilingMs(const exec::StepProfile& step) {

@@ -6,7 +6,6 @@
 
 #include "exec/profile.h"
 #include "jobs/options.h"
-#include "kernels/opencl/probe/probe.h"
 #include "tuner/cost/roofline.h"
 
 namespace fettle::tools {
@@ -27,13 +26,13 @@ class Roofline {
  private:
   double CeilingMs(const exec::StepProfile& step);
   const tuner::Ceilings& CpuCeilings();
-  const kernels::OpenClCeilings& AcceleratorCeilings();
+  const tuner::Ceilings& AcceleratorCeilings();
 
   int threads_;
   const Device* accelerator_;
   const CommonOptions& options_;
   tuner::Ceilings cpu_;
-  std::optional<kernels::OpenClCeilings> opencl_;
+  std::optional<tuner::Ceilings> beside_cpu_;
 };
 
 }  // namespace fettle::tools

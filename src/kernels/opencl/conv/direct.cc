@@ -58,6 +58,7 @@ const KernelDesc kOpenClConvDirect = {.name = "opencl.conv.direct",
 extern const KernelDesc kOpenClConvDirectF16;
 const KernelDesc kOpenClConvDirectF16 = {.name = "opencl.conv.direct.f16",
                                          .device = DeviceKind::kOpenCl,
+                                         .arithmetic = Arithmetic::kF16,
                                          .preference = 6,
                                          .match = MatchAs<kHalfFamily>,
                                          .parameters = ParametersOf<kTileFields>};

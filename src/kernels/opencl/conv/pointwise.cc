@@ -58,6 +58,7 @@ const KernelDesc kOpenClConvPointwise = {.name = "opencl.conv.pointwise",
 extern const KernelDesc kOpenClConvPointwiseF16;
 const KernelDesc kOpenClConvPointwiseF16 = {.name = "opencl.conv.pointwise.f16",
                                             .device = DeviceKind::kOpenCl,
+                                            .arithmetic = Arithmetic::kF16,
                                             .preference = 11,
                                             .match = MatchAs<kHalfFamily>,
                                             .parameters = ParametersOf<kTileFields>};

@@ -69,6 +69,7 @@ const KernelDesc kOpenClConvDepthwise = {.name = "opencl.conv.depthwise",
 extern const KernelDesc kOpenClConvDepthwiseF16;
 const KernelDesc kOpenClConvDepthwiseF16 = {.name = "opencl.conv.depthwise.f16",
                                             .device = DeviceKind::kOpenCl,
+                                            .arithmetic = Arithmetic::kF16,
                                             .preference = 21,
                                             .match = MatchAs<kHalfFamily>,
                                             .parameters = ParametersOf<kDepthwiseFields>};

@@ -102,6 +102,7 @@ extern const KernelDesc kOpenClElementwiseChainF16;
 const KernelDesc kOpenClElementwiseChainF16 = {
     .name = "opencl.elementwise.chain.f16",
     .device = DeviceKind::kOpenCl,
+    .arithmetic = Arithmetic::kF16,
     .preference = 11,
     .candidates =
         [](const ir::Graph& group, const Device& device) {

@@ -186,6 +186,7 @@ extern const KernelDesc kOpenClMatMulRegistersF16;
 const KernelDesc kOpenClMatMulRegistersF16 = {
     .name = "opencl.matmul.registers.f16",
     .device = DeviceKind::kOpenCl,
+    .arithmetic = Arithmetic::kF16,
     .preference = 12,
     .candidates =
         [](const ir::Graph& group, const Device& device) {
@@ -199,6 +200,7 @@ const KernelDesc kOpenClMatMulRegistersF16 = {
 extern const KernelDesc kOpenClMatMulLocalF16;
 const KernelDesc kOpenClMatMulLocalF16 = {.name = "opencl.matmul.local.f16",
                                           .device = DeviceKind::kOpenCl,
+                                          .arithmetic = Arithmetic::kF16,
                                           .preference = 11,
                                           .candidates =
                                               [](const ir::Graph& group, const Device& device) {

@@ -1,0 +1,82 @@
+// Backends: what the layers above know of a kind of device. A row each in backends.cc.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+namespace fettle::kernels {
+
+/// One measured ceiling: of one core of the CPU, of a whole device beside it. Equal names mean the
+/// same on all backends: "fp32 fma", "int8 dot", "cached read", "launch us".
+struct Ceiling {
+  std::string_view name;
+  double value = 0;       // the best repeat
+  std::string_view unit;  // "FLOP/s", "OP/s", "B/s" or "us"; a multiply-add counts two
+  double spread = 0;      // (best - worst) / best over the repeats: how far to trust it; negative:
+                          // not known
+};
+
+/// A device that can be opened: by `which`, and known again by its fingerprint.
+struct ListedDevice {
+  std::string which, name, fingerprint;
+};
+
+/// A kind of device with its kernels. Functions may be called by any thread; those of devices take
+/// devices of this backend.
+struct Backend {
+  /// At most eight small letters and digits: in states, in front of kernels' names, in --device.
+  std::string_view name;
+  std::string_view title;   // in documentation
+  std::string_view choice;  // what may stand behind the name in --device: "[:PLATFORM[:DEVICE]]"
+  std::span<const KernelDesc* const> (*kernels)() = nullptr;
+  /// Opens the device that `which` names, "" the best. Null for the CPU, which each session has.
+  Result<std::shared_ptr<const Device>> (*open)(std::string_view which,
+                                                const OpenOptions& options) = nullptr;
+  /// What `open` could open; null for the CPU.
+  Result<std::vector<ListedDevice>> (*list)() = nullptr;
+  /// The ceilings of a device, measured. Takes part of a second.
+  Result<std::vector<Ceiling>> (*probe)(const Device& device) = nullptr;
+  /// OK, or why there is no conversion between two states of which one is of this backend and the
+  /// other of this or of the CPU's. Cheap: nothing is built.
+  Status (*check_conversion)(const Shape& shape, const State& from, const State& to) = nullptr;
+  /// A kernel with one input in state `from` and one output in state `to`. Where it reads from
+  /// another memory than the host's it waits; its workspace is the device's.
+  Result<std::unique_ptr<PreparedKernel>> (*convert)(const Shape& shape, const State& from,
+                                                     const State& to,
+                                                     const Device& device) = nullptr;
+  /// The canonical operators of which kernels take some form as a group of its own, sorted, for
+  /// documentation; null for the CPU, which takes all.
+  std::span<const std::string_view> (*operators)() = nullptr;
+
+  DeviceKind kind() const { return DeviceKindOf(name); }
+};
+
+/// The CPU's first.
+std::span<const Backend* const> Backends();
+/// Null where there is none of that name.
+const Backend* FindBackend(DeviceKind kind);
+/// The kernel of that name, of any backend; null where there is none.
+const KernelDesc* FindKernel(std::string_view name);
+/// What names a device: "auto|cpu|opencl[:PLATFORM[:DEVICE]]".
+std::string DeviceChoices();
+/// The backend that a device's name, "opencl:0:1", is of, and what follows the name; null where
+/// there is none, and for a name that says more than its backend takes.
+const Backend* BackendOfChoice(std::string_view device, std::string_view* which);
+/// For tests: one more row, which outlives all use of it. Not while other threads run.
+void AddBackend(const Backend& backend);
+
+/// Where a conversion runs: beside the CPU if either state is.
+DeviceKind ConversionDevice(const State& from, const State& to);
+/// OK, or why there is no such conversion: devices beside the CPU hand over to each other through
+/// its memory, in two.
+Status CheckConversion(const Shape& shape, const State& from, const State& to);
+/// Backend::convert; `device` is of ConversionDevice's kind.
+Result<std::unique_ptr<PreparedKernel>> PrepareAnyConversion(const Shape& shape, const State& from,
+                                                             const State& to, const Device& device);
+
+}  // namespace fettle::kernels

@@ -1,0 +1,60 @@
+// OpenCL devices as a backend.
+#include "kernels/opencl/opencl_backend.h"
+
+#include "base/log.h"
+#include "device/opencl/opencl_device.h"
+#include "kernels/backend.h"
+#include "kernels/opencl/convert/convert.h"
+#include "kernels/opencl/operators.h"
+#include "kernels/opencl/probe/probe.h"
+
+namespace fettle::kernels {
+namespace {
+
+Result<std::shared_ptr<const Device>> Open(std::string_view which, const OpenOptions& options) {
+  OpenClOptions wanted{.svm = options.svm, .pacing = options.pacing};
+  if (options.programs != nullptr) wanted.cache = OpenUserProgramCache(options.programs);
+  Result<std::shared_ptr<OpenClDevice>> device = OpenClDevice::Open(which, wanted);
+  if (device.status().code() == StatusCode::kUnsupported &&
+      options.svm != SharedVirtualMemory::kOff) {
+    Log(LogLevel::kWarn, "{}; it is off", device.status().message());
+    wanted.svm = SharedVirtualMemory::kOff;
+    device = OpenClDevice::Open(which, wanted);
+  }
+  RETURN_IF_ERROR(device.status());
+  return std::shared_ptr<const Device>(*device);
+}
+
+Result<std::vector<ListedDevice>> List() {
+  ASSIGN_OR_RETURN(const std::vector<OpenClListing> listings, ListOpenClDevices());
+  std::vector<ListedDevice> devices;
+  for (const OpenClListing& listing : listings) {
+    devices.push_back({fmt::format("{}:{}", listing.platform_index, listing.device_index),
+                       listing.facts.name, Fingerprint(listing.facts)});
+  }
+  return devices;
+}
+
+Result<std::vector<Ceiling>> ProbeCeilings(const Device& device) {
+  ASSIGN_OR_RETURN(const OpenClCeilings measured, ProbeOpenCl(device));
+  std::vector<Ceiling> ceilings;
+  for (const OpenClCeilingRow& row : kOpenClCeilings)
+    ceilings.push_back({row.name, measured.*row.value, row.unit, -1});
+  return ceilings;
+}
+
+}  // namespace
+
+extern const Backend kOpenClBackend;
+const Backend kOpenClBackend = {.name = "opencl",
+                                .title = "OpenCL",
+                                .choice = "[:PLATFORM[:DEVICE]]",
+                                .kernels = OpenClKernels,
+                                .open = Open,
+                                .list = List,
+                                .probe = ProbeCeilings,
+                                .check_conversion = CheckOpenClConversion,
+                                .convert = PrepareOpenClConversion,
+                                .operators = OpenClOperators};
+
+}  // namespace fettle::kernels

@@ -1,0 +1,205 @@
+// A third backend, which no file of the library knows, beside OpenCL and the CPU: plans, tunes and
+// runs, all three in one plan.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "ir/noise.h"
+#include "ir/text.h"
+#include "kernels/backend.h"
+#include "ops/op.h"
+#include "planner/catalogue.h"
+#include "planner/extract.h"
+#include "planner/planner.h"
+#include "runtime/device_choice.h"
+#include "runtime/session.h"
+#include "solver/solve.h"
+#include "tests/annex/annex_backend.h"
+#include "tests/opencl_device.h"
+#include "tests/planner/random_costs.h"
+#include "tests/planner/run_plan.h"
+#include "tests/tuner/known_machine.h"
+#include "tuner/network/tune.h"
+
+namespace fettle::runtime {
+namespace {
+
+using planner::Decision;
+
+constexpr std::string_view kNet = R"(input %x: f32[1x4x9x8]
+const %w1: f32[6x4x3x3]
+const %b1: f32[6]
+const %w2: f32[4x6x1x1]
+%a = Conv(%x, %w1, %b1) {pads=[1,1,1,1]}
+%b = Relu(%a)
+%c = Sigmoid(%b)
+%d = Conv(%c, %w2, _)
+%e = Add(%d, %x)
+%f = MaxPool(%e) {kernel_shape=[3,3], strides=[2,2]}
+%g = Relu(%f)
+output %g
+output %e
+)";
+
+class ThreeDevicesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    kernels::AddBackend(kernels::AnnexBackend());
+    if (!TestOpenClDevice().ok())
+      GTEST_SKIP() << "no OpenCL device: " << TestOpenClDevice().status().message();
+    opencl_ = *TestOpenClDevice();
+    annex_ = OpenAccelerator("annex").value();
+    graph_ = ir::Parse(kNet).value();
+    ASSERT_TRUE(ops::InferGraph(graph_).ok());
+    inputs_ = ir::NoiseInputs(graph_, 1).value();
+    want_ = ops::EvaluateGraph(graph_, inputs_).value();
+  }
+
+  DeviceSet devices() const {
+    const Device* const beside[] = {opencl_.get(), annex_.get()};
+    return {cpu_, beside};
+  }
+
+  void ExpectRight(const Decision& decision) {
+    // As it would be kept: devices by name.
+    const Result<Decision> kept =
+        planner::ParseDecision(graph_, planner::PrintDecision(graph_, decision));
+    ASSERT_TRUE(kept.ok()) << kept.status().message();
+    Result<exec::Plan> plan = planner::Apply(graph_, *kept, devices(), 2);
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    const auto got = planner::RunPlan(graph_, std::move(*plan), devices(), inputs_);
+    ASSERT_TRUE(got.ok()) << got.status().message();
+    planner::ExpectClose(graph_, *got, want_, 1);
+    if (HasFailure()) FAIL() << planner::PrintDecision(graph_, decision);
+  }
+
+  /// The devices whose kernels a decision takes.
+  static std::set<DeviceKind> DevicesOf(const Decision& decision) {
+    std::set<DeviceKind> kinds;
+    for (const planner::GroupDecision& group : decision.groups)
+      kinds.insert(kernels::FindKernel(group.kernel)->device);
+    return kinds;
+  }
+
+  CpuDevice cpu_{std::make_shared<ThreadPool>(2)};
+  std::shared_ptr<const Device> opencl_, annex_;
+  ir::Graph graph_;
+  std::vector<Tensor> inputs_, want_;
+};
+
+TEST_F(ThreeDevicesTest, AnyMixInOnePlan) {
+  const planner::Limits limits{.threads = 2, .preferred = DeviceKindOf("opencl")};
+  const planner::Catalogue catalogue =
+      planner::ListCatalogue(graph_, devices(), limits, planner::Breadth::kDefaults).value();
+  bool all_three = false;
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    planner::RandomCosts costs(seed);
+    const auto extracted = planner::Extract(graph_, catalogue, costs, 2);
+    ASSERT_TRUE(extracted.ok()) << extracted.status().message();
+    const Result<solver::Solution> solution = solver::Solve(extracted->problem, {});
+    ASSERT_TRUE(solution.ok()) << solution.status().message();
+    const Decision decision = planner::ToDecision(graph_, catalogue, *extracted, *solution, 2);
+    all_three |= DevicesOf(decision).size() == 3;
+    ExpectRight(decision);
+  }
+  EXPECT_TRUE(all_three) << "the costs never choose all devices";
+}
+
+TEST_F(ThreeDevicesTest, HandOverThroughTheHost) {
+  const planner::Limits limits{.threads = 2, .preferred = kAnnex, .accelerator_only = true};
+  const Result<Decision> decision = planner::PreferredDecision(graph_, devices(), limits);
+  ASSERT_TRUE(decision.ok()) << decision.status().message();
+  EXPECT_EQ(DevicesOf(*decision), (std::set<DeviceKind>{kAnnex, DeviceKindOf("opencl")}));
+  const exec::Plan plan = planner::Apply(graph_, *decision, devices(), 2).value();
+  for (const exec::PlannedStep& step : plan.steps) {
+    if (step.kernel != nullptr) continue;
+    const State& from = plan.tensors[static_cast<size_t>(step.inputs[0])].state;
+    const State& to = plan.tensors[static_cast<size_t>(step.outputs[0])].state;
+    EXPECT_TRUE(from.device == DeviceKind::kCpu || to.device == DeviceKind::kCpu);
+  }
+  ExpectRight(*decision);
+  const Status direct =
+      kernels::CheckConversion({1, 2}, kernels::AnnexState(),
+                               {.device = DeviceKindOf("opencl"), .memory = MemoryKind::kBuffer});
+  EXPECT_EQ(direct.message(), "annex and opencl hand over through the memory of the CPU");
+}
+
+/// Counts what is measured on the annex.
+class AnnexRows final : public tuner::StoreOnTop {
+ public:
+  using StoreOnTop::StoreOnTop;
+  void Put(const tuner::RowKey& key, const tuner::Row& row) override {
+    StoreOnTop::Put(key, row);
+    if (!key.kernel.starts_with("annex.")) return;
+    EXPECT_EQ(key.device, "annex 1");
+    EXPECT_TRUE(row.status == tuner::Row::Status::kOk || row.status == tuner::Row::Status::kStopped)
+        << key.kernel << ": " << row.reason;
+    measured.insert(key.kernel);
+  }
+  std::set<std::string> measured;
+};
+
+TEST_F(ThreeDevicesTest, AreTunedTogether) {
+  AnnexRows store(tuner::StoreWithCeilings(cpu_));
+  tuner::TuneReport report;
+  const planner::Limits limits{.threads = 2, .preferred = DeviceKindOf("opencl")};
+  const Result<Decision> decision =
+      tuner::TuneGraph(graph_, devices(), limits, {.level = tuner::Level::kFast}, store, &report);
+  ASSERT_TRUE(decision.ok()) << decision.status().message();
+  EXPECT_FALSE(store.measured.empty());
+  for (const auto& rejected : report.rejected)
+    EXPECT_FALSE(rejected.kernel.starts_with("annex.")) << rejected.kernel;
+  ExpectRight(*decision);
+}
+
+TEST_F(ThreeDevicesTest, RunInASession) {
+  const auto model = Model::FromGraph(graph_, "net").value();
+  SessionOptions options{.threads = 2, .accelerators = {annex_, opencl_}, .accelerator_only = true};
+  const auto session = Session::Create(model, options);
+  ASSERT_TRUE(session.ok()) << session.status().message();
+  TensorMap outputs;
+  const Status status = (*session)->Run({{"x", inputs_[0]}}, &outputs);
+  ASSERT_TRUE(status.ok()) << status.message();
+  planner::ExpectClose(graph_, {outputs.at("g"), outputs.at("e")}, want_, 1);
+  std::set<std::string> ran;
+  for (const exec::StepProfile& step : (*session)->profile()) ran.insert(step.device);
+  EXPECT_TRUE(ran.contains("annex") && ran.contains("opencl"));
+  EXPECT_GT((*session)->transfers().copies, 0);
+  EXPECT_GT((*session)->memory().device_bytes, 0);
+  EXPECT_EQ((*session)->devices().fingerprint(),
+            fmt::format("{} + annex 1 + {}", cpu_.fingerprint(), opencl_->fingerprint()));
+}
+
+TEST_F(ThreeDevicesTest, OneOfAKind) {
+  const auto model = Model::FromGraph(graph_, "net").value();
+  const auto session = Session::Create(model, {.accelerators = {annex_, opencl_, annex_}});
+  EXPECT_EQ(session.status().message(),
+            "devices: two of 'annex', at most one of each kind runs a session");
+}
+
+TEST_F(ThreeDevicesTest, NamesFollowFromTheTable) {
+  EXPECT_EQ(kernels::DeviceChoices(), "auto|cpu|opencl[:PLATFORM[:DEVICE]]|annex");
+  EXPECT_EQ(OpenAccelerator("cpu:1").status().message(),
+            "device: expected auto|cpu|opencl[:PLATFORM[:DEVICE]]|annex, got 'cpu:1'");
+  EXPECT_EQ(OpenAccelerator("cpu").value(), nullptr);
+}
+
+/// What a plan of another machine says of devices that are not there.
+TEST_F(ThreeDevicesTest, ADecisionForAnAbsentDeviceIsRefused) {
+  const planner::Limits limits{.threads = 2, .preferred = kAnnex};
+  const Decision decision = planner::PreferredDecision(graph_, devices(), limits).value();
+  const auto plan = planner::Apply(graph_, decision, DeviceSet(cpu_), 2);
+  EXPECT_EQ(plan.status().code(), StatusCode::kVersionMismatch);
+  Decision strange = planner::PreferredDecision(graph_, DeviceSet(cpu_), {.threads = 2}).value();
+  const ir::ValueId x = graph_.inputs[0];
+  const State nowhere{.device = DeviceKindOf("nowhere"), .memory = MemoryKind::kBuffer};
+  for (const planner::GroupDecision& group : strange.groups) {
+    for (const State& state : group.states.inputs)
+      strange.conversions.push_back({x, nowhere, state, 0});
+  }
+  EXPECT_EQ(planner::Apply(graph_, strange, DeviceSet(cpu_), 2).status().message(),
+            "the plan keeps 'x' on 'nowhere', which is not there");
+}
+
+}  // namespace
+}  // namespace fettle::runtime
