@@ -109,6 +109,8 @@ ParamSpace SpaceOf(const KernelDesc& kernel, const Problem& problem, const Devic
 Result<std::unique_ptr<PreparedKernel>> PrepareKernel(const KernelDesc& kernel,
                                                       const Problem& problem, const Params& params,
                                                       const Device& device) {
+  // Rows of the older functions are ready in any states that they can read, listed or not.
+  if (kernel.match == nullptr) return kernel.prepare(problem, params, device);
   ASSIGN_OR_RETURN(const auto match, MatchGroup(kernel, problem.group, device));
   ASSIGN_OR_RETURN(const int states, FindStates(kernel, *match, problem.states));
   return match->Prepare({states, problem.threads, params});
