@@ -248,7 +248,8 @@ class GraphParser {
     }
     if (floats.empty() && type.empty()) return lexer_.Fail("an empty list needs its type");
     if (type == "ints" && !all_ints) return lexer_.Fail("expected integers");
-    return all_ints ? Attribute(std::move(ints)) : Attribute(std::move(floats));
+    if (all_ints) return Attribute(std::move(ints));
+    return Attribute(std::move(floats));
   }
 
   Result<Attribute> ParseItem() {
