@@ -68,14 +68,43 @@ Result<Tensor> TakeSlice(const Tensor& tensor, int axis, int64_t index) {
   return slice;
 }
 
-/// Type and shape of a body's output for the case that it never runs: what inference left on the
-/// graph, or scalars.
-std::pair<DType, Shape> EmptySlice(const ir::Graph& body, size_t output) {
-  const ir::Value& value = body.value(body.outputs[output]);
-  const DType dtype = value.dtype == DType::kUndefined ? DType::kF32 : value.dtype;
-  Shape shape = value.shape.value_or(Shape{});
-  for (int axis = 0; axis < shape.rank(); ++axis) shape[axis] = std::max<int64_t>(shape[axis], 0);
-  return {dtype, shape};
+struct Slice {
+  DType dtype = DType::kF32;
+  Shape shape;
+};
+
+/// Types and shapes of the body's outputs from `first` on for the case that it never runs: what the
+/// model declares, unknown extents as 0. Where it declares none, one run on `operands` tells; where
+/// that fails too, scalars of f32.
+std::vector<Slice> EmptySlices(const ir::Graph& body, size_t first, GraphRunner& runner,
+                               std::span<const Tensor> operands) {
+  std::vector<Slice> slices;
+  bool declared = true;
+  for (size_t i = first; i < body.outputs.size(); ++i) {
+    const ir::Value& value = body.value(body.outputs[i]);
+    declared = declared && value.dtype != DType::kUndefined && value.shape.has_value();
+    Slice slice{value.dtype == DType::kUndefined ? DType::kF32 : value.dtype,
+                value.shape.value_or(Shape{})};
+    for (int axis = 0; axis < slice.shape.rank(); ++axis)
+      slice.shape[axis] = std::max<int64_t>(slice.shape[axis], 0);
+    slices.push_back(std::move(slice));
+  }
+  if (declared) return slices;
+  const Result<std::vector<Tensor>> results = runner.Run(operands);
+  for (size_t i = 0; results.ok() && i < slices.size(); ++i)
+    slices[i] = {(*results)[first + i].dtype(), (*results)[first + i].shape()};
+  return slices;
+}
+
+/// What `stacks` collected, one tensor each; `empty` says of what where there was nothing.
+Status JoinAll(std::vector<Stack>& stacks, const std::vector<Slice>& empty,
+               std::vector<Tensor>* outputs) {
+  for (size_t k = 0; k < stacks.size(); ++k) {
+    const Slice slice = k < empty.size() ? empty[k] : Slice();
+    ASSIGN_OR_RETURN(Tensor joined, stacks[k].Join(slice.dtype, slice.shape));
+    outputs->push_back(std::move(joined));
+  }
+  return OkStatus();
 }
 
 class If final : public ControlNode {
@@ -112,7 +141,8 @@ class Loop final : public ControlNode {
     operands.insert(operands.end(), inputs.begin() + 2, inputs.end());
     ASSIGN_OR_RETURN(operands[1], Tensor::Create(DType::kBool, Shape{}));
     std::vector<Stack> stacks(scans, Stack(0, false));
-    for (int64_t i = 0; i < trips && condition; ++i) {
+    int64_t i = 0;
+    for (; i < trips && condition; ++i) {
       if (i == kMaxIterations - 1) return InvalidModel("the loop does not end");
       if (context_.cancelled) return Error(StatusCode::kCancelled, "cancelled");
       ASSIGN_OR_RETURN(operands[0], Tensor::Create(DType::kI64, Shape{}));
@@ -125,11 +155,12 @@ class Loop final : public ControlNode {
     }
     std::vector<Tensor> outputs(operands.begin() + 2,
                                 operands.begin() + 2 + static_cast<ptrdiff_t>(carried));
-    for (size_t k = 0; k < scans; ++k) {
-      const auto [dtype, slice] = EmptySlice(*body_, 1 + carried + k);
-      ASSIGN_OR_RETURN(Tensor joined, stacks[k].Join(dtype, slice));
-      outputs.push_back(std::move(joined));
+    std::vector<Slice> empty;
+    if (i == 0 && scans > 0) {
+      ASSIGN_OR_RETURN(operands[0], Tensor::Create(DType::kI64, Shape{}));
+      empty = EmptySlices(*body_, 1 + carried, *runner_, operands);
     }
+    RETURN_IF_ERROR(JoinAll(stacks, empty, &outputs));
     return outputs;
   }
 
@@ -172,11 +203,18 @@ class Scan final : public ControlNode {
     }
     std::vector<Tensor> outputs(operands.begin(),
                                 operands.begin() + static_cast<ptrdiff_t>(states));
-    for (size_t k = 0; k < scan_outputs; ++k) {
-      const auto [dtype, slice] = EmptySlice(*body_, states + k);
-      ASSIGN_OR_RETURN(Tensor joined, stacks[k].Join(dtype, slice));
-      outputs.push_back(std::move(joined));
+    std::vector<Slice> empty;
+    if (length == 0 && scan_outputs > 0) {
+      for (size_t k = 0; k < scans_; ++k) {
+        const Tensor& scanned = inputs[states + k];
+        Dims dims = scanned.shape().dims();
+        dims.erase(dims.begin() +
+                   *NormaliseAxis(Entry("scan_input_axes", k), scanned.shape().rank()));
+        ASSIGN_OR_RETURN(operands[states + k], Tensor::Create(scanned.dtype(), Shape(dims)));
+      }
+      empty = EmptySlices(*body_, states, *runner_, operands);
     }
+    RETURN_IF_ERROR(JoinAll(stacks, empty, &outputs));
     return outputs;
   }
 

@@ -44,7 +44,8 @@ Result<std::shared_ptr<const Model>> Model::Load(const std::string& path,
     RETURN_IF_ERROR(model->TakePackage(std::move(package), options));
   } else {
     RETURN_IF_ERROR(CheckName(path));
-    ASSIGN_OR_RETURN(ir::Graph imported, onnx::ImportFile(path, &model->warnings_));
+    ASSIGN_OR_RETURN(ir::Graph imported,
+                     onnx::ImportFile(path, &model->warnings_, options.overridden));
     RETURN_IF_ERROR(model->TakeImported(std::move(imported)));
   }
   return std::shared_ptr<const Model>(std::move(model));
@@ -64,8 +65,8 @@ Result<std::shared_ptr<const Model>> Model::LoadBytes(std::span<const std::byte>
     RETURN_IF_ERROR(model->TakePackage(std::move(package), options));
   } else {
     RETURN_IF_ERROR(CheckName(model->name_));
-    ASSIGN_OR_RETURN(ir::Graph imported,
-                     onnx::ImportBytes(copy, owner, model->name_, "", &model->warnings_));
+    ASSIGN_OR_RETURN(ir::Graph imported, onnx::ImportBytes(copy, owner, model->name_, "",
+                                                           &model->warnings_, options.overridden));
     RETURN_IF_ERROR(model->TakeImported(std::move(imported)));
   }
   return std::shared_ptr<const Model>(std::move(model));

@@ -65,6 +65,31 @@ TEST(Import, InitialisersThatAreInputsAreConstants) {
   EXPECT_EQ(ValueOf(*graph, "w").constant->GetDouble(1), 4);
 }
 
+TEST(Import, InitialisersThatAreInputsMayBeOverridden) {
+  const Message model = Model(
+      Graph({.nodes = {Node("Add", {"x", "w"}, {"h"}), Node("Mul", {"h", "v"}, {"y"})},
+             .inputs = {Value("x", kFloat, {2}), Value("w", kFloat, {2})},
+             .outputs = {Value("y", kFloat, {2})},
+             .initializers = {FloatTensor("w", {2}, {3, 4}), FloatTensor("v", {2}, {5, 6})}}));
+  const auto owner = std::make_shared<std::string>(model.bytes());
+  const std::vector<std::string> overridden = {"w", "v", "nobody"};
+  const auto graph =
+      onnx::ImportBytes(std::as_bytes(std::span(*owner)), owner, "m.onnx", "", nullptr, overridden);
+  ASSERT_TRUE(graph.ok()) << Failure(graph);
+  ASSERT_EQ(graph->inputs.size(), 2u);
+  EXPECT_EQ(graph->value(graph->inputs[1]).name, "w");
+  EXPECT_FALSE(ValueOf(*graph, "w").is_constant());
+  EXPECT_TRUE(ValueOf(*graph, "v").is_constant());  // no input of the graph
+}
+
+TEST(Import, AnOutputThatIsListedTwiceIsThereOnce) {
+  const auto graph = Import({.nodes = {Node("Relu", {"x"}, {"y"})},
+                             .inputs = {Value("x", kFloat, {2})},
+                             .outputs = {Value("y", kFloat, {2}), Value("y", kFloat, {2})}});
+  ASSERT_TRUE(graph.ok()) << Failure(graph);
+  EXPECT_EQ(graph->outputs.size(), 1u);
+}
+
 TEST(Import, RawDataStaysWhereItIs) {
   const auto bytes = std::make_shared<std::string>(
       Model(Graph({.nodes = {Node("Add", {"x", "w"}, {"y"})},
@@ -150,11 +175,11 @@ TEST(Import, OldAndNewVersionsAreTriedWithAWarning) {
   EXPECT_TRUE(Import(Model(graph, 17), &warnings).ok());
   EXPECT_THAT(warnings, IsEmpty());
   EXPECT_TRUE(Import(Model(graph, 6), &warnings).ok());
-  EXPECT_TRUE(Import(Model(graph, 17, {}, 12), &warnings).ok());
+  EXPECT_TRUE(Import(Model(graph, 17, {}, 15), &warnings).ok());
   EXPECT_THAT(warnings, ElementsAre("m.onnx: opset 6 of ai.onnx is older than 7, trying anyway",
-                                    "m.onnx: IR version 12 is outside 3 to 11, trying anyway"));
-  EXPECT_EQ(Failure(Import(Model(graph, 25))),
-            "m.onnx: opset 25 of ai.onnx: 24 is the newest supported");
+                                    "m.onnx: IR version 15 is outside 3 to 14, trying anyway"));
+  EXPECT_EQ(Failure(Import(Model(graph, 29))),
+            "m.onnx: opset 29 of ai.onnx: 28 is the newest supported");
 }
 
 TEST(Import, NamesEveryUnsupportedOperatorAtOnce) {

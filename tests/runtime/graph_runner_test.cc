@@ -171,6 +171,36 @@ output %all
   EXPECT_THAT(Values<float>((*out)[1]), ElementsAre(12, 14, 16));
 }
 
+TEST_F(GraphRunnerTest, LoopsThatNeverRunStackNothingOfTheBodysShape) {
+  const auto runner = Load(R"(
+input %m: i64[]
+input %x: f32[2x3]
+%y, %all, %count = Loop(%m, _, %x) {captures=0, body=graph
+  input %i: i64[]
+  input %go: bool[]
+  input %v: f32[2x3]
+  %w = Neg(%v)
+  %on = Identity(%go)
+  %copy = Identity(%w)
+  %n = Identity(%i)
+  output %on
+  output %w
+  output %copy
+  output %n
+end}
+output %y
+output %all
+output %count
+)");
+  const auto out = runner->Run(
+      std::vector{Make<int64_t>(Shape{}, {0}), Make<float>({2, 3}, {1, 2, 3, 4, 5, 6})});
+  ASSERT_TRUE(out.ok()) << out.status().message();
+  EXPECT_THAT(Values<float>((*out)[0]), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_EQ((*out)[1].shape(), (Shape{0, 2, 3}));
+  EXPECT_EQ((*out)[2].shape(), (Shape{0}));
+  EXPECT_EQ((*out)[2].dtype(), DType::kI64);
+}
+
 TEST_F(GraphRunnerTest, ScansBackwards) {
   const auto runner = Load(R"(
 input %s: f32[]

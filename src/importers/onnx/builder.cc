@@ -37,13 +37,28 @@ Result<Constant> ScalarOrList(const AttributeMap& attributes) {
   return Unsupported("attribute '{}': constants of type string are not supported", name);
 }
 
+/// Nodes that write what is there before them would look like a cycle, or hide it.
+Status CheckWriters(const std::vector<NodeRecord>& nodes, const Scope& scope) {
+  for (size_t index = 0; index < nodes.size(); ++index) {
+    for (size_t i = 0; i < nodes[index].outputs.size(); ++i) {
+      const std::string_view name = nodes[index].outputs[i];
+      if (name.empty() || !scope.Has(name)) continue;
+      return InvalidModel("output {} '{}': a graph input or initialiser has this name", i, name)
+          .WithContext(DescribeRecord(nodes[index], index, 0));
+    }
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 GraphBuilder::GraphBuilder(const ModelRecord& model, size_t file_bytes,
-                           std::shared_ptr<const void> owner, ExternalFiles* external)
+                           std::shared_ptr<const void> owner, ExternalFiles* external,
+                           std::span<const std::string> overridden)
     : model_(model),
       owner_(std::move(owner)),
       external_(external),
+      overridden_(overridden),
       budget_(std::max(kLeastBudget, 4 * file_bytes)) {}
 
 Status GraphBuilder::IndexFunctions() {
@@ -60,7 +75,7 @@ Result<ir::Graph> GraphBuilder::Build() {
   ir::Graph graph;
   graph.name = model_.graph.name;
   Scope scope(&graph, nullptr);
-  RETURN_IF_ERROR(AddInitializers(model_.graph, &scope));
+  RETURN_IF_ERROR(AddInitializers(model_.graph, /*is_main=*/true, &scope));
   RETURN_IF_ERROR(AddInputs(model_.graph, /*is_main=*/true, &scope));
   const Frame frame{.opsets = &model_.opsets};
   RETURN_IF_ERROR(ImportNodes(model_.graph.nodes, frame, &scope));
@@ -71,10 +86,23 @@ Result<ir::Graph> GraphBuilder::Build() {
   return graph;
 }
 
-Status GraphBuilder::AddInitializers(const GraphRecord& record, Scope* scope) {
+std::unordered_set<std::string_view> GraphBuilder::OverriddenInitializers() const {
+  std::unordered_set<std::string_view> names(overridden_.begin(), overridden_.end());
+  const auto is_input = [&](std::string_view name) {
+    return std::ranges::any_of(model_.graph.inputs,
+                               [&](const NamedRecord& input) { return input.name == name; });
+  };
+  std::erase_if(names, [&](std::string_view name) { return !is_input(name); });
+  return names;
+}
+
+Status GraphBuilder::AddInitializers(const GraphRecord& record, bool is_main, Scope* scope) {
+  const std::unordered_set<std::string_view> overridden =
+      is_main ? OverriddenInitializers() : std::unordered_set<std::string_view>();
   if (record.has_sparse_initializers) report_.AddOther("sparse initialisers are not supported");
   for (const NamedRecord& initializer : record.initializers) {
     if (initializer.name.empty()) return InvalidModel("an initialiser has no name");
+    if (overridden.contains(initializer.name)) continue;
     const std::string context = fmt::format("initialiser '{}'", initializer.name);
     Result<Constant> constant = DecodeTensor(initializer.body, owner_, external_);
     Binding binding;
@@ -96,21 +124,22 @@ Status GraphBuilder::AddInputs(const GraphRecord& record, bool is_main, Scope* s
   if (is_main) {
     for (const NamedRecord& initializer : record.initializers)
       initializers.insert(initializer.name);
+    for (std::string_view name : OverriddenInitializers()) initializers.erase(name);
   }
   std::unordered_set<std::string_view> seen;
   for (const NamedRecord& input : record.inputs) {
     if (input.name.empty()) return InvalidModel("a graph input has no name");
     const std::string context = fmt::format("input '{}'", input.name);
     if (!seen.insert(input.name).second) return InvalidModel("{}: is there twice", context);
-    if (initializers.contains(input.name)) continue;  // a default value that nobody may override
+    if (initializers.contains(input.name)) continue;  // a default that nobody overrides
     Result<ir::Value> value = DecodeValueInfo(input);
     Binding binding;
     if (value.ok()) {
       binding.id = scope->graph().AddValue(*value);
       scope->graph().inputs.push_back(binding.id);
     } else if (value.status().code() == StatusCode::kUnsupported) {
-      report_.AddOther(value.status().WithContext(context).message());
-      binding = scope->Refuse(AlreadyReported());
+      // Reported where something reads it: one that nothing reads need not be given.
+      binding = scope->Refuse(value.status().WithContext(context));
     } else {
       return value.status().WithContext(context);
     }
@@ -126,8 +155,7 @@ Status GraphBuilder::AddOutputs(const GraphRecord& record, bool is_main, Scope* 
   for (const NamedRecord& output : record.outputs) {
     if (output.name.empty()) return InvalidModel("a graph output has no name");
     const std::string context = fmt::format("output '{}'", output.name);
-    if (is_main && !seen.insert(output.name).second)
-      return InvalidModel("{}: is there twice", context);
+    if (is_main && !seen.insert(output.name).second) continue;  // results go by name
     const Status status = AddOutput(output, is_main, scope);
     if (!status.ok()) return status.WithContext(context);
   }
@@ -172,6 +200,7 @@ Status GraphBuilder::ImportNodes(const std::vector<NodeRecord>& nodes, const Fra
   nodes_ += nodes.size();
   if (nodes_ > static_cast<size_t>(kMaxNodes))
     return InvalidModel("more than {} nodes after functions are expanded", kMaxNodes);
+  RETURN_IF_ERROR(CheckWriters(nodes, *scope));
   ASSIGN_OR_RETURN(const std::vector<size_t> order, ImportOrder(nodes));
   for (size_t index : order) {
     const NodeRecord& node = nodes[index];

@@ -3,9 +3,11 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_set>
 #include <vector>
 
 #include "importers/onnx/external.h"
@@ -38,7 +40,7 @@ class GraphBuilder {
   /// The records must outlive the builder; `owner` keeps the bytes behind them alive and goes into
   /// the constants.
   GraphBuilder(const ModelRecord& model, size_t file_bytes, std::shared_ptr<const void> owner,
-               ExternalFiles* external);
+               ExternalFiles* external, std::span<const std::string> overridden = {});
 
   /// Messages do not name the file.
   Result<ir::Graph> Build();
@@ -49,7 +51,9 @@ class GraphBuilder {
   struct SubGraphs;
 
   Status AddInputs(const GraphRecord& record, bool is_main, Scope* scope);
-  Status AddInitializers(const GraphRecord& record, Scope* scope);
+  Status AddInitializers(const GraphRecord& record, bool is_main, Scope* scope);
+  /// Initialisers of the main graph that are inputs because the caller gives their values.
+  std::unordered_set<std::string_view> OverriddenInitializers() const;
   Status AddOutput(const NamedRecord& record, bool is_main, Scope* scope);
   Status IndexFunctions();
   Status AddOutputs(const GraphRecord& record, bool is_main, Scope* scope);
@@ -87,6 +91,7 @@ class GraphBuilder {
   const ModelRecord& model_;
   std::shared_ptr<const void> owner_;
   ExternalFiles* external_;
+  std::span<const std::string> overridden_;
   std::map<Key, const FunctionRecord*> functions_;
   std::map<const char*, ir::Attribute> function_tensors_;
   UnsupportedReport report_;

@@ -113,7 +113,7 @@ Status GraphBuilder::ImportSubGraphs(const NodeRecord& node, const Frame& frame,
     if (++inner_frame.depth > kMaxDepth)
       return InvalidModel("sub-graphs and functions nest more than {} deep", kMaxDepth);
     const auto import = [&]() -> Status {
-      RETURN_IF_ERROR(AddInitializers(*record.graph, &inner));
+      RETURN_IF_ERROR(AddInitializers(*record.graph, /*is_main=*/false, &inner));
       RETURN_IF_ERROR(AddInputs(*record.graph, /*is_main=*/false, &inner));
       RETURN_IF_ERROR(ImportNodes(record.graph->nodes, inner_frame, &inner));
       return AddOutputs(*record.graph, /*is_main=*/false, &inner);

@@ -8,8 +8,8 @@
 namespace fettle::onnx {
 namespace {
 
-constexpr int64_t kOldestIr = 3, kNewestIr = 11;
-constexpr int64_t kOldestOpset = 7, kNewestOpset = 24;
+constexpr int64_t kOldestIr = 3, kNewestIr = 14;
+constexpr int64_t kOldestOpset = 7, kNewestOpset = 28;
 
 std::string_view AsText(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -48,28 +48,32 @@ Status CheckVersions(const ModelRecord& model, const std::string& file_name,
 
 Result<ir::Graph> Import(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                          const std::string& file_name, const std::string& external_dir,
-                         std::vector<std::string>* warnings) {
+                         std::vector<std::string>* warnings,
+                         std::span<const std::string> overridden) {
   ASSIGN_OR_RETURN(const ModelRecord model, ReadModel(AsText(bytes)));
   RETURN_IF_ERROR(CheckVersions(model, file_name, warnings));
   ExternalFiles external(external_dir);
-  return GraphBuilder(model, bytes.size(), std::move(owner), &external).Build();
+  return GraphBuilder(model, bytes.size(), std::move(owner), &external, overridden).Build();
 }
 
 }  // namespace
 
 Result<ir::Graph> ImportBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                               const std::string& file_name, const std::string& external_dir,
-                              std::vector<std::string>* warnings) {
-  Result<ir::Graph> graph = Import(bytes, std::move(owner), file_name, external_dir, warnings);
+                              std::vector<std::string>* warnings,
+                              std::span<const std::string> overridden) {
+  Result<ir::Graph> graph =
+      Import(bytes, std::move(owner), file_name, external_dir, warnings, overridden);
   if (!graph.ok()) return graph.status().WithContext(file_name);
   return graph;
 }
 
-Result<ir::Graph> ImportFile(const std::string& path, std::vector<std::string>* warnings) {
+Result<ir::Graph> ImportFile(const std::string& path, std::vector<std::string>* warnings,
+                             std::span<const std::string> overridden) {
   ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   return ImportBytes(file->bytes(), file, FileName(path), folder.empty() ? "." : folder.string(),
-                     warnings);
+                     warnings, overridden);
 }
 
 Result<ModelSummary> Summarise(const std::string& path) {

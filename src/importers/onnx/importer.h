@@ -20,19 +20,25 @@ namespace fettle::onnx {
 /// outputs and constants only. Node and value names are those of the file; inside a model-local
 /// function they start with the name of the calling node and '/'.
 ///
-/// Accepted: IR versions 3 to 11 and opsets 7 to 24; older ones, and a newer IR version, are tried
+/// Accepted: IR versions 3 to 14 and opsets 7 to 28; older ones, and a newer IR version, are tried
 /// and a line is added to `warnings` (may be null). Any bytes are safe to pass.
+///
+/// An initialiser that is a graph input too is a constant, unless `overridden` names it: then it is
+/// an input like any other. A graph output that is listed twice is there once. A graph input of a
+/// type that Fettle does not have is left out where no node reads it.
 ///
 /// Fails with kNotFound, kIo, kInvalidModel, kOutOfMemory, or with one kUnsupported that names all
 /// unsupported operators at once. Messages start with the file's name, and where a node is to
 /// blame, go on with it: `model.onnx: node #12 'up_1' (Resize, opset 13): ...`.
-Result<ir::Graph> ImportFile(const std::string& path, std::vector<std::string>* warnings = nullptr);
+Result<ir::Graph> ImportFile(const std::string& path, std::vector<std::string>* warnings = nullptr,
+                             std::span<const std::string> overridden = {});
 
 /// The same from bytes that `owner` keeps alive. `file_name` is for messages; external data is
 /// looked for in `external_dir`, and refused where that is empty.
 Result<ir::Graph> ImportBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                               const std::string& file_name, const std::string& external_dir,
-                              std::vector<std::string>* warnings = nullptr);
+                              std::vector<std::string>* warnings = nullptr,
+                              std::span<const std::string> overridden = {});
 
 /// What a model file says of itself.
 struct ModelSummary {

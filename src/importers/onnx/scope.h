@@ -31,6 +31,8 @@ class Scope {
 
   /// False where the name is taken in this scope.
   bool Define(std::string_view name, Binding binding);
+  /// Whether the scope itself, and not a parent, has a value of this name.
+  bool Has(std::string_view name) const { return names_.contains(name); }
   /// A binding to a new value that stands for one that cannot be had.
   Binding Refuse(Status reason);
   /// Looks here and in the parents. Constants of a parent are shared into this scope's graph; other

@@ -27,9 +27,9 @@ struct RefusedCode {
   std::string_view name;
 };
 constexpr RefusedCode kRefusedCodes[] = {
-    {8, "string"},          {14, "complex64"},      {15, "complex128"},
-    {18, "float8e4m3fnuz"}, {20, "float8e5m2fnuz"}, {23, "float4e2m1"},
-    {24, "float8e8m0"},     {25, "uint2"},          {26, "int2"},
+    {8, "string"},          {14, "complex64"},  {15, "complex128"}, {18, "float8e4m3fnuz"},
+    {20, "float8e5m2fnuz"}, {23, "float4e2m1"}, {24, "float8e8m0"}, {25, "uint2"},
+    {26, "int2"},           {27, "float6e2m3"}, {28, "float6e3m2"},
 };
 
 struct TensorHeader {
