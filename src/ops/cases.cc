@@ -28,6 +28,7 @@ std::span<const Case> ShuffleCases();
 std::span<const Case> SignalCases();
 std::span<const Case> SliceCases();
 std::span<const Case> SoftmaxCases();
+std::span<const Case> StateCases();
 std::span<const Case> TransposeCases();
 // keep-sorted end
 
@@ -59,6 +60,7 @@ std::vector<Case> AllCases() {
       SignalCases(),
       SliceCases(),
       SoftmaxCases(),
+      StateCases(),
       TransposeCases(),
       // keep-sorted end
       // clang-format on

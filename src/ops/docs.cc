@@ -70,7 +70,7 @@ std::string OperatorsPage(std::span<const OperatorsOf> beside_cpu) {
       "# Operators\n\n"
       "Rendered from the operator table by `fettle-docs`; do not edit. Each row is a canonical\n"
       "operator: the newest form that ONNX has of it. Older opsets and operators of other domains\n"
-      "are raised to it when a model is imported; `7+` means opset 7 and all later ones up to 24.\n"
+      "are raised to it when a model is imported; `7+` means opset 7 and all later ones up to 28.\n"
       "Every operator runs on the CPU, at worst through its scalar reference; `fettle bench\n"
       "--profile` says which kernel ran. {}: some kernel takes the operator in some form; "
       "`--log\n"

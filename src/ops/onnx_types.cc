@@ -40,6 +40,8 @@ constexpr Row kRows[] = {
     {DType::kUndefined, "FLOAT8E8M0"},
     {DType::kUndefined, "UINT2"},
     {DType::kUndefined, "INT2"},
+    {DType::kUndefined, "FLOAT6E2M3"},
+    {DType::kUndefined, "FLOAT6E3M2"},
 };
 
 }  // namespace
@@ -51,6 +53,13 @@ Result<DType> DTypeFromOnnx(int64_t number) {
   if (row.dtype == DType::kUndefined)
     return Unsupported("element type {} is not supported", row.onnx_name);
   return row.dtype;
+}
+
+Result<DType> DTypeFromOnnxName(std::string_view name) {
+  for (size_t number = 1; number < std::size(kRows); ++number) {
+    if (kRows[number].onnx_name == name) return DTypeFromOnnx(static_cast<int64_t>(number));
+  }
+  return InvalidModel("element type '{}' is not one of ONNX", name);
 }
 
 }  // namespace fettle::ops

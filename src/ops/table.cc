@@ -33,6 +33,7 @@ std::span<const OpDesc> ShuffleOps();
 std::span<const OpDesc> SignalOps();
 std::span<const OpDesc> SliceOps();
 std::span<const OpDesc> SoftmaxOps();
+std::span<const OpDesc> StateOps();
 std::span<const OpDesc> TransposeOps();
 // keep-sorted end
 
@@ -66,6 +67,7 @@ std::vector<const OpDesc*> Collect() {
       SignalOps(),
       SliceOps(),
       SoftmaxOps(),
+      StateOps(),
       TransposeOps(),
       // keep-sorted end
       // clang-format on

@@ -66,16 +66,68 @@ TEST(QuantisedRules, GlobalAveragePoolAverages) {
               ElementsAre(8));
 }
 
-TEST(QuantisedRules, ChannelsLastIsRefused) {
+TEST(QuantisedRules, ChannelsMayComeLast) {
+  EXPECT_THAT(Elements(RunRule({"QLinearGlobalAveragePool",
+                                kMicrosoft,
+                                1,
+                                {{"channels_last", int64_t{1}}},
+                                {Bytes(Shape{1, 2, 2, 2}, {1, 10, 3, 30, 5, 50, 7, 70}), Scalar(1),
+                                 Zero(0), Scalar(0.5f), Zero(0)}})),
+              ElementsAre(8, 80));
+  // One pixel of two channels; each output channel weighs them.
+  const RuleInput conv = {
+      "QLinearConv",
+      kMicrosoft,
+      1,
+      {{"channels_last", int64_t{1}}, {"kernel_shape", std::vector<int64_t>{1, 1}}},
+      {Bytes(Shape{1, 1, 2, 2}, {1, 2, 3, 4}), Scalar(1), Zero(0),
+       Make<int8_t>(Shape{2, 2, 1, 1}, {1, 10, 0, 1}), Scalar(1), Make<int8_t>(Shape{}, {0}),
+       Scalar(1), Zero(0)}};
+  const Result<std::vector<Tensor>> y = RunRule(conv);
+  EXPECT_THAT(Elements(y), ElementsAre(21, 2, 43, 4));
+  EXPECT_EQ((*y)[0].shape(), (Shape{1, 1, 2, 2}));
+  EXPECT_THAT(Elements(RunRule({"NhwcMaxPool",
+                                kMicrosoft,
+                                1,
+                                {{"kernel_shape", std::vector<int64_t>{1, 2}}},
+                                {Bytes(Shape{1, 1, 2, 2}, {1, 9, 3, 4})}})),
+              ElementsAre(3, 9));
+}
+
+TEST(QuantisedRules, IntegerProductsToFloat) {
+  // ((3 - 1) * 2 + (6 - 1) * 1) * 0.5 * 2 + 1.
+  EXPECT_THAT(Elements(RunRule(
+                  {"MatMulIntegerToFloat",
+                   kMicrosoft,
+                   1,
+                   {},
+                   {Bytes(Shape{1, 2}, {3, 6}), Make<int8_t>(Shape{2, 1}, {2, 1}), Scalar(0.5f),
+                    Make<float>(Shape{1}, {2}), Zero(1), Tensor(), Make<float>(Shape{1}, {1})}})),
+              ElementsAre(10));
+  // A spans 0 to 255, which 8 bits hold exactly.
   EXPECT_THAT(
-      RunRule({"QLinearGlobalAveragePool",
-               kMicrosoft,
-               1,
-               {{"channels_last", int64_t{1}}},
-               {Bytes(Shape{1, 2, 2, 1}, {1, 3, 5, 7}), Scalar(1), Zero(0), Scalar(0.5f), Zero(0)}})
-          .status()
-          .message(),
-      HasSubstr("channels_last"));
+      Elements(RunRule({"DynamicQuantizeMatMul",
+                        kMicrosoft,
+                        1,
+                        {},
+                        {Make<float>(Shape{1, 2}, {255, 3}), Make<int8_t>(Shape{2, 1}, {1, -2}),
+                         Scalar(2), Make<int8_t>(Shape{}, {0})}})),
+      ElementsAre(498));
+}
+
+TEST(QuantisedRules, MatMulNBitsOfTwoBits) {
+  const Tensor a = Make<float>(Shape{1, 5}, {1, 1, 1, 1, 1});
+  const Tensor packed = Bytes(Shape{1, 2, 1}, {0b11100100, 0b00000011});  // 0 1 2 3, 3
+  const Tensor scales = Make<float>(Shape{2}, {1, 10});
+  const ir::Attributes attributes = {
+      {"N", int64_t{1}}, {"K", int64_t{5}}, {"bits", int64_t{2}}, {"block_size", int64_t{4}}};
+  // Around 2: -2 -1 0 1, then 1 * 10.
+  EXPECT_THAT(Elements(RunRule({"MatMulNBits", kMicrosoft, 1, attributes, {a, packed, scales}})),
+              ElementsAre(8));
+  const Tensor zeros = Bytes(Shape{1}, {0b0100});  // 0, 1
+  EXPECT_THAT(
+      Elements(RunRule({"MatMulNBits", kMicrosoft, 1, attributes, {a, packed, scales, zeros}})),
+      ElementsAre(26));
 }
 
 TEST(QuantisedRules, GemmTakesABiasInTheScaleOfTheProducts) {

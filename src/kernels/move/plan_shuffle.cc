@@ -22,18 +22,20 @@ Result<std::vector<Move>> PlanDepthToSpace(const MoveContext& context) {
   return std::vector<Move>{std::move(move)};
 }
 
-/// The inverse of mode DCR.
+/// The inverse of DepthToSpace.
 Result<std::vector<Move>> PlanSpaceToDepth(const MoveContext& context) {
   const MoveOperand &x = context.input(0), &y = context.output(0);
   const int64_t block = context.node().attributes.Int("blocksize");
+  const bool crd = context.node().attributes.Text("mode", "DCR") == "CRD";
   const int64_t channels = x.shape[1];
+  const int64_t c = crd ? block * block : 1, b = crd ? 1 : channels;
   Move move;
   move.axes = {{x.shape[0], x.strides[0], y.strides[0]},
-               {channels, x.strides[1], y.strides[1]},
+               {channels, x.strides[1], c * y.strides[1]},
                {y.shape[2], block * x.strides[2], y.strides[2]},
-               {block, x.strides[2], channels * block * y.strides[1]},
+               {block, x.strides[2], b * block * y.strides[1]},
                {y.shape[3], block * x.strides[3], y.strides[3]},
-               {block, x.strides[3], channels * y.strides[1]}};
+               {block, x.strides[3], b * y.strides[1]}};
   return std::vector<Move>{std::move(move)};
 }
 

@@ -15,6 +15,31 @@ std::span<const Case> AttentionCases() {
        "input %q: f32[1x2x5x8]\ninput %k: f32[1x2x7x8]\ninput %v: f32[1x2x7x8]\n"
        "input %m: f32[2x1x7]\n%y = Attention(%q, %k, %v, %m) {scale=0.3, softcap=2.0}\n"
        "output %y\n"},
+      {"attention.group_query",
+       "input %q: f32[2x3x24]\ninput %k: f32[2x3x8]\ninput %v: f32[2x3x8]\n"
+       "input %pk: f32[2x2x5x4]\ninput %pv: f32[2x2x5x4]\nconst %n: i32[2] = 6 4\n"
+       "const %t: i32[] = 8\n%y, %nk, %nv = GroupQueryAttention(%q, %k, %v, %pk, %pv, %n, %t) "
+       "{kv_num_heads=2, num_heads=6}\noutput %y\noutput %nk\noutput %nv\n"},
+      {"attention.group_query_prompt_window",
+       "input %q: f32[2x5x6]\ninput %k: f32[2x5x3]\ninput %v: f32[2x5x3]\n"
+       "input %b: f32[1x2x5x5]\nconst %n: i32[2] = 4 2\nconst %t: i32[1] = 5\n"
+       "%y = GroupQueryAttention(%q, %k, %v, _, _, %n, %t, %b) {kv_num_heads=1, "
+       "local_window_size=1, num_heads=2, scale=0.4, softcap=1.5}\noutput %y\n"},
+      {"attention.mask_ends",
+       "const %m: i32[2] = 3 0\ninput %q: f32[2x3x4]\ninput %k: f32[2x5x4]\n"
+       "%y = AttentionMask(%m, %q, %k)\noutput %y\n"},
+      {"attention.mask_keys_past",
+       "input %m: i32[2x7] = noise(0, 1)\ninput %q: f32[2x3x4]\ninput %k: f32[2x5x4]\n"
+       "input %p: f32[2x1x2x4]\n%y = AttentionMask(%m, %q, %k, %p) {value=-3.0}\noutput %y\n"},
+      {"attention.mask_pairs",
+       "input %m: i32[2x3x5] = noise(0, 1)\ninput %q: f32[2x3x4]\ninput %k: f32[2x2x5x4]\n"
+       "%y = AttentionMask(%m, %q, %k)\noutput %y\n"},
+      {"attention.mask_ranges",
+       "const %m: i32[4] = 5 3 1 2\ninput %q: f32[2x3x4]\ninput %k: f32[2x5x4]\n"
+       "%y = AttentionMask(%m, %q, %k)\noutput %y\n"},
+      {"attention.mask_square",
+       "input %m: i32[1x1x5x5] = noise(0, 1)\ninput %q: f32[1x3x4]\ninput %k: f32[1x3x4]\n"
+       "input %p: f32[1x1x2x4]\n%y = AttentionMask(%m, %q, %k, %p)\noutput %y\n"},
       {"attention.packed_groups",
        "input %q: f32[2x5x24]\ninput %k: f32[2x7x8]\ninput %v: f32[2x7x6]\n"
        "%y = Attention(%q, %k, %v) {kv_num_heads=2, q_num_heads=6}\noutput %y\n"},
@@ -23,9 +48,20 @@ std::span<const Case> AttentionCases() {
        "input %pk: f32[1x2x4x4]\ninput %pv: f32[1x2x4x5]\n"
        "%y, %nk, %nv, %s = Attention(%q, %k, %v, _, %pk, %pv) {is_causal=1, "
        "qk_matmul_output_mode=3}\noutput %y\noutput %nk\noutput %nv\noutput %s\n"},
+      {"attention.window",
+       "input %q: f32[1x2x5x8]\ninput %k: f32[1x2x7x8]\ninput %v: f32[1x2x7x3]\n"
+       "%y = Attention(%q, %k, %v) {left_window_size=2, right_window_size=1}\noutput %y\n"},
+      {"attention.window_lengths",
+       "input %q: f32[2x3x12]\ninput %k: f32[2x7x4]\ninput %v: f32[2x7x4]\n"
+       "const %n: i64[2] = 7 4\n%y = Attention(%q, %k, %v, _, _, _, %n) {is_causal=1, "
+       "kv_num_heads=1, left_window_size=0, q_num_heads=3}\noutput %y\n"},
       {"attention.rotary",
        "input %x: f32[2x3x5x8]\nconst %c: f32[11x4]\nconst %s: f32[11x4]\n"
        "input %p: i64[2x5] = noise(0, 10)\n%y = RotaryEmbedding(%x, %c, %s, %p)\noutput %y\n"},
+      {"attention.rotary_from_position",
+       "input %x: f32[2x3x5x8]\nconst %c: f32[11x3]\nconst %s: f32[11x3]\n"
+       "const %p: i64[1] = 4\n%y = RotaryEmbedding(%x, %c, %s, %p) {rotary_embedding_dim=6}\n"
+       "output %y\n"},
       {"attention.rotary_packed_interleaved",
        "input %x: f32[2x5x24]\nconst %c: f32[2x5x3]\nconst %s: f32[2x5x3]\n"
        "%y = RotaryEmbedding(%x, %c, %s) {interleaved=1, num_heads=3, rotary_embedding_dim=6}\n"

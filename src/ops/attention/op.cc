@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ops/attention/contrib.h"
 #include "ops/attention/onnx.h"
 #include "ops/infer.h"
 #include "ops/op.h"
@@ -76,7 +77,9 @@ Status InferRotary(InferContext& context) {
   if (!fits || context.shape(2) != cosines)
     return InvalidModel("caches {} and {} do not fit the input {}", cosines.ToString(),
                         context.shape(2).ToString(), x.ToString());
-  if (context.has_input(3) && context.shape(3) != Shape{x[0], length})
+  // ONNX has one position each; com.microsoft may give that of the first alone.
+  if (context.has_input(3) && context.shape(3) != Shape{x[0], length} &&
+      context.shape(3) != Shape{1})
     return InvalidModel("input 'position_ids' has the shape {}", context.shape(3).ToString());
   context.SetOutput(0, context.dtype(0), x);
   return OkStatus();
@@ -121,6 +124,12 @@ Result<AttentionShape> ReadAttention(const ir::Node& node, std::span<const Shape
   a.scale = from.Float("scale", 1 / std::sqrt(static_cast<double>(a.qk_size)));
   a.softcap = from.Float("softcap", 0);
   a.causal = from.Int("is_causal", 0) != 0;
+  a.left_window = from.Int("left_window_size", -1);
+  a.right_window = from.Int("right_window_size", -1);
+  for (int64_t window : {a.left_window, a.right_window}) {
+    if (window < -1 || window > kMaxElements)
+      return InvalidModel("a window of {} keys is out of range", window);
+  }
   a.score_mode = from.Int("qk_matmul_output_mode", 0);
   if (a.score_mode < 0 || a.score_mode > 3)
     return InvalidModel("attribute 'qk_matmul_output_mode': expected 0..3, got {}", a.score_mode);
@@ -161,7 +170,26 @@ std::span<const OpDesc> AttentionOps() {
        .reference = AttentionReference,
        .macs = AttentionMacs,
        .imports = AttentionImports("Attention"),
-       .refused = "MultiHeadAttention with packed operands or a key_padding_mask: rare"},
+       .refused = "com.microsoft: MultiHeadAttention with packed operands, do_rotary of "
+                  "Attention, caches shared with the past: rare"},
+      {.name = "AttentionMask",
+       .min_inputs = 3,
+       .max_inputs = 4,
+       .infer = InferAttentionMask,
+       .reference = AttentionMaskReference,
+       .types = "floats by integers",
+       .refused = "packed sequences"},
+      {.name = "GroupQueryAttention",
+       .min_inputs = 3,
+       .max_inputs = 8,
+       .max_outputs = 3,
+       .infer = InferGroupQuery,
+       .reference = GroupQueryReference,
+       .macs = GroupQueryMacs,
+       .host_inputs = 1u << 6,
+       .whole_output = true,
+       .imports = AttentionImports("GroupQueryAttention"),
+       .refused = "smooth_softmax, head sinks, quantised caches: rare"},
       {.name = "RotaryEmbedding",
        .min_inputs = 3,
        .max_inputs = 4,

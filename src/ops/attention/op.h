@@ -22,6 +22,8 @@ struct AttentionShape {
   double scale = 1;
   double softcap = 0;  // 0: none; otherwise scores become softcap * tanh(score / softcap)
   bool causal = false;
+  /// Keys that a query sees before and behind its own position; -1: all.
+  int64_t left_window = -1, right_window = -1;
   /// What output 3 holds: 0 the scaled scores, 1 capped, 2 with the mask, 3 the probabilities.
   int64_t score_mode = 0;
 };

@@ -50,7 +50,10 @@ double MaskAt(const RefContext& context, const AttentionShape& a, std::span<cons
     if (key >= valid) return kMasked;
     if (a.past == 0) before = valid - a.queries;
   }
-  if (a.causal && key > before + row[2]) return kMasked;
+  const int64_t position = before + row[2];
+  if (a.causal && key > position) return kMasked;
+  if (a.left_window >= 0 && key < position - a.left_window) return kMasked;
+  if (a.right_window >= 0 && key > position + a.right_window) return kMasked;
   if (!context.has_input(3)) return 0;
   const HostView& mask = context.inputs[3];
   const int64_t coordinate[] = {row[0], row[1], row[2], key};
@@ -178,7 +181,9 @@ Status RotaryReference(const RefContext& context, const Region& region) {
     int64_t offset = (r.interleaved ? d / 2 : d % half) * cosines.strides.back();
     if (context.has_input(3)) {
       const HostView& ids = context.inputs[3];
-      const int64_t id = ids.GetInt(c[0] * ids.strides[0] + position * ids.strides[1]);
+      const int64_t id = ids.shape.rank() == 1
+                             ? ids.GetInt(0) + position
+                             : ids.GetInt(c[0] * ids.strides[0] + position * ids.strides[1]);
       if (id < 0 || id >= cosines.shape[0])
         return InvalidArgument("position {} is not one of {}", id, cosines.shape[0]);
       offset += id * cosines.strides[0];

@@ -24,6 +24,17 @@ constexpr Case kSpecialCases[] = {
     {"elementwise.add_f64",
      "input %a: f64[3x17]\ninput %b: f64[17]\n%y = Add(%a, %b)\noutput %y\n"},
     {"elementwise.add_scalars", "input %a: f32[]\ninput %b: f32[1]\n%y = Add(%a, %b)\noutput %y\n"},
+    {"elementwise.bitcast_f32", "input %x: f32[3x7x2]\n%y = BitCast(%x) {to=\"i32\"}\noutput %y\n"},
+    {"elementwise.bitcast_i4",
+     "input %x: u4[37] = noise(0, 15)\n%y = BitCast(%x) {to=\"i4\"}\noutput %y\n"},
+    {"elementwise.bitcast_to_bool",
+     "input %x: u8[5x3] = noise(0, 3)\n%y = BitCast(%x) {to=\"bool\"}\noutput %y\n"},
+    {"elementwise.bitshift_signed_left",
+     "input %a: i8[37] = noise(-128, 127)\ninput %b: i8[37] = noise(-3, 9)\n"
+     "%y = BitShift(%a, %b) {direction=\"LEFT\"}\noutput %y\n"},
+    {"elementwise.bitshift_signed_right",
+     "input %a: i32[5x37] = noise(-1000, 1000)\ninput %b: i32[37] = noise(-3, 40)\n"
+     "%y = BitShift(%a, %b) {direction=\"RIGHT\"}\noutput %y\n"},
     {"elementwise.bitshift_left",
      "input %a: u8[13] = noise(0, 255)\ninput %b: u8[13] = noise(0, 9)\n"
      "%y = BitShift(%a, %b) {direction=\"LEFT\"}\noutput %y\n"},

@@ -28,12 +28,26 @@ Status ImportClipAttributes(ImportContext& context) {
   return OkStatus();
 }
 
+/// A number since opset 6, before that a name.
+Result<DType> TargetType(const ImportContext& context) {
+  const ir::Attribute* to = context.attributes().Find("to");
+  if (to == nullptr) return InvalidModel("attribute 'to' is missing");
+  if (const auto* name = std::get_if<std::string>(to)) return DTypeFromOnnxName(*name);
+  return DTypeFromOnnx(context.attributes().Int("to"));
+}
+
 Status ImportCast(ImportContext& context) {
   ir::Attributes attributes;
-  ASSIGN_OR_RETURN(const DType to, DTypeFromOnnx(context.attributes().Int("to")));
+  ASSIGN_OR_RETURN(const DType to, TargetType(context));
   attributes.Set("to", std::string(DTypeName(to)));
   if (context.attributes().Int("saturate", 1) == 0) attributes.Set("saturate", int64_t{0});
   context.Copy("Cast", std::move(attributes));
+  return OkStatus();
+}
+
+Status ImportBitCast(ImportContext& context) {
+  ASSIGN_OR_RETURN(const DType to, TargetType(context));
+  context.Copy("BitCast", {{"to", std::string(DTypeName(to))}});
   return OkStatus();
 }
 
@@ -89,6 +103,14 @@ Status ImportQuickGelu(ImportContext& context) {
   return OkStatus();
 }
 
+/// Swish of the gate, times the value.
+Status ImportSwiGlu(ImportContext& context) {
+  const ir::ValueId gate = context.Emit1("Swish", {context.input(0)},
+                                         {{"alpha", context.attributes().Float("alpha", 1)}});
+  context.Bind(0, context.Emit1("Mul", {gate, context.input(1)}));
+  return OkStatus();
+}
+
 struct Extra {
   std::string_view op;
   ImportRule rule;
@@ -96,6 +118,7 @@ struct Extra {
 
 /// Rules beside "the same name, copied as it is, from opset `since` on".
 const Extra kExtras[] = {
+    {"BitCast", {.op_type = "BitCast", .since = 26, .run = ImportBitCast}},
     {"Cast", {.op_type = "Cast", .run = ImportCast}},
     {"Clip", {.op_type = "Clip", .until = 10, .run = ImportClipAttributes}},
     {"Clip", {.op_type = "Clip", .since = 11}},
@@ -104,6 +127,7 @@ const Extra kExtras[] = {
     {"Gelu", {.op_type = "Gelu", .run = ImportGelu, .domain = kMicrosoft}},
     {"PRelu", {.op_type = "PRelu", .until = 6, .run = ImportPReluOfChannels}},
     {"PRelu", {.op_type = "PRelu", .since = 7}},
+    {"Swish", {.op_type = "SwiGLU", .since = 28, .run = ImportSwiGlu}},
     {"Swish", {.op_type = "QuickGelu", .run = ImportQuickGelu, .domain = kMicrosoft}},
 };
 

@@ -13,6 +13,7 @@ Status FoldReference(const RefContext& context, const Region& region);
 Status ClipReference(const RefContext& context, const Region& region);
 Status WhereReference(const RefContext& context, const Region& region);
 Status PowReference(const RefContext& context, const Region& region);
+Status BitCastReference(const RefContext& context, const Region& region);
 Status CastReference(const RefContext& context, const Region& region);
 
 namespace {
@@ -91,6 +92,22 @@ Status InferCast(InferContext& context) {
   return OkStatus();
 }
 
+int BitsOf(DType dtype) {
+  const bool nibble = dtype == DType::kI4 || dtype == DType::kU4;
+  return nibble ? 4 : static_cast<int>(8 * ByteSize(dtype));
+}
+
+Status InferBitCast(InferContext& context) {
+  RETURN_IF_ERROR(CheckType(context, 0, kAllTypes));
+  ASSIGN_OR_RETURN(const CastRule rule, ReadCast(context.node(), DType::kUndefined));
+  const DType from = context.dtype(0);
+  if (BitsOf(from) != BitsOf(rule.to))
+    return InvalidModel("{} has {} bits, {} has {}", DTypeName(from), BitsOf(from),
+                        DTypeName(rule.to), BitsOf(rule.to));
+  context.SetOutput(0, rule.to, context.shape(0));
+  return OkStatus();
+}
+
 /// Descriptors made from rows, with the texts and rules that they point at.
 class Table {
  public:
@@ -105,6 +122,7 @@ class Table {
            .reference = FoldReference},
           row.types);
     }
+    Add({.name = "BitCast", .infer = InferBitCast, .reference = BitCastReference}, kAllTypes);
     Add({.name = "Cast", .infer = InferCast, .reference = CastReference}, kAllTypes);
     Add({.name = "CastLike",
          .min_inputs = 2,

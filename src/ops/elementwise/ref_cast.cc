@@ -1,9 +1,10 @@
-// Scalar oracle of Cast and CastLike.
+// Scalar oracles of Cast, CastLike and BitCast.
 #include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <limits>
 
+#include "ops/element_access.h"
 #include "ops/elementwise/op.h"
 #include "ops/walk.h"
 
@@ -82,6 +83,23 @@ Status CastReference(const RefContext& context, const Region& region) {
       for (int64_t i = region.begin; i < region.end; ++i, walk.Next())
         y.as<To>()[walk[1]] = Convert<From, To>(x.as<From>()[walk[0]], rule);
     });
+  });
+  return OkStatus();
+}
+
+/// The bits stay. Those of a 4-bit integer lie in a byte that its sign fills; a bool has no bits
+/// but the lowest.
+Status BitCastReference(const RefContext& context, const Region& region) {
+  const HostView &x = context.inputs[0], &y = context.outputs[0];
+  Walker walk(y.shape, {x.strides, y.strides}, region.begin);
+  DispatchElementSize(y.dtype, [&]<typename U>() {
+    for (int64_t i = region.begin; i < region.end; ++i, walk.Next()) {
+      U bits = x.as<U>()[walk[0]];
+      if (y.dtype == DType::kU4) bits &= 15;
+      if (y.dtype == DType::kI4) bits = static_cast<U>(ToInt4(bits, DType::kI4));
+      if (y.dtype == DType::kBool) bits = bits != 0;
+      y.as<U>()[walk[1]] = bits;
+    }
   });
   return OkStatus();
 }

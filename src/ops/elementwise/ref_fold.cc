@@ -102,7 +102,9 @@ T Modulo(T a, T b, P p) {
   const bool c_sign = p.a != 0;
   if constexpr (std::same_as<T, double>) {
     const double r = std::fmod(a, b);
-    return !c_sign && r != 0 && (r < 0) != (b < 0) ? r + b : r;
+    if (c_sign || std::isnan(r)) return r;
+    if (r == 0) return std::copysign(r, b);
+    return (r < 0) != (b < 0) ? r + b : r;
   } else {
     if (b == 0) return 0;
     if constexpr (std::same_as<T, int64_t>) {
@@ -128,6 +130,14 @@ uint64_t Shift(uint64_t a, uint64_t b, P p) {
   return p.a != 0 ? a << b : a >> b;
 }
 
+/// A negative shift counts as one past the width. To the right the sign fills; what a left shift
+/// moves past the width is cut off where the result is stored.
+int64_t ShiftSigned(int64_t a, int64_t b, P p) {
+  const bool past = b < 0 || b > 63;
+  if (p.a == 0) return past ? (a < 0 ? -1 : 0) : a >> b;
+  return past ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) << b);
+}
+
 constexpr FoldRow Mod() {
   FoldRow row = Number("Mod", [](auto a, auto b, P p) { return Modulo(a, b, p); });
   row.attribute = {"fmod", 0};
@@ -139,7 +149,8 @@ constexpr FoldRow kRows[] = {
     Number("Add", [](auto a, auto b, P) { return Add(a, b); }),
     Logic("And", [](bool a, bool b, P) { return a && b; }),
     {.name = "BitShift",
-     .types = kUnsignedTypes,
+     .types = kIntegerTypes,
+     .on_int = ShiftSigned,
      .on_uint = Shift,
      .attribute = {"direction", 0, "LEFT"}},
     Bits("BitwiseAnd", [](auto a, auto b) { return a & b; }),

@@ -18,6 +18,9 @@ std::span<const Case> MatMulCases() {
       {"matmul.batch_pairs",
        "input %a: f32[3x18x5]\ninput %b: f32[3x5x9]\n%y = MatMul(%a, %b)\noutput %y\n"},
       {"matmul.det", "input %x: f32[2x3x5x5]\n%y = Det(%x)\noutput %y\n"},
+      {"matmul.inverse", "input %x: f32[2x3x5x5]\n%y = Inverse(%x)\noutput %y\n"},
+      {"matmul.inverse_empty", "input %x: f32[0x3x3]\n%y = Inverse(%x)\noutput %y\n"},
+      {"matmul.inverse_one", "input %x: f64[1x1]\n%y = Inverse(%x)\noutput %y\n"},
       {"matmul.det_one", "input %x: f32[1x1]\n%y = Det(%x)\noutput %y\n"},
       {"matmul.einsum_batch",
        "input %a: f32[3x5x7]\ninput %b: f32[3x7x4]\n"

@@ -11,6 +11,7 @@ Status MatMulIntegerReference(const RefContext& context, const Region& region);
 Status GemmReference(const RefContext& context, const Region& region);
 Status EinsumReference(const RefContext& context, const Region& region);
 Status DetReference(const RefContext& context, const Region& region);
+Status InverseReference(const RefContext& context, const Region& region);
 
 namespace {
 
@@ -70,6 +71,15 @@ Status InferDet(InferContext& context) {
   if (x.rank() < 2 || x[x.rank() - 1] != x[x.rank() - 2])
     return InvalidModel("expected square matrices, got {}", x.ToString());
   context.SetOutput(0, context.dtype(0), Shape(Dims(x.begin(), x.end() - 2)));
+  return OkStatus();
+}
+
+Status InferInverse(InferContext& context) {
+  RETURN_IF_ERROR(CheckType(context, 0, kFloatTypes));
+  const Shape& x = context.shape(0);
+  if (x.rank() < 2 || x[x.rank() - 1] != x[x.rank() - 2])
+    return InvalidModel("expected square matrices, got {}", x.ToString());
+  context.SetOutput(0, context.dtype(0), x);
   return OkStatus();
 }
 
@@ -151,6 +161,11 @@ std::span<const OpDesc> MatMulOps() {
        .macs = GemmMacs,
        .imports = MatMulImports("Gemm"),
        .types = "floats, integers"},
+      {.name = "Inverse",
+       .infer = InferInverse,
+       .reference = InverseReference,
+       .whole_output = true,
+       .imports = MatMulImports("Inverse")},
       {.name = "MatMul",
        .min_inputs = 2,
        .max_inputs = 2,
@@ -158,8 +173,7 @@ std::span<const OpDesc> MatMulOps() {
        .reference = MatMulReference,
        .macs = MatMulMacs,
        .imports = MatMulImports("MatMul"),
-       .types = "floats, integers",
-       .refused = "transBatchA and transBatchB of FusedMatMul: ranks are not known at import"},
+       .types = "floats, integers"},
       {.name = "MatMulInteger",
        .min_inputs = 2,
        .max_inputs = 4,

@@ -1,5 +1,8 @@
 #include "ops/norm/onnx.h"
 
+#include <limits>
+#include <string>
+
 #include "ops/import.h"
 
 namespace fettle::ops {
@@ -93,6 +96,64 @@ Status ImportSkipSimplifiedLayerNorm(ImportContext& context) {
   return OkStatus();
 }
 
+/// Sums of rows of embeddings, normalised. The tables are values of the graph; gamma and beta too.
+struct Embedding {
+  ir::ValueId word, position, segment, gamma, beta;
+  size_t mask;  // inputs
+  size_t positions;
+};
+Status EmitEmbedding(ImportContext& context, const Embedding& e) {
+  const ir::ValueId ids = context.input(0);
+  ir::ValueId sum = context.Emit1("Gather", {e.word, ids}, {{"axis", int64_t{0}}});
+  if (context.has_input(e.positions)) {
+    const ir::ValueId rows =
+        context.Emit1("Gather", {e.position, context.input(e.positions)}, {{"axis", int64_t{0}}});
+    sum = context.Emit1("Add", {sum, rows});
+  } else {
+    const ir::ValueId length =
+        context.Emit1("Shape", {ids}, {{"start", int64_t{1}}, {"end", int64_t{2}}});
+    const ir::ValueId zero = context.ConstInts({0});
+    sum = context.Emit1("Add", {sum, context.Emit1("Slice", {e.position, zero, length, zero})});
+  }
+  if (e.segment != ir::kAbsent && context.has_input(1)) {
+    const ir::ValueId rows =
+        context.Emit1("Gather", {e.segment, context.input(1)}, {{"axis", int64_t{0}}});
+    sum = context.Emit1("Add", {sum, rows});
+  }
+  context.Bind(
+      0, context.Emit1("LayerNormalization", {sum, e.gamma, e.beta}, Epsilon(context, 1e-12)));
+  if (OutputUsed(context, 2)) context.Bind(2, sum);
+  if (!OutputUsed(context, 1)) return OkStatus();
+  // How many ones each row of the mask holds; zeros without one.
+  const ir::ValueId mask = context.has_input(e.mask) ? context.input(e.mask) : ids;
+  const ir::ValueId one = context.Emit1("CastLike", {context.ConstScalar(DType::kI32, 1), mask});
+  ir::ValueId seen = context.Emit1("Equal", {mask, one});
+  seen = context.Emit1("Cast", {seen}, {{"to", std::string("i32")}});
+  if (!context.has_input(e.mask)) seen = context.Emit1("Sub", {seen, seen});
+  context.Bind(
+      1, context.Emit1("ReduceSum", {seen, context.ConstInts({1})}, {{"keepdims", int64_t{0}}}));
+  return OkStatus();
+}
+
+/// Inputs input_ids, segment_ids, the embeddings of words, positions and segments, gamma, beta,
+/// mask, position_ids.
+Status ImportEmbedLayerNorm(ImportContext& context) {
+  return EmitEmbedding(context, {context.input(2), context.input(3), context.input(4),
+                                 context.input(5), context.input(6), 7, 8});
+}
+
+/// The same with the five tables in 8 bits: inputs 2 to 6, their scales 8 to 12 and zero points 13
+/// to 17.
+Status ImportQEmbedLayerNorm(ImportContext& context) {
+  const auto table = [&](size_t i) {
+    if (!context.has_input(i)) return ir::kAbsent;
+    return context.Emit1("DequantizeLinear",
+                         {context.input(i), context.input(i + 6), context.input(i + 11)});
+  };
+  return EmitEmbedding(context, {table(2), table(3), table(4), table(5), table(6), 7,
+                                 std::numeric_limits<size_t>::max()});
+}
+
 constexpr ImportRule kBatch[] = {{.op_type = "BatchNormalization", .run = ImportBatchNorm}};
 constexpr ImportRule kGroup[] = {
     {.op_type = "GroupNormalization", .since = 18, .until = 20, .run = ImportGroupNorm18},
@@ -103,6 +164,8 @@ constexpr ImportRule kLrn[] = {{.op_type = "LRN"}};
 constexpr ImportRule kLayer[] = {
     {.op_type = "LayerNormalization"},
     {.op_type = "LayerNormalization", .domain = kMicrosoft},
+    {.op_type = "EmbedLayerNormalization", .run = ImportEmbedLayerNorm, .domain = kMicrosoft},
+    {.op_type = "QEmbedLayerNormalization", .run = ImportQEmbedLayerNorm, .domain = kMicrosoft},
     {.op_type = "SkipLayerNormalization", .run = ImportSkipLayerNorm, .domain = kMicrosoft},
     {.op_type = "MeanVarianceNormalization", .since = 9, .run = ImportMeanVariance}};
 constexpr ImportRule kLp[] = {{.op_type = "LpNormalization"}};

@@ -55,9 +55,18 @@ Status ImportPad2(ImportContext& context) {
   return OkStatus();
 }
 
+/// Pads may also come as one row.
+Status ImportContribPad(ImportContext& context) {
+  const ir::ValueId pads = context.Emit1("Reshape", {context.input(1), context.ConstInts({-1})});
+  context.Bind(0, context.Emit1("Pad", {context.input(0), pads, context.input(2)},
+                                {{"mode", context.attributes().Text("mode", "constant")}}));
+  return OkStatus();
+}
+
 constexpr ImportRule kImports[] = {
     {.op_type = "Pad", .since = 1, .until = 10, .run = ImportPad2},
     {.op_type = "Pad", .since = 11},
+    {.op_type = "Pad", .run = ImportContribPad, .domain = "com.microsoft"},
 };
 
 }  // namespace

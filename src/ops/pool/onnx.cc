@@ -1,4 +1,5 @@
 // Import rules of pooling.
+#include "ops/channels_last.h"
 #include "ops/import.h"
 
 namespace fettle::ops {
@@ -21,6 +22,13 @@ Status ImportRoiAlign10(ImportContext& context) {
   return OkStatus();
 }
 
+Status ImportNhwcMaxPool(ImportContext& context) {
+  const ir::ValueId x = ChannelsFirst(context, context.input(0));
+  const ir::ValueId y = context.Emit1("MaxPool", {x}, context.attributes());
+  context.Bind(0, ChannelsLast(context, y));
+  return OkStatus();
+}
+
 constexpr ImportRule kRules[] = {
     {.op_type = "AveragePool"},
     {.op_type = "GlobalAveragePool"},
@@ -28,6 +36,7 @@ constexpr ImportRule kRules[] = {
     {.op_type = "GlobalMaxPool"},
     {.op_type = "LpPool", .run = ImportLpPool},
     {.op_type = "MaxPool"},
+    {.op_type = "NhwcMaxPool", .run = ImportNhwcMaxPool, .domain = "com.microsoft"},
     {.op_type = "MaxRoiPool"},
     {.op_type = "MaxUnpool", .since = 9},
     {.op_type = "RoiAlign", .since = 10, .until = 15, .run = ImportRoiAlign10},
@@ -40,8 +49,11 @@ constexpr ImportRule kRules[] = {
 std::span<const ImportRule> PoolImports(std::string_view op) {
   size_t begin = 0;
   while (kRules[begin].op_type != op) ++begin;
-  size_t end = begin;
-  while (end < std::size(kRules) && kRules[end].op_type == op) ++end;
+  size_t end = begin + 1;
+  const auto is_same = [&](std::string_view type) {
+    return type == op || (type.starts_with("Nhwc") && type.substr(4) == op);
+  };
+  while (end < std::size(kRules) && is_same(kRules[end].op_type)) ++end;
   return std::span<const ImportRule>(kRules).subspan(begin, end - begin);
 }
 

@@ -1,4 +1,5 @@
-// com.microsoft.MatMulNBits: A times weights of 4 or 8 bits with a scale for each block of a row.
+// com.microsoft.MatMulNBits: A times weights of 2, 4 or 8 bits with a scale for each block of a
+// row.
 #include <vector>
 
 #include "ops/import.h"
@@ -22,13 +23,13 @@ Result<NBits> ReadNBits(const ImportContext& context) {
       nbits.block > kLimit)
     return InvalidModel("attributes N {}, K {} and block_size {} are out of range", nbits.n,
                         nbits.k, nbits.block);
-  if (nbits.bits != 4 && nbits.bits != 8)
-    return Unsupported("attribute 'bits': expected 4|8, got {}", nbits.bits);
+  if (nbits.bits != 2 && nbits.bits != 4 && nbits.bits != 8)
+    return Unsupported("attribute 'bits': expected 2|4|8, got {}", nbits.bits);
   if (context.has_input(4)) return Unsupported("input 'g_idx' is not supported");
   return nbits;
 }
 
-/// Elements [rows, row_elements] from rows of `row_bytes` bytes, low nibble first.
+/// Elements [rows, row_elements] from rows of `row_bytes` bytes, low bits first.
 Result<Tensor> Unpack(const Constant& packed, const NBits& nbits, int64_t row_bytes,
                       int64_t row_elements) {
   if (packed.dtype() != DType::kU8 || packed.elements() != nbits.n * row_bytes)

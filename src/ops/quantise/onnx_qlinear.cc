@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/channels_last.h"
 #include "ops/import.h"
 #include "ops/quantise/onnx.h"
 
@@ -29,12 +30,6 @@ ir::ValueId DequantisedBias(ImportContext& context, size_t bias, size_t scale_a,
   return context.Emit1("DequantizeLinear", {context.input(bias), scale}, {{"axis", int64_t{-1}}});
 }
 
-Status RefuseChannelsLast(const ImportContext& context) {
-  if (context.attributes().Int("channels_last", 0) != 0)
-    return Unsupported("attribute 'channels_last': 1 is not supported");
-  return OkStatus();
-}
-
 ir::Attributes Without(const ImportContext& context, const char* name) {
   ir::Attributes attributes = context.attributes();
   attributes.Erase(name);
@@ -43,10 +38,14 @@ ir::Attributes Without(const ImportContext& context, const char* name) {
 
 /// x, w, bias?: inputs 0-2, 3-5, 8; y: 6-7.
 Status ImportConv(ImportContext& context) {
-  RETURN_IF_ERROR(RefuseChannelsLast(context));
-  const ir::ValueId x = Dequantised(context, 0), w = Dequantised(context, 3, 0);
+  const bool last = context.attributes().Int("channels_last", 0) != 0;
+  ir::ValueId x = Dequantised(context, 0);
+  if (last) x = ChannelsFirst(context, x);
+  const ir::ValueId w = Dequantised(context, 3, 0);
   const ir::ValueId bias = DequantisedBias(context, 8, 1, 4);
-  BindQuantised(context, context.Emit1("Conv", {x, w, bias}, Without(context, "channels_last")), 6);
+  ir::ValueId y = context.Emit1("Conv", {x, w, bias}, Without(context, "channels_last"));
+  if (last) y = ChannelsLast(context, y);
+  BindQuantised(context, y, 6);
   return OkStatus();
 }
 
@@ -87,10 +86,13 @@ Status ImportBinary(ImportContext& context) {
 
 /// One operand: X 0-2, Y 3-4.
 Status ImportUnary(ImportContext& context) {
-  RETURN_IF_ERROR(RefuseChannelsLast(context));
+  const bool last = context.attributes().Int("channels_last", 0) != 0;
   const std::string op = context.node().op_type.substr(std::string_view("QLinear").size());
-  BindQuantised(context,
-                context.Emit1(op, {Dequantised(context, 0)}, Without(context, "channels_last")), 3);
+  ir::ValueId x = Dequantised(context, 0);
+  if (last) x = ChannelsFirst(context, x);
+  ir::ValueId y = context.Emit1(op, {x}, Without(context, "channels_last"));
+  if (last) y = ChannelsLast(context, y);
+  BindQuantised(context, y, 3);
   return OkStatus();
 }
 

@@ -126,8 +126,7 @@ std::span<const OpDesc> QuantiseOps() {
        .reference = DequantizeReference,
        .imports = QuantiseImports("DequantizeLinear"),
        .types = kQuantised,
-       .refused = "channels_last of the com.microsoft forms: layouts are Fettle's own choice; "
-                  "MatMulNBits with g_idx, float zero points, or widths besides 4 and 8: rare"},
+       .refused = "MatMulNBits with g_idx, float zero points, or widths besides 2, 4 and 8: rare"},
       {.name = "DynamicQuantizeLinear",
        .max_outputs = 3,
        .infer = InferDynamicQuantize,

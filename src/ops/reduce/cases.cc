@@ -20,6 +20,11 @@ std::span<const Case> ReduceCases() {
        "input %x: f32[6x37]\n%r = Round(%x)\n%y = ArgMax(%r) {axis=0, select_last_index=1}\n"
        "output %y\n"},
       {"reduce.argmin", "input %x: f32[5x7x3]\n%y = ArgMin(%x) {axis=1}\noutput %y\n"},
+      {"reduce.cumprod",
+       "input %x: f32[3x37]\nconst %a: i64[] = -1\n%y = CumProd(%x, %a)\noutput %y\n"},
+      {"reduce.cumprod_exclusive_reverse",
+       "input %x: i32[5x7] = noise(-3, 3)\nconst %a: i32[] = 0\n"
+       "%y = CumProd(%x, %a) {exclusive=1, reverse=1}\noutput %y\n"},
       {"reduce.cumsum",
        "input %x: f32[3x37]\nconst %a: i64[] = -1\n%y = CumSum(%x, %a)\noutput %y\n"},
       {"reduce.cumsum_exclusive_reverse",

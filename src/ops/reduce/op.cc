@@ -8,7 +8,7 @@ namespace fettle::ops {
 
 Status ReduceReference(const RefContext& context, const Region& region);
 Status ArgReference(const RefContext& context, const Region& region);
-Status CumSumReference(const RefContext& context, const Region& region);
+Status CumulateReference(const RefContext& context, const Region& region);
 
 namespace {
 
@@ -36,7 +36,7 @@ Status InferArg(InferContext& context) {
   return OkStatus();
 }
 
-Status InferCumSum(InferContext& context) {
+Status InferCumulate(InferContext& context) {
   RETURN_IF_ERROR(CheckType(context, 0, kNumericTypes));
   if (!IsInteger(context.dtype(1)) || context.shape(1).elements() != 1)
     return InvalidModel("input 'axis': expected one integer");
@@ -72,6 +72,7 @@ constexpr ReduceRules<17> kL1("ReduceL1"), kL2("ReduceL2"), kLogSum("ReduceLogSu
 constexpr ReduceRules<12> kSum("ReduceSum");
 constexpr ImportRule kArgMaxImports[] = {{.op_type = "ArgMax"}};
 constexpr ImportRule kArgMinImports[] = {{.op_type = "ArgMin"}};
+constexpr ImportRule kCumProdImports[] = {{.op_type = "CumProd", .since = 26}};
 constexpr ImportRule kCumSumImports[] = {{.op_type = "CumSum"}};
 
 OpDesc Reduction(std::string_view name, std::span<const ImportRule> imports) {
@@ -120,11 +121,19 @@ std::span<const OpDesc> ReduceOps() {
   static const OpDesc kOps[] = {
       Argument("ArgMax", kArgMaxImports),
       Argument("ArgMin", kArgMinImports),
+      {.name = "CumProd",
+       .min_inputs = 2,
+       .max_inputs = 2,
+       .infer = InferCumulate,
+       .reference = CumulateReference,
+       .whole_output = true,
+       .imports = kCumProdImports,
+       .types = "floats, integers"},
       {.name = "CumSum",
        .min_inputs = 2,
        .max_inputs = 2,
-       .infer = InferCumSum,
-       .reference = CumSumReference,
+       .infer = InferCumulate,
+       .reference = CumulateReference,
        .whole_output = true,
        .imports = kCumSumImports,
        .types = "floats, integers"},

@@ -1,4 +1,4 @@
-// Scalar oracles of the reductions, ArgMax/ArgMin and CumSum.
+// Scalar oracles of the reductions, ArgMax/ArgMin and cumulation.
 #include <cmath>
 #include <concepts>
 #include <limits>
@@ -162,12 +162,13 @@ Status ArgReference(const RefContext& context, const Region& region) {
   return OkStatus();
 }
 
-Status CumSumReference(const RefContext& context, const Region&) {
+Status CumulateReference(const RefContext& context, const Region&) {
   const HostView &x = context.inputs[0], &y = context.outputs[0];
   const Result<int> axis = ReadAxis(context.inputs[1].GetInt(0), x.shape.rank());
   if (!axis.ok()) return InvalidArgument("{}", axis.status().message());
   const bool exclusive = context.attributes().Int("exclusive", 0) != 0;
   const bool reverse = context.attributes().Int("reverse", 0) != 0;
+  const Fold fold = context.node.op == "CumProd" ? Fold::kProd : Fold::kSum;
   const auto a = static_cast<size_t>(*axis);
   const int64_t extent = x.shape[*axis];
   Dims rows = x.shape.dims();
@@ -176,11 +177,11 @@ Status CumSumReference(const RefContext& context, const Region&) {
   Walker walk(row_shape, {x.strides, y.strides}, 0);
   DispatchDType(x.dtype, [&]<typename T>() {
     for (int64_t r = 0; extent > 0 && r < row_shape.elements(); ++r, walk.Next()) {
-      Wide<T> sum = 0;
+      Wide<T> sum = Neutral<T>(fold);
       for (int64_t k = 0; k < extent; ++k) {
         const int64_t at = reverse ? extent - 1 - k : k;
         const Wide<T> before = sum;
-        sum = Step(Fold::kSum, sum, Widen(x.as<T>()[walk[0] + at * x.strides[a]]));
+        sum = Step(fold, sum, Widen(x.as<T>()[walk[0] + at * x.strides[a]]));
         y.as<T>()[walk[1] + at * y.strides[a]] = Narrow<T>(exclusive ? before : sum);
       }
     }

@@ -12,6 +12,14 @@ Status ImportAxes(ImportContext& context) {
   return OkStatus();
 }
 
+/// One axis, a scalar of int32.
+Status ImportExpandDims(ImportContext& context) {
+  const ir::ValueId axis = context.Emit1("Cast", {context.input(1)}, {{"to", std::string("i64")}});
+  const ir::ValueId axes = context.Emit1("Reshape", {axis, context.ConstInts({1})});
+  context.Bind(0, context.Emit1("Unsqueeze", {context.input(0), axes}));
+  return OkStatus();
+}
+
 /// Whether the training_mode operand of opset 12 makes elements drop: true, or not known at import.
 Status CheckInference(const ImportContext& context) {
   if (!context.has_input(2)) return OkStatus();
@@ -23,7 +31,8 @@ Status CheckInference(const ImportContext& context) {
   return Unsupported("Dropout in training mode is not supported: Fettle runs inference");
 }
 
-/// Dropout keeps everything; its mask is all ones (of the input's type below opset 10, bool since).
+/// Dropout keeps everything (below opset 7 whatever `is_test` says, which the files of that time
+/// left at its default); its mask is all ones (of the input's type below opset 10, bool since).
 Status ImportDropout(ImportContext& context) {
   RETURN_IF_ERROR(CheckInference(context));
   context.Bind(0, context.Emit1("Identity", {context.input(0)}));
@@ -37,10 +46,33 @@ Status ImportDropout(ImportContext& context) {
   return OkStatus();
 }
 
+/// Below opset 5 the shape is an attribute.
+Status ImportReshape1(ImportContext& context) {
+  const std::vector<int64_t> shape = context.attributes().Ints("shape");
+  context.Bind(0, context.Emit1("Reshape", {context.input(0), context.ConstInts(shape)}));
+  return OkStatus();
+}
+
+/// Below opset 6: x, the number of repeats and the one axis that they are along, both of x's type.
+Status ImportTile1(ImportContext& context) {
+  const ir::ValueId one = context.ConstInts({1});
+  const auto as_index = [&](size_t i) {
+    const ir::ValueId number =
+        context.Emit1("Cast", {context.input(i)}, {{"to", std::string("i64")}});
+    return context.Emit1("Reshape", {number, one});
+  };
+  const ir::ValueId rank = context.Emit1("Shape", {context.Emit1("Shape", {context.input(0)})});
+  const ir::ValueId repeats = context.Emit1(
+      "ScatterElements", {context.Emit1("Expand", {one, rank}), as_index(2), as_index(1)});
+  context.Bind(0, context.Emit1("Tile", {context.input(0), repeats}));
+  return OkStatus();
+}
+
 }  // namespace
 
 std::span<const ImportRule> ReshapeImports() {
-  static constexpr ImportRule kRules[] = {{.op_type = "Reshape", .since = 5}};
+  static constexpr ImportRule kRules[] = {{.op_type = "Reshape", .until = 4, .run = ImportReshape1},
+                                          {.op_type = "Reshape", .since = 5}};
   return kRules;
 }
 
@@ -61,6 +93,7 @@ std::span<const ImportRule> UnsqueezeImports() {
   static constexpr ImportRule kRules[] = {
       {.op_type = "Unsqueeze", .until = 12, .run = ImportAxes},
       {.op_type = "Unsqueeze", .since = 13},
+      {.op_type = "ExpandDims", .run = ImportExpandDims, .domain = "com.microsoft"},
   };
   return kRules;
 }
@@ -68,7 +101,7 @@ std::span<const ImportRule> UnsqueezeImports() {
 std::span<const ImportRule> IdentityImports() {
   static constexpr ImportRule kRules[] = {
       {.op_type = "Identity"},
-      {.op_type = "Dropout", .since = 7, .run = ImportDropout},
+      {.op_type = "Dropout", .run = ImportDropout},
   };
   return kRules;
 }
@@ -89,7 +122,8 @@ std::span<const ImportRule> ExpandImports() {
 }
 
 std::span<const ImportRule> TileImports() {
-  static constexpr ImportRule kRules[] = {{.op_type = "Tile", .since = 6}};
+  static constexpr ImportRule kRules[] = {{.op_type = "Tile", .until = 5, .run = ImportTile1},
+                                          {.op_type = "Tile", .since = 6}};
   return kRules;
 }
 

@@ -76,6 +76,9 @@ std::span<const Case> ResizeCases() {
        "input %x: f32[1x27x3x5]\n%y = DepthToSpace(%x) {blocksize=3, mode=\"CRD\"}\noutput %y\n"},
       {"resize.space_to_depth",
        "input %x: f32[2x3x6x10]\n%y = SpaceToDepth(%x) {blocksize=2}\noutput %y\n"},
+      {"resize.space_to_depth_crd",
+       "input %x: f32[2x5x6x9]\n%y = SpaceToDepth(%x) {blocksize=3, mode=\"CRD\"}\n"
+       "output %y\n"},
       {"resize.grid_sample",
        "input %x: f32[2x3x5x7]\ninput %g: f32[2x4x6x2] = noise(-1.3, 1.3)\n"
        "%y = GridSample(%x, %g)\noutput %y\n"},

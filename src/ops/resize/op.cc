@@ -182,7 +182,9 @@ std::span<const OpDesc> ResizeOps() {
        .reference = ResizeReference,
        .host_inputs = 1u << 1 | 1u << 2 | 1u << 3,
        .imports = ResizeImports(),
-       .types = "all"},
+       .types = "all",
+       .refused = "nothing; align_corners with scales that give fractional sizes follows the ONNX "
+                  "reference, ONNX Runtime does not"},
       {.name = "SpaceToDepth",
        .infer = InferDepthSpace,
        .reference = DepthSpaceReference,

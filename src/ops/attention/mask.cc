@@ -1,0 +1,128 @@
+#include "ops/attention/mask.h"
+
+#include <cmath>
+
+#include "ops/attention/contrib.h"
+#include "ops/host_ints.h"
+#include "ops/infer.h"
+#include "ops/op.h"
+
+namespace fettle::ops {
+
+Result<AttentionMaskShape> ReadAttentionMask(const Shape& mask, const Shape& queries,
+                                             const Shape& keys, const Shape* past) {
+  using Kind = AttentionMaskShape::Kind;
+  if (queries.rank() != 3 || (keys.rank() != 3 && keys.rank() != 4) ||
+      (past != nullptr && past->rank() != 4))
+    return InvalidModel("queries {} and keys {} have no sequence", queries.ToString(),
+                        keys.ToString());
+  AttentionMaskShape a;
+  a.batch = queries[0];
+  a.queries = queries[1];
+  a.past = past == nullptr ? 0 : (*past)[2];
+  a.keys = a.past + keys[keys.rank() - 2];
+  if (mask == Shape{a.batch}) {
+    a.kind = Kind::kEnds;
+  } else if (mask == Shape{2 * a.batch}) {
+    a.kind = Kind::kRanges;
+  } else if (mask == Shape{a.batch, a.keys}) {
+    a.kind = Kind::kKeys;
+  } else if (mask == Shape{a.batch, a.queries, a.keys}) {
+    a.kind = Kind::kPairs;
+  } else if (mask.rank() == 4 && mask[0] == a.batch && mask[1] == 1 && mask[2] == mask[3] &&
+             mask[2] >= a.keys) {
+    a.kind = Kind::kSquare;
+  } else if (mask == Shape{3 * a.batch + 2}) {
+    return Unsupported("a mask of packed sequences is not supported");
+  } else {
+    return InvalidModel("mask {} does not fit {} queries and {} keys of {}", mask.ToString(),
+                        a.queries, a.keys, a.batch);
+  }
+  return a;
+}
+
+Result<GroupQueryShape> ReadGroupQuery(const ir::Node& node, const Shape& q, const Shape& k,
+                                       const Shape& v, const Shape* past) {
+  GroupQueryShape a;
+  a.q_heads = node.attributes.Int("num_heads", 0);
+  a.kv_heads = node.attributes.Int("kv_num_heads", 0);
+  if (a.kv_heads < 1 || a.q_heads < 1 || a.q_heads % a.kv_heads != 0)
+    return InvalidModel("{} query heads do not share {} key heads", a.q_heads, a.kv_heads);
+  const bool fits = q.rank() == 3 && k.rank() == 3 && v.rank() == 3 && k[0] == q[0] &&
+                    v[0] == q[0] && k[1] == q[1] && v[1] == q[1] && q[2] % a.q_heads == 0 &&
+                    v[2] % a.kv_heads == 0 && k[2] == q[2] / a.q_heads * a.kv_heads;
+  if (!fits)
+    return InvalidModel("queries {}, keys {} and values {} do not fit", q.ToString(), k.ToString(),
+                        v.ToString());
+  a.batch = q[0];
+  a.queries = q[1];
+  a.size = q[2] / a.q_heads;
+  a.v_size = v[2] / a.kv_heads;
+  if (past != nullptr) {
+    if (past->rank() != 4 || *past != Shape{a.batch, a.kv_heads, (*past)[2], a.size})
+      return InvalidModel("past of shape {} does not fit", past->ToString());
+    a.cache = (*past)[2];
+  }
+  a.scale = node.attributes.Float("scale", 0);
+  if (a.scale == 0) a.scale = 1 / std::sqrt(static_cast<double>(a.size));
+  a.softcap = node.attributes.Float("softcap", 0);
+  a.window = node.attributes.Int("local_window_size", -1);
+  if (a.window == 0 || a.window < -1)
+    return InvalidModel("attribute 'local_window_size': got {}", a.window);
+  return a;
+}
+
+Status InferAttentionMask(InferContext& context) {
+  RETURN_IF_ERROR(CheckType(context, 0, kIntegerTypes | kBoolType));
+  RETURN_IF_ERROR(CheckType(context, 1, kFloatTypes));
+  const Shape* past = context.has_input(3) ? &context.shape(3) : nullptr;
+  ASSIGN_OR_RETURN(const AttentionMaskShape a,
+                   ReadAttentionMask(context.shape(0), context.shape(1), context.shape(2), past));
+  const bool by_query =
+      a.kind == AttentionMaskShape::Kind::kPairs || a.kind == AttentionMaskShape::Kind::kSquare;
+  context.SetOutput(0, context.dtype(1), Shape{a.batch, 1, by_query ? a.queries : 1, a.keys});
+  return OkStatus();
+}
+
+Status InferGroupQuery(InferContext& context) {
+  RETURN_IF_ERROR(CheckTypes(context, 0, 5, kFloatTypes));
+  if (!context.has_input(5) || !context.has_input(6))
+    return InvalidModel("inputs 'seqlens_k' and 'total_sequence_length' are required");
+  if (context.has_input(3) != context.has_input(4))
+    return InvalidModel("past keys and past values come together");
+  const Shape* past = context.has_input(3) ? &context.shape(3) : nullptr;
+  ASSIGN_OR_RETURN(
+      const GroupQueryShape a,
+      ReadGroupQuery(context.node(), context.shape(0), context.shape(1), context.shape(2), past));
+  if (past != nullptr && context.shape(4) != Shape{a.batch, a.kv_heads, a.cache, a.v_size})
+    return InvalidModel("past of shape {} does not fit", context.shape(4).ToString());
+  if (!IsInteger(context.dtype(5)) || context.shape(5).elements() != a.batch)
+    return InvalidModel("input 'seqlens_k': expected {} lengths", a.batch);
+  int64_t total = 0;
+  ASSIGN_OR_RETURN(const bool known, ReadHostInt(context, 6, "total_sequence_length", total));
+  if (!known) return OkStatus();
+  if (total < a.queries || total > kMaxElements)
+    return InvalidModel("input 'total_sequence_length': {} for {} new keys", total, a.queries);
+  const int64_t keys = std::max(total, a.cache);
+  if (context.has_input(7)) {
+    const Shape& bias = context.shape(7);
+    const Shape scores = {a.batch, a.q_heads, a.queries, total};
+    if (bias.rank() != 4 || BroadcastShapes(bias, scores) != scores)
+      return InvalidModel("input 'attention_bias': {} does not broadcast to {}", bias.ToString(),
+                          scores.ToString());
+  }
+  context.SetOutput(0, context.dtype(0), Shape{a.batch, a.queries, a.q_heads * a.v_size});
+  context.SetOutput(1, context.dtype(0), Shape{a.batch, a.kv_heads, keys, a.size});
+  context.SetOutput(2, context.dtype(0), Shape{a.batch, a.kv_heads, keys, a.v_size});
+  return OkStatus();
+}
+
+int64_t GroupQueryMacs(const ir::Node& node, std::span<const Shape> inputs,
+                       std::span<const Shape> outputs) {
+  const auto a = ReadGroupQuery(node, inputs[0], inputs[1], inputs[2], nullptr);
+  if (!a.ok()) return 0;
+  const int64_t keys = outputs.size() > 1 && outputs[1].rank() == 4 ? outputs[1][2] : a->queries;
+  return a->batch * a->q_heads * a->queries * keys * (a->size + a->v_size);
+}
+
+}  // namespace fettle::ops

@@ -1,0 +1,43 @@
+// What masks of com.microsoft attention operators mean, as kernels read them.
+#pragma once
+
+#include <cstdint>
+
+#include "base/status.h"
+#include "ir/graph.h"
+#include "tensor/shape.h"
+
+namespace fettle::ops {
+
+/// AttentionMask gives what is added to the scores of [batch, 1, queries | 1, keys]: 0 where the
+/// integers of `mask` let a key be seen, otherwise the attribute 'value'.
+struct AttentionMaskShape {
+  enum class Kind {
+    kEnds,    // [batch]: keys seen
+    kRanges,  // [2 * batch]: ends, then first keys seen
+    kKeys,    // [batch, keys]: seen where positive
+    kPairs,   // [batch, queries, keys]
+    kSquare,  // [batch, 1, n, n] of all positions, of which the last `queries` rows are used
+  };
+  Kind kind = Kind::kEnds;
+  int64_t batch = 0, queries = 0, past = 0, keys = 0;  // keys: past + current
+};
+/// The shapes of the mask, the queries [batch, queries, size], the keys ([batch, keys, size] or
+/// [batch, heads, keys, size]) and the past keys [batch, heads, past, size], null where there are
+/// none. Fails with kInvalidModel where they do not fit, kUnsupported for packed sequences.
+Result<AttentionMaskShape> ReadAttentionMask(const Shape& mask, const Shape& queries,
+                                             const Shape& keys, const Shape* past);
+
+/// GroupQueryAttention: queries [batch, queries, q_heads * size], keys and values [batch, queries,
+/// kv_heads * size], a cache [batch, kv_heads, cache, size]. Batch element b has `lengths[b]` + 1
+/// valid keys, the new ones last; where `total` keys are all new, they start at position 0.
+struct GroupQueryShape {
+  int64_t batch = 0, queries = 0, q_heads = 0, kv_heads = 0, size = 0, v_size = 0;
+  int64_t cache = 0;  // of the past
+  double scale = 1, softcap = 0;
+  int64_t window = -1;  // keys seen, the own one included; -1: all
+};
+Result<GroupQueryShape> ReadGroupQuery(const ir::Node& node, const Shape& q, const Shape& k,
+                                       const Shape& v, const Shape* past);
+
+}  // namespace fettle::ops

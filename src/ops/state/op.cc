@@ -1,0 +1,172 @@
+#include "ops/state/op.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "ops/import.h"
+#include "ops/infer.h"
+#include "ops/op.h"
+
+namespace fettle::ops {
+
+Status CausalConvReference(const RefContext& context, const Region& region);
+Status LinearAttentionReference(const RefContext& context, const Region& region);
+
+namespace {
+
+Status InferCausalConv(InferContext& context) {
+  RETURN_IF_ERROR(CheckTypes(context, 0, 4, kFloatTypes));
+  ASSIGN_OR_RETURN(const CausalConvAttributes conv,
+                   ReadCausalConv(context.node(), context.shape(0), context.shape(1)));
+  const Shape state = {conv.batch, conv.channels, conv.taps - 1};
+  if (context.has_input(2) && context.shape(2) != Shape{conv.channels})
+    return InvalidModel("input 'bias': {} does not fit {} channels", context.shape(2).ToString(),
+                        conv.channels);
+  if (context.has_input(3) && context.shape(3) != state)
+    return InvalidModel("input 'past_state': expected {}, got {}", state.ToString(),
+                        context.shape(3).ToString());
+  context.SetOutput(0, context.dtype(0), context.shape(0));
+  context.SetOutput(1, context.dtype(0), state);
+  return OkStatus();
+}
+
+int64_t CausalConvMacs(const ir::Node&, std::span<const Shape> inputs, std::span<const Shape>) {
+  return inputs[0].elements() * inputs[1][2];
+}
+
+Status CheckGates(const InferContext& context, const LinearAttentionAttributes& a) {
+  if (context.has_input(4) != a.gated)
+    return InvalidModel("input 'decay' belongs to the gated rules alone");
+  if (context.has_input(5) != a.delta)
+    return InvalidModel("input 'beta' belongs to the delta rules alone");
+  const Shape per_head = {a.batch, a.steps, a.kv_heads};
+  if (a.gated && context.shape(4) != per_head &&
+      context.shape(4) != Shape{a.batch, a.steps, a.kv_heads * a.k_size})
+    return InvalidModel("input 'decay': {} does not fit", context.shape(4).ToString());
+  if (a.delta && context.shape(5) != per_head && context.shape(5) != Shape{a.batch, a.steps, 1})
+    return InvalidModel("input 'beta': {} does not fit", context.shape(5).ToString());
+  return OkStatus();
+}
+
+Status InferLinearAttention(InferContext& context) {
+  for (int i = 0; i < 6; ++i) RETURN_IF_ERROR(CheckType(context, i, kFloatTypes));
+  ASSIGN_OR_RETURN(
+      const LinearAttentionAttributes a,
+      ReadLinearAttention(context.node(), context.shape(0), context.shape(1), context.shape(2)));
+  RETURN_IF_ERROR(CheckGates(context, a));
+  const Shape state = {a.batch, a.kv_heads, a.k_size, a.v_size};
+  if (context.has_input(3) && context.shape(3) != state)
+    return InvalidModel("input 'past_state': expected {}, got {}", state.ToString(),
+                        context.shape(3).ToString());
+  context.SetOutput(0, context.dtype(0), Shape{a.batch, a.steps, a.q_heads * a.v_size});
+  context.SetOutput(1, context.dtype(context.has_input(3) ? 3 : 0), state);
+  return OkStatus();
+}
+
+/// Three passes over a state at each step: what it holds for the key, the update, the query.
+int64_t LinearAttentionMacs(const ir::Node& node, std::span<const Shape> inputs,
+                            std::span<const Shape>) {
+  const auto a = ReadLinearAttention(node, inputs[0], inputs[1], inputs[2]);
+  if (!a.ok()) return 0;
+  return a->batch * a->steps * a->k_size * a->v_size * (2 * a->kv_heads + a->q_heads);
+}
+
+/// With constant weights an ordinary depth-wise convolution, which has fast kernels; otherwise the
+/// number of its groups is not known here.
+Status ImportCausalConv(ImportContext& context) {
+  const Constant* weights = context.constant(1);
+  const std::string activation = context.attributes().Text("activation", "none");
+  const bool known = activation == "none" || activation == "silu" || activation == "swish";
+  if (!known || weights == nullptr || weights->shape().rank() != 3 || weights->shape()[2] < 1) {
+    context.Copy("CausalConvWithState", context.attributes());
+    return OkStatus();
+  }
+  const int64_t past = weights->shape()[2] - 1;
+  const ir::ValueId padded =
+      context.has_input(3)
+          ? context.Emit1("Concat", {context.input(3), context.input(0)}, {{"axis", int64_t{2}}})
+          : context.Emit1("Pad", {context.input(0), context.ConstInts({0, 0, past, 0, 0, 0})});
+  ir::ValueId y = context.Emit1("Conv", {padded, context.input(1), context.input(2)},
+                                {{"group", weights->shape()[0]}});
+  if (activation != "none") y = context.Emit1("Swish", {y}, {{"alpha", 1.0}});
+  context.Bind(0, y);
+  if (context.num_outputs() < 2 || context.node().outputs[1].empty()) return OkStatus();
+  // The last `past` of past + length elements: a start of -0 would take all.
+  const ir::ValueId length = context.Emit1("Shape", {context.input(0)}, {{"start", int64_t{2}}});
+  context.Bind(1, context.Emit1("Slice", {padded, length,
+                                          context.ConstInts({std::numeric_limits<int64_t>::max()}),
+                                          context.ConstInts({2})}));
+  return OkStatus();
+}
+
+constexpr ImportRule kCausalConvImports[] = {
+    {.op_type = "CausalConvWithState", .since = 27, .run = ImportCausalConv}};
+constexpr ImportRule kLinearAttentionImports[] = {{.op_type = "LinearAttention", .since = 27}};
+
+}  // namespace
+
+Result<CausalConvAttributes> ReadCausalConv(const ir::Node& node, const Shape& x, const Shape& w) {
+  if (x.rank() != 3 || w.rank() != 3 || w[0] != x[1] || w[1] != 1 || w[2] < 1)
+    return InvalidModel("weights {} do not fit the input {}", w.ToString(), x.ToString());
+  const std::string activation = node.attributes.Text("activation", "none");
+  if (activation != "none" && activation != "silu" && activation != "swish")
+    return InvalidModel("attribute 'activation': expected none|silu|swish, got '{}'", activation);
+  return CausalConvAttributes{x[0], x[1], x[2], w[2], activation != "none"};
+}
+
+Result<LinearAttentionAttributes> ReadLinearAttention(const ir::Node& node, const Shape& q,
+                                                      const Shape& k, const Shape& v) {
+  LinearAttentionAttributes a;
+  a.q_heads = node.attributes.Int("q_num_heads", 0);
+  a.kv_heads = node.attributes.Int("kv_num_heads", 0);
+  if (a.kv_heads < 1 || a.q_heads < 1 || a.q_heads % a.kv_heads != 0)
+    return InvalidModel("{} query heads do not share {} key heads", a.q_heads, a.kv_heads);
+  const bool fits = q.rank() == 3 && k.rank() == 3 && v.rank() == 3 && k[0] == q[0] &&
+                    v[0] == q[0] && k[1] == q[1] && v[1] == q[1] && q[2] % a.q_heads == 0 &&
+                    v[2] % a.kv_heads == 0 && k[2] == q[2] / a.q_heads * a.kv_heads;
+  if (!fits)
+    return InvalidModel("query {}, key {} and value {} do not fit", q.ToString(), k.ToString(),
+                        v.ToString());
+  a.batch = q[0];
+  a.steps = q[1];
+  a.k_size = q[2] / a.q_heads;
+  a.v_size = v[2] / a.kv_heads;
+  const std::string rule = node.attributes.Text("update_rule", "gated_delta");
+  if (rule != "linear" && rule != "gated" && rule != "delta" && rule != "gated_delta")
+    return InvalidModel(
+        "attribute 'update_rule': expected linear|gated|delta|gated_delta, got "
+        "'{}'",
+        rule);
+  a.gated = rule.starts_with("gated");
+  a.delta = rule.ends_with("delta");
+  a.scale = node.attributes.Float("scale", 0);
+  if (a.scale == 0) a.scale = 1 / std::sqrt(static_cast<double>(a.k_size));
+  return a;
+}
+
+std::span<const OpDesc> StateOps() {
+  static const OpDesc kOps[] = {
+      {.name = "CausalConvWithState",
+       .min_inputs = 2,
+       .max_inputs = 4,
+       .max_outputs = 2,
+       .infer = InferCausalConv,
+       .reference = CausalConvReference,
+       .macs = CausalConvMacs,
+       .whole_output = true,
+       .imports = kCausalConvImports},
+      {.name = "LinearAttention",
+       .min_inputs = 3,
+       .max_inputs = 6,
+       .max_outputs = 2,
+       .infer = InferLinearAttention,
+       .reference = LinearAttentionReference,
+       .macs = LinearAttentionMacs,
+       .whole_output = true,
+       .imports = kLinearAttentionImports},
+  };
+  return kOps;
+}
+
+}  // namespace fettle::ops
