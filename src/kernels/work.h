@@ -1,0 +1,13 @@
+// What a kernel has to do at least, for any kernel.
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace fettle::kernels {
+
+/// What `match` says of the work of `setting`; where it is null or says nothing, the operators'
+/// multiply-adds and the operands' bytes.
+Work WorkOf(const KernelDesc& kernel, const Problem& problem, const Match* match,
+            const Setting& setting);
+
+}  // namespace fettle::kernels
