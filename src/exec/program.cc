@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "kernels/backend.h"
+#include "kernels/work.h"
 #include "ops/op.h"
 
 namespace fettle::exec {
@@ -77,6 +78,10 @@ Status Program::Prepare(const DeviceSet& devices, PackedStore& packed) {
       return Error(StatusCode::kDeviceUnavailable, "{}: planned for a device that is not there",
                    profiles.back().node);
     if (step.nothing_to_do) continue;
+    if (planned.kernel != nullptr)
+      profiles.back().work =
+          kernels::WorkOf(*planned.kernel, planned.problem, planned.match.get(),
+                          {planned.states_index, planned.problem.threads, planned.params});
     ASSIGN_OR_RETURN(step.kernel, PrepareStep(plan_, planned, DeviceAt(devices, step.device)));
   }
   RETURN_IF_ERROR(PackAll(devices, packed, profiles));
@@ -112,7 +117,10 @@ void Program::PlanSteps(const DeviceSet& devices, std::vector<StepProfile>& prof
       const auto views = std::count_if(aliases[i].begin(), aliases[i].end(),
                                        [](const kernels::Alias& alias) { return alias.is_view; });
       step.nothing_to_do = outputs > 0 && static_cast<size_t>(views) == outputs;
-      if (step.nothing_to_do) profiles[i].bytes = 0;
+      if (step.nothing_to_do) {
+        profiles[i].bytes = 0;
+        profiles[i].work = {};
+      }
     }
     step.profile = std::make_shared<const StepProfile>(std::move(profiles[i]));
   }
@@ -163,6 +171,7 @@ StepProfile Program::Describe(const PlannedStep& step) const {
   };
   for (int tensor : step.inputs) profile.bytes += bytes(tensor);
   for (int tensor : step.outputs) profile.bytes += bytes(tensor);
+  if (step.kernel == nullptr) profile.work.bytes = static_cast<double>(profile.bytes);
   if (!step.inputs.empty()) profile.layout_in = layout(step.inputs[0]);
   if (!step.outputs.empty()) {
     const PlannedTensor& tensor = plan_.tensors[static_cast<size_t>(step.outputs[0])];

@@ -28,9 +28,9 @@ double OperationRate(const kernels::Work& work, const Ceilings& ceilings) {
   return CeilingOr(ceilings, work.ceiling, CeilingOr(ceilings, "fp32 fma", 1e12));
 }
 
-/// Bytes per second and core from the nearest level that holds `bytes`. Caches of a core count once
-/// for each thread.
-double ByteRate(double bytes, int threads, const Ceilings& ceilings, const CpuInfo& info) {
+/// Seconds that `bytes` take on `threads` cores at least: as many as each level holds come from
+/// there, the nearest first. Caches of a core count once for each thread.
+double TrafficSeconds(double bytes, int threads, const Ceilings& ceilings, const CpuInfo& info) {
   const struct {
     int64_t size;
     int copies;
@@ -38,12 +38,18 @@ double ByteRate(double bytes, int threads, const Ceilings& ceilings, const CpuIn
   } levels[] = {{info.l1d_bytes, threads, "L1 read"},
                 {info.l2_bytes, threads, "L2 read"},
                 {info.l3_bytes, 1, "L3 read"}};
-  double best = CeilingOr(ceilings, "DRAM read", 1e12);
-  for (const auto& level : levels) {
-    if (bytes <= static_cast<double>(level.size * level.copies))
-      best = std::max(best, CeilingOr(ceilings, level.name, 0));
+  // A level cannot be slower than the memory behind it.
+  double rates[4] = {};
+  rates[3] = CeilingOr(ceilings, "DRAM read", 1e12);
+  for (size_t i = 3; i-- > 0;)
+    rates[i] = std::max(CeilingOr(ceilings, levels[i].name, 0), rates[i + 1]);
+  double seconds = 0, left = bytes;
+  for (size_t i = 0; i < 3; ++i) {
+    const double held = std::min(left, static_cast<double>(levels[i].size * levels[i].copies));
+    seconds += held / rates[i];
+    left -= held;
   }
-  return best;
+  return (seconds + left / rates[3]) / threads;
 }
 
 }  // namespace
@@ -74,8 +80,7 @@ Ceilings LoadCeilings(const CpuDevice& device, Store& store) {
 double CeilingMicroseconds(const kernels::Work& work, int threads, const Ceilings& ceilings,
                            const CpuInfo& info) {
   const double compute = work.operations / (OperationRate(work, ceilings) * threads);
-  const double traffic = work.bytes / (ByteRate(work.bytes, threads, ceilings, info) * threads);
-  return std::max(compute, traffic) * 1e6;
+  return std::max(compute, TrafficSeconds(work.bytes, threads, ceilings, info)) * 1e6;
 }
 
 double LeastMicroseconds(const kernels::Work& work, int threads, const Ceilings& ceilings,

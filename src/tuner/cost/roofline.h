@@ -23,7 +23,8 @@ RowKey CeilingKey(std::string_view name, const CpuDevice& device);
 Ceilings LoadCeilings(const CpuDevice& device, Store& store);
 
 /// Microseconds that `work` takes on `threads` threads at the ceilings: the larger of its
-/// arithmetic at the ceiling that limits it and its bytes from the nearest memory that holds them.
+/// arithmetic at the ceiling that limits it and its bytes, from the nearest memories that hold
+/// them.
 double CeilingMicroseconds(const kernels::Work& work, int threads, const Ceilings& ceilings,
                            const CpuInfo& info);
 

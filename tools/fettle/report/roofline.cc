@@ -34,15 +34,10 @@ const tuner::Ceilings& Roofline::AcceleratorCeilings() {
 }
 
 double Roofline::CeilingMs(const exec::StepProfile& step) {
-  const bool quantised = step.dtype == "i8" || step.dtype == "u8" ||
-                         step.kernel.find("quantised") != std::string::npos;
-  const kernels::Work work{.operations = 2 * static_cast<double>(step.macs),
-                           .ceiling = quantised ? "int8 dot" : "fp32 fma",
-                           .bytes = static_cast<double>(step.bytes)};
   const double us =
       step.device != "cpu" && accelerator_ != nullptr
-          ? tuner::CeilingMicroseconds(work, AcceleratorCeilings())
-          : tuner::CeilingMicroseconds(work, threads_, CpuCeilings(), ProbedDevice().info());
+          ? tuner::CeilingMicroseconds(step.work, AcceleratorCeilings())
+          : tuner::CeilingMicroseconds(step.work, threads_, CpuCeilings(), ProbedDevice().info());
   return us * 1e-3;
 }
 

@@ -17,9 +17,9 @@ class Roofline {
   /// `options` name. Both must outlive this.
   Roofline(int threads, const Device* accelerator, const CommonOptions& options);
 
-  /// The time that the steps' multiply-adds and bytes take at the ceilings (tuner/cost/roofline.h,
-  /// tuner/cost/accelerator_roofline.h) over the time measured; 0 where nothing was counted or
-  /// measured.
+  /// The time that the steps' operations and bytes (as the kernels do them) take at the ceilings
+  /// (tuner/cost/roofline.h, tuner/cost/accelerator_roofline.h) over the time measured; 0 where
+  /// nothing was counted or measured.
   double Share(const std::vector<exec::StepProfile>& steps);
   double Share(const exec::StepProfile& step);
 
