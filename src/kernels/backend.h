@@ -17,8 +17,7 @@ struct Ceiling {
   std::string_view name;
   double value = 0;       // the best repeat
   std::string_view unit;  // "FLOP/s", "OP/s", "B/s" or "us"; a multiply-add counts two
-  double spread = 0;      // (best - worst) / best over the repeats: how far to trust it; negative:
-                          // not known
+  double spread = 0;      // (best - worst) / best over the repeats: how far to trust it
 };
 
 /// A device that can be opened: by `which`, and known again by its fingerprint.

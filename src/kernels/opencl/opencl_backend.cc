@@ -39,7 +39,7 @@ Result<std::vector<Ceiling>> ProbeCeilings(const Device& device) {
   ASSIGN_OR_RETURN(const OpenClCeilings measured, ProbeOpenCl(device));
   std::vector<Ceiling> ceilings;
   for (const OpenClCeilingRow& row : kOpenClCeilings)
-    ceilings.push_back({row.name, measured.*row.value, row.unit, -1});
+    ceilings.push_back({row.name, measured.*row.value, row.unit, measured.*row.spread});
   return ceilings;
 }
 

@@ -3,6 +3,7 @@
 
 #include "commands/command.h"
 #include "device/cpu/cpu_device.h"
+#include "jobs/command_line.h"
 #include "kernels/cpu/probe/probe.h"
 #include "report/report.h"
 #include "report/table.h"
@@ -17,25 +18,28 @@ int PeakBesideCpu(const CommonOptions& options) {
   const auto measured = kernels::FindBackend((*device)->kind())->probe(**device);
   if (!measured.ok()) return Fail(measured.status());
   constexpr auto kRight = Table::Align::kRight;
-  Table table({{"ceiling of the device"}, {"value", kRight}, {"unit"}});
+  Table table({{"ceiling of the device"}, {"value", kRight}, {"unit"}, {"spread", kRight}});
   Json ceilings = Json::array();
   for (const kernels::Ceiling& ceiling : *measured) {
     ceilings.push_back({{"name", ceiling.name},
                         {"value", ceiling.value},
                         {"unit", ceiling.unit},
-                        {"spread", ceiling.spread < 0 ? Json() : Json(ceiling.spread)},
+                        {"spread", ceiling.spread},
                         {"status", "measured"}});
     const bool is_rate = ceiling.unit != "us";
     table.Row({std::string(ceiling.name),
                fmt::format("{:.1f}", is_rate ? ceiling.value * 1e-9 : ceiling.value),
-               fmt::format("{}{}", is_rate ? "G" : "", ceiling.unit)});
+               fmt::format("{}{}", is_rate ? "G" : "", ceiling.unit),
+               fmt::format("{:.1f} %", 100 * ceiling.spread)});
   }
   if (options.json) {
     PrintJson({{"ceilings", std::move(ceilings)},
                {"device", DeviceJson(1, device->get())},
+               {"precision", PrecisionJson(options, device->get())},
                {"warnings", Json::array()}});
   } else {
-    fmt::print("{}\n{}\n", table.ToString(), DeviceLine(1, device->get()));
+    fmt::print("{}\n", table.ToString());
+    PrintParts({DeviceLine(1, device->get()), PrecisionLine(options, device->get())});
   }
   return kExitOk;
 }
@@ -66,7 +70,8 @@ int Peak(const CommonOptions& options) {
                {"precision", PrecisionJson(options)},
                {"warnings", warnings}});
   } else {
-    fmt::print("{}\n{}\n", table.ToString(), DeviceLine(1));
+    fmt::print("{}\n", table.ToString());
+    PrintParts({DeviceLine(1), PrecisionLine(options)});
   }
   return kExitOk;
 }
@@ -77,6 +82,7 @@ void RegisterPeak(CLI::App& app, Action& action) {
   auto options = std::make_shared<CommonOptions>();
   CLI::App* sub = app.add_subcommand("peak", "measure the ceilings of this device");
   AddCommonOptions(*sub, *options);
+  MarkWithoutEffect(*sub, {"--threads", "--shape", "--cache", "--seed"});
   sub->callback([&action, options] { action = [options] { return Peak(*options); }; });
 }
 

@@ -36,10 +36,14 @@ class Probing {
                                              .bytes = static_cast<int64_t>(items_) * 4}));
     OpenClCeilings ceilings;
     ASSIGN_OR_RETURN(ceilings.flops, Flops());
+    ceilings.flops_spread = spread_;
     ASSIGN_OR_RETURN(ceilings.read_rate, ReadRate(kSmallBytes));
+    ceilings.read_spread = spread_;
     ASSIGN_OR_RETURN(ceilings.global_rate, ReadRate(LargeBytes()));
+    ceilings.global_spread = spread_;
     ceilings.read_rate = std::max(ceilings.read_rate, ceilings.global_rate);
     ASSIGN_OR_RETURN(ceilings.launch_us, LaunchUs());
+    ceilings.launch_spread = spread_;
     RETURN_IF_ERROR(Transfers(ceilings));
     return ceilings;
   }
@@ -64,16 +68,19 @@ class Probing {
     return stream().Launch(*fma_, {.gws = {items_, 1, 1}, .lws = {kGroup, 1, 1}}, args.args());
   }
 
-  /// Nanoseconds of `launch`, the least of some repeats.
+  /// Nanoseconds of `launch`, the least of some repeats; leaves how far they lie apart in spread_.
   template <typename Launch>
   Result<double> LeastNs(Launch launch) {
-    double least = 1e18;
+    double least = 1e18, most = 0;
     for (int repeat = 0; repeat < kRepeats; ++repeat) {
       const int64_t begin = NowNs();
       RETURN_IF_ERROR(launch());
       RETURN_IF_ERROR(stream_->Synchronise());
-      least = std::min(least, static_cast<double>(NowNs() - begin));
+      const auto ns = static_cast<double>(NowNs() - begin);
+      least = std::min(least, ns);
+      most = std::max(most, ns);
     }
+    spread_ = most > 0 ? 1 - least / most : 0;
     return std::max(least, 1.0);
   }
 
@@ -126,7 +133,9 @@ class Probing {
     const auto write = [&] { return stream_->Write(*memory, 0, host.data(), bytes); };
     const auto read = [&] { return stream_->Read(host.data(), *memory, 0, bytes); };
     ASSIGN_OR_RETURN(const double write_ns, LeastNs(write));
+    ceilings.to_device_spread = spread_;
     ASSIGN_OR_RETURN(const double read_ns, LeastNs(read));
+    ceilings.to_host_spread = spread_;
     ceilings.to_device_rate = static_cast<double>(bytes) / write_ns * 1e9;
     ceilings.to_host_rate = static_cast<double>(bytes) / read_ns * 1e9;
     return OkStatus();
@@ -137,6 +146,7 @@ class Probing {
   std::unique_ptr<Stream> stream_;
   std::shared_ptr<DeviceMemory> out_;
   size_t items_ = 0;
+  double spread_ = 0;  // of the latest repeats
 };
 
 }  // namespace
