@@ -99,6 +99,9 @@ struct Loader {
   Result<Tensor> ReadPictureInput(const ir::Value& value, const Shape& declared,
                                   const std::string& file) {
     ASSIGN_OR_RETURN(const Picture picture, ReadPicture(file));
+    if (picture.orientation != 1)
+      warnings.push_back(fmt::format("{}: turned upright, as its Exif orientation {} says", file,
+                                     picture.orientation));
     if (!value.shape)
       return InvalidArgument("input '{}' has no declared shape, so it takes no picture",
                              value.name);

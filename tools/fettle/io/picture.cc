@@ -68,6 +68,12 @@ bool IsPictureName(const std::string& path) {
   return extension == "png" || extension == "jpg" || extension == "jpeg";
 }
 
+bool IsForeignPictureName(const std::string& path) {
+  static constexpr std::string_view kNames[] = {"gif",  "bmp",  "webp", "tif",
+                                                "tiff", "heic", "avif", "jxl"};
+  return std::ranges::find(kNames, LowerExtension(path)) != std::end(kNames);
+}
+
 Status WritePicture(const std::string& path, const Picture& picture) {
   std::vector<std::byte> bytes;
   const bool png = LowerExtension(path) == "png";

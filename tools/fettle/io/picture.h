@@ -16,14 +16,16 @@ struct Picture {
   int channels = 3;
   /// Bits per sample of the file it came from, or of the file to write: 8 or 16.
   int bits = 8;
+  /// The Exif orientation that the file gives; the samples are upright already.
+  int orientation = 1;
   std::vector<float> samples;
   std::vector<float> alpha;
 
   int64_t pixels() const { return width * height; }
 };
 
-/// Reads by contents, not by name. Palettes become RGB. Fails with kInvalidArgument on damaged or
-/// enormous pictures.
+/// Reads by contents, not by name, and turns it upright. Palettes and CMYK become RGB. Fails with
+/// kInvalidArgument on damaged or enormous pictures and on other formats, by their names.
 Result<Picture> ReadPicture(const std::string& path);
 
 /// Writes .png or .jpg/.jpeg by name, whole or not at all; JPEG drops alpha and 16 bit.
@@ -31,6 +33,8 @@ Status WritePicture(const std::string& path, const Picture& picture);
 
 /// True for the names that WritePicture accepts.
 bool IsPictureName(const std::string& path);
+/// True for names of picture formats that are neither read nor written: "x.gif".
+bool IsForeignPictureName(const std::string& path);
 
 /// Cubic resampling (Keys, a = -0.5; the kernel is widened where it shrinks, so that nothing
 /// aliases) of interleaved samples.

@@ -10,6 +10,9 @@
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <string_view>
+
+#include "io/exif.h"
 
 namespace fettle::tools {
 namespace {
@@ -46,6 +49,7 @@ struct RawPng {
   int64_t width = 0, height = 0;
   int channels = 0;
   int bits = 0;
+  int orientation = 1;
   std::vector<png_byte> bytes;
   std::vector<png_bytep> rows;
 };
@@ -74,7 +78,12 @@ bool DecodePngRaw(png_structp png, png_infop info, CodecError& error, RawPng& ra
   for (int64_t y = 0; y < raw.height; ++y)
     raw.rows.push_back(raw.bytes.data() + row_bytes * static_cast<size_t>(y));
   png_read_image(png, raw.rows.data());
-  png_read_end(png, nullptr);
+  // Exif may follow the picture.
+  png_read_end(png, info);
+  png_uint_32 size = 0;
+  png_bytep exif = nullptr;
+  if (png_get_eXIf_1(png, info, &size, &exif) != 0)
+    raw.orientation = ExifOrientation(std::as_bytes(std::span(exif, size)));
   return true;
 }
 
@@ -98,14 +107,15 @@ Result<Picture> DecodePng(std::span<const std::byte> bytes) {
   Picture picture{.width = raw.width,
                   .height = raw.height,
                   .channels = raw.channels >= 3 ? 3 : 1,
-                  .bits = raw.bits};
+                  .bits = raw.bits,
+                  .orientation = raw.orientation};
   const bool has_alpha = raw.channels % 2 == 0;
   const auto channels = static_cast<size_t>(picture.channels);
   for (size_t i = 0, at = 0; i < static_cast<size_t>(picture.pixels()); ++i) {
     for (size_t c = 0; c < channels; ++c) picture.samples.push_back(RawSample(raw, at++));
     if (has_alpha) picture.alpha.push_back(RawSample(raw, at++));
   }
-  return picture;
+  return Upright(std::move(picture), raw.orientation);
 }
 
 struct JpegError {
@@ -125,17 +135,49 @@ void OnJpegMessage(j_common_ptr info, int level) {
   if (level < 0) OnJpegError(info);
 }
 
+/// What the first APP1 segment that is Exif says.
+int JpegOrientation(const jpeg_decompress_struct& jpeg) {
+  constexpr std::string_view kExif("Exif\0\0", 6);
+  for (const jpeg_marker_struct* at = jpeg.marker_list; at != nullptr; at = at->next) {
+    const std::string_view data(reinterpret_cast<const char*>(at->data), at->data_length);
+    if (at->marker == JPEG_APP0 + 1 && data.starts_with(kExif))
+      return ExifOrientation(std::as_bytes(std::span(data.substr(kExif.size()))));
+  }
+  return 1;
+}
+
+bool IsCmyk(const jpeg_decompress_struct& jpeg) {
+  return jpeg.jpeg_color_space == JCS_CMYK || jpeg.jpeg_color_space == JCS_YCCK;
+}
+
+/// Ink to light, without a colour profile. Files that Adobe's marker is in hold light already.
+std::vector<JSAMPLE> CmykToRgb(const std::vector<JSAMPLE>& cmyk, bool inverted) {
+  std::vector<JSAMPLE> rgb;
+  rgb.reserve(cmyk.size() / 4 * 3);
+  for (size_t i = 0; i + 3 < cmyk.size(); i += 4) {
+    const int black = inverted ? cmyk[i + 3] : 255 - cmyk[i + 3];
+    for (size_t c = 0; c < 3; ++c) {
+      const int light = inverted ? cmyk[i + c] : 255 - cmyk[i + c];
+      rgb.push_back(static_cast<JSAMPLE>((light * black + 127) / 255));
+    }
+  }
+  return rgb;
+}
+
 bool DecodeJpegRaw(jpeg_decompress_struct& jpeg, JpegError& error, std::span<const std::byte> bytes,
                    std::vector<JSAMPLE>& samples) {
   if (setjmp(error.codec.jump) != 0) return false;
   jpeg_create_decompress(&jpeg);
   jpeg_mem_src(&jpeg, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  jpeg_save_markers(&jpeg, JPEG_APP0 + 1, 0xFFFF);
   jpeg_read_header(&jpeg, TRUE);
   if (int64_t{jpeg.image_width} * jpeg.image_height > kMaxPixels) {
     error.codec.message = "the picture is too large";
     std::longjmp(error.codec.jump, 1);
   }
-  jpeg.out_color_space = jpeg.num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  jpeg.out_color_space = jpeg.num_components == 1 ? JCS_GRAYSCALE
+                         : IsCmyk(jpeg)           ? JCS_CMYK
+                                                  : JCS_RGB;
   jpeg.dct_method = JDCT_ISLOW;
   jpeg_start_decompress(&jpeg);
   const size_t row = size_t{jpeg.output_width} * static_cast<size_t>(jpeg.output_components);
@@ -158,11 +200,31 @@ Result<Picture> DecodeJpeg(std::span<const std::byte> bytes) {
   const bool ok = DecodeJpegRaw(jpeg, error, bytes, samples);
   Picture picture{.width = static_cast<int64_t>(jpeg.output_width),
                   .height = static_cast<int64_t>(jpeg.output_height),
-                  .channels = jpeg.output_components};
+                  .channels = jpeg.output_components,
+                  .orientation = ok ? JpegOrientation(jpeg) : 1};
+  if (ok && IsCmyk(jpeg)) {
+    samples = CmykToRgb(samples, jpeg.saw_Adobe_marker != FALSE);
+    picture.channels = 3;
+  }
   jpeg_destroy_decompress(&jpeg);
   if (!ok) return InvalidArgument("jpeg: {}", error.codec.message);
   for (JSAMPLE sample : samples) picture.samples.push_back(static_cast<float>(sample) / 255.0f);
-  return picture;
+  const int orientation = picture.orientation;
+  return Upright(std::move(picture), orientation);
+}
+
+/// The name of a picture format that is not read, or "".
+std::string_view ForeignFormat(std::span<const std::byte> bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
+                              std::min<size_t>(bytes.size(), 16));
+  if (text.starts_with("GIF8")) return "GIF";
+  if (text.starts_with("BM")) return "BMP";
+  if (text.starts_with("RIFF") && text.size() >= 12 && text.substr(8, 4) == "WEBP") return "WebP";
+  if (text.starts_with(std::string_view("II*\0", 4)) ||
+      text.starts_with(std::string_view("MM\0*", 4)))
+    return "TIFF";
+  if (text.size() >= 12 && text.substr(4, 4) == "ftyp") return "HEIF or AVIF";
+  return "";
 }
 
 uint16_t Quantise(float sample, int bits) {
@@ -236,6 +298,8 @@ Result<Picture> DecodePicture(std::span<const std::byte> bytes) {
   if (bytes.size() >= 8 && png_sig_cmp(data, 0, 8) == 0) return DecodePng(bytes);
   if (bytes.size() >= 3 && data[0] == 0xFF && data[1] == 0xD8 && data[2] == 0xFF)
     return DecodeJpeg(bytes);
+  if (const std::string_view format = ForeignFormat(bytes); !format.empty())
+    return InvalidArgument("a {} picture; PNG and JPEG are read, convert it first", format);
   return InvalidArgument("not a PNG or JPEG picture");
 }
 

@@ -13,7 +13,7 @@ namespace fettle::tools {
 /// The largest picture that is read, in pixels.
 inline constexpr int64_t kMaxPixels = int64_t{1} << 28;
 
-/// Decodes PNG or JPEG, told apart by their first bytes.
+/// Decodes PNG or JPEG, told apart by their first bytes, and turns the picture upright.
 Result<Picture> DecodePicture(std::span<const std::byte> bytes);
 Status EncodePng(const Picture& picture, std::vector<std::byte>& out);
 /// Quality 95, no chroma subsampling.

@@ -14,7 +14,7 @@ namespace fettle::tools {
 FileKind FileKindOf(const std::string& path) {
   if (path.ends_with(".npy")) return FileKind::kNpy;
   if (path.ends_with(".pb")) return FileKind::kPb;
-  return IsPictureName(path) ? FileKind::kPicture : FileKind::kRaw;
+  return IsPictureName(path) || IsForeignPictureName(path) ? FileKind::kPicture : FileKind::kRaw;
 }
 
 bool FileExists(const std::string& path) {
