@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "device/opencl/compile_worker.h"
 
 namespace fettle {
 namespace {
@@ -27,6 +28,27 @@ std::string BuildLog(const OpenClApi& api, cl_program program, cl_device_id devi
 Status BuildFailure(const ProgramSource& source, std::string_view why, std::string_view log) {
   return Error(StatusCode::kBuildFailed, "OpenCL: program '{}': {}: options '{}': {}", source.name,
                why, source.options, log);
+}
+
+/// Of a failure of another process: what this one says before a log is there already.
+std::string_view LogOf(const Status& failure, const ProgramSource& source) {
+  std::string_view log = failure.message();
+  const std::string before = fmt::format("options '{}': ", source.options);
+  if (const size_t at = log.find(before); at != std::string_view::npos)
+    log.remove_prefix(at + before.size());
+  return log;
+}
+
+/// The binary that the process's compiler makes; empty: to be built here.
+Result<std::vector<std::byte>> CompileElsewhere(const ProgramSource& source,
+                                                std::string_view fingerprint) {
+  const ProgramCompiler compiler = GetProgramCompiler();
+  if (!compiler) return std::vector<std::byte>();
+  Result<std::vector<std::byte>> binary = compiler(source, fingerprint);
+  if (binary.ok() || binary.status().code() == StatusCode::kBuildFailed) return binary;
+  Log(LogLevel::kWarn, "OpenCL: {}; programs are built in this process", binary.status().message());
+  SetProgramCompiler(nullptr);
+  return std::vector<std::byte>();
 }
 
 std::span<const std::byte> BytesOf(const std::string& text) {
@@ -165,9 +187,29 @@ std::shared_ptr<OpenClProgram> OpenClPrograms::Load(const ProgramSource& source,
 
 Result<std::shared_ptr<OpenClProgram>> OpenClPrograms::Build(const ProgramSource& source,
                                                              const std::string& key) {
+  const int64_t start = NowNs();
+  const auto count = [&](int64_t ProgramStatistics::*what) {
+    std::lock_guard lock(mutex_);
+    ++(statistics_.*what);
+    statistics_.build_seconds += what == &ProgramStatistics::built ? SecondsSince(start) : 0;
+  };
+  const Result<std::vector<std::byte>> elsewhere = CompileElsewhere(source, fingerprint_);
+  if (!elsewhere.ok()) {
+    const std::string_view log = LogOf(elsewhere.status(), source);
+    if (cache_ != nullptr)
+      cache_->Put(key, ProgramCache::Kind::kFailure, BytesOf(std::string(log)));
+    count(&ProgramStatistics::failed);
+    return BuildFailure(source, "not built", log);
+  }
+  if (!elsewhere->empty()) {
+    if (auto program = Load(source, key, *elsewhere, false)) {
+      if (cache_ != nullptr) cache_->Put(key, ProgramCache::Kind::kBinary, *elsewhere);
+      count(&ProgramStatistics::built);
+      return program;
+    }
+  }
   const char* text = source.text.c_str();
   const size_t length = source.text.size();
-  const int64_t start = NowNs();
   std::unique_ptr<InFlight> marker = Begin(key);
   cl_int code = CL_SUCCESS;
   cl_program made = api_.CreateProgramWithSource(static_cast<cl_context>(context_.get()), 1, &text,
@@ -181,17 +223,14 @@ Result<std::shared_ptr<OpenClProgram>> OpenClPrograms::Build(const ProgramSource
     // Other failures, as of memory, may pass.
     if (cache_ != nullptr && code == CL_BUILD_PROGRAM_FAILURE)
       cache_->Put(key, ProgramCache::Kind::kFailure, BytesOf(log));
-    std::lock_guard lock(mutex_);
-    ++statistics_.failed;
+    count(&ProgramStatistics::failed);
     return BuildFailure(source, OpenClErrorName(code), log);
   }
   if (cache_ != nullptr) {
     const std::vector<std::byte> binary = program->Binary();
     if (!binary.empty()) cache_->Put(key, ProgramCache::Kind::kBinary, binary);
   }
-  std::lock_guard lock(mutex_);
-  ++statistics_.built;
-  statistics_.build_seconds += SecondsSince(start);
+  count(&ProgramStatistics::built);
   return program;
 }
 

@@ -1,0 +1,62 @@
+// A process of its own that compiles, so that a compiler that hangs or dies takes nothing with it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/opencl/programs.h"
+
+namespace fettle {
+
+/// The binary of a program for the device with that fingerprint; empty: the caller builds it.
+/// kBuildFailed with the reason, which is remembered as that of a failed build is.
+using ProgramCompiler = std::function<Result<std::vector<std::byte>>(const ProgramSource& source,
+                                                                     std::string_view fingerprint)>;
+/// Has the devices of this process ask `compiler` for what they would compile; null: they compile.
+/// Where it fails otherwise than with kBuildFailed, a warning says so, and they do. Thread-safe.
+void SetProgramCompiler(ProgramCompiler compiler);
+ProgramCompiler GetProgramCompiler();
+
+/// Starts `command` with posix_spawn when it is first asked, and again after it has died. Ends it
+/// when destroyed. Thread-safe; one program at a time, so that it is clear which one is to blame.
+class CompileWorker {
+ public:
+  /// `command`: a program and its arguments that come to ServeCompiles on standard input.
+  CompileWorker(std::vector<std::string> command, double limit_seconds)
+      : command_(std::move(command)), limit_seconds_(limit_seconds) {}
+  ~CompileWorker();
+  CompileWorker(const CompileWorker&) = delete;
+  CompileWorker& operator=(const CompileWorker&) = delete;
+
+  /// The binary of a program; empty where the driver gives none. kBuildFailed with the compiler's
+  /// log; where it took over the limit (it is killed then); or where it died twice. kIo where no
+  /// worker can be had.
+  Result<std::vector<std::byte>> Compile(const ProgramSource& source);
+
+ private:
+  struct Answer;
+  Status Start();
+  /// Kills the worker and says how it ended.
+  std::string End();
+  Answer Ask(const ProgramSource& source);
+
+  std::vector<std::string> command_;
+  double limit_seconds_;
+  std::mutex mutex_;
+  pid_t pid_ = -1;
+  int socket_ = -1;
+};
+
+/// The worker's side: reads programs from `socket`, builds each by `build` (the binary, or
+/// kBuildFailed with the log) and writes what became of it, until the other end is closed, which
+/// ends the process at once, a build in hand too. Returns the exit code.
+int ServeCompiles(int socket,
+                  const std::function<Result<std::vector<std::byte>>(const ProgramSource&)>& build);
+
+}  // namespace fettle

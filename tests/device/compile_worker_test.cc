@@ -1,0 +1,81 @@
+// Compilers that hang, die or are not there.
+#include "device/opencl/compile_worker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/device/fake_opencl.h"
+#include "tests/test_folder.h"
+
+namespace fettle {
+namespace {
+
+const ProgramSource kSource{"scale", "kernel void scale() {}", "-DTILE=4"};
+
+std::vector<std::string> Shell(const std::string& script) { return {"/bin/sh", "-c", script}; }
+
+TEST(CompileWorker, KillsACompilerThatHangs) {
+  CompileWorker worker(Shell("cat >/dev/null; sleep 1000"), 0.05);
+  const auto built = worker.Compile(kSource);
+  EXPECT_EQ(built.status().code(), StatusCode::kBuildFailed);
+  EXPECT_THAT(std::string(built.status().message()), testing::HasSubstr("took over 0.05 s"));
+}
+
+TEST(CompileWorker, SaysHowACompilerDied) {
+  CompileWorker worker(Shell("kill -SEGV $$"), 20);
+  const auto built = worker.Compile(kSource);
+  EXPECT_EQ(built.status().code(), StatusCode::kBuildFailed);
+  EXPECT_THAT(std::string(built.status().message()), testing::HasSubstr("died twice"));
+}
+
+TEST(CompileWorker, AsksADeadOneOnceMore) {
+  const TestFolder folder;
+  const std::string mark = folder.file("mark");
+  // The first one dies; the second answers 'b' and one byte of binary, whatever it is asked.
+  CompileWorker worker(Shell("test -e " + mark + " || { touch " + mark + "; exit 3; }; " +
+                             R"(printf 'b\001\000\000\000\000\000\000\000X' >&0; sleep 1000)"),
+                       20);
+  const auto built = worker.Compile(kSource);
+  ASSERT_TRUE(built.ok()) << built.status().message();
+  EXPECT_EQ(*built, std::vector<std::byte>{std::byte{'X'}});
+}
+
+TEST(CompileWorker, IsNoReasonToRefuseAProgramWhereThereIsNone) {
+  CompileWorker worker({"/no/such/program"}, 20);
+  EXPECT_EQ(worker.Compile(kSource).status().code(), StatusCode::kIo);
+}
+
+TEST(CompileWorker, WhatItRefusesIsRemembered) {
+  const TestFolder folder;
+  FakeOpenCl fake;
+  int asked = 0;
+  const auto hangs = [&asked](const ProgramSource&,
+                              std::string_view) -> Result<std::vector<std::byte>> {
+    ++asked;
+    return Error(StatusCode::kBuildFailed, "the compiler took over 60 s and was stopped");
+  };
+  for (int process = 0; process < 2; ++process) {
+    const auto device = fake.Open(ProgramCache::Open({.folder = folder.file("programs")}).value());
+    SetProgramCompiler(hangs);
+    const auto program = device->programs().Get(kSource);
+    SetProgramCompiler(nullptr);
+    EXPECT_EQ(program.status().code(), StatusCode::kBuildFailed);
+    EXPECT_THAT(std::string(program.status().message()), testing::HasSubstr("took over 60 s"));
+  }
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(fake.builds, 0);
+}
+
+TEST(CompileWorker, ItsBinaryIsTaken) {
+  FakeOpenCl fake;
+  const auto device = fake.Open();
+  const auto builder = fake.Open();
+  const auto binary = builder->programs().Get(kSource).value()->Binary();
+  SetProgramCompiler([&](const ProgramSource&, std::string_view) { return Result(binary); });
+  EXPECT_TRUE(device->programs().Get(kSource).ok());
+  SetProgramCompiler(nullptr);
+  EXPECT_EQ(device->programs().statistics().built, 1);
+}
+
+}  // namespace
+}  // namespace fettle

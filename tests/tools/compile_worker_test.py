@@ -1,0 +1,54 @@
+"""Tuning with a compiler that hangs or dies: compile_worker_test.py FETTLE FETTLE_DEMO OPENCL_LIBRARY"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+FETTLE, DEMO, LIBRARY = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:4])
+
+
+class CompileWorker(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        subprocess.run([DEMO, self.folder], check=True)
+
+    def tune(self, compiler):
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("FETTLE_")}
+        result = subprocess.run(
+            [FETTLE, "tune", "enhance_x2.onnx", "--shape", "picture=1x3x8x12", "--device", "opencl", "--level", "fast",
+             "--cache", "cache", "--no-package", "--compile-seconds", "0.5", "--json"],
+            cwd=self.folder, capture_output=True, text=True, timeout=500,
+            env={**kept, "FETTLE_OPENCL_LIBRARY": LIBRARY, "FETTLE_TEST_COMPILER": compiler})
+        if "no OpenCL" in result.stderr or "OpenCL: no platform" in result.stderr:
+            self.skipTest("no OpenCL device")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout), result.stderr
+
+    def test_a_compiler_that_hangs_ends_nothing(self):
+        report, said = self.tune("hangs")
+        self.assertEqual(report["compiled"], 0)
+        self.assertGreater(report["measured"], 0)  # on the CPU
+        self.assertIn("took over 0.5 s", said + json.dumps(report["rejected"]))
+        # Remembered: now the compiler would work, and is not asked.
+        again, _ = self.tune("works")
+        self.assertEqual(again["measured"], 0, again)
+
+    def test_a_compiler_that_dies_ends_nothing(self):
+        report, said = self.tune("dies")
+        self.assertEqual(report["compiled"], 0)
+        self.assertIn("died twice", said + json.dumps(report["rejected"]))
+
+    def test_a_compiler_that_works_is_counted(self):
+        report, _ = self.tune("works")
+        self.assertGreater(report["compiled"], 0)
+        self.assertTrue(report["plan"]["nodes"])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
