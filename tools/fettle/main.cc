@@ -3,61 +3,60 @@
 
 #include <cstdio>
 #include <new>
-#include <string_view>
 
 #include "commands/command.h"
-#include "jobs/exit_code.h"
+#include "jobs/command_line.h"
+#include "report/report.h"
+#include "report/terminal.h"
 
 namespace fettle::tools {
 namespace {
 
-/// The first word where it is neither an option nor a command, else empty.
-std::string_view UnknownCommand(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return {};
-  const std::string_view word = argv[1];
-  const auto commands =
-      app.get_subcommands([&](const CLI::App* command) { return command->get_name() == word; });
-  return commands.empty() ? word : std::string_view();
+void AddVersionFlags(CLI::App& app) {
+  app.set_version_flag("--version", FETTLE_VERSION);
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; }))
+    if (!command->get_name().empty()) AddVersionFlags(*command);
+}
+
+/// What --help and --version print.
+int PrintText(const std::string& text) {
+  fmt::print("{}", text);
+  return FlushOutput(kExitOk);
+}
+
+int Perform(const Action& action) {
+  try {
+    return FlushOutput(action());
+  } catch (const std::bad_alloc&) {
+    return Fail("out of memory", kExitFailed);
+  } catch (const std::exception& error) {
+    return Fail(error.what(), kExitFailed);
+  }
 }
 
 int Main(int argc, char** argv) {
   CLI::App app("Runs neural networks on the device in front of you.", "fettle");
   app.require_subcommand(1);
-  app.set_version_flag("--version", FETTLE_VERSION);
   Action action;
-  RegisterRun(app, action);
-  RegisterBench(app, action);
-  RegisterTest(app, action);
-  RegisterCompare(app, action);
-  RegisterInspect(app, action);
-  RegisterDevices(app, action);
-  RegisterGemm(app, action);
-  RegisterPeak(app, action);
-  RegisterTune(app, action);
-  RegisterPlan(app, action);
-  RegisterDb(app, action);
-  RegisterTuneKernel(app, action);
-  RegisterUnavailable(app, action);
-  if (const std::string_view word = UnknownCommand(app, argc, argv); !word.empty()) {
-    fmt::print(stderr, "fettle: there is no command '{}'; fettle --help lists them\n", word);
-    return kExitUsage;
-  }
+  RegisterCommands(app, action);
+  AddVersionFlags(app);
+  const std::vector<std::string> words = ReadWords(argc, argv);
+  SetJsonFailures(WantsJson(words));
+  if (const std::string sentence = Misspelling(app, words); !sentence.empty())
+    return Fail(sentence, kExitUsage);
+  const CLI::App& command = NamedCommand(app, words);
+  SetOtherNames(OtherNames(command, words));
   try {
-    app.parse(argc, argv);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  } catch (const CLI::CallForHelp&) {
+    return PrintText(app.help());
+  } catch (const CLI::CallForVersion& version) {
+    return PrintText(fmt::format("{}\n", version.what()));
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    return Fail(error.what(), kExitUsage);
   }
-  try {
-    const int code = action();
-    // A full disk behind stdout shows only here.
-    if (std::fflush(stdout) == 0) return code;
-    fmt::print(stderr, "fettle: cannot write to standard output\n");
-  } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "fettle: out of memory\n");
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "fettle: {}\n", error.what());
-  }
-  return kExitFailed;
+  PrintWarnings(GivenWithoutEffect(command, words));
+  return Perform(action);
 }
 
 }  // namespace

@@ -209,9 +209,9 @@ int ServeCompiles(
   }
 }
 
-std::shared_ptr<void> CompileElsewhere(const std::shared_ptr<const Device>& accelerator,
-                                       std::vector<std::string> command, double limit_seconds) {
-  if (accelerator == nullptr) return nullptr;
+std::shared_ptr<void> CompileElsewhere(const Device* accelerator, std::vector<std::string> command,
+                                       double limit_seconds) {
+  if (dynamic_cast<const OpenClDevice*>(accelerator) == nullptr) return nullptr;
   const auto worker = std::make_shared<CompileWorker>(std::move(command), limit_seconds);
   SetProgramCompiler([worker, device = std::string(accelerator->fingerprint())](
                          const ProgramSource& source,
@@ -223,7 +223,9 @@ std::shared_ptr<void> CompileElsewhere(const std::shared_ptr<const Device>& acce
 }
 
 int ServeCompiles(const Device& accelerator) {
-  OpenClPrograms& programs = static_cast<const OpenClDevice&>(accelerator).programs();
+  const auto* device = dynamic_cast<const OpenClDevice*>(&accelerator);
+  if (device == nullptr) return 1;
+  OpenClPrograms& programs = device->programs();
   return ServeCompiles(STDIN_FILENO,
                        [&](const ProgramSource& source) -> Result<std::vector<std::byte>> {
                          ASSIGN_OR_RETURN(const auto program, programs.Get(source));

@@ -15,6 +15,7 @@
 #include "report/roofline.h"
 #include "report/statistics.h"
 #include "report/table.h"
+#include "report/terminal.h"
 
 namespace fettle::tools {
 namespace {
@@ -27,6 +28,7 @@ struct BenchOptions {
   BenchLength length;
   bool profile = false;
   std::string compare;
+  SortOrder sort = SortOrder::kOwn;
 };
 
 Json OpsJson(const BenchResult& result, Roofline& roofline) {
@@ -141,10 +143,8 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
                  double roofline_share) {
   const Summary summary = Summarise(result.latencies);
   constexpr auto kRight = Table::Align::kRight;
-  Table table({{"load ms", kRight},
-               {"prepare ms", kRight},
-               {"first ms", kRight},
-               {"min", kRight},
+  Table start({{"load ms", kRight}, {"prepare ms", kRight}, {"first ms", kRight}});
+  Table table({{"min ms", kRight},
                {"median", kRight},
                {"mean", kRight},
                {"p90", kRight},
@@ -152,12 +152,12 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
                {"stddev", kRight},
                {"per second", kRight}});
   const auto ms = [](double value) { return fmt::format("{:.3f}", value); };
-  table.Row({ms(job.load_ms), ms(result.prepare_ms), ms(result.first_ms), ms(summary.min),
-             ms(summary.median), ms(summary.mean), ms(summary.p90), ms(summary.p99),
-             ms(summary.stddev), fmt::format("{:.1f}", 1000 / summary.mean)});
-  fmt::print(
-      "{}\n{}\n", table.ToString(),
-      options.profile ? ListProfile(result.steps) : SummariseProfile(result.steps, kSummaryRows));
+  start.Row({ms(job.load_ms), ms(result.prepare_ms), ms(result.first_ms)});
+  table.Row({ms(summary.min), ms(summary.median), ms(summary.mean), ms(summary.p90),
+             ms(summary.p99), ms(summary.stddev), fmt::format("{:.1f}", 1000 / summary.mean)});
+  fmt::print("{}\n{}\n{}\n", start.ToString(), table.ToString(),
+             options.profile ? ListProfile(result.steps, options.sort)
+                             : SummariseProfile(result.steps, kSummaryRows, options.sort));
   const auto bytes = [](int64_t value) { return HumanBytes(static_cast<double>(value)); };
   fmt::print("memory: peak {}, activations {}, weights {}, packed {}\n",
              bytes(result.peak_rss_bytes), bytes(result.memory.arena_bytes),
@@ -166,9 +166,9 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
     fmt::print("host: {:.3f} ms of an inference, beside waiting for the device\n",
                Summarise(result.host_ms).median);
   fmt::print("roofline: {:.0f} % of what this machine can do at best\n", 100 * roofline_share);
-  fmt::print("{} runs · {} · {}\n", result.latencies.size(),
-             DeviceLine(job.threads, job.session.accelerator()),
-             PrecisionLine(options.job.common, job.session.accelerator(), result.steps));
+  PrintParts({Count(std::ssize(result.latencies), "run"),
+              DeviceLine(job.threads, job.session.accelerator()),
+              PrecisionLine(options.job.common, job.session.accelerator(), result.steps)});
 }
 
 int Bench(const BenchOptions& options) {
@@ -211,8 +211,8 @@ int Bench(const BenchOptions& options) {
     if (!comparison.empty()) fmt::print("{}\n", comparison);
   }
   if (!result.interrupted) return kExitOk;
-  fmt::print(stderr, "fettle: interrupted; the results are those of {} runs\n",
-             result.latencies.size());
+  fmt::print(stderr, "fettle: interrupted; the results are those of {}\n",
+             Count(std::ssize(result.latencies), "run"));
   return kExitFailed;
 }
 
@@ -231,6 +231,7 @@ void RegisterBench(CLI::App& app, Action& action) {
   sub->add_option("--warmup,--warmup-iter", options->length.warmup, "inferences before")
       ->check(CLI::Range(0, 1000000));
   sub->add_flag("--profile", options->profile, "one line per step instead of per operator");
+  AddSort(*sub, options->sort);
   sub->add_option("--compare", options->compare, "the JSON of an earlier bench");
   sub->callback([&action, options] {
     ChooseTarget(options->load_and_run, options->job.common);

@@ -13,6 +13,7 @@
 #include "report/progress.h"
 #include "report/report.h"
 #include "report/table.h"
+#include "report/terminal.h"
 
 namespace fettle::tools {
 namespace {
@@ -89,7 +90,7 @@ void PrintOutputs(const std::vector<OutputComparison>& outputs) {
                {"SQNR dB", kRight},
                {"cosine", kRight},
                {"ok"},
-               {"tolerance"}});
+               {.title = "tolerance", .narrow = Table::Narrow::kWrap}});
   for (const OutputComparison& output : outputs) {
     std::vector<std::string> row = {output.name};
     for (std::string& cell : Cells(output.judgement)) row.push_back(std::move(cell));
@@ -108,12 +109,12 @@ void PrintNodes(const NodeComparisons& nodes) {
                    });
   worst.resize(std::min<size_t>(worst.size(), 10));
   Table list({{"node"},
-              {"operator"},
+              {.title = "operator", .leaves = 3},
               {"kernel"},
               {"max abs", kRight},
-              {"max rel", kRight},
+              {.title = "max rel", .align = kRight, .leaves = 2},
               {"SQNR dB", kRight},
-              {"cosine", kRight},
+              {.title = "cosine", .align = kRight, .leaves = 1},
               {"ok"}});
   for (const NodeComparison& node : worst) {
     std::vector<std::string> row = {node.node, node.op, node.kernel};
@@ -121,11 +122,11 @@ void PrintNodes(const NodeComparisons& nodes) {
     list.Row(row);
   }
   if (!worst.empty())
-    fmt::print("\n{} groups on the reference's inputs; the least exact:\n{}", nodes.nodes.size(),
-               list.ToString());
+    fmt::print("\n{} on the reference's inputs; the least exact:\n{}",
+               Count(std::ssize(nodes.nodes), "group"), list.ToString());
   if (nodes.left_out > 0)
-    fmt::print("{} nodes behind a data-dependent shape or in sub-graphs: by the outputs only\n",
-               nodes.left_out);
+    fmt::print("{} behind a data-dependent shape or in sub-graphs: by the outputs only\n",
+               Count(nodes.left_out, "node"));
   const std::string first_bad = FirstBad(nodes);
   if (!first_bad.empty()) fmt::print("first node over the tolerance: {}\n", first_bad);
 }
@@ -134,8 +135,8 @@ void PrintTables(const CompareOptions& options, const Job& job, const OutputComp
                  const NodeComparisons& nodes) {
   PrintOutputs(compared.outputs);
   PrintNodes(nodes);
-  fmt::print("{} · {}\n", DeviceLine(job.threads, job.session.accelerator()),
-             PrecisionLine(options.job.common, job.session.accelerator(), compared.steps));
+  PrintParts({DeviceLine(job.threads, job.session.accelerator()),
+              PrecisionLine(options.job.common, job.session.accelerator(), compared.steps)});
 }
 
 int Compare(const CompareOptions& options) {

@@ -76,6 +76,7 @@ void RegisterDb(CLI::App& app, Action& action) {
                     "folder of tuning.db (default: fettle in $XDG_CACHE_HOME or $HOME/.cache)")
         ->envname("FETTLE_CACHE");
     sub->add_flag("--json", options->json, "one JSON document on stdout")->envname("FETTLE_JSON");
+    AddWide(*sub);
     command.add_options(*sub, *options);
     sub->callback([&action, &command, options] {
       action = [&command, options] {

@@ -9,6 +9,7 @@
 #include "io/db_lines.h"
 #include "io/tensor_io.h"
 #include "report/table.h"
+#include "report/terminal.h"
 #include "tuner/store/database_file.h"
 #include "tuner/store/schema.h"
 
@@ -26,16 +27,22 @@ std::string Date(int64_t unix_seconds) {
                      utc.tm_mday, utc.tm_hour, utc.tm_min);
 }
 
-/// A text of several lines on one, cut to what a terminal shows.
-std::string Short(std::string text) {
-  constexpr size_t kMost = 60;
+/// A text of several lines on one.
+std::string OneLine(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < ' ') c = ' ';
-  return text.size() <= kMost ? text : text.substr(0, kMost - 3) + "...";
+  return text;
+}
+
+/// What probes keep beside times: operations or bytes per second.
+bool IsRate(const RowRecord& record) { return record.key.problem.starts_with("ceiling "); }
+
+std::string WithUnit(const RowRecord& record, double value) {
+  return IsRate(record) ? HumanCount(value) + "/s" : fmt::format("{:.2f} us", value);
 }
 
 void PrintSummary(const std::string& path, const tuner::DatabaseSummary& summary) {
-  Table table({{"database"}, {path}});
+  Table table({{"database"}, {.title = path, .narrow = Table::Narrow::kWrap}});
   table.Row({"rows", fmt::format("{}", summary.row_count())});
   for (const auto& [status, count] : summary.rows)
     table.Row({"  " + StatusName(status), fmt::format("{}", count)});
@@ -48,9 +55,9 @@ void PrintSummary(const std::string& path, const tuner::DatabaseSummary& summary
   }
   table.Row({"size", HumanBytes(static_cast<double>(summary.file_bytes))});
   for (const auto& [device, count] : summary.devices)
-    table.Row({"device", fmt::format("{}: {} rows", Short(device), count)});
+    table.Row({"device", fmt::format("{}: {}", OneLine(device), Count(count, "row"))});
   for (const auto& [build, count] : summary.builds)
-    table.Row({"build", fmt::format("{}: {} rows", Short(build), count)});
+    table.Row({"build", fmt::format("{}: {}", OneLine(build), Count(count, "row"))});
   fmt::print("{}", table.ToString());
 }
 
@@ -98,11 +105,11 @@ Status DbList(const DbOptions& options) {
   ASSIGN_OR_RETURN(const auto database, OpenDb(options, Database::Access::kRead));
   constexpr auto kRight = Table::Align::kRight;
   Table table({{"kernel"},
-               {"parameters"},
+               {.title = "parameters", .leaves = 3},
                {"status"},
-               {"us", kRight},
-               {"+-", kRight},
-               {"measured"},
+               {"median", kRight},
+               {.title = "+-", .align = kRight, .leaves = 1},
+               {.title = "measured", .leaves = 2},
                {"problem"}});
   Json rows = Json::array();
   int64_t shown = 0, more = 0;
@@ -116,10 +123,11 @@ Status DbList(const DbOptions& options) {
     ++shown;
     if (options.json) {
       rows.push_back(RowJson(record));
+      rows.back()["unit"] = IsRate(record) ? "1/s" : "us";
     } else {
-      table.Row({key.kernel, Short(key.params), StatusName(row.status),
-                 fmt::format("{:.2f}", row.median_us), fmt::format("{:.2f}", row.mad_us),
-                 Date(row.unix_seconds), Short(key.problem)});
+      table.Row({key.kernel, OneLine(key.params), StatusName(row.status),
+                 WithUnit(record, row.median_us), WithUnit(record, row.mad_us),
+                 Date(row.unix_seconds), OneLine(key.problem)});
     }
     return OkStatus();
   }));
@@ -141,13 +149,13 @@ Status DbExport(const DbOptions& options) {
   if (!counts.ok())
     return counts.status().WithContext(to_stdout ? "standard output" : options.file);
   if (counts->unprintable > 0)
-    PrintWarnings({fmt::format("{} rows have texts that are no UTF-8 and were left out",
-                               counts->unprintable)});
+    PrintWarnings({Count(counts->unprintable, "row") + " left out for texts that are no UTF-8"});
   if (to_stdout) return OkStatus();
   if (options.json)
     PrintJson({{"file", options.file}, {"rows", counts->rows}, {"decisions", counts->decisions}});
   else
-    fmt::print("{}: {} rows, {} decisions\n", options.file, counts->rows, counts->decisions);
+    fmt::print("{}: {}, {}\n", options.file, Count(counts->rows, "row"),
+               Count(counts->decisions, "decision"));
   return OkStatus();
 }
 
@@ -157,11 +165,12 @@ Status DbVerify(const DbOptions& options) {
   if (options.json) {
     PrintJson({{"path", database->path()}, {"ok", problems.empty()}, {"problems", problems}});
   } else {
-    for (const std::string& problem : problems) fmt::print("{}\n", Short(problem));
+    for (const std::string& problem : problems) fmt::print("{}\n", Fit(OneLine(problem)));
     if (problems.empty()) fmt::print("{}: sound\n", database->path());
   }
   if (problems.empty()) return OkStatus();
-  return Error(StatusCode::kCorrupt, "{}: {} problems", database->path(), problems.size());
+  return Error(StatusCode::kCorrupt, "{}: {}", database->path(),
+               Count(std::ssize(problems), "problem"));
 }
 
 }  // namespace fettle::tools

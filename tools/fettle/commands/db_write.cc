@@ -8,6 +8,7 @@
 #include "io/db_lines.h"
 #include "io/tensor_io.h"
 #include "report/table.h"
+#include "report/terminal.h"
 #include "tuner/store/database_file.h"
 #include "tuner/store/row_key.h"
 
@@ -48,7 +49,8 @@ Status DbImport(const DbOptions& options) {
   if (options.json)
     PrintJson({{"path", database->path()}, {"rows", counts.rows}, {"decisions", counts.decisions}});
   else
-    fmt::print("{}: read {} rows, {} decisions\n", database->path(), counts.rows, counts.decisions);
+    fmt::print("{}: read {}, {}\n", database->path(), Count(counts.rows, "row"),
+               Count(counts.decisions, "decision"));
   return OkStatus();
 }
 
@@ -62,7 +64,7 @@ Status DbMerge(const DbOptions& options) {
   if (options.json)
     PrintJson({{"path", database->path()}, {"taken", taken}, {"damaged", (*other)->damaged()}});
   else
-    fmt::print("{}: {} rows and decisions taken from {}\n", database->path(), taken, options.file);
+    fmt::print("{}: {} taken from {}\n", database->path(), Count(taken, "row"), options.file);
   return OkStatus();
 }
 
@@ -86,7 +88,7 @@ Status DbPrune(const DbOptions& options) {
   if (options.json)
     PrintJson({{"path", database->path()}, {"removed", removed}, {"used_bytes", bytes}});
   else
-    fmt::print("{}: {} rows removed, {} left\n", database->path(), removed,
+    fmt::print("{}: {} removed, {} left\n", database->path(), Count(removed, "row"),
                HumanBytes(static_cast<double>(bytes)));
   return OkStatus();
 }

@@ -3,10 +3,12 @@
 
 #include "commands/command.h"
 #include "device/cpu/cpu_device.h"
+#include "jobs/command_line.h"
 #include "kernels/cpu/probe/probe.h"
 #include "report/opencl_facts.h"
 #include "report/report.h"
 #include "report/table.h"
+#include "report/terminal.h"
 
 namespace fettle::tools {
 namespace {
@@ -69,7 +71,7 @@ void PrintTable(const CpuDevice& device, const OpenClInventory& opencl,
   const auto bytes = [](int64_t size) {
     return size > 0 ? HumanBytes(static_cast<double>(size)) : std::string("unknown");
   };
-  Table table({{"device"}, {"cpu"}});
+  Table table({{"device"}, {.title = "cpu", .narrow = Table::Narrow::kWrap}});
   table.Row({"model", info.model});
   table.Row({"cores", fmt::format("{}", info.cores)});
   table.Row({"instructions", isa});
@@ -84,7 +86,7 @@ void PrintTable(const CpuDevice& device, const OpenClInventory& opencl,
   table.Row({"fingerprint", std::string(device.fingerprint())});
   fmt::print("{}", table.ToString());
   fmt::print("\n{}", OpenClText(opencl));
-  fmt::print("\noptions in force: {}\n", OptionsLine(options));
+  fmt::print("\n{}\n", Fit("options in force: " + OptionsLine(options)));
   const auto environment = EnvironmentInForce();
   if (environment.empty()) return;
   fmt::print("of these from the environment:\n");
@@ -124,6 +126,7 @@ void RegisterDevices(CLI::App& app, Action& action) {
   auto options = std::make_shared<CommonOptions>();
   CLI::App* sub = app.add_subcommand("devices", "what this machine offers, options in force");
   AddCommonOptions(*sub, *options);
+  MarkWithoutEffect(*sub, {"--shape", "--seed"});
   sub->callback([&action, options] { action = [options] { return Devices(*options); }; });
 }
 

@@ -5,12 +5,14 @@
 
 #include "commands/command.h"
 #include "importers/onnx/importer.h"
+#include "jobs/command_line.h"
 #include "jobs/job.h"
 #include "ops/op.h"
 #include "passes/specialise.h"
 #include "report/package_facts.h"
 #include "report/report.h"
 #include "report/table.h"
+#include "report/terminal.h"
 
 namespace fettle::tools {
 namespace {
@@ -126,8 +128,8 @@ Result<Inspection> Inspect(const runtime::Model& model, const InspectOptions& op
   RETURN_IF_ERROR(passes::Specialise(graph));
   AddCosts(graph, inspection);
   if (inspection.left_out > 0) {
-    warnings.push_back(fmt::format(
-        "the shapes of {} nodes depend on data; their costs are left out", inspection.left_out));
+    warnings.push_back(fmt::format("the shapes of {} depend on data; the costs are left out",
+                                   Count(inspection.left_out, "node")));
   }
   return inspection;
 }
@@ -167,7 +169,7 @@ void PrintJsonInspection(const InspectOptions& options, const runtime::Model& mo
 
 void PrintValues(const runtime::Model& model) {
   const ir::Graph& graph = model.graph();
-  Table table({{"value"}, {"type"}, {"shape"}});
+  Table table({{"value"}, {"type"}, {.title = "shape", .narrow = Table::Narrow::kWrap}});
   for (ir::ValueId id : graph.inputs) {
     const ir::Value& value = graph.value(id);
     table.Row({"in  " + value.name, std::string(DTypeName(value.dtype)), DeclaredShape(value)});
@@ -202,10 +204,11 @@ void PrintTables(const InspectOptions& options, const runtime::Model& model,
                    value.is_constant() ? "yes" : ""});
     fmt::print("{}\n", tensors.ToString());
   }
-  fmt::print("{} parameters ({}), {} multiply-adds\n",
+  fmt::print("parameters: {} ({}), multiply-adds: {}\n",
              HumanCount(static_cast<double>(model.parameters())),
              HumanBytes(static_cast<double>(model.weight_bytes())),
              HumanCount(static_cast<double>(inspection.macs)));
+  PrintParts({PrecisionLine(options.common)});
   if (model.package() != nullptr) fmt::print("\n{}", PackageText(*model.package()));
 }
 
@@ -274,6 +277,7 @@ void RegisterInspect(CLI::App& app, Action& action) {
   sub->add_flag("--ops", options->ops, "list every node");
   sub->add_flag("--tensors", options->tensors, "list every value");
   AddCommonOptions(*sub, options->common);
+  MarkWithoutEffect(*sub, {"--threads", "--cache", "--no-cache", "--seed"});
   sub->callback([&action, options] { action = [options] { return InspectCommand(*options); }; });
 }
 

@@ -12,6 +12,7 @@
 #include "planner/planner.h"
 #include "planner/restrict.h"
 #include "report/plan_report.h"
+#include "report/terminal.h"
 #include "tuner/cost/learned_costs.h"
 #include "tuner/store/database.h"
 
@@ -23,6 +24,7 @@ struct PlanOptions {
   std::string problem, dump_problem, costs, solver = "auto", level = "normal";
   double seconds = 60;
   bool explain = false;
+  SortOrder sort = SortOrder::kOwn;
 };
 
 /// Keeps the segments that a session comes to.
@@ -43,7 +45,8 @@ struct Solved {
   solver::Report report;
   double cost_us = 0, bound_us = 0, solve_seconds = 0;
   int64_t before = 0, after = 0, unmeasured = 0;
-  solver::Problem problem;  // of all segments
+  solver::Problem problem;               // of all segments
+  std::vector<exec::StepProfile> steps;  // of all segments
 
   double gap() const { return cost_us > 0 ? std::max(0.0, 1 - bound_us / cost_us) : 0; }
   bool optimal() const { return gap() < 1e-9; }
@@ -88,6 +91,7 @@ Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
       planner::ToDecision(graph, catalogue, extracted, solution, limits.threads);
   for (const planner::ConversionDecision& conversion : decision.conversions)
     solved.conversions.push_back(ConversionJson(graph, conversion));
+  for (exec::StepProfile& step : StepsOf(graph, decision)) solved.steps.push_back(std::move(step));
   Append(extracted.problem, solved.problem);
   return OkStatus();
 }
@@ -108,18 +112,21 @@ Json SolvedJson(const Solved& solved) {
 }
 
 void PrintSolved(const PlanOptions& options, const Solved& solved) {
-  fmt::print("{}{}", ExplainedText(solved.groups, options.explain),
+  fmt::print("{}{}", ExplainedText(solved.groups, options.explain, options.sort),
              ConversionsText(solved.conversions));
-  fmt::print(
-      "\n{} conversions; predicted {:.3f} ms ({}); {} of {} choices left after dominance; "
-      "solved by {} in {:.1f} ms\n",
-      solved.conversions.size(), solved.cost_us * 1e-3,
-      solved.optimal() ? "optimal for these costs"
-                       : fmt::format("certified gap {:.2f} %", 100 * solved.gap()),
-      solved.after, solved.before, solved.report.method, solved.solve_seconds * 1e3);
+  fmt::print("\n{}\n",
+             Fit(fmt::format(
+                 "{}; predicted {:.3f} ms ({}); {} of {} left after dominance; solved by {} in "
+                 "{:.1f} ms",
+                 Count(std::ssize(solved.conversions), "conversion"), solved.cost_us * 1e-3,
+                 solved.optimal() ? "optimal for these costs"
+                                  : fmt::format("certified gap {:.2f} %", 100 * solved.gap()),
+                 solved.after, Count(solved.before, "choice"), solved.report.method,
+                 solved.solve_seconds * 1e3)));
   if (solved.unmeasured > 0)
-    fmt::print("{} groups are not measured: ~ marks roofline bounds; `fettle tune` measures\n",
-               solved.unmeasured);
+    fmt::print("{}\n", Fit(fmt::format("{} not measured: ~ marks roofline bounds; `fettle tune` "
+                                       "measures",
+                                       Count(solved.unmeasured, "group"))));
 }
 
 /// A database that was asked for by name must be one.
@@ -165,8 +172,7 @@ int Plan(const PlanOptions& options) {
                              .seed = options.job.common.seed,
                              .json = options.job.common.json});
   if (options.job.model.empty()) {
-    fmt::print(stderr, "fettle: plan: expected MODEL or --problem FILE\n");
-    return kExitUsage;
+    return Fail("plan: expected MODEL or --problem FILE", kExitUsage);
   }
   auto job = MakeJob(options.job);
   if (!job.ok()) return Fail(job.status());
@@ -176,10 +182,15 @@ int Plan(const PlanOptions& options) {
   if (options.job.common.json) {
     Json document = SolvedJson(*solved);
     document["model"] = options.job.model;
+    document["device"] = DeviceJson(job->threads, job->session.accelerator());
+    document["precision"] =
+        PrecisionJson(options.job.common, job->session.accelerator(), solved->steps);
     document["warnings"] = job->warnings;
     PrintJson(document);
   } else {
     PrintSolved(options, *solved);
+    PrintParts({DeviceLine(job->threads, job->session.accelerator()),
+                PrecisionLine(options.job.common, job->session.accelerator(), solved->steps)});
   }
   return kExitOk;
 }
@@ -191,6 +202,7 @@ void RegisterPlan(CLI::App& app, Action& action) {
   CLI::App* sub = app.add_subcommand("plan", "show what is chosen and why");
   AddJobOptions(*sub, options->job);
   sub->get_option("MODEL")->required(false);
+  AddSort(*sub, options->sort);
   sub->add_flag("--explain", options->explain, "and why not the others");
   sub->add_option("--solver", options->solver, "auto|ve|sweep|capped|pbqp|single:LAYOUT|brute")
       ->check(CheckSolver);

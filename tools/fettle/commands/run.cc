@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <numeric>
 
@@ -27,6 +28,7 @@ struct RunOptions {
   int top = 5;
   int iters = 1;
   int warmup = 0;
+  SortOrder sort = SortOrder::kOwn;
 };
 
 /// One of the largest elements of an output.
@@ -119,9 +121,9 @@ void PrintJsonResult(const RunOptions& options, const Job& job, const RunResult&
     Json output = {{"name", name},
                    {"dtype", DTypeName(tensor.dtype())},
                    {"shape", ShapeJson(tensor.shape())},
-                   {"min", stats.min},
-                   {"max", stats.max},
-                   {"mean", stats.mean},
+                   {"min", NumberJson(stats.min)},
+                   {"max", NumberJson(stats.max)},
+                   {"mean", NumberJson(stats.mean)},
                    {"nonfinite", stats.nonfinite},
                    {"file", FileJson(result.files, name)}};
     if (!result.labels.empty()) {
@@ -155,25 +157,41 @@ void PrintTables(const RunOptions& options, const Job& job, const RunResult& res
                {"min", kRight},
                {"max", kRight},
                {"mean", kRight},
-               {"file"}});
+               {.title = "file", .narrow = Table::Narrow::kWrap}});
+  const auto number = [](double value) {
+    return std::isfinite(value) ? fmt::format("{:.4g}", value) : "-";
+  };
   const auto add = [&](const std::string& name, const Tensor& tensor, const std::string& file) {
     const TensorStats stats = StatsOf(tensor);
     table.Row({name, std::string(DTypeName(tensor.dtype())), tensor.shape().ToString(),
-               fmt::format("{:.4g}", stats.min), fmt::format("{:.4g}", stats.max),
-               fmt::format("{:.4g}", stats.mean), file});
+               number(stats.min), number(stats.max), number(stats.mean), file});
   };
   for (const BoundInput& input : job.bound.inputs)
     add("in  " + input.name, input.tensor, input.source.empty() ? "(seeded)" : input.source);
   for (const std::string& name : names)
     add("out " + name, result.outputs.at(name), FileOf(result.files, name));
-  fmt::print("{}\n{}\n", table.ToString(), SummariseProfile(result.profile, kSummaryRows));
+  fmt::print("{}\n{}\n", table.ToString(),
+             SummariseProfile(result.profile, kSummaryRows, options.sort));
   for (const std::string& name : names) {
     if (result.labels.empty()) break;
     for (const Ranked& ranked : TopOf(result.outputs.at(name), result, options.top))
       fmt::print("{:6}  {:10.5f}  {}\n", ranked.index, ranked.value, ranked.label);
   }
-  fmt::print("{:.2f} ms · {} · {}\n", result.ms, DeviceLine(job.threads, job.session.accelerator()),
-             PrecisionLine(options.job.common, job.session.accelerator(), result.profile));
+  PrintParts({fmt::format("{:.2f} ms", result.ms),
+              DeviceLine(job.threads, job.session.accelerator()),
+              PrecisionLine(options.job.common, job.session.accelerator(), result.profile)});
+}
+
+/// Options that this run has no use for.
+void AddUnused(const RunOptions& options, const OutputPlan& plan, Job& job) {
+  if (options.labels.empty() && options.top != RunOptions().top)
+    job.warnings.push_back("--top has no effect without --labels");
+  const bool writes_picture =
+      std::any_of(plan.files.begin(), plan.files.end(),
+                  [](const auto& file) { return IsPictureName(file.second); });
+  if (options.job.preprocess != JobOptions().preprocess && !job.bound.picture && !writes_picture)
+    job.warnings.push_back(
+        fmt::format("--preprocess {} has no effect: there is no picture", options.job.preprocess));
 }
 
 int Run(const RunOptions& options) {
@@ -189,10 +207,13 @@ int Run(const RunOptions& options) {
   }
   auto plan = PlanOutputs(*job->model, options.outputs);
   if (!plan.ok()) return Fail(plan.status());
+  if (WritesToStandardOutput(*plan) && options.job.common.json)
+    return Fail("-o -: standard output cannot hold the output and --json", kExitUsage);
+  AddUnused(options, *plan, *job);
   PrintWarnings(job->warnings);
   const auto plans = ChoosePlans(*job, options.job, options.load_and_run);
   if (!plans.ok()) return Fail(plans.status());
-  if (!options.job.common.json) fmt::print("{}", plans->tuning);
+  if (!options.job.common.json && !WritesToStandardOutput(*plan)) fmt::print("{}", plans->tuning);
   const Status status = Execute(options, *job, *plan, *plans, result);
   if (!status.ok()) return Fail(status);
   auto files = WriteOutputs(*plan, result.outputs, *ParsePreprocess(options.job.preprocess),
@@ -203,6 +224,7 @@ int Run(const RunOptions& options) {
   if (!input_files.ok()) return Fail(input_files.status());
   result.input_files = *input_files;
   const std::vector<std::string> names = OutputOrder(*job, *plan);
+  if (WritesToStandardOutput(*plan)) return kExitOk;
   if (options.job.common.json) {
     PrintJsonResult(options, *job, result, names);
   } else {
@@ -218,9 +240,11 @@ void RegisterRun(CLI::App& app, Action& action) {
   CLI::App* sub = app.add_subcommand("run", "one inference");
   AddJobOptions(*sub, options->job);
   AddLoadAndRunFlags(*sub, options->load_and_run);
-  sub->add_option("-o,--output", options->outputs, "DIR or NAME=FILE, repeatable")
+  sub->add_option("-o,--output", options->outputs,
+                  "FILE (- is standard output), DIR/ or NAME=FILE, repeatable")
       ->take_all()
       ->expected(1);
+  AddSort(*sub, options->sort);
   sub->add_option("--labels", options->labels, "a label per line, for --top");
   sub->add_option("--top", options->top, "largest elements to print with --labels")
       ->check(CLI::Range(1, 1000));

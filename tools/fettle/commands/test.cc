@@ -4,6 +4,7 @@
 
 #include "commands/command.h"
 #include "io/test_case.h"
+#include "jobs/command_line.h"
 #include "jobs/worker_pool.h"
 #include "report/progress.h"
 #include "report/report.h"
@@ -119,6 +120,7 @@ void RegisterTest(CLI::App& app, Action& action) {
   sub->add_option("--case-seconds", options->limit_seconds, "longest time for one case")
       ->check(CLI::PositiveNumber);
   AddCommonOptions(*sub, options->common);
+  MarkWithoutEffect(*sub, {"--shape", "--cache", "--no-cache", "--seed"});
   sub->callback([&action, options] { action = [options] { return Test(*options); }; });
 }
 

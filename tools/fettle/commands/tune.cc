@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "commands/command.h"
+#include "device/compile_elsewhere.h"
 #include "jobs/interrupt.h"
 #include "jobs/tuning.h"
 
@@ -13,7 +14,17 @@ struct TuneOptions {
   TuningOptions tuning;
   std::string output;
   bool no_package = false;
+  double compile_seconds = 60;
 };
+
+/// Compilers may hang or crash: they run in a process of their own while a device is tuned. A
+/// device that a package asked for is known here by no name.
+std::shared_ptr<void> CompileAside(const TuneOptions& options, const Job& job) {
+  if (options.job.common.device == "auto") return nullptr;
+  return CompileElsewhere(job.session.accelerator(),
+                          {"/proc/self/exe", "compile-worker", options.job.common.device},
+                          options.compile_seconds);
+}
 
 int Tune(const TuneOptions& options) {
   const int64_t start = NowNs();
@@ -23,24 +34,31 @@ int Tune(const TuneOptions& options) {
   if (!job.ok()) return Fail(job.status());
   PrintWarnings(job->warnings);
   const std::shared_ptr<tuner::Store> store = StoreFor(options.job.common);
+  const std::shared_ptr<void> compiling = CompileAside(options, *job);
   auto result = TuneJob(*job, options.job.common, options.tuning, *store, start);
   if (!result.ok()) return Fail(result.status());
   std::string path;
   if (!options.no_package) {
-    auto written = runtime::SaveTuned(options.output, options.job.model, job->model,
-                                      job->bound.tensors(), job->session, *result);
+    const std::string model = options.job.model == "-" ? "model.onnx" : options.job.model;
+    auto written = runtime::SaveTuned(options.output, model, job->model, job->bound.tensors(),
+                                      job->session, *result);
     if (!written.ok()) return Fail(AsWriteFailure(written.status()));
     path = *written;
   }
+  const Device* const accelerator = job->session.accelerator();
+  const std::vector<exec::StepProfile> steps = StepsOfTuning(*result);
   if (options.job.common.json) {
-    Json document = TuningJson(*result);
+    Json document = TuningJson(*result, job->session);
     document["model"] = options.job.model;
     document["package"] = path.empty() ? Json() : Json(path);
-    document["device"] = DeviceJson(job->threads, job->session.accelerator());
+    document["device"] = DeviceJson(job->threads, accelerator);
+    document["precision"] = PrecisionJson(options.job.common, accelerator, steps);
     document["warnings"] = job->warnings;
     PrintJson(document);
   } else {
-    fmt::print("{}{}\n", TuningText(*result), DeviceLine(job->threads, job->session.accelerator()));
+    fmt::print("{}", TuningText(*result, options.tuning, job->session));
+    PrintParts({DeviceLine(job->threads, accelerator),
+                PrecisionLine(options.job.common, accelerator, steps)});
     if (!path.empty()) fmt::print("wrote {}\n", path);
   }
   return kExitOk;
@@ -53,6 +71,10 @@ void RegisterTune(CLI::App& app, Action& action) {
   CLI::App* sub = app.add_subcommand("tune", "measure and keep the best plan for a model");
   AddJobOptions(*sub, options->job);
   AddTuningOptions(*sub, options->tuning);
+  sub->add_option("--compile-seconds", options->compile_seconds,
+                  "longest time to compile one program of a device (60)")
+      ->envname("FETTLE_COMPILE_SECONDS")
+      ->check(CLI::Range(0.01, 86400.0));
   CLI::Option* output =
       sub->add_option("-o,--output", options->output, "package (default MODEL.DEVICE.fettle)");
   sub->add_flag("--no-package", options->no_package, "keep what was learned in the database alone")

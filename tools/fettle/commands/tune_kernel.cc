@@ -8,11 +8,13 @@
 #include "base/file.h"
 #include "commands/command.h"
 #include "io/tuning_json.h"
+#include "jobs/command_line.h"
 #include "jobs/interrupt.h"
 #include "jobs/replay.h"
 #include "report/progress.h"
 #include "report/report.h"
 #include "report/table.h"
+#include "report/terminal.h"
 #include "tuner/search/search.h"
 
 namespace fettle::tools {
@@ -132,9 +134,11 @@ void Print(const TuneKernelOptions& options, const Replay& replay, const Outcome
                tuner::PrintValue(replay.space().ValueOf(replay.best(), i))});
   table.Row({"ms", best ? fmt::format("{:.4g}", *best->ms) : "no configuration ran",
              fmt::format("{:.4g}", replay.best_ms())});
-  fmt::print(
-      "{}\n{} of {} configurations measured, {} failed · {:.1f} % of the optimum · {:.2f} s\n",
-      table.ToString(), history.size(), replay.size(), failed, 100 * share, outcome.seconds);
+  fmt::print("{}\n", table.ToString());
+  PrintParts({fmt::format("{} of {} measured, {} failed", history.size(),
+                          Count(static_cast<int64_t>(replay.size()), "configuration"), failed),
+              fmt::format("{:.1f} % of the optimum", 100 * share),
+              fmt::format("{:.2f} s", outcome.seconds)});
 }
 
 int TuneKernel(const TuneKernelOptions& options) {
@@ -166,8 +170,8 @@ int TuneKernel(const TuneKernelOptions& options) {
   }
   Print(options, *replay, *outcome, warnings);
   if (!outcome->interrupted) return kExitOk;
-  fmt::print(stderr, "fettle: interrupted; the results are those of {} evaluations\n",
-             outcome->search->history().size());
+  fmt::print(stderr, "fettle: interrupted; the results are those of {}\n",
+             Count(std::ssize(outcome->search->history().evaluations()), "evaluation"));
   return kExitFailed;
 }
 
@@ -190,6 +194,7 @@ void RegisterTuneKernel(CLI::App& app, Action& action) {
   sub->add_option("--resume", options->resume, "what -o wrote: nothing of it is measured again");
   sub->add_option("-o", options->output, "write what was measured as T4 JSON");
   AddCommonOptions(*sub, options->common);
+  MarkWithoutEffect(*sub, {"--shape", "--threads"});
   sub->callback([&action, options] { action = [options] { return TuneKernel(*options); }; });
 }
 

@@ -11,6 +11,7 @@
 #include "kernels/build_id.h"
 #include "report/progress.h"
 #include "report/table.h"
+#include "report/terminal.h"
 #include "tuner/search/remembered_search.h"
 
 namespace fettle::tools {
@@ -136,11 +137,16 @@ void Print(const DeviceOutcome& outcome) {
              best ? fmt::format("{:.4g}", *best->ms) : "no configuration ran"});
   fmt::print("{}\n", table.ToString());
   for (const RejectedPoint& point : outcome.rejected)
-    fmt::print("rejected {}: {}\n", space.Print(point.point), point.reason);
-  if (best && outcome.start_ms) fmt::print("{:.2f}x the default · ", *outcome.start_ms / *best->ms);
-  fmt::print("{} configurations, {} of them remembered · {:.1f} s · {} ({})\n",
-             search.history().size(), outcome.search->reused(), search.seconds(), outcome.device,
-             outcome.platform);
+    fmt::print("{}\n", Fit(fmt::format("rejected {}: {}", space.Print(point.point), point.reason)));
+  std::vector<std::string> parts;
+  if (best && outcome.start_ms)
+    parts.push_back(fmt::format("{:.2f}x the default", *outcome.start_ms / *best->ms));
+  parts.push_back(fmt::format("{}, {} of them remembered",
+                              Count(static_cast<int64_t>(search.history().size()), "configuration"),
+                              outcome.search->reused()));
+  parts.push_back(fmt::format("{:.1f} s", search.seconds()));
+  parts.push_back(fmt::format("{} ({})", outcome.device, outcome.platform));
+  PrintParts(parts);
 }
 
 }  // namespace

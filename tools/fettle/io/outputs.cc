@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <set>
 #include <system_error>
@@ -31,7 +32,7 @@ std::string Unused(const std::string& directory, const std::string& stem,
                    std::set<std::string>& taken) {
   std::string name = stem;
   for (int i = 1; !taken.insert(name).second; ++i) name = fmt::format("{}_{}", stem, i);
-  return fmt::format("{}{}{}.npy", directory, directory.ends_with('/') ? "" : "/", name);
+  return fmt::format("{}{}.npy", directory, name);
 }
 
 }  // namespace
@@ -56,22 +57,29 @@ Result<OutputPlan> PlanOutputs(const runtime::Model& model,
       plan.files.insert_or_assign(name, file);
       continue;
     }
-    const FileKind kind = FileKindOf(argument);
-    if (kind != FileKind::kRaw && !IsDirectory(argument)) {
-      if (argument.find('=') != std::string::npos)
-        return InvalidArgument("-o {}: the model has no such value", argument);
-      if (graph.outputs.size() != 1)
-        return InvalidArgument("-o {}: the model has {} outputs, give NAME=FILE or a folder",
-                               argument, graph.outputs.size());
+    const bool is_folder = argument.ends_with('/') || IsDirectory(argument);
+    if (argument.find('=') != std::string::npos && !is_folder)
+      return InvalidArgument("-o {}: the model has no such value", argument);
+    const bool several = graph.outputs.size() != 1;
+    if (!is_folder && !several) {
       plan.files.insert_or_assign(graph.value(graph.outputs[0]).name, argument);
       continue;
     }
-    if (argument.find('=') != std::string::npos && !IsDirectory(argument))
-      return InvalidArgument("-o {}: the model has no such value", argument);
+    if (!is_folder && (argument == "-" || FileKindOf(argument) != FileKind::kRaw))
+      return InvalidArgument("-o {}: the model has {} outputs, give NAME=FILE or a folder",
+                             argument, graph.outputs.size());
     RETURN_IF_ERROR(MakeDirectory(argument));
-    plan.directory = argument;
+    plan.directory = argument + (argument.ends_with('/') ? "" : "/");
   }
+  for (const auto& [name, file] : plan.files)
+    if (IsForeignPictureName(file))
+      return InvalidArgument("-o {}: pictures are written as .png or .jpg", file);
   return plan;
+}
+
+bool WritesToStandardOutput(const OutputPlan& plan) {
+  return std::any_of(plan.files.begin(), plan.files.end(),
+                     [](const auto& entry) { return entry.second == "-"; });
 }
 
 Result<std::map<std::string, std::string>> WriteOutputs(
@@ -85,7 +93,11 @@ Result<std::map<std::string, std::string>> WriteOutputs(
     const std::string file = named != plan.files.end()
                                  ? named->second
                                  : Unused(plan.directory, FileNameFor(name), taken);
-    if (FileKindOf(file) == FileKind::kPicture) {
+    if (file == "-") {
+      const std::span<const std::byte> bytes = tensor.bytes();
+      if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size())
+        return Error(StatusCode::kIo, "cannot write to standard output");
+    } else if (FileKindOf(file) == FileKind::kPicture) {
       auto picture = TensorToPicture(tensor, preprocess, source);
       if (!picture.ok())
         return picture.status().WithContext(fmt::format("output '{}' as {}", name, file));

@@ -14,16 +14,20 @@ namespace fettle::tools {
 
 /// What the -o arguments ask for.
 struct OutputPlan {
-  std::string directory;                     // "" where none
+  std::string directory;                     // "" where none; else it ends in '/'
   std::map<std::string, std::string> files;  // by value name
   /// Values that are no outputs of the model: to be asked for from the session.
   std::vector<std::string> extra;
 };
 
-/// `NAME=FILE` (NAME an output or any value of the model), a file name for the only output, or a
-/// folder, which is made.
+/// `NAME=FILE` (NAME an output or any value of the model), FILE for the only output, or a folder,
+/// which is made: what ends in '/', is one already, or stands for several outputs. The file `-` is
+/// standard output.
 Result<OutputPlan> PlanOutputs(const runtime::Model& model,
                                const std::vector<std::string>& arguments);
+
+/// Whether one of the files is standard output.
+bool WritesToStandardOutput(const OutputPlan& plan);
 
 /// Writes what the plan asks for of `outputs` and returns the file of each. Names ending in .png,
 /// .jpg become pictures. Each file appears whole or not at all.

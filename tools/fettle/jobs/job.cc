@@ -2,14 +2,37 @@
 
 #include <fmt/core.h>
 
+#include <cstdio>
+
 #include "base/clock.h"
 #include "jobs/accelerator.h"
 #include "jobs/exit_code.h"
 
 namespace fettle::tools {
 
+namespace {
+
+Result<std::shared_ptr<const runtime::Model>> LoadStandardInput(
+    const runtime::LoadOptions& options) {
+  constexpr size_t kPiece = size_t{1} << 20;
+  std::vector<std::byte> bytes;
+  size_t got = 0;
+  do {
+    const size_t at = bytes.size();
+    bytes.resize(at + kPiece);
+    got = std::fread(bytes.data() + at, 1, kPiece, stdin);
+    bytes.resize(at + got);
+  } while (got > 0);
+  if (std::ferror(stdin) != 0) return InvalidArgument("standard input: cannot be read");
+  auto model = runtime::Model::LoadBytes(bytes, "standard input", options);
+  if (!model.ok()) return AsInvalidInput(model.status());
+  return model;
+}
+
+}  // namespace
+
 void AddModelOptions(CLI::App& app, std::string& model, bool& strict) {
-  app.add_option("MODEL", model, ".onnx file or .fettle package")->required();
+  app.add_option("MODEL", model, ".onnx file or .fettle package; - is standard input")->required();
   app.add_flag("--strict", strict, "refuse a package of another device or version")
       ->envname("FETTLE_STRICT");
 }
@@ -28,6 +51,7 @@ void AddJobOptions(CLI::App& app, JobOptions& options) {
 
 Result<std::shared_ptr<const runtime::Model>> LoadModel(const std::string& path,
                                                         const runtime::LoadOptions& options) {
+  if (path == "-") return LoadStandardInput(options);
   auto model = runtime::Model::Load(path, options);
   if (!model.ok()) return AsInvalidInput(model.status());
   return model;

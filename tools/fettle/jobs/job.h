@@ -39,7 +39,7 @@ struct Job {
 /// MODEL and --strict.
 void AddModelOptions(CLI::App& app, std::string& model, bool& strict);
 
-/// What cannot be read is invalid input.
+/// Of a file, or of standard input where `path` is "-". What cannot be read is invalid input.
 Result<std::shared_ptr<const runtime::Model>> LoadModel(const std::string& path,
                                                         const runtime::LoadOptions& options = {});
 

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "device/cpu/cpu_device.h"
 #include "kernels/backend.h"
+#include "report/terminal.h"
 
 extern char** environ;
 
@@ -24,6 +25,16 @@ std::string CheckDevice(const std::string& text) {
 std::string CheckShape(const std::string& text) { return ParseShapes({text}).status().message(); }
 
 }  // namespace
+
+void AddWide(CLI::App& app) {
+  app.add_flag_function(
+         "--wide",
+         [](int64_t count) {
+           if (count > 0) SetWide();
+         },
+         "tables as wide as their longest names")
+      ->envname("FETTLE_WIDE");
+}
 
 void AddCommonOptions(CLI::App& app, CommonOptions& options) {
   app.add_option("--device", options.device, kernels::DeviceChoices())
@@ -43,7 +54,8 @@ void AddCommonOptions(CLI::App& app, CommonOptions& options) {
   app.add_option("--queue-window", options.queue_window, "beside the CPU: enqueued kernels at once")
       ->envname("FETTLE_QUEUE_WINDOW")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--kernel-ms", options.kernel_ms, "beside the CPU: longest kernel in milliseconds")
+  app.add_option("--kernel-ms", options.kernel_ms,
+                 "beside the CPU: milliseconds that launches aim not to exceed")
       ->envname("FETTLE_KERNEL_MS")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--svm", options.svm,
@@ -62,6 +74,7 @@ void AddCommonOptions(CLI::App& app, CommonOptions& options) {
       ->envname("FETTLE_LOG")
       ->check(CLI::IsMember({"error", "warn", "info", "debug"}));
   app.add_flag("--json", options.json, "one JSON document on stdout")->envname("FETTLE_JSON");
+  AddWide(app);
 }
 
 Status CheckCpuAlone(const CommonOptions& options, std::vector<std::string>& warnings) {
@@ -80,6 +93,7 @@ Status CheckCpuAlone(const CommonOptions& options, std::vector<std::string>& war
   }
   if (options.queue_window != 0 || options.kernel_ms != 0)
     warnings.push_back("--queue-window and --kernel-ms change nothing on the CPU");
+  if (options.svm != "off") warnings.push_back("--svm changes nothing on the CPU");
   return OkStatus();
 }
 

@@ -29,6 +29,9 @@ struct CommonOptions {
   bool json = false;
 };
 
+/// Adds --wide, which holds for all output of this process.
+void AddWide(CLI::App& app);
+
 /// Adds the options of docs/cli.md, each with its FETTLE_... variable. `options` must outlive the
 /// parse.
 void AddCommonOptions(CLI::App& app, CommonOptions& options);

@@ -51,7 +51,7 @@ Result<ChosenPlans> ChoosePlans(const Job& job, const JobOptions& options,
     chosen.source = planner::PlansOf(result.book);
     chosen.predicted_ms = result.predicted_us * 1e-3;
     chosen.measurements = result.report.measured;
-    chosen.tuning = TuningText(result);
+    chosen.tuning = TuningText(result, tuning, job.session);
     if (flags.layout_transform_dump.empty()) return chosen;
     auto written = runtime::SaveTuned(flags.layout_transform_dump, options.model, job.model,
                                       job.bound.tensors(), job.session, result);

@@ -4,9 +4,11 @@
 
 #include <cmath>
 
+#include "jobs/accelerator.h"
 #include "jobs/interrupt.h"
 #include "report/plan_report.h"
 #include "report/progress.h"
+#include "report/terminal.h"
 
 namespace fettle::tools {
 
@@ -45,7 +47,55 @@ Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& co
   return runtime::TuneModel(job.model, job.bound.tensors(), tune, store);
 }
 
-Json TuningJson(const runtime::TuneModelResult& result) {
+std::vector<exec::StepProfile> StepsOfTuning(const runtime::TuneModelResult& result) {
+  if (result.session != nullptr && !result.session->profile().empty())
+    return result.session->profile();
+  std::vector<exec::StepProfile> steps;
+  for (const runtime::TunedSegment& segment : result.segments)
+    for (exec::StepProfile& step : StepsOf(*segment.graph, segment.decision))
+      steps.push_back(std::move(step));
+  return steps;
+}
+
+namespace {
+
+/// Programs that were compiled: what the cache or a package had is not.
+int64_t Compiled(const runtime::SessionOptions& session) {
+  const Json programs = ProgramsJson(session);
+  return programs.is_null() ? 0 : programs["built"].get<int64_t>();
+}
+
+/// Both times and what was compared of them: nothing is claimed of pairs that were not run.
+std::string GateText(const runtime::TuneModelResult& result) {
+  const tuner::GateResult& gate = result.gate;
+  const std::string_view verdict =
+      gate.accepted ? "the tuned plan is used" : "the default plan stays";
+  if (gate.incumbent_us <= 0 || gate.challenger_us <= 0)
+    return fmt::format("predicted {:.3f} ms; nothing was compared: {}", result.predicted_us * 1e-3,
+                       verdict);
+  std::string pairs;
+  if (gate.pairs > 0 && gate.low > 0 && gate.high > 0)
+    pairs = fmt::format("; in {} 99 % confidence {:.2f} to {:.2f}", Count(gate.pairs, "pair"),
+                        1 / gate.high, 1 / gate.low);
+  return fmt::format("default {:.3f} ms, tuned {:.3f} ms ({:.2f}x{}), predicted {:.3f} ms: {}",
+                     gate.incumbent_us * 1e-3, gate.challenger_us * 1e-3,
+                     gate.incumbent_us / gate.challenger_us, pairs, result.predicted_us * 1e-3,
+                     verdict);
+}
+
+/// Why the search ended before everything that may matter was measured.
+std::string WhyStopped(const runtime::TuneModelResult& result, const TuningOptions& options) {
+  if (InterruptScope::Interrupted())
+    return fmt::format("interrupted, {} of {} measured",
+                       result.report.measured + result.report.reused, result.report.entries);
+  if (options.level == "none") return "--level none measures nothing: the costs are bounds";
+  if (options.budget > 0) return "the budget ended the search: the plan may not be the best";
+  return "the search ended before its plan was all measured: it may not be the best";
+}
+
+}  // namespace
+
+Json TuningJson(const runtime::TuneModelResult& result, const runtime::SessionOptions& session) {
   const tuner::GateResult& gate = result.gate;
   const double tuned = gate.accepted ? gate.challenger_us : gate.incumbent_us;
   Json rejected = Json::array();
@@ -70,43 +120,40 @@ Json TuningJson(const runtime::TuneModelResult& result) {
       {"measured", result.report.measured},
       {"reused", result.report.reused},
       {"priors", result.report.priors},
-      {"compiled", 0},
+      {"compiled", Compiled(session)},
       {"entries", result.report.entries},
       {"choices", result.report.choices},
       {"rounds", result.report.rounds},
       {"solve_seconds", result.report.solve_seconds},
       {"seconds", result.seconds},
       {"complete", !result.report.stopped},
+      {"interrupted", InterruptScope::Interrupted()},
       {"skipped", result.report.skipped},
       {"banned", std::move(banned)},
       {"rejected", std::move(rejected)},
       {"plan", PlanJson(result)}};
 }
 
-std::string TuningText(const runtime::TuneModelResult& result) {
+std::string TuningText(const runtime::TuneModelResult& result, const TuningOptions& options,
+                       const runtime::SessionOptions& session) {
   const tuner::GateResult& gate = result.gate;
-  std::string text =
-      fmt::format("{} measured, {} reused of {} entries ({} choices), {} rounds in {:.2f} s\n",
-                  result.report.measured, result.report.reused, result.report.entries,
-                  result.report.choices, result.report.rounds, result.seconds);
-  if (result.report.stopped) text += "the budget ended the search: the plan may not be the best\n";
+  std::string text = fmt::format("{} measured, {} reused of {} entries ({}), {} in {:.2f} s\n",
+                                 result.report.measured, result.report.reused,
+                                 result.report.entries, Count(result.report.choices, "choice"),
+                                 Count(result.report.rounds, "round"), result.seconds);
+  if (session.accelerator() != nullptr) text += Count(Compiled(session), "program") + " compiled\n";
+  if (result.report.stopped) text += WhyStopped(result, options) + "\n";
   if (result.report.skipped > 0)
-    text += fmt::format("{} times a measurement did not fit into the time that was left\n",
-                        result.report.skipped);
+    text +=
+        Count(result.report.skipped, "measurement") + " did not fit into the time that was left\n";
   for (const tuner::Lossy& one : result.banned)
     text += fmt::format("given up for accuracy: {} (error {:.2g}, saves {:.2f} us)\n", one.name,
                         one.trade.error, one.trade.saved_us);
   for (const tuner::Rejected& one : result.report.rejected)
     text += fmt::format("rejected {}: {}\n", one.kernel, one.reason);
-  text += fmt::format(
-      "default {:.3f} ms, tuned {:.3f} ms ({:.2f}x, 99 % confidence {:.2f} to {:.2f}), predicted "
-      "{:.3f} ms: {}\n",
-      gate.incumbent_us * 1e-3, gate.challenger_us * 1e-3, gate.ratio > 0 ? 1 / gate.ratio : 1,
-      gate.high > 0 ? 1 / gate.high : 1, gate.low > 0 ? 1 / gate.low : 1,
-      result.predicted_us * 1e-3,
-      gate.accepted ? "the tuned plan is used" : "the default plan stays");
+  text += GateText(result) + "\n";
   if (!gate.reason.empty()) text += gate.reason + "\n";
-  return text;
+  return Fit(text);
 }
 
 }  // namespace fettle::tools

@@ -29,9 +29,13 @@ Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& co
                                          const TuningOptions& options, tuner::Store& store,
                                          int64_t start_ns = NowNs());
 
-/// The fields of docs/cli.md's row `tune`.
-Json TuningJson(const runtime::TuneModelResult& result);
+/// The steps of the plan that a tuning leaves: as they ran, or as it decided on them.
+std::vector<exec::StepProfile> StepsOfTuning(const runtime::TuneModelResult& result);
+
+/// The fields of docs/cli.md's row `tune`; `session` as the tuning had it.
+Json TuningJson(const runtime::TuneModelResult& result, const runtime::SessionOptions& session);
 /// One paragraph for people.
-std::string TuningText(const runtime::TuneModelResult& result);
+std::string TuningText(const runtime::TuneModelResult& result, const TuningOptions& options,
+                       const runtime::SessionOptions& session);
 
 }  // namespace fettle::tools

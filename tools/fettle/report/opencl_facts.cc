@@ -74,7 +74,7 @@ std::string ImagesText(const OpenClFacts& facts) {
 std::string DeviceText(const OpenClInventory::Entry& entry) {
   const OpenClFacts& facts = entry.listing.facts;
   const std::vector<std::string> svm = SvmNames(facts);
-  Table table({{"device"}, {ChoiceOf(entry.listing)}});
+  Table table({{"device"}, {.title = ChoiceOf(entry.listing), .narrow = Table::Narrow::kWrap}});
   table.Row({"name", facts.name});
   table.Row({"platform", fmt::format("{}, {}", facts.platform, facts.version)});
   table.Row({"driver", facts.driver});

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "report/table.h"
+#include "report/terminal.h"
 
 namespace fettle::tools {
 namespace {
@@ -62,13 +63,15 @@ Json PackageJson(const runtime::Package& package) {
 std::string PackageText(const runtime::Package& package) {
   const runtime::PackageInfo& info = package.info();
   std::string text = fmt::format(
-      "package of version {}, {}\nmade for {} ({}), {} threads\n"
-      "default plan {}, this plan {}, predicted {}; {} measurements, seed {}\n"
-      "{} packed weights ({})\n",
-      info.library, Created(info.unix_seconds), info.device_name, info.device, info.threads,
-      TimeText(info.default_ms), TimeText(info.measured_ms), TimeText(info.predicted_ms),
-      info.measurements, info.seed, package.packed_count(),
+      "package of version {}, {}\nmade for {} ({}), {}\n"
+      "default plan {}, this plan {}, predicted {}; {}, seed {}\n"
+      "{} ({})\n",
+      info.library, Created(info.unix_seconds), info.device_name, info.device,
+      Count(info.threads, "thread"), TimeText(info.default_ms), TimeText(info.measured_ms),
+      TimeText(info.predicted_ms), Count(info.measurements, "measurement"), info.seed,
+      Count(package.packed_count(), "packed weight"),
       HumanBytes(static_cast<double>(package.packed_bytes())));
+  text = Fit(text);
   if (package.decisions().empty()) return text;
   constexpr auto kRight = Table::Align::kRight;
   Table table({{"decision"}, {"threads", kRight}, {"groups", kRight}, {"conversions", kRight}});

@@ -4,6 +4,7 @@
 
 #include "passes/groups.h"
 #include "report/table.h"
+#include "report/terminal.h"
 
 namespace fettle::tools {
 namespace {
@@ -58,6 +59,26 @@ Json PlanJson(const runtime::TuneModelResult& result) {
           {"conversions", std::move(conversions)}};
 }
 
+std::vector<exec::StepProfile> StepsOf(const ir::Graph& graph, const planner::Decision& decision) {
+  std::vector<exec::StepProfile> steps;
+  for (const planner::GroupDecision& group : decision.groups) {
+    exec::StepProfile step;
+    step.node = planner::NamesOf(graph, group.nodes);
+    const passes::Fragment fragment = passes::ExtractGroup(graph, {.nodes = group.nodes});
+    step.op = planner::OpsOf(*fragment.graph);
+    step.kernel = group.kernel;
+    step.device = "cpu";
+    if (!group.states.outputs.empty()) {
+      const State& state = group.states.outputs[0];
+      const std::string name = StateName(state, graph.value(fragment.outputs[0]).shape->rank());
+      step.device = name.substr(0, name.find(':'));
+      step.dtype = DTypeName(state.storage);
+    }
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
 Json ExplainedJson(const planner::Explained& group) {
   Json rejected = Json::array();
   for (const planner::Rejection& one : group.rejected)
@@ -92,16 +113,17 @@ std::string ConversionsText(const Json& conversions) {
   return "\n" + table.ToString();
 }
 
-std::string ExplainedText(const std::vector<planner::Explained>& groups, bool with_reasons) {
+std::string ExplainedText(const std::vector<planner::Explained>& groups, bool with_reasons,
+                          SortOrder sort) {
   constexpr auto kRight = Table::Align::kRight;
   Table table({{"node"},
                {"op"},
                {"kernel"},
-               {"in"},
-               {"out"},
-               {"threads", kRight},
+               {.title = "in", .leaves = 1},
+               {.title = "out", .leaves = 4},
+               {.title = "threads", .align = kRight, .leaves = 3},
                {"us", kRight},
-               {"choices", kRight},
+               {.title = "choices", .align = kRight, .leaves = 2},
                {"runner-up"},
                {"us", kRight}});
   // "~": a bound that nobody has measured.
@@ -109,18 +131,21 @@ std::string ExplainedText(const std::vector<planner::Explained>& groups, bool wi
     return fmt::format("{}{:.1f}", measured ? "" : "~", value);
   };
   std::string reasons;
-  for (const planner::Explained& group : groups) {
+  for (const size_t at : Sorted(
+           groups.size(), sort, [&](size_t i) { return groups[i].us; },
+           [&](size_t i) { return std::string_view(groups[i].node); })) {
+    const planner::Explained& group = groups[at];
     const bool other = !group.runner_up.empty();
     table.Row({group.node, group.op, group.kernel, group.state_in, group.state_out,
                fmt::format("{}", group.threads), us(group.us, group.measured),
                fmt::format("{}", group.choices), other ? group.runner_up : "-",
                other ? us(group.runner_up_us, group.runner_up_measured) : ""});
     if (!with_reasons) continue;
-    reasons += fmt::format("{} ({})\n", group.node, group.op);
+    reasons += Fit(fmt::format("{} ({})\n", group.node, group.op), 4);
     if (!group.params.empty())
-      reasons += fmt::format("  parameters: {}\n", planner::ParamsText(group.params));
+      reasons += Fit(fmt::format("  parameters: {}\n", planner::ParamsText(group.params)), 4);
     for (const planner::Rejection& one : group.rejected)
-      reasons += fmt::format("  not {}: {}\n", one.kernel, one.reason);
+      reasons += Fit(fmt::format("  not {}: {}\n", one.kernel, one.reason), 4);
   }
   return table.ToString() + (reasons.empty() ? "" : "\n" + reasons);
 }

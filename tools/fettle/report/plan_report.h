@@ -5,6 +5,7 @@
 
 #include "planner/explain.h"
 #include "report/report.h"
+#include "report/sort_order.h"
 #include "runtime/tune_model.h"
 
 namespace fettle::tools {
@@ -12,13 +13,18 @@ namespace fettle::tools {
 /// The decisions of a tuning as docs/cli.md's row `plan` names them, without runners-up.
 Json PlanJson(const runtime::TuneModelResult& result);
 
+/// What the groups of a decision are as steps of a program that has not run: names, kernel, device
+/// and type of the first result.
+std::vector<exec::StepProfile> StepsOf(const ir::Graph& graph, const planner::Decision& decision);
+
 /// One explained group: {node, op, kernel, params, threads, state_in, state_out, ms, runner_up,
 /// ...}.
 Json ExplainedJson(const planner::Explained& group);
 Json ConversionJson(const ir::Graph& graph, const planner::ConversionDecision& conversion);
 /// A list of what ConversionJson gives, as a table for people; "" where there are none.
 std::string ConversionsText(const Json& conversions);
-/// A table of all groups for people.
-std::string ExplainedText(const std::vector<planner::Explained>& groups, bool with_reasons);
+/// A table of all groups for people, in order unless `sort` says otherwise.
+std::string ExplainedText(const std::vector<planner::Explained>& groups, bool with_reasons,
+                          SortOrder sort = SortOrder::kOwn);
 
 }  // namespace fettle::tools

@@ -30,12 +30,14 @@ double StepGbps(const exec::StepProfile& step) {
   return step.ms > 0 ? 1e-6 * static_cast<double>(step.bytes) / step.ms : 0;
 }
 
-std::string SummariseProfile(std::span<const exec::StepProfile> steps, size_t rows) {
+std::string SummariseProfile(std::span<const exec::StepProfile> steps, size_t rows,
+                             SortOrder sort) {
   struct Sum {
     exec::StepProfile step;
-    int64_t calls = 0;
+    int64_t calls = 0, first = 0;
   };
   std::map<std::pair<std::string, std::string>, Sum> sums;
+  int64_t step_count = 0;
   double total = 0;
   for (const exec::StepProfile& step : steps) {
     Sum& sum = sums[{step.op, step.kernel}];
@@ -44,7 +46,8 @@ std::string SummariseProfile(std::span<const exec::StepProfile> steps, size_t ro
     sum.step.ms += step.ms;
     sum.step.macs += step.macs;
     sum.step.bytes += step.bytes;
-    ++sum.calls;
+    if (sum.calls++ == 0) sum.first = step_count;
+    ++step_count;
     total += step.ms;
   }
   std::vector<Sum> sorted;
@@ -60,13 +63,19 @@ std::string SummariseProfile(std::span<const exec::StepProfile> steps, size_t ro
                {"GB/s", kRight}});
   double rest = 0;
   int64_t rest_calls = 0;
-  for (size_t i = 0; i < sorted.size(); ++i) {
+  for (size_t i = rows; i < sorted.size(); ++i) {
+    rest += sorted[i].step.ms;
+    rest_calls += sorted[i].calls;
+  }
+  sorted.resize(std::min(rows, sorted.size()));
+  if (sort == SortOrder::kOrder)
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const Sum& a, const Sum& b) { return a.first < b.first; });
+  for (const size_t i : Sorted(
+           sorted.size(), sort == SortOrder::kOrder ? SortOrder::kOwn : sort,
+           [&](size_t at) { return sorted[at].step.ms; },
+           [&](size_t at) { return sorted[at].step.op; })) {
     const exec::StepProfile& step = sorted[i].step;
-    if (i >= rows) {
-      rest += step.ms;
-      rest_calls += sorted[i].calls;
-      continue;
-    }
     table.Row({step.op, step.kernel, fmt::format("{}", sorted[i].calls),
                fmt::format("{:.3f}", step.ms), Share(step.ms, total), Rate(StepGflops(step)),
                Rate(StepGbps(step))});
@@ -77,20 +86,23 @@ std::string SummariseProfile(std::span<const exec::StepProfile> steps, size_t ro
   return table.ToString();
 }
 
-std::string ListProfile(std::span<const exec::StepProfile> steps) {
+std::string ListProfile(std::span<const exec::StepProfile> steps, SortOrder sort) {
   Table table({{"node", kLeft},
                {"operator"},
                {"kernel"},
-               {"from"},
-               {"to"},
-               {"type"},
+               {.title = "from", .leaves = 2},
+               {.title = "to", .leaves = 4},
+               {.title = "type", .leaves = 3},
                {"ms", kRight},
                {"share", kRight},
                {"GFLOP/s", kRight},
-               {"GB/s", kRight}});
+               {.title = "GB/s", .align = kRight, .leaves = 1}});
   double total = 0;
   for (const exec::StepProfile& step : steps) total += step.ms;
-  for (const exec::StepProfile& step : steps) {
+  for (const size_t i : Sorted(
+           steps.size(), sort, [&](size_t at) { return steps[at].ms; },
+           [&](size_t at) { return std::string_view(steps[at].node); })) {
+    const exec::StepProfile& step = steps[i];
     table.Row({step.node, step.op, step.kernel, step.layout_in, step.layout_out, step.dtype,
                fmt::format("{:.4f}", step.ms), Share(step.ms, total), Rate(StepGflops(step)),
                Rate(StepGbps(step))});

@@ -1,11 +1,11 @@
 #include "report/progress.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "base/clock.h"
+#include "report/terminal.h"
 
 namespace fettle::tools {
 namespace {
@@ -14,10 +14,7 @@ constexpr int kBarWidth = 24;
 }  // namespace
 
 Progress::Progress(std::string label, int64_t total)
-    : label_(std::move(label)),
-      total_(total),
-      start_ns_(NowNs()),
-      enabled_(isatty(STDERR_FILENO) == 1) {}
+    : label_(std::move(label)), total_(total), start_ns_(NowNs()), enabled_(TakesEscapeCodes()) {}
 
 Progress::~Progress() {
   if (drawn_ns_ != 0) fmt::print(stderr, "\r\033[K");

@@ -1,4 +1,5 @@
-// A progress line with the time left, on stderr, silent where stderr is no terminal.
+// A progress line with the time left, on stderr, silent where stderr is no terminal
+// that takes escape codes.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "report/report.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,21 +8,72 @@
 
 #include "device/cpu/cpu_device.h"
 #include "planner/choices.h"
+#include "report/terminal.h"
 
 namespace fettle::tools {
 
-int Fail(const Status& status) {
-  fmt::print(stderr, "fettle: {}\n", status.message());
-  return ExitCodeFor(status);
+namespace {
+
+bool json_failures = false, printed_json = false;
+std::map<std::string, std::string>& OtherNames() {
+  static std::map<std::string, std::string> names;
+  return names;
+}
+
+/// `text` with the options called by what the user wrote.
+std::string AsWritten(std::string text) {
+  const auto is_of_name = [](char c) {
+    return c == '-' || c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
+  };
+  for (const auto& [name, other] : OtherNames()) {
+    for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
+      const size_t end = at + name.size();
+      const bool whole =
+          (at == 0 || !is_of_name(text[at - 1])) && (end == text.size() || !is_of_name(text[end]));
+      if (whole) text.replace(at, name.size(), other);
+      at += whole ? other.size() : name.size();
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+void SetJsonFailures(bool json) { json_failures = json; }
+void SetOtherNames(std::map<std::string, std::string> names) { OtherNames() = std::move(names); }
+
+int Fail(const Status& status) { return Fail(status.message(), ExitCodeFor(status)); }
+
+int Fail(std::string_view message, ExitCode code) {
+  const std::string text = AsWritten(std::string(message));
+  fmt::print(stderr, "fettle: {}\n", text);
+  if (json_failures && !printed_json)
+    PrintJson({{"error", {{"message", text}, {"exit_code", static_cast<int>(code)}}}});
+  return code;
+}
+
+int FlushOutput(int code) {
+  // A full disk behind stdout shows only here.
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  fmt::print(stderr, "fettle: cannot write to standard output\n");
+  return kExitFailed;
 }
 
 void PrintWarnings(const std::vector<std::string>& warnings) {
   std::set<std::string> seen;
   for (const std::string& warning : warnings)
-    if (seen.insert(warning).second) fmt::print(stderr, "fettle: warning: {}\n", warning);
+    if (seen.insert(warning).second)
+      fmt::print(stderr, "fettle: warning: {}\n", AsWritten(warning));
 }
 
 void PrintJson(const Json& document) {
+  printed_json = true;
+  if (document.contains("warnings")) {
+    Json named = document;
+    for (Json& warning : named["warnings"]) warning = AsWritten(warning.get<std::string>());
+    fmt::print("{}\n", named.dump(2, ' ', false, Json::error_handler_t::replace));
+    return;
+  }
   fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
@@ -100,7 +151,11 @@ std::string DeviceLine(int threads, const Device* accelerator) {
                                                 : fmt::format("{} ({}, and the CPU",
                                                               DeviceKindName(accelerator->kind()),
                                                               accelerator->name());
-  return fmt::format("device: {}, {} thread{})", on, threads, threads == 1 ? "" : "s");
+  return fmt::format("device: {}, {})", on, Count(threads, "thread"));
+}
+
+void PrintParts(const std::vector<std::string>& parts) {
+  fmt::print("{}\n", Fit(fmt::format("{}", fmt::join(parts, " · "))));
 }
 
 Json ShapeJson(const Shape& shape) { return Json(shape.dims()); }

@@ -1,6 +1,8 @@
 // What every command says in the same words: failures, warnings, and the shared JSON fields.
 #pragma once
 
+#include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -17,8 +19,17 @@ namespace fettle::tools {
 
 using Json = nlohmann::ordered_json;
 
-/// Prints `fettle: message` to stderr and returns the exit code for it.
+/// Prints `fettle: message` to stderr and returns the exit code for it. With SetJsonFailures also
+/// {error {message, exit_code}} to stdout, where no document was printed before.
 int Fail(const Status& status);
+int Fail(std::string_view message, ExitCode code);
+/// Whether failures are documents too; set once by main.
+void SetJsonFailures(bool json);
+/// Options that messages are to call by what the user wrote (a variable, another spelling); set
+/// once by main.
+void SetOtherNames(std::map<std::string, std::string> names);
+/// `code` where all of standard output could be written, else a failure.
+int FlushOutput(int code);
 
 /// Prints warnings to stderr, each once.
 void PrintWarnings(const std::vector<std::string>& warnings);
@@ -39,12 +50,14 @@ std::string PrecisionLine(const CommonOptions& options, const Device* accelerato
 /// {kind, name, cores, threads}, of an accelerator {kind, name, fingerprint, threads}.
 Json DeviceJson(int threads, const Device* accelerator = nullptr);
 std::string DeviceLine(int threads, const Device* accelerator = nullptr);
+/// Parts of a closing line, joined by dots, broken between words where the terminal is too narrow.
+void PrintParts(const std::vector<std::string>& parts);
 
 Json ShapeJson(const Shape& shape);
 
-/// Statistics of one tensor, over its finite elements.
+/// Statistics of one tensor, over its finite elements; NaN where it has none.
 struct TensorStats {
-  double min = 0, max = 0, mean = 0;
+  double min = std::numeric_limits<double>::quiet_NaN(), max = min, mean = min;
   int64_t nonfinite = 0;
 };
 TensorStats StatsOf(const Tensor& tensor);

@@ -1,17 +1,17 @@
 #include "report/table.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+
+#include "report/terminal.h"
 
 namespace fettle::tools {
 namespace {
 
-/// Code points of a UTF-8 text, which is what a terminal counts for the names that models use.
-size_t Width(const std::string& text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
+/// Narrower columns of names say nothing any more.
+constexpr size_t kLeastName = 12;
+constexpr size_t kGap = 2;
 
 std::string Scaled(double value, double base, const char* const* units, int count) {
   int unit = 0;
@@ -30,30 +30,116 @@ void Table::Row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string Table::ToString() const {
+std::vector<size_t> Table::WidestCells() const {
   std::vector<size_t> widths;
   for (size_t i = 0; i < columns_.size(); ++i) {
-    size_t width = Width(columns_[i].title);
-    for (const auto& row : rows_) width = std::max(width, Width(row[i]));
+    size_t width = TextWidth(columns_[i].title);
+    for (const auto& row : rows_) width = std::max(width, TextWidth(row[i]));
     widths.push_back(width);
   }
-  std::string text;
-  const auto line = [&](auto&& cell) {
-    std::string out;
-    for (size_t i = 0; i < columns_.size(); ++i) {
-      const std::string& content = cell(i);
-      const std::string padding(widths[i] - Width(content), ' ');
-      if (i > 0) out += "  ";
-      out += columns_[i].align == Align::kRight ? padding + content : content + padding;
-    }
-    out.erase(out.find_last_not_of(' ') + 1);
-    text += out + "\n";
-  };
-  line([&](size_t i) -> const std::string& { return columns_[i].title; });
-  for (const auto& row : rows_) {
-    line([&](size_t i) -> const std::string& { return row[i]; });
+  return widths;
+}
+
+namespace {
+
+/// The columns that are shown and how wide, in a table of at most `room` code points.
+struct Fitting {
+  std::vector<size_t> shown, widths;  // widths by index into `shown`
+  std::vector<std::string> left_out;
+};
+
+size_t Total(const std::vector<size_t>& shown, const std::vector<size_t>& widths) {
+  size_t total = shown.empty() ? 0 : kGap * (shown.size() - 1);
+  for (size_t column : shown) total += widths[column];
+  return total;
+}
+
+/// The widths that names come to where nothing is left of what could be narrowed.
+std::vector<size_t> LeastWidths(const std::vector<Table::Column>& columns,
+                                std::vector<size_t> widths) {
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const size_t least = std::max(kLeastName, TextWidth(columns[i].title));
+    if (columns[i].align == Table::Align::kLeft) widths[i] = std::min(widths[i], least);
   }
-  return text;
+  return widths;
+}
+
+Fitting FitColumns(const std::vector<Table::Column>& columns, const std::vector<size_t>& widest,
+                   size_t room) {
+  Fitting fit;
+  for (size_t i = 0; i < columns.size(); ++i) fit.shown.push_back(i);
+  const std::vector<size_t> least = LeastWidths(columns, widest);
+  while (Total(fit.shown, least) > room) {
+    auto first = fit.shown.end();
+    for (auto it = fit.shown.begin(); it != fit.shown.end(); ++it)
+      if (columns[*it].leaves > 0 &&
+          (first == fit.shown.end() || columns[*it].leaves < columns[*first].leaves))
+        first = it;
+    if (first == fit.shown.end()) break;
+    fit.left_out.push_back(columns[*first].title);
+    fit.shown.erase(first);
+  }
+  std::vector<size_t> widths = widest;
+  // The widest gives way first, so that short names stay whole.
+  for (size_t over = Total(fit.shown, widths); over > room; --over) {
+    size_t widest_column = columns.size();
+    for (size_t column : fit.shown)
+      if (widths[column] > least[column] &&
+          (widest_column == columns.size() || widths[column] >= widths[widest_column]))
+        widest_column = column;
+    if (widest_column == columns.size()) break;
+    --widths[widest_column];
+  }
+  for (size_t column : fit.shown) fit.widths.push_back(widths[column]);
+  return fit;
+}
+
+/// The lines of a cell.
+std::vector<std::string> CellLines(const Table::Column& column, const std::string& text,
+                                   size_t width) {
+  if (column.narrow == Table::Narrow::kShorten || TextWidth(text) <= width)
+    return {Shorten(text, std::max(width, size_t{1}))};
+  std::vector<std::string> lines(1);
+  for (char c : Wrap(text, width)) {
+    if (c == '\n')
+      lines.emplace_back();
+    else
+      lines.back() += c;
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string Table::ToString() const {
+  const Fitting fit = FitColumns(columns_, WidestCells(), OutputWidth());
+  std::string text;
+  const auto add = [&](auto&& cell) {
+    std::vector<std::vector<std::string>> cells;
+    size_t height = 1;
+    for (size_t i = 0; i < fit.shown.size(); ++i) {
+      const size_t column = fit.shown[i];
+      cells.push_back(CellLines(columns_[column], cell(column), fit.widths[i]));
+      height = std::max(height, cells.back().size());
+    }
+    for (size_t line = 0; line < height; ++line) {
+      std::string out;
+      for (size_t i = 0; i < cells.size(); ++i) {
+        const std::string content = line < cells[i].size() ? cells[i][line] : "";
+        const std::string padding(fit.widths[i] - std::min(fit.widths[i], TextWidth(content)), ' ');
+        if (i > 0) out += std::string(kGap, ' ');
+        out +=
+            columns_[fit.shown[i]].align == Align::kRight ? padding + content : content + padding;
+      }
+      out.erase(out.find_last_not_of(' ') + 1);
+      text += out + "\n";
+    }
+  };
+  add([&](size_t i) -> const std::string& { return columns_[i].title; });
+  for (const auto& row : rows_) add([&](size_t i) -> const std::string& { return row[i]; });
+  if (fit.left_out.empty()) return text;
+  return text + Fit(fmt::format("left out for want of room: {} (--wide shows all)\n",
+                                fmt::join(fit.left_out, ", ")));
 }
 
 std::string HumanBytes(double bytes) {

@@ -1,0 +1,97 @@
+// Tables, and the lines around them, on narrow terminals.
+#include "report/table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "report/terminal.h"
+
+namespace fettle::tools {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+/// Sets COLUMNS while it lives.
+class Columns {
+ public:
+  explicit Columns(const char* columns) { setenv("COLUMNS", columns, 1); }
+  ~Columns() { unsetenv("COLUMNS"); }
+};
+
+size_t Widest(const std::string& text) {
+  size_t widest = 0, at = 0;
+  while (at < text.size()) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    widest = std::max(widest, TextWidth(text.substr(at, end - at)));
+    at = end + 1;
+  }
+  return widest;
+}
+
+TEST(Terminal, ShortenKeepsBothEnds) {
+  EXPECT_EQ(Shorten("convolution", 11), "convolution");
+  EXPECT_EQ(Shorten("convolution", 7), "con…ion");
+  EXPECT_EQ(Shorten("convolution", 1), "…");
+  EXPECT_EQ(Shorten("äöüäöü", 3), "ä…ü");
+}
+
+TEST(Terminal, WrapBreaksAtBlanksAndLongWords) {
+  EXPECT_EQ(Wrap("one two three", 8), "one two\nthree");
+  EXPECT_EQ(Wrap("one two three", 8, 2), "one two\n  three");
+  EXPECT_EQ(Wrap("abcdefghij", 4), "abcd\nefgh\nij");
+  EXPECT_EQ(Wrap("  a\nb\n", 8), "  a\nb\n");
+  EXPECT_EQ(Wrap("", 8), "");
+}
+
+TEST(Terminal, CountsInWords) {
+  EXPECT_EQ(Count(0, "row"), "0 rows");
+  EXPECT_EQ(Count(1, "row"), "1 row");
+  EXPECT_EQ(Count(2, "row"), "2 rows");
+}
+
+TEST(TableTest, NamesLoseTheirMiddleAndNumbersStay) {
+  const Columns columns("50");
+  Table table({{"node"}, {"kernel"}, {"us", Table::Align::kRight}});
+  table.Row({std::string(100, 'n'), "cpu.conv", "12345.6"});
+  const std::string text = table.ToString();
+  EXPECT_EQ(Widest(text), 50u) << text;
+  EXPECT_THAT(text, HasSubstr("nnn…nnn"));
+  EXPECT_THAT(text, HasSubstr("cpu.conv"));
+  EXPECT_THAT(text, HasSubstr("12345.6"));
+}
+
+TEST(TableTest, ColumnsAreLeftOutLowestFirstAndSaidSo) {
+  const Columns columns("44");
+  Table table({{"node"},
+               {.title = "from", .leaves = 2},
+               {.title = "to", .leaves = 1},
+               {.title = "us", .align = Table::Align::kRight}});
+  table.Row({std::string(30, 'n'), std::string(30, 'f'), std::string(30, 't'), "1.0"});
+  const std::string text = table.ToString();
+  EXPECT_LE(Widest(text), 44u) << text;
+  EXPECT_THAT(text, Not(HasSubstr("  to")));
+  EXPECT_THAT(text, HasSubstr("from"));
+  EXPECT_THAT(text, HasSubstr("left out for want of room: to"));
+}
+
+TEST(TableTest, CellsThatWrapStayWhole) {
+  const Columns columns("40");
+  Table table({{"fact"}, {.title = "value", .narrow = Table::Narrow::kWrap}});
+  table.Row({"fingerprint", std::string(70, 'x')});
+  const std::string text = table.ToString();
+  EXPECT_LE(Widest(text), 40u) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), 'x'), 70);
+}
+
+TEST(TableTest, WhatFitsIsAsWideAsItsCells) {
+  const Columns columns("200");
+  Table table({{"a"}, {"b", Table::Align::kRight}});
+  table.Row({"long name", "1"});
+  EXPECT_EQ(table.ToString(), "a          b\nlong name  1\n");
+}
+
+}  // namespace
+}  // namespace fettle::tools

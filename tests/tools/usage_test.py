@@ -1,0 +1,372 @@
+"""What the program says of a command line, and where its output goes. usage: usage_test.py FETTLE FETTLE_DEMO"""
+
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import unittest
+
+FETTLE, DEMO = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
+CLI_PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "cli.md"
+SMALL = ["--shape", "picture=1x3x8x12"]
+
+
+def environment(extra=None):
+    kept = {key: value for key, value in os.environ.items()
+            if not key.startswith("FETTLE_") and key not in ("COLUMNS", "NO_COLOR")}
+    return {**kept, "XDG_CACHE_HOME": os.getcwd() + "/cache", **(extra or {})}
+
+
+def run(*arguments, env=None, data=None):
+    return subprocess.run([FETTLE, *arguments], capture_output=True, text=data is None, env=environment(env), input=data,
+                          timeout=300)
+
+
+class Usage(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        subprocess.run([DEMO, cls.folder.name], check=True)
+        os.chdir(cls.folder.name)
+        cls.model = "enhance_x2.onnx"
+        # The same network with names that no table has room for.
+        model = pathlib.Path(cls.model).read_bytes()
+        cls.long_names = "long.onnx"
+        pathlib.Path(cls.long_names).write_bytes(with_long_names(model))
+
+    @classmethod
+    def tearDownClass(cls):
+        os.chdir("/")
+        cls.folder.cleanup()
+
+    def says(self, code, text, *arguments, **options):
+        result = run(*arguments, **options)
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertIn(text, result.stderr)
+        return result
+
+    def test_misspelt_words_are_answered_by_the_nearest(self):
+        self.says(2, "there is no command 'benhc'; did you mean 'bench'?", "benhc", self.model)
+        self.says(2, "there is no command 'lsit'; did you mean 'list'?", "db", "lsit")
+        self.says(2, "there is no command 'frobnicate' (", "frobnicate")
+        self.says(2, "run: there is no option '--preciison'; did you mean '--precision'?", "run", self.model,
+                  "--preciison", "low")
+        # The option is to blame, not what is missing or too much besides.
+        for arguments in (("run", "--itres", "3"), ("run", "--itres", "3", self.model), ("run", self.model, "--itres=3")):
+            result = self.says(2, "there is no option '--itres'; did you mean '--iters'?", *arguments)
+            self.assertNotIn("MODEL", result.stderr)
+        self.says(2, "MODEL", "run")
+        # Values that look like options belong to the options before them.
+        self.says(3, "--no-such.npy", "run", self.model, "-i", "--no-such.npy")
+
+    def test_help_and_version_in_every_spelling(self):
+        version = run("--version").stdout
+        self.assertRegex(version, r"^\d+\.\d+\.\d+\n$")
+        for words in (("version",), ("run", "--version"), ("db", "list", "--version")):
+            self.assertEqual(run(*words).stdout, version)
+        self.assertEqual(run("help").stdout, run("--help").stdout)
+        self.assertEqual(run("help", "db", "list").stdout, run("db", "list", "--help").stdout)
+        self.assertIn("--labels", run("help", "run").stdout)
+        listed = re.findall(r"^  ([a-z-]+)  ", run("help").stdout.split("Subcommands:")[1], re.M)
+        self.assertEqual(len(listed), 12)
+        self.assertNotIn("compile-worker", listed)
+
+    def test_output_that_cannot_be_written_is_a_failure(self):
+        for arguments in (["--help"], ["run", "--help"], ["version"], ["devices"], ["inspect", self.model, "--json"]):
+            with open("/dev/full", "w") as full:
+                result = subprocess.run([FETTLE, *arguments], stdout=full, stderr=subprocess.PIPE, text=True,
+                                        env=environment())
+            self.assertEqual(result.returncode, 1, arguments)
+            self.assertIn("standard output", result.stderr)
+
+    def test_failures_are_documents_too(self):
+        for code, arguments in ((2, ("run", "--no-such")), (2, ("frobnicate",)), (2, ("run", self.model, "--threads", "x")),
+                                (3, ("run", "missing.onnx")), (3, ("db", "info", "--cache", "nowhere")),
+                                (4, ("run", self.model, "--memory", "image"))):
+            result = run(*arguments, "--json")
+            self.assertEqual(result.returncode, code, result.stderr)
+            error = json.loads(result.stdout)["error"]
+            self.assertEqual(error["exit_code"], code)
+            self.assertIn(error["message"], result.stderr)
+        result = run("run", "missing.onnx", env={"FETTLE_JSON": "1"})
+        self.assertEqual(json.loads(result.stdout)["error"]["exit_code"], 3)
+        self.assertEqual(run("run", "missing.onnx").stdout, "")
+
+    def test_messages_name_what_was_used(self):
+        self.says(2, "FETTLE_THREADS", "run", self.model, env={"FETTLE_THREADS": "many"})
+        self.says(2, "--threads", "run", self.model, "--threads", "many", env={"FETTLE_THREADS": "2"})
+        self.says(2, "--iter:", "run", self.model, "--iter", "0")
+        self.says(4, "FETTLE_MEMORY", "run", self.model, env={"FETTLE_MEMORY": "image"})
+        warned = run("run", self.model, *SMALL, "--json", env={"FETTLE_PRECISION": "low"})
+        self.assertTrue(any("FETTLE_PRECISION low" in warning for warning in json.loads(warned.stdout)["warnings"]))
+
+    def test_options_without_effect_say_so(self):
+        for option, arguments in (("--seed", ("inspect", self.model, "--seed", "3")),
+                                  ("--threads", ("inspect", self.model, "--threads", "3")),
+                                  ("--shape", ("devices", "--shape", "x=1")),
+                                  ("--top", ("run", self.model, *SMALL, "--top", "3")),
+                                  ("--preprocess", ("run", self.model, *SMALL, "--preprocess", "none")),
+                                  ("--svm", ("run", self.model, *SMALL, "--svm", "fine")),
+                                  ("--kernel-ms", ("run", self.model, *SMALL, "--kernel-ms", "2"))):
+            self.assertRegex(self.says(0, "warning", *arguments).stderr, option)
+        self.assertEqual(run("inspect", self.model, *SMALL).stderr, "")
+
+    def test_one_output_is_one_file(self):
+        self.assertEqual(run("run", self.model, *SMALL, "-o", "out.npy").returncode, 0)
+        self.assertEqual(run("run", self.model, *SMALL, "-o", "out.raw").returncode, 0)
+        self.assertEqual(run("run", self.model, *SMALL, "-o", "plain").returncode, 0)
+        raw = pathlib.Path("out.raw").read_bytes()
+        self.assertEqual(len(raw), 3 * 16 * 24 * 4)
+        self.assertEqual(pathlib.Path("plain").read_bytes(), raw)
+        self.assertTrue(pathlib.Path("out.npy").read_bytes().endswith(raw))
+        piped = run("run", self.model, *SMALL, "-o", "-", data=b"")
+        self.assertEqual(piped.stdout, raw)
+        self.says(2, "-o -", "run", self.model, *SMALL, "-o", "-", "--json")
+        self.assertEqual(run("run", self.model, *SMALL, "-o", "folder/").returncode, 0)
+        self.assertTrue(pathlib.Path("folder/enhanced.npy").exists())
+        self.assertEqual(run("run", self.model, *SMALL, "-o", "folder").returncode, 0)
+        self.says(3, ".png or .jpg", "run", self.model, *SMALL, "-o", "out.gif")
+
+    def test_models_from_standard_input(self):
+        data = pathlib.Path(self.model).read_bytes()
+        result = run("inspect", "-", "--json", data=data)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(json.loads(result.stdout)["ops"], {"Resize": 1, "Pad": 1, "Conv": 1, "Clip": 1})
+        result = run("run", "-", data=data[:300])
+        self.assertEqual(result.returncode, 3)
+        self.assertIn(b"standard input", result.stderr)
+
+    def test_numbers_that_are_none_are_null(self):
+        report = json.loads(run("run", self.model, *SMALL, "-i", "picture=const:nan", "--json").stdout)
+        (output,) = report["outputs"]
+        if output["nonfinite"] == 3 * 16 * 24:
+            self.assertEqual((output["min"], output["max"], output["mean"]), (None, None, None))
+        (given,) = report["inputs"]
+        self.assertEqual(given["dtype"], "f32")
+
+    def commands(self):
+        """Every command that prints tables, on names that are too long for any of them."""
+        run("tune", self.long_names, *SMALL, "--level", "fast", "-o", "long.fettle", "--threads", "1")
+        return [("run", self.long_names, *SMALL), ("run", self.long_names, *SMALL, "-o", "a" * 60 + "/"),
+                ("bench", self.long_names, *SMALL, "--iters", "2"),
+                ("bench", self.long_names, *SMALL, "--iters", "2", "--profile"),
+                ("compare", self.long_names, *SMALL), ("inspect", self.long_names, *SMALL, "--ops", "--tensors"),
+                ("inspect", "long.fettle"), ("plan", self.long_names, *SMALL), ("devices",), ("peak",),
+                ("plan", self.long_names, *SMALL, "--explain"), ("tune", self.long_names, *SMALL, "--no-package"),
+                ("gemm", "--ladder", "--m", "33", "--n", "47", "--k", "65", "--warmup", "0", "--iters", "1"),
+                ("db", "info"), ("db", "list"), ("db", "verify")]
+
+    def test_tables_fit_80_columns(self):
+        for arguments in self.commands():
+            result = run(*arguments)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            widest = max(result.stdout.splitlines(), key=len)
+            if arguments[0] == "gemm":
+                continue
+            self.assertLessEqual(len(widest), 80, (arguments, widest))
+        for arguments in (("bench", self.long_names, *SMALL, "--iters", "2", "--profile"), ("plan", self.long_names, *SMALL)):
+            self.assertIn("…", run(*arguments).stdout)
+            self.assertIn("very_long_name_" * 40, run(*arguments, "--wide").stdout)
+            self.assertIn("very_long_name_" * 40, run(*arguments, "--json").stdout)
+            narrow = run(*arguments, env={"COLUMNS": "60"}).stdout
+            self.assertLessEqual(max(len(line) for line in narrow.splitlines()), 60)
+
+    def terminal(self, width, *arguments, env=None):
+        """What the program writes to a terminal of `width` columns."""
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
+        process = subprocess.Popen([FETTLE, *arguments], stdout=slave, stderr=slave, env=environment(env))
+        os.close(slave)
+        written = b""
+        while True:
+            try:
+                piece = os.read(master, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            written += piece
+        os.close(master)
+        self.assertEqual(process.wait(), 0, written)
+        return written.decode()
+
+    def test_tables_are_as_wide_as_the_terminal(self):
+        arguments = ("plan", self.long_names, *SMALL)
+        for width in (64, 132):
+            lines = self.terminal(width, *arguments).splitlines()
+            self.assertTrue(width - 12 <= max(len(line) for line in lines) <= width, lines)
+
+    def test_escape_codes_only_where_they_are_taken(self):
+        arguments = ("bench", self.model, *SMALL, "--seconds", "0.5")
+        self.assertIn("\x1b[K", self.terminal(80, *arguments, env={"TERM": "xterm"}))
+        self.assertNotIn("\x1b", self.terminal(80, *arguments, env={"TERM": "dumb"}))
+        self.assertNotIn("\x1b", self.terminal(80, *arguments, env={"TERM": "xterm", "NO_COLOR": "1"}))
+
+    def test_sort(self):
+        def column(title, *arguments):
+            lines = run(*arguments, "--wide").stdout.splitlines()
+            first = next(i for i, line in enumerate(lines) if line.startswith("node "))
+            rows = []
+            for line in lines[first + 1:]:
+                if not line.strip():
+                    break
+                rows.append(re.split(r"  +", line))
+            return [row[re.split(r"  +", lines[first]).index(title)] for row in rows]
+
+        profile = ("bench", self.model, *SMALL, "--iters", "3", "--profile")
+        times = [float(ms) for ms in column("ms", *profile, "--sort", "time")]
+        self.assertEqual(times, sorted(times, reverse=True))
+        names = column("node", *profile, "--sort", "name")
+        self.assertEqual(names, sorted(names))
+        self.assertEqual(column("node", *profile), column("node", *profile, "--sort", "order"))
+        plan = column("us", "plan", self.model, *SMALL, "--no-cache", "--sort", "time")
+        plan = [float(us.lstrip("~")) for us in plan]
+        self.assertEqual(plan, sorted(plan, reverse=True))
+        self.says(2, "--sort", "plan", self.model, "--sort", "size")
+
+    def test_no_share_of_the_roofline_over_all_of_it(self):
+        report = json.loads(run("bench", self.model, "--shape", "picture=1x3x96x128", "--iters", "20", "--json").stdout)
+        for part in [report, *report["ops"]]:
+            self.assertLessEqual(part["roofline_share"], 1, part)
+        self.assertTrue(any(op["roofline_share"] > 0 for op in report["ops"]))
+
+    def test_one_is_singular(self):
+        said = run("bench", self.model, *SMALL, "--iters", "1", "--threads", "1").stdout
+        self.assertIn("1 run ", said)
+        self.assertIn("1 thread)", said)
+
+    def test_precision_is_said(self):
+        for arguments in (("tune", self.model, *SMALL, "--no-package", "--level", "none"), ("plan", self.model, *SMALL),
+                          ("peak",), ("bench", self.model, *SMALL, "--iters", "1"), ("run", self.model, *SMALL),
+                          ("inspect", self.model), ("compare", self.model, *SMALL)):
+            self.assertIn("precision: wanted high, device high, used high",
+                          re.sub(r"\s+", " ", run(*arguments).stdout), arguments)
+            self.assertEqual(json.loads(run(*arguments, "--json").stdout)["precision"],
+                             {"wanted": "high", "device": "high", "used": "high", "reason": None, "fp32_layers": []})
+
+    def test_documents_are_as_the_page_says(self):
+        fields = documented_fields(CLI_PAGE.read_text())
+        run("tune", self.model, *SMALL, "--level", "fast", "-o", "small.fettle", "--threads", "1")
+        pathlib.Path("case/test_data_set_0").mkdir(parents=True, exist_ok=True)
+        pathlib.Path("case/model.onnx").write_bytes(pathlib.Path(self.model).read_bytes())
+        run("run", self.model, *SMALL, "-o", "picture=case/test_data_set_0/input_0.pb", "-o",
+            "enhanced=case/test_data_set_0/output_0.pb")
+        pathlib.Path("labels.txt").write_text("a\nb\n")
+        checked = set()
+        for name, arguments in (
+                ("run", ("run", self.model, *SMALL)), ("run", ("run", self.model, *SMALL, "--labels", "labels.txt")),
+                ("bench", ("bench", self.model, *SMALL, "--iters", "2")), ("test", ("test", "case")),
+                ("compare", ("compare", self.model, *SMALL)), ("inspect", ("inspect", self.model)),
+                ("inspect", ("inspect", "small.fettle", "--tensors")), ("tune", ("tune", self.model, *SMALL, "--no-package")),
+                ("plan", ("plan", self.model, *SMALL)), ("devices", ("devices",)), ("peak", ("peak",)),
+                ("db info", ("db", "info")), ("db list", ("db", "list")), ("db verify", ("db", "verify"))):
+            result = run(*arguments, "--json")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.agree(name, fields[name], json.loads(result.stdout))
+            checked.add(name)
+        self.assertEqual(set(fields) - checked, {"tune-kernel", "tune-kernel --replay"})
+
+    def agree(self, where, wanted, got):
+        """`got` holds the fields of `wanted` ({name: (optional, is list, fields)}) and no other."""
+        self.assertIsInstance(got, dict, where)
+        missing = {name for name, (optional, _, _) in wanted.items() if not optional} - set(got)
+        self.assertEqual((missing, set(got) - set(wanted)), (set(), set()), where)
+        for name, (_, is_list, inner) in wanted.items():
+            if name not in got or got[name] is None:
+                continue
+            if is_list:
+                self.assertIsInstance(got[name], list, f"{where} {name}")
+            if inner:
+                for item in got[name] if is_list else [got[name]]:
+                    self.agree(f"{where} {name}", inner, item)
+
+
+SHARED = {"precision": "wanted, device, used, reason, fp32_layers[]", "device": "kind, name, threads, cores?, fingerprint?"}
+
+
+def parse_fields(text, top=True):
+    """{name: (optional, is list, fields or None)} of "a, b[] {c, d}, e?"."""
+    fields, at = {}, 0
+    while at < len(text):
+        match = re.compile(r"(\w+)(\?)?(\[\])?\s*").match(text, at)
+        name, optional, is_list = match.group(1), bool(match.group(2)), bool(match.group(3))
+        at, inner = match.end(), None
+        if text[at:at + 1] == "{":
+            end, depth = at, 0
+            while end == at or depth > 0:
+                depth += {"{": 1, "}": -1}.get(text[end], 0)
+                end += 1
+            inner = parse_fields(text[at + 1:end - 1].strip(), top=False)
+            at = end
+        elif top and name in SHARED:
+            inner = parse_fields(SHARED[name], top=False)
+        fields[name] = (optional, is_list, inner)
+        at = re.compile(r"\s*,?\s*").match(text, at).end()
+    return fields
+
+
+def documented_fields(page):
+    """The table below `## Fields`, by command."""
+    section = page.split("## Fields")[1].split("\n## ")[0]
+    return {command: parse_fields(text) for command, text in re.findall(r"^\| `([^`]+)` \| `([^`]+)` \|$", section, re.M)}
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+
+
+def encoded(value):
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes(out) + bytes([value])
+
+
+def with_fields(message, field, change):
+    """The protobuf message with `change` of each of its sub-messages of that number."""
+    out, at = bytearray(), 0
+    while at < len(message):
+        begin = at
+        tag, at = varint(message, at)
+        if tag & 7 == 2:
+            size, at = varint(message, at)
+            at += size
+            if tag >> 3 == field:
+                piece = change(message[at - size:at])
+                out += encoded(tag) + encoded(len(piece)) + piece
+                continue
+        else:
+            at = varint(message, at)[1] if tag & 7 == 0 else at + (8 if tag & 7 == 1 else 4)
+        out += message[begin:at]
+    return bytes(out)
+
+
+def with_long_names(model):
+    """The ONNX model with a name of over 600 letters for each node."""
+    count = 0
+
+    def named(node):
+        nonlocal count
+        count += 1
+        name = b"node_%d_" % count + b"very_long_name_" * 40
+        return node + b"\x1a" + encoded(len(name)) + name
+
+    return with_fields(model, 7, lambda graph: with_fields(graph, 1, named))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

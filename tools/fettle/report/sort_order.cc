@@ -1,0 +1,17 @@
+#include "report/sort_order.h"
+
+#include <map>
+
+namespace fettle::tools {
+
+void AddSort(CLI::App& app, SortOrder& order) {
+  static const std::map<std::string, SortOrder> kOrders = {
+      {"time", SortOrder::kTime}, {"order", SortOrder::kOrder}, {"name", SortOrder::kName}};
+  app.add_option_function<std::string>(
+         "--sort", [&order](const std::string& text) { order = kOrders.at(text); },
+         "lines of the table by time|order|name")
+      ->envname("FETTLE_SORT")
+      ->check(CLI::IsMember({"time", "order", "name"}));
+}
+
+}  // namespace fettle::tools

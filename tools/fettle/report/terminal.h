@@ -1,0 +1,36 @@
+// How wide what people read may be, and whether it may move the cursor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace fettle::tools {
+
+/// Columns of standard output: COLUMNS where that is a number, else those of the terminal, else 80;
+/// no limit after SetWide.
+size_t OutputWidth();
+/// --wide: lines are as long as what they say.
+void SetWide();
+
+/// Whether standard error is a terminal that takes escape codes: not where TERM is dumb or not set,
+/// or NO_COLOR is set.
+bool TakesEscapeCodes();
+
+/// Code points of a UTF-8 text, which is what a terminal counts for the names that models use.
+size_t TextWidth(std::string_view text);
+
+/// `text` in at most `width` code points: both ends, and an ellipsis for the middle.
+std::string Shorten(std::string_view text, size_t width);
+
+/// `text` broken at blanks (where a word is longer, anywhere) into lines of at most `width` code
+/// points; those after the first begin with `indent` blanks. Lines that are there stay apart.
+std::string Wrap(std::string_view text, size_t width, size_t indent = 0);
+/// The same at OutputWidth().
+std::string Fit(std::string_view text, size_t indent = 2);
+
+/// "1 row", "2 rows".
+std::string Count(int64_t count, std::string_view thing);
+
+}  // namespace fettle::tools
