@@ -154,7 +154,7 @@ typedef struct fettle_session_options {
   const char* precision; /* high|normal|low, of the device; NULL: high */
   const char* memory;    /* auto|buffer|image, of the device; NULL: auto */
   int queue_window;      /* unfinished commands at a time, so that others get the device; 0: any */
-  double kernel_ms;      /* no launch lasts longer; 0: any */
+  double kernel_ms;      /* launches aim not to last longer; 0: any */
   const char* programs;  /* folder to keep the device's built programs in, "" for the user's cache;
                             NULL: keep nothing */
 } fettle_session_options;

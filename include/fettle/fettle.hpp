@@ -189,7 +189,7 @@ struct SessionOptions {
   std::string precision = "high";  // high|normal|low, of the device
   std::string memory = "auto";     // auto|buffer|image, of the device
   int queue_window = 0;            // unfinished commands at a time; 0: any
-  double kernel_ms = 0;            // no launch lasts longer; 0: any
+  double kernel_ms = 0;            // launches aim not to last longer; 0: any
   /// Keeps the device's built programs in `programs`, "" for the user's cache.
   bool keep_programs = false;
   std::string programs;
