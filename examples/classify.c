@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   }
   fettle_model* model = NULL;
   check(fettle_model_load(argv[1], &model));
-  fettle_value_info in, out;
+  fettle_value_info in = FETTLE_VALUE_INFO_INIT, out = FETTLE_VALUE_INFO_INIT;
   check(fettle_model_input(model, 0, &in));
   check(fettle_model_output(model, 0, &out));
   /* Open extents, such as the batch, become 1. */

@@ -57,7 +57,8 @@ static fettle_tuner* make_tuner(void) {
   static const int64_t blocks[] = {1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 384};
   const size_t count = sizeof(blocks) / sizeof(blocks[0]);
   const int64_t known[] = {32, 32};
-  const fettle_tuner_options options = {.seed = 1, .max_evaluations = 24, .max_seconds = 2};
+  const fettle_tuner_options options = {
+      .struct_size = sizeof(options), .seed = 1, .max_evaluations = 24, .max_seconds = 2};
   fettle_tuner* tuner = NULL;
   if (fettle_tuner_create("transpose", &tuner) != FETTLE_OK ||
       fettle_tuner_add_parameter(tuner, "ROWS", blocks, count) != FETTLE_OK ||
@@ -76,12 +77,13 @@ int main(void) {
 
   fettle_tuner* tuner = make_tuner();
   if (tuner == NULL) return fail();
-  const fettle_tuner_callbacks callbacks = {.run = run, .check = check};
+  const fettle_tuner_callbacks callbacks = {
+      .struct_size = sizeof(callbacks), .run = run, .check = check};
   if (fettle_tuner_run(tuner, &callbacks) != FETTLE_OK) return fail();
   int64_t best[2];
   double ms;
   if (fettle_tuner_best(tuner, best, 2, &ms) != FETTLE_OK) return fail();
-  fettle_tuner_state state;
+  fettle_tuner_state state = FETTLE_TUNER_STATE_INIT;
   fettle_tuner_get_state(tuner, &state);
   printf("%d evaluations: blocks of %d x %d, %.4f ms\n", (int)state.evaluations, (int)best[0],
          (int)best[1], ms);

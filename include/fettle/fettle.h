@@ -6,7 +6,15 @@
  * thread; what it would have returned through a pointer is then untouched. No function throws, and
  * none prints. A function may be called from any thread unless it says otherwise: models are
  * immutable and shared freely, a session or tensor belongs to one thread at a time
- * (fettle_session_cancel excepted). Texts are UTF-8, and those returned belong to the library. */
+ * (fettle_session_cancel excepted). Texts are UTF-8, and those returned belong to the library.
+ *
+ * Structs start with their size, which their FETTLE_..._INIT fills in (as does
+ * {.struct_size = sizeof(options), ...}); all other members may stay zero, the default. Later
+ * versions of the library append members and never move one. The library reads and writes at most
+ * struct_size bytes: it takes the defaults for what an older program's struct does not have. Of a
+ * newer program's struct it leaves what it does not know: options that are set there fail with
+ * FETTLE_UNSUPPORTED, results become zero there. A struct_size of 0, or of no version, fails with
+ * FETTLE_INVALID_ARGUMENT. */
 #ifndef FETTLE_FETTLE_H_
 #define FETTLE_FETTLE_H_
 
@@ -113,11 +121,16 @@ FETTLE_API size_t fettle_model_input_count(const fettle_model* model);
 FETTLE_API size_t fettle_model_output_count(const fettle_model* model);
 
 typedef struct fettle_value_info {
+  size_t struct_size;
   const char* name;
   fettle_dtype dtype;            /* FETTLE_UNDEFINED where the model does not say */
   int rank;                      /* -1 where the model does not say */
   int64_t dims[FETTLE_MAX_RANK]; /* -1: open */
 } fettle_value_info;
+#define FETTLE_VALUE_INFO_INIT                                  \
+  {                                                             \
+    sizeof(fettle_value_info), NULL, FETTLE_UNDEFINED, 0, { 0 } \
+  }
 /* Fails with FETTLE_NOT_FOUND past the end. The name lives as long as the model. */
 FETTLE_API fettle_status fettle_model_input(const fettle_model* model, size_t index,
                                             fettle_value_info* info);
@@ -145,6 +158,7 @@ FETTLE_API size_t fettle_tensor_size(const fettle_tensor* tensor);
 /* ---- Sessions ---- */
 
 typedef struct fettle_session_options {
+  size_t struct_size;
   int threads;                      /* the caller included; 0: all cores */
   int reference_only;               /* not 0: every operator by its scalar reference */
   const char* const* extra_outputs; /* any values of the model to return besides its outputs */
@@ -158,6 +172,8 @@ typedef struct fettle_session_options {
   const char* programs;  /* folder to keep the device's built programs in, "" for the user's cache;
                             NULL: keep nothing */
 } fettle_session_options;
+#define FETTLE_SESSION_OPTIONS_INIT \
+  { sizeof(fettle_session_options), 0, 0, NULL, 0, NULL, 0, NULL, NULL, 0, 0, NULL }
 
 /* `options` may be NULL, and those set to zero are the defaults: all cores, the CPU alone. Fails
  * with FETTLE_NOT_FOUND where an extra output is no value of the model, FETTLE_DEVICE_UNAVAILABLE
@@ -177,13 +193,18 @@ FETTLE_API fettle_status fettle_session_prepare(fettle_session* session);
 /* One inference. Fails with FETTLE_INVALID_ARGUMENT on missing inputs, wrong types or shapes,
  * FETTLE_CANCELLED after fettle_session_cancel. */
 FETTLE_API fettle_status fettle_session_run(fettle_session* session);
+
 typedef struct fettle_tune_options {
+  size_t struct_size;
   const char* level;     /* none|fast|normal|wide|full; NULL: normal */
   double budget_seconds; /* for all of it, the package included; 0: no limit */
   const char* database;  /* folder of the tuning database, "" for the user's; NULL: keep nothing */
   const char* package;   /* file to write the tuned model to; NULL: none */
 } fettle_tune_options;
+#define FETTLE_TUNE_OPTIONS_INIT \
+  { sizeof(fettle_tune_options), NULL, 0, NULL, NULL }
 typedef struct fettle_tune_report {
+  size_t struct_size;
   int accepted;        /* not 0: the tuned plan is faster and in use */
   double default_ms;   /* whole inferences, medians of interleaved runs */
   double tuned_ms;     /* that of the plan in use */
@@ -191,6 +212,8 @@ typedef struct fettle_tune_report {
   int64_t measured;    /* entries measured by this call */
   int64_t reused;      /* entries that the database knew */
 } fettle_tune_report;
+#define FETTLE_TUNE_REPORT_INIT \
+  { sizeof(fettle_tune_report), 0, 0, 0, 0, 0, 0 }
 /* Measures for the shapes of the inputs set so far and goes on with the best plan, or with the
  * default one where nothing faster was found. `options` and `report` may be NULL. Needs the
  * machine's quiet for seconds to minutes. Fails as fettle_session_run does, with
@@ -208,6 +231,7 @@ FETTLE_API void fettle_session_cancel(fettle_session* session);
 
 /* One step of the last run. The texts live until the next run. */
 typedef struct fettle_step {
+  size_t struct_size;
   const char* node;
   const char* op;
   const char* kernel;
@@ -215,6 +239,8 @@ typedef struct fettle_step {
   int64_t macs;
   int64_t bytes;
 } fettle_step;
+#define FETTLE_STEP_INIT \
+  { sizeof(fettle_step), NULL, NULL, NULL, 0, 0, 0 }
 FETTLE_API size_t fettle_session_step_count(const fettle_session* session);
 /* Fails with FETTLE_NOT_FOUND past the end. */
 FETTLE_API fettle_status fettle_session_step(const fettle_session* session, size_t index,
@@ -222,11 +248,15 @@ FETTLE_API fettle_status fettle_session_step(const fettle_session* session, size
 
 /* In bytes. */
 typedef struct fettle_memory {
+  size_t struct_size;
   int64_t arena;   /* planned activations and workspace */
   int64_t weights; /* constants of the model */
   int64_t packed;  /* their packed forms, shared by all sessions of the model */
 } fettle_memory;
-FETTLE_API void fettle_session_memory(const fettle_session* session, fettle_memory* memory);
+#define FETTLE_MEMORY_INIT \
+  { sizeof(fettle_memory), 0, 0, 0 }
+FETTLE_API fettle_status fettle_session_memory(const fettle_session* session,
+                                               fettle_memory* memory);
 
 /* ---- The matrix product ---- */
 
@@ -274,6 +304,7 @@ FETTLE_API fettle_status fettle_tuner_add_known(fettle_tuner* tuner, const int64
                                                 size_t count);
 
 typedef struct fettle_tuner_options {
+  size_t struct_size;
   const char* strategy;    /* local (NULL), portfolio, random, annealing, pso, full */
   uint64_t seed;           /* equal seeds and times give equal searches */
   int64_t max_evaluations; /* 0: no limit */
@@ -281,6 +312,8 @@ typedef struct fettle_tuner_options {
   const char* database;    /* a file that keeps what was measured; NULL: none */
   const char* version;     /* of the code and its input: times of other versions are not reused */
 } fettle_tuner_options;
+#define FETTLE_TUNER_OPTIONS_INIT \
+  { sizeof(fettle_tuner_options), NULL, 0, 0, 0, NULL, NULL }
 FETTLE_API fettle_status fettle_tuner_set_options(fettle_tuner* tuner,
                                                   const fettle_tuner_options* options);
 
@@ -292,22 +325,28 @@ typedef int (*fettle_tuner_run_function)(const int64_t* values, size_t count, do
 typedef int (*fettle_tuner_check_function)(const int64_t* values, size_t count, void* user);
 
 typedef struct fettle_tuner_state {
+  size_t struct_size;
   int64_t evaluations; /* so far, known and failed ones included */
   int64_t failed;      /* failed or wrong */
   int64_t reused;      /* answered by the database */
   double seconds;      /* since the search began */
   double best_ms;      /* 0 while there is none */
 } fettle_tuner_state;
-/* Called after each evaluation; returning not 0 cancels. */
+#define FETTLE_TUNER_STATE_INIT \
+  { sizeof(fettle_tuner_state), 0, 0, 0, 0, 0 }
+/* Called after each evaluation; returning not 0 cancels. The struct has the library's size. */
 typedef int (*fettle_tuner_progress_function)(const fettle_tuner_state* state, void* user);
 
 /* `check` and `progress` may be NULL. */
 typedef struct fettle_tuner_callbacks {
+  size_t struct_size;
   fettle_tuner_run_function run;
   fettle_tuner_check_function check;
   fettle_tuner_progress_function progress;
   void* user;
 } fettle_tuner_callbacks;
+#define FETTLE_TUNER_CALLBACKS_INIT \
+  { sizeof(fettle_tuner_callbacks), NULL, NULL, NULL, NULL }
 /* Searches until a budget is spent or every valid configuration was run. Fails with
  * FETTLE_CANCELLED (what was learned stays; a further call goes on), with FETTLE_INVALID_ARGUMENT
  * on callbacks without `run` and where neither a budget nor the strategy `full` ends the search. */
@@ -330,7 +369,8 @@ FETTLE_API fettle_status fettle_tuner_best(const fettle_tuner* tuner, int64_t* v
  * the end. */
 FETTLE_API fettle_status fettle_tuner_evaluation(const fettle_tuner* tuner, int64_t index,
                                                  int64_t* values, size_t count, double* ms);
-FETTLE_API void fettle_tuner_get_state(const fettle_tuner* tuner, fettle_tuner_state* state);
+FETTLE_API fettle_status fettle_tuner_get_state(const fettle_tuner* tuner,
+                                                fettle_tuner_state* state);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,10 @@
 // excepted).
 #pragma once
 
+#if __cplusplus < 202002L
+#error "fettle.hpp needs C++20 (-std=c++20); programs in older C++ can include fettle/fettle.h"
+#else
+
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -127,10 +131,10 @@ class Tensor {
 
 /// An input or output of a model; extents -1 are open.
 struct ValueInfo {
-  std::string name;
+  std::string name = {};
   fettle_dtype dtype = FETTLE_UNDEFINED;
   bool has_shape = false;
-  std::vector<int64_t> dims;
+  std::vector<int64_t> dims = {};
 };
 
 class Model {
@@ -165,7 +169,7 @@ class Model {
   std::vector<ValueInfo> List(size_t count, Describe describe) const {
     std::vector<ValueInfo> list;
     for (size_t i = 0; i < count; ++i) {
-      fettle_value_info info;
+      fettle_value_info info = FETTLE_VALUE_INFO_INIT;
       if (describe(get(), i, &info) != FETTLE_OK) continue;
       list.push_back(
           {info.name, info.dtype, info.rank >= 0,
@@ -183,8 +187,8 @@ class Model {
 struct SessionOptions {
   int threads = 0;  // 0: all cores
   bool reference_only = false;
-  std::vector<std::string> extra_outputs;  // any values of the model
-  std::string device = "auto";             // auto|cpu|opencl[:PLATFORM[:DEVICE]]
+  std::vector<std::string> extra_outputs = {};  // any values of the model
+  std::string device = "auto";                  // auto|cpu|opencl[:PLATFORM[:DEVICE]]
   bool strict_device = false;      // fails rather than let the CPU compute what the device cannot
   std::string precision = "high";  // high|normal|low, of the device
   std::string memory = "auto";     // auto|buffer|image, of the device
@@ -192,12 +196,20 @@ struct SessionOptions {
   double kernel_ms = 0;            // launches aim not to last longer; 0: any
   /// Keeps the device's built programs in `programs`, "" for the user's cache.
   bool keep_programs = false;
-  std::string programs;
+  std::string programs = {};
+};
+
+/// Texts as in fettle_tune_options; they are read during the call.
+struct TuneOptions {
+  const char* level = nullptr;     // none|fast|normal|wide|full; null: normal
+  double budget_seconds = 0;       // for all of it, the package included; 0: no limit
+  const char* database = nullptr;  // folder, "" for the user's; null: keep nothing
+  const char* package = nullptr;   // file to write the tuned model to; null: none
 };
 
 /// What one step of a run did.
 struct Step {
-  std::string node, op, kernel;
+  std::string node = {}, op = {}, kernel = {};
   double ms = 0;
   int64_t macs = 0, bytes = 0;
 };
@@ -207,17 +219,18 @@ class Session {
   static Result<Session> Create(const Model& model, const SessionOptions& options = {}) {
     std::vector<const char*> extra;
     for (const std::string& name : options.extra_outputs) extra.push_back(name.c_str());
-    const fettle_session_options raw = {options.threads,
-                                        options.reference_only ? 1 : 0,
-                                        extra.data(),
-                                        extra.size(),
-                                        options.device.c_str(),
-                                        options.strict_device ? 1 : 0,
-                                        options.precision.c_str(),
-                                        options.memory.c_str(),
-                                        options.queue_window,
-                                        options.kernel_ms,
-                                        options.keep_programs ? options.programs.c_str() : nullptr};
+    fettle_session_options raw = FETTLE_SESSION_OPTIONS_INIT;
+    raw.threads = options.threads;
+    raw.reference_only = options.reference_only ? 1 : 0;
+    raw.extra_outputs = extra.data();
+    raw.extra_output_count = extra.size();
+    raw.device = options.device.c_str();
+    raw.strict_device = options.strict_device ? 1 : 0;
+    raw.precision = options.precision.c_str();
+    raw.memory = options.memory.c_str();
+    raw.queue_window = options.queue_window;
+    raw.kernel_ms = options.kernel_ms;
+    raw.programs = options.keep_programs ? options.programs.c_str() : nullptr;
     fettle_session* handle = nullptr;
     const fettle_status code = fettle_session_create(model.get(), &raw, &handle);
     if (code != FETTLE_OK) return Result<Session>::Failed(code);
@@ -232,9 +245,14 @@ class Session {
   Result<void> Prepare() { return Check(fettle_session_prepare(get())); }
   Result<void> Run() { return Check(fettle_session_run(get())); }
   /// Measures for the inputs set so far and goes on with the best plan.
-  Result<fettle_tune_report> Tune(const fettle_tune_options& options = {}) {
-    fettle_tune_report report = {};
-    const fettle_status code = fettle_session_tune(get(), &options, &report);
+  Result<fettle_tune_report> Tune(const TuneOptions& options = {}) {
+    fettle_tune_options raw = FETTLE_TUNE_OPTIONS_INIT;
+    raw.level = options.level;
+    raw.budget_seconds = options.budget_seconds;
+    raw.database = options.database;
+    raw.package = options.package;
+    fettle_tune_report report = FETTLE_TUNE_REPORT_INIT;
+    const fettle_status code = fettle_session_tune(get(), &raw, &report);
     if (code != FETTLE_OK) return Result<fettle_tune_report>::Failed(code);
     return report;
   }
@@ -251,14 +269,14 @@ class Session {
   std::vector<Step> profile() const {
     std::vector<Step> steps;
     for (size_t i = 0; i < fettle_session_step_count(get()); ++i) {
-      fettle_step step;
+      fettle_step step = FETTLE_STEP_INIT;
       if (fettle_session_step(get(), i, &step) == FETTLE_OK)
         steps.push_back({step.node, step.op, step.kernel, step.ms, step.macs, step.bytes});
     }
     return steps;
   }
   fettle_memory memory() const {
-    fettle_memory memory = {};
+    fettle_memory memory = FETTLE_MEMORY_INIT;
     fettle_session_memory(get(), &memory);
     return memory;
   }
@@ -279,9 +297,9 @@ class Session {
 /// `check` is true for right results; `progress` goes on while true. Exceptions that they throw end
 /// Tuner::Run as a failure.
 struct TunerCallbacks {
-  std::function<std::optional<double>(std::span<const int64_t>)> run;
-  std::function<bool(std::span<const int64_t>)> check;
-  std::function<bool(const fettle_tuner_state&)> progress;
+  std::function<std::optional<double>(std::span<const int64_t>)> run = {};
+  std::function<bool(std::span<const int64_t>)> check = {};
+  std::function<bool(const fettle_tuner_state&)> progress = {};
 };
 
 struct TunerOptions {
@@ -289,13 +307,13 @@ struct TunerOptions {
   uint64_t seed = 0;
   int64_t max_evaluations = 0;  // 0: no limit
   double max_seconds = 0;       // 0: no limit
-  std::string database;         // a file; empty: none
-  std::string version;          // of the code and its input
+  std::string database = {};    // a file; empty: none
+  std::string version = {};     // of the code and its input
 };
 
 /// One configuration, in order of parameters, and its time (0: it failed).
 struct Tuned {
-  std::vector<int64_t> values;
+  std::vector<int64_t> values = {};
   double ms = 0;
 };
 
@@ -335,17 +353,18 @@ class Tuner {
     return Check(fettle_tuner_add_known(get(), values.data(), values.size()));
   }
   Result<void> SetOptions(const TunerOptions& options) {
-    const fettle_tuner_options raw = {options.strategy.c_str(),
-                                      options.seed,
-                                      options.max_evaluations,
-                                      options.max_seconds,
-                                      options.database.empty() ? nullptr : options.database.c_str(),
-                                      options.version.c_str()};
+    fettle_tuner_options raw = FETTLE_TUNER_OPTIONS_INIT;
+    raw.strategy = options.strategy.c_str();
+    raw.seed = options.seed;
+    raw.max_evaluations = options.max_evaluations;
+    raw.max_seconds = options.max_seconds;
+    raw.database = options.database.empty() ? nullptr : options.database.c_str();
+    raw.version = options.version.c_str();
     return Check(fettle_tuner_set_options(get(), &raw));
   }
 
   Result<void> Run(TunerCallbacks callbacks) {
-    fettle_tuner_callbacks raw = {};
+    fettle_tuner_callbacks raw = FETTLE_TUNER_CALLBACKS_INIT;
     raw.user = &callbacks;
     if (callbacks.run) raw.run = CallRun;
     if (callbacks.check) raw.check = CallCheck;
@@ -356,16 +375,16 @@ class Tuner {
   void Cancel() { fettle_tuner_cancel(get()); }
 
   /// FETTLE_NOT_FOUND when the search is over.
-  Result<std::vector<int64_t>> Ask() {
+  Result<std::vector<int64_t> > Ask() {
     std::vector<int64_t> values(parameters_);
     const fettle_status code = fettle_tuner_ask(get(), values.data(), values.size());
-    if (code != FETTLE_OK) return Result<std::vector<int64_t>>::Failed(code);
+    if (code != FETTLE_OK) return Result<std::vector<int64_t> >::Failed(code);
     return values;
   }
   Result<void> Tell(double ms) { return Check(fettle_tuner_tell(get(), ms)); }
 
   Result<Tuned> Best() const {
-    Tuned best{std::vector<int64_t>(parameters_)};
+    Tuned best{.values = std::vector<int64_t>(parameters_)};
     const fettle_status code = fettle_tuner_best(get(), best.values.data(), parameters_, &best.ms);
     if (code != FETTLE_OK) return Result<Tuned>::Failed(code);
     return best;
@@ -373,14 +392,14 @@ class Tuner {
   std::vector<Tuned> evaluations() const {
     std::vector<Tuned> list;
     for (int64_t i = 0; i < state().evaluations; ++i) {
-      Tuned one{std::vector<int64_t>(parameters_)};
+      Tuned one{.values = std::vector<int64_t>(parameters_)};
       if (fettle_tuner_evaluation(get(), i, one.values.data(), parameters_, &one.ms) == FETTLE_OK)
         list.push_back(std::move(one));
     }
     return list;
   }
   fettle_tuner_state state() const {
-    fettle_tuner_state state = {};
+    fettle_tuner_state state = FETTLE_TUNER_STATE_INIT;
     fettle_tuner_get_state(get(), &state);
     return state;
   }
@@ -413,3 +432,5 @@ class Tuner {
 };
 
 }  // namespace fettle
+
+#endif  // C++20

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "capi/handles.h"
+#include "capi/structs.h"
 
 using fettle::OkStatus;
 using fettle::Status;
@@ -26,8 +27,7 @@ Status Describe(const fettle::ir::Graph& graph, const std::vector<fettle::ir::Va
   if (result.rank > FETTLE_MAX_RANK)
     return fettle::Unsupported("'{}' has rank {}", value.name, result.rank);
   if (value.shape) std::copy(value.shape->begin(), value.shape->end(), result.dims);
-  *info = result;
-  return OkStatus();
+  return fettle::capi::WriteStruct(result, info);
 }
 
 /// What loading wants to say, to the log.

@@ -1,5 +1,6 @@
 // fettle.h: sessions.
 #include "capi/handles.h"
+#include "capi/structs.h"
 #include "runtime/device_choice.h"
 #include "runtime/tune_model.h"
 
@@ -34,6 +35,17 @@ Status ReadDevice(const fettle_session_options& options, fettle::runtime::Sessio
   return OkStatus();
 }
 
+Status ReadOptions(const fettle_session_options& options, fettle::runtime::SessionOptions& wanted) {
+  wanted.threads = options.threads;
+  wanted.reference_only = options.reference_only != 0;
+  if (options.extra_output_count > 0) FETTLE_REQUIRE(options.extra_outputs);
+  for (size_t i = 0; i < options.extra_output_count; ++i) {
+    FETTLE_REQUIRE(options.extra_outputs[i]);
+    wanted.extra_outputs.emplace_back(options.extra_outputs[i]);
+  }
+  return ReadDevice(options, wanted);
+}
+
 }  // namespace
 
 fettle_status fettle_session_create(const fettle_model* model,
@@ -44,14 +56,8 @@ fettle_status fettle_session_create(const fettle_model* model,
     FETTLE_REQUIRE(session);
     fettle::runtime::SessionOptions wanted;
     if (options != nullptr) {
-      wanted.threads = options->threads;
-      wanted.reference_only = options->reference_only != 0;
-      if (options->extra_output_count > 0) FETTLE_REQUIRE(options->extra_outputs);
-      for (size_t i = 0; i < options->extra_output_count; ++i) {
-        FETTLE_REQUIRE(options->extra_outputs[i]);
-        wanted.extra_outputs.emplace_back(options->extra_outputs[i]);
-      }
-      RETURN_IF_ERROR(ReadDevice(*options, wanted));
+      ASSIGN_OR_RETURN(const fettle_session_options given, fettle::capi::ReadStruct(options));
+      RETURN_IF_ERROR(ReadOptions(given, wanted));
     }
     ASSIGN_OR_RETURN(auto made, Session::Create(model->model, wanted));
     *session = new fettle_session{std::move(made), {}, {}, model->model, std::move(wanted)};
@@ -99,8 +105,11 @@ fettle_status fettle_session_tune(fettle_session* session, const fettle_tune_opt
     FETTLE_REQUIRE(session);
     if (session->options.reference_only || !session->options.extra_outputs.empty())
       return fettle::Unsupported("a session with extra outputs or references alone is not tuned");
-    const fettle_tune_options none = {};
-    const fettle_tune_options& wanted = options == nullptr ? none : *options;
+    fettle_tune_options wanted = FETTLE_TUNE_OPTIONS_INIT;
+    if (options != nullptr) {
+      ASSIGN_OR_RETURN(wanted, fettle::capi::ReadStruct(options));
+    }
+    if (report != nullptr) RETURN_IF_ERROR(fettle::capi::CheckStruct(report));
     fettle::runtime::TuneModelOptions tune{.session = session->options};
     ASSIGN_OR_RETURN(tune.tune.level, fettle::tuner::LevelFromName(
                                           wanted.level == nullptr ? "normal" : wanted.level));
@@ -122,13 +131,15 @@ fettle_status fettle_session_tune(fettle_session* session, const fettle_tune_opt
     session->options = std::move(next);
     if (report == nullptr) return OkStatus();
     const fettle::tuner::GateResult& gate = result.gate;
-    *report = {.accepted = gate.accepted ? 1 : 0,
-               .default_ms = gate.incumbent_us * 1e-3,
-               .tuned_ms = (gate.accepted ? gate.challenger_us : gate.incumbent_us) * 1e-3,
-               .predicted_ms = result.predicted_us * 1e-3,
-               .measured = result.report.measured,
-               .reused = result.report.reused};
-    return OkStatus();
+    return fettle::capi::WriteStruct(
+        {.struct_size = sizeof(fettle_tune_report),
+         .accepted = gate.accepted ? 1 : 0,
+         .default_ms = gate.incumbent_us * 1e-3,
+         .tuned_ms = (gate.accepted ? gate.challenger_us : gate.incumbent_us) * 1e-3,
+         .predicted_ms = result.predicted_us * 1e-3,
+         .measured = result.report.measured,
+         .reused = result.report.reused},
+        report);
   });
 }
 
@@ -162,14 +173,26 @@ fettle_status fettle_session_step(const fettle_session* session, size_t index, f
     if (index >= profile.size())
       return Error(StatusCode::kNotFound, "index {} of {} steps", index, profile.size());
     const fettle::exec::StepProfile& from = profile[index];
-    *step = {from.node.c_str(), from.op.c_str(), from.kernel.c_str(),
-             from.ms,           from.macs,       from.bytes};
-    return OkStatus();
+    return fettle::capi::WriteStruct({.struct_size = sizeof(fettle_step),
+                                      .node = from.node.c_str(),
+                                      .op = from.op.c_str(),
+                                      .kernel = from.kernel.c_str(),
+                                      .ms = from.ms,
+                                      .macs = from.macs,
+                                      .bytes = from.bytes},
+                                     step);
   });
 }
 
-void fettle_session_memory(const fettle_session* session, fettle_memory* memory) {
-  if (session == nullptr || memory == nullptr) return;
-  const fettle::runtime::MemoryInfo info = session->session->memory();
-  *memory = {info.arena_bytes, info.weight_bytes, info.packed_bytes};
+fettle_status fettle_session_memory(const fettle_session* session, fettle_memory* memory) {
+  return Guard([&]() -> Status {
+    FETTLE_REQUIRE(session);
+    FETTLE_REQUIRE(memory);
+    const fettle::runtime::MemoryInfo info = session->session->memory();
+    return fettle::capi::WriteStruct({.struct_size = sizeof(fettle_memory),
+                                      .arena = info.arena_bytes,
+                                      .weights = info.weight_bytes,
+                                      .packed = info.packed_bytes},
+                                     memory);
+  });
 }

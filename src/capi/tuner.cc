@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "capi/handles.h"
+#include "capi/structs.h"
 #include "device/cpu/cpu_device.h"
 #include "tuner/search/remembered_search.h"
 
@@ -95,7 +96,7 @@ Status Begin(fettle_tuner& tuner) {
 }
 
 fettle_tuner_state StateOf(const fettle_tuner& tuner) {
-  fettle_tuner_state state = {};
+  fettle_tuner_state state = FETTLE_TUNER_STATE_INIT;
   if (!tuner.search) return state;
   const fettle::tuner::Search& search = tuner.search->search();
   const History& history = search.history();
@@ -226,24 +227,25 @@ fettle_status fettle_tuner_set_options(fettle_tuner* tuner, const fettle_tuner_o
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tuner);
     FETTLE_REQUIRE(options);
+    ASSIGN_OR_RETURN(const fettle_tuner_options given, fettle::capi::ReadStruct(options));
     RETURN_IF_ERROR(NotBegun(*tuner));
     SearchOptions search;
-    if (options->strategy != nullptr) search.strategy = options->strategy;
+    if (given.strategy != nullptr) search.strategy = given.strategy;
     if (fettle::tuner::FindStrategy(search.strategy) == nullptr)
       return InvalidArgument(
           "tuner '{}': strategy '{}': expected "
           "local|portfolio|random|annealing|pso|full",
           tuner->name, search.strategy);
-    if (options->max_evaluations < 0 || !(options->max_seconds >= 0))
+    if (given.max_evaluations < 0 || !(given.max_seconds >= 0))
       return InvalidArgument("tuner '{}': a budget is 0 or more", tuner->name);
-    search.seed = options->seed;
-    if (options->max_evaluations > 0) search.max_evaluations = options->max_evaluations;
-    if (options->max_seconds > 0) search.max_seconds = options->max_seconds;
+    search.seed = given.seed;
+    if (given.max_evaluations > 0) search.max_evaluations = given.max_evaluations;
+    if (given.max_seconds > 0) search.max_seconds = given.max_seconds;
     tuner->endless =
-        options->max_evaluations == 0 && options->max_seconds == 0 && search.strategy != "full";
+        given.max_evaluations == 0 && given.max_seconds == 0 && search.strategy != "full";
     tuner->options = std::move(search);
-    tuner->database = options->database == nullptr ? "" : options->database;
-    tuner->version = options->version == nullptr ? "" : options->version;
+    tuner->database = given.database == nullptr ? "" : given.database;
+    tuner->version = given.version == nullptr ? "" : given.version;
     return OkStatus();
   });
 }
@@ -252,8 +254,9 @@ fettle_status fettle_tuner_run(fettle_tuner* tuner, const fettle_tuner_callbacks
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tuner);
     FETTLE_REQUIRE(callbacks);
-    FETTLE_REQUIRE(callbacks->run);
-    return Run(*tuner, *callbacks);
+    ASSIGN_OR_RETURN(const fettle_tuner_callbacks given, fettle::capi::ReadStruct(callbacks));
+    if (given.run == nullptr) return InvalidArgument("callbacks->run is null");
+    return Run(*tuner, given);
   });
 }
 
@@ -309,6 +312,10 @@ fettle_status fettle_tuner_evaluation(const fettle_tuner* tuner, int64_t index, 
   });
 }
 
-void fettle_tuner_get_state(const fettle_tuner* tuner, fettle_tuner_state* state) {
-  if (tuner != nullptr && state != nullptr) *state = StateOf(*tuner);
+fettle_status fettle_tuner_get_state(const fettle_tuner* tuner, fettle_tuner_state* state) {
+  return Guard([&]() -> Status {
+    FETTLE_REQUIRE(tuner);
+    FETTLE_REQUIRE(state);
+    return fettle::capi::WriteStruct(StateOf(*tuner), state);
+  });
 }

@@ -33,7 +33,7 @@ TEST(CApi, DescribesModels) {
   EXPECT_THAT(model.inputs()[0].dims, ElementsAre(1, 3, -1, -1));
   ASSERT_THAT(model.outputs(), SizeIs(1));
   EXPECT_EQ(model.outputs()[0].name, "enhanced");
-  fettle_value_info info;
+  fettle_value_info info = FETTLE_VALUE_INFO_INIT;
   EXPECT_EQ(fettle_model_input(model.get(), 1, &info), FETTLE_NOT_FOUND);
 }
 

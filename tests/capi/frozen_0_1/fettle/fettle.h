@@ -1,0 +1,379 @@
+/* Fettle's C interface: load an ONNX model, run it, read the results; the matrix product alone;
+ * and a tuner for code of the caller's own.
+ *
+ * Handles are opaque and freed by the function named after them; freeing NULL does nothing. Every
+ * function that can fail returns a status and leaves a message for fettle_last_error() of the same
+ * thread; what it would have returned through a pointer is then untouched. No function throws, and
+ * none prints. A function may be called from any thread unless it says otherwise: models are
+ * immutable and shared freely, a session or tensor belongs to one thread at a time
+ * (fettle_session_cancel excepted). Texts are UTF-8, and those returned belong to the library.
+ *
+ * Structs start with their size, which their FETTLE_..._INIT fills in (as does
+ * {.struct_size = sizeof(options), ...}); all other members may stay zero, the default. Later
+ * versions of the library append members and never move one. The library reads and writes at most
+ * struct_size bytes: it takes the defaults for what an older program's struct does not have. Of a
+ * newer program's struct it leaves what it does not know: options that are set there fail with
+ * FETTLE_UNSUPPORTED, results become zero there. A struct_size of 0, or of no version, fails with
+ * FETTLE_INVALID_ARGUMENT. */
+#ifndef FETTLE_FETTLE_H_
+#define FETTLE_FETTLE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define FETTLE_API __attribute__((visibility("default")))
+#else
+#define FETTLE_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FETTLE_MAX_RANK 16
+
+typedef enum fettle_status {
+  FETTLE_OK = 0,
+  FETTLE_INVALID_ARGUMENT = 1,
+  FETTLE_INVALID_MODEL = 2,
+  FETTLE_UNSUPPORTED = 3,
+  FETTLE_NOT_FOUND = 4,
+  FETTLE_VERSION_MISMATCH = 5,
+  FETTLE_CORRUPT = 6,
+  FETTLE_IO = 7,
+  FETTLE_OUT_OF_MEMORY = 8,
+  FETTLE_DEVICE_UNAVAILABLE = 9,
+  FETTLE_DEVICE_ERROR = 10,
+  FETTLE_BUILD_FAILED = 11,
+  FETTLE_CANCELLED = 12,
+  FETTLE_BUSY = 13,
+  FETTLE_INTERNAL = 14
+} fettle_status;
+
+/* The numbers of ONNX's TensorProto.DataType. 4-bit types take one byte per element. */
+typedef enum fettle_dtype {
+  FETTLE_UNDEFINED = 0,
+  FETTLE_F32 = 1,
+  FETTLE_U8 = 2,
+  FETTLE_I8 = 3,
+  FETTLE_U16 = 4,
+  FETTLE_I16 = 5,
+  FETTLE_I32 = 6,
+  FETTLE_I64 = 7,
+  FETTLE_BOOL = 9,
+  FETTLE_F16 = 10,
+  FETTLE_F64 = 11,
+  FETTLE_U32 = 12,
+  FETTLE_U64 = 13,
+  FETTLE_BF16 = 16,
+  FETTLE_F8E4M3FN = 17,
+  FETTLE_F8E5M2 = 19,
+  FETTLE_U4 = 21,
+  FETTLE_I4 = 22
+} fettle_dtype;
+
+typedef enum fettle_log_level {
+  FETTLE_LOG_ERROR = 0,
+  FETTLE_LOG_WARN = 1,
+  FETTLE_LOG_INFO = 2,
+  FETTLE_LOG_DEBUG = 3
+} fettle_log_level;
+
+typedef struct fettle_model fettle_model;
+typedef struct fettle_session fettle_session;
+typedef struct fettle_tensor fettle_tensor;
+
+/* ---- The library ---- */
+
+/* "0.1.0". */
+FETTLE_API const char* fettle_version(void);
+/* What went wrong in this thread's last failing call; "" where none failed. Good until the next
+ * failing call of the thread. */
+FETTLE_API const char* fettle_last_error(void);
+/* "invalid argument" and so on; "unknown" for other numbers. */
+FETTLE_API const char* fettle_status_name(fettle_status status);
+/* "f32" and so on; "undefined" for other numbers. */
+FETTLE_API const char* fettle_dtype_name(fettle_dtype dtype);
+/* Bytes of one element; 0 for FETTLE_UNDEFINED and other numbers. */
+FETTLE_API size_t fettle_dtype_size(fettle_dtype dtype);
+
+/* Receives one line (not ended by a newline) from any thread; `line` is good during the call. */
+typedef void (*fettle_log_function)(fettle_log_level level, const char* line, void* user);
+/* Sends lines of `level` and above to `function` for the whole process; NULL: nowhere, which is the
+ * default. `user` must stay good until another function is set. */
+FETTLE_API void fettle_set_log(fettle_log_function function, void* user, fettle_log_level level);
+
+/* ---- Models ---- */
+
+/* Loads an .onnx file or a .fettle package, whatever its name; it stays mapped while the model
+ * lives. Fails with FETTLE_NOT_FOUND, FETTLE_IO, FETTLE_INVALID_MODEL, FETTLE_UNSUPPORTED with all
+ * unsupported operators named, or for packages FETTLE_CORRUPT and FETTLE_VERSION_MISMATCH. A
+ * package of another device or version is planned anew, with a line to the log. */
+FETTLE_API fettle_status fettle_model_load(const char* path, fettle_model** model);
+/* The same from memory, which is copied. `name` starts error messages; NULL means "model". */
+FETTLE_API fettle_status fettle_model_load_bytes(const void* bytes, size_t size, const char* name,
+                                                 fettle_model** model);
+/* Sessions keep what they need, so a model may be freed before them. */
+FETTLE_API void fettle_model_free(fettle_model* model);
+
+FETTLE_API size_t fettle_model_input_count(const fettle_model* model);
+FETTLE_API size_t fettle_model_output_count(const fettle_model* model);
+
+typedef struct fettle_value_info {
+  size_t struct_size;
+  const char* name;
+  fettle_dtype dtype;            /* FETTLE_UNDEFINED where the model does not say */
+  int rank;                      /* -1 where the model does not say */
+  int64_t dims[FETTLE_MAX_RANK]; /* -1: open */
+} fettle_value_info;
+#define FETTLE_VALUE_INFO_INIT                                  \
+  {                                                             \
+    sizeof(fettle_value_info), NULL, FETTLE_UNDEFINED, 0, { 0 } \
+  }
+/* Fails with FETTLE_NOT_FOUND past the end. The name lives as long as the model. */
+FETTLE_API fettle_status fettle_model_input(const fettle_model* model, size_t index,
+                                            fettle_value_info* info);
+FETTLE_API fettle_status fettle_model_output(const fettle_model* model, size_t index,
+                                             fettle_value_info* info);
+
+/* ---- Tensors: row-major, in host memory ---- */
+
+/* Zero-filled. Fails with FETTLE_INVALID_ARGUMENT or FETTLE_OUT_OF_MEMORY. */
+FETTLE_API fettle_status fettle_tensor_create(fettle_dtype dtype, int rank, const int64_t* dims,
+                                              fettle_tensor** tensor);
+/* Over memory of the caller's, aligned to the element, which must outlive the tensor and every
+ * session it is an input of. `size` must be the tensor's size in bytes. Inputs are only read. */
+FETTLE_API fettle_status fettle_tensor_wrap(fettle_dtype dtype, int rank, const int64_t* dims,
+                                            void* data, size_t size, fettle_tensor** tensor);
+FETTLE_API void fettle_tensor_free(fettle_tensor* tensor);
+FETTLE_API fettle_dtype fettle_tensor_dtype(const fettle_tensor* tensor);
+FETTLE_API int fettle_tensor_rank(const fettle_tensor* tensor);
+/* rank extents, which live as long as the tensor. */
+FETTLE_API const int64_t* fettle_tensor_dims(const fettle_tensor* tensor);
+FETTLE_API void* fettle_tensor_data(const fettle_tensor* tensor);
+/* In bytes. */
+FETTLE_API size_t fettle_tensor_size(const fettle_tensor* tensor);
+
+/* ---- Sessions ---- */
+
+typedef struct fettle_session_options {
+  size_t struct_size;
+  int threads;                      /* the caller included; 0: all cores */
+  int reference_only;               /* not 0: every operator by its scalar reference */
+  const char* const* extra_outputs; /* any values of the model to return besides its outputs */
+  size_t extra_output_count;
+  const char* device;    /* auto|cpu|opencl[:PLATFORM[:DEVICE]]; NULL: auto */
+  int strict_device;     /* not 0: fails rather than let the CPU compute what the device cannot */
+  const char* precision; /* high|normal|low, of the device; NULL: high */
+  const char* memory;    /* auto|buffer|image, of the device; NULL: auto */
+  int queue_window;      /* unfinished commands at a time, so that others get the device; 0: any */
+  double kernel_ms;      /* no launch lasts longer; 0: any */
+  const char* programs;  /* folder to keep the device's built programs in, "" for the user's cache;
+                            NULL: keep nothing */
+} fettle_session_options;
+#define FETTLE_SESSION_OPTIONS_INIT \
+  { sizeof(fettle_session_options), 0, 0, NULL, 0, NULL, 0, NULL, NULL, 0, 0, NULL }
+
+/* `options` may be NULL, and those set to zero are the defaults: all cores, the CPU alone. Fails
+ * with FETTLE_NOT_FOUND where an extra output is no value of the model, FETTLE_DEVICE_UNAVAILABLE
+ * where the device is not there. */
+FETTLE_API fettle_status fettle_session_create(const fettle_model* model,
+                                               const fettle_session_options* options,
+                                               fettle_session** session);
+FETTLE_API void fettle_session_free(fettle_session* session);
+/* Takes a reference to the tensor's memory for this and later runs; `tensor` may be freed. Setting
+ * an input again replaces it. Fails with FETTLE_NOT_FOUND on other names than the model's inputs.
+ */
+FETTLE_API fettle_status fettle_session_set_input(fettle_session* session, const char* name,
+                                                  const fettle_tensor* tensor);
+/* Plans, packs and allocates for the shapes of the inputs set so far, so that the first run need
+ * not. Optional; new shapes are prepared when they come, and the last few are kept. */
+FETTLE_API fettle_status fettle_session_prepare(fettle_session* session);
+/* One inference. Fails with FETTLE_INVALID_ARGUMENT on missing inputs, wrong types or shapes,
+ * FETTLE_CANCELLED after fettle_session_cancel. */
+FETTLE_API fettle_status fettle_session_run(fettle_session* session);
+
+typedef struct fettle_tune_options {
+  size_t struct_size;
+  const char* level;     /* none|fast|normal|wide|full; NULL: normal */
+  double budget_seconds; /* for all of it, the package included; 0: no limit */
+  const char* database;  /* folder of the tuning database, "" for the user's; NULL: keep nothing */
+  const char* package;   /* file to write the tuned model to; NULL: none */
+} fettle_tune_options;
+#define FETTLE_TUNE_OPTIONS_INIT \
+  { sizeof(fettle_tune_options), NULL, 0, NULL, NULL }
+typedef struct fettle_tune_report {
+  size_t struct_size;
+  int accepted;        /* not 0: the tuned plan is faster and in use */
+  double default_ms;   /* whole inferences, medians of interleaved runs */
+  double tuned_ms;     /* that of the plan in use */
+  double predicted_ms; /* what the tuned plan's parts add up to */
+  int64_t measured;    /* entries measured by this call */
+  int64_t reused;      /* entries that the database knew */
+} fettle_tune_report;
+#define FETTLE_TUNE_REPORT_INIT \
+  { sizeof(fettle_tune_report), 0, 0, 0, 0, 0, 0 }
+/* Measures for the shapes of the inputs set so far and goes on with the best plan, or with the
+ * default one where nothing faster was found. `options` and `report` may be NULL. Needs the
+ * machine's quiet for seconds to minutes. Fails as fettle_session_run does, with
+ * FETTLE_INVALID_ARGUMENT on unknown levels, FETTLE_UNSUPPORTED on sessions with extra outputs or
+ * references alone, FETTLE_IO where the package cannot be written. */
+FETTLE_API fettle_status fettle_session_tune(fettle_session* session,
+                                             const fettle_tune_options* options,
+                                             fettle_tune_report* report);
+/* A result of the last run as a tensor of its own, which the caller frees; later runs do not change
+ * it. Fails with FETTLE_NOT_FOUND. */
+FETTLE_API fettle_status fettle_session_output(const fettle_session* session, const char* name,
+                                               fettle_tensor** tensor);
+/* Makes a run in progress fail with FETTLE_CANCELLED after the operator it is in. */
+FETTLE_API void fettle_session_cancel(fettle_session* session);
+
+/* One step of the last run. The texts live until the next run. */
+typedef struct fettle_step {
+  size_t struct_size;
+  const char* node;
+  const char* op;
+  const char* kernel;
+  double ms;
+  int64_t macs;
+  int64_t bytes;
+} fettle_step;
+#define FETTLE_STEP_INIT \
+  { sizeof(fettle_step), NULL, NULL, NULL, 0, 0, 0 }
+FETTLE_API size_t fettle_session_step_count(const fettle_session* session);
+/* Fails with FETTLE_NOT_FOUND past the end. */
+FETTLE_API fettle_status fettle_session_step(const fettle_session* session, size_t index,
+                                             fettle_step* step);
+
+/* In bytes. */
+typedef struct fettle_memory {
+  size_t struct_size;
+  int64_t arena;   /* planned activations and workspace */
+  int64_t weights; /* constants of the model */
+  int64_t packed;  /* their packed forms, shared by all sessions of the model */
+} fettle_memory;
+#define FETTLE_MEMORY_INIT \
+  { sizeof(fettle_memory), 0, 0, 0 }
+FETTLE_API fettle_status fettle_session_memory(const fettle_session* session,
+                                               fettle_memory* memory);
+
+/* ---- The matrix product ---- */
+
+/* C = alpha * op(A) * op(B) + beta * C on row-major fp32 matrices; op transposes where the flag is
+ * not 0. op(A) is m x k, op(B) k x n, C m x n; leading dimensions count elements from one row to
+ * the next as stored. With beta 0, C is not read. A and B must not overlap C. `threads`: the caller
+ * included, 0 for all cores; the result does not depend on it. Fails with FETTLE_INVALID_ARGUMENT
+ * on negative sizes and short leading dimensions, FETTLE_OUT_OF_MEMORY. */
+FETTLE_API fettle_status fettle_sgemm(int transpose_a, int transpose_b, int64_t m, int64_t n,
+                                      int64_t k, float alpha, const float* a, int64_t lda,
+                                      const float* b, int64_t ldb, float beta, float* c,
+                                      int64_t ldc, int threads);
+
+/* ---- A tuner for code of the caller's own ---- */
+
+/* Searches the configurations of anything that the caller can run and time. Say what there is to
+ * choose (parameters, constraints), then either hand over a function that runs one configuration
+ * (fettle_tuner_run), or ask for configurations one at a time and tell what came of them
+ * (fettle_tuner_ask, fettle_tuner_tell), in a program that is running anyway. A configuration is an
+ * array of values in the order in which the parameters were added. A tuner belongs to one thread at
+ * a time, fettle_tuner_cancel excepted. */
+typedef struct fettle_tuner fettle_tuner;
+
+/* `name` says what is tuned, in messages and in the database. */
+FETTLE_API fettle_status fettle_tuner_create(const char* name, fettle_tuner** tuner);
+FETTLE_API void fettle_tuner_free(fettle_tuner* tuner);
+
+/* The next five functions fail with FETTLE_INVALID_ARGUMENT once the search has begun. */
+
+/* Different values in an order in which neighbours are expected to act alike. They are copied. */
+FETTLE_API fettle_status fettle_tuner_add_parameter(fettle_tuner* tuner, const char* name,
+                                                    const int64_t* values, size_t count);
+/* A condition that valid configurations meet, such as "MWG % (MDIMC * VWM) == 0 and SA + SB < 2":
+ * or and not · comparisons, `in [1, 2]` · + - * / // % ** · min max abs · names and numbers. Fails
+ * with FETTLE_INVALID_ARGUMENT naming the column. Parameters come first. */
+FETTLE_API fettle_status fettle_tuner_add_constraint(fettle_tuner* tuner, const char* expression);
+/* Returns not 0 for valid configurations. Called often, so it must be cheap, and not only for what
+ * is measured. NULL: none. */
+typedef int (*fettle_tuner_constraint)(const int64_t* values, size_t count, void* user);
+FETTLE_API fettle_status fettle_tuner_set_constraint(fettle_tuner* tuner,
+                                                     fettle_tuner_constraint function, void* user);
+/* A configuration that is known to be good (a default, another machine's best): measured first, in
+ * the order of these calls. Fails with FETTLE_NOT_FOUND where a parameter has no such value. */
+FETTLE_API fettle_status fettle_tuner_add_known(fettle_tuner* tuner, const int64_t* values,
+                                                size_t count);
+
+typedef struct fettle_tuner_options {
+  size_t struct_size;
+  const char* strategy;    /* local (NULL), portfolio, random, annealing, pso, full */
+  uint64_t seed;           /* equal seeds and times give equal searches */
+  int64_t max_evaluations; /* 0: no limit */
+  double max_seconds;      /* 0: no limit; kept if runs take about as long as the ones before */
+  const char* database;    /* a file that keeps what was measured; NULL: none */
+  const char* version;     /* of the code and its input: times of other versions are not reused */
+} fettle_tuner_options;
+#define FETTLE_TUNER_OPTIONS_INIT \
+  { sizeof(fettle_tuner_options), NULL, 0, 0, 0, NULL, NULL }
+FETTLE_API fettle_status fettle_tuner_set_options(fettle_tuner* tuner,
+                                                  const fettle_tuner_options* options);
+
+/* Runs one configuration and writes its time. Returns 0, or anything else where it failed. What it
+ * writes should be a median of several runs: the search believes it. */
+typedef int (*fettle_tuner_run_function)(const int64_t* values, size_t count, double* ms,
+                                         void* user);
+/* Called after each successful run. Returns 0 where its results are right; others never win. */
+typedef int (*fettle_tuner_check_function)(const int64_t* values, size_t count, void* user);
+
+typedef struct fettle_tuner_state {
+  size_t struct_size;
+  int64_t evaluations; /* so far, known and failed ones included */
+  int64_t failed;      /* failed or wrong */
+  int64_t reused;      /* answered by the database */
+  double seconds;      /* since the search began */
+  double best_ms;      /* 0 while there is none */
+} fettle_tuner_state;
+#define FETTLE_TUNER_STATE_INIT \
+  { sizeof(fettle_tuner_state), 0, 0, 0, 0, 0 }
+/* Called after each evaluation; returning not 0 cancels. The struct has the library's size. */
+typedef int (*fettle_tuner_progress_function)(const fettle_tuner_state* state, void* user);
+
+/* `check` and `progress` may be NULL. */
+typedef struct fettle_tuner_callbacks {
+  size_t struct_size;
+  fettle_tuner_run_function run;
+  fettle_tuner_check_function check;
+  fettle_tuner_progress_function progress;
+  void* user;
+} fettle_tuner_callbacks;
+#define FETTLE_TUNER_CALLBACKS_INIT \
+  { sizeof(fettle_tuner_callbacks), NULL, NULL, NULL, NULL }
+/* Searches until a budget is spent or every valid configuration was run. Fails with
+ * FETTLE_CANCELLED (what was learned stays; a further call goes on), with FETTLE_INVALID_ARGUMENT
+ * on callbacks without `run` and where neither a budget nor the strategy `full` ends the search. */
+FETTLE_API fettle_status fettle_tuner_run(fettle_tuner* tuner,
+                                          const fettle_tuner_callbacks* callbacks);
+/* Makes fettle_tuner_run return after the configuration in hand. From any thread. */
+FETTLE_API void fettle_tuner_cancel(fettle_tuner* tuner);
+
+/* Writes the next configuration to measure, the same until fettle_tuner_tell. Fails with
+ * FETTLE_NOT_FOUND when the search is over. */
+FETTLE_API fettle_status fettle_tuner_ask(fettle_tuner* tuner, int64_t* values, size_t count);
+/* The time of the configuration asked for; 0 or less: it failed or was wrong. */
+FETTLE_API fettle_status fettle_tuner_tell(fettle_tuner* tuner, double ms);
+
+/* The fastest configuration so far. Fails with FETTLE_NOT_FOUND while there is none. `ms` may be
+ * NULL. */
+FETTLE_API fettle_status fettle_tuner_best(const fettle_tuner* tuner, int64_t* values, size_t count,
+                                           double* ms);
+/* One evaluation by its number, from 0; `ms` is 0 where it failed. Fails with FETTLE_NOT_FOUND past
+ * the end. */
+FETTLE_API fettle_status fettle_tuner_evaluation(const fettle_tuner* tuner, int64_t index,
+                                                 int64_t* values, size_t count, double* ms);
+FETTLE_API fettle_status fettle_tuner_get_state(const fettle_tuner* tuner,
+                                                fettle_tuner_state* state);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* FETTLE_FETTLE_H_ */

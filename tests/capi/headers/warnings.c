@@ -1,0 +1,21 @@
+/* Compiled with all warnings as errors: what users write must give none. */
+#include "fettle/fettle.h"
+
+int main(void) {
+  const fettle_session_options designated = {.struct_size = sizeof(designated), .threads = 2};
+  fettle_session_options raw = FETTLE_SESSION_OPTIONS_INIT;
+  fettle_value_info info = FETTLE_VALUE_INFO_INIT;
+  fettle_tune_options tune = FETTLE_TUNE_OPTIONS_INIT;
+  fettle_tune_report report = FETTLE_TUNE_REPORT_INIT;
+  fettle_step step = FETTLE_STEP_INIT;
+  fettle_memory memory = FETTLE_MEMORY_INIT;
+  fettle_tuner_options tuner = FETTLE_TUNER_OPTIONS_INIT;
+  fettle_tuner_state state = FETTLE_TUNER_STATE_INIT;
+  fettle_tuner_callbacks callbacks = FETTLE_TUNER_CALLBACKS_INIT;
+  const int same = raw.struct_size == designated.struct_size;
+  return same && info.struct_size && tune.struct_size && report.struct_size && step.struct_size &&
+                 memory.struct_size && tuner.struct_size && state.struct_size &&
+                 callbacks.struct_size
+             ? 0
+             : 1;
+}
