@@ -95,7 +95,9 @@ WinogradBlock ChooseBlock(const CpuInfo& info, const WinogradProblem& p, int thr
   int64_t blocks = CeilDiv(tiles, most);
   if (blocks < int64_t{4} * threads && tiles >= kSafeTiles) blocks = RoundUp(blocks, threads);
   WinogradBlock block;
-  block.tiles = CeilDiv(tiles, blocks);
+  // Whole register tiles: what is left over adds up in another order, and must be the same tiles
+  // for any number of threads.
+  block.tiles = RoundUp(CeilDiv(tiles, blocks), kernels.mr);
   const int64_t columns = l2 / 4 / (point_bytes * block.tiles) / kernels.nr * kernels.nr;
   const int64_t padded_oc = RoundUp(p.g.oc, kernels.nr);
   block.columns = std::clamp<int64_t>(columns, kernels.nr, padded_oc);
