@@ -35,11 +35,16 @@ Status IoError(const std::string& path, const char* action) {
   return Error(code, "{}: cannot {}: {}", path, action, std::strerror(error));
 }
 
+/// Of what is written: a folder that is not there is no input that was not found.
+Status WriteError(const std::string& path, const char* action) {
+  return Error(StatusCode::kIo, "{}: cannot {}: {}", path, action, std::strerror(errno));
+}
+
 Status WriteAll(int fd, const std::string& path, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return IoError(path, "write");
+    if (written < 0) return WriteError(path, "write");
     bytes = bytes.subspan(static_cast<size_t>(written));
   }
   return OkStatus();
@@ -139,13 +144,13 @@ Result<std::unique_ptr<FileWriter>> FileWriter::Create(const std::string& path) 
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
     // A rename would put a file in the place of the device or pipe.
     const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (fd < 0) return IoError(path, "open for writing");
+    if (fd < 0) return WriteError(path, "open for writing");
     return std::unique_ptr<FileWriter>(new FileWriter(path, "", fd));
   }
   const std::string target = FollowLinks(path);
   std::string temporary = target + ".XXXXXX";
   const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0) return IoError(path, "create a temporary file beside it");
+  if (fd < 0) return WriteError(path, "create a temporary file beside it");
   return std::unique_ptr<FileWriter>(new FileWriter(target, std::move(temporary), fd));
 }
 
@@ -158,10 +163,10 @@ Status FileWriter::Write(std::span<const std::byte> bytes) { return WriteAll(fd_
 
 Status FileWriter::Commit() {
   if (temporary_.empty()) return OkStatus();
-  if (::fchmod(fd_, 0644) != 0) return IoError(path_, "set its mode");
-  if (::fsync(fd_) != 0) return IoError(path_, "write");
+  if (::fchmod(fd_, 0644) != 0) return WriteError(path_, "set its mode");
+  if (::fsync(fd_) != 0) return WriteError(path_, "write");
   if (::rename(temporary_.c_str(), path_.c_str()) != 0)
-    return IoError(path_, "rename a file to it");
+    return WriteError(path_, "rename a file to it");
   committed_ = true;
   return OkStatus();
 }
