@@ -47,6 +47,8 @@ class DeviceMemory {
   DeviceMemory& operator=(const DeviceMemory&) = delete;
   const MemoryRequest& request() const { return request_; }
   virtual void* base() const = 0;
+  /// Where the host may read and write at any time while nothing runs; null where it has to map.
+  virtual std::byte* shared() const { return nullptr; }
   Location location(int64_t offset = 0) const { return {base(), offset}; }
 
  private:
@@ -60,6 +62,11 @@ struct Transfers {
   int64_t maps = 0, conversions = 0;
 };
 
+class MappedTensor;
+struct DeviceTensor;
+struct HostForm;
+enum class MapAccess : uint8_t;
+
 /// An in-order queue of work on one device. Launches enqueue and never wait; the CPU's runs at
 /// once. Belongs to one thread at a time.
 class Stream {
@@ -70,6 +77,12 @@ class Stream {
   virtual Status Write(const DeviceMemory& to, int64_t offset, const void* from, int64_t bytes) = 0;
   /// The reverse; waits until the bytes are there.
   virtual Status Read(void* to, const DeviceMemory& from, int64_t offset, int64_t bytes) = 0;
+  /// The tensor in the host's hands (mapped_tensor.h), after what is enqueued. What is mapped to be
+  /// written alone starts with undefined contents, all of which are to be written. kBusy where part
+  /// of the tensor is mapped already, kOutOfMemory, kDeviceError. By copies (Read, Write) where a
+  /// device has no way of its own.
+  virtual Result<std::unique_ptr<MappedTensor>> Map(const DeviceTensor& tensor,
+                                                    const HostForm& host, MapAccess access);
   /// Waits until all that was enqueued has finished; reports what failed since the last call.
   virtual Status Synchronise() = 0;
   /// How long calls have waited for the device, in all.

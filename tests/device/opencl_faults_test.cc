@@ -127,13 +127,13 @@ TEST_F(Faults, AFailedMapLeavesNothingMapped) {
        {std::pair(CL_MAP_FAILURE, StatusCode::kDeviceError),
         std::pair(CL_OUT_OF_HOST_MEMORY, StatusCode::kOutOfMemory)}) {
     fake_.map_result = result;
-    const Status failed = MappedTensor::Map(*stream, tensor, State(), MapAccess::kRead).status();
+    const Status failed = stream->Map(tensor, {}, MapAccess::kRead).status();
     EXPECT_EQ(failed.code(), expected);
     EXPECT_THAT(failed.message(), testing::HasSubstr("OpenCL: mapping a buffer"));
     EXPECT_FALSE(device->mapped().any());
   }
   fake_.map_result = CL_SUCCESS;
-  EXPECT_TRUE(MappedTensor::Map(*stream, tensor, State(), MapAccess::kWrite).ok());
+  EXPECT_TRUE(stream->Map(tensor, {}, MapAccess::kWrite).ok());
   EXPECT_FALSE(device->mapped().any());
 }
 

@@ -49,7 +49,7 @@ class Mapping : public OpenClTest {
   }
   std::unique_ptr<MappedTensor> Map(OpenClStream& stream, const DeviceTensor& tensor,
                                     const State& host, MapAccess access) const {
-    Result<std::unique_ptr<MappedTensor>> mapped = MappedTensor::Map(stream, tensor, host, access);
+    Result<std::unique_ptr<MappedTensor>> mapped = stream.Map(tensor, {host.layout, host.storage}, access);
     EXPECT_TRUE(mapped.ok()) << mapped.status().message();
     return mapped.ok() ? std::move(*mapped) : nullptr;
   }
@@ -195,10 +195,10 @@ TEST_F(Mapping, ATensorIsMappedOnceAtATime) {
   const DeviceTensor tensor = NewTensor(StateOf(MemoryKind::kBuffer, "row", DType::kF32));
   {
     const auto mapped = Map(*stream_, tensor, kHostRows, MapAccess::kRead);
-    EXPECT_EQ(MappedTensor::Map(*stream_, tensor, kHostRows, MapAccess::kWrite).status().code(),
+    EXPECT_EQ(stream_->Map(tensor, {}, MapAccess::kWrite).status().code(),
               StatusCode::kBusy);
   }
-  EXPECT_TRUE(MappedTensor::Map(*stream_, tensor, kHostRows, MapAccess::kWrite).ok());
+  EXPECT_TRUE(stream_->Map(tensor, {}, MapAccess::kWrite).ok());
 }
 
 TEST_F(Mapping, LaunchesSeeWhatWasWrittenAndReadsWhatWasLaunched) {

@@ -169,6 +169,7 @@ class HostMemory final : public DeviceMemory {
   HostMemory(const MemoryRequest& request, std::shared_ptr<std::byte> data)
       : DeviceMemory(request), data_(std::move(data)) {}
   void* base() const override { return data_.get(); }
+  std::byte* shared() const override { return data_.get(); }
 
  private:
   std::shared_ptr<std::byte> data_;
@@ -189,6 +190,11 @@ Result<std::unique_ptr<Stream>> CpuDevice::NewStream(const StreamOptions& option
 Status CpuStream::Write(const DeviceMemory& to, int64_t offset, const void* from, int64_t bytes) {
   std::memcpy(to.location(offset).host<std::byte>(), from, static_cast<size_t>(bytes));
   return OkStatus();
+}
+
+Result<std::unique_ptr<MappedTensor>> CpuStream::Map(const DeviceTensor& tensor,
+                                                     const HostForm& host, MapAccess access) {
+  return MapHostTensor(tensor, host, access);
 }
 
 Status CpuStream::Read(void* to, const DeviceMemory& from, int64_t offset, int64_t bytes) {

@@ -7,6 +7,7 @@
 
 #include "device/cpu/thread_pool.h"
 #include "device/device.h"
+#include "device/mapped_tensor.h"
 
 namespace fettle {
 
@@ -49,6 +50,8 @@ class CpuStream final : public Stream {
   CpuStream(const CpuDevice& device, int threads) : device_(device), threads_(threads) {}
   Status Write(const DeviceMemory& to, int64_t offset, const void* from, int64_t bytes) override;
   Status Read(void* to, const DeviceMemory& from, int64_t offset, int64_t bytes) override;
+  Result<std::unique_ptr<MappedTensor>> Map(const DeviceTensor& tensor, const HostForm& host,
+                                            MapAccess access) override;
   Status Synchronise() override { return OkStatus(); }
   int threads() const { return threads_; }
   void set_threads(int threads) { threads_ = threads; }

@@ -1,140 +1,101 @@
 #include "device/opencl/mapping.h"
 
-#include <cstring>
-
-#include "base/log.h"
-#include "tensor/reorder.h"
-
 namespace fettle {
 namespace {
 
-/// Copies rows of `bytes` between memories with different distances between them.
-void CopyRows(const std::byte* from, size_t from_pitch, std::byte* to, size_t to_pitch,
-              size_t bytes, int64_t rows) {
-  for (int64_t row = 0; row < rows; ++row)
-    std::memcpy(to + static_cast<size_t>(row) * to_pitch,
-                from + static_cast<size_t>(row) * from_pitch, bytes);
+cl_map_flags FlagsOf(MapAccess access) {
+  switch (access) {
+    case MapAccess::kRead: return CL_MAP_READ;
+    case MapAccess::kWrite: return CL_MAP_WRITE_INVALIDATE_REGION;
+    case MapAccess::kReadWrite: break;
+  }
+  return CL_MAP_READ | CL_MAP_WRITE;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<MappedTensor>> MappedTensor::Map(OpenClStream& stream,
-                                                        const DeviceTensor& tensor,
-                                                        const State& host, MapAccess access) {
-  std::unique_ptr<MappedTensor> mapping(new MappedTensor(stream, tensor, host, access));
-  mapping->bytes_ = StateBytes(tensor.shape, tensor.state);
-  const cl_mem memory = mapping->memory().get();
-  if (!stream.device().mapped().Add(memory, tensor.offset, mapping->bytes_))
+Result<std::unique_ptr<MappedTensor>> OpenClMapping::Map(OpenClStream& stream,
+                                                         const DeviceTensor& tensor,
+                                                         const HostForm& host, MapAccess access) {
+  std::unique_ptr<OpenClMapping> mapping(new OpenClMapping(stream, tensor, host, access));
+  RETURN_IF_ERROR(mapping->Start());
+  return std::unique_ptr<MappedTensor>(std::move(mapping));
+}
+
+Result<MappedTensor::Region> OpenClMapping::Take() {
+  MappedRegions& mapped = stream_.device().mapped();
+  if (!mapped.Add(memory().get(), tensor().offset, bytes()))
     return Error(StatusCode::kBusy, "OpenCL: mapping a tensor: part of it is mapped already");
-  const Status mapped = mapping->MapMemory();
-  if (!mapped.ok()) {
-    stream.device().mapped().Remove(memory, tensor.offset, mapping->bytes_);
-    return mapped;
-  }
-  // From here on the destructor cleans up.
-  RETURN_IF_ERROR(mapping->PrepareStaging());
-  return mapping;
+  Result<Region> region = TakeMemory();
+  if (!region.ok()) mapped.Remove(memory().get(), tensor().offset, bytes());
+  return region;
 }
 
-MappedTensor::~MappedTensor() {
-  const Status status = Unmap();
-  if (!status.ok()) Log(LogLevel::kError, "{}", status.message());
+Result<MappedTensor::Region> OpenClMapping::TakeMemory() {
+  // Finely shared memory needs no map.
+  if (!memory().svm_is_fine())
+    stream_.CountMap(memory().svm() == nullptr && !stream_.device().facts().unified_memory,
+                     bytes());
+  const cl_map_flags flags = FlagsOf(access());
+  return memory().request().kind == MemoryKind::kImage2d ? TakeImage(flags) : TakeBuffer(flags);
 }
 
-Status MappedTensor::MapMemory() {
-  stream_.CountMap(memory().svm() == nullptr && !stream_.device().facts().unified_memory, bytes_);
-  const cl_map_flags flags =
-      access_ == MapAccess::kRead ? CL_MAP_READ : CL_MAP_WRITE_INVALIDATE_REGION;
-  return memory().request().kind == MemoryKind::kImage2d ? MapImage(flags) : MapBuffer(flags);
-}
-
-Status MappedTensor::MapBuffer(cl_map_flags flags) {
+Result<MappedTensor::Region> OpenClMapping::TakeBuffer(cl_map_flags flags) {
   const OpenClApi& api = stream_.device().api();
-  const auto offset = static_cast<size_t>(tensor_.offset);
-  const auto bytes = static_cast<size_t>(std::max<int64_t>(bytes_, 1));
+  const auto offset = static_cast<size_t>(tensor().offset);
+  const auto size = static_cast<size_t>(std::max<int64_t>(bytes(), 1));
+  Region region;
   cl_int code = CL_SUCCESS;
   if (memory().svm() == nullptr) {
-    mapped_ = static_cast<std::byte*>(api.EnqueueMapBuffer(stream_.queue(), memory().get(), CL_TRUE,
-                                                           flags, offset, bytes, 0, nullptr,
-                                                           nullptr, &code));
-    return OpenClStatus(code, "OpenCL: mapping a buffer");
+    region.data = static_cast<std::byte*>(api.EnqueueMapBuffer(
+        stream_.queue(), memory().get(), CL_TRUE, flags, offset, size, 0, nullptr, nullptr, &code));
+    RETURN_IF_ERROR(OpenClStatus(code, "OpenCL: mapping a buffer"));
+    return region;
   }
-  std::byte* const place = memory().svm() + offset;
-  // Finely shared memory needs no mapping, only that the device has finished with it.
+  region.data = memory().svm() + offset;
   code = memory().svm_is_fine() ? api.Finish(stream_.queue())
-                                : api.EnqueueSVMMap(stream_.queue(), CL_TRUE, flags, place, bytes,
-                                                    0, nullptr, nullptr);
-  if (code == CL_SUCCESS) mapped_ = place;
-  return OpenClStatus(code, "OpenCL: mapping shared virtual memory");
+                                : api.EnqueueSVMMap(stream_.queue(), CL_TRUE, flags, region.data,
+                                                    size, 0, nullptr, nullptr);
+  RETURN_IF_ERROR(OpenClStatus(code, "OpenCL: mapping shared virtual memory"));
+  return region;
 }
 
-Status MappedTensor::MapImage(cl_map_flags flags) {
+Result<MappedTensor::Region> OpenClMapping::TakeImage(cl_map_flags flags) {
   const OpenClApi& api = stream_.device().api();
-  const MemoryRequest image = RequestFor(tensor_.shape, tensor_.state);
+  const MemoryRequest image = RequestFor(tensor().shape, tensor().state);
   constexpr size_t kOrigin[3] = {0, 0, 0};
-  const size_t region[3] = {static_cast<size_t>(image.width), static_cast<size_t>(image.height), 1};
+  const size_t extent[3] = {static_cast<size_t>(image.width), static_cast<size_t>(image.height), 1};
+  Region region{.row_bytes = image.width * 4 * ByteSize(image.storage)};
   cl_int code = CL_SUCCESS;
-  mapped_ = static_cast<std::byte*>(api.EnqueueMapImage(stream_.queue(), memory().get(), CL_TRUE,
-                                                        flags, kOrigin, region, &row_pitch_,
-                                                        nullptr, 0, nullptr, nullptr, &code));
-  row_bytes_ = static_cast<size_t>(image.width * 4 * ByteSize(image.storage));
-  return OpenClStatus(code, "OpenCL: mapping an image");
+  size_t pitch = 0;
+  region.data = static_cast<std::byte*>(api.EnqueueMapImage(stream_.queue(), memory().get(),
+                                                            CL_TRUE, flags, kOrigin, extent, &pitch,
+                                                            nullptr, 0, nullptr, nullptr, &code));
+  RETURN_IF_ERROR(OpenClStatus(code, "OpenCL: mapping an image"));
+  region.row_pitch = static_cast<int64_t>(pitch);
+  return region;
 }
 
-Status MappedTensor::PrepareStaging() {
-  if (!HasGaps() && host_.storage == tensor_.state.storage &&
-      SameOffsets(tensor_.shape, host_.layout, tensor_.state.layout))
-    return OkStatus();
-  ASSIGN_OR_RETURN(staging_, AllocateHost(StateBytes(tensor_.shape, host_)));
-  return access_ == MapAccess::kRead ? ReadStaging() : OkStatus();
+Status OpenClMapping::Give(const Region& region) {
+  const Status given = GiveMemory(region);
+  stream_.device().mapped().Remove(memory().get(), tensor().offset, bytes());
+  return given;
 }
 
-Status MappedTensor::ReadStaging() {
-  stream_.CountConversion();
-  if (!HasGaps()) {
-    Reorder(tensor_.shape, tensor_.state, mapped_, host_, staging_.get());
-    return OkStatus();
-  }
-  ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> dense, AllocateHost(bytes_));
-  const auto rows = bytes_ / static_cast<int64_t>(row_bytes_);
-  CopyRows(mapped_, row_pitch_, dense.get(), row_bytes_, row_bytes_, rows);
-  Reorder(tensor_.shape, tensor_.state, dense.get(), host_, staging_.get());
-  return OkStatus();
-}
-
-Status MappedTensor::WriteStaging() {
-  stream_.CountConversion();
-  if (!HasGaps()) {
-    Reorder(tensor_.shape, host_, staging_.get(), tensor_.state, mapped_);
-    return OkStatus();
-  }
-  ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> dense, AllocateHost(bytes_));
-  Reorder(tensor_.shape, host_, staging_.get(), tensor_.state, dense.get());
-  const auto rows = bytes_ / static_cast<int64_t>(row_bytes_);
-  CopyRows(dense.get(), row_bytes_, mapped_, row_pitch_, row_bytes_, rows);
-  return OkStatus();
-}
-
-Status MappedTensor::Unmap() {
-  if (mapped_ == nullptr) return OkStatus();
-  const Status written =
-      access_ == MapAccess::kWrite && staging_ != nullptr ? WriteStaging() : OkStatus();
-  const Status unmapped = UnmapMemory();
-  stream_.device().mapped().Remove(memory().get(), tensor_.offset, bytes_);
-  mapped_ = nullptr;
-  staging_.reset();
-  return written.ok() ? unmapped : written;
-}
-
-Status MappedTensor::UnmapMemory() {
+Status OpenClMapping::GiveMemory(const Region& region) {
   const OpenClApi& api = stream_.device().api();
   if (memory().svm() == nullptr)
-    return OpenClStatus(
-        api.EnqueueUnmapMemObject(stream_.queue(), memory().get(), mapped_, 0, nullptr, nullptr),
-        "OpenCL: unmapping a tensor");
+    return OpenClStatus(api.EnqueueUnmapMemObject(stream_.queue(), memory().get(), region.data, 0,
+                                                  nullptr, nullptr),
+                        "OpenCL: unmapping a tensor");
   if (memory().svm_is_fine()) return OkStatus();
-  return OpenClStatus(api.EnqueueSVMUnmap(stream_.queue(), mapped_, 0, nullptr, nullptr),
+  return OpenClStatus(api.EnqueueSVMUnmap(stream_.queue(), region.data, 0, nullptr, nullptr),
                       "OpenCL: unmapping shared virtual memory");
+}
+
+Result<std::unique_ptr<MappedTensor>> OpenClStream::Map(const DeviceTensor& tensor,
+                                                        const HostForm& host, MapAccess access) {
+  return OpenClMapping::Map(*this, tensor, host, access);
 }
 
 }  // namespace fettle

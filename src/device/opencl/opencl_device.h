@@ -39,6 +39,7 @@ class OpenClMemory final : public DeviceMemory {
   cl_mem get() const { return memory_; }
   std::byte* svm() const { return svm_; }
   bool svm_is_fine() const { return svm_is_fine_; }
+  std::byte* shared() const override { return svm_is_fine_ ? svm_ : nullptr; }
 
  private:
   const OpenClApi& api_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "device/mapped_tensor.h"
 #include "device/opencl/opencl_device.h"
 
 namespace fettle {
@@ -78,6 +79,8 @@ class OpenClStream final : public Stream {
   /// The same for a buffer that only its location is known of.
   Status WriteBuffer(const Location& to, const void* from, int64_t bytes);
   Status ReadBuffer(void* to, const Location& from, int64_t bytes);
+  Result<std::unique_ptr<MappedTensor>> Map(const DeviceTensor& tensor, const HostForm& host,
+                                            MapAccess access) override;
 
   Status Synchronise() override;
   int64_t waited_ns() const override { return waited_ns_; }

@@ -1,0 +1,117 @@
+#include "exec/bind_plan.h"
+
+#include <algorithm>
+
+#include "kernels/backend.h"
+
+namespace fettle::exec {
+namespace {
+
+class Binder {
+ public:
+  explicit Binder(Plan plan) : plan_(std::move(plan)) {}
+
+  Status BindInput(size_t input, const State& state) {
+    const int host = plan_.inputs[input];
+    const int bound = AddTensor(host, state);
+    plan_.inputs[input] = bound;
+    // Conversions of the input start from the bound state, or become it.
+    std::erase_if(plan_.steps, [&](PlannedStep& step) {
+      if (step.kernel != nullptr || step.inputs[0] != host) return false;
+      step.inputs[0] = bound;
+      PlannedTensor& to = Tensor(step.outputs[0]);
+      if (to.state != state) return false;
+      to.same_bytes_as = bound;
+      return true;
+    });
+    for (const PlannedStep& step : plan_.steps) {
+      if (step.kernel == nullptr && step.inputs[0] == bound)
+        RETURN_IF_ERROR(CheckConversion(bound, step.outputs[0]));
+    }
+    if (!IsUsed(host)) return OkStatus();
+    RETURN_IF_ERROR(CheckConversion(bound, host));
+    plan_.steps.insert(plan_.steps.begin(), Conversion(bound, host));
+    return OkStatus();
+  }
+
+  Status BindOutput(size_t output, const State& state, bool copied) {
+    if (plan_.outputs[output] < 0) return Unsupported("an output that is a constant");
+    const int from = TakeSource(output);
+    if (Tensor(from).state == state && !copied) {
+      plan_.outputs[output] = from;
+      return OkStatus();
+    }
+    const int bound = AddTensor(from, state);
+    RETURN_IF_ERROR(CheckConversion(from, bound));
+    plan_.steps.push_back(Conversion(from, bound));
+    plan_.outputs[output] = bound;
+    return OkStatus();
+  }
+
+  Plan Take() { return std::move(plan_); }
+
+ private:
+  PlannedTensor& Tensor(int tensor) { return plan_.tensors[static_cast<size_t>(tensor)]; }
+
+  int AddTensor(int like, const State& state) {
+    PlannedTensor tensor = Tensor(like);
+    tensor.state = state;
+    tensor.same_bytes_as = -1;
+    plan_.tensors.push_back(std::move(tensor));
+    return static_cast<int>(plan_.tensors.size()) - 1;
+  }
+
+  static PlannedStep Conversion(int from, int to) {
+    PlannedStep step;
+    step.inputs = {from};
+    step.outputs = {to};
+    return step;
+  }
+
+  Status CheckConversion(int from, int to) {
+    return kernels::CheckConversion(Tensor(from).shape, Tensor(from).state, Tensor(to).state);
+  }
+
+  /// Whether anything reads `tensor`, under whatever name.
+  bool IsUsed(int tensor) const {
+    const auto reads = [&](const PlannedStep& step) {
+      return std::find(step.inputs.begin(), step.inputs.end(), tensor) != step.inputs.end();
+    };
+    return std::any_of(plan_.steps.begin(), plan_.steps.end(), reads) ||
+           std::find(plan_.outputs.begin(), plan_.outputs.end(), tensor) != plan_.outputs.end() ||
+           std::any_of(plan_.tensors.begin(), plan_.tensors.end(),
+                       [&](const PlannedTensor& other) { return other.same_bytes_as == tensor; });
+  }
+
+  /// What an output is made of: where a conversion brings it from the device and nobody else wants
+  /// that, its source, and the conversion goes.
+  int TakeSource(size_t output) {
+    const int host = plan_.outputs[output];
+    const auto producer = std::find_if(
+        plan_.steps.begin(), plan_.steps.end(),
+        [&](const PlannedStep& step) { return step.kernel == nullptr && step.outputs[0] == host; });
+    if (producer == plan_.steps.end()) return host;
+    plan_.outputs[output] = -1;
+    const bool wanted = IsUsed(host);
+    plan_.outputs[output] = host;
+    if (wanted) return host;
+    const int source = producer->inputs[0];
+    plan_.steps.erase(producer);
+    return source;
+  }
+
+  Plan plan_;
+};
+
+}  // namespace
+
+Result<Plan> BindPlan(Plan plan, const BoundStates& bound) {
+  Binder binder(std::move(plan));
+  for (size_t i = 0; i < bound.inputs.size(); ++i)
+    if (bound.inputs[i]) RETURN_IF_ERROR(binder.BindInput(i, *bound.inputs[i]));
+  for (size_t i = 0; i < bound.outputs.size(); ++i)
+    if (bound.outputs[i]) RETURN_IF_ERROR(binder.BindOutput(i, *bound.outputs[i], bound.copied[i]));
+  return binder.Take();
+}
+
+}  // namespace fettle::exec
