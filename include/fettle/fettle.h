@@ -4,9 +4,11 @@
  * Handles are opaque and freed by the function named after them; freeing NULL does nothing. Every
  * function that can fail returns a status and leaves a message for fettle_last_error() of the same
  * thread; what it would have returned through a pointer is then untouched. No function throws, and
- * none prints. A function may be called from any thread unless it says otherwise: models are
- * immutable and shared freely, a session or tensor belongs to one thread at a time
- * (fettle_session_cancel excepted). Texts are UTF-8, and those returned belong to the library.
+ * none prints. Every function may be called from any thread at any time, with these limits: a
+ * handle is freed by one thread once no other uses it, and elements of tensors are the caller's to
+ * order. Models are immutable. Calls of one session come one after another, those of several
+ * sessions at once; fettle_session_cancel never waits. docs/api-c.md has a table. Texts are UTF-8,
+ * and those returned belong to the library.
  *
  * Structs start with their size, which their FETTLE_..._INIT fills in (as does
  * {.struct_size = sizeof(options), ...}); all other members may stay zero, the default. Later
@@ -98,7 +100,8 @@ FETTLE_API const char* fettle_dtype_name(fettle_dtype dtype);
 /* Bytes of one element; 0 for FETTLE_UNDEFINED and other numbers. */
 FETTLE_API size_t fettle_dtype_size(fettle_dtype dtype);
 
-/* Receives one line (not ended by a newline) from any thread; `line` is good during the call. */
+/* Receives one line (not ended by a newline) from any thread, one at a time; `line` is good during
+ * the call, which must not call this library. */
 typedef void (*fettle_log_function)(fettle_log_level level, const char* line, void* user);
 /* Sends lines of `level` and above to `function` for the whole process; NULL: nowhere, which is the
  * default. `user` must stay good until another function is set. */
@@ -137,7 +140,7 @@ FETTLE_API fettle_status fettle_model_input(const fettle_model* model, size_t in
 FETTLE_API fettle_status fettle_model_output(const fettle_model* model, size_t index,
                                              fettle_value_info* info);
 
-/* ---- Tensors: row-major, in host memory ---- */
+/* ---- Tensors: row-major, in host memory; others are made by fettle_session_create_tensor ---- */
 
 /* Zero-filled. Fails with FETTLE_INVALID_ARGUMENT or FETTLE_OUT_OF_MEMORY. */
 FETTLE_API fettle_status fettle_tensor_create(fettle_dtype dtype, int rank, const int64_t* dims,
@@ -146,13 +149,16 @@ FETTLE_API fettle_status fettle_tensor_create(fettle_dtype dtype, int rank, cons
  * session it is an input of. `size` must be the tensor's size in bytes. Inputs are only read. */
 FETTLE_API fettle_status fettle_tensor_wrap(fettle_dtype dtype, int rank, const int64_t* dims,
                                             void* data, size_t size, fettle_tensor** tensor);
-FETTLE_API void fettle_tensor_free(fettle_tensor* tensor);
+/* Fails with FETTLE_BUSY, and frees nothing, while the tensor is mapped through this handle. */
+FETTLE_API fettle_status fettle_tensor_free(fettle_tensor* tensor);
 FETTLE_API fettle_dtype fettle_tensor_dtype(const fettle_tensor* tensor);
 FETTLE_API int fettle_tensor_rank(const fettle_tensor* tensor);
 /* rank extents, which live as long as the tensor. */
 FETTLE_API const int64_t* fettle_tensor_dims(const fettle_tensor* tensor);
+/* Row-major elements. NULL where the tensor has to be mapped: in a device's memory, unless that is
+ * shared at any time (svm "fine") and row-major. */
 FETTLE_API void* fettle_tensor_data(const fettle_tensor* tensor);
-/* In bytes. */
+/* Of its elements in row-major order, in bytes. */
 FETTLE_API size_t fettle_tensor_size(const fettle_tensor* tensor);
 
 /* ---- Sessions ---- */
@@ -171,13 +177,17 @@ typedef struct fettle_session_options {
   double kernel_ms;      /* launches aim not to last longer; 0: any */
   const char* programs;  /* folder to keep the device's built programs in, "" for the user's cache;
                             NULL: keep nothing */
+  const char* svm;       /* off|coarse|fine: buffers in memory that host and device address alike;
+                            off, with a line to the log, where the device has none; NULL: off */
+  const char* when_busy; /* wait|fail: what a call does while another thread's call uses the
+                            session, the latter with FETTLE_BUSY; NULL: wait */
 } fettle_session_options;
 #define FETTLE_SESSION_OPTIONS_INIT \
-  { sizeof(fettle_session_options), 0, 0, NULL, 0, NULL, 0, NULL, NULL, 0, 0, NULL }
+  { sizeof(fettle_session_options), 0, 0, NULL, 0, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, NULL }
 
 /* `options` may be NULL, and those set to zero are the defaults: all cores, the CPU alone. Fails
- * with FETTLE_NOT_FOUND where an extra output is no value of the model, FETTLE_DEVICE_UNAVAILABLE
- * where the device is not there. */
+ * with FETTLE_INVALID_ARGUMENT on more than 1024 threads, FETTLE_NOT_FOUND where an extra output is
+ * no value of the model, FETTLE_DEVICE_UNAVAILABLE where the device is not there. */
 FETTLE_API fettle_status fettle_session_create(const fettle_model* model,
                                                const fettle_session_options* options,
                                                fettle_session** session);
@@ -187,12 +197,27 @@ FETTLE_API void fettle_session_free(fettle_session* session);
  */
 FETTLE_API fettle_status fettle_session_set_input(fettle_session* session, const char* name,
                                                   const fettle_tensor* tensor);
+/* The same for a tensor that runs write this output into, which must have its type and shape then;
+ * fettle_session_output gives that tensor. NULL: runs make a tensor again. In place, but for
+ * tensors of fettle_tensor_wrap and of other devices, which get a copy. Fails with FETTLE_NOT_FOUND
+ * on other names than the model's outputs. */
+FETTLE_API fettle_status fettle_session_set_output(fettle_session* session, const char* name,
+                                                   fettle_tensor* tensor);
 /* Plans, packs and allocates for the shapes of the inputs set so far, so that the first run need
  * not. Optional; new shapes are prepared when they come, and the last few are kept. */
 FETTLE_API fettle_status fettle_session_prepare(fettle_session* session);
 /* One inference. Fails with FETTLE_INVALID_ARGUMENT on missing inputs, wrong types or shapes,
+ * FETTLE_BUSY where a tensor of its inputs or outputs is mapped or used by another session's run,
  * FETTLE_CANCELLED after fettle_session_cancel. */
 FETTLE_API fettle_status fettle_session_run(fettle_session* session);
+/* One inference in one call, for threads that share a session: sets `inputs` for this run alone,
+ * beside those set before, and gives `outputs` (any of the model's and extra ones) as
+ * fettle_session_output does, to be freed by the caller. Fails as the three do. */
+FETTLE_API fettle_status fettle_session_infer(fettle_session* session,
+                                              const char* const* input_names,
+                                              const fettle_tensor* const* inputs,
+                                              size_t input_count, const char* const* output_names,
+                                              fettle_tensor** outputs, size_t output_count);
 
 typedef struct fettle_tune_options {
   size_t struct_size;
@@ -218,7 +243,8 @@ typedef struct fettle_tune_report {
  * default one where nothing faster was found. `options` and `report` may be NULL. Needs the
  * machine's quiet for seconds to minutes. Fails as fettle_session_run does, with
  * FETTLE_INVALID_ARGUMENT on unknown levels, FETTLE_UNSUPPORTED on sessions with extra outputs or
- * references alone, FETTLE_IO where the package cannot be written. */
+ * references alone, FETTLE_IO where the package or the database cannot be written (the latter
+ * before anything is measured). */
 FETTLE_API fettle_status fettle_session_tune(fettle_session* session,
                                              const fettle_tune_options* options,
                                              fettle_tune_report* report);
@@ -226,10 +252,11 @@ FETTLE_API fettle_status fettle_session_tune(fettle_session* session,
  * it. Fails with FETTLE_NOT_FOUND. */
 FETTLE_API fettle_status fettle_session_output(const fettle_session* session, const char* name,
                                                fettle_tensor** tensor);
-/* Makes a run in progress fail with FETTLE_CANCELLED after the operator it is in. */
+/* Makes a run in progress fail with FETTLE_CANCELLED after the operator it is in. Runs that wait
+ * for it go on. Never waits. */
 FETTLE_API void fettle_session_cancel(fettle_session* session);
 
-/* One step of the last run. The texts live until the next run. */
+/* One step of the last run. The texts live until the session's next run, by whatever thread. */
 typedef struct fettle_step {
   size_t struct_size;
   const char* node;
@@ -258,6 +285,85 @@ typedef struct fettle_memory {
 FETTLE_API fettle_status fettle_session_memory(const fettle_session* session,
                                                fettle_memory* memory);
 
+/* ---- Tensors in a device's memory ---- */
+
+typedef struct fettle_tensor_options {
+  size_t struct_size;
+  const char* memory;   /* buffer|image; NULL: buffer */
+  const char* layout;   /* as docs/architecture.md names them (row, NHWC, NCHW4c ...); NULL: row, of
+                           images NC4HW4 */
+  fettle_dtype storage; /* FETTLE_F16 for tensors of FETTLE_F32 that are stored so;
+                           FETTLE_UNDEFINED: the tensor's type */
+  int reserved;         /* 0 */
+} fettle_tensor_options;
+#define FETTLE_TENSOR_OPTIONS_INIT \
+  { sizeof(fettle_tensor_options), NULL, NULL, FETTLE_UNDEFINED, 0 }
+/* A tensor with undefined elements in the memory of the session's device, for inputs and outputs of
+ * any session; of a session on the CPU alone, in host memory. Sessions on the same device use it in
+ * place, and if it has the form that their plan gives the value no step converts it (what
+ * fettle_session_step lists tells); others read and write it through maps. Outlives the session.
+ * `options` may be NULL. Fails with FETTLE_INVALID_ARGUMENT on unknown layouts, FETTLE_UNSUPPORTED
+ * on forms that the device does not have, FETTLE_OUT_OF_MEMORY. */
+FETTLE_API fettle_status fettle_session_create_tensor(const fettle_session* session,
+                                                      fettle_dtype dtype, int rank,
+                                                      const int64_t* dims,
+                                                      const fettle_tensor_options* options,
+                                                      fettle_tensor** tensor);
+
+typedef enum fettle_map_access {
+  FETTLE_MAP_READ = 1,
+  FETTLE_MAP_WRITE = 2, /* all of it: what was there is lost */
+  FETTLE_MAP_READ_WRITE = 3
+} fettle_map_access;
+typedef struct fettle_map_options {
+  size_t struct_size;
+  const char* layout; /* to be seen in; NULL: row */
+  fettle_dtype dtype; /* to be seen as; reals and integers of up to 32 bits become each other,
+                         rounded to nearest and saturated; FETTLE_UNDEFINED: the tensor's type */
+  int as_stored;      /* not 0: neither, but the device's own layout and type, in rows of images
+                         with gaps between them. Lanes of padding must be written 0 */
+} fettle_map_options;
+#define FETTLE_MAP_OPTIONS_INIT \
+  { sizeof(fettle_map_options), NULL, FETTLE_UNDEFINED, 0 }
+typedef struct fettle_mapping {
+  size_t struct_size;
+  void* data;
+  size_t row_pitch; /* bytes from one row to the next */
+  size_t row_bytes; /* of elements in a row */
+  size_t rows;      /* 1 but for images as they are stored */
+  fettle_dtype dtype;
+  int direct; /* not 0: these are the device's bytes; 0: a converted copy */
+} fettle_mapping;
+#define FETTLE_MAPPING_INIT \
+  { sizeof(fettle_mapping), NULL, 0, 0, 0, FETTLE_UNDEFINED, 0 }
+/* The tensor in the caller's hands until fettle_tensor_unmap, after all runs that use it. Any
+ * number of tensors may be mapped at a time; host tensors may be, too. `options` may be NULL. Fails
+ * with FETTLE_BUSY where it is mapped already or a run uses it, FETTLE_INVALID_ARGUMENT on unknown
+ * layouts and types that do not convert, FETTLE_OUT_OF_MEMORY, FETTLE_DEVICE_ERROR. */
+FETTLE_API fettle_status fettle_tensor_map(fettle_tensor* tensor, fettle_map_access access,
+                                           const fettle_map_options* options,
+                                           fettle_mapping* mapping);
+/* Hands it back, what was written with it; the mapping's data is gone. Fails with
+ * FETTLE_INVALID_ARGUMENT where it is not mapped through this handle. */
+FETTLE_API fettle_status fettle_tensor_unmap(fettle_tensor* tensor);
+
+/* What went between host and device. */
+typedef struct fettle_transfers {
+  size_t struct_size;
+  int64_t copies; /* by the device, maps of memory that the host does not share among them */
+  int64_t copied_bytes;
+  int64_t maps;
+  int64_t conversions; /* by the host, of what it mapped */
+} fettle_transfers;
+#define FETTLE_TRANSFERS_INIT \
+  { sizeof(fettle_transfers), 0, 0, 0, 0 }
+/* Of the tensor's own maps since it was made, and of the session's runs since it was made or tuned.
+ */
+FETTLE_API fettle_status fettle_tensor_transfers(const fettle_tensor* tensor,
+                                                 fettle_transfers* transfers);
+FETTLE_API fettle_status fettle_session_transfers(const fettle_session* session,
+                                                  fettle_transfers* transfers);
+
 /* ---- The matrix product ---- */
 
 /* C = alpha * op(A) * op(B) + beta * C on row-major fp32 matrices; op transposes where the flag is
@@ -276,8 +382,9 @@ FETTLE_API fettle_status fettle_sgemm(int transpose_a, int transpose_b, int64_t 
  * choose (parameters, constraints), then either hand over a function that runs one configuration
  * (fettle_tuner_run), or ask for configurations one at a time and tell what came of them
  * (fettle_tuner_ask, fettle_tuner_tell), in a program that is running anyway. A configuration is an
- * array of values in the order in which the parameters were added. A tuner belongs to one thread at
- * a time, fettle_tuner_cancel excepted. */
+ * array of values in the order in which the parameters were added. While fettle_tuner_run is at
+ * work, calls that change the search fail with FETTLE_BUSY, also from its callbacks; what it has
+ * found so far can be asked for at any time. */
 typedef struct fettle_tuner fettle_tuner;
 
 /* `name` says what is tuned, in messages and in the database. */
@@ -294,7 +401,7 @@ FETTLE_API fettle_status fettle_tuner_add_parameter(fettle_tuner* tuner, const c
  * with FETTLE_INVALID_ARGUMENT naming the column. Parameters come first. */
 FETTLE_API fettle_status fettle_tuner_add_constraint(fettle_tuner* tuner, const char* expression);
 /* Returns not 0 for valid configurations. Called often, so it must be cheap, and not only for what
- * is measured. NULL: none. */
+ * is measured; it must not call functions of its tuner. NULL: none. */
 typedef int (*fettle_tuner_constraint)(const int64_t* values, size_t count, void* user);
 FETTLE_API fettle_status fettle_tuner_set_constraint(fettle_tuner* tuner,
                                                      fettle_tuner_constraint function, void* user);
@@ -349,7 +456,8 @@ typedef struct fettle_tuner_callbacks {
   { sizeof(fettle_tuner_callbacks), NULL, NULL, NULL, NULL }
 /* Searches until a budget is spent or every valid configuration was run. Fails with
  * FETTLE_CANCELLED (what was learned stays; a further call goes on), with FETTLE_INVALID_ARGUMENT
- * on callbacks without `run` and where neither a budget nor the strategy `full` ends the search. */
+ * on callbacks without `run` and where neither a budget nor the strategy `full` ends the search,
+ * with FETTLE_IO where the database cannot be written. */
 FETTLE_API fettle_status fettle_tuner_run(fettle_tuner* tuner,
                                           const fettle_tuner_callbacks* callbacks);
 /* Makes fettle_tuner_run return after the configuration in hand. From any thread. */

@@ -1,9 +1,9 @@
 // Fettle's C++ interface: header-only ownership and types over fettle.h (C++20).
 //
 // Every fallible call returns a Result: test it with ok(), read code() and message(), or take
-// value(), which throws fettle::Error where there is none. Objects are movable; Model is immutable
-// and may be used by several threads, the others belong to one thread at a time (Session::Cancel
-// excepted).
+// value(), which throws fettle::Error where there is none. Objects are movable, and tensors can be
+// copied (copies share their elements). Threads may share them as those of fettle.h; what they hold
+// is assigned and destroyed by one thread.
 #pragma once
 
 #if __cplusplus < 202002L
@@ -81,7 +81,47 @@ constexpr fettle_dtype DTypeOf() {
   return FETTLE_UNDEFINED;
 }
 
-/// A row-major host tensor.
+struct MapOptions {
+  const char* layout = nullptr;           // row|NHWC|NCHW4c|...; null: row
+  fettle_dtype dtype = FETTLE_UNDEFINED;  // to be seen as; FETTLE_UNDEFINED: the tensor's
+  bool as_stored = false;                 // the device's own form instead
+};
+
+/// A mapped tensor, which it keeps alive; unmaps when it goes.
+class Mapping {
+ public:
+  Mapping(std::shared_ptr<fettle_tensor> tensor, const fettle_mapping& mapping)
+      : tensor_(std::move(tensor)), mapping_(mapping) {}
+  Mapping(Mapping&&) = default;
+  Mapping& operator=(Mapping&& other) {
+    if (this == &other) return *this;
+    (void)Unmap();
+    tensor_ = std::move(other.tensor_);
+    mapping_ = other.mapping_;
+    return *this;
+  }
+  ~Mapping() { (void)Unmap(); }
+
+  /// data, row_pitch, row_bytes, rows, dtype, direct.
+  const fettle_mapping& get() const { return mapping_; }
+  /// The elements; empty where T is not their type, after Unmap, and of images in rows.
+  template <typename T>
+  std::span<T> as() const;
+  /// Hands the tensor back; later calls do nothing.
+  Result<void> Unmap() {
+    const std::shared_ptr<fettle_tensor> tensor = std::move(tensor_);
+    const fettle_status code = tensor == nullptr ? FETTLE_OK : fettle_tensor_unmap(tensor.get());
+    if (code != FETTLE_OK) return Result<void>::Failed(code);
+    return std::monostate();
+  }
+
+ private:
+  std::shared_ptr<fettle_tensor> tensor_;
+  fettle_mapping mapping_;
+};
+
+/// A row-major host tensor, or one in a device's memory (Session::CreateTensor). Copies share their
+/// elements.
 class Tensor {
  public:
   /// Zero-filled.
@@ -106,7 +146,8 @@ class Tensor {
     return Tensor(handle);
   }
   /// Takes ownership.
-  explicit Tensor(fettle_tensor* handle) : handle_(handle) {}
+  explicit Tensor(fettle_tensor* handle)
+      : handle_(handle, [](fettle_tensor* tensor) { (void)fettle_tensor_free(tensor); }) {}
 
   fettle_dtype dtype() const { return fettle_tensor_dtype(get()); }
   std::vector<int64_t> dims() const {
@@ -114,20 +155,39 @@ class Tensor {
     return {begin, begin + fettle_tensor_rank(get())};
   }
   size_t size_bytes() const { return fettle_tensor_size(get()); }
-  /// The elements; empty where T is not their type.
+  Result<Mapping> Map(fettle_map_access access, const MapOptions& options = {}) const {
+    fettle_map_options raw = FETTLE_MAP_OPTIONS_INIT;
+    raw.layout = options.layout;
+    raw.dtype = options.dtype;
+    raw.as_stored = options.as_stored ? 1 : 0;
+    fettle_mapping mapping = FETTLE_MAPPING_INIT;
+    const fettle_status code = fettle_tensor_map(get(), access, &raw, &mapping);
+    if (code != FETTLE_OK) return Result<Mapping>::Failed(code);
+    return Mapping(handle_, mapping);
+  }
+  /// By its own maps so far.
+  fettle_transfers transfers() const {
+    fettle_transfers transfers = FETTLE_TRANSFERS_INIT;
+    fettle_tensor_transfers(get(), &transfers);
+    return transfers;
+  }
+  /// The elements; empty where T is not their type, and where the tensor has to be mapped.
   template <typename T>
   std::span<T> as() const {
-    if (DTypeOf<T>() != dtype()) return {};
+    if (DTypeOf<T>() != dtype() || fettle_tensor_data(get()) == nullptr) return {};
     return {static_cast<T*>(fettle_tensor_data(get())), size_bytes() / sizeof(T)};
   }
   fettle_tensor* get() const { return handle_.get(); }
 
  private:
-  struct Free {
-    void operator()(fettle_tensor* handle) const { fettle_tensor_free(handle); }
-  };
-  std::unique_ptr<fettle_tensor, Free> handle_;
+  std::shared_ptr<fettle_tensor> handle_;
 };
+
+template <typename T>
+std::span<T> Mapping::as() const {
+  if (tensor_ == nullptr || DTypeOf<T>() != mapping_.dtype || mapping_.rows != 1) return {};
+  return {static_cast<T*>(mapping_.data), mapping_.row_bytes / sizeof(T)};
+}
 
 /// An input or output of a model; extents -1 are open.
 struct ValueInfo {
@@ -197,6 +257,15 @@ struct SessionOptions {
   /// Keeps the device's built programs in `programs`, "" for the user's cache.
   bool keep_programs = false;
   std::string programs = {};
+  std::string svm = "off";         // off|coarse|fine
+  std::string when_busy = "wait";  // wait|fail
+};
+
+/// Texts are read during the call.
+struct TensorOptions {
+  const char* memory = nullptr;             // buffer|image; null: buffer
+  const char* layout = nullptr;             // null: row, of images NC4HW4
+  fettle_dtype storage = FETTLE_UNDEFINED;  // FETTLE_UNDEFINED: the tensor's type
 };
 
 /// Texts as in fettle_tune_options; they are read during the call.
@@ -231,6 +300,8 @@ class Session {
     raw.queue_window = options.queue_window;
     raw.kernel_ms = options.kernel_ms;
     raw.programs = options.keep_programs ? options.programs.c_str() : nullptr;
+    raw.svm = options.svm.c_str();
+    raw.when_busy = options.when_busy.c_str();
     fettle_session* handle = nullptr;
     const fettle_status code = fettle_session_create(model.get(), &raw, &handle);
     if (code != FETTLE_OK) return Result<Session>::Failed(code);
@@ -241,6 +312,31 @@ class Session {
 
   Result<void> SetInput(const std::string& name, const Tensor& tensor) {
     return Check(fettle_session_set_input(get(), name.c_str(), tensor.get()));
+  }
+  /// The tensor that runs write this output into.
+  Result<void> SetOutput(const std::string& name, const Tensor& tensor) {
+    return Check(fettle_session_set_output(get(), name.c_str(), tensor.get()));
+  }
+  /// Runs make a tensor for this output again.
+  Result<void> UnsetOutput(const std::string& name) {
+    return Check(fettle_session_set_output(get(), name.c_str(), nullptr));
+  }
+  /// In the memory of the session's device, with undefined elements.
+  Result<Tensor> CreateTensor(fettle_dtype dtype, std::span<const int64_t> dims,
+                              const TensorOptions& options = {}) const {
+    fettle_tensor_options raw = FETTLE_TENSOR_OPTIONS_INIT;
+    raw.memory = options.memory;
+    raw.layout = options.layout;
+    raw.storage = options.storage;
+    fettle_tensor* tensor = nullptr;
+    const fettle_status code = fettle_session_create_tensor(
+        get(), dtype, static_cast<int>(dims.size()), dims.data(), &raw, &tensor);
+    if (code != FETTLE_OK) return Result<Tensor>::Failed(code);
+    return Tensor(tensor);
+  }
+  Result<Tensor> CreateTensor(fettle_dtype dtype, std::initializer_list<int64_t> dims,
+                              const TensorOptions& options = {}) const {
+    return CreateTensor(dtype, std::span(dims.begin(), dims.size()), options);
   }
   Result<void> Prepare() { return Check(fettle_session_prepare(get())); }
   Result<void> Run() { return Check(fettle_session_run(get())); }
@@ -262,6 +358,29 @@ class Session {
     const fettle_status code = fettle_session_output(get(), name.c_str(), &tensor);
     if (code != FETTLE_OK) return Result<Tensor>::Failed(code);
     return Tensor(tensor);
+  }
+  /// SetInput (for this run alone), Run and Output in one call, for threads that share the session.
+  Result<std::vector<Tensor> > Infer(const std::vector<std::pair<std::string, Tensor> >& inputs,
+                                     const std::vector<std::string>& outputs) {
+    std::vector<const char*> input_names, output_names;
+    std::vector<const fettle_tensor*> tensors;
+    for (const auto& [name, tensor] : inputs) {
+      input_names.push_back(name.c_str());
+      tensors.push_back(tensor.get());
+    }
+    for (const std::string& name : outputs) output_names.push_back(name.c_str());
+    std::vector<fettle_tensor*> raw(outputs.size());
+    const fettle_status code =
+        fettle_session_infer(get(), input_names.data(), tensors.data(), tensors.size(),
+                             output_names.data(), raw.data(), raw.size());
+    if (code != FETTLE_OK) return Result<std::vector<Tensor> >::Failed(code);
+    return std::vector<Tensor>(raw.begin(), raw.end());
+  }
+  /// Between host and device, by all runs so far.
+  fettle_transfers transfers() const {
+    fettle_transfers transfers = FETTLE_TRANSFERS_INIT;
+    fettle_session_transfers(get(), &transfers);
+    return transfers;
   }
   /// From any thread: a run in progress fails with FETTLE_CANCELLED.
   void Cancel() { fettle_session_cancel(get()); }

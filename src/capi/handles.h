@@ -1,9 +1,11 @@
 // What stands behind the handles of fettle.h, and how failures cross the boundary.
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "fettle/fettle.h"
 #include "runtime/model.h"
 #include "runtime/session.h"
+#include "runtime/tensor_buffer.h"
 #include "tensor/tensor.h"
 
 struct fettle_model {
@@ -19,12 +22,19 @@ struct fettle_model {
 };
 
 struct fettle_tensor {
-  fettle::Tensor tensor;
+  std::shared_ptr<fettle::runtime::TensorBuffer> buffer;
+  std::atomic<bool> is_mapped = false;  // through this handle
 };
 
 struct fettle_session {
-  std::unique_ptr<fettle::runtime::Session> session;
-  fettle::runtime::TensorMap inputs, outputs;
+  /// Held by every call but fettle_session_cancel and fettle_session_free.
+  mutable std::mutex mutex;
+  bool fails_when_busy = false;
+  /// Changed under both mutexes, so that a cancel needs the second alone.
+  std::shared_ptr<fettle::runtime::Session> session;
+  mutable std::mutex cancel_mutex;
+  /// What the caller set, and the results of the last run.
+  fettle::runtime::BufferMap inputs, outputs, results;
   std::shared_ptr<const fettle::runtime::Model> model;
   fettle::runtime::SessionOptions options;
 };
@@ -34,8 +44,30 @@ namespace fettle::capi {
 fettle_dtype ToC(DType dtype);
 DType FromC(fettle_dtype dtype);
 
+/// A shape with a known element count, of a type that tensors may have. kInvalidArgument.
+Result<Shape> CheckedShape(fettle_dtype dtype, int rank, const int64_t* dims);
+
 /// Keeps the message for fettle_last_error and returns the code.
 fettle_status Report(const Status& status);
+
+/// A session for one call: waits for those of other threads, or fails with kBusy, as its options
+/// say.
+class SessionLock {
+ public:
+  explicit SessionLock(const fettle_session& session)
+      : lock_(session.mutex, std::defer_lock), fails_(session.fails_when_busy) {}
+  Status Enter() {
+    if (!fails_)
+      lock_.lock();
+    else if (!lock_.try_lock())
+      return Error(StatusCode::kBusy, "another thread is using the session");
+    return OkStatus();
+  }
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+  bool fails_;
+};
 
 /// Runs `body`, which returns a Status; nothing it throws passes on.
 template <typename Body>
@@ -50,6 +82,12 @@ fettle_status Guard(Body&& body) {
 }
 
 }  // namespace fettle::capi
+
+/// For calls of a session: refuses null, then waits for its turn.
+#define FETTLE_ENTER(session)                         \
+  FETTLE_REQUIRE(session);                            \
+  ::fettle::capi::SessionLock session_lock(*session); \
+  RETURN_IF_ERROR(session_lock.Enter())
 
 /// Refuses null where the caller must pass something.
 #define FETTLE_REQUIRE(pointer) \

@@ -1,4 +1,6 @@
 // fettle.h: sessions.
+#include <algorithm>
+
 #include "capi/handles.h"
 #include "capi/structs.h"
 #include "runtime/device_choice.h"
@@ -6,10 +8,13 @@
 
 using fettle::Error;
 using fettle::OkStatus;
+using fettle::Result;
 using fettle::Status;
 using fettle::StatusCode;
 using fettle::capi::Guard;
+using fettle::runtime::BufferMap;
 using fettle::runtime::Session;
+using fettle::runtime::TensorBuffer;
 
 namespace {
 
@@ -20,12 +25,15 @@ Status ReadDevice(const fettle_session_options& options, fettle::runtime::Sessio
   };
   if (options.queue_window < 0 || options.kernel_ms < 0)
     return fettle::InvalidArgument("queue_window and kernel_ms: expected 0 or more");
+  ASSIGN_OR_RETURN(const auto svm, fettle::runtime::SharedMemoryFromName(text(options.svm, "off")));
   ASSIGN_OR_RETURN(
       wanted.accelerators.emplace_back(),
       fettle::runtime::OpenAccelerator(
           text(options.device, "auto"),
           {.programs = options.programs,
-           .pacing = {.queue_window = options.queue_window, .kernel_ms = options.kernel_ms}}));
+           .pacing = {.queue_window = options.queue_window, .kernel_ms = options.kernel_ms},
+           .svm = svm}));
+  std::erase(wanted.accelerators, nullptr);
   ASSIGN_OR_RETURN(wanted.precision,
                    fettle::runtime::PrecisionFromName(text(options.precision, "high")));
   ASSIGN_OR_RETURN(wanted.memory, fettle::runtime::MemoryFromName(text(options.memory, "auto")));
@@ -46,6 +54,58 @@ Status ReadOptions(const fettle_session_options& options, fettle::runtime::Sessi
   return ReadDevice(options, wanted);
 }
 
+Result<bool> FailsWhenBusy(const char* when_busy) {
+  const std::string_view name = when_busy == nullptr ? "wait" : when_busy;
+  if (name == "wait" || name == "fail") return name == "fail";
+  return fettle::InvalidArgument("when_busy: expected wait|fail, got '{}'", name);
+}
+
+bool Has(const fettle::ir::Graph& graph, const std::vector<fettle::ir::ValueId>& list,
+         std::string_view name) {
+  return std::any_of(list.begin(), list.end(),
+                     [&](fettle::ir::ValueId id) { return graph.value(id).name == name; });
+}
+
+Status CheckInput(const fettle_session& session, std::string_view name) {
+  const fettle::ir::Graph& graph = session.model->graph();
+  if (Has(graph, graph.inputs, name)) return OkStatus();
+  return Error(StatusCode::kNotFound, "the model has no input '{}'", name);
+}
+
+/// One inference; keeps its results.
+Status Run(fettle_session& session, const BufferMap& inputs) {
+  session.results.clear();
+  fettle::runtime::TensorMap made;
+  RETURN_IF_ERROR(session.session->RunOn(inputs, session.outputs, &made));
+  session.results = session.outputs;
+  for (auto& [name, tensor] : made)
+    session.results.insert_or_assign(
+        name, std::make_shared<TensorBuffer>(std::move(tensor), /*recyclable=*/true));
+  return OkStatus();
+}
+
+Result<std::unique_ptr<fettle_tensor>> OutputOf(const fettle_session& session, const char* name) {
+  FETTLE_REQUIRE(name);
+  const auto found = session.results.find(name);
+  if (found == session.results.end())
+    return Error(StatusCode::kNotFound, "the last run gave no output '{}'", name);
+  return std::unique_ptr<fettle_tensor>(new fettle_tensor{found->second});
+}
+
+/// A session in the place of the handle's own.
+void Replace(fettle_session& session, std::shared_ptr<Session> with) {
+  const std::lock_guard lock(session.cancel_mutex);
+  session.session = std::move(with);
+}
+
+/// The database that options name; kIo where it cannot keep what is learned.
+Result<std::unique_ptr<fettle::tuner::Store>> OpenDatabase(const char* folder) {
+  if (folder == nullptr) return fettle::tuner::MemoryStore();
+  auto store = fettle::tuner::OpenUserStore(folder);
+  if (!store->is_kept()) return Error(StatusCode::kIo, "database: {}", store->trouble());
+  return store;
+}
+
 }  // namespace
 
 fettle_status fettle_session_create(const fettle_model* model,
@@ -54,13 +114,15 @@ fettle_status fettle_session_create(const fettle_model* model,
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(model);
     FETTLE_REQUIRE(session);
-    fettle::runtime::SessionOptions wanted;
+    auto handle = std::make_unique<fettle_session>();
     if (options != nullptr) {
       ASSIGN_OR_RETURN(const fettle_session_options given, fettle::capi::ReadStruct(options));
-      RETURN_IF_ERROR(ReadOptions(given, wanted));
+      RETURN_IF_ERROR(ReadOptions(given, handle->options));
+      ASSIGN_OR_RETURN(handle->fails_when_busy, FailsWhenBusy(given.when_busy));
     }
-    ASSIGN_OR_RETURN(auto made, Session::Create(model->model, wanted));
-    *session = new fettle_session{std::move(made), {}, {}, model->model, std::move(wanted)};
+    ASSIGN_OR_RETURN(handle->session, Session::Create(model->model, handle->options));
+    handle->model = model->model;
+    *session = handle.release();
     return OkStatus();
   });
 }
@@ -70,39 +132,76 @@ void fettle_session_free(fettle_session* session) { delete session; }
 fettle_status fettle_session_set_input(fettle_session* session, const char* name,
                                        const fettle_tensor* tensor) {
   return Guard([&]() -> Status {
-    FETTLE_REQUIRE(session);
     FETTLE_REQUIRE(name);
     FETTLE_REQUIRE(tensor);
-    const fettle::ir::Graph& graph = session->session->model().graph();
-    for (fettle::ir::ValueId id : graph.inputs) {
-      if (graph.value(id).name != name) continue;
-      session->inputs.insert_or_assign(name, tensor->tensor);
-      return OkStatus();
-    }
-    return Error(StatusCode::kNotFound, "the model has no input '{}'", name);
+    FETTLE_ENTER(session);
+    RETURN_IF_ERROR(CheckInput(*session, name));
+    session->inputs.insert_or_assign(name, tensor->buffer);
+    return OkStatus();
+  });
+}
+
+fettle_status fettle_session_set_output(fettle_session* session, const char* name,
+                                        fettle_tensor* tensor) {
+  return Guard([&]() -> Status {
+    FETTLE_REQUIRE(name);
+    FETTLE_ENTER(session);
+    const fettle::ir::Graph& graph = session->model->graph();
+    if (!Has(graph, graph.outputs, name))
+      return Error(StatusCode::kNotFound, "the model has no output '{}'", name);
+    if (tensor == nullptr)
+      session->outputs.erase(name);
+    else
+      session->outputs.insert_or_assign(name, tensor->buffer);
+    return OkStatus();
   });
 }
 
 fettle_status fettle_session_prepare(fettle_session* session) {
   return Guard([&]() -> Status {
-    FETTLE_REQUIRE(session);
-    std::map<std::string, fettle::Shape> shapes;
-    for (const auto& [name, tensor] : session->inputs) shapes.emplace(name, tensor.shape());
-    return session->session->Prepare(shapes);
+    FETTLE_ENTER(session);
+    return session->session->PrepareOn(session->inputs, session->outputs);
   });
 }
 
 fettle_status fettle_session_run(fettle_session* session) {
   return Guard([&]() -> Status {
-    FETTLE_REQUIRE(session);
-    return session->session->Run(session->inputs, &session->outputs);
+    FETTLE_ENTER(session);
+    return Run(*session, session->inputs);
+  });
+}
+
+fettle_status fettle_session_infer(fettle_session* session, const char* const* input_names,
+                                   const fettle_tensor* const* inputs, size_t input_count,
+                                   const char* const* output_names, fettle_tensor** outputs,
+                                   size_t output_count) {
+  return Guard([&]() -> Status {
+    if (input_count > 0) FETTLE_REQUIRE(input_names);
+    if (input_count > 0) FETTLE_REQUIRE(inputs);
+    if (output_count > 0) FETTLE_REQUIRE(output_names);
+    if (output_count > 0) FETTLE_REQUIRE(outputs);
+    FETTLE_ENTER(session);
+    BufferMap given = session->inputs;
+    for (size_t i = 0; i < input_count; ++i) {
+      FETTLE_REQUIRE(input_names[i]);
+      FETTLE_REQUIRE(inputs[i]);
+      RETURN_IF_ERROR(CheckInput(*session, input_names[i]));
+      given.insert_or_assign(input_names[i], inputs[i]->buffer);
+    }
+    RETURN_IF_ERROR(Run(*session, given));
+    std::vector<std::unique_ptr<fettle_tensor>> results(output_count);
+    for (size_t i = 0; i < output_count; ++i) {
+      ASSIGN_OR_RETURN(results[i], OutputOf(*session, output_names[i]));
+    }
+    for (size_t i = 0; i < output_count; ++i) outputs[i] = results[i].release();
+    return OkStatus();
   });
 }
 
 fettle_status fettle_session_tune(fettle_session* session, const fettle_tune_options* options,
                                   fettle_tune_report* report) {
   return Guard([&]() -> Status {
-    FETTLE_REQUIRE(session);
+    FETTLE_ENTER(session);
     if (session->options.reference_only || !session->options.extra_outputs.empty())
       return fettle::Unsupported("a session with extra outputs or references alone is not tuned");
     fettle_tune_options wanted = FETTLE_TUNE_OPTIONS_INIT;
@@ -116,18 +215,22 @@ fettle_status fettle_session_tune(fettle_session* session, const fettle_tune_opt
     if (wanted.budget_seconds < 0) return fettle::InvalidArgument("budget_seconds: below 0");
     if (wanted.budget_seconds > 0)
       tune.deadline_ns = fettle::NowNs() + static_cast<int64_t>(wanted.budget_seconds * 1e9);
-    const auto store = wanted.database == nullptr ? fettle::tuner::MemoryStore()
-                                                  : fettle::tuner::OpenUserStore(wanted.database);
-    ASSIGN_OR_RETURN(auto result,
-                     fettle::runtime::TuneModel(session->model, session->inputs, tune, *store));
+    ASSIGN_OR_RETURN(const auto store, OpenDatabase(wanted.database));
+    fettle::runtime::TensorMap inputs;
+    for (const auto& [name, buffer] : session->inputs) {
+      ASSIGN_OR_RETURN(fettle::Tensor tensor, buffer->ReadToHost());
+      inputs.emplace(name, std::move(tensor));
+    }
+    ASSIGN_OR_RETURN(auto result, fettle::runtime::TuneModel(session->model, inputs, tune, *store));
     if (wanted.package != nullptr) {
-      RETURN_IF_ERROR(fettle::runtime::SaveTuned(wanted.package, "", session->model,
-                                                 session->inputs, session->options, result)
+      RETURN_IF_ERROR(fettle::runtime::SaveTuned(wanted.package, "", session->model, inputs,
+                                                 session->options, result)
                           .status());
     }
     fettle::runtime::SessionOptions next = session->options;
     next.plans = fettle::planner::PlansOf(result.book);
-    ASSIGN_OR_RETURN(session->session, Session::Create(session->model, next));
+    ASSIGN_OR_RETURN(std::shared_ptr<Session> tuned, Session::Create(session->model, next));
+    Replace(*session, std::move(tuned));
     session->options = std::move(next);
     if (report == nullptr) return OkStatus();
     const fettle::tuner::GateResult& gate = result.gate;
@@ -146,29 +249,30 @@ fettle_status fettle_session_tune(fettle_session* session, const fettle_tune_opt
 fettle_status fettle_session_output(const fettle_session* session, const char* name,
                                     fettle_tensor** tensor) {
   return Guard([&]() -> Status {
-    FETTLE_REQUIRE(session);
-    FETTLE_REQUIRE(name);
     FETTLE_REQUIRE(tensor);
-    const auto found = session->outputs.find(name);
-    if (found == session->outputs.end())
-      return Error(StatusCode::kNotFound, "the last run gave no output '{}'", name);
-    *tensor = new fettle_tensor{found->second};
+    FETTLE_ENTER(session);
+    ASSIGN_OR_RETURN(auto output, OutputOf(*session, name));
+    *tensor = output.release();
     return OkStatus();
   });
 }
 
 void fettle_session_cancel(fettle_session* session) {
-  if (session != nullptr) session->session->Cancel();
+  if (session == nullptr) return;
+  const std::lock_guard lock(session->cancel_mutex);
+  session->session->Cancel();
 }
 
 size_t fettle_session_step_count(const fettle_session* session) {
-  return session == nullptr ? 0 : session->session->profile().size();
+  if (session == nullptr) return 0;
+  const std::lock_guard lock(session->mutex);
+  return session->session->profile().size();
 }
 
 fettle_status fettle_session_step(const fettle_session* session, size_t index, fettle_step* step) {
   return Guard([&]() -> Status {
-    FETTLE_REQUIRE(session);
     FETTLE_REQUIRE(step);
+    FETTLE_ENTER(session);
     const auto& profile = session->session->profile();
     if (index >= profile.size())
       return Error(StatusCode::kNotFound, "index {} of {} steps", index, profile.size());
@@ -186,8 +290,8 @@ fettle_status fettle_session_step(const fettle_session* session, size_t index, f
 
 fettle_status fettle_session_memory(const fettle_session* session, fettle_memory* memory) {
   return Guard([&]() -> Status {
-    FETTLE_REQUIRE(session);
     FETTLE_REQUIRE(memory);
+    FETTLE_ENTER(session);
     const fettle::runtime::MemoryInfo info = session->session->memory();
     return fettle::capi::WriteStruct({.struct_size = sizeof(fettle_memory),
                                       .arena = info.arena_bytes,

@@ -1,6 +1,7 @@
 // The caller's structs, which have the size that the caller's header gave them.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string_view>
 
@@ -10,8 +11,8 @@
 namespace fettle::capi {
 
 /// A public struct's name and the sizes that it has had, ascending: where members were appended,
-/// offsetof the first of each version's, then today's. A member is appended behind all bytes that
-/// were there before, padding included, so that every size but today's is such an offset.
+/// offsetof the first of each version's, then today's. No struct ends in padding (whose bytes may
+/// hold anything), so every size but today's is such an offset.
 template <typename T>
 struct PublicStruct;
 
@@ -22,7 +23,7 @@ struct PublicStruct;
     static constexpr size_t kSizes[] = {__VA_ARGS__ __VA_OPT__(, ) sizeof(type)}; \
   }
 FETTLE_PUBLIC_STRUCT(fettle_value_info);
-FETTLE_PUBLIC_STRUCT(fettle_session_options);
+FETTLE_PUBLIC_STRUCT(fettle_session_options, offsetof(fettle_session_options, svm));
 FETTLE_PUBLIC_STRUCT(fettle_tune_options);
 FETTLE_PUBLIC_STRUCT(fettle_tune_report);
 FETTLE_PUBLIC_STRUCT(fettle_step);
@@ -30,6 +31,10 @@ FETTLE_PUBLIC_STRUCT(fettle_memory);
 FETTLE_PUBLIC_STRUCT(fettle_tuner_options);
 FETTLE_PUBLIC_STRUCT(fettle_tuner_state);
 FETTLE_PUBLIC_STRUCT(fettle_tuner_callbacks);
+FETTLE_PUBLIC_STRUCT(fettle_tensor_options);
+FETTLE_PUBLIC_STRUCT(fettle_map_options);
+FETTLE_PUBLIC_STRUCT(fettle_mapping);
+FETTLE_PUBLIC_STRUCT(fettle_transfers);
 #undef FETTLE_PUBLIC_STRUCT
 
 /// Whether `size` is that of a known version or may be that of a newer one. kInvalidArgument.

@@ -10,9 +10,8 @@ using fettle::Tensor;
 using fettle::capi::FromC;
 using fettle::capi::Guard;
 
-namespace {
+namespace fettle::capi {
 
-/// A shape with a known element count, of a type that tensors may have.
 Result<Shape> CheckedShape(fettle_dtype dtype, int rank, const int64_t* dims) {
   if (FromC(dtype) == fettle::DType::kUndefined)
     return InvalidArgument("dtype {} is none of fettle_dtype", static_cast<int>(dtype));
@@ -25,7 +24,9 @@ Result<Shape> CheckedShape(fettle_dtype dtype, int rank, const int64_t* dims) {
   return shape;
 }
 
-}  // namespace
+}  // namespace fettle::capi
+
+using fettle::capi::CheckedShape;
 
 fettle_status fettle_tensor_create(fettle_dtype dtype, int rank, const int64_t* dims,
                                    fettle_tensor** tensor) {
@@ -33,7 +34,8 @@ fettle_status fettle_tensor_create(fettle_dtype dtype, int rank, const int64_t* 
     FETTLE_REQUIRE(tensor);
     ASSIGN_OR_RETURN(const Shape shape, CheckedShape(dtype, rank, dims));
     ASSIGN_OR_RETURN(Tensor made, Tensor::Create(FromC(dtype), shape));
-    *tensor = new fettle_tensor{std::move(made)};
+    *tensor = new fettle_tensor{
+        std::make_shared<fettle::runtime::TensorBuffer>(std::move(made), /*recyclable=*/true)};
     return OkStatus();
   });
 }
@@ -51,29 +53,38 @@ fettle_status fettle_tensor_wrap(fettle_dtype dtype, int rank, const int64_t* di
     if (size > 0) FETTLE_REQUIRE(data);
     if (reinterpret_cast<uintptr_t>(data) % element != 0)
       return InvalidArgument("data is not aligned to its elements of {} bytes", element);
-    *tensor = new fettle_tensor{Tensor::Borrow(FromC(dtype), shape, static_cast<std::byte*>(data))};
+    *tensor = new fettle_tensor{std::make_shared<fettle::runtime::TensorBuffer>(
+        Tensor::Borrow(FromC(dtype), shape, static_cast<std::byte*>(data)), /*recyclable=*/false)};
     return OkStatus();
   });
 }
 
-void fettle_tensor_free(fettle_tensor* tensor) { delete tensor; }
+fettle_status fettle_tensor_free(fettle_tensor* tensor) {
+  return Guard([&]() -> Status {
+    if (tensor != nullptr && tensor->is_mapped)
+      return fettle::Error(fettle::StatusCode::kBusy,
+                           "the tensor is mapped: unmap it before it is freed");
+    delete tensor;
+    return OkStatus();
+  });
+}
 
 fettle_dtype fettle_tensor_dtype(const fettle_tensor* tensor) {
-  return tensor == nullptr ? FETTLE_UNDEFINED : fettle::capi::ToC(tensor->tensor.dtype());
+  return tensor == nullptr ? FETTLE_UNDEFINED : fettle::capi::ToC(tensor->buffer->dtype());
 }
 
 int fettle_tensor_rank(const fettle_tensor* tensor) {
-  return tensor == nullptr ? 0 : tensor->tensor.shape().rank();
+  return tensor == nullptr ? 0 : tensor->buffer->shape().rank();
 }
 
 const int64_t* fettle_tensor_dims(const fettle_tensor* tensor) {
-  return tensor == nullptr ? nullptr : tensor->tensor.shape().dims().data();
+  return tensor == nullptr ? nullptr : tensor->buffer->shape().dims().data();
 }
 
 void* fettle_tensor_data(const fettle_tensor* tensor) {
-  return tensor == nullptr ? nullptr : tensor->tensor.data();
+  return tensor == nullptr ? nullptr : tensor->buffer->shared();
 }
 
 size_t fettle_tensor_size(const fettle_tensor* tensor) {
-  return tensor == nullptr ? 0 : tensor->tensor.bytes().size();
+  return tensor == nullptr ? 0 : tensor->buffer->host().bytes().size();
 }

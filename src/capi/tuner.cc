@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <mutex>
 #include <optional>
 
 #include "capi/handles.h"
@@ -11,6 +12,7 @@
 
 using fettle::InvalidArgument;
 using fettle::OkStatus;
+using fettle::Result;
 using fettle::Status;
 using fettle::StatusCode;
 using fettle::capi::Guard;
@@ -35,6 +37,10 @@ struct fettle_tuner {
 
   std::optional<RememberedSearch> search;  // once it has begun
   bool asked = false;
+  /// Guards all of the above; callbacks run without it, while `running` keeps others from the
+  /// search.
+  mutable std::mutex mutex;
+  bool running = false;
   std::atomic<bool> cancelled = false;
 };
 
@@ -89,6 +95,8 @@ Status Begin(fettle_tuner& tuner) {
   std::shared_ptr<fettle::tuner::Store> store = tuner.database.empty()
                                                     ? fettle::tuner::MemoryStore()
                                                     : fettle::tuner::OpenStore(tuner.database);
+  if (!store->is_kept())
+    return fettle::Error(StatusCode::kIo, "tuner '{}': database: {}", tuner.name, store->trouble());
   auto search = RememberedSearch::Create(std::move(*space), options, std::move(store), key);
   if (!search.ok()) return search.status().WithContext(fmt::format("tuner '{}'", tuner.name));
   tuner.search.emplace(std::move(*search));
@@ -108,38 +116,95 @@ fettle_tuner_state StateOf(const fettle_tuner& tuner) {
   return state;
 }
 
-/// Runs and checks one configuration, and tells the search.
-void Evaluate(fettle_tuner& tuner, const Values& values, const fettle_tuner_callbacks& callbacks) {
-  double ms = 0;
-  if (callbacks.run(values.data(), values.size(), &ms, callbacks.user) != 0) {
-    tuner.search->Tell(std::nullopt, Row::Status::kFailed, "the run function failed");
-  } else if (callbacks.check != nullptr &&
-             callbacks.check(values.data(), values.size(), callbacks.user) != 0) {
-    tuner.search->Tell(std::nullopt, Row::Status::kWrong, "the check function refused the result");
-  } else {
-    tuner.search->Tell(ms, Row::Status::kFailed, "the run function wrote no time");
+/// The tuner for one call; kBusy where the call changes a search that fettle_tuner_run is at.
+class Turn {
+ public:
+  explicit Turn(const fettle_tuner& tuner) : lock_(tuner.mutex), tuner_(tuner) {}
+  Status Change() const {
+    if (!tuner_.running) return OkStatus();
+    return fettle::Error(StatusCode::kBusy, "tuner '{}': fettle_tuner_run is at work", tuner_.name);
   }
+
+ private:
+  std::lock_guard<std::mutex> lock_;
+  const fettle_tuner& tuner_;
+};
+
+/// What came of one configuration.
+struct Outcome {
+  std::optional<double> ms;
+  Row::Status status = Row::Status::kFailed;
+  const char* reason = "the run function wrote no time";
+};
+
+/// Runs and checks one configuration.
+Outcome Evaluate(const Values& values, const fettle_tuner_callbacks& callbacks) {
+  double ms = 0;
+  if (callbacks.run(values.data(), values.size(), &ms, callbacks.user) != 0)
+    return {std::nullopt, Row::Status::kFailed, "the run function failed"};
+  if (callbacks.check != nullptr &&
+      callbacks.check(values.data(), values.size(), callbacks.user) != 0)
+    return {std::nullopt, Row::Status::kWrong, "the check function refused the result"};
+  return {.ms = ms};
 }
 
+/// The next configuration; false at the end.
+Result<bool> Next(fettle_tuner& tuner, Values& values) {
+  const Turn turn(tuner);
+  const std::optional<Point> point = tuner.search->Ask();
+  if (!point) return false;
+  if (tuner.cancelled.exchange(false))
+    return fettle::Error(StatusCode::kCancelled, "tuner '{}': cancelled", tuner.name);
+  WriteValues(tuner.parameters, *point, values.data());
+  return true;
+}
+
+fettle_tuner_state Tell(fettle_tuner& tuner, const Outcome& outcome) {
+  const Turn turn(tuner);
+  tuner.search->Tell(outcome.ms, outcome.status, outcome.reason);
+  tuner.asked = false;
+  return StateOf(tuner);
+}
+
+/// fettle_tuner_run at work.
+class Running {
+ public:
+  explicit Running(fettle_tuner& tuner) : tuner_(tuner) {}
+  ~Running() {
+    const Turn turn(tuner_);
+    if (begun_) tuner_.running = false;
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  Status Start() {
+    const Turn turn(tuner_);
+    RETURN_IF_ERROR(turn.Change());
+    if (tuner_.endless)
+      return InvalidArgument(
+          "tuner '{}': no budget: set max_evaluations, max_seconds or the "
+          "strategy full",
+          tuner_.name);
+    RETURN_IF_ERROR(Begin(tuner_));
+    tuner_.running = begun_ = true;
+    return OkStatus();
+  }
+
+ private:
+  fettle_tuner& tuner_;
+  bool begun_ = false;
+};
+
 Status Run(fettle_tuner& tuner, const fettle_tuner_callbacks& callbacks) {
-  if (tuner.endless)
-    return InvalidArgument(
-        "tuner '{}': no budget: set max_evaluations, max_seconds or the "
-        "strategy full",
-        tuner.name);
-  RETURN_IF_ERROR(Begin(tuner));
+  Running running(tuner);
+  RETURN_IF_ERROR(running.Start());
   Values values(tuner.parameters.size());
-  while (const std::optional<Point> point = tuner.search->Ask()) {
-    if (tuner.cancelled.exchange(false))
-      return fettle::Error(StatusCode::kCancelled, "tuner '{}': cancelled", tuner.name);
-    WriteValues(tuner.parameters, *point, values.data());
-    Evaluate(tuner, values, callbacks);
-    tuner.asked = false;
-    const fettle_tuner_state state = StateOf(tuner);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, Next(tuner, values));
+    if (!more) return OkStatus();
+    const fettle_tuner_state state = Tell(tuner, Evaluate(values, callbacks));
     if (callbacks.progress != nullptr && callbacks.progress(&state, callbacks.user) != 0)
       tuner.cancelled = true;
   }
-  return OkStatus();
 }
 
 Status WriteEvaluation(const fettle_tuner& tuner, const Evaluation* evaluation, int64_t* values,
@@ -173,6 +238,8 @@ fettle_status fettle_tuner_add_parameter(fettle_tuner* tuner, const char* name,
     FETTLE_REQUIRE(tuner);
     FETTLE_REQUIRE(name);
     if (count > 0) FETTLE_REQUIRE(values);
+    const Turn turn(*tuner);
+    RETURN_IF_ERROR(turn.Change());
     RETURN_IF_ERROR(NotBegun(*tuner));
     Parameter parameter{name, {}};
     for (size_t i = 0; i < count; ++i) parameter.values.emplace_back(values[i]);
@@ -190,6 +257,8 @@ fettle_status fettle_tuner_add_constraint(fettle_tuner* tuner, const char* expre
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tuner);
     FETTLE_REQUIRE(expression);
+    const Turn turn(*tuner);
+    RETURN_IF_ERROR(turn.Change());
     RETURN_IF_ERROR(NotBegun(*tuner));
     const auto space = SearchSpace::Create(tuner->parameters, {expression});
     if (!space.ok()) return space.status().WithContext(fmt::format("tuner '{}'", tuner->name));
@@ -202,6 +271,8 @@ fettle_status fettle_tuner_set_constraint(fettle_tuner* tuner, fettle_tuner_cons
                                           void* user) {
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tuner);
+    const Turn turn(*tuner);
+    RETURN_IF_ERROR(turn.Change());
     RETURN_IF_ERROR(NotBegun(*tuner));
     tuner->constraint = function;
     tuner->constraint_user = user;
@@ -213,6 +284,8 @@ fettle_status fettle_tuner_add_known(fettle_tuner* tuner, const int64_t* values,
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tuner);
     FETTLE_REQUIRE(values);
+    const Turn turn(*tuner);
+    RETURN_IF_ERROR(turn.Change());
     RETURN_IF_ERROR(NotBegun(*tuner));
     RETURN_IF_ERROR(CheckCount(*tuner, count));
     ASSIGN_OR_RETURN(const SearchSpace space, SearchSpace::Create(tuner->parameters));
@@ -228,6 +301,8 @@ fettle_status fettle_tuner_set_options(fettle_tuner* tuner, const fettle_tuner_o
     FETTLE_REQUIRE(tuner);
     FETTLE_REQUIRE(options);
     ASSIGN_OR_RETURN(const fettle_tuner_options given, fettle::capi::ReadStruct(options));
+    const Turn turn(*tuner);
+    RETURN_IF_ERROR(turn.Change());
     RETURN_IF_ERROR(NotBegun(*tuner));
     SearchOptions search;
     if (given.strategy != nullptr) search.strategy = given.strategy;
@@ -268,6 +343,8 @@ fettle_status fettle_tuner_ask(fettle_tuner* tuner, int64_t* values, size_t coun
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tuner);
     if (count > 0) FETTLE_REQUIRE(values);
+    const Turn turn(*tuner);
+    RETURN_IF_ERROR(turn.Change());
     RETURN_IF_ERROR(CheckCount(*tuner, count));
     RETURN_IF_ERROR(Begin(*tuner));
     const std::optional<Point> point = tuner->search->Ask();
@@ -282,6 +359,8 @@ fettle_status fettle_tuner_ask(fettle_tuner* tuner, int64_t* values, size_t coun
 fettle_status fettle_tuner_tell(fettle_tuner* tuner, double ms) {
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tuner);
+    const Turn turn(*tuner);
+    RETURN_IF_ERROR(turn.Change());
     if (!tuner->asked)
       return InvalidArgument("tuner '{}': told a time without being asked", tuner->name);
     tuner->search->Tell(ms, Row::Status::kFailed, "told no time");
@@ -295,6 +374,7 @@ fettle_status fettle_tuner_best(const fettle_tuner* tuner, int64_t* values, size
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tuner);
     FETTLE_REQUIRE(values);
+    const Turn turn(*tuner);
     const Evaluation* const best = tuner->search ? tuner->search->search().best() : nullptr;
     return WriteEvaluation(*tuner, best, values, count, ms);
   });
@@ -305,6 +385,7 @@ fettle_status fettle_tuner_evaluation(const fettle_tuner* tuner, int64_t index, 
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tuner);
     FETTLE_REQUIRE(values);
+    const Turn turn(*tuner);
     const bool known = index >= 0 && index < StateOf(*tuner).evaluations;
     const Evaluation* const evaluation =
         known ? &tuner->search->search().history().at(static_cast<int>(index)) : nullptr;
@@ -316,6 +397,7 @@ fettle_status fettle_tuner_get_state(const fettle_tuner* tuner, fettle_tuner_sta
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tuner);
     FETTLE_REQUIRE(state);
+    const Turn turn(*tuner);
     return fettle::capi::WriteStruct(StateOf(*tuner), state);
   });
 }

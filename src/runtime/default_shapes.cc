@@ -10,11 +10,13 @@ namespace {
 
 constexpr int64_t kExtents[] = {1, 32, 64, 128, 224, 256, 320, 512, 576, 1024};
 
-/// Whether all shapes that can be inferred are non-empty with these inputs.
-Status TryShapes(const Model& model, const std::map<std::string, Shape>& shapes) {
+/// Whether shapes infer with these inputs; none of them empty where that `may_be_empty` is not.
+Status TryShapes(const Model& model, const std::map<std::string, Shape>& shapes,
+                 bool may_be_empty) {
   ir::Graph graph = model.graph();
   for (ir::ValueId id : graph.inputs) graph.value(id).shape = shapes.at(graph.value(id).name);
   RETURN_IF_ERROR(passes::Specialise(graph));
+  if (may_be_empty) return OkStatus();
   for (const ir::Node& node : graph.nodes()) {
     for (ir::ValueId id : node.outputs) {
       if (id == ir::kAbsent || !graph.value(id).has_concrete_shape()) continue;
@@ -86,6 +88,12 @@ std::map<std::string, Shape> Fill(const ir::Graph& graph, const std::map<std::st
   return shapes;
 }
 
+std::vector<Shape> InOrder(const ir::Graph& graph, const std::map<std::string, Shape>& shapes) {
+  std::vector<Shape> ordered;
+  for (ir::ValueId id : graph.inputs) ordered.push_back(shapes.at(graph.value(id).name));
+  return ordered;
+}
+
 void Warn(const ir::Graph& graph, const std::map<std::string, Shape>& given,
           const std::map<std::string, Shape>& chosen, std::vector<std::string>* warnings) {
   for (ir::ValueId id : graph.inputs) {
@@ -101,19 +109,49 @@ void Warn(const ir::Graph& graph, const std::map<std::string, Shape>& given,
 
 }  // namespace
 
+Status CheckSymbols(const ir::Graph& graph, std::span<const Shape> shapes) {
+  struct Use {
+    const ir::Value* input;
+    int axis;
+    int64_t extent;
+  };
+  std::map<std::string_view, Use> first;
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    const ir::Value& input = graph.value(graph.inputs[i]);
+    for (int axis = 0; axis < std::min<int64_t>(std::ssize(input.symbols), shapes[i].rank());
+         ++axis) {
+      const std::string& symbol = input.symbols[static_cast<size_t>(axis)];
+      if (symbol.empty()) continue;
+      const Use& use = first.try_emplace(symbol, Use{&input, axis, shapes[i][axis]}).first->second;
+      if (use.extent == shapes[i][axis]) continue;
+      return InvalidArgument(
+          "inputs '{}' and '{}': '{}' is one extent, but {} in axis {} of the first and {} in axis "
+          "{} of the second",
+          use.input->name, input.name, symbol, use.extent, use.axis, shapes[i][axis], axis);
+    }
+  }
+  return OkStatus();
+}
+
 Result<std::map<std::string, Shape>> DefaultShapes(const Model& model,
                                                    const std::map<std::string, Shape>& given,
                                                    std::vector<std::string>* warnings) {
   RETURN_IF_ERROR(CheckGiven(model, given));
+  const bool has_empty = std::any_of(
+      given.begin(), given.end(), [](const auto& input) { return input.second.elements() == 0; });
   Status last;
   for (int64_t extent : kExtents) {
     std::map<std::string, Shape> shapes = Fill(model.graph(), given, extent);
-    last = TryShapes(model, shapes);
+    RETURN_IF_ERROR(
+        CheckSymbols(model.graph(), InOrder(model.graph(), shapes)).WithContext(model.name()));
+    const bool is_open = shapes != Fill(model.graph(), given, extent + 1);
+    last = TryShapes(model, shapes, has_empty || !is_open);
     if (last.ok()) {
       Warn(model.graph(), given, shapes, warnings);
       return shapes;
     }
-    if (shapes == Fill(model.graph(), given, extent + 1)) break;  // nothing is open
+    if (!is_open)
+      return InvalidArgument("{}: the inputs' shapes do not fit: {}", model.name(), last.message());
   }
   return InvalidArgument("{}: no default shape fits (name shapes with --shape): {}", model.name(),
                          last.message());

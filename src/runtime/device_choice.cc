@@ -41,6 +41,13 @@ Result<planner::Precision> PrecisionFromName(std::string_view name) {
   return InvalidArgument("precision: expected high|normal|low, got '{}'", name);
 }
 
+Result<SharedVirtualMemory> SharedMemoryFromName(std::string_view name) {
+  if (name == "off") return SharedVirtualMemory::kOff;
+  if (name == "coarse") return SharedVirtualMemory::kCoarse;
+  if (name == "fine") return SharedVirtualMemory::kFine;
+  return InvalidArgument("svm: expected off|coarse|fine, got '{}'", name);
+}
+
 Result<MemoryKind> MemoryFromName(std::string_view name) {
   if (name == "auto") return MemoryKind::kHost;
   if (name == "buffer") return MemoryKind::kBuffer;

@@ -18,6 +18,8 @@ Result<std::shared_ptr<const Device>> OpenAccelerator(std::string_view name,
 
 /// "high", "normal" or "low".
 Result<planner::Precision> PrecisionFromName(std::string_view name);
+/// "off", "coarse" or "fine".
+Result<SharedVirtualMemory> SharedMemoryFromName(std::string_view name);
 /// "auto" (kHost), "buffer" or "image".
 Result<MemoryKind> MemoryFromName(std::string_view name);
 

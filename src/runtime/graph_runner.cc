@@ -58,9 +58,15 @@ Status GraphRunner::Prepare(std::span<const Tensor> inputs) {
   return stages_.Get(inputs, context_).status();
 }
 
-Result<std::vector<Tensor>> GraphRunner::Run(std::span<const Tensor> inputs) {
+Result<bool> GraphRunner::CanBind(std::span<const Tensor> inputs, const Bindings& bindings) {
   ASSIGN_OR_RETURN(Stage * stage, stages_.Get(inputs, context_));
-  return stage->Run(inputs, context_);
+  return stage->Bind(bindings, context_);
+}
+
+Result<std::vector<Tensor>> GraphRunner::Run(std::span<const Tensor> inputs,
+                                             const Bindings& bindings) {
+  ASSIGN_OR_RETURN(Stage * stage, stages_.Get(inputs, context_));
+  return stage->Run(inputs, context_, bindings);
 }
 
 }  // namespace fettle::runtime

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "runtime/bindings.h"
 #include "runtime/context.h"
 #include "tensor/tensor.h"
 
@@ -47,8 +48,13 @@ class GraphRunner {
   /// Prepares for inputs of these types and shapes (contents are read only where a shape depends on
   /// them, so only the first stage is prepared).
   Status Prepare(std::span<const Tensor> inputs);
-  /// One tensor per graph input in, one per graph output out.
-  Result<std::vector<Tensor>> Run(std::span<const Tensor> inputs);
+  /// Whether a run of these inputs can work on the tensors of `bindings` in place: the graph is one
+  /// program, on the device that they lie on. Prepares it. kInvalidArgument where an output has
+  /// another type or shape.
+  Result<bool> CanBind(std::span<const Tensor> inputs, const Bindings& bindings);
+  /// One tensor per graph input in, one per graph output out. `bindings`, which CanBind, replace
+  /// some of them; those on a device have no bytes here.
+  Result<std::vector<Tensor>> Run(std::span<const Tensor> inputs, const Bindings& bindings = {});
 
  private:
   Context& context_;

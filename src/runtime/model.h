@@ -89,11 +89,16 @@ class Model {
   mutable exec::PackedStore packed_;
 };
 
+/// Checks that extents of one symbol are equal in the inputs' shapes, which are in the graph's
+/// order and fit the inputs one by one. kInvalidArgument naming both inputs.
+Status CheckSymbols(const ir::Graph& graph, std::span<const Shape> shapes);
+
 /// Concrete shapes for all inputs of `model`: those of `given` (by input name), and for symbolic
 /// extents left over the rule of docs/cli.md: axis 0, and any other extent of the same symbol, is
 /// 1, others the smallest of 1, 32, 64, 128, 224, 256, 320, 512, 576, 1024 at which all shapes
-/// infer non-empty; each choice adds a warning. Fails with kInvalidArgument on unknown names and
-/// shapes that contradict the model.
+/// infer non-empty; each choice adds a warning. Where nothing is open, or an extent that is given
+/// is 0, shapes may infer empty. Fails with kInvalidArgument on unknown names and shapes that
+/// contradict the model or each other.
 Result<std::map<std::string, Shape>> DefaultShapes(const Model& model,
                                                    const std::map<std::string, Shape>& given,
                                                    std::vector<std::string>* warnings);

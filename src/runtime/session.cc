@@ -107,8 +107,35 @@ class Session::Impl {
     return status;
   }
 
+  Status PrepareOn(const BufferMap& inputs, const BufferMap& outputs) {
+    std::map<std::string, Shape> shapes;
+    for (const auto& [name, buffer] : inputs) shapes.emplace(name, buffer->shape());
+    RETURN_IF_ERROR(Prepare(shapes));
+    ASSIGN_OR_RETURN(const Bindings bindings, BindingsOf(inputs, outputs));
+    return CanBind(TensorsOf(inputs), bindings).status();
+  }
+
+  Status RunOn(const BufferMap& inputs, const BufferMap& outputs, TensorMap* results) {
+    RunHolds holds;
+    RETURN_IF_ERROR(holds.Take(inputs, outputs));
+    ASSIGN_OR_RETURN(const Bindings bindings, BindingsOf(inputs, outputs));
+    const TensorMap tensors = TensorsOf(inputs);
+    // What a first run is judged by are tensors of the host.
+    ASSIGN_OR_RETURN(const bool in_place, CanBind(tensors, bindings));
+    if (in_place) {
+      const Status status = RunPlans(tensors, bindings, results);
+      if (status.ok()) {
+        for (const auto& output : outputs) results->erase(output.first);
+        return OkStatus();
+      }
+      ASSIGN_OR_RETURN(const bool still, CanBind(tensors, bindings));
+      if (still) return status;  // else the CPU computes from now on
+    }
+    return RunThroughMaps(inputs, outputs, results);
+  }
+
   Status Run(const TensorMap& inputs, TensorMap* outputs) {
-    RETURN_IF_ERROR(RunPlans(inputs, outputs));
+    RETURN_IF_ERROR(RunPlans(inputs, {}, outputs));
     if (!std::exchange(judges_next_run_, false)) return OkStatus();
     ASSIGN_OR_RETURN(const tuner::PlanAccuracy accuracy, Judge(inputs, *outputs));
     if (accuracy.ok) return OkStatus();
@@ -117,7 +144,7 @@ class Session::Impl {
         model_->name(), accuracy.reason);
     context_.limits.precision = planner::Precision::kHigh;
     runner_ = std::make_unique<GraphRunner>(graph_, context_);
-    return RunPlans(inputs, outputs);
+    return RunPlans(inputs, {}, outputs);
   }
 
   int64_t host_ns() const {
@@ -142,14 +169,67 @@ class Session::Impl {
   const Model& model() const { return *model_; }
 
  private:
-  Status RunPlans(const TensorMap& inputs, TensorMap* outputs) {
+  /// Those on a device without bytes.
+  static TensorMap TensorsOf(const BufferMap& buffers) {
+    TensorMap tensors;
+    for (const auto& [name, buffer] : buffers) tensors.emplace(name, buffer->host());
+    return tensors;
+  }
+
+  Result<Bindings> BindingsOf(const BufferMap& inputs, const BufferMap& outputs) const {
+    Bindings bindings;
+    for (ir::ValueId id : graph_->inputs) {
+      const auto found = inputs.find(graph_->value(id).name);
+      const bool is_bound = found != inputs.end() && found->second->device() != nullptr;
+      bindings.inputs.push_back(is_bound ? found->second.get() : nullptr);
+    }
+    size_t known = 0;
+    for (ir::ValueId id : graph_->outputs) {
+      const auto found = outputs.find(graph_->value(id).name);
+      bindings.outputs.push_back(found == outputs.end() ? nullptr : found->second.get());
+      known += found == outputs.end() ? 0 : 1;
+    }
+    if (known < outputs.size())
+      return Error(StatusCode::kNotFound, "{}: an output is set that the model does not have",
+                   model_->name());
+    return bindings;
+  }
+
+  /// Whether a run of `inputs` may work on `bindings` in place.
+  Result<bool> CanBind(const TensorMap& inputs, const Bindings& bindings) {
+    ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, Order(inputs));
+    const bool usable =
+        std::all_of(bindings.outputs.begin(), bindings.outputs.end(), [](const auto* buffer) {
+          return buffer == nullptr || buffer->device() != nullptr || buffer->recyclable();
+        });
+    if (judges_next_run_ || !usable) return false;
+    return runner_->CanBind(ordered, bindings);
+  }
+
+  Status RunThroughMaps(const BufferMap& inputs, const BufferMap& outputs, TensorMap* results) {
+    TensorMap tensors;
+    for (const auto& [name, buffer] : inputs) {
+      ASSIGN_OR_RETURN(Tensor tensor, buffer->ReadToHost());
+      tensors.emplace(name, std::move(tensor));
+    }
+    RETURN_IF_ERROR(Run(tensors, results));
+    for (const auto& [name, buffer] : outputs) {
+      const auto result = results->find(name);
+      RETURN_IF_ERROR(CheckOutput(name, *buffer, result->second.dtype(), result->second.shape()));
+      RETURN_IF_ERROR(buffer->WriteFromHost(result->second));
+      results->erase(result);
+    }
+    return OkStatus();
+  }
+
+  Status RunPlans(const TensorMap& inputs, const Bindings& bindings, TensorMap* outputs) {
     outputs->clear();
     profile_.clear();
     context_.times.clear();
     context_.cancelled = false;
     const int64_t begin = NowNs(), waited = WaitedNs();
     ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, Order(inputs));
-    Result<std::vector<Tensor>> results = runner_->Run(ordered);
+    Result<std::vector<Tensor>> results = runner_->Run(ordered, bindings);
     own_ns_ = NowNs() - begin - (WaitedNs() - waited);
     // Constants are checked when they are first read, which may have been now.
     RETURN_IF_ERROR(model_->damage());
@@ -180,6 +260,7 @@ class Session::Impl {
   /// The inputs in the graph's order, checked.
   Result<std::vector<Tensor>> Order(const TensorMap& inputs) const {
     std::vector<Tensor> ordered;
+    std::vector<Shape> shapes;
     for (ir::ValueId id : graph_->inputs) {
       const ir::Value& input = graph_->value(id);
       const auto found = inputs.find(input.name);
@@ -191,6 +272,7 @@ class Session::Impl {
       }
       RETURN_IF_ERROR(CheckShape(input, tensor.shape()));
       ordered.push_back(tensor);
+      shapes.push_back(tensor.shape());
     }
     for (const auto& input : inputs) {
       const bool known =
@@ -199,6 +281,7 @@ class Session::Impl {
       if (!known)
         return InvalidArgument("the model has no input '{}'; it has {}", input.first, InputNames());
     }
+    RETURN_IF_ERROR(CheckSymbols(*graph_, shapes));
     return ordered;
   }
 
@@ -234,8 +317,8 @@ Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> model,
                                                  SessionOptions options) {
-  if (options.threads < 0)
-    return InvalidArgument("threads: expected 0 or more, got {}", options.threads);
+  if (options.threads < 0 || options.threads > kMaxThreads)
+    return InvalidArgument("threads: expected 0 to {}, got {}", kMaxThreads, options.threads);
   ASSIGN_OR_RETURN(std::shared_ptr<const ir::Graph> graph, GraphFor(*model, options.extra_outputs));
   const int threads = options.threads == 0 ? GetCpuInfo().cores : options.threads;
   std::erase(options.accelerators, nullptr);
@@ -257,6 +340,12 @@ Status Session::Prepare(const std::map<std::string, Shape>& input_shapes) {
 }
 Status Session::Run(const TensorMap& inputs, TensorMap* outputs) {
   return impl_->Run(inputs, outputs);
+}
+Status Session::PrepareOn(const BufferMap& inputs, const BufferMap& outputs) {
+  return impl_->PrepareOn(inputs, outputs);
+}
+Status Session::RunOn(const BufferMap& inputs, const BufferMap& outputs, TensorMap* results) {
+  return impl_->RunOn(inputs, outputs, results);
 }
 int64_t Session::host_ns() const { return impl_->host_ns(); }
 void Session::Cancel() { impl_->Cancel(); }

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "exec/profile.h"
 #include "planner/plan_source.h"
+#include "runtime/bindings.h"
 #include "runtime/model.h"
 #include "tensor/tensor.h"
 
@@ -68,6 +69,9 @@ struct MemoryInfo {
 
 using TensorMap = std::map<std::string, Tensor>;
 
+/// The most threads that a session may have.
+inline constexpr int kMaxThreads = 1024;
+
 /// Belongs to one thread at a time (Cancel excepted).
 class Session {
  public:
@@ -84,6 +88,15 @@ class Session {
   /// are only read. `outputs` gets one row-major tensor per output, which the caller may keep.
   /// Fails with kInvalidArgument on wrong names, types or shapes, kCancelled after Cancel.
   Status Run(const TensorMap& inputs, TensorMap* outputs);
+  /// One inference on tensors of the caller's (tensor_buffer.h), which may lie in the memory of the
+  /// session's accelerator. `outputs`, for any of the model's outputs, are written; `results` gets
+  /// the others. Memory is used in place where the whole graph is one program on its device (a
+  /// tensor in the form that the plan gives it costs no step at all), elsewhere through maps:
+  /// transfers() and the tensors' own tell. Fails as Run does, with kNotFound on unknown outputs,
+  /// kBusy where one of the tensors is mapped or another run writes it.
+  Status RunOn(const BufferMap& inputs, const BufferMap& outputs, TensorMap* results);
+  /// Prepare for the tensors that RunOn will be called with.
+  Status PrepareOn(const BufferMap& inputs, const BufferMap& outputs);
   /// Makes a Run in progress return kCancelled after the operator it is in. From any thread.
   void Cancel();
 

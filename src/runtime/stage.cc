@@ -196,6 +196,8 @@ Status Stage::PlanOn(const DeviceSet& devices, Context& context) {
   ASSIGN_OR_RETURN(exec::Plan plan, context.plans.PlanFor(*segment_, devices, limits));
   context.has_default_plans |= plan.is_default;
   ASSIGN_OR_RETURN(program_, exec::Program::Build(std::move(plan), devices, context.packed));
+  bound_programs_.clear();
+  bound_ = nullptr;
   return context.memory.Reserve(program_->memory_plan(), devices);
 }
 
@@ -213,38 +215,63 @@ Status Stage::LeaveAccelerator(const Status& why, Context& context) {
   return PlanOn(DeviceSet(context.devices.cpu()), context);
 }
 
-Result<std::vector<Tensor>> Stage::RunProgram(std::span<const Tensor> inputs, Context& context) {
-  std::vector<const std::byte*> in;
-  std::vector<std::byte*> out;
-  for (const Tensor& tensor : inputs) in.push_back(tensor.data());
+Result<std::vector<Tensor>> Stage::ProgramOutputs(const Bindings& bindings) {
+  const std::vector<const TensorBuffer*> bound = BoundOutputs(bindings);
+  std::vector<Tensor> outputs;
   for (size_t i = 0; i < program_outputs_.size(); ++i) {
+    if (bound[i] != nullptr) {
+      outputs.push_back(bound[i]->host());
+      continue;
+    }
     Tensor& tensor = program_outputs_[i];
+    // What another thread has let go of was last used before this.
+    std::shared_ptr<std::byte>(tensor.storage()).reset();
     if (tensor.empty() || tensor.storage().use_count() > 1) {
       ASSIGN_OR_RETURN(
           tensor, Tensor::Create(program_output_types_[i].first, program_output_types_[i].second));
     }
-    out.push_back(tensor.data());
+    outputs.push_back(tensor);
   }
+  return outputs;
+}
+
+Result<std::vector<Tensor>> Stage::RunProgram(std::span<const Tensor> inputs, Context& context,
+                                              const Bindings& bindings) {
+  ASSIGN_OR_RETURN(std::vector<Tensor> outputs, ProgramOutputs(bindings));
+  const std::vector<const TensorBuffer*> bound = BoundOutputs(bindings);
+  std::vector<const std::byte*> in;
+  std::vector<std::byte*> out;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TensorBuffer* const buffer = bindings.inputs.empty() ? nullptr : bindings.inputs[i];
+    in.push_back(buffer == nullptr ? inputs[i].data() : buffer->base());
+  }
+  for (size_t i = 0; i < outputs.size(); ++i)
+    out.push_back(bound[i] == nullptr ? outputs[i].data() : bound[i]->base());
   const size_t steps_before = context.times.size();
-  const auto run = [&]() -> Status {
-    RETURN_IF_ERROR(context.memory.Reserve(program_->memory_plan(), devices_));
-    return program_->Run({.inputs = in,
-                          .outputs = out,
-                          .memory = context.memory,
-                          .stream = context.stream,
-                          .accelerators = context.accelerators,
-                          .cancelled = context.cancelled,
-                          .times = &context.times,
-                          .waits_for_steps = context.waits_for_steps});
+  const auto run = [&](const exec::Program& program) -> Status {
+    RETURN_IF_ERROR(context.memory.Reserve(program.memory_plan(), devices_));
+    return program.Run({.inputs = in,
+                        .outputs = out,
+                        .memory = context.memory,
+                        .stream = context.stream,
+                        .accelerators = context.accelerators,
+                        .cancelled = context.cancelled,
+                        .times = &context.times,
+                        .waits_for_steps = context.waits_for_steps});
   };
-  Status status = run();
+  const bool on_device = bound_ != nullptr && bindings.on_device();
+  Status status = run(on_device ? *bound_ : *program_);
+  // Nobody reads what is on the device, so nobody has waited for it.
+  for (const auto& stream : context.accelerators)
+    if (status.ok() && on_device) status = stream->Synchronise();
   if (MayLeaveAccelerator(status, context)) {
     context.times.resize(steps_before);
     RETURN_IF_ERROR(LeaveAccelerator(status, context));
-    status = run();
+    if (on_device) return status;
+    status = run(*program_);
   }
   RETURN_IF_ERROR(status);
-  return program_outputs_;
+  return outputs;
 }
 
 Result<Tensor> Stage::Fetch(const Source& source, const Results& results) const {
@@ -257,10 +284,11 @@ Result<Tensor> Stage::Fetch(const Source& source, const Results& results) const 
   return source.constant == nullptr ? Result<Tensor>(Tensor()) : source.constant->ToTensor();
 }
 
-Result<std::vector<Tensor>> Stage::Run(std::span<const Tensor> inputs, Context& context) {
+Result<std::vector<Tensor>> Stage::Run(std::span<const Tensor> inputs, Context& context,
+                                       const Bindings& bindings) {
   Results results{inputs, {}, {}};
   if (program_ != nullptr) {
-    ASSIGN_OR_RETURN(results.program, RunProgram(inputs, context));
+    ASSIGN_OR_RETURN(results.program, RunProgram(inputs, context, bindings));
   }
   const auto fetch_all = [&](const std::vector<Source>& sources) -> Result<std::vector<Tensor>> {
     std::vector<Tensor> tensors;

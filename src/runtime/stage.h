@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "exec/program.h"
+#include "runtime/bindings.h"
 #include "runtime/control_flow.h"
 #include "runtime/graph_runner.h"
 
@@ -20,7 +21,12 @@ class Stage {
   static Result<std::unique_ptr<Stage>> Prepare(ir::Graph graph, Context& context);
 
   /// One tensor per input of the graph (pinned ones left out), one per output of the whole graph.
-  Result<std::vector<Tensor>> Run(std::span<const Tensor> inputs, Context& context);
+  /// `bindings`: what Bind was last called with and took.
+  Result<std::vector<Tensor>> Run(std::span<const Tensor> inputs, Context& context,
+                                  const Bindings& bindings = {});
+
+  /// GraphRunner::CanBind. A program is made for each set of states that are bound.
+  Result<bool> Bind(const Bindings& bindings, Context& context);
 
  private:
   /// A value at the end of this stage: an input, a result of the program or of the control node, or
@@ -39,7 +45,15 @@ class Stage {
   class Builder;
   explicit Stage(const DeviceSet& devices) : devices_(devices) {}
 
-  Result<std::vector<Tensor>> RunProgram(std::span<const Tensor> inputs, Context& context);
+  Result<std::vector<Tensor>> RunProgram(std::span<const Tensor> inputs, Context& context,
+                                         const Bindings& bindings);
+  /// The tensors that program_ writes, recycled or bound.
+  Result<std::vector<Tensor>> ProgramOutputs(const Bindings& bindings);
+  /// Per output of program_, the caller's tensor for it, or null. kInvalidArgument.
+  std::vector<const TensorBuffer*> BoundOutputs(const Bindings& bindings) const;
+  /// Whether each bound output is one that program_ writes for it alone.
+  bool OutputsAreOwn(const Bindings& bindings) const;
+  Result<std::unique_ptr<exec::Program>> BuildBound(const Bindings& bindings, Context& context);
   Result<Tensor> Fetch(const Source& source, const Results& results) const;
 
   /// Makes program_ of segment_ for `devices`.
@@ -52,7 +66,10 @@ class Stage {
   std::shared_ptr<const ir::Graph> segment_;  // what program_ computes
   DeviceSet devices_;                         // that program_ uses
   std::unique_ptr<exec::Program> program_;
-  std::vector<Tensor> program_outputs_;  // recycled once nobody else holds them
+  /// For tensors in the accelerator's memory, by their states; null where it cannot be made.
+  std::map<std::string, std::unique_ptr<exec::Program>> bound_programs_;
+  const exec::Program* bound_ = nullptr;  // Bind's last; null: program_
+  std::vector<Tensor> program_outputs_;   // recycled once nobody else holds them
   std::vector<std::pair<DType, Shape>> program_output_types_;
   std::unique_ptr<ControlNode> control_;
   std::vector<Source> control_inputs_;

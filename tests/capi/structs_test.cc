@@ -18,7 +18,7 @@ struct Newer {
   int64_t unknown[3] = {0, 0, 0};
 };
 
-fettle_model* DemoModel() {
+fettle_model* LoadDemo() {
   fettle_model* model = nullptr;
   EXPECT_EQ(fettle_model_load(FETTLE_DEMO_MODEL, &model), FETTLE_OK);
   return model;
@@ -33,7 +33,7 @@ class Structs : public ::testing::Test {
     fettle_session_free(session);
     return code;
   }
-  fettle_model* model_ = DemoModel();
+  fettle_model* model_ = LoadDemo();
 };
 
 TEST_F(Structs, ASizeOfZeroIsRefusedWithItsRemedy) {

@@ -57,6 +57,9 @@ class Store {
   virtual void PutDecision(const std::string& key, const std::string& text) = 0;
   /// What happened to the database, for people: "", or why it was set aside.
   virtual std::string trouble() const = 0;
+  /// Whether what is put outlives this object, as far as is known; false where it was to, and the
+  /// database cannot be written (trouble() says why).
+  virtual bool is_kept() const { return true; }
 };
 
 std::unique_ptr<Store> MemoryStore();

@@ -77,6 +77,11 @@ class LayeredStore final : public Store {
     return trouble_;
   }
 
+  bool is_kept() const override {
+    std::lock_guard lock(mutex_);
+    return writable_ || name_.empty();
+  }
+
  private:
   enum class Source { kDatabase, kLayer };
 

@@ -11,6 +11,12 @@ int main() {
   fettle_tuner_options tuner = FETTLE_TUNER_OPTIONS_INIT;
   fettle_tuner_state state = FETTLE_TUNER_STATE_INIT;
   fettle_tuner_callbacks callbacks = FETTLE_TUNER_CALLBACKS_INIT;
+  fettle_tensor_options tensor = FETTLE_TENSOR_OPTIONS_INIT;
+  fettle_map_options map = FETTLE_MAP_OPTIONS_INIT;
+  fettle_mapping mapping = FETTLE_MAPPING_INIT;
+  fettle_transfers transfers = FETTLE_TRANSFERS_INIT;
+  const fettle::MapOptions map_options = {.layout = "NHWC"};
+  const fettle::TensorOptions tensor_options = {.memory = "image"};
   const fettle::SessionOptions options = {.threads = 2};
   const fettle::TuneOptions tune_options = {.level = "fast"};
   const fettle::TunerOptions tuner_options = {.strategy = "full"};
@@ -21,9 +27,12 @@ int main() {
   const fettle::Tuned tuned = {.ms = 1};
   const bool sizes = raw.struct_size > 0 && info.struct_size > 0 && tune.struct_size > 0 &&
                      report.struct_size > 0 && step.struct_size > 0 && memory.struct_size > 0 &&
-                     tuner.struct_size > 0 && state.struct_size > 0 && callbacks.struct_size > 0;
+                     tuner.struct_size > 0 && tensor.struct_size > 0 && map.struct_size > 0 &&
+                     mapping.struct_size > 0 && transfers.struct_size > 0 &&
+                     state.struct_size > 0 && callbacks.struct_size > 0;
   const bool values = options.threads == 2 && tune_options.level != nullptr && tuned.ms > 0 &&
                       tuner_options.strategy == "full" && tuner_callbacks.run != nullptr &&
+                      map_options.layout != nullptr && tensor_options.memory != nullptr &&
                       value.name == "x" && one.node == "n";
   return sizes && values ? 0 : 1;
 }

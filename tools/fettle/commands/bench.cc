@@ -27,6 +27,7 @@ struct BenchOptions {
   LoadAndRunFlags load_and_run;
   BenchLength length;
   bool profile = false;
+  bool bound = false;
   std::string compare;
   SortOrder sort = SortOrder::kOwn;
 };
@@ -104,7 +105,9 @@ Json Document(const BenchOptions& options, const Job& job, const BenchResult& re
       {"transfers",
        {{"copies", result.transfers.copies},
         {"copied_bytes", result.transfers.copied_bytes},
-        {"maps", result.transfers.maps}}},
+        {"maps", result.transfers.maps},
+        {"conversions", result.transfers.conversions}}},
+      {"bound", options.bound},
       {"iterations", result.latencies.size()},
       {"throughput", summary.mean > 0 ? 1000 / summary.mean : 0},
       {"peak_rss_bytes", result.peak_rss_bytes},
@@ -165,6 +168,12 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
   if (job.session.accelerator() != nullptr)
     fmt::print("host: {:.3f} ms of an inference, beside waiting for the device\n",
                Summarise(result.host_ms).median);
+  if (job.session.accelerator() != nullptr || options.bound) {
+    const Transfers& transfers = result.transfers;
+    fmt::print("transfers of an inference{}: {} copies ({}), {} maps, {} conversions by the host\n",
+               options.bound ? ", inputs and outputs bound" : "", transfers.copies,
+               bytes(transfers.copied_bytes), transfers.maps, transfers.conversions);
+  }
   fmt::print("roofline: {:.0f} % of what this machine can do at best\n", 100 * roofline_share);
   PrintParts({Count(std::ssize(result.latencies), "run"),
               DeviceLine(job.threads, job.session.accelerator()),
@@ -186,7 +195,7 @@ int Bench(const BenchOptions& options) {
   wanted.plans = plans->source;
   auto session = runtime::Session::Create(job->model, wanted);
   if (!session.ok()) return Fail(session.status());
-  const Status status = Measure(options.length, *job, **session, result);
+  const Status status = Measure(options.length, *job, options.bound, **session, result);
   if (!status.ok()) return Fail(status);
   result.peak_rss_bytes = std::max<int64_t>(0, PeakResidentBytes() - rss_before);
   if (job->session.accelerator() != nullptr && !result.interrupted) {
@@ -232,6 +241,8 @@ void RegisterBench(CLI::App& app, Action& action) {
       ->check(CLI::Range(0, 1000000));
   sub->add_flag("--profile", options->profile, "one line per step instead of per operator");
   AddSort(*sub, options->sort);
+  sub->add_flag("--bound", options->bound,
+                "inputs and outputs are tensors in the device's memory, filled once");
   sub->add_option("--compare", options->compare, "the JSON of an earlier bench");
   sub->callback([&action, options] {
     ChooseTarget(options->load_and_run, options->job.common);

@@ -21,6 +21,11 @@ Transfers Since(const Transfers& now, const Transfers& before) {
           now.maps - before.maps, now.conversions - before.conversions};
 }
 
+Transfers Sum(const Transfers& a, const Transfers& b) {
+  return {a.copies + b.copies, a.copied_bytes + b.copied_bytes, a.maps + b.maps,
+          a.conversions + b.conversions};
+}
+
 /// Adds the times of one run to the sums; programs that take another path start over.
 void Accumulate(const std::vector<exec::StepProfile>& run, std::vector<exec::StepProfile>& sums,
                 int64_t& runs) {
@@ -35,7 +40,48 @@ void Accumulate(const std::vector<exec::StepProfile>& run, std::vector<exec::Ste
 
 }  // namespace
 
-Status Measure(const BenchLength& length, const Job& job, runtime::Session& session,
+Result<BoundRuns> BoundRuns::Create(const Job& job, runtime::Session& session) {
+  const auto place = [&](const Tensor& like) -> Result<std::shared_ptr<runtime::TensorBuffer>> {
+    if (job.session.accelerator() == nullptr) {
+      ASSIGN_OR_RETURN(Tensor host, Tensor::Create(like.dtype(), like.shape()));
+      return std::make_shared<runtime::TensorBuffer>(std::move(host), /*recyclable=*/true);
+    }
+    const auto& device = job.session.accelerators[0];
+    const State state{
+        .device = device->kind(), .memory = MemoryKind::kBuffer, .storage = like.dtype()};
+    return runtime::TensorBuffer::Create(device, like.dtype(), like.shape(), state);
+  };
+  const runtime::TensorMap inputs = job.bound.tensors();
+  runtime::TensorMap outputs;
+  // Tells the outputs' shapes.
+  RETURN_IF_ERROR(session.Run(inputs, &outputs));
+  BoundRuns runs;
+  for (const auto& [name, tensor] : inputs) {
+    ASSIGN_OR_RETURN(auto& buffer = runs.inputs_[name], place(tensor));
+    RETURN_IF_ERROR(buffer->WriteFromHost(tensor));
+  }
+  for (const auto& [name, tensor] : outputs) {
+    ASSIGN_OR_RETURN(runs.outputs_[name], place(tensor));
+  }
+  return runs;
+}
+
+Status BoundRuns::Run(runtime::Session& session) {
+  runtime::TensorMap others;
+  return session.RunOn(inputs_, outputs_, &others);
+}
+
+Transfers BoundRuns::transfers() const {
+  Transfers sum;
+  for (const auto* buffers : {&inputs_, &outputs_}) {
+    for (const auto& [name, buffer] : *buffers) {
+      sum = Sum(sum, buffer->transfers());
+    }
+  }
+  return sum;
+}
+
+Status Measure(const BenchLength& length, const Job& job, bool bound, runtime::Session& session,
                BenchResult& result) {
   const InterruptScope interrupt([&] { session.Cancel(); });
   const std::map<std::string, Tensor> inputs = job.bound.tensors();
@@ -46,21 +92,31 @@ Status Measure(const BenchLength& length, const Job& job, runtime::Session& sess
   start = NowNs();
   RETURN_IF_ERROR(session.Run(inputs, &outputs));
   result.first_ms = MsSince(start);
+  std::optional<BoundRuns> on_device;
+  if (bound) {
+    ASSIGN_OR_RETURN(on_device, BoundRuns::Create(job, session));
+  }
+  const auto run = [&] {
+    return on_device ? on_device->Run(session) : session.Run(inputs, &outputs);
+  };
+  const auto transfers = [&] {
+    return on_device ? Sum(session.transfers(), on_device->transfers()) : session.transfers();
+  };
   Progress progress("bench", length.iters);
-  for (int i = 0; i < length.warmup; ++i) RETURN_IF_ERROR(session.Run(inputs, &outputs));
+  for (int i = 0; i < length.warmup; ++i) RETURN_IF_ERROR(run());
   int64_t runs = 0;
   const int64_t begin = NowNs();
   while (true) {
-    const Transfers before = session.transfers();
+    const Transfers before = transfers();
     start = NowNs();
-    const Status status = session.Run(inputs, &outputs);
+    const Status status = run();
     if (status.code() == StatusCode::kCancelled && !result.latencies.empty()) {
       result.interrupted = true;
       break;
     }
     RETURN_IF_ERROR(status);
     result.latencies.push_back(MsSince(start));
-    result.transfers = Since(session.transfers(), before);
+    result.transfers = Since(transfers(), before);
     result.host_ms.push_back(static_cast<double>(session.host_ns()) * 1e-6);
     Accumulate(session.profile(), result.steps, runs);
     if (InterruptScope::Interrupted()) result.interrupted = true;

@@ -14,6 +14,19 @@ struct BenchLength {
   int warmup = 3;
 };
 
+/// Inferences whose inputs and outputs are tensors of the caller's in the memory of the session's
+/// device (host memory where it has none), row-major: made and filled once, before the first.
+class BoundRuns {
+ public:
+  static Result<BoundRuns> Create(const Job& job, runtime::Session& session);
+  Status Run(runtime::Session& session);
+  /// Of the tensors' own maps.
+  Transfers transfers() const;
+
+ private:
+  runtime::BufferMap inputs_, outputs_;
+};
+
 struct BenchResult {
   double prepare_ms = 0, first_ms = 0;
   std::vector<double> latencies;
@@ -25,8 +38,9 @@ struct BenchResult {
   bool interrupted = false;
 };
 
-/// Prepares, runs a first time, warms up and times inferences. An interruption ends that early.
-Status Measure(const BenchLength& length, const Job& job, runtime::Session& session,
+/// Prepares, runs a first time, warms up and times inferences, on BoundRuns where they are
+/// `bound`. An interruption ends that early.
+Status Measure(const BenchLength& length, const Job& job, bool bound, runtime::Session& session,
                BenchResult& result);
 
 /// The steps of runs that wait for each of them, on the plans of `timed`: an accelerator's steps

@@ -1,0 +1,41 @@
+#include "runtime/bindings.h"
+
+#include <algorithm>
+
+namespace fettle::runtime {
+
+bool Bindings::on_device() const {
+  const auto is_there = [](const TensorBuffer* buffer) {
+    return buffer != nullptr && buffer->device() != nullptr;
+  };
+  return std::any_of(inputs.begin(), inputs.end(), is_there) ||
+         std::any_of(outputs.begin(), outputs.end(), is_there);
+}
+
+RunHolds::~RunHolds() {
+  for (const auto& [buffer, writes] : held_) buffer->Release(writes);
+}
+
+Status RunHolds::Take(const BufferMap& inputs, const BufferMap& outputs) {
+  RETURN_IF_ERROR(TakeAll(inputs, "input", false));
+  return TakeAll(outputs, "output", true);
+}
+
+Status RunHolds::TakeAll(const BufferMap& buffers, std::string_view what, bool writes) {
+  for (const auto& [name, buffer] : buffers) {
+    const Status status = buffer->Acquire(writes);
+    if (!status.ok()) return status.WithContext(fmt::format("{} '{}'", what, name));
+    held_.emplace_back(buffer, writes);
+  }
+  return OkStatus();
+}
+
+Status CheckOutput(std::string_view name, const TensorBuffer& buffer, DType dtype,
+                   const Shape& shape) {
+  if (buffer.dtype() == dtype && buffer.shape() == shape) return OkStatus();
+  return InvalidArgument("output '{}': the run gives {}{}, the tensor set for it is {}{}", name,
+                         DTypeName(dtype), shape.ToString(), DTypeName(buffer.dtype()),
+                         buffer.shape().ToString());
+}
+
+}  // namespace fettle::runtime

@@ -1,0 +1,90 @@
+// Shapes for models with open extents: the defaults, empty tensors, and symbols that disagree.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "runtime/session.h"
+
+namespace fettle::runtime {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::shared_ptr<const Model> LoadText(std::string_view text) {
+  return Model::FromGraph(ir::Parse(text).value(), "model").value();
+}
+
+/// A decoder's step: what is known so far and what is new, joined.
+constexpr std::string_view kDecoder =
+    "input %past: f32['batch'x'past'x4]\ninput %new: f32['batch'x2x4]\n"
+    "%all = Concat(%past, %new) {axis=1}\n%y = Relu(%all)\noutput %y\n";
+
+TEST(DefaultShapesTest, KeepsExtentsOfZeroThatAreGiven) {
+  const auto model = LoadText(kDecoder);
+  std::vector<std::string> warnings;
+  const auto past = DefaultShapes(*model, {{"past", {1, 0, 4}}}, &warnings);
+  ASSERT_TRUE(past.ok()) << past.status().message();
+  EXPECT_EQ(past->at("new"), (Shape{1, 2, 4}));
+  const auto batch = DefaultShapes(*model, {{"past", {0, 3, 4}}, {"new", {0, 2, 4}}}, &warnings);
+  ASSERT_TRUE(batch.ok()) << batch.status().message();
+  const auto follows = DefaultShapes(*model, {{"new", {0, 2, 4}}}, &warnings);
+  ASSERT_TRUE(follows.ok()) << follows.status().message();
+  EXPECT_EQ(follows->at("past")[0], 0);
+}
+
+TEST(DefaultShapesTest, EmptyInputsRun) {
+  const auto model = LoadText(kDecoder);
+  const auto session = Session::Create(model, {.threads = 1}).value();
+  const auto run = [&](const Shape& past, const Shape& added) {
+    TensorMap outputs;
+    const Status status = session->Run({{"past", Tensor::Create(DType::kF32, past).value()},
+                                        {"new", Tensor::Create(DType::kF32, added).value()}},
+                                       &outputs);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return status.ok() ? outputs.at("y").shape() : Shape{};
+  };
+  EXPECT_EQ(run({1, 0, 4}, {1, 2, 4}), (Shape{1, 2, 4}));
+  EXPECT_EQ(run({0, 3, 4}, {0, 2, 4}), (Shape{0, 5, 4}));
+}
+
+TEST(DefaultShapesTest, InputsThatGiveASymbolTwoExtentsAreBothNamed) {
+  const auto model = LoadText(kDecoder);
+  std::vector<std::string> warnings;
+  const auto disagree = [](const Status& status) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(),
+                HasSubstr("inputs 'past' and 'new': 'batch' is one extent, but 2 in axis 0 of the "
+                          "first and 3 in axis 0 of the second"));
+    EXPECT_THAT(status.message(), Not(HasSubstr("no default shape")));
+  };
+  disagree(DefaultShapes(*model, {{"past", {2, 1, 4}}, {"new", {3, 2, 4}}}, &warnings).status());
+  const auto session = Session::Create(model, {.threads = 1}).value();
+  TensorMap outputs;
+  disagree(session->Run({{"past", Tensor::Create(DType::kF32, {2, 1, 4}).value()},
+                         {"new", Tensor::Create(DType::kF32, {3, 2, 4}).value()}},
+                        &outputs));
+  disagree(session->Prepare({{"past", {2, 1, 4}}, {"new", {3, 2, 4}}}));
+}
+
+TEST(DefaultShapesTest, ShapesThatAreAllGivenAreBlamedThemselves) {
+  const auto model =
+      LoadText("input %a: f32[?x4]\ninput %b: f32[?x4]\n%y = MatMul(%a, %b)\noutput %y\n");
+  std::vector<std::string> warnings;
+  const Status status = DefaultShapes(*model, {{"a", {2, 4}}, {"b", {3, 4}}}, &warnings).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("the inputs' shapes do not fit"));
+  EXPECT_THAT(status.message(), Not(HasSubstr("--shape")));
+}
+
+TEST(DefaultShapesTest, DefaultsAreNotEmpty) {
+  const auto model =
+      LoadText("input %x: f32[1x1x?x?]\n%y = MaxPool(%x) {kernel_shape=[40, 40]}\noutput %y\n");
+  std::vector<std::string> warnings;
+  const auto shapes = DefaultShapes(*model, {}, &warnings);
+  ASSERT_TRUE(shapes.ok()) << shapes.status().message();
+  EXPECT_EQ(shapes->at("x"), (Shape{1, 1, 64, 64}));
+}
+
+}  // namespace
+}  // namespace fettle::runtime
