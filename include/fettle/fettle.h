@@ -376,6 +376,60 @@ FETTLE_API fettle_status fettle_sgemm(int transpose_a, int transpose_b, int64_t 
                                       const float* b, int64_t ldb, float beta, float* c,
                                       int64_t ldc, int threads);
 
+/* The same product prepared once and called again and again, on any device, of more types, and many
+ * at once. A handle belongs to one thread at a time. */
+typedef struct fettle_gemm fettle_gemm;
+
+/* Every member may stay 0, the default. Members are appended in later versions. */
+typedef struct fettle_gemm_options {
+  size_t struct_size;
+  fettle_dtype dtype_a; /* FETTLE_F32 (default), FETTLE_F16, FETTLE_I8 or FETTLE_U8 */
+  fettle_dtype dtype_b; /* default: that of A. With bytes, either of the two */
+  fettle_dtype dtype_c; /* default: that of A; of bytes FETTLE_I32, and no other */
+  int transpose_a;      /* not 0: A is stored as k x m */
+  int transpose_b;      /* not 0: B is stored as n x k */
+  int threads;          /* the caller included; 0: all cores */
+  /* Elements from one row, as stored, to the next; 0: rows follow each other. */
+  int64_t lda, ldb, ldc;
+  int64_t batch; /* products at once; 0: 1 */
+  /* With several products: elements from one matrix to the next. 0: all products read one A, one
+   * B; matrices of C must not overlap. */
+  int64_t stride_a, stride_b, stride_c;
+  const void* b;         /* not NULL: B for all calls, copied here and packed once; of a batch,
+                            stride_b apart like any other */
+  const char* device;    /* auto|cpu|opencl[:PLATFORM[:DEVICE]]; NULL: auto. Matrices are in host
+                            memory either way */
+  const char* precision; /* high|normal|low, of the device; NULL: high */
+  const char* database;  /* folder of the tuning database, "" for the user's; NULL: none */
+  const char* tune;      /* none|fast|normal|wide|full: measures here what the database does not
+                            know; NULL: takes what it knows, else what is usually fast */
+  double tune_seconds;   /* for measuring; 0: no limit */
+} fettle_gemm_options;
+#define FETTLE_GEMM_OPTIONS_INIT                                                                   \
+  {                                                                                                \
+    sizeof(fettle_gemm_options), FETTLE_UNDEFINED, FETTLE_UNDEFINED, FETTLE_UNDEFINED, 0, 0, 0, 0, \
+        0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0                                          \
+  }
+
+/* C = alpha * op(A) * op(B) + beta * C: op(A) is m x k, op(B) k x n, C m x n, all row-major. Sums
+ * of FETTLE_F16 are in fp32; products of bytes have alpha 1 and beta 0 or 1. `options` may be NULL.
+ * Plans, packs and allocates for all later calls. Fails with FETTLE_INVALID_ARGUMENT on negative
+ * sizes, leading dimensions shorter than a row, overlapping matrices of C and unknown levels,
+ * FETTLE_UNSUPPORTED on other types and factors, FETTLE_DEVICE_UNAVAILABLE, FETTLE_OUT_OF_MEMORY.
+ */
+FETTLE_API fettle_status fettle_gemm_create(int64_t m, int64_t n, int64_t k, double alpha,
+                                            double beta, const fettle_gemm_options* options,
+                                            fettle_gemm** gemm);
+/* One call. `b` is not read where the options have it. As in BLAS: with beta 0 C is not read, with
+ * alpha 0 or k 0 neither is A nor B, and where m, n or batch is 0 nothing happens. What is not read
+ * may be NULL. A and B must not overlap C. Fails with FETTLE_INVALID_ARGUMENT where an operand that
+ * is read or written is NULL. */
+FETTLE_API fettle_status fettle_gemm_run(fettle_gemm* gemm, const void* a, const void* b, void* c);
+/* The kernels of the last call, joined by " + ", for people; "" where nothing had to be computed.
+ * Good until the next call. */
+FETTLE_API const char* fettle_gemm_kernels(const fettle_gemm* gemm);
+FETTLE_API void fettle_gemm_free(fettle_gemm* gemm);
+
 /* ---- A tuner for code of the caller's own ---- */
 
 /* Searches the configurations of anything that the caller can run and time. Say what there is to

@@ -412,6 +412,36 @@ class Session {
   std::unique_ptr<fettle_session, Free> handle_;
 };
 
+/// A matrix product prepared once (fettle_gemm_create): C = alpha * op(A) * op(B) + beta * C.
+class Gemm {
+ public:
+  /// Fails as fettle_gemm_create does.
+  static Result<Gemm> Create(int64_t m, int64_t n, int64_t k, double alpha = 1, double beta = 0,
+                             const fettle_gemm_options& options = FETTLE_GEMM_OPTIONS_INIT) {
+    fettle_gemm* handle = nullptr;
+    const fettle_status code = fettle_gemm_create(m, n, k, alpha, beta, &options, &handle);
+    if (code != FETTLE_OK) return Result<Gemm>::Failed(code);
+    return Gemm(handle);
+  }
+  /// Takes over the handle.
+  explicit Gemm(fettle_gemm* handle) : handle_(handle) {}
+
+  /// `b` is not read where the options have it.
+  Result<void> Run(const void* a, const void* b, void* c) {
+    const fettle_status code = fettle_gemm_run(get(), a, b, c);
+    if (code != FETTLE_OK) return Result<void>::Failed(code);
+    return std::monostate();
+  }
+  std::string kernels() const { return fettle_gemm_kernels(get()); }
+  fettle_gemm* get() const { return handle_.get(); }
+
+ private:
+  struct Free {
+    void operator()(fettle_gemm* handle) const { fettle_gemm_free(handle); }
+  };
+  std::unique_ptr<fettle_gemm, Free> handle_;
+};
+
 /// What a Tuner calls. `run` returns milliseconds, or nothing where the configuration failed;
 /// `check` is true for right results; `progress` goes on while true. Exceptions that they throw end
 /// Tuner::Run as a failure.

@@ -1,15 +1,111 @@
 // fettle.h: the matrix product.
 #include "kernels/cpu/gemm/gemm.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+
 #include "capi/handles.h"
 #include "device/cpu/cpu_device.h"
+#include "runtime/device_choice.h"
+#include "runtime/product/matrix_product.h"
 
 using fettle::CpuDevice;
+using fettle::DType;
 using fettle::InvalidArgument;
+using fettle::OkStatus;
+using fettle::Result;
 using fettle::Status;
+using fettle::capi::FromC;
 using fettle::capi::Guard;
+using fettle::runtime::MatrixProduct;
+using fettle::runtime::MatrixProductOptions;
+using fettle::runtime::ProductProblem;
+
+struct fettle_gemm {
+  std::unique_ptr<MatrixProduct> product;
+  std::string kernels;
+};
 
 namespace {
+
+/// What the caller's header knows of the options; the rest is 0, the default.
+Result<fettle_gemm_options> ReadOptions(const fettle_gemm_options* given) {
+  fettle_gemm_options options = {};
+  if (given == nullptr) return options;
+  if (given->struct_size < offsetof(fettle_gemm_options, dtype_b))
+    return InvalidArgument(
+        "fettle_gemm_options: struct_size is {}: initialise it with FETTLE_GEMM_OPTIONS_INIT",
+        given->struct_size);
+  const auto* const bytes = reinterpret_cast<const std::byte*>(given);
+  const size_t known = std::min(given->struct_size, sizeof(options));
+  if (std::any_of(bytes + known, bytes + given->struct_size,
+                  [](std::byte byte) { return byte != std::byte{0}; }))
+    return fettle::Unsupported("fettle_gemm_options: a member is set that fettle {} does not know",
+                               FETTLE_VERSION);
+  std::memcpy(&options, given, known);
+  return options;
+}
+
+Status SetTypes(const fettle_gemm_options& options, ProductProblem& problem) {
+  const auto type = [](fettle_dtype given, DType otherwise) {
+    return given == FETTLE_UNDEFINED ? otherwise : FromC(given);
+  };
+  problem.a = type(options.dtype_a, DType::kF32);
+  problem.b = type(options.dtype_b, problem.a);
+  const bool is_byte = problem.a == DType::kI8 || problem.a == DType::kU8;
+  problem.c = type(options.dtype_c, is_byte ? DType::kI32 : problem.a);
+  for (const DType one : {problem.a, problem.b, problem.c})
+    if (one == DType::kUndefined)
+      return InvalidArgument("gemm: a dtype that is none of fettle_dtype");
+  return OkStatus();
+}
+
+Status SetDevice(const fettle_gemm_options& options, MatrixProductOptions& product) {
+  if (options.threads < 0)
+    return InvalidArgument("threads {}: expected 0 or more", options.threads);
+  product.session.threads = options.threads;
+  ASSIGN_OR_RETURN(
+      const std::shared_ptr<const fettle::Device> device,
+      fettle::runtime::OpenAccelerator(options.device == nullptr ? "auto" : options.device,
+                                       {.programs = options.database}));
+  if (device != nullptr) product.session.accelerators = {device};
+  ASSIGN_OR_RETURN(product.session.precision,
+                   fettle::runtime::PrecisionFromName(
+                       options.precision == nullptr ? "high" : options.precision));
+  if (options.database != nullptr) product.store = fettle::tuner::OpenUserStore(options.database);
+  return OkStatus();
+}
+
+/// The option that is wrong is named before anything is made.
+Result<std::unique_ptr<MatrixProduct>> Create(ProductProblem problem,
+                                              const fettle_gemm_options& options) {
+  if (options.batch < 0)
+    return InvalidArgument("gemm: batch {}: expected 0 or more", options.batch);
+  problem.batch = options.batch == 0 ? 1 : options.batch;
+  problem.trans_a = options.transpose_a != 0;
+  problem.trans_b = options.transpose_b != 0;
+  RETURN_IF_ERROR(SetTypes(options, problem));
+  std::optional<fettle::tuner::Level> level;
+  if (options.tune != nullptr) {
+    ASSIGN_OR_RETURN(level, fettle::tuner::LevelFromName(options.tune));
+  }
+  if (options.tune_seconds < 0) return InvalidArgument("tune_seconds: below 0");
+  MatrixProductOptions product;
+  RETURN_IF_ERROR(SetDevice(options, product));
+  ASSIGN_OR_RETURN(std::unique_ptr<MatrixProduct> made,
+                   MatrixProduct::Create(problem,
+                                         {.lda = options.lda,
+                                          .ldb = options.ldb,
+                                          .ldc = options.ldc,
+                                          .a = options.stride_a,
+                                          .b = options.stride_b,
+                                          .c = options.stride_c},
+                                         options.b, std::move(product)));
+  if (level) RETURN_IF_ERROR(made->Tune(*level, options.tune_seconds));
+  return made;
+}
 
 /// One pool for all products of the process, made by the first of them.
 const CpuDevice& SharedDevice() {
@@ -47,3 +143,31 @@ fettle_status fettle_sgemm(int transpose_a, int transpose_b, int64_t m, int64_t 
                                  device, stream);
   });
 }
+
+fettle_status fettle_gemm_create(int64_t m, int64_t n, int64_t k, double alpha, double beta,
+                                 const fettle_gemm_options* options, fettle_gemm** gemm) {
+  return Guard([&]() -> Status {
+    FETTLE_REQUIRE(gemm);
+    ASSIGN_OR_RETURN(const fettle_gemm_options given, ReadOptions(options));
+    ASSIGN_OR_RETURN(std::unique_ptr<MatrixProduct> product,
+                     Create({.m = m, .n = n, .k = k, .alpha = alpha, .beta = beta}, given));
+    *gemm = new fettle_gemm{std::move(product), {}};
+    return OkStatus();
+  });
+}
+
+fettle_status fettle_gemm_run(fettle_gemm* gemm, const void* a, const void* b, void* c) {
+  return Guard([&]() -> Status {
+    FETTLE_REQUIRE(gemm);
+    gemm->kernels.clear();
+    RETURN_IF_ERROR(gemm->product->Run(a, b, c));
+    gemm->kernels = gemm->product->kernels();
+    return OkStatus();
+  });
+}
+
+const char* fettle_gemm_kernels(const fettle_gemm* gemm) {
+  return gemm == nullptr ? "" : gemm->kernels.c_str();
+}
+
+void fettle_gemm_free(fettle_gemm* gemm) { delete gemm; }
