@@ -1,21 +1,24 @@
-// clblast_bench [DEVICE [SIZE...]]: square f32 products on one OpenCL device, the rungs for large
+// clblast_bench [DEVICE [SIZE...]]: square f32 products on one OpenCL device, the kernels for large
 // products beside the packaged CLBlast in the same run, turn by turn. CLBlast is opened at run time
 // (libclblast.so.1, or what CLBLAST_LIBRARY names): nothing is linked against it.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "io/inputs.h"
 #include "jobs/opencl_timing.h"
-#include "kernels/opencl/gemm/matrices.h"
+#include "kernels/backend.h"
+#include "kernels/check/bound_kernel.h"
+#include "runtime/product/product_graph.h"
+#include "tensor/compare.h"
 
 namespace fettle::tools {
 namespace {
 
-using kernels::GemmMatrices;
-using kernels::MatrixForm;
+using kernels::BoundKernel;
 
 constexpr int kRowMajor = 101, kNotTransposed = 111;  // of CLBlast's C interface
 using Sgemm = int (*)(int layout, int trans_a, int trans_b, size_t m, size_t n, size_t k,
@@ -44,13 +47,36 @@ struct Contender {
 constexpr int kTurns = 5, kIters = 10;
 constexpr double kMostSeconds = 2;
 
-Status Compete(std::vector<Contender>& contenders, GemmMatrices& matrices, OpenClStream& stream) {
-  for (Contender& contender : contenders) {
-    RETURN_IF_ERROR(matrices.FreshC(MatrixForm::kRows).status());
-    RETURN_IF_ERROR(contender.launch());
-    ASSIGN_OR_RETURN(const Tensor result, matrices.ReadC(MatrixForm::kRows));
-    contender.verified = matrices.Verify(result).ok();
-  }
+/// A table's kernel on A and B, ready to be launched.
+Result<BoundKernel> Bind(const char* name, int64_t size, const OpenClDevice& device,
+                         const Tensor& a, const Tensor& b, OpenClStream& stream) {
+  ASSIGN_OR_RETURN(ir::Graph graph, runtime::ProductGraph({.m = size, .n = size, .k = size}));
+  const kernels::KernelDesc& kernel = *kernels::FindKernel(name);
+  const auto group = std::make_shared<const ir::Graph>(std::move(graph));
+  ASSIGN_OR_RETURN(const auto states, kernels::CandidatesOf(kernel, *group, device));
+  const kernels::Problem problem{group, states.front(), 1};
+  ASSIGN_OR_RETURN(std::unique_ptr<kernels::PreparedKernel> prepared,
+                   kernels::PrepareKernel(kernel, problem,
+                                          kernels::DefaultParams(kernel, problem, device), device));
+  const kernels::Operands operands = kernels::OperandsOf(problem);
+  const auto memory = std::make_shared<kernels::OperandMemory>();
+  RETURN_IF_ERROR(Allocate(operands, false, device, *memory));
+  ASSIGN_OR_RETURN(BoundKernel bound,
+                   BoundKernel::Bind(std::move(prepared), operands, group.get(), memory, device));
+  const std::span<const std::byte> inputs[] = {a.bytes(), b.bytes()};
+  RETURN_IF_ERROR(bound.WriteInputs(inputs, stream));
+  return bound;
+}
+
+/// Whether `c` is what another way to the product gave.
+bool Agrees(const std::byte* c, const Tensor& want, int64_t size) {
+  const Tensor got = Tensor::Borrow(DType::kF32, want.shape(), const_cast<std::byte*>(c));
+  return Compare(got.view(), want.view(),
+                 KernelTolerance(DType::kF32, size, static_cast<double>(size)))
+      .ok();
+}
+
+Status Compete(std::vector<Contender>& contenders, OpenClStream& stream) {
   for (int turn = 0; turn < kTurns; ++turn) {
     for (Contender& contender : contenders) {
       ASSIGN_OR_RETURN(const LaunchTimes times,
@@ -63,34 +89,46 @@ Status Compete(std::vector<Contender>& contenders, GemmMatrices& matrices, OpenC
 
 Status RunSize(int64_t size, const std::shared_ptr<OpenClDevice>& device, Sgemm sgemm) {
   ASSIGN_OR_RETURN(const auto stream, OpenClStream::Create(device));
-  const kernels::GemmShape shape{.m = size, .n = size, .k = size};
-  ASSIGN_OR_RETURN(Tensor left, SeedTensor("a", DType::kF32, {1, size, size}, false, 0));
-  ASSIGN_OR_RETURN(Tensor right, SeedTensor("b", DType::kF32, {1, size, size}, false, 0));
-  GemmMatrices matrices(shape, std::move(left), std::move(right), *device, *stream);
-  ASSIGN_OR_RETURN(const Location a, matrices.A(MatrixForm::kRows));
-  ASSIGN_OR_RETURN(const Location b, matrices.B(MatrixForm::kRows));
-  ASSIGN_OR_RETURN(const Location c, matrices.FreshC(MatrixForm::kRows));
+  ASSIGN_OR_RETURN(const Tensor a, SeedTensor("a", DType::kF32, {size, size}, false, 0));
+  ASSIGN_OR_RETURN(const Tensor b, SeedTensor("b", DType::kF32, {size, size}, false, 0));
+  ASSIGN_OR_RETURN(const Tensor first, Tensor::Create(DType::kF32, {size, size}));
+  std::vector<std::shared_ptr<BoundKernel>> bound;
   std::vector<Contender> contenders;
-  for (const char* name : {"opencl.gemm.registers", "opencl.gemm.local"}) {
-    const kernels::GemmRung& rung = *kernels::FindGemmRung(name);
-    ASSIGN_OR_RETURN(
-        std::shared_ptr<kernels::GemmLauncher> launcher,
-        kernels::GemmLauncher::Create(rung, shape, rung.defaults(shape, device->facts()), *device));
-    contenders.push_back({name, [=, &stream] { return launcher->Launch(*stream, a, b, c, {}); }});
+  for (const char* name : {"opencl.matmul.registers", "opencl.matmul.local"}) {
+    ASSIGN_OR_RETURN(BoundKernel kernel, Bind(name, size, *device, a, b, *stream));
+    bound.push_back(std::make_shared<BoundKernel>(std::move(kernel)));
+    const auto ours = bound.back();
+    RETURN_IF_ERROR(ours->Launch(*stream));
+    RETURN_IF_ERROR(ours->Fetch(*stream));
+    const auto bytes = static_cast<size_t>(first.bytes().size());
+    if (bound.size() == 1) std::memcpy(first.data(), ours->output(0), bytes);
+    // The second, and CLBlast, against the first: three programs that share no line.
+    contenders.push_back({name, [ours, &stream] { return ours->Launch(*stream); }, 0,
+                          Agrees(ours->output(0), first, size)});
+  }
+  std::vector<std::shared_ptr<DeviceMemory>> memory;
+  for (const Tensor* operand : {&a, &b, &first}) {
+    const auto bytes = static_cast<int64_t>(operand->bytes().size());
+    ASSIGN_OR_RETURN(auto one, device->Allocate({.kind = MemoryKind::kBuffer, .bytes = bytes}));
+    RETURN_IF_ERROR(stream->Write(*one, 0, operand->data(), bytes));
+    memory.push_back(std::move(one));
   }
   if (sgemm != nullptr) {
-    contenders.push_back(
-        {"CLBlast", [=, &stream] {
-           const auto pitch = static_cast<size_t>(size);
-           const auto memory = [](const Location& at) { return static_cast<cl_mem>(at.base); };
-           cl_command_queue queue = stream->queue();
-           const int status = sgemm(kRowMajor, kNotTransposed, kNotTransposed, pitch, pitch, pitch,
-                                    1.0f, memory(a), 0, pitch, memory(b), 0, pitch, 0.0f, memory(c),
-                                    0, pitch, &queue, nullptr);
-           return status == 0 ? OkStatus() : Error(StatusCode::kDeviceError, "CLBlast: {}", status);
-         }});
+    const auto launch = [&] {
+      const auto pitch = static_cast<size_t>(size);
+      const auto at = [&](size_t i) { return static_cast<cl_mem>(memory[i]->base()); };
+      cl_command_queue queue = stream->queue();
+      const int status =
+          sgemm(kRowMajor, kNotTransposed, kNotTransposed, pitch, pitch, pitch, 1.0f, at(0), 0,
+                pitch, at(1), 0, pitch, 0.0f, at(2), 0, pitch, &queue, nullptr);
+      return status == 0 ? OkStatus() : Error(StatusCode::kDeviceError, "CLBlast: {}", status);
+    };
+    RETURN_IF_ERROR(launch());
+    ASSIGN_OR_RETURN(const Tensor c, Tensor::Create(DType::kF32, {size, size}));
+    RETURN_IF_ERROR(stream->Read(c.data(), *memory[2], 0, static_cast<int64_t>(c.bytes().size())));
+    contenders.push_back({"CLBlast", launch, 0, Agrees(c.data(), first, size)});
   }
-  RETURN_IF_ERROR(Compete(contenders, matrices, *stream));
+  RETURN_IF_ERROR(Compete(contenders, *stream));
   const double gflop = 2e-6 * static_cast<double>(size) * static_cast<double>(size * size);
   for (const Contender& contender : contenders)
     fmt::print("{:6} {:24} {:10.3f} ms {:10.1f} GFLOP/s{}\n", size, contender.name,

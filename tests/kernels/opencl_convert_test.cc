@@ -113,6 +113,32 @@ TEST(OpenClConversion, OtherRanks) {
     CheckAll(shape, {DType::kF32, DType::kF16});
 }
 
+/// The matrices of products: the last axis outermost, or four of it a pixel and all others along y.
+TEST(OpenClConversion, MatricesByColumnsAndInPixels) {
+  const auto& opened = TestOpenClDevice();
+  if (!opened.ok()) GTEST_SKIP() << "no OpenCL device: " << opened.status().message();
+  const OpenClDevice& device = **opened;
+  for (const Shape& shape : {Shape{5, 7}, Shape{3, 8}, Shape{1, 1}, Shape{2, 3, 6}}) {
+    const int rank = shape.rank();
+    const Tensor tensor = WholeNumbers(DType::kF32, shape);
+    std::vector<Layout> forms{rank == 2 ? Layout{.order = {1, 0}} : Layout{.order = {2, 0, 1}}};
+    if (device.facts().images && device.facts().half_images)
+      forms.push_back({.blocks = {{rank - 1, 4}}, .image_y_dims = rank - 1});
+    for (const Layout& form : forms) {
+      for (const DType storage : {DType::kF32, DType::kF16}) {
+        const State other = OnDevice(form, storage);
+        for (const State& rows : {State{}, OnDevice({}, DType::kF32)}) {
+          for (const auto& [from, to] : {std::pair(rows, other), std::pair(other, rows)}) {
+            const Status status = CheckConversion(tensor, from, to, device);
+            EXPECT_TRUE(status.ok()) << StateName(from, rank) << " to " << StateName(to, rank)
+                                     << ": " << status.message();
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(OpenClConversion, Integers) {
   for (DType dtype : {DType::kU8, DType::kI8, DType::kI32, DType::kI64})
     CheckAll({2, 5, 3, 4}, {dtype});

@@ -7,6 +7,9 @@
 
 #include "device/opencl/opencl_device.h"
 #include "ir/text.h"
+#include "kernels/backend.h"
+#include "kernels/opencl/matmul/ladder.h"
+#include "planner/catalogue.h"
 #include "planner/choices.h"
 #include "planner/extract.h"
 #include "planner/planner.h"
@@ -123,6 +126,37 @@ std::string OpenClNetName(const testing::TestParamInfo<std::string_view>& info) 
 
 INSTANTIATE_TEST_SUITE_P(Nets, OpenClPlanTest, testing::Values(kResidual, kBranches, kQuantised),
                          OpenClNetName);
+
+/// What `plan --explain` prints of a product: every step of the ladder, taken or with its reason.
+TEST(OpenClProducts, EveryStepOfTheLadderIsAChoiceOrSaysWhyNot) {
+  auto opened = OpenClDevice::Open();
+  if (!opened.ok()) GTEST_SKIP() << "no OpenCL device: " << opened.status().message();
+  const CpuDevice cpu(std::make_shared<ThreadPool>(1));
+  const DeviceSet devices(cpu, opened->get());
+  for (const std::string_view text :
+       {"input %a: f32[24x200]\ninput %b: f32[200x40]\n%y = MatMul(%a, %b)\noutput %y\n",
+        "input %a: f32[1x64]\nconst %b: f32[8x64]\n%y = Gemm(%a, %b) {transB=1}\noutput %y\n"}) {
+    ir::Graph graph = ir::Parse(text).value();
+    ASSERT_TRUE(ops::InferGraph(graph).ok());
+    const Limits limits{.preferred = DeviceKind::kOpenCl};
+    const Catalogue catalogue = ListCatalogue(graph, devices, limits, Breadth::kDefaults).value();
+    ASSERT_EQ(catalogue.kinds.size(), 1U);
+    const Kind& kind = catalogue.kinds[0];
+    for (const kernels::LadderStep& step : kernels::ProductLadder()) {
+      const bool is_choice =
+          std::any_of(kind.entries.begin(), kind.entries.end(),
+                      [&](const Entry& entry) { return entry.kernel->name == step.kernel; });
+      const auto rejected =
+          std::find_if(kind.rejected.begin(), kind.rejected.end(),
+                       [&](const Rejection& one) { return one.kernel == step.kernel; });
+      ASSERT_NE(kernels::FindKernel(step.kernel), nullptr) << step.kernel;
+      EXPECT_NE(is_choice, rejected != kind.rejected.end()) << step.name;
+      if (!is_choice) {
+        EXPECT_FALSE(rejected->reason.empty()) << step.name;
+      }
+    }
+  }
+}
 
 }  // namespace
 }  // namespace fettle::planner

@@ -56,7 +56,6 @@ class Cli(unittest.TestCase):
         self.fails(2, "no-such-command", "no-such-command")
         self.fails(2, "layout-transform", "run", self.model, "--layout-transform", "metal")
         self.fails(2, "dtype", "gemm", "--dtype", "f8")
-        self.fails(4, "one product", "gemm", "--batch", "2")
         self.assertEqual(run("--help").returncode, 0)
 
     def test_invalid_inputs(self):
@@ -516,23 +515,45 @@ class Cli(unittest.TestCase):
             self.assertGreater(ceiling["value"], 0)
             self.assertEqual(set(ceiling), {"name", "value", "unit", "spread", "status"})
 
+    GEMM = ("gemm", "--m", "33", "--n", "47", "--k", "65", "--warmup", "0", "--iters", "1", "--no-cache")
+
     def test_gemm(self):
-        report = self.json("gemm", "--ladder", "--m", "33", "--n", "47", "--k", "65", "--warmup", "0", "--iters", "1")
-        self.assertGreaterEqual(len(report["rows"]), 4)
+        report = self.json(*self.GEMM, "--ladder", "--evals", "3")
+        rows = {row["name"]: row for row in report["rows"]}
+        self.assertEqual(list(rows)[:3], ["naive", "row order", "blocked"])
+        self.assertEqual((rows["packed"]["b"], rows["B given with each product"]["b"]), ("constant", "given"))
+        self.assertEqual(rows["packed"]["kernel"], "cpu.matmul.gemm")
+        self.assertLessEqual(rows["the best, tuned"]["ms"], 2 * rows["packed"]["ms"])
         for row in report["rows"]:
             self.assertTrue(row["verified"], row)
-        self.fails(4, "f16", "gemm", "--dtype", "f16")
+
+    def test_gemm_has_every_form_of_blas(self):
+        for options in (("--transa", "--transb", "--alpha", "0.5", "--beta", "2"), ("--dtype", "f16"),
+                        ("--lda", "70", "--ldb", "50", "--ldc", "60"), ("--dtype", "u8"), ("--batch", "3"),
+                        ("--batch", "2", "--transa", "--alpha", "2")):
+            rows = self.json(*self.GEMM, *options, "--evals", "0")["rows"]
+            self.assertEqual(rows[-1]["name"], "the call, host to host")
+            for row in rows:
+                self.assertTrue(row["verified"], (options, row))
+        self.fails(2, "lda 64: rows of a have 65", *self.GEMM, "--lda", "64")
+        self.fails(4, "of which none makes it alone", *self.GEMM, "--batch", "2", "--transa", "--ladder")
+        self.fails(4, "alpha 2", *self.GEMM, "--dtype", "i8", "--alpha", "2")
 
     def test_gemm_on_opencl(self):
-        size = ("--m", "33", "--n", "47", "--k", "65", "--warmup", "0", "--iters", "1")
-        if run("gemm", *size, "--evals", "0", "--device", "opencl", "--ladder").returncode == 4:
+        if run(*self.GEMM, "--evals", "0", "--device", "opencl").returncode == 4:
             self.skipTest("no OpenCL device")
+        steps = ["naive", "4x4, A transposed, vectors", "4x4, A and B images", "4x4, A image, B buffer",
+                 "4x4, C image too", "8x4, A buffer, B image", "8x4, mul-add for fma", "8x4, K unrolled by 2",
+                 "tiles in local memory", "tiles in registers", "the same, our work-group", "sub-group broadcast",
+                 "split along K", "matrix times vector", "vector times matrix", "small products"]
         for dtype, evals in (("f32", "3"), ("f16", "0")):
-            report = self.json("gemm", "--ladder", *size, "--dtype", dtype, "--evals", evals, "--no-cache", "--device",
+            report = self.json(*self.GEMM, "--ladder", "--dtype", dtype, "--evals", evals, "--device",
                                "opencl:Portable")
             rows = {row["name"]: row for row in report["rows"]}
+            self.assertEqual(list(rows)[:len(steps)], steps)
             self.assertEqual({row["dtype"] for row in rows.values()}, {dtype})
             self.assertIn("n is 47", rows["matrix times vector"]["refused"])
+            self.assertIn("k is 65", rows["split along K"]["refused"])
             measured = [row for row in rows.values() if "refused" not in row]
             self.assertGreaterEqual(len(measured), 8)
             for row in measured:

@@ -19,10 +19,17 @@ extern const KernelDesc kOpenClElementwiseChain;
 extern const KernelDesc kOpenClElementwiseChainF16;
 extern const KernelDesc kOpenClGatherSlices;
 extern const KernelDesc kOpenClGridSampleBilinear;
+extern const KernelDesc kOpenClMatMulBatched;
+extern const KernelDesc kOpenClMatMulBufferImage;
+extern const KernelDesc kOpenClMatMulColumns;
+extern const KernelDesc kOpenClMatMulImages;
 extern const KernelDesc kOpenClMatMulLocal;
 extern const KernelDesc kOpenClMatMulLocalF16;
+extern const KernelDesc kOpenClMatMulNaive;
 extern const KernelDesc kOpenClMatMulRegisters;
 extern const KernelDesc kOpenClMatMulRegistersF16;
+extern const KernelDesc kOpenClMatMulSplitK;
+extern const KernelDesc kOpenClMatMulSubGroups;
 extern const KernelDesc kOpenClMatMulVector;
 extern const KernelDesc kOpenClMoveCopy;
 extern const KernelDesc kOpenClMoveGather;
@@ -53,8 +60,15 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClElementwiseChain,
       &kOpenClGatherSlices,
       &kOpenClGridSampleBilinear,
+      &kOpenClMatMulBatched,
+      &kOpenClMatMulBufferImage,
+      &kOpenClMatMulColumns,
+      &kOpenClMatMulImages,
       &kOpenClMatMulLocal,
+      &kOpenClMatMulNaive,
       &kOpenClMatMulRegisters,
+      &kOpenClMatMulSplitK,
+      &kOpenClMatMulSubGroups,
       &kOpenClMatMulVector,
       &kOpenClMoveCopy,
       &kOpenClMoveGather,

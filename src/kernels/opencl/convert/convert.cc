@@ -38,6 +38,53 @@ std::optional<Blocked> AsBlocked(const Shape& shape, const Layout& layout) {
   return view;
 }
 
+/// Whether `layout` has the last axis outermost and all others in order: a matrix by columns.
+bool IsByColumns(const Layout& layout, int rank) {
+  if (!layout.blocks.empty() || !layout.IsDense() || static_cast<int>(layout.order.size()) != rank)
+    return false;
+  for (int i = 0; i < rank; ++i)
+    if (layout.order[static_cast<size_t>(i)] != (i + rank - 1) % rank) return false;
+  return true;
+}
+/// Whether `layout` has four neighbours of the last axis a pixel and all other axes along y.
+bool IsByPixelRows(const Layout& layout, int rank) {
+  return layout.order.empty() && layout.IsDense() && layout.image_y_dims == rank - 1 &&
+         layout.blocks == std::vector<Layout::Block>{{rank - 1, 4}};
+}
+
+/// A tensor as both sides of a conversion see it. Matrices of products have the last axis in
+/// pixels or outermost, everything else has blocks of axis 1.
+struct BlockedPair {
+  Blocked from, to;
+};
+std::optional<BlockedPair> AsBlocked(const Shape& shape, const Layout& from, const Layout& to) {
+  const int rank = shape.rank();
+  const auto either = [&](auto is) { return rank >= 2 && (is(from, rank) || is(to, rank)); };
+  const auto as_matrix = [&](auto is, const Blocked& in_form, const Blocked& in_rows) {
+    const auto view = [&](const Layout& layout) -> std::optional<Blocked> {
+      if (is(layout, rank)) return in_form;
+      return layout.IsRowMajor() && layout.IsDense() ? std::optional(in_rows) : std::nullopt;
+    };
+    const auto a = view(from), b = view(to);
+    return a && b ? std::optional(BlockedPair{*a, *b}) : std::nullopt;
+  };
+  const int64_t columns = rank < 2 ? 1 : shape[rank - 1];
+  const int64_t rows = rank < 2 ? 1 : shape.Count(0, rank - 1);
+  if (either(IsByPixelRows)) {
+    const Blocked rows_of{.channels = columns, .plane = rows, .block = columns};
+    Blocked pixels = rows_of;
+    pixels.block = 4;
+    return as_matrix(IsByPixelRows, pixels, rows_of);
+  }
+  const auto a = AsBlocked(shape, from), b = AsBlocked(shape, to);
+  if (a && b) return BlockedPair{*a, *b};
+  if (!either(IsByColumns)) return std::nullopt;
+  const Blocked rows_of{.channels = rows, .plane = columns, .width = columns};
+  Blocked by_columns = rows_of;
+  by_columns.block = rows;
+  return as_matrix(IsByColumns, by_columns, rows_of);
+}
+
 /// How a state's elements are named in reorder.cl.
 std::string_view ElementType(DType storage) {
   if (storage == DType::kF32) return "float";
@@ -145,15 +192,15 @@ Status CheckTypes(const State& from, const State& to) {
 
 Status CheckOpenClConversion(const Shape& shape, const State& from, const State& to) {
   RETURN_IF_ERROR(CheckTypes(from, to));
-  if (AsBlocked(shape, from.layout) && AsBlocked(shape, to.layout)) return OkStatus();
-  return Unsupported("conversions on OpenCL: a layout that is not blocked by channels alone");
+  if (AsBlocked(shape, from.layout, to.layout)) return OkStatus();
+  return Unsupported("conversions on OpenCL: a layout that is not blocked by one axis alone");
 }
 
 Result<std::unique_ptr<PreparedKernel>> PrepareOpenClConversion(const Shape& shape,
                                                                 const State& from, const State& to,
                                                                 const Device& device) {
   RETURN_IF_ERROR(CheckOpenClConversion(shape, from, to));
-  const auto in = AsBlocked(shape, from.layout), out = AsBlocked(shape, to.layout);
+  const BlockedPair pair = AsBlocked(shape, from.layout, to.layout).value();
   const bool crosses = IsHost(from) || IsHost(to);
   const int64_t host_bytes = IsHost(from) ? StateBytes(shape, from)
                              : IsHost(to) ? StateBytes(shape, to)
@@ -166,7 +213,7 @@ Result<std::unique_ptr<PreparedKernel>> PrepareOpenClConversion(const Shape& sha
                    AsOpenCl(device).BuildKernel(
                        MakeProgram("convert/reorder.cl", ReorderOptions(from, to)), "reorder"));
   return std::unique_ptr<PreparedKernel>(
-      std::make_unique<Reordering>(std::move(kernel), *in, *out, from, to, host_bytes));
+      std::make_unique<Reordering>(std::move(kernel), pair.from, pair.to, from, to, host_bytes));
 }
 
 }  // namespace fettle::kernels

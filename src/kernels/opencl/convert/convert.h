@@ -9,7 +9,8 @@ namespace fettle::kernels {
 
 /// A kernel of `device` with one input in state `from` and one output in state `to`, at least one
 /// of them the device's. Layouts whose channels lie in blocks (row-major and channels last
-/// included) in any pair; f32 and f16 in any pair, other types as they are. kUnsupported for
+/// included) in any pair; row-major ones and those with the last axis outermost, or in pixels of
+/// four with all others along y; f32 and f16 in any pair, other types as they are. kUnsupported for
 /// anything else. Reading from the device waits for it; its workspace is the device's.
 Result<std::unique_ptr<PreparedKernel>> PrepareOpenClConversion(const Shape& shape,
                                                                 const State& from, const State& to,

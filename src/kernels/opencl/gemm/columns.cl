@@ -3,11 +3,12 @@
 // {ceil(n / 4), ceil(m / 4)}.
 #define VW 4
 #include "kernels/opencl/gemm/operands.clh"
+#include "kernels/opencl/gemm/epilogue.clh"
 
 __kernel void gemm_columns(const int m, const int n, const int k,
                            __global const storage_t* restrict a, const int a_offset,
                            __global const storage_t* restrict b, const int b_offset,
-                           __global storage_t* restrict c, const int c_offset) {
+                           __global storage_t* restrict c, const int c_offset ADDEND_PARAMS EXPRESSION_PARAMS) {
   const int column = get_global_id(0) * 4;
   const int row = get_global_id(1) * 4;
   if (column >= n || row >= m) return;
@@ -24,5 +25,7 @@ __kernel void gemm_columns(const int m, const int n, const int k,
   }
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    if (row + i < m) StoreColumns(sum[i], c, c_offset + (row + i) * n + column, n - column);
+    if (row + i < m)
+      StoreColumns(FINISH_SUM(sum[i], row + i, column, n - column), c,
+                   c_offset + (row + i) * n + column, n - column);
 }

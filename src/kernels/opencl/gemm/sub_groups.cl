@@ -13,6 +13,7 @@
 #define EMULATED 1
 #endif
 #include "kernels/opencl/gemm/operands.clh"
+#include "kernels/opencl/gemm/epilogue.clh"
 
 #if !EMULATED
 #ifdef cl_khr_subgroups
@@ -29,7 +30,7 @@
 SUB_GROUP_SIZE __kernel __attribute__((reqd_work_group_size(SUB_GROUP, 1, 1))) void gemm_sub_groups(
     const int m, const int n, const int k, __global const storage_t* restrict a, const int a_offset,
     __global const storage_t* restrict b, const int b_offset, __global storage_t* restrict c,
-    const int c_offset) {
+    const int c_offset ADDEND_PARAMS EXPRESSION_PARAMS) {
 #if EMULATED
   __local float shared[TM][SUB_GROUP];
 #endif
@@ -66,5 +67,7 @@ SUB_GROUP_SIZE __kernel __attribute__((reqd_work_group_size(SUB_GROUP, 1, 1))) v
   if (left <= 0) return;
 #pragma unroll
   for (int i = 0; i < TM; ++i)
-    if (row + i < m) StoreColumns(sum[i], c, c_offset + (row + i) * n + column, left);
+    if (row + i < m)
+      StoreColumns(FINISH_SUM(sum[i], row + i, column, left), c, c_offset + (row + i) * n + column,
+                   left);
 }

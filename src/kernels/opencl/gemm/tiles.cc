@@ -18,6 +18,24 @@ int64_t PowerOfTwoUpTo(int64_t limit) {
 /// Floats that one work-item may keep without spilling on any device of the kind.
 int64_t RegisterBudget(const OpenClFacts& facts) { return facts.is_cpu ? 512 : 128; }
 
+/// FAST_MATH, built with -cl-fast-relaxed-math: worth nothing on processors.
+Tunable FastMathTunable(const OpenClFacts& facts) {
+  std::vector<int64_t> values = {0};
+  if (!facts.is_cpu) values.push_back(1);
+  return {"FAST_MATH", std::move(values)};
+}
+bool WantsFastMath(const Params& params) {
+  const auto found = params.find("FAST_MATH");
+  return found != params.end() && found->second != 0;
+}
+/// What follows a sum may have to keep infinities and NaN.
+Status ValidFastMath(const GemmShape& shape, const Params& params) {
+  if (!WantsFastMath(params) || !shape.is_finished) return OkStatus();
+  return InvalidArgument("FAST_MATH: expected 0 where more than the sum is computed");
+}
+
+Status Always(const GemmShape&, const OpenClFacts&) { return OkStatus(); }
+
 }  // namespace
 
 cl_int4 MatrixMap(const GemmShape& shape) {
@@ -58,13 +76,14 @@ std::array<size_t, 3> WorkGroupOf(const Params& params) {
   return {x, y, x == 0 ? size_t{0} : size_t{1}};
 }
 
-std::vector<Tunable> RegisterTunables(const GemmShape&, const OpenClFacts&) {
+std::vector<Tunable> RegisterTunables(const GemmShape&, const OpenClFacts& facts) {
   std::vector<Tunable> tunables = {{"TM", {1, 2, 3, 4, 6, 8, 12}},
                                    {"TN", {1, 2, 3, 4}},
                                    {"VW", {1, 2, 4, 8, 16}},
                                    {"K_UNROLL", {1, 2, 4}},
                                    {"ROWS_FIRST", {0, 1}}};
   for (Tunable& tunable : WorkGroupTunables()) tunables.push_back(std::move(tunable));
+  tunables.push_back(FastMathTunable(facts));
   return tunables;
 }
 
@@ -76,6 +95,7 @@ Status ValidRegisters(const GemmShape& shape, const Params& params, const OpenCl
   // More than what covers the matrix once computes nothing that is kept.
   if (params.at("VW") > 1 && params.at("VW") >= 2 * shape.n)
     return InvalidArgument("VW: the product has {} columns", shape.n);
+  RETURN_IF_ERROR(ValidFastMath(shape, params));
   return ValidWorkGroup(params, facts);
 }
 
@@ -93,13 +113,16 @@ Params DefaultRegisters(const GemmShape& shape, const OpenClFacts& facts) {
           {"K_UNROLL", facts.is_cpu ? 1 : 4},
           {"ROWS_FIRST", facts.is_cpu ? 1 : 0},
           {"LX", tiny_group ? 1 : 16},
-          {"LY", tiny_group ? 1 : 4}};
+          {"LY", tiny_group ? 1 : 4},
+          {"FAST_MATH", 0}};
 }
 
-GemmSetup SetUpRegisters(const GemmShape& shape, const Params& params, const OpenClFacts& facts) {
-  GemmSetup setup;
+GemmSetup SetUpRegisters(const GemmShape& shape, const GemmForms&, const Params& params,
+                         const OpenClFacts& facts) {
+  GemmSetup setup{.path = "gemm/registers.cl", .function = "gemm_registers"};
   for (const std::string_view name : {"TM", "TN", "VW", "K_UNROLL", "ROWS_FIRST"})
     setup.options.Define(name, params.find(name)->second);
+  if (WantsFastMath(params)) setup.options.Add("-cl-fast-relaxed-math");
   const int64_t width = params.at("VW");
   setup.options.Define("ALIGNED", !facts.is_cpu && RowsAligned(shape, width, false) ? 1 : 0);
   setup.options.Define("TRANS_A", shape.trans_a ? 1 : 0).Define("TRANS_B", shape.trans_b ? 1 : 0);
@@ -113,16 +136,19 @@ GemmSetup SetUpRegisters(const GemmShape& shape, const Params& params, const Ope
   return setup;
 }
 
-std::vector<Tunable> LocalTunables(const GemmShape&, const OpenClFacts&) {
+namespace {
+
+std::vector<Tunable> LocalTunables(const GemmShape&, const OpenClFacts& facts) {
   return {{"MWG", {16, 32, 64, 128}},
           {"NWG", {16, 32, 64, 128}},
           {"KWG", {8, 16, 32}},
           {"TM", {4, 8}},
           {"TN", {4, 8}},
-          {"BUFFERS", {1, 2}}};
+          {"BUFFERS", {1, 2}},
+          FastMathTunable(facts)};
 }
 
-Status ValidLocal(const GemmShape&, const Params& params, const OpenClFacts& facts) {
+Status ValidLocal(const GemmShape& shape, const Params& params, const OpenClFacts& facts) {
   const int64_t mwg = params.at("MWG"), nwg = params.at("NWG"), kwg = params.at("KWG");
   const int64_t items = mwg / params.at("TM") * (nwg / params.at("TN"));
   if (items > facts.max_work_group_size)
@@ -135,13 +161,13 @@ Status ValidLocal(const GemmShape&, const Params& params, const OpenClFacts& fac
   if (bytes > facts.local_bytes)
     return InvalidArgument("tiles: expected at most {} bytes of local memory, got {}",
                            facts.local_bytes, bytes);
-  return OkStatus();
+  return ValidFastMath(shape, params);
 }
 
 Params DefaultLocal(const GemmShape& shape, const OpenClFacts& facts) {
   const auto tile = [](int64_t size, int64_t item, int64_t buffers) {
-    return Params{{"MWG", size}, {"NWG", size}, {"KWG", 16},
-                  {"TM", item},  {"TN", item},  {"BUFFERS", buffers}};
+    return Params{{"MWG", size}, {"NWG", size},        {"KWG", 16},     {"TM", item},
+                  {"TN", item},  {"BUFFERS", buffers}, {"FAST_MATH", 0}};
   };
   const auto groups = [&](int64_t size) {
     return static_cast<int64_t>(Blocks(shape.m, size) * Blocks(shape.n, size)) * shape.batch;
@@ -153,9 +179,12 @@ Params DefaultLocal(const GemmShape& shape, const OpenClFacts& facts) {
   return tile(32, 4, 1);
 }
 
-GemmSetup SetUpLocal(const GemmShape& shape, const Params& params, const OpenClFacts& facts) {
-  GemmSetup setup;
-  for (const auto& [name, value] : params) setup.options.Define(name, value);
+GemmSetup SetUpLocal(const GemmShape& shape, const GemmForms&, const Params& params,
+                     const OpenClFacts& facts) {
+  GemmSetup setup{.path = "gemm/local.cl", .function = "gemm_local"};
+  for (const auto& [name, value] : params)
+    if (name != "FAST_MATH") setup.options.Define(name, value);
+  if (WantsFastMath(params)) setup.options.Add("-cl-fast-relaxed-math");
   const int64_t mwg = params.at("MWG"), nwg = params.at("NWG");
   const bool even =
       shape.k > 0 && shape.m % mwg == 0 && shape.n % nwg == 0 && shape.k % params.at("KWG") == 0;
@@ -170,5 +199,12 @@ GemmSetup SetUpLocal(const GemmShape& shape, const Params& params, const OpenClF
   setup.more = {MatrixMap(shape)};
   return setup;
 }
+
+}  // namespace
+
+const GemmAlgorithm kGemmRegisters = {kAsGivenForms,  Always,           RegisterTunables,
+                                      ValidRegisters, DefaultRegisters, SetUpRegisters};
+const GemmAlgorithm kGemmLocal = {kAsGivenForms, Always,       LocalTunables,
+                                  ValidLocal,    DefaultLocal, SetUpLocal};
 
 }  // namespace fettle::kernels

@@ -1,22 +1,17 @@
-// The two products that serve networks too: tiles in registers (registers.cl) and tiles that a
-// work-group shares (local.cl). What their parameters may be and how they are launched.
+// Products by tiles: in registers (registers.cl) and in local memory (local.cl). What their
+// parameters may be and how they are launched.
 #pragma once
 
-#include "kernels/opencl/gemm/rung.h"
+#include "kernels/opencl/gemm/algorithm.h"
 
 namespace fettle::kernels {
 
-/// Parameters TM, TN, VW, K_UNROLL, ROWS_FIRST, LX, LY.
+/// Parameters TM, TN, VW, K_UNROLL, ROWS_FIRST, LX, LY, FAST_MATH.
 std::vector<Tunable> RegisterTunables(const GemmShape& shape, const OpenClFacts& facts);
 Status ValidRegisters(const GemmShape& shape, const Params& params, const OpenClFacts& facts);
 Params DefaultRegisters(const GemmShape& shape, const OpenClFacts& facts);
-GemmSetup SetUpRegisters(const GemmShape& shape, const Params& params, const OpenClFacts& facts);
-
-/// Parameters MWG, NWG, KWG, TM, TN, BUFFERS.
-std::vector<Tunable> LocalTunables(const GemmShape& shape, const OpenClFacts& facts);
-Status ValidLocal(const GemmShape& shape, const Params& params, const OpenClFacts& facts);
-Params DefaultLocal(const GemmShape& shape, const OpenClFacts& facts);
-GemmSetup SetUpLocal(const GemmShape& shape, const Params& params, const OpenClFacts& facts);
+GemmSetup SetUpRegisters(const GemmShape& shape, const GemmForms& forms, const Params& params,
+                         const OpenClFacts& facts);
 
 /// Whether the work-group sizes LX and LY of `params` can be launched.
 Status ValidWorkGroup(const Params& params, const OpenClFacts& facts);

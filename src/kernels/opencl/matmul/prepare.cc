@@ -1,9 +1,8 @@
 #include "kernels/opencl/matmul/prepare.h"
 
-#include "kernels/match/product.h"
 #include "kernels/opencl/constant_floats.h"
 #include "kernels/opencl/expression/expression.h"
-#include "kernels/opencl/gemm/tiles.h"
+#include "kernels/opencl/matmul/forms.h"
 #include "kernels/opencl/states.h"
 
 namespace fettle::kernels {
@@ -53,6 +52,7 @@ class MatMul final : public PreparedKernel {
     if (!p_.constant_b) b_ = InputIndex(*problem.group, p_.b);
     if (p_.addend != ir::kAbsent && !p_.constant_row)
       addend_ = InputIndex(*problem.group, p_.addend);
+    a_is_image_ = problem.states.inputs[a_].memory == MemoryKind::kImage2d;
     if (setup_.extents.empty()) setup_.extents = {Int(shape.m), Int(shape.n), Int(shape.k)};
     if (p_.constant_b) packs_.push_back(PackB(p_, shape.storage));
     if (p_.constant_row)
@@ -61,19 +61,24 @@ class MatMul final : public PreparedKernel {
     packs_.insert(packs_.end(), expression_.packs().begin(), expression_.packs().end());
   }
 
-  /// Builds the program; where it reads aligned vectors, also one for operands at other places.
-  Status Build(const OpenClDevice& device, const ProgramFunction& source, bool swaps,
-               Arithmetic arithmetic) {
-    swaps_ = swaps;
-    BuildOptions options;
-    options.Define("FETTLE_HALF", shape_.storage == DType::kF16 ? 1 : 0);
-    DefineArithmetic(arithmetic, device, options);
-    options.Define("ADDEND", HasAddend() ? 1 : 0).Add(setup_.options.text());
+  /// Builds the program; where it reads aligned vectors, also one for operands at other places;
+  /// where it makes parts, also the one that adds them up.
+  Status Build(const OpenClDevice& device, Arithmetic arithmetic) {
+    const bool is_split = setup_.parts > 0;
+    BuildOptions options = Options(device, arithmetic, !is_split);
+    if (!setup_.options.text().empty()) options.Add(setup_.options.text());
     const auto build = [&](const BuildOptions& with) {
-      return device.BuildKernel(MakeProgram(source.path, with, expression_.text()),
-                                source.function);
+      return device.BuildKernel(
+          MakeProgram(setup_.path, with, is_split ? std::string() : expression_.text()),
+          std::string(setup_.function));
     };
     ASSIGN_OR_RETURN(kernel_, build(options));
+    if (is_split) {
+      ASSIGN_OR_RETURN(sum_, device.BuildKernel(
+                                 MakeProgram("gemm/split_sum.cl", Options(device, arithmetic, true),
+                                             expression_.text()),
+                                 "gemm_split_sum"));
+    }
     unaligned_ = kernel_;
     const std::string_view aligned = "-DALIGNED=1";
     std::string text = options.text();
@@ -87,30 +92,64 @@ class MatMul final : public PreparedKernel {
 
   std::vector<PackRequest> packs() const override { return packs_; }
 
+  int64_t workspace_bytes() const override {
+    return setup_.parts * shape_.m * shape_.n * ByteSize(DType::kF32);
+  }
+
   Status Launch(const LaunchArgs& args) const override {
     const int64_t element = ByteSize(shape_.storage);
     const Location a = args.inputs[a_], c = args.outputs[0];
     const Location b = p_.constant_b ? args.packed[0] : args.inputs[b_];
     ArgList list;
     for (const cl_int extent : setup_.extents) list.Value(extent);
-    list.Tensor(swaps_ ? b : a, element).Tensor(swaps_ ? a : b, element).Tensor(c, element);
+    list.Tensor(setup_.swaps ? b : a, element).Tensor(setup_.swaps ? a : b, element);
+    if (sum_ == nullptr)
+      list.Tensor(c, element);
+    else
+      list.Tensor(args.workspace, ByteSize(DType::kF32));
     for (const KernelArg& arg : setup_.more) list.Append(arg);
-    if (HasAddend()) AppendAddend(args, list);
-    expression_.AppendArgs(args, own_packs_, list);
+    if (sum_ == nullptr) AppendFinish(args, list);
     constexpr int64_t kWidestVector = 64;
     const bool is_aligned = (a.offset | b.offset | c.offset) % kWidestVector == 0;
-    return OpenClStreamOf(args).Launch(is_aligned ? *kernel_ : *unaligned_, setup_.sizes,
-                                       list.args());
+    RETURN_IF_ERROR(OpenClStreamOf(args).Launch(is_aligned ? *kernel_ : *unaligned_, setup_.sizes,
+                                                list.args()));
+    return sum_ == nullptr ? OkStatus() : AddUp(args);
   }
 
  private:
   static cl_int Int(int64_t value) { return static_cast<cl_int>(value); }
   bool HasAddend() const { return p_.addend != ir::kAbsent || p_.alpha != 1; }
 
+  /// What all programs of the product are built with; the one that `finishes` takes the addend.
+  BuildOptions Options(const OpenClDevice& device, Arithmetic arithmetic, bool finishes) const {
+    BuildOptions options;
+    options.Define("FETTLE_HALF", shape_.storage == DType::kF16 ? 1 : 0);
+    DefineArithmetic(arithmetic, device, options);
+    options.Define("ADDEND", finishes && HasAddend() ? 1 : 0);
+    return options;
+  }
+
+  /// The parts in the workspace, finished.
+  Status AddUp(const LaunchArgs& args) const {
+    ArgList list;
+    list.Value(Int(shape_.m)).Value(Int(shape_.n)).Value(Int(setup_.parts));
+    list.Tensor(args.workspace, ByteSize(DType::kF32));
+    list.Tensor(args.outputs[0], ByteSize(shape_.storage));
+    AppendFinish(args, list);
+    const WorkSizes sizes{.gws = {static_cast<size_t>(shape_.n), static_cast<size_t>(shape_.m), 1}};
+    return OpenClStreamOf(args).Launch(*sum_, sizes, list.args());
+  }
+
+  /// The addend and the expression.
+  void AppendFinish(const LaunchArgs& args, ArgList& list) const {
+    if (HasAddend()) AppendAddend(args, list);
+    expression_.AppendArgs(args, own_packs_, list);
+  }
+
   void AppendAddend(const LaunchArgs& args, ArgList& list) const {
     const bool is_there = p_.addend != ir::kAbsent;
-    // Without one anything is named and, its factor being 0, not read.
-    const Location d = !is_there         ? args.inputs[a_]
+    // Without one any buffer is named and, its factor being 0, not read.
+    const Location d = !is_there         ? (a_is_image_ ? Location{} : args.inputs[a_])
                        : p_.constant_row ? args.packed[own_packs_ - 1]
                                          : args.inputs[addend_];
     list.Value(p_.alpha).Value(is_there ? p_.beta : 0.0f);
@@ -123,24 +162,24 @@ class MatMul final : public PreparedKernel {
   GemmSetup setup_;
   Expression expression_;
   size_t a_ = 0, b_ = 0, addend_ = 0;
-  bool swaps_ = false;
+  bool a_is_image_ = false;
   std::vector<PackRequest> packs_;
   size_t own_packs_ = 0;
-  std::shared_ptr<OpenClKernel> kernel_, unaligned_;
+  std::shared_ptr<OpenClKernel> kernel_, unaligned_, sum_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<PreparedKernel>> PrepareProduct(const Problem& problem, const Device& device,
-                                                       const GemmShape& shape, GemmSetup setup,
-                                                       const ProgramFunction& source, bool swaps,
-                                                       Arithmetic arithmetic) {
-  ASSIGN_OR_RETURN(Product product, ReadProduct(*problem.group));
-  ASSIGN_OR_RETURN(Expression expression,
-                   Expression::Compile(*problem.group, problem.states, problem.node().output(0)));
+                                                       Product product, const GemmShape& shape,
+                                                       GemmSetup setup, Arithmetic arithmetic) {
+  const ir::Graph& group = *problem.group;
+  // Whatever form the product's own operands have, others are row-major beside it.
+  ASSIGN_OR_RETURN(Expression expression, Expression::Compile(group, RowsOf(group, shape.storage),
+                                                              problem.node().output(0)));
   auto made = std::make_unique<MatMul>(problem, std::move(product), shape, std::move(setup),
                                        std::move(expression));
-  RETURN_IF_ERROR(made->Build(AsOpenCl(device), source, swaps, arithmetic));
+  RETURN_IF_ERROR(made->Build(AsOpenCl(device), arithmetic));
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 

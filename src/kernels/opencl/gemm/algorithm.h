@@ -1,0 +1,91 @@
+// The ways to make a matrix product on OpenCL devices: what each takes, what of it is searched, and
+// how it is built and launched. Where they meet networks: kernels/opencl/matmul.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "kernels/kernel.h"
+#include "kernels/opencl/launch.h"
+#include "kernels/opencl/sources.h"
+
+namespace fettle::kernels {
+
+/// C [m, n] = A [m, k] * B [k, n], `batch` of them one after another, none of the extents 0.
+/// `storage` (f32 or f16) is that of all three; sums are f32.
+struct GemmShape {
+  int64_t m = 1, n = 1, k = 1, batch = 1;
+  DType storage = DType::kF32;
+  bool trans_a = false, trans_b = false;  // A is given as [k, m], B as [n, k]
+  /// Something other than the sum is stored: scaled, with an addend, or what element-wise operators
+  /// make of it.
+  bool is_finished = false;
+  /// Product i is of matrices (i / repeat) % matrices of an operand; 0 matrices: as many as
+  /// `batch`.
+  struct Matrices {
+    int64_t repeat = 1, matrices = 0;
+  } a, b;
+};
+
+/// How an algorithm takes a matrix, and leaves C.
+enum class MatrixForm : uint8_t {
+  kAsGiven,  // row-major in a buffer as the network has it, transposed or not
+  kRows,     // row-major in a buffer
+  kColumns,  // the same of the transposed matrix
+  kImage     // pixel x of row y holds elements 4 x .. 4 x + 3 of matrix row y, zero behind the last
+};
+
+struct GemmForms {
+  MatrixForm a = MatrixForm::kRows, b = MatrixForm::kRows, c = MatrixForm::kRows;
+};
+
+/// What an algorithm is built with and launched with, for one shape and one set of parameters.
+struct GemmSetup {
+  std::string_view path, function;  // of the program, below kernels/opencl
+  BuildOptions options;
+  WorkSizes sizes;
+  /// Leading arguments; empty: m, n, k.
+  std::vector<cl_int> extents;
+  /// What follows the operands.
+  std::vector<KernelArg> more;
+  /// Over 0: the product is made in so many parts, f32 [parts, m, n], that gemm/split_sum.cl adds
+  /// up.
+  int64_t parts = 0;
+  /// The program takes B before A.
+  bool swaps = false;
+};
+
+/// Its functions may be called for shapes that `applies` accepts.
+struct GemmAlgorithm {
+  /// Best first.
+  std::span<const GemmForms> forms;
+  /// OK, or why it cannot make this product here (kUnsupported).
+  Status (*applies)(const GemmShape&, const OpenClFacts&) = nullptr;
+  /// Parameters that a search may set; LX and LY are the work-group, 0 leaves it to the driver.
+  std::vector<Tunable> (*tunables)(const GemmShape&, const OpenClFacts&) = nullptr;
+  Status (*valid)(const GemmShape&, const Params&, const OpenClFacts&) = nullptr;
+  Params (*defaults)(const GemmShape&, const OpenClFacts&) = nullptr;
+  GemmSetup (*setup)(const GemmShape&, const GemmForms&, const Params&,
+                     const OpenClFacts&) = nullptr;
+};
+
+/// One output for each work-item; 4 x 4 with A transposed; 4 x 4 with images; 8 x 4 with A
+/// transposed and B an image, Qualcomm's recipe for Adreno (quads.cc).
+extern const GemmAlgorithm kGemmNaive, kGemmColumns, kGemmImages, kGemmBufferImage;
+/// Tiles in registers and in local memory (tiles.cc).
+extern const GemmAlgorithm kGemmRegisters, kGemmLocal;
+/// One row or one column (vectors.cc).
+extern const GemmAlgorithm kGemmVector;
+/// Broadcasts in a sub-group, parts of k side by side, many small products (shared.cc).
+extern const GemmAlgorithm kGemmSubGroups, kGemmSplit, kGemmBatched;
+
+/// The forms of algorithms that read buffers: as they are given, and as rows.
+inline constexpr GemmForms kAsGivenForms[] = {
+    {MatrixForm::kAsGiven, MatrixForm::kAsGiven, MatrixForm::kRows}};
+inline constexpr GemmForms kRowForms[] = {{}};
+
+/// Refuses more than one product.
+Status OneProduct(const GemmShape& shape);
+
+}  // namespace fettle::kernels

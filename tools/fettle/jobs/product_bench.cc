@@ -1,0 +1,101 @@
+#include "jobs/product_bench.h"
+
+#include "base/clock.h"
+#include "tuner/search/search.h"
+
+namespace fettle::tools {
+namespace {
+
+using tuner::Row;
+
+/// The kernel's parameters as a space whose points are valid ones.
+struct ParamsSpace {
+  std::vector<tuner::Parameter> parameters;
+  std::vector<tuner::Value> start;
+
+  ParamsSpace(const tuner::Candidate& from, const kernels::ParamSpace& space,
+              bool work_group_alone) {
+    for (const kernels::Tunable& tunable : space.tunables) {
+      const int64_t now = from.params.at(tunable.name);
+      const bool is_free = !work_group_alone || tunable.name == "LX" || tunable.name == "LY";
+      tuner::Parameter parameter{tunable.name, {}};
+      if (is_free)
+        parameter.values.assign(tunable.values.begin(), tunable.values.end());
+      else
+        parameter.values = {now};
+      start.emplace_back(now);
+      parameters.push_back(std::move(parameter));
+    }
+  }
+
+  kernels::Params At(const tuner::Point& point) const {
+    kernels::Params params;
+    for (size_t i = 0; i < parameters.size(); ++i)
+      params[parameters[i].name] =
+          std::get<int64_t>(parameters[i].values[static_cast<size_t>(point[i])]);
+    return params;
+  }
+};
+
+}  // namespace
+
+Row ProductBench::Measure(const tuner::Candidate& candidate) {
+  const tuner::RowKey key = KeyOf(candidate, DeviceOf(candidate));
+  store_.BeginFlight(key);
+  Row row = bench_.Run(candidate);
+  store_.EndFlight(key);
+  store_.Put(key, row);
+  return row;
+}
+
+std::vector<Row> ProductBench::Race(std::span<const tuner::Candidate> candidates) {
+  std::vector<Row> rows = bench_.Race(candidates);
+  for (size_t i = 0; i < rows.size(); ++i)
+    store_.Put(KeyOf(candidates[i], DeviceOf(candidates[i])), rows[i]);
+  return rows;
+}
+
+Row ProductBench::Known(const tuner::Candidate& candidate) {
+  const auto row = store_.Find(KeyOf(candidate, DeviceOf(candidate)));
+  if (row.ok() && !row->prior && row->status != Row::Status::kStopped) return *row;
+  return Measure(candidate);
+}
+
+Result<std::optional<kernels::Params>> ProductBench::Search(const tuner::Candidate& from,
+                                                            const SearchLimits& limits) {
+  const kernels::ParamSpace all = kernels::SpaceOf(*from.kernel, from.problem, DeviceOf(from));
+  const ParamsSpace named(from, all, limits.work_group_alone);
+  ASSIGN_OR_RETURN(const tuner::SearchSpace space,
+                   tuner::SearchSpace::Create(named.parameters, {}, [&](const tuner::Point& point) {
+                     return !all.check || all.check(named.At(point)).ok();
+                   }));
+  tuner::SearchOptions options{.seed = limits.seed, .max_evaluations = limits.evaluations};
+  if (const auto start = space.Find(named.start); start.ok()) options.seeds.push_back(*start);
+  ASSIGN_OR_RETURN(const auto search, tuner::Search::Create(space, options));
+  while (!limits.interrupted()) {
+    const std::optional<tuner::Point> point = search->Ask();
+    if (!point) break;
+    tuner::Candidate candidate = from;
+    candidate.params = named.At(*point);
+    const Row row = Known(candidate);
+    const bool has_time = row.status == Row::Status::kOk && row.median_us > 0;
+    search->Tell(has_time ? std::optional(row.median_us * 1e-3) : std::nullopt);
+  }
+  const tuner::Evaluation* const best = search->best();
+  if (best == nullptr) return std::optional<kernels::Params>();
+  return std::optional(named.At(best->point));
+}
+
+Result<tuner::Summary> TimeCalls(const std::function<Status()>& call,
+                                 const tuner::MeasureOptions& options) {
+  const auto sample = [&]() -> Result<double> {
+    const int64_t start = NowNs();
+    RETURN_IF_ERROR(call());
+    return static_cast<double>(NowNs() - start) * 1e-3;
+  };
+  ASSIGN_OR_RETURN(const tuner::Timing timing,
+                   tuner::SampleUntilSure(sample, tuner::kNoLimit, options, NowNs));
+  return timing.us;
+}
+
+}  // namespace fettle::tools

@@ -1,0 +1,151 @@
+#include "jobs/product_ladder.h"
+
+#include <algorithm>
+
+#include "jobs/textbook_products.h"
+#include "kernels/opencl/matmul/ladder.h"
+#include "planner/choices.h"
+#include "runtime/model.h"
+
+namespace fettle::tools {
+namespace {
+
+using planner::Choice;
+using planner::GroupChoices;
+
+/// Everything that can make a product.
+struct ListedProduct {
+  GroupChoices choices;
+  bool constant_b = false;
+  int threads = 1;
+};
+
+/// Null: the CPU computes.
+const Device* AcceleratorOf(const DeviceSet& devices) {
+  return devices.beside_cpu().empty() ? nullptr : devices.beside_cpu()[0];
+}
+
+Result<ListedProduct> ListAll(const runtime::ProductProblem& problem,
+                              const std::shared_ptr<const Constant>& b, const DeviceSet& devices,
+                              int threads) {
+  ASSIGN_OR_RETURN(ir::Graph product, runtime::ProductGraph(problem, b));
+  ASSIGN_OR_RETURN(const auto model, runtime::Model::FromGraph(std::move(product), "gemm"));
+  const ir::Graph& graph = model->graph();
+  const Device* const accelerator = AcceleratorOf(devices);
+  const planner::Limits limits{
+      .threads = threads,
+      .preferred = accelerator != nullptr ? accelerator->kind() : devices.cpu().kind(),
+      .accelerator_only = accelerator != nullptr};
+  for (const passes::Group& group : passes::ListGroups(graph)) {
+    if (group.nodes.size() < graph.nodes().size()) continue;
+    GroupChoices choices = ListChoices(graph, group, devices, limits);
+    std::erase_if(choices.choices,
+                  [](const Choice& choice) { return choice.kernel->preference == 0; });
+    return ListedProduct{std::move(choices), b != nullptr, threads};
+  }
+  return Unsupported("gemm: this product is {} operators, of which none makes it alone",
+                     graph.nodes().size());
+}
+
+/// Whether floats are stored as what they are.
+bool StoresItsTypes(const Choice& choice, const ir::Graph& group) {
+  for (size_t i = 0; i < group.inputs.size(); ++i)
+    if (choice.states().inputs[i].storage != group.value(group.inputs[i]).dtype) return false;
+  return choice.states().outputs[0].storage == group.value(group.outputs[0]).dtype;
+}
+
+class Lister {
+ public:
+  Lister(const runtime::ProductProblem& problem, const DeviceSet& devices)
+      : problem_(problem), devices_(devices) {}
+
+  void Add(std::string_view name, const ListedProduct& product, const kernels::KernelDesc& kernel,
+           const kernels::StateAssignment& states, int threads,
+           const std::vector<std::pair<std::string_view, int64_t>>& changes = {}) {
+    tuner::Candidate candidate{.kernel = &kernel,
+                               .problem = {product.choices.fragment.graph, states, threads},
+                               .params = {}};
+    candidate.params =
+        kernels::DefaultParams(kernel, candidate.problem, *devices_.Find(kernel.device));
+    for (const auto& [parameter, value] : changes) candidate.params[std::string(parameter)] = value;
+    lines_.push_back({.name = std::string(name),
+                      .kernel = std::string(kernel.name),
+                      .constant_b = product.constant_b,
+                      .candidate = std::move(candidate),
+                      .refused = {}});
+  }
+
+  /// What a network takes before anything is measured.
+  void AddPreferred(std::string name, const ListedProduct& product, int threads) {
+    if (!product.choices.choices.empty()) {
+      const Choice& first = product.choices.choices.front();
+      return Add(name, product, *first.kernel, first.states(), threads);
+    }
+    lines_.push_back({.name = std::move(name),
+                      .kernel = {},
+                      .constant_b = product.constant_b,
+                      .candidate = std::nullopt,
+                      .refused = "no kernel but a reference makes this product here"});
+  }
+
+  void AddTextbook(const ListedProduct& product) {
+    for (const TextbookProduct& one : TextbookProducts())
+      Add(one.name, product, one.kernel, kernels::RowMajorStates(*product.choices.fragment.graph),
+          1);
+  }
+
+  void AddStep(const kernels::LadderStep& step, const ListedProduct& product) {
+    const ir::Graph& group = *product.choices.fragment.graph;
+    const auto& choices = product.choices.choices;
+    const auto found = std::find_if(choices.begin(), choices.end(), [&](const Choice& choice) {
+      return choice.kernel->name == step.kernel && StoresItsTypes(choice, group) &&
+             (step.is_form == nullptr || step.is_form(choice.states()));
+    });
+    const bool applies = step.applies == nullptr || step.applies(problem_.m, problem_.n);
+    if (found != choices.end() && applies)
+      return Add(step.name, product, *found->kernel, found->states(), product.threads,
+                 step.changes);
+    std::string refused =
+        applies ? "not in this form" : fmt::format("m is {} and n is {}", problem_.m, problem_.n);
+    for (const planner::Rejection& one : product.choices.rejected)
+      if (one.kernel == step.kernel) refused = one.reason;
+    lines_.push_back({.name = std::string(step.name),
+                      .kernel = std::string(step.kernel),
+                      .constant_b = product.constant_b,
+                      .candidate = std::nullopt,
+                      .refused = std::move(refused)});
+  }
+
+  std::vector<ProductLine> Take() { return std::move(lines_); }
+
+ private:
+  const runtime::ProductProblem& problem_;
+  const DeviceSet& devices_;
+  std::vector<ProductLine> lines_;
+};
+
+}  // namespace
+
+Result<std::vector<ProductLine>> ListProductLines(const runtime::ProductProblem& problem,
+                                                  const std::shared_ptr<const Constant>& b,
+                                                  const DeviceSet& devices, int threads,
+                                                  bool ladder) {
+  ASSIGN_OR_RETURN(const ListedProduct constant, ListAll(problem, b, devices, threads));
+  ASSIGN_OR_RETURN(const ListedProduct given, ListAll(problem, nullptr, devices, threads));
+  Lister lister(problem, devices);
+  const bool is_float = problem.a == DType::kF32 || problem.a == DType::kF16;
+  const bool is_plain = problem.a == DType::kF32 && problem.batch == 1 && !problem.trans_a &&
+                        !problem.trans_b && !problem.is_scaled();
+  if (ladder && AcceleratorOf(devices) != nullptr && is_float) {
+    for (const kernels::LadderStep& step : kernels::ProductLadder()) lister.AddStep(step, given);
+    return lister.Take();
+  }
+  if (ladder && AcceleratorOf(devices) == nullptr && is_plain) lister.AddTextbook(given);
+  if (ladder && AcceleratorOf(devices) == nullptr && threads > 1)
+    lister.AddPreferred("packed, 1 thread", constant, 1);
+  lister.AddPreferred("packed", constant, threads);
+  lister.AddPreferred("B given with each product", given, threads);
+  return lister.Take();
+}
+
+}  // namespace fettle::tools

@@ -1,0 +1,91 @@
+#include "report/product_report.h"
+
+#include <fmt/format.h>
+
+#include "report/report.h"
+#include "report/table.h"
+
+namespace fettle::tools {
+namespace {
+
+Json RowJson(const ProductRow& row, const GemmOptions& options, double gflops, double factor,
+             double peak) {
+  Json json = {{"name", row.name},
+               {"kernel", row.kernel},
+               {"dtype", options.dtype},
+               {"b", row.constant_b ? "constant" : "given"}};
+  if (!row.refused.empty()) json["refused"] = row.refused;
+  if (row.ms <= 0) return json;
+  json["params"] = row.params;
+  json["ms"] = row.ms;
+  json["runs"] = row.runs;
+  json["gflops"] = gflops;
+  json["factor"] = factor;
+  json["share_of_peak"] = peak > 0 ? Json(gflops / peak) : Json(nullptr);
+  json["verified"] = row.verified;
+  return json;
+}
+
+}  // namespace
+
+void PrintProducts(const GemmJob& job, const std::vector<ProductRow>& rows, double peak,
+                   const std::vector<std::string>& warnings) {
+  const GemmOptions& options = job.options;
+  const runtime::ProductProblem& p = options.problem;
+  const double gflop = 2e-6 * static_cast<double>(p.m) * static_cast<double>(p.n) *
+                       static_cast<double>(p.k) * static_cast<double>(p.batch);
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{"name"},
+               {"kernel"},
+               {"B"},
+               {"ms", kRight},
+               {"GFLOP/s", kRight},
+               {"factor", kRight},
+               {"of peak", kRight},
+               {"verified"},
+               {"parameters, or why not"}});
+  Json json = Json::array();
+  double before = 0;
+  for (const ProductRow& row : rows) {
+    const std::string b = row.constant_b ? "constant" : "given";
+    const double gflops = row.ms > 0 ? gflop / row.ms : 0;
+    const double factor = before > 0 && row.ms > 0 ? before / row.ms : 1;
+    if (row.ms > 0) before = row.ms;
+    json.push_back(RowJson(row, options, gflops, factor, peak));
+    if (row.ms <= 0) {
+      table.Row({row.name, row.kernel, b, "", "", "", "", "", row.refused});
+      continue;
+    }
+    table.Row({row.name, row.kernel, b, fmt::format("{:.3f}", row.ms),
+               fmt::format("{:.1f}", gflops), fmt::format("{:.2f}x", factor),
+               peak > 0 ? fmt::format("{:.1f} %", 100 * gflops / peak) : "",
+               row.verified ? "yes" : "NO", row.refused.empty() ? row.params : row.refused});
+  }
+  const Device* const accelerator = job.accelerator.get();
+  if (options.common.json) {
+    PrintJson({{"m", p.m},
+               {"n", p.n},
+               {"k", p.k},
+               {"batch", p.batch},
+               {"trans_a", p.trans_a},
+               {"trans_b", p.trans_b},
+               {"alpha", p.alpha},
+               {"beta", p.beta},
+               {"peak_gflops", peak > 0 ? Json(peak) : Json(nullptr)},
+               {"rows", json},
+               {"device", DeviceJson(job.threads, accelerator)},
+               {"precision", PrecisionJson(options.common, accelerator)},
+               {"warnings", warnings}});
+    return;
+  }
+  fmt::print("C [{}, {}] = {} * A{} [{}, {}] * B{} + {} * C, {} of {}\n\n{}\n", p.m, p.n, p.alpha,
+             p.trans_a ? " transposed" : "", p.m, p.k, p.trans_b ? " transposed" : "", p.beta,
+             p.batch, options.dtype, table.ToString());
+  fmt::print(
+      "B constant: packed once before, as a network's weights are; given: as it is, anew each "
+      "time\nfactor: over the line before; peak: {} · {} · {}\n",
+      peak > 0 ? fmt::format("{:.1f} GFLOP/s of fp32 fma", peak) : "unknown",
+      DeviceLine(job.threads, accelerator), PrecisionLine(options.common, accelerator));
+}
+
+}  // namespace fettle::tools
