@@ -21,17 +21,12 @@ struct LoadOptions {
   /// Refuses packages whose plan was made on another device (kDeviceUnavailable) or by another
   /// version (kVersionMismatch); otherwise a warning says so, and plans are made anew.
   bool strict = false;
-<<<<<<< HEAD
-  /// The devices beside the CPU that sessions will have, in their order. For packages made for
-  /// them.
-  std::vector<const Device*> accelerators;
-=======
   /// Initialisers that are graph inputs too and whose values every run gives: they become inputs.
   /// Other names, and packages, are not affected.
   std::vector<std::string> overridden;
-  /// The device beside the CPU that sessions will have; null: none. For packages made for one.
-  const Device* accelerator = nullptr;
->>>>>>> 6cb1417 (Let inputs with defaults be overridden, give loops that never run the shape of their body, and blame the right thing)
+  /// The devices beside the CPU that sessions will have, in their order. For packages made for
+  /// them.
+  std::vector<const Device*> accelerators;
   /// Asked for it where there is none yet and the model is a package: what it was made for may
   /// decide.
   std::function<const Device*(const PackageInfo& info)> find_accelerator;

@@ -69,23 +69,16 @@ Result<Job> MakeJob(const JobOptions& options) {
     job.session.accelerators = {AcceleratorOf(info, options.common)};
     return job.session.accelerator();
   };
-<<<<<<< HEAD
-  ASSIGN_OR_RETURN(job.model, LoadModel(options.model, {.strict = options.strict,
-                                                        .accelerators = job.session.beside_cpu(),
-                                                        .find_accelerator = find}));
-=======
   // Naming an initialiser that is an input too overrides it.
   std::vector<std::string> named;
   for (const std::string& input : options.inputs) {
     if (const size_t end = input.find('='); end != std::string::npos)
       named.push_back(input.substr(0, end));
   }
-  ASSIGN_OR_RETURN(job.model,
-                   LoadModel(options.model, {.strict = options.strict,
-                                             .overridden = std::move(named),
-                                             .accelerator = job.session.accelerator.get(),
-                                             .find_accelerator = find}));
->>>>>>> 6cb1417 (Let inputs with defaults be overridden, give loops that never run the shape of their body, and blame the right thing)
+  ASSIGN_OR_RETURN(job.model, LoadModel(options.model, {.strict = options.strict,
+                                                        .overridden = std::move(named),
+                                                        .accelerators = job.session.beside_cpu(),
+                                                        .find_accelerator = find}));
   job.load_ms = static_cast<double>(NowNs() - start) * 1e-6;
   job.warnings.insert(job.warnings.end(), job.model->warnings().begin(),
                       job.model->warnings().end());
