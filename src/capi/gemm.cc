@@ -1,12 +1,10 @@
 // fettle.h: the matrix product.
 #include "kernels/cpu/gemm/gemm.h"
 
-#include <algorithm>
-#include <cstddef>
-#include <cstring>
 #include <optional>
 
 #include "capi/handles.h"
+#include "capi/structs.h"
 #include "device/cpu/cpu_device.h"
 #include "runtime/device_choice.h"
 #include "runtime/product/matrix_product.h"
@@ -29,24 +27,6 @@ struct fettle_gemm {
 };
 
 namespace {
-
-/// What the caller's header knows of the options; the rest is 0, the default.
-Result<fettle_gemm_options> ReadOptions(const fettle_gemm_options* given) {
-  fettle_gemm_options options = {};
-  if (given == nullptr) return options;
-  if (given->struct_size < offsetof(fettle_gemm_options, dtype_b))
-    return InvalidArgument(
-        "fettle_gemm_options: struct_size is {}: initialise it with FETTLE_GEMM_OPTIONS_INIT",
-        given->struct_size);
-  const auto* const bytes = reinterpret_cast<const std::byte*>(given);
-  const size_t known = std::min(given->struct_size, sizeof(options));
-  if (std::any_of(bytes + known, bytes + given->struct_size,
-                  [](std::byte byte) { return byte != std::byte{0}; }))
-    return fettle::Unsupported("fettle_gemm_options: a member is set that fettle {} does not know",
-                               FETTLE_VERSION);
-  std::memcpy(&options, given, known);
-  return options;
-}
 
 Status SetTypes(const fettle_gemm_options& options, ProductProblem& problem) {
   const auto type = [](fettle_dtype given, DType otherwise) {
@@ -148,7 +128,10 @@ fettle_status fettle_gemm_create(int64_t m, int64_t n, int64_t k, double alpha, 
                                  const fettle_gemm_options* options, fettle_gemm** gemm) {
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(gemm);
-    ASSIGN_OR_RETURN(const fettle_gemm_options given, ReadOptions(options));
+    fettle_gemm_options given = {};
+    if (options != nullptr) {
+      ASSIGN_OR_RETURN(given, fettle::capi::ReadStruct(options));
+    }
     ASSIGN_OR_RETURN(std::unique_ptr<MatrixProduct> product,
                      Create({.m = m, .n = n, .k = k, .alpha = alpha, .beta = beta}, given));
     *gemm = new fettle_gemm{std::move(product), {}};

@@ -35,6 +35,7 @@ FETTLE_PUBLIC_STRUCT(fettle_tensor_options);
 FETTLE_PUBLIC_STRUCT(fettle_map_options);
 FETTLE_PUBLIC_STRUCT(fettle_mapping);
 FETTLE_PUBLIC_STRUCT(fettle_transfers);
+FETTLE_PUBLIC_STRUCT(fettle_gemm_options);
 #undef FETTLE_PUBLIC_STRUCT
 
 /// Whether `size` is that of a known version or may be that of a newer one. kInvalidArgument.

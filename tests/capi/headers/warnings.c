@@ -13,11 +13,12 @@ int main(void) {
   fettle_map_options map = FETTLE_MAP_OPTIONS_INIT;
   fettle_mapping mapping = FETTLE_MAPPING_INIT;
   fettle_transfers transfers = FETTLE_TRANSFERS_INIT;
+  fettle_gemm_options gemm = FETTLE_GEMM_OPTIONS_INIT;
   fettle_tuner_options tuner = FETTLE_TUNER_OPTIONS_INIT;
   fettle_tuner_state state = FETTLE_TUNER_STATE_INIT;
   fettle_tuner_callbacks callbacks = FETTLE_TUNER_CALLBACKS_INIT;
   const int same = raw.struct_size == designated.struct_size;
-  return same && tensor.struct_size && map.struct_size && mapping.struct_size &&
+  return same && gemm.struct_size && tensor.struct_size && map.struct_size && mapping.struct_size &&
                  transfers.struct_size && info.struct_size && tune.struct_size &&
                  report.struct_size && step.struct_size && memory.struct_size &&
                  tuner.struct_size && state.struct_size && callbacks.struct_size

@@ -8,6 +8,7 @@ int main() {
   fettle_tune_report report = FETTLE_TUNE_REPORT_INIT;
   fettle_step step = FETTLE_STEP_INIT;
   fettle_memory memory = FETTLE_MEMORY_INIT;
+  fettle_gemm_options gemm = FETTLE_GEMM_OPTIONS_INIT;
   fettle_tuner_options tuner = FETTLE_TUNER_OPTIONS_INIT;
   fettle_tuner_state state = FETTLE_TUNER_STATE_INIT;
   fettle_tuner_callbacks callbacks = FETTLE_TUNER_CALLBACKS_INIT;
@@ -25,10 +26,10 @@ int main() {
   const fettle::ValueInfo value = {.name = "x"};
   const fettle::Step one = {.node = "n"};
   const fettle::Tuned tuned = {.ms = 1};
-  const bool sizes = raw.struct_size > 0 && info.struct_size > 0 && tune.struct_size > 0 &&
-                     report.struct_size > 0 && step.struct_size > 0 && memory.struct_size > 0 &&
-                     tuner.struct_size > 0 && tensor.struct_size > 0 && map.struct_size > 0 &&
-                     mapping.struct_size > 0 && transfers.struct_size > 0 &&
+  const bool sizes = gemm.struct_size > 0 && raw.struct_size > 0 && info.struct_size > 0 &&
+                     tune.struct_size > 0 && report.struct_size > 0 && step.struct_size > 0 &&
+                     memory.struct_size > 0 && tuner.struct_size > 0 && tensor.struct_size > 0 &&
+                     map.struct_size > 0 && mapping.struct_size > 0 && transfers.struct_size > 0 &&
                      state.struct_size > 0 && callbacks.struct_size > 0;
   const bool values = options.threads == 2 && tune_options.level != nullptr && tuned.ms > 0 &&
                       tuner_options.strategy == "full" && tuner_callbacks.run != nullptr &&
