@@ -17,6 +17,17 @@ function(fettle_share_precompiled target)
   endif()
 endfunction()
 
+# fettle_unity_by_folder(TARGET): where several files are compiled as one, those of a folder, whose names differ.
+function(fettle_unity_by_folder target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source ${sources})
+    get_filename_component(folder ${source} DIRECTORY)
+    get_filename_component(group ${folder} NAME)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+  endforeach()
+endfunction()
+
 # fettle_library(NAME SOURCES... [LINK ...]): one static library per folder, with the design's edges as links.
 function(fettle_library name)
   cmake_parse_arguments(arg "OWN_FLAGS" "" "SOURCES;LINK" ${ARGN})

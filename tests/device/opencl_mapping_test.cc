@@ -49,7 +49,8 @@ class Mapping : public OpenClTest {
   }
   std::unique_ptr<MappedTensor> Map(OpenClStream& stream, const DeviceTensor& tensor,
                                     const State& host, MapAccess access) const {
-    Result<std::unique_ptr<MappedTensor>> mapped = stream.Map(tensor, {host.layout, host.storage}, access);
+    Result<std::unique_ptr<MappedTensor>> mapped =
+        stream.Map(tensor, {host.layout, host.storage}, access);
     EXPECT_TRUE(mapped.ok()) << mapped.status().message();
     return mapped.ok() ? std::move(*mapped) : nullptr;
   }
@@ -195,8 +196,7 @@ TEST_F(Mapping, ATensorIsMappedOnceAtATime) {
   const DeviceTensor tensor = NewTensor(StateOf(MemoryKind::kBuffer, "row", DType::kF32));
   {
     const auto mapped = Map(*stream_, tensor, kHostRows, MapAccess::kRead);
-    EXPECT_EQ(stream_->Map(tensor, {}, MapAccess::kWrite).status().code(),
-              StatusCode::kBusy);
+    EXPECT_EQ(stream_->Map(tensor, {}, MapAccess::kWrite).status().code(), StatusCode::kBusy);
   }
   EXPECT_TRUE(stream_->Map(tensor, {}, MapAccess::kWrite).ok());
 }

@@ -144,7 +144,7 @@ constexpr FoldRow Mod() {
   return row;
 }
 
-constexpr FoldRow kRows[] = {
+constexpr FoldRow kFolds[] = {
     // keep-sorted start
     Number("Add", [](auto a, auto b, P) { return Add(a, b); }),
     Logic("And", [](bool a, bool b, P) { return a && b; }),
@@ -186,13 +186,13 @@ auto FunctionOf(const FoldRow& row) {
 
 }  // namespace
 
-std::span<const FoldRow> FoldRows() { return kRows; }
+std::span<const FoldRow> FoldRows() { return kFolds; }
 
 const FoldRow* FindFold(std::string_view op) {
   const auto it =
-      std::lower_bound(std::begin(kRows), std::end(kRows), op,
+      std::lower_bound(std::begin(kFolds), std::end(kFolds), op,
                        [](const FoldRow& row, std::string_view name) { return row.name < name; });
-  return it != std::end(kRows) && it->name == op ? &*it : nullptr;
+  return it != std::end(kFolds) && it->name == op ? &*it : nullptr;
 }
 
 Status FoldReference(const RefContext& context, const Region& region) {

@@ -73,7 +73,7 @@ T Shrink(T x, P p) {
 
 constexpr TypeSet kSignedNumbers = kFloatTypes | kSignedTypes;
 
-constexpr UnaryRow kRows[] = {
+constexpr UnaryRow kUnaries[] = {
     // keep-sorted start
     Number("Abs", kNumericTypes, [](auto x, P) { return (x < 0 ? Negate(x) : x) + 0; }),
     Float("Acos", [](double x, P) { return std::acos(x); }),
@@ -142,13 +142,13 @@ auto FunctionOf(const UnaryRow& row) {
 
 }  // namespace
 
-std::span<const UnaryRow> UnaryRows() { return kRows; }
+std::span<const UnaryRow> UnaryRows() { return kUnaries; }
 
 const UnaryRow* FindUnary(std::string_view op) {
   const auto it =
-      std::lower_bound(std::begin(kRows), std::end(kRows), op,
+      std::lower_bound(std::begin(kUnaries), std::end(kUnaries), op,
                        [](const UnaryRow& row, std::string_view name) { return row.name < name; });
-  return it != std::end(kRows) && it->name == op ? &*it : nullptr;
+  return it != std::end(kUnaries) && it->name == op ? &*it : nullptr;
 }
 
 Status UnaryReference(const RefContext& context, const Region& region) {

@@ -62,7 +62,8 @@ double CeilingMicroseconds(const kernels::Work& work, const Ceilings& ceilings) 
 }
 
 double LeastMicroseconds(const kernels::Work& work, const Ceilings& ceilings) {
-  return std::max(CeilingMicroseconds(work, ceilings), ValueOf(ceilings, kLaunchUs)) / kAcceleratorSlack;
+  return std::max(CeilingMicroseconds(work, ceilings), ValueOf(ceilings, kLaunchUs)) /
+         kAcceleratorSlack;
 }
 
 }  // namespace fettle::tuner
