@@ -16,12 +16,18 @@ std::shared_ptr<const Model> LoadText(std::string_view text) {
 }
 
 /// A decoder's step: what is known so far and what is new, joined.
-constexpr std::string_view kDecoder =
-    "input %past: f32['batch'x'past'x4]\ninput %new: f32['batch'x2x4]\n"
-    "%all = Concat(%past, %new) {axis=1}\n%y = Relu(%all)\noutput %y\n";
+std::shared_ptr<const Model> Decoder() {
+  ir::Graph graph = ir::Parse(
+                        "input %past: f32[?x?x4]\ninput %new: f32[?x2x4]\n"
+                        "%all = Concat(%past, %new) {axis=1}\n%y = Relu(%all)\noutput %y\n")
+                        .value();
+  graph.value(graph.inputs[0]).symbols = {"batch", "past", ""};
+  graph.value(graph.inputs[1]).symbols = {"batch", "", ""};
+  return Model::FromGraph(std::move(graph), "model").value();
+}
 
 TEST(DefaultShapesTest, KeepsExtentsOfZeroThatAreGiven) {
-  const auto model = LoadText(kDecoder);
+  const auto model = Decoder();
   std::vector<std::string> warnings;
   const auto past = DefaultShapes(*model, {{"past", {1, 0, 4}}}, &warnings);
   ASSERT_TRUE(past.ok()) << past.status().message();
@@ -34,7 +40,7 @@ TEST(DefaultShapesTest, KeepsExtentsOfZeroThatAreGiven) {
 }
 
 TEST(DefaultShapesTest, EmptyInputsRun) {
-  const auto model = LoadText(kDecoder);
+  const auto model = Decoder();
   const auto session = Session::Create(model, {.threads = 1}).value();
   const auto run = [&](const Shape& past, const Shape& added) {
     TensorMap outputs;
@@ -49,7 +55,7 @@ TEST(DefaultShapesTest, EmptyInputsRun) {
 }
 
 TEST(DefaultShapesTest, InputsThatGiveASymbolTwoExtentsAreBothNamed) {
-  const auto model = LoadText(kDecoder);
+  const auto model = Decoder();
   std::vector<std::string> warnings;
   const auto disagree = [](const Status& status) {
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);

@@ -99,7 +99,7 @@ TEST(Judge, FloatsByTheRangeOfTheReference) {
   EXPECT_FALSE(Judge(Floats({1, 2}), want, {}).ok);
 }
 
-Tensor Bytes(const std::vector<uint8_t>& values) {
+Tensor BytesTensor(const std::vector<uint8_t>& values) {
   return Tensor::FromVector<uint8_t>({static_cast<int64_t>(values.size())}, values).value();
 }
 
@@ -107,9 +107,9 @@ TEST(Judge, QuantisedByOneStepOnNearlyAll) {
   std::vector<uint8_t> want(2000, 100), got = want;
   got[3] = 101;
   got[4] = 110;
-  EXPECT_TRUE(Judge(Bytes(got), Bytes(want), {}).ok);
+  EXPECT_TRUE(Judge(BytesTensor(got), BytesTensor(want), {}).ok);
   got[5] = got[6] = 90;
-  EXPECT_FALSE(Judge(Bytes(got), Bytes(want), {}).ok);
+  EXPECT_FALSE(Judge(BytesTensor(got), BytesTensor(want), {}).ok);
   EXPECT_TRUE(Judge(Floats({0.5f, 1}), Floats({0, 1}), {}, 0.5).ok);
   EXPECT_FALSE(Judge(Floats({1, 1}), Floats({0, 1}), {}, 0.5).ok);
 }

@@ -120,12 +120,13 @@ ParamSpace Space(const Problem& problem, const Conv& conv, const Device& device)
   const WinogradBlock usual =
       ChooseBlock(static_cast<const CpuDevice&>(device).info(), p, problem.threads);
   const int nr = GetMicroKernels().nr;
+  const int64_t tiles = RoundUp(TilesOf(p.g, kOutputs).count, GetMicroKernels().mr);
   const int64_t panels = CeilDiv(p.g.oc, nr);
-  return {kFields.Tunables({ValuesAround(usual.tiles, TilesOf(p.g, kOutputs).count),
-                            ValuesAround(usual.columns / nr, panels),
-                            ValuesAround(usual.column_tasks, panels)}),
-          kFields.Write({usual.tiles, usual.columns / nr, usual.column_tasks}),
-          {}};
+  return {
+      kFields.Tunables({ValuesAround(usual.tiles, tiles), ValuesAround(usual.columns / nr, panels),
+                        ValuesAround(usual.column_tasks, panels)}),
+      kFields.Write({usual.tiles, usual.columns / nr, usual.column_tasks}),
+      {}};
 }
 
 template <int kOutputs>
