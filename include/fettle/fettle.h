@@ -401,8 +401,8 @@ typedef struct fettle_gemm_options {
                             memory either way */
   const char* precision; /* high|normal|low, of the device; NULL: high */
   const char* database;  /* folder of the tuning database, "" for the user's; NULL: none */
-  const char* tune;      /* none|fast|work-size|normal|wide|full: measures here what the database does not
-                            know; NULL: takes what it knows, else what is usually fast */
+  const char* tune;      /* none|fast|work-size|normal|wide|full: measures here what the database
+                            does not know; NULL: takes what it knows, else what is usually fast */
   double tune_seconds;   /* for measuring; 0: no limit */
 } fettle_gemm_options;
 #define FETTLE_GEMM_OPTIONS_INIT                                                                   \

@@ -1,10 +1,11 @@
 // How programs are built and launched, as parameters: every way computes what the oracle computes.
+#include "kernels/opencl/launch_params.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
-#include "kernels/opencl/launch_params.h"
 #include "tests/kernels/kernel_check.h"
 #include "tests/opencl_device.h"
 
