@@ -15,7 +15,8 @@ std::pair<int, int> RowMajorViews(std::string_view text) {
   const CpuDevice device(std::make_shared<ThreadPool>(2));
   ir::Graph graph = ir::Parse(text).value();
   EXPECT_TRUE(ops::InferGraph(graph).ok());
-  const Catalogue catalogue = ListCatalogue(graph, device, {.threads = 2}).value();
+  const Catalogue catalogue =
+      ListCatalogue(graph, device, {.threads = 2}, Breadth::kDefaults).value();
   std::pair<int, int> views{0, 0};
   for (const Kind& kind : catalogue.kinds) {
     for (const Entry& entry : kind.entries) {

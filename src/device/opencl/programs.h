@@ -39,9 +39,6 @@ class OpenClProgram {
   OpenClProgram& operator=(const OpenClProgram&) = delete;
   cl_program get() const { return program_; }
   const std::string& key() const { return key_; }
-  /// What it was built from.
-  const ProgramSource& source() const { return source_; }
-  void set_source(const ProgramSource& source) { source_ = source; }
   /// Empty where the driver gives none.
   std::vector<std::byte> Binary() const;
 
@@ -57,7 +54,6 @@ class OpenClProgram {
  private:
   const OpenClApi& api_;
   cl_program program_;
-  ProgramSource source_;
   std::string key_;
   std::shared_ptr<ProgramCache> watch_;
   std::atomic<bool> watched_;
