@@ -163,8 +163,8 @@ TEST(Pictures, PngOfSixteenBitsWithAlphaSurvives) {
   const auto read = DecodePicture(bytes);
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->bits, 16);
-  EXPECT_THAT(read->samples, ElementsAre(FloatNear(0.25, 1e-4), FloatNear(1, 1e-4)));
-  EXPECT_THAT(read->alpha, ElementsAre(FloatNear(1, 1e-4), FloatNear(0.5, 1e-4)));
+  EXPECT_THAT(read->samples, ElementsAre(FloatNear(0.25, 1e-4f), FloatNear(1, 1e-4f)));
+  EXPECT_THAT(read->alpha, ElementsAre(FloatNear(1, 1e-4f), FloatNear(0.5, 1e-4f)));
 }
 
 void Append(png_structp png, png_bytep bytes, size_t size) {

@@ -165,12 +165,13 @@ std::vector<JSAMPLE> CmykToRgb(const std::vector<JSAMPLE>& cmyk, bool inverted) 
 }
 
 bool DecodeJpegRaw(jpeg_decompress_struct& jpeg, JpegError& error, std::span<const std::byte> bytes,
-                   std::vector<JSAMPLE>& samples) {
+                   std::vector<JSAMPLE>& samples, int& orientation) {
   if (setjmp(error.codec.jump) != 0) return false;
   jpeg_create_decompress(&jpeg);
   jpeg_mem_src(&jpeg, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
   jpeg_save_markers(&jpeg, JPEG_APP0 + 1, 0xFFFF);
   jpeg_read_header(&jpeg, TRUE);
+  orientation = JpegOrientation(jpeg);  // the end of decoding forgets the markers
   if (int64_t{jpeg.image_width} * jpeg.image_height > kMaxPixels) {
     error.codec.message = "the picture is too large";
     std::longjmp(error.codec.jump, 1);
@@ -197,11 +198,12 @@ Result<Picture> DecodeJpeg(std::span<const std::byte> bytes) {
   error.manager.error_exit = OnJpegError;
   error.manager.emit_message = OnJpegMessage;
   std::vector<JSAMPLE> samples;
-  const bool ok = DecodeJpegRaw(jpeg, error, bytes, samples);
+  int orientation = 1;
+  const bool ok = DecodeJpegRaw(jpeg, error, bytes, samples, orientation);
   Picture picture{.width = static_cast<int64_t>(jpeg.output_width),
                   .height = static_cast<int64_t>(jpeg.output_height),
                   .channels = jpeg.output_components,
-                  .orientation = ok ? JpegOrientation(jpeg) : 1};
+                  .orientation = orientation};
   if (ok && IsCmyk(jpeg)) {
     samples = CmykToRgb(samples, jpeg.saw_Adobe_marker != FALSE);
     picture.channels = 3;
@@ -209,7 +211,6 @@ Result<Picture> DecodeJpeg(std::span<const std::byte> bytes) {
   jpeg_destroy_decompress(&jpeg);
   if (!ok) return InvalidArgument("jpeg: {}", error.codec.message);
   for (JSAMPLE sample : samples) picture.samples.push_back(static_cast<float>(sample) / 255.0f);
-  const int orientation = picture.orientation;
   return Upright(std::move(picture), orientation);
 }
 
