@@ -162,9 +162,10 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
              options.profile ? ListProfile(result.steps, options.sort)
                              : SummariseProfile(result.steps, kSummaryRows, options.sort));
   const auto bytes = [](int64_t value) { return HumanBytes(static_cast<double>(value)); };
-  fmt::print("memory: peak {}, activations {}, weights {}, packed {}\n",
-             bytes(result.peak_rss_bytes), bytes(result.memory.arena_bytes),
-             bytes(result.memory.weight_bytes), bytes(result.memory.packed_bytes));
+  fmt::print("{}\n", Fit(fmt::format("memory: peak {}, activations {}, weights {}, packed {}",
+                                     bytes(result.peak_rss_bytes), bytes(result.memory.arena_bytes),
+                                     bytes(result.memory.weight_bytes),
+                                     bytes(result.memory.packed_bytes))));
   if (job.session.accelerator() != nullptr)
     fmt::print("host: {:.3f} ms of an inference, beside waiting for the device\n",
                Summarise(result.host_ms).median);
