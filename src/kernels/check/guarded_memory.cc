@@ -14,6 +14,8 @@ Status GuardedMemory::Resize(const MemoryRequest& request, const Device& device,
   RETURN_IF_ERROR(block_.Resize(request.bytes));
   MemoryRequest needed = request;
   if (request.kind == MemoryKind::kBuffer) needed.bytes += front() + GuardedBlock::kGuardBytes;
+  if (device_ != &device) memory_ = nullptr;
+  device_ = &device;
   const bool is_enough = memory_ != nullptr && needed.kind == MemoryKind::kBuffer &&
                          memory_->request().kind == MemoryKind::kBuffer &&
                          memory_->request().bytes >= needed.bytes;

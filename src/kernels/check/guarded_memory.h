@@ -47,6 +47,7 @@ class GuardedMemory {
 
   GuardedBlock block_;
   std::shared_ptr<DeviceMemory> memory_;  // null: the host's
+  const Device* device_ = nullptr;        // whose memory_ is
   Start start_ = Start::kBehindCanary;
 };
 
