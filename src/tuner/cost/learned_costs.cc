@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "kernels/backend.h"
+#include "tuner/cost/step_costs.h"
 #include "tuner/store/candidate.h"
 
 namespace fettle::tuner {
@@ -49,17 +50,20 @@ std::string MemoryKey(const RowKey& key) {
 
 }  // namespace
 
-LearnedCosts::LearnedCosts(const DeviceSet& devices, Store& store)
+LearnedCosts::LearnedCosts(const DeviceSet& devices, Store& store, bool cold_constants)
     : devices_(devices),
       store_(store),
+      cold_constants_(cold_constants),
       ceilings_(LoadCeilings(static_cast<const CpuDevice&>(devices.cpu()), store)) {
   for (const Device* device : devices.beside_cpu())
     ceilings_beside_cpu_.emplace(device->kind(), LoadAcceleratorCeilings(*device, store));
 }
 
 RowKey LearnedCosts::KernelKey(const planner::Kind& kind, const planner::Entry& entry) const {
-  return KeyOf({entry.kernel, kind.problem(entry), entry.params}, kind.text,
-               *devices_.Find(entry.kernel->device));
+  RowKey key = KeyOf({entry.kernel, kind.problem(entry), entry.params}, kind.text,
+                     *devices_.Find(entry.kernel->device));
+  key.protocol = ProtocolOf(*entry.kernel, *kind.group, cold_constants_);
+  return key;
 }
 
 RowKey LearnedCosts::KeyOfConversion(const Shape& shape, DType dtype, const State& from,

@@ -22,7 +22,8 @@ namespace fettle::tuner {
 /// they are. Not synchronised.
 class LearnedCosts final : public planner::CostSource {
  public:
-  LearnedCosts(const DeviceSet& devices, Store& store);
+  /// `cold_constants`: as measured with MeasureOptions::cold_constants.
+  LearnedCosts(const DeviceSet& devices, Store& store, bool cold_constants = false);
 
   planner::EntryCost Kernel(const planner::Kind& kind, const planner::Entry& entry) override;
   planner::EntryCost Conversion(const Shape& shape, DType dtype, const State& from, const State& to,
@@ -75,6 +76,7 @@ class LearnedCosts final : public planner::CostSource {
 
   DeviceSet devices_;
   Store& store_;
+  bool cold_constants_;
   Ceilings ceilings_;
   std::map<DeviceKind, Ceilings> ceilings_beside_cpu_;
   std::unordered_map<std::string, Known> memory_;

@@ -29,18 +29,19 @@ CostLearner::CostLearner(const planner::Catalogue& catalogue, const DeviceSet& d
       options_(options),
       store_(store),
       report_(report),
-      costs_(devices, store),
+      costs_(devices, store, options.measure.cold_constants),
+      calibrated_(costs_, devices, store, options.bounds.memory_limit >= 0),
       bench_(devices, MeasureOf(options)),
       allowance_(options.deadline_ns, options.measure.now_ns) {}
 
 bool CostLearner::IsOpen(EntryId id) {
   if (EntryOf(id).is_view) return false;
   const EntryCost cost = CostOf(id);
-  return !cost.measured && cost.banned.empty();
+  return !cost.measured && cost.banned.empty() && !given_up_.contains(id);
 }
 
 bool CostLearner::MayMeasure() const {
-  return options_.level != Level::kNone && !interrupted_ && !allowance_.IsOver();
+  return options_.level != Level::kNone && !IsInterrupted() && !allowance_.IsOver();
 }
 
 void CostLearner::Measure(EntryId id) {
@@ -71,6 +72,7 @@ void CostLearner::MeasureDecision(const planner::Decision& decision) {
       if (entry.kernel->name == group.kernel && entry.states == group.states &&
           entry.threads == threads_ && entry.default_params && IsOpen(id)) {
         costs_.Excuse(kind, entry);
+        preferred_.insert(id);
         MeasureUpTo(id, kNoLimit);
       }
     }
@@ -105,7 +107,12 @@ void CostLearner::MeasureUpTo(EntryId id, double limit_us) {
   const Entry& entry = EntryOf(id);
   const Candidate candidate{entry.kernel, KindOf(id).problem(entry), entry.params};
   const Effort effort = allowance_.limited() ? bench_.Guess(candidate, CostOf(id).us) : Effort();
-  if (!MayMeasure() || !Affords(effort)) return;
+  if (!MayMeasure()) return;
+  if (!Affords(effort)) {
+    given_up_.insert(id);
+    if (!preferred_.contains(id)) calibrated_.GiveUp(entry);
+    return;
+  }
   const RowKey key = costs_.KernelKey(KindOf(id), entry);
   store_.BeginFlight(key);
   const Row row = allowance_.Spend(effort, [&] { return bench_.Run(candidate, limit_us); });

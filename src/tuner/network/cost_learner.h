@@ -7,6 +7,7 @@
 
 #include "planner/catalogue.h"
 #include "planner/decision.h"
+#include "tuner/cost/calibrated_costs.h"
 #include "tuner/cost/learned_costs.h"
 #include "tuner/measure/allowance.h"
 #include "tuner/measure/measure.h"
@@ -25,7 +26,10 @@ class CostLearner {
   CostLearner(const planner::Catalogue& catalogue, const DeviceSet& devices, int threads,
               const TuneOptions& options, Store& store, TuneReport& report);
 
+  /// Of entries alone.
   LearnedCosts& costs() { return costs_; }
+  /// The same in networks: what is solved with.
+  planner::CostSource& costs_in_network() { return calibrated_; }
   Allowance& allowance() { return allowance_; }
   const planner::Kind& KindOf(EntryId id) const {
     return catalogue_.kinds[static_cast<size_t>(id.first)];
@@ -40,6 +44,15 @@ class CostLearner {
   bool MayMeasure() const;
   /// Ends the measuring as the end of the time does.
   void Interrupt() { interrupted_ = true; }
+  bool IsInterrupted() const { return interrupted_ || IsCancelled(); }
+  /// MeasureOptions::cancelled.
+  bool IsCancelled() const {
+    const std::atomic<bool>* cancelled = options_.measure.cancelled;
+    return cancelled != nullptr && *cancelled;
+  }
+
+  /// Entries that will not be measured because the time is too short for them.
+  int64_t given_up() const { return std::ssize(given_up_); }
 
   /// Measures an entry. A candidate that was stopped once is part of an optimum by its bound if it
   /// comes here again, so it is timed to the end.
@@ -67,9 +80,12 @@ class CostLearner {
   Store& store_;
   TuneReport& report_;
   LearnedCosts costs_;
+  CalibratedCosts calibrated_;
   Bench bench_;
   Allowance allowance_;
   bool interrupted_ = false;
+  std::set<EntryId> given_up_;
+  std::set<EntryId> preferred_;  // what can be had unmeasured, if need be
   std::set<EntryId> stopped_;  // measured against a limit before
 };
 
