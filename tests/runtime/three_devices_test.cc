@@ -89,10 +89,9 @@ class ThreeDevicesTest : public testing::Test {
 
 TEST_F(ThreeDevicesTest, AnyMixInOnePlan) {
   const planner::Limits limits{.threads = 2, .preferred = DeviceKindOf("opencl")};
-  const planner::Catalogue catalogue =
-      planner::ListCatalogue(graph_, devices(), limits, planner::Breadth::kDefaults).value();
+  const planner::Catalogue catalogue = planner::ListCatalogue(graph_, devices(), limits).value();
   bool all_three = false;
-  for (uint64_t seed = 1; seed <= 12 || (!all_three && seed <= 60); ++seed) {
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
     planner::RandomCosts costs(seed);
     const auto extracted = planner::Extract(graph_, catalogue, costs, 2);
     ASSERT_TRUE(extracted.ok()) << extracted.status().message();
