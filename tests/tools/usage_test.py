@@ -176,8 +176,8 @@ class Usage(unittest.TestCase):
             self.assertIn("…", run(*arguments).stdout)
             self.assertIn("very_long_name_" * 12, run(*arguments, "--wide").stdout)
             self.assertIn("very_long_name_" * 12, run(*arguments, "--json").stdout)
-            narrow = run(*arguments, env={"COLUMNS": "60"}).stdout
-            self.assertLessEqual(max(len(line) for line in narrow.splitlines()), 60)
+            narrow = run(*arguments, env={"COLUMNS": "70"}).stdout
+            self.assertLessEqual(max(len(line) for line in narrow.splitlines()), 70)
 
     def terminal(self, width, *arguments, env=None):
         """What the program writes to a terminal of `width` columns."""

@@ -54,8 +54,10 @@ const QuantKernels& GetQuantKernels(int64_t columns) {
   static const QuantKernels portable = MakeTable(std::make_index_sequence<4>());
   // Tests force a Highway target; these follow it.
   const CpuInfo& info = GetCpuInfo();
-  const QuantKernels* vnni = QuantKernelsAvx512Vnni(columns);
-  if (info.avx512_vnni && Runs("AVX3") && vnni != nullptr) return *vnni;
+  // The function itself is compiled for AVX-512: other CPUs must not enter it.
+  if (info.avx512_vnni && Runs("AVX3")) {
+    if (const QuantKernels* vnni = QuantKernelsAvx512Vnni(columns)) return *vnni;
+  }
   if (info.avx2 && Runs("AVX2") && QuantKernelsAvx2() != nullptr) return *QuantKernelsAvx2();
   return portable;
 }
