@@ -536,7 +536,7 @@ class Cli(unittest.TestCase):
             self.assertTrue(rows[-1]["verified"], (options, rows[-1]))
             for row in rows:
                 self.assertTrue(row.get("refused") or row["verified"], (options, row))
-        self.fails(3, "lda 64: rows of a have 65", *self.GEMM, "--lda", "64")
+        self.fails(2, "lda 64: rows of a have 65", *self.GEMM, "--lda", "64")
         self.fails(4, "of which none makes it alone", *self.GEMM, "--batch", "2", "--transa", "--ladder")
         self.fails(4, "alpha 2", *self.GEMM, "--dtype", "i8", "--alpha", "2")
 

@@ -101,7 +101,10 @@ int Gemm(const GemmOptions& options) {
   InstallLog(options.common.log);
   StartInterruptThread();
   const auto code = RunGemm(options);
-  return code.ok() ? *code : Fail(code.status());
+  if (code.ok()) return *code;
+  // It reads no files: what is invalid is an option.
+  const bool usage = code.status().code() == StatusCode::kInvalidArgument;
+  return usage ? Fail(code.status().message(), kExitUsage) : Fail(code.status());
 }
 
 }  // namespace
