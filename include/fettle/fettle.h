@@ -221,7 +221,7 @@ FETTLE_API fettle_status fettle_session_infer(fettle_session* session,
 
 typedef struct fettle_tune_options {
   size_t struct_size;
-  const char* level;     /* none|fast|normal|wide|full; NULL: normal */
+  const char* level;     /* none|fast|work-size|normal|wide|full; NULL: normal */
   double budget_seconds; /* for all of it, the package included; 0: no limit */
   const char* database;  /* folder of the tuning database, "" for the user's; NULL: keep nothing */
   const char* package;   /* file to write the tuned model to; NULL: none */
@@ -401,8 +401,8 @@ typedef struct fettle_gemm_options {
                             memory either way */
   const char* precision; /* high|normal|low, of the device; NULL: high */
   const char* database;  /* folder of the tuning database, "" for the user's; NULL: none */
-  const char* tune;      /* none|fast|normal|wide|full: measures here what the database does not
-                            know; NULL: takes what it knows, else what is usually fast */
+  const char* tune;      /* none|fast|work-size|normal|wide|full: measures here what the database
+                            does not know; NULL: takes what it knows, else what is usually fast */
   double tune_seconds;   /* for measuring; 0: no limit */
 } fettle_gemm_options;
 #define FETTLE_GEMM_OPTIONS_INIT                                                                   \

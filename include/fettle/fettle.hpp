@@ -270,7 +270,7 @@ struct TensorOptions {
 
 /// Texts as in fettle_tune_options; they are read during the call.
 struct TuneOptions {
-  const char* level = nullptr;     // none|fast|normal|wide|full; null: normal
+  const char* level = nullptr;     // none|fast|work-size|normal|wide|full; null: normal
   double budget_seconds = 0;       // for all of it, the package included; 0: no limit
   const char* database = nullptr;  // folder, "" for the user's; null: keep nothing
   const char* package = nullptr;   // file to write the tuned model to; null: none

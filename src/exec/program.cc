@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "kernels/backend.h"
+#include "kernels/launch_tunables.h"
 #include "kernels/work.h"
 #include "ops/op.h"
 
@@ -15,9 +16,10 @@ Result<std::unique_ptr<kernels::PreparedKernel>> PrepareStep(const Plan& plan,
                                                              const PlannedStep& step,
                                                              const Device& device) {
   if (step.match != nullptr)
-    return step.match->Prepare({step.states_index, step.problem.threads, step.params});
+    return kernels::PrepareWithLaunches(
+        *step.match, {step.states_index, step.problem.threads, step.params}, device);
   if (step.kernel != nullptr)
-    return kernels::PrepareKernel(*step.kernel, step.problem, step.params, device);
+    return kernels::PrepareWithLaunches(*step.kernel, step.problem, step.params, device);
   const PlannedTensor& from = plan.tensors[static_cast<size_t>(step.inputs[0])];
   const PlannedTensor& to = plan.tensors[static_cast<size_t>(step.outputs[0])];
   return kernels::PrepareAnyConversion(from.shape, from.state, to.state, device);

@@ -53,7 +53,6 @@ struct Form {
 /// that only `fused` has is as `fused` reads what these nodes read.
 bool IsFusedForm(const Form& fused, const Form& part) {
   if (fused.entry.kernel != part.entry.kernel || fused.entry.threads != part.entry.threads ||
-      fused.entry.params != part.entry.params ||
       fused.instance.outputs.size() != part.instance.outputs.size())
     return false;
   for (size_t o = 0; o < part.instance.outputs.size(); ++o)
@@ -155,11 +154,13 @@ class FusionAssumption {
       std::swap(from.choices[kept], from.choices[c]);
       extracted_.entries[group][kept] = extracted_.entries[group][c];
       extracted_.measured[group][kept] = extracted_.measured[group][c];
+      extracted_.proposals[group][kept] = extracted_.proposals[group][c];
       ++kept;
     }
     from.choices.resize(kept);
     extracted_.entries[group].resize(kept);
     extracted_.measured[group].resize(kept);
+    extracted_.proposals[group].resize(kept);
   }
 
   void Raise(size_t group, size_t fused) {

@@ -11,11 +11,9 @@ namespace fettle::planner {
 /// Keeps an order among equal bounds.
 inline constexpr double kJustBehind = 1.0001;
 
-/// Raises the bounds of entries that differ in one respect from others (Entry::base), of which
-/// there are `prices` by kind and entry. While the default parameters are not measured, others come
-/// just behind them, so that they are measured first.
-void AssumeOfChanges(const Catalogue& catalogue, const Assumptions& assumptions,
-                     std::vector<std::vector<EntryCost>>& prices);
+/// Raises the bounds of entries on one thread where that gained nothing in several kinds of groups
+/// that take no longer (Entry::base). `prices` are by kind and entry.
+void AssumeOfChanges(const Catalogue& catalogue, std::vector<std::vector<EntryCost>>& prices);
 
 /// Takes away a kernel on the first nodes of a group that it also computes whole, in the same way,
 /// where no other group may take the rest; where one may (a sum of two convolutions), raises its

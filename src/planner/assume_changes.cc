@@ -1,4 +1,4 @@
-// What changes of parameters and threads gain, by what they gained elsewhere.
+// What changes of threads gain, by what they gained elsewhere.
 #include <algorithm>
 #include <map>
 
@@ -13,8 +13,6 @@ constexpr double kNothing = 0.98;
 
 using Prices = std::vector<std::vector<EntryCost>>;
 
-bool ChangesThreads(const Entry& entry) { return entry.default_params && entry.base >= 0; }
-
 class Changes {
  public:
   Changes(const Catalogue& catalogue, const Prices& prices) {
@@ -27,7 +25,7 @@ class Changes {
     if (found == tries_.end()) return true;
     size_t kinds = 0;
     for (const Try& made : found->second) {
-      if (ChangesThreads(entry) && made.base_us > base_us) continue;
+      if (made.base_us > base_us) continue;
       if (made.ratio < kNothing) return true;
       ++kinds;
     }
@@ -44,12 +42,12 @@ class Changes {
     std::map<std::string_view, Try> best;
     for (size_t e = 0; e < kind.entries.size(); ++e) {
       const Entry& entry = kind.entries[e];
-      if (entry.base < 0 || !prices[e].tried) continue;
+      if (entry.base < 0 || prices[e].seen_us <= 0) continue;
       const EntryCost& base = prices[static_cast<size_t>(entry.base)];
-      if (!base.measured) continue;
+      if (base.seen_us <= 0) continue;
       Try& made = best[entry.change];
-      made.ratio = std::min(made.ratio, prices[e].us / base.us);
-      made.base_us = std::max(made.base_us, base.us);
+      made.ratio = std::min(made.ratio, prices[e].seen_us / base.seen_us);
+      made.base_us = std::max(made.base_us, base.seen_us);
     }
     for (const auto& [change, made] : best) tries_[std::string(change)].push_back(made);
   }
@@ -59,21 +57,16 @@ class Changes {
 
 }  // namespace
 
-void AssumeOfChanges(const Catalogue& catalogue, const Assumptions& assumptions, Prices& prices) {
+void AssumeOfChanges(const Catalogue& catalogue, Prices& prices) {
   const Changes changes(catalogue, prices);
   for (size_t k = 0; k < catalogue.kinds.size(); ++k) {
     const std::vector<Entry>& entries = catalogue.kinds[k].entries;
     // Bases come first.
     for (size_t e = 0; e < entries.size(); ++e) {
-      const Entry& entry = entries[e];
-      if (entry.base < 0 || prices[k][e].measured) continue;
-      const EntryCost& base = prices[k][static_cast<size_t>(entry.base)];
-      double share = ChangesThreads(entry) || assumptions.least_of_default <= 0 ? 0
-                     : base.measured ? assumptions.least_of_default
-                                     : kJustBehind;
-      if (assumptions.changes_repeat && base.tried && !changes.MayGain(entry, base.us))
-        share = kJustBehind;
-      prices[k][e].us = std::max(prices[k][e].us, share * base.us);
+      if (entries[e].base < 0 || prices[k][e].measured) continue;
+      const EntryCost& base = prices[k][static_cast<size_t>(entries[e].base)];
+      if (base.seen_us <= 0 || changes.MayGain(entries[e], base.seen_us)) continue;
+      prices[k][e].us = std::max(prices[k][e].us, kJustBehind * base.us);
     }
   }
 }

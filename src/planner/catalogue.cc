@@ -10,9 +10,6 @@
 namespace fettle::planner {
 namespace {
 
-constexpr size_t kNeighbours = 4;
-constexpr size_t kMaxParams = 64;
-
 /// Zero points and other bytes decide what a kernel accepts, though texts leave long ones out.
 constexpr int64_t kMaxZeroPoints = 4096;
 
@@ -30,73 +27,10 @@ std::string KindKey(const std::string& text, const ir::Graph& group) {
   return key;
 }
 
-/// The sets of parameters that count as choices, the default first.
-class ParamsLister {
- public:
-  explicit ParamsLister(kernels::ParamSpace space) : space_(std::move(space)) {
-    found_.push_back(space_.usual);
-  }
-
-  std::vector<kernels::Params> Run(Breadth breadth) {
-    if (breadth == Breadth::kNeighbours) AddNeighbours();
-    if (breadth == Breadth::kAll) AddAll(found_[0], 0);
-    return std::move(found_);
-  }
-
- private:
-  void Add(const kernels::Params& params) {
-    if (found_.size() >= kMaxParams) return;
-    if (space_.check && !space_.check(params).ok()) return;
-    if (std::find(found_.begin(), found_.end(), params) == found_.end()) found_.push_back(params);
-  }
-
-  /// The values next to the default one, parameter by parameter, upwards first.
-  void AddNeighbours() {
-    for (int step : {1, -1}) {
-      for (const kernels::Tunable& tunable : space_.tunables) {
-        const auto now = found_[0].find(tunable.name);
-        if (now == found_[0].end() || found_.size() > kNeighbours) continue;
-        const auto& values = tunable.values;
-        const auto at = std::lower_bound(values.begin(), values.end(), now->second);
-        const auto next = at - values.begin() +
-                          (step > 0 && at != values.end() && *at == now->second ? 1
-                           : step > 0                                           ? 0
-                                                                                : -1);
-        if (next < 0 || next >= std::ssize(values)) continue;
-        kernels::Params params = found_[0];
-        params[tunable.name] = values[static_cast<size_t>(next)];
-        Add(params);
-      }
-    }
-  }
-
-  void AddAll(kernels::Params params, size_t depth) {
-    if (depth == space_.tunables.size()) return Add(params);
-    for (int64_t value : space_.tunables[depth].values) {
-      params[space_.tunables[depth].name] = value;
-      AddAll(params, depth + 1);
-    }
-  }
-
-  kernels::ParamSpace space_;
-  std::vector<kernels::Params> found_;
-};
-
-/// "tile+": the parameters that were changed, and which way.
-std::string ChangeOf(const kernels::Params& params, const kernels::Params& from) {
-  std::string text;
-  for (const auto& [name, value] : params) {
-    const auto before = from.find(name);
-    if (before == from.end() || before->second == value) continue;
-    text += fmt::format("{}{}", name, value > before->second ? '+' : '-');
-  }
-  return text;
-}
-
 class Lister {
  public:
-  Lister(const ir::Graph& graph, const DeviceSet& devices, const Limits& limits, Breadth breadth)
-      : graph_(graph), devices_(devices), limits_(limits), breadth_(breadth) {}
+  Lister(const ir::Graph& graph, const DeviceSet& devices, const Limits& limits)
+      : graph_(graph), devices_(devices), limits_(limits) {}
 
   Result<Catalogue> Run() {
     std::vector<bool> has_entry(graph_.nodes().size());
@@ -175,21 +109,12 @@ class Lister {
       return;
     }
     const bool on_cpu = choice.kernel->device == DeviceKind::kCpu;
-    int on_all_threads = -1;
     for (int threads : {limits_.threads, 1}) {
       entry.threads = threads;
-      const std::vector<kernels::Params> all =
-          ParamsLister(entry.match->params(entry.states_index, threads)).Run(breadth_);
-      const auto default_entry = static_cast<int>(kind.entries.size());
-      for (const kernels::Params& params : all) {
-        entry.params = params;
-        entry.default_params = params == all[0];
-        entry.base = entry.default_params ? on_all_threads : default_entry;
-        entry.change = fmt::format("{} {} {}", entry.kernel->name, threads,
-                                   entry.default_params ? "" : ChangeOf(params, all[0]));
-        kind.entries.push_back(entry);
-      }
-      on_all_threads = default_entry;
+      entry.params = entry.match->params(entry.states_index, threads).usual;
+      entry.change = fmt::format("{} {}", entry.kernel->name, threads);
+      kind.entries.push_back(entry);
+      entry.base = static_cast<int>(kind.entries.size()) - 1;
       if (!on_cpu || threads == 1) break;
     }
   }
@@ -197,7 +122,6 @@ class Lister {
   const ir::Graph& graph_;
   const DeviceSet& devices_;
   Limits limits_;
-  Breadth breadth_;
   Catalogue catalogue_;
   std::unordered_map<std::string, int> kind_of_;
 };
@@ -205,8 +129,8 @@ class Lister {
 }  // namespace
 
 Result<Catalogue> ListCatalogue(const ir::Graph& graph, const DeviceSet& devices,
-                                const Limits& limits, Breadth breadth) {
-  return Lister(graph, devices, limits, breadth).Run();
+                                const Limits& limits) {
+  return Lister(graph, devices, limits).Run();
 }
 
 }  // namespace fettle::planner

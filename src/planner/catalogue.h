@@ -1,6 +1,5 @@
-// All that may be chosen for a graph: every group, and for each kind of group every kernel, state,
-// thread count and set of parameters. Equal groups are one kind, so that they are listed and
-// measured once.
+// All that may be chosen for a graph: every group, and for each kind of group every kernel, state
+// and thread count. Equal groups are one kind, so that they are listed and measured once.
 #pragma once
 
 #include <memory>
@@ -12,13 +11,8 @@
 
 namespace fettle::planner {
 
-/// How many sets of parameters of one kernel count as choices.
-enum class Breadth {
-  kDefaults,    // the default one alone
-  kNeighbours,  // and up to four that differ from it in one parameter
-  kAll          // all valid ones, up to 64
-};
-
+/// A slot: a kernel in given states on so many threads. With which parameters it runs is up to who
+/// prices it (EntryCost::proposal).
 struct Entry {
   const kernels::KernelDesc* kernel = nullptr;
   /// What the kernel makes of the kind's group, shared by its entries, and which of its states.
@@ -26,10 +20,10 @@ struct Entry {
   int states_index = 0;
   kernels::StateAssignment states;
   int threads = 1;
+  /// The default ones.
   kernels::Params params;
-  bool default_params = true;
-  /// The entry of the kind that this one differs from in one respect: in parameters from the
-  /// default ones, then in threads from all; -1: none. Equal changes are called equal in all kinds.
+  /// The entry of the kind that differs from this one in running on all threads; -1: none. Equal
+  /// changes are called equal in all kinds.
   int base = -1;
   std::string change;
   /// Every output is a window of an input: nothing runs.
@@ -65,6 +59,6 @@ struct Catalogue {
 /// of the CPU also comes for one. References are listed where nothing else computes a single node.
 /// Fails with kUnsupported, naming the node and every kernel's reason, where a node has no entry.
 Result<Catalogue> ListCatalogue(const ir::Graph& graph, const DeviceSet& devices,
-                                const Limits& limits, Breadth breadth);
+                                const Limits& limits);
 
 }  // namespace fettle::planner

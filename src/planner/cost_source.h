@@ -1,23 +1,37 @@
 // Where the planner's costs come from.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "planner/catalogue.h"
 
 namespace fettle::planner {
 
+/// A set of parameters for an entry, and where it came from.
+struct Proposal {
+  kernels::Params params;
+  /// "default", a rule ("mace-2d"), another slot or device, or the strategy of a search.
+  std::string by;
+  bool is_default = true;
+  /// How many sets were measured before it was taken for the best.
+  int64_t evaluations = 0;
+};
+
 /// Microseconds.
 struct EntryCost {
   double us = 0;
-  /// False: `us` is an admissible lower bound (roofline), not a time.
+  /// False: `us` is a lower bound (roofline, or of what a search may still find), not a time.
   bool measured = false;
-  /// Measured, or stopped as too slow.
-  bool tried = false;
+  /// The least time of what was tried; of what was stopped as too slow, a lower bound; 0: nothing
+  /// was tried.
+  double seen_us = 0;
   /// Loss of accuracy; 0 where results stay in fp32 or are exact.
   double error = 0;
   /// Why the entry may not be taken (wrong results, crash); empty: it may.
   std::string banned;
+  /// The parameters that the cost is of; null: the default ones.
+  std::shared_ptr<const Proposal> proposal = nullptr;
 };
 
 class CostSource {

@@ -3,10 +3,10 @@
 namespace fettle::planner {
 namespace {
 
-std::string EntryText(const Entry& entry, const Kind& kind) {
+std::string EntryText(const Entry& entry, const Proposal* proposal, const Kind& kind) {
   const ir::Graph& group = *kind.group;
   std::string text = fmt::format("{}", entry.kernel->name);
-  if (!entry.default_params) text += " " + ParamsText(entry.params);
+  if (proposal != nullptr && !proposal->is_default) text += " " + ParamsText(proposal->params);
   if (!entry.states.inputs.empty())
     text +=
         " " + LayoutName(entry.states.inputs[0].layout, group.value(group.inputs[0]).shape->rank());
@@ -62,6 +62,11 @@ std::vector<Explained> Explain(const ir::Graph& graph, const Catalogue& catalogu
                   .measured = extracted.measured[g][picked],
                   .choices = static_cast<int>(kind.entries.size()),
                   .rejected = kind.rejected};
+    if (const Proposal* proposal = extracted.proposals[g][picked].get(); proposal != nullptr) {
+      one.params = proposal->params;
+      one.proposed_by = proposal->by;
+      one.evaluations = proposal->evaluations;
+    }
     for (size_t e = 0; e < kind.entries.size(); ++e) {
       if (e == chosen || kind.entries[e].is_view) continue;
       const EntryCost other = costs.Kernel(kind, kind.entries[e]);
@@ -73,7 +78,7 @@ std::vector<Explained> Explain(const ir::Graph& graph, const Catalogue& catalogu
       const bool better = one.runner_up.empty() || other.measured > one.runner_up_measured ||
                           (other.measured == one.runner_up_measured && other.us < one.runner_up_us);
       if (!better) continue;
-      one.runner_up = EntryText(kind.entries[e], kind);
+      one.runner_up = EntryText(kind.entries[e], other.proposal.get(), kind);
       one.runner_up_us = other.us;
       one.runner_up_measured = other.measured;
     }

@@ -14,6 +14,8 @@ struct Explained {
   std::string op;
   std::string kernel;
   kernels::Params params;
+  std::string proposed_by;  // what proposed them (Proposal::by); "" where nothing was measured
+  int64_t evaluations = 0;  // sets of parameters that were measured
   int threads = 1;
   std::string state_in, state_out;  // of the first operand and result
   double us = 0;                    // what the solver counted

@@ -30,7 +30,7 @@ class Extractor {
       written_[static_cast<size_t>(tensor)].insert(0);
     }
     for (const Kind& kind : catalogue_.kinds) PriceKind(kind);
-    AssumeOfChanges(catalogue_, assumptions_, prices_);
+    if (assumptions_.changes_repeat) AssumeOfChanges(catalogue_, prices_);
     for (const Instance& instance : catalogue_.instances) AddGroup(instance);
     if (assumptions_.fusion_gains) AssumeOfFusion(catalogue_, result_);
     for (ir::ValueId id : graph_.outputs) {
@@ -84,10 +84,11 @@ class Extractor {
     prices_.push_back(std::move(prices));
   }
 
-  static std::string Label(const Entry& entry) {
+  static std::string Label(const Entry& entry, const Proposal* proposal) {
     std::string label = fmt::format("{}/t{}", entry.kernel->name, entry.threads);
-    if (!entry.default_params)
-      for (const auto& [name, value] : entry.params) label += fmt::format("/{}={}", name, value);
+    if (proposal != nullptr && !proposal->is_default)
+      for (const auto& [name, value] : proposal->params)
+        label += fmt::format("/{}={}", name, value);
     return label;
   }
 
@@ -103,10 +104,13 @@ class Extractor {
     for (ir::ValueId id : instance.outputs) group.outputs.push_back(TensorOf(id));
     std::vector<int> entries;
     std::vector<bool> measured;
+    std::vector<std::shared_ptr<const Proposal>> proposals;
     for (size_t e = 0; e < kind.entries.size(); ++e) {
       if (!prices[e].banned.empty()) continue;
       const Entry& entry = kind.entries[e];
-      solver::Choice choice{.name = Label(entry), .cost = prices[e].us, .error = prices[e].error};
+      solver::Choice choice{.name = Label(entry, prices[e].proposal.get()),
+                            .cost = prices[e].us,
+                            .error = prices[e].error};
       for (size_t i = 0; i < group.inputs.size(); ++i) {
         choice.inputs.push_back(StateOf(group.inputs[i], entry.states.inputs[i]));
         read_[static_cast<size_t>(group.inputs[i])].insert(choice.inputs.back());
@@ -118,10 +122,12 @@ class Extractor {
       group.choices.push_back(std::move(choice));
       entries.push_back(static_cast<int>(e));
       measured.push_back(prices[e].measured);
+      proposals.push_back(prices[e].proposal);
     }
     result_.problem.groups.push_back(std::move(group));
     result_.entries.push_back(std::move(entries));
     result_.measured.push_back(std::move(measured));
+    result_.proposals.push_back(std::move(proposals));
   }
 
   /// Devices that cannot hand over directly (two beside the CPU never can) do it through the
@@ -223,10 +229,11 @@ Decision ToDecision(const ir::Graph& graph, const Catalogue& catalogue, const Ex
     const Instance& instance = catalogue.instances[g];
     const Kind& kind = catalogue.kinds[static_cast<size_t>(instance.kind)];
     const Entry& entry = kind.entries[static_cast<size_t>(extracted.entries[g][c])];
+    const Proposal* const proposal = extracted.proposals[g][c].get();
     decision.groups.push_back({.nodes = instance.nodes,
                                .kernel = std::string(entry.kernel->name),
                                .version = entry.kernel->version,
-                               .params = entry.params,
+                               .params = proposal == nullptr ? entry.params : proposal->params,
                                .states = entry.states,
                                .threads = entry.threads == threads ? 0 : entry.threads,
                                .us = extracted.problem.groups[g].choices[c].cost});

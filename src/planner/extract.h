@@ -1,6 +1,7 @@
 // From a catalogue and costs to the solver's problem, and from its solution to a decision.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "planner/catalogue.h"
@@ -16,20 +17,18 @@ struct Extracted {
   /// By tensor: the value, and its states.
   std::vector<ir::ValueId> values;
   std::vector<std::vector<State>> states;
-  /// By group and choice: the entry of its kind, and whether its cost is a time rather than a
-  /// bound. Banned entries are no choices.
+  /// By group and choice: the entry of its kind, whether its cost is a time rather than a bound,
+  /// and of which parameters (null: the default ones). Banned entries are no choices.
   std::vector<std::vector<int>> entries;
   std::vector<std::vector<bool>> measured;
+  std::vector<std::vector<std::shared_ptr<const Proposal>>> proposals;
 };
 
 /// What may be taken for granted of costs that nobody has measured, so that fewer need measuring.
 struct Assumptions {
-  /// A set of parameters takes at least this share of what the default set takes; 0: anything.
-  double least_of_default = 0;
   /// A fused kernel is never slower than the same kernel on its first nodes followed by the rest.
   bool fusion_gains = false;
-  /// A change of parameters that gained nothing in several kinds of groups gains nothing in others;
-  /// nor does one thread in larger ones.
+  /// One thread that gained nothing in several kinds of groups gains nothing in larger ones.
   bool changes_repeat = false;
 };
 

@@ -102,11 +102,23 @@ cl_kernel CreateKernel(cl_program, const char*, cl_int* code) {
   return NewObject<cl_kernel>();
 }
 
+cl_int GroupInfo(cl_kernel, cl_device_id, cl_kernel_work_group_info, size_t room, void* to,
+                 size_t* needed) {
+  if (g_fake->most_items == 0) return CL_INVALID_VALUE;
+  Answer(&g_fake->most_items, sizeof(size_t), room, to, needed);
+  return CL_SUCCESS;
+}
+
 cl_int SetArgument(cl_kernel, cl_uint, size_t, const void*) { return CL_SUCCESS; }
 
 cl_int Enqueue(cl_command_queue, cl_kernel, cl_uint, const size_t* offset, const size_t* gws,
                const size_t* lws, cl_uint, const cl_event*, cl_event* event) {
   if (g_fake->dies_in_launch) ::raise(SIGKILL);
+  if (lws != nullptr && g_fake->refuses_above > 0 &&
+      lws[0] * lws[1] * lws[2] > g_fake->refuses_above) {
+    ++g_fake->refusals;
+    return g_fake->refusal;
+  }
   FakeOpenCl::Command command;
   for (size_t axis = 0; axis < 3; ++axis) {
     command.offset[axis] = offset == nullptr ? 0 : offset[axis];
@@ -195,6 +207,7 @@ FakeOpenCl::FakeOpenCl() {
   api_.ReleaseProgram = Release<cl_program>;
   api_.CreateKernel = CreateKernel;
   api_.ReleaseKernel = Release<cl_kernel>;
+  api_.GetKernelWorkGroupInfo = GroupInfo;
   api_.SetKernelArg = SetArgument;
   api_.EnqueueNDRangeKernel = Enqueue;
   api_.EnqueueWriteBuffer = WriteBuffer;

@@ -31,10 +31,13 @@ class FakeOpenCl {
   bool dies_in_build = false, dies_in_launch = false, hangs_in_build = false;
   cl_int allocation_result = CL_SUCCESS, map_result = CL_SUCCESS;
   cl_int wait_result = CL_SUCCESS;  // of WaitForEvents and Finish: a lost device
-  double ns_per_item = 0;           // of every kernel
-  double first_ns = 0;              // of the first command, beside its items
-  bool runs_at_once = false;        // else commands finish when somebody waits
-  bool knows_times = true;          // else events are 0 long
+  size_t most_items = 0;            // CL_KERNEL_WORK_GROUP_SIZE; 0: it does not say
+  size_t refuses_above = 0;         // items of a work-group; 0: takes any
+  cl_int refusal = CL_OUT_OF_RESOURCES;
+  double ns_per_item = 0;     // of every kernel
+  double first_ns = 0;        // of the first command, beside its items
+  bool runs_at_once = false;  // else commands finish when somebody waits
+  bool knows_times = true;    // else events are 0 long
 
   // What happened.
   struct Command {
@@ -43,7 +46,7 @@ class FakeOpenCl {
     double ns = 0;
   };
   std::deque<Command> commands;  // in order
-  int builds = 0, finishes = 0, live_objects = 0;
+  int builds = 0, finishes = 0, refusals = 0, live_objects = 0;
   size_t most_unfinished = 0;
 
   void FinishUpTo(const Command* last);

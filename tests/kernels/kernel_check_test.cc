@@ -4,6 +4,7 @@
 #include <random>
 
 #include "kernels/check/bound_kernel.h"
+#include "kernels/launch_tunables.h"
 #include "kernels/problem_text.h"
 #include "tensor/compare.h"
 #include "tensor/reorder.h"
@@ -41,7 +42,7 @@ class Runner {
  public:
   static Result<Runner> Make(const KernelRun& run, const Device& device) {
     ASSIGN_OR_RETURN(std::unique_ptr<PreparedKernel> prepared,
-                     PrepareKernel(run.kernel, run.problem, run.params, device));
+                     PrepareWithLaunches(run.kernel, run.problem, run.params, device));
     const Operands operands = OperandsOf(run.problem);
     const auto memory = std::make_shared<OperandMemory>();
     RETURN_IF_ERROR(Allocate(operands, true, device, *memory));

@@ -15,8 +15,7 @@ std::pair<int, int> RowMajorViews(std::string_view text) {
   const CpuDevice device(std::make_shared<ThreadPool>(2));
   ir::Graph graph = ir::Parse(text).value();
   EXPECT_TRUE(ops::InferGraph(graph).ok());
-  const Catalogue catalogue =
-      ListCatalogue(graph, device, {.threads = 2}, Breadth::kDefaults).value();
+  const Catalogue catalogue = ListCatalogue(graph, device, {.threads = 2}).value();
   std::pair<int, int> views{0, 0};
   for (const Kind& kind : catalogue.kinds) {
     for (const Entry& entry : kind.entries) {

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <set>
 
 #include "device/opencl/opencl_device.h"
 #include "ir/text.h"
 #include "kernels/backend.h"
 #include "kernels/opencl/matmul/ladder.h"
+#include "kernels/problem_text.h"
 #include "planner/catalogue.h"
 #include "planner/choices.h"
 #include "planner/extract.h"
@@ -98,9 +100,40 @@ TEST_P(OpenClPlanTest, LowPrecisionComputesInHalfWhereTheDeviceCan) {
   EXPECT_TRUE(GetParam() == kQuantised || half_groups(Precision::kLow) > 0);
 }
 
+/// Every slot: its kernel and problem, threads included where something runs.
+std::set<std::string> SlotsOf(const Catalogue& catalogue) {
+  std::set<std::string> slots;
+  for (const Kind& kind : catalogue.kinds) {
+    for (const Entry& entry : kind.entries) {
+      kernels::Problem problem = kind.problem(entry);
+      if (entry.is_view) problem.threads = 1;
+      slots.insert(fmt::format("{}\n{}", entry.kernel->name, kernels::PrintProblem(problem)));
+    }
+  }
+  return slots;
+}
+
+TEST_P(OpenClPlanTest, MoreDevicesThreadsAndPrecisionsOnlyAddSlots) {
+  const auto slots = [&](const DeviceSet& devices, const Limits& limits) {
+    return SlotsOf(ListCatalogue(graph_, devices, limits).value());
+  };
+  const auto all_in = [](const std::set<std::string>& part, const std::set<std::string>& whole) {
+    return std::includes(whole.begin(), whole.end(), part.begin(), part.end());
+  };
+  const Limits high{.threads = 2, .preferred = DeviceKind::kOpenCl};
+  Limits normal = high, low = high;
+  normal.precision = Precision::kNormal;
+  low.precision = Precision::kLow;
+  EXPECT_TRUE(all_in(slots(devices(), high), slots(devices(), normal)));
+  EXPECT_TRUE(all_in(slots(devices(), normal), slots(devices(), low)));
+  EXPECT_TRUE(all_in(slots(devices().cpu(), {.threads = 2}), slots(devices(), high)));
+  EXPECT_TRUE(
+      all_in(slots(devices().cpu(), {.threads = 1}), slots(devices().cpu(), {.threads = 2})));
+}
+
 TEST_P(OpenClPlanTest, AnyMixOfBothDevices) {
   const Limits limits{.threads = 2, .preferred = DeviceKind::kOpenCl};
-  const Catalogue catalogue = ListCatalogue(graph_, devices(), limits, Breadth::kDefaults).value();
+  const Catalogue catalogue = ListCatalogue(graph_, devices(), limits).value();
   bool mixed = false;
   for (uint64_t seed = 1; seed <= 6 || (!mixed && seed <= 40); ++seed) {
     RandomCosts costs(seed);
@@ -139,7 +172,7 @@ TEST(OpenClProducts, EveryStepOfTheLadderIsAChoiceOrSaysWhyNot) {
     ir::Graph graph = ir::Parse(text).value();
     ASSERT_TRUE(ops::InferGraph(graph).ok());
     const Limits limits{.preferred = DeviceKind::kOpenCl};
-    const Catalogue catalogue = ListCatalogue(graph, devices, limits, Breadth::kDefaults).value();
+    const Catalogue catalogue = ListCatalogue(graph, devices, limits).value();
     ASSERT_EQ(catalogue.kinds.size(), 1U);
     const Kind& kind = catalogue.kinds[0];
     for (const kernels::LadderStep& step : kernels::ProductLadder()) {

@@ -1,6 +1,7 @@
 // Small networks with what plans differ in, and costs drawn by chance.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -65,15 +66,18 @@ const %yz: u8[] = 120
 output %m
 )";
 
-/// Costs that depend on nothing but a seed and what is priced.
+/// Costs that depend on nothing but a seed and what is priced; where asked to, of parameters drawn
+/// from those that the kernels list.
 class RandomCosts final : public CostSource {
  public:
-  explicit RandomCosts(uint64_t seed) : seed_(seed) {}
+  explicit RandomCosts(uint64_t seed, bool draws_params = false)
+      : seed_(seed), draws_params_(draws_params) {}
   EntryCost Kernel(const Kind& kind, const Entry& entry) override {
     const kernels::Problem problem = kind.problem(entry);
     return {.us = Draw(fmt::format("{} {} {}", entry.kernel->name, problem.threads,
                                    StatesText(*kind.group, entry))),
-            .measured = true};
+            .measured = true,
+            .proposal = draws_params_ ? Propose(kind, entry) : nullptr};
   }
   EntryCost Conversion(const Shape& shape, DType, const State& from, const State& to,
                        int) override {
@@ -95,7 +99,20 @@ class RandomCosts final : public CostSource {
     return 1 + static_cast<double>(HashText(text, seed_) % 1000) / 100;
   }
 
+  std::shared_ptr<const Proposal> Propose(const Kind& kind, const Entry& entry) const {
+    const kernels::ParamSpace space = entry.match->params(entry.states_index, entry.threads);
+    if (space.tunables.empty()) return nullptr;
+    Proposal proposal{entry.params, "chance", false};
+    for (const kernels::Tunable& tunable : space.tunables) {
+      const uint64_t draw = HashText(tunable.name + kind.text, seed_);
+      proposal.params[tunable.name] = tunable.values[draw % tunable.values.size()];
+    }
+    const bool valid = !space.check || space.check(proposal.params).ok();
+    return valid ? std::make_shared<const Proposal>(std::move(proposal)) : nullptr;
+  }
+
   uint64_t seed_;
+  bool draws_params_;
 };
 
 }  // namespace fettle::planner

@@ -24,11 +24,10 @@ TEST_P(RandomPlanTest, ComputesWhatTheOracleComputes) {
   const std::vector<Tensor> inputs = ir::NoiseInputs(graph, 1).value();
   const std::vector<Tensor> want = ops::EvaluateGraph(graph, inputs).value();
   const CpuDevice device(std::make_shared<ThreadPool>(2));
-  const Catalogue catalogue =
-      ListCatalogue(graph, device, {.threads = 2}, Breadth::kNeighbours).value();
+  const Catalogue catalogue = ListCatalogue(graph, device, {.threads = 2}).value();
   std::set<std::string> plans;
   for (uint64_t seed = 1; seed <= 25; ++seed) {
-    RandomCosts costs(seed);
+    RandomCosts costs(seed, /*draws_params=*/true);
     const Result<Extracted> extracted = Extract(graph, catalogue, costs, 2);
     ASSERT_TRUE(extracted.ok()) << extracted.status().message();
     const Result<solver::Solution> solution = solver::Solve(extracted->problem, {});
@@ -60,7 +59,7 @@ class RestrictTest : public testing::Test {
  protected:
   RestrictTest() {
     EXPECT_TRUE(ops::InferGraph(graph_).ok());
-    catalogue_ = ListCatalogue(graph_, device_, {.threads = 1}, Breadth::kDefaults).value();
+    catalogue_ = ListCatalogue(graph_, device_, {.threads = 1}).value();
   }
 
   ir::Graph graph_ = ir::Parse(kResidual).value();
@@ -116,8 +115,7 @@ output %b
                         .value();
   ASSERT_TRUE(ops::InferGraph(graph).ok());
   const CpuDevice device(std::make_shared<ThreadPool>(2));
-  const Catalogue catalogue =
-      ListCatalogue(graph, device, {.threads = 2}, Breadth::kDefaults).value();
+  const Catalogue catalogue = ListCatalogue(graph, device, {.threads = 2}).value();
   EXPECT_EQ(catalogue.kinds.size(), 1U);
   EXPECT_EQ(catalogue.instances.size(), 2U);
   EXPECT_FALSE(catalogue.kinds[0].rejected.empty());
@@ -154,8 +152,7 @@ size_t CountPicks(std::string_view text, const std::set<std::string>& parts,
   ir::Graph graph = ir::Parse(text).value();
   EXPECT_TRUE(ops::InferGraph(graph).ok());
   const CpuDevice device(std::make_shared<ThreadPool>(1));
-  const Catalogue catalogue =
-      ListCatalogue(graph, device, {.threads = 1}, Breadth::kDefaults).value();
+  const Catalogue catalogue = ListCatalogue(graph, device, {.threads = 1}).value();
   PartCosts costs(graph.nodes().size(), parts);
   const Extracted extracted = Extract(graph, catalogue, costs, 1, assumptions).value();
   return solver::Solve(extracted.problem, {})->picks.size();

@@ -107,8 +107,7 @@ class ThreeDevicesTest : public testing::Test {
 
 TEST_F(ThreeDevicesTest, AnyMixInOnePlan) {
   const planner::Limits limits{.threads = 2, .preferred = DeviceKindOf("opencl")};
-  const planner::Catalogue catalogue =
-      planner::ListCatalogue(graph_, devices(), limits, planner::Breadth::kDefaults).value();
+  const planner::Catalogue catalogue = planner::ListCatalogue(graph_, devices(), limits).value();
   bool all_three = false;
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     DealtCosts costs(seed);

@@ -83,6 +83,27 @@ TEST_F(TuneTest, ProvesAnOptimumAndNeedsNoMeasuringAgain) {
   EXPECT_EQ(*again, *first);
 }
 
+TEST_F(TuneTest, WhatSlotsSearchedIsNotSearchedAgain) {
+  graph_ = ir::Parse(
+               "input %x: f32[1x16x14x14]\nconst %w: f32[32x16x3x3]\n"
+               "%a = Conv(%x, %w, _) {pads=[1,1,1,1]}\n%b = Relu(%a)\noutput %b\n")
+               .value();
+  ASSERT_TRUE(ops::InferGraph(graph_).ok());
+  ASSERT_TRUE(Tune({.level = Level::kFast}).ok());
+  const int64_t defaults = report_.measured;
+  const Result<planner::Decision> first = Tune({.level = Level::kNormal});
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  EXPECT_GT(report_.measured, 0) << "beyond " << defaults << " default sets";
+  EXPECT_FALSE(report_.stopped);
+  EXPECT_TRUE(planner::Apply(graph_, *first, device_, 2).ok());
+  const Result<planner::Decision> again = Tune({.level = Level::kNormal});
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(report_.measured, 0);
+  EXPECT_EQ(report_.raced, 0);
+  EXPECT_EQ(report_.rounds, 1);
+  EXPECT_EQ(*again, *first);
+}
+
 TEST_F(TuneTest, MeasuringTheRestDoesNotChangeTheOptimum) {
   // At the level full nothing is taken for granted and bounds alone exclude entries.
   graph_ = ir::Parse(
@@ -278,7 +299,21 @@ TEST_F(TuneTest, RowsOfWrongKernelsAreNeverPicked) {
 
 TEST(LevelTest, NamesAreReadBack) {
   EXPECT_EQ(LevelFromName("wide").value(), Level::kWide);
+  EXPECT_EQ(LevelFromName("work-size").value(), Level::kWorkSize);
   EXPECT_EQ(LevelFromName("most").status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(LevelTest, MoreEvaluationsWithEach) {
+  int64_t before = -1;
+  for (const char* name : {"none", "fast", "normal", "wide", "full"}) {
+    const SlotOptions options = SlotOptionsOf(LevelFromName(name).value(), false);
+    EXPECT_GT(options.evaluations, before) << name;
+    EXPECT_TRUE(options.scope.compiles);
+    EXPECT_FALSE(options.scope.relaxed_math);
+    before = options.evaluations;
+  }
+  EXPECT_FALSE(SlotOptionsOf(Level::kWorkSize, true).scope.compiles);
+  EXPECT_TRUE(SlotOptionsOf(Level::kNormal, true).scope.relaxed_math);
 }
 
 }  // namespace

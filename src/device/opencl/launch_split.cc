@@ -57,7 +57,7 @@ Result<OpenClEvent> OpenClStream::EnqueueSplit(const OpenClKernel& kernel, const
     // Wall time counts where events say nothing, so that nothing else may be under way.
     if (unknown && !pieces_.empty()) RETURN_IF_ERROR(Wait(pieces_.back().event));
     const int64_t start = NowNs();
-    ASSIGN_OR_RETURN(event, Enqueue(kernel, offset, gws, sizes.lws, true));
+    ASSIGN_OR_RETURN(event, Enqueue(kernel, offset, gws, sizes, true));
     if (unknown) {
       RETURN_IF_ERROR(Measure(event, start, steps, *pace));
     } else {

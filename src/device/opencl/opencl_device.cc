@@ -260,7 +260,12 @@ Result<std::shared_ptr<OpenClKernel>> OpenClDevice::BuildKernel(const ProgramSou
   cl_int code = CL_SUCCESS;
   cl_kernel made = api_->CreateKernel(program->get(), kernel.c_str(), &code);
   RETURN_IF_ERROR(OpenClStatus(code, "OpenCL: kernel '" + kernel + "'"));
-  return std::make_shared<OpenClKernel>(*api_, made, std::move(program));
+  size_t most_items = 0;
+  if (api_->GetKernelWorkGroupInfo(made, id_, CL_KERNEL_WORK_GROUP_SIZE, sizeof(most_items),
+                                   &most_items, nullptr) != CL_SUCCESS)
+    most_items = 0;
+  return std::make_shared<OpenClKernel>(*api_, facts_, made, std::move(program), kernel,
+                                        most_items);
 }
 
 }  // namespace fettle

@@ -1,6 +1,7 @@
 // An OpenCL device: a context, its programs and its memory.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -54,13 +55,27 @@ class OpenClMemory final : public DeviceMemory {
 /// them and enqueues holds `mutex` meanwhile (OpenClStream does).
 class OpenClKernel {
  public:
-  OpenClKernel(const OpenClApi& api, cl_kernel kernel, std::shared_ptr<OpenClProgram> program)
-      : api_(api), kernel_(kernel), program_(std::move(program)) {}
+  /// `facts`: of its device, which outlives it; `function`: its name; `most_items`:
+  /// CL_KERNEL_WORK_GROUP_SIZE, 0 where the driver does not say.
+  OpenClKernel(const OpenClApi& api, const OpenClFacts& facts, cl_kernel kernel,
+               std::shared_ptr<OpenClProgram> program, std::string function, size_t most_items)
+      : api_(api),
+        facts_(facts),
+        kernel_(kernel),
+        program_(std::move(program)),
+        function_(std::move(function)),
+        most_items_(most_items) {}
   ~OpenClKernel() { api_.ReleaseKernel(kernel_); }
   OpenClKernel(const OpenClKernel&) = delete;
   OpenClKernel& operator=(const OpenClKernel&) = delete;
   cl_kernel get() const { return kernel_; }
   OpenClProgram& program() const { return *program_; }
+  const std::string& function() const { return function_; }
+  const OpenClFacts& facts() const { return facts_; }
+  /// Work-items that a work-group of it may have; 0: nobody said.
+  size_t most_items() const { return most_items_.load(std::memory_order_relaxed); }
+  /// Remembers that work-groups of more were refused.
+  void Bound(size_t items) const { most_items_.store(items, std::memory_order_relaxed); }
   std::mutex& mutex() const { return mutex_; }
   /// The pace of launches that `sizes` (a hash of work sizes and scalar arguments) stands for.
   /// Needs `mutex`.
@@ -72,8 +87,11 @@ class OpenClKernel {
 
  private:
   const OpenClApi& api_;
+  const OpenClFacts& facts_;
   cl_kernel kernel_;
   std::shared_ptr<OpenClProgram> program_;
+  std::string function_;
+  mutable std::atomic<size_t> most_items_;
   mutable std::mutex mutex_;
   mutable std::map<uint64_t, std::shared_ptr<LaunchPace>> paces_;  // guarded by mutex_
 };

@@ -3,6 +3,17 @@
 #include <cstring>
 
 namespace fettle {
+namespace {
+
+size_t ItemsOf(const std::array<size_t, 3>& lws) { return lws[0] * lws[1] * lws[2]; }
+
+/// What drivers say of a work-group that is too large for a kernel's registers or local memory.
+bool IsGroupRefused(cl_int code) {
+  return code == CL_INVALID_WORK_GROUP_SIZE || code == CL_INVALID_WORK_ITEM_SIZE ||
+         code == CL_OUT_OF_RESOURCES;
+}
+
+}  // namespace
 
 double DurationMs(const OpenClApi& api, cl_event event) {
   cl_ulong start = 0, end = 0;
@@ -36,6 +47,14 @@ OpenClStream::~OpenClStream() {
   device_->api().ReleaseCommandQueue(queue_);
 }
 
+std::array<size_t, 3> SmallerGroup(std::array<size_t, 3> lws, size_t items) {
+  for (size_t axis = 3; axis-- > 0;) {
+    while (ItemsOf(lws) > items && lws[axis] > 1)
+      lws[axis] = lws[axis] % 2 == 0 ? lws[axis] / 2 : 1;
+  }
+  return lws;
+}
+
 Status OpenClStream::Launch(const OpenClKernel& kernel, const WorkSizes& sizes,
                             std::span<const KernelArg> args) {
   RETURN_IF_ERROR(CheckNotMapped(args));
@@ -52,7 +71,7 @@ Status OpenClStream::Launch(const OpenClKernel& kernel, const WorkSizes& sizes,
     if (options_.kernel_ms > 0) {
       ASSIGN_OR_RETURN(last, EnqueueSplit(kernel, rounded, args));
     } else {
-      ASSIGN_OR_RETURN(last, Enqueue(kernel, {}, rounded.gws, rounded.lws, watched));
+      ASSIGN_OR_RETURN(last, Enqueue(kernel, {}, rounded.gws, rounded, watched));
     }
   }
   if (!watched) return OkStatus();
@@ -83,17 +102,30 @@ Status OpenClStream::SetArguments(const OpenClKernel& kernel, std::span<const Ke
 }
 
 Result<OpenClEvent> OpenClStream::Enqueue(const OpenClKernel& kernel, const Extents& offset,
-                                          const Extents& gws, const Extents& lws,
+                                          const Extents& gws, const WorkSizes& sizes,
                                           bool wants_event) {
   const OpenClApi& api = device_->api();
   const bool has_offset = offset != Extents{};
   const bool has_event = wants_event || options_.queue_window > 0 || options_.timed;
+  Extents lws = sizes.lws;
+  if (const size_t most = kernel.most_items(); sizes.any_group && most > 0 && ItemsOf(lws) > most)
+    lws = SmallerGroup(lws, most);
   cl_event made = nullptr;
-  RETURN_IF_ERROR(OpenClStatus(
-      api.EnqueueNDRangeKernel(queue_, kernel.get(), 3, has_offset ? offset.data() : nullptr,
-                               gws.data(), lws[0] > 0 ? lws.data() : nullptr, 0, nullptr,
-                               has_event ? &made : nullptr),
-      "OpenCL: launching a kernel"));
+  cl_int code = CL_SUCCESS;
+  while (true) {
+    code = api.EnqueueNDRangeKernel(queue_, kernel.get(), 3, has_offset ? offset.data() : nullptr,
+                                    gws.data(), lws[0] > 0 ? lws.data() : nullptr, 0, nullptr,
+                                    has_event ? &made : nullptr);
+    if (!IsGroupRefused(code) || !sizes.any_group || ItemsOf(lws) <= 1) break;
+    lws = SmallerGroup(lws, ItemsOf(lws) / 2);
+    kernel.Bound(ItemsOf(lws));
+  }
+  if (IsGroupRefused(code) && lws[0] > 0)
+    return Error(StatusCode::kDeviceError,
+                 "OpenCL: launching '{}' in work-groups of {}x{}x{} (it takes {} items): {}",
+                 kernel.function(), lws[0], lws[1], lws[2], kernel.most_items(),
+                 OpenClErrorName(code));
+  RETURN_IF_ERROR(OpenClStatus(code, "OpenCL: launching a kernel"));
   if (!has_event) return OpenClEvent();
   OpenClEvent event = Own(made);
   if (options_.timed) timed_.push_back(event);

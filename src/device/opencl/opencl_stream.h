@@ -47,7 +47,14 @@ class KernelArg {
 struct WorkSizes {
   std::array<size_t, 3> gws{1, 1, 1};
   std::array<size_t, 3> lws{0, 0, 0};
+  /// Whether any work-group does: work-items know each other not, and tell their place by
+  /// get_global_id alone. Others are compiled for one size.
+  bool any_group = false;
 };
+
+/// `lws` with axes halved until at most `items` are left, last axis first; one that is odd becomes
+/// 1. What is a multiple of `lws` stays one.
+std::array<size_t, 3> SmallerGroup(std::array<size_t, 3> lws, size_t items);
 
 /// An event of a command, released with its last owner.
 using OpenClEvent = std::shared_ptr<std::remove_pointer_t<cl_event>>;
@@ -62,7 +69,9 @@ class OpenClStream final : public Stream {
                                                       const StreamOptions& wanted = {});
   ~OpenClStream() override;
 
-  /// Enqueues a launch. kDeviceError where the driver refuses it, kBusy where the host has
+  /// Enqueues a launch. A work-group larger than the kernel takes (OpenClKernel::most_items), or
+  /// that the driver refuses, becomes smaller where any does (WorkSizes::any_group), which the
+  /// kernel remembers. kDeviceError where the driver refuses the launch, kBusy where the host has
   /// any part of an argument mapped. Waits for its end only where the
   /// program has never been launched before and a cache is to remember that it may be, and while
   /// the pace of a kernel is learned (StreamOptions::kernel_ms). Kernels whose launches may be
@@ -107,9 +116,10 @@ class OpenClStream final : public Stream {
   }
   Status CheckNotMapped(std::span<const KernelArg> args) const;
   Status SetArguments(const OpenClKernel& kernel, std::span<const KernelArg> args);
-  /// One command; its event where `wants_event`, or where the options need one.
+  /// One command over `gws`, a multiple of the group of `sizes`, which becomes smaller where it is
+  /// refused; its event where `wants_event`, or where the options need one.
   Result<OpenClEvent> Enqueue(const OpenClKernel& kernel, const Extents& offset, const Extents& gws,
-                              const Extents& lws, bool wants_event);
+                              const WorkSizes& sizes, bool wants_event);
   /// As many commands as the cap asks for; the last one's event.
   Result<OpenClEvent> EnqueueSplit(const OpenClKernel& kernel, const WorkSizes& sizes,
                                    std::span<const KernelArg> args);

@@ -95,6 +95,7 @@ Result<std::shared_ptr<OpenClProgram>> OpenClPrograms::Get(const ProgramSource& 
   Result<std::shared_ptr<OpenClProgram>> made = Make(source);
   if (made.ok()) {
     slot->program = *made;
+    slot->program->set_source(source);
   } else if (made.status().code() == StatusCode::kBuildFailed) {
     slot->failure = made.status();
   }

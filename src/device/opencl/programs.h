@@ -39,6 +39,9 @@ class OpenClProgram {
   OpenClProgram& operator=(const OpenClProgram&) = delete;
   cl_program get() const { return program_; }
   const std::string& key() const { return key_; }
+  /// What it was built from.
+  const ProgramSource& source() const { return source_; }
+  void set_source(const ProgramSource& source) { source_ = source; }
   /// Empty where the driver gives none.
   std::vector<std::byte> Binary() const;
 
@@ -54,6 +57,7 @@ class OpenClProgram {
  private:
   const OpenClApi& api_;
   cl_program program_;
+  ProgramSource source_;
   std::string key_;
   std::shared_ptr<ProgramCache> watch_;
   std::atomic<bool> watched_;

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
-#include <set>
 
 namespace fettle {
 namespace {
 
 constexpr int64_t kBytesPerCachedItem = 16384;
-constexpr int64_t kRowItems = 256, kRowItemsOfAxis0 = 64;
+constexpr int64_t kRowItemsOfAxis0 = 64;
 
 bool IsEmpty(const WorkShape& gws) {
   return std::any_of(gws.begin(), gws.end(), [](size_t extent) { return extent == 0; });
@@ -48,16 +46,6 @@ std::vector<WorkShape> Combine(const std::array<std::vector<size_t>, 3>& axes,
   return shapes;
 }
 
-std::vector<size_t> UpTo(size_t most) {
-  std::vector<size_t> all(most);
-  std::iota(all.begin(), all.end(), size_t{1});
-  return all;
-}
-
-bool IsPhone(const OpenClFacts& facts) {
-  return facts.family == "adreno" || facts.family == "mali" || facts.family == "powervr";
-}
-
 }  // namespace
 
 WorkGroupLimits LimitsOf(const OpenClFacts& facts, int64_t kernel_limit) {
@@ -74,15 +62,6 @@ bool Fits(const WorkShape& lws, const WorkGroupLimits& limits) {
     left /= lws[axis];
   }
   return true;
-}
-
-WorkShape DefaultLws(const OpenClFacts& facts, const WorkShape& gws, int64_t kernel_limit) {
-  const WorkGroupLimits limits = LimitsOf(facts, kernel_limit);
-  if (IsPhone(facts)) {
-    const WorkShape lws = CacheLws(gws, limits.items, facts.global_cache_bytes);
-    if (Fits(lws, limits)) return lws;
-  }
-  return RowLws(gws, kRowItems, limits);
 }
 
 WorkShape RowLws(const WorkShape& gws, int64_t target, const WorkGroupLimits& limits) {
@@ -108,12 +87,6 @@ WorkShape CacheLws(const WorkShape& gws, int64_t limit, int64_t cache_bytes) {
   return {x, y, z};
 }
 
-std::vector<WorkShape> Distinct(std::vector<WorkShape> shapes) {
-  std::set<WorkShape> seen;
-  std::erase_if(shapes, [&](const WorkShape& shape) { return !seen.insert(shape).second; });
-  return shapes;
-}
-
 std::vector<WorkShape> RowCandidates3d(const WorkShape& gws, int64_t limit) {
   const WorkGroupLimits limits{limit, {limit, limit, limit}};
   const size_t x = gws[0], z = gws[2];
@@ -128,26 +101,6 @@ std::vector<WorkShape> FullCandidates2d(int64_t limit) {
   shapes.push_back({most, 1, 1});
   shapes.push_back({1, most, 1});
   return shapes;
-}
-
-std::vector<WorkShape> PowerOfTwoCandidates(const WorkShape& gws, const WorkGroupLimits& limits) {
-  std::array<std::vector<size_t>, 3> axes;
-  for (size_t axis = 0; axis < 3; ++axis) {
-    const size_t most = std::bit_ceil(std::max<size_t>(gws[axis], 1));
-    axes[axis] = PowersOfTwoWhile([&](size_t power) { return power <= most; });
-  }
-  return Combine(axes, limits);
-}
-
-std::vector<WorkShape> TuningCandidates(const OpenClFacts& facts, const WorkShape& gws,
-                                        int64_t kernel_limit) {
-  const WorkGroupLimits limits = LimitsOf(facts, kernel_limit);
-  std::vector<WorkShape> rule =
-      gws[2] == 1 ? FullCandidates2d(limits.items) : RowCandidates3d(gws, limits.items);
-  std::erase_if(rule, [&](const WorkShape& shape) { return !Fits(shape, limits); });
-  if (rule.empty()) rule = PowerOfTwoCandidates(gws, limits);
-  rule.insert(rule.begin(), DefaultLws(facts, gws, kernel_limit));
-  return Distinct(std::move(rule));
 }
 
 std::vector<WorkShape> MnnCandidates(MnnKernel kernel, const WorkShape& gws,
@@ -179,11 +132,8 @@ std::vector<WorkShape> ArmCandidates(ArmGrid grid, const WorkGroupLimits& limits
   constexpr std::array<size_t, 3> kMost{64, 32, 32};
   if (grid == ArmGrid::kRapid) return Combine({{{1, 2, 8}, {1, 2}, {1, 2}}}, limits);
   std::array<std::vector<size_t>, 3> axes;
-  for (size_t i = 0; i < 3; ++i) {
-    axes[i] = grid == ArmGrid::kExhaustive
-                  ? UpTo(kMost[i])
-                  : PowersOfTwoWhile([&](size_t power) { return power <= kMost[i]; });
-  }
+  for (size_t i = 0; i < 3; ++i)
+    axes[i] = PowersOfTwoWhile([&](size_t power) { return power <= kMost[i]; });
   return Combine(axes, limits);
 }
 

@@ -1,5 +1,5 @@
-// Work-group sizes of OpenCL launches: rules of thumb for a start without tuning, and the lists of
-// candidates that a tuner tries. Pure functions of plain numbers; axis 0 is the fastest one.
+// Work-group sizes of OpenCL launches: rules of thumb, and the lists of candidates that tuners of
+// other engines try. Pure functions of plain numbers; axis 0 is the fastest one.
 #pragma once
 
 #include <array>
@@ -25,10 +25,6 @@ WorkGroupLimits LimitsOf(const OpenClFacts& facts, int64_t kernel_limit);
 /// No axis is empty and the limits are kept.
 bool Fits(const WorkShape& lws, const WorkGroupLimits& limits);
 
-/// What to launch with before anything was tuned; always valid. `kernel_limit` is the kernel's
-/// CL_KERNEL_WORK_GROUP_SIZE. Phone GPUs: CacheLws. Others: RowLws of 256 items.
-WorkShape DefaultLws(const OpenClFacts& facts, const WorkShape& gws, int64_t kernel_limit);
-
 /// Fills rows first, so that neighbours read neighbouring addresses: per axis the largest power of
 /// two that leaves at most an eighth of its items idle, at most 64 in axis 0, `target` in all.
 WorkShape RowLws(const WorkShape& gws, int64_t target, const WorkGroupLimits& limits);
@@ -37,21 +33,12 @@ WorkShape RowLws(const WorkShape& gws, int64_t target, const WorkGroupLimits& li
 /// large as the cache allows (an item per 16 KiB). (1, 1, 1) where `limit` is 0 or an axis empty.
 WorkShape CacheLws(const WorkShape& gws, int64_t limit, int64_t cache_bytes);
 
-/// The lists below hold what the rule says, duplicates included; Distinct drops those.
-std::vector<WorkShape> Distinct(std::vector<WorkShape> shapes);
+/// The lists below hold what the rule says, duplicates included.
 
 /// MACE's: whole rows of axis 1 with fractions of the others. Empty where axis 1 passes the limit.
 std::vector<WorkShape> RowCandidates3d(const WorkShape& gws, int64_t limit);
 /// MACE's: (limit / 2^k, 2^k, 1) for k = 1..8, (limit, 1, 1) and (1, limit, 1).
 std::vector<WorkShape> FullCandidates2d(int64_t limit);
-/// All triples of powers of two within the limits, none over twice its axis.
-std::vector<WorkShape> PowerOfTwoCandidates(const WorkShape& gws, const WorkGroupLimits& limits);
-
-/// What a tuner tries of a kernel over three axes (two: axis 2 is 1): the default first, then
-/// MACE's candidates, or powers of two where none of those remains. Distinct and valid.
-std::vector<WorkShape> TuningCandidates(const OpenClFacts& facts, const WorkShape& gws,
-                                        int64_t kernel_limit);
-
 /// MNN's lists over two axes: powers of two per axis, of 1x1 convolutions while at most twice the
 /// axis or 4, of depthwise ones while at most the axis.
 enum class MnnKernel : unsigned char { kConv1x1, kDepthwise };
@@ -61,9 +48,9 @@ std::vector<WorkShape> MnnCandidates(MnnKernel kernel, const WorkShape& gws,
 /// what the axes before left over.
 WorkShape MnnLws(const WorkShape& gws, int compute_units, const WorkGroupLimits& limits);
 
-/// The Arm Compute Library's: every size up to 64x32x32, its powers of two, or
-/// {1, 2, 8} x {1, 2} x {1, 2}; within the limits.
-enum class ArmGrid : unsigned char { kExhaustive, kNormal, kRapid };
+/// The Arm Compute Library's: powers of two up to 64x32x32, or {1, 2, 8} x {1, 2} x {1, 2}; within
+/// the limits.
+enum class ArmGrid : unsigned char { kNormal, kRapid };
 std::vector<WorkShape> ArmCandidates(ArmGrid grid, const WorkGroupLimits& limits);
 
 }  // namespace fettle

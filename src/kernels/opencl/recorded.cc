@@ -1,7 +1,10 @@
 #include "kernels/opencl/recorded.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
+#include "kernels/opencl/launch_params.h"
 #include "kernels/opencl/states.h"
 #include "tensor/reorder.h"
 
@@ -64,6 +67,121 @@ Status RecordedKernel::Launch(const LaunchArgs& args) const {
     if (&launch == &recorded.back()) expression.AppendArgs(args, own_packs.size(), list);
     RETURN_IF_ERROR(OpenClStreamOf(args).Launch(*launch.kernel_, launch.sizes_, list.args()));
   }
+  return OkStatus();
+}
+
+/// The launches of a recorded kernel that may be varied.
+class LaunchParams {
+ public:
+  static size_t ItemsOf(const WorkShape& lws) { return lws[0] * lws[1] * lws[2]; }
+
+  /// The largest launch that takes any work-group; null: there is none.
+  template <typename Kernel>
+  static auto* Main(Kernel& kernel) {
+    decltype(&kernel.recorded[0]) main = nullptr;
+    for (auto& launch : kernel.recorded) {
+      if (launch.sizes_.any_group && launch.sizes_.lws[0] > 0 &&
+          (main == nullptr || ItemsOf(launch.sizes_.gws) > ItemsOf(main->sizes_.gws)))
+        main = &launch;
+    }
+    return main;
+  }
+  static const WorkSizes& SizesOf(const RecordedLaunch& launch) { return launch.sizes_; }
+  static const OpenClKernel& KernelOf(const RecordedLaunch& launch) { return *launch.kernel_; }
+
+  static int64_t LimitOf(const RecordedLaunch& launch) {
+    const auto limit = static_cast<int64_t>(KernelOf(launch).most_items());
+    return limit > 0 ? limit : KernelOf(launch).facts().max_work_group_size;
+  }
+  static WorkShape GroupOf(const RecordedLaunch& launch, const Params& params) {
+    WorkShape lws = launch.sizes_.lws;
+    for (size_t axis = 0; axis < 3; ++axis)
+      if (const int64_t items = LaunchValue(params, kGroupAxes[axis]); items > 0)
+        lws[axis] = static_cast<size_t>(items);
+    return lws;
+  }
+  /// What the device and the kernel take of it: plans may come from others.
+  static void SetGroup(const Params& params, RecordedLaunch& launch) {
+    WorkShape lws = GroupOf(launch, params);
+    const auto& most = KernelOf(launch).facts().max_work_item_sizes;
+    for (size_t axis = 0; axis < 3; ++axis)
+      lws[axis] = std::min(lws[axis], static_cast<size_t>(std::max<int64_t>(most[axis], 1)));
+    launch.sizes_.lws = SmallerGroup(lws, static_cast<size_t>(LimitOf(launch)));
+  }
+  static Status Rebuild(const Params& params, const OpenClDevice& device, RecordedLaunch& launch) {
+    const ProgramSource& source = KernelOf(launch).program().source();
+    const ProgramSource variant = VariantOf(source, params);
+    if (variant == source) return OkStatus();
+    ASSIGN_OR_RETURN(launch.kernel_, device.BuildKernel(variant, KernelOf(launch).function()));
+    return OkStatus();
+  }
+};
+
+std::vector<Tunable> RecordedKernel::launch_tunables() const {
+  std::vector<Tunable> tunables;
+  if (const RecordedLaunch* main = LaunchParams::Main(*this); main != nullptr) {
+    const WorkSizes& sizes = LaunchParams::SizesOf(*main);
+    std::array<std::set<int64_t>, 3> values;
+    for (const GroupProposal& proposal : ProposeGroups(LaunchParams::KernelOf(*main).facts(),
+                                                       sizes.gws, LaunchParams::LimitOf(*main))) {
+      for (size_t axis = 0; axis < 3; ++axis)
+        values[axis].insert(static_cast<int64_t>(proposal.lws[axis]));
+    }
+    for (size_t axis = 0; axis < 3; ++axis) {
+      if (sizes.gws[axis] == 1 && axis == 2) continue;
+      for (int64_t items = 1; items <= (axis == 2 ? 8 : 256); items *= 2) {
+        if (items < 2 * static_cast<int64_t>(sizes.gws[axis])) values[axis].insert(items);
+      }
+      values[axis].insert(0);
+      tunables.push_back(
+          {std::string(kGroupAxes[axis]), {values[axis].begin(), values[axis].end()}});
+    }
+  }
+  std::map<std::string, Tunable> of_programs;
+  for (const RecordedLaunch& launch : recorded) {
+    for (Tunable& tunable : ProgramTunables(LaunchParams::KernelOf(launch).program().source()))
+      of_programs.emplace(tunable.name, tunable);
+  }
+  for (auto& [name, tunable] : of_programs) tunables.push_back(std::move(tunable));
+  return tunables;
+}
+
+Status RecordedKernel::CheckLaunch(const Params& params) const {
+  const RecordedLaunch* main = LaunchParams::Main(*this);
+  const bool names_group =
+      std::any_of(std::begin(kGroupAxes), std::end(kGroupAxes),
+                  [&](std::string_view axis) { return LaunchValue(params, axis) > 0; });
+  if (main == nullptr || !names_group) return OkStatus();
+  const WorkShape lws = LaunchParams::GroupOf(*main, params);
+  const int64_t limit = LaunchParams::LimitOf(*main);
+  if (Fits(lws, LimitsOf(LaunchParams::KernelOf(*main).facts(), limit))) return OkStatus();
+  return Unsupported("a work-group of {}x{}x{}: '{}' takes {} items", lws[0], lws[1], lws[2],
+                     LaunchParams::KernelOf(*main).function(), limit);
+}
+
+std::vector<RuleParams> RecordedKernel::launch_rules() const {
+  const RecordedLaunch* main = LaunchParams::Main(*this);
+  std::vector<RuleParams> rules;
+  if (main == nullptr) return rules;
+  const WorkSizes& sizes = LaunchParams::SizesOf(*main);
+  for (const GroupProposal& proposal : ProposeGroups(LaunchParams::KernelOf(*main).facts(),
+                                                     sizes.gws, LaunchParams::LimitOf(*main))) {
+    if (proposal.lws == sizes.lws) continue;
+    RuleParams rule{proposal.rule, {}};
+    for (size_t axis = 0; axis < 3; ++axis) {
+      if (axis < 2 || sizes.gws[2] > 1)
+        rule.params[std::string(kGroupAxes[axis])] = static_cast<int64_t>(proposal.lws[axis]);
+    }
+    if (CheckLaunch(rule.params).ok()) rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
+Status RecordedKernel::Adopt(const Params& params, const Device& device) {
+  if (RecordedLaunch* main = LaunchParams::Main(*this); main != nullptr)
+    LaunchParams::SetGroup(params, *main);
+  for (RecordedLaunch& launch : recorded)
+    RETURN_IF_ERROR(LaunchParams::Rebuild(params, AsOpenCl(device), launch));
   return OkStatus();
 }
 

@@ -4,6 +4,7 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/launch_tunables.h"
 #include "kernels/opencl/expression/expression.h"
 #include "kernels/opencl/launch.h"
 
@@ -39,6 +40,7 @@ class RecordedLaunch {
 
  private:
   friend class RecordedKernel;
+  friend class LaunchParams;
   struct Operand {
     enum Kind : uint8_t { kInput, kOutput, kPacked, kWorkspace } kind;
     size_t index;  // of the workspace: bytes
@@ -57,14 +59,13 @@ class RecordedLaunch {
 
 /// Launches one after the other. The arguments of `expression`, if there is one, follow those of
 /// the last launch; its packs follow the kernel's own.
-class RecordedKernel final : public PreparedKernel {
+class RecordedKernel final : public PreparedKernel, public TunableLaunches {
  public:
   std::vector<RecordedLaunch> recorded;
   std::vector<PackRequest> own_packs;
   std::vector<Alias> views;
   int64_t workspace = 0;  // bytes
   Expression expression;
-
   /// Adds an operand in a row-major buffer to a launch: bound, or a constant packed as `storage`.
   /// Offsets count elements.
   void AddRows(const ir::Graph& group, ir::ValueId id, DType storage, RecordedLaunch& launch);
@@ -72,6 +73,10 @@ class RecordedKernel final : public PreparedKernel {
   std::vector<PackRequest> packs() const override;
   int64_t workspace_bytes() const override { return workspace; }
   std::vector<Alias> aliases() const override { return views; }
+  std::vector<Tunable> launch_tunables() const override;
+  Status CheckLaunch(const Params& params) const override;
+  std::vector<RuleParams> launch_rules() const override;
+  Status Adopt(const Params& params, const Device& device) override;
   Status Launch(const LaunchArgs& args) const override;
 };
 

@@ -15,7 +15,8 @@ inline constexpr size_t kGroupItems = 64;
 /// 0 would leave most of one idle. Kernels return beyond their extents.
 inline WorkSizes PlaceSizes(int64_t items, int64_t y = 1, int64_t z = 1) {
   WorkSizes sizes{
-      .gws = {static_cast<size_t>(items), static_cast<size_t>(y), static_cast<size_t>(z)}};
+      .gws = {static_cast<size_t>(items), static_cast<size_t>(y), static_cast<size_t>(z)},
+      .any_group = true};
   const bool along_y = items < 16 && y > items;
   sizes.lws =
       along_y ? std::array<size_t, 3>{1, kGroupItems, 1} : std::array<size_t, 3>{kGroupItems, 1, 1};

@@ -57,9 +57,9 @@ LearnedCosts::LearnedCosts(const DeviceSet& devices, Store& store)
     ceilings_beside_cpu_.emplace(device->kind(), LoadAcceleratorCeilings(*device, store));
 }
 
-RowKey LearnedCosts::KernelKey(const planner::Kind& kind, const planner::Entry& entry) const {
-  return KeyOf({entry.kernel, kind.problem(entry), entry.params}, kind.text,
-               *devices_.Find(entry.kernel->device));
+RowKey LearnedCosts::KernelKey(const planner::Kind& kind, const planner::Entry& entry,
+                               const kernels::Params& params) const {
+  return KeyOf({entry.kernel, kind.problem(entry), params}, kind.text, DeviceOf(entry));
 }
 
 RowKey LearnedCosts::KeyOfConversion(const Shape& shape, DType dtype, const State& from,
@@ -77,8 +77,8 @@ double LearnedCosts::Bound(const kernels::Work& work, DeviceKind device, int thr
 planner::EntryCost LearnedCosts::FromRow(const Row& row, double bound) {
   switch (row.status) {
     case Row::Status::kOk:
-      return {.us = row.median_us, .measured = true, .tried = true, .error = row.error};
-    case Row::Status::kStopped: return {.us = std::max(bound, row.low_us), .tried = true};
+      return {.us = row.median_us, .measured = true, .seen_us = row.median_us, .error = row.error};
+    case Row::Status::kStopped: return {.us = std::max(bound, row.low_us), .seen_us = row.low_us};
     case Row::Status::kCrashed:
       // Whoever killed the process may not have meant the candidate.
       if (row.samples < kDeadlyCrashes) return {.us = bound};
@@ -89,17 +89,9 @@ planner::EntryCost LearnedCosts::FromRow(const Row& row, double bound) {
   return {.us = bound, .banned = row.reason.empty() ? "it failed before" : row.reason};
 }
 
-std::string LearnedCosts::KeyText(const planner::Kind& kind, const planner::Entry& entry) const {
-  return MemoryKey(KernelKey(kind, entry));
-}
-
 std::string LearnedCosts::KeyText(const Shape& shape, DType dtype, const State& from,
                                   const State& to, int threads) const {
   return MemoryKey(KeyOfConversion(shape, dtype, from, to, threads));
-}
-
-void LearnedCosts::Excuse(const planner::Kind& kind, const planner::Entry& entry) {
-  excused_.insert(MemoryKey(KernelKey(kind, entry)));
 }
 
 LearnedCosts::Known& LearnedCosts::Recall(const RowKey& key, double bound_us,
@@ -133,24 +125,35 @@ planner::EntryCost LearnedCosts::Answer(const Known& known) const {
   return cost;
 }
 
-LearnedCosts::Known& LearnedCosts::KnownOf(const planner::Kind& kind, const planner::Entry& entry) {
-  Known*& known = by_entry_[&entry];
-  if (known != nullptr) return *known;
-  const DeviceKind device = entry.kernel->device;
+const LearnedCosts::Bounded& LearnedCosts::BoundedOf(const planner::Kind& kind,
+                                                     const planner::Entry& entry) {
+  const auto [at, is_new] = bounded_.try_emplace(&entry);
+  if (!is_new) return at->second;
   const kernels::Work work = WorkOf(kind, entry);
-  known =
-      &Recall(KernelKey(kind, entry), Bound(work, device, entry.threads), WayTexts(kind, entry));
-  return *known;
+  const std::array<std::string, 2> ways = WayTexts(kind, entry);
+  at->second = {Bound(work, entry.kernel->device, entry.threads),
+                {efficiency_.WayOf(ways[0]), efficiency_.WayOf(ways[1])}};
+  return at->second;
 }
 
-planner::EntryCost LearnedCosts::Kernel(const planner::Kind& kind, const planner::Entry& entry) {
-  const Known& known = KnownOf(kind, entry);
-  planner::EntryCost cost = Answer(known);
-  if (!cost.measured && known.prior_us == 0 && unbounded_.contains(entry.kernel->name)) cost.us = 0;
-  if (measured_only_ && !cost.measured && cost.banned.empty() && !excused_.contains(known.text))
-    cost.banned = "not measured";
-  if (banned_.contains(known.text)) cost.banned = kLosesTooMuch;
-  return cost;
+double LearnedCosts::KernelBound(const planner::Kind& kind, const planner::Entry& entry) {
+  const Bounded& bounded = BoundedOf(kind, entry);
+  if (unbounded_.contains(entry.kernel->name)) return 0;
+  double us = bounded.us;
+  for (int way : bounded.ways) us = std::max(us, efficiency_.Bound(way, bounded.us));
+  return us;
+}
+
+Result<Row> LearnedCosts::FindKernel(const planner::Kind& kind, const planner::Entry& entry,
+                                     const kernels::Params& params) {
+  Result<Row> row = store_.Find(KernelKey(kind, entry, params));
+  if (!row.ok()) return row;
+  if (row->prior) return row;
+  ++known_;
+  const Bounded& bounded = BoundedOf(kind, entry);
+  if (row->status == Row::Status::kOk)
+    for (int way : bounded.ways) efficiency_.Learn(way, bounded.us, row->median_us);
+  return row;
 }
 
 planner::EntryCost LearnedCosts::Conversion(const Shape& shape, DType dtype, const State& from,
@@ -171,12 +174,14 @@ void LearnedCosts::LearnEfficiency(const Known& known) {
 }
 
 /// Where a prior turns out to be slower than now, all priors may be.
-void LearnedCosts::Relearn(Known& known, const Row& row) {
+void LearnedCosts::LearnShare(double prior_us, const Row& row) {
   constexpr double kLeastShare = 0.3, kBelowNow = 0.85;
-  if (row.status == Row::Status::kOk && known.prior_us > 0) {
-    const double share = kBelowNow * row.median_us / known.prior_us;
-    prior_share_ = std::clamp(share, kLeastShare, prior_share_);
-  }
+  if (row.status != Row::Status::kOk || prior_us <= 0) return;
+  prior_share_ = std::clamp(kBelowNow * row.median_us / prior_us, kLeastShare, prior_share_);
+}
+
+void LearnedCosts::Relearn(Known& known, const Row& row) {
+  LearnShare(known.prior_us, row);
   known.cost = FromRow(row, known.bound_us);
   if (known.cost.measured) LearnEfficiency(known);
   // A candidate that was stopped is known by its bound of now.
@@ -184,16 +189,18 @@ void LearnedCosts::Relearn(Known& known, const Row& row) {
 }
 
 void LearnedCosts::LearnKernel(const planner::Kind& kind, const planner::Entry& entry,
-                               const Row& row) {
-  const RowKey key = KernelKey(kind, entry);
+                               const kernels::Params& params, double prior_us, const Row& row) {
+  const RowKey key = KernelKey(kind, entry, params);
   store_.Put(key, row);
-  Known& known = KnownOf(kind, entry);
-  if (row.status == Row::Status::kOk && row.median_us < known.bound_us * kBelowBound)
-    unbounded_.insert(entry.kernel->name);
+  const Bounded& bounded = BoundedOf(kind, entry);
+  if (row.status == Row::Status::kOk) {
+    if (row.median_us < bounded.us * kBelowBound) unbounded_.insert(entry.kernel->name);
+    for (int way : bounded.ways) efficiency_.Learn(way, bounded.us, row.median_us);
+  }
+  LearnShare(prior_us, row);
   Log(LogLevel::kDebug, "{} [{}] {:.2f} us (at least {:.2f}), bound {:.2f} us{}{}", key.kernel,
-      key.params, row.median_us, row.low_us, known.bound_us, row.reason.empty() ? "" : ": ",
+      key.params, row.median_us, row.low_us, bounded.us, row.reason.empty() ? "" : ": ",
       row.reason);
-  Relearn(known, row);
 }
 
 void LearnedCosts::LearnConversion(const Shape& shape, DType dtype, const State& from,

@@ -1,4 +1,4 @@
-// Costs for the planner: what the store has learned, and roofline bounds for the rest.
+// What the store has learned of kernels and conversions, and roofline bounds for the rest.
 #pragma once
 
 #include <array>
@@ -16,40 +16,54 @@
 
 namespace fettle::tuner {
 
-/// Remembers every answer, so that a problem that is extracted again asks the store nothing.
-/// A row that is a prior counts as unmeasured, at a part of its time: what could win is measured
-/// again, and so is what comes close; what was far behind stays behind. Entries must stay where
-/// they are. Not synchronised.
-class LearnedCosts final : public planner::CostSource {
+/// Remembers every answer about bounds and conversions, so that a problem that is extracted again
+/// asks the store nothing. A row that is a prior counts as unmeasured, at a part of its time
+/// (prior_share): what could win is measured again, and so is what comes close; what was far behind
+/// stays behind. Entries must stay where they are. Not synchronised.
+class LearnedCosts final {
  public:
   LearnedCosts(const DeviceSet& devices, Store& store);
 
-  planner::EntryCost Kernel(const planner::Kind& kind, const planner::Entry& entry) override;
+  /// What an entry takes at least, as far as is known by now, whatever its parameters.
+  double KernelBound(const planner::Kind& kind, const planner::Entry& entry);
+  /// What the store has of a kernel with these parameters; exact times teach bounds.
+  Result<Row> FindKernel(const planner::Kind& kind, const planner::Entry& entry,
+                         const kernels::Params& params);
+  /// Counts an entry that was asked for, with what the store had of it.
+  void CountEntry(const Result<Row>& row) {
+    ++asked_;
+    priors_ += row.ok() && row->prior ? 1 : 0;
+  }
   planner::EntryCost Conversion(const Shape& shape, DType dtype, const State& from, const State& to,
-                                int threads) override;
+                                int threads);
 
-  /// What measuring gave; kept in the store too.
-  void LearnKernel(const planner::Kind& kind, const planner::Entry& entry, const Row& row);
+  /// What measuring gave; kept in the store too. `prior_us`: what was known before; 0: nothing.
+  void LearnKernel(const planner::Kind& kind, const planner::Entry& entry,
+                   const kernels::Params& params, double prior_us, const Row& row);
   void LearnConversion(const Shape& shape, DType dtype, const State& from, const State& to,
                        int threads, const Row& row);
+  /// At which part of their times priors count.
+  double prior_share() const { return prior_share_; }
+  Store& store() { return store_; }
+  const Device& DeviceOf(const planner::Entry& entry) const {
+    return *devices_.Find(entry.kernel->device);
+  }
 
-  /// While set, what is not measured is banned, but for what is excused, which counts at its bound,
-  /// and conversions, which count at twice theirs.
+  /// While set, conversions that are not measured count at twice their bounds.
   void set_measured_only(bool only) { measured_only_ = only; }
   /// Assumes of what is not measured that it comes no nearer to its bound than what is
   /// (Efficiency).
   void AssumeEfficiency(double share) { efficiency_.set_share(share); }
   /// Bans choices by their keys.
   void Ban(const std::set<std::string>& keys) { banned_ = keys; }
-  /// What stands for a choice in one process.
-  std::string KeyText(const planner::Kind& kind, const planner::Entry& entry) const;
+  /// What stands for a conversion in one process.
   std::string KeyText(const Shape& shape, DType dtype, const State& from, const State& to,
                       int threads) const;
-  void Excuse(const planner::Kind& kind, const planner::Entry& entry);
 
-  RowKey KernelKey(const planner::Kind& kind, const planner::Entry& entry) const;
+  RowKey KernelKey(const planner::Kind& kind, const planner::Entry& entry,
+                   const kernels::Params& params) const;
 
-  /// How many different rows were asked for, and how many of them the store had.
+  /// How many different entries and conversions were asked for, and how many rows the store had.
   int64_t asked() const { return asked_; }
   int64_t known() const { return known_; }
   /// Rows that the store had of another build, driver or protocol alone.
@@ -64,7 +78,13 @@ class LearnedCosts final : public planner::CostSource {
     std::string text;              // the key
   };
   planner::EntryCost Answer(const Known& known) const;
-  Known& KnownOf(const planner::Kind& kind, const planner::Entry& entry);
+  /// Of an entry, whatever its parameters.
+  struct Bounded {
+    double us = 0;                 // roofline
+    std::array<int, 2> ways = {};  // of Efficiency
+  };
+  const Bounded& BoundedOf(const planner::Kind& kind, const planner::Entry& entry);
+  void LearnShare(double prior_us, const Row& row);
   Known& Recall(const RowKey& key, double bound_us, const std::array<std::string, 2>& ways);
   void LearnEfficiency(const Known& known);
   void Relearn(Known& known, const Row& row);
@@ -78,14 +98,12 @@ class LearnedCosts final : public planner::CostSource {
   Ceilings ceilings_;
   std::map<DeviceKind, Ceilings> ceilings_beside_cpu_;
   std::unordered_map<std::string, Known> memory_;
-  /// The same by entry: making texts would take longer than solving.
-  std::unordered_map<const planner::Entry*, Known*> by_entry_;
+  std::unordered_map<const planner::Entry*, Bounded> bounded_;
   Efficiency efficiency_;
   /// Kernels that were faster than their bound: theirs count for nothing.
   std::set<std::string_view> unbounded_;
   bool measured_only_ = false;
   std::set<std::string> banned_;
-  std::set<std::string> excused_;  // by key of the memory
   int64_t asked_ = 0, known_ = 0, priors_ = 0;
   /// At which part of their times priors count.
   double prior_share_ = 0.85;

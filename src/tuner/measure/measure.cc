@@ -106,11 +106,14 @@ class Bench::Impl {
     return {0, kOverheadSeconds + kTouchSeconds * elements + kLaunches * us * 1e-6};
   }
 
-  std::vector<Row> Race(std::span<const Candidate> candidates) {
+  std::vector<Row> Race(std::span<const Candidate> candidates, std::span<const Row> known) {
     std::vector<Outcome> outcomes;
     double limit_us = kNoLimit;
-    for (const Candidate& candidate : candidates) {
-      outcomes.push_back(Run(candidate, limit_us));
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      // Of a row that was kept, the other bound is taken to be as far off.
+      outcomes.push_back(known.empty()
+                             ? Run(candidates[i], limit_us)
+                             : Outcome{known[i], 2 * known[i].median_us - known[i].low_us});
       if (outcomes.back().ok()) limit_us = std::min(limit_us, outcomes.back().high_us);
     }
     const std::vector<size_t> finalists =
@@ -272,8 +275,9 @@ Effort Bench::GuessConversion(const Shape& shape, const State& from, const State
   return Impl::GuessLaunches(2 * static_cast<double>(shape.elements()), us);
 }
 
-std::vector<Row> Bench::Race(std::span<const Candidate> candidates) {
-  return impl_->Race(candidates);
+std::vector<Row> Bench::Race(std::span<const Candidate> candidates, std::span<const Row> known) {
+  FETTLE_CHECK(known.empty() || known.size() == candidates.size(), "a row for each candidate");
+  return impl_->Race(candidates, known);
 }
 
 Row Bench::RunConversion(const Shape& shape, DType dtype, const State& from, const State& to,

@@ -32,7 +32,9 @@ class Bench {
   /// Runs candidates for one group in equal states on equal threads against each other, best guess
   /// (the default) first: in rounds, so that a change of the clock meets all alike. Those that are
   /// slower than the leader with confidence stop early. One row for each; Pick names the winner.
-  std::vector<Row> Race(std::span<const Candidate> candidates);
+  /// `known` rows of all of them, measured before, spare everything but the last rounds; empty:
+  /// there are none.
+  std::vector<Row> Race(std::span<const Candidate> candidates, std::span<const Row> known = {});
 
   /// The time of making a copy in state `to` of a tensor in state `from`.
   Row RunConversion(const Shape& shape, DType dtype, const State& from, const State& to,

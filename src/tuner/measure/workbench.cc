@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "kernels/backend.h"
+#include "kernels/launch_tunables.h"
 
 namespace fettle::tuner {
 namespace {
@@ -62,9 +63,9 @@ Result<Stream*> Workbench::StreamOf(DeviceKind device, int threads) {
 Result<kernels::BoundKernel> Workbench::Bind(const Candidate& candidate) {
   const kernels::Operands operands = kernels::OperandsOf(candidate.problem);
   ASSIGN_OR_RETURN(const Device* device, DeviceOf(candidate.kernel->device));
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<kernels::PreparedKernel> prepared,
-      kernels::PrepareKernel(*candidate.kernel, candidate.problem, candidate.params, *device));
+  ASSIGN_OR_RETURN(std::unique_ptr<kernels::PreparedKernel> prepared,
+                   kernels::PrepareWithLaunches(*candidate.kernel, candidate.problem,
+                                                candidate.params, *device));
   RETURN_IF_ERROR(Allocate(operands, /*misaligned=*/false, *device, *memory_));
   return kernels::BoundKernel::Bind(std::move(prepared), operands, candidate.problem.group.get(),
                                     memory_, *device);

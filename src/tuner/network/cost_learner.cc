@@ -11,6 +11,8 @@ using planner::Kind;
 
 /// Steps up to which outputs are verified whole where time does not matter.
 constexpr int64_t kThoroughMacs = 50'000'000;
+/// Sets of a slot that are measured before the problem is solved again.
+constexpr int kTurn = 4;
 
 MeasureOptions MeasureOf(const TuneOptions& options) {
   MeasureOptions measure = options.measure;
@@ -22,14 +24,16 @@ MeasureOptions MeasureOf(const TuneOptions& options) {
 
 }  // namespace
 
-CostLearner::CostLearner(const planner::Catalogue& catalogue, const DeviceSet& devices, int threads,
-                         const TuneOptions& options, Store& store, TuneReport& report)
+CostLearner::CostLearner(const planner::Catalogue& catalogue, const DeviceSet& devices,
+                         const planner::Limits& limits, const TuneOptions& options, Store& store,
+                         TuneReport& report)
     : catalogue_(catalogue),
-      threads_(threads),
+      threads_(limits.threads),
       options_(options),
       store_(store),
       report_(report),
-      costs_(devices, store),
+      costs_(devices, store,
+             SlotOptionsOf(options.level, limits.precision != planner::Precision::kHigh)),
       bench_(devices, MeasureOf(options)),
       allowance_(options.deadline_ns, options.measure.now_ns) {}
 
@@ -44,18 +48,49 @@ bool CostLearner::MayMeasure() const {
 }
 
 void CostLearner::Measure(EntryId id) {
-  const bool again = !stopped_.insert(id).second;
-  const bool to_the_end = again || options_.level == Level::kFull;
-  MeasureUpTo(id, to_the_end ? kNoLimit : BestOfStates(id));
+  const Kind& kind = KindOf(id);
+  const Entry& entry = EntryOf(id);
+  const bool is_first = costs_.SlotOf(kind, entry).evaluations() == 0;
+  for (int i = 0; i < (is_first ? 1 : kTurn) && MayMeasure(); ++i) {
+    const std::optional<kernels::Params> params = costs_.Ask(kind, entry);
+    if (!params) return;
+    const bool to_the_end =
+        costs_.SlotOf(kind, entry).to_the_end() || options_.level == Level::kFull;
+    if (!MeasureUpTo(id, *params, to_the_end ? kNoLimit : BestOfStates(id))) return;
+  }
 }
 
 void CostLearner::MeasureEntries() {
   for (size_t k = 0; k < catalogue_.kinds.size(); ++k) {
     for (size_t e = 0; e < catalogue_.kinds[k].entries.size(); ++e) {
       const EntryId id{static_cast<int>(k), static_cast<int>(e)};
-      if (MayMeasure() && IsOpen(id)) MeasureUpTo(id, kNoLimit);
+      while (MayMeasure() && IsOpen(id)) {
+        const std::optional<kernels::Params> params = costs_.Ask(KindOf(id), EntryOf(id));
+        if (!params || !MeasureUpTo(id, *params, kNoLimit)) break;
+      }
     }
   }
+}
+
+bool CostLearner::Race(EntryId id) {
+  const Kind& kind = KindOf(id);
+  const Entry& entry = EntryOf(id);
+  if (entry.is_view || !MayMeasure() || !costs_.NeedsRace(kind, entry)) return false;
+  const SlotSearch& slot = costs_.SlotOf(kind, entry);
+  const std::vector<planner::Proposal> finalists =
+      slot.finalists(static_cast<size_t>(options_.measure.finalists));
+  std::vector<Candidate> candidates;
+  std::vector<Row> known;
+  for (const planner::Proposal& one : finalists) {
+    candidates.push_back({entry.kernel, kind.problem(entry), one.params});
+    known.push_back(slot.RowOf(one.params));
+  }
+  // Most races end much sooner, so nothing is learned from how long they take.
+  if (allowance_.limited() && allowance_.Left() < 2e-3 * options_.measure.final_ms) return false;
+  const std::vector<Row> rows = bench_.Race(candidates, known);
+  costs_.TellRace(kind, entry, finalists, rows);
+  ++report_.raced;
+  return true;
 }
 
 void CostLearner::MeasureDecision(const planner::Decision& decision) {
@@ -69,9 +104,10 @@ void CostLearner::MeasureDecision(const planner::Decision& decision) {
       const Entry& entry = kind.entries[e];
       const EntryId id{instance->kind, static_cast<int>(e)};
       if (entry.kernel->name == group.kernel && entry.states == group.states &&
-          entry.threads == threads_ && entry.default_params && IsOpen(id)) {
+          entry.threads == threads_ && IsOpen(id)) {
         costs_.Excuse(kind, entry);
-        MeasureUpTo(id, kNoLimit);
+        const auto params = costs_.SlotOf(kind, entry).AskDefault();
+        if (params && MayMeasure()) MeasureUpTo(id, *params, kNoLimit);
       }
     }
   }
@@ -85,7 +121,7 @@ bool CostLearner::MeasureConversion(const ir::Value& value, const State& from, c
   const Row row = allowance_.Spend(
       effort, [&] { return bench_.RunConversion(*value.shape, value.dtype, from, to, threads_); });
   if (WasGivenUp(row)) return true;
-  costs_.LearnConversion(*value.shape, value.dtype, from, to, threads_, row);
+  costs_.learned().LearnConversion(*value.shape, value.dtype, from, to, threads_, row);
   ++report_.measured;
   return true;
 }
@@ -93,34 +129,36 @@ bool CostLearner::MeasureConversion(const ir::Value& value, const State& from, c
 double CostLearner::BestOfStates(EntryId id) {
   double best = kNoLimit;
   const Kind& kind = KindOf(id);
-  for (size_t e = 0; e < kind.entries.size(); ++e) {
-    if (kind.entries[e].states != EntryOf(id).states) continue;
-    const EntryCost cost = CostOf({id.first, static_cast<int>(e)});
-    if (cost.measured && cost.banned.empty()) best = std::min(best, cost.us);
+  for (const Entry& entry : kind.entries) {
+    if (entry.is_view || entry.states != EntryOf(id).states) continue;
+    best = std::min(best, costs_.SlotOf(kind, entry).best_us());
   }
   return best;
 }
 
-void CostLearner::MeasureUpTo(EntryId id, double limit_us) {
+bool CostLearner::MeasureUpTo(EntryId id, const kernels::Params& params, double limit_us) {
+  const Kind& kind = KindOf(id);
   const Entry& entry = EntryOf(id);
-  const Candidate candidate{entry.kernel, KindOf(id).problem(entry), entry.params};
+  const Candidate candidate{entry.kernel, kind.problem(entry), params};
   const Effort effort = allowance_.limited() ? bench_.Guess(candidate, CostOf(id).us) : Effort();
-  if (!MayMeasure() || !Affords(effort)) return;
-  const RowKey key = costs_.KernelKey(KindOf(id), entry);
+  if (!MayMeasure() || !Affords(effort)) return false;
+  const RowKey key = costs_.learned().KernelKey(kind, entry, params);
   store_.BeginFlight(key);
   const Row row = allowance_.Spend(effort, [&] { return bench_.Run(candidate, limit_us); });
   store_.EndFlight(key);
-  if (!WasGivenUp(row)) Learn(id, row);
+  if (WasGivenUp(row)) return false;
+  Learn(id, params, row);
+  return true;
 }
 
-void CostLearner::Learn(EntryId id, const Row& row) {
+void CostLearner::Learn(EntryId id, const kernels::Params& params, const Row& row) {
   const Kind& kind = KindOf(id);
   const Entry& entry = EntryOf(id);
-  costs_.LearnKernel(kind, entry, row);
+  costs_.Tell(kind, entry, params, row);
   ++report_.measured;
   if (row.status == Row::Status::kOk || row.status == Row::Status::kStopped) return;
-  report_.rejected.push_back(
-      {std::string(entry.kernel->name), costs_.KernelKey(kind, entry).problem, row.reason});
+  report_.rejected.push_back({std::string(entry.kernel->name),
+                              costs_.learned().KernelKey(kind, entry, params).problem, row.reason});
 }
 
 bool CostLearner::Affords(const Effort& effort) {

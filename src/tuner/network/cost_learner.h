@@ -2,14 +2,13 @@
 #pragma once
 
 #include <functional>
-#include <set>
 #include <utility>
 
 #include "planner/catalogue.h"
 #include "planner/decision.h"
-#include "tuner/cost/learned_costs.h"
 #include "tuner/measure/allowance.h"
 #include "tuner/measure/measure.h"
+#include "tuner/network/slot_costs.h"
 #include "tuner/network/tune.h"
 
 namespace fettle::tuner {
@@ -22,10 +21,11 @@ using EntryId = std::pair<int, int>;
 /// catalogue stays as it is once a cost was asked for. Not synchronised.
 class CostLearner {
  public:
-  CostLearner(const planner::Catalogue& catalogue, const DeviceSet& devices, int threads,
-              const TuneOptions& options, Store& store, TuneReport& report);
+  CostLearner(const planner::Catalogue& catalogue, const DeviceSet& devices,
+              const planner::Limits& limits, const TuneOptions& options, Store& store,
+              TuneReport& report);
 
-  LearnedCosts& costs() { return costs_; }
+  SlotCosts& costs() { return costs_; }
   Allowance& allowance() { return allowance_; }
   const planner::Kind& KindOf(EntryId id) const {
     return catalogue_.kinds[static_cast<size_t>(id.first)];
@@ -41,11 +41,12 @@ class CostLearner {
   /// Ends the measuring as the end of the time does.
   void Interrupt() { interrupted_ = true; }
 
-  /// Measures an entry. A candidate that was stopped once is part of an optimum by its bound if it
-  /// comes here again, so it is timed to the end.
+  /// Measures sets that a slot asks for: its default one, or a few more.
   void Measure(EntryId id);
-  /// Measures every open entry to the end.
+  /// Measures every open entry until it is closed, to the end.
   void MeasureEntries();
+  /// Runs sets of a slot that cannot be told apart against each other; whether there were some.
+  bool Race(EntryId id);
   /// Measures the entries of a plan that needs no costs, so that there always is a measured plan.
   void MeasureDecision(const planner::Decision& decision);
   /// Measures a conversion unless it is known; whether it was not.
@@ -55,9 +56,10 @@ class CostLearner {
   planner::EntryCost CostOf(EntryId id) { return costs_.Kernel(KindOf(id), EntryOf(id)); }
   /// The fastest measured entry of the same kind that reads and writes the same states.
   double BestOfStates(EntryId id);
-  /// Stops where it takes longer than `limit_us` with confidence.
-  void MeasureUpTo(EntryId id, double limit_us);
-  void Learn(EntryId id, const Row& row);
+  /// Measures the set that the slot asks for; false where the time does not allow it. Stops where
+  /// it takes longer than `limit_us` with confidence.
+  bool MeasureUpTo(EntryId id, const kernels::Params& params, double limit_us);
+  void Learn(EntryId id, const kernels::Params& params, const Row& row);
   bool Affords(const Effort& effort);
   bool WasGivenUp(const Row& row);
 
@@ -66,11 +68,10 @@ class CostLearner {
   const TuneOptions& options_;
   Store& store_;
   TuneReport& report_;
-  LearnedCosts costs_;
+  SlotCosts costs_;
   Bench bench_;
   Allowance allowance_;
   bool interrupted_ = false;
-  std::set<EntryId> stopped_;  // measured against a limit before
 };
 
 }  // namespace fettle::tuner

@@ -43,15 +43,14 @@ class Tuner {
         limits_(limits),
         options_(options),
         report_(report),
-        learner_(catalogue_, devices, limits.threads, options, store, report),
+        learner_(catalogue_, devices, limits, options, store, report),
         now_ns_(options.measure.now_ns ? options.measure.now_ns : NowNs),
         start_(now_ns_()) {}
 
   Result<planner::Decision> Run() {
     costs().Ban(options_.banned);
-    costs().AssumeEfficiency(EfficiencyOf(options_.level));
-    ASSIGN_OR_RETURN(catalogue_,
-                     ListCatalogue(graph_, devices_, limits_, BreadthOf(options_.level)));
+    learned().AssumeEfficiency(EfficiencyOf(options_.level));
+    ASSIGN_OR_RETURN(catalogue_, ListCatalogue(graph_, devices_, limits_));
     ASSIGN_OR_RETURN(const planner::Decision preferred,
                      planner::PreferredDecision(graph_, devices_, limits_));
     if (options_.level != Level::kNone) learner_.MeasureDecision(preferred);
@@ -60,15 +59,16 @@ class Tuner {
     // they are priced.
     RETURN_IF_ERROR(ExtractProblem().status());
     Result<planner::Decision> decision = Search(preferred);
-    report_.entries = costs().asked();
-    report_.reused = costs().known();
-    report_.priors = costs().priors();
+    report_.entries = learned().asked();
+    report_.reused = learned().known();
+    report_.priors = learned().priors();
     report_.seconds = Seconds();
     return decision;
   }
 
  private:
-  LearnedCosts& costs() { return learner_.costs(); }
+  SlotCosts& costs() { return learner_.costs(); }
+  LearnedCosts& learned() { return learner_.costs().learned(); }
   double Seconds() const { return static_cast<double>(now_ns_() - start_) * 1e-9; }
 
   Result<planner::Extracted> ExtractProblem() {
@@ -92,11 +92,12 @@ class Tuner {
     return learner_.MeasureConversion(copy.value, copy.from, copy.to);
   }
 
-  /// Solves, measures what the optimum uses, and solves again until it uses nothing unmeasured.
+  /// Solves, lets the open slots that the optimum uses search, and solves again until all are
+  /// closed; then once more after races of those sets that cannot be told apart.
   Result<planner::Decision> Search(const planner::Decision& preferred) {
     while (true) {
       const double begin = Seconds();
-      const int64_t measured = report_.measured;
+      const int64_t measured = report_.measured, told = costs().told();
       ASSIGN_OR_RETURN(planner::Extracted extracted, ExtractProblem());
       if (!options_.layout.empty())
         RETURN_IF_ERROR(planner::RestrictToLayout(options_.layout, extracted));
@@ -112,14 +113,17 @@ class Tuner {
       const int64_t conversions =
           std::count_if(solution.conversions.begin(), solution.conversions.end(),
                         [&](const auto& made) { return MeasureConversion(extracted, made); });
-      if (open.empty() && conversions == 0) return Decide(extracted, solution);
+      if (open.empty() && conversions == 0) {
+        if (RaceSlots(extracted, solution)) continue;
+        return Decide(extracted, solution);
+      }
       if (!may_measure) return BestMeasured(preferred);
       for (EntryId id : open) {
         if (!learner_.MayMeasure()) break;
         // Another kind of equal costs may have been measured meanwhile.
         if (learner_.IsOpen(id)) learner_.Measure(id);
       }
-      if (report_.measured == measured) return BestMeasured(preferred);
+      if (report_.measured == measured && costs().told() == told) return BestMeasured(preferred);
     }
   }
 
@@ -148,6 +152,13 @@ class Tuner {
       if (learner_.IsOpen(id)) open.insert(id);
     }
     return open;
+  }
+
+  /// Whether some were raced.
+  bool RaceSlots(const planner::Extracted& extracted, const solver::Solution& solution) {
+    const int64_t raced = report_.raced;
+    for (const solver::Pick& pick : solution.picks) learner_.Race(EntryOf(extracted, pick));
+    return report_.raced > raced;
   }
 
   void Report(double predicted_us, size_t open) {
@@ -193,15 +204,18 @@ class Tuner {
         if (other.error <= 0) exact = std::min(exact, other.cost);
       const EntryId id = EntryOf(extracted, pick);
       const planner::Entry& entry = learner_.EntryOf(id);
-      report_.lossy.push_back({costs().KeyText(learner_.KindOf(id), entry),
+      const planner::Proposal* proposal =
+          extracted.proposals[static_cast<size_t>(pick.group)][static_cast<size_t>(pick.choice)]
+              .get();
+      report_.lossy.push_back({costs().KeyText(learner_.KindOf(id), entry, proposal),
                                std::string(entry.kernel->name),
                                {choice.error, exact - choice.cost}});
     }
     for (const solver::Made& made : solution.conversions) {
       const Copy copy = CopyOf(graph_, extracted, made);
       if (copy.error <= 0) continue;
-      report_.lossy.push_back({costs().KeyText(*copy.value.shape, copy.value.dtype, copy.from,
-                                               copy.to, limits_.threads),
+      report_.lossy.push_back({learned().KeyText(*copy.value.shape, copy.value.dtype, copy.from,
+                                                 copy.to, limits_.threads),
                                "conversion",
                                {copy.error, 0}});
     }

@@ -1,6 +1,10 @@
 // What is measured, and the keys of what came of it.
 #pragma once
 
+#include <optional>
+#include <string>
+#include <string_view>
+
 #include "kernels/kernel.h"
 #include "tuner/store/store.h"
 
@@ -17,6 +21,10 @@ struct Candidate {
   kernels::Problem problem;
   kernels::Params params;
 };
+
+/// "name=value,..." in order of names, as keys have it, and back; none where it is no such text.
+std::string PrintParams(const kernels::Params& params);
+std::optional<kernels::Params> ParseParams(std::string_view text);
 
 RowKey KeyOf(const Candidate& candidate, const Device& device);
 /// The same, where the text of the group (kernels::PrintCosts) is at hand.

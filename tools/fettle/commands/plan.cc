@@ -13,7 +13,7 @@
 #include "planner/restrict.h"
 #include "report/plan_report.h"
 #include "report/terminal.h"
-#include "tuner/cost/learned_costs.h"
+#include "tuner/network/slot_costs.h"
 #include "tuner/store/database.h"
 
 namespace fettle::tools {
@@ -56,11 +56,12 @@ Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
                     const runtime::Session& session, tuner::Store& store, Solved& solved) {
   const planner::Limits& limits = session.limits();
   ASSIGN_OR_RETURN(const tuner::Level level, tuner::LevelFromName(options.level));
-  tuner::LearnedCosts costs(session.devices(), store);
-  costs.AssumeEfficiency(tuner::EfficiencyOf(level));
-  ASSIGN_OR_RETURN(
-      const planner::Catalogue catalogue,
-      planner::ListCatalogue(graph, session.devices(), limits, tuner::BreadthOf(level)));
+  tuner::SlotCosts costs(
+      session.devices(), store,
+      tuner::SlotOptionsOf(level, limits.precision != planner::Precision::kHigh));
+  costs.learned().AssumeEfficiency(tuner::EfficiencyOf(level));
+  ASSIGN_OR_RETURN(const planner::Catalogue catalogue,
+                   planner::ListCatalogue(graph, session.devices(), limits));
   const auto extract = [&] {
     return planner::Extract(graph, catalogue, costs, limits.threads, tuner::AssumptionsOf(level));
   };
@@ -209,8 +210,8 @@ void RegisterPlan(CLI::App& app, Action& action) {
   sub->add_option("--budget", options->seconds, "seconds for branch and bound (60)")
       ->check(CLI::Range(0.0, 1e6));
   sub->add_option("--level", options->level,
-                  "none|fast|normal|wide|full: how many parameters count")
-      ->check(CLI::IsMember({"none", "fast", "normal", "wide", "full"}));
+                  "none|fast|work-size|normal|wide|full: how far slots are searched")
+      ->check(CLI::IsMember(tuner::LevelNames()));
   sub->add_option("--dump-problem", options->dump_problem, "write the solver's problem as text");
   sub->add_option("--costs", options->costs, "take the costs from this database");
   sub->add_option("--problem", options->problem,

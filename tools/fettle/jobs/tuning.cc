@@ -13,9 +13,9 @@
 namespace fettle::tools {
 
 void AddTuningOptions(CLI::App& app, TuningOptions& options) {
-  app.add_option("--level", options.level, "how far to look: none|fast|normal|wide|full")
+  app.add_option("--level", options.level, "how far to look: none|fast|work-size|normal|wide|full")
       ->envname("FETTLE_LEVEL")
-      ->check(CLI::IsMember({"none", "fast", "normal", "wide", "full"}));
+      ->check(CLI::IsMember(tuner::LevelNames()));
   app.add_option("--budget", options.budget, "seconds for measuring (default: no limit)")
       ->envname("FETTLE_BUDGET")
       ->check(CLI::Range(0.0, 1e6));

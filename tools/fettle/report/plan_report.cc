@@ -32,6 +32,12 @@ Json GroupJson(const ir::Graph& graph, const planner::GroupDecision& group) {
           {"ms", group.us * 1e-3}};
 }
 
+/// " (proposed by: mace-2d, the best of 12)".
+std::string ProposedText(const planner::Explained& group) {
+  if (group.proposed_by.empty()) return "";
+  return fmt::format(" (proposed by: {}, the best of {})", group.proposed_by, group.evaluations);
+}
+
 }  // namespace
 
 Json ConversionJson(const ir::Graph& graph, const planner::ConversionDecision& conversion) {
@@ -87,6 +93,8 @@ Json ExplainedJson(const planner::Explained& group) {
                {"op", group.op},
                {"kernel", group.kernel},
                {"params", ParamsJson(group.params)},
+               {"proposed_by", nullptr},
+               {"evaluations", group.evaluations},
                {"threads", group.threads},
                {"state_in", group.state_in},
                {"state_out", group.state_out},
@@ -96,6 +104,7 @@ Json ExplainedJson(const planner::Explained& group) {
                {"runner_up_ms", nullptr},
                {"choices", group.choices},
                {"rejected", std::move(rejected)}};
+  if (!group.proposed_by.empty()) json["proposed_by"] = group.proposed_by;
   if (group.runner_up.empty()) return json;
   json["runner_up"] = group.runner_up;
   json["runner_up_ms"] = group.runner_up_us * 1e-3;
@@ -143,7 +152,9 @@ std::string ExplainedText(const std::vector<planner::Explained>& groups, bool wi
     if (!with_reasons) continue;
     reasons += Fit(fmt::format("{} ({})\n", group.node, group.op), 4);
     if (!group.params.empty())
-      reasons += Fit(fmt::format("  parameters: {}\n", planner::ParamsText(group.params)), 4);
+      reasons += Fit(fmt::format("  parameters: {}{}\n", planner::ParamsText(group.params),
+                                 ProposedText(group)),
+                     4);
     for (const planner::Rejection& one : group.rejected)
       reasons += Fit(fmt::format("  not {}: {}\n", one.kernel, one.reason), 4);
   }
