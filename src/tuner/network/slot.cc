@@ -110,8 +110,17 @@ bool SlotSearch::IsOver() const {
   const Result* best = Best();
   if (best == nullptr) return results_.size() >= kMostFailures;
   if (hopeless_ || LeastUs(best->row) <= bound_us_ * (1 + kWorthwhileGain)) return true;
+  return HasNoPatience();
+}
+
+bool SlotSearch::HasNoPatience() const {
   return options_.patience > 0 &&
          static_cast<int64_t>(results_.size() - progress_at_) > options_.patience;
+}
+
+bool SlotSearch::is_finished() const {
+  return is_closed() && (exhausted_ || HasNoPatience() ||
+                         static_cast<int64_t>(results_.size()) >= options_.evaluations);
 }
 
 bool SlotSearch::is_closed() const {

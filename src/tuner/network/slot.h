@@ -48,6 +48,10 @@ class SlotSearch {
   void Recall(const planner::Proposal& proposal, const Row& row);
   /// Never to be taken; without parameters: none of the slot.
   void Ban(const std::optional<kernels::Params>& params, const std::string& reason);
+  /// No new set is asked for: there are none, or an earlier search ended.
+  void Close() { exhausted_ = true; }
+  /// What was measured so far came of a narrower search: as much again may be measured.
+  void Extend() { options_.evaluations += static_cast<int64_t>(proposals().size()); }
   /// Nobody expects gains from here on (SlotOptions::habits).
   void set_hopeless(bool hopeless) { hopeless_ = hopeless; }
   /// Bounds of now: of the slot, and at which part of their times priors count.
@@ -73,6 +77,8 @@ class SlotSearch {
   /// The same if nothing else was ever measured; banned where nothing was.
   planner::EntryCost cost_as_measured() const;
   bool is_closed() const;
+  /// Closed by what was measured of this slot, not by hopes or bounds that others taught.
+  bool is_finished() const;
   /// The sets that may be the best one, at most `most`, best first; one where it is clear.
   std::vector<planner::Proposal> finalists(size_t most) const;
   const Row& RowOf(const kernels::Params& params) const;
@@ -100,6 +106,7 @@ class SlotSearch {
   Result* Find(const kernels::Params& params);
   const Prior* PendingPrior() const;
   bool IsOver() const;
+  bool HasNoPatience() const;
   planner::EntryCost CostOf(const Result& result) const;
   std::string WhyNone() const;
   void Record(planner::Proposal proposal, const Row& row);

@@ -1,6 +1,7 @@
 #include "tuner/network/slot_costs.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "tuner/store/candidate.h"
 #include "tuner/store/row_key.h"
@@ -19,7 +20,7 @@ constexpr size_t kLikeSlots = 2;
 constexpr size_t kMostFinalists = 4;
 
 constexpr std::string_view kLosesAccuracy = "loses too much accuracy for the time it saves";
-constexpr std::string_view kRaced = "raced";
+constexpr std::string_view kRaced = "raced", kEnded = "ended";
 
 /// A kernel on groups that differ in extents and constants alone, whatever the states.
 std::string WayOf(const planner::Kind& kind, const planner::Entry& entry) {
@@ -57,32 +58,59 @@ SlotCosts::Slot& SlotCosts::Find(const planner::Kind& kind, const planner::Entry
   return *known;
 }
 
-/// Reads what earlier runs measured: the default set, and those of the journal, a line "by params"
-/// each.
+void SlotCosts::RecallSet(const planner::Kind& kind, const planner::Entry& entry,
+                          const planner::Proposal& proposal, Slot& slot) {
+  if (banned_.contains(KeyText(kind, entry, &proposal)))
+    slot.search->Ban(proposal.params, std::string(kLosesAccuracy));
+  const Result<Row> row = learned_.FindKernel(kind, entry, proposal.params);
+  if (proposal.is_default) learned_.CountEntry(row);
+  if (row.ok()) slot.search->Recall(proposal, *row);
+}
+
+/// What earlier runs measured.
 void SlotCosts::Recall(const planner::Kind& kind, const planner::Entry& entry, Slot& slot) {
   if (banned_.contains(KeyText(kind, entry, nullptr)))
     slot.search->Ban(std::nullopt, std::string(kLosesAccuracy));
-  const auto recall = [&](const kernels::Params& params, std::string by) {
-    const planner::Proposal proposal{params, std::move(by), params == entry.params};
-    if (banned_.contains(KeyText(kind, entry, &proposal)))
-      slot.search->Ban(params, std::string(kLosesAccuracy));
-    const Result<Row> row = learned_.FindKernel(kind, entry, params);
-    if (proposal.is_default) learned_.CountEntry(row);
-    if (row.ok()) slot.search->Recall(proposal, *row);
-  };
-  recall(entry.params, "default");
+  RecallSet(kind, entry, {entry.params, "default", true}, slot);
+  slot.scope = options_.scope;
+  if (entry.kernel->device == DeviceKind::kCpu &&
+      entry.match->params(entry.states_index, entry.threads).tunables.empty())
+    slot.search->Close();
+  RecallJournal(kind, entry, slot);
+}
+
+/// Lines "raced", "ended EVALUATIONS COMPILES RELAXED", and "BY PARAMS" for each set in order.
+void SlotCosts::RecallJournal(const planner::Kind& kind, const planner::Entry& entry, Slot& slot) {
   const Result<std::string> journal = store_.FindDecision(slot.key);
   if (!journal.ok()) return;
   std::string_view rest = *journal;
   std::set<kernels::Params> seen{entry.params};
+  SlotScope before{.compiles = false};
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     slot.raced = slot.raced || line == kRaced;
     const size_t space = line.find(' ');
     if (space == std::string_view::npos) continue;
-    const auto params = ParseParams(line.substr(space + 1));
-    if (params && seen.insert(*params).second) recall(*params, std::string(line.substr(0, space)));
+    const std::string by(line.substr(0, space)), of(line.substr(space + 1));
+    if (by == kEnded) {
+      int64_t compiles = 0, relaxed = 0;
+      if (std::sscanf(of.c_str(), "%ld %ld %ld", &slot.ended, &compiles, &relaxed) != 3)
+        slot.ended = 0;
+      before = {.compiles = compiles != 0, .relaxed_math = relaxed != 0};
+    } else if (const auto params = ParseParams(of); params && seen.insert(*params).second) {
+      RecallSet(kind, entry, {*params, by, false}, slot);
+    }
+  }
+  const bool was_narrower = (slot.scope.compiles && !before.compiles) ||
+                            (slot.scope.relaxed_math && !before.relaxed_math);
+  slot.scope = {.compiles = slot.scope.compiles || before.compiles,
+                .relaxed_math = slot.scope.relaxed_math || before.relaxed_math};
+  if (was_narrower) {
+    slot.ended = 0;
+    if (options_.evaluations > 1) slot.search->Extend();
+  } else if (options_.evaluations > 0 && slot.ended >= options_.evaluations) {
+    slot.search->Close();
   }
 }
 
@@ -176,9 +204,10 @@ std::optional<kernels::Params> SlotCosts::Ask(const planner::Kind& kind,
     Keep(kind, entry, Find(kind, entry));
   }
   // It may have nothing left to ask for, which is news too.
-  told_ += search.is_closed() && !was_closed ? 1 : 0;
-  Slot& slot = Find(kind, entry);
-  if (search.is_closed() && !slot.is_kept) KeepBest(kind, entry, slot);
+  if (search.is_closed() && !was_closed) {
+    ++told_;
+    Keep(kind, entry, Find(kind, entry));
+  }
   return std::nullopt;
 }
 
@@ -210,11 +239,15 @@ void SlotCosts::TellRace(const planner::Kind& kind, const planner::Entry& entry,
   KeepBest(kind, entry, slot);
 }
 
-/// Writes the journal; a slot of which the default set alone is known needs none.
+/// Writes the journal; a slot of which the default set alone is known needs none, unless there is
+/// nothing else to know.
 void SlotCosts::Keep(const planner::Kind& kind, const planner::Entry& entry, Slot& slot) {
   const std::vector<planner::Proposal> proposals = slot.search->proposals();
-  if (proposals.size() > 1) {
+  if (slot.search->is_finished()) slot.ended = std::max(slot.ended, options_.evaluations);
+  if (options_.evaluations > 1 && (proposals.size() > 1 || slot.ended > 0)) {
     std::string text = slot.raced ? std::string(kRaced) + "\n" : "";
+    text += fmt::format("{} {} {:d} {:d}\n", kEnded, slot.ended, slot.scope.compiles,
+                        slot.scope.relaxed_math);
     for (const planner::Proposal& proposal : proposals)
       text += fmt::format("{} {}\n", proposal.by, PrintParams(proposal.params));
     store_.PutDecision(slot.key, text);

@@ -57,9 +57,16 @@ class SlotCosts final : public planner::CostSource {
     std::string way;
     std::unique_ptr<SlotSearch> search;
     bool raced = false, is_kept = false;
+    /// Of all searches so far, this one included: what they varied; and the evaluations of the
+    /// largest one that ended, 0: none did.
+    SlotScope scope;
+    int64_t ended = 0;
   };
   Slot& Find(const planner::Kind& kind, const planner::Entry& entry);
   void Recall(const planner::Kind& kind, const planner::Entry& entry, Slot& slot);
+  void RecallJournal(const planner::Kind& kind, const planner::Entry& entry, Slot& slot);
+  void RecallSet(const planner::Kind& kind, const planner::Entry& entry,
+                 const planner::Proposal& proposal, Slot& slot);
   std::optional<SlotSearch::Start> MakeStart(const planner::Kind& kind, const planner::Entry& entry,
                                              const Slot& slot);
   void AddKnown(const std::string& key, std::string by,

@@ -373,6 +373,33 @@ TEST_F(SlotCostsTest, ASearchThatWasKilledGoesOn) {
   EXPECT_EQ(Search(rest), 13);
 }
 
+TEST_F(SlotCostsTest, ClosesAgainWhatClosedWithTimesThatHaveChangedSince) {
+  const SlotOptions options{.evaluations = 1000, .patience = 8};
+  SlotCosts first(device_, *store_, options);
+  const int asked = Search(first);
+  ASSERT_LT(asked, 1000);
+  // A race of its best sets that leaves one of them much faster, as if it had just been found.
+  const std::vector<planner::Proposal> all = first.SlotOf(kind_, entry()).proposals();
+  first.TellRace(kind_, entry(), {all.back()}, {Ok(1)});
+  SlotCosts second(device_, *store_, options);
+  EXPECT_TRUE(second.Kernel(kind_, entry()).measured);
+  EXPECT_EQ(Search(second), 0);
+  // A larger search goes on.
+  SlotCosts larger(device_, *store_, {.evaluations = 1100, .patience = 8});
+  EXPECT_GT(Search(larger), 0);
+}
+
+TEST_F(SlotCostsTest, AWiderSearchFollowsANarrowOne) {
+  SlotCosts narrow(device_, *store_, {.evaluations = 20, .scope = {.compiles = false}});
+  EXPECT_EQ(Search(narrow), 20);
+  SlotCosts wide(device_, *store_, {.evaluations = 16});
+  EXPECT_EQ(Search(wide), 16);
+  SlotCosts again(device_, *store_, {.evaluations = 16});
+  EXPECT_EQ(Search(again), 0);
+  SlotCosts back(device_, *store_, {.evaluations = 16, .scope = {.compiles = false}});
+  EXPECT_EQ(Search(back), 0);
+}
+
 TEST_F(SlotCostsTest, BeginsWithTheBestOfLikeSlotsAndOfOtherDevices) {
   SlotCosts first(device_, *store_, {.evaluations = 64});
   Search(first);
