@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "kernels/launch_tunables.h"
 #include "kernels/opencl/opencl_backend.h"
 #include "tests/kernels/kernel_check.h"
 #include "tests/opencl_device.h"
