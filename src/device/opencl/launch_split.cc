@@ -23,7 +23,8 @@ size_t StepOf(const WorkSizes& sizes, size_t axis) {
 
 /// Times depend on work sizes and on scalar arguments, such as the depth of a product.
 uint64_t HashOf(const WorkSizes& sizes, std::span<const KernelArg> args) {
-  uint64_t hash = HashBytes(std::as_bytes(std::span(&sizes, 1)));
+  uint64_t hash = HashBytes(std::as_bytes(std::span(sizes.gws)));
+  hash = HashBytes(std::as_bytes(std::span(sizes.lws)), hash);
   for (const KernelArg& arg : args) {
     if (!arg.is_memory())
       hash = HashBytes({static_cast<const std::byte*>(arg.data()), arg.size()}, hash);
