@@ -252,8 +252,10 @@ FETTLE_API fettle_status fettle_session_tune(fettle_session* session,
  * it. Fails with FETTLE_NOT_FOUND. */
 FETTLE_API fettle_status fettle_session_output(const fettle_session* session, const char* name,
                                                fettle_tensor** tensor);
-/* Makes a run in progress fail with FETTLE_CANCELLED after the operator it is in. Runs that wait
- * for it go on. Never waits. */
+/* Makes a run in progress fail with FETTLE_CANCELLED after the operator it is in, and a tuning in
+ * progress within a fifth of a second (a kernel that runs or is being built ends first): the
+ * session stays as it was, and what was measured stays in the database. Runs that wait go on. Never
+ * waits. */
 FETTLE_API void fettle_session_cancel(fettle_session* session);
 
 /* One step of the last run. The texts live until the session's next run, by whatever thread. */

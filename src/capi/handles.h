@@ -37,6 +37,8 @@ struct fettle_session {
   fettle::runtime::BufferMap inputs, outputs, results;
   std::shared_ptr<const fettle::runtime::Model> model;
   fettle::runtime::SessionOptions options;
+  /// While a tuning is in progress, it is what is cancelled.
+  std::atomic<bool> tunes = false, tuning_cancelled = false;
 };
 
 namespace fettle::capi {

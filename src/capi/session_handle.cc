@@ -106,6 +106,18 @@ Result<std::unique_ptr<fettle::tuner::Store>> OpenDatabase(const char* folder) {
   return store;
 }
 
+/// Says that a tuning is in progress, as long as it lives.
+class TuningMark {
+ public:
+  explicit TuningMark(std::atomic<bool>& tunes) : tunes_(tunes) { tunes_ = true; }
+  ~TuningMark() { tunes_ = false; }
+  TuningMark(const TuningMark&) = delete;
+  TuningMark& operator=(const TuningMark&) = delete;
+
+ private:
+  std::atomic<bool>& tunes_;
+};
+
 }  // namespace
 
 fettle_status fettle_session_create(const fettle_model* model,
@@ -209,7 +221,11 @@ fettle_status fettle_session_tune(fettle_session* session, const fettle_tune_opt
       ASSIGN_OR_RETURN(wanted, fettle::capi::ReadStruct(options));
     }
     if (report != nullptr) RETURN_IF_ERROR(fettle::capi::CheckStruct(report));
+    session->tuning_cancelled = false;
+    const TuningMark mark(session->tunes);
     fettle::runtime::TuneModelOptions tune{.session = session->options};
+    tune.session.cancelled = &session->tuning_cancelled;
+    tune.writes_package = wanted.package != nullptr;
     ASSIGN_OR_RETURN(tune.tune.level, fettle::tuner::LevelFromName(
                                           wanted.level == nullptr ? "normal" : wanted.level));
     if (wanted.budget_seconds < 0) return fettle::InvalidArgument("budget_seconds: below 0");
@@ -259,6 +275,7 @@ fettle_status fettle_session_output(const fettle_session* session, const char* n
 
 void fettle_session_cancel(fettle_session* session) {
   if (session == nullptr) return;
+  if (session->tunes) session->tuning_cancelled = true;
   const std::lock_guard lock(session->cancel_mutex);
   session->session->Cancel();
 }

@@ -58,17 +58,25 @@ int64_t Macs(const ir::Graph& group) {
   return macs;
 }
 
+bool IsSet(const std::atomic<bool>* flag) {
+  return flag != nullptr && flag->load(std::memory_order_relaxed);
+}
+
+Status Cancelled() { return Error(StatusCode::kCancelled, "cancelled"); }
+
 }  // namespace
 
 Result<std::unique_ptr<Program>> Program::Build(Plan plan, const DeviceSet& devices,
-                                                PackedStore& packed) {
+                                                PackedStore& packed,
+                                                const std::atomic<bool>* cancelled) {
   std::unique_ptr<Program> program(new Program());
   program->plan_ = std::move(plan);
-  RETURN_IF_ERROR(program->Prepare(devices, packed));
+  RETURN_IF_ERROR(program->Prepare(devices, packed, cancelled));
   return program;
 }
 
-Status Program::Prepare(const DeviceSet& devices, PackedStore& packed) {
+Status Program::Prepare(const DeviceSet& devices, PackedStore& packed,
+                        const std::atomic<bool>* cancelled) {
   std::vector<StepProfile> profiles;
   for (const PlannedStep& planned : plan_.steps) {
     Step& step = steps_.emplace_back();
@@ -80,13 +88,14 @@ Status Program::Prepare(const DeviceSet& devices, PackedStore& packed) {
       return Error(StatusCode::kDeviceUnavailable, "{}: planned for a device that is not there",
                    profiles.back().node);
     if (step.nothing_to_do) continue;
+    if (IsSet(cancelled)) return Cancelled();
     if (planned.kernel != nullptr)
       profiles.back().work =
           kernels::WorkOf(*planned.kernel, planned.problem, planned.match.get(),
                           {planned.states_index, planned.problem.threads, planned.params});
     ASSIGN_OR_RETURN(step.kernel, PrepareStep(plan_, planned, DeviceAt(devices, step.device)));
   }
-  RETURN_IF_ERROR(PackAll(devices, packed, profiles));
+  RETURN_IF_ERROR(PackAll(devices, packed, cancelled, profiles));
   PlanSteps(devices, profiles);
   return OkStatus();
 }
@@ -94,14 +103,17 @@ Status Program::Prepare(const DeviceSet& devices, PackedStore& packed) {
 /// On all threads, unlike what comes before: of programs that crash compilers, one at a time is to
 /// be blamed, and compilers may need more stack than other threads have.
 Status Program::PackAll(const DeviceSet& devices, PackedStore& packed,
-                        std::vector<StepProfile>& profiles) {
+                        const std::atomic<bool>* cancelled, std::vector<StepProfile>& profiles) {
   std::vector<Status> statuses(steps_.size());
   ThreadPool& pool = static_cast<const CpuDevice&>(devices.cpu()).pool();
   pool.ParallelFor(std::ssize(steps_), pool.threads(), [&](int64_t task, int) {
     const auto i = static_cast<size_t>(task);
-    if (steps_[i].kernel != nullptr)
+    if (IsSet(cancelled)) {
+      statuses[i] = Cancelled();
+    } else if (steps_[i].kernel != nullptr) {
       statuses[i] =
           Pack(plan_.steps[i], DeviceAt(devices, steps_[i].device), packed, steps_[i], profiles[i]);
+    }
   });
   for (const Status& status : statuses) RETURN_IF_ERROR(status);
   return OkStatus();
@@ -236,8 +248,7 @@ Result<int64_t> Program::StepNs(size_t index, int64_t begin, const RunArgs& args
 
 Status Program::Run(const RunArgs& args) const {
   for (size_t i = 0; i < steps_.size(); ++i) {
-    if (args.cancelled.load(std::memory_order_relaxed))
-      return Error(StatusCode::kCancelled, "cancelled");
+    if (IsSet(&args.cancelled) || IsSet(args.cancelled_by_caller)) return Cancelled();
     const int64_t begin = NowNs();
     if (!steps_[i].nothing_to_do) {
       const Status status = RunStep(i, args);

@@ -30,14 +30,17 @@ struct RunArgs {
   /// Waits for the step's device after each step, so that its times are those of the step: by the
   /// device's clock where it has one, but for what crosses devices.
   bool waits_for_steps = false;
+  const std::atomic<bool>* cancelled_by_caller = nullptr;  // null: no other flag
 };
 
 /// Immutable after Build; may run on several threads at once with distinct arguments.
 class Program {
  public:
-  /// Packs constants on all threads of the CPU's pool.
+  /// Packs constants on all threads of the CPU's pool. Fails with kCancelled soon after `cancelled`
+  /// (null: no flag) is set.
   static Result<std::unique_ptr<Program>> Build(Plan plan, const DeviceSet& devices,
-                                                PackedStore& packed);
+                                                PackedStore& packed,
+                                                const std::atomic<bool>* cancelled = nullptr);
 
   const MemoryPlan& memory_plan() const { return memory_; }
   const Plan& plan() const { return plan_; }
@@ -56,8 +59,9 @@ class Program {
   };
 
   Program() = default;
-  Status Prepare(const DeviceSet& devices, PackedStore& packed);
-  Status PackAll(const DeviceSet& devices, PackedStore& packed, std::vector<StepProfile>& profiles);
+  Status Prepare(const DeviceSet& devices, PackedStore& packed, const std::atomic<bool>* cancelled);
+  Status PackAll(const DeviceSet& devices, PackedStore& packed, const std::atomic<bool>* cancelled,
+                 std::vector<StepProfile>& profiles);
   void PlanSteps(const DeviceSet& devices, std::vector<StepProfile>& profiles);
   Status Pack(const PlannedStep& planned, const Device& device, PackedStore& packed, Step& step,
               StepProfile& profile);

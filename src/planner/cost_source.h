@@ -18,9 +18,12 @@ struct Proposal {
   int64_t evaluations = 0;
 };
 
-/// Microseconds.
 struct EntryCost {
+  /// What the solver counts, in microseconds: a time in the network where that is known of such
+  /// entries.
   double us = 0;
+  /// What measuring it alone gave; 0: the same.
+  double alone_us = 0;
   /// False: `us` is a lower bound (roofline, or of what a search may still find), not a time.
   bool measured = false;
   /// The least time of what was tried; of what was stopped as too slow, a lower bound; 0: nothing
@@ -28,6 +31,8 @@ struct EntryCost {
   double seen_us = 0;
   /// Loss of accuracy; 0 where results stay in fp32 or are exact.
   double error = 0;
+  /// Bytes that it works in besides its operands; 0 where nobody asked (see Bounds).
+  int64_t workspace = 0;
   /// Why the entry may not be taken (wrong results, crash); empty: it may.
   std::string banned;
   /// The parameters that the cost is of; null: the default ones.

@@ -59,6 +59,7 @@ std::vector<Explained> Explain(const ir::Graph& graph, const Catalogue& catalogu
                   .state_in = FirstState(*kind.group, kind.group->inputs, entry.states.inputs),
                   .state_out = FirstState(*kind.group, kind.group->outputs, entry.states.outputs),
                   .us = choices[picked].cost,
+                  .alone_us = entry.is_view ? 0 : costs.Kernel(kind, entry).alone_us,
                   .measured = extracted.measured[g][picked],
                   .choices = static_cast<int>(kind.entries.size()),
                   .rejected = kind.rejected};

@@ -19,6 +19,7 @@ struct Explained {
   int threads = 1;
   std::string state_in, state_out;  // of the first operand and result
   double us = 0;                    // what the solver counted
+  double alone_us = 0;              // what measuring it alone gave
   bool measured = false;
   /// The cheapest other entry for the same nodes, whatever its states; empty: there was none.
   std::string runner_up;

@@ -13,12 +13,13 @@ namespace {
 class Extractor {
  public:
   Extractor(const ir::Graph& graph, const Catalogue& catalogue, CostSource& costs, int threads,
-            const Assumptions& assumptions)
+            const Assumptions& assumptions, const Bounds& bounds)
       : graph_(graph),
         catalogue_(catalogue),
         costs_(costs),
         threads_(threads),
         assumptions_(assumptions),
+        bounds_(bounds),
         tensor_of_(graph.values().size(), -1) {}
 
   Result<Extracted> Run() {
@@ -48,6 +49,9 @@ class Extractor {
       AddConversions(tensor);
     }
     RETURN_IF_ERROR(CheckCover());
+    result_.problem.memory_limit = bounds_.memory_limit;
+    if (bounds_.error_budget >= 0 && MostError() > bounds_.error_budget)
+      result_.problem.error_budget = bounds_.error_budget;
     return std::move(result_);
   }
 
@@ -110,7 +114,8 @@ class Extractor {
       const Entry& entry = kind.entries[e];
       solver::Choice choice{.name = Label(entry, prices[e].proposal.get()),
                             .cost = prices[e].us,
-                            .error = prices[e].error};
+                            .error = prices[e].error,
+                            .workspace = prices[e].workspace};
       for (size_t i = 0; i < group.inputs.size(); ++i) {
         choice.inputs.push_back(StateOf(group.inputs[i], entry.states.inputs[i]));
         read_[static_cast<size_t>(group.inputs[i])].insert(choice.inputs.back());
@@ -168,6 +173,19 @@ class Extractor {
     }
   }
 
+  /// No solution has more.
+  double MostError() const {
+    double most = 0;
+    for (const solver::Group& group : result_.problem.groups) {
+      double worst = 0;
+      for (const solver::Choice& choice : group.choices) worst = std::max(worst, choice.error);
+      most += worst;
+    }
+    for (const solver::Tensor& tensor : result_.problem.tensors)
+      for (const solver::Conversion& conversion : tensor.conversions) most += conversion.error;
+    return most;
+  }
+
   Status CheckCover() const {
     std::vector<bool> covered(graph_.nodes().size());
     for (const solver::Group& group : result_.problem.groups) {
@@ -186,6 +204,7 @@ class Extractor {
   CostSource& costs_;
   int threads_;
   const Assumptions& assumptions_;
+  const Bounds& bounds_;
   Extracted result_;
   std::vector<int> tensor_of_;                  // by value
   std::vector<std::set<int>> read_, written_;   // by tensor: states
@@ -216,8 +235,8 @@ std::vector<solver::Pick> Ordered(const Catalogue& catalogue, const ir::Graph& g
 }  // namespace
 
 Result<Extracted> Extract(const ir::Graph& graph, const Catalogue& catalogue, CostSource& costs,
-                          int threads, const Assumptions& assumptions) {
-  return Extractor(graph, catalogue, costs, threads, assumptions).Run();
+                          int threads, const Assumptions& assumptions, const Bounds& bounds) {
+  return Extractor(graph, catalogue, costs, threads, assumptions, bounds).Run();
 }
 
 Decision ToDecision(const ir::Graph& graph, const Catalogue& catalogue, const Extracted& extracted,

@@ -32,12 +32,23 @@ struct Assumptions {
   bool changes_repeat = false;
 };
 
+/// What a plan may cost beside time.
+struct Bounds {
+  /// Of the errors of all choices and conversions, summed up (shares of noise in power); negative:
+  /// none.
+  double error_budget = -1;
+  /// Of the bytes that tensors and workspaces hold at any step, those of the caller included;
+  /// negative: none. Needs costs that say what entries work in.
+  int64_t memory_limit = -1;
+};
+
 /// Graph inputs exist row-major and external; graph outputs are wanted row-major. States that name
 /// the same bytes are one. Conversions are listed from each state in which something writes the
-/// value to each in which something reads it. Fails with kUnsupported where all entries of a node
-/// are banned.
+/// value to each in which something reads it. An error budget that the worst choices keep is left
+/// out. Fails with kUnsupported where all entries of a node are banned.
 Result<Extracted> Extract(const ir::Graph& graph, const Catalogue& catalogue, CostSource& costs,
-                          int threads, const Assumptions& assumptions = {});
+                          int threads, const Assumptions& assumptions = {},
+                          const Bounds& bounds = {});
 
 /// Groups in an order in which they can run, with the costs that were solved with.
 Decision ToDecision(const ir::Graph& graph, const Catalogue& catalogue, const Extracted& extracted,

@@ -24,6 +24,7 @@ struct Context {
   std::vector<std::unique_ptr<Stream>> accelerators;  // as devices.beside_cpu()
   /// Waits for its device after each step, so that profiles hold the steps' own times.
   bool waits_for_steps = false;
+  const std::atomic<bool>* cancelled_by_caller = nullptr;  // SessionOptions::cancelled
   std::atomic<bool> cancelled{false};
   /// Whether a default plan (exec::Plan::is_default) was among those prepared.
   bool has_default_plans = false;

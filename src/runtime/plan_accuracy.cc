@@ -29,6 +29,10 @@ std::vector<Tensor> InOrder(const TensorMap& outputs) {
 
 tuner::AccuracyLimits LimitsFor(const ir::Graph& graph, planner::Precision precision,
                                 tuner::AccuracyLimits limits) {
+  if (limits.asked_db > 0) {
+    limits.min_sqnr_db = limits.asked_db;
+    return limits;
+  }
   if (precision != planner::Precision::kHigh)
     limits.min_sqnr_db = std::min(limits.min_sqnr_db, kHalfSqnrDb);
   if (IsQuantised(graph)) limits.min_sqnr_db = std::min(limits.min_sqnr_db, kQuantisedSqnrDb);

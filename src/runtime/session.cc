@@ -86,7 +86,8 @@ class Session::Impl {
                  .max_preparations = options.max_preparations,
                  .stream = CpuStream(cpu_, threads),
                  .accelerators = std::move(accelerator_streams),
-                 .waits_for_steps = options.waits_for_steps},
+                 .waits_for_steps = options.waits_for_steps,
+                 .cancelled_by_caller = options.cancelled},
         runner_(std::make_unique<GraphRunner>(graph_, context_)),
         extra_outputs_(options.extra_outputs),
         judges_next_run_(options.judges_first_run && !accelerators_.empty() &&

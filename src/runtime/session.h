@@ -2,6 +2,7 @@
 // runs them.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -46,6 +47,9 @@ struct SessionOptions {
   /// Waits for the step's device after each step, so that profile() holds the steps' own times (by
   /// the device's clock where it has one); otherwise it holds what enqueueing them took.
   bool waits_for_steps = false;
+  /// Set from any thread: runs and preparations end as after Cancel; null: never. Outlives the
+  /// session.
+  const std::atomic<bool>* cancelled = nullptr;
   /// How many preparations (one per set of input shapes) are kept.
   int max_preparations = 8;
 

@@ -195,7 +195,8 @@ Status Stage::PlanOn(const DeviceSet& devices, Context& context) {
   if (devices.beside_cpu().empty()) limits.preferred = DeviceKind::kCpu;
   ASSIGN_OR_RETURN(exec::Plan plan, context.plans.PlanFor(*segment_, devices, limits));
   context.has_default_plans |= plan.is_default;
-  ASSIGN_OR_RETURN(program_, exec::Program::Build(std::move(plan), devices, context.packed));
+  ASSIGN_OR_RETURN(program_, exec::Program::Build(std::move(plan), devices, context.packed,
+                                                  context.cancelled_by_caller));
   bound_programs_.clear();
   bound_ = nullptr;
   return context.memory.Reserve(program_->memory_plan(), devices);
@@ -257,7 +258,8 @@ Result<std::vector<Tensor>> Stage::RunProgram(std::span<const Tensor> inputs, Co
                         .accelerators = context.accelerators,
                         .cancelled = context.cancelled,
                         .times = &context.times,
-                        .waits_for_steps = context.waits_for_steps});
+                        .waits_for_steps = context.waits_for_steps,
+                        .cancelled_by_caller = context.cancelled_by_caller});
   };
   const bool on_device = bound_ != nullptr && bindings.on_device();
   Status status = run(on_device ? *bound_ : *program_);

@@ -38,8 +38,11 @@ double PackedSeconds(const Model& model) {
 Timetable Timetable::Make(const TuneModelOptions& options, const DefaultRun& run,
                           const Model& model, int64_t now_ns) {
   const double left = Seconds(options.deadline_ns - now_ns);
-  double write = kTailSeconds + StoredBytes(model) / kWrittenPerSecond;
-  if (PackedSeconds(model) <= kMostForWeights * left) write += PackedSeconds(model);
+  double write = kTailSeconds;
+  if (options.writes_package) {
+    write += StoredBytes(model) / kWrittenPerSecond;
+    if (PackedSeconds(model) <= kMostForWeights * left) write += PackedSeconds(model);
+  }
   // A pair more, as the time of a pair is only known after the first.
   const double pairs = 2 * run.run_seconds * (tuner::kLeastGatePairs + 1);
   const double gate = std::max(pairs, std::min(options.gate.seconds, kGateShare * left));
@@ -55,6 +58,11 @@ Timetable Timetable::Make(const TuneModelOptions& options, const DefaultRun& run
       start + pairs, tuner::kLeastGatePairs, run.run_seconds);
   table.tune_until_ns = table.gate_until_ns - Nanoseconds(run.prepare_seconds);
   return table;
+}
+
+bool Timetable::MeasuresFor(int64_t now_ns) const {
+  constexpr double kLeastSeconds = 0.05;
+  return Seconds(tune_until_ns - now_ns) >= kLeastSeconds;
 }
 
 double Timetable::GateSeconds(int64_t now_ns) const {

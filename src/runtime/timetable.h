@@ -24,9 +24,12 @@ struct Timetable {
   bool compares = true;
   std::string reason;
 
-  /// For `options.deadline_ns`, which is set, seen at `now_ns`.
+  /// For `options.deadline_ns`, which is set, seen at `now_ns`. Time for writing is kept where
+  /// `options.writes_package`.
   static Timetable Make(const TuneModelOptions& options, const DefaultRun& run, const Model& model,
                         int64_t now_ns);
+  /// Whether a search that begins at `now_ns` is worth its start.
+  bool MeasuresFor(int64_t now_ns) const;
   /// What is left for the gate at `now_ns`.
   double GateSeconds(int64_t now_ns) const;
   /// Whether the packed weights of living sessions can be written by `deadline_ns` (0: none).

@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "planner/planner.h"
 #include "runtime/package/package.h"
 #include "runtime/plan_accuracy.h"
+#include "runtime/recorded_plans.h"
 #include "runtime/timetable.h"
 #include "runtime/tuning_plans.h"
+#include "tuner/cost/residency.h"
 
 namespace fettle::runtime {
 namespace {
@@ -59,6 +62,56 @@ void WarnOfResidual(const TuneModelResult& result) {
       result.gate.challenger_us, result.predicted_us, 100 * residual);
 }
 
+/// What the noise that `limits` allow amounts to, for the solver.
+double ErrorBudget(const tuner::AccuracyLimits& limits) {
+  const double budget = std::pow(10, -limits.min_sqnr_db / 10);
+  return budget >= 0 ? budget : -1;
+}
+
+/// The text of a decision without its times, which change with every lesson.
+std::string PlanText(const TunedSegment& segment) {
+  planner::Decision decision = segment.decision;
+  decision.predicted_us = decision.measured_us = decision.gap = 0;
+  for (planner::GroupDecision& group : decision.groups) group.us = 0;
+  for (planner::ConversionDecision& conversion : decision.conversions) conversion.us = 0;
+  return planner::PrintDecision(*segment.graph, decision);
+}
+
+bool SamePlan(const std::vector<TunedSegment>& a, const std::vector<TunedSegment>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const TunedSegment& x, const TunedSegment& y) {
+                      return x.key == y.key && PlanText(x) == PlanText(y);
+                    });
+}
+
+/// Sets the times of a decision to what the store knows now; adds what its steps take alone.
+Status Reprice(TunedSegment& segment, const Session& session, bool cold_constants,
+               tuner::Store& store, double& alone_us) {
+  planner::Decision& decision = segment.decision;
+  const int threads = session.limits().threads;
+  ASSIGN_OR_RETURN(const exec::Plan plan,
+                   planner::Apply(*segment.graph, decision, session.devices(), threads));
+  const std::vector<tuner::StepCost> costs =
+      tuner::StepCostsOf(plan, session.devices(), threads, cold_constants, store);
+  decision.predicted_us = 0;
+  size_t group = 0;
+  for (size_t i = 0; i < costs.size(); ++i) {
+    double us = costs[i].us;
+    if (plan.steps[i].kernel != nullptr) {
+      planner::GroupDecision& decided = decision.groups[group++];
+      us = decided.us = costs[i].alone_us > 0 ? us : decided.us;
+    } else {
+      const exec::PlannedTensor& to = plan.tensors[static_cast<size_t>(plan.steps[i].outputs[0])];
+      for (planner::ConversionDecision& conversion : decision.conversions)
+        if (conversion.to == to.state && segment.graph->value(conversion.value).name == to.name)
+          us = conversion.us = costs[i].alone_us > 0 ? us : conversion.us;
+    }
+    decision.predicted_us += us;
+    alone_us += costs[i].alone_us > 0 ? costs[i].alone_us : us;
+  }
+  return OkStatus();
+}
+
 /// Tunes, and compares the tuned plan with the preferred one, whole networks.
 class ModelTuner {
  public:
@@ -67,40 +120,126 @@ class ModelTuner {
       : model_(model), inputs_(inputs), options_(options), tune_(options.tune), store_(store) {
     result_.book = std::make_shared<planner::PlanBook>();
     result_.deadline_ns = options.deadline_ns;
+    tune_.measure.cancelled = options.session.cancelled;
+    tune_.measure.cold_constants |= tuner::ConstantsAreCold(model->graph(), GetCpuInfo());
+    if (tune_.bounds.error_budget < 0) tune_.bounds.error_budget = ErrorBudget(Accuracy());
   }
 
   Result<TuneModelResult> Run() {
     const int64_t start = NowNs();
-    Timetable timetable;
-    if (options_.deadline_ns > 0) {
-      RETURN_IF_ERROR(RunPreferred());
-      timetable = Timetable::Make(options_, default_run_, *model_, NowNs());
-      tune_.deadline_ns = timetable.tune_until_ns;
+    const Status status = RunRounds();
+    if (IsCancelled()) {
+      const tuner::TuneReport& report = result_.report;
+      return Error(StatusCode::kCancelled, "interrupted, {} of {} measured",
+                   report.reused + report.measured, report.entries);
     }
-    do {
-      RETURN_IF_ERROR(Tune(timetable.compares));
-      if (!timetable.compares) {
-        result_.gate.reason = timetable.reason;
-        KnowOnlyDefault();
-        break;
-      }
-      if (FindVerdict()) break;
-      RETURN_IF_ERROR(CheckAccuracy());
-    } while (!result_.accuracy.ok && BanWorst());
-    if (timetable.compares && !result_.known && result_.accuracy.ok)
-      RETURN_IF_ERROR(RunGate(timetable));
-    RETURN_IF_ERROR(Keep(timetable.compares));
+    RETURN_IF_ERROR(status);
     if (!result_.known) WarnOfResidual(result_);
     result_.seconds = static_cast<double>(NowNs() - start) * 1e-9;
     return std::move(result_);
   }
 
  private:
+  /// A plan that was tuned for, and how it was judged.
+  struct Attempt {
+    std::vector<TunedSegment> segments;
+    tuner::GateResult gate;
+    tuner::PlanAccuracy accuracy;
+    double expected_us = 0, predicted_us = 0, alone_us = 0;
+    std::unique_ptr<Session> tuned;
+  };
+
+  bool IsCancelled() const {
+    return options_.session.cancelled != nullptr && *options_.session.cancelled;
+  }
+
+  tuner::AccuracyLimits Accuracy() const {
+    return LimitsFor(model_->graph(), options_.session.precision, options_.accuracy);
+  }
+
+  Status RunRounds() {
+    Timetable timetable;
+    if (options_.deadline_ns > 0) {
+      RETURN_IF_ERROR(RunPreferred());
+      timetable = Timetable::Make(options_, default_run_, *model_, NowNs());
+    }
+    RETURN_IF_ERROR(RunRound(timetable, /*uses_kept=*/true));
+    while (GoesOn(timetable)) {
+      before_ = TakeAttempt();
+      const Status status = RunRound(timetable, /*uses_kept=*/false);
+      if (!status.ok() || !IsBetter(*before_)) Restore(*std::exchange(before_, std::nullopt));
+      before_.reset();
+    }
+    return Keep(timetable.compares);
+  }
+
+  /// Tunes, and judges the plan.
+  Status RunRound(const Timetable& timetable, bool uses_kept) {
+    ++rounds_;
+    tune_.deadline_ns = timetable.tune_until_ns;
+    do {
+      RETURN_IF_ERROR(Tune(timetable.compares, uses_kept));
+      if (!timetable.compares) {
+        result_.gate.reason = timetable.reason;
+        KnowOnlyDefault();
+        return OkStatus();
+      }
+      if (before_ && SamePlan(before_->segments, result_.segments)) return OkStatus();
+      if (FindVerdict()) return OkStatus();
+      RETURN_IF_ERROR(CheckAccuracy());
+    } while (!result_.accuracy.ok && BanWorst());
+    if (!result_.accuracy.ok) return OkStatus();
+    RETURN_IF_ERROR(RunGate(timetable));
+    return Calibrate();
+  }
+
+  /// Whether another round may find a better plan: the search was not at its end and there is time
+  /// for more, or costs are not what it was made with.
+  bool GoesOn(Timetable& timetable) {
+    constexpr int kMostRounds = 8;
+    if (IsCancelled() || result_.known || !timetable.compares || rounds_ >= kMostRounds ||
+        !result_.accuracy.ok)
+      return false;
+    const bool recalibrated = std::exchange(recalibrated_, false);
+    if (options_.deadline_ns == 0) return recalibrated;
+    timetable = Timetable::Make(options_, default_run_, *model_, NowNs());
+    const bool found_more = result_.report.stopped && measured_in_round_ > 0;
+    const bool has_time = timetable.compares && timetable.MeasuresFor(NowNs());
+    if (has_time && (found_more || recalibrated)) return true;
+    timetable.compares = true;  // as it did
+    return false;
+  }
+
+  Attempt TakeAttempt() {
+    return {std::move(result_.segments), result_.gate,     result_.accuracy, result_.expected_us,
+            result_.predicted_us,        result_.alone_us, std::move(tuned_)};
+  }
+  void Restore(Attempt attempt) {
+    result_.segments = std::move(attempt.segments);
+    result_.gate = attempt.gate;
+    result_.accuracy = attempt.accuracy;
+    result_.expected_us = attempt.expected_us;
+    result_.predicted_us = attempt.predicted_us;
+    result_.alone_us = attempt.alone_us;
+    tuned_ = std::move(attempt.tuned);
+  }
+  bool IsBetter(const Attempt& other) const {
+    if (SamePlan(other.segments, result_.segments) || !result_.accuracy.ok) return false;
+    if (result_.gate.accepted != other.gate.accepted) return result_.gate.accepted;
+    return result_.gate.ratio < other.gate.ratio;
+  }
+
   Result<std::unique_ptr<Session>> NewSession(std::shared_ptr<planner::PlanSource> plans) {
     SessionOptions options = options_.session;
     options.plans = std::move(plans);
     options.judges_first_run = false;
     return Session::Create(model_, std::move(options));
+  }
+
+  std::map<std::string, Shape> Shapes() const {
+    std::map<std::string, Shape> shapes;
+    for (const auto& [name, tensor] : inputs_) shapes.emplace(name, tensor.shape());
+    return shapes;
   }
 
   /// The preferred plan's session, its outputs, and what that took.
@@ -111,10 +250,9 @@ class ModelTuner {
       const int64_t end = NowNs();
       return static_cast<double>(end - std::exchange(begin, end)) * 1e-9;
     };
-    ASSIGN_OR_RETURN(preferred_, NewSession(planner::PreferredPlans()));
-    std::map<std::string, Shape> shapes;
-    for (const auto& [name, tensor] : inputs_) shapes.emplace(name, tensor.shape());
-    RETURN_IF_ERROR(preferred_->Prepare(shapes));
+    preferred_plans_ = std::make_shared<RecordedPlans>(planner::PreferredPlans());
+    ASSIGN_OR_RETURN(preferred_, NewSession(preferred_plans_));
+    RETURN_IF_ERROR(preferred_->Prepare(Shapes()));
     default_run_.prepare_seconds = lap();
     RETURN_IF_ERROR(preferred_->Run(inputs_, &want_));
     default_run_.first_seconds = lap();
@@ -125,30 +263,47 @@ class ModelTuner {
   }
 
   /// Tunes what the session comes to; only what can be known without running it unless `runs`.
-  Status Tune(bool runs) {
+  Status Tune(bool runs, bool uses_kept) {
     result_.segments.clear();
     result_.predicted_us = 0;
-    result_.report.lossy.clear();
-    const auto plans = std::make_shared<TuningPlans>(tune_, store_, result_);
-    ASSIGN_OR_RETURN(tuned_, NewSession(plans));
-    Status status;
-    if (runs) {
-      status = tuned_->Run(inputs_, &got_);
-    } else {
-      std::map<std::string, Shape> shapes;
-      for (const auto& [name, tensor] : inputs_) shapes.emplace(name, tensor.shape());
-      status = tuned_->Prepare(shapes);
-    }
+    const tuner::TuneReport before = std::exchange(result_.report, {});
+    const auto plans = std::make_shared<TuningPlans>(tune_, uses_kept, store_, result_);
+    tuned_plans_ = std::make_shared<RecordedPlans>(plans);
+    ASSIGN_OR_RETURN(tuned_, NewSession(tuned_plans_));
+    const Status status = runs ? tuned_->Run(inputs_, &got_) : tuned_->Prepare(Shapes());
     plans->Close();
-    return status;
+    measured_in_round_ = result_.report.measured;
+    AddRound(before, result_.report);
+    RETURN_IF_ERROR(status);
+    result_.expected_us = result_.predicted_us;
+    return RepriceAll();
+  }
+
+  /// Sums of what was done; what is known now is that of the last round.
+  static void AddRound(const tuner::TuneReport& before, tuner::TuneReport& report) {
+    report.reused = std::max(before.reused, report.reused - before.measured);
+    report.measured += before.measured;
+    report.rounds += before.rounds;
+    report.skipped += before.skipped;
+    report.seconds += before.seconds;
+    report.solve_seconds += before.solve_seconds;
+    report.rejected.insert(report.rejected.begin(), before.rejected.begin(), before.rejected.end());
+  }
+
+  Status RepriceAll() {
+    result_.predicted_us = result_.alone_us = 0;
+    for (TunedSegment& segment : result_.segments) {
+      RETURN_IF_ERROR(
+          Reprice(segment, *tuned_, tune_.measure.cold_constants, store_, result_.alone_us));
+      result_.predicted_us += segment.decision.predicted_us;
+    }
+    return OkStatus();
   }
 
   bool MayLosePrecision() const { return options_.session.precision != planner::Precision::kHigh; }
 
   tuner::PlanAccuracy Judge(const TensorMap& outputs) const {
-    return CompareOutputs(
-        outputs, MayLosePrecision() ? exact_ : want_,
-        LimitsFor(model_->graph(), options_.session.precision, options_.accuracy));
+    return CompareOutputs(outputs, MayLosePrecision() ? exact_ : want_, Accuracy());
   }
 
   /// What is right: the preferred plan's outputs, or, where that may store values in f16 that do
@@ -157,7 +312,8 @@ class ModelTuner {
     RETURN_IF_ERROR(RunPreferred());
     if (!MayLosePrecision() || !exact_.empty()) return OkStatus();
     ASSIGN_OR_RETURN(const auto session,
-                     Session::Create(model_, {.threads = options_.session.threads}));
+                     Session::Create(model_, {.threads = options_.session.threads,
+                                              .cancelled = options_.session.cancelled}));
     RETURN_IF_ERROR(session->Run(inputs_, &exact_));
     preferred_accuracy_ = Judge(want_);
     return OkStatus();
@@ -170,7 +326,8 @@ class ModelTuner {
     return OkStatus();
   }
 
-  /// Bans the choice that loses most accuracy for the time it saves; false where none loses any.
+  /// The solver kept the budget by the errors that it knew, so one was estimated too low: bans the
+  /// choice that loses most accuracy for the time it saves; false where none loses any.
   bool BanWorst() {
     std::vector<tuner::LossyChoice> trades;
     for (const tuner::Lossy& lossy : result_.report.lossy) trades.push_back(lossy.trade);
@@ -184,6 +341,7 @@ class ModelTuner {
   /// The default plan stays, and its one run is all that is known of times.
   void KnowOnlyDefault() {
     result_.gate.incumbent_us = result_.gate.challenger_us = default_run_.run_seconds * 1e6;
+    AcceptForMemory();
   }
 
   Status RunGate(const Timetable& timetable) {
@@ -191,22 +349,72 @@ class ModelTuner {
     gate.warms_up = false;
     if (options_.deadline_ns > 0)
       gate.seconds = std::min(gate.seconds, timetable.GateSeconds(NowNs()));
+    StepTimes preferred, tuned;
+    gate.observe = [&](bool challenger) {
+      (challenger ? tuned : preferred).Add((challenger ? tuned_ : preferred_)->profile());
+    };
     ASSIGN_OR_RETURN(result_.gate,
                      tuner::RunGate([&] { return preferred_->Run(inputs_, &want_); },
                                     [&] { return tuned_->Run(inputs_, &got_); }, gate));
+    preferred_times_ = std::move(preferred);
+    tuned_times_ = std::move(tuned);
     if (result_.gate.pairs == 0) KnowOnlyDefault();
+    AcceptForMemory();
     if (preferred_accuracy_.ok || result_.gate.accepted) return OkStatus();
     result_.gate.accepted = true;
     result_.gate.reason = "the default plan loses too much: " + preferred_accuracy_.reason;
     return OkStatus();
   }
 
-  /// Puts what won into the book, and, where it was `compared`, into the store.
+  static int64_t Held(const Session& session) {
+    return session.memory().arena_bytes + session.memory().device_bytes;
+  }
+
+  /// A default plan that needs more memory than it may is no alternative.
+  void AcceptForMemory() {
+    const int64_t limit = tune_.bounds.memory_limit;
+    if (limit < 0) return;
+    if (Held(*tuned_) > limit)
+      Log(LogLevel::kWarn,
+          "what the plan holds fits into {} bytes, but lies in {}: its parts leave gaps", limit,
+          Held(*tuned_));
+    if (result_.gate.accepted || Held(*preferred_) <= limit) return;
+    result_.gate.accepted = true;
+    result_.gate.reason = fmt::format("the default plan needs {} bytes, over the limit of {}",
+                                      Held(*preferred_), limit);
+  }
+
+  /// Learns from what steps took in both networks. Those of an accelerator are only enqueued.
+  Status Calibrate() {
+    if (!options_.session.accelerators.empty()) return OkStatus();
+    constexpr double kWorthSolvingAgain = 0.05;
+    const bool cold = tune_.measure.cold_constants;
+    std::vector<tuner::StepSample> samples =
+        tuned_times_.Samples(tuned_plans_->Price(cold, store_));
+    result_.steps_us = 0;
+    for (const tuner::StepSample& sample : samples)
+      result_.steps_us += (sample.halves_us[0] + sample.halves_us[1]) / 2;
+    const std::vector<tuner::StepSample> more =
+        preferred_times_.Samples(preferred_plans_->Price(cold, store_));
+    samples.insert(samples.end(), more.begin(), more.end());
+    result_.lesson = tuner::Calibrations(store_).Learn(samples);
+    if (!result_.lesson.kept) return OkStatus();
+    recalibrated_ =
+        rounds_ == 1 && measured_in_round_ > 0 &&
+        result_.lesson.residual_before - result_.lesson.residual_after > kWorthSolvingAgain;
+    return RepriceAll();
+  }
+
+  /// Puts what won into the book, and, where it was `compared`, into the store: not what a limit of
+  /// this call alone has shaped.
   Status Keep(bool compared) {
+    compared = compared && tune_.bounds.memory_limit < 0;
+    RETURN_IF_ERROR(RepriceAll());
     const bool single = result_.segments.size() == 1;
     for (TunedSegment& segment : result_.segments) {
+      if (compared) KeepSearch(tune_, segment, store_);
       const planner::Decision judged = segment.decision;
-      const std::string judged_text = planner::PrintDecision(*segment.graph, judged);
+      const std::string judged_text = PlanText(segment);
       if (!result_.gate.accepted) {
         ASSIGN_OR_RETURN(
             segment.decision,
@@ -230,7 +438,7 @@ class ModelTuner {
   bool FindVerdict() {
     for (const TunedSegment& segment : result_.segments) {
       const Result<std::string> kept = FindStamped(store_, VerdictKey(segment.key));
-      const std::string judged = planner::PrintDecision(*segment.graph, segment.decision);
+      const std::string judged = PlanText(segment);
       if (!kept.ok() || !ParseVerdict(*kept, judged, result_.gate)) return false;
     }
     result_.known = !result_.segments.empty();
@@ -244,9 +452,15 @@ class ModelTuner {
   tuner::Store& store_;
   TuneModelResult result_;
   std::unique_ptr<Session> preferred_, tuned_;
+  std::shared_ptr<RecordedPlans> preferred_plans_, tuned_plans_;
+  StepTimes preferred_times_, tuned_times_;
   TensorMap want_, got_, exact_;
   tuner::PlanAccuracy preferred_accuracy_;
   DefaultRun default_run_;
+  std::optional<Attempt> before_;
+  int rounds_ = 0;
+  int64_t measured_in_round_ = 0;
+  bool recalibrated_ = false;  // and not solved with yet
 };
 
 }  // namespace

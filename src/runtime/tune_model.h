@@ -8,6 +8,7 @@
 
 #include "planner/plan_book.h"
 #include "runtime/session.h"
+#include "tuner/cost/calibration.h"
 #include "tuner/network/accuracy.h"
 #include "tuner/network/gate.h"
 #include "tuner/network/tune.h"
@@ -20,6 +21,10 @@ struct TuneModelOptions {
   /// On the steady clock (NowNs): everything ends by then, a package written after it included, and
   /// what does not fit is left out and said so. 0: none.
   int64_t deadline_ns = 0;
+  /// Whether time is kept for writing a package.
+  bool writes_package = true;
+  /// `session.cancelled` ends a tuning within a fifth of a second, but for what one build of an
+  /// OpenCL program or one launch takes.
   tuner::TuneOptions tune;
   tuner::GateOptions gate;
   tuner::AccuracyLimits accuracy;
@@ -30,13 +35,15 @@ struct TunedSegment {
   planner::DecisionKey key;
   std::shared_ptr<const ir::Graph> graph;
   planner::Decision decision;
+  int64_t entries = 0, choices = 0;
+  bool proven = false;  // an optimum with regard to measured costs
 };
 
 struct TuneModelResult {
   /// The tuned decisions where the gate let them pass, the preferred ones otherwise.
   std::shared_ptr<planner::PlanBook> book;
   std::vector<TunedSegment> segments;
-  tuner::TuneReport report;  // summed over segments
+  tuner::TuneReport report;  // summed over segments and rounds
   tuner::GateResult gate;
   tuner::PlanAccuracy accuracy;
   /// True where the verdict of the gate comes from the store, for the same plan.
@@ -46,15 +53,28 @@ struct TuneModelResult {
   /// A session on the plans of `book`, which keeps their packed weights alive; may be null.
   std::shared_ptr<Session> session;
   int64_t deadline_ns = 0;
+  /// Of the tuned plan: by what was known before it ran, and with what its runs have taught; what
+  /// its steps take alone.
+  double expected_us = 0;
   double predicted_us = 0;
+  double alone_us = 0;
+  /// What its steps took in the network, medians summed up; 0: nobody looked.
+  double steps_us = 0;
+  /// What the steps of the compared networks taught; no steps: nothing could be learned.
+  tuner::Lesson lesson;
   double seconds = 0;
 };
 
 /// Tunes `model` for the shapes of `inputs` (as Session::Run takes them) and keeps what it learns
 /// in `store`. The tuned plan is used only if its outputs keep the accuracy of the preferred plan's
 /// and it is faster with confidence; `gate` says so either way. Where accuracy is lost, the choice
-/// that loses most of it for the time it saves is banned and the best plan sought again. Where the
-/// measured time lies over 10 % from the predicted one, a warning goes to the log.
+/// that loses most of it for the time it saves is banned and the best plan sought again: its error
+/// was estimated too low, for the solver keeps `tune.bounds` (where they name no error budget, the
+/// noise that `accuracy` allows). A default plan that needs more memory than they allow never
+/// stays. What steps took in the compared networks calibrates predictions, these and later ones;
+/// where they change much, or the budget is not used up, the best plan is sought again. Where the
+/// measured time lies over 10 % from the predicted one, a warning goes to the log. Fails with
+/// kCancelled, saying how much was measured, where `session.cancelled` was set.
 Result<TuneModelResult> TuneModel(const std::shared_ptr<const Model>& model,
                                   const TensorMap& inputs, const TuneModelOptions& options,
                                   tuner::Store& store);

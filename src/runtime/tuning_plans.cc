@@ -13,9 +13,9 @@ namespace {
 std::string_view HashOf(std::string_view build) { return build.substr(0, build.find(' ')); }
 
 /// What a search proved holds as long as no kernel changes, used or not.
-std::string SearchKey(tuner::Level level, const planner::DecisionKey& key) {
-  return fmt::format("search {} {} {}", static_cast<int>(level), kernels::BuildId(),
-                     planner::PrintKey(key));
+std::string SearchKey(const tuner::TuneOptions& options, const planner::DecisionKey& key) {
+  return fmt::format("search {} {:.4g} {} {}", static_cast<int>(options.level),
+                     options.bounds.error_budget, kernels::BuildId(), planner::PrintKey(key));
 }
 
 }  // namespace
@@ -65,15 +65,31 @@ Result<exec::Plan> TuningPlans::PlanFor(const ir::Graph& segment, const DeviceSe
     if (known.key == key) return planner::Apply(segment, known.decision, devices, limits.threads);
   }
   tuner::TuneReport report;
-  // What was kept knows of no bans.
-  Result<planner::Decision> decision = options_.banned.empty() ? FindSearch(segment, key, report)
-                                                               : Status(StatusCode::kNotFound, "");
-  if (!decision.ok()) decision = Search(segment, key, devices, limits, report);
-  RETURN_IF_ERROR(decision.status());
+  // What was kept knows of no bans and no limit.
+  const bool may_keep = options_.banned.empty() && options_.bounds.memory_limit < 0;
+  Result<planner::Decision> decision =
+      uses_kept_ && may_keep ? FindSearch(segment, key, report) : Status(StatusCode::kNotFound, "");
+  if (!decision.ok())
+    decision = tuner::TuneGraph(segment, devices, limits, options_, store_, &report);
   Add(report);
+  RETURN_IF_ERROR(decision.status());
   result_.predicted_us += decision->predicted_us;
-  result_.segments.push_back({key, std::make_shared<const ir::Graph>(segment), *decision});
+  result_.segments.push_back({.key = key,
+                              .graph = std::make_shared<const ir::Graph>(segment),
+                              .decision = *decision,
+                              .entries = report.entries,
+                              .choices = report.choices,
+                              .proven = may_keep && !report.stopped});
+  KeepSearch(options_, result_.segments.back(), store_);
   return planner::Apply(segment, *decision, devices, limits.threads);
+}
+
+void KeepSearch(const tuner::TuneOptions& options, const TunedSegment& segment,
+                tuner::Store& store) {
+  if (!segment.proven) return;
+  store.PutDecision(SearchKey(options, segment.key),
+                    fmt::format("{} {}\n{}", segment.entries, segment.choices,
+                                planner::PrintDecision(*segment.graph, segment.decision)));
 }
 
 /// What an earlier search of this level ended with, if that proved an optimum: "entries choices",
@@ -81,7 +97,7 @@ Result<exec::Plan> TuningPlans::PlanFor(const ir::Graph& segment, const DeviceSe
 Result<planner::Decision> TuningPlans::FindSearch(const ir::Graph& segment,
                                                   const planner::DecisionKey& key,
                                                   tuner::TuneReport& report) {
-  ASSIGN_OR_RETURN(const std::string kept, store_.FindDecision(SearchKey(options_.level, key)));
+  ASSIGN_OR_RETURN(const std::string kept, store_.FindDecision(SearchKey(options_, key)));
   const size_t line = std::min(kept.find('\n'), kept.size());
   const char* end = kept.data() + line;
   const auto entries = std::from_chars(kept.data(), end, report.reused);
@@ -91,20 +107,6 @@ Result<planner::Decision> TuningPlans::FindSearch(const ir::Graph& segment,
   }
   report.entries = report.reused;
   return planner::ParseDecision(segment, std::string_view(kept).substr(line + 1));
-}
-
-Result<planner::Decision> TuningPlans::Search(const ir::Graph& segment,
-                                              const planner::DecisionKey& key,
-                                              const DeviceSet& devices,
-                                              const planner::Limits& limits,
-                                              tuner::TuneReport& report) {
-  ASSIGN_OR_RETURN(const planner::Decision decision,
-                   tuner::TuneGraph(segment, devices, limits, options_, store_, &report));
-  if (!report.stopped)
-    store_.PutDecision(SearchKey(options_.level, key),
-                       fmt::format("{} {}\n{}", report.entries, report.choices,
-                                   planner::PrintDecision(segment, decision)));
-  return decision;
 }
 
 void TuningPlans::Add(const tuner::TuneReport& report) {
@@ -119,6 +121,9 @@ void TuningPlans::Add(const tuner::TuneReport& report) {
   sum.solve_seconds += report.solve_seconds;
   sum.seconds += report.seconds;
   sum.stopped |= report.stopped;
+  if (!report.end.empty()) sum.end = report.end;
+  sum.open += report.open;
+  sum.bound_us += report.bound_us;
   sum.solver = report.solver;
   sum.rejected.insert(sum.rejected.end(), report.rejected.begin(), report.rejected.end());
   sum.lossy.insert(sum.lossy.end(), report.lossy.begin(), report.lossy.end());

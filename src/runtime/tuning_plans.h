@@ -18,14 +18,18 @@ std::string Stamp(const planner::Decision& decision, std::string_view text);
 /// `text` again; kVersionMismatch, naming the kernel, where one is not of the same sources any
 /// more, kCorrupt where there is no such line.
 Result<std::string> Unstamp(std::string_view kept);
+/// Keeps a proven segment, so that the next search with these options need not be made.
+void KeepSearch(const tuner::TuneOptions& options, const TunedSegment& segment,
+                tuner::Store& store);
 
 /// Tunes each segment that a session comes to and adds it to `result`; what an earlier search of
-/// the same level proved is taken from the store. Not synchronised; options, store and result must
-/// live until Close.
+/// the same level and bounds proved is taken from the store, if `uses_kept`. Not synchronised;
+/// options, store and result must live until Close.
 class TuningPlans final : public planner::PlanSource {
  public:
-  TuningPlans(const tuner::TuneOptions& options, tuner::Store& store, TuneModelResult& result)
-      : options_(options), store_(store), result_(result) {}
+  TuningPlans(const tuner::TuneOptions& options, bool uses_kept, tuner::Store& store,
+              TuneModelResult& result)
+      : options_(options), uses_kept_(uses_kept), store_(store), result_(result) {}
 
   Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                              const planner::Limits& limits) override;
@@ -35,12 +39,10 @@ class TuningPlans final : public planner::PlanSource {
  private:
   Result<planner::Decision> FindSearch(const ir::Graph& segment, const planner::DecisionKey& key,
                                        tuner::TuneReport& report);
-  Result<planner::Decision> Search(const ir::Graph& segment, const planner::DecisionKey& key,
-                                   const DeviceSet& devices, const planner::Limits& limits,
-                                   tuner::TuneReport& report);
   void Add(const tuner::TuneReport& report);
 
   const tuner::TuneOptions& options_;
+  bool uses_kept_;
   tuner::Store& store_;
   TuneModelResult& result_;
   bool closed_ = false;

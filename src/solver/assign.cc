@@ -189,8 +189,9 @@ class Assigner {
     const EliminationOrder order = FindOrder(rest.problem.network);
     if (!Fits(order)) {
       Note("branch", static_cast<int64_t>(LargestTable(rest.problem.network)));
-      const Result<Bounded> found =
-          SolveBounded(rest.problem, {.seconds = SecondsLeft(), .seed = options_.seed});
+      const Result<Bounded> found = SolveBounded(
+          rest.problem,
+          {.seconds = SecondsLeft(), .cancelled = options_.cancelled, .seed = options_.seed});
       if (!found.ok()) return finish(known, known_cost, known_cost);
       const Cost bound = std::max(dual.bound(), found->bound);
       if (found->values.empty() || found->cost >= known_cost)

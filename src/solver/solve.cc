@@ -126,7 +126,7 @@ class Solver {
   }
 
   Result<Solution> SolveLimited(const Kept& kept, const PricedSolve& solve) {
-    BranchLimits limits{.until_ns = until_ns_};
+    BranchLimits limits{.deadline = {until_ns_, options_.cancelled}};
     if (problem_.error_budget >= 0 && problem_.memory_limit < 0) {
       ASSIGN_OR_RETURN(const PricedBudget priced, PriceBudget(problem_, kept, solve));
       const std::optional<Solution> best = SolveWithinBudget(problem_, kept, priced);

@@ -1,6 +1,7 @@
 // Solving an assignment problem exactly, or with a certified gap.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,6 +21,8 @@ struct Options {
   /// Bytes of tables above which elimination and sweep count as too big.
   int64_t table_bytes = 256LL << 20;
   uint64_t seed = 1;
+  /// Set from any thread: ends the search as the end of the time does; null: never.
+  const std::atomic<bool>* cancelled = nullptr;
 };
 
 /// What the solver did.

@@ -46,6 +46,22 @@ TEST(TimetableTest, MeasuresAllTheTimeWhereNoComparisonFits) {
   EXPECT_GT(table.tune_until_ns, 4.6 * kSecond);
 }
 
+TEST(TimetableTest, NothingIsKeptForAPackageThatNobodyWrites) {
+  TuneModelOptions options{.deadline_ns = 5 * kSecond};
+  const DefaultRun run{.prepare_seconds = 0.1, .first_seconds = 0.02, .run_seconds = 0.01};
+  ir::Graph graph =
+      ir::Parse("input %x: f32[1x4096]\nconst %w: f32[4096x4096]\n%y = MatMul(%x, %w)\noutput %y\n")
+          .value();
+  const auto model = Model::FromGraph(std::move(graph), "large").value();
+  const Timetable with = Timetable::Make(options, run, *model, 0);
+  options.writes_package = false;
+  const Timetable without = Timetable::Make(options, run, *model, 0);
+  EXPECT_GT(without.gate_until_ns, 4.8 * kSecond);
+  EXPECT_LT(with.gate_until_ns, 4.5 * kSecond);
+  EXPECT_TRUE(without.MeasuresFor(kSecond));
+  EXPECT_FALSE(without.MeasuresFor(5 * kSecond));
+}
+
 TEST(TimetableTest, WithoutADeadlineWeightsAreAlwaysWritten) {
   EXPECT_TRUE(Timetable::AffordsPackedWeights(*Small(), 0, 99 * kSecond));
   EXPECT_TRUE(Timetable::AffordsPackedWeights(*Small(), 100 * kSecond, 99 * kSecond));

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 #include "base/clock.h"
@@ -23,7 +25,7 @@ class LossyRows final : public tuner::StoreOnTop {
   explicit LossyRows(std::string kernel)
       : StoreOnTop(tuner::MemoryStore()), kernel_(std::move(kernel)) {}
   Result<tuner::Row> Find(const tuner::RowKey& key) override {
-    if (key.kernel == "probe") return StoreOnTop::Find(key);
+    if (key.kernel == "probe" || tuner::IsCalibration(key)) return StoreOnTop::Find(key);
     const bool lossy = key.kernel == kernel_;
     const double us = lossy ? 1 : key.kernel == "cpu.convert" ? 0.5 : 10;
     return tuner::Row{.median_us = us, .low_us = us, .samples = 5, .error = lossy ? 1e-3 : 0.0};
@@ -199,6 +201,69 @@ TEST_F(TuneModelTest, WhereNoPairOfNetworksFitsTheDefaultPlansOwnTimeIsReported)
   EXPECT_EQ(result->gate.pairs, 0);
   EXPECT_GT(result->gate.incumbent_us, 0);
   EXPECT_EQ(result->gate.incumbent_us, result->gate.challenger_us);
+}
+
+/// Cancels after some rows.
+class CancellingStore final : public tuner::StoreOnTop {
+ public:
+  CancellingStore(int rows, std::atomic<bool>& cancelled)
+      : StoreOnTop(tuner::MemoryStore()), left_(rows), cancelled_(cancelled) {}
+  void Put(const tuner::RowKey& key, const tuner::Row& row) override {
+    StoreOnTop::Put(key, row);
+    if (key.kernel != "probe" && --left_ == 0) cancelled_ = true;
+  }
+
+ private:
+  int left_;
+  std::atomic<bool>& cancelled_;
+};
+
+TEST_F(TuneModelTest, ACancelledTuningSaysHowFarItCame) {
+  std::atomic<bool> cancelled = false;
+  options_.session.cancelled = &cancelled;
+  CancellingStore store(3, cancelled);
+  const Result<TuneModelResult> stopped = TuneModel(model_, inputs_, options_, store);
+  ASSERT_EQ(stopped.status().code(), StatusCode::kCancelled);
+  int measured = 0, entries = 0;
+  ASSERT_EQ(std::sscanf(std::string(stopped.status().message()).c_str(),
+                        "interrupted, %d of %d measured", &measured, &entries),
+            2)
+      << stopped.status().message();
+  EXPECT_EQ(measured, 3);
+  EXPECT_GT(entries, 3);
+  cancelled = false;
+  const Result<TuneModelResult> rest = TuneModel(model_, inputs_, options_, store);
+  ASSERT_TRUE(rest.ok()) << rest.status().message();
+  EXPECT_GE(rest->report.reused, 3);
+}
+
+TEST_F(TuneModelTest, StepsOfBothNetworksTeachWhatPredictionsMiss) {
+  options_.gate.max_pairs = 40;
+  const Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, *store_);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_GT(result->lesson.steps, 0);
+  EXPECT_GT(result->alone_us, 0);
+  if (result->lesson.kept) {
+    EXPECT_LT(result->lesson.residual_after, result->lesson.residual_before);
+  } else {
+    EXPECT_NEAR(result->predicted_us, result->alone_us, 1e-6 * result->alone_us);
+  }
+}
+
+TEST_F(TuneModelTest, ADefaultPlanThatNeedsTooMuchMemoryDoesNotStay) {
+  const auto session = Session::Create(model_, {.threads = 2}).value();
+  TensorMap outputs;
+  ASSERT_TRUE(session->Run(inputs_, &outputs).ok());
+  const int64_t needed = session->memory().arena_bytes;
+  ASSERT_GT(needed, 0);
+  // Tensors of the caller count for the solver, so this is what the smallest plan needs, or less.
+  options_.tune.bounds.memory_limit = 1;
+  const Result<TuneModelResult> none = TuneModel(model_, inputs_, options_, *store_);
+  EXPECT_EQ(none.status().code(), StatusCode::kUnsupported);
+  options_.tune.bounds.memory_limit = 10 * needed;
+  const Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, *store_);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_LE(result->session->memory().arena_bytes, 10 * needed);
 }
 
 TEST_F(TuneModelTest, AnotherShapeStartsOnThePlanOfTheNearestOne) {

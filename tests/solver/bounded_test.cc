@@ -24,7 +24,8 @@ TEST(Bounded, FindsTheOptimum) {
       SCOPED_TRACE(testing::Message() << shape.steps << " steps, seed " << seed);
       const LimitedNetwork problem = RandomNetwork(shape, seed);
       const auto optimum = BruteForce(problem);
-      const Result<Bounded> found = SolveBounded(problem, {kNoTimeLimit, 100'000, 200, 1});
+      const Result<Bounded> found =
+          SolveBounded(problem, {.seconds = kNoTimeLimit, .nodes = 100'000, .root_passes = 200});
       ASSERT_EQ(found.ok(), optimum.has_value());
       if (!optimum) {
         EXPECT_EQ(found.status().code(), StatusCode::kUnsupported);
@@ -49,8 +50,9 @@ TEST(Bounded, BoundsHoldWhereTheSearchEndsEarly) {
       SCOPED_TRACE(testing::Message() << shape.steps << " steps, seed " << seed);
       const LimitedNetwork problem = RandomNetwork(shape, seed);
       const auto optimum = BruteForce(problem);
-      const Result<Bounded> found =
-          SolveBounded(problem, {kNoTimeLimit, static_cast<int64_t>(seed % 3), 5, 1});
+      const Result<Bounded> found = SolveBounded(
+          problem,
+          {.seconds = kNoTimeLimit, .nodes = static_cast<int64_t>(seed % 3), .root_passes = 5});
       if (!found.ok()) {
         EXPECT_FALSE(optimum.has_value());
         continue;
@@ -72,7 +74,7 @@ TEST(Bounded, BoundsHoldWhereTheSearchEndsEarly) {
 
 TEST(Bounded, EqualSeedsGiveEqualResults) {
   const LimitedNetwork problem = RandomNetwork({40, 6, 90, 0, 0.02, 0.0, 20, 0.6}, 7);
-  const BoundedOptions options{kNoTimeLimit, 5, 100, 3};
+  const BoundedOptions options{.seconds = kNoTimeLimit, .nodes = 5, .root_passes = 100, .seed = 3};
   const Result<Bounded> first = SolveBounded(problem, options);
   const Result<Bounded> second = SolveBounded(problem, options);
   ASSERT_TRUE(first.ok());
@@ -82,7 +84,8 @@ TEST(Bounded, EqualSeedsGiveEqualResults) {
 
 TEST(Bounded, NoTimeIsEnoughForABound) {
   const LimitedNetwork problem = RandomNetwork({40, 6, 90, 0, 0.05, 0.0, 20, 0.6}, 7);
-  const Result<Bounded> found = SolveBounded(problem, {0, 100, 100, 1});
+  const Result<Bounded> found =
+      SolveBounded(problem, {.seconds = 0, .nodes = 100, .root_passes = 100});
   ASSERT_TRUE(found.ok());
   EXPECT_GT(found->bound, -kForbidden);
   EXPECT_LE(found->bound, found->cost);

@@ -113,5 +113,25 @@ TEST(GateTest, AFailingRunIsNamed) {
   EXPECT_THAT(result.status().message(), testing::HasSubstr("challenger: no such kernel"));
 }
 
+TEST(GateTest, TheRatioIsThatOfTheTimesAndLiesInItsInterval) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    FakeMachine machine(seed, 0.2);
+    int runs = 0;
+    const auto run = [&](double us) {
+      return [&machine, us] {
+        machine.Work(us);
+        return OkStatus();
+      };
+    };
+    GateOptions options{.seconds = 0.05, .seed = seed, .now_ns = machine.clock()};
+    options.observe = [&](bool) { ++runs; };
+    const GateResult result = RunGate(run(1000), run(980), options).value();
+    EXPECT_EQ(result.ratio, result.challenger_us / result.incumbent_us);
+    EXPECT_LE(result.low, result.ratio);
+    EXPECT_GE(result.high, result.ratio);
+    EXPECT_EQ(runs, 2 * result.pairs);
+  }
+}
+
 }  // namespace
 }  // namespace fettle::tuner

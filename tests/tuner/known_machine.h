@@ -19,6 +19,9 @@ inline std::unique_ptr<Store> StoreWithCeilings(const CpuDevice& device) {
   return store;
 }
 
+/// Whether a row is about networks rather than about a kernel alone (Calibrations).
+inline bool IsCalibration(const RowKey& key) { return key.problem.starts_with("in networks"); }
+
 /// Answers as the store under it unless a test says otherwise.
 class StoreOnTop : public Store {
  public:

@@ -148,6 +148,7 @@ TEST_F(TuneTest, LevelNoneMeasuresNothing) {
   ASSERT_TRUE(decision.ok());
   EXPECT_EQ(report_.measured, 0);
   EXPECT_TRUE(report_.stopped);
+  EXPECT_EQ(report_.end, "the level none measures nothing");
   EXPECT_TRUE(planner::Apply(graph_, *decision, device_, 2).ok());
 }
 
@@ -167,6 +168,39 @@ TEST_F(TuneTest, StopsWhenToldAndGoesOnLater) {
   EXPECT_GE(report_.reused, measured);
 }
 
+TEST_F(TuneTest, ACancelledSearchKeepsWhatItMeasured) {
+  std::atomic<bool> cancelled = false;
+  TuneOptions options{.level = Level::kFast};
+  options.measure.cancelled = &cancelled;
+  options.progress = [&](const TuneProgress&) { return cancelled = true; };
+  EXPECT_EQ(Tune(options).status().code(), StatusCode::kCancelled);
+  const int64_t measured = report_.measured;
+  EXPECT_GT(measured, 0);
+  EXPECT_GT(report_.entries, measured);
+  cancelled = true;
+  EXPECT_EQ(Tune(options).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(report_.measured, 0);
+  options = {.level = Level::kFast};
+  ASSERT_TRUE(Tune(options).ok());
+  EXPECT_GE(report_.reused, measured);
+}
+
+TEST_F(TuneTest, AStoppedSearchSaysHowFarFromTheBestItMayBe) {
+  int calls = 0;
+  TuneOptions options{.level = Level::kFast};
+  options.progress = [&](const TuneProgress&) { return ++calls < 2; };
+  const Result<planner::Decision> stopped = Tune(options);
+  ASSERT_TRUE(stopped.ok());
+  EXPECT_EQ(report_.end, "interrupted");
+  EXPECT_GT(report_.bound_us, 0);
+  EXPECT_GT(stopped->gap, 0);
+  EXPECT_LE(stopped->gap, 1);
+  EXPECT_NEAR(stopped->predicted_us * (1 - stopped->gap), report_.bound_us, 1e-6);
+  const Result<planner::Decision> best = Tune({.level = Level::kFast});
+  ASSERT_TRUE(best.ok());
+  EXPECT_EQ(best->gap, 0);
+}
+
 TEST_F(TuneTest, EndsAtTheDeadlineAndGoesOnLater) {
   // Time passes whenever somebody looks at the clock.
   int64_t now_ns = 0;
@@ -178,6 +212,7 @@ TEST_F(TuneTest, EndsAtTheDeadlineAndGoesOnLater) {
   EXPECT_LT(now_ns, 45'000'000);
   EXPECT_TRUE(report_.stopped);
   EXPECT_GT(report_.skipped, 0);
+  EXPECT_EQ(report_.end, "the budget ended the search");
   EXPECT_TRUE(planner::Apply(graph_, *stopped, device_, 2).ok());
   const int64_t measured = report_.measured;
   ASSERT_TRUE(Tune({.level = Level::kFast}).ok());
@@ -191,7 +226,7 @@ class LossyRows final : public StoreOnTop {
   LossyRows(std::shared_ptr<Store> under, std::string kernel)
       : StoreOnTop(std::move(under)), kernel_(std::move(kernel)) {}
   Result<Row> Find(const RowKey& key) override {
-    if (key.kernel == "probe") return StoreOnTop::Find(key);
+    if (key.kernel == "probe" || IsCalibration(key)) return StoreOnTop::Find(key);
     if (key.kernel == "cpu.convert") return Row{.median_us = 0.5, .low_us = 0.5, .samples = 5};
     if (key.kernel == kernel_) return Row{.median_us = 1, .low_us = 1, .samples = 5, .error = 0.1};
     return Row{.median_us = 10, .low_us = 10, .samples = 5};
@@ -228,6 +263,34 @@ TEST_F(TuneTest, WhatIsBannedForItsErrorIsNotTakenAgain) {
   EXPECT_GE(std::ssize(options.banned), taken);
 }
 
+TEST_F(TuneTest, ErrorsStayWithinTheBudgetInOneSolve) {
+  const std::string lossy = "cpu.conv.gemm.nhwc";
+  LossyRows rows(store_, lossy);
+  TuneOptions options{.level = Level::kFast};
+  const auto tune = [&](double budget) {
+    options.bounds.error_budget = budget;
+    report_ = {};
+    EXPECT_TRUE(TuneGraph(graph_, device_, {.threads = 2}, options, rows, &report_).ok());
+    EXPECT_EQ(report_.rounds, 1);
+    double error = 0;
+    for (const Lossy& one : report_.lossy) error += one.trade.error;
+    return error;
+  };
+  EXPECT_NEAR(tune(-1), 0.3, 1e-9);
+  EXPECT_NEAR(tune(0.35), 0.3, 1e-9);
+  EXPECT_NEAR(tune(0.25), 0.2, 1e-9);
+  EXPECT_NEAR(tune(0.15), 0.1, 1e-9);
+  EXPECT_NEAR(tune(0.05), 0, 1e-9);
+}
+
+TEST_F(TuneTest, NoPlanIsMadeThatBreaksTheMemoryLimit) {
+  TuneOptions options{.level = Level::kFast};
+  options.bounds.memory_limit = 1000;
+  EXPECT_EQ(Tune(options).status().code(), StatusCode::kUnsupported);
+  options.bounds.memory_limit = 100'000'000;
+  EXPECT_TRUE(Tune(options).ok());
+}
+
 /// Knows all entries as priors; what is measured replaces them.
 class Priors final : public StoreOnTop {
  public:
@@ -235,7 +298,7 @@ class Priors final : public StoreOnTop {
       : StoreOnTop(std::move(under)), fast_(std::move(fast)) {}
   Result<Row> Find(const RowKey& key) override {
     const Result<Row> known = StoreOnTop::Find(key);
-    if (known.ok() || key.kernel == "probe") return known;
+    if (known.ok() || key.kernel == "probe" || IsCalibration(key)) return known;
     const double us = key.kernel == fast_ ? 50 : key.kernel == "cpu.convert" ? 5 : 5000;
     return Row{.median_us = us, .low_us = us, .samples = 5, .prior = true};
   }

@@ -74,6 +74,13 @@ int64_t BoundKernel::packed_bytes() const {
   return bytes;
 }
 
+std::vector<std::span<const std::byte>> BoundKernel::packed() const {
+  std::vector<std::span<const std::byte>> all;
+  for (const GuardedMemory& packed : packed_)
+    all.emplace_back(packed.host(), static_cast<size_t>(packed.bytes()));
+  return all;
+}
+
 bool BoundKernel::LaunchesNothing() const {
   std::vector<bool> written(operands_.outputs.size(), true);
   for (const Alias& alias : kernel_->aliases()) {

@@ -35,6 +35,8 @@ class BoundKernel {
   const PreparedKernel& kernel() const { return *kernel_; }
   /// Bytes of packed constants.
   int64_t packed_bytes() const;
+  /// Each packed constant, as the host sees it.
+  std::vector<std::span<const std::byte>> packed() const;
   /// True if all outputs are views or empty: such a kernel is never launched.
   bool LaunchesNothing() const;
 

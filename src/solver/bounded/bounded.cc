@@ -51,11 +51,11 @@ class BranchAndBound {
       : root_(root), incumbent_(incumbent) {}
 
   /// Returns the bound.
-  Cost Run(int64_t most_nodes, int64_t deadline_ns) {
+  Cost Run(int64_t most_nodes, const Deadline& deadline) {
     std::priority_queue<Node> open;
     open.push({root_.bound(), {}, 0});
     while (!open.empty() && !incumbent_.Beats(open.top().bound)) {
-      if (NowNs() > deadline_ns || nodes_ >= most_nodes) return open.top().bound;
+      if (deadline.Passed() || nodes_ >= most_nodes) return open.top().bound;
       const Node node = open.top();
       open.pop();
       ++nodes_;
@@ -145,7 +145,8 @@ Result<Bounded> SolveBounded(const LimitedNetwork& problem, const BoundedOptions
   RETURN_IF_ERROR(Validate(problem));
   const int64_t start_ns = NowNs();
   const auto after = [&](double share) {
-    return start_ns + static_cast<int64_t>(std::min(share * options.seconds, 1e9) * 1e9);
+    const auto ns = static_cast<int64_t>(std::min(share * options.seconds, 1e9) * 1e9);
+    return Deadline{start_ns + ns, options.cancelled};
   };
   Incumbent incumbent;
   BoundedRoot root(problem, incumbent);

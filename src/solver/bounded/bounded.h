@@ -2,6 +2,7 @@
 // and a bound, as good as time allows.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "solver/network/limited.h"
@@ -10,6 +11,8 @@ namespace fettle::solver {
 
 struct BoundedOptions {
   double seconds = 60;
+  /// Ends the search as the end of the time does; null: never.
+  const std::atomic<bool>* cancelled = nullptr;
   /// Subproblems that are branched on, at most, and message passes at the root, at most. Where
   /// neither time ends the search first, equal seeds give equal results.
   int64_t nodes = INT64_MAX;

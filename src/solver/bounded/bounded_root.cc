@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/clock.h"
 #include "solver/bounded/tree_search.h"
 #include "solver/network/memory_steps.h"
 
@@ -108,19 +107,19 @@ bool BoundedRoot::LookAtWorst(const Assignment& values) {
   return is_new;
 }
 
-void BoundedRoot::Raise(int64_t passes, int64_t deadline_ns) {
+void BoundedRoot::Raise(int64_t passes, const Deadline& deadline) {
   most_passes_ = passes_ + passes;
   since_progress_ = 0;
   while (!solved()) {
     DualBound dual(relaxed_);
     dual.SetPrices(prices_);
-    const Outcome outcome = RaiseOnce(dual, deadline_ns);
+    const Outcome outcome = RaiseOnce(dual, deadline);
     if (outcome == Outcome::kSettled) return;
     if (outcome == Outcome::kFewerValues) Tighten();
   }
 }
 
-BoundedRoot::Outcome BoundedRoot::RaiseOnce(DualBound& dual, int64_t deadline_ns) {
+BoundedRoot::Outcome BoundedRoot::RaiseOnce(DualBound& dual, const Deadline& deadline) {
   Cost highest = -kForbidden;
   while (passes_ < most_passes_) {
     dual.Pass();
@@ -143,7 +142,7 @@ BoundedRoot::Outcome BoundedRoot::RaiseOnce(DualBound& dual, int64_t deadline_ns
     if (solved()) return Outcome::kSettled;
     since_progress_ = bound_ > settled_ + 1e-4 * Gap() ? 0 : since_progress_ + 1;
     if (since_progress_ == 0) settled_ = bound_;
-    if (since_progress_ > kPatience || NowNs() > deadline_ns) return Outcome::kSettled;
+    if (since_progress_ > kPatience || deadline.Passed()) return Outcome::kSettled;
     if (passes_ % kFixEvery == 0 && DropValues(dual)) return Outcome::kFewerValues;
     if (passes_ >= kFirstPasses) dual.StepPrices(StepGain());
   }
@@ -173,15 +172,15 @@ bool BoundedRoot::DropValues(const DualBound& dual) {
   return true;
 }
 
-void BoundedRoot::SearchLocally(uint64_t seed, int64_t deadline_ns) {
+void BoundedRoot::SearchLocally(uint64_t seed, const Deadline& deadline) {
   std::vector<double> prices(full_.capacity.size(), 0);
   for (size_t i = 0; i < steps_.size(); ++i) prices[Index(steps_[i])] = prices_[i];
   TreeSearchOptions search;
   search.moves = kMovesPerSearch;
-  search.deadline_ns = deadline_ns;
+  search.deadline = deadline;
   bool is_cold = false;
   for (const double heat : kHeats) {
-    if (NowNs() > deadline_ns || solved()) return;
+    if (deadline.Passed() || solved()) return;
     search.seed = seed++;
     search.hottest = heat * Gap();
     search.coolest = search.hottest * 0.01;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/deadline.h"
 #include "solver/bounded/dual_bound.h"
 #include "solver/network/limited.h"
 #include "solver/network/simplify.h"
@@ -31,9 +32,9 @@ class BoundedRoot {
   BoundedRoot(const LimitedNetwork& problem, Incumbent& incumbent);
 
   /// Message passes, prices and drops of values, `passes` at most, until the bound settles.
-  void Raise(int64_t passes, int64_t deadline_ns);
+  void Raise(int64_t passes, const Deadline& deadline);
   /// Local search for better assignments.
-  void SearchLocally(uint64_t seed, int64_t deadline_ns);
+  void SearchLocally(uint64_t seed, const Deadline& deadline);
 
   /// True where the incumbent is known to be the best, or that there is none.
   bool solved() const { return solved_ || incumbent_.Beats(bound_); }
@@ -50,7 +51,7 @@ class BoundedRoot {
 
  private:
   enum class Outcome { kSettled, kFewerValues, kMoreSteps };
-  Outcome RaiseOnce(DualBound& dual, int64_t deadline_ns);
+  Outcome RaiseOnce(DualBound& dual, const Deadline& deadline);
   void Tighten();
   bool DropValues(const DualBound& dual);
   bool LookAtWorst(const Assignment& values);

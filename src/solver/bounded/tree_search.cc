@@ -5,8 +5,6 @@
 #include <numeric>
 #include <random>
 
-#include "base/clock.h"
-
 namespace fettle::solver {
 namespace {
 
@@ -58,7 +56,7 @@ class TreeSearch {
         std::log(options_.coolest / options_.hottest) / static_cast<double>(options_.moves);
     for (int64_t move = 0; move < options_.moves; ++move) {
       if (move % kPeriod == 0) {
-        if (NowNs() > options_.deadline_ns) break;
+        if (options_.deadline.Passed()) break;
         AdaptWeight();
       }
       Move(options_.hottest * std::exp(cooling * static_cast<double>(move)));

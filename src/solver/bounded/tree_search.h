@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/deadline.h"
 #include "solver/network/limited.h"
 
 namespace fettle::solver {
@@ -17,7 +18,7 @@ struct TreeSearchOptions {
   /// Temperatures of the first and the last move, in units of cost.
   Cost hottest = 1;
   Cost coolest = 0.01;
-  int64_t deadline_ns = INT64_MAX;  // of NowNs()
+  Deadline deadline;
 };
 
 /// Simulated annealing. A move takes a random tree of the network (variables of which no two have a

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <queue>
 
-#include "base/clock.h"
 #include "solver/problem/brute.h"
 #include "solver/problem/evaluate.h"
 #include "solver/problem/live_bytes.h"
@@ -57,7 +56,7 @@ class Branching {
   }
 
  private:
-  bool IsOver() const { return solves_ >= limits_.solves || NowNs() >= limits_.until_ns; }
+  bool IsOver() const { return solves_ >= limits_.solves || limits_.deadline.Passed(); }
 
   void Push(Part part) {
     if (!IsAtLeast(part.bound, best_.cost)) open_.push(std::move(part));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "base/deadline.h"
 #include "solver/encode/conversions.h"
 #include "solver/encode/reduce.h"
 
@@ -15,7 +16,7 @@ namespace fettle::solver {
 using PricedSolve = std::function<Result<Solution>(const Kept& kept, const Prices& prices)>;
 
 struct BranchLimits {
-  int64_t until_ns = 0;  // on the clock of NowNs
+  Deadline deadline{0};
   int solves = 2000;
   // What is known to begin with: prices, a solution that keeps the limits, a bound.
   Prices prices;

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "kernels/backend.h"
+#include "tuner/cost/step_costs.h"
 #include "tuner/store/candidate.h"
 
 namespace fettle::tuner {
@@ -49,9 +50,10 @@ std::string MemoryKey(const RowKey& key) {
 
 }  // namespace
 
-LearnedCosts::LearnedCosts(const DeviceSet& devices, Store& store)
+LearnedCosts::LearnedCosts(const DeviceSet& devices, Store& store, bool cold_constants)
     : devices_(devices),
       store_(store),
+      cold_constants_(cold_constants),
       ceilings_(LoadCeilings(static_cast<const CpuDevice&>(devices.cpu()), store)) {
   for (const Device* device : devices.beside_cpu())
     ceilings_beside_cpu_.emplace(device->kind(), LoadAcceleratorCeilings(*device, store));
@@ -59,7 +61,9 @@ LearnedCosts::LearnedCosts(const DeviceSet& devices, Store& store)
 
 RowKey LearnedCosts::KernelKey(const planner::Kind& kind, const planner::Entry& entry,
                                const kernels::Params& params) const {
-  return KeyOf({entry.kernel, kind.problem(entry), params}, kind.text, DeviceOf(entry));
+  RowKey key = KeyOf({entry.kernel, kind.problem(entry), params}, kind.text, DeviceOf(entry));
+  key.protocol = ProtocolOf(*entry.kernel, *kind.group, cold_constants_);
+  return key;
 }
 
 RowKey LearnedCosts::KeyOfConversion(const Shape& shape, DType dtype, const State& from,

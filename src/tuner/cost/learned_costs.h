@@ -22,7 +22,8 @@ namespace fettle::tuner {
 /// stays behind. Entries must stay where they are. Not synchronised.
 class LearnedCosts final {
  public:
-  LearnedCosts(const DeviceSet& devices, Store& store);
+  /// `cold_constants`: as measured with MeasureOptions::cold_constants.
+  LearnedCosts(const DeviceSet& devices, Store& store, bool cold_constants = false);
 
   /// What an entry takes at least, as far as is known by now, whatever its parameters.
   double KernelBound(const planner::Kind& kind, const planner::Entry& entry);
@@ -95,6 +96,7 @@ class LearnedCosts final {
 
   DeviceSet devices_;
   Store& store_;
+  bool cold_constants_;
   Ceilings ceilings_;
   std::map<DeviceKind, Ceilings> ceilings_beside_cpu_;
   std::unordered_map<std::string, Known> memory_;

@@ -79,7 +79,7 @@ class Bench::Impl {
         watch_(
             now_ns_, options_.sentinel ? options_.sentinel : [] { kernels::ProbeFmaFlops(0); },
             options_.drift),
-        workbench_(devices, now_ns_),
+        workbench_(devices, now_ns_, options_.cold_constants),
         pool_threads_(static_cast<const CpuDevice&>(devices.cpu()).pool().threads()),
         expectations_({.whole_macs = options_.whole_macs, .seed = options_.seed},
                       options_.cache_bytes, static_cast<const CpuDevice&>(devices.cpu()).pool()) {}

@@ -40,6 +40,8 @@ bool IsSure(const Summary& us, double ms, const MeasureOptions& options) {
 }  // namespace
 
 bool IsLate(const MeasureOptions& options, const std::function<int64_t()>& now_ns) {
+  if (options.cancelled != nullptr && options.cancelled->load(std::memory_order_relaxed))
+    return true;
   return options.deadline_ns > 0 && now_ns() >= options.deadline_ns;
 }
 

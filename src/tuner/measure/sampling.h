@@ -1,6 +1,7 @@
 // How times are sampled: how often, until when, and against which clock.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -37,6 +38,11 @@ struct MeasureOptions {
   /// Of inputs and expected outputs that are kept for further candidates of their groups.
   int64_t cache_bytes = int64_t{256} << 20;
   uint64_t seed = 1;
+  /// Whether packed constants come from memory at each launch, as in a network whose constants
+  /// leave the last cache between two runs; otherwise from the cache that the cores share.
+  bool cold_constants = false;
+  /// Set from any thread: whatever is done is given up as at the deadline; null: never.
+  const std::atomic<bool>* cancelled = nullptr;
   /// On the clock `now_ns`: what is not done by then is given up; 0: never.
   int64_t deadline_ns = 0;
   /// Nanoseconds; empty: the steady clock.
@@ -46,7 +52,7 @@ struct MeasureOptions {
   std::function<void()> sentinel;
 };
 
-/// Whether the deadline has passed; what says so (kCancelled).
+/// Whether somebody cancelled or the deadline has passed; what says so (kCancelled).
 bool IsLate(const MeasureOptions& options, const std::function<int64_t()>& now_ns);
 Status OutOfTime();
 

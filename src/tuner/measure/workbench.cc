@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "device/cpu/cache.h"
 #include "kernels/backend.h"
 #include "kernels/launch_tunables.h"
 
@@ -24,20 +25,38 @@ int64_t EvictedBytes(const CpuInfo& info) {
 constexpr double kLongEnoughNs = 400'000;
 constexpr int kMostLaunches = 64;
 
-/// The part of `bytes` that lane `i` of `lanes` writes.
+constexpr size_t kLine = 64;
+/// So many pages are read, a line each, so that translations of other addresses go too. A step of a
+/// page and a line touches all sets of the caches alike.
+constexpr size_t kPages = 2048, kPageStep = 4096 + kLine;
+
+/// Reads every `step` bytes.
+void ReadEvery(std::span<const std::byte> bytes, size_t step) {
+  unsigned sum = 0;
+  for (size_t i = 0; i < bytes.size(); i += step) sum += std::to_integer<unsigned>(bytes[i]);
+  [[maybe_unused]] const volatile unsigned keeps_the_reads = sum;
+}
+
+/// The part of `bytes` that lane `i` of `lanes` takes.
+std::span<const std::byte> ShareOf(std::span<const std::byte> bytes, int64_t i, int64_t lanes) {
+  const auto size = static_cast<int64_t>(bytes.size());
+  const int64_t begin = size * i / lanes, end = size * (i + 1) / lanes;
+  return bytes.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+}
+
 void CopyShare(std::span<const std::byte> from, std::byte* to, int64_t i, int64_t lanes) {
-  const auto bytes = static_cast<int64_t>(from.size());
-  const int64_t begin = bytes * i / lanes, end = bytes * (i + 1) / lanes;
-  if (end > begin) std::memcpy(to + begin, from.data() + begin, static_cast<size_t>(end - begin));
+  const std::span<const std::byte> share = ShareOf(from, i, lanes);
+  if (!share.empty()) std::memcpy(to + (share.data() - from.data()), share.data(), share.size());
 }
 
 }  // namespace
 
-Workbench::Workbench(const DeviceSet& devices, std::function<int64_t()> now_ns)
+Workbench::Workbench(const DeviceSet& devices, std::function<int64_t()> now_ns, bool cold_constants)
     : devices_(devices),
       cpu_(static_cast<const CpuDevice&>(devices.cpu())),
       cpu_stream_(cpu_, 1),
       now_ns_(std::move(now_ns)),
+      cold_constants_(cold_constants),
       memory_(std::make_shared<kernels::OperandMemory>()) {}
 
 Result<const Device*> Workbench::DeviceOf(DeviceKind kind) const {
@@ -94,25 +113,32 @@ Status Workbench::Misalign(kernels::BoundKernel& kernel, bool misaligned) {
   return OkStatus();
 }
 
+void Workbench::Evict(const kernels::BoundKernel& kernel, int64_t lane, int64_t lanes) const {
+  if (cold_constants_) {
+    for (const std::span<const std::byte> packed : kernel.packed()) {
+      const std::span<const std::byte> share = ShareOf(packed, lane, lanes);
+      DropFromCaches(share.data(), static_cast<int64_t>(share.size()));
+    }
+  }
+  ReadEvery(pages_, kPageStep);
+  ReadEvery(ShareOf(evictor_, lane, lanes), kLine);
+}
+
 void Workbench::MakeReady(const kernels::BoundKernel& kernel,
                           std::span<const std::span<const std::byte>> inputs, CpuStream& stream) {
   const int64_t lanes = std::min(stream.threads(), cpu_.pool().threads());
   const bool evicts = kernel.packed_bytes() > 0;
-  const auto words = static_cast<size_t>(EvictedBytes(cpu_.info())) / sizeof(uint64_t);
-  if (evicts) evictor_.resize(words * static_cast<size_t>(lanes), 1);
+  if (evicts) {
+    evictor_.resize(static_cast<size_t>(EvictedBytes(cpu_.info()) * lanes), std::byte{1});
+    if (cold_constants_) pages_.resize(kPages * kPageStep, std::byte{1});
+  }
   std::atomic<int64_t> met = 0;
   stream.ParallelFor(lanes, [&](int64_t lane, int) {
     met.fetch_add(1);
     const int64_t deadline = NowNs() + kMeetNs;
     while (met.load() < lanes && NowNs() < deadline) {
     }
-    if (evicts) {
-      constexpr size_t kWordsPerLine = 64 / sizeof(uint64_t);
-      const uint64_t* from = evictor_.data() + words * static_cast<size_t>(lane);
-      uint64_t sum = 0;
-      for (size_t i = 0; i < words; i += kWordsPerLine) sum += from[i];
-      [[maybe_unused]] const volatile uint64_t keeps_the_reads = sum;
-    }
+    if (evicts) Evict(kernel, lane, lanes);
     for (size_t i = 0; i < inputs.size(); ++i) CopyShare(inputs[i], kernel.input(i), lane, lanes);
   });
 }

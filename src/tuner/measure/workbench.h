@@ -16,7 +16,8 @@ namespace fettle::tuner {
 /// Owns the memory that candidates run on, one problem after the other. Not synchronised.
 class Workbench {
  public:
-  Workbench(const DeviceSet& devices, std::function<int64_t()> now_ns);
+  /// `cold_constants`: MeasureOptions::cold_constants.
+  Workbench(const DeviceSet& devices, std::function<int64_t()> now_ns, bool cold_constants);
 
   /// Prepares, packs, binds. Kernels bound earlier for other operands must be gone.
   Result<kernels::BoundKernel> Bind(const Candidate& candidate);
@@ -30,9 +31,10 @@ class Workbench {
 
   /// Microseconds of one launch. Right before it, the lanes that will run it are woken, constants
   /// are pushed out of the nearer caches (in a network, all other layers have run since their last
-  /// use), and the inputs are written by the same lanes. On another device: the share of one launch
-  /// in the wall time of several, enqueued without waiting between them; what waiting costs belongs
-  /// to the conversions that cross devices.
+  /// use), or, where they are to be cold, out of all of them, and the inputs are written by the
+  /// same lanes. On another device: the share of one launch in the wall time of several, enqueued
+  /// without waiting between them; what waiting costs belongs to the conversions that cross
+  /// devices.
   Result<double> TimeUs(const kernels::BoundKernel& kernel,
                         std::span<const std::span<const std::byte>> inputs, Stream& stream);
 
@@ -42,6 +44,8 @@ class Workbench {
   Result<double> TimeBesideCpuUs(const kernels::BoundKernel& kernel,
                                  std::span<const std::span<const std::byte>> inputs,
                                  Stream& stream);
+  /// Leaves nothing of the constants in the caches of lane `lane`, or of any lane if they are cold.
+  void Evict(const kernels::BoundKernel& kernel, int64_t lane, int64_t lanes) const;
   Result<const Device*> DeviceOf(DeviceKind kind) const;
 
   DeviceSet devices_;
@@ -49,8 +53,9 @@ class Workbench {
   CpuStream cpu_stream_;
   std::map<DeviceKind, std::unique_ptr<Stream>> streams_;  // of devices beside the CPU
   std::function<int64_t()> now_ns_;
+  bool cold_constants_;
   std::shared_ptr<kernels::OperandMemory> memory_;
-  std::vector<uint64_t> evictor_;  // read to push other things out
+  std::vector<std::byte> evictor_, pages_;  // read to push other things out
 };
 
 }  // namespace fettle::tuner

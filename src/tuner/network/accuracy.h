@@ -11,6 +11,8 @@ namespace fettle::tuner {
 struct AccuracyLimits {
   /// Signal to noise that each float output must keep, in dB.
   double min_sqnr_db = 40;
+  /// Where above 0, exactly this is asked for, whatever the network is made of.
+  double asked_db = 0;
   /// Share of elements of integer outputs (classes, indices, quantised values) that may differ.
   double max_changed = 0.01;
 };

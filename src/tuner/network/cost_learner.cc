@@ -33,18 +33,20 @@ CostLearner::CostLearner(const planner::Catalogue& catalogue, const DeviceSet& d
       store_(store),
       report_(report),
       costs_(devices, store,
-             SlotOptionsOf(options.level, limits.precision != planner::Precision::kHigh)),
+             SlotOptionsOf(options.level, limits.precision != planner::Precision::kHigh),
+             options.measure.cold_constants),
+      calibrated_(costs_, devices, store, options.bounds.memory_limit >= 0),
       bench_(devices, MeasureOf(options)),
       allowance_(options.deadline_ns, options.measure.now_ns) {}
 
 bool CostLearner::IsOpen(EntryId id) {
   if (EntryOf(id).is_view) return false;
   const EntryCost cost = CostOf(id);
-  return !cost.measured && cost.banned.empty();
+  return !cost.measured && cost.banned.empty() && !given_up_.contains(id);
 }
 
 bool CostLearner::MayMeasure() const {
-  return options_.level != Level::kNone && !interrupted_ && !allowance_.IsOver();
+  return options_.level != Level::kNone && !IsInterrupted() && !allowance_.IsOver();
 }
 
 void CostLearner::Measure(EntryId id) {
@@ -106,6 +108,7 @@ void CostLearner::MeasureDecision(const planner::Decision& decision) {
       if (entry.kernel->name == group.kernel && entry.states == group.states &&
           entry.threads == threads_ && IsOpen(id)) {
         costs_.Excuse(kind, entry);
+        preferred_.insert(id);
         const auto params = costs_.SlotOf(kind, entry).AskDefault();
         if (params && MayMeasure()) MeasureUpTo(id, *params, kNoLimit);
       }
@@ -141,7 +144,11 @@ bool CostLearner::MeasureUpTo(EntryId id, const kernels::Params& params, double 
   const Entry& entry = EntryOf(id);
   const Candidate candidate{entry.kernel, kind.problem(entry), params};
   const Effort effort = allowance_.limited() ? bench_.Guess(candidate, CostOf(id).us) : Effort();
-  if (!MayMeasure() || !Affords(effort)) return false;
+  if (!MayMeasure()) return false;
+  if (!Affords(effort)) {
+    GiveUp(id);
+    return false;
+  }
   const RowKey key = costs_.learned().KernelKey(kind, entry, params);
   store_.BeginFlight(key);
   const Row row = allowance_.Spend(effort, [&] { return bench_.Run(candidate, limit_us); });
@@ -159,6 +166,13 @@ void CostLearner::Learn(EntryId id, const kernels::Params& params, const Row& ro
   if (row.status == Row::Status::kOk || row.status == Row::Status::kStopped) return;
   report_.rejected.push_back({std::string(entry.kernel->name),
                               costs_.learned().KernelKey(kind, entry, params).problem, row.reason});
+}
+
+/// What was measured of it counts, and is all that will be.
+void CostLearner::GiveUp(EntryId id) {
+  given_up_.insert(id);
+  costs_.SlotOf(KindOf(id), EntryOf(id)).GiveUp();
+  if (!preferred_.contains(id)) calibrated_.GiveUp(EntryOf(id));
 }
 
 bool CostLearner::Affords(const Effort& effort) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <utility>
 
 #include "planner/catalogue.h"
 #include "planner/decision.h"
+#include "tuner/cost/calibrated_costs.h"
 #include "tuner/measure/allowance.h"
 #include "tuner/measure/measure.h"
 #include "tuner/network/slot_costs.h"
@@ -25,7 +27,10 @@ class CostLearner {
               const planner::Limits& limits, const TuneOptions& options, Store& store,
               TuneReport& report);
 
+  /// Of entries alone.
   SlotCosts& costs() { return costs_; }
+  /// The same in networks: what is solved with.
+  planner::CostSource& costs_in_network() { return calibrated_; }
   Allowance& allowance() { return allowance_; }
   const planner::Kind& KindOf(EntryId id) const {
     return catalogue_.kinds[static_cast<size_t>(id.first)];
@@ -40,6 +45,15 @@ class CostLearner {
   bool MayMeasure() const;
   /// Ends the measuring as the end of the time does.
   void Interrupt() { interrupted_ = true; }
+  bool IsInterrupted() const { return interrupted_ || IsCancelled(); }
+  /// MeasureOptions::cancelled.
+  bool IsCancelled() const {
+    const std::atomic<bool>* cancelled = options_.measure.cancelled;
+    return cancelled != nullptr && *cancelled;
+  }
+
+  /// Entries that will not be measured because the time is too short for them.
+  int64_t given_up() const { return std::ssize(given_up_); }
 
   /// Measures sets that a slot asks for: its default one, or a few more.
   void Measure(EntryId id);
@@ -60,6 +74,7 @@ class CostLearner {
   /// it takes longer than `limit_us` with confidence.
   bool MeasureUpTo(EntryId id, const kernels::Params& params, double limit_us);
   void Learn(EntryId id, const kernels::Params& params, const Row& row);
+  void GiveUp(EntryId id);
   bool Affords(const Effort& effort);
   bool WasGivenUp(const Row& row);
 
@@ -69,9 +84,12 @@ class CostLearner {
   Store& store_;
   TuneReport& report_;
   SlotCosts costs_;
+  CalibratedCosts calibrated_;
   Bench bench_;
   Allowance allowance_;
   bool interrupted_ = false;
+  std::set<EntryId> given_up_;
+  std::set<EntryId> preferred_;  // what can be had unmeasured, if need be
 };
 
 }  // namespace fettle::tuner

@@ -50,9 +50,9 @@ GateResult Report(const Pairs& pairs, const GateOptions& options) {
   result.pairs = ratios.samples;
   result.incumbent_us = Median(pairs.incumbent_us);
   result.challenger_us = Median(pairs.challenger_us);
-  result.ratio = std::exp(ratios.median);
-  result.low = std::exp(ratios.low);
-  result.high = std::exp(ratios.high);
+  if (result.pairs > 0) result.ratio = result.challenger_us / result.incumbent_us;
+  result.low = std::min(std::exp(ratios.low), result.ratio);
+  result.high = std::max(std::exp(ratios.high), result.ratio);
   const bool enough = result.pairs >= kLeastGatePairs;
   result.accepted = enough && Judge(ratios, options) == Verdict::kFaster;
   const std::string interval =
@@ -92,6 +92,7 @@ Result<GateResult> RunGate(const Run& incumbent, const Run& challenger,
       const bool challenging = challenger_first == (turn == 0);
       ASSIGN_OR_RETURN(us[challenging ? 1 : 0],
                        TimeUs(challenging ? challenger : incumbent, now_ns));
+      if (options.observe) options.observe(challenging);
     }
     pairs.incumbent_us.push_back(us[0]);
     pairs.challenger_us.push_back(us[1]);

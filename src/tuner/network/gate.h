@@ -23,12 +23,14 @@ struct GateOptions {
   /// False: both have just run.
   bool warms_up = true;
   uint64_t seed = 1;
+  /// Called after each timed run, of the challenger or the incumbent; may be empty.
+  std::function<void(bool challenger)> observe;
   /// Nanoseconds; empty: the steady clock.
   std::function<int64_t()> now_ns;
 };
 
-/// `ratio` is challenger / incumbent over pairs of neighbouring runs, with its 99 % confidence
-/// interval.
+/// `ratio` is challenger_us / incumbent_us, and lies in the 99 % confidence interval of the ratio
+/// in pairs of neighbouring runs, which is widened for it if need be.
 struct GateResult {
   bool accepted = false;
   double incumbent_us = 0;  // medians

@@ -96,7 +96,7 @@ double SlotSearch::PriorOf(const kernels::Params& params) const {
 
 /// The fastest prior, if it may be faster than what was measured.
 const SlotSearch::Prior* SlotSearch::PendingPrior() const {
-  if (priors_.empty() || options_.evaluations == 0) return nullptr;
+  if (priors_.empty() || options_.evaluations == 0 || given_up_) return nullptr;
   const Result* best = Best();
   const bool may_win = best == nullptr || priors_[0].us * prior_share_ < LeastUs(best->row);
   return may_win ? &priors_[0] : nullptr;
@@ -105,7 +105,8 @@ const SlotSearch::Prior* SlotSearch::PendingPrior() const {
 /// Whether no new set is worth a measurement.
 bool SlotSearch::IsOver() const {
   if (results_.empty()) return false;
-  if (exhausted_ || static_cast<int64_t>(results_.size() + priors_.size()) >= options_.evaluations)
+  if (exhausted_ || given_up_ ||
+      static_cast<int64_t>(results_.size() + priors_.size()) >= options_.evaluations)
     return true;
   const Result* best = Best();
   if (best == nullptr) return results_.size() >= kMostFailures;

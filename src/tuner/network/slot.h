@@ -50,6 +50,8 @@ class SlotSearch {
   void Ban(const std::optional<kernels::Params>& params, const std::string& reason);
   /// No new set is asked for: there are none, or an earlier search ended.
   void Close() { exhausted_ = true; }
+  /// There is no time for more: what was measured counts, and the search has not ended.
+  void GiveUp() { given_up_ = true; }
   /// What was measured so far came of a narrower search: as much again may be measured.
   void Extend() { options_.evaluations += static_cast<int64_t>(proposals().size()); }
   /// Nobody expects gains from here on (SlotOptions::habits).
@@ -119,7 +121,7 @@ class SlotSearch {
   std::optional<Start> start_;
   std::unique_ptr<Search> search_;
   std::string strategy_;
-  bool exhausted_ = false, hopeless_ = false;
+  bool exhausted_ = false, given_up_ = false, hopeless_ = false;
   double bound_us_ = 0, prior_share_ = 0.85;
   std::vector<Result> results_;
   std::vector<Prior> priors_;  // not measured again so far, fastest first

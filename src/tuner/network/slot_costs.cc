@@ -36,15 +36,17 @@ std::string LikeKey(const std::string& way, const Device& device) {
 
 }  // namespace
 
-SlotCosts::SlotCosts(const DeviceSet& devices, Store& store, const SlotOptions& options)
-    : learned_(devices, store), store_(store), options_(options) {}
+SlotCosts::SlotCosts(const DeviceSet& devices, Store& store, const SlotOptions& options,
+                     bool cold_constants)
+    : learned_(devices, store, cold_constants), store_(store), options_(options) {}
 
 SlotCosts::Slot& SlotCosts::Find(const planner::Kind& kind, const planner::Entry& entry) {
   Slot*& known = by_entry_[&entry];
   if (known != nullptr) return *known;
   const RowKey key = learned_.KernelKey(kind, entry, entry.params);
-  const std::string text = fmt::format("slot {} {} on {} for {}", key.kernel, key.version,
-                                       Hardware(key.device), key.problem);
+  const std::string text =
+      fmt::format("slot {} {}{} on {} for {}", key.kernel, key.version,
+                  key.protocol == kColdProtocol ? " cold" : "", Hardware(key.device), key.problem);
   std::unique_ptr<Slot>& slot = slots_[text];
   if (slot == nullptr) {
     slot = std::make_unique<Slot>(Slot{text, WayOf(kind, entry), nullptr});

@@ -18,7 +18,9 @@ namespace fettle::tuner {
 /// synchronised.
 class SlotCosts final : public planner::CostSource {
  public:
-  SlotCosts(const DeviceSet& devices, Store& store, const SlotOptions& options);
+  /// `cold_constants`: as measured with MeasureOptions::cold_constants.
+  SlotCosts(const DeviceSet& devices, Store& store, const SlotOptions& options,
+            bool cold_constants = false);
 
   planner::EntryCost Kernel(const planner::Kind& kind, const planner::Entry& entry) override;
   planner::EntryCost Conversion(const Shape& shape, DType dtype, const State& from, const State& to,

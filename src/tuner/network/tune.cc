@@ -7,6 +7,7 @@
 #include "planner/extract.h"
 #include "planner/planner.h"
 #include "planner/restrict.h"
+#include "tuner/cost/residency.h"
 #include "tuner/network/cost_learner.h"
 
 namespace fettle::tuner {
@@ -16,6 +17,13 @@ namespace {
 constexpr double kLeastSolveSeconds = 0.05;
 /// Time kept for the last solution, in times of the one before.
 constexpr double kRepeat = 1.5;
+
+/// The options as they hold for this graph.
+TuneOptions OptionsFor(const ir::Graph& graph, const DeviceSet& devices, TuneOptions options) {
+  const CpuInfo& info = static_cast<const CpuDevice&>(devices.cpu()).info();
+  options.measure.cold_constants |= ConstantsAreCold(graph, info);
+  return options;
+}
 
 /// A conversion of an extracted problem.
 struct Copy {
@@ -41,9 +49,9 @@ class Tuner {
       : graph_(graph),
         devices_(devices),
         limits_(limits),
-        options_(options),
+        options_(OptionsFor(graph, devices, options)),
         report_(report),
-        learner_(catalogue_, devices, limits, options, store, report),
+        learner_(catalogue_, devices, limits, options_, store, report),
         now_ns_(options.measure.now_ns ? options.measure.now_ns : NowNs),
         start_(now_ns_()) {}
 
@@ -53,11 +61,11 @@ class Tuner {
     ASSIGN_OR_RETURN(catalogue_, ListCatalogue(graph_, devices_, limits_));
     ASSIGN_OR_RETURN(const planner::Decision preferred,
                      planner::PreferredDecision(graph_, devices_, limits_));
-    if (options_.level != Level::kNone) learner_.MeasureDecision(preferred);
-    if (options_.everything) MeasureEverything();
     // Asks the store for everything: what is known of some entries bounds others, in whatever order
     // they are priced.
     RETURN_IF_ERROR(ExtractProblem().status());
+    if (options_.level != Level::kNone) learner_.MeasureDecision(preferred);
+    if (options_.everything) MeasureEverything();
     Result<planner::Decision> decision = Search(preferred);
     report_.entries = learned().asked();
     report_.reused = learned().known();
@@ -72,7 +80,8 @@ class Tuner {
   double Seconds() const { return static_cast<double>(now_ns_() - start_) * 1e-9; }
 
   Result<planner::Extracted> ExtractProblem() {
-    return Extract(graph_, catalogue_, costs(), limits_.threads, AssumptionsOf(options_.level));
+    return Extract(graph_, catalogue_, learner_.costs_in_network(), limits_.threads,
+                   AssumptionsOf(options_.level), options_.bounds);
   }
 
   void MeasureEverything() {
@@ -97,25 +106,28 @@ class Tuner {
   Result<planner::Decision> Search(const planner::Decision& preferred) {
     while (true) {
       const double begin = Seconds();
-      const int64_t measured = report_.measured, told = costs().told();
-      ASSIGN_OR_RETURN(planner::Extracted extracted, ExtractProblem());
+      const int64_t tried = Tried();
+      Result<planner::Extracted> problem = ExtractProblem();
+      if (!problem.ok() && learner_.given_up() > 0) return BestMeasured(preferred);
+      ASSIGN_OR_RETURN(planner::Extracted extracted, std::move(problem));
       if (!options_.layout.empty())
         RETURN_IF_ERROR(planner::RestrictToLayout(options_.layout, extracted));
       CountChoices(extracted);
       const Result<solver::Solution> solved = Solve(extracted);
-      if (!solved.ok() && options_.layout.empty()) return BestMeasured(preferred);
+      if (!solved.ok() && options_.layout.empty() && !IsBounded(extracted))
+        return BestMeasured(preferred, solved.status().message());
       ASSIGN_OR_RETURN(const solver::Solution solution, solved);
       // The last round repeats this much.
       learner_.allowance().Keep(kRepeat * (Seconds() - begin));
       const std::set<EntryId> open = OpenEntries(extracted, solution);
-      Report(solution.cost, open.size());
+      Report(solution, open.size());
       const bool may_measure = learner_.MayMeasure();
       const int64_t conversions =
           std::count_if(solution.conversions.begin(), solution.conversions.end(),
                         [&](const auto& made) { return MeasureConversion(extracted, made); });
       if (open.empty() && conversions == 0) {
         if (RaceSlots(extracted, solution)) continue;
-        return Decide(extracted, solution);
+        return learner_.given_up() == 0 ? Decide(extracted, solution) : BestMeasured(preferred);
       }
       if (!may_measure) return BestMeasured(preferred);
       for (EntryId id : open) {
@@ -123,13 +135,21 @@ class Tuner {
         // Another kind of equal costs may have been measured meanwhile.
         if (learner_.IsOpen(id)) learner_.Measure(id);
       }
-      if (report_.measured == measured && costs().told() == told) return BestMeasured(preferred);
+      if (Tried() == tried) return BestMeasured(preferred);
     }
+  }
+
+  /// Changes with whatever is learned of the costs.
+  int64_t Tried() { return report_.measured + learner_.given_up() + costs().told(); }
+
+  static bool IsBounded(const planner::Extracted& extracted) {
+    return extracted.problem.memory_limit >= 0 || extracted.problem.error_budget >= 0;
   }
 
   Result<solver::Solution> Solve(const planner::Extracted& extracted) {
     const int64_t start = NowNs();
     solver::Options options = options_.solver;
+    options.cancelled = options_.measure.cancelled;
     options.seconds =
         std::min(options.seconds, std::max(learner_.allowance().Left() / 4, kLeastSolveSeconds));
     Result<solver::Solution> solution = solver::Solve(extracted.problem, options, &report_.solver);
@@ -161,10 +181,15 @@ class Tuner {
     return report_.raced > raced;
   }
 
-  void Report(double predicted_us, size_t open) {
+  void Report(const solver::Solution& solution, size_t open) {
+    // Without what was given up, costs are no bounds.
+    if (learner_.given_up() == 0) {
+      report_.open = static_cast<int64_t>(open);
+      report_.bound_us = solution.bound;
+    }
     if (!options_.progress) return;
     const TuneProgress progress{report_.measured, static_cast<int64_t>(open), Seconds(),
-                                predicted_us};
+                                solution.cost};
     if (!options_.progress(progress)) learner_.Interrupt();
   }
 
@@ -174,16 +199,31 @@ class Tuner {
       report_.choices += std::ssize(group.choices);
   }
 
-  /// After the end of the budget: the best plan of what was measured; the preferred one where that
-  /// is none.
-  Result<planner::Decision> BestMeasured(const planner::Decision& preferred) {
+  std::string ReasonToStop() const {
+    if (options_.level == Level::kNone) return "the level none measures nothing";
+    if (learner_.IsInterrupted()) return "interrupted";
+    if (options_.deadline_ns > 0) return "the budget ended the search";
+    return "some entries could not be measured";
+  }
+
+  /// Where the search ends early, because of `reason` (empty: as ReasonToStop says): the best plan
+  /// of what was measured; the preferred one where that is none and nothing bounds it.
+  Result<planner::Decision> BestMeasured(const planner::Decision& preferred,
+                                         std::string_view reason = "") {
+    if (learner_.IsCancelled()) return Error(StatusCode::kCancelled, "interrupted");
     report_.stopped = true;
+    report_.end = reason.empty() ? ReasonToStop() : std::string(reason);
     costs().set_measured_only(options_.level != Level::kNone);
     const Result<planner::Extracted> extracted = ExtractProblem();
     if (!extracted.ok()) return preferred;
     const Result<solver::Solution> solution = Solve(*extracted);
+    if (!solution.ok() && IsBounded(*extracted)) return solution.status();
     if (!solution.ok()) return preferred;
-    return Decide(*extracted, *solution);
+    planner::Decision decision = Decide(*extracted, *solution);
+    decision.gap = decision.predicted_us <= 0
+                       ? 1
+                       : std::clamp(1 - report_.bound_us / decision.predicted_us, 0.0, 1.0);
+    return decision;
   }
 
   planner::Decision Decide(const planner::Extracted& extracted, const solver::Solution& solution) {
@@ -224,7 +264,7 @@ class Tuner {
   const ir::Graph& graph_;
   DeviceSet devices_;
   planner::Limits limits_;
-  const TuneOptions& options_;
+  TuneOptions options_;
   TuneReport& report_;
   planner::Catalogue catalogue_;
   CostLearner learner_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "planner/decision.h"
+#include "planner/extract.h"
 #include "solver/solve.h"
 #include "tuner/measure/measure.h"
 #include "tuner/network/accuracy.h"
@@ -34,7 +35,10 @@ struct TuneOptions {
   /// Measures every entry before the last solve, to check that measuring only what the optimum uses
   /// loses nothing.
   bool everything = false;
+  /// Constants that do not fit into the last cache are measured cold, whatever this says of them.
   MeasureOptions measure;
+  /// What the plan must keep; the solver knows them.
+  planner::Bounds bounds;
   /// Keys (Lossy::key) of choices that may not be taken.
   std::set<std::string> banned;
   /// Called now and then; answering false ends the measuring as the budget does. May be empty.
@@ -64,8 +68,13 @@ struct TuneReport {
   int rounds = 0;        // times that the problem was solved
   double solve_seconds = 0;
   double seconds = 0;
-  /// True where the budget ended the search before the optimum was proven.
+  /// True where the search ended before the optimum was proven, and why, for people.
   bool stopped = false;
+  std::string end;
+  /// What the best plan that anything could still turn out to be has in it and nobody measured.
+  int64_t open = 0;
+  /// No plan takes less, by all that was measured or bounded; 0: not known.
+  double bound_us = 0;
   solver::Report solver;  // of the last solve
   std::vector<Rejected> rejected;
   std::vector<Lossy> lossy;
@@ -73,7 +82,8 @@ struct TuneReport {
 
 /// Tunes `graph`, whose values have concrete shapes, for sessions of `limits` on `devices`. Every
 /// measurement goes to `store` as it is made, so that a call after a kill goes on where that ended.
-/// Fails with kUnsupported where a node has no kernel.
+/// Fails with kUnsupported where a node has no kernel, or no plan keeps the bounds, kCancelled
+/// where MeasureOptions::cancelled was set; the report holds what was done until then.
 Result<planner::Decision> TuneGraph(const ir::Graph& graph, const DeviceSet& devices,
                                     const planner::Limits& limits, const TuneOptions& options,
                                     Store& store, TuneReport* report);

@@ -13,6 +13,9 @@ namespace fettle::tuner {
 /// The version of all that a time depends on besides the kernel: how operands are made, what is
 /// cold, how samples become a number. Part of RowKey.
 inline constexpr int kProtocol = 1;
+/// The protocol that differs in one respect: packed constants come from memory
+/// (MeasureOptions::cold_constants). Rows of either are priors of the other.
+inline constexpr int kColdProtocol = 2;
 
 /// One way to compute a group. `problem.threads` is what a launch may use: runs on one thread and
 /// on several are distinct problems.

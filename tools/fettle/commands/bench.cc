@@ -32,9 +32,11 @@ struct BenchOptions {
   SortOrder sort = SortOrder::kOwn;
 };
 
-Json OpsJson(const BenchResult& result, Roofline& roofline) {
+Json OpsJson(const BenchResult& result, const Prediction& prediction, Roofline& roofline) {
   Json ops = Json::array();
-  for (const exec::StepProfile& step : result.steps) {
+  for (size_t i = 0; i < result.steps.size(); ++i) {
+    const exec::StepProfile& step = result.steps[i];
+    const bool known = !prediction.steps.empty();
     ops.push_back({{"node", step.node},
                    {"op", step.op},
                    {"kernel", step.kernel},
@@ -43,6 +45,8 @@ Json OpsJson(const BenchResult& result, Roofline& roofline) {
                    {"dtype", step.dtype},
                    {"device", step.device},
                    {"ms", step.ms},
+                   {"predicted_ms", known ? Json(prediction.steps[i].us * 1e-3) : Json(nullptr)},
+                   {"alone_ms", known ? Json(prediction.steps[i].alone_us * 1e-3) : Json(nullptr)},
                    {"gflops", StepGflops(step)},
                    {"gbps", StepGbps(step)},
                    {"roofline_share", roofline.Share(step)}});
@@ -85,7 +89,7 @@ Json HostJson(const Job& job, const BenchResult& result) {
 }
 
 Json Document(const BenchOptions& options, const Job& job, const BenchResult& result,
-              Roofline& roofline) {
+              const Prediction& prediction, Roofline& roofline) {
   // Before the probe of the ceilings, which builds a program of its own.
   const Json programs = ProgramsJson(job.session);
   const Summary summary = Summarise(result.latencies);
@@ -117,7 +121,7 @@ Json Document(const BenchOptions& options, const Job& job, const BenchResult& re
       {"device_bytes", result.memory.device_bytes},
       {"conversions", ConversionsJson(result)},
       {"roofline_share", roofline.Share(result.steps)},
-      {"ops", OpsJson(result, roofline)},
+      {"ops", OpsJson(result, prediction, roofline)},
       {"device_mac_share", DeviceMacShare(result)},
       {"programs", programs},
       {"device", DeviceJson(job.threads, job.session.accelerator())},
@@ -181,6 +185,13 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
               PrecisionLine(options.job.common, job.session.accelerator(), result.steps)});
 }
 
+void PrintPrediction(const Prediction& prediction, double median_ms) {
+  if (prediction.steps.empty()) return;
+  fmt::print("predicted: {:.3f} ms by steps in networks, {:.3f} ms alone; measured {:+.0f} %\n",
+             prediction.predicted_ms, prediction.alone_ms,
+             100 * (median_ms / prediction.predicted_ms - 1));
+}
+
 int Bench(const BenchOptions& options) {
   InstallLog(options.job.common.log);
   StartInterruptThread();
@@ -193,19 +204,23 @@ int Bench(const BenchOptions& options) {
   if (!plans.ok()) return Fail(plans.status());
   BenchResult result;
   runtime::SessionOptions wanted = job->session;
-  wanted.plans = plans->source;
+  const auto recorded = std::make_shared<runtime::RecordedPlans>(
+      plans->source != nullptr ? plans->source : planner::PreferredPlans());
+  wanted.plans = recorded;
   auto session = runtime::Session::Create(job->model, wanted);
   if (!session.ok()) return Fail(session.status());
   const Status status = Measure(options.length, *job, options.bound, **session, result);
   if (!status.ok()) return Fail(status);
   result.peak_rss_bytes = std::max<int64_t>(0, PeakResidentBytes() - rss_before);
   if (job->session.accelerator() != nullptr && !result.interrupted) {
+    wanted.plans = plans->source;
     const Status measured = MeasureSteps(*job, **session, wanted, result);
     if (!measured.ok()) return Fail(measured);
   }
   Roofline roofline(job->threads, job->session.accelerator(), options.job.common);
-  Json document = Document(options, *job, result, roofline);
-  AddPlanFields(*job, *plans, document);
+  const Prediction prediction = Predict(*job, *plans, *recorded, result.steps);
+  Json document = Document(options, *job, result, prediction, roofline);
+  AddPlanFields(*job, *plans, prediction, document);
   std::string comparison;
   if (!options.compare.empty()) {
     auto line = CompareWith(options.compare, document);
@@ -218,6 +233,7 @@ int Bench(const BenchOptions& options) {
   } else {
     fmt::print("{}", plans->tuning);
     PrintTables(options, *job, result, document["roofline_share"]);
+    PrintPrediction(prediction, Summarise(result.latencies).median);
     if (!comparison.empty()) fmt::print("{}\n", comparison);
   }
   if (!result.interrupted) return kExitOk;

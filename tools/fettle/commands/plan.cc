@@ -13,6 +13,9 @@
 #include "planner/restrict.h"
 #include "report/plan_report.h"
 #include "report/terminal.h"
+#include "solver/problem/live_bytes.h"
+#include "tuner/cost/calibrated_costs.h"
+#include "tuner/cost/residency.h"
 #include "tuner/network/slot_costs.h"
 #include "tuner/store/database.h"
 
@@ -23,6 +26,7 @@ struct PlanOptions {
   JobOptions job;
   std::string problem, dump_problem, costs, solver = "auto", level = "normal";
   double seconds = 60;
+  PlanBounds bounds;
   bool explain = false;
   SortOrder sort = SortOrder::kOwn;
 };
@@ -43,7 +47,8 @@ struct Solved {
   std::vector<planner::Explained> groups;
   Json conversions = Json::array();
   solver::Report report;
-  double cost_us = 0, bound_us = 0, solve_seconds = 0;
+  double cost_us = 0, bound_us = 0, alone_us = 0, solve_seconds = 0;
+  int64_t held_bytes = 0;  // at most, by the segment that holds most; 0: nobody counted
   int64_t before = 0, after = 0, unmeasured = 0;
   solver::Problem problem;               // of all segments
   std::vector<exec::StepProfile> steps;  // of all segments
@@ -54,16 +59,22 @@ struct Solved {
 
 Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
                     const runtime::Session& session, tuner::Store& store, Solved& solved) {
+  const bool cold = tuner::ConstantsAreCold(session.model().graph(), GetCpuInfo());
   const planner::Limits& limits = session.limits();
   ASSIGN_OR_RETURN(const tuner::Level level, tuner::LevelFromName(options.level));
-  tuner::SlotCosts costs(
-      session.devices(), store,
-      tuner::SlotOptionsOf(level, limits.precision != planner::Precision::kHigh));
-  costs.learned().AssumeEfficiency(tuner::EfficiencyOf(level));
+  tuner::SlotCosts alone(session.devices(), store,
+                         tuner::SlotOptionsOf(level, limits.precision != planner::Precision::kHigh),
+                         cold);
+  alone.learned().AssumeEfficiency(tuner::EfficiencyOf(level));
+  // Kernels of an accelerator are built to say what they work in.
+  const bool counts_bytes =
+      session.devices().beside_cpu().empty() || options.bounds.memory_limit_mb > 0;
+  tuner::CalibratedCosts costs(alone, session.devices(), store, counts_bytes);
   ASSIGN_OR_RETURN(const planner::Catalogue catalogue,
                    planner::ListCatalogue(graph, session.devices(), limits));
   const auto extract = [&] {
-    return planner::Extract(graph, catalogue, costs, limits.threads, tuner::AssumptionsOf(level));
+    return planner::Extract(graph, catalogue, costs, limits.threads, tuner::AssumptionsOf(level),
+                            ToBounds(options.bounds));
   };
   // What is known of some entries bounds others, so all are asked for first.
   RETURN_IF_ERROR(extract().status());
@@ -86,12 +97,24 @@ Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
   solved.after += solved.report.choices_after;
   for (planner::Explained& group : planner::Explain(graph, catalogue, extracted, solution, costs)) {
     solved.unmeasured += group.measured ? 0 : 1;
+    solved.alone_us += group.alone_us;
     solved.groups.push_back(std::move(group));
   }
   const planner::Decision decision =
       planner::ToDecision(graph, catalogue, extracted, solution, limits.threads);
-  for (const planner::ConversionDecision& conversion : decision.conversions)
+  for (const planner::ConversionDecision& conversion : decision.conversions) {
+    const ir::Value& value = graph.value(conversion.value);
+    const double alone =
+        costs.Conversion(*value.shape, value.dtype, conversion.from, conversion.to, limits.threads)
+            .alone_us;
+    solved.alone_us += alone;
     solved.conversions.push_back(ConversionJson(graph, conversion));
+    solved.conversions.back()["alone_ms"] = alone * 1e-3;
+  }
+  if (counts_bytes) {
+    for (int64_t bytes : solver::LiveBytes(extracted.problem, solution))
+      solved.held_bytes = std::max(solved.held_bytes, bytes);
+  }
   for (exec::StepProfile& step : StepsOf(graph, decision)) solved.steps.push_back(std::move(step));
   Append(extracted.problem, solved.problem);
   return OkStatus();
@@ -103,6 +126,8 @@ Json SolvedJson(const Solved& solved) {
   return {{"optimal", solved.optimal()},
           {"gap", solved.gap()},
           {"predicted_ms", solved.cost_us * 1e-3},
+          {"alone_ms", solved.alone_us * 1e-3},
+          {"held_bytes", solved.held_bytes > 0 ? Json(solved.held_bytes) : Json(nullptr)},
           {"solve_ms", solved.solve_seconds * 1e3},
           {"solver", solved.report.method},
           {"choices_before", solved.before},
@@ -112,18 +137,24 @@ Json SolvedJson(const Solved& solved) {
           {"conversions", solved.conversions}};
 }
 
+std::string HeldText(int64_t bytes) {
+  return bytes > 0 ? fmt::format("; holds up to {:.1f} MB", static_cast<double>(bytes) * 1e-6) : "";
+}
+
 void PrintSolved(const PlanOptions& options, const Solved& solved) {
   fmt::print("{}{}", ExplainedText(solved.groups, options.explain, options.sort),
              ConversionsText(solved.conversions));
-  fmt::print("\n{}\n",
-             Fit(fmt::format(
-                 "{}; predicted {:.3f} ms ({}); {} of {} left after dominance; solved by {} in "
-                 "{:.1f} ms",
-                 Count(std::ssize(solved.conversions), "conversion"), solved.cost_us * 1e-3,
-                 solved.optimal() ? "optimal for these costs"
-                                  : fmt::format("certified gap {:.2f} %", 100 * solved.gap()),
-                 solved.after, Count(solved.before, "choice"), solved.report.method,
-                 solved.solve_seconds * 1e3)));
+  fmt::print(
+      "\n{}\n",
+      Fit(fmt::format("{}; predicted {:.3f} ms, {:.3f} ms alone ({}){}; {} of {} left after "
+                      "dominance; solved by {} in "
+                      "{:.1f} ms",
+                      Count(std::ssize(solved.conversions), "conversion"), solved.cost_us * 1e-3,
+                      solved.alone_us * 1e-3,
+                      solved.optimal() ? "optimal for these costs"
+                                       : fmt::format("certified gap {:.2f} %", 100 * solved.gap()),
+                      HeldText(solved.held_bytes), solved.after, Count(solved.before, "choice"),
+                      solved.report.method, solved.solve_seconds * 1e3)));
   if (solved.unmeasured > 0)
     fmt::print("{}\n", Fit(fmt::format("{} not measured: ~ marks roofline bounds; `fettle tune` "
                                        "measures",
@@ -209,6 +240,7 @@ void RegisterPlan(CLI::App& app, Action& action) {
       ->check(CheckSolver);
   sub->add_option("--budget", options->seconds, "seconds for branch and bound (60)")
       ->check(CLI::Range(0.0, 1e6));
+  AddPlanBounds(*sub, options->bounds);
   sub->add_option("--level", options->level,
                   "none|fast|work-size|normal|wide|full: how far slots are searched")
       ->check(CLI::IsMember(tuner::LevelNames()));

@@ -35,7 +35,9 @@ int Tune(const TuneOptions& options) {
   PrintWarnings(job->warnings);
   const std::shared_ptr<tuner::Store> store = StoreFor(options.job.common);
   const std::shared_ptr<void> compiling = CompileAside(options, *job);
-  auto result = TuneJob(*job, options.job.common, options.tuning, *store, start);
+  TuningOptions tuning = options.tuning;
+  tuning.writes_package = !options.no_package;
+  auto result = TuneJob(*job, options.job.common, tuning, *store, start);
   if (!result.ok()) return Fail(result.status());
   std::string path;
   if (!options.no_package) {
@@ -56,7 +58,7 @@ int Tune(const TuneOptions& options) {
     document["warnings"] = job->warnings;
     PrintJson(document);
   } else {
-    fmt::print("{}", TuningText(*result, options.tuning, job->session));
+    fmt::print("{}", TuningText(*result, job->session));
     PrintParts({DeviceLine(job->threads, accelerator),
                 PrecisionLine(options.job.common, accelerator, steps)});
     if (!path.empty()) fmt::print("wrote {}\n", path);

@@ -49,6 +49,6 @@ InterruptScope::~InterruptScope() {
   CurrentCancel() = nullptr;
 }
 
-bool InterruptScope::Interrupted() { return interrupted; }
+const std::atomic<bool>& InterruptScope::Flag() { return interrupted; }
 
 }  // namespace fettle::tools

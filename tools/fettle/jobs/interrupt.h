@@ -1,6 +1,7 @@
 // Ctrl-C: the first one asks the work in hand to stop, the second ends the program at once.
 #pragma once
 
+#include <atomic>
 #include <functional>
 
 namespace fettle::tools {
@@ -16,7 +17,8 @@ class InterruptScope {
   InterruptScope& operator=(const InterruptScope&) = delete;
 
   /// True once a signal came. Thread-safe.
-  static bool Interrupted();
+  static bool Interrupted() { return Flag(); }
+  static const std::atomic<bool>& Flag();
 };
 
 /// Blocks the signals in the calling thread and starts the thread that waits for them. Called once

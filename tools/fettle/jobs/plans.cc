@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "kernels/backend.h"
+#include "tuner/cost/residency.h"
 #include "tuner/store/database_file.h"
 
 namespace fettle::tools {
@@ -45,13 +46,15 @@ Result<ChosenPlans> ChoosePlans(const Job& job, const JobOptions& options,
   RETURN_IF_ERROR(CheckTarget(flags.layout_transform));
   if (flags.fast_run || !flags.layout_transform.empty()) {
     const std::shared_ptr<tuner::Store> store = StoreFor(options.common);
+    chosen.store = store;
     TuningOptions tuning;
+    tuning.writes_package = !flags.layout_transform_dump.empty();
     if (flags.layout_transform.empty()) tuning.level = "fast";
     ASSIGN_OR_RETURN(runtime::TuneModelResult result, TuneJob(job, options.common, tuning, *store));
     chosen.source = planner::PlansOf(result.book);
     chosen.predicted_ms = result.predicted_us * 1e-3;
     chosen.measurements = result.report.measured;
-    chosen.tuning = TuningText(result, tuning, job.session);
+    chosen.tuning = TuningText(result, job.session);
     if (flags.layout_transform_dump.empty()) return chosen;
     auto written = runtime::SaveTuned(flags.layout_transform_dump, options.model, job.model,
                                       job.bound.tensors(), job.session, result);
@@ -59,19 +62,39 @@ Result<ChosenPlans> ChoosePlans(const Job& job, const JobOptions& options,
     chosen.tuning += "wrote " + *written + "\n";
     return chosen;
   }
+  if (DatabaseExists(options.common)) chosen.store = StoreFor(options.common);
   if (job.model->plans() != nullptr) {
     const auto package = std::make_shared<PackagePlans>(job.model->plans());
     chosen.package = package;
     chosen.source = package;
-  } else if (DatabaseExists(options.common)) {
-    const auto learned = std::make_shared<runtime::LearnedPlans>(StoreFor(options.common));
+  } else if (chosen.store != nullptr) {
+    const auto learned = std::make_shared<runtime::LearnedPlans>(chosen.store);
     chosen.learned = learned;
     chosen.source = learned;
   }
   return chosen;
 }
 
-void AddPlanFields(const Job& job, const ChosenPlans& plans, Json& document) {
+Prediction Predict(const Job& job, const ChosenPlans& plans, const runtime::RecordedPlans& recorded,
+                   const std::vector<exec::StepProfile>& run) {
+  Prediction prediction;
+  if (plans.store == nullptr || !job.session.accelerators.empty()) return prediction;
+  const bool cold = tuner::ConstantsAreCold(job.model->graph(), GetCpuInfo());
+  std::vector<tuner::StepCost> steps = recorded.Price(cold, *plans.store);
+  if (!runtime::AreStepsOf(run, steps)) return prediction;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    // What takes no time at all never runs.
+    constexpr double kNothingMs = 1e-3;
+    if (steps[i].alone_us <= 0 && run[i].ms > kNothingMs) return {};
+    prediction.predicted_ms += steps[i].us * 1e-3;
+    prediction.alone_ms += steps[i].alone_us * 1e-3;
+  }
+  prediction.steps = std::move(steps);
+  return prediction;
+}
+
+void AddPlanFields(const Job& job, const ChosenPlans& plans, const Prediction& prediction,
+                   Json& document) {
   const bool found = plans.learned != nullptr && plans.learned->found() > 0;
   double predicted = plans.predicted_ms;
   if (found) predicted = plans.learned->predicted_us() * 1e-3;
@@ -82,6 +105,9 @@ void AddPlanFields(const Job& job, const ChosenPlans& plans, Json& document) {
     // What a package predicts holds for the shapes it was tuned for.
     predicted = origin == "package" ? job.model->package()->info().predicted_ms : 0;
   }
+  const bool known = !prediction.steps.empty();
+  if (known) predicted = prediction.predicted_ms;
+  document["alone_ms"] = known ? Json(prediction.alone_ms) : Json(nullptr);
   document["predicted_ms"] = predicted > 0 ? Json(predicted) : Json(nullptr);
   document["measurements"] = plans.measurements;
   document["plan"] = origin;

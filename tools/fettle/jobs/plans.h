@@ -8,6 +8,7 @@
 
 #include "jobs/tuning.h"
 #include "planner/plan_source.h"
+#include "runtime/recorded_plans.h"
 
 namespace fettle::tools {
 
@@ -28,6 +29,8 @@ class PackagePlans final : public planner::PlanSource {
 };
 
 struct ChosenPlans {
+  /// What was measured; null: nobody asked for a database that is there.
+  std::shared_ptr<tuner::Store> store;
   /// Null: preferences.
   std::shared_ptr<planner::PlanSource> source;
   /// Not null where the database is asked; says after a run whether it had something.
@@ -45,8 +48,19 @@ struct ChosenPlans {
 Result<ChosenPlans> ChoosePlans(const Job& job, const JobOptions& options,
                                 const LoadAndRunFlags& flags);
 
-/// "predicted_ms", "measurements" and "plan" (package|similar|tuned|database|preferences) of the
-/// JSON. Nothing is predicted for shapes that a package was not tuned for.
-void AddPlanFields(const Job& job, const ChosenPlans& plans, Json& document);
+/// What the store predicts of the steps of a run: in the network, and alone. Empty `steps`: it does
+/// not know some of them. Milliseconds.
+struct Prediction {
+  double predicted_ms = 0, alone_ms = 0;
+  std::vector<tuner::StepCost> steps;
+};
+Prediction Predict(const Job& job, const ChosenPlans& plans, const runtime::RecordedPlans& recorded,
+                   const std::vector<exec::StepProfile>& run);
+
+/// "predicted_ms", "alone_ms", "measurements" and "plan"
+/// (package|similar|tuned|database|preferences) of the JSON. Nothing is predicted for shapes that a
+/// package was not tuned for.
+void AddPlanFields(const Job& job, const ChosenPlans& plans, const Prediction& prediction,
+                   Json& document);
 
 }  // namespace fettle::tools

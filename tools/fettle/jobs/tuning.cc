@@ -19,6 +19,27 @@ void AddTuningOptions(CLI::App& app, TuningOptions& options) {
   app.add_option("--budget", options.budget, "seconds for measuring (default: no limit)")
       ->envname("FETTLE_BUDGET")
       ->check(CLI::Range(0.0, 1e6));
+  AddPlanBounds(app, options.bounds);
+}
+
+void AddPlanBounds(CLI::App& app, PlanBounds& bounds) {
+  app.add_option("--memory-limit", bounds.memory_limit_mb,
+                 "most MB that tensors and workspaces may hold at once (default: no limit)")
+      ->envname("FETTLE_MEMORY_LIMIT")
+      ->check(CLI::Range(0.0, 1e9));
+  app.add_option("--min-sqnr", bounds.min_sqnr_db,
+                 "dB of signal to noise that outputs must keep (default: 40; 30 below high "
+                 "precision, 20 in quantised models)")
+      ->envname("FETTLE_MIN_SQNR")
+      ->check(CLI::Range(0.0, 1000.0));
+}
+
+planner::Bounds ToBounds(const PlanBounds& bounds) {
+  planner::Bounds result;
+  if (bounds.memory_limit_mb > 0)
+    result.memory_limit = static_cast<int64_t>(bounds.memory_limit_mb * 1e6);
+  if (bounds.min_sqnr_db > 0) result.error_budget = std::pow(10, -bounds.min_sqnr_db / 10);
+  return result;
 }
 
 std::shared_ptr<tuner::Store> StoreFor(const CommonOptions& options) {
@@ -33,7 +54,11 @@ Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& co
   ASSIGN_OR_RETURN(tune.tune.level, tuner::LevelFromName(options.level));
   tune.tune.solver.seed = tune.tune.measure.seed = tune.gate.seed = common.seed;
   if (options.budget > 0) tune.deadline_ns = start_ns + static_cast<int64_t>(options.budget * 1e9);
+  tune.writes_package = options.writes_package;
+  tune.tune.bounds = ToBounds(options.bounds);
+  if (options.bounds.min_sqnr_db > 0) tune.accuracy.asked_db = options.bounds.min_sqnr_db;
   const InterruptScope interrupt([] {});
+  tune.session.cancelled = &InterruptScope::Flag();
   Progress progress("tune", 0);
   double least_open = 0;
   tune.tune.progress = [&](const tuner::TuneProgress& now) {
@@ -42,7 +67,7 @@ Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& co
     const double spent = static_cast<double>(NowNs() - start_ns) * 1e-9;
     progress.UpdateFraction(options.budget > 0 ? std::min(1.0, spent / options.budget)
                                                : least_open);
-    return !InterruptScope::Interrupted();
+    return true;
   };
   return runtime::TuneModel(job.model, job.bound.tensors(), tune, store);
 }
@@ -65,32 +90,64 @@ int64_t Compiled(const runtime::SessionOptions& session) {
   return programs.is_null() ? 0 : programs["built"].get<int64_t>();
 }
 
+/// Whether whole networks were compared, now or before.
+bool WasCompared(const runtime::TuneModelResult& result) {
+  return result.known || result.gate.pairs > 0;
+}
+
+int64_t Left(const tuner::TuneReport& report) {
+  return std::max<int64_t>(0, report.entries - report.measured - report.reused);
+}
+
+Json GateJson(const runtime::TuneModelResult& result) {
+  const tuner::GateResult& gate = result.gate;
+  const bool compared = WasCompared(result);
+  return {{"accepted", gate.accepted},
+          {"ratio", compared ? Json(gate.ratio) : Json(nullptr)},
+          {"ci", compared ? Json{gate.low, gate.high} : Json(nullptr)},
+          {"pairs", gate.pairs},
+          {"candidate_ms", compared ? Json(gate.challenger_us * 1e-3) : Json(nullptr)},
+          {"reason", gate.reason}};
+}
+
+Json CalibrationJson(const tuner::Lesson& lesson) {
+  return {{"steps", lesson.steps},
+          {"kept", lesson.kept},
+          {"residual_before", lesson.residual_before},
+          {"residual_after", lesson.residual_after}};
+}
+
+/// What is left to do, where the search did not come to its end.
+std::string LeftText(const runtime::TuneModelResult& result) {
+  const tuner::TuneReport& report = result.report;
+  if (!report.stopped) return "";
+  std::string text =
+      fmt::format("{}: {} of {} entries are left", report.end, Left(report), report.entries);
+  if (report.open > 0)
+    text += fmt::format(", {} of them in what may turn out to be the best plan", report.open);
+  if (report.bound_us > 0 && result.expected_us > report.bound_us)
+    text += fmt::format("; it may be up to {:.0f} % faster than the best of what was measured",
+                        100 * (result.expected_us / report.bound_us - 1));
+  return text + "\n";
+}
+
 /// Both times and what was compared of them: nothing is claimed of pairs that were not run.
 std::string GateText(const runtime::TuneModelResult& result) {
   const tuner::GateResult& gate = result.gate;
   const std::string_view verdict =
       gate.accepted ? "the tuned plan is used" : "the default plan stays";
-  if (gate.incumbent_us <= 0 || gate.challenger_us <= 0)
-    return fmt::format("predicted {:.3f} ms; nothing was compared: {}", result.predicted_us * 1e-3,
-                       verdict);
+  const std::string predicted = fmt::format("predicted {:.3f} ms ({:.3f} ms alone)",
+                                            result.predicted_us * 1e-3, result.alone_us * 1e-3);
+  if (!WasCompared(result))
+    return fmt::format("default {:.3f} ms; {}; nothing was compared: {}", gate.incumbent_us * 1e-3,
+                       predicted, verdict);
   std::string pairs;
   if (gate.pairs > 0 && gate.low > 0 && gate.high > 0)
     pairs = fmt::format("; in {} 99 % confidence {:.2f} to {:.2f}", Count(gate.pairs, "pair"),
                         1 / gate.high, 1 / gate.low);
-  return fmt::format("default {:.3f} ms, tuned {:.3f} ms ({:.2f}x{}), predicted {:.3f} ms: {}",
+  return fmt::format("default {:.3f} ms, tuned {:.3f} ms ({:.2f}x{}), {}: {}",
                      gate.incumbent_us * 1e-3, gate.challenger_us * 1e-3,
-                     gate.incumbent_us / gate.challenger_us, pairs, result.predicted_us * 1e-3,
-                     verdict);
-}
-
-/// Why the search ended before everything that may matter was measured.
-std::string WhyStopped(const runtime::TuneModelResult& result, const TuningOptions& options) {
-  if (InterruptScope::Interrupted())
-    return fmt::format("interrupted, {} of {} measured",
-                       result.report.measured + result.report.reused, result.report.entries);
-  if (options.level == "none") return "--level none measures nothing: the costs are bounds";
-  if (options.budget > 0) return "the budget ended the search: the plan may not be the best";
-  return "the search ended before its plan was all measured: it may not be the best";
+                     gate.incumbent_us / gate.challenger_us, pairs, predicted, verdict);
 }
 
 }  // namespace
@@ -109,40 +166,38 @@ Json TuningJson(const runtime::TuneModelResult& result, const runtime::SessionOp
       {"default_ms", gate.incumbent_us * 1e-3},
       {"tuned_ms", tuned * 1e-3},
       {"speedup", tuned > 0 ? gate.incumbent_us / tuned : 1},
-      {"gate",
-       {{"accepted", gate.accepted},
-        {"ratio", gate.ratio},
-        {"ci", {gate.low, gate.high}},
-        {"pairs", gate.pairs},
-        {"candidate_ms", gate.challenger_us * 1e-3},
-        {"reason", gate.reason}}},
+      {"predicted_ms", result.predicted_us * 1e-3},
+      {"expected_ms", result.expected_us * 1e-3},
+      {"alone_ms", result.alone_us * 1e-3},
+      {"calibration", CalibrationJson(result.lesson)},
+      {"gate", GateJson(result)},
       {"accuracy", {{"ok", result.accuracy.ok}, {"sqnr_db", NumberJson(result.accuracy.sqnr_db)}}},
       {"measured", result.report.measured},
       {"reused", result.report.reused},
       {"priors", result.report.priors},
       {"compiled", Compiled(session)},
       {"entries", result.report.entries},
+      {"left", result.report.stopped ? Left(result.report) : 0},
       {"choices", result.report.choices},
       {"rounds", result.report.rounds},
       {"solve_seconds", result.report.solve_seconds},
       {"seconds", result.seconds},
       {"complete", !result.report.stopped},
-      {"interrupted", InterruptScope::Interrupted()},
+      {"end", result.report.end},
       {"skipped", result.report.skipped},
       {"banned", std::move(banned)},
       {"rejected", std::move(rejected)},
       {"plan", PlanJson(result)}};
 }
 
-std::string TuningText(const runtime::TuneModelResult& result, const TuningOptions& options,
+std::string TuningText(const runtime::TuneModelResult& result,
                        const runtime::SessionOptions& session) {
-  const tuner::GateResult& gate = result.gate;
   std::string text = fmt::format("{} measured, {} reused of {} entries ({}), {} in {:.2f} s\n",
                                  result.report.measured, result.report.reused,
                                  result.report.entries, Count(result.report.choices, "choice"),
                                  Count(result.report.rounds, "round"), result.seconds);
   if (session.accelerator() != nullptr) text += Count(Compiled(session), "program") + " compiled\n";
-  if (result.report.stopped) text += WhyStopped(result, options) + "\n";
+  text += LeftText(result);
   if (result.report.skipped > 0)
     text +=
         Count(result.report.skipped, "measurement") + " did not fit into the time that was left\n";
@@ -152,7 +207,7 @@ std::string TuningText(const runtime::TuneModelResult& result, const TuningOptio
   for (const tuner::Rejected& one : result.report.rejected)
     text += fmt::format("rejected {}: {}\n", one.kernel, one.reason);
   text += GateText(result) + "\n";
-  if (!gate.reason.empty()) text += gate.reason + "\n";
+  if (!result.gate.reason.empty()) text += result.gate.reason + "\n";
   return Fit(text);
 }
 

@@ -12,19 +12,32 @@
 
 namespace fettle::tools {
 
+/// What a plan must keep, as options name it.
+struct PlanBounds {
+  double memory_limit_mb = 0;  // 0: none
+  double min_sqnr_db = 0;      // 0: what the precision and the model's operators call for
+};
+
+/// --memory-limit and --min-sqnr.
+void AddPlanBounds(CLI::App& app, PlanBounds& bounds);
+/// As the solver takes them; the accuracy only where it is named.
+planner::Bounds ToBounds(const PlanBounds& bounds);
+
 struct TuningOptions {
   std::string level = "normal";
   double budget = 0;  // seconds; 0: none
+  PlanBounds bounds;
+  bool writes_package = true;
 };
 
-/// --level and --budget.
+/// --level, --budget and the options of PlanBounds.
 void AddTuningOptions(CLI::App& app, TuningOptions& options);
 
 /// The database that --cache and --no-cache name.
 std::shared_ptr<tuner::Store> StoreFor(const CommonOptions& options);
 
-/// Tunes the job's model for its inputs; the budget counts from `start_ns`. Ctrl-C ends the
-/// measuring and keeps what was learned.
+/// Tunes the job's model for its inputs; the budget counts from `start_ns`. Ctrl-C and SIGTERM end
+/// it with kCancelled; what was measured is kept.
 Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& common,
                                          const TuningOptions& options, tuner::Store& store,
                                          int64_t start_ns = NowNs());
@@ -35,7 +48,7 @@ std::vector<exec::StepProfile> StepsOfTuning(const runtime::TuneModelResult& res
 /// The fields of docs/cli.md's row `tune`; `session` as the tuning had it.
 Json TuningJson(const runtime::TuneModelResult& result, const runtime::SessionOptions& session);
 /// One paragraph for people.
-std::string TuningText(const runtime::TuneModelResult& result, const TuningOptions& options,
+std::string TuningText(const runtime::TuneModelResult& result,
                        const runtime::SessionOptions& session);
 
 }  // namespace fettle::tools

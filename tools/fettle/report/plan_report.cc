@@ -61,6 +61,7 @@ Json PlanJson(const runtime::TuneModelResult& result) {
   return {{"optimal", gap <= 0 && !result.report.stopped && result.gate.accepted},
           {"gap", gap},
           {"predicted_ms", result.predicted_us * 1e-3},
+          {"alone_ms", result.alone_us * 1e-3},
           {"nodes", std::move(nodes)},
           {"conversions", std::move(conversions)}};
 }
@@ -99,6 +100,7 @@ Json ExplainedJson(const planner::Explained& group) {
                {"state_in", group.state_in},
                {"state_out", group.state_out},
                {"ms", group.us * 1e-3},
+               {"alone_ms", group.alone_us * 1e-3},
                {"measured", group.measured},
                {"runner_up", nullptr},
                {"runner_up_ms", nullptr},
@@ -132,6 +134,7 @@ std::string ExplainedText(const std::vector<planner::Explained>& groups, bool wi
                {.title = "out", .leaves = 4},
                {.title = "threads", .align = kRight, .leaves = 3},
                {"us", kRight},
+               {.title = "alone", .align = kRight, .leaves = 5},
                {.title = "choices", .align = kRight, .leaves = 2},
                {"runner-up"},
                {"us", kRight}});
@@ -147,7 +150,8 @@ std::string ExplainedText(const std::vector<planner::Explained>& groups, bool wi
     const bool other = !group.runner_up.empty();
     table.Row({group.node, group.op, group.kernel, group.state_in, group.state_out,
                fmt::format("{}", group.threads), us(group.us, group.measured),
-               fmt::format("{}", group.choices), other ? group.runner_up : "-",
+               fmt::format("{:.1f}", group.alone_us), fmt::format("{}", group.choices),
+               other ? group.runner_up : "-",
                other ? us(group.runner_up_us, group.runner_up_measured) : ""});
     if (!with_reasons) continue;
     reasons += Fit(fmt::format("{} ({})\n", group.node, group.op), 4);

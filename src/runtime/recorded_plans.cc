@@ -1,0 +1,57 @@
+#include "runtime/recorded_plans.h"
+
+#include <algorithm>
+
+#include "tuner/measure/statistics.h"
+
+namespace fettle::runtime {
+
+Result<exec::Plan> RecordedPlans::PlanFor(const ir::Graph& segment, const DeviceSet& devices,
+                                          const planner::Limits& limits) {
+  ASSIGN_OR_RETURN(exec::Plan plan, plans_->PlanFor(segment, devices, limits));
+  const std::lock_guard lock(mutex_);
+  made_.push_back({plan, devices, limits.threads});
+  return plan;
+}
+
+std::vector<tuner::StepCost> RecordedPlans::Price(bool cold_constants, tuner::Store& store) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<tuner::StepCost> all;
+  for (const Made& made : made_) {
+    const std::vector<tuner::StepCost> costs =
+        tuner::StepCostsOf(made.plan, made.devices, made.threads, cold_constants, store);
+    all.insert(all.end(), costs.begin(), costs.end());
+  }
+  return all;
+}
+
+void StepTimes::Add(const std::vector<exec::StepProfile>& run) {
+  if (steps_.empty())
+    for (const exec::StepProfile& step : run) steps_.push_back({step.kernel, {}});
+  const bool same = std::equal(run.begin(), run.end(), steps_.begin(), steps_.end(),
+                               [](const auto& a, const auto& b) { return a.kernel == b.kernel; });
+  if (!same) return;
+  for (size_t i = 0; i < run.size(); ++i) steps_[i].halves_us[runs_ % 2].push_back(run[i].ms * 1e3);
+  ++runs_;
+}
+
+std::vector<tuner::StepSample> StepTimes::Samples(const std::vector<tuner::StepCost>& costs) const {
+  std::vector<tuner::StepSample> samples;
+  const bool same = std::equal(steps_.begin(), steps_.end(), costs.begin(), costs.end(),
+                               [](const auto& a, const auto& b) { return a.kernel == b.kernel; });
+  if (!same || runs_ < 2) return samples;
+  for (size_t i = 0; i < costs.size(); ++i)
+    samples.push_back({.of = costs[i].of,
+                       .alone_us = costs[i].alone_us,
+                       .halves_us = {tuner::Median(steps_[i].halves_us[0]),
+                                     tuner::Median(steps_[i].halves_us[1])}});
+  return samples;
+}
+
+bool AreStepsOf(const std::vector<exec::StepProfile>& run,
+                const std::vector<tuner::StepCost>& costs) {
+  return std::equal(run.begin(), run.end(), costs.begin(), costs.end(),
+                    [](const auto& a, const auto& b) { return a.kernel == b.kernel; });
+}
+
+}  // namespace fettle::runtime

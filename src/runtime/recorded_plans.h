@@ -1,0 +1,61 @@
+// Plans as they were made, and what their steps took, run after run.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "exec/profile.h"
+#include "planner/plan_source.h"
+#include "tuner/cost/step_costs.h"
+
+namespace fettle::runtime {
+
+/// Passes on the plans of another source and remembers them. Thread-safe.
+class RecordedPlans final : public planner::PlanSource {
+ public:
+  explicit RecordedPlans(std::shared_ptr<planner::PlanSource> plans) : plans_(std::move(plans)) {}
+
+  Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
+                             const planner::Limits& limits) override;
+
+  /// What `store` knows of all steps, in the order in which they were planned. The session that
+  /// they were planned for must live.
+  std::vector<tuner::StepCost> Price(bool cold_constants, tuner::Store& store) const;
+
+ private:
+  struct Made {
+    exec::Plan plan;
+    DeviceSet devices;
+    int threads = 1;
+  };
+  std::shared_ptr<planner::PlanSource> plans_;
+  mutable std::mutex mutex_;
+  std::vector<Made> made_;  // guarded
+};
+
+/// Not synchronised.
+class StepTimes {
+ public:
+  /// Adds a run. Runs of other steps than the first one are left out.
+  void Add(const std::vector<exec::StepProfile>& run);
+
+  /// A sample for each of `costs`, which are the steps of the runs; empty where they are not, or
+  /// where there were fewer than two runs.
+  std::vector<tuner::StepSample> Samples(const std::vector<tuner::StepCost>& costs) const;
+
+ private:
+  struct Step {
+    std::string kernel;
+    std::vector<double> halves_us[2];  // of every other run
+  };
+  std::vector<Step> steps_;
+  int runs_ = 0;
+};
+
+/// Whether `costs` are the steps of `run`.
+bool AreStepsOf(const std::vector<exec::StepProfile>& run,
+                const std::vector<tuner::StepCost>& costs);
+
+}  // namespace fettle::runtime

@@ -1,0 +1,53 @@
+#include "tuner/cost/calibrated_costs.h"
+
+#include "kernels/backend.h"
+
+namespace fettle::tuner {
+
+double CalibratedCosts::FactorOf(const planner::Kind& kind, const planner::Entry& entry) {
+  const auto [it, is_new] = factors_.try_emplace(&entry, 1);
+  if (is_new) {
+    const Device& device = *devices_.Find(entry.kernel->device);
+    const StepClass of = ClassOf(*entry.kernel, *kind.group, entry.states, entry.threads, device);
+    it->second = calibrations_.Of(of).factor;
+  }
+  return it->second;
+}
+
+/// 0 where it cannot be prepared, which measuring finds out.
+int64_t CalibratedCosts::WorkspaceOf(const planner::Entry& entry, const kernels::Params& params) {
+  const auto [it, is_new] = workspaces_.try_emplace({&entry, params}, 0);
+  if (is_new) {
+    const auto prepared = entry.match->Prepare({entry.states_index, entry.threads, params});
+    if (prepared.ok()) it->second = (*prepared)->workspace_bytes();
+  }
+  return it->second;
+}
+
+planner::EntryCost CalibratedCosts::Kernel(const planner::Kind& kind, const planner::Entry& entry) {
+  planner::EntryCost cost = alone_.Kernel(kind, entry);
+  cost.alone_us = cost.us;
+  const double factor = FactorOf(kind, entry);
+  cost.us *= factor;
+  cost.seen_us *= factor;
+  if (!cost.measured && cost.banned.empty() && given_up_.contains(&entry))
+    cost.banned = "the budget left no time to measure it";
+  if (wants_workspaces_ && cost.banned.empty())
+    cost.workspace =
+        WorkspaceOf(entry, cost.proposal == nullptr ? entry.params : cost.proposal->params);
+  return cost;
+}
+
+planner::EntryCost CalibratedCosts::Conversion(const Shape& shape, DType dtype, const State& from,
+                                               const State& to, int threads) {
+  planner::EntryCost cost = alone_.Conversion(shape, dtype, from, to, threads);
+  const Device& device = *devices_.Find(kernels::ConversionDevice(from, to));
+  const StepClass of = ClassOf(shape.rank(), from, to, threads, device);
+  const auto [it, is_new] = conversion_factors_.try_emplace(of.states, 1);
+  if (is_new) it->second = calibrations_.Of(of).factor;
+  cost.alone_us = cost.us;
+  cost.us *= it->second;
+  return cost;
+}
+
+}  // namespace fettle::tuner

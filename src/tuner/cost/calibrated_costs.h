@@ -1,0 +1,48 @@
+// Costs as they are in networks, from costs alone.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "planner/cost_source.h"
+#include "tuner/cost/calibration.h"
+
+namespace fettle::tuner {
+
+/// What another source says, times and bounds alike, multiplied by what such steps take in networks
+/// over what they take alone. Entries must stay where they are. Not synchronised.
+class CalibratedCosts final : public planner::CostSource {
+ public:
+  /// `wants_workspaces`: costs say what entries work in, for which each is prepared once.
+  CalibratedCosts(planner::CostSource& alone, const DeviceSet& devices, Store& store,
+                  bool wants_workspaces)
+      : alone_(alone),
+        devices_(devices),
+        calibrations_(store),
+        wants_workspaces_(wants_workspaces) {}
+
+  planner::EntryCost Kernel(const planner::Kind& kind, const planner::Entry& entry) override;
+  planner::EntryCost Conversion(const Shape& shape, DType dtype, const State& from, const State& to,
+                                int threads) override;
+
+  /// Bans an entry for as long as it is not measured: there is no time to.
+  void GiveUp(const planner::Entry& entry) { given_up_.insert(&entry); }
+
+ private:
+  double FactorOf(const planner::Kind& kind, const planner::Entry& entry);
+  int64_t WorkspaceOf(const planner::Entry& entry, const kernels::Params& params);
+
+  planner::CostSource& alone_;
+  DeviceSet devices_;
+  Calibrations calibrations_;
+  bool wants_workspaces_;
+  std::unordered_map<const planner::Entry*, double> factors_;
+  std::map<std::pair<const planner::Entry*, kernels::Params>, int64_t> workspaces_;
+  std::unordered_map<std::string, double> conversion_factors_;
+  std::set<const planner::Entry*> given_up_;
+};
+
+}  // namespace fettle::tuner

@@ -1,0 +1,209 @@
+#include "tuner/cost/calibration.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <ctime>
+#include <vector>
+
+#include "kernels/build_id.h"
+#include "tuner/measure/statistics.h"
+#include "tuner/store/candidate.h"
+
+namespace fettle::tuner {
+namespace {
+
+/// Steps of a class that weigh as much as what is known of its like.
+constexpr double kPriorSteps = 3;
+/// Evidence does not grow beyond so many steps, so that what is new counts.
+constexpr double kMostSteps = 64;
+/// Nothing in a network is so much faster or slower than alone: such a step was disturbed.
+constexpr double kLeastFactor = 0.5, kMostFactor = 3;
+
+constexpr int kParts = 2;
+/// All steps, both halves.
+constexpr int kAllParts = -1;
+
+std::string StatesText(const ir::Graph& group, const kernels::StateAssignment& states) {
+  std::string text;
+  const auto add = [&](const std::vector<ir::ValueId>& ids, const std::vector<State>& of) {
+    for (size_t i = 0; i < ids.size(); ++i)
+      text += (text.empty() ? "" : " ") + StateName(of[i], group.value(ids[i]).shape->rank());
+  };
+  add(group.inputs, states.inputs);
+  text += " ->";
+  add(group.outputs, states.outputs);
+  return text;
+}
+
+/// From all kernels to the class itself.
+std::array<RowKey, 3> Levels(const StepClass& of) {
+  RowKey key{.problem = fmt::format("in networks threads {}", of.threads),
+             .kernel = "calibration",
+             .device = of.device,
+             .protocol = kProtocol,
+             .build = std::string(kernels::Toolchain())};
+  RowKey kernel = key;
+  kernel.kernel = of.kernel;
+  kernel.version = of.version;
+  kernel.build = kernels::BuildOf(of.kernel);
+  RowKey states = kernel;
+  states.problem += ' ' + of.states;
+  return {std::move(key), std::move(kernel), std::move(states)};
+}
+
+double MeanOf(const StepSample& sample, int half) {
+  return half == kAllParts ? (sample.halves_us[0] + sample.halves_us[1]) / 2
+                           : sample.halves_us[half];
+}
+
+bool IsKnown(const StepSample& sample) {
+  return sample.alone_us > 0 && sample.halves_us[0] > 0 && sample.halves_us[1] > 0;
+}
+
+/// For each sample the part that it is in; those of a class take turns. kNoPart: in none.
+constexpr int kNoPart = -2;
+std::vector<int> PartsOf(std::span<const StepSample> samples) {
+  std::map<RowKey, int> next;
+  std::vector<int> folds;
+  for (const StepSample& sample : samples) {
+    if (!IsKnown(sample)) {
+      folds.push_back(kNoPart);
+      continue;
+    }
+    // Classes begin with either part in turns, too.
+    const int classes = static_cast<int>(next.size());
+    int& fold = next.try_emplace(Levels(sample.of).back(), classes).first->second;
+    folds.push_back(fold++ % kParts);
+  }
+  return folds;
+}
+
+bool IsIn(int in, int fold) { return in == fold || (fold == kAllParts && in != kNoPart); }
+
+}  // namespace
+
+StepClass ClassOf(const kernels::KernelDesc& kernel, const ir::Graph& group,
+                  const kernels::StateAssignment& states, int threads, const Device& device) {
+  return {std::string(kernel.name), kernel.version, StatesText(group, states), threads,
+          std::string(device.fingerprint())};
+}
+
+StepClass ClassOf(int rank, const State& from, const State& to, int threads, const Device& device) {
+  return {"cpu.convert", 1, fmt::format("{} ->{}", StateName(from, rank), StateName(to, rank)),
+          threads, std::string(device.fingerprint())};
+}
+
+/// Of one class: factors weighed by time.
+struct Calibrations::Sums {
+  double alone_us = 0, network_us = 0, squares = 0;
+  int steps = 0;
+
+  void Add(double alone, double network) {
+    const double factor = std::clamp(network / alone, kLeastFactor, kMostFactor);
+    alone_us += alone;
+    network_us += factor * alone;
+    squares += std::log(factor) * std::log(factor) * alone;
+    ++steps;
+  }
+  Evidence Finish() const {
+    const double mean = std::log(network_us / alone_us);
+    const double variance = std::max(squares / alone_us - mean * mean, 0.0);
+    return {mean, std::sqrt(variance), static_cast<double>(steps)};
+  }
+};
+
+Calibrations::Table Calibrations::Summarise(std::span<const StepSample> samples, int fold,
+                                            int half) {
+  const std::vector<int> folds = PartsOf(samples);
+  std::map<RowKey, Sums> sums;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    if (!IsIn(folds[i], fold)) continue;
+    for (const RowKey& key : Levels(samples[i].of))
+      sums[key].Add(samples[i].alone_us, MeanOf(samples[i], half));
+  }
+  Table table;
+  for (const auto& [key, sum] : sums) table.emplace(key, sum.Finish());
+  return table;
+}
+
+const Calibrations::Evidence& Calibrations::Known(const RowKey& key) {
+  const auto [it, is_new] = known_.try_emplace(key);
+  if (!is_new) return it->second;
+  const Result<Row> row = store_.Find(key);
+  if (row.ok() && row->status == Row::Status::kOk && row->median_us > 0)
+    it->second = {std::log(row->median_us), row->mad_us, static_cast<double>(row->samples)};
+  return it->second;
+}
+
+Calibrations::Evidence Calibrations::With(const RowKey& key, const Table& fresh) {
+  const Evidence& known = Known(key);
+  const auto found = fresh.find(key);
+  if (found == fresh.end()) return known;
+  const Evidence& added = found->second;
+  const double steps = known.steps + added.steps;
+  const auto mix = [&](double a, double b) { return (a * known.steps + b * added.steps) / steps; };
+  return {mix(known.mean, added.mean), mix(known.deviation, added.deviation),
+          std::min(steps, kMostSteps)};
+}
+
+Calibration Calibrations::Factor(const StepClass& of, const Table& fresh) {
+  double mean = 0, error = 0;
+  Evidence last;
+  for (const RowKey& key : Levels(of)) {
+    last = With(key, fresh);
+    const double trust = last.steps / (last.steps + kPriorSteps);
+    mean += trust * (last.mean - mean);
+    error = std::hypot((1 - trust) * error, trust * last.deviation / std::sqrt(last.steps + 1));
+  }
+  return {std::exp(mean), std::exp(mean - kSure95 * error), std::exp(mean + kSure95 * error),
+          static_cast<int>(last.steps)};
+}
+
+Calibration Calibrations::Of(const StepClass& of) { return Factor(of, {}); }
+
+double Calibrations::Residual(std::span<const StepSample> samples, int fold, int half,
+                              const Table& fresh) {
+  const std::vector<int> folds = PartsOf(samples);
+  double residual = 0;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    if (!IsIn(folds[i], fold)) continue;
+    const double predicted = samples[i].alone_us * Factor(samples[i].of, fresh).factor;
+    residual += std::fabs(MeanOf(samples[i], half) - predicted);
+  }
+  return residual;
+}
+
+Lesson Calibrations::Learn(std::span<const StepSample> samples) {
+  Lesson lesson;
+  double total = 0;
+  for (const StepSample& sample : samples) {
+    if (!IsKnown(sample)) continue;
+    ++lesson.steps;
+    total += sample.halves_us[0] + sample.halves_us[1];
+  }
+  if (lesson.steps < kParts) return lesson;
+  for (int fold = 0; fold < kParts; ++fold) {
+    for (int half = 0; half < 2; ++half) {
+      const Table fresh = Summarise(samples, 1 - fold, 1 - half);
+      lesson.residual_before += Residual(samples, fold, half, {}) / total;
+      lesson.residual_after += Residual(samples, fold, half, fresh) / total;
+    }
+  }
+  lesson.kept = lesson.residual_after < lesson.residual_before;
+  if (!lesson.kept) return lesson;
+  Table all = Summarise(samples, kAllParts, kAllParts);
+  for (auto& [key, evidence] : all) {
+    evidence = With(key, all);
+    const double error = evidence.deviation / std::sqrt(evidence.steps);
+    store_.Put(key, {.median_us = std::exp(evidence.mean),
+                     .mad_us = evidence.deviation,
+                     .low_us = std::exp(evidence.mean - kSure95 * error),
+                     .samples = static_cast<int>(evidence.steps),
+                     .unix_seconds = std::time(nullptr)});
+  }
+  for (const auto& [key, evidence] : all) known_[key] = evidence;
+  return lesson;
+}
+
+}  // namespace fettle::tuner

@@ -1,0 +1,51 @@
+// What steps took, run after run, beside what is known of them.
+#include "runtime/recorded_plans.h"
+
+#include <gtest/gtest.h>
+
+namespace fettle::runtime {
+namespace {
+
+std::vector<exec::StepProfile> Steps(std::vector<std::pair<std::string, double>> steps) {
+  std::vector<exec::StepProfile> run;
+  for (auto& [kernel, ms] : steps) {
+    run.emplace_back().kernel = kernel;
+    run.back().ms = ms;
+  }
+  return run;
+}
+
+std::vector<tuner::StepCost> Costs(const std::vector<std::string>& kernels) {
+  std::vector<tuner::StepCost> costs;
+  for (const std::string& kernel : kernels) {
+    costs.emplace_back().kernel = kernel;
+    costs.back().alone_us = 500;
+  }
+  return costs;
+}
+
+TEST(StepTimesTest, HalvesAreOfEveryOtherRun) {
+  StepTimes times;
+  for (double ms : {1.0, 2.0, 1.2, 2.2, 1.1, 2.1}) times.Add(Steps({{"conv", ms}, {"add", 0.5}}));
+  const std::vector<tuner::StepSample> samples = times.Samples(Costs({"conv", "add"}));
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_NEAR(samples[0].halves_us[0], 1100, 1e-9);
+  EXPECT_NEAR(samples[0].halves_us[1], 2100, 1e-9);
+  EXPECT_EQ(samples[0].alone_us, 500);
+  EXPECT_NEAR(samples[1].halves_us[0], 500, 1e-9);
+}
+
+TEST(StepTimesTest, OtherStepsTeachNothing) {
+  StepTimes times;
+  times.Add(Steps({{"conv", 1}}));
+  EXPECT_TRUE(times.Samples(Costs({"conv"})).empty());  // one run has no halves
+  times.Add(Steps({{"conv", 1}, {"add", 1}}));          // another path: left out
+  EXPECT_TRUE(times.Samples(Costs({"conv"})).empty());
+  times.Add(Steps({{"conv", 3}}));
+  EXPECT_EQ(times.Samples(Costs({"conv"})).size(), 1U);
+  EXPECT_TRUE(times.Samples(Costs({"pool"})).empty());
+  EXPECT_TRUE(times.Samples(Costs({"conv", "add"})).empty());
+}
+
+}  // namespace
+}  // namespace fettle::runtime
