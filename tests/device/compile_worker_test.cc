@@ -1,8 +1,14 @@
 // Compilers that hang, die or are not there.
 #include "device/opencl/compile_worker.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <fstream>
+#include <thread>
 
 #include "tests/device/fake_opencl.h"
 #include "tests/test_folder.h"
@@ -19,6 +25,23 @@ TEST(CompileWorker, KillsACompilerThatHangs) {
   const auto built = worker.Compile(kSource);
   EXPECT_EQ(built.status().code(), StatusCode::kBuildFailed);
   EXPECT_THAT(std::string(built.status().message()), testing::HasSubstr("took over 0.05 s"));
+}
+
+TEST(CompileWorker, KillsWhatTheCompilerStartedToo) {
+  const TestFolder folder;
+  const std::string pid_file = folder.file("pid");
+  CompileWorker worker(Shell("sleep 1000 & echo $! >" + pid_file + "; wait"), 0.3);
+  EXPECT_FALSE(worker.Compile(kSource).ok());
+  pid_t started = 0;
+  ASSERT_TRUE(std::ifstream(pid_file) >> started);
+  // A zombie until its new parent looks, if that ever does.
+  std::string stat = "0 (gone) Z";
+  for (int i = 0; i < 200; ++i) {
+    std::ifstream file(fmt::format("/proc/{}/stat", started));
+    if (!std::getline(file, stat) || stat.find(") Z") != std::string::npos) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ADD_FAILURE() << "still there: " << stat;
 }
 
 TEST(CompileWorker, SaysHowACompilerDied) {

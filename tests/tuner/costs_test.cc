@@ -76,7 +76,9 @@ std::vector<StepSample> RunNetwork(const std::map<std::string, double>& factors,
   for (int step = 0; step < steps_of_each; ++step) {
     for (const auto& [kernel, factor] : factors) {
       const double alone = 20 + 10 * (step % 7);
-      const auto run = [&] { return alone * factor * (1 + noise * normal(random)); };
+      const auto run = [&, factor = factor] {
+        return alone * factor * (1 + noise * normal(random));
+      };
       samples.push_back({Of(kernel), alone, {run(), run()}});
     }
   }

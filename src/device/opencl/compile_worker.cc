@@ -129,7 +129,7 @@ ProgramCompiler GetProgramCompiler() {
 }
 
 struct CompileWorker::Answer {
-  Reading reading = Reading::kEnded;
+  bool is_whole = false, is_late = false;
   char kind = kFailed;
   std::string payload;  // the binary, or the log
 };
@@ -152,7 +152,7 @@ std::string CompileWorker::End() {
   if (socket_ >= 0) close(socket_);
   socket_ = -1;
   if (pid_ <= 0) return {};
-  kill(pid_, SIGKILL);
+  kill(-pid_, SIGKILL);  // what a compiler started, too
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
@@ -167,9 +167,10 @@ CompileWorker::Answer CompileWorker::Ask(const ProgramSource& source) {
   if (!WriteText(socket_, source.name) || !WriteText(socket_, source.text) ||
       !WriteText(socket_, source.options))
     return answer;
-  answer.reading = ReadAll(socket_, &answer.kind, 1, deadline);
-  if (answer.reading == Reading::kDone)
-    answer.reading = ReadText(socket_, answer.payload, deadline);
+  Reading reading = ReadAll(socket_, &answer.kind, 1, deadline);
+  if (reading == Reading::kDone) reading = ReadText(socket_, answer.payload, deadline);
+  answer.is_whole = reading == Reading::kDone;
+  answer.is_late = reading == Reading::kLate;
   return answer;
 }
 
@@ -180,13 +181,13 @@ Result<std::vector<std::byte>> CompileWorker::Compile(const ProgramSource& sourc
   for (int attempt = 0; attempt < 2; ++attempt) {
     RETURN_IF_ERROR(Start());
     const Answer answer = Ask(source);
-    if (answer.reading == Reading::kDone) {
+    if (answer.is_whole) {
       if (answer.kind != kBuilt) return Status(StatusCode::kBuildFailed, answer.payload);
       const auto bytes = std::as_bytes(std::span(answer.payload));
       return std::vector<std::byte>(bytes.begin(), bytes.end());
     }
     end = End();
-    if (answer.reading == Reading::kLate)
+    if (answer.is_late)
       return Error(StatusCode::kBuildFailed, "the compiler took over {:g} s and was stopped",
                    limit_seconds_);
   }
