@@ -1,6 +1,7 @@
 // A kernel as functions of what it reads of a group, which is read once.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -23,7 +24,7 @@ struct Family {
                                                      const Device& device) = nullptr;
   /// Null: nothing to tune.
   ParamSpace (*params)(const Problem& problem, const Facts& facts, const Device& device) = nullptr;
-  /// Null: KernelDesc::preference.
+  /// Null: KernelDesc::preference. `Always<7>` where it is the same for all groups.
   int (*taste)(const Facts& facts, const Device& device) = nullptr;
   /// Null: that of the operators.
   Work (*work)(const Problem& problem, const Facts& facts, const Params& params,
@@ -31,6 +32,36 @@ struct Family {
   /// Null: never.
   bool (*is_view)(const Problem& problem, const Facts& facts, const Device& device) = nullptr;
 };
+
+/// Family::taste that is the same for all groups.
+template <int kTaste, typename Facts>
+int Always(const Facts&, const Device&) {
+  return kTaste;
+}
+
+/// Whether `aliases` are views that leave no output of `group` with elements to be written: what
+/// Family::is_view answers of the aliases of what it prepares.
+inline bool IsAllViews(const ir::Graph& group, const std::vector<Alias>& aliases) {
+  std::vector<bool> runs;
+  for (ir::ValueId id : group.outputs) runs.push_back(group.value(id).shape->elements() > 0);
+  for (const Alias& alias : aliases)
+    if (alias.is_view) runs[static_cast<size_t>(alias.output)] = false;
+  return std::find(runs.begin(), runs.end(), true) == runs.end();
+}
+
+/// Family::states of a kernel that computes row-major tensors of the values' own types alone.
+template <typename Facts>
+Result<std::vector<StateAssignment>> RowMajorAlone(const ir::Graph& group, const Facts&,
+                                                   const Device&) {
+  return std::vector<StateAssignment>{RowMajorStates(group)};
+}
+
+/// Family::prepare by the constructor Kernel(problem, facts).
+template <typename Kernel, typename Facts>
+Result<std::unique_ptr<PreparedKernel>> Make(const Problem& problem, const Facts& facts,
+                                             const Params&, const Device&) {
+  return std::unique_ptr<PreparedKernel>(std::make_unique<Kernel>(problem, facts));
+}
 
 template <typename Facts>
 class FamilyMatch final : public Match {

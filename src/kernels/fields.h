@@ -13,7 +13,7 @@ namespace fettle::kernels {
 /// One parameter of a struct `T` of int64_t members.
 template <typename T>
 struct Field {
-  static constexpr size_t kMostValues = 8;
+  static constexpr size_t kMostValues = 9;
 
   /// No `values`: they follow from the problem. No `macro`: the parameter is not compiled in.
   constexpr Field(std::string_view name_of, int64_t T::*at, std::initializer_list<int64_t> searched,

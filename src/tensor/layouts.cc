@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "tensor/extra_layout.h"
 #include "tensor/layout.h"
 
 namespace fettle {
@@ -55,18 +56,23 @@ std::optional<Layout> ParseGeneral(std::string_view text) {
   return layout;
 }
 
-}  // namespace
-
-std::span<const NamedLayout> LayoutTable() {
-  static const NamedLayout kTable[] = {
+std::vector<NamedLayout>& Rows() {
+  static std::vector<NamedLayout> rows = {
       {"NWC", 3, Ordered({0, 2, 1})},         {"NHWC", 4, Ordered({0, 2, 3, 1})},
       {"NDHWC", 5, Ordered({0, 2, 3, 4, 1})}, {"NCHW4c", 4, ChannelBlocked(4)},
       {"NCHW8c", 4, ChannelBlocked(8)},       {"NCHW16c", 4, ChannelBlocked(16)},
       {"NCHW32c", 4, ChannelBlocked(32)},     {"NC4HW4", 4, ChannelPixels()},
       {"NC4W4", 3, ChannelPixelRows()},
   };
-  return kTable;
+  return rows;
 }
+
+}  // namespace
+
+std::span<const NamedLayout> LayoutTable() { return Rows(); }
+
+ExtraLayout::ExtraLayout(NamedLayout row) { Rows().push_back(std::move(row)); }
+ExtraLayout::~ExtraLayout() { Rows().pop_back(); }
 
 std::vector<Layout> LayoutsOfRank(int rank) {
   std::vector<Layout> layouts{Layout::RowMajor()};

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "kernels/check/bound_kernel.h"
+#include "kernels/family.h"
 #include "kernels/launch_tunables.h"
 #include "kernels/problem_text.h"
 #include "tensor/compare.h"
@@ -118,6 +119,21 @@ std::string Disagreement(const KernelRun& run, const Runner& runner) {
   return "";
 }
 
+/// What a match says of views, before anything is prepared, is what was prepared; empty: it is.
+std::string ViewFault(const KernelRun& run, const std::vector<Alias>& aliases,
+                      const Device& device) {
+  const auto match = MatchGroup(run.kernel, run.problem.group, device);
+  if (!match.ok()) return match.status().message();
+  const Result<int> states = FindStates(run.kernel, **match, run.problem.states);
+  if (!states.ok()) return states.status().message();
+  const bool has_view =
+      std::any_of(aliases.begin(), aliases.end(), [](const Alias& alias) { return alias.is_view; });
+  const bool runs_nothing = IsAllViews(*run.problem.group, aliases);
+  if ((*match)->is_view(*states))
+    return runs_nothing ? "" : "the match says a view, and something runs";
+  return has_view && runs_nothing ? "nothing runs, and the match says no view" : "";
+}
+
 }  // namespace
 
 const CpuDevice& TestDevice(int threads) {
@@ -160,9 +176,10 @@ testing::AssertionResult CheckRun(const KernelRun& run, const Device& device) {
       }
     }
   }
-  for (const Alias& alias : runner.kernel().aliases()) {
-    if (alias.is_view && !run.kernel.may_be_view)
-      return Failed(run, 3, fmt::format("output {} is a view, which no row says", alias.output));
+  const std::vector<Alias> aliases = runner.kernel().aliases();
+  if (const std::string what = ViewFault(run, aliases, device); !what.empty())
+    return Failed(run, 3, what);
+  for (const Alias& alias : aliases) {
     if (alias.is_view) continue;
     const Result<bool> launched = runner.Launch(3, &alias);
     if (!launched.ok()) return Failed(run, 3, "in place: " + launched.status().message());

@@ -101,12 +101,24 @@ TEST_F(OpenClMatMul, EveryParameterThatChangesTheProgram) {
 
 /// The sub-groups' algorithm where the device has none.
 Status AppliesEverywhere(const GemmShape& shape, const OpenClFacts&) { return OneProduct(shape); }
-Params Emulated(const GemmShape&, const OpenClFacts&) {
-  return {{"SUB_GROUP", 16}, {"TM", 4}, {"VW", 2}, {"EMULATED", 1}};
+Params SmallSubGroup(const GemmShape&, const OpenClFacts&) {
+  return {{"SUB_GROUP", 16}, {"TM", 4}, {"VW", 2}};
 }
-const GemmAlgorithm kEmulatedSubGroups = {
-    kRowForms, AppliesEverywhere,   kGemmSubGroups.tunables, kGemmSubGroups.valid,
-    Emulated,  kGemmSubGroups.setup};
+GemmSetup SetUpEmulated(const GemmShape& shape, const GemmForms& forms, const Params& params,
+                        const OpenClFacts& facts) {
+  GemmSetup setup = kGemmSubGroups.setup(shape, forms, params, facts);
+  std::string text = setup.options.text();
+  const std::string_view native = "-DEMULATED=0";
+  setup.options = BuildOptions();
+  setup.options.Add(text.replace(text.find(native), native.size(), "-DEMULATED=1"));
+  return setup;
+}
+const GemmAlgorithm kEmulatedSubGroups = {.forms = kRowForms,
+                                          .applies = AppliesEverywhere,
+                                          .tunables = kGemmSubGroups.tunables,
+                                          .valid = kGemmSubGroups.valid,
+                                          .defaults = SmallSubGroup,
+                                          .setup = SetUpEmulated};
 const KernelDesc kEmulated = {.name = "test.matmul.emulated",
                               .device = DeviceKind::kOpenCl,
                               .match = MatchAs<kProductFamily<kEmulatedSubGroups>>};

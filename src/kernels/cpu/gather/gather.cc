@@ -5,6 +5,7 @@
 #include "kernels/cpu/gather/indices.h"
 #include "kernels/cpu/move/strided_copy.h"
 #include "kernels/cpu/operands.h"
+#include "kernels/family.h"
 #include "ops/element_access.h"
 #include "ops/op.h"
 
@@ -12,6 +13,13 @@ namespace fettle::kernels {
 namespace {
 
 constexpr int64_t kTaskBytes = 64 << 10;
+
+/// What is gathered, whatever the layouts.
+struct Facts {
+  int axis;
+  Shape x, indices, y;
+  DType dtype, index_type;
+};
 
 /// How the slice of one index is copied, and how far the slices lie apart.
 struct GatherPlan {
@@ -26,12 +34,9 @@ int64_t SliceElements(const GatherPlan& plan) {
   return elements;
 }
 
-Result<GatherPlan> MakePlan(const ir::Graph& group, const StateAssignment& states) {
-  const ir::Node& node = group.nodes()[0];
-  const Shape& x = *group.value(node.inputs[0]).shape;
-  const Shape& indices = *group.value(node.inputs[1]).shape;
-  const Shape& y = *group.value(node.outputs[0]).shape;
-  const int axis = *NormaliseAxis(node.attributes.Int("axis"), x.rank());
+Result<GatherPlan> MakePlan(const Facts& facts, const ir::Graph& group,
+                            const StateAssignment& states) {
+  const auto& [axis, x, indices, y, dtype, index_type] = facts;
   const auto from = AxisStrides(x, InputState(group, states, 0).layout);
   const auto to = AxisStrides(y, OutputState(group, states, 0).layout);
   if (!from || !to) return Unsupported("blocked layouts are not gathered");
@@ -58,12 +63,12 @@ Result<GatherPlan> MakePlan(const ir::Graph& group, const StateAssignment& state
 /// Slices of long runs, each copied as a whole.
 class GatherSlices final : public PreparedKernel {
  public:
-  GatherSlices(const Problem& problem, GatherPlan plan)
+  GatherSlices(const Problem& problem, const Facts& facts, GatherPlan plan)
       : group_(problem.group),
         operands_(*problem.group),
         plan_(std::move(plan)),
-        size_(ByteSize(OutputState(*problem.group, problem.states, 0).storage)),
-        index_type_(group_->value(problem.node().inputs[1]).dtype),
+        size_(ByteSize(facts.dtype)),
+        index_type_(facts.index_type),
         slice_(size_, plan_.slice, 0, 0),
         slice_bytes_(size_ * SliceElements(plan_)) {}
 
@@ -102,12 +107,12 @@ class GatherSlices final : public PreparedKernel {
 /// Slices whose elements lie apart: per element of the slice, a row of lookups.
 class GatherLookups final : public PreparedKernel {
  public:
-  GatherLookups(const Problem& problem, GatherPlan plan)
+  GatherLookups(const Problem& problem, const Facts& facts, GatherPlan plan)
       : group_(problem.group),
         operands_(*problem.group),
         plan_(std::move(plan)),
-        dtype_(OutputState(*problem.group, problem.states, 0).storage),
-        index_type_(group_->value(problem.node().inputs[1]).dtype),
+        dtype_(facts.dtype),
+        index_type_(facts.index_type),
         rows_(SliceElements(plan_)) {}
 
   std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
@@ -154,24 +159,33 @@ class GatherLookups final : public PreparedKernel {
   int64_t rows_;
 };
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.nodes()[0].op != "Gather")
     return Unsupported("computes Gather alone");
   const ir::Node& node = group.nodes()[0];
-  const ir::Value& data = group.value(node.inputs[0]);
+  const ir::Value &data = group.value(node.inputs[0]), &indices = group.value(node.inputs[1]);
   if (ByteSize(data.dtype) > 8 || ByteSize(data.dtype) == 0)
     return Unsupported("elements of type {} are not moved", DTypeName(data.dtype));
+  return Facts{*NormaliseAxis(node.attributes.Int("axis"), data.shape->rank()),
+               *data.shape,
+               *indices.shape,
+               *group.value(node.outputs[0]).shape,
+               data.dtype,
+               indices.dtype};
+}
+
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts& facts,
+                                            const Device&) {
+  const ir::ValueId data = group.nodes()[0].inputs[0];
   std::vector<StateAssignment> candidates;
   for (const bool last : {false, true}) {
     StateAssignment states = RowMajorStates(group);
     for (size_t i = 0; last && i < group.inputs.size(); ++i) {
-      if (group.inputs[i] == node.inputs[0])
-        states.inputs[i].layout = Layout::ChannelsLast(data.shape->rank());
+      if (group.inputs[i] == data) states.inputs[i].layout = Layout::ChannelsLast(facts.x.rank());
     }
-    if (last)
-      states.outputs[0].layout = Layout::ChannelsLast(group.value(node.outputs[0]).shape->rank());
+    if (last) states.outputs[0].layout = Layout::ChannelsLast(facts.y.rank());
     if (std::find(candidates.begin(), candidates.end(), states) != candidates.end()) continue;
-    const Result<GatherPlan> plan = MakePlan(group, states);
+    const Result<GatherPlan> plan = MakePlan(facts, group, states);
     if (plan.ok()) {
       candidates.push_back(std::move(states));
     } else if (candidates.empty()) {
@@ -181,20 +195,22 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
   return candidates;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device&) {
-  ASSIGN_OR_RETURN(GatherPlan plan, MakePlan(*problem.group, problem.states));
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
+                                                const Params&, const Device&) {
+  ASSIGN_OR_RETURN(GatherPlan plan, MakePlan(facts, *problem.group, problem.states));
   const CopyAxis run = plan.slice.empty() ? CopyAxis{1, 1, 1} : plan.slice.back();
   constexpr int64_t kShortRun = 4;  // elements; longer ones are worth the setup of a copy
   if (run.extent <= kShortRun || run.src_stride != 1 || run.dst_stride != 1)
-    return std::unique_ptr<PreparedKernel>(new GatherLookups(problem, std::move(plan)));
-  return std::unique_ptr<PreparedKernel>(new GatherSlices(problem, std::move(plan)));
+    return std::unique_ptr<PreparedKernel>(new GatherLookups(problem, facts, std::move(plan)));
+  return std::unique_ptr<PreparedKernel>(new GatherSlices(problem, facts, std::move(plan)));
 }
+
+constexpr Family<Facts> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kCpuGather;
-const KernelDesc kCpuGather = {
-    .name = "cpu.gather", .preference = 10, .candidates = Candidates, .prepare = Prepare};
+const KernelDesc kCpuGather = {.name = "cpu.gather", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

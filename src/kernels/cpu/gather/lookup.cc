@@ -5,6 +5,7 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/gather/indices.h"
 #include "kernels/cpu/operands.h"
+#include "kernels/family.h"
 #include "ops/element_access.h"
 
 namespace fettle::kernels {
@@ -12,30 +13,41 @@ namespace {
 
 constexpr int64_t kTaskElements = 16 << 10;
 
-Result<std::vector<StateAssignment>> RowMajorOnly(const ir::Graph& group, std::string_view op) {
+/// The one node of `op`, whose elements are of a type that is moved.
+Result<const ir::Node*> ReadNode(const ir::Graph& group, std::string_view op) {
   if (group.nodes().size() != 1 || group.nodes()[0].op != op)
     return Unsupported("computes {} alone", op);
   const DType dtype = group.value(group.nodes()[0].inputs[0]).dtype;
   if (ByteSize(dtype) > 8 || ByteSize(dtype) == 0)
     return Unsupported("elements of type {} are not moved", DTypeName(dtype));
-  return std::vector<StateAssignment>{RowMajorStates(group)};
+  return &group.nodes()[0];
 }
+
+struct ElementFacts {
+  Shape data, indices;
+  DType dtype, index_type;
+  int axis;
+};
+
+struct TupleFacts {
+  IndexTuples tuples;
+  int64_t slice_bytes;
+  DType index_type;
+};
 
 /// Elements of data and indices fall into lines along the axis: [outer][axis][inner]. A line of the
 /// indices reads one line of the data.
 class GatherElements final : public PreparedKernel {
  public:
-  explicit GatherElements(const Problem& problem)
-      : group_(problem.group), operands_(*problem.group) {
-    const ir::Node& node = problem.node();
-    const Shape &x = problem.shape(node.inputs[0]), &i = problem.shape(node.inputs[1]);
-    axis_ = *NormaliseAxis(node.attributes.Int("axis"), x.rank());
-    data_ = x;
-    indices_ = i;
-    dtype_ = group_->value(node.inputs[0]).dtype;
-    index_type_ = group_->value(node.inputs[1]).dtype;
-    strides_ = RowMajorStrides(x);
-  }
+  GatherElements(const Problem& problem, const ElementFacts& facts)
+      : group_(problem.group),
+        operands_(*problem.group),
+        data_(facts.data),
+        indices_(facts.indices),
+        strides_(RowMajorStrides(facts.data)),
+        dtype_(facts.dtype),
+        index_type_(facts.index_type),
+        axis_(facts.axis) {}
 
   std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
 
@@ -99,30 +111,25 @@ class GatherElements final : public PreparedKernel {
 /// Each tuple of indices names a contiguous slice of the data.
 class GatherTuples final : public PreparedKernel {
  public:
-  explicit GatherTuples(const Problem& problem) : group_(problem.group), operands_(*problem.group) {
-    const ir::Node& node = problem.node();
-    const Shape& indices = problem.shape(node.inputs[1]);
-    const auto batch = static_cast<int>(node.attributes.Int("batch_dims"));
-    layout_ = MakeIndexTuples(problem.shape(node.inputs[0]), indices, batch);
-    slice_bytes_ = layout_.slice * ByteSize(group_->value(node.inputs[0]).dtype);
-    index_type_ = group_->value(node.inputs[1]).dtype;
-  }
+  GatherTuples(const Problem& problem, const TupleFacts& facts)
+      : group_(problem.group), operands_(*problem.group), facts_(facts) {}
 
   std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
 
   Status Launch(const LaunchArgs& args) const override {
-    const Indices indices{operands_.input(args, 1), index_type_};
-    RETURN_IF_ERROR(layout_.Check(indices));
+    const Indices indices{operands_.input(args, 1), facts_.index_type};
+    RETURN_IF_ERROR(facts_.tuples.Check(indices));
     const std::byte* src = operands_.input(args, 0);
     std::byte* dst = operands_.output(args, 0);
     const int64_t per_task =
-        std::max<int64_t>(1, kTaskElements * 4 / std::max<int64_t>(slice_bytes_, 1));
+        std::max<int64_t>(1, kTaskElements * 4 / std::max<int64_t>(facts_.slice_bytes, 1));
     static_cast<CpuStream&>(args.stream)
-        .ParallelFor((layout_.tuples + per_task - 1) / per_task, [&](int64_t task, int) {
-          const int64_t end = std::min(layout_.tuples, (task + 1) * per_task);
+        .ParallelFor((facts_.tuples.tuples + per_task - 1) / per_task, [&](int64_t task, int) {
+          const int64_t end = std::min(facts_.tuples.tuples, (task + 1) * per_task);
+          const int64_t bytes = facts_.slice_bytes;
           for (int64_t t = task * per_task; t < end; ++t) {
-            std::memcpy(dst + t * slice_bytes_, src + layout_.SliceOf(indices, t) * slice_bytes_,
-                        static_cast<size_t>(slice_bytes_));
+            std::memcpy(dst + t * bytes, src + facts_.tuples.SliceOf(indices, t) * bytes,
+                        static_cast<size_t>(bytes));
           }
         });
     return OkStatus();
@@ -131,37 +138,40 @@ class GatherTuples final : public PreparedKernel {
  private:
   std::shared_ptr<const ir::Graph> group_;
   NodeOperands operands_;
-  IndexTuples layout_;
-  int64_t slice_bytes_ = 0;
-  DType index_type_;
+  TupleFacts facts_;
 };
 
-Result<std::vector<StateAssignment>> ElementCandidates(const ir::Graph& group, const Device&) {
-  return RowMajorOnly(group, "GatherElements");
+Result<ElementFacts> ReadElements(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(const ir::Node* node, ReadNode(group, "GatherElements"));
+  const ir::Value &data = group.value(node->inputs[0]), &indices = group.value(node->inputs[1]);
+  const int axis = *NormaliseAxis(node->attributes.Int("axis"), data.shape->rank());
+  return ElementFacts{*data.shape, *indices.shape, data.dtype, indices.dtype, axis};
 }
-Result<std::vector<StateAssignment>> TupleCandidates(const ir::Graph& group, const Device&) {
-  return RowMajorOnly(group, "GatherND");
+
+Result<TupleFacts> ReadTuples(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(const ir::Node* node, ReadNode(group, "GatherND"));
+  const ir::Value &data = group.value(node->inputs[0]), &indices = group.value(node->inputs[1]);
+  const auto batch = static_cast<int>(node->attributes.Int("batch_dims"));
+  TupleFacts facts{.tuples = MakeIndexTuples(*data.shape, *indices.shape, batch),
+                   .index_type = indices.dtype};
+  facts.slice_bytes = facts.tuples.slice * ByteSize(data.dtype);
+  return facts;
 }
-Result<std::unique_ptr<PreparedKernel>> PrepareElements(const Problem& problem, const Params&,
-                                                        const Device&) {
-  return std::unique_ptr<PreparedKernel>(new GatherElements(problem));
-}
-Result<std::unique_ptr<PreparedKernel>> PrepareTuples(const Problem& problem, const Params&,
-                                                      const Device&) {
-  return std::unique_ptr<PreparedKernel>(new GatherTuples(problem));
-}
+
+constexpr Family<ElementFacts> kElements{.read = ReadElements,
+                                         .states = RowMajorAlone,
+                                         .prepare = Make<GatherElements>,
+                                         .taste = Always<10>};
+constexpr Family<TupleFacts> kTuples{.read = ReadTuples,
+                                     .states = RowMajorAlone,
+                                     .prepare = Make<GatherTuples>,
+                                     .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kCpuGatherElements;
-const KernelDesc kCpuGatherElements = {.name = "cpu.gather.elements",
-                                       .preference = 10,
-                                       .candidates = ElementCandidates,
-                                       .prepare = PrepareElements};
+const KernelDesc kCpuGatherElements = {.name = "cpu.gather.elements", .match = MatchAs<kElements>};
 extern const KernelDesc kCpuGatherTuples;
-const KernelDesc kCpuGatherTuples = {.name = "cpu.gather.tuples",
-                                     .preference = 10,
-                                     .candidates = TupleCandidates,
-                                     .prepare = PrepareTuples};
+const KernelDesc kCpuGatherTuples = {.name = "cpu.gather.tuples", .match = MatchAs<kTuples>};
 
 }  // namespace fettle::kernels

@@ -6,6 +6,7 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/gather/indices.h"
 #include "kernels/cpu/operands.h"
+#include "kernels/family.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {
@@ -22,17 +23,31 @@ void CopyData(const std::byte* src, std::byte* dst, int64_t bytes, CpuStream& st
   });
 }
 
+struct Facts {
+  Shape data, indices;
+  DType dtype, index_type;
+  ops::Reduction reduction;
+};
+
+struct ElementFacts : Facts {
+  int axis = 0;
+};
+
+struct TupleFacts : Facts {
+  IndexTuples tuples;
+  std::shared_ptr<const Constant> constant;  // the indices; null: read at launch
+};
+
 class Scatter : public PreparedKernel {
  public:
-  Scatter(const Problem& problem, ops::Reduction reduction)
+  Scatter(const Problem& problem, const Facts& facts)
       : group_(problem.group),
         operands_(*problem.group),
-        data_(problem.shape(problem.node().inputs[0])),
-        indices_(problem.shape(problem.node().inputs[1])),
-        updates_(problem.shape(problem.node().inputs[2])),
-        dtype_(group_->value(problem.node().inputs[0]).dtype),
-        index_type_(group_->value(problem.node().inputs[1]).dtype),
-        reduction_(reduction) {}
+        data_(facts.data),
+        indices_(facts.indices),
+        dtype_(facts.dtype),
+        index_type_(facts.index_type),
+        reduction_(facts.reduction) {}
 
   std::vector<PackRequest> packs() const override { return operands_.packs(*group_); }
 
@@ -61,17 +76,15 @@ class Scatter : public PreparedKernel {
 
   std::shared_ptr<const ir::Graph> group_;
   NodeOperands operands_;
-  Shape data_, indices_, updates_;
+  Shape data_, indices_;
   DType dtype_, index_type_;
   ops::Reduction reduction_;
 };
 
 class ScatterElements final : public Scatter {
  public:
-  ScatterElements(const Problem& problem, ops::Reduction reduction)
-      : Scatter(problem, reduction),
-        axis_(*NormaliseAxis(problem.node().attributes.Int("axis"), data_.rank())),
-        strides_(RowMajorStrides(data_)) {}
+  ScatterElements(const Problem& problem, const ElementFacts& facts)
+      : Scatter(problem, facts), axis_(facts.axis), strides_(RowMajorStrides(data_)) {}
 
  protected:
   Status Check(const Indices& indices) const override {
@@ -101,10 +114,10 @@ class ScatterElements final : public Scatter {
 
 class ScatterTuples final : public Scatter {
  public:
-  ScatterTuples(const Problem& problem, ops::Reduction reduction)
-      : Scatter(problem, reduction),
-        tuples_(MakeIndexTuples(data_, indices_, 0)),
-        runs_(FindSliceRuns(tuples_, group_->value(problem.node().inputs[1]).constant.get())) {}
+  ScatterTuples(const Problem& problem, const TupleFacts& facts)
+      : Scatter(problem, facts),
+        tuples_(facts.tuples),
+        runs_(FindSliceRuns(facts.tuples, facts.constant.get())) {}
 
  protected:
   Status Check(const Indices& indices) const override {
@@ -139,36 +152,44 @@ class ScatterTuples final : public Scatter {
   std::vector<SliceRun> runs_;  // of constant indices
 };
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, std::string_view op) {
+Result<Facts> ReadNode(const ir::Graph& group, std::string_view op) {
   if (group.nodes().size() != 1 || group.nodes()[0].op != op)
     return Unsupported("computes {} alone", op);
-  return std::vector<StateAssignment>{RowMajorStates(group)};
-}
-Result<std::vector<StateAssignment>> ElementCandidates(const ir::Graph& group, const Device&) {
-  return Candidates(group, "ScatterElements");
-}
-Result<std::vector<StateAssignment>> TupleCandidates(const ir::Graph& group, const Device&) {
-  return Candidates(group, "ScatterND");
+  const ir::Node& node = group.nodes()[0];
+  const ir::Value &data = group.value(node.inputs[0]), &indices = group.value(node.inputs[1]);
+  ASSIGN_OR_RETURN(const ops::Reduction reduction, ops::ReadReduction(node));
+  return Facts{*data.shape, *indices.shape, data.dtype, indices.dtype, reduction};
 }
 
-template <typename Kernel>
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device&) {
-  ASSIGN_OR_RETURN(const ops::Reduction reduction, ops::ReadReduction(problem.node()));
-  return std::unique_ptr<PreparedKernel>(new Kernel(problem, reduction));
+Result<ElementFacts> ReadElements(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(Facts facts, ReadNode(group, "ScatterElements"));
+  const int64_t axis = group.nodes()[0].attributes.Int("axis");
+  const int rank = facts.data.rank();
+  return ElementFacts{std::move(facts), *NormaliseAxis(axis, rank)};
 }
+
+Result<TupleFacts> ReadTuples(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(Facts facts, ReadNode(group, "ScatterND"));
+  IndexTuples tuples = MakeIndexTuples(facts.data, facts.indices, 0);
+  return TupleFacts{std::move(facts), std::move(tuples),
+                    group.value(group.nodes()[0].inputs[1]).constant};
+}
+
+constexpr Family<ElementFacts> kElements{.read = ReadElements,
+                                         .states = RowMajorAlone,
+                                         .prepare = Make<ScatterElements>,
+                                         .taste = Always<10>};
+constexpr Family<TupleFacts> kTuples{.read = ReadTuples,
+                                     .states = RowMajorAlone,
+                                     .prepare = Make<ScatterTuples>,
+                                     .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kCpuScatterElements;
 const KernelDesc kCpuScatterElements = {.name = "cpu.scatter.elements",
-                                        .preference = 10,
-                                        .candidates = ElementCandidates,
-                                        .prepare = Prepare<ScatterElements>};
+                                        .match = MatchAs<kElements>};
 extern const KernelDesc kCpuScatterTuples;
-const KernelDesc kCpuScatterTuples = {.name = "cpu.scatter.tuples",
-                                      .preference = 10,
-                                      .candidates = TupleCandidates,
-                                      .prepare = Prepare<ScatterTuples>};
+const KernelDesc kCpuScatterTuples = {.name = "cpu.scatter.tuples", .match = MatchAs<kTuples>};
 
 }  // namespace fettle::kernels

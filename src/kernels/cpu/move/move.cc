@@ -7,6 +7,7 @@
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/move/copy_set.h"
 #include "kernels/move/move_plan.h"
+#include "kernels/planned_states.h"
 #include "tensor/reorder.h"
 
 namespace fettle::kernels {
@@ -186,15 +187,18 @@ size_t RankOf(const MoveContext& context, const StateAssignment& states,
   return (forms.in == forms.out) != PrefersPlanes(context, states) ? 1 : 2;
 }
 
-/// `plain` with every choice of row-major inputs that are read where the caller bound them: copies
-/// work at any alignment, and save one. Few inputs only, as the choices double with each.
-void AppendExternal(const ir::Graph& group, DType dtype, const StateAssignment& plain,
-                    std::vector<StateAssignment>& all) {
+/// The copies that a group is, in all states that it can be moved in.
+using Plans = PlannedStates<std::vector<Piece>>;
+
+/// Row `plain` of `all` with every choice of row-major inputs that are read where the caller bound
+/// them: copies work at any alignment, and save one. Few inputs only, as the choices double with
+/// each.
+void AppendExternal(const ir::Graph& group, DType dtype, size_t plain, Plans& all) {
   constexpr size_t kMaxInputs = 3;
   std::vector<size_t> readable;
   const ir::Node& node = group.nodes()[0];
   for (size_t k = 0; k < group.inputs.size(); ++k) {
-    const State& state = plain.inputs[k];
+    const State& state = all.states(plain).inputs[k];
     bool is_moved = true;
     for (size_t i = 0; i < node.inputs.size(); ++i)
       is_moved = is_moved && (node.inputs[i] != group.inputs[k] || IsMoved(node, i));
@@ -202,14 +206,14 @@ void AppendExternal(const ir::Graph& group, DType dtype, const StateAssignment& 
   }
   if (readable.size() > kMaxInputs) return;
   for (unsigned chosen = 1; chosen < 1u << readable.size(); ++chosen) {
-    StateAssignment states = plain;
+    StateAssignment states = all.states(plain);
     for (size_t i = 0; i < readable.size(); ++i)
       states.inputs[readable[i]].external = (chosen >> i & 1) != 0;
-    all.push_back(std::move(states));
+    all.Add(std::move(states), all.plan(plain));
   }
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+Result<Plans> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1) return Unsupported("moves one operator at a time");
   const DType dtype =
       group.outputs.empty() ? DType::kUndefined : group.value(group.outputs[0]).dtype;
@@ -217,49 +221,56 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
     return Unsupported("elements of type {} are not moved", DTypeName(dtype));
   std::vector<DType> storages = {dtype};
   if (dtype == DType::kF16 || dtype == DType::kBF16) storages.push_back(DType::kF32);
-  std::array<std::vector<StateAssignment>, kRanks> ranked;
+  std::array<Plans, kRanks> ranked;
   Status refusal;
   for (DType storage : storages) {
     for (const Forms& forms : ListForms(TradesAxes(group.nodes()[0]))) {
       StateAssignment states = AssignLayouts(group, storage, forms);
-      const auto is_known = [&](const std::vector<StateAssignment>& list) {
-        return std::find(list.begin(), list.end(), states) != list.end();
-      };
+      const auto is_known = [&](const Plans& plans) { return plans.Has(states); };
       if (std::any_of(ranked.begin(), ranked.end(), is_known)) continue;
       const MoveContext context(group, states);
-      const Result<std::vector<Piece>> moves = PlanMoves(context);
+      Result<std::vector<Piece>> moves = PlanMoves(context);
       if (!moves.ok()) {
         if (refusal.ok()) refusal = moves.status();
         continue;
       }
-      ranked[RankOf(context, states, *moves, forms)].push_back(std::move(states));
+      const size_t rank = RankOf(context, states, *moves, forms);
+      ranked[rank].Add(std::move(states),
+                       std::make_shared<const std::vector<Piece>>(*std::move(moves)));
     }
   }
-  std::vector<StateAssignment> all;
+  Plans all;
   size_t unblocked = 0;
-  for (std::vector<StateAssignment>& list : ranked) {
-    if (&list == &ranked.back()) unblocked = all.size();
-    for (StateAssignment& states : list) all.push_back(std::move(states));
+  for (Plans& plans : ranked) {
+    if (&plans == &ranked.back()) unblocked = all.size();
+    all.Append(std::move(plans));
   }
-  if (all.empty()) return refusal;
-  for (size_t i = 0; i < unblocked; ++i) AppendExternal(group, dtype, StateAssignment(all[i]), all);
+  if (all.size() == 0) return refusal;
+  for (size_t i = 0; i < unblocked; ++i) AppendExternal(group, dtype, i, all);
   return all;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device&) {
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Plans& plans,
+                                                const Params&, const Device&) {
   const MoveContext context(*problem.group, problem.states);
-  ASSIGN_OR_RETURN(std::vector<Piece> moves, PlanMoves(context));
-  return std::unique_ptr<PreparedKernel>(new MoveKernel(problem, context, std::move(moves)));
+  return std::unique_ptr<PreparedKernel>(
+      new MoveKernel(problem, context, plans.In(problem.states)));
 }
+
+bool IsView(const Problem& problem, const Plans& plans, const Device&) {
+  const MoveContext context(*problem.group, problem.states);
+  return IsAllViews(*problem.group, FindViews(context, problem.states, plans.In(problem.states)));
+}
+
+constexpr Family<Plans> kFamily{.read = Read,
+                                .states = ListPlanned,
+                                .prepare = Prepare,
+                                .taste = Always<10>,
+                                .is_view = IsView};
 
 }  // namespace
 
 extern const KernelDesc kCpuMove;
-const KernelDesc kCpuMove = {.name = "cpu.move",
-                             .preference = 10,
-                             .may_be_view = true,
-                             .candidates = Candidates,
-                             .prepare = Prepare};
+const KernelDesc kCpuMove = {.name = "cpu.move", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

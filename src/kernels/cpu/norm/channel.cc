@@ -8,6 +8,7 @@
 #include "kernels/cpu/norm/operands.h"
 #include "kernels/cpu/norm/rows.h"
 #include "kernels/cpu/reduce/fold.h"
+#include "kernels/family.h"
 #include "kernels/match/extents.h"
 
 namespace fettle::kernels {
@@ -21,18 +22,23 @@ struct Extents {
   int64_t elements() const { return batch * blocks * all_channels() * space; }
 };
 
+struct Facts {
+  Extents extents;  // row-major
+  Shape x;
+  float epsilon;
+};
+
 /// Pixels whose columns one task sums; the partial sums are joined in order.
 constexpr int64_t kElementsPerPart = 32768;
 
 class ChannelNorm final : public PreparedKernel {
  public:
-  ChannelNorm(const Problem& problem, const Extents& extents, bool channels_last)
-      : extents_(extents), channels_last_(channels_last) {
+  ChannelNorm(const Problem& problem, const Extents& extents, bool channels_last, float epsilon)
+      : extents_(extents), channels_last_(channels_last), epsilon_(epsilon) {
     const ir::Node& node = problem.node();
     x_ = static_cast<size_t>(
         std::find(problem.group->inputs.begin(), problem.group->inputs.end(), node.inputs[0]) -
         problem.group->inputs.begin());
-    epsilon_ = static_cast<float>(node.attributes.Float("epsilon", 1e-5));
     const Shape channels{extents.blocks * extents.all_channels()};
     scale_ = VectorOperand(*problem.group, node.input(1), channels, packs_);
     bias_ = VectorOperand(*problem.group, node.input(2), channels, packs_);
@@ -136,14 +142,14 @@ class ChannelNorm final : public PreparedKernel {
 
   Extents extents_;
   bool channels_last_;
+  float epsilon_;
   size_t x_ = 0;
-  float epsilon_ = 0;
   std::vector<PackRequest> packs_;
   VectorOperand scale_, bias_;
   int64_t part_rows_ = 1, parts_ = 1;
 };
 
-Result<Extents> Read(const ir::Graph& group) {
+Result<Facts> Read(const ir::Graph& group, const Device&) {
   RETURN_IF_ERROR(CheckNormNode(group));
   const ir::Node& node = group.nodes()[0];
   const Shape& x = *group.value(node.inputs[0]).shape;
@@ -162,12 +168,13 @@ Result<Extents> Read(const ir::Graph& group) {
     if (node.input(i) == ir::kAbsent || group.value(node.inputs[i]).shape->elements() != x[1])
       return Unsupported("scale and bias of other sizes than the channels");
   }
-  return extents;
+  return Facts{extents, x, static_cast<float>(node.attributes.Float("epsilon", 1e-5))};
 }
 
 /// The extents of a layout whose innermost elements are channels: all of them, or a block of whole
 /// groups.
-Result<Extents> InColumns(const Extents& extents, const Shape& x, const Layout& layout) {
+Result<Extents> InColumns(const Facts& facts, const Layout& layout) {
+  const auto& [extents, x, epsilon] = facts;
   ASSIGN_OR_RETURN(const ImageExtents images, SplitImages(x, layout));
   const bool batch_first = layout.AxisAt(0, x.rank()) == 0;
   if (!batch_first || HasPadLanes(x, layout) || images.inner * images.outer != x[0] * x[1])
@@ -180,35 +187,36 @@ Result<Extents> InColumns(const Extents& extents, const Shape& x, const Layout& 
   return columns;
 }
 
-Result<Extents> ReadIn(const ir::Graph& group, const Layout& layout) {
-  ASSIGN_OR_RETURN(const Extents extents, Read(group));
-  const Shape& x = *group.value(group.nodes()[0].inputs[0]).shape;
-  const bool channels_are_rows = layout.IsRowMajor() || extents.elements() == 0;
-  return channels_are_rows ? extents : InColumns(extents, x, layout);
+Result<Extents> ExtentsIn(const Facts& facts, const Layout& layout) {
+  const bool channels_are_rows = layout.IsRowMajor() || facts.extents.elements() == 0;
+  return channels_are_rows ? facts.extents : InColumns(facts, layout);
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  RETURN_IF_ERROR(Read(group).status());
-  const Shape& y = *group.value(group.outputs[0]).shape;
-  std::vector<StateAssignment> states{NormStates(group, Layout::ChannelsLast(y.rank()))};
-  if (y.rank() >= 3) states.push_back(NormStates(group, Layout::RowMajor()));
-  for (const Layout& layout : BlockedLayouts(y)) {
-    if (ReadIn(group, layout).ok()) states.push_back(NormStates(group, layout));
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts& facts,
+                                            const Device&) {
+  const int rank = facts.x.rank();
+  std::vector<StateAssignment> states{NormStates(group, Layout::ChannelsLast(rank))};
+  if (rank >= 3) states.push_back(NormStates(group, Layout::RowMajor()));
+  for (const Layout& layout : BlockedLayouts(facts.x)) {
+    if (ExtentsIn(facts, layout).ok()) states.push_back(NormStates(group, layout));
   }
   return states;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device&) {
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
+                                                const Params&, const Device&) {
   const Layout& layout = problem.states.outputs[0].layout;
-  ASSIGN_OR_RETURN(const Extents extents, ReadIn(*problem.group, layout));
-  return std::unique_ptr<PreparedKernel>(new ChannelNorm(problem, extents, !layout.IsRowMajor()));
+  ASSIGN_OR_RETURN(const Extents extents, ExtentsIn(facts, layout));
+  return std::unique_ptr<PreparedKernel>(
+      new ChannelNorm(problem, extents, !layout.IsRowMajor(), facts.epsilon));
 }
+
+constexpr Family<Facts> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kCpuNormChannel;
-const KernelDesc kCpuNormChannel = {
-    .name = "cpu.norm.channel", .preference = 10, .candidates = Candidates, .prepare = Prepare};
+const KernelDesc kCpuNormChannel = {.name = "cpu.norm.channel", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

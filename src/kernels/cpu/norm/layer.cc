@@ -6,6 +6,7 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/norm/operands.h"
 #include "kernels/cpu/norm/rows.h"
+#include "kernels/family.h"
 #include "kernels/match/extents.h"
 #include "ops/norm/op.h"
 
@@ -14,9 +15,14 @@ namespace {
 
 constexpr int64_t kElementsPerTask = 8192;
 
-/// The input's shape with 1 for the axes that are not normalised.
-Shape RowShape(const ir::Node& node, const Shape& x) {
-  const ops::NormGroups groups = ops::ReadNormGroups(node, x).value();
+struct Facts {
+  RowExtents extents;
+  Shape row;  // the input's, with 1 for the axes that are not normalised
+  bool takes_mean;
+  float epsilon;
+};
+
+Shape RowShape(const ops::NormGroups& groups, const Shape& x) {
   Shape row = x;
   for (int i = 0; i < x.rank(); ++i) {
     if (!groups.mask[static_cast<size_t>(i)]) row[i] = 1;
@@ -26,16 +32,14 @@ Shape RowShape(const ir::Node& node, const Shape& x) {
 
 class LayerNorm final : public PreparedKernel {
  public:
-  LayerNorm(const Problem& problem, const RowExtents& extents)
-      : extents_(extents), takes_mean_(problem.node().op == "LayerNormalization") {
+  LayerNorm(const Problem& problem, const Facts& facts)
+      : extents_(facts.extents), takes_mean_(facts.takes_mean), epsilon_(facts.epsilon) {
     const ir::Node& node = problem.node();
     x_ = static_cast<size_t>(
         std::find(problem.group->inputs.begin(), problem.group->inputs.end(), node.inputs[0]) -
         problem.group->inputs.begin());
-    epsilon_ = static_cast<float>(node.attributes.Float("epsilon", 1e-5));
-    const Shape row = RowShape(node, problem.shape(node.inputs[0]));
-    scale_ = VectorOperand(*problem.group, node.input(1), row, packs_);
-    bias_ = VectorOperand(*problem.group, node.input(2), row, packs_);
+    scale_ = VectorOperand(*problem.group, node.input(1), facts.row, packs_);
+    bias_ = VectorOperand(*problem.group, node.input(2), facts.row, packs_);
   }
 
   std::vector<PackRequest> packs() const override { return packs_; }
@@ -65,13 +69,13 @@ class LayerNorm final : public PreparedKernel {
  private:
   RowExtents extents_;
   bool takes_mean_;
+  float epsilon_;
   size_t x_ = 0;
-  float epsilon_ = 0;
   std::vector<PackRequest> packs_;
   VectorOperand scale_, bias_;
 };
 
-Result<RowExtents> Read(const ir::Graph& group) {
+Result<Facts> Read(const ir::Graph& group, const Device&) {
   RETURN_IF_ERROR(CheckNormNode(group));
   const ir::Node& node = group.nodes()[0];
   if (node.op != "LayerNormalization" && node.op != "RMSNormalization")
@@ -81,7 +85,7 @@ Result<RowExtents> Read(const ir::Graph& group) {
   ASSIGN_OR_RETURN(const RowExtents extents, SplitRows(x, Layout::RowMajor(), groups.mask));
   if (extents.inner != 1) return Unsupported("the normalised axes are not the innermost ones");
   if (node.input(1) == ir::kAbsent) return Unsupported("no scale");
-  const Shape row = RowShape(node, x);
+  const Shape row = RowShape(groups, x);
   for (size_t i = 1; i < node.inputs.size(); ++i) {
     if (node.inputs[i] == ir::kAbsent) continue;
     const ir::Value& vector = group.value(node.inputs[i]);
@@ -91,24 +95,20 @@ Result<RowExtents> Read(const ir::Graph& group) {
     if (!vector.is_constant() && vector.shape->elements() != extents.row)
       return Unsupported("a scale or bias that is broadcast along the row");
   }
-  return extents;
+  return Facts{extents, row, node.op == "LayerNormalization",
+               static_cast<float>(node.attributes.Float("epsilon", 1e-5))};
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  RETURN_IF_ERROR(Read(group).status());
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&, const Device&) {
   return std::vector<StateAssignment>{NormStates(group, Layout::RowMajor())};
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device&) {
-  ASSIGN_OR_RETURN(const RowExtents extents, Read(*problem.group));
-  return std::unique_ptr<PreparedKernel>(new LayerNorm(problem, extents));
-}
+constexpr Family<Facts> kFamily{
+    .read = Read, .states = States, .prepare = Make<LayerNorm>, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kCpuNormLayer;
-const KernelDesc kCpuNormLayer = {
-    .name = "cpu.norm.layer", .preference = 10, .candidates = Candidates, .prepare = Prepare};
+const KernelDesc kCpuNormLayer = {.name = "cpu.norm.layer", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -4,6 +4,7 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/norm/operands.h"
 #include "kernels/cpu/norm/rows.h"
+#include "kernels/family.h"
 #include "ops/norm/op.h"
 
 namespace fettle::kernels {
@@ -11,19 +12,20 @@ namespace {
 
 constexpr int64_t kColumnsPerTask = 256;
 
+struct Facts {
+  int rank;
+  int64_t batch, space;
+  ResponseWindow window;
+};
+
 class Lrn final : public PreparedKernel {
  public:
-  Lrn(const Shape& x, const ops::LrnAttributes& lrn, bool channels_last, int lanes)
-      : batch_(x[0]),
-        space_(x.Count(2, x.rank())),
+  Lrn(const Facts& facts, bool channels_last, int lanes)
+      : batch_(facts.batch),
+        space_(facts.space),
         channels_last_(channels_last),
         lanes_(lanes),
-        window_{.channels = x[1],
-                .before = (lrn.size - 1) / 2,
-                .after = lrn.size / 2,
-                .alpha = static_cast<float>(lrn.alpha / static_cast<double>(lrn.size)),
-                .beta = static_cast<float>(lrn.beta),
-                .bias = static_cast<float>(lrn.bias)} {}
+        window_(facts.window) {}
 
   int64_t workspace_bytes() const override {
     return channels_last_ ? lanes_ * LaneElements() * 4 : 0;
@@ -65,33 +67,43 @@ class Lrn final : public PreparedKernel {
   ResponseWindow window_;
 };
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+Result<Facts> Read(const ir::Graph& group, const Device&) {
   RETURN_IF_ERROR(CheckNormNode(group));
   if (group.nodes()[0].op != "LRN") return Unsupported("not a local response normalisation");
   ASSIGN_OR_RETURN(const ops::LrnAttributes lrn, ops::ReadLrn(group.nodes()[0]));
   if (!(lrn.bias > 0) || lrn.alpha < 0) return Unsupported("a base that may not be positive");
-  const int rank = group.value(group.outputs[0]).shape->rank();
-  std::vector<StateAssignment> states{NormStates(group, Layout::ChannelsLast(rank))};
-  if (rank >= 3) states.push_back(NormStates(group, Layout::RowMajor()));
+  const Shape& x = *group.value(group.nodes()[0].inputs[0]).shape;
+  return Facts{
+      x.rank(), x[0], x.Count(2, x.rank()),
+      ResponseWindow{.channels = x[1],
+                     .before = (lrn.size - 1) / 2,
+                     .after = lrn.size / 2,
+                     .alpha = static_cast<float>(lrn.alpha / static_cast<double>(lrn.size)),
+                     .beta = static_cast<float>(lrn.beta),
+                     .bias = static_cast<float>(lrn.bias)}};
+}
+
+/// No blocks: the window over channels would reach over them.
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts& facts,
+                                            const Device&) {
+  std::vector<StateAssignment> states{NormStates(group, Layout::ChannelsLast(facts.rank))};
+  if (facts.rank >= 3) states.push_back(NormStates(group, Layout::RowMajor()));
   return states;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device& device) {
-  ASSIGN_OR_RETURN(const ops::LrnAttributes lrn, ops::ReadLrn(problem.node()));
-  const Shape& x = problem.shape(problem.node().inputs[0]);
-  const Layout& layout = problem.states.outputs[0].layout;
-  if (!layout.IsRowMajor() && layout != Layout::ChannelsLast(x.rank()))
-    return Unsupported("the window over channels reaches over blocks");
-  const bool channels_last = x.rank() < 3 || !problem.states.outputs[0].layout.IsRowMajor();
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
+                                                const Params&, const Device& device) {
+  const bool channels_last = facts.rank < 3 || !problem.states.outputs[0].layout.IsRowMajor();
   const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
-  return std::unique_ptr<PreparedKernel>(new Lrn(x, lrn, channels_last, lanes));
+  return std::unique_ptr<PreparedKernel>(new Lrn(facts, channels_last, lanes));
 }
+
+constexpr Family<Facts> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kCpuNormLrn;
-const KernelDesc kCpuNormLrn = {
-    .name = "cpu.norm.lrn", .preference = 10, .candidates = Candidates, .prepare = Prepare};
+const KernelDesc kCpuNormLrn = {.name = "cpu.norm.lrn", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

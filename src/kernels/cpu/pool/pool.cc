@@ -7,7 +7,7 @@
 #include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/pool/row.h"
 #include "kernels/cpu/quantised/affine.h"
-#include "kernels/kernel.h"
+#include "kernels/family.h"
 #include "kernels/match/extents.h"
 #include "ops/pool/op.h"
 
@@ -69,7 +69,21 @@ Result<AffineGroup> ReadGroup(const ir::Graph& group) {
   return ReadAffineGroup(group);
 }
 
-Result<PoolPlan> MakePlan(const ir::Graph& group, const Layout& layout) {
+/// A pooling; batch and channels of the plan are those of a layout (In).
+struct Facts {
+  Shape x;
+  PoolPlan plan;
+
+  Result<PoolPlan> In(const Layout& layout) const {
+    ASSIGN_OR_RETURN(const ImageExtents images, SplitImages(x, layout));
+    PoolPlan in = plan;
+    in.batch = images.outer;
+    in.channels = images.inner;
+    return in;
+  }
+};
+
+Result<Facts> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const AffineGroup affine, ReadGroup(group));
   const ir::Node& node = *affine.node;
   if (node.op != "MaxPool" && node.op != "AveragePool") return Unsupported("not a pooling");
@@ -77,8 +91,7 @@ Result<PoolPlan> MakePlan(const ir::Graph& group, const Layout& layout) {
   const Shape &x = *group.value(affine.input).shape, &y = *group.value(affine.output).shape;
   if (x.rank() < 3 || x.rank() > 5) return Unsupported("1 to 3 spatial axes");
   ASSIGN_OR_RETURN(const ops::PoolAttributes pool, ops::ReadPool(node, x));
-  ASSIGN_OR_RETURN(const ImageExtents images, SplitImages(x, layout));
-  PoolPlan plan{.batch = images.outer, .channels = images.inner, .max = node.op == "MaxPool"};
+  PoolPlan plan{.max = node.op == "MaxPool"};
   plan.count_include_pad = pool.count_include_pad;
   if (affine.from.storage != affine.to.storage)
     return Unsupported("integers of different types on both sides");
@@ -98,36 +111,38 @@ Result<PoolPlan> MakePlan(const ir::Graph& group, const Layout& layout) {
     plan.pad_begin[to] = pool.pad_begin[i];
     plan.pad_end[to] = pool.pad_end[i];
   }
-  return plan;
+  return Facts{x, plan};
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  if (group.outputs.empty()) return Unsupported("no output");
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts& facts,
+                                            const Device&) {
   const Shape& y = *group.value(group.outputs[0]).shape;
-  ASSIGN_OR_RETURN(const PoolPlan plan, MakePlan(group, Layout::RowMajor()));
   std::vector<Layout> layouts = BlockedLayouts(y);
   layouts.insert(layouts.begin(), {Layout::ChannelsLast(y.rank()), Layout::RowMajor()});
   std::vector<StateAssignment> states;
   for (const Layout& layout : layouts) {
-    const State state{.layout = layout, .storage = plan.storage};
+    if (!facts.In(layout).ok()) continue;
+    const State state{.layout = layout, .storage = facts.plan.storage};
     states.push_back({{state}, {state}});
   }
   return states;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device& device) {
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
+                                                const Params&, const Device& device) {
   const State& state = problem.states.outputs[0];
-  ASSIGN_OR_RETURN(const PoolPlan plan, MakePlan(*problem.group, state.layout));
+  ASSIGN_OR_RETURN(const PoolPlan plan, facts.In(state.layout));
   PadLanes pads(problem.shape(problem.group->outputs[0]), state.layout, ByteSize(state.storage));
   const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
   return std::unique_ptr<PreparedKernel>(new Pool(plan, std::move(pads), lanes));
 }
 
+constexpr Family<Facts> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
+
 }  // namespace
 
 extern const KernelDesc kCpuPoolWindow;
-const KernelDesc kCpuPoolWindow = {
-    .name = "cpu.pool.window", .preference = 10, .candidates = Candidates, .prepare = Prepare};
+const KernelDesc kCpuPoolWindow = {.name = "cpu.pool.window", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -6,20 +6,25 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/elementwise/instruction.h"
 #include "kernels/cpu/reduce/fold.h"
-#include "kernels/kernel.h"
+#include "kernels/family.h"
 
 namespace fettle::kernels {
 namespace {
 
 constexpr int64_t kElementsPerTask = 32768;
 
+struct Facts {
+  int64_t elements;
+  int scale_output, zero_output;  // in the group's outputs; -1: nobody asks
+};
+
 class DynamicQuantise final : public PreparedKernel {
  public:
-  DynamicQuantise(int64_t elements, int scale_output, int zero_output)
-      : elements_(elements),
-        tasks_((elements + kElementsPerTask - 1) / kElementsPerTask),
-        scale_output_(scale_output),
-        zero_output_(zero_output) {}
+  DynamicQuantise(const Problem&, const Facts& facts)
+      : elements_(facts.elements),
+        tasks_((facts.elements + kElementsPerTask - 1) / kElementsPerTask),
+        scale_output_(facts.scale_output),
+        zero_output_(facts.zero_output) {}
 
   int64_t workspace_bytes() const override { return 2 * tasks_ * 4; }
 
@@ -68,7 +73,7 @@ class DynamicQuantise final : public PreparedKernel {
 
  private:
   int64_t elements_, tasks_;
-  int scale_output_, zero_output_;  // in the group's outputs; -1: nobody asks
+  int scale_output_, zero_output_;
 };
 
 int OutputIndex(const ir::Graph& group, size_t i) {
@@ -79,12 +84,17 @@ int OutputIndex(const ir::Graph& group, size_t i) {
              : static_cast<int>(at - group.outputs.begin());
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.nodes()[0].op != "DynamicQuantizeLinear")
     return Unsupported("not DynamicQuantizeLinear");
   if (group.inputs.size() != 1 || OutputIndex(group, 0) != 0)
     return Unsupported("a constant operand, or a result that nobody reads");
-  if (group.value(group.inputs[0]).dtype != DType::kF32) return Unsupported("types other than f32");
+  const ir::Value& x = group.value(group.inputs[0]);
+  if (x.dtype != DType::kF32) return Unsupported("types other than f32");
+  return Facts{x.shape->elements(), OutputIndex(group, 1), OutputIndex(group, 2)};
+}
+
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&, const Device&) {
   std::vector<StateAssignment> states;
   const int rank = group.value(group.inputs[0]).shape->rank();
   for (const Layout& layout : {Layout::RowMajor(), Layout::ChannelsLast(rank)}) {
@@ -95,19 +105,13 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
   return states;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device&) {
-  const ir::Graph& group = *problem.group;
-  return std::unique_ptr<PreparedKernel>(new DynamicQuantise(
-      problem.shape(group.inputs[0]).elements(), OutputIndex(group, 1), OutputIndex(group, 2)));
-}
+constexpr Family<Facts> kFamily{
+    .read = Read, .states = States, .prepare = Make<DynamicQuantise>, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kCpuQuantisedDynamic;
 const KernelDesc kCpuQuantisedDynamic = {.name = "cpu.quantised.dynamic",
-                                         .preference = 10,
-                                         .candidates = Candidates,
-                                         .prepare = Prepare};
+                                         .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -7,6 +7,7 @@
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/recurrent/cell.h"
+#include "kernels/family.h"
 #include "kernels/match/usual_cell.h"
 
 namespace fettle::kernels {
@@ -15,17 +16,11 @@ namespace {
 using ops::RecurrentAttributes;
 using ops::RecurrentKind;
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  RETURN_IF_ERROR(ReadUsualCell(group).status());
-  ASSIGN_OR_RETURN(StateAssignment states, FloatRowMajorStates(group));
-  return std::vector<StateAssignment>{std::move(states)};
-}
-
 class Recurrent final : public PreparedKernel {
  public:
-  Recurrent(const Problem& problem, RecurrentAttributes cell)
+  Recurrent(const Problem& problem, const RecurrentAttributes& cell)
       : group_(problem.group),
-        cell_(std::move(cell)),
+        cell_(cell),
         kernels_(GetMicroKernels()),
         cells_(GetRecurrentCells()),
         input_weights_(Weights(cell_.input)),
@@ -285,16 +280,22 @@ class Recurrent final : public PreparedKernel {
   int output_[kOutputs] = {-1, -1, -1};
 };
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device&) {
-  ASSIGN_OR_RETURN(RecurrentAttributes cell, ReadUsualCell(*problem.group));
-  return std::unique_ptr<PreparedKernel>(new Recurrent(problem, std::move(cell)));
+Result<RecurrentAttributes> Read(const ir::Graph& group, const Device&) {
+  return ReadUsualCell(group);
 }
+
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const RecurrentAttributes&,
+                                            const Device&) {
+  ASSIGN_OR_RETURN(StateAssignment states, FloatRowMajorStates(group));
+  return std::vector<StateAssignment>{std::move(states)};
+}
+
+constexpr Family<RecurrentAttributes> kFamily{
+    .read = Read, .states = States, .prepare = Make<Recurrent>};
 
 }  // namespace
 
 extern const KernelDesc kCpuRecurrentGemm;
-const KernelDesc kCpuRecurrentGemm = {
-    .name = "cpu.recurrent.gemm", .candidates = Candidates, .prepare = Prepare};
+const KernelDesc kCpuRecurrentGemm = {.name = "cpu.recurrent.gemm", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
-#include "kernels/kernel.h"
+#include "kernels/family.h"
 #include "kernels/match/extents.h"
 
 namespace fettle::kernels {
@@ -44,7 +44,27 @@ class Arg final : public PreparedKernel {
   ArgRule rule_;
 };
 
-Result<RowExtents> Read(const ir::Graph& group, const Layout& layout) {
+struct Facts {
+  Shape x;
+  int axis;
+  ArgRule rule;
+
+  Result<RowExtents> In(const Layout& layout) const {
+    // The results lie in the order of the axes that are kept, which must be that of the output.
+    int before = -1;
+    for (int i = 0; i < x.rank(); ++i) {
+      const int kept = layout.AxisAt(i, x.rank());
+      if (kept == axis || x[kept] == 1) continue;
+      if (kept < before) return Unsupported("the results would not be row-major");
+      before = kept;
+    }
+    std::vector<bool> mask(static_cast<size_t>(x.rank()), false);
+    mask[static_cast<size_t>(axis)] = true;
+    return SplitRows(x, layout, mask);
+  }
+};
+
+Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.inputs.size() != 1 || group.outputs.size() != 1)
     return Unsupported("not a single node with one operand");
   const ir::Node& node = group.nodes()[0];
@@ -53,43 +73,35 @@ Result<RowExtents> Read(const ir::Graph& group, const Layout& layout) {
   if (x.dtype != DType::kF32) return Unsupported("types other than f32");
   const auto axis = NormaliseAxis(node.attributes.Int("axis", 0), x.shape->rank());
   if (!axis || (*x.shape)[*axis] >= 1 << 24) return Unsupported("rows beyond 2^24 elements");
-  std::vector<bool> mask(static_cast<size_t>(x.shape->rank()), false);
-  mask[static_cast<size_t>(*axis)] = true;
-  // The results lie in the order of the axes that are kept, which must be that of the output.
-  int before = -1;
-  for (int i = 0; i < x.shape->rank(); ++i) {
-    const int kept = layout.AxisAt(i, x.shape->rank());
-    if (kept == *axis || (*x.shape)[kept] == 1) continue;
-    if (kept < before) return Unsupported("the results would not be row-major");
-    before = kept;
-  }
-  return SplitRows(*x.shape, layout, mask);
+  const ArgRule rule{.max = node.op == "ArgMax",
+                     .last = node.attributes.Int("select_last_index", 0) != 0};
+  return Facts{*x.shape, *axis, rule};
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  RETURN_IF_ERROR(Read(group, Layout::RowMajor()).status());
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts& facts,
+                                            const Device&) {
+  RETURN_IF_ERROR(facts.In(Layout::RowMajor()).status());
   std::vector<StateAssignment> states{RowMajorStates(group)};
-  const Layout layout = Layout::ChannelsLast(group.value(group.inputs[0]).shape->rank());
-  if (!layout.IsRowMajor() && Read(group, layout).ok()) {
+  const Layout layout = Layout::ChannelsLast(facts.x.rank());
+  if (!layout.IsRowMajor() && facts.In(layout).ok()) {
     states.push_back(states[0]);
     states[1].inputs[0].layout = layout;
   }
   return states;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device&) {
-  ASSIGN_OR_RETURN(const RowExtents extents, Read(*problem.group, problem.states.inputs[0].layout));
-  const ir::Node& node = problem.node();
-  const ArgRule rule{.max = node.op == "ArgMax",
-                     .last = node.attributes.Int("select_last_index", 0) != 0};
-  return std::unique_ptr<PreparedKernel>(new Arg(extents, rule));
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
+                                                const Params&, const Device&) {
+  ASSIGN_OR_RETURN(const RowExtents extents, facts.In(problem.states.inputs[0].layout));
+  return std::unique_ptr<PreparedKernel>(new Arg(extents, facts.rule));
 }
+
+constexpr Family<Facts> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kCpuReduceArg;
-const KernelDesc kCpuReduceArg = {
-    .name = "cpu.reduce.arg", .preference = 10, .candidates = Candidates, .prepare = Prepare};
+const KernelDesc kCpuReduceArg = {.name = "cpu.reduce.arg", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

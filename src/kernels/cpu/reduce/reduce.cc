@@ -8,7 +8,7 @@
 #include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/quantised/affine.h"
 #include "kernels/cpu/reduce/fold.h"
-#include "kernels/kernel.h"
+#include "kernels/family.h"
 #include "kernels/match/extents.h"
 #include "ops/reduce/op.h"
 
@@ -137,30 +137,36 @@ class Reduce final : public PreparedKernel {
 
 struct Reading {
   const Row* row;
-  AffineGroup affine;
+  AffineGroup affine;  // without its node, which may go before the kernel
   ops::AxisMask mask;
 };
 
-Result<Reading> Read(const ir::Graph& group) {
+Result<ops::AxisMask> ReadMask(const ir::Graph& group, const ir::Node& node, int rank) {
+  if (node.op.starts_with("Global")) {
+    ops::AxisMask mask(static_cast<size_t>(rank), true);
+    mask[0] = mask[1] = false;
+    return mask;
+  }
+  std::vector<int64_t> axes;
+  if (const ir::ValueId id = node.input(1); id != ir::kAbsent) {
+    const auto& constant = group.value(id).constant;
+    if (constant == nullptr) return Unsupported("the axes are not constant");
+    for (int64_t i = 0; i < constant->elements(); ++i) axes.push_back(constant->GetInt(i));
+  }
+  return ops::ReduceAxes(node, rank, axes);
+}
+
+Result<Reading> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const AffineGroup affine, ReadAffineGroup(group));
   const Row* row = FindRow(affine.node->op);
   if (row == nullptr) return Unsupported("not a reduction");
   if (affine.from.is_integer() && !row->affine)
     return Unsupported("{} of integers needs their zero point", row->op);
-  const Shape& x = *group.value(affine.input).shape;
-  if (row->op.starts_with("Global")) {
-    ops::AxisMask mask(static_cast<size_t>(x.rank()), true);
-    mask[0] = mask[1] = false;
-    return Reading{row, affine, std::move(mask)};
-  }
-  std::vector<int64_t> axes;
-  if (const ir::ValueId id = affine.node->input(1); id != ir::kAbsent) {
-    const auto& constant = group.value(id).constant;
-    if (constant == nullptr) return Unsupported("the axes are not constant");
-    for (int64_t i = 0; i < constant->elements(); ++i) axes.push_back(constant->GetInt(i));
-  }
-  ASSIGN_OR_RETURN(ops::AxisMask mask, ops::ReduceAxes(*affine.node, x.rank(), axes));
-  return Reading{row, affine, std::move(mask)};
+  const int rank = group.value(affine.input).shape->rank();
+  ASSIGN_OR_RETURN(ops::AxisMask mask, ReadMask(group, *affine.node, rank));
+  Reading reading{row, affine, std::move(mask)};
+  reading.affine.node = nullptr;
+  return reading;
 }
 
 /// The kept axes of the input in memory order, as axes of the output.
@@ -189,8 +195,8 @@ std::optional<Layout> OutputLayout(const Shape& x, const Shape& y, const Layout&
   return std::nullopt;
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(const Reading reading, Read(group));
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Reading& reading,
+                                            const Device&) {
   const Shape &x = *group.value(reading.affine.input).shape,
               &y = *group.value(reading.affine.output).shape;
   std::vector<Layout> layouts = BlockedLayouts(x);
@@ -207,24 +213,23 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
   return states;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device&) {
-  ASSIGN_OR_RETURN(const Reading reading, Read(*problem.group));
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Reading& reading,
+                                                const Params&, const Device&) {
   const Shape& x = *problem.group->value(reading.affine.input).shape;
   ASSIGN_OR_RETURN(const RowExtents extents,
                    SplitRows(x, problem.states.inputs[0].layout, reading.mask));
-  AffineGroup affine = reading.affine;
-  affine.node = nullptr;  // belongs to the group, which may go before the kernel
   const State& state = problem.states.outputs[0];
   PadLanes pads(problem.shape(problem.group->outputs[0]), state.layout, ByteSize(state.storage));
   return std::unique_ptr<PreparedKernel>(
-      new Reduce(*reading.row, affine, extents, std::move(pads)));
+      new Reduce(*reading.row, reading.affine, extents, std::move(pads)));
 }
+
+constexpr Family<Reading> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kCpuReduceRows;
-const KernelDesc kCpuReduceRows = {
-    .name = "cpu.reduce.rows", .preference = 10, .candidates = Candidates, .prepare = Prepare};
+const KernelDesc kCpuReduceRows = {.name = "cpu.reduce.rows", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
-#include "kernels/kernel.h"
+#include "kernels/family.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {
@@ -14,7 +14,7 @@ constexpr int64_t kElementsPerTask = 1024;
 
 class Reference final : public PreparedKernel {
  public:
-  Reference(const Problem& problem, const ops::OpDesc& op) : group_(problem.group), op_(op) {}
+  Reference(const Problem& problem, const ops::OpDesc* op) : group_(problem.group), op_(*op) {}
 
   std::vector<PackRequest> packs() const override {
     std::vector<PackRequest> requests;
@@ -88,22 +88,20 @@ class Reference final : public PreparedKernel {
   const ops::OpDesc& op_;
 };
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+Result<const ops::OpDesc*> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1) return Unsupported("the reference runs one operator at a time");
   const ops::OpDesc* op = ops::Find(group.nodes()[0].op);
   if (op == nullptr || op->reference == nullptr) return Unsupported("operator has no reference");
-  return std::vector<StateAssignment>{RowMajorStates(group)};
+  return op;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device&) {
-  return std::unique_ptr<PreparedKernel>(new Reference(problem, *ops::Find(problem.node().op)));
-}
+constexpr Family<const ops::OpDesc*> kFamily{
+    .read = Read, .states = RowMajorAlone, .prepare = Make<Reference>, .taste = Always<0>};
 
 }  // namespace
 
 extern const KernelDesc kCpuReference;
 const KernelDesc kCpuReference = {
-    .name = "cpu.reference", .preference = 0, .candidates = Candidates, .prepare = Prepare};
+    .name = "cpu.reference", .preference = 0, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -8,7 +8,7 @@
 #include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/quantised/affine.h"
 #include "kernels/cpu/resize/row.h"
-#include "kernels/kernel.h"
+#include "kernels/family.h"
 #include "ops/resize/op.h"
 
 namespace fettle::kernels {
@@ -19,12 +19,19 @@ struct Axis {
   ops::AxisTaps taps;
 };
 
+/// A group as it is in every layout; taps by axis.
+struct Facts {
+  Shape x, y;
+  std::vector<ops::AxisTaps> taps;
+  AffineGroup affine;
+};
+
 /// [outer, height, width, inner] to [outer, height', width', inner].
 struct ResizePlan {
   int64_t outer = 1, inner = 1;
   Axis height, width;
-  AffineGroup affine;
-  PadLanes pads;  // of the output
+  AffineGroup affine;  // without its node, which may go before the kernel
+  PadLanes pads;       // of the output
 };
 
 /// Every output is one input element: nothing is blended.
@@ -41,7 +48,6 @@ class Resize final : public PreparedKernel {
         picks_rows_(Picks(plan_.height.taps)),
         table_(MakeSpreadTable(plan_.width.out, plan_.width.taps.taps, plan_.inner,
                                plan_.width.taps.index, plan_.width.taps.weight)) {
-    plan_.affine.node = nullptr;  // belongs to the group, which may go before the kernel
     rows_per_task_ = std::max<int64_t>(1, 8192 / std::max<int64_t>(OutRow(), 1));
   }
 
@@ -117,28 +123,38 @@ Result<ops::ResizeOperands> ReadOperands(const ir::Graph& group, const ir::Node&
   return operands;
 }
 
-Result<ResizePlan> MakePlan(const ir::Graph& group, const Layout& layout) {
-  ResizePlan plan;
-  ASSIGN_OR_RETURN(plan.affine, ReadAffineGroup(group));
-  const ir::Node& node = *plan.affine.node;
+Result<Facts> Read(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(const AffineGroup affine, ReadAffineGroup(group));
+  const ir::Node& node = *affine.node;
   if (node.op != "Resize") return Unsupported("not a Resize");
-  const Shape& x = *group.value(plan.affine.input).shape;
+  const Shape& x = *group.value(affine.input).shape;
   ASSIGN_OR_RETURN(const ops::ResizeOperands operands, ReadOperands(group, node));
   ASSIGN_OR_RETURN(const ops::ResizeAttributes resize, ops::ReadResize(node, x, operands));
   if (resize.output.elements() == 0 || x.elements() == 0) return Unsupported("nothing to resize");
+  Facts facts{x, resize.output, {}, affine};
+  facts.affine.node = nullptr;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    facts.taps.push_back(ops::MakeAxisTaps(resize, x[axis], axis));
+    const auto& outside = facts.taps.back().outside;
+    if (std::find(outside.begin(), outside.end(), true) != outside.end())
+      return Unsupported("extrapolated elements");
+  }
+  return facts;
+}
+
+Result<ResizePlan> MakePlan(const Facts& facts, const Layout& layout) {
+  ResizePlan plan{.affine = facts.affine};
+  const Shape& x = facts.x;
   std::vector<Axis> resized;
   const PhysicalDims dims = ToPhysical(x, layout);
   for (size_t i = 0; i < dims.extent.size(); ++i) {
     const int axis = dims.axis[i];
-    Axis next{x[axis], resize.output[axis], ops::MakeAxisTaps(resize, x[axis], axis)};
-    const auto& outside = next.taps.outside;
-    if (std::find(outside.begin(), outside.end(), true) != outside.end())
-      return Unsupported("extrapolated elements");
-    if (!next.taps.IsIdentity(x[axis])) {
+    const ops::AxisTaps& taps = facts.taps[static_cast<size_t>(axis)];
+    if (!taps.IsIdentity(x[axis])) {
       if (layout.BlockOf(axis) != 1) return Unsupported("the resized axes are blocked");
       if (plan.inner != 1 && !resized.empty())
         return Unsupported("the resized axes are not neighbours in memory");
-      resized.push_back(std::move(next));
+      resized.push_back({x[axis], facts.y[axis], taps});
     } else {
       (resized.empty() ? plan.outer : plan.inner) *= dims.extent[i];
     }
@@ -148,42 +164,42 @@ Result<ResizePlan> MakePlan(const ir::Graph& group, const Layout& layout) {
   plan.height = resized.size() == 2 ? std::move(resized[0]) : Axis{1, 1, identity};
   plan.width = resized.empty() ? Axis{1, 1, identity} : std::move(resized.back());
   if (plan.width.in * plan.inner > INT32_MAX) return Unsupported("rows beyond 2^31 elements");
-  plan.pads = PadLanes(resize.output, layout, ByteSize(plan.affine.to.storage));
+  plan.pads = PadLanes(facts.y, layout, ByteSize(plan.affine.to.storage));
   return plan;
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  if (group.outputs.empty()) return Unsupported("no output");
-  const Shape& y = *group.value(group.outputs[0]).shape;
-  std::vector<Layout> layouts = BlockedLayouts(y);
-  layouts.insert(layouts.begin(), {Layout::ChannelsLast(y.rank()), Layout::RowMajor()});
+Result<std::vector<StateAssignment>> States(const ir::Graph&, const Facts& facts, const Device&) {
+  std::vector<Layout> layouts = BlockedLayouts(facts.y);
+  layouts.insert(layouts.begin(), {Layout::ChannelsLast(facts.y.rank()), Layout::RowMajor()});
   std::vector<StateAssignment> states;
   Status refused;
   for (const Layout& layout : layouts) {
-    const Result<ResizePlan> plan = MakePlan(group, layout);
-    if (!plan.ok()) {
-      refused = plan.status();
+    const Status planned = MakePlan(facts, layout).status();
+    if (!planned.ok()) {
+      refused = planned;
       continue;
     }
-    StateAssignment next{{{.layout = layout, .storage = plan->affine.from.storage}},
-                         {{.layout = layout, .storage = plan->affine.to.storage}}};
+    StateAssignment next{{{.layout = layout, .storage = facts.affine.from.storage}},
+                         {{.layout = layout, .storage = facts.affine.to.storage}}};
     if (states.empty() || !(states[0] == next)) states.push_back(std::move(next));
   }
   if (states.empty()) return refused;
   return states;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device& device) {
-  ASSIGN_OR_RETURN(ResizePlan plan, MakePlan(*problem.group, problem.states.inputs[0].layout));
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
+                                                const Params&, const Device& device) {
+  ASSIGN_OR_RETURN(ResizePlan plan, MakePlan(facts, problem.states.inputs[0].layout));
   const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
   return std::unique_ptr<PreparedKernel>(new Resize(std::move(plan), lanes));
 }
 
+constexpr Family<Facts> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
+
 }  // namespace
 
 extern const KernelDesc kCpuResizeSeparable;
-const KernelDesc kCpuResizeSeparable = {
-    .name = "cpu.resize.separable", .preference = 10, .candidates = Candidates, .prepare = Prepare};
+const KernelDesc kCpuResizeSeparable = {.name = "cpu.resize.separable", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

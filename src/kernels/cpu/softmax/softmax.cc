@@ -6,7 +6,7 @@
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
 #include "kernels/cpu/softmax/rows.h"
-#include "kernels/kernel.h"
+#include "kernels/family.h"
 #include "kernels/match/extents.h"
 #include "ops/softmax/op.h"
 
@@ -74,7 +74,15 @@ class Softmax final : public PreparedKernel {
   PadLanes pads_;
 };
 
-Result<RowExtents> Read(const ir::Graph& group, const Layout& layout) {
+struct Facts {
+  Shape x;
+  ops::AxisMask mask;
+  bool log;
+
+  Result<RowExtents> In(const Layout& layout) const { return SplitRows(x, layout, mask); }
+};
+
+Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.inputs.size() != 1 || group.outputs.size() != 1)
     return Unsupported("not a single node with one operand");
   const ir::Node& node = group.nodes()[0];
@@ -82,37 +90,38 @@ Result<RowExtents> Read(const ir::Graph& group, const Layout& layout) {
   const ir::Value& x = group.value(group.inputs[0]);
   if (x.dtype != DType::kF32 && x.dtype != DType::kF16 && x.dtype != DType::kBF16)
     return Unsupported("{} is not computed in fp32", DTypeName(x.dtype));
-  ASSIGN_OR_RETURN(const ops::AxisMask mask, ops::SoftmaxAxes(node, x.shape->rank()));
-  return SplitRows(*x.shape, layout, mask);
+  ASSIGN_OR_RETURN(ops::AxisMask mask, ops::SoftmaxAxes(node, x.shape->rank()));
+  Facts facts{*x.shape, std::move(mask), node.op == "LogSoftmax"};
+  RETURN_IF_ERROR(facts.In(Layout::RowMajor()).status());
+  return facts;
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(const RowExtents extents, Read(group, Layout::RowMajor()));
-  (void)extents;
-  const Shape& x = *group.value(group.inputs[0]).shape;
-  std::vector<Layout> layouts = BlockedLayouts(x);
-  layouts.insert(layouts.begin(), {Layout::RowMajor(), Layout::ChannelsLast(x.rank())});
+Result<std::vector<StateAssignment>> States(const ir::Graph&, const Facts& facts, const Device&) {
+  std::vector<Layout> layouts = BlockedLayouts(facts.x);
+  layouts.insert(layouts.begin(), {Layout::RowMajor(), Layout::ChannelsLast(facts.x.rank())});
   std::vector<StateAssignment> states;
   for (const Layout& layout : layouts) {
-    if (!Read(group, layout).ok()) continue;
+    if (!facts.In(layout).ok()) continue;
     const State state{.layout = layout};
     if (states.empty() || states[0].inputs[0] != state) states.push_back({{state}, {state}});
   }
   return states;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device&) {
-  ASSIGN_OR_RETURN(const RowExtents extents, Read(*problem.group, problem.states.inputs[0].layout));
-  PadLanes pads(problem.shape(problem.group->outputs[0]), problem.states.outputs[0].layout, 4);
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
+                                                const Params&, const Device&) {
+  const Layout& layout = problem.states.inputs[0].layout;
+  ASSIGN_OR_RETURN(const RowExtents extents, facts.In(layout));
   return std::unique_ptr<PreparedKernel>(
-      new Softmax(extents, problem.node().op == "LogSoftmax", std::move(pads)));
+      new Softmax(extents, facts.log, PadLanes(facts.x, layout, 4)));
 }
+
+constexpr Family<Facts> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kCpuSoftmaxRows;
-const KernelDesc kCpuSoftmaxRows = {
-    .name = "cpu.softmax.rows", .preference = 10, .candidates = Candidates, .prepare = Prepare};
+const KernelDesc kCpuSoftmaxRows = {.name = "cpu.softmax.rows", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

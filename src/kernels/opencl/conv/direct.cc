@@ -1,7 +1,6 @@
 // opencl.conv.direct: any window, stride, dilation, padding and groups. A work-item computes a tile
 // of columns and channel quads; opencl.conv.direct.f16: the same in f16.
-#include "kernels/opencl/conv/tile.h"
-#include "kernels/opencl/states.h"
+#include "kernels/opencl/conv/tiled_conv.h"
 
 namespace fettle::kernels {
 namespace {
@@ -13,39 +12,25 @@ Result<PixelConv> Read(const ir::Graph& group, const Device&) {
   return conv;
 }
 
-template <Arithmetic arithmetic>
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const PixelConv& conv,
-                                                const Params& params, const Device& device) {
-  const TileShape tile = kTileFields.Read(params);
-  const QuadPlan plan = PlanQuads(conv, tile);
-  BuildOptions options = TileOptions(tile, problem.states.outputs[0]);
-  DefineArithmetic(arithmetic, device, options);
-  ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
-                   RecordConv(problem, conv, QuadForm(conv, plan),
-                              {.path = "conv/direct.cl",
-                               .function = "conv_direct",
-                               .options = options,
-                               .sizes = TileSizes(conv, tile)},
-                              device));
-  made->recorded[0].Value(WindowArg(conv)).Value(BordersArg(conv)).Int(plan.depth);
-  made->recorded[0].Value(Int2(plan.group_ic, plan.group_oc));
-  return std::unique_ptr<PreparedKernel>(std::move(made));
+void AppendWindow(const PixelConv& conv, const QuadPlan& plan, RecordedLaunch& launch) {
+  launch.Value(WindowArg(conv)).Value(BordersArg(conv)).Int(plan.depth);
+  launch.Value(Int2(plan.group_ic, plan.group_oc));
 }
+
+constexpr TiledConv kConv{.path = "conv/direct.cl",
+                          .function = "conv_direct",
+                          .read = Read,
+                          .sizes = TileSizes,
+                          .append = AppendWindow};
 
 /// Below opencl.conv.local where that is what keeps up.
+template <int kUsual, int kBehindLocal>
 int Taste(const PixelConv& conv, const Device& device) {
-  return BelongsInLocalMemory(conv, device) ? 3 : 5;
+  return BelongsInLocalMemory(conv, device) ? kBehindLocal : kUsual;
 }
 
-constexpr Family<PixelConv> kFamily{.read = Read,
-                                    .states = PixelConvStates,
-                                    .prepare = Prepare<Arithmetic::kF32>,
-                                    .params = TileSpaceOf,
-                                    .taste = Taste};
-constexpr Family<PixelConv> kHalfFamily{.read = Read,
-                                        .states = HalfConvStates,
-                                        .prepare = Prepare<Arithmetic::kF16>,
-                                        .params = TileSpaceOf};
+constexpr auto kFamily = TiledFamily<kConv, Arithmetic::kF32>(Taste<5, 3>);
+constexpr auto kHalfFamily = TiledFamily<kConv, Arithmetic::kF16>(Taste<6, 6>);
 
 }  // namespace
 
@@ -59,7 +44,6 @@ extern const KernelDesc kOpenClConvDirectF16;
 const KernelDesc kOpenClConvDirectF16 = {.name = "opencl.conv.direct.f16",
                                          .device = DeviceKind::kOpenCl,
                                          .arithmetic = Arithmetic::kF16,
-                                         .preference = 6,
                                          .match = MatchAs<kHalfFamily>,
                                          .parameters = ParametersOf<kTileFields>};
 

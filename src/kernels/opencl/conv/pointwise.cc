@@ -1,7 +1,6 @@
 // opencl.conv.pointwise: 1x1 of every pixel. A work-item computes a tile of pixels and channel
 // quads; opencl.conv.pointwise.f16: the same in f16.
-#include "kernels/opencl/conv/tile.h"
-#include "kernels/opencl/states.h"
+#include "kernels/opencl/conv/tiled_conv.h"
 
 namespace fettle::kernels {
 namespace {
@@ -12,40 +11,27 @@ Result<PixelConv> Read(const ir::Graph& group, const Device&) {
   return conv;
 }
 
-template <Arithmetic arithmetic>
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const PixelConv& conv,
-                                                const Params& params, const Device& device) {
-  const TileShape tile = kTileFields.Read(params);
-  const QuadPlan plan = PlanQuads(conv, tile);
-  BuildOptions options = TileOptions(tile, problem.states.outputs[0]);
-  DefineArithmetic(arithmetic, device, options);
-  WorkSizes sizes =
-      PlaceSizes(DivideUp(conv.image_pixels(), tile.columns), plan.blocks, conv.batch);
+/// Pixels of all rows in one line.
+WorkSizes LineSizes(const PixelConv& conv, const TileShape& tile) {
+  WorkSizes sizes = PlaceSizes(DivideUp(conv.image_pixels(), tile.columns),
+                               DivideUp(conv.oc, tile.lanes()), conv.batch);
   sizes.lws = GroupOf(tile);
-  ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
-                   RecordConv(problem, conv, QuadForm(conv, plan),
-                              {.path = "conv/pointwise.cl",
-                               .function = "conv_pointwise",
-                               .options = options,
-                               .sizes = sizes},
-                              device));
-  return std::unique_ptr<PreparedKernel>(std::move(made));
+  return sizes;
 }
+
+constexpr TiledConv kConv{.path = "conv/pointwise.cl",
+                          .function = "conv_pointwise",
+                          .read = Read,
+                          .sizes = LineSizes,
+                          .append = nullptr};
 
 /// Below opencl.conv.local where that is what keeps up.
 int Taste(const PixelConv& conv, const Device& device) {
   return BelongsInLocalMemory(conv, device) ? 3 : 10;
 }
 
-constexpr Family<PixelConv> kFamily{.read = Read,
-                                    .states = PixelConvStates,
-                                    .prepare = Prepare<Arithmetic::kF32>,
-                                    .params = TileSpaceOf,
-                                    .taste = Taste};
-constexpr Family<PixelConv> kHalfFamily{.read = Read,
-                                        .states = HalfConvStates,
-                                        .prepare = Prepare<Arithmetic::kF16>,
-                                        .params = TileSpaceOf};
+constexpr auto kFamily = TiledFamily<kConv, Arithmetic::kF32>(Taste);
+constexpr auto kHalfFamily = TiledFamily<kConv, Arithmetic::kF16>(Always<11>);
 
 }  // namespace
 
@@ -59,7 +45,6 @@ extern const KernelDesc kOpenClConvPointwiseF16;
 const KernelDesc kOpenClConvPointwiseF16 = {.name = "opencl.conv.pointwise.f16",
                                             .device = DeviceKind::kOpenCl,
                                             .arithmetic = Arithmetic::kF16,
-                                            .preference = 11,
                                             .match = MatchAs<kHalfFamily>,
                                             .parameters = ParametersOf<kTileFields>};
 

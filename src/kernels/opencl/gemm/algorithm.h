@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/kernel.h"
+#include "kernels/fields.h"
 #include "kernels/opencl/launch.h"
 #include "kernels/opencl/sources.h"
 
@@ -63,12 +63,35 @@ struct GemmAlgorithm {
   /// OK, or why it cannot make this product here (kUnsupported).
   Status (*applies)(const GemmShape&, const OpenClFacts&) = nullptr;
   /// Parameters that a search may set; LX and LY are the work-group, 0 leaves it to the driver.
-  std::vector<Tunable> (*tunables)(const GemmShape&, const OpenClFacts&) = nullptr;
+  std::vector<Tunable> (*tunables)() = nullptr;
   Status (*valid)(const GemmShape&, const Params&, const OpenClFacts&) = nullptr;
   Params (*defaults)(const GemmShape&, const OpenClFacts&) = nullptr;
   GemmSetup (*setup)(const GemmShape&, const GemmForms&, const Params&,
                      const OpenClFacts&) = nullptr;
+  /// KernelDesc::parameters.
+  std::span<const ParamInfo> (*parameters)() = nullptr;
 };
+
+/// An algorithm whose parameters are a struct: its fields, its usual values (shape, facts), whether
+/// values work (shape, values, facts), and the setup (shape, forms, values, facts).
+template <const auto& kFields, auto kUsual, auto kCheck, auto kSetUp>
+constexpr GemmAlgorithm GemmOf(std::span<const GemmForms> forms,
+                               Status (*applies)(const GemmShape&, const OpenClFacts&)) {
+  return {
+      .forms = forms,
+      .applies = applies,
+      .tunables = [] { return kFields.Tunables(); },
+      .valid = [](const GemmShape& shape, const Params& params,
+                  const OpenClFacts& facts) { return kCheck(shape, kFields.Read(params), facts); },
+      .defaults = [](const GemmShape& shape,
+                     const OpenClFacts& facts) { return kFields.Write(kUsual(shape, facts)); },
+      .setup =
+          [](const GemmShape& shape, const GemmForms& taken, const Params& params,
+             const OpenClFacts& facts) {
+            return kSetUp(shape, taken, kFields.Read(params), facts);
+          },
+      .parameters = ParametersOf<kFields>};
+}
 
 /// One output for each work-item; 4 x 4 with A transposed; 4 x 4 with images; 8 x 4 with A
 /// transposed and B an image, Qualcomm's recipe for Adreno (quads.cc).

@@ -21,61 +21,72 @@ Status HasImages(const GemmShape& shape, const OpenClFacts& facts) {
   return OkStatus();
 }
 
-std::vector<Tunable> GroupTunables(const GemmShape&, const OpenClFacts&) {
-  return WorkGroupTunables();
-}
-Status ValidGroup(const GemmShape&, const Params& params, const OpenClFacts& facts) {
-  return ValidWorkGroup(params, facts);
-}
-Params DriversGroup(const GemmShape&, const OpenClFacts&) { return {{"LX", 0}, {"LY", 0}}; }
+/// The work-group alone: usually the driver's.
+struct Group {
+  int64_t lx = 0, ly = 0;
+};
+constexpr Fields kGroupFields("", Field{"LX", &Group::lx, kGemmGroup},
+                              Field{"LY", &Group::ly, kGemmGroup});
 
-GemmSetup SetUpNaive(const GemmShape& shape, const GemmForms&, const Params& params,
+/// And the form of the program of buffer_image.cl.
+struct BufferImageTile {
+  int64_t fma = 1, k_unroll = 1, lx = 0, ly = 0;
+};
+constexpr Fields kBufferImageFields(
+    "gemm/buffer_image.cl", Field{"FMA", &BufferImageTile::fma, {0, 1}, "FETTLE_FMA"},
+    Field{"K_UNROLL", &BufferImageTile::k_unroll, {1, 2, 4}, "K_UNROLL"},
+    Field{"LX", &BufferImageTile::lx, kGemmGroup}, Field{"LY", &BufferImageTile::ly, kGemmGroup});
+
+template <typename Tile>
+Tile AsDeclared(const GemmShape&, const OpenClFacts&) {
+  return {};
+}
+template <typename Tile>
+Status CheckTile(const GemmShape&, const Tile& tile, const OpenClFacts& facts) {
+  return CheckGemmGroup(tile.lx, tile.ly, facts);
+}
+
+GemmSetup SetUpNaive(const GemmShape& shape, const GemmForms&, const Group& group,
                      const OpenClFacts&) {
   GemmSetup setup{.path = "gemm/naive.cl", .function = "gemm_naive"};
   setup.sizes = {.gws = {static_cast<size_t>(shape.n), static_cast<size_t>(shape.m), 1},
-                 .lws = WorkGroupOf(params)};
+                 .lws = GemmGroup(group.lx, group.ly)};
   return setup;
 }
 
 /// `rows` rows of four columns for each work-item.
-WorkSizes QuadSizes(const GemmShape& shape, const Params& params, int64_t rows) {
-  return {.gws = {Blocks(shape.n, 4), Blocks(shape.m, rows), 1}, .lws = WorkGroupOf(params)};
+template <typename Tile>
+WorkSizes QuadSizes(const GemmShape& shape, const Tile& tile, int64_t rows) {
+  return {.gws = {Blocks(shape.n, 4), Blocks(shape.m, rows), 1},
+          .lws = GemmGroup(tile.lx, tile.ly)};
 }
 
 /// Whether rows of both the transposed A and B, and of C, begin at multiples of four elements.
 int ColumnsAligned(const GemmShape& shape) { return shape.n % 4 == 0 && shape.m % 4 == 0 ? 1 : 0; }
 
-GemmSetup SetUpColumns(const GemmShape& shape, const GemmForms&, const Params& params,
+GemmSetup SetUpColumns(const GemmShape& shape, const GemmForms&, const Group& group,
                        const OpenClFacts&) {
   GemmSetup setup{.path = "gemm/columns.cl", .function = "gemm_columns"};
-  setup.sizes = QuadSizes(shape, params, 4);
+  setup.sizes = QuadSizes(shape, group, 4);
   setup.options.Define("ALIGNED", ColumnsAligned(shape));
   return setup;
 }
 
-GemmSetup SetUpImages(const GemmShape& shape, const GemmForms& forms, const Params& params,
+GemmSetup SetUpImages(const GemmShape& shape, const GemmForms& forms, const Group& group,
                       const OpenClFacts&) {
   GemmSetup setup{.path = "gemm/images.cl", .function = "gemm_images"};
-  setup.sizes = QuadSizes(shape, params, 4);
+  setup.sizes = QuadSizes(shape, group, 4);
   setup.options.Define("B_IMAGE", forms.b == kImage ? 1 : 0);
   setup.options.Define("C_IMAGE", forms.c == kImage ? 1 : 0);
   setup.options.Define("ALIGNED", shape.n % 4 == 0 ? 1 : 0);
   return setup;
 }
 
-std::vector<Tunable> BufferImageTunables(const GemmShape&, const OpenClFacts&) {
-  std::vector<Tunable> tunables = {{"FMA", {0, 1}}, {"K_UNROLL", {1, 2, 4}}};
-  for (Tunable& tunable : WorkGroupTunables()) tunables.push_back(std::move(tunable));
-  return tunables;
-}
-Params DefaultBufferImage(const GemmShape&, const OpenClFacts&) {
-  return {{"FMA", 1}, {"K_UNROLL", 1}, {"LX", 0}, {"LY", 0}};
-}
-GemmSetup SetUpBufferImage(const GemmShape& shape, const GemmForms&, const Params& params,
+GemmSetup SetUpBufferImage(const GemmShape& shape, const GemmForms&, const BufferImageTile& tile,
                            const OpenClFacts&) {
   GemmSetup setup{.path = "gemm/buffer_image.cl", .function = "gemm_buffer_image"};
-  setup.sizes = QuadSizes(shape, params, 8);
-  setup.options.Define("FETTLE_FMA", params.at("FMA")).Define("K_UNROLL", params.at("K_UNROLL"));
+  setup.sizes = QuadSizes(shape, tile, 8);
+  kBufferImageFields.Define(tile, setup.options);
   setup.options.Define("ALIGNED", ColumnsAligned(shape));
   return setup;
 }
@@ -92,13 +103,14 @@ Status OneProduct(const GemmShape& shape) {
   return Unsupported("makes one product at a time, not {}", shape.batch);
 }
 
-const GemmAlgorithm kGemmNaive = {kRowForms,  One,          GroupTunables,
-                                  ValidGroup, DriversGroup, SetUpNaive};
-const GemmAlgorithm kGemmColumns = {kColumnForms, One,          GroupTunables,
-                                    ValidGroup,   DriversGroup, SetUpColumns};
-const GemmAlgorithm kGemmImages = {kImageForms, HasImages,    GroupTunables,
-                                   ValidGroup,  DriversGroup, SetUpImages};
-const GemmAlgorithm kGemmBufferImage = {kBufferImageForms, HasImages,          BufferImageTunables,
-                                        ValidGroup,        DefaultBufferImage, SetUpBufferImage};
+const GemmAlgorithm kGemmNaive =
+    GemmOf<kGroupFields, AsDeclared<Group>, CheckTile<Group>, SetUpNaive>(kRowForms, One);
+const GemmAlgorithm kGemmColumns =
+    GemmOf<kGroupFields, AsDeclared<Group>, CheckTile<Group>, SetUpColumns>(kColumnForms, One);
+const GemmAlgorithm kGemmImages =
+    GemmOf<kGroupFields, AsDeclared<Group>, CheckTile<Group>, SetUpImages>(kImageForms, HasImages);
+const GemmAlgorithm kGemmBufferImage =
+    GemmOf<kBufferImageFields, AsDeclared<BufferImageTile>, CheckTile<BufferImageTile>,
+           SetUpBufferImage>(kBufferImageForms, HasImages);
 
 }  // namespace fettle::kernels

@@ -14,32 +14,32 @@ Status HasSubGroups(const GemmShape& shape, const OpenClFacts& facts) {
     return Unsupported("the device has no sub-groups (cl_khr_subgroups)");
   return OneProduct(shape);
 }
-std::vector<Tunable> SubGroupTunables(const GemmShape&, const OpenClFacts&) {
-  return {{"SUB_GROUP", {8, 16, 32, 64}}, {"TM", {4, 8, 16}}, {"VW", {1, 2, 4}}};
+/// Work-items of a sub-group, and the tile of each.
+struct SubGroupTile {
+  int64_t lanes = 16, tm = 8, vw = 2;
+};
+constexpr Fields kSubGroupFields(
+    "gemm/sub_groups.cl", Field{"SUB_GROUP", &SubGroupTile::lanes, {8, 16, 32, 64}, "SUB_GROUP"},
+    Field{"TM", &SubGroupTile::tm, {4, 8, 16}, "TM"},
+    Field{"VW", &SubGroupTile::vw, {1, 2, 4}, "VW"});
+
+SubGroupTile UsualSubGroup(const GemmShape&, const OpenClFacts& facts) {
+  return {.lanes = facts.family == "intel" ? 16 : facts.family == "nvidia" ? 32 : 64};
 }
-Params DefaultSubGroup(const GemmShape&, const OpenClFacts& facts) {
-  return {{"SUB_GROUP", facts.family == "intel"    ? 16
-                        : facts.family == "nvidia" ? 32
-                                                   : 64},
-          {"TM", 8},
-          {"VW", 2}};
-}
-Status ValidSubGroup(const GemmShape&, const Params& params, const OpenClFacts& facts) {
-  if (params.at("SUB_GROUP") <= facts.max_work_group_size) return OkStatus();
+Status CheckSubGroup(const GemmShape&, const SubGroupTile& tile, const OpenClFacts& facts) {
+  if (tile.lanes <= facts.max_work_group_size) return OkStatus();
   return InvalidArgument("SUB_GROUP: expected at most {}, got {}", facts.max_work_group_size,
-                         params.at("SUB_GROUP"));
+                         tile.lanes);
 }
-GemmSetup SetUpSubGroups(const GemmShape& shape, const GemmForms&, const Params& params,
+GemmSetup SetUpSubGroups(const GemmShape& shape, const GemmForms&, const SubGroupTile& tile,
                          const OpenClFacts&) {
   GemmSetup setup{.path = "gemm/sub_groups.cl", .function = "gemm_sub_groups"};
-  for (const auto& [name, value] : params) setup.options.Define(name, value);
-  if (!params.contains("EMULATED")) setup.options.Define("EMULATED", 0);
-  const int64_t lanes = params.at("SUB_GROUP"), rows = params.at("TM");
-  const int64_t groups = DivideUp(shape.n, lanes * params.at("VW"));
-  setup.options.Define("ALIGNED", shape.n % params.at("VW") == 0 ? 1 : 0);
-  setup.sizes = {
-      .gws = {static_cast<size_t>(groups * lanes), static_cast<size_t>(DivideUp(shape.m, rows)), 1},
-      .lws = {static_cast<size_t>(lanes), 1, 1}};
+  kSubGroupFields.Define(tile, setup.options);
+  setup.options.Define("EMULATED", 0).Define("ALIGNED", shape.n % tile.vw == 0 ? 1 : 0);
+  const auto lanes = static_cast<size_t>(tile.lanes);
+  const auto groups = static_cast<size_t>(DivideUp(shape.n, tile.lanes * tile.vw));
+  setup.sizes = {.gws = {groups * lanes, static_cast<size_t>(DivideUp(shape.m, tile.tm)), 1},
+                 .lws = {lanes, 1, 1}};
   return setup;
 }
 
@@ -53,29 +53,35 @@ Status CanSplit(const GemmShape& shape, const OpenClFacts& facts) {
     return OkStatus();
   return Unsupported("two partial products pass {} bytes", facts.max_allocation_bytes);
 }
-std::vector<Tunable> SplitTunables(const GemmShape& shape, const OpenClFacts& facts) {
-  std::vector<Tunable> tunables = RegisterTunables(shape, facts);
-  tunables.push_back({"PARTS", {2, 4, 8, 16, 32}});
+/// A tile in registers, for so many parts of k.
+struct Parts {
+  int64_t parts = 2;
+};
+constexpr Fields kPartsFields("", Field{"PARTS", &Parts::parts, {2, 4, 8, 16, 32}});
+
+std::vector<Tunable> SplitTunables() {
+  std::vector<Tunable> tunables = kRegisterFields.Tunables();
+  kPartsFields.AppendTunables(tunables);
   return tunables;
 }
-Status ValidSplit(const GemmShape& shape, const Params& params, const OpenClFacts& facts) {
-  const int64_t parts = params.at("PARTS");
+Status CheckSplit(const GemmShape& shape, const Params& params, const OpenClFacts& facts) {
+  const int64_t parts = kPartsFields.Read(params).parts;
   if (shape.k < parts * kLeastPart)
     return InvalidArgument("PARTS: expected at most {}, got {}", shape.k / kLeastPart, parts);
   if (parts * shape.m * shape.n * ByteSize(DType::kF32) > facts.max_allocation_bytes)
     return InvalidArgument("PARTS: the partial products pass {} bytes", facts.max_allocation_bytes);
-  return ValidRegisters(shape, params, facts);
+  return CheckRegisters(shape, kRegisterFields.Read(params), facts);
 }
-Params DefaultSplit(const GemmShape& shape, const OpenClFacts& facts) {
-  Params params = DefaultRegisters(shape, facts);
-  params["PARTS"] = 2;
+Params UsualSplit(const GemmShape& shape, const OpenClFacts& facts) {
+  Params params = kRegisterFields.Write(UsualRegisters(shape, facts));
+  kPartsFields.Write({}, params);
   return params;
 }
 GemmSetup SetUpSplit(const GemmShape& shape, const GemmForms& forms, const Params& params,
                      const OpenClFacts& facts) {
-  GemmSetup setup = SetUpRegisters(shape, forms, params, facts);
+  GemmSetup setup = SetUpRegisters(shape, forms, kRegisterFields.Read(params), facts);
   setup.options.Define("SPLIT_K", 1);
-  const int64_t step = DivideUp(shape.k, params.at("PARTS"));
+  const int64_t step = DivideUp(shape.k, kPartsFields.Read(params).parts);
   setup.parts = DivideUp(shape.k, step);
   setup.sizes.gws[2] = static_cast<size_t>(setup.parts);
   setup.more.emplace_back(static_cast<cl_int>(step));
@@ -89,17 +95,21 @@ Status FitsLocalMemory(const GemmShape& shape, const OpenClFacts& facts) {
   return Unsupported("{}x{}x{} is not small: A and B take {} of {} bytes of local memory", shape.m,
                      shape.n, shape.k, bytes, facts.local_bytes);
 }
-std::vector<Tunable> BatchedTunables(const GemmShape&, const OpenClFacts&) {
-  return {{"LANES", {1, 2, 4, 8, 16, 32, 64, 128, 256}}};
+struct Lanes {
+  int64_t lanes = 1;
+};
+constexpr Fields kLaneFields("gemm/batched.cl",
+                             Field{"LANES", &Lanes::lanes, kLaneCounts, "LANES"});
+
+Lanes UsualBatched(const GemmShape&, const OpenClFacts& facts) { return {UsualLanes(facts)}; }
+Status CheckBatched(const GemmShape&, const Lanes& of, const OpenClFacts& facts) {
+  return CheckLanes(of.lanes, facts);
 }
-Params DefaultBatched(const GemmShape&, const OpenClFacts& facts) {
-  return {{"LANES", facts.is_cpu ? 1 : std::min<int64_t>(64, facts.max_work_group_size)}};
-}
-GemmSetup SetUpBatched(const GemmShape& shape, const GemmForms&, const Params& params,
+GemmSetup SetUpBatched(const GemmShape& shape, const GemmForms&, const Lanes& of,
                        const OpenClFacts&) {
   GemmSetup setup{.path = "gemm/batched.cl", .function = "gemm_batched"};
-  const auto lanes = static_cast<size_t>(params.at("LANES"));
-  setup.options.Define("LANES", params.at("LANES"));
+  const auto lanes = static_cast<size_t>(of.lanes);
+  kLaneFields.Define(of, setup.options);
   setup.options.Define("M", shape.m).Define("N", shape.n).Define("K", shape.k);
   setup.options.Define("ALIGNED", shape.n % 4 == 0 ? 1 : 0);
   setup.sizes = {.gws = {lanes, 1, static_cast<size_t>(shape.batch)}, .lws = {lanes, 1, 1}};
@@ -109,11 +119,16 @@ GemmSetup SetUpBatched(const GemmShape& shape, const GemmForms&, const Params& p
 
 }  // namespace
 
-const GemmAlgorithm kGemmSubGroups = {kRowForms,     HasSubGroups,    SubGroupTunables,
-                                      ValidSubGroup, DefaultSubGroup, SetUpSubGroups};
-const GemmAlgorithm kGemmSplit = {kAsGivenForms, CanSplit,     SplitTunables,
-                                  ValidSplit,    DefaultSplit, SetUpSplit};
-const GemmAlgorithm kGemmBatched = {kRowForms,  FitsLocalMemory, BatchedTunables,
-                                    ValidLanes, DefaultBatched,  SetUpBatched};
+const GemmAlgorithm kGemmSubGroups =
+    GemmOf<kSubGroupFields, UsualSubGroup, CheckSubGroup, SetUpSubGroups>(kRowForms, HasSubGroups);
+const GemmAlgorithm kGemmSplit = {.forms = kAsGivenForms,
+                                  .applies = CanSplit,
+                                  .tunables = SplitTunables,
+                                  .valid = CheckSplit,
+                                  .defaults = UsualSplit,
+                                  .setup = SetUpSplit,
+                                  .parameters = ParametersOf<kRegisterFields, kPartsFields>};
+const GemmAlgorithm kGemmBatched =
+    GemmOf<kLaneFields, UsualBatched, CheckBatched, SetUpBatched>(kRowForms, FitsLocalMemory);
 
 }  // namespace fettle::kernels

@@ -18,23 +18,13 @@ int64_t PowerOfTwoUpTo(int64_t limit) {
 /// Floats that one work-item may keep without spilling on any device of the kind.
 int64_t RegisterBudget(const OpenClFacts& facts) { return facts.is_cpu ? 512 : 128; }
 
-/// FAST_MATH, built with -cl-fast-relaxed-math: worth nothing on processors.
-Tunable FastMathTunable(const OpenClFacts& facts) {
-  std::vector<int64_t> values = {0};
-  if (!facts.is_cpu) values.push_back(1);
-  return {"FAST_MATH", std::move(values)};
-}
-bool WantsFastMath(const Params& params) {
-  const auto found = params.find("FAST_MATH");
-  return found != params.end() && found->second != 0;
-}
 /// What follows a sum may have to keep infinities and NaN.
-Status ValidFastMath(const GemmShape& shape, const Params& params) {
-  if (!WantsFastMath(params) || !shape.is_finished) return OkStatus();
+Status CheckFastMath(const GemmShape& shape, int64_t fast_math) {
+  if (fast_math == 0 || !shape.is_finished) return OkStatus();
   return InvalidArgument("FAST_MATH: expected 0 where more than the sum is computed");
 }
 
-Status Always(const GemmShape&, const OpenClFacts&) { return OkStatus(); }
+Status TakesAll(const GemmShape&, const OpenClFacts&) { return OkStatus(); }
 
 }  // namespace
 
@@ -56,50 +46,28 @@ bool RowsAligned(const GemmShape& shape, int64_t width, bool with_a) {
   return b_row % width == 0 && shape.n % width == 0 && (!with_a || a_row % width == 0);
 }
 
-std::vector<Tunable> WorkGroupTunables() {
-  const std::vector<int64_t> sizes = {0, 1, 2, 4, 8, 16, 32, 64};
-  return {{"LX", sizes}, {"LY", sizes}};
-}
-
-Status ValidWorkGroup(const Params& params, const OpenClFacts& facts) {
-  const int64_t x = params.at("LX"), y = params.at("LY");
-  if ((x == 0) != (y == 0)) return InvalidArgument("LX and LY: expected both or none to be 0");
-  if (x * y > facts.max_work_group_size || x > facts.max_work_item_sizes[0] ||
-      y > facts.max_work_item_sizes[1])
+Status CheckGemmGroup(int64_t lx, int64_t ly, const OpenClFacts& facts) {
+  if ((lx == 0) != (ly == 0)) return InvalidArgument("LX and LY: expected both or none to be 0");
+  if (lx * ly > facts.max_work_group_size || lx > facts.max_work_item_sizes[0] ||
+      ly > facts.max_work_item_sizes[1])
     return InvalidArgument("LX * LY: expected at most {}, got {}", facts.max_work_group_size,
-                           x * y);
+                           lx * ly);
   return OkStatus();
 }
 
-std::array<size_t, 3> WorkGroupOf(const Params& params) {
-  const auto x = static_cast<size_t>(params.at("LX")), y = static_cast<size_t>(params.at("LY"));
-  return {x, y, x == 0 ? size_t{0} : size_t{1}};
-}
-
-std::vector<Tunable> RegisterTunables(const GemmShape&, const OpenClFacts& facts) {
-  std::vector<Tunable> tunables = {{"TM", {1, 2, 3, 4, 6, 8, 12}},
-                                   {"TN", {1, 2, 3, 4}},
-                                   {"VW", {1, 2, 4, 8, 16}},
-                                   {"K_UNROLL", {1, 2, 4}},
-                                   {"ROWS_FIRST", {0, 1}}};
-  for (Tunable& tunable : WorkGroupTunables()) tunables.push_back(std::move(tunable));
-  tunables.push_back(FastMathTunable(facts));
-  return tunables;
-}
-
-Status ValidRegisters(const GemmShape& shape, const Params& params, const OpenClFacts& facts) {
-  const int64_t tile = params.at("TM") * params.at("TN") * params.at("VW");
-  if (tile > RegisterBudget(facts))
+Status CheckRegisters(const GemmShape& shape, const RegisterTile& tile, const OpenClFacts& facts) {
+  const int64_t floats = tile.tm * tile.tn * tile.vw;
+  if (floats > RegisterBudget(facts))
     return InvalidArgument("TM * TN * VW: expected at most {}, got {}", RegisterBudget(facts),
-                           tile);
+                           floats);
   // More than what covers the matrix once computes nothing that is kept.
-  if (params.at("VW") > 1 && params.at("VW") >= 2 * shape.n)
+  if (tile.vw > 1 && tile.vw >= 2 * shape.n)
     return InvalidArgument("VW: the product has {} columns", shape.n);
-  RETURN_IF_ERROR(ValidFastMath(shape, params));
-  return ValidWorkGroup(params, facts);
+  RETURN_IF_ERROR(CheckFastMath(shape, tile.fast_math));
+  return CheckGemmGroup(tile.lx, tile.ly, facts);
 }
 
-Params DefaultRegisters(const GemmShape& shape, const OpenClFacts& facts) {
+RegisterTile UsualRegisters(const GemmShape& shape, const OpenClFacts& facts) {
   // Processors: 24 of 32 vector registers of 16 lanes, one work-item a group, columns of B in
   // cache.
   const int64_t most = facts.is_cpu ? 16 : 4;
@@ -107,104 +75,98 @@ Params DefaultRegisters(const GemmShape& shape, const OpenClFacts& facts) {
   const int64_t vectors = facts.is_cpu ? std::clamp<int64_t>(shape.n / width, 1, 4) : 1;
   const int64_t rows = std::clamp<int64_t>(shape.m, 1, facts.is_cpu ? 6 : 4);
   const bool tiny_group = facts.is_cpu || facts.max_work_group_size < 64;
-  return {{"TM", rows == 5 ? 4 : rows},
-          {"TN", vectors},
-          {"VW", width},
-          {"K_UNROLL", facts.is_cpu ? 1 : 4},
-          {"ROWS_FIRST", facts.is_cpu ? 1 : 0},
-          {"LX", tiny_group ? 1 : 16},
-          {"LY", tiny_group ? 1 : 4},
-          {"FAST_MATH", 0}};
+  return {.tm = rows == 5 ? 4 : rows,
+          .tn = vectors,
+          .vw = width,
+          .k_unroll = facts.is_cpu ? 1 : 4,
+          .rows_first = facts.is_cpu ? 1 : 0,
+          .lx = tiny_group ? 1 : 16,
+          .ly = tiny_group ? 1 : 4};
 }
 
-GemmSetup SetUpRegisters(const GemmShape& shape, const GemmForms&, const Params& params,
+GemmSetup SetUpRegisters(const GemmShape& shape, const GemmForms&, const RegisterTile& tile,
                          const OpenClFacts& facts) {
   GemmSetup setup{.path = "gemm/registers.cl", .function = "gemm_registers"};
-  for (const std::string_view name : {"TM", "TN", "VW", "K_UNROLL", "ROWS_FIRST"})
-    setup.options.Define(name, params.find(name)->second);
-  if (WantsFastMath(params)) setup.options.Add("-cl-fast-relaxed-math");
-  const int64_t width = params.at("VW");
-  setup.options.Define("ALIGNED", !facts.is_cpu && RowsAligned(shape, width, false) ? 1 : 0);
+  kRegisterFields.Define(tile, setup.options);
+  if (tile.fast_math != 0) setup.options.Add("-cl-fast-relaxed-math");
+  setup.options.Define("ALIGNED", !facts.is_cpu && RowsAligned(shape, tile.vw, false) ? 1 : 0);
   setup.options.Define("TRANS_A", shape.trans_a ? 1 : 0).Define("TRANS_B", shape.trans_b ? 1 : 0);
-  const size_t rows = Blocks(shape.m, params.at("TM"));
-  const size_t columns = Blocks(shape.n, params.at("TN") * width);
-  const bool rows_first = params.at("ROWS_FIRST") != 0;
-  setup.sizes = {.gws = {rows_first ? rows : columns, rows_first ? columns : rows,
-                         static_cast<size_t>(shape.batch)},
-                 .lws = WorkGroupOf(params)};
+  std::array<size_t, 2> items = {Blocks(shape.n, tile.tn * tile.vw), Blocks(shape.m, tile.tm)};
+  if (tile.rows_first != 0) std::swap(items[0], items[1]);
+  setup.sizes = {.gws = {items[0], items[1], static_cast<size_t>(shape.batch)},
+                 .lws = GemmGroup(tile.lx, tile.ly)};
   setup.more = {MatrixMap(shape)};
   return setup;
 }
 
 namespace {
 
-std::vector<Tunable> LocalTunables(const GemmShape&, const OpenClFacts& facts) {
-  return {{"MWG", {16, 32, 64, 128}},
-          {"NWG", {16, 32, 64, 128}},
-          {"KWG", {8, 16, 32}},
-          {"TM", {4, 8}},
-          {"TN", {4, 8}},
-          {"BUFFERS", {1, 2}},
-          FastMathTunable(facts)};
-}
+/// What a work-group brings to local memory, and the part of each work-item.
+struct GroupTile {
+  int64_t mwg = 32, nwg = 32, kwg = 16, tm = 4, tn = 4, buffers = 1, fast_math = 0;
+  int64_t items() const { return mwg / tm * (nwg / tn); }
+  /// Pitches of four more columns, as in local.cl.
+  int64_t bytes() const { return buffers * kwg * (mwg + nwg + 8) * 4; }
+};
+constexpr Fields kLocalFields("gemm/local.cl",
+                              Field{"MWG", &GroupTile::mwg, {16, 32, 64, 128}, "MWG"},
+                              Field{"NWG", &GroupTile::nwg, {16, 32, 64, 128}, "NWG"},
+                              Field{"KWG", &GroupTile::kwg, {8, 16, 32}, "KWG"},
+                              Field{"TM", &GroupTile::tm, {4, 8}, "TM"},
+                              Field{"TN", &GroupTile::tn, {4, 8}, "TN"},
+                              Field{"BUFFERS", &GroupTile::buffers, {1, 2}, "BUFFERS"},
+                              Field{"FAST_MATH", &GroupTile::fast_math, {0, 1}});
 
-Status ValidLocal(const GemmShape& shape, const Params& params, const OpenClFacts& facts) {
-  const int64_t mwg = params.at("MWG"), nwg = params.at("NWG"), kwg = params.at("KWG");
-  const int64_t items = mwg / params.at("TM") * (nwg / params.at("TN"));
+Status CheckLocal(const GemmShape& shape, const GroupTile& tile, const OpenClFacts& facts) {
+  const int64_t items = tile.items();
   if (items > facts.max_work_group_size)
     return InvalidArgument("MWG, NWG, TM, TN: expected at most {} work-items, got {}",
                            facts.max_work_group_size, items);
-  if (mwg * kwg / 4 % items != 0 || nwg * kwg / 4 % items != 0)
+  if (tile.mwg * tile.kwg / 4 % items != 0 || tile.nwg * tile.kwg / 4 % items != 0)
     return InvalidArgument("KWG: {} work-items cannot share the tiles evenly", items);
-  // Pitches of four more columns, as in local.cl.
-  const int64_t bytes = params.at("BUFFERS") * kwg * (mwg + nwg + 8) * 4;
-  if (bytes > facts.local_bytes)
+  if (tile.bytes() > facts.local_bytes)
     return InvalidArgument("tiles: expected at most {} bytes of local memory, got {}",
-                           facts.local_bytes, bytes);
-  return ValidFastMath(shape, params);
+                           facts.local_bytes, tile.bytes());
+  return CheckFastMath(shape, tile.fast_math);
 }
 
-Params DefaultLocal(const GemmShape& shape, const OpenClFacts& facts) {
-  const auto tile = [](int64_t size, int64_t item, int64_t buffers) {
-    return Params{{"MWG", size}, {"NWG", size},        {"KWG", 16},     {"TM", item},
-                  {"TN", item},  {"BUFFERS", buffers}, {"FAST_MATH", 0}};
-  };
+GroupTile UsualLocal(const GemmShape& shape, const OpenClFacts& facts) {
   const auto groups = [&](int64_t size) {
     return static_cast<int64_t>(Blocks(shape.m, size) * Blocks(shape.n, size)) * shape.batch;
   };
-  if (facts.is_cpu) return tile(32, 4, 1);
-  for (const Params& params : {tile(128, 8, 2), tile(64, 4, 2)})
-    if (groups(params.at("MWG")) >= facts.compute_units && ValidLocal(shape, params, facts).ok())
-      return params;
-  return tile(32, 4, 1);
+  if (facts.is_cpu) return {};
+  constexpr GroupTile kTiles[] = {{128, 128, 16, 8, 8, 2}, {64, 64, 16, 4, 4, 2}};
+  for (const GroupTile& tile : kTiles) {
+    if (groups(tile.mwg) >= facts.compute_units && CheckLocal(shape, tile, facts).ok()) return tile;
+  }
+  return {};
 }
 
-GemmSetup SetUpLocal(const GemmShape& shape, const GemmForms&, const Params& params,
+GemmSetup SetUpLocal(const GemmShape& shape, const GemmForms&, const GroupTile& tile,
                      const OpenClFacts& facts) {
   GemmSetup setup{.path = "gemm/local.cl", .function = "gemm_local"};
-  for (const auto& [name, value] : params)
-    if (name != "FAST_MATH") setup.options.Define(name, value);
-  if (WantsFastMath(params)) setup.options.Add("-cl-fast-relaxed-math");
-  const int64_t mwg = params.at("MWG"), nwg = params.at("NWG");
+  kLocalFields.Define(tile, setup.options);
+  if (tile.fast_math != 0) setup.options.Add("-cl-fast-relaxed-math");
   const bool even =
-      shape.k > 0 && shape.m % mwg == 0 && shape.n % nwg == 0 && shape.k % params.at("KWG") == 0;
+      shape.k > 0 && shape.m % tile.mwg == 0 && shape.n % tile.nwg == 0 && shape.k % tile.kwg == 0;
   setup.options.Define("CHECKED", even ? 0 : 1);
   setup.options.Define("ALIGNED", !facts.is_cpu && RowsAligned(shape, 4, true) ? 1 : 0);
   setup.options.Define("TRANS_A", shape.trans_a ? 1 : 0).Define("TRANS_B", shape.trans_b ? 1 : 0);
-  const auto x = static_cast<size_t>(nwg / params.at("TN"));
-  const auto y = static_cast<size_t>(mwg / params.at("TM"));
-  setup.sizes = {
-      .gws = {Blocks(shape.n, nwg) * x, Blocks(shape.m, mwg) * y, static_cast<size_t>(shape.batch)},
-      .lws = {x, y, 1}};
+  const auto x = static_cast<size_t>(tile.nwg / tile.tn);
+  const auto y = static_cast<size_t>(tile.mwg / tile.tm);
+  setup.sizes = {.gws = {Blocks(shape.n, tile.nwg) * x, Blocks(shape.m, tile.mwg) * y,
+                         static_cast<size_t>(shape.batch)},
+                 .lws = {x, y, 1}};
   setup.more = {MatrixMap(shape)};
   return setup;
 }
 
 }  // namespace
 
-const GemmAlgorithm kGemmRegisters = {kAsGivenForms,  Always,           RegisterTunables,
-                                      ValidRegisters, DefaultRegisters, SetUpRegisters};
-const GemmAlgorithm kGemmLocal = {kAsGivenForms, Always,       LocalTunables,
-                                  ValidLocal,    DefaultLocal, SetUpLocal};
+const GemmAlgorithm kGemmRegisters =
+    GemmOf<kRegisterFields, UsualRegisters, CheckRegisters, SetUpRegisters>(kAsGivenForms,
+                                                                            TakesAll);
+const GemmAlgorithm kGemmLocal =
+    GemmOf<kLocalFields, UsualLocal, CheckLocal, SetUpLocal>(kAsGivenForms, TakesAll);
 
 }  // namespace fettle::kernels

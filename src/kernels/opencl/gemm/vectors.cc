@@ -20,30 +20,36 @@ Result<VectorKind> VectorKindOf(const GemmShape& shape) {
 }
 Status IsVector(const GemmShape& shape, const OpenClFacts&) { return VectorKindOf(shape).status(); }
 
-std::vector<Tunable> VectorTunables(const GemmShape&, const OpenClFacts&) {
-  return {{"LANES", {1, 2, 4, 8, 16, 32, 64, 128, 256}}, {"VW", {1, 2, 4, 8, 16}}};
+/// Work-items that share a sum, or rows of B, and the elements that each reads at a time.
+struct LaneTile {
+  int64_t lanes = 1, vw = 1;
+};
+constexpr Fields kFields("gemm/vector_rows.cl",
+                         Field{"LANES", &LaneTile::lanes, kLaneCounts, "LANES"},
+                         Field{"VW", &LaneTile::vw, {1, 2, 4, 8, 16}, "VW"});
+
+LaneTile UsualVector(const GemmShape&, const OpenClFacts& facts) {
+  return {.lanes = UsualLanes(facts), .vw = facts.is_cpu ? 16 : 4};
 }
-Params DefaultVector(const GemmShape&, const OpenClFacts& facts) {
-  return {{"LANES", facts.is_cpu ? 1 : std::min<int64_t>(64, facts.max_work_group_size)},
-          {"VW", facts.is_cpu ? 16 : 4}};
+Status CheckVector(const GemmShape&, const LaneTile& tile, const OpenClFacts& facts) {
+  return CheckLanes(tile.lanes, facts);
 }
-GemmSetup SetUpVector(const GemmShape& shape, const GemmForms&, const Params& params,
+GemmSetup SetUpVector(const GemmShape& shape, const GemmForms&, const LaneTile& tile,
                       const OpenClFacts& facts) {
   const VectorKind kind = VectorKindOf(shape).value();
   const bool columns = kind == VectorKind::kRow;
   GemmSetup setup{.path = columns ? "gemm/vector_columns.cl" : "gemm/vector_rows.cl",
                   .function = columns ? "gemm_vector_columns" : "gemm_vector_rows",
                   .swaps = kind == VectorKind::kRowOfTransposed};
-  for (const auto& [name, value] : params) setup.options.Define(name, value);
-  const auto lanes = static_cast<size_t>(params.at("LANES"));
+  kFields.Define(tile, setup.options);
+  const auto lanes = static_cast<size_t>(tile.lanes);
   const auto batch = static_cast<size_t>(shape.batch);
-  const int64_t width = params.at("VW");
   const int64_t extent = kind == VectorKind::kColumn ? shape.m : shape.n;
   setup.options.Define("ALIGNED",
-                       !facts.is_cpu && (columns ? shape.n : shape.k) % width == 0 ? 1 : 0);
+                       !facts.is_cpu && (columns ? shape.n : shape.k) % tile.vw == 0 ? 1 : 0);
   setup.extents = {static_cast<cl_int>(extent), static_cast<cl_int>(shape.k)};
   if (columns)
-    setup.sizes = {.gws = {static_cast<size_t>(DivideUp(extent, width)), lanes, batch},
+    setup.sizes = {.gws = {static_cast<size_t>(DivideUp(extent, tile.vw)), lanes, batch},
                    .lws = {1, lanes, 1}};
   else
     setup.sizes = {.gws = {lanes, static_cast<size_t>(extent), batch}, .lws = {lanes, 1, 1}};
@@ -58,13 +64,15 @@ GemmSetup SetUpVector(const GemmShape& shape, const GemmForms&, const Params& pa
 
 }  // namespace
 
-Status ValidLanes(const GemmShape&, const Params& params, const OpenClFacts& facts) {
-  if (params.at("LANES") <= facts.max_work_group_size) return OkStatus();
-  return InvalidArgument("LANES: expected at most {}, got {}", facts.max_work_group_size,
-                         params.at("LANES"));
+int64_t UsualLanes(const OpenClFacts& facts) {
+  return facts.is_cpu ? 1 : std::min<int64_t>(64, facts.max_work_group_size);
+}
+Status CheckLanes(int64_t lanes, const OpenClFacts& facts) {
+  if (lanes <= facts.max_work_group_size) return OkStatus();
+  return InvalidArgument("LANES: expected at most {}, got {}", facts.max_work_group_size, lanes);
 }
 
-const GemmAlgorithm kGemmVector = {kAsGivenForms, IsVector,      VectorTunables,
-                                   ValidLanes,    DefaultVector, SetUpVector};
+const GemmAlgorithm kGemmVector =
+    GemmOf<kFields, UsualVector, CheckVector, SetUpVector>(kAsGivenForms, IsVector);
 
 }  // namespace fettle::kernels

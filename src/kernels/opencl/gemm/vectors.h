@@ -5,7 +5,9 @@
 
 namespace fettle::kernels {
 
-/// Whether LANES work-items may share a group.
-Status ValidLanes(const GemmShape& shape, const Params& params, const OpenClFacts& facts);
+inline constexpr std::initializer_list<int64_t> kLaneCounts{1, 2, 4, 8, 16, 32, 64, 128, 256};
+/// The usual of them, and whether so many work-items may share a group.
+int64_t UsualLanes(const OpenClFacts& facts);
+Status CheckLanes(int64_t lanes, const OpenClFacts& facts);
 
 }  // namespace fettle::kernels

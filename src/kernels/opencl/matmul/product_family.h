@@ -56,7 +56,7 @@ struct ProductFunctions {
   static ParamSpace Space(const Problem& problem, const ProductFacts& facts, const Device& device) {
     const OpenClFacts& device_facts = AsOpenCl(device).facts();
     const GemmShape shape = facts.ShapeIn(problem);
-    return {kAlgorithm.tunables(shape, device_facts), kAlgorithm.defaults(shape, device_facts),
+    return {kAlgorithm.tunables(), kAlgorithm.defaults(shape, device_facts),
             [shape, &device_facts](const Params& params) {
               return kAlgorithm.valid(shape, params, device_facts);
             }};

@@ -8,6 +8,7 @@
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
 #include "kernels/opencl/work_sizes.h"
+#include "kernels/planned_states.h"
 
 namespace fettle::kernels {
 namespace {
@@ -44,6 +45,9 @@ Result<std::vector<Piece>> Plan(const ir::Graph& group, const StateAssignment& s
   return pieces;
 }
 
+/// The copies that a group is, in all states that it can be moved in.
+using Plans = PlannedStates<std::vector<Piece>>;
+
 class Recorder {
  public:
   Recorder(const Problem& problem, const Device& device)
@@ -52,8 +56,7 @@ class Recorder {
         context_(*problem.group, problem.states),
         storage_(problem.states.outputs[0].storage) {}
 
-  Result<std::unique_ptr<PreparedKernel>> Run() {
-    ASSIGN_OR_RETURN(const std::vector<Piece> pieces, Plan(*problem_.group, problem_.states));
+  Result<std::unique_ptr<PreparedKernel>> Run(const std::vector<Piece>& pieces) {
     for (const Piece& piece : pieces) {
       if (const auto view = FindView(context_, problem_.states, pieces, piece)) {
         made_->views.push_back(*view);
@@ -108,7 +111,7 @@ class Recorder {
   std::unique_ptr<RecordedKernel> made_ = std::make_unique<RecordedKernel>();
 };
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
+Result<Plans> Read(const ir::Graph& group, const Device& device) {
   if (group.nodes().size() != 1) return Unsupported("moves one operator at a time");
   if (group.outputs.empty()) return Unsupported("no output");
   const ir::Value& out = group.value(group.outputs[0]);
@@ -119,35 +122,47 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
   for (State& state : PixelStates(device)) {
     if (state.memory == MemoryKind::kBuffer) forms.push_back(std::move(state));
   }
-  std::vector<StateAssignment> states;
+  Plans plans;
   Status refused = OkStatus();
   for (const State& form : forms) {
     StateAssignment next = StatesBeside(group, form);
-    if (std::find(states.begin(), states.end(), next) != states.end()) continue;
-    const Status planned = Plan(group, next).status();
-    if (planned.ok()) {
-      states.push_back(std::move(next));
+    if (plans.Has(next)) continue;
+    Result<std::vector<Piece>> pieces = Plan(group, next);
+    if (pieces.ok()) {
+      plans.Add(std::move(next), std::make_shared<const std::vector<Piece>>(*std::move(pieces)));
     } else if (refused.ok()) {
-      refused = planned;
+      refused = pieces.status();
     }
   }
-  if (states.empty()) return refused;
-  return states;
+  if (plans.size() == 0) return refused;
+  return plans;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device& device) {
-  return Recorder(problem, device).Run();
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Plans& plans,
+                                                const Params&, const Device& device) {
+  return Recorder(problem, device).Run(plans.In(problem.states));
 }
+
+bool IsView(const Problem& problem, const Plans& plans, const Device&) {
+  const MoveContext context(*problem.group, problem.states);
+  const std::vector<Piece>& pieces = plans.In(problem.states);
+  std::vector<Alias> views;
+  for (const Piece& piece : pieces) {
+    if (const auto view = FindView(context, problem.states, pieces, piece)) views.push_back(*view);
+  }
+  return IsAllViews(*problem.group, views);
+}
+
+constexpr Family<Plans> kFamily{.read = Read,
+                                .states = ListPlanned,
+                                .prepare = Prepare,
+                                .taste = Always<10>,
+                                .is_view = IsView};
 
 }  // namespace
 
 extern const KernelDesc kOpenClMoveCopy;
-const KernelDesc kOpenClMoveCopy = {.name = "opencl.move.copy",
-                                    .device = DeviceKind::kOpenCl,
-                                    .preference = 10,
-                                    .may_be_view = true,
-                                    .candidates = Candidates,
-                                    .prepare = Prepare};
+const KernelDesc kOpenClMoveCopy = {
+    .name = "opencl.move.copy", .device = DeviceKind::kOpenCl, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

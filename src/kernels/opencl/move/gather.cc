@@ -11,6 +11,7 @@
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
 #include "kernels/opencl/work_sizes.h"
+#include "kernels/planned_states.h"
 
 namespace fettle::kernels {
 namespace {
@@ -130,19 +131,21 @@ StateAssignment AllBeside(const ir::Graph& group, const State& form) {
   return states;
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
+using Plans = PlannedStates<std::vector<RowPiece>>;
+
+Result<Plans> Read(const ir::Graph& group, const Device& device) {
   if (group.nodes().size() != 1) return Unsupported("moves one operator at a time");
   if (group.outputs.empty()) return Unsupported("no output");
-  std::vector<StateAssignment> all;
+  Plans plans;
   for (const State& form : PixelStates(device)) {
     if (!IsImage(form)) continue;
     StateAssignment states = AllBeside(group, form);
     RETURN_IF_ERROR(CheckOperands(group, states));
-    RETURN_IF_ERROR(Plan(group, states).status());
-    all.push_back(std::move(states));
+    ASSIGN_OR_RETURN(std::vector<RowPiece> pieces, Plan(group, states));
+    plans.Add(std::move(states), std::make_shared<const std::vector<RowPiece>>(std::move(pieces)));
   }
-  if (all.empty()) return Unsupported("the device has no images");
-  return all;
+  if (plans.size() == 0) return Unsupported("the device has no images");
+  return plans;
 }
 
 /// One launch: what makes one output.
@@ -259,9 +262,9 @@ class Recorder {
   RecordedKernel& made_;
 };
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device& device) {
-  ASSIGN_OR_RETURN(const std::vector<RowPiece> pieces, Plan(*problem.group, problem.states));
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Plans& plans,
+                                                const Params&, const Device& device) {
+  const std::vector<RowPiece>& pieces = plans.In(problem.states);
   auto made = std::make_unique<RecordedKernel>();
   Recorder recorder(problem, device, *made);
   const std::vector<ir::ValueId>& outputs = problem.node().outputs;
@@ -271,13 +274,13 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
+constexpr Family<Plans> kFamily{
+    .read = Read, .states = ListPlanned, .prepare = Prepare, .taste = Always<10>};
+
 }  // namespace
 
 extern const KernelDesc kOpenClMoveGather;
-const KernelDesc kOpenClMoveGather = {.name = "opencl.move.gather",
-                                      .device = DeviceKind::kOpenCl,
-                                      .preference = 10,
-                                      .candidates = Candidates,
-                                      .prepare = Prepare};
+const KernelDesc kOpenClMoveGather = {
+    .name = "opencl.move.gather", .device = DeviceKind::kOpenCl, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kMaxParts = static_cast<int64_t>(kGroupItems);
 constexpr int64_t kPixelsPerItem = 8;
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
+Result<Shape> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.nodes()[0].op != "DynamicQuantizeLinear")
     return Unsupported("not DynamicQuantizeLinear");
   if (group.inputs.size() != 1 || group.outputs != group.nodes()[0].outputs)
@@ -21,8 +21,13 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
   const ir::Value& x = group.value(group.inputs[0]);
   if (x.shape->elements() == 0) return Unsupported("an empty operand");
   RETURN_IF_ERROR(CheckCounts(*x.shape, {}, {}));
+  return *x.shape;
+}
+
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Shape& x,
+                                            const Device& device) {
   std::vector<State> forms = RowStates();
-  if (x.shape->rank() == 4) {
+  if (x.rank() == 4) {
     const std::vector<State> pixels = PixelStates(device);
     forms.insert(forms.begin(), pixels.begin(), pixels.end());
   }
@@ -34,10 +39,9 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
   return all;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device& device) {
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Shape& shape,
+                                                const Params&, const Device& device) {
   const State& state = problem.states.inputs[0];
-  const Shape& shape = problem.shape(problem.group->inputs[0]);
   const bool is_pixels = IsPixels(state);
   BuildOptions options = AccessOptions(state);
   options.Define("PIXELS", is_pixels ? 1 : 0).Define("ROW_ITEMS", kMaxParts);
@@ -73,13 +77,13 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   return std::unique_ptr<PreparedKernel>(std::move(kernel));
 }
 
+constexpr Family<Shape> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
+
 }  // namespace
 
 extern const KernelDesc kOpenClQuantisedDynamic;
-const KernelDesc kOpenClQuantisedDynamic = {.name = "opencl.quantised.dynamic",
-                                            .device = DeviceKind::kOpenCl,
-                                            .preference = 10,
-                                            .candidates = Candidates,
-                                            .prepare = Prepare};
+const KernelDesc kOpenClQuantisedDynamic = {
+    .name = "opencl.quantised.dynamic", .device = DeviceKind::kOpenCl, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

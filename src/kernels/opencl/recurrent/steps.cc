@@ -123,7 +123,7 @@ class Steps final : public PreparedKernel {
     ASSIGN_OR_RETURN(steps_,
                      device.BuildKernel(MakeProgram("recurrent/steps.cl", options), "steps"));
     const GemmShape shape = InputProduct(cell_);
-    setup_ = SetUpRegisters(shape, {}, DefaultRegisters(shape, device.facts()), device.facts());
+    setup_ = SetUpRegisters(shape, {}, UsualRegisters(shape, device.facts()), device.facts());
     BuildOptions product;
     product.Define("FETTLE_HALF", 0).Define("ADDEND", 1).Add(setup_.options.text());
     ASSIGN_OR_RETURN(
