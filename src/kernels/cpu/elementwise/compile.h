@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/cpu/elementwise/program.h"
-#include "kernels/match/elementwise_operands.h"
+#include "kernels/expr/leaf_forms.h"
 
 namespace fettle::kernels::elementwise {
 

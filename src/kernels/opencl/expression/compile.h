@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/match/elementwise_operands.h"
+#include "kernels/expr/leaf_forms.h"
 #include "kernels/opencl/expression/expression.h"
 
 namespace fettle::kernels {

@@ -1,4 +1,4 @@
-#include "kernels/match/elementwise_operands.h"
+#include "kernels/expr/leaf_forms.h"
 
 #include <algorithm>
 #include <cstring>
