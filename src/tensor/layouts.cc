@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "tensor/layout.h"
+#include "tensor/scoped_layout.h"
 
 namespace fettle {
 namespace {
@@ -55,18 +56,23 @@ std::optional<Layout> ParseGeneral(std::string_view text) {
   return layout;
 }
 
-}  // namespace
-
-std::span<const NamedLayout> LayoutTable() {
-  static const NamedLayout kTable[] = {
+std::vector<NamedLayout>& Table() {
+  static std::vector<NamedLayout> table = {
       {"NWC", 3, Ordered({0, 2, 1})},         {"NHWC", 4, Ordered({0, 2, 3, 1})},
       {"NDHWC", 5, Ordered({0, 2, 3, 4, 1})}, {"NCHW4c", 4, ChannelBlocked(4)},
       {"NCHW8c", 4, ChannelBlocked(8)},       {"NCHW16c", 4, ChannelBlocked(16)},
       {"NCHW32c", 4, ChannelBlocked(32)},     {"NC4HW4", 4, ChannelPixels()},
       {"NC4W4", 3, ChannelPixelRows()},
   };
-  return kTable;
+  return table;
 }
+
+}  // namespace
+
+std::span<const NamedLayout> LayoutTable() { return Table(); }
+
+ScopedLayout::ScopedLayout(NamedLayout row) { Table().push_back(std::move(row)); }
+ScopedLayout::~ScopedLayout() { Table().pop_back(); }
 
 std::vector<Layout> LayoutsOfRank(int rank) {
   std::vector<Layout> layouts{Layout::RowMajor()};

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "tensor/scoped_layout.h"
 #include "tests/kernels/kernel_check.h"
 
 namespace fettle::kernels {
@@ -170,19 +171,11 @@ TEST_P(LayoutAgnosticTest, HasAFastKernelInEveryLayout) {
 /// Not a row of the table: channels outermost, in blocks that divide nothing here.
 const NamedLayout kInvented{"CNHW6c", 4, {.order = {1, 0, 2, 3}, .blocks = {{1, 6}}}};
 
-/// All rank 4 operands that have the channels in the invented layout.
-StateAssignment InventedStates(const ir::Graph& graph) {
-  const int64_t channels = (*graph.value(graph.inputs[0]).shape)[1];
-  const auto state = [&](ir::ValueId id) {
-    const ir::Value& value = graph.value(id);
-    const bool has_channels = value.shape->rank() == 4 && (*value.shape)[1] >= channels / 4;
-    return State{.layout = has_channels ? kInvented.layout : Layout::RowMajor(),
-                 .storage = value.dtype};
-  };
-  StateAssignment states;
-  for (ir::ValueId id : graph.inputs) states.inputs.push_back(state(id));
-  for (ir::ValueId id : graph.outputs) states.outputs.push_back(state(id));
-  return states;
+/// Whether an operand is in the invented layout.
+bool IsInvented(const StateAssignment& states) {
+  const auto is_invented = [](const State& state) { return state.layout == kInvented.layout; };
+  return std::any_of(states.inputs.begin(), states.inputs.end(), is_invented) ||
+         std::any_of(states.outputs.begin(), states.outputs.end(), is_invented);
 }
 
 /// Operators of which no kernel takes the invented layout, and why.
@@ -196,17 +189,20 @@ const Refusals& NotInvented() {
 }
 
 TEST_P(LayoutAgnosticTest, AgreesWithTheOracleInAnInventedLayout) {
+  const ScopedLayout row(kInvented);
   const CaseGroup group = ParseGroup(GetParam().graph);
   int runs = 0;
   for (const KernelDesc* kernel : CpuKernels()) {
-    if (kernel->preference == 0 || !CandidatesOf(*kernel, *group.graph, TestDevice(3)).ok())
-      continue;
-    const Problem problem{group.graph, InventedStates(*group.graph), 3};
-    const KernelRun run{*kernel, group, problem, DefaultParams(*kernel, problem, TestDevice(3)),
-                        ""};
-    if (!PrepareKernel(*kernel, problem, run.params, TestDevice(3)).ok()) continue;
-    EXPECT_TRUE(CheckRun(run, TestDevice(3)));
-    ++runs;
+    const auto candidates = CandidatesOf(*kernel, *group.graph, TestDevice(3));
+    if (kernel->preference == 0 || !candidates.ok()) continue;
+    for (const StateAssignment& states : *candidates) {
+      if (!IsInvented(states)) continue;
+      const Problem problem{group.graph, states, 3};
+      const KernelRun run{*kernel, group, problem, DefaultParams(*kernel, problem, TestDevice(3)),
+                          ""};
+      EXPECT_TRUE(CheckRun(run, TestDevice(3)));
+      ++runs;
+    }
   }
   const bool is_refused = !GetParam().refused.empty() || NotInvented().contains(GetParam().name);
   EXPECT_EQ(runs == 0, is_refused) << runs << " kernels take " << kInvented.name;
