@@ -4,8 +4,8 @@
 
 #include <charconv>
 
+#include "tensor/extra_layout.h"
 #include "tensor/layout.h"
-#include "tensor/scoped_layout.h"
 
 namespace fettle {
 namespace {
@@ -56,23 +56,23 @@ std::optional<Layout> ParseGeneral(std::string_view text) {
   return layout;
 }
 
-std::vector<NamedLayout>& Table() {
-  static std::vector<NamedLayout> table = {
+std::vector<NamedLayout>& Rows() {
+  static std::vector<NamedLayout> rows = {
       {"NWC", 3, Ordered({0, 2, 1})},         {"NHWC", 4, Ordered({0, 2, 3, 1})},
       {"NDHWC", 5, Ordered({0, 2, 3, 4, 1})}, {"NCHW4c", 4, ChannelBlocked(4)},
       {"NCHW8c", 4, ChannelBlocked(8)},       {"NCHW16c", 4, ChannelBlocked(16)},
       {"NCHW32c", 4, ChannelBlocked(32)},     {"NC4HW4", 4, ChannelPixels()},
       {"NC4W4", 3, ChannelPixelRows()},
   };
-  return table;
+  return rows;
 }
 
 }  // namespace
 
-std::span<const NamedLayout> LayoutTable() { return Table(); }
+std::span<const NamedLayout> LayoutTable() { return Rows(); }
 
-ScopedLayout::ScopedLayout(NamedLayout row) { Table().push_back(std::move(row)); }
-ScopedLayout::~ScopedLayout() { Table().pop_back(); }
+ExtraLayout::ExtraLayout(NamedLayout row) { Rows().push_back(std::move(row)); }
+ExtraLayout::~ExtraLayout() { Rows().pop_back(); }
 
 std::vector<Layout> LayoutsOfRank(int rank) {
   std::vector<Layout> layouts{Layout::RowMajor()};
