@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/expr/leaf_forms.h"
+
 namespace fettle::kernels::elementwise {
 namespace {
 
@@ -16,17 +18,9 @@ BroadcastLoop::BroadcastLoop(std::vector<int64_t> dims, std::vector<std::vector<
     dims_.push_back(1);
     for (std::vector<int64_t>& operand : strides_) operand.push_back(0);
   }
-  // Merges axes that every operand walks as one.
-  for (size_t i = dims_.size() - 1; i-- > 0;) {
-    const bool one = std::all_of(strides_.begin(), strides_.end(), [&](const auto& operand) {
-      return operand[i] == operand[i + 1] * dims_[i + 1] || dims_[i] == 1;
-    });
-    if (!one) continue;
-    const auto at = static_cast<std::ptrdiff_t>(i);
-    dims_[i + 1] *= dims_[i];
-    dims_.erase(dims_.begin() + at);
-    for (std::vector<int64_t>& operand : strides_) operand.erase(operand.begin() + at);
-  }
+  std::vector<std::vector<int64_t>*> all;
+  for (std::vector<int64_t>& operand : strides_) all.push_back(&operand);
+  JoinDimensions(dims_, all, 0);
   columns_ = std::max<int64_t>(dims_.back(), 1);
   per_task_ = kElementsPerTask;
   tasks_ = (elements_ + per_task_ - 1) / per_task_;

@@ -7,13 +7,14 @@
 #include "kernels/cpu/layout/broadcast.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
-#include "kernels/kernel.h"
+#include "kernels/family.h"
 
 namespace fettle::kernels {
 namespace {
 
 using elementwise::Geometry;
 using elementwise::Program;
+using expr::Expr;
 
 /// Bytes that one task moves: enough to hide the claim of a task, few enough to share out evenly.
 constexpr int64_t kBytesPerTask = 128 << 10;
@@ -91,11 +92,13 @@ StateAssignment InForm(const ir::Graph& group, const Form& form) {
   return states;
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  if (group.outputs.empty()) return Unsupported("no output");
+Result<Expr> Read(const ir::Graph& group, const Device&) { return expr::Lower(group); }
+
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Expr& expr,
+                                            const Device&) {
   const Shape& full = *group.value(group.outputs[0]).shape;
   std::vector<StateAssignment> states{InForm(group, {Layout::RowMajor(), false, false})};
-  RETURN_IF_ERROR(Program::Compile(group, states[0], Geometry::kCollapsed).status());
+  RETURN_IF_ERROR(Program::Compile(expr, group, states[0], Geometry::kCollapsed).status());
   const Layout channels_last = Layout::ChannelsLast(full.rank());
   std::vector<Form> forms{{channels_last, false, false},
                           {channels_last, true, false},
@@ -111,7 +114,7 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
     if (std::find(states.begin(), states.end(), next) != states.end()) continue;
     // Pad lanes that an operand does not have are the one thing that some layouts refuse.
     const bool is_blocked = !form.layout.blocks.empty();
-    if (is_blocked && !Program::Compile(group, next, Geometry::kCollapsed).ok()) continue;
+    if (is_blocked && !Program::Compile(expr, group, next, Geometry::kCollapsed).ok()) continue;
     states.push_back(std::move(next));
   }
   return states;
@@ -131,11 +134,11 @@ std::vector<Alias> InPlace(const ir::Graph& group, const StateAssignment& states
   return aliases;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device&) {
-  ASSIGN_OR_RETURN(Program program,
-                   Program::Compile(*problem.group, problem.states, Geometry::kCollapsed));
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Expr& expr,
+                                                const Params&, const Device&) {
   const ir::Graph& group = *problem.group;
+  ASSIGN_OR_RETURN(Program program,
+                   Program::Compile(expr, group, problem.states, Geometry::kCollapsed));
   std::vector<PadLanes> pads;
   for (size_t i = 0; i < group.outputs.size(); ++i) {
     const State& state = problem.states.outputs[i];
@@ -145,12 +148,12 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
       new Chain(std::move(program), InPlace(group, problem.states), std::move(pads)));
 }
 
+constexpr Family<Expr> kFamily{.read = Read, .states = States, .prepare = Prepare};
+
 }  // namespace
 
 extern const KernelDesc kCpuElementwiseChain;
-const KernelDesc kCpuElementwiseChain = {.name = "cpu.elementwise.chain",
-                                         .preference = 10,
-                                         .candidates = Candidates,
-                                         .prepare = Prepare};
+const KernelDesc kCpuElementwiseChain = {
+    .name = "cpu.elementwise.chain", .preference = 10, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

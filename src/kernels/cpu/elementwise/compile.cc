@@ -29,20 +29,19 @@ Status CheckState(const ir::Value& value, const State& state) {
 
 }  // namespace
 
-Compiler::Compiler(const ir::Graph& group, const StateAssignment& states, Geometry geometry,
-                   ir::ValueId running)
-    : group_(group),
+Compiler::Compiler(const expr::Expr& expr, const ir::Graph& group, const StateAssignment& states,
+                   Geometry geometry)
+    : expr_(expr),
+      group_(group),
       states_(states),
       geometry_(geometry),
-      running_(running),
-      full_(shape(group.outputs[0])),
-      producers_(group.Producers()) {}
+      full_(shape(group.outputs[0])) {}
 
 Result<Program> Compiler::Run() {
   RETURN_IF_ERROR(CheckStates());
   SetDims();
-  RETURN_IF_ERROR(AddOutputs());
-  RETURN_IF_ERROR(failure_);
+  RETURN_IF_ERROR(AddLeaves());
+  AddCode();
   Fuse();
   DropDead();
   RETURN_IF_ERROR(AssignRegisters());
@@ -54,7 +53,7 @@ Result<Program> Compiler::Run() {
   for (const Program::Output& output : program_.outputs_)
     program_.bytes_per_element_ += ByteSize(output.storage);
   program_.is_copy_ = program_.instructions_.size() == 1 && program_.operands_.size() == 1 &&
-                      program_.instructions_[0].code == OpCode::kCopy && running_ != ir::kAbsent;
+                      program_.instructions_[0].fn == Fn::kCopy && expr_.running != ir::kAbsent;
   return std::move(program_);
 }
 
@@ -78,78 +77,73 @@ void Compiler::SetDims() {
   if (program_.dims_.empty()) program_.dims_.push_back(1);
 }
 
-Status Compiler::AddOutputs() {
-  for (size_t i = 0; i < group_.outputs.size(); ++i) {
-    ASSIGN_OR_RETURN(const Source source, Read(group_.outputs[i]));
-    sources_[group_.outputs[i]] = source;
-    program_.outputs_.push_back({states_.outputs[i].storage, static_cast<int>(i)});
-  }
-  // Written at the end: an output may share the memory of an input that is still to be read.
-  for (size_t i = 0; i < group_.outputs.size(); ++i) {
-    program_.instructions_.push_back({.code = OpCode::kCopy,
-                                      .output = static_cast<int16_t>(i),
-                                      .a = sources_.at(group_.outputs[i])});
+Status Compiler::AddLeaves() {
+  for (const expr::Leaf& leaf : expr_.leaves) {
+    if (leaf.number) {
+      leaves_.push_back({Source::kImmediate, 0, *leaf.number});
+      continue;
+    }
+    if (program_.operands_.size() == kMaxOperands)
+      return Unsupported("more than {} operands", kMaxOperands);
+    leaves_.push_back({Source::kOperand, static_cast<int16_t>(program_.operands_.size()), 0});
+    Program::Operand operand;  // the running value
+    if (leaf.input >= 0) {
+      ASSIGN_OR_RETURN(operand, InputOperand(leaf));
+    } else if (!leaf.is_running()) {
+      operand = ConstantOperand(leaf);
+    }
+    program_.operands_.push_back(std::move(operand));
   }
   return OkStatus();
 }
 
-Result<Source> Compiler::Read(ir::ValueId id) {
-  if (const auto known = sources_.find(id); known != sources_.end()) return known->second;
-  Source source;
-  const ir::NodeId producer = producers_[static_cast<size_t>(id)];
-  if (id == running_ || (producer < 0 && !group_.value(id).is_constant())) {
-    ASSIGN_OR_RETURN(source, AddOperand(id, shape(id)));
-  } else if (const auto value = ImmediateOf(group_.value(id))) {
-    source = {Source::kImmediate, 0, *value};
-  } else if (producer < 0) {
-    source = AddConstant(id, shape(id));
-  } else {
-    if (shape(id).elements() != full_.elements())
-      return Unsupported("'{}' would be computed anew for each element that it is broadcast to",
-                         group_.value(id).name);
-    ASSIGN_OR_RETURN(source, Lower(*this, group_.node(producer)));
+Result<Program::Operand> Compiler::InputOperand(const expr::Leaf& leaf) const {
+  const auto index = static_cast<size_t>(leaf.input);
+  const State& state = states_.inputs[index];
+  // Seen along an axis, a vector has one stride whatever its layout.
+  const bool as_it_is = leaf.shape == shape(group_.inputs[index]);
+  if (!as_it_is && !state.layout.blocks.empty()) return Unsupported("a vector in a blocked layout");
+  Program::Operand operand{.input = leaf.input, .storage = state.storage};
+  ASSIGN_OR_RETURN(operand.strides, BroadcastStrides(full_, layout_, leaf.shape,
+                                                     as_it_is ? state.layout : Layout::RowMajor()));
+  if (operand.strides.empty()) operand.strides.push_back(0);
+  return operand;
+}
+
+Program::Operand Compiler::ConstantOperand(const expr::Leaf& leaf) {
+  const Shape aligned = AlignRight(leaf.shape, full_.rank());
+  const Layout layout = PackedLayout(aligned);
+  program_.packs_.push_back(
+      PackElements(leaf.constants, aligned, layout,
+                   fmt::format("ew.{}.{}.{}.f32", leaf.recipe, aligned.ToString(),
+                               LayoutName(layout, aligned.rank())),
+                   leaf.make));
+  return {.pack = static_cast<int>(program_.packs_.size()) - 1, .strides = PackedStrides(aligned)};
+}
+
+Source Compiler::SourceOf(expr::Ref ref) const {
+  if (ref < 0) return leaves_[static_cast<size_t>(~ref)];
+  return {Source::kRegister, static_cast<int16_t>(ref), 0};
+}
+
+void Compiler::AddCode() {
+  auto& code = program_.instructions_;
+  for (const expr::Inst& inst : expr_.code) {
+    Instruction in{.fn = inst.fn,
+                   .dst = static_cast<int16_t>(code.size()),
+                   .p0 = inst.p0,
+                   .p1 = inst.p1,
+                   .p2 = inst.p2};
+    Source* const sources[] = {&in.a, &in.b, &in.c};
+    for (int i = 0; i < expr::OperandsOf(inst.fn); ++i)
+      *sources[i] = SourceOf(inst.args[static_cast<size_t>(i)]);
+    code.push_back(in);
   }
-  sources_[id] = source;
-  return source;
-}
-
-Result<Source> Compiler::ReadAlongAxis(ir::ValueId id, int axis, const Shape& like) {
-  if (const auto value = ImmediateOf(group_.value(id)))
-    return Source{Source::kImmediate, 0, *value};
-  ASSIGN_OR_RETURN(const Shape along, ShapeAlongAxis(group_.value(id), axis, like));
-  if (group_.value(id).is_constant()) return AddConstant(id, along);
-  return AddOperand(id, along);
-}
-
-Result<int16_t> Compiler::NewOperand(Program::Operand operand) {
-  if (program_.operands_.size() == kMaxOperands)
-    return Unsupported("more than {} operands", kMaxOperands);
-  program_.operands_.push_back(std::move(operand));
-  return static_cast<int16_t>(program_.operands_.size() - 1);
-}
-
-/// A group input or the running value, seen as `shape`.
-Result<Source> Compiler::AddOperand(ir::ValueId id, const Shape& shape) {
-  Program::Operand operand;
-  if (id != running_) {
-    const auto at = std::find(group_.inputs.begin(), group_.inputs.end(), id);
-    FETTLE_CHECK(at != group_.inputs.end(), "a group reads a value that it does not name");
-    operand.input = static_cast<int>(at - group_.inputs.begin());
-    const State& state = states_.inputs[static_cast<size_t>(operand.input)];
-    operand.storage = state.storage;
-    // Seen along an axis, a vector has one stride whatever its layout.
-    const bool as_it_is = shape == this->shape(id);
-    if (!as_it_is && !state.layout.blocks.empty())
-      return Unsupported("a vector in a blocked layout");
-    ASSIGN_OR_RETURN(
-        operand.strides,
-        BroadcastStrides(full_, layout_, shape, as_it_is ? state.layout : Layout::RowMajor()));
-    if (operand.strides.empty()) operand.strides.push_back(0);
-  } else if (shape.elements() != full_.elements()) {
-    return Unsupported("the value that the program continues from is broadcast");
+  // Written at the end: an output may share the memory of an input that is still to be read.
+  for (size_t i = 0; i < expr_.results.size(); ++i) {
+    program_.outputs_.push_back({states_.outputs[i].storage, static_cast<int>(i)});
+    code.push_back({.output = static_cast<int16_t>(i), .a = SourceOf(expr_.results[i])});
   }
-  ASSIGN_OR_RETURN(const int16_t index, NewOperand(std::move(operand)));
-  return Source{Source::kOperand, index, 0};
 }
 
 /// Where a constant lies as the output does: blocks of axes that it has.
@@ -172,46 +166,6 @@ std::vector<int64_t> Compiler::PackedStrides(const Shape& aligned) const {
   return strides;
 }
 
-Source Compiler::AddConstant(ir::ValueId id, const Shape& shape) {
-  return Derived({id}, shape, "copy",
-                 [](std::span<const Constant* const> constants, int64_t i, float* out) {
-                   *out = static_cast<float>(constants[0]->GetDouble(i));
-                   return OkStatus();
-                 });
-}
-
-Source Compiler::Derived(std::vector<ir::ValueId> constants, const Shape& shape, std::string recipe,
-                         MakeElement make) {
-  const Shape aligned = AlignRight(shape, full_.rank());
-  const Layout layout = PackedLayout(aligned);
-  recipe = fmt::format("ew.{}.{}.{}.f32", recipe, aligned.ToString(),
-                       LayoutName(layout, aligned.rank()));
-  const std::string key = JoinIds(constants) + " " + recipe;
-  if (const auto known = constants_.find(key); known != constants_.end()) return known->second;
-  Program::Operand operand{.pack = static_cast<int>(program_.packs_.size()),
-                           .strides = PackedStrides(aligned)};
-  const Result<int16_t> index = NewOperand(std::move(operand));
-  if (!index.ok()) {
-    failure_ = index.status();
-    return {Source::kImmediate, 0, 0};
-  }
-  program_.packs_.push_back(
-      PackElements(std::move(constants), aligned, layout, std::move(recipe), std::move(make)));
-  const Source source{Source::kOperand, *index, 0};
-  constants_.emplace(key, source);
-  return source;
-}
-
-Source Compiler::Emit(Instruction instruction) {
-  instruction.dst = static_cast<int16_t>(program_.instructions_.size());
-  program_.instructions_.push_back(instruction);
-  return {Source::kRegister, instruction.dst, 0};
-}
-
-Source Compiler::Emit(OpCode code, Source a, Source b, Source c) {
-  return Emit(Instruction{.code = code, .a = a, .b = b, .c = c});
-}
-
 /// Drops dimensions of extent 1 and merges those that every operand walks as one; in kRows the
 /// columns stay as they are.
 void Compiler::Collapse() {
@@ -226,9 +180,15 @@ void Compiler::Collapse() {
   for (size_t i = 0; i + 1 < dims.size(); ++i) program_.rows_ *= dims[i];
 }
 
+Result<Program> Program::Compile(const expr::Expr& expr, const ir::Graph& group,
+                                 const StateAssignment& states, Geometry geometry) {
+  return Compiler(expr, group, states, geometry).Run();
+}
+
 Result<Program> Program::Compile(const ir::Graph& group, const StateAssignment& states,
                                  Geometry geometry, ir::ValueId running) {
-  return Compiler(group, states, geometry, running).Run();
+  ASSIGN_OR_RETURN(const expr::Expr expr, expr::Lower(group, running));
+  return Compile(expr, group, states, geometry);
 }
 
 }  // namespace fettle::kernels::elementwise

@@ -29,14 +29,15 @@ struct Area {
   int64_t rows, cols;
 };
 
-template <bool broadcast, class D>
-HWY_INLINE hn::Vec<D> LoadFull(D d, const float* p) {
-  if constexpr (broadcast) return hn::Set(d, *p);
+/// `once`: `all` lanes hold the row's one element.
+template <bool once, class D, class V>
+HWY_INLINE V LoadFull(D d, V all, const float* p) {
+  if constexpr (once) return all;
   return hn::LoadU(d, p);
 }
-template <bool broadcast, class D, class M>
-HWY_INLINE hn::Vec<D> LoadTail(D d, M mask, const float* p) {
-  if constexpr (broadcast) return hn::Set(d, *p);
+template <bool once, class D, class M, class V>
+HWY_INLINE V LoadTail(D d, M mask, V all, const float* p) {
+  if constexpr (once) return all;
   return hn::MaskedLoad(mask, d, p);
 }
 
@@ -51,7 +52,7 @@ HWY_INLINE void Map1(const F& f, Area area, View a, float* dst, int64_t dst_stri
     }
     if (i == area.cols) continue;
     const auto mask = hn::FirstN(d, static_cast<size_t>(area.cols - i));
-    StoreFirst(d, f(d, LoadTail<false>(d, mask, a.data + i)), area.cols - i, dst + i);
+    StoreFirst(d, f(d, hn::MaskedLoad(mask, d, a.data + i)), area.cols - i, dst + i);
   }
 }
 
@@ -61,19 +62,18 @@ HWY_INLINE void Map2(const F& f, Area area, View a, View b, float* dst, int64_t 
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t r = 0; r < area.rows; ++r) {
     const float *pa = a.data + r * a.stride, *pb = b.data + r * b.stride;
+    const auto all_a = hn::Set(d, *pa), all_b = hn::Set(d, *pb);
     float* out = dst + r * dst_stride;
     int64_t i = 0;
     for (; i + lanes <= area.cols; i += lanes) {
-      hn::StoreU(f(d, LoadFull<a_once>(d, pa + (a_once ? 0 : i)),
-                   LoadFull<b_once>(d, pb + (b_once ? 0 : i))),
-                 d, out + i);
+      hn::StoreU(f(d, LoadFull<a_once>(d, all_a, pa + i), LoadFull<b_once>(d, all_b, pb + i)), d,
+                 out + i);
     }
     if (i == area.cols) continue;
     const auto mask = hn::FirstN(d, static_cast<size_t>(area.cols - i));
-    StoreFirst(d,
-               f(d, LoadTail<a_once>(d, mask, pa + (a_once ? 0 : i)),
-                 LoadTail<b_once>(d, mask, pb + (b_once ? 0 : i))),
-               area.cols - i, out + i);
+    StoreFirst(
+        d, f(d, LoadTail<a_once>(d, mask, all_a, pa + i), LoadTail<b_once>(d, mask, all_b, pb + i)),
+        area.cols - i, out + i);
   }
 }
 
@@ -85,20 +85,37 @@ HWY_INLINE void Map3(const F& f, Area area, View a, View b, View c, float* dst,
   for (int64_t r = 0; r < area.rows; ++r) {
     const float *pa = a.data + r * a.stride, *pb = b.data + r * b.stride,
                 *pc = c.data + r * c.stride;
+    const auto all_b = hn::Set(d, *pb), all_c = hn::Set(d, *pc);
     float* out = dst + r * dst_stride;
     int64_t i = 0;
     for (; i + lanes <= area.cols; i += lanes) {
-      hn::StoreU(f(d, hn::LoadU(d, pa + i), LoadFull<b_once>(d, pb + (b_once ? 0 : i)),
-                   LoadFull<c_once>(d, pc + (c_once ? 0 : i))),
+      hn::StoreU(f(d, hn::LoadU(d, pa + i), LoadFull<b_once>(d, all_b, pb + i),
+                   LoadFull<c_once>(d, all_c, pc + i)),
                  d, out + i);
     }
     if (i == area.cols) continue;
     const auto mask = hn::FirstN(d, static_cast<size_t>(area.cols - i));
-    StoreFirst(
-        d,
-        f(d, LoadTail<false>(d, mask, pa + i), LoadTail<b_once>(d, mask, pb + (b_once ? 0 : i)),
-          LoadTail<c_once>(d, mask, pc + (c_once ? 0 : i))),
-        area.cols - i, out + i);
+    StoreFirst(d,
+               f(d, hn::MaskedLoad(mask, d, pa + i), LoadTail<b_once>(d, mask, all_b, pb + i),
+                 LoadTail<c_once>(d, mask, all_c, pc + i)),
+               area.cols - i, out + i);
+  }
+}
+
+/// A function without a vector form, element by element, in double.
+template <class F>
+void MapScalar(const F& f, Area area, const View (&v)[3], float* dst, int64_t dst_stride) {
+  for (int64_t r = 0; r < area.rows; ++r) {
+    for (int64_t i = 0; i < area.cols; ++i) {
+      const auto x = [&](const View& view) {
+        return static_cast<double>(view.data[r * view.stride + (view.broadcast ? 0 : i)]);
+      };
+      if constexpr (requires { f(1.0); }) {
+        dst[r * dst_stride + i] = static_cast<float>(f(x(v[0])));
+      } else {
+        dst[r * dst_stride + i] = static_cast<float>(f(x(v[0]), x(v[1])));
+      }
+    }
   }
 }
 
@@ -110,111 +127,37 @@ HWY_INLINE bool Dense(const View& v, Area area) {
   return v.broadcast ? v.stride == 0 : v.stride == area.cols;
 }
 
-template <OpCode code>
-void RunUnary(const Instruction& in, Area area, View a, float* dst, int64_t stride) {
-  const bool dense = area.rows == 1 || (Dense(a, area) && stride == area.cols);
-  Map1(Unary<code>{in}, Joined(area, dense), a, dst, stride);
-}
-
-/// At most one of a and b is broadcast.
-template <OpCode code>
-void RunBinary(const Instruction& in, Area area, View a, View b, float* dst, int64_t stride) {
-  const bool dense = area.rows == 1 || (Dense(a, area) && Dense(b, area) && stride == area.cols);
-  const Area joined = Joined(area, dense);
-  const Binary<code> f{in};
-  if (a.broadcast) return Map2<true, false>(f, joined, a, b, dst, stride);
-  if (b.broadcast) return Map2<false, true>(f, joined, a, b, dst, stride);
-  Map2<false, false>(f, joined, a, b, dst, stride);
-}
-
-/// a is not broadcast.
-template <OpCode code>
-void RunTernary(const Instruction& in, Area area, View a, View b, View c, float* dst,
-                int64_t stride) {
-  const bool dense =
-      area.rows == 1 || (Dense(a, area) && Dense(b, area) && Dense(c, area) && stride == area.cols);
-  const Area joined = Joined(area, dense);
-  const Ternary<code> f{in};
-  if (b.broadcast && c.broadcast) return Map3<true, true>(f, joined, a, b, c, dst, stride);
-  if (b.broadcast) return Map3<true, false>(f, joined, a, b, c, dst, stride);
-  if (c.broadcast) return Map3<false, true>(f, joined, a, b, c, dst, stride);
-  Map3<false, false>(f, joined, a, b, c, dst, stride);
-}
-
-using UnaryFunction = void (*)(const Instruction&, Area, View, float*, int64_t);
-using BinaryFunction = void (*)(const Instruction&, Area, View, View, float*, int64_t);
-using TernaryFunction = void (*)(const Instruction&, Area, View, View, View, float*, int64_t);
-
-UnaryFunction FindUnary(OpCode code) {
-  switch (code) {
-    case OpCode::kCopy: return RunUnary<OpCode::kCopy>;
-    case OpCode::kAbs: return RunUnary<OpCode::kAbs>;
-    case OpCode::kNeg: return RunUnary<OpCode::kNeg>;
-    case OpCode::kFloor: return RunUnary<OpCode::kFloor>;
-    case OpCode::kCeil: return RunUnary<OpCode::kCeil>;
-    case OpCode::kRound: return RunUnary<OpCode::kRound>;
-    case OpCode::kTrunc: return RunUnary<OpCode::kTrunc>;
-    case OpCode::kSign: return RunUnary<OpCode::kSign>;
-    case OpCode::kSqrt: return RunUnary<OpCode::kSqrt>;
-    case OpCode::kReciprocal: return RunUnary<OpCode::kReciprocal>;
-    case OpCode::kExp: return RunUnary<OpCode::kExp>;
-    case OpCode::kLog: return RunUnary<OpCode::kLog>;
-    case OpCode::kErf: return RunUnary<OpCode::kErf>;
-    case OpCode::kTanh: return RunUnary<OpCode::kTanh>;
-    case OpCode::kSigmoid: return RunUnary<OpCode::kSigmoid>;
-    case OpCode::kSin: return RunUnary<OpCode::kSin>;
-    case OpCode::kCos: return RunUnary<OpCode::kCos>;
-    case OpCode::kRelu: return RunUnary<OpCode::kRelu>;
-    case OpCode::kLeakyRelu: return RunUnary<OpCode::kLeakyRelu>;
-    case OpCode::kElu: return RunUnary<OpCode::kElu>;
-    case OpCode::kHardSigmoid: return RunUnary<OpCode::kHardSigmoid>;
-    case OpCode::kHardSwish: return RunUnary<OpCode::kHardSwish>;
-    case OpCode::kSwish: return RunUnary<OpCode::kSwish>;
-    case OpCode::kMish: return RunUnary<OpCode::kMish>;
-    case OpCode::kSoftplus: return RunUnary<OpCode::kSoftplus>;
-    case OpCode::kSoftsign: return RunUnary<OpCode::kSoftsign>;
-    case OpCode::kThreshold: return RunUnary<OpCode::kThreshold>;
-    case OpCode::kGeluErf: return RunUnary<OpCode::kGeluErf>;
-    case OpCode::kGeluTanh: return RunUnary<OpCode::kGeluTanh>;
-    case OpCode::kNot: return RunUnary<OpCode::kNot>;
-    case OpCode::kIsNaN: return RunUnary<OpCode::kIsNaN>;
-    case OpCode::kIsInf: return RunUnary<OpCode::kIsInf>;
-    case OpCode::kClip: return RunUnary<OpCode::kClip>;
-    case OpCode::kToInt: return RunUnary<OpCode::kToInt>;
-    case OpCode::kToBool: return RunUnary<OpCode::kToBool>;
-    default: return nullptr;
+/// At most one of two operands is broadcast, and not the first of three.
+template <Fn fn>
+void Run(const Instruction& in, Area area, const View (&v)[3], float* dst, int64_t stride) {
+  constexpr int kOperands = expr::OperandsOf(fn);
+  const auto is_dense = [&](int i) { return i >= kOperands || Dense(v[i], area); };
+  const Area joined = Joined(
+      area, area.rows == 1 || (stride == area.cols && is_dense(0) && is_dense(1) && is_dense(2)));
+  if constexpr (Functor<fn>::kIsScalar) {
+    MapScalar(Functor<fn>{in}, joined, v, dst, stride);
+  } else if constexpr (kOperands == 1) {
+    Map1(Functor<fn>{in}, joined, v[0], dst, stride);
+  } else if constexpr (kOperands == 2) {
+    const Functor<fn> f{in};
+    if (v[0].broadcast) return Map2<true, false>(f, joined, v[0], v[1], dst, stride);
+    if (v[1].broadcast) return Map2<false, true>(f, joined, v[0], v[1], dst, stride);
+    Map2<false, false>(f, joined, v[0], v[1], dst, stride);
+  } else {
+    const Functor<fn> f{in};
+    const bool b = v[1].broadcast, c = v[2].broadcast;
+    if (b && c) return Map3<true, true>(f, joined, v[0], v[1], v[2], dst, stride);
+    if (b) return Map3<true, false>(f, joined, v[0], v[1], v[2], dst, stride);
+    if (c) return Map3<false, true>(f, joined, v[0], v[1], v[2], dst, stride);
+    Map3<false, false>(f, joined, v[0], v[1], v[2], dst, stride);
   }
 }
 
-BinaryFunction FindBinary(OpCode code) {
-  switch (code) {
-    case OpCode::kAdd: return RunBinary<OpCode::kAdd>;
-    case OpCode::kSub: return RunBinary<OpCode::kSub>;
-    case OpCode::kMul: return RunBinary<OpCode::kMul>;
-    case OpCode::kDiv: return RunBinary<OpCode::kDiv>;
-    case OpCode::kMax: return RunBinary<OpCode::kMax>;
-    case OpCode::kMin: return RunBinary<OpCode::kMin>;
-    case OpCode::kPRelu: return RunBinary<OpCode::kPRelu>;
-    case OpCode::kEqual: return RunBinary<OpCode::kEqual>;
-    case OpCode::kLess: return RunBinary<OpCode::kLess>;
-    case OpCode::kLessOrEqual: return RunBinary<OpCode::kLessOrEqual>;
-    case OpCode::kAnd: return RunBinary<OpCode::kAnd>;
-    case OpCode::kOr: return RunBinary<OpCode::kOr>;
-    case OpCode::kXor: return RunBinary<OpCode::kXor>;
-    default: return nullptr;
-  }
-}
-
-TernaryFunction FindTernary(OpCode code) {
-  switch (code) {
-    case OpCode::kMulAdd: return RunTernary<OpCode::kMulAdd>;
-    case OpCode::kWhere: return RunTernary<OpCode::kWhere>;
-    case OpCode::kClip3: return RunTernary<OpCode::kClip3>;
-    case OpCode::kQuantise: return RunTernary<OpCode::kQuantise>;
-    case OpCode::kDequantise: return RunTernary<OpCode::kDequantise>;
-    default: return nullptr;
-  }
-}
+using Function = void (*)(const Instruction&, Area, const View (&)[3], float*, int64_t);
+constexpr Function kFunctions[] = {
+#define FN(operands, name, ...) Run<Fn::k##name>,
+#include "kernels/expr/fn.inc"
+};
 
 /// The memory of one Execute: registers, and what operands become that are not plain fp32 rows.
 struct Scratch {
@@ -235,59 +178,40 @@ HWY_INLINE const std::byte* At(const Window& window, int64_t row, int64_t col) {
          (row * window.row_stride + col * window.col_stride) * StorageBytes(window.storage);
 }
 
+/// The chunk's rows of an operand in fp32, written to `loaded`.
+View Convert(const Window& window, const Chunk& chunk, float* loaded) {
+  const bool once = window.col_stride == 0;
+  const int64_t cols = once ? 1 : chunk.area.cols;
+  for (int64_t r = 0; r < chunk.area.rows; ++r) {
+    LoadAsFloat(window.storage, At(window, chunk.row + r, chunk.col), once ? 1 : window.col_stride,
+                cols, loaded + r * cols);
+  }
+  return {loaded, cols, once};
+}
+
+/// Fills rows with their one element; backwards, since `once` may lie in `loaded`.
+View Spread(const View& once, Area area, float* loaded) {
+  for (int64_t r = area.rows; r-- > 0;)
+    std::fill_n(loaded + r * area.cols, area.cols, once.data[r * once.stride]);
+  return {loaded, area.cols, false};
+}
+
 /// `source` as fp32 rows of the chunk; `loaded` takes what has to be converted or spread.
 View Fetch(const Source& source, std::span<const Window> operands, const Chunk& chunk,
            bool may_broadcast, Scratch& scratch, float* loaded) {
   const Area area = chunk.area;
-  View view{nullptr, 0, false};
-  if (source.kind == Source::kRegister) {
-    return {scratch.registers[source.index], area.cols, false};
+  if (source.kind == Source::kRegister) return {scratch.registers[source.index], area.cols, false};
+  if (source.kind == Source::kImmediate)  // that may not be broadcast
+    return Spread({&source.value, 0, true}, area, loaded);
+  const Window& window = operands[static_cast<size_t>(source.index)];
+  const bool once = window.col_stride == 0;
+  if (window.storage != DType::kF32 || window.col_stride > 1) {
+    const View converted = Convert(window, chunk, loaded);
+    return once && !may_broadcast ? Spread(converted, area, loaded) : converted;
   }
-  if (source.kind == Source::kImmediate) {
-    view = {&source.value, 0, true};
-  } else {
-    const Window& window = operands[static_cast<size_t>(source.index)];
-    if (window.storage == DType::kF32 && window.col_stride <= 1) {
-      view = {reinterpret_cast<const float*>(At(window, chunk.row, chunk.col)), window.row_stride,
-              window.col_stride == 0};
-    } else if (window.col_stride == 0) {
-      for (int64_t r = 0; r < area.rows; ++r) {
-        LoadAsFloat(window.storage, At(window, chunk.row + r, 0), 1, 1, loaded + r);
-      }
-      view = {loaded, 1, true};
-      if (!may_broadcast) {  // spread from the last row backwards, in place
-        for (int64_t r = area.rows; r-- > 0;) {
-          std::fill_n(loaded + r * area.cols, area.cols, loaded[r]);
-        }
-        return {loaded, area.cols, false};
-      }
-    } else {
-      for (int64_t r = 0; r < area.rows; ++r) {
-        LoadAsFloat(window.storage, At(window, chunk.row + r, chunk.col), window.col_stride,
-                    area.cols, loaded + r * area.cols);
-      }
-      return {loaded, area.cols, false};
-    }
-  }
-  if (!view.broadcast || may_broadcast) return view;
-  for (int64_t r = 0; r < area.rows; ++r) {
-    std::fill_n(loaded + r * area.cols, area.cols, view.data[r * view.stride]);
-  }
-  return {loaded, area.cols, false};
-}
-
-/// Functions without a vector form, element by element.
-void RunScalar(const Instruction& in, Area area, View a, View b, float* dst, int64_t stride) {
-  for (int64_t r = 0; r < area.rows; ++r) {
-    const float *pa = a.data + r * a.stride, *pb = b.data + r * b.stride;
-    for (int64_t i = 0; i < area.cols; ++i) {
-      const double x = static_cast<double>(pa[i]);
-      const double y = in.fold == nullptr
-                           ? in.unary(x, in.params)
-                           : in.fold(x, static_cast<double>(pb[b.broadcast ? 0 : i]), in.params);
-      dst[r * stride + i] = static_cast<float>(y);
-    }
-  }
+  const auto* data = reinterpret_cast<const float*>(At(window, chunk.row, chunk.col));
+  if (once && !may_broadcast) return Spread({data, window.row_stride, true}, area, loaded);
+  return {data, window.row_stride, once};
 }
 
 void Step(const Instruction& in, std::span<const Window> operands, std::span<const Window> outputs,
@@ -304,20 +228,14 @@ void Step(const Instruction& in, std::span<const Window> operands, std::span<con
     stride = direct ? out->row_stride : area.cols;
   }
   const auto fetch = [&](const Source& source, bool may_broadcast, int slot) {
+    if (source.kind == Source::kNone) return View();
+    if (source.kind == Source::kImmediate && may_broadcast) return View{&source.value, 0, true};
     return Fetch(source, operands, chunk, may_broadcast, scratch, scratch.loaded[slot]);
   };
-  if (const UnaryFunction unary = FindUnary(in.code)) {
-    unary(in, area, fetch(in.a, false, 0), dst, stride);
-  } else if (const BinaryFunction binary = FindBinary(in.code)) {
-    const View a = fetch(in.a, true, 0);
-    binary(in, area, a, fetch(in.b, !a.broadcast, 1), dst, stride);
-  } else if (const TernaryFunction ternary = FindTernary(in.code)) {
-    ternary(in, area, fetch(in.a, false, 0), fetch(in.b, true, 1), fetch(in.c, true, 2), dst,
-            stride);
-  } else {
-    const View b = in.fold == nullptr ? View{} : fetch(in.b, true, 1);
-    RunScalar(in, area, fetch(in.a, false, 0), b, dst, stride);
-  }
+  // In place: a copy of what was just written waits for it.
+  const View views[3] = {fetch(in.a, expr::OperandsOf(in.fn) == 2, 0),
+                         fetch(in.b, !views[0].broadcast, 1), fetch(in.c, true, 2)};
+  kFunctions[static_cast<size_t>(in.fn)](in, area, views, dst, stride);
   if (out == nullptr || out->storage == DType::kF32) return;
   for (int64_t r = 0; r < area.rows; ++r) {
     StoreFromFloat(out->storage, scratch.result + r * area.cols, area.cols,

@@ -1,10 +1,12 @@
-// What each instruction does to a vector. Included once per SIMD target.
+// What each function does to vectors. Included once per SIMD target.
 #if defined(FETTLE_KERNELS_CPU_ELEMENTWISE_FUNCTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FETTLE_KERNELS_CPU_ELEMENTWISE_FUNCTORS_INL_H_
 #undef FETTLE_KERNELS_CPU_ELEMENTWISE_FUNCTORS_INL_H_
 #else
 #define FETTLE_KERNELS_CPU_ELEMENTWISE_FUNCTORS_INL_H_
 #endif
+
+#include <cmath>
 
 #include "kernels/cpu/elementwise/instruction.h"
 #include "kernels/cpu/simd/math-inl.h"
@@ -35,147 +37,168 @@ HWY_INLINE auto NonZero(D d, V x) {
   return hn::Ne(x, hn::Zero(d));
 }
 
-template <OpCode code>
-struct Unary {
-  const Instruction& in;
+/// alpha (e^(factor x) - 1) below 0; `scale` times the whole.
+template <class D, class V>
+HWY_INLINE V Elu(D d, V x, float alpha, float factor, float scale) {
+  const V below =
+      hn::Mul(Expm1(d, hn::Mul(AtMost(d, x, 0.0f), hn::Set(d, factor))), hn::Set(d, alpha));
+  return hn::Mul(hn::IfThenElse(hn::Lt(hn::Zero(d), x), x, below), hn::Set(d, scale));
+}
+template <class D, class V>
+HWY_INLINE V HardSigmoid(D d, V x, float alpha, float beta) {
+  return AtMost(d, AtLeast(d, hn::MulAdd(x, hn::Set(d, alpha), hn::Set(d, beta)), 0.0f), 1.0f);
+}
+template <class D, class V>
+HWY_INLINE V Mish(D d, V x) {
+  // tanh(log(1 + e^x)) = n / (n + 2), n = e^x (e^x + 2); beyond 20 the quotient rounds to 1.
+  const V e = Exp(d, AtMost(d, x, 20.0f));
+  const V n = hn::Mul(e, hn::Add(e, hn::Set(d, 2.0f)));
+  return hn::Mul(AtLeast(d, x, -200.0f), hn::Div(n, hn::Add(n, hn::Set(d, 2.0f))));
+}
+template <class D, class V>
+HWY_INLINE V GeluTanh(D d, V x) {
+  // x Phi(x) ~ x / (1 + e^(-2u)), u = sqrt(2 / pi) (x + 0.044715 x^3): no cancellation.
+  const V cubic = hn::MulAdd(hn::Mul(x, x), hn::Set(d, 0.044715f), hn::Set(d, 1.0f));
+  const V u = hn::Mul(hn::Mul(x, cubic), hn::Set(d, 1.5957691216f));
+  return hn::Mul(AtLeast(d, x, -200.0f), Sigmoid(d, u));
+}
+template <class D, class V>
+HWY_INLINE V Shrink(D d, V x, float limit, float bias) {
+  const V l = hn::Set(d, limit), b = hn::Set(d, bias);
+  const V above = hn::IfThenElseZero(hn::Lt(l, x), hn::Sub(x, b));
+  const V y = hn::IfThenElse(hn::Lt(x, hn::Neg(l)), hn::Add(x, b), above);
+  return hn::IfThenElse(hn::IsNaN(x), x, y);
+}
+template <class D, class V>
+HWY_INLINE V Sign(D d, V x) {
+  const V zero = hn::Zero(d), one = hn::Set(d, 1.0f);
+  const V y = hn::IfThenElse(hn::Lt(x, zero), hn::Neg(one), ZeroOne(d, hn::Lt(zero, x)));
+  return hn::IfThenElse(hn::IsNaN(x), x, y);
+}
+template <class D, class V>
+HWY_INLINE V IsInf(D d, V x, float negative, float positive) {
+  const V infinity = hn::Set(d, INFINITY);
+  const V below = hn::IfThenElseZero(hn::Eq(x, hn::Neg(infinity)), hn::Set(d, negative));
+  return hn::Or(below, hn::IfThenElseZero(hn::Eq(x, infinity), hn::Set(d, positive)));
+}
+template <class D, class V>
+HWY_INLINE V ToInt(D d, V x, float least, float greatest) {
+  return hn::IfThenZeroElse(hn::IsNaN(x), hn::Trunc(AtMost(d, AtLeast(d, x, least), greatest)));
+}
+template <class V>
+HWY_INLINE V Clip(V x, V least, V greatest) {
+  const V low = hn::IfThenElse(hn::Lt(x, least), least, x);
+  return hn::IfThenElse(hn::Lt(greatest, low), greatest, low);
+}
+/// The remainder with the sign of the divisor.
+inline double Modulo(double a, double b) {
+  const double r = std::fmod(a, b);
+  if (r == 0) return std::copysign(r, b);
+  return (r < 0) != (b < 0) && !std::isnan(r) ? r + b : r;
+}
 
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V x) const {
-    if constexpr (code == OpCode::kAbs) return hn::Abs(x);
-    if constexpr (code == OpCode::kNeg) return hn::Neg(x);
-    if constexpr (code == OpCode::kFloor) return hn::Floor(x);
-    if constexpr (code == OpCode::kCeil) return hn::Ceil(x);
-    if constexpr (code == OpCode::kRound) return hn::Round(x);
-    if constexpr (code == OpCode::kTrunc) return hn::Trunc(x);
-    if constexpr (code == OpCode::kSign) {
-      const V zero = hn::Zero(d), one = hn::Set(d, 1.0f);
-      const V y = hn::IfThenElse(hn::Lt(x, zero), hn::Neg(one), ZeroOne(d, hn::Lt(zero, x)));
-      return hn::IfThenElse(hn::IsNaN(x), x, y);
-    }
-    if constexpr (code == OpCode::kSqrt) return hn::Sqrt(x);
-    if constexpr (code == OpCode::kReciprocal) return hn::Div(hn::Set(d, 1.0f), x);
-    if constexpr (code == OpCode::kExp) return Exp(d, x);
-    if constexpr (code == OpCode::kLog) return Log(d, x);
-    if constexpr (code == OpCode::kErf) return Erf(d, x);
-    if constexpr (code == OpCode::kTanh) return Tanh(d, x);
-    if constexpr (code == OpCode::kSigmoid) return Sigmoid(d, x);
-    if constexpr (code == OpCode::kSin) return SinOrCos(d, x, 0);
-    if constexpr (code == OpCode::kCos) return SinOrCos(d, x, 1);
-    if constexpr (code == OpCode::kRelu) return AtLeast(d, x, 0.0f);
-    return Activation(d, x);
-  }
+/// The functor of a row of fn.inc, of as many operands as it has: of vectors, or, where there is no
+/// vector form, of single elements.
+template <Fn fn>
+struct Functor;
+#define FETTLE_FUNCTOR(name, operands, ...)                                  \
+  template <>                                                                \
+  struct Functor<Fn::k##name> {                                              \
+    static constexpr bool kIsScalar = false;                                 \
+    [[maybe_unused]] const Instruction& in;                                  \
+    template <class D, class V>                                              \
+    HWY_INLINE V operator()([[maybe_unused]] D d, FETTLE_##operands) const { \
+      return __VA_ARGS__;                                                    \
+    }                                                                        \
+  };
+#define FETTLE_SCALAR(name, operands, ...)                        \
+  template <>                                                     \
+  struct Functor<Fn::k##name> {                                   \
+    static constexpr bool kIsScalar = true;                       \
+    using V = double;                                             \
+    [[maybe_unused]] const Instruction& in;                       \
+    V operator()(FETTLE_##operands) const { return __VA_ARGS__; } \
+  };
+#define FETTLE_A V a
+#define FETTLE_AB V a, V b
+#define FETTLE_ABC V a, V b, V c
 
- private:
-  template <class D, class V>
-  HWY_INLINE V Activation(D d, V x) const {
-    const V zero = hn::Zero(d), one = hn::Set(d, 1.0f);
-    if constexpr (code == OpCode::kLeakyRelu) {
-      return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(x, hn::Set(d, in.p0)), x);
-    }
-    if constexpr (code == OpCode::kElu) {
-      const V below =
-          hn::Mul(Expm1(d, hn::Mul(AtMost(d, x, 0.0f), hn::Set(d, in.p1))), hn::Set(d, in.p0));
-      return hn::Mul(hn::IfThenElse(hn::Lt(zero, x), x, below), hn::Set(d, in.p2));
-    }
-    if constexpr (code == OpCode::kHardSigmoid) {
-      return AtMost(d, AtLeast(d, hn::MulAdd(x, hn::Set(d, in.p0), hn::Set(d, in.p1)), 0.0f), 1.0f);
-    }
-    if constexpr (code == OpCode::kHardSwish) {
-      const V sixth = hn::Set(d, 1.0f / 6.0f), half = hn::Set(d, 0.5f);
-      return hn::Mul(x, AtMost(d, AtLeast(d, hn::MulAdd(x, sixth, half), 0.0f), 1.0f));
-    }
-    if constexpr (code == OpCode::kSwish) {
-      return hn::Mul(x, Sigmoid(d, hn::Mul(x, hn::Set(d, in.p0))));
-    }
-    if constexpr (code == OpCode::kMish) {
-      // tanh(log(1 + e^x)) = n / (n + 2), n = e^x (e^x + 2); beyond 20 the quotient rounds to 1.
-      const V e = Exp(d, AtMost(d, x, 20.0f));
-      const V n = hn::Mul(e, hn::Add(e, hn::Set(d, 2.0f)));
-      return hn::Mul(AtLeast(d, x, -200.0f), hn::Div(n, hn::Add(n, hn::Set(d, 2.0f))));
-    }
-    if constexpr (code == OpCode::kSoftplus) {
-      return hn::Add(AtLeast(d, x, 0.0f), Log1pUnit(d, Exp(d, hn::Neg(hn::Abs(x)))));
-    }
-    if constexpr (code == OpCode::kSoftsign) return hn::Div(x, hn::Add(one, hn::Abs(x)));
-    if constexpr (code == OpCode::kThreshold) {
-      return hn::IfThenZeroElse(hn::Le(x, hn::Set(d, in.p0)), x);
-    }
-    if constexpr (code == OpCode::kGeluErf) return GeluErf(d, x);
-    if constexpr (code == OpCode::kGeluTanh) {
-      // x Phi(x) ~ x / (1 + e^(-2u)), u = sqrt(2 / pi) (x + 0.044715 x^3): no cancellation.
-      const V cubic = hn::MulAdd(hn::Mul(x, x), hn::Set(d, 0.044715f), one);
-      const V u = hn::Mul(hn::Mul(x, cubic), hn::Set(d, 1.5957691216f));
-      return hn::Mul(AtLeast(d, x, -200.0f), Sigmoid(d, u));
-    }
-    return Logic(d, x);
-  }
+FETTLE_FUNCTOR(Abs, A, hn::Abs(a))
+FETTLE_SCALAR(Acos, A, std::acos(a))
+FETTLE_SCALAR(Acosh, A, std::acosh(a))
+FETTLE_SCALAR(Asin, A, std::asin(a))
+FETTLE_SCALAR(Asinh, A, std::asinh(a))
+FETTLE_SCALAR(Atan, A, std::atan(a))
+FETTLE_SCALAR(Atanh, A, std::atanh(a))
+FETTLE_FUNCTOR(Ceil, A, hn::Ceil(a))
+FETTLE_FUNCTOR(Copy, A, a)
+FETTLE_FUNCTOR(Cos, A, SinOrCos(d, a, 1))
+FETTLE_SCALAR(Cosh, A, std::cosh(a))
+FETTLE_FUNCTOR(Elu, A, Elu(d, a, in.p0, in.p1, in.p2))
+FETTLE_FUNCTOR(Erf, A, Erf(d, a))
+FETTLE_FUNCTOR(Exp, A, Exp(d, a))
+FETTLE_FUNCTOR(Floor, A, hn::Floor(a))
+FETTLE_FUNCTOR(GeluErf, A, GeluErf(d, a))
+FETTLE_FUNCTOR(GeluTanh, A, GeluTanh(d, a))
+FETTLE_FUNCTOR(HardSigmoid, A, HardSigmoid(d, a, in.p0, in.p1))
+FETTLE_FUNCTOR(HardSwish, A, hn::Mul(a, HardSigmoid(d, a, 1.0f / 6.0f, 0.5f)))
+FETTLE_FUNCTOR(IsInf, A, IsInf(d, a, in.p0, in.p1))
+FETTLE_FUNCTOR(IsNaN, A, ZeroOne(d, hn::IsNaN(a)))
+FETTLE_FUNCTOR(LeakyRelu, A,
+               hn::IfThenElse(hn::Lt(a, hn::Zero(d)), hn::Mul(a, hn::Set(d, in.p0)), a))
+FETTLE_FUNCTOR(Log, A, Log(d, a))
+FETTLE_FUNCTOR(Mish, A, Mish(d, a))
+FETTLE_FUNCTOR(Neg, A, hn::Neg(a))
+FETTLE_FUNCTOR(Not, A, ZeroOne(d, hn::Eq(a, hn::Zero(d))))
+FETTLE_FUNCTOR(Reciprocal, A, hn::Div(hn::Set(d, 1.0f), a))
+FETTLE_FUNCTOR(Relu, A, AtLeast(d, a, 0.0f))
+FETTLE_FUNCTOR(Round, A, hn::Round(a))
+FETTLE_FUNCTOR(Shrink, A, Shrink(d, a, in.p0, in.p1))
+FETTLE_FUNCTOR(Sigmoid, A, Sigmoid(d, a))
+FETTLE_FUNCTOR(Sign, A, Sign(d, a))
+FETTLE_FUNCTOR(Sin, A, SinOrCos(d, a, 0))
+FETTLE_SCALAR(Sinh, A, std::sinh(a))
+FETTLE_FUNCTOR(Softplus, A, hn::Add(AtLeast(d, a, 0.0f), Log1pUnit(d, Exp(d, hn::Neg(hn::Abs(a))))))
+FETTLE_FUNCTOR(Softsign, A, hn::Div(a, hn::Add(hn::Set(d, 1.0f), hn::Abs(a))))
+FETTLE_FUNCTOR(Sqrt, A, hn::Sqrt(a))
+FETTLE_FUNCTOR(Swish, A, hn::Mul(a, Sigmoid(d, hn::Mul(a, hn::Set(d, in.p0)))))
+FETTLE_SCALAR(Tan, A, std::tan(a))
+FETTLE_FUNCTOR(Tanh, A, Tanh(d, a))
+FETTLE_FUNCTOR(ThresholdedRelu, A, hn::IfThenZeroElse(hn::Le(a, hn::Set(d, in.p0)), a))
+FETTLE_FUNCTOR(ToBool, A, ZeroOne(d, NonZero(d, a)))
+FETTLE_FUNCTOR(ToInt, A, ToInt(d, a, in.p0, in.p1))
 
-  template <class D, class V>
-  HWY_INLINE V Logic(D d, V x) const {
-    if constexpr (code == OpCode::kNot) return ZeroOne(d, hn::Eq(x, hn::Zero(d)));
-    if constexpr (code == OpCode::kIsNaN) return ZeroOne(d, hn::IsNaN(x));
-    if constexpr (code == OpCode::kIsInf) {
-      const V infinity = hn::Set(d, INFINITY);
-      const V negative = hn::IfThenElseZero(hn::Eq(x, hn::Neg(infinity)), hn::Set(d, in.p0));
-      return hn::Or(negative, hn::IfThenElseZero(hn::Eq(x, infinity), hn::Set(d, in.p1)));
-    }
-    if constexpr (code == OpCode::kClip) return AtMost(d, AtLeast(d, x, in.p0), in.p1);
-    if constexpr (code == OpCode::kToInt) {
-      const V whole = hn::Trunc(AtMost(d, AtLeast(d, x, in.p0), in.p1));
-      return hn::IfThenZeroElse(hn::IsNaN(x), whole);
-    }
-    if constexpr (code == OpCode::kToBool) return ZeroOne(d, NonZero(d, x));
-    return x;
-  }
-};
+FETTLE_FUNCTOR(Add, AB, hn::Add(a, b))
+FETTLE_FUNCTOR(And, AB, ZeroOne(d, hn::And(NonZero(d, a), NonZero(d, b))))
+FETTLE_FUNCTOR(Div, AB, hn::Div(a, b))
+FETTLE_FUNCTOR(Equal, AB, ZeroOne(d, hn::Eq(a, b)))
+FETTLE_SCALAR(Fmod, AB, std::fmod(a, b))
+FETTLE_FUNCTOR(Greater, AB, ZeroOne(d, hn::Lt(b, a)))
+FETTLE_FUNCTOR(GreaterOrEqual, AB, ZeroOne(d, hn::Le(b, a)))
+FETTLE_FUNCTOR(Less, AB, ZeroOne(d, hn::Lt(a, b)))
+FETTLE_FUNCTOR(LessOrEqual, AB, ZeroOne(d, hn::Le(a, b)))
+FETTLE_FUNCTOR(Max, AB, hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(a)), a, b))
+FETTLE_FUNCTOR(Min, AB, hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(a)), a, b))
+FETTLE_SCALAR(Modulo, AB, elementwise::HWY_NAMESPACE::Modulo(a, b))
+FETTLE_FUNCTOR(Mul, AB, hn::Mul(a, b))
+FETTLE_FUNCTOR(Or, AB, ZeroOne(d, hn::Or(NonZero(d, a), NonZero(d, b))))
+FETTLE_FUNCTOR(PRelu, AB, hn::IfThenElse(hn::Lt(a, hn::Zero(d)), hn::Mul(a, b), a))
+FETTLE_SCALAR(Pow, AB, std::pow(a, b))
+FETTLE_FUNCTOR(Sub, AB, hn::Sub(a, b))
+FETTLE_FUNCTOR(Xor, AB, ZeroOne(d, hn::Xor(NonZero(d, a), NonZero(d, b))))
 
-template <OpCode code>
-struct Binary {
-  const Instruction& in;
+FETTLE_FUNCTOR(Clip, ABC, Clip(a, b, c))
+FETTLE_FUNCTOR(Dequantise, ABC, hn::Mul(hn::Sub(a, b), c))
+FETTLE_FUNCTOR(MulAdd, ABC, hn::MulAdd(a, b, c))
+FETTLE_FUNCTOR(Quantise, ABC,
+               AtMost(d, AtLeast(d, hn::Add(hn::Round(hn::Div(a, b)), c), in.p0), in.p1))
+FETTLE_FUNCTOR(Where, ABC, hn::IfThenElse(NonZero(d, a), b, c))
 
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V a, V b) const {
-    if constexpr (code == OpCode::kAdd) return hn::Add(a, b);
-    if constexpr (code == OpCode::kSub) return hn::Sub(a, b);
-    if constexpr (code == OpCode::kMul) return hn::Mul(a, b);
-    if constexpr (code == OpCode::kDiv) return hn::Div(a, b);
-    if constexpr (code == OpCode::kMax) {
-      return hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(a)), a, b);
-    }
-    if constexpr (code == OpCode::kMin) {
-      return hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(a)), a, b);
-    }
-    if constexpr (code == OpCode::kPRelu) {
-      return hn::IfThenElse(hn::Lt(a, hn::Zero(d)), hn::Mul(a, b), a);
-    }
-    if constexpr (code == OpCode::kEqual) return ZeroOne(d, hn::Eq(a, b));
-    if constexpr (code == OpCode::kLess) return ZeroOne(d, hn::Lt(a, b));
-    if constexpr (code == OpCode::kLessOrEqual) return ZeroOne(d, hn::Le(a, b));
-    if constexpr (code == OpCode::kAnd) return ZeroOne(d, hn::And(NonZero(d, a), NonZero(d, b)));
-    if constexpr (code == OpCode::kOr) return ZeroOne(d, hn::Or(NonZero(d, a), NonZero(d, b)));
-    if constexpr (code == OpCode::kXor) return ZeroOne(d, hn::Xor(NonZero(d, a), NonZero(d, b)));
-  }
-};
-
-template <OpCode code>
-struct Ternary {
-  const Instruction& in;
-
-  template <class D, class V>
-  HWY_INLINE V operator()(D d, V a, V b, V c) const {
-    if constexpr (code == OpCode::kMulAdd) return hn::MulAdd(a, b, c);
-    if constexpr (code == OpCode::kWhere) return hn::IfThenElse(NonZero(d, a), b, c);
-    if constexpr (code == OpCode::kClip3) {
-      const V low = hn::IfThenElse(hn::Lt(a, b), b, a);
-      return hn::IfThenElse(hn::Lt(c, low), c, low);
-    }
-    if constexpr (code == OpCode::kQuantise) {
-      const V y = hn::Add(hn::Round(hn::Div(a, b)), c);
-      return AtMost(d, AtLeast(d, y, in.p0), in.p1);
-    }
-    if constexpr (code == OpCode::kDequantise) return hn::Mul(hn::Sub(a, b), c);
-  }
-};
+#undef FETTLE_FUNCTOR
+#undef FETTLE_SCALAR
+#undef FETTLE_A
+#undef FETTLE_AB
+#undef FETTLE_ABC
 
 }  // namespace HWY_NAMESPACE
 }  // namespace fettle::kernels::elementwise

@@ -52,15 +52,14 @@ struct Tile {
 /// reads and writes no byte outside of the rectangle.
 class Program {
  public:
-  /// Compiles what computes group.outputs from `running` (a value that the kernel itself computes;
-  /// ir::kAbsent: none), the group's inputs and its constants. Operands, `running` included,
-  /// broadcast to the shape of output 0, which the other outputs share; `states` are those of the
-  /// group (outputs of equal layout; inputs in the same one, or, where no lane is padded, without
-  /// blocks). Fails with kUnsupported and the reason:
-  /// an operator that is not element-wise, a type that fp32 does not hold, a value that is computed
-  /// at less than the full shape (it would be computed again for each element it is broadcast to).
+  /// Compiles `expr`, which `group` was lowered to. `states` are those of the group: outputs of one
+  /// shape and layout; inputs in the same layout, or, where no lane is padded, without blocks.
+  /// Fails with kUnsupported and the reason.
+  static Result<Program> Compile(const expr::Expr& expr, const ir::Graph& group,
+                                 const StateAssignment& states, Geometry geometry);
+  /// Lowers the group first (expr::Lower).
   static Result<Program> Compile(const ir::Graph& group, const StateAssignment& states,
-                                 Geometry geometry, ir::ValueId running = ir::kAbsent);
+                                 Geometry geometry, ir::ValueId running);
 
   /// Constants in the form that the program reads, to append to the kernel's own.
   const std::vector<PackRequest>& packs() const { return packs_; }

@@ -37,26 +37,25 @@ void Compiler::Fuse() {
       [](const ir::Node& node) { return node.op == "ConvInteger" || node.op == "MatMulInteger"; });
   const std::vector<int> uses = Uses();
   auto& code = program_.instructions_;
-  const auto single = [&](const Source& source, OpCode op) -> const Instruction* {
+  const auto single = [&](const Source& source, Fn fn) -> const Instruction* {
     if (source.kind != Source::kRegister || uses[static_cast<size_t>(source.index)] != 1)
       return nullptr;
     const Instruction& in = code[static_cast<size_t>(source.index)];
-    return in.code == op ? &in : nullptr;
+    return in.fn == fn ? &in : nullptr;
   };
   for (Instruction& in : code) {
     if (in.output >= 0) continue;
     for (const auto& [gate, other] : {std::pair(in.a, in.b), std::pair(in.b, in.a)}) {
-      if (in.code == OpCode::kMul) {
-        const Instruction* sigmoid = single(gate, OpCode::kSigmoid);
+      if (in.fn == Fn::kMul) {
+        const Instruction* sigmoid = single(gate, Fn::kSigmoid);
         if (sigmoid != nullptr && SameSource(sigmoid->a, other)) {
-          in = {.code = OpCode::kSwish, .dst = in.dst, .a = other, .p0 = 1};
+          in = {.fn = Fn::kSwish, .dst = in.dst, .a = other, .p0 = 1};
           break;
         }
-      } else if (in.code == OpCode::kAdd && !two_roundings) {
-        const Instruction* product = single(gate, OpCode::kMul);
+      } else if (in.fn == Fn::kAdd && !two_roundings) {
+        const Instruction* product = single(gate, Fn::kMul);
         if (product != nullptr && product->a.kind != Source::kImmediate) {
-          in = {
-              .code = OpCode::kMulAdd, .dst = in.dst, .a = product->a, .b = product->b, .c = other};
+          in = {.fn = Fn::kMulAdd, .dst = in.dst, .a = product->a, .b = product->b, .c = other};
           break;
         }
       }

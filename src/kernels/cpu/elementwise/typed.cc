@@ -8,7 +8,7 @@
 #include "kernels/cpu/layout/broadcast.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
-#include "kernels/kernel.h"
+#include "kernels/family.h"
 
 namespace fettle::kernels {
 namespace {
@@ -186,7 +186,7 @@ RowFunction FindCast(DType from, DType to) {
   return found;
 }
 
-Result<RowFunction> FindFunction(const ir::Graph& group) {
+Result<RowFunction> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1) return Unsupported("not a single node");
   const ir::Node& node = group.nodes()[0];
   if (group.outputs.size() != 1 || node.inputs.empty() ||
@@ -299,8 +299,8 @@ StateAssignment InLayout(const ir::Graph& group, const Layout& layout) {
   return states;
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  RETURN_IF_ERROR(FindFunction(group).status());
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const RowFunction&,
+                                            const Device&) {
   const Shape& full = *group.value(group.outputs[0]).shape;
   std::vector<Layout> layouts = BlockedLayouts(full);
   layouts.insert(layouts.begin(), {Layout::RowMajor(), Layout::ChannelsLast(full.rank())});
@@ -313,10 +313,9 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
   return states;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device&) {
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const RowFunction& function,
+                                                const Params&, const Device&) {
   const ir::Graph& group = *problem.group;
-  ASSIGN_OR_RETURN(const RowFunction function, FindFunction(group));
   ASSIGN_OR_RETURN(BroadcastLoop loop, MakeLoop(group, problem.states));
   const State& state = problem.states.outputs[0];
   PadLanes pads(problem.shape(group.outputs[0]), state.layout, ByteSize(state.storage));
@@ -324,10 +323,12 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
       new Typed(group, function, std::move(loop), std::move(pads)));
 }
 
+constexpr Family<RowFunction> kFamily{.read = Read, .states = States, .prepare = Prepare};
+
 }  // namespace
 
 extern const KernelDesc kCpuElementwiseTyped;
 const KernelDesc kCpuElementwiseTyped = {
-    .name = "cpu.elementwise.typed", .preference = 5, .candidates = Candidates, .prepare = Prepare};
+    .name = "cpu.elementwise.typed", .preference = 5, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

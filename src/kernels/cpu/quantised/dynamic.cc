@@ -56,7 +56,7 @@ class DynamicQuantise final : public PreparedKernel {
     if (zero_output_ >= 0)
       *args.outputs[static_cast<size_t>(zero_output_)].host<uint8_t>() = static_cast<uint8_t>(zero);
     using elementwise::Source;
-    const elementwise::Instruction quantise{.code = elementwise::OpCode::kQuantise,
+    const elementwise::Instruction quantise{.fn = elementwise::Fn::kQuantise,
                                             .output = 0,
                                             .a = {Source::kOperand, 0, 0},
                                             .b = {Source::kImmediate, 0, scale},

@@ -2,6 +2,7 @@
 // opencl.elementwise.chain.f16: computed in f16.
 #include <algorithm>
 
+#include "kernels/family.h"
 #include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
@@ -10,27 +11,19 @@
 namespace fettle::kernels {
 namespace {
 
-/// How a row-major output that is no float is named and converted to in chain.cl; empty: a float.
-Result<std::string_view> OutputType(DType type) {
-  switch (type) {
-    case DType::kF32:
-    case DType::kF16:
-    case DType::kBF16: return std::string_view();
-    case DType::kBool:
-    case DType::kU8: return std::string_view("uchar");
-    case DType::kI8: return std::string_view("char");
-    case DType::kU16: return std::string_view("ushort");
-    case DType::kI16: return std::string_view("short");
-    case DType::kI32: return std::string_view("int");
-    case DType::kI64: return std::string_view("long");
-    default: return Unsupported("{} is not written by expressions", DTypeName(type));
-  }
+using expr::Expr;
+
+Result<Expr> Read(const ir::Graph& group, const Device&) {
+  if (group.outputs.size() != 1) return Unsupported("expected one output");
+  const DType type = group.value(group.outputs[0]).dtype;
+  if (!IsFloatValue(type) && ElementTypeName(type).empty())
+    return Unsupported("{} is not written by expressions", DTypeName(type));
+  return expr::Lower(group);
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
-  if (group.outputs.size() != 1) return Unsupported("expected one output");
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Expr& expr,
+                                            const Device& device) {
   const ir::Value& out = group.value(group.outputs[0]);
-  RETURN_IF_ERROR(OutputType(out.dtype).status());
   std::vector<State> forms = RowStates();
   if (HasPixelRank(*out.shape) && IsFloatValue(out.dtype)) {
     const std::vector<State> pixels = PixelStates(device);
@@ -43,7 +36,7 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
     if (!IsFloatValue(out.dtype) && form.storage == DType::kF16) continue;
     StateAssignment next = StatesBeside(group, form);
     if (std::find(states.begin(), states.end(), next) != states.end()) continue;
-    const Status compiled = Expression::Compile(group, next).status();
+    const Status compiled = Expression::Compile(expr, group, next).status();
     if (compiled.ok()) {
       states.push_back(std::move(next));
     } else {
@@ -54,17 +47,22 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
   return states;
 }
 
+Result<std::vector<StateAssignment>> StatesInHalf(const ir::Graph& group, const Expr& expr,
+                                                  const Device& device) {
+  return HalfStates(group, States(group, expr, device), device);
+}
+
 template <Arithmetic arithmetic>
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device& device) {
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Expr& expr,
+                                                const Params&, const Device& device) {
   const ir::Graph& group = *problem.group;
   const State& state = problem.states.outputs[0];
-  ASSIGN_OR_RETURN(Expression expression, Expression::Compile(group, problem.states));
-  ASSIGN_OR_RETURN(const std::string_view type, OutputType(group.value(group.outputs[0]).dtype));
+  ASSIGN_OR_RETURN(Expression expression, Expression::Compile(expr, group, problem.states));
   BuildOptions options = AccessOptions(expression.like());
   DefineArithmetic(arithmetic, device, options);
-  if (!type.empty())
-    options.Add(fmt::format("-DOUT_TYPE={0} -DOUT_CONVERT=convert_{0}4_sat_rte", type));
+  if (const DType type = group.value(group.outputs[0]).dtype; !IsFloatValue(type))
+    options.Add(
+        fmt::format("-DOUT_TYPE={0} -DOUT_CONVERT=convert_{0}4_sat_rte", ElementTypeName(type)));
   ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
                    AsOpenCl(device).BuildKernel(
                        MakeProgram("elementwise/chain.cl", options, expression.text()), "chain"));
@@ -89,25 +87,24 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
+constexpr Family<Expr> kFamily{
+    .read = Read, .states = States, .prepare = Prepare<Arithmetic::kF32>};
+constexpr Family<Expr> kHalfFamily{
+    .read = Read, .states = StatesInHalf, .prepare = Prepare<Arithmetic::kF16>};
+
 }  // namespace
 
 extern const KernelDesc kOpenClElementwiseChain;
 const KernelDesc kOpenClElementwiseChain = {.name = "opencl.elementwise.chain",
                                             .device = DeviceKind::kOpenCl,
                                             .preference = 10,
-                                            .candidates = Candidates,
-                                            .prepare = Prepare<Arithmetic::kF32>};
+                                            .match = MatchAs<kFamily>};
 
 extern const KernelDesc kOpenClElementwiseChainF16;
-const KernelDesc kOpenClElementwiseChainF16 = {
-    .name = "opencl.elementwise.chain.f16",
-    .device = DeviceKind::kOpenCl,
-    .arithmetic = Arithmetic::kF16,
-    .preference = 11,
-    .candidates =
-        [](const ir::Graph& group, const Device& device) {
-          return HalfStates(group, Candidates(group, device), device);
-        },
-    .prepare = Prepare<Arithmetic::kF16>};
+const KernelDesc kOpenClElementwiseChainF16 = {.name = "opencl.elementwise.chain.f16",
+                                               .device = DeviceKind::kOpenCl,
+                                               .arithmetic = Arithmetic::kF16,
+                                               .preference = 11,
+                                               .match = MatchAs<kHalfFamily>};
 
 }  // namespace fettle::kernels

@@ -11,8 +11,11 @@
 namespace fettle::kernels {
 namespace {
 
-/// How an element type is called in OpenCL C; empty where expressions do not read it.
-std::string_view TypeName(DType type) {
+constexpr size_t kOuterExtents = 4;
+
+}  // namespace
+
+std::string_view ElementTypeName(DType type) {
   switch (type) {
     case DType::kF32:
     case DType::kF16: return "storage_t";
@@ -29,26 +32,15 @@ std::string_view TypeName(DType type) {
   }
 }
 
-constexpr size_t kOuterExtents = 4;
-
-}  // namespace
-
 std::string Literal(float value) {
   if (std::isnan(value)) return "NAN";
   if (std::isinf(value)) return value > 0 ? "INFINITY" : "(-INFINITY)";
   return value < 0 ? fmt::format("({:#.9g}f)", value) : fmt::format("{:#.9g}f", value);
 }
 
-std::string Literal4(float value) { return "LITERAL4(" + Literal(value) + ")"; }
-
-ExpressionCompiler::ExpressionCompiler(const ir::Graph& group, const StateAssignment& states,
-                                       ir::ValueId running)
-    : group_(group),
-      states_(states),
-      running_(running),
-      like_(Like()),
-      full_(shape(group.outputs[0])),
-      producers_(group.Producers()) {}
+ExpressionCompiler::ExpressionCompiler(const expr::Expr& expr, const ir::Graph& group,
+                                       const StateAssignment& states)
+    : expr_(expr), group_(group), states_(states), like_(Like()), full_(shape(group.outputs[0])) {}
 
 Result<Expression> ExpressionCompiler::Run() {
   RETURN_IF_ERROR(CheckOutput());
@@ -57,23 +49,34 @@ Result<Expression> ExpressionCompiler::Run() {
   made_.extents_.assign(full_.begin(), full_.end());
   if (made_.extents_.empty()) made_.extents_.push_back(1);
   if (!made_.is_rows_) made_.channels_ = static_cast<cl_int>(full_[1]);
-  const ir::ValueId output = group_.outputs[0];
-  if (output != running_) {
-    ASSIGN_OR_RETURN(const std::string result, Read(output));
-    const std::string_view first_param =
-        made_.is_rows_ ? ", const int expression_columns, const int4 expression_extents"
-                       : ", const int expression_channels";
-    const std::string_view first_argument =
-        made_.is_rows_ ? ", expression_columns, expression_extents" : ", expression_channels";
-    made_.text_ = fmt::format(
-        "#define EXPRESSION_ROWS {}\n#define EXPRESSION_PARAMS {}{}\n"
-        "#define EXPRESSION_ARGS {}{}\n#define EXPRESSION_BODY {}const REAL4 result = {};\n",
-        made_.is_rows_ ? 1 : 0, first_param, params_, first_argument, arguments_, body_, result);
+  if (group_.outputs[0] != expr_.running) {
+    for (const expr::Leaf& leaf : expr_.leaves) {
+      ASSIGN_OR_RETURN(leaves_.emplace_back(), Read(leaf));
+    }
+    for (const expr::Inst& inst : expr_.code) values_.push_back(Declare(Print(inst)));
+    WriteText();
   }
   if (made_.is_rows_) JoinRows();
   if (made_.extents_.size() > kOuterExtents + 1)
     return Unsupported("operands that broadcast along more than {} dimensions", kOuterExtents);
   return std::move(made_);
+}
+
+void ExpressionCompiler::WriteText() {
+  const std::string_view first_param =
+      made_.is_rows_ ? ", const int expression_columns, const int4 expression_extents"
+                     : ", const int expression_channels";
+  const std::string_view first_argument =
+      made_.is_rows_ ? ", expression_columns, expression_extents" : ", expression_channels";
+  made_.text_ = fmt::format(
+      "#define EXPRESSION_ROWS {}\n#define EXPRESSION_PARAMS {}{}\n"
+      "#define EXPRESSION_ARGS {}{}\n#define EXPRESSION_BODY {}const REAL4 result = {};\n",
+      made_.is_rows_ ? 1 : 0, first_param, params_, first_argument, arguments_, body_,
+      ValueOf(expr_.results[0]));
+}
+
+const std::string& ExpressionCompiler::ValueOf(expr::Ref ref) const {
+  return ref < 0 ? leaves_[static_cast<size_t>(~ref)] : values_[static_cast<size_t>(ref)];
 }
 
 /// The state of the output; where that is no float, with the storage of those that are.
@@ -91,7 +94,7 @@ Status ExpressionCompiler::CheckOutput() const {
   if (group_.outputs.size() != 1) return Unsupported("a value inside the group is an output");
   if (full_.elements() > std::numeric_limits<cl_int>::max() - 64)
     return Unsupported("{} elements: kernels count them in 32 bits", full_.elements());
-  if (running_ != ir::kAbsent && shape(running_) != full_)
+  if (expr_.running != ir::kAbsent && shape(expr_.running) != full_)
     return Unsupported("the group's output does not have the anchor's shape");
   return CheckState(group_.outputs[0], states_.outputs[0]);
 }
@@ -100,40 +103,22 @@ Status ExpressionCompiler::CheckState(ir::ValueId id, const State& state) const 
   const ir::Value& value = group_.value(id);
   if (state != StateBeside(value, like_, full_.rank()))
     return Unsupported("'{}' is in another form than the output", value.name);
-  if (TypeName(state.storage).empty())
+  if (ElementTypeName(state.storage).empty())
     return Unsupported("{} is not read by expressions", DTypeName(state.storage));
   return OkStatus();
 }
 
-Result<std::string> ExpressionCompiler::Read(ir::ValueId id) {
-  if (id == running_) return std::string("running");
-  if (const auto known = values_.find(id); known != values_.end()) return known->second;
-  const ir::NodeId producer = producers_[static_cast<size_t>(id)];
-  std::string value;
-  if (const auto immediate = ImmediateOf(group_.value(id))) {
-    value = Number(*immediate);
-  } else if (producer < 0) {
-    ASSIGN_OR_RETURN(value, ReadOperand(id, shape(id)));
-  } else {
-    if (shape(id).elements() != full_.elements())
-      return Unsupported("'{}' would be computed anew for each element that it is broadcast to",
-                         group_.value(id).name);
-    ASSIGN_OR_RETURN(value, LowerToText(*this, group_.node(producer)));
-  }
-  values_[id] = value;
-  return value;
-}
-
-Result<std::string> ExpressionCompiler::ReadAlongAxis(ir::ValueId id, int axis, const Shape& like) {
-  if (const auto immediate = ImmediateOf(group_.value(id))) return Number(*immediate);
-  ASSIGN_OR_RETURN(const Shape along, ShapeAlongAxis(group_.value(id), axis, like));
-  return ReadOperand(id, along);
+Result<std::string> ExpressionCompiler::Read(const expr::Leaf& leaf) {
+  if (leaf.number) return Number(*leaf.number);
+  if (leaf.is_running()) return std::string("running");
+  if (leaf.input >= 0) return ReadInput(leaf);
+  return ReadConstant(leaf);
 }
 
 /// An argument, so that layers that differ in numbers share a program; but compilers drop
 /// operations with 0 and 1.
 std::string ExpressionCompiler::Number(float value) {
-  if (value == 0 || value == 1) return Literal4(value);
+  if (value == 0 || value == 1) return fmt::format("LITERAL4({})", Literal(value));
   const std::string name = fmt::format("e{}", made_.operands_.size());
   params_ += fmt::format(", const float {}", name);
   arguments_ += ", " + name;
@@ -145,25 +130,18 @@ Shape ExpressionCompiler::Align(const Shape& shape) const {
   return AlignRight(shape, std::max(full_.rank(), 1));
 }
 
-/// A group input or a constant, seen as `shape`.
-Result<std::string> ExpressionCompiler::ReadOperand(ir::ValueId id, const Shape& shape) {
-  if (group_.value(id).is_constant()) {
-    return Derived({id}, shape, "copy",
-                   [](std::span<const Constant* const> constants, int64_t i, float* out) {
-                     *out = static_cast<float>(constants[0]->GetDouble(i));
-                     return OkStatus();
-                   });
-  }
-  Expression::Operand operand{.input = static_cast<int>(InputIndex(group_, id))};
-  const State& state = states_.inputs[static_cast<size_t>(operand.input)];
+Result<std::string> ExpressionCompiler::ReadInput(const expr::Leaf& leaf) {
+  Expression::Operand operand{.input = leaf.input};
+  const ir::ValueId id = group_.inputs[static_cast<size_t>(leaf.input)];
+  const State& state = states_.inputs[static_cast<size_t>(leaf.input)];
   RETURN_IF_ERROR(CheckState(id, state));
-  const Shape aligned = Align(shape);
-  if (made_.is_rows_) return AddRows(std::move(operand), aligned, TypeName(state.storage));
-  if (IsPixels(state) && shape == this->shape(id)) {
+  const Shape aligned = Align(leaf.shape);
+  if (made_.is_rows_) return AddRows(std::move(operand), aligned, ElementTypeName(state.storage));
+  if (IsPixels(state) && leaf.shape == shape(id)) {
     operand.unit_bytes = PixelBytes(state.storage);
     return AddPixels(std::move(operand), aligned, false);
   }
-  if (IsPixels(state) || shape.elements() != 1 || !IsFloatValue(dtype(id)))
+  if (IsPixels(state) || leaf.shape.elements() != 1 || !IsFloatValue(dtype(id)))
     return Unsupported("'{}' beside pixels: expected a float tensor of its rank, or of one element",
                        group_.value(id).name);
   operand.unit_bytes = ByteSize(state.storage);
@@ -174,27 +152,18 @@ Result<std::string> ExpressionCompiler::ReadOperand(ir::ValueId id, const Shape&
       fmt::format("(REAL4)(LOAD({0}, {0}_offset))", name));
 }
 
-Result<std::string> ExpressionCompiler::Derived(std::vector<ir::ValueId> constants,
-                                                const Shape& shape, const std::string& recipe,
-                                                const MakeElement& make) {
-  const Shape aligned = Align(shape);
+std::string ExpressionCompiler::ReadConstant(const expr::Leaf& leaf) {
+  const Shape aligned = Align(leaf.shape);
   const Layout layout = made_.is_rows_ ? Layout() : *LayoutFromName("NCHW4c", 4);
-  std::string form = fmt::format("opencl.expression.{}.{}.{}", recipe, aligned.ToString(),
-                                 made_.is_rows_ ? "rows" : "pixels");
-  const std::string key = JoinIds(constants) + " " + form;
-  if (const auto known = constants_.find(key); known != constants_.end()) return known->second;
   Expression::Operand operand{.pack = static_cast<int>(made_.packs_.size())};
   made_.packs_.push_back(
-      PackElements(std::move(constants), aligned, layout, std::move(form), make));
-  std::string value;
-  if (made_.is_rows_) {
-    value = AddRows(std::move(operand), aligned, "float");
-  } else {
-    operand.unit_bytes = PixelBytes(DType::kF32);
-    value = AddPixels(std::move(operand), aligned, true);
-  }
-  constants_[key] = value;
-  return value;
+      PackElements(leaf.constants, aligned, layout,
+                   fmt::format("opencl.expression.{}.{}.{}", leaf.recipe, aligned.ToString(),
+                               made_.is_rows_ ? "rows" : "pixels"),
+                   leaf.make));
+  if (made_.is_rows_) return AddRows(std::move(operand), aligned, "float");
+  operand.unit_bytes = PixelBytes(DType::kF32);
+  return AddPixels(std::move(operand), aligned, true);
 }
 
 std::string ExpressionCompiler::AddPixels(Expression::Operand operand, const Shape& aligned,
@@ -245,10 +214,10 @@ std::string ExpressionCompiler::NewOperand(Expression::Operand operand, const st
   if (made_.is_rows_) arguments_ += fmt::format(", {0}_strides, {0}_step", name);
   if (operand.takes_dims) arguments_ += fmt::format(", {}_dims", name);
   made_.operands_.push_back(std::move(operand));
-  return Emit(read);
+  return Declare(read);
 }
 
-std::string ExpressionCompiler::Emit(const std::string& expression) {
+std::string ExpressionCompiler::Declare(const std::string& expression) {
   const std::string name = fmt::format("v{}", variables_++);
   body_ += fmt::format("const REAL4 {} = {}; ", name, expression);
   return name;
@@ -260,14 +229,20 @@ void ExpressionCompiler::JoinRows() {
   std::vector<std::vector<int64_t>*> strides;
   for (Expression::Operand& operand : made_.operands_)
     if (!operand.number) strides.push_back(&operand.strides);
-  JoinDimensions(extents, strides, running_ == ir::kAbsent ? 0 : 1);
+  JoinDimensions(extents, strides, expr_.running == ir::kAbsent ? 0 : 1);
   made_.columns_ = extents.back();
   for (size_t i = 0; i + 1 < extents.size(); ++i) made_.rows_ *= extents[i];
 }
 
+Result<Expression> Expression::Compile(const expr::Expr& expr, const ir::Graph& group,
+                                       const StateAssignment& states) {
+  return ExpressionCompiler(expr, group, states).Run();
+}
+
 Result<Expression> Expression::Compile(const ir::Graph& group, const StateAssignment& states,
                                        ir::ValueId running) {
-  return ExpressionCompiler(group, states, running).Run();
+  ASSIGN_OR_RETURN(const expr::Expr expr, expr::Lower(group, running));
+  return Compile(expr, group, states);
 }
 
 void Expression::AppendArgs(const LaunchArgs& args, size_t first_pack, ArgList& list) const {

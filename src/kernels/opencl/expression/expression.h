@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/expr/expr.h"
 #include "kernels/opencl/launch.h"
 
 namespace fettle::kernels {
@@ -18,12 +19,13 @@ namespace fettle::kernels {
 /// arguments.
 class Expression {
  public:
-  /// Compiles what computes the group's one output from `running` (a value of the output's shape
-  /// that the kernel itself computes; ir::kAbsent: none), the group's inputs and constants. The
-  /// output is in pixels (NCHW4c or NC4HW4) or row-major; operands are in the state that
-  /// StateBeside gives. Operands broadcast; a bound operand beside pixels has their rank or one
-  /// element. Fails with kUnsupported and the reason: an operator that is not element-wise, a type
-  /// that fp32 does not hold, a value computed at less than the full shape, several outputs.
+  /// Compiles `expr`, which `group` was lowered to, for its one output: in pixels (NCHW4c or
+  /// NC4HW4) or row-major, of the running value's shape; operands are in the state that StateBeside
+  /// gives. Operands broadcast; a bound operand beside pixels has their rank or one element. Fails
+  /// with kUnsupported and the reason.
+  static Result<Expression> Compile(const expr::Expr& expr, const ir::Graph& group,
+                                    const StateAssignment& states);
+  /// Lowers the group first (expr::Lower).
   static Result<Expression> Compile(const ir::Graph& group, const StateAssignment& states,
                                     ir::ValueId running = ir::kAbsent);
 
@@ -64,5 +66,9 @@ class Expression {
   int64_t rows_ = 1, columns_ = 1;
   std::vector<int64_t> extents_;  // rows: outermost first, the columns last
 };
+
+/// How expressions call an element type in OpenCL C, floats storage_t; empty: they neither read nor
+/// write it.
+std::string_view ElementTypeName(DType type);
 
 }  // namespace fettle::kernels

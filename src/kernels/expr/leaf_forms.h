@@ -1,9 +1,7 @@
-// What compilers of element-wise groups (cpu/elementwise, opencl/expression) have in common: how
-// they see operands.
+// How backends lay out and walk the leaves of an expression.
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,18 +9,8 @@
 
 namespace fettle::kernels {
 
-/// What every element of a constant is, where that is one value.
-std::optional<float> ImmediateOf(const ir::Value& value);
-
 /// `shape` with extents of 1 in front, so that it has `rank` axes.
 Shape AlignRight(const Shape& shape, int rank);
-
-/// A value of one element or of rank 1 as it runs along `axis` of `like`: extents of 1 elsewhere.
-/// kUnsupported where it is no such value.
-Result<Shape> ShapeAlongAxis(const ir::Value& value, int axis, const Shape& like);
-
-/// "_0_2_3_1": a name for a list of values.
-std::string JoinIds(const std::vector<ir::ValueId>& ids);
 
 /// Writes one element, at row-major index `i` of a derived constant's shape.
 using MakeElement =

@@ -1,4 +1,4 @@
-#include "kernels/match/elementwise_operands.h"
+#include "kernels/expr/leaf_forms.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,33 +8,10 @@
 
 namespace fettle::kernels {
 
-std::optional<float> ImmediateOf(const ir::Value& value) {
-  const auto& constant = value.constant;
-  if (constant == nullptr || constant->elements() == 0) return std::nullopt;
-  if (constant->elements() != 1 && !constant->is_splat()) return std::nullopt;
-  return static_cast<float>(constant->GetDouble(0));
-}
-
 Shape AlignRight(const Shape& shape, int rank) {
   Dims dims(static_cast<size_t>(rank), 1);
   std::copy(shape.begin(), shape.end(), dims.end() - shape.rank());
   return Shape(std::move(dims));
-}
-
-Result<Shape> ShapeAlongAxis(const ir::Value& value, int axis, const Shape& like) {
-  Shape along(Dims(static_cast<size_t>(like.rank()), 1));
-  const int64_t count = value.shape->elements();
-  if (count == 1) return along;
-  if (axis < 0 || axis >= like.rank() || count != like[axis])
-    return Unsupported("'{}' does not run along axis {}", value.name, axis);
-  along[axis] = count;
-  return along;
-}
-
-std::string JoinIds(const std::vector<ir::ValueId>& ids) {
-  std::string text;
-  for (ir::ValueId id : ids) text.append("_").append(std::to_string(id));
-  return text;
 }
 
 PackRequest PackElements(std::vector<ir::ValueId> constants, const Shape& shape,
