@@ -59,7 +59,7 @@ LearnedCosts::LearnedCosts(const DeviceSet& devices, Store& store)
 
 RowKey LearnedCosts::KernelKey(const planner::Kind& kind, const planner::Entry& entry) const {
   return KeyOf({entry.kernel, kind.problem(entry), entry.params}, kind.text,
-               *devices_.Find(entry.kernel->device));
+               *devices_.Find(entry.kernel->device()));
 }
 
 RowKey LearnedCosts::KeyOfConversion(const Shape& shape, DType dtype, const State& from,
@@ -136,7 +136,7 @@ planner::EntryCost LearnedCosts::Answer(const Known& known) const {
 LearnedCosts::Known& LearnedCosts::KnownOf(const planner::Kind& kind, const planner::Entry& entry) {
   Known*& known = by_entry_[&entry];
   if (known != nullptr) return *known;
-  const DeviceKind device = entry.kernel->device;
+  const DeviceKind device = entry.kernel->device();
   const kernels::Work work = WorkOf(kind, entry);
   known =
       &Recall(KernelKey(kind, entry), Bound(work, device, entry.threads), WayTexts(kind, entry));

@@ -294,25 +294,30 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Co
       problem, conv.operands, conv.g, pixels, std::move(epilogue), blocking, cpu.pool().threads()));
 }
 
-constexpr Family<Conv> kFamily{.read = Read, .states = States, .prepare = Prepare, .params = Space};
-constexpr Family<Conv> kBlockedFamily{
-    .read = ReadImages, .states = BlockedStates, .prepare = Prepare, .params = Space};
-constexpr Family<Conv> kRowFamily{
-    .read = ReadFewChannels, .states = RowStates, .prepare = Prepare, .params = Space};
+constexpr Family<Conv> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Always<10>};
+constexpr Family<Conv> kBlockedFamily{.read = ReadImages,
+                                      .states = BlockedStates,
+                                      .prepare = Prepare,
+                                      .params = Space,
+                                      .taste = Always<8>};
+constexpr Family<Conv> kRowFamily{.read = ReadFewChannels,
+                                  .states = RowStates,
+                                  .prepare = Prepare,
+                                  .params = Space,
+                                  .taste = Always<8>};
 
 }  // namespace
 
 extern const KernelDesc kCpuConvGemmNhwc;
-const KernelDesc kCpuConvGemmNhwc = {
-    .name = "cpu.conv.gemm.nhwc", .preference = 10, .match = MatchAs<kFamily>};
+const KernelDesc kCpuConvGemmNhwc = {.name = "cpu.conv.gemm.nhwc", .match = MatchAs<kFamily>};
 
 // Below the channels-last kernels: the default plan keeps to one layout.
 extern const KernelDesc kCpuConvGemmNchwc;
-const KernelDesc kCpuConvGemmNchwc = {
-    .name = "cpu.conv.gemm.nchwc", .preference = 8, .match = MatchAs<kBlockedFamily>};
+const KernelDesc kCpuConvGemmNchwc = {.name = "cpu.conv.gemm.nchwc",
+                                      .match = MatchAs<kBlockedFamily>};
 
 extern const KernelDesc kCpuConvGemmRow;
-const KernelDesc kCpuConvGemmRow = {
-    .name = "cpu.conv.gemm.row", .preference = 8, .match = MatchAs<kRowFamily>};
+const KernelDesc kCpuConvGemmRow = {.name = "cpu.conv.gemm.row", .match = MatchAs<kRowFamily>};
 
 }  // namespace fettle::kernels

@@ -164,12 +164,12 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Do
       new ConvDot(problem, conv.operands, conv.g, std::move(epilogue), lanes));
 }
 
-constexpr Family<DotConv> kFamily{.read = Read, .states = States, .prepare = Prepare};
+constexpr Family<DotConv> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<12>};
 
 }  // namespace
 
 extern const KernelDesc kCpuConvDotNhwc;
-const KernelDesc kCpuConvDotNhwc = {
-    .name = "cpu.conv.dot.nhwc", .preference = 12, .match = MatchAs<kFamily>};
+const KernelDesc kCpuConvDotNhwc = {.name = "cpu.conv.dot.nhwc", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

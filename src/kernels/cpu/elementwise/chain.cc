@@ -7,7 +7,7 @@
 #include "kernels/cpu/layout/broadcast.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
-#include "kernels/kernel.h"
+#include "kernels/family.h"
 
 namespace fettle::kernels {
 namespace {
@@ -91,7 +91,10 @@ StateAssignment InForm(const ir::Graph& group, const Form& form) {
   return states;
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+/// All that is read of a group: expressions are compiled in each state.
+using Listed = std::vector<StateAssignment>;
+
+Result<Listed> Read(const ir::Graph& group, const Device&) {
   if (group.outputs.empty()) return Unsupported("no output");
   const Shape& full = *group.value(group.outputs[0]).shape;
   std::vector<StateAssignment> states{InForm(group, {Layout::RowMajor(), false, false})};
@@ -131,8 +134,8 @@ std::vector<Alias> InPlace(const ir::Graph& group, const StateAssignment& states
   return aliases;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device&) {
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Listed&,
+                                                const Params&, const Device&) {
   ASSIGN_OR_RETURN(Program program,
                    Program::Compile(*problem.group, problem.states, Geometry::kCollapsed));
   const ir::Graph& group = *problem.group;
@@ -145,12 +148,15 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
       new Chain(std::move(program), InPlace(group, problem.states), std::move(pads)));
 }
 
+Result<Listed> States(const ir::Graph&, const Listed& listed, const Device&) { return listed; }
+
+constexpr Family<Listed> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
+
 }  // namespace
 
 extern const KernelDesc kCpuElementwiseChain;
 const KernelDesc kCpuElementwiseChain = {.name = "cpu.elementwise.chain",
-                                         .preference = 10,
-                                         .candidates = Candidates,
-                                         .prepare = Prepare};
+                                         .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

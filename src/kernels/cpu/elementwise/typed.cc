@@ -8,7 +8,7 @@
 #include "kernels/cpu/layout/broadcast.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
-#include "kernels/kernel.h"
+#include "kernels/family.h"
 
 namespace fettle::kernels {
 namespace {
@@ -299,7 +299,10 @@ StateAssignment InLayout(const ir::Graph& group, const Layout& layout) {
   return states;
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
+/// All that is read of a group: expressions are compiled in each state.
+using Listed = std::vector<StateAssignment>;
+
+Result<Listed> Read(const ir::Graph& group, const Device&) {
   RETURN_IF_ERROR(FindFunction(group).status());
   const Shape& full = *group.value(group.outputs[0]).shape;
   std::vector<Layout> layouts = BlockedLayouts(full);
@@ -313,8 +316,8 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
   return states;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device&) {
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Listed&,
+                                                const Params&, const Device&) {
   const ir::Graph& group = *problem.group;
   ASSIGN_OR_RETURN(const RowFunction function, FindFunction(group));
   ASSIGN_OR_RETURN(BroadcastLoop loop, MakeLoop(group, problem.states));
@@ -324,10 +327,15 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
       new Typed(group, function, std::move(loop), std::move(pads)));
 }
 
+Result<Listed> States(const ir::Graph&, const Listed& listed, const Device&) { return listed; }
+
+constexpr Family<Listed> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<5>};
+
 }  // namespace
 
 extern const KernelDesc kCpuElementwiseTyped;
-const KernelDesc kCpuElementwiseTyped = {
-    .name = "cpu.elementwise.typed", .preference = 5, .candidates = Candidates, .prepare = Prepare};
+const KernelDesc kCpuElementwiseTyped = {.name = "cpu.elementwise.typed",
+                                         .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -160,30 +160,33 @@ constexpr Family<Conv> kSafe43{.read = ReadSafe,
                                .states = SafeStates,
                                .prepare = Prepare<4>,
                                .params = Space<4>,
+                               .taste = Always<12>,
                                .work = CountWork<4>};
 constexpr Family<Conv> kAny43{.read = ReadAny<4>,
                               .states = AnyStates<4>,
                               .prepare = Prepare<4>,
                               .params = Space<4>,
+                              .taste = Always<7>,
                               .work = CountWork<4>};
 constexpr Family<Conv> kAny23{.read = ReadAny<2>,
                               .states = AnyStates<2>,
                               .prepare = Prepare<2>,
                               .params = Space<2>,
+                              .taste = Always<6>,
                               .work = CountWork<2>};
 
 }  // namespace
 
 extern const KernelDesc kCpuConvWinograd43Nhwc;
 const KernelDesc kCpuConvWinograd43Nhwc = {
-    .name = "cpu.conv.winograd43.nhwc", .version = 2, .preference = 12, .match = MatchAs<kSafe43>};
+    .name = "cpu.conv.winograd43.nhwc", .version = 2, .match = MatchAs<kSafe43>};
 
 extern const KernelDesc kCpuConvWinograd43Any;
-const KernelDesc kCpuConvWinograd43Any = {
-    .name = "cpu.conv.winograd43.any", .preference = 7, .match = MatchAs<kAny43>};
+const KernelDesc kCpuConvWinograd43Any = {.name = "cpu.conv.winograd43.any",
+                                          .match = MatchAs<kAny43>};
 
 extern const KernelDesc kCpuConvWinograd23Any;
-const KernelDesc kCpuConvWinograd23Any = {
-    .name = "cpu.conv.winograd23.any", .preference = 6, .match = MatchAs<kAny23>};
+const KernelDesc kCpuConvWinograd23Any = {.name = "cpu.conv.winograd23.any",
+                                          .match = MatchAs<kAny23>};
 
 }  // namespace fettle::kernels

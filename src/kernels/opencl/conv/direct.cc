@@ -36,13 +36,11 @@ constexpr auto kHalfFamily = TiledFamily<kConv, Arithmetic::kF16>(Taste<6, 6>);
 
 extern const KernelDesc kOpenClConvDirect;
 const KernelDesc kOpenClConvDirect = {.name = "opencl.conv.direct",
-                                      .device = DeviceKind::kOpenCl,
                                       .match = MatchAs<kFamily>,
                                       .parameters = ParametersOf<kTileFields>};
 
 extern const KernelDesc kOpenClConvDirectF16;
 const KernelDesc kOpenClConvDirectF16 = {.name = "opencl.conv.direct.f16",
-                                         .device = DeviceKind::kOpenCl,
                                          .arithmetic = Arithmetic::kF16,
                                          .match = MatchAs<kHalfFamily>,
                                          .parameters = ParametersOf<kTileFields>};

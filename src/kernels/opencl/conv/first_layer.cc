@@ -50,14 +50,12 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pi
 }
 
 constexpr Family<PixelConv> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .params = TileSpaceOf};
+    .read = Read, .states = States, .prepare = Prepare, .params = TileSpaceOf, .taste = Always<8>};
 
 }  // namespace
 
 extern const KernelDesc kOpenClConvFirstLayer;
 const KernelDesc kOpenClConvFirstLayer = {.name = "opencl.conv.first_layer",
-                                          .device = DeviceKind::kOpenCl,
-                                          .preference = 8,
                                           .match = MatchAs<kFamily>,
                                           .parameters = ParametersOf<kTileFields>};
 

@@ -2,6 +2,7 @@
 // opencl.elementwise.chain.f16: computed in f16.
 #include <algorithm>
 
+#include "kernels/family.h"
 #include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
@@ -27,7 +28,10 @@ Result<std::string_view> OutputType(DType type) {
   }
 }
 
-Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
+/// All that is read of a group: expressions are compiled in each state.
+using Listed = std::vector<StateAssignment>;
+
+Result<Listed> Read(const ir::Graph& group, const Device& device) {
   if (group.outputs.size() != 1) return Unsupported("expected one output");
   const ir::Value& out = group.value(group.outputs[0]);
   RETURN_IF_ERROR(OutputType(out.dtype).status());
@@ -55,8 +59,8 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
 }
 
 template <Arithmetic arithmetic>
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
-                                                const Device& device) {
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Listed&,
+                                                const Params&, const Device& device) {
   const ir::Graph& group = *problem.group;
   const State& state = problem.states.outputs[0];
   ASSIGN_OR_RETURN(Expression expression, Expression::Compile(group, problem.states));
@@ -89,25 +93,26 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
+Result<Listed> ReadHalf(const ir::Graph& group, const Device& device) {
+  return HalfStates(group, Read(group, device), device);
+}
+
+Result<Listed> States(const ir::Graph&, const Listed& listed, const Device&) { return listed; }
+
+constexpr Family<Listed> kFamily{
+    .read = Read, .states = States, .prepare = Prepare<Arithmetic::kF32>, .taste = Always<10>};
+constexpr Family<Listed> kHalfFamily{
+    .read = ReadHalf, .states = States, .prepare = Prepare<Arithmetic::kF16>, .taste = Always<11>};
+
 }  // namespace
 
 extern const KernelDesc kOpenClElementwiseChain;
 const KernelDesc kOpenClElementwiseChain = {.name = "opencl.elementwise.chain",
-                                            .device = DeviceKind::kOpenCl,
-                                            .preference = 10,
-                                            .candidates = Candidates,
-                                            .prepare = Prepare<Arithmetic::kF32>};
+                                            .match = MatchAs<kFamily>};
 
 extern const KernelDesc kOpenClElementwiseChainF16;
-const KernelDesc kOpenClElementwiseChainF16 = {
-    .name = "opencl.elementwise.chain.f16",
-    .device = DeviceKind::kOpenCl,
-    .arithmetic = Arithmetic::kF16,
-    .preference = 11,
-    .candidates =
-        [](const ir::Graph& group, const Device& device) {
-          return HalfStates(group, Candidates(group, device), device);
-        },
-    .prepare = Prepare<Arithmetic::kF16>};
+const KernelDesc kOpenClElementwiseChainF16 = {.name = "opencl.elementwise.chain.f16",
+                                               .arithmetic = Arithmetic::kF16,
+                                               .match = MatchAs<kHalfFamily>};
 
 }  // namespace fettle::kernels

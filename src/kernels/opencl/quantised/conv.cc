@@ -84,27 +84,27 @@ ParamSpace DepthwiseByteSpace(const Problem&, const ByteProduct& product, const 
   return DepthwiseSpace(product.conv, device);
 }
 
-constexpr Family<ByteProduct> kFamily{
-    .read = Read, .states = ByteStates, .prepare = Prepare, .params = ByteSpace};
+constexpr Family<ByteProduct> kFamily{.read = Read,
+                                      .states = ByteStates,
+                                      .prepare = Prepare,
+                                      .params = ByteSpace,
+                                      .taste = Always<15>};
 constexpr Family<ByteProduct> kDepthwiseFamily{.read = ReadDepthwise,
                                                .states = ByteStates,
                                                .prepare = PrepareDepthwise,
-                                               .params = DepthwiseByteSpace};
+                                               .params = DepthwiseByteSpace,
+                                               .taste = Always<20>};
 
 }  // namespace
 
 extern const KernelDesc kOpenClQuantisedConv;
 const KernelDesc kOpenClQuantisedConv = {.name = "opencl.quantised.conv",
                                          .version = 2,
-                                         .device = DeviceKind::kOpenCl,
-                                         .preference = 15,
                                          .match = MatchAs<kFamily>,
                                          .parameters = ParametersOf<kByteFields, kTileFields>};
 
 extern const KernelDesc kOpenClQuantisedDepthwise;
 const KernelDesc kOpenClQuantisedDepthwise = {.name = "opencl.quantised.depthwise",
-                                              .device = DeviceKind::kOpenCl,
-                                              .preference = 20,
                                               .match = MatchAs<kDepthwiseFamily>,
                                               .parameters = ParametersOf<kDepthwiseFields>};
 

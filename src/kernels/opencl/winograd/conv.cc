@@ -251,14 +251,13 @@ constexpr Family<PixelConv> kFamily{.read = Read,
                                     .states = PixelConvStates,
                                     .prepare = Prepare,
                                     .params = Space,
+                                    .taste = Always<3>,
                                     .work = CountWork};
 
 }  // namespace
 
 extern const KernelDesc kOpenClConvWinograd;
 const KernelDesc kOpenClConvWinograd = {.name = "opencl.conv.winograd",
-                                        .device = DeviceKind::kOpenCl,
-                                        .preference = 3,
                                         .match = MatchAs<kFamily>,
                                         .parameters = ParametersOf<kFields, kTileFields>};
 
