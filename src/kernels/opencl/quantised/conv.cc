@@ -11,20 +11,14 @@
 namespace fettle::kernels {
 namespace {
 
-Result<ByteProduct> ReadByteConv(const ir::Graph& group) {
+Result<ByteProduct> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(ByteProduct product, ReadByteProduct(group));
   if (product.is_matrix) return Unsupported("{} is no convolution", product.q.core->op);
   return product;
 }
 
-Result<ByteProduct> Read(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(ByteProduct product, ReadByteConv(group));
-  if (product.IsDepthwise()) return Unsupported("left to opencl.quantised.depthwise");
-  return product;
-}
-
-Result<ByteProduct> ReadDepthwise(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(ByteProduct product, ReadByteConv(group));
+Result<ByteProduct> ReadDepthwise(const ir::Graph& group, const Device& device) {
+  ASSIGN_OR_RETURN(ByteProduct product, Read(group, device));
   if (!product.IsDepthwise()) return Unsupported("not a filter per channel");
   return product;
 }
@@ -84,11 +78,11 @@ ParamSpace DepthwiseByteSpace(const Problem&, const ByteProduct& product, const 
   return DepthwiseSpace(product.conv, device);
 }
 
-constexpr Family<ByteProduct> kFamily{.read = Read,
-                                      .states = ByteStates,
-                                      .prepare = Prepare,
-                                      .params = ByteSpace,
-                                      .taste = Always<15>};
+/// Blocks of four channels are mostly zeros where each has a filter of its own.
+int Taste(const ByteProduct& product, const Device&) { return product.IsDepthwise() ? 1 : 15; }
+
+constexpr Family<ByteProduct> kFamily{
+    .read = Read, .states = ByteStates, .prepare = Prepare, .params = ByteSpace, .taste = Taste};
 constexpr Family<ByteProduct> kDepthwiseFamily{.read = ReadDepthwise,
                                                .states = ByteStates,
                                                .prepare = PrepareDepthwise,
