@@ -105,7 +105,7 @@ std::shared_ptr<std::byte> Fill(int64_t bytes) {
 /// One kernel in one state with one parameter set, made ready to run.
 struct Choice {
   std::string name;
-  int preference = 0;
+  int taste = 0;
   std::unique_ptr<kernels::PreparedKernel> prepared;
   std::vector<std::shared_ptr<std::byte>> memory;
   std::vector<Location> inputs, outputs, packed;
@@ -122,7 +122,8 @@ struct Choice {
 Choice Prepare(const kernels::KernelDesc& kernel, const kernels::Problem& problem,
                const kernels::Params& params, const CpuDevice& device) {
   const ir::Graph& graph = *problem.group;
-  Choice choice{.name = std::string(kernel.name), .preference = kernel.preference};
+  Choice choice{.name = std::string(kernel.name),
+                .taste = kernels::MatchGroup(kernel, problem.group, device).value()->taste()};
   for (const std::vector<State>* list : {&problem.states.inputs, &problem.states.outputs}) {
     const Shape& shape =
         *graph.value(list == &problem.states.inputs ? graph.inputs[0] : graph.outputs[0]).shape;
@@ -180,7 +181,7 @@ void Run(const Layer& layer, const std::string& text, const CpuDevice& device,
                                                  layer.kernel * layer.kernel);
   std::vector<Choice> choices;
   for (const kernels::KernelDesc* kernel : kernels::CpuKernels()) {
-    if (kernel->preference == 0) continue;
+    if (kernel->is_reference()) continue;
     const auto candidates = kernels::CandidatesOf(*kernel, *graph, device);
     if (!candidates.ok()) continue;
     for (const kernels::StateAssignment& states : *candidates) {
@@ -200,9 +201,9 @@ void Run(const Layer& layer, const std::string& text, const CpuDevice& device,
       c.seconds.push_back(static_cast<double>(NowNs() - start) * 1e-9);
     }
   }
-  const auto usual = std::max_element(
-      choices.begin(), choices.end(),
-      [](const Choice& a, const Choice& b) { return a.preference < b.preference; });
+  const auto usual =
+      std::max_element(choices.begin(), choices.end(),
+                       [](const Choice& a, const Choice& b) { return a.taste < b.taste; });
   const double ceiling = kernels::ProbeFmaFlops(5) * options.threads;
   for (const Choice& c : choices) {
     std::printf("%-16s %9.1f us %7.1f GFLOP/s %5.1f %% of %.0f  x%.2f  %s\n", layer.name,

@@ -40,7 +40,7 @@ std::vector<tuner::Candidate> ListCandidates(const ir::Graph& graph, const CpuDe
     const planner::GroupChoices choices =
         planner::ListChoices(graph, group, device, {.threads = threads});
     for (const planner::Choice& choice : choices.choices) {
-      if (choice.kernel->preference == 0) continue;
+      if (choice.kernel->is_reference()) continue;
       tuner::Candidate candidate{
           choice.kernel, {choices.fragment.graph, choice.states(), threads}, {}};
       candidate.params = DefaultParams(*choice.kernel, candidate.problem, device);

@@ -214,7 +214,7 @@ Status Run(const Options& options, const std::string& model) {
   std::sort(order.rbegin(), order.rend());
   size_t shown = 0;
   for (const auto& [bound_us, entry] : order) {
-    const Device& device = *session->devices().Find(entry->kernel->device);
+    const Device& device = *session->devices().Find(entry->kernel->device());
     Subject subject(*chosen[entry].second, *entry, device, bench);
     const auto space = subject.Space();
     if (!space || space->space().combinations() < 6) continue;

@@ -1,7 +1,6 @@
 // A kernel as functions of what it reads of a group, which is read once.
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -24,7 +23,7 @@ struct Family {
                                                      const Device& device) = nullptr;
   /// Null: nothing to tune.
   ParamSpace (*params)(const Problem& problem, const Facts& facts, const Device& device) = nullptr;
-  /// Null: KernelDesc::preference. `Always<7>` where it is the same for all groups.
+  /// Null: 1. `Always<7>` where it is the same for all groups.
   int (*taste)(const Facts& facts, const Device& device) = nullptr;
   /// Null: that of the operators.
   Work (*work)(const Problem& problem, const Facts& facts, const Params& params,
@@ -37,16 +36,6 @@ struct Family {
 template <int kTaste, typename Facts>
 int Always(const Facts&, const Device&) {
   return kTaste;
-}
-
-/// Whether `aliases` are views that leave no output of `group` with elements to be written: what
-/// Family::is_view answers of the aliases of what it prepares.
-inline bool IsAllViews(const ir::Graph& group, const std::vector<Alias>& aliases) {
-  std::vector<bool> runs;
-  for (ir::ValueId id : group.outputs) runs.push_back(group.value(id).shape->elements() > 0);
-  for (const Alias& alias : aliases)
-    if (alias.is_view) runs[static_cast<size_t>(alias.output)] = false;
-  return std::find(runs.begin(), runs.end(), true) == runs.end();
 }
 
 /// Family::states of a kernel that computes row-major tensors of the values' own types alone.
@@ -75,9 +64,8 @@ class FamilyMatch final : public Match {
         device_(device) {}
 
   std::span<const StateAssignment> states() const override { return states_; }
-  std::optional<int> taste() const override {
-    if (family_.taste == nullptr) return std::nullopt;
-    return family_.taste(facts_, device_);
+  int taste() const override {
+    return family_.taste == nullptr ? Match::taste() : family_.taste(facts_, device_);
   }
   ParamSpace params(int states, int threads) const override {
     if (family_.params == nullptr) return {};

@@ -78,6 +78,9 @@ struct Alias {
   bool is_view = false;
 };
 
+/// Whether they are views that leave no output of `group` with elements to be written.
+bool IsAllViews(const ir::Graph& group, const std::vector<Alias>& aliases);
+
 /// What Launch works on. Operands are in the states of the problem; `packed` follows packs().
 struct LaunchArgs {
   std::span<const Location> inputs;
@@ -110,8 +113,9 @@ struct ParamInfo {
 };
 
 /// What a kernel computes in: which kernels a plan may use is decided by it. kF16 and kBF16: sums
-/// of products but in part, all else entirely.
-enum class Arithmetic : uint8_t { kF32, kF16, kBF16, kInt, kBits };
+/// of products but in part, all else entirely. kReference: as the scalar oracle, so that plans have
+/// it only where nothing else computes a group.
+enum class Arithmetic : uint8_t { kF32, kF16, kBF16, kInt, kBits, kReference };
 
 /// The least work that a kernel does for a problem: what its roofline bound is made of.
 struct Work {
@@ -139,9 +143,9 @@ class Match {
   virtual ~Match() = default;
   /// The assignments in which the kernel computes the group, best first; at least one.
   virtual std::span<const StateAssignment> states() const = 0;
-  /// How much the kernel is preferred for this group and device until something is measured, where
-  /// that is not KernelDesc::preference: what is merely unattractive is tasted low, not refused.
-  virtual std::optional<int> taste() const { return std::nullopt; }
+  /// How much the kernel is preferred for this group and device until something is measured: the
+  /// higher wins. What is merely unattractive is tasted low, not refused; references have 0.
+  virtual int taste() const { return 1; }
   /// Empty where there is nothing to tune.
   virtual ParamSpace params(int states, int threads) const = 0;
   /// The least work; nullopt: the operators' multiply-adds and the operands' bytes.
@@ -152,43 +156,24 @@ class Match {
   virtual Result<std::unique_ptr<PreparedKernel>> Prepare(const Setting&) const = 0;
 };
 
-/// One row of a kernel table.
+/// One row of a kernel table. Which build of its sources it is: build_id.h.
 struct KernelDesc {
   /// Stable, never reused: "<backend>.<op>.<algorithm>[.<layout>]".
   std::string_view name;
   /// Raised with any change of what is computed or how parameters are read.
   int version = 1;
-  DeviceKind device = DeviceKind::kCpu;
   Arithmetic arithmetic = Arithmetic::kF32;
-  /// Preference before anything is measured: the higher wins. References have 0.
-  int preference = 1;
-  /// The same where it depends on the group, which the kernel computes, and on the device; null: it
-  /// does not.
-  int (*preference_on)(const ir::Graph& group, const Device& device) = nullptr;
-  /// Whether outputs may be views (Alias::is_view): others are not prepared to find out.
-  bool may_be_view = false;
-  /// What the kernel makes of `group` on `device`; or why it cannot compute it (kUnsupported; the
-  /// reason is the message). Null: a row of the functions below, which MatchGroup adapts.
+  /// What the kernel makes of `group` on `device`, one of its backend; or why it cannot compute it
+  /// (kUnsupported; the reason is the message).
   Result<std::unique_ptr<const Match>> (*match)(std::shared_ptr<const ir::Graph> group,
                                                 const Device& device) = nullptr;
-  /// All parameters that it may have in any group, for documentation and checks.
+  /// All parameters that it may have in any group, for documentation and checks; null: none, or
+  /// such as all follow from the problem.
   std::span<const ParamInfo> (*parameters)() = nullptr;
-  /// The state assignments in which the kernel computes `group` on `device`, best first; or why it
-  /// cannot (kUnsupported; the reason is the message).
-  Result<std::vector<StateAssignment>> (*candidates)(const ir::Graph& group,
-                                                     const Device& device) = nullptr;
-  /// Makes the kernel ready. `params` are valid ones; the problem's states are one of the
-  /// candidates.
-  Result<std::unique_ptr<PreparedKernel>> (*prepare)(const Problem&, const Params& params,
-                                                     const Device&) = nullptr;
-  /// Tunable parameters for a problem; null where there are none.
-  std::vector<Tunable> (*tunables)(const Problem&, const Device&) = nullptr;
-  /// Whether a combination works; null: all do.
-  Status (*valid)(const Problem&, const Params&, const Device&) = nullptr;
-  /// Constant time, always valid; null: no parameters.
-  Params (*default_params)(const Problem&, const Device&) = nullptr;
-  /// The work of a problem; null: the operators' multiply-adds and the operands' bytes.
-  Work (*work)(const Problem&, const Params&, const Device&) = nullptr;
+
+  /// The backend that the name begins with.
+  DeviceKind device() const { return DeviceKindOf(name.substr(0, name.find('.'))); }
+  bool is_reference() const { return arithmetic == Arithmetic::kReference; }
 };
 
 /// What `kernel` makes of `group` on `device`, which outlives it; or why it cannot compute it.

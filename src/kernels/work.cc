@@ -63,7 +63,7 @@ Work WorkOf(const KernelDesc& kernel, const Problem& problem, const Match* match
   }
   const ir::Graph& group = *problem.group;
   Work work;
-  if (kernel.preference == 0) work.ceiling = "scalar";
+  if (kernel.is_reference()) work.ceiling = "scalar";
   if (IsQuantised(group)) work.ceiling = "int8 dot";
   for (const ir::Node& node : group.nodes()) {
     const ops::OpDesc* op = ops::Find(node.op);

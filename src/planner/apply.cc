@@ -75,7 +75,7 @@ class Assembler {
   Status AddGroup(const GroupDecision& group) {
     RETURN_IF_ERROR(Cover(group));
     ASSIGN_OR_RETURN(const kernels::KernelDesc* kernel, KernelOf(group));
-    const Device* device = devices_.Find(kernel->device);
+    const Device* device = devices_.Find(kernel->device());
     if (device == nullptr)
       return Error(StatusCode::kVersionMismatch, "kernel {}: its device is not there",
                    kernel->name);

@@ -51,7 +51,7 @@ class Assigner {
     const Choice* best = nullptr;
     int64_t best_bytes = INT64_MAX;
     for (const Choice& choice : group.choices) {
-      if (choice.taste != first.taste || choice.kernel->device != first.kernel->device) break;
+      if (choice.taste != first.taste || choice.kernel->device() != first.kernel->device()) break;
       int64_t bytes = 0;
       for (size_t i = 0; i < group.fragment.inputs.size(); ++i) {
         bytes += ConversionBytes(group.fragment.inputs[i], choice.states().inputs[i]);

@@ -72,9 +72,9 @@ class Lister {
   /// References stay for single nodes that the CPU has no other kernel for, though an accelerator
   /// may have one: it may fail its checks.
   static void DropReferences(GroupChoices& choices, const passes::Group& group) {
-    const auto is_reference = [](const Choice& choice) { return choice.kernel->preference == 0; };
+    const auto is_reference = [](const Choice& choice) { return choice.kernel->is_reference(); };
     const auto on_cpu = [&](const Choice& choice) {
-      return !is_reference(choice) && choice.kernel->device == DeviceKind::kCpu;
+      return !is_reference(choice) && choice.kernel->device() == DeviceKind::kCpu;
     };
     const bool only_references =
         std::all_of(choices.choices.begin(), choices.choices.end(), is_reference);
@@ -108,7 +108,7 @@ class Lister {
       kind.entries.push_back(std::move(entry));
       return;
     }
-    const bool on_cpu = choice.kernel->device == DeviceKind::kCpu;
+    const bool on_cpu = choice.kernel->device() == DeviceKind::kCpu;
     for (int threads : {limits_.threads, 1}) {
       entry.threads = threads;
       entry.params = entry.match->params(entry.states_index, threads).usual;

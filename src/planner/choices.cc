@@ -76,7 +76,7 @@ Result<std::vector<Choice>> Offers(const kernels::KernelDesc& kernel,
                                    const std::shared_ptr<const ir::Graph>& group,
                                    const Device& device) {
   ASSIGN_OR_RETURN(const auto match, kernels::MatchGroup(kernel, group, device));
-  const int taste = match->taste().value_or(kernel.preference);
+  const int taste = match->taste();
   std::vector<Choice> offers;
   for (size_t i = 0; i < match->states().size(); ++i)
     offers.push_back({&kernel, match, static_cast<int>(i), taste});
@@ -86,7 +86,6 @@ Result<std::vector<Choice>> Offers(const kernels::KernelDesc& kernel,
 void AddChoices(const Device& device, const Limits& limits, GroupChoices& result) {
   const ir::Graph& group = *result.fragment.graph;
   for (const kernels::KernelDesc* kernel : kernels::FindBackend(device.kind())->kernels()) {
-    if (limits.reference_only && kernel->preference > 0) continue;
     if (!limits.Allow(kernel->arithmetic)) continue;
     auto offers = Offers(*kernel, result.fragment.graph, device);
     if (!offers.ok()) {
@@ -115,8 +114,9 @@ void AddChoices(const Device& device, const Limits& limits, GroupChoices& result
 }  // namespace
 
 bool Limits::Allow(kernels::Arithmetic arithmetic) const {
-  const bool is_half =
-      arithmetic == kernels::Arithmetic::kF16 || arithmetic == kernels::Arithmetic::kBF16;
+  using enum kernels::Arithmetic;
+  if (reference_only) return arithmetic == kReference;
+  const bool is_half = arithmetic == kF16 || arithmetic == kBF16;
   return !is_half || precision == Precision::kLow;
 }
 
@@ -139,7 +139,7 @@ GroupChoices ListChoices(const ir::Graph& graph, const passes::Group& group,
     AddChoices(*device, limits, result);
   }
   const auto rank = [&](const Choice& choice) {
-    return std::pair(choice.kernel->device == limits.preferred, choice.taste);
+    return std::pair(choice.kernel->device() == limits.preferred, choice.taste);
   };
   std::stable_sort(result.choices.begin(), result.choices.end(),
                    [&](const Choice& a, const Choice& b) { return rank(a) > rank(b); });

@@ -13,7 +13,7 @@ namespace {
 std::string Reasons(const GroupChoices& choices, std::optional<DeviceKind> device = {}) {
   std::string reasons;
   for (const Rejection& rejection : choices.rejected) {
-    if (device && FindKernel(rejection.kernel)->device != *device) continue;
+    if (device && FindKernel(rejection.kernel)->device() != *device) continue;
     reasons +=
         fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", rejection.kernel, rejection.reason);
   }
@@ -75,11 +75,11 @@ Result<Cover> GreedyCover(const ir::Graph& graph, const DeviceSet& devices, cons
                      });
     GroupChoices best = BestGroup(graph, by_node[n], used, limits);
     if (best.choices.empty()) return NoChoice(graph.nodes()[n], best);
-    if (limits.preferred != best.choices[0].kernel->device)
+    if (limits.preferred != best.choices[0].kernel->device())
       Log(LogLevel::kInfo, "{}: computed by {}: {}", ir::Describe(graph.nodes()[n]),
-          best.choices[0].kernel->device == DeviceKind::kCpu
+          best.choices[0].kernel->device() == DeviceKind::kCpu
               ? "the CPU"
-              : DeviceKindName(best.choices[0].kernel->device),
+              : DeviceKindName(best.choices[0].kernel->device()),
           Reasons(best, limits.preferred));
     for (ir::NodeId id : best.nodes) covered[static_cast<size_t>(id)] = true;
     cover.push_back(std::move(best));

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "kernels/backend.h"
+#include "kernels/cost_text.h"
 #include "ops/op.h"
 #include "tests/annex/annex_device.h"
 
@@ -85,9 +88,17 @@ class AnnexMatch final : public Match {
   std::vector<StateAssignment> states_;
 };
 
+/// How often the annex's kernels were asked about each group: by the operator of the kernel and the
+/// group as the catalogue tells kinds apart.
+inline std::map<std::string, int>& AnnexMatches() {
+  static std::map<std::string, int> matches;
+  return matches;
+}
+
 template <const char* kOp>
 Result<std::unique_ptr<const Match>> MatchAnnex(std::shared_ptr<const ir::Graph> group,
                                                 const Device&) {
+  ++AnnexMatches()[std::string(kOp) + ": " + PrintCosts(*group)];
   if (group->nodes().size() != 1 || group->nodes()[0].op != kOp)
     return Unsupported("computes one {}", kOp);
   for (const ir::Value& value : group->values())
@@ -96,12 +107,9 @@ Result<std::unique_ptr<const Match>> MatchAnnex(std::shared_ptr<const ir::Graph>
 }
 
 inline constexpr char kAnnexConvOp[] = "Conv", kAnnexReluOp[] = "Relu", kAnnexAddOp[] = "Add";
-inline const KernelDesc kAnnexConv = {
-    .name = "annex.conv", .device = kAnnex, .match = MatchAnnex<kAnnexConvOp>};
-inline const KernelDesc kAnnexRelu = {
-    .name = "annex.relu", .device = kAnnex, .match = MatchAnnex<kAnnexReluOp>};
-inline const KernelDesc kAnnexAdd = {
-    .name = "annex.add", .device = kAnnex, .match = MatchAnnex<kAnnexAddOp>};
+inline const KernelDesc kAnnexConv = {.name = "annex.conv", .match = MatchAnnex<kAnnexConvOp>};
+inline const KernelDesc kAnnexRelu = {.name = "annex.relu", .match = MatchAnnex<kAnnexReluOp>};
+inline const KernelDesc kAnnexAdd = {.name = "annex.add", .match = MatchAnnex<kAnnexAddOp>};
 
 /// Bytes as they are, to the annex or back.
 class AnnexTransfer final : public PreparedKernel {

@@ -21,7 +21,7 @@ Choices Count(std::string_view text) {
   Choices choices{.parameters = true};
   for (const KernelDesc* kernel : CpuKernels()) {
     const auto candidates = CandidatesOf(*kernel, *test.graph, device);
-    if (kernel->preference == 0 || !candidates.ok()) continue;
+    if (kernel->is_reference() || !candidates.ok()) continue;
     for (const StateAssignment& states : *candidates) {
       int64_t combinations = 1;
       const Problem problem{.group = test.graph, .states = states, .threads = 2};

@@ -4,7 +4,6 @@
 #include <random>
 
 #include "kernels/check/bound_kernel.h"
-#include "kernels/family.h"
 #include "kernels/launch_tunables.h"
 #include "kernels/problem_text.h"
 #include "tensor/compare.h"

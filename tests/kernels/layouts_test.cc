@@ -141,7 +141,7 @@ const std::vector<Agnostic>& Operators() {
 std::set<std::string> CoveredLayouts(const ir::Graph& graph) {
   std::set<std::string> covered;
   for (const KernelDesc* kernel : CpuKernels()) {
-    if (kernel->preference == 0) continue;
+    if (kernel->is_reference()) continue;
     const auto candidates = CandidatesOf(*kernel, graph, TestDevice(1));
     if (!candidates.ok()) continue;
     for (const StateAssignment& states : *candidates)
@@ -202,7 +202,7 @@ TEST_P(LayoutAgnosticTest, AgreesWithTheOracleInAnInventedLayout) {
   int runs = 0;
   for (const KernelDesc* kernel : CpuKernels()) {
     const auto candidates = CandidatesOf(*kernel, *group.graph, TestDevice(3));
-    if (kernel->preference == 0 || !candidates.ok()) continue;
+    if (kernel->is_reference() || !candidates.ok()) continue;
     for (const StateAssignment& states : *candidates) {
       if (!IsInvented(states, *group.graph)) continue;
       const Problem problem{group.graph, states, 3};

@@ -115,7 +115,7 @@ TEST(OpenClTaste, IsLowWhereALocalTileWouldBeMostlyEmpty) {
                                "%y = Conv(%x, %w) {{pads=[1,1,1,1]}}\noutput %y\n",
                                channels));
     const auto match = MatchGroup(kOpenClConvLocal, group.graph, **device);
-    return match.ok() ? (*match)->taste().value_or(-1) : -2;
+    return match.ok() ? (*match)->taste() : -2;
   };
   EXPECT_EQ(taste_of(8), 1);
   EXPECT_EQ(taste_of(32), 4);

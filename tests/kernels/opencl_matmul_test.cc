@@ -119,9 +119,8 @@ const GemmAlgorithm kEmulatedSubGroups = {.forms = kRowForms,
                                           .valid = kGemmSubGroups.valid,
                                           .defaults = SmallSubGroup,
                                           .setup = SetUpEmulated};
-const KernelDesc kEmulated = {.name = "test.matmul.emulated",
-                              .device = DeviceKind::kOpenCl,
-                              .match = MatchAs<kProductFamily<kEmulatedSubGroups>>};
+const KernelDesc kEmulated = {.name = "opencl.matmul.emulated",
+                              .match = MatchAs<kProductFamily<kEmulatedSubGroups, Always<1>>>};
 
 TEST_F(OpenClMatMul, SubGroupsAddUpRightWhereTheirBroadcastIsEmulated) {
   for (const std::string_view text : {kGroups[0], kGroups[2], kGroups[4]})

@@ -57,7 +57,7 @@ TEST(KernelTable, NamesAreUniqueAndRowsComplete) {
   for (const KernelDesc* kernel : CpuKernels()) {
     EXPECT_TRUE(names.insert(kernel->name).second) << kernel->name;
     EXPECT_TRUE(kernel->name.starts_with("cpu.")) << kernel->name;
-    EXPECT_TRUE(kernel->match != nullptr || kernel->candidates != nullptr) << kernel->name;
+    EXPECT_NE(kernel->match, nullptr) << kernel->name;
     EXPECT_GE(kernel->version, 1) << kernel->name;
   }
 }
@@ -162,7 +162,7 @@ int Taste(const Facts& facts, const Device&) { return facts.elements > 10 ? 7 : 
 
 constexpr Family<Facts> kFamily{
     .read = Read, .states = States, .prepare = PrepareNothing, .params = Space, .taste = Taste};
-const KernelDesc kKernel = {.name = "test.nothing", .match = MatchAs<kFamily>};
+const KernelDesc kKernel = {.name = "cpu.test.nothing", .match = MatchAs<kFamily>};
 
 TEST(Family, ReadsAGroupOnce) {
   const CaseGroup relu = ParseGroup("input %x: f32[3x4]\n%y = Relu(%x)\noutput %y\n");
@@ -196,7 +196,31 @@ TEST(Family, RefusesStatesThatItDoesNotList) {
   EXPECT_EQ(FindStates(kKernel, **match, states).value(), 0);
   states.inputs[0].layout = Layout::ChannelsLast(4);
   EXPECT_EQ(FindStates(kKernel, **match, states).status().message(),
-            "test.nothing: takes none of its operands in these states");
+            "cpu.test.nothing: takes none of its operands in these states");
+}
+
+/// The taste of a CPU kernel for a 3x3 convolution of so many channels.
+int TasteOf(std::string_view name, int64_t ic, int64_t oc) {
+  const CaseGroup conv =
+      ParseGroup(fmt::format("input %x: f32[1x{0}x28x28]\nconst %w: f32[{1}x{0}x3x3]\n"
+                             "%y = Conv(%x, %w) {{pads=[1,1,1,1]}}\noutput %y\n",
+                             ic, oc));
+  const auto kernels = CpuKernels();
+  const auto kernel = std::find_if(kernels.begin(), kernels.end(),
+                                   [&](const KernelDesc* row) { return row->name == name; });
+  const auto match = MatchGroup(**kernel, conv.graph, TestDevice(1));
+  EXPECT_TRUE(match.ok()) << match.status().message();
+  return match.ok() ? (*match)->taste() : -1;
+}
+
+TEST(Taste, IsLowWhereAKernelIsUnattractive) {
+  EXPECT_EQ(TasteOf("cpu.conv.winograd43.any", 32, 32), 7);
+  EXPECT_EQ(TasteOf("cpu.conv.winograd43.any", 4, 32), 1);
+  EXPECT_EQ(TasteOf("cpu.conv.winograd23.any", 32, 4), 1);
+  EXPECT_EQ(TasteOf("cpu.conv.gemm.row", 3, 32), 8);
+  EXPECT_EQ(TasteOf("cpu.conv.gemm.row", 16, 32), 1);
+  EXPECT_EQ(TasteOf("cpu.conv.dot.nhwc", 32, 3), 12);
+  EXPECT_EQ(TasteOf("cpu.conv.dot.nhwc", 1, 3), 1);
 }
 
 TEST(Family, ListsNoParameterThatItDoesNotDeclare) {

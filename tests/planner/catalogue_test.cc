@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "device/cpu/cpu_device.h"
+#include "exec/program.h"
 #include "ir/text.h"
 #include "ops/op.h"
+#include "planner/planner.h"
+#include "tests/annex/annex_backend.h"
 
 namespace fettle::planner {
 namespace {
@@ -45,6 +48,51 @@ TEST(Catalogue, AnEmptyPartMakesNoViewOfOthers) {
       "output %a\noutput %b\noutput %c\n";
   EXPECT_EQ(RowMajorViews(fmt::format(kSplit, "16 4 0")).first, 1);
   EXPECT_EQ(RowMajorViews(fmt::format(kSplit, "10 10 0")).first, 0);  // 40 bytes in: not aligned
+}
+
+/// Two kinds of convolutions, of which one is there twice, and what may join them.
+ir::Graph Convolutions() {
+  ir::Graph graph =
+      ir::Parse(
+          "input %x: f32[1x8x6x6]\nconst %v: f32[8x8x3x3]\nconst %w: f32[8x8x1x1]\n"
+          "%a = Conv(%x, %v) {pads=[1,1,1,1]}\n%b = Relu(%a)\n"
+          "%c = Conv(%b, %v) {pads=[1,1,1,1]}\n%d = Relu(%c)\n%y = Conv(%d, %w)\noutput %y\n")
+          .value();
+  EXPECT_TRUE(ops::InferGraph(graph).ok());
+  return graph;
+}
+
+TEST(Catalogue, EachKernelReadsEachKindOfGroupOnce) {
+  kernels::AddBackend(kernels::AnnexBackend());
+  const CpuDevice cpu(std::make_shared<ThreadPool>(2));
+  const AnnexDevice annex;
+  const DeviceSet devices(cpu, &annex);
+  kernels::AnnexMatches().clear();
+  const auto catalogue =
+      ListCatalogue(Convolutions(), devices, {.threads = 2}, Breadth::kNeighbours);
+  ASSERT_TRUE(catalogue.ok());
+  EXPECT_GT(catalogue->instances.size(), catalogue->kinds.size());
+  const size_t kernels = kernels::AnnexBackend().kernels().size();
+  EXPECT_EQ(kernels::AnnexMatches().size() % kernels, 0U);
+  EXPECT_GE(kernels::AnnexMatches().size(), kernels * catalogue->kinds.size());
+  for (const auto& [group, count] : kernels::AnnexMatches()) EXPECT_EQ(count, 1) << group;
+}
+
+TEST(Catalogue, AProgramIsBuiltOfWhatItsPlanHasRead) {
+  kernels::AddBackend(kernels::AnnexBackend());
+  const CpuDevice cpu(std::make_shared<ThreadPool>(2));
+  const AnnexDevice annex;
+  const DeviceSet devices(cpu, &annex);
+  auto plan = MakePlan(Convolutions(), devices, {.threads = 2, .preferred = kAnnex});
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  const auto on_annex = std::count_if(
+      plan->steps.begin(), plan->steps.end(),
+      [](const exec::PlannedStep& step) { return step.match && step.kernel->device() == kAnnex; });
+  EXPECT_GT(on_annex, 0);
+  kernels::AnnexMatches().clear();
+  exec::PackedStore packed;
+  EXPECT_TRUE(exec::Program::Build(*std::move(plan), devices, packed).ok());
+  EXPECT_TRUE(kernels::AnnexMatches().empty());
 }
 
 }  // namespace

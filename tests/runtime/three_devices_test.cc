@@ -48,7 +48,7 @@ class DealtCosts : public planner::CostSource {
   explicit DealtCosts(uint64_t seed) : seed_(seed) {}
   planner::EntryCost Kernel(const planner::Kind& kind, const planner::Entry& entry) override {
     const DeviceKind kinds[] = {DeviceKind::kCpu, DeviceKindOf("opencl"), kAnnex};
-    const bool favoured = entry.kernel->device == kinds[HashText(kind.text, seed_) % 3];
+    const bool favoured = entry.kernel->device() == kinds[HashText(kind.text, seed_) % 3];
     return {.us = favoured ? 1.0 : 1000.0, .measured = true};
   }
   planner::EntryCost Conversion(const Shape&, DType, const State&, const State&, int) override {
@@ -95,7 +95,7 @@ class ThreeDevicesTest : public testing::Test {
   static std::set<DeviceKind> DevicesOf(const Decision& decision) {
     std::set<DeviceKind> kinds;
     for (const planner::GroupDecision& group : decision.groups)
-      kinds.insert(kernels::FindKernel(group.kernel)->device);
+      kinds.insert(kernels::FindKernel(group.kernel)->device());
     return kinds;
   }
 

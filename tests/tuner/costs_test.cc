@@ -227,7 +227,7 @@ TEST(ResidencyTest, ColdRowsHaveAProtocolOfTheirOwn) {
   EXPECT_EQ(ProtocolOf(kernel, with, true), kColdProtocol);
   EXPECT_EQ(ProtocolOf(kernel, with, false), kProtocol);
   EXPECT_EQ(ProtocolOf(kernel, without, true), kProtocol);
-  kernel.device = DeviceKind::kOpenCl;
+  kernel.name = "opencl.test";
   EXPECT_EQ(ProtocolOf(kernel, with, true), kProtocol);
 }
 

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "ir/text.h"
+#include "kernels/family.h"
+#include "kernels/fields.h"
 #include "ops/op.h"
 #include "tests/tuner/fake_machine.h"
 #include "tuner/measure/measure.h"
@@ -45,18 +47,29 @@ class FakeKernel final : public kernels::PreparedKernel {
   int64_t variant_, elements_;
 };
 
+struct FakeVariant {
+  int64_t i = 0;
+};
+inline constexpr kernels::Fields kFakeFields("", kernels::Field{"i", &FakeVariant::i, {}});
+
+/// Of so many elements.
+inline constexpr kernels::Family<int64_t> kFakeFamily{
+    .read = [](const ir::Graph& group, const Device&) -> Result<int64_t> {
+      return group.value(group.inputs[0]).shape->elements();
+    },
+    .states = kernels::RowMajorAlone,
+    .prepare = [](const kernels::Problem&, const int64_t& elements, const kernels::Params& params,
+                  const Device&) -> Result<std::unique_ptr<kernels::PreparedKernel>> {
+      return std::unique_ptr<kernels::PreparedKernel>(
+          new FakeKernel(kFakeFields.Read(params).i, elements));
+    },
+    .params = [](const kernels::Problem&, const int64_t&, const Device&) -> kernels::ParamSpace {
+      return {.tunables = {}, .usual = kFakeFields.Write({}), .check = {}};
+    }};
+
 inline const kernels::KernelDesc& FakeKernelDesc() {
-  static const kernels::KernelDesc desc = {
-      .name = "test.relu.fake",
-      .candidates = [](const ir::Graph& group,
-                       const Device&) -> Result<std::vector<kernels::StateAssignment>> {
-        return std::vector<kernels::StateAssignment>{kernels::RowMajorStates(group)};
-      },
-      .prepare = [](const kernels::Problem& problem, const kernels::Params& params,
-                    const Device&) -> Result<std::unique_ptr<kernels::PreparedKernel>> {
-        return std::unique_ptr<kernels::PreparedKernel>(
-            new FakeKernel(params.at("i"), problem.shape(problem.group->inputs[0]).elements()));
-      }};
+  static const kernels::KernelDesc desc = {.name = "cpu.test.fake",
+                                           .match = kernels::MatchAs<kFakeFamily>};
   return desc;
 }
 

@@ -35,7 +35,7 @@ TEST_P(VerifyCasesTest, KernelsPass) {
   for (const kernels::KernelDesc* kernel : kernels::CpuKernels()) {
     const auto states = kernels::CandidatesOf(*kernel, *graph, TestDevice());
     // On large cases the reference takes seconds, and it is what the others are compared with.
-    if (!states.ok() || (kernel->preference == 0 && GetParam().bench)) continue;
+    if (!states.ok() || (kernel->is_reference() && GetParam().bench)) continue;
     for (const kernels::StateAssignment& assignment : *states) {
       Candidate candidate{kernel, {graph, assignment, 2}, {}};
       candidate.params = DefaultParams(*kernel, candidate.problem, TestDevice());

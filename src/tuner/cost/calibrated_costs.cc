@@ -7,7 +7,7 @@ namespace fettle::tuner {
 double CalibratedCosts::FactorOf(const planner::Kind& kind, const planner::Entry& entry) {
   const auto [it, is_new] = factors_.try_emplace(&entry, 1);
   if (is_new) {
-    const Device& device = *devices_.Find(entry.kernel->device);
+    const Device& device = *devices_.Find(entry.kernel->device());
     const StepClass of = ClassOf(*entry.kernel, *kind.group, entry.states, entry.threads, device);
     it->second = calibrations_.Of(of).factor;
   }

@@ -135,7 +135,7 @@ const LearnedCosts::Bounded& LearnedCosts::BoundedOf(const planner::Kind& kind,
   if (!is_new) return at->second;
   const kernels::Work work = WorkOf(kind, entry);
   const std::array<std::string, 2> ways = WayTexts(kind, entry);
-  at->second = {Bound(work, entry.kernel->device, entry.threads),
+  at->second = {Bound(work, entry.kernel->device(), entry.threads),
                 {efficiency_.WayOf(ways[0]), efficiency_.WayOf(ways[1])}};
   return at->second;
 }

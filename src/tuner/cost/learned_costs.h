@@ -47,7 +47,7 @@ class LearnedCosts final {
   double prior_share() const { return prior_share_; }
   Store& store() { return store_; }
   const Device& DeviceOf(const planner::Entry& entry) const {
-    return *devices_.Find(entry.kernel->device);
+    return *devices_.Find(entry.kernel->device());
   }
 
   /// While set, conversions that are not measured count at twice their bounds.

@@ -16,7 +16,7 @@ double MeasuredUs(const RowKey& key, Store& store) {
 }  // namespace
 
 int ProtocolOf(const kernels::KernelDesc& kernel, const ir::Graph& group, bool cold_constants) {
-  if (!cold_constants || kernel.device != DeviceKind::kCpu) return kProtocol;
+  if (!cold_constants || kernel.device() != DeviceKind::kCpu) return kProtocol;
   const bool any = std::any_of(group.values().begin(), group.values().end(),
                                [](const ir::Value& value) { return value.is_constant(); });
   return any ? kColdProtocol : kProtocol;

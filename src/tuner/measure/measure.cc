@@ -148,9 +148,9 @@ class Bench::Impl {
     ASSIGN_OR_RETURN(GroupExpectations * expectations, expectations_.Get(candidate.problem.group));
     ASSIGN_OR_RETURN(kernels::BoundKernel kernel, workbench_.Bind(candidate));
     ASSIGN_OR_RETURN(Stream * stream,
-                     workbench_.StreamOf(candidate.kernel->device, candidate.problem.threads));
+                     workbench_.StreamOf(candidate.kernel->device(), candidate.problem.threads));
     RETURN_IF_ERROR(workbench_.Misalign(kernel, true));
-    const bool is_reference = candidate.kernel->preference == 0;
+    const bool is_reference = candidate.kernel->is_reference();
     ASSIGN_OR_RETURN(const Verdict verdict, Verify(kernel, *expectations, is_reference, *stream,
                                                    [&] { return IsLate(options_, now_ns_); }));
     if (!verdict.wrong.empty()) return End(Row::Status::kWrong, verdict.wrong);
@@ -217,8 +217,8 @@ class Bench::Impl {
     const kernels::Problem& problem = candidates[finalists[0]].problem;
     ASSIGN_OR_RETURN(GroupExpectations * expectations, expectations_.Get(problem.group));
     const Inputs inputs = NoiseFor(bound[0], *expectations);
-    ASSIGN_OR_RETURN(Stream * stream,
-                     workbench_.StreamOf(candidates[finalists[0]].kernel->device, problem.threads));
+    ASSIGN_OR_RETURN(Stream * stream, workbench_.StreamOf(candidates[finalists[0]].kernel->device(),
+                                                          problem.threads));
     std::vector<Sample> samples;
     for (const kernels::BoundKernel& kernel : bound)
       samples.push_back([&] { return workbench_.TimeUs(kernel, inputs, *stream); });

@@ -81,7 +81,7 @@ Result<Stream*> Workbench::StreamOf(DeviceKind device, int threads) {
 
 Result<kernels::BoundKernel> Workbench::Bind(const Candidate& candidate) {
   const kernels::Operands operands = kernels::OperandsOf(candidate.problem);
-  ASSIGN_OR_RETURN(const Device* device, DeviceOf(candidate.kernel->device));
+  ASSIGN_OR_RETURN(const Device* device, DeviceOf(candidate.kernel->device()));
   ASSIGN_OR_RETURN(std::unique_ptr<kernels::PreparedKernel> prepared,
                    kernels::PrepareWithLaunches(*candidate.kernel, candidate.problem,
                                                 candidate.params, *device));

@@ -75,7 +75,7 @@ void SlotCosts::Recall(const planner::Kind& kind, const planner::Entry& entry, S
     slot.search->Ban(std::nullopt, std::string(kLosesAccuracy));
   RecallSet(kind, entry, {entry.params, "default", true}, slot);
   slot.scope = options_.scope;
-  if (entry.kernel->device == DeviceKind::kCpu &&
+  if (entry.kernel->device() == DeviceKind::kCpu &&
       entry.match->params(entry.states_index, entry.threads).tunables.empty())
     slot.search->Close();
   RecallJournal(kind, entry, slot);

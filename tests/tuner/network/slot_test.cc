@@ -18,31 +18,26 @@ using kernels::Params;
 constexpr std::string_view kAxes[] = {"a", "b", "c", "d", "e"};
 constexpr int64_t kAxisExtents[] = {6, 4, 4, 4, 4};  // 1,536 sets
 
-/// A kernel of 1,536 sets of parameters, all of which launch variant 0.
-kernels::KernelDesc LargeKernel() {
-  kernels::KernelDesc desc = FakeKernelDesc();
-  desc.name = "test.relu.large";
-  desc.prepare = [](const kernels::Problem& problem, const Params&,
-                    const Device&) -> Result<std::unique_ptr<kernels::PreparedKernel>> {
-    return std::unique_ptr<kernels::PreparedKernel>(
-        new FakeKernel(0, problem.shape(problem.group->inputs[0]).elements()));
-  };
-  desc.tunables = [](const kernels::Problem&, const Device&) {
-    std::vector<kernels::Tunable> tunables;
-    for (size_t i = 0; i < std::size(kAxes); ++i) {
-      tunables.push_back({std::string(kAxes[i]), {}});
-      for (int64_t v = 0; v < kAxisExtents[i]; ++v)
-        tunables.back().values.push_back(int64_t{1} << v);
-    }
-    return tunables;
-  };
-  desc.default_params = [](const kernels::Problem&, const Device&) {
-    Params params;
-    for (std::string_view name : kAxes) params.emplace(name, 1);
-    return params;
-  };
-  return desc;
+kernels::ParamSpace LargeSpace(const kernels::Problem&, const int64_t&, const Device&) {
+  kernels::ParamSpace space;
+  for (size_t i = 0; i < std::size(kAxes); ++i) {
+    space.tunables.push_back({std::string(kAxes[i]), {}});
+    for (int64_t v = 0; v < kAxisExtents[i]; ++v)
+      space.tunables.back().values.push_back(int64_t{1} << v);
+    space.usual.emplace(kAxes[i], 1);
+  }
+  return space;
 }
+
+/// Of 1,536 sets of parameters, all of which launch variant 0.
+constexpr kernels::Family<int64_t> kLargeFamily{
+    .read = kFakeFamily.read,
+    .states = kernels::RowMajorAlone,
+    .prepare = [](const kernels::Problem&, const int64_t& elements, const Params&,
+                  const Device&) -> Result<std::unique_ptr<kernels::PreparedKernel>> {
+      return std::unique_ptr<kernels::PreparedKernel>(new FakeKernel(0, elements));
+    },
+    .params = LargeSpace};
 
 /// What a set takes, in microseconds, by the places of its values.
 using Surface = double (*)(const std::array<int64_t, 5>& at);
@@ -106,7 +101,7 @@ class SlotTest : public testing::Test {
               return start;
             }};
   }
-  Params Defaults() const { return kernel_.default_params(problem_, device_); }
+  Params Defaults() const { return kernels::DefaultParams(kernel_, problem_, device_); }
 
   /// The best that a slot finds within so many evaluations.
   double BestOf(Surface surface, int64_t evaluations, uint64_t seed) {
@@ -146,7 +141,7 @@ class SlotTest : public testing::Test {
 
   FakeMachine machine_{1, 0};
   CpuDevice device_{std::make_shared<ThreadPool>(1)};
-  kernels::KernelDesc kernel_ = LargeKernel();
+  kernels::KernelDesc kernel_{.name = "cpu.test.large", .match = kernels::MatchAs<kLargeFamily>};
   kernels::Problem problem_;
   std::shared_ptr<const kernels::Match> match_;
 };

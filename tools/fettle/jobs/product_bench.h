@@ -35,7 +35,7 @@ class ProductBench {
 
  private:
   const Device& DeviceOf(const tuner::Candidate& candidate) const {
-    return *devices_.Find(candidate.kernel->device);
+    return *devices_.Find(candidate.kernel->device());
   }
   tuner::Row Known(const tuner::Candidate& candidate);
 

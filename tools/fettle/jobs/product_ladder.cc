@@ -40,7 +40,7 @@ Result<ListedProduct> ListAll(const runtime::ProductProblem& problem,
     if (group.nodes.size() < graph.nodes().size()) continue;
     GroupChoices choices = ListChoices(graph, group, devices, limits);
     std::erase_if(choices.choices,
-                  [](const Choice& choice) { return choice.kernel->preference == 0; });
+                  [](const Choice& choice) { return choice.kernel->is_reference(); });
     return ListedProduct{std::move(choices), b != nullptr, threads};
   }
   return Unsupported("gemm: this product is {} operators, of which none makes it alone",
@@ -66,7 +66,7 @@ class Lister {
                                .problem = {product.choices.fragment.graph, states, threads},
                                .params = {}};
     candidate.params =
-        kernels::DefaultParams(kernel, candidate.problem, *devices_.Find(kernel.device));
+        kernels::DefaultParams(kernel, candidate.problem, *devices_.Find(kernel.device()));
     for (const auto& [parameter, value] : changes) candidate.params[std::string(parameter)] = value;
     lines_.push_back({.name = std::string(name),
                       .kernel = std::string(kernel.name),

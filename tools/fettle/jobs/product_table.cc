@@ -166,7 +166,7 @@ void ProductTable::AddFastMath(Measured tuned) {
   candidate.params["FAST_MATH"] = 1;
   const Status valid = !has_form ? Unsupported("its program has no such form")
                                  : kernels::SpaceOf(*candidate.kernel, candidate.problem,
-                                                    *devices.Find(candidate.kernel->device))
+                                                    *devices.Find(candidate.kernel->device()))
                                        .check(candidate.params);
   const Row row = valid.ok() ? bench_.Measure(candidate) : Row();
   ProductRow& added = Add("with fast relaxed math", tuned);

@@ -101,9 +101,9 @@ constexpr kernels::Family<Product> kFamily{
 
 std::span<const TextbookProduct> TextbookProducts() {
   static constexpr TextbookProduct kProducts[] = {
-      {"naive", {.name = "textbook.inner_products", .match = kernels::MatchAs<kFamily<Naive>>}},
-      {"row order", {.name = "textbook.rows", .match = kernels::MatchAs<kFamily<RowOrder>>}},
-      {"blocked", {.name = "textbook.blocks", .match = kernels::MatchAs<kFamily<Blocked>>}}};
+      {"naive", {.name = "cpu.textbook.inner_products", .match = kernels::MatchAs<kFamily<Naive>>}},
+      {"row order", {.name = "cpu.textbook.rows", .match = kernels::MatchAs<kFamily<RowOrder>>}},
+      {"blocked", {.name = "cpu.textbook.blocks", .match = kernels::MatchAs<kFamily<Blocked>>}}};
   return kProducts;
 }
 

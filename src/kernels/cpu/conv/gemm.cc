@@ -59,11 +59,7 @@ Result<std::vector<StateAssignment>> BlockedStates(const ir::Graph& group, const
 /// With more, copies of kernel rows at the borders and short depths cost more than a conversion.
 constexpr int64_t kMostRowChannels = 4;
 
-Result<Conv> ReadFewChannels(const ir::Graph& group, const Device& device) {
-  ASSIGN_OR_RETURN(Conv conv, ReadImages(group, device));
-  if (conv.g.ic > kMostRowChannels) return Unsupported("more than {} channels", kMostRowChannels);
-  return conv;
-}
+int RowTaste(const Conv& conv, const Device&) { return conv.g.ic > kMostRowChannels ? 1 : 8; }
 
 Result<std::vector<StateAssignment>> RowStates(const ir::Graph& group, const Conv& conv,
                                                const Device&) {
@@ -294,25 +290,30 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Co
       problem, conv.operands, conv.g, pixels, std::move(epilogue), blocking, cpu.pool().threads()));
 }
 
-constexpr Family<Conv> kFamily{.read = Read, .states = States, .prepare = Prepare, .params = Space};
-constexpr Family<Conv> kBlockedFamily{
-    .read = ReadImages, .states = BlockedStates, .prepare = Prepare, .params = Space};
-constexpr Family<Conv> kRowFamily{
-    .read = ReadFewChannels, .states = RowStates, .prepare = Prepare, .params = Space};
+constexpr Family<Conv> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Always<10>};
+constexpr Family<Conv> kBlockedFamily{.read = ReadImages,
+                                      .states = BlockedStates,
+                                      .prepare = Prepare,
+                                      .params = Space,
+                                      .taste = Always<8>};
+constexpr Family<Conv> kRowFamily{.read = ReadImages,
+                                  .states = RowStates,
+                                  .prepare = Prepare,
+                                  .params = Space,
+                                  .taste = RowTaste};
 
 }  // namespace
 
 extern const KernelDesc kCpuConvGemmNhwc;
-const KernelDesc kCpuConvGemmNhwc = {
-    .name = "cpu.conv.gemm.nhwc", .preference = 10, .match = MatchAs<kFamily>};
+const KernelDesc kCpuConvGemmNhwc = {.name = "cpu.conv.gemm.nhwc", .match = MatchAs<kFamily>};
 
 // Below the channels-last kernels: the default plan keeps to one layout.
 extern const KernelDesc kCpuConvGemmNchwc;
-const KernelDesc kCpuConvGemmNchwc = {
-    .name = "cpu.conv.gemm.nchwc", .preference = 8, .match = MatchAs<kBlockedFamily>};
+const KernelDesc kCpuConvGemmNchwc = {.name = "cpu.conv.gemm.nchwc",
+                                      .match = MatchAs<kBlockedFamily>};
 
 extern const KernelDesc kCpuConvGemmRow;
-const KernelDesc kCpuConvGemmRow = {
-    .name = "cpu.conv.gemm.row", .preference = 8, .match = MatchAs<kRowFamily>};
+const KernelDesc kCpuConvGemmRow = {.name = "cpu.conv.gemm.row", .match = MatchAs<kRowFamily>};
 
 }  // namespace fettle::kernels

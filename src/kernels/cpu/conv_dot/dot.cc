@@ -14,8 +14,8 @@
 namespace fettle::kernels {
 namespace {
 
-/// Shorter runs leave too many lanes empty.
-constexpr int64_t kLeastDepth = 8;
+/// Shorter runs leave many lanes empty.
+constexpr int64_t kWellFilled = 8;
 constexpr int64_t kMaxTaps = 256;
 /// Output pixels per task.
 constexpr int64_t kTaskRows = 256;
@@ -31,9 +31,8 @@ Result<DotConv> Read(const ir::Graph& group, const Device&) {
   const ConvGeometry g = AsLines(read);
   if (g.groups != 1) return Unsupported("groups");
   if (g.oc > kMaxDotOutputs) return Unsupported("more than {} output channels", kMaxDotOutputs);
-  const TapPlan plan = PlanTaps(g);
-  if (plan.taps > kMaxTaps) return Unsupported("more than {} taps", kMaxTaps);
-  if (plan.depth < kLeastDepth) return Unsupported("less than {} deep", kLeastDepth);
+  if (g.ic == 0) return Unsupported("no input channels");
+  if (PlanTaps(g).taps > kMaxTaps) return Unsupported("more than {} taps", kMaxTaps);
   return DotConv{operands, g};
 }
 
@@ -164,12 +163,16 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Do
       new ConvDot(problem, conv.operands, conv.g, std::move(epilogue), lanes));
 }
 
-constexpr Family<DotConv> kFamily{.read = Read, .states = States, .prepare = Prepare};
+int Taste(const DotConv& conv, const Device&) {
+  return PlanTaps(conv.g).depth < kWellFilled ? 1 : 12;
+}
+
+constexpr Family<DotConv> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Taste};
 
 }  // namespace
 
 extern const KernelDesc kCpuConvDotNhwc;
-const KernelDesc kCpuConvDotNhwc = {
-    .name = "cpu.conv.dot.nhwc", .preference = 12, .match = MatchAs<kFamily>};
+const KernelDesc kCpuConvDotNhwc = {.name = "cpu.conv.dot.nhwc", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -288,12 +288,13 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Co
       problem, conv.operands, conv.g, std::move(epilogue), static_cast<const CpuDevice&>(device)));
 }
 
-constexpr Family<Conv> kFamily{.read = Read, .states = States, .prepare = Prepare};
+constexpr Family<Conv> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kCpuConvTransposeGemmNhwc;
-const KernelDesc kCpuConvTransposeGemmNhwc = {
-    .name = "cpu.conv_transpose.gemm.nhwc", .preference = 10, .match = MatchAs<kFamily>};
+const KernelDesc kCpuConvTransposeGemmNhwc = {.name = "cpu.conv_transpose.gemm.nhwc",
+                                              .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

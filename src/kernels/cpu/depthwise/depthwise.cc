@@ -186,18 +186,22 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Co
       new Depthwise(problem, conv.operands, runner, std::move(epilogue), Lanes(device)));
 }
 
-constexpr Family<Conv> kFamily{.read = Read, .states = States, .prepare = Prepare, .params = Space};
-constexpr Family<Conv> kBlockedFamily{
-    .read = ReadConstant, .states = BlockedStates, .prepare = Prepare, .params = Space};
+constexpr Family<Conv> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Always<20>};
+constexpr Family<Conv> kBlockedFamily{.read = ReadConstant,
+                                      .states = BlockedStates,
+                                      .prepare = Prepare,
+                                      .params = Space,
+                                      .taste = Always<9>};
 
 }  // namespace
 
 extern const KernelDesc kCpuConvDepthwiseNhwc;
 const KernelDesc kCpuConvDepthwiseNhwc = {
-    .name = "cpu.conv.depthwise.nhwc", .version = 2, .preference = 20, .match = MatchAs<kFamily>};
+    .name = "cpu.conv.depthwise.nhwc", .version = 2, .match = MatchAs<kFamily>};
 
 extern const KernelDesc kCpuConvDepthwiseNchwc;
-const KernelDesc kCpuConvDepthwiseNchwc = {
-    .name = "cpu.conv.depthwise.nchwc", .preference = 9, .match = MatchAs<kBlockedFamily>};
+const KernelDesc kCpuConvDepthwiseNchwc = {.name = "cpu.conv.depthwise.nchwc",
+                                           .match = MatchAs<kBlockedFamily>};
 
 }  // namespace fettle::kernels

@@ -148,12 +148,13 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Ex
       new Chain(std::move(program), InPlace(group, problem.states), std::move(pads)));
 }
 
-constexpr Family<Expr> kFamily{.read = Read, .states = States, .prepare = Prepare};
+constexpr Family<Expr> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kCpuElementwiseChain;
-const KernelDesc kCpuElementwiseChain = {
-    .name = "cpu.elementwise.chain", .preference = 10, .match = MatchAs<kFamily>};
+const KernelDesc kCpuElementwiseChain = {.name = "cpu.elementwise.chain",
+                                         .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

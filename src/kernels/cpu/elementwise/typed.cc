@@ -323,12 +323,13 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Ro
       new Typed(group, function, std::move(loop), std::move(pads)));
 }
 
-constexpr Family<RowFunction> kFamily{.read = Read, .states = States, .prepare = Prepare};
+constexpr Family<RowFunction> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<5>};
 
 }  // namespace
 
 extern const KernelDesc kCpuElementwiseTyped;
-const KernelDesc kCpuElementwiseTyped = {
-    .name = "cpu.elementwise.typed", .preference = 5, .match = MatchAs<kFamily>};
+const KernelDesc kCpuElementwiseTyped = {.name = "cpu.elementwise.typed",
+                                         .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

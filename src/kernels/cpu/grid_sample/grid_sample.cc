@@ -63,12 +63,13 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Po
                      !problem.states.outputs[0].layout.IsRowMajor()));
 }
 
-constexpr Family<PointMap> kFamily{.read = Read, .states = States, .prepare = Prepare};
+constexpr Family<PointMap> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kCpuGridSampleBilinear;
-const KernelDesc kCpuGridSampleBilinear = {
-    .name = "cpu.grid_sample.bilinear", .preference = 10, .match = MatchAs<kFamily>};
+const KernelDesc kCpuGridSampleBilinear = {.name = "cpu.grid_sample.bilinear",
+                                           .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

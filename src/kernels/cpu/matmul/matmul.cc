@@ -294,18 +294,16 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pr
 }
 
 constexpr Family<Product> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .params = Space};
+    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Always<10>};
 constexpr Family<Product> kNwcFamily{
-    .read = ReadList, .states = NwcStates, .prepare = Prepare, .params = Space};
+    .read = ReadList, .states = NwcStates, .prepare = Prepare, .params = Space, .taste = Always<8>};
 
 }  // namespace
 
 extern const KernelDesc kCpuMatMulGemm;
-const KernelDesc kCpuMatMulGemm = {
-    .name = "cpu.matmul.gemm", .preference = 10, .match = MatchAs<kFamily>};
+const KernelDesc kCpuMatMulGemm = {.name = "cpu.matmul.gemm", .match = MatchAs<kFamily>};
 
 extern const KernelDesc kCpuMatMulGemmNwc;
-const KernelDesc kCpuMatMulGemmNwc = {
-    .name = "cpu.matmul.gemm.nwc", .preference = 8, .match = MatchAs<kNwcFamily>};
+const KernelDesc kCpuMatMulGemmNwc = {.name = "cpu.matmul.gemm.nwc", .match = MatchAs<kNwcFamily>};
 
 }  // namespace fettle::kernels

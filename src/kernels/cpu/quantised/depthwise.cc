@@ -260,20 +260,21 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const By
 }
 
 constexpr Family<Bytes> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .params = Space};
-constexpr Family<Bytes> kBlockedFamily{
-    .read = Read, .states = BlockedStates, .prepare = Prepare, .params = Space};
+    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Always<25>};
+constexpr Family<Bytes> kBlockedFamily{.read = Read,
+                                       .states = BlockedStates,
+                                       .prepare = Prepare,
+                                       .params = Space,
+                                       .taste = Always<14>};
 
 }  // namespace
 
 extern const KernelDesc kCpuQuantisedDepthwiseNhwc;
-const KernelDesc kCpuQuantisedDepthwiseNhwc = {.name = "cpu.quantised.depthwise.nhwc",
-                                               .version = 2,
-                                               .preference = 25,
-                                               .match = MatchAs<kFamily>};
+const KernelDesc kCpuQuantisedDepthwiseNhwc = {
+    .name = "cpu.quantised.depthwise.nhwc", .version = 2, .match = MatchAs<kFamily>};
 
 extern const KernelDesc kCpuQuantisedDepthwiseNchwc;
-const KernelDesc kCpuQuantisedDepthwiseNchwc = {
-    .name = "cpu.quantised.depthwise.nchwc", .preference = 14, .match = MatchAs<kBlockedFamily>};
+const KernelDesc kCpuQuantisedDepthwiseNchwc = {.name = "cpu.quantised.depthwise.nchwc",
+                                                .match = MatchAs<kBlockedFamily>};
 
 }  // namespace fettle::kernels

@@ -147,20 +147,21 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const By
 }
 
 constexpr Family<Bytes> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .params = Space};
-constexpr Family<Bytes> kBlockedFamily{
-    .read = ReadImages, .states = BlockedStates, .prepare = Prepare, .params = Space};
+    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Always<15>};
+constexpr Family<Bytes> kBlockedFamily{.read = ReadImages,
+                                       .states = BlockedStates,
+                                       .prepare = Prepare,
+                                       .params = Space,
+                                       .taste = Always<13>};
 
 }  // namespace
 
 extern const KernelDesc kCpuQuantisedGemm;
 const KernelDesc kCpuQuantisedGemm = {
-    .name = "cpu.quantised.gemm", .version = 3, .preference = 15, .match = MatchAs<kFamily>};
+    .name = "cpu.quantised.gemm", .version = 3, .match = MatchAs<kFamily>};
 
 extern const KernelDesc kCpuQuantisedGemmNchwc;
-const KernelDesc kCpuQuantisedGemmNchwc = {.name = "cpu.quantised.gemm.nchwc",
-                                           .version = 2,
-                                           .preference = 13,
-                                           .match = MatchAs<kBlockedFamily>};
+const KernelDesc kCpuQuantisedGemmNchwc = {
+    .name = "cpu.quantised.gemm.nchwc", .version = 2, .match = MatchAs<kBlockedFamily>};
 
 }  // namespace fettle::kernels

@@ -102,6 +102,6 @@ constexpr Family<const ops::OpDesc*> kFamily{
 
 extern const KernelDesc kCpuReference;
 const KernelDesc kCpuReference = {
-    .name = "cpu.reference", .preference = 0, .match = MatchAs<kFamily>};
+    .name = "cpu.reference", .arithmetic = Arithmetic::kReference, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -5,12 +5,7 @@
 namespace fettle::kernels {
 namespace {
 
-Result<PixelConv> Read(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(PixelConv conv, ReadPixelConv(group));
-  if (conv.IsPixelProduct()) return Unsupported("left to opencl.conv.pointwise");
-  if (conv.IsDepthwise() && conv.oc == conv.ic) return Unsupported("left to opencl.conv.depthwise");
-  return conv;
-}
+Result<PixelConv> Read(const ir::Graph& group, const Device&) { return ReadPixelConv(group); }
 
 void AppendWindow(const PixelConv& conv, const QuadPlan& plan, RecordedLaunch& launch) {
   launch.Value(WindowArg(conv)).Value(BordersArg(conv)).Int(plan.depth);
@@ -23,9 +18,11 @@ constexpr TiledConv kConv{.path = "conv/direct.cl",
                           .sizes = TileSizes,
                           .append = AppendWindow};
 
-/// Below opencl.conv.local where that is what keeps up.
+/// Below kernels that know more of the window, and below opencl.conv.local where that is what keeps
+/// up.
 template <int kUsual, int kBehindLocal>
 int Taste(const PixelConv& conv, const Device& device) {
+  if (conv.IsPixelProduct() || (conv.IsDepthwise() && conv.oc == conv.ic)) return 1;
   return BelongsInLocalMemory(conv, device) ? kBehindLocal : kUsual;
 }
 
@@ -36,13 +33,11 @@ constexpr auto kHalfFamily = TiledFamily<kConv, Arithmetic::kF16>(Taste<6, 6>);
 
 extern const KernelDesc kOpenClConvDirect;
 const KernelDesc kOpenClConvDirect = {.name = "opencl.conv.direct",
-                                      .device = DeviceKind::kOpenCl,
                                       .match = MatchAs<kFamily>,
                                       .parameters = ParametersOf<kTileFields>};
 
 extern const KernelDesc kOpenClConvDirectF16;
 const KernelDesc kOpenClConvDirectF16 = {.name = "opencl.conv.direct.f16",
-                                         .device = DeviceKind::kOpenCl,
                                          .arithmetic = Arithmetic::kF16,
                                          .match = MatchAs<kHalfFamily>,
                                          .parameters = ParametersOf<kTileFields>};

@@ -7,10 +7,11 @@ namespace {
 /// From here on whole quads of channels are read at less cost.
 constexpr int64_t kMostChannels = 4;
 
+int Taste(const PixelConv& conv, const Device&) { return conv.ic > kMostChannels ? 1 : 8; }
+
 Result<PixelConv> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(PixelConv conv, ReadPixelConv(group));
-  if (conv.ic > kMostChannels || conv.groups != 1)
-    return Unsupported("more than {} channels, or groups of them", kMostChannels);
+  if (conv.groups != 1) return Unsupported("groups of channels");
   return conv;
 }
 
@@ -50,14 +51,12 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pi
 }
 
 constexpr Family<PixelConv> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .params = TileSpaceOf};
+    .read = Read, .states = States, .prepare = Prepare, .params = TileSpaceOf, .taste = Taste};
 
 }  // namespace
 
 extern const KernelDesc kOpenClConvFirstLayer;
 const KernelDesc kOpenClConvFirstLayer = {.name = "opencl.conv.first_layer",
-                                          .device = DeviceKind::kOpenCl,
-                                          .preference = 8,
                                           .match = MatchAs<kFamily>,
                                           .parameters = ParametersOf<kTileFields>};
 

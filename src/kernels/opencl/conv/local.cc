@@ -138,7 +138,6 @@ constexpr Family<PixelConv> kFamily{
 extern const KernelDesc kOpenClConvLocal;
 const KernelDesc kOpenClConvLocal = {.name = "opencl.conv.local",
                                      .version = 2,
-                                     .device = DeviceKind::kOpenCl,
                                      .match = MatchAs<kFamily>,
                                      .parameters = ParametersOf<kFields>};
 

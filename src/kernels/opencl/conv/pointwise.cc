@@ -37,13 +37,11 @@ constexpr auto kHalfFamily = TiledFamily<kConv, Arithmetic::kF16>(Always<11>);
 
 extern const KernelDesc kOpenClConvPointwise;
 const KernelDesc kOpenClConvPointwise = {.name = "opencl.conv.pointwise",
-                                         .device = DeviceKind::kOpenCl,
                                          .match = MatchAs<kFamily>,
                                          .parameters = ParametersOf<kTileFields>};
 
 extern const KernelDesc kOpenClConvPointwiseF16;
 const KernelDesc kOpenClConvPointwiseF16 = {.name = "opencl.conv.pointwise.f16",
-                                            .device = DeviceKind::kOpenCl,
                                             .arithmetic = Arithmetic::kF16,
                                             .match = MatchAs<kHalfFamily>,
                                             .parameters = ParametersOf<kTileFields>};

@@ -34,15 +34,16 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pi
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
-constexpr Family<PixelConv> kFamily{
-    .read = Read, .states = PixelConvStates, .prepare = Prepare, .params = TileSpaceOf};
+constexpr Family<PixelConv> kFamily{.read = Read,
+                                    .states = PixelConvStates,
+                                    .prepare = Prepare,
+                                    .params = TileSpaceOf,
+                                    .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kOpenClConvTransposeGather;
 const KernelDesc kOpenClConvTransposeGather = {.name = "opencl.conv_transpose.gather",
-                                               .device = DeviceKind::kOpenCl,
-                                               .preference = 10,
                                                .match = MatchAs<kFamily>,
                                                .parameters = ParametersOf<kTileFields>};
 

@@ -52,25 +52,27 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pi
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
-constexpr Family<PixelConv> kFamily{
-    .read = Read, .states = PixelConvStates, .prepare = Prepare<Arithmetic::kF32>, .params = Space};
-constexpr Family<PixelConv> kHalfFamily{
-    .read = Read, .states = HalfConvStates, .prepare = Prepare<Arithmetic::kF16>, .params = Space};
+constexpr Family<PixelConv> kFamily{.read = Read,
+                                    .states = PixelConvStates,
+                                    .prepare = Prepare<Arithmetic::kF32>,
+                                    .params = Space,
+                                    .taste = Always<20>};
+constexpr Family<PixelConv> kHalfFamily{.read = Read,
+                                        .states = HalfConvStates,
+                                        .prepare = Prepare<Arithmetic::kF16>,
+                                        .params = Space,
+                                        .taste = Always<21>};
 
 }  // namespace
 
 extern const KernelDesc kOpenClConvDepthwise;
 const KernelDesc kOpenClConvDepthwise = {.name = "opencl.conv.depthwise",
-                                         .device = DeviceKind::kOpenCl,
-                                         .preference = 20,
                                          .match = MatchAs<kFamily>,
                                          .parameters = ParametersOf<kDepthwiseFields>};
 
 extern const KernelDesc kOpenClConvDepthwiseF16;
 const KernelDesc kOpenClConvDepthwiseF16 = {.name = "opencl.conv.depthwise.f16",
-                                            .device = DeviceKind::kOpenCl,
                                             .arithmetic = Arithmetic::kF16,
-                                            .preference = 21,
                                             .match = MatchAs<kHalfFamily>,
                                             .parameters = ParametersOf<kDepthwiseFields>};
 

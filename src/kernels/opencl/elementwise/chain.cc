@@ -88,23 +88,21 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Ex
 }
 
 constexpr Family<Expr> kFamily{
-    .read = Read, .states = States, .prepare = Prepare<Arithmetic::kF32>};
-constexpr Family<Expr> kHalfFamily{
-    .read = Read, .states = StatesInHalf, .prepare = Prepare<Arithmetic::kF16>};
+    .read = Read, .states = States, .prepare = Prepare<Arithmetic::kF32>, .taste = Always<10>};
+constexpr Family<Expr> kHalfFamily{.read = Read,
+                                   .states = StatesInHalf,
+                                   .prepare = Prepare<Arithmetic::kF16>,
+                                   .taste = Always<11>};
 
 }  // namespace
 
 extern const KernelDesc kOpenClElementwiseChain;
 const KernelDesc kOpenClElementwiseChain = {.name = "opencl.elementwise.chain",
-                                            .device = DeviceKind::kOpenCl,
-                                            .preference = 10,
                                             .match = MatchAs<kFamily>};
 
 extern const KernelDesc kOpenClElementwiseChainF16;
 const KernelDesc kOpenClElementwiseChainF16 = {.name = "opencl.elementwise.chain.f16",
-                                               .device = DeviceKind::kOpenCl,
                                                .arithmetic = Arithmetic::kF16,
-                                               .preference = 11,
                                                .match = MatchAs<kHalfFamily>};
 
 }  // namespace fettle::kernels

@@ -61,14 +61,12 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Sl
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
-constexpr Family<Slices> kFamily{.read = Read, .states = States, .prepare = Prepare};
+constexpr Family<Slices> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kOpenClGatherSlices;
-const KernelDesc kOpenClGatherSlices = {.name = "opencl.gather.slices",
-                                        .device = DeviceKind::kOpenCl,
-                                        .preference = 10,
-                                        .match = MatchAs<kFamily>};
+const KernelDesc kOpenClGatherSlices = {.name = "opencl.gather.slices", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -42,14 +42,13 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Po
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
-constexpr Family<PointMap> kFamily{.read = Read, .states = States, .prepare = Prepare};
+constexpr Family<PointMap> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kOpenClGridSampleBilinear;
 const KernelDesc kOpenClGridSampleBilinear = {.name = "opencl.grid_sample.bilinear",
-                                              .device = DeviceKind::kOpenCl,
-                                              .preference = 10,
                                               .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -40,79 +40,69 @@ int LocalTaste(const ProductFacts& facts, const Device&) {
 extern const KernelDesc kOpenClMatMulRegisters;
 const KernelDesc kOpenClMatMulRegisters = {
     .name = "opencl.matmul.registers",
-    .device = DeviceKind::kOpenCl,
-    .preference = 10,
-    .match = MatchAs<kProductFamily<kGemmRegisters, RegistersTaste<10, 8>>>};
+    .match = MatchAs<kProductFamily<kGemmRegisters, RegistersTaste<10, 8>>>,
+    .parameters = ProductParameters<kGemmRegisters>};
 
 extern const KernelDesc kOpenClMatMulLocal;
 const KernelDesc kOpenClMatMulLocal = {
     .name = "opencl.matmul.local",
-    .device = DeviceKind::kOpenCl,
-    .preference = 9,
-    .match = MatchAs<kProductFamily<kGemmLocal, LocalTaste<9, 4>>>};
+    .match = MatchAs<kProductFamily<kGemmLocal, LocalTaste<9, 4>>>,
+    .parameters = ProductParameters<kGemmLocal>};
 
 extern const KernelDesc kOpenClMatMulVector;
 const KernelDesc kOpenClMatMulVector = {.name = "opencl.matmul.vector",
-                                        .device = DeviceKind::kOpenCl,
-                                        .preference = 13,
-                                        .match = MatchAs<kProductFamily<kGemmVector>>};
+                                        .match = MatchAs<kProductFamily<kGemmVector, Always<13>>>,
+                                        .parameters = ProductParameters<kGemmVector>};
 
 extern const KernelDesc kOpenClMatMulSplitK;
 const KernelDesc kOpenClMatMulSplitK = {.name = "opencl.matmul.split_k",
-                                        .device = DeviceKind::kOpenCl,
-                                        .preference = 3,
-                                        .match = MatchAs<kProductFamily<kGemmSplit>>};
+                                        .match = MatchAs<kProductFamily<kGemmSplit, Always<3>>>,
+                                        .parameters = ProductParameters<kGemmSplit>};
 
 extern const KernelDesc kOpenClMatMulBatched;
 const KernelDesc kOpenClMatMulBatched = {.name = "opencl.matmul.batched",
-                                         .device = DeviceKind::kOpenCl,
-                                         .preference = 3,
-                                         .match = MatchAs<kProductFamily<kGemmBatched>>};
+                                         .match = MatchAs<kProductFamily<kGemmBatched, Always<3>>>,
+                                         .parameters = ProductParameters<kGemmBatched>};
 
 extern const KernelDesc kOpenClMatMulSubGroups;
-const KernelDesc kOpenClMatMulSubGroups = {.name = "opencl.matmul.sub_groups",
-                                           .device = DeviceKind::kOpenCl,
-                                           .preference = 3,
-                                           .match = MatchAs<kProductFamily<kGemmSubGroups>>};
+const KernelDesc kOpenClMatMulSubGroups = {
+    .name = "opencl.matmul.sub_groups",
+    .match = MatchAs<kProductFamily<kGemmSubGroups, Always<3>>>,
+    .parameters = ProductParameters<kGemmSubGroups>};
 
 extern const KernelDesc kOpenClMatMulImages;
 const KernelDesc kOpenClMatMulImages = {.name = "opencl.matmul.images",
-                                        .device = DeviceKind::kOpenCl,
-                                        .preference = 2,
-                                        .match = MatchAs<kProductFamily<kGemmImages>>};
+                                        .match = MatchAs<kProductFamily<kGemmImages, Always<2>>>,
+                                        .parameters = ProductParameters<kGemmImages>};
 
 extern const KernelDesc kOpenClMatMulBufferImage;
-const KernelDesc kOpenClMatMulBufferImage = {.name = "opencl.matmul.buffer_image",
-                                             .device = DeviceKind::kOpenCl,
-                                             .preference = 2,
-                                             .match = MatchAs<kProductFamily<kGemmBufferImage>>};
+const KernelDesc kOpenClMatMulBufferImage = {
+    .name = "opencl.matmul.buffer_image",
+    .match = MatchAs<kProductFamily<kGemmBufferImage, Always<2>>>,
+    .parameters = ProductParameters<kGemmBufferImage>};
 
 extern const KernelDesc kOpenClMatMulColumns;
 const KernelDesc kOpenClMatMulColumns = {.name = "opencl.matmul.columns",
-                                         .device = DeviceKind::kOpenCl,
-                                         .preference = 2,
-                                         .match = MatchAs<kProductFamily<kGemmColumns>>};
+                                         .match = MatchAs<kProductFamily<kGemmColumns, Always<2>>>,
+                                         .parameters = ProductParameters<kGemmColumns>};
 
 extern const KernelDesc kOpenClMatMulNaive;
 const KernelDesc kOpenClMatMulNaive = {.name = "opencl.matmul.naive",
-                                       .device = DeviceKind::kOpenCl,
-                                       .preference = 1,
-                                       .match = MatchAs<kProductFamily<kGemmNaive>>};
+                                       .match = MatchAs<kProductFamily<kGemmNaive, Always<1>>>,
+                                       .parameters = ProductParameters<kGemmNaive>};
 
 extern const KernelDesc kOpenClMatMulRegistersF16;
 const KernelDesc kOpenClMatMulRegistersF16 = {
     .name = "opencl.matmul.registers.f16",
-    .device = DeviceKind::kOpenCl,
     .arithmetic = Arithmetic::kF16,
-    .preference = 12,
-    .match = MatchAs<kProductFamily<kGemmRegisters, RegistersTaste<12, 10>, Arithmetic::kF16>>};
+    .match = MatchAs<kProductFamily<kGemmRegisters, RegistersTaste<12, 10>, Arithmetic::kF16>>,
+    .parameters = ProductParameters<kGemmRegisters>};
 
 extern const KernelDesc kOpenClMatMulLocalF16;
 const KernelDesc kOpenClMatMulLocalF16 = {
     .name = "opencl.matmul.local.f16",
-    .device = DeviceKind::kOpenCl,
     .arithmetic = Arithmetic::kF16,
-    .preference = 11,
-    .match = MatchAs<kProductFamily<kGemmLocal, LocalTaste<11, 5>, Arithmetic::kF16>>};
+    .match = MatchAs<kProductFamily<kGemmLocal, LocalTaste<11, 5>, Arithmetic::kF16>>,
+    .parameters = ProductParameters<kGemmLocal>};
 
 }  // namespace fettle::kernels

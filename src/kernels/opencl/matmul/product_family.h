@@ -63,10 +63,15 @@ struct ProductFunctions {
   }
 };
 
-/// Null: the row's preference.
 using ProductTaste = int (*)(const ProductFacts& facts, const Device& device);
 
-template <const GemmAlgorithm& kAlgorithm, ProductTaste taste = nullptr,
+/// KernelDesc::parameters of an algorithm.
+template <const GemmAlgorithm& kAlgorithm>
+std::span<const ParamInfo> ProductParameters() {
+  return kAlgorithm.parameters();
+}
+
+template <const GemmAlgorithm& kAlgorithm, ProductTaste taste,
           Arithmetic arithmetic = Arithmetic::kF32>
 inline constexpr Family<ProductFacts> kProductFamily{
     .read = ProductFunctions<kAlgorithm, arithmetic>::Read,

@@ -162,7 +162,6 @@ constexpr Family<Plans> kFamily{.read = Read,
 }  // namespace
 
 extern const KernelDesc kOpenClMoveCopy;
-const KernelDesc kOpenClMoveCopy = {
-    .name = "opencl.move.copy", .device = DeviceKind::kOpenCl, .match = MatchAs<kFamily>};
+const KernelDesc kOpenClMoveCopy = {.name = "opencl.move.copy", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

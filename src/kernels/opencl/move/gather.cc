@@ -280,7 +280,6 @@ constexpr Family<Plans> kFamily{
 }  // namespace
 
 extern const KernelDesc kOpenClMoveGather;
-const KernelDesc kOpenClMoveGather = {
-    .name = "opencl.move.gather", .device = DeviceKind::kOpenCl, .match = MatchAs<kFamily>};
+const KernelDesc kOpenClMoveGather = {.name = "opencl.move.gather", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -51,14 +51,11 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem,
 }
 
 constexpr Family<std::vector<PackRequest>> kFamily{
-    .read = Read, .states = States, .prepare = Prepare};
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kOpenClNormInstance;
-const KernelDesc kOpenClNormInstance = {.name = "opencl.norm.instance",
-                                        .device = DeviceKind::kOpenCl,
-                                        .preference = 10,
-                                        .match = MatchAs<kFamily>};
+const KernelDesc kOpenClNormInstance = {.name = "opencl.norm.instance", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -43,14 +43,12 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem,
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
-constexpr Family<ops::LrnAttributes> kFamily{.read = Read, .states = States, .prepare = Prepare};
+constexpr Family<ops::LrnAttributes> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kOpenClNormLrn;
-const KernelDesc kOpenClNormLrn = {.name = "opencl.norm.lrn",
-                                   .device = DeviceKind::kOpenCl,
-                                   .preference = 10,
-                                   .match = MatchAs<kFamily>};
+const KernelDesc kOpenClNormLrn = {.name = "opencl.norm.lrn", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

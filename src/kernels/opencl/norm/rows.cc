@@ -75,14 +75,12 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const No
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
-constexpr Family<NormPlan> kFamily{.read = Read, .states = States, .prepare = Prepare};
+constexpr Family<NormPlan> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kOpenClNormRows;
-const KernelDesc kOpenClNormRows = {.name = "opencl.norm.rows",
-                                    .device = DeviceKind::kOpenCl,
-                                    .preference = 10,
-                                    .match = MatchAs<kFamily>};
+const KernelDesc kOpenClNormRows = {.name = "opencl.norm.rows", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -95,14 +95,12 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Po
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
-constexpr Family<PoolPlan> kFamily{.read = Read, .states = States, .prepare = Prepare};
+constexpr Family<PoolPlan> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kOpenClPoolWindow;
-const KernelDesc kOpenClPoolWindow = {.name = "opencl.pool.window",
-                                      .device = DeviceKind::kOpenCl,
-                                      .preference = 10,
-                                      .match = MatchAs<kFamily>};
+const KernelDesc kOpenClPoolWindow = {.name = "opencl.pool.window", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

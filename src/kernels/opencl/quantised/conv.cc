@@ -11,20 +11,14 @@
 namespace fettle::kernels {
 namespace {
 
-Result<ByteProduct> ReadByteConv(const ir::Graph& group) {
+Result<ByteProduct> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(ByteProduct product, ReadByteProduct(group));
   if (product.is_matrix) return Unsupported("{} is no convolution", product.q.core->op);
   return product;
 }
 
-Result<ByteProduct> Read(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(ByteProduct product, ReadByteConv(group));
-  if (product.IsDepthwise()) return Unsupported("left to opencl.quantised.depthwise");
-  return product;
-}
-
-Result<ByteProduct> ReadDepthwise(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(ByteProduct product, ReadByteConv(group));
+Result<ByteProduct> ReadDepthwise(const ir::Graph& group, const Device& device) {
+  ASSIGN_OR_RETURN(ByteProduct product, Read(group, device));
   if (!product.IsDepthwise()) return Unsupported("not a filter per channel");
   return product;
 }
@@ -84,27 +78,27 @@ ParamSpace DepthwiseByteSpace(const Problem&, const ByteProduct& product, const 
   return DepthwiseSpace(product.conv, device);
 }
 
+/// Blocks of four channels are mostly zeros where each has a filter of its own.
+int Taste(const ByteProduct& product, const Device&) { return product.IsDepthwise() ? 1 : 15; }
+
 constexpr Family<ByteProduct> kFamily{
-    .read = Read, .states = ByteStates, .prepare = Prepare, .params = ByteSpace};
+    .read = Read, .states = ByteStates, .prepare = Prepare, .params = ByteSpace, .taste = Taste};
 constexpr Family<ByteProduct> kDepthwiseFamily{.read = ReadDepthwise,
                                                .states = ByteStates,
                                                .prepare = PrepareDepthwise,
-                                               .params = DepthwiseByteSpace};
+                                               .params = DepthwiseByteSpace,
+                                               .taste = Always<20>};
 
 }  // namespace
 
 extern const KernelDesc kOpenClQuantisedConv;
 const KernelDesc kOpenClQuantisedConv = {.name = "opencl.quantised.conv",
                                          .version = 2,
-                                         .device = DeviceKind::kOpenCl,
-                                         .preference = 15,
                                          .match = MatchAs<kFamily>,
                                          .parameters = ParametersOf<kByteFields, kTileFields>};
 
 extern const KernelDesc kOpenClQuantisedDepthwise;
 const KernelDesc kOpenClQuantisedDepthwise = {.name = "opencl.quantised.depthwise",
-                                              .device = DeviceKind::kOpenCl,
-                                              .preference = 20,
                                               .match = MatchAs<kDepthwiseFamily>,
                                               .parameters = ParametersOf<kDepthwiseFields>};
 

@@ -83,7 +83,7 @@ constexpr Family<Shape> kFamily{
 }  // namespace
 
 extern const KernelDesc kOpenClQuantisedDynamic;
-const KernelDesc kOpenClQuantisedDynamic = {
-    .name = "opencl.quantised.dynamic", .device = DeviceKind::kOpenCl, .match = MatchAs<kFamily>};
+const KernelDesc kOpenClQuantisedDynamic = {.name = "opencl.quantised.dynamic",
+                                            .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -44,14 +44,12 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const By
 }
 
 constexpr Family<ByteProduct> kFamily{
-    .read = Read, .states = ByteStates, .prepare = Prepare, .params = Space};
+    .read = Read, .states = ByteStates, .prepare = Prepare, .params = Space, .taste = Always<15>};
 
 }  // namespace
 
 extern const KernelDesc kOpenClQuantisedMatMul;
 const KernelDesc kOpenClQuantisedMatMul = {.name = "opencl.quantised.matmul",
-                                           .device = DeviceKind::kOpenCl,
-                                           .preference = 15,
                                            .match = MatchAs<kFamily>,
                                            .parameters = ParametersOf<kByteFields, kTileFields>};
 

@@ -256,14 +256,13 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Ce
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
-constexpr Family<Cell> kFamily{.read = Read, .states = States, .prepare = Prepare, .params = Space};
+constexpr Family<Cell> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kOpenClRecurrentSteps;
 const KernelDesc kOpenClRecurrentSteps = {.name = "opencl.recurrent.steps",
-                                          .device = DeviceKind::kOpenCl,
-                                          .preference = 10,
                                           .match = MatchAs<kFamily>,
                                           .parameters = ParametersOf<kFields>};
 

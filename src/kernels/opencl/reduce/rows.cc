@@ -78,14 +78,12 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Re
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
-constexpr Family<Reading> kFamily{.read = Read, .states = States, .prepare = Prepare};
+constexpr Family<Reading> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kOpenClReduceRows;
-const KernelDesc kOpenClReduceRows = {.name = "opencl.reduce.rows",
-                                      .device = DeviceKind::kOpenCl,
-                                      .preference = 10,
-                                      .match = MatchAs<kFamily>};
+const KernelDesc kOpenClReduceRows = {.name = "opencl.reduce.rows", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -96,14 +96,12 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pl
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
-constexpr Family<PlaneTaps> kFamily{.read = Read, .states = States, .prepare = Prepare};
+constexpr Family<PlaneTaps> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kOpenClResizeTaps;
-const KernelDesc kOpenClResizeTaps = {.name = "opencl.resize.taps",
-                                      .device = DeviceKind::kOpenCl,
-                                      .preference = 10,
-                                      .match = MatchAs<kFamily>};
+const KernelDesc kOpenClResizeTaps = {.name = "opencl.resize.taps", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

@@ -34,14 +34,12 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Ro
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
-constexpr Family<RowExtents> kFamily{.read = Read, .states = States, .prepare = Prepare};
+constexpr Family<RowExtents> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
 
 }  // namespace
 
 extern const KernelDesc kOpenClSoftmaxRows;
-const KernelDesc kOpenClSoftmaxRows = {.name = "opencl.softmax.rows",
-                                       .device = DeviceKind::kOpenCl,
-                                       .preference = 10,
-                                       .match = MatchAs<kFamily>};
+const KernelDesc kOpenClSoftmaxRows = {.name = "opencl.softmax.rows", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels
