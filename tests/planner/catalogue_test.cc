@@ -68,8 +68,7 @@ TEST(Catalogue, EachKernelReadsEachKindOfGroupOnce) {
   const AnnexDevice annex;
   const DeviceSet devices(cpu, &annex);
   kernels::AnnexMatches().clear();
-  const auto catalogue =
-      ListCatalogue(Convolutions(), devices, {.threads = 2}, Breadth::kNeighbours);
+  const auto catalogue = ListCatalogue(Convolutions(), devices, {.threads = 2});
   ASSERT_TRUE(catalogue.ok());
   EXPECT_GT(catalogue->instances.size(), catalogue->kinds.size());
   const size_t kernels = kernels::AnnexBackend().kernels().size();

@@ -187,9 +187,9 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
 
 void PrintPrediction(const Prediction& prediction, double median_ms) {
   if (prediction.steps.empty()) return;
-  fmt::print("predicted: {:.3f} ms by steps in networks, {:.3f} ms alone; measured {:+.0f} %\n",
-             prediction.predicted_ms, prediction.alone_ms,
-             100 * (median_ms / prediction.predicted_ms - 1));
+  PrintParts({fmt::format("predicted: {:.3f} ms by steps in networks", prediction.predicted_ms),
+              fmt::format("{:.3f} ms alone", prediction.alone_ms),
+              fmt::format("measured {:+.0f} %", 100 * (median_ms / prediction.predicted_ms - 1))});
 }
 
 int Bench(const BenchOptions& options) {
