@@ -100,7 +100,7 @@ const char* fettle_dtype_name(fettle_dtype dtype) {
 }
 
 size_t fettle_dtype_size(fettle_dtype dtype) {
-  return static_cast<size_t>(fettle::ByteSize(FromC(dtype)));
+  return static_cast<size_t>(fettle::StorageBytes(FromC(dtype), 1));
 }
 
 void fettle_set_log(fettle_log_function function, void* user, fettle_log_level level) {

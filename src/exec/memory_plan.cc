@@ -74,7 +74,7 @@ class ImagePool {
   static MemoryRequest Union(MemoryRequest a, const MemoryRequest& b) {
     a.width = std::max(a.width, b.width);
     a.height = std::max(a.height, b.height);
-    a.bytes = Area(a) * 4 * ByteSize(a.storage);
+    a.bytes = StorageBytes(a.storage, Area(a) * 4);
     return a;
   }
 

@@ -58,15 +58,14 @@ std::string TypeSuffix(const Value& value) {
 
 /// " = contents", or nothing where there are too many.
 std::string Contents(const Constant& constant) {
-  const int64_t size = ByteSize(constant.dtype());
-  if (size == 0 || constant.source() != nullptr || constant.raw_bytes().empty()) return "";
-  if (constant.is_splat())
-    return " = splat " + ElementText(constant.dtype(), constant.bytes().data());
+  const DType dtype = constant.dtype();
+  if (!IsStored(dtype) || constant.source() != nullptr || constant.raw_bytes().empty()) return "";
+  if (constant.is_splat()) return " = splat " + ElementText(dtype, constant.bytes().data());
   if (constant.elements() > kInlineElements) return "";
   const std::byte* bytes = constant.bytes().data();
   std::string text = " =";
   for (int64_t i = 0; i < constant.elements(); ++i) {
-    text += ' ' + ElementText(constant.dtype(), bytes + i * size);
+    text += ' ' + ElementText(dtype, bytes + StorageBytes(dtype, i));
   }
   return text;
 }

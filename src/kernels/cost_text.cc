@@ -55,7 +55,7 @@ std::optional<Constant> Representative(const ir::Node& node, size_t input,
     if (constant.elements() == 1) return std::nullopt;
   } else if (!quantisation) {
     return std::nullopt;
-  } else if (constant.shape().rank() <= 1 && ByteSize(constant.dtype()) == 1) {
+  } else if (constant.shape().rank() <= 1 && RowOf(constant.dtype()).bits <= 8) {
     return Splat(constant, ZeroPointClass(constant));
   }
   return Constant::Generated(constant.dtype(), constant.shape(), std::make_shared<LeftOut>());

@@ -39,7 +39,7 @@ double LeastRead(const Problem& problem) {
         bytes += static_cast<double>(StateBytes(problem.shape(id), state));
       } else if (op->macs != nullptr && group.value(id).is_constant()) {
         const int64_t elements = problem.shape(id).elements();
-        bytes += static_cast<double>(elements * ByteSize(group.value(id).dtype));
+        bytes += static_cast<double>(StorageBytes(group.value(id).dtype, elements));
       }
     }
   }

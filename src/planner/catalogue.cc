@@ -19,7 +19,7 @@ constexpr int64_t kMaxZeroPoints = 4096;
 std::string KindKey(const std::string& text, const ir::Graph& group) {
   std::string key = text;
   for (const ir::Value& value : group.values()) {
-    if (!value.is_constant() || ByteSize(value.dtype) != 1 || value.shape->rank() > 1 ||
+    if (!value.is_constant() || StorageBytes(value.dtype, 1) != 1 || value.shape->rank() > 1 ||
         value.shape->elements() > kMaxZeroPoints) {
       continue;
     }

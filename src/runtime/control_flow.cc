@@ -33,7 +33,7 @@ class Stack {
         Tensor joined,
         Tensor::Create(slices_.empty() ? empty_dtype : slices_[0].dtype(), Shape(dims)));
     const auto inner =
-        static_cast<size_t>(slice.Count(*axis, slice.rank()) * ByteSize(joined.dtype()));
+        static_cast<size_t>(StorageBytes(joined.dtype(), slice.Count(*axis, slice.rank())));
     const auto outer = static_cast<size_t>(slice.Count(0, *axis));
     for (size_t i = 0; i < slices_.size(); ++i) {
       if (slices_[i].shape() != slice)
@@ -59,7 +59,7 @@ Result<Tensor> TakeSlice(const Tensor& tensor, int axis, int64_t index) {
   dims.erase(dims.begin() + axis);
   ASSIGN_OR_RETURN(Tensor slice, Tensor::Create(tensor.dtype(), Shape(dims)));
   const int64_t inner =
-      tensor.shape().Count(axis + 1, tensor.shape().rank()) * ByteSize(tensor.dtype());
+      StorageBytes(tensor.dtype(), tensor.shape().Count(axis + 1, tensor.shape().rank()));
   const int64_t outer = tensor.shape().Count(0, axis);
   for (int64_t o = 0; o < outer; ++o) {
     std::memcpy(slice.data() + o * inner, tensor.data() + (o * count + index) * inner,

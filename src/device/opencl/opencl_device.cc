@@ -154,7 +154,7 @@ Result<std::shared_ptr<DeviceMemory>> OpenClDevice::Allocate(const MemoryRequest
   if (request.kind == MemoryKind::kImage1d) {
     MemoryRequest bytes = request;
     bytes.kind = MemoryKind::kBuffer;
-    bytes.bytes = request.width * 4 * ByteSize(request.storage);
+    bytes.bytes = StorageBytes(request.storage, request.width * 4);
     // The image retains the buffer that it reads.
     ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> buffer, Allocate(bytes));
     return ViewAsImage1d(*buffer, request.width, request.storage);
@@ -236,7 +236,7 @@ Result<std::shared_ptr<DeviceMemory>> OpenClDevice::ViewAsImage1d(const DeviceMe
                                                                   int64_t pixels,
                                                                   DType storage) const {
   const MemoryRequest request{.kind = MemoryKind::kImage1d,
-                              .bytes = pixels * 4 * ByteSize(storage),
+                              .bytes = StorageBytes(storage, pixels * 4),
                               .width = pixels,
                               .height = 1,
                               .storage = storage};

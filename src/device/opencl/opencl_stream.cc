@@ -191,7 +191,7 @@ bool IsImage(const DeviceMemory& memory) {
 
 /// The rows of an image that `bytes` fill: {width, height, 1}.
 std::array<size_t, 3> RegionOf(const MemoryRequest& image, int64_t bytes) {
-  const int64_t row = image.width * 4 * ByteSize(image.storage);
+  const int64_t row = StorageBytes(image.storage, image.width * 4);
   return {static_cast<size_t>(image.width), static_cast<size_t>(bytes / row), 1};
 }
 

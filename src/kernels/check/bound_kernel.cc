@@ -13,7 +13,7 @@ Status AllocateAll(const std::vector<Operand>& operands, bool misaligned, const 
   memory.resize(operands.size());
   for (size_t i = 0; i < operands.size(); ++i) {
     const State& state = operands[i].state;
-    const int64_t shift = misaligned && state.external ? ByteSize(state.storage) : 0;
+    const int64_t shift = misaligned && state.external ? StorageBytes(state.storage, 1) : 0;
     RETURN_IF_ERROR(memory[i].Resize(RequestFor(operands[i].shape, state), device,
                                      GuardedMemory::Start::kBehindCanary, shift));
   }

@@ -68,13 +68,13 @@ void StateMap::Read(const std::byte* data, int64_t begin, int64_t count, double*
 }
 
 int64_t StateMap::FindDirtyPad(const std::byte* data) const {
-  const int64_t size = ByteSize(state_.storage);
+  const int64_t size = StorageBytes(state_.storage, 1);
   std::vector<std::pair<int64_t, int64_t>> ranges;
   for (const std::vector<int64_t>& offsets : offsets_)
     ranges.emplace_back(0, static_cast<int64_t>(offsets.size()));
   int64_t dirty = -1;
   const auto is_dirty = [&](int64_t offset) {
-    const std::byte* element = data + offset * size;
+    const std::byte* element = data + StorageBytes(state_.storage, offset);
     if (std::all_of(element, element + size, [](std::byte b) { return b == std::byte{0}; }))
       return false;
     dirty = offset;

@@ -34,7 +34,7 @@ std::vector<PackRequest> NodeOperands::packs(const ir::Graph& group) const {
     const Constant& constant = *group.value(id).constant;
     requests.push_back({{id},
                         "row",
-                        constant.elements() * ByteSize(constant.dtype()),
+                        StorageBytes(constant.dtype(), constant.elements()),
                         [](std::span<const Constant* const> constants, std::byte* out) {
                           constants[0]->CopyTo(0, constants[0]->elements(), out);
                           return OkStatus();

@@ -27,7 +27,7 @@ Status ConcatReference(const RefContext& context, const Region& region) {
 Status SplitReference(const RefContext& context, const Region&) {
   HostView window = context.inputs[0];
   const int axis = *NormaliseAxis(context.attributes().Int("axis"), window.shape.rank());
-  const int64_t step = window.strides[static_cast<size_t>(axis)] * ByteSize(window.dtype);
+  const int64_t step = window.strides[static_cast<size_t>(axis)];
   // Outputs that nobody uses have no view, so their extents come from the rule, not from the views.
   const std::vector<int64_t> given =
       context.has_input(1) ? IntsOf(context.inputs[1]) : std::vector<int64_t>();
@@ -36,7 +36,7 @@ Status SplitReference(const RefContext& context, const Region&) {
   for (size_t i = 0; i < context.outputs.size(); ++i) {
     window.shape[axis] = sizes[i];
     if (context.has_output(i)) CopyView(window, context.outputs[i]);
-    window.data += sizes[i] * step;
+    window.data += StorageBytes(window.dtype, sizes[i] * step);
   }
   return OkStatus();
 }

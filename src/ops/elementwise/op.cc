@@ -92,18 +92,12 @@ Status InferCast(InferContext& context) {
   return OkStatus();
 }
 
-int BitsOf(DType dtype) {
-  const bool nibble = dtype == DType::kI4 || dtype == DType::kU4;
-  return nibble ? 4 : static_cast<int>(8 * ByteSize(dtype));
-}
-
 Status InferBitCast(InferContext& context) {
   RETURN_IF_ERROR(CheckType(context, 0, kAllTypes));
   ASSIGN_OR_RETURN(const CastRule rule, ReadCast(context.node(), DType::kUndefined));
-  const DType from = context.dtype(0);
-  if (BitsOf(from) != BitsOf(rule.to))
-    return InvalidModel("{} has {} bits, {} has {}", DTypeName(from), BitsOf(from),
-                        DTypeName(rule.to), BitsOf(rule.to));
+  const DTypeRow &from = RowOf(context.dtype(0)), &to = RowOf(rule.to);
+  if (from.bits != to.bits)
+    return InvalidModel("{} has {} bits, {} has {}", from.name, from.bits, to.name, to.bits);
   context.SetOutput(0, rule.to, context.shape(0));
   return OkStatus();
 }

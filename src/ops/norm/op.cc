@@ -64,7 +64,7 @@ Status InferLayerNorm(InferContext& context) {
                           context.shape(i).ToString(), x.ToString());
     }
   }
-  const bool half = ByteSize(context.dtype(0)) < 4;
+  const bool half = RowOf(context.dtype(0)).bits < 32;
   const DType stash = half ? DType::kF32 : context.dtype(0);
   context.SetOutput(0, context.dtype(0), x);
   context.SetOutput(1, stash, Shape(statistics));

@@ -19,7 +19,7 @@ Status PadReference(const RefContext& context, const Region& region) {
     const IndexRange& range = ranges[static_cast<size_t>(axis)];
     sources.push_back(PadSources(pad, x.shape, axis, range.begin, range.end));
   }
-  const auto size = static_cast<size_t>(ByteSize(x.dtype));
+  const auto size = static_cast<size_t>(StorageBytes(x.dtype, 1));
   std::vector<std::byte> fill(size);
   if (context.has_input(2)) std::memcpy(fill.data(), context.inputs[2].data, size);
   ForEachCoordinate(y.shape, region, [&](int64_t, std::span<const int64_t> out) {
@@ -30,8 +30,8 @@ Status PadReference(const RefContext& context, const Region& region) {
       inside = inside && source >= 0;
       offset += source * x.strides[axis];
     }
-    const std::byte* from = inside ? x.data + offset * static_cast<int64_t>(size) : fill.data();
-    std::memcpy(y.data + y.Offset(out) * static_cast<int64_t>(size), from, size);
+    const std::byte* from = inside ? x.data + StorageBytes(x.dtype, offset) : fill.data();
+    std::memcpy(y.data + StorageBytes(y.dtype, y.Offset(out)), from, size);
   });
   return OkStatus();
 }

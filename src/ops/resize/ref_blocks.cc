@@ -10,8 +10,8 @@ namespace fettle::ops {
 namespace {
 
 void CopyElement(const HostView& x, int64_t x_offset, const HostView& y, int64_t y_offset) {
-  const int64_t size = ByteSize(x.dtype);
-  std::memcpy(y.data + y_offset * size, x.data + x_offset * size, static_cast<size_t>(size));
+  std::memcpy(y.data + StorageBytes(y.dtype, y_offset), x.data + StorageBytes(x.dtype, x_offset),
+              static_cast<size_t>(StorageBytes(x.dtype, 1)));
 }
 
 /// Where the element of the space side (c, h, w) lies on the depth side.

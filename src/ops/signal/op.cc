@@ -22,7 +22,7 @@ Result<bool> ReadOptional(InferContext& context, int i, std::string_view name,
 Result<DType> WindowType(const InferContext& context) {
   const std::string name = context.attributes().Text("to", "f32");
   const auto dtype = DTypeFromName(name);
-  if (!dtype || ByteSize(*dtype) == 0)
+  if (!dtype || !IsStored(*dtype))
     return InvalidModel("attribute 'to': '{}' is not a numeric type", name);
   return *dtype;
 }

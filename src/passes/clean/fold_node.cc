@@ -59,7 +59,7 @@ std::optional<Constant> FoldRepeated(const ir::Node& node, const ops::OpDesc& op
     const auto* attribute = node.attributes.Find("value");
     const auto* element = attribute == nullptr ? nullptr : std::get_if<Constant>(attribute);
     const std::array<std::byte, 16> zero{};
-    const auto size = static_cast<size_t>(ByteSize(result.dtype));
+    const auto size = static_cast<size_t>(StorageBytes(result.dtype, 1));
     if (element == nullptr) return Constant::Splat(result.dtype, result.shape, {zero.data(), size});
     if (element->elements() != 1) return std::nullopt;
     return Constant::Splat(result.dtype, result.shape, element->bytes().first(size));
@@ -110,7 +110,7 @@ bool IsWorthFolding(const ir::Node& node, const ops::OpDesc& op, const Inputs& i
   for (const auto& output : inferred.outputs) {
     output_shapes.push_back(output.shape);
     if (!output.set) continue;
-    after += output.shape.elements() * ByteSize(output.dtype);
+    after += StorageBytes(output.dtype, output.shape.elements());
     elements += output.shape.elements();
   }
   if (after > kLargeBytes && after > kLargestGrowth * before) return false;

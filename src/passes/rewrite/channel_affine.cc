@@ -38,8 +38,7 @@ class ScaledRows final : public ConstantSource {
   bool IsFinite() const {
     constexpr int64_t kChunk = 4096;
     const int64_t elements = base_.elements();
-    const int64_t size = ByteSize(base_.dtype());
-    std::vector<std::byte> chunk(static_cast<size_t>(kChunk * size));
+    std::vector<std::byte> chunk(static_cast<size_t>(StorageBytes(base_.dtype(), kChunk)));
     for (int64_t begin = 0; begin < elements; begin += kChunk) {
       const int64_t count = std::min(kChunk, elements - begin);
       CopyTo(begin, count, chunk.data());
@@ -167,7 +166,7 @@ std::optional<Constant> ScaleRows(const Constant& constant, int64_t inner,
   const auto source = std::make_shared<const ScaledRows>(constant, inner, channel, scale);
   if (!source->IsFinite()) return std::nullopt;
   Constant scaled = Constant::Generated(constant.dtype(), constant.shape(), source);
-  if (constant.elements() * ByteSize(constant.dtype()) > kSmallBytes) return scaled;
+  if (StorageBytes(constant.dtype(), constant.elements()) > kSmallBytes) return scaled;
   const Result<Tensor> tensor = scaled.ToTensor();
   if (!tensor.ok()) return std::nullopt;
   return Constant::FromTensor(*tensor);

@@ -110,8 +110,7 @@ class GraphReader {
     const auto elements = shape.CheckedElements();
     if (!elements || !DispatchDType(dtype, []<typename T>() {}))
       return Corrupt("a constant is {} {}", DTypeName(dtype), shape.ToString());
-    const auto size = static_cast<uint64_t>(ByteSize(dtype));
-    const uint64_t bytes = static_cast<uint64_t>(*elements) * size;
+    const auto bytes = static_cast<uint64_t>(StorageBytes(dtype, *elements));
     if (constant.contents() == index::Contents_Section)
       return ReadSection(constant.section(), dtype, shape, bytes);
     std::span<const std::byte> inlined;
@@ -119,7 +118,8 @@ class GraphReader {
       inlined = std::as_bytes(std::span(constant.elements()->data(), constant.elements()->size()));
     RETURN_IF_ERROR(Take(inlined.size()));
     const bool is_splat = constant.contents() == index::Contents_Splat;
-    if (inlined.size() != (is_splat ? size : bytes) || !AreElements(dtype, inlined))
+    const auto element = static_cast<uint64_t>(StorageBytes(dtype, 1));
+    if (inlined.size() != (is_splat ? element : bytes) || !AreElements(dtype, inlined))
       return Corrupt("a constant's elements do not fit its type and shape");
     if (is_splat) return Constant::Splat(dtype, shape, inlined);
     return Constant::FromBytes(dtype, shape, inlined, sections_);

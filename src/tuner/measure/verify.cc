@@ -81,7 +81,7 @@ Result<std::string> LaunchOnce(kernels::BoundKernel& kernel,
 /// Whether a float operand is stored in fewer bytes than its type has.
 bool StoresNarrower(const kernels::Operands& operands) {
   const auto narrower = [](const kernels::Operand& operand) {
-    return IsFloat(operand.dtype) && ByteSize(operand.state.storage) < ByteSize(operand.dtype);
+    return IsFloat(operand.dtype) && RowOf(operand.state.storage).bits < RowOf(operand.dtype).bits;
   };
   return std::any_of(operands.inputs.begin(), operands.inputs.end(), narrower) ||
          std::any_of(operands.outputs.begin(), operands.outputs.end(), narrower);
@@ -121,8 +121,7 @@ Result<Verdict> Verify(kernels::BoundKernel& kernel, GroupExpectations& expectat
 Result<Verdict> VerifyConversion(kernels::BoundKernel& conversion, Stream& stream) {
   const kernels::Operand& from = conversion.operands().inputs[0];
   const kernels::Operand& to = conversion.operands().outputs[0];
-  const bool nibble = from.dtype == DType::kI4 || from.dtype == DType::kU4;
-  ir::NoiseRange range{0, from.dtype == DType::kBool ? 1.0 : nibble ? 7.0 : 100.0};
+  ir::NoiseRange range{0, from.dtype == DType::kBool ? 1.0 : IsSubByte(from.dtype) ? 7.0 : 100.0};
   if (IsFloat(from.dtype)) range = {-1, 1};
   ASSIGN_OR_RETURN(const Tensor noise, ir::NoiseTensor(from.dtype, from.shape, /*seed=*/1, range));
   std::vector<std::byte> input(static_cast<size_t>(StateBytes(from.shape, from.state)));

@@ -76,7 +76,7 @@ Json ValueJson(const ir::Value& value) {
 
 double ValueBytes(const ir::Value& value) {
   return value.has_concrete_shape()
-             ? static_cast<double>(value.shape->elements() * ByteSize(value.dtype))
+             ? static_cast<double>(StorageBytes(value.dtype, value.shape->elements()))
              : 0;
 }
 

@@ -49,10 +49,10 @@ Result<Program> Compiler::Run() {
   Collapse();
   for (const Program::Operand& operand : program_.operands_) {
     const bool full = operand.strides.empty() || operand.strides.back() != 0;
-    if (operand.pack < 0 && full) program_.bytes_per_element_ += ByteSize(operand.storage);
+    if (operand.pack < 0 && full) program_.bytes_per_element_ += StorageBytes(operand.storage, 1);
   }
   for (const Program::Output& output : program_.outputs_)
-    program_.bytes_per_element_ += ByteSize(output.storage);
+    program_.bytes_per_element_ += StorageBytes(output.storage, 1);
   program_.is_copy_ = program_.instructions_.size() == 1 && program_.operands_.size() == 1 &&
                       program_.instructions_[0].code == OpCode::kCopy && running_ != ir::kAbsent;
   return std::move(program_);

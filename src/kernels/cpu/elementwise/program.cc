@@ -40,7 +40,7 @@ void Program::Run(const Binding& binding, const Tile& tile) const {
       for (size_t k = outer; k-- > 0; rest /= dims_[k]) {
         offset += rest % dims_[k] * operand.strides[k];
       }
-      operands[i] = {binding.operands[i] + offset * ByteSize(operand.storage),
+      operands[i] = {binding.operands[i] + StorageBytes(operand.storage, offset),
                      outer == 0 ? 0 : operand.strides[outer - 1], operand.strides[outer],
                      operand.storage};
     }
@@ -48,10 +48,10 @@ void Program::Run(const Binding& binding, const Tile& tile) const {
       const DType storage = outputs_[i].storage;
       if (i == 0 && tile.out != nullptr) {
         outputs[i] = {static_cast<std::byte*>(tile.out) +
-                          (row - tile.row) * tile.out_stride * ByteSize(storage),
+                          StorageBytes(storage, (row - tile.row) * tile.out_stride),
                       tile.out_stride, 1, storage};
       } else {
-        outputs[i] = {binding.outputs[i] + (row * cols_ + tile.col) * ByteSize(storage), cols_, 1,
+        outputs[i] = {binding.outputs[i] + StorageBytes(storage, row * cols_ + tile.col), cols_, 1,
                       storage};
       }
     }

@@ -171,7 +171,7 @@ RowFunction FindWhere(DType dtype) {
 }
 
 bool IsWhole(DType dtype) {
-  return dtype == DType::kBool || (IsInteger(dtype) && dtype != DType::kI4 && dtype != DType::kU4);
+  return dtype == DType::kBool || (IsInteger(dtype) && !IsSubByte(dtype));
 }
 
 /// The low bits stay; anything to bool compares with zero, as the conversion to `bool` does.
@@ -218,17 +218,17 @@ class Typed final : public PreparedKernel {
   Typed(const ir::Graph& group, RowFunction function, BroadcastLoop loop, PadLanes pads)
       : function_(function), loop_(std::move(loop)), pads_(std::move(pads)) {
     const ir::Node& node = group.nodes()[0];
-    output_bytes_ = ByteSize(group.value(node.outputs[0]).dtype);
+    output_bytes_ = StorageBytes(group.value(node.outputs[0]).dtype, 1);
     for (ir::ValueId id : node.inputs) {
       const ir::Value& value = group.value(id);
       const auto at = std::find(group.inputs.begin(), group.inputs.end(), id);
       operands_.push_back(
-          {ByteSize(value.dtype), value.is_constant(),
+          {StorageBytes(value.dtype, 1), value.is_constant(),
            value.is_constant() ? packs_.size() : static_cast<size_t>(at - group.inputs.begin())});
       if (!value.is_constant()) continue;
       packs_.push_back({{id},
                         "row",
-                        value.constant->elements() * ByteSize(value.dtype),
+                        StorageBytes(value.dtype, value.constant->elements()),
                         [](std::span<const Constant* const> constants, std::byte* out) {
                           constants[0]->CopyTo(0, constants[0]->elements(), out);
                           return OkStatus();
@@ -319,7 +319,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   ASSIGN_OR_RETURN(const RowFunction function, FindFunction(group));
   ASSIGN_OR_RETURN(BroadcastLoop loop, MakeLoop(group, problem.states));
   const State& state = problem.states.outputs[0];
-  PadLanes pads(problem.shape(group.outputs[0]), state.layout, ByteSize(state.storage));
+  PadLanes pads(problem.shape(group.outputs[0]), state.layout, StorageBytes(state.storage, 1));
   return std::unique_ptr<PreparedKernel>(
       new Typed(group, function, std::move(loop), std::move(pads)));
 }

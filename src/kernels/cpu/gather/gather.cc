@@ -62,7 +62,7 @@ class GatherSlices final : public PreparedKernel {
       : group_(problem.group),
         operands_(*problem.group),
         plan_(std::move(plan)),
-        size_(ByteSize(OutputState(*problem.group, problem.states, 0).storage)),
+        size_(StorageBytes(OutputState(*problem.group, problem.states, 0).storage, 1)),
         index_type_(group_->value(problem.node().inputs[1]).dtype),
         slice_(size_, plan_.slice, 0, 0),
         slice_bytes_(size_ * SliceElements(plan_)) {}
@@ -118,7 +118,7 @@ class GatherLookups final : public PreparedKernel {
     RETURN_IF_ERROR(CheckIndices(indices, plan_.count, plan_.extent));
     const std::byte* src = operands_.input(args, 0);
     std::byte* dst = operands_.output(args, 0);
-    const int64_t per_task = std::max<int64_t>(1, kTaskBytes / (plan_.count * ByteSize(dtype_)));
+    const int64_t per_task = std::max<int64_t>(1, kTaskBytes / StorageBytes(dtype_, plan_.count));
     const auto run = [&](int64_t task, int) {
       const int64_t begin = task * per_task, end = std::min(rows_, begin + per_task);
       ops::DispatchElementSize(dtype_, [&]<typename U>() {
@@ -159,7 +159,7 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
     return Unsupported("computes Gather alone");
   const ir::Node& node = group.nodes()[0];
   const ir::Value& data = group.value(node.inputs[0]);
-  if (ByteSize(data.dtype) > 8 || ByteSize(data.dtype) == 0)
+  if (!IsStored(data.dtype) || RowOf(data.dtype).bits > 64)
     return Unsupported("elements of type {} are not moved", DTypeName(data.dtype));
   std::vector<StateAssignment> candidates;
   for (const bool last : {false, true}) {

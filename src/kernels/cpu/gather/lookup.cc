@@ -16,7 +16,7 @@ Result<std::vector<StateAssignment>> RowMajorOnly(const ir::Graph& group, std::s
   if (group.nodes().size() != 1 || group.nodes()[0].op != op)
     return Unsupported("computes {} alone", op);
   const DType dtype = group.value(group.nodes()[0].inputs[0]).dtype;
-  if (ByteSize(dtype) > 8 || ByteSize(dtype) == 0)
+  if (!IsStored(dtype) || RowOf(dtype).bits > 64)
     return Unsupported("elements of type {} are not moved", DTypeName(dtype));
   return std::vector<StateAssignment>{RowMajorStates(group)};
 }
@@ -104,7 +104,7 @@ class GatherTuples final : public PreparedKernel {
     const Shape& indices = problem.shape(node.inputs[1]);
     const auto batch = static_cast<int>(node.attributes.Int("batch_dims"));
     layout_ = MakeIndexTuples(problem.shape(node.inputs[0]), indices, batch);
-    slice_bytes_ = layout_.slice * ByteSize(group_->value(node.inputs[0]).dtype);
+    slice_bytes_ = StorageBytes(group_->value(node.inputs[0]).dtype, layout_.slice);
     index_type_ = group_->value(node.inputs[1]).dtype;
   }
 

@@ -48,7 +48,7 @@ class Scatter : public PreparedKernel {
     const Indices indices{operands_.input(args, 1), index_type_};
     RETURN_IF_ERROR(Check(indices));
     std::byte* dst = operands_.output(args, 0);
-    CopyData(operands_.input(args, 0), dst, data_.elements() * ByteSize(dtype_),
+    CopyData(operands_.input(args, 0), dst, StorageBytes(dtype_, data_.elements()),
              static_cast<CpuStream&>(args.stream));
     Update(indices, operands_.input(args, 2), dst);
     return OkStatus();
@@ -120,7 +120,7 @@ class ScatterTuples final : public Scatter {
 
  private:
   void UpdateRun(const SliceRun& run, const std::byte* updates, std::byte* dst) const {
-    const int64_t bytes = tuples_.slice * ByteSize(dtype_);
+    const int64_t bytes = StorageBytes(dtype_, tuples_.slice);
     const std::byte* from = updates + run.tuple * bytes;
     std::byte* to = dst + run.slice * bytes;
     if (reduction_ == ops::Reduction::kNone) {

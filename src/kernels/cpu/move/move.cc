@@ -19,7 +19,7 @@ std::optional<Alias> FindView(const MoveContext& context, const StateAssignment&
   const MoveOperand& source = context.input(move.source);
   if (source.index < 0) return std::nullopt;
   const State& state = states.inputs[static_cast<size_t>(source.index)];
-  const int64_t byte_offset = move.src_offset * ByteSize(state.storage);
+  const int64_t byte_offset = StorageBytes(state.storage, move.src_offset);
   if (state.external || byte_offset % static_cast<int64_t>(kTensorAlignment) != 0)
     return std::nullopt;
   for (const CopyAxis& axis : move.axes) {
@@ -60,7 +60,7 @@ class MoveKernel final : public PreparedKernel {
                           ? source.index
                           : static_cast<int>(problem.group->inputs.size()) + AddConstant(source);
       }
-      copies_.Add(ByteSize(storage_), std::move(move));
+      copies_.Add(StorageBytes(storage_, 1), std::move(move));
     }
   }
 
@@ -213,7 +213,7 @@ Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const De
   if (group.nodes().size() != 1) return Unsupported("moves one operator at a time");
   const DType dtype =
       group.outputs.empty() ? DType::kUndefined : group.value(group.outputs[0]).dtype;
-  if (ByteSize(dtype) == 0 || ByteSize(dtype) > 8)
+  if (!IsStored(dtype) || RowOf(dtype).bits > 64)
     return Unsupported("elements of type {} are not moved", DTypeName(dtype));
   std::vector<DType> storages = {dtype};
   if (dtype == DType::kF16 || dtype == DType::kBF16) storages.push_back(DType::kF32);

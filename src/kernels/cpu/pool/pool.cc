@@ -119,7 +119,8 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
                                                 const Device& device) {
   const State& state = problem.states.outputs[0];
   ASSIGN_OR_RETURN(const PoolPlan plan, MakePlan(*problem.group, state.layout));
-  PadLanes pads(problem.shape(problem.group->outputs[0]), state.layout, ByteSize(state.storage));
+  PadLanes pads(problem.shape(problem.group->outputs[0]), state.layout,
+                StorageBytes(state.storage, 1));
   const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
   return std::unique_ptr<PreparedKernel>(new Pool(plan, std::move(pads), lanes));
 }

@@ -114,7 +114,7 @@ class QuantDepthwise final : public PreparedKernel {
         runner_(runner),
         program_(std::move(program)),
         pads_(problem.shape(problem.group->outputs[0]), problem.states.outputs[0].layout,
-              ByteSize(problem.states.outputs[0].storage)),
+              StorageBytes(problem.states.outputs[0].storage, 1)),
         lanes_(lanes),
         input_(static_cast<size_t>(IndexOf(group_->inputs, q.x))),
         signed_x_(group_->value(q.x).dtype == DType::kI8),

@@ -25,7 +25,7 @@ class QuantGemm final : public PreparedKernel {
         kernels_(KernelsFor(shapes.g)),
         program_(std::move(program)),
         pads_(problem.shape(problem.group->outputs[0]), problem.states.outputs[0].layout,
-              ByteSize(problem.states.outputs[0].storage)),
+              StorageBytes(problem.states.outputs[0].storage, 1)),
         blocking_(blocking),
         output_(problem.states.outputs[0].storage),
         lanes_(device.pool().threads()),

@@ -93,7 +93,7 @@ class Reduce final : public PreparedKernel {
     const int64_t unit_elements =
         std::max<int64_t>(row_part_ * std::min(extents_.inner, kColumnsPerTask), 1);
     const int64_t units_per_task = std::max<int64_t>(1, kElementsPerTask / unit_elements);
-    const int64_t element = ByteSize(affine_.from.storage);
+    const int64_t element = StorageBytes(affine_.from.storage, 1);
     stream.ParallelFor((units + units_per_task - 1) / units_per_task, [&](int64_t task, int) {
       const int64_t end = std::min(units, (task + 1) * units_per_task);
       for (int64_t unit = task * units_per_task; unit < end; ++unit) {
@@ -216,7 +216,8 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   AffineGroup affine = reading.affine;
   affine.node = nullptr;  // belongs to the group, which may go before the kernel
   const State& state = problem.states.outputs[0];
-  PadLanes pads(problem.shape(problem.group->outputs[0]), state.layout, ByteSize(state.storage));
+  PadLanes pads(problem.shape(problem.group->outputs[0]), state.layout,
+                StorageBytes(state.storage, 1));
   return std::unique_ptr<PreparedKernel>(
       new Reduce(*reading.row, affine, extents, std::move(pads)));
 }

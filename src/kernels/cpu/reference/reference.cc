@@ -22,7 +22,7 @@ class Reference final : public PreparedKernel {
       const Constant& constant = *group_->value(id).constant;
       requests.push_back({{id},
                           "row",
-                          constant.elements() * ByteSize(constant.dtype()),
+                          StorageBytes(constant.dtype(), constant.elements()),
                           [](std::span<const Constant* const> constants, std::byte* out) {
                             constants[0]->CopyTo(0, constants[0]->elements(), out);
                             return OkStatus();

@@ -72,11 +72,11 @@ class Resize final : public PreparedKernel {
     const int64_t image = row / plan_.height.out, y = row % plan_.height.out;
     const ops::AxisTaps& taps = plan_.height.taps;
     const std::byte* x = args.inputs[0].host<std::byte>() +
-                         image * plan_.height.in * InRow() * ByteSize(affine.from.storage);
+                         StorageBytes(affine.from.storage, image * plan_.height.in * InRow());
     const float* blended = scratch;
     for (int t = 0; t < taps.taps; ++t) {
       const auto at = static_cast<size_t>(y * taps.taps + t);
-      const std::byte* from = x + taps.index[at] * InRow() * ByteSize(affine.from.storage);
+      const std::byte* from = x + StorageBytes(affine.from.storage, taps.index[at] * InRow());
       if (picks_rows_ && !affine.from.is_integer()) {
         blended = reinterpret_cast<const float*>(from);
       } else {
@@ -85,7 +85,7 @@ class Resize final : public PreparedKernel {
       }
     }
     std::byte* out =
-        args.outputs[0].host<std::byte>() + row * OutRow() * ByteSize(affine.to.storage);
+        args.outputs[0].host<std::byte>() + StorageBytes(affine.to.storage, row * OutRow());
     float* spread = affine.to.is_integer() ? scratch + InRow() : reinterpret_cast<float*>(out);
     SpreadRow(table_, blended, spread);
     if (affine.to.is_integer()) {
@@ -148,7 +148,7 @@ Result<ResizePlan> MakePlan(const ir::Graph& group, const Layout& layout) {
   plan.height = resized.size() == 2 ? std::move(resized[0]) : Axis{1, 1, identity};
   plan.width = resized.empty() ? Axis{1, 1, identity} : std::move(resized.back());
   if (plan.width.in * plan.inner > INT32_MAX) return Unsupported("rows beyond 2^31 elements");
-  plan.pads = PadLanes(resize.output, layout, ByteSize(plan.affine.to.storage));
+  plan.pads = PadLanes(resize.output, layout, StorageBytes(plan.affine.to.storage, 1));
   return plan;
 }
 

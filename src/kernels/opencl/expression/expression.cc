@@ -166,7 +166,7 @@ Result<std::string> ExpressionCompiler::ReadOperand(ir::ValueId id, const Shape&
   if (IsPixels(state) || shape.elements() != 1 || !IsFloatValue(dtype(id)))
     return Unsupported("'{}' beside pixels: expected a float tensor of its rank, or of one element",
                        group_.value(id).name);
-  operand.unit_bytes = ByteSize(state.storage);
+  operand.unit_bytes = StorageBytes(state.storage, 1);
   const std::string name = fmt::format("e{}", made_.operands_.size());
   return NewOperand(
       std::move(operand),
@@ -224,9 +224,9 @@ std::string ExpressionCompiler::AddRows(Expression::Operand operand, const Shape
   operand.strides.resize(static_cast<size_t>(aligned.rank()));
   for (int axis = aligned.rank(); axis-- > 0; stride *= aligned[axis])
     operand.strides[static_cast<size_t>(axis)] = aligned[axis] == 1 ? 0 : stride;
-  operand.unit_bytes =
-      ByteSize(operand.input >= 0 ? states_.inputs[static_cast<size_t>(operand.input)].storage
-                                  : DType::kF32);
+  operand.unit_bytes = StorageBytes(
+      operand.input >= 0 ? states_.inputs[static_cast<size_t>(operand.input)].storage : DType::kF32,
+      1);
   const std::string_view read =
       type == "storage_t" ? "READ_ROW({}, {})" : "NARROW(READ_ROW({}, {}), 4)";
   return NewOperand(std::move(operand),

@@ -49,7 +49,7 @@ Status CanSplit(const GemmShape& shape, const OpenClFacts& facts) {
   RETURN_IF_ERROR(OneProduct(shape));
   if (shape.k < 2 * kLeastPart)
     return Unsupported("k is {}: parts would have less than {} steps", shape.k, kLeastPart);
-  if (2 * shape.m * shape.n * ByteSize(DType::kF32) <= facts.max_allocation_bytes)
+  if (StorageBytes(DType::kF32, 2 * shape.m * shape.n) <= facts.max_allocation_bytes)
     return OkStatus();
   return Unsupported("two partial products pass {} bytes", facts.max_allocation_bytes);
 }
@@ -62,7 +62,7 @@ Status ValidSplit(const GemmShape& shape, const Params& params, const OpenClFact
   const int64_t parts = params.at("PARTS");
   if (shape.k < parts * kLeastPart)
     return InvalidArgument("PARTS: expected at most {}, got {}", shape.k / kLeastPart, parts);
-  if (parts * shape.m * shape.n * ByteSize(DType::kF32) > facts.max_allocation_bytes)
+  if (StorageBytes(DType::kF32, parts * shape.m * shape.n) > facts.max_allocation_bytes)
     return InvalidArgument("PARTS: the partial products pass {} bytes", facts.max_allocation_bytes);
   return ValidRegisters(shape, params, facts);
 }
@@ -84,7 +84,7 @@ GemmSetup SetUpSplit(const GemmShape& shape, const GemmForms& forms, const Param
 
 Status FitsLocalMemory(const GemmShape& shape, const OpenClFacts& facts) {
   if (shape.m * shape.n * shape.k == 0) return Unsupported("an empty matrix");
-  const int64_t bytes = shape.k * (shape.m + DivideUp(shape.n, 4) * 4) * ByteSize(DType::kF32);
+  const int64_t bytes = StorageBytes(DType::kF32, shape.k * (shape.m + DivideUp(shape.n, 4) * 4));
   if (bytes <= facts.local_bytes && shape.m * shape.n <= 128 * 128) return OkStatus();
   return Unsupported("{}x{}x{} is not small: A and B take {} of {} bytes of local memory", shape.m,
                      shape.n, shape.k, bytes, facts.local_bytes);

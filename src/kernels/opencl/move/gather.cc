@@ -184,7 +184,9 @@ class Recorder {
     if (IsImage(state)) {
       launch.Output(index, PixelBytes(state.storage)).Value(PixelDims(shape)).Int(shape[1]);
     } else {
-      launch.Output(index, ByteSize(state.storage)).Value(Int4(shape.elements(), 1, 1, 1)).Int(1);
+      launch.Output(index, StorageBytes(state.storage, 1))
+          .Value(Int4(shape.elements(), 1, 1, 1))
+          .Int(1);
     }
     launch.Packed(made_.own_packs.size(), 0).Int(count);
     made_.own_packs.push_back(TablePack(std::move(table)));

@@ -147,7 +147,7 @@ Result<std::unique_ptr<PreparedKernel>> RecordByteProduct(
   const DType out = problem.states.outputs[0].storage;
   RecordedLaunch launch(std::move(kernel), program.sizes);
   launch.Input(InputIndex(*problem.group, product.q.x), pixel);
-  launch.Output(0, pixel * ByteSize(out)).Packed(0, 4);
+  launch.Output(0, StorageBytes(out, pixel)).Packed(0, 4);
   launch.Int(program.form.bias).Int(product.conv.oc);
   AppendZero(problem, product, launch);
   const QuantisedGroup::Requantise r = product.q.requantise.value_or(QuantisedGroup::Requantise{});

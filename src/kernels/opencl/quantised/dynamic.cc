@@ -52,11 +52,11 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   const cl_int4 dims = is_pixels ? PixelDims(shape) : Int4(quads, 1, 1, 1);
   const int64_t channels = is_pixels ? shape[1] : shape.elements();
   const int64_t pixels = is_pixels ? DivideUp(channels, 4) * shape[0] * shape[2] * shape[3] : quads;
-  const int64_t unit = is_pixels ? PixelBytes(state.storage) : ByteSize(state.storage);
+  const int64_t unit = is_pixels ? PixelBytes(state.storage) : StorageBytes(state.storage, 1);
   const int64_t parts = std::clamp<int64_t>(pixels / (kMaxParts * kPixelsPerItem), 1, kMaxParts);
 
   auto kernel = std::make_unique<RecordedKernel>();
-  kernel->workspace = kMaxParts * 2 * ByteSize(DType::kF32);
+  kernel->workspace = StorageBytes(DType::kF32, kMaxParts * 2);
   const WorkSizes range_sizes{.gws = {static_cast<size_t>(parts) * kGroupItems, 1, 1},
                               .lws = {kGroupItems, 1, 1}};
   RecordedLaunch first(std::move(range), range_sizes);
@@ -65,7 +65,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   RecordedLaunch second(std::move(quantise), sizes);
   second.Input(0, unit)
       .Output(0, is_pixels ? 4 : 1)
-      .Output(1, ByteSize(state.storage))
+      .Output(1, StorageBytes(state.storage, 1))
       .Output(2, 1)
       .Workspace(0, 4);
   second.Value(dims).Int(channels).Int(parts);
