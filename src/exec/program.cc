@@ -44,14 +44,14 @@ bool WritesNothing(const Plan& plan, const PlannedStep& step) {
 int64_t Macs(const ir::Graph& group) {
   int64_t macs = 0;
   for (const ir::Node& node : group.nodes()) {
-    const ops::OpDesc* op = ops::Find(node.op);
-    if (op == nullptr || op->macs == nullptr) continue;
+    const ops::Operator& op = ops::OperatorOf(node);
+    if (op.macs == nullptr) continue;
     std::vector<Shape> inputs, outputs;
     for (ir::ValueId id : node.inputs)
       inputs.push_back(id == ir::kAbsent ? Shape{0} : *group.value(id).shape);
     for (ir::ValueId id : node.outputs)
       outputs.push_back(id == ir::kAbsent ? Shape{0} : *group.value(id).shape);
-    macs += op->macs(node, inputs, outputs);
+    macs += op.macs(node, inputs, outputs);
   }
   return macs;
 }
@@ -157,7 +157,7 @@ StepProfile Program::Describe(const PlannedStep& step) const {
     profile.kernel = step.kernel->name;
     for (const ir::Node& node : step.problem.group->nodes()) {
       profile.node += (profile.node.empty() ? "" : "+") + node.name;
-      profile.op += (profile.op.empty() ? "" : "+") + node.op;
+      profile.op += fmt::format("{}{}", profile.op.empty() ? "" : "+", node.op);
     }
     profile.macs = Macs(*step.problem.group);
   }

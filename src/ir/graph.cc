@@ -39,7 +39,7 @@ std::vector<NodeId> TopologicalOrder(const std::vector<Node>& nodes,
 }  // namespace
 
 std::string Describe(const Node& node) {
-  const std::string& op = node.source_op.empty() ? node.op : node.source_op;
+  const std::string_view op = node.source_op.empty() ? node.op.name() : node.source_op;
   std::string text = node.source_index >= 0 ? fmt::format("node #{}", node.source_index) : "node";
   if (!node.name.empty()) text += fmt::format(" '{}'", node.name);
   text += fmt::format(" ({}", op);
@@ -62,6 +62,7 @@ ValueId Graph::AddConstant(std::string value_name, Constant constant) {
 }
 
 NodeId Graph::AddNode(Node node) {
+  FETTLE_CHECK(node.op, "a node without an operator");
   nodes_.push_back(std::move(node));
   return static_cast<NodeId>(nodes_.size() - 1);
 }

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "ir/attributes.h"
+#include "ir/op_desc.h"
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
@@ -37,9 +38,8 @@ struct Value {
 };
 
 struct Node {
-  /// Canonical operator name (a row of ops/table.cc); its semantics are those of the newest
-  /// supported opset.
-  std::string op;
+  /// A row of the operator table (ops/table.cc), with the semantics of the newest supported opset.
+  OpRef op;
   std::string name;
   Attributes attributes;
   std::vector<ValueId> inputs;   // kAbsent where left out
@@ -76,7 +76,7 @@ class Graph {
 
   ValueId AddValue(Value value);
   ValueId AddConstant(std::string name, Constant constant);
-  /// Appends; call Normalise() before the order matters.
+  /// Appends a node that has an operator; call Normalise() before the order matters.
   NodeId AddNode(Node node);
   std::optional<ValueId> FindValue(std::string_view name) const;
 

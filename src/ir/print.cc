@@ -129,7 +129,7 @@ class Printer {
   void PrintNode(const Node& node) {
     std::string line = Names(node.outputs, true);
     if (!line.empty()) line += " = ";
-    line += Word(node.op) + "(" + Names(node.inputs, false) + ")";
+    line += Word(node.op.name()) + "(" + Names(node.inputs, false) + ")";
     if (!node.attributes.items().empty()) {
       line += " {";
       for (const auto& [name, attribute] : node.attributes.items()) {

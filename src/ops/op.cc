@@ -5,7 +5,7 @@
 namespace fettle::ops {
 namespace {
 
-Status CheckArity(const OpDesc& op, const ir::Node& node) {
+Status CheckArity(const Operator& op, const ir::Node& node) {
   const auto inputs = static_cast<int>(node.inputs.size());
   const auto outputs = static_cast<int>(node.outputs.size());
   if (inputs < op.min_inputs || (op.max_inputs >= 0 && inputs > op.max_inputs)) {
@@ -21,8 +21,8 @@ Status CheckArity(const OpDesc& op, const ir::Node& node) {
 
 /// An operand may be left out only where the operator says that it is optional; of a variadic
 /// operator, none.
-Status CheckPresent(const OpDesc& op, const InferContext& context) {
-  if (op.control) return OkStatus();
+Status CheckPresent(const Operator& op, const InferContext& context) {
+  if (op.Has(Trait::kControl)) return OkStatus();
   const int required = op.max_inputs < 0 ? context.num_inputs() : op.min_inputs;
   for (int i = 0; i < required; ++i) {
     if (!context.has_input(i)) return InvalidModel("input {} is required", i);
@@ -42,7 +42,7 @@ Status CheckOutputs(const InferContext& context) {
   return OkStatus();
 }
 
-Result<Inferred> RunInfer(const OpDesc& op, InferContext& context) {
+Result<Inferred> RunInfer(const Operator& op, InferContext& context) {
   RETURN_IF_ERROR(CheckArity(op, context.node()));
   RETURN_IF_ERROR(CheckPresent(op, context));
   RETURN_IF_ERROR(op.infer(context));
@@ -51,12 +51,6 @@ Result<Inferred> RunInfer(const OpDesc& op, InferContext& context) {
   if (inferred.needed_input < 0) RETURN_IF_ERROR(CheckOutputs(context));
   for (int i = 0; i < context.num_outputs(); ++i) inferred.outputs.push_back(context.output(i));
   return inferred;
-}
-
-Result<const OpDesc*> Lookup(const ir::Node& node) {
-  const OpDesc* op = Find(node.op);
-  if (op == nullptr) return Unsupported("operator '{}' is not supported", node.op);
-  return op;
 }
 
 }  // namespace
@@ -89,10 +83,8 @@ Result<Inferred> Infer(const ir::Graph& graph, const ir::Node& node,
     }
     inputs.push_back(std::move(input));
   }
-  Result<const OpDesc*> op = Lookup(node);
-  if (!op.ok()) return op.status().WithContext(ir::Describe(node));
   InferContext context(node, std::move(inputs));
-  Result<Inferred> inferred = RunInfer(**op, context);
+  Result<Inferred> inferred = RunInfer(OperatorOf(node), context);
   if (!inferred.ok()) return inferred.status().WithContext(ir::Describe(node));
   return inferred;
 }
@@ -115,7 +107,7 @@ Status InferGraph(ir::Graph& graph) {
 }
 
 Result<std::vector<Tensor>> Evaluate(const ir::Node& node, std::span<const Tensor> inputs) {
-  ASSIGN_OR_RETURN(const OpDesc* op, Lookup(node));
+  const Operator& op = OperatorOf(node);
   std::vector<Constant> values(inputs.size());
   std::vector<InferContext::Input> known;
   std::vector<HostView> input_views, output_views;
@@ -130,9 +122,9 @@ Result<std::vector<Tensor>> Evaluate(const ir::Node& node, std::span<const Tenso
     input_views.push_back(inputs[i].view());
   }
   InferContext context(node, std::move(known));
-  Result<Inferred> inferred = RunInfer(*op, context);
+  Result<Inferred> inferred = RunInfer(op, context);
   if (!inferred.ok()) return inferred.status().WithContext(ir::Describe(node));
-  if (op->reference == nullptr) return Unsupported("{}: has no reference", ir::Describe(node));
+  if (op.reference == nullptr) return Unsupported("{}: has no reference", ir::Describe(node));
   std::vector<Tensor> outputs;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i] == ir::kAbsent) {
@@ -146,7 +138,7 @@ Result<std::vector<Tensor>> Evaluate(const ir::Node& node, std::span<const Tenso
     output_views.push_back(tensor.view());
   }
   const Region whole{0, outputs.empty() || outputs[0].empty() ? 0 : outputs[0].elements()};
-  const Status status = op->reference({node, input_views, output_views}, whole);
+  const Status status = op.reference({node, input_views, output_views}, whole);
   if (!status.ok()) return status.WithContext(ir::Describe(node));
   return outputs;
 }

@@ -1,7 +1,6 @@
 #include "passes/groups.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "ops/op.h"
@@ -9,57 +8,10 @@
 namespace fettle::passes {
 namespace {
 
-/// Operators that kernels extend with an element-wise epilogue.
-constexpr std::array<std::string_view, 35> kAnchors = {
-    "AveragePool",
-    "ChannelShuffle",
-    "Conv",
-    "ConvInteger",
-    "ConvTranspose",
-    "DepthToSpace",
-    "DequantizeLinear",
-    "Gemm",
-    "GlobalAveragePool",
-    "GlobalLpPool",
-    "GlobalMaxPool",
-    "GroupNormalization",
-    "InstanceNormalization",
-    "LRN",
-    "LayerNormalization",
-    "LogSoftmax",
-    "LpNormalization",
-    "LpPool",
-    "MatMul",
-    "MatMulInteger",
-    "MatMulNBits",
-    "MaxPool",
-    "MeanVarianceNormalization",
-    "Pad",
-    "RMSNormalization",
-    "ReduceL2",
-    "ReduceMax",
-    "ReduceMean",
-    "ReduceMin",
-    "ReduceProd",
-    "ReduceSum",
-    "ReduceSumSquare",
-    "Resize",
-    "SimplifiedLayerNormalization",
-    "Softmax",
-};
-/// Besides anchors and element-wise operators, what int8 kernels compute between DQ and Q.
-constexpr std::array<std::string_view, 14> kMovers = {
-    "Concat", "DepthToSpace", "Expand",  "Flatten",      "Gather", "Identity",  "Reshape",
-    "Slice",  "Split",        "Squeeze", "SpaceToDepth", "Tile",   "Transpose", "Unsqueeze"};
 /// How far the paths of a diamond may reach before they join.
 constexpr int kMaxDiamond = 6;
 /// Element-wise operators between DQ-op and Q.
 constexpr int kMaxActivations = 3;
-
-template <size_t n>
-bool IsIn(const std::array<std::string_view, n>& names, std::string_view op) {
-  return std::find(names.begin(), names.end(), op) != names.end();
-}
 
 class Lister {
  public:
@@ -73,9 +25,8 @@ class Lister {
     for (ir::ValueId id : graph.outputs) is_output_[static_cast<size_t>(id)] = true;
     for (size_t n = 0; n < graph.nodes().size(); ++n) {
       const ir::Node& node = graph.nodes()[n];
-      const ops::OpDesc* op = ops::Find(node.op);
-      const bool elementwise = op != nullptr && op->elementwise && !op->random &&
-                               node.op != "DequantizeLinear" && node.op != "QuantizeLinear";
+      const bool elementwise =
+          node.op->Has(ir::Trait::kElementwise) && !node.op->Has(ir::Trait::kRandom);
       is_link_[n] = (elementwise || IsScaleAndShift(node)) && node.outputs.size() == 1;
     }
   }
@@ -83,15 +34,17 @@ class Lister {
   std::vector<Group> Run() {
     for (ir::NodeId id = 0; static_cast<size_t>(id) < graph_.nodes().size(); ++id) {
       groups_.push_back({{id}, {}, "node"});
-      const std::string_view op = graph_.node(id).op;
+      const ir::OpRef op = graph_.node(id).op;
+      const bool is_anchor = op->Has(ir::Trait::kTakesEpilogue);
       if (IsLink(id)) {
         Extend({id}, kMaxGroupNodes, "chain");
-      } else if (IsIn(kAnchors, op)) {
+      } else if (is_anchor) {
         Extend({id}, kMaxGroupNodes, "epilogue");
-        if (op == "Conv") ListSeparable(id);
+        if (op == "Conv"_op) ListSeparable(id);
       }
-      if (op != "DequantizeLinear" && op != "QuantizeLinear" &&
-          (IsLink(id) || IsIn(kAnchors, op) || IsIn(kMovers, op))) {
+      // What int8 kernels compute between DQ and Q.
+      if (op != "DequantizeLinear"_op &&
+          (IsLink(id) || is_anchor || op->Has(ir::Trait::kMovesElements))) {
         ListQuantised(id);
       }
     }
@@ -101,7 +54,7 @@ class Lister {
  private:
   /// BatchNormalization with constant statistics: one multiply-add per element.
   bool IsScaleAndShift(const ir::Node& node) const {
-    return node.op == "BatchNormalization" && node.inputs.size() == 5 &&
+    return node.op == "BatchNormalization"_op && node.inputs.size() == 5 &&
            std::all_of(node.inputs.begin() + 1, node.inputs.end(), [this](ir::ValueId id) {
              return id != ir::kAbsent && graph_.value(id).is_constant();
            });
@@ -185,7 +138,7 @@ class Lister {
     for (ir::ValueId input : graph_.node(id).inputs) {
       if (input == ir::kAbsent) continue;
       const ir::NodeId producer = producers_[static_cast<size_t>(input)];
-      if (producer < 0 || graph_.node(producer).op != "DequantizeLinear") continue;
+      if (producer < 0 || graph_.node(producer).op != "DequantizeLinear"_op) continue;
       if (Next(producer) != id) continue;
       if (std::find(nodes.begin(), nodes.end(), producer) == nodes.end()) nodes.push_back(producer);
     }
@@ -200,7 +153,7 @@ class Lister {
     ir::NodeId last = core;
     for (int i = 0; i <= kMaxActivations; ++i) {
       const ir::NodeId next = Next(last);
-      if (next >= 0 && graph_.node(next).op == "QuantizeLinear") {
+      if (next >= 0 && graph_.node(next).op == "QuantizeLinear"_op) {
         nodes.push_back(next);
         Emit(nodes, next, "quantised");
         return;
@@ -222,7 +175,7 @@ class Lister {
 
   bool IsPointwise(ir::NodeId id) const {
     const Shape* weights = Weights(id);
-    return graph_.node(id).op == "Conv" && graph_.node(id).attributes.Int("group", 1) == 1 &&
+    return graph_.node(id).op == "Conv"_op && graph_.node(id).attributes.Int("group", 1) == 1 &&
            weights != nullptr && weights->rank() > 2 &&
            std::all_of(weights->begin() + 2, weights->end(), [](int64_t k) { return k == 1; });
   }

@@ -22,7 +22,8 @@ std::string FirstState(const ir::Graph& group, const std::vector<ir::ValueId>& i
 
 std::string OpsOf(const ir::Graph& group) {
   std::string text;
-  for (const ir::Node& node : group.nodes()) text += (text.empty() ? "" : "+") + node.op;
+  for (const ir::Node& node : group.nodes())
+    text += fmt::format("{}{}", text.empty() ? "" : "+", node.op);
   return text;
 }
 

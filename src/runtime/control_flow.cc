@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/op.h"
+
 namespace fettle::runtime {
 namespace {
 
@@ -257,7 +259,7 @@ Status CheckBody(const ir::Node& node, std::string_view attribute, size_t inputs
 Status CheckArity(const ir::Node& node) {
   const size_t inputs = node.inputs.size();
   const auto captures = static_cast<size_t>(node.attributes.Int("captures"));
-  if (node.op == "If") {
+  if (node.op == "If"_op) {
     if (inputs < 1) return InvalidModel("the condition is missing");
     RETURN_IF_ERROR(CheckBody(node, "then_branch", inputs - 1));
     return CheckBody(node, "else_branch", inputs - 1);
@@ -266,9 +268,9 @@ Status CheckArity(const ir::Node& node) {
   const size_t results = node.attributes.SubGraph("body")->outputs.size();
   const auto scans =
       static_cast<size_t>(std::max<int64_t>(node.attributes.Int("num_scan_inputs"), 0));
-  const size_t fixed = node.op == "Loop" ? 2 : scans;
+  const size_t fixed = node.op == "Loop"_op ? 2 : scans;
   if (inputs < fixed + captures ||
-      results < inputs - fixed - captures + (node.op == "Loop" ? 1 : 0)) {
+      results < inputs - fixed - captures + (node.op == "Loop"_op ? 1 : 0)) {
     return InvalidModel("its body has {} outputs for {} inputs", results, inputs);
   }
   return OkStatus();
@@ -279,9 +281,9 @@ Status CheckArity(const ir::Node& node) {
 Result<std::unique_ptr<ControlNode>> ControlNode::Create(const ir::Node& node, Context& context) {
   const Status status = CheckArity(node);
   if (!status.ok()) return status.WithContext(ir::Describe(node));
-  if (node.op == "If") return std::unique_ptr<ControlNode>(new If(node, context));
-  if (node.op == "Loop") return std::unique_ptr<ControlNode>(new Loop(node, context));
-  if (node.op == "Scan") return std::unique_ptr<ControlNode>(new Scan(node, context));
+  if (node.op == "If"_op) return std::unique_ptr<ControlNode>(new If(node, context));
+  if (node.op == "Loop"_op) return std::unique_ptr<ControlNode>(new Loop(node, context));
+  if (node.op == "Scan"_op) return std::unique_ptr<ControlNode>(new Scan(node, context));
   return Unsupported("{}: control operator without an executor", ir::Describe(node));
 }
 

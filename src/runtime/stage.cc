@@ -50,14 +50,13 @@ class Stage::Builder {
     }
     for (size_t n = 0; n < graph_.nodes().size(); ++n) {
       const ir::Node& node = graph_.nodes()[n];
-      const ops::OpDesc* op = ops::Find(node.op);
       const bool inputs = std::all_of(node.inputs.begin(), node.inputs.end(),
                                       [&](ir::ValueId id) { return Available(id); });
       const bool shapes =
           std::all_of(node.outputs.begin(), node.outputs.end(), [&](ir::ValueId id) {
             return id == ir::kAbsent || graph_.value(id).has_concrete_shape();
           });
-      if (op == nullptr || op->control || !inputs || !shapes) {
+      if (node.op->Has(ir::Trait::kControl) || !inputs || !shapes) {
         rest_.push_back(static_cast<ir::NodeId>(n));
         continue;
       }
@@ -132,8 +131,7 @@ class Stage::Builder {
   /// value.
   Status BuildCut() {
     const ir::Node& node = graph_.node(rest_[0]);
-    const ops::OpDesc* op = ops::Find(node.op);
-    if (op != nullptr && op->control) {
+    if (node.op->Has(ir::Trait::kControl)) {
       ASSIGN_OR_RETURN(stage_->control_, ControlNode::Create(node, context_));
       for (ir::ValueId id : node.inputs) {
         stage_->control_inputs_.push_back(

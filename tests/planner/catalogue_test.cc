@@ -13,7 +13,7 @@ namespace {
 /// How many of the entries in all-row-major states are views, of how many.
 std::pair<int, int> RowMajorViews(std::string_view text) {
   const CpuDevice device(std::make_shared<ThreadPool>(2));
-  ir::Graph graph = ir::Parse(text).value();
+  ir::Graph graph = ops::Parse(text).value();
   EXPECT_TRUE(ops::InferGraph(graph).ok());
   const Catalogue catalogue =
       ListCatalogue(graph, device, {.threads = 2}, Breadth::kDefaults).value();

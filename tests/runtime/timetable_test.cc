@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ir/text.h"
+#include "ops/op.h"
 
 namespace fettle::runtime {
 namespace {
@@ -12,7 +12,8 @@ namespace {
 constexpr int64_t kSecond = 1'000'000'000;
 
 std::shared_ptr<const Model> Small() {
-  return Model::FromGraph(ir::Parse("input %x: f32[4]\n%y = Neg(%x)\noutput %y\n").value(), "small")
+  return Model::FromGraph(ops::Parse("input %x: f32[4]\n%y = Neg(%x)\noutput %y\n").value(),
+                          "small")
       .value();
 }
 

@@ -90,9 +90,6 @@ bool TradesAxes(const ir::Node& node) {
   return planner != nullptr && planner->trades_axes;
 }
 
-bool IsMoved(const ir::Node& node, size_t i) {
-  const ops::OpDesc* op = ops::Find(node.op);
-  return op != nullptr && (i >= 32 || (op->host_inputs >> i & 1) == 0);
-}
+bool IsMoved(const ir::Node& node, size_t i) { return !node.op->ReadsOnHost(i); }
 
 }  // namespace fettle::kernels

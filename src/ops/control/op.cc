@@ -111,22 +111,22 @@ constexpr ImportRule kIfImports[] = {{.op_type = "If", .run = ImportIf}};
 constexpr ImportRule kLoopImports[] = {{.op_type = "Loop", .run = ImportLoop}};
 constexpr ImportRule kScanImports[] = {{.op_type = "Scan", .since = 9, .run = ImportScan}};
 
-constexpr OpDesc ControlOp(std::string_view name, std::span<const ImportRule> imports) {
-  return {.name = name,
-          .min_inputs = 0,
-          .max_inputs = -1,
-          .max_outputs = -1,
-          .infer = InferControl,
-          .control = true,
-          .imports = imports,
-          .types = "all",
-          .refused = "sequences and optionals"};
+constexpr Operator ControlOp(std::string_view name, std::span<const ImportRule> imports) {
+  return {{.name = name,
+           .traits = {Trait::kControl},
+           .min_inputs = 0,
+           .max_inputs = -1,
+           .max_outputs = -1},
+          {.infer = InferControl,
+           .imports = imports,
+           .types = "all",
+           .refused = "sequences and optionals"}};
 }
 
 }  // namespace
 
-std::span<const OpDesc> ControlOps() {
-  static const OpDesc kOps[] = {
+std::span<const Operator> ControlOps() {
+  static const Operator kOps[] = {
       ControlOp("If", kIfImports),
       ControlOp("Loop", kLoopImports),
       ControlOp("Scan", kScanImports),

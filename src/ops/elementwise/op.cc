@@ -107,44 +107,37 @@ class Table {
  public:
   Table() {
     for (const UnaryRow& row : UnaryRows())
-      Add({.name = row.name, .infer = InferUnary, .reference = UnaryReference}, row.types);
+      Add({{.name = row.name, .traits = row.traits},
+           {.infer = InferUnary, .reference = UnaryReference}},
+          row.types);
     for (const FoldRow& row : FoldRows()) {
-      Add({.name = row.name,
-           .min_inputs = row.variadic ? 1 : 2,
-           .max_inputs = row.variadic ? -1 : 2,
-           .infer = row.name == "PRelu" ? InferPRelu : InferFold,
-           .reference = FoldReference},
+      Add({{.name = row.name,
+            .min_inputs = row.variadic ? 1 : 2,
+            .max_inputs = row.variadic ? -1 : 2},
+           {.infer = row.name == "PRelu" ? InferPRelu : InferFold, .reference = FoldReference}},
           row.types);
     }
-    Add({.name = "BitCast", .infer = InferBitCast, .reference = BitCastReference}, kAllTypes);
-    Add({.name = "Cast", .infer = InferCast, .reference = CastReference}, kAllTypes);
-    Add({.name = "CastLike",
-         .min_inputs = 2,
-         .max_inputs = 2,
-         .infer = InferCast,
-         .reference = CastReference},
+    Add({{.name = "BitCast"}, {.infer = InferBitCast, .reference = BitCastReference}}, kAllTypes);
+    Add({{.name = "Cast"}, {.infer = InferCast, .reference = CastReference}}, kAllTypes);
+    Add({{.name = "CastLike", .min_inputs = 2, .max_inputs = 2},
+         {.infer = InferCast, .reference = CastReference}},
         kAllTypes);
-    Add({.name = "Clip", .max_inputs = 3, .infer = InferClip, .reference = ClipReference},
+    Add({{.name = "Clip", .traits = {Trait::kBounded}, .max_inputs = 3},
+         {.infer = InferClip, .reference = ClipReference}},
         kNumericTypes);
-    Add({.name = "Pow",
-         .min_inputs = 2,
-         .max_inputs = 2,
-         .infer = InferPow,
-         .reference = PowReference},
+    Add({{.name = "Pow", .min_inputs = 2, .max_inputs = 2},
+         {.infer = InferPow, .reference = PowReference}},
         kNumericTypes);
-    Add({.name = "Where",
-         .min_inputs = 3,
-         .max_inputs = 3,
-         .infer = InferWhere,
-         .reference = WhereReference},
+    Add({{.name = "Where", .min_inputs = 3, .max_inputs = 3},
+         {.infer = InferWhere, .reference = WhereReference}},
         kAllTypes);
   }
 
-  std::span<const OpDesc> ops() const { return ops_; }
+  std::span<const Operator> ops() const { return ops_; }
 
  private:
-  void Add(OpDesc op, TypeSet types) {
-    op.elementwise = true;
+  void Add(Operator op, TypeSet types) {
+    op.traits = op.traits | ir::Traits{Trait::kElementwise};
     op.types = texts_.emplace_back(TypeSetName(types));
     op.imports = ElementwiseImports(op.name);
     if (op.name == "Cast" || op.name == "CastLike")
@@ -152,7 +145,7 @@ class Table {
     ops_.push_back(op);
   }
 
-  std::vector<OpDesc> ops_;
+  std::vector<Operator> ops_;
   std::deque<std::string> texts_;
 };
 
@@ -170,7 +163,7 @@ ElementwiseParams ReadElementwise(const ir::Node& node) {
 
 Result<CastRule> ReadCast(const ir::Node& node, DType like) {
   CastRule rule{like, node.attributes.Int("saturate", 1) != 0};
-  if (node.op == "CastLike") return rule;
+  if (node.op == "CastLike"_op) return rule;
   const std::string name = node.attributes.Text("to");
   const auto to = DTypeFromName(name);
   if (!to) return InvalidModel("attribute 'to': expected a type, got '{}'", name);
@@ -180,7 +173,7 @@ Result<CastRule> ReadCast(const ir::Node& node, DType like) {
   return rule;
 }
 
-std::span<const OpDesc> ElementwiseOps() {
+std::span<const Operator> ElementwiseOps() {
   static const Table table;
   return table.ops();
 }

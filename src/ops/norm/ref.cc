@@ -49,8 +49,8 @@ HostView Split(const HostView& view, const Shape& shape) {
 /// InstanceNormalization, broadcast otherwise.
 Dims ParameterStrides(const RefContext& context, size_t i, const NormGroups& groups) {
   const HostView& view = context.inputs[i];
-  const bool grouped = context.node.op == "GroupNormalization";
-  if (!grouped && context.node.op != "InstanceNormalization")
+  const bool grouped = context.node.op == "GroupNormalization"_op;
+  if (!grouped && context.node.op != "InstanceNormalization"_op)
     return BroadcastStrides(view, groups.shape);
   Dims strides(static_cast<size_t>(groups.shape.rank()), 0);
   strides[1] = view.strides[0] * (grouped ? groups.shape[2] : 1);
@@ -110,7 +110,7 @@ Status GroupedNormReference(const RefContext& context, const Region& region) {
   const HostView x = Split(context.inputs[0], groups.shape);
   const HostView y = Split(context.outputs[0], groups.shape);
   const double epsilon = context.attributes().Float("epsilon", 1e-5);
-  const bool rms = context.node.op == "RMSNormalization";
+  const bool rms = context.node.op == "RMSNormalization"_op;
   const std::vector<int64_t> offsets = RowOffsets(x, groups.mask);
   std::vector<Dims> strides = {x.strides, RowStrides(x.strides, groups.mask), y.strides};
   // Operands from 3 on: scale, bias, mean, inverse deviation, with zeros for the absent ones.

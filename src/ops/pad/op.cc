@@ -131,16 +131,14 @@ std::vector<int64_t> PadSources(const PadAttributes& pad, const Shape& input, in
 
 Status PadReference(const RefContext& context, const Region& region);
 
-std::span<const OpDesc> PadOps() {
-  static const OpDesc kOps[] = {
-      {.name = "Pad",
-       .min_inputs = 2,
-       .max_inputs = 4,
-       .infer = InferPad,
-       .reference = PadReference,
-       .host_inputs = 1u << 1 | 1u << 3,
-       .imports = kImports,
-       .types = "all"},
+std::span<const Operator> PadOps() {
+  static const Operator kOps[] = {
+      {{.name = "Pad",
+        .traits = {Trait::kTakesEpilogue},
+        .min_inputs = 2,
+        .max_inputs = 4,
+        .host_inputs = 1u << 1 | 1u << 3},
+       {.infer = InferPad, .reference = PadReference, .imports = kImports, .types = "all"}},
   };
   return kOps;
 }

@@ -147,7 +147,7 @@ void SumPoolRegion(const PoolAttributes& pool, bool average, const HostView& x, 
 
 /// One (n, c) plane: mean, maximum or p-norm.
 template <typename T>
-double GlobalPoolAt(const std::string& op, double p, const HostView& x, int64_t base) {
+double GlobalPoolAt(ir::OpRef op, double p, const HostView& x, int64_t base) {
   const Shape plane(Dims(x.shape.begin() + 2, x.shape.end()));
   const int64_t elements = plane.elements();
   std::vector<int64_t> at(static_cast<size_t>(plane.rank()));
@@ -158,10 +158,10 @@ double GlobalPoolAt(const std::string& op, double p, const HostView& x, int64_t 
     for (size_t k = 0; k < at.size(); ++k) offset += at[k] * x.strides[k + 2];
     const auto value = static_cast<double>(Widen(x.as<T>()[offset]));
     if (value > best || i == 0) best = value;
-    sum += op == "GlobalLpPool" ? std::pow(std::abs(value), p) : value;
+    sum += op == "GlobalLpPool"_op ? std::pow(std::abs(value), p) : value;
   }
-  if (op == "GlobalMaxPool") return best;
-  return op == "GlobalLpPool" ? std::pow(sum, 1 / p) : sum / static_cast<double>(elements);
+  if (op == "GlobalMaxPool"_op) return best;
+  return op == "GlobalLpPool"_op ? std::pow(sum, 1 / p) : sum / static_cast<double>(elements);
 }
 
 }  // namespace
@@ -175,7 +175,7 @@ Status MaxPoolReference(const RefContext& context, const Region& region) {
 
 Status PoolReference(const RefContext& context, const Region& region) {
   ASSIGN_OR_RETURN(const PoolAttributes pool, ReadPool(context.node, context.inputs[0].shape));
-  const bool average = context.node.op == "AveragePool";
+  const bool average = context.node.op == "AveragePool"_op;
   DispatchDType(context.inputs[0].dtype, [&]<typename T>() {
     SumPoolRegion<T>(pool, average, context.inputs[0], context.outputs[0], region);
   });

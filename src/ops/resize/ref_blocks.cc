@@ -40,7 +40,7 @@ Status DepthSpaceReference(const RefContext& context, const Region& region) {
   const HostView &x = context.inputs[0], &y = context.outputs[0];
   const int64_t block = context.attributes().Int("blocksize", 1);
   const bool crd = context.attributes().Text("mode", "DCR") == "CRD";
-  const bool to_space = context.node.op == "DepthToSpace";
+  const bool to_space = context.node.op == "DepthToSpace"_op;
   const int64_t channels = to_space ? y.shape[1] : x.shape[1];
   for (int64_t i = region.begin; i < region.end; ++i) {
     int64_t out[4], from[4];

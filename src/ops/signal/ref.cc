@@ -42,9 +42,9 @@ void Put(const HostView& y, std::span<const int64_t> out, const Complex& value) 
 struct Cosines {
   double a0, a1, a2;
 };
-Cosines CosinesOf(std::string_view op) {
-  if (op == "HannWindow") return {0.5, 0.5, 0};
-  if (op == "HammingWindow") return {25.0 / 46, 21.0 / 46, 0};
+Cosines CosinesOf(ir::OpRef op) {
+  if (op == "HannWindow"_op) return {0.5, 0.5, 0};
+  if (op == "HammingWindow"_op) return {25.0 / 46, 21.0 / 46, 0};
   return {0.42, 0.5, 0.08};
 }
 

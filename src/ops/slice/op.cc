@@ -80,16 +80,17 @@ Result<SliceWindow> ResolveSlice(const Shape& input, std::span<const int64_t> st
 Status SliceReference(const RefContext& context, const Region& region);
 std::span<const ImportRule> SliceImports();
 
-std::span<const OpDesc> SliceOps() {
-  static const OpDesc kOps[] = {
-      {.name = "Slice",
-       .min_inputs = 3,
-       .max_inputs = 5,
-       .infer = InferSlice,
-       .reference = SliceReference,
-       .host_inputs = 0b11110,
-       .imports = SliceImports(),
-       .types = "all"},
+std::span<const Operator> SliceOps() {
+  static const Operator kOps[] = {
+      {{.name = "Slice",
+        .traits = {Trait::kMovesElements},
+        .min_inputs = 3,
+        .max_inputs = 5,
+        .host_inputs = 0b11110},
+       {.infer = InferSlice,
+        .reference = SliceReference,
+        .imports = SliceImports(),
+        .types = "all"}},
   };
   return kOps;
 }

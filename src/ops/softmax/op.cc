@@ -51,20 +51,14 @@ Result<AxisMask> SoftmaxAxes(const ir::Node& node, int rank) {
   return mask;
 }
 
-std::span<const OpDesc> SoftmaxOps() {
-  static const OpDesc kOps[] = {
-      {.name = "Hardmax",
-       .infer = InferSoftmax,
-       .reference = HardmaxReference,
-       .imports = kHardmaxImports},
-      {.name = "LogSoftmax",
-       .infer = InferSoftmax,
-       .reference = LogSoftmaxReference,
-       .imports = kLogSoftmaxImports},
-      {.name = "Softmax",
-       .infer = InferSoftmax,
-       .reference = SoftmaxReference,
-       .imports = kSoftmaxImports},
+std::span<const Operator> SoftmaxOps() {
+  static const Operator kOps[] = {
+      {{.name = "Hardmax"},
+       {.infer = InferSoftmax, .reference = HardmaxReference, .imports = kHardmaxImports}},
+      {{.name = "LogSoftmax", .traits = {Trait::kTakesEpilogue}},
+       {.infer = InferSoftmax, .reference = LogSoftmaxReference, .imports = kLogSoftmaxImports}},
+      {{.name = "Softmax", .traits = {Trait::kTakesEpilogue}},
+       {.infer = InferSoftmax, .reference = SoftmaxReference, .imports = kSoftmaxImports}},
   };
   return kOps;
 }

@@ -42,13 +42,13 @@ Result<std::vector<int>> ReadPermutation(const ir::Node& node, int rank) {
 
 Status TransposeReference(const RefContext& context, const Region& region);
 
-std::span<const OpDesc> TransposeOps() {
-  static const OpDesc kOps[] = {
-      {.name = "Transpose",
-       .infer = InferTranspose,
-       .reference = TransposeReference,
-       .imports = kImports,
-       .types = "all"},
+std::span<const Operator> TransposeOps() {
+  static const Operator kOps[] = {
+      {{.name = "Transpose", .traits = {Trait::kMovesElements}},
+       {.infer = InferTranspose,
+        .reference = TransposeReference,
+        .imports = kImports,
+        .types = "all"}},
   };
   return kOps;
 }

@@ -110,9 +110,8 @@ void MergeConstants(Editor& editor) {
 }
 
 bool MayMerge(const ir::Node& node) {
-  if (node.dead || node.outputs.size() != 1 || node.op == "DequantizeLinear") return false;
-  const ops::OpDesc* op = ops::Find(node.op);
-  return op != nullptr && !op->random && !op->control;
+  if (node.dead || node.outputs.size() != 1 || node.op == "DequantizeLinear"_op) return false;
+  return !node.op->Has(ir::Trait::kRandom) && !node.op->Has(ir::Trait::kControl);
 }
 
 }  // namespace

@@ -13,8 +13,7 @@ bool TrimOutputs(ir::Node& node, const std::vector<bool>& needed) {
     output = ir::kAbsent;
     changed = true;
   }
-  const ops::OpDesc* op = ops::Find(node.op);
-  if (op == nullptr || op->max_outputs < 0 || op->control) return changed;
+  if (node.op->max_outputs < 0 || node.op->Has(ir::Trait::kControl)) return changed;
   while (node.outputs.size() > 1 && node.outputs.back() == ir::kAbsent) {
     node.outputs.pop_back();
     changed = true;

@@ -10,8 +10,7 @@ namespace fettle::passes {
 namespace {
 
 bool CanInfer(const ir::Graph& graph, const ir::Node& node) {
-  const ops::OpDesc* op = ops::Find(node.op);
-  if (op != nullptr && op->control) return false;
+  if (node.op->Has(ir::Trait::kControl)) return false;
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ir::ValueId id) {
     return id == ir::kAbsent ||
            (graph.value(id).has_concrete_shape() && graph.value(id).dtype != DType::kUndefined);
@@ -32,11 +31,11 @@ void SetConstant(ir::Value& value, Constant constant) {
 
 /// Shape and Size read no data: a concrete input shape is enough.
 bool FoldShape(ir::Graph& graph, const ir::Node& node) {
-  if (node.op != "Shape" && node.op != "Size") return false;
+  if (node.op != "Shape"_op && node.op != "Size"_op) return false;
   const ir::ValueId output = node.output(0);
   if (output == ir::kAbsent || !graph.value(node.inputs[0]).has_concrete_shape()) return false;
   const Shape& shape = *graph.value(node.inputs[0]).shape;
-  if (node.op == "Size") {
+  if (node.op == "Size"_op) {
     SetConstant(graph.value(output), IntsConstant({shape.elements()}).Reshaped(Shape{}));
     return true;
   }

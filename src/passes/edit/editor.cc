@@ -40,11 +40,11 @@ ir::NodeId Editor::ProducerId(ir::ValueId value) const {
   return value == ir::kAbsent ? -1 : producers_[static_cast<size_t>(value)];
 }
 
-const ir::Node* Editor::Producer(ir::ValueId value, std::string_view op) const {
+const ir::Node* Editor::Producer(ir::ValueId value, ir::OpRef op) const {
   const ir::NodeId id = ProducerId(value);
   if (id < 0) return nullptr;
   const ir::Node& found = node(id);
-  return op.empty() || found.op == op ? &found : nullptr;
+  return !op || found.op == op ? &found : nullptr;
 }
 
 const std::vector<ir::NodeId>& Editor::Readers(ir::ValueId value) const {
@@ -76,7 +76,7 @@ ir::NodeId Editor::Append(ir::Node added) {
   return id;
 }
 
-ir::ValueId Editor::Add(const ir::Node& like, std::string_view op, std::vector<ir::ValueId> inputs,
+ir::ValueId Editor::Add(const ir::Node& like, ir::OpRef op, std::vector<ir::ValueId> inputs,
                         ir::Attributes attributes) {
   ir::Node added;
   added.op = op;
@@ -93,7 +93,7 @@ ir::ValueId Editor::Add(const ir::Node& like, std::string_view op, std::vector<i
   return output;
 }
 
-ir::NodeId Editor::Replace(ir::NodeId old, std::string_view op, std::vector<ir::ValueId> inputs,
+ir::NodeId Editor::Replace(ir::NodeId old, ir::OpRef op, std::vector<ir::ValueId> inputs,
                            ir::Attributes attributes) {
   ir::Node added = node(old);
   added.op = op;
@@ -224,7 +224,7 @@ Result<bool> Editor::Finish() {
   return changed_;
 }
 
-bool HasOp(const ir::Graph& graph, std::initializer_list<std::string_view> ops) {
+bool HasOp(const ir::Graph& graph, std::initializer_list<ir::OpRef> ops) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const ir::Node& node) {
     return !node.dead && std::find(ops.begin(), ops.end(), node.op) != ops.end();
   });

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "ir/graph.h"
+#include "ops/op.h"
 
 namespace fettle::passes {
 
@@ -25,7 +25,7 @@ class Editor {
   /// The node that writes `value`, -1 for graph inputs, constants and ir::kAbsent.
   ir::NodeId ProducerId(ir::ValueId value) const;
   /// The same as a pointer; null where there is none, or where it is not an `op`.
-  const ir::Node* Producer(ir::ValueId value, std::string_view op = "") const;
+  const ir::Node* Producer(ir::ValueId value, ir::OpRef op = {}) const;
   /// The nodes that read `value`, once per operand.
   const std::vector<ir::NodeId>& Readers(ir::ValueId value) const;
   bool IsOutput(ir::ValueId value) const { return is_output_[static_cast<size_t>(value)]; }
@@ -36,11 +36,11 @@ class Editor {
 
   ir::ValueId AddConstant(Constant constant);
   /// Adds a node that writes one new value, which is returned. Its provenance is that of `like`.
-  ir::ValueId Add(const ir::Node& like, std::string_view op, std::vector<ir::ValueId> inputs,
+  ir::ValueId Add(const ir::Node& like, ir::OpRef op, std::vector<ir::ValueId> inputs,
                   ir::Attributes attributes = {});
   /// Puts a new node in the place of `old`: it writes all of its outputs. Nodes that nobody needs
   /// any more go. Returns the new node.
-  ir::NodeId Replace(ir::NodeId old, std::string_view op, std::vector<ir::ValueId> inputs,
+  ir::NodeId Replace(ir::NodeId old, ir::OpRef op, std::vector<ir::ValueId> inputs,
                      ir::Attributes attributes = {});
   /// Makes `node` read `value` as operand `i`.
   void SetInput(ir::NodeId node, size_t i, ir::ValueId value);
@@ -86,6 +86,6 @@ class Editor {
 };
 
 /// True if a live node of the graph is one of `ops`: whether building an Editor is worth it.
-bool HasOp(const ir::Graph& graph, std::initializer_list<std::string_view> ops);
+bool HasOp(const ir::Graph& graph, std::initializer_list<ir::OpRef> ops);
 
 }  // namespace fettle::passes

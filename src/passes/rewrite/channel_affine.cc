@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/hash.h"
+#include "ops/op.h"
 #include "passes/edit/constants.h"
 
 namespace fettle::passes {
@@ -129,19 +130,19 @@ bool ChannelAffine::OnlyScales() const {
 bool Compose(const ir::Graph& graph, const ir::Node& node, ir::ValueId x, const ChannelAxis& axis,
              ChannelAffine& affine) {
   if (node.outputs.size() != 1 || node.inputs.size() < 2) return false;
-  if (node.op == "BatchNormalization") {
+  if (node.op == "BatchNormalization"_op) {
     return node.inputs[0] == x && ComposeBatchNorm(graph, node, axis, affine);
   }
-  if (node.op != "Mul" && node.op != "Add" && node.op != "Sub") return false;
+  if (node.op != "Mul"_op && node.op != "Add"_op && node.op != "Sub"_op) return false;
   const bool first = node.inputs[0] == x;
   const auto values = PerChannel(graph, node.inputs[first ? 1 : 0], axis);
   if (!values) return false;
   for (size_t c = 0; c < values->size(); ++c) {
     const double v = (*values)[c];
-    if (node.op == "Mul") {
+    if (node.op == "Mul"_op) {
       affine.scale[c] *= v;
       affine.shift[c] *= v;
-    } else if (node.op == "Add") {
+    } else if (node.op == "Add"_op) {
       affine.shift[c] += v;
     } else {
       affine.scale[c] *= first ? 1 : -1;

@@ -181,19 +181,19 @@ class GraphReader {
   Result<ir::Node> ReadNode(const index::Node& node) {
     RETURN_IF_ERROR(Take(sizeof(flatbuffers::uoffset_t)));
     ir::Node read;
-    ASSIGN_OR_RETURN(read.op, Text(node.op()));
+    ASSIGN_OR_RETURN(const std::string op, Text(node.op()));
+    read.op = ops::Find(op);
     ASSIGN_OR_RETURN(read.name, Text(node.name()));
     ASSIGN_OR_RETURN(read.inputs, List(node.inputs()));
     ASSIGN_OR_RETURN(read.outputs, List(node.outputs()));
     read.source_index = node.source_index();
     ASSIGN_OR_RETURN(read.source_op, Text(node.source_op()));
     read.source_opset = node.source_opset();
-    const ops::OpDesc* op = ops::Find(read.op);
-    if (op == nullptr)
-      return Unsupported("{}: operator '{}' is not known", ir::Describe(read), read.op);
+    if (!read.op) return Unsupported("{}: operator '{}' is not known", ir::Describe(read), op);
     const auto inputs = std::ssize(read.inputs), outputs = std::ssize(read.outputs);
-    if (inputs < op->min_inputs || (op->max_inputs >= 0 && inputs > op->max_inputs) ||
-        outputs < 1 || (op->max_outputs >= 0 && outputs > op->max_outputs))
+    if (inputs < read.op->min_inputs ||
+        (read.op->max_inputs >= 0 && inputs > read.op->max_inputs) || outputs < 1 ||
+        (read.op->max_outputs >= 0 && outputs > read.op->max_outputs))
       return Corrupt("{}: has {} inputs and {} outputs", ir::Describe(read), inputs, outputs);
     for (const index::Attribute* attribute : *node.attributes()) {
       RETURN_IF_ERROR(Take(sizeof(flatbuffers::uoffset_t)));

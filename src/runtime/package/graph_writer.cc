@@ -65,7 +65,7 @@ Result<Offset<index::Node>> GraphWriter::WriteNode(const ir::Node& node, int dep
   for (const auto& [name, attribute] : node.attributes.items()) {
     ASSIGN_OR_RETURN(attributes.emplace_back(), WriteAttribute(name, attribute, depth));
   }
-  const auto op = builder_.CreateString(node.op);
+  const auto op = builder_.CreateString(node.op.name());
   const auto name = builder_.CreateString(node.name);
   const auto source_op = builder_.CreateString(node.source_op);
   const auto list = builder_.CreateVector(attributes);

@@ -137,13 +137,9 @@ double LargestOf(std::span<const double> values) {
 /// Whether a bounded function stands behind a sum, so that outputs do not show how large its terms
 /// are.
 bool HidesItsSums(const ir::Graph& group) {
-  constexpr std::string_view kBounded[] = {"Clip",    "Erf",      "HardSigmoid",
-                                           "Sigmoid", "Softsign", "Tanh"};
   return group.nodes().size() > 1 &&
-         std::any_of(group.nodes().begin(), group.nodes().end(), [&](const ir::Node& node) {
-           return std::find(std::begin(kBounded), std::end(kBounded), node.op) !=
-                  std::end(kBounded);
-         });
+         std::any_of(group.nodes().begin(), group.nodes().end(),
+                     [&](const ir::Node& node) { return node.op->Has(ir::Trait::kBounded); });
 }
 
 /// How to take samples of a group's outputs.

@@ -9,13 +9,8 @@
 namespace fettle::tuner {
 namespace {
 
-/// Element-wise in their first operand, though not in the others.
-constexpr std::string_view kPointwise[] = {"QuantizeLinear", "DequantizeLinear",
-                                           "BatchNormalization"};
-
-bool IsPointwise(const ops::OpDesc& op) {
-  return op.elementwise ||
-         std::find(std::begin(kPointwise), std::end(kPointwise), op.name) != std::end(kPointwise);
+bool IsPointwise(const ir::OpDesc& op) {
+  return op.Has(ir::Trait::kElementwise) || op.Has(ir::Trait::kPointwise);
 }
 
 /// Which elements of each value have to be computed.
@@ -43,9 +38,10 @@ class Demand {
   }
 
   void AskInputs(const ir::Node& node) {
-    const ops::OpDesc& op = *ops::Find(node.op);
+    const ir::OpDesc& op = *node.op;
     const ir::ValueId output = node.output(0);
-    const bool whole = op.whole_output || node.outputs.size() != 1 || output == ir::kAbsent;
+    const bool whole =
+        op.Has(ir::Trait::kWholeOutput) || node.outputs.size() != 1 || output == ir::kAbsent;
     for (ir::ValueId id : node.inputs) {
       if (id == ir::kAbsent || group_.value(id).is_constant()) continue;
       const bool pointwise = !whole && IsPointwise(op) && ShapeOf(id) == ShapeOf(output);
@@ -74,9 +70,9 @@ Elements Split(const Elements& elements, int64_t longest) {
   return pieces;
 }
 
-Status RunNode(const ops::OpDesc& op, const ops::RefContext& context, const Elements& elements,
+Status RunNode(const ops::Operator& op, const ops::RefContext& context, const Elements& elements,
                int64_t longest, ThreadPool& pool) {
-  if (op.whole_output || context.outputs.size() != 1) {
+  if (op.Has(ir::Trait::kWholeOutput) || context.outputs.size() != 1) {
     const HostView& first = context.outputs[0];
     return op.reference(context, {0, first.data == nullptr ? 0 : first.shape.elements()});
   }
@@ -172,10 +168,9 @@ Elements SampleElements(const Shape& shape, int64_t count, uint64_t seed, int64_
 
 Status CheckInputs(const ir::Graph& group) {
   for (const ir::Node& node : group.nodes()) {
-    const ops::OpDesc* op = ops::Find(node.op);
-    for (size_t i = 0; op != nullptr && i < node.inputs.size() && i < 32; ++i) {
-      const bool host = (op->host_inputs >> i & 1U) != 0;
-      if (host && node.inputs[i] != ir::kAbsent && !group.value(node.inputs[i]).is_constant())
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.op->ReadsOnHost(i) && node.inputs[i] != ir::kAbsent &&
+          !group.value(node.inputs[i]).is_constant())
         return Unsupported("{}: input {} is known at run time alone", ir::Describe(node), i);
     }
   }
@@ -187,10 +182,10 @@ Oracle::Oracle(std::shared_ptr<const ir::Graph> group, ThreadPool& pool)
 
 Result<Oracle> Oracle::Make(std::shared_ptr<const ir::Graph> group, ThreadPool& pool) {
   for (const ir::Node& node : group->nodes()) {
-    const ops::OpDesc* op = ops::Find(node.op);
-    if (op == nullptr || op->reference == nullptr)
+    if (ops::OperatorOf(node).reference == nullptr)
       return Unsupported("{}: has no reference", ir::Describe(node));
-    if (op->random) return Unsupported("{}: differs from run to run", ir::Describe(node));
+    if (node.op->Has(ir::Trait::kRandom))
+      return Unsupported("{}: differs from run to run", ir::Describe(node));
   }
   Oracle oracle(std::move(group), pool);
   std::vector<Elements> all;
@@ -224,7 +219,7 @@ double Oracle::StepsFor(std::span<const Elements> wanted) const {
     const ir::ValueId output = node.output(0);
     if (output == ir::kAbsent || !constants_[static_cast<size_t>(output)].empty()) continue;
     const ReferenceCost cost = CostOfReference(*group_, node);
-    const bool whole = ops::Find(node.op)->whole_output || node.outputs.size() != 1;
+    const bool whole = node.op->Has(ir::Trait::kWholeOutput) || node.outputs.size() != 1;
     const Elements& asked = demand.of(output);
     const int64_t elements = whole ? group_->value(output).shape->elements() : CountElements(asked);
     const int64_t regions = std::max(std::ssize(asked), elements / LongestPiece(cost));
@@ -257,7 +252,7 @@ Status Oracle::RunNodes(std::span<const Elements> elements, bool constants_only,
     const ir::ValueId first = node.output(0);
     const Elements wanted =
         first == ir::kAbsent ? Elements() : elements[static_cast<size_t>(first)];
-    const Status status = RunNode(*ops::Find(node.op), {node, input_views, output_views}, wanted,
+    const Status status = RunNode(ops::OperatorOf(node), {node, input_views, output_views}, wanted,
                                   LongestPiece(CostOfReference(*group_, node)), *pool_);
     if (!status.ok()) return status.WithContext(ir::Describe(node));
   }

@@ -14,7 +14,7 @@ constexpr int64_t kElementsPerTask = 1024;
 
 class Reference final : public PreparedKernel {
  public:
-  Reference(const Problem& problem, const ops::OpDesc& op) : group_(problem.group), op_(op) {}
+  Reference(const Problem& problem, const ops::Operator& op) : group_(problem.group), op_(op) {}
 
   std::vector<PackRequest> packs() const override {
     std::vector<PackRequest> requests;
@@ -72,7 +72,7 @@ class Reference final : public PreparedKernel {
     const int64_t elements = context.outputs.empty() || context.outputs[0].data == nullptr
                                  ? 0
                                  : context.outputs[0].shape.elements();
-    if (op_.whole_output) return op_.reference(context, {0, elements});
+    if (op_.Has(ir::Trait::kWholeOutput)) return op_.reference(context, {0, elements});
     const int64_t tasks = (elements + kElementsPerTask - 1) / kElementsPerTask;
     std::vector<Status> failures(static_cast<size_t>(tasks));
     stream.ParallelFor(tasks, [&](int64_t task, int) {
@@ -85,19 +85,19 @@ class Reference final : public PreparedKernel {
   }
 
   std::shared_ptr<const ir::Graph> group_;
-  const ops::OpDesc& op_;
+  const ops::Operator& op_;
 };
 
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1) return Unsupported("the reference runs one operator at a time");
-  const ops::OpDesc* op = ops::Find(group.nodes()[0].op);
-  if (op == nullptr || op->reference == nullptr) return Unsupported("operator has no reference");
+  if (ops::OperatorOf(group.nodes()[0]).reference == nullptr)
+    return Unsupported("operator has no reference");
   return std::vector<StateAssignment>{RowMajorStates(group)};
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Params&,
                                                 const Device&) {
-  return std::unique_ptr<PreparedKernel>(new Reference(problem, *ops::Find(problem.node().op)));
+  return std::unique_ptr<PreparedKernel>(new Reference(problem, ops::OperatorOf(problem.node())));
 }
 
 }  // namespace

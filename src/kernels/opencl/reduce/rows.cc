@@ -46,7 +46,7 @@ Result<Reading> Read(const ir::Graph& group, const Device&) {
   const ir::Value& x = group.value(node.inputs[0]);
   if (!IsFloatValue(x.dtype) || x.is_constant()) return Unsupported("expected a float tensor");
   ops::AxisMask mask(static_cast<size_t>(x.shape->rank()), true);
-  if (node.op.starts_with("Global")) {
+  if (row->op.starts_with("Global")) {
     mask[0] = mask[1] = false;
   } else {
     std::vector<int64_t> axes;
