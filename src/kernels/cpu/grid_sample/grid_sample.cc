@@ -50,8 +50,7 @@ class GridSample final : public PreparedKernel {
 
 Result<PointMap> Read(const ir::Graph& group, const Device&) { return ReadPointMap(group); }
 
-Result<std::vector<StateAssignment>> States(const ir::Graph& group, const PointMap&,
-                                            const Device&) {
+Result<std::vector<StateAssignment>> States(const ir::Graph&, const PointMap&, const Device&) {
   const State nhwc{.layout = Layout::ChannelsLast(4)}, row;
   return std::vector<StateAssignment>{{{nhwc, row}, {nhwc}}, {{row, row}, {row}}};
 }
