@@ -2,6 +2,7 @@
 
 #include "ops/conv/op.h"
 #include "ops/conv_transpose/op.h"
+#include "ops/op.h"
 
 namespace fettle::kernels {
 namespace {

@@ -105,17 +105,17 @@ class Lowering {
   Lowering(Compiler& compiler, const ir::Node& node) : c_(compiler), node_(node) {}
 
   Result<Source> Run() {
-    if (node_.op == "Cast" || node_.op == "CastLike") return Cast();
-    if (node_.op == "QuantizeLinear") return Quantise();
-    if (node_.op == "DequantizeLinear") return Dequantise();
-    if (node_.op == "Where") return Where();
-    if (node_.op == "Not") return Not();
+    if (node_.op == "Cast"_op || node_.op == "CastLike"_op) return Cast();
+    if (node_.op == "QuantizeLinear"_op) return Quantise();
+    if (node_.op == "DequantizeLinear"_op) return Dequantise();
+    if (node_.op == "Where"_op) return Where();
+    if (node_.op == "Not"_op) return Not();
     if (FindRow(kComparisons, node_.op) != nullptr) return Compare();
     if (const Row* row = FindRow(kLogic, node_.op)) return Logic(row->code);
     if (!IsRealFloat(type(0))) return Refuse();
-    if (node_.op == "Clip") return Clip();
-    if (node_.op == "Pow") return Pow();
-    if (node_.op == "BatchNormalization") return BatchNorm();
+    if (node_.op == "Clip"_op) return Clip();
+    if (node_.op == "Pow"_op) return Pow();
+    if (node_.op == "BatchNormalization"_op) return BatchNorm();
     if (const Row* row = FindRow(kPlainUnary, node_.op)) return Unary(row->code);
     if (const Row* row = FindRow(kFolds, node_.op)) return Fold(row->code);
     return Parametric();
@@ -138,15 +138,15 @@ class Lowering {
   Result<Source> Parametric() {
     const ops::ElementwiseParams params = ops::ReadElementwise(node_);
     const auto a = static_cast<float>(params.a), b = static_cast<float>(params.b);
-    if (node_.op == "LeakyRelu") return Unary(OpCode::kLeakyRelu, a);
-    if (node_.op == "Elu") return Unary(OpCode::kElu, a, 1);
-    if (node_.op == "Celu") return Unary(OpCode::kElu, a, 1 / a);
-    if (node_.op == "Selu") return Unary(OpCode::kElu, a, 1, b);
-    if (node_.op == "HardSigmoid") return Unary(OpCode::kHardSigmoid, a, b);
-    if (node_.op == "Swish") return Unary(OpCode::kSwish, a);
-    if (node_.op == "ThresholdedRelu") return Unary(OpCode::kThreshold, a);
-    if (node_.op == "Gelu") return Unary(a == 0 ? OpCode::kGeluErf : OpCode::kGeluTanh);
-    if (node_.op == "IsInf") return Unary(OpCode::kIsInf, a, b);
+    if (node_.op == "LeakyRelu"_op) return Unary(OpCode::kLeakyRelu, a);
+    if (node_.op == "Elu"_op) return Unary(OpCode::kElu, a, 1);
+    if (node_.op == "Celu"_op) return Unary(OpCode::kElu, a, 1 / a);
+    if (node_.op == "Selu"_op) return Unary(OpCode::kElu, a, 1, b);
+    if (node_.op == "HardSigmoid"_op) return Unary(OpCode::kHardSigmoid, a, b);
+    if (node_.op == "Swish"_op) return Unary(OpCode::kSwish, a);
+    if (node_.op == "ThresholdedRelu"_op) return Unary(OpCode::kThreshold, a);
+    if (node_.op == "Gelu"_op) return Unary(a == 0 ? OpCode::kGeluErf : OpCode::kGeluTanh);
+    if (node_.op == "IsInf"_op) return Unary(OpCode::kIsInf, a, b);
     Instruction scalar{.code = OpCode::kScalar, .params = params};
     if (const ops::UnaryRow* row = ops::FindUnary(node_.op)) scalar.unary = row->on_double;
     if (const ops::FoldRow* row = ops::FindFold(node_.op)) scalar.fold = row->on_double;
@@ -166,7 +166,7 @@ class Lowering {
       ASSIGN_OR_RETURN(const Source next, in(i));
       sum = c_.Emit(code, sum, next);
     }
-    if (node_.op == "Mean") {
+    if (node_.op == "Mean"_op) {
       const auto count = static_cast<float>(node_.inputs.size());
       sum = c_.Emit(OpCode::kDiv, sum, Source{Source::kImmediate, 0, count});
     }

@@ -32,9 +32,10 @@ std::vector<int> Compiler::Uses() const {
 /// keeps its two roundings: its result is quantised by its own range, where one more bit moves
 /// values to another step, and every step after it.
 void Compiler::Fuse() {
-  const bool two_roundings = std::any_of(
-      group_.nodes().begin(), group_.nodes().end(),
-      [](const ir::Node& node) { return node.op == "ConvInteger" || node.op == "MatMulInteger"; });
+  const bool two_roundings =
+      std::any_of(group_.nodes().begin(), group_.nodes().end(), [](const ir::Node& node) {
+        return node.op == "ConvInteger"_op || node.op == "MatMulInteger"_op;
+      });
   const std::vector<int> uses = Uses();
   auto& code = program_.instructions_;
   const auto single = [&](const Source& source, OpCode op) -> const Instruction* {

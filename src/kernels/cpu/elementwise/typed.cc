@@ -198,14 +198,14 @@ Result<RowFunction> FindFunction(const ir::Graph& group) {
   }
   const DType dtype = group.value(node.inputs[0]).dtype;
   RowFunction function = nullptr;
-  if (node.op == "Where") {
+  if (node.op == "Where"_op) {
     function = FindWhere(group.value(node.outputs[0]).dtype);
-  } else if (node.op == "Cast") {
+  } else if (node.op == "Cast"_op) {
     function = FindCast(dtype, group.value(node.outputs[0]).dtype);
   } else if (node.inputs.size() <= 2) {
     if (dtype == DType::kI32) function = FindNumeric<int32_t>(node.op);
     if (dtype == DType::kI64) function = FindNumeric<int64_t>(node.op);
-    const bool folds_one = node.inputs.size() == 1 && (node.op == "Max" || node.op == "Min");
+    const bool folds_one = node.inputs.size() == 1 && (node.op == "Max"_op || node.op == "Min"_op);
     if (folds_one) function = nullptr;
   }
   if (function == nullptr)

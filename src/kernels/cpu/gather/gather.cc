@@ -155,7 +155,7 @@ class GatherLookups final : public PreparedKernel {
 };
 
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  if (group.nodes().size() != 1 || group.nodes()[0].op != "Gather")
+  if (group.nodes().size() != 1 || group.nodes()[0].op != "Gather"_op)
     return Unsupported("computes Gather alone");
   const ir::Node& node = group.nodes()[0];
   const ir::Value& data = group.value(node.inputs[0]);

@@ -25,7 +25,7 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Produc
 
 Result<Product> ReadList(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(Product product, ReadProduct(group));
-  if (group.nodes()[0].op != "MatMul" || group.value(product.a).shape->rank() != 3 ||
+  if (group.nodes()[0].op != "MatMul"_op || group.value(product.a).shape->rank() != 3 ||
       group.value(product.b).shape->rank() > 3 ||
       group.value(group.outputs[0]).shape->rank() != 3 || product.a == product.b)
     return Unsupported("no list of matrices");

@@ -171,7 +171,7 @@ StateAssignment AssignLayouts(const ir::Graph& group, DType storage, const Forms
 bool PrefersPlanes(const MoveContext& context, const StateAssignment& states) {
   constexpr int64_t kFewChannels = 16;
   const ir::Node& node = context.node();
-  return node.op == "DepthToSpace" && node.attributes.Text("mode") == "CRD" &&
+  return node.op == "DepthToSpace"_op && node.attributes.Text("mode") == "CRD" &&
          context.output(0).shape[1] < kFewChannels && !states.inputs.empty() &&
          !states.inputs[0].layout.IsRowMajor();
 }

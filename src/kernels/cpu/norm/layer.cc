@@ -27,7 +27,7 @@ Shape RowShape(const ir::Node& node, const Shape& x) {
 class LayerNorm final : public PreparedKernel {
  public:
   LayerNorm(const Problem& problem, const RowExtents& extents)
-      : extents_(extents), takes_mean_(problem.node().op == "LayerNormalization") {
+      : extents_(extents), takes_mean_(problem.node().op == "LayerNormalization"_op) {
     const ir::Node& node = problem.node();
     x_ = static_cast<size_t>(
         std::find(problem.group->inputs.begin(), problem.group->inputs.end(), node.inputs[0]) -
@@ -74,7 +74,7 @@ class LayerNorm final : public PreparedKernel {
 Result<RowExtents> Read(const ir::Graph& group) {
   RETURN_IF_ERROR(CheckNormNode(group));
   const ir::Node& node = group.nodes()[0];
-  if (node.op != "LayerNormalization" && node.op != "RMSNormalization")
+  if (node.op != "LayerNormalization"_op && node.op != "RMSNormalization"_op)
     return Unsupported("not a layer normalisation");
   const Shape& x = *group.value(node.inputs[0]).shape;
   ASSIGN_OR_RETURN(const ops::NormGroups groups, ops::ReadNormGroups(node, x));

@@ -58,7 +58,7 @@ class Pool final : public PreparedKernel {
 /// A maximum of bytes as they are: no scale takes part.
 Result<AffineGroup> ReadGroup(const ir::Graph& group) {
   const ir::Node& node = group.nodes()[0];
-  if (group.nodes().size() == 1 && node.op == "MaxPool" && group.outputs.size() == 1 &&
+  if (group.nodes().size() == 1 && node.op == "MaxPool"_op && group.outputs.size() == 1 &&
       group.inputs.size() == 1) {
     const DType dtype = group.value(group.inputs[0]).dtype;
     if (dtype == DType::kU8 || dtype == DType::kI8) {
@@ -72,13 +72,13 @@ Result<AffineGroup> ReadGroup(const ir::Graph& group) {
 Result<PoolPlan> MakePlan(const ir::Graph& group, const Layout& layout) {
   ASSIGN_OR_RETURN(const AffineGroup affine, ReadGroup(group));
   const ir::Node& node = *affine.node;
-  if (node.op != "MaxPool" && node.op != "AveragePool") return Unsupported("not a pooling");
+  if (node.op != "MaxPool"_op && node.op != "AveragePool"_op) return Unsupported("not a pooling");
   if (node.outputs.size() > 1) return Unsupported("indices are left to the reference");
   const Shape &x = *group.value(affine.input).shape, &y = *group.value(affine.output).shape;
   if (x.rank() < 3 || x.rank() > 5) return Unsupported("1 to 3 spatial axes");
   ASSIGN_OR_RETURN(const ops::PoolAttributes pool, ops::ReadPool(node, x));
   ASSIGN_OR_RETURN(const ImageExtents images, SplitImages(x, layout));
-  PoolPlan plan{.batch = images.outer, .channels = images.inner, .max = node.op == "MaxPool"};
+  PoolPlan plan{.batch = images.outer, .channels = images.inner, .max = node.op == "MaxPool"_op};
   plan.count_include_pad = pool.count_include_pad;
   if (affine.from.storage != affine.to.storage)
     return Unsupported("integers of different types on both sides");

@@ -80,7 +80,7 @@ int OutputIndex(const ir::Graph& group, size_t i) {
 }
 
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  if (group.nodes().size() != 1 || group.nodes()[0].op != "DynamicQuantizeLinear")
+  if (group.nodes().size() != 1 || group.nodes()[0].op != "DynamicQuantizeLinear"_op)
     return Unsupported("not DynamicQuantizeLinear");
   if (group.inputs.size() != 1 || OutputIndex(group, 0) != 0)
     return Unsupported("a constant operand, or a result that nobody reads");

@@ -48,7 +48,7 @@ Result<RowExtents> Read(const ir::Graph& group, const Layout& layout) {
   if (group.nodes().size() != 1 || group.inputs.size() != 1 || group.outputs.size() != 1)
     return Unsupported("not a single node with one operand");
   const ir::Node& node = group.nodes()[0];
-  if (node.op != "ArgMax" && node.op != "ArgMin") return Unsupported("not ArgMax or ArgMin");
+  if (node.op != "ArgMax"_op && node.op != "ArgMin"_op) return Unsupported("not ArgMax or ArgMin");
   const ir::Value& x = group.value(group.inputs[0]);
   if (x.dtype != DType::kF32) return Unsupported("types other than f32");
   const auto axis = NormaliseAxis(node.attributes.Int("axis", 0), x.shape->rank());
@@ -81,7 +81,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
                                                 const Device&) {
   ASSIGN_OR_RETURN(const RowExtents extents, Read(*problem.group, problem.states.inputs[0].layout));
   const ir::Node& node = problem.node();
-  const ArgRule rule{.max = node.op == "ArgMax",
+  const ArgRule rule{.max = node.op == "ArgMax"_op,
                      .last = node.attributes.Int("select_last_index", 0) != 0};
   return std::unique_ptr<PreparedKernel>(new Arg(extents, rule));
 }

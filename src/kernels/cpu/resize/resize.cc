@@ -121,7 +121,7 @@ Result<ResizePlan> MakePlan(const ir::Graph& group, const Layout& layout) {
   ResizePlan plan;
   ASSIGN_OR_RETURN(plan.affine, ReadAffineGroup(group));
   const ir::Node& node = *plan.affine.node;
-  if (node.op != "Resize") return Unsupported("not a Resize");
+  if (node.op != "Resize"_op) return Unsupported("not a Resize");
   const Shape& x = *group.value(plan.affine.input).shape;
   ASSIGN_OR_RETURN(const ops::ResizeOperands operands, ReadOperands(group, node));
   ASSIGN_OR_RETURN(const ops::ResizeAttributes resize, ops::ReadResize(node, x, operands));

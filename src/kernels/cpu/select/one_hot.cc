@@ -69,7 +69,7 @@ class OneHot final : public PreparedKernel {
 };
 
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  if (group.nodes().size() != 1 || group.nodes()[0].op != "OneHot")
+  if (group.nodes().size() != 1 || group.nodes()[0].op != "OneHot"_op)
     return Unsupported("computes OneHot alone");
   return std::vector<StateAssignment>{RowMajorStates(group)};
 }

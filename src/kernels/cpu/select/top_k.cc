@@ -75,7 +75,7 @@ class TopK final : public PreparedKernel {
 };
 
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device&) {
-  if (group.nodes().size() != 1 || group.nodes()[0].op != "TopK")
+  if (group.nodes().size() != 1 || group.nodes()[0].op != "TopK"_op)
     return Unsupported("computes TopK alone");
   return std::vector<StateAssignment>{RowMajorStates(group)};
 }

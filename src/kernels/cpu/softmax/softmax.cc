@@ -78,7 +78,7 @@ Result<RowExtents> Read(const ir::Graph& group, const Layout& layout) {
   if (group.nodes().size() != 1 || group.inputs.size() != 1 || group.outputs.size() != 1)
     return Unsupported("not a single node with one operand");
   const ir::Node& node = group.nodes()[0];
-  if (node.op != "Softmax" && node.op != "LogSoftmax") return Unsupported("not a softmax");
+  if (node.op != "Softmax"_op && node.op != "LogSoftmax"_op) return Unsupported("not a softmax");
   const ir::Value& x = group.value(group.inputs[0]);
   if (x.dtype != DType::kF32 && x.dtype != DType::kF16 && x.dtype != DType::kBF16)
     return Unsupported("{} is not computed in fp32", DTypeName(x.dtype));
@@ -106,7 +106,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pa
   ASSIGN_OR_RETURN(const RowExtents extents, Read(*problem.group, problem.states.inputs[0].layout));
   PadLanes pads(problem.shape(problem.group->outputs[0]), problem.states.outputs[0].layout, 4);
   return std::unique_ptr<PreparedKernel>(
-      new Softmax(extents, problem.node().op == "LogSoftmax", std::move(pads)));
+      new Softmax(extents, problem.node().op == "LogSoftmax"_op, std::move(pads)));
 }
 
 }  // namespace

@@ -127,21 +127,22 @@ class Lowering {
   Lowering(ExpressionCompiler& compiler, const ir::Node& node) : c_(compiler), node_(node) {}
 
   Result<std::string> Run() {
-    if (node_.op == "Cast" || node_.op == "CastLike") return Cast();
-    if (node_.op == "QuantizeLinear") return Quantise();
-    if (node_.op == "DequantizeLinear") return Dequantise();
-    if (node_.op == "Where") return Where();
-    if (node_.op == "Not") return Not();
+    if (node_.op == "Cast"_op || node_.op == "CastLike"_op) return Cast();
+    if (node_.op == "QuantizeLinear"_op) return Quantise();
+    if (node_.op == "DequantizeLinear"_op) return Dequantise();
+    if (node_.op == "Where"_op) return Where();
+    if (node_.op == "Not"_op) return Not();
     if (const Row* row = FindRow(kComparisons, node_.op))
       return IsFloatValue(type(0)) || IsSmall(type(0)) ? Fold(*row) : Refuse();
     if (const Row* row = FindRow(kLogic, node_.op)) return Fold(*row);
     if (!IsFloatValue(type(0))) return Refuse();
-    if (node_.op == "Clip") return Clip();
-    if (node_.op == "Pow") return Pow();
-    if (node_.op == "Gelu")
+    if (node_.op == "Clip"_op) return Clip();
+    if (node_.op == "Pow"_op) return Pow();
+    if (node_.op == "Gelu"_op)
       return Unary({"Gelu", params().a != 0 ? "GeluTanh({0})" : "GeluErf({0})"});
-    if (node_.op == "Mod") return Binary(params().a != 0 ? "fmod({0}, {1})" : "Modulo({0}, {1})");
-    if (node_.op == "BatchNormalization") return BatchNorm();
+    if (node_.op == "Mod"_op)
+      return Binary(params().a != 0 ? "fmod({0}, {1})" : "Modulo({0}, {1})");
+    if (node_.op == "BatchNormalization"_op) return BatchNorm();
     if (const Row* row = FindRow(kUnary, node_.op)) return Unary(*row);
     if (const Row* row = FindRow(kFolds, node_.op)) return Fold(*row);
     return Unsupported("operator {} is not element-wise", node_.op);
@@ -188,7 +189,7 @@ class Lowering {
       ASSIGN_OR_RETURN(const std::string next, in(i));
       value = Emit(row, value, next);
     }
-    if (node_.op == "Mean")
+    if (node_.op == "Mean"_op)
       value = c_.EmitSimple(
           fmt::format("{} / {}", value, Literal4(static_cast<float>(node_.inputs.size()))));
     return value;

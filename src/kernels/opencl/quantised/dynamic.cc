@@ -14,7 +14,7 @@ constexpr int64_t kMaxParts = static_cast<int64_t>(kGroupItems);
 constexpr int64_t kPixelsPerItem = 8;
 
 Result<std::vector<StateAssignment>> Candidates(const ir::Graph& group, const Device& device) {
-  if (group.nodes().size() != 1 || group.nodes()[0].op != "DynamicQuantizeLinear")
+  if (group.nodes().size() != 1 || group.nodes()[0].op != "DynamicQuantizeLinear"_op)
     return Unsupported("not DynamicQuantizeLinear");
   if (group.inputs.size() != 1 || group.outputs != group.nodes()[0].outputs)
     return Unsupported("a constant operand, or a result that nobody reads");
