@@ -12,7 +12,7 @@ namespace {
 
 Result<PointMap> Read(const ir::Graph& group, const Device&) { return ReadPointMap(group); }
 
-Result<std::vector<StateAssignment>> States(const ir::Graph& group, const PointMap&,
+Result<std::vector<StateAssignment>> States(const ir::Graph&, const PointMap&,
                                             const Device& device) {
   const State grid = RowStates()[0];
   std::vector<StateAssignment> states;
