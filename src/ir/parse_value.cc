@@ -39,7 +39,7 @@ Result<Constant> ParseElements(Lexer& lexer, const ValueType& type) {
   auto bytes = std::make_shared<std::vector<std::byte>>();
   int64_t count = 0;
   for (std::string_view word = lexer.Run(); !word.empty(); word = lexer.Run(), ++count) {
-    bytes->resize(static_cast<size_t>(StorageBytes(type.dtype, count + 1)));
+    bytes->resize(StorageBytes(type.dtype, count + 1));
     std::byte* element = bytes->data() + StorageBytes(type.dtype, count);
     const Status status = ReadElement(word, type.dtype, element);
     if (!status.ok()) return lexer.At(status);

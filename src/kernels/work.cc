@@ -25,18 +25,17 @@ bool ReadsAll(const ir::Node& node, const ops::Operator& op) {
 /// of products in the narrowest form that they are packed in.
 double LeastRead(const Problem& problem) {
   const ir::Graph& group = *problem.group;
-  std::vector<bool> counted(group.values().size());
+  IdVector<ir::ValueId, bool> counted(group.values().size());
   double bytes = 0;
   for (const ir::Node& node : group.nodes()) {
     const ops::Operator& op = ops::OperatorOf(node);
     if (!ReadsAll(node, op)) continue;
     for (ir::ValueId id : node.inputs) {
-      if (id == ir::kAbsent || counted[static_cast<size_t>(id)]) continue;
-      counted[static_cast<size_t>(id)] = true;
+      if (id == ir::kAbsent || counted[id]) continue;
+      counted[id] = true;
       const auto input = std::find(group.inputs.begin(), group.inputs.end(), id);
       if (input != group.inputs.end()) {
-        const State& state =
-            problem.states.inputs[static_cast<size_t>(input - group.inputs.begin())];
+        const State& state = problem.states.inputs[input - group.inputs.begin()];
         bytes += static_cast<double>(StateBytes(problem.shape(id), state));
       } else if (op.macs != nullptr && group.value(id).is_constant()) {
         const int64_t elements = problem.shape(id).elements();

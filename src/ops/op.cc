@@ -32,7 +32,7 @@ Status CheckPresent(const Operator& op, const InferContext& context) {
 
 Status CheckOutputs(const InferContext& context) {
   for (int i = 0; i < context.num_outputs(); ++i) {
-    if (context.node().outputs[static_cast<size_t>(i)] == ir::kAbsent) continue;
+    if (context.node().outputs[i] == ir::kAbsent) continue;
     const InferContext::Output& output = context.output(i);
     if (!output.set) return Error(StatusCode::kInternal, "output {} was not inferred", i);
     if (!output.shape.CheckedElements()) {
@@ -65,7 +65,7 @@ std::vector<int64_t> InferContext::Ints(int i) const {
 
 void InferContext::SetOutput(int i, DType dtype, Shape shape) {
   if (i >= num_outputs()) return;
-  outputs_[static_cast<size_t>(i)] = {dtype, std::move(shape), true};
+  outputs_[i] = {dtype, std::move(shape), true};
 }
 
 Result<Inferred> Infer(const ir::Graph& graph, const ir::Node& node,
@@ -78,7 +78,7 @@ Result<Inferred> Infer(const ir::Graph& graph, const ir::Node& node,
       FETTLE_CHECK(value.has_concrete_shape(), "inference needs concrete input shapes");
       input = {true, value.dtype, *value.shape, value.constant.get()};
       if (input.value == nullptr && static_cast<size_t>(id) < known.size()) {
-        input.value = known[static_cast<size_t>(id)].get();
+        input.value = known[id].get();
       }
     }
     inputs.push_back(std::move(input));
@@ -144,26 +144,25 @@ Result<std::vector<Tensor>> Evaluate(const ir::Node& node, std::span<const Tenso
 }
 
 Result<std::vector<Tensor>> EvaluateGraph(const ir::Graph& graph, std::span<const Tensor> inputs) {
-  std::vector<Tensor> values(graph.values().size());
+  IdVector<ir::ValueId, Tensor> values(graph.values().size());
   FETTLE_CHECK(inputs.size() == graph.inputs.size(), "one tensor per graph input");
-  for (size_t i = 0; i < values.size(); ++i) {
-    const ir::Value& value = graph.values()[i];
+  for (ir::ValueId id : values.ids()) {
+    const ir::Value& value = graph.value(id);
     if (!value.is_constant()) continue;
-    ASSIGN_OR_RETURN(values[i], value.constant->ToTensor());
+    ASSIGN_OR_RETURN(values[id], value.constant->ToTensor());
   }
-  for (size_t i = 0; i < inputs.size(); ++i)
-    values[static_cast<size_t>(graph.inputs[i])] = inputs[i];
+  for (size_t i = 0; i < inputs.size(); ++i) values[graph.inputs[i]] = inputs[i];
   for (const ir::Node& node : graph.nodes()) {
     std::vector<Tensor> operands;
     for (ir::ValueId id : node.inputs)
-      operands.push_back(id == ir::kAbsent ? Tensor() : values[static_cast<size_t>(id)]);
+      operands.push_back(id == ir::kAbsent ? Tensor() : values[id]);
     ASSIGN_OR_RETURN(std::vector<Tensor> results, Evaluate(node, operands));
     for (size_t i = 0; i < node.outputs.size(); ++i) {
-      if (node.outputs[i] != ir::kAbsent) values[static_cast<size_t>(node.outputs[i])] = results[i];
+      if (node.outputs[i] != ir::kAbsent) values[node.outputs[i]] = results[i];
     }
   }
   std::vector<Tensor> outputs;
-  for (ir::ValueId id : graph.outputs) outputs.push_back(values[static_cast<size_t>(id)]);
+  for (ir::ValueId id : graph.outputs) outputs.push_back(values[id]);
   return outputs;
 }
 

@@ -22,17 +22,17 @@ class Lister {
         is_output_(graph.values().size()),
         is_link_(graph.nodes().size()),
         mark_(graph.nodes().size(), -1) {
-    for (ir::ValueId id : graph.outputs) is_output_[static_cast<size_t>(id)] = true;
-    for (size_t n = 0; n < graph.nodes().size(); ++n) {
-      const ir::Node& node = graph.nodes()[n];
+    for (ir::ValueId id : graph.outputs) is_output_[id] = true;
+    for (ir::NodeId id : graph.nodes().ids()) {
+      const ir::Node& node = graph.node(id);
       const bool elementwise =
           node.op->Has(ir::Trait::kElementwise) && !node.op->Has(ir::Trait::kRandom);
-      is_link_[n] = (elementwise || IsScaleAndShift(node)) && node.outputs.size() == 1;
+      is_link_[id] = (elementwise || IsScaleAndShift(node)) && node.outputs.size() == 1;
     }
   }
 
   std::vector<Group> Run() {
-    for (ir::NodeId id = 0; static_cast<size_t>(id) < graph_.nodes().size(); ++id) {
+    for (ir::NodeId id : graph_.nodes().ids()) {
       groups_.push_back({{id}, {}, "node"});
       const ir::OpRef op = graph_.node(id).op;
       const bool is_anchor = op->Has(ir::Trait::kTakesEpilogue);
@@ -59,11 +59,9 @@ class Lister {
              return id != ir::kAbsent && graph_.value(id).is_constant();
            });
   }
-  bool IsLink(ir::NodeId id) const { return is_link_[static_cast<size_t>(id)]; }
-  const std::vector<ir::NodeId>& Readers(ir::ValueId id) const {
-    return consumers_[static_cast<size_t>(id)];
-  }
-  bool IsOutput(ir::ValueId id) const { return is_output_[static_cast<size_t>(id)]; }
+  bool IsLink(ir::NodeId id) const { return is_link_[id]; }
+  const std::vector<ir::NodeId>& Readers(ir::ValueId id) const { return consumers_[id]; }
+  bool IsOutput(ir::ValueId id) const { return is_output_[id]; }
 
   /// The only output of a node, or kAbsent where it has several.
   ir::ValueId Result(ir::NodeId id) const {
@@ -99,9 +97,9 @@ class Lister {
       const auto first = std::min_element(frontier.begin(), frontier.end());
       const ir::NodeId id = *first;
       frontier.erase(first);
-      if (mark_[static_cast<size_t>(id)] == stamp_) continue;
+      if (mark_[id] == stamp_) continue;
       if (!IsLink(id)) return {};
-      mark_[static_cast<size_t>(id)] = stamp_;
+      mark_[id] = stamp_;
       members.push_back(id);
       const bool joined = std::all_of(frontier.begin(), frontier.end(),
                                       [id](ir::NodeId other) { return other == id; });
@@ -137,7 +135,7 @@ class Lister {
   void AddDequantizers(ir::NodeId id, std::vector<ir::NodeId>& nodes) const {
     for (ir::ValueId input : graph_.node(id).inputs) {
       if (input == ir::kAbsent) continue;
-      const ir::NodeId producer = producers_[static_cast<size_t>(input)];
+      const ir::NodeId producer = producers_[input];
       if (producer < 0 || graph_.node(producer).op != "DequantizeLinear"_op) continue;
       if (Next(producer) != id) continue;
       if (std::find(nodes.begin(), nodes.end(), producer) == nodes.end()) nodes.push_back(producer);
@@ -203,10 +201,11 @@ class Lister {
   }
 
   const ir::Graph& graph_;
-  std::vector<ir::NodeId> producers_;
-  std::vector<std::vector<ir::NodeId>> consumers_;
-  std::vector<bool> is_output_, is_link_;
-  std::vector<int> mark_;  // by node: the diamond that saw it last
+  IdVector<ir::ValueId, ir::NodeId> producers_;
+  IdVector<ir::ValueId, std::vector<ir::NodeId>> consumers_;
+  IdVector<ir::ValueId, bool> is_output_;
+  IdVector<ir::NodeId, bool> is_link_;
+  IdVector<ir::NodeId, int> mark_;  // the diamond that saw it last
   int stamp_ = 0;
   std::vector<Group> groups_;
 };

@@ -45,7 +45,7 @@ std::optional<Constant> FoldRepeated(const ir::Node& node, const ops::Operator& 
     const auto* attribute = node.attributes.Find("value");
     const auto* element = attribute == nullptr ? nullptr : std::get_if<Constant>(attribute);
     const std::array<std::byte, 16> zero{};
-    const auto size = static_cast<size_t>(StorageBytes(result.dtype, 1));
+    const size_t size = StorageBytes(result.dtype, 1);
     if (element == nullptr) return Constant::Splat(result.dtype, result.shape, {zero.data(), size});
     if (element->elements() != 1) return std::nullopt;
     return Constant::Splat(result.dtype, result.shape, element->bytes().first(size));
@@ -72,7 +72,7 @@ std::optional<Constant> FoldRepeated(const ir::Node& node, const ops::Operator& 
     if (!input->is_splat() && (input->elements() != 1 || input->source() != nullptr))
       return std::nullopt;
     any_splat |= input->is_splat();
-    const Shape ones(Dims(static_cast<size_t>(input->shape().rank()), 1));
+    const Shape ones(Dims(input->shape().rank(), 1));
     const Result<Tensor> one = Constant::Splat(input->dtype(), ones, input->bytes()).ToTensor();
     if (!one.ok()) return std::nullopt;
     operands.push_back(*one);

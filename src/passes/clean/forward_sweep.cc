@@ -94,7 +94,7 @@ Result<std::vector<Pending>> Sweep(ir::Graph& graph) {
   };
   std::vector<Waiting> waiting;
   ir::NodeId live = 0;  // the id of the current node once dead ones are gone
-  for (ir::NodeId id = 0; static_cast<size_t>(id) < graph.nodes().size(); ++id) {
+  for (ir::NodeId id : graph.nodes().ids()) {
     ir::Node& node = graph.node(id);
     if (FoldShape(graph, node)) {
       node.dead = true;
@@ -113,11 +113,10 @@ Result<std::vector<Pending>> Sweep(ir::Graph& graph) {
     ++live;
   }
   // Normalise keeps the order of nodes that are in order, but gives values new ids.
-  if (static_cast<size_t>(live) != graph.nodes().size()) RETURN_IF_ERROR(graph.Normalise());
+  if (live != std::ssize(graph.nodes())) RETURN_IF_ERROR(graph.Normalise());
   std::vector<Pending> pending;
   for (const Waiting& waits : waiting) {
-    pending.push_back(
-        {waits.node, graph.node(waits.node).input(static_cast<size_t>(waits.operand))});
+    pending.push_back({waits.node, graph.node(waits.node).input(waits.operand)});
   }
   return pending;
 }

@@ -81,7 +81,7 @@ Result<Constant> ConstantFrom(DType dtype, const Shape& shape, const std::vector
 
 std::vector<double> DoublesOf(const Constant& constant) {
   std::vector<double> values;
-  values.reserve(static_cast<size_t>(constant.elements()));
+  values.reserve(constant.elements());
   for (int64_t i = 0; i < constant.elements(); ++i) values.push_back(constant.GetDouble(i));
   return values;
 }

@@ -28,7 +28,7 @@ class Editor {
   const ir::Node* Producer(ir::ValueId value, ir::OpRef op = {}) const;
   /// The nodes that read `value`, once per operand.
   const std::vector<ir::NodeId>& Readers(ir::ValueId value) const;
-  bool IsOutput(ir::ValueId value) const { return is_output_[static_cast<size_t>(value)]; }
+  bool IsOutput(ir::ValueId value) const { return is_output_[value]; }
   /// One operand of one node, and no graph output.
   bool HasOneUse(ir::ValueId value) const;
   /// The node behind HasOneUse, or -1.
@@ -79,9 +79,9 @@ class Editor {
   void Redirect(ir::ValueId from, ir::ValueId to);
 
   ir::Graph& graph_;
-  std::vector<ir::NodeId> producers_;
-  std::vector<std::vector<ir::NodeId>> readers_;
-  std::vector<bool> is_output_;
+  IdVector<ir::ValueId, ir::NodeId> producers_;
+  IdVector<ir::ValueId, std::vector<ir::NodeId>> readers_;
+  IdVector<ir::ValueId, bool> is_output_;
   bool changed_ = false;
 };
 

@@ -28,8 +28,7 @@ std::optional<Swap> ReadSwap(const Shape& shape, const std::vector<int64_t>& per
   while (end > begin && axes[end - 1] == sorted[end - 1]) --end;
   if (begin == end) return std::nullopt;
   // What is left must be a rotation: the axes of the columns, then those of the rows.
-  const auto middle =
-      static_cast<size_t>(std::find(axes.begin(), axes.end(), sorted[begin]) - axes.begin());
+  const size_t middle = std::find(axes.begin(), axes.end(), sorted[begin]) - axes.begin();
   if (!std::is_sorted(axes.begin() + static_cast<ptrdiff_t>(begin),
                       axes.begin() + static_cast<ptrdiff_t>(middle)) ||
       !std::is_sorted(axes.begin() + static_cast<ptrdiff_t>(middle),

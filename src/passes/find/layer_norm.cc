@@ -22,7 +22,7 @@ std::optional<int64_t> ReadLastAxes(const Editor& editor, const ir::Node& mean) 
   std::sort(axes->begin(), axes->end());
   const auto count = static_cast<int64_t>(axes->size());
   for (int64_t i = 0; i < count; ++i) {
-    if ((*axes)[static_cast<size_t>(i)] != i - count) return std::nullopt;
+    if ((*axes)[i] != i - count) return std::nullopt;
   }
   return -count;
 }

@@ -22,7 +22,7 @@ Result<bool> SplitDequantize(ir::Graph& graph) {
       const auto& inputs = editor.node(readers[i]).inputs;
       // A node that reads the value twice is listed twice: each turn takes one operand.
       const auto at = std::find(inputs.rbegin(), inputs.rend(), output);
-      editor.SetInput(readers[i], static_cast<size_t>(inputs.rend() - at) - 1, copy);
+      editor.SetInput(readers[i], inputs.rend() - at - 1, copy);
     }
   }
   return editor.Finish();

@@ -39,7 +39,7 @@ class ScaledRows final : public ConstantSource {
   bool IsFinite() const {
     constexpr int64_t kChunk = 4096;
     const int64_t elements = base_.elements();
-    std::vector<std::byte> chunk(static_cast<size_t>(StorageBytes(base_.dtype(), kChunk)));
+    std::vector<std::byte> chunk(StorageBytes(base_.dtype(), kChunk));
     for (int64_t begin = 0; begin < elements; begin += kChunk) {
       const int64_t count = std::min(kChunk, elements - begin);
       CopyTo(begin, count, chunk.data());
@@ -56,7 +56,7 @@ class ScaledRows final : public ConstantSource {
   void Scale(int64_t begin, int64_t count, std::byte* out) const {
     int64_t row = begin / inner_, left = inner_ - begin % inner_;
     for (int64_t i = 0; i < count; left = inner_, ++row) {
-      const double factor = scale_[static_cast<size_t>(channel_(row))];
+      const double factor = scale_[channel_(row)];
       for (const int64_t end = std::min(count, i + left); i < end; ++i) {
         // The caller's bytes may not be aligned.
         T element;
@@ -87,7 +87,7 @@ std::optional<std::vector<double>> PerChannel(const ir::Graph& graph, ir::ValueI
     if (shape[i] != 1 && (i != at || shape[i] != axis.channels)) return std::nullopt;
   }
   std::vector<double> values = DoublesOf(*constant);
-  if (values.size() == 1) values.assign(static_cast<size_t>(axis.channels), values[0]);
+  if (values.size() == 1) values.assign(axis.channels, values[0]);
   if (static_cast<int64_t>(values.size()) != axis.channels) return std::nullopt;
   return values;
 }

@@ -54,14 +54,14 @@ std::optional<Anchor> ReadAnchor(const Editor& editor, const ir::Node& node) {
 std::optional<std::vector<double>> ReadBias(const Editor& editor, const ir::Node& node,
                                             int64_t channels) {
   const ir::ValueId bias = node.input(2);
-  if (bias == ir::kAbsent) return std::vector<double>(static_cast<size_t>(channels));
+  if (bias == ir::kAbsent) return std::vector<double>(channels);
   const Constant* constant = ConstantOf(editor.graph(), bias);
   if (constant == nullptr) return std::nullopt;
   const Shape& shape = constant->shape();
   const int64_t last = shape.rank() == 0 ? 1 : shape[shape.rank() - 1];
   if (shape.elements() != last || (last != 1 && last != channels)) return std::nullopt;
   std::vector<double> values = DoublesOf(*constant);
-  if (last == 1) values.assign(static_cast<size_t>(channels), values[0]);
+  if (last == 1) values.assign(channels, values[0]);
   if (node.op == "Gemm"_op) {
     const double beta = node.attributes.Float("beta", 1);
     for (double& value : values) value *= beta;

@@ -23,12 +23,12 @@ std::optional<std::vector<int64_t>> ReadZeroPads(const Editor& editor, const ir:
     const auto axes = IntsOf(editor.graph(), pad.input(3));
     const auto& shape = editor.value(pad.inputs[0]).shape;
     if (!axes || !shape || axes->size() * 2 != pads->size()) return std::nullopt;
-    const auto rank = static_cast<size_t>(shape->rank());
+    const size_t rank = shape->rank();
     all.assign(2 * rank, 0);
     for (size_t i = 0; i < axes->size(); ++i) {
       const auto axis = NormaliseAxis((*axes)[i], shape->rank());
       if (!axis) return std::nullopt;
-      all[static_cast<size_t>(*axis)] = (*pads)[i];
+      all[*axis] = (*pads)[i];
       all[static_cast<size_t>(*axis) + rank] = (*pads)[i + axes->size()];
     }
   }

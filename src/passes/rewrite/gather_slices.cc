@@ -47,7 +47,7 @@ void TrySlice(Editor& editor, ir::NodeId id) {
     return;
   }
   Dims sliced = editor.value(node.inputs[0]).shape->dims();
-  sliced[static_cast<size_t>(*axis)] = 1;
+  sliced[*axis] = 1;
   const ir::ValueId window = editor.Add(node, "Slice"_op, operands);
   editor.SetType(window, editor.value(node.inputs[0]).dtype, Shape(sliced));
   const ir::ValueId shape = editor.AddConstant(IntsConstant(dims));

@@ -33,7 +33,7 @@ std::optional<std::vector<int64_t>> Composed(const Editor& editor, const ir::Nod
   const auto p = ReadPerm(editor, first), q = ReadPerm(editor, second);
   if (!p || !q || p->size() != q->size()) return std::nullopt;
   std::vector<int64_t> composed;
-  for (int64_t axis : *q) composed.push_back((*p)[static_cast<size_t>(axis)]);
+  for (int64_t axis : *q) composed.push_back((*p)[axis]);
   return composed;
 }
 
@@ -77,8 +77,7 @@ bool CancelThroughChain(Editor& editor, ir::NodeId second) {
   const ir::NodeId start = editor.ProducerId(between.back());
   for (ir::ValueId changed : between) editor.ForgetShape(changed);
   const auto& inputs = editor.node(start).inputs;
-  const auto at =
-      static_cast<size_t>(std::find(inputs.begin(), inputs.end(), value) - inputs.begin());
+  const size_t at = std::find(inputs.begin(), inputs.end(), value) - inputs.begin();
   if (editor.Bypass(second, end)) {
     editor.SetInput(start, at, x);
     return true;

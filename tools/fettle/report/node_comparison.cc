@@ -50,7 +50,7 @@ class Comparer {
 
  private:
   std::vector<int> CountReaders(const planner::Cover& cover) const {
-    std::vector<int> readers(graph_.values().size());
+    IdVector<ir::ValueId, int> readers(graph_.values().size());
     for (const planner::GroupChoices& group : cover)
       for (ir::ValueId id : group.fragment.inputs) ++readers[static_cast<size_t>(id)];
     return readers;
@@ -138,7 +138,7 @@ class Comparer {
 /// Drops every node that cannot be planned before the model runs; what the others leave behind
 /// becomes an output. Returns how many were dropped.
 Result<int64_t> KeepPlannable(ir::Graph& graph) {
-  std::vector<bool> known(graph.values().size());
+  IdVector<ir::ValueId, bool> known(graph.values().size());
   for (ir::ValueId id : graph.inputs) known[static_cast<size_t>(id)] = true;
   int64_t dropped = 0;
   std::vector<ir::ValueId> results;
