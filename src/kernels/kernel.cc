@@ -43,7 +43,7 @@ class AdaptedRow final : public Match {
     std::vector<bool> runs;
     for (ir::ValueId id : group_->outputs) runs.push_back(group_->value(id).shape->elements() > 0);
     for (const Alias& alias : (*prepared)->aliases())
-      if (alias.is_view) runs[static_cast<size_t>(alias.output)] = false;
+      if (alias.is_view) runs[alias.output] = false;
     return std::find(runs.begin(), runs.end(), true) == runs.end();
   }
 
@@ -55,9 +55,7 @@ class AdaptedRow final : public Match {
   }
 
  private:
-  Problem ProblemOf(int states, int threads) const {
-    return {group_, states_[static_cast<size_t>(states)], threads};
-  }
+  Problem ProblemOf(int states, int threads) const { return {group_, states_[states], threads}; }
 
   const KernelDesc& kernel_;
   std::shared_ptr<const ir::Graph> group_;

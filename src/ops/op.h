@@ -40,16 +40,12 @@ class InferContext {
   const ir::Attributes& attributes() const { return node_.attributes; }
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
-  bool has_input(int i) const {
-    return i < num_inputs() && inputs_[static_cast<size_t>(i)].present;
-  }
-  DType dtype(int i) const { return inputs_[static_cast<size_t>(i)].dtype; }
-  const Shape& shape(int i) const { return inputs_[static_cast<size_t>(i)].shape; }
+  bool has_input(int i) const { return i < num_inputs() && inputs_[i].present; }
+  DType dtype(int i) const { return inputs_[i].dtype; }
+  const Shape& shape(int i) const { return inputs_[i].shape; }
   /// The value of input `i`, or null where it is not known (then MarkDataDependent(i), if the shape
   /// needs it).
-  const Constant* value(int i) const {
-    return has_input(i) ? inputs_[static_cast<size_t>(i)].value : nullptr;
-  }
+  const Constant* value(int i) const { return has_input(i) ? inputs_[i].value : nullptr; }
   /// The known value of input `i` as integers; empty where it is absent or unknown.
   std::vector<int64_t> Ints(int i) const;
 
@@ -60,7 +56,7 @@ class InferContext {
   /// afterwards.
   void MarkDataDependent(int i) { needed_input_ = i; }
 
-  const Output& output(int i) const { return outputs_[static_cast<size_t>(i)]; }
+  const Output& output(int i) const { return outputs_[i]; }
   /// The input whose value is needed, or -1.
   int needed_input() const { return needed_input_; }
 

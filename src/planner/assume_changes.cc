@@ -45,7 +45,7 @@ class Changes {
     for (size_t e = 0; e < kind.entries.size(); ++e) {
       const Entry& entry = kind.entries[e];
       if (entry.base < 0 || !prices[e].tried) continue;
-      const EntryCost& base = prices[static_cast<size_t>(entry.base)];
+      const EntryCost& base = prices[entry.base];
       if (!base.measured) continue;
       Try& made = best[entry.change];
       made.ratio = std::min(made.ratio, prices[e].us / base.us);
@@ -67,7 +67,7 @@ void AssumeOfChanges(const Catalogue& catalogue, const Assumptions& assumptions,
     for (size_t e = 0; e < entries.size(); ++e) {
       const Entry& entry = entries[e];
       if (entry.base < 0 || prices[k][e].measured) continue;
-      const EntryCost& base = prices[k][static_cast<size_t>(entry.base)];
+      const EntryCost& base = prices[k][entry.base];
       double share = ChangesThreads(entry) || assumptions.least_of_default <= 0 ? 0
                      : base.measured ? assumptions.least_of_default
                                      : kJustBehind;

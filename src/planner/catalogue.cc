@@ -23,7 +23,7 @@ std::string KindKey(const std::string& text, const ir::Graph& group) {
         value.shape->elements() > kMaxZeroPoints) {
       continue;
     }
-    std::vector<std::byte> bytes(static_cast<size_t>(value.constant->elements()));
+    std::vector<std::byte> bytes(value.constant->elements());
     value.constant->CopyTo(0, value.constant->elements(), bytes.data());
     key += fmt::format(" {:016x}", HashBytes(bytes));
   }
@@ -64,7 +64,7 @@ class ParamsLister {
                                                                                 : -1);
         if (next < 0 || next >= std::ssize(values)) continue;
         kernels::Params params = found_[0];
-        params[tunable.name] = values[static_cast<size_t>(next)];
+        params[tunable.name] = values[next];
         Add(params);
       }
     }
@@ -102,7 +102,7 @@ class Lister {
     std::vector<bool> has_entry(graph_.nodes().size());
     for (const passes::Group& group : passes::ListGroups(graph_)) {
       const int kind = Add(group);
-      if (group.nodes.size() == 1) has_entry[static_cast<size_t>(group.nodes[0])] = kind >= 0;
+      if (group.nodes.size() == 1) has_entry[group.nodes[0]] = kind >= 0;
     }
     for (size_t n = 0; n < has_entry.size(); ++n) {
       if (has_entry[n]) continue;

@@ -176,7 +176,7 @@ class ModelTuner {
     for (const tuner::Lossy& lossy : result_.report.lossy) trades.push_back(lossy.trade);
     const int worst = tuner::WorstTrade(trades);
     if (worst < 0) return false;
-    const tuner::Lossy& lossy = result_.report.lossy[static_cast<size_t>(worst)];
+    const tuner::Lossy& lossy = result_.report.lossy[worst];
     result_.banned.push_back(lossy);
     return tune_.banned.insert(lossy.key).second;
   }

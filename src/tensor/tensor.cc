@@ -77,7 +77,7 @@ Result<Tensor> Tensor::Create(DType dtype, Shape shape) {
   tensor.shape_ = std::move(shape);
   const int64_t bytes = StorageBytes(dtype, *elements);
   ASSIGN_OR_RETURN(tensor.data_, AllocateHost(bytes));
-  std::memset(tensor.data_.get(), 0, static_cast<size_t>(bytes));
+  std::memset(tensor.data_.get(), 0, bytes);
   return tensor;
 }
 
@@ -147,8 +147,7 @@ void Constant::CopyTo(int64_t begin, int64_t count, std::byte* out) const {
   if (source_ != nullptr) return source_->CopyTo(begin, count, out);
   const std::span<const std::byte> elements = bytes();
   if (!splat_) {
-    std::memcpy(out, elements.data() + StorageBytes(dtype_, begin),
-                static_cast<size_t>(StorageBytes(dtype_, count)));
+    std::memcpy(out, elements.data() + StorageBytes(dtype_, begin), StorageBytes(dtype_, count));
     return;
   }
   for (int64_t i = 0; i < count; ++i)

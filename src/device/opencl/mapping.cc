@@ -42,8 +42,8 @@ Result<MappedTensor::Region> OpenClMapping::TakeMemory() {
 
 Result<MappedTensor::Region> OpenClMapping::TakeBuffer(cl_map_flags flags) {
   const OpenClApi& api = stream_.device().api();
-  const auto offset = static_cast<size_t>(tensor().offset);
-  const auto size = static_cast<size_t>(std::max<int64_t>(bytes(), 1));
+  const size_t offset = tensor().offset;
+  const size_t size = std::max<int64_t>(bytes(), 1);
   Region region;
   cl_int code = CL_SUCCESS;
   if (memory().svm() == nullptr) {

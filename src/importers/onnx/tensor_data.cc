@@ -232,8 +232,7 @@ Result<Constant> FromTyped(std::string_view body, DType dtype, const Shape& shap
                         entries);
   const DType entry_type = IsSubByte(dtype) ? DType::kU8 : dtype;
   ASSIGN_OR_RETURN(Tensor tensor, Tensor::Create(entry_type, Shape{entries}));
-  ASSIGN_OR_RETURN(const size_t count,
-                   ReadTypedData(body, entry_type, tensor.data(), static_cast<size_t>(entries)));
+  ASSIGN_OR_RETURN(const size_t count, ReadTypedData(body, entry_type, tensor.data(), entries));
   if (static_cast<int64_t>(count) != entries)
     return InvalidModel("shape {} needs {} values, the data holds {}", shape.ToString(), entries,
                         count);

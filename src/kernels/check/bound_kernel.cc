@@ -77,7 +77,7 @@ int64_t BoundKernel::packed_bytes() const {
 bool BoundKernel::LaunchesNothing() const {
   std::vector<bool> written(operands_.outputs.size(), true);
   for (const Alias& alias : kernel_->aliases()) {
-    if (alias.is_view) written[static_cast<size_t>(alias.output)] = false;
+    if (alias.is_view) written[alias.output] = false;
   }
   for (size_t o = 0; o < written.size(); ++o) {
     if (written[o] && operands_.outputs[o].shape.elements() > 0) return false;
@@ -99,8 +99,8 @@ bool BoundKernel::PutInPlace(const Alias* in_place) {
   }
   for (const GuardedMemory& packed : packed_) packed_locations_.push_back(packed.location());
   const auto share = [&](const Alias& alias) {
-    const auto output = static_cast<size_t>(alias.output);
-    const GuardedMemory& input = memory_->inputs[static_cast<size_t>(alias.input)];
+    const size_t output = alias.output;
+    const GuardedMemory& input = memory_->inputs[alias.input];
     output_locations_[output] = input.location();
     output_locations_[output].offset += alias.byte_offset;
     output_bytes_[output] = input.host() + alias.byte_offset;
@@ -110,8 +110,7 @@ bool BoundKernel::PutInPlace(const Alias* in_place) {
     if (alias.is_view) share(alias);
   }
   if (in_place == nullptr) return true;
-  if (memory_->outputs[static_cast<size_t>(in_place->output)].bytes() >
-      memory_->inputs[static_cast<size_t>(in_place->input)].bytes()) {
+  if (memory_->outputs[in_place->output].bytes() > memory_->inputs[in_place->input].bytes()) {
     return false;
   }
   share(*in_place);

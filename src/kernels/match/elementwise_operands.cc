@@ -16,13 +16,13 @@ std::optional<float> ImmediateOf(const ir::Value& value) {
 }
 
 Shape AlignRight(const Shape& shape, int rank) {
-  Dims dims(static_cast<size_t>(rank), 1);
+  Dims dims(rank, 1);
   std::copy(shape.begin(), shape.end(), dims.end() - shape.rank());
   return Shape(std::move(dims));
 }
 
 Result<Shape> ShapeAlongAxis(const ir::Value& value, int axis, const Shape& like) {
-  Shape along(Dims(static_cast<size_t>(like.rank()), 1));
+  Shape along(Dims(like.rank(), 1));
   const int64_t count = value.shape->elements();
   if (count == 1) return along;
   if (axis < 0 || axis >= like.rank() || count != like[axis])
@@ -42,9 +42,9 @@ PackRequest PackElements(std::vector<ir::ValueId> constants, const Shape& shape,
   const int64_t bytes = StateBytes(shape, {.layout = layout});
   return {std::move(constants), std::move(recipe), bytes,
           [=, make = std::move(make)](std::span<const Constant* const> operands, std::byte* out) {
-            std::memset(out, 0, static_cast<size_t>(bytes));
+            std::memset(out, 0, bytes);
             const OffsetMap to(shape, layout);
-            std::vector<int64_t> coordinate(static_cast<size_t>(shape.rank()));
+            std::vector<int64_t> coordinate(shape.rank());
             for (int64_t i = 0; i < shape.elements(); ++i) {
               Unravel(i, shape, coordinate);
               RETURN_IF_ERROR(make(operands, i, reinterpret_cast<float*>(out) + to(coordinate)));

@@ -10,13 +10,13 @@ namespace {
 /// Which of its matrices an operand gives to each output matrix.
 std::vector<int64_t> MatrixIndices(const Shape& operand, const Shape& batch) {
   const int lead = std::max(0, operand.rank() - 2);
-  std::vector<int64_t> indices, at(static_cast<size_t>(batch.rank()));
+  std::vector<int64_t> indices, at(batch.rank());
   for (int64_t i = 0; i < batch.elements(); ++i) {
     Unravel(i, batch, at);
     int64_t index = 0;
     for (int axis = 0; axis < lead; ++axis) {
       const int64_t extent = operand[axis];
-      const int64_t position = at[static_cast<size_t>(batch.rank() - lead + axis)];
+      const int64_t position = at[batch.rank() - lead + axis];
       index = index * extent + (extent == 1 ? 0 : position);
     }
     indices.push_back(index);

@@ -41,7 +41,7 @@ class Reader {
  private:
   const ir::Node* Dequantiser(ir::ValueId id) const {
     if (id == ir::kAbsent) return nullptr;
-    const ir::NodeId producer = producers_[static_cast<size_t>(id)];
+    const ir::NodeId producer = producers_[id];
     if (producer < 0 || group_.node(producer).op != "DequantizeLinear"_op) return nullptr;
     return &group_.node(producer);
   }

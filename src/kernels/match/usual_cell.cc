@@ -10,7 +10,7 @@ using ops::RecurrentKind;
 
 bool HasUsualActivations(const RecurrentAttributes& cell) {
   using Kind = ops::CellActivation::Kind;
-  const auto per_direction = static_cast<size_t>(cell.activations_per_direction());
+  const size_t per_direction = cell.activations_per_direction();
   for (size_t i = 0; i < cell.activations.size(); ++i) {
     const bool is_gate = cell.kind != RecurrentKind::kRnn && i % per_direction == 0;
     if (cell.activations[i].kind != (is_gate ? Kind::kSigmoid : Kind::kTanh)) return false;

@@ -35,7 +35,7 @@ Status CheckPast(const Shape& past, const AttentionShape& a, int64_t size) {
 std::vector<Shape> InputShapes(const InferContext& context) {
   std::vector<Shape> shapes(6);
   for (int i = 0; i < 6 && i < context.num_inputs(); ++i) {
-    if (context.has_input(i)) shapes[static_cast<size_t>(i)] = context.shape(i);
+    if (context.has_input(i)) shapes[i] = context.shape(i);
   }
   return shapes;
 }

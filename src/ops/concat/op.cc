@@ -39,7 +39,7 @@ Status InferSplit(InferContext& context) {
   if (!known) return OkStatus();
   ASSIGN_OR_RETURN(sizes, ReadSplitSizes(context.node(), sizes, shape[axis]));
   for (int i = 0; i < context.num_outputs(); ++i) {
-    shape[axis] = sizes[static_cast<size_t>(i)];
+    shape[axis] = sizes[i];
     context.SetOutput(i, context.dtype(0), shape);
   }
   return OkStatus();

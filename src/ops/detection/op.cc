@@ -62,7 +62,7 @@ double ScalarOr(const InferContext& context, int i, double fallback) {
 
 std::vector<double> Doubles(const Constant& constant) {
   std::vector<double> values;
-  values.reserve(static_cast<size_t>(constant.elements()));
+  values.reserve(constant.elements());
   for (int64_t i = 0; i < constant.elements(); ++i) values.push_back(constant.GetDouble(i));
   return values;
 }

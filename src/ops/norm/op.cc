@@ -105,9 +105,9 @@ Operator ChannelNorm(std::string_view name, Status (*infer)(InferContext&)) {
 }  // namespace
 
 Result<NormGroups> ReadNormGroups(const ir::Node& node, const Shape& x) {
-  NormGroups groups{x, AxisMask(static_cast<size_t>(x.rank()), false)};
+  NormGroups groups{x, AxisMask(x.rank(), false)};
   if (node.op == "InstanceNormalization"_op) {
-    for (int i = 2; i < x.rank(); ++i) groups.mask[static_cast<size_t>(i)] = true;
+    for (int i = 2; i < x.rank(); ++i) groups.mask[i] = true;
     return groups;
   }
   if (node.op == "GroupNormalization"_op) {
@@ -125,7 +125,7 @@ Result<NormGroups> ReadNormGroups(const ir::Node& node, const Shape& x) {
   }
   ASSIGN_OR_RETURN(const int axis, ReadAxis(node.attributes.Int("axis", -1), x.rank()));
   const int last = node.op == "LpNormalization"_op ? axis + 1 : x.rank();
-  for (int i = axis; i < last; ++i) groups.mask[static_cast<size_t>(i)] = true;
+  for (int i = axis; i < last; ++i) groups.mask[i] = true;
   return groups;
 }
 

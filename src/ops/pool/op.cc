@@ -9,7 +9,7 @@ namespace {
 /// With ceil_mode the last window may start in the padding at the end: it is dropped.
 int64_t PoolExtent(const Window& window, int i, int64_t input, bool ceil_mode) {
   if (!ceil_mode) return WindowOutputExtent(window, i, input);
-  const auto at = static_cast<size_t>(i);
+  const size_t at = i;
   const int64_t stride = window.strides[at];
   const int64_t room = input + window.pad_begin[at] + window.pad_end[at] - window.Span(i);
   if (room <= -stride) return 0;
@@ -39,7 +39,7 @@ Status InferGlobalPool(InferContext& context) {
   RETURN_IF_ERROR(CheckType(context, 0, kFloatTypes));
   const Shape& x = context.shape(0);
   if (x.rank() < 2) return InvalidModel("expected an input of rank 2 or more");
-  context.SetOutput(0, context.dtype(0), PoolShape(x, Dims(static_cast<size_t>(x.rank()) - 2, 1)));
+  context.SetOutput(0, context.dtype(0), PoolShape(x, Dims(x.rank() - 2, 1)));
   return OkStatus();
 }
 
@@ -101,7 +101,7 @@ Result<MaxUnpoolAttributes> ReadMaxUnpool(const ir::Node& node, const Shape& inp
                    ReadWindow(node.attributes, node.attributes.Ints("kernel_shape"), input));
   MaxUnpoolAttributes unpool;
   for (int i = 0; i < window.spatial_rank(); ++i) {
-    const auto at = static_cast<size_t>(i);
+    const size_t at = i;
     if (input[i + 2] > (int64_t{1} << 32))
       return InvalidModel("cannot enlarge the input {}", input.ToString());
     const int64_t extent = (input[i + 2] - 1) * window.strides[at] + window.kernel[at] -

@@ -75,7 +75,7 @@ constexpr std::string_view kQuantised = "i8, u8, i16, u16, 4-bit integers, 8-bit
 
 int64_t QuantAxis::ScaleOffset(std::span<const int64_t> coordinate,
                                std::span<const int64_t> strides) const {
-  const auto a = static_cast<size_t>(axis);
+  const size_t a = axis;
   if (kind == Kind::kTensor) return 0;
   if (kind == Kind::kAxis) return coordinate[a] * strides[0];
   int64_t offset = 0;

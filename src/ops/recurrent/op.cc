@@ -54,7 +54,7 @@ std::vector<std::string> DefaultActivations(const RecurrentAttributes& cell) {
 Status ReadActivations(const ir::Attributes& attributes, RecurrentAttributes& cell) {
   std::vector<std::string> names = attributes.Texts("activations");
   if (names.empty()) names = DefaultActivations(cell);
-  const auto expected = static_cast<size_t>(cell.activations_per_direction() * cell.directions);
+  const size_t expected = cell.activations_per_direction() * cell.directions;
   if (names.size() != expected) {
     return InvalidModel("attribute 'activations': expected {} names, got {}", expected,
                         names.size());

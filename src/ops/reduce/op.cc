@@ -29,8 +29,8 @@ Status InferArg(InferContext& context) {
   const Shape& x = context.shape(0);
   ASSIGN_OR_RETURN(const int axis, ReadAxis(context.attributes().Int("axis", 0), x.rank()));
   if (x[axis] == 0) return InvalidModel("axis {} of {} has no elements", axis, x.ToString());
-  AxisMask mask(static_cast<size_t>(x.rank()), false);
-  mask[static_cast<size_t>(axis)] = true;
+  AxisMask mask(x.rank(), false);
+  mask[axis] = true;
   const bool keepdims = context.attributes().Int("keepdims", 1) != 0;
   context.SetOutput(0, DType::kI64, ReducedShape(x, mask, keepdims));
   return OkStatus();
@@ -99,10 +99,10 @@ Operator Argument(std::string_view name, std::span<const ImportRule> imports) {
 
 Result<AxisMask> ReduceAxes(const ir::Node& node, int rank, const std::vector<int64_t>& axes) {
   const bool all = axes.empty() && node.attributes.Int("noop_with_empty_axes", 0) == 0;
-  AxisMask mask(static_cast<size_t>(rank), all);
+  AxisMask mask(rank, all);
   for (int64_t value : axes) {
     ASSIGN_OR_RETURN(const int axis, ReadAxis(value, rank));
-    mask[static_cast<size_t>(axis)] = true;
+    mask[axis] = true;
   }
   return mask;
 }
@@ -110,7 +110,7 @@ Result<AxisMask> ReduceAxes(const ir::Node& node, int rank, const std::vector<in
 Shape ReducedShape(const Shape& shape, const AxisMask& mask, bool keepdims) {
   Dims dims;
   for (int i = 0; i < shape.rank(); ++i) {
-    if (!mask[static_cast<size_t>(i)]) {
+    if (!mask[i]) {
       dims.push_back(shape[i]);
     } else if (keepdims) {
       dims.push_back(1);

@@ -94,7 +94,7 @@ Status InferTile(InferContext& context) {
                         repeats.size());
   }
   for (int axis = 0; axis < shape.rank(); ++axis) {
-    const int64_t repeat = repeats[static_cast<size_t>(axis)];
+    const int64_t repeat = repeats[axis];
     if (repeat < 0 || repeat > kMaxElements / std::max<int64_t>(shape[axis], 1))
       return InvalidModel("input 'repeats': value {} out of range", repeat);
     shape[axis] *= repeat;
@@ -136,7 +136,7 @@ Result<Shape> ResolveReshape(const Shape& input, std::span<const int64_t> target
   if (!have || !named) return fail();
   if (free_axis >= 0) {
     if (*named == 0 || *have % *named != 0) return fail();
-    dims[static_cast<size_t>(free_axis)] = *have / *named;
+    dims[free_axis] = *have / *named;
   } else if (*have != *named) {
     return fail();
   }
@@ -144,18 +144,18 @@ Result<Shape> ResolveReshape(const Shape& input, std::span<const int64_t> target
 }
 
 Result<Shape> ResolveSqueeze(const Shape& input, std::span<const int64_t> axes) {
-  std::vector<bool> drop(static_cast<size_t>(input.rank()));
+  std::vector<bool> drop(input.rank());
   for (int64_t value : axes) {
     ASSIGN_OR_RETURN(const int axis, ReadAxis(value, input.rank()));
     if (input[axis] != 1) {
       return InvalidModel("axis {} of {} is squeezed, but its extent is not 1", axis,
                           input.ToString());
     }
-    drop[static_cast<size_t>(axis)] = true;
+    drop[axis] = true;
   }
   Dims dims;
   for (int axis = 0; axis < input.rank(); ++axis) {
-    const bool dropped = axes.empty() ? input[axis] == 1 : drop[static_cast<size_t>(axis)];
+    const bool dropped = axes.empty() ? input[axis] == 1 : drop[axis];
     if (!dropped) dims.push_back(input[axis]);
   }
   return Shape(std::move(dims));
@@ -163,12 +163,11 @@ Result<Shape> ResolveSqueeze(const Shape& input, std::span<const int64_t> axes) 
 
 Result<Shape> ResolveUnsqueeze(const Shape& input, std::span<const int64_t> axes) {
   const int rank = input.rank() + static_cast<int>(axes.size());
-  Dims dims(static_cast<size_t>(rank), -1);
+  Dims dims(rank, -1);
   for (int64_t value : axes) {
     ASSIGN_OR_RETURN(const int axis, ReadAxis(value, rank));
-    if (dims[static_cast<size_t>(axis)] == 1)
-      return InvalidModel("input 'axes': axis {} is named twice", value);
-    dims[static_cast<size_t>(axis)] = 1;
+    if (dims[axis] == 1) return InvalidModel("input 'axes': axis {} is named twice", value);
+    dims[axis] = 1;
   }
   auto next = input.begin();
   for (int64_t& dim : dims) {

@@ -11,7 +11,7 @@ namespace {
 
 void CopyElement(const HostView& x, int64_t x_offset, const HostView& y, int64_t y_offset) {
   std::memcpy(y.data + StorageBytes(y.dtype, y_offset), x.data + StorageBytes(x.dtype, x_offset),
-              static_cast<size_t>(StorageBytes(x.dtype, 1)));
+              StorageBytes(x.dtype, 1));
 }
 
 /// Where the element of the space side (c, h, w) lies on the depth side.

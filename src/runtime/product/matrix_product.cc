@@ -49,7 +49,7 @@ class MatrixProduct::Operand {
       ASSIGN_OR_RETURN(copy_, Tensor::Create(type_, shape_));
     }
     EachRow([&](int64_t dense, int64_t given) {
-      std::memcpy(copy_.data() + dense, bytes + given, static_cast<size_t>(Bytes(columns_)));
+      std::memcpy(copy_.data() + dense, bytes + given, Bytes(columns_));
     });
     return copy_;
   }
@@ -58,7 +58,7 @@ class MatrixProduct::Operand {
   void Write(const Tensor& from, void* to) const {
     auto* bytes = static_cast<std::byte*>(to);
     EachRow([&](int64_t dense, int64_t given) {
-      std::memcpy(bytes + given, from.data() + dense, static_cast<size_t>(Bytes(columns_)));
+      std::memcpy(bytes + given, from.data() + dense, Bytes(columns_));
     });
   }
 
@@ -68,7 +68,7 @@ class MatrixProduct::Operand {
     auto* bytes = static_cast<std::byte*>(to);
     EachRow([&](int64_t, int64_t given) {
       if (factor == 0) {
-        std::memset(bytes + given, 0, static_cast<size_t>(Bytes(columns_)));
+        std::memset(bytes + given, 0, Bytes(columns_));
         return;
       }
       const HostView row{bytes + given, type_, Shape{columns_}, {1}};

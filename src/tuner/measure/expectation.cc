@@ -161,12 +161,12 @@ SamplePlan PlanSamples(const ir::Graph& group, double steps) {
 
 std::vector<double> ValuesAt(const Tensor& tensor, const Elements& elements) {
   std::vector<double> values;
-  values.reserve(static_cast<size_t>(CountElements(elements)));
+  values.reserve(CountElements(elements));
   DispatchDType(tensor.dtype(), [&]<typename T>() {
     const auto all = tensor.as<T>();
     for (const ops::Region& range : elements) {
       for (int64_t i = range.begin; i < range.end; ++i)
-        values.push_back(static_cast<double>(Widen(all[static_cast<size_t>(i)])));
+        values.push_back(static_cast<double>(Widen(all[i])));
     }
   });
   return values;
@@ -248,7 +248,7 @@ std::span<const std::byte> GroupExpectations::InState(size_t set, size_t input,
       fmt::format("{} {} {}", set, input, StateName(state, tensor.shape().rank()));
   const auto [it, is_new] = in_state_.try_emplace(key);
   if (is_new) {
-    it->second.resize(static_cast<size_t>(StateBytes(tensor.shape(), state)));
+    it->second.resize(StateBytes(tensor.shape(), state));
     Reorder(tensor.shape(), {.storage = tensor.dtype()}, tensor.data(), state, it->second.data());
     bytes_ += static_cast<int64_t>(it->second.size());
   }

@@ -22,7 +22,7 @@ class Demand {
     for (size_t n = group.nodes().size(); n-- > 0;) AskInputs(group.nodes()[n]);
   }
 
-  const Elements& of(ir::ValueId id) const { return elements_[static_cast<size_t>(id)]; }
+  const Elements& of(ir::ValueId id) const { return elements_[id]; }
   /// One per value.
   const std::vector<Elements>& elements() const { return elements_; }
 
@@ -30,7 +30,7 @@ class Demand {
   const Shape& ShapeOf(ir::ValueId id) const { return *group_.value(id).shape; }
 
   void Ask(ir::ValueId id, const Elements& elements) {
-    const auto at = static_cast<size_t>(id);
+    const size_t at = id;
     const bool same = asked_[at] && CountElements(elements_[at]) == CountElements(elements);
     // Two different demands are met by all elements: rare, and always right.
     elements_[at] = asked_[at] && !same ? AllElements(ShapeOf(id)) : elements;
@@ -80,7 +80,7 @@ Status RunNode(const ops::Operator& op, const ops::RefContext& context, const El
   std::mutex mutex;
   Status failure;
   pool.ParallelFor(static_cast<int64_t>(pieces.size()), pool.threads(), [&](int64_t i, int) {
-    const Status status = op.reference(context, pieces[static_cast<size_t>(i)]);
+    const Status status = op.reference(context, pieces[i]);
     if (status.ok()) return;
     std::lock_guard lock(mutex);
     failure = status;
@@ -96,8 +96,7 @@ std::vector<int64_t> Corners(const Shape& shape) {
   for (int corner = 0; corner < 1 << axes; ++corner) {
     int64_t index = 0;
     for (int axis = 0; axis < axes; ++axis) {
-      if ((corner >> axis & 1) != 0)
-        index += (shape[axis] - 1) * strides[static_cast<size_t>(axis)];
+      if ((corner >> axis & 1) != 0) index += (shape[axis] - 1) * strides[axis];
     }
     indices.push_back(index);
   }
@@ -118,7 +117,7 @@ int64_t DrawElement(const Shape& shape, int64_t edges, std::mt19937_64& random) 
     const int64_t places[] = {0, extent - 1, last_block - 1, last_block, 1, extent - 2};
     int64_t at = draw(8) < edges ? places[draw(6)] : draw(extent);
     if (at < 0 || at >= extent) at = draw(extent);
-    index += at * strides[static_cast<size_t>(axis)];
+    index += at * strides[axis];
   }
   return index;
 }
@@ -203,12 +202,11 @@ Result<Oracle> Oracle::Make(std::shared_ptr<const ir::Graph> group, ThreadPool& 
 Result<std::vector<Tensor>> Oracle::Run(std::span<const Tensor> inputs,
                                         std::span<const Elements> wanted) const {
   std::vector<Tensor> values = constants_;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    values[static_cast<size_t>(group_->inputs[i])] = inputs[i];
+  for (size_t i = 0; i < inputs.size(); ++i) values[group_->inputs[i]] = inputs[i];
   const Demand demand(*group_, wanted);
   RETURN_IF_ERROR(RunNodes(demand.elements(), /*constants_only=*/false, values));
   std::vector<Tensor> outputs;
-  for (ir::ValueId id : group_->outputs) outputs.push_back(values[static_cast<size_t>(id)]);
+  for (ir::ValueId id : group_->outputs) outputs.push_back(values[id]);
   return outputs;
 }
 
@@ -217,7 +215,7 @@ double Oracle::StepsFor(std::span<const Elements> wanted) const {
   double steps = 0;
   for (const ir::Node& node : group_->nodes()) {
     const ir::ValueId output = node.output(0);
-    if (output == ir::kAbsent || !constants_[static_cast<size_t>(output)].empty()) continue;
+    if (output == ir::kAbsent || !constants_[output].empty()) continue;
     const ReferenceCost cost = CostOfReference(*group_, node);
     const bool whole = node.op->Has(ir::Trait::kWholeOutput) || node.outputs.size() != 1;
     const Elements& asked = demand.of(output);
@@ -231,11 +229,9 @@ double Oracle::StepsFor(std::span<const Elements> wanted) const {
 
 Status Oracle::RunNodes(std::span<const Elements> elements, bool constants_only,
                         std::vector<Tensor>& values) const {
-  const auto is_there = [&](ir::ValueId id) {
-    return id == ir::kAbsent || !values[static_cast<size_t>(id)].empty();
-  };
+  const auto is_there = [&](ir::ValueId id) { return id == ir::kAbsent || !values[id].empty(); };
   const auto view = [&](ir::ValueId id) {
-    return id == ir::kAbsent ? HostView() : values[static_cast<size_t>(id)].view();
+    return id == ir::kAbsent ? HostView() : values[id].view();
   };
   for (const ir::Node& node : group_->nodes()) {
     if (std::all_of(node.outputs.begin(), node.outputs.end(), is_there)) continue;
@@ -244,14 +240,13 @@ Status Oracle::RunNodes(std::span<const Elements> elements, bool constants_only,
     for (ir::ValueId id : node.inputs) input_views.push_back(view(id));
     for (ir::ValueId id : node.outputs) {
       if (id != ir::kAbsent) {
-        ASSIGN_OR_RETURN(values[static_cast<size_t>(id)],
+        ASSIGN_OR_RETURN(values[id],
                          Tensor::Create(group_->value(id).dtype, *group_->value(id).shape));
       }
       output_views.push_back(view(id));
     }
     const ir::ValueId first = node.output(0);
-    const Elements wanted =
-        first == ir::kAbsent ? Elements() : elements[static_cast<size_t>(first)];
+    const Elements wanted = first == ir::kAbsent ? Elements() : elements[first];
     const Status status = RunNode(ops::OperatorOf(node), {node, input_views, output_views}, wanted,
                                   LongestPiece(CostOfReference(*group_, node)), *pool_);
     if (!status.ok()) return status.WithContext(ir::Describe(node));

@@ -27,7 +27,7 @@ constexpr int kMostLaunches = 64;
 void CopyShare(std::span<const std::byte> from, std::byte* to, int64_t i, int64_t lanes) {
   const auto bytes = static_cast<int64_t>(from.size());
   const int64_t begin = bytes * i / lanes, end = bytes * (i + 1) / lanes;
-  if (end > begin) std::memcpy(to + begin, from.data() + begin, static_cast<size_t>(end - begin));
+  if (end > begin) std::memcpy(to + begin, from.data() + begin, end - begin);
 }
 
 }  // namespace

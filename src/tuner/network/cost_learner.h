@@ -27,12 +27,8 @@ class CostLearner {
 
   LearnedCosts& costs() { return costs_; }
   Allowance& allowance() { return allowance_; }
-  const planner::Kind& KindOf(EntryId id) const {
-    return catalogue_.kinds[static_cast<size_t>(id.first)];
-  }
-  const planner::Entry& EntryOf(EntryId id) const {
-    return KindOf(id).entries[static_cast<size_t>(id.second)];
-  }
+  const planner::Kind& KindOf(EntryId id) const { return catalogue_.kinds[id.first]; }
+  const planner::Entry& EntryOf(EntryId id) const { return KindOf(id).entries[id.second]; }
 
   /// Whether a measurement could say more of the entry.
   bool IsOpen(EntryId id);

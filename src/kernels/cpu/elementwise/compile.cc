@@ -96,7 +96,7 @@ Status Compiler::AddOutputs() {
 Result<Source> Compiler::Read(ir::ValueId id) {
   if (const auto known = sources_.find(id); known != sources_.end()) return known->second;
   Source source;
-  const ir::NodeId producer = producers_[static_cast<size_t>(id)];
+  const ir::NodeId producer = producers_[id];
   if (id == running_ || (producer < 0 && !group_.value(id).is_constant())) {
     ASSIGN_OR_RETURN(source, AddOperand(id, shape(id)));
   } else if (const auto value = ImmediateOf(group_.value(id))) {
@@ -135,7 +135,7 @@ Result<Source> Compiler::AddOperand(ir::ValueId id, const Shape& shape) {
     const auto at = std::find(group_.inputs.begin(), group_.inputs.end(), id);
     FETTLE_CHECK(at != group_.inputs.end(), "a group reads a value that it does not name");
     operand.input = static_cast<int>(at - group_.inputs.begin());
-    const State& state = states_.inputs[static_cast<size_t>(operand.input)];
+    const State& state = states_.inputs[operand.input];
     operand.storage = state.storage;
     // Seen along an axis, a vector has one stride whatever its layout.
     const bool as_it_is = shape == this->shape(id);

@@ -50,7 +50,7 @@ HWY_INLINE void Map1(const F& f, Area area, View a, float* dst, int64_t dst_stri
       hn::StoreU(f(d, hn::LoadU(d, a.data + i)), d, dst + i);
     }
     if (i == area.cols) continue;
-    const auto mask = hn::FirstN(d, static_cast<size_t>(area.cols - i));
+    const auto mask = hn::FirstN(d, area.cols - i);
     StoreFirst(d, f(d, LoadTail<false>(d, mask, a.data + i)), area.cols - i, dst + i);
   }
 }
@@ -69,7 +69,7 @@ HWY_INLINE void Map2(const F& f, Area area, View a, View b, float* dst, int64_t 
                  d, out + i);
     }
     if (i == area.cols) continue;
-    const auto mask = hn::FirstN(d, static_cast<size_t>(area.cols - i));
+    const auto mask = hn::FirstN(d, area.cols - i);
     StoreFirst(d,
                f(d, LoadTail<a_once>(d, mask, pa + (a_once ? 0 : i)),
                  LoadTail<b_once>(d, mask, pb + (b_once ? 0 : i))),
@@ -93,7 +93,7 @@ HWY_INLINE void Map3(const F& f, Area area, View a, View b, View c, float* dst,
                  d, out + i);
     }
     if (i == area.cols) continue;
-    const auto mask = hn::FirstN(d, static_cast<size_t>(area.cols - i));
+    const auto mask = hn::FirstN(d, area.cols - i);
     StoreFirst(
         d,
         f(d, LoadTail<false>(d, mask, pa + i), LoadTail<b_once>(d, mask, pb + (b_once ? 0 : i)),
@@ -246,7 +246,7 @@ View Fetch(const Source& source, std::span<const Window> operands, const Chunk& 
   if (source.kind == Source::kImmediate) {
     view = {&source.value, 0, true};
   } else {
-    const Window& window = operands[static_cast<size_t>(source.index)];
+    const Window& window = operands[source.index];
     if (window.storage == DType::kF32 && window.col_stride <= 1) {
       view = {reinterpret_cast<const float*>(At(window, chunk.row, chunk.col)), window.row_stride,
               window.col_stride == 0};
@@ -295,7 +295,7 @@ void Step(const Instruction& in, std::span<const Window> operands, std::span<con
   const Area area = chunk.area;
   float* dst = scratch.registers[in.dst];
   int64_t stride = area.cols;
-  const Window* out = in.output < 0 ? nullptr : &outputs[static_cast<size_t>(in.output)];
+  const Window* out = in.output < 0 ? nullptr : &outputs[in.output];
   if (out != nullptr) {
     const bool direct = out->storage == DType::kF32;
     dst = direct

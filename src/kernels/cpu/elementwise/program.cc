@@ -9,13 +9,11 @@ Binding Program::Bind(std::span<const Location> inputs, std::span<const Location
   Binding binding;
   for (size_t i = 0; i < operands_.size(); ++i) {
     const Operand& operand = operands_[i];
-    if (operand.input >= 0)
-      binding.operands[i] = inputs[static_cast<size_t>(operand.input)].host<std::byte>();
-    if (operand.pack >= 0)
-      binding.operands[i] = packed[static_cast<size_t>(operand.pack)].host<std::byte>();
+    if (operand.input >= 0) binding.operands[i] = inputs[operand.input].host<std::byte>();
+    if (operand.pack >= 0) binding.operands[i] = packed[operand.pack].host<std::byte>();
   }
   for (size_t i = 0; i < outputs_.size() && !outputs.empty(); ++i) {
-    binding.outputs[i] = outputs[static_cast<size_t>(outputs_[i].index)].host<std::byte>();
+    binding.outputs[i] = outputs[outputs_[i].index].host<std::byte>();
   }
   return binding;
 }

@@ -279,7 +279,7 @@ Result<BroadcastLoop> MakeLoop(const ir::Graph& group, const StateAssignment& st
   for (ir::ValueId id : group.nodes()[0].inputs) {
     const auto at = std::find(group.inputs.begin(), group.inputs.end(), id) - group.inputs.begin();
     const bool is_bound = !group.value(id).is_constant();
-    const Layout own = is_bound ? states.inputs[static_cast<size_t>(at)].layout : Layout();
+    const Layout own = is_bound ? states.inputs[at].layout : Layout();
     ASSIGN_OR_RETURN(std::vector<int64_t> along,
                      BroadcastStrides(full, layout, *group.value(id).shape, own));
     strides.push_back(std::move(along));

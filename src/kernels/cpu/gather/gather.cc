@@ -35,18 +35,18 @@ Result<GatherPlan> MakePlan(const ir::Graph& group, const StateAssignment& state
   const auto from = AxisStrides(x, InputState(group, states, 0).layout);
   const auto to = AxisStrides(y, OutputState(group, states, 0).layout);
   if (!from || !to) return Unsupported("blocked layouts are not gathered");
-  GatherPlan plan{x[axis], (*from)[static_cast<size_t>(axis)], indices.elements(), 0, {}};
+  GatherPlan plan{x[axis], (*from)[axis], indices.elements(), 0, {}};
   for (int i = 0; i < x.rank(); ++i) {
     if (i == axis) continue;
     const int out = i < axis ? i : i - 1 + indices.rank();
-    plan.slice.push_back({x[i], (*from)[static_cast<size_t>(i)], (*to)[static_cast<size_t>(out)]});
+    plan.slice.push_back({x[i], (*from)[i], (*to)[out]});
   }
   if (plan.slice.size() > kMaxCopyAxes)
     return Unsupported("more than {} axes are not gathered", kMaxCopyAxes);
   int64_t inner = 1;
   for (int i = indices.rank() - 1; i >= 0; --i) {
     if (indices[i] == 1) continue;
-    const int64_t stride = (*to)[static_cast<size_t>(axis + i)];
+    const int64_t stride = (*to)[axis + i];
     if (inner == 1) plan.dst_step = stride;
     if (stride != plan.dst_step * inner)
       return Unsupported("the axes of the indices are apart in this layout");

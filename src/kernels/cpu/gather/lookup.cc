@@ -63,12 +63,12 @@ class GatherElements final : public PreparedKernel {
   template <typename U>
   void CopyRows(const Indices& indices, int64_t begin, int64_t end, int64_t inner, const U* src,
                 U* dst) const {
-    const int64_t step = strides_[static_cast<size_t>(axis_)];
+    const int64_t step = strides_[axis_];
     for (int64_t row = begin; row < end; ++row) {
       // The data element that index 0 names at the row's first position.
       int64_t base = 0, rest = row / indices_[axis_];
       for (int axis = axis_ - 1; axis >= 0; --axis) {
-        base += rest % indices_[axis] * strides_[static_cast<size_t>(axis)];
+        base += rest % indices_[axis] * strides_[axis];
         rest /= indices_[axis];
       }
       for (int64_t i = 0; i < inner; ++i) {
@@ -82,7 +82,7 @@ class GatherElements final : public PreparedKernel {
   int64_t InnerOffset(int64_t i) const {
     int64_t offset = 0;
     for (int axis = indices_.rank() - 1; axis > axis_; --axis) {
-      offset += i % indices_[axis] * strides_[static_cast<size_t>(axis)];
+      offset += i % indices_[axis] * strides_[axis];
       i /= indices_[axis];
     }
     return offset;
@@ -122,7 +122,7 @@ class GatherTuples final : public PreparedKernel {
           const int64_t end = std::min(layout_.tuples, (task + 1) * per_task);
           for (int64_t t = task * per_task; t < end; ++t) {
             std::memcpy(dst + t * slice_bytes_, src + layout_.SliceOf(indices, t) * slice_bytes_,
-                        static_cast<size_t>(slice_bytes_));
+                        slice_bytes_);
           }
         });
     return OkStatus();

@@ -18,7 +18,7 @@ void CopyData(const std::byte* src, std::byte* dst, int64_t bytes, CpuStream& st
   if (src == dst) return;
   stream.ParallelFor((bytes + kTaskBytes - 1) / kTaskBytes, [&](int64_t task, int) {
     const int64_t begin = task * kTaskBytes;
-    std::memcpy(dst + begin, src + begin, static_cast<size_t>(std::min(kTaskBytes, bytes - begin)));
+    std::memcpy(dst + begin, src + begin, std::min(kTaskBytes, bytes - begin));
   });
 }
 
@@ -86,7 +86,7 @@ class ScatterElements final : public Scatter {
         int64_t rest = i, offset = 0;
         for (int axis = indices_.rank() - 1; axis >= 0; --axis) {
           const int64_t at = axis == axis_ ? indices.Normal(i, data_[axis]) : rest % indices_[axis];
-          offset += at * strides_[static_cast<size_t>(axis)];
+          offset += at * strides_[axis];
           rest /= indices_[axis];
         }
         to[offset] = ops::Reduce(reduction_, to[offset], from[i]);
@@ -124,7 +124,7 @@ class ScatterTuples final : public Scatter {
     const std::byte* from = updates + run.tuple * bytes;
     std::byte* to = dst + run.slice * bytes;
     if (reduction_ == ops::Reduction::kNone) {
-      std::memcpy(to, from, static_cast<size_t>(run.count * bytes));
+      std::memcpy(to, from, run.count * bytes);
       return;
     }
     DispatchDType(dtype_, [&]<typename T>() {

@@ -18,7 +18,7 @@ std::optional<Alias> FindView(const MoveContext& context, const StateAssignment&
   if (move.source == kZeroSource || move.dst_offset != 0) return std::nullopt;
   const MoveOperand& source = context.input(move.source);
   if (source.index < 0) return std::nullopt;
-  const State& state = states.inputs[static_cast<size_t>(source.index)];
+  const State& state = states.inputs[source.index];
   const int64_t byte_offset = StorageBytes(state.storage, move.src_offset);
   if (state.external || byte_offset % static_cast<int64_t>(kTensorAlignment) != 0)
     return std::nullopt;
@@ -91,11 +91,10 @@ class MoveKernel final : public PreparedKernel {
     copies_.Run(
         static_cast<CpuStream&>(args.stream),
         [&](int source) {
-          return source < bound
-                     ? args.inputs[static_cast<size_t>(source)].host<std::byte>()
-                     : args.packed[static_cast<size_t>(source - bound)].host<std::byte>();
+          return source < bound ? args.inputs[source].host<std::byte>()
+                                : args.packed[source - bound].host<std::byte>();
         },
-        [&](int output) { return args.outputs[static_cast<size_t>(output)].host<std::byte>(); });
+        [&](int output) { return args.outputs[output].host<std::byte>(); });
     return OkStatus();
   }
 

@@ -29,9 +29,8 @@ class ChannelNorm final : public PreparedKernel {
   ChannelNorm(const Problem& problem, const Extents& extents, bool channels_last)
       : extents_(extents), channels_last_(channels_last) {
     const ir::Node& node = problem.node();
-    x_ = static_cast<size_t>(
-        std::find(problem.group->inputs.begin(), problem.group->inputs.end(), node.inputs[0]) -
-        problem.group->inputs.begin());
+    x_ = std::find(problem.group->inputs.begin(), problem.group->inputs.end(), node.inputs[0]) -
+         problem.group->inputs.begin();
     epsilon_ = static_cast<float>(node.attributes.Float("epsilon", 1e-5));
     const Shape channels{extents.blocks * extents.all_channels()};
     scale_ = VectorOperand(*problem.group, node.input(1), channels, packs_);

@@ -19,7 +19,7 @@ Shape RowShape(const ir::Node& node, const Shape& x) {
   const ops::NormGroups groups = ops::ReadNormGroups(node, x).value();
   Shape row = x;
   for (int i = 0; i < x.rank(); ++i) {
-    if (!groups.mask[static_cast<size_t>(i)]) row[i] = 1;
+    if (!groups.mask[i]) row[i] = 1;
   }
   return row;
 }
@@ -29,9 +29,8 @@ class LayerNorm final : public PreparedKernel {
   LayerNorm(const Problem& problem, const RowExtents& extents)
       : extents_(extents), takes_mean_(problem.node().op == "LayerNormalization"_op) {
     const ir::Node& node = problem.node();
-    x_ = static_cast<size_t>(
-        std::find(problem.group->inputs.begin(), problem.group->inputs.end(), node.inputs[0]) -
-        problem.group->inputs.begin());
+    x_ = std::find(problem.group->inputs.begin(), problem.group->inputs.end(), node.inputs[0]) -
+         problem.group->inputs.begin();
     epsilon_ = static_cast<float>(node.attributes.Float("epsilon", 1e-5));
     const Shape row = RowShape(node, problem.shape(node.inputs[0]));
     scale_ = VectorOperand(*problem.group, node.input(1), row, packs_);

@@ -87,7 +87,7 @@ Result<PoolPlan> MakePlan(const ir::Graph& group, const Layout& layout) {
   plan.add = affine.add();
   plan.least = affine.least();
   plan.greatest = affine.greatest();
-  const auto lead = static_cast<size_t>(5 - x.rank());
+  const size_t lead = 5 - x.rank();
   for (size_t i = 0; i < pool.kernel.size(); ++i) {
     const size_t to = i + lead;
     plan.in[to] = x[static_cast<int>(i) + 2];

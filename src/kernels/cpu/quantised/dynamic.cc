@@ -47,9 +47,8 @@ class DynamicQuantise final : public PreparedKernel {
     }
     const float scale = high == low ? 1.0f : (high - low) / 255.0f;
     const float zero = std::nearbyint(std::clamp(-low / scale, 0.0f, 255.0f));
-    if (scale_output_ >= 0) *args.outputs[static_cast<size_t>(scale_output_)].host<float>() = scale;
-    if (zero_output_ >= 0)
-      *args.outputs[static_cast<size_t>(zero_output_)].host<uint8_t>() = static_cast<uint8_t>(zero);
+    if (scale_output_ >= 0) *args.outputs[scale_output_].host<float>() = scale;
+    if (zero_output_ >= 0) *args.outputs[zero_output_].host<uint8_t>() = static_cast<uint8_t>(zero);
     using elementwise::Source;
     const elementwise::Instruction quantise{.code = elementwise::OpCode::kQuantise,
                                             .output = 0,

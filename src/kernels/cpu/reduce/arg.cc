@@ -53,8 +53,8 @@ Result<RowExtents> Read(const ir::Graph& group, const Layout& layout) {
   if (x.dtype != DType::kF32) return Unsupported("types other than f32");
   const auto axis = NormaliseAxis(node.attributes.Int("axis", 0), x.shape->rank());
   if (!axis || (*x.shape)[*axis] >= 1 << 24) return Unsupported("rows beyond 2^24 elements");
-  std::vector<bool> mask(static_cast<size_t>(x.shape->rank()), false);
-  mask[static_cast<size_t>(*axis)] = true;
+  std::vector<bool> mask(x.shape->rank(), false);
+  mask[*axis] = true;
   // The results lie in the order of the axes that are kept, which must be that of the output.
   int before = -1;
   for (int i = 0; i < x.shape->rank(); ++i) {

@@ -149,7 +149,7 @@ Result<Reading> Read(const ir::Graph& group) {
     return Unsupported("{} of integers needs their zero point", row->op);
   const Shape& x = *group.value(affine.input).shape;
   if (row->op.starts_with("Global")) {
-    ops::AxisMask mask(static_cast<size_t>(x.rank()), true);
+    ops::AxisMask mask(x.rank(), true);
     mask[0] = mask[1] = false;
     return Reading{row, affine, std::move(mask)};
   }
@@ -168,7 +168,7 @@ std::vector<PhysicalPart> KeptParts(const Shape& x, const Layout& layout, const 
                                     bool keepdims) {
   std::vector<PhysicalPart> kept;
   for (PhysicalPart part : PhysicalParts(x, layout)) {
-    if (mask[static_cast<size_t>(part.axis)]) continue;
+    if (mask[part.axis]) continue;
     if (!keepdims)
       part.axis -= static_cast<int>(std::count(mask.begin(), mask.begin() + part.axis, true));
     kept.push_back(part);

@@ -36,7 +36,7 @@ class Reference final : public PreparedKernel {
     const std::vector<ir::ValueId> constants = Constants();
     const auto view = [&](ir::ValueId id, std::span<const ir::ValueId> ids,
                           std::span<const Location> locations) {
-      const auto at = static_cast<size_t>(std::find(ids.begin(), ids.end(), id) - ids.begin());
+      const size_t at = std::find(ids.begin(), ids.end(), id) - ids.begin();
       const ir::Value& value = group_->value(id);
       return HostView{locations[at].host<std::byte>(), value.dtype, *value.shape,
                       RowMajorStrides(*value.shape)};
@@ -74,10 +74,10 @@ class Reference final : public PreparedKernel {
                                  : context.outputs[0].shape.elements();
     if (op_.Has(ir::Trait::kWholeOutput)) return op_.reference(context, {0, elements});
     const int64_t tasks = (elements + kElementsPerTask - 1) / kElementsPerTask;
-    std::vector<Status> failures(static_cast<size_t>(tasks));
+    std::vector<Status> failures(tasks);
     stream.ParallelFor(tasks, [&](int64_t task, int) {
       const int64_t begin = task * kElementsPerTask;
-      failures[static_cast<size_t>(task)] =
+      failures[task] =
           op_.reference(context, {begin, std::min(begin + kElementsPerTask, elements)});
     });
     for (const Status& failure : failures) RETURN_IF_ERROR(failure);

@@ -75,7 +75,7 @@ class Resize final : public PreparedKernel {
                          StorageBytes(affine.from.storage, image * plan_.height.in * InRow());
     const float* blended = scratch;
     for (int t = 0; t < taps.taps; ++t) {
-      const auto at = static_cast<size_t>(y * taps.taps + t);
+      const size_t at = y * taps.taps + t;
       const std::byte* from = x + StorageBytes(affine.from.storage, taps.index[at] * InRow());
       if (picks_rows_ && !affine.from.is_integer()) {
         blended = reinterpret_cast<const float*>(from);

@@ -31,7 +31,7 @@ PackRequest RequestFilter(ir::ValueId w, ir::ValueId b, const FilterForm& form, 
   request.bytes = form.bias * 4 + StorageBytes(storage, form.elements);
   request.pack = [form, storage, bytes = request.bytes](std::span<const Constant* const> constants,
                                                         std::byte* out) {
-    std::memset(out, 0, static_cast<size_t>(bytes));
+    std::memset(out, 0, bytes);
     Pack(form, storage, constants, out);
     return OkStatus();
   };

@@ -43,7 +43,7 @@ bool IsByColumns(const Layout& layout, int rank) {
   if (!layout.blocks.empty() || !layout.IsDense() || static_cast<int>(layout.order.size()) != rank)
     return false;
   for (int i = 0; i < rank; ++i)
-    if (layout.order[static_cast<size_t>(i)] != (i + rank - 1) % rank) return false;
+    if (layout.order[i] != (i + rank - 1) % rank) return false;
   return true;
 }
 /// Whether `layout` has four neighbours of the last axis a pixel and all other axes along y.

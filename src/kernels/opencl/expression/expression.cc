@@ -108,7 +108,7 @@ Status ExpressionCompiler::CheckState(ir::ValueId id, const State& state) const 
 Result<std::string> ExpressionCompiler::Read(ir::ValueId id) {
   if (id == running_) return std::string("running");
   if (const auto known = values_.find(id); known != values_.end()) return known->second;
-  const ir::NodeId producer = producers_[static_cast<size_t>(id)];
+  const ir::NodeId producer = producers_[id];
   std::string value;
   if (const auto immediate = ImmediateOf(group_.value(id))) {
     value = Number(*immediate);
@@ -155,7 +155,7 @@ Result<std::string> ExpressionCompiler::ReadOperand(ir::ValueId id, const Shape&
                    });
   }
   Expression::Operand operand{.input = static_cast<int>(InputIndex(group_, id))};
-  const State& state = states_.inputs[static_cast<size_t>(operand.input)];
+  const State& state = states_.inputs[operand.input];
   RETURN_IF_ERROR(CheckState(id, state));
   const Shape aligned = Align(shape);
   if (made_.is_rows_) return AddRows(std::move(operand), aligned, TypeName(state.storage));
@@ -221,12 +221,11 @@ std::string ExpressionCompiler::AddRows(Expression::Operand operand, const Shape
                                         std::string_view type) {
   const std::string name = fmt::format("e{}", made_.operands_.size());
   int64_t stride = 1;
-  operand.strides.resize(static_cast<size_t>(aligned.rank()));
+  operand.strides.resize(aligned.rank());
   for (int axis = aligned.rank(); axis-- > 0; stride *= aligned[axis])
-    operand.strides[static_cast<size_t>(axis)] = aligned[axis] == 1 ? 0 : stride;
-  operand.unit_bytes = StorageBytes(
-      operand.input >= 0 ? states_.inputs[static_cast<size_t>(operand.input)].storage : DType::kF32,
-      1);
+    operand.strides[axis] = aligned[axis] == 1 ? 0 : stride;
+  operand.unit_bytes =
+      StorageBytes(operand.input >= 0 ? states_.inputs[operand.input].storage : DType::kF32, 1);
   const std::string_view read =
       type == "storage_t" ? "READ_ROW({}, {})" : "NARROW(READ_ROW({}, {}), 4)";
   return NewOperand(std::move(operand),
@@ -289,7 +288,7 @@ void Expression::AppendArgs(const LaunchArgs& args, size_t first_pack, ArgList& 
       continue;
     }
     const Location& from = operand.input >= 0
-                               ? args.inputs[static_cast<size_t>(operand.input)]
+                               ? args.inputs[operand.input]
                                : args.packed[first_pack + static_cast<size_t>(operand.pack)];
     list.Tensor(from, operand.unit_bytes);
     if (is_rows_) {

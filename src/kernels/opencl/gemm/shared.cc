@@ -77,7 +77,7 @@ GemmSetup SetUpSplit(const GemmShape& shape, const GemmForms& forms, const Param
   setup.options.Define("SPLIT_K", 1);
   const int64_t step = DivideUp(shape.k, params.at("PARTS"));
   setup.parts = DivideUp(shape.k, step);
-  setup.sizes.gws[2] = static_cast<size_t>(setup.parts);
+  setup.sizes.gws[2] = setup.parts;
   setup.more.emplace_back(static_cast<cl_int>(step));
   return setup;
 }
@@ -98,7 +98,7 @@ Params DefaultBatched(const GemmShape&, const OpenClFacts& facts) {
 GemmSetup SetUpBatched(const GemmShape& shape, const GemmForms&, const Params& params,
                        const OpenClFacts&) {
   GemmSetup setup{.path = "gemm/batched.cl", .function = "gemm_batched"};
-  const auto lanes = static_cast<size_t>(params.at("LANES"));
+  const size_t lanes = params.at("LANES");
   setup.options.Define("LANES", params.at("LANES"));
   setup.options.Define("M", shape.m).Define("N", shape.n).Define("K", shape.k);
   setup.options.Define("ALIGNED", shape.n % 4 == 0 ? 1 : 0);

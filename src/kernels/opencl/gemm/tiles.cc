@@ -72,7 +72,7 @@ Status ValidWorkGroup(const Params& params, const OpenClFacts& facts) {
 }
 
 std::array<size_t, 3> WorkGroupOf(const Params& params) {
-  const auto x = static_cast<size_t>(params.at("LX")), y = static_cast<size_t>(params.at("LY"));
+  const size_t x = params.at("LX"), y = params.at("LY");
   return {x, y, x == 0 ? size_t{0} : size_t{1}};
 }
 
@@ -191,8 +191,8 @@ GemmSetup SetUpLocal(const GemmShape& shape, const GemmForms&, const Params& par
   setup.options.Define("CHECKED", even ? 0 : 1);
   setup.options.Define("ALIGNED", !facts.is_cpu && RowsAligned(shape, 4, true) ? 1 : 0);
   setup.options.Define("TRANS_A", shape.trans_a ? 1 : 0).Define("TRANS_B", shape.trans_b ? 1 : 0);
-  const auto x = static_cast<size_t>(nwg / params.at("TN"));
-  const auto y = static_cast<size_t>(mwg / params.at("TM"));
+  const size_t x = nwg / params.at("TN");
+  const size_t y = mwg / params.at("TM");
   setup.sizes = {
       .gws = {Blocks(shape.n, nwg) * x, Blocks(shape.m, mwg) * y, static_cast<size_t>(shape.batch)},
       .lws = {x, y, 1}};

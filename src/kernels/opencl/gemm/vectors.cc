@@ -35,8 +35,8 @@ GemmSetup SetUpVector(const GemmShape& shape, const GemmForms&, const Params& pa
                   .function = columns ? "gemm_vector_columns" : "gemm_vector_rows",
                   .swaps = kind == VectorKind::kRowOfTransposed};
   for (const auto& [name, value] : params) setup.options.Define(name, value);
-  const auto lanes = static_cast<size_t>(params.at("LANES"));
-  const auto batch = static_cast<size_t>(shape.batch);
+  const size_t lanes = params.at("LANES");
+  const size_t batch = shape.batch;
   const int64_t width = params.at("VW");
   const int64_t extent = kind == VectorKind::kColumn ? shape.m : shape.n;
   setup.options.Define("ALIGNED",

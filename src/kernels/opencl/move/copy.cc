@@ -21,7 +21,7 @@ std::optional<Alias> FindView(const MoveContext& context, const StateAssignment&
   if (writers != 1 || piece.source == kZeroSource || piece.dst_offset != 0) return std::nullopt;
   const MoveOperand& source = context.input(piece.source);
   if (source.index < 0) return std::nullopt;
-  const DType storage = states.inputs[static_cast<size_t>(source.index)].storage;
+  const DType storage = states.inputs[source.index].storage;
   const int64_t byte_offset = StorageBytes(storage, piece.src_offset);
   if (byte_offset % static_cast<int64_t>(kTensorAlignment) != 0) return std::nullopt;
   for (const CopyAxis& axis : piece.axes) {
@@ -89,7 +89,7 @@ class Recorder {
     if (outer * inner == 0) return OkStatus();
     RecordedLaunch& launch =
         made_->recorded.emplace_back(std::move(kernel), PlaceSizes(inner, outer));
-    const auto output = static_cast<size_t>(context_.output(piece.output).index);
+    const size_t output = context_.output(piece.output).index;
     if (is_zero) {
       // Reads nothing, but an argument it has.
       launch.Output(output, StorageBytes(storage_, 1));

@@ -165,7 +165,7 @@ class Recorder {
     }
     if (sources.size() > kMostSources)
       return Unsupported("{} operands: expected at most {}", sources.size(), kMostSources);
-    const auto index = static_cast<size_t>(context_.output(output).index);
+    const size_t index = context_.output(output).index;
     const State& state = problem_.states.outputs[index];
     const Shape& shape = context_.output(output).shape;
     if (shape.elements() == 0) return OkStatus();
@@ -217,7 +217,7 @@ class Recorder {
 
   bool IsImageSource(int source) const {
     const int index = context_.input(source).index;
-    return index >= 0 && IsImage(problem_.states.inputs[static_cast<size_t>(index)]);
+    return index >= 0 && IsImage(problem_.states.inputs[index]);
   }
 
   std::string Text(const std::vector<int>& sources) const {

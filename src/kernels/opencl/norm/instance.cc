@@ -33,7 +33,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem,
   const ir::Graph& group = *problem.group;
   const ir::Node& node = problem.node();
   const Shape& shape = problem.shape(group.outputs[0]);
-  const auto blocks = static_cast<size_t>(DivideUp(shape[1], 4));
+  const size_t blocks = DivideUp(shape[1], 4);
   PixelProgram program{.path = "norm/instance.cl",
                        .function = "instance",
                        .options = AccessOptions(problem.states.outputs[0]),

@@ -42,7 +42,7 @@ Result<bool> FoldsPlane(const ir::Graph& group, const ir::Node& node, const Shap
     for (int64_t i = 0; i < constant->elements(); ++i) axes.push_back(constant->GetInt(i));
   }
   ASSIGN_OR_RETURN(const ops::AxisMask mask, ops::ReduceAxes(node, x.rank(), axes));
-  ops::AxisMask plane(static_cast<size_t>(x.rank()), true);
+  ops::AxisMask plane(x.rank(), true);
   plane[0] = plane[1] = false;
   return mask == plane;
 }
