@@ -173,7 +173,7 @@ struct Options {
 
 void Run(const Layer& layer, const std::string& text, const CpuDevice& device,
          const Options& options) {
-  ir::Graph parsed = ir::Parse(text).value();
+  ir::Graph parsed = ops::Parse(text).value();
   if (!ops::InferGraph(parsed).ok()) std::abort();
   const auto graph = std::make_shared<const ir::Graph>(std::move(parsed));
   const Shape& y = *graph->value(graph->outputs[0]).shape;

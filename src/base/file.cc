@@ -45,7 +45,7 @@ Status WriteAll(int fd, const std::string& path, std::span<const std::byte> byte
     const ssize_t written = ::write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return WriteError(path, "write");
-    bytes = bytes.subspan(static_cast<size_t>(written));
+    bytes = bytes.subspan(written);
   }
   return OkStatus();
 }
@@ -70,7 +70,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& pa
   if (!S_ISREG(info.st_mode)) return Error(StatusCode::kIo, "{}: not a regular file", path);
   std::span<const std::byte> bytes;
   if (info.st_size > 0) {
-    const auto size = static_cast<size_t>(info.st_size);
+    const size_t size = info.st_size;
     void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
     if (mapped == MAP_FAILED) return IoError(path, "map");
     bytes = {static_cast<const std::byte*>(mapped), size};

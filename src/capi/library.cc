@@ -89,7 +89,7 @@ const char* fettle_status_name(fettle_status status) {
                                         "cancelled",
                                         "busy",
                                         "internal"};
-  const auto index = static_cast<size_t>(status);
+  const size_t index = status;
   return index < kNames.size() ? kNames[index] : "unknown";
 }
 
@@ -99,9 +99,7 @@ const char* fettle_dtype_name(fettle_dtype dtype) {
   return mine == fettle::DType::kUndefined ? "undefined" : fettle::DTypeName(mine).data();
 }
 
-size_t fettle_dtype_size(fettle_dtype dtype) {
-  return static_cast<size_t>(fettle::ByteSize(FromC(dtype)));
-}
+size_t fettle_dtype_size(fettle_dtype dtype) { return fettle::StorageBytes(FromC(dtype), 1); }
 
 void fettle_set_log(fettle_log_function function, void* user, fettle_log_level level) {
   if (function == nullptr) {

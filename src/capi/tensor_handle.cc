@@ -45,8 +45,8 @@ fettle_status fettle_tensor_wrap(fettle_dtype dtype, int rank, const int64_t* di
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tensor);
     ASSIGN_OR_RETURN(const Shape shape, CheckedShape(dtype, rank, dims));
-    const auto element = static_cast<size_t>(fettle::ByteSize(FromC(dtype)));
-    const size_t expected = static_cast<size_t>(shape.elements()) * element;
+    const size_t element = fettle::StorageBytes(FromC(dtype), 1);
+    const size_t expected = fettle::StorageBytes(FromC(dtype), shape.elements());
     if (size != expected)
       return InvalidArgument("size {}: a tensor of shape {} has {} bytes", size, shape.ToString(),
                              expected);

@@ -61,7 +61,7 @@ Status CheckCount(const fettle_tuner& tuner, size_t count) {
 
 void WriteValues(const std::vector<Parameter>& parameters, const Point& point, int64_t* values) {
   for (size_t i = 0; i < point.size(); ++i)
-    values[i] = std::get<int64_t>(parameters[i].values[static_cast<size_t>(point[i])]);
+    values[i] = std::get<int64_t>(parameters[i].values[point[i]]);
 }
 
 /// The caller's function as a predicate on points. It keeps copies: the space outlives no tuner,

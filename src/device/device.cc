@@ -39,7 +39,7 @@ int DeviceSet::IndexOf(DeviceKind kind) const {
 
 const Device* DeviceSet::Find(DeviceKind kind) const {
   const int index = IndexOf(kind);
-  return index < 0 ? nullptr : devices_[static_cast<size_t>(index)];
+  return index < 0 ? nullptr : devices_[index];
 }
 
 std::string DeviceSet::fingerprint() const {

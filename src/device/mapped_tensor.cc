@@ -13,7 +13,7 @@ namespace {
 void CopyRows(const std::byte* from, int64_t from_pitch, std::byte* to, int64_t to_pitch,
               int64_t bytes, int64_t rows) {
   for (int64_t row = 0; row < rows; ++row)
-    std::memcpy(to + row * to_pitch, from + row * from_pitch, static_cast<size_t>(bytes));
+    std::memcpy(to + row * to_pitch, from + row * from_pitch, bytes);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ class Binder {
   Plan Take() { return std::move(plan_); }
 
  private:
-  PlannedTensor& Tensor(int tensor) { return plan_.tensors[static_cast<size_t>(tensor)]; }
+  PlannedTensor& Tensor(int tensor) { return plan_.tensors[tensor]; }
 
   int AddTensor(int like, const State& state) {
     PlannedTensor tensor = Tensor(like);

@@ -23,12 +23,12 @@ Binding Bind(const Plan& plan, const Sharing& sharing, std::vector<int>& copied_
   Binding binding{std::vector<int>(plan.tensors.size(), -1),
                   std::vector<int>(plan.tensors.size(), -1)};
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
-    binding.input[static_cast<size_t>(plan.inputs[i])] = static_cast<int>(i);
+    binding.input[plan.inputs[i]] = static_cast<int>(i);
   }
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     if (plan.outputs[i] < 0) continue;
-    const auto root = static_cast<size_t>(sharing.root(plan.outputs[i]));
-    const PlannedTensor& tensor = plan.tensors[static_cast<size_t>(plan.outputs[i])];
+    const size_t root = sharing.root(plan.outputs[i]);
+    const PlannedTensor& tensor = plan.tensors[plan.outputs[i]];
     const bool whole =
         sharing.offset(plan.outputs[i]) == 0 &&
         sharing.life(static_cast<int>(root)).bytes == StateBytes(tensor.shape, tensor.state);
@@ -74,7 +74,7 @@ class ImagePool {
   static MemoryRequest Union(MemoryRequest a, const MemoryRequest& b) {
     a.width = std::max(a.width, b.width);
     a.height = std::max(a.height, b.height);
-    a.bytes = Area(a) * 4 * ByteSize(a.storage);
+    a.bytes = StorageBytes(a.storage, Area(a) * 4);
     return a;
   }
 
@@ -123,7 +123,7 @@ class Placer {
     std::vector<size_t> order = PlacedOn(device, /*in_images=*/true);
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return LifeOf(a).first < LifeOf(b).first; });
-    std::vector<MemoryRequest>& images = memory_.devices[static_cast<size_t>(index)].images;
+    std::vector<MemoryRequest>& images = memory_.devices[index].images;
     ImagePool pool(images);
     for (size_t t : order) {
       const PlannedTensor& tensor = plan_.tensors[t];
@@ -147,7 +147,7 @@ class Placer {
       intervals.push_back({workspace_bytes[i], static_cast<int>(i), static_cast<int>(i)});
     }
     const ArenaPlan arena = PlanArena(intervals);
-    memory_.devices[static_cast<size_t>(index)].bytes = arena.bytes;
+    memory_.devices[index].bytes = arena.bytes;
     for (size_t i = 0; i < tensors.size(); ++i)
       place_of_[tensors[i]] = {Placement::Kind::kBytes, 0, arena.offsets[i], index};
     for (size_t i = 0; i < steps.size(); ++i)
@@ -155,7 +155,7 @@ class Placer {
   }
 
   Placement PlacementOf(size_t tensor) const {
-    const auto root = static_cast<size_t>(sharing_.root(static_cast<int>(tensor)));
+    const size_t root = sharing_.root(static_cast<int>(tensor));
     const int64_t offset = sharing_.offset(static_cast<int>(tensor));
     if (binding_.input[root] >= 0) return {Placement::Kind::kInput, binding_.input[root], offset};
     if (binding_.output[root] >= 0)

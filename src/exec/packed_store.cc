@@ -26,7 +26,7 @@ Result<std::shared_ptr<const PackedBlob>> Pack(const kernels::PackRequest& reque
 bool MayBeProvided(const std::vector<const Constant*>& constants) {
   return std::any_of(constants.begin(), constants.end(), [](const Constant* constant) {
     return IsFloat(constant->dtype()) ||
-           (IsInteger(constant->dtype()) && ByteSize(constant->dtype()) == 1);
+           (IsInteger(constant->dtype()) && RowOf(constant->dtype()).bits <= 8);
   });
 }
 

@@ -20,40 +20,35 @@ Result<std::unique_ptr<kernels::PreparedKernel>> PrepareStep(const Plan& plan,
         *step.match, {step.states_index, step.problem.threads, step.params}, device);
   if (step.kernel != nullptr)
     return kernels::PrepareWithLaunches(*step.kernel, step.problem, step.params, device);
-  const PlannedTensor& from = plan.tensors[static_cast<size_t>(step.inputs[0])];
-  const PlannedTensor& to = plan.tensors[static_cast<size_t>(step.outputs[0])];
+  const PlannedTensor& from = plan.tensors[step.inputs[0]];
+  const PlannedTensor& to = plan.tensors[step.outputs[0]];
   return kernels::PrepareAnyConversion(from.shape, from.state, to.state, device);
 }
 
-const Device& DeviceAt(const DeviceSet& devices, int index) {
-  return *devices.all()[static_cast<size_t>(index)];
-}
+const Device& DeviceAt(const DeviceSet& devices, int index) { return *devices.all()[index]; }
 
 bool CrossesDevices(const Plan& plan, const PlannedStep& conversion) {
-  const auto device = [&](int tensor) {
-    return plan.tensors[static_cast<size_t>(tensor)].state.device;
-  };
+  const auto device = [&](int tensor) { return plan.tensors[tensor].state.device; };
   return device(conversion.inputs[0]) != device(conversion.outputs[0]);
 }
 
 /// Empty tensors need no kernel, so kernels never see an output without elements.
 bool WritesNothing(const Plan& plan, const PlannedStep& step) {
-  return std::all_of(step.outputs.begin(), step.outputs.end(), [&](int tensor) {
-    return plan.tensors[static_cast<size_t>(tensor)].shape.elements() == 0;
-  });
+  return std::all_of(step.outputs.begin(), step.outputs.end(),
+                     [&](int tensor) { return plan.tensors[tensor].shape.elements() == 0; });
 }
 
 int64_t Macs(const ir::Graph& group) {
   int64_t macs = 0;
   for (const ir::Node& node : group.nodes()) {
-    const ops::OpDesc* op = ops::Find(node.op);
-    if (op == nullptr || op->macs == nullptr) continue;
+    const ops::Operator& op = ops::OperatorOf(node);
+    if (op.macs == nullptr) continue;
     std::vector<Shape> inputs, outputs;
     for (ir::ValueId id : node.inputs)
       inputs.push_back(id == ir::kAbsent ? Shape{0} : *group.value(id).shape);
     for (ir::ValueId id : node.outputs)
       outputs.push_back(id == ir::kAbsent ? Shape{0} : *group.value(id).shape);
-    macs += op->macs(node, inputs, outputs);
+    macs += op.macs(node, inputs, outputs);
   }
   return macs;
 }
@@ -171,16 +166,16 @@ StepProfile Program::Describe(const PlannedStep& step) const {
     profile.kernel = step.kernel->name;
     for (const ir::Node& node : step.problem.group->nodes()) {
       profile.node += (profile.node.empty() ? "" : "+") + node.name;
-      profile.op += (profile.op.empty() ? "" : "+") + node.op;
+      profile.op += fmt::format("{}{}", profile.op.empty() ? "" : "+", node.op);
     }
     profile.macs = Macs(*step.problem.group);
   }
   const auto bytes = [&](int t) {
-    const PlannedTensor& tensor = plan_.tensors[static_cast<size_t>(t)];
+    const PlannedTensor& tensor = plan_.tensors[t];
     return StateBytes(tensor.shape, tensor.state);
   };
   const auto layout = [&](int t) {
-    const PlannedTensor& tensor = plan_.tensors[static_cast<size_t>(t)];
+    const PlannedTensor& tensor = plan_.tensors[t];
     return LayoutName(tensor.state.layout, tensor.shape.rank());
   };
   for (int tensor : step.inputs) profile.bytes += bytes(tensor);
@@ -188,7 +183,7 @@ StepProfile Program::Describe(const PlannedStep& step) const {
   if (step.kernel == nullptr) profile.work.bytes = static_cast<double>(profile.bytes);
   if (!step.inputs.empty()) profile.layout_in = layout(step.inputs[0]);
   if (!step.outputs.empty()) {
-    const PlannedTensor& tensor = plan_.tensors[static_cast<size_t>(step.outputs[0])];
+    const PlannedTensor& tensor = plan_.tensors[step.outputs[0]];
     profile.layout_out = layout(step.outputs[0]);
     profile.dtype = DTypeName(tensor.state.storage);
     if (step.kernel == nullptr) profile.node = tensor.name;
@@ -197,15 +192,14 @@ StepProfile Program::Describe(const PlannedStep& step) const {
 }
 
 Location Program::Locate(int tensor, const RunArgs& args) const {
-  const Placement& placement = memory_.tensors[static_cast<size_t>(tensor)];
-  const auto index = static_cast<size_t>(placement.index);
+  const Placement& placement = memory_.tensors[tensor];
+  const size_t index = placement.index;
   switch (placement.kind) {
     case Placement::Kind::kInput:
       return {const_cast<std::byte*>(args.inputs[index]), placement.offset};
     case Placement::Kind::kOutput: return {args.outputs[index], placement.offset};
     case Placement::Kind::kImage:
-      return args.memory.image(placement.device,
-                               plan_.tensors[static_cast<size_t>(tensor)].state.storage,
+      return args.memory.image(placement.device, plan_.tensors[tensor].state.storage,
                                placement.index);
     case Placement::Kind::kBytes: break;
   }
@@ -264,10 +258,10 @@ Status Program::Run(const RunArgs& args) const {
 
 Status Program::CopyOutputs(const RunArgs& args) const {
   for (int output : memory_.copied_outputs) {
-    const int tensor = plan_.outputs[static_cast<size_t>(output)];
-    const PlannedTensor& planned = plan_.tensors[static_cast<size_t>(tensor)];
-    std::memcpy(args.outputs[static_cast<size_t>(output)], Locate(tensor, args).host<std::byte>(),
-                static_cast<size_t>(StateBytes(planned.shape, planned.state)));
+    const int tensor = plan_.outputs[output];
+    const PlannedTensor& planned = plan_.tensors[tensor];
+    std::memcpy(args.outputs[output], Locate(tensor, args).host<std::byte>(),
+                StateBytes(planned.shape, planned.state));
   }
   return OkStatus();
 }

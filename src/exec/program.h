@@ -69,7 +69,7 @@ class Program {
   Location Locate(int tensor, const RunArgs& args) const;
   /// Of a step beside the CPU.
   static Stream& StreamOf(const Step& step, const RunArgs& args) {
-    return *args.accelerators[static_cast<size_t>(step.device) - 1];
+    return *args.accelerators[step.device - 1];
   }
   Status RunStep(size_t index, const RunArgs& args) const;
   /// What the step took that started at `begin`.

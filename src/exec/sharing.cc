@@ -16,8 +16,8 @@ Sharing::Sharing(const Plan& plan, std::span<const std::vector<kernels::Alias>> 
 }
 
 void Sharing::Attach(int tensor, int parent, int64_t byte_offset) {
-  root_[static_cast<size_t>(tensor)] = root(parent);
-  offset_[static_cast<size_t>(tensor)] = offset(parent) + byte_offset;
+  root_[tensor] = root(parent);
+  offset_[tensor] = offset(parent) + byte_offset;
 }
 
 void Sharing::MergeViews(std::span<const std::vector<kernels::Alias>> aliases) {
@@ -26,8 +26,7 @@ void Sharing::MergeViews(std::span<const std::vector<kernels::Alias>> aliases) {
     for (int input : step.inputs) MergeSameBytes(input);
     for (const kernels::Alias& alias : aliases[i]) {
       if (!alias.is_view) continue;
-      Attach(step.outputs[static_cast<size_t>(alias.output)],
-             step.inputs[static_cast<size_t>(alias.input)], alias.byte_offset);
+      Attach(step.outputs[alias.output], step.inputs[alias.input], alias.byte_offset);
     }
   }
   for (int output : plan_.outputs) {
@@ -36,20 +35,20 @@ void Sharing::MergeViews(std::span<const std::vector<kernels::Alias>> aliases) {
 }
 
 void Sharing::MergeSameBytes(int tensor) {
-  const int other = plan_.tensors[static_cast<size_t>(tensor)].same_bytes_as;
+  const int other = plan_.tensors[tensor].same_bytes_as;
   if (other >= 0) Attach(tensor, other, 0);
 }
 
 void Sharing::MeasureLives() {
   for (Interval& life : life_) life = {0, static_cast<int>(plan_.steps.size()), -1};
   for (size_t t = 0; t < plan_.tensors.size(); ++t) {
-    Interval& life = life_[static_cast<size_t>(root_[t])];
+    Interval& life = life_[root_[t]];
     const PlannedTensor& tensor = plan_.tensors[t];
     life.bytes = std::max(life.bytes, offset_[t] + StateBytes(tensor.shape, tensor.state));
   }
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
     const auto touch = [&](int tensor) {
-      Interval& life = life_[static_cast<size_t>(root(tensor))];
+      Interval& life = life_[root(tensor)];
       life.first = std::min(life.first, static_cast<int>(i));
       life.last = std::max(life.last, static_cast<int>(i));
     };
@@ -57,8 +56,7 @@ void Sharing::MeasureLives() {
     for (int tensor : plan_.steps[i].outputs) touch(tensor);
   }
   for (int output : plan_.outputs) {
-    if (output >= 0)
-      life_[static_cast<size_t>(root(output))].last = static_cast<int>(plan_.steps.size());
+    if (output >= 0) life_[root(output)].last = static_cast<int>(plan_.steps.size());
   }
 }
 
@@ -67,8 +65,8 @@ void Sharing::MergeInPlace(std::span<const std::vector<kernels::Alias>> aliases)
     const PlannedStep& step = plan_.steps[i];
     for (const kernels::Alias& alias : aliases[i]) {
       if (alias.is_view) continue;
-      const int input = root(step.inputs[static_cast<size_t>(alias.input)]);
-      const int output = step.outputs[static_cast<size_t>(alias.output)];
+      const int input = root(step.inputs[alias.input]);
+      const int output = step.outputs[alias.output];
       if (CanReuse(static_cast<int>(i), step, alias, input, output)) Reuse(input, output);
     }
   }
@@ -78,7 +76,7 @@ bool Sharing::CanReuse(int step_index, const PlannedStep& step, const kernels::A
                        int input, int output) const {
   if (root(output) != output || input == output) return false;
   if (IsInput(input) || IsOutput(input) || IsOutput(output)) return false;
-  if (offset(step.inputs[static_cast<size_t>(alias.input)]) != 0) return false;
+  if (offset(step.inputs[alias.input]) != 0) return false;
   // An image is read or written, never both.
   const State &read = StateOf(input), &written = StateOf(output);
   if (read.device != written.device || read.memory != written.memory || IsImage(read.memory))
@@ -91,7 +89,7 @@ bool Sharing::CanReuse(int step_index, const PlannedStep& step, const kernels::A
 }
 
 void Sharing::Reuse(int input, int output) {
-  life_[static_cast<size_t>(input)].last = std::max(life(input).last, life(output).last);
+  life_[input].last = std::max(life(input).last, life(output).last);
   for (size_t t = 0; t < root_.size(); ++t) {
     if (root_[t] == output) root_[t] = input;
   }

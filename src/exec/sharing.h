@@ -14,12 +14,10 @@ class Sharing {
  public:
   Sharing(const Plan& plan, std::span<const std::vector<kernels::Alias>> aliases);
 
-  int root(int tensor) const { return root_[static_cast<size_t>(tensor)]; }
-  int64_t offset(int tensor) const { return offset_[static_cast<size_t>(tensor)]; }
-  const State& StateOf(int tensor) const {
-    return plan_.tensors[static_cast<size_t>(tensor)].state;
-  }
-  const Interval& life(int root_tensor) const { return life_[static_cast<size_t>(root_tensor)]; }
+  int root(int tensor) const { return root_[tensor]; }
+  int64_t offset(int tensor) const { return offset_[tensor]; }
+  const State& StateOf(int tensor) const { return plan_.tensors[tensor].state; }
+  const Interval& life(int root_tensor) const { return life_[root_tensor]; }
   bool IsInput(int root_tensor) const {
     return std::find(plan_.inputs.begin(), plan_.inputs.end(), root_tensor) != plan_.inputs.end();
   }

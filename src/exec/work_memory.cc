@@ -51,8 +51,8 @@ int64_t WorkMemory::device_bytes() const {
     bytes += memory.buffer == nullptr ? 0 : memory.buffer->request().bytes;
     for (const auto& images : memory.images) {
       for (const auto& image : images)
-        bytes += image->request().width * image->request().height * 4 *
-                 ByteSize(image->request().storage);
+        bytes += StorageBytes(image->request().storage,
+                              image->request().width * image->request().height * 4);
     }
   }
   return bytes;

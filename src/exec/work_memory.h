@@ -28,7 +28,7 @@ class WorkMemory {
     return Of(device).buffer->location(offset);
   }
   Location image(int device, DType storage, int index) const {
-    return Of(device).images[Of(storage)][static_cast<size_t>(index)]->location();
+    return Of(device).images[Of(storage)][index]->location();
   }
 
  private:
@@ -38,7 +38,7 @@ class WorkMemory {
     std::array<std::vector<std::shared_ptr<DeviceMemory>>, 2> images;  // f32, f16
   };
   static size_t Of(DType storage) { return storage == DType::kF16 ? 1 : 0; }
-  const OnDevice& Of(int device) const { return on_devices_[static_cast<size_t>(device) - 1]; }
+  const OnDevice& Of(int device) const { return on_devices_[device - 1]; }
   static Status Reserve(const DeviceNeeds& needs, const Device& device, OnDevice& memory);
 
   std::shared_ptr<std::byte> arena_;

@@ -13,8 +13,8 @@ namespace fettle::ir {
 /// The shortest text that reads back as the same element; integers for kBool. `element` need not be
 /// aligned.
 std::string ElementText(DType dtype, const std::byte* element);
-/// Reads one element and writes ByteSize(dtype) bytes. Fails with kInvalidArgument on what is no
-/// number of that type.
+/// Reads one element and writes StorageBytes(dtype, 1) bytes. Fails with kInvalidArgument on what
+/// is no number of that type.
 Status ReadElement(std::string_view text, DType dtype, std::byte* element);
 
 /// The shortest text of a double: always with '.', an exponent, or as nan or inf. A trailing 'f'

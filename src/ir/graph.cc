@@ -8,29 +8,29 @@ namespace {
 
 /// Topological order of the live nodes, keeping the given order where it is free to; empty result
 /// on a cycle.
-std::vector<NodeId> TopologicalOrder(const std::vector<Node>& nodes,
-                                     const std::vector<NodeId>& producers) {
-  std::vector<int> pending(nodes.size());
-  std::vector<std::vector<NodeId>> followers(nodes.size());
+std::vector<NodeId> TopologicalOrder(const IdVector<NodeId, Node>& nodes,
+                                     const IdVector<ValueId, NodeId>& producers) {
+  IdVector<NodeId, int> pending(nodes.size());
+  IdVector<NodeId, std::vector<NodeId>> followers(nodes.size());
   std::priority_queue<NodeId, std::vector<NodeId>, std::greater<>> ready;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i].dead) continue;
-    for (ValueId input : nodes[i].inputs) {
+  for (NodeId id : nodes.ids()) {
+    if (nodes[id].dead) continue;
+    for (ValueId input : nodes[id].inputs) {
       if (input == kAbsent) continue;
-      const NodeId producer = producers[static_cast<size_t>(input)];
+      const NodeId producer = producers[input];
       if (producer < 0) continue;
-      ++pending[i];
-      followers[static_cast<size_t>(producer)].push_back(static_cast<NodeId>(i));
+      ++pending[id];
+      followers[producer].push_back(id);
     }
-    if (pending[i] == 0) ready.push(static_cast<NodeId>(i));
+    if (pending[id] == 0) ready.push(id);
   }
   std::vector<NodeId> order;
   while (!ready.empty()) {
     const NodeId id = ready.top();
     ready.pop();
     order.push_back(id);
-    for (NodeId follower : followers[static_cast<size_t>(id)]) {
-      if (--pending[static_cast<size_t>(follower)] == 0) ready.push(follower);
+    for (NodeId follower : followers[id]) {
+      if (--pending[follower] == 0) ready.push(follower);
     }
   }
   return order;
@@ -39,7 +39,7 @@ std::vector<NodeId> TopologicalOrder(const std::vector<Node>& nodes,
 }  // namespace
 
 std::string Describe(const Node& node) {
-  const std::string& op = node.source_op.empty() ? node.op : node.source_op;
+  const std::string_view op = node.source_op.empty() ? node.op.name() : node.source_op;
   std::string text = node.source_index >= 0 ? fmt::format("node #{}", node.source_index) : "node";
   if (!node.name.empty()) text += fmt::format(" '{}'", node.name);
   text += fmt::format(" ({}", op);
@@ -62,37 +62,37 @@ ValueId Graph::AddConstant(std::string value_name, Constant constant) {
 }
 
 NodeId Graph::AddNode(Node node) {
+  FETTLE_CHECK(node.op, "a node without an operator");
   nodes_.push_back(std::move(node));
   return static_cast<NodeId>(nodes_.size() - 1);
 }
 
 std::optional<ValueId> Graph::FindValue(std::string_view value_name) const {
-  for (size_t i = 0; i < values_.size(); ++i) {
-    if (values_[i].name == value_name) return static_cast<ValueId>(i);
+  for (ValueId id : values_.ids()) {
+    if (values_[id].name == value_name) return id;
   }
   return std::nullopt;
 }
 
-std::vector<NodeId> Graph::Producers() const {
-  std::vector<NodeId> producers(values_.size(), -1);
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_[i].dead) continue;
-    for (ValueId output : nodes_[i].outputs) {
-      if (output != kAbsent) producers[static_cast<size_t>(output)] = static_cast<NodeId>(i);
+IdVector<ValueId, NodeId> Graph::Producers() const {
+  IdVector<ValueId, NodeId> producers(values_.size(), -1);
+  for (NodeId id : nodes_.ids()) {
+    if (nodes_[id].dead) continue;
+    for (ValueId output : nodes_[id].outputs) {
+      if (output != kAbsent) producers[output] = id;
     }
   }
   return producers;
 }
 
-std::vector<std::vector<NodeId>> Graph::Consumers() const {
-  std::vector<std::vector<NodeId>> consumers(values_.size());
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_[i].dead) continue;
-    for (ValueId input : nodes_[i].inputs) {
+IdVector<ValueId, std::vector<NodeId>> Graph::Consumers() const {
+  IdVector<ValueId, std::vector<NodeId>> consumers(values_.size());
+  for (NodeId id : nodes_.ids()) {
+    if (nodes_[id].dead) continue;
+    for (ValueId input : nodes_[id].inputs) {
       if (input == kAbsent) continue;
-      auto& readers = consumers[static_cast<size_t>(input)];
-      if (readers.empty() || readers.back() != static_cast<NodeId>(i))
-        readers.push_back(static_cast<NodeId>(i));
+      auto& readers = consumers[input];
+      if (readers.empty() || readers.back() != id) readers.push_back(id);
     }
   }
   return consumers;
@@ -110,34 +110,34 @@ Status Graph::Normalise() {
   if (static_cast<ptrdiff_t>(order.size()) != live)
     return InvalidModel("graph '{}': nodes form a cycle", name);
 
-  std::vector<bool> used(values_.size());
+  IdVector<ValueId, bool> used(values_.size());
   const auto mark = [&](const std::vector<ValueId>& ids) {
     for (ValueId id : ids) {
-      if (id != kAbsent) used[static_cast<size_t>(id)] = true;
+      if (id != kAbsent) used[id] = true;
     }
   };
   mark(inputs);
   mark(outputs);
-  std::vector<Node> sorted;
+  IdVector<NodeId, Node> sorted;
   sorted.reserve(order.size());
   for (NodeId id : order) {
-    sorted.push_back(std::move(nodes_[static_cast<size_t>(id)]));
+    sorted.push_back(std::move(nodes_[id]));
     mark(sorted.back().inputs);
     mark(sorted.back().outputs);
   }
   nodes_ = std::move(sorted);
 
-  std::vector<ValueId> renumbered(values_.size(), kAbsent);
-  std::vector<Value> kept;
-  for (size_t i = 0; i < values_.size(); ++i) {
-    if (!used[i]) continue;
-    renumbered[i] = static_cast<ValueId>(kept.size());
-    kept.push_back(std::move(values_[i]));
+  IdVector<ValueId, ValueId> renumbered(values_.size(), kAbsent);
+  IdVector<ValueId, Value> kept;
+  for (ValueId id : values_.ids()) {
+    if (!used[id]) continue;
+    renumbered[id] = static_cast<ValueId>(kept.size());
+    kept.push_back(std::move(values_[id]));
   }
   values_ = std::move(kept);
   const auto renumber = [&](std::vector<ValueId>& ids) {
     for (ValueId& id : ids) {
-      if (id != kAbsent) id = renumbered[static_cast<size_t>(id)];
+      if (id != kAbsent) id = renumbered[id];
     }
   };
   renumber(inputs);
@@ -151,33 +151,32 @@ Status Graph::Normalise() {
 
 Status Verify(const Graph& graph) {
   const auto count = static_cast<ValueId>(graph.values().size());
-  std::vector<bool> defined(graph.values().size());
-  for (ValueId id = 0; id < count; ++id)
-    defined[static_cast<size_t>(id)] = graph.value(id).is_constant();
+  IdVector<ValueId, bool> defined(graph.values().size());
+  for (ValueId id : graph.values().ids()) defined[id] = graph.value(id).is_constant();
   for (ValueId id : graph.inputs) {
     if (id < 0 || id >= count) return Error(StatusCode::kInternal, "graph input out of range");
-    defined[static_cast<size_t>(id)] = true;
+    defined[id] = true;
   }
   for (const Node& node : graph.nodes()) {
     if (node.dead)
       return Error(StatusCode::kInternal, "{}: dead node left in the graph", Describe(node));
     for (ValueId id : node.inputs) {
       if (id == kAbsent) continue;
-      if (id < 0 || id >= count || !defined[static_cast<size_t>(id)]) {
+      if (id < 0 || id >= count || !defined[id]) {
         return Error(StatusCode::kInternal, "{}: reads a value before it is written",
                      Describe(node));
       }
     }
     for (ValueId id : node.outputs) {
       if (id == kAbsent) continue;
-      if (id < 0 || id >= count || defined[static_cast<size_t>(id)]) {
+      if (id < 0 || id >= count || defined[id]) {
         return Error(StatusCode::kInternal, "{}: writes a value twice", Describe(node));
       }
-      defined[static_cast<size_t>(id)] = true;
+      defined[id] = true;
     }
   }
   for (ValueId id : graph.outputs) {
-    if (id < 0 || id >= count || !defined[static_cast<size_t>(id)]) {
+    if (id < 0 || id >= count || !defined[id]) {
       return Error(StatusCode::kInternal, "graph output is never written");
     }
   }

@@ -8,8 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/id_vector.h"
 #include "base/status.h"
 #include "ir/attributes.h"
+#include "ir/op_desc.h"
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
@@ -37,9 +39,8 @@ struct Value {
 };
 
 struct Node {
-  /// Canonical operator name (a row of ops/table.cc); its semantics are those of the newest
-  /// supported opset.
-  std::string op;
+  /// A row of the operator table (ops/table.cc), with the semantics of the newest supported opset.
+  OpRef op;
   std::string name;
   Attributes attributes;
   std::vector<ValueId> inputs;   // kAbsent where left out
@@ -67,23 +68,23 @@ class Graph {
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
 
-  const std::vector<Value>& values() const { return values_; }
-  const std::vector<Node>& nodes() const { return nodes_; }
-  Value& value(ValueId id) { return values_[static_cast<size_t>(id)]; }
-  const Value& value(ValueId id) const { return values_[static_cast<size_t>(id)]; }
-  Node& node(NodeId id) { return nodes_[static_cast<size_t>(id)]; }
-  const Node& node(NodeId id) const { return nodes_[static_cast<size_t>(id)]; }
+  const IdVector<ValueId, Value>& values() const { return values_; }
+  const IdVector<NodeId, Node>& nodes() const { return nodes_; }
+  Value& value(ValueId id) { return values_[id]; }
+  const Value& value(ValueId id) const { return values_[id]; }
+  Node& node(NodeId id) { return nodes_[id]; }
+  const Node& node(NodeId id) const { return nodes_[id]; }
 
   ValueId AddValue(Value value);
   ValueId AddConstant(std::string name, Constant constant);
-  /// Appends; call Normalise() before the order matters.
+  /// Appends a node that has an operator; call Normalise() before the order matters.
   NodeId AddNode(Node node);
   std::optional<ValueId> FindValue(std::string_view name) const;
 
   /// The node that writes each value (-1: none), and the nodes that read it. Rebuilt by the call,
   /// in O(size).
-  std::vector<NodeId> Producers() const;
-  std::vector<std::vector<NodeId>> Consumers() const;
+  IdVector<ValueId, NodeId> Producers() const;
+  IdVector<ValueId, std::vector<NodeId>> Consumers() const;
 
   /// Makes every reader of `from`, graph outputs included, read `to`.
   void ReplaceUses(ValueId from, ValueId to);
@@ -92,8 +93,8 @@ class Graph {
   Status Normalise();
 
  private:
-  std::vector<Value> values_;
-  std::vector<Node> nodes_;
+  IdVector<ValueId, Value> values_;
+  IdVector<NodeId, Node> nodes_;
 };
 
 /// Checks the invariants: ids in range, one producer per value, topological order, no dead nodes,

@@ -14,6 +14,7 @@ constexpr int kMaxDepth = 16;
 /// What all nested parsers of one text share.
 struct Session {
   Lexer lexer;
+  OpTable table;
   NoiseHints* hints;
   int64_t noise_left = kMaxNoiseElements;  // of constants
 };
@@ -157,7 +158,9 @@ class GraphParser {
       ASSIGN_OR_RETURN(outputs, ParseOutputs());
     }
     Node node;
-    ASSIGN_OR_RETURN(node.op, lexer_.Word());
+    ASSIGN_OR_RETURN(const std::string op, lexer_.Word());
+    node.op = session_.table(op);
+    if (!node.op) return lexer_.At(Unsupported("operator '{}' is not supported", op));
     RETURN_IF_ERROR(lexer_.Expect('('));
     while (!lexer_.Take(')')) {
       if (!node.inputs.empty()) RETURN_IF_ERROR(lexer_.Expect(','));
@@ -267,8 +270,8 @@ class GraphParser {
 
 }  // namespace
 
-Result<Graph> Parse(std::string_view text, NoiseHints* hints) {
-  Session session{Lexer(text), hints};
+Result<Graph> Parse(std::string_view text, OpTable table, NoiseHints* hints) {
+  Session session{Lexer(text), table, hints};
   return GraphParser(session, 0).Run();
 }
 

@@ -36,12 +36,12 @@ Result<Constant> MakeNoise(Lexer& lexer, const ValueType& type, std::string_view
 }
 
 Result<Constant> ParseElements(Lexer& lexer, const ValueType& type) {
-  const auto size = static_cast<size_t>(ByteSize(type.dtype));
   auto bytes = std::make_shared<std::vector<std::byte>>();
   int64_t count = 0;
   for (std::string_view word = lexer.Run(); !word.empty(); word = lexer.Run(), ++count) {
-    bytes->resize(bytes->size() + size);
-    const Status status = ReadElement(word, type.dtype, bytes->data() + bytes->size() - size);
+    bytes->resize(StorageBytes(type.dtype, count + 1));
+    std::byte* element = bytes->data() + StorageBytes(type.dtype, count);
+    const Status status = ReadElement(word, type.dtype, element);
     if (!status.ok()) return lexer.At(status);
   }
   if (count != type.shape->elements()) {
@@ -112,7 +112,7 @@ Result<Constant> ParseConstant(Lexer& lexer, std::string_view name, int64_t& noi
     const Status status = ReadElement(lexer.Run(), type.dtype, element);
     if (!status.ok()) return lexer.At(status);
     return Constant::Splat(type.dtype, *type.shape,
-                           {element, static_cast<size_t>(ByteSize(type.dtype))});
+                           {element, static_cast<size_t>(StorageBytes(type.dtype, 1))});
   }
   lexer.Rewind(begin);
   return ParseElements(lexer, type);

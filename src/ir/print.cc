@@ -44,7 +44,7 @@ std::string TypeText(DType dtype, const std::optional<Shape>& shape,
   for (int axis = 0; axis < shape->rank(); ++axis) {
     if (axis > 0) text += 'x';
     text += (*shape)[axis] < 0 ? "?" : fmt::format("{}", (*shape)[axis]);
-    const auto at = static_cast<size_t>(axis);
+    const size_t at = axis;
     if (at < symbols.size() && !symbols[at].empty()) text += Quote(symbols[at], '\'');
   }
   return text + ']';
@@ -58,15 +58,14 @@ std::string TypeSuffix(const Value& value) {
 
 /// " = contents", or nothing where there are too many.
 std::string Contents(const Constant& constant) {
-  const int64_t size = ByteSize(constant.dtype());
-  if (size == 0 || constant.source() != nullptr || constant.raw_bytes().empty()) return "";
-  if (constant.is_splat())
-    return " = splat " + ElementText(constant.dtype(), constant.bytes().data());
+  const DType dtype = constant.dtype();
+  if (!IsStored(dtype) || constant.source() != nullptr || constant.raw_bytes().empty()) return "";
+  if (constant.is_splat()) return " = splat " + ElementText(dtype, constant.bytes().data());
   if (constant.elements() > kInlineElements) return "";
   const std::byte* bytes = constant.bytes().data();
   std::string text = " =";
   for (int64_t i = 0; i < constant.elements(); ++i) {
-    text += ' ' + ElementText(constant.dtype(), bytes + i * size);
+    text += ' ' + ElementText(dtype, bytes + StorageBytes(dtype, i));
   }
   return text;
 }
@@ -74,21 +73,18 @@ std::string Contents(const Constant& constant) {
 class Printer {
  public:
   Printer(const Graph& graph, int indent, std::string& out)
-      : graph_(graph),
-        margin_(static_cast<size_t>(indent), ' '),
-        out_(out),
-        names_(graph.values().size()) {}
+      : graph_(graph), margin_(indent, ' '), out_(out), names_(graph.values().size()) {}
 
   void Run() {
     Line("graph " + Quote(graph_.name, '\''));
-    std::vector<bool> is_input(graph_.values().size());
+    IdVector<ValueId, bool> is_input(graph_.values().size());
     for (ValueId id : graph_.inputs) {
-      is_input[static_cast<size_t>(id)] = true;
+      is_input[id] = true;
       Line("input " + Name(id) + TypeSuffix(graph_.value(id)));
     }
-    for (ValueId id = 0; static_cast<size_t>(id) < graph_.values().size(); ++id) {
+    for (ValueId id : graph_.values().ids()) {
       const Value& value = graph_.value(id);
-      if (!value.is_constant() || is_input[static_cast<size_t>(id)]) continue;
+      if (!value.is_constant() || is_input[id]) continue;
       const Constant& constant = *value.constant;
       Line("const " + Name(id) + ": " + TypeText(constant.dtype(), constant.shape(), {}) +
            Contents(constant));
@@ -106,7 +102,7 @@ class Printer {
   /// that text survives a round trip unchanged.
   std::string Name(ValueId id) {
     if (id == kAbsent) return "_";
-    std::string& name = names_[static_cast<size_t>(id)];
+    std::string& name = names_[id];
     if (!name.empty()) return name;
     const std::string& own = graph_.value(id).name;
     if (!own.empty() && taken_.insert(own).second) {
@@ -130,7 +126,7 @@ class Printer {
   void PrintNode(const Node& node) {
     std::string line = Names(node.outputs, true);
     if (!line.empty()) line += " = ";
-    line += Word(node.op) + "(" + Names(node.inputs, false) + ")";
+    line += Word(node.op.name()) + "(" + Names(node.inputs, false) + ")";
     if (!node.attributes.items().empty()) {
       line += " {";
       for (const auto& [name, attribute] : node.attributes.items()) {
@@ -180,7 +176,7 @@ class Printer {
   std::string margin_;
   std::string& out_;
   std::unordered_set<std::string_view> taken_;
-  std::vector<std::string> names_;
+  IdVector<ValueId, std::string> names_;
   int anonymous_ = 0;
 };
 

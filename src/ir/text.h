@@ -37,7 +37,8 @@ inline constexpr int64_t kMaxNoiseElements = int64_t{1} << 28;
 /// skipped. Constants whose contents were left out come back as noise, seeded by their name, in
 /// [-1, 1] (integers: 0); `const %i: i64[8] = noise(0, 7)` names the range. On an input line the
 /// same form is a hint for NoiseInputs, kept in `hints` (may be null). Types of node outputs may be
-/// left out. Fails with kInvalidArgument and the line number; the result passes Verify.
-Result<Graph> Parse(std::string_view text, NoiseHints* hints = nullptr);
+/// left out. Fails with kInvalidArgument and the line number, or kUnsupported for an operator that
+/// is not in `table`; the result passes Verify.
+Result<Graph> Parse(std::string_view text, OpTable table, NoiseHints* hints = nullptr);
 
 }  // namespace fettle::ir

@@ -18,16 +18,6 @@ class LeftOut final : public ConstantSource {
   std::span<const std::byte> raw_bytes() const override { return {}; }
 };
 
-bool IsQuantisation(const ir::Node& node) {
-  return node.op.ends_with("QuantizeLinear") || node.op == "DequantizeLinear" ||
-         node.op.starts_with("QLinear") || node.op.ends_with("Integer");
-}
-
-bool IsHostInput(const ir::Node& node, size_t input) {
-  const ops::OpDesc* op = ops::Find(node.op);
-  return op == nullptr || (input < 32 && (op->host_inputs >> input & 1U) != 0);
-}
-
 Constant Splat(const Constant& constant, double value) {
   const Result<Tensor> element = Tensor::Create(constant.dtype(), Shape{});
   if (!element.ok()) return constant;
@@ -48,14 +38,14 @@ double ZeroPointClass(const Constant& constant) {
 std::optional<Constant> Representative(const ir::Node& node, size_t input,
                                        const Constant& constant) {
   constexpr double kScale = 0.02;
-  if (constant.elements() == 0 || IsHostInput(node, input)) return std::nullopt;
-  const bool quantisation = IsQuantisation(node);
+  if (constant.elements() == 0 || node.op->ReadsOnHost(input)) return std::nullopt;
+  const bool quantisation = node.op->Has(ir::Trait::kQuantises);
   if (IsFloat(constant.dtype())) {
     if (quantisation) return Splat(constant, kScale);
     if (constant.elements() == 1) return std::nullopt;
   } else if (!quantisation) {
     return std::nullopt;
-  } else if (constant.shape().rank() <= 1 && ByteSize(constant.dtype()) == 1) {
+  } else if (constant.shape().rank() <= 1 && RowOf(constant.dtype()).bits <= 8) {
     return Splat(constant, ZeroPointClass(constant));
   }
   return Constant::Generated(constant.dtype(), constant.shape(), std::make_shared<LeftOut>());

@@ -85,9 +85,7 @@ class FamilyMatch final : public Match {
   }
 
  private:
-  Problem ProblemOf(int states, int threads) const {
-    return {group_, states_[static_cast<size_t>(states)], threads};
-  }
+  Problem ProblemOf(int states, int threads) const { return {group_, states_[states], threads}; }
   /// The usual parameters with those of the setting in their place.
   Params ParamsOf(const Setting& setting) const {
     if (family_.params == nullptr) return {};

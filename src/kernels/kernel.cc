@@ -16,7 +16,7 @@ bool IsAllViews(const ir::Graph& group, const std::vector<Alias>& aliases) {
   std::vector<bool> runs;
   for (ir::ValueId id : group.outputs) runs.push_back(group.value(id).shape->elements() > 0);
   for (const Alias& alias : aliases)
-    if (alias.is_view) runs[static_cast<size_t>(alias.output)] = false;
+    if (alias.is_view) runs[alias.output] = false;
   return std::find(runs.begin(), runs.end(), true) == runs.end();
 }
 

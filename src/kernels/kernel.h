@@ -14,7 +14,7 @@
 
 #include "base/status.h"
 #include "device/device.h"
-#include "ir/graph.h"
+#include "ops/op.h"
 #include "tensor/state.h"
 
 namespace fettle::kernels {

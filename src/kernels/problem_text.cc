@@ -82,7 +82,7 @@ Result<Problem> ParseProblem(std::string_view text) {
     return InvalidArgument("problem text: expected a number of threads, got '{}'", threads);
   ASSIGN_OR_RETURN(const std::string_view inputs, TakeLine("inputs", text));
   ASSIGN_OR_RETURN(const std::string_view outputs, TakeLine("outputs", text));
-  ASSIGN_OR_RETURN(ir::Graph group, ir::Parse(text));
+  ASSIGN_OR_RETURN(ir::Graph group, ops::Parse(text));
   for (ir::ValueId id : group.inputs) {
     if (!group.value(id).has_concrete_shape())
       return InvalidArgument("problem text: inputs need concrete shapes");

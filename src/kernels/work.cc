@@ -11,35 +11,35 @@ namespace {
 
 /// Whether every element of the first operand is read: not so where windows leave gaps or parts are
 /// picked.
-bool ReadsAll(const ir::Node& node, const ops::OpDesc& op) {
-  if (op.elementwise) return true;
-  if (node.op == "Conv") {
+bool ReadsAll(const ir::Node& node, const ops::Operator& op) {
+  if (op.Has(ir::Trait::kElementwise)) return true;
+  if (node.op == "Conv"_op) {
     const std::vector<int64_t> strides = node.attributes.Ints("strides");
     return std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride == 1; });
   }
-  return node.op == "MatMul" || node.op == "Gemm" || node.op == "Softmax" || node.op == "Concat";
+  return node.op == "MatMul"_op || node.op == "Gemm"_op || node.op == "Softmax"_op ||
+         node.op == "Concat"_op;
 }
 
 /// Bytes of the group's operands that its kernels read at least once: whole inputs, and constants
 /// of products in the narrowest form that they are packed in.
 double LeastRead(const Problem& problem) {
   const ir::Graph& group = *problem.group;
-  std::vector<bool> counted(group.values().size());
+  IdVector<ir::ValueId, bool> counted(group.values().size());
   double bytes = 0;
   for (const ir::Node& node : group.nodes()) {
-    const ops::OpDesc* op = ops::Find(node.op);
-    if (op == nullptr || !ReadsAll(node, *op)) continue;
+    const ops::Operator& op = ops::OperatorOf(node);
+    if (!ReadsAll(node, op)) continue;
     for (ir::ValueId id : node.inputs) {
-      if (id == ir::kAbsent || counted[static_cast<size_t>(id)]) continue;
-      counted[static_cast<size_t>(id)] = true;
+      if (id == ir::kAbsent || counted[id]) continue;
+      counted[id] = true;
       const auto input = std::find(group.inputs.begin(), group.inputs.end(), id);
       if (input != group.inputs.end()) {
-        const State& state =
-            problem.states.inputs[static_cast<size_t>(input - group.inputs.begin())];
+        const State& state = problem.states.inputs[input - group.inputs.begin()];
         bytes += static_cast<double>(StateBytes(problem.shape(id), state));
-      } else if (op->macs != nullptr && group.value(id).is_constant()) {
+      } else if (op.macs != nullptr && group.value(id).is_constant()) {
         const int64_t elements = problem.shape(id).elements();
-        bytes += static_cast<double>(elements * ByteSize(group.value(id).dtype));
+        bytes += static_cast<double>(StorageBytes(group.value(id).dtype, elements));
       }
     }
   }
@@ -48,8 +48,7 @@ double LeastRead(const Problem& problem) {
 
 bool IsQuantised(const ir::Graph& group) {
   return std::any_of(group.nodes().begin(), group.nodes().end(), [](const ir::Node& node) {
-    return node.op == "DequantizeLinear" || node.op.ends_with("Integer") ||
-           node.op.starts_with("QLinear") || node.op.starts_with("DynamicQuantize");
+    return node.op->Has(ir::Trait::kQuantises) && node.op != "QuantizeLinear"_op;
   });
 }
 
@@ -66,14 +65,14 @@ Work WorkOf(const KernelDesc& kernel, const Problem& problem, const Match* match
   if (kernel.is_reference()) work.ceiling = "scalar";
   if (IsQuantised(group)) work.ceiling = "int8 dot";
   for (const ir::Node& node : group.nodes()) {
-    const ops::OpDesc* op = ops::Find(node.op);
-    if (op == nullptr || op->macs == nullptr) continue;
+    const ops::Operator& op = ops::OperatorOf(node);
+    if (op.macs == nullptr) continue;
     std::vector<Shape> inputs, outputs;
     for (ir::ValueId id : node.inputs)
       inputs.push_back(id == ir::kAbsent ? Shape{0} : problem.shape(id));
     for (ir::ValueId id : node.outputs)
       outputs.push_back(id == ir::kAbsent ? Shape{0} : problem.shape(id));
-    work.operations += 2 * static_cast<double>(op->macs(node, inputs, outputs));
+    work.operations += 2 * static_cast<double>(op.macs(node, inputs, outputs));
   }
   work.bytes = LeastRead(problem);
   for (size_t i = 0; i < group.outputs.size(); ++i)

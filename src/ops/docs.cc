@@ -23,7 +23,7 @@ std::string Spell(const Opsets& opsets) {
 }
 
 /// "Name 7+" for each operator of the rules, adjoining opsets put together, sorted.
-std::string SourcesOf(const OpDesc& op) {
+std::string SourcesOf(const Operator& op) {
   std::map<std::string, std::vector<Opsets>> sources;
   for (const ImportRule& rule : op.imports) {
     const std::string name = rule.domain.empty() ? std::string(rule.op_type)
@@ -50,10 +50,10 @@ std::string SourcesOf(const OpDesc& op) {
   return text.empty() ? "emitted for other operators" : text;
 }
 
-std::string Row(const OpDesc& op, std::span<const OperatorsOf> beside_cpu) {
-  std::string devices = op.control ? "CPU (runs its sub-graphs)" : "CPU";
+std::string Row(const Operator& op, std::span<const OperatorsOf> beside_cpu) {
+  std::string devices = op.Has(Trait::kControl) ? "CPU (runs its sub-graphs)" : "CPU";
   for (const OperatorsOf& device : beside_cpu) {
-    if (!op.control && std::ranges::binary_search(device.operators, op.name))
+    if (!op.Has(Trait::kControl) && std::ranges::binary_search(device.operators, op.name))
       devices += fmt::format(", {}", device.title);
   }
   return fmt::format("| {} | {} | {} | {} | {} |\n", op.name, SourcesOf(op), op.types, devices,
@@ -80,10 +80,10 @@ std::string OperatorsPage(std::span<const OperatorsOf> beside_cpu) {
       "| operator | imported from (opset) | element types | devices | refused, and why |\n"
       "|---|---|---|---|---|\n",
       titles);
-  std::vector<const OpDesc*> ops(AllOps().begin(), AllOps().end());
+  std::vector<const Operator*> ops(AllOps().begin(), AllOps().end());
   std::sort(ops.begin(), ops.end(),
-            [](const OpDesc* a, const OpDesc* b) { return a->name < b->name; });
-  for (const OpDesc* op : ops) page += Row(*op, beside_cpu);
+            [](const Operator* a, const Operator* b) { return a->name < b->name; });
+  for (const Operator* op : ops) page += Row(*op, beside_cpu);
   page += fmt::format("\n{} operators.\n", ops.size());
   return page;
 }

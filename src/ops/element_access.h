@@ -26,14 +26,14 @@ void DispatchElementSize(DType dtype, F&& f) {
 template <typename F>
 void ForEachCoordinate(const Shape& shape, const Region& region, F&& f) {
   if (region.begin >= region.end) return;
-  std::vector<int64_t> coordinate(static_cast<size_t>(shape.rank()));
+  std::vector<int64_t> coordinate(shape.rank());
   Unravel(region.begin, shape, coordinate);
   for (int64_t index = region.begin;;) {
     f(index, std::span<const int64_t>(coordinate));
     if (++index == region.end) return;
     for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-      if (++coordinate[static_cast<size_t>(axis)] < shape[axis]) break;
-      coordinate[static_cast<size_t>(axis)] = 0;
+      if (++coordinate[axis] < shape[axis]) break;
+      coordinate[axis] = 0;
     }
   }
 }
@@ -62,7 +62,7 @@ struct IndexRange {
   int64_t begin = 0, end = 0;
 };
 inline std::vector<IndexRange> IndexRanges(const Shape& shape, const Region& region) {
-  const auto rank = static_cast<size_t>(shape.rank());
+  const size_t rank = shape.rank();
   std::vector<IndexRange> ranges(rank);
   if (region.begin >= region.end) return ranges;
   std::vector<int64_t> first(rank), last(rank);
@@ -91,7 +91,7 @@ inline std::vector<int64_t> IntsOf(const HostView& view) {
 inline std::vector<double> DoublesOf(const HostView& view) {
   std::vector<double> doubles;
   if (view.data == nullptr) return doubles;
-  doubles.reserve(static_cast<size_t>(view.shape.elements()));
+  doubles.reserve(view.shape.elements());
   ForEachCoordinate(view.shape, {0, view.shape.elements()},
                     [&](int64_t, std::span<const int64_t> coordinate) {
                       doubles.push_back(view.GetDouble(view.Offset(coordinate)));

@@ -7,13 +7,13 @@ namespace {
 
 struct Entry {
   const ImportRule* rule;
-  const OpDesc* op;  // null for rules that belong to no row
+  const Operator* op;  // null for rules that belong to no row
 };
 
 const std::unordered_multimap<std::string_view, Entry>& Rules() {
   static const auto index = [] {
     std::unordered_multimap<std::string_view, Entry> rules;
-    for (const OpDesc* op : AllOps()) {
+    for (const Operator* op : AllOps()) {
       for (const ImportRule& rule : op->imports) rules.emplace(rule.op_type, Entry{&rule, op});
     }
     for (const ImportRule& rule : LegacyImports())
@@ -53,7 +53,7 @@ std::optional<int> ImportContext::rank(size_t i) const {
 std::vector<ir::ValueId> ImportContext::Emit(std::string_view op, std::vector<ir::ValueId> inputs,
                                              ir::Attributes attributes, size_t outputs) {
   ir::Node node;
-  node.op = op;
+  node.op = &Get(op);
   node.name = node_.name;
   node.attributes = std::move(attributes);
   node.inputs = std::move(inputs);

@@ -44,7 +44,7 @@ Status CheckType(const InferContext& context, int i, TypeSet types) {
   if (!context.has_input(i)) return OkStatus();
   const DType dtype = context.dtype(i);
   if (types & TypeBit(dtype)) return OkStatus();
-  if (ByteSize(dtype) == 0 || dtype == DType::kComplex64 || dtype == DType::kComplex128) {
+  if (!IsStored(dtype) || RowOf(dtype).kind == DTypeClass::kComplex) {
     return Unsupported("input {} has the type {}, which is not supported", i, DTypeName(dtype));
   }
   return InvalidModel("input {} has the type {}, expected {}", i, DTypeName(dtype),

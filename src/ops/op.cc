@@ -5,7 +5,7 @@
 namespace fettle::ops {
 namespace {
 
-Status CheckArity(const OpDesc& op, const ir::Node& node) {
+Status CheckArity(const Operator& op, const ir::Node& node) {
   const auto inputs = static_cast<int>(node.inputs.size());
   const auto outputs = static_cast<int>(node.outputs.size());
   if (inputs < op.min_inputs || (op.max_inputs >= 0 && inputs > op.max_inputs)) {
@@ -21,8 +21,8 @@ Status CheckArity(const OpDesc& op, const ir::Node& node) {
 
 /// An operand may be left out only where the operator says that it is optional; of a variadic
 /// operator, none.
-Status CheckPresent(const OpDesc& op, const InferContext& context) {
-  if (op.control) return OkStatus();
+Status CheckPresent(const Operator& op, const InferContext& context) {
+  if (op.Has(Trait::kControl)) return OkStatus();
   const int required = op.max_inputs < 0 ? context.num_inputs() : op.min_inputs;
   for (int i = 0; i < required; ++i) {
     if (!context.has_input(i)) return InvalidModel("input {} is required", i);
@@ -32,7 +32,7 @@ Status CheckPresent(const OpDesc& op, const InferContext& context) {
 
 Status CheckOutputs(const InferContext& context) {
   for (int i = 0; i < context.num_outputs(); ++i) {
-    if (context.node().outputs[static_cast<size_t>(i)] == ir::kAbsent) continue;
+    if (context.node().outputs[i] == ir::kAbsent) continue;
     const InferContext::Output& output = context.output(i);
     if (!output.set) return Error(StatusCode::kInternal, "output {} was not inferred", i);
     if (!output.shape.CheckedElements()) {
@@ -42,7 +42,7 @@ Status CheckOutputs(const InferContext& context) {
   return OkStatus();
 }
 
-Result<Inferred> RunInfer(const OpDesc& op, InferContext& context) {
+Result<Inferred> RunInfer(const Operator& op, InferContext& context) {
   RETURN_IF_ERROR(CheckArity(op, context.node()));
   RETURN_IF_ERROR(CheckPresent(op, context));
   RETURN_IF_ERROR(op.infer(context));
@@ -51,12 +51,6 @@ Result<Inferred> RunInfer(const OpDesc& op, InferContext& context) {
   if (inferred.needed_input < 0) RETURN_IF_ERROR(CheckOutputs(context));
   for (int i = 0; i < context.num_outputs(); ++i) inferred.outputs.push_back(context.output(i));
   return inferred;
-}
-
-Result<const OpDesc*> Lookup(const ir::Node& node) {
-  const OpDesc* op = Find(node.op);
-  if (op == nullptr) return Unsupported("operator '{}' is not supported", node.op);
-  return op;
 }
 
 }  // namespace
@@ -71,7 +65,7 @@ std::vector<int64_t> InferContext::Ints(int i) const {
 
 void InferContext::SetOutput(int i, DType dtype, Shape shape) {
   if (i >= num_outputs()) return;
-  outputs_[static_cast<size_t>(i)] = {dtype, std::move(shape), true};
+  outputs_[i] = {dtype, std::move(shape), true};
 }
 
 Result<Inferred> Infer(const ir::Graph& graph, const ir::Node& node,
@@ -84,15 +78,13 @@ Result<Inferred> Infer(const ir::Graph& graph, const ir::Node& node,
       FETTLE_CHECK(value.has_concrete_shape(), "inference needs concrete input shapes");
       input = {true, value.dtype, *value.shape, value.constant.get()};
       if (input.value == nullptr && static_cast<size_t>(id) < known.size()) {
-        input.value = known[static_cast<size_t>(id)].get();
+        input.value = known[id].get();
       }
     }
     inputs.push_back(std::move(input));
   }
-  Result<const OpDesc*> op = Lookup(node);
-  if (!op.ok()) return op.status().WithContext(ir::Describe(node));
   InferContext context(node, std::move(inputs));
-  Result<Inferred> inferred = RunInfer(**op, context);
+  Result<Inferred> inferred = RunInfer(OperatorOf(node), context);
   if (!inferred.ok()) return inferred.status().WithContext(ir::Describe(node));
   return inferred;
 }
@@ -115,7 +107,7 @@ Status InferGraph(ir::Graph& graph) {
 }
 
 Result<std::vector<Tensor>> Evaluate(const ir::Node& node, std::span<const Tensor> inputs) {
-  ASSIGN_OR_RETURN(const OpDesc* op, Lookup(node));
+  const Operator& op = OperatorOf(node);
   std::vector<Constant> values(inputs.size());
   std::vector<InferContext::Input> known;
   std::vector<HostView> input_views, output_views;
@@ -130,9 +122,9 @@ Result<std::vector<Tensor>> Evaluate(const ir::Node& node, std::span<const Tenso
     input_views.push_back(inputs[i].view());
   }
   InferContext context(node, std::move(known));
-  Result<Inferred> inferred = RunInfer(*op, context);
+  Result<Inferred> inferred = RunInfer(op, context);
   if (!inferred.ok()) return inferred.status().WithContext(ir::Describe(node));
-  if (op->reference == nullptr) return Unsupported("{}: has no reference", ir::Describe(node));
+  if (op.reference == nullptr) return Unsupported("{}: has no reference", ir::Describe(node));
   std::vector<Tensor> outputs;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i] == ir::kAbsent) {
@@ -146,32 +138,31 @@ Result<std::vector<Tensor>> Evaluate(const ir::Node& node, std::span<const Tenso
     output_views.push_back(tensor.view());
   }
   const Region whole{0, outputs.empty() || outputs[0].empty() ? 0 : outputs[0].elements()};
-  const Status status = op->reference({node, input_views, output_views}, whole);
+  const Status status = op.reference({node, input_views, output_views}, whole);
   if (!status.ok()) return status.WithContext(ir::Describe(node));
   return outputs;
 }
 
 Result<std::vector<Tensor>> EvaluateGraph(const ir::Graph& graph, std::span<const Tensor> inputs) {
-  std::vector<Tensor> values(graph.values().size());
+  IdVector<ir::ValueId, Tensor> values(graph.values().size());
   FETTLE_CHECK(inputs.size() == graph.inputs.size(), "one tensor per graph input");
-  for (size_t i = 0; i < values.size(); ++i) {
-    const ir::Value& value = graph.values()[i];
+  for (ir::ValueId id : values.ids()) {
+    const ir::Value& value = graph.value(id);
     if (!value.is_constant()) continue;
-    ASSIGN_OR_RETURN(values[i], value.constant->ToTensor());
+    ASSIGN_OR_RETURN(values[id], value.constant->ToTensor());
   }
-  for (size_t i = 0; i < inputs.size(); ++i)
-    values[static_cast<size_t>(graph.inputs[i])] = inputs[i];
+  for (size_t i = 0; i < inputs.size(); ++i) values[graph.inputs[i]] = inputs[i];
   for (const ir::Node& node : graph.nodes()) {
     std::vector<Tensor> operands;
     for (ir::ValueId id : node.inputs)
-      operands.push_back(id == ir::kAbsent ? Tensor() : values[static_cast<size_t>(id)]);
+      operands.push_back(id == ir::kAbsent ? Tensor() : values[id]);
     ASSIGN_OR_RETURN(std::vector<Tensor> results, Evaluate(node, operands));
     for (size_t i = 0; i < node.outputs.size(); ++i) {
-      if (node.outputs[i] != ir::kAbsent) values[static_cast<size_t>(node.outputs[i])] = results[i];
+      if (node.outputs[i] != ir::kAbsent) values[node.outputs[i]] = results[i];
     }
   }
   std::vector<Tensor> outputs;
-  for (ir::ValueId id : graph.outputs) outputs.push_back(values[static_cast<size_t>(id)]);
+  for (ir::ValueId id : graph.outputs) outputs.push_back(values[id]);
   return outputs;
 }
 

@@ -1,6 +1,7 @@
 // The operator contract: what every operator in the table brings with it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -9,9 +10,12 @@
 
 #include "base/status.h"
 #include "ir/graph.h"
+#include "ir/text.h"
 #include "tensor/tensor.h"
 
 namespace fettle::ops {
+
+using ir::Trait;
 
 /// What shape inference knows of one node: concrete input shapes, types, and those input values
 /// that are known.
@@ -36,16 +40,12 @@ class InferContext {
   const ir::Attributes& attributes() const { return node_.attributes; }
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
-  bool has_input(int i) const {
-    return i < num_inputs() && inputs_[static_cast<size_t>(i)].present;
-  }
-  DType dtype(int i) const { return inputs_[static_cast<size_t>(i)].dtype; }
-  const Shape& shape(int i) const { return inputs_[static_cast<size_t>(i)].shape; }
+  bool has_input(int i) const { return i < num_inputs() && inputs_[i].present; }
+  DType dtype(int i) const { return inputs_[i].dtype; }
+  const Shape& shape(int i) const { return inputs_[i].shape; }
   /// The value of input `i`, or null where it is not known (then MarkDataDependent(i), if the shape
   /// needs it).
-  const Constant* value(int i) const {
-    return has_input(i) ? inputs_[static_cast<size_t>(i)].value : nullptr;
-  }
+  const Constant* value(int i) const { return has_input(i) ? inputs_[i].value : nullptr; }
   /// The known value of input `i` as integers; empty where it is absent or unknown.
   std::vector<int64_t> Ints(int i) const;
 
@@ -56,7 +56,7 @@ class InferContext {
   /// afterwards.
   void MarkDataDependent(int i) { needed_input_ = i; }
 
-  const Output& output(int i) const { return outputs_[static_cast<size_t>(i)]; }
+  const Output& output(int i) const { return outputs_[i]; }
   /// The input whose value is needed, or -1.
   int needed_input() const { return needed_input_; }
 
@@ -96,47 +96,41 @@ struct ImportRule {
   std::string_view domain = "";  // "" is ai.onnx
 };
 
-/// One operator. Everything but `name`, `infer` and `reference` may be left at its default.
-struct OpDesc {
-  /// Canonical name: that of the newest ONNX operator where there is one.
-  std::string_view name;
-  int min_inputs = 1;
-  int max_inputs = 1;   // -1: any number
-  int max_outputs = 1;  // -1: any number
+/// How an operator is computed and where it comes from. Everything but `infer` and `reference` may
+/// be left at its default.
+struct Implementation {
   /// Sets all outputs or marks them data-dependent; refuses bad attributes, types and shapes with
   /// kInvalidModel, and what Fettle cannot do with kUnsupported. Input shapes are concrete.
   Status (*infer)(InferContext&) = nullptr;
   /// The oracle: scalar, strided, accumulates in double or int64. Writes the elements of output 0
-  /// in the region (and, where `whole_output`, everything whatever the region says). Never fails on
+  /// in the region (and, of kWholeOutput, everything whatever the region says). Never fails on
   /// inputs that infer accepted, except for values out of range (an index), which give
   /// kInvalidArgument.
   Status (*reference)(const RefContext&, const Region&) = nullptr;
   /// Multiply-adds; null means none worth counting.
   int64_t (*macs)(const ir::Node&, std::span<const Shape> inputs,
                   std::span<const Shape> outputs) = nullptr;
-  /// Inputs that are read as host values at shape time (bit i = input i): Reshape's shape, Slice's
-  /// starts ...
-  uint32_t host_inputs = 0;
-  /// The reference ignores its region and always computes all outputs (sorts, recurrences, several
-  /// outputs).
-  bool whole_output = false;
-  /// Computes each element of the broadcast inputs on its own: layout-agnostic, may join
-  /// element-wise chains.
-  bool elementwise = false;
-  /// Runs sub-graphs (If, Loop, Scan): no reference; the runtime runs it.
-  bool control = false;
-  /// Differs from run to run (random generators); never folded.
-  bool random = false;
   std::span<const ImportRule> imports;
   /// For docs/operators.md: accepted types, and what is refused and why.
   std::string_view types = "floats";
   std::string_view refused = "";
 };
 
+/// One operator: what it is, and how it is computed.
+struct Operator : ir::OpDesc, Implementation {};
+
 /// The row of a canonical operator, or null.
-const OpDesc* Find(std::string_view name);
+const Operator* Find(std::string_view name);
 /// All operators, ordered by family.
-std::span<const OpDesc* const> AllOps();
+std::span<const Operator* const> AllOps();
+/// The row of a canonical operator; a name that has none is a bug.
+const Operator& Get(std::string_view name);
+/// The row of a node, whose graph knows the operators of this table.
+inline const Operator& OperatorOf(const ir::Node& node) {
+  return static_cast<const Operator&>(*node.op);
+}
+/// ir::Parse with this table.
+Result<ir::Graph> Parse(std::string_view text, ir::NoiseHints* hints = nullptr);
 
 /// Runs inference for one node of `graph`, whose present inputs must have concrete shapes.
 /// `known` gives values beyond the graph's constants (may be empty or hold nulls). Adds the node to
@@ -159,4 +153,22 @@ Result<std::vector<Tensor>> Evaluate(const ir::Node& node, std::span<const Tenso
 /// graph.inputs.
 Result<std::vector<Tensor>> EvaluateGraph(const ir::Graph& graph, std::span<const Tensor> inputs);
 
+/// A name as a template argument.
+template <size_t kSize>
+struct OperatorName {
+  consteval OperatorName(const char (&name)[kSize]) { std::copy_n(name, kSize, text); }
+  char text[kSize];
+};
+
 }  // namespace fettle::ops
+
+namespace fettle {
+
+/// `node.op == "Conv"_op`: the row of an operator, looked up once.
+template <ops::OperatorName kName>
+const ops::Operator* operator""_op() {
+  static const ops::Operator* const row = &ops::Get(kName.text);
+  return row;
+}
+
+}  // namespace fettle

@@ -3,11 +3,10 @@
 namespace fettle::ops {
 
 Dims BroadcastStrides(const HostView& view, const Shape& shape) {
-  Dims strides(static_cast<size_t>(shape.rank()), 0);
+  Dims strides(shape.rank(), 0);
   const int lead = shape.rank() - view.shape.rank();
   for (int axis = 0; axis < view.shape.rank(); ++axis) {
-    if (view.shape[axis] != 1)
-      strides[static_cast<size_t>(axis + lead)] = view.strides[static_cast<size_t>(axis)];
+    if (view.shape[axis] != 1) strides[axis + lead] = view.strides[axis];
   }
   return strides;
 }
@@ -28,7 +27,7 @@ std::vector<int64_t> RowOffsets(const HostView& view, const AxisMask& mask) {
     strides.push_back(view.strides[i]);
   }
   const Shape shape(extent);
-  std::vector<int64_t> offsets(static_cast<size_t>(shape.elements()));
+  std::vector<int64_t> offsets(shape.elements());
   Walker walk(shape, {strides}, 0);
   for (int64_t& offset : offsets) {
     offset = walk[0];

@@ -9,38 +9,38 @@
 namespace fettle::ops {
 
 // keep-sorted start
-std::span<const OpDesc> AttentionOps();
-std::span<const OpDesc> ConcatOps();
-std::span<const OpDesc> ControlOps();
-std::span<const OpDesc> ConvOps();
-std::span<const OpDesc> ConvTransposeOps();
-std::span<const OpDesc> DetectionOps();
-std::span<const OpDesc> ElementwiseOps();
-std::span<const OpDesc> GatherOps();
-std::span<const OpDesc> GenerateOps();
-std::span<const OpDesc> LossOps();
-std::span<const OpDesc> MatMulOps();
-std::span<const OpDesc> NormOps();
-std::span<const OpDesc> PadOps();
-std::span<const OpDesc> PoolOps();
-std::span<const OpDesc> QuantiseOps();
-std::span<const OpDesc> RecurrentOps();
-std::span<const OpDesc> ReduceOps();
-std::span<const OpDesc> ReshapeOps();
-std::span<const OpDesc> ResizeOps();
-std::span<const OpDesc> SelectOps();
-std::span<const OpDesc> ShuffleOps();
-std::span<const OpDesc> SignalOps();
-std::span<const OpDesc> SliceOps();
-std::span<const OpDesc> SoftmaxOps();
-std::span<const OpDesc> StateOps();
-std::span<const OpDesc> TransposeOps();
+std::span<const Operator> AttentionOps();
+std::span<const Operator> ConcatOps();
+std::span<const Operator> ControlOps();
+std::span<const Operator> ConvOps();
+std::span<const Operator> ConvTransposeOps();
+std::span<const Operator> DetectionOps();
+std::span<const Operator> ElementwiseOps();
+std::span<const Operator> GatherOps();
+std::span<const Operator> GenerateOps();
+std::span<const Operator> LossOps();
+std::span<const Operator> MatMulOps();
+std::span<const Operator> NormOps();
+std::span<const Operator> PadOps();
+std::span<const Operator> PoolOps();
+std::span<const Operator> QuantiseOps();
+std::span<const Operator> RecurrentOps();
+std::span<const Operator> ReduceOps();
+std::span<const Operator> ReshapeOps();
+std::span<const Operator> ResizeOps();
+std::span<const Operator> SelectOps();
+std::span<const Operator> ShuffleOps();
+std::span<const Operator> SignalOps();
+std::span<const Operator> SliceOps();
+std::span<const Operator> SoftmaxOps();
+std::span<const Operator> StateOps();
+std::span<const Operator> TransposeOps();
 // keep-sorted end
 
 namespace {
 
-std::vector<const OpDesc*> Collect() {
-  const std::span<const OpDesc> families[] = {
+std::vector<const Operator*> Collect() {
+  const std::span<const Operator> families[] = {
       // clang-format off
       // keep-sorted start
       AttentionOps(),
@@ -72,28 +72,39 @@ std::vector<const OpDesc*> Collect() {
       // keep-sorted end
       // clang-format on
   };
-  std::vector<const OpDesc*> all;
-  for (std::span<const OpDesc> family : families) {
-    for (const OpDesc& op : family) all.push_back(&op);
+  std::vector<const Operator*> all;
+  for (std::span<const Operator> family : families) {
+    for (const Operator& op : family) all.push_back(&op);
   }
   return all;
 }
 
 }  // namespace
 
-std::span<const OpDesc* const> AllOps() {
-  static const std::vector<const OpDesc*> all = Collect();
+std::span<const Operator* const> AllOps() {
+  static const std::vector<const Operator*> all = Collect();
   return all;
 }
 
-const OpDesc* Find(std::string_view name) {
-  static const std::unordered_map<std::string_view, const OpDesc*> index = [] {
-    std::unordered_map<std::string_view, const OpDesc*> map;
-    for (const OpDesc* op : AllOps()) map.emplace(op->name, op);
+const Operator* Find(std::string_view name) {
+  static const std::unordered_map<std::string_view, const Operator*> index = [] {
+    std::unordered_map<std::string_view, const Operator*> map;
+    for (const Operator* op : AllOps()) map.emplace(op->name, op);
     return map;
   }();
   const auto it = index.find(name);
   return it == index.end() ? nullptr : it->second;
+}
+
+const Operator& Get(std::string_view name) {
+  const Operator* op = Find(name);
+  FETTLE_CHECK(op != nullptr, fmt::format("no operator is called '{}'", name).c_str());
+  return *op;
+}
+
+Result<ir::Graph> Parse(std::string_view text, ir::NoiseHints* hints) {
+  return ir::Parse(
+      text, [](std::string_view name) -> const ir::OpDesc* { return Find(name); }, hints);
 }
 
 }  // namespace fettle::ops

@@ -26,7 +26,7 @@ Status ReadPads(const ir::Attributes& attributes, const Shape& input, Window& wi
         "attribute 'auto_pad': expected NOTSET|VALID|SAME_UPPER|SAME_LOWER, got '{}'", mode);
   }
   for (int i = 0; i < window.spatial_rank(); ++i) {
-    const auto at = static_cast<size_t>(i);
+    const size_t at = i;
     const int64_t extent = input[i + 2], stride = window.strides[at];
     const int64_t out = (extent + stride - 1) / stride;
     const int64_t total = std::max<int64_t>(0, (out - 1) * stride + window.Span(i) - extent);
@@ -54,7 +54,7 @@ Result<Window> ReadWindow(const ir::Attributes& attributes, std::vector<int64_t>
                           const Shape& input) {
   if (input.rank() < 3)
     return InvalidModel("expected an input of rank 3 or more, got {}", input.ToString());
-  const auto rank = static_cast<size_t>(input.rank() - 2);
+  const size_t rank = input.rank() - 2;
   Window window;
   window.kernel = std::move(kernel);
   window.strides = attributes.Ints("strides", std::vector<int64_t>(rank, 1));
@@ -67,13 +67,13 @@ Result<Window> ReadWindow(const ir::Attributes& attributes, std::vector<int64_t>
 }
 
 int64_t WindowOutputExtent(const Window& window, int i, int64_t input_extent) {
-  const auto at = static_cast<size_t>(i);
+  const size_t at = i;
   const int64_t room = input_extent + window.pad_begin[at] + window.pad_end[at] - window.Span(i);
   return room < 0 ? 0 : room / window.strides[at] + 1;
 }
 
 TapRange InsideTaps(const Window& window, int i, int64_t position, int64_t extent) {
-  const auto at = static_cast<size_t>(i);
+  const size_t at = i;
   const int64_t start = position * window.strides[at] - window.pad_begin[at];
   const int64_t dilation = window.dilations[at];
   const int64_t first = start >= 0 ? 0 : (-start + dilation - 1) / dilation;

@@ -17,7 +17,7 @@ struct Window {
   int spatial_rank() const { return static_cast<int>(kernel.size()); }
   /// Input elements that the dilated kernel spans on spatial axis `i`.
   int64_t Span(int i) const {
-    const auto at = static_cast<size_t>(i);
+    const size_t at = i;
     return (kernel[at] - 1) * dilations[at] + 1;
   }
 };

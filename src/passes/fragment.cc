@@ -12,18 +12,18 @@ std::vector<ir::ValueId> FindOutputs(const ir::Graph& graph, const std::vector<i
   const auto is_member = [&](ir::NodeId id) {
     return std::find(nodes.begin(), nodes.end(), id) != nodes.end();
   };
-  std::vector<bool> outside(graph.values().size());
-  for (ir::ValueId id : graph.outputs) outside[static_cast<size_t>(id)] = true;
-  for (ir::NodeId id = 0; static_cast<size_t>(id) < graph.nodes().size(); ++id) {
+  IdVector<ir::ValueId, bool> outside(graph.values().size());
+  for (ir::ValueId id : graph.outputs) outside[id] = true;
+  for (ir::NodeId id : graph.nodes().ids()) {
     if (is_member(id)) continue;
     for (ir::ValueId input : graph.node(id).inputs) {
-      if (input != ir::kAbsent) outside[static_cast<size_t>(input)] = true;
+      if (input != ir::kAbsent) outside[input] = true;
     }
   }
   std::vector<ir::ValueId> outputs;
   for (ir::NodeId id : nodes) {
     for (ir::ValueId output : graph.node(id).outputs) {
-      if (output != ir::kAbsent && outside[static_cast<size_t>(output)]) outputs.push_back(output);
+      if (output != ir::kAbsent && outside[output]) outputs.push_back(output);
     }
   }
   return outputs;

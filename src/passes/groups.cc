@@ -1,7 +1,6 @@
 #include "passes/groups.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "ops/op.h"
@@ -9,57 +8,10 @@
 namespace fettle::passes {
 namespace {
 
-/// Operators that kernels extend with an element-wise epilogue.
-constexpr std::array<std::string_view, 35> kAnchors = {
-    "AveragePool",
-    "ChannelShuffle",
-    "Conv",
-    "ConvInteger",
-    "ConvTranspose",
-    "DepthToSpace",
-    "DequantizeLinear",
-    "Gemm",
-    "GlobalAveragePool",
-    "GlobalLpPool",
-    "GlobalMaxPool",
-    "GroupNormalization",
-    "InstanceNormalization",
-    "LRN",
-    "LayerNormalization",
-    "LogSoftmax",
-    "LpNormalization",
-    "LpPool",
-    "MatMul",
-    "MatMulInteger",
-    "MatMulNBits",
-    "MaxPool",
-    "MeanVarianceNormalization",
-    "Pad",
-    "RMSNormalization",
-    "ReduceL2",
-    "ReduceMax",
-    "ReduceMean",
-    "ReduceMin",
-    "ReduceProd",
-    "ReduceSum",
-    "ReduceSumSquare",
-    "Resize",
-    "SimplifiedLayerNormalization",
-    "Softmax",
-};
-/// Besides anchors and element-wise operators, what int8 kernels compute between DQ and Q.
-constexpr std::array<std::string_view, 14> kMovers = {
-    "Concat", "DepthToSpace", "Expand",  "Flatten",      "Gather", "Identity",  "Reshape",
-    "Slice",  "Split",        "Squeeze", "SpaceToDepth", "Tile",   "Transpose", "Unsqueeze"};
 /// How far the paths of a diamond may reach before they join.
 constexpr int kMaxDiamond = 6;
 /// Element-wise operators between DQ-op and Q.
 constexpr int kMaxActivations = 3;
-
-template <size_t n>
-bool IsIn(const std::array<std::string_view, n>& names, std::string_view op) {
-  return std::find(names.begin(), names.end(), op) != names.end();
-}
 
 class Lister {
  public:
@@ -70,28 +22,29 @@ class Lister {
         is_output_(graph.values().size()),
         is_link_(graph.nodes().size()),
         mark_(graph.nodes().size(), -1) {
-    for (ir::ValueId id : graph.outputs) is_output_[static_cast<size_t>(id)] = true;
-    for (size_t n = 0; n < graph.nodes().size(); ++n) {
-      const ir::Node& node = graph.nodes()[n];
-      const ops::OpDesc* op = ops::Find(node.op);
-      const bool elementwise = op != nullptr && op->elementwise && !op->random &&
-                               node.op != "DequantizeLinear" && node.op != "QuantizeLinear";
-      is_link_[n] = (elementwise || IsScaleAndShift(node)) && node.outputs.size() == 1;
+    for (ir::ValueId id : graph.outputs) is_output_[id] = true;
+    for (ir::NodeId id : graph.nodes().ids()) {
+      const ir::Node& node = graph.node(id);
+      const bool elementwise =
+          node.op->Has(ir::Trait::kElementwise) && !node.op->Has(ir::Trait::kRandom);
+      is_link_[id] = (elementwise || IsScaleAndShift(node)) && node.outputs.size() == 1;
     }
   }
 
   std::vector<Group> Run() {
-    for (ir::NodeId id = 0; static_cast<size_t>(id) < graph_.nodes().size(); ++id) {
+    for (ir::NodeId id : graph_.nodes().ids()) {
       groups_.push_back({{id}, {}, "node"});
-      const std::string_view op = graph_.node(id).op;
+      const ir::OpRef op = graph_.node(id).op;
+      const bool is_anchor = op->Has(ir::Trait::kTakesEpilogue);
       if (IsLink(id)) {
         Extend({id}, kMaxGroupNodes, "chain");
-      } else if (IsIn(kAnchors, op)) {
+      } else if (is_anchor) {
         Extend({id}, kMaxGroupNodes, "epilogue");
-        if (op == "Conv") ListSeparable(id);
+        if (op == "Conv"_op) ListSeparable(id);
       }
-      if (op != "DequantizeLinear" && op != "QuantizeLinear" &&
-          (IsLink(id) || IsIn(kAnchors, op) || IsIn(kMovers, op))) {
+      // What int8 kernels compute between DQ and Q.
+      if (op != "DequantizeLinear"_op &&
+          (IsLink(id) || is_anchor || op->Has(ir::Trait::kMovesElements))) {
         ListQuantised(id);
       }
     }
@@ -101,16 +54,14 @@ class Lister {
  private:
   /// BatchNormalization with constant statistics: one multiply-add per element.
   bool IsScaleAndShift(const ir::Node& node) const {
-    return node.op == "BatchNormalization" && node.inputs.size() == 5 &&
+    return node.op == "BatchNormalization"_op && node.inputs.size() == 5 &&
            std::all_of(node.inputs.begin() + 1, node.inputs.end(), [this](ir::ValueId id) {
              return id != ir::kAbsent && graph_.value(id).is_constant();
            });
   }
-  bool IsLink(ir::NodeId id) const { return is_link_[static_cast<size_t>(id)]; }
-  const std::vector<ir::NodeId>& Readers(ir::ValueId id) const {
-    return consumers_[static_cast<size_t>(id)];
-  }
-  bool IsOutput(ir::ValueId id) const { return is_output_[static_cast<size_t>(id)]; }
+  bool IsLink(ir::NodeId id) const { return is_link_[id]; }
+  const std::vector<ir::NodeId>& Readers(ir::ValueId id) const { return consumers_[id]; }
+  bool IsOutput(ir::ValueId id) const { return is_output_[id]; }
 
   /// The only output of a node, or kAbsent where it has several.
   ir::ValueId Result(ir::NodeId id) const {
@@ -146,9 +97,9 @@ class Lister {
       const auto first = std::min_element(frontier.begin(), frontier.end());
       const ir::NodeId id = *first;
       frontier.erase(first);
-      if (mark_[static_cast<size_t>(id)] == stamp_) continue;
+      if (mark_[id] == stamp_) continue;
       if (!IsLink(id)) return {};
-      mark_[static_cast<size_t>(id)] = stamp_;
+      mark_[id] = stamp_;
       members.push_back(id);
       const bool joined = std::all_of(frontier.begin(), frontier.end(),
                                       [id](ir::NodeId other) { return other == id; });
@@ -184,8 +135,8 @@ class Lister {
   void AddDequantizers(ir::NodeId id, std::vector<ir::NodeId>& nodes) const {
     for (ir::ValueId input : graph_.node(id).inputs) {
       if (input == ir::kAbsent) continue;
-      const ir::NodeId producer = producers_[static_cast<size_t>(input)];
-      if (producer < 0 || graph_.node(producer).op != "DequantizeLinear") continue;
+      const ir::NodeId producer = producers_[input];
+      if (producer < 0 || graph_.node(producer).op != "DequantizeLinear"_op) continue;
       if (Next(producer) != id) continue;
       if (std::find(nodes.begin(), nodes.end(), producer) == nodes.end()) nodes.push_back(producer);
     }
@@ -200,7 +151,7 @@ class Lister {
     ir::NodeId last = core;
     for (int i = 0; i <= kMaxActivations; ++i) {
       const ir::NodeId next = Next(last);
-      if (next >= 0 && graph_.node(next).op == "QuantizeLinear") {
+      if (next >= 0 && graph_.node(next).op == "QuantizeLinear"_op) {
         nodes.push_back(next);
         Emit(nodes, next, "quantised");
         return;
@@ -222,7 +173,7 @@ class Lister {
 
   bool IsPointwise(ir::NodeId id) const {
     const Shape* weights = Weights(id);
-    return graph_.node(id).op == "Conv" && graph_.node(id).attributes.Int("group", 1) == 1 &&
+    return graph_.node(id).op == "Conv"_op && graph_.node(id).attributes.Int("group", 1) == 1 &&
            weights != nullptr && weights->rank() > 2 &&
            std::all_of(weights->begin() + 2, weights->end(), [](int64_t k) { return k == 1; });
   }
@@ -250,10 +201,11 @@ class Lister {
   }
 
   const ir::Graph& graph_;
-  std::vector<ir::NodeId> producers_;
-  std::vector<std::vector<ir::NodeId>> consumers_;
-  std::vector<bool> is_output_, is_link_;
-  std::vector<int> mark_;  // by node: the diamond that saw it last
+  IdVector<ir::ValueId, ir::NodeId> producers_;
+  IdVector<ir::ValueId, std::vector<ir::NodeId>> consumers_;
+  IdVector<ir::ValueId, bool> is_output_;
+  IdVector<ir::NodeId, bool> is_link_;
+  IdVector<ir::NodeId, int> mark_;  // the diamond that saw it last
   int stamp_ = 0;
   std::vector<Group> groups_;
 };

@@ -59,7 +59,7 @@ Status OptimiseAt(ir::Graph& graph, const PipelineOptions& options, int depth);
 
 /// Sub-graphs are shared and immutable: each is copied, rewritten, and put in place of itself.
 Status OptimiseSubGraphs(ir::Graph& graph, const PipelineOptions& options, int depth) {
-  for (ir::NodeId id = 0; static_cast<size_t>(id) < graph.nodes().size(); ++id) {
+  for (ir::NodeId id : graph.nodes().ids()) {
     const auto items = graph.node(id).attributes.items();
     for (const auto& [name, attribute] : items) {
       const auto* body = std::get_if<std::shared_ptr<const ir::Graph>>(&attribute);

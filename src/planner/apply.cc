@@ -56,18 +56,17 @@ class Assembler {
   int AddTensor(ir::ValueId id, const State& state, int same_bytes_as = -1) {
     const auto tensor = static_cast<int>(plan_.tensors.size());
     plan_.tensors.push_back({graph_.value(id).name, *graph_.value(id).shape, state, same_bytes_as});
-    tensors_of_[static_cast<size_t>(id)].push_back(tensor);
+    tensors_of_[id].push_back(tensor);
     return tensor;
   }
 
   Status Cover(const GroupDecision& group) {
     if (group.nodes.empty()) return Error(StatusCode::kCorrupt, "the plan has an empty group");
     for (ir::NodeId node : group.nodes) {
-      if (node < 0 || static_cast<size_t>(node) >= covered_.size() ||
-          covered_[static_cast<size_t>(node)]) {
+      if (node < 0 || node >= std::ssize(covered_) || covered_[node]) {
         return Error(StatusCode::kCorrupt, "the plan names node {} twice, or there is none", node);
       }
-      covered_[static_cast<size_t>(node)] = true;
+      covered_[node] = true;
     }
     return OkStatus();
   }
@@ -115,21 +114,21 @@ class Assembler {
 
   /// Whether `tensor` goes to another device through the host's row-major form.
   bool IsCutOff(int tensor, const State& state) const {
-    const exec::PlannedTensor& from = plan_.tensors[static_cast<size_t>(tensor)];
+    const exec::PlannedTensor& from = plan_.tensors[tensor];
     return from.state.device != state.device &&
            !kernels::CheckConversion(from.shape, from.state, state).ok();
   }
 
   /// The tensor that holds `id` in `state`, converted if need be. `depth`: conversions on the way.
   Result<int> Obtain(ir::ValueId id, const State& state, int depth) {
-    const std::vector<int>& existing = tensors_of_[static_cast<size_t>(id)];
+    const std::vector<int>& existing = tensors_of_[id];
     if (existing.empty() || depth > 8)
       return Error(StatusCode::kCorrupt, "the plan reads '{}' before it is written",
                    graph_.value(id).name);
     for (int tensor : existing)
-      if (plan_.tensors[static_cast<size_t>(tensor)].state == state) return tensor;
+      if (plan_.tensors[tensor].state == state) return tensor;
     for (int tensor : existing) {
-      const exec::PlannedTensor& from = plan_.tensors[static_cast<size_t>(tensor)];
+      const exec::PlannedTensor& from = plan_.tensors[tensor];
       if (SameBytes(from.shape, from.state, state)) return AddTensor(id, state, tensor);
     }
     if (devices_.Find(state.device) == nullptr)

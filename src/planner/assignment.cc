@@ -13,8 +13,7 @@ class Assigner {
  public:
   explicit Assigner(const ir::Graph& graph) : graph_(graph), states_of_(graph.values().size()) {
     for (ir::ValueId id : graph.inputs)
-      states_of_[static_cast<size_t>(id)].push_back(
-          {.storage = graph.value(id).dtype, .external = true});
+      states_of_[id].push_back({.storage = graph.value(id).dtype, .external = true});
   }
 
   GroupDecision Add(const GroupChoices& group) {
@@ -31,7 +30,7 @@ class Assigner {
 
  private:
   void Remember(ir::ValueId id, const State& state) {
-    std::vector<State>& states = states_of_[static_cast<size_t>(id)];
+    std::vector<State>& states = states_of_[id];
     if (std::find(states.begin(), states.end(), state) == states.end()) states.push_back(state);
   }
 
@@ -39,7 +38,7 @@ class Assigner {
   int64_t ConversionBytes(ir::ValueId id, const State& state) const {
     const Shape& shape = *graph_.value(id).shape;
     int64_t best = INT64_MAX;
-    for (const State& existing : states_of_[static_cast<size_t>(id)]) {
+    for (const State& existing : states_of_[id]) {
       if (existing == state || SameBytes(shape, existing, state)) return 0;
       best = std::min(best, StateBytes(shape, existing) + StateBytes(shape, state));
     }
@@ -71,19 +70,18 @@ class Assigner {
 }  // namespace
 
 Result<std::vector<size_t>> ScheduleCover(const ir::Graph& graph, const Cover& cover) {
-  std::vector<int> producer(graph.values().size(), -1);
+  IdVector<ir::ValueId, int> producer(graph.values().size(), -1);
   for (size_t g = 0; g < cover.size(); ++g) {
-    for (ir::ValueId id : cover[g].fragment.outputs)
-      producer[static_cast<size_t>(id)] = static_cast<int>(g);
+    for (ir::ValueId id : cover[g].fragment.outputs) producer[id] = static_cast<int>(g);
   }
   std::vector<int> pending(cover.size());
   std::vector<std::vector<size_t>> followers(cover.size());
   for (size_t g = 0; g < cover.size(); ++g) {
     for (ir::ValueId id : cover[g].fragment.inputs) {
-      const int before = producer[static_cast<size_t>(id)];
+      const int before = producer[id];
       if (before < 0) continue;
       ++pending[g];
-      followers[static_cast<size_t>(before)].push_back(g);
+      followers[before].push_back(g);
     }
   }
   std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;

@@ -60,7 +60,7 @@ bool IsFusedForm(const Form& fused, const Form& part) {
   for (size_t i = 0; i < part.instance.inputs.size(); ++i) {
     const int shared = fused.Find(part.instance.inputs[i]);
     if (shared >= 0) {
-      if (!IsAlike(fused.input(static_cast<size_t>(shared)), part.input(i))) return false;
+      if (!IsAlike(fused.input(shared), part.input(i))) return false;
       continue;
     }
     for (size_t f = 0; f < fused.instance.inputs.size(); ++f)
@@ -97,8 +97,8 @@ class FusionAssumption {
 
   Form FormOf(size_t group, size_t choice) const {
     const Instance& instance = catalogue_.instances[group];
-    const Kind& kind = catalogue_.kinds[static_cast<size_t>(instance.kind)];
-    return {instance, kind, kind.entries[static_cast<size_t>(extracted_.entries[group][choice])]};
+    const Kind& kind = catalogue_.kinds[instance.kind];
+    return {instance, kind, kind.entries[extracted_.entries[group][choice]]};
   }
 
   /// The groups of some of the nodes of `fused`.

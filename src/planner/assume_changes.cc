@@ -43,7 +43,7 @@ class Changes {
     for (size_t e = 0; e < kind.entries.size(); ++e) {
       const Entry& entry = kind.entries[e];
       if (entry.base < 0 || prices[e].seen_us <= 0) continue;
-      const EntryCost& base = prices[static_cast<size_t>(entry.base)];
+      const EntryCost& base = prices[entry.base];
       if (base.seen_us <= 0) continue;
       Try& made = best[entry.change];
       made.ratio = std::min(made.ratio, prices[e].seen_us / base.seen_us);
@@ -64,7 +64,7 @@ void AssumeOfChanges(const Catalogue& catalogue, Prices& prices) {
     // Bases come first.
     for (size_t e = 0; e < entries.size(); ++e) {
       if (entries[e].base < 0 || prices[k][e].measured) continue;
-      const EntryCost& base = prices[k][static_cast<size_t>(entries[e].base)];
+      const EntryCost& base = prices[k][entries[e].base];
       if (base.seen_us <= 0 || changes.MayGain(entries[e], base.seen_us)) continue;
       prices[k][e].us = std::max(prices[k][e].us, kJustBehind * base.us);
     }

@@ -16,11 +16,11 @@ constexpr int64_t kMaxZeroPoints = 4096;
 std::string KindKey(const std::string& text, const ir::Graph& group) {
   std::string key = text;
   for (const ir::Value& value : group.values()) {
-    if (!value.is_constant() || ByteSize(value.dtype) != 1 || value.shape->rank() > 1 ||
+    if (!value.is_constant() || StorageBytes(value.dtype, 1) != 1 || value.shape->rank() > 1 ||
         value.shape->elements() > kMaxZeroPoints) {
       continue;
     }
-    std::vector<std::byte> bytes(static_cast<size_t>(value.constant->elements()));
+    std::vector<std::byte> bytes(value.constant->elements());
     value.constant->CopyTo(0, value.constant->elements(), bytes.data());
     key += fmt::format(" {:016x}", HashBytes(bytes));
   }
@@ -36,7 +36,7 @@ class Lister {
     std::vector<bool> has_entry(graph_.nodes().size());
     for (const passes::Group& group : passes::ListGroups(graph_)) {
       const int kind = Add(group);
-      if (group.nodes.size() == 1) has_entry[static_cast<size_t>(group.nodes[0])] = kind >= 0;
+      if (group.nodes.size() == 1) has_entry[group.nodes[0]] = kind >= 0;
     }
     for (size_t n = 0; n < has_entry.size(); ++n) {
       if (has_entry[n]) continue;

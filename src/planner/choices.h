@@ -42,9 +42,7 @@ struct Choice {
   int states_index = 0;  // of match->states()
   int taste = 0;         // of the kernel, for this group on its device
 
-  const kernels::StateAssignment& states() const {
-    return match->states()[static_cast<size_t>(states_index)];
-  }
+  const kernels::StateAssignment& states() const { return match->states()[states_index]; }
 };
 
 struct Rejection {

@@ -56,18 +56,18 @@ Result<Cover> GreedyCover(const ir::Graph& graph, const DeviceSet& devices, cons
   // Before anything is measured an accelerator that is not asked for is left alone.
   const DeviceSet used = limits.preferred == DeviceKind::kCpu ? DeviceSet(devices.cpu()) : devices;
   std::vector<passes::Group> groups = passes::ListGroups(graph);
-  std::vector<std::vector<const passes::Group*>> by_node(graph.nodes().size());
+  IdVector<ir::NodeId, std::vector<const passes::Group*>> by_node(graph.nodes().size());
   for (const passes::Group& group : groups) {
     if (limits.reference_only && group.nodes.size() > 1) continue;
-    for (ir::NodeId node : group.nodes) by_node[static_cast<size_t>(node)].push_back(&group);
+    for (ir::NodeId node : group.nodes) by_node[node].push_back(&group);
   }
   Cover cover;
-  std::vector<bool> covered(graph.nodes().size());
+  IdVector<ir::NodeId, bool> covered(graph.nodes().size());
   for (size_t n = 0; n < graph.nodes().size(); ++n) {
     if (covered[n]) continue;
     std::erase_if(by_node[n], [&](const passes::Group* group) {
       return std::any_of(group->nodes.begin(), group->nodes.end(),
-                         [&](ir::NodeId id) { return covered[static_cast<size_t>(id)]; });
+                         [&](ir::NodeId id) { return covered[id]; });
     });
     std::stable_sort(by_node[n].begin(), by_node[n].end(),
                      [](const passes::Group* a, const passes::Group* b) {
@@ -81,7 +81,7 @@ Result<Cover> GreedyCover(const ir::Graph& graph, const DeviceSet& devices, cons
               ? "the CPU"
               : DeviceKindName(best.choices[0].kernel->device()),
           Reasons(best, limits.preferred));
-    for (ir::NodeId id : best.nodes) covered[static_cast<size_t>(id)] = true;
+    for (ir::NodeId id : best.nodes) covered[id] = true;
     cover.push_back(std::move(best));
   }
   return cover;

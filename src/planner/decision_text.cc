@@ -116,7 +116,7 @@ Result<GroupDecision> ReadGroup(Reader& reader, const ir::Graph& graph) {
   for (; !word.empty() && word != "kernel"; word = reader.Word()) {
     ir::NodeId node = -1;
     std::from_chars(word.data(), word.data() + word.size(), node);
-    if (node < 0 || static_cast<size_t>(node) >= graph.nodes().size() ||
+    if (node < 0 || node >= std::ssize(graph.nodes()) ||
         (!group.nodes.empty() && node <= group.nodes.back())) {
       return reader.Failure(fmt::format("no such node: '{}'", word.substr(0, 40)));
     }
@@ -138,7 +138,7 @@ Result<GroupDecision> ReadGroup(Reader& reader, const ir::Graph& graph) {
 Result<ConversionDecision> ReadConversion(Reader& reader, const ir::Graph& graph) {
   ConversionDecision conversion;
   ASSIGN_OR_RETURN(conversion.value, reader.Number<ir::ValueId>());
-  if (conversion.value < 0 || static_cast<size_t>(conversion.value) >= graph.values().size() ||
+  if (conversion.value < 0 || conversion.value >= std::ssize(graph.values()) ||
       !graph.value(conversion.value).has_concrete_shape()) {
     return reader.Failure("no such value");
   }

@@ -22,7 +22,8 @@ std::string FirstState(const ir::Graph& group, const std::vector<ir::ValueId>& i
 
 std::string OpsOf(const ir::Graph& group) {
   std::string text;
-  for (const ir::Node& node : group.nodes()) text += (text.empty() ? "" : "+") + node.op;
+  for (const ir::Node& node : group.nodes())
+    text += fmt::format("{}{}", text.empty() ? "" : "+", node.op);
   return text;
 }
 
@@ -44,13 +45,13 @@ std::vector<Explained> Explain(const ir::Graph& graph, const Catalogue& catalogu
                                CostSource& costs) {
   std::vector<Explained> all;
   for (const solver::Pick& pick : solution.picks) {
-    const auto g = static_cast<size_t>(pick.group);
+    const size_t g = pick.group;
     const Instance& instance = catalogue.instances[g];
-    const Kind& kind = catalogue.kinds[static_cast<size_t>(instance.kind)];
-    const auto chosen = static_cast<size_t>(extracted.entries[g][static_cast<size_t>(pick.choice)]);
+    const Kind& kind = catalogue.kinds[instance.kind];
+    const size_t chosen = extracted.entries[g][pick.choice];
     const Entry& entry = kind.entries[chosen];
     const std::vector<solver::Choice>& choices = extracted.problem.groups[g].choices;
-    const auto picked = static_cast<size_t>(pick.choice);
+    const size_t picked = pick.choice;
     Explained one{.node = NamesOf(graph, instance.nodes),
                   .op = OpsOf(*kind.group),
                   .kernel = std::string(entry.kernel->name),

@@ -27,8 +27,8 @@ class Extractor {
     for (ir::ValueId id : graph_.inputs) {
       const int tensor = TensorOf(id);
       const State external{.storage = graph_.value(id).dtype, .external = true};
-      result_.problem.tensors[static_cast<size_t>(tensor)].given = {StateOf(tensor, external)};
-      written_[static_cast<size_t>(tensor)].insert(0);
+      result_.problem.tensors[tensor].given = {StateOf(tensor, external)};
+      written_[tensor].insert(0);
     }
     for (const Kind& kind : catalogue_.kinds) PriceKind(kind);
     if (assumptions_.changes_repeat) AssumeOfChanges(catalogue_, prices_);
@@ -39,8 +39,8 @@ class Extractor {
       if (value.is_constant()) continue;
       const int tensor = TensorOf(id);
       const int state = StateOf(tensor, {.storage = value.dtype});
-      read_[static_cast<size_t>(tensor)].insert(state);
-      result_.problem.tensors[static_cast<size_t>(tensor)].wanted = {state};
+      read_[tensor].insert(state);
+      result_.problem.tensors[tensor].wanted = {state};
     }
     for (size_t tensor = 0; tensor < result_.values.size(); ++tensor) {
       // Nothing is left that touches it; the solver wants a state all the same.
@@ -57,7 +57,7 @@ class Extractor {
 
  private:
   int TensorOf(ir::ValueId id) {
-    int& tensor = tensor_of_[static_cast<size_t>(id)];
+    int& tensor = tensor_of_[id];
     if (tensor >= 0) return tensor;
     tensor = static_cast<int>(result_.values.size());
     result_.values.push_back(id);
@@ -69,12 +69,12 @@ class Extractor {
   }
 
   int StateOf(int tensor, const State& state) {
-    std::vector<State>& states = result_.states[static_cast<size_t>(tensor)];
-    const Shape& shape = *graph_.value(result_.values[static_cast<size_t>(tensor)]).shape;
+    std::vector<State>& states = result_.states[tensor];
+    const Shape& shape = *graph_.value(result_.values[tensor]).shape;
     for (size_t i = 0; i < states.size(); ++i)
       if (states[i] == state || SameBytes(shape, states[i], state)) return static_cast<int>(i);
     states.push_back(state);
-    solver::Tensor& named = result_.problem.tensors[static_cast<size_t>(tensor)];
+    solver::Tensor& named = result_.problem.tensors[tensor];
     named.states.push_back(StateName(state, shape.rank()));
     named.bytes.push_back(StateBytes(shape, state));
     return static_cast<int>(states.size()) - 1;
@@ -97,8 +97,8 @@ class Extractor {
   }
 
   void AddGroup(const Instance& instance) {
-    const Kind& kind = catalogue_.kinds[static_cast<size_t>(instance.kind)];
-    const std::vector<EntryCost>& prices = prices_[static_cast<size_t>(instance.kind)];
+    const Kind& kind = catalogue_.kinds[instance.kind];
+    const std::vector<EntryCost>& prices = prices_[instance.kind];
     solver::Group group;
     for (ir::NodeId node : instance.nodes) {
       group.nodes.push_back(node);
@@ -118,11 +118,11 @@ class Extractor {
                             .workspace = prices[e].workspace};
       for (size_t i = 0; i < group.inputs.size(); ++i) {
         choice.inputs.push_back(StateOf(group.inputs[i], entry.states.inputs[i]));
-        read_[static_cast<size_t>(group.inputs[i])].insert(choice.inputs.back());
+        read_[group.inputs[i]].insert(choice.inputs.back());
       }
       for (size_t i = 0; i < group.outputs.size(); ++i) {
         choice.outputs.push_back(StateOf(group.outputs[i], entry.states.outputs[i]));
-        written_[static_cast<size_t>(group.outputs[i])].insert(choice.outputs.back());
+        written_[group.outputs[i]].insert(choice.outputs.back());
       }
       group.choices.push_back(std::move(choice));
       entries.push_back(static_cast<int>(e));
@@ -139,9 +139,7 @@ class Extractor {
   /// host's row-major form.
   void AddHostBetween(size_t tensor) {
     const ir::Value& value = graph_.value(result_.values[tensor]);
-    const auto state = [&](int index) -> const State& {
-      return result_.states[tensor][static_cast<size_t>(index)];
-    };
+    const auto state = [&](int index) -> const State& { return result_.states[tensor][index]; };
     const auto is_cut_off = [&](int from) {
       return std::any_of(read_[tensor].begin(), read_[tensor].end(), [&](int to) {
         return state(from).device != state(to).device &&
@@ -160,13 +158,10 @@ class Extractor {
     const std::vector<State>& states = result_.states[tensor];
     for (int from : written_[tensor]) {
       for (int to : read_[tensor]) {
-        if (from == to || !kernels::CheckConversion(*value.shape, states[static_cast<size_t>(from)],
-                                                    states[static_cast<size_t>(to)])
-                               .ok())
+        if (from == to || !kernels::CheckConversion(*value.shape, states[from], states[to]).ok())
           continue;
         const EntryCost cost =
-            costs_.Conversion(*value.shape, value.dtype, states[static_cast<size_t>(from)],
-                              states[static_cast<size_t>(to)], threads_);
+            costs_.Conversion(*value.shape, value.dtype, states[from], states[to], threads_);
         if (!cost.banned.empty()) continue;
         result_.problem.tensors[tensor].conversions.push_back({from, to, cost.us, cost.error});
       }
@@ -190,7 +185,7 @@ class Extractor {
     std::vector<bool> covered(graph_.nodes().size());
     for (const solver::Group& group : result_.problem.groups) {
       if (group.choices.empty()) continue;
-      for (int node : group.nodes) covered[static_cast<size_t>(node)] = true;
+      for (int node : group.nodes) covered[node] = true;
     }
     for (size_t n = 0; n < covered.size(); ++n) {
       if (!covered[n])
@@ -215,17 +210,16 @@ class Extractor {
 std::vector<solver::Pick> Ordered(const Catalogue& catalogue, const ir::Graph& graph,
                                   std::vector<solver::Pick> picks) {
   std::vector<bool> exists(graph.values().size());
-  for (ir::ValueId id : graph.inputs) exists[static_cast<size_t>(id)] = true;
+  for (ir::ValueId id : graph.inputs) exists[id] = true;
   std::vector<solver::Pick> ordered;
   while (!picks.empty()) {
     const auto next = std::find_if(picks.begin(), picks.end(), [&](const solver::Pick& pick) {
-      const Instance& instance = catalogue.instances[static_cast<size_t>(pick.group)];
+      const Instance& instance = catalogue.instances[pick.group];
       return std::all_of(instance.inputs.begin(), instance.inputs.end(),
-                         [&](ir::ValueId id) { return exists[static_cast<size_t>(id)]; });
+                         [&](ir::ValueId id) { return exists[id]; });
     });
     FETTLE_CHECK(next != picks.end(), "the groups of a solution depend on each other");
-    for (ir::ValueId id : catalogue.instances[static_cast<size_t>(next->group)].outputs)
-      exists[static_cast<size_t>(id)] = true;
+    for (ir::ValueId id : catalogue.instances[next->group].outputs) exists[id] = true;
     ordered.push_back(*next);
     picks.erase(next);
   }
@@ -243,11 +237,11 @@ Decision ToDecision(const ir::Graph& graph, const Catalogue& catalogue, const Ex
                     const solver::Solution& solution, int threads) {
   Decision decision{.predicted_us = solution.cost, .gap = solution.gap()};
   for (const solver::Pick& pick : Ordered(catalogue, graph, solution.picks)) {
-    const auto g = static_cast<size_t>(pick.group);
-    const auto c = static_cast<size_t>(pick.choice);
+    const size_t g = pick.group;
+    const size_t c = pick.choice;
     const Instance& instance = catalogue.instances[g];
-    const Kind& kind = catalogue.kinds[static_cast<size_t>(instance.kind)];
-    const Entry& entry = kind.entries[static_cast<size_t>(extracted.entries[g][c])];
+    const Kind& kind = catalogue.kinds[instance.kind];
+    const Entry& entry = kind.entries[extracted.entries[g][c]];
     const Proposal* const proposal = extracted.proposals[g][c].get();
     decision.groups.push_back({.nodes = instance.nodes,
                                .kernel = std::string(entry.kernel->name),
@@ -258,12 +252,11 @@ Decision ToDecision(const ir::Graph& graph, const Catalogue& catalogue, const Ex
                                .us = extracted.problem.groups[g].choices[c].cost});
   }
   for (const solver::Made& made : solution.conversions) {
-    const auto t = static_cast<size_t>(made.tensor);
+    const size_t t = made.tensor;
     const solver::Conversion& conversion =
-        extracted.problem.tensors[t].conversions[static_cast<size_t>(made.conversion)];
-    decision.conversions.push_back(
-        {extracted.values[t], extracted.states[t][static_cast<size_t>(conversion.from)],
-         extracted.states[t][static_cast<size_t>(conversion.to)], conversion.cost});
+        extracted.problem.tensors[t].conversions[made.conversion];
+    decision.conversions.push_back({extracted.values[t], extracted.states[t][conversion.from],
+                                    extracted.states[t][conversion.to], conversion.cost});
   }
   return decision;
 }

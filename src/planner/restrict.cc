@@ -23,7 +23,7 @@ std::vector<int> StatesIn(std::string_view layout, const Extracted& extracted) {
 bool Keeps(const std::vector<int>& tensors, const std::vector<int>& states,
            const std::vector<int>& wanted) {
   for (size_t i = 0; i < tensors.size(); ++i) {
-    const int want = wanted[static_cast<size_t>(tensors[i])];
+    const int want = wanted[tensors[i]];
     if (want >= 0 && states[i] != want) return false;
   }
   return true;
@@ -37,13 +37,13 @@ bool Keeps(const solver::Group& group, const solver::Choice& choice,
 /// By node: no group that holds it has a choice that keeps to the layout.
 std::vector<bool> NodesThatCannotKeep(const solver::Problem& problem,
                                       const std::vector<int>& wanted) {
-  std::vector<bool> cannot(static_cast<size_t>(problem.nodes), true);
+  std::vector<bool> cannot(problem.nodes, true);
   for (const solver::Group& group : problem.groups) {
     const bool can =
         std::any_of(group.choices.begin(), group.choices.end(),
                     [&](const solver::Choice& choice) { return Keeps(group, choice, wanted); });
     if (!can) continue;
-    for (const int node : group.nodes) cannot[static_cast<size_t>(node)] = false;
+    for (const int node : group.nodes) cannot[node] = false;
   }
   return cannot;
 }
@@ -78,8 +78,8 @@ Status RestrictToLayout(std::string_view name, Extracted& extracted) {
   const std::vector<bool> free = NodesThatCannotKeep(extracted.problem, wanted);
   for (size_t g = 0; g < extracted.problem.groups.size(); ++g) {
     const std::vector<int>& nodes = extracted.problem.groups[g].nodes;
-    const bool keeps_all = std::any_of(nodes.begin(), nodes.end(),
-                                       [&](int node) { return free[static_cast<size_t>(node)]; });
+    const bool keeps_all =
+        std::any_of(nodes.begin(), nodes.end(), [&](int node) { return free[node]; });
     if (!keeps_all) DropOthers(wanted, extracted, g);
   }
   return OkStatus();

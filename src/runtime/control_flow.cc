@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/op.h"
+
 namespace fettle::runtime {
 namespace {
 
@@ -32,9 +34,8 @@ class Stack {
     ASSIGN_OR_RETURN(
         Tensor joined,
         Tensor::Create(slices_.empty() ? empty_dtype : slices_[0].dtype(), Shape(dims)));
-    const auto inner =
-        static_cast<size_t>(slice.Count(*axis, slice.rank()) * ByteSize(joined.dtype()));
-    const auto outer = static_cast<size_t>(slice.Count(0, *axis));
+    const size_t inner = StorageBytes(joined.dtype(), slice.Count(*axis, slice.rank()));
+    const size_t outer = slice.Count(0, *axis);
     for (size_t i = 0; i < slices_.size(); ++i) {
       if (slices_[i].shape() != slice)
         return InvalidModel("scan outputs change their shape between iterations");
@@ -55,15 +56,14 @@ class Stack {
 /// Slice `index` of `tensor` along `axis`, without that axis.
 Result<Tensor> TakeSlice(const Tensor& tensor, int axis, int64_t index) {
   Dims dims = tensor.shape().dims();
-  const int64_t count = dims[static_cast<size_t>(axis)];
+  const int64_t count = dims[axis];
   dims.erase(dims.begin() + axis);
   ASSIGN_OR_RETURN(Tensor slice, Tensor::Create(tensor.dtype(), Shape(dims)));
   const int64_t inner =
-      tensor.shape().Count(axis + 1, tensor.shape().rank()) * ByteSize(tensor.dtype());
+      StorageBytes(tensor.dtype(), tensor.shape().Count(axis + 1, tensor.shape().rank()));
   const int64_t outer = tensor.shape().Count(0, axis);
   for (int64_t o = 0; o < outer; ++o) {
-    std::memcpy(slice.data() + o * inner, tensor.data() + (o * count + index) * inner,
-                static_cast<size_t>(inner));
+    std::memcpy(slice.data() + o * inner, tensor.data() + (o * count + index) * inner, inner);
   }
   return slice;
 }
@@ -128,7 +128,7 @@ class Loop final : public ControlNode {
   Loop(const ir::Node& node, Context& context)
       : body_(node.attributes.SubGraph("body")),
         runner_(MakeRunner(node, "body", context)),
-        captures_(static_cast<size_t>(node.attributes.Int("captures"))),
+        captures_(node.attributes.Int("captures")),
         context_(context) {}
 
   Result<std::vector<Tensor>> Run(std::span<const Tensor> inputs) override {
@@ -177,8 +177,8 @@ class Scan final : public ControlNode {
       : node_(node),
         body_(node.attributes.SubGraph("body")),
         runner_(MakeRunner(node, "body", context)),
-        captures_(static_cast<size_t>(node.attributes.Int("captures"))),
-        scans_(static_cast<size_t>(node.attributes.Int("num_scan_inputs"))) {}
+        captures_(node.attributes.Int("captures")),
+        scans_(node.attributes.Int("num_scan_inputs")) {}
 
   Result<std::vector<Tensor>> Run(std::span<const Tensor> inputs) override {
     const size_t states = inputs.size() - captures_ - scans_;
@@ -256,19 +256,18 @@ Status CheckBody(const ir::Node& node, std::string_view attribute, size_t inputs
 
 Status CheckArity(const ir::Node& node) {
   const size_t inputs = node.inputs.size();
-  const auto captures = static_cast<size_t>(node.attributes.Int("captures"));
-  if (node.op == "If") {
+  const size_t captures = node.attributes.Int("captures");
+  if (node.op == "If"_op) {
     if (inputs < 1) return InvalidModel("the condition is missing");
     RETURN_IF_ERROR(CheckBody(node, "then_branch", inputs - 1));
     return CheckBody(node, "else_branch", inputs - 1);
   }
   RETURN_IF_ERROR(CheckBody(node, "body", inputs));
   const size_t results = node.attributes.SubGraph("body")->outputs.size();
-  const auto scans =
-      static_cast<size_t>(std::max<int64_t>(node.attributes.Int("num_scan_inputs"), 0));
-  const size_t fixed = node.op == "Loop" ? 2 : scans;
+  const size_t scans = std::max<int64_t>(node.attributes.Int("num_scan_inputs"), 0);
+  const size_t fixed = node.op == "Loop"_op ? 2 : scans;
   if (inputs < fixed + captures ||
-      results < inputs - fixed - captures + (node.op == "Loop" ? 1 : 0)) {
+      results < inputs - fixed - captures + (node.op == "Loop"_op ? 1 : 0)) {
     return InvalidModel("its body has {} outputs for {} inputs", results, inputs);
   }
   return OkStatus();
@@ -279,9 +278,9 @@ Status CheckArity(const ir::Node& node) {
 Result<std::unique_ptr<ControlNode>> ControlNode::Create(const ir::Node& node, Context& context) {
   const Status status = CheckArity(node);
   if (!status.ok()) return status.WithContext(ir::Describe(node));
-  if (node.op == "If") return std::unique_ptr<ControlNode>(new If(node, context));
-  if (node.op == "Loop") return std::unique_ptr<ControlNode>(new Loop(node, context));
-  if (node.op == "Scan") return std::unique_ptr<ControlNode>(new Scan(node, context));
+  if (node.op == "If"_op) return std::unique_ptr<ControlNode>(new If(node, context));
+  if (node.op == "Loop"_op) return std::unique_ptr<ControlNode>(new Loop(node, context));
+  if (node.op == "Scan"_op) return std::unique_ptr<ControlNode>(new Scan(node, context));
   return Unsupported("{}: control operator without an executor", ir::Describe(node));
 }
 

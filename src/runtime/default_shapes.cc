@@ -79,7 +79,7 @@ std::map<std::string, Shape> Fill(const ir::Graph& graph, const std::map<std::st
     Shape shape = fixed != given.end() ? fixed->second : input.shape.value_or(Shape{});
     for (int axis = 0; axis < shape.rank(); ++axis) {
       if (shape[axis] >= 0) continue;
-      const auto at = static_cast<size_t>(axis);
+      const size_t at = axis;
       const auto symbol = at < input.symbols.size() ? known.find(input.symbols[at]) : known.end();
       shape[axis] = symbol != known.end() ? symbol->second : axis == 0 ? 1 : extent;
     }
@@ -120,7 +120,7 @@ Status CheckSymbols(const ir::Graph& graph, std::span<const Shape> shapes) {
     const ir::Value& input = graph.value(graph.inputs[i]);
     for (int axis = 0; axis < std::min<int64_t>(std::ssize(input.symbols), shapes[i].rank());
          ++axis) {
-      const std::string& symbol = input.symbols[static_cast<size_t>(axis)];
+      const std::string& symbol = input.symbols[axis];
       if (symbol.empty()) continue;
       const Use& use = first.try_emplace(symbol, Use{&input, axis, shapes[i][axis]}).first->second;
       if (use.extent == shapes[i][axis]) continue;

@@ -128,7 +128,7 @@ void Model::CountWeights() {
   for (const ir::Value& value : graph_->values()) {
     if (!value.is_constant()) continue;
     parameters_ += value.constant->elements();
-    weight_bytes_ += value.constant->elements() * ByteSize(value.dtype);
+    weight_bytes_ += StorageBytes(value.dtype, value.constant->elements());
   }
 }
 

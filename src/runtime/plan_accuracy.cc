@@ -13,10 +13,8 @@ constexpr double kQuantisedSqnrDb = 20;
 constexpr double kHalfSqnrDb = 30;
 
 bool IsQuantised(const ir::Graph& graph) {
-  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const ir::Node& node) {
-    return node.op.find("Quantize") != std::string::npos ||
-           node.op.find("Integer") != std::string::npos || node.op == "MatMulNBits";
-  });
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                     [](const ir::Node& node) { return node.op->Has(ir::Trait::kQuantises); });
 }
 
 std::vector<Tensor> InOrder(const TensorMap& outputs) {

@@ -33,50 +33,48 @@ class Stage::Builder {
   Source SourceOf(ir::ValueId id) const {
     if (graph_.value(id).is_constant())
       return {Source::Kind::kConstant, 0, graph_.value(id).constant};
-    return sources_[static_cast<size_t>(id)];
+    return sources_[id];
   }
 
   bool Available(ir::ValueId id) const {
-    return id == ir::kAbsent || graph_.value(id).is_constant() ||
-           available_[static_cast<size_t>(id)];
+    return id == ir::kAbsent || graph_.value(id).is_constant() || available_[id];
   }
 
   /// A node is ready if its inputs are, its output shapes are known, and it runs no sub-graphs.
   void MarkReady() {
     available_.assign(graph_.values().size(), false);
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
-      available_[static_cast<size_t>(graph_.inputs[i])] = true;
-      sources_[static_cast<size_t>(graph_.inputs[i])] = {Source::Kind::kInput, i, nullptr};
+      available_[graph_.inputs[i]] = true;
+      sources_[graph_.inputs[i]] = {Source::Kind::kInput, i, nullptr};
     }
-    for (size_t n = 0; n < graph_.nodes().size(); ++n) {
-      const ir::Node& node = graph_.nodes()[n];
-      const ops::OpDesc* op = ops::Find(node.op);
+    for (ir::NodeId n : graph_.nodes().ids()) {
+      const ir::Node& node = graph_.node(n);
       const bool inputs = std::all_of(node.inputs.begin(), node.inputs.end(),
                                       [&](ir::ValueId id) { return Available(id); });
       const bool shapes =
           std::all_of(node.outputs.begin(), node.outputs.end(), [&](ir::ValueId id) {
             return id == ir::kAbsent || graph_.value(id).has_concrete_shape();
           });
-      if (op == nullptr || op->control || !inputs || !shapes) {
-        rest_.push_back(static_cast<ir::NodeId>(n));
+      if (node.op->Has(ir::Trait::kControl) || !inputs || !shapes) {
+        rest_.push_back(n);
         continue;
       }
-      ready_.push_back(static_cast<ir::NodeId>(n));
+      ready_.push_back(n);
       for (ir::ValueId id : node.outputs) {
-        if (id != ir::kAbsent) available_[static_cast<size_t>(id)] = true;
+        if (id != ir::kAbsent) available_[id] = true;
       }
     }
   }
 
   /// Copies value `id` into `to`, once.
-  ir::ValueId Import(ir::ValueId id, ir::Graph& to, std::vector<ir::ValueId>& map) const {
+  ir::ValueId Import(ir::ValueId id, ir::Graph& to, IdVector<ir::ValueId, ir::ValueId>& map) const {
     if (id == ir::kAbsent) return ir::kAbsent;
-    ir::ValueId& copy = map[static_cast<size_t>(id)];
+    ir::ValueId& copy = map[id];
     if (copy == ir::kAbsent) copy = to.AddValue(graph_.value(id));
     return copy;
   }
 
-  void ImportNode(ir::NodeId id, ir::Graph& to, std::vector<ir::ValueId>& map) const {
+  void ImportNode(ir::NodeId id, ir::Graph& to, IdVector<ir::ValueId, ir::ValueId>& map) const {
     ir::Node node = graph_.node(id);
     for (ir::ValueId& value : node.inputs) value = Import(value, to, map);
     for (ir::ValueId& value : node.outputs) value = Import(value, to, map);
@@ -85,17 +83,16 @@ class Stage::Builder {
 
   /// Values that ready nodes write and that the rest, or the caller, reads.
   std::vector<ir::ValueId> LiveResults() const {
-    std::vector<bool> written(graph_.values().size()), listed(graph_.values().size());
+    IdVector<ir::ValueId, bool> written(graph_.values().size()), listed(graph_.values().size());
     for (ir::NodeId n : ready_) {
       for (ir::ValueId id : graph_.node(n).outputs) {
-        if (id != ir::kAbsent) written[static_cast<size_t>(id)] = true;
+        if (id != ir::kAbsent) written[id] = true;
       }
     }
     std::vector<ir::ValueId> live;
     const auto add = [&](ir::ValueId id) {
-      if (id == ir::kAbsent || !written[static_cast<size_t>(id)] || listed[static_cast<size_t>(id)])
-        return;
-      listed[static_cast<size_t>(id)] = true;
+      if (id == ir::kAbsent || !written[id] || listed[id]) return;
+      listed[id] = true;
       live.push_back(id);
     };
     for (ir::NodeId n : rest_) {
@@ -108,14 +105,14 @@ class Stage::Builder {
   Status BuildProgram() {
     const std::vector<ir::ValueId> live = LiveResults();
     for (size_t i = 0; i < live.size(); ++i) {
-      sources_[static_cast<size_t>(live[i])] = {Source::Kind::kProgram, i, nullptr};
+      sources_[live[i]] = {Source::Kind::kProgram, i, nullptr};
       const ir::Value& value = graph_.value(live[i]);
       stage_->program_output_types_.emplace_back(value.dtype, *value.shape);
     }
     if (live.empty()) return OkStatus();
     auto made = std::make_shared<ir::Graph>();
     ir::Graph& segment = *made;
-    std::vector<ir::ValueId> map(graph_.values().size(), ir::kAbsent);
+    IdVector<ir::ValueId, ir::ValueId> map(graph_.values().size(), ir::kAbsent);
     for (ir::ValueId id : graph_.inputs) segment.inputs.push_back(Import(id, segment, map));
     for (ir::NodeId n : ready_) ImportNode(n, segment, map);
     for (ir::ValueId id : live) segment.outputs.push_back(Import(id, segment, map));
@@ -132,8 +129,7 @@ class Stage::Builder {
   /// value.
   Status BuildCut() {
     const ir::Node& node = graph_.node(rest_[0]);
-    const ops::OpDesc* op = ops::Find(node.op);
-    if (op != nullptr && op->control) {
+    if (node.op->Has(ir::Trait::kControl)) {
       ASSIGN_OR_RETURN(stage_->control_, ControlNode::Create(node, context_));
       for (ir::ValueId id : node.inputs) {
         stage_->control_inputs_.push_back(
@@ -141,27 +137,25 @@ class Stage::Builder {
       }
       for (size_t i = 0; i < node.outputs.size(); ++i) {
         if (node.outputs[i] == ir::kAbsent) continue;
-        sources_[static_cast<size_t>(node.outputs[i])] = {Source::Kind::kControl, i, nullptr};
-        available_[static_cast<size_t>(node.outputs[i])] = true;
+        sources_[node.outputs[i]] = {Source::Kind::kControl, i, nullptr};
+        available_[node.outputs[i]] = true;
       }
       rest_.erase(rest_.begin());
       return OkStatus();
     }
     ASSIGN_OR_RETURN(const ops::Inferred inferred, ops::Infer(graph_, node));
     FETTLE_CHECK(inferred.needed_input >= 0, "a node is left over though its shape is known");
-    needed_ = node.inputs[static_cast<size_t>(inferred.needed_input)];
+    needed_ = node.inputs[inferred.needed_input];
     return OkStatus();
   }
 
   void BuildRest() {
     auto rest = std::make_shared<ir::Graph>();
-    std::vector<ir::ValueId> map(graph_.values().size(), ir::kAbsent);
+    IdVector<ir::ValueId, ir::ValueId> map(graph_.values().size(), ir::kAbsent);
     std::vector<bool> pinned;
     const auto add_input = [&](ir::ValueId id) {
-      if (id == ir::kAbsent || graph_.value(id).is_constant() ||
-          !available_[static_cast<size_t>(id)])
-        return;
-      if (map[static_cast<size_t>(id)] != ir::kAbsent) return;
+      if (id == ir::kAbsent || graph_.value(id).is_constant() || !available_[id]) return;
+      if (map[id] != ir::kAbsent) return;
       rest->inputs.push_back(Import(id, *rest, map));
       stage_->next_inputs_.push_back(SourceOf(id));
       pinned.push_back(id == needed_);
@@ -178,8 +172,8 @@ class Stage::Builder {
   ir::Graph graph_;
   Context& context_;
   std::unique_ptr<Stage> stage_;
-  std::vector<Source> sources_;
-  std::vector<bool> available_;
+  IdVector<ir::ValueId, Source> sources_;
+  IdVector<ir::ValueId, bool> available_;
   std::vector<ir::NodeId> ready_, rest_;
   ir::ValueId needed_ = ir::kAbsent;
 };

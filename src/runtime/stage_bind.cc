@@ -95,7 +95,7 @@ Result<std::unique_ptr<exec::Program>> Stage::BuildBound(const Bindings& binding
     // What shares its bytes with other tensors cannot be the caller's memory: it is copied there.
     bool is_whole = true;
     for (const int output : program->memory_plan().copied_outputs) {
-      const auto at = static_cast<size_t>(output);
+      const size_t at = output;
       if (!states.outputs[at] || states.copied[at]) continue;
       states.copied[at] = true;
       is_whole = false;

@@ -21,8 +21,8 @@ class TensorMemory final : public DeviceMemory {
 
 /// Types whose values a map may convert into each other: a double holds any of them.
 bool IsConvertible(DType type) {
-  const bool is_wide = IsInteger(type) && ByteSize(type) == 8;
-  return !is_wide && type != DType::kBool && type != DType::kU4 && type != DType::kI4;
+  const bool is_wide = IsInteger(type) && RowOf(type).bits > 53;
+  return !is_wide && type != DType::kBool && !IsSubByte(type);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ double StoredBytes(const Model& model) {
   double bytes = 0;
   for (const ir::Value& value : model.graph().values()) {
     if (value.is_constant() && value.constant->source() == nullptr)
-      bytes += static_cast<double>(value.constant->elements() * ByteSize(value.dtype));
+      bytes += static_cast<double>(StorageBytes(value.dtype, value.constant->elements()));
   }
   return bytes;
 }

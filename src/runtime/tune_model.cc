@@ -101,7 +101,7 @@ Status Reprice(TunedSegment& segment, const Session& session, bool cold_constant
       planner::GroupDecision& decided = decision.groups[group++];
       us = decided.us = costs[i].alone_us > 0 ? us : decided.us;
     } else {
-      const exec::PlannedTensor& to = plan.tensors[static_cast<size_t>(plan.steps[i].outputs[0])];
+      const exec::PlannedTensor& to = plan.tensors[plan.steps[i].outputs[0]];
       for (planner::ConversionDecision& conversion : decision.conversions)
         if (conversion.to == to.state && segment.graph->value(conversion.value).name == to.name)
           us = conversion.us = costs[i].alone_us > 0 ? us : conversion.us;
@@ -333,7 +333,7 @@ class ModelTuner {
     for (const tuner::Lossy& lossy : result_.report.lossy) trades.push_back(lossy.trade);
     const int worst = tuner::WorstTrade(trades);
     if (worst < 0) return false;
-    const tuner::Lossy& lossy = result_.report.lossy[static_cast<size_t>(worst)];
+    const tuner::Lossy& lossy = result_.report.lossy[worst];
     result_.banned.push_back(lossy);
     return tune_.banned.insert(lossy.key).second;
   }

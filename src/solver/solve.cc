@@ -44,8 +44,8 @@ Kept KeepState(const Problem& problem, std::string_view state) {
       int64_t count = 0;
       const auto add = [&](const std::vector<int>& tensors, const std::vector<int>& states) {
         for (size_t i = 0; i < tensors.size(); ++i) {
-          const Tensor& tensor = problem.tensors[static_cast<size_t>(tensors[i])];
-          count += IsPartOf(tensor.states[static_cast<size_t>(states[i])], state) ? 1 : 0;
+          const Tensor& tensor = problem.tensors[tensors[i]];
+          count += IsPartOf(tensor.states[states[i]], state) ? 1 : 0;
         }
       };
       add(group.inputs, group.choices[c].inputs);

@@ -50,7 +50,7 @@ Tolerance KernelTolerance(DType storage, int64_t length, double magnitude) {
 
 std::string Difference::ToString(const Shape& shape) const {
   if (ok()) return fmt::format("all {} elements agree (max abs {:.3g})", elements, max_abs);
-  std::vector<int64_t> coordinate(static_cast<size_t>(shape.rank()));
+  std::vector<int64_t> coordinate(shape.rank());
   Unravel(first_bad, shape, coordinate);
   return fmt::format(
       "{} of {} elements differ; first at {}: expected {:.9g}, got {:.9g}; max abs {:.3g}", bad,
@@ -102,9 +102,9 @@ Difference Compare(const HostView& got, const HostView& want, const Tolerance& t
   double got_piece[kPiece], want_piece[kPiece];
   const int64_t elements = want.shape.elements();
   const bool dense = got.IsDense() && want.IsDense();
-  std::vector<int64_t> coordinate(static_cast<size_t>(want.shape.rank()));
+  std::vector<int64_t> coordinate(want.shape.rank());
   for (int64_t begin = 0; begin < elements; begin += kPiece) {
-    const auto count = static_cast<size_t>(std::min(kPiece, elements - begin));
+    const size_t count = std::min(kPiece, elements - begin);
     for (size_t i = 0; i < count; ++i) {
       const int64_t index = begin + static_cast<int64_t>(i);
       if (!dense) Unravel(index, want.shape, coordinate);

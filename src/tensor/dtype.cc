@@ -3,34 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <iterator>
 
 namespace fettle {
 namespace {
-
-enum class Kind { kOther, kFloat, kSigned, kUnsigned };
-
-struct DTypeRow {
-  std::string_view name;
-  int64_t bytes;
-  Kind kind;
-};
-
-constexpr DTypeRow kRows[] = {
-    {"undefined", 0, Kind::kOther},   {"f32", 4, Kind::kFloat},
-    {"f16", 2, Kind::kFloat},         {"bf16", 2, Kind::kFloat},
-    {"f64", 8, Kind::kFloat},         {"i8", 1, Kind::kSigned},
-    {"u8", 1, Kind::kUnsigned},       {"i16", 2, Kind::kSigned},
-    {"u16", 2, Kind::kUnsigned},      {"i32", 4, Kind::kSigned},
-    {"u32", 4, Kind::kUnsigned},      {"i64", 8, Kind::kSigned},
-    {"u64", 8, Kind::kUnsigned},      {"bool", 1, Kind::kOther},
-    {"i4", 1, Kind::kSigned},         {"u4", 1, Kind::kUnsigned},
-    {"f8e4m3fn", 1, Kind::kFloat},    {"f8e5m2", 1, Kind::kFloat},
-    {"string", 0, Kind::kOther},      {"complex64", 8, Kind::kOther},
-    {"complex128", 16, Kind::kOther},
-};
-
-const DTypeRow& Row(DType dtype) { return kRows[static_cast<int>(dtype)]; }
 
 /// Rounds `value` to a float format with `mantissa` bits, minimum exponent `min_exponent` (of
 /// normal numbers), as an integer significand and exponent; `value` is finite and positive.
@@ -75,23 +50,21 @@ float DecodeF8(uint8_t bits, int mantissa, int bias) {
 
 }  // namespace
 
-std::string_view DTypeName(DType dtype) { return Row(dtype).name; }
+std::string_view DTypeName(DType dtype) { return RowOf(dtype).name; }
 
 std::optional<DType> DTypeFromName(std::string_view name) {
-  for (size_t i = 0; i < std::size(kRows); ++i) {
-    if (kRows[i].name == name) return static_cast<DType>(i);
+  for (const DTypeRow& row : DTypeTable()) {
+    if (row.name == name) return row.dtype;
   }
   return std::nullopt;
 }
 
-int64_t ByteSize(DType dtype) { return Row(dtype).bytes; }
-bool IsFloat(DType dtype) { return Row(dtype).kind == Kind::kFloat; }
+bool IsFloat(DType dtype) { return RowOf(dtype).kind == DTypeClass::kFloat; }
 bool IsInteger(DType dtype) {
-  return Row(dtype).kind == Kind::kSigned || Row(dtype).kind == Kind::kUnsigned;
+  return RowOf(dtype).kind == DTypeClass::kSigned || RowOf(dtype).kind == DTypeClass::kUnsigned;
 }
-bool IsSigned(DType dtype) {
-  return Row(dtype).kind == Kind::kSigned || Row(dtype).kind == Kind::kFloat;
-}
+bool IsSigned(DType dtype) { return RowOf(dtype).kind == DTypeClass::kSigned || IsFloat(dtype); }
+bool IsSubByte(DType dtype) { return IsInteger(dtype) && RowOf(dtype).bits < 8; }
 
 Half::Half(float value) {
   const auto f = std::bit_cast<uint32_t>(value);

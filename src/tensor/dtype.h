@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <type_traits>
 
 namespace fettle {
 
 /// Order is stable: text forms and packages use the names, never the numbers.
-/// kI4/kU4 occupy one byte per element in host tensors; packing makes nibbles of them.
 /// kString, kComplex64 and kComplex128 exist so that messages can name them; no operator computes
 /// on them.
 enum class DType : uint8_t {
@@ -37,14 +37,48 @@ enum class DType : uint8_t {
   kComplex128,
 };
 
+/// What the bits of an element mean.
+enum class DTypeClass : uint8_t { kNone, kFloat, kSigned, kUnsigned, kBool, kComplex };
+
+/// What there is to know of an element type.
+struct DTypeRow {
+  DType dtype;
+  std::string_view name;
+  DTypeClass kind;
+  /// Of a value: what files pack and BitCast compares.
+  int bits;
+  /// Of an element in a tensor, from its first bit to that of the next one: a multiple of 8, or a
+  /// divisor where elements share bytes. 0: no tensor holds such elements.
+  int stored_bits;
+};
+
+/// All types, in the order of DType (dtypes.cc).
+std::span<const DTypeRow> DTypeTable();
+const DTypeRow& RowOf(DType dtype);
+
 std::string_view DTypeName(DType dtype);
 std::optional<DType> DTypeFromName(std::string_view name);
-/// Bytes of one element in a host tensor; 0 for kUndefined and kString.
-int64_t ByteSize(DType dtype);
 bool IsFloat(DType dtype);
 /// Integers including kI4/kU4; kBool is not one.
 bool IsInteger(DType dtype);
 bool IsSigned(DType dtype);
+/// Integers narrower than a byte, which files pack.
+bool IsSubByte(DType dtype);
+/// Whether tensors can hold elements of the type: not kUndefined, nor kString.
+inline bool IsStored(DType dtype) { return RowOf(dtype).stored_bits != 0; }
+
+/// Bytes of `elements` fields of `bits` bits without gaps; the last byte may be filled in part.
+constexpr int64_t PackedBytes(int bits, int64_t elements) {
+  return (elements * bits + 7) >> 3;  // rounds down below zero, so that offsets may be negative
+}
+/// Bytes that `elements` neighbours take in a tensor. Also the offset of element `elements`, where
+/// that starts a byte.
+inline int64_t StorageBytes(DType dtype, int64_t elements) {
+  return PackedBytes(RowOf(dtype).stored_bits, elements);
+}
+/// Bytes of an element that has an address of its own, to choose code by; sizes and offsets are
+/// StorageBytes. 0 for kUndefined and kString.
+inline int64_t ByteSize(DType dtype) { return StorageBytes(dtype, 1); }
 
 /// IEEE binary16 in memory. Conversion from float rounds to nearest even.
 struct Half {

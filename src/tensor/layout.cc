@@ -32,8 +32,8 @@ bool Layout::IsValidFor(int rank) const {
     if (static_cast<int>(order.size()) != rank) return false;
     std::vector<bool> seen(order.size());
     for (int axis : order) {
-      if (axis < 0 || axis >= rank || seen[static_cast<size_t>(axis)]) return false;
-      seen[static_cast<size_t>(axis)] = true;
+      if (axis < 0 || axis >= rank || seen[axis]) return false;
+      seen[axis] = true;
     }
   }
   return pitch >= 0 && std::all_of(blocks.begin(), blocks.end(), [&](const Block& block) {
@@ -113,18 +113,16 @@ bool SameOffsets(const Shape& shape, const Layout& a, const Layout& b) {
          JoinParts(PhysicalParts(shape, a)) == JoinParts(PhysicalParts(shape, b));
 }
 
-OffsetMap::OffsetMap(const Shape& shape, const Layout& layout)
-    : axes_(static_cast<size_t>(shape.rank())) {
+OffsetMap::OffsetMap(const Shape& shape, const Layout& layout) : axes_(shape.rank()) {
   const PhysicalDims dims = ToPhysical(shape, layout);
-  std::vector<int64_t> remaining(static_cast<size_t>(shape.rank()));
-  for (int axis = 0; axis < shape.rank(); ++axis)
-    remaining[static_cast<size_t>(axis)] = layout.BlockOf(axis);
+  std::vector<int64_t> remaining(shape.rank());
+  for (int axis = 0; axis < shape.rank(); ++axis) remaining[axis] = layout.BlockOf(axis);
   for (int i = 0; i < shape.rank(); ++i) {
-    const auto axis = static_cast<size_t>(layout.AxisAt(i, shape.rank()));
-    axes_[axis].push_back({remaining[axis], 0, dims.stride[static_cast<size_t>(i)]});
+    const size_t axis = layout.AxisAt(i, shape.rank());
+    axes_[axis].push_back({remaining[axis], 0, dims.stride[i]});
   }
   for (size_t b = 0; b < layout.blocks.size(); ++b) {
-    const auto axis = static_cast<size_t>(layout.blocks[b].axis);
+    const size_t axis = layout.blocks[b].axis;
     const int64_t modulus = remaining[axis];
     remaining[axis] /= layout.blocks[b].size;
     axes_[axis].push_back(
@@ -134,7 +132,7 @@ OffsetMap::OffsetMap(const Shape& shape, const Layout& layout)
 
 int64_t OffsetMap::AxisOffset(int axis, int64_t index) const {
   int64_t offset = 0;
-  for (const Level& level : axes_[static_cast<size_t>(axis)]) {
+  for (const Level& level : axes_[axis]) {
     const int64_t within = level.modulus == 0 ? index : index % level.modulus;
     offset += within / level.divisor * level.stride;
   }
@@ -151,10 +149,9 @@ int64_t OffsetMap::operator()(std::span<const int64_t> coordinate) const {
 std::optional<Dims> AxisStrides(const Shape& shape, const Layout& layout) {
   if (!layout.blocks.empty()) return std::nullopt;
   const PhysicalDims dims = ToPhysical(shape, layout);
-  Dims strides(static_cast<size_t>(shape.rank()));
+  Dims strides(shape.rank());
   for (int i = 0; i < shape.rank(); ++i) {
-    strides[static_cast<size_t>(layout.AxisAt(i, shape.rank()))] =
-        dims.stride[static_cast<size_t>(i)];
+    strides[layout.AxisAt(i, shape.rank())] = dims.stride[i];
   }
   return strides;
 }

@@ -43,9 +43,7 @@ struct Layout {
   bool IsRowMajor() const { return order.empty() && blocks.empty(); }
   bool IsDense() const { return pitch == 0; }
   /// The axis at physical position `i` of the order, for a tensor of `rank`.
-  int AxisAt(int i, int rank) const {
-    return order.empty() ? (void(rank), i) : order[static_cast<size_t>(i)];
-  }
+  int AxisAt(int i, int rank) const { return order.empty() ? (void(rank), i) : order[i]; }
   /// Product of the block sizes of `axis` (1 where it is not blocked).
   int64_t BlockOf(int axis) const;
   /// The axis that varies fastest in memory.

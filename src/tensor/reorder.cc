@@ -53,7 +53,7 @@ struct Copier {
 void Reorder(const Shape& shape, const State& from, const std::byte* src, const State& to,
              std::byte* dst) {
   if (PhysicalElements(shape, to.layout) != shape.elements()) {
-    std::memset(dst, 0, static_cast<size_t>(StateBytes(shape, to)));
+    std::memset(dst, 0, StateBytes(shape, to));
   }
   DispatchDType(from.storage, [&]<typename S>() {
     DispatchDType(to.storage, [&]<typename D>() {

@@ -36,10 +36,10 @@ std::string Shape::ToString() const {
 }
 
 Dims RowMajorStrides(const Shape& shape) {
-  Dims strides(static_cast<size_t>(shape.rank()));
+  Dims strides(shape.rank());
   int64_t stride = 1;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    strides[static_cast<size_t>(axis)] = stride;
+    strides[axis] = stride;
     stride *= shape[axis];
   }
   return strides;
@@ -47,19 +47,19 @@ Dims RowMajorStrides(const Shape& shape) {
 
 void Unravel(int64_t index, const Shape& shape, std::span<int64_t> coordinate) {
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    coordinate[static_cast<size_t>(axis)] = index % shape[axis];
+    coordinate[axis] = index % shape[axis];
     index /= shape[axis];
   }
 }
 
 std::optional<Shape> BroadcastShapes(const Shape& a, const Shape& b) {
   const int rank = std::max(a.rank(), b.rank());
-  Dims dims(static_cast<size_t>(rank));
+  Dims dims(rank);
   for (int i = 1; i <= rank; ++i) {
     const int64_t da = i <= a.rank() ? a[a.rank() - i] : 1;
     const int64_t db = i <= b.rank() ? b[b.rank() - i] : 1;
     if (da != db && da != 1 && db != 1) return std::nullopt;
-    dims[static_cast<size_t>(rank - i)] = da == 1 ? db : da;
+    dims[rank - i] = da == 1 ? db : da;
   }
   return Shape(std::move(dims));
 }

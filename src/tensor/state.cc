@@ -70,7 +70,7 @@ Result<State> StateFromName(std::string_view name, int rank) {
 }
 
 int64_t StateBytes(const Shape& shape, const State& state) {
-  return PhysicalElements(shape, state.layout) * ByteSize(state.storage);
+  return StorageBytes(state.storage, PhysicalElements(shape, state.layout));
 }
 
 }  // namespace fettle

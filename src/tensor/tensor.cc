@@ -51,11 +51,11 @@ Result<std::shared_ptr<std::byte>> AllocateHost(int64_t bytes) {
 }
 
 double HostView::GetDouble(int64_t offset) const {
-  return LoadAs<double>(dtype, data + offset * ByteSize(dtype));
+  return LoadAs<double>(dtype, data + StorageBytes(dtype, offset));
 }
 
 int64_t HostView::GetInt(int64_t offset) const {
-  return LoadAs<int64_t>(dtype, data + offset * ByteSize(dtype));
+  return LoadAs<int64_t>(dtype, data + StorageBytes(dtype, offset));
 }
 
 void HostView::SetDouble(int64_t offset, double value) const {
@@ -70,14 +70,14 @@ Result<Tensor> Tensor::Create(DType dtype, Shape shape) {
   const auto elements = shape.CheckedElements();
   if (!elements)
     return InvalidArgument("shape {} is not a size that memory can hold", shape.ToString());
-  if (ByteSize(dtype) == 0)
+  if (!IsStored(dtype))
     return Unsupported("tensors of type {} cannot be computed on", DTypeName(dtype));
   Tensor tensor;
   tensor.dtype_ = dtype;
   tensor.shape_ = std::move(shape);
-  const int64_t bytes = *elements * ByteSize(dtype);
+  const int64_t bytes = StorageBytes(dtype, *elements);
   ASSIGN_OR_RETURN(tensor.data_, AllocateHost(bytes));
-  std::memset(tensor.data_.get(), 0, static_cast<size_t>(bytes));
+  std::memset(tensor.data_.get(), 0, bytes);
   return tensor;
 }
 
@@ -98,7 +98,7 @@ Tensor Tensor::Reshaped(Shape shape) const {
 
 Constant Constant::FromBytes(DType dtype, Shape shape, std::span<const std::byte> bytes,
                              std::shared_ptr<const void> owner) {
-  FETTLE_CHECK(static_cast<int64_t>(bytes.size()) == shape.elements() * ByteSize(dtype),
+  FETTLE_CHECK(static_cast<int64_t>(bytes.size()) == StorageBytes(dtype, shape.elements()),
                "constant of the wrong size");
   Constant constant;
   constant.dtype_ = dtype;
@@ -121,7 +121,7 @@ Constant Constant::FromTensor(const Tensor& tensor) {
 }
 
 Constant Constant::Splat(DType dtype, Shape shape, std::span<const std::byte> element) {
-  FETTLE_CHECK(static_cast<int64_t>(element.size()) == ByteSize(dtype),
+  FETTLE_CHECK(static_cast<int64_t>(element.size()) == StorageBytes(dtype, 1),
                "splat element of the wrong size");
   auto owner = std::make_shared<std::vector<std::byte>>(element.begin(), element.end());
   Constant constant;
@@ -145,15 +145,13 @@ Constant Constant::Generated(DType dtype, Shape shape,
 void Constant::CopyTo(int64_t begin, int64_t count, std::byte* out) const {
   if (count == 0) return;  // an empty constant may have no bytes at all
   if (source_ != nullptr) return source_->CopyTo(begin, count, out);
-  const auto size = static_cast<size_t>(ByteSize(dtype_));
   const std::span<const std::byte> elements = bytes();
   if (!splat_) {
-    std::memcpy(out, elements.data() + static_cast<size_t>(begin) * size,
-                static_cast<size_t>(count) * size);
+    std::memcpy(out, elements.data() + StorageBytes(dtype_, begin), StorageBytes(dtype_, count));
     return;
   }
   for (int64_t i = 0; i < count; ++i)
-    std::memcpy(out + static_cast<size_t>(i) * size, elements.data(), size);
+    std::memcpy(out + StorageBytes(dtype_, i), elements.data(), elements.size());
 }
 
 Result<Tensor> Constant::ToTensor() const {
@@ -185,7 +183,7 @@ double Constant::GetDouble(int64_t index) const {
     source_->CopyTo(index, 1, element.data());
     return LoadAs<double>(dtype_, element.data());
   }
-  return LoadAs<double>(dtype_, bytes().data() + (splat_ ? 0 : index * ByteSize(dtype_)));
+  return LoadAs<double>(dtype_, bytes().data() + StorageBytes(dtype_, splat_ ? 0 : index));
 }
 
 int64_t Constant::GetInt(int64_t index) const {
@@ -194,7 +192,7 @@ int64_t Constant::GetInt(int64_t index) const {
     source_->CopyTo(index, 1, element.data());
     return LoadAs<int64_t>(dtype_, element.data());
   }
-  return LoadAs<int64_t>(dtype_, bytes().data() + (splat_ ? 0 : index * ByteSize(dtype_)));
+  return LoadAs<int64_t>(dtype_, bytes().data() + StorageBytes(dtype_, splat_ ? 0 : index));
 }
 
 }  // namespace fettle

@@ -69,7 +69,7 @@ class Tensor {
   int64_t elements() const { return shape_.elements(); }
   std::byte* data() const { return data_.get(); }
   std::span<std::byte> bytes() const {
-    return {data_.get(), static_cast<size_t>(elements() * ByteSize(dtype_))};
+    return {data_.get(), static_cast<size_t>(StorageBytes(dtype_, elements()))};
   }
   template <typename T>
   std::span<T> as() const {
@@ -124,7 +124,7 @@ class Constant {
                             std::shared_ptr<const void> owner,
                             std::shared_ptr<const ContentGuard> guard);
   static Constant FromTensor(const Tensor& tensor);
-  /// `element` holds ByteSize(dtype) bytes.
+  /// `element` holds StorageBytes(dtype, 1) bytes.
   static Constant Splat(DType dtype, Shape shape, std::span<const std::byte> element);
 
   static Constant Generated(DType dtype, Shape shape, std::shared_ptr<const ConstantSource> source);

@@ -60,8 +60,8 @@ class AnnexKernel final : public PreparedKernel {
       std::vector<HostView> inputs, outputs;
       for (ir::ValueId id : node.inputs) inputs.push_back(view(id));
       for (ir::ValueId id : node.outputs) outputs.push_back(view(id));
-      return ops::Find(node.op)->reference({node, inputs, outputs},
-                                           {0, outputs[0].shape.elements()});
+      return ops::OperatorOf(node).reference({node, inputs, outputs},
+                                             {0, outputs[0].shape.elements()});
     });
     return OkStatus();
   }

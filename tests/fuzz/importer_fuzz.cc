@@ -16,7 +16,7 @@ void Evaluate(ir::Graph& graph) {
   for (ir::ValueId id : graph.inputs) {
     const ir::Value& value = graph.value(id);
     if (!value.has_concrete_shape() || value.shape->elements() > kElements) return;
-    if (ByteSize(value.dtype) == 0) return;
+    if (!IsStored(value.dtype)) return;
   }
   if (!ops::InferGraph(graph).ok() || !IsSmall(graph)) return;
   std::vector<Tensor> inputs;

@@ -8,7 +8,7 @@
 #include "device/cpu/cpu_device.h"
 #include "importers/model_writer.h"
 #include "importers/onnx/tensor_file.h"
-#include "ir/text.h"
+#include "ops/op.h"
 #include "runtime/model.h"
 #include "runtime/package/package.h"
 
@@ -116,7 +116,7 @@ output %t
 )"}};
   std::filesystem::create_directories(folder);
   for (const auto& [name, text] : graphs) {
-    const auto model = runtime::Model::FromGraph(ir::Parse(text).value(), name).value();
+    const auto model = runtime::Model::FromGraph(ops::Parse(text).value(), name).value();
     planner::PlanBook book;
     planner::BookEntry entry;
     entry.key.device = "here";

@@ -40,7 +40,7 @@ void Run(const std::shared_ptr<const Model>& model) {
   ir::Graph graph = model->graph();
   for (ir::ValueId id : graph.inputs) {
     std::optional<Shape>& shape = graph.value(id).shape;
-    if (!shape || ByteSize(graph.value(id).dtype) == 0) return;
+    if (!shape || !IsStored(graph.value(id).dtype)) return;
     for (int axis = 0; axis < shape->rank(); ++axis)
       (*shape)[axis] = std::max<int64_t>((*shape)[axis], 1);
     const auto elements = shape->CheckedElements();

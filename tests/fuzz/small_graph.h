@@ -20,7 +20,7 @@ inline bool IsSmall(const ir::Graph& graph) {
     if (elements > kElements) return false;
   }
   for (const ir::Node& node : graph.nodes()) {
-    const ops::OpDesc* op = ops::Find(node.op);
+    const ops::Operator& op = ops::OperatorOf(node);
     std::vector<Shape> inputs, outputs;
     const auto shapes = [&](const std::vector<ir::ValueId>& ids, std::vector<Shape>* out) {
       for (ir::ValueId id : ids)
@@ -28,7 +28,7 @@ inline bool IsSmall(const ir::Graph& graph) {
     };
     shapes(node.inputs, &inputs);
     shapes(node.outputs, &outputs);
-    if (op->macs != nullptr) macs += op->macs(node, inputs, outputs);
+    if (op.macs != nullptr) macs += op.macs(node, inputs, outputs);
     if (macs > kMacs) return false;
   }
   return true;

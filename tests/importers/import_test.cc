@@ -22,7 +22,7 @@ const ir::Value& ValueOf(const ir::Graph& graph, const std::string& name) {
 
 std::vector<std::string> Ops(const ir::Graph& graph) {
   std::vector<std::string> ops;
-  for (const ir::Node& node : graph.nodes()) ops.push_back(node.op);
+  for (const ir::Node& node : graph.nodes()) ops.emplace_back(node.op);
   return ops;
 }
 

@@ -27,7 +27,7 @@ struct EvaluatedCase {
 /// too large; the reason is the message.
 inline Result<EvaluatedCase> EvaluateCase(const ops::Case& test) {
   ir::NoiseHints hints;
-  ASSIGN_OR_RETURN(ir::Graph graph, ir::Parse(test.graph, &hints));
+  ASSIGN_OR_RETURN(ir::Graph graph, ops::Parse(test.graph, &hints));
   RETURN_IF_ERROR(ops::InferGraph(graph));
   int64_t macs = 0;
   for (const ir::Node& node : graph.nodes()) macs += Macs(graph, node);

@@ -10,7 +10,7 @@ namespace fettle::kernels {
 namespace {
 
 std::string TextOf(const std::string& graph) {
-  ir::Graph parsed = ir::Parse(graph).value();
+  ir::Graph parsed = ops::Parse(graph).value();
   EXPECT_TRUE(ops::InferGraph(parsed).ok());
   return PrintCosts(parsed);
 }
@@ -56,7 +56,7 @@ output %y
 }
 
 TEST(CostText, IsAProblemsText) {
-  ir::Graph graph = ir::Parse(Quantised("0.02", "3", "128")).value();
+  ir::Graph graph = ops::Parse(Quantised("0.02", "3", "128")).value();
   ASSERT_TRUE(ops::InferGraph(graph).ok());
   const auto group = std::make_shared<const ir::Graph>(std::move(graph));
   const Problem problem{group, RowMajorStates(*group), 1};

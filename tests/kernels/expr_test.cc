@@ -65,7 +65,7 @@ std::string_view OwnForm(std::string_view op) {
 }
 
 /// One node of the operator on operands of `type`; nothing where it has no such operands.
-std::optional<CaseGroup> GroupOf(const ops::OpDesc& op, DType type) {
+std::optional<CaseGroup> GroupOf(const ops::Operator& op, DType type) {
   const std::string range = RangeFor(op.name, type);
   std::string text, arguments;
   if (const std::string_view own = OwnForm(op.name); !own.empty()) {
@@ -85,21 +85,22 @@ std::optional<CaseGroup> GroupOf(const ops::OpDesc& op, DType type) {
   return MakeGroup(*evaluated, 0, 1);
 }
 
-std::vector<const ops::OpDesc*> ElementwiseOperators() {
+std::vector<const ops::Operator*> ElementwiseOperators() {
   const std::vector<std::string_view> lowered = expr::LoweredOperators();
-  std::vector<const ops::OpDesc*> found;
-  for (const ops::OpDesc* op : ops::AllOps()) {
-    if (op->elementwise || std::binary_search(lowered.begin(), lowered.end(), op->name))
+  std::vector<const ops::Operator*> found;
+  for (const ops::Operator* op : ops::AllOps()) {
+    if (op->Has(ir::Trait::kElementwise) ||
+        std::binary_search(lowered.begin(), lowered.end(), op->name))
       found.push_back(op);
   }
   return found;
 }
 
-std::string NameOf(const testing::TestParamInfo<const ops::OpDesc*>& info) {
+std::string NameOf(const testing::TestParamInfo<const ops::Operator*>& info) {
   return std::string(info.param->name);
 }
 
-class ExprTest : public testing::TestWithParam<const ops::OpDesc*> {};
+class ExprTest : public testing::TestWithParam<const ops::Operator*> {};
 
 /// Every state that `kernel` lists for the group, or the first.
 void Check(const KernelDesc& kernel, const CaseGroup& group, const Device& device, bool all) {

@@ -1,6 +1,7 @@
 // Where cpu.move needs no copy: the first candidate of a node is a view.
 #include <gtest/gtest.h>
 
+#include "ops/op.h"
 #include "tests/kernels/kernel_check.h"
 
 namespace fettle::kernels {
@@ -12,7 +13,7 @@ namespace {
 /// "NHWC > row @64" for the first candidate: layouts of input and output, and the view's offset.
 std::string FirstCandidate(std::string_view text) {
   const CpuDevice device(std::make_shared<ThreadPool>(1));
-  auto graph = std::make_shared<ir::Graph>(ir::Parse(text).value());
+  auto graph = std::make_shared<ir::Graph>(ops::Parse(text).value());
   EXPECT_TRUE(ops::InferGraph(*graph).ok());
   const auto candidates = CandidatesOf(kCpuMove, *graph, device);
   if (!candidates.ok()) return candidates.status().message();

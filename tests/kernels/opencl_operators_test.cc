@@ -7,6 +7,7 @@
 #include "kernels/kernel.h"
 #include "kernels/opencl/opencl_backend.h"
 #include "kernels/opencl/operators.h"
+#include "ops/op.h"
 #include "tests/kernels/case_groups.h"
 #include "tests/opencl_device.h"
 
@@ -25,12 +26,12 @@ TEST(OpenClOperatorsTest, AreThoseOfTheCasesThatKernelsTake) {
   if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
   std::set<std::string> taken;
   for (const ops::Case& test : ops::AllCases()) {
-    EvaluatedCase shapes{ir::Parse(test.graph).value(), {}};
+    EvaluatedCase shapes{ops::Parse(test.graph).value(), {}};
     if (!ops::InferGraph(shapes.graph).ok()) continue;  // shapes that depend on data
     shapes.values.resize(shapes.graph.values().size());
     for (size_t i = 0; i < shapes.graph.nodes().size(); ++i) {
       const CaseGroup group = MakeGroup(shapes, i, i + 1);
-      if (IsTaken(*group.graph, **device)) taken.insert(shapes.graph.nodes()[i].op);
+      if (IsTaken(*group.graph, **device)) taken.insert(std::string(shapes.graph.nodes()[i].op));
     }
   }
   const auto documented = OpenClOperators();

@@ -8,7 +8,7 @@ namespace fettle::kernels {
 namespace {
 
 Problem MakeProblem(std::string_view text) {
-  ir::Graph graph = ir::Parse(text).value();
+  ir::Graph graph = ops::Parse(text).value();
   EXPECT_TRUE(ops::InferGraph(graph).ok());
   Problem problem{.group = std::make_shared<ir::Graph>(std::move(graph)), .threads = 2};
   problem.states = RowMajorStates(*problem.group);

@@ -12,6 +12,7 @@
 #include "kernels/kernel.h"
 #include "kernels/opencl/opencl_backend.h"
 #include "kernels/opencl/sources.h"
+#include "ops/op.h"
 #include "tests/kernels/kernel_check.h"
 
 namespace fettle::kernels {
@@ -142,7 +143,7 @@ class Nothing final : public PreparedKernel {
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   ++g_reads;
-  if (group.nodes()[0].op != "Relu") return Unsupported("not a Relu");
+  if (group.nodes()[0].op != "Relu"_op) return Unsupported("not a Relu");
   return Facts{group.value(group.inputs[0]).shape->elements()};
 }
 Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&, const Device&) {

@@ -25,10 +25,10 @@ int64_t Work(const ir::Graph& graph) {
       inputs.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
     for (ir::ValueId id : node.outputs)
       outputs.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
-    const OpDesc* op = Find(node.op);
+    const Operator& op = OperatorOf(node);
     for (const Shape& shape : inputs) work += shape.elements();
     for (const Shape& shape : outputs) work += shape.elements();
-    if (op->macs != nullptr) work += op->macs(node, inputs, outputs);
+    if (op.macs != nullptr) work += op.macs(node, inputs, outputs);
   }
   return work;
 }
@@ -36,7 +36,7 @@ int64_t Work(const ir::Graph& graph) {
 /// Evaluates one node again, in regions of `step` elements, and expects equal bytes.
 void ExpectRegionsAgree(const ir::Node& node, const std::vector<Tensor>& inputs,
                         const std::vector<Tensor>& whole, int64_t step) {
-  const OpDesc& op = *Find(node.op);
+  const Operator& op = OperatorOf(node);
   std::vector<HostView> input_views, output_views;
   std::vector<Tensor> outputs;
   for (const Tensor& tensor : inputs)
@@ -67,7 +67,7 @@ void ExpectRegionsAgree(const ir::Node& node, const std::vector<Tensor>& inputs,
 
 void RunCase(const Case& test_case) {
   ir::NoiseHints hints;
-  Result<ir::Graph> graph = ir::Parse(test_case.graph, &hints);
+  Result<ir::Graph> graph = Parse(test_case.graph, &hints);
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   const Status inferred = InferGraph(*graph);
   ASSERT_TRUE(inferred.ok()) << inferred.message();
@@ -87,7 +87,7 @@ void RunCase(const Case& test_case) {
       operands.push_back(id == ir::kAbsent ? Tensor() : values[static_cast<size_t>(id)]);
     Result<std::vector<Tensor>> results = Evaluate(node, operands);
     ASSERT_TRUE(results.ok()) << results.status().message();
-    if (!Find(node.op)->whole_output && !Find(node.op)->random) {
+    if (!node.op->Has(Trait::kWholeOutput) && !node.op->Has(Trait::kRandom)) {
       // Single elements where they are few; otherwise odd steps that cut rows anywhere.
       const int64_t elements = (*results)[0].elements();
       ExpectRegionsAgree(node, operands, *results, elements / 256 * 2 + 1);

@@ -13,7 +13,7 @@ namespace fettle::ops {
 
 /// The outputs of a graph without inputs; a failure of the test where it does not run.
 inline std::vector<Tensor> EvaluateText(std::string_view text) {
-  Result<ir::Graph> graph = ir::Parse(text);
+  Result<ir::Graph> graph = Parse(text);
   EXPECT_TRUE(graph.ok()) << graph.status().message();
   if (!graph.ok()) return {};
   const Status inferred = InferGraph(*graph);
@@ -36,7 +36,7 @@ inline std::vector<double> ElementsOf(std::string_view text) {
 
 /// The message with which the inference of a graph fails.
 inline std::string InferError(std::string_view text) {
-  Result<ir::Graph> graph = ir::Parse(text);
+  Result<ir::Graph> graph = Parse(text);
   EXPECT_TRUE(graph.ok()) << graph.status().message();
   return graph.ok() ? InferGraph(*graph).message() : std::string();
 }

@@ -51,7 +51,7 @@ TEST(Hostile, NumbersInAttributesAndConstantsNeverCrash) {
       for (std::string_view number : kHostile) {
         std::string text(test_case.graph);
         text.replace(token.begin, token.length, number);
-        Result<ir::Graph> graph = ir::Parse(text);
+        Result<ir::Graph> graph = Parse(text);
         const Status status = graph.ok() ? InferGraph(*graph) : graph.status();
         ++(status.ok() ? accepted : refused);
         if (status.ok()) continue;

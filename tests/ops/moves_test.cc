@@ -10,7 +10,7 @@ namespace {
 
 /// "2x3: 1 2 3 4 5 6" for each output, or the failure's message.
 std::string Eval(const std::string& text) {
-  Result<ir::Graph> graph = ir::Parse(text);
+  Result<ir::Graph> graph = Parse(text);
   if (!graph.ok()) return graph.status().message();
   const Result<std::vector<Tensor>> outputs = EvaluateGraph(*graph, {});
   if (!outputs.ok()) return outputs.status().message();

@@ -11,13 +11,13 @@ namespace fettle::ops {
 namespace {
 
 Status InferText(std::string_view text) {
-  Result<ir::Graph> graph = ir::Parse(text);
+  Result<ir::Graph> graph = Parse(text);
   if (!graph.ok()) return graph.status();
   return InferGraph(*graph);
 }
 
 std::string OutputShape(std::string_view text) {
-  Result<ir::Graph> graph = ir::Parse(text);
+  Result<ir::Graph> graph = Parse(text);
   if (!graph.ok()) return graph.status().message();
   const Status status = InferGraph(*graph);
   return status.ok() ? graph->value(graph->outputs[0]).shape->ToString() : status.message();
@@ -99,7 +99,7 @@ TEST(Space, PadSourcesOfEachMode) {
 
 TEST(Space, TapsOfOneAxisSumToOne) {
   ir::Node node;
-  node.op = "Resize";
+  node.op = "Resize"_op;
   node.attributes = {{"mode", std::string("cubic")}, {"antialias", int64_t{1}}};
   const Result<ResizeAttributes> resize =
       ReadResize(node, Shape{1, 17}, {.roi = {}, .scales = {}, .sizes = {1, 5}});

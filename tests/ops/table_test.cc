@@ -13,20 +13,20 @@ namespace {
 
 TEST(Table, NamesAreUnique) {
   std::set<std::string_view> names;
-  for (const OpDesc* op : AllOps()) EXPECT_TRUE(names.insert(op->name).second) << op->name;
+  for (const Operator* op : AllOps()) EXPECT_TRUE(names.insert(op->name).second) << op->name;
 }
 
 /// Operators without a name in ONNX: the rule of another one, or a pass, makes them.
-bool IsEmittedByAnotherRule(const OpDesc& op) {
+bool IsEmittedByAnotherRule(const Operator& op) {
   return op.name == "AttentionMask" || op.name == "BatchNormalizationTraining" ||
          op.name == "ChannelShuffle";
 }
 
 TEST(Table, EveryOperatorIsFoundAndComplete) {
-  for (const OpDesc* op : AllOps()) {
+  for (const Operator* op : AllOps()) {
     EXPECT_EQ(Find(op->name), op) << op->name;
     EXPECT_NE(op->infer, nullptr) << op->name;
-    EXPECT_EQ(op->reference == nullptr, op->control) << op->name;
+    EXPECT_EQ(op->reference == nullptr, op->Has(Trait::kControl)) << op->name;
     EXPECT_EQ(op->imports.empty(), IsEmittedByAnotherRule(*op)) << op->name << ": import rules";
   }
   EXPECT_EQ(Find("NoSuchOperator"), nullptr);
@@ -34,7 +34,7 @@ TEST(Table, EveryOperatorIsFoundAndComplete) {
 
 TEST(Table, ImportRulesDoNotOverlap) {
   std::set<std::string> seen;
-  for (const OpDesc* op : AllOps()) {
+  for (const Operator* op : AllOps()) {
     for (const ImportRule& rule : op->imports) {
       for (int opset = rule.since; opset <= std::min(rule.until, 30); ++opset) {
         EXPECT_TRUE(seen.insert(fmt::format("{}.{} {}", rule.domain, rule.op_type, opset)).second)
@@ -47,12 +47,12 @@ TEST(Table, ImportRulesDoNotOverlap) {
 TEST(Table, EveryOperatorHasACase) {
   std::set<std::string> covered;
   for (const Case& test_case : AllCases()) {
-    const Result<ir::Graph> graph = ir::Parse(test_case.graph);
+    const Result<ir::Graph> graph = Parse(test_case.graph);
     ASSERT_TRUE(graph.ok()) << test_case.name << ": " << graph.status().message();
-    for (const ir::Node& node : graph->nodes()) covered.insert(node.op);
+    for (const ir::Node& node : graph->nodes()) covered.insert(std::string(node.op));
   }
-  for (const OpDesc* op : AllOps()) {
-    if (op->control) continue;
+  for (const Operator* op : AllOps()) {
+    if (op->Has(Trait::kControl)) continue;
     EXPECT_TRUE(covered.contains(std::string(op->name))) << op->name << " has no case";
   }
 }

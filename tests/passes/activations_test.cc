@@ -116,9 +116,10 @@ TEST(Gelu, AllSpellings) {
 }
 
 TEST(Gelu, OtherNumbersStay) {
-  EXPECT_EQ(Ops(Rewrite(FindGelu, std::string(kGelu) +
-                                      "%d = Div(%x, %f)\n%e = Erf(%d)\n%a = Add(%e, %one)\n"
-                                      "%m = Mul(%x, %a)\n%y = Mul(%m, %half)\noutput %y\n")),
+  EXPECT_EQ(Ops(Rewrite(FindGelu, fmt::format("{}%d = Div(%x, %f)\n%e = Erf(%d)\n"
+                                              "%a = Add(%e, %one)\n%m = Mul(%x, %a)\n"
+                                              "%y = Mul(%m, %half)\noutput %y\n",
+                                              kGelu))),
             "Div Erf Add Mul Mul");
 }
 

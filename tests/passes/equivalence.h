@@ -14,7 +14,7 @@
 namespace fettle::passes {
 
 inline ir::Graph ParseGraph(std::string_view text) {
-  Result<ir::Graph> graph = ir::Parse(text);
+  Result<ir::Graph> graph = ops::Parse(text);
   EXPECT_TRUE(graph.ok()) << graph.status().message() << "\n" << text;
   return graph.ok() ? std::move(*graph) : ir::Graph();
 }
@@ -43,7 +43,8 @@ inline void ExpectSameResults(const ir::Graph& before, const ir::Graph& after,
 /// The operators that are left, in order.
 inline std::string Ops(const ir::Graph& graph) {
   std::string text;
-  for (const ir::Node& node : graph.nodes()) text += (text.empty() ? "" : " ") + node.op;
+  for (const ir::Node& node : graph.nodes())
+    text += fmt::format("{}{}", text.empty() ? "" : " ", node.op);
   return text;
 }
 

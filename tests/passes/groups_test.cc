@@ -10,6 +10,7 @@
 
 #include "equivalence.h"
 #include "ops/cases.h"
+#include "ops/op.h"
 
 namespace fettle::passes {
 namespace {
@@ -23,7 +24,7 @@ std::vector<std::string> Listed(const ir::Graph& graph) {
   for (const Group& group : ListGroups(graph)) {
     std::string text(group.pattern);
     text += ":";
-    for (ir::NodeId id : group.nodes) text += " " + graph.node(id).op;
+    for (ir::NodeId id : group.nodes) text += fmt::format(" {}", graph.node(id).op);
     texts.push_back(text);
   }
   return texts;

@@ -5,6 +5,7 @@
 
 #include "equivalence.h"
 #include "ops/cases.h"
+#include "ops/op.h"
 #include "passes/specialise.h"
 #include "tests/case_printer.h"
 
@@ -16,15 +17,14 @@ class PipelineCases : public ::testing::TestWithParam<ops::Case> {};
 /// Data-dependent and random cases have no result to compare, control operators no oracle.
 bool HasOracle(const ir::Graph& graph) {
   for (const ir::Node& node : graph.nodes()) {
-    const ops::OpDesc* op = ops::Find(node.op);
-    if (op == nullptr || op->control || op->random) return false;
+    if (node.op->Has(ir::Trait::kControl) || node.op->Has(ir::Trait::kRandom)) return false;
   }
   return true;
 }
 
 TEST_P(PipelineCases, KeepResults) {
   ir::NoiseHints hints;
-  const Result<ir::Graph> before = ir::Parse(GetParam().graph, &hints);
+  const Result<ir::Graph> before = ops::Parse(GetParam().graph, &hints);
   ASSERT_TRUE(before.ok()) << before.status().message();
   ir::Graph after = *before;
   ASSERT_TRUE(Optimise(after, {.verify = true}).ok());

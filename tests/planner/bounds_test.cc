@@ -51,7 +51,7 @@ class BoundsTest : public testing::Test {
   }
 
   CpuDevice device_{std::make_shared<ThreadPool>(2)};
-  ir::Graph graph_ = ir::Parse(kResidual).value();
+  ir::Graph graph_ = ops::Parse(kResidual).value();
   Catalogue catalogue_;
   GreedyCosts costs_;
 };

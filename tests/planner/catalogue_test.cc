@@ -16,7 +16,7 @@ namespace {
 /// How many of the entries in all-row-major states are views, of how many.
 std::pair<int, int> RowMajorViews(std::string_view text) {
   const CpuDevice device(std::make_shared<ThreadPool>(2));
-  ir::Graph graph = ir::Parse(text).value();
+  ir::Graph graph = ops::Parse(text).value();
   EXPECT_TRUE(ops::InferGraph(graph).ok());
   const Catalogue catalogue = ListCatalogue(graph, device, {.threads = 2}).value();
   std::pair<int, int> views{0, 0};
@@ -53,7 +53,7 @@ TEST(Catalogue, AnEmptyPartMakesNoViewOfOthers) {
 /// Two kinds of convolutions, of which one is there twice, and what may join them.
 ir::Graph Convolutions() {
   ir::Graph graph =
-      ir::Parse(
+      ops::Parse(
           "input %x: f32[1x8x6x6]\nconst %v: f32[8x8x3x3]\nconst %w: f32[8x8x1x1]\n"
           "%a = Conv(%x, %v) {pads=[1,1,1,1]}\n%b = Relu(%a)\n"
           "%c = Conv(%b, %v) {pads=[1,1,1,1]}\n%d = Relu(%c)\n%y = Conv(%d, %w)\noutput %y\n")

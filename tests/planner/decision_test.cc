@@ -24,7 +24,7 @@ output %d
 )";
 
 ir::Graph MakeGraph(std::string_view text) {
-  ir::Graph graph = ir::Parse(text).value();
+  ir::Graph graph = ops::Parse(text).value();
   EXPECT_TRUE(ops::InferGraph(graph).ok());
   return graph;
 }

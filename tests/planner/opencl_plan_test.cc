@@ -7,7 +7,6 @@
 #include <set>
 
 #include "device/opencl/opencl_device.h"
-#include "ir/text.h"
 #include "kernels/backend.h"
 #include "kernels/opencl/matmul/ladder.h"
 #include "kernels/problem_text.h"
@@ -36,7 +35,7 @@ class OpenClPlanTest : public testing::TestWithParam<std::string_view> {
     auto opened = OpenClDevice::Open(text.substr(std::min(colon + 1, text.size())));
     if (!opened.ok()) GTEST_SKIP() << "no OpenCL device: " << opened.status().message();
     accelerator_ = *opened;
-    graph_ = ir::Parse(GetParam()).value();
+    graph_ = ops::Parse(GetParam()).value();
     ASSERT_TRUE(ops::InferGraph(graph_).ok());
     inputs_ = ir::NoiseInputs(graph_, 1).value();
     want_ = ops::EvaluateGraph(graph_, inputs_).value();
@@ -169,7 +168,7 @@ TEST(OpenClProducts, EveryStepOfTheLadderIsAChoiceOrSaysWhyNot) {
   for (const std::string_view text :
        {"input %a: f32[24x200]\ninput %b: f32[200x40]\n%y = MatMul(%a, %b)\noutput %y\n",
         "input %a: f32[1x64]\nconst %b: f32[8x64]\n%y = Gemm(%a, %b) {transB=1}\noutput %y\n"}) {
-    ir::Graph graph = ir::Parse(text).value();
+    ir::Graph graph = ops::Parse(text).value();
     ASSERT_TRUE(ops::InferGraph(graph).ok());
     const Limits limits{.preferred = DeviceKind::kOpenCl};
     const Catalogue catalogue = ListCatalogue(graph, devices, limits).value();

@@ -2,8 +2,8 @@
 // memory and programs together.
 #include <gtest/gtest.h>
 
-#include "ir/text.h"
 #include "ops/cases.h"
+#include "ops/op.h"
 #include "planner/planner.h"
 #include "tests/case_printer.h"
 #include "tests/planner/run_plan.h"
@@ -14,7 +14,7 @@ namespace {
 class PlanTest : public testing::TestWithParam<ops::Case> {};
 
 TEST_P(PlanTest, AgreesWithTheOracle) {
-  Result<ir::Graph> graph = ir::Parse(GetParam().graph);
+  Result<ir::Graph> graph = ops::Parse(GetParam().graph);
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   if (const Status status = ops::InferGraph(*graph); !status.ok()) {
     ASSERT_EQ(status.code(), StatusCode::kUnsupported) << status.message();

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "ir/text.h"
+#include "ops/op.h"
 #include "planner/extract.h"
 #include "planner/restrict.h"
 #include "planner/same_bytes.h"
@@ -19,7 +19,7 @@ namespace {
 class RandomPlanTest : public testing::TestWithParam<std::string_view> {};
 
 TEST_P(RandomPlanTest, ComputesWhatTheOracleComputes) {
-  ir::Graph graph = ir::Parse(GetParam()).value();
+  ir::Graph graph = ops::Parse(GetParam()).value();
   ASSERT_TRUE(ops::InferGraph(graph).ok());
   const std::vector<Tensor> inputs = ir::NoiseInputs(graph, 1).value();
   const std::vector<Tensor> want = ops::EvaluateGraph(graph, inputs).value();
@@ -62,7 +62,7 @@ class RestrictTest : public testing::Test {
     catalogue_ = ListCatalogue(graph_, device_, {.threads = 1}).value();
   }
 
-  ir::Graph graph_ = ir::Parse(kResidual).value();
+  ir::Graph graph_ = ops::Parse(kResidual).value();
   CpuDevice device_{std::make_shared<ThreadPool>(1)};
   Catalogue catalogue_;
   RandomCosts costs_{1};
@@ -105,7 +105,7 @@ TEST_F(RestrictTest, NodesThatCannotKeepTheLayoutStayFree) {
 }
 
 TEST(CatalogueTest, ListsEqualGroupsOnceAndRefusesWithReasons) {
-  ir::Graph graph = ir::Parse(R"(input %x: f32[1x8x6x6]
+  ir::Graph graph = ops::Parse(R"(input %x: f32[1x8x6x6]
 const %w: f32[8x8x3x3]
 const %v: f32[8x8x3x3]
 %a = Conv(%x, %w, _) {pads=[1,1,1,1]}
@@ -134,7 +134,8 @@ class PartCosts final : public CostSource {
   EntryCost Kernel(const Kind& kind, const Entry&) override {
     if (kind.group->nodes().size() == nodes_) return {.us = 100, .measured = true};
     std::string text;
-    for (const ir::Node& node : kind.group->nodes()) text += (text.empty() ? "" : " ") + node.op;
+    for (const ir::Node& node : kind.group->nodes())
+      text += fmt::format("{}{}", text.empty() ? "" : " ", node.op);
     return {.us = parts_.contains(text) ? 1.0 : 1000.0};
   }
   EntryCost Conversion(const Shape&, DType, const State&, const State&, int) override {
@@ -149,7 +150,7 @@ class PartCosts final : public CostSource {
 /// How many groups the cheapest plan has.
 size_t CountPicks(std::string_view text, const std::set<std::string>& parts,
                   const Assumptions& assumptions) {
-  ir::Graph graph = ir::Parse(text).value();
+  ir::Graph graph = ops::Parse(text).value();
   EXPECT_TRUE(ops::InferGraph(graph).ok());
   const CpuDevice device(std::make_shared<ThreadPool>(1));
   const Catalogue catalogue = ListCatalogue(graph, device, {.threads = 1}).value();

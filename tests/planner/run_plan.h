@@ -14,7 +14,7 @@ namespace fettle::planner {
 inline int64_t AccumulationLength(const ir::Graph& graph) {
   int64_t longest = 1;
   for (const ir::Node& node : graph.nodes()) {
-    const ops::OpDesc* op = ops::Find(node.op);
+    const ops::Operator& op = ops::OperatorOf(node);
     std::vector<Shape> inputs, outputs;
     int64_t read = 1;
     for (ir::ValueId id : node.inputs) {
@@ -24,7 +24,7 @@ inline int64_t AccumulationLength(const ir::Graph& graph) {
     for (ir::ValueId id : node.outputs) {
       outputs.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
     }
-    const int64_t products = op->macs == nullptr ? 0 : op->macs(node, inputs, outputs);
+    const int64_t products = op.macs == nullptr ? 0 : op.macs(node, inputs, outputs);
     const int64_t elements = std::max<int64_t>(outputs[0].elements(), 1);
     longest = std::max(longest, std::max(products, read) / elements);
   }

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "base/log.h"
-#include "ir/text.h"
+#include "ops/op.h"
 #include "runtime/session.h"
 #include "tests/device/fake_opencl.h"
 
@@ -22,7 +22,7 @@ class AcceleratorFailures : public testing::Test {
 
   /// The result of relu(-1, 2) on the fake device, which computes nothing.
   Result<std::vector<float>> Run(bool accelerator_only) {
-    ASSIGN_OR_RETURN(ir::Graph graph, ir::Parse("input %x: f32[2]\n%y = Relu(%x)\noutput %y\n"));
+    ASSIGN_OR_RETURN(ir::Graph graph, ops::Parse("input %x: f32[2]\n%y = Relu(%x)\noutput %y\n"));
     ASSIGN_OR_RETURN(auto model, Model::FromGraph(std::move(graph), "model"));
     ASSIGN_OR_RETURN(const auto session,
                      Session::Create(std::move(model), {.threads = 1,

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ir/text.h"
+#include "ops/op.h"
 #include "runtime/session.h"
 
 namespace fettle::runtime {
@@ -12,12 +12,12 @@ using testing::HasSubstr;
 using testing::Not;
 
 std::shared_ptr<const Model> LoadText(std::string_view text) {
-  return Model::FromGraph(ir::Parse(text).value(), "model").value();
+  return Model::FromGraph(ops::Parse(text).value(), "model").value();
 }
 
 /// A decoder's step: what is known so far and what is new, joined.
 std::shared_ptr<const Model> Decoder() {
-  ir::Graph graph = ir::Parse(
+  ir::Graph graph = ops::Parse(
                         "input %past: f32[?x?x4]\ninput %new: f32[?x2x4]\n"
                         "%all = Concat(%past, %new) {axis=1}\n%y = Relu(%all)\noutput %y\n")
                         .value();

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ir/text.h"
+#include "ops/op.h"
 
 namespace fettle::runtime {
 namespace {
@@ -23,7 +23,7 @@ class GraphRunnerTest : public testing::Test {
                                                            CpuStream(device_, 2)} {}
 
   std::unique_ptr<GraphRunner> Load(std::string_view text) {
-    Result<ir::Graph> graph = ir::Parse(text);
+    Result<ir::Graph> graph = ops::Parse(text);
     EXPECT_TRUE(graph.ok()) << graph.status().message();
     return std::make_unique<GraphRunner>(
         std::make_shared<const ir::Graph>(std::move(graph).value()), context_);
@@ -67,7 +67,7 @@ TEST_F(GraphRunnerTest, PacksAConstantOnceThoughSeveralThreadsPack) {
   exec::PackedStore packed_alone;
   Context context{alone, packed_alone,       {.threads = 1}, *planner::PreferredPlans(),
                   2,     CpuStream(alone, 1)};
-  GraphRunner one(std::make_shared<const ir::Graph>(ir::Parse(text).value()), context);
+  GraphRunner one(std::make_shared<const ir::Graph>(ops::Parse(text).value()), context);
   const auto want = one.Run(inputs);
   ASSERT_TRUE(want.ok()) << want.status().message();
   EXPECT_EQ(Values<float>((*y)[0]), Values<float>((*want)[0]));

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "device/cpu/cpu_device.h"
 #include "ir/noise.h"
-#include "ir/text.h"
+#include "ops/op.h"
 #include "runtime/model.h"
 #include "runtime/package/package.h"
 #include "runtime/session.h"
@@ -43,7 +43,7 @@ class PackageFiles : public testing::Test {
   std::string Path(std::string_view name = "m.fettle") const { return folder_.file(name); }
 
   static ModelPtr FromText(std::string_view text) {
-    Result<ir::Graph> graph = ir::Parse(text);
+    Result<ir::Graph> graph = ops::Parse(text);
     EXPECT_TRUE(graph.ok()) << graph.status().message();
     auto model = Model::FromGraph(std::move(graph).value(), "test");
     EXPECT_TRUE(model.ok()) << model.status().message();

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ir/text.h"
+#include "ops/op.h"
 #include "runtime/session.h"
 #include "tests/opencl_device.h"
 
@@ -27,7 +27,7 @@ TEST_P(SharedMemoryTest, ComputesTheSame) {
   if (device.status().code() == StatusCode::kUnsupported) GTEST_SKIP() << device.status().message();
   ASSERT_TRUE(device.ok()) << device.status().message();
 
-  const auto model = Model::FromGraph(ir::Parse(kGraph).value(), "model").value();
+  const auto model = Model::FromGraph(ops::Parse(kGraph).value(), "model").value();
   std::vector<float> values(288);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 17) - 8;
   const TensorMap inputs{{"x", Tensor::FromVector({1, 8, 6, 6}, values).value()}};

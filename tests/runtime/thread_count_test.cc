@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "ir/text.h"
+#include "ops/op.h"
 #include "runtime/session.h"
 
 namespace fettle::runtime {
@@ -28,7 +28,7 @@ std::vector<std::byte> RunOnThreads(const std::shared_ptr<const Model>& model,
 }
 
 TEST_P(ThreadCountTest, GivesTheSameBits) {
-  const auto model = Model::FromGraph(ir::Parse(GetParam().graph).value(), "model").value();
+  const auto model = Model::FromGraph(ops::Parse(GetParam().graph).value(), "model").value();
   TensorMap inputs;
   for (ir::ValueId id : model->graph().inputs) {
     const ir::Value& input = model->graph().value(id);

@@ -67,7 +67,7 @@ class ThreeDevicesTest : public testing::Test {
       GTEST_SKIP() << "no OpenCL device: " << TestOpenClDevice().status().message();
     opencl_ = *TestOpenClDevice();
     annex_ = OpenAccelerator("annex").value();
-    graph_ = ir::Parse(kNet).value();
+    graph_ = ops::Parse(kNet).value();
     ASSERT_TRUE(ops::InferGraph(graph_).ok());
     inputs_ = ir::NoiseInputs(graph_, 1).value();
     want_ = ops::EvaluateGraph(graph_, inputs_).value();

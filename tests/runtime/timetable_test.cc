@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ir/text.h"
+#include "ops/op.h"
 
 namespace fettle::runtime {
 namespace {
@@ -12,7 +12,8 @@ namespace {
 constexpr int64_t kSecond = 1'000'000'000;
 
 std::shared_ptr<const Model> Small() {
-  return Model::FromGraph(ir::Parse("input %x: f32[4]\n%y = Neg(%x)\noutput %y\n").value(), "small")
+  return Model::FromGraph(ops::Parse("input %x: f32[4]\n%y = Neg(%x)\noutput %y\n").value(),
+                          "small")
       .value();
 }
 
@@ -50,7 +51,8 @@ TEST(TimetableTest, NothingIsKeptForAPackageThatNobodyWrites) {
   TuneModelOptions options{.deadline_ns = 5 * kSecond};
   const DefaultRun run{.prepare_seconds = 0.1, .first_seconds = 0.02, .run_seconds = 0.01};
   ir::Graph graph =
-      ir::Parse("input %x: f32[1x4096]\nconst %w: f32[4096x4096]\n%y = MatMul(%x, %w)\noutput %y\n")
+      ops::Parse(
+          "input %x: f32[1x4096]\nconst %w: f32[4096x4096]\n%y = MatMul(%x, %w)\noutput %y\n")
           .value();
   const auto model = Model::FromGraph(std::move(graph), "large").value();
   const Timetable with = Timetable::Make(options, run, *model, 0);

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "ir/noise.h"
-#include "ir/text.h"
+#include "ops/op.h"
 #include "runtime/device_choice.h"
 #include "runtime/tuning_plans.h"
 #include "tensor/compare.h"
@@ -38,7 +38,7 @@ class LossyRows final : public tuner::StoreOnTop {
 class TuneModelTest : public testing::Test {
  protected:
   TuneModelTest() : store_(tuner::MemoryStore()) {
-    model_ = Model::FromGraph(ir::Parse(R"(input %x: f32[1x8x?x16]
+    model_ = Model::FromGraph(ops::Parse(R"(input %x: f32[1x8x?x16]
 const %w: f32[16x8x3x3]
 const %v: f32[4x16x1x1]
 %a = Conv(%x, %w, _) {pads=[1,1,1,1]}
@@ -56,7 +56,7 @@ output %c
   }
 
   static Tensor Noise(const Shape& shape) {
-    ir::Graph graph = ir::Parse("input %x: f32[1]\noutput %x\n").value();
+    ir::Graph graph = ops::Parse("input %x: f32[1]\noutput %x\n").value();
     graph.value(graph.inputs[0]).shape = shape;
     return ir::NoiseInputs(graph, 3).value()[0];
   }
@@ -283,7 +283,7 @@ class OverflowTest : public TuneModelTest {
     TuneModelTest::SetUp();
     const auto device = OpenAccelerator("opencl");
     if (!device.ok()) GTEST_SKIP() << device.status().message();
-    ir::Graph graph = ir::Parse(R"(input %x: f32[1x8x6x8]
+    ir::Graph graph = ops::Parse(R"(input %x: f32[1x8x6x8]
 const %w: f32[8x8x1x1] = splat 300.0
 const %v: f32[8x8x1x1] = splat 0.001
 %a = Conv(%x, %w, _)

@@ -5,6 +5,9 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <type_traits>
+
+#include "tensor/shape.h"
 
 namespace fettle {
 namespace {
@@ -20,11 +23,53 @@ float DecodeHalf(uint16_t bits) {
 }
 
 TEST(DTypeTest, NamesParseBack) {
-  for (int i = 0; i <= static_cast<int>(DType::kComplex128); ++i) {
-    const auto dtype = static_cast<DType>(i);
-    EXPECT_EQ(DTypeFromName(DTypeName(dtype)), dtype);
-  }
+  for (const DTypeRow& row : DTypeTable()) EXPECT_EQ(DTypeFromName(row.name), row.dtype);
+  EXPECT_EQ(DTypeTable().back().dtype, DType::kComplex128);
   EXPECT_EQ(DTypeFromName("f33"), std::nullopt);
+}
+
+TEST(DTypeTest, RowsAgreeWithTheTypesThatHoldElements) {
+  for (const DTypeRow& row : DTypeTable()) {
+    EXPECT_LE(row.bits, row.stored_bits) << row.name;
+    EXPECT_TRUE(row.stored_bits % 8 == 0 || (row.stored_bits != 0 && 8 % row.stored_bits == 0))
+        << row.name;
+    DispatchDType(row.dtype, [&]<typename T>() {
+      EXPECT_EQ(StorageBytes(row.dtype, 1), static_cast<int64_t>(sizeof(T))) << row.name;
+      EXPECT_EQ(IsFloat(row.dtype), kIsFloating<T>) << row.name;
+      constexpr bool kIsInteger = std::is_integral_v<T> && DTypeOf<T>() != DType::kBool;
+      EXPECT_EQ(IsInteger(row.dtype), kIsInteger) << row.name;
+    });
+  }
+}
+
+/// Fields of 1, 4 and 8 bits and of whole bytes: bytes grow with elements, hold all of them with
+/// less than a byte to spare, add up at byte borders, and count backwards too.
+TEST(DTypeTest, PackedBytesHoldAllElementsAndNoByteMore) {
+  constexpr int64_t kCounts[] = {0,  1,  2,  3,  7,  8,       9,           15,
+                                 16, 17, 63, 64, 65, 1000003, kMaxElements};
+  for (const int bits : {1, 4, 8, 16, 64, 128}) {
+    const int64_t in_step = bits < 8 ? 8 / bits : 1;  // elements from one byte border to the next
+    for (const int64_t elements : kCounts) {
+      const int64_t bytes = PackedBytes(bits, elements);
+      EXPECT_GE(bytes * 8, elements * bits) << bits;
+      EXPECT_LT(bytes * 8, elements * bits + 8) << bits;
+      EXPECT_LE(bytes, PackedBytes(bits, elements + 1)) << bits;
+      const int64_t border = elements / in_step * in_step;
+      EXPECT_EQ(bytes, PackedBytes(bits, border) + PackedBytes(bits, elements - border)) << bits;
+      EXPECT_EQ(PackedBytes(bits, -border), -PackedBytes(bits, border)) << bits;
+    }
+  }
+}
+
+TEST(DTypeTest, FourBitIntegersTakeAByteInTensorsAndHalfAByteInFiles) {
+  for (const DType dtype : {DType::kI4, DType::kU4}) {
+    EXPECT_TRUE(IsSubByte(dtype));
+    EXPECT_EQ(StorageBytes(dtype, 5), 5);
+    EXPECT_EQ(PackedBytes(RowOf(dtype).bits, 5), 3);
+  }
+  EXPECT_FALSE(IsSubByte(DType::kI8));
+  EXPECT_FALSE(IsSubByte(DType::kF8E5M2));
+  EXPECT_FALSE(IsStored(DType::kString));
 }
 
 TEST(DTypeTest, EveryHalfDecodesByDefinitionAndRoundTrips) {

@@ -17,7 +17,7 @@ const CpuDevice& TestDevice() {
 MeasureOptions Short() { return {.min_ms = 0, .max_ms = 1, .final_ms = 2}; }
 
 std::shared_ptr<const ir::Graph> Parse(std::string_view text) {
-  ir::Graph graph = ir::Parse(text).value();
+  ir::Graph graph = ops::Parse(text).value();
   FETTLE_CHECK(ops::InferGraph(graph).ok(), "shapes are given");
   return std::make_shared<const ir::Graph>(std::move(graph));
 }
@@ -97,7 +97,7 @@ TEST(BenchTest, ViewsAndEmptyResultsCostNothing) {
 
 TEST(BenchTest, WhatCannotRunOnMadeUpInputsSaysSo) {
   ir::Graph graph =
-      ir::Parse("input %x: f32[4x6]\ninput %s: i64[2]\n%y = Reshape(%x, %s)\noutput %y\n").value();
+      ops::Parse("input %x: f32[4x6]\ninput %s: i64[2]\n%y = Reshape(%x, %s)\noutput %y\n").value();
   graph.value(graph.outputs[0]).shape = Shape{6, 4};
   graph.value(graph.outputs[0]).dtype = DType::kF32;
   const auto group = std::make_shared<const ir::Graph>(std::move(graph));

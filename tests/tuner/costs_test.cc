@@ -176,7 +176,7 @@ TEST_F(CalibrationTest, TwoStepsThatNobodyMeasuredAloneTeachNothing) {
 TEST(CalibratedCostsTest, ScalesCostsAndLeavesRowsAlone) {
   const CpuDevice device(std::make_shared<ThreadPool>(1));
   const std::shared_ptr<Store> store = StoreWithCeilings(device);
-  ir::Graph graph = ir::Parse("input %x: f32[4x8]\n%y = Relu(%x)\noutput %y\n").value();
+  ir::Graph graph = ops::Parse("input %x: f32[4x8]\n%y = Relu(%x)\noutput %y\n").value();
   ASSERT_TRUE(ops::InferGraph(graph).ok());
   const planner::Catalogue catalogue =
       planner::ListCatalogue(graph, device, {.threads = 1}).value();
@@ -200,10 +200,10 @@ TEST(CalibratedCostsTest, ScalesCostsAndLeavesRowsAlone) {
 }
 
 ir::Graph TwoLayers(std::string_view first, std::string_view second) {
-  return ir::Parse(fmt::format("input %x: f32[1x64]\nconst %a: f32[64x64] = {}\n"
-                               "const %b: f32[64x64] = {}\n%y = MatMul(%x, %a)\n"
-                               "%z = MatMul(%y, %b)\noutput %z\n",
-                               first, second))
+  return ops::Parse(fmt::format("input %x: f32[1x64]\nconst %a: f32[64x64] = {}\n"
+                                "const %b: f32[64x64] = {}\n%y = MatMul(%x, %a)\n"
+                                "%z = MatMul(%y, %b)\noutput %z\n",
+                                first, second))
       .value();
 }
 
@@ -222,7 +222,7 @@ TEST(ResidencyTest, EqualConstantsLieInMemoryOnce) {
 
 TEST(ResidencyTest, ColdRowsHaveAProtocolOfTheirOwn) {
   const ir::Graph with = TwoLayers("splat 2.0", "splat 3.0");
-  const ir::Graph without = ir::Parse("input %x: f32[4]\n%y = Neg(%x)\noutput %y\n").value();
+  const ir::Graph without = ops::Parse("input %x: f32[4]\n%y = Neg(%x)\noutput %y\n").value();
   kernels::KernelDesc kernel{.name = "cpu.test"};
   EXPECT_EQ(ProtocolOf(kernel, with, true), kColdProtocol);
   EXPECT_EQ(ProtocolOf(kernel, with, false), kProtocol);

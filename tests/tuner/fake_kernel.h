@@ -76,7 +76,7 @@ inline const kernels::KernelDesc& FakeKernelDesc() {
 /// One candidate per variant.
 inline std::vector<Candidate> FakeCandidates() {
   static const auto group = [] {
-    ir::Graph graph = ir::Parse("input %x: f32[2x5]\n%y = Relu(%x)\noutput %y\n").value();
+    ir::Graph graph = ops::Parse("input %x: f32[2x5]\n%y = Relu(%x)\noutput %y\n").value();
     FETTLE_CHECK(ops::InferGraph(graph).ok(), "shapes are given");
     return std::make_shared<const ir::Graph>(std::move(graph));
   }();

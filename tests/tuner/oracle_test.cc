@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/noise.h"
-#include "ir/text.h"
+#include "ops/op.h"
 #include "tuner/measure/expectation_cache.h"
 
 namespace fettle::tuner {
@@ -16,7 +16,7 @@ ThreadPool& Pool() {
 }
 
 std::shared_ptr<const ir::Graph> Parse(std::string_view text) {
-  ir::Graph graph = ir::Parse(text).value();
+  ir::Graph graph = ops::Parse(text).value();
   FETTLE_CHECK(ops::InferGraph(graph).ok(), "shapes are given");
   return std::make_shared<const ir::Graph>(std::move(graph));
 }
@@ -144,7 +144,7 @@ TEST(ExpectationTest, WhatIsTooMuchForThreeSetsHasOne) {
 TEST(CheckInputsTest, InputsThatHoldShapesCannotBeMadeUp) {
   EXPECT_TRUE(CheckInputs(*Parse(kResidual)).ok());
   ir::Graph graph =
-      ir::Parse("input %x: f32[4x6]\ninput %s: i64[2]\n%y = Reshape(%x, %s)\noutput %y\n").value();
+      ops::Parse("input %x: f32[4x6]\ninput %s: i64[2]\n%y = Reshape(%x, %s)\noutput %y\n").value();
   graph.value(graph.outputs[0]).shape = Shape{6, 4};
   const Status status = CheckInputs(graph);
   ASSERT_FALSE(status.ok());

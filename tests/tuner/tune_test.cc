@@ -51,7 +51,7 @@ class CrashedStore final : public StoreOnTop {
 class TuneTest : public testing::Test {
  protected:
   static ir::Graph MakeGraph() {
-    ir::Graph graph = ir::Parse(kNet).value();
+    ir::Graph graph = ops::Parse(kNet).value();
     EXPECT_TRUE(ops::InferGraph(graph).ok());
     return graph;
   }
@@ -84,7 +84,7 @@ TEST_F(TuneTest, ProvesAnOptimumAndNeedsNoMeasuringAgain) {
 }
 
 TEST_F(TuneTest, WhatSlotsSearchedIsNotSearchedAgain) {
-  graph_ = ir::Parse(
+  graph_ = ops::Parse(
                "input %x: f32[1x16x14x14]\nconst %w: f32[32x16x3x3]\n"
                "%a = Conv(%x, %w, _) {pads=[1,1,1,1]}\n%b = Relu(%a)\noutput %b\n")
                .value();
@@ -106,7 +106,7 @@ TEST_F(TuneTest, WhatSlotsSearchedIsNotSearchedAgain) {
 
 TEST_F(TuneTest, MeasuringTheRestDoesNotChangeTheOptimum) {
   // At the level full nothing is taken for granted and bounds alone exclude entries.
-  graph_ = ir::Parse(
+  graph_ = ops::Parse(
                "input %x: f32[1x8x7x7]\nconst %w: f32[8x8x1x1]\n%a = Conv(%x, %w, _)\n"
                "%b = Relu(%a)\noutput %b\n")
                .value();
@@ -314,7 +314,7 @@ class Priors final : public StoreOnTop {
 };
 
 TEST_F(TuneTest, OfPriorsOnlyWhatMayWinIsMeasuredAgain) {
-  graph_ = ir::Parse(
+  graph_ = ops::Parse(
                "input %x: f32[1x16x14x14]\nconst %w: f32[32x16x3x3]\n"
                "%a = Conv(%x, %w, _) {pads=[1,1,1,1]}\n%b = Relu(%a)\noutput %b\n")
                .value();

@@ -24,7 +24,7 @@ MeasureOptions HardlyTimed() {
 class VerifyCasesTest : public testing::TestWithParam<ops::Case> {};
 
 TEST_P(VerifyCasesTest, KernelsPass) {
-  Result<ir::Graph> parsed = ir::Parse(GetParam().graph);
+  Result<ir::Graph> parsed = ops::Parse(GetParam().graph);
   ASSERT_TRUE(parsed.ok());
   if (const Status inferred = ops::InferGraph(*parsed); !inferred.ok())
     GTEST_SKIP() << inferred.message();

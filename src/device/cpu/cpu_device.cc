@@ -188,7 +188,7 @@ Result<std::unique_ptr<Stream>> CpuDevice::NewStream(const StreamOptions& option
 }
 
 Status CpuStream::Write(const DeviceMemory& to, int64_t offset, const void* from, int64_t bytes) {
-  std::memcpy(to.location(offset).host<std::byte>(), from, static_cast<size_t>(bytes));
+  std::memcpy(to.location(offset).host<std::byte>(), from, bytes);
   return OkStatus();
 }
 
@@ -198,7 +198,7 @@ Result<std::unique_ptr<MappedTensor>> CpuStream::Map(const DeviceTensor& tensor,
 }
 
 Status CpuStream::Read(void* to, const DeviceMemory& from, int64_t offset, int64_t bytes) {
-  std::memcpy(to, from.location(offset).host<std::byte>(), static_cast<size_t>(bytes));
+  std::memcpy(to, from.location(offset).host<std::byte>(), bytes);
   return OkStatus();
 }
 

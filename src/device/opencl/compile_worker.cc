@@ -43,7 +43,7 @@ Reading ReadAll(int socket, void* out, size_t size, int64_t deadline_ns) {
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return Reading::kEnded;
     at += got;
-    size -= static_cast<size_t>(got);
+    size -= got;
   }
   return Reading::kDone;
 }
@@ -65,7 +65,7 @@ bool WriteAll(int socket, const void* from, size_t size) {
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0) return false;
     at += put;
-    size -= static_cast<size_t>(put);
+    size -= put;
   }
   return true;
 }

@@ -42,8 +42,8 @@ Result<MappedTensor::Region> OpenClMapping::TakeMemory() {
 
 Result<MappedTensor::Region> OpenClMapping::TakeBuffer(cl_map_flags flags) {
   const OpenClApi& api = stream_.device().api();
-  const auto offset = static_cast<size_t>(tensor().offset);
-  const auto size = static_cast<size_t>(std::max<int64_t>(bytes(), 1));
+  const size_t offset = tensor().offset;
+  const size_t size = std::max<int64_t>(bytes(), 1);
   Region region;
   cl_int code = CL_SUCCESS;
   if (memory().svm() == nullptr) {
@@ -65,7 +65,7 @@ Result<MappedTensor::Region> OpenClMapping::TakeImage(cl_map_flags flags) {
   const MemoryRequest image = RequestFor(tensor().shape, tensor().state);
   constexpr size_t kOrigin[3] = {0, 0, 0};
   const size_t extent[3] = {static_cast<size_t>(image.width), static_cast<size_t>(image.height), 1};
-  Region region{.row_bytes = image.width * 4 * ByteSize(image.storage)};
+  Region region{.row_bytes = StorageBytes(image.storage, image.width * 4)};
   cl_int code = CL_SUCCESS;
   size_t pitch = 0;
   region.data = static_cast<std::byte*>(api.EnqueueMapImage(stream_.queue(), memory().get(),

@@ -39,8 +39,8 @@ cl_image_format RgbaFormat(DType storage) {
 cl_image_desc Image2d(const MemoryRequest& request) {
   cl_image_desc desc{};
   desc.image_type = CL_MEM_OBJECT_IMAGE2D;
-  desc.image_width = static_cast<size_t>(std::max<int64_t>(request.width, 1));
-  desc.image_height = static_cast<size_t>(std::max<int64_t>(request.height, 1));
+  desc.image_width = std::max<int64_t>(request.width, 1);
+  desc.image_height = std::max<int64_t>(request.height, 1);
   return desc;
 }
 
@@ -154,7 +154,7 @@ Result<std::shared_ptr<DeviceMemory>> OpenClDevice::Allocate(const MemoryRequest
   if (request.kind == MemoryKind::kImage1d) {
     MemoryRequest bytes = request;
     bytes.kind = MemoryKind::kBuffer;
-    bytes.bytes = request.width * 4 * ByteSize(request.storage);
+    bytes.bytes = StorageBytes(request.storage, request.width * 4);
     // The image retains the buffer that it reads.
     ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> buffer, Allocate(bytes));
     return ViewAsImage1d(*buffer, request.width, request.storage);
@@ -164,8 +164,8 @@ Result<std::shared_ptr<DeviceMemory>> OpenClDevice::Allocate(const MemoryRequest
   }
   if (svm_ != SharedVirtualMemory::kOff) return MakeSharedBuffer(request);
   cl_int code = CL_SUCCESS;
-  cl_mem memory = api_->CreateBuffer(
-      context(), Flags(), static_cast<size_t>(std::max<int64_t>(request.bytes, 1)), nullptr, &code);
+  cl_mem memory =
+      api_->CreateBuffer(context(), Flags(), std::max<int64_t>(request.bytes, 1), nullptr, &code);
   RETURN_IF_ERROR(OpenClStatus(code, fmt::format("OpenCL: allocating {} bytes", request.bytes)));
   return std::shared_ptr<DeviceMemory>(
       std::make_shared<OpenClMemory>(request, *api_, memory, context_));
@@ -179,7 +179,7 @@ Result<std::shared_ptr<DeviceMemory>> OpenClDevice::Upload(
   RETURN_IF_ERROR(CheckLimits(request));
   cl_int code = CL_SUCCESS;
   const cl_mem_flags how = facts_.is_cpu ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR;
-  cl_mem memory = api_->CreateBuffer(context(), CL_MEM_READ_ONLY | how, static_cast<size_t>(bytes),
+  cl_mem memory = api_->CreateBuffer(context(), CL_MEM_READ_ONLY | how, bytes,
                                      const_cast<std::byte*>(data.get()), &code);
   RETURN_IF_ERROR(OpenClStatus(code, fmt::format("OpenCL: uploading {} bytes", bytes)));
   return std::shared_ptr<DeviceMemory>(std::make_shared<OpenClMemory>(
@@ -189,7 +189,7 @@ Result<std::shared_ptr<DeviceMemory>> OpenClDevice::Upload(
 Result<std::shared_ptr<DeviceMemory>> OpenClDevice::MakeSharedBuffer(
     const MemoryRequest& request) const {
   const bool is_fine = svm_ == SharedVirtualMemory::kFine;
-  const auto bytes = static_cast<size_t>(std::max<int64_t>(request.bytes, 1));
+  const size_t bytes = std::max<int64_t>(request.bytes, 1);
   void* svm = api_->SVMAlloc(
       context(), CL_MEM_READ_WRITE | (is_fine ? CL_MEM_SVM_FINE_GRAIN_BUFFER : 0), bytes, 0);
   const std::string what = fmt::format("OpenCL: allocating {} shared bytes", request.bytes);
@@ -236,14 +236,14 @@ Result<std::shared_ptr<DeviceMemory>> OpenClDevice::ViewAsImage1d(const DeviceMe
                                                                   int64_t pixels,
                                                                   DType storage) const {
   const MemoryRequest request{.kind = MemoryKind::kImage1d,
-                              .bytes = pixels * 4 * ByteSize(storage),
+                              .bytes = StorageBytes(storage, pixels * 4),
                               .width = pixels,
                               .height = 1,
                               .storage = storage};
   RETURN_IF_ERROR(CheckLimits(request));
   cl_image_desc desc{};
   desc.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER;
-  desc.image_width = static_cast<size_t>(pixels);
+  desc.image_width = pixels;
   desc.buffer = static_cast<cl_mem>(buffer.base());
   return MakeImage(request, desc, CL_MEM_READ_WRITE);
 }

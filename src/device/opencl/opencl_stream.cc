@@ -151,7 +151,7 @@ Status OpenClStream::ThroughMap(const Location& at, int64_t bytes, cl_map_flags 
   cl_int code = CL_SUCCESS;
   void* there = nullptr;
   Waited([&] {
-    there = api.EnqueueMapBuffer(queue_, memory, CL_TRUE, flags, static_cast<size_t>(at.offset),
+    there = api.EnqueueMapBuffer(queue_, memory, CL_TRUE, flags, at.offset,
                                  static_cast<size_t>(bytes), 0, nullptr, nullptr, &code);
     return code;
   });
@@ -184,15 +184,14 @@ Status OpenClStream::WriteBuffer(const Location& to, const void* from, int64_t b
   constexpr std::string_view kWhat = "OpenCL: writing a buffer";
   if (bytes == 0) return OkStatus();
   if (device_->facts().unified_memory)
-    return ThroughMap(to, bytes, CL_MAP_WRITE_INVALIDATE_REGION, kWhat, [&](std::byte* there) {
-      std::memcpy(there, from, static_cast<size_t>(bytes));
-    });
+    return ThroughMap(to, bytes, CL_MAP_WRITE_INVALIDATE_REGION, kWhat,
+                      [&](std::byte* there) { std::memcpy(there, from, bytes); });
   CountCopy(bytes);
   cl_event event = nullptr;
   const cl_int code = Waited([&] {
-    return device_->api().EnqueueWriteBuffer(
-        queue_, static_cast<cl_mem>(to.base), CL_TRUE, static_cast<size_t>(to.offset),
-        static_cast<size_t>(bytes), from, 0, nullptr, EventOfTransfer(event));
+    return device_->api().EnqueueWriteBuffer(queue_, static_cast<cl_mem>(to.base), CL_TRUE,
+                                             to.offset, bytes, from, 0, nullptr,
+                                             EventOfTransfer(event));
   });
   return FinishTransfer(code, event, kWhat);
 }
@@ -201,15 +200,14 @@ Status OpenClStream::ReadBuffer(void* to, const Location& from, int64_t bytes) {
   constexpr std::string_view kWhat = "OpenCL: reading a buffer";
   if (bytes == 0) return OkStatus();
   if (device_->facts().unified_memory)
-    return ThroughMap(from, bytes, CL_MAP_READ, kWhat, [&](const std::byte* there) {
-      std::memcpy(to, there, static_cast<size_t>(bytes));
-    });
+    return ThroughMap(from, bytes, CL_MAP_READ, kWhat,
+                      [&](const std::byte* there) { std::memcpy(to, there, bytes); });
   CountCopy(bytes);
   cl_event event = nullptr;
   const cl_int code = Waited([&] {
-    return device_->api().EnqueueReadBuffer(
-        queue_, static_cast<cl_mem>(from.base), CL_TRUE, static_cast<size_t>(from.offset),
-        static_cast<size_t>(bytes), to, 0, nullptr, EventOfTransfer(event));
+    return device_->api().EnqueueReadBuffer(queue_, static_cast<cl_mem>(from.base), CL_TRUE,
+                                            from.offset, bytes, to, 0, nullptr,
+                                            EventOfTransfer(event));
   });
   return FinishTransfer(code, event, kWhat);
 }
@@ -223,7 +221,7 @@ bool IsImage(const DeviceMemory& memory) {
 
 /// The rows of an image that `bytes` fill: {width, height, 1}.
 std::array<size_t, 3> RegionOf(const MemoryRequest& image, int64_t bytes) {
-  const int64_t row = image.width * 4 * ByteSize(image.storage);
+  const int64_t row = StorageBytes(image.storage, image.width * 4);
   return {static_cast<size_t>(image.width), static_cast<size_t>(bytes / row), 1};
 }
 

@@ -57,7 +57,7 @@ WorkGroupLimits LimitsOf(const OpenClFacts& facts, int64_t kernel_limit) {
 bool Fits(const WorkShape& lws, const WorkGroupLimits& limits) {
   auto left = static_cast<size_t>(std::max<int64_t>(limits.items, 1));
   for (size_t axis = 0; axis < 3; ++axis) {
-    const auto most = static_cast<size_t>(limits.items_per_axis[axis]);
+    const size_t most = limits.items_per_axis[axis];
     if (lws[axis] == 0 || lws[axis] > std::min(left, most)) return false;
     left /= lws[axis];
   }
@@ -79,8 +79,8 @@ WorkShape RowLws(const WorkShape& gws, int64_t target, const WorkGroupLimits& li
 
 WorkShape CacheLws(const WorkShape& gws, int64_t limit, int64_t cache_bytes) {
   if (limit <= 0 || IsEmpty(gws)) return {1, 1, 1};
-  const auto most = static_cast<size_t>(limit);
-  const auto base = static_cast<size_t>(std::max<int64_t>(cache_bytes / kBytesPerCachedItem, 1));
+  const size_t most = limit;
+  const size_t base = std::max<int64_t>(cache_bytes / kBytesPerCachedItem, 1);
   const size_t y = std::min(gws[1], most);
   const size_t z = std::min(std::min(gws[2], base), most / y);
   const size_t x = std::max<size_t>(std::min(base, most / (y * z)), 1);
@@ -94,7 +94,7 @@ std::vector<WorkShape> RowCandidates3d(const WorkShape& gws, int64_t limit) {
 }
 
 std::vector<WorkShape> FullCandidates2d(int64_t limit) {
-  const auto most = static_cast<size_t>(std::max<int64_t>(limit, 1));
+  const size_t most = std::max<int64_t>(limit, 1);
   std::vector<WorkShape> shapes;
   for (size_t y = 2; y <= 256; y *= 2)
     if (most / y > 0) shapes.push_back({most / y, y, 1});

@@ -7,6 +7,7 @@
 #include "importers/onnx/attribute.h"
 #include "importers/onnx/order.h"
 #include "importers/onnx/tensor_data.h"
+#include "ops/op.h"
 
 namespace fettle::onnx {
 namespace {
@@ -179,7 +180,7 @@ Status GraphBuilder::AddOutput(const NamedRecord& record, bool is_main, Scope* s
   ir::ValueId id = binding->id;
   if (is_main && binding->refused.ok() && graph.value(id).name != record.name) {
     // The value has another name already (a pass-through): the output gets a value of its own.
-    ir::Node node{.op = "Identity", .name = std::string(record.name)};
+    ir::Node node{.op = "Identity"_op, .name = std::string(record.name)};
     node.inputs = {id};
     id = graph.AddValue({.name = std::string(record.name)});
     node.outputs = {id};

@@ -189,11 +189,9 @@ Result<size_t> ReadTypedData(std::string_view body, DType dtype, std::byte* out,
   }
 }
 
-bool IsNibble(DType dtype) { return dtype == DType::kI4 || dtype == DType::kU4; }
-
 /// Bytes of `elements` values as they are stored in a file.
 int64_t StoredBytes(DType dtype, int64_t elements) {
-  return IsNibble(dtype) ? (elements + 1) / 2 : elements * ByteSize(dtype);
+  return PackedBytes(RowOf(dtype).bits, elements);
 }
 
 /// Two 4-bit values a byte, the first in the low half, to one value a byte.
@@ -213,28 +211,28 @@ Result<Constant> FromStored(DType dtype, const Shape& shape, std::span<const std
   const bool odd_bool =
       dtype == DType::kBool &&
       std::any_of(stored.begin(), stored.end(), [](std::byte b) { return b > std::byte{1}; });
-  if (!IsNibble(dtype) && !odd_bool)
+  if (!IsSubByte(dtype) && !odd_bool)
     return Constant::FromBytes(dtype, shape, stored, std::move(owner));
   ASSIGN_OR_RETURN(Tensor tensor, Tensor::Create(dtype, shape));
   if (odd_bool) {
     std::transform(stored.begin(), stored.end(), tensor.data(),
                    [](std::byte b) { return b == std::byte{0} ? b : std::byte{1}; });
   } else {
-    UnpackNibbles(stored, dtype == DType::kI4, tensor.bytes());
+    UnpackNibbles(stored, IsSigned(dtype), tensor.bytes());
   }
   return Constant::FromTensor(tensor);
 }
 
 Result<Constant> FromTyped(std::string_view body, DType dtype, const Shape& shape) {
-  const int64_t entries = IsNibble(dtype) ? StoredBytes(dtype, shape.elements()) : shape.elements();
+  const int64_t entries =
+      IsSubByte(dtype) ? StoredBytes(dtype, shape.elements()) : shape.elements();
   // Each entry takes a byte or more, so this bounds what is allocated by what is there.
   if (entries > static_cast<int64_t>(body.size()))
     return InvalidModel("shape {} needs {} values, the data holds fewer", shape.ToString(),
                         entries);
-  const DType entry_type = IsNibble(dtype) ? DType::kU8 : dtype;
+  const DType entry_type = IsSubByte(dtype) ? DType::kU8 : dtype;
   ASSIGN_OR_RETURN(Tensor tensor, Tensor::Create(entry_type, Shape{entries}));
-  ASSIGN_OR_RETURN(const size_t count,
-                   ReadTypedData(body, entry_type, tensor.data(), static_cast<size_t>(entries)));
+  ASSIGN_OR_RETURN(const size_t count, ReadTypedData(body, entry_type, tensor.data(), entries));
   if (static_cast<int64_t>(count) != entries)
     return InvalidModel("shape {} needs {} values, the data holds {}", shape.ToString(), entries,
                         count);

@@ -15,8 +15,8 @@ std::string_view AsText(std::span<const std::byte> bytes) {
 
 std::string StoredForm(const Tensor& tensor) {
   const std::string_view host = AsText(tensor.bytes());
-  if (tensor.dtype() != DType::kI4 && tensor.dtype() != DType::kU4) return std::string(host);
-  std::string packed((host.size() + 1) / 2, '\0');
+  if (!IsSubByte(tensor.dtype())) return std::string(host);
+  std::string packed(PackedBytes(4, tensor.elements()), '\0');
   for (size_t i = 0; i < host.size(); ++i) {
     const int nibble = (host[i] & 15) << (i % 2 == 0 ? 0 : 4);
     packed[i / 2] = static_cast<char>(packed[i / 2] | nibble);

@@ -13,7 +13,7 @@ Status AllocateAll(const std::vector<Operand>& operands, bool misaligned, const 
   memory.resize(operands.size());
   for (size_t i = 0; i < operands.size(); ++i) {
     const State& state = operands[i].state;
-    const int64_t shift = misaligned && state.external ? ByteSize(state.storage) : 0;
+    const int64_t shift = misaligned && state.external ? StorageBytes(state.storage, 1) : 0;
     RETURN_IF_ERROR(memory[i].Resize(RequestFor(operands[i].shape, state), device,
                                      GuardedMemory::Start::kBehindCanary, shift));
   }
@@ -84,7 +84,7 @@ std::vector<std::span<const std::byte>> BoundKernel::packed() const {
 bool BoundKernel::LaunchesNothing() const {
   std::vector<bool> written(operands_.outputs.size(), true);
   for (const Alias& alias : kernel_->aliases()) {
-    if (alias.is_view) written[static_cast<size_t>(alias.output)] = false;
+    if (alias.is_view) written[alias.output] = false;
   }
   for (size_t o = 0; o < written.size(); ++o) {
     if (written[o] && operands_.outputs[o].shape.elements() > 0) return false;
@@ -106,8 +106,8 @@ bool BoundKernel::PutInPlace(const Alias* in_place) {
   }
   for (const GuardedMemory& packed : packed_) packed_locations_.push_back(packed.location());
   const auto share = [&](const Alias& alias) {
-    const auto output = static_cast<size_t>(alias.output);
-    const GuardedMemory& input = memory_->inputs[static_cast<size_t>(alias.input)];
+    const size_t output = alias.output;
+    const GuardedMemory& input = memory_->inputs[alias.input];
     output_locations_[output] = input.location();
     output_locations_[output].offset += alias.byte_offset;
     output_bytes_[output] = input.host() + alias.byte_offset;
@@ -117,8 +117,7 @@ bool BoundKernel::PutInPlace(const Alias* in_place) {
     if (alias.is_view) share(alias);
   }
   if (in_place == nullptr) return true;
-  if (memory_->outputs[static_cast<size_t>(in_place->output)].bytes() >
-      memory_->inputs[static_cast<size_t>(in_place->input)].bytes()) {
+  if (memory_->outputs[in_place->output].bytes() > memory_->inputs[in_place->input].bytes()) {
     return false;
   }
   share(*in_place);

@@ -30,7 +30,7 @@ Status GuardedBlock::Resize(int64_t bytes, int64_t shift) {
 }
 
 void GuardedBlock::Fill(std::byte value) const {
-  if (bytes_ > 0) std::memset(data_, static_cast<int>(value), static_cast<size_t>(bytes_));
+  if (bytes_ > 0) std::memset(data_, static_cast<int>(value), bytes_);
 }
 
 bool GuardedBlock::Intact() const {

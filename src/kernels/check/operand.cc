@@ -16,7 +16,7 @@ std::vector<Operand> OperandList(const ir::Graph& group, const std::vector<ir::V
 }
 
 bool IsNarrower(const Operand& operand) {
-  return ByteSize(operand.state.storage) < ByteSize(operand.dtype);
+  return RowOf(operand.state.storage).bits < RowOf(operand.dtype).bits;
 }
 
 }  // namespace

@@ -20,8 +20,7 @@ bool AnyOffset(const std::vector<std::vector<int64_t>>& offsets,
                const F& f) {
   if (axis == offsets.size()) return f(base);
   for (int64_t i = ranges[axis].first; i < ranges[axis].second; ++i) {
-    if (AnyOffset(offsets, ranges, axis + 1, base + offsets[axis][static_cast<size_t>(i)], f))
-      return true;
+    if (AnyOffset(offsets, ranges, axis + 1, base + offsets[axis][i], f)) return true;
   }
   return false;
 }
@@ -39,7 +38,7 @@ StateMap::StateMap(const Shape& shape, const State& state) : shape_(shape), stat
 
 void StateMap::Read(const std::byte* data, int64_t begin, int64_t count, double* out) const {
   if (count == 0) return;
-  const auto rank = static_cast<size_t>(shape_.rank());
+  const size_t rank = shape_.rank();
   std::vector<int64_t> at(rank);
   Unravel(begin, shape_, at);
   DispatchDType(state_.storage, [&]<typename T>() {
@@ -51,12 +50,10 @@ void StateMap::Read(const std::byte* data, int64_t begin, int64_t count, double*
     const std::vector<int64_t>& inner = offsets_[rank - 1];
     while (count > 0) {
       int64_t base = 0;
-      for (size_t axis = 0; axis + 1 < rank; ++axis)
-        base += offsets_[axis][static_cast<size_t>(at[axis])];
+      for (size_t axis = 0; axis + 1 < rank; ++axis) base += offsets_[axis][at[axis]];
       const int64_t row = std::min(count, shape_[shape_.rank() - 1] - at[rank - 1]);
       for (int64_t i = 0; i < row; ++i)
-        *out++ = static_cast<double>(
-            Widen(elements[base + inner[static_cast<size_t>(at[rank - 1] + i)]]));
+        *out++ = static_cast<double>(Widen(elements[base + inner[at[rank - 1] + i]]));
       count -= row;
       at[rank - 1] = 0;
       for (size_t axis = rank - 1; axis-- > 0;) {
@@ -68,20 +65,20 @@ void StateMap::Read(const std::byte* data, int64_t begin, int64_t count, double*
 }
 
 int64_t StateMap::FindDirtyPad(const std::byte* data) const {
-  const int64_t size = ByteSize(state_.storage);
+  const int64_t size = StorageBytes(state_.storage, 1);
   std::vector<std::pair<int64_t, int64_t>> ranges;
   for (const std::vector<int64_t>& offsets : offsets_)
     ranges.emplace_back(0, static_cast<int64_t>(offsets.size()));
   int64_t dirty = -1;
   const auto is_dirty = [&](int64_t offset) {
-    const std::byte* element = data + offset * size;
+    const std::byte* element = data + StorageBytes(state_.storage, offset);
     if (std::all_of(element, element + size, [](std::byte b) { return b == std::byte{0}; }))
       return false;
     dirty = offset;
     return true;
   };
   for (int axis = 0; axis < shape_.rank(); ++axis) {
-    auto& range = ranges[static_cast<size_t>(axis)];
+    auto& range = ranges[axis];
     const auto whole = range;
     range.first = shape_[axis];
     if (range.first < range.second && AnyOffset(offsets_, ranges, 0, 0, is_dirty)) return dirty;

@@ -8,7 +8,7 @@
 namespace fettle::kernels {
 namespace {
 
-bool HasNode(const ir::Graph& graph, std::string_view op) {
+bool HasNode(const ir::Graph& graph, ir::OpRef op) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(),
                      [&](const ir::Node& node) { return node.op == op; });
 }
@@ -33,15 +33,15 @@ int64_t LongestSum(const ir::Graph& graph) {
 }  // namespace
 
 int64_t Macs(const ir::Graph& graph, const ir::Node& node) {
-  const ops::OpDesc* op = ops::Find(node.op);
-  if (op == nullptr || op->macs == nullptr) return 0;
+  const ops::Operator& op = ops::OperatorOf(node);
+  if (op.macs == nullptr) return 0;
   const auto shapes = [&](const std::vector<ir::ValueId>& ids) {
     std::vector<Shape> result;
     for (ir::ValueId id : ids)
       result.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
     return result;
   };
-  return op->macs(node, shapes(node.inputs), shapes(node.outputs));
+  return op.macs(node, shapes(node.inputs), shapes(node.outputs));
 }
 
 Tolerance GroupTolerance(const ir::Graph& group, ir::ValueId output, double largest, double scale) {
@@ -57,7 +57,7 @@ Tolerance GroupTolerance(const ir::Graph& group, ir::ValueId output, double larg
   if (nodes > 1 && IsFloat(dtype) && dtype != DType::kF32)
     tolerance.atol += tolerance.rtol * std::max(largest, scale);
   const bool quantises =
-      HasNode(group, "QuantizeLinear") || HasNode(group, "DynamicQuantizeLinear");
+      HasNode(group, "QuantizeLinear"_op) || HasNode(group, "DynamicQuantizeLinear"_op);
   // A value next to the border of two steps may fall to either side.
   if (quantises && IsInteger(dtype)) tolerance.atol = 1;
   if (quantises && IsFloat(dtype)) tolerance.atol += 0.02 * std::max(largest, scale);

@@ -34,7 +34,7 @@ std::vector<PackRequest> NodeOperands::packs(const ir::Graph& group) const {
     const Constant& constant = *group.value(id).constant;
     requests.push_back({{id},
                         "row",
-                        constant.elements() * ByteSize(constant.dtype()),
+                        StorageBytes(constant.dtype(), constant.elements()),
                         [](std::span<const Constant* const> constants, std::byte* out) {
                           constants[0]->CopyTo(0, constants[0]->elements(), out);
                           return OkStatus();
@@ -46,26 +46,26 @@ std::vector<PackRequest> NodeOperands::packs(const ir::Graph& group) const {
 const std::byte* NodeOperands::input(const LaunchArgs& args, size_t i) const {
   if (i >= inputs_.size()) return nullptr;
   const Source& source = inputs_[i];
-  if (source.packed >= 0) return args.packed[static_cast<size_t>(source.packed)].host<std::byte>();
-  if (source.bound >= 0) return args.inputs[static_cast<size_t>(source.bound)].host<std::byte>();
+  if (source.packed >= 0) return args.packed[source.packed].host<std::byte>();
+  if (source.bound >= 0) return args.inputs[source.bound].host<std::byte>();
   return nullptr;
 }
 
 std::byte* NodeOperands::output(const LaunchArgs& args, size_t i) const {
   if (i >= outputs_.size() || outputs_[i].bound < 0) return nullptr;
-  return args.outputs[static_cast<size_t>(outputs_[i].bound)].host<std::byte>();
+  return args.outputs[outputs_[i].bound].host<std::byte>();
 }
 
 State InputState(const ir::Graph& group, const StateAssignment& states, size_t i) {
   const ir::ValueId id = group.nodes()[0].inputs[i];
   const int bound = IndexOf(group.inputs, id);
-  if (bound >= 0) return states.inputs[static_cast<size_t>(bound)];
+  if (bound >= 0) return states.inputs[bound];
   return {.storage = group.value(id).dtype};
 }
 
 State OutputState(const ir::Graph& group, const StateAssignment& states, size_t i) {
   const ir::ValueId id = group.nodes()[0].outputs[i];
-  return states.outputs[static_cast<size_t>(IndexOf(group.outputs, id))];
+  return states.outputs[IndexOf(group.outputs, id)];
 }
 
 }  // namespace fettle::kernels

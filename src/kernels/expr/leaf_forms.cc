@@ -9,7 +9,7 @@
 namespace fettle::kernels {
 
 Shape AlignRight(const Shape& shape, int rank) {
-  Dims dims(static_cast<size_t>(rank), 1);
+  Dims dims(rank, 1);
   std::copy(shape.begin(), shape.end(), dims.end() - shape.rank());
   return Shape(std::move(dims));
 }
@@ -19,9 +19,9 @@ PackRequest PackElements(std::vector<ir::ValueId> constants, const Shape& shape,
   const int64_t bytes = StateBytes(shape, {.layout = layout});
   return {std::move(constants), std::move(recipe), bytes,
           [=, make = std::move(make)](std::span<const Constant* const> operands, std::byte* out) {
-            std::memset(out, 0, static_cast<size_t>(bytes));
+            std::memset(out, 0, bytes);
             const OffsetMap to(shape, layout);
-            std::vector<int64_t> coordinate(static_cast<size_t>(shape.rank()));
+            std::vector<int64_t> coordinate(shape.rank());
             for (int64_t i = 0; i < shape.elements(); ++i) {
               Unravel(i, shape, coordinate);
               RETURN_IF_ERROR(make(operands, i, reinterpret_cast<float*>(out) + to(coordinate)));

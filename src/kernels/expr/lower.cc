@@ -36,7 +36,7 @@ Result<Expr> Lowering::Run() {
 
 Result<Ref> Lowering::Read(ir::ValueId id) {
   if (const auto known = values_.find(id); known != values_.end()) return known->second;
-  const ir::NodeId producer = producers_[static_cast<size_t>(id)];
+  const ir::NodeId producer = producers_[id];
   Ref value = 0;
   if (id == made_.running || producer < 0) {
     value = LeafOf(id, shape(id));
@@ -51,7 +51,7 @@ Result<Ref> Lowering::Read(ir::ValueId id) {
 }
 
 Result<Ref> Lowering::ReadAlongAxis(ir::ValueId id, int axis, const Shape& like) {
-  if (producers_[static_cast<size_t>(id)] >= 0)
+  if (producers_[id] >= 0)
     return Unsupported("'{}' is computed in the group", group_.value(id).name);
   ASSIGN_OR_RETURN(const Shape along, ShapeAlongAxis(group_.value(id), axis, like));
   return LeafOf(id, along);

@@ -2,6 +2,7 @@
 
 #include "ops/conv/op.h"
 #include "ops/conv_transpose/op.h"
+#include "ops/op.h"
 
 namespace fettle::kernels {
 namespace {
@@ -13,7 +14,7 @@ Status FillWindow(const Attributes& conv, const Shape& x, ConvGeometry& g) {
   g.batch = x[0];
   g.ic = x[1];
   g.groups = conv.group;
-  const auto first = static_cast<size_t>(3 - conv.spatial_rank());
+  const size_t first = 3 - conv.spatial_rank();
   for (size_t i = 0; i < conv.kernel.size(); ++i) {
     g.in[first + i] = x[static_cast<int>(i) + 2];
     g.kernel[first + i] = conv.kernel[i];
@@ -48,8 +49,7 @@ Result<ConvGeometry> ReadConvGeometry(const ir::Graph& group, const ir::Node& no
   ConvGeometry g;
   RETURN_IF_ERROR(FillWindow(conv, x, g));
   g.oc = w[0];
-  for (int i = 0; i < conv.spatial_rank(); ++i)
-    g.out[static_cast<size_t>(3 - conv.spatial_rank() + i)] = y[i + 2];
+  for (int i = 0; i < conv.spatial_rank(); ++i) g.out[3 - conv.spatial_rank() + i] = y[i + 2];
   return g;
 }
 
@@ -60,8 +60,7 @@ Result<ConvGeometry> ReadTransposeGeometry(const ir::Graph& group, const ir::Nod
   ConvGeometry g;
   RETURN_IF_ERROR(FillWindow(conv, x, g));
   g.oc = w[1] * conv.group;
-  for (int i = 0; i < conv.spatial_rank(); ++i)
-    g.out[static_cast<size_t>(3 - conv.spatial_rank() + i)] = conv.output[static_cast<size_t>(i)];
+  for (int i = 0; i < conv.spatial_rank(); ++i) g.out[3 - conv.spatial_rank() + i] = conv.output[i];
   return g;
 }
 

@@ -11,7 +11,7 @@ Result<RowExtents> SplitRows(const Shape& shape, const Layout& layout,
   for (size_t i = 0; i < dims.extent.size(); ++i) {
     const int axis = dims.axis[i];
     if (dims.extent[i] == 1) continue;
-    if (mask[static_cast<size_t>(axis)]) {
+    if (mask[axis]) {
       if (behind_row) return Unsupported("the reduced axes are not neighbours in memory");
       if (shape[axis] % layout.BlockOf(axis) != 0)
         return Unsupported("pad lanes among the elements of a row");

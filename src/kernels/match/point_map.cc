@@ -1,5 +1,6 @@
 #include "kernels/match/point_map.h"
 
+#include "ops/op.h"
 #include "ops/resize/op.h"
 
 namespace fettle::kernels {
@@ -15,7 +16,7 @@ void MapAxis(bool align_corners, int64_t extent, double& scale, double& shift) {
 }  // namespace
 
 Result<PointMap> ReadPointMap(const ir::Graph& group) {
-  if (group.nodes().size() != 1 || group.nodes()[0].op != "GridSample")
+  if (group.nodes().size() != 1 || group.nodes()[0].op != "GridSample"_op)
     return Unsupported("not GridSample");
   const ir::Node& node = group.nodes()[0];
   if (group.inputs.size() != 2 || group.inputs[0] != node.inputs[0] ||

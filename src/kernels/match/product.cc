@@ -1,6 +1,7 @@
 #include "kernels/match/product.h"
 
 #include "ops/matmul/op.h"
+#include "ops/op.h"
 #include "tensor/shape.h"
 
 namespace fettle::kernels {
@@ -9,13 +10,13 @@ namespace {
 /// Which of its matrices an operand gives to each output matrix.
 std::vector<int64_t> MatrixIndices(const Shape& operand, const Shape& batch) {
   const int lead = std::max(0, operand.rank() - 2);
-  std::vector<int64_t> indices, at(static_cast<size_t>(batch.rank()));
+  std::vector<int64_t> indices, at(batch.rank());
   for (int64_t i = 0; i < batch.elements(); ++i) {
     Unravel(i, batch, at);
     int64_t index = 0;
     for (int axis = 0; axis < lead; ++axis) {
       const int64_t extent = operand[axis];
-      const int64_t position = at[static_cast<size_t>(batch.rank() - lead + axis)];
+      const int64_t position = at[batch.rank() - lead + axis];
       index = index * extent + (extent == 1 ? 0 : position);
     }
     indices.push_back(index);
@@ -75,15 +76,16 @@ Status ReadGemmNode(const ir::Graph& group, const ir::Node& node, Product& produ
 Result<Product> ReadProduct(const ir::Graph& group) {
   if (group.nodes().empty()) return Unsupported("an empty group");
   const ir::Node& node = group.nodes()[0];
-  if (node.op != "MatMul" && node.op != "Gemm") return Unsupported("node 0 is no matrix product");
+  if (node.op != "MatMul"_op && node.op != "Gemm"_op)
+    return Unsupported("node 0 is no matrix product");
   Product product;
   product.a = node.input(0);
   product.b = node.input(1);
   if (group.value(product.a).is_constant()) return Unsupported("the left operand is constant");
   if (!IsFloat(group.value(product.a).dtype)) return Unsupported("not a float type");
   product.constant_b = group.value(product.b).is_constant();
-  RETURN_IF_ERROR(node.op == "MatMul" ? ReadMatMulNode(group, product)
-                                      : ReadGemmNode(group, node, product));
+  RETURN_IF_ERROR(node.op == "MatMul"_op ? ReadMatMulNode(group, product)
+                                         : ReadGemmNode(group, node, product));
   if (product.addend != ir::kAbsent && !product.constant_row &&
       group.value(product.addend).is_constant()) {
     return Unsupported("a constant addend that is no row of the output");

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/op.h"
+
 namespace fettle::kernels {
 namespace {
 
@@ -15,8 +17,9 @@ class Reader {
 
   Result<QuantisedGroup> Read() {
     for (const ir::Node& node : group_.nodes()) {
-      const bool integer = node.op == "ConvInteger" || node.op == "MatMulInteger";
-      const bool dequantised = node.op == "Conv" || node.op == "Gemm" || node.op == "MatMul";
+      const bool integer = node.op == "ConvInteger"_op || node.op == "MatMulInteger"_op;
+      const bool dequantised =
+          node.op == "Conv"_op || node.op == "Gemm"_op || node.op == "MatMul"_op;
       if (!integer && !dequantised) continue;
       if (q_.core != nullptr) return Unsupported("more than one product");
       q_.core = &node;
@@ -38,8 +41,8 @@ class Reader {
  private:
   const ir::Node* Dequantiser(ir::ValueId id) const {
     if (id == ir::kAbsent) return nullptr;
-    const ir::NodeId producer = producers_[static_cast<size_t>(id)];
-    if (producer < 0 || group_.node(producer).op != "DequantizeLinear") return nullptr;
+    const ir::NodeId producer = producers_[id];
+    if (producer < 0 || group_.node(producer).op != "DequantizeLinear"_op) return nullptr;
     return &group_.node(producer);
   }
 
@@ -75,12 +78,12 @@ class Reader {
     q_.w_scale = w->input(1);
     q_.w_zero = w->input(2);
     RETURN_IF_ERROR(CheckAxis(node, *w));
-    if (node.op == "Gemm" &&
+    if (node.op == "Gemm"_op &&
         (node.attributes.Float("alpha", 1) != 1 || node.attributes.Float("beta", 1) != 1 ||
          node.attributes.Int("transA") != 0)) {
       return Unsupported("Gemm with alpha, beta or transA");
     }
-    return node.op == "MatMul" ? OkStatus() : ReadBias(node.input(2));
+    return node.op == "MatMul"_op ? OkStatus() : ReadBias(node.input(2));
   }
 
   /// Scales of the weights must run along the output channels.
@@ -89,7 +92,7 @@ class Reader {
     if (scales == 1) return OkStatus();
     const Shape& w = *group_.value(q_.w).shape;
     const int channels =
-        node.op == "Conv" || (node.op == "Gemm" && node.attributes.Int("transB") != 0)
+        node.op == "Conv"_op || (node.op == "Gemm"_op && node.attributes.Int("transB") != 0)
             ? 0
             : w.rank() - 1;
     const auto axis = NormaliseAxis(dequantiser.attributes.Int("axis", 1), w.rank());
@@ -129,16 +132,16 @@ class Reader {
       const ir::Node& node = group_.nodes()[n];
       if (node.input(0) != value) return std::nullopt;
       value = node.output(0);
-      if (node.op == "Relu") {
+      if (node.op == "Relu"_op) {
         low = std::max(low, 0.0);
         high = std::max(high, 0.0);
-      } else if (node.op == "Clip") {
+      } else if (node.op == "Clip"_op) {
         const auto least = node.input(1) == ir::kAbsent ? low : Scalar(node.input(1));
         const auto most = node.input(2) == ir::kAbsent ? high : Scalar(node.input(2));
         if (!least || !most) return std::nullopt;
         low = std::min(std::max(low, *least), *most);
         high = std::min(std::max(high, *least), *most);
-      } else if (node.op == "QuantizeLinear" && n + 1 == group_.nodes().size()) {
+      } else if (node.op == "QuantizeLinear"_op && n + 1 == group_.nodes().size()) {
         return ReadQuantiser(node, low, high);
       } else {
         return std::nullopt;
@@ -152,8 +155,8 @@ class Reader {
     const std::optional<double> scale = Scalar(node.input(1)), zero = Scalar(node.input(2));
     const DType dtype = group_.value(node.output(0)).dtype;
     if (!scale || !zero || !IsByte(dtype) || group_.outputs.size() != 1 ||
-        group_.outputs[0] != node.output(0) || q_.core->op == "ConvInteger" ||
-        q_.core->op == "MatMulInteger") {
+        group_.outputs[0] != node.output(0) || q_.core->op == "ConvInteger"_op ||
+        q_.core->op == "MatMulInteger"_op) {
       return std::nullopt;
     }
     QuantisedGroup::Requantise r;

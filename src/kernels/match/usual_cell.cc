@@ -1,5 +1,7 @@
 #include "kernels/match/usual_cell.h"
 
+#include "ops/op.h"
+
 namespace fettle::kernels {
 namespace {
 
@@ -8,7 +10,7 @@ using ops::RecurrentKind;
 
 bool HasUsualActivations(const RecurrentAttributes& cell) {
   using Kind = ops::CellActivation::Kind;
-  const auto per_direction = static_cast<size_t>(cell.activations_per_direction());
+  const size_t per_direction = cell.activations_per_direction();
   for (size_t i = 0; i < cell.activations.size(); ++i) {
     const bool is_gate = cell.kind != RecurrentKind::kRnn && i % per_direction == 0;
     if (cell.activations[i].kind != (is_gate ? Kind::kSigmoid : Kind::kTanh)) return false;
@@ -21,7 +23,7 @@ bool HasUsualActivations(const RecurrentAttributes& cell) {
 Result<RecurrentAttributes> ReadUsualCell(const ir::Graph& group) {
   if (group.nodes().size() != 1) return Unsupported("takes one operator");
   const ir::Node& node = group.nodes()[0];
-  if (node.op != "LSTM" && node.op != "GRU" && node.op != "RNN")
+  if (node.op != "LSTM"_op && node.op != "GRU"_op && node.op != "RNN"_op)
     return Unsupported("not recurrent");
   const auto is_constant = [&](size_t i) {
     return node.input(i) == ir::kAbsent || group.value(node.input(i)).is_constant();

@@ -152,14 +152,14 @@ Place& Place::operator+=(Step step) {
     elements_ += step.count;
     return *this;
   }
-  const auto axis = static_cast<size_t>(step.blocked_axis);
+  const size_t axis = step.blocked_axis;
   if (indices_.size() <= axis) indices_.resize(axis + 1);
   indices_[axis] += step.count;
   return *this;
 }
 
 int64_t Place::Index(int axis) const {
-  const auto at = static_cast<size_t>(axis);
+  const size_t at = axis;
   return at < indices_.size() ? indices_[at] : 0;
 }
 

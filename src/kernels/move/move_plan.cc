@@ -12,8 +12,7 @@ MoveOperand MakeOperand(const ir::Graph& group, ir::ValueId id, const std::vecto
   if (id == ir::kAbsent) return {};
   const ir::Value& value = group.value(id);
   const auto at = std::find(ids.begin(), ids.end(), id) - ids.begin();
-  MoveOperand operand(*value.shape, value.is_constant() ? Layout::RowMajor()
-                                                        : states[static_cast<size_t>(at)].layout);
+  MoveOperand operand(*value.shape, value.is_constant() ? Layout::RowMajor() : states[at].layout);
   operand.id = id;
   operand.constant = value.constant.get();
   if (!value.is_constant()) operand.index = static_cast<int>(at);
@@ -36,9 +35,8 @@ MoveOperand::MoveOperand(Shape of, Layout in)
     : shape(std::move(of)), layout(std::move(in)), strides(shape.dims().size()) {
   const PhysicalDims dims = ToPhysical(shape, layout);
   for (int i = 0; i < shape.rank(); ++i) {
-    const int axis = dims.axis[static_cast<size_t>(i)];
-    strides[static_cast<size_t>(axis)] =
-        layout.BlockOf(axis) == 1 ? Step{dims.stride[static_cast<size_t>(i)]} : Step{1, axis};
+    const int axis = dims.axis[i];
+    strides[axis] = layout.BlockOf(axis) == 1 ? Step{dims.stride[i]} : Step{1, axis};
   }
 }
 
@@ -90,9 +88,6 @@ bool TradesAxes(const ir::Node& node) {
   return planner != nullptr && planner->trades_axes;
 }
 
-bool IsMoved(const ir::Node& node, size_t i) {
-  const ops::OpDesc* op = ops::Find(node.op);
-  return op != nullptr && (i >= 32 || (op->host_inputs >> i & 1) == 0);
-}
+bool IsMoved(const ir::Node& node, size_t i) { return !node.op->ReadsOnHost(i); }
 
 }  // namespace fettle::kernels

@@ -94,8 +94,8 @@ class MoveContext {
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
   /// Absent operands have the id kAbsent.
-  const MoveOperand& input(int i) const { return inputs_[static_cast<size_t>(i)]; }
-  const MoveOperand& output(int i) const { return outputs_[static_cast<size_t>(i)]; }
+  const MoveOperand& input(int i) const { return inputs_[i]; }
+  const MoveOperand& output(int i) const { return outputs_[i]; }
   bool has_input(int i) const { return i < num_inputs() && input(i).id != ir::kAbsent; }
   /// The integers of constant operand `i`; empty where it is absent. Fails with kUnsupported where
   /// they are only known at run time.

@@ -22,9 +22,8 @@ Result<std::vector<Move>> PlanConcat(const MoveContext& context) {
   for (int i = 0; i < context.num_inputs(); ++i) {
     const MoveOperand& x = context.input(i);
     if (x.shape.elements() > 0) {
-      moves.push_back({.source = i,
-                       .dst_offset = begin * y.strides[static_cast<size_t>(axis)],
-                       .axes = WindowAxes(x.shape, x, y)});
+      moves.push_back(
+          {.source = i, .dst_offset = begin * y.strides[axis], .axes = WindowAxes(x.shape, x, y)});
     }
     begin += x.shape[axis];
   }
@@ -42,11 +41,10 @@ Result<std::vector<Move>> PlanSplit(const MoveContext& context) {
   for (int i = 0; i < context.num_outputs(); ++i) {
     const MoveOperand& y = context.output(i);
     if (y.id != ir::kAbsent && y.shape.elements() > 0) {
-      moves.push_back({.output = i,
-                       .src_offset = begin * x.strides[static_cast<size_t>(axis)],
-                       .axes = WindowAxes(y.shape, x, y)});
+      moves.push_back(
+          {.output = i, .src_offset = begin * x.strides[axis], .axes = WindowAxes(y.shape, x, y)});
     }
-    begin += sizes[static_cast<size_t>(i)];
+    begin += sizes[i];
   }
   return moves;
 }

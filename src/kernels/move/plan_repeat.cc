@@ -10,9 +10,8 @@ Result<std::vector<Move>> PlanExpand(const MoveContext& context) {
   const int lead = y.shape.rank() - x.shape.rank();
   for (int axis = 0; axis < y.shape.rank(); ++axis) {
     const bool repeats = axis < lead || x.shape[axis - lead] == 1;
-    move.axes.push_back({y.shape[axis],
-                         repeats ? Step() : x.strides[static_cast<size_t>(axis - lead)],
-                         y.strides[static_cast<size_t>(axis)]});
+    move.axes.push_back(
+        {y.shape[axis], repeats ? Step() : x.strides[axis - lead], y.strides[axis]});
   }
   return std::vector<Move>{std::move(move)};
 }
@@ -23,7 +22,7 @@ Result<std::vector<Move>> PlanTile(const MoveContext& context) {
   if (y.shape.elements() == 0) return std::vector<Move>{};
   Move move;
   for (int axis = 0; axis < y.shape.rank(); ++axis) {
-    const auto i = static_cast<size_t>(axis);
+    const size_t i = axis;
     move.axes.push_back({y.shape[axis] / x.shape[axis], Step(), y.strides[i] * x.shape[axis]});
     move.axes.push_back({x.shape[axis], x.strides[i], y.strides[i]});
   }

@@ -44,7 +44,7 @@ class AxisReader {
     while (left_ == 1 && next_ > 0) {
       --next_;
       left_ = operand_.shape[next_];
-      stride_ = operand_.strides[static_cast<size_t>(next_)];
+      stride_ = operand_.strides[next_];
     }
   }
 
@@ -80,8 +80,7 @@ Result<std::vector<Move>> PlanTranspose(const MoveContext& context) {
                    ops::ReadPermutation(context.node(), x.shape.rank()));
   Move move;
   for (size_t i = 0; i < perm.size(); ++i) {
-    move.axes.push_back(
-        {y.shape[static_cast<int>(i)], x.strides[static_cast<size_t>(perm[i])], y.strides[i]});
+    move.axes.push_back({y.shape[static_cast<int>(i)], x.strides[perm[i]], y.strides[i]});
   }
   return std::vector<Move>{std::move(move)};
 }

@@ -48,7 +48,7 @@ Result<std::vector<Move>> PlanChannelShuffle(const MoveContext& context) {
   move.axes = {{columns, x.strides[1], groups * y.strides[1]},
                {groups, columns * x.strides[1], y.strides[1]}};
   for (int axis = 0; axis < x.shape.rank(); ++axis) {
-    const auto i = static_cast<size_t>(axis);
+    const size_t i = axis;
     if (axis != 1) move.axes.push_back({x.shape[axis], x.strides[i], y.strides[i]});
   }
   return std::vector<Move>{std::move(move)};

@@ -5,7 +5,7 @@
 namespace fettle::kernels {
 
 std::vector<float> AllFloats(const Constant& constant) {
-  std::vector<float> floats(static_cast<size_t>(constant.elements()));
+  std::vector<float> floats(constant.elements());
   if (constant.dtype() == DType::kF32) {
     constant.CopyTo(0, constant.elements(), reinterpret_cast<std::byte*>(floats.data()));
     return floats;

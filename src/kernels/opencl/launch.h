@@ -48,7 +48,7 @@ inline cl_int4 Int4(int64_t x, int64_t y, int64_t z, int64_t w) {
 }
 
 /// Bytes of a pixel of four elements.
-inline int64_t PixelBytes(DType storage) { return 4 * ByteSize(storage); }
+inline int64_t PixelBytes(DType storage) { return StorageBytes(storage, 4); }
 
 inline OpenClStream& OpenClStreamOf(const LaunchArgs& args) {
   return static_cast<OpenClStream&>(args.stream);

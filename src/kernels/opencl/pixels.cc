@@ -36,7 +36,7 @@ Result<std::unique_ptr<RecordedKernel>> RecordPixels(const Problem& problem, ir:
   if (IsPixels(from)) {
     launch.Input(input, PixelBytes(from.storage)).Value(PixelDims(shape));
   } else {
-    launch.Input(input, ByteSize(from.storage));
+    launch.Input(input, StorageBytes(from.storage, 1));
     const auto [height, width] = PlaneOf(shape);
     launch.Value(Int4(shape[1], height, width, shape[0]));
   }

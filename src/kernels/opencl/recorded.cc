@@ -26,13 +26,13 @@ void RecordedKernel::AddRows(const ir::Graph& group, ir::ValueId id, DType stora
                              RecordedLaunch& launch) {
   const ir::Value& value = group.value(id);
   if (!value.is_constant()) {
-    launch.Input(InputIndex(group, id), ByteSize(storage));
+    launch.Input(InputIndex(group, id), StorageBytes(storage, 1));
     return;
   }
   const auto known = std::find_if(own_packs.begin(), own_packs.end(), [&](const PackRequest& pack) {
     return pack.constants == std::vector{id};
   });
-  launch.Packed(static_cast<size_t>(known - own_packs.begin()), ByteSize(storage));
+  launch.Packed(static_cast<size_t>(known - own_packs.begin()), StorageBytes(storage, 1));
   if (known != own_packs.end()) return;
   const State packed{.storage = storage};
   own_packs.push_back(

@@ -25,8 +25,8 @@ Result<std::unique_ptr<RecordedKernel>> RecordRows(const Problem& problem, std::
                    AsOpenCl(device).BuildKernel(MakeProgram(path, options), "rows"));
   auto made = std::make_unique<RecordedKernel>();
   made->recorded.emplace_back(std::move(kernel), sizes)
-      .Input(InputIndex(*problem.group, problem.node().input(0)), ByteSize(state.storage))
-      .Output(0, ByteSize(state.storage));
+      .Input(InputIndex(*problem.group, problem.node().input(0)), StorageBytes(state.storage, 1))
+      .Output(0, StorageBytes(state.storage, 1));
   return made;
 }
 

@@ -35,7 +35,7 @@ Status CheckPast(const Shape& past, const AttentionShape& a, int64_t size) {
 std::vector<Shape> InputShapes(const InferContext& context) {
   std::vector<Shape> shapes(6);
   for (int i = 0; i < 6 && i < context.num_inputs(); ++i) {
-    if (context.has_input(i)) shapes[static_cast<size_t>(i)] = context.shape(i);
+    if (context.has_input(i)) shapes[i] = context.shape(i);
   }
   return shapes;
 }
@@ -160,42 +160,35 @@ Result<RotaryShape> ReadRotary(const ir::Node& node, const Shape& x) {
   return rotary;
 }
 
-std::span<const OpDesc> AttentionOps() {
-  static const OpDesc kOps[] = {
-      {.name = "Attention",
-       .min_inputs = 3,
-       .max_inputs = 7,
-       .max_outputs = 4,
-       .infer = InferAttention,
-       .reference = AttentionReference,
-       .macs = AttentionMacs,
-       .imports = AttentionImports("Attention"),
-       .refused = "com.microsoft: MultiHeadAttention with packed operands, do_rotary of "
-                  "Attention, caches shared with the past: rare"},
-      {.name = "AttentionMask",
-       .min_inputs = 3,
-       .max_inputs = 4,
-       .infer = InferAttentionMask,
-       .reference = AttentionMaskReference,
-       .types = "floats by integers",
-       .refused = "packed sequences"},
-      {.name = "GroupQueryAttention",
-       .min_inputs = 3,
-       .max_inputs = 8,
-       .max_outputs = 3,
-       .infer = InferGroupQuery,
-       .reference = GroupQueryReference,
-       .macs = GroupQueryMacs,
-       .host_inputs = 1u << 6,
-       .whole_output = true,
-       .imports = AttentionImports("GroupQueryAttention"),
-       .refused = "smooth_softmax, head sinks, quantised caches: rare"},
-      {.name = "RotaryEmbedding",
-       .min_inputs = 3,
-       .max_inputs = 4,
-       .infer = InferRotary,
-       .reference = RotaryReference,
-       .imports = AttentionImports("RotaryEmbedding")},
+std::span<const Operator> AttentionOps() {
+  static const Operator kOps[] = {
+      {{.name = "Attention", .min_inputs = 3, .max_inputs = 7, .max_outputs = 4},
+       {.infer = InferAttention,
+        .reference = AttentionReference,
+        .macs = AttentionMacs,
+        .imports = AttentionImports("Attention"),
+        .refused = "com.microsoft: MultiHeadAttention with packed operands, do_rotary of "
+                   "Attention, caches shared with the past: rare"}},
+      {{.name = "AttentionMask", .min_inputs = 3, .max_inputs = 4},
+       {.infer = InferAttentionMask,
+        .reference = AttentionMaskReference,
+        .types = "floats by integers",
+        .refused = "packed sequences"}},
+      {{.name = "GroupQueryAttention",
+        .traits = {Trait::kWholeOutput},
+        .min_inputs = 3,
+        .max_inputs = 8,
+        .max_outputs = 3,
+        .host_inputs = 1u << 6},
+       {.infer = InferGroupQuery,
+        .reference = GroupQueryReference,
+        .macs = GroupQueryMacs,
+        .imports = AttentionImports("GroupQueryAttention"),
+        .refused = "smooth_softmax, head sinks, quantised caches: rare"}},
+      {{.name = "RotaryEmbedding", .min_inputs = 3, .max_inputs = 4},
+       {.infer = InferRotary,
+        .reference = RotaryReference,
+        .imports = AttentionImports("RotaryEmbedding")}},
   };
   return kOps;
 }

@@ -62,7 +62,7 @@ double MaskAt(const RefContext& context, const AttentionShape& a, std::span<cons
     const int64_t index = coordinate[axis + 4 - mask.shape.rank()];
     if (mask.shape[axis] == 1) continue;
     if (index >= mask.shape[axis]) return kMasked;
-    offset += index * mask.strides[static_cast<size_t>(axis)];
+    offset += index * mask.strides[axis];
   }
   const double value = mask.GetDouble(offset);
   if (mask.dtype == DType::kBool) return value != 0 ? 0 : kMasked;
@@ -75,13 +75,13 @@ std::vector<double> Probabilities(const RefContext& context, const Operands& o,
                                   std::span<const int64_t> row) {
   const AttentionShape& a = o.a;
   const int64_t kv_head = row[1] / (a.q_heads / a.kv_heads);
-  std::vector<double> scores(static_cast<size_t>(a.keys));
+  std::vector<double> scores(a.keys);
   const auto show = [&](int64_t mode) {
     if (!context.has_output(3) || mode != a.score_mode) return;
     const HostView& out = context.outputs[3];
     for (int64_t key = 0; key < a.keys; ++key) {
       const int64_t coordinate[] = {row[0], row[1], row[2], key};
-      out.SetDouble(out.Offset(coordinate), scores[static_cast<size_t>(key)]);
+      out.SetDouble(out.Offset(coordinate), scores[key]);
     }
   };
   for (int64_t key = 0; key < a.keys; ++key) {
@@ -91,15 +91,14 @@ std::vector<double> Probabilities(const RefContext& context, const Operands& o,
       dot +=
           o.q.GetDouble(o.q.Offset(coordinate)) * o.Get(context, o.k, 4, row[0], kv_head, key, d);
     }
-    scores[static_cast<size_t>(key)] = dot * a.scale;
+    scores[key] = dot * a.scale;
   }
   show(0);
   if (a.softcap != 0) {
     for (double& score : scores) score = a.softcap * std::tanh(score / a.softcap);
   }
   show(1);
-  for (int64_t key = 0; key < a.keys; ++key)
-    scores[static_cast<size_t>(key)] += MaskAt(context, a, row, key);
+  for (int64_t key = 0; key < a.keys; ++key) scores[key] += MaskAt(context, a, row, key);
   show(2);
   const double max = scores.empty() ? 0 : *std::max_element(scores.begin(), scores.end());
   double sum = 0;
@@ -151,7 +150,7 @@ Status AttentionReference(const RefContext& context, const Region& region) {
     const int64_t kv_head = row[1] / (a.q_heads / a.kv_heads);
     double sum = 0;
     for (int64_t key = 0; key < a.keys; ++key) {
-      const double weight = weights[static_cast<size_t>(key)];
+      const double weight = weights[key];
       if (weight != 0) sum += weight * o.Get(context, o.v, 5, row[0], kv_head, key, c[3]);
     }
     y.SetDouble(walk[0], sum);

@@ -39,7 +39,7 @@ class Head {
        int64_t head)
       : context_(context), a_(a), batch_(batch), head_(head), kv_(head / (a.q_heads / a.kv_heads)) {
     const HostView& lengths = context.inputs[5];
-    valid_ = IntsOf(lengths)[static_cast<size_t>(batch)] + 1;
+    valid_ = IntsOf(lengths)[batch] + 1;
     first_new_ = a.queries == total ? 0 : valid_ - a.queries;
   }
 
@@ -63,20 +63,19 @@ class Head {
     const int64_t position = first_new_ + query;
     const int64_t end = std::min(position + 1, valid_);
     const int64_t begin = a_.window > 0 ? std::max<int64_t>(position - a_.window + 1, 0) : 0;
-    std::vector<double> weights(static_cast<size_t>(std::max<int64_t>(end, 0)), 0.0);
+    std::vector<double> weights(std::max<int64_t>(end, 0), 0.0);
     double max = -std::numeric_limits<double>::infinity(), sum = 0;
     for (int64_t key = begin; key < end; ++key) {
-      weights[static_cast<size_t>(key)] = Score(query, key);
-      max = std::max(max, weights[static_cast<size_t>(key)]);
+      weights[key] = Score(query, key);
+      max = std::max(max, weights[key]);
     }
     for (int64_t key = begin; key < end; ++key) {
-      double& weight = weights[static_cast<size_t>(key)];
+      double& weight = weights[key];
       sum += weight = std::exp(weight - max);
     }
     for (int64_t d = 0; d < a_.v_size; ++d) {
       double y = 0;
-      for (int64_t key = begin; key < end; ++key)
-        y += weights[static_cast<size_t>(key)] / sum * At(2, key, d);
+      for (int64_t key = begin; key < end; ++key) y += weights[key] / sum * At(2, key, d);
       const int64_t c[] = {batch_, query, head_ * a_.v_size + d};
       context_.outputs[0].SetDouble(context_.outputs[0].Offset(c), y);
     }

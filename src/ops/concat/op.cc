@@ -39,7 +39,7 @@ Status InferSplit(InferContext& context) {
   if (!known) return OkStatus();
   ASSIGN_OR_RETURN(sizes, ReadSplitSizes(context.node(), sizes, shape[axis]));
   for (int i = 0; i < context.num_outputs(); ++i) {
-    shape[axis] = sizes[static_cast<size_t>(i)];
+    shape[axis] = sizes[i];
     context.SetOutput(i, context.dtype(0), shape);
   }
   return OkStatus();
@@ -81,24 +81,23 @@ Status SplitReference(const RefContext& context, const Region& region);
 std::span<const ImportRule> ConcatImports();
 std::span<const ImportRule> SplitImports();
 
-std::span<const OpDesc> ConcatOps() {
-  static const OpDesc kOps[] = {
-      {.name = "Concat",
-       .max_inputs = -1,
-       .infer = InferConcat,
-       .reference = ConcatReference,
-       .imports = ConcatImports(),
-       .types = "all",
-       .refused = "sequences"},
-      {.name = "Split",
-       .max_inputs = 2,
-       .max_outputs = -1,
-       .infer = InferSplit,
-       .reference = SplitReference,
-       .host_inputs = 0b10,
-       .whole_output = true,
-       .imports = SplitImports(),
-       .types = "all"},
+std::span<const Operator> ConcatOps() {
+  static const Operator kOps[] = {
+      {{.name = "Concat", .traits = {Trait::kMovesElements}, .max_inputs = -1},
+       {.infer = InferConcat,
+        .reference = ConcatReference,
+        .imports = ConcatImports(),
+        .types = "all",
+        .refused = "sequences"}},
+      {{.name = "Split",
+        .traits = {Trait::kMovesElements, Trait::kWholeOutput},
+        .max_inputs = 2,
+        .max_outputs = -1,
+        .host_inputs = 0b10},
+       {.infer = InferSplit,
+        .reference = SplitReference,
+        .imports = SplitImports(),
+        .types = "all"}},
   };
   return kOps;
 }

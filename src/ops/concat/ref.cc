@@ -7,9 +7,8 @@ namespace fettle::ops {
 
 Status ConcatReference(const RefContext& context, const Region& region) {
   const HostView& y = context.outputs[0];
-  const auto axis =
-      static_cast<size_t>(*NormaliseAxis(context.attributes().Int("axis", 1), y.shape.rank()));
-  std::vector<int64_t> from(static_cast<size_t>(y.shape.rank()));
+  const size_t axis = *NormaliseAxis(context.attributes().Int("axis", 1), y.shape.rank());
+  std::vector<int64_t> from(y.shape.rank());
   DispatchElementSize(y.dtype, [&]<typename U>() {
     ForEachCoordinate(y.shape, region, [&](int64_t, std::span<const int64_t> coordinate) {
       from.assign(coordinate.begin(), coordinate.end());
@@ -27,7 +26,7 @@ Status ConcatReference(const RefContext& context, const Region& region) {
 Status SplitReference(const RefContext& context, const Region&) {
   HostView window = context.inputs[0];
   const int axis = *NormaliseAxis(context.attributes().Int("axis"), window.shape.rank());
-  const int64_t step = window.strides[static_cast<size_t>(axis)] * ByteSize(window.dtype);
+  const int64_t step = window.strides[axis];
   // Outputs that nobody uses have no view, so their extents come from the rule, not from the views.
   const std::vector<int64_t> given =
       context.has_input(1) ? IntsOf(context.inputs[1]) : std::vector<int64_t>();
@@ -36,7 +35,7 @@ Status SplitReference(const RefContext& context, const Region&) {
   for (size_t i = 0; i < context.outputs.size(); ++i) {
     window.shape[axis] = sizes[i];
     if (context.has_output(i)) CopyView(window, context.outputs[i]);
-    window.data += sizes[i] * step;
+    window.data += StorageBytes(window.dtype, sizes[i] * step);
   }
   return OkStatus();
 }

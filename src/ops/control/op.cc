@@ -25,7 +25,7 @@ Result<std::shared_ptr<const ir::Graph>> SubGraph(const ImportContext& context,
   std::shared_ptr<const ir::Graph> graph = context.attributes().SubGraph(name);
   if (graph == nullptr) return InvalidModel("attribute '{}': expected a graph", name);
   if (graph->inputs.size() != inputs) {
-    const auto captures = static_cast<size_t>(context.attributes().Int("captures"));
+    const size_t captures = context.attributes().Int("captures");
     return InvalidModel("attribute '{}': the graph takes {} inputs, expected {}", name,
                         graph->inputs.size() - captures, inputs - captures);
   }
@@ -94,14 +94,14 @@ Status ImportScan(ImportContext& context) {
   if (std::count(inputs.begin(), inputs.end(), ir::kAbsent) > 0)
     return InvalidModel("an input is left out");
   ASSIGN_OR_RETURN(const auto body, SubGraph(context, "body", inputs.size()));
-  const auto states = static_cast<size_t>(own - scanned);
+  const size_t states = own - scanned;
   if (body->outputs.size() < states) {
     return InvalidModel("attribute 'body': the graph gives {} outputs, expected {} or more",
                         body->outputs.size(), states);
   }
   const size_t slices = body->outputs.size() - states;
   for (std::string_view name : {"scan_input_axes", "scan_input_directions"})
-    RETURN_IF_ERROR(CheckLength(context, name, static_cast<size_t>(scanned)));
+    RETURN_IF_ERROR(CheckLength(context, name, scanned));
   for (std::string_view name : {"scan_output_axes", "scan_output_directions"})
     RETURN_IF_ERROR(CheckLength(context, name, slices));
   return EmitControl(context, "Scan", inputs, body->outputs.size());
@@ -111,22 +111,22 @@ constexpr ImportRule kIfImports[] = {{.op_type = "If", .run = ImportIf}};
 constexpr ImportRule kLoopImports[] = {{.op_type = "Loop", .run = ImportLoop}};
 constexpr ImportRule kScanImports[] = {{.op_type = "Scan", .since = 9, .run = ImportScan}};
 
-constexpr OpDesc ControlOp(std::string_view name, std::span<const ImportRule> imports) {
-  return {.name = name,
-          .min_inputs = 0,
-          .max_inputs = -1,
-          .max_outputs = -1,
-          .infer = InferControl,
-          .control = true,
-          .imports = imports,
-          .types = "all",
-          .refused = "sequences and optionals"};
+constexpr Operator ControlOp(std::string_view name, std::span<const ImportRule> imports) {
+  return {{.name = name,
+           .traits = {Trait::kControl},
+           .min_inputs = 0,
+           .max_inputs = -1,
+           .max_outputs = -1},
+          {.infer = InferControl,
+           .imports = imports,
+           .types = "all",
+           .refused = "sequences and optionals"}};
 }
 
 }  // namespace
 
-std::span<const OpDesc> ControlOps() {
-  static const OpDesc kOps[] = {
+std::span<const Operator> ControlOps() {
+  static const Operator kOps[] = {
       ControlOp("If", kIfImports),
       ControlOp("Loop", kLoopImports),
       ControlOp("Scan", kScanImports),

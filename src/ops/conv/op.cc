@@ -126,31 +126,28 @@ std::span<const ImportRule> ConvImports();
 std::span<const ImportRule> ConvIntegerImports();
 std::span<const ImportRule> DeformConvImports();
 
-std::span<const OpDesc> ConvOps() {
-  static const OpDesc kOps[] = {
-      {.name = "Conv",
-       .min_inputs = 2,
-       .max_inputs = 3,
-       .infer = InferConv,
-       .reference = ConvReference,
-       .macs = ConvMacs,
-       .imports = ConvImports()},
-      {.name = "ConvInteger",
-       .min_inputs = 2,
-       .max_inputs = 4,
-       .infer = InferConvInteger,
-       .reference = ConvIntegerReference,
-       .macs = ConvMacs,
-       .imports = ConvIntegerImports(),
-       .types = "i8, u8"},
-      {.name = "DeformConv",
-       .min_inputs = 3,
-       .max_inputs = 5,
-       .infer = InferDeformConv,
-       .reference = DeformConvReference,
-       .macs = ConvMacs,
-       .imports = DeformConvImports(),
-       .refused = "1-D and 3-D"},
+std::span<const Operator> ConvOps() {
+  static const Operator kOps[] = {
+      {{.name = "Conv", .traits = {Trait::kTakesEpilogue}, .min_inputs = 2, .max_inputs = 3},
+       {.infer = InferConv,
+        .reference = ConvReference,
+        .macs = ConvMacs,
+        .imports = ConvImports()}},
+      {{.name = "ConvInteger",
+        .traits = {Trait::kTakesEpilogue, Trait::kQuantises},
+        .min_inputs = 2,
+        .max_inputs = 4},
+       {.infer = InferConvInteger,
+        .reference = ConvIntegerReference,
+        .macs = ConvMacs,
+        .imports = ConvIntegerImports(),
+        .types = "i8, u8"}},
+      {{.name = "DeformConv", .min_inputs = 3, .max_inputs = 5},
+       {.infer = InferDeformConv,
+        .reference = DeformConvReference,
+        .macs = ConvMacs,
+        .imports = DeformConvImports(),
+        .refused = "1-D and 3-D"}},
   };
   return kOps;
 }

@@ -81,9 +81,7 @@ void ConvRow(const ConvOperands& op, std::span<const int64_t> out, std::span<dou
                                        shift, op.x.shape[static_cast<int>(last) + 2]);
     const int64_t step = op.x.strides[last + 2];
     AddTap<X, W>(op, x_offset + (run.begin * stride + shift) * step, w_offset, stride * step,
-                 w_zero,
-                 sums.subspan(static_cast<size_t>(run.begin - begin),
-                              static_cast<size_t>(run.end - run.begin)));
+                 w_zero, sums.subspan(run.begin - begin, run.end - run.begin));
   }
 }
 
@@ -91,14 +89,14 @@ void ConvRow(const ConvOperands& op, std::span<const int64_t> out, std::span<dou
 template <typename Row>
 void ForEachRow(const ConvOperands& op, const HostView* bias, const Region& region, Row row) {
   const HostView& y = op.y;
-  const auto rank = static_cast<size_t>(y.shape.rank());
+  const size_t rank = y.shape.rank();
   std::vector<int64_t> out(rank);
   std::vector<double> sums;
   for (int64_t i = region.begin; i < region.end;) {
     Unravel(i, y.shape, out);
     const int64_t count =
         std::min(region.end - i, y.shape[static_cast<int>(rank) - 1] - out[rank - 1]);
-    sums.assign(static_cast<size_t>(count), 0.0);
+    sums.assign(count, 0.0);
     row(out, std::span<double>(sums));
     const double b = bias == nullptr ? 0.0 : bias->GetDouble(out[1] * bias->strides[0]);
     for (double sum : sums) {

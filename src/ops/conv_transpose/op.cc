@@ -104,15 +104,16 @@ Result<ConvTransposeAttributes> ReadConvTranspose(const ir::Node& node, const Sh
 
 Status ConvTransposeReference(const RefContext& context, const Region& region);
 
-std::span<const OpDesc> ConvTransposeOps() {
-  static const OpDesc kOps[] = {
-      {.name = "ConvTranspose",
-       .min_inputs = 2,
-       .max_inputs = 3,
-       .infer = InferConvTranspose,
-       .reference = ConvTransposeReference,
-       .macs = ConvTransposeMacs,
-       .imports = kImports},
+std::span<const Operator> ConvTransposeOps() {
+  static const Operator kOps[] = {
+      {{.name = "ConvTranspose",
+        .traits = {Trait::kTakesEpilogue},
+        .min_inputs = 2,
+        .max_inputs = 3},
+       {.infer = InferConvTranspose,
+        .reference = ConvTransposeReference,
+        .macs = ConvTransposeMacs,
+        .imports = kImports}},
   };
   return kOps;
 }

@@ -54,8 +54,7 @@ void AddTap(const TransposeOperands& op, const TapRow& row, int64_t shift, std::
     const auto weight = static_cast<double>(Widen(w[c * op.w.strides[0]]));
     const T* from = x + c * op.x.strides[1];
     for (int64_t i = begin; i < end; ++i) {
-      sums[static_cast<size_t>(i * stride + shift)] +=
-          static_cast<double>(Widen(from[i * step])) * weight;
+      sums[i * stride + shift] += static_cast<double>(Widen(from[i * step])) * weight;
     }
   }
 }
@@ -78,12 +77,12 @@ void SumRow(const TransposeOperands& op, std::span<const int64_t> out, std::span
 template <typename T>
 void SumRegion(const TransposeOperands& op, const HostView* bias, const Region& region) {
   const HostView& y = op.y;
-  std::vector<int64_t> out(static_cast<size_t>(y.shape.rank()));
+  std::vector<int64_t> out(y.shape.rank());
   std::vector<double> sums;
   for (int64_t i = region.begin; i < region.end;) {
     Unravel(i, y.shape, out);
     const int64_t count = std::min(region.end - i, y.shape[y.shape.rank() - 1] - out.back());
-    sums.assign(static_cast<size_t>(count), 0.0);
+    sums.assign(count, 0.0);
     SumRow<T>(op, out, sums);
     const double b = bias == nullptr ? 0.0 : bias->GetDouble(out[1] * bias->strides[0]);
     for (double sum : sums) {

@@ -62,7 +62,7 @@ double ScalarOr(const InferContext& context, int i, double fallback) {
 
 std::vector<double> Doubles(const Constant& constant) {
   std::vector<double> values;
-  values.reserve(static_cast<size_t>(constant.elements()));
+  values.reserve(constant.elements());
   for (int64_t i = 0; i < constant.elements(); ++i) values.push_back(constant.GetDouble(i));
   return values;
 }
@@ -124,17 +124,17 @@ std::vector<std::array<int64_t, 3>> SelectBoxes(const NmsOperands& operands) {
 
 Status NonMaxSuppressionReference(const RefContext& context, const Region& region);
 
-std::span<const OpDesc> DetectionOps() {
-  static const OpDesc kOps[] = {
-      {.name = "NonMaxSuppression",
-       .min_inputs = 2,
-       .max_inputs = 5,
-       .infer = InferNonMaxSuppression,
-       .reference = NonMaxSuppressionReference,
-       .host_inputs = 0b11111,
-       .whole_output = true,
-       .imports = kImports,
-       .types = "floats"},
+std::span<const Operator> DetectionOps() {
+  static const Operator kOps[] = {
+      {{.name = "NonMaxSuppression",
+        .traits = {Trait::kWholeOutput},
+        .min_inputs = 2,
+        .max_inputs = 5,
+        .host_inputs = 0b11111},
+       {.infer = InferNonMaxSuppression,
+        .reference = NonMaxSuppressionReference,
+        .imports = kImports,
+        .types = "floats"}},
   };
   return kOps;
 }

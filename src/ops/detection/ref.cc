@@ -25,8 +25,7 @@ Status NonMaxSuppressionReference(const RefContext& context, const Region&) {
     return InvalidArgument("{} boxes are selected, expected {}", selected.size(), y.shape[0]);
   for (int64_t i = 0; i < y.shape[0]; ++i) {
     for (int64_t k = 0; k < 3; ++k) {
-      y.SetInt(i * y.strides[0] + k * y.strides[1],
-               selected[static_cast<size_t>(i)][static_cast<size_t>(k)]);
+      y.SetInt(i * y.strides[0] + k * y.strides[1], selected[i][k]);
     }
   }
   return OkStatus();

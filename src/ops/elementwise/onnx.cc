@@ -63,7 +63,7 @@ Status ImportBroadcastAxis(ImportContext& context) {
   const std::optional<int> b_rank = context.rank(1);
   if (!b_rank.has_value() || axis < 0 || axis > kMaxBroadcastAxis)
     return Unsupported("attribute 'axis': {} needs an operand of known rank", axis);
-  Dims a_dims(static_cast<size_t>(axis + *b_rank), 0), b_dims(static_cast<size_t>(*b_rank), 0);
+  Dims a_dims(axis + *b_rank, 0), b_dims(*b_rank, 0);
   a_dims.push_back(-1);
   b_dims.push_back(1);
   const ir::ValueId x = context.input(0);

@@ -92,18 +92,12 @@ Status InferCast(InferContext& context) {
   return OkStatus();
 }
 
-int BitsOf(DType dtype) {
-  const bool nibble = dtype == DType::kI4 || dtype == DType::kU4;
-  return nibble ? 4 : static_cast<int>(8 * ByteSize(dtype));
-}
-
 Status InferBitCast(InferContext& context) {
   RETURN_IF_ERROR(CheckType(context, 0, kAllTypes));
   ASSIGN_OR_RETURN(const CastRule rule, ReadCast(context.node(), DType::kUndefined));
-  const DType from = context.dtype(0);
-  if (BitsOf(from) != BitsOf(rule.to))
-    return InvalidModel("{} has {} bits, {} has {}", DTypeName(from), BitsOf(from),
-                        DTypeName(rule.to), BitsOf(rule.to));
+  const DTypeRow &from = RowOf(context.dtype(0)), &to = RowOf(rule.to);
+  if (from.bits != to.bits)
+    return InvalidModel("{} has {} bits, {} has {}", from.name, from.bits, to.name, to.bits);
   context.SetOutput(0, rule.to, context.shape(0));
   return OkStatus();
 }
@@ -113,44 +107,37 @@ class Table {
  public:
   Table() {
     for (const UnaryRow& row : UnaryRows())
-      Add({.name = row.name, .infer = InferUnary, .reference = UnaryReference}, row.types);
+      Add({{.name = row.name, .traits = row.traits},
+           {.infer = InferUnary, .reference = UnaryReference}},
+          row.types);
     for (const FoldRow& row : FoldRows()) {
-      Add({.name = row.name,
-           .min_inputs = row.variadic ? 1 : 2,
-           .max_inputs = row.variadic ? -1 : 2,
-           .infer = row.name == "PRelu" ? InferPRelu : InferFold,
-           .reference = FoldReference},
+      Add({{.name = row.name,
+            .min_inputs = row.variadic ? 1 : 2,
+            .max_inputs = row.variadic ? -1 : 2},
+           {.infer = row.name == "PRelu" ? InferPRelu : InferFold, .reference = FoldReference}},
           row.types);
     }
-    Add({.name = "BitCast", .infer = InferBitCast, .reference = BitCastReference}, kAllTypes);
-    Add({.name = "Cast", .infer = InferCast, .reference = CastReference}, kAllTypes);
-    Add({.name = "CastLike",
-         .min_inputs = 2,
-         .max_inputs = 2,
-         .infer = InferCast,
-         .reference = CastReference},
+    Add({{.name = "BitCast"}, {.infer = InferBitCast, .reference = BitCastReference}}, kAllTypes);
+    Add({{.name = "Cast"}, {.infer = InferCast, .reference = CastReference}}, kAllTypes);
+    Add({{.name = "CastLike", .min_inputs = 2, .max_inputs = 2},
+         {.infer = InferCast, .reference = CastReference}},
         kAllTypes);
-    Add({.name = "Clip", .max_inputs = 3, .infer = InferClip, .reference = ClipReference},
+    Add({{.name = "Clip", .traits = {Trait::kBounded}, .max_inputs = 3},
+         {.infer = InferClip, .reference = ClipReference}},
         kNumericTypes);
-    Add({.name = "Pow",
-         .min_inputs = 2,
-         .max_inputs = 2,
-         .infer = InferPow,
-         .reference = PowReference},
+    Add({{.name = "Pow", .min_inputs = 2, .max_inputs = 2},
+         {.infer = InferPow, .reference = PowReference}},
         kNumericTypes);
-    Add({.name = "Where",
-         .min_inputs = 3,
-         .max_inputs = 3,
-         .infer = InferWhere,
-         .reference = WhereReference},
+    Add({{.name = "Where", .min_inputs = 3, .max_inputs = 3},
+         {.infer = InferWhere, .reference = WhereReference}},
         kAllTypes);
   }
 
-  std::span<const OpDesc> ops() const { return ops_; }
+  std::span<const Operator> ops() const { return ops_; }
 
  private:
-  void Add(OpDesc op, TypeSet types) {
-    op.elementwise = true;
+  void Add(Operator op, TypeSet types) {
+    op.traits = op.traits | ir::Traits{Trait::kElementwise};
     op.types = texts_.emplace_back(TypeSetName(types));
     op.imports = ElementwiseImports(op.name);
     if (op.name == "Cast" || op.name == "CastLike")
@@ -158,7 +145,7 @@ class Table {
     ops_.push_back(op);
   }
 
-  std::vector<OpDesc> ops_;
+  std::vector<Operator> ops_;
   std::deque<std::string> texts_;
 };
 
@@ -176,7 +163,7 @@ ElementwiseParams ReadElementwise(const ir::Node& node) {
 
 Result<CastRule> ReadCast(const ir::Node& node, DType like) {
   CastRule rule{like, node.attributes.Int("saturate", 1) != 0};
-  if (node.op == "CastLike") return rule;
+  if (node.op == "CastLike"_op) return rule;
   const std::string name = node.attributes.Text("to");
   const auto to = DTypeFromName(name);
   if (!to) return InvalidModel("attribute 'to': expected a type, got '{}'", name);
@@ -186,7 +173,7 @@ Result<CastRule> ReadCast(const ir::Node& node, DType like) {
   return rule;
 }
 
-std::span<const OpDesc> ElementwiseOps() {
+std::span<const Operator> ElementwiseOps() {
   static const Table table;
   return table.ops();
 }

@@ -38,6 +38,7 @@ struct UnaryRow {
   /// The result is boolean, whatever the operand's type.
   bool to_bool = false;
   ElementwiseAttribute attributes[2] = {};
+  ir::Traits traits = {};
 };
 
 /// f(f(x0, x1), x2) ...: two operands, or any number.

@@ -57,7 +57,7 @@ To Convert(From from, const CastRule& rule) {
     return ToFloat8<To>(static_cast<double>(value), rule.saturate);
   } else if constexpr (kIsFloating<To>) {
     return Narrow<To>(value);
-  } else if (rule.to == DType::kI4 || rule.to == DType::kU4) {
+  } else if (IsSubByte(rule.to)) {
     int64_t integer = 0;
     if constexpr (std::same_as<W, const double>) {
       integer = FloatToInt<int64_t>(value);

@@ -51,11 +51,11 @@ Status WhereReference(const RefContext& context, const Region& region) {
               {BroadcastStrides(in[0], y.shape), BroadcastStrides(in[1], y.shape),
                BroadcastStrides(in[2], y.shape), y.strides},
               region.begin);
-  const int64_t size = ByteSize(y.dtype);
+  const size_t size = StorageBytes(y.dtype, 1);
   for (int64_t i = region.begin; i < region.end; ++i, walk.Next()) {
     const size_t chosen = in[0].as<bool>()[walk[0]] ? 1 : 2;
-    std::memcpy(y.data + walk[3] * size, in[chosen].data + walk[chosen] * size,
-                static_cast<size_t>(size));
+    std::memcpy(y.data + StorageBytes(y.dtype, walk[3]),
+                in[chosen].data + StorageBytes(y.dtype, walk[chosen]), size);
   }
   return OkStatus();
 }

@@ -13,8 +13,12 @@ using P = const ElementwiseParams&;
 using Attribute = ElementwiseAttribute;
 
 constexpr UnaryRow Float(std::string_view name, double (*f)(double, P), Attribute first = {},
-                         Attribute second = {}) {
-  return {.name = name, .types = kFloatTypes, .on_double = f, .attributes = {first, second}};
+                         Attribute second = {}, ir::Traits traits = {}) {
+  return {.name = name,
+          .types = kFloatTypes,
+          .on_double = f,
+          .attributes = {first, second},
+          .traits = traits};
 }
 
 constexpr UnaryRow FloatTest(std::string_view name, double (*f)(double, P), Attribute first = {},
@@ -92,12 +96,12 @@ constexpr UnaryRow kUnaries[] = {
     Float("Cos", [](double x, P) { return std::cos(x); }),
     Float("Cosh", [](double x, P) { return std::cosh(x); }),
     Float("Elu", [](double x, P p) { return x > 0 ? x : p.a * std::expm1(x); }, {"alpha", 1}),
-    Float("Erf", [](double x, P) { return std::erf(x); }),
+    Float("Erf", [](double x, P) { return std::erf(x); }, {}, {}, {Trait::kBounded}),
     Float("Exp", [](double x, P) { return std::exp(x); }),
     Float("Floor", [](double x, P) { return std::floor(x); }),
     Float("Gelu", Gelu, {"approximate", 0, "tanh"}),
     Float("HardSigmoid", [](double x, P p) { return std::clamp(p.a * x + p.b, 0.0, 1.0); },
-          {"alpha", 0.2}, {"beta", 0.5}),
+          {"alpha", 0.2}, {"beta", 0.5}, {Trait::kBounded}),
     Float("HardSwish", [](double x, P) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); }),
     FloatTest("IsInf",
               [](double x, P p) -> double { return std::isinf(x) && (x < 0 ? p.a : p.b) != 0; },
@@ -116,16 +120,17 @@ constexpr UnaryRow kUnaries[] = {
           {"alpha", 1.67326319217681884765625}, {"gamma", 1.05070102214813232421875}),
     Number("Shrink", kNumericTypes, [](auto x, P p) { return Shrink(x, p); }, {"lambd", 0.5},
            {"bias", 0}),
-    Float("Sigmoid", [](double x, P) { return Sigmoid(x); }),
+    Float("Sigmoid", [](double x, P) { return Sigmoid(x); }, {}, {}, {Trait::kBounded}),
     Number("Sign", kNumericTypes, [](auto x, P) { return Sign(x); }),
     Float("Sin", [](double x, P) { return std::sin(x); }),
     Float("Sinh", [](double x, P) { return std::sinh(x); }),
     Float("Softplus", [](double x, P) { return Softplus(x); }),
-    Float("Softsign", [](double x, P) { return x / (1 + std::fabs(x)); }),
+    Float("Softsign", [](double x, P) { return x / (1 + std::fabs(x)); }, {}, {},
+          {Trait::kBounded}),
     Float("Sqrt", [](double x, P) { return std::sqrt(x); }),
     Float("Swish", [](double x, P p) { return x * Sigmoid(p.a * x); }, {"alpha", 1}),
     Float("Tan", [](double x, P) { return std::tan(x); }),
-    Float("Tanh", [](double x, P) { return std::tanh(x); }),
+    Float("Tanh", [](double x, P) { return std::tanh(x); }, {}, {}, {Trait::kBounded}),
     Float("ThresholdedRelu", [](double x, P p) { return x > p.a ? x : 0.0; }, {"alpha", 1}),
     // keep-sorted end
 };

@@ -48,9 +48,8 @@ void Store(Reduction reduction, const HostView& y, int64_t to, const HostView& u
 
 Status GatherReference(const RefContext& context, const Region& region) {
   const HostView &x = context.inputs[0], &indices = context.inputs[1], &y = context.outputs[0];
-  const auto axis =
-      static_cast<size_t>(*NormaliseAxis(context.attributes().Int("axis"), x.shape.rank()));
-  const auto index_rank = static_cast<size_t>(indices.shape.rank());
+  const size_t axis = *NormaliseAxis(context.attributes().Int("axis"), x.shape.rank());
+  const size_t index_rank = indices.shape.rank();
   IndexCheck check;
   DispatchElementSize(y.dtype, [&]<typename U>() {
     ForEachCoordinate(y.shape, region, [&](int64_t, std::span<const int64_t> c) {
@@ -68,8 +67,7 @@ Status GatherReference(const RefContext& context, const Region& region) {
 
 Status GatherElementsReference(const RefContext& context, const Region& region) {
   const HostView &x = context.inputs[0], &indices = context.inputs[1], &y = context.outputs[0];
-  const auto axis =
-      static_cast<size_t>(*NormaliseAxis(context.attributes().Int("axis"), x.shape.rank()));
+  const size_t axis = *NormaliseAxis(context.attributes().Int("axis"), x.shape.rank());
   IndexCheck check;
   DispatchElementSize(y.dtype, [&]<typename U>() {
     ForEachCoordinate(y.shape, region, [&](int64_t, std::span<const int64_t> c) {
@@ -85,7 +83,7 @@ Status GatherElementsReference(const RefContext& context, const Region& region) 
 
 Status GatherNDReference(const RefContext& context, const Region& region) {
   const HostView &x = context.inputs[0], &indices = context.inputs[1], &y = context.outputs[0];
-  const auto batch = static_cast<size_t>(context.attributes().Int("batch_dims"));
+  const size_t batch = context.attributes().Int("batch_dims");
   const size_t tuples = indices.strides.size() - 1;
   const size_t first = batch + static_cast<size_t>(indices.shape[static_cast<int>(tuples)]);
   IndexCheck check;
@@ -107,8 +105,7 @@ Status ScatterElementsReference(const RefContext& context, const Region&) {
   const HostView &x = context.inputs[0], &indices = context.inputs[1], &updates = context.inputs[2],
                  &y = context.outputs[0];
   ASSIGN_OR_RETURN(const Reduction reduction, ReadReduction(context.node));
-  const auto axis =
-      static_cast<size_t>(*NormaliseAxis(context.attributes().Int("axis"), x.shape.rank()));
+  const size_t axis = *NormaliseAxis(context.attributes().Int("axis"), x.shape.rank());
   CopyView(x, y);
   IndexCheck check;
   DispatchDType(y.dtype, [&]<typename T>() {
@@ -130,7 +127,7 @@ Status ScatterNDReference(const RefContext& context, const Region&) {
                  &y = context.outputs[0];
   ASSIGN_OR_RETURN(const Reduction reduction, ReadReduction(context.node));
   const size_t tuples = indices.strides.size() - 1;
-  const auto depth = static_cast<size_t>(indices.shape[static_cast<int>(tuples)]);
+  const size_t depth = indices.shape[static_cast<int>(tuples)];
   CopyView(x, y);
   IndexCheck check;
   DispatchDType(y.dtype, [&]<typename T>() {

@@ -42,8 +42,7 @@ Status EyeLikeReference(const RefContext& context, const Region& region) {
 
 Status OneHotReference(const RefContext& context, const Region& region) {
   const HostView &indices = context.inputs[0], &values = context.inputs[2], &y = context.outputs[0];
-  const auto axis =
-      static_cast<size_t>(*NormaliseAxis(context.attributes().Int("axis", -1), y.shape.rank()));
+  const size_t axis = *NormaliseAxis(context.attributes().Int("axis", -1), y.shape.rank());
   const auto depth = static_cast<double>(y.shape[static_cast<int>(axis)]);
   DispatchElementSize(y.dtype, [&]<typename U>() {
     ForEachCoordinate(y.shape, region, [&](int64_t, std::span<const int64_t> c) {
@@ -63,7 +62,7 @@ Status TriluReference(const RefContext& context, const Region& region) {
   const HostView &x = context.inputs[0], &y = context.outputs[0];
   const int64_t k = context.has_input(1) ? context.inputs[1].GetInt(0) : 0;
   const bool upper = context.attributes().Int("upper", 1) != 0;
-  const auto rank = static_cast<size_t>(y.shape.rank());
+  const size_t rank = y.shape.rank();
   DispatchElementSize(y.dtype, [&]<typename U>() {
     ForEachCoordinate(y.shape, region, [&](int64_t, std::span<const int64_t> c) {
       const int64_t diagonal = c[rank - 1] - c[rank - 2];

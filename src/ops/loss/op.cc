@@ -60,14 +60,10 @@ Result<LossAttributes> ReadLoss(const ir::Node& node) {
   return loss;
 }
 
-std::span<const OpDesc> LossOps() {
-  static const OpDesc kOps[] = {
-      {.name = "NegativeLogLikelihoodLoss",
-       .min_inputs = 2,
-       .max_inputs = 3,
-       .infer = InferLoss,
-       .reference = LossReference,
-       .imports = kImports},
+std::span<const Operator> LossOps() {
+  static const Operator kOps[] = {
+      {{.name = "NegativeLogLikelihoodLoss", .min_inputs = 2, .max_inputs = 3},
+       {.infer = InferLoss, .reference = LossReference, .imports = kImports}},
   };
   return kOps;
 }

@@ -116,8 +116,7 @@ Result<Einsum> ReadEinsum(std::string_view equation, const std::vector<Shape>& o
   for (size_t i = 0; i < operands.size(); ++i) {
     for (int axis = 0; axis < operands[i].rank(); ++axis) {
       const int64_t extent = operands[i][axis];
-      const auto [it, added] =
-          extents.emplace(parsed.operands[i][static_cast<size_t>(axis)], extent);
+      const auto [it, added] = extents.emplace(parsed.operands[i][axis], extent);
       if (added || it->second == extent || extent == 1) continue;
       if (it->second != 1)
         return InvalidModel("attribute 'equation': extents {} and {} of one label", it->second,

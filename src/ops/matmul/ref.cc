@@ -36,11 +36,9 @@ Operand MakeOperand(const HostView& view, const MatMulShape& shape, bool rows) {
   Operand operand;
   HostView batch = view;
   batch.shape = vector ? Shape() : Shape(Dims(view.shape.begin(), view.shape.end() - 2));
-  batch.strides.resize(static_cast<size_t>(batch.shape.rank()));
+  batch.strides.resize(batch.shape.rank());
   operand.strides = BroadcastStrides(batch, shape.batch);
-  const auto stride = [&](int from_end) {
-    return view.strides[static_cast<size_t>(rank - from_end)];
-  };
+  const auto stride = [&](int from_end) { return view.strides[rank - from_end]; };
   operand.k_stride = rows || vector ? stride(1) : stride(2);
   operand.strides.push_back(rows && !vector ? stride(2) : 0);
   operand.strides.push_back(rows || vector ? 0 : stride(1));
@@ -139,7 +137,7 @@ Status EinsumReference(const RefContext& context, const Region& region) {
   std::vector<Shape> shapes;
   for (const HostView& input : context.inputs) shapes.push_back(input.shape);
   ASSIGN_OR_RETURN(const Einsum einsum, ReadEinsum(context.attributes().Text("equation"), shapes));
-  const auto outer = static_cast<size_t>(einsum.output_rank);
+  const size_t outer = einsum.output_rank;
   const Shape summed(Dims(einsum.extents.begin() + einsum.output_rank, einsum.extents.end()));
   std::vector<Dims> outer_strides, inner_strides;
   for (size_t i = 0; i < context.inputs.size(); ++i) {
@@ -147,8 +145,7 @@ Status EinsumReference(const RefContext& context, const Region& region) {
     Dims strides(einsum.extents.size(), 0);
     for (size_t axis = 0; axis < einsum.operand_axes[i].size(); ++axis) {
       if (shapes[i][static_cast<int>(axis)] != 1)
-        strides[static_cast<size_t>(einsum.operand_axes[i][axis])] +=
-            context.inputs[i].strides[axis];
+        strides[einsum.operand_axes[i][axis]] += context.inputs[i].strides[axis];
     }
     outer_strides.emplace_back(strides.begin(), strides.begin() + einsum.output_rank);
     inner_strides.emplace_back(strides.begin() + static_cast<ptrdiff_t>(outer), strides.end());
@@ -198,14 +195,14 @@ double Determinant(std::vector<double>& m, size_t n) {
 
 Status DetReference(const RefContext& context, const Region& region) {
   const HostView &x = context.inputs[0], &y = context.outputs[0];
-  AxisMask matrix(static_cast<size_t>(x.shape.rank()), false);
+  AxisMask matrix(x.shape.rank(), false);
   matrix[matrix.size() - 1] = matrix[matrix.size() - 2] = true;
   const std::vector<int64_t> offsets = RowOffsets(x, matrix);
   Walker walk(y.shape, {Dims(x.strides.begin(), x.strides.end() - 2), y.strides}, region.begin);
   std::vector<double> elements(offsets.size());
   for (int64_t i = region.begin; i < region.end; ++i, walk.Next()) {
     for (size_t k = 0; k < offsets.size(); ++k) elements[k] = x.GetDouble(walk[0] + offsets[k]);
-    y.SetDouble(walk[1], Determinant(elements, static_cast<size_t>(x.shape[x.shape.rank() - 1])));
+    y.SetDouble(walk[1], Determinant(elements, x.shape[x.shape.rank() - 1]));
   }
   return OkStatus();
 }

@@ -42,9 +42,9 @@ bool Invert(std::vector<double>& m, size_t n, std::vector<double>& inverse) {
 Status InverseReference(const RefContext& context, const Region&) {
   const HostView &x = context.inputs[0], &y = context.outputs[0];
   const int rank = x.shape.rank();
-  const auto n = static_cast<size_t>(x.shape[rank - 1]);
+  const size_t n = x.shape[rank - 1];
   std::vector<double> matrix(n * n), inverse;
-  std::vector<int64_t> at(static_cast<size_t>(rank));
+  std::vector<int64_t> at(rank);
   const int64_t matrices = n == 0 ? 0 : x.shape.Count(0, rank - 2);
   for (int64_t i = 0; i < matrices; ++i) {
     const int64_t first = i * static_cast<int64_t>(n * n);

@@ -64,7 +64,7 @@ Status InferLayerNorm(InferContext& context) {
                           context.shape(i).ToString(), x.ToString());
     }
   }
-  const bool half = ByteSize(context.dtype(0)) < 4;
+  const bool half = RowOf(context.dtype(0)).bits < 32;
   const DType stash = half ? DType::kF32 : context.dtype(0);
   context.SetOutput(0, context.dtype(0), x);
   context.SetOutput(1, stash, Shape(statistics));
@@ -89,33 +89,28 @@ Status InferLrn(InferContext& context) {
   return OkStatus();
 }
 
-OpDesc LayerNorm(std::string_view name, int max_inputs, int max_outputs) {
-  return {.name = name,
-          .max_inputs = max_inputs,
-          .max_outputs = max_outputs,
-          .infer = InferLayerNorm,
-          .reference = GroupedNormReference,
-          .imports = NormImports(name)};
+constexpr ir::Traits kNorm = {Trait::kTakesEpilogue, Trait::kNormalises};
+
+Operator LayerNorm(std::string_view name, int max_inputs, int max_outputs) {
+  return {
+      {.name = name, .traits = kNorm, .max_inputs = max_inputs, .max_outputs = max_outputs},
+      {.infer = InferLayerNorm, .reference = GroupedNormReference, .imports = NormImports(name)}};
 }
 
-OpDesc ChannelNorm(std::string_view name, Status (*infer)(InferContext&)) {
-  return {.name = name,
-          .min_inputs = 3,
-          .max_inputs = 3,
-          .infer = infer,
-          .reference = GroupedNormReference,
-          .imports = NormImports(name)};
+Operator ChannelNorm(std::string_view name, Status (*infer)(InferContext&)) {
+  return {{.name = name, .traits = kNorm, .min_inputs = 3, .max_inputs = 3},
+          {.infer = infer, .reference = GroupedNormReference, .imports = NormImports(name)}};
 }
 
 }  // namespace
 
 Result<NormGroups> ReadNormGroups(const ir::Node& node, const Shape& x) {
-  NormGroups groups{x, AxisMask(static_cast<size_t>(x.rank()), false)};
-  if (node.op == "InstanceNormalization") {
-    for (int i = 2; i < x.rank(); ++i) groups.mask[static_cast<size_t>(i)] = true;
+  NormGroups groups{x, AxisMask(x.rank(), false)};
+  if (node.op == "InstanceNormalization"_op) {
+    for (int i = 2; i < x.rank(); ++i) groups.mask[i] = true;
     return groups;
   }
-  if (node.op == "GroupNormalization") {
+  if (node.op == "GroupNormalization"_op) {
     const int64_t count = node.attributes.Int("num_groups", 0);
     if (x.rank() < 2 || count < 1 || x[1] % count != 0)
       return InvalidModel("attribute 'num_groups': {} groups do not divide {}", count,
@@ -129,8 +124,8 @@ Result<NormGroups> ReadNormGroups(const ir::Node& node, const Shape& x) {
     return groups;
   }
   ASSIGN_OR_RETURN(const int axis, ReadAxis(node.attributes.Int("axis", -1), x.rank()));
-  const int last = node.op == "LpNormalization" ? axis + 1 : x.rank();
-  for (int i = axis; i < last; ++i) groups.mask[static_cast<size_t>(i)] = true;
+  const int last = node.op == "LpNormalization"_op ? axis + 1 : x.rank();
+  for (int i = axis; i < last; ++i) groups.mask[i] = true;
   return groups;
 }
 
@@ -144,30 +139,32 @@ Result<LrnAttributes> ReadLrn(const ir::Node& node) {
   return lrn;
 }
 
-std::span<const OpDesc> NormOps() {
-  static const OpDesc kOps[] = {
-      {.name = "BatchNormalization",
-       .min_inputs = 5,
-       .max_inputs = 5,
-       .infer = InferBatchNorm,
-       .reference = BatchNormReference,
-       .imports = NormImports("BatchNormalization"),
-       .refused = "saved statistics of opset 8 and before: only training reads them"},
-      {.name = "BatchNormalizationTraining",
-       .min_inputs = 5,
-       .max_inputs = 5,
-       .max_outputs = 3,
-       .infer = InferBatchNorm,
-       .reference = BatchNormTrainingReference,
-       .whole_output = true},  // emitted by the rule of BatchNormalization
+std::span<const Operator> NormOps() {
+  static const Operator kOps[] = {
+      {{.name = "BatchNormalization",
+        .traits = {Trait::kPointwise},
+        .min_inputs = 5,
+        .max_inputs = 5},
+       {.infer = InferBatchNorm,
+        .reference = BatchNormReference,
+        .imports = NormImports("BatchNormalization"),
+        .refused = "saved statistics of opset 8 and before: only training reads them"}},
+      {{.name = "BatchNormalizationTraining",
+        .traits = {Trait::kWholeOutput},
+        .min_inputs = 5,
+        .max_inputs = 5,
+        .max_outputs = 3},
+       {.infer = InferBatchNorm,
+        .reference = BatchNormTrainingReference}},  // emitted by the rule of BatchNormalization
       ChannelNorm("GroupNormalization", InferGroupNorm),
       ChannelNorm("InstanceNormalization", InferInstanceNorm),
-      {.name = "LRN", .infer = InferLrn, .reference = LrnReference, .imports = NormImports("LRN")},
+      {{.name = "LRN", .traits = {Trait::kTakesEpilogue}},
+       {.infer = InferLrn, .reference = LrnReference, .imports = NormImports("LRN")}},
       LayerNorm("LayerNormalization", 3, 3),
-      {.name = "LpNormalization",
-       .infer = InferLpNorm,
-       .reference = LpNormReference,
-       .imports = NormImports("LpNormalization")},
+      {{.name = "LpNormalization", .traits = kNorm},
+       {.infer = InferLpNorm,
+        .reference = LpNormReference,
+        .imports = NormImports("LpNormalization")}},
       LayerNorm("RMSNormalization", 2, 1),
   };
   return kOps;

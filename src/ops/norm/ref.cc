@@ -49,10 +49,10 @@ HostView Split(const HostView& view, const Shape& shape) {
 /// InstanceNormalization, broadcast otherwise.
 Dims ParameterStrides(const RefContext& context, size_t i, const NormGroups& groups) {
   const HostView& view = context.inputs[i];
-  const bool grouped = context.node.op == "GroupNormalization";
-  if (!grouped && context.node.op != "InstanceNormalization")
+  const bool grouped = context.node.op == "GroupNormalization"_op;
+  if (!grouped && context.node.op != "InstanceNormalization"_op)
     return BroadcastStrides(view, groups.shape);
-  Dims strides(static_cast<size_t>(groups.shape.rank()), 0);
+  Dims strides(groups.shape.rank(), 0);
   strides[1] = view.strides[0] * (grouped ? groups.shape[2] : 1);
   if (grouped) strides[2] = view.strides[0];
   return strides;
@@ -79,7 +79,7 @@ Status BatchNormTrainingReference(const RefContext& context, const Region&) {
   const HostView &x = context.inputs[0], &y = context.outputs[0];
   const double epsilon = context.attributes().Float("epsilon", 1e-5);
   const double momentum = context.attributes().Float("momentum", 0.9);
-  AxisMask mask(static_cast<size_t>(x.shape.rank()), true);
+  AxisMask mask(x.shape.rank(), true);
   mask[1] = false;
   const std::vector<int64_t> offsets = RowOffsets(x, mask), outputs = RowOffsets(y, mask);
   for (int64_t c = 0; c < x.shape[1]; ++c) {
@@ -110,7 +110,7 @@ Status GroupedNormReference(const RefContext& context, const Region& region) {
   const HostView x = Split(context.inputs[0], groups.shape);
   const HostView y = Split(context.outputs[0], groups.shape);
   const double epsilon = context.attributes().Float("epsilon", 1e-5);
-  const bool rms = context.node.op == "RMSNormalization";
+  const bool rms = context.node.op == "RMSNormalization"_op;
   const std::vector<int64_t> offsets = RowOffsets(x, groups.mask);
   std::vector<Dims> strides = {x.strides, RowStrides(x.strides, groups.mask), y.strides};
   // Operands from 3 on: scale, bias, mean, inverse deviation, with zeros for the absent ones.

@@ -75,7 +75,7 @@ Result<PadAttributes> ReadPad(const ir::Node& node, const Shape& input,
                               std::span<const int64_t> pads, const std::vector<int64_t>* axes) {
   PadAttributes pad;
   ASSIGN_OR_RETURN(pad.mode, ReadMode(node));
-  const auto rank = static_cast<size_t>(input.rank());
+  const size_t rank = input.rank();
   const size_t count = axes == nullptr ? rank : axes->size();
   if (pads.size() != 2 * count)
     return InvalidModel("pads: expected {} values, got {}", 2 * count, pads.size());
@@ -85,13 +85,13 @@ Result<PadAttributes> ReadPad(const ir::Node& node, const Shape& input,
     const auto axis =
         NormaliseAxis(axes == nullptr ? static_cast<int64_t>(i) : (*axes)[i], input.rank());
     if (!axis) return InvalidModel("axes: {} is out of range", (*axes)[i]);
-    pad.begin[static_cast<size_t>(*axis)] = pads[i];
-    pad.end[static_cast<size_t>(*axis)] = pads[i + count];
+    pad.begin[*axis] = pads[i];
+    pad.end[*axis] = pads[i + count];
   }
   pad.output = input;
   for (int axis = 0; axis < input.rank(); ++axis) {
-    const int64_t begin = pad.begin[static_cast<size_t>(axis)];
-    const int64_t end = pad.end[static_cast<size_t>(axis)];
+    const int64_t begin = pad.begin[axis];
+    const int64_t end = pad.end[axis];
     if (std::min(begin, end) < -kMaxPad || std::max(begin, end) > kMaxPad)
       return InvalidModel("pads: {} or {} is out of range", begin, end);
     pad.output[axis] += begin + end;
@@ -106,13 +106,13 @@ Result<PadAttributes> ReadPad(const ir::Node& node, const Shape& input,
 
 std::vector<int64_t> PadSources(const PadAttributes& pad, const Shape& input, int axis,
                                 int64_t first, int64_t last) {
-  const int64_t begin = pad.begin[static_cast<size_t>(axis)];
-  const int64_t end = pad.end[static_cast<size_t>(axis)];
+  const int64_t begin = pad.begin[axis];
+  const int64_t end = pad.end[axis];
   // Cropping comes first: the modes repeat what is left.
   const int64_t cropped = std::max<int64_t>(-begin, 0);
   const int64_t kept = input[axis] - cropped + std::min<int64_t>(end, 0);
   std::vector<int64_t> sources;
-  sources.reserve(static_cast<size_t>(last - first));
+  sources.reserve(last - first);
   for (int64_t i = first; i < last; ++i) {
     int64_t at = i - std::max<int64_t>(begin, 0);
     if (pad.mode == PadMode::kEdge) at = std::clamp<int64_t>(at, 0, kept - 1);
@@ -131,16 +131,14 @@ std::vector<int64_t> PadSources(const PadAttributes& pad, const Shape& input, in
 
 Status PadReference(const RefContext& context, const Region& region);
 
-std::span<const OpDesc> PadOps() {
-  static const OpDesc kOps[] = {
-      {.name = "Pad",
-       .min_inputs = 2,
-       .max_inputs = 4,
-       .infer = InferPad,
-       .reference = PadReference,
-       .host_inputs = 1u << 1 | 1u << 3,
-       .imports = kImports,
-       .types = "all"},
+std::span<const Operator> PadOps() {
+  static const Operator kOps[] = {
+      {{.name = "Pad",
+        .traits = {Trait::kTakesEpilogue},
+        .min_inputs = 2,
+        .max_inputs = 4,
+        .host_inputs = 1u << 1 | 1u << 3},
+       {.infer = InferPad, .reference = PadReference, .imports = kImports, .types = "all"}},
   };
   return kOps;
 }

@@ -16,22 +16,22 @@ Status PadReference(const RefContext& context, const Region& region) {
   std::vector<std::vector<int64_t>> sources;
   const std::vector<IndexRange> ranges = IndexRanges(y.shape, region);
   for (int axis = 0; axis < x.shape.rank(); ++axis) {
-    const IndexRange& range = ranges[static_cast<size_t>(axis)];
+    const IndexRange& range = ranges[axis];
     sources.push_back(PadSources(pad, x.shape, axis, range.begin, range.end));
   }
-  const auto size = static_cast<size_t>(ByteSize(x.dtype));
+  const size_t size = StorageBytes(x.dtype, 1);
   std::vector<std::byte> fill(size);
   if (context.has_input(2)) std::memcpy(fill.data(), context.inputs[2].data, size);
   ForEachCoordinate(y.shape, region, [&](int64_t, std::span<const int64_t> out) {
     int64_t offset = 0;
     bool inside = true;
     for (size_t axis = 0; axis < out.size(); ++axis) {
-      const int64_t source = sources[axis][static_cast<size_t>(out[axis] - ranges[axis].begin)];
+      const int64_t source = sources[axis][out[axis] - ranges[axis].begin];
       inside = inside && source >= 0;
       offset += source * x.strides[axis];
     }
-    const std::byte* from = inside ? x.data + offset * static_cast<int64_t>(size) : fill.data();
-    std::memcpy(y.data + y.Offset(out) * static_cast<int64_t>(size), from, size);
+    const std::byte* from = inside ? x.data + StorageBytes(x.dtype, offset) : fill.data();
+    std::memcpy(y.data + StorageBytes(y.dtype, y.Offset(out)), from, size);
   });
   return OkStatus();
 }

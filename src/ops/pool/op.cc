@@ -9,7 +9,7 @@ namespace {
 /// With ceil_mode the last window may start in the padding at the end: it is dropped.
 int64_t PoolExtent(const Window& window, int i, int64_t input, bool ceil_mode) {
   if (!ceil_mode) return WindowOutputExtent(window, i, input);
-  const auto at = static_cast<size_t>(i);
+  const size_t at = i;
   const int64_t stride = window.strides[at];
   const int64_t room = input + window.pad_begin[at] + window.pad_end[at] - window.Span(i);
   if (room <= -stride) return 0;
@@ -26,7 +26,7 @@ Shape PoolShape(const Shape& x, const std::vector<int64_t>& spatial) {
 constexpr TypeSet kMaxPoolTypes = kFloatTypes | TypeBit(DType::kI8) | TypeBit(DType::kU8);
 
 Status InferPool(InferContext& context) {
-  const bool max = context.node().op == "MaxPool";
+  const bool max = context.node().op == "MaxPool"_op;
   RETURN_IF_ERROR(CheckType(context, 0, max ? kMaxPoolTypes : kFloatTypes));
   ASSIGN_OR_RETURN(const PoolAttributes pool, ReadPool(context.node(), context.shape(0)));
   const Shape out = PoolShape(context.shape(0), pool.output);
@@ -39,7 +39,7 @@ Status InferGlobalPool(InferContext& context) {
   RETURN_IF_ERROR(CheckType(context, 0, kFloatTypes));
   const Shape& x = context.shape(0);
   if (x.rank() < 2) return InvalidModel("expected an input of rank 2 or more");
-  context.SetOutput(0, context.dtype(0), PoolShape(x, Dims(static_cast<size_t>(x.rank()) - 2, 1)));
+  context.SetOutput(0, context.dtype(0), PoolShape(x, Dims(x.rank() - 2, 1)));
   return OkStatus();
 }
 
@@ -101,7 +101,7 @@ Result<MaxUnpoolAttributes> ReadMaxUnpool(const ir::Node& node, const Shape& inp
                    ReadWindow(node.attributes, node.attributes.Ints("kernel_shape"), input));
   MaxUnpoolAttributes unpool;
   for (int i = 0; i < window.spatial_rank(); ++i) {
-    const auto at = static_cast<size_t>(i);
+    const size_t at = i;
     if (input[i + 2] > (int64_t{1} << 32))
       return InvalidModel("cannot enlarge the input {}", input.ToString());
     const int64_t extent = (input[i + 2] - 1) * window.strides[at] + window.kernel[at] -
@@ -122,60 +122,55 @@ Status InferMaxRoiPool(InferContext& context);
 Status InferRoiAlign(InferContext& context);
 std::span<const ImportRule> PoolImports(std::string_view op);
 
-std::span<const OpDesc> PoolOps() {
-  static const OpDesc kOps[] = {
-      {.name = "AveragePool",
-       .infer = InferPool,
-       .reference = PoolReference,
-       .macs = PoolMacs,
-       .imports = PoolImports("AveragePool")},
-      {.name = "GlobalAveragePool",
-       .infer = InferGlobalPool,
-       .reference = GlobalPoolReference,
-       .macs = GlobalPoolMacs,
-       .imports = PoolImports("GlobalAveragePool")},
-      {.name = "GlobalLpPool",
-       .infer = InferGlobalPool,
-       .reference = GlobalPoolReference,
-       .macs = GlobalPoolMacs,
-       .imports = PoolImports("GlobalLpPool")},
-      {.name = "GlobalMaxPool",
-       .infer = InferGlobalPool,
-       .reference = GlobalPoolReference,
-       .macs = GlobalPoolMacs,
-       .imports = PoolImports("GlobalMaxPool")},
-      {.name = "LpPool",
-       .infer = InferPool,
-       .reference = PoolReference,
-       .macs = PoolMacs,
-       .imports = PoolImports("LpPool")},
-      {.name = "MaxPool",
-       .max_outputs = 2,
-       .infer = InferPool,
-       .reference = MaxPoolReference,
-       .macs = PoolMacs,
-       .imports = PoolImports("MaxPool"),
-       .types = "floats, i8, u8"},
-      {.name = "MaxRoiPool",
-       .min_inputs = 2,
-       .max_inputs = 2,
-       .infer = InferMaxRoiPool,
-       .reference = MaxRoiPoolReference,
-       .imports = PoolImports("MaxRoiPool")},
-      {.name = "MaxUnpool",
-       .min_inputs = 2,
-       .max_inputs = 3,
-       .infer = InferMaxUnpool,
-       .reference = MaxUnpoolReference,
-       .host_inputs = 1u << 2,
-       .whole_output = true,
-       .imports = PoolImports("MaxUnpool")},
-      {.name = "RoiAlign",
-       .min_inputs = 3,
-       .max_inputs = 3,
-       .infer = InferRoiAlign,
-       .reference = RoiAlignReference,
-       .imports = PoolImports("RoiAlign")},
+std::span<const Operator> PoolOps() {
+  static const Operator kOps[] = {
+      {{.name = "AveragePool", .traits = {Trait::kTakesEpilogue}},
+       {.infer = InferPool,
+        .reference = PoolReference,
+        .macs = PoolMacs,
+        .imports = PoolImports("AveragePool")}},
+      {{.name = "GlobalAveragePool", .traits = {Trait::kTakesEpilogue}},
+       {.infer = InferGlobalPool,
+        .reference = GlobalPoolReference,
+        .macs = GlobalPoolMacs,
+        .imports = PoolImports("GlobalAveragePool")}},
+      {{.name = "GlobalLpPool", .traits = {Trait::kTakesEpilogue}},
+       {.infer = InferGlobalPool,
+        .reference = GlobalPoolReference,
+        .macs = GlobalPoolMacs,
+        .imports = PoolImports("GlobalLpPool")}},
+      {{.name = "GlobalMaxPool", .traits = {Trait::kTakesEpilogue}},
+       {.infer = InferGlobalPool,
+        .reference = GlobalPoolReference,
+        .macs = GlobalPoolMacs,
+        .imports = PoolImports("GlobalMaxPool")}},
+      {{.name = "LpPool", .traits = {Trait::kTakesEpilogue}},
+       {.infer = InferPool,
+        .reference = PoolReference,
+        .macs = PoolMacs,
+        .imports = PoolImports("LpPool")}},
+      {{.name = "MaxPool", .traits = {Trait::kTakesEpilogue}, .max_outputs = 2},
+       {.infer = InferPool,
+        .reference = MaxPoolReference,
+        .macs = PoolMacs,
+        .imports = PoolImports("MaxPool"),
+        .types = "floats, i8, u8"}},
+      {{.name = "MaxRoiPool", .min_inputs = 2, .max_inputs = 2},
+       {.infer = InferMaxRoiPool,
+        .reference = MaxRoiPoolReference,
+        .imports = PoolImports("MaxRoiPool")}},
+      {{.name = "MaxUnpool",
+        .traits = {Trait::kWholeOutput},
+        .min_inputs = 2,
+        .max_inputs = 3,
+        .host_inputs = 1u << 2},
+       {.infer = InferMaxUnpool,
+        .reference = MaxUnpoolReference,
+        .imports = PoolImports("MaxUnpool")}},
+      {{.name = "RoiAlign", .min_inputs = 3, .max_inputs = 3},
+       {.infer = InferRoiAlign,
+        .reference = RoiAlignReference,
+        .imports = PoolImports("RoiAlign")}},
   };
   return kOps;
 }

@@ -16,7 +16,7 @@ Dims IndexStrides(const PoolAttributes& pool, const Shape& x) {
   if (!pool.column_major) return strides;
   int64_t stride = 1;
   for (int axis = 2; axis < x.rank(); ++axis) {
-    strides[static_cast<size_t>(axis)] = stride;
+    strides[axis] = stride;
     stride *= x[axis];
   }
   return strides;
@@ -86,7 +86,7 @@ class WindowWalk {
 int64_t AverageCount(const PoolAttributes& pool, const Shape& x, std::span<const int64_t> out) {
   int64_t count = 1;
   for (int i = 0; i < pool.spatial_rank(); ++i) {
-    const auto at = static_cast<size_t>(i);
+    const size_t at = i;
     TapRange range = InsideTaps(pool, i, out[at + 2], x[i + 2]);
     if (pool.count_include_pad) {
       // What is padded in front always counts; the window may still pass the padding behind.
@@ -147,10 +147,10 @@ void SumPoolRegion(const PoolAttributes& pool, bool average, const HostView& x, 
 
 /// One (n, c) plane: mean, maximum or p-norm.
 template <typename T>
-double GlobalPoolAt(const std::string& op, double p, const HostView& x, int64_t base) {
+double GlobalPoolAt(ir::OpRef op, double p, const HostView& x, int64_t base) {
   const Shape plane(Dims(x.shape.begin() + 2, x.shape.end()));
   const int64_t elements = plane.elements();
-  std::vector<int64_t> at(static_cast<size_t>(plane.rank()));
+  std::vector<int64_t> at(plane.rank());
   double sum = 0, best = Lowest<T>();
   for (int64_t i = 0; i < elements; ++i) {
     Unravel(i, plane, at);
@@ -158,10 +158,10 @@ double GlobalPoolAt(const std::string& op, double p, const HostView& x, int64_t 
     for (size_t k = 0; k < at.size(); ++k) offset += at[k] * x.strides[k + 2];
     const auto value = static_cast<double>(Widen(x.as<T>()[offset]));
     if (value > best || i == 0) best = value;
-    sum += op == "GlobalLpPool" ? std::pow(std::abs(value), p) : value;
+    sum += op == "GlobalLpPool"_op ? std::pow(std::abs(value), p) : value;
   }
-  if (op == "GlobalMaxPool") return best;
-  return op == "GlobalLpPool" ? std::pow(sum, 1 / p) : sum / static_cast<double>(elements);
+  if (op == "GlobalMaxPool"_op) return best;
+  return op == "GlobalLpPool"_op ? std::pow(sum, 1 / p) : sum / static_cast<double>(elements);
 }
 
 }  // namespace
@@ -175,7 +175,7 @@ Status MaxPoolReference(const RefContext& context, const Region& region) {
 
 Status PoolReference(const RefContext& context, const Region& region) {
   ASSIGN_OR_RETURN(const PoolAttributes pool, ReadPool(context.node, context.inputs[0].shape));
-  const bool average = context.node.op == "AveragePool";
+  const bool average = context.node.op == "AveragePool"_op;
   DispatchDType(context.inputs[0].dtype, [&]<typename T>() {
     SumPoolRegion<T>(pool, average, context.inputs[0], context.outputs[0], region);
   });
@@ -185,7 +185,7 @@ Status PoolReference(const RefContext& context, const Region& region) {
 Status GlobalPoolReference(const RefContext& context, const Region& region) {
   const HostView &x = context.inputs[0], &y = context.outputs[0];
   const auto p = static_cast<double>(context.attributes().Int("p", 2));
-  std::vector<int64_t> out(static_cast<size_t>(y.shape.rank()));
+  std::vector<int64_t> out(y.shape.rank());
   DispatchDType(x.dtype, [&]<typename T>() {
     for (int64_t i = region.begin; i < region.end; ++i) {
       Unravel(i, y.shape, out);

@@ -75,7 +75,7 @@ constexpr std::string_view kQuantised = "i8, u8, i16, u16, 4-bit integers, 8-bit
 
 int64_t QuantAxis::ScaleOffset(std::span<const int64_t> coordinate,
                                std::span<const int64_t> strides) const {
-  const auto a = static_cast<size_t>(axis);
+  const size_t a = axis;
   if (kind == Kind::kTensor) return 0;
   if (kind == Kind::kAxis) return coordinate[a] * strides[0];
   int64_t offset = 0;
@@ -117,31 +117,34 @@ QuantRange RangeOf(DType dtype) {
   }
 }
 
-std::span<const OpDesc> QuantiseOps() {
-  static const OpDesc kOps[] = {
-      {.name = "DequantizeLinear",
-       .min_inputs = 2,
-       .max_inputs = 3,
-       .infer = InferDequantize,
-       .reference = DequantizeReference,
-       .imports = QuantiseImports("DequantizeLinear"),
-       .types = kQuantised,
-       .refused = "MatMulNBits with g_idx, float zero points, or widths besides 2, 4 and 8: rare"},
-      {.name = "DynamicQuantizeLinear",
-       .max_outputs = 3,
-       .infer = InferDynamicQuantize,
-       .reference = DynamicQuantizeReference,
-       .whole_output = true,
-       .imports = QuantiseImports("DynamicQuantizeLinear"),
-       .types = "f32"},
-      {.name = "QuantizeLinear",
-       .min_inputs = 2,
-       .max_inputs = 3,
-       .infer = InferQuantize,
-       .reference = QuantizeReference,
-       .imports = QuantiseImports("QuantizeLinear"),
-       .types = kQuantised,
-       .refused = "saturate = 0: 8-bit floats always saturate here"},
+std::span<const Operator> QuantiseOps() {
+  static const Operator kOps[] = {
+      {{.name = "DequantizeLinear",
+        .traits = {Trait::kPointwise, Trait::kTakesEpilogue, Trait::kQuantises},
+        .min_inputs = 2,
+        .max_inputs = 3},
+       {.infer = InferDequantize,
+        .reference = DequantizeReference,
+        .imports = QuantiseImports("DequantizeLinear"),
+        .types = kQuantised,
+        .refused =
+            "MatMulNBits with g_idx, float zero points, or widths besides 2, 4 and 8: rare"}},
+      {{.name = "DynamicQuantizeLinear",
+        .traits = {Trait::kQuantises, Trait::kWholeOutput},
+        .max_outputs = 3},
+       {.infer = InferDynamicQuantize,
+        .reference = DynamicQuantizeReference,
+        .imports = QuantiseImports("DynamicQuantizeLinear"),
+        .types = "f32"}},
+      {{.name = "QuantizeLinear",
+        .traits = {Trait::kPointwise, Trait::kQuantises},
+        .min_inputs = 2,
+        .max_inputs = 3},
+       {.infer = InferQuantize,
+        .reference = QuantizeReference,
+        .imports = QuantiseImports("QuantizeLinear"),
+        .types = kQuantised,
+        .refused = "saturate = 0: 8-bit floats always saturate here"}},
   };
   return kOps;
 }

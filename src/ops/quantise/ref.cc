@@ -61,8 +61,7 @@ Status DequantizeReference(const RefContext& context, const Region& region) {
 Status DynamicQuantizeReference(const RefContext& context, const Region&) {
   const HostView &x = context.inputs[0], &y = context.outputs[0];
   const int64_t count = x.shape.elements();
-  const std::vector<int64_t> offsets =
-      RowOffsets(x, AxisMask(static_cast<size_t>(x.shape.rank()), true));
+  const std::vector<int64_t> offsets = RowOffsets(x, AxisMask(x.shape.rank(), true));
   // The range holds zero, so that padding is exact.
   float low = 0, high = 0;
   for (int64_t offset : offsets) {

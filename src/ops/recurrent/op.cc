@@ -44,7 +44,7 @@ const ActivationRow* FindActivation(std::string name) {
 std::vector<std::string> DefaultActivations(const RecurrentAttributes& cell) {
   static const std::vector<std::string> kDefaults[] = {
       {"Tanh"}, {"Sigmoid", "Tanh"}, {"Sigmoid", "Tanh", "Tanh"}};
-  const std::vector<std::string>& one = kDefaults[static_cast<size_t>(cell.kind)];
+  const std::vector<std::string>& one = kDefaults[cell.kind];
   std::vector<std::string> all = one;
   if (cell.directions == 2) all.insert(all.end(), one.begin(), one.end());
   return all;
@@ -54,7 +54,7 @@ std::vector<std::string> DefaultActivations(const RecurrentAttributes& cell) {
 Status ReadActivations(const ir::Attributes& attributes, RecurrentAttributes& cell) {
   std::vector<std::string> names = attributes.Texts("activations");
   if (names.empty()) names = DefaultActivations(cell);
-  const auto expected = static_cast<size_t>(cell.activations_per_direction() * cell.directions);
+  const size_t expected = cell.activations_per_direction() * cell.directions;
   if (names.size() != expected) {
     return InvalidModel("attribute 'activations': expected {} names, got {}", expected,
                         names.size());
@@ -150,9 +150,9 @@ Result<RecurrentAttributes> ReadRecurrent(const ir::Node& node, const Shape& x, 
                                           const Shape& r) {
   const ir::Attributes& attributes = node.attributes;
   RecurrentAttributes cell;
-  cell.kind = node.op == "LSTM"  ? RecurrentKind::kLstm
-              : node.op == "GRU" ? RecurrentKind::kGru
-                                 : RecurrentKind::kRnn;
+  cell.kind = node.op == "LSTM"_op  ? RecurrentKind::kLstm
+              : node.op == "GRU"_op ? RecurrentKind::kGru
+                                    : RecurrentKind::kRnn;
   cell.gates = cell.kind == RecurrentKind::kLstm ? 4 : cell.kind == RecurrentKind::kGru ? 3 : 1;
   RETURN_IF_ERROR(ReadDirection(attributes, cell));
   cell.batch_first = attributes.Int("layout", 0) != 0;
@@ -181,35 +181,35 @@ Result<RecurrentAttributes> ReadRecurrent(const ir::Node& node, const Shape& x, 
 
 Status RecurrentReference(const RefContext& context, const Region& region);
 
-std::span<const OpDesc> RecurrentOps() {
-  static const OpDesc kOps[] = {
-      {.name = "GRU",
-       .min_inputs = 3,
-       .max_inputs = 6,
-       .max_outputs = 2,
-       .infer = InferRecurrent,
-       .reference = RecurrentReference,
-       .macs = RecurrentMacs,
-       .whole_output = true,
-       .imports = kGruImports},
-      {.name = "LSTM",
-       .min_inputs = 3,
-       .max_inputs = 8,
-       .max_outputs = 3,
-       .infer = InferRecurrent,
-       .reference = RecurrentReference,
-       .macs = RecurrentMacs,
-       .whole_output = true,
-       .imports = kLstmImports},
-      {.name = "RNN",
-       .min_inputs = 3,
-       .max_inputs = 6,
-       .max_outputs = 2,
-       .infer = InferRecurrent,
-       .reference = RecurrentReference,
-       .macs = RecurrentMacs,
-       .whole_output = true,
-       .imports = kRnnImports},
+std::span<const Operator> RecurrentOps() {
+  static const Operator kOps[] = {
+      {{.name = "GRU",
+        .traits = {Trait::kWholeOutput},
+        .min_inputs = 3,
+        .max_inputs = 6,
+        .max_outputs = 2},
+       {.infer = InferRecurrent,
+        .reference = RecurrentReference,
+        .macs = RecurrentMacs,
+        .imports = kGruImports}},
+      {{.name = "LSTM",
+        .traits = {Trait::kWholeOutput},
+        .min_inputs = 3,
+        .max_inputs = 8,
+        .max_outputs = 3},
+       {.infer = InferRecurrent,
+        .reference = RecurrentReference,
+        .macs = RecurrentMacs,
+        .imports = kLstmImports}},
+      {{.name = "RNN",
+        .traits = {Trait::kWholeOutput},
+        .min_inputs = 3,
+        .max_inputs = 6,
+        .max_outputs = 2},
+       {.infer = InferRecurrent,
+        .reference = RecurrentReference,
+        .macs = RecurrentMacs,
+        .imports = kRnnImports}},
   };
   return kOps;
 }

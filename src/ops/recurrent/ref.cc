@@ -18,14 +18,14 @@ struct Operands {
 class Cell {
  public:
   Cell(const RecurrentAttributes& cell, const Operands& operands, int direction)
-      : cell_(cell), hidden_(static_cast<size_t>(cell.hidden)) {
+      : cell_(cell), hidden_(cell.hidden) {
     const auto rows = hidden_ * static_cast<size_t>(cell.gates), d = static_cast<size_t>(direction);
-    const auto input = static_cast<size_t>(cell.input);
+    const size_t input = cell.input;
     w_ = std::span(operands.w).subspan(d * rows * input, rows * input);
     r_ = std::span(operands.r).subspan(d * rows * hidden_, rows * hidden_);
     if (!operands.b.empty()) b_ = std::span(operands.b).subspan(d * 2 * rows, 2 * rows);
     if (!operands.p.empty()) p_ = std::span(operands.p).subspan(d * 3 * hidden_, 3 * hidden_);
-    const auto count = static_cast<size_t>(cell.activations_per_direction());
+    const size_t count = cell.activations_per_direction();
     activations_ = std::span(cell.activations).subspan(d * count, count);
     h.assign(hidden_, 0.0);
     c.assign(hidden_, 0.0);
@@ -120,7 +120,7 @@ void WriteRow(const RefContext& context, size_t i, std::span<const int64_t> pref
 void RunSequence(const RecurrentAttributes& cell, const Operands& operands,
                  const RefContext& context, int direction, int64_t b) {
   Cell state(cell, operands, direction);
-  const auto hidden = static_cast<size_t>(cell.hidden), input = static_cast<size_t>(cell.input);
+  const size_t hidden = cell.hidden, input = cell.input;
   const int64_t row =
       cell.batch_first ? b * cell.directions + direction : direction * cell.batch + b;
   const size_t at = static_cast<size_t>(row) * hidden;
@@ -129,8 +129,7 @@ void RunSequence(const RecurrentAttributes& cell, const Operands& operands,
   };
   load(operands.h0, state.h);
   load(operands.c0, state.c);
-  const int64_t length =
-      operands.lengths.empty() ? cell.steps : operands.lengths[static_cast<size_t>(b)];
+  const int64_t length = operands.lengths.empty() ? cell.steps : operands.lengths[b];
   const bool backwards = direction == 1 || cell.reverse;
   const std::vector<double> zeros(hidden);
   for (int64_t step = 0; step < cell.steps; ++step) {

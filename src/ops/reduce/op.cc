@@ -13,7 +13,7 @@ Status CumulateReference(const RefContext& context, const Region& region);
 namespace {
 
 Status InferReduce(InferContext& context) {
-  const bool ordered = context.node().op == "ReduceMax" || context.node().op == "ReduceMin";
+  const bool ordered = context.node().op == "ReduceMax"_op || context.node().op == "ReduceMin"_op;
   RETURN_IF_ERROR(CheckType(context, 0, ordered ? kNumericTypes | kBoolType : kNumericTypes));
   std::vector<int64_t> axes;
   ASSIGN_OR_RETURN(const bool known, ReadHostInts(context, 1, "axes", axes));
@@ -29,8 +29,8 @@ Status InferArg(InferContext& context) {
   const Shape& x = context.shape(0);
   ASSIGN_OR_RETURN(const int axis, ReadAxis(context.attributes().Int("axis", 0), x.rank()));
   if (x[axis] == 0) return InvalidModel("axis {} of {} has no elements", axis, x.ToString());
-  AxisMask mask(static_cast<size_t>(x.rank()), false);
-  mask[static_cast<size_t>(axis)] = true;
+  AxisMask mask(x.rank(), false);
+  mask[axis] = true;
   const bool keepdims = context.attributes().Int("keepdims", 1) != 0;
   context.SetOutput(0, DType::kI64, ReducedShape(x, mask, keepdims));
   return OkStatus();
@@ -75,32 +75,34 @@ constexpr ImportRule kArgMinImports[] = {{.op_type = "ArgMin"}};
 constexpr ImportRule kCumProdImports[] = {{.op_type = "CumProd", .since = 26}};
 constexpr ImportRule kCumSumImports[] = {{.op_type = "CumSum"}};
 
-OpDesc Reduction(std::string_view name, std::span<const ImportRule> imports) {
-  return {.name = name,
-          .max_inputs = 2,
-          .infer = InferReduce,
-          .reference = ReduceReference,
-          .host_inputs = 1u << 1,
-          .imports = imports,
-          .types = "floats, integers"};
+Operator Reduction(std::string_view name, std::span<const ImportRule> imports,
+                   ir::Traits more = {}) {
+  return {{.name = name,
+           .traits = more | ir::Traits{Trait::kReduces},
+           .max_inputs = 2,
+           .host_inputs = 1u << 1},
+          {.infer = InferReduce,
+           .reference = ReduceReference,
+           .imports = imports,
+           .types = "floats, integers"}};
 }
 
-OpDesc Argument(std::string_view name, std::span<const ImportRule> imports) {
-  return {.name = name,
-          .infer = InferArg,
-          .reference = ArgReference,
-          .imports = imports,
-          .types = "floats, integers"};
+Operator Argument(std::string_view name, std::span<const ImportRule> imports) {
+  return {{.name = name, .traits = {Trait::kReduces}},
+          {.infer = InferArg,
+           .reference = ArgReference,
+           .imports = imports,
+           .types = "floats, integers"}};
 }
 
 }  // namespace
 
 Result<AxisMask> ReduceAxes(const ir::Node& node, int rank, const std::vector<int64_t>& axes) {
   const bool all = axes.empty() && node.attributes.Int("noop_with_empty_axes", 0) == 0;
-  AxisMask mask(static_cast<size_t>(rank), all);
+  AxisMask mask(rank, all);
   for (int64_t value : axes) {
     ASSIGN_OR_RETURN(const int axis, ReadAxis(value, rank));
-    mask[static_cast<size_t>(axis)] = true;
+    mask[axis] = true;
   }
   return mask;
 }
@@ -108,7 +110,7 @@ Result<AxisMask> ReduceAxes(const ir::Node& node, int rank, const std::vector<in
 Shape ReducedShape(const Shape& shape, const AxisMask& mask, bool keepdims) {
   Dims dims;
   for (int i = 0; i < shape.rank(); ++i) {
-    if (!mask[static_cast<size_t>(i)]) {
+    if (!mask[i]) {
       dims.push_back(shape[i]);
     } else if (keepdims) {
       dims.push_back(1);
@@ -117,36 +119,30 @@ Shape ReducedShape(const Shape& shape, const AxisMask& mask, bool keepdims) {
   return Shape(dims);
 }
 
-std::span<const OpDesc> ReduceOps() {
-  static const OpDesc kOps[] = {
+std::span<const Operator> ReduceOps() {
+  static const Operator kOps[] = {
       Argument("ArgMax", kArgMaxImports),
       Argument("ArgMin", kArgMinImports),
-      {.name = "CumProd",
-       .min_inputs = 2,
-       .max_inputs = 2,
-       .infer = InferCumulate,
-       .reference = CumulateReference,
-       .whole_output = true,
-       .imports = kCumProdImports,
-       .types = "floats, integers"},
-      {.name = "CumSum",
-       .min_inputs = 2,
-       .max_inputs = 2,
-       .infer = InferCumulate,
-       .reference = CumulateReference,
-       .whole_output = true,
-       .imports = kCumSumImports,
-       .types = "floats, integers"},
+      {{.name = "CumProd", .traits = {Trait::kWholeOutput}, .min_inputs = 2, .max_inputs = 2},
+       {.infer = InferCumulate,
+        .reference = CumulateReference,
+        .imports = kCumProdImports,
+        .types = "floats, integers"}},
+      {{.name = "CumSum", .traits = {Trait::kWholeOutput}, .min_inputs = 2, .max_inputs = 2},
+       {.infer = InferCumulate,
+        .reference = CumulateReference,
+        .imports = kCumSumImports,
+        .types = "floats, integers"}},
       Reduction("ReduceL1", kL1.rules),
-      Reduction("ReduceL2", kL2.rules),
+      Reduction("ReduceL2", kL2.rules, {Trait::kTakesEpilogue}),
       Reduction("ReduceLogSum", kLogSum.rules),
       Reduction("ReduceLogSumExp", kLogSumExp.rules),
-      Reduction("ReduceMax", kMax.rules),
-      Reduction("ReduceMean", kMean.rules),
-      Reduction("ReduceMin", kMin.rules),
-      Reduction("ReduceProd", kProd.rules),
-      Reduction("ReduceSum", kSum.rules),
-      Reduction("ReduceSumSquare", kSumSquare.rules),
+      Reduction("ReduceMax", kMax.rules, {Trait::kTakesEpilogue}),
+      Reduction("ReduceMean", kMean.rules, {Trait::kTakesEpilogue}),
+      Reduction("ReduceMin", kMin.rules, {Trait::kTakesEpilogue}),
+      Reduction("ReduceProd", kProd.rules, {Trait::kTakesEpilogue}),
+      Reduction("ReduceSum", kSum.rules, {Trait::kTakesEpilogue}),
+      Reduction("ReduceSumSquare", kSumSquare.rules, {Trait::kTakesEpilogue}),
   };
   return kOps;
 }

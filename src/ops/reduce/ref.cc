@@ -140,10 +140,10 @@ Status ArgReference(const RefContext& context, const Region& region) {
   const HostView &x = context.inputs[0], &y = context.outputs[0];
   ASSIGN_OR_RETURN(const int axis, ReadAxis(context.attributes().Int("axis", 0), x.shape.rank()));
   const bool last = context.attributes().Int("select_last_index", 0) != 0;
-  const bool max = context.node.op == "ArgMax";
-  AxisMask mask(static_cast<size_t>(x.shape.rank()), false);
-  mask[static_cast<size_t>(axis)] = true;
-  const int64_t stride = x.strides[static_cast<size_t>(axis)];
+  const bool max = context.node.op == "ArgMax"_op;
+  AxisMask mask(x.shape.rank(), false);
+  mask[axis] = true;
+  const int64_t stride = x.strides[axis];
   Walker walk = WalkRows(x, y, mask, region.begin);
   DispatchDType(x.dtype, [&]<typename T>() {
     for (int64_t i = region.begin; i < region.end; ++i, walk.Next()) {
@@ -168,8 +168,8 @@ Status CumulateReference(const RefContext& context, const Region&) {
   if (!axis.ok()) return InvalidArgument("{}", axis.status().message());
   const bool exclusive = context.attributes().Int("exclusive", 0) != 0;
   const bool reverse = context.attributes().Int("reverse", 0) != 0;
-  const Fold fold = context.node.op == "CumProd" ? Fold::kProd : Fold::kSum;
-  const auto a = static_cast<size_t>(*axis);
+  const Fold fold = context.node.op == "CumProd"_op ? Fold::kProd : Fold::kSum;
+  const size_t a = *axis;
   const int64_t extent = x.shape[*axis];
   Dims rows = x.shape.dims();
   rows[a] = 1;

@@ -94,7 +94,7 @@ Status InferTile(InferContext& context) {
                         repeats.size());
   }
   for (int axis = 0; axis < shape.rank(); ++axis) {
-    const int64_t repeat = repeats[static_cast<size_t>(axis)];
+    const int64_t repeat = repeats[axis];
     if (repeat < 0 || repeat > kMaxElements / std::max<int64_t>(shape[axis], 1))
       return InvalidModel("input 'repeats': value {} out of range", repeat);
     shape[axis] *= repeat;
@@ -136,7 +136,7 @@ Result<Shape> ResolveReshape(const Shape& input, std::span<const int64_t> target
   if (!have || !named) return fail();
   if (free_axis >= 0) {
     if (*named == 0 || *have % *named != 0) return fail();
-    dims[static_cast<size_t>(free_axis)] = *have / *named;
+    dims[free_axis] = *have / *named;
   } else if (*have != *named) {
     return fail();
   }
@@ -144,18 +144,18 @@ Result<Shape> ResolveReshape(const Shape& input, std::span<const int64_t> target
 }
 
 Result<Shape> ResolveSqueeze(const Shape& input, std::span<const int64_t> axes) {
-  std::vector<bool> drop(static_cast<size_t>(input.rank()));
+  std::vector<bool> drop(input.rank());
   for (int64_t value : axes) {
     ASSIGN_OR_RETURN(const int axis, ReadAxis(value, input.rank()));
     if (input[axis] != 1) {
       return InvalidModel("axis {} of {} is squeezed, but its extent is not 1", axis,
                           input.ToString());
     }
-    drop[static_cast<size_t>(axis)] = true;
+    drop[axis] = true;
   }
   Dims dims;
   for (int axis = 0; axis < input.rank(); ++axis) {
-    const bool dropped = axes.empty() ? input[axis] == 1 : drop[static_cast<size_t>(axis)];
+    const bool dropped = axes.empty() ? input[axis] == 1 : drop[axis];
     if (!dropped) dims.push_back(input[axis]);
   }
   return Shape(std::move(dims));
@@ -163,12 +163,11 @@ Result<Shape> ResolveSqueeze(const Shape& input, std::span<const int64_t> axes) 
 
 Result<Shape> ResolveUnsqueeze(const Shape& input, std::span<const int64_t> axes) {
   const int rank = input.rank() + static_cast<int>(axes.size());
-  Dims dims(static_cast<size_t>(rank), -1);
+  Dims dims(rank, -1);
   for (int64_t value : axes) {
     ASSIGN_OR_RETURN(const int axis, ReadAxis(value, rank));
-    if (dims[static_cast<size_t>(axis)] == 1)
-      return InvalidModel("input 'axes': axis {} is named twice", value);
-    dims[static_cast<size_t>(axis)] = 1;
+    if (dims[axis] == 1) return InvalidModel("input 'axes': axis {} is named twice", value);
+    dims[axis] = 1;
   }
   auto next = input.begin();
   for (int64_t& dim : dims) {
@@ -208,69 +207,68 @@ std::span<const ImportRule> SizeImports();
 std::span<const ImportRule> ExpandImports();
 std::span<const ImportRule> TileImports();
 
-std::span<const OpDesc> ReshapeOps() {
-  static const OpDesc kOps[] = {
-      {.name = "Reshape",
-       .min_inputs = 2,
-       .max_inputs = 2,
-       .infer = InferReshape,
-       .reference = MoveReference,
-       .host_inputs = 0b10,
-       .imports = ReshapeImports(),
-       .types = "all"},
-      {.name = "Flatten",
-       .infer = InferFlatten,
-       .reference = MoveReference,
-       .imports = FlattenImports(),
-       .types = "all"},
-      {.name = "Squeeze",
-       .max_inputs = 2,
-       .infer = InferSqueeze,
-       .reference = MoveReference,
-       .host_inputs = 0b10,
-       .imports = SqueezeImports(),
-       .types = "all"},
-      {.name = "Unsqueeze",
-       .min_inputs = 2,
-       .max_inputs = 2,
-       .infer = InferUnsqueeze,
-       .reference = MoveReference,
-       .host_inputs = 0b10,
-       .imports = UnsqueezeImports(),
-       .types = "all"},
-      {.name = "Identity",
-       .infer = InferIdentity,
-       .reference = MoveReference,
-       .elementwise = true,
-       .imports = IdentityImports(),
-       .types = "all",
-       .refused = "sequences and optionals; Dropout in training mode"},
-      {.name = "Shape",
-       .infer = InferShape,
-       .reference = ShapeReference,
-       .imports = ShapeImports(),
-       .types = "all"},
-      {.name = "Size",
-       .infer = InferSize,
-       .reference = SizeReference,
-       .imports = SizeImports(),
-       .types = "all"},
-      {.name = "Expand",
-       .min_inputs = 2,
-       .max_inputs = 2,
-       .infer = InferExpand,
-       .reference = ExpandReference,
-       .host_inputs = 0b10,
-       .imports = ExpandImports(),
-       .types = "all"},
-      {.name = "Tile",
-       .min_inputs = 2,
-       .max_inputs = 2,
-       .infer = InferTile,
-       .reference = TileReference,
-       .host_inputs = 0b10,
-       .imports = TileImports(),
-       .types = "all"},
+std::span<const Operator> ReshapeOps() {
+  static const Operator kOps[] = {
+      {{.name = "Reshape",
+        .traits = {Trait::kMovesElements, Trait::kKeepsBytes},
+        .min_inputs = 2,
+        .max_inputs = 2,
+        .host_inputs = 0b10},
+       {.infer = InferReshape,
+        .reference = MoveReference,
+        .imports = ReshapeImports(),
+        .types = "all"}},
+      {{.name = "Flatten", .traits = {Trait::kMovesElements, Trait::kKeepsBytes}},
+       {.infer = InferFlatten,
+        .reference = MoveReference,
+        .imports = FlattenImports(),
+        .types = "all"}},
+      {{.name = "Squeeze",
+        .traits = {Trait::kMovesElements, Trait::kKeepsBytes},
+        .max_inputs = 2,
+        .host_inputs = 0b10},
+       {.infer = InferSqueeze,
+        .reference = MoveReference,
+        .imports = SqueezeImports(),
+        .types = "all"}},
+      {{.name = "Unsqueeze",
+        .traits = {Trait::kMovesElements, Trait::kKeepsBytes},
+        .min_inputs = 2,
+        .max_inputs = 2,
+        .host_inputs = 0b10},
+       {.infer = InferUnsqueeze,
+        .reference = MoveReference,
+        .imports = UnsqueezeImports(),
+        .types = "all"}},
+      {{.name = "Identity",
+        .traits = {Trait::kElementwise, Trait::kMovesElements, Trait::kKeepsBytes}},
+       {.infer = InferIdentity,
+        .reference = MoveReference,
+        .imports = IdentityImports(),
+        .types = "all",
+        .refused = "sequences and optionals; Dropout in training mode"}},
+      {{.name = "Shape"},
+       {.infer = InferShape,
+        .reference = ShapeReference,
+        .imports = ShapeImports(),
+        .types = "all"}},
+      {{.name = "Size"},
+       {.infer = InferSize, .reference = SizeReference, .imports = SizeImports(), .types = "all"}},
+      {{.name = "Expand",
+        .traits = {Trait::kMovesElements},
+        .min_inputs = 2,
+        .max_inputs = 2,
+        .host_inputs = 0b10},
+       {.infer = InferExpand,
+        .reference = ExpandReference,
+        .imports = ExpandImports(),
+        .types = "all"}},
+      {{.name = "Tile",
+        .traits = {Trait::kMovesElements},
+        .min_inputs = 2,
+        .max_inputs = 2,
+        .host_inputs = 0b10},
+       {.infer = InferTile, .reference = TileReference, .imports = TileImports(), .types = "all"}},
   };
   return kOps;
 }

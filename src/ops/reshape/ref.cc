@@ -12,7 +12,7 @@ Status MoveReference(const RefContext& context, const Region& region) {
     MoveElements(x, y, region, [](int64_t index, std::span<const int64_t>) { return index; });
     return OkStatus();
   }
-  std::vector<int64_t> from(static_cast<size_t>(x.shape.rank()));
+  std::vector<int64_t> from(x.shape.rank());
   MoveElements(x, y, region, [&](int64_t index, std::span<const int64_t>) {
     Unravel(index, x.shape, from);
     return x.Offset(from);
@@ -38,10 +38,10 @@ Status SizeReference(const RefContext& context, const Region& region) {
 
 Status ExpandReference(const RefContext& context, const Region& region) {
   const HostView &x = context.inputs[0], &y = context.outputs[0];
-  Dims strides(static_cast<size_t>(y.shape.rank()));
+  Dims strides(y.shape.rank());
   const size_t lead = strides.size() - x.strides.size();
   for (int axis = 0; axis < x.shape.rank(); ++axis) {
-    const auto i = static_cast<size_t>(axis);
+    const size_t i = axis;
     strides[lead + i] = x.shape[axis] == 1 ? 0 : x.strides[i];
   }
   const HostView repeated{x.data, x.dtype, y.shape, strides};
@@ -56,7 +56,7 @@ Status TileReference(const RefContext& context, const Region& region) {
   MoveElements(x, y, region, [&](int64_t, std::span<const int64_t> coordinate) {
     int64_t offset = 0;
     for (int axis = 0; axis < x.shape.rank(); ++axis) {
-      const auto i = static_cast<size_t>(axis);
+      const size_t i = axis;
       offset += coordinate[i] % x.shape[axis] * x.strides[i];
     }
     return offset;

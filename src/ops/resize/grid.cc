@@ -70,7 +70,7 @@ Result<CenterCropPadAttributes> ReadCenterCropPad(const ir::Node& node, const Sh
     return InvalidModel("shape: expected {} values, got {}", axes.size(), shape.size());
   CenterCropPadAttributes crop;
   crop.output = input;
-  crop.shift.assign(static_cast<size_t>(input.rank()), 0);
+  crop.shift.assign(input.rank(), 0);
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto axis = NormaliseAxis(axes[i], input.rank());
     if (!axis) return InvalidModel("attribute 'axes': {} is out of range", axes[i]);
@@ -78,8 +78,7 @@ Result<CenterCropPadAttributes> ReadCenterCropPad(const ir::Node& node, const Sh
       return InvalidModel("shape: {} is out of range", shape[i]);
     const int64_t extent = input[*axis];
     crop.output[*axis] = shape[i];
-    crop.shift[static_cast<size_t>(*axis)] =
-        shape[i] < extent ? (extent - shape[i]) / 2 : -((shape[i] - extent) / 2);
+    crop.shift[*axis] = shape[i] < extent ? (extent - shape[i]) / 2 : -((shape[i] - extent) / 2);
   }
   return crop;
 }

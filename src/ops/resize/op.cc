@@ -84,7 +84,7 @@ Status InferDepthSpace(InferContext& context) {
   RETURN_IF_ERROR(CheckType(context, 0, kAllTypes));
   const Shape& x = context.shape(0);
   const int64_t block = context.attributes().Int("blocksize", 0);
-  const bool to_space = context.node().op == "DepthToSpace";
+  const bool to_space = context.node().op == "DepthToSpace"_op;
   if (block < 1 || block > 1024)
     return InvalidModel("attribute 'blocksize': {} is out of range", block);
   if (x.rank() != 4) return InvalidModel("expected an input of rank 4, got {}", x.ToString());
@@ -139,57 +139,45 @@ Status Col2ImReference(const RefContext& context, const Region& region);
 std::span<const ImportRule> ResizeImports();
 std::span<const ImportRule> GridSampleImports();
 
-std::span<const OpDesc> ResizeOps() {
-  static const OpDesc kOps[] = {
-      {.name = "AffineGrid",
-       .min_inputs = 2,
-       .max_inputs = 2,
-       .infer = InferAffineGrid,
-       .reference = AffineGridReference,
-       .host_inputs = 1u << 1,
-       .imports = kAffineGridImports},
-      {.name = "CenterCropPad",
-       .min_inputs = 2,
-       .max_inputs = 2,
-       .infer = InferCenterCropPad,
-       .reference = CenterCropPadReference,
-       .host_inputs = 1u << 1,
-       .imports = kCenterCropPadImports,
-       .types = "all"},
-      {.name = "Col2Im",
-       .min_inputs = 3,
-       .max_inputs = 3,
-       .infer = InferCol2Im,
-       .reference = Col2ImReference,
-       .host_inputs = 1u << 1 | 1u << 2,
-       .imports = kCol2ImImports,
-       .types = "floats, integers"},
-      {.name = "DepthToSpace",
-       .infer = InferDepthSpace,
-       .reference = DepthSpaceReference,
-       .imports = kDepthToSpaceImports,
-       .types = "all"},
-      {.name = "GridSample",
-       .min_inputs = 2,
-       .max_inputs = 2,
-       .infer = InferGridSample,
-       .reference = GridSampleReference,
-       .imports = GridSampleImports(),
-       .types = "floats, integers"},
-      {.name = "Resize",
-       .max_inputs = 4,
-       .infer = InferResize,
-       .reference = ResizeReference,
-       .host_inputs = 1u << 1 | 1u << 2 | 1u << 3,
-       .imports = ResizeImports(),
-       .types = "all",
-       .refused = "nothing; align_corners with scales that give fractional sizes follows the ONNX "
-                  "reference, ONNX Runtime does not"},
-      {.name = "SpaceToDepth",
-       .infer = InferDepthSpace,
-       .reference = DepthSpaceReference,
-       .imports = kSpaceToDepthImports,
-       .types = "all"},
+std::span<const Operator> ResizeOps() {
+  static const Operator kOps[] = {
+      {{.name = "AffineGrid", .min_inputs = 2, .max_inputs = 2, .host_inputs = 1u << 1},
+       {.infer = InferAffineGrid, .reference = AffineGridReference, .imports = kAffineGridImports}},
+      {{.name = "CenterCropPad", .min_inputs = 2, .max_inputs = 2, .host_inputs = 1u << 1},
+       {.infer = InferCenterCropPad,
+        .reference = CenterCropPadReference,
+        .imports = kCenterCropPadImports,
+        .types = "all"}},
+      {{.name = "Col2Im", .min_inputs = 3, .max_inputs = 3, .host_inputs = 1u << 1 | 1u << 2},
+       {.infer = InferCol2Im,
+        .reference = Col2ImReference,
+        .imports = kCol2ImImports,
+        .types = "floats, integers"}},
+      {{.name = "DepthToSpace", .traits = {Trait::kTakesEpilogue, Trait::kMovesElements}},
+       {.infer = InferDepthSpace,
+        .reference = DepthSpaceReference,
+        .imports = kDepthToSpaceImports,
+        .types = "all"}},
+      {{.name = "GridSample", .min_inputs = 2, .max_inputs = 2},
+       {.infer = InferGridSample,
+        .reference = GridSampleReference,
+        .imports = GridSampleImports(),
+        .types = "floats, integers"}},
+      {{.name = "Resize",
+        .traits = {Trait::kTakesEpilogue},
+        .max_inputs = 4,
+        .host_inputs = 1u << 1 | 1u << 2 | 1u << 3},
+       {.infer = InferResize,
+        .reference = ResizeReference,
+        .imports = ResizeImports(),
+        .types = "all",
+        .refused = "nothing; align_corners with scales that give fractional sizes follows the ONNX "
+                   "reference, ONNX Runtime does not"}},
+      {{.name = "SpaceToDepth", .traits = {Trait::kMovesElements}},
+       {.infer = InferDepthSpace,
+        .reference = DepthSpaceReference,
+        .imports = kSpaceToDepthImports,
+        .types = "all"}},
   };
   return kOps;
 }

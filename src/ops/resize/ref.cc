@@ -27,7 +27,7 @@ double Interpolate(const HostView& x, std::span<const AxisTaps> axes, size_t axi
                    std::span<const int64_t> out, int64_t offset) {
   if (axis == axes.size()) return static_cast<double>(Widen(x.as<T>()[offset]));
   const AxisTaps& taps = axes[axis];
-  const auto count = static_cast<size_t>(taps.taps);
+  const size_t count = taps.taps;
   const size_t first = static_cast<size_t>(out[axis] - taps.first) * count;
   if (count == 1)
     return Interpolate<T>(x, axes, axis + 1, out, offset + taps.index[first] * x.strides[axis]);
@@ -53,14 +53,14 @@ Status ResizeReference(const RefContext& context, const Region& region) {
   std::vector<AxisTaps> axes;
   const std::vector<IndexRange> ranges = IndexRanges(y.shape, region);
   for (int axis = 0; axis < x.shape.rank(); ++axis) {
-    const IndexRange& range = ranges[static_cast<size_t>(axis)];
+    const IndexRange& range = ranges[axis];
     axes.push_back(MakeAxisTaps(resize, x.shape[axis], axis, range.begin, range.end));
   }
   DispatchDType(x.dtype, [&]<typename T>() {
     ForEachCoordinate(y.shape, region, [&](int64_t, std::span<const int64_t> out) {
       bool outside = false;
       for (size_t axis = 0; axis < axes.size(); ++axis)
-        outside = outside || axes[axis].outside[static_cast<size_t>(out[axis] - axes[axis].first)];
+        outside = outside || axes[axis].outside[out[axis] - axes[axis].first];
       const double value = outside ? resize.extrapolation : Interpolate<T>(x, axes, 0, out, 0);
       y.as<T>()[y.Offset(out)] = Store<T>(value);
     });

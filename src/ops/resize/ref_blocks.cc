@@ -10,8 +10,8 @@ namespace fettle::ops {
 namespace {
 
 void CopyElement(const HostView& x, int64_t x_offset, const HostView& y, int64_t y_offset) {
-  const int64_t size = ByteSize(x.dtype);
-  std::memcpy(y.data + y_offset * size, x.data + x_offset * size, static_cast<size_t>(size));
+  std::memcpy(y.data + StorageBytes(y.dtype, y_offset), x.data + StorageBytes(x.dtype, x_offset),
+              StorageBytes(x.dtype, 1));
 }
 
 /// Where the element of the space side (c, h, w) lies on the depth side.
@@ -40,7 +40,7 @@ Status DepthSpaceReference(const RefContext& context, const Region& region) {
   const HostView &x = context.inputs[0], &y = context.outputs[0];
   const int64_t block = context.attributes().Int("blocksize", 1);
   const bool crd = context.attributes().Text("mode", "DCR") == "CRD";
-  const bool to_space = context.node.op == "DepthToSpace";
+  const bool to_space = context.node.op == "DepthToSpace"_op;
   const int64_t channels = to_space ? y.shape[1] : x.shape[1];
   for (int64_t i = region.begin; i < region.end; ++i) {
     int64_t out[4], from[4];

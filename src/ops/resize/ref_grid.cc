@@ -106,14 +106,14 @@ Status AffineGridReference(const RefContext& context, const Region& region) {
   const HostView &theta = context.inputs[0], &y = context.outputs[0];
   const bool align = context.attributes().Int("align_corners", 0) != 0;
   const int rank = y.shape.rank() - 2;
-  std::vector<int64_t> out(static_cast<size_t>(rank) + 2);
+  std::vector<int64_t> out(rank + 2);
   for (int64_t i = region.begin; i < region.end; ++i) {
     Unravel(i, y.shape, out);
     int64_t at[] = {out[0], out.back(), rank};
     double sum = theta.GetDouble(theta.Offset(at));
     for (int axis = 0; axis < rank; ++axis) {
       const auto extent = static_cast<double>(y.shape[axis + 1]);
-      const auto index = static_cast<double>(out[static_cast<size_t>(axis) + 1]);
+      const auto index = static_cast<double>(out[axis + 1]);
       const double corner = extent > 1 ? 2 * index / (extent - 1) - 1 : 0;
       const double position = align ? corner : (2 * index + 1) / extent - 1;
       at[2] = rank - 1 - axis;

@@ -70,7 +70,7 @@ Status ApplyScales(const std::vector<double>& scales, const std::vector<int>& ax
   for (size_t i = 0; i < axes.size(); ++i) {
     const double scale = scales[i];
     if (!(scale > 0 && scale < 1e9)) return InvalidModel("scales: {} is out of range", scale);
-    resize.scales[static_cast<size_t>(axes[i])] = scale;
+    resize.scales[axes[i]] = scale;
     // In float32, as the scales themselves: 10 * 0.7f shall be 7.
     const float extent = std::floor(static_cast<float>(input[axes[i]]) * static_cast<float>(scale));
     if (extent > static_cast<float>(kMaxElements))
@@ -97,14 +97,14 @@ Status ApplySizes(const ir::Attributes& attributes, const std::vector<int64_t>& 
       return InvalidModel("sizes: {} is out of range", sizes[i]);
     const double scale =
         extent == 0 ? 1.0 : static_cast<double>(sizes[i]) / static_cast<double>(extent);
-    resize.scales[static_cast<size_t>(axes[i])] = scale;
+    resize.scales[axes[i]] = scale;
     resize.output[axes[i]] = sizes[i];
     common = i == 0 ? scale
                     : (policy == "not_larger" ? std::min(common, scale) : std::max(common, scale));
   }
   if (policy == "stretch") return OkStatus();
   for (int axis : axes) {
-    resize.scales[static_cast<size_t>(axis)] = common;
+    resize.scales[axis] = common;
     const double extent = std::floor(common * static_cast<double>(input[axis]) + 0.5);
     if (extent > static_cast<double>(kMaxElements)) return InvalidModel("sizes out of range");
     resize.output[axis] = static_cast<int64_t>(extent);
@@ -121,8 +121,8 @@ Status ApplyRoi(const std::vector<double>& roi, const std::vector<int>& axes,
     if (!std::isfinite(corner)) return InvalidModel("roi: {} is not finite", corner);
   }
   for (size_t i = 0; i < axes.size(); ++i) {
-    resize.roi_begin[static_cast<size_t>(axes[i])] = roi[i];
-    resize.roi_end[static_cast<size_t>(axes[i])] = roi[i + axes.size()];
+    resize.roi_begin[axes[i]] = roi[i];
+    resize.roi_end[axes[i]] = roi[i + axes.size()];
   }
   return OkStatus();
 }
@@ -213,7 +213,7 @@ Result<ResizeAttributes> ReadResize(const ir::Node& node, const Shape& input,
   resize.exclude_outside = attributes.Int("exclude_outside", 0) != 0;
   resize.antialias = attributes.Int("antialias", 0) != 0 && resize.mode != ResizeMode::kNearest;
   resize.extrapolation = attributes.Float("extrapolation_value", 0);
-  const auto rank = static_cast<size_t>(input.rank());
+  const size_t rank = input.rank();
   resize.scales.assign(rank, 1);
   resize.roi_begin.assign(rank, 0);
   resize.roi_end.assign(rank, 1);
@@ -247,7 +247,7 @@ AxisTaps MakeAxisTaps(const ResizeAttributes& resize, int64_t input_extent, int 
 
 AxisTaps MakeAxisTaps(const ResizeAttributes& resize, int64_t input_extent, int axis, int64_t begin,
                       int64_t end) {
-  const auto at = static_cast<size_t>(axis);
+  const size_t at = axis;
   const int64_t extent = resize.output[axis];
   const Axis a = {static_cast<double>(input_extent), static_cast<double>(extent), resize.scales[at],
                   resize.roi_begin[at], resize.roi_end[at]};
@@ -260,7 +260,7 @@ AxisTaps MakeAxisTaps(const ResizeAttributes& resize, int64_t input_extent, int 
   AxisTaps taps;
   taps.taps = nearest || untouched ? 1 : static_cast<int>(2 * radius);
   taps.first = begin;
-  const auto count = static_cast<size_t>(taps.taps), outputs = static_cast<size_t>(end - begin);
+  const size_t count = taps.taps, outputs = end - begin;
   taps.index.resize(outputs * count);
   taps.weight.resize(outputs * count, 1.0);
   taps.outside.resize(outputs, false);

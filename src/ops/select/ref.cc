@@ -30,10 +30,10 @@ void RankRow(const T* row, int64_t stride, bool largest, std::vector<int64_t>& o
 /// the flattened input where there is none).
 void MoveEntries(const HostView& x, const HostView& y, const Region& region, bool has_axis,
                  int axis, const std::vector<int64_t>& kept) {
-  std::vector<int64_t> from(static_cast<size_t>(x.shape.rank()));
-  const auto at = static_cast<size_t>(axis);
+  std::vector<int64_t> from(x.shape.rank());
+  const size_t at = axis;
   MoveElements(x, y, region, [&](int64_t, std::span<const int64_t> c) {
-    const int64_t entry = kept[static_cast<size_t>(c[at])];
+    const int64_t entry = kept[c[at]];
     if (!has_axis) {
       Unravel(entry, x.shape, from);
     } else {
@@ -50,17 +50,17 @@ void MoveEntries(const HostView& x, const HostView& y, const Region& region, boo
 Status TopKReference(const RefContext& context, const Region&) {
   const HostView& x = context.inputs[0];
   const int axis = *NormaliseAxis(context.attributes().Int("axis", -1), x.shape.rank());
-  const auto at = static_cast<size_t>(axis);
+  const size_t at = axis;
   const int64_t k = IntsOf(context.inputs[1])[0];
   const bool largest = context.attributes().Int("largest", 1) != 0;
   Shape rows = x.shape;
   rows[axis] = 1;
-  std::vector<int64_t> order(static_cast<size_t>(x.shape[axis]));
+  std::vector<int64_t> order(x.shape[axis]);
   const auto rank_row = [&]<typename T>(std::span<const int64_t> c) {
     const T* row = x.as<T>() + x.Offset(c);
     RankRow(row, x.strides[at], largest, order);
     for (int64_t i = 0; i < k; ++i) {
-      const int64_t from = order[static_cast<size_t>(i)];
+      const int64_t from = order[i];
       if (context.has_output(0)) {
         const HostView& values = context.outputs[0];
         values.as<T>()[values.Offset(c) + i * values.strides[at]] = row[from * x.strides[at]];
@@ -125,7 +125,7 @@ Status CompressReference(const RefContext& context, const Region& region) {
 
 Status ReverseSequenceReference(const RefContext& context, const Region& region) {
   const HostView &x = context.inputs[0], &lengths = context.inputs[1], &y = context.outputs[0];
-  const auto batch = static_cast<size_t>(context.attributes().Int("batch_axis", 1));
+  const size_t batch = context.attributes().Int("batch_axis", 1);
   const size_t time = 1 - batch;
   for (int64_t length : IntsOf(lengths)) {
     if (length < 0 || length > x.shape[static_cast<int>(time)])
@@ -141,12 +141,11 @@ Status ReverseSequenceReference(const RefContext& context, const Region& region)
 
 Status TensorScatterReference(const RefContext& context, const Region& region) {
   const HostView &cache = context.inputs[0], &update = context.inputs[1], &y = context.outputs[0];
-  const auto axis =
-      static_cast<size_t>(*NormaliseAxis(context.attributes().Int("axis", -2), y.shape.rank()));
+  const size_t axis = *NormaliseAxis(context.attributes().Int("axis", -2), y.shape.rank());
   const int64_t extent = y.shape[static_cast<int>(axis)];
   const int64_t length = update.shape[static_cast<int>(axis)];
   const bool circular = context.attributes().Text("mode", "linear") == "circular";
-  std::vector<int64_t> starts(static_cast<size_t>(y.shape[0]), 0);
+  std::vector<int64_t> starts(y.shape[0], 0);
   if (context.has_input(2)) starts = IntsOf(context.inputs[2]);
   for (int64_t start : starts) {
     if (start < 0 || start > extent || (!circular && start + length > extent))
@@ -154,7 +153,7 @@ Status TensorScatterReference(const RefContext& context, const Region& region) {
   }
   DispatchElementSize(y.dtype, [&]<typename U>() {
     ForEachCoordinate(y.shape, region, [&](int64_t, std::span<const int64_t> c) {
-      int64_t at = c[axis] - starts[static_cast<size_t>(c[0])];
+      int64_t at = c[axis] - starts[c[0]];
       if (circular && at < 0) at += extent;
       const int64_t from = update.Offset(c) + (at - c[axis]) * update.strides[axis];
       y.as<U>()[y.Offset(c)] =

@@ -23,8 +23,7 @@ class EntryOrder {
     rest[axis] = 1;
     ForEachCoordinate(rest, {0, rest.elements()},
                       [&](int64_t, std::span<const int64_t> c) { within_.push_back(x.Offset(c)); });
-    for (int64_t i = 0; i < x.shape[axis]; ++i)
-      at_.push_back(i * x.strides[static_cast<size_t>(axis)]);
+    for (int64_t i = 0; i < x.shape[axis]; ++i) at_.push_back(i * x.strides[axis]);
   }
 
   size_t entries() const { return at_.size(); }
@@ -32,8 +31,8 @@ class EntryOrder {
   int operator()(int64_t a, int64_t b) const {
     int order = 0;
     DispatchDType(x_.dtype, [&]<typename T>() {
-      const T* left = x_.as<T>() + at_[static_cast<size_t>(a)];
-      const T* right = x_.as<T>() + at_[static_cast<size_t>(b)];
+      const T* left = x_.as<T>() + at_[a];
+      const T* right = x_.as<T>() + at_[b];
       for (size_t i = 0; i < within_.size() && order == 0; ++i)
         order = CompareValues(Widen(left[within_[i]]), Widen(right[within_[i]]));
     });
@@ -65,16 +64,15 @@ UniqueEntries FindUnique(const HostView& x, bool has_axis, int axis, bool sorted
   std::vector<int64_t> leader(ranked.size()), firsts;
   for (size_t i = 0; i < ranked.size(); ++i) {
     if (i == 0 || order(firsts.back(), ranked[i]) != 0) firsts.push_back(ranked[i]);
-    leader[static_cast<size_t>(ranked[i])] = firsts.back();
+    leader[ranked[i]] = firsts.back();
   }
   if (!sorted) std::sort(firsts.begin(), firsts.end());
   std::vector<int64_t> entry_of(ranked.size());
-  for (size_t i = 0; i < firsts.size(); ++i)
-    entry_of[static_cast<size_t>(firsts[i])] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < firsts.size(); ++i) entry_of[firsts[i]] = static_cast<int64_t>(i);
   UniqueEntries entries{firsts, {}, std::vector<int64_t>(firsts.size())};
   for (int64_t first : leader) {
-    entries.inverse.push_back(entry_of[static_cast<size_t>(first)]);
-    ++entries.counts[static_cast<size_t>(entries.inverse.back())];
+    entries.inverse.push_back(entry_of[first]);
+    ++entries.counts[entries.inverse.back()];
   }
   return entries;
 }

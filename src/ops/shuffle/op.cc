@@ -20,12 +20,10 @@ Status ChannelShuffleReference(const RefContext& context, const Region& region);
 /// ChannelShuffle: channels, as a matrix of `groups` rows, are transposed. Output channel j *
 /// groups
 /// + i is input channel i * (c / groups) + j. No model has it; passes make it.
-std::span<const OpDesc> ShuffleOps() {
-  static const OpDesc kOps[] = {
-      {.name = "ChannelShuffle",
-       .infer = InferChannelShuffle,
-       .reference = ChannelShuffleReference,
-       .types = "all"},
+std::span<const Operator> ShuffleOps() {
+  static const Operator kOps[] = {
+      {{.name = "ChannelShuffle", .traits = {Trait::kTakesEpilogue}},
+       {.infer = InferChannelShuffle, .reference = ChannelShuffleReference, .types = "all"}},
   };
   return kOps;
 }

@@ -22,7 +22,7 @@ Result<bool> ReadOptional(InferContext& context, int i, std::string_view name,
 Result<DType> WindowType(const InferContext& context) {
   const std::string name = context.attributes().Text("to", "f32");
   const auto dtype = DTypeFromName(name);
-  if (!dtype || ByteSize(*dtype) == 0)
+  if (!dtype || !IsStored(*dtype))
     return InvalidModel("attribute 'to': '{}' is not a numeric type", name);
   return *dtype;
 }
@@ -148,44 +148,26 @@ std::span<const ImportRule> BlackmanWindowImports();
 std::span<const ImportRule> HammingWindowImports();
 std::span<const ImportRule> HannWindowImports();
 
-std::span<const OpDesc> SignalOps() {
-  static const OpDesc kOps[] = {
-      {.name = "BlackmanWindow",
-       .infer = InferWindow,
-       .reference = WindowReference,
-       .host_inputs = 1,
-       .imports = BlackmanWindowImports()},
-      {.name = "DFT",
-       .max_inputs = 3,
-       .infer = InferDft,
-       .reference = DftReference,
-       .host_inputs = 1u << 1 | 1u << 2,
-       .imports = DftImports()},
-      {.name = "HammingWindow",
-       .infer = InferWindow,
-       .reference = WindowReference,
-       .host_inputs = 1,
-       .imports = HammingWindowImports()},
-      {.name = "HannWindow",
-       .infer = InferWindow,
-       .reference = WindowReference,
-       .host_inputs = 1,
-       .imports = HannWindowImports()},
-      {.name = "MelWeightMatrix",
-       .min_inputs = 5,
-       .max_inputs = 5,
-       .infer = InferMelWeightMatrix,
-       .reference = MelWeightMatrixReference,
-       .host_inputs = 0b111,
-       .whole_output = true,
-       .imports = MelWeightMatrixImports()},
-      {.name = "STFT",
-       .min_inputs = 2,
-       .max_inputs = 4,
-       .infer = InferStft,
-       .reference = StftReference,
-       .host_inputs = 1u << 1 | 1u << 3,
-       .imports = StftImports()},
+std::span<const Operator> SignalOps() {
+  static const Operator kOps[] = {
+      {{.name = "BlackmanWindow", .host_inputs = 1},
+       {.infer = InferWindow, .reference = WindowReference, .imports = BlackmanWindowImports()}},
+      {{.name = "DFT", .max_inputs = 3, .host_inputs = 1u << 1 | 1u << 2},
+       {.infer = InferDft, .reference = DftReference, .imports = DftImports()}},
+      {{.name = "HammingWindow", .host_inputs = 1},
+       {.infer = InferWindow, .reference = WindowReference, .imports = HammingWindowImports()}},
+      {{.name = "HannWindow", .host_inputs = 1},
+       {.infer = InferWindow, .reference = WindowReference, .imports = HannWindowImports()}},
+      {{.name = "MelWeightMatrix",
+        .traits = {Trait::kWholeOutput},
+        .min_inputs = 5,
+        .max_inputs = 5,
+        .host_inputs = 0b111},
+       {.infer = InferMelWeightMatrix,
+        .reference = MelWeightMatrixReference,
+        .imports = MelWeightMatrixImports()}},
+      {{.name = "STFT", .min_inputs = 2, .max_inputs = 4, .host_inputs = 1u << 1 | 1u << 3},
+       {.infer = InferStft, .reference = StftReference, .imports = StftImports()}},
   };
   return kOps;
 }

@@ -16,7 +16,7 @@ using Complex = std::complex<double>;
 /// exp(sign * 2 pi i k / n) for k in [0, n).
 std::vector<Complex> Twiddles(int64_t n, double sign) {
   std::vector<Complex> twiddles;
-  twiddles.reserve(static_cast<size_t>(n));
+  twiddles.reserve(n);
   for (int64_t k = 0; k < n; ++k) {
     twiddles.push_back(std::polar(
         1.0, sign * 2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n)));
@@ -42,9 +42,9 @@ void Put(const HostView& y, std::span<const int64_t> out, const Complex& value) 
 struct Cosines {
   double a0, a1, a2;
 };
-Cosines CosinesOf(std::string_view op) {
-  if (op == "HannWindow") return {0.5, 0.5, 0};
-  if (op == "HammingWindow") return {25.0 / 46, 21.0 / 46, 0};
+Cosines CosinesOf(ir::OpRef op) {
+  if (op == "HannWindow"_op) return {0.5, 0.5, 0};
+  if (op == "HammingWindow"_op) return {25.0 / 46, 21.0 / 46, 0};
   return {0.42, 0.5, 0.08};
 }
 
@@ -54,7 +54,7 @@ Status DftReference(const RefContext& context, const Region& region) {
   const HostView &x = context.inputs[0], &y = context.outputs[0];
   ASSIGN_OR_RETURN(const DftAttributes dft,
                    ReadDft(context.node, x.shape, Scalar(context, 1), Scalar(context, 2)));
-  const auto axis = static_cast<size_t>(dft.axis);
+  const size_t axis = dft.axis;
   const int64_t imaginary = x.shape[x.shape.rank() - 1] == 2 ? x.strides.back() : 0;
   const bool mirrored = dft.onesided && dft.inverse;
   const int64_t samples = std::min(mirrored ? dft.length / 2 + 1 : dft.length, x.shape[dft.axis]);
@@ -67,7 +67,7 @@ Status DftReference(const RefContext& context, const Region& region) {
       // A bin that is not its own mirror image counts twice; imaginary parts cancel.
       const double weight = mirrored && k > 0 && 2 * k != dft.length ? 2.0 : 1.0;
       sum += weight * At(x, base + k * x.strides[axis], imaginary) *
-             twiddles[static_cast<size_t>(k * out[axis] % dft.length)];
+             twiddles[k * out[axis] % dft.length];
     }
     if (dft.inverse) sum /= static_cast<double>(dft.length);
     Put(y, out, sum);
@@ -88,8 +88,8 @@ Status StftReference(const RefContext& context, const Region& region) {
     Complex sum = 0;
     for (int64_t k = 0; k < stft.length; ++k) {
       const double weight = window == nullptr ? 1.0 : window->GetDouble(k * window->strides[0]);
-      sum += weight * At(x, base + k * x.strides[1], imaginary) *
-             twiddles[static_cast<size_t>(k * out[2] % stft.length)];
+      sum +=
+          weight * At(x, base + k * x.strides[1], imaginary) * twiddles[k * out[2] % stft.length];
     }
     Put(y, out, sum);
   });
@@ -127,7 +127,7 @@ Status MelWeightMatrixReference(const RefContext& context, const Region&) {
     edges.push_back(static_cast<int64_t>(edge));
   }
   ForEachCoordinate(y.shape, {0, y.shape.elements()}, [&](int64_t, std::span<const int64_t> out) {
-    const auto band = static_cast<size_t>(out[1]);
+    const size_t band = out[1];
     const int64_t lower = edges[band], center = edges[band + 1], upper = edges[band + 2];
     const int64_t bin = out[0];
     double weight = 0;

@@ -52,7 +52,7 @@ AxisWindow ResolveAxis(int64_t extent, int64_t start, int64_t end, int64_t step)
 Result<SliceWindow> ResolveSlice(const Shape& input, std::span<const int64_t> starts,
                                  std::span<const int64_t> ends, std::span<const int64_t> axes,
                                  std::span<const int64_t> steps) {
-  const auto rank = static_cast<size_t>(input.rank());
+  const size_t rank = input.rank();
   const size_t count = starts.size();
   if (ends.size() != count || (!axes.empty() && axes.size() != count) ||
       (!steps.empty() && steps.size() != count) || count > rank) {
@@ -64,7 +64,7 @@ Result<SliceWindow> ResolveSlice(const Shape& input, std::span<const int64_t> st
   for (size_t i = 0; i < count; ++i) {
     ASSIGN_OR_RETURN(const int axis,
                      ReadAxis(axes.empty() ? static_cast<int64_t>(i) : axes[i], input.rank()));
-    const auto at = static_cast<size_t>(axis);
+    const size_t at = axis;
     if (seen[at]) return InvalidModel("input 'axes': axis {} is named twice", axis);
     seen[at] = true;
     const int64_t step = steps.empty() ? 1 : steps[i];
@@ -80,16 +80,17 @@ Result<SliceWindow> ResolveSlice(const Shape& input, std::span<const int64_t> st
 Status SliceReference(const RefContext& context, const Region& region);
 std::span<const ImportRule> SliceImports();
 
-std::span<const OpDesc> SliceOps() {
-  static const OpDesc kOps[] = {
-      {.name = "Slice",
-       .min_inputs = 3,
-       .max_inputs = 5,
-       .infer = InferSlice,
-       .reference = SliceReference,
-       .host_inputs = 0b11110,
-       .imports = SliceImports(),
-       .types = "all"},
+std::span<const Operator> SliceOps() {
+  static const Operator kOps[] = {
+      {{.name = "Slice",
+        .traits = {Trait::kMovesElements},
+        .min_inputs = 3,
+        .max_inputs = 5,
+        .host_inputs = 0b11110},
+       {.infer = InferSlice,
+        .reference = SliceReference,
+        .imports = SliceImports(),
+        .types = "all"}},
   };
   return kOps;
 }

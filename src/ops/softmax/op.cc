@@ -39,7 +39,7 @@ constexpr ImportRule kSoftmaxImports[] = {
 }  // namespace
 
 Result<AxisMask> SoftmaxAxes(const ir::Node& node, int rank) {
-  AxisMask mask(static_cast<size_t>(rank), false);
+  AxisMask mask(rank, false);
   const bool flatten = node.attributes.Int("flatten_2d", 0) != 0;
   const int64_t axis = node.attributes.Int("axis", -1);
   // A matrix view may have its border behind the last axis: rows of one element.
@@ -47,24 +47,18 @@ Result<AxisMask> SoftmaxAxes(const ir::Node& node, int rank) {
   if (rank == 0 && (axis == 0 || axis == -1)) return mask;
   ASSIGN_OR_RETURN(const int first, ReadAxis(axis, rank));
   const int last = flatten ? rank : first + 1;
-  for (int i = first; i < last; ++i) mask[static_cast<size_t>(i)] = true;
+  for (int i = first; i < last; ++i) mask[i] = true;
   return mask;
 }
 
-std::span<const OpDesc> SoftmaxOps() {
-  static const OpDesc kOps[] = {
-      {.name = "Hardmax",
-       .infer = InferSoftmax,
-       .reference = HardmaxReference,
-       .imports = kHardmaxImports},
-      {.name = "LogSoftmax",
-       .infer = InferSoftmax,
-       .reference = LogSoftmaxReference,
-       .imports = kLogSoftmaxImports},
-      {.name = "Softmax",
-       .infer = InferSoftmax,
-       .reference = SoftmaxReference,
-       .imports = kSoftmaxImports},
+std::span<const Operator> SoftmaxOps() {
+  static const Operator kOps[] = {
+      {{.name = "Hardmax"},
+       {.infer = InferSoftmax, .reference = HardmaxReference, .imports = kHardmaxImports}},
+      {{.name = "LogSoftmax", .traits = {Trait::kTakesEpilogue}},
+       {.infer = InferSoftmax, .reference = LogSoftmaxReference, .imports = kLogSoftmaxImports}},
+      {{.name = "Softmax", .traits = {Trait::kTakesEpilogue}},
+       {.infer = InferSoftmax, .reference = SoftmaxReference, .imports = kSoftmaxImports}},
   };
   return kOps;
 }

@@ -145,26 +145,26 @@ Result<LinearAttentionAttributes> ReadLinearAttention(const ir::Node& node, cons
   return a;
 }
 
-std::span<const OpDesc> StateOps() {
-  static const OpDesc kOps[] = {
-      {.name = "CausalConvWithState",
-       .min_inputs = 2,
-       .max_inputs = 4,
-       .max_outputs = 2,
-       .infer = InferCausalConv,
-       .reference = CausalConvReference,
-       .macs = CausalConvMacs,
-       .whole_output = true,
-       .imports = kCausalConvImports},
-      {.name = "LinearAttention",
-       .min_inputs = 3,
-       .max_inputs = 6,
-       .max_outputs = 2,
-       .infer = InferLinearAttention,
-       .reference = LinearAttentionReference,
-       .macs = LinearAttentionMacs,
-       .whole_output = true,
-       .imports = kLinearAttentionImports},
+std::span<const Operator> StateOps() {
+  static const Operator kOps[] = {
+      {{.name = "CausalConvWithState",
+        .traits = {Trait::kWholeOutput},
+        .min_inputs = 2,
+        .max_inputs = 4,
+        .max_outputs = 2},
+       {.infer = InferCausalConv,
+        .reference = CausalConvReference,
+        .macs = CausalConvMacs,
+        .imports = kCausalConvImports}},
+      {{.name = "LinearAttention",
+        .traits = {Trait::kWholeOutput},
+        .min_inputs = 3,
+        .max_inputs = 6,
+        .max_outputs = 2},
+       {.infer = InferLinearAttention,
+        .reference = LinearAttentionReference,
+        .macs = LinearAttentionMacs,
+        .imports = kLinearAttentionImports}},
   };
   return kOps;
 }

@@ -20,11 +20,7 @@ class Recurrence {
  public:
   Recurrence(const RefContext& context, const LinearAttentionAttributes& a, int64_t batch,
              int64_t head)
-      : context_(context),
-        a_(a),
-        batch_(batch),
-        head_(head),
-        state_(static_cast<size_t>(a.k_size * a.v_size), 0.0) {
+      : context_(context), a_(a), batch_(batch), head_(head), state_(a.k_size * a.v_size, 0.0) {
     if (!context.has_input(3)) return;
     for (int64_t d = 0; d < a.k_size; ++d)
       for (int64_t m = 0; m < a.v_size; ++m)
@@ -56,7 +52,7 @@ class Recurrence {
       double sum = 0;
       for (int64_t d = 0; d < a_.k_size; ++d)
         sum += ElementAt(context_.inputs[0], {batch_, t, q * a_.k_size + d}) *
-               state_[static_cast<size_t>(d * a_.v_size + m)];
+               state_[d * a_.v_size + m];
       SetElement(context_.outputs[0], {batch_, t, q * a_.v_size + m}, sum * a_.scale);
     }
   }
@@ -64,12 +60,11 @@ class Recurrence {
   void StoreState() const {
     for (int64_t d = 0; d < a_.k_size; ++d)
       for (int64_t m = 0; m < a_.v_size; ++m)
-        SetElement(context_.outputs[1], {batch_, head_, d, m},
-                   state_[static_cast<size_t>(d * a_.v_size + m)]);
+        SetElement(context_.outputs[1], {batch_, head_, d, m}, state_[d * a_.v_size + m]);
   }
 
  private:
-  double& At(int64_t d, int64_t m) { return state_[static_cast<size_t>(d * a_.v_size + m)]; }
+  double& At(int64_t d, int64_t m) { return state_[d * a_.v_size + m]; }
   double Key(int64_t t, int64_t d) const {
     return ElementAt(context_.inputs[1], {batch_, t, head_ * a_.k_size + d});
   }

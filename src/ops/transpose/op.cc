@@ -27,10 +27,10 @@ Result<std::vector<int>> ReadPermutation(const ir::Node& node, int rank) {
     return perm;
   }
   const std::vector<int64_t> values = node.attributes.Ints("perm");
-  std::vector<bool> seen(static_cast<size_t>(rank));
+  std::vector<bool> seen(rank);
   for (int64_t axis : values) {
-    if (axis < 0 || axis >= rank || seen[static_cast<size_t>(axis)]) break;
-    seen[static_cast<size_t>(axis)] = true;
+    if (axis < 0 || axis >= rank || seen[axis]) break;
+    seen[axis] = true;
     perm.push_back(static_cast<int>(axis));
   }
   if (values.size() != seen.size() || perm.size() != seen.size()) {
@@ -42,13 +42,13 @@ Result<std::vector<int>> ReadPermutation(const ir::Node& node, int rank) {
 
 Status TransposeReference(const RefContext& context, const Region& region);
 
-std::span<const OpDesc> TransposeOps() {
-  static const OpDesc kOps[] = {
-      {.name = "Transpose",
-       .infer = InferTranspose,
-       .reference = TransposeReference,
-       .imports = kImports,
-       .types = "all"},
+std::span<const Operator> TransposeOps() {
+  static const Operator kOps[] = {
+      {{.name = "Transpose", .traits = {Trait::kMovesElements}},
+       {.infer = InferTranspose,
+        .reference = TransposeReference,
+        .imports = kImports,
+        .types = "all"}},
   };
   return kOps;
 }

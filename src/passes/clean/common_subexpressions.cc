@@ -85,8 +85,8 @@ bool SameNode(const ir::Node& a, const ir::Node& b) {
 /// Nodes read one constant where there were several equal ones.
 void MergeConstants(Editor& editor) {
   std::unordered_multimap<uint64_t, ir::ValueId> seen;
-  std::vector<ir::ValueId> merged(editor.graph().values().size(), ir::kAbsent);
-  for (ir::ValueId id = 0; static_cast<size_t>(id) < merged.size(); ++id) {
+  IdVector<ir::ValueId, ir::ValueId> merged(editor.graph().values().size(), ir::kAbsent);
+  for (ir::ValueId id : merged.ids()) {
     const ir::Value& value = editor.value(id);
     if (!value.is_constant() || editor.IsOutput(id) || editor.Readers(id).empty()) continue;
     const uint64_t hash = HashConstant(*value.constant);
@@ -97,22 +97,21 @@ void MergeConstants(Editor& editor) {
     if (same == end) {
       seen.emplace(hash, id);
     } else {
-      merged[static_cast<size_t>(id)] = same->second;
+      merged[id] = same->second;
     }
   }
   for (ir::NodeId id = 0; id < editor.end(); ++id) {
     for (size_t i = 0; i < editor.node(id).inputs.size(); ++i) {
       const ir::ValueId input = editor.node(id).inputs[i];
-      if (input == ir::kAbsent || merged[static_cast<size_t>(input)] == ir::kAbsent) continue;
-      editor.SetInput(id, i, merged[static_cast<size_t>(input)]);
+      if (input == ir::kAbsent || merged[input] == ir::kAbsent) continue;
+      editor.SetInput(id, i, merged[input]);
     }
   }
 }
 
 bool MayMerge(const ir::Node& node) {
-  if (node.dead || node.outputs.size() != 1 || node.op == "DequantizeLinear") return false;
-  const ops::OpDesc* op = ops::Find(node.op);
-  return op != nullptr && !op->random && !op->control;
+  if (node.dead || node.outputs.size() != 1 || node.op == "DequantizeLinear"_op) return false;
+  return !node.op->Has(ir::Trait::kRandom) && !node.op->Has(ir::Trait::kControl);
 }
 
 }  // namespace

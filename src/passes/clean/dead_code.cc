@@ -6,15 +6,14 @@ namespace fettle::passes {
 namespace {
 
 /// Drops the unneeded outputs of a live node.
-bool TrimOutputs(ir::Node& node, const std::vector<bool>& needed) {
+bool TrimOutputs(ir::Node& node, const IdVector<ir::ValueId, bool>& needed) {
   bool changed = false;
   for (ir::ValueId& output : node.outputs) {
-    if (output == ir::kAbsent || needed[static_cast<size_t>(output)]) continue;
+    if (output == ir::kAbsent || needed[output]) continue;
     output = ir::kAbsent;
     changed = true;
   }
-  const ops::OpDesc* op = ops::Find(node.op);
-  if (op == nullptr || op->max_outputs < 0 || op->control) return changed;
+  if (node.op->max_outputs < 0 || node.op->Has(ir::Trait::kControl)) return changed;
   while (node.outputs.size() > 1 && node.outputs.back() == ir::kAbsent) {
     node.outputs.pop_back();
     changed = true;
@@ -25,14 +24,14 @@ bool TrimOutputs(ir::Node& node, const std::vector<bool>& needed) {
 }  // namespace
 
 Result<bool> RemoveDeadCode(ir::Graph& graph) {
-  std::vector<bool> needed(graph.values().size());
-  for (ir::ValueId id : graph.outputs) needed[static_cast<size_t>(id)] = true;
+  IdVector<ir::ValueId, bool> needed(graph.values().size());
+  for (ir::ValueId id : graph.outputs) needed[id] = true;
   bool changed = false;
   for (auto id = static_cast<ir::NodeId>(graph.nodes().size()) - 1; id >= 0; --id) {
     ir::Node& node = graph.node(id);
     bool live = false;
     for (ir::ValueId output : node.outputs) {
-      live = live || (output != ir::kAbsent && needed[static_cast<size_t>(output)]);
+      live = live || (output != ir::kAbsent && needed[output]);
     }
     if (!live) {
       node.dead = true;
@@ -41,7 +40,7 @@ Result<bool> RemoveDeadCode(ir::Graph& graph) {
     }
     changed |= TrimOutputs(node, needed);
     for (ir::ValueId input : node.inputs) {
-      if (input != ir::kAbsent) needed[static_cast<size_t>(input)] = true;
+      if (input != ir::kAbsent) needed[input] = true;
     }
   }
   if (changed) RETURN_IF_ERROR(graph.Normalise());

@@ -19,20 +19,6 @@ constexpr int64_t kMostElements = 16'000'000;
 
 int64_t Bytes(const Constant& constant) { return static_cast<int64_t>(constant.bytes().size()); }
 
-/// Only the shape changes, or nothing: repeated elements stay what they are.
-bool MovesElements(std::string_view op) {
-  static constexpr std::array<std::string_view, 11> kMovers = {
-      "Concat",  "Expand", "Flatten", "Identity",  "Reshape",  "Slice",
-      "Squeeze", "Tile",   "Split",   "Transpose", "Unsqueeze"};
-  return std::find(kMovers.begin(), kMovers.end(), op) != kMovers.end();
-}
-
-/// The same elements in the same order: the bytes are shared, wherever they are.
-bool KeepsBytes(std::string_view op) {
-  return op == "Reshape" || op == "Flatten" || op == "Squeeze" || op == "Unsqueeze" ||
-         op == "Identity";
-}
-
 /// Inference of one node over constants alone.
 std::optional<ops::Inferred> InferConstants(const ir::Node& node, const Inputs& inputs) {
   ir::Graph graph;
@@ -51,22 +37,23 @@ std::optional<ops::Inferred> InferConstants(const ir::Node& node, const Inputs& 
 }
 
 /// Every element of the result is the same: computes one.
-std::optional<Constant> FoldRepeated(const ir::Node& node, const ops::OpDesc& op,
+std::optional<Constant> FoldRepeated(const ir::Node& node, const ops::Operator& op,
                                      const Inputs& inputs,
                                      const ops::InferContext::Output& result) {
   if (result.shape.elements() == 0) return std::nullopt;
-  if (node.op == "ConstantOfShape") {
+  if (node.op == "ConstantOfShape"_op) {
     const auto* attribute = node.attributes.Find("value");
     const auto* element = attribute == nullptr ? nullptr : std::get_if<Constant>(attribute);
     const std::array<std::byte, 16> zero{};
-    const auto size = static_cast<size_t>(ByteSize(result.dtype));
+    const size_t size = StorageBytes(result.dtype, 1);
     if (element == nullptr) return Constant::Splat(result.dtype, result.shape, {zero.data(), size});
     if (element->elements() != 1) return std::nullopt;
     return Constant::Splat(result.dtype, result.shape, element->bytes().first(size));
   }
-  if (MovesElements(node.op) && inputs[0] != nullptr && inputs[0]->is_splat() &&
-      node.outputs.size() == 1) {
-    const bool joins = node.op == "Concat";
+  // Gather may refuse an index, whatever it reads.
+  if (op.Has(ir::Trait::kMovesElements) && node.op != "Gather"_op && inputs[0] != nullptr &&
+      inputs[0]->is_splat() && node.outputs.size() == 1) {
+    const bool joins = node.op == "Concat"_op;
     for (const auto& input : inputs) {
       if (joins && (input == nullptr || !input->is_splat() ||
                     !std::ranges::equal(input->bytes(), inputs[0]->bytes())))
@@ -74,7 +61,7 @@ std::optional<Constant> FoldRepeated(const ir::Node& node, const ops::OpDesc& op
     }
     return Constant::Splat(result.dtype, result.shape, inputs[0]->bytes());
   }
-  if (!op.elementwise) return std::nullopt;
+  if (!op.Has(ir::Trait::kElementwise)) return std::nullopt;
   std::vector<Tensor> operands;
   bool any_splat = false;
   for (const auto& input : inputs) {
@@ -85,7 +72,7 @@ std::optional<Constant> FoldRepeated(const ir::Node& node, const ops::OpDesc& op
     if (!input->is_splat() && (input->elements() != 1 || input->source() != nullptr))
       return std::nullopt;
     any_splat |= input->is_splat();
-    const Shape ones(Dims(static_cast<size_t>(input->shape().rank()), 1));
+    const Shape ones(Dims(input->shape().rank(), 1));
     const Result<Tensor> one = Constant::Splat(input->dtype(), ones, input->bytes()).ToTensor();
     if (!one.ok()) return std::nullopt;
     operands.push_back(*one);
@@ -97,7 +84,7 @@ std::optional<Constant> FoldRepeated(const ir::Node& node, const ops::OpDesc& op
 }
 
 /// Whether the result is worth its bytes and its arithmetic.
-bool IsWorthFolding(const ir::Node& node, const ops::OpDesc& op, const Inputs& inputs,
+bool IsWorthFolding(const ir::Node& node, const ops::Operator& op, const Inputs& inputs,
                     const ops::Inferred& inferred) {
   int64_t before = 0, after = 0, elements = 0;
   std::vector<Shape> input_shapes, output_shapes;
@@ -110,7 +97,7 @@ bool IsWorthFolding(const ir::Node& node, const ops::OpDesc& op, const Inputs& i
   for (const auto& output : inferred.outputs) {
     output_shapes.push_back(output.shape);
     if (!output.set) continue;
-    after += output.shape.elements() * ByteSize(output.dtype);
+    after += StorageBytes(output.dtype, output.shape.elements());
     elements += output.shape.elements();
   }
   if (after > kLargeBytes && after > kLargestGrowth * before) return false;
@@ -121,20 +108,21 @@ bool IsWorthFolding(const ir::Node& node, const ops::OpDesc& op, const Inputs& i
 }  // namespace
 
 std::optional<std::vector<Constant>> FoldNode(const ir::Node& node, const Inputs& inputs) {
-  const ops::OpDesc* op = ops::Find(node.op);
-  if (op == nullptr || op->random || op->control || node.op == "DequantizeLinear" ||
-      node.outputs.empty()) {
+  const ops::Operator& op = ops::OperatorOf(node);
+  if (op.Has(ir::Trait::kRandom) || op.Has(ir::Trait::kControl) ||
+      node.op == "DequantizeLinear"_op || node.outputs.empty()) {
     return std::nullopt;
   }
   const std::optional<ops::Inferred> inferred = InferConstants(node, inputs);
   if (!inferred) return std::nullopt;
   if (node.outputs.size() == 1 && inferred->outputs[0].set) {
-    if (KeepsBytes(node.op)) return std::vector{inputs[0]->Reshaped(inferred->outputs[0].shape)};
-    if (std::optional<Constant> repeated = FoldRepeated(node, *op, inputs, inferred->outputs[0]))
+    // The bytes are shared, wherever they are.
+    if (op.Has(ir::Trait::kKeepsBytes))
+      return std::vector{inputs[0]->Reshaped(inferred->outputs[0].shape)};
+    if (std::optional<Constant> repeated = FoldRepeated(node, op, inputs, inferred->outputs[0]))
       return std::vector<Constant>{*std::move(repeated)};
   }
-  if (op->reference == nullptr || !IsWorthFolding(node, *op, inputs, *inferred))
-    return std::nullopt;
+  if (op.reference == nullptr || !IsWorthFolding(node, op, inputs, *inferred)) return std::nullopt;
   std::vector<Tensor> operands;
   for (const auto& input : inputs) {
     const Result<Tensor> tensor = input == nullptr ? Tensor() : input->ToTensor();

@@ -10,8 +10,7 @@ namespace fettle::passes {
 namespace {
 
 bool CanInfer(const ir::Graph& graph, const ir::Node& node) {
-  const ops::OpDesc* op = ops::Find(node.op);
-  if (op != nullptr && op->control) return false;
+  if (node.op->Has(ir::Trait::kControl)) return false;
   return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ir::ValueId id) {
     return id == ir::kAbsent ||
            (graph.value(id).has_concrete_shape() && graph.value(id).dtype != DType::kUndefined);
@@ -32,11 +31,11 @@ void SetConstant(ir::Value& value, Constant constant) {
 
 /// Shape and Size read no data: a concrete input shape is enough.
 bool FoldShape(ir::Graph& graph, const ir::Node& node) {
-  if (node.op != "Shape" && node.op != "Size") return false;
+  if (node.op != "Shape"_op && node.op != "Size"_op) return false;
   const ir::ValueId output = node.output(0);
   if (output == ir::kAbsent || !graph.value(node.inputs[0]).has_concrete_shape()) return false;
   const Shape& shape = *graph.value(node.inputs[0]).shape;
-  if (node.op == "Size") {
+  if (node.op == "Size"_op) {
     SetConstant(graph.value(output), IntsConstant({shape.elements()}).Reshaped(Shape{}));
     return true;
   }
@@ -95,7 +94,7 @@ Result<std::vector<Pending>> Sweep(ir::Graph& graph) {
   };
   std::vector<Waiting> waiting;
   ir::NodeId live = 0;  // the id of the current node once dead ones are gone
-  for (ir::NodeId id = 0; static_cast<size_t>(id) < graph.nodes().size(); ++id) {
+  for (ir::NodeId id : graph.nodes().ids()) {
     ir::Node& node = graph.node(id);
     if (FoldShape(graph, node)) {
       node.dead = true;
@@ -114,11 +113,10 @@ Result<std::vector<Pending>> Sweep(ir::Graph& graph) {
     ++live;
   }
   // Normalise keeps the order of nodes that are in order, but gives values new ids.
-  if (static_cast<size_t>(live) != graph.nodes().size()) RETURN_IF_ERROR(graph.Normalise());
+  if (live != std::ssize(graph.nodes())) RETURN_IF_ERROR(graph.Normalise());
   std::vector<Pending> pending;
   for (const Waiting& waits : waiting) {
-    pending.push_back(
-        {waits.node, graph.node(waits.node).input(static_cast<size_t>(waits.operand))});
+    pending.push_back({waits.node, graph.node(waits.node).input(waits.operand)});
   }
   return pending;
 }

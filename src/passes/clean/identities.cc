@@ -9,7 +9,7 @@
 namespace fettle::passes {
 namespace {
 
-bool IsOneOf(std::string_view op, std::initializer_list<std::string_view> ops) {
+bool IsOneOf(ir::OpRef op, std::initializer_list<ir::OpRef> ops) {
   return std::find(ops.begin(), ops.end(), op) != ops.end();
 }
 
@@ -35,14 +35,14 @@ bool StepsByOne(const ir::Graph& graph, const ir::Node& node) {
 }
 
 /// x op c == x for every x, bit for bit.
-bool IsNeutral(const ir::Graph& graph, std::string_view op, ir::ValueId x, ir::ValueId c) {
+bool IsNeutral(const ir::Graph& graph, ir::OpRef op, ir::ValueId x, ir::ValueId c) {
   const auto scalar = ScalarFor(graph, c, x);
   if (!scalar) return false;
-  if (op == "Mul" || op == "Div") return *scalar == 1;
+  if (op == "Mul"_op || op == "Div"_op) return *scalar == 1;
   if (*scalar != 0) return false;
   const bool integer = !IsFloat(graph.value(c).dtype);
   // x + 0 turns -0 into 0; x + -0 and x - 0 do not.
-  return integer || std::signbit(*scalar) == (op == "Add");
+  return integer || std::signbit(*scalar) == (op == "Add"_op);
 }
 
 /// The operand that the node's only output equals, or kAbsent.
@@ -52,28 +52,29 @@ ir::ValueId EqualOperand(const ir::Graph& graph, const ir::Node& node) {
     return ir::kAbsent;
   }
   const ir::ValueId x = node.inputs[0], y = node.outputs[0];
-  const std::string_view op = node.op;
+  const ir::OpRef op = node.op;
   const bool one = node.inputs.size() == 1;
-  if (op == "Identity") return x;
-  if (one && IsOneOf(op, {"Concat", "Sum", "Max", "Min", "Mean", "Clip"})) return x;
-  if (op == "Cast") {
+  if (op == "Identity"_op) return x;
+  if (one && IsOneOf(op, {"Concat"_op, "Sum"_op, "Max"_op, "Min"_op, "Mean"_op, "Clip"_op}))
+    return x;
+  if (op == "Cast"_op) {
     const auto to = DTypeFromName(node.attributes.Text("to"));
     return to && graph.value(x).dtype == *to ? x : ir::kAbsent;
   }
-  if (op == "Transpose") return MovesNoAxis(graph, node) ? x : ir::kAbsent;
-  if (IsOneOf(op, {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Expand", "Tile"}) ||
-      (op == "Slice" && StepsByOne(graph, node))) {
+  if (op == "Transpose"_op) return MovesNoAxis(graph, node) ? x : ir::kAbsent;
+  if (op->Has(ir::Trait::kKeepsBytes) || op == "Expand"_op || op == "Tile"_op ||
+      (op == "Slice"_op && StepsByOne(graph, node))) {
     return SameConcreteShape(graph, x, y) ? x : ir::kAbsent;
   }
-  if (op == "Pad") {
+  if (op == "Pad"_op) {
     const auto pads = IntsOf(graph, node.input(1));
     const bool none =
         pads && std::all_of(pads->begin(), pads->end(), [](int64_t pad) { return pad == 0; });
     return none ? x : ir::kAbsent;
   }
-  if (!one && IsOneOf(op, {"Mul", "Div", "Add", "Sub"})) {
+  if (!one && IsOneOf(op, {"Mul"_op, "Div"_op, "Add"_op, "Sub"_op})) {
     if (IsNeutral(graph, op, x, node.inputs[1])) return x;
-    if (IsOneOf(op, {"Mul", "Add"}) && IsNeutral(graph, op, node.inputs[1], x))
+    if (IsOneOf(op, {"Mul"_op, "Add"_op}) && IsNeutral(graph, op, node.inputs[1], x))
       return node.inputs[1];
   }
   return ir::kAbsent;

@@ -28,7 +28,7 @@ std::optional<std::vector<int64_t>> IntsOf(const ir::Graph& graph, ir::ValueId i
 
 std::optional<double> UniformValue(const Constant& constant) {
   const int64_t elements = constant.elements();
-  if (elements == 0 || ByteSize(constant.dtype()) == 0) return std::nullopt;
+  if (elements == 0 || !IsStored(constant.dtype())) return std::nullopt;
   const double first = constant.GetDouble(0);
   if (constant.is_splat()) return first;
   if (elements > kLongestOperand) return std::nullopt;
@@ -81,7 +81,7 @@ Result<Constant> ConstantFrom(DType dtype, const Shape& shape, const std::vector
 
 std::vector<double> DoublesOf(const Constant& constant) {
   std::vector<double> values;
-  values.reserve(static_cast<size_t>(constant.elements()));
+  values.reserve(constant.elements());
   for (int64_t i = 0; i < constant.elements(); ++i) values.push_back(constant.GetDouble(i));
   return values;
 }

@@ -8,11 +8,11 @@ Editor::Editor(ir::Graph& graph) : graph_(graph) {
   Grow();
   for (ir::NodeId id = 0; id < end(); ++id) {
     for (ir::ValueId output : node(id).outputs) {
-      if (output != ir::kAbsent) producers_[static_cast<size_t>(output)] = id;
+      if (output != ir::kAbsent) producers_[output] = id;
     }
     AddUses(id);
   }
-  for (ir::ValueId output : graph.outputs) is_output_[static_cast<size_t>(output)] = true;
+  for (ir::ValueId output : graph.outputs) is_output_[output] = true;
 }
 
 void Editor::Grow() {
@@ -24,12 +24,12 @@ void Editor::Grow() {
 
 void Editor::AddUses(ir::NodeId id) {
   for (ir::ValueId input : node(id).inputs) {
-    if (input != ir::kAbsent) readers_[static_cast<size_t>(input)].push_back(id);
+    if (input != ir::kAbsent) readers_[input].push_back(id);
   }
 }
 
 void Editor::DropUse(ir::ValueId value, ir::NodeId reader) {
-  auto& readers = readers_[static_cast<size_t>(value)];
+  auto& readers = readers_[value];
   const auto it = std::find(readers.begin(), readers.end(), reader);
   if (it == readers.end()) return;
   *it = readers.back();
@@ -37,19 +37,17 @@ void Editor::DropUse(ir::ValueId value, ir::NodeId reader) {
 }
 
 ir::NodeId Editor::ProducerId(ir::ValueId value) const {
-  return value == ir::kAbsent ? -1 : producers_[static_cast<size_t>(value)];
+  return value == ir::kAbsent ? -1 : producers_[value];
 }
 
-const ir::Node* Editor::Producer(ir::ValueId value, std::string_view op) const {
+const ir::Node* Editor::Producer(ir::ValueId value, ir::OpRef op) const {
   const ir::NodeId id = ProducerId(value);
   if (id < 0) return nullptr;
   const ir::Node& found = node(id);
-  return op.empty() || found.op == op ? &found : nullptr;
+  return !op || found.op == op ? &found : nullptr;
 }
 
-const std::vector<ir::NodeId>& Editor::Readers(ir::ValueId value) const {
-  return readers_[static_cast<size_t>(value)];
-}
+const std::vector<ir::NodeId>& Editor::Readers(ir::ValueId value) const { return readers_[value]; }
 
 bool Editor::HasOneUse(ir::ValueId value) const {
   return !IsOutput(value) && Readers(value).size() == 1;
@@ -70,13 +68,13 @@ ir::NodeId Editor::Append(ir::Node added) {
   while (!added.inputs.empty() && added.inputs.back() == ir::kAbsent) added.inputs.pop_back();
   const ir::NodeId id = graph_.AddNode(std::move(added));
   for (ir::ValueId output : node(id).outputs) {
-    if (output != ir::kAbsent) producers_[static_cast<size_t>(output)] = id;
+    if (output != ir::kAbsent) producers_[output] = id;
   }
   AddUses(id);
   return id;
 }
 
-ir::ValueId Editor::Add(const ir::Node& like, std::string_view op, std::vector<ir::ValueId> inputs,
+ir::ValueId Editor::Add(const ir::Node& like, ir::OpRef op, std::vector<ir::ValueId> inputs,
                         ir::Attributes attributes) {
   ir::Node added;
   added.op = op;
@@ -93,7 +91,7 @@ ir::ValueId Editor::Add(const ir::Node& like, std::string_view op, std::vector<i
   return output;
 }
 
-ir::NodeId Editor::Replace(ir::NodeId old, std::string_view op, std::vector<ir::ValueId> inputs,
+ir::NodeId Editor::Replace(ir::NodeId old, ir::OpRef op, std::vector<ir::ValueId> inputs,
                            ir::Attributes attributes) {
   ir::Node added = node(old);
   added.op = op;
@@ -113,7 +111,7 @@ void Editor::SetInput(ir::NodeId id, size_t i, ir::ValueId value) {
   if (before == value) return;
   edited.inputs[i] = value;
   changed_ = true;
-  if (value != ir::kAbsent) readers_[static_cast<size_t>(value)].push_back(id);
+  if (value != ir::kAbsent) readers_[value].push_back(id);
   if (before == ir::kAbsent) return;
   DropUse(before, id);
   const ir::NodeId producer = ProducerId(before);
@@ -134,13 +132,13 @@ void Editor::SetAttribute(ir::NodeId id, std::string_view name, ir::Attribute va
 }
 
 void Editor::Redirect(ir::ValueId from, ir::ValueId to) {
-  std::vector<ir::NodeId> readers = std::move(readers_[static_cast<size_t>(from)]);
-  readers_[static_cast<size_t>(from)].clear();
+  std::vector<ir::NodeId> readers = std::move(readers_[from]);
+  readers_[from].clear();
   for (ir::NodeId reader : readers) {
     auto& inputs = graph_.node(reader).inputs;
     std::replace(inputs.begin(), inputs.end(), from, to);
   }
-  auto& target = readers_[static_cast<size_t>(to)];
+  auto& target = readers_[to];
   target.insert(target.end(), readers.begin(), readers.end());
   changed_ = true;
 }
@@ -164,8 +162,8 @@ bool Editor::Bypass(ir::NodeId id, ir::ValueId value) {
   Redirect(value, output);
   auto& outputs = graph_.node(producer).outputs;
   std::replace(outputs.begin(), outputs.end(), value, output);
-  producers_[static_cast<size_t>(value)] = -1;
-  producers_[static_cast<size_t>(output)] = producer;
+  producers_[value] = -1;
+  producers_[output] = producer;
   ir::Value& kept = graph_.value(output);
   const ir::Value& dropped = graph_.value(value);
   if (kept.dtype == DType::kUndefined) kept.dtype = dropped.dtype;
@@ -180,7 +178,7 @@ void Editor::MakeConstant(ir::ValueId id, Constant constant) {
   made.dtype = constant.dtype();
   made.shape = constant.shape();
   made.constant = std::make_shared<const Constant>(std::move(constant));
-  producers_[static_cast<size_t>(id)] = -1;
+  producers_[id] = -1;
   changed_ = true;
   if (producer < 0) return;
   auto& outputs = graph_.node(producer).outputs;
@@ -206,8 +204,8 @@ void Editor::Remove(ir::NodeId first) {
     if (removed.dead) continue;
     removed.dead = true;
     for (ir::ValueId output : removed.outputs) {
-      if (output != ir::kAbsent && producers_[static_cast<size_t>(output)] == id) {
-        producers_[static_cast<size_t>(output)] = -1;
+      if (output != ir::kAbsent && producers_[output] == id) {
+        producers_[output] = -1;
       }
     }
     for (ir::ValueId input : removed.inputs) {
@@ -224,7 +222,7 @@ Result<bool> Editor::Finish() {
   return changed_;
 }
 
-bool HasOp(const ir::Graph& graph, std::initializer_list<std::string_view> ops) {
+bool HasOp(const ir::Graph& graph, std::initializer_list<ir::OpRef> ops) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const ir::Node& node) {
     return !node.dead && std::find(ops.begin(), ops.end(), node.op) != ops.end();
   });

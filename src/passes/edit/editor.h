@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "ir/graph.h"
+#include "ops/op.h"
 
 namespace fettle::passes {
 
@@ -25,10 +25,10 @@ class Editor {
   /// The node that writes `value`, -1 for graph inputs, constants and ir::kAbsent.
   ir::NodeId ProducerId(ir::ValueId value) const;
   /// The same as a pointer; null where there is none, or where it is not an `op`.
-  const ir::Node* Producer(ir::ValueId value, std::string_view op = "") const;
+  const ir::Node* Producer(ir::ValueId value, ir::OpRef op = {}) const;
   /// The nodes that read `value`, once per operand.
   const std::vector<ir::NodeId>& Readers(ir::ValueId value) const;
-  bool IsOutput(ir::ValueId value) const { return is_output_[static_cast<size_t>(value)]; }
+  bool IsOutput(ir::ValueId value) const { return is_output_[value]; }
   /// One operand of one node, and no graph output.
   bool HasOneUse(ir::ValueId value) const;
   /// The node behind HasOneUse, or -1.
@@ -36,11 +36,11 @@ class Editor {
 
   ir::ValueId AddConstant(Constant constant);
   /// Adds a node that writes one new value, which is returned. Its provenance is that of `like`.
-  ir::ValueId Add(const ir::Node& like, std::string_view op, std::vector<ir::ValueId> inputs,
+  ir::ValueId Add(const ir::Node& like, ir::OpRef op, std::vector<ir::ValueId> inputs,
                   ir::Attributes attributes = {});
   /// Puts a new node in the place of `old`: it writes all of its outputs. Nodes that nobody needs
   /// any more go. Returns the new node.
-  ir::NodeId Replace(ir::NodeId old, std::string_view op, std::vector<ir::ValueId> inputs,
+  ir::NodeId Replace(ir::NodeId old, ir::OpRef op, std::vector<ir::ValueId> inputs,
                      ir::Attributes attributes = {});
   /// Makes `node` read `value` as operand `i`.
   void SetInput(ir::NodeId node, size_t i, ir::ValueId value);
@@ -79,13 +79,13 @@ class Editor {
   void Redirect(ir::ValueId from, ir::ValueId to);
 
   ir::Graph& graph_;
-  std::vector<ir::NodeId> producers_;
-  std::vector<std::vector<ir::NodeId>> readers_;
-  std::vector<bool> is_output_;
+  IdVector<ir::ValueId, ir::NodeId> producers_;
+  IdVector<ir::ValueId, std::vector<ir::NodeId>> readers_;
+  IdVector<ir::ValueId, bool> is_output_;
   bool changed_ = false;
 };
 
 /// True if a live node of the graph is one of `ops`: whether building an Editor is worth it.
-bool HasOp(const ir::Graph& graph, std::initializer_list<std::string_view> ops);
+bool HasOp(const ir::Graph& graph, std::initializer_list<ir::OpRef> ops);
 
 }  // namespace fettle::passes

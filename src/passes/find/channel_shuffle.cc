@@ -28,8 +28,7 @@ std::optional<Swap> ReadSwap(const Shape& shape, const std::vector<int64_t>& per
   while (end > begin && axes[end - 1] == sorted[end - 1]) --end;
   if (begin == end) return std::nullopt;
   // What is left must be a rotation: the axes of the columns, then those of the rows.
-  const auto middle =
-      static_cast<size_t>(std::find(axes.begin(), axes.end(), sorted[begin]) - axes.begin());
+  const size_t middle = std::find(axes.begin(), axes.end(), sorted[begin]) - axes.begin();
   if (!std::is_sorted(axes.begin() + static_cast<ptrdiff_t>(begin),
                       axes.begin() + static_cast<ptrdiff_t>(middle)) ||
       !std::is_sorted(axes.begin() + static_cast<ptrdiff_t>(middle),
@@ -50,10 +49,10 @@ std::optional<Swap> ReadSwap(const Shape& shape, const std::vector<int64_t>& per
 
 void TryShuffle(Editor& editor, ir::NodeId id) {
   const ir::Node& last = editor.node(id);
-  const ir::Node* transpose = editor.Producer(last.inputs[0], "Transpose");
+  const ir::Node* transpose = editor.Producer(last.inputs[0], "Transpose"_op);
   if (transpose == nullptr || !editor.HasOneUse(last.inputs[0])) return;
   const ir::ValueId split = transpose->inputs[0];
-  const ir::Node* first = editor.Producer(split, "Reshape");
+  const ir::Node* first = editor.Producer(split, "Reshape"_op);
   if (first == nullptr || !editor.HasOneUse(split)) return;
   const ir::ValueId x = first->inputs[0];
   const ir::Value &input = editor.value(x), &middle = editor.value(split),
@@ -70,24 +69,24 @@ void TryShuffle(Editor& editor, ir::NodeId id) {
   }
   const ir::Attributes attributes = {{"groups", swap->rows}};
   if (*output.shape == shape) {
-    editor.Replace(id, "ChannelShuffle", {x}, attributes);
+    editor.Replace(id, "ChannelShuffle"_op, {x}, attributes);
     return;
   }
   const ir::Node like = last;
   const ir::ValueId target = editor.AddConstant(IntsConstant(output.shape->dims()));
-  const ir::ValueId shuffled = editor.Add(like, "ChannelShuffle", {x}, attributes);
+  const ir::ValueId shuffled = editor.Add(like, "ChannelShuffle"_op, {x}, attributes);
   editor.CopyType(x, shuffled);
-  editor.Replace(id, "Reshape", {shuffled, target});
+  editor.Replace(id, "Reshape"_op, {shuffled, target});
 }
 
 }  // namespace
 
 Result<bool> FindChannelShuffle(ir::Graph& graph) {
-  if (!HasOp(graph, {"Transpose"})) return false;
+  if (!HasOp(graph, {"Transpose"_op})) return false;
   Editor editor(graph);
   const ir::NodeId end = editor.end();
   for (ir::NodeId id = 0; id < end; ++id) {
-    if (!editor.node(id).dead && editor.node(id).op == "Reshape") TryShuffle(editor, id);
+    if (!editor.node(id).dead && editor.node(id).op == "Reshape"_op) TryShuffle(editor, id);
   }
   return editor.Finish();
 }

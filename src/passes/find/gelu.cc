@@ -30,7 +30,7 @@ bool IsErfArgument(const Editor& editor, ir::ValueId value, ir::ValueId x) {
 
 /// x + 0.044715 * x^3
 bool IsCubic(const Editor& editor, ir::ValueId value, ir::ValueId x) {
-  const ir::Node* node = editor.Producer(value, "Add");
+  const ir::Node* node = editor.Producer(value, "Add"_op);
   if (node == nullptr || !editor.HasOneUse(value)) return false;
   for (const size_t linear : {0, 1}) {
     if (node->inputs[linear] != x) continue;
@@ -64,11 +64,11 @@ void TryGelu(Editor& editor, ir::NodeId id) {
     const ir::ValueId x = product.values[1 - gate];
     const std::optional<Offset> offset = ReadOffset(editor, product.values[gate]);
     if (!offset || offset->offset != 1) continue;
-    const ir::ValueId erf = OperandOf(editor, offset->x, "Erf");
-    const ir::ValueId tanh = OperandOf(editor, offset->x, "Tanh");
+    const ir::ValueId erf = OperandOf(editor, offset->x, "Erf"_op);
+    const ir::ValueId tanh = OperandOf(editor, offset->x, "Tanh"_op);
     const bool exact = erf != ir::kAbsent && IsErfArgument(editor, erf, x);
     if (!exact && (tanh == ir::kAbsent || !IsTanhArgument(editor, tanh, x))) continue;
-    editor.Replace(id, "Gelu", {x}, {{"approximate", std::string(exact ? "none" : "tanh")}});
+    editor.Replace(id, "Gelu"_op, {x}, {{"approximate", std::string(exact ? "none" : "tanh")}});
     return;
   }
 }
@@ -76,12 +76,12 @@ void TryGelu(Editor& editor, ir::NodeId id) {
 }  // namespace
 
 Result<bool> FindGelu(ir::Graph& graph) {
-  if (!HasOp(graph, {"Erf", "Tanh"})) return false;
+  if (!HasOp(graph, {"Erf"_op, "Tanh"_op})) return false;
   Editor editor(graph);
   const ir::NodeId end = editor.end();
   for (ir::NodeId id = end - 1; id >= 0; --id) {
     const ir::Node& node = editor.node(id);
-    if (!node.dead && (node.op == "Mul" || node.op == "Div")) TryGelu(editor, id);
+    if (!node.dead && (node.op == "Mul"_op || node.op == "Div"_op)) TryGelu(editor, id);
   }
   return editor.Finish();
 }

@@ -23,17 +23,17 @@ std::optional<double> Bound(const Editor& editor, const ir::Node& node, size_t i
 std::optional<ClippedOffset> ReadClip(const Editor& editor, ir::ValueId value) {
   const ir::Node* node = editor.Producer(value);
   if (node == nullptr || !editor.HasOneUse(value)) return std::nullopt;
-  if (node->op == "Clip") {
+  if (node->op == "Clip"_op) {
     const auto low = Bound(editor, *node, 1), high = Bound(editor, *node, 2);
     if (!low || !high || *low != 0) return std::nullopt;
     return ClippedOffset{node->inputs[0], 0, *high};
   }
-  if (node->op != "Min" || node->inputs.size() != 2) return std::nullopt;
+  if (node->op != "Min"_op || node->inputs.size() != 2) return std::nullopt;
   const auto high = Bound(editor, *node, 1);
   const ir::Node* floor = editor.Producer(node->inputs[0]);
   if (!high || floor == nullptr || !editor.HasOneUse(node->inputs[0])) return std::nullopt;
-  if (floor->op == "Relu") return ClippedOffset{floor->inputs[0], 0, *high};
-  if (floor->op != "Max" || floor->inputs.size() != 2 || Bound(editor, *floor, 1) != 0.0)
+  if (floor->op == "Relu"_op) return ClippedOffset{floor->inputs[0], 0, *high};
+  if (floor->op != "Max"_op || floor->inputs.size() != 2 || Bound(editor, *floor, 1) != 0.0)
     return std::nullopt;
   return ClippedOffset{floor->inputs[0], 0, *high};
 }
@@ -66,7 +66,7 @@ bool TryHardSigmoid(Editor& editor, ir::NodeId id) {
   const ir::ValueId x = scaled ? inner.values[0] : clip->x;
   const double alpha = Snap(factor / clip->high, product.precision);
   const double beta = Snap(clip->offset / clip->high, product.precision);
-  editor.Replace(id, "HardSigmoid", {x}, {{"alpha", alpha}, {"beta", beta}});
+  editor.Replace(id, "HardSigmoid"_op, {x}, {{"alpha", alpha}, {"beta", beta}});
   return true;
 }
 
@@ -80,27 +80,27 @@ bool TryHardSwish(Editor& editor, ir::NodeId id) {
   if (product.values.size() != 2 || !product.constants.empty()) return false;
   for (const size_t gate : {0, 1}) {
     const ir::ValueId x = product.values[1 - gate], value = product.values[gate];
-    const ir::ValueId operand = OperandOf(editor, value, "HardSigmoid");
+    const ir::ValueId operand = OperandOf(editor, value, "HardSigmoid"_op);
     bool found = operand == x && operand != ir::kAbsent && product.FactorIs(1) &&
                  IsHalfSixth(*editor.Producer(value));
     if (const auto clip = ReadClippedOffset(editor, value); clip && clip->x == x) {
       found |= clip->offset == 3 && clip->high == 6 && product.FactorIs(1.0 / 6);
     }
     if (!found) continue;
-    editor.Replace(id, "HardSwish", {x});
+    editor.Replace(id, "HardSwish"_op, {x});
     return true;
   }
   return false;
 }
 
 Result<bool> ForEachProduct(ir::Graph& graph, bool (*rewrite)(Editor&, ir::NodeId)) {
-  if (!HasOp(graph, {"Clip", "Min", "HardSigmoid"})) return false;
+  if (!HasOp(graph, {"Clip"_op, "Min"_op, "HardSigmoid"_op})) return false;
   Editor editor(graph);
   const ir::NodeId end = editor.end();
   // From the last to the first: the root of a product comes before its inner nodes.
   for (ir::NodeId id = end - 1; id >= 0; --id) {
     const ir::Node& node = editor.node(id);
-    if (!node.dead && (node.op == "Mul" || node.op == "Div")) rewrite(editor, id);
+    if (!node.dead && (node.op == "Mul"_op || node.op == "Div"_op)) rewrite(editor, id);
   }
   return editor.Finish();
 }

@@ -22,7 +22,7 @@ std::optional<int64_t> ReadLastAxes(const Editor& editor, const ir::Node& mean) 
   std::sort(axes->begin(), axes->end());
   const auto count = static_cast<int64_t>(axes->size());
   for (int64_t i = 0; i < count; ++i) {
-    if ((*axes)[static_cast<size_t>(i)] != i - count) return std::nullopt;
+    if ((*axes)[i] != i - count) return std::nullopt;
   }
   return -count;
 }
@@ -33,9 +33,9 @@ struct Centred {
   int64_t axis = 0;
 };
 std::optional<Centred> ReadCentred(const Editor& editor, ir::ValueId value) {
-  const ir::Node* sub = editor.Producer(value, "Sub");
+  const ir::Node* sub = editor.Producer(value, "Sub"_op);
   if (sub == nullptr || editor.IsOutput(value)) return std::nullopt;
-  const ir::Node* mean = editor.Producer(sub->inputs[1], "ReduceMean");
+  const ir::Node* mean = editor.Producer(sub->inputs[1], "ReduceMean"_op);
   if (mean == nullptr || mean->inputs[0] != sub->inputs[0]) return std::nullopt;
   const auto axis = ReadLastAxes(editor, *mean);
   if (!axis) return std::nullopt;
@@ -44,7 +44,7 @@ std::optional<Centred> ReadCentred(const Editor& editor, ir::ValueId value) {
 
 /// Where `value` is the mean of the squares of `centred` over the axes from `axis` on.
 bool IsVariance(const Editor& editor, ir::ValueId value, ir::ValueId centred, int64_t axis) {
-  const ir::Node* mean = editor.Producer(value, "ReduceMean");
+  const ir::Node* mean = editor.Producer(value, "ReduceMean"_op);
   if (mean == nullptr || !editor.HasOneUse(value) || ReadLastAxes(editor, *mean) != axis)
     return false;
   const Product square = FlattenProduct(editor, mean->inputs[0]);
@@ -66,11 +66,11 @@ ir::ValueId RootOf(const Editor& editor, ir::ValueId value, double power) {
   if (!editor.HasOneUse(value)) return ir::kAbsent;
   const ir::Node* node = editor.Producer(value);
   if (node == nullptr) return ir::kAbsent;
-  if (node->op == "Pow" && ScalarFor(editor.graph(), node->inputs[1], node->inputs[0]) == power)
+  if (node->op == "Pow"_op && ScalarFor(editor.graph(), node->inputs[1], node->inputs[0]) == power)
     return node->inputs[0];
-  if (power > 0) return OperandOf(editor, value, "Sqrt");
-  if (node->op == "Reciprocal") return RootOf(editor, node->inputs[0], -power);
-  if (node->op == "Div" && ScalarFor(editor.graph(), node->inputs[0], node->inputs[1]) == 1.0)
+  if (power > 0) return OperandOf(editor, value, "Sqrt"_op);
+  if (node->op == "Reciprocal"_op) return RootOf(editor, node->inputs[0], -power);
+  if (node->op == "Div"_op && ScalarFor(editor.graph(), node->inputs[0], node->inputs[1]) == 1.0)
     return RootOf(editor, node->inputs[1], -power);
   return ir::kAbsent;
 }
@@ -85,11 +85,11 @@ struct Norm {
 std::optional<Norm> ReadNorm(const Editor& editor, const ir::Node& node) {
   if (node.inputs.size() != 2) return std::nullopt;
   for (const size_t root : {1, 0}) {
-    if (node.op == "Div" && root == 0) break;
+    if (node.op == "Div"_op && root == 0) break;
     const ir::ValueId centred = node.inputs[1 - root];
     const auto read = ReadCentred(editor, centred);
     if (!read) continue;
-    const ir::ValueId sum = RootOf(editor, node.inputs[root], node.op == "Div" ? 0.5 : -0.5);
+    const ir::ValueId sum = RootOf(editor, node.inputs[root], node.op == "Div"_op ? 0.5 : -0.5);
     if (sum == ir::kAbsent) continue;
     const auto epsilon = ReadEpsilon(editor, sum, centred, read->axis);
     if (epsilon) return Norm{read->x, read->axis, *epsilon};
@@ -99,7 +99,7 @@ std::optional<Norm> ReadNorm(const Editor& editor, const ir::Node& node) {
 
 /// The constant that the only reader of `value`, an `op`, combines with it, where its axes are at
 /// most those that are normalised; and that reader.
-ir::NodeId ReadAffine(const Editor& editor, ir::ValueId value, std::string_view op, int64_t axis,
+ir::NodeId ReadAffine(const Editor& editor, ir::ValueId value, ir::OpRef op, int64_t axis,
                       ir::ValueId* constant) {
   const ir::NodeId reader = editor.OnlyReader(value);
   if (reader < 0 || editor.node(reader).op != op || editor.node(reader).inputs.size() != 2)
@@ -114,10 +114,10 @@ ir::NodeId ReadAffine(const Editor& editor, ir::ValueId value, std::string_view 
 Status Rewrite(Editor& editor, ir::NodeId id, const Norm& norm) {
   ir::NodeId end = id;
   ir::ValueId scale = ir::kAbsent, bias = ir::kAbsent;
-  ir::NodeId next = ReadAffine(editor, editor.node(end).outputs[0], "Mul", norm.axis, &scale);
+  ir::NodeId next = ReadAffine(editor, editor.node(end).outputs[0], "Mul"_op, norm.axis, &scale);
   if (next >= 0) {
     end = next;
-    next = ReadAffine(editor, editor.node(end).outputs[0], "Add", norm.axis, &bias);
+    next = ReadAffine(editor, editor.node(end).outputs[0], "Add"_op, norm.axis, &bias);
     if (next >= 0) end = next;
     if (next < 0) bias = ir::kAbsent;
   } else {
@@ -129,7 +129,7 @@ Status Rewrite(Editor& editor, ir::NodeId id, const Norm& norm) {
     ASSIGN_OR_RETURN(const Constant one, ConstantFrom(x.dtype, Shape{1}, {1.0}));
     scale = editor.AddConstant(Constant::Splat(x.dtype, tail, one.bytes()));
   }
-  editor.Replace(end, "LayerNormalization", {norm.x, scale, bias},
+  editor.Replace(end, "LayerNormalization"_op, {norm.x, scale, bias},
                  {{"axis", norm.axis}, {"epsilon", norm.epsilon}});
   return OkStatus();
 }
@@ -137,11 +137,11 @@ Status Rewrite(Editor& editor, ir::NodeId id, const Norm& norm) {
 }  // namespace
 
 Result<bool> FindLayerNorm(ir::Graph& graph) {
-  if (!HasOp(graph, {"ReduceMean"})) return false;
+  if (!HasOp(graph, {"ReduceMean"_op})) return false;
   Editor editor(graph);
   const ir::NodeId end = editor.end();
   for (ir::NodeId id = 0; id < end; ++id) {
-    if (editor.node(id).dead || (editor.node(id).op != "Div" && editor.node(id).op != "Mul"))
+    if (editor.node(id).dead || (editor.node(id).op != "Div"_op && editor.node(id).op != "Mul"_op))
       continue;
     if (const auto norm = ReadNorm(editor, editor.node(id)))
       RETURN_IF_ERROR(Rewrite(editor, id, *norm));

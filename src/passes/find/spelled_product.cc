@@ -34,7 +34,7 @@ class Flattener {
   bool Expand(const ir::Node& node) {
     const ir::ValueId a = node.inputs[0], b = node.inputs[1];
     if (a == ir::kAbsent || b == ir::kAbsent) return false;
-    if (node.op == "Mul") {
+    if (node.op == "Mul"_op) {
       const bool swapped = editor_.value(a).is_constant();
       const ir::ValueId x = swapped ? b : a, y = swapped ? a : b;
       if (!editor_.value(y).is_constant()) {
@@ -46,11 +46,11 @@ class Flattener {
       Visit(x, false);
       return true;
     }
-    if (node.op == "Div" && TakeNumber(b, a, true)) {
+    if (node.op == "Div"_op && TakeNumber(b, a, true)) {
       Visit(a, false);
       return true;
     }
-    if (node.op == "Pow") return ExpandPower(a, b);
+    if (node.op == "Pow"_op) return ExpandPower(a, b);
     return false;
   }
 
@@ -94,17 +94,17 @@ std::optional<Offset> ReadOffset(const Editor& editor, ir::ValueId value) {
   const ir::Node* node = editor.Producer(value);
   if (node == nullptr || !editor.HasOneUse(value) || node->inputs.size() != 2) return std::nullopt;
   const ir::ValueId a = node->inputs[0], b = node->inputs[1];
-  if (node->op == "Add" || node->op == "Sub") {
+  if (node->op == "Add"_op || node->op == "Sub"_op) {
     if (const auto number = ScalarFor(editor.graph(), b, a))
-      return Offset{a, node->op == "Add" ? *number : -*number};
+      return Offset{a, node->op == "Add"_op ? *number : -*number};
   }
-  if (node->op == "Add") {
+  if (node->op == "Add"_op) {
     if (const auto number = ScalarFor(editor.graph(), a, b)) return Offset{b, *number};
   }
   return std::nullopt;
 }
 
-ir::ValueId OperandOf(const Editor& editor, ir::ValueId value, std::string_view op) {
+ir::ValueId OperandOf(const Editor& editor, ir::ValueId value, ir::OpRef op) {
   const ir::Node* node = editor.Producer(value, op);
   if (node == nullptr || !editor.HasOneUse(value) || node->inputs.size() != 1) return ir::kAbsent;
   return node->inputs[0];

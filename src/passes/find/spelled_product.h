@@ -36,6 +36,6 @@ std::optional<Offset> ReadOffset(const Editor& editor, ir::ValueId value);
 
 /// Where `value` is the result of the unary operator `op` and nothing else reads it: its operand;
 /// otherwise kAbsent.
-ir::ValueId OperandOf(const Editor& editor, ir::ValueId value, std::string_view op);
+ir::ValueId OperandOf(const Editor& editor, ir::ValueId value, ir::OpRef op);
 
 }  // namespace fettle::passes

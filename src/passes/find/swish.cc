@@ -10,7 +10,7 @@ void TrySwish(Editor& editor, ir::NodeId id) {
   if (node.inputs.size() != 2 || node.inputs[0] == node.inputs[1]) return;
   for (const size_t gate : {0, 1}) {
     const ir::ValueId x = node.inputs[1 - gate];
-    const ir::ValueId operand = OperandOf(editor, node.inputs[gate], "Sigmoid");
+    const ir::ValueId operand = OperandOf(editor, node.inputs[gate], "Sigmoid"_op);
     if (operand == ir::kAbsent) continue;
     double alpha = 1;
     if (operand != x) {
@@ -20,7 +20,7 @@ void TrySwish(Editor& editor, ir::NodeId id) {
       if (!scaled) continue;
       alpha = product.factor;
     }
-    editor.Replace(id, "Swish", {x}, {{"alpha", alpha}});
+    editor.Replace(id, "Swish"_op, {x}, {{"alpha", alpha}});
     return;
   }
 }
@@ -28,11 +28,11 @@ void TrySwish(Editor& editor, ir::NodeId id) {
 }  // namespace
 
 Result<bool> FindSwish(ir::Graph& graph) {
-  if (!HasOp(graph, {"Sigmoid"})) return false;
+  if (!HasOp(graph, {"Sigmoid"_op})) return false;
   Editor editor(graph);
   const ir::NodeId end = editor.end();
   for (ir::NodeId id = 0; id < end; ++id) {
-    if (!editor.node(id).dead && editor.node(id).op == "Mul") TrySwish(editor, id);
+    if (!editor.node(id).dead && editor.node(id).op == "Mul"_op) TrySwish(editor, id);
   }
   return editor.Finish();
 }

@@ -7,11 +7,11 @@
 namespace fettle::passes {
 
 Result<bool> SplitDequantize(ir::Graph& graph) {
-  if (!HasOp(graph, {"DequantizeLinear"})) return false;
+  if (!HasOp(graph, {"DequantizeLinear"_op})) return false;
   Editor editor(graph);
   const ir::NodeId end = editor.end();
   for (ir::NodeId id = 0; id < end; ++id) {
-    if (editor.node(id).dead || editor.node(id).op != "DequantizeLinear") continue;
+    if (editor.node(id).dead || editor.node(id).op != "DequantizeLinear"_op) continue;
     const ir::ValueId output = editor.node(id).outputs[0];
     const std::vector<ir::NodeId> readers = editor.Readers(output);
     // The first reader keeps the node, unless it is the graph.
@@ -22,7 +22,7 @@ Result<bool> SplitDequantize(ir::Graph& graph) {
       const auto& inputs = editor.node(readers[i]).inputs;
       // A node that reads the value twice is listed twice: each turn takes one operand.
       const auto at = std::find(inputs.rbegin(), inputs.rend(), output);
-      editor.SetInput(readers[i], static_cast<size_t>(inputs.rend() - at) - 1, copy);
+      editor.SetInput(readers[i], inputs.rend() - at - 1, copy);
     }
   }
   return editor.Finish();

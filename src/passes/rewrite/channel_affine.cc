@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/hash.h"
+#include "ops/op.h"
 #include "passes/edit/constants.h"
 
 namespace fettle::passes {
@@ -38,8 +39,7 @@ class ScaledRows final : public ConstantSource {
   bool IsFinite() const {
     constexpr int64_t kChunk = 4096;
     const int64_t elements = base_.elements();
-    const int64_t size = ByteSize(base_.dtype());
-    std::vector<std::byte> chunk(static_cast<size_t>(kChunk * size));
+    std::vector<std::byte> chunk(StorageBytes(base_.dtype(), kChunk));
     for (int64_t begin = 0; begin < elements; begin += kChunk) {
       const int64_t count = std::min(kChunk, elements - begin);
       CopyTo(begin, count, chunk.data());
@@ -56,7 +56,7 @@ class ScaledRows final : public ConstantSource {
   void Scale(int64_t begin, int64_t count, std::byte* out) const {
     int64_t row = begin / inner_, left = inner_ - begin % inner_;
     for (int64_t i = 0; i < count; left = inner_, ++row) {
-      const double factor = scale_[static_cast<size_t>(channel_(row))];
+      const double factor = scale_[channel_(row)];
       for (const int64_t end = std::min(count, i + left); i < end; ++i) {
         // The caller's bytes may not be aligned.
         T element;
@@ -87,7 +87,7 @@ std::optional<std::vector<double>> PerChannel(const ir::Graph& graph, ir::ValueI
     if (shape[i] != 1 && (i != at || shape[i] != axis.channels)) return std::nullopt;
   }
   std::vector<double> values = DoublesOf(*constant);
-  if (values.size() == 1) values.assign(static_cast<size_t>(axis.channels), values[0]);
+  if (values.size() == 1) values.assign(axis.channels, values[0]);
   if (static_cast<int64_t>(values.size()) != axis.channels) return std::nullopt;
   return values;
 }
@@ -130,19 +130,19 @@ bool ChannelAffine::OnlyScales() const {
 bool Compose(const ir::Graph& graph, const ir::Node& node, ir::ValueId x, const ChannelAxis& axis,
              ChannelAffine& affine) {
   if (node.outputs.size() != 1 || node.inputs.size() < 2) return false;
-  if (node.op == "BatchNormalization") {
+  if (node.op == "BatchNormalization"_op) {
     return node.inputs[0] == x && ComposeBatchNorm(graph, node, axis, affine);
   }
-  if (node.op != "Mul" && node.op != "Add" && node.op != "Sub") return false;
+  if (node.op != "Mul"_op && node.op != "Add"_op && node.op != "Sub"_op) return false;
   const bool first = node.inputs[0] == x;
   const auto values = PerChannel(graph, node.inputs[first ? 1 : 0], axis);
   if (!values) return false;
   for (size_t c = 0; c < values->size(); ++c) {
     const double v = (*values)[c];
-    if (node.op == "Mul") {
+    if (node.op == "Mul"_op) {
       affine.scale[c] *= v;
       affine.shift[c] *= v;
-    } else if (node.op == "Add") {
+    } else if (node.op == "Add"_op) {
       affine.shift[c] += v;
     } else {
       affine.scale[c] *= first ? 1 : -1;
@@ -167,7 +167,7 @@ std::optional<Constant> ScaleRows(const Constant& constant, int64_t inner,
   const auto source = std::make_shared<const ScaledRows>(constant, inner, channel, scale);
   if (!source->IsFinite()) return std::nullopt;
   Constant scaled = Constant::Generated(constant.dtype(), constant.shape(), source);
-  if (constant.elements() * ByteSize(constant.dtype()) > kSmallBytes) return scaled;
+  if (StorageBytes(constant.dtype(), constant.elements()) > kSmallBytes) return scaled;
   const Result<Tensor> tensor = scaled.ToTensor();
   if (!tensor.ok()) return std::nullopt;
   return Constant::FromTensor(*tensor);

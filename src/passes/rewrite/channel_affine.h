@@ -14,8 +14,7 @@ namespace fettle::passes {
 struct ChannelAffine {
   std::vector<double> scale, shift;
 
-  explicit ChannelAffine(int64_t channels)
-      : scale(static_cast<size_t>(channels), 1), shift(static_cast<size_t>(channels), 0) {}
+  explicit ChannelAffine(int64_t channels) : scale(channels, 1), shift(channels, 0) {}
   /// Whether all scales are 1.
   bool OnlyShifts() const;
   bool OnlyScales() const;

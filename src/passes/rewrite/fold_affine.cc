@@ -22,13 +22,13 @@ std::optional<Anchor> ReadAnchor(const Editor& editor, const ir::Node& node) {
   const Shape& shape = weights->shape();
   if (shape.elements() == 0) return std::nullopt;
   Anchor anchor;
-  if (node.op == "Conv" && shape.rank() > 2) {
+  if (node.op == "Conv"_op && shape.rank() > 2) {
     anchor.axis = {shape[0], shape.rank() - 2, shape.rank()};
     anchor.inner = shape.Count(1, shape.rank());
     anchor.channel = [](int64_t row) { return row; };
     return anchor;
   }
-  if (node.op == "ConvTranspose" && shape.rank() > 2) {
+  if (node.op == "ConvTranspose"_op && shape.rank() > 2) {
     const int64_t group = node.attributes.Int("group", 1), ic = shape[0], oc = shape[1];
     if (group < 1 || ic % group != 0) return std::nullopt;
     anchor.axis = {oc * group, shape.rank() - 2, shape.rank()};
@@ -38,8 +38,8 @@ std::optional<Anchor> ReadAnchor(const Editor& editor, const ir::Node& node) {
     };
     return anchor;
   }
-  if ((node.op != "Gemm" && node.op != "MatMul") || shape.rank() != 2) return std::nullopt;
-  const bool is_gemm = node.op == "Gemm";
+  if ((node.op != "Gemm"_op && node.op != "MatMul"_op) || shape.rank() != 2) return std::nullopt;
+  const bool is_gemm = node.op == "Gemm"_op;
   const bool transposed = is_gemm && node.attributes.Int("transB", 0) != 0;
   const int64_t columns = shape[transposed ? 0 : 1];
   const auto& output = editor.value(node.outputs[0]).shape;
@@ -54,15 +54,15 @@ std::optional<Anchor> ReadAnchor(const Editor& editor, const ir::Node& node) {
 std::optional<std::vector<double>> ReadBias(const Editor& editor, const ir::Node& node,
                                             int64_t channels) {
   const ir::ValueId bias = node.input(2);
-  if (bias == ir::kAbsent) return std::vector<double>(static_cast<size_t>(channels));
+  if (bias == ir::kAbsent) return std::vector<double>(channels);
   const Constant* constant = ConstantOf(editor.graph(), bias);
   if (constant == nullptr) return std::nullopt;
   const Shape& shape = constant->shape();
   const int64_t last = shape.rank() == 0 ? 1 : shape[shape.rank() - 1];
   if (shape.elements() != last || (last != 1 && last != channels)) return std::nullopt;
   std::vector<double> values = DoublesOf(*constant);
-  if (last == 1) values.assign(static_cast<size_t>(channels), values[0]);
-  if (node.op == "Gemm") {
+  if (last == 1) values.assign(channels, values[0]);
+  if (node.op == "Gemm"_op) {
     const double beta = node.attributes.Float("beta", 1);
     for (double& value : values) value *= beta;
   }
@@ -105,11 +105,11 @@ Status Apply(Editor& editor, ir::NodeId id, const Anchor& anchor, const ChannelA
   if (!anchor.has_bias) {
     const ir::ValueId product =
         editor.Add(node, node.op, {node.inputs[0], new_weights}, node.attributes);
-    editor.Replace(end, "Add", {product, editor.AddConstant(std::move(bias_constant))});
+    editor.Replace(end, "Add"_op, {product, editor.AddConstant(std::move(bias_constant))});
     return OkStatus();
   }
   ir::Attributes attributes = node.attributes;
-  if (node.op == "Gemm") attributes.Set("beta", 1.0);
+  if (node.op == "Gemm"_op) attributes.Set("beta", 1.0);
   const std::vector<ir::ValueId> operands = {node.inputs[0], new_weights,
                                              editor.AddConstant(std::move(bias_constant))};
   const ir::NodeId made = editor.Replace(end, node.op, operands, std::move(attributes));
@@ -127,7 +127,7 @@ bool IsWorthwhile(const std::vector<ir::NodeId>& chain, const Anchor& anchor,
 }  // namespace
 
 Result<bool> FoldAffine(ir::Graph& graph) {
-  if (!HasOp(graph, {"BatchNormalization", "Mul", "Add", "Sub"})) return false;
+  if (!HasOp(graph, {"BatchNormalization"_op, "Mul"_op, "Add"_op, "Sub"_op})) return false;
   Editor editor(graph);
   const ir::NodeId end = editor.end();
   for (ir::NodeId id = 0; id < end; ++id) {

@@ -23,12 +23,12 @@ std::optional<std::vector<int64_t>> ReadZeroPads(const Editor& editor, const ir:
     const auto axes = IntsOf(editor.graph(), pad.input(3));
     const auto& shape = editor.value(pad.inputs[0]).shape;
     if (!axes || !shape || axes->size() * 2 != pads->size()) return std::nullopt;
-    const auto rank = static_cast<size_t>(shape->rank());
+    const size_t rank = shape->rank();
     all.assign(2 * rank, 0);
     for (size_t i = 0; i < axes->size(); ++i) {
       const auto axis = NormaliseAxis((*axes)[i], shape->rank());
       if (!axis) return std::nullopt;
-      all[static_cast<size_t>(*axis)] = (*pads)[i];
+      all[*axis] = (*pads)[i];
       all[static_cast<size_t>(*axis) + rank] = (*pads)[i + axes->size()];
     }
   }
@@ -83,9 +83,9 @@ void MergeInto(Editor& editor, ir::NodeId reader, ir::ValueId padded, ir::ValueI
     merged[i] += all[i + 2];
     merged[i + spatial] += all[rank + i + 2];
   }
-  const bool is_average = node.op == "AveragePool";
-  const bool fits = node.op == "Conv" ||
-                    (node.op == "ConvInteger" && IsZeroPoint(editor, node.input(2))) ||
+  const bool is_average = node.op == "AveragePool"_op;
+  const bool fits = node.op == "Conv"_op ||
+                    (node.op == "ConvInteger"_op && IsZeroPoint(editor, node.input(2))) ||
                     (is_average && AveragesOverPads(node, *own, merged));
   if (!fits) return;
   editor.SetAttribute(reader, "auto_pad", std::string("NOTSET"));
@@ -97,10 +97,10 @@ void MergeInto(Editor& editor, ir::NodeId reader, ir::ValueId padded, ir::ValueI
 }  // namespace
 
 Result<bool> FoldPads(ir::Graph& graph) {
-  if (!HasOp(graph, {"Pad"})) return false;
+  if (!HasOp(graph, {"Pad"_op})) return false;
   Editor editor(graph);
   for (ir::NodeId id = 0; id < editor.end(); ++id) {
-    if (editor.node(id).dead || editor.node(id).op != "Pad") continue;
+    if (editor.node(id).dead || editor.node(id).op != "Pad"_op) continue;
     const auto pads = ReadZeroPads(editor, editor.node(id));
     if (!pads) continue;
     const ir::ValueId padded = editor.node(id).outputs[0], x = editor.node(id).inputs[0];

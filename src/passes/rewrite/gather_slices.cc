@@ -43,25 +43,25 @@ void TrySlice(Editor& editor, ir::NodeId id) {
   const std::vector<ir::ValueId> operands = {node.inputs[0], ints(indices->front()), ints(end),
                                              ints(*axis), ints(*step)};
   if (rank == 1) {
-    editor.Replace(id, "Slice", operands);
+    editor.Replace(id, "Slice"_op, operands);
     return;
   }
   Dims sliced = editor.value(node.inputs[0]).shape->dims();
-  sliced[static_cast<size_t>(*axis)] = 1;
-  const ir::ValueId window = editor.Add(node, "Slice", operands);
+  sliced[*axis] = 1;
+  const ir::ValueId window = editor.Add(node, "Slice"_op, operands);
   editor.SetType(window, editor.value(node.inputs[0]).dtype, Shape(sliced));
   const ir::ValueId shape = editor.AddConstant(IntsConstant(dims));
-  editor.Replace(id, "Reshape", {window, shape});
+  editor.Replace(id, "Reshape"_op, {window, shape});
 }
 
 }  // namespace
 
 Result<bool> GatherToSlice(ir::Graph& graph) {
-  if (!HasOp(graph, {"Gather"})) return false;
+  if (!HasOp(graph, {"Gather"_op})) return false;
   Editor editor(graph);
   const ir::NodeId end = editor.end();
   for (ir::NodeId id = 0; id < end; ++id) {
-    if (!editor.node(id).dead && editor.node(id).op == "Gather") TrySlice(editor, id);
+    if (!editor.node(id).dead && editor.node(id).op == "Gather"_op) TrySlice(editor, id);
   }
   return editor.Finish();
 }

@@ -9,8 +9,7 @@ namespace fettle::passes {
 namespace {
 
 bool KeepsOrder(const ir::Node& node) {
-  return node.op == "Reshape" || node.op == "Flatten" || node.op == "Squeeze" ||
-         node.op == "Unsqueeze";
+  return node.op->Has(ir::Trait::kKeepsBytes) && node.op != "Identity"_op;
 }
 
 bool HasNoZero(const std::vector<int64_t>& dims) {
@@ -26,18 +25,18 @@ void MergeIntoReader(Editor& editor, ir::NodeId id) {
   if (result.has_concrete_shape()) {
     if (!HasNoZero(result.shape->dims())) return;
     const ir::ValueId shape = editor.AddConstant(IntsConstant(result.shape->dims()));
-    editor.Replace(id, "Reshape", {x, shape});
+    editor.Replace(id, "Reshape"_op, {x, shape});
     return;
   }
   const auto target = IntsOf(editor.graph(), node.input(1));
-  if (node.op != "Reshape" || !target || !HasNoZero(*target)) return;
-  editor.Replace(id, "Reshape", {x, node.inputs[1]});
+  if (node.op != "Reshape"_op || !target || !HasNoZero(*target)) return;
+  editor.Replace(id, "Reshape"_op, {x, node.inputs[1]});
 }
 
 }  // namespace
 
 Result<bool> MergeReshapes(ir::Graph& graph) {
-  if (!HasOp(graph, {"Reshape", "Flatten", "Squeeze", "Unsqueeze"})) return false;
+  if (std::none_of(graph.nodes().begin(), graph.nodes().end(), KeepsOrder)) return false;
   Editor editor(graph);
   // In order, so that each node reads the start of the row that ends before it.
   const ir::NodeId end = editor.end();

@@ -33,15 +33,14 @@ std::optional<std::vector<int64_t>> Composed(const Editor& editor, const ir::Nod
   const auto p = ReadPerm(editor, first), q = ReadPerm(editor, second);
   if (!p || !q || p->size() != q->size()) return std::nullopt;
   std::vector<int64_t> composed;
-  for (int64_t axis : *q) composed.push_back((*p)[static_cast<size_t>(axis)]);
+  for (int64_t axis : *q) composed.push_back((*p)[axis]);
   return composed;
 }
 
 /// The operand of an element-wise node whose others are single numbers; kAbsent where there is none
 /// such.
 ir::ValueId OnlyOperand(const Editor& editor, const ir::Node& node) {
-  const ops::OpDesc* op = ops::Find(node.op);
-  if (op == nullptr || !op->elementwise || node.outputs.size() != 1) return ir::kAbsent;
+  if (!node.op->Has(ir::Trait::kElementwise) || node.outputs.size() != 1) return ir::kAbsent;
   ir::ValueId operand = ir::kAbsent;
   for (ir::ValueId input : node.inputs) {
     if (input == ir::kAbsent) continue;
@@ -61,7 +60,7 @@ bool CancelThroughChain(Editor& editor, ir::NodeId second) {
   for (int i = 0; i < kMaxBetween; ++i) {
     const ir::Node* node = editor.Producer(value);
     if (node == nullptr) return false;
-    if (node->op == "Transpose") {
+    if (node->op == "Transpose"_op) {
       const auto composed = Composed(editor, *node, editor.node(second));
       if (between.empty() || !composed || !std::is_sorted(composed->begin(), composed->end()))
         return false;
@@ -72,14 +71,13 @@ bool CancelThroughChain(Editor& editor, ir::NodeId second) {
     between.push_back(value);
     value = operand;
   }
-  const ir::Node* first = editor.Producer(value, "Transpose");
+  const ir::Node* first = editor.Producer(value, "Transpose"_op);
   if (first == nullptr) return false;
   const ir::ValueId x = first->inputs[0];
   const ir::NodeId start = editor.ProducerId(between.back());
   for (ir::ValueId changed : between) editor.ForgetShape(changed);
   const auto& inputs = editor.node(start).inputs;
-  const auto at =
-      static_cast<size_t>(std::find(inputs.begin(), inputs.end(), value) - inputs.begin());
+  const size_t at = std::find(inputs.begin(), inputs.end(), value) - inputs.begin();
   if (editor.Bypass(second, end)) {
     editor.SetInput(start, at, x);
     return true;
@@ -89,13 +87,13 @@ bool CancelThroughChain(Editor& editor, ir::NodeId second) {
 
 bool MergePair(Editor& editor, ir::NodeId id) {
   const ir::Node& node = editor.node(id);
-  const ir::Node* before = editor.Producer(node.inputs[0], "Transpose");
+  const ir::Node* before = editor.Producer(node.inputs[0], "Transpose"_op);
   if (before == nullptr) return CancelThroughChain(editor, id);
   const auto composed = Composed(editor, *before, node);
   if (!composed) return false;
   const ir::ValueId x = before->inputs[0];
   if (std::is_sorted(composed->begin(), composed->end()) && editor.Bypass(id, x)) return true;
-  editor.Replace(id, "Transpose", {x}, {{"perm", *composed}});
+  editor.Replace(id, "Transpose"_op, {x}, {{"perm", *composed}});
   return true;
 }
 
@@ -116,17 +114,17 @@ void TryReshape(Editor& editor, ir::NodeId id) {
   }
   const ir::ValueId operand = node.inputs[0];
   const ir::ValueId shape = editor.AddConstant(IntsConstant(y.shape->dims()));
-  editor.Replace(id, "Reshape", {operand, shape});
+  editor.Replace(id, "Reshape"_op, {operand, shape});
 }
 
 }  // namespace
 
 Result<bool> MergeTransposes(ir::Graph& graph) {
-  if (!HasOp(graph, {"Transpose"})) return false;
+  if (!HasOp(graph, {"Transpose"_op})) return false;
   Editor editor(graph);
   // New nodes come at the end and are visited too: chains of any length merge.
   for (ir::NodeId id = 0; id < editor.end(); ++id) {
-    if (editor.node(id).dead || editor.node(id).op != "Transpose") continue;
+    if (editor.node(id).dead || editor.node(id).op != "Transpose"_op) continue;
     if (!MergePair(editor, id)) TryReshape(editor, id);
   }
   return editor.Finish();

@@ -40,9 +40,9 @@ int WindowAxis(const Shape& whole, const Shape& part) {
 
 void MergeWindow(Editor& editor, ir::NodeId id) {
   const ir::Node& last = editor.node(id);
-  const ir::Node* slice = editor.Producer(last.inputs[0], "Slice");
+  const ir::Node* slice = editor.Producer(last.inputs[0], "Slice"_op);
   if (slice == nullptr) return;
-  const ir::Node* first = editor.Producer(slice->inputs[0], "Reshape");
+  const ir::Node* first = editor.Producer(slice->inputs[0], "Reshape"_op);
   if (first == nullptr) return;
   const ir::ValueId x = first->inputs[0];
   const ir::Value &whole = editor.value(x), &part = editor.value(last.outputs[0]);
@@ -56,17 +56,17 @@ void MergeWindow(Editor& editor, ir::NodeId id) {
   const int64_t start = *begin / inner, end = start + (*part.shape)[axis];
   const auto ints = [&](int64_t value) { return editor.AddConstant(IntsConstant({value})); };
   const std::vector<ir::ValueId> operands = {x, ints(start), ints(end), ints(axis), ints(1)};
-  editor.Replace(id, "Slice", operands);
+  editor.Replace(id, "Slice"_op, operands);
 }
 
 }  // namespace
 
 Result<bool> MergeWindows(ir::Graph& graph) {
-  if (!HasOp(graph, {"Slice"})) return false;
+  if (!HasOp(graph, {"Slice"_op})) return false;
   Editor editor(graph);
   const ir::NodeId end = editor.end();
   for (ir::NodeId id = 0; id < end; ++id) {
-    if (!editor.node(id).dead && editor.node(id).op == "Reshape") MergeWindow(editor, id);
+    if (!editor.node(id).dead && editor.node(id).op == "Reshape"_op) MergeWindow(editor, id);
   }
   return editor.Finish();
 }

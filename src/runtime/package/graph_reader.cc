@@ -110,8 +110,7 @@ class GraphReader {
     const auto elements = shape.CheckedElements();
     if (!elements || !DispatchDType(dtype, []<typename T>() {}))
       return Corrupt("a constant is {} {}", DTypeName(dtype), shape.ToString());
-    const auto size = static_cast<uint64_t>(ByteSize(dtype));
-    const uint64_t bytes = static_cast<uint64_t>(*elements) * size;
+    const auto bytes = static_cast<uint64_t>(StorageBytes(dtype, *elements));
     if (constant.contents() == index::Contents_Section)
       return ReadSection(constant.section(), dtype, shape, bytes);
     std::span<const std::byte> inlined;
@@ -119,7 +118,8 @@ class GraphReader {
       inlined = std::as_bytes(std::span(constant.elements()->data(), constant.elements()->size()));
     RETURN_IF_ERROR(Take(inlined.size()));
     const bool is_splat = constant.contents() == index::Contents_Splat;
-    if (inlined.size() != (is_splat ? size : bytes) || !AreElements(dtype, inlined))
+    const auto element = static_cast<uint64_t>(StorageBytes(dtype, 1));
+    if (inlined.size() != (is_splat ? element : bytes) || !AreElements(dtype, inlined))
       return Corrupt("a constant's elements do not fit its type and shape");
     if (is_splat) return Constant::Splat(dtype, shape, inlined);
     return Constant::FromBytes(dtype, shape, inlined, sections_);
@@ -181,19 +181,19 @@ class GraphReader {
   Result<ir::Node> ReadNode(const index::Node& node) {
     RETURN_IF_ERROR(Take(sizeof(flatbuffers::uoffset_t)));
     ir::Node read;
-    ASSIGN_OR_RETURN(read.op, Text(node.op()));
+    ASSIGN_OR_RETURN(const std::string op, Text(node.op()));
+    read.op = ops::Find(op);
     ASSIGN_OR_RETURN(read.name, Text(node.name()));
     ASSIGN_OR_RETURN(read.inputs, List(node.inputs()));
     ASSIGN_OR_RETURN(read.outputs, List(node.outputs()));
     read.source_index = node.source_index();
     ASSIGN_OR_RETURN(read.source_op, Text(node.source_op()));
     read.source_opset = node.source_opset();
-    const ops::OpDesc* op = ops::Find(read.op);
-    if (op == nullptr)
-      return Unsupported("{}: operator '{}' is not known", ir::Describe(read), read.op);
+    if (!read.op) return Unsupported("{}: operator '{}' is not known", ir::Describe(read), op);
     const auto inputs = std::ssize(read.inputs), outputs = std::ssize(read.outputs);
-    if (inputs < op->min_inputs || (op->max_inputs >= 0 && inputs > op->max_inputs) ||
-        outputs < 1 || (op->max_outputs >= 0 && outputs > op->max_outputs))
+    if (inputs < read.op->min_inputs ||
+        (read.op->max_inputs >= 0 && inputs > read.op->max_inputs) || outputs < 1 ||
+        (read.op->max_outputs >= 0 && outputs > read.op->max_outputs))
       return Corrupt("{}: has {} inputs and {} outputs", ir::Describe(read), inputs, outputs);
     for (const index::Attribute* attribute : *node.attributes()) {
       RETURN_IF_ERROR(Take(sizeof(flatbuffers::uoffset_t)));

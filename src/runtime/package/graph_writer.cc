@@ -65,7 +65,7 @@ Result<Offset<index::Node>> GraphWriter::WriteNode(const ir::Node& node, int dep
   for (const auto& [name, attribute] : node.attributes.items()) {
     ASSIGN_OR_RETURN(attributes.emplace_back(), WriteAttribute(name, attribute, depth));
   }
-  const auto op = builder_.CreateString(node.op);
+  const auto op = builder_.CreateString(node.op.name());
   const auto name = builder_.CreateString(node.name);
   const auto source_op = builder_.CreateString(node.source_op);
   const auto list = builder_.CreateVector(attributes);
@@ -118,16 +118,16 @@ Result<int32_t> GraphWriter::AddShared(const std::shared_ptr<const Constant>& co
 }
 
 Result<uint32_t> GraphWriter::AddConstant(const Constant& constant) {
-  const int64_t size = ByteSize(constant.dtype());
-  if (size == 0)
+  if (!IsStored(constant.dtype()))
     return Unsupported("constants of type {} cannot be stored", DTypeName(constant.dtype()));
-  const bool is_inline = !constant.is_splat() && constant.elements() * size <= kInlineBytes;
+  const int64_t size = StorageBytes(constant.dtype(), constant.elements());
+  const bool is_inline = !constant.is_splat() && size <= kInlineBytes;
   index::Contents contents = index::Contents_Section;
   std::vector<uint8_t> elements;
   uint32_t section = 0;
   if (constant.is_splat() || is_inline) {
     contents = is_inline ? index::Contents_Inline : index::Contents_Splat;
-    elements.resize(static_cast<size_t>(is_inline ? constant.elements() * size : size));
+    elements.resize(is_inline ? static_cast<size_t>(size) : constant.bytes().size());
     const std::span<std::byte> out = std::as_writable_bytes(std::span(elements));
     if (is_inline) {
       constant.CopyTo(0, constant.elements(), out.data());

@@ -43,13 +43,13 @@ class MatrixProduct::Operand {
   /// The operand as a tensor, which is read before `from` changes.
   Result<Tensor> Read(const void* from) {
     auto* bytes = static_cast<std::byte*>(const_cast<void*>(from));
-    if (IsDense() && reinterpret_cast<uintptr_t>(from) % static_cast<size_t>(element()) == 0)
+    if (IsDense() && reinterpret_cast<uintptr_t>(from) % static_cast<size_t>(Bytes(1)) == 0)
       return Tensor::Borrow(type_, shape_, bytes);
     if (copy_.empty()) {
       ASSIGN_OR_RETURN(copy_, Tensor::Create(type_, shape_));
     }
     EachRow([&](int64_t dense, int64_t given) {
-      std::memcpy(copy_.data() + dense, bytes + given, static_cast<size_t>(columns_ * element()));
+      std::memcpy(copy_.data() + dense, bytes + given, Bytes(columns_));
     });
     return copy_;
   }
@@ -58,7 +58,7 @@ class MatrixProduct::Operand {
   void Write(const Tensor& from, void* to) const {
     auto* bytes = static_cast<std::byte*>(to);
     EachRow([&](int64_t dense, int64_t given) {
-      std::memcpy(bytes + given, from.data() + dense, static_cast<size_t>(columns_ * element()));
+      std::memcpy(bytes + given, from.data() + dense, Bytes(columns_));
     });
   }
 
@@ -68,7 +68,7 @@ class MatrixProduct::Operand {
     auto* bytes = static_cast<std::byte*>(to);
     EachRow([&](int64_t, int64_t given) {
       if (factor == 0) {
-        std::memset(bytes + given, 0, static_cast<size_t>(columns_ * element()));
+        std::memset(bytes + given, 0, Bytes(columns_));
         return;
       }
       const HostView row{bytes + given, type_, Shape{columns_}, {1}};
@@ -77,14 +77,14 @@ class MatrixProduct::Operand {
   }
 
  private:
-  int64_t element() const { return ByteSize(type_); }
+  int64_t Bytes(int64_t elements) const { return StorageBytes(type_, elements); }
 
   /// Calls `each` with the bytes before a row without gaps and in the caller's memory.
   template <typename Each>
   void EachRow(const Each& each) const {
     for (int64_t z = 0; z < matrices_; ++z)
       for (int64_t r = 0; r < rows_; ++r)
-        each((z * rows_ + r) * columns_ * element(), (z * stride_ + r * leading_) * element());
+        each(Bytes((z * rows_ + r) * columns_), Bytes(z * stride_ + r * leading_));
   }
 
   DType type_ = DType::kUndefined;

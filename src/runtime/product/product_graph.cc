@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/text.h"
+#include "ops/op.h"
 
 namespace fettle::runtime {
 namespace {
@@ -107,7 +108,7 @@ Status CheckProduct(const ProductProblem& p) {
 Result<ir::Graph> ProductGraph(const ProductProblem& problem,
                                const std::shared_ptr<const Constant>& constant_b) {
   RETURN_IF_ERROR(CheckProduct(problem));
-  ASSIGN_OR_RETURN(ir::Graph graph, ir::Parse(Writer(problem).Write()));
+  ASSIGN_OR_RETURN(ir::Graph graph, ops::Parse(Writer(problem).Write()));
   if (constant_b == nullptr) return graph;
   const ir::ValueId b = *graph.FindValue("b");
   if (constant_b->shape() != *graph.value(b).shape || constant_b->dtype() != problem.b)

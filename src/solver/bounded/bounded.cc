@@ -116,9 +116,8 @@ class BranchAndBound {
       if (TwoLeast(bounds[v]).second > TwoLeast(bounds[variable]).second) variable = v;
     }
     const auto [least, second] = TwoLeast(bounds[variable]);
-    const auto cheapest =
-        static_cast<size_t>(std::find(bounds[variable].begin(), bounds[variable].end(), least) -
-                            bounds[variable].begin());
+    const size_t cheapest = std::find(bounds[variable].begin(), bounds[variable].end(), least) -
+                            bounds[variable].begin();
     Ban cheapest_only{simplified.variable_of[variable], {}};
     Ban others_only = cheapest_only;
     for (size_t x = 0; x < bounds[variable].size(); ++x) {

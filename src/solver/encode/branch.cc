@@ -35,7 +35,7 @@ class Branching {
     Part all{kept, limits_.prices, limits_.bound, {}};
     if (limits_.known.cost < kForbidden) Offer(limits_.known);
     if (problem_.memory_limit >= 0) {
-      all.prices.bytes.assign(static_cast<size_t>(problem_.nodes), 0);
+      all.prices.bytes.assign(problem_.nodes, 0);
     }
     RETURN_IF_ERROR(Relax(all, kFirstRounds));
     Push(std::move(all));
@@ -136,13 +136,13 @@ class Branching {
       if (solution.ok() && solution->cost < best_.cost) best_ = *solution;
       return {};
     }
-    const Pick& pick = part.relaxed.picks[static_cast<size_t>(at)];
+    const Pick& pick = part.relaxed.picks[at];
     Part without = part, with = part;
-    std::erase(without.kept[static_cast<size_t>(pick.group)], pick.choice);
+    std::erase(without.kept[pick.group], pick.choice);
     for (size_t g = 0; g < with.kept.size(); ++g) {
       if (Overlap(static_cast<int>(g), pick.group)) with.kept[g].clear();
     }
-    with.kept[static_cast<size_t>(pick.group)] = {pick.choice};
+    with.kept[pick.group] = {pick.choice};
     return {std::move(with), std::move(without)};
   }
 
@@ -150,18 +150,17 @@ class Branching {
     std::vector<Part> parts;
     for (const int pick : cycle) {
       parts.push_back(part);
-      const int group = part.relaxed.picks[static_cast<size_t>(pick)].group;
-      parts.back().kept[static_cast<size_t>(group)].clear();
+      const int group = part.relaxed.picks[pick].group;
+      parts.back().kept[group].clear();
     }
     return parts;
   }
 
   bool Overlap(int a, int b) const {
-    const std::vector<int>& nodes = problem_.groups[static_cast<size_t>(b)].nodes;
-    return std::any_of(problem_.groups[static_cast<size_t>(a)].nodes.begin(),
-                       problem_.groups[static_cast<size_t>(a)].nodes.end(), [&](int node) {
-                         return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
-                       });
+    const std::vector<int>& nodes = problem_.groups[b].nodes;
+    return std::any_of(
+        problem_.groups[a].nodes.begin(), problem_.groups[a].nodes.end(),
+        [&](int node) { return std::find(nodes.begin(), nodes.end(), node) != nodes.end(); });
   }
 
   /// The pick that weighs most in error and in bytes at the worst node, of those that can be had
@@ -186,7 +185,7 @@ class Branching {
   }
 
   bool HasOtherWay(const Kept& kept, const Pick& pick) const {
-    if (kept[static_cast<size_t>(pick.group)].size() > 1) return true;
+    if (kept[pick.group].size() > 1) return true;
     for (size_t g = 0; g < kept.size(); ++g) {
       if (static_cast<int>(g) == pick.group || kept[g].empty()) continue;
       if (Overlap(static_cast<int>(g), pick.group)) return true;
@@ -195,14 +194,14 @@ class Branching {
   }
 
   double Weight(const Pick& pick, int worst_node) const {
-    const Group& group = problem_.groups[static_cast<size_t>(pick.group)];
-    const Choice& choice = group.choices[static_cast<size_t>(pick.choice)];
+    const Group& group = problem_.groups[pick.group];
+    const Choice& choice = group.choices[pick.choice];
     double weight = problem_.error_budget > 0 ? choice.error / problem_.error_budget : choice.error;
     if (worst_node < 0) return weight;
     double bytes = static_cast<double>(choice.workspace);
     const auto add = [&](int tensor, int state) {
-      const std::vector<int64_t>& sizes = problem_.tensors[static_cast<size_t>(tensor)].bytes;
-      if (!sizes.empty()) bytes += static_cast<double>(sizes[static_cast<size_t>(state)]);
+      const std::vector<int64_t>& sizes = problem_.tensors[tensor].bytes;
+      if (!sizes.empty()) bytes += static_cast<double>(sizes[state]);
     };
     for (size_t i = 0; i < group.inputs.size(); ++i) add(group.inputs[i], choice.inputs[i]);
     for (size_t i = 0; i < group.outputs.size(); ++i) add(group.outputs[i], choice.outputs[i]);

@@ -29,9 +29,9 @@ std::vector<Service> BeforeAnyGroup(const Problem& problem) {
 
 void AddGroup(const Group& group, const Choice& choice, std::vector<Service>& services) {
   for (size_t i = 0; i < group.inputs.size(); ++i)
-    services[static_cast<size_t>(group.inputs[i])].needed.insert(choice.inputs[i]);
+    services[group.inputs[i]].needed.insert(choice.inputs[i]);
   for (size_t i = 0; i < group.outputs.size(); ++i) {
-    Service& service = services[static_cast<size_t>(group.outputs[i])];
+    Service& service = services[group.outputs[i]];
     service.root = choice.outputs[i];
     service.step = StepOf(group);
   }
@@ -61,7 +61,7 @@ Result<std::vector<int>> Convert(const Tensor& tensor, size_t index, const Servi
 
 Result<Solution> Complete(const Problem& problem, std::vector<Pick> picks, const Prices& prices) {
   const auto group_of = [&](const Pick& pick) -> const Group& {
-    return problem.groups[static_cast<size_t>(pick.group)];
+    return problem.groups[pick.group];
   };
   const auto first_node = [&](const Pick& pick) {
     return *std::min_element(group_of(pick).nodes.begin(), group_of(pick).nodes.end());
@@ -71,7 +71,7 @@ Result<Solution> Complete(const Problem& problem, std::vector<Pick> picks, const
   Solution solution;
   std::vector<Service> services = BeforeAnyGroup(problem);
   for (const Pick& pick : picks) {
-    const Choice& choice = group_of(pick).choices[static_cast<size_t>(pick.choice)];
+    const Choice& choice = group_of(pick).choices[pick.choice];
     solution.cost += choice.cost;
     solution.error += choice.error;
     AddGroup(group_of(pick), choice, services);
@@ -81,8 +81,8 @@ Result<Solution> Complete(const Problem& problem, std::vector<Pick> picks, const
     ASSIGN_OR_RETURN(const std::vector<int> made, Convert(tensor, t, services[t], prices));
     for (const int c : made) {
       solution.conversions.push_back({static_cast<int>(t), c});
-      solution.cost += tensor.conversions[static_cast<size_t>(c)].cost;
-      solution.error += tensor.conversions[static_cast<size_t>(c)].error;
+      solution.cost += tensor.conversions[c].cost;
+      solution.error += tensor.conversions[c].error;
     }
   }
   solution.picks = std::move(picks);

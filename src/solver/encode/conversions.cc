@@ -22,8 +22,7 @@ void ConversionCosts::FindPaths(const Prices& prices, int step) {
     const Conversion& conversion = tensor_.conversions[c];
     Cost cost = prices.time * conversion.cost + prices.error * conversion.error;
     if (!tensor_.bytes.empty()) {
-      cost += prices.BytesAt(step) *
-              static_cast<double>(tensor_.bytes[static_cast<size_t>(conversion.to)]);
+      cost += prices.BytesAt(step) * static_cast<double>(tensor_.bytes[conversion.to]);
     }
     path_[Index(conversion.from, conversion.to)] = cost;
     first_[Index(conversion.from, conversion.to)] = static_cast<int>(c);
@@ -49,11 +48,11 @@ void ConversionCosts::FindPaths(const Prices& prices, int step) {
 // parts of the set.
 const std::vector<Cost>& ConversionCosts::Trees(StateSet needed) {
   if (const auto found = trees_.find(needed); found != trees_.end()) return found->second;
-  std::vector<Cost> trees(static_cast<size_t>(nodes_), kForbidden);
+  std::vector<Cost> trees(nodes_, kForbidden);
   const StateSet low = needed & (~needed + 1);
   if (needed == low) {
-    const int terminal = terminals_[static_cast<size_t>(__builtin_ctzll(needed))];
-    for (int v = 0; v < nodes_; ++v) trees[static_cast<size_t>(v)] = Path(v, terminal);
+    const int terminal = terminals_[__builtin_ctzll(needed)];
+    for (int v = 0; v < nodes_; ++v) trees[v] = Path(v, terminal);
     return trees_.emplace(needed, std::move(trees)).first->second;
   }
   std::vector<Cost> split(trees);
@@ -64,9 +63,9 @@ const std::vector<Cost>& ConversionCosts::Trees(StateSet needed) {
     for (size_t v = 0; v < split.size(); ++v) split[v] = std::min(split[v], a[v] + b[v]);
   }
   for (int v = 0; v < nodes_; ++v) {
-    Cost& best = trees[static_cast<size_t>(v)];
+    Cost& best = trees[v];
     for (int u = 0; u < nodes_; ++u) {
-      best = std::min(best, Path(v, u) + split[static_cast<size_t>(u)]);
+      best = std::min(best, Path(v, u) + split[u]);
     }
   }
   return trees_.emplace(needed, std::move(trees)).first->second;
@@ -75,9 +74,9 @@ const std::vector<Cost>& ConversionCosts::Trees(StateSet needed) {
 Cost ConversionCosts::Tree(int root, StateSet needed) {
   if (needed == 0) return 0;
   if ((needed & (needed - 1)) == 0) {
-    return Path(root, terminals_[static_cast<size_t>(__builtin_ctzll(needed))]);
+    return Path(root, terminals_[__builtin_ctzll(needed)]);
   }
-  return Trees(needed)[static_cast<size_t>(root)];
+  return Trees(needed)[root];
 }
 
 void ConversionCosts::AddPath(int from, int to, std::vector<int>& used) const {
@@ -85,13 +84,13 @@ void ConversionCosts::AddPath(int from, int to, std::vector<int>& used) const {
     const int first = first_[Index(from, to)];
     if (first < 0) return;  // from the source of given copies right to one of them
     used.push_back(first);
-    from = tensor_.conversions[static_cast<size_t>(first)].to;
+    from = tensor_.conversions[first].to;
   }
 }
 
 void ConversionCosts::AddTree(int root, StateSet needed, std::vector<int>& used) {
   if ((needed & (needed - 1)) == 0) {
-    return AddPath(root, terminals_[static_cast<size_t>(__builtin_ctzll(needed))], used);
+    return AddPath(root, terminals_[__builtin_ctzll(needed)], used);
   }
   Cost best = kForbidden;
   int best_via = root;
@@ -114,34 +113,33 @@ void ConversionCosts::AddTree(int root, StateSet needed, std::vector<int>& used)
 // stays. What nothing needs any more goes.
 std::vector<int> ConversionCosts::InOrder(int root, StateSet needed,
                                           const std::vector<int>& used) const {
-  std::vector<bool> there(static_cast<size_t>(states_), false);
-  if (root != given()) there[static_cast<size_t>(root)] = true;
+  std::vector<bool> there(states_, false);
+  if (root != given()) there[root] = true;
   if (root == given()) {
-    for (const int state : tensor_.given) there[static_cast<size_t>(state)] = true;
+    for (const int state : tensor_.given) there[state] = true;
   }
   std::vector<int> ordered;
   for (bool grown = true; grown;) {
     grown = false;
     for (const int c : used) {
-      const Conversion& conversion = tensor_.conversions[static_cast<size_t>(c)];
-      if (!there[static_cast<size_t>(conversion.from)] ||
-          there[static_cast<size_t>(conversion.to)]) {
+      const Conversion& conversion = tensor_.conversions[c];
+      if (!there[conversion.from] || there[conversion.to]) {
         continue;
       }
-      there[static_cast<size_t>(conversion.to)] = true;
+      there[conversion.to] = true;
       ordered.push_back(c);
       grown = true;
     }
   }
-  std::vector<bool> wanted(static_cast<size_t>(states_), false);
+  std::vector<bool> wanted(states_, false);
   for (size_t i = 0; i < terminals_.size(); ++i) {
-    if ((needed >> i & 1) != 0) wanted[static_cast<size_t>(terminals_[i])] = true;
+    if ((needed >> i & 1) != 0) wanted[terminals_[i]] = true;
   }
   std::vector<int> kept;
   for (auto c = ordered.rbegin(); c != ordered.rend(); ++c) {
-    const Conversion& conversion = tensor_.conversions[static_cast<size_t>(*c)];
-    if (!wanted[static_cast<size_t>(conversion.to)]) continue;
-    wanted[static_cast<size_t>(conversion.from)] = true;
+    const Conversion& conversion = tensor_.conversions[*c];
+    if (!wanted[conversion.to]) continue;
+    wanted[conversion.from] = true;
     kept.push_back(*c);
   }
   std::reverse(kept.begin(), kept.end());

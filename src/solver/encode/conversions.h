@@ -18,7 +18,7 @@ struct Prices {
   /// By node: price of a live byte; empty: none.
   std::vector<double> bytes;
 
-  double BytesAt(int node) const { return bytes.empty() ? 0 : bytes[static_cast<size_t>(node)]; }
+  double BytesAt(int node) const { return bytes.empty() ? 0 : bytes[node]; }
 };
 
 /// Set of needed states: bit i stands for the i-th terminal, at most 64 of them.

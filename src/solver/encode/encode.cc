@@ -23,8 +23,8 @@ class Cover {
         encoding_(encoding) {}
 
   void AddNodes() {
-    encoding_.values.resize(static_cast<size_t>(problem_.nodes));
-    network().unary.resize(static_cast<size_t>(problem_.nodes));
+    encoding_.values.resize(problem_.nodes);
+    network().unary.resize(problem_.nodes);
     for (size_t g = 0; g < kept_.size(); ++g) {
       if (!kept_[g].empty()) AddGroup(g);
     }
@@ -47,11 +47,11 @@ class Cover {
         pairs.insert({is_spread_ ? nodes[i + 1] : nodes.back(), nodes[i]});
     }
     for (const auto& [owner, node] : pairs) {
-      const std::vector<Pick>& owned = encoding_.values[static_cast<size_t>(owner)];
-      const std::vector<Pick>& others = encoding_.values[static_cast<size_t>(node)];
+      const std::vector<Pick>& owned = encoding_.values[owner];
+      const std::vector<Pick>& others = encoding_.values[node];
       AddPair(network(), owner, node, [&, owner = owner, node = node](int x, int y) {
-        const Pick& mine = owned[static_cast<size_t>(x)];
-        const Pick& theirs = others[static_cast<size_t>(y)];
+        const Pick& mine = owned[x];
+        const Pick& theirs = others[y];
         const bool same =
             mine.group == theirs.group && (!is_spread_ || mine.choice == theirs.choice);
         return same || (!Holds(mine.group, node) && !Holds(theirs.group, owner)) ? 0 : kForbidden;
@@ -67,8 +67,8 @@ class Cover {
     const Group& group = problem_.groups[g];
     const int owner = StepOf(group);
     for (const int node : group.nodes) {
-      std::vector<Pick>& values = encoding_.values[static_cast<size_t>(node)];
-      std::vector<Cost>& unary = network().unary[static_cast<size_t>(node)];
+      std::vector<Pick>& values = encoding_.values[node];
+      std::vector<Cost>& unary = network().unary[node];
       if (node != owner && !is_spread_) {
         values.push_back({static_cast<int>(g), -1});
         unary.push_back(0);
@@ -76,7 +76,7 @@ class Cover {
       }
       for (const int c : kept_[g]) {
         values.push_back({static_cast<int>(g), c});
-        unary.push_back(node == owner ? PriceOf(group.choices[static_cast<size_t>(c)], owner) : 0);
+        unary.push_back(node == owner ? PriceOf(group.choices[c], owner) : 0);
       }
     }
   }
@@ -87,7 +87,7 @@ class Cover {
   }
 
   bool Holds(int group, int node) const {
-    const std::vector<int>& nodes = problem_.groups[static_cast<size_t>(group)].nodes;
+    const std::vector<int>& nodes = problem_.groups[group].nodes;
     return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
   }
 
@@ -119,7 +119,7 @@ Result<Encoding> Encode(const Problem& problem, const Kept& kept, const Prices& 
 std::vector<Pick> PicksOf(const Encoding& encoding, const Assignment& values) {
   std::vector<Pick> picks;
   for (size_t node = 0; node < encoding.values.size(); ++node) {
-    const Pick& pick = encoding.values[node][static_cast<size_t>(values[node])];
+    const Pick& pick = encoding.values[node][values[node]];
     if (pick.choice >= 0) picks.push_back(pick);
   }
   std::sort(picks.begin(), picks.end());

@@ -47,7 +47,7 @@ std::vector<int> NeedTree::Add(const std::vector<Reader>& readers,
       std::vector<int>& needs = key.needs.emplace_back();
       for (size_t i = 0; i < terminals.size(); ++i) {
         if ((set >> i & 1) == 0) continue;
-        needs.push_back(NumberOf(states[static_cast<size_t>(terminals[i])]));
+        needs.push_back(NumberOf(states[terminals[i]]));
       }
       std::sort(needs.begin(), needs.end());
     }
@@ -59,7 +59,7 @@ std::vector<int> NeedTree::Add(const std::vector<Reader>& readers,
       node.needs = it->first.needs;
       std::set<int> used;
       if (parent >= 0) {
-        const Node& above = nodes_[static_cast<size_t>(parent)];
+        const Node& above = nodes_[parent];
         node.depth = above.depth;
         used.insert(above.states.begin(), above.states.end());
       }
@@ -82,7 +82,7 @@ Status NeedTree::MakeVariables(Network& network) {
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return node(a).depth < node(b).depth; });
   for (const int n : order) {
-    RETURN_IF_ERROR(MakeVariable(nodes_[static_cast<size_t>(n)], network));
+    RETURN_IF_ERROR(MakeVariable(nodes_[n], network));
   }
   return OkStatus();
 }
@@ -93,7 +93,7 @@ Status NeedTree::MakeVariable(Node& made, Network& network) {
                        made.states.size(), kMostTerminals);
   }
   std::set<StateSet> sets = {0};
-  for (const Node* n = &made;; n = &nodes_[static_cast<size_t>(n->parent)]) {
+  for (const Node* n = &made;; n = &nodes_[n->parent]) {
     std::set<StateSet> grown = sets;
     for (const std::vector<int>& needs : n->needs) {
       const StateSet need = SetOver(made.states, needs);
@@ -109,17 +109,17 @@ Status NeedTree::MakeVariable(Node& made, Network& network) {
     std::vector<StateSet> needs;
     for (const std::vector<int>& need : n->needs) needs.push_back(SetOver(made.states, need));
     AddPair(network, made.set_variable, n->variable, [&](int set, int value) {
-      const StateSet need = needs[static_cast<size_t>(value)];
-      return (need & ~made.sets[static_cast<size_t>(set)]) == 0 ? 0 : kForbidden;
+      const StateSet need = needs[value];
+      return (need & ~made.sets[set]) == 0 ? 0 : kForbidden;
     });
     if (n->parent < 0) return OkStatus();
-    n = &nodes_[static_cast<size_t>(n->parent)];
+    n = &nodes_[n->parent];
     if (n->set_variable < 0) continue;
     std::vector<StateSet> parts;
     for (const StateSet set : n->sets) parts.push_back(Translate(set, n->states, made.states));
     AddPair(network, made.set_variable, n->set_variable, [&](int set, int part) {
-      const StateSet need = parts[static_cast<size_t>(part)];
-      return (need & ~made.sets[static_cast<size_t>(set)]) == 0 ? 0 : kForbidden;
+      const StateSet need = parts[part];
+      return (need & ~made.sets[set]) == 0 ? 0 : kForbidden;
     });
     return OkStatus();
   }
@@ -127,10 +127,10 @@ Status NeedTree::MakeVariable(Node& made, Network& network) {
 
 StateSet NeedTree::ToTerminals(int node, StateSet set, const std::vector<int>& terminals,
                                const std::vector<std::string>& states) const {
-  const std::vector<int>& used = nodes_[static_cast<size_t>(node)].states;
+  const std::vector<int>& used = nodes_[node].states;
   StateSet to = 0;
   for (size_t i = 0; i < terminals.size(); ++i) {
-    const auto number = numbers_.find(states[static_cast<size_t>(terminals[i])]);
+    const auto number = numbers_.find(states[terminals[i]]);
     if (number == numbers_.end()) continue;
     const auto at = std::lower_bound(used.begin(), used.end(), number->second);
     if (at == used.end() || *at != number->second) continue;

@@ -37,13 +37,13 @@ class NeedTree {
   /// Adds the readers of one tensor, last one first. Returns the node of each.
   std::vector<int> Add(const std::vector<Reader>& readers, const std::vector<int>& terminals,
                        const std::vector<std::string>& states);
-  void Mark(int node) { nodes_[static_cast<size_t>(node)].is_marked = true; }
+  void Mark(int node) { nodes_[node].is_marked = true; }
 
   /// Makes a variable for each marked node of two readers or more: a set that holds what each of
   /// them needs. Fails with kUnsupported where there are too many sets.
   Status MakeVariables(Network& network);
 
-  const Node& node(int index) const { return nodes_[static_cast<size_t>(index)]; }
+  const Node& node(int index) const { return nodes_[index]; }
   /// `set` over the node's states, as a set over the terminals of a tensor.
   StateSet ToTerminals(int node, StateSet set, const std::vector<int>& terminals,
                        const std::vector<std::string>& states) const;

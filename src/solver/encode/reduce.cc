@@ -37,9 +37,7 @@ class Dominance {
   }
 
  private:
-  static const Choice& ChoiceAt(const Group& group, int index) {
-    return group.choices[static_cast<size_t>(index)];
-  }
+  static const Choice& ChoiceAt(const Group& group, int index) { return group.choices[index]; }
 
   /// Among choices of equal states keeps those that are best in time, error or workspace, as far as
   /// limits make these count.

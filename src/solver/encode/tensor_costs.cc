@@ -9,7 +9,7 @@ namespace fettle::solver {
 namespace {
 
 double BytesOf(const Tensor& tensor, int state) {
-  return tensor.bytes.empty() ? 0 : static_cast<double>(tensor.bytes[static_cast<size_t>(state)]);
+  return tensor.bytes.empty() ? 0 : static_cast<double>(tensor.bytes[state]);
 }
 
 }  // namespace
@@ -24,7 +24,7 @@ void TensorCosts::Add(size_t t) {
   PriceLives(t);
   std::map<int, ConversionCosts> by_step;
   AddReaders(t, source.variable, [&](int written, StateSet needed) {
-    return CostOf(t, source.written[static_cast<size_t>(written)], needed | needs.wanted, by_step);
+    return CostOf(t, source.written[written], needed | needs.wanted, by_step);
   });
 }
 
@@ -36,8 +36,7 @@ void TensorCosts::AddReaders(size_t t, int source, CostFn cost) {
     AddTo(source, -1, [&](int from, int) { return cost(from, 0); });
   } else if (!is_shared_ || needs.readers.size() == 1) {
     for (const Reader& reader : needs.readers) {
-      AddTo(source, reader.variable,
-            [&](int from, int x) { return cost(from, reader.needs[static_cast<size_t>(x)]); });
+      AddTo(source, reader.variable, [&](int from, int x) { return cost(from, reader.needs[x]); });
     }
   } else if (needs.is_direct) {
     AddDirect(needs, source, cost);
@@ -49,8 +48,7 @@ void TensorCosts::AddReaders(size_t t, int source, CostFn cost) {
       sets.push_back(
           needs_.tree().ToTerminals(last, set, needs.terminals, problem_.tensors[t].states));
     }
-    AddTo(source, node.set_variable,
-          [&](int from, int set) { return cost(from, sets[static_cast<size_t>(set)]); });
+    AddTo(source, node.set_variable, [&](int from, int set) { return cost(from, sets[set]); });
   }
 }
 
@@ -63,7 +61,7 @@ void TensorCosts::AddDirect(const TensorNeeds& needs, int source, CostFn cost) {
   AddTable(network(), scope, [&](const std::vector<int>& values) {
     StateSet needed = 0;
     for (size_t i = 0; i < needs.readers.size(); ++i) {
-      needed |= needs.readers[i].needs[static_cast<size_t>(values[i])];
+      needed |= needs.readers[i].needs[values[i]];
     }
     return cost(source >= 0 ? values.back() : 0, needed);
   });
@@ -87,7 +85,7 @@ TensorCosts::WrittenBy TensorCosts::FindWriters(size_t t) const {
   WrittenBy all;
   for (const Use& use : uses_.writers(t)) {
     const int node = uses_.WriterOf(use.group, t);
-    const std::vector<Pick>& values = encoding_.values[static_cast<size_t>(node)];
+    const std::vector<Pick>& values = encoding_.values[node];
     std::vector<Written>& written = all[node];
     written.resize(values.size());
     for (size_t x = 0; x < values.size(); ++x) {
@@ -120,8 +118,8 @@ TensorCosts::Source TensorCosts::MakeSource(size_t t) {
   for (const auto& [variable, written] : by_variable) {
     AddPair(network(), source.variable, variable,
             [&, variable = variable, &written = written](int w, int x) {
-              const Written& from = source.written[static_cast<size_t>(w)];
-              const Written& made = written[static_cast<size_t>(x)];
+              const Written& from = source.written[w];
+              const Written& made = written[x];
               const bool agree =
                   made.variable == kAbsent ? from.variable != variable : from == made;
               return agree ? 0 : kForbidden;
@@ -202,14 +200,13 @@ void TensorCosts::PriceLives(size_t t) {
     if (price == 0) continue;
     if (k == 0) {
       const std::vector<StateSet>& sets = needs.readers[0].needs;
-      AddUnary(network(), needs.readers[0].variable,
-               [&](int x) { return price_of(sets[static_cast<size_t>(x)]); });
+      AddUnary(network(), needs.readers[0].variable, [&](int x) { return price_of(sets[x]); });
       continue;
     }
     const NeedTree::Node& node = needs_.tree().node(needs.path[k]);
     AddUnary(network(), node.set_variable, [&](int set) {
-      return price_of(needs_.tree().ToTerminals(needs.path[k], node.sets[static_cast<size_t>(set)],
-                                                needs.terminals, tensor.states));
+      return price_of(
+          needs_.tree().ToTerminals(needs.path[k], node.sets[set], needs.terminals, tensor.states));
     });
   }
 }

@@ -19,11 +19,11 @@ StateSet BitOf(const TensorNeeds& needs, int state) {
 }
 
 size_t MostTogether(const TensorNeeds& needs) {
-  size_t together = static_cast<size_t>(__builtin_popcountll(needs.wanted));
+  size_t together = __builtin_popcountll(needs.wanted);
   for (const Reader& reader : needs.readers) {
     int most = 0;
     for (const StateSet set : reader.needs) most = std::max(most, __builtin_popcountll(set));
-    together += static_cast<size_t>(most);
+    together += most;
   }
   return std::min(together, needs.terminals.size());
 }
@@ -65,8 +65,7 @@ Status NeedFinder::FindTerminals(size_t t, TensorNeeds& needs) const {
   const Tensor& tensor = problem_.tensors[t];
   std::set<int> terminals(tensor.wanted.begin(), tensor.wanted.end());
   for (const Use& use : uses_.readers(t)) {
-    for (const int c : kept_[static_cast<size_t>(use.group)])
-      terminals.insert(uses_.StateRead(use, c));
+    for (const int c : kept_[use.group]) terminals.insert(uses_.StateRead(use, c));
   }
   needs.terminals.assign(terminals.begin(), terminals.end());
   if (needs.terminals.size() > 8 * sizeof(StateSet)) return TooManyStates(t, needs);
@@ -78,7 +77,7 @@ void NeedFinder::FindReaders(size_t t, TensorNeeds& needs) const {
   std::map<int, std::vector<StateSet>, std::greater<>> by_variable;
   for (const Use& use : uses_.readers(t)) {
     const int node = uses_.ReaderOf(use.group, t);
-    const std::vector<Pick>& values = encoding_.values[static_cast<size_t>(node)];
+    const std::vector<Pick>& values = encoding_.values[node];
     std::vector<StateSet>& sets = by_variable[node];
     sets.resize(values.size(), 0);
     for (size_t x = 0; x < values.size(); ++x) {
@@ -119,17 +118,15 @@ Reader NeedFinder::Merge(const std::vector<Reader>& readers) {
   one.variable = AddVariable(network, std::vector<Cost>(one.needs.size(), 0));
   for (const Reader& reader : readers) {
     AddPair(network, one.variable, reader.variable, [&](int set, int x) {
-      const StateSet need = reader.needs[static_cast<size_t>(x)];
-      return (need & ~one.needs[static_cast<size_t>(set)]) == 0 ? 0 : kForbidden;
+      const StateSet need = reader.needs[x];
+      return (need & ~one.needs[set]) == 0 ? 0 : kForbidden;
     });
   }
   return one;
 }
 
 bool NeedFinder::AreExclusive(size_t t, int a, int b) const {
-  const auto group = [&](const Use& use) -> const Group& {
-    return problem_.groups[static_cast<size_t>(use.group)];
-  };
+  const auto group = [&](const Use& use) -> const Group& { return problem_.groups[use.group]; };
   for (const Use& first : uses_.readers(t)) {
     if (uses_.ReaderOf(first.group, t) != a) continue;
     for (const Use& second : uses_.readers(t)) {
@@ -144,7 +141,7 @@ bool NeedFinder::IsDirect(size_t t, const std::vector<Reader>& readers) const {
   if (readers.size() > kDirectReaders || !prices_.bytes.empty()) return false;
   std::set<std::pair<int, int>> written;
   for (const Use& use : uses_.writers(t)) {
-    for (const int c : kept_[static_cast<size_t>(use.group)])
+    for (const int c : kept_[use.group])
       written.insert({uses_.WriterOf(use.group, t), uses_.StateWritten(use, c)});
   }
   double entries = static_cast<double>(written.size() + 1);

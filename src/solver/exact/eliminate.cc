@@ -15,12 +15,12 @@ Elimination::Elimination(const Network& network)
       constant_(network.constant) {}
 
 void Elimination::Take(int variable) {
-  const auto v = static_cast<size_t>(variable);
-  std::erase_if(with_[v], [&](int f) { return factors_[static_cast<size_t>(f)].table.empty(); });
+  const size_t v = variable;
+  std::erase_if(with_[v], [&](int f) { return factors_[f].table.empty(); });
   std::vector<int> scope, joined;
   std::vector<const Factor*> factors;
   for (const int f : with_[v]) {
-    const Factor& factor = factors_[static_cast<size_t>(f)];
+    const Factor& factor = factors_[f];
     factors.push_back(&factor);
     joined.clear();
     std::set_union(scope.begin(), scope.end(), factor.scope.begin(), factor.scope.end(),
@@ -31,14 +31,14 @@ void Elimination::Take(int variable) {
   Factor message{scope, {}};
   Memory& memory = memories_.emplace_back(Memory{variable, scope, {}});
   MinimiseOver(network_, variable, scope, std::move(factors), message.table, memory.best);
-  for (const int f : with_[v]) factors_[static_cast<size_t>(f)].table = {};
+  for (const int f : with_[v]) factors_[f].table = {};
   taken_[v] = true;
   if (scope.empty()) {
     constant_ += message.table.front();
     return;
   }
   for (const int u : scope) {
-    with_[static_cast<size_t>(u)].push_back(static_cast<int>(factors_.size()));
+    with_[u].push_back(static_cast<int>(factors_.size()));
   }
   factors_.push_back(std::move(message));
 }
@@ -46,7 +46,7 @@ void Elimination::Take(int variable) {
 std::vector<int> Elimination::RestVariables() const {
   std::vector<int> rest;
   for (int v = 0; v < network_.variables(); ++v) {
-    if (!taken_[static_cast<size_t>(v)]) rest.push_back(v);
+    if (!taken_[v]) rest.push_back(v);
   }
   return rest;
 }
@@ -59,11 +59,11 @@ Network Elimination::Rest() const {
   };
   Network rest;
   rest.constant = constant_;
-  for (const int v : variables) rest.unary.push_back(network_.unary[static_cast<size_t>(v)]);
+  for (const int v : variables) rest.unary.push_back(network_.unary[v]);
   for (const Factor& factor : factors_) {
     if (factor.table.empty()) continue;
     if (factor.scope.size() == 1) {
-      std::vector<Cost>& unary = rest.unary[static_cast<size_t>(number_of(factor.scope[0]))];
+      std::vector<Cost>& unary = rest.unary[number_of(factor.scope[0])];
       for (size_t x = 0; x < unary.size(); ++x) unary[x] += factor.table[x];
       continue;
     }
@@ -78,12 +78,12 @@ Assignment Elimination::Extend(const Assignment& rest) const {
   Assignment values(network_.unary.size(), 0);
   const std::vector<int> variables = RestVariables();
   for (size_t i = 0; i < variables.size(); ++i) {
-    values[static_cast<size_t>(variables[i])] = rest[i];
+    values[variables[i]] = rest[i];
   }
   for (size_t m = memories_.size(); m-- > 0;) {
     const Memory& memory = memories_[m];
     const size_t entry = EntryOf(network_, {memory.scope, {}}, values);
-    values[static_cast<size_t>(memory.variable)] = memory.best[entry];
+    values[memory.variable] = memory.best[entry];
   }
   return values;
 }

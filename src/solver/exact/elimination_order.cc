@@ -28,14 +28,14 @@ class OrderSearch {
     const auto push = [&](int v) {
       double size = TableEntries(network_, NeighboursOf(v));
       if (seed != 0) size *= 1 + static_cast<double>(random() % 1024) / 1024;
-      queue_.push({size, size * network_.domain(v), v, version_[static_cast<size_t>(v)]});
+      queue_.push({size, size * network_.domain(v), v, version_[v]});
     };
     for (int v = 0; v < network_.variables(); ++v) push(v);
     EliminationOrder order;
     while (!queue_.empty()) {
       const Candidate next = queue_.top();
       queue_.pop();
-      if (next.version != version_[static_cast<size_t>(next.variable)]) continue;
+      if (next.version != version_[next.variable]) continue;
       for (const int changed : Take(next.variable, order)) push(changed);
     }
     return order;
@@ -52,7 +52,7 @@ class OrderSearch {
     }
   };
 
-  std::vector<int>& NeighboursOf(int v) { return neighbours_[static_cast<size_t>(v)]; }
+  std::vector<int>& NeighboursOf(int v) { return neighbours_[v]; }
 
   void Connect(int v, const std::vector<int>& scope) {
     std::vector<int>& mine = NeighboursOf(v);
@@ -74,12 +74,12 @@ class OrderSearch {
     order.largest = std::max(order.largest, entries);
     order.entries += entries;
     order.sums += entries * network_.domain(v);
-    ++version_[static_cast<size_t>(v)];
+    ++version_[v];
     for (const int u : scope) {
       std::vector<int>& theirs = NeighboursOf(u);
       theirs.erase(std::lower_bound(theirs.begin(), theirs.end(), v));
       if (scope.size() > 1) Connect(u, scope);
-      ++version_[static_cast<size_t>(u)];
+      ++version_[u];
     }
     return scope;
   }

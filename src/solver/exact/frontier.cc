@@ -22,8 +22,8 @@ class Walk {
       size_t step = 1;
       for (size_t i = table->size(); i-- > 0;) {
         const auto at = std::find(scope.begin(), scope.end(), (*table)[i]) - scope.begin();
-        steps[static_cast<size_t>(at)] = step;
-        step *= static_cast<size_t>(network.domain((*table)[i]));
+        steps[at] = step;
+        step *= network.domain((*table)[i]);
       }
     }
   }
@@ -99,11 +99,11 @@ class Frontier {
 
   Cost Priced(Cost cost, double error) const { return cost + price_ * error; }
   Cost PricedEntry(int factor, size_t entry) const {
-    const auto f = static_cast<size_t>(factor);
+    const size_t f = factor;
     return Priced(costs_.factors[f].table[entry], errors_.factors[f].table[entry]);
   }
   Cost PricedUnary(int variable, size_t x) const {
-    const auto v = static_cast<size_t>(variable);
+    const size_t v = variable;
     return Priced(costs_.unary[v][x], errors_.unary[v][x]);
   }
 
@@ -120,23 +120,23 @@ class Frontier {
                        std::back_inserter(both));
         step.scope = std::move(both);
       };
-      for (const int f : factors[static_cast<size_t>(v)]) {
-        if (used[static_cast<size_t>(f)]) continue;
-        used[static_cast<size_t>(f)] = true;
+      for (const int f : factors[v]) {
+        if (used[f]) continue;
+        used[f] = true;
         step.factors.push_back(f);
-        add(costs_.factors[static_cast<size_t>(f)].scope);
+        add(costs_.factors[f].scope);
       }
-      for (const int m : messages[static_cast<size_t>(v)]) {
-        if (consumed[static_cast<size_t>(m)]) continue;
-        consumed[static_cast<size_t>(m)] = true;
+      for (const int m : messages[v]) {
+        if (consumed[m]) continue;
+        consumed[m] = true;
         step.before.push_back(m);
-        add(steps_[static_cast<size_t>(m)].scope);
+        add(steps_[m].scope);
       }
       std::erase(step.scope, v);
       step.joint = step.scope;
       step.joint.push_back(v);
       for (const int u : step.scope) {
-        messages[static_cast<size_t>(u)].push_back(static_cast<int>(steps_.size()));
+        messages[u].push_back(static_cast<int>(steps_.size()));
       }
       steps_.push_back(std::move(step));
     }
@@ -145,9 +145,8 @@ class Frontier {
   /// Over the joint scope: the tables of factors, of messages that go in, and the own scope.
   Walk WalkOf(const Step& step) const {
     std::vector<const std::vector<int>*> tables;
-    for (const int f : step.factors)
-      tables.push_back(&costs_.factors[static_cast<size_t>(f)].scope);
-    for (const int m : step.before) tables.push_back(&steps_[static_cast<size_t>(m)].scope);
+    for (const int f : step.factors) tables.push_back(&costs_.factors[f].scope);
+    for (const int m : step.before) tables.push_back(&steps_[m].scope);
     tables.push_back(&step.scope);
     return Walk(costs_, step.joint, tables);
   }
@@ -160,7 +159,7 @@ class Frontier {
       cost += PricedEntry(step.factors[i], walk.entry(i));
     }
     for (size_t i = 0; i < step.before.size(); ++i) {
-      const Step& before = steps_[static_cast<size_t>(step.before[i])];
+      const Step& before = steps_[step.before[i]];
       cost += before.message[walk.entry(step.factors.size() + i)];
     }
     return cost;
@@ -185,7 +184,7 @@ class Frontier {
       Step& step = steps_[s];
       if (step.scope.empty()) step.rest = {all - step.message[0]};
       for (const int m : step.before) {
-        Step& before = steps_[static_cast<size_t>(m)];
+        Step& before = steps_[m];
         before.rest.assign(before.message.size(), kForbidden);
       }
       Walk walk = WalkOf(step);
@@ -193,7 +192,7 @@ class Frontier {
         const Cost cost = CostAt(step, walk) + step.rest[walk.entry(OwnTable(step))];
         if (cost == kForbidden) continue;
         for (size_t i = 0; i < step.before.size(); ++i) {
-          Step& before = steps_[static_cast<size_t>(step.before[i])];
+          Step& before = steps_[step.before[i]];
           const size_t entry = walk.entry(step.factors.size() + i);
           before.rest[entry] = std::min(before.rest[entry], cost - before.message[entry]);
         }
@@ -207,17 +206,17 @@ class Frontier {
     do {
       const size_t own = walk.entry(OwnTable(step));
       if (CostAt(step, walk) + step.rest[own] > most_) continue;
-      const auto v = static_cast<size_t>(step.variable);
+      const size_t v = step.variable;
       Pair pair{costs_.unary[v][walk.last_value()], errors_.unary[v][walk.last_value()], -1};
       for (size_t i = 0; i < step.factors.size(); ++i) {
-        const auto f = static_cast<size_t>(step.factors[i]);
+        const size_t f = step.factors[i];
         pair.cost += costs_.factors[f].table[walk.entry(i)];
         pair.error += errors_.factors[f].table[walk.entry(i)];
       }
       pair.link = AddLink({step.variable, static_cast<int32_t>(walk.last_value()), -1, -1});
       std::vector<Pair> pairs = {pair};
       for (size_t i = 0; i < step.before.size(); ++i) {
-        const Step& before = steps_[static_cast<size_t>(step.before[i])];
+        const Step& before = steps_[step.before[i]];
         pairs = Joined(pairs, before.pairs[walk.entry(step.factors.size() + i)]);
       }
       for (const Pair& found : pairs) {
@@ -263,8 +262,8 @@ class Frontier {
       const int32_t at = open.back();
       open.pop_back();
       if (at < 0) continue;
-      const Link& link = links_[static_cast<size_t>(at)];
-      if (link.variable >= 0) values[static_cast<size_t>(link.variable)] = link.value;
+      const Link& link = links_[at];
+      if (link.variable >= 0) values[link.variable] = link.value;
       open.push_back(link.left);
       open.push_back(link.right);
     }

@@ -10,19 +10,19 @@ namespace {
 std::vector<int> Degrees(const Network& network) {
   std::vector<int> degrees(network.unary.size(), 0);
   for (const Factor& factor : network.factors) {
-    for (const int v : factor.scope) ++degrees[static_cast<size_t>(v)];
+    for (const int v : factor.scope) ++degrees[v];
   }
   return degrees;
 }
 
 /// The value of `variable` of least cost if each neighbour could suit itself.
 int LocallyBest(const Network& network, int variable) {
-  std::vector<Cost> costs = network.unary[static_cast<size_t>(variable)];
+  std::vector<Cost> costs = network.unary[variable];
   for (const Factor& factor : network.factors) {
     const bool is_first = factor.scope[0] == variable;
     if (!is_first && factor.scope[1] != variable) continue;
     const int other = factor.scope[is_first ? 1 : 0];
-    const std::vector<Cost>& theirs = network.unary[static_cast<size_t>(other)];
+    const std::vector<Cost>& theirs = network.unary[other];
     for (size_t x = 0; x < costs.size(); ++x) {
       Cost best = kForbidden;
       for (size_t y = 0; y < theirs.size(); ++y) {
@@ -37,7 +37,7 @@ int LocallyBest(const Network& network, int variable) {
 
 /// Leaves `variable` one value: all others are forbidden.
 void Fix(Network& network, int variable, int value) {
-  std::vector<Cost>& unary = network.unary[static_cast<size_t>(variable)];
+  std::vector<Cost>& unary = network.unary[variable];
   for (size_t x = 0; x < unary.size(); ++x) {
     if (static_cast<int>(x) != value) unary[x] = kForbidden;
   }
@@ -45,8 +45,8 @@ void Fix(Network& network, int variable, int value) {
   std::erase_if(network.factors, [&](const Factor& factor) {
     const bool is_first = factor.scope[0] == variable;
     if (!is_first && factor.scope[1] != variable) return false;
-    std::vector<Cost>& other = network.unary[static_cast<size_t>(factor.scope[is_first ? 1 : 0])];
-    const auto x = static_cast<size_t>(value);
+    std::vector<Cost>& other = network.unary[factor.scope[is_first ? 1 : 0]];
+    const size_t x = value;
     for (size_t y = 0; y < other.size(); ++y) {
       other[y] += factor.table[is_first ? x * other.size() + y : y * unary.size() + x];
     }

@@ -19,10 +19,10 @@ constexpr double kComparisonsPerStep = 8;
 /// By pair (a, b) of values of a variable: the most that a can cost more than b in one factor,
 /// whatever the other variables are.
 std::vector<Cost> Excess(const Network& network, const Factor& factor, int variable) {
-  const auto domain = static_cast<size_t>(network.domain(variable));
+  const size_t domain = network.domain(variable);
   size_t step = 1;
   for (size_t i = factor.scope.size(); factor.scope[--i] != variable;) {
-    step *= static_cast<size_t>(network.domain(factor.scope[i]));
+    step *= network.domain(factor.scope[i]);
   }
   std::vector<Cost> excess(domain * domain, -kForbidden);
   for (size_t block = 0; block < factor.table.size(); block += step * domain) {
@@ -69,7 +69,7 @@ class Sweeper {
       if (count > limits_.most_states) {
         if (!limits_.is_beam) return std::nullopt;
         swept.is_exact = false;
-        Truncate(static_cast<size_t>(limits_.most_states));
+        Truncate(limits_.most_states);
       }
       swept.peak_states = std::max(swept.peak_states, static_cast<int64_t>(states_.costs.size()));
       if (count == 0) return swept;
@@ -78,8 +78,8 @@ class Sweeper {
     swept.values.assign(network_.unary.size(), 0);
     int32_t origin = states_.origins.front();
     for (size_t i = order.size(); i-- > 0;) {
-      const Origin& at = history_[static_cast<size_t>(origin)];
-      swept.values[static_cast<size_t>(order[i])] = at.value;
+      const Origin& at = history_[origin];
+      swept.values[order[i]] = at.value;
       origin = at.before;
     }
     return swept;
@@ -104,7 +104,7 @@ class Sweeper {
     std::vector<const Factor*> complete = Open(v);
     std::vector<size_t> from;  // by live variable: its place before, or that of `v`
     for (const int u : live_) {
-      from.push_back(u == v ? before.size() : static_cast<size_t>(slot_[static_cast<size_t>(u)]));
+      from.push_back(u == v ? before.size() : static_cast<size_t>(slot_[u]));
     }
     States next;
     std::unordered_map<uint64_t, std::vector<int32_t>> by_hash;
@@ -114,17 +114,16 @@ class Sweeper {
                   all.begin());
       for (int x = 0; x < network_.domain(v); ++x) {
         all.back() = static_cast<uint16_t>(x);
-        Cost cost =
-            states_.costs[s] + network_.unary[static_cast<size_t>(v)][static_cast<size_t>(x)];
+        Cost cost = states_.costs[s] + network_.unary[v][x];
         for (const Factor* factor : complete) cost += CostIn(*factor, v, all);
         if (cost == kForbidden) continue;
         for (size_t i = 0; i < key.size(); ++i) key[i] = all[from[i]];
         Put(key, cost, {states_.origins[s], x}, by_hash, next);
       }
     }
-    for (size_t i = 0; i < before.size(); ++i) slot_[static_cast<size_t>(before[i])] = -1;
+    for (size_t i = 0; i < before.size(); ++i) slot_[before[i]] = -1;
     for (size_t i = 0; i < live_.size(); ++i) {
-      slot_[static_cast<size_t>(live_[i])] = static_cast<int>(i);
+      slot_[live_[i]] = static_cast<int>(i);
     }
     states_ = std::move(next);
   }
@@ -132,8 +131,7 @@ class Sweeper {
   Cost CostIn(const Factor& factor, int v, const std::vector<uint16_t>& all) const {
     size_t entry = 0;
     for (const int u : factor.scope) {
-      const size_t value =
-          u == v ? all.back() : all[static_cast<size_t>(slot_[static_cast<size_t>(u)])];
+      const size_t value = u == v ? all.back() : all[slot_[u]];
       entry = entry * static_cast<size_t>(network_.domain(u)) + value;
     }
     return factor.table[entry];
@@ -146,9 +144,9 @@ class Sweeper {
       const auto at =
           next.values.begin() + static_cast<ptrdiff_t>(other) * static_cast<ptrdiff_t>(key.size());
       if (!std::equal(key.begin(), key.end(), at)) continue;
-      if (cost < next.costs[static_cast<size_t>(other)]) {
-        next.costs[static_cast<size_t>(other)] = cost;
-        history_[static_cast<size_t>(next.origins[static_cast<size_t>(other)])] = origin;
+      if (cost < next.costs[other]) {
+        next.costs[other] = cost;
+        history_[next.origins[other]] = origin;
       }
       return;
     }
@@ -162,13 +160,13 @@ class Sweeper {
   /// Makes `v` live, drops what no factor waits for; returns the factors that are complete now.
   std::vector<const Factor*> Open(int v) {
     std::vector<const Factor*> complete;
-    for (const int f : factors_[static_cast<size_t>(v)]) {
-      if (--open_[static_cast<size_t>(f)] > 0) continue;
-      complete.push_back(&network_.factors[static_cast<size_t>(f)]);
-      for (const int u : complete.back()->scope) --waiting_[static_cast<size_t>(u)];
+    for (const int f : factors_[v]) {
+      if (--open_[f] > 0) continue;
+      complete.push_back(&network_.factors[f]);
+      for (const int u : complete.back()->scope) --waiting_[u];
     }
     live_.push_back(v);
-    std::erase_if(live_, [&](int u) { return waiting_[static_cast<size_t>(u)] == 0; });
+    std::erase_if(live_, [&](int u) { return waiting_[u] == 0; });
     return complete;
   }
 
@@ -215,7 +213,7 @@ class Sweeper {
     const uint16_t* b = states_.values.data() + state * live_.size();
     for (size_t i = 0; i < live_.size(); ++i) {
       if (a[i] == b[i]) continue;
-      const auto domain = static_cast<size_t>(network_.domain(live_[i]));
+      const size_t domain = network_.domain(live_[i]);
       cost += excess[i][a[i] * domain + b[i]];
       if (cost == kForbidden) return false;
     }
@@ -223,15 +221,14 @@ class Sweeper {
   }
 
   std::vector<Cost> ExcessToCome(int v) {
-    const auto domain = static_cast<size_t>(network_.domain(v));
+    const size_t domain = network_.domain(v);
     std::vector<Cost> sum(domain * domain, 0);
-    for (const int f : factors_[static_cast<size_t>(v)]) {
-      if (open_[static_cast<size_t>(f)] == 0) continue;
+    for (const int f : factors_[v]) {
+      if (open_[f] == 0) continue;
       const auto key = std::pair(f, v);
       auto it = excess_.find(key);
       if (it == excess_.end()) {
-        it = excess_.emplace(key, Excess(network_, network_.factors[static_cast<size_t>(f)], v))
-                 .first;
+        it = excess_.emplace(key, Excess(network_, network_.factors[f], v)).first;
       }
       // A value that is forbidden whatever comes gives -kForbidden: anything stands in for it. It
       // may meet an excess of +kForbidden in another factor, so it counts as 0.

@@ -30,7 +30,7 @@ class OrderSearch {
  private:
   /// The order and the sum of its combinations of live values.
   std::pair<std::vector<int>, double> RunFrom(int start) {
-    const auto variables = static_cast<size_t>(network_.variables());
+    const size_t variables = network_.variables();
     open_.assign(network_.factors.size(), 0);
     for (size_t f = 0; f < open_.size(); ++f) {
       open_[f] = static_cast<int>(network_.factors[f].scope.size());
@@ -57,12 +57,12 @@ class OrderSearch {
     double growth = 0;
     bool stays = false;
     ends_.clear();
-    for (const int f : factors_[static_cast<size_t>(v)]) {
-      if (open_[static_cast<size_t>(f)] > 1) {
+    for (const int f : factors_[v]) {
+      if (open_[f] > 1) {
         stays = true;
         continue;
       }
-      for (const int u : network_.factors[static_cast<size_t>(f)].scope) {
+      for (const int u : network_.factors[f].scope) {
         if (u != v) ends_.push_back(u);
       }
     }
@@ -70,7 +70,7 @@ class OrderSearch {
     for (size_t i = 0; i < ends_.size();) {
       size_t j = i;
       while (j < ends_.size() && ends_[j] == ends_[i]) ++j;
-      if (static_cast<int>(j - i) == waiting_[static_cast<size_t>(ends_[i])]) {
+      if (static_cast<int>(j - i) == waiting_[ends_[i]]) {
         growth -= LogDomain(ends_[i]);
       }
       i = j;
@@ -79,13 +79,13 @@ class OrderSearch {
   }
 
   void Take(int v) {
-    done_[static_cast<size_t>(v)] = true;
-    live_[static_cast<size_t>(v)] = true;
-    for (const int f : factors_[static_cast<size_t>(v)]) {
-      const std::vector<int>& scope = network_.factors[static_cast<size_t>(f)].scope;
-      for (const int u : scope) live_[static_cast<size_t>(u)] = true;
-      if (--open_[static_cast<size_t>(f)] > 0) continue;
-      for (const int u : scope) --waiting_[static_cast<size_t>(u)];
+    done_[v] = true;
+    live_[v] = true;
+    for (const int f : factors_[v]) {
+      const std::vector<int>& scope = network_.factors[f].scope;
+      for (const int u : scope) live_[u] = true;
+      if (--open_[f] > 0) continue;
+      for (const int u : scope) --waiting_[u];
     }
   }
 
@@ -94,9 +94,9 @@ class OrderSearch {
     int best = -1, any = -1;
     double best_growth = 0;
     for (int v = 0; v < network_.variables(); ++v) {
-      if (done_[static_cast<size_t>(v)]) continue;
+      if (done_[v]) continue;
       if (any < 0) any = v;
-      if (!live_[static_cast<size_t>(v)]) continue;
+      if (!live_[v]) continue;
       const double growth = Growth(v);
       if (best >= 0 && growth >= best_growth) continue;
       best = v;

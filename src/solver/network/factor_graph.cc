@@ -31,7 +31,7 @@ std::vector<Cost> Gather(const std::vector<Cost>& table,
 size_t StrideOf(const FactorGraph& graph, const std::vector<int>& scope, int variable) {
   size_t stride = 1;
   for (size_t i = scope.size(); i-- > 0 && scope[i] != variable;) {
-    stride *= static_cast<size_t>(graph.domain(scope[i]));
+    stride *= graph.domain(scope[i]);
   }
   return stride;
 }
@@ -79,9 +79,7 @@ void KeepFlagged(std::vector<T>& list, const std::vector<char>& flags) {
 Axis AxisOf(const std::vector<int>& domains, size_t axis) {
   Axis result;
   for (size_t i = 0; i < domains.size(); ++i) {
-    (i < axis    ? result.outer
-     : i == axis ? result.domain
-                 : result.inner) *= static_cast<size_t>(domains[i]);
+    (i < axis ? result.outer : i == axis ? result.domain : result.inner) *= domains[i];
   }
   return result;
 }

@@ -18,7 +18,7 @@ inline int AddVariable(Network& network, std::vector<Cost> unary) {
 /// Adds cost(x) to each value x of `variable`.
 template <typename CostOf>
 void AddUnary(Network& network, int variable, CostOf cost) {
-  std::vector<Cost>& unary = network.unary[static_cast<size_t>(variable)];
+  std::vector<Cost>& unary = network.unary[variable];
   for (size_t x = 0; x < unary.size(); ++x) unary[x] += cost(static_cast<int>(x));
 }
 
@@ -48,7 +48,7 @@ void AddTable(Network& network, const std::vector<int>& scope, CostOf cost) {
     place.push_back(static_cast<size_t>(std::find(scope.begin(), scope.end(), v) - scope.begin()));
   }
   std::vector<int> values(scope.size(), 0);
-  const auto entries = static_cast<size_t>(TableEntries(network, scope));
+  const size_t entries = static_cast<size_t>(TableEntries(network, scope));
   for (size_t entry = 0; entry < entries; ++entry) {
     factor.table.push_back(cost(values));
     for (size_t i = place.size(); i-- > 0;) {

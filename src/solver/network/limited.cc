@@ -32,10 +32,10 @@ Status ValidateHeld(const LimitedNetwork& problem, size_t index) {
 std::vector<int64_t> Load(const LimitedNetwork& problem, const Assignment& values) {
   std::vector<int64_t> load(problem.capacity.size() + 1, 0);
   for (const Held& held : problem.held) {
-    const int value = values[static_cast<size_t>(held.variable)];
-    const int64_t bytes = held.bytes[static_cast<size_t>(value)];
-    load[static_cast<size_t>(held.begin)] += bytes;
-    load[static_cast<size_t>(held.end)] -= bytes;
+    const int value = values[held.variable];
+    const int64_t bytes = held.bytes[value];
+    load[held.begin] += bytes;
+    load[held.end] -= bytes;
   }
   for (size_t t = 1; t < load.size(); ++t) load[t] += load[t - 1];
   load.pop_back();

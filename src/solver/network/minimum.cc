@@ -55,8 +55,8 @@ class SmallSums {
     size_t step = 1;
     for (size_t i = factor.scope.size(); i-- > 0;) {
       const auto at = std::lower_bound(sum.scope.begin(), sum.scope.end(), factor.scope[i]);
-      steps[static_cast<size_t>(at - sum.scope.begin())] = step;
-      step *= static_cast<size_t>(network_.domain(factor.scope[i]));
+      steps[at - sum.scope.begin()] = step;
+      step *= network_.domain(factor.scope[i]);
     }
     std::vector<int> values(sum.scope.size(), 0);
     size_t from = 0;
@@ -82,14 +82,14 @@ class Minimum {
           const std::vector<const Factor*>& factors)
       : network_(network), variable_(variable), scope_(std::move(scope)), outer_(scope_.size()) {
     while (outer_ > 0 && block_ < kBlock) {
-      block_ *= static_cast<size_t>(network.domain(scope_[--outer_]));
+      block_ *= network.domain(scope_[--outer_]);
     }
     for (const Factor* factor : factors) AddSummand(*factor);
   }
 
   /// Fills `result` and, for each of its entries, the best value.
   void Run(std::vector<Cost>& result, std::vector<uint16_t>& best) {
-    const auto entries = static_cast<size_t>(TableEntries(network_, scope_));
+    const size_t entries = static_cast<size_t>(TableEntries(network_, scope_));
     result.assign(entries, kForbidden);
     best.assign(entries, 0);
     at_.assign(outer_, 0);
@@ -111,9 +111,9 @@ class Minimum {
         summand.by_value = step;
       } else {
         const auto at = std::lower_bound(scope_.begin(), scope_.end(), v) - scope_.begin();
-        summand.by_scope[static_cast<size_t>(at)] = step;
+        summand.by_scope[at] = step;
       }
-      step *= static_cast<size_t>(network_.domain(v));
+      step *= network_.domain(v);
     }
     const auto inner = summand.by_scope.begin() + static_cast<ptrdiff_t>(outer_);
     if (std::any_of(inner, summand.by_scope.end(), [](size_t s) { return s > 0; })) {
@@ -133,7 +133,7 @@ class Minimum {
   }
 
   void RunBlock(Cost* result, uint16_t* best) {
-    const std::vector<Cost>& unary = network_.unary[static_cast<size_t>(variable_)];
+    const std::vector<Cost>& unary = network_.unary[variable_];
     for (size_t x = 0; x < unary.size(); ++x) {
       Cost same = unary[x];
       for (size_t s = 0; s < summands_.size(); ++s) {
@@ -160,7 +160,7 @@ class Minimum {
   /// The next combination of the variables outside the block.
   void Advance() {
     for (size_t i = outer_; i-- > 0;) {
-      const auto domain = static_cast<size_t>(network_.domain(scope_[i]));
+      const size_t domain = network_.domain(scope_[i]);
       for (size_t s = 0; s < summands_.size(); ++s) offsets_[s] += summands_[s].by_scope[i];
       if (++at_[i] < domain) return;
       for (size_t s = 0; s < summands_.size(); ++s) {

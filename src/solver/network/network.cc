@@ -38,8 +38,7 @@ Status ValidateFactor(const Network& network, size_t index) {
 size_t EntryOf(const Network& network, const Factor& factor, const Assignment& values) {
   size_t entry = 0;
   for (const int v : factor.scope) {
-    entry = entry * static_cast<size_t>(network.domain(v)) +
-            static_cast<size_t>(values[static_cast<size_t>(v)]);
+    entry = entry * static_cast<size_t>(network.domain(v)) + static_cast<size_t>(values[v]);
   }
   return entry;
 }
@@ -47,7 +46,7 @@ size_t EntryOf(const Network& network, const Factor& factor, const Assignment& v
 Cost Sum(const Network& network, const Assignment& values) {
   Cost sum = network.constant;
   for (size_t v = 0; v < network.unary.size(); ++v) {
-    sum += network.unary[v][static_cast<size_t>(values[v])];
+    sum += network.unary[v][values[v]];
   }
   for (const Factor& factor : network.factors) {
     sum += factor.table[EntryOf(network, factor, values)];
@@ -65,7 +64,7 @@ std::vector<std::vector<int>> FactorsByVariable(const Network& network) {
   std::vector<std::vector<int>> factors(network.unary.size());
   for (size_t f = 0; f < network.factors.size(); ++f) {
     for (const int v : network.factors[f].scope) {
-      factors[static_cast<size_t>(v)].push_back(static_cast<int>(f));
+      factors[v].push_back(static_cast<int>(f));
     }
   }
   return factors;

@@ -31,9 +31,7 @@ struct Network {
   Cost constant = 0;
 
   int variables() const { return static_cast<int>(unary.size()); }
-  int domain(int variable) const {
-    return static_cast<int>(unary[static_cast<size_t>(variable)].size());
-  }
+  int domain(int variable) const { return static_cast<int>(unary[variable].size()); }
 };
 
 /// One value per variable.

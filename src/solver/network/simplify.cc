@@ -290,7 +290,7 @@ class Simplifier {
         const std::vector<Cost> costs = CostsGiven(v, scope, {x, y});
         const auto best = std::min_element(costs.begin(), costs.end());
         result.table.push_back(*best);
-        removed.value.push_back(graph_.original(v)[static_cast<size_t>(best - costs.begin())]);
+        removed.value.push_back(graph_.original(v)[best - costs.begin()]);
       }
     }
     const std::set<int> incident = graph_.factors(v);

@@ -18,8 +18,7 @@ class BruteForce {
   using Key = std::tuple<size_t, std::set<int>, std::set<int>>;  // tensor, states there, needed
 
  public:
-  explicit BruteForce(const Problem& problem)
-      : problem_(problem), covered_(static_cast<size_t>(problem.nodes), false) {}
+  explicit BruteForce(const Problem& problem) : problem_(problem), covered_(problem.nodes, false) {}
 
   Result<Solution> Run() {
     Cover(0);
@@ -41,8 +40,8 @@ class BruteForce {
   }
 
   void Take(const Pick& pick) {
-    const Group& group = problem_.groups[static_cast<size_t>(pick.group)];
-    const Choice& choice = group.choices[static_cast<size_t>(pick.choice)];
+    const Group& group = problem_.groups[pick.group];
+    const Choice& choice = group.choices[pick.choice];
     now_.picks.push_back(pick);
     now_.cost += choice.cost;
     now_.error += choice.error;
@@ -50,23 +49,23 @@ class BruteForce {
 
   void Cover(int node) {
     if (++steps_ > kMostSteps || IsBeaten()) return;
-    while (node < problem_.nodes && covered_[static_cast<size_t>(node)]) ++node;
+    while (node < problem_.nodes && covered_[node]) ++node;
     if (node == problem_.nodes) return Serve();
     for (size_t g = 0; g < problem_.groups.size(); ++g) {
       const std::vector<int>& nodes = problem_.groups[g].nodes;
-      const auto is_covered = [&](int n) { return covered_[static_cast<size_t>(n)]; };
+      const auto is_covered = [&](int n) { return covered_[n]; };
       if (std::find(nodes.begin(), nodes.end(), node) == nodes.end() ||
           std::any_of(nodes.begin(), nodes.end(), is_covered)) {
         continue;
       }
-      for (const int n : nodes) covered_[static_cast<size_t>(n)] = true;
+      for (const int n : nodes) covered_[n] = true;
       for (size_t c = 0; c < problem_.groups[g].choices.size(); ++c) {
         const Solution before = now_;
         Take({static_cast<int>(g), static_cast<int>(c)});
         Cover(node + 1);
         now_ = before;
       }
-      for (const int n : nodes) covered_[static_cast<size_t>(n)] = false;
+      for (const int n : nodes) covered_[n] = false;
     }
   }
 
@@ -79,13 +78,13 @@ class BruteForce {
       there_.emplace_back(tensor.given.begin(), tensor.given.end());
     }
     for (const Pick& pick : now_.picks) {
-      const Group& group = problem_.groups[static_cast<size_t>(pick.group)];
-      const Choice& choice = group.choices[static_cast<size_t>(pick.choice)];
+      const Group& group = problem_.groups[pick.group];
+      const Choice& choice = group.choices[pick.choice];
       for (size_t i = 0; i < group.inputs.size(); ++i) {
-        needed_[static_cast<size_t>(group.inputs[i])].insert(choice.inputs[i]);
+        needed_[group.inputs[i]].insert(choice.inputs[i]);
       }
       for (size_t i = 0; i < group.outputs.size(); ++i) {
-        there_[static_cast<size_t>(group.outputs[i])].insert(choice.outputs[i]);
+        there_[group.outputs[i]].insert(choice.outputs[i]);
       }
     }
     Convert(0);
@@ -105,7 +104,7 @@ class BruteForce {
     for (const Way& way : ways->second) {
       const Solution before = now_;
       for (const int c : way) {
-        const Conversion& conversion = problem_.tensors[tensor].conversions[static_cast<size_t>(c)];
+        const Conversion& conversion = problem_.tensors[tensor].conversions[c];
         now_.conversions.push_back({static_cast<int>(tensor), c});
         now_.cost += conversion.cost;
         now_.error += conversion.error;
@@ -131,7 +130,7 @@ class BruteForce {
       const Conversion& conversion = tensor.conversions[c];
       if (conversion.to != state) continue;
       const bool is_made = std::any_of(way.begin(), way.end(), [&](int other) {
-        return tensor.conversions[static_cast<size_t>(other)].to == conversion.from;
+        return tensor.conversions[other].to == conversion.from;
       });
       std::set<int> next = needed;
       if (!is_made) next.insert(conversion.from);
@@ -147,7 +146,7 @@ class BruteForce {
     for (bool grown = true; grown;) {
       grown = false;
       for (const int c : way) {
-        const Conversion& conversion = tensor.conversions[static_cast<size_t>(c)];
+        const Conversion& conversion = tensor.conversions[c];
         if (there.count(conversion.from) == 0 || !there.insert(conversion.to).second) continue;
         ordered.push_back(c);
         grown = true;

@@ -23,29 +23,24 @@ class Evaluation {
   }
 
  private:
-  const Group& GroupOf(const Pick& pick) const {
-    return problem_.groups[static_cast<size_t>(pick.group)];
-  }
-  const Choice& ChoiceOf(const Pick& pick) const {
-    return GroupOf(pick).choices[static_cast<size_t>(pick.choice)];
-  }
+  const Group& GroupOf(const Pick& pick) const { return problem_.groups[pick.group]; }
+  const Choice& ChoiceOf(const Pick& pick) const { return GroupOf(pick).choices[pick.choice]; }
 
   Status CheckRanges() const {
     for (const Pick& pick : solution_.picks) {
-      if (pick.group < 0 || static_cast<size_t>(pick.group) >= problem_.groups.size()) {
+      if (pick.group < 0 || pick.group >= std::ssize(problem_.groups)) {
         return InvalidArgument("pick: no group {}", pick.group);
       }
-      if (pick.choice < 0 || static_cast<size_t>(pick.choice) >= GroupOf(pick).choices.size()) {
+      if (pick.choice < 0 || pick.choice >= std::ssize(GroupOf(pick).choices)) {
         return InvalidArgument("pick: group {} has no choice {}", pick.group, pick.choice);
       }
     }
     for (const Made& made : solution_.conversions) {
-      if (made.tensor < 0 || static_cast<size_t>(made.tensor) >= problem_.tensors.size()) {
+      if (made.tensor < 0 || made.tensor >= std::ssize(problem_.tensors)) {
         return InvalidArgument("conversion: no tensor {}", made.tensor);
       }
-      const Tensor& tensor = problem_.tensors[static_cast<size_t>(made.tensor)];
-      if (made.conversion < 0 ||
-          static_cast<size_t>(made.conversion) >= tensor.conversions.size()) {
+      const Tensor& tensor = problem_.tensors[made.tensor];
+      if (made.conversion < 0 || made.conversion >= std::ssize(tensor.conversions)) {
         return InvalidArgument("tensor {}: no conversion {}", made.tensor, made.conversion);
       }
     }
@@ -53,9 +48,9 @@ class Evaluation {
   }
 
   Status CheckCover() {
-    std::vector<int> times(static_cast<size_t>(problem_.nodes), 0);
+    std::vector<int> times(problem_.nodes, 0);
     for (const Pick& pick : solution_.picks) {
-      for (const int node : GroupOf(pick).nodes) ++times[static_cast<size_t>(node)];
+      for (const int node : GroupOf(pick).nodes) ++times[node];
       cost_ += ChoiceOf(pick).cost;
     }
     for (size_t node = 0; node < times.size(); ++node) {
@@ -69,25 +64,24 @@ class Evaluation {
   Status MakeCopies() {
     for (const Tensor& tensor : problem_.tensors) {
       copies_.emplace_back(tensor.states.size(), false);
-      for (const int state : tensor.given) copies_.back()[static_cast<size_t>(state)] = true;
+      for (const int state : tensor.given) copies_.back()[state] = true;
     }
     for (const Pick& pick : solution_.picks) {
       const Group& group = GroupOf(pick);
       const Choice& choice = ChoiceOf(pick);
       for (size_t i = 0; i < group.outputs.size(); ++i) {
-        const auto tensor = static_cast<size_t>(group.outputs[i]);
-        copies_[tensor][static_cast<size_t>(choice.outputs[i])] = true;
+        const size_t tensor = group.outputs[i];
+        copies_[tensor][choice.outputs[i]] = true;
       }
     }
     for (const Made& made : solution_.conversions) {
-      const auto tensor = static_cast<size_t>(made.tensor);
-      const Conversion& conversion =
-          problem_.tensors[tensor].conversions[static_cast<size_t>(made.conversion)];
-      if (!copies_[tensor][static_cast<size_t>(conversion.from)]) {
+      const size_t tensor = made.tensor;
+      const Conversion& conversion = problem_.tensors[tensor].conversions[made.conversion];
+      if (!copies_[tensor][conversion.from]) {
         return InvalidArgument("tensor {}: conversion {} reads a copy that does not exist",
                                made.tensor, made.conversion);
       }
-      copies_[tensor][static_cast<size_t>(conversion.to)] = true;
+      copies_[tensor][conversion.to] = true;
       cost_ += conversion.cost;
     }
     return OkStatus();
@@ -97,8 +91,8 @@ class Evaluation {
     for (const Pick& pick : solution_.picks) {
       const Group& group = GroupOf(pick);
       for (size_t i = 0; i < group.inputs.size(); ++i) {
-        const auto state = static_cast<size_t>(ChoiceOf(pick).inputs[i]);
-        if (!copies_[static_cast<size_t>(group.inputs[i])][state]) {
+        const size_t state = ChoiceOf(pick).inputs[i];
+        if (!copies_[group.inputs[i]][state]) {
           return InvalidArgument("group {} reads tensor {} in state {}, of which there is no copy",
                                  pick.group, group.inputs[i], state);
         }
@@ -107,7 +101,7 @@ class Evaluation {
     for (size_t t = 0; t < problem_.tensors.size(); ++t) {
       const Tensor& tensor = problem_.tensors[t];
       for (const int state : tensor.wanted) {
-        if (!copies_[t][static_cast<size_t>(state)]) {
+        if (!copies_[t][state]) {
           return InvalidArgument("tensor {} is not there in the wanted state {}", t, state);
         }
       }
@@ -136,15 +130,15 @@ class Evaluation {
 std::vector<std::vector<int>> ReadersOf(const Problem& problem, const std::vector<Pick>& picks) {
   std::vector<int> writer(problem.tensors.size(), -1);
   for (size_t p = 0; p < picks.size(); ++p) {
-    for (const int tensor : problem.groups[static_cast<size_t>(picks[p].group)].outputs) {
-      writer[static_cast<size_t>(tensor)] = static_cast<int>(p);
+    for (const int tensor : problem.groups[picks[p].group].outputs) {
+      writer[tensor] = static_cast<int>(p);
     }
   }
   std::vector<std::vector<int>> readers(picks.size());
   for (size_t p = 0; p < picks.size(); ++p) {
-    for (const int tensor : problem.groups[static_cast<size_t>(picks[p].group)].inputs) {
-      const int from = writer[static_cast<size_t>(tensor)];
-      if (from >= 0) readers[static_cast<size_t>(from)].push_back(static_cast<int>(p));
+    for (const int tensor : problem.groups[picks[p].group].inputs) {
+      const int from = writer[tensor];
+      if (from >= 0) readers[from].push_back(static_cast<int>(p));
     }
   }
   return readers;
@@ -154,7 +148,7 @@ std::vector<std::vector<int>> ReadersOf(const Problem& problem, const std::vecto
 std::vector<int> Stuck(const std::vector<std::vector<int>>& readers) {
   std::vector<int> waits(readers.size(), 0);
   for (const std::vector<int>& of_pick : readers) {
-    for (const int reader : of_pick) ++waits[static_cast<size_t>(reader)];
+    for (const int reader : of_pick) ++waits[reader];
   }
   std::vector<int> ready;
   for (size_t p = 0; p < waits.size(); ++p) {
@@ -163,9 +157,9 @@ std::vector<int> Stuck(const std::vector<std::vector<int>>& readers) {
   while (!ready.empty()) {
     const int p = ready.back();
     ready.pop_back();
-    waits[static_cast<size_t>(p)] = -1;
-    for (const int reader : readers[static_cast<size_t>(p)]) {
-      if (--waits[static_cast<size_t>(reader)] == 0) ready.push_back(reader);
+    waits[p] = -1;
+    for (const int reader : readers[p]) {
+      if (--waits[reader] == 0) ready.push_back(reader);
     }
   }
   std::vector<int> stuck;
@@ -186,12 +180,12 @@ std::vector<int> PicksOnCycle(const Problem& problem, const std::vector<Pick>& p
   // What is stuck is on a cycle or behind one: walk back along unmet needs until one repeats.
   std::vector<int> back(picks.size(), -1);
   for (const int p : stuck) {
-    for (const int reader : readers[static_cast<size_t>(p)]) back[static_cast<size_t>(reader)] = p;
+    for (const int reader : readers[p]) back[reader] = p;
   }
   int p = stuck.front();
-  for (size_t i = 0; i < picks.size(); ++i) p = back[static_cast<size_t>(p)];
+  for (size_t i = 0; i < picks.size(); ++i) p = back[p];
   std::vector<int> cycle = {p};
-  for (int q = back[static_cast<size_t>(p)]; q != p; q = back[static_cast<size_t>(q)]) {
+  for (int q = back[p]; q != p; q = back[q]) {
     cycle.push_back(q);
   }
   return cycle;
@@ -201,12 +195,12 @@ Status CheckLimits(const Problem& problem, const Solution& solution) {
   if (problem.error_budget >= 0) {
     double error = 0;
     for (const Pick& pick : solution.picks) {
-      const Group& group = problem.groups[static_cast<size_t>(pick.group)];
-      error += group.choices[static_cast<size_t>(pick.choice)].error;
+      const Group& group = problem.groups[pick.group];
+      error += group.choices[pick.choice].error;
     }
     for (const Made& made : solution.conversions) {
-      const Tensor& tensor = problem.tensors[static_cast<size_t>(made.tensor)];
-      error += tensor.conversions[static_cast<size_t>(made.conversion)].error;
+      const Tensor& tensor = problem.tensors[made.tensor];
+      error += tensor.conversions[made.conversion].error;
     }
     if (error > problem.error_budget * (1 + kErrorSlack)) {
       return InvalidArgument("error {} exceeds the budget of {}", error, problem.error_budget);

@@ -20,24 +20,24 @@ class Lives {
   }
 
   void Write(const Pick& pick) {
-    const Group& group = problem_.groups[static_cast<size_t>(pick.group)];
-    const Choice& choice = group.choices[static_cast<size_t>(pick.choice)];
+    const Group& group = problem_.groups[pick.group];
+    const Choice& choice = group.choices[pick.choice];
     for (size_t i = 0; i < group.outputs.size(); ++i) {
-      Make(static_cast<size_t>(group.outputs[i]), choice.outputs[i], StepOf(group));
+      Make(group.outputs[i], choice.outputs[i], StepOf(group));
     }
   }
 
   void Convert(const Made& made) {
-    const auto t = static_cast<size_t>(made.tensor);
-    const auto conversion = static_cast<size_t>(made.conversion);
+    const size_t t = made.tensor;
+    const size_t conversion = made.conversion;
     Make(t, problem_.tensors[t].conversions[conversion].to, made_[t]);
   }
 
   void Read(const Pick& pick) {
-    const Group& group = problem_.groups[static_cast<size_t>(pick.group)];
-    const Choice& choice = group.choices[static_cast<size_t>(pick.choice)];
+    const Group& group = problem_.groups[pick.group];
+    const Choice& choice = group.choices[pick.choice];
     for (size_t i = 0; i < group.inputs.size(); ++i) {
-      Life& life = LifeOf(static_cast<size_t>(group.inputs[i]), choice.inputs[i]);
+      Life& life = LifeOf(group.inputs[i], choice.inputs[i]);
       life.first = std::min(life.first, StepOf(group));
       life.last = std::max(life.last, StepOf(group));
     }
@@ -55,14 +55,14 @@ class Lives {
   }
 
   std::vector<int64_t> Bytes() const {
-    std::vector<int64_t> bytes(static_cast<size_t>(problem_.nodes) + 1, 0);
+    std::vector<int64_t> bytes(problem_.nodes + 1, 0);
     for (size_t t = 0; t < lives_.size(); ++t) {
       if (problem_.tensors[t].bytes.empty()) continue;
       for (size_t state = 0; state < lives_[t].size(); ++state) {
         const Life& life = lives_[t][state];
         if (life.last < life.first) continue;
-        bytes[static_cast<size_t>(life.first)] += problem_.tensors[t].bytes[state];
-        bytes[static_cast<size_t>(life.last) + 1] -= problem_.tensors[t].bytes[state];
+        bytes[life.first] += problem_.tensors[t].bytes[state];
+        bytes[life.last + 1] -= problem_.tensors[t].bytes[state];
       }
     }
     std::partial_sum(bytes.begin(), bytes.end(), bytes.begin());
@@ -76,7 +76,7 @@ class Lives {
     int last = -1;  // before `first`: there is no such copy
   };
 
-  Life& LifeOf(size_t tensor, int state) { return lives_[tensor][static_cast<size_t>(state)]; }
+  Life& LifeOf(size_t tensor, int state) { return lives_[tensor][state]; }
 
   void Make(size_t tensor, int state, int step) {
     LifeOf(tensor, state) = {step, step};
@@ -100,9 +100,8 @@ std::vector<int64_t> LiveBytes(const Problem& problem, const Solution& solution)
   lives.Keep();
   std::vector<int64_t> live = lives.Bytes();
   for (const Pick& pick : solution.picks) {
-    const Group& group = problem.groups[static_cast<size_t>(pick.group)];
-    live[static_cast<size_t>(StepOf(group))] +=
-        group.choices[static_cast<size_t>(pick.choice)].workspace;
+    const Group& group = problem.groups[pick.group];
+    live[StepOf(group)] += group.choices[pick.choice].workspace;
   }
   return live;
 }

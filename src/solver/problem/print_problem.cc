@@ -95,17 +95,17 @@ std::string Print(const Problem& problem, const Solution& solution) {
   std::string text = fmt::format("solution 1\ncost {}\nbound {}\nerror {}\n", solution.cost,
                                  solution.bound, solution.error);
   for (const Pick& pick : solution.picks) {
-    const Group& group = problem.groups[static_cast<size_t>(pick.group)];
-    const Choice& choice = group.choices[static_cast<size_t>(pick.choice)];
+    const Group& group = problem.groups[pick.group];
+    const Choice& choice = group.choices[pick.choice];
     text += fmt::format("pick {} {}  # {} {}\n", pick.group, pick.choice, Quote(group.name),
                         Quote(choice.name));
   }
   for (const Made& made : solution.conversions) {
-    const Tensor& tensor = problem.tensors[static_cast<size_t>(made.tensor)];
-    const Conversion& c = tensor.conversions[static_cast<size_t>(made.conversion)];
-    text += fmt::format("convert {} {}  # {} from {} to {}\n", made.tensor, made.conversion,
-                        Quote(tensor.name), Quote(tensor.states[static_cast<size_t>(c.from)]),
-                        Quote(tensor.states[static_cast<size_t>(c.to)]));
+    const Tensor& tensor = problem.tensors[made.tensor];
+    const Conversion& c = tensor.conversions[made.conversion];
+    text +=
+        fmt::format("convert {} {}  # {} from {} to {}\n", made.tensor, made.conversion,
+                    Quote(tensor.name), Quote(tensor.states[c.from]), Quote(tensor.states[c.to]));
   }
   return text;
 }

@@ -15,7 +15,7 @@ bool IsAmount(double value) { return std::isfinite(value) && value >= 0; }
 
 template <typename T>
 bool InRange(int index, const std::vector<T>& items) {
-  return index >= 0 && static_cast<size_t>(index) < items.size();
+  return index >= 0 && index < std::ssize(items);
 }
 
 /// Takes `bytes` from what is left of kMostBytes.
@@ -77,7 +77,7 @@ Status ValidateStates(const Problem& problem, const std::vector<int>& tensors,
     return InvalidArgument("{} states for {} {}", states.size(), tensors.size(), role);
   }
   for (size_t i = 0; i < states.size(); ++i) {
-    if (!InRange(states[i], problem.tensors[static_cast<size_t>(tensors[i])].states)) {
+    if (!InRange(states[i], problem.tensors[tensors[i]].states)) {
       return InvalidArgument("{} {}: no state {}", role, i, states[i]);
     }
   }
@@ -113,7 +113,7 @@ Status ValidateGroup(const Problem& problem, const Group& group, int64_t& bytes_
   std::set<int> written;
   for (const int tensor : group.outputs) {
     if (!written.insert(tensor).second) return InvalidArgument("writes tensor {} twice", tensor);
-    if (!problem.tensors[static_cast<size_t>(tensor)].given.empty()) {
+    if (!problem.tensors[tensor].given.empty()) {
       return InvalidArgument("writes tensor {}, which is given", tensor);
     }
   }

@@ -22,11 +22,11 @@ int Efficiency::WayOf(const std::string& text) {
 }
 
 void Efficiency::Learn(int way, double bound_us, double us) {
-  if (bound_us > 0) samples_[static_cast<size_t>(way)].push_back({bound_us, us});
+  if (bound_us > 0) samples_[way].push_back({bound_us, us});
 }
 
 double Efficiency::Bound(int way, double bound_us) const {
-  const std::vector<Sample>& samples = samples_[static_cast<size_t>(way)];
+  const std::vector<Sample>& samples = samples_[way];
   if (share_ <= 0 || samples.size() < kLeastSamples) return bound_us;
   double least = 1e300, near_least = 1e300;
   size_t near = 0;

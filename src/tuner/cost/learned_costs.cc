@@ -19,7 +19,7 @@ std::array<std::string, 2> WayTexts(const planner::Kind& kind, const planner::En
   const ir::Graph& group = *kind.group;
   std::string text = fmt::format("{} {}", entry.kernel->name, entry.threads);
   for (const ir::Node& node : group.nodes())
-    text += " " + node.op + (node.attributes.Int("group", 1) > 1 ? "/groups" : "");
+    text += fmt::format(" {}{}", node.op, node.attributes.Int("group", 1) > 1 ? "/groups" : "");
   std::string with_states = text;
   const auto add = [&](const std::vector<ir::ValueId>& ids, const std::vector<State>& states) {
     for (size_t i = 0; i < ids.size(); ++i)

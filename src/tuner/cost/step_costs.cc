@@ -38,8 +38,8 @@ std::vector<StepCost> StepCostsOf(const exec::Plan& plan, const DeviceSet& devic
       cost.alone_us = MeasuredUs(key, store);
     } else {
       cost.kernel = "cpu.convert";
-      const exec::PlannedTensor& from = plan.tensors[static_cast<size_t>(step.inputs[0])];
-      const State& to = plan.tensors[static_cast<size_t>(step.outputs[0])].state;
+      const exec::PlannedTensor& from = plan.tensors[step.inputs[0]];
+      const State& to = plan.tensors[step.outputs[0]].state;
       cost.of = ClassOf(from.shape.rank(), from.state, to, threads, device);
       cost.alone_us = MeasuredUs(
           ConversionKey(from.shape, from.state.storage, from.state, to, threads, device), store);

@@ -137,13 +137,9 @@ double LargestOf(std::span<const double> values) {
 /// Whether a bounded function stands behind a sum, so that outputs do not show how large its terms
 /// are.
 bool HidesItsSums(const ir::Graph& group) {
-  constexpr std::string_view kBounded[] = {"Clip",    "Erf",      "HardSigmoid",
-                                           "Sigmoid", "Softsign", "Tanh"};
   return group.nodes().size() > 1 &&
-         std::any_of(group.nodes().begin(), group.nodes().end(), [&](const ir::Node& node) {
-           return std::find(std::begin(kBounded), std::end(kBounded), node.op) !=
-                  std::end(kBounded);
-         });
+         std::any_of(group.nodes().begin(), group.nodes().end(),
+                     [&](const ir::Node& node) { return node.op->Has(ir::Trait::kBounded); });
 }
 
 /// How to take samples of a group's outputs.
@@ -165,12 +161,12 @@ SamplePlan PlanSamples(const ir::Graph& group, double steps) {
 
 std::vector<double> ValuesAt(const Tensor& tensor, const Elements& elements) {
   std::vector<double> values;
-  values.reserve(static_cast<size_t>(CountElements(elements)));
+  values.reserve(CountElements(elements));
   DispatchDType(tensor.dtype(), [&]<typename T>() {
     const auto all = tensor.as<T>();
     for (const ops::Region& range : elements) {
       for (int64_t i = range.begin; i < range.end; ++i)
-        values.push_back(static_cast<double>(Widen(all[static_cast<size_t>(i)])));
+        values.push_back(static_cast<double>(Widen(all[i])));
     }
   });
   return values;
@@ -252,7 +248,7 @@ std::span<const std::byte> GroupExpectations::InState(size_t set, size_t input,
       fmt::format("{} {} {}", set, input, StateName(state, tensor.shape().rank()));
   const auto [it, is_new] = in_state_.try_emplace(key);
   if (is_new) {
-    it->second.resize(static_cast<size_t>(StateBytes(tensor.shape(), state)));
+    it->second.resize(StateBytes(tensor.shape(), state));
     Reorder(tensor.shape(), {.storage = tensor.dtype()}, tensor.data(), state, it->second.data());
     bytes_ += static_cast<int64_t>(it->second.size());
   }

@@ -173,7 +173,7 @@ class Bench::Impl {
     ASSIGN_OR_RETURN(const Verdict verdict, VerifyConversion(conversion, *stream));
     if (!verdict.wrong.empty()) return End(Row::Status::kWrong, verdict.wrong);
     RETURN_IF_ERROR(workbench_.Misalign(conversion, false));
-    const std::vector<std::byte> zeros(static_cast<size_t>(StateBytes(from.shape, from.state)));
+    const std::vector<std::byte> zeros(StateBytes(from.shape, from.state));
     const std::span<const std::byte> inputs[] = {zeros};
     ASSIGN_OR_RETURN(
         Outcome outcome,
@@ -290,12 +290,11 @@ int Pick(std::span<const Row> rows) {
   int fastest = -1;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].status != Row::Status::kOk) continue;
-    if (fastest < 0 || rows[i].median_us < rows[static_cast<size_t>(fastest)].median_us)
-      fastest = static_cast<int>(i);
+    if (fastest < 0 || rows[i].median_us < rows[fastest].median_us) fastest = static_cast<int>(i);
   }
   for (int i = 0; i < fastest; ++i) {
-    const Row& row = rows[static_cast<size_t>(i)];
-    const Row& best = rows[static_cast<size_t>(fastest)];
+    const Row& row = rows[i];
+    const Row& best = rows[fastest];
     if (row.status != Row::Status::kOk) continue;
     const double unsure = 2 * std::hypot(StandardError(row), StandardError(best));
     if (row.median_us - best.median_us <= std::min(unsure, kGivenUp * best.median_us)) return i;

@@ -9,13 +9,8 @@
 namespace fettle::tuner {
 namespace {
 
-/// Element-wise in their first operand, though not in the others.
-constexpr std::string_view kPointwise[] = {"QuantizeLinear", "DequantizeLinear",
-                                           "BatchNormalization"};
-
-bool IsPointwise(const ops::OpDesc& op) {
-  return op.elementwise ||
-         std::find(std::begin(kPointwise), std::end(kPointwise), op.name) != std::end(kPointwise);
+bool IsPointwise(const ir::OpDesc& op) {
+  return op.Has(ir::Trait::kElementwise) || op.Has(ir::Trait::kPointwise);
 }
 
 /// Which elements of each value have to be computed.
@@ -27,7 +22,7 @@ class Demand {
     for (size_t n = group.nodes().size(); n-- > 0;) AskInputs(group.nodes()[n]);
   }
 
-  const Elements& of(ir::ValueId id) const { return elements_[static_cast<size_t>(id)]; }
+  const Elements& of(ir::ValueId id) const { return elements_[id]; }
   /// One per value.
   const std::vector<Elements>& elements() const { return elements_; }
 
@@ -35,7 +30,7 @@ class Demand {
   const Shape& ShapeOf(ir::ValueId id) const { return *group_.value(id).shape; }
 
   void Ask(ir::ValueId id, const Elements& elements) {
-    const auto at = static_cast<size_t>(id);
+    const size_t at = id;
     const bool same = asked_[at] && CountElements(elements_[at]) == CountElements(elements);
     // Two different demands are met by all elements: rare, and always right.
     elements_[at] = asked_[at] && !same ? AllElements(ShapeOf(id)) : elements;
@@ -43,9 +38,10 @@ class Demand {
   }
 
   void AskInputs(const ir::Node& node) {
-    const ops::OpDesc& op = *ops::Find(node.op);
+    const ir::OpDesc& op = *node.op;
     const ir::ValueId output = node.output(0);
-    const bool whole = op.whole_output || node.outputs.size() != 1 || output == ir::kAbsent;
+    const bool whole =
+        op.Has(ir::Trait::kWholeOutput) || node.outputs.size() != 1 || output == ir::kAbsent;
     for (ir::ValueId id : node.inputs) {
       if (id == ir::kAbsent || group_.value(id).is_constant()) continue;
       const bool pointwise = !whole && IsPointwise(op) && ShapeOf(id) == ShapeOf(output);
@@ -74,9 +70,9 @@ Elements Split(const Elements& elements, int64_t longest) {
   return pieces;
 }
 
-Status RunNode(const ops::OpDesc& op, const ops::RefContext& context, const Elements& elements,
+Status RunNode(const ops::Operator& op, const ops::RefContext& context, const Elements& elements,
                int64_t longest, ThreadPool& pool) {
-  if (op.whole_output || context.outputs.size() != 1) {
+  if (op.Has(ir::Trait::kWholeOutput) || context.outputs.size() != 1) {
     const HostView& first = context.outputs[0];
     return op.reference(context, {0, first.data == nullptr ? 0 : first.shape.elements()});
   }
@@ -84,7 +80,7 @@ Status RunNode(const ops::OpDesc& op, const ops::RefContext& context, const Elem
   std::mutex mutex;
   Status failure;
   pool.ParallelFor(static_cast<int64_t>(pieces.size()), pool.threads(), [&](int64_t i, int) {
-    const Status status = op.reference(context, pieces[static_cast<size_t>(i)]);
+    const Status status = op.reference(context, pieces[i]);
     if (status.ok()) return;
     std::lock_guard lock(mutex);
     failure = status;
@@ -100,8 +96,7 @@ std::vector<int64_t> Corners(const Shape& shape) {
   for (int corner = 0; corner < 1 << axes; ++corner) {
     int64_t index = 0;
     for (int axis = 0; axis < axes; ++axis) {
-      if ((corner >> axis & 1) != 0)
-        index += (shape[axis] - 1) * strides[static_cast<size_t>(axis)];
+      if ((corner >> axis & 1) != 0) index += (shape[axis] - 1) * strides[axis];
     }
     indices.push_back(index);
   }
@@ -122,7 +117,7 @@ int64_t DrawElement(const Shape& shape, int64_t edges, std::mt19937_64& random) 
     const int64_t places[] = {0, extent - 1, last_block - 1, last_block, 1, extent - 2};
     int64_t at = draw(8) < edges ? places[draw(6)] : draw(extent);
     if (at < 0 || at >= extent) at = draw(extent);
-    index += at * strides[static_cast<size_t>(axis)];
+    index += at * strides[axis];
   }
   return index;
 }
@@ -172,10 +167,9 @@ Elements SampleElements(const Shape& shape, int64_t count, uint64_t seed, int64_
 
 Status CheckInputs(const ir::Graph& group) {
   for (const ir::Node& node : group.nodes()) {
-    const ops::OpDesc* op = ops::Find(node.op);
-    for (size_t i = 0; op != nullptr && i < node.inputs.size() && i < 32; ++i) {
-      const bool host = (op->host_inputs >> i & 1U) != 0;
-      if (host && node.inputs[i] != ir::kAbsent && !group.value(node.inputs[i]).is_constant())
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.op->ReadsOnHost(i) && node.inputs[i] != ir::kAbsent &&
+          !group.value(node.inputs[i]).is_constant())
         return Unsupported("{}: input {} is known at run time alone", ir::Describe(node), i);
     }
   }
@@ -187,10 +181,10 @@ Oracle::Oracle(std::shared_ptr<const ir::Graph> group, ThreadPool& pool)
 
 Result<Oracle> Oracle::Make(std::shared_ptr<const ir::Graph> group, ThreadPool& pool) {
   for (const ir::Node& node : group->nodes()) {
-    const ops::OpDesc* op = ops::Find(node.op);
-    if (op == nullptr || op->reference == nullptr)
+    if (ops::OperatorOf(node).reference == nullptr)
       return Unsupported("{}: has no reference", ir::Describe(node));
-    if (op->random) return Unsupported("{}: differs from run to run", ir::Describe(node));
+    if (node.op->Has(ir::Trait::kRandom))
+      return Unsupported("{}: differs from run to run", ir::Describe(node));
   }
   Oracle oracle(std::move(group), pool);
   std::vector<Elements> all;
@@ -208,12 +202,11 @@ Result<Oracle> Oracle::Make(std::shared_ptr<const ir::Graph> group, ThreadPool& 
 Result<std::vector<Tensor>> Oracle::Run(std::span<const Tensor> inputs,
                                         std::span<const Elements> wanted) const {
   std::vector<Tensor> values = constants_;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    values[static_cast<size_t>(group_->inputs[i])] = inputs[i];
+  for (size_t i = 0; i < inputs.size(); ++i) values[group_->inputs[i]] = inputs[i];
   const Demand demand(*group_, wanted);
   RETURN_IF_ERROR(RunNodes(demand.elements(), /*constants_only=*/false, values));
   std::vector<Tensor> outputs;
-  for (ir::ValueId id : group_->outputs) outputs.push_back(values[static_cast<size_t>(id)]);
+  for (ir::ValueId id : group_->outputs) outputs.push_back(values[id]);
   return outputs;
 }
 
@@ -222,9 +215,9 @@ double Oracle::StepsFor(std::span<const Elements> wanted) const {
   double steps = 0;
   for (const ir::Node& node : group_->nodes()) {
     const ir::ValueId output = node.output(0);
-    if (output == ir::kAbsent || !constants_[static_cast<size_t>(output)].empty()) continue;
+    if (output == ir::kAbsent || !constants_[output].empty()) continue;
     const ReferenceCost cost = CostOfReference(*group_, node);
-    const bool whole = ops::Find(node.op)->whole_output || node.outputs.size() != 1;
+    const bool whole = node.op->Has(ir::Trait::kWholeOutput) || node.outputs.size() != 1;
     const Elements& asked = demand.of(output);
     const int64_t elements = whole ? group_->value(output).shape->elements() : CountElements(asked);
     const int64_t regions = std::max(std::ssize(asked), elements / LongestPiece(cost));
@@ -236,11 +229,9 @@ double Oracle::StepsFor(std::span<const Elements> wanted) const {
 
 Status Oracle::RunNodes(std::span<const Elements> elements, bool constants_only,
                         std::vector<Tensor>& values) const {
-  const auto is_there = [&](ir::ValueId id) {
-    return id == ir::kAbsent || !values[static_cast<size_t>(id)].empty();
-  };
+  const auto is_there = [&](ir::ValueId id) { return id == ir::kAbsent || !values[id].empty(); };
   const auto view = [&](ir::ValueId id) {
-    return id == ir::kAbsent ? HostView() : values[static_cast<size_t>(id)].view();
+    return id == ir::kAbsent ? HostView() : values[id].view();
   };
   for (const ir::Node& node : group_->nodes()) {
     if (std::all_of(node.outputs.begin(), node.outputs.end(), is_there)) continue;
@@ -249,15 +240,14 @@ Status Oracle::RunNodes(std::span<const Elements> elements, bool constants_only,
     for (ir::ValueId id : node.inputs) input_views.push_back(view(id));
     for (ir::ValueId id : node.outputs) {
       if (id != ir::kAbsent) {
-        ASSIGN_OR_RETURN(values[static_cast<size_t>(id)],
+        ASSIGN_OR_RETURN(values[id],
                          Tensor::Create(group_->value(id).dtype, *group_->value(id).shape));
       }
       output_views.push_back(view(id));
     }
     const ir::ValueId first = node.output(0);
-    const Elements wanted =
-        first == ir::kAbsent ? Elements() : elements[static_cast<size_t>(first)];
-    const Status status = RunNode(*ops::Find(node.op), {node, input_views, output_views}, wanted,
+    const Elements wanted = first == ir::kAbsent ? Elements() : elements[first];
+    const Status status = RunNode(ops::OperatorOf(node), {node, input_views, output_views}, wanted,
                                   LongestPiece(CostOfReference(*group_, node)), *pool_);
     if (!status.ok()) return status.WithContext(ir::Describe(node));
   }

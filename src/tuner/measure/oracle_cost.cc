@@ -4,6 +4,7 @@
 
 #include "kernels/check/tolerance.h"
 #include "ops/norm/op.h"
+#include "ops/op.h"
 #include "ops/softmax/op.h"
 
 namespace fettle::tuner {
@@ -31,19 +32,15 @@ SummedRow RowOf(const Shape& shape, const ops::AxisMask& mask) {
 
 /// Of the operators whose elements share sums with others of their output; of length 0 for others.
 SummedRow RowOf(const ir::Node& node, const Shape& x) {
-  if (node.op.ends_with("ormalization") && node.op != "BatchNormalization") {
+  if (node.op->Has(ir::Trait::kNormalises)) {
     const Result<ops::NormGroups> groups = ops::ReadNormGroups(node, x);
     return groups.ok() ? RowOf(groups->shape, groups->mask) : SummedRow();
   }
-  if (node.op.ends_with("Softmax") || node.op == "Hardmax") {
+  if (node.op == "Softmax"_op || node.op == "LogSoftmax"_op || node.op == "Hardmax"_op) {
     const Result<ops::AxisMask> mask = ops::SoftmaxAxes(node, x.rank());
     return mask.ok() ? RowOf(x, *mask) : SummedRow();
   }
   return {};
-}
-
-bool IsReduction(const ir::Node& node) {
-  return node.op.starts_with("Reduce") || node.op.starts_with("Arg");
 }
 
 }  // namespace
@@ -57,7 +54,7 @@ ReferenceCost CostOfReference(const ir::Graph& group, const ir::Node& node) {
   if (const int64_t macs = kernels::Macs(group, node); macs > 0)
     cost.element = static_cast<double>(macs) / elements;
   if (node.inputs.empty() || node.input(0) == ir::kAbsent) return cost;
-  if (IsReduction(node)) {
+  if (node.op->Has(ir::Trait::kReduces)) {
     const double length = count(node.input(0)) / elements;
     return {cost.element + length, length};
   }

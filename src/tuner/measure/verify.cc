@@ -29,7 +29,7 @@ Difference CompareOutput(const kernels::Operand& operand, const std::byte* data,
     for (int64_t begin = range.begin; begin < range.end; begin += kPiece) {
       const int64_t count = std::min(kPiece, range.end - begin);
       map.Read(data, begin, count, got);
-      const auto size = static_cast<size_t>(count);
+      const size_t size = count;
       comparison.Add(begin, {got, size}, want.first(size));
       want = want.subspan(size);
     }
@@ -62,7 +62,7 @@ std::string CheckOutputs(const kernels::BoundKernel& kernel, const Expectation& 
 const kernels::Alias* FindInPlace(const std::vector<kernels::Alias>& aliases,
                                   const kernels::Operands& operands) {
   const auto found = std::find_if(aliases.begin(), aliases.end(), [&](const kernels::Alias& alias) {
-    return !alias.is_view && !operands.inputs[static_cast<size_t>(alias.input)].state.external;
+    return !alias.is_view && !operands.inputs[alias.input].state.external;
   });
   return found == aliases.end() ? nullptr : &*found;
 }
@@ -81,7 +81,7 @@ Result<std::string> LaunchOnce(kernels::BoundKernel& kernel,
 /// Whether a float operand is stored in fewer bytes than its type has.
 bool StoresNarrower(const kernels::Operands& operands) {
   const auto narrower = [](const kernels::Operand& operand) {
-    return IsFloat(operand.dtype) && ByteSize(operand.state.storage) < ByteSize(operand.dtype);
+    return IsFloat(operand.dtype) && RowOf(operand.state.storage).bits < RowOf(operand.dtype).bits;
   };
   return std::any_of(operands.inputs.begin(), operands.inputs.end(), narrower) ||
          std::any_of(operands.outputs.begin(), operands.outputs.end(), narrower);
@@ -121,12 +121,11 @@ Result<Verdict> Verify(kernels::BoundKernel& kernel, GroupExpectations& expectat
 Result<Verdict> VerifyConversion(kernels::BoundKernel& conversion, Stream& stream) {
   const kernels::Operand& from = conversion.operands().inputs[0];
   const kernels::Operand& to = conversion.operands().outputs[0];
-  const bool nibble = from.dtype == DType::kI4 || from.dtype == DType::kU4;
-  ir::NoiseRange range{0, from.dtype == DType::kBool ? 1.0 : nibble ? 7.0 : 100.0};
+  ir::NoiseRange range{0, from.dtype == DType::kBool ? 1.0 : IsSubByte(from.dtype) ? 7.0 : 100.0};
   if (IsFloat(from.dtype)) range = {-1, 1};
   ASSIGN_OR_RETURN(const Tensor noise, ir::NoiseTensor(from.dtype, from.shape, /*seed=*/1, range));
-  std::vector<std::byte> input(static_cast<size_t>(StateBytes(from.shape, from.state)));
-  std::vector<std::byte> want(static_cast<size_t>(StateBytes(to.shape, to.state)));
+  std::vector<std::byte> input(StateBytes(from.shape, from.state));
+  std::vector<std::byte> want(StateBytes(to.shape, to.state));
   Reorder(from.shape, {.storage = from.dtype}, noise.data(), from.state, input.data());
   Reorder(from.shape, from.state, input.data(), to.state, want.data());
   const std::span<const std::byte> inputs[] = {input};
@@ -135,7 +134,7 @@ Result<Verdict> VerifyConversion(kernels::BoundKernel& conversion, Stream& strea
   if (!verdict.wrong.empty()) return verdict;
   const Elements elements = SampleElements(to.shape, kMostCompared, /*seed=*/1);
   const kernels::StateMap map(to.shape, to.state);
-  std::vector<double> values(static_cast<size_t>(CountElements(elements)));
+  std::vector<double> values(CountElements(elements));
   double* at = values.data();
   for (const ops::Region& range : elements) {
     map.Read(want.data(), range.begin, range.end - range.begin, at);

@@ -101,7 +101,7 @@ void CostLearner::MeasureDecision(const planner::Decision& decision) {
         std::find_if(catalogue_.instances.begin(), catalogue_.instances.end(),
                      [&](const planner::Instance& one) { return one.nodes == group.nodes; });
     if (instance == catalogue_.instances.end()) continue;
-    const Kind& kind = catalogue_.kinds[static_cast<size_t>(instance->kind)];
+    const Kind& kind = catalogue_.kinds[instance->kind];
     for (size_t e = 0; e < kind.entries.size(); ++e) {
       const Entry& entry = kind.entries[e];
       const EntryId id{instance->kind, static_cast<int>(e)};

@@ -32,12 +32,8 @@ class CostLearner {
   /// The same in networks: what is solved with.
   planner::CostSource& costs_in_network() { return calibrated_; }
   Allowance& allowance() { return allowance_; }
-  const planner::Kind& KindOf(EntryId id) const {
-    return catalogue_.kinds[static_cast<size_t>(id.first)];
-  }
-  const planner::Entry& EntryOf(EntryId id) const {
-    return KindOf(id).entries[static_cast<size_t>(id.second)];
-  }
+  const planner::Kind& KindOf(EntryId id) const { return catalogue_.kinds[id.first]; }
+  const planner::Entry& EntryOf(EntryId id) const { return KindOf(id).entries[id.second]; }
 
   /// Whether a measurement could say more of the entry.
   bool IsOpen(EntryId id);

@@ -26,7 +26,7 @@ constexpr std::string_view kRaced = "raced", kEnded = "ended";
 std::string WayOf(const planner::Kind& kind, const planner::Entry& entry) {
   std::string text = fmt::format("{} {}", entry.kernel->name, entry.threads);
   for (const ir::Node& node : kind.group->nodes())
-    text += " " + node.op + (node.attributes.Int("group", 1) > 1 ? "/groups" : "");
+    text += fmt::format(" {}{}", node.op, node.attributes.Int("group", 1) > 1 ? "/groups" : "");
   return text;
 }
 

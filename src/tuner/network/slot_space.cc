@@ -30,7 +30,7 @@ kernels::Params ParamsAt(const std::vector<Parameter>& parameters,
                          const std::vector<bool>& of_launch, const Point& point) {
   kernels::Params params;
   for (size_t i = 0; i < parameters.size(); ++i) {
-    const int64_t value = std::get<int64_t>(parameters[i].values[static_cast<size_t>(point[i])]);
+    const int64_t value = std::get<int64_t>(parameters[i].values[point[i]]);
     if (!of_launch[i] || value != 0) params.emplace(parameters[i].name, value);
   }
   return params;

@@ -34,12 +34,11 @@ struct Copy {
 };
 
 Copy CopyOf(const ir::Graph& graph, const planner::Extracted& extracted, const solver::Made& made) {
-  const auto t = static_cast<size_t>(made.tensor);
-  const solver::Conversion& conversion =
-      extracted.problem.tensors[t].conversions[static_cast<size_t>(made.conversion)];
+  const size_t t = made.tensor;
+  const solver::Conversion& conversion = extracted.problem.tensors[t].conversions[made.conversion];
   const std::vector<State>& states = extracted.states[t];
-  return {graph.value(extracted.values[t]), states[static_cast<size_t>(conversion.from)],
-          states[static_cast<size_t>(conversion.to)], conversion.error};
+  return {graph.value(extracted.values[t]), states[conversion.from], states[conversion.to],
+          conversion.error};
 }
 
 class Tuner {
@@ -159,8 +158,8 @@ class Tuner {
   }
 
   EntryId EntryOf(const planner::Extracted& extracted, const solver::Pick& pick) const {
-    const auto g = static_cast<size_t>(pick.group);
-    return {catalogue_.instances[g].kind, extracted.entries[g][static_cast<size_t>(pick.choice)]};
+    const size_t g = pick.group;
+    return {catalogue_.instances[g].kind, extracted.entries[g][pick.choice]};
   }
 
   /// What the solution uses and nobody has measured.
@@ -235,18 +234,15 @@ class Tuner {
   /// choice of its group that loses nothing.
   void ListLossy(const planner::Extracted& extracted, const solver::Solution& solution) {
     for (const solver::Pick& pick : solution.picks) {
-      const std::vector<solver::Choice>& choices =
-          extracted.problem.groups[static_cast<size_t>(pick.group)].choices;
-      const solver::Choice& choice = choices[static_cast<size_t>(pick.choice)];
+      const std::vector<solver::Choice>& choices = extracted.problem.groups[pick.group].choices;
+      const solver::Choice& choice = choices[pick.choice];
       if (choice.error <= 0) continue;
       double exact = kNoLimit;
       for (const solver::Choice& other : choices)
         if (other.error <= 0) exact = std::min(exact, other.cost);
       const EntryId id = EntryOf(extracted, pick);
       const planner::Entry& entry = learner_.EntryOf(id);
-      const planner::Proposal* proposal =
-          extracted.proposals[static_cast<size_t>(pick.group)][static_cast<size_t>(pick.choice)]
-              .get();
+      const planner::Proposal* proposal = extracted.proposals[pick.group][pick.choice].get();
       report_.lossy.push_back({costs().KeyText(learner_.KindOf(id), entry, proposal),
                                std::string(entry.kernel->name),
                                {choice.error, exact - choice.cost}});

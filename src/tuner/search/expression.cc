@@ -50,10 +50,10 @@ class ExpressionEvaluator {
       : expression_(expression), values_(values) {}
 
   Worth Of(int index) const {
-    const Expression::Node& node = expression_.nodes_[static_cast<size_t>(index)];
+    const Expression::Node& node = expression_.nodes_[index];
     switch (node.op) {
-      case Op::kLiteral: return ToWorth(expression_.literals_[static_cast<size_t>(node.index)]);
-      case Op::kName: return ToWorth(*values_[static_cast<size_t>(node.index)]);
+      case Op::kLiteral: return ToWorth(expression_.literals_[node.index]);
+      case Op::kName: return ToWorth(*values_[node.index]);
       case Op::kOr: {
         Worth left = Of(node.operands[0]);
         return IsTrue(left) ? left : Of(node.operands[1]);

@@ -213,7 +213,7 @@ class ExpressionParser {
     const auto as_whole = std::from_chars(begin, end, whole);
     const auto as_real = std::from_chars(begin, end, real);
     if (as_real.ec != std::errc()) return Wrong("a number");
-    at_ += static_cast<size_t>(as_real.ptr - begin);
+    at_ += as_real.ptr - begin;
     if (at_ < text_.size() && IsNameStart(text_[at_])) return Wrong("an operator");
     const bool is_whole = as_whole.ec == std::errc() && as_whole.ptr == as_real.ptr;
     return AddLiteral(is_whole ? Value(whole) : Value(real));

@@ -30,7 +30,7 @@ class History {
   const Evaluation* best() const;
   /// Those that have a time, fastest first.
   const std::vector<int>& fastest() const { return fastest_; }
-  const Evaluation& at(int index) const { return evaluations_[static_cast<size_t>(index)]; }
+  const Evaluation& at(int index) const { return evaluations_[index]; }
 
   /// The point must not be there yet.
   void Add(Evaluation evaluation);

@@ -41,7 +41,7 @@ constexpr size_t kModelSize = 256;
 struct Region {
   int parameter = 0;
   int position = 0;
-  bool Holds(const Point& point) const { return point[static_cast<size_t>(parameter)] == position; }
+  bool Holds(const Point& point) const { return point[parameter] == position; }
 };
 
 /// Distinct unseen points.
@@ -102,7 +102,7 @@ class LocalSearch : public Strategy {
     for (int draw = 0; draw < kFlagDraws; ++draw) {
       for (int i = 0; i < space.dimensions(); ++i)
         if (const int extent = space.extent(i); extent <= kFlag)
-          point[static_cast<size_t>(i)] = static_cast<int>(random_.Below(extent));
+          point[i] = static_cast<int>(random_.Below(extent));
       const auto same = [&](const Evaluation& measured) {
         return SameFlags(measured.point, point);
       };
@@ -126,7 +126,7 @@ class LocalSearch : public Strategy {
     if (count > kModelSize) {
       const std::vector<int>& fastest = history_.fastest();
       for (size_t i = 0; i < std::min(kModelSize / 2, fastest.size()); ++i)
-        taken[static_cast<size_t>(fastest[i])] = true;
+        taken[fastest[i]] = true;
       for (size_t i = count - kModelSize / 2; i < count; ++i) taken[i] = true;
     }
     for (size_t i = 0; i < count; ++i) {
@@ -172,7 +172,7 @@ class LocalSearch : public Strategy {
       if (++centres == kCentres) break;
     }
     Point moved = history_.best()->point;
-    moved[static_cast<size_t>(region_->parameter)] = region_->position;
+    moved[region_->parameter] = region_->position;
     if (space.Valid(moved)) candidates.Add(std::move(moved));
     AddSample(candidates, region_);
     if (best.value_or(INFINITY) < region_progress_ * (1 - kWorthwhile)) {
@@ -190,7 +190,7 @@ class LocalSearch : public Strategy {
     const Point& best = history_.best()->point;
     for (int i = 0; i < space.dimensions(); ++i)
       for (int position = 0; space.extent(i) <= kSwitch && position < space.extent(i); ++position)
-        if (position != best[static_cast<size_t>(i)]) regions.push_back({i, position});
+        if (position != best[i]) regions.push_back({i, position});
     if (regions.empty()) return std::nullopt;
     return regions[random_.Below(regions.size())];
   }
@@ -209,7 +209,7 @@ class LocalSearch : public Strategy {
     const std::vector<double> gains =
         model_.ExpectedImprovements(points, Target(best_ms) - kWorthwhile);
     const auto most = std::max_element(gains.begin(), gains.end());
-    return points[static_cast<size_t>(most - gains.begin())];
+    return points[most - gains.begin()];
   }
 
   const History& history_;

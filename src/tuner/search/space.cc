@@ -56,7 +56,7 @@ Result<SearchSpace> SearchSpace::Create(std::vector<Parameter> parameters,
   for (const std::string& text : conditions) {
     ASSIGN_OR_RETURN(Expression expression, Expression::Parse(text, names));
     const int last = expression.uses().empty() ? 0 : expression.uses().back();
-    rules->conditions[static_cast<size_t>(last)].push_back(std::move(expression));
+    rules->conditions[last].push_back(std::move(expression));
   }
   rules->parameters = std::move(parameters);
   rules->predicate = std::move(predicate);
@@ -74,22 +74,21 @@ Point SearchSpace::PointAt(uint64_t index) const {
   Point point(parameters().size());
   for (int i = dimensions() - 1; i >= 0; --i) {
     const auto count = static_cast<uint64_t>(extent(i));
-    point[static_cast<size_t>(i)] = static_cast<int>(index % count);
+    point[i] = static_cast<int>(index % count);
     index /= count;
   }
   return point;
 }
 
 const Value& SearchSpace::ValueOf(const Point& point, int parameter) const {
-  const auto i = static_cast<size_t>(parameter);
-  return parameters()[i].values[static_cast<size_t>(point[i])];
+  const size_t i = parameter;
+  return parameters()[i].values[point[i]];
 }
 
 std::string SearchSpace::Print(const Point& point) const {
   std::vector<std::string> pairs;
   for (int i = 0; i < dimensions(); ++i)
-    pairs.push_back(parameters()[static_cast<size_t>(i)].name + "=" +
-                    PrintValue(ValueOf(point, i)));
+    pairs.push_back(parameters()[i].name + "=" + PrintValue(ValueOf(point, i)));
   std::sort(pairs.begin(), pairs.end());
   return fmt::format("{}", fmt::join(pairs, ","));
 }
@@ -112,10 +111,10 @@ Result<Point> SearchSpace::Find(const std::vector<Value>& values) const {
 
 /// The conditions whose last parameter is `parameter`; those before it are set.
 bool SearchSpace::HoldsUpTo(const Point& point, int parameter) const {
-  const std::vector<Expression>& conditions = rules_->conditions[static_cast<size_t>(parameter)];
+  const std::vector<Expression>& conditions = rules_->conditions[parameter];
   if (!conditions.empty()) {
     std::vector<const Value*> values(parameters().size());
-    for (int i = 0; i <= parameter; ++i) values[static_cast<size_t>(i)] = &ValueOf(point, i);
+    for (int i = 0; i <= parameter; ++i) values[i] = &ValueOf(point, i);
     for (const Expression& condition : conditions)
       if (!condition.Holds(values)) return false;
   }
@@ -125,8 +124,7 @@ bool SearchSpace::HoldsUpTo(const Point& point, int parameter) const {
 bool SearchSpace::Valid(const Point& point) const {
   if (point.size() != parameters().size()) return false;
   for (int i = 0; i < dimensions(); ++i)
-    if (point[static_cast<size_t>(i)] < 0 || point[static_cast<size_t>(i)] >= extent(i))
-      return false;
+    if (point[i] < 0 || point[i] >= extent(i)) return false;
   for (int i = 0; i < dimensions(); ++i)
     if (!HoldsUpTo(point, i)) return false;
   return true;
@@ -148,8 +146,8 @@ std::vector<Point> SearchSpace::Hamming(const Point& point) const {
   std::vector<Point> found;
   Point neighbour = point;
   for (int i = 0; i < dimensions(); ++i) {
-    const int centre = point[static_cast<size_t>(i)], last = extent(i) - 1;
-    int& position = neighbour[static_cast<size_t>(i)];
+    const int centre = point[i], last = extent(i) - 1;
+    int& position = neighbour[i];
     const auto add = [&](int other) {
       position = other;
       if (other != centre && Valid(neighbour)) found.push_back(neighbour);
@@ -177,9 +175,9 @@ std::optional<Point> SearchSpace::FirstValid(const Point& from, int64_t& steps) 
       continue;
     }
     // The next value here, else in the nearest parameter before that has one; all after restart.
-    while (at >= 0 && point[static_cast<size_t>(at)] + 1 >= extent(at)) --at;
+    while (at >= 0 && point[at] + 1 >= extent(at)) --at;
     if (at < 0) return std::nullopt;
-    ++point[static_cast<size_t>(at)];
+    ++point[at];
     std::fill(point.begin() + at + 1, point.end(), 0);
   }
   return point;
@@ -204,21 +202,21 @@ std::optional<Point> SearchSpace::RandomWalk(Random& random, int64_t& steps) con
   Point point(parameters().size(), 0);
   std::vector<std::vector<int>> untried(parameters().size());
   const auto restart = [&](int at) {
-    std::vector<int>& values = untried[static_cast<size_t>(at)];
-    values.resize(static_cast<size_t>(extent(at)));
+    std::vector<int>& values = untried[at];
+    values.resize(extent(at));
     std::iota(values.begin(), values.end(), 0);
     random.Shuffle(values);
   };
   int at = 0;
   restart(0);
   while (at >= 0 && at < dimensions()) {
-    std::vector<int>& values = untried[static_cast<size_t>(at)];
+    std::vector<int>& values = untried[at];
     if (values.empty()) {
       --at;
       continue;
     }
     if (--left <= 0) return std::nullopt;
-    point[static_cast<size_t>(at)] = values.back();
+    point[at] = values.back();
     values.pop_back();
     if (HoldsUpTo(point, at) && ++at < dimensions()) restart(at);
   }

@@ -46,7 +46,7 @@ class SearchSpace {
   const std::vector<Parameter>& parameters() const { return rules_->parameters; }
   int dimensions() const { return static_cast<int>(parameters().size()); }
   int extent(int parameter) const {
-    return static_cast<int>(parameters()[static_cast<size_t>(parameter)].values.size());
+    return static_cast<int>(parameters()[parameter].values.size());
   }
   /// Valid or not.
   uint64_t combinations() const { return rules_->combinations; }

@@ -29,7 +29,7 @@ double Twos(int64_t value) {
 
 Surrogate::Surrogate(const SearchSpace& space) : space_(space) {
   for (int i = 0; i < space_.dimensions(); ++i) {
-    const std::vector<Value>& values = space_.parameters()[static_cast<size_t>(i)].values;
+    const std::vector<Value>& values = space_.parameters()[i].values;
     if (values.size() < 2) continue;
     Coordinate coordinate{i, std::holds_alternative<std::string>(values[0]), {}};
     for (size_t v = 0; v < values.size(); ++v)
@@ -60,8 +60,8 @@ Surrogate::Coordinates Surrogate::Of(const Point& point) const {
   Coordinates places;
   places.reserve(coordinates_.size());
   for (const Coordinate& coordinate : coordinates_) {
-    const int position = point[static_cast<size_t>(coordinate.parameter)];
-    places.push_back(coordinate.places[static_cast<size_t>(position)]);
+    const int position = point[coordinate.parameter];
+    places.push_back(coordinate.places[position]);
   }
   return places;
 }

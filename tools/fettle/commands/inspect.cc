@@ -76,7 +76,7 @@ Json ValueJson(const ir::Value& value) {
 
 double ValueBytes(const ir::Value& value) {
   return value.has_concrete_shape()
-             ? static_cast<double>(value.shape->elements() * ByteSize(value.dtype))
+             ? static_cast<double>(StorageBytes(value.dtype, value.shape->elements()))
              : 0;
 }
 
@@ -92,7 +92,7 @@ bool HasShapes(const ir::Graph& graph, const ir::Node& node) {
 void AddCosts(const ir::Graph& graph, Inspection& inspection) {
   double total = 0;
   for (const ir::Node& node : graph.nodes()) {
-    OpSum& sum = inspection.ops[node.op];
+    OpSum& sum = inspection.ops[std::string(node.op)];
     if (!HasShapes(graph, node)) {
       ++inspection.left_out;
       continue;
@@ -106,9 +106,9 @@ void AddCosts(const ir::Graph& graph, Inspection& inspection) {
       outputs.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
       if (id != ir::kAbsent) sum.bytes += ValueBytes(graph.value(id));
     }
-    const ops::OpDesc* op = ops::Find(node.op);
-    if (op == nullptr || op->macs == nullptr) continue;
-    const int64_t macs = op->macs(node, inputs, outputs);
+    const ops::Operator& op = ops::OperatorOf(node);
+    if (op.macs == nullptr) continue;
+    const int64_t macs = op.macs(node, inputs, outputs);
     sum.macs += static_cast<double>(macs);
     total += static_cast<double>(macs);
   }
@@ -119,7 +119,7 @@ void AddCosts(const ir::Graph& graph, Inspection& inspection) {
 Result<Inspection> Inspect(const runtime::Model& model, const InspectOptions& options,
                            std::vector<std::string>& warnings) {
   Inspection inspection;
-  for (const ir::Node& node : model.graph().nodes()) ++inspection.ops[node.op].nodes;
+  for (const ir::Node& node : model.graph().nodes()) ++inspection.ops[std::string(node.op)].nodes;
   ASSIGN_OR_RETURN(const auto given, ParseShapes(options.common.shapes));
   ASSIGN_OR_RETURN(inspection.shapes, runtime::DefaultShapes(model, given, &warnings));
   ir::Graph graph = model.graph();
@@ -194,7 +194,7 @@ void PrintTables(const InspectOptions& options, const runtime::Model& model,
   if (options.ops) {
     Table nodes({{"node"}, {"operator"}, {"source"}});
     for (const ir::Node& node : model.graph().nodes())
-      nodes.Row({node.name, node.op, ir::Describe(node)});
+      nodes.Row({node.name, std::string(node.op), ir::Describe(node)});
     fmt::print("{}\n", nodes.ToString());
   }
   if (options.tensors) {

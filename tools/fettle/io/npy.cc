@@ -54,7 +54,7 @@ Status ParseDescr(std::string_view text, Header& header) {
   for (const Kind& kind : kKinds) {
     if (descr.substr(1) != kind.descr) continue;
     header.dtype = kind.dtype;
-    header.swap = descr[0] == '>' && ByteSize(kind.dtype) > 1;
+    header.swap = descr[0] == '>' && RowOf(kind.dtype).bits > 8;
     if (std::string_view("<>|=").find(descr[0]) == std::string_view::npos) break;
     return OkStatus();
   }
@@ -90,7 +90,7 @@ Result<Header> ParseHeader(std::string_view text) {
 }
 
 void SwapBytes(Tensor& tensor) {
-  const auto size = static_cast<size_t>(ByteSize(tensor.dtype()));
+  const auto size = static_cast<size_t>(StorageBytes(tensor.dtype(), 1));
   const std::span<std::byte> bytes = tensor.bytes();
   for (size_t at = 0; at < bytes.size(); at += size)
     std::reverse(bytes.begin() + static_cast<ptrdiff_t>(at),
@@ -105,7 +105,7 @@ void NormaliseBools(Tensor& tensor) {
 /// Row-major copy of a tensor whose bytes lie first axis fastest.
 Result<Tensor> FromColumnMajor(const Tensor& tensor) {
   ASSIGN_OR_RETURN(Tensor out, Tensor::Create(tensor.dtype(), tensor.shape()));
-  const auto size = static_cast<size_t>(ByteSize(tensor.dtype()));
+  const auto size = static_cast<size_t>(StorageBytes(tensor.dtype(), 1));
   const int rank = tensor.shape().rank();
   Dims coordinate(static_cast<size_t>(rank));
   for (int64_t i = 0; i < tensor.elements(); ++i) {
@@ -154,7 +154,7 @@ Result<Tensor> ParseNpy(std::span<const std::byte> bytes) {
   const std::optional<int64_t> elements = shape.CheckedElements();
   if (!elements) return InvalidArgument("npy: shape {} is too large", shape.ToString());
   const std::span<const std::byte> data = bytes.subspan(prefix + length);
-  const int64_t expected = *elements * ByteSize(header.dtype);
+  const int64_t expected = StorageBytes(header.dtype, *elements);
   if (static_cast<int64_t>(data.size()) != expected) {
     return InvalidArgument("npy: expected {} bytes for {} of shape {}, got {}", expected,
                            DTypeName(header.dtype), shape.ToString(), data.size());

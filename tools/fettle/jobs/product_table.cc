@@ -47,13 +47,13 @@ void Fill(ProductRow& row, const Candidate& candidate, const Row& measured) {
 
 /// Matrices as rows `leading` elements apart (0: without gaps); gaps have all bits set.
 std::vector<std::byte> Spread(const Tensor& dense, int64_t leading) {
-  const int64_t element = ByteSize(dense.dtype());
+  const auto bytes_of = [&](int64_t elements) { return StorageBytes(dense.dtype(), elements); };
   const int64_t columns = dense.shape()[dense.shape().rank() - 1];
   const int64_t rows = dense.elements() / columns, pitch = leading == 0 ? columns : leading;
-  std::vector<std::byte> bytes(static_cast<size_t>(rows * pitch * element), std::byte{0xff});
+  std::vector<std::byte> bytes(static_cast<size_t>(bytes_of(rows * pitch)), std::byte{0xff});
   for (int64_t r = 0; r < rows; ++r)
-    std::copy_n(dense.data() + r * columns * element, columns * element,
-                bytes.data() + r * pitch * element);
+    std::copy_n(dense.data() + bytes_of(r * columns), bytes_of(columns),
+                bytes.data() + bytes_of(r * pitch));
   return bytes;
 }
 
@@ -191,7 +191,7 @@ Status ProductTable::AddCall() {
   // Refuses leading dimensions before anything is copied with them.
   RETURN_IF_ERROR(runtime::MatrixProduct::Create(p, strides, nullptr, options).status());
   const std::vector<std::byte> a = Spread(job_.a, strides.lda), b = Spread(job_.b, strides.ldb);
-  std::vector<std::byte> c(static_cast<size_t>(p.batch * strides.c * ByteSize(p.c)));
+  std::vector<std::byte> c(static_cast<size_t>(StorageBytes(p.c, p.batch * strides.c)));
   ASSIGN_OR_RETURN(const auto product,
                    runtime::MatrixProduct::Create(p, strides, b.data(), std::move(options)));
   const auto call = [&] { return product->Run(a.data(), nullptr, c.data()); };

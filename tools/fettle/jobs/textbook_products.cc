@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/family.h"
+#include "ops/op.h"
 
 namespace fettle::tools {
 namespace {
@@ -78,7 +79,7 @@ class Loops final : public PreparedKernel {
 
 Result<Product> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
-  if (node.op != "MatMul" || group.nodes().size() != 1 || group.inputs.size() != 2)
+  if (node.op != "MatMul"_op || group.nodes().size() != 1 || group.inputs.size() != 2)
     return Unsupported("no product of two inputs");
   const Shape &a = *group.value(node.input(0)).shape, &b = *group.value(node.input(1)).shape;
   if (a.rank() != 2 || b.rank() != 2) return Unsupported("no product of two matrices");

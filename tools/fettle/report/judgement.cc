@@ -8,9 +8,7 @@
 namespace fettle::tools {
 namespace {
 
-bool IsQuantised(DType dtype) {
-  return dtype == DType::kI8 || dtype == DType::kU8 || dtype == DType::kI4 || dtype == DType::kU4;
-}
+bool IsQuantised(DType dtype) { return IsInteger(dtype) && RowOf(dtype).bits <= 8; }
 
 /// The extent of the reference's values; of one repeated value, its magnitude.
 double RangeOf(const Difference& difference) {

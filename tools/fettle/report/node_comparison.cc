@@ -50,7 +50,7 @@ class Comparer {
 
  private:
   std::vector<int> CountReaders(const planner::Cover& cover) const {
-    std::vector<int> readers(graph_.values().size());
+    IdVector<ir::ValueId, int> readers(graph_.values().size());
     for (const planner::GroupChoices& group : cover)
       for (ir::ValueId id : group.fragment.inputs) ++readers[static_cast<size_t>(id)];
     return readers;
@@ -107,7 +107,7 @@ class Comparer {
     NodeComparison comparison;
     for (const ir::Node& node : fragment.graph->nodes()) {
       comparison.node += (comparison.node.empty() ? "" : "+") + node.name;
-      comparison.op += (comparison.op.empty() ? "" : "+") + node.op;
+      comparison.op += fmt::format("{}{}", comparison.op.empty() ? "" : "+", node.op);
     }
     comparison.kernel = got.kernels;
     comparison.judgement.ok = true;
@@ -138,20 +138,19 @@ class Comparer {
 /// Drops every node that cannot be planned before the model runs; what the others leave behind
 /// becomes an output. Returns how many were dropped.
 Result<int64_t> KeepPlannable(ir::Graph& graph) {
-  std::vector<bool> known(graph.values().size());
+  IdVector<ir::ValueId, bool> known(graph.values().size());
   for (ir::ValueId id : graph.inputs) known[static_cast<size_t>(id)] = true;
   int64_t dropped = 0;
   std::vector<ir::ValueId> results;
   for (size_t n = 0; n < graph.nodes().size(); ++n) {
     ir::Node& node = graph.node(static_cast<ir::NodeId>(n));
-    const ops::OpDesc* op = ops::Find(node.op);
     const bool ready = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ir::ValueId id) {
       return id == ir::kAbsent || graph.value(id).is_constant() || known[static_cast<size_t>(id)];
     });
     const bool shaped = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ir::ValueId id) {
       return id == ir::kAbsent || graph.value(id).has_concrete_shape();
     });
-    if (op == nullptr || op->control || !ready || !shaped) {
+    if (node.op->Has(ir::Trait::kControl) || !ready || !shaped) {
       node.dead = true;
       ++dropped;
       continue;

@@ -8,6 +8,7 @@
 #include "io/tensor_io.h"
 #include "jobs/exit_code.h"
 #include "jobs/interrupt.h"
+#include "ops/op.h"
 
 namespace fettle::tools {
 namespace {
@@ -19,15 +20,11 @@ double QuantisedStep(const ir::Graph& graph, ir::ValueId output) {
   ir::ValueId id = output;
   while (producers[static_cast<size_t>(id)] >= 0) {
     const ir::Node& node = graph.node(producers[static_cast<size_t>(id)]);
-    static constexpr const char* kMoves[] = {"Reshape",   "Transpose", "Squeeze",
-                                             "Unsqueeze", "Flatten",   "Identity"};
-    const bool moves = std::any_of(std::begin(kMoves), std::end(kMoves),
-                                   [&](const char* op) { return node.op == op; });
-    if (moves) {
+    if (node.op->Has(ir::Trait::kKeepsBytes) || node.op == "Transpose"_op) {
       id = node.input(0);
       continue;
     }
-    if (node.op != "DequantizeLinear" || node.input(1) == ir::kAbsent) return 0;
+    if (node.op != "DequantizeLinear"_op || node.input(1) == ir::kAbsent) return 0;
     const ir::Value& scale = graph.value(node.input(1));
     if (!scale.is_constant() || scale.constant->elements() != 1) return 0;
     return std::abs(scale.constant->GetDouble(0));
@@ -35,8 +32,8 @@ double QuantisedStep(const ir::Graph& graph, ir::ValueId output) {
   return 0;
 }
 
-bool IsIndexOperator(const std::string& op, size_t output) {
-  return op == "ArgMax" || op == "ArgMin" || (op == "TopK" && output == 1);
+bool IsIndexOperator(ir::OpRef op, size_t output) {
+  return op == "ArgMax"_op || op == "ArgMin"_op || (op == "TopK"_op && output == 1);
 }
 
 /// Whether `id` holds positions (an ArgMax, the second result of a TopK): equal scores may then
@@ -94,14 +91,14 @@ Result<TensorsByName> ReadExpected(const ir::Graph& graph, const std::string& di
 
 /// The score that each position points at, along the axis of the operator that found it.
 Result<Tensor> ScoresAt(const Tensor& positions, const Tensor& scores, const ir::Node& node) {
-  const auto axis =
-      NormaliseAxis(node.attributes.Int("axis", node.op == "TopK" ? -1 : 0), scores.shape().rank());
-  const bool keeps = node.op == "TopK" || node.attributes.Int("keepdims", 1) != 0;
+  const auto axis = NormaliseAxis(node.attributes.Int("axis", node.op == "TopK"_op ? -1 : 0),
+                                  scores.shape().rank());
+  const bool keeps = node.op == "TopK"_op || node.attributes.Int("keepdims", 1) != 0;
   if (!axis) return InvalidArgument("axis out of range");
   Dims dims = scores.shape().dims();
   const int64_t extent = dims[static_cast<size_t>(*axis)];
   const int64_t inner = scores.shape().Count(*axis + 1, scores.shape().rank());
-  const int64_t kept = node.op == "TopK" ? positions.shape()[*axis] : 1;
+  const int64_t kept = node.op == "TopK"_op ? positions.shape()[*axis] : 1;
   if (keeps && positions.shape().rank() != scores.shape().rank())
     return InvalidArgument("shapes differ");
   ASSIGN_OR_RETURN(Tensor out, Tensor::Create(DType::kF64, positions.shape()));

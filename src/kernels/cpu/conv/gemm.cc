@@ -81,7 +81,7 @@ class ConvGemm final : public PreparedKernel {
   ConvGemm(const Problem& problem, const ConvOperands& operands, const ConvGeometry& geometry,
            const ConvPixels& pixels, Epilogue epilogue, const Blocking& blocking, int lanes)
       : operands_(operands),
-        input_(static_cast<size_t>(IndexOf(problem.group->inputs, operands.x))),
+        input_(IndexOf(problem.group->inputs, operands.x)),
         g_(geometry),
         out_(pixels.out),
         taps_(PlanTaps(geometry, pixels.in)),
@@ -100,7 +100,7 @@ class ConvGemm final : public PreparedKernel {
       run_ = out_.pixels;
     }
     if (!operands_.computed) return;
-    w_input_ = static_cast<size_t>(IndexOf(problem.group->inputs, operands_.w));
+    w_input_ = IndexOf(problem.group->inputs, operands_.w);
     if (operands_.b != ir::kAbsent) b_input_ = IndexOf(problem.group->inputs, operands_.b);
   }
 
@@ -116,7 +116,7 @@ class ConvGemm final : public PreparedKernel {
   }
 
   Status Launch(const LaunchArgs& args) const override {
-    std::memset(args.workspace.host<std::byte>(), 0, static_cast<size_t>(ZeroBytes()));
+    std::memset(args.workspace.host<std::byte>(), 0, ZeroBytes());
     if (operands_.computed) PackComputed(args);
     const elementwise::Binding binding = epilogue_.Bind(args, operands_.computed ? 0 : 1);
     if (g_.pixels() == 0) return OkStatus();
@@ -163,7 +163,7 @@ class ConvGemm final : public PreparedKernel {
     });
     std::fill_n(out + PanelElements(), BiasElements(), 0.F);
     if (b_input_ < 0) return;
-    const auto* b = args.inputs[static_cast<size_t>(b_input_)].host<float>();
+    const auto* b = args.inputs[b_input_].host<float>();
     for (int64_t g = 0; g < g_.groups; ++g)
       std::copy_n(b + g * weights_.oc, weights_.oc, out + PanelElements() + g * padded);
   }

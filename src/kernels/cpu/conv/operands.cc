@@ -11,8 +11,7 @@ Result<StateAssignment> ConvStates(const ir::Graph& group, const ConvOperands& o
   if (operands.computed && operands.w == operands.x)
     return Unsupported("the input is its own weights");
   ASSIGN_OR_RETURN(StateAssignment states, ChannelsLastStates(group));
-  if (operands.computed)
-    states.inputs[static_cast<size_t>(IndexOf(group.inputs, operands.w))].layout = {};
+  if (operands.computed) states.inputs[IndexOf(group.inputs, operands.w)].layout = {};
   return states;
 }
 
@@ -31,7 +30,7 @@ Result<std::vector<StateAssignment>> StatesIn(
     const ir::Graph& group, ir::ValueId x, const StateAssignment& usual,
     const std::vector<ConvLayouts>& layouts,
     const std::function<Status(const StateAssignment& states)>& check) {
-  const auto input = static_cast<size_t>(IndexOf(group.inputs, x));
+  const size_t input = IndexOf(group.inputs, x);
   const Layout last = Layout::ChannelsLast(group.value(x).shape->rank());
   std::vector<StateAssignment> all;
   Status failure = Unsupported("no layout suits");
@@ -68,7 +67,7 @@ Result<std::vector<StateAssignment>> ConvStatesIn(const ir::Graph& group,
 }
 
 Result<ConvPixels> ReadConvPixels(const Problem& problem, ir::ValueId x) {
-  const auto input = static_cast<size_t>(IndexOf(problem.group->inputs, x));
+  const size_t input = IndexOf(problem.group->inputs, x);
   ConvPixels pixels;
   ASSIGN_OR_RETURN(pixels.in, ReadPixels(problem.shape(x), problem.states.inputs[input].layout));
   ASSIGN_OR_RETURN(pixels.out, ReadPixels(problem.shape(problem.group->outputs[0]),

@@ -48,14 +48,14 @@ void Pack(const ConvGeometry& g, const TapPlan& plan, const Constant& w, const C
           float* out) {
   const int64_t padded = RoundUp(plan.depth, kDotPad), taps = g.taps();
   std::fill_n(out, plan.taps * g.oc * padded, 0.F);
-  std::vector<float> filter(static_cast<size_t>(g.ic * taps));
+  std::vector<float> filter(g.ic * taps);
   for (int64_t o = 0; o < g.oc; ++o) {
     ReadFloats(w, o * g.ic * taps, g.ic * taps, filter.data());
     for (int64_t i = 0; i < g.ic; ++i) {
       for (int64_t t = 0; t < taps; ++t) {
         const int64_t tap = plan.rows ? t / g.kernel[2] : t;
         const int64_t at = plan.rows ? t % g.kernel[2] * g.ic + i : i;
-        out[(tap * g.oc + o) * padded + at] = filter[static_cast<size_t>(i * taps + t)];
+        out[(tap * g.oc + o) * padded + at] = filter[i * taps + t];
       }
     }
   }
@@ -67,7 +67,7 @@ class ConvDot final : public PreparedKernel {
   ConvDot(const Problem& problem, const ConvOperands& operands, const ConvGeometry& geometry,
           Epilogue epilogue, int lanes)
       : operands_(operands),
-        input_(static_cast<size_t>(IndexOf(problem.group->inputs, operands.x))),
+        input_(IndexOf(problem.group->inputs, operands.x)),
         g_(geometry),
         plan_(PlanTaps(geometry)),
         kernels_(GetDotKernels(static_cast<int>(geometry.oc))),
@@ -87,7 +87,7 @@ class ConvDot final : public PreparedKernel {
   int64_t workspace_bytes() const override { return ZeroBytes() + lanes_ * LaneBytes(); }
 
   Status Launch(const LaunchArgs& args) const override {
-    std::memset(args.workspace.host<std::byte>(), 0, static_cast<size_t>(ZeroBytes()));
+    std::memset(args.workspace.host<std::byte>(), 0, ZeroBytes());
     const elementwise::Binding binding = epilogue_.Bind(args, 1);
     static_cast<CpuStream&>(args.stream)
         .ParallelFor(CeilDiv(g_.pixels(), kTaskRows), [&](int64_t task, int lane) {

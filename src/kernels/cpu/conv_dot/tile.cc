@@ -43,7 +43,7 @@ struct Tile<kOutputs, std::index_sequence<kSum...>, std::index_sequence<kRow...>
     V sums[kRows * kOutputs] = {((void)kSum, hn::Zero(D()))...};
     const int64_t w_step = (args.depth + kDotPad - 1) / kDotPad * kDotPad;
     const int64_t whole = args.depth / kLanes * kLanes;
-    const auto mask = hn::FirstN(D(), static_cast<size_t>(args.depth - whole));
+    const auto mask = hn::FirstN(D(), args.depth - whole);
     const float* w = args.weights;
     for (int64_t t = 0; t < args.taps; ++t, w += kOutputs * w_step) {
       const float* const* rows = args.a + t * kRows;

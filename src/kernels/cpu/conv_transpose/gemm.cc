@@ -42,7 +42,7 @@ class ConvTransposeGemm final : public PreparedKernel {
   ConvTransposeGemm(const Problem& problem, const ConvOperands& operands,
                     const ConvGeometry& geometry, Epilogue epilogue, const CpuDevice& device)
       : operands_(operands),
-        input_(static_cast<size_t>(IndexOf(problem.group->inputs, operands.x))),
+        input_(IndexOf(problem.group->inputs, operands.x)),
         g_(geometry),
         kernels_(GetMicroKernels()),
         epilogue_(std::move(epilogue)),
@@ -75,12 +75,12 @@ class ConvTransposeGemm final : public PreparedKernel {
   int64_t workspace_bytes() const override { return ZeroBytes() + lanes_ * LaneBytes(); }
 
   Status Launch(const LaunchArgs& args) const override {
-    std::memset(args.workspace.host<std::byte>(), 0, static_cast<size_t>(ZeroBytes()));
+    std::memset(args.workspace.host<std::byte>(), 0, ZeroBytes());
     const elementwise::Binding binding = epilogue_.Bind(args, 1);
     const auto lines = static_cast<int64_t>(lines_.size());
     static_cast<CpuStream&>(args.stream)
         .ParallelFor(lines * group_tasks_, [&](int64_t task, int lane) {
-          RunTask(args, binding, lines_[static_cast<size_t>(task / group_tasks_)],
+          RunTask(args, binding, lines_[task / group_tasks_],
                   task % group_tasks_ * panels_per_task_, lane);
         });
     return OkStatus();
@@ -107,16 +107,14 @@ class ConvTransposeGemm final : public PreparedKernel {
         64);
   }
   int64_t LaneBytes() const { return TileBytes() + PointerBytes(); }
-  const AxisPhase& Phase(size_t axis, int64_t phase) const {
-    return phases_[axis][static_cast<size_t>(phase)];
-  }
+  const AxisPhase& Phase(size_t axis, int64_t phase) const { return phases_[axis][phase]; }
   size_t PhaseIndex(int64_t d, int64_t h, int64_t w) const {
-    return static_cast<size_t>((d * g_.stride[1] + h) * g_.stride[2] + w);
+    return (d * g_.stride[1] + h) * g_.stride[2] + w;
   }
 
   /// Orders the taps of the packed weights by phase, so that those of one phase are neighbours.
   void PlacePhases() {
-    weights_.tap_position.assign(static_cast<size_t>(g_.taps()), 0);
+    weights_.tap_position.assign(g_.taps(), 0);
     int64_t position = 0;
     for (const AxisPhase& d : phases_[0]) {
       for (const AxisPhase& h : phases_[1]) {
@@ -127,7 +125,7 @@ class ConvTransposeGemm final : public PreparedKernel {
               for (const auto& kw : w.taps) {
                 const int64_t tap =
                     (kd.kernel * g_.kernel[1] + kh.kernel) * g_.kernel[2] + kw.kernel;
-                weights_.tap_position[static_cast<size_t>(tap)] = position++;
+                weights_.tap_position[tap] = position++;
               }
             }
           }

@@ -62,8 +62,8 @@ class LayoutConversion final : public PreparedKernel {
 
   int64_t workspace_bytes() const override {
     if (!passage_.moves || passage_.from == passage_.to) return 0;
-    return WidensLast() ? passage_.to_elements * ByteSize(passage_.from)
-                        : passage_.from_elements * ByteSize(passage_.to);
+    return WidensLast() ? StorageBytes(passage_.from, passage_.to_elements)
+                        : StorageBytes(passage_.to, passage_.from_elements);
   }
 
   Status Launch(const LaunchArgs& args) const override {
@@ -86,7 +86,7 @@ class LayoutConversion final : public PreparedKernel {
   }
 
  private:
-  bool WidensLast() const { return ByteSize(passage_.from) < ByteSize(passage_.to); }
+  bool WidensLast() const { return StorageBytes(passage_.from, 1) < StorageBytes(passage_.to, 1); }
 
   void Move(CpuStream& stream, const std::byte* src, std::byte* dst) const {
     copies_.Run(
@@ -98,8 +98,9 @@ class LayoutConversion final : public PreparedKernel {
     const int64_t tasks = (elements + kElementsPerTask - 1) / kElementsPerTask;
     stream.ParallelFor(tasks, [&](int64_t task, int) {
       const int64_t begin = task * kElementsPerTask;
-      ConvertRow(passage_.from, src + begin * ByteSize(passage_.from), passage_.to,
-                 dst + begin * ByteSize(passage_.to), std::min(kElementsPerTask, elements - begin));
+      ConvertRow(passage_.from, src + StorageBytes(passage_.from, begin), passage_.to,
+                 dst + StorageBytes(passage_.to, begin),
+                 std::min(kElementsPerTask, elements - begin));
     });
   }
 
@@ -115,7 +116,7 @@ Result<std::unique_ptr<PreparedKernel>> PrepareConversion(const Shape& shape, co
       from.memory != MemoryKind::kHost || to.memory != MemoryKind::kHost) {
     return Unsupported("conversions here are between host tensors");
   }
-  const int64_t moved_bytes = std::min(ByteSize(from.storage), ByteSize(to.storage));
+  const int64_t moved_bytes = std::min(StorageBytes(from.storage, 1), StorageBytes(to.storage, 1));
   // Between integers the low bits are kept, which float does not do.
   const bool through_float = HasFloatRows(from.storage) && HasFloatRows(to.storage) &&
                              (IsFloat(from.storage) || IsFloat(to.storage));

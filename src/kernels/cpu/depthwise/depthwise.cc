@@ -53,10 +53,10 @@ Result<DepthwiseProblem> ReadProblem(const Problem& problem, const Conv& conv) {
 void Pack(const Constant& w, const Constant* b, int64_t channels, int64_t taps, float* weights) {
   const int64_t padded = RoundUp(channels, kDepthwisePad);
   std::fill_n(weights, taps * padded, 0.F);
-  std::vector<float> filter(static_cast<size_t>(taps));
+  std::vector<float> filter(taps);
   for (int64_t c = 0; c < channels; ++c) {
     ReadFloats(w, c * taps, taps, filter.data());
-    for (int64_t t = 0; t < taps; ++t) weights[t * padded + c] = filter[static_cast<size_t>(t)];
+    for (int64_t t = 0; t < taps; ++t) weights[t * padded + c] = filter[t];
   }
   PackBias(b, 0, channels, padded, 1, weights + taps * padded);
 }
@@ -66,12 +66,12 @@ class Depthwise final : public PreparedKernel {
   Depthwise(const Problem& problem, const ConvOperands& operands, const DepthwiseRunner& runner,
             Epilogue epilogue, int lanes)
       : operands_(operands),
-        input_(static_cast<size_t>(IndexOf(problem.group->inputs, operands.x))),
+        input_(IndexOf(problem.group->inputs, operands.x)),
         runner_(runner),
         epilogue_(std::move(epilogue)),
         lanes_(lanes) {
     if (!operands_.computed) return;
-    w_input_ = static_cast<size_t>(IndexOf(problem.group->inputs, operands_.w));
+    w_input_ = IndexOf(problem.group->inputs, operands_.w);
     if (operands_.b != ir::kAbsent) b_input_ = IndexOf(problem.group->inputs, operands_.b);
   }
 
@@ -87,7 +87,7 @@ class Depthwise final : public PreparedKernel {
   }
 
   Status Launch(const LaunchArgs& args) const override {
-    std::memset(args.workspace.host<std::byte>(), 0, static_cast<size_t>(ZeroBytes()));
+    std::memset(args.workspace.host<std::byte>(), 0, ZeroBytes());
     if (operands_.computed) PackComputed(args);
     const ConvGeometry& g = runner_.geometry();
     DepthwiseMemory memory;
@@ -134,9 +134,7 @@ class Depthwise final : public PreparedKernel {
     for (int64_t c = 0; c < g.oc; ++c) {
       for (int64_t t = 0; t < taps; ++t) out[t * padded + c] = w[c * taps + t];
     }
-    if (b_input_ >= 0)
-      std::copy_n(args.inputs[static_cast<size_t>(b_input_)].host<float>(), g.oc,
-                  out + taps * padded);
+    if (b_input_ >= 0) std::copy_n(args.inputs[b_input_].host<float>(), g.oc, out + taps * padded);
   }
 
   void RunTask(const LaunchArgs& args, const DepthwiseMemory& memory,

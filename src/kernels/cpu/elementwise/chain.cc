@@ -142,7 +142,8 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Ex
   std::vector<PadLanes> pads;
   for (size_t i = 0; i < group.outputs.size(); ++i) {
     const State& state = problem.states.outputs[i];
-    pads.emplace_back(problem.shape(group.outputs[i]), state.layout, ByteSize(state.storage));
+    pads.emplace_back(problem.shape(group.outputs[i]), state.layout,
+                      StorageBytes(state.storage, 1));
   }
   return std::unique_ptr<PreparedKernel>(
       new Chain(std::move(program), InPlace(group, problem.states), std::move(pads)));

@@ -48,10 +48,10 @@ Result<Program> Compiler::Run() {
   Collapse();
   for (const Program::Operand& operand : program_.operands_) {
     const bool full = operand.strides.empty() || operand.strides.back() != 0;
-    if (operand.pack < 0 && full) program_.bytes_per_element_ += ByteSize(operand.storage);
+    if (operand.pack < 0 && full) program_.bytes_per_element_ += StorageBytes(operand.storage, 1);
   }
   for (const Program::Output& output : program_.outputs_)
-    program_.bytes_per_element_ += ByteSize(output.storage);
+    program_.bytes_per_element_ += StorageBytes(output.storage, 1);
   program_.is_copy_ = program_.instructions_.size() == 1 && program_.operands_.size() == 1 &&
                       program_.instructions_[0].fn == Fn::kCopy && expr_.running != ir::kAbsent;
   return std::move(program_);
@@ -122,7 +122,7 @@ Program::Operand Compiler::ConstantOperand(const expr::Leaf& leaf) {
 }
 
 Source Compiler::SourceOf(expr::Ref ref) const {
-  if (ref < 0) return leaves_[static_cast<size_t>(~ref)];
+  if (ref < 0) return leaves_[~ref];
   return {Source::kRegister, static_cast<int16_t>(ref), 0};
 }
 
@@ -135,8 +135,7 @@ void Compiler::AddCode() {
                    .p1 = inst.p1,
                    .p2 = inst.p2};
     Source* const sources[] = {&in.a, &in.b, &in.c};
-    for (int i = 0; i < expr::OperandsOf(inst.fn); ++i)
-      *sources[i] = SourceOf(inst.args[static_cast<size_t>(i)]);
+    for (int i = 0; i < expr::OperandsOf(inst.fn); ++i) *sources[i] = SourceOf(inst.args[i]);
     code.push_back(in);
   }
   // Written at the end: an output may share the memory of an input that is still to be read.

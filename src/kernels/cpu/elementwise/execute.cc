@@ -203,7 +203,7 @@ View Fetch(const Source& source, std::span<const Window> operands, const Chunk& 
   if (source.kind == Source::kRegister) return {scratch.registers[source.index], area.cols, false};
   if (source.kind == Source::kImmediate)  // that may not be broadcast
     return Spread({&source.value, 0, true}, area, loaded);
-  const Window& window = operands[static_cast<size_t>(source.index)];
+  const Window& window = operands[source.index];
   const bool once = window.col_stride == 0;
   if (window.storage != DType::kF32 || window.col_stride > 1) {
     const View converted = Convert(window, chunk, loaded);
@@ -219,7 +219,7 @@ void Step(const Instruction& in, std::span<const Window> operands, std::span<con
   const Area area = chunk.area;
   float* dst = scratch.registers[in.dst];
   int64_t stride = area.cols;
-  const Window* out = in.output < 0 ? nullptr : &outputs[static_cast<size_t>(in.output)];
+  const Window* out = in.output < 0 ? nullptr : &outputs[in.output];
   if (out != nullptr) {
     const bool direct = out->storage == DType::kF32;
     dst = direct
@@ -235,7 +235,7 @@ void Step(const Instruction& in, std::span<const Window> operands, std::span<con
   // In place: a copy of what was just written waits for it.
   const View views[3] = {fetch(in.a, expr::OperandsOf(in.fn) == 2, 0),
                          fetch(in.b, !views[0].broadcast, 1), fetch(in.c, true, 2)};
-  kFunctions[static_cast<size_t>(in.fn)](in, area, views, dst, stride);
+  kFunctions[in.fn](in, area, views, dst, stride);
   if (out == nullptr || out->storage == DType::kF32) return;
   for (int64_t r = 0; r < area.rows; ++r) {
     StoreFromFloat(out->storage, scratch.result + r * area.cols, area.cols,

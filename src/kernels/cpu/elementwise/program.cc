@@ -9,13 +9,11 @@ Binding Program::Bind(std::span<const Location> inputs, std::span<const Location
   Binding binding;
   for (size_t i = 0; i < operands_.size(); ++i) {
     const Operand& operand = operands_[i];
-    if (operand.input >= 0)
-      binding.operands[i] = inputs[static_cast<size_t>(operand.input)].host<std::byte>();
-    if (operand.pack >= 0)
-      binding.operands[i] = packed[static_cast<size_t>(operand.pack)].host<std::byte>();
+    if (operand.input >= 0) binding.operands[i] = inputs[operand.input].host<std::byte>();
+    if (operand.pack >= 0) binding.operands[i] = packed[operand.pack].host<std::byte>();
   }
   for (size_t i = 0; i < outputs_.size() && !outputs.empty(); ++i) {
-    binding.outputs[i] = outputs[static_cast<size_t>(outputs_[i].index)].host<std::byte>();
+    binding.outputs[i] = outputs[outputs_[i].index].host<std::byte>();
   }
   return binding;
 }
@@ -40,7 +38,7 @@ void Program::Run(const Binding& binding, const Tile& tile) const {
       for (size_t k = outer; k-- > 0; rest /= dims_[k]) {
         offset += rest % dims_[k] * operand.strides[k];
       }
-      operands[i] = {binding.operands[i] + offset * ByteSize(operand.storage),
+      operands[i] = {binding.operands[i] + StorageBytes(operand.storage, offset),
                      outer == 0 ? 0 : operand.strides[outer - 1], operand.strides[outer],
                      operand.storage};
     }
@@ -48,10 +46,10 @@ void Program::Run(const Binding& binding, const Tile& tile) const {
       const DType storage = outputs_[i].storage;
       if (i == 0 && tile.out != nullptr) {
         outputs[i] = {static_cast<std::byte*>(tile.out) +
-                          (row - tile.row) * tile.out_stride * ByteSize(storage),
+                          StorageBytes(storage, (row - tile.row) * tile.out_stride),
                       tile.out_stride, 1, storage};
       } else {
-        outputs[i] = {binding.outputs[i] + (row * cols_ + tile.col) * ByteSize(storage), cols_, 1,
+        outputs[i] = {binding.outputs[i] + StorageBytes(storage, row * cols_ + tile.col), cols_, 1,
                       storage};
       }
     }

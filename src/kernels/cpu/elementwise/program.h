@@ -72,7 +72,7 @@ class Program {
   int64_t cols() const { return cols_; }
   /// Nothing to do but to copy `running` (and convert it to the storage type).
   bool is_copy() const { return is_copy_; }
-  DType output_storage(int i = 0) const { return outputs_[static_cast<size_t>(i)].storage; }
+  DType output_storage(int i = 0) const { return outputs_[i].storage; }
   /// Bytes that one element of the output costs to read and write, constants left out.
   int64_t bytes_per_element() const { return bytes_per_element_; }
 

@@ -22,7 +22,7 @@ std::vector<int> Compiler::Uses() const {
   std::vector<int> uses(program_.instructions_.size(), 0);
   for (const Instruction& in : program_.instructions_) {
     for (const Source& source : {in.a, in.b, in.c}) {
-      if (source.kind == Source::kRegister) ++uses[static_cast<size_t>(source.index)];
+      if (source.kind == Source::kRegister) ++uses[source.index];
     }
   }
   return uses;
@@ -32,15 +32,15 @@ std::vector<int> Compiler::Uses() const {
 /// keeps its two roundings: its result is quantised by its own range, where one more bit moves
 /// values to another step, and every step after it.
 void Compiler::Fuse() {
-  const bool two_roundings = std::any_of(
-      group_.nodes().begin(), group_.nodes().end(),
-      [](const ir::Node& node) { return node.op == "ConvInteger" || node.op == "MatMulInteger"; });
+  const bool two_roundings =
+      std::any_of(group_.nodes().begin(), group_.nodes().end(), [](const ir::Node& node) {
+        return node.op == "ConvInteger"_op || node.op == "MatMulInteger"_op;
+      });
   const std::vector<int> uses = Uses();
   auto& code = program_.instructions_;
   const auto single = [&](const Source& source, Fn fn) -> const Instruction* {
-    if (source.kind != Source::kRegister || uses[static_cast<size_t>(source.index)] != 1)
-      return nullptr;
-    const Instruction& in = code[static_cast<size_t>(source.index)];
+    if (source.kind != Source::kRegister || uses[source.index] != 1) return nullptr;
+    const Instruction& in = code[source.index];
     return in.fn == fn ? &in : nullptr;
   };
   for (Instruction& in : code) {
@@ -75,10 +75,9 @@ void Compiler::DropDead() {
   for (Instruction in : code) {
     if (in.output < 0 && in.a.kind == Source::kNone) continue;
     ForEachSource(in, [&](Source& source) {
-      if (source.kind == Source::kRegister)
-        source.index = renamed[static_cast<size_t>(source.index)];
+      if (source.kind == Source::kRegister) source.index = renamed[source.index];
     });
-    if (in.output < 0) renamed[static_cast<size_t>(in.dst)] = static_cast<int16_t>(kept.size());
+    if (in.output < 0) renamed[in.dst] = static_cast<int16_t>(kept.size());
     in.dst = static_cast<int16_t>(kept.size());
     kept.push_back(in);
   }
@@ -99,7 +98,7 @@ Status Compiler::AssignRegisters() {
   std::vector<size_t> last_use(code.size(), 0);
   for (size_t i = 0; i < code.size(); ++i) {
     ForEachSource(code[i], [&](Source& source) {
-      if (source.kind == Source::kRegister) last_use[static_cast<size_t>(source.index)] = i;
+      if (source.kind == Source::kRegister) last_use[source.index] = i;
     });
   }
   std::vector<int16_t> physical(code.size(), 0);
@@ -109,9 +108,9 @@ Status Compiler::AssignRegisters() {
     // A register read for the last time may take the result: elements are read before written.
     ForEachSource(in, [&](Source& source) {
       if (source.kind != Source::kRegister) return;
-      const auto id = static_cast<size_t>(source.index);
+      const size_t id = source.index;
       source.index = physical[id];
-      if (last_use[id] == i) taken[static_cast<size_t>(source.index)] = false;
+      if (last_use[id] == i) taken[source.index] = false;
     });
     if (in.output >= 0) {
       in.dst = 0;

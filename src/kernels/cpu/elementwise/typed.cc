@@ -171,7 +171,7 @@ RowFunction FindWhere(DType dtype) {
 }
 
 bool IsWhole(DType dtype) {
-  return dtype == DType::kBool || (IsInteger(dtype) && dtype != DType::kI4 && dtype != DType::kU4);
+  return dtype == DType::kBool || (IsInteger(dtype) && !IsSubByte(dtype));
 }
 
 /// The low bits stay; anything to bool compares with zero, as the conversion to `bool` does.
@@ -198,14 +198,14 @@ Result<RowFunction> Read(const ir::Graph& group, const Device&) {
   }
   const DType dtype = group.value(node.inputs[0]).dtype;
   RowFunction function = nullptr;
-  if (node.op == "Where") {
+  if (node.op == "Where"_op) {
     function = FindWhere(group.value(node.outputs[0]).dtype);
-  } else if (node.op == "Cast") {
+  } else if (node.op == "Cast"_op) {
     function = FindCast(dtype, group.value(node.outputs[0]).dtype);
   } else if (node.inputs.size() <= 2) {
     if (dtype == DType::kI32) function = FindNumeric<int32_t>(node.op);
     if (dtype == DType::kI64) function = FindNumeric<int64_t>(node.op);
-    const bool folds_one = node.inputs.size() == 1 && (node.op == "Max" || node.op == "Min");
+    const bool folds_one = node.inputs.size() == 1 && (node.op == "Max"_op || node.op == "Min"_op);
     if (folds_one) function = nullptr;
   }
   if (function == nullptr)
@@ -218,17 +218,17 @@ class Typed final : public PreparedKernel {
   Typed(const ir::Graph& group, RowFunction function, BroadcastLoop loop, PadLanes pads)
       : function_(function), loop_(std::move(loop)), pads_(std::move(pads)) {
     const ir::Node& node = group.nodes()[0];
-    output_bytes_ = ByteSize(group.value(node.outputs[0]).dtype);
+    output_bytes_ = StorageBytes(group.value(node.outputs[0]).dtype, 1);
     for (ir::ValueId id : node.inputs) {
       const ir::Value& value = group.value(id);
       const auto at = std::find(group.inputs.begin(), group.inputs.end(), id);
       operands_.push_back(
-          {ByteSize(value.dtype), value.is_constant(),
+          {StorageBytes(value.dtype, 1), value.is_constant(),
            value.is_constant() ? packs_.size() : static_cast<size_t>(at - group.inputs.begin())});
       if (!value.is_constant()) continue;
       packs_.push_back({{id},
                         "row",
-                        value.constant->elements() * ByteSize(value.dtype),
+                        StorageBytes(value.dtype, value.constant->elements()),
                         [](std::span<const Constant* const> constants, std::byte* out) {
                           constants[0]->CopyTo(0, constants[0]->elements(), out);
                           return OkStatus();
@@ -279,7 +279,7 @@ Result<BroadcastLoop> MakeLoop(const ir::Graph& group, const StateAssignment& st
   for (ir::ValueId id : group.nodes()[0].inputs) {
     const auto at = std::find(group.inputs.begin(), group.inputs.end(), id) - group.inputs.begin();
     const bool is_bound = !group.value(id).is_constant();
-    const Layout own = is_bound ? states.inputs[static_cast<size_t>(at)].layout : Layout();
+    const Layout own = is_bound ? states.inputs[at].layout : Layout();
     ASSIGN_OR_RETURN(std::vector<int64_t> along,
                      BroadcastStrides(full, layout, *group.value(id).shape, own));
     strides.push_back(std::move(along));
@@ -318,7 +318,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Ro
   const ir::Graph& group = *problem.group;
   ASSIGN_OR_RETURN(BroadcastLoop loop, MakeLoop(group, problem.states));
   const State& state = problem.states.outputs[0];
-  PadLanes pads(problem.shape(group.outputs[0]), state.layout, ByteSize(state.storage));
+  PadLanes pads(problem.shape(group.outputs[0]), state.layout, StorageBytes(state.storage, 1));
   return std::unique_ptr<PreparedKernel>(
       new Typed(group, function, std::move(loop), std::move(pads)));
 }

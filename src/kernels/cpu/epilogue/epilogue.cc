@@ -20,11 +20,11 @@ std::optional<Clamp> ReadClamp(const ir::Graph& group) {
   const ir::Node& node = group.nodes()[1];
   if (group.nodes().size() != 2 || node.input(0) != group.nodes()[0].output(0)) return std::nullopt;
   Clamp clamp;
-  if (node.op == "Relu") {
+  if (node.op == "Relu"_op) {
     clamp.low = 0;
     return clamp;
   }
-  if (node.op != "Clip" || !ReadBound(group, node.input(1), clamp.low) ||
+  if (node.op != "Clip"_op || !ReadBound(group, node.input(1), clamp.low) ||
       !ReadBound(group, node.input(2), clamp.high)) {
     return std::nullopt;
   }

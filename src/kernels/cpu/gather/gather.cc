@@ -40,18 +40,18 @@ Result<GatherPlan> MakePlan(const Facts& facts, const ir::Graph& group,
   const auto from = AxisStrides(x, InputState(group, states, 0).layout);
   const auto to = AxisStrides(y, OutputState(group, states, 0).layout);
   if (!from || !to) return Unsupported("blocked layouts are not gathered");
-  GatherPlan plan{x[axis], (*from)[static_cast<size_t>(axis)], indices.elements(), 0, {}};
+  GatherPlan plan{x[axis], (*from)[axis], indices.elements(), 0, {}};
   for (int i = 0; i < x.rank(); ++i) {
     if (i == axis) continue;
     const int out = i < axis ? i : i - 1 + indices.rank();
-    plan.slice.push_back({x[i], (*from)[static_cast<size_t>(i)], (*to)[static_cast<size_t>(out)]});
+    plan.slice.push_back({x[i], (*from)[i], (*to)[out]});
   }
   if (plan.slice.size() > kMaxCopyAxes)
     return Unsupported("more than {} axes are not gathered", kMaxCopyAxes);
   int64_t inner = 1;
   for (int i = indices.rank() - 1; i >= 0; --i) {
     if (indices[i] == 1) continue;
-    const int64_t stride = (*to)[static_cast<size_t>(axis + i)];
+    const int64_t stride = (*to)[axis + i];
     if (inner == 1) plan.dst_step = stride;
     if (stride != plan.dst_step * inner)
       return Unsupported("the axes of the indices are apart in this layout");
@@ -123,7 +123,7 @@ class GatherLookups final : public PreparedKernel {
     RETURN_IF_ERROR(CheckIndices(indices, plan_.count, plan_.extent));
     const std::byte* src = operands_.input(args, 0);
     std::byte* dst = operands_.output(args, 0);
-    const int64_t per_task = std::max<int64_t>(1, kTaskBytes / (plan_.count * ByteSize(dtype_)));
+    const int64_t per_task = std::max<int64_t>(1, kTaskBytes / StorageBytes(dtype_, plan_.count));
     const auto run = [&](int64_t task, int) {
       const int64_t begin = task * per_task, end = std::min(rows_, begin + per_task);
       ops::DispatchElementSize(dtype_, [&]<typename U>() {
@@ -160,7 +160,7 @@ class GatherLookups final : public PreparedKernel {
 };
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
-  if (group.nodes().size() != 1 || group.nodes()[0].op != "Gather")
+  if (group.nodes().size() != 1 || group.nodes()[0].op != "Gather"_op)
     return Unsupported("computes Gather alone");
   const ir::Node& node = group.nodes()[0];
   const ir::Value &data = group.value(node.inputs[0]), &indices = group.value(node.inputs[1]);

@@ -51,7 +51,7 @@ struct IndexTuples {
     int64_t at = t / per_batch;
     const auto depth = static_cast<int64_t>(extents.size());
     for (int64_t k = 0; k < depth; ++k) {
-      const int64_t extent = extents[static_cast<size_t>(k)];
+      const int64_t extent = extents[k];
       at = at * extent + indices.Normal(t * depth + k, extent);
     }
     return at;

@@ -18,7 +18,7 @@ Result<const ir::Node*> ReadNode(const ir::Graph& group, std::string_view op) {
   if (group.nodes().size() != 1 || group.nodes()[0].op != op)
     return Unsupported("computes {} alone", op);
   const DType dtype = group.value(group.nodes()[0].inputs[0]).dtype;
-  if (ByteSize(dtype) > 8 || ByteSize(dtype) == 0)
+  if (!IsStored(dtype) || RowOf(dtype).bits > 64)
     return Unsupported("elements of type {} are not moved", DTypeName(dtype));
   return &group.nodes()[0];
 }
@@ -75,12 +75,12 @@ class GatherElements final : public PreparedKernel {
   template <typename U>
   void CopyRows(const Indices& indices, int64_t begin, int64_t end, int64_t inner, const U* src,
                 U* dst) const {
-    const int64_t step = strides_[static_cast<size_t>(axis_)];
+    const int64_t step = strides_[axis_];
     for (int64_t row = begin; row < end; ++row) {
       // The data element that index 0 names at the row's first position.
       int64_t base = 0, rest = row / indices_[axis_];
       for (int axis = axis_ - 1; axis >= 0; --axis) {
-        base += rest % indices_[axis] * strides_[static_cast<size_t>(axis)];
+        base += rest % indices_[axis] * strides_[axis];
         rest /= indices_[axis];
       }
       for (int64_t i = 0; i < inner; ++i) {
@@ -94,7 +94,7 @@ class GatherElements final : public PreparedKernel {
   int64_t InnerOffset(int64_t i) const {
     int64_t offset = 0;
     for (int axis = indices_.rank() - 1; axis > axis_; --axis) {
-      offset += i % indices_[axis] * strides_[static_cast<size_t>(axis)];
+      offset += i % indices_[axis] * strides_[axis];
       i /= indices_[axis];
     }
     return offset;

@@ -19,7 +19,7 @@ void CopyData(const std::byte* src, std::byte* dst, int64_t bytes, CpuStream& st
   if (src == dst) return;
   stream.ParallelFor((bytes + kTaskBytes - 1) / kTaskBytes, [&](int64_t task, int) {
     const int64_t begin = task * kTaskBytes;
-    std::memcpy(dst + begin, src + begin, static_cast<size_t>(std::min(kTaskBytes, bytes - begin)));
+    std::memcpy(dst + begin, src + begin, std::min(kTaskBytes, bytes - begin));
   });
 }
 
@@ -63,7 +63,7 @@ class Scatter : public PreparedKernel {
     const Indices indices{operands_.input(args, 1), index_type_};
     RETURN_IF_ERROR(Check(indices));
     std::byte* dst = operands_.output(args, 0);
-    CopyData(operands_.input(args, 0), dst, data_.elements() * ByteSize(dtype_),
+    CopyData(operands_.input(args, 0), dst, StorageBytes(dtype_, data_.elements()),
              static_cast<CpuStream&>(args.stream));
     Update(indices, operands_.input(args, 2), dst);
     return OkStatus();
@@ -99,7 +99,7 @@ class ScatterElements final : public Scatter {
         int64_t rest = i, offset = 0;
         for (int axis = indices_.rank() - 1; axis >= 0; --axis) {
           const int64_t at = axis == axis_ ? indices.Normal(i, data_[axis]) : rest % indices_[axis];
-          offset += at * strides_[static_cast<size_t>(axis)];
+          offset += at * strides_[axis];
           rest /= indices_[axis];
         }
         to[offset] = ops::Reduce(reduction_, to[offset], from[i]);
@@ -133,11 +133,11 @@ class ScatterTuples final : public Scatter {
 
  private:
   void UpdateRun(const SliceRun& run, const std::byte* updates, std::byte* dst) const {
-    const int64_t bytes = tuples_.slice * ByteSize(dtype_);
+    const int64_t bytes = StorageBytes(dtype_, tuples_.slice);
     const std::byte* from = updates + run.tuple * bytes;
     std::byte* to = dst + run.slice * bytes;
     if (reduction_ == ops::Reduction::kNone) {
-      std::memcpy(to, from, static_cast<size_t>(run.count * bytes));
+      std::memcpy(to, from, run.count * bytes);
       return;
     }
     DispatchDType(dtype_, [&]<typename T>() {

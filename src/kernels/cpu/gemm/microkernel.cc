@@ -88,7 +88,7 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
   HWY_INLINE void FinishVector(V x, const TileArgs& args, float* at, int64_t left, V low, V high) {
     if (left <= 0) return;
     const bool whole = left >= static_cast<int64_t>(kLanes);
-    const auto mask = hn::FirstN(D(), static_cast<size_t>(left));
+    const auto mask = hn::FirstN(D(), left);
     if (args.accumulate) {
       x = hn::Add(x, whole ? hn::LoadU(D(), at) : hn::MaskedLoad(mask, D(), at));
     }

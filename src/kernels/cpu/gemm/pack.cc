@@ -42,7 +42,7 @@ void PackGroup(const Constant& weights, int64_t at, const WeightShape& shape, in
   // Channels at a time; divides nr.
   const int64_t width = std::min(16, nr);
   const int64_t ic_chunk = std::max<int64_t>(1, kChunk / (width * shape.taps));
-  std::vector<float> piece(static_cast<size_t>(width * ic_chunk * shape.taps));
+  std::vector<float> piece(width * ic_chunk * shape.taps);
   const int64_t panel_elements = shape.depth() * nr, block = shape.block();
   for (int64_t o0 = 0; o0 < shape.oc; o0 += width) {
     const int64_t os = std::min(width, shape.oc - o0);
@@ -57,8 +57,7 @@ void PackGroup(const Constant& weights, int64_t at, const WeightShape& shape, in
         const int64_t tap = shape.Position(t);
         for (int64_t e = t, i = i0; e < count; e += shape.taps, ++i) {
           float* row = panel + ((i / block * shape.taps + tap) * block + i % block) * nr;
-          for (int64_t o = 0; o < os; ++o)
-            row[o] = scale * piece[static_cast<size_t>(o * count + e)];
+          for (int64_t o = 0; o < os; ++o) row[o] = scale * piece[o * count + e];
         }
       }
     }
@@ -68,7 +67,7 @@ void PackGroup(const Constant& weights, int64_t at, const WeightShape& shape, in
 /// One group of weights [ic][oc][taps].
 void PackTransposedGroup(const Constant& weights, int64_t at, const WeightShape& shape, int nr,
                          float scale, float* out) {
-  std::vector<float> piece(static_cast<size_t>(nr * shape.taps));
+  std::vector<float> piece(nr * shape.taps);
   for (int64_t i = 0; i < shape.ic; ++i) {
     for (int64_t o0 = 0; o0 < shape.oc; o0 += nr) {
       const int64_t os = std::min<int64_t>(nr, shape.oc - o0);
@@ -77,7 +76,7 @@ void PackTransposedGroup(const Constant& weights, int64_t at, const WeightShape&
       for (int64_t t = 0; t < shape.taps; ++t) {
         float* row = panel + (shape.Position(t) * shape.ic + i) * nr;
         for (int64_t o = 0; o < os; ++o) {
-          row[o] = scale * piece[static_cast<size_t>(o * shape.taps + t)];
+          row[o] = scale * piece[o * shape.taps + t];
         }
       }
     }

@@ -38,9 +38,7 @@ struct WeightShape {
   /// zero-padded to whole blocks.
   int64_t ic_block = 0;
 
-  int64_t Position(int64_t t) const {
-    return tap_position.empty() ? t : tap_position[static_cast<size_t>(t)];
-  }
+  int64_t Position(int64_t t) const { return tap_position.empty() ? t : tap_position[t]; }
   int64_t block() const { return ic_block == 0 ? ic : ic_block; }
   /// Rows of a panel.
   int64_t depth() const { return (ic_block == 0 ? ic : RoundUp(ic, ic_block)) * taps; }

@@ -23,7 +23,7 @@ Result<std::vector<int64_t>> BroadcastStrides(const Shape& full, const Layout& l
     } else if (full[axis] % layout.BlockOf(axis) != 0) {
       return Unsupported("an operand without the pad lanes of the output");
     } else {
-      strides.push_back((*by_axis)[static_cast<size_t>(own_axis)] * dims.unit[i]);
+      strides.push_back((*by_axis)[own_axis] * dims.unit[i]);
     }
   }
   return strides;

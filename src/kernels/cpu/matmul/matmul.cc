@@ -25,7 +25,7 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Produc
 
 Result<Product> ReadList(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(Product product, ReadProduct(group));
-  if (group.nodes()[0].op != "MatMul" || group.value(product.a).shape->rank() != 3 ||
+  if (group.nodes()[0].op != "MatMul"_op || group.value(product.a).shape->rank() != 3 ||
       group.value(product.b).shape->rank() > 3 ||
       group.value(group.outputs[0]).shape->rank() != 3 || product.a == product.b)
     return Unsupported("no list of matrices");
@@ -36,7 +36,7 @@ Result<std::vector<StateAssignment>> NwcStates(const ir::Graph& group, const Pro
                                                const Device&) {
   ASSIGN_OR_RETURN(const StateAssignment usual, FloatRowMajorStates(group));
   ASSIGN_OR_RETURN(const Epilogue epilogue, Epilogue::Compile(group, usual));
-  const auto a = static_cast<size_t>(IndexOf(group.inputs, product.a));
+  const size_t a = IndexOf(group.inputs, product.a);
   const Layout nwc = Layout::ChannelsLast(3);
   std::vector<StateAssignment> all(3, usual);
   all[0].inputs[a].layout = nwc;
@@ -55,7 +55,7 @@ struct ProductForm {
 
 ProductForm FormIn(const Problem& problem, const Product& product) {
   ProductForm form{.product = product};
-  const auto a = static_cast<size_t>(IndexOf(problem.group->inputs, form.product.a));
+  const size_t a = IndexOf(problem.group->inputs, form.product.a);
   form.transposed_c = !problem.states.outputs[0].layout.IsRowMajor();
   if (!problem.states.inputs[a].layout.IsRowMajor()) form.product.trans_a = true;
   if (form.transposed_c || !problem.states.inputs[a].layout.IsRowMajor())
@@ -142,7 +142,7 @@ class MatMul final : public PreparedKernel {
   };
 
   static size_t InputIndex(const Problem& problem, ir::ValueId id) {
-    return static_cast<size_t>(IndexOf(problem.group->inputs, id));
+    return IndexOf(problem.group->inputs, id);
   }
   int64_t Panels() const { return CeilDiv(p_.n, kernels_.nr); }
   int64_t MatrixElements() const { return Panels() * kernels_.nr * p_.k; }
@@ -174,8 +174,7 @@ class MatMul final : public PreparedKernel {
 
   /// The rows of A, which a transposed A is copied for.
   EvenRows RowsOfA(const LaunchArgs& args, const Block& block, std::byte* scratch) const {
-    const auto* a = args.inputs[a_].host<float>() +
-                    p_.batches[static_cast<size_t>(block.batch)].a * p_.m * p_.k;
+    const auto* a = args.inputs[a_].host<float>() + p_.batches[block.batch].a * p_.m * p_.k;
     if (!p_.trans_a) return {a + block.row * p_.k, p_.k};
     auto* copy = reinterpret_cast<float*>(scratch + PointerBytes());
     for (int64_t k = 0; k < p_.k; ++k) {
@@ -230,7 +229,7 @@ class MatMul final : public PreparedKernel {
       CopyAddend(args, block, c);
       work.accumulate = true;
     }
-    const int64_t matrix = p_.batches[static_cast<size_t>(block.batch)].b;
+    const int64_t matrix = p_.batches[block.batch].b;
     if (direct_b_) {
       work.b = args.inputs[b_].host<float>() + matrix * p_.k * p_.n + block.column;
       work.b_step = p_.n;

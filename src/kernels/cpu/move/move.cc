@@ -19,8 +19,8 @@ std::optional<Alias> FindView(const MoveContext& context, const StateAssignment&
   if (move.source == kZeroSource || move.dst_offset != 0) return std::nullopt;
   const MoveOperand& source = context.input(move.source);
   if (source.index < 0) return std::nullopt;
-  const State& state = states.inputs[static_cast<size_t>(source.index)];
-  const int64_t byte_offset = move.src_offset * ByteSize(state.storage);
+  const State& state = states.inputs[source.index];
+  const int64_t byte_offset = StorageBytes(state.storage, move.src_offset);
   if (state.external || byte_offset % static_cast<int64_t>(kTensorAlignment) != 0)
     return std::nullopt;
   for (const CopyAxis& axis : move.axes) {
@@ -61,7 +61,7 @@ class MoveKernel final : public PreparedKernel {
                           ? source.index
                           : static_cast<int>(problem.group->inputs.size()) + AddConstant(source);
       }
-      copies_.Add(ByteSize(storage_), std::move(move));
+      copies_.Add(StorageBytes(storage_, 1), std::move(move));
     }
   }
 
@@ -92,11 +92,10 @@ class MoveKernel final : public PreparedKernel {
     copies_.Run(
         static_cast<CpuStream&>(args.stream),
         [&](int source) {
-          return source < bound
-                     ? args.inputs[static_cast<size_t>(source)].host<std::byte>()
-                     : args.packed[static_cast<size_t>(source - bound)].host<std::byte>();
+          return source < bound ? args.inputs[source].host<std::byte>()
+                                : args.packed[source - bound].host<std::byte>();
         },
-        [&](int output) { return args.outputs[static_cast<size_t>(output)].host<std::byte>(); });
+        [&](int output) { return args.outputs[output].host<std::byte>(); });
     return OkStatus();
   }
 
@@ -172,7 +171,7 @@ StateAssignment AssignLayouts(const ir::Graph& group, DType storage, const Forms
 bool PrefersPlanes(const MoveContext& context, const StateAssignment& states) {
   constexpr int64_t kFewChannels = 16;
   const ir::Node& node = context.node();
-  return node.op == "DepthToSpace" && node.attributes.Text("mode") == "CRD" &&
+  return node.op == "DepthToSpace"_op && node.attributes.Text("mode") == "CRD" &&
          context.output(0).shape[1] < kFewChannels && !states.inputs.empty() &&
          !states.inputs[0].layout.IsRowMajor();
 }
@@ -217,7 +216,7 @@ Result<Plans> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1) return Unsupported("moves one operator at a time");
   const DType dtype =
       group.outputs.empty() ? DType::kUndefined : group.value(group.outputs[0]).dtype;
-  if (ByteSize(dtype) == 0 || ByteSize(dtype) > 8)
+  if (!IsStored(dtype) || RowOf(dtype).bits > 64)
     return Unsupported("elements of type {} are not moved", DTypeName(dtype));
   std::vector<DType> storages = {dtype};
   if (dtype == DType::kF16 || dtype == DType::kBF16) storages.push_back(DType::kF32);

@@ -130,7 +130,7 @@ void CopyLongRuns(const std::byte* src, std::byte* dst, const RunGrid& grid, int
   }
   for (int64_t p = 0; p < grid.planes; ++p, src += grid.src_plane, dst += grid.dst_plane) {
     for (int64_t r = 0; r < grid.rows; ++r)
-      std::memcpy(dst + r * grid.dst_row, src + r * grid.src_row, static_cast<size_t>(bytes));
+      std::memcpy(dst + r * grid.dst_row, src + r * grid.src_row, bytes);
   }
 }
 

@@ -155,10 +155,10 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   const Shape& x = *group.value(node.inputs[0]).shape;
   if (x.rank() < 2) return Unsupported("no channels");
   Extents extents{.batch = x[0], .space = x.Count(2, x.rank())};
-  if (node.op == "InstanceNormalization") {
+  if (node.op == "InstanceNormalization"_op) {
     extents.groups = x[1];
     extents.channels = 1;
-  } else if (node.op == "GroupNormalization") {
+  } else if (node.op == "GroupNormalization"_op) {
     extents.groups = node.attributes.Int("num_groups", 1);
     extents.channels = x[1] / extents.groups;
   } else {

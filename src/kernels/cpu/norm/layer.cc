@@ -9,6 +9,7 @@
 #include "kernels/family.h"
 #include "kernels/match/extents.h"
 #include "ops/norm/op.h"
+#include "ops/op.h"
 
 namespace fettle::kernels {
 namespace {
@@ -25,7 +26,7 @@ struct Facts {
 Shape RowShape(const ops::NormGroups& groups, const Shape& x) {
   Shape row = x;
   for (int i = 0; i < x.rank(); ++i) {
-    if (!groups.mask[static_cast<size_t>(i)]) row[i] = 1;
+    if (!groups.mask[i]) row[i] = 1;
   }
   return row;
 }
@@ -78,7 +79,7 @@ class LayerNorm final : public PreparedKernel {
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   RETURN_IF_ERROR(CheckNormNode(group));
   const ir::Node& node = group.nodes()[0];
-  if (node.op != "LayerNormalization" && node.op != "RMSNormalization")
+  if (node.op != "LayerNormalization"_op && node.op != "RMSNormalization"_op)
     return Unsupported("not a layer normalisation");
   const Shape& x = *group.value(node.inputs[0]).shape;
   ASSIGN_OR_RETURN(const ops::NormGroups groups, ops::ReadNormGroups(node, x));
@@ -95,7 +96,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
     if (!vector.is_constant() && vector.shape->elements() != extents.row)
       return Unsupported("a scale or bias that is broadcast along the row");
   }
-  return Facts{extents, row, node.op == "LayerNormalization",
+  return Facts{extents, row, node.op == "LayerNormalization"_op,
                static_cast<float>(node.attributes.Float("epsilon", 1e-5))};
 }
 

@@ -21,7 +21,7 @@ VectorOperand::VectorOperand(const ir::Graph& group, ir::ValueId id, const Shape
                      const Constant& constant = *constants[0];
                      const int lead = shape.rank() - constant.shape().rank();
                      const Dims own = RowMajorStrides(constant.shape());
-                     std::vector<int64_t> coordinate(static_cast<size_t>(shape.rank()));
+                     std::vector<int64_t> coordinate(shape.rank());
                      for (int64_t i = 0; i < shape.elements(); ++i) {
                        Unravel(i, shape, coordinate);
                        int64_t from = 0;
@@ -37,8 +37,8 @@ VectorOperand::VectorOperand(const ir::Graph& group, ir::ValueId id, const Shape
 }
 
 const float* VectorOperand::At(const LaunchArgs& args) const {
-  if (input_ >= 0) return args.inputs[static_cast<size_t>(input_)].host<float>();
-  if (pack_ >= 0) return args.packed[static_cast<size_t>(pack_)].host<float>();
+  if (input_ >= 0) return args.inputs[input_].host<float>();
+  if (pack_ >= 0) return args.packed[pack_].host<float>();
   return nullptr;
 }
 

@@ -35,7 +35,7 @@ float SumOf(const float* x, int64_t n, float shift) {
   }
   for (; i + lanes <= n; i += lanes) s0 = step(s0, hn::LoadU(d, x + i));
   if (i < n) {
-    const auto some = hn::FirstN(d, static_cast<size_t>(n - i));
+    const auto some = hn::FirstN(d, n - i);
     s1 = hn::IfThenElse(some, step(s1, LoadSomeFloats(d, x + i, n - i)), s1);
   }
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));

@@ -9,6 +9,7 @@
 #include "kernels/cpu/quantised/affine.h"
 #include "kernels/family.h"
 #include "kernels/match/extents.h"
+#include "ops/op.h"
 #include "ops/pool/op.h"
 
 namespace fettle::kernels {
@@ -58,7 +59,7 @@ class Pool final : public PreparedKernel {
 /// A maximum of bytes as they are: no scale takes part.
 Result<AffineGroup> ReadGroup(const ir::Graph& group) {
   const ir::Node& node = group.nodes()[0];
-  if (group.nodes().size() == 1 && node.op == "MaxPool" && group.outputs.size() == 1 &&
+  if (group.nodes().size() == 1 && node.op == "MaxPool"_op && group.outputs.size() == 1 &&
       group.inputs.size() == 1) {
     const DType dtype = group.value(group.inputs[0]).dtype;
     if (dtype == DType::kU8 || dtype == DType::kI8) {
@@ -86,12 +87,12 @@ struct Facts {
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const AffineGroup affine, ReadGroup(group));
   const ir::Node& node = *affine.node;
-  if (node.op != "MaxPool" && node.op != "AveragePool") return Unsupported("not a pooling");
+  if (node.op != "MaxPool"_op && node.op != "AveragePool"_op) return Unsupported("not a pooling");
   if (node.outputs.size() > 1) return Unsupported("indices are left to the reference");
   const Shape &x = *group.value(affine.input).shape, &y = *group.value(affine.output).shape;
   if (x.rank() < 3 || x.rank() > 5) return Unsupported("1 to 3 spatial axes");
   ASSIGN_OR_RETURN(const ops::PoolAttributes pool, ops::ReadPool(node, x));
-  PoolPlan plan{.max = node.op == "MaxPool"};
+  PoolPlan plan{.max = node.op == "MaxPool"_op};
   plan.count_include_pad = pool.count_include_pad;
   if (affine.from.storage != affine.to.storage)
     return Unsupported("integers of different types on both sides");
@@ -100,7 +101,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   plan.add = affine.add();
   plan.least = affine.least();
   plan.greatest = affine.greatest();
-  const auto lead = static_cast<size_t>(5 - x.rank());
+  const size_t lead = 5 - x.rank();
   for (size_t i = 0; i < pool.kernel.size(); ++i) {
     const size_t to = i + lead;
     plan.in[to] = x[static_cast<int>(i) + 2];

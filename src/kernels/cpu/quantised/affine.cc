@@ -48,8 +48,8 @@ Result<AffineGroup> ReadAffineGroup(const ir::Graph& group) {
       return Unsupported("the operand is a constant");
     if (!IsHeldInFloat(group.value(result.input).dtype))
       return Unsupported("a type that is not computed in fp32");
-  } else if (nodes.size() == 3 && nodes[0].op == "DequantizeLinear" &&
-             nodes[2].op == "QuantizeLinear" && nodes[1].input(0) == nodes[0].output(0) &&
+  } else if (nodes.size() == 3 && nodes[0].op == "DequantizeLinear"_op &&
+             nodes[2].op == "QuantizeLinear"_op && nodes[1].input(0) == nodes[0].output(0) &&
              nodes[2].input(0) == nodes[1].output(0)) {
     result.node = &nodes[1];
     result.input = nodes[0].input(0);

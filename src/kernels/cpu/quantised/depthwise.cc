@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kMaxTaps = 258;
 
 Result<ConvGeometry> ReadGeometry(const ir::Graph& group, const QuantisedGroup& q) {
-  if (q.core->op != "Conv" && q.core->op != "ConvInteger")
+  if (q.core->op != "Conv"_op && q.core->op != "ConvInteger"_op)
     return Unsupported("{} is no convolution", q.core->op);
   ASSIGN_OR_RETURN(const ConvGeometry g, ReadDepthwiseGeometry(group, *q.core));
   if (g.taps() > kMaxTaps) return Unsupported("more than {} taps", kMaxTaps);
@@ -114,9 +114,9 @@ class QuantDepthwise final : public PreparedKernel {
         runner_(runner),
         program_(std::move(program)),
         pads_(problem.shape(problem.group->outputs[0]), problem.states.outputs[0].layout,
-              ByteSize(problem.states.outputs[0].storage)),
+              StorageBytes(problem.states.outputs[0].storage, 1)),
         lanes_(lanes),
-        input_(static_cast<size_t>(IndexOf(group_->inputs, q.x))),
+        input_(IndexOf(group_->inputs, q.x)),
         signed_x_(group_->value(q.x).dtype == DType::kI8),
         signed_y_(problem.states.outputs[0].storage == DType::kI8) {
     if (q_.x_zero != ir::kAbsent && !group_->value(q_.x_zero).is_constant())
@@ -152,7 +152,7 @@ class QuantDepthwise final : public PreparedKernel {
 
   Status Launch(const LaunchArgs& args) const override {
     const int32_t zero = InputZero(args);
-    std::memset(args.workspace.host<std::byte>(), zero, static_cast<size_t>(ZeroBytes()));
+    std::memset(args.workspace.host<std::byte>(), zero, ZeroBytes());
     const DepthwiseMemory memory = Describe(args, zero);
     elementwise::Binding binding;
     if (program_) binding = program_->Bind(args.inputs, args.packed.subspan(1), args.outputs);
@@ -177,7 +177,7 @@ class QuantDepthwise final : public PreparedKernel {
   int32_t InputZero(const LaunchArgs& args) const {
     if (q_.x_zero == ir::kAbsent) return 0;
     if (zero_input_ < 0) return static_cast<int32_t>(group_->value(q_.x_zero).constant->GetInt(0));
-    const Location& at = args.inputs[static_cast<size_t>(zero_input_)];
+    const Location& at = args.inputs[zero_input_];
     return signed_x_ ? *at.host<int8_t>() : *at.host<uint8_t>();
   }
 

@@ -7,6 +7,7 @@
 #include "kernels/cpu/elementwise/instruction.h"
 #include "kernels/cpu/reduce/fold.h"
 #include "kernels/family.h"
+#include "ops/op.h"
 
 namespace fettle::kernels {
 namespace {
@@ -52,9 +53,8 @@ class DynamicQuantise final : public PreparedKernel {
     }
     const float scale = high == low ? 1.0f : (high - low) / 255.0f;
     const float zero = std::nearbyint(std::clamp(-low / scale, 0.0f, 255.0f));
-    if (scale_output_ >= 0) *args.outputs[static_cast<size_t>(scale_output_)].host<float>() = scale;
-    if (zero_output_ >= 0)
-      *args.outputs[static_cast<size_t>(zero_output_)].host<uint8_t>() = static_cast<uint8_t>(zero);
+    if (scale_output_ >= 0) *args.outputs[scale_output_].host<float>() = scale;
+    if (zero_output_ >= 0) *args.outputs[zero_output_].host<uint8_t>() = static_cast<uint8_t>(zero);
     using elementwise::Source;
     const elementwise::Instruction quantise{.fn = elementwise::Fn::kQuantise,
                                             .output = 0,
@@ -85,7 +85,7 @@ int OutputIndex(const ir::Graph& group, size_t i) {
 }
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
-  if (group.nodes().size() != 1 || group.nodes()[0].op != "DynamicQuantizeLinear")
+  if (group.nodes().size() != 1 || group.nodes()[0].op != "DynamicQuantizeLinear"_op)
     return Unsupported("not DynamicQuantizeLinear");
   if (group.inputs.size() != 1 || OutputIndex(group, 0) != 0)
     return Unsupported("a constant operand, or a result that nobody reads");

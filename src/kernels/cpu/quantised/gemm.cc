@@ -14,7 +14,9 @@ namespace {
 /// Longest sum of products that i32 holds: 2^31 / (255 * 255), rounded down.
 constexpr int64_t kMaxDepth = 33000;
 
-bool IsConv(const QuantisedGroup& q) { return q.core->op == "Conv" || q.core->op == "ConvInteger"; }
+bool IsConv(const QuantisedGroup& q) {
+  return q.core->op == "Conv"_op || q.core->op == "ConvInteger"_op;
+}
 
 Result<QuantShapes> ReadShapes(const ir::Graph& group, const QuantisedGroup& q) {
   QuantShapes shapes;
@@ -27,7 +29,7 @@ Result<QuantShapes> ReadShapes(const ir::Graph& group, const QuantisedGroup& q) 
     const Shape& b = *group.value(q.core->input(1)).shape;
     if (a.rank() < 2 || b.rank() != 2) return Unsupported("weights of rank {}", b.rank());
     g.ic = a[a.rank() - 1];
-    const bool rows_are_channels = q.core->op == "Gemm" && q.core->attributes.Int("transB") != 0;
+    const bool rows_are_channels = q.core->op == "Gemm"_op && q.core->attributes.Int("transB") != 0;
     shapes.transposed = !rows_are_channels;
     g.oc = b[rows_are_channels ? 0 : 1];
     g.in[2] = g.out[2] = a.Count(0, a.rank() - 1);

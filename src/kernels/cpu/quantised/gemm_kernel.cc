@@ -25,11 +25,11 @@ class QuantGemm final : public PreparedKernel {
         kernels_(KernelsFor(shapes.g)),
         program_(std::move(program)),
         pads_(problem.shape(problem.group->outputs[0]), problem.states.outputs[0].layout,
-              ByteSize(problem.states.outputs[0].storage)),
+              StorageBytes(problem.states.outputs[0].storage, 1)),
         blocking_(blocking),
         output_(problem.states.outputs[0].storage),
         lanes_(device.pool().threads()),
-        input_(static_cast<size_t>(IndexOf(group_->inputs, q.x))) {
+        input_(IndexOf(group_->inputs, q.x)) {
     const ir::Value& w = group_->value(q_.w);
     layout_ = {.groups = g_.groups,
                .oc = g_.oc / g_.groups,
@@ -60,7 +60,7 @@ class QuantGemm final : public PreparedKernel {
   Status Launch(const LaunchArgs& args) const override {
     const int32_t zero = InputZero(args);
     std::byte* shared = args.workspace.host<std::byte>();
-    std::memset(shared, zero, static_cast<size_t>(PaddingBytes()));
+    std::memset(shared, zero, PaddingBytes());
     FillInit(args, zero, reinterpret_cast<int32_t*>(shared + PaddingBytes()));
     elementwise::Binding binding;
     if (program_) binding = program_->Bind(args.inputs, args.packed.subspan(1), args.outputs);
@@ -105,7 +105,7 @@ class QuantGemm final : public PreparedKernel {
   int32_t InputZero(const LaunchArgs& args) const {
     if (q_.x_zero == ir::kAbsent) return 0;
     if (zero_input_ < 0) return static_cast<int32_t>(group_->value(q_.x_zero).constant->GetInt(0));
-    const Location& at = args.inputs[static_cast<size_t>(zero_input_)];
+    const Location& at = args.inputs[zero_input_];
     return signed_x_ ? *at.host<int8_t>() : *at.host<uint8_t>();
   }
 

@@ -29,7 +29,7 @@ class Packer {
       : l_(layout), c_(constants), out_(out) {}
 
   void PackPanels() {
-    std::memset(out_, 0, static_cast<size_t>(l_.zeros_offset()));
+    std::memset(out_, 0, l_.zeros_offset());
     const std::vector<int64_t> places = PlacesInColumn();
     std::vector<Column> columns = Columns();
     const Form form{.wide = l_.wide, .is_unsigned = l_.unsigned_w};
@@ -58,7 +58,7 @@ class Packer {
     auto* scales = reinterpret_cast<float*>(out_ + l_.scales_offset());
     auto* adds = reinterpret_cast<float*>(out_ + l_.adds_offset());
     auto* biases = reinterpret_cast<int32_t*>(out_ + l_.biases_offset());
-    std::memset(zeros, 0, static_cast<size_t>(l_.bytes() - l_.zeros_offset()));
+    std::memset(zeros, 0, l_.bytes() - l_.zeros_offset());
     for (int64_t channel = 0; channel < l_.groups * l_.oc; ++channel) {
       const int64_t n = ColumnOf(channel);
       zeros[n] = l_.wide ? 0 : Zero(channel) - (l_.unsigned_w ? 128 : 0);

@@ -31,7 +31,7 @@ struct Window {
       StoreFirst(D(), x, left, p);
     }
   }
-  HWY_INLINE hn::Mask<D> Mask() const { return hn::FirstN(D(), static_cast<size_t>(left)); }
+  HWY_INLINE hn::Mask<D> Mask() const { return hn::FirstN(D(), left); }
 };
 
 void Rnn(int64_t units, const float* sum, float* h) {

@@ -71,7 +71,7 @@ class Recurrent final : public PreparedKernel {
   Status Launch(const LaunchArgs& args) const override {
     auto& stream = static_cast<CpuStream&>(args.stream);
     const ir::Node& node = group_->nodes()[0];
-    const auto input = static_cast<size_t>(IndexOf(group_->inputs, node.input(kRecurrentX)));
+    const size_t input = IndexOf(group_->inputs, node.input(kRecurrentX));
     auto* rows = args.workspace.host<const float*>();
     FillRowPointers(args.inputs[input].host<float>(), cell_.input, Rows(), rows);
     stream.ParallelFor(cell_.directions * cell_.gates, [&](int64_t task, int) {
@@ -160,7 +160,7 @@ class Recurrent final : public PreparedKernel {
     const int64_t hidden = cell_.hidden, gates = cell_.gates;
     std::fill_n(out, 2 * BiasElements(), 0.0f);
     if (bias == nullptr) return;
-    std::vector<float> state(static_cast<size_t>(hidden));
+    std::vector<float> state(hidden);
     for (int64_t d = 0; d < cell_.directions; ++d) {
       for (int64_t g = 0; g < gates; ++g) {
         float* input = out + (d * gates + g) * padded_;
@@ -169,7 +169,7 @@ class Recurrent final : public PreparedKernel {
         if (cell_.kind == RecurrentKind::kGru && g == 2) {
           std::copy(state.begin(), state.end(), input + BiasElements());
         } else {
-          for (int64_t u = 0; u < hidden; ++u) input[u] += state[static_cast<size_t>(u)];
+          for (int64_t u = 0; u < hidden; ++u) input[u] += state[u];
         }
       }
     }
@@ -209,8 +209,8 @@ class Recurrent final : public PreparedKernel {
     const int index = IndexOf(group_->inputs, id);
     // A constant initial state follows the weights; that of the cell follows that of h.
     const size_t pack = operand == kRecurrentC && ConstantInitialH() ? 2 : 1;
-    const float* from = index >= 0 ? args.inputs[static_cast<size_t>(index)].host<float>()
-                                   : args.packed[pack].host<float>();
+    const float* from =
+        index >= 0 ? args.inputs[index].host<float>() : args.packed[pack].host<float>();
     std::copy_n(from + direction * elements, elements, to);
   }
 
@@ -228,13 +228,13 @@ class Recurrent final : public PreparedKernel {
       const int64_t t = direction == 1 || cell_.reverse ? cell_.steps - 1 - step : step;
       Step(args, lane, direction, lane.sums + t * cell_.batch * GateElements());
       if (output_[0] < 0) continue;
-      float* all = args.outputs[static_cast<size_t>(output_[0])].host<float>();
+      float* all = args.outputs[output_[0]].host<float>();
       std::copy_n(lane.h, states, all + (t * cell_.directions + direction) * states);
     }
     for (size_t i = 1; i < kOutputs; ++i) {
       if (output_[i] < 0) continue;
       std::copy_n(i == 1 ? lane.h : lane.c, states,
-                  args.outputs[static_cast<size_t>(output_[i])].host<float>() + direction * states);
+                  args.outputs[output_[i]].host<float>() + direction * states);
     }
   }
 

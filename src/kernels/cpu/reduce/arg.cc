@@ -7,6 +7,7 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/family.h"
 #include "kernels/match/extents.h"
+#include "ops/op.h"
 
 namespace fettle::kernels {
 namespace {
@@ -59,7 +60,7 @@ struct Facts {
       before = kept;
     }
     std::vector<bool> mask(static_cast<size_t>(x.rank()), false);
-    mask[static_cast<size_t>(axis)] = true;
+    mask[axis] = true;
     return SplitRows(x, layout, mask);
   }
 };
@@ -68,12 +69,12 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.inputs.size() != 1 || group.outputs.size() != 1)
     return Unsupported("not a single node with one operand");
   const ir::Node& node = group.nodes()[0];
-  if (node.op != "ArgMax" && node.op != "ArgMin") return Unsupported("not ArgMax or ArgMin");
+  if (node.op != "ArgMax"_op && node.op != "ArgMin"_op) return Unsupported("not ArgMax or ArgMin");
   const ir::Value& x = group.value(group.inputs[0]);
   if (x.dtype != DType::kF32) return Unsupported("types other than f32");
   const auto axis = NormaliseAxis(node.attributes.Int("axis", 0), x.shape->rank());
   if (!axis || (*x.shape)[*axis] >= 1 << 24) return Unsupported("rows beyond 2^24 elements");
-  const ArgRule rule{.max = node.op == "ArgMax",
+  const ArgRule rule{.max = node.op == "ArgMax"_op,
                      .last = node.attributes.Int("select_last_index", 0) != 0};
   return Facts{*x.shape, *axis, rule};
 }

@@ -37,7 +37,7 @@ int64_t ArgContiguousRow(const ArgRule& rule, const float* x, int64_t n) {
   const auto least = hn::Set(d, -std::numeric_limits<float>::infinity());
   const auto load = [&](int64_t i) HWY_ATTR {
     if (i + lanes <= n) return hn::Mul(hn::LoadU(d, x + i), sign);
-    const auto some = hn::FirstN(d, static_cast<size_t>(n - i));
+    const auto some = hn::FirstN(d, n - i);
     return hn::IfThenElse(some, hn::Mul(LoadSomeFloats(d, x + i, n - i), sign), least);
   };
   auto most = least, total = hn::Zero(d);

@@ -59,7 +59,7 @@ float FoldRow(const T* from, int64_t n) {
   }
   for (; i + lanes <= n; i += lanes) s0 = Step<kind>(s0, LoadFloats(d, from + i));
   if (i < n) {
-    const auto some = hn::FirstN(d, static_cast<size_t>(n - i));
+    const auto some = hn::FirstN(d, n - i);
     s1 = hn::IfThenElse(some, Step<kind>(s1, LoadSomeFloats(d, from + i, n - i)), s1);
   }
   HWY_ALIGN float parts[hn::MaxLanes(d)];

@@ -93,7 +93,7 @@ class Reduce final : public PreparedKernel {
     const int64_t unit_elements =
         std::max<int64_t>(row_part_ * std::min(extents_.inner, kColumnsPerTask), 1);
     const int64_t units_per_task = std::max<int64_t>(1, kElementsPerTask / unit_elements);
-    const int64_t element = ByteSize(affine_.from.storage);
+    const int64_t element = StorageBytes(affine_.from.storage, 1);
     stream.ParallelFor((units + units_per_task - 1) / units_per_task, [&](int64_t task, int) {
       const int64_t end = std::min(units, (task + 1) * units_per_task);
       for (int64_t unit = task * units_per_task; unit < end; ++unit) {
@@ -142,7 +142,7 @@ struct Reading {
 };
 
 Result<ops::AxisMask> ReadMask(const ir::Graph& group, const ir::Node& node, int rank) {
-  if (node.op.starts_with("Global")) {
+  if (node.op.name().starts_with("Global")) {
     ops::AxisMask mask(static_cast<size_t>(rank), true);
     mask[0] = mask[1] = false;
     return mask;
@@ -174,7 +174,7 @@ std::vector<PhysicalPart> KeptParts(const Shape& x, const Layout& layout, const 
                                     bool keepdims) {
   std::vector<PhysicalPart> kept;
   for (PhysicalPart part : PhysicalParts(x, layout)) {
-    if (mask[static_cast<size_t>(part.axis)]) continue;
+    if (mask[part.axis]) continue;
     if (!keepdims)
       part.axis -= static_cast<int>(std::count(mask.begin(), mask.begin() + part.axis, true));
     kept.push_back(part);
@@ -219,7 +219,8 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Re
   ASSIGN_OR_RETURN(const RowExtents extents,
                    SplitRows(x, problem.states.inputs[0].layout, reading.mask));
   const State& state = problem.states.outputs[0];
-  PadLanes pads(problem.shape(problem.group->outputs[0]), state.layout, ByteSize(state.storage));
+  PadLanes pads(problem.shape(problem.group->outputs[0]), state.layout,
+                StorageBytes(state.storage, 1));
   return std::unique_ptr<PreparedKernel>(
       new Reduce(*reading.row, reading.affine, extents, std::move(pads)));
 }

@@ -14,7 +14,7 @@ constexpr int64_t kElementsPerTask = 1024;
 
 class Reference final : public PreparedKernel {
  public:
-  Reference(const Problem& problem, const ops::OpDesc* op) : group_(problem.group), op_(*op) {}
+  Reference(const Problem& problem, const ops::Operator* op) : group_(problem.group), op_(*op) {}
 
   std::vector<PackRequest> packs() const override {
     std::vector<PackRequest> requests;
@@ -22,7 +22,7 @@ class Reference final : public PreparedKernel {
       const Constant& constant = *group_->value(id).constant;
       requests.push_back({{id},
                           "row",
-                          constant.elements() * ByteSize(constant.dtype()),
+                          StorageBytes(constant.dtype(), constant.elements()),
                           [](std::span<const Constant* const> constants, std::byte* out) {
                             constants[0]->CopyTo(0, constants[0]->elements(), out);
                             return OkStatus();
@@ -36,7 +36,7 @@ class Reference final : public PreparedKernel {
     const std::vector<ir::ValueId> constants = Constants();
     const auto view = [&](ir::ValueId id, std::span<const ir::ValueId> ids,
                           std::span<const Location> locations) {
-      const auto at = static_cast<size_t>(std::find(ids.begin(), ids.end(), id) - ids.begin());
+      const size_t at = std::find(ids.begin(), ids.end(), id) - ids.begin();
       const ir::Value& value = group_->value(id);
       return HostView{locations[at].host<std::byte>(), value.dtype, *value.shape,
                       RowMajorStrides(*value.shape)};
@@ -72,12 +72,12 @@ class Reference final : public PreparedKernel {
     const int64_t elements = context.outputs.empty() || context.outputs[0].data == nullptr
                                  ? 0
                                  : context.outputs[0].shape.elements();
-    if (op_.whole_output) return op_.reference(context, {0, elements});
+    if (op_.Has(ir::Trait::kWholeOutput)) return op_.reference(context, {0, elements});
     const int64_t tasks = (elements + kElementsPerTask - 1) / kElementsPerTask;
-    std::vector<Status> failures(static_cast<size_t>(tasks));
+    std::vector<Status> failures(tasks);
     stream.ParallelFor(tasks, [&](int64_t task, int) {
       const int64_t begin = task * kElementsPerTask;
-      failures[static_cast<size_t>(task)] =
+      failures[task] =
           op_.reference(context, {begin, std::min(begin + kElementsPerTask, elements)});
     });
     for (const Status& failure : failures) RETURN_IF_ERROR(failure);
@@ -85,17 +85,17 @@ class Reference final : public PreparedKernel {
   }
 
   std::shared_ptr<const ir::Graph> group_;
-  const ops::OpDesc& op_;
+  const ops::Operator& op_;
 };
 
-Result<const ops::OpDesc*> Read(const ir::Graph& group, const Device&) {
+Result<const ops::Operator*> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1) return Unsupported("the reference runs one operator at a time");
-  const ops::OpDesc* op = ops::Find(group.nodes()[0].op);
-  if (op == nullptr || op->reference == nullptr) return Unsupported("operator has no reference");
-  return op;
+  const ops::Operator& op = ops::OperatorOf(group.nodes()[0]);
+  if (op.reference == nullptr) return Unsupported("operator has no reference");
+  return &op;
 }
 
-constexpr Family<const ops::OpDesc*> kFamily{
+constexpr Family<const ops::Operator*> kFamily{
     .read = Read, .states = RowMajorAlone, .prepare = Make<Reference>, .taste = Always<0>};
 
 }  // namespace

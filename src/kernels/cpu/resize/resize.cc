@@ -9,6 +9,7 @@
 #include "kernels/cpu/quantised/affine.h"
 #include "kernels/cpu/resize/row.h"
 #include "kernels/family.h"
+#include "ops/op.h"
 #include "ops/resize/op.h"
 
 namespace fettle::kernels {
@@ -78,11 +79,11 @@ class Resize final : public PreparedKernel {
     const int64_t image = row / plan_.height.out, y = row % plan_.height.out;
     const ops::AxisTaps& taps = plan_.height.taps;
     const std::byte* x = args.inputs[0].host<std::byte>() +
-                         image * plan_.height.in * InRow() * ByteSize(affine.from.storage);
+                         StorageBytes(affine.from.storage, image * plan_.height.in * InRow());
     const float* blended = scratch;
     for (int t = 0; t < taps.taps; ++t) {
-      const auto at = static_cast<size_t>(y * taps.taps + t);
-      const std::byte* from = x + taps.index[at] * InRow() * ByteSize(affine.from.storage);
+      const size_t at = y * taps.taps + t;
+      const std::byte* from = x + StorageBytes(affine.from.storage, taps.index[at] * InRow());
       if (picks_rows_ && !affine.from.is_integer()) {
         blended = reinterpret_cast<const float*>(from);
       } else {
@@ -91,7 +92,7 @@ class Resize final : public PreparedKernel {
       }
     }
     std::byte* out =
-        args.outputs[0].host<std::byte>() + row * OutRow() * ByteSize(affine.to.storage);
+        args.outputs[0].host<std::byte>() + StorageBytes(affine.to.storage, row * OutRow());
     float* spread = affine.to.is_integer() ? scratch + InRow() : reinterpret_cast<float*>(out);
     SpreadRow(table_, blended, spread);
     if (affine.to.is_integer()) {
@@ -126,7 +127,7 @@ Result<ops::ResizeOperands> ReadOperands(const ir::Graph& group, const ir::Node&
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const AffineGroup affine, ReadAffineGroup(group));
   const ir::Node& node = *affine.node;
-  if (node.op != "Resize") return Unsupported("not a Resize");
+  if (node.op != "Resize"_op) return Unsupported("not a Resize");
   const Shape& x = *group.value(affine.input).shape;
   ASSIGN_OR_RETURN(const ops::ResizeOperands operands, ReadOperands(group, node));
   ASSIGN_OR_RETURN(const ops::ResizeAttributes resize, ops::ReadResize(node, x, operands));
@@ -149,7 +150,7 @@ Result<ResizePlan> MakePlan(const Facts& facts, const Layout& layout) {
   const PhysicalDims dims = ToPhysical(x, layout);
   for (size_t i = 0; i < dims.extent.size(); ++i) {
     const int axis = dims.axis[i];
-    const ops::AxisTaps& taps = facts.taps[static_cast<size_t>(axis)];
+    const ops::AxisTaps& taps = facts.taps[axis];
     if (!taps.IsIdentity(x[axis])) {
       if (layout.BlockOf(axis) != 1) return Unsupported("the resized axes are blocked");
       if (plan.inner != 1 && !resized.empty())

@@ -59,7 +59,7 @@ void SpreadElements(const SpreadTable& table, const float* from, float* to) {
     auto sum = hn::Zero(d);
     for (int t = 0; t < table.taps; ++t) {
       const int64_t at = t * table.stride + i;
-      const int32_t base = shuffles ? table.base[static_cast<size_t>(at / lanes)] : -1;
+      const int32_t base = shuffles ? table.base[at / lanes] : -1;
       const auto x = base >= 0 ? hn::TableLookupLanes(
                                      hn::LoadU(d, from + base),
                                      hn::IndicesFromVec(d, hn::LoadU(di, table.within.data() + at)))
@@ -155,8 +155,7 @@ void FindShuffles(int64_t lanes, SpreadTable& table) {
   for (size_t at = 0; at < table.index.size(); at += static_cast<size_t>(lanes)) {
     // Behind the row the table is padded with index 0, which is no input of the vector.
     const int64_t column = static_cast<int64_t>(at) % table.stride;
-    const auto used =
-        static_cast<size_t>(std::clamp<int64_t>(table.count * table.inner - column, 0, lanes));
+    const size_t used = std::clamp<int64_t>(table.count * table.inner - column, 0, lanes);
     const auto begin = table.index.begin() + static_cast<std::ptrdiff_t>(at);
     const auto [least, most] =
         std::minmax_element(begin, begin + static_cast<std::ptrdiff_t>(std::max<size_t>(used, 1)));
@@ -177,13 +176,13 @@ SpreadTable MakeSpreadTable(int64_t count, int taps, int64_t inner,
     return table;
   }
   table.stride = (count * inner + kMostLanes - 1) / kMostLanes * kMostLanes;
-  table.index.assign(static_cast<size_t>(taps * table.stride), 0);
+  table.index.assign(taps * table.stride, 0);
   table.weight.assign(table.index.size(), 0.0f);
   for (int64_t i = 0; i < count; ++i) {
     for (int t = 0; t < taps; ++t) {
-      const auto from = static_cast<size_t>(i * taps + t);
+      const size_t from = i * taps + t;
       for (int64_t e = 0; e < inner; ++e) {
-        const auto to = static_cast<size_t>(t * table.stride + i * inner + e);
+        const size_t to = t * table.stride + i * inner + e;
         table.index[to] = static_cast<int32_t>(index[from] * inner + e);
         table.weight[to] = static_cast<float>(weight[from]);
       }

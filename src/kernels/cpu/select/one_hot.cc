@@ -5,6 +5,7 @@
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
 #include "ops/element_access.h"
+#include "ops/op.h"
 
 namespace fettle::kernels {
 namespace {
@@ -68,7 +69,7 @@ class OneHot final : public PreparedKernel {
 };
 
 Result<Classes> Read(const ir::Graph& group, const Device&) {
-  if (group.nodes().size() != 1 || group.nodes()[0].op != "OneHot")
+  if (group.nodes().size() != 1 || group.nodes()[0].op != "OneHot"_op)
     return Unsupported("computes OneHot alone");
   const ir::Node& node = group.nodes()[0];
   const Shape& y = *group.value(node.outputs[0]).shape;

@@ -5,6 +5,7 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/operands.h"
 #include "kernels/family.h"
+#include "ops/op.h"
 #include "ops/select/op.h"
 
 namespace fettle::kernels {
@@ -73,7 +74,7 @@ class TopK final : public PreparedKernel {
 };
 
 Result<Selection> Read(const ir::Graph& group, const Device&) {
-  if (group.nodes().size() != 1 || group.nodes()[0].op != "TopK")
+  if (group.nodes().size() != 1 || group.nodes()[0].op != "TopK"_op)
     return Unsupported("computes TopK alone");
   const ir::Node& node = group.nodes()[0];
   const ir::Value& value = group.value(node.inputs[0]);

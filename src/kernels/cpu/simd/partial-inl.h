@@ -24,7 +24,7 @@ HWY_INLINE void StoreFirst(D d, V v, int64_t n, hn::TFromD<D>* p) {
   constexpr bool kMasks =
       HWY_TARGET == HWY_AVX3 || (HWY_TARGET == HWY_AVX2 && sizeof(hn::TFromD<D>) >= 4);
   if constexpr (kMasks) {
-    hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(n)), d, p);
+    hn::BlendedStore(v, hn::FirstN(d, n), d, p);
   } else {
     constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(d));
     HWY_ALIGN hn::TFromD<D> lanes[kLanes];

@@ -44,7 +44,7 @@ float ExpSum(const float* x, float* y, int64_t n, float shift) {
     sum = hn::Add(sum, e);
   }
   if (i < n) {
-    const auto some = hn::FirstN(d, static_cast<size_t>(n - i));
+    const auto some = hn::FirstN(d, n - i);
     const auto e = Exp(d, hn::Sub(LoadSomeFloats(d, x + i, n - i), s));
     if constexpr (!log) StoreSomeFloats(d, e, y + i, n - i);
     sum = hn::Add(sum, hn::IfThenElseZero(some, e));

@@ -8,6 +8,7 @@
 #include "kernels/cpu/softmax/rows.h"
 #include "kernels/family.h"
 #include "kernels/match/extents.h"
+#include "ops/op.h"
 #include "ops/softmax/op.h"
 
 namespace fettle::kernels {
@@ -86,12 +87,12 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.inputs.size() != 1 || group.outputs.size() != 1)
     return Unsupported("not a single node with one operand");
   const ir::Node& node = group.nodes()[0];
-  if (node.op != "Softmax" && node.op != "LogSoftmax") return Unsupported("not a softmax");
+  if (node.op != "Softmax"_op && node.op != "LogSoftmax"_op) return Unsupported("not a softmax");
   const ir::Value& x = group.value(group.inputs[0]);
   if (x.dtype != DType::kF32 && x.dtype != DType::kF16 && x.dtype != DType::kBF16)
     return Unsupported("{} is not computed in fp32", DTypeName(x.dtype));
   ASSIGN_OR_RETURN(ops::AxisMask mask, ops::SoftmaxAxes(node, x.shape->rank()));
-  Facts facts{*x.shape, std::move(mask), node.op == "LogSoftmax"};
+  Facts facts{*x.shape, std::move(mask), node.op == "LogSoftmax"_op};
   RETURN_IF_ERROR(facts.In(Layout::RowMajor()).status());
   return facts;
 }

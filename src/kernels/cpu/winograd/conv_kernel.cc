@@ -19,7 +19,7 @@ int64_t TaskColumns(const WinogradBlock& block, int64_t oc, int nr) {
 void PackFilters(const WinogradForm& form, const Constant& weights, int64_t oc, int64_t ic,
                  int64_t nr, float* points) {
   const int64_t row = ic * 9, padded_oc = RoundUp(oc, nr);
-  std::vector<float> rows(static_cast<size_t>(nr * row)), taps(static_cast<size_t>(9 * nr));
+  std::vector<float> rows(nr * row), taps(9 * nr);
   for (int64_t first = 0; first < padded_oc; first += nr) {
     const int64_t filters = std::min(nr, oc - first);
     std::fill(rows.begin(), rows.end(), 0.0f);
@@ -27,7 +27,7 @@ void PackFilters(const WinogradForm& form, const Constant& weights, int64_t oc, 
     for (int64_t c = 0; c < ic; ++c) {
       for (int64_t t = 0; t < 9; ++t) {
         for (int64_t i = 0; i < nr; ++i) {
-          taps[static_cast<size_t>(t * nr + i)] = rows[static_cast<size_t>(i * row + c * 9 + t)];
+          taps[t * nr + i] = rows[i * row + c * 9 + t];
         }
       }
       form.filters(taps.data(), nr, points + first * ic + c * nr, padded_oc * ic);
@@ -40,7 +40,7 @@ class ConvWinograd final : public PreparedKernel {
   ConvWinograd(const Problem& problem, const ConvOperands& operands, const WinogradProblem& p,
                Epilogue epilogue, const WinogradBlock& block, int lanes)
       : operands_(operands),
-        input_(static_cast<size_t>(IndexOf(problem.group->inputs, operands.x))),
+        input_(IndexOf(problem.group->inputs, operands.x)),
         g_(p.g),
         in_(p.pixels.in),
         out_(p.pixels.out),
@@ -73,7 +73,7 @@ class ConvWinograd final : public PreparedKernel {
   int64_t workspace_bytes() const override { return ZeroBytes() + lanes_ * LaneBytes(); }
 
   Status Launch(const LaunchArgs& args) const override {
-    std::memset(args.workspace.host<std::byte>(), 0, static_cast<size_t>(ZeroBytes()));
+    std::memset(args.workspace.host<std::byte>(), 0, ZeroBytes());
     const elementwise::Binding binding = epilogue_.Bind(args, 1);
     const int64_t column_tasks = CeilDiv(g_.oc, task_columns_);
     static_cast<CpuStream&>(args.stream)

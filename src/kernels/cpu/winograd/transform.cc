@@ -182,7 +182,7 @@ void MapFilter(float g0, float g1, float g2, float* out, int64_t stride) {
 template <int kM>
 void TransformFilters(const float* taps, int64_t count, float* out, int64_t out_stride) {
   constexpr int64_t kN = kM + 2;
-  std::vector<float> half(static_cast<size_t>(kN * 3 * count));
+  std::vector<float> half(kN * 3 * count);
   for (int64_t j = 0; j < 3 * count; ++j)
     MapFilter<kM>(taps[j], taps[3 * count + j], taps[6 * count + j], half.data() + j, 3 * count);
   for (int64_t i = 0; i < kN; ++i) {

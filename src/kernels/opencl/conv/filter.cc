@@ -28,10 +28,10 @@ PackRequest RequestFilter(ir::ValueId w, ir::ValueId b, const FilterForm& form, 
   if (b != ir::kAbsent) request.constants.push_back(b);
   request.recipe =
       form.recipe + "." + std::string(DTypeName(storage)) + (b == ir::kAbsent ? "" : ".bias");
-  request.bytes = form.bias * 4 + form.elements * ByteSize(storage);
+  request.bytes = form.bias * 4 + StorageBytes(storage, form.elements);
   request.pack = [form, storage, bytes = request.bytes](std::span<const Constant* const> constants,
                                                         std::byte* out) {
-    std::memset(out, 0, static_cast<size_t>(bytes));
+    std::memset(out, 0, bytes);
     Pack(form, storage, constants, out);
     return OkStatus();
   };

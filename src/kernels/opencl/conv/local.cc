@@ -43,12 +43,12 @@ FilterForm FormOf(const PixelConv& conv, const FilterExtents& extents) {
 }
 
 WorkSizes SizesOf(const PixelConv& conv, const LocalTile& tile) {
-  const auto x = static_cast<size_t>(tile.pixels / tile.item_pixels);
-  const auto y = static_cast<size_t>(tile.oc / tile.item_oc);
-  const auto columns = static_cast<size_t>(DivideUp(conv.image_pixels(), tile.pixels));
-  const auto rows = static_cast<size_t>(DivideUp(conv.oc, tile.oc));
-  const auto slices = static_cast<size_t>(tile.slices);
-  const auto batch = static_cast<size_t>(conv.batch);
+  const size_t x = tile.pixels / tile.item_pixels;
+  const size_t y = tile.oc / tile.item_oc;
+  const size_t columns = DivideUp(conv.image_pixels(), tile.pixels);
+  const size_t rows = DivideUp(conv.oc, tile.oc);
+  const size_t slices = tile.slices;
+  const size_t batch = conv.batch;
   return {.gws = {columns * x, rows * y, batch * slices}, .lws = {x, y, slices}};
 }
 

@@ -43,7 +43,7 @@ bool IsByColumns(const Layout& layout, int rank) {
   if (!layout.blocks.empty() || !layout.IsDense() || static_cast<int>(layout.order.size()) != rank)
     return false;
   for (int i = 0; i < rank; ++i)
-    if (layout.order[static_cast<size_t>(i)] != (i + rank - 1) % rank) return false;
+    if (layout.order[i] != (i + rank - 1) % rank) return false;
   return true;
 }
 /// Whether `layout` has four neighbours of the last axis a pixel and all other axes along y.
@@ -163,8 +163,8 @@ class Reordering final : public PreparedKernel {
   Status Run(OpenClStream& stream, const Location& in, const Location& out) const {
     const auto integer = [](int64_t value) { return static_cast<cl_int>(value); };
     ArgList args;
-    args.Memory(in).Value(static_cast<cl_long>(in.offset / ByteSize(from_.storage)));
-    args.Memory(out).Value(static_cast<cl_long>(out.offset / ByteSize(to_.storage)));
+    args.Memory(in).Value(static_cast<cl_long>(in.offset / StorageBytes(from_.storage, 1)));
+    args.Memory(out).Value(static_cast<cl_long>(out.offset / StorageBytes(to_.storage, 1)));
     args.Value(integer(in_.channels)).Value(integer(in_.plane)).Value(integer(in_.width));
     args.Value(integer(in_.block)).Value(integer(out_.block)).Value(integer(out_.out_channels()));
     // One local size for all shapes: PoCL compiles a program anew for each.

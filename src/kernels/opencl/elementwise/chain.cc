@@ -79,7 +79,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Ex
   } else {
     const int64_t quads = DivideUp(expression.columns(), 4);
     made->recorded.emplace_back(std::move(kernel), sizes(expression.rows() * quads, 1))
-        .Output(0, ByteSize(state.storage))
+        .Output(0, StorageBytes(state.storage, 1))
         .Int(expression.rows())
         .Int(expression.columns());
   }

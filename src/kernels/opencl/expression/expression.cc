@@ -76,7 +76,7 @@ void ExpressionCompiler::WriteText() {
 }
 
 const std::string& ExpressionCompiler::ValueOf(expr::Ref ref) const {
-  return ref < 0 ? leaves_[static_cast<size_t>(~ref)] : values_[static_cast<size_t>(ref)];
+  return ref < 0 ? leaves_[~ref] : values_[ref];
 }
 
 /// The state of the output; where that is no float, with the storage of those that are.
@@ -132,8 +132,8 @@ Shape ExpressionCompiler::Align(const Shape& shape) const {
 
 Result<std::string> ExpressionCompiler::ReadInput(const expr::Leaf& leaf) {
   Expression::Operand operand{.input = leaf.input};
-  const ir::ValueId id = group_.inputs[static_cast<size_t>(leaf.input)];
-  const State& state = states_.inputs[static_cast<size_t>(leaf.input)];
+  const ir::ValueId id = group_.inputs[leaf.input];
+  const State& state = states_.inputs[leaf.input];
   RETURN_IF_ERROR(CheckState(id, state));
   const Shape aligned = Align(leaf.shape);
   if (made_.is_rows_) return AddRows(std::move(operand), aligned, ElementTypeName(state.storage));
@@ -144,7 +144,7 @@ Result<std::string> ExpressionCompiler::ReadInput(const expr::Leaf& leaf) {
   if (IsPixels(state) || leaf.shape.elements() != 1 || !IsFloatValue(dtype(id)))
     return Unsupported("'{}' beside pixels: expected a float tensor of its rank, or of one element",
                        group_.value(id).name);
-  operand.unit_bytes = ByteSize(state.storage);
+  operand.unit_bytes = StorageBytes(state.storage, 1);
   const std::string name = fmt::format("e{}", made_.operands_.size());
   return NewOperand(
       std::move(operand),
@@ -190,12 +190,11 @@ std::string ExpressionCompiler::AddRows(Expression::Operand operand, const Shape
                                         std::string_view type) {
   const std::string name = fmt::format("e{}", made_.operands_.size());
   int64_t stride = 1;
-  operand.strides.resize(static_cast<size_t>(aligned.rank()));
+  operand.strides.resize(aligned.rank());
   for (int axis = aligned.rank(); axis-- > 0; stride *= aligned[axis])
-    operand.strides[static_cast<size_t>(axis)] = aligned[axis] == 1 ? 0 : stride;
+    operand.strides[axis] = aligned[axis] == 1 ? 0 : stride;
   operand.unit_bytes =
-      ByteSize(operand.input >= 0 ? states_.inputs[static_cast<size_t>(operand.input)].storage
-                                  : DType::kF32);
+      StorageBytes(operand.input >= 0 ? states_.inputs[operand.input].storage : DType::kF32, 1);
   const std::string_view read =
       type == "storage_t" ? "READ_ROW({}, {})" : "NARROW(READ_ROW({}, {}), 4)";
   return NewOperand(std::move(operand),
@@ -264,7 +263,7 @@ void Expression::AppendArgs(const LaunchArgs& args, size_t first_pack, ArgList& 
       continue;
     }
     const Location& from = operand.input >= 0
-                               ? args.inputs[static_cast<size_t>(operand.input)]
+                               ? args.inputs[operand.input]
                                : args.packed[first_pack + static_cast<size_t>(operand.pack)];
     list.Tensor(from, operand.unit_bytes);
     if (is_rows_) {

@@ -101,7 +101,7 @@ std::string ExpressionCompiler::Print(const expr::Inst& inst) const {
                                      [&](const Printed& known) { return known.fn == inst.fn; });
   std::string operands[3];
   for (int i = 0; i < expr::OperandsOf(inst.fn); ++i) {
-    const std::string& value = ValueOf(inst.args[static_cast<size_t>(i)]);
+    const std::string& value = ValueOf(inst.args[i]);
     operands[i] = row.is_simple ? value : fmt::format("WIDE({}, 4)", value);
   }
   const std::string text =

@@ -17,10 +17,9 @@ struct Slices {
 
 Result<Slices> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
-  if (group.nodes().size() != 1 || node.op != "Gather") return Unsupported("not a Gather");
+  if (group.nodes().size() != 1 || node.op != "Gather"_op) return Unsupported("not a Gather");
   const ir::Value &x = group.value(node.inputs[0]), &indices = group.value(node.inputs[1]);
-  const int64_t bytes = ByteSize(x.dtype);
-  if (bytes == 0 || bytes > 8)
+  if (!IsStored(x.dtype) || RowOf(x.dtype).bits > 64)
     return Unsupported("elements of type {} are not moved", DTypeName(x.dtype));
   const int axis = *NormaliseAxis(node.attributes.Int("axis"), x.shape->rank());
   // What a launch cannot report: where the indices are known they are checked here.
@@ -46,7 +45,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Sl
   const DType storage = problem.states.outputs[0].storage;
   const DType index_type = group.value(node.inputs[1]).dtype;
   BuildOptions options;
-  options.Add(fmt::format("-DELEMENT={} -DINDEX={}", UnsignedName(ByteSize(storage)),
+  options.Add(fmt::format("-DELEMENT={} -DINDEX={}", UnsignedName(StorageBytes(storage, 1)),
                           index_type == DType::kI32 ? "int" : "long"));
   ASSIGN_OR_RETURN(
       std::shared_ptr<OpenClKernel> kernel,
@@ -56,7 +55,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Sl
   RecordedLaunch launch(std::move(kernel), PlaceSizes(inner, indices.elements(), outer));
   made->AddRows(group, node.inputs[0], storage, launch);
   made->AddRows(group, node.inputs[1], index_type, launch);
-  launch.Output(0, ByteSize(storage)).Int(x[axis]).Int(indices.elements()).Int(inner);
+  launch.Output(0, StorageBytes(storage, 1)).Int(x[axis]).Int(indices.elements()).Int(inner);
   made->recorded.push_back(std::move(launch));
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }

@@ -49,7 +49,7 @@ Status CanSplit(const GemmShape& shape, const OpenClFacts& facts) {
   RETURN_IF_ERROR(OneProduct(shape));
   if (shape.k < 2 * kLeastPart)
     return Unsupported("k is {}: parts would have less than {} steps", shape.k, kLeastPart);
-  if (2 * shape.m * shape.n * ByteSize(DType::kF32) <= facts.max_allocation_bytes)
+  if (StorageBytes(DType::kF32, 2 * shape.m * shape.n) <= facts.max_allocation_bytes)
     return OkStatus();
   return Unsupported("two partial products pass {} bytes", facts.max_allocation_bytes);
 }
@@ -68,7 +68,7 @@ Status CheckSplit(const GemmShape& shape, const Params& params, const OpenClFact
   const int64_t parts = kPartsFields.Read(params).parts;
   if (shape.k < parts * kLeastPart)
     return InvalidArgument("PARTS: expected at most {}, got {}", shape.k / kLeastPart, parts);
-  if (parts * shape.m * shape.n * ByteSize(DType::kF32) > facts.max_allocation_bytes)
+  if (StorageBytes(DType::kF32, parts * shape.m * shape.n) > facts.max_allocation_bytes)
     return InvalidArgument("PARTS: the partial products pass {} bytes", facts.max_allocation_bytes);
   return CheckRegisters(shape, kRegisterFields.Read(params), facts);
 }
@@ -83,14 +83,14 @@ GemmSetup SetUpSplit(const GemmShape& shape, const GemmForms& forms, const Param
   setup.options.Define("SPLIT_K", 1);
   const int64_t step = DivideUp(shape.k, kPartsFields.Read(params).parts);
   setup.parts = DivideUp(shape.k, step);
-  setup.sizes.gws[2] = static_cast<size_t>(setup.parts);
+  setup.sizes.gws[2] = setup.parts;
   setup.more.emplace_back(static_cast<cl_int>(step));
   return setup;
 }
 
 Status FitsLocalMemory(const GemmShape& shape, const OpenClFacts& facts) {
   if (shape.m * shape.n * shape.k == 0) return Unsupported("an empty matrix");
-  const int64_t bytes = shape.k * (shape.m + DivideUp(shape.n, 4) * 4) * ByteSize(DType::kF32);
+  const int64_t bytes = StorageBytes(DType::kF32, shape.k * (shape.m + DivideUp(shape.n, 4) * 4));
   if (bytes <= facts.local_bytes && shape.m * shape.n <= 128 * 128) return OkStatus();
   return Unsupported("{}x{}x{} is not small: A and B take {} of {} bytes of local memory", shape.m,
                      shape.n, shape.k, bytes, facts.local_bytes);

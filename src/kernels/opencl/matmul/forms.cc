@@ -30,7 +30,7 @@ std::optional<GemmShape::Matrices> MatricesOf(const Product& product,
 /// The last axis outermost: a matrix column by column.
 Layout Columns(int rank) {
   Layout layout;
-  layout.order.resize(static_cast<size_t>(rank));
+  layout.order.resize(rank);
   std::iota(layout.order.begin() + 1, layout.order.end(), 0);
   layout.order[0] = rank - 1;
   return layout;

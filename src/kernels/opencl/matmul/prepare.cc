@@ -12,7 +12,7 @@ PackRequest PackB(const Product& p, DType storage) {
   PackRequest request;
   request.constants = {p.b};
   request.recipe = fmt::format("opencl.matmul.kn{}.{}", p.trans_b ? ".t" : "", DTypeName(storage));
-  request.bytes = p.b_matrices * p.k * p.n * ByteSize(storage);
+  request.bytes = StorageBytes(storage, p.b_matrices * p.k * p.n);
   request.pack = [p, storage](std::span<const Constant* const> constants, std::byte* out) {
     const ConstantFloats b(*constants[0]);
     int64_t to = 0;
@@ -31,7 +31,7 @@ PackRequest PackRow(const Product& p, int64_t elements, DType storage) {
   PackRequest request;
   request.constants = {p.addend};
   request.recipe = fmt::format("opencl.matmul.row.{}", DTypeName(storage));
-  request.bytes = elements * ByteSize(storage);
+  request.bytes = StorageBytes(storage, elements);
   request.pack = [elements, storage](std::span<const Constant* const> constants, std::byte* out) {
     const ConstantFloats row(*constants[0]);
     for (int64_t i = 0; i < elements; ++i) StoreFloat(row[i], storage, i, out);
@@ -93,11 +93,11 @@ class MatMul final : public PreparedKernel {
   std::vector<PackRequest> packs() const override { return packs_; }
 
   int64_t workspace_bytes() const override {
-    return setup_.parts * shape_.m * shape_.n * ByteSize(DType::kF32);
+    return StorageBytes(DType::kF32, setup_.parts * shape_.m * shape_.n);
   }
 
   Status Launch(const LaunchArgs& args) const override {
-    const int64_t element = ByteSize(shape_.storage);
+    const int64_t element = StorageBytes(shape_.storage, 1);
     const Location a = args.inputs[a_], c = args.outputs[0];
     const Location b = p_.constant_b ? args.packed[0] : args.inputs[b_];
     ArgList list;
@@ -106,7 +106,7 @@ class MatMul final : public PreparedKernel {
     if (sum_ == nullptr)
       list.Tensor(c, element);
     else
-      list.Tensor(args.workspace, ByteSize(DType::kF32));
+      list.Tensor(args.workspace, StorageBytes(DType::kF32, 1));
     for (const KernelArg& arg : setup_.more) list.Append(arg);
     if (sum_ == nullptr) AppendFinish(args, list);
     constexpr int64_t kWidestVector = 64;
@@ -133,8 +133,8 @@ class MatMul final : public PreparedKernel {
   Status AddUp(const LaunchArgs& args) const {
     ArgList list;
     list.Value(Int(shape_.m)).Value(Int(shape_.n)).Value(Int(setup_.parts));
-    list.Tensor(args.workspace, ByteSize(DType::kF32));
-    list.Tensor(args.outputs[0], ByteSize(shape_.storage));
+    list.Tensor(args.workspace, StorageBytes(DType::kF32, 1));
+    list.Tensor(args.outputs[0], StorageBytes(shape_.storage, 1));
     AppendFinish(args, list);
     const WorkSizes sizes{.gws = {static_cast<size_t>(shape_.n), static_cast<size_t>(shape_.m), 1}};
     return OpenClStreamOf(args).Launch(*sum_, sizes, list.args());
@@ -153,7 +153,7 @@ class MatMul final : public PreparedKernel {
                        : p_.constant_row ? args.packed[own_packs_ - 1]
                                          : args.inputs[addend_];
     list.Value(p_.alpha).Value(is_there ? p_.beta : 0.0f);
-    list.Tensor(d, ByteSize(shape_.storage));
+    list.Tensor(d, StorageBytes(shape_.storage, 1));
     list.Value(Int(p_.addend_row_stride)).Value(Int(p_.addend_column_stride));
   }
 

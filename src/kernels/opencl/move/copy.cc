@@ -22,8 +22,8 @@ std::optional<Alias> FindView(const MoveContext& context, const StateAssignment&
   if (writers != 1 || piece.source == kZeroSource || piece.dst_offset != 0) return std::nullopt;
   const MoveOperand& source = context.input(piece.source);
   if (source.index < 0) return std::nullopt;
-  const DType storage = states.inputs[static_cast<size_t>(source.index)].storage;
-  const int64_t byte_offset = piece.src_offset * ByteSize(storage);
+  const DType storage = states.inputs[source.index].storage;
+  const int64_t byte_offset = StorageBytes(storage, piece.src_offset);
   if (byte_offset % static_cast<int64_t>(kTensorAlignment) != 0) return std::nullopt;
   for (const CopyAxis& axis : piece.axes) {
     if (axis.extent == 0 || (axis.extent > 1 && axis.src_stride != axis.dst_stride))
@@ -70,7 +70,7 @@ class Recorder {
  private:
   Result<std::shared_ptr<OpenClKernel>> Build(bool zero) {
     BuildOptions options;
-    options.Add(fmt::format("-DELEMENT={}", UnsignedName(ByteSize(storage_))));
+    options.Add(fmt::format("-DELEMENT={}", UnsignedName(StorageBytes(storage_, 1))));
     options.Define("COPY_ZERO", zero ? 1 : 0);
     return device_.BuildKernel(MakeProgram("move/copy.cl", options), "copy");
   }
@@ -92,14 +92,14 @@ class Recorder {
     if (outer * inner == 0) return OkStatus();
     RecordedLaunch& launch =
         made_->recorded.emplace_back(std::move(kernel), PlaceSizes(inner, outer));
-    const auto output = static_cast<size_t>(context_.output(piece.output).index);
+    const size_t output = context_.output(piece.output).index;
     if (is_zero) {
       // Reads nothing, but an argument it has.
-      launch.Output(output, ByteSize(storage_));
+      launch.Output(output, StorageBytes(storage_, 1));
     } else {
       made_->AddRows(*problem_.group, context_.input(piece.source).id, storage_, launch);
     }
-    launch.Output(output, ByteSize(storage_)).Int(piece.src_offset).Int(piece.dst_offset);
+    launch.Output(output, StorageBytes(storage_, 1)).Int(piece.src_offset).Int(piece.dst_offset);
     launch.Value(extents).Value(from).Value(to);
     return OkStatus();
   }
@@ -115,8 +115,7 @@ Result<Plans> Read(const ir::Graph& group, const Device& device) {
   if (group.nodes().size() != 1) return Unsupported("moves one operator at a time");
   if (group.outputs.empty()) return Unsupported("no output");
   const ir::Value& out = group.value(group.outputs[0]);
-  const int64_t bytes = ByteSize(out.dtype);
-  if (bytes == 0 || bytes > 8)
+  if (!IsStored(out.dtype) || RowOf(out.dtype).bits > 64)
     return Unsupported("elements of type {} are not moved", DTypeName(out.dtype));
   std::vector<State> forms = RowStates();
   for (State& state : PixelStates(device)) {

@@ -168,7 +168,7 @@ class Recorder {
     }
     if (sources.size() > kMostSources)
       return Unsupported("{} operands: expected at most {}", sources.size(), kMostSources);
-    const auto index = static_cast<size_t>(context_.output(output).index);
+    const size_t index = context_.output(output).index;
     const State& state = problem_.states.outputs[index];
     const Shape& shape = context_.output(output).shape;
     if (shape.elements() == 0) return OkStatus();
@@ -187,7 +187,9 @@ class Recorder {
     if (IsImage(state)) {
       launch.Output(index, PixelBytes(state.storage)).Value(PixelDims(shape)).Int(shape[1]);
     } else {
-      launch.Output(index, ByteSize(state.storage)).Value(Int4(shape.elements(), 1, 1, 1)).Int(1);
+      launch.Output(index, StorageBytes(state.storage, 1))
+          .Value(Int4(shape.elements(), 1, 1, 1))
+          .Int(1);
     }
     launch.Packed(made_.own_packs.size(), 0).Int(count);
     made_.own_packs.push_back(TablePack(std::move(table)));
@@ -218,7 +220,7 @@ class Recorder {
 
   bool IsImageSource(int source) const {
     const int index = context_.input(source).index;
-    return index >= 0 && IsImage(problem_.states.inputs[static_cast<size_t>(index)]);
+    return index >= 0 && IsImage(problem_.states.inputs[index]);
   }
 
   std::string Text(const std::vector<int>& sources) const {

@@ -9,7 +9,7 @@ namespace {
 /// Scale and bias.
 Result<std::vector<PackRequest>> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
-  if (node.op != "InstanceNormalization") return Unsupported("not an instance normalisation");
+  if (node.op != "InstanceNormalization"_op) return Unsupported("not an instance normalisation");
   RETURN_IF_ERROR(CheckNormalisation(group));
   const Shape& x = *group.value(node.inputs[0]).shape;
   if (x.rank() != 4) return Unsupported("expected a tensor of rank 4");
@@ -33,7 +33,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem,
   const ir::Graph& group = *problem.group;
   const ir::Node& node = problem.node();
   const Shape& shape = problem.shape(group.outputs[0]);
-  const auto blocks = static_cast<size_t>(DivideUp(shape[1], 4));
+  const size_t blocks = DivideUp(shape[1], 4);
   PixelProgram program{.path = "norm/instance.cl",
                        .function = "instance",
                        .options = AccessOptions(problem.states.outputs[0]),

@@ -18,9 +18,9 @@ struct NormPlan {
 Result<NormPlan> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
   if (group.nodes().size() != 1) return Unsupported("not a single node");
-  const bool is_layer = node.op == "LayerNormalization" || node.op == "RMSNormalization";
-  const bool is_instance = node.op == "InstanceNormalization";
-  if (!is_layer && !is_instance && node.op != "GroupNormalization")
+  const bool is_layer = node.op == "LayerNormalization"_op || node.op == "RMSNormalization"_op;
+  const bool is_instance = node.op == "InstanceNormalization"_op;
+  if (!is_layer && !is_instance && node.op != "GroupNormalization"_op)
     return Unsupported("not a normalisation");
   RETURN_IF_ERROR(CheckNormalisation(group));
   const Shape& x = *group.value(node.inputs[0]).shape;
@@ -64,7 +64,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const No
   made->recorded[0]
       .Packed(0, sizeof(float))
       .Packed(has_bias ? 1 : 0, sizeof(float))
-      .Int(node.op == "RMSNormalization" ? 0 : 1)
+      .Int(node.op == "RMSNormalization"_op ? 0 : 1)
       .Int(has_bias ? 1 : 0)
       .Value(static_cast<cl_float>(node.attributes.Float("epsilon", 1e-5)))
       .Int(plan.extents.outer)

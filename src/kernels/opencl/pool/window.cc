@@ -42,7 +42,7 @@ Result<bool> FoldsPlane(const ir::Graph& group, const ir::Node& node, const Shap
     for (int64_t i = 0; i < constant->elements(); ++i) axes.push_back(constant->GetInt(i));
   }
   ASSIGN_OR_RETURN(const ops::AxisMask mask, ops::ReduceAxes(node, x.rank(), axes));
-  ops::AxisMask plane(static_cast<size_t>(x.rank()), true);
+  ops::AxisMask plane(x.rank(), true);
   plane[0] = plane[1] = false;
   return mask == plane;
 }
@@ -53,18 +53,18 @@ Result<PoolPlan> Read(const ir::Graph& group, const Device&) {
   if (!IsFloatValue(x.dtype) || !HasPixelRank(*x.shape) || x.is_constant())
     return Unsupported("expected a float tensor of rank 3 or 4");
   if (node.outputs.size() > 1) return Unsupported("indices are left to the reference");
-  if (node.op == "GlobalAveragePool" || node.op == "GlobalMaxPool")
-    return WholePlane(*x.shape, node.op == "GlobalMaxPool");
-  if (node.op == "ReduceMean" || node.op == "ReduceMax") {
+  if (node.op == "GlobalAveragePool"_op || node.op == "GlobalMaxPool"_op)
+    return WholePlane(*x.shape, node.op == "GlobalMaxPool"_op);
+  if (node.op == "ReduceMean"_op || node.op == "ReduceMax"_op) {
     ASSIGN_OR_RETURN(const bool folds_plane, FoldsPlane(group, node, *x.shape));
     if (!folds_plane) return Unsupported("a reduction of other axes than the plane's");
-    return WholePlane(*x.shape, node.op == "ReduceMax");
+    return WholePlane(*x.shape, node.op == "ReduceMax"_op);
   }
-  if (node.op != "MaxPool" && node.op != "AveragePool") return Unsupported("not a pooling");
+  if (node.op != "MaxPool"_op && node.op != "AveragePool"_op) return Unsupported("not a pooling");
   ASSIGN_OR_RETURN(ops::PoolAttributes pool, ops::ReadPool(node, *x.shape));
   GiveHeight(pool);
   PoolKind kind = PoolKind::kMax;
-  if (node.op == "AveragePool")
+  if (node.op == "AveragePool"_op)
     kind = pool.count_include_pad ? PoolKind::kAverageAll : PoolKind::kAverageInside;
   return PoolPlan{kind, std::move(pool)};
 }

@@ -127,7 +127,7 @@ class Probing {
 
   Status Transfers(OpenClCeilings& ceilings) {
     const int64_t bytes = std::min(kTransferBytes, LargeBytes());
-    std::vector<std::byte> host(static_cast<size_t>(bytes));
+    std::vector<std::byte> host(bytes);
     ASSIGN_OR_RETURN(const auto memory,
                      device_.Allocate({.kind = MemoryKind::kBuffer, .bytes = bytes}));
     const auto write = [&] { return stream_->Write(*memory, 0, host.data(), bytes); };

@@ -53,20 +53,18 @@ void SumWeights(const FilterRecipe& recipe, const T* weights, const std::vector<
       sums[o] = std::accumulate(weights + from, weights + from + recipe.depth, int32_t{0});
     }
   });
-  for (int64_t o = 0; o < recipe.oc; ++o)
-    sums[o] -= static_cast<int32_t>(recipe.depth) * zeros[static_cast<size_t>(o)];
+  for (int64_t o = 0; o < recipe.oc; ++o) sums[o] -= static_cast<int32_t>(recipe.depth) * zeros[o];
 }
 
 template <typename T>
 std::vector<int16_t> WithoutZeros(const FilterRecipe& recipe, const T* weights,
                                   const std::vector<int32_t>& zeros) {
-  std::vector<int16_t> centred(static_cast<size_t>(recipe.oc * recipe.depth));
+  std::vector<int16_t> centred(recipe.oc * recipe.depth);
   ForEachRun(recipe, [&](int64_t o, int64_t from) {
     const int64_t step = recipe.transposed ? 1 : 0;
     const int64_t length = recipe.transposed ? recipe.oc : recipe.depth;
     for (int64_t i = 0; i < length; ++i)
-      centred[static_cast<size_t>(from + i)] =
-          static_cast<int16_t>(weights[from + i] - zeros[static_cast<size_t>(o + i * step)]);
+      centred[from + i] = static_cast<int16_t>(weights[from + i] - zeros[o + i * step]);
   });
   return centred;
 }
@@ -101,7 +99,7 @@ void PackFilter(const FilterRecipe& recipe, std::span<const Constant* const> con
   };
   const PerChannel scale = take(recipe.has_scale, 1), zero = take(recipe.has_zero, 0);
   const PerChannel bias = take(recipe.has_bias, 0), bias_scale = take(recipe.has_bias_scale, 1);
-  std::memset(out, 0, static_cast<size_t>(recipe.bytes()));
+  std::memset(out, 0, recipe.bytes());
   auto* sums = reinterpret_cast<int32_t*>(out);
   auto* scales = reinterpret_cast<float*>(sums + recipe.form.bias);
   auto* addends = scales + recipe.form.bias;
@@ -115,7 +113,7 @@ void PackFilter(const FilterRecipe& recipe, std::span<const Constant* const> con
   const Constant& weights = *constants[0];
   std::vector<std::byte> computed;  // where they do not lie in one piece
   if (weights.is_splat() || weights.source() != nullptr) {
-    computed.resize(static_cast<size_t>(weights.elements()));
+    computed.resize(weights.elements());
     weights.CopyTo(0, weights.elements(), computed.data());
   }
   const std::byte* from = computed.empty() ? weights.bytes().data() : computed.data();

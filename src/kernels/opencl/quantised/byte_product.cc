@@ -16,7 +16,7 @@ Status ReadRows(const ir::Graph& group, ByteProduct& read) {
   const Shape& b = *group.value(core.input(1)).shape;
   if (a.rank() < 2 || b.rank() != 2) return Unsupported("weights of rank {}", b.rank());
   read.is_matrix = true;
-  read.weights_are_transposed = core.op != "Gemm" || core.attributes.Int("transB") == 0;
+  read.weights_are_transposed = core.op != "Gemm"_op || core.attributes.Int("transB") == 0;
   PixelConv& conv = read.conv;
   conv.ic = a[a.rank() - 1];
   conv.oc = b[read.weights_are_transposed ? 1 : 0];
@@ -47,7 +47,7 @@ Result<ByteProduct> ReadByteProduct(const ir::Graph& group) {
   ASSIGN_OR_RETURN(read.q, ReadQuantisedGroup(group));
   if (group.outputs.size() != 1) return Unsupported("a value inside the group is an output");
   const ir::Node& core = *read.q.core;
-  if (core.op == "Conv" || core.op == "ConvInteger") {
+  if (core.op == "Conv"_op || core.op == "ConvInteger"_op) {
     ASSIGN_OR_RETURN(static_cast<ConvGeometry&>(read.conv), ReadPixelGeometry(group, core));
   } else {
     RETURN_IF_ERROR(ReadRows(group, read));
@@ -147,7 +147,7 @@ Result<std::unique_ptr<PreparedKernel>> RecordByteProduct(
   const DType out = problem.states.outputs[0].storage;
   RecordedLaunch launch(std::move(kernel), program.sizes);
   launch.Input(InputIndex(*problem.group, product.q.x), pixel);
-  launch.Output(0, pixel * ByteSize(out)).Packed(0, 4);
+  launch.Output(0, StorageBytes(out, pixel)).Packed(0, 4);
   launch.Int(program.form.bias).Int(product.conv.oc);
   AppendZero(problem, product, launch);
   const QuantisedGroup::Requantise r = product.q.requantise.value_or(QuantisedGroup::Requantise{});

@@ -5,6 +5,7 @@
 #include "kernels/opencl/quantised/byte_product.h"
 #include "kernels/opencl/states.h"
 #include "kernels/opencl/work_sizes.h"
+#include "ops/op.h"
 
 namespace fettle::kernels {
 namespace {
@@ -14,7 +15,7 @@ constexpr int64_t kMaxParts = static_cast<int64_t>(kGroupItems);
 constexpr int64_t kPixelsPerItem = 8;
 
 Result<Shape> Read(const ir::Graph& group, const Device&) {
-  if (group.nodes().size() != 1 || group.nodes()[0].op != "DynamicQuantizeLinear")
+  if (group.nodes().size() != 1 || group.nodes()[0].op != "DynamicQuantizeLinear"_op)
     return Unsupported("not DynamicQuantizeLinear");
   if (group.inputs.size() != 1 || group.outputs != group.nodes()[0].outputs)
     return Unsupported("a constant operand, or a result that nobody reads");
@@ -56,11 +57,11 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Sh
   const cl_int4 dims = is_pixels ? PixelDims(shape) : Int4(quads, 1, 1, 1);
   const int64_t channels = is_pixels ? shape[1] : shape.elements();
   const int64_t pixels = is_pixels ? DivideUp(channels, 4) * shape[0] * shape[2] * shape[3] : quads;
-  const int64_t unit = is_pixels ? PixelBytes(state.storage) : ByteSize(state.storage);
+  const int64_t unit = is_pixels ? PixelBytes(state.storage) : StorageBytes(state.storage, 1);
   const int64_t parts = std::clamp<int64_t>(pixels / (kMaxParts * kPixelsPerItem), 1, kMaxParts);
 
   auto kernel = std::make_unique<RecordedKernel>();
-  kernel->workspace = kMaxParts * 2 * ByteSize(DType::kF32);
+  kernel->workspace = StorageBytes(DType::kF32, kMaxParts * 2);
   const WorkSizes range_sizes{.gws = {static_cast<size_t>(parts) * kGroupItems, 1, 1},
                               .lws = {kGroupItems, 1, 1}};
   RecordedLaunch first(std::move(range), range_sizes);
@@ -69,7 +70,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Sh
   RecordedLaunch second(std::move(quantise), sizes);
   second.Input(0, unit)
       .Output(0, is_pixels ? 4 : 1)
-      .Output(1, ByteSize(state.storage))
+      .Output(1, StorageBytes(state.storage, 1))
       .Output(2, 1)
       .Workspace(0, 4);
   second.Value(dims).Int(channels).Int(parts);

@@ -183,7 +183,7 @@ class Steps final : public PreparedKernel {
     const GemmShape shape = InputProduct(cell_);
     ArgList list;
     list.Value(Int(shape.m)).Value(Int(shape.n)).Value(Int(shape.k));
-    list.Tensor(args.inputs[static_cast<size_t>(IndexOf(group_->inputs, x))], kFloat);
+    list.Tensor(args.inputs[IndexOf(group_->inputs, x)], kFloat);
     list.Tensor(args.packed[0], kFloat).Tensor(args.workspace, kFloat);
     for (const KernelArg& arg : setup_.more) list.Append(arg);
     list.Value(1.0f).Value(1.0f).Tensor(Behind(args.packed[0], parts.input_bias), kFloat);
@@ -203,15 +203,14 @@ class Steps final : public PreparedKernel {
     for (size_t i = 0; i < 2; ++i) {
       const Initial& from = initial_[i];
       if (from.input >= 0 || from.pack >= 0) flags |= 1 << i;
-      list.Tensor(from.input >= 0  ? args.inputs[static_cast<size_t>(from.input)]
-                  : from.pack >= 0 ? args.packed[static_cast<size_t>(from.pack)]
+      list.Tensor(from.input >= 0  ? args.inputs[from.input]
+                  : from.pack >= 0 ? args.packed[from.pack]
                                    : state,
                   kFloat);
     }
     for (size_t i = 0; i < kOutputs; ++i) {
       if (outputs_[i] >= 0) flags |= 4 << i;
-      list.Tensor(outputs_[i] >= 0 ? args.outputs[static_cast<size_t>(outputs_[i])] : state,
-                  kFloat);
+      list.Tensor(outputs_[i] >= 0 ? args.outputs[outputs_[i]] : state, kFloat);
     }
     list.Value(cl_int4{{Int(a.steps), Int(a.batch), Int(a.directions), Int(a.hidden)}});
     const int64_t slices = std::max<int64_t>(1, items_ / (cell_.units() / 4));

@@ -45,8 +45,8 @@ Result<Reading> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || row == std::end(kRows)) return Unsupported("not a reduction");
   const ir::Value& x = group.value(node.inputs[0]);
   if (!IsFloatValue(x.dtype) || x.is_constant()) return Unsupported("expected a float tensor");
-  ops::AxisMask mask(static_cast<size_t>(x.shape->rank()), true);
-  if (node.op.starts_with("Global")) {
+  ops::AxisMask mask(x.shape->rank(), true);
+  if (row->op.starts_with("Global")) {
     mask[0] = mask[1] = false;
   } else {
     std::vector<int64_t> axes;

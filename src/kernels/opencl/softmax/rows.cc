@@ -9,7 +9,7 @@ namespace {
 
 Result<RowExtents> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
-  if (group.nodes().size() != 1 || (node.op != "Softmax" && node.op != "LogSoftmax"))
+  if (group.nodes().size() != 1 || (node.op != "Softmax"_op && node.op != "LogSoftmax"_op))
     return Unsupported("not a softmax");
   const ir::Value& x = group.value(node.inputs[0]);
   if (!IsFloatValue(x.dtype) || x.is_constant()) return Unsupported("expected a float tensor");
@@ -27,7 +27,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Ro
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
                    RecordRows(problem, "softmax/rows.cl", extents, device));
   made->recorded[0]
-      .Int(problem.node().op == "LogSoftmax" ? 1 : 0)
+      .Int(problem.node().op == "LogSoftmax"_op ? 1 : 0)
       .Int(extents.outer * extents.inner)
       .Int(extents.row)
       .Int(extents.inner);

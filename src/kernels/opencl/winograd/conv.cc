@@ -90,7 +90,7 @@ struct FilterShape {
 };
 
 void PackFilter(const FilterShape& shape, std::span<const Constant* const> constants, float* out) {
-  std::memset(out, 0, static_cast<size_t>(shape.bytes()));
+  std::memset(out, 0, shape.bytes());
   if (constants.size() > 1) {
     const std::vector<float> bias = AllFloats(*constants[1]);
     std::copy(bias.begin(), bias.end(), out);
