@@ -44,7 +44,7 @@ const ActivationRow* FindActivation(std::string name) {
 std::vector<std::string> DefaultActivations(const RecurrentAttributes& cell) {
   static const std::vector<std::string> kDefaults[] = {
       {"Tanh"}, {"Sigmoid", "Tanh"}, {"Sigmoid", "Tanh", "Tanh"}};
-  const std::vector<std::string>& one = kDefaults[cell.kind];
+  const std::vector<std::string>& one = kDefaults[static_cast<size_t>(cell.kind)];
   std::vector<std::string> all = one;
   if (cell.directions == 2) all.insert(all.end(), one.begin(), one.end());
   return all;
