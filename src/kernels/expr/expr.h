@@ -25,7 +25,7 @@ inline constexpr int kOperands[] = {
 #include "kernels/expr/fn.inc"
 };
 /// How many operands a function has: 1 to 3.
-constexpr int OperandsOf(Fn fn) { return kOperands[fn]; }
+constexpr int OperandsOf(Fn fn) { return kOperands[static_cast<size_t>(fn)]; }
 
 /// A value of an expression: the result of code[ref], or, where it is negative, leaves[~ref].
 using Ref = int;

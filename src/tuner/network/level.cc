@@ -32,7 +32,7 @@ Result<Level> LevelFromName(std::string_view name) {
 }
 
 SlotOptions SlotOptionsOf(Level level, bool relaxed_math) {
-  const auto& search = kSearches[level];
+  const auto& search = kSearches[static_cast<size_t>(level)];
   return {.evaluations = search.evaluations,
           .patience = search.patience,
           .least_of_best = search.least_of_best,

@@ -235,7 +235,7 @@ void Step(const Instruction& in, std::span<const Window> operands, std::span<con
   // In place: a copy of what was just written waits for it.
   const View views[3] = {fetch(in.a, expr::OperandsOf(in.fn) == 2, 0),
                          fetch(in.b, !views[0].broadcast, 1), fetch(in.c, true, 2)};
-  kFunctions[in.fn](in, area, views, dst, stride);
+  kFunctions[static_cast<size_t>(in.fn)](in, area, views, dst, stride);
   if (out == nullptr || out->storage == DType::kF32) return;
   for (int64_t r = 0; r < area.rows; ++r) {
     StoreFromFloat(out->storage, scratch.result + r * area.cols, area.cols,
