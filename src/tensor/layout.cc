@@ -125,8 +125,7 @@ OffsetMap::OffsetMap(const Shape& shape, const Layout& layout) : axes_(shape.ran
     const size_t axis = layout.blocks[b].axis;
     const int64_t modulus = remaining[axis];
     remaining[axis] /= layout.blocks[b].size;
-    axes_[axis].push_back(
-        {remaining[axis], modulus, dims.stride[static_cast<size_t>(shape.rank()) + b]});
+    axes_[axis].push_back({remaining[axis], modulus, dims.stride[shape.rank() + b]});
   }
 }
 

@@ -33,7 +33,7 @@ bool ReadList(std::string_view& text, std::string_view tag, std::vector<int64_t>
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), item);
     if (error != std::errc()) return false;
     items.push_back(item);
-    text.remove_prefix(static_cast<size_t>(end - text.data()));
+    text.remove_prefix(end - text.data());
   } while (text.starts_with(',') || text.starts_with(':'));
   if (!text.starts_with(')')) return false;
   text.remove_prefix(1);

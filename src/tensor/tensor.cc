@@ -39,7 +39,7 @@ W LoadAs(DType dtype, const std::byte* element) {
 
 Result<std::shared_ptr<std::byte>> AllocateHost(int64_t bytes) {
   FETTLE_CHECK(bytes >= 0, "negative allocation");
-  const size_t size = static_cast<size_t>(bytes) + kTensorSlack;
+  const size_t size = bytes + kTensorSlack;
   const std::align_val_t alignment = AlignmentOf(size);
   auto* memory = static_cast<std::byte*>(::operator new(size, alignment, std::nothrow));
   if (memory == nullptr)

@@ -32,6 +32,24 @@ TEST(Table, EveryOperatorIsFoundAndComplete) {
   EXPECT_EQ(Find("NoSuchOperator"), nullptr);
 }
 
+TEST(Table, TraitsDoNotContradictEachOther) {
+  for (const Operator* op : AllOps()) {
+    EXPECT_TRUE(!op->Has(Trait::kKeepsBytes) || op->Has(Trait::kMovesElements)) << op->name;
+    EXPECT_FALSE(op->Has(Trait::kElementwise) && op->Has(Trait::kPointwise)) << op->name;
+    EXPECT_FALSE(op->Has(Trait::kMovesElements) && op->Has(Trait::kReduces)) << op->name;
+    EXPECT_FALSE(op->Has(Trait::kElementwise) && op->Has(Trait::kWholeOutput)) << op->name;
+    if (op->max_inputs < 0) continue;
+    EXPECT_EQ(op->host_inputs >> op->max_inputs, 0U) << op->name;
+  }
+}
+
+TEST(Table, OperatorsAreEqualWhereTheirRowsAre) {
+  const ir::OpRef conv = Find("Conv");
+  EXPECT_TRUE(conv == "Conv"_op && conv != "Gemm"_op && conv != ir::OpRef());
+  EXPECT_TRUE(conv == "Conv" && conv != "Gemm" && ir::OpRef().name().empty());
+  EXPECT_DEATH("NoSuchOperator"_op, "no operator is called 'NoSuchOperator'");
+}
+
 TEST(Table, ImportRulesDoNotOverlap) {
   std::set<std::string> seen;
   for (const Operator* op : AllOps()) {

@@ -151,8 +151,8 @@ Status OpenClStream::ThroughMap(const Location& at, int64_t bytes, cl_map_flags 
   cl_int code = CL_SUCCESS;
   void* there = nullptr;
   Waited([&] {
-    there = api.EnqueueMapBuffer(queue_, memory, CL_TRUE, flags, at.offset,
-                                 static_cast<size_t>(bytes), 0, nullptr, nullptr, &code);
+    there = api.EnqueueMapBuffer(queue_, memory, CL_TRUE, flags, at.offset, bytes, 0, nullptr,
+                                 nullptr, &code);
     return code;
   });
   RETURN_IF_ERROR(OpenClStatus(code, what));

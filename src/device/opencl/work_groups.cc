@@ -71,7 +71,7 @@ WorkShape RowLws(const WorkShape& gws, int64_t target, const WorkGroupLimits& li
   for (size_t axis = 0; axis < 3; ++axis) {
     int64_t most = std::min(left, limits.items_per_axis[axis]);
     if (axis == 0) most = std::min(most, kRowItemsOfAxis0);
-    lws[axis] = RowAxis(gws[axis], static_cast<size_t>(std::max<int64_t>(most, 1)));
+    lws[axis] = RowAxis(gws[axis], std::max<int64_t>(most, 1));
     left /= static_cast<int64_t>(lws[axis]);
   }
   return lws;
@@ -116,7 +116,7 @@ std::vector<WorkShape> MnnCandidates(MnnKernel kernel, const WorkShape& gws,
 WorkShape MnnLws(const WorkShape& gws, int compute_units, const WorkGroupLimits& limits) {
   WorkShape lws{1, 1, 1};
   if (IsEmpty(gws)) return lws;
-  const size_t cores = 2 * static_cast<size_t>(std::max(compute_units, 1));
+  const size_t cores = 2 * std::max(compute_units, 1);
   int64_t left = std::max<int64_t>(limits.items, 1);
   for (size_t axis = 0; axis < 3; ++axis) {
     size_t size = std::max<size_t>(gws[axis] / cores, 1);

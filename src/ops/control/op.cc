@@ -34,7 +34,7 @@ Result<std::shared_ptr<const ir::Graph>> SubGraph(const ImportContext& context,
 
 /// The node's inputs without the captured values behind them.
 size_t OwnInputs(const ImportContext& context) {
-  return context.num_inputs() - static_cast<size_t>(context.attributes().Int("captures"));
+  return context.num_inputs() - context.attributes().Int("captures");
 }
 
 /// Emits the node with as many outputs as its sub-graph gives, and binds those that are used.

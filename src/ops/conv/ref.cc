@@ -16,7 +16,7 @@ struct ConvOperands {
   std::vector<double> w_zeros;  // one per output channel; empty: 0
 
   double w_zero(int64_t oc) const {
-    return w_zeros.empty() ? 0.0 : w_zeros[w_zeros.size() == 1 ? 0 : static_cast<size_t>(oc)];
+    return w_zeros.empty() ? 0.0 : w_zeros[w_zeros.size() == 1 ? 0 : oc];
   }
 };
 
@@ -56,7 +56,7 @@ TapRange InsideOutputs(int64_t begin, int64_t end, int64_t stride, int64_t shift
 template <typename X, typename W>
 void ConvRow(const ConvOperands& op, std::span<const int64_t> out, std::span<double> sums) {
   const ConvAttributes& conv = op.conv;
-  const auto last = static_cast<size_t>(conv.spatial_rank()) - 1;
+  const size_t last = conv.spatial_rank() - 1;
   const int64_t first_channel = out[1] / (op.w.shape[0] / conv.group) * op.w.shape[1];
   const int64_t x_base = out[0] * op.x.strides[0] + first_channel * op.x.strides[1];
   const double w_zero = op.w_zero(out[1]);

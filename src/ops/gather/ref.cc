@@ -30,7 +30,7 @@ int64_t TupleOffset(const HostView& x, const HostView& indices, int64_t at, size
   const int64_t depth = indices.shape[static_cast<int>(last)];
   int64_t offset = 0;
   for (int64_t k = 0; k < depth; ++k) {
-    const size_t axis = batch + static_cast<size_t>(k);
+    const size_t axis = batch + k;
     const int64_t index = indices.GetInt(at + k * indices.strides[last]);
     offset += check(index, x.shape[static_cast<int>(axis)]) * x.strides[axis];
   }
@@ -85,7 +85,7 @@ Status GatherNDReference(const RefContext& context, const Region& region) {
   const HostView &x = context.inputs[0], &indices = context.inputs[1], &y = context.outputs[0];
   const size_t batch = context.attributes().Int("batch_dims");
   const size_t tuples = indices.strides.size() - 1;
-  const size_t first = batch + static_cast<size_t>(indices.shape[static_cast<int>(tuples)]);
+  const size_t first = batch + indices.shape[static_cast<int>(tuples)];
   IndexCheck check;
   DispatchElementSize(y.dtype, [&]<typename U>() {
     ForEachCoordinate(y.shape, region, [&](int64_t, std::span<const int64_t> c) {

@@ -19,7 +19,7 @@ class Cell {
  public:
   Cell(const RecurrentAttributes& cell, const Operands& operands, int direction)
       : cell_(cell), hidden_(cell.hidden) {
-    const auto rows = hidden_ * static_cast<size_t>(cell.gates), d = static_cast<size_t>(direction);
+    const size_t rows = hidden_ * cell.gates, d = direction;
     const size_t input = cell.input;
     w_ = std::span(operands.w).subspan(d * rows * input, rows * input);
     r_ = std::span(operands.r).subspan(d * rows * hidden_, rows * hidden_);
@@ -123,7 +123,7 @@ void RunSequence(const RecurrentAttributes& cell, const Operands& operands,
   const size_t hidden = cell.hidden, input = cell.input;
   const int64_t row =
       cell.batch_first ? b * cell.directions + direction : direction * cell.batch + b;
-  const size_t at = static_cast<size_t>(row) * hidden;
+  const size_t at = row * hidden;
   const auto load = [&](const std::vector<double>& from, std::vector<double>& to) {
     if (!from.empty()) std::copy_n(from.begin() + static_cast<ptrdiff_t>(at), hidden, to.begin());
   };
@@ -136,7 +136,7 @@ void RunSequence(const RecurrentAttributes& cell, const Operands& operands,
     const int64_t t = backwards && step < length ? length - 1 - step : step;
     if (step < length) {
       const int64_t x_row = cell.batch_first ? b * cell.steps + t : t * cell.batch + b;
-      state.Step(std::span(operands.x).subspan(static_cast<size_t>(x_row) * input, input));
+      state.Step(std::span(operands.x).subspan(x_row * input, input));
     }
     const int64_t batch_major[] = {b, t, direction}, time_major[] = {t, direction, b};
     WriteRow(context, 0, cell.batch_first ? batch_major : time_major,

@@ -28,7 +28,7 @@ double Interpolate(const HostView& x, std::span<const AxisTaps> axes, size_t axi
   if (axis == axes.size()) return static_cast<double>(Widen(x.as<T>()[offset]));
   const AxisTaps& taps = axes[axis];
   const size_t count = taps.taps;
-  const size_t first = static_cast<size_t>(out[axis] - taps.first) * count;
+  const size_t first = (out[axis] - taps.first) * count;
   if (count == 1)
     return Interpolate<T>(x, axes, axis + 1, out, offset + taps.index[first] * x.strides[axis]);
   double sum = 0;

@@ -84,7 +84,7 @@ double SumTaps(const HostView& x, std::span<const PointTaps> axes, size_t axis, 
 Status GridSampleReference(const RefContext& context, const Region& region) {
   const HostView &x = context.inputs[0], &grid = context.inputs[1], &y = context.outputs[0];
   ASSIGN_OR_RETURN(const GridSampleAttributes attributes, ReadGridSample(context.node));
-  const auto rank = static_cast<size_t>(x.shape.rank()) - 2;
+  const size_t rank = x.shape.rank() - 2;
   std::vector<int64_t> out(rank + 2), at(rank + 2);
   std::vector<PointTaps> axes(rank);
   for (int64_t i = region.begin; i < region.end; ++i) {

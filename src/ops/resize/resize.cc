@@ -234,7 +234,7 @@ bool AxisTaps::IsIdentity(int64_t input_extent) const {
   if (static_cast<int64_t>(outside.size()) != input_extent) return false;
   for (size_t i = 0; i < outside.size(); ++i) {
     if (outside[i]) return false;
-    for (size_t t = i * static_cast<size_t>(taps); t < (i + 1) * static_cast<size_t>(taps); ++t) {
+    for (size_t t = i * taps; t < (i + 1) * taps; ++t) {
       if (weight[t] != 0 && index[t] != static_cast<int64_t>(i)) return false;
     }
   }

@@ -29,7 +29,7 @@ std::optional<std::vector<int64_t>> ReadZeroPads(const Editor& editor, const ir:
       const auto axis = NormaliseAxis((*axes)[i], shape->rank());
       if (!axis) return std::nullopt;
       all[*axis] = (*pads)[i];
-      all[static_cast<size_t>(*axis) + rank] = (*pads)[i + axes->size()];
+      all[*axis + rank] = (*pads)[i + axes->size()];
     }
   }
   const size_t rank = all.size() / 2;

@@ -86,7 +86,7 @@ class Dominance {
 
   void Add(int tensor, int from, int to, Cost& cost, double& error) {
     if (from == to) return;
-    const Chain& chain = ChainOf(static_cast<size_t>(tensor), from, to);
+    const Chain& chain = ChainOf(tensor, from, to);
     cost += chain.cost;
     error += chain.error;
   }
@@ -95,7 +95,7 @@ class Dominance {
     std::vector<Chain>& chains = costs_[tensor];
     const size_t states = problem_.tensors[tensor].states.size();
     if (chains.empty()) chains = FindChains(problem_.tensors[tensor]);
-    return chains[static_cast<size_t>(from) * states + static_cast<size_t>(to)];
+    return chains[from * states + to];
   }
 
   static std::vector<Chain> FindChains(const Tensor& tensor) {
@@ -103,7 +103,7 @@ class Dominance {
     std::vector<Chain> chains(states * states, {kForbidden, 0});
     for (size_t s = 0; s < states; ++s) chains[s * states + s] = {};
     for (const Conversion& c : tensor.conversions) {
-      chains[static_cast<size_t>(c.from) * states + static_cast<size_t>(c.to)] = {c.cost, c.error};
+      chains[c.from * states + c.to] = {c.cost, c.error};
     }
     for (size_t via = 0; via < states; ++via) {
       for (size_t from = 0; from < states; ++from) {

@@ -16,7 +16,7 @@ class Walk {
   Walk(const Network& network, const std::vector<int>& scope,
        const std::vector<const std::vector<int>*>& tables)
       : values_(scope.size(), 0), entries_(tables.size(), 0) {
-    for (const int v : scope) domains_.push_back(static_cast<size_t>(network.domain(v)));
+    for (const int v : scope) domains_.push_back(network.domain(v));
     for (const std::vector<int>* table : tables) {
       std::vector<size_t>& steps = steps_.emplace_back(scope.size(), 0);
       size_t step = 1;

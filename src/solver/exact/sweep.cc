@@ -132,7 +132,7 @@ class Sweeper {
     size_t entry = 0;
     for (const int u : factor.scope) {
       const size_t value = u == v ? all.back() : all[slot_[u]];
-      entry = entry * static_cast<size_t>(network_.domain(u)) + value;
+      entry = entry * network_.domain(u) + value;
     }
     return factor.table[entry];
   }

@@ -38,7 +38,7 @@ size_t StrideOf(const FactorGraph& graph, const std::vector<int>& scope, int var
 
 std::vector<size_t> Multiples(size_t stride, int count) {
   std::vector<size_t> multiples;
-  for (int i = 0; i < count; ++i) multiples.push_back(stride * static_cast<size_t>(i));
+  for (int i = 0; i < count; ++i) multiples.push_back(stride * i);
   return multiples;
 }
 
@@ -53,7 +53,7 @@ Factor WithSubstitute(const FactorGraph& graph, const Factor& factor, int target
   std::vector<size_t>& merged = offsets[source];
   merged.resize(value_of.size(), 0);
   const size_t stride = StrideOf(graph, scope, target);
-  for (size_t x = 0; x < merged.size(); ++x) merged[x] += stride * static_cast<size_t>(value_of[x]);
+  for (size_t x = 0; x < merged.size(); ++x) merged[x] += stride * value_of[x];
 
   Factor result;
   std::vector<std::vector<size_t>> in_order;

@@ -45,7 +45,7 @@ void AddTable(Network& network, const std::vector<int>& scope, CostOf cost) {
   std::sort(factor.scope.begin(), factor.scope.end());
   std::vector<size_t> place;  // in `scope`, of each variable of the factor
   for (const int v : factor.scope) {
-    place.push_back(static_cast<size_t>(std::find(scope.begin(), scope.end(), v) - scope.begin()));
+    place.push_back(std::find(scope.begin(), scope.end(), v) - scope.begin());
   }
   std::vector<int> values(scope.size(), 0);
   const size_t entries = static_cast<size_t>(TableEntries(network, scope));

@@ -65,7 +65,7 @@ class SmallSums {
       for (size_t i = steps.size(); i-- > 0;) {
         from += steps[i];
         if (++values[i] < network_.domain(sum.scope[i])) break;
-        from -= steps[i] * static_cast<size_t>(values[i]);
+        from -= steps[i] * values[i];
         values[i] = 0;
       }
     }

@@ -38,7 +38,7 @@ Status ValidateFactor(const Network& network, size_t index) {
 size_t EntryOf(const Network& network, const Factor& factor, const Assignment& values) {
   size_t entry = 0;
   for (const int v : factor.scope) {
-    entry = entry * static_cast<size_t>(network.domain(v)) + static_cast<size_t>(values[v]);
+    entry = entry * network.domain(v) + values[v];
   }
   return entry;
 }

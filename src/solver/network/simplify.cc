@@ -350,7 +350,7 @@ Assignment Simplified::Restore(const Assignment& values) const {
     for (size_t j = 0; j < one.scope.size(); ++j) {
       const std::vector<int>& known = one.scope_values[j];
       const auto place = std::find(known.begin(), known.end(), original[Index(one.scope[j])]);
-      entry = entry * known.size() + static_cast<size_t>(place - known.begin());
+      entry = entry * known.size() + (place - known.begin());
     }
     original[Index(one.variable)] = one.value[entry];
   }

@@ -34,7 +34,8 @@ Summary Summarise(std::span<const double> samples, double sureness) {
   summary.samples = static_cast<int>(n);
   summary.median = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
   // The number of samples below the median is binomial (n, 1/2), its deviation sqrt(n) / 2.
-  const auto reach = static_cast<size_t>(std::ceil(sureness * std::sqrt(static_cast<double>(n)) / 2 + 0.5));
+  const auto reach =
+      static_cast<size_t>(std::ceil(sureness * std::sqrt(static_cast<double>(n)) / 2 + 0.5));
   const size_t rank = n / 2 > reach ? n / 2 - reach : 0;
   summary.low = sorted[rank];
   summary.high = sorted[n - 1 - rank];
