@@ -12,6 +12,7 @@
 
 namespace fettle::kernels {
 
+extern const KernelDesc kOpenClConvDirect;
 extern const KernelDesc kOpenClConvLocal;
 
 namespace {
@@ -119,6 +120,23 @@ TEST(OpenClTaste, IsLowWhereALocalTileWouldBeMostlyEmpty) {
   };
   EXPECT_EQ(taste_of(8), 1);
   EXPECT_EQ(taste_of(32), 4);
+}
+
+/// The general kernel takes what others know more of, behind them.
+TEST(OpenClTaste, OfTheGeneralConvolutionIsLowWhereAnotherKnowsTheWindow) {
+  const auto& device = TestOpenClDevice();
+  if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
+  const auto taste_of = [&](std::string_view weights, int groups) {
+    const CaseGroup group = ParseGroup(
+        fmt::format("input %x: f32[1x8x6x6]\nconst %w: f32[{}]\n%y = Conv(%x, %w) {{group={}}}\n"
+                    "output %y\n",
+                    weights, groups));
+    const auto match = MatchGroup(kOpenClConvDirect, group.graph, **device);
+    return match.ok() ? (*match)->taste() : -1;
+  };
+  EXPECT_EQ(taste_of("8x8x1x1", 1), 1);
+  EXPECT_EQ(taste_of("8x1x3x3", 8), 1);
+  EXPECT_GE(taste_of("8x4x3x3", 2), 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OpenClCasesTest, testing::ValuesIn(SmallCases()), ops::CaseTestName);

@@ -59,7 +59,11 @@ Result<std::vector<StateAssignment>> BlockedStates(const ir::Graph& group, const
 /// With more, copies of kernel rows at the borders and short depths cost more than a conversion.
 constexpr int64_t kMostRowChannels = 4;
 
-int RowTaste(const Conv& conv, const Device&) { return conv.g.ic > kMostRowChannels ? 1 : 8; }
+Result<Conv> ReadFewChannels(const ir::Graph& group, const Device& device) {
+  ASSIGN_OR_RETURN(Conv conv, ReadImages(group, device));
+  if (conv.g.ic > kMostRowChannels) return Unsupported("more than {} channels", kMostRowChannels);
+  return conv;
+}
 
 Result<std::vector<StateAssignment>> RowStates(const ir::Graph& group, const Conv& conv,
                                                const Device&) {
@@ -297,11 +301,11 @@ constexpr Family<Conv> kBlockedFamily{.read = ReadImages,
                                       .prepare = Prepare,
                                       .params = Space,
                                       .taste = Always<8>};
-constexpr Family<Conv> kRowFamily{.read = ReadImages,
+constexpr Family<Conv> kRowFamily{.read = ReadFewChannels,
                                   .states = RowStates,
                                   .prepare = Prepare,
                                   .params = Space,
-                                  .taste = RowTaste};
+                                  .taste = Always<8>};
 
 }  // namespace
 

@@ -6,43 +6,12 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/move/copy_set.h"
-#include "kernels/move/move_plan.h"
+#include "kernels/move/views.h"
 #include "kernels/planned_states.h"
 #include "tensor/reorder.h"
 
 namespace fettle::kernels {
 namespace {
-
-/// The window of input `move.source` that output `move.output` is, if the copy moves nothing.
-std::optional<Alias> FindView(const MoveContext& context, const StateAssignment& states,
-                              const Piece& move) {
-  if (move.source == kZeroSource || move.dst_offset != 0) return std::nullopt;
-  const MoveOperand& source = context.input(move.source);
-  if (source.index < 0) return std::nullopt;
-  const State& state = states.inputs[source.index];
-  const int64_t byte_offset = StorageBytes(state.storage, move.src_offset);
-  if (state.external || byte_offset % static_cast<int64_t>(kTensorAlignment) != 0)
-    return std::nullopt;
-  for (const CopyAxis& axis : move.axes) {
-    if (axis.extent == 0 || (axis.extent > 1 && axis.src_stride != axis.dst_stride))
-      return std::nullopt;
-  }
-  return Alias{context.output(move.output).index, source.index, byte_offset, true};
-}
-
-/// The views among `moves`: outputs that one copy alone writes, to where it reads them.
-std::vector<Alias> FindViews(const MoveContext& context, const StateAssignment& states,
-                             const std::vector<Piece>& moves) {
-  std::vector<Alias> views;
-  for (const Piece& move : moves) {
-    const auto writers = std::count_if(moves.begin(), moves.end(), [&](const Piece& other) {
-      return other.output == move.output;
-    });
-    const std::optional<Alias> view = FindView(context, states, move);
-    if (writers == 1 && view) views.push_back(*view);
-  }
-  return views;
-}
 
 class MoveKernel final : public PreparedKernel {
  public:

@@ -1,7 +1,7 @@
 // 3x3 convolutions of stride 1 by Winograd's F(m x m, 3 x 3): windows to points, one small product
 // a point, points to tiles; a block of tiles at a time, in the second-level cache.
 //   cpu.conv.winograd43.nhwc    F(4x4, 3x3), channels-last, where it is a safe choice unmeasured
-//   cpu.conv.winograd43.any     the same for any tiles and channels, and blocks of channels
+//   cpu.conv.winograd43.any     the same for few tiles or channels, or blocks of channels
 //   cpu.conv.winograd23.any     F(2x2, 3x3): fewer and cheaper points, for small images
 #include <algorithm>
 
@@ -15,9 +15,9 @@ namespace fettle::kernels {
 namespace {
 
 /// Fewer channels leave the transforms with more work than the products save.
-constexpr int64_t kSafeChannels = 16, kFewChannels = 8;
+constexpr int64_t kSafeChannels = 16, kLeastChannels = 8;
 /// Fewer tiles do not pay for streaming filters of four times the size.
-constexpr int64_t kSafeTiles = 24, kFewTiles = 4;
+constexpr int64_t kSafeTiles = 24, kLeastTiles = 4;
 
 Status CheckGeometry(const ConvGeometry& g) {
   using Axes = std::array<int64_t, 3>;
@@ -58,17 +58,14 @@ Result<std::vector<StateAssignment>> SafeStates(const ir::Graph& group, const Co
   return ConvStatesIn(group, conv.operands, {{last, last}});
 }
 
+template <int kOutputs>
 Result<Conv> ReadAny(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(const Conv conv, ReadWindows(group));
-  if (std::min({conv.g.ic, conv.g.oc, conv.g.pixels()}) == 0) return Unsupported("an empty tensor");
+  ASSIGN_OR_RETURN(Conv conv, ReadWindows(group));
+  if (std::min(conv.g.ic, conv.g.oc) < kLeastChannels)
+    return Unsupported("fewer than {} channels", kLeastChannels);
+  if (TilesOf(conv.g, kOutputs).count < kLeastTiles)
+    return Unsupported("fewer than {} tiles", kLeastTiles);
   return conv;
-}
-
-template <int kOutputs, int kUsual>
-int Taste(const Conv& conv, const Device&) {
-  const bool few =
-      std::min(conv.g.ic, conv.g.oc) < kFewChannels || TilesOf(conv.g, kOutputs).count < kFewTiles;
-  return few ? 1 : kUsual;
 }
 
 template <int kOutputs>
@@ -165,17 +162,17 @@ constexpr Family<Conv> kSafe43{.read = ReadSafe,
                                .params = Space<4>,
                                .taste = Always<12>,
                                .work = CountWork<4>};
-constexpr Family<Conv> kAny43{.read = ReadAny,
+constexpr Family<Conv> kAny43{.read = ReadAny<4>,
                               .states = AnyStates<4>,
                               .prepare = Prepare<4>,
                               .params = Space<4>,
-                              .taste = Taste<4, 7>,
+                              .taste = Always<7>,
                               .work = CountWork<4>};
-constexpr Family<Conv> kAny23{.read = ReadAny,
+constexpr Family<Conv> kAny23{.read = ReadAny<2>,
                               .states = AnyStates<2>,
                               .prepare = Prepare<2>,
                               .params = Space<2>,
-                              .taste = Taste<2, 6>,
+                              .taste = Always<6>,
                               .work = CountWork<2>};
 
 }  // namespace

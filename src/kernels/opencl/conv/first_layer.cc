@@ -7,11 +7,10 @@ namespace {
 /// From here on whole quads of channels are read at less cost.
 constexpr int64_t kMostChannels = 4;
 
-int Taste(const PixelConv& conv, const Device&) { return conv.ic > kMostChannels ? 1 : 8; }
-
 Result<PixelConv> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(PixelConv conv, ReadPixelConv(group));
-  if (conv.groups != 1) return Unsupported("groups of channels");
+  if (conv.ic > kMostChannels || conv.groups != 1)
+    return Unsupported("more than {} channels, or groups of them", kMostChannels);
   return conv;
 }
 
@@ -51,7 +50,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pi
 }
 
 constexpr Family<PixelConv> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .params = TileSpaceOf, .taste = Taste};
+    .read = Read, .states = States, .prepare = Prepare, .params = TileSpaceOf, .taste = Always<8>};
 
 }  // namespace
 

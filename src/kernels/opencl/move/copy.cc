@@ -2,7 +2,7 @@
 // already lie as wanted and as strided copies elsewhere.
 #include <algorithm>
 
-#include "kernels/move/move_plan.h"
+#include "kernels/move/views.h"
 #include "kernels/opencl/move/join_axes.h"
 #include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"
@@ -12,25 +12,6 @@
 
 namespace fettle::kernels {
 namespace {
-
-/// The window of an input that an output is, if the one piece that writes it moves nothing.
-std::optional<Alias> FindView(const MoveContext& context, const StateAssignment& states,
-                              const std::vector<Piece>& pieces, const Piece& piece) {
-  const auto writers = std::count_if(pieces.begin(), pieces.end(), [&](const Piece& other) {
-    return other.output == piece.output;
-  });
-  if (writers != 1 || piece.source == kZeroSource || piece.dst_offset != 0) return std::nullopt;
-  const MoveOperand& source = context.input(piece.source);
-  if (source.index < 0) return std::nullopt;
-  const DType storage = states.inputs[source.index].storage;
-  const int64_t byte_offset = StorageBytes(storage, piece.src_offset);
-  if (byte_offset % static_cast<int64_t>(kTensorAlignment) != 0) return std::nullopt;
-  for (const CopyAxis& axis : piece.axes) {
-    if (axis.extent == 0 || (axis.extent > 1 && axis.src_stride != axis.dst_stride))
-      return std::nullopt;
-  }
-  return Alias{context.output(piece.output).index, source.index, byte_offset, true};
-}
 
 Result<std::vector<Piece>> Plan(const ir::Graph& group, const StateAssignment& states) {
   const MoveContext context(group, states);
@@ -57,12 +38,12 @@ class Recorder {
         storage_(problem.states.outputs[0].storage) {}
 
   Result<std::unique_ptr<PreparedKernel>> Run(const std::vector<Piece>& pieces) {
+    made_->views = FindViews(context_, problem_.states, pieces);
     for (const Piece& piece : pieces) {
-      if (const auto view = FindView(context_, problem_.states, pieces, piece)) {
-        made_->views.push_back(*view);
-      } else {
-        RETURN_IF_ERROR(Record(piece));
-      }
+      const int output = context_.output(piece.output).index;
+      const bool is_view = std::any_of(made_->views.begin(), made_->views.end(),
+                                       [&](const Alias& view) { return view.output == output; });
+      if (!is_view) RETURN_IF_ERROR(Record(piece));
     }
     return std::unique_ptr<PreparedKernel>(std::move(made_));
   }
@@ -144,12 +125,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pl
 
 bool IsView(const Problem& problem, const Plans& plans, const Device&) {
   const MoveContext context(*problem.group, problem.states);
-  const std::vector<Piece>& pieces = plans.In(problem.states);
-  std::vector<Alias> views;
-  for (const Piece& piece : pieces) {
-    if (const auto view = FindView(context, problem.states, pieces, piece)) views.push_back(*view);
-  }
-  return IsAllViews(*problem.group, views);
+  return IsAllViews(*problem.group, FindViews(context, problem.states, plans.In(problem.states)));
 }
 
 constexpr Family<Plans> kFamily{.read = Read,

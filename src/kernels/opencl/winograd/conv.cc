@@ -8,7 +8,7 @@ namespace fettle::kernels {
 namespace {
 
 /// Below this many channels the transforms cost more than they save.
-constexpr int64_t kFewChannels = 16;
+constexpr int64_t kLeastChannels = 16;
 constexpr int64_t kVectorBytes = 16;
 
 struct Patches {
@@ -47,7 +47,8 @@ Result<PixelConv> Read(const ir::Graph& group, const Device& device) {
   const std::array<int64_t, 3> threes{1, 3, 3}, ones{1, 1, 1};
   if (conv.kernel != threes || conv.stride != ones || conv.dilation != ones || conv.groups != 1)
     return Unsupported("not 3x3 of stride 1 and one group");
-  if (conv.oc == 0) return Unsupported("no output channels");
+  if (conv.ic < kLeastChannels || conv.oc < kLeastChannels)
+    return Unsupported("fewer than {} channels", kLeastChannels);
   RETURN_IF_ERROR(CheckMemory(conv, 4, device));
   return conv;
 }
@@ -246,15 +247,11 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pi
   return Recorder(problem, conv, params, AsOpenCl(device)).Run();
 }
 
-int Taste(const PixelConv& conv, const Device&) {
-  return std::min(conv.ic, conv.oc) < kFewChannels ? 1 : 3;
-}
-
 constexpr Family<PixelConv> kFamily{.read = Read,
                                     .states = PixelConvStates,
                                     .prepare = Prepare,
                                     .params = Space,
-                                    .taste = Taste,
+                                    .taste = Always<3>,
                                     .work = CountWork};
 
 }  // namespace

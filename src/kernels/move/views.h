@@ -1,0 +1,15 @@
+// Which outputs of a move are windows of inputs, where the bytes already lie as wanted.
+#pragma once
+
+#include <vector>
+
+#include "kernels/move/move_plan.h"
+
+namespace fettle::kernels {
+
+/// The views among `pieces`, all copies that the node is in these states: outputs that one piece
+/// alone writes, to where it reads them, at a place where planned tensors may begin.
+std::vector<Alias> FindViews(const MoveContext& context, const StateAssignment& states,
+                             const std::vector<Piece>& pieces);
+
+}  // namespace fettle::kernels
