@@ -162,7 +162,9 @@ TEST(ExprCasts, AgreeWithTheOracleOrSayWhy) {
       }
       ++taken;
       Check(kCpuElementwiseChain, group, TestDevice(3), false);
-      if (TestOpenClDevice().ok())
+      // One program each: a type is read as it is, and written as it is, whatever the other one.
+      const bool is_new = from == DType::kF32 || to == DType::kF32;
+      if (is_new && TestOpenClDevice().ok())
         Check(kOpenClElementwiseChain, group, **TestOpenClDevice(), false);
     }
   }
