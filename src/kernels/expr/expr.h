@@ -58,6 +58,15 @@ struct Expr {
   std::vector<Inst> code;
   std::vector<Ref> results;  // one per group output
   ir::ValueId running = ir::kAbsent;
+
+  /// Whether a value is the running one.
+  bool IsRunning(Ref ref) const {
+    return ref < 0 && leaves[static_cast<size_t>(~ref)].is_running();
+  }
+  /// A value that is a number.
+  std::optional<float> NumberAt(Ref ref) const {
+    return ref < 0 ? leaves[static_cast<size_t>(~ref)].number : std::nullopt;
+  }
 };
 
 /// Lowers what computes group.outputs from `running` (a value that the kernel itself computes;

@@ -5,31 +5,16 @@
 namespace fettle::kernels {
 namespace {
 
-/// A bound of Clip: absent, or a constant scalar. False where it is neither.
-bool ReadBound(const ir::Graph& group, ir::ValueId id, float& bound) {
-  if (id == ir::kAbsent) return true;
-  const ir::Value& value = group.value(id);
-  if (!value.is_constant() || value.constant->elements() != 1) return false;
-  bound = static_cast<float>(value.constant->GetDouble(0));
-  return true;
-}
-
-/// The clamp that a group's second and last node is; nothing where it is something else.
-std::optional<Clamp> ReadClamp(const ir::Graph& group) {
-  if (group.nodes().size() == 1) return Clamp();
-  const ir::Node& node = group.nodes()[1];
-  if (group.nodes().size() != 2 || node.input(0) != group.nodes()[0].output(0)) return std::nullopt;
-  Clamp clamp;
-  if (node.op == "Relu"_op) {
-    clamp.low = 0;
-    return clamp;
-  }
-  if (node.op != "Clip"_op || !ReadBound(group, node.input(1), clamp.low) ||
-      !ReadBound(group, node.input(2), clamp.high)) {
-    return std::nullopt;
-  }
+/// The clamp of the running value that an expression is; nothing where it is something else.
+std::optional<Clamp> ClampOf(const expr::Expr& expr) {
+  if (expr.IsRunning(expr.results[0])) return Clamp();
+  if (expr.code.size() != 1 || !expr.IsRunning(expr.code[0].args[0])) return std::nullopt;
+  const expr::Inst& inst = expr.code[0];
+  if (inst.fn == expr::Fn::kRelu) return Clamp{.low = 0};
+  if (inst.fn != expr::Fn::kClip) return std::nullopt;
+  const auto low = expr.NumberAt(inst.args[1]), high = expr.NumberAt(inst.args[2]);
   // Max(low) then Min(high): ONNX gives the upper bound where they cross.
-  return clamp;
+  return low && high ? std::optional(Clamp{*low, *high}) : std::nullopt;
 }
 
 Result<State> FloatState(const ir::Graph& group, ir::ValueId id, bool channels_last, int rank) {
@@ -60,21 +45,21 @@ Result<StateAssignment> FloatStates(const ir::Graph& group, bool channels_last) 
 
 Result<Epilogue> Epilogue::Compile(const ir::Graph& group, const StateAssignment& states) {
   Epilogue epilogue;
+  if (group.outputs.size() != 1) return Unsupported("a value inside the group is an output");
   const ir::ValueId anchor = group.nodes()[0].output(0);
-  if (const std::optional<Clamp> clamp = ReadClamp(group)) {
-    if (group.outputs.size() != 1 || group.outputs[0] != group.nodes().back().output(0))
-      return Unsupported("a value inside the group is an output");
+  ASSIGN_OR_RETURN(const expr::Expr expr, expr::Lower(group, anchor));
+  if (const std::optional<Clamp> clamp = ClampOf(expr)) {
     epilogue.clamp_ = *clamp;
     return epilogue;
   }
   // The anchor's values lie in the output before the program runs over them.
-  if (group.outputs.size() != 1 || states.outputs[0].storage != DType::kF32 ||
+  if (states.outputs[0].storage != DType::kF32 ||
       group.value(group.outputs[0]).shape != group.value(anchor).shape) {
     return Unsupported("the group's output does not have the anchor's shape and fp32 storage");
   }
   ASSIGN_OR_RETURN(
       elementwise::Program program,
-      elementwise::Program::Compile(group, states, elementwise::Geometry::kRows, anchor));
+      elementwise::Program::Compile(expr, group, states, elementwise::Geometry::kRows));
   epilogue.program_ = std::move(program);
   return epilogue;
 }
