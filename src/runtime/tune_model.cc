@@ -397,11 +397,12 @@ class ModelTuner {
     const std::vector<tuner::StepSample> more =
         preferred_times_.Samples(preferred_plans_->Price(cold, store_));
     samples.insert(samples.end(), more.begin(), more.end());
-    result_.lesson = tuner::Calibrations(store_).Learn(samples);
-    if (!result_.lesson.kept) return OkStatus();
-    recalibrated_ =
-        rounds_ == 1 && measured_in_round_ > 0 &&
-        result_.lesson.residual_before - result_.lesson.residual_after > kWorthSolvingAgain;
+    const tuner::Lesson lesson = tuner::Calibrations(store_).Learn(samples);
+    // What an earlier round taught holds on.
+    if (lesson.kept || !result_.lesson.kept) result_.lesson = lesson;
+    if (!lesson.kept) return OkStatus();
+    recalibrated_ = rounds_ == 1 && measured_in_round_ > 0 &&
+                    lesson.residual_before - lesson.residual_after > kWorthSolvingAgain;
     return RepriceAll();
   }
 

@@ -12,6 +12,21 @@
 
 namespace {
 
+/// Halves in the range of normal numbers, and 0.
+uint16_t ToHalf(double value) {
+  if (value == 0) return 0;
+  int exponent = 0;
+  const double mantissa = std::frexp(std::fabs(value), &exponent);  // from 0.5 to 1
+  const auto bits = static_cast<int>(std::nearbyint((2 * mantissa - 1) * 1024));
+  return static_cast<uint16_t>((value < 0 ? 0x8000 : 0) + ((exponent + 14) << 10) + bits);
+}
+double FromHalf(uint16_t half) {
+  const int exponent = half >> 10 & 31, bits = half & 1023;
+  const double size =
+      exponent == 0 ? std::ldexp(bits, -24) : std::ldexp(1024 + bits, exponent - 25);
+  return half & 0x8000 ? -size : size;
+}
+
 /// Elements of a type as doubles.
 class Matrix {
  public:
@@ -23,7 +38,7 @@ class Matrix {
   void Set(int64_t i, double value) {
     switch (type_) {
       case FETTLE_F32: return Put(i, static_cast<float>(value));
-      case FETTLE_F16: return Put(i, static_cast<_Float16>(value));
+      case FETTLE_F16: return Put(i, ToHalf(value));
       case FETTLE_I8: return Put(i, static_cast<int8_t>(value));
       case FETTLE_U8: return Put(i, static_cast<uint8_t>(value));
       default: return Put(i, static_cast<int32_t>(value));
@@ -32,7 +47,7 @@ class Matrix {
   double Get(int64_t i) const {
     switch (type_) {
       case FETTLE_F32: return Take<float>(i);
-      case FETTLE_F16: return static_cast<double>(Take<_Float16>(i));
+      case FETTLE_F16: return FromHalf(Take<uint16_t>(i));
       case FETTLE_I8: return Take<int8_t>(i);
       case FETTLE_U8: return Take<uint8_t>(i);
       default: return Take<int32_t>(i);
@@ -262,7 +277,7 @@ TEST(CApiPreparedGemm, RefusesWhatIsWrongAndSaysWhat) {
   expect(FETTLE_UNSUPPORTED, "i64");
   options.dtype_a = FETTLE_I8;
   expect(FETTLE_UNSUPPORTED, "alpha 2", 4, 5, 6, 2);
-  options.dtype_a = static_cast<fettle_dtype>(99);
+  options.dtype_a = static_cast<fettle_dtype>(31);
   expect(FETTLE_INVALID_ARGUMENT, "dtype");
   options.tune = "quickly";
   expect(FETTLE_INVALID_ARGUMENT, "quickly");

@@ -67,7 +67,9 @@ TEST_P(Mapping, RunsReadAndWriteBoundTensorsInPlace) {
   EXPECT_EQ(transfers.copies, 0);
   EXPECT_EQ(transfers.maps, 0);
   EXPECT_EQ(transfers.conversions, 0);
-  if (!on_cpu()) EXPECT_EQ(picture.transfers().maps, 2);
+  if (!on_cpu()) {
+    EXPECT_EQ(picture.transfers().maps, 2);
+  }
   // The output is that tensor.
   const fettle::Tensor same = session_->Output("enhanced").value();
   EXPECT_TRUE(result.Map(FETTLE_MAP_READ).ok());

@@ -161,7 +161,9 @@ TEST_F(Threads, ASearchIsLookedAtWhileItRuns) {
       EXPECT_LE(tuner.state().evaluations, 8);
       (void)tuner.Best();
       const auto refused = tuner.Ask();
-      if (!refused.ok()) EXPECT_THAT(refused.code(), testing::AnyOf(FETTLE_BUSY, FETTLE_NOT_FOUND));
+      if (!refused.ok()) {
+        EXPECT_THAT(refused.code(), testing::AnyOf(FETTLE_BUSY, FETTLE_NOT_FOUND));
+      }
     }
   });
   const auto ran = tuner.Run({.run = [&](std::span<const int64_t> values) {

@@ -243,9 +243,9 @@ TEST_F(TuneModelTest, StepsOfBothNetworksTeachWhatPredictionsMiss) {
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_GT(result->lesson.steps, 0);
   EXPECT_GT(result->alone_us, 0);
-  if (result->lesson.kept) {
-    EXPECT_LT(result->lesson.residual_after, result->lesson.residual_before);
-  } else {
+  EXPECT_GT(result->predicted_us, 0);
+  EXPECT_EQ(result->lesson.kept, result->lesson.residual_after < result->lesson.residual_before);
+  if (!result->lesson.kept) {
     EXPECT_NEAR(result->predicted_us, result->alone_us, 1e-6 * result->alone_us);
   }
 }

@@ -122,14 +122,14 @@ TEST(Pictures, JpegIsTurnedAsExifSays) {
   EXPECT_EQ(picture->width, 8);
   EXPECT_EQ(picture->height, 16);
   // Turned clockwise, what was left is above.
-  EXPECT_THAT(At(*picture, 4, 2), FloatNear(1, 0.02));
-  EXPECT_THAT(At(*picture, 4, 13), FloatNear(0, 0.02));
+  EXPECT_THAT(At(*picture, 4, 2), FloatNear(1, 0.02F));
+  EXPECT_THAT(At(*picture, 4, 13), FloatNear(0, 0.02F));
 }
 
 TEST(Pictures, ProgressiveAndGreyJpeg) {
   const auto progressive = DecodePicture(Jpeg(16, 8, LeftIsWhite(3), {.progressive = true}));
   ASSERT_TRUE(progressive.ok());
-  EXPECT_THAT(At(*progressive, 2, 4), FloatNear(1, 0.02));
+  EXPECT_THAT(At(*progressive, 2, 4), FloatNear(1, 0.02F));
   const auto grey =
       DecodePicture(Jpeg(16, 8, LeftIsWhite(1), {.space = JCS_GRAYSCALE, .components = 1}));
   ASSERT_TRUE(grey.ok());
@@ -150,8 +150,9 @@ TEST(Pictures, CmykBecomesRgb) {
     const float* at = picture->samples.data() + (4 * picture->width + x) * 3;
     return std::vector<float>(at, at + 3);
   };
-  EXPECT_THAT(pixel(2), ElementsAre(FloatNear(1, 0.03), FloatNear(1, 0.03), FloatNear(1, 0.03)));
-  EXPECT_THAT(pixel(13), ElementsAre(FloatNear(0, 0.03), FloatNear(1, 0.03), FloatNear(1, 0.03)));
+  EXPECT_THAT(pixel(2), ElementsAre(FloatNear(1, 0.03F), FloatNear(1, 0.03F), FloatNear(1, 0.03F)));
+  EXPECT_THAT(pixel(13),
+              ElementsAre(FloatNear(0, 0.03F), FloatNear(1, 0.03F), FloatNear(1, 0.03F)));
 }
 
 TEST(Pictures, PngOfSixteenBitsWithAlphaSurvives) {

@@ -162,7 +162,9 @@ TEST_F(CalibrationTest, AGoodCalibrationIsNotReplacedByAWorseOne) {
   std::vector<StepSample> samples = RunNetwork({{"cpu.conv", 1.4}}, 30, 0.01, 2);
   for (size_t i = 0; i < samples.size(); i += 2) samples[i].halves_us[0] *= 2.5;
   const Lesson lesson = calibrations.Learn(samples);
-  if (!lesson.kept) EXPECT_EQ(calibrations.Of(Of("cpu.conv")).factor, before);
+  if (!lesson.kept) {
+    EXPECT_EQ(calibrations.Of(Of("cpu.conv")).factor, before);
+  }
 }
 
 TEST_F(CalibrationTest, TwoStepsThatNobodyMeasuredAloneTeachNothing) {

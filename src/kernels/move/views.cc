@@ -12,8 +12,8 @@ std::optional<Alias> FindView(const MoveContext& context, const StateAssignment&
   if (piece.source == kZeroSource || piece.dst_offset != 0) return std::nullopt;
   const MoveOperand& source = context.input(piece.source);
   if (source.index < 0) return std::nullopt;
-  const State& state = states.inputs[static_cast<size_t>(source.index)];
-  const int64_t byte_offset = piece.src_offset * ByteSize(state.storage);
+  const State& state = states.inputs[source.index];
+  const int64_t byte_offset = StorageBytes(state.storage, piece.src_offset);
   if (state.external || byte_offset % static_cast<int64_t>(kTensorAlignment) != 0)
     return std::nullopt;
   for (const CopyAxis& axis : piece.axes) {

@@ -69,6 +69,7 @@ Fitting FitColumns(const std::vector<Table::Column>& columns, const std::vector<
   Fitting fit;
   for (size_t i = 0; i < columns.size(); ++i) fit.shown.push_back(i);
   const std::vector<size_t> least = LeastWidths(columns, widest);
+  std::vector<size_t> left_out;
   while (Total(fit.shown, least) > room) {
     auto first = fit.shown.end();
     for (auto it = fit.shown.begin(); it != fit.shown.end(); ++it)
@@ -76,8 +77,17 @@ Fitting FitColumns(const std::vector<Table::Column>& columns, const std::vector<
           (first == fit.shown.end() || columns[*it].leaves < columns[*first].leaves))
         first = it;
     if (first == fit.shown.end()) break;
-    fit.left_out.push_back(columns[*first].title);
+    left_out.push_back(*first);
     fit.shown.erase(first);
+  }
+  // The last one to go was wider than it had to be, perhaps.
+  for (auto it = left_out.rbegin(); it != left_out.rend(); ++it) {
+    std::vector<size_t> more = fit.shown;
+    more.insert(std::upper_bound(more.begin(), more.end(), *it), *it);
+    if (Total(more, least) <= room)
+      fit.shown = std::move(more);
+    else
+      fit.left_out.insert(fit.left_out.begin(), columns[*it].title);
   }
   std::vector<size_t> widths = widest;
   // The widest gives way first, so that short names stay whole.
