@@ -55,6 +55,7 @@ void Reorder(const Shape& shape, const State& from, const std::byte* src, const 
   if (PhysicalElements(shape, to.layout) != shape.elements()) {
     std::memset(dst, 0, StateBytes(shape, to));
   }
+  if (shape.elements() == 0) return;
   DispatchDType(from.storage, [&]<typename S>() {
     DispatchDType(to.storage, [&]<typename D>() {
       const Copier<S, D> copier{AxisOffsets(shape, from.layout), AxisOffsets(shape, to.layout)};

@@ -12,9 +12,10 @@
 
 namespace {
 
-/// Halves in the range of normal numbers, and 0.
+/// Halves in the range of normal numbers, 0 and NaN.
 uint16_t ToHalf(double value) {
   if (value == 0) return 0;
+  if (std::isnan(value)) return 0x7E00;
   int exponent = 0;
   const double mantissa = std::frexp(std::fabs(value), &exponent);  // from 0.5 to 1
   const auto bits = static_cast<int>(std::nearbyint((2 * mantissa - 1) * 1024));
@@ -22,6 +23,7 @@ uint16_t ToHalf(double value) {
 }
 double FromHalf(uint16_t half) {
   const int exponent = half >> 10 & 31, bits = half & 1023;
+  if (exponent == 31) return bits == 0 ? INFINITY : NAN;
   const double size =
       exponent == 0 ? std::ldexp(bits, -24) : std::ldexp(1024 + bits, exponent - 25);
   return half & 0x8000 ? -size : size;
