@@ -1,9 +1,24 @@
 #include "runtime/graph_runner.h"
 
+#include <algorithm>
+
 #include "base/hash.h"
 #include "runtime/stage.h"
 
 namespace fettle::runtime {
+
+TensorTypes TypesOf(std::span<const Tensor> tensors) {
+  TensorTypes types;
+  for (const Tensor& tensor : tensors) types.emplace_back(tensor.dtype(), tensor.shape());
+  return types;
+}
+
+bool SameTypes(std::span<const Tensor> tensors, const TensorTypes& types) {
+  return std::equal(tensors.begin(), tensors.end(), types.begin(), types.end(),
+                    [](const Tensor& tensor, const auto& type) {
+                      return tensor.dtype() == type.first && tensor.shape() == type.second;
+                    });
+}
 
 StageCache::StageCache(std::shared_ptr<const ir::Graph> graph, std::vector<bool> pinned)
     : graph_(std::move(graph)), pinned_(std::move(pinned)) {}
@@ -11,6 +26,16 @@ StageCache::StageCache(std::shared_ptr<const ir::Graph> graph, std::vector<bool>
 StageCache::~StageCache() = default;
 
 Result<Stage*> StageCache::Get(std::span<const Tensor> inputs, Context& context) {
+  if (last_ != nullptr && SameTypes(inputs, last_types_)) return last_;
+  last_ = nullptr;
+  ASSIGN_OR_RETURN(Stage * stage, Find(inputs, context));
+  if (std::find(pinned_.begin(), pinned_.end(), true) != pinned_.end()) return stage;
+  last_ = stage;
+  last_types_ = TypesOf(inputs);
+  return stage;
+}
+
+Result<Stage*> StageCache::Find(std::span<const Tensor> inputs, Context& context) {
   std::string key;
   for (size_t i = 0; i < inputs.size(); ++i) {
     key += fmt::format("{}:{}", DTypeName(inputs[i].dtype()), inputs[i].shape().ToString());

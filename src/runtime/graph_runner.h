@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/graph.h"
@@ -15,6 +16,12 @@
 namespace fettle::runtime {
 
 class Stage;
+
+/// Types and shapes of tensors: what a stage is prepared for.
+using TensorTypes = std::vector<std::pair<DType, Shape>>;
+TensorTypes TypesOf(std::span<const Tensor> tensors);
+/// Whether the tensors are of these types, in this order.
+bool SameTypes(std::span<const Tensor> tensors, const TensorTypes& types);
 
 /// A bounded set of prepared stages for one graph, by the shapes of its inputs and the contents of
 /// those inputs whose values must be known. The least recently used one is dropped.
@@ -29,6 +36,8 @@ class StageCache {
   Result<Stage*> Get(std::span<const Tensor> inputs, Context& context);
 
  private:
+  Result<Stage*> Find(std::span<const Tensor> inputs, Context& context);
+
   struct Entry {
     std::unique_ptr<Stage> stage;
     int64_t last_use = 0;
@@ -37,6 +46,8 @@ class StageCache {
   std::vector<bool> pinned_;
   std::map<std::string, Entry> entries_;
   int64_t uses_ = 0;
+  Stage* last_ = nullptr;  // what Get answered, where no input is pinned
+  TensorTypes last_types_;
 };
 
 /// Runs a whole graph: stage after stage.

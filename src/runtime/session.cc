@@ -259,21 +259,31 @@ class Session::Impl {
   }
 
   /// The inputs in the graph's order, checked.
-  Result<std::vector<Tensor>> Order(const TensorMap& inputs) const {
+  Result<std::vector<Tensor>> Order(const TensorMap& inputs) {
     std::vector<Tensor> ordered;
-    std::vector<Shape> shapes;
+    ordered.reserve(graph_->inputs.size());
     for (ir::ValueId id : graph_->inputs) {
-      const ir::Value& input = graph_->value(id);
-      const auto found = inputs.find(input.name);
-      if (found == inputs.end()) return InvalidArgument("input '{}' is missing", input.name);
-      const Tensor& tensor = found->second;
-      if (input.dtype != DType::kUndefined && tensor.dtype() != input.dtype) {
+      const auto found = inputs.find(graph_->value(id).name);
+      if (found == inputs.end())
+        return InvalidArgument("input '{}' is missing", graph_->value(id).name);
+      ordered.push_back(found->second);
+    }
+    if (inputs.size() == ordered.size() && SameTypes(ordered, checked_)) return ordered;
+    RETURN_IF_ERROR(Check(inputs, ordered));
+    checked_ = TypesOf(ordered);
+    return ordered;
+  }
+
+  Status Check(const TensorMap& inputs, std::span<const Tensor> ordered) const {
+    std::vector<Shape> shapes;
+    for (size_t i = 0; i < ordered.size(); ++i) {
+      const ir::Value& input = graph_->value(graph_->inputs[i]);
+      if (input.dtype != DType::kUndefined && ordered[i].dtype() != input.dtype) {
         return InvalidArgument("input '{}': expected type {}, got {}", input.name,
-                               DTypeName(input.dtype), DTypeName(tensor.dtype()));
+                               DTypeName(input.dtype), DTypeName(ordered[i].dtype()));
       }
-      RETURN_IF_ERROR(CheckShape(input, tensor.shape()));
-      ordered.push_back(tensor);
-      shapes.push_back(tensor.shape());
+      RETURN_IF_ERROR(CheckShape(input, ordered[i].shape()));
+      shapes.push_back(ordered[i].shape());
     }
     for (const auto& input : inputs) {
       const bool known =
@@ -282,8 +292,7 @@ class Session::Impl {
       if (!known)
         return InvalidArgument("the model has no input '{}'; it has {}", input.first, InputNames());
     }
-    RETURN_IF_ERROR(CheckSymbols(*graph_, shapes));
-    return ordered;
+    return CheckSymbols(*graph_, shapes);
   }
 
   int64_t WaitedNs() const {
@@ -309,6 +318,7 @@ class Session::Impl {
   std::unique_ptr<GraphRunner> runner_;
   std::vector<std::string> extra_outputs_;
   bool judges_next_run_;
+  TensorTypes checked_;  // of the inputs that Check took last
   std::vector<exec::StepProfile> profile_;
   int64_t own_ns_ = 0;  // of the last run, without waiting
 };

@@ -54,6 +54,34 @@ TEST(DefaultShapesTest, EmptyInputsRun) {
   EXPECT_EQ(run({0, 3, 4}, {0, 2, 4}), (Shape{0, 5, 4}));
 }
 
+TEST(DefaultShapesTest, InputsAreCheckedAgainWheneverTheirTypesChange) {
+  const auto session = Session::Create(Decoder(), {.threads = 1}).value();
+  const auto run = [&](const Shape& past, const Shape& added, DType dtype = DType::kF32) {
+    TensorMap outputs;
+    const Status status = session->Run({{"past", Tensor::Create(dtype, past).value()},
+                                        {"new", Tensor::Create(DType::kF32, added).value()}},
+                                       &outputs);
+    return status.ok() ? outputs.at("y").shape().ToString() : status.message();
+  };
+  for (int time = 0; time < 2; ++time) {
+    EXPECT_EQ(run({1, 3, 4}, {1, 2, 4}), "1x5x4");
+    EXPECT_EQ(run({1, 3, 4}, {1, 2, 4}), "1x5x4");
+    EXPECT_THAT(run({2, 3, 4}, {1, 2, 4}), HasSubstr("batch"));
+    EXPECT_THAT(run({1, 3, 4}, {1, 2, 4}, DType::kF64), HasSubstr("expected type"));
+    EXPECT_THAT(run({1, 3, 5}, {1, 2, 4}), HasSubstr("expected shape"));
+    EXPECT_EQ(run({2, 3, 4}, {2, 2, 4}), "2x5x4");
+  }
+  TensorMap outputs;
+  const auto one = Tensor::Create(DType::kF32, {2, 3, 4}).value();
+  EXPECT_THAT(session
+                  ->Run({{"past", one},
+                         {"new", Tensor::Create(DType::kF32, {2, 2, 4}).value()},
+                         {"more", one}},
+                        &outputs)
+                  .message(),
+              HasSubstr("no input 'more'"));
+}
+
 TEST(DefaultShapesTest, InputsThatGiveASymbolTwoExtentsAreBothNamed) {
   const auto model = Decoder();
   std::vector<std::string> warnings;
