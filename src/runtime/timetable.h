@@ -8,7 +8,7 @@
 
 namespace fettle::runtime {
 
-/// What the preferred plan's session took, in seconds.
+/// What the preferred plan's session took, in seconds, without compiling programs.
 struct DefaultRun {
   double prepare_seconds = 0;
   double first_seconds = 0;
