@@ -18,10 +18,13 @@ namespace {
 
 const ProgramSource kSource{"scale", "kernel void scale() {}", "-DTILE=4"};
 
-std::vector<std::string> Shell(const std::string& script) { return {"/bin/sh", "-c", script}; }
+/// A worker that comes to its device, which has the empty name, and then does what `script` says.
+std::vector<std::string> Shell(const std::string& script) {
+  return {"/bin/sh", "-c", R"(printf '\000\000\000\000\000\000\000\000' >&0; )" + script};
+}
 
 TEST(CompileWorker, KillsACompilerThatHangs) {
-  CompileWorker worker(Shell("cat >/dev/null; sleep 1000"), 0.05);
+  CompileWorker worker(Shell("cat >/dev/null; sleep 1000"), "", 0.05);
   const auto built = worker.Compile(kSource);
   EXPECT_EQ(built.status().code(), StatusCode::kBuildFailed);
   EXPECT_THAT(std::string(built.status().message()), testing::HasSubstr("took over 0.05 s"));
@@ -30,7 +33,7 @@ TEST(CompileWorker, KillsACompilerThatHangs) {
 TEST(CompileWorker, KillsWhatTheCompilerStartedToo) {
   const TestFolder folder;
   const std::string pid_file = folder.file("pid");
-  CompileWorker worker(Shell("sleep 1000 & echo $! >" + pid_file + "; wait"), 0.3);
+  CompileWorker worker(Shell("sleep 1000 & echo $! >" + pid_file + "; wait"), "", 0.3);
   EXPECT_FALSE(worker.Compile(kSource).ok());
   pid_t started = 0;
   ASSERT_TRUE(std::ifstream(pid_file) >> started);
@@ -45,7 +48,7 @@ TEST(CompileWorker, KillsWhatTheCompilerStartedToo) {
 }
 
 TEST(CompileWorker, SaysHowACompilerDied) {
-  CompileWorker worker(Shell("kill -SEGV $$"), 20);
+  CompileWorker worker(Shell("kill -SEGV $$"), "", 20);
   const auto built = worker.Compile(kSource);
   EXPECT_EQ(built.status().code(), StatusCode::kBuildFailed);
   EXPECT_THAT(std::string(built.status().message()), testing::HasSubstr("died twice"));
@@ -57,15 +60,26 @@ TEST(CompileWorker, AsksADeadOneOnceMore) {
   // The first one dies; the second answers 'b' and one byte of binary, whatever it is asked.
   CompileWorker worker(Shell("test -e " + mark + " || { touch " + mark + "; exit 3; }; " +
                              R"(printf 'b\001\000\000\000\000\000\000\000X' >&0; sleep 1000)"),
-                       20);
+                       "", 20);
   const auto built = worker.Compile(kSource);
   ASSERT_TRUE(built.ok()) << built.status().message();
   EXPECT_EQ(*built, std::vector<std::byte>{std::byte{'X'}});
 }
 
 TEST(CompileWorker, IsNoReasonToRefuseAProgramWhereThereIsNone) {
-  CompileWorker worker({"/no/such/program"}, 20);
+  CompileWorker worker({"/no/such/program"}, "", 20);
   EXPECT_EQ(worker.Compile(kSource).status().code(), StatusCode::kIo);
+}
+
+TEST(CompileWorker, IsNoReasonToRefuseAProgramWhereItDoesNotComeToItsDevice) {
+  CompileWorker dies({"/bin/sh", "-c", "exit 4"}, "", 20);
+  const Status died = dies.Compile(kSource).status();
+  EXPECT_EQ(died.code(), StatusCode::kIo);
+  EXPECT_THAT(died.message(), testing::HasSubstr("exit code 4"));
+  CompileWorker differs(Shell("sleep 1000"), "a GPU", 20);
+  const Status other = differs.Compile(kSource).status();
+  EXPECT_EQ(other.code(), StatusCode::kIo);
+  EXPECT_THAT(other.message(), testing::HasSubstr("another device"));
 }
 
 TEST(CompileWorker, WhatItRefusesIsRemembered) {

@@ -1,11 +1,38 @@
 #include "device/opencl/api.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+extern char** environ;
 
 namespace fettle {
 namespace {
+
+/// Puts back what a loader writes into the environment while it reads it: Khronos' cuts the names
+/// of OCL_ICD_FILENAMES apart where they stand, and processes started from here would see the first
+/// one alone.
+class KeptEnvironment {
+ public:
+  KeptEnvironment() {
+    for (char** at = environ; at != nullptr && *at != nullptr; ++at) texts_.emplace_back(*at, *at);
+  }
+  ~KeptEnvironment() {
+    for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
+      for (const auto& [place, text] : texts_)
+        if (place == *at && text != place) text.copy(place, text.size());
+    }
+  }
+  KeptEnvironment(const KeptEnvironment&) = delete;
+  KeptEnvironment& operator=(const KeptEnvironment&) = delete;
+
+ private:
+  std::vector<std::pair<char*, std::string>> texts_;
+};
 
 constexpr const char* kLibraries[] = {"libOpenCL.so.1", "libOpenCL.so"};
 
@@ -28,6 +55,7 @@ void* OpenLibrary(std::string& reasons) {
 
 /// The library stays open until the process ends: drivers do not stand being unloaded.
 Result<const OpenClApi*> Load() {
+  const KeptEnvironment kept;
   std::string reasons;
   void* library = OpenLibrary(reasons);
   if (library == nullptr)
@@ -40,6 +68,8 @@ Result<const OpenClApi*> Load() {
   // All of OpenCL 1.2, which is asked for; what came later is looked at where it is used.
   if (api.CreateImage == nullptr || api.EnqueueFillBuffer == nullptr)
     return Error(StatusCode::kDeviceUnavailable, "the OpenCL loader is older than OpenCL 1.2");
+  cl_uint platforms = 0;
+  api.GetPlatformIDs(0, nullptr, &platforms);  // some read the environment only now
   return &api;
 }
 

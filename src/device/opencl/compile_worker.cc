@@ -25,6 +25,8 @@ namespace {
 
 /// Longer texts and binaries are no programs.
 constexpr uint64_t kMostBytes = uint64_t{1} << 30;
+/// Drivers take their time to start, the more the busier the machine is.
+constexpr int64_t kStartNs = 60'000'000'000;
 constexpr char kBuilt = 'b', kFailed = 'f';
 
 enum class Reading { kDone, kEnded, kLate };
@@ -145,7 +147,20 @@ Status CompileWorker::Start() {
   close(ends[1]);
   socket_ = ends[0];
   if (!spawned.ok()) End();
-  return spawned;
+  RETURN_IF_ERROR(spawned);
+  return AwaitReady();
+}
+
+/// A worker that has not come so far says nothing about any program.
+Status CompileWorker::AwaitReady() {
+  std::string fingerprint;
+  const Reading reading = ReadText(socket_, fingerprint, NowNs() + kStartNs);
+  if (reading == Reading::kDone && fingerprint == fingerprint_) return OkStatus();
+  const std::string end = End();
+  if (reading == Reading::kDone)
+    return Error(StatusCode::kIo, "{}: compiles for another device, '{}'", command_[0],
+                 fingerprint);
+  return Error(StatusCode::kIo, "{}: does not come to its device ({})", command_[0], end);
 }
 
 std::string CompileWorker::End() {
@@ -195,8 +210,10 @@ Result<std::vector<std::byte>> CompileWorker::Compile(const ProgramSource& sourc
 }
 
 int ServeCompiles(
-    int socket, const std::function<Result<std::vector<std::byte>>(const ProgramSource&)>& build) {
+    int socket, std::string_view fingerprint,
+    const std::function<Result<std::vector<std::byte>>(const ProgramSource&)>& build) {
   std::thread(WatchCaller, socket).detach();
+  if (!WriteText(socket, fingerprint)) return 1;
   while (true) {
     ProgramSource source;
     for (std::string* text : {&source.name, &source.text, &source.options})
@@ -213,7 +230,8 @@ int ServeCompiles(
 std::shared_ptr<void> CompileElsewhere(const Device* accelerator, std::vector<std::string> command,
                                        double limit_seconds) {
   if (dynamic_cast<const OpenClDevice*>(accelerator) == nullptr) return nullptr;
-  const auto worker = std::make_shared<CompileWorker>(std::move(command), limit_seconds);
+  const auto worker = std::make_shared<CompileWorker>(std::move(command),
+                                                      accelerator->fingerprint(), limit_seconds);
   SetProgramCompiler([worker, device = std::string(accelerator->fingerprint())](
                          const ProgramSource& source,
                          std::string_view fingerprint) -> Result<std::vector<std::byte>> {
@@ -227,7 +245,7 @@ int ServeCompiles(const Device& accelerator) {
   const auto* device = dynamic_cast<const OpenClDevice*>(&accelerator);
   if (device == nullptr) return 1;
   OpenClPrograms& programs = device->programs();
-  return ServeCompiles(STDIN_FILENO,
+  return ServeCompiles(STDIN_FILENO, device->fingerprint(),
                        [&](const ProgramSource& source) -> Result<std::vector<std::byte>> {
                          ASSIGN_OR_RETURN(const auto program, programs.Get(source));
                          return program->Binary();

@@ -27,36 +27,40 @@ ProgramCompiler GetProgramCompiler();
 /// when destroyed. Thread-safe; one program at a time, so that it is clear which one is to blame.
 class CompileWorker {
  public:
-  /// `command`: a program and its arguments that come to ServeCompiles on standard input.
-  CompileWorker(std::vector<std::string> command, double limit_seconds)
-      : command_(std::move(command)), limit_seconds_(limit_seconds) {}
+  /// `command`: a program and its arguments that come to ServeCompiles on standard input, for the
+  /// device with that fingerprint.
+  CompileWorker(std::vector<std::string> command, std::string_view fingerprint,
+                double limit_seconds)
+      : command_(std::move(command)), fingerprint_(fingerprint), limit_seconds_(limit_seconds) {}
   ~CompileWorker();
   CompileWorker(const CompileWorker&) = delete;
   CompileWorker& operator=(const CompileWorker&) = delete;
 
   /// The binary of a program; empty where the driver gives none. kBuildFailed with the compiler's
   /// log; where it took over the limit (it is killed then); or where it died twice. kIo where no
-  /// worker can be had.
+  /// worker can be had: none starts, or it does not come to the device.
   Result<std::vector<std::byte>> Compile(const ProgramSource& source);
 
  private:
   struct Answer;
   Status Start();
+  Status AwaitReady();
   /// Kills the worker and says how it ended.
   std::string End();
   Answer Ask(const ProgramSource& source);
 
   std::vector<std::string> command_;
+  std::string fingerprint_;
   double limit_seconds_;
   std::mutex mutex_;
   pid_t pid_ = -1;
   int socket_ = -1;
 };
 
-/// The worker's side: reads programs from `socket`, builds each by `build` (the binary, or
-/// kBuildFailed with the log) and writes what became of it, until the other end is closed, which
-/// ends the process at once, a build in hand too. Returns the exit code.
-int ServeCompiles(int socket,
+/// The worker's side: says which device it has, reads programs from `socket`, builds each by
+/// `build` (the binary, or kBuildFailed with the log) and writes what became of it, until the other
+/// end is closed, which ends the process at once, a build in hand too. Returns the exit code.
+int ServeCompiles(int socket, std::string_view fingerprint,
                   const std::function<Result<std::vector<std::byte>>(const ProgramSource&)>& build);
 
 }  // namespace fettle
