@@ -212,13 +212,13 @@ ir::Graph TwoLayers(std::string_view first, std::string_view second) {
 TEST(ResidencyTest, ConstantsAreColdWhereTheyExceedTheLastCache) {
   const ir::Graph graph = TwoLayers("noise(-1, 1)", "noise(-1, 1)");  // 32 KiB
   EXPECT_TRUE(ConstantsAreCold(graph, {.l3_bytes = 30 << 10}));
-  EXPECT_FALSE(ConstantsAreCold(graph, {.l3_bytes = 33 << 10}));
+  EXPECT_FALSE(ConstantsAreCold(graph, {.l2_bytes = 32 << 10, .l3_bytes = 33 << 10}));
   EXPECT_FALSE(ConstantsAreCold(graph, {.l3_bytes = 0}));
 }
 
 TEST(ResidencyTest, EqualConstantsLieInMemoryOnce) {
   const ir::Graph graph = TwoLayers("splat 2.0", "splat 2.0");
-  EXPECT_FALSE(ConstantsAreCold(graph, {.l3_bytes = 17 << 10}));
+  EXPECT_FALSE(ConstantsAreCold(graph, {.l2_bytes = 16 << 10, .l3_bytes = 17 << 10}));
   EXPECT_TRUE(ConstantsAreCold(TwoLayers("splat 2.0", "splat 3.0"), {.l3_bytes = 17 << 10}));
 }
 
