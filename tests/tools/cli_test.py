@@ -165,6 +165,12 @@ class Cli(unittest.TestCase):
         self.assertIn("tuned for 2 threads", other["warnings"][0])
         kernels = lambda report: [op["kernel"] for op in report["ops"]]
         self.assertEqual(kernels(packed), kernels(known))
+        # Each weight once, and its packed form where that is asked for.
+        self.json("tune", self.model, *SMALL, *cache, "-o", "larger.fettle", "--level", "fast", "--packed-weights")
+        once, both = (self.json("inspect", name)["package"]["packed"] for name in ("tuned.fettle", "larger.fettle"))
+        self.assertEqual(once, {"count": 0, "bytes": 0})
+        self.assertGreater(both["bytes"], 0)
+        self.assertGreaterEqual(os.path.getsize("larger.fettle"), os.path.getsize("tuned.fettle") + both["bytes"])
 
     def test_budget_of_nothing_keeps_the_default(self):
         tuned = self.json("tune", self.model, *SMALL, "--no-cache", "--no-package", "--level", "none")
