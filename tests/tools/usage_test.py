@@ -134,6 +134,9 @@ class Usage(unittest.TestCase):
         self.assertTrue(pathlib.Path("folder/enhanced.npy").exists())
         self.assertEqual(run("run", self.model, *SMALL, "-o", "folder").returncode, 0)
         self.says(3, ".png or .jpg", "run", self.model, *SMALL, "-o", "out.gif")
+        self.says(3, "'enhanced' has two files, one.npy and two.npy", "run", self.model, *SMALL, "-o", "one.npy", "-o",
+                  "enhanced=two.npy")
+        self.says(3, "two folders, one/ and two/", "run", self.model, *SMALL, "-o", "one/", "-o", "two/")
 
     def test_models_from_standard_input(self):
         data = pathlib.Path(self.model).read_bytes()
