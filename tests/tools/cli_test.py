@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -456,6 +457,25 @@ class Cli(unittest.TestCase):
         out, _ = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 1)
         self.assertTrue(json.loads(out)["interrupted"])
+
+    def test_signals_end_tune_and_keep_what_was_measured(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            cache = f"stopped by {number}"
+            process = subprocess.Popen([FETTLE, "tune", self.model, "--shape", "picture=1x3x128x192", "--no-package", "--cache",
+                                        cache], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for _ in range(600):
+                time.sleep(0.05)
+                if process.poll() is not None or run("db", "info", "--cache", cache).returncode == 0 and \
+                        self.json("db", "info", "--cache", cache)["rows"] >= 3:
+                    break
+            process.send_signal(number)
+            out, err = process.communicate(timeout=60)
+            self.assertEqual((process.returncode, out), (1, ""), err)
+            said = re.search(r"interrupted, (\d+) of (\d+) measured", err)
+            self.assertTrue(said, err)
+            self.assertLess(int(said[1]), int(said[2]))
+            self.assertGreaterEqual(self.json("db", "info", "--cache", cache)["rows"], int(said[1]))
+            self.assertNotIn("budget", err)
 
     def test_compare(self):
         report = self.json("compare", self.model, *SMALL)
