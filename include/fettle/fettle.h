@@ -225,9 +225,11 @@ typedef struct fettle_tune_options {
   double budget_seconds; /* for all of it, the package included; 0: no limit */
   const char* database;  /* folder of the tuning database, "" for the user's; NULL: keep nothing */
   const char* package;   /* file to write the tuned model to; NULL: none */
+  int packed_weights;    /* not 0: the package also holds packed weights; larger, starts sooner */
+  int reserved;          /* 0 */
 } fettle_tune_options;
 #define FETTLE_TUNE_OPTIONS_INIT \
-  { sizeof(fettle_tune_options), NULL, 0, NULL, NULL }
+  { sizeof(fettle_tune_options), NULL, 0, NULL, NULL, 0, 0 }
 typedef struct fettle_tune_report {
   size_t struct_size;
   int accepted;        /* not 0: the tuned plan is faster and in use */

@@ -274,6 +274,7 @@ struct TuneOptions {
   double budget_seconds = 0;       // for all of it, the package included; 0: no limit
   const char* database = nullptr;  // folder, "" for the user's; null: keep nothing
   const char* package = nullptr;   // file to write the tuned model to; null: none
+  bool packed_weights = false;     // the package also holds packed weights: larger, starts sooner
 };
 
 /// What one step of a run did.
@@ -347,6 +348,7 @@ class Session {
     raw.budget_seconds = options.budget_seconds;
     raw.database = options.database;
     raw.package = options.package;
+    raw.packed_weights = options.packed_weights ? 1 : 0;
     fettle_tune_report report = FETTLE_TUNE_REPORT_INIT;
     const fettle_status code = fettle_session_tune(get(), &raw, &report);
     if (code != FETTLE_OK) return Result<fettle_tune_report>::Failed(code);

@@ -24,7 +24,7 @@ struct PublicStruct;
   }
 FETTLE_PUBLIC_STRUCT(fettle_value_info);
 FETTLE_PUBLIC_STRUCT(fettle_session_options, offsetof(fettle_session_options, svm));
-FETTLE_PUBLIC_STRUCT(fettle_tune_options);
+FETTLE_PUBLIC_STRUCT(fettle_tune_options, offsetof(fettle_tune_options, packed_weights));
 FETTLE_PUBLIC_STRUCT(fettle_tune_report);
 FETTLE_PUBLIC_STRUCT(fettle_step);
 FETTLE_PUBLIC_STRUCT(fettle_memory);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <thread>
@@ -69,6 +70,10 @@ TEST(CApi, TunesASessionAndWritesAPackage) {
   again.SetInput("picture", Picture(16, 24, 0.25f)).value();
   ASSERT_TRUE(again.Run().ok());
   EXPECT_FALSE(session.Tune({.level = "most"}).ok());
+  const std::string larger = folder.file("packed.fettle");
+  ASSERT_TRUE(
+      session.Tune({.level = "fast", .package = larger.c_str(), .packed_weights = true}).ok());
+  EXPECT_GT(std::filesystem::file_size(larger), std::filesystem::file_size(package));
 }
 
 TEST(CApi, RefusesUnknownDevicesAndPrecisions) {

@@ -175,9 +175,11 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
                Summarise(result.host_ms).median);
   if (job.session.accelerator() != nullptr || options.bound) {
     const Transfers& transfers = result.transfers;
-    fmt::print("transfers of an inference{}: {} copies ({}), {} maps, {} conversions by the host\n",
-               options.bound ? ", inputs and outputs bound" : "", transfers.copies,
-               bytes(transfers.copied_bytes), transfers.maps, transfers.conversions);
+    fmt::print("{}\n", Fit(fmt::format("transfers of an inference{}: {} copies ({}), {} maps, "
+                                       "{} conversions by the host",
+                                       options.bound ? ", inputs and outputs bound" : "",
+                                       transfers.copies, bytes(transfers.copied_bytes),
+                                       transfers.maps, transfers.conversions)));
   }
   fmt::print("roofline: {:.0f} % of what this machine can do at best\n", 100 * roofline_share);
   PrintParts({Count(std::ssize(result.latencies), "run"),

@@ -79,8 +79,13 @@ void RegisterTune(CLI::App& app, Action& action) {
       ->check(CLI::Range(0.01, 86400.0));
   CLI::Option* output =
       sub->add_option("-o,--output", options->output, "package (default MODEL.DEVICE.fettle)");
+  CLI::Option* packed =
+      sub->add_flag("--packed-weights", options->tuning.packed_weights,
+                    "put packed weights into the package: it is larger and starts sooner")
+          ->envname("FETTLE_PACKED_WEIGHTS");
   sub->add_flag("--no-package", options->no_package, "keep what was learned in the database alone")
-      ->excludes(output);
+      ->excludes(output)
+      ->excludes(packed);
   sub->callback([&action, options] { action = [options] { return Tune(*options); }; });
 }
 

@@ -4,6 +4,7 @@
 
 #include "report/report.h"
 #include "report/table.h"
+#include "report/terminal.h"
 
 namespace fettle::tools {
 namespace {
@@ -35,15 +36,15 @@ void PrintProducts(const GemmJob& job, const std::vector<ProductRow>& rows, doub
   const double gflop = 2e-6 * static_cast<double>(p.m) * static_cast<double>(p.n) *
                        static_cast<double>(p.k) * static_cast<double>(p.batch);
   constexpr auto kRight = Table::Align::kRight;
-  Table table({{"name"},
-               {"kernel"},
-               {"B"},
+  Table table({{.title = "name", .narrow = Table::Narrow::kWrap},
+               {.title = "kernel", .leaves = 1},
+               {.title = "B", .leaves = 2},
                {"ms", kRight},
                {"GFLOP/s", kRight},
                {"factor", kRight},
-               {"of peak", kRight},
+               {.title = "of peak", .align = kRight, .leaves = 3},
                {"verified"},
-               {"parameters, or why not"}});
+               {.title = "parameters", .narrow = Table::Narrow::kWrap}});
   Json json = Json::array();
   double before = 0;
   for (const ProductRow& row : rows) {
@@ -78,14 +79,15 @@ void PrintProducts(const GemmJob& job, const std::vector<ProductRow>& rows, doub
                {"warnings", warnings}});
     return;
   }
-  fmt::print("C [{}, {}] = {} * A{} [{}, {}] * B{} + {} * C, {} of {}\n\n{}\n", p.m, p.n, p.alpha,
-             p.trans_a ? " transposed" : "", p.m, p.k, p.trans_b ? " transposed" : "", p.beta,
-             p.batch, options.dtype, table.ToString());
-  fmt::print(
-      "B constant: packed once before, as a network's weights are; given: as it is, anew each "
-      "time\nfactor: over the line before; peak: {} · {} · {}\n",
-      peak > 0 ? fmt::format("{:.1f} GFLOP/s of fp32 fma", peak) : "unknown",
-      DeviceLine(job.threads, accelerator), PrecisionLine(options.common, accelerator));
+  fmt::print("{}\n\n{}\n",
+             Fit(fmt::format("C [{}, {}] = {} * A{} [{}, {}] * B{} + {} * C, {} of {}", p.m, p.n,
+                             p.alpha, p.trans_a ? " transposed" : "", p.m, p.k,
+                             p.trans_b ? " transposed" : "", p.beta, p.batch, options.dtype)),
+             table.ToString());
+  PrintParts({"B constant: packed once before, as a network's weights are",
+              "given: as it is, anew each time", "factor: over the line before",
+              peak > 0 ? fmt::format("peak: {:.1f} GFLOP/s of fp32 fma", peak) : "peak: unknown"});
+  PrintParts({DeviceLine(job.threads, accelerator), PrecisionLine(options.common, accelerator)});
 }
 
 }  // namespace fettle::tools
