@@ -135,6 +135,7 @@ class ModelTuner {
     }
     RETURN_IF_ERROR(status);
     if (!result_.known) WarnOfResidual(result_);
+    for (const std::string& warning : result_.report.warnings) Log(LogLevel::kWarn, "{}", warning);
     result_.seconds = static_cast<double>(NowNs() - start) * 1e-9;
     return std::move(result_);
   }
