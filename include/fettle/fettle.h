@@ -374,7 +374,7 @@ FETTLE_API fettle_status fettle_session_transfers(const fettle_session* session,
  * not 0. op(A) is m x k, op(B) k x n, C m x n; leading dimensions count elements from one row to
  * the next as stored. With beta 0, C is not read. A and B must not overlap C. `threads`: the caller
  * included, 0 for all cores; the result does not depend on it. Fails with FETTLE_INVALID_ARGUMENT
- * on negative sizes and short leading dimensions, FETTLE_OUT_OF_MEMORY. */
+ * on negative sizes, short leading dimensions and more than 1024 threads, FETTLE_OUT_OF_MEMORY. */
 FETTLE_API fettle_status fettle_sgemm(int transpose_a, int transpose_b, int64_t m, int64_t n,
                                       int64_t k, float alpha, const float* a, int64_t lda,
                                       const float* b, int64_t ldb, float beta, float* c,

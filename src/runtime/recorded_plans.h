@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,15 +21,24 @@ class RecordedPlans final : public planner::PlanSource {
   Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                              const planner::Limits& limits) override;
 
+  /// What a plan was made for.
+  struct Place {
+    DeviceSet devices;
+    planner::Limits limits;
+  };
+  /// Of the last plan for a graph of that hash (DecisionKey::graph), which is another one than
+  /// before where a device has failed since; none: nothing was planned.
+  std::optional<Place> LastPlace(uint64_t graph) const;
+
   /// What `store` knows of all steps, in the order in which they were planned. The session that
   /// they were planned for must live.
   std::vector<tuner::StepCost> Price(bool cold_constants, tuner::Store& store) const;
 
  private:
   struct Made {
+    uint64_t graph = 0;
     exec::Plan plan;
-    DeviceSet devices;
-    int threads = 1;
+    Place place;
   };
   std::shared_ptr<planner::PlanSource> plans_;
   mutable std::mutex mutex_;

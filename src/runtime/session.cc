@@ -326,10 +326,14 @@ class Session::Impl {
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Session::~Session() = default;
 
+Status CheckThreads(int threads) {
+  if (threads >= 0 && threads <= kMaxThreads) return OkStatus();
+  return InvalidArgument("threads: expected 0 to {}, got {}", kMaxThreads, threads);
+}
+
 Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> model,
                                                  SessionOptions options) {
-  if (options.threads < 0 || options.threads > kMaxThreads)
-    return InvalidArgument("threads: expected 0 to {}, got {}", kMaxThreads, options.threads);
+  RETURN_IF_ERROR(CheckThreads(options.threads));
   ASSIGN_OR_RETURN(std::shared_ptr<const ir::Graph> graph, GraphFor(*model, options.extra_outputs));
   const int threads = options.threads == 0 ? GetCpuInfo().cores : options.threads;
   std::erase(options.accelerators, nullptr);

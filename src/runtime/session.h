@@ -75,6 +75,8 @@ using TensorMap = std::map<std::string, Tensor>;
 
 /// The most threads that a session may have.
 inline constexpr int kMaxThreads = 1024;
+/// kInvalidArgument unless it is 0 (all cores) to kMaxThreads.
+Status CheckThreads(int threads);
 
 /// Belongs to one thread at a time (Cancel excepted).
 class Session {

@@ -136,6 +136,7 @@ class ModelTuner {
     }
     RETURN_IF_ERROR(status);
     if (!result_.known) WarnOfResidual(result_);
+    for (const std::string& warning : result_.report.warnings) Log(LogLevel::kWarn, "{}", warning);
     result_.seconds = static_cast<double>(NowNs() - start) * 1e-9;
     return std::move(result_);
   }
@@ -427,9 +428,7 @@ class ModelTuner {
       const planner::Decision judged = segment.decision;
       const std::string judged_text = PlanText(segment);
       if (!result_.gate.accepted) {
-        ASSIGN_OR_RETURN(
-            segment.decision,
-            planner::PreferredDecision(*segment.graph, tuned_->devices(), tuned_->limits()));
+        ASSIGN_OR_RETURN(segment.decision, Preferred(segment));
       }
       if (single)
         segment.decision.measured_us =
@@ -443,6 +442,18 @@ class ModelTuner {
     }
     result_.session = result_.gate.accepted ? std::move(tuned_) : std::move(preferred_);
     return OkStatus();
+  }
+
+  /// What the preferred plan came to: on the CPU alone where a device has failed.
+  Result<planner::Decision> Preferred(const TunedSegment& segment) const {
+    if (preferred_plans_ != nullptr) {
+      if (const auto place = preferred_plans_->LastPlace(segment.key.graph))
+        return planner::PreferredDecision(*segment.graph, place->devices, place->limits);
+    }
+    if (const Result<std::string> kept = FindStamped(store_, StoreKey(segment.key));
+        result_.known && kept.ok())
+      return planner::ParseDecision(*segment.graph, *kept);
+    return planner::PreferredDecision(*segment.graph, tuned_->devices(), tuned_->limits());
   }
 
   /// The verdict of an earlier call, if that judged exactly these decisions.

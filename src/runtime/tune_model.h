@@ -75,8 +75,9 @@ struct TuneModelResult {
 /// was estimated too low, for the solver keeps `tune.bounds` (where they name no error budget, the
 /// noise that `accuracy` allows). A default plan that needs more memory than they allow never
 /// stays. What steps took in the compared networks calibrates predictions, these and later ones;
-/// where they change much, or the budget is not used up, the best plan is sought again. Where the
-/// measured time lies over 10 % from the predicted one, a warning goes to the log. Fails with
+/// where they change much, or the budget is not used up, the best plan is sought again. A warning
+/// goes to the log where the measured time lies over 10 % from the predicted one, and for each
+/// group whose kernels all failed their checks, so that the preferred one stays. Fails with
 /// kCancelled, saying how much was measured, where `session.cancelled` was set.
 Result<TuneModelResult> TuneModel(const std::shared_ptr<const Model>& model,
                                   const TensorMap& inputs, const TuneModelOptions& options,

@@ -79,7 +79,7 @@ Result<exec::Plan> TuningPlans::PlanFor(const ir::Graph& segment, const DeviceSe
                               .decision = *decision,
                               .entries = report.entries,
                               .choices = report.choices,
-                              .proven = may_keep && !report.stopped});
+                              .proven = may_keep && !report.stopped && report.warnings.empty()});
   KeepSearch(options_, result_.segments.back(), store_);
   return planner::Apply(segment, *decision, devices, limits.threads);
 }
@@ -126,6 +126,7 @@ void TuningPlans::Add(const tuner::TuneReport& report) {
   sum.bound_us += report.bound_us;
   sum.solver = report.solver;
   sum.rejected.insert(sum.rejected.end(), report.rejected.begin(), report.rejected.end());
+  sum.warnings.insert(sum.warnings.end(), report.warnings.begin(), report.warnings.end());
   sum.lossy.insert(sum.lossy.end(), report.lossy.begin(), report.lossy.end());
 }
 

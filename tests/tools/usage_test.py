@@ -180,6 +180,7 @@ class Usage(unittest.TestCase):
                 ("inspect", "long.fettle"), ("plan", self.long_names, *SMALL), ("devices",), ("peak",),
                 ("plan", self.long_names, *SMALL, "--explain"), ("tune", self.long_names, *SMALL, "--no-package"),
                 ("gemm", "--ladder", "--m", "33", "--n", "47", "--k", "65", "--warmup", "0", "--iters", "1"),
+                ("gemm", "--m", "33", "--n", "47", "--k", "65", "--dtype", "i8", "--warmup", "0", "--iters", "1"),
                 ("db", "info"), ("db", "list"), ("db", "verify")]
 
     def test_tables_fit_80_columns(self):
@@ -192,8 +193,9 @@ class Usage(unittest.TestCase):
             self.assertIn("…", run(*arguments).stdout)
             self.assertIn("very_long_name_" * 12, run(*arguments, "--wide").stdout)
             self.assertIn("very_long_name_" * 12, run(*arguments, "--json").stdout)
-            narrow = run(*arguments, env={"COLUMNS": "70"}).stdout
-            self.assertLessEqual(max(len(line) for line in narrow.splitlines()), 70)
+            for width in (70, 60):
+                narrow = run(*arguments, env={"COLUMNS": str(width)}).stdout
+                self.assertLessEqual(max(len(line) for line in narrow.splitlines()), width, narrow)
 
     def terminal(self, width, *arguments, env=None):
         """What the program writes to a terminal of `width` columns."""

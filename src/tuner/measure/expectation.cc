@@ -13,11 +13,7 @@
 #include "tuner/measure/oracle_cost.h"
 
 namespace fettle::tuner {
-namespace {
 
-bool IsByte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
-
-/// How to fill one input.
 struct Filling {
   std::string_view name;
   /// Multiplies floats in [-1, 1]; the second is for types of few exponents.
@@ -27,6 +23,10 @@ struct Filling {
   /// The sign (of bytes: the end of the range) changes along every axis.
   bool alternating = false;
 };
+
+namespace {
+
+bool IsByte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
 
 constexpr Filling kFillings[] = {
     {.name = "noise"},
@@ -192,20 +192,23 @@ std::vector<double> ValuesAt(const Tensor& tensor, const Elements& elements) {
 
 }  // namespace
 
-Status GroupExpectations::AddSet(std::string_view name, std::vector<Tensor> inputs,
-                                 double amplitude, std::span<const Elements> elements,
-                                 const Oracle& oracle) {
+Status GroupExpectations::AddSet(const Filling& filling, std::vector<Tensor> inputs,
+                                 std::span<const Elements> elements, const Oracle& oracle) {
   ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, oracle.Run(inputs, elements));
-  Expectation set{name, std::move(inputs), {}};
+  const double amplitude = LargestAmplitude(filling, *group_);
+  // Where all outputs are one sum, as with weights that are all alike, no output may show it.
+  const double weight = HidesItsSums(*group_) ? 1 : RootMeanSquareOfWeights(*group_);
+  const double root = std::sqrt(static_cast<double>(kernels::LongestSum(*group_)));
+  Expectation set{filling.name, std::move(inputs), {}};
   for (size_t o = 0; o < outputs.size(); ++o) {
     ExpectedOutput expected{elements[o], ValuesAt(outputs[o], elements[o]), {}, 0};
     expected.largest = LargestOf(expected.values);
     // Sums of alternating terms may cancel; what they are made of grows with the inputs.
-    const double terms = sets_.empty() ? 0 : sets_[0].outputs[o].largest * amplitude;
-    // Where all outputs are one sum, as with weights that are all alike, no output may show it.
-    const double scale = amplitude * (HidesItsSums(*group_) ? 1 : RootMeanSquareOfWeights(*group_));
-    expected.tolerance = kernels::GroupTolerance(*group_, group_->outputs[o],
-                                                 std::max(expected.largest, terms), scale);
+    const double sum = sets_.empty() ? 0 : sets_[0].outputs[o].largest * amplitude;
+    expected.tolerance = kernels::GroupTolerance(
+        *group_, group_->outputs[o], std::max(expected.largest, sum),
+        {.magnitude = std::max(weight * amplitude, filling.alternating ? sum / root : 0),
+         .alternate = filling.alternating});
     bytes_ += static_cast<int64_t>(expected.values.size() * sizeof(double));
     set.outputs.push_back(std::move(expected));
   }
@@ -233,8 +236,7 @@ Status GroupExpectations::AddSets(const ExpectationOptions& options, ThreadPool&
   const auto add = [&](const Filling& filling, bool zeros) -> Status {
     const bool first = sets_.empty();
     ASSIGN_OR_RETURN(std::vector<Tensor> inputs, FillAll(filling, *group_, options.seed, zeros));
-    return AddSet(filling.name, std::move(inputs), LargestAmplitude(filling, *group_),
-                  first ? elements : extreme_elements, oracle);
+    return AddSet(filling, std::move(inputs), first ? elements : extreme_elements, oracle);
   };
   // An index of 1 is out of range where an axis has one element.
   const bool zeros = !add(kFillings[0], false).ok();

@@ -78,12 +78,15 @@ struct TuneReport {
   solver::Report solver;  // of the last solve
   std::vector<Rejected> rejected;
   std::vector<Lossy> lossy;
+  /// Groups whose kernels all failed their checks, and which of the default plan's stays there.
+  std::vector<std::string> warnings;
 };
 
 /// Tunes `graph`, whose values have concrete shapes, for sessions of `limits` on `devices`. Every
 /// measurement goes to `store` as it is made, so that a call after a kill goes on where that ended.
-/// Fails with kUnsupported where a node has no kernel, or no plan keeps the bounds, kCancelled
-/// where MeasureOptions::cancelled was set; the report holds what was done until then.
+/// Where all kernels of a group fail their checks, the default plan's stays. Fails with
+/// kUnsupported where a node has no kernel, or no plan keeps the bounds, kCancelled where
+/// MeasureOptions::cancelled was set; the report holds what was done until then.
 Result<planner::Decision> TuneGraph(const ir::Graph& graph, const DeviceSet& devices,
                                     const planner::Limits& limits, const TuneOptions& options,
                                     Store& store, TuneReport* report);

@@ -56,6 +56,8 @@ int Tune(const TuneOptions& options) {
     document["device"] = DeviceJson(job->threads, accelerator);
     document["precision"] = PrecisionJson(options.job.common, accelerator, steps);
     document["warnings"] = job->warnings;
+    for (const std::string& warning : result->report.warnings)
+      document["warnings"].push_back(warning);
     PrintJson(document);
   } else {
     fmt::print("{}", TuningText(*result, job->session));
