@@ -13,7 +13,6 @@
 #include "runtime/recorded_plans.h"
 #include "runtime/timetable.h"
 #include "runtime/tuning_plans.h"
-#include "tuner/cost/residency.h"
 
 namespace fettle::runtime {
 namespace {
@@ -122,7 +121,6 @@ class ModelTuner {
     result_.deadline_ns = options.deadline_ns;
     result_.packed_weights = options.packed_weights;
     tune_.measure.cancelled = options.session.cancelled;
-    tune_.measure.cold_constants |= tuner::ConstantsAreCold(model->graph(), GetCpuInfo());
     if (tune_.bounds.error_budget < 0) tune_.bounds.error_budget = ErrorBudget(Accuracy());
   }
 

@@ -6,6 +6,7 @@
 
 #include "kernels/build_id.h"
 #include "planner/planner.h"
+#include "tuner/cost/residency.h"
 
 namespace fettle::runtime {
 namespace {
@@ -63,6 +64,11 @@ Result<exec::Plan> TuningPlans::PlanFor(const ir::Graph& segment, const DeviceSe
   const planner::DecisionKey key = planner::KeyOf(segment, devices, limits);
   for (const TunedSegment& known : result_.segments) {
     if (known.key == key) return planner::Apply(segment, known.decision, devices, limits.threads);
+  }
+  if (!options_.measure.cold_constants) {
+    ASSIGN_OR_RETURN(const exec::Plan preferred, planner::MakePlan(segment, devices, limits));
+    const CpuInfo& cpu = static_cast<const CpuDevice&>(devices.cpu()).info();
+    options_.measure.cold_constants = tuner::ConstantsAreCold(preferred, cpu);
   }
   tuner::TuneReport report;
   // What was kept knows of no bans and no limit.

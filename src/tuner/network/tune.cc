@@ -7,7 +7,6 @@
 #include "planner/extract.h"
 #include "planner/planner.h"
 #include "planner/restrict.h"
-#include "tuner/cost/residency.h"
 #include "tuner/network/cost_learner.h"
 
 namespace fettle::tuner {
@@ -17,13 +16,6 @@ namespace {
 constexpr double kLeastSolveSeconds = 0.05;
 /// Time kept for the last solution, in times of the one before.
 constexpr double kRepeat = 1.5;
-
-/// The options as they hold for this graph.
-TuneOptions OptionsFor(const ir::Graph& graph, const DeviceSet& devices, TuneOptions options) {
-  const CpuInfo& info = static_cast<const CpuDevice&>(devices.cpu()).info();
-  options.measure.cold_constants |= ConstantsAreCold(graph, info);
-  return options;
-}
 
 /// A conversion of an extracted problem.
 struct Copy {
@@ -48,7 +40,7 @@ class Tuner {
       : graph_(graph),
         devices_(devices),
         limits_(limits),
-        options_(OptionsFor(graph, devices, options)),
+        options_(options),
         report_(report),
         learner_(catalogue_, devices, limits, options_, store, report),
         now_ns_(options.measure.now_ns ? options.measure.now_ns : NowNs),

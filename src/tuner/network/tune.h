@@ -35,7 +35,6 @@ struct TuneOptions {
   /// Measures every entry before the last solve, to check that measuring only what the optimum uses
   /// loses nothing.
   bool everything = false;
-  /// Constants that do not fit into the last cache are measured cold, whatever this says of them.
   MeasureOptions measure;
   /// What the plan must keep; the solver knows them.
   planner::Bounds bounds;
