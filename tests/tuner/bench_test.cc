@@ -69,6 +69,22 @@ TEST(BenchTest, RacesCandidatesForEqualStates) {
   EXPECT_GE(Pick(rows), 0);
 }
 
+TEST(BenchTest, ARematchIsOfAnyStatesAndThreads) {
+  Bench bench(TestDevice(), Short());
+  std::vector<Candidate> candidates = CandidatesFor(kConv, 1);
+  const std::vector<Candidate> on_two = CandidatesFor(kConv, 2);
+  candidates.insert(candidates.end(), on_two.begin(), on_two.end());
+  std::vector<Row> known;
+  for (const Candidate& candidate : candidates) known.push_back(bench.Run(candidate));
+  const std::vector<Row> rows = bench.Rematch(candidates, known);
+  ASSERT_EQ(rows.size(), candidates.size());
+  for (const Row& row : rows) {
+    EXPECT_EQ(row.status, Row::Status::kOk) << row.reason;
+    EXPECT_GT(row.median_us, 0);
+  }
+  EXPECT_NEAR(rows[0].median_us, known[0].median_us, 1e-6 * known[0].median_us);
+}
+
 TEST(BenchTest, LargeGroupsAreVerifiedOnSamples) {
   MeasureOptions options = Short();
   options.whole_macs = 1000;

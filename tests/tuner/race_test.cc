@@ -33,6 +33,22 @@ TEST(RaceTest, EachRowIsATimeOrAStop) {
   EXPECT_GT(rows[1].samples, rows[2].samples);
 }
 
+TEST(RaceTest, ARematchTellsWhatDifferentTimesHide) {
+  FakeMachine machine(1, 0.02);
+  Variants() = {.machine = &machine, .us = {50, 52, 75}};
+  // The second one met a slow machine when it was measured, the first and third one a fast one.
+  const Row known[] = {{.median_us = 40, .low_us = 39, .samples = 5},
+                       {.median_us = 104, .low_us = 100, .samples = 5},
+                       {.median_us = 40, .low_us = 39, .samples = 5}};
+  const std::vector<Row> rows =
+      Bench(TestDevice(), OnMachine(machine)).Rematch(FakeCandidates(), known);
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_NEAR(rows[0].median_us, 40, 1e-9);  // the speed of then
+  EXPECT_NEAR(rows[1].median_us, 40 * 1.04, 1.5);
+  EXPECT_NEAR(rows[2].median_us, 40 * 1.5, 3);
+  for (const Row& row : rows) EXPECT_EQ(row.status, Row::Status::kOk);
+}
+
 TEST(RaceTest, EqualCandidatesLeaveTheSaferOne) {
   int safer = 0;
   for (uint64_t seed = 1; seed <= 50; ++seed) {

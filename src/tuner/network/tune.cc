@@ -95,7 +95,8 @@ class Tuner {
   }
 
   /// Solves, lets the open slots that the optimum uses search, and solves again until all are
-  /// closed; then once more after races of those sets that cannot be told apart.
+  /// closed; then once more after races of those sets that cannot be told apart, and of what seems
+  /// faster than the default plan's.
   Result<planner::Decision> Search() {
     while (true) {
       const double begin = Seconds();
@@ -120,7 +121,7 @@ class Tuner {
           std::count_if(solution.conversions.begin(), solution.conversions.end(),
                         [&](const auto& made) { return MeasureConversion(extracted, made); });
       if (open.empty() && conversions == 0) {
-        if (RaceSlots(extracted, solution)) continue;
+        if (RaceSlots(extracted, solution) || Rematch(extracted, solution)) continue;
         return learner_.given_up() == 0 ? Decide(extracted, solution) : BestMeasured();
       }
       if (!may_measure) return BestMeasured();
@@ -172,6 +173,16 @@ class Tuner {
   bool RaceSlots(const planner::Extracted& extracted, const solver::Solution& solution) {
     const int64_t raced = report_.raced;
     for (const solver::Pick& pick : solution.picks) learner_.Race(EntryOf(extracted, pick));
+    return report_.raced > raced;
+  }
+
+  /// Whether something ran again beside the default plan's choice: what was measured long after
+  /// that one, or is the luckiest of many, may only seem faster.
+  bool Rematch(const planner::Extracted& extracted, const solver::Solution& solution) {
+    constexpr double kWorthALook = 0.005;  // of the whole plan
+    const int64_t raced = report_.raced;
+    for (const solver::Pick& pick : solution.picks)
+      learner_.Rematch(EntryOf(extracted, pick), kWorthALook * solution.cost);
     return report_.raced > raced;
   }
 

@@ -61,7 +61,7 @@ struct TuneReport {
   int64_t measured = 0;  // sets of parameters of them, and conversions, in this call
   int64_t reused = 0;    // the same from the store
   int64_t priors = 0;    // of the entries, known from another build, driver or protocol alone
-  int64_t raced = 0;     // slots whose best sets ran against each other
+  int64_t raced = 0;     // slots whose best sets ran against each other, or beside the default's
   int64_t skipped = 0;   // times that a measurement would not have ended before the deadline
   int64_t choices = 0;   // of all groups, equal kinds counted again
   int rounds = 0;        // times that the problem was solved

@@ -407,6 +407,40 @@ TEST_F(TuneTest, WhereAllKernelsFailThoseOfTheDefaultPlanStay) {
   }
 }
 
+/// Knows a kernel from a time when everything was slow.
+class SlowThen final : public StoreOnTop {
+ public:
+  SlowThen(std::shared_ptr<Store> under, std::string kernel)
+      : StoreOnTop(std::move(under)), kernel_(std::move(kernel)) {}
+  Result<Row> Find(const RowKey& key) override {
+    const Result<Row> row = StoreOnTop::Find(key);
+    if (row.ok() || key.kernel != kernel_) return row;
+    return Row{.median_us = kSlowUs, .low_us = kSlowUs, .samples = 5};
+  }
+  void Put(const RowKey& key, const Row& row) override {
+    StoreOnTop::Put(key, row);
+    if (key.kernel == kernel_) fastest_us = std::min(fastest_us, row.median_us);
+  }
+
+  static constexpr double kSlowUs = 1e6;
+  double fastest_us = kSlowUs;  // of that kernel since
+
+ private:
+  std::string kernel_;
+};
+
+TEST_F(TuneTest, WhatOnceWasSlowRunsAgainBesideWhatSeemsFaster) {
+  const planner::Decision preferred =
+      planner::PreferredDecision(graph_, device_, {.threads = 2}).value();
+  const auto store =
+      std::make_shared<SlowThen>(StoreWithCeilings(device_), preferred.groups[0].kernel);
+  store_ = store;
+  const Result<planner::Decision> decision = Tune({.level = Level::kFast});
+  ASSERT_TRUE(decision.ok()) << decision.status().message();
+  EXPECT_GT(report_.raced, 0);
+  EXPECT_LT(store->fastest_us, SlowThen::kSlowUs / 10);
+}
+
 TEST(LevelTest, NamesAreReadBack) {
   EXPECT_EQ(LevelFromName("wide").value(), Level::kWide);
   EXPECT_EQ(LevelFromName("work-size").value(), Level::kWorkSize);
