@@ -2,29 +2,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ir/text.h"
-#include "ops/op.h"
+#include "tests/tuner/groups.h"
 #include "tuner/measure/measure.h"
 
 namespace fettle::tuner {
 namespace {
 
-const CpuDevice& TestDevice() {
-  static const CpuDevice device(std::make_shared<ThreadPool>(2));
-  return device;
-}
-
 MeasureOptions Short() { return {.min_ms = 0, .max_ms = 1, .final_ms = 2}; }
-
-std::shared_ptr<const ir::Graph> Parse(std::string_view text) {
-  ir::Graph graph = ops::Parse(text).value();
-  FETTLE_CHECK(ops::InferGraph(graph).ok(), "shapes are given");
-  return std::make_shared<const ir::Graph>(std::move(graph));
-}
 
 /// All kernels in all states with default parameters.
 std::vector<Candidate> CandidatesFor(std::string_view text, int threads) {
-  const auto group = Parse(text);
+  const auto group = ParseGroup(text);
   std::vector<Candidate> candidates;
   for (const kernels::KernelDesc* kernel : kernels::CpuKernels()) {
     const auto states = kernels::CandidatesOf(*kernel, *group, TestDevice());

@@ -9,14 +9,14 @@
 namespace fettle::tuner {
 namespace {
 
-const CpuDevice& TestDevice() {
+const CpuDevice& OneThread() {
   static const CpuDevice device(std::make_shared<ThreadPool>(1));
   return device;
 }
 
 std::vector<Row> RaceOn(FakeMachine& machine, std::vector<double> us, uint64_t seed = 1) {
   Variants() = {.machine = &machine, .us = std::move(us)};
-  return Bench(TestDevice(), OnMachine(machine, seed)).Race(FakeCandidates());
+  return Bench(OneThread(), OnMachine(machine, seed)).Race(FakeCandidates());
 }
 
 TEST(RaceTest, EachRowIsATimeOrAStop) {
@@ -85,7 +85,7 @@ TEST(RaceTest, ThePickIsNearTheBestInNoiseAndAcrossClockDrops) {
 TEST(RaceTest, TimesReferToOneClock) {
   FakeMachine machine(1, 0.02);
   Variants() = {.machine = &machine, .us = {100}};
-  Bench bench(TestDevice(), OnMachine(machine));
+  Bench bench(OneThread(), OnMachine(machine));
   const double before = bench.Run(FakeCandidates()[0]).median_us;
   machine.DropClock(machine.now_ns(), int64_t{1} << 40, 1.5);
   const double after = bench.Run(FakeCandidates()[0]).median_us;
@@ -100,7 +100,7 @@ TEST(RaceTest, AFastButWrongKernelNeverWins) {
                   .forgets_relu = {1},
                   .writes_behind = {3},
                   .fails = {4}};
-    const std::vector<Row> rows = Bench(TestDevice(), OnMachine(machine)).Race(FakeCandidates());
+    const std::vector<Row> rows = Bench(OneThread(), OnMachine(machine)).Race(FakeCandidates());
     EXPECT_EQ(Pick(rows), 2);
     EXPECT_EQ(rows[1].status, Row::Status::kWrong);
     EXPECT_THAT(rows[1].reason, testing::HasSubstr("noise inputs, output 0:"));
@@ -115,14 +115,14 @@ TEST(RaceTest, AFastButWrongKernelNeverWins) {
 TEST(RaceTest, NothingWinsWhereNothingWorks) {
   FakeMachine machine(1, 0);
   Variants() = {.machine = &machine, .us = {1, 1}, .forgets_relu = {0}, .fails = {1}};
-  EXPECT_EQ(Pick(Bench(TestDevice(), OnMachine(machine)).Race(FakeCandidates())), -1);
+  EXPECT_EQ(Pick(Bench(OneThread(), OnMachine(machine)).Race(FakeCandidates())), -1);
   EXPECT_EQ(Pick({}), -1);
 }
 
 TEST(RunTest, StopsWhatIsSlowerThanTheLimit) {
   FakeMachine machine(1, 0.05);
   Variants() = {.machine = &machine, .us = {100, 1000}};
-  Bench bench(TestDevice(), OnMachine(machine));
+  Bench bench(OneThread(), OnMachine(machine));
   const Row slow = bench.Run(FakeCandidates()[1], 100);
   EXPECT_EQ(slow.status, Row::Status::kStopped);
   EXPECT_LE(slow.samples, 3);
@@ -133,7 +133,7 @@ TEST(RunTest, StopsWhatIsSlowerThanTheLimit) {
 TEST(RunTest, KeepsItsTime) {
   FakeMachine machine(1, 0.1);
   Variants() = {.machine = &machine, .us = {20, 3000, 400'000}};
-  Bench bench(TestDevice(), OnMachine(machine));
+  Bench bench(OneThread(), OnMachine(machine));
   const double limits_ms[] = {14, 40, 3000};
   for (size_t i = 0; i < 3; ++i) {
     const int64_t begin = machine.now_ns();

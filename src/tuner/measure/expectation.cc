@@ -35,7 +35,7 @@ constexpr Filling kFillings[] = {
 };
 
 /// Extreme inputs are left out where they take so many times the steps of a whole output.
-constexpr double kFarMore = 10;
+constexpr double kExtremeSteps = 10;
 
 double Amplitude(const Filling& filling, DType dtype) {
   const bool wide = dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kBF16;
@@ -242,7 +242,7 @@ Status GroupExpectations::AddSets(const ExpectationOptions& options, ThreadPool&
   const bool zeros = !add(kFillings[0], false).ok();
   if (zeros) RETURN_IF_ERROR(add(kFillings[0], true));
   // What has to be computed whole may be too much to be computed more than once.
-  if (!HasExtremes(*group_) || oracle.StepsFor(extreme_elements) > kFarMore * most_steps)
+  if (!HasExtremes(*group_) || oracle.StepsFor(extreme_elements) > kExtremeSteps * most_steps)
     return OkStatus();
   for (const Filling& filling : std::span(kFillings).subspan(1))
     RETURN_IF_ERROR(add(filling, zeros));
