@@ -257,8 +257,9 @@ struct SessionOptions {
   /// Keeps the device's built programs in `programs`, "" for the user's cache.
   bool keep_programs = false;
   std::string programs = {};
-  std::string svm = "off";         // off|coarse|fine
-  std::string when_busy = "wait";  // wait|fail
+  std::string svm = "off";           // off|coarse|fine
+  std::string when_busy = "wait";    // wait|fail
+  std::string subnormals = "flush";  // flush|keep
 };
 
 /// Texts are read during the call.
@@ -303,6 +304,7 @@ class Session {
     raw.programs = options.keep_programs ? options.programs.c_str() : nullptr;
     raw.svm = options.svm.c_str();
     raw.when_busy = options.when_busy.c_str();
+    raw.subnormals = options.subnormals.c_str();
     fettle_session* handle = nullptr;
     const fettle_status code = fettle_session_create(model.get(), &raw, &handle);
     if (code != FETTLE_OK) return Result<Session>::Failed(code);

@@ -53,6 +53,9 @@ Status SetDevice(const fettle_gemm_options& options, MatrixProductOptions& produ
   ASSIGN_OR_RETURN(product.session.precision,
                    fettle::runtime::PrecisionFromName(
                        options.precision == nullptr ? "high" : options.precision));
+  ASSIGN_OR_RETURN(product.session.subnormals,
+                   fettle::runtime::SubnormalsFromName(
+                       options.subnormals == nullptr ? "flush" : options.subnormals));
   if (options.database != nullptr) product.store = fettle::tuner::OpenUserStore(options.database);
   return OkStatus();
 }

@@ -46,6 +46,9 @@ Status ReadDevice(const fettle_session_options& options, fettle::runtime::Sessio
 Status ReadOptions(const fettle_session_options& options, fettle::runtime::SessionOptions& wanted) {
   wanted.threads = options.threads;
   wanted.reference_only = options.reference_only != 0;
+  ASSIGN_OR_RETURN(wanted.subnormals,
+                   fettle::runtime::SubnormalsFromName(
+                       options.subnormals == nullptr ? "flush" : options.subnormals));
   if (options.extra_output_count > 0) FETTLE_REQUIRE(options.extra_outputs);
   for (size_t i = 0; i < options.extra_output_count; ++i) {
     FETTLE_REQUIRE(options.extra_outputs[i]);

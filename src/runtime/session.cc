@@ -84,7 +84,7 @@ class Session::Impl {
                  .limits = LimitsOf(options, threads),
                  .plans = *plans_,
                  .max_preparations = options.max_preparations,
-                 .stream = CpuStream(cpu_, threads),
+                 .stream = CpuStream(cpu_, threads, options.subnormals),
                  .accelerators = std::move(accelerator_streams),
                  .waits_for_steps = options.waits_for_steps,
                  .cancelled_by_caller = options.cancelled},
@@ -251,7 +251,8 @@ class Session::Impl {
       return tuner::PlanAccuracy{};
     ASSIGN_OR_RETURN(const std::unique_ptr<Session> exact,
                      Session::Create(model_, {.threads = context_.limits.threads,
-                                              .extra_outputs = extra_outputs_}));
+                                              .extra_outputs = extra_outputs_,
+                                              .subnormals = context_.stream.subnormals()}));
     TensorMap want;
     RETURN_IF_ERROR(exact->Run(inputs, &want));
     if (context_.cancelled) return Error(StatusCode::kCancelled, "cancelled");
@@ -366,6 +367,7 @@ int64_t Session::host_ns() const { return impl_->host_ns(); }
 void Session::Cancel() { impl_->Cancel(); }
 const std::vector<exec::StepProfile>& Session::profile() const { return impl_->profile(); }
 int Session::threads() const { return impl_->context().limits.threads; }
+Subnormals Session::subnormals() const { return impl_->context().stream.subnormals(); }
 const Model& Session::model() const { return impl_->model(); }
 
 DeviceSet Session::devices() const { return impl_->context().devices; }

@@ -38,6 +38,14 @@ TEST(CApi, DescribesModels) {
   EXPECT_EQ(fettle_model_input(model.get(), 1, &info), FETTLE_NOT_FOUND);
 }
 
+TEST(CApi, RefusesUnknownWaysWithSubnormals) {
+  const fettle::Model model = DemoModel();
+  EXPECT_TRUE(fettle::Session::Create(model, {.threads = 1, .subnormals = "keep"}).ok());
+  const auto refused = fettle::Session::Create(model, {.threads = 1, .subnormals = "zero"});
+  EXPECT_EQ(refused.code(), FETTLE_INVALID_ARGUMENT);
+  EXPECT_THAT(refused.message(), HasSubstr("subnormals: expected flush|keep"));
+}
+
 TEST(CApi, RunsAtSeveralShapes) {
   const fettle::Model model = DemoModel();
   fettle::Session session = fettle::Session::Create(model, {.threads = 2}).value();

@@ -8,6 +8,7 @@
 #include "jobs/worker_pool.h"
 #include "report/progress.h"
 #include "report/report.h"
+#include "runtime/device_choice.h"
 
 namespace fettle::tools {
 namespace {
@@ -57,6 +58,8 @@ void Report(const TestOptions& options, const std::vector<TestCase>& cases,
 /// Runs the cases that `outcomes` does not settle yet.
 void RunAll(const TestOptions& options, const std::vector<TestCase>& cases,
             std::vector<CaseOutcome>& outcomes) {
+  const runtime::SessionOptions session{
+      .threads = 1, .subnormals = *runtime::SubnormalsFromName(options.common.subnormals)};
   std::vector<size_t> todo;
   for (size_t i = 0; i < cases.size(); ++i)
     if (outcomes[i].result != "skipped") todo.push_back(i);
@@ -68,7 +71,7 @@ void RunAll(const TestOptions& options, const std::vector<TestCase>& cases,
   pool.limit_seconds = options.limit_seconds;
   pool.work = [&](size_t i) {
     signal(SIGINT, SIG_IGN);
-    return RunTestCase(cases[todo[i]], options.tolerance, 1).message();
+    return RunTestCase(cases[todo[i]], options.tolerance, session).message();
   };
   pool.done = [&](size_t i, const std::string& text) {
     outcomes[todo[i]] = {text.empty() ? "passed" : "failed", text};

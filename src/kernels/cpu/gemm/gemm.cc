@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/subnormals.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/microkernel.h"
 #include "tensor/tensor.h"
@@ -158,6 +159,7 @@ Status Gemm(const GemmArgs& args, const CpuDevice& device, CpuStream& stream) {
   ASSIGN_OR_RETURN(
       const std::shared_ptr<std::byte> workspace,
       AllocateHost(GemmWorkspaceBytes(device.info(), args.m, args.n, args.k, threads)));
+  const SubnormalScope scope(stream.subnormals());
   RunGemm(device.info(), args, stream, workspace.get(), threads);
   return OkStatus();
 }
