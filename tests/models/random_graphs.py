@@ -3,7 +3,7 @@
     random_graphs.py DIR COUNT SEED     then: fettle test DIR --atol 1e-4
 
 Each grows from one to three inputs by 3 to 25 nodes over whatever is there: values are read several times, outputs may be
-read on, and shapes are odd. In the layout of the ONNX node tests.
+read on, shapes are odd, and those of every third network open. In the layout of the ONNX node tests.
 """
 
 import pathlib
@@ -44,6 +44,7 @@ class Network:
         read = {name for node in self.nodes for name in node.input}
         made = self.values[len(self.inputs):]
         self.outputs = [v for v in made if v[0] not in read or R.random() < 0.1]
+        self.is_open = R.random() < 0.3
 
     def constant(self, array, dtype=np.float32):
         name = f"c{len(self.constants)}"
@@ -60,10 +61,14 @@ class Network:
         shapes = shape if outputs > 1 else [shape]
         return [(name, tuple(int(d) for d in dims)) for name, dims in zip(names, shapes)]
 
+    def described(self, name, shape):
+        dims = [f"{name}_{axis}" for axis in range(4)] if self.is_open else shape
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+
     def model(self):
         graph = helper.make_graph(
-            self.nodes, "random", [helper.make_tensor_value_info(v, TensorProto.FLOAT, s) for v, s in self.inputs],
-            [helper.make_tensor_value_info(v, TensorProto.FLOAT, s) for v, s in self.outputs], self.constants)
+            self.nodes, "random", [self.described(v, s) for v, s in self.inputs],
+            [self.described(v, s) for v, s in self.outputs], self.constants)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
 
     def feed(self):
