@@ -130,7 +130,9 @@ class Usage(unittest.TestCase):
                                   ("--top", ("run", self.model, *SMALL, "--top", "3")),
                                   ("--preprocess", ("run", self.model, *SMALL, "--preprocess", "none")),
                                   ("--svm", ("run", self.model, *SMALL, "--svm", "fine")),
-                                  ("--kernel-ms", ("run", self.model, *SMALL, "--kernel-ms", "2"))):
+                                  ("--kernel-ms", ("run", self.model, *SMALL, "--kernel-ms", "2")),
+                                  ("--packed-weights", ("tune", self.model, *SMALL, "--level", "none", "--no-package",
+                                                        "--packed-weights"))):
             self.assertRegex(self.says(0, "warning", *arguments).stderr, option)
         self.assertEqual(run("inspect", self.model, *SMALL).stderr, "")
 
