@@ -16,13 +16,13 @@
 namespace fettle {
 namespace {
 
-const ProgramSource kScaleSource{"scale", "kernel void scale() {}", "-DTILE=4"};
+const ProgramSource kSource{"scale", "kernel void scale() {}", "-DTILE=4"};
 
 std::vector<std::string> Shell(const std::string& script) { return {"/bin/sh", "-c", script}; }
 
 TEST(CompileWorker, KillsACompilerThatHangs) {
   CompileWorker worker(Shell("cat >/dev/null; sleep 1000"), 0.05);
-  const auto built = worker.Compile(kScaleSource);
+  const auto built = worker.Compile(kSource);
   EXPECT_EQ(built.status().code(), StatusCode::kBuildFailed);
   EXPECT_THAT(std::string(built.status().message()), testing::HasSubstr("took over 0.05 s"));
 }
@@ -31,7 +31,7 @@ TEST(CompileWorker, KillsWhatTheCompilerStartedToo) {
   const TestFolder folder;
   const std::string pid_file = folder.file("pid");
   CompileWorker worker(Shell("sleep 1000 & echo $! >" + pid_file + "; wait"), 0.3);
-  EXPECT_FALSE(worker.Compile(kScaleSource).ok());
+  EXPECT_FALSE(worker.Compile(kSource).ok());
   pid_t started = 0;
   ASSERT_TRUE(std::ifstream(pid_file) >> started);
   // A zombie until its new parent looks, if that ever does.
@@ -46,7 +46,7 @@ TEST(CompileWorker, KillsWhatTheCompilerStartedToo) {
 
 TEST(CompileWorker, SaysHowACompilerDied) {
   CompileWorker worker(Shell("kill -SEGV $$"), 20);
-  const auto built = worker.Compile(kScaleSource);
+  const auto built = worker.Compile(kSource);
   EXPECT_EQ(built.status().code(), StatusCode::kBuildFailed);
   EXPECT_THAT(std::string(built.status().message()), testing::HasSubstr("died twice"));
 }
@@ -58,14 +58,14 @@ TEST(CompileWorker, AsksADeadOneOnceMore) {
   CompileWorker worker(Shell("test -e " + mark + " || { touch " + mark + "; exit 3; }; " +
                              R"(printf 'b\001\000\000\000\000\000\000\000X' >&0; sleep 1000)"),
                        20);
-  const auto built = worker.Compile(kScaleSource);
+  const auto built = worker.Compile(kSource);
   ASSERT_TRUE(built.ok()) << built.status().message();
   EXPECT_EQ(*built, std::vector<std::byte>{std::byte{'X'}});
 }
 
 TEST(CompileWorker, IsNoReasonToRefuseAProgramWhereThereIsNone) {
   CompileWorker worker({"/no/such/program"}, 20);
-  EXPECT_EQ(worker.Compile(kScaleSource).status().code(), StatusCode::kIo);
+  EXPECT_EQ(worker.Compile(kSource).status().code(), StatusCode::kIo);
 }
 
 TEST(CompileWorker, WhatItRefusesIsRemembered) {
@@ -80,7 +80,7 @@ TEST(CompileWorker, WhatItRefusesIsRemembered) {
   for (int process = 0; process < 2; ++process) {
     const auto device = fake.Open(ProgramCache::Open({.folder = folder.file("programs")}).value());
     SetProgramCompiler(hangs);
-    const auto program = device->programs().Get(kScaleSource);
+    const auto program = device->programs().Get(kSource);
     SetProgramCompiler(nullptr);
     EXPECT_EQ(program.status().code(), StatusCode::kBuildFailed);
     EXPECT_THAT(std::string(program.status().message()), testing::HasSubstr("took over 60 s"));
@@ -93,9 +93,9 @@ TEST(CompileWorker, ItsBinaryIsTaken) {
   FakeOpenCl fake;
   const auto device = fake.Open();
   const auto builder = fake.Open();
-  const auto binary = builder->programs().Get(kScaleSource).value()->Binary();
+  const auto binary = builder->programs().Get(kSource).value()->Binary();
   SetProgramCompiler([&](const ProgramSource&, std::string_view) { return Result(binary); });
-  EXPECT_TRUE(device->programs().Get(kScaleSource).ok());
+  EXPECT_TRUE(device->programs().Get(kSource).ok());
   SetProgramCompiler(nullptr);
   EXPECT_EQ(device->programs().statistics().built, 1);
 }

@@ -11,6 +11,9 @@
 namespace fettle::tools {
 namespace {
 
+constexpr auto kLeft = Table::Align::kLeft;
+constexpr auto kRight = Table::Align::kRight;
+
 std::string Share(double part, double whole) {
   return whole > 0 ? fmt::format("{:.1f} %", 100 * part / whole) : "";
 }
@@ -51,7 +54,6 @@ std::string SummariseProfile(std::span<const exec::StepProfile> steps, size_t ro
   for (const auto& [key, sum] : sums) sorted.push_back(sum);
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Sum& a, const Sum& b) { return a.step.ms > b.step.ms; });
-  constexpr auto kRight = Table::Align::kRight;
   Table table({{"operator"},
                {"kernel"},
                {"calls", kRight},
@@ -85,8 +87,7 @@ std::string SummariseProfile(std::span<const exec::StepProfile> steps, size_t ro
 }
 
 std::string ListProfile(std::span<const exec::StepProfile> steps, SortOrder sort) {
-  constexpr auto kRight = Table::Align::kRight;
-  Table table({{"node", Table::Align::kLeft},
+  Table table({{"node", kLeft},
                {"operator"},
                {"kernel"},
                {.title = "from", .leaves = 2},
