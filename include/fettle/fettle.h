@@ -169,21 +169,27 @@ typedef struct fettle_session_options {
   int reference_only;               /* not 0: every operator by its scalar reference */
   const char* const* extra_outputs; /* any values of the model to return besides its outputs */
   size_t extra_output_count;
-  const char* device;    /* auto|cpu|opencl[:PLATFORM[:DEVICE]]; NULL: auto */
-  int strict_device;     /* not 0: fails rather than let the CPU compute what the device cannot */
-  const char* precision; /* high|normal|low, of the device; NULL: high */
-  const char* memory;    /* auto|buffer|image, of the device; NULL: auto */
-  int queue_window;      /* unfinished commands at a time, so that others get the device; 0: any */
-  double kernel_ms;      /* launches aim not to last longer; 0: any */
-  const char* programs;  /* folder to keep the device's built programs in, "" for the user's cache;
-                            NULL: keep nothing */
-  const char* svm;       /* off|coarse|fine: buffers in memory that host and device address alike;
-                            off, with a line to the log, where the device has none; NULL: off */
-  const char* when_busy; /* wait|fail: what a call does while another thread's call uses the
-                            session, the latter with FETTLE_BUSY; NULL: wait */
+  const char* device;     /* auto|cpu|opencl[:PLATFORM[:DEVICE]]; NULL: auto */
+  int strict_device;      /* not 0: fails rather than let the CPU compute what the device cannot */
+  const char* precision;  /* high|normal|low, of the device; NULL: high */
+  const char* memory;     /* auto|buffer|image, of the device; NULL: auto */
+  int queue_window;       /* unfinished commands at a time, so that others get the device; 0: any */
+  double kernel_ms;       /* launches aim not to last longer; 0: any */
+  const char* programs;   /* folder to keep the device's built programs in, "" for the user's cache;
+                             NULL: keep nothing */
+  const char* svm;        /* off|coarse|fine: buffers in memory that host and device address alike;
+                             off, with a line to the log, where the device has none; NULL: off */
+  const char* when_busy;  /* wait|fail: what a call does while another thread's call uses the
+                             session, the latter with FETTLE_BUSY; NULL: wait */
+  const char* subnormals; /* flush|keep: whether the CPU's kernels take numbers nearer to zero than
+                             1.2e-38 as zero, or as IEEE 754 says, which may take 100 times as
+                             long. The calling thread's own mode is kept. NULL: flush */
 } fettle_session_options;
-#define FETTLE_SESSION_OPTIONS_INIT \
-  { sizeof(fettle_session_options), 0, 0, NULL, 0, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, NULL }
+#define FETTLE_SESSION_OPTIONS_INIT                                                             \
+  {                                                                                             \
+    sizeof(fettle_session_options), 0, 0, NULL, 0, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, NULL, \
+        NULL                                                                                    \
+  }
 
 /* `options` may be NULL, and those set to zero are the defaults: all cores, the CPU alone. Fails
  * with FETTLE_INVALID_ARGUMENT on more than 1024 threads, FETTLE_NOT_FOUND where an extra output is
@@ -225,9 +231,11 @@ typedef struct fettle_tune_options {
   double budget_seconds; /* for all of it, the package included; 0: no limit */
   const char* database;  /* folder of the tuning database, "" for the user's; NULL: keep nothing */
   const char* package;   /* file to write the tuned model to; NULL: none */
+  int packed_weights;    /* not 0: the package also holds packed weights; larger, starts sooner */
+  int reserved;          /* 0 */
 } fettle_tune_options;
 #define FETTLE_TUNE_OPTIONS_INIT \
-  { sizeof(fettle_tune_options), NULL, 0, NULL, NULL }
+  { sizeof(fettle_tune_options), NULL, 0, NULL, NULL, 0, 0 }
 typedef struct fettle_tune_report {
   size_t struct_size;
   int accepted;        /* not 0: the tuned plan is faster and in use */
@@ -371,8 +379,9 @@ FETTLE_API fettle_status fettle_session_transfers(const fettle_session* session,
 /* C = alpha * op(A) * op(B) + beta * C on row-major fp32 matrices; op transposes where the flag is
  * not 0. op(A) is m x k, op(B) k x n, C m x n; leading dimensions count elements from one row to
  * the next as stored. With beta 0, C is not read. A and B must not overlap C. `threads`: the caller
- * included, 0 for all cores; the result does not depend on it. Fails with FETTLE_INVALID_ARGUMENT
- * on negative sizes and short leading dimensions, FETTLE_OUT_OF_MEMORY. */
+ * included, 0 for all cores; the result does not depend on it. Subnormal numbers are taken as zero
+ * (fettle_gemm_options::subnormals). Fails with FETTLE_INVALID_ARGUMENT on negative sizes, short
+ * leading dimensions and more than 1024 threads, FETTLE_OUT_OF_MEMORY. */
 FETTLE_API fettle_status fettle_sgemm(int transpose_a, int transpose_b, int64_t m, int64_t n,
                                       int64_t k, float alpha, const float* a, int64_t lda,
                                       const float* b, int64_t ldb, float beta, float* c,
@@ -397,20 +406,21 @@ typedef struct fettle_gemm_options {
   /* With several products: elements from one matrix to the next. 0: all products read one A, one
    * B; matrices of C must not overlap. */
   int64_t stride_a, stride_b, stride_c;
-  const void* b;         /* not NULL: B for all calls, copied here and packed once; of a batch,
-                            stride_b apart like any other */
-  const char* device;    /* auto|cpu|opencl[:PLATFORM[:DEVICE]]; NULL: auto. Matrices are in host
-                            memory either way */
-  const char* precision; /* high|normal|low, of the device; NULL: high */
-  const char* database;  /* folder of the tuning database, "" for the user's; NULL: none */
-  const char* tune;      /* none|fast|work-size|normal|wide|full: measures here what the database
-                            does not know; NULL: takes what it knows, else what is usually fast */
-  double tune_seconds;   /* for measuring; 0: no limit */
+  const void* b;          /* not NULL: B for all calls, copied here and packed once; of a batch,
+                             stride_b apart like any other */
+  const char* device;     /* auto|cpu|opencl[:PLATFORM[:DEVICE]]; NULL: auto. Matrices are in host
+                             memory either way */
+  const char* precision;  /* high|normal|low, of the device; NULL: high */
+  const char* database;   /* folder of the tuning database, "" for the user's; NULL: none */
+  const char* tune;       /* none|fast|work-size|normal|wide|full: measures here what the database
+                             does not know; NULL: takes what it knows, else what is usually fast */
+  double tune_seconds;    /* for measuring; 0: no limit */
+  const char* subnormals; /* flush|keep, as of sessions; NULL: flush */
 } fettle_gemm_options;
 #define FETTLE_GEMM_OPTIONS_INIT                                                                   \
   {                                                                                                \
     sizeof(fettle_gemm_options), FETTLE_UNDEFINED, FETTLE_UNDEFINED, FETTLE_UNDEFINED, 0, 0, 0, 0, \
-        0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0                                          \
+        0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, NULL                                    \
   }
 
 /* C = alpha * op(A) * op(B) + beta * C: op(A) is m x k, op(B) k x n, C m x n, all row-major. Sums

@@ -257,8 +257,9 @@ struct SessionOptions {
   /// Keeps the device's built programs in `programs`, "" for the user's cache.
   bool keep_programs = false;
   std::string programs = {};
-  std::string svm = "off";         // off|coarse|fine
-  std::string when_busy = "wait";  // wait|fail
+  std::string svm = "off";           // off|coarse|fine
+  std::string when_busy = "wait";    // wait|fail
+  std::string subnormals = "flush";  // flush|keep
 };
 
 /// Texts are read during the call.
@@ -274,6 +275,7 @@ struct TuneOptions {
   double budget_seconds = 0;       // for all of it, the package included; 0: no limit
   const char* database = nullptr;  // folder, "" for the user's; null: keep nothing
   const char* package = nullptr;   // file to write the tuned model to; null: none
+  bool packed_weights = false;     // the package also holds packed weights: larger, starts sooner
 };
 
 /// What one step of a run did.
@@ -302,6 +304,7 @@ class Session {
     raw.programs = options.keep_programs ? options.programs.c_str() : nullptr;
     raw.svm = options.svm.c_str();
     raw.when_busy = options.when_busy.c_str();
+    raw.subnormals = options.subnormals.c_str();
     fettle_session* handle = nullptr;
     const fettle_status code = fettle_session_create(model.get(), &raw, &handle);
     if (code != FETTLE_OK) return Result<Session>::Failed(code);
@@ -347,6 +350,7 @@ class Session {
     raw.budget_seconds = options.budget_seconds;
     raw.database = options.database;
     raw.package = options.package;
+    raw.packed_weights = options.packed_weights ? 1 : 0;
     fettle_tune_report report = FETTLE_TUNE_REPORT_INIT;
     const fettle_status code = fettle_session_tune(get(), &raw, &report);
     if (code != FETTLE_OK) return Result<fettle_tune_report>::Failed(code);

@@ -43,8 +43,7 @@ Status SetTypes(const fettle_gemm_options& options, ProductProblem& problem) {
 }
 
 Status SetDevice(const fettle_gemm_options& options, MatrixProductOptions& product) {
-  if (options.threads < 0)
-    return InvalidArgument("threads {}: expected 0 or more", options.threads);
+  RETURN_IF_ERROR(fettle::runtime::CheckThreads(options.threads));
   product.session.threads = options.threads;
   ASSIGN_OR_RETURN(
       const std::shared_ptr<const fettle::Device> device,
@@ -54,6 +53,9 @@ Status SetDevice(const fettle_gemm_options& options, MatrixProductOptions& produ
   ASSIGN_OR_RETURN(product.session.precision,
                    fettle::runtime::PrecisionFromName(
                        options.precision == nullptr ? "high" : options.precision));
+  ASSIGN_OR_RETURN(product.session.subnormals,
+                   fettle::runtime::SubnormalsFromName(
+                       options.subnormals == nullptr ? "flush" : options.subnormals));
   if (options.database != nullptr) product.store = fettle::tuner::OpenUserStore(options.database);
   return OkStatus();
 }
@@ -99,7 +101,7 @@ fettle_status fettle_sgemm(int transpose_a, int transpose_b, int64_t m, int64_t 
                            float alpha, const float* a, int64_t lda, const float* b, int64_t ldb,
                            float beta, float* c, int64_t ldc, int threads) {
   return Guard([&]() -> Status {
-    if (threads < 0) return InvalidArgument("threads {}: expected 0 or more", threads);
+    RETURN_IF_ERROR(fettle::runtime::CheckThreads(threads));
     if (m > 0 && n > 0) FETTLE_REQUIRE(c);
     if (m > 0 && n > 0 && k > 0) {
       FETTLE_REQUIRE(a);

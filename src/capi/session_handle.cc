@@ -46,6 +46,9 @@ Status ReadDevice(const fettle_session_options& options, fettle::runtime::Sessio
 Status ReadOptions(const fettle_session_options& options, fettle::runtime::SessionOptions& wanted) {
   wanted.threads = options.threads;
   wanted.reference_only = options.reference_only != 0;
+  ASSIGN_OR_RETURN(wanted.subnormals,
+                   fettle::runtime::SubnormalsFromName(
+                       options.subnormals == nullptr ? "flush" : options.subnormals));
   if (options.extra_output_count > 0) FETTLE_REQUIRE(options.extra_outputs);
   for (size_t i = 0; i < options.extra_output_count; ++i) {
     FETTLE_REQUIRE(options.extra_outputs[i]);
@@ -220,12 +223,14 @@ fettle_status fettle_session_tune(fettle_session* session, const fettle_tune_opt
     if (options != nullptr) {
       ASSIGN_OR_RETURN(wanted, fettle::capi::ReadStruct(options));
     }
+    if (wanted.reserved != 0) return fettle::Unsupported("fettle_tune_options: reserved is set");
     if (report != nullptr) RETURN_IF_ERROR(fettle::capi::CheckStruct(report));
     session->tuning_cancelled = false;
     const TuningMark mark(session->tunes);
     fettle::runtime::TuneModelOptions tune{.session = session->options};
     tune.session.cancelled = &session->tuning_cancelled;
     tune.writes_package = wanted.package != nullptr;
+    tune.packed_weights = wanted.packed_weights != 0;
     ASSIGN_OR_RETURN(tune.tune.level, fettle::tuner::LevelFromName(
                                           wanted.level == nullptr ? "normal" : wanted.level));
     if (wanted.budget_seconds < 0) return fettle::InvalidArgument("budget_seconds: below 0");

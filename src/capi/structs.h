@@ -23,8 +23,9 @@ struct PublicStruct;
     static constexpr size_t kSizes[] = {__VA_ARGS__ __VA_OPT__(, ) sizeof(type)}; \
   }
 FETTLE_PUBLIC_STRUCT(fettle_value_info);
-FETTLE_PUBLIC_STRUCT(fettle_session_options, offsetof(fettle_session_options, svm));
-FETTLE_PUBLIC_STRUCT(fettle_tune_options);
+FETTLE_PUBLIC_STRUCT(fettle_session_options, offsetof(fettle_session_options, svm),
+                     offsetof(fettle_session_options, subnormals));
+FETTLE_PUBLIC_STRUCT(fettle_tune_options, offsetof(fettle_tune_options, packed_weights));
 FETTLE_PUBLIC_STRUCT(fettle_tune_report);
 FETTLE_PUBLIC_STRUCT(fettle_step);
 FETTLE_PUBLIC_STRUCT(fettle_memory);
@@ -35,7 +36,7 @@ FETTLE_PUBLIC_STRUCT(fettle_tensor_options);
 FETTLE_PUBLIC_STRUCT(fettle_map_options);
 FETTLE_PUBLIC_STRUCT(fettle_mapping);
 FETTLE_PUBLIC_STRUCT(fettle_transfers);
-FETTLE_PUBLIC_STRUCT(fettle_gemm_options);
+FETTLE_PUBLIC_STRUCT(fettle_gemm_options, offsetof(fettle_gemm_options, subnormals));
 #undef FETTLE_PUBLIC_STRUCT
 
 /// Whether `size` is that of a known version or may be that of a newer one. kInvalidArgument.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/subnormals.h"
 #include "tensor/state.h"
 
 namespace fettle {
@@ -72,6 +73,8 @@ enum class MapAccess : uint8_t;
 class Stream {
  public:
   virtual ~Stream() = default;
+  /// How the CPU's kernels compute: who launches them holds a SubnormalScope of it.
+  Subnormals subnormals() const { return subnormals_; }
   /// Copies `bytes` of the host into `to` at `offset`, after what is enqueued; the host's bytes
   /// are read when it returns. An image takes its first rows, without gaps between them.
   virtual Status Write(const DeviceMemory& to, int64_t offset, const void* from, int64_t bytes) = 0;
@@ -92,11 +95,20 @@ class Stream {
   virtual int64_t TakeBusyNs() { return -1; }
   /// Since the stream was made.
   virtual Transfers transfers() const { return {}; }
+
+ protected:
+  explicit Stream(Subnormals subnormals = Subnormals::kFlush) : subnormals_(subnormals) {}
+  Stream(const Stream&) = default;
+  Stream& operator=(const Stream&) = default;
+
+ private:
+  Subnormals subnormals_;
 };
 
 /// How a stream leaves the device to others.
 struct StreamOptions {
-  int threads = 1;  // of the CPU
+  int threads = 1;                             // of the CPU
+  Subnormals subnormals = Subnormals::kFlush;  // of the CPU
   /// At most so many commands unfinished at a time; 0: no limit. Devices beside the CPU.
   int queue_window = 0;
   /// No launch lasts longer in milliseconds, its last global axis is split; 0: no limit.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "base/subnormals.h"
 
 namespace fettle::exec {
 namespace {
@@ -16,7 +17,11 @@ std::string Text(const PackedKey& key) {
 Result<std::shared_ptr<const PackedBlob>> Pack(const kernels::PackRequest& request,
                                                const std::vector<const Constant*>& constants) {
   ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> data, AllocateHost(request.bytes));
-  RETURN_IF_ERROR(request.pack(constants, data.get()));
+  {
+    // What sessions share depends on the mode of none of them.
+    const SubnormalScope scope(Subnormals::kKeep);
+    RETURN_IF_ERROR(request.pack(constants, data.get()));
+  }
   for (const Constant* constant : constants) DropMappedPages(constant->raw_bytes());
   return std::make_shared<const PackedBlob>(PackedBlob{data, request.bytes});
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/subnormals.h"
 #include "kernels/backend.h"
 #include "kernels/launch_tunables.h"
 #include "kernels/work.h"
@@ -241,6 +242,7 @@ Result<int64_t> Program::StepNs(size_t index, int64_t begin, const RunArgs& args
 }
 
 Status Program::Run(const RunArgs& args) const {
+  const SubnormalScope scope(args.stream.subnormals());
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (IsSet(&args.cancelled) || IsSet(args.cancelled_by_caller)) return Cancelled();
     const int64_t begin = NowNs();

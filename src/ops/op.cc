@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/subnormals.h"
+
 namespace fettle::ops {
 namespace {
 
@@ -138,6 +140,7 @@ Result<std::vector<Tensor>> Evaluate(const ir::Node& node, std::span<const Tenso
     output_views.push_back(tensor.view());
   }
   const Region whole{0, outputs.empty() || outputs[0].empty() ? 0 : outputs[0].elements()};
+  const SubnormalScope scope(Subnormals::kKeep);
   const Status status = op.reference({node, input_views, output_views}, whole);
   if (!status.ok()) return status.WithContext(ir::Describe(node));
   return outputs;

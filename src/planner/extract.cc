@@ -6,6 +6,7 @@
 #include "kernels/backend.h"
 #include "planner/assume.h"
 #include "planner/same_bytes.h"
+#include "planner/staying.h"
 
 namespace fettle::planner {
 namespace {
@@ -13,13 +14,14 @@ namespace {
 class Extractor {
  public:
   Extractor(const ir::Graph& graph, const Catalogue& catalogue, CostSource& costs, int threads,
-            const Assumptions& assumptions, const Bounds& bounds)
+            const Assumptions& assumptions, const Bounds& bounds, const Decision* preferred)
       : graph_(graph),
         catalogue_(catalogue),
         costs_(costs),
         threads_(threads),
         assumptions_(assumptions),
         bounds_(bounds),
+        preferred_(preferred),
         tensor_of_(graph.values().size(), -1) {}
 
   Result<Extracted> Run() {
@@ -31,6 +33,7 @@ class Extractor {
       written_[tensor].insert(0);
     }
     for (const Kind& kind : catalogue_.kinds) PriceKind(kind);
+    if (preferred_ != nullptr) KeepPreferred();
     if (assumptions_.changes_repeat) AssumeOfChanges(catalogue_, prices_);
     for (const Instance& instance : catalogue_.instances) AddGroup(instance);
     if (assumptions_.fusion_gains) AssumeOfFusion(catalogue_, result_);
@@ -86,6 +89,14 @@ class Extractor {
       prices.push_back(entry.is_view ? EntryCost{.measured = true} : costs_.Kernel(kind, entry));
     }
     prices_.push_back(std::move(prices));
+  }
+
+  void KeepPreferred() {
+    for (Staying& one : ListStaying(graph_, catalogue_, prices_, *preferred_, threads_)) {
+      EntryCost& price = prices_[one.kind][one.entry];
+      price = {.us = price.us};
+      result_.warnings.push_back(std::move(one.warning));
+    }
   }
 
   static std::string Label(const Entry& entry, const Proposal* proposal) {
@@ -200,10 +211,11 @@ class Extractor {
   int threads_;
   const Assumptions& assumptions_;
   const Bounds& bounds_;
+  const Decision* preferred_;  // null: nothing stays
   Extracted result_;
-  std::vector<int> tensor_of_;                  // by value
-  std::vector<std::set<int>> read_, written_;   // by tensor: states
-  std::vector<std::vector<EntryCost>> prices_;  // by kind and entry
+  std::vector<int> tensor_of_;                 // by value
+  std::vector<std::set<int>> read_, written_;  // by tensor: states
+  Prices prices_;
 };
 
 /// Picks in an order in which they can run.
@@ -229,8 +241,9 @@ std::vector<solver::Pick> Ordered(const Catalogue& catalogue, const ir::Graph& g
 }  // namespace
 
 Result<Extracted> Extract(const ir::Graph& graph, const Catalogue& catalogue, CostSource& costs,
-                          int threads, const Assumptions& assumptions, const Bounds& bounds) {
-  return Extractor(graph, catalogue, costs, threads, assumptions, bounds).Run();
+                          int threads, const Assumptions& assumptions, const Bounds& bounds,
+                          const Decision* preferred) {
+  return Extractor(graph, catalogue, costs, threads, assumptions, bounds, preferred).Run();
 }
 
 Decision ToDecision(const ir::Graph& graph, const Catalogue& catalogue, const Extracted& extracted,

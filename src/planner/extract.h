@@ -22,6 +22,8 @@ struct Extracted {
   std::vector<std::vector<int>> entries;
   std::vector<std::vector<bool>> measured;
   std::vector<std::vector<std::shared_ptr<const Proposal>>> proposals;
+  /// What is taken of the default plan because all else is banned, a line each.
+  std::vector<std::string> warnings;
 };
 
 /// What may be taken for granted of costs that nobody has measured, so that fewer need measuring.
@@ -45,10 +47,11 @@ struct Bounds {
 /// Graph inputs exist row-major and external; graph outputs are wanted row-major. States that name
 /// the same bytes are one. Conversions are listed from each state in which something writes the
 /// value to each in which something reads it. An error budget that the worst choices keep is left
-/// out. Fails with kUnsupported where all entries of a node are banned.
+/// out. Where all entries of a node are banned, that of `preferred` stays at its bound, with a
+/// warning; without one this fails with kUnsupported.
 Result<Extracted> Extract(const ir::Graph& graph, const Catalogue& catalogue, CostSource& costs,
                           int threads, const Assumptions& assumptions = {},
-                          const Bounds& bounds = {});
+                          const Bounds& bounds = {}, const Decision* preferred = nullptr);
 
 /// Groups in an order in which they can run, with the costs that were solved with.
 Decision ToDecision(const ir::Graph& graph, const Catalogue& catalogue, const Extracted& extracted,

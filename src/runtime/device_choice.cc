@@ -55,4 +55,10 @@ Result<MemoryKind> MemoryFromName(std::string_view name) {
   return InvalidArgument("memory: expected auto|buffer|image, got '{}'", name);
 }
 
+Result<Subnormals> SubnormalsFromName(std::string_view name) {
+  if (name == "flush") return Subnormals::kFlush;
+  if (name == "keep") return Subnormals::kKeep;
+  return InvalidArgument("subnormals: expected flush|keep, got '{}'", name);
+}
+
 }  // namespace fettle::runtime

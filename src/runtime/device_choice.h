@@ -1,4 +1,4 @@
-// Devices, precision and memory by the names that people give them.
+// Devices, precision, memory and the like by the names that people give them.
 #pragma once
 
 #include <memory>
@@ -22,5 +22,7 @@ Result<planner::Precision> PrecisionFromName(std::string_view name);
 Result<SharedVirtualMemory> SharedMemoryFromName(std::string_view name);
 /// "auto" (kHost), "buffer" or "image".
 Result<MemoryKind> MemoryFromName(std::string_view name);
+/// "flush" or "keep".
+Result<Subnormals> SubnormalsFromName(std::string_view name);
 
 }  // namespace fettle::runtime

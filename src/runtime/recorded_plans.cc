@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "planner/plan_book.h"
+#include "planner/planner.h"
+#include "tuner/cost/residency.h"
 #include "tuner/measure/statistics.h"
 
 namespace fettle::runtime {
@@ -9,17 +12,36 @@ namespace fettle::runtime {
 Result<exec::Plan> RecordedPlans::PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                                           const planner::Limits& limits) {
   ASSIGN_OR_RETURN(exec::Plan plan, plans_->PlanFor(segment, devices, limits));
+  exec::Plan start = plan;
+  if (!plan.is_default) {
+    ASSIGN_OR_RETURN(start, planner::MakePlan(segment, devices, limits));
+  }
+  const uint64_t graph = planner::KeyOf(segment, devices, limits).graph;
   const std::lock_guard lock(mutex_);
-  made_.push_back({plan, devices, limits.threads});
+  made_.push_back({graph, plan, std::move(start), {devices, limits}});
   return plan;
+}
+
+std::optional<RecordedPlans::Place> RecordedPlans::LastPlace(uint64_t graph) const {
+  const std::lock_guard lock(mutex_);
+  const auto last = std::find_if(made_.rbegin(), made_.rend(),
+                                 [&](const Made& made) { return made.graph == graph; });
+  return last == made_.rend() ? std::nullopt : std::optional(last->place);
+}
+
+bool RecordedPlans::HaveColdConstants(const CpuInfo& info) const {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(made_.begin(), made_.end(), [&](const Made& made) {
+    return tuner::ConstantsAreCold(made.start, info);
+  });
 }
 
 std::vector<tuner::StepCost> RecordedPlans::Price(bool cold_constants, tuner::Store& store) const {
   const std::lock_guard lock(mutex_);
   std::vector<tuner::StepCost> all;
   for (const Made& made : made_) {
-    const std::vector<tuner::StepCost> costs =
-        tuner::StepCostsOf(made.plan, made.devices, made.threads, cold_constants, store);
+    const std::vector<tuner::StepCost> costs = tuner::StepCostsOf(
+        made.plan, made.place.devices, made.place.limits.threads, cold_constants, store);
     all.insert(all.end(), costs.begin(), costs.end());
   }
   return all;

@@ -3,9 +3,11 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "device/cpu/cpu_device.h"
 #include "exec/profile.h"
 #include "planner/plan_source.h"
 #include "tuner/cost/step_costs.h"
@@ -20,15 +22,28 @@ class RecordedPlans final : public planner::PlanSource {
   Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                              const planner::Limits& limits) override;
 
+  /// What a plan was made for.
+  struct Place {
+    DeviceSet devices;
+    planner::Limits limits;
+  };
+  /// Of the last plan for a graph of that hash (DecisionKey::graph), which is another one than
+  /// before where a device has failed since; none: nothing was planned.
+  std::optional<Place> LastPlace(uint64_t graph) const;
+
+  /// Whether tuning takes the constants of these segments as cold: tuner::ConstantsAreCold of any
+  /// one's default plan.
+  bool HaveColdConstants(const CpuInfo& info) const;
+
   /// What `store` knows of all steps, in the order in which they were planned. The session that
   /// they were planned for must live.
   std::vector<tuner::StepCost> Price(bool cold_constants, tuner::Store& store) const;
 
  private:
   struct Made {
-    exec::Plan plan;
-    DeviceSet devices;
-    int threads = 1;
+    uint64_t graph = 0;
+    exec::Plan plan, start;  // as passed on; the default one
+    Place place;
   };
   std::shared_ptr<planner::PlanSource> plans_;
   mutable std::mutex mutex_;

@@ -84,7 +84,7 @@ class Session::Impl {
                  .limits = LimitsOf(options, threads),
                  .plans = *plans_,
                  .max_preparations = options.max_preparations,
-                 .stream = CpuStream(cpu_, threads),
+                 .stream = CpuStream(cpu_, threads, options.subnormals),
                  .accelerators = std::move(accelerator_streams),
                  .waits_for_steps = options.waits_for_steps,
                  .cancelled_by_caller = options.cancelled},
@@ -251,7 +251,8 @@ class Session::Impl {
       return tuner::PlanAccuracy{};
     ASSIGN_OR_RETURN(const std::unique_ptr<Session> exact,
                      Session::Create(model_, {.threads = context_.limits.threads,
-                                              .extra_outputs = extra_outputs_}));
+                                              .extra_outputs = extra_outputs_,
+                                              .subnormals = context_.stream.subnormals()}));
     TensorMap want;
     RETURN_IF_ERROR(exact->Run(inputs, &want));
     if (context_.cancelled) return Error(StatusCode::kCancelled, "cancelled");
@@ -326,10 +327,14 @@ class Session::Impl {
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Session::~Session() = default;
 
+Status CheckThreads(int threads) {
+  if (threads >= 0 && threads <= kMaxThreads) return OkStatus();
+  return InvalidArgument("threads: expected 0 to {}, got {}", kMaxThreads, threads);
+}
+
 Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> model,
                                                  SessionOptions options) {
-  if (options.threads < 0 || options.threads > kMaxThreads)
-    return InvalidArgument("threads: expected 0 to {}, got {}", kMaxThreads, options.threads);
+  RETURN_IF_ERROR(CheckThreads(options.threads));
   ASSIGN_OR_RETURN(std::shared_ptr<const ir::Graph> graph, GraphFor(*model, options.extra_outputs));
   const int threads = options.threads == 0 ? GetCpuInfo().cores : options.threads;
   std::erase(options.accelerators, nullptr);
@@ -362,6 +367,7 @@ int64_t Session::host_ns() const { return impl_->host_ns(); }
 void Session::Cancel() { impl_->Cancel(); }
 const std::vector<exec::StepProfile>& Session::profile() const { return impl_->profile(); }
 int Session::threads() const { return impl_->context().limits.threads; }
+Subnormals Session::subnormals() const { return impl_->context().stream.subnormals(); }
 const Model& Session::model() const { return impl_->model(); }
 
 DeviceSet Session::devices() const { return impl_->context().devices; }

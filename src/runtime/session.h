@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/subnormals.h"
 #include "exec/profile.h"
 #include "planner/plan_source.h"
 #include "runtime/bindings.h"
@@ -50,6 +51,9 @@ struct SessionOptions {
   /// Set from any thread: runs and preparations end as after Cancel; null: never. Outlives the
   /// session.
   const std::atomic<bool>* cancelled = nullptr;
+  /// What the CPU's kernels make of subnormal numbers, on the calling thread during a run and on
+  /// the session's own; references keep them always.
+  Subnormals subnormals = Subnormals::kFlush;
   /// How many preparations (one per set of input shapes) are kept.
   int max_preparations = 8;
 
@@ -75,6 +79,8 @@ using TensorMap = std::map<std::string, Tensor>;
 
 /// The most threads that a session may have.
 inline constexpr int kMaxThreads = 1024;
+/// kInvalidArgument unless it is 0 (all cores) to kMaxThreads.
+Status CheckThreads(int threads);
 
 /// Belongs to one thread at a time (Cancel excepted).
 class Session {
@@ -113,6 +119,7 @@ class Session {
   /// To and from devices beside the CPU, by all runs so far.
   Transfers transfers() const;
   int threads() const;
+  Subnormals subnormals() const;
   DeviceSet devices() const;
   const planner::Limits& limits() const;
   const Model& model() const;

@@ -41,7 +41,8 @@ Timetable Timetable::Make(const TuneModelOptions& options, const DefaultRun& run
   double write = kTailSeconds;
   if (options.writes_package) {
     write += StoredBytes(model) / kWrittenPerSecond;
-    if (PackedSeconds(model) <= kMostForWeights * left) write += PackedSeconds(model);
+    if (options.packed_weights && PackedSeconds(model) <= kMostForWeights * left)
+      write += PackedSeconds(model);
   }
   // A pair more, as the time of a pair is only known after the first.
   const double pairs = 2 * run.run_seconds * (tuner::kLeastGatePairs + 1);

@@ -13,7 +13,6 @@
 #include "runtime/recorded_plans.h"
 #include "runtime/timetable.h"
 #include "runtime/tuning_plans.h"
-#include "tuner/cost/residency.h"
 
 namespace fettle::runtime {
 namespace {
@@ -120,8 +119,8 @@ class ModelTuner {
       : model_(model), inputs_(inputs), options_(options), tune_(options.tune), store_(store) {
     result_.book = std::make_shared<planner::PlanBook>();
     result_.deadline_ns = options.deadline_ns;
+    result_.packed_weights = options.packed_weights;
     tune_.measure.cancelled = options.session.cancelled;
-    tune_.measure.cold_constants |= tuner::ConstantsAreCold(model->graph(), GetCpuInfo());
     if (tune_.bounds.error_budget < 0) tune_.bounds.error_budget = ErrorBudget(Accuracy());
   }
 
@@ -135,6 +134,7 @@ class ModelTuner {
     }
     RETURN_IF_ERROR(status);
     if (!result_.known) WarnOfResidual(result_);
+    for (const std::string& warning : result_.report.warnings) Log(LogLevel::kWarn, "{}", warning);
     result_.seconds = static_cast<double>(NowNs() - start) * 1e-9;
     return std::move(result_);
   }
@@ -426,9 +426,7 @@ class ModelTuner {
       const planner::Decision judged = segment.decision;
       const std::string judged_text = PlanText(segment);
       if (!result_.gate.accepted) {
-        ASSIGN_OR_RETURN(
-            segment.decision,
-            planner::PreferredDecision(*segment.graph, tuned_->devices(), tuned_->limits()));
+        ASSIGN_OR_RETURN(segment.decision, Preferred(segment));
       }
       if (single)
         segment.decision.measured_us =
@@ -442,6 +440,18 @@ class ModelTuner {
     }
     result_.session = result_.gate.accepted ? std::move(tuned_) : std::move(preferred_);
     return OkStatus();
+  }
+
+  /// What the preferred plan came to: on the CPU alone where a device has failed.
+  Result<planner::Decision> Preferred(const TunedSegment& segment) const {
+    if (preferred_plans_ != nullptr) {
+      if (const auto place = preferred_plans_->LastPlace(segment.key.graph))
+        return planner::PreferredDecision(*segment.graph, place->devices, place->limits);
+    }
+    if (const Result<std::string> kept = FindStamped(store_, StoreKey(segment.key));
+        result_.known && kept.ok())
+      return planner::ParseDecision(*segment.graph, *kept);
+    return planner::PreferredDecision(*segment.graph, tuned_->devices(), tuned_->limits());
   }
 
   /// The verdict of an earlier call, if that judged exactly these decisions.
@@ -484,8 +494,9 @@ Result<TuneModelResult> TuneModel(const std::shared_ptr<const Model>& model,
 Result<std::string> SaveTuned(const std::string& path, const std::string& model_path,
                               const std::shared_ptr<const Model>& model, const TensorMap& inputs,
                               const SessionOptions& options, TuneModelResult& result) {
-  // The package takes the packed weights of living sessions.
-  if (result.session == nullptr && result.deadline_ns == 0) {
+  // The package takes the packed weights of living sessions and the programs that they built.
+  const bool takes_from_session = result.packed_weights || !options.accelerators.empty();
+  if (result.session == nullptr && takes_from_session && result.deadline_ns == 0) {
     SessionOptions planned = options;
     planned.plans = planner::PlansOf(result.book);
     ASSIGN_OR_RETURN(result.session, Session::Create(model, std::move(planned)));
@@ -507,14 +518,16 @@ Result<std::string> SaveTuned(const std::string& path, const std::string& model_
   std::vector<ProgramBinary> programs;
   for (const Device* device : devices.beside_cpu())
     std::ranges::move(device->ExportPrograms(), std::back_inserter(programs));
-  if (!Timetable::AffordsPackedWeights(*model, result.deadline_ns, NowNs())) {
+  const bool affords = Timetable::AffordsPackedWeights(*model, result.deadline_ns, NowNs());
+  if (result.packed_weights && !affords) {
     Log(LogLevel::kWarn,
         "the budget leaves no time to write {:.0f} MB of packed weights: they are packed when the "
         "package is loaded",
         static_cast<double>(model->packed().bytes()) * 1e-6);
-    result.session.reset();
   }
-  RETURN_IF_ERROR(SavePackage(where, *model, *result.book, info, programs));
+  RETURN_IF_ERROR(
+      SavePackage(where, *model, *result.book, info,
+                  {.programs = programs, .packed_weights = result.packed_weights && affords}));
   return where;
 }
 

@@ -21,8 +21,9 @@ struct TuneModelOptions {
   /// On the steady clock (NowNs): everything ends by then, a package written after it included, and
   /// what does not fit is left out and said so. 0: none.
   int64_t deadline_ns = 0;
-  /// Whether time is kept for writing a package.
+  /// Whether time is kept for writing a package, and for packed weights in it.
   bool writes_package = true;
+  bool packed_weights = false;
   /// `session.cancelled` ends a tuning within a fifth of a second, but for what one build of an
   /// OpenCL program or one launch takes.
   tuner::TuneOptions tune;
@@ -52,7 +53,9 @@ struct TuneModelResult {
   std::vector<tuner::Lossy> banned;
   /// A session on the plans of `book`, which keeps their packed weights alive; may be null.
   std::shared_ptr<Session> session;
+  /// As in TuneModelOptions.
   int64_t deadline_ns = 0;
+  bool packed_weights = false;
   /// Of the tuned plan: by what was known before it ran, and with what its runs have taught; what
   /// its steps take alone.
   double expected_us = 0;
@@ -72,17 +75,17 @@ struct TuneModelResult {
 /// was estimated too low, for the solver keeps `tune.bounds` (where they name no error budget, the
 /// noise that `accuracy` allows). A default plan that needs more memory than they allow never
 /// stays. What steps took in the compared networks calibrates predictions, these and later ones;
-/// where they change much, or the budget is not used up, the best plan is sought again. Where the
-/// measured time lies over 10 % from the predicted one, a warning goes to the log. Fails with
+/// where they change much, or the budget is not used up, the best plan is sought again. A warning
+/// goes to the log where the measured time lies over 10 % from the predicted one, and for each
+/// group whose kernels all failed their checks, so that the preferred one stays. Fails with
 /// kCancelled, saying how much was measured, where `session.cancelled` was set.
 Result<TuneModelResult> TuneModel(const std::shared_ptr<const Model>& model,
                                   const TensorMap& inputs, const TuneModelOptions& options,
                                   tuner::Store& store);
 
 /// Writes the package of a tuning to `path` (where empty, to PackageFileName of `model_path` in the
-/// working folder) and returns where it is. Where the tuning has a deadline, the packed weights are
-/// left out, and those of `result.session` given up, if they cannot be written by then. Fails as
-/// SavePackage does.
+/// working folder) and returns where it is. Packed weights that were asked for are left out where
+/// the tuning has a deadline by which they cannot be written. Fails as SavePackage does.
 Result<std::string> SaveTuned(const std::string& path, const std::string& model_path,
                               const std::shared_ptr<const Model>& model, const TensorMap& inputs,
                               const SessionOptions& options, TuneModelResult& result);

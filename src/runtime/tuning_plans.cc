@@ -6,6 +6,7 @@
 
 #include "kernels/build_id.h"
 #include "planner/planner.h"
+#include "tuner/cost/residency.h"
 
 namespace fettle::runtime {
 namespace {
@@ -64,6 +65,11 @@ Result<exec::Plan> TuningPlans::PlanFor(const ir::Graph& segment, const DeviceSe
   for (const TunedSegment& known : result_.segments) {
     if (known.key == key) return planner::Apply(segment, known.decision, devices, limits.threads);
   }
+  if (!options_.measure.cold_constants) {
+    ASSIGN_OR_RETURN(const exec::Plan preferred, planner::MakePlan(segment, devices, limits));
+    const CpuInfo& cpu = static_cast<const CpuDevice&>(devices.cpu()).info();
+    options_.measure.cold_constants = tuner::ConstantsAreCold(preferred, cpu);
+  }
   tuner::TuneReport report;
   // What was kept knows of no bans and no limit.
   const bool may_keep = options_.banned.empty() && options_.bounds.memory_limit < 0;
@@ -79,7 +85,7 @@ Result<exec::Plan> TuningPlans::PlanFor(const ir::Graph& segment, const DeviceSe
                               .decision = *decision,
                               .entries = report.entries,
                               .choices = report.choices,
-                              .proven = may_keep && !report.stopped});
+                              .proven = may_keep && !report.stopped && report.warnings.empty()});
   KeepSearch(options_, result_.segments.back(), store_);
   return planner::Apply(segment, *decision, devices, limits.threads);
 }
@@ -126,6 +132,7 @@ void TuningPlans::Add(const tuner::TuneReport& report) {
   sum.bound_us += report.bound_us;
   sum.solver = report.solver;
   sum.rejected.insert(sum.rejected.end(), report.rejected.begin(), report.rejected.end());
+  sum.warnings.insert(sum.warnings.end(), report.warnings.begin(), report.warnings.end());
   sum.lossy.insert(sum.lossy.end(), report.lossy.begin(), report.lossy.end());
 }
 

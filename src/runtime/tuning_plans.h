@@ -23,11 +23,12 @@ void KeepSearch(const tuner::TuneOptions& options, const TunedSegment& segment,
                 tuner::Store& store);
 
 /// Tunes each segment that a session comes to and adds it to `result`; what an earlier search of
-/// the same level and bounds proved is taken from the store, if `uses_kept`. Not synchronised;
-/// options, store and result must live until Close.
+/// the same level and bounds proved is taken from the store, if `uses_kept`. Sets in `options` that
+/// constants are measured cold from the first segment on whose preferred plan reads more than the
+/// caches hold. Not synchronised; options, store and result must live until Close.
 class TuningPlans final : public planner::PlanSource {
  public:
-  TuningPlans(const tuner::TuneOptions& options, bool uses_kept, tuner::Store& store,
+  TuningPlans(tuner::TuneOptions& options, bool uses_kept, tuner::Store& store,
               TuneModelResult& result)
       : options_(options), uses_kept_(uses_kept), store_(store), result_(result) {}
 
@@ -41,7 +42,7 @@ class TuningPlans final : public planner::PlanSource {
                                        tuner::TuneReport& report);
   void Add(const tuner::TuneReport& report);
 
-  const tuner::TuneOptions& options_;
+  tuner::TuneOptions& options_;
   bool uses_kept_;
   tuner::Store& store_;
   TuneModelResult& result_;

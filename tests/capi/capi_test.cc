@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <thread>
@@ -37,6 +38,14 @@ TEST(CApi, DescribesModels) {
   EXPECT_EQ(fettle_model_input(model.get(), 1, &info), FETTLE_NOT_FOUND);
 }
 
+TEST(CApi, RefusesUnknownWaysWithSubnormals) {
+  const fettle::Model model = DemoModel();
+  EXPECT_TRUE(fettle::Session::Create(model, {.threads = 1, .subnormals = "keep"}).ok());
+  const auto refused = fettle::Session::Create(model, {.threads = 1, .subnormals = "zero"});
+  EXPECT_EQ(refused.code(), FETTLE_INVALID_ARGUMENT);
+  EXPECT_THAT(refused.message(), HasSubstr("subnormals: expected flush|keep"));
+}
+
 TEST(CApi, RunsAtSeveralShapes) {
   const fettle::Model model = DemoModel();
   fettle::Session session = fettle::Session::Create(model, {.threads = 2}).value();
@@ -69,6 +78,10 @@ TEST(CApi, TunesASessionAndWritesAPackage) {
   again.SetInput("picture", Picture(16, 24, 0.25f)).value();
   ASSERT_TRUE(again.Run().ok());
   EXPECT_FALSE(session.Tune({.level = "most"}).ok());
+  const std::string larger = folder.file("packed.fettle");
+  ASSERT_TRUE(
+      session.Tune({.level = "fast", .package = larger.c_str(), .packed_weights = true}).ok());
+  EXPECT_GT(std::filesystem::file_size(larger), std::filesystem::file_size(package));
 }
 
 TEST(CApi, RefusesUnknownDevicesAndPrecisions) {

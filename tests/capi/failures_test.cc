@@ -28,6 +28,23 @@ TEST(CApiFailures, ThreadsAreBoundedAsInTheProgram) {
   }
 }
 
+TEST(CApiFailures, ThreadsOfProductsAreBoundedAlike) {
+  const float a = 2, b = 3;
+  float c = 0;
+  for (const int threads : {-1, 1025, 1 << 30}) {
+    EXPECT_EQ(fettle_sgemm(0, 0, 1, 1, 1, 1, &a, 1, &b, 1, 0, &c, 1, threads),
+              FETTLE_INVALID_ARGUMENT);
+    EXPECT_THAT(fettle_last_error(), HasSubstr("threads: expected 0 to 1024"));
+    fettle_gemm_options options = FETTLE_GEMM_OPTIONS_INIT;
+    options.threads = threads;
+    fettle_gemm* gemm = nullptr;
+    EXPECT_EQ(fettle_gemm_create(1, 1, 1, 1, 0, &options, &gemm), FETTLE_INVALID_ARGUMENT);
+    EXPECT_THAT(fettle_last_error(), HasSubstr("threads: expected 0 to 1024"));
+  }
+  EXPECT_EQ(fettle_sgemm(0, 0, 1, 1, 1, 1, &a, 1, &b, 1, 0, &c, 1, 1024), FETTLE_OK);
+  EXPECT_EQ(c, 6);
+}
+
 TEST(CApiFailures, WhatCannotBeWrittenIsAnIoError) {
   fettle::Session session = DemoSession();
   for (const char* place : {"/no/such/folder/tuned.fettle", "/dev/full"}) {

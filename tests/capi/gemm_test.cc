@@ -297,4 +297,34 @@ TEST(CApiPreparedGemm, RefusesWhatIsWrongAndSaysWhat) {
   EXPECT_EQ(fettle_gemm_run(nullptr, x, x, x), FETTLE_INVALID_ARGUMENT);
 }
 
+TEST(Gemm, FlushesSubnormalsUnlessTheyAreToBeKept) {
+#if !defined(__x86_64__) && !defined(__aarch64__)
+  GTEST_SKIP() << "the processor has no choice";
+#endif
+  const float a = 1e-30F, b = 1e-10F;
+  for (const char* subnormals : {static_cast<const char*>(nullptr), "flush", "keep"}) {
+    fettle_gemm_options options = FETTLE_GEMM_OPTIONS_INIT;
+    options.subnormals = subnormals;
+    fettle_gemm* gemm = nullptr;
+    ASSERT_EQ(fettle_gemm_create(1, 1, 1, 1, 0, &options, &gemm), FETTLE_OK);
+    float c = 1;
+    EXPECT_EQ(fettle_gemm_run(gemm, &a, &b, &c), FETTLE_OK);
+    EXPECT_EQ(c != 0, subnormals != nullptr && std::strcmp(subnormals, "keep") == 0);
+    fettle_gemm_free(gemm);
+  }
+  float c = 1;
+  EXPECT_EQ(fettle_sgemm(0, 0, 1, 1, 1, 1, &a, 1, &b, 1, 0, &c, 1, 1), FETTLE_OK);
+  EXPECT_EQ(c, 0);
+  volatile float normal = 1.5e-38F;
+  EXPECT_NE(normal * 0.5F, 0) << "the caller's own mode";
+}
+
+TEST(Gemm, RefusesUnknownWaysWithSubnormals) {
+  fettle_gemm_options options = FETTLE_GEMM_OPTIONS_INIT;
+  options.subnormals = "zero";
+  fettle_gemm* gemm = nullptr;
+  EXPECT_EQ(fettle_gemm_create(1, 1, 1, 1, 0, &options, &gemm), FETTLE_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(fettle_last_error()).find("flush|keep"), std::string::npos);
+}
+
 }  // namespace

@@ -16,7 +16,7 @@
 namespace fettle {
 namespace {
 
-const ProgramSource kSource{"scale", "kernel void scale() {}", "-DTILE=4"};
+const ProgramSource kScaleSource{"scale", "kernel void scale() {}", "-DTILE=4"};
 
 /// A worker that comes to its device, which has the empty name, and then does what `script` says.
 std::vector<std::string> Shell(const std::string& script) {
@@ -25,7 +25,7 @@ std::vector<std::string> Shell(const std::string& script) {
 
 TEST(CompileWorker, KillsACompilerThatHangs) {
   CompileWorker worker(Shell("cat >/dev/null; sleep 1000"), "", 0.05);
-  const auto built = worker.Compile(kSource);
+  const auto built = worker.Compile(kScaleSource);
   EXPECT_EQ(built.status().code(), StatusCode::kBuildFailed);
   EXPECT_THAT(std::string(built.status().message()), testing::HasSubstr("took over 0.05 s"));
 }
@@ -34,7 +34,7 @@ TEST(CompileWorker, KillsWhatTheCompilerStartedToo) {
   const TestFolder folder;
   const std::string pid_file = folder.file("pid");
   CompileWorker worker(Shell("sleep 1000 & echo $! >" + pid_file + "; wait"), "", 0.3);
-  EXPECT_FALSE(worker.Compile(kSource).ok());
+  EXPECT_FALSE(worker.Compile(kScaleSource).ok());
   pid_t started = 0;
   ASSERT_TRUE(std::ifstream(pid_file) >> started);
   // A zombie until its new parent looks, if that ever does.
@@ -49,7 +49,7 @@ TEST(CompileWorker, KillsWhatTheCompilerStartedToo) {
 
 TEST(CompileWorker, SaysHowACompilerDied) {
   CompileWorker worker(Shell("kill -SEGV $$"), "", 20);
-  const auto built = worker.Compile(kSource);
+  const auto built = worker.Compile(kScaleSource);
   EXPECT_EQ(built.status().code(), StatusCode::kBuildFailed);
   EXPECT_THAT(std::string(built.status().message()), testing::HasSubstr("died twice"));
 }
@@ -61,23 +61,23 @@ TEST(CompileWorker, AsksADeadOneOnceMore) {
   CompileWorker worker(Shell("test -e " + mark + " || { touch " + mark + "; exit 3; }; " +
                              R"(printf 'b\001\000\000\000\000\000\000\000X' >&0; sleep 1000)"),
                        "", 20);
-  const auto built = worker.Compile(kSource);
+  const auto built = worker.Compile(kScaleSource);
   ASSERT_TRUE(built.ok()) << built.status().message();
   EXPECT_EQ(*built, std::vector<std::byte>{std::byte{'X'}});
 }
 
 TEST(CompileWorker, IsNoReasonToRefuseAProgramWhereThereIsNone) {
   CompileWorker worker({"/no/such/program"}, "", 20);
-  EXPECT_EQ(worker.Compile(kSource).status().code(), StatusCode::kIo);
+  EXPECT_EQ(worker.Compile(kScaleSource).status().code(), StatusCode::kIo);
 }
 
 TEST(CompileWorker, IsNoReasonToRefuseAProgramWhereItDoesNotComeToItsDevice) {
   CompileWorker dies({"/bin/sh", "-c", "exit 4"}, "", 20);
-  const Status died = dies.Compile(kSource).status();
+  const Status died = dies.Compile(kScaleSource).status();
   EXPECT_EQ(died.code(), StatusCode::kIo);
   EXPECT_THAT(died.message(), testing::HasSubstr("exit code 4"));
   CompileWorker differs(Shell("sleep 1000"), "a GPU", 20);
-  const Status other = differs.Compile(kSource).status();
+  const Status other = differs.Compile(kScaleSource).status();
   EXPECT_EQ(other.code(), StatusCode::kIo);
   EXPECT_THAT(other.message(), testing::HasSubstr("another device"));
 }
@@ -94,7 +94,7 @@ TEST(CompileWorker, WhatItRefusesIsRemembered) {
   for (int process = 0; process < 2; ++process) {
     const auto device = fake.Open(ProgramCache::Open({.folder = folder.file("programs")}).value());
     SetProgramCompiler(hangs);
-    const auto program = device->programs().Get(kSource);
+    const auto program = device->programs().Get(kScaleSource);
     SetProgramCompiler(nullptr);
     EXPECT_EQ(program.status().code(), StatusCode::kBuildFailed);
     EXPECT_THAT(std::string(program.status().message()), testing::HasSubstr("took over 60 s"));
@@ -107,9 +107,9 @@ TEST(CompileWorker, ItsBinaryIsTaken) {
   FakeOpenCl fake;
   const auto device = fake.Open();
   const auto builder = fake.Open();
-  const auto binary = builder->programs().Get(kSource).value()->Binary();
+  const auto binary = builder->programs().Get(kScaleSource).value()->Binary();
   SetProgramCompiler([&](const ProgramSource&, std::string_view) { return Result(binary); });
-  EXPECT_TRUE(device->programs().Get(kSource).ok());
+  EXPECT_TRUE(device->programs().Get(kScaleSource).ok());
   SetProgramCompiler(nullptr);
   EXPECT_EQ(device->programs().statistics().built, 1);
 }

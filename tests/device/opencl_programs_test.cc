@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-const ProgramSource kSource{"double", "__kernel void double_(...) {}", "-DTILE=4"};
+const ProgramSource kDoubleSource{"double", "__kernel void double_(...) {}", "-DTILE=4"};
 
 /// A process that does `work` and is expected to die of it, or is killed after `hang` has begun.
 template <typename F>
@@ -43,10 +43,10 @@ class Programs : public testing::Test {
     return fake_.Open(Cache(), driver);
   }
   Status BuildOn(const OpenClDevice& device) {
-    return device.BuildKernel(kSource, "double").status();
+    return device.BuildKernel(kDoubleSource, "double").status();
   }
   Status Launch(const OpenClDevice& device) {
-    ASSIGN_OR_RETURN(const auto kernel, device.BuildKernel(kSource, "double"));
+    ASSIGN_OR_RETURN(const auto kernel, device.BuildKernel(kDoubleSource, "double"));
     ASSIGN_OR_RETURN(const auto stream, OpenClStream::Create(device.shared_from_this()));
     return stream->Launch(*kernel, {.gws = {8, 1, 1}}, {});
   }
@@ -150,7 +150,7 @@ TEST_F(Programs, TheFirstLaunchEverIsWaitedForAndNoOther) {
   EXPECT_TRUE(fake_.commands.front().finished);
   const auto second = Open();
   const auto stream = OpenClStream::Create(second).value();
-  const auto kernel = second->BuildKernel(kSource, "double").value();
+  const auto kernel = second->BuildKernel(kDoubleSource, "double").value();
   EXPECT_TRUE(stream->Launch(*kernel, {.gws = {8, 1, 1}}, {}).ok());
   EXPECT_FALSE(fake_.commands.back().finished);
 }
@@ -185,7 +185,8 @@ TEST_F(Programs, ThatCrashWhenLaunchedAreRefusedToo) {
 
 TEST_F(Programs, ThatHangAreRefusedOnceTheyWereKilledTwice) {
   const std::string folder = Cache()->flight_folder();
-  const std::string key = ProgramKey(kSource.text, kSource.options, Open()->fingerprint());
+  const std::string key =
+      ProgramKey(kDoubleSource.text, kDoubleSource.options, Open()->fingerprint());
   for (int deaths = 0; deaths < 2; ++deaths) {
     const pid_t child = ::fork();
     if (child == 0) {

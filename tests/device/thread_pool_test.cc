@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/subnormals.h"
+
 namespace fettle {
 namespace {
 
@@ -62,6 +64,22 @@ TEST(ThreadPool, SeveralCallersAtOnce) {
   }
   for (std::thread& caller : callers) caller.join();
   for (int64_t sum : sums) EXPECT_EQ(sum, 300 * 190);
+}
+
+TEST(ThreadPool, LanesTreatSubnormalsAsTheCallerDoes) {
+  ThreadPool pool(3);
+  for (const Subnormals callers : {Subnormals::kFlush, Subnormals::kKeep, Subnormals::kFlush}) {
+    const SubnormalScope scope(callers);
+    const Subnormals want = CurrentSubnormals();
+    std::atomic<int> arrived = 0, equal = 0;
+    // Each task waits for the other two: all three lanes must come.
+    pool.ParallelFor(3, 3, [&](int64_t, int) {
+      ++arrived;
+      while (arrived < 3) std::this_thread::yield();
+      if (CurrentSubnormals() == want) ++equal;
+    });
+    EXPECT_EQ(equal, 3);
+  }
 }
 
 TEST(ThreadPool, NestedCallsStayOnTheirLane) {

@@ -23,17 +23,13 @@ struct EvaluatedCase {
   std::vector<Tensor> values;  // by value id
 };
 
-/// Runs the oracle of a case. Fails with kUnsupported where shapes depend on data or the case is
-/// too large; the reason is the message.
-inline Result<EvaluatedCase> EvaluateCase(const ops::Case& test) {
-  ir::NoiseHints hints;
-  ASSIGN_OR_RETURN(ir::Graph graph, ops::Parse(test.graph, &hints));
-  RETURN_IF_ERROR(ops::InferGraph(graph));
+/// Runs the oracle of an inferred graph. Fails with kUnsupported where it is too large; the reason
+/// is the message.
+inline Result<EvaluatedCase> EvaluateGraph(ir::Graph graph, const std::vector<Tensor>& inputs) {
   int64_t macs = 0;
   for (const ir::Node& node : graph.nodes()) macs += Macs(graph, node);
   if (macs > kMaxOracleMacs)
     return Unsupported("{} M multiply-adds are too many for the oracle", macs / 1'000'000);
-  ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, ir::NoiseInputs(graph, 1, hints));
   EvaluatedCase evaluated{std::move(graph), {}};
   evaluated.values.resize(evaluated.graph.values().size());
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -54,6 +50,16 @@ inline Result<EvaluatedCase> EvaluateCase(const ops::Case& test) {
     }
   }
   return evaluated;
+}
+
+/// Runs the oracle of a case on noise. Fails with kUnsupported where shapes depend on data or the
+/// case is too large; the reason is the message.
+inline Result<EvaluatedCase> EvaluateCase(const ops::Case& test) {
+  ir::NoiseHints hints;
+  ASSIGN_OR_RETURN(ir::Graph graph, ops::Parse(test.graph, &hints));
+  RETURN_IF_ERROR(ops::InferGraph(graph));
+  ASSIGN_OR_RETURN(const std::vector<Tensor> inputs, ir::NoiseInputs(graph, 1, hints));
+  return EvaluateGraph(std::move(graph), inputs);
 }
 
 /// A group of a case: a graph of its own, and its operands as computed by the oracle.

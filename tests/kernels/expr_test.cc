@@ -97,7 +97,7 @@ std::vector<const ops::Operator*> ElementwiseOperators() {
   return found;
 }
 
-std::string NameOf(const testing::TestParamInfo<const ops::Operator*>& info) {
+std::string NameOfOperator(const testing::TestParamInfo<const ops::Operator*>& info) {
   return std::string(info.param->name);
 }
 
@@ -145,7 +145,7 @@ TEST_P(ExprTest, LowersAndAgreesWithTheOracleOrSaysWhy) {
   EXPECT_TRUE(is_lowered || !floats || GetParam()->name == "BitCast");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ExprTest, testing::ValuesIn(ElementwiseOperators()), NameOf);
+INSTANTIATE_TEST_SUITE_P(All, ExprTest, testing::ValuesIn(ElementwiseOperators()), NameOfOperator);
 
 /// All conversions between types.
 TEST(ExprCasts, AgreeWithTheOracleOrSayWhy) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/simd/targets.h"
 
 namespace fettle::kernels {
@@ -127,6 +128,22 @@ TEST(Gemm, ThreadsDoNotChangeResults) {
     results[threads - 1] = c.data;
   }
   EXPECT_EQ(results[0], results[1]);
+}
+
+TEST(RowTiles, AreAsFewAndAsEqualAsCanBe) {
+  for (const int mr : {6, 8, 14}) {
+    for (int64_t rows = 1; rows <= 300; ++rows) {
+      const RowTiles tiles(mr, rows);
+      ASSERT_EQ(tiles.count(), (rows + mr - 1) / mr);
+      ASSERT_EQ(tiles.Begin(0), 0);
+      ASSERT_EQ(tiles.Begin(tiles.count()), rows);
+      for (int64_t i = 0; i < tiles.count(); ++i) {
+        const int64_t height = tiles.Begin(i + 1) - tiles.Begin(i);
+        ASSERT_LE(height, mr);
+        ASSERT_GE(height, rows / tiles.count());
+      }
+    }
+  }
 }
 
 }  // namespace

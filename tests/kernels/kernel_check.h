@@ -25,6 +25,7 @@ struct KernelRun {
   std::string target;  // SIMD target; "" on other devices than the CPU
   /// Unset: what the group's types and sums allow.
   std::optional<Tolerance> tolerance = std::nullopt;
+  Subnormals subnormals = Subnormals::kFlush;
 };
 
 /// The device with a pool of `threads`, shared by all tests of the process.

@@ -61,7 +61,8 @@ class Runner {
     const bool is_cpu = device_.kind() == DeviceKind::kCpu;
     ASSIGN_OR_RETURN(
         const std::unique_ptr<Stream> stream,
-        (is_cpu ? TestDevice(threads) : device_).NewStream(StreamOptions{.threads = threads}));
+        (is_cpu ? TestDevice(threads) : device_)
+            .NewStream(StreamOptions{.threads = threads, .subnormals = run_.subnormals}));
     RETURN_IF_ERROR(bound_.Poison(threads == 1 ? kPoison : std::byte{0x5a}, *stream));
     std::vector<std::vector<std::byte>> contents;
     std::vector<std::span<const std::byte>> spans;

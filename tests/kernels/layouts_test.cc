@@ -150,7 +150,7 @@ std::set<std::string> CoveredLayouts(const ir::Graph& graph) {
   return covered;
 }
 
-std::string NameOf(const testing::TestParamInfo<Agnostic>& info) {
+std::string NameOfAgnostic(const testing::TestParamInfo<Agnostic>& info) {
   return std::string(info.param.name);
 }
 
@@ -216,7 +216,7 @@ TEST_P(LayoutAgnosticTest, AgreesWithTheOracleInAnInventedLayout) {
   EXPECT_EQ(runs == 0, is_refused) << runs << " kernels take " << Invented().name;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LayoutAgnosticTest, testing::ValuesIn(Operators()), NameOf);
+INSTANTIATE_TEST_SUITE_P(All, LayoutAgnosticTest, testing::ValuesIn(Operators()), NameOfAgnostic);
 
 }  // namespace
 }  // namespace fettle::kernels

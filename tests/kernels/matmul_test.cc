@@ -20,7 +20,9 @@ TEST(MatMul, ConstantAndComputedOperandsOfEveryRank) {
       {"4x1x6x8", "3x8x5"},   {"7", "7x20"},
       {"6x7", "7"},           {"2x4x9", "9"},
       {"9", "3x9x4"},         {"12x33x16", "12x16x33"},
-      {"2x2x600", "2x600x3"},
+      {"2x2x600", "2x600x3"}, {"15x20", "20x33"},
+      {"16x24", "24x20"},     {"31x9", "9x5"},
+      {"50x16", "16x48"},     {"3x13x18", "18x40"},
   };
   for (const std::string_view target : SimdTargets()) {
     ForceSimdTarget(target);

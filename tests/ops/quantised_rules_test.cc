@@ -9,8 +9,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr char kMicrosoft[] = "com.microsoft";
-
 Tensor Bytes(const Shape& shape, const std::vector<uint8_t>& values) { return Make(shape, values); }
 Tensor Zero(uint8_t value) { return Bytes(Shape{}, {value}); }
 

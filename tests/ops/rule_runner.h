@@ -14,7 +14,7 @@ namespace fettle::ops {
 /// One ONNX node to import; an empty tensor is an operand left out.
 struct RuleInput {
   std::string op_type;
-  std::string domain;
+  std::string_view domain;
   int opset = 1;
   ir::Attributes attributes;
   std::vector<Tensor> inputs;
@@ -24,7 +24,8 @@ struct RuleInput {
 /// The outputs of the node, computed by the references of the canonical nodes that its rule emits.
 inline Result<std::vector<Tensor>> RunRule(const RuleInput& input) {
   ir::Graph graph;
-  NeutralNode node{input.op_type, input.domain, "n", input.opset, 0, input.attributes, {}, {}};
+  NeutralNode node{
+      input.op_type, std::string(input.domain), "n", input.opset, 0, input.attributes, {}, {}};
   for (const Tensor& tensor : input.inputs) {
     node.inputs.push_back(tensor.empty() ? ir::kAbsent
                                          : graph.AddConstant("", Constant::FromTensor(tensor)));

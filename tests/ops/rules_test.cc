@@ -13,8 +13,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
-constexpr char kMicrosoft[] = "com.microsoft";
-
 MATCHER(Near, "") { return std::fabs(std::get<0>(arg) - std::get<1>(arg)) < 1e-5; }
 
 Tensor Row(const std::vector<float>& values) {

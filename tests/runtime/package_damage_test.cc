@@ -43,7 +43,7 @@ class PackageDamageTest : public PackageFiles {
     expected_ = *outputs;
     planner::PlanBook book;
     book.Put(Entry("here"));
-    ASSERT_TRUE(SavePackage(Path(), *model, book, Info()).ok());
+    ASSERT_TRUE(SavePackage(Path(), *model, book, Info(), {.packed_weights = true}).ok());
     bytes_ = ReadBytes(Path());
   }
 

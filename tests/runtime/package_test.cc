@@ -19,8 +19,8 @@ const std::map<std::string, Shape> kPictureShapes = {{"x", Shape{1, 3, 20, 16}}}
 
 class PackageTest : public PackageFiles {
  protected:
-  ModelPtr SaveAndLoad(const ModelPtr& model, const planner::PlanBook& book = {}) {
-    const Status saved = SavePackage(Path(), *model, book, Info());
+  ModelPtr SaveAndLoad(const ModelPtr& model, const PackageExtras& extras = {}) {
+    const Status saved = SavePackage(Path(), *model, {}, Info(), extras);
     EXPECT_TRUE(saved.ok()) << saved.message();
     auto loaded = Model::Load(Path());
     EXPECT_TRUE(loaded.ok()) << loaded.status().message();
@@ -50,7 +50,7 @@ TEST_F(PackageTest, KeepsPrograms) {
   const ModelPtr model = FromText(kConvText);
   const std::vector<std::byte> first(1000, std::byte{7}), second(3, std::byte{9});
   const ProgramBinary programs[] = {{"one", first}, {"two", second}};
-  ASSERT_TRUE(SavePackage(Path(), *model, {}, Info(), programs).ok());
+  ASSERT_TRUE(SavePackage(Path(), *model, {}, Info(), {.programs = programs}).ok());
   const ModelPtr loaded = Model::Load(Path()).value();
   const std::vector<ProgramBinary> kept = loaded->package()->programs();
   ASSERT_EQ(kept.size(), 2U);
@@ -125,7 +125,7 @@ output %y
   auto session = Session::Create(model, {.threads = 2});
   ASSERT_TRUE(session.ok());
   const auto before = RunOn(**session, {});
-  const ModelPtr loaded = SaveAndLoad(model);
+  const ModelPtr loaded = SaveAndLoad(model, {.packed_weights = true});
   auto again = Session::Create(loaded, {.threads = 2});
   ASSERT_TRUE(again.ok());
   const auto after = RunOn(**again, {});
@@ -140,7 +140,7 @@ TEST_F(PackageTest, RunsFromPackedWeightsInPlace) {
   ASSERT_TRUE(session.ok());
   const auto before = RunOn(**session, kPictureShapes);
   ASSERT_TRUE(before.ok()) << before.status().message();
-  const ModelPtr loaded = SaveAndLoad(model);
+  const ModelPtr loaded = SaveAndLoad(model, {.packed_weights = true});
   EXPECT_EQ(loaded->package()->packed_bytes(), model->packed().bytes());
   auto again = Session::Create(loaded, {.threads = 2});
   ASSERT_TRUE(again.ok());
@@ -150,8 +150,29 @@ TEST_F(PackageTest, RunsFromPackedWeightsInPlace) {
   EXPECT_TRUE(PacksNothing(*loaded));
 }
 
+TEST_F(PackageTest, HoldsEachWeightOnceUnlessAskedOtherwise) {
+  const ModelPtr model = FromText(kConvText);
+  auto session = Session::Create(model, {.threads = 2});
+  ASSERT_TRUE(session.ok());
+  const auto before = RunOn(**session, kPictureShapes);
+  ASSERT_GT(model->packed().bytes(), 0);
+  const ModelPtr packed = SaveAndLoad(model, {.packed_weights = true});
+  const size_t with_packed = ReadBytes(Path()).size();
+  const ModelPtr loaded = SaveAndLoad(model);
+  EXPECT_EQ(loaded->package()->packed_count(), 0U);
+  EXPECT_EQ(loaded->weight_bytes(), model->weight_bytes());
+  EXPECT_GE(with_packed, ReadBytes(Path()).size() + static_cast<size_t>(model->packed().bytes()));
+  const auto once = Run(loaded, kPictureShapes), twice = Run(packed, kPictureShapes);
+  ASSERT_TRUE(before.ok() && once.ok() && twice.ok());
+  EXPECT_EQ(*before, *once);
+  EXPECT_EQ(*before, *twice);
+}
+
 TEST_F(PackageTest, RunsShapesThatWereNotPackedFor) {
-  const ModelPtr model = FromText(kConvText), loaded = SaveAndLoad(model);
+  const ModelPtr model = FromText(kConvText);
+  auto session = Session::Create(model, {.threads = 2});
+  ASSERT_TRUE(RunOn(**session, kPictureShapes).ok());
+  const ModelPtr loaded = SaveAndLoad(model, {.packed_weights = true});
   for (int64_t height : {1, 7, 33}) {
     const std::map<std::string, Shape> shapes = {{"x", Shape{1, 3, height, 16}}};
     const auto before = Run(model, shapes), after = Run(loaded, shapes);
@@ -166,7 +187,7 @@ TEST_F(PackageTest, AnotherBuildPacksAnew) {
   const auto before = RunOn(**session, kPictureShapes);
   PackageInfo info = Info();
   info.build = "another";
-  ASSERT_TRUE(SavePackage(Path(), *model, {}, info).ok());
+  ASSERT_TRUE(SavePackage(Path(), *model, {}, info, {.packed_weights = true}).ok());
   const auto loaded = Model::Load(Path());
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   auto again = Session::Create(*loaded, {.threads = 2});
@@ -227,12 +248,13 @@ TEST_F(PackageTest, APackageMakesAPackage) {
   const ModelPtr model = FromText(kConvText);
   auto session = Session::Create(model, {.threads = 2});
   ASSERT_TRUE(RunOn(**session, kPictureShapes).ok());
-  const ModelPtr loaded = SaveAndLoad(model);
+  const PackageExtras extras{.packed_weights = true};
+  const ModelPtr loaded = SaveAndLoad(model, extras);
   auto again = Session::Create(loaded, {.threads = 2});
   ASSERT_TRUE(RunOn(**again, kPictureShapes).ok());
   // Over the file that it is mapped from.
   const std::vector<std::byte> first = ReadBytes(Path());
-  ASSERT_TRUE(SavePackage(Path(), *loaded, {}, loaded->package()->info()).ok());
+  ASSERT_TRUE(SavePackage(Path(), *loaded, {}, loaded->package()->info(), extras).ok());
   EXPECT_EQ(ReadBytes(Path()), first);
 }
 

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ir/noise.h"
 #include "ops/op.h"
+#include "runtime/session.h"
 
 namespace fettle::runtime {
 namespace {
@@ -56,6 +58,13 @@ TEST(TimetableTest, NothingIsKeptForAPackageThatNobodyWrites) {
           .value();
   const auto model = Model::FromGraph(std::move(graph), "large").value();
   const Timetable with = Timetable::Make(options, run, *model, 0);
+  options.packed_weights = true;
+  const auto session = Session::Create(model, {.threads = 1}).value();
+  TensorMap outputs;
+  const std::vector<Tensor> noise = ir::NoiseInputs(model->graph(), 7).value();
+  ASSERT_TRUE(session->Run({{"x", noise[0]}}, &outputs).ok());
+  const Timetable packed = Timetable::Make(options, run, *model, 0);
+  EXPECT_LT(packed.gate_until_ns, with.gate_until_ns - kSecond / 2);
   options.writes_package = false;
   const Timetable without = Timetable::Make(options, run, *model, 0);
   EXPECT_GT(without.gate_until_ns, 4.8 * kSecond);

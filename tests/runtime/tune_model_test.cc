@@ -91,6 +91,28 @@ TEST_F(TuneModelTest, PlansOfTheBookAndOfTheStoreComputeTheSame) {
   EXPECT_EQ(learned->found(), 1);
 }
 
+TEST_F(TuneModelTest, WhereAllKernelsFailTheAnswerIsTheDefaultPlans) {
+  /// Says that no kernel computes what it should.
+  class AllWrong final : public tuner::StoreOnTop {
+   public:
+    using StoreOnTop::StoreOnTop;
+    Result<tuner::Row> Find(const tuner::RowKey& key) override {
+      if (key.kernel == "probe" || tuner::IsCalibration(key)) return StoreOnTop::Find(key);
+      return tuner::Row{.status = tuner::Row::Status::kWrong, .reason = "planted"};
+    }
+  };
+  AllWrong store(store_);
+  // Twice: what was kept says it again.
+  for (int call = 0; call < 2; ++call) {
+    const Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, store);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    EXPECT_FALSE(result->report.warnings.empty());
+    const Tensor got = Run(planner::PlansOf(result->book), inputs_).at("c");
+    const Tensor want = Run(planner::PreferredPlans(), inputs_).at("c");
+    EXPECT_TRUE(std::ranges::equal(got.as<float>(), want.as<float>()));
+  }
+}
+
 TEST(Stamp, IsOfTheKernelsThatADecisionUses) {
   planner::Decision decision;
   decision.groups = {

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -165,6 +166,12 @@ class Cli(unittest.TestCase):
         self.assertIn("tuned for 2 threads", other["warnings"][0])
         kernels = lambda report: [op["kernel"] for op in report["ops"]]
         self.assertEqual(kernels(packed), kernels(known))
+        # Each weight once, and its packed form where that is asked for.
+        self.json("tune", self.model, *SMALL, *cache, "-o", "larger.fettle", "--level", "fast", "--packed-weights")
+        once, both = (self.json("inspect", name)["package"]["packed"] for name in ("tuned.fettle", "larger.fettle"))
+        self.assertEqual(once, {"count": 0, "bytes": 0})
+        self.assertGreater(both["bytes"], 0)
+        self.assertGreaterEqual(os.path.getsize("larger.fettle"), os.path.getsize("tuned.fettle") + both["bytes"])
 
     def test_budget_of_nothing_keeps_the_default(self):
         tuned = self.json("tune", self.model, *SMALL, "--no-cache", "--no-package", "--level", "none")
@@ -450,6 +457,25 @@ class Cli(unittest.TestCase):
         out, _ = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 1)
         self.assertTrue(json.loads(out)["interrupted"])
+
+    def test_signals_end_tune_and_keep_what_was_measured(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            cache = f"stopped by {number}"
+            process = subprocess.Popen([FETTLE, "tune", self.model, "--shape", "picture=1x3x128x192", "--no-package", "--cache",
+                                        cache], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for _ in range(600):
+                time.sleep(0.05)
+                if process.poll() is not None or run("db", "info", "--cache", cache).returncode == 0 and \
+                        self.json("db", "info", "--cache", cache)["rows"] >= 3:
+                    break
+            process.send_signal(number)
+            out, err = process.communicate(timeout=60)
+            self.assertEqual((process.returncode, out), (1, ""), err)
+            said = re.search(r"interrupted, (\d+) of (\d+) measured", err)
+            self.assertTrue(said, err)
+            self.assertLess(int(said[1]), int(said[2]))
+            self.assertGreaterEqual(self.json("db", "info", "--cache", cache)["rows"], int(said[1]))
+            self.assertNotIn("budget", err)
 
     def test_compare(self):
         report = self.json("compare", self.model, *SMALL)

@@ -40,9 +40,22 @@ class CompileWorker(unittest.TestCase):
         self.assertEqual(again["measured"], 0, again)
 
     def test_a_compiler_that_dies_ends_nothing(self):
-        self.skipTest("the death of a compiler in its worker is not noticed yet by fettle tune")
         report, said = self.tune("dies")
+        self.assertEqual(report["compiled"], 0)
+        self.assertGreater(report["measured"], 0)  # on the CPU
         self.assertIn("died twice", said + json.dumps(report["rejected"]))
+        again, _ = self.tune("works")
+        self.assertEqual(again["measured"], 0, again)
+
+    def test_a_compiler_that_dies_over_one_program_compiles_the_others(self):
+        report, _ = self.tune("dies over depthwise")
+        self.assertGreater(report["compiled"], 0)
+        rejected = {one["kernel"] for one in report["rejected"] if "died twice" in one["reason"]}
+        self.assertEqual(rejected, {"opencl.conv.depthwise"})
+        self.assertTrue(rejected.isdisjoint(node["kernel"] for node in report["plan"]["nodes"]))
+        again, said = self.tune("works")
+        self.assertEqual(again["measured"], 0, again)
+        self.assertTrue(rejected.isdisjoint(node["kernel"] for node in again["plan"]["nodes"]))
 
     def test_a_compiler_that_works_is_counted(self):
         report, _ = self.tune("works")

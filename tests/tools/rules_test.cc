@@ -48,8 +48,13 @@ TEST(Inputs, AreMatchedByNameThenByOrder) {
   EXPECT_EQ((*matched)[0].constant, 3.0);
   EXPECT_EQ((*matched)[1].name, "a");
   EXPECT_EQ((*matched)[1].file, "/dev/null");
-  for (const std::vector<std::string>& bad :
-       {std::vector<std::string>{"no=x.npy"}, {"a=const:x"}, {"a=1", "a=2"}, {"x", "y", "z"}})
+  for (const std::vector<std::string>& bad : {std::vector<std::string>{"no=x.npy"},
+                                              {"a=const:x"},
+                                              {"a=1", "a=2"},
+                                              {"x", "y", "z"},
+                                              {"b=c=const:nan"},
+                                              {"b=c=const:1e30"},
+                                              {"b=c=const:2.5"}})
     EXPECT_FALSE(MatchInputs(graph, bad).ok()) << bad[0];
 }
 

@@ -59,7 +59,7 @@ Picture Crop(const Picture& grey, int64_t left, int64_t top, int64_t width, int6
 class Network {
  public:
   explicit Network(const std::string& name, bool reference_only = false) {
-    const std::string path = std::string(FETTLE_SOURCE_DIR) + "/models/" + name + ".onnx";
+    const std::string path = fmt::format("{}/models/{}.onnx", FETTLE_SOURCE_DIR, name);
     auto model = runtime::Model::Load(path);
     EXPECT_TRUE(model.ok()) << model.status().message();
     session_ = std::move(runtime::Session::Create(*model,

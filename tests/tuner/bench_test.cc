@@ -2,29 +2,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ir/text.h"
-#include "ops/op.h"
+#include "tests/tuner/groups.h"
 #include "tuner/measure/measure.h"
 
 namespace fettle::tuner {
 namespace {
 
-const CpuDevice& TestDevice() {
-  static const CpuDevice device(std::make_shared<ThreadPool>(2));
-  return device;
-}
-
 MeasureOptions Short() { return {.min_ms = 0, .max_ms = 1, .final_ms = 2}; }
-
-std::shared_ptr<const ir::Graph> Parse(std::string_view text) {
-  ir::Graph graph = ops::Parse(text).value();
-  FETTLE_CHECK(ops::InferGraph(graph).ok(), "shapes are given");
-  return std::make_shared<const ir::Graph>(std::move(graph));
-}
 
 /// All kernels in all states with default parameters.
 std::vector<Candidate> CandidatesFor(std::string_view text, int threads) {
-  const auto group = Parse(text);
+  const auto group = ParseGroup(text);
   std::vector<Candidate> candidates;
   for (const kernels::KernelDesc* kernel : kernels::CpuKernels()) {
     const auto states = kernels::CandidatesOf(*kernel, *group, TestDevice());
@@ -67,6 +55,22 @@ TEST(BenchTest, RacesCandidatesForEqualStates) {
   const std::vector<Row> rows = Bench(TestDevice(), Short()).Race(candidates);
   ASSERT_EQ(rows.size(), candidates.size());
   EXPECT_GE(Pick(rows), 0);
+}
+
+TEST(BenchTest, ARematchIsOfAnyStatesAndThreads) {
+  Bench bench(TestDevice(), Short());
+  std::vector<Candidate> candidates = CandidatesFor(kConv, 1);
+  const std::vector<Candidate> on_two = CandidatesFor(kConv, 2);
+  candidates.insert(candidates.end(), on_two.begin(), on_two.end());
+  std::vector<Row> known;
+  for (const Candidate& candidate : candidates) known.push_back(bench.Run(candidate));
+  const std::vector<Row> rows = bench.Rematch(candidates, known);
+  ASSERT_EQ(rows.size(), candidates.size());
+  for (const Row& row : rows) {
+    EXPECT_EQ(row.status, Row::Status::kOk) << row.reason;
+    EXPECT_GT(row.median_us, 0);
+  }
+  EXPECT_NEAR(rows[0].median_us, known[0].median_us, 1e-6 * known[0].median_us);
 }
 
 TEST(BenchTest, LargeGroupsAreVerifiedOnSamples) {

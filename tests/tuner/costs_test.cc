@@ -12,6 +12,7 @@
 #include "kernels/kernel.h"
 #include "ops/op.h"
 #include "planner/catalogue.h"
+#include "planner/planner.h"
 #include "tests/tuner/known_machine.h"
 #include "tuner/cost/calibrated_costs.h"
 #include "tuner/cost/calibration.h"
@@ -209,17 +210,43 @@ ir::Graph TwoLayers(std::string_view first, std::string_view second) {
       .value();
 }
 
+/// Whether the packed weights of both layers are cold where the last cache has so many bytes, and
+/// the one before as many, so that nothing is read to find out.
+bool AreCold(const ir::Graph& graph, int64_t bytes) {
+  const CpuDevice cpu(std::make_shared<ThreadPool>(1));
+  const exec::Plan plan = planner::MakePlan(graph, cpu, {.threads = 1}).value();
+  return ConstantsAreCold(plan, {.l2_bytes = bytes, .l3_bytes = bytes});
+}
+
 TEST(ResidencyTest, ConstantsAreColdWhereTheyExceedTheLastCache) {
   const ir::Graph graph = TwoLayers("noise(-1, 1)", "noise(-1, 1)");  // 32 KiB
-  EXPECT_TRUE(ConstantsAreCold(graph, {.l3_bytes = 30 << 10}));
-  EXPECT_FALSE(ConstantsAreCold(graph, {.l2_bytes = 32 << 10, .l3_bytes = 33 << 10}));
-  EXPECT_FALSE(ConstantsAreCold(graph, {.l3_bytes = 0}));
+  EXPECT_TRUE(AreCold(graph, 30 << 10));
+  EXPECT_FALSE(AreCold(graph, 36 << 10));
+  EXPECT_FALSE(AreCold(graph, 0)) << "nothing is known of it";
 }
 
 TEST(ResidencyTest, EqualConstantsLieInMemoryOnce) {
-  const ir::Graph graph = TwoLayers("splat 2.0", "splat 2.0");
-  EXPECT_FALSE(ConstantsAreCold(graph, {.l2_bytes = 16 << 10, .l3_bytes = 17 << 10}));
-  EXPECT_TRUE(ConstantsAreCold(TwoLayers("splat 2.0", "splat 3.0"), {.l3_bytes = 17 << 10}));
+  EXPECT_FALSE(AreCold(TwoLayers("splat 2.0", "splat 2.0"), 18 << 10));
+  EXPECT_TRUE(AreCold(TwoLayers("splat 2.0", "splat 3.0"), 18 << 10));
+}
+
+TEST(ResidencyTest, PackedWeightsCountNotThoseOfTheFile) {
+  // Winograd's are larger than what they are made of.
+  const ir::Graph graph = ops::Parse(
+                              "input %x: f32[1x32x28x28]\nconst %w: f32[32x32x3x3] = noise(-1, 1)\n"
+                              "%y = Conv(%x, %w) {pads=[1,1,1,1]}\noutput %y\n")
+                              .value();
+  const CpuDevice cpu(std::make_shared<ThreadPool>(1));
+  const exec::Plan plan = planner::MakePlan(graph, cpu, {.threads = 1}).value();
+  int64_t packed = 0;
+  for (const exec::PlannedStep& step : plan.steps)
+    if (step.match != nullptr)
+      for (const auto& request :
+           step.match->Prepare({step.states_index, 1, step.params}).value()->packs())
+        packed += request.bytes;
+  ASSERT_GT(packed, 32 * 32 * 9 * 4) << "the plan has no such convolution";
+  EXPECT_TRUE(AreCold(graph, packed - 1));
+  EXPECT_FALSE(AreCold(graph, packed));
 }
 
 TEST(ResidencyTest, ColdRowsHaveAProtocolOfTheirOwn) {

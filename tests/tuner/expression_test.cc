@@ -23,7 +23,7 @@ bool Holds(const std::string& text, Value a = int64_t{12}, Value b = int64_t{5})
   return expression.ok() && expression->Holds(values);
 }
 
-std::string Failure(const std::string& text) {
+std::string ParseFailure(const std::string& text) {
   auto expression = Expression::Parse(text, kNames);
   return expression.ok() ? "" : expression.status().message();
 }
@@ -79,34 +79,34 @@ TEST(ExpressionTest, OverflowGoesOnInFloatingPoint) {
 }
 
 TEST(ExpressionTest, ErrorsSayWhatWasExpectedWhere) {
-  EXPECT_THAT(Failure("A % * 2"), HasSubstr("column 5: expected a value, got '* 2'"));
-  EXPECT_THAT(Failure("A % (B"), HasSubstr("expected ), got the end"));
-  EXPECT_THAT(Failure("A = 2"), HasSubstr("column 3"));
-  EXPECT_THAT(Failure(""), HasSubstr("expected a value"));
-  EXPECT_THAT(Failure("C == 1"), HasSubstr("'C' is no parameter; there are A, B, mode"));
-  EXPECT_THAT(Failure("__import__('os')"), HasSubstr("'__import__' is no parameter"));
-  EXPECT_THAT(Failure("A.real"), HasSubstr("column 2"));
-  EXPECT_THAT(Failure("mode == 'fast"), HasSubstr("closing quote"));
-  EXPECT_THAT(Failure("12abc"), HasSubstr("an operator"));
-  EXPECT_THAT(Failure("A in B"), HasSubstr("[ or ("));
-  EXPECT_THAT(Failure("abs(A, B)"), HasSubstr("one argument"));
-  EXPECT_THAT(Failure("A; B"), HasSubstr("the end"));
+  EXPECT_THAT(ParseFailure("A % * 2"), HasSubstr("column 5: expected a value, got '* 2'"));
+  EXPECT_THAT(ParseFailure("A % (B"), HasSubstr("expected ), got the end"));
+  EXPECT_THAT(ParseFailure("A = 2"), HasSubstr("column 3"));
+  EXPECT_THAT(ParseFailure(""), HasSubstr("expected a value"));
+  EXPECT_THAT(ParseFailure("C == 1"), HasSubstr("'C' is no parameter; there are A, B, mode"));
+  EXPECT_THAT(ParseFailure("__import__('os')"), HasSubstr("'__import__' is no parameter"));
+  EXPECT_THAT(ParseFailure("A.real"), HasSubstr("column 2"));
+  EXPECT_THAT(ParseFailure("mode == 'fast"), HasSubstr("closing quote"));
+  EXPECT_THAT(ParseFailure("12abc"), HasSubstr("an operator"));
+  EXPECT_THAT(ParseFailure("A in B"), HasSubstr("[ or ("));
+  EXPECT_THAT(ParseFailure("abs(A, B)"), HasSubstr("one argument"));
+  EXPECT_THAT(ParseFailure("A; B"), HasSubstr("the end"));
 }
 
 TEST(ExpressionTest, HostileTextsCostNothing) {
-  EXPECT_THAT(Failure(std::string(3000, '(')), HasSubstr("less nesting"));
-  EXPECT_THAT(Failure(std::string(3000, '-')), HasSubstr("less nesting"));
-  EXPECT_THAT(Failure(std::string(3000, '!')), HasSubstr("less nesting"));
+  EXPECT_THAT(ParseFailure(std::string(3000, '(')), HasSubstr("less nesting"));
+  EXPECT_THAT(ParseFailure(std::string(3000, '-')), HasSubstr("less nesting"));
+  EXPECT_THAT(ParseFailure(std::string(3000, '!')), HasSubstr("less nesting"));
   std::string nots, powers = "2", sum = "1";
   for (int i = 0; i < 900; ++i) nots += "not ";
   for (int i = 0; i < 900; ++i) powers += "**2";
   for (int i = 0; i < 2000; ++i) sum += "+1";
-  EXPECT_THAT(Failure(nots + "1"), HasSubstr("less nesting"));
-  EXPECT_THAT(Failure(powers), HasSubstr("less nesting"));
+  EXPECT_THAT(ParseFailure(nots + "1"), HasSubstr("less nesting"));
+  EXPECT_THAT(ParseFailure(powers), HasSubstr("less nesting"));
   EXPECT_TRUE(Holds(sum + "==2001"));
-  EXPECT_THAT(Failure(std::string(5000, '1')), HasSubstr("at most 4096"));
-  EXPECT_THAT(Failure(std::string("A\0== 1", 6)), HasSubstr("column 2"));
-  EXPECT_THAT(Failure(std::string(500, '9')), HasSubstr("a number"));
+  EXPECT_THAT(ParseFailure(std::string(5000, '1')), HasSubstr("at most 4096"));
+  EXPECT_THAT(ParseFailure(std::string("A\0== 1", 6)), HasSubstr("column 2"));
+  EXPECT_THAT(ParseFailure(std::string(500, '9')), HasSubstr("a number"));
 }
 
 TEST(ExpressionTest, RandomTextsEndInAValueOrAnError) {

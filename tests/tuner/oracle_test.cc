@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/noise.h"
-#include "ops/op.h"
+#include "tests/tuner/groups.h"
 #include "tuner/measure/expectation_cache.h"
 
 namespace fettle::tuner {
@@ -13,12 +13,6 @@ namespace {
 ThreadPool& Pool() {
   static ThreadPool pool(2);
   return pool;
-}
-
-std::shared_ptr<const ir::Graph> Parse(std::string_view text) {
-  ir::Graph graph = ops::Parse(text).value();
-  FETTLE_CHECK(ops::InferGraph(graph).ok(), "shapes are given");
-  return std::make_shared<const ir::Graph>(std::move(graph));
 }
 
 TEST(SampleElementsTest, SmallShapesAreTakenWhole) {
@@ -77,7 +71,7 @@ constexpr std::string_view kResidual =
     "%a = Add(%m, %r)\n%y = Relu(%a)\noutput %y\noutput %m\n";
 
 TEST(OracleTest, SampledElementsAreThoseOfTheWhole) {
-  const auto group = Parse(kResidual);
+  const auto group = ParseGroup(kResidual);
   const auto inputs = ir::NoiseInputs(*group, 1).value();
   const auto whole = ops::EvaluateGraph(*group, inputs).value();
   const Oracle oracle = Oracle::Make(group, Pool()).value();
@@ -98,7 +92,7 @@ TEST(OracleTest, SampledElementsAreThoseOfTheWhole) {
 }
 
 TEST(OracleTest, DifferentDemandsOnOneValueAreBothMet) {
-  const auto group = Parse(kResidual);
+  const auto group = ParseGroup(kResidual);
   const auto inputs = ir::NoiseInputs(*group, 1).value();
   const auto whole = ops::EvaluateGraph(*group, inputs).value();
   const Elements of_outputs[] = {{{5, 6}}, AllElements(whole[1].shape())};
@@ -112,11 +106,11 @@ TEST(OracleTest, CountsTheStepsOfWhatHasToBeComputed) {
   constexpr double kPerElement = 54 + 3 * 4;
   const Elements whole = AllElements(Shape{1, 7, 40, 40}), few{{3, 4}, {90, 91}};
   const Elements of_outputs[] = {few, few}, all_outputs[] = {whole, whole};
-  const Oracle oracle = Oracle::Make(Parse(kResidual), Pool()).value();
+  const Oracle oracle = Oracle::Make(ParseGroup(kResidual), Pool()).value();
   EXPECT_EQ(oracle.StepsFor(all_outputs), kPerElement * 7 * 40 * 40);
   EXPECT_EQ(oracle.StepsFor(of_outputs), kPerElement * 2);
   // What a second convolution reads is needed whole.
-  const auto two = Parse(
+  const auto two = ParseGroup(
       "input %x: f32[1x4x8x8]\nconst %v: f32[4x4x3x3]\nconst %w: f32[4x4x1x1]\n"
       "%c = Conv(%x, %v) {pads=[1,1,1,1]}\n%y = Conv(%c, %w)\noutput %y\n");
   const Elements first[] = {{{0, 1}}};
@@ -124,7 +118,7 @@ TEST(OracleTest, CountsTheStepsOfWhatHasToBeComputed) {
 }
 
 TEST(OracleTest, ElementsOfLongRowsShareTheirSums) {
-  const auto norm = Parse(
+  const auto norm = ParseGroup(
       "input %x: f32[1x3x100x100]\nconst %s: f32[3]\nconst %b: f32[3]\n"
       "%y = InstanceNormalization(%x, %s, %b)\noutput %y\n");
   const Oracle oracle = Oracle::Make(norm, Pool()).value();
@@ -135,14 +129,14 @@ TEST(OracleTest, ElementsOfLongRowsShareTheirSums) {
 
 TEST(ExpectationTest, WhatIsTooMuchForThreeSetsHasOne) {
   const auto made = GroupExpectations::Make(
-      Parse("input %x: f32[1x4x8x8]\nconst %v: f32[4x4x3x3]\nconst %w: f32[4x4x1x1]\n"
-            "%c = Conv(%x, %v) {pads=[1,1,1,1]}\n%y = Conv(%c, %w)\noutput %y\n"),
+      ParseGroup("input %x: f32[1x4x8x8]\nconst %v: f32[4x4x3x3]\nconst %w: f32[4x4x1x1]\n"
+                 "%c = Conv(%x, %v) {pads=[1,1,1,1]}\n%y = Conv(%c, %w)\noutput %y\n"),
       {.whole_macs = 900, .samples = 10, .extreme_samples = 10}, Pool());
   EXPECT_EQ(made.value()->sets().size(), 1U);
 }
 
 TEST(CheckInputsTest, InputsThatHoldShapesCannotBeMadeUp) {
-  EXPECT_TRUE(CheckInputs(*Parse(kResidual)).ok());
+  EXPECT_TRUE(CheckInputs(*ParseGroup(kResidual)).ok());
   ir::Graph graph =
       ops::Parse("input %x: f32[4x6]\ninput %s: i64[2]\n%y = Reshape(%x, %s)\noutput %y\n").value();
   graph.value(graph.outputs[0]).shape = Shape{6, 4};
@@ -153,7 +147,7 @@ TEST(CheckInputsTest, InputsThatHoldShapesCannotBeMadeUp) {
 
 TEST(ExpectationTest, HasExtremeSetsOfFloatsAndBytes) {
   const auto make = [](std::string_view text) {
-    return GroupExpectations::Make(Parse(text), {}, Pool()).value();
+    return GroupExpectations::Make(ParseGroup(text), {}, Pool()).value();
   };
   const auto floats = make("input %x: f32[3x4]\n%y = Neg(%x)\noutput %y\n");
   ASSERT_EQ(floats->sets().size(), 3U);
@@ -173,15 +167,15 @@ TEST(ExpectationTest, HasExtremeSetsOfFloatsAndBytes) {
 
 TEST(ExpectationTest, IndicesStayInRange) {
   const auto made = GroupExpectations::Make(
-      Parse("input %x: f32[1x8]\ninput %i: i64[5]\n%y = Gather(%x, %i) {axis=0}\noutput %y\n"), {},
-      Pool());
+      ParseGroup("input %x: f32[1x8]\ninput %i: i64[5]\n%y = Gather(%x, %i) {axis=0}\noutput %y\n"),
+      {}, Pool());
   ASSERT_TRUE(made.ok()) << made.status().message();
   EXPECT_TRUE((*made)->oracle().ok()) << (*made)->oracle().message();
   EXPECT_EQ((*made)->sets()[0].outputs.size(), 1U);
 }
 
 TEST(ExpectationTest, LargeGroupsAreSampled) {
-  const auto group = Parse(kResidual);
+  const auto group = ParseGroup(kResidual);
   const auto made =
       GroupExpectations::Make(group, {.whole_macs = 1000, .samples = 500}, Pool()).value();
   EXPECT_LE(CountElements(made->sets()[0].outputs[0].elements), 500);
@@ -190,7 +184,7 @@ TEST(ExpectationTest, LargeGroupsAreSampled) {
 }
 
 TEST(ExpectationTest, LongRowsAreSampledInRuns) {
-  const auto group = Parse(
+  const auto group = ParseGroup(
       "input %x: f32[1x8x200x200]\nconst %s: f32[8]\nconst %b: f32[8]\n"
       "%y = InstanceNormalization(%x, %s, %b)\noutput %y\n");
   const auto made = GroupExpectations::Make(group, {.whole_macs = 1'000'000}, Pool()).value();
@@ -203,7 +197,7 @@ TEST(ExpectationTest, LongRowsAreSampledInRuns) {
 
 TEST(ExpectationCacheTest, GroupsOfEqualTextAndConstantsShare) {
   ExpectationCache cache({}, 1 << 20, Pool());
-  const auto first = Parse(kResidual), second = Parse(kResidual);
+  const auto first = ParseGroup(kResidual), second = ParseGroup(kResidual);
   EXPECT_EQ(cache.Get(first).value(), cache.Get(second).value());
   ir::Graph other = *first;
   const ir::ValueId weights = *other.FindValue("w");
@@ -214,9 +208,9 @@ TEST(ExpectationCacheTest, GroupsOfEqualTextAndConstantsShare) {
 
 TEST(ExpectationCacheTest, KeepsTheNewestWithinItsBytes) {
   ExpectationCache cache({}, /*most_bytes=*/0, Pool());
-  const auto group = Parse(kResidual);
+  const auto group = ParseGroup(kResidual);
   ASSERT_TRUE(cache.Get(group).ok());
-  ASSERT_TRUE(cache.Get(Parse("input %x: f32[4]\n%y = Neg(%x)\noutput %y\n")).ok());
+  ASSERT_TRUE(cache.Get(ParseGroup("input %x: f32[4]\n%y = Neg(%x)\noutput %y\n")).ok());
   EXPECT_TRUE(cache.Get(group).ok());
 }
 

@@ -9,14 +9,14 @@
 namespace fettle::tuner {
 namespace {
 
-const CpuDevice& TestDevice() {
+const CpuDevice& OneThread() {
   static const CpuDevice device(std::make_shared<ThreadPool>(1));
   return device;
 }
 
 std::vector<Row> RaceOn(FakeMachine& machine, std::vector<double> us, uint64_t seed = 1) {
   Variants() = {.machine = &machine, .us = std::move(us)};
-  return Bench(TestDevice(), OnMachine(machine, seed)).Race(FakeCandidates());
+  return Bench(OneThread(), OnMachine(machine, seed)).Race(FakeCandidates());
 }
 
 TEST(RaceTest, EachRowIsATimeOrAStop) {
@@ -31,6 +31,22 @@ TEST(RaceTest, EachRowIsATimeOrAStop) {
   EXPECT_GT(rows[2].low_us, 50);
   EXPECT_LE(rows[2].low_us, 310);
   EXPECT_GT(rows[1].samples, rows[2].samples);
+}
+
+TEST(RaceTest, ARematchTellsWhatDifferentTimesHide) {
+  FakeMachine machine(1, 0.02);
+  Variants() = {.machine = &machine, .us = {50, 52, 75}};
+  // The second one met a slow machine when it was measured, the first and third one a fast one.
+  const Row known[] = {{.median_us = 40, .low_us = 39, .samples = 5},
+                       {.median_us = 104, .low_us = 100, .samples = 5},
+                       {.median_us = 40, .low_us = 39, .samples = 5}};
+  const std::vector<Row> rows =
+      Bench(TestDevice(), OnMachine(machine)).Rematch(FakeCandidates(), known);
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_NEAR(rows[0].median_us, 40, 1e-9);  // the speed of then
+  EXPECT_NEAR(rows[1].median_us, 40 * 1.04, 1.5);
+  EXPECT_NEAR(rows[2].median_us, 40 * 1.5, 3);
+  for (const Row& row : rows) EXPECT_EQ(row.status, Row::Status::kOk);
 }
 
 TEST(RaceTest, EqualCandidatesLeaveTheSaferOne) {
@@ -69,7 +85,7 @@ TEST(RaceTest, ThePickIsNearTheBestInNoiseAndAcrossClockDrops) {
 TEST(RaceTest, TimesReferToOneClock) {
   FakeMachine machine(1, 0.02);
   Variants() = {.machine = &machine, .us = {100}};
-  Bench bench(TestDevice(), OnMachine(machine));
+  Bench bench(OneThread(), OnMachine(machine));
   const double before = bench.Run(FakeCandidates()[0]).median_us;
   machine.DropClock(machine.now_ns(), int64_t{1} << 40, 1.5);
   const double after = bench.Run(FakeCandidates()[0]).median_us;
@@ -84,7 +100,7 @@ TEST(RaceTest, AFastButWrongKernelNeverWins) {
                   .forgets_relu = {1},
                   .writes_behind = {3},
                   .fails = {4}};
-    const std::vector<Row> rows = Bench(TestDevice(), OnMachine(machine)).Race(FakeCandidates());
+    const std::vector<Row> rows = Bench(OneThread(), OnMachine(machine)).Race(FakeCandidates());
     EXPECT_EQ(Pick(rows), 2);
     EXPECT_EQ(rows[1].status, Row::Status::kWrong);
     EXPECT_THAT(rows[1].reason, testing::HasSubstr("noise inputs, output 0:"));
@@ -99,14 +115,14 @@ TEST(RaceTest, AFastButWrongKernelNeverWins) {
 TEST(RaceTest, NothingWinsWhereNothingWorks) {
   FakeMachine machine(1, 0);
   Variants() = {.machine = &machine, .us = {1, 1}, .forgets_relu = {0}, .fails = {1}};
-  EXPECT_EQ(Pick(Bench(TestDevice(), OnMachine(machine)).Race(FakeCandidates())), -1);
+  EXPECT_EQ(Pick(Bench(OneThread(), OnMachine(machine)).Race(FakeCandidates())), -1);
   EXPECT_EQ(Pick({}), -1);
 }
 
 TEST(RunTest, StopsWhatIsSlowerThanTheLimit) {
   FakeMachine machine(1, 0.05);
   Variants() = {.machine = &machine, .us = {100, 1000}};
-  Bench bench(TestDevice(), OnMachine(machine));
+  Bench bench(OneThread(), OnMachine(machine));
   const Row slow = bench.Run(FakeCandidates()[1], 100);
   EXPECT_EQ(slow.status, Row::Status::kStopped);
   EXPECT_LE(slow.samples, 3);
@@ -117,7 +133,7 @@ TEST(RunTest, StopsWhatIsSlowerThanTheLimit) {
 TEST(RunTest, KeepsItsTime) {
   FakeMachine machine(1, 0.1);
   Variants() = {.machine = &machine, .us = {20, 3000, 400'000}};
-  Bench bench(TestDevice(), OnMachine(machine));
+  Bench bench(OneThread(), OnMachine(machine));
   const double limits_ms[] = {14, 40, 3000};
   for (size_t i = 0; i < 3; ++i) {
     const int64_t begin = machine.now_ns();

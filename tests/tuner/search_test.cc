@@ -6,16 +6,12 @@
 #include <cmath>
 #include <set>
 
+#include "tests/tuner/range.h"
+
 namespace fettle::tuner {
 namespace {
 
 using ::testing::HasSubstr;
-
-Parameter Range(const std::string& name, int64_t count) {
-  Parameter parameter{name, {}};
-  for (int64_t i = 0; i < count; ++i) parameter.values.emplace_back(i);
-  return parameter;
-}
 
 /// 5 x 6 x 4 with a diagonal band cut out.
 SearchSpace SmallSpace() {

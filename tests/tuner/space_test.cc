@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "tests/tuner/range.h"
+
 namespace fettle::tuner {
 namespace {
 
@@ -14,11 +16,6 @@ using ::testing::UnorderedElementsAre;
 Parameter Numbers(const std::string& name, std::vector<int64_t> values) {
   return {name, {values.begin(), values.end()}};
 }
-Parameter Range(const std::string& name, int64_t count) {
-  Parameter parameter{name, {}};
-  for (int64_t i = 0; i < count; ++i) parameter.values.emplace_back(i);
-  return parameter;
-}
 
 SearchSpace Tiles() {
   return SearchSpace::Create({Numbers("MWG", {16, 32, 64}), Numbers("MDIMC", {8, 16, 32}),
@@ -27,7 +24,8 @@ SearchSpace Tiles() {
       .value();
 }
 
-std::string Failure(std::vector<Parameter> parameters, std::vector<std::string> conditions = {}) {
+std::string SpaceFailure(std::vector<Parameter> parameters,
+                         std::vector<std::string> conditions = {}) {
   auto space = SearchSpace::Create(std::move(parameters), conditions);
   return space.ok() ? "" : space.status().message();
 }
@@ -47,17 +45,18 @@ std::vector<Point> All(const SearchSpace& space) {
 }
 
 TEST(SpaceTest, RefusesWhatMakesNoSense) {
-  EXPECT_THAT(Failure({}), HasSubstr("at least one"));
-  EXPECT_THAT(Failure({Numbers("", {1})}), HasSubstr("no name"));
-  EXPECT_THAT(Failure({Numbers("A", {})}), HasSubstr("'A' has no values"));
-  EXPECT_THAT(Failure({Numbers("A", {1, 2, 1})}), HasSubstr("value 1 is there twice"));
-  EXPECT_THAT(Failure({Numbers("A", {1}), Numbers("A", {1})}), HasSubstr("'A' is there twice"));
-  EXPECT_THAT(Failure({Numbers("A", {1})}, {"A ="}), HasSubstr("column 3"));
+  EXPECT_THAT(SpaceFailure({}), HasSubstr("at least one"));
+  EXPECT_THAT(SpaceFailure({Numbers("", {1})}), HasSubstr("no name"));
+  EXPECT_THAT(SpaceFailure({Numbers("A", {})}), HasSubstr("'A' has no values"));
+  EXPECT_THAT(SpaceFailure({Numbers("A", {1, 2, 1})}), HasSubstr("value 1 is there twice"));
+  EXPECT_THAT(SpaceFailure({Numbers("A", {1}), Numbers("A", {1})}),
+              HasSubstr("'A' is there twice"));
+  EXPECT_THAT(SpaceFailure({Numbers("A", {1})}, {"A ="}), HasSubstr("column 3"));
   const std::vector<Parameter> vast(8, Range("", 1000));
   std::vector<Parameter> named = vast;
   for (size_t i = 0; i < named.size(); ++i)
     named[i].name = std::string(1, static_cast<char>('a' + i));
-  EXPECT_THAT(Failure(named), HasSubstr("2^62"));
+  EXPECT_THAT(SpaceFailure(named), HasSubstr("2^62"));
 }
 
 TEST(SpaceTest, IndexAndPointAreInverse) {

@@ -6,15 +6,11 @@
 #include "ops/cases.h"
 #include "ops/op.h"
 #include "tests/case_printer.h"
+#include "tests/tuner/groups.h"
 #include "tuner/measure/measure.h"
 
 namespace fettle::tuner {
 namespace {
-
-const CpuDevice& TestDevice() {
-  static const CpuDevice device(std::make_shared<ThreadPool>(2));
-  return device;
-}
 
 /// As little timing as possible.
 MeasureOptions HardlyTimed() {

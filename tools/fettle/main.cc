@@ -6,6 +6,7 @@
 
 #include "commands/command.h"
 #include "jobs/command_line.h"
+#include "jobs/option_table.h"
 #include "report/report.h"
 #include "report/terminal.h"
 
@@ -40,8 +41,11 @@ int Main(int argc, char** argv) {
   Action action;
   RegisterCommands(app, action);
   AddVersionFlags(app);
-  const std::vector<std::string> words = ReadWords(argc, argv);
-  SetJsonFailures(WantsJson(words));
+  std::vector<std::string> words = ReadWords(argc, argv);
+  const bool wants_json = WantsJson(words);
+  SetJsonFailures(wants_json);
+  // The program itself has no such option, its help has.
+  if (AsksForHelp(words)) std::erase(words, "--json");
   if (const std::string sentence = Misspelling(app, words); !sentence.empty())
     return Fail(sentence, kExitUsage);
   const CLI::App& command = NamedCommand(app, words);
@@ -49,7 +53,7 @@ int Main(int argc, char** argv) {
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::CallForHelp&) {
-    return PrintText(app.help());
+    return PrintText(wants_json ? OptionTable(command).dump(2) + "\n" : app.help());
   } catch (const CLI::CallForVersion& version) {
     return PrintText(fmt::format("{}\n", version.what()));
   } catch (const CLI::ParseError& error) {

@@ -184,7 +184,8 @@ Result<std::shared_ptr<DeviceMemory>> CpuDevice::Allocate(const MemoryRequest& r
 }
 
 Result<std::unique_ptr<Stream>> CpuDevice::NewStream(const StreamOptions& options) const {
-  return std::unique_ptr<Stream>(std::make_unique<CpuStream>(*this, options.threads));
+  return std::unique_ptr<Stream>(
+      std::make_unique<CpuStream>(*this, options.threads, options.subnormals));
 }
 
 Status CpuStream::Write(const DeviceMemory& to, int64_t offset, const void* from, int64_t bytes) {

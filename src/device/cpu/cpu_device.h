@@ -47,7 +47,8 @@ class CpuDevice final : public Device {
 /// Runs work on the pool, at once, on up to `threads` lanes.
 class CpuStream final : public Stream {
  public:
-  CpuStream(const CpuDevice& device, int threads) : device_(device), threads_(threads) {}
+  CpuStream(const CpuDevice& device, int threads, Subnormals subnormals = Subnormals::kFlush)
+      : Stream(subnormals), device_(device), threads_(threads) {}
   Status Write(const DeviceMemory& to, int64_t offset, const void* from, int64_t bytes) override;
   Status Read(void* to, const DeviceMemory& from, int64_t offset, int64_t bytes) override;
   Result<std::unique_ptr<MappedTensor>> Map(const DeviceTensor& tensor, const HostForm& host,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/subnormals.h"
 
 namespace fettle {
 namespace {
@@ -59,7 +60,8 @@ class ThreadPool::Impl {
   struct Call {
     FunctionRef<void(int64_t, int)> task;
     int64_t tasks;
-    int lanes;                    // at most so many, the caller included
+    int lanes;  // at most so many, the caller included
+    Subnormals subnormals;
     int joined = 1;               // lanes handed out so far; guarded by mutex_
     bool caller_sleeps = false;   // guarded by mutex_
     std::atomic<int> working{0};  // workers that have joined and not left; changed under mutex_
@@ -140,7 +142,10 @@ void ThreadPool::Impl::Work() {
     int lane = 0;
     if (Call* call = Join(lane)) {
       lock.unlock();
-      RunTasks(*call, lane);
+      {
+        const SubnormalScope scope(call->subnormals);
+        RunTasks(*call, lane);
+      }
       lock.lock();
       Leave(*call);
       continue;
@@ -195,7 +200,7 @@ void ThreadPool::Impl::Run(int64_t tasks, int threads, FunctionRef<void(int64_t,
     for (int64_t i = 0; i < tasks; ++i) task(i, 0);
     return;
   }
-  Call call{.task = task, .tasks = tasks, .lanes = lanes};
+  Call call{.task = task, .tasks = tasks, .lanes = lanes, .subnormals = CurrentSubnormals()};
   Publish(call);
   RunTasks(call, 0);
   Retire(call);

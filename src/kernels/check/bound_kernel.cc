@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/subnormals.h"
 #include "kernels/check/state_map.h"
 
 namespace fettle::kernels {
@@ -139,6 +140,7 @@ Status BoundKernel::WriteInputs(std::span<const std::span<const std::byte>> cont
 }
 
 Status BoundKernel::Launch(Stream& stream) const {
+  const SubnormalScope scope(stream.subnormals());
   return kernel_->Launch(
       {input_locations_, output_locations_, packed_locations_, workspace_.location(), stream});
 }

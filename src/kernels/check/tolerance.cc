@@ -13,21 +13,12 @@ bool HasNode(const ir::Graph& graph, ir::OpRef op) {
                      [&](const ir::Node& node) { return node.op == op; });
 }
 
-/// Terms of the longest sum that an element of the group is made of.
-int64_t LongestSum(const ir::Graph& graph) {
-  int64_t length = 1;
-  for (const ir::Node& node : graph.nodes()) {
-    const ir::ValueId id = node.output(0);
-    if (id == ir::kAbsent) continue;
-    const int64_t elements = std::max<int64_t>(graph.value(id).shape->elements(), 1);
-    length = std::max(length, Macs(graph, node) / elements);
-    // Reductions count no multiply-adds, but sum as many elements as they lose.
-    for (ir::ValueId input : node.inputs) {
-      if (input != ir::kAbsent)
-        length = std::max(length, graph.value(input).shape->elements() / elements);
-    }
-  }
-  return length;
+/// The magnitude of partial sums of so many terms, with which KernelTolerance, which takes 8
+/// sqrt(n) u of it, comes to what GroupTolerance promises.
+double PartialSums(const SumTerms& terms, int64_t length) {
+  const auto n = static_cast<double>(length);
+  const double random = terms.magnitude * std::sqrt(std::max(n, 1.0));
+  return terms.alternate ? std::max(random, terms.magnitude * n / 8) : random;
 }
 
 }  // namespace
@@ -44,23 +35,39 @@ int64_t Macs(const ir::Graph& graph, const ir::Node& node) {
   return op.macs(node, shapes(node.inputs), shapes(node.outputs));
 }
 
-Tolerance GroupTolerance(const ir::Graph& group, ir::ValueId output, double largest, double scale) {
+int64_t LongestSum(const ir::Graph& group) {
+  int64_t length = 1;
+  for (const ir::Node& node : group.nodes()) {
+    const ir::ValueId id = node.output(0);
+    if (id == ir::kAbsent) continue;
+    const int64_t elements = std::max<int64_t>(group.value(id).shape->elements(), 1);
+    length = std::max(length, Macs(group, node) / elements);
+    // Reductions count no multiply-adds, but sum as many elements as they lose.
+    for (ir::ValueId input : node.inputs) {
+      if (input != ir::kAbsent)
+        length = std::max(length, group.value(input).shape->elements() / elements);
+    }
+  }
+  return length;
+}
+
+Tolerance GroupTolerance(const ir::Graph& group, ir::ValueId output, double largest,
+                         const SumTerms& terms) {
   const DType dtype = group.value(output).dtype;
   const int64_t length = LongestSum(group);
-  const double magnitude =
-      std::max({largest, scale, scale * std::sqrt(static_cast<double>(length))});
+  const double magnitude = std::max(largest, PartialSums(terms, length));
   Tolerance tolerance = KernelTolerance(dtype, length, IsFloat(dtype) ? magnitude : 0);
   const auto nodes = static_cast<double>(group.nodes().size());
   tolerance.atol *= nodes;
   tolerance.rtol *= nodes;
   // The oracle rounds reduced types after every node, a fused kernel once.
   if (nodes > 1 && IsFloat(dtype) && dtype != DType::kF32)
-    tolerance.atol += tolerance.rtol * std::max(largest, scale);
+    tolerance.atol += tolerance.rtol * std::max(largest, terms.magnitude);
   const bool quantises =
       HasNode(group, "QuantizeLinear"_op) || HasNode(group, "DynamicQuantizeLinear"_op);
   // A value next to the border of two steps may fall to either side.
   if (quantises && IsInteger(dtype)) tolerance.atol = 1;
-  if (quantises && IsFloat(dtype)) tolerance.atol += 0.02 * std::max(largest, scale);
+  if (quantises && IsFloat(dtype)) tolerance.atol += 0.02 * std::max(largest, terms.magnitude);
   return tolerance;
 }
 

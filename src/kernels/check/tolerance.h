@@ -9,11 +9,25 @@ namespace fettle::kernels {
 /// Multiply-adds of a node; 0 where they are not counted.
 int64_t Macs(const ir::Graph& graph, const ir::Node& node);
 
+/// Terms of the longest sum that an element of the group is made of.
+int64_t LongestSum(const ir::Graph& group);
+
+/// What the sums of a group are made of.
+struct SumTerms {
+  double magnitude = 1;  // of one
+  /// Signs change from term to term, so that lanes add up terms of one sign; otherwise they are
+  /// random.
+  bool alternate = false;
+};
+
 /// What an output that is stored as its own type may differ from the oracle's, whose largest finite
 /// magnitude is `largest`: the type's rounding once per node, and sums as long as the longest of
-/// the group. `scale` is the magnitude of the data: sums of random signs stay near the square root
-/// of their length times that.
+/// the group, added up in any order. With random signs partial sums stay near the square root of
+/// their length times a term; with others a sum of n terms t is off by less than sqrt(n) u sum |t|,
+/// u the unit roundoff, as roundings are independent of each other (Higham and Mary, A new approach
+/// to probabilistic rounding error analysis, SIAM J. Sci. Comput. 41, 2019; n u sum |t| is never
+/// passed). One of 50,000 alternating terms that is left out shows.
 Tolerance GroupTolerance(const ir::Graph& group, ir::ValueId output, double largest,
-                         double scale = 1);
+                         const SumTerms& terms = {});
 
 }  // namespace fettle::kernels

@@ -74,9 +74,15 @@ class NodeLowering {
   /// An operator of its own.
   struct Rule {
     std::string_view op;
-    Result<Ref> (NodeLowering::*lower)();
+    Result<Ref> (*lower)(NodeLowering&);
   };
   static std::span<const Rule> Rules();
+  /// A rule as a plain function: gcc takes a pointer to a member for one that may be virtual, and
+  /// the object for one without a table.
+  template <Result<Ref> (NodeLowering::*kLower)()>
+  static Result<Ref> By(NodeLowering& node) {
+    return (node.*kLower)();
+  }
 
  private:
   DType type(size_t i) const { return l_.dtype(node_.inputs[i]); }
@@ -245,17 +251,17 @@ Result<Ref> NodeLowering::BatchNormOfOperands() {
 
 std::span<const NodeLowering::Rule> NodeLowering::Rules() {
   static constexpr Rule kRules[] = {
-      {"BatchNormalization", &NodeLowering::BatchNorm},
-      {"Cast", &NodeLowering::Cast},
-      {"CastLike", &NodeLowering::Cast},
-      {"Clip", &NodeLowering::Clip},
-      {"DequantizeLinear", &NodeLowering::Dequantise},
-      {"Gelu", &NodeLowering::Gelu},
-      {"Identity", &NodeLowering::Identity},
-      {"Mean", &NodeLowering::Mean},
-      {"Mod", &NodeLowering::Mod},
-      {"Pow", &NodeLowering::Pow},
-      {"QuantizeLinear", &NodeLowering::Quantise},
+      {"BatchNormalization", By<&NodeLowering::BatchNorm>},
+      {"Cast", By<&NodeLowering::Cast>},
+      {"CastLike", By<&NodeLowering::Cast>},
+      {"Clip", By<&NodeLowering::Clip>},
+      {"DequantizeLinear", By<&NodeLowering::Dequantise>},
+      {"Gelu", By<&NodeLowering::Gelu>},
+      {"Identity", By<&NodeLowering::Identity>},
+      {"Mean", By<&NodeLowering::Mean>},
+      {"Mod", By<&NodeLowering::Mod>},
+      {"Pow", By<&NodeLowering::Pow>},
+      {"QuantizeLinear", By<&NodeLowering::Quantise>},
   };
   return kRules;
 }
@@ -264,7 +270,7 @@ Result<Ref> NodeLowering::Run() {
   const auto names_this = [&](const auto& row) { return row.op == node_.op; };
   const auto rules = Rules();
   const auto rule = std::find_if(rules.begin(), rules.end(), names_this);
-  if (rule != rules.end()) return (this->*rule->lower)();
+  if (rule != rules.end()) return rule->lower(*this);
   const auto* row = std::find_if(std::begin(kRows), std::end(kRows), names_this);
   if (row != std::end(kRows)) return One(*row);
   return Unsupported("operator {} is not element-wise", node_.op);

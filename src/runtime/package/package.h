@@ -37,11 +37,20 @@ struct PackageInfo {
   static PackageInfo For(const DeviceSet& devices, int threads);
 };
 
-/// Writes `model` as it is after load-time passes, the decisions of `book`, all packed weights that
-/// living sessions of the model use, and built programs. The file appears whole or not at all.
-/// Fails with kIo, or with kUnsupported on what a package cannot hold.
+/// What a package may hold beside a model and its plans.
+struct PackageExtras {
+  /// As they were built; read while the package is written.
+  std::span<const ProgramBinary> programs = {};
+  /// All packed weights that living sessions of the model use, beside the weights as they are: a
+  /// larger file, whose weights are read in place and not packed when it is loaded.
+  bool packed_weights = false;
+};
+
+/// Writes `model` as it is after load-time passes, each weight once, the decisions of `book`, and
+/// `extras`. The file appears whole or not at all. Fails with kIo, or with kUnsupported on what a
+/// package cannot hold.
 Status SavePackage(const std::string& path, const Model& model, const planner::PlanBook& book,
-                   const PackageInfo& info, std::span<const ProgramBinary> programs = {});
+                   const PackageInfo& info, const PackageExtras& extras = {});
 
 /// "<model>.<device>.fettle": `model_path` without folder and extension, the device's name in small
 /// letters, digits and '-'.

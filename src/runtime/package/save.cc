@@ -110,16 +110,18 @@ Result<std::vector<Offset<index::Program>>> WritePrograms(FlatBufferBuilder& bui
 }
 
 Status Save(const std::string& path, const Model& model, const planner::PlanBook& book,
-            const PackageInfo& info, std::span<const ProgramBinary> binaries) {
+            const PackageInfo& info, const PackageExtras& extras) {
   FlatBufferBuilder builder;
   SectionList sections;
   GraphWriter graphs(builder, sections);
   RETURN_IF_ERROR(graphs.Write(model.graph()));
   const std::vector<Offset<index::Decision>> decisions = WriteDecisions(builder, book.entries());
-  ASSIGN_OR_RETURN(const std::vector<Offset<index::Packed>> packed,
-                   WritePacked(builder, sections, graphs, model.packed()));
+  std::vector<Offset<index::Packed>> packed;
+  if (extras.packed_weights) {
+    ASSIGN_OR_RETURN(packed, WritePacked(builder, sections, graphs, model.packed()));
+  }
   ASSIGN_OR_RETURN(const std::vector<Offset<index::Program>> programs,
-                   WritePrograms(builder, sections, binaries));
+                   WritePrograms(builder, sections, extras.programs));
   // What was read of a damaged package must not go into a new one.
   RETURN_IF_ERROR(model.damage());
   const std::vector<index::Section> table = SectionTable(sections);
@@ -169,8 +171,8 @@ PackageInfo PackageInfo::For(const DeviceSet& devices, int threads) {
 }
 
 Status SavePackage(const std::string& path, const Model& model, const planner::PlanBook& book,
-                   const PackageInfo& info, std::span<const ProgramBinary> programs) {
-  return package::Save(path, model, book, info, programs);
+                   const PackageInfo& info, const PackageExtras& extras) {
+  return package::Save(path, model, book, info, extras);
 }
 
 std::string PackageFileName(std::string_view model_path, const DeviceSet& devices) {

@@ -5,7 +5,7 @@
 namespace fettle::tuner {
 namespace {
 
-constexpr size_t kLeastSamples = 3;
+constexpr size_t kLeastNeighbours = 3;
 /// What starting and joining may take, which larger problems make up for.
 constexpr double kOverheadUs = 10;
 /// Up to this many times the bound of a sample, a problem has no more to make up for.
@@ -27,7 +27,7 @@ void Efficiency::Learn(int way, double bound_us, double us) {
 
 double Efficiency::Bound(int way, double bound_us) const {
   const std::vector<Sample>& samples = samples_[way];
-  if (share_ <= 0 || samples.size() < kLeastSamples) return bound_us;
+  if (share_ <= 0 || samples.size() < kLeastNeighbours) return bound_us;
   double least = 1e300, near_least = 1e300;
   size_t near = 0;
   for (const Sample& sample : samples) {
@@ -40,7 +40,7 @@ double Efficiency::Bound(int way, double bound_us) const {
     near_least = std::min(near_least, sample.us * std::min(factor, 1.0));
     ++near;
   }
-  if (near >= kLeastSamples) least = near_least;
+  if (near >= kLeastNeighbours) least = near_least;
   return std::max(bound_us, share_ * least);
 }
 

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -32,6 +33,31 @@ int64_t PassNs(const std::vector<std::byte>& bytes, const Before& before) {
   return best;
 }
 
+/// What stands for the contents of a constant: those that are one element repeated are packed once,
+/// of others each is taken for another.
+uint64_t IdentityOf(const Constant& constant) {
+  return constant.is_splat() ? constant.Hash() : reinterpret_cast<uintptr_t>(&constant);
+}
+
+/// Of the constants that the CPU's steps read, each packed form once.
+int64_t PackedBytes(const exec::Plan& plan) {
+  std::map<std::pair<std::string, std::vector<uint64_t>>, int64_t> packed;
+  for (const exec::PlannedStep& step : plan.steps) {
+    if (step.match == nullptr || DeviceOf(plan, step) != DeviceKind::kCpu) continue;
+    const auto kernel = step.match->Prepare({step.states_index, step.problem.threads, step.params});
+    if (!kernel.ok()) continue;
+    for (const kernels::PackRequest& request : (*kernel)->packs()) {
+      std::vector<uint64_t> contents;
+      for (ir::ValueId id : request.constants)
+        contents.push_back(IdentityOf(*step.problem.group->value(id).constant));
+      packed[{request.recipe, std::move(contents)}] = request.bytes;
+    }
+  }
+  int64_t bytes = 0;
+  for (const auto& [form, size] : packed) bytes += size;
+  return bytes;
+}
+
 }  // namespace
 
 bool StaysInCaches(int64_t bytes) {
@@ -49,17 +75,9 @@ bool StaysInCaches(int64_t bytes) {
   return it->second;
 }
 
-bool ConstantsAreCold(const ir::Graph& graph, const CpuInfo& info) {
+bool ConstantsAreCold(const exec::Plan& plan, const CpuInfo& info) {
   if (info.l3_bytes <= 0) return false;
-  int64_t bytes = 0;
-  std::set<uint64_t> splats;
-  for (const ir::Value& value : graph.values()) {
-    if (!value.is_constant()) continue;
-    // Equal constants are packed once; those that are one element repeated are known cheaply.
-    const Constant& constant = *value.constant;
-    if (constant.is_splat() && !splats.insert(constant.Hash()).second) continue;
-    bytes += constant.elements() * ByteSize(value.dtype);
-  }
+  const int64_t bytes = PackedBytes(plan);
   return bytes > info.l3_bytes || (bytes > info.l2_bytes && !StaysInCaches(bytes));
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/cpu/cpu_device.h"
-#include "ir/graph.h"
+#include "exec/plan.h"
 
 namespace fettle::tuner {
 
@@ -12,8 +12,9 @@ namespace fettle::tuner {
 /// Thread-safe.
 bool StaysInCaches(int64_t bytes);
 
-/// Whether the constants of `graph` have left the last cache when they are used again: so many
-/// bytes lie between two uses of one.
-bool ConstantsAreCold(const ir::Graph& graph, const CpuInfo& info);
+/// Whether what the CPU's steps of `plan` read of constants has left the last cache when it is used
+/// again: so many bytes, in their packed forms, lie between two uses of one. No step has to have
+/// been run or packed.
+bool ConstantsAreCold(const exec::Plan& plan, const CpuInfo& info);
 
 }  // namespace fettle::tuner

@@ -15,8 +15,8 @@ constexpr double kLeastLaunchUs = 0.05;
 /// Elements per second that a scalar loop reaches at best: one result per cycle at 5 GHz.
 constexpr double kScalarRate = 5e9;
 
-constexpr std::string_view kNames[] = {"fp32 fma", "int8 dot", "L1 read",
-                                       "L2 read",  "L3 read",  "DRAM read"};
+constexpr std::string_view kRateNames[] = {"fp32 fma", "int8 dot", "L1 read",
+                                           "L2 read",  "L3 read",  "DRAM read"};
 
 double CeilingOr(const Ceilings& ceilings, std::string_view name, double otherwise) {
   const auto found = ceilings.find(name);
@@ -64,7 +64,7 @@ RowKey CeilingKey(std::string_view name, const CpuDevice& device) {
 
 Ceilings LoadCeilings(const CpuDevice& device, Store& store) {
   Ceilings ceilings;
-  for (std::string_view name : kNames) {
+  for (std::string_view name : kRateNames) {
     const Result<Row> row = store.Find(CeilingKey(name, device));
     if (row.ok() && !row->prior && row->status == Row::Status::kOk)
       ceilings.emplace(name, row->median_us);

@@ -13,11 +13,7 @@
 #include "tuner/measure/oracle_cost.h"
 
 namespace fettle::tuner {
-namespace {
 
-bool IsByte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
-
-/// How to fill one input.
 struct Filling {
   std::string_view name;
   /// Multiplies floats in [-1, 1]; the second is for types of few exponents.
@@ -28,6 +24,10 @@ struct Filling {
   bool alternating = false;
 };
 
+namespace {
+
+bool IsByte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
+
 constexpr Filling kFillings[] = {
     {.name = "noise"},
     {.name = "large", .amplitude = 0x1p10, .small_type_amplitude = 0x1p3, .alternating = true},
@@ -35,7 +35,7 @@ constexpr Filling kFillings[] = {
 };
 
 /// Extreme inputs are left out where they take so many times the steps of a whole output.
-constexpr double kFarMore = 10;
+constexpr double kExtremeSteps = 10;
 
 double Amplitude(const Filling& filling, DType dtype) {
   const bool wide = dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kBF16;
@@ -192,20 +192,23 @@ std::vector<double> ValuesAt(const Tensor& tensor, const Elements& elements) {
 
 }  // namespace
 
-Status GroupExpectations::AddSet(std::string_view name, std::vector<Tensor> inputs,
-                                 double amplitude, std::span<const Elements> elements,
-                                 const Oracle& oracle) {
+Status GroupExpectations::AddSet(const Filling& filling, std::vector<Tensor> inputs,
+                                 std::span<const Elements> elements, const Oracle& oracle) {
   ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, oracle.Run(inputs, elements));
-  Expectation set{name, std::move(inputs), {}};
+  const double amplitude = LargestAmplitude(filling, *group_);
+  // Where all outputs are one sum, as with weights that are all alike, no output may show it.
+  const double weight = HidesItsSums(*group_) ? 1 : RootMeanSquareOfWeights(*group_);
+  const double root = std::sqrt(static_cast<double>(kernels::LongestSum(*group_)));
+  Expectation set{filling.name, std::move(inputs), {}};
   for (size_t o = 0; o < outputs.size(); ++o) {
     ExpectedOutput expected{elements[o], ValuesAt(outputs[o], elements[o]), {}, 0};
     expected.largest = LargestOf(expected.values);
     // Sums of alternating terms may cancel; what they are made of grows with the inputs.
-    const double terms = sets_.empty() ? 0 : sets_[0].outputs[o].largest * amplitude;
-    // Where all outputs are one sum, as with weights that are all alike, no output may show it.
-    const double scale = amplitude * (HidesItsSums(*group_) ? 1 : RootMeanSquareOfWeights(*group_));
-    expected.tolerance = kernels::GroupTolerance(*group_, group_->outputs[o],
-                                                 std::max(expected.largest, terms), scale);
+    const double sum = sets_.empty() ? 0 : sets_[0].outputs[o].largest * amplitude;
+    expected.tolerance = kernels::GroupTolerance(
+        *group_, group_->outputs[o], std::max(expected.largest, sum),
+        {.magnitude = std::max(weight * amplitude, filling.alternating ? sum / root : 0),
+         .alternate = filling.alternating});
     bytes_ += static_cast<int64_t>(expected.values.size() * sizeof(double));
     set.outputs.push_back(std::move(expected));
   }
@@ -233,14 +236,13 @@ Status GroupExpectations::AddSets(const ExpectationOptions& options, ThreadPool&
   const auto add = [&](const Filling& filling, bool zeros) -> Status {
     const bool first = sets_.empty();
     ASSIGN_OR_RETURN(std::vector<Tensor> inputs, FillAll(filling, *group_, options.seed, zeros));
-    return AddSet(filling.name, std::move(inputs), LargestAmplitude(filling, *group_),
-                  first ? elements : extreme_elements, oracle);
+    return AddSet(filling, std::move(inputs), first ? elements : extreme_elements, oracle);
   };
   // An index of 1 is out of range where an axis has one element.
   const bool zeros = !add(kFillings[0], false).ok();
   if (zeros) RETURN_IF_ERROR(add(kFillings[0], true));
   // What has to be computed whole may be too much to be computed more than once.
-  if (!HasExtremes(*group_) || oracle.StepsFor(extreme_elements) > kFarMore * most_steps)
+  if (!HasExtremes(*group_) || oracle.StepsFor(extreme_elements) > kExtremeSteps * most_steps)
     return OkStatus();
   for (const Filling& filling : std::span(kFillings).subspan(1))
     RETURN_IF_ERROR(add(filling, zeros));

@@ -24,6 +24,9 @@ struct ExpectationOptions {
   uint64_t seed = 1;
 };
 
+/// How to fill one input.
+struct Filling;
+
 /// What one output has to be.
 struct ExpectedOutput {
   Elements elements;
@@ -62,7 +65,7 @@ class GroupExpectations {
  private:
   GroupExpectations() = default;
   Status AddSets(const ExpectationOptions& options, ThreadPool& pool);
-  Status AddSet(std::string_view name, std::vector<Tensor> inputs, double amplitude,
+  Status AddSet(const Filling& filling, std::vector<Tensor> inputs,
                 std::span<const Elements> elements, const Oracle& oracle);
 
   std::shared_ptr<const ir::Graph> group_;

@@ -128,6 +128,23 @@ class Bench::Impl {
     return rows;
   }
 
+  std::vector<Row> Rematch(std::span<const Candidate> candidates, std::span<const Row> known) {
+    std::vector<Outcome> outcomes;
+    std::vector<size_t> all;
+    for (const Row& row : known) {
+      all.push_back(all.size());
+      outcomes.push_back({row, row.median_us});
+    }
+    const Result<std::vector<Summary>> times = RunSideBySide(candidates, all);
+    if (times.ok()) {
+      const double drift = (*times)[0].median / known[0].median_us;
+      for (size_t i : all) outcomes[i].SetTimes((*times)[i], drift);
+    }
+    std::vector<Row> rows;
+    for (Outcome& outcome : outcomes) rows.push_back(std::move(outcome.row));
+    return rows;
+  }
+
   Outcome RunConversion(const kernels::Operand& from, const State& to, int threads) {
     return Ended(MeasureConversion(from, to, threads));
   }
@@ -206,23 +223,33 @@ class Bench::Impl {
     }
   }
 
-  /// Sets the finalists' times to what they take side by side.
-  Status RunFinal(std::span<const Candidate> candidates, const std::vector<size_t>& finalists,
-                  std::vector<Outcome>& outcomes) {
+  /// What some of the candidates take in the same rounds.
+  Result<std::vector<Summary>> RunSideBySide(std::span<const Candidate> candidates,
+                                             const std::vector<size_t>& which) {
     std::vector<kernels::BoundKernel> bound;
-    for (size_t i : finalists) {
+    for (size_t i : which) {
       ASSIGN_OR_RETURN(kernels::BoundKernel kernel, workbench_.Bind(candidates[i]));
       bound.push_back(std::move(kernel));
     }
-    const kernels::Problem& problem = candidates[finalists[0]].problem;
-    ASSIGN_OR_RETURN(GroupExpectations * expectations, expectations_.Get(problem.group));
-    const Inputs inputs = NoiseFor(bound[0], *expectations);
-    ASSIGN_OR_RETURN(Stream * stream, workbench_.StreamOf(candidates[finalists[0]].kernel->device(),
-                                                          problem.threads));
+    ASSIGN_OR_RETURN(GroupExpectations * expectations,
+                     expectations_.Get(candidates[which[0]].problem.group));
     std::vector<Sample> samples;
-    for (const kernels::BoundKernel& kernel : bound)
-      samples.push_back([&] { return workbench_.TimeUs(kernel, inputs, *stream); });
-    ASSIGN_OR_RETURN(const std::vector<Summary> times, SampleInRounds(samples, options_, now_ns_));
+    for (size_t k = 0; k < which.size(); ++k) {
+      bound[k].PutInPlace(nullptr);  // a later one may have moved the memory
+      samples.push_back([this, &kernel = bound[k], &candidate = candidates[which[k]],
+                         inputs = NoiseFor(bound[k], *expectations)]() -> Result<double> {
+        ASSIGN_OR_RETURN(Stream * stream, workbench_.StreamOf(candidate.kernel->device(),
+                                                              candidate.problem.threads));
+        return workbench_.TimeUs(kernel, inputs, *stream);
+      });
+    }
+    return SampleInRounds(samples, options_, now_ns_);
+  }
+
+  /// Sets the finalists' times to what they take side by side.
+  Status RunFinal(std::span<const Candidate> candidates, const std::vector<size_t>& finalists,
+                  std::vector<Outcome>& outcomes) {
+    ASSIGN_OR_RETURN(const std::vector<Summary> times, RunSideBySide(candidates, finalists));
     // Side by side they may all have met another clock than when each ran alone.
     double drift = 0;
     for (size_t i = 0; i < finalists.size(); ++i)
@@ -278,6 +305,11 @@ Effort Bench::GuessConversion(const Shape& shape, const State& from, const State
 std::vector<Row> Bench::Race(std::span<const Candidate> candidates, std::span<const Row> known) {
   FETTLE_CHECK(known.empty() || known.size() == candidates.size(), "a row for each candidate");
   return impl_->Race(candidates, known);
+}
+
+std::vector<Row> Bench::Rematch(std::span<const Candidate> candidates, std::span<const Row> known) {
+  FETTLE_CHECK(!known.empty() && known.size() == candidates.size(), "a row for each candidate");
+  return impl_->Rematch(candidates, known);
 }
 
 Row Bench::RunConversion(const Shape& shape, DType dtype, const State& from, const State& to,

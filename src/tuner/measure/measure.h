@@ -36,6 +36,11 @@ class Bench {
   /// there are none.
   std::vector<Row> Race(std::span<const Candidate> candidates, std::span<const Row> known = {});
 
+  /// Runs candidates for one group side by side, in whatever states and on as many threads as each
+  /// has, all of the CPU. What was measured at different times met different machines: the rows are
+  /// those `known` of them, at the speed of the first, with the ratios of now.
+  std::vector<Row> Rematch(std::span<const Candidate> candidates, std::span<const Row> known);
+
   /// The time of making a copy in state `to` of a tensor in state `from`.
   Row RunConversion(const Shape& shape, DType dtype, const State& from, const State& to,
                     int threads);

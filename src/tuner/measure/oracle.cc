@@ -4,6 +4,7 @@
 #include <mutex>
 #include <random>
 
+#include "base/subnormals.h"
 #include "tuner/measure/oracle_cost.h"
 
 namespace fettle::tuner {
@@ -229,6 +230,7 @@ double Oracle::StepsFor(std::span<const Elements> wanted) const {
 
 Status Oracle::RunNodes(std::span<const Elements> elements, bool constants_only,
                         std::vector<Tensor>& values) const {
+  const SubnormalScope scope(Subnormals::kKeep);
   const auto is_there = [&](ir::ValueId id) { return id == ir::kAbsent || !values[id].empty(); };
   const auto view = [&](ir::ValueId id) {
     return id == ir::kAbsent ? HostView() : values[id].view();

@@ -13,7 +13,7 @@ namespace {
 /// Of an element that is merely moved, or is a function of one other.
 constexpr double kLeastPerElement = 4;
 /// Times that an element of a row is looked at: offsets, one or two passes.
-constexpr double kPasses = 3;
+constexpr double kRowPasses = 3;
 
 /// A set of elements that share sums, and whether they lie one behind the other.
 struct SummedRow {
@@ -59,7 +59,7 @@ ReferenceCost CostOfReference(const ir::Graph& group, const ir::Node& node) {
     return {cost.element + length, length};
   }
   const SummedRow row = RowOf(node, *group.value(node.input(0)).shape);
-  (row.contiguous ? cost.region : cost.element) += kPasses * row.length;
+  (row.contiguous ? cost.region : cost.element) += kRowPasses * row.length;
   return cost;
 }
 

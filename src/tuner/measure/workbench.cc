@@ -25,10 +25,10 @@ int64_t EvictedBytes(const CpuInfo& info) {
 constexpr double kLongEnoughNs = 400'000;
 constexpr int kMostLaunches = 64;
 
-constexpr size_t kLine = 64;
+constexpr size_t kCacheLine = 64;
 /// So many pages are read, a line each, so that translations of other addresses go too. A step of a
 /// page and a line touches all sets of the caches alike.
-constexpr size_t kPages = 2048, kPageStep = 4096 + kLine;
+constexpr size_t kPages = 2048, kPageStep = 4096 + kCacheLine;
 
 /// Reads every `step` bytes.
 void ReadEvery(std::span<const std::byte> bytes, size_t step) {
@@ -121,7 +121,7 @@ void Workbench::Evict(const kernels::BoundKernel& kernel, int64_t lane, int64_t 
     }
   }
   ReadEvery(pages_, kPageStep);
-  ReadEvery(ShareOf(evictor_, lane, lanes), kLine);
+  ReadEvery(ShareOf(evictor_, lane, lanes), kCacheLine);
 }
 
 void Workbench::MakeReady(const kernels::BoundKernel& kernel,

@@ -95,6 +95,36 @@ bool CostLearner::Race(EntryId id) {
   return true;
 }
 
+bool CostLearner::Rematch(EntryId id, double least_gain_us) {
+  const auto found = default_of_.find(id.first);
+  if (found == default_of_.end() || found->second == id || rematched_.contains(id)) return false;
+  if (!measured_.contains(id) && !measured_.contains(found->second)) return false;
+  const Kind& kind = KindOf(id);
+  std::vector<EntryCost> costs;
+  std::vector<Candidate> candidates;
+  std::vector<Row> known;
+  for (EntryId one : {id, found->second}) {
+    const Entry& entry = EntryOf(one);
+    const SlotSearch& slot = costs_.SlotOf(kind, entry);
+    costs.push_back(slot.cost_as_measured());
+    if (entry.is_view || entry.kernel->device() != DeviceKind::kCpu || !costs.back().banned.empty())
+      return false;
+    const kernels::Params& params = costs.back().proposal->params;
+    candidates.push_back({entry.kernel, kind.problem(entry), params});
+    known.push_back(slot.RowOf(params));
+  }
+  if (costs[1].us - costs[0].us < least_gain_us || known[0].median_us <= 0) return false;
+  if (!MayMeasure() ||
+      (allowance_.limited() && allowance_.Left() < 2e-3 * options_.measure.final_ms))
+    return false;
+  rematched_.insert(id);
+  const std::vector<Row> rows = bench_.Rematch(candidates, known);
+  costs_.Correct(kind, EntryOf(id), candidates[0].params, rows[0]);
+  costs_.Correct(kind, EntryOf(found->second), candidates[1].params, rows[1]);
+  ++report_.raced;
+  return true;
+}
+
 void CostLearner::MeasureDecision(const planner::Decision& decision) {
   for (const planner::GroupDecision& group : decision.groups) {
     const auto instance =
@@ -105,8 +135,11 @@ void CostLearner::MeasureDecision(const planner::Decision& decision) {
     for (size_t e = 0; e < kind.entries.size(); ++e) {
       const Entry& entry = kind.entries[e];
       const EntryId id{instance->kind, static_cast<int>(e)};
-      if (entry.kernel->name == group.kernel && entry.states == group.states &&
-          entry.threads == threads_ && IsOpen(id)) {
+      if (entry.kernel->name != group.kernel || entry.states != group.states ||
+          entry.threads != threads_)
+        continue;
+      default_of_.emplace(instance->kind, id);
+      if (IsOpen(id)) {
         costs_.Excuse(kind, entry);
         preferred_.insert(id);
         const auto params = costs_.SlotOf(kind, entry).AskDefault();
@@ -162,6 +195,7 @@ void CostLearner::Learn(EntryId id, const kernels::Params& params, const Row& ro
   const Kind& kind = KindOf(id);
   const Entry& entry = EntryOf(id);
   costs_.Tell(kind, entry, params, row);
+  measured_.insert(id);
   ++report_.measured;
   if (row.status == Row::Status::kOk || row.status == Row::Status::kStopped) return;
   report_.rejected.push_back({std::string(entry.kernel->name),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -57,6 +58,9 @@ class CostLearner {
   void MeasureEntries();
   /// Runs sets of a slot that cannot be told apart against each other; whether there were some.
   bool Race(EntryId id);
+  /// Runs the best set of an entry against that of MeasureDecision's entry for the same group, if
+  /// it seemed at least so much faster and one of them was measured here; once. Whether they ran.
+  bool Rematch(EntryId id, double least_gain_us);
   /// Measures the entries of a plan that needs no costs, so that there always is a measured plan.
   void MeasureDecision(const planner::Decision& decision);
   /// Measures a conversion unless it is known; whether it was not.
@@ -85,7 +89,9 @@ class CostLearner {
   Allowance allowance_;
   bool interrupted_ = false;
   std::set<EntryId> given_up_;
-  std::set<EntryId> preferred_;  // what can be had unmeasured, if need be
+  std::set<EntryId> preferred_;        // what can be had unmeasured, if need be
+  std::map<int, EntryId> default_of_;  // by kind
+  std::set<EntryId> measured_, rematched_;
 };
 
 }  // namespace fettle::tuner

@@ -13,7 +13,7 @@ namespace {
 
 /// The interval is looked at again after this many times the pairs: the fewer looks, the fewer
 /// chances of a wrong one.
-constexpr double kNextLook = 1.4;
+constexpr double kNextPairs = 1.4;
 
 using Run = std::function<Status()>;
 
@@ -36,12 +36,12 @@ Result<double> TimeUs(const Run& run, const std::function<int64_t()>& now_ns) {
   return std::max(static_cast<double>(now_ns() - begin), 1.0) * 1e-3;
 }
 
-enum class Verdict { kOpen, kFaster, kNotFaster };
+enum class Standing { kOpen, kFaster, kNotFaster };
 
-Verdict Judge(const Summary& ratios, const GateOptions& options) {
+Standing Judge(const Summary& ratios, const GateOptions& options) {
   const double wanted = std::log1p(-options.min_gain);
-  if (ratios.high < 0 && ratios.median <= wanted) return Verdict::kFaster;
-  return ratios.low > wanted ? Verdict::kNotFaster : Verdict::kOpen;
+  if (ratios.high < 0 && ratios.median <= wanted) return Standing::kFaster;
+  return ratios.low > wanted ? Standing::kNotFaster : Standing::kOpen;
 }
 
 GateResult Report(const Pairs& pairs, const GateOptions& options) {
@@ -54,7 +54,7 @@ GateResult Report(const Pairs& pairs, const GateOptions& options) {
   result.low = std::min(std::exp(ratios.low), result.ratio);
   result.high = std::max(std::exp(ratios.high), result.ratio);
   const bool enough = result.pairs >= kLeastGatePairs;
-  result.accepted = enough && Judge(ratios, options) == Verdict::kFaster;
+  result.accepted = enough && Judge(ratios, options) == Standing::kFaster;
   const std::string interval =
       fmt::format("{:.3f} of the incumbent's time (99 % sure: {:.3f} to {:.3f}) in {} pairs",
                   result.ratio, result.low, result.high, result.pairs);
@@ -98,8 +98,8 @@ Result<GateResult> RunGate(const Run& incumbent, const Run& challenger,
     pairs.challenger_us.push_back(us[1]);
     pair_ns = now_ns() - begin;
     if (pair + 1 < next_look) continue;
-    if (Judge(pairs.Ratios(), options) != Verdict::kOpen) break;
-    next_look = static_cast<int>(std::ceil(next_look * kNextLook));
+    if (Judge(pairs.Ratios(), options) != Standing::kOpen) break;
+    next_look = static_cast<int>(std::ceil(next_look * kNextPairs));
   }
   return Report(pairs, options);
 }

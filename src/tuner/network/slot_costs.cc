@@ -232,13 +232,16 @@ void SlotCosts::TellRace(const planner::Kind& kind, const planner::Entry& entry,
                          const std::vector<Row>& rows) {
   Slot& slot = Find(kind, entry);
   slot.raced = true;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    store_.Put(learned_.KernelKey(kind, entry, finalists[i].params), rows[i]);
-    slot.search->Correct(finalists[i].params, rows[i]);
-  }
-  ++told_;
+  for (size_t i = 0; i < rows.size(); ++i) Correct(kind, entry, finalists[i].params, rows[i]);
   Keep(kind, entry, slot);
   KeepBest(kind, entry, slot);
+}
+
+void SlotCosts::Correct(const planner::Kind& kind, const planner::Entry& entry,
+                        const kernels::Params& params, const Row& row) {
+  store_.Put(learned_.KernelKey(kind, entry, params), row);
+  Find(kind, entry).search->Correct(params, row);
+  ++told_;
 }
 
 /// Writes the journal; a slot of which the default set alone is known needs none, unless there is

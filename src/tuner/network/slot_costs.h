@@ -39,6 +39,10 @@ class SlotCosts final : public planner::CostSource {
   void TellRace(const planner::Kind& kind, const planner::Entry& entry,
                 const std::vector<planner::Proposal>& finalists, const std::vector<Row>& rows);
 
+  /// Another time of a set that was measured.
+  void Correct(const planner::Kind& kind, const planner::Entry& entry,
+               const kernels::Params& params, const Row& row);
+
   /// While set, slots count with what was measured alone; one that has nothing is banned, but for
   /// what is excused, which counts at its bound.
   void set_measured_only(bool only);

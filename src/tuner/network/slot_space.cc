@@ -13,19 +13,6 @@ namespace {
 constexpr size_t kNeighbours = 4;
 constexpr std::string_view kGroupPrefix = "group_", kRelaxed = "fast_math";
 
-/// One parameter of a slot.
-struct Dimension {
-  std::string name;
-  std::set<int64_t> values;
-  bool of_launch = false;
-};
-
-Dimension& DimensionOf(const std::string& name, std::vector<Dimension>& all) {
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const Dimension& one) { return one.name == name; });
-  return found != all.end() ? *found : all.emplace_back(Dimension{name, {}, false});
-}
-
 kernels::Params ParamsAt(const std::vector<Parameter>& parameters,
                          const std::vector<bool>& of_launch, const Point& point) {
   kernels::Params params;
@@ -79,11 +66,24 @@ class SlotSpace::Maker {
     return scope_.compiles || device_.kind() == DeviceKind::kCpu || name.starts_with(kGroupPrefix);
   }
 
+  /// One parameter of a slot.
+  struct Dimension {
+    std::string name;
+    std::set<int64_t> values;
+    bool of_launch = false;
+  };
+
+  Dimension& DimensionOf(const std::string& name) {
+    const auto found = std::find_if(dimensions_.begin(), dimensions_.end(),
+                                    [&](const Dimension& one) { return one.name == name; });
+    return found != dimensions_.end() ? *found
+                                      : dimensions_.emplace_back(Dimension{name, {}, false});
+  }
+
   void ListDimensions() {
-    for (const auto& [name, value] : own_.usual)
-      DimensionOf(name, dimensions_).values.insert(value);
+    for (const auto& [name, value] : own_.usual) DimensionOf(name).values.insert(value);
     for (const kernels::Tunable& tunable : own_.tunables) {
-      Dimension& dimension = DimensionOf(tunable.name, dimensions_);
+      Dimension& dimension = DimensionOf(tunable.name);
       if (dimension.values.empty() || Varies(tunable.name))
         dimension.values.insert(tunable.values.begin(), tunable.values.end());
     }
@@ -91,7 +91,7 @@ class SlotSpace::Maker {
     for (const kernels::Tunable& tunable : launches_->launch_tunables()) {
       if (!Varies(tunable.name)) continue;
       const bool is_own = own_.usual.contains(tunable.name);
-      Dimension& dimension = DimensionOf(tunable.name, dimensions_);
+      Dimension& dimension = DimensionOf(tunable.name);
       dimension.of_launch = !is_own;
       for (int64_t value : tunable.values)
         if (!is_own || value != 0) dimension.values.insert(value);

@@ -7,7 +7,6 @@
 #include "planner/extract.h"
 #include "planner/planner.h"
 #include "planner/restrict.h"
-#include "tuner/cost/residency.h"
 #include "tuner/network/cost_learner.h"
 
 namespace fettle::tuner {
@@ -17,13 +16,6 @@ namespace {
 constexpr double kLeastSolveSeconds = 0.05;
 /// Time kept for the last solution, in times of the one before.
 constexpr double kRepeat = 1.5;
-
-/// The options as they hold for this graph.
-TuneOptions OptionsFor(const ir::Graph& graph, const DeviceSet& devices, TuneOptions options) {
-  const CpuInfo& info = static_cast<const CpuDevice&>(devices.cpu()).info();
-  options.measure.cold_constants |= ConstantsAreCold(graph, info);
-  return options;
-}
 
 /// A conversion of an extracted problem.
 struct Copy {
@@ -48,7 +40,7 @@ class Tuner {
       : graph_(graph),
         devices_(devices),
         limits_(limits),
-        options_(OptionsFor(graph, devices, options)),
+        options_(options),
         report_(report),
         learner_(catalogue_, devices, limits, options_, store, report),
         now_ns_(options.measure.now_ns ? options.measure.now_ns : NowNs),
@@ -58,14 +50,13 @@ class Tuner {
     costs().Ban(options_.banned);
     learned().AssumeEfficiency(EfficiencyOf(options_.level));
     ASSIGN_OR_RETURN(catalogue_, ListCatalogue(graph_, devices_, limits_));
-    ASSIGN_OR_RETURN(const planner::Decision preferred,
-                     planner::PreferredDecision(graph_, devices_, limits_));
+    ASSIGN_OR_RETURN(preferred_, planner::PreferredDecision(graph_, devices_, limits_));
     // Asks the store for everything: what is known of some entries bounds others, in whatever order
     // they are priced.
-    RETURN_IF_ERROR(ExtractProblem().status());
-    if (options_.level != Level::kNone) learner_.MeasureDecision(preferred);
+    (void)ExtractProblem();
+    if (options_.level != Level::kNone) learner_.MeasureDecision(preferred_);
     if (options_.everything) MeasureEverything();
-    Result<planner::Decision> decision = Search(preferred);
+    Result<planner::Decision> decision = Search();
     report_.entries = learned().asked();
     report_.reused = learned().known();
     report_.priors = learned().priors();
@@ -79,8 +70,11 @@ class Tuner {
   double Seconds() const { return static_cast<double>(now_ns_() - start_) * 1e-9; }
 
   Result<planner::Extracted> ExtractProblem() {
-    return Extract(graph_, catalogue_, learner_.costs_in_network(), limits_.threads,
-                   AssumptionsOf(options_.level), options_.bounds);
+    Result<planner::Extracted> extracted =
+        Extract(graph_, catalogue_, learner_.costs_in_network(), limits_.threads,
+                AssumptionsOf(options_.level), options_.bounds, &preferred_);
+    if (extracted.ok()) report_.warnings = extracted->warnings;
+    return extracted;
   }
 
   void MeasureEverything() {
@@ -101,20 +95,22 @@ class Tuner {
   }
 
   /// Solves, lets the open slots that the optimum uses search, and solves again until all are
-  /// closed; then once more after races of those sets that cannot be told apart.
-  Result<planner::Decision> Search(const planner::Decision& preferred) {
+  /// closed; then once more after races of those sets that cannot be told apart, and of what seems
+  /// faster than the default plan's.
+  Result<planner::Decision> Search() {
     while (true) {
       const double begin = Seconds();
       const int64_t tried = Tried();
       Result<planner::Extracted> problem = ExtractProblem();
-      if (!problem.ok() && learner_.given_up() > 0) return BestMeasured(preferred);
-      ASSIGN_OR_RETURN(planner::Extracted extracted, std::move(problem));
+      if (!problem.ok())
+        return BestMeasured(learner_.given_up() > 0 ? "" : problem.status().message());
+      planner::Extracted extracted = std::move(problem).value();
       if (!options_.layout.empty())
         RETURN_IF_ERROR(planner::RestrictToLayout(options_.layout, extracted));
       CountChoices(extracted);
       const Result<solver::Solution> solved = Solve(extracted);
       if (!solved.ok() && options_.layout.empty() && !IsBounded(extracted))
-        return BestMeasured(preferred, solved.status().message());
+        return BestMeasured(solved.status().message());
       ASSIGN_OR_RETURN(const solver::Solution solution, solved);
       // The last round repeats this much.
       learner_.allowance().Keep(kRepeat * (Seconds() - begin));
@@ -125,16 +121,16 @@ class Tuner {
           std::count_if(solution.conversions.begin(), solution.conversions.end(),
                         [&](const auto& made) { return MeasureConversion(extracted, made); });
       if (open.empty() && conversions == 0) {
-        if (RaceSlots(extracted, solution)) continue;
-        return learner_.given_up() == 0 ? Decide(extracted, solution) : BestMeasured(preferred);
+        if (RaceSlots(extracted, solution) || Rematch(extracted, solution)) continue;
+        return learner_.given_up() == 0 ? Decide(extracted, solution) : BestMeasured();
       }
-      if (!may_measure) return BestMeasured(preferred);
+      if (!may_measure) return BestMeasured();
       for (EntryId id : open) {
         if (!learner_.MayMeasure()) break;
         // Another kind of equal costs may have been measured meanwhile.
         if (learner_.IsOpen(id)) learner_.Measure(id);
       }
-      if (Tried() == tried) return BestMeasured(preferred);
+      if (Tried() == tried) return BestMeasured();
     }
   }
 
@@ -180,6 +176,16 @@ class Tuner {
     return report_.raced > raced;
   }
 
+  /// Whether something ran again beside the default plan's choice: what was measured long after
+  /// that one, or is the luckiest of many, may only seem faster.
+  bool Rematch(const planner::Extracted& extracted, const solver::Solution& solution) {
+    constexpr double kWorthALook = 0.005;  // of the whole plan
+    const int64_t raced = report_.raced;
+    for (const solver::Pick& pick : solution.picks)
+      learner_.Rematch(EntryOf(extracted, pick), kWorthALook * solution.cost);
+    return report_.raced > raced;
+  }
+
   void Report(const solver::Solution& solution, size_t open) {
     // Without what was given up, costs are no bounds.
     if (learner_.given_up() == 0) {
@@ -207,17 +213,16 @@ class Tuner {
 
   /// Where the search ends early, because of `reason` (empty: as ReasonToStop says): the best plan
   /// of what was measured; the preferred one where that is none and nothing bounds it.
-  Result<planner::Decision> BestMeasured(const planner::Decision& preferred,
-                                         std::string_view reason = "") {
+  Result<planner::Decision> BestMeasured(std::string_view reason = "") {
     if (learner_.IsCancelled()) return Error(StatusCode::kCancelled, "interrupted");
     report_.stopped = true;
     report_.end = reason.empty() ? ReasonToStop() : std::string(reason);
     costs().set_measured_only(options_.level != Level::kNone);
     const Result<planner::Extracted> extracted = ExtractProblem();
-    if (!extracted.ok()) return preferred;
+    if (!extracted.ok()) return preferred_;
     const Result<solver::Solution> solution = Solve(*extracted);
     if (!solution.ok() && IsBounded(*extracted)) return solution.status();
-    if (!solution.ok()) return preferred;
+    if (!solution.ok()) return preferred_;
     planner::Decision decision = Decide(*extracted, *solution);
     decision.gap = decision.predicted_us <= 0
                        ? 1
@@ -263,6 +268,7 @@ class Tuner {
   TuneOptions options_;
   TuneReport& report_;
   planner::Catalogue catalogue_;
+  planner::Decision preferred_;
   CostLearner learner_;
   std::function<int64_t()> now_ns_;
   int64_t start_;

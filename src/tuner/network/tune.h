@@ -35,7 +35,6 @@ struct TuneOptions {
   /// Measures every entry before the last solve, to check that measuring only what the optimum uses
   /// loses nothing.
   bool everything = false;
-  /// Constants that do not fit into the last cache are measured cold, whatever this says of them.
   MeasureOptions measure;
   /// What the plan must keep; the solver knows them.
   planner::Bounds bounds;
@@ -62,7 +61,7 @@ struct TuneReport {
   int64_t measured = 0;  // sets of parameters of them, and conversions, in this call
   int64_t reused = 0;    // the same from the store
   int64_t priors = 0;    // of the entries, known from another build, driver or protocol alone
-  int64_t raced = 0;     // slots whose best sets ran against each other
+  int64_t raced = 0;     // slots whose best sets ran against each other, or beside the default's
   int64_t skipped = 0;   // times that a measurement would not have ended before the deadline
   int64_t choices = 0;   // of all groups, equal kinds counted again
   int rounds = 0;        // times that the problem was solved
@@ -78,12 +77,15 @@ struct TuneReport {
   solver::Report solver;  // of the last solve
   std::vector<Rejected> rejected;
   std::vector<Lossy> lossy;
+  /// Groups whose kernels all failed their checks, and which of the default plan's stays there.
+  std::vector<std::string> warnings;
 };
 
 /// Tunes `graph`, whose values have concrete shapes, for sessions of `limits` on `devices`. Every
 /// measurement goes to `store` as it is made, so that a call after a kill goes on where that ended.
-/// Fails with kUnsupported where a node has no kernel, or no plan keeps the bounds, kCancelled
-/// where MeasureOptions::cancelled was set; the report holds what was done until then.
+/// Where all kernels of a group fail their checks, the default plan's stays. Fails with
+/// kUnsupported where a node has no kernel, or no plan keeps the bounds, kCancelled where
+/// MeasureOptions::cancelled was set; the report holds what was done until then.
 Result<planner::Decision> TuneGraph(const ir::Graph& graph, const DeviceSet& devices,
                                     const planner::Limits& limits, const TuneOptions& options,
                                     Store& store, TuneReport* report);

@@ -11,7 +11,7 @@ namespace {
 /// at the end one to 2 % more.
 constexpr double kHot = 0.6, kCold = 0.02;
 /// Rejected steps in a row after which the walk goes on from the best.
-constexpr int kPatience = 24;
+constexpr int kMaxRejected = 24;
 
 class Annealing : public Strategy {
  public:
@@ -23,7 +23,7 @@ class Annealing : public Strategy {
   std::optional<Point> Ask() override {
     if (!current_ && history_.best()) current_ = *history_.best();
     if (!current_) return RandomUnseen(history_, random_);
-    if (rejected_ >= kPatience) {
+    if (rejected_ >= kMaxRejected) {
       current_ = *history_.best();
       rejected_ = 0;
     }

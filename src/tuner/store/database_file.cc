@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kNames = 3;
+constexpr int kAsideNames = 3;
 constexpr int64_t kLockNs = 5'000'000'000;
 
 /// An absolute path of the environment; others mean nothing (XDG base directory specification).
@@ -37,7 +37,8 @@ std::string FreeName(const std::string& path) {
   std::string name = path + ".aside";
   std::error_code ignored;
   for (int i = 2;
-       i <= kNames && fs::symlink_status(name, ignored).type() != fs::file_type::not_found; ++i)
+       i <= kAsideNames && fs::symlink_status(name, ignored).type() != fs::file_type::not_found;
+       ++i)
     name = fmt::format("{}.aside{}", path, i);
   return name;
 }

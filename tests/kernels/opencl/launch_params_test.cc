@@ -14,7 +14,7 @@
 namespace fettle::kernels {
 namespace {
 
-OpenClFacts Facts(const char* family) {
+OpenClFacts FactsOf(const char* family) {
   OpenClFacts facts;
   facts.family = family;
   facts.compute_units = 8;
@@ -26,7 +26,7 @@ OpenClFacts Facts(const char* family) {
 
 TEST(ProposeGroups, EveryRuleIsHeardAndEachSizeOnce) {
   std::set<std::string_view> rules;
-  const OpenClFacts facts = Facts("adreno");
+  const OpenClFacts facts = FactsOf("adreno");
   for (const WorkShape& gws :
        {WorkShape{16, 56, 56}, WorkShape{3136, 32, 1}, WorkShape{49, 7, 2}, WorkShape{1, 1, 1}}) {
     std::set<WorkShape> sizes;

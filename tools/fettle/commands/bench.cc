@@ -20,7 +20,7 @@
 namespace fettle::tools {
 namespace {
 
-constexpr size_t kSummaryRows = 15;
+constexpr size_t kProfileRows = 15;
 
 struct BenchOptions {
   JobOptions job;
@@ -164,7 +164,7 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
              ms(summary.p99), ms(summary.stddev), fmt::format("{:.1f}", 1000 / summary.mean)});
   fmt::print("{}\n{}\n{}\n", start.ToString(), table.ToString(),
              options.profile ? ListProfile(result.steps, options.sort)
-                             : SummariseProfile(result.steps, kSummaryRows, options.sort));
+                             : SummariseProfile(result.steps, kProfileRows, options.sort));
   const auto bytes = [](int64_t value) { return HumanBytes(static_cast<double>(value)); };
   fmt::print("{}\n", Fit(fmt::format("memory: peak {}, activations {}, weights {}, packed {}",
                                      bytes(result.peak_rss_bytes), bytes(result.memory.arena_bytes),
@@ -175,9 +175,11 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
                Summarise(result.host_ms).median);
   if (job.session.accelerator() != nullptr || options.bound) {
     const Transfers& transfers = result.transfers;
-    fmt::print("transfers of an inference{}: {} copies ({}), {} maps, {} conversions by the host\n",
-               options.bound ? ", inputs and outputs bound" : "", transfers.copies,
-               bytes(transfers.copied_bytes), transfers.maps, transfers.conversions);
+    fmt::print("{}\n", Fit(fmt::format("transfers of an inference{}: {} copies ({}), {} maps, "
+                                       "{} conversions by the host",
+                                       options.bound ? ", inputs and outputs bound" : "",
+                                       transfers.copies, bytes(transfers.copied_bytes),
+                                       transfers.maps, transfers.conversions)));
   }
   fmt::print("roofline: {:.0f} % of what this machine can do at best\n", 100 * roofline_share);
   PrintParts({Count(std::ssize(result.latencies), "run"),

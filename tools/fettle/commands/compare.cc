@@ -73,8 +73,6 @@ void PrintJsonReport(const CompareOptions& options, const Job& job,
   PrintJson(document);
 }
 
-constexpr auto kRight = Table::Align::kRight;
-
 /// "max abs" to "ok".
 std::vector<std::string> Cells(const Judgement& judgement) {
   const Difference& d = judgement.difference;
@@ -84,6 +82,7 @@ std::vector<std::string> Cells(const Judgement& judgement) {
 }
 
 void PrintOutputs(const std::vector<OutputComparison>& outputs) {
+  constexpr auto kRight = Table::Align::kRight;
   Table table({{"output"},
                {"max abs", kRight},
                {"max rel", kRight},
@@ -108,6 +107,7 @@ void PrintNodes(const NodeComparisons& nodes) {
                      return a.judgement.difference.sqnr_db < b.judgement.difference.sqnr_db;
                    });
   worst.resize(std::min<size_t>(worst.size(), 10));
+  constexpr auto kRight = Table::Align::kRight;
   Table list({{"node"},
               {.title = "operator", .leaves = 3},
               {"kernel"},

@@ -49,6 +49,7 @@ Json OptionsJson(const CommonOptions& options) {
           {"queue_window", options.queue_window},
           {"kernel_ms", options.kernel_ms},
           {"svm", options.svm},
+          {"subnormals", options.subnormals},
           {"cache", options.no_cache        ? "off"
                     : options.cache.empty() ? "default"
                                             : options.cache}};

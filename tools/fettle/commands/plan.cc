@@ -52,6 +52,7 @@ struct Solved {
   int64_t before = 0, after = 0, unmeasured = 0;
   solver::Problem problem;               // of all segments
   std::vector<exec::StepProfile> steps;  // of all segments
+  std::vector<std::string> warnings;
 
   double gap() const { return cost_us > 0 ? std::max(0.0, 1 - bound_us / cost_us) : 0; }
   bool optimal() const { return gap() < 1e-9; }
@@ -59,8 +60,9 @@ struct Solved {
 
 Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
                     const runtime::Session& session, tuner::Store& store, Solved& solved) {
-  const bool cold = tuner::ConstantsAreCold(session.model().graph(), GetCpuInfo());
   const planner::Limits& limits = session.limits();
+  ASSIGN_OR_RETURN(const exec::Plan first, planner::MakePlan(graph, session.devices(), limits));
+  const bool cold = tuner::ConstantsAreCold(first, GetCpuInfo());
   ASSIGN_OR_RETURN(const tuner::Level level, tuner::LevelFromName(options.level));
   tuner::SlotCosts alone(session.devices(), store,
                          tuner::SlotOptionsOf(level, limits.precision != planner::Precision::kHigh),
@@ -72,9 +74,11 @@ Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
   tuner::CalibratedCosts costs(alone, session.devices(), store, counts_bytes);
   ASSIGN_OR_RETURN(const planner::Catalogue catalogue,
                    planner::ListCatalogue(graph, session.devices(), limits));
+  ASSIGN_OR_RETURN(const planner::Decision preferred,
+                   planner::PreferredDecision(graph, session.devices(), limits));
   const auto extract = [&] {
     return planner::Extract(graph, catalogue, costs, limits.threads, tuner::AssumptionsOf(level),
-                            ToBounds(options.bounds));
+                            ToBounds(options.bounds), &preferred);
   };
   // What is known of some entries bounds others, so all are asked for first.
   RETURN_IF_ERROR(extract().status());
@@ -116,6 +120,7 @@ Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
       solved.held_bytes = std::max(solved.held_bytes, bytes);
   }
   for (exec::StepProfile& step : StepsOf(graph, decision)) solved.steps.push_back(std::move(step));
+  std::ranges::move(extracted.warnings, std::back_inserter(solved.warnings));
   Append(extracted.problem, solved.problem);
   return OkStatus();
 }
@@ -211,6 +216,8 @@ int Plan(const PlanOptions& options) {
   PrintWarnings(job->warnings);
   const Result<Solved> solved = SolveModel(options, *job);
   if (!solved.ok()) return Fail(solved.status());
+  PrintWarnings(solved->warnings);
+  std::ranges::copy(solved->warnings, std::back_inserter(job->warnings));
   if (options.job.common.json) {
     Json document = SolvedJson(*solved);
     document["model"] = options.job.model;

@@ -8,6 +8,7 @@
 #include "jobs/worker_pool.h"
 #include "report/progress.h"
 #include "report/report.h"
+#include "runtime/device_choice.h"
 
 namespace fettle::tools {
 namespace {
@@ -20,19 +21,19 @@ struct TestOptions {
   double limit_seconds = 120;
 };
 
-struct Outcome {
+struct CaseOutcome {
   std::string result = "failed";  // passed, failed, skipped
   std::string reason;
 };
 
-volatile sig_atomic_t interrupted = 0;
+volatile sig_atomic_t test_interrupted = 0;
 
 void Report(const TestOptions& options, const std::vector<TestCase>& cases,
-            const std::vector<Outcome>& outcomes, const std::vector<std::string>& warnings) {
+            const std::vector<CaseOutcome>& outcomes, const std::vector<std::string>& warnings) {
   int64_t passed = 0, failed = 0, skipped = 0;
   Json list = Json::array();
   for (size_t i = 0; i < cases.size(); ++i) {
-    const Outcome& outcome = outcomes[i];
+    const CaseOutcome& outcome = outcomes[i];
     passed += outcome.result == "passed";
     failed += outcome.result == "failed";
     skipped += outcome.result == "skipped";
@@ -56,7 +57,9 @@ void Report(const TestOptions& options, const std::vector<TestCase>& cases,
 
 /// Runs the cases that `outcomes` does not settle yet.
 void RunAll(const TestOptions& options, const std::vector<TestCase>& cases,
-            std::vector<Outcome>& outcomes) {
+            std::vector<CaseOutcome>& outcomes) {
+  const runtime::SessionOptions session{
+      .threads = 1, .subnormals = *runtime::SubnormalsFromName(options.common.subnormals)};
   std::vector<size_t> todo;
   for (size_t i = 0; i < cases.size(); ++i)
     if (outcomes[i].result != "skipped") todo.push_back(i);
@@ -68,14 +71,14 @@ void RunAll(const TestOptions& options, const std::vector<TestCase>& cases,
   pool.limit_seconds = options.limit_seconds;
   pool.work = [&](size_t i) {
     signal(SIGINT, SIG_IGN);
-    return RunTestCase(cases[todo[i]], options.tolerance, 1).message();
+    return RunTestCase(cases[todo[i]], options.tolerance, session).message();
   };
   pool.done = [&](size_t i, const std::string& text) {
     outcomes[todo[i]] = {text.empty() ? "passed" : "failed", text};
     progress.Update(++finished);
   };
   pool.crashed = [](const std::string& reason) { return reason; };
-  pool.stop = [] { return interrupted != 0; };
+  pool.stop = [] { return test_interrupted != 0; };
   pool.Run(todo.size());
 }
 
@@ -85,7 +88,7 @@ int Test(const TestOptions& options) {
   if (!common.ok()) return Fail(common);
   auto cases = FindTestCases(options.directories);
   if (!cases.ok()) return Fail(cases.status());
-  std::vector<Outcome> outcomes(cases->size());
+  std::vector<CaseOutcome> outcomes(cases->size());
   if (!options.skip_list.empty()) {
     auto skips = SkipList::Read(options.skip_list);
     if (!skips.ok()) return Fail(skips.status());
@@ -96,13 +99,13 @@ int Test(const TestOptions& options) {
   }
   PrintWarnings(warnings);
   struct sigaction action = {};
-  action.sa_handler = [](int) { interrupted = 1; };
+  action.sa_handler = [](int) { test_interrupted = 1; };
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   RunAll(options, *cases, outcomes);
   Report(options, *cases, outcomes, warnings);
-  for (const Outcome& outcome : outcomes)
-    if (outcome.result == "failed") return interrupted != 0 ? kExitFailed : kExitDiffers;
+  for (const CaseOutcome& outcome : outcomes)
+    if (outcome.result == "failed") return test_interrupted != 0 ? kExitFailed : kExitDiffers;
   return kExitOk;
 }
 

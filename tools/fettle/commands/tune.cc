@@ -32,6 +32,8 @@ int Tune(const TuneOptions& options) {
   StartInterruptThread();
   auto job = MakeJob(options.job);
   if (!job.ok()) return Fail(job.status());
+  if (options.no_package && options.tuning.packed_weights)
+    job->warnings.push_back("--packed-weights has no effect without a package");
   PrintWarnings(job->warnings);
   const std::shared_ptr<tuner::Store> store = StoreFor(options.job.common);
   const std::shared_ptr<void> compiling = CompileAside(options, *job);
@@ -56,6 +58,8 @@ int Tune(const TuneOptions& options) {
     document["device"] = DeviceJson(job->threads, accelerator);
     document["precision"] = PrecisionJson(options.job.common, accelerator, steps);
     document["warnings"] = job->warnings;
+    for (const std::string& warning : result->report.warnings)
+      document["warnings"].push_back(warning);
     PrintJson(document);
   } else {
     fmt::print("{}", TuningText(*result, job->session));
@@ -79,6 +83,9 @@ void RegisterTune(CLI::App& app, Action& action) {
       ->check(CLI::Range(0.01, 86400.0));
   CLI::Option* output =
       sub->add_option("-o,--output", options->output, "package (default MODEL.DEVICE.fettle)");
+  sub->add_flag("--packed-weights", options->tuning.packed_weights,
+                "put packed weights into the package: it is larger and starts sooner")
+      ->envname("FETTLE_PACKED_WEIGHTS");
   sub->add_flag("--no-package", options->no_package, "keep what was learned in the database alone")
       ->excludes(output);
   sub->callback([&action, options] { action = [options] { return Tune(*options); }; });

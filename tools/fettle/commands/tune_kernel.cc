@@ -21,7 +21,7 @@ namespace fettle::tools {
 namespace {
 
 /// What a search on a recording came to.
-struct Outcome {
+struct SearchOutcome {
   std::unique_ptr<tuner::Search> search;
   double seconds = 0;
   bool interrupted = false;
@@ -83,9 +83,9 @@ Json ParametersJson(const tuner::SearchSpace& space, const tuner::Point& point) 
 
 namespace {
 
-Result<Outcome> SearchRecording(const TuneKernelOptions& options, const Replay& replay) {
+Result<SearchOutcome> SearchRecording(const TuneKernelOptions& options, const Replay& replay) {
   ASSIGN_OR_RETURN(tuner::SearchOptions settings, MakeSearchOptions(options, replay.space()));
-  Outcome outcome;
+  SearchOutcome outcome;
   ASSIGN_OR_RETURN(outcome.search, tuner::Search::Create(replay.space(), std::move(settings)));
   const int64_t all = static_cast<int64_t>(replay.size());
   Progress progress("searching", options.evals > 0 ? std::min(options.evals, all) : all);
@@ -102,7 +102,7 @@ Result<Outcome> SearchRecording(const TuneKernelOptions& options, const Replay& 
   return outcome;
 }
 
-void Print(const TuneKernelOptions& options, const Replay& replay, const Outcome& outcome,
+void Print(const TuneKernelOptions& options, const Replay& replay, const SearchOutcome& outcome,
            const std::vector<std::string>& warnings) {
   const tuner::History& history = outcome.search->history();
   const tuner::Evaluation* const best = history.best();

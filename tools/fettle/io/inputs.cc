@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -112,6 +113,16 @@ struct Loader {
   }
 };
 
+/// False where `dtype` is of integers and none is `constant`.
+Result<bool> HoldsConstant(DType dtype, double constant) {
+  constexpr double kLimit = 0x1p63;
+  if (!IsInteger(dtype)) return true;
+  if (!(constant >= -kLimit && constant < kLimit) || std::trunc(constant) != constant) return false;
+  ASSIGN_OR_RETURN(const Tensor one, Tensor::Create(dtype, Shape{1}));
+  one.view().SetInt(0, static_cast<int64_t>(constant));
+  return one.view().GetDouble(0) == constant;
+}
+
 Result<Tensor> FillTensor(const ir::Value& value, const Shape& shape, double constant) {
   ASSIGN_OR_RETURN(Tensor tensor, Tensor::Create(value.dtype, shape));
   const HostView view = tensor.view();
@@ -203,6 +214,10 @@ Result<std::vector<InputArgument>> MatchInputs(const ir::Graph& graph,
       if (error != std::errc() || stop != end)
         return InvalidArgument("input '{}': expected const:NUMBER, got '{}'", input.name,
                                input.file);
+      const DType dtype = FindInput(graph, input.name)->dtype;
+      ASSIGN_OR_RETURN(const bool holds, HoldsConstant(dtype, value));
+      if (!holds)
+        return InvalidArgument("input '{}': no {} is {}", input.name, DTypeName(dtype), value);
       input.constant = value;
       input.file.clear();
     }

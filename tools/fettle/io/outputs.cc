@@ -27,6 +27,13 @@ Status MakeDirectory(const std::string& path) {
   return OkStatus();
 }
 
+/// Takes `file` for a value that has none yet.
+Status TakeFile(const std::string& name, const std::string& file, OutputPlan& plan) {
+  const auto [taken, is_new] = plan.files.try_emplace(name, file);
+  if (is_new) return OkStatus();
+  return InvalidArgument("-o: '{}' has two files, {} and {}", name, taken->second, file);
+}
+
 /// A name in the folder that no other value has taken.
 std::string Unused(const std::string& directory, const std::string& stem,
                    std::set<std::string>& taken) {
@@ -54,7 +61,7 @@ Result<OutputPlan> PlanOutputs(const runtime::Model& model,
     }
     if (!name.empty()) {
       if (file.empty()) return InvalidArgument("-o {}: a file name is missing", argument);
-      plan.files.insert_or_assign(name, file);
+      RETURN_IF_ERROR(TakeFile(name, file, plan));
       continue;
     }
     const bool is_folder = argument.ends_with('/') || IsDirectory(argument);
@@ -62,12 +69,14 @@ Result<OutputPlan> PlanOutputs(const runtime::Model& model,
       return InvalidArgument("-o {}: the model has no such value", argument);
     const bool several = graph.outputs.size() != 1;
     if (!is_folder && !several) {
-      plan.files.insert_or_assign(graph.value(graph.outputs[0]).name, argument);
+      RETURN_IF_ERROR(TakeFile(graph.value(graph.outputs[0]).name, argument, plan));
       continue;
     }
     if (!is_folder && (argument == "-" || FileKindOf(argument) != FileKind::kRaw))
       return InvalidArgument("-o {}: the model has {} outputs, give NAME=FILE or a folder",
                              argument, graph.outputs.size());
+    if (!plan.directory.empty())
+      return InvalidArgument("-o: there are two folders, {} and {}", plan.directory, argument);
     RETURN_IF_ERROR(MakeDirectory(argument));
     plan.directory = argument + (argument.ends_with('/') ? "" : "/");
   }

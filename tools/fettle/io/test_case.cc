@@ -11,7 +11,6 @@
 #include "importers/onnx/tensor_file.h"
 #include "io/tensor_io.h"
 #include "runtime/model.h"
-#include "runtime/session.h"
 #include "tensor/compare.h"
 
 namespace fettle::tools {
@@ -155,9 +154,10 @@ Result<std::vector<TestCase>> FindTestCases(const std::vector<std::string>& root
   return cases;
 }
 
-Status RunTestCase(const TestCase& test_case, const TestTolerance& tolerance, int threads) {
+Status RunTestCase(const TestCase& test_case, const TestTolerance& tolerance,
+                   const runtime::SessionOptions& options) {
   ASSIGN_OR_RETURN(const auto model, runtime::Model::Load(test_case.directory + "/model.onnx"));
-  ASSIGN_OR_RETURN(const auto session, runtime::Session::Create(model, {.threads = threads}));
+  ASSIGN_OR_RETURN(const auto session, runtime::Session::Create(model, options));
   for (const std::string& set : DataSets(test_case.directory)) {
     const Status status = RunDataSet(*session, set, tolerance);
     if (!status.ok()) return status.WithContext(fs::path(set).filename().string());

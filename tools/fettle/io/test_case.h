@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "runtime/session.h"
 #include "tensor/tensor.h"
 
 namespace fettle::tools {
@@ -25,8 +26,9 @@ struct TestTolerance {
   double atol = 1e-7;
 };
 
-/// Runs all data sets of a case on `threads` threads; the message of a failure says what was wrong.
-Status RunTestCase(const TestCase& test_case, const TestTolerance& tolerance, int threads);
+/// Runs all data sets of a case; the message of a failure says what was wrong.
+Status RunTestCase(const TestCase& test_case, const TestTolerance& tolerance,
+                   const runtime::SessionOptions& options);
 
 /// Lines `NAME reason...`; `#` starts a comment, a NAME ending in `*` stands for every case that
 /// starts so.

@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "io/gzip.h"
+#include "io/json.h"
 
 namespace fettle::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using tuner::Value;
 
 /// Numbers may come as 1e999, which no double holds.
@@ -34,12 +33,6 @@ Result<Json> ReadJson(const std::string& path) {
   return json;
 }
 
-/// Null where there is no such member.
-const Json* Member(const Json& json, const char* name) {
-  if (!json.is_object()) return nullptr;
-  const auto found = json.find(name);
-  return found == json.end() ? nullptr : &*found;
-}
 std::string TextMember(const Json& json, const char* name) {
   const Json* const member = Member(json, name);
   return member && member->is_string() ? member->get<std::string>() : "";

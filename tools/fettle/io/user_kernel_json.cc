@@ -2,24 +2,16 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "io/gzip.h"
+#include "io/json.h"
 #include "jobs/user_kernel.h"
 
 namespace fettle::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-const Json* Member(const Json& json, const char* name) {
-  if (!json.is_object()) return nullptr;
-  const auto found = json.find(name);
-  return found == json.end() ? nullptr : &*found;
-}
-
-std::string TextMember(const Json& json, const char* name, std::string otherwise = "") {
+std::string TextOrIntegerMember(const Json& json, const char* name, std::string otherwise = "") {
   const Json* const member = Member(json, name);
   if (member == nullptr) return otherwise;
   if (member->is_string()) return member->get<std::string>();
@@ -46,18 +38,18 @@ Result<DType> TypeFromName(const std::string& name) {
 
 Result<UserArgument> ReadArgument(const Json& json) {
   UserArgument argument;
-  argument.name = TextMember(json, "Name");
-  ASSIGN_OR_RETURN(argument.type, TypeFromName(TextMember(json, "Type")));
-  const std::string memory = TextMember(json, "MemoryType");
+  argument.name = TextOrIntegerMember(json, "Name");
+  ASSIGN_OR_RETURN(argument.type, TypeFromName(TextOrIntegerMember(json, "Type")));
+  const std::string memory = TextOrIntegerMember(json, "MemoryType");
   if (memory != "Vector" && memory != "Scalar")
     return InvalidArgument("'MemoryType': expected Vector|Scalar, got '{}'", memory);
   argument.is_vector = memory == "Vector";
-  const std::string access = TextMember(json, "AccessType", "ReadOnly");
+  const std::string access = TextOrIntegerMember(json, "AccessType", "ReadOnly");
   if (access != "ReadOnly" && access != "WriteOnly" && access != "ReadWrite")
     return InvalidArgument("'AccessType': expected ReadOnly|WriteOnly|ReadWrite, got '{}'", access);
   argument.is_read = access != "WriteOnly";
   argument.is_written = argument.is_vector && access != "ReadOnly";
-  const std::string fill = TextMember(json, "FillType", "Constant");
+  const std::string fill = TextOrIntegerMember(json, "FillType", "Constant");
   if (fill != "Constant" && fill != "Random")
     return InvalidArgument("'FillType': expected Constant|Random, got '{}'", fill);
   argument.is_random = fill == "Random";
@@ -73,7 +65,7 @@ Result<UserArgument> ReadArgument(const Json& json) {
 void ReadSizes(const Json* json, std::array<std::string, 3>& sizes) {
   constexpr const char* kAxes[] = {"X", "Y", "Z"};
   for (size_t axis = 0; json != nullptr && axis < 3; ++axis)
-    sizes[axis] = TextMember(*json, kAxes[axis], sizes[axis]);
+    sizes[axis] = TextOrIntegerMember(*json, kAxes[axis], sizes[axis]);
   if (!sizes[0].empty())
     for (std::string& size : sizes)
       if (size.empty()) size = "1";
@@ -81,8 +73,8 @@ void ReadSizes(const Json* json, std::array<std::string, 3>& sizes) {
 
 Result<UserFunction> ReadFunction(const Json& json, const std::filesystem::path& folder) {
   UserFunction function;
-  function.name = TextMember(json, "KernelName");
-  const std::string file = TextMember(json, "KernelFile");
+  function.name = TextOrIntegerMember(json, "KernelName");
+  const std::string file = TextOrIntegerMember(json, "KernelFile");
   if (function.name.empty() || file.empty())
     return InvalidArgument("expected 'KernelName' and 'KernelFile'");
   function.file = (folder / file).string();
@@ -93,14 +85,14 @@ Result<UserFunction> ReadFunction(const Json& json, const std::filesystem::path&
         function.options += (function.options.empty() ? "" : " ") + option.get<std::string>();
   ReadSizes(Member(json, "GlobalSize"), function.global);
   ReadSizes(Member(json, "LocalSize"), function.local);
-  function.global_counts_groups = TextMember(json, "GlobalSizeType", "OpenCL") == "CUDA";
+  function.global_counts_groups = TextOrIntegerMember(json, "GlobalSizeType", "OpenCL") == "CUDA";
   return function;
 }
 
 tuner::Value DefaultOf(const Json& parameters, const tuner::Parameter& parameter) {
   for (const Json& json : parameters) {
     const Json* const value = Member(json, "Default");
-    if (value == nullptr || TextMember(json, "Name") != parameter.name) continue;
+    if (value == nullptr || TextOrIntegerMember(json, "Name") != parameter.name) continue;
     for (const tuner::Value& known : parameter.values) {
       const std::string text = value->is_string() ? value->get<std::string>() : value->dump();
       if (tuner::PrintValue(known) == text) return known;
@@ -123,7 +115,7 @@ Result<UserKernel> ToUserKernel(const Json& json, const std::filesystem::path& f
     if (!argument.ok())
       return argument.status().WithContext(fmt::format("argument #{}", kernel.arguments.size()));
     kernel.arguments.push_back(std::move(*argument));
-    const std::string expected = TextMember(item, "ExpectedFile");
+    const std::string expected = TextOrIntegerMember(item, "ExpectedFile");
     kernel.expected_files.push_back(expected.empty() ? "" : (folder / expected).string());
   }
   if (const Json* reference = Member(*spec, "Reference")) {

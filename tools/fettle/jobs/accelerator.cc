@@ -55,6 +55,7 @@ Json ProgramsJson(const runtime::SessionOptions& session) {
 Result<runtime::SessionOptions> MakeSessionOptions(const CommonOptions& options,
                                                    std::vector<std::string>& warnings) {
   runtime::SessionOptions session{.threads = options.threads};
+  ASSIGN_OR_RETURN(session.subnormals, runtime::SubnormalsFromName(options.subnormals));
   ASSIGN_OR_RETURN(const std::shared_ptr<const Device> device, OpenAccelerator(options, warnings));
   if (device == nullptr) {
     RETURN_IF_ERROR(CheckCpuAlone(options, warnings));

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <functional>
 #include <set>
 #include <string_view>
 
@@ -12,21 +11,6 @@ namespace fettle::tools {
 namespace {
 
 constexpr const char* kWithoutEffect = "Taken as by every command, without effect here";
-
-/// `visit` of each option, those of option groups too.
-void ForEachOption(const CLI::App& command, const std::function<void(const CLI::Option&)>& visit) {
-  for (const CLI::Option* option : command.get_options()) visit(*option);
-  for (const CLI::App* group :
-       command.get_subcommands([](const CLI::App* app) { return app->get_name().empty(); }))
-    ForEachOption(*group, visit);
-}
-
-std::vector<std::string> NamesOf(const CLI::Option& option) {
-  std::vector<std::string> names;
-  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
-  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
-  return names;
-}
 
 /// Insertions, deletions, replacements and swaps of neighbours that make one of the other (Damerau,
 /// 1964; the restricted form).
@@ -116,6 +100,20 @@ std::string PathOf(const CLI::App& command) {
 
 }  // namespace
 
+void ForEachOption(const CLI::App& command, const std::function<void(const CLI::Option&)>& visit) {
+  for (const CLI::Option* option : command.get_options()) visit(*option);
+  for (const CLI::App* group :
+       command.get_subcommands([](const CLI::App* app) { return app->get_name().empty(); }))
+    ForEachOption(*group, visit);
+}
+
+std::vector<std::string> NamesOf(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  return names;
+}
+
 std::vector<std::string> ReadWords(int argc, char** argv) {
   std::vector<std::string> words(argv + std::min(1, argc), argv + argc);
   if (words.empty()) return words;
@@ -169,6 +167,11 @@ std::string Misspelling(const CLI::App& app, const std::vector<std::string>& wor
   return sentence;
 }
 
+bool AsksForHelp(const std::vector<std::string>& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [](const std::string& word) { return word == "--help" || word == "-h"; });
+}
+
 bool WantsJson(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     if (word == "--") break;
@@ -205,12 +208,14 @@ void MarkWithoutEffect(CLI::App& command, const std::vector<std::string>& option
   for (const std::string& name : options) command.get_option(name)->group(kWithoutEffect);
 }
 
+bool HasEffect(const CLI::Option& option) { return option.get_group() != kWithoutEffect; }
+
 std::vector<std::string> GivenWithoutEffect(const CLI::App& command,
                                             const std::vector<std::string>& words) {
   const std::set<std::string> given = GivenNames(command, words);
   std::vector<std::string> sentences;
   ForEachOption(command, [&](const CLI::Option& option) {
-    if (option.get_group() != kWithoutEffect) return;
+    if (HasEffect(option)) return;
     for (const std::string& name : NamesOf(option))
       if (given.contains(name))
         sentences.push_back(fmt::format("{}: {} has no effect", command.get_name(), name));

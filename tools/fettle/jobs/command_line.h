@@ -3,11 +3,18 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 namespace fettle::tools {
+
+/// `visit` of each option of `command`, those of option groups too.
+void ForEachOption(const CLI::App& command, const std::function<void(const CLI::Option&)>& visit);
+
+/// "--threads", "-o"; none of a positional.
+std::vector<std::string> NamesOf(const CLI::Option& option);
 
 /// The words after the program's name, with `help`, `help COMMAND` and `version` as the options
 /// that say the same.
@@ -21,6 +28,8 @@ const CLI::App& NamedCommand(const CLI::App& app, const std::vector<std::string>
 /// one that is; empty where there is none.
 std::string Misspelling(const CLI::App& app, const std::vector<std::string>& words);
 
+bool AsksForHelp(const std::vector<std::string>& words);
+
 /// Whether `--json` or FETTLE_JSON asks for JSON.
 bool WantsJson(const std::vector<std::string>& words);
 
@@ -32,6 +41,7 @@ std::map<std::string, std::string> OtherNames(const CLI::App& command,
 /// Marks options of `command` that it takes because all do, without effect; those that the words
 /// give become warnings of GivenWithoutEffect.
 void MarkWithoutEffect(CLI::App& command, const std::vector<std::string>& options);
+bool HasEffect(const CLI::Option& option);
 std::vector<std::string> GivenWithoutEffect(const CLI::App& command,
                                             const std::vector<std::string>& words);
 

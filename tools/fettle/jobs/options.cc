@@ -62,6 +62,10 @@ void AddCommonOptions(CLI::App& app, CommonOptions& options) {
                  "beside the CPU: buffers shared with the host: off|coarse|fine")
       ->envname("FETTLE_SVM")
       ->check(CLI::IsMember({"off", "coarse", "fine"}));
+  app.add_option("--subnormals", options.subnormals,
+                 "of the CPU's kernels: flush numbers nearer to 0 than 1.2e-38, or keep: IEEE 754")
+      ->envname("FETTLE_SUBNORMALS")
+      ->check(CLI::IsMember({"flush", "keep"}));
   app.add_option("--shape", options.shapes, "NAME=1x3x224x224, repeatable")
       ->envname("FETTLE_SHAPE")
       ->check(CheckShape)

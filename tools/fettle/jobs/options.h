@@ -21,6 +21,7 @@ struct CommonOptions {
   int64_t queue_window = 0;
   double kernel_ms = 0;
   std::string svm = "off";
+  std::string subnormals = "flush";
   std::vector<std::string> shapes;  // NAME=1x3x224x224
   std::string cache;
   bool no_cache = false;

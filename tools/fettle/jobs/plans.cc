@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "kernels/backend.h"
-#include "tuner/cost/residency.h"
 #include "tuner/store/database_file.h"
 
 namespace fettle::tools {
@@ -79,8 +78,8 @@ Prediction Predict(const Job& job, const ChosenPlans& plans, const runtime::Reco
                    const std::vector<exec::StepProfile>& run) {
   Prediction prediction;
   if (plans.store == nullptr || !job.session.accelerators.empty()) return prediction;
-  const bool cold = tuner::ConstantsAreCold(job.model->graph(), GetCpuInfo());
-  std::vector<tuner::StepCost> steps = recorded.Price(cold, *plans.store);
+  std::vector<tuner::StepCost> steps =
+      recorded.Price(recorded.HaveColdConstants(GetCpuInfo()), *plans.store);
   if (!runtime::AreStepsOf(run, steps)) return prediction;
   for (size_t i = 0; i < steps.size(); ++i) {
     // What takes no time at all never runs.

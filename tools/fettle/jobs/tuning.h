@@ -28,6 +28,7 @@ struct TuningOptions {
   double budget = 0;  // seconds; 0: none
   PlanBounds bounds;
   bool writes_package = true;
+  bool packed_weights = false;
 };
 
 /// --level, --budget and the options of PlanBounds.

@@ -27,7 +27,7 @@ class Comparer {
         pool_(std::make_shared<ThreadPool>(planned_.threads)),
         cpu_(pool_),
         devices_(cpu_, session.devices().beside_cpu()),
-        stream_(cpu_, planned_.threads) {}
+        stream_(cpu_, planned_.threads, session.subnormals()) {}
 
   Result<NodeComparisons> Run(ValueMap values, const std::function<void(double)>& progress) {
     NodeComparisons result;

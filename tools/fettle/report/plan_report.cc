@@ -128,7 +128,7 @@ std::string ExplainedText(const std::vector<planner::Explained>& groups, bool wi
                           SortOrder sort) {
   constexpr auto kRight = Table::Align::kRight;
   Table table({{"node"},
-               {"op"},
+               {.title = "op", .leaves = 6},
                {"kernel"},
                {.title = "in", .leaves = 1},
                {.title = "out", .leaves = 4},

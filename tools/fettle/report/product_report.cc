@@ -4,6 +4,7 @@
 
 #include "report/report.h"
 #include "report/table.h"
+#include "report/terminal.h"
 
 namespace fettle::tools {
 namespace {
@@ -26,6 +27,19 @@ Json RowJson(const ProductRow& row, const GemmOptions& options, double gflops, d
   return json;
 }
 
+/// What there is to say of single lines: why there is no time, and whether what has one is right.
+std::string RemarksOn(const std::vector<ProductRow>& rows) {
+  std::string remarks, wrong;
+  bool has_results = false;
+  for (const ProductRow& row : rows) {
+    if (!row.refused.empty()) remarks += Fit(fmt::format("{}: {}", row.name, row.refused)) + "\n";
+    has_results |= row.ms > 0;
+    if (row.ms > 0 && !row.verified) wrong += (wrong.empty() ? "" : ", ") + row.name;
+  }
+  if (!has_results) return remarks;
+  return remarks + (wrong.empty() ? "results: verified" : Fit("WRONG results: " + wrong)) + "\n";
+}
+
 }  // namespace
 
 void PrintProducts(const GemmJob& job, const std::vector<ProductRow>& rows, double peak,
@@ -42,8 +56,7 @@ void PrintProducts(const GemmJob& job, const std::vector<ProductRow>& rows, doub
                {"GFLOP/s", kRight},
                {"factor", kRight},
                {"of peak", kRight},
-               {"verified"},
-               {"parameters, or why not"}});
+               {.title = "parameters", .leaves = 1}});
   Json json = Json::array();
   double before = 0;
   for (const ProductRow& row : rows) {
@@ -53,13 +66,12 @@ void PrintProducts(const GemmJob& job, const std::vector<ProductRow>& rows, doub
     if (row.ms > 0) before = row.ms;
     json.push_back(RowJson(row, options, gflops, factor, peak));
     if (row.ms <= 0) {
-      table.Row({row.name, row.kernel, b, "", "", "", "", "", row.refused});
+      table.Row({row.name, row.kernel, b});
       continue;
     }
     table.Row({row.name, row.kernel, b, fmt::format("{:.3f}", row.ms),
                fmt::format("{:.1f}", gflops), fmt::format("{:.2f}x", factor),
-               peak > 0 ? fmt::format("{:.1f} %", 100 * gflops / peak) : "",
-               row.verified ? "yes" : "NO", row.refused.empty() ? row.params : row.refused});
+               peak > 0 ? fmt::format("{:.1f} %", 100 * gflops / peak) : "", row.params});
   }
   const Device* const accelerator = job.accelerator.get();
   if (options.common.json) {
@@ -78,14 +90,16 @@ void PrintProducts(const GemmJob& job, const std::vector<ProductRow>& rows, doub
                {"warnings", warnings}});
     return;
   }
-  fmt::print("C [{}, {}] = {} * A{} [{}, {}] * B{} + {} * C, {} of {}\n\n{}\n", p.m, p.n, p.alpha,
-             p.trans_a ? " transposed" : "", p.m, p.k, p.trans_b ? " transposed" : "", p.beta,
-             p.batch, options.dtype, table.ToString());
-  fmt::print(
-      "B constant: packed once before, as a network's weights are; given: as it is, anew each "
-      "time\nfactor: over the line before; peak: {} · {} · {}\n",
-      peak > 0 ? fmt::format("{:.1f} GFLOP/s of fp32 fma", peak) : "unknown",
-      DeviceLine(job.threads, accelerator), PrecisionLine(options.common, accelerator));
+  const std::string product =
+      fmt::format("C [{}, {}] = {} * A{} [{}, {}] * B{} + {} * C, {} of {}", p.m, p.n, p.alpha,
+                  p.trans_a ? " transposed" : "", p.m, p.k, p.trans_b ? " transposed" : "", p.beta,
+                  p.batch, options.dtype);
+  fmt::print("{}\n\n{}\n{}", Fit(product), table.ToString(), RemarksOn(rows));
+  fmt::print("{}\n", Fit("B constant: packed once before, as a network's weights are; given: as it "
+                         "is, anew each time"));
+  PrintParts({"factor: over the line before",
+              peak > 0 ? fmt::format("peak: {:.1f} GFLOP/s of fp32 fma", peak) : "peak: unknown",
+              DeviceLine(job.threads, accelerator), PrecisionLine(options.common, accelerator)});
 }
 
 }  // namespace fettle::tools

@@ -11,9 +11,6 @@
 namespace fettle::tools {
 namespace {
 
-constexpr auto kLeft = Table::Align::kLeft;
-constexpr auto kRight = Table::Align::kRight;
-
 std::string Share(double part, double whole) {
   return whole > 0 ? fmt::format("{:.1f} %", 100 * part / whole) : "";
 }
@@ -54,13 +51,14 @@ std::string SummariseProfile(std::span<const exec::StepProfile> steps, size_t ro
   for (const auto& [key, sum] : sums) sorted.push_back(sum);
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Sum& a, const Sum& b) { return a.step.ms > b.step.ms; });
+  constexpr auto kRight = Table::Align::kRight;
   Table table({{"operator"},
                {"kernel"},
-               {"calls", kRight},
+               {.title = "calls", .align = kRight, .leaves = 3},
                {"ms", kRight},
                {"share", kRight},
-               {"GFLOP/s", kRight},
-               {"GB/s", kRight}});
+               {.title = "GFLOP/s", .align = kRight, .leaves = 2},
+               {.title = "GB/s", .align = kRight, .leaves = 1}});
   double rest = 0;
   int64_t rest_calls = 0;
   for (size_t i = rows; i < sorted.size(); ++i) {
@@ -87,15 +85,16 @@ std::string SummariseProfile(std::span<const exec::StepProfile> steps, size_t ro
 }
 
 std::string ListProfile(std::span<const exec::StepProfile> steps, SortOrder sort) {
-  Table table({{"node", kLeft},
-               {"operator"},
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{"node", Table::Align::kLeft},
+               {.title = "operator", .leaves = 6},
                {"kernel"},
                {.title = "from", .leaves = 2},
                {.title = "to", .leaves = 4},
                {.title = "type", .leaves = 3},
                {"ms", kRight},
                {"share", kRight},
-               {"GFLOP/s", kRight},
+               {.title = "GFLOP/s", .align = kRight, .leaves = 5},
                {.title = "GB/s", .align = kRight, .leaves = 1}});
   double total = 0;
   for (const exec::StepProfile& step : steps) total += step.ms;

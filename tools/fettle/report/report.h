@@ -3,7 +3,6 @@
 
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,13 +10,12 @@
 #include "base/status.h"
 #include "device/device.h"
 #include "exec/profile.h"
+#include "io/json.h"
 #include "jobs/exit_code.h"
 #include "jobs/options.h"
 #include "tensor/tensor.h"
 
 namespace fettle::tools {
-
-using Json = nlohmann::ordered_json;
 
 /// Prints `fettle: message` to stderr and returns the exit code for it. With SetJsonFailures also
 /// {error {message, exit_code}} to stdout, where no document was printed before.

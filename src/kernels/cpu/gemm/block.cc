@@ -20,8 +20,11 @@ void RunPanel(const MicroKernels& kernels, const BlockArgs& args, TileArgs work,
     work.a = tile.a + first_tap * tile.rows;
     work.a_step = tile.a_step;
     work.c = tile.c + at;
-    if (narrow && tile.continues) {
-      kernels.narrow_pair(work);
+    const auto pair = narrow && tile.continues
+                          ? kernels.narrow_pair[tile.rows + args.tiles[i + 1].rows]
+                          : nullptr;
+    if (pair != nullptr) {
+      pair(work);
       ++i;
     } else {
       (narrow ? kernels.narrow : kernels.tile)[tile.rows](work);
@@ -122,6 +125,12 @@ bool Continues(const TileSpan& before, const TileSpan& tile, int64_t taps) {
   return true;
 }
 
+/// Rows [row, row + rows) of `a`.
+TileSpan EvenTile(const EvenRows& a, int64_t row, int64_t rows, float* c, const float** pointers) {
+  FillRowPointers(a.first + row * a.stride, a.stride, a.stride != 0 ? 1 : rows, pointers + row);
+  return {pointers + row, rows, c, a.stride};
+}
+
 }  // namespace
 
 std::span<const TileSpan> CutTiles(int mr, const float* const* a, int64_t rows, int64_t taps,
@@ -129,8 +138,9 @@ std::span<const TileSpan> CutTiles(int mr, const float* const* a, int64_t rows, 
   size_t count = 0;
   for (int64_t row = 0; row < rows; row += mr) {
     TileSpan tile{a + row * taps, std::min<int64_t>(mr, rows - row), c + row * c_stride};
-    if (tile.rows == mr) tile.a_step = EvenStep(tile.a, mr, taps);
-    if (count > 0) out[count - 1].continues = Continues(out[count - 1], tile, taps);
+    tile.a_step = EvenStep(tile.a, tile.rows, taps);
+    if (count > 0)
+      out[count - 1].continues = tile.rows == mr && Continues(out[count - 1], tile, taps);
     out[count++] = tile;
   }
   return {out, count};
@@ -141,10 +151,21 @@ std::span<const TileSpan> CutTiles(int mr, const EvenRows& a, int64_t rows, floa
   size_t count = 0;
   for (int64_t row = 0; row < rows; row += mr) {
     const int64_t tile_rows = std::min<int64_t>(mr, rows - row);
-    const bool full = tile_rows == mr && a.stride != 0;
-    FillRowPointers(a.first + row * a.stride, a.stride, full ? 1 : tile_rows, pointers + row);
-    if (count > 0) out[count - 1].continues = full;
-    out[count++] = {pointers + row, tile_rows, c + row * c_stride, full ? a.stride : 0};
+    if (count > 0) out[count - 1].continues = a.stride != 0;
+    out[count++] = EvenTile(a, row, tile_rows, c + row * c_stride, pointers);
+  }
+  return {out, count};
+}
+
+std::span<const TileSpan> CutTiles(const RowTiles& tiles, int64_t begin, int64_t end,
+                                   const EvenRows& a, float* c, int64_t c_stride,
+                                   const float** pointers, TileSpan* out) {
+  size_t count = 0;
+  for (int64_t tile = begin; tile < end; ++tile) {
+    const int64_t row = tiles.Begin(tile) - tiles.Begin(begin);
+    const int64_t rows = tiles.Begin(tile + 1) - tiles.Begin(tile);
+    if (count > 0) out[count - 1].continues = a.stride != 0;
+    out[count++] = EvenTile(a, row, rows, c + row * c_stride, pointers);
   }
   return {out, count};
 }

@@ -1,6 +1,7 @@
 // A block of C by the micro-kernels: the loop nest that every product of this backend shares.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -18,7 +19,8 @@ struct TileSpan {
   int64_t rows = 0;
   float* c = nullptr;
   int64_t a_step = 0;  // see TileArgs
-  /// The rows of the next tile, as many, continue those of this one, and so do its rows of C.
+  /// The rows of the next tile continue those of this one, and so do its rows of C. With several
+  /// taps both tiles have mr rows.
   bool continues = false;
 };
 
@@ -55,13 +57,35 @@ std::span<const TileSpan> CutTiles(int mr, const float* const* a, int64_t rows, 
                                    float* c, int64_t c_stride, TileSpan* out);
 
 /// The same for rows of one tap that lie `stride` elements apart. `pointers` has room for `rows`
-/// and lives as long as the tiles; full tiles need but their first.
+/// and lives as long as the tiles; where the stride is not 0 tiles need but their first.
 struct EvenRows {
   const float* first = nullptr;
   int64_t stride = 0;
 };
 std::span<const TileSpan> CutTiles(int mr, const EvenRows& a, int64_t rows, float* c,
                                    int64_t c_stride, const float** pointers, TileSpan* out);
+
+/// All rows of a product in as few tiles of up to mr rows as there can be, whose heights differ by
+/// one row at most: a low tile at the end would read all of B for little work. Follows from the
+/// number of rows alone, so that no row's sum depends on the tasks.
+class RowTiles {
+ public:
+  RowTiles() = default;
+  RowTiles(int mr, int64_t rows)
+      : count_((rows + mr - 1) / mr), height_(rows / count_), higher_(rows % count_) {}
+  int64_t count() const { return count_; }
+  /// The first row of `tile`; that of count() is the number of rows.
+  int64_t Begin(int64_t tile) const { return tile * height_ + std::min(tile, higher_); }
+
+ private:
+  int64_t count_ = 1, height_ = 0;
+  int64_t higher_ = 0;  // so many tiles, the first ones, have a row more
+};
+
+/// CutTiles for tiles [begin, end) of `tiles`; `a` and `c` are those of their first row.
+std::span<const TileSpan> CutTiles(const RowTiles& tiles, int64_t begin, int64_t end,
+                                   const EvenRows& a, float* c, int64_t c_stride,
+                                   const float** pointers, TileSpan* out);
 
 /// How a product is cut into tasks.
 struct Blocking {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/subnormals.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/microkernel.h"
 #include "tensor/tensor.h"
@@ -81,10 +82,16 @@ void PackB(const MicroKernels& kernels, const GemmArgs& args, const BlockOfB& bl
   });
 }
 
+/// Row tiles [begin, end) of all.
+struct TilesOfA {
+  const RowTiles& all;
+  int64_t begin, end;
+};
+
 void RunTask(const MicroKernels& kernels, const GemmArgs& args, const Plan& plan,
-             const BlockOfB& block, int64_t m0, int64_t first_panel, int64_t panels,
+             const BlockOfB& block, const TilesOfA& of_a, int64_t first_panel, int64_t panels,
              std::byte* scratch) {
-  const int64_t rows = std::min(plan.rows, args.m - m0);
+  const int64_t m0 = of_a.all.Begin(of_a.begin), rows = of_a.all.Begin(of_a.end) - m0;
   auto* copy = reinterpret_cast<float*>(scratch);
   auto* pointers =
       reinterpret_cast<const float**>(scratch + RoundUp(plan.rows * plan.a_stride() * 4, 64));
@@ -100,7 +107,7 @@ void RunTask(const MicroKernels& kernels, const GemmArgs& args, const Plan& plan
   work.columns = std::min(panels * kernels.nr, block.columns - column);
   float* c = args.c + m0 * args.ldc + block.n0 + column;
   TileSpan tiles[kMaxTiles];
-  work.tiles = CutTiles(kernels.mr, a, rows, c, args.ldc, pointers, tiles);
+  work.tiles = CutTiles(of_a.all, of_a.begin, of_a.end, a, c, args.ldc, pointers, tiles);
   work.c_stride = args.ldc;
   work.accumulate = block.k0 > 0 || args.beta != 0;
   if (block.k0 == 0 && args.beta != 0) Scale(c, args.ldc, rows, work.columns, args.beta);
@@ -124,7 +131,9 @@ void RunGemm(const CpuInfo& info, const GemmArgs& args, CpuStream& stream, std::
     return;
   }
   std::byte* lanes = workspace + plan.b_bytes();
-  const int64_t row_tasks = CeilDiv(args.m, plan.rows);
+  const RowTiles tiles(kernels.mr, args.m);
+  const int64_t row_tiles = plan.rows / kernels.mr;
+  const int64_t row_tasks = CeilDiv(tiles.count(), row_tiles);
   for (int64_t n0 = 0; n0 < args.n; n0 += plan.columns) {
     const int64_t columns = std::min(plan.columns, args.n - n0);
     const int64_t all_panels = CeilDiv(columns, kernels.nr);
@@ -138,7 +147,9 @@ void RunGemm(const CpuInfo& info, const GemmArgs& args, CpuStream& stream, std::
                            reinterpret_cast<float*>(workspace)};
       PackB(kernels, args, block, stream);
       stream.ParallelFor(row_tasks * column_tasks, [&](int64_t task, int lane) {
-        RunTask(kernels, args, plan, block, task / column_tasks * plan.rows,
+        const int64_t tile = task / column_tasks * row_tiles;
+        RunTask(kernels, args, plan, block,
+                {tiles, tile, std::min(tile + row_tiles, tiles.count())},
                 task % column_tasks * panels, panels, lanes + lane * plan.lane_bytes());
       });
     }
@@ -158,6 +169,7 @@ Status Gemm(const GemmArgs& args, const CpuDevice& device, CpuStream& stream) {
   ASSIGN_OR_RETURN(
       const std::shared_ptr<std::byte> workspace,
       AllocateHost(GemmWorkspaceBytes(device.info(), args.m, args.n, args.k, threads)));
+  const SubnormalScope scope(stream.subnormals());
   RunGemm(device.info(), args, stream, workspace.get(), threads);
   return OkStatus();
 }

@@ -69,6 +69,9 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
     for (int v = 0; v < kVectors; ++v) bv[v] = hn::LoadU(D(), b + v * kLanes);
     (StepRow(kRow, bases[kRow / kSpan] + k + static_cast<int64_t>(kRow % kSpan) * step, bv), ...);
   }
+  /// Steps between two looks at the depth. With more in the widest tiles g++ mixes the steps and
+  /// spills sums.
+  static constexpr int64_t kUnroll = 2 * sizeof...(kRow) * kVectors > 3 * kMr ? 2 : 4;
   /// One tap from its first row's `a`; the end of what it read of `b`.
   [[nodiscard]] HWY_INLINE const float* RunEvenly(const float* a, const TileArgs& args,
                                                   const float* HWY_RESTRICT b) {
@@ -76,7 +79,16 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
     for (size_t i = 0; i < kBases; ++i)
       bases[i] = a + static_cast<int64_t>(i * kSpan) * args.a_step;
     const int64_t b_step = args.b_step, step = args.a_step;
-    for (int64_t k = 0; k < args.depth; ++k, b += b_step) StepEvenly(bases, k, step, b);
+    int64_t k = 0;
+    for (; k + kUnroll <= args.depth; k += kUnroll, b += kUnroll * b_step) {
+      StepEvenly(bases, k, step, b);
+      StepEvenly(bases, k + 1, step, b + b_step);
+      if constexpr (kUnroll > 2) {
+        StepEvenly(bases, k + 2, step, b + 2 * b_step);
+        StepEvenly(bases, k + 3, step, b + 3 * b_step);
+      }
+    }
+    for (; k < args.depth; ++k, b += b_step) StepEvenly(bases, k, step, b);
     return b;
   }
 
@@ -137,14 +149,16 @@ void RunTile(const TileArgs& args) {
   const float* HWY_RESTRICT b = args.b;
   const int64_t step = args.b_step;
   for (int64_t t = 0; t < args.taps; ++t) {
-    if constexpr (kRows == kMr) {
+    const float* const* a = args.a + t * kRows;
+    if constexpr (!TwoSums(kRows)) {
       if (args.a_step != 0) {
-        b = even.RunEvenly(args.a[t * kRows] + args.a_offset, args, b);
+        b = even.RunEvenly(*a + args.a_offset, args, b);
         continue;
       }
     }
     const float* rows[kRows];
-    for (int r = 0; r < kRows; ++r) rows[r] = args.a[t * kRows + r] + args.a_offset;
+    for (int r = 0; r < kRows; ++r)
+      rows[r] = (args.a_step != 0 ? *a + r * args.a_step : a[r]) + args.a_offset;
     int64_t k = 0;
     if constexpr (TwoSums(kRows)) {
       for (; k + 2 <= args.depth; k += 2, b += 2 * step) {
@@ -158,9 +172,13 @@ void RunTile(const TileArgs& args) {
   even.Finish(args);
 }
 
-/// One vector by twice the rows: as many accumulators as the widest tile has.
+/// Sums that hide the latency of a multiply-add: 4 cycles, two at a time. Narrow tiles that have
+/// fewer run in pairs.
+constexpr bool kPairs = kMr <= 8;
+
+template <int kRows>
 void RunNarrowPair(const TileArgs& args) {
-  Tile<2 * kMr, 1, std::make_index_sequence<2 * kMr>> tile;
+  Tile<kRows, 1, std::make_index_sequence<kRows>> tile;
   tile.Start(args.accumulate ? nullptr : args.bias);
   const float* HWY_RESTRICT b = args.b;
   for (int64_t t = 0; t < args.taps; ++t)
@@ -175,7 +193,7 @@ MicroKernels MakeTable(std::index_sequence<kRow...>) {
   table.nr = 2 * static_cast<int>(kLanes);
   ((table.tile[kRow + 1] = RunTile<kRow + 1, 2>), ...);
   ((table.narrow[kRow + 1] = RunTile<kRow + 1, 1>), ...);
-  table.narrow_pair = RunNarrowPair;
+  if constexpr (kPairs) ((table.narrow_pair[kMr + kRow + 1] = RunNarrowPair<kMr + kRow + 1>), ...);
   return table;
 }
 

@@ -11,8 +11,8 @@ namespace fettle::kernels {
 /// of Dukhan, 2019). B is read `columns` wide (rounded up to whole vectors) every b_step elements.
 struct TileArgs {
   const float* const* a = nullptr;
-  /// Where not 0: the rows of every tap lie a_step elements apart, from its first pointer on.
-  /// Spares the loads of pointers, which bind tiles of one vector.
+  /// Where not 0: the rows of every tap lie a_step elements apart, from its first pointer on, and
+  /// no other pointer is read. Spares their loads, which bind tiles of one vector.
   int64_t a_step = 0;
   int64_t a_offset = 0;
   int64_t taps = 1;
@@ -32,15 +32,16 @@ struct TileArgs {
 inline constexpr int kMaxTileRows = 16;
 
 /// The micro-kernels of one instruction set. tile[rows] computes `rows` rows of up to nr columns;
-/// narrow[rows] the same for up to nr / 2 columns; narrow_pair for 2 * mr rows whose pointers are
-/// those of a tile of mr rows, a_step not 0. All of them add in ascending depth, so that an
-/// element's value depends on no tiling; except rows < 4, which keep several partial sums.
+/// narrow[rows] the same for up to nr / 2 columns; narrow_pair[rows] for mr < rows <= 2 * mr,
+/// a_step not 0, pointers as those of a tile of mr rows, where one tile has too few sums to keep
+/// the processor busy, else null. All of them add in ascending depth, so that an element's value
+/// depends on no tiling; except rows < 4, which keep several partial sums.
 struct MicroKernels {
   int mr = 0;
   int nr = 0;
   void (*tile[kMaxTileRows + 1])(const TileArgs&) = {};
   void (*narrow[kMaxTileRows + 1])(const TileArgs&) = {};
-  void (*narrow_pair)(const TileArgs&) = nullptr;
+  void (*narrow_pair[2 * kMaxTileRows + 1])(const TileArgs&) = {};
 };
 
 /// The widest set that this machine runs (see CpuInfo for FETTLE_CPU_ISA).

@@ -84,7 +84,8 @@ class MatMul final : public PreparedKernel {
     direct_b_ = !p_.constant_b && !p_.trans_b && p_.alpha == 1 && p_.m <= kFewRows;
     if (p_.addend != ir::kAbsent && !p_.constant_row) addend_ = InputIndex(problem, p_.addend);
     // Tasks stay within one matrix.
-    blocking_.rows = std::min(blocking_.rows, RoundUp(std::max<int64_t>(p_.m, 1), kernels_.mr));
+    tiles_ = RowTiles(kernels_.mr, std::max<int64_t>(p_.m, 1));
+    blocking_.rows = std::min(blocking_.rows, tiles_.count() * kernels_.mr);
   }
 
   std::vector<PackRequest> packs() const override {
@@ -119,15 +120,18 @@ class MatMul final : public PreparedKernel {
     auto& stream = static_cast<CpuStream&>(args.stream);
     if (!p_.constant_b && !direct_b_) PackOperand(args, stream);
     const elementwise::Binding binding = epilogue_.Bind(args, p_.constant_b ? 1 : 0);
-    const int64_t row_tasks = CeilDiv(p_.m, blocking_.rows);
+    const int64_t row_tiles = blocking_.rows / kernels_.mr;
+    const int64_t row_tasks = CeilDiv(tiles_.count(), row_tiles);
     const int64_t column_tasks = CeilDiv(Panels(), blocking_.panels);
     const int64_t per_batch = row_tasks * column_tasks;
     const auto batches = static_cast<int64_t>(p_.batches.size());
     stream.ParallelFor(batches * per_batch, [&](int64_t task, int lane) {
       Block block;
       block.batch = task / per_batch;
-      block.row = task % per_batch / column_tasks * blocking_.rows;
-      block.rows = std::min(blocking_.rows, p_.m - block.row);
+      block.first_tile = task % per_batch / column_tasks * row_tiles;
+      block.end_tile = std::min(block.first_tile + row_tiles, tiles_.count());
+      block.row = tiles_.Begin(block.first_tile);
+      block.rows = tiles_.Begin(block.end_tile) - block.row;
       block.column = task % column_tasks * blocking_.panels * kernels_.nr;
       block.columns = std::min(blocking_.panels * kernels_.nr, p_.n - block.column);
       RunTask(args, binding, block, lane);
@@ -138,7 +142,7 @@ class MatMul final : public PreparedKernel {
  private:
   /// A rectangle of one output matrix.
   struct Block {
-    int64_t batch, row, rows, column, columns;
+    int64_t batch, first_tile, end_tile, row, rows, column, columns;
   };
 
   static size_t InputIndex(const Problem& problem, ir::ValueId id) {
@@ -223,8 +227,8 @@ class MatMul final : public PreparedKernel {
     float* c = BlockOfC(args, block, lane);
     TileSpan tiles[kMaxTiles];
     std::byte* scratch = args.workspace.host<std::byte>() + PackedBytes() + lane * LaneBytes();
-    work.tiles = CutTiles(kernels_.mr, RowsOfA(args, block, scratch), block.rows, c, work.c_stride,
-                          reinterpret_cast<const float**>(scratch), tiles);
+    work.tiles = CutTiles(tiles_, block.first_tile, block.end_tile, RowsOfA(args, block, scratch),
+                          c, work.c_stride, reinterpret_cast<const float**>(scratch), tiles);
     if (p_.addend != ir::kAbsent && !p_.constant_row) {
       CopyAddend(args, block, c);
       work.accumulate = true;
@@ -256,6 +260,7 @@ class MatMul final : public PreparedKernel {
   Epilogue epilogue_;
   int lanes_;
   Blocking blocking_;
+  RowTiles tiles_;
   bool direct_b_ = false;
 };
 

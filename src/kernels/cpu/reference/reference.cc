@@ -2,6 +2,7 @@
 // everything runs.
 #include <algorithm>
 
+#include "base/subnormals.h"
 #include "device/cpu/cpu_device.h"
 #include "kernels/family.h"
 #include "ops/op.h"
@@ -54,6 +55,7 @@ class Reference final : public PreparedKernel {
     for (ir::ValueId id : node.outputs) {
       outputs.push_back(id == ir::kAbsent ? HostView() : view(id, group_->outputs, args.outputs));
     }
+    const SubnormalScope scope(Subnormals::kKeep);
     return Run({node, inputs, outputs}, static_cast<CpuStream&>(args.stream));
   }
 

@@ -360,6 +360,87 @@ TEST_F(TuneTest, RowsOfWrongKernelsAreNeverPicked) {
     EXPECT_NE(group.kernel, best.groups[0].kernel);
 }
 
+/// Says of all groups with that text in their problem that their kernels compute wrong results.
+class WrongStore final : public StoreOnTop {
+ public:
+  WrongStore(std::shared_ptr<Store> under, std::string text)
+      : StoreOnTop(std::move(under)), text_(std::move(text)) {}
+  Result<Row> Find(const RowKey& key) override {
+    const bool is_conversion = key.kernel == "cpu.convert";
+    if (key.kernel != "probe" && !is_conversion && key.problem.find(text_) != std::string::npos)
+      return Row{.status = Row::Status::kWrong, .reason = "planted"};
+    return StoreOnTop::Find(key);
+  }
+
+ private:
+  std::string text_;
+};
+
+TEST_F(TuneTest, WhereAllKernelsFailThoseOfTheDefaultPlanStay) {
+  const planner::Decision preferred =
+      planner::PreferredDecision(graph_, device_, {.threads = 2}).value();
+  // The depthwise convolution, alone and with its neighbours; then everything.
+  for (const std::string text : {"group=32", " = "}) {
+    store_ = std::make_shared<WrongStore>(StoreWithCeilings(device_), text);
+    const Result<planner::Decision> decision = Tune({.level = Level::kFast});
+    ASSERT_TRUE(decision.ok()) << decision.status().message();
+    EXPECT_TRUE(planner::Apply(graph_, *decision, device_, 2).ok());
+    size_t kept = 0;
+    for (const planner::GroupDecision& group : preferred.groups) {
+      const auto same = [&](const planner::GroupDecision& other) {
+        return other.nodes == group.nodes && other.kernel == group.kernel &&
+               other.states == group.states;
+      };
+      const bool is_planted =
+          text == " = " || std::ranges::find(group.nodes, 2) != group.nodes.end();
+      if (!is_planted) continue;
+      EXPECT_TRUE(std::any_of(decision->groups.begin(), decision->groups.end(), same));
+      const auto names_both = [&](const std::string& warning) {
+        return warning.find(ir::Describe(graph_.node(group.nodes[0]))) != std::string::npos &&
+               warning.find(group.kernel + " of the default plan stays") != std::string::npos;
+      };
+      EXPECT_TRUE(std::any_of(report_.warnings.begin(), report_.warnings.end(), names_both));
+      ++kept;
+    }
+    EXPECT_GT(kept, 0U);
+    EXPECT_EQ(report_.warnings.size(), kept);
+  }
+}
+
+/// Knows a kernel from a time when everything was slow.
+class SlowThen final : public StoreOnTop {
+ public:
+  SlowThen(std::shared_ptr<Store> under, std::string kernel)
+      : StoreOnTop(std::move(under)), kernel_(std::move(kernel)) {}
+  Result<Row> Find(const RowKey& key) override {
+    const Result<Row> row = StoreOnTop::Find(key);
+    if (row.ok() || key.kernel != kernel_) return row;
+    return Row{.median_us = kSlowUs, .low_us = kSlowUs, .samples = 5};
+  }
+  void Put(const RowKey& key, const Row& row) override {
+    StoreOnTop::Put(key, row);
+    if (key.kernel == kernel_) fastest_us = std::min(fastest_us, row.median_us);
+  }
+
+  static constexpr double kSlowUs = 1e6;
+  double fastest_us = kSlowUs;  // of that kernel since
+
+ private:
+  std::string kernel_;
+};
+
+TEST_F(TuneTest, WhatOnceWasSlowRunsAgainBesideWhatSeemsFaster) {
+  const planner::Decision preferred =
+      planner::PreferredDecision(graph_, device_, {.threads = 2}).value();
+  const auto store =
+      std::make_shared<SlowThen>(StoreWithCeilings(device_), preferred.groups[0].kernel);
+  store_ = store;
+  const Result<planner::Decision> decision = Tune({.level = Level::kFast});
+  ASSERT_TRUE(decision.ok()) << decision.status().message();
+  EXPECT_GT(report_.raced, 0);
+  EXPECT_LT(store->fastest_us, SlowThen::kSlowUs / 10);
+}
+
 TEST(LevelTest, NamesAreReadBack) {
   EXPECT_EQ(LevelFromName("wide").value(), Level::kWide);
   EXPECT_EQ(LevelFromName("work-size").value(), Level::kWorkSize);

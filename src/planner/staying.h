@@ -1,0 +1,28 @@
+// What stays of the default plan where nothing else may be taken.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "planner/catalogue.h"
+#include "planner/cost_source.h"
+#include "planner/decision.h"
+
+namespace fettle::planner {
+
+/// The costs of a catalogue's entries, by kind and entry.
+using Prices = std::vector<std::vector<EntryCost>>;
+
+/// An entry that stays though it is banned, and what people are told of it.
+struct Staying {
+  int kind = 0;
+  int entry = 0;
+  std::string warning;  // names the group, and the kernels that failed
+};
+
+/// The entries of `preferred`, a plan of `graph` on so many threads, that compute nodes of which
+/// all entries are banned.
+std::vector<Staying> ListStaying(const ir::Graph& graph, const Catalogue& catalogue,
+                                 const Prices& prices, const Decision& preferred, int threads);
+
+}  // namespace fettle::planner
