@@ -9,12 +9,12 @@
 namespace fettle::kernels {
 namespace {
 
-struct Family {
+struct SubnormalCase {
   const char* name;
   const char* graph;
 };
 
-constexpr Family kFamilies[] = {
+constexpr SubnormalCase kSubnormalCases[] = {
     {"conv_pointwise",
      "input %x: f32[1x16x9x9]\nconst %w: f32[24x16x1x1]\nconst %b: f32[24]\n"
      "%c = Conv(%x, %w, %b)\n%y = Relu(%c)\noutput %y\n"},
@@ -61,7 +61,7 @@ constexpr Family kFamilies[] = {
      "%y, %h = LSTM(%x, %w, %r) {hidden_size=6}\noutput %y\noutput %h\n"},
 };
 
-class SubnormalsTest : public testing::TestWithParam<Family> {};
+class SubnormalsTest : public testing::TestWithParam<SubnormalCase> {};
 
 CaseGroup HalfSubnormalGroup(const char* text) {
   ir::NoiseHints hints;
@@ -103,7 +103,7 @@ TEST_P(SubnormalsTest, FlushedOrKeptAgreesWithTheOracle) {
   EXPECT_GT(runs, 0) << "no kernel but the reference takes this";
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, SubnormalsTest, testing::ValuesIn(kFamilies),
+INSTANTIATE_TEST_SUITE_P(Families, SubnormalsTest, testing::ValuesIn(kSubnormalCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
