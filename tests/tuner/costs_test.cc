@@ -202,12 +202,18 @@ TEST(CalibratedCostsTest, ScalesCostsAndLeavesRowsAlone) {
   EXPECT_TRUE(costs.Kernel(kind, entry).banned.empty());
 }
 
+ir::Graph WithShapes(std::string_view text) {
+  ir::Graph graph = ops::Parse(text).value();
+  FETTLE_CHECK(ops::InferGraph(graph).ok(), "shapes are given");
+  return graph;
+}
+
 ir::Graph TwoLayers(std::string_view first, std::string_view second) {
-  return ops::Parse(fmt::format("input %x: f32[1x64]\nconst %a: f32[64x64] = {}\n"
-                                "const %b: f32[64x64] = {}\n%y = MatMul(%x, %a)\n"
-                                "%z = MatMul(%y, %b)\noutput %z\n",
-                                first, second))
-      .value();
+  return WithShapes(
+      fmt::format("input %x: f32[1x64]\nconst %a: f32[64x64] = {}\n"
+                  "const %b: f32[64x64] = {}\n%y = MatMul(%x, %a)\n"
+                  "%z = MatMul(%y, %b)\noutput %z\n",
+                  first, second));
 }
 
 /// Whether the packed weights of both layers are cold where the last cache has so many bytes, and
@@ -232,18 +238,17 @@ TEST(ResidencyTest, EqualConstantsLieInMemoryOnce) {
 
 TEST(ResidencyTest, PackedWeightsCountNotThoseOfTheFile) {
   // Winograd's are larger than what they are made of.
-  const ir::Graph graph = ops::Parse(
-                              "input %x: f32[1x32x28x28]\nconst %w: f32[32x32x3x3] = noise(-1, 1)\n"
-                              "%y = Conv(%x, %w) {pads=[1,1,1,1]}\noutput %y\n")
-                              .value();
+  const ir::Graph graph = WithShapes(
+      "input %x: f32[1x32x28x28]\nconst %w: f32[32x32x3x3] = noise(-1, 1)\n"
+      "%y = Conv(%x, %w) {pads=[1,1,1,1]}\noutput %y\n");
   const CpuDevice cpu(std::make_shared<ThreadPool>(1));
   const exec::Plan plan = planner::MakePlan(graph, cpu, {.threads = 1}).value();
   int64_t packed = 0;
-  for (const exec::PlannedStep& step : plan.steps)
-    if (step.match != nullptr)
-      for (const auto& request :
-           step.match->Prepare({step.states_index, 1, step.params}).value()->packs())
-        packed += request.bytes;
+  for (const exec::PlannedStep& step : plan.steps) {
+    if (step.match == nullptr) continue;
+    const auto kernel = step.match->Prepare({step.states_index, 1, step.params}).value();
+    for (const kernels::PackRequest& request : kernel->packs()) packed += request.bytes;
+  }
   ASSERT_GT(packed, 32 * 32 * 9 * 4) << "the plan has no such convolution";
   EXPECT_TRUE(AreCold(graph, packed - 1));
   EXPECT_FALSE(AreCold(graph, packed));
@@ -251,7 +256,7 @@ TEST(ResidencyTest, PackedWeightsCountNotThoseOfTheFile) {
 
 TEST(ResidencyTest, ColdRowsHaveAProtocolOfTheirOwn) {
   const ir::Graph with = TwoLayers("splat 2.0", "splat 3.0");
-  const ir::Graph without = ops::Parse("input %x: f32[4]\n%y = Neg(%x)\noutput %y\n").value();
+  const ir::Graph without = WithShapes("input %x: f32[4]\n%y = Neg(%x)\noutput %y\n");
   kernels::KernelDesc kernel{.name = "cpu.test"};
   EXPECT_EQ(ProtocolOf(kernel, with, true), kColdProtocol);
   EXPECT_EQ(ProtocolOf(kernel, with, false), kProtocol);
