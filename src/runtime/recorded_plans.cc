@@ -31,9 +31,8 @@ std::optional<RecordedPlans::Place> RecordedPlans::LastPlace(uint64_t graph) con
 
 bool RecordedPlans::HaveColdConstants(const CpuInfo& info) const {
   const std::lock_guard lock(mutex_);
-  return std::any_of(made_.begin(), made_.end(), [&](const Made& made) {
-    return tuner::ConstantsAreCold(made.start, info);
-  });
+  return std::any_of(made_.begin(), made_.end(),
+                     [&](const Made& made) { return tuner::ConstantsAreCold(made.start, info); });
 }
 
 std::vector<tuner::StepCost> RecordedPlans::Price(bool cold_constants, tuner::Store& store) const {
