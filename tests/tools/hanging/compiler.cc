@@ -1,10 +1,13 @@
 // The system's OpenCL library but for its compiler, which hangs or dies over source as
 // FETTLE_TEST_COMPILER says: `hangs`, `dies`, or `dies over TEXT`, where the source has that.
-// Everything else is found in the library that this one is linked with.
+// FETTLE_TEST_PLATFORMS, where it is set, is cut apart where it stands when platforms are first
+// asked for, as Khronos' loader does with OCL_ICD_FILENAMES; where it is one name alone, there is
+// no platform. Everything else is found in the library that this one is linked with.
 #include <dlfcn.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <string>
@@ -40,6 +43,16 @@ Function* Real(Function*, const char* name) {
 }
 
 }  // namespace
+
+EXPORTED int clGetPlatformIDs(unsigned most, void** platforms, unsigned* count) {
+  constexpr int kNoPlatform = -1001;
+  static const bool is_whole = [] {
+    char* names = std::getenv("FETTLE_TEST_PLATFORMS");
+    return names == nullptr || (std::strtok(names, ":") && std::strtok(nullptr, ":"));
+  }();
+  if (!is_whole) return kNoPlatform;
+  return Real(&clGetPlatformIDs, __func__)(most, platforms, count);
+}
 
 EXPORTED void* clCreateProgramWithSource(void* context, unsigned count, const char** texts,
                                          const size_t* sizes, int* code) {
