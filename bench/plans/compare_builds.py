@@ -1,11 +1,14 @@
-"""Two builds of Fettle on the same models, in turns: default and tuned plans, and what tuning predicted.
+"""Two builds of Fettle, or one with two sets of options, on the same models, in turns: default and tuned plans, and
+what tuning predicted.
 
     bench/plans/compare_builds.py --before OLD/bin/fettle --after NEW/bin/fettle [--options "--threads 1"]
                                   [--budget 20] [--rounds 5] [--seconds 1] MODEL...
+    bench/plans/compare_builds.py --before fettle --options-before "--precision high" --options-after
+                                  "--precision normal" MODEL...
 
 Prints a row per model: the median of the medians of each build's rounds in ms, their ratio (over 1: the new build is
 faster) and its range over the rounds; at the end the geometric means. A model that a build cannot run is a row that
-says so. --options are given to each `tune` and `bench` of both builds.
+says so. --options are given to each `tune` and `bench` of both builds, --options-before and -after to those of one.
 """
 
 import argparse
@@ -37,18 +40,18 @@ def bench(program, model, seconds, options, *more):
     return fettle(program, "bench", str(model), "--seconds", str(seconds), *options, *more)
 
 
-def compare(model, programs, arguments, options):
-    """{"default": (times before, times after), "tuned": the same}, what was predicted by each build."""
+def compare(model, sides, arguments):
+    """{"default": (times before, times after), "tuned": the same}, what each of two (program, options) predicted."""
     times = {"default": ([], []), "tuned": ([], [])}
     predicted = [None, None]
     with tempfile.TemporaryDirectory() as folder:
         packages = []
-        for which, program in enumerate(programs):
+        for which, (program, options) in enumerate(sides):
             own = pathlib.Path(folder) / str(which)
             own.mkdir()
             packages.append(tune(program, model, own, options, arguments.budget)[0] if arguments.budget else None)
         for _ in range(arguments.rounds):
-            for which, program in enumerate(programs):
+            for which, (program, options) in enumerate(sides):
                 report = bench(program, model, arguments.seconds, options, "--no-cache")
                 times["default"][which].append(report["latency_ms"]["median"])
                 if packages[which] is None:
@@ -78,21 +81,26 @@ def row(model, times, predicted):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--before", required=True)
-    parser.add_argument("--after", required=True)
+    parser.add_argument("--after", help="default: as before")
     parser.add_argument("--options", default="", help="given to tune and bench")
+    parser.add_argument("--options-before", default="")
+    parser.add_argument("--options-after", default="")
     parser.add_argument("--budget", type=float, default=20, help="seconds of tuning; 0: default plans alone")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1)
     parser.add_argument("models", nargs="+", type=pathlib.Path)
     arguments = parser.parse_args()
-    options = shlex.split(arguments.options)
-    print(f"options: {arguments.options or '-'}, budget {arguments.budget} s, {arguments.rounds} rounds")
+    sides = [(program, shlex.split(f"{arguments.options} {own}"))
+             for program, own in ((arguments.before, arguments.options_before),
+                                  (arguments.after or arguments.before, arguments.options_after))]
+    wanted = ", ".join(" ".join(options) or "-" for _, options in sides)
+    print(f"options: {wanted}, budget {arguments.budget} s, {arguments.rounds} rounds")
     print("| model | default before ms | after | ratio | tuned before ms | after | ratio | predicted before | after |")
     print("|---" * 9 + "|")
     all_ratios = {"default": [], "tuned": []}
     for model in arguments.models:
         try:
-            cells, ratios = row(model, *compare(model, (arguments.before, arguments.after), arguments, options))
+            cells, ratios = row(model, *compare(model, sides, arguments))
         except (RuntimeError, subprocess.TimeoutExpired) as error:
             cells, ratios = [model.stem, str(error)], {}
         for kind, ratio in ratios.items():
