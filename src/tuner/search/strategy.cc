@@ -17,6 +17,13 @@ constexpr StrategyRow kStrategies[] = {
 
 std::span<const StrategyRow> Strategies() { return kStrategies; }
 
+std::string StrategyNames() {
+  std::string names;
+  for (const StrategyRow& row : kStrategies)
+    names.append(names.empty() ? "" : "|").append(row.name);
+  return names;
+}
+
 const StrategyRow* FindStrategy(std::string_view name) {
   for (const StrategyRow& row : kStrategies)
     if (row.name == name) return &row;

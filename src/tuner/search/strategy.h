@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "tuner/search/history.h"
@@ -39,6 +40,8 @@ struct StrategyRow {
 
 /// "local" first, which is the default.
 std::span<const StrategyRow> Strategies();
+/// All names: "local|portfolio|...".
+std::string StrategyNames();
 /// Null where there is none of that name.
 const StrategyRow* FindStrategy(std::string_view name);
 
