@@ -9,6 +9,7 @@ constexpr StrategyRow kStrategies[] = {
      MakePortfolio},
     {"random", "uniform draws", MakeRandomSearch},
     {"annealing", "a walk that takes fewer and fewer steps uphill", MakeAnnealing},
+    {"de", "differential evolution", MakeDifferentialEvolution},
     {"pso", "particle swarm", MakeParticleSwarm},
     {"full", "all valid configurations in order", MakeExhaustive},
 };
