@@ -307,10 +307,8 @@ fettle_status fettle_tuner_set_options(fettle_tuner* tuner, const fettle_tuner_o
     SearchOptions search;
     if (given.strategy != nullptr) search.strategy = given.strategy;
     if (fettle::tuner::FindStrategy(search.strategy) == nullptr)
-      return InvalidArgument(
-          "tuner '{}': strategy '{}': expected "
-          "local|portfolio|random|annealing|pso|full",
-          tuner->name, search.strategy);
+      return InvalidArgument("tuner '{}': strategy '{}': expected {}", tuner->name, search.strategy,
+                             fettle::tuner::StrategyNames());
     if (given.max_evaluations < 0 || !(given.max_seconds >= 0))
       return InvalidArgument("tuner '{}': a budget is 0 or more", tuner->name);
     search.seed = given.seed;

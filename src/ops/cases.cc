@@ -9,6 +9,7 @@ std::span<const Case> ConcatCases();
 std::span<const Case> ConvCases();
 std::span<const Case> ConvTransposeCases();
 std::span<const Case> DetectionCases();
+std::span<const Case> DistanceCases();
 std::span<const Case> ElementwiseCases();
 std::span<const Case> ElementwiseChainCases();
 std::span<const Case> GatherCases();
@@ -41,6 +42,7 @@ std::vector<Case> AllCases() {
       ConvCases(),
       ConvTransposeCases(),
       DetectionCases(),
+      DistanceCases(),
       ElementwiseCases(),
       ElementwiseChainCases(),
       GatherCases(),

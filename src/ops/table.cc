@@ -15,6 +15,7 @@ std::span<const Operator> ControlOps();
 std::span<const Operator> ConvOps();
 std::span<const Operator> ConvTransposeOps();
 std::span<const Operator> DetectionOps();
+std::span<const Operator> DistanceOps();
 std::span<const Operator> ElementwiseOps();
 std::span<const Operator> GatherOps();
 std::span<const Operator> GenerateOps();
@@ -49,6 +50,7 @@ std::vector<const Operator*> Collect() {
       ConvOps(),
       ConvTransposeOps(),
       DetectionOps(),
+      DistanceOps(),
       ElementwiseOps(),
       GatherOps(),
       GenerateOps(),

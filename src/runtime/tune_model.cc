@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "planner/planner.h"
+#include "runtime/default_plan.h"
 #include "runtime/package/package.h"
 #include "runtime/plan_accuracy.h"
 #include "runtime/recorded_plans.h"
@@ -161,7 +162,7 @@ class ModelTuner {
     Timetable timetable;
     if (options_.deadline_ns > 0) {
       RETURN_IF_ERROR(RunPreferred());
-      timetable = Timetable::Make(options_, default_run_, *model_, NowNs());
+      timetable = Timetable::Make(options_, default_.run, *model_, NowNs());
     }
     RETURN_IF_ERROR(RunRound(timetable, /*uses_kept=*/true));
     while (GoesOn(timetable)) {
@@ -202,7 +203,7 @@ class ModelTuner {
       return false;
     const bool recalibrated = std::exchange(recalibrated_, false);
     if (options_.deadline_ns == 0) return recalibrated;
-    timetable = Timetable::Make(options_, default_run_, *model_, NowNs());
+    timetable = Timetable::Make(options_, default_.run, *model_, NowNs());
     const bool found_more = result_.report.stopped && measured_in_round_ > 0;
     const bool has_time = timetable.compares && timetable.MeasuresFor(NowNs());
     if (has_time && (found_more || recalibrated)) return true;
@@ -236,38 +237,11 @@ class ModelTuner {
     return Session::Create(model_, std::move(options));
   }
 
-  std::map<std::string, Shape> Shapes() const {
-    std::map<std::string, Shape> shapes;
-    for (const auto& [name, tensor] : inputs_) shapes.emplace(name, tensor.shape());
-    return shapes;
-  }
-
-  /// That compilers of devices worked for this process so far.
-  double CompileSeconds() const {
-    double seconds = 0;
-    for (const Device* device : options_.session.beside_cpu())
-      seconds += device->program_statistics().build_seconds;
-    return seconds;
-  }
-
-  /// The preferred plan's session, its outputs, and what that took.
+  /// The default plan's session, its outputs, and what that took.
   Status RunPreferred() {
-    if (preferred_ != nullptr) return OkStatus();
-    // What is compiled once need not be compiled for the tuned plan.
-    double begin = static_cast<double>(NowNs()) * 1e-9 - CompileSeconds();
-    const auto lap = [&] {
-      const double end = static_cast<double>(NowNs()) * 1e-9 - CompileSeconds();
-      return std::max(end - std::exchange(begin, end), 0.0);
-    };
-    preferred_plans_ = std::make_shared<RecordedPlans>(planner::PreferredPlans());
-    ASSIGN_OR_RETURN(preferred_, NewSession(preferred_plans_));
-    RETURN_IF_ERROR(preferred_->Prepare(Shapes()));
-    default_run_.prepare_seconds = lap();
-    RETURN_IF_ERROR(preferred_->Run(inputs_, &want_));
-    default_run_.first_seconds = lap();
-    if (options_.deadline_ns == 0) return OkStatus();
-    RETURN_IF_ERROR(preferred_->Run(inputs_, &want_));
-    default_run_.run_seconds = lap();
+    if (default_.session != nullptr) return OkStatus();
+    ASSIGN_OR_RETURN(default_, RunDefaultPlan(model_, options_.session, inputs_, options_.gate,
+                                              options_.deadline_ns));
     return OkStatus();
   }
 
@@ -279,7 +253,7 @@ class ModelTuner {
     const auto plans = std::make_shared<TuningPlans>(tune_, uses_kept, store_, result_);
     tuned_plans_ = std::make_shared<RecordedPlans>(plans);
     ASSIGN_OR_RETURN(tuned_, NewSession(tuned_plans_));
-    const Status status = runs ? tuned_->Run(inputs_, &got_) : tuned_->Prepare(Shapes());
+    const Status status = runs ? tuned_->Run(inputs_, &got_) : tuned_->Prepare(ShapesOf(inputs_));
     plans->Close();
     measured_in_round_ = result_.report.measured;
     AddRound(before, result_.report);
@@ -312,7 +286,7 @@ class ModelTuner {
   bool MayLosePrecision() const { return options_.session.precision != planner::Precision::kHigh; }
 
   tuner::PlanAccuracy Judge(const TensorMap& outputs) const {
-    return CompareOutputs(outputs, MayLosePrecision() ? exact_ : want_, Accuracy());
+    return CompareOutputs(outputs, MayLosePrecision() ? exact_ : default_.outputs, Accuracy());
   }
 
   /// What is right: the preferred plan's outputs, or, where that may store values in f16 that do
@@ -324,7 +298,7 @@ class ModelTuner {
                      Session::Create(model_, {.threads = options_.session.threads,
                                               .cancelled = options_.session.cancelled}));
     RETURN_IF_ERROR(session->Run(inputs_, &exact_));
-    preferred_accuracy_ = Judge(want_);
+    preferred_accuracy_ = Judge(default_.outputs);
     return OkStatus();
   }
 
@@ -349,7 +323,7 @@ class ModelTuner {
 
   /// The default plan stays, and its one run is all that is known of times.
   void KnowOnlyDefault() {
-    result_.gate.incumbent_us = result_.gate.challenger_us = default_run_.run_seconds * 1e6;
+    result_.gate.incumbent_us = result_.gate.challenger_us = default_.run.run_seconds * 1e6;
     AcceptForMemory();
   }
 
@@ -360,11 +334,12 @@ class ModelTuner {
       gate.seconds = std::min(gate.seconds, timetable.GateSeconds(NowNs()));
     StepTimes preferred, tuned;
     gate.observe = [&](bool challenger) {
-      (challenger ? tuned : preferred).Add((challenger ? tuned_ : preferred_)->profile());
+      (challenger ? tuned : preferred).Add((challenger ? tuned_ : default_.session)->profile());
     };
-    ASSIGN_OR_RETURN(result_.gate,
-                     tuner::RunGate([&] { return preferred_->Run(inputs_, &want_); },
-                                    [&] { return tuned_->Run(inputs_, &got_); }, gate));
+    ASSIGN_OR_RETURN(
+        result_.gate,
+        tuner::RunGate([&] { return default_.session->Run(inputs_, &default_.outputs); },
+                       [&] { return tuned_->Run(inputs_, &got_); }, gate));
     preferred_times_ = std::move(preferred);
     tuned_times_ = std::move(tuned);
     if (result_.gate.pairs == 0) KnowOnlyDefault();
@@ -387,10 +362,10 @@ class ModelTuner {
       Log(LogLevel::kWarn,
           "what the plan holds fits into {} bytes, but lies in {}: its parts leave gaps", limit,
           Held(*tuned_));
-    if (result_.gate.accepted || Held(*preferred_) <= limit) return;
+    if (result_.gate.accepted || Held(*default_.session) <= limit) return;
     result_.gate.accepted = true;
     result_.gate.reason = fmt::format("the default plan needs {} bytes, over the limit of {}",
-                                      Held(*preferred_), limit);
+                                      Held(*default_.session), limit);
   }
 
   /// Learns from what steps took in both networks. Those of an accelerator are only enqueued.
@@ -404,7 +379,7 @@ class ModelTuner {
     for (const tuner::StepSample& sample : samples)
       result_.steps_us += (sample.halves_us[0] + sample.halves_us[1]) / 2;
     const std::vector<tuner::StepSample> more =
-        preferred_times_.Samples(preferred_plans_->Price(cold, store_));
+        preferred_times_.Samples(default_.plans->Price(cold, store_));
     samples.insert(samples.end(), more.begin(), more.end());
     const tuner::Lesson lesson = tuner::Calibrations(store_).Learn(samples);
     // What an earlier round taught holds on.
@@ -438,14 +413,14 @@ class ModelTuner {
         store_.PutDecision(VerdictKey(segment.key),
                            Stamp(judged, PrintVerdict(result_.gate, judged_text)));
     }
-    result_.session = result_.gate.accepted ? std::move(tuned_) : std::move(preferred_);
+    result_.session = result_.gate.accepted ? std::move(tuned_) : std::move(default_.session);
     return OkStatus();
   }
 
   /// What the preferred plan came to: on the CPU alone where a device has failed.
   Result<planner::Decision> Preferred(const TunedSegment& segment) const {
-    if (preferred_plans_ != nullptr) {
-      if (const auto place = preferred_plans_->LastPlace(segment.key.graph))
+    if (default_.plans != nullptr) {
+      if (const auto place = default_.plans->LastPlace(segment.key.graph))
         return planner::PreferredDecision(*segment.graph, place->devices, place->limits);
     }
     if (const Result<std::string> kept = FindStamped(store_, StoreKey(segment.key));
@@ -471,12 +446,12 @@ class ModelTuner {
   tuner::TuneOptions tune_;
   tuner::Store& store_;
   TuneModelResult result_;
-  std::unique_ptr<Session> preferred_, tuned_;
-  std::shared_ptr<RecordedPlans> preferred_plans_, tuned_plans_;
+  DefaultPlan default_;
+  std::unique_ptr<Session> tuned_;
+  std::shared_ptr<RecordedPlans> tuned_plans_;
   StepTimes preferred_times_, tuned_times_;
-  TensorMap want_, got_, exact_;
+  TensorMap got_, exact_;
   tuner::PlanAccuracy preferred_accuracy_;
-  DefaultRun default_run_;
   std::optional<Attempt> before_;
   int rounds_ = 0;
   int64_t measured_in_round_ = 0;

@@ -571,6 +571,12 @@ def fused_matmul():
                 transBatchA=ba, transBatchB=bb)
 
 
+def distances():
+    k = n(1, 40)
+    return Case("CDist", [data((n(1, 5), k)), data((n(1, 9), k))], domain="com.microsoft",
+                metric=pick("euclidean", "sqeuclidean"), const=pick([1], []))
+
+
 def matmul_nbits():
     width, block = pick(2, 4, 8), pick(16, 32)
     k, c = n(1, 70), n(1, 5)

@@ -6,6 +6,7 @@ import os
 import pathlib
 import pty
 import re
+import shlex
 import struct
 import subprocess
 import sys
@@ -76,8 +77,24 @@ class Usage(unittest.TestCase):
         self.assertEqual(run("help", "db", "list").stdout, run("db", "list", "--help").stdout)
         self.assertIn("--labels", run("help", "run").stdout)
         listed = re.findall(r"^  ([a-z-]+)  ", run("help").stdout.split("Subcommands:")[1], re.M)
-        self.assertEqual(len(listed), 12)
+        self.assertEqual(len(listed), 13)
         self.assertNotIn("compile-worker", listed)
+
+    def test_shells_complete_commands_options_and_values(self):
+        script = run("completion", "bash").stdout
+
+        def completed(*words):
+            quoted = " ".join(shlex.quote(word) for word in ("fettle", *words))
+            line = f"COMP_WORDS=({quoted}); COMP_CWORD={len(words)}; _fettle; echo \"${{COMPREPLY[@]}}\""
+            return subprocess.run(["bash", "-c", script + line], capture_output=True, text=True, check=True).stdout.split()
+
+        self.assertEqual(completed("be"), ["bench"])
+        self.assertEqual(completed("tune-kernel", "--strat"), ["--strategy"])
+        self.assertEqual(completed("--json", "db", "ver"), ["verify"])
+        self.assertEqual(completed("run", "m.onnx", "--precision", ""), ["high", "normal", "low"])
+        self.assertIn("annealing", completed("tune-kernel", "k.json", "--strategy", ""))
+        self.assertNotIn("compile-worker", completed(""))
+        self.says(2, "SHELL", "completion", "csh")
 
     def test_help_is_a_document_too(self):
         whole = json.loads(run("--help", "--json").stdout)

@@ -15,6 +15,7 @@ extern const KernelDesc kCpuConvTransposeGemmNhwc;
 extern const KernelDesc kCpuConvWinograd23Any;
 extern const KernelDesc kCpuConvWinograd43Any;
 extern const KernelDesc kCpuConvWinograd43Nhwc;
+extern const KernelDesc kCpuDistanceRows;
 extern const KernelDesc kCpuElementwiseChain;
 extern const KernelDesc kCpuElementwiseTyped;
 extern const KernelDesc kCpuGather;
@@ -60,6 +61,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuConvWinograd23Any,
       &kCpuConvWinograd43Any,
       &kCpuConvWinograd43Nhwc,
+      &kCpuDistanceRows,
       &kCpuElementwiseChain,
       &kCpuElementwiseTyped,
       &kCpuGather,

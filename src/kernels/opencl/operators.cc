@@ -13,6 +13,7 @@ namespace {
 constexpr std::string_view kOthers[] = {
     // keep-sorted start
     "AveragePool",
+    "CDist",
     "ChannelShuffle",
     "Concat",
     "Conv",

@@ -15,6 +15,7 @@ extern const KernelDesc kOpenClConvPointwiseF16;
 extern const KernelDesc kOpenClConvLocal;
 extern const KernelDesc kOpenClConvTransposeGather;
 extern const KernelDesc kOpenClConvWinograd;
+extern const KernelDesc kOpenClDistancePairs;
 extern const KernelDesc kOpenClElementwiseChain;
 extern const KernelDesc kOpenClElementwiseChainF16;
 extern const KernelDesc kOpenClGatherSlices;
@@ -57,6 +58,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClConvLocal,
       &kOpenClConvTransposeGather,
       &kOpenClConvWinograd,
+      &kOpenClDistancePairs,
       &kOpenClElementwiseChain,
       &kOpenClGatherSlices,
       &kOpenClGridSampleBilinear,

@@ -21,11 +21,8 @@ bool IsTime(const std::optional<double>& ms) { return ms && std::isfinite(*ms) &
 
 Result<std::unique_ptr<Search>> Search::Create(SearchSpace space, SearchOptions options) {
   const StrategyRow* const strategy = FindStrategy(options.strategy);
-  if (!strategy) {
-    std::vector<std::string_view> names;
-    for (const StrategyRow& row : Strategies()) names.push_back(row.name);
-    return InvalidArgument("strategy '{}': expected {}", options.strategy, fmt::join(names, "|"));
-  }
+  if (!strategy)
+    return InvalidArgument("strategy '{}': expected {}", options.strategy, StrategyNames());
   if (options.max_evaluations < 0 || !(options.max_seconds >= 0))
     return InvalidArgument("a search budget of {} evaluations and {} seconds: expected 0 or more",
                            options.max_evaluations, options.max_seconds);

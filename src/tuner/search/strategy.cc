@@ -9,6 +9,7 @@ constexpr StrategyRow kStrategies[] = {
      MakePortfolio},
     {"random", "uniform draws", MakeRandomSearch},
     {"annealing", "a walk that takes fewer and fewer steps uphill", MakeAnnealing},
+    {"de", "differential evolution", MakeDifferentialEvolution},
     {"pso", "particle swarm", MakeParticleSwarm},
     {"full", "all valid configurations in order", MakeExhaustive},
 };
@@ -16,6 +17,13 @@ constexpr StrategyRow kStrategies[] = {
 }  // namespace
 
 std::span<const StrategyRow> Strategies() { return kStrategies; }
+
+std::string StrategyNames() {
+  std::string names;
+  for (const StrategyRow& row : kStrategies)
+    names.append(names.empty() ? "" : "|").append(row.name);
+  return names;
+}
 
 const StrategyRow* FindStrategy(std::string_view name) {
   for (const StrategyRow& row : kStrategies)

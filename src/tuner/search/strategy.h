@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "tuner/search/history.h"
@@ -39,6 +40,8 @@ struct StrategyRow {
 
 /// "local" first, which is the default.
 std::span<const StrategyRow> Strategies();
+/// All names: "local|portfolio|...".
+std::string StrategyNames();
 /// Null where there is none of that name.
 const StrategyRow* FindStrategy(std::string_view name);
 
@@ -46,6 +49,7 @@ std::unique_ptr<Strategy> MakeLocalSearch(const StrategyInput& input);
 std::unique_ptr<Strategy> MakePortfolio(const StrategyInput& input);
 std::unique_ptr<Strategy> MakeRandomSearch(const StrategyInput& input);
 std::unique_ptr<Strategy> MakeAnnealing(const StrategyInput& input);
+std::unique_ptr<Strategy> MakeDifferentialEvolution(const StrategyInput& input);
 std::unique_ptr<Strategy> MakeParticleSwarm(const StrategyInput& input);
 std::unique_ptr<Strategy> MakeExhaustive(const StrategyInput& input);
 

@@ -16,6 +16,7 @@
   ROW(Plan)                  \
   ROW(Db)                    \
   ROW(TuneKernel)            \
+  ROW(Completion)            \
   ROW(CompileWorker)
 
 namespace fettle::tools {

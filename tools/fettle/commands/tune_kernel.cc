@@ -183,7 +183,7 @@ void RegisterTuneKernel(CLI::App& app, Action& action) {
   sub->add_option("SPEC", options->spec, "parameters and conditions, T1 JSON")->required();
   std::vector<std::string> names;
   for (const tuner::StrategyRow& row : tuner::Strategies()) names.emplace_back(row.name);
-  sub->add_option("--strategy", options->strategy, fmt::format("{}", fmt::join(names, "|")))
+  sub->add_option("--strategy", options->strategy, tuner::StrategyNames())
       ->check(CLI::IsMember(names));
   sub->add_option("--evals", options->evals, "configurations to measure; 0: no limit (128)")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));

@@ -1,0 +1,87 @@
+#include "runtime/default_plan.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+namespace fettle::runtime {
+namespace {
+
+/// Of the time that is left, what finding the default plan may take.
+constexpr double kShareOfTime = 0.05;
+/// Of the gate's time, what comparing two default plans takes.
+constexpr double kShareOfGate = 0.25;
+
+double Seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+/// That compilers of devices worked for this process so far.
+double CompileSeconds(const SessionOptions& options) {
+  double seconds = 0;
+  for (const Device* device : options.beside_cpu())
+    seconds += device->program_statistics().build_seconds;
+  return seconds;
+}
+
+Result<DefaultPlan> RunOne(const std::shared_ptr<const Model>& model, SessionOptions options,
+                           const TensorMap& inputs, bool twice) {
+  DefaultPlan made{.plans = std::make_shared<RecordedPlans>(planner::PreferredPlans())};
+  options.plans = made.plans;
+  options.judges_first_run = false;
+  // What is compiled once need not be compiled for the tuned plan.
+  double begin = Seconds(NowNs()) - CompileSeconds(options);
+  const auto lap = [&] {
+    const double end = Seconds(NowNs()) - CompileSeconds(options);
+    return std::max(end - std::exchange(begin, end), 0.0);
+  };
+  ASSIGN_OR_RETURN(made.session, Session::Create(model, options));
+  RETURN_IF_ERROR(made.session->Prepare(ShapesOf(inputs)));
+  made.run.prepare_seconds = lap();
+  RETURN_IF_ERROR(made.session->Run(inputs, &made.outputs));
+  made.run.first_seconds = lap();
+  if (!twice) return made;
+  RETURN_IF_ERROR(made.session->Run(inputs, &made.outputs));
+  made.run.run_seconds = lap();
+  return made;
+}
+
+/// How long two default plans may be compared; 0: not at all.
+double ComparingSeconds(const DefaultRun& run, const tuner::GateOptions& gate,
+                        int64_t deadline_ns) {
+  const double wanted = kShareOfGate * gate.seconds;
+  if (deadline_ns == 0) return wanted;
+  const double spare = kShareOfTime * Seconds(deadline_ns - NowNs());
+  const double another = run.prepare_seconds + run.first_seconds + run.run_seconds;
+  return std::min(wanted, std::max(spare - another, 0.0));
+}
+
+}  // namespace
+
+std::map<std::string, Shape> ShapesOf(const TensorMap& tensors) {
+  std::map<std::string, Shape> shapes;
+  for (const auto& [name, tensor] : tensors) shapes.emplace(name, tensor.shape());
+  return shapes;
+}
+
+Result<DefaultPlan> RunDefaultPlan(const std::shared_ptr<const Model>& model,
+                                   const SessionOptions& options, const TensorMap& inputs,
+                                   const tuner::GateOptions& gate, int64_t deadline_ns) {
+  ASSIGN_OR_RETURN(DefaultPlan own, RunOne(model, options, inputs, deadline_ns > 0));
+  if (options.precision == planner::Precision::kHigh || options.accelerators.empty()) return own;
+  tuner::GateOptions comparison = gate;
+  comparison.seconds = ComparingSeconds(own.run, gate, deadline_ns);
+  if (comparison.seconds <= 0) return own;
+  SessionOptions exact_options = options;
+  exact_options.precision = planner::Precision::kHigh;
+  ASSIGN_OR_RETURN(DefaultPlan exact, RunOne(model, exact_options, inputs, deadline_ns > 0));
+  ASSIGN_OR_RETURN(
+      const tuner::GateResult result,
+      tuner::RunGate([&] { return own.session->Run(inputs, &own.outputs); },
+                     [&] { return exact.session->Run(inputs, &exact.outputs); }, comparison));
+  if (!result.accepted) return own;
+  Log(LogLevel::kInfo, "the default plan of high precision takes {:.0f} us, the other {:.0f} us",
+      result.challenger_us, result.incumbent_us);
+  return exact;
+}
+
+}  // namespace fettle::runtime

@@ -1,0 +1,108 @@
+// The default plan that tuning starts from, where a lower precision is asked for.
+#include "runtime/default_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <memory>
+#include <random>
+
+#include "base/clock.h"
+#include "ops/op.h"
+#include "runtime/device_choice.h"
+
+namespace fettle::runtime {
+namespace {
+
+/// The clock of a gate in which the incumbent's runs take one time and the challenger's another: it
+/// is read twice before each pair, around each run and after the pair.
+class GateClock {
+ public:
+  GateClock(int64_t incumbent_ns, int64_t challenger_ns, uint64_t seed)
+      : incumbent_ns_(incumbent_ns), challenger_ns_(challenger_ns), random_(seed) {}
+
+  int64_t operator()() {
+    if (is_first_) {
+      is_first_ = false;
+      return now_ns_;
+    }
+    const int step = reads_++ % 7;
+    if (step == 1) challenger_first_ = random_() % 2 == 1;
+    if (step == 3) now_ns_ += challenger_first_ ? challenger_ns_ : incumbent_ns_;
+    if (step == 5) now_ns_ += challenger_first_ ? incumbent_ns_ : challenger_ns_;
+    return now_ns_;
+  }
+
+ private:
+  int64_t incumbent_ns_, challenger_ns_;
+  std::mt19937_64 random_;
+  bool is_first_ = true, challenger_first_ = false;
+  int reads_ = 0;
+  int64_t now_ns_ = 0;
+};
+
+class DefaultPlanTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto device = OpenAccelerator("opencl");
+    if (!device.ok()) GTEST_SKIP() << device.status().message();
+    ir::Graph graph = ops::Parse(
+                          "input %x: f32[1x8x6x8]\nconst %w: f32[8x8x1x1] = noise(-1, 1)\n"
+                          "%y = Conv(%x, %w, _)\noutput %y\n")
+                          .value();
+    model_ = Model::FromGraph(std::move(graph), "one").value();
+    inputs_ = {{"x", Tensor::Create(DType::kF32, Shape{1, 8, 6, 8}).value()}};
+    options_ = {.threads = 1, .accelerators = {*device}};
+    options_.accelerator_only = true;
+  }
+
+  DefaultPlan RunIn(planner::Precision precision, int64_t own_ns, int64_t exact_ns,
+                    int64_t deadline_ns = 0) {
+    options_.precision = precision;
+    tuner::GateOptions gate;
+    // One clock, though the options are copied.
+    const auto clock = std::make_shared<GateClock>(own_ns, exact_ns, gate.seed);
+    gate.now_ns = [this, clock] {
+      ++clock_reads_;
+      return (*clock)();
+    };
+    gate.warms_up = false;
+    gate.max_pairs = 20;
+    return RunDefaultPlan(model_, options_, inputs_, gate, deadline_ns).value();
+  }
+
+  static planner::Precision PrecisionOf(const DefaultPlan& plan) {
+    return plan.session->limits().precision;
+  }
+
+  std::shared_ptr<const Model> model_;
+  TensorMap inputs_;
+  SessionOptions options_;
+  int clock_reads_ = 0;
+};
+
+TEST_F(DefaultPlanTest, OfHighPrecisionTakesThePlaceOfASlowerOne) {
+  const DefaultPlan plan = RunIn(planner::Precision::kNormal, 20'000, 10'000);
+  EXPECT_EQ(PrecisionOf(plan), planner::Precision::kHigh);
+  EXPECT_EQ(plan.outputs.size(), 1U);
+}
+
+TEST_F(DefaultPlanTest, OfLowerPrecisionStaysWhereItIsFaster) {
+  EXPECT_EQ(PrecisionOf(RunIn(planner::Precision::kNormal, 10'000, 20'000)),
+            planner::Precision::kNormal);
+}
+
+TEST_F(DefaultPlanTest, OfHighPrecisionIsComparedWithNothing) {
+  EXPECT_EQ(PrecisionOf(RunIn(planner::Precision::kHigh, 20'000, 10'000)),
+            planner::Precision::kHigh);
+  EXPECT_EQ(clock_reads_, 0);
+}
+
+TEST_F(DefaultPlanTest, IsComparedWithNothingWhereThereIsNoTime) {
+  EXPECT_EQ(PrecisionOf(RunIn(planner::Precision::kNormal, 20'000, 10'000, NowNs())),
+            planner::Precision::kNormal);
+  EXPECT_EQ(clock_reads_, 0);
+}
+
+}  // namespace
+}  // namespace fettle::runtime
