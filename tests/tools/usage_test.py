@@ -304,6 +304,7 @@ class Usage(unittest.TestCase):
                 ("compare", ("compare", self.model, *SMALL)), ("inspect", ("inspect", self.model)),
                 ("inspect", ("inspect", "small.fettle", "--tensors")), ("tune", ("tune", self.model, *SMALL, "--no-package")),
                 ("plan", ("plan", self.model, *SMALL)), ("devices", ("devices",)), ("peak", ("peak",)),
+                ("completion", ("completion", "zsh")),
                 ("db info", ("db", "info")), ("db list", ("db", "list")), ("db verify", ("db", "verify")),
                 ("db export", ("db", "export", "rows.jsonl")), ("db import", ("db", "import", "rows.jsonl")),
                 ("db merge", ("db", "merge", "cache/tuning.db", "--cache", "other")),
