@@ -29,7 +29,7 @@ class DifferentialEvolution : public Strategy {
       return point;
     }
     turn_ = (turn_ + 1) % kMembers;
-    return Settled(Trial(members_[turn_].point));
+    return UnseenNear(Trial(members_[turn_].point), history_, random_);
   }
 
   /// The trial takes its member's place where it is no slower.
@@ -69,16 +69,6 @@ class DifferentialEvolution : public Strategy {
       trial[i] = static_cast<int>(std::clamp(moved, 0.0, last) + 0.5);
     }
     return trial;
-  }
-
-  /// The trial; where it is not valid or is known, a valid one beside it; at last any.
-  std::optional<Point> Settled(Point trial) {
-    const SearchSpace& space = history_.space();
-    if (space.Valid(trial) && !history_.Contains(trial)) return trial;
-    std::vector<Point> near = space.Hamming(trial);
-    std::erase_if(near, [this](const Point& other) { return history_.Contains(other); });
-    if (near.empty()) return RandomUnseen(history_, random_);
-    return near[random_.Below(near.size())];
   }
 
   const History& history_;

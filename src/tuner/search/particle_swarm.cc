@@ -69,19 +69,13 @@ class ParticleSwarm : public Strategy {
     }
   }
 
-  /// The nearest point; where that is not valid or a particle stands still, a valid one beside it;
-  /// at last any.
+  /// The nearest point, or one that was not measured near it, where the particle then is.
   std::optional<Point> Rounded(Particle& particle) {
-    Point point;
-    for (double position : particle.position) point.push_back(static_cast<int>(position + 0.5));
-    const SearchSpace& space = history_.space();
-    if (space.Valid(point) && !history_.Contains(point)) return point;
-    std::vector<Point> near = space.Hamming(point);
-    std::erase_if(near, [this](const Point& other) { return history_.Contains(other); });
-    std::optional<Point> other =
-        near.empty() ? RandomUnseen(history_, random_) : near[random_.Below(near.size())];
-    if (other) particle.position.assign(other->begin(), other->end());
-    return other;
+    Point nearest;
+    for (double position : particle.position) nearest.push_back(static_cast<int>(position + 0.5));
+    std::optional<Point> point = UnseenNear(nearest, history_, random_);
+    if (point && *point != nearest) particle.position.assign(point->begin(), point->end());
+    return point;
   }
 
   const History& history_;
