@@ -12,13 +12,9 @@ namespace fettle::runtime {
 Result<exec::Plan> RecordedPlans::PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                                           const planner::Limits& limits) {
   ASSIGN_OR_RETURN(exec::Plan plan, plans_->PlanFor(segment, devices, limits));
-  exec::Plan start = plan;
-  if (!plan.is_default) {
-    ASSIGN_OR_RETURN(start, planner::MakePlan(segment, devices, limits));
-  }
   const uint64_t graph = planner::KeyOf(segment, devices, limits).graph;
   const std::lock_guard lock(mutex_);
-  made_.push_back({graph, plan, std::move(start), {devices, limits}});
+  made_.push_back({graph, segment, plan, {devices, limits}});
   return plan;
 }
 
@@ -31,8 +27,10 @@ std::optional<RecordedPlans::Place> RecordedPlans::LastPlace(uint64_t graph) con
 
 bool RecordedPlans::HaveColdConstants(const CpuInfo& info) const {
   const std::lock_guard lock(mutex_);
-  return std::any_of(made_.begin(), made_.end(),
-                     [&](const Made& made) { return tuner::ConstantsAreCold(made.start, info); });
+  return std::any_of(made_.begin(), made_.end(), [&](const Made& made) {
+    const auto start = planner::MakePlan(made.segment, made.place.devices, made.place.limits);
+    return start.ok() && tuner::ConstantsAreCold(*start, info);
+  });
 }
 
 std::vector<tuner::StepCost> RecordedPlans::Price(bool cold_constants, tuner::Store& store) const {

@@ -42,7 +42,8 @@ class RecordedPlans final : public planner::PlanSource {
  private:
   struct Made {
     uint64_t graph = 0;
-    exec::Plan plan, start;  // as passed on; the default one
+    ir::Graph segment;
+    exec::Plan plan;
     Place place;
   };
   std::shared_ptr<planner::PlanSource> plans_;

@@ -78,8 +78,7 @@ class DistanceRows final : public PreparedKernel {
     const auto* b = reinterpret_cast<const float*>(operands_.input(args, 1));
     auto* y = reinterpret_cast<float*>(operands_.output(args, 0));
     // A task is some of the others against one row.
-    const int64_t part =
-        std::clamp<int64_t>(kMacsPerTask / std::max<int64_t>(1, of_.length), 4, of_.others);
+    const int64_t part = std::max<int64_t>(kMacsPerTask / std::max<int64_t>(1, of_.length), 4);
     const int64_t parts = (of_.others + part - 1) / part;
     static_cast<CpuStream&>(args.stream).ParallelFor(of_.rows * parts, [&](int64_t task, int) {
       const int64_t row = task / parts, first = task % parts * part;
