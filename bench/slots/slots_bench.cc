@@ -84,13 +84,14 @@ class Subject {
   }
 
   /// The best of the first `most` sets in the order of the kernel's lists, the default one first.
-  double Listed(size_t most) {
+  std::pair<Params, double> Listed(size_t most) {
     if (listed_.empty()) {
       listed_.push_back(entry_.params);
       List(entry_.match->params(entry_.states_index, entry_.threads), entry_.params, 0);
     }
-    double best = tuner::kNoLimit;
-    for (size_t i = 0; i < std::min(most, listed_.size()); ++i) Best(listed_[i], best);
+    std::pair<Params, double> best{entry_.params, tuner::kNoLimit};
+    for (size_t i = 0; i < std::min(most, listed_.size()); ++i)
+      if (Best(listed_[i], best.second)) best.first = listed_[i];
     return best;
   }
 
@@ -115,9 +116,12 @@ class Subject {
   }
 
  private:
-  void Best(const Params& params, double& best) {
+  /// Whether `params` are better than the best so far.
+  bool Best(const Params& params, double& best) {
     const Row& row = RowOf(params);
-    if (row.status == Row::Status::kOk) best = std::min(best, row.median_us);
+    if (row.status != Row::Status::kOk || row.median_us >= best) return false;
+    best = row.median_us;
+    return true;
   }
 
   void List(const kernels::ParamSpace& own, Params params, size_t depth) {
@@ -148,10 +152,13 @@ Json Measure(Subject& subject, int64_t exhaustive) {
   for (int64_t budget : kBudgets) {
     const planner::EntryCost found = subject.Search(budget);
     if (found.proposal == nullptr) continue;
+    const auto [listed, listed_us] = subject.Listed(static_cast<size_t>(budget));
     json["search"].push_back({{"evaluations", budget},
                               {"us", found.us},
                               {"proposed_by", found.proposal->by},
-                              {"list_us", subject.Listed(static_cast<size_t>(budget))}});
+                              {"params", tuner::PrintParams(found.proposal->params)},
+                              {"list_us", listed_us},
+                              {"list_params", tuner::PrintParams(listed)}});
   }
   const double all = exhaustive > 0 ? subject.Exhaustive(exhaustive) : 0;
   json["exhaustive_us"] = all > 0 ? Json(all) : Json(nullptr);

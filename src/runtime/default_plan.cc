@@ -9,7 +9,7 @@ namespace fettle::runtime {
 namespace {
 
 /// Of the time that is left, what finding the default plan may take.
-constexpr double kShareOfTime = 0.05;
+constexpr double kShareOfTime = 0.15;
 /// Of the gate's time, what comparing two default plans takes.
 constexpr double kShareOfGate = 0.25;
 

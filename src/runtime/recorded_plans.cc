@@ -44,6 +44,23 @@ std::vector<tuner::StepCost> RecordedPlans::Price(bool cold_constants, tuner::St
   return all;
 }
 
+std::optional<tuner::RunSample> RecordedPlans::Sample(const Device& accelerator,
+                                                      bool cold_constants,
+                                                      tuner::Store& store) const {
+  const std::lock_guard lock(mutex_);
+  if (made_.size() != 1) return std::nullopt;
+  const auto& [graph, segment, plan, place] = made_.front();
+  const std::vector<tuner::StepCost> costs =
+      tuner::StepCostsOf(plan, place.devices, place.limits.threads, cold_constants, store);
+  tuner::RunSample sample{.waits = tuner::WaitsFor(plan, accelerator)};
+  if (sample.waits == 0) return std::nullopt;
+  for (size_t i = 0; i < costs.size(); ++i) {
+    if (plan.steps[i].kernel != nullptr && costs[i].alone_us <= 0) return std::nullopt;
+    sample.steps_us += costs[i].us;
+  }
+  return sample;
+}
+
 void StepTimes::Add(const std::vector<exec::StepProfile>& run) {
   if (steps_.empty())
     for (const exec::StepProfile& step : run) steps_.push_back({step.kernel, {}});

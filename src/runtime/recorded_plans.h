@@ -10,6 +10,7 @@
 #include "device/cpu/cpu_device.h"
 #include "exec/profile.h"
 #include "planner/plan_source.h"
+#include "tuner/cost/run_overhead.h"
 #include "tuner/cost/step_costs.h"
 
 namespace fettle::runtime {
@@ -38,6 +39,11 @@ class RecordedPlans final : public planner::PlanSource {
   /// What `store` knows of all steps, in the order in which they were planned. The session that
   /// they were planned for must live.
   std::vector<tuner::StepCost> Price(bool cold_constants, tuner::Store& store) const;
+
+  /// The only plan as a sample, `run_us` of it unset; none where there are several plans, where
+  /// `accelerator` computes no step, or where `store` does not know a kernel's time.
+  std::optional<tuner::RunSample> Sample(const Device& accelerator, bool cold_constants,
+                                         tuner::Store& store) const;
 
  private:
   struct Made {

@@ -14,6 +14,7 @@
 #include "runtime/recorded_plans.h"
 #include "runtime/timetable.h"
 #include "runtime/tuning_plans.h"
+#include "tuner/cost/run_overhead.h"
 
 namespace fettle::runtime {
 namespace {
@@ -109,6 +110,7 @@ Status Reprice(TunedSegment& segment, const Session& session, bool cold_constant
     decision.predicted_us += us;
     alone_us += costs[i].alone_us > 0 ? costs[i].alone_us : us;
   }
+  decision.predicted_us += tuner::RunOverheads(store).Us(plan, session.devices());
   return OkStatus();
 }
 
@@ -258,8 +260,9 @@ class ModelTuner {
     measured_in_round_ = result_.report.measured;
     AddRound(before, result_.report);
     RETURN_IF_ERROR(status);
+    RETURN_IF_ERROR(RepriceAll());
     result_.expected_us = result_.predicted_us;
-    return RepriceAll();
+    return OkStatus();
   }
 
   /// Sums of what was done; what is known now is that of the last round.
@@ -368,9 +371,15 @@ class ModelTuner {
                                       Held(*default_.session), limit);
   }
 
-  /// Learns from what steps took in both networks. Those of an accelerator are only enqueued.
+  /// Learns from what steps took in both networks. Those of an accelerator are only enqueued: the
+  /// whole runs teach what they take beside their steps.
   Status Calibrate() {
-    if (!options_.session.accelerators.empty()) return OkStatus();
+    const DeviceSet devices = tuned_->devices();
+    const auto accelerators = devices.beside_cpu();
+    if (!accelerators.empty()) {
+      if (accelerators.size() == 1) LearnRunOverhead(*accelerators.front());
+      return RepriceAll();
+    }
     constexpr double kWorthSolvingAgain = 0.05;
     const bool cold = tune_.measure.cold_constants;
     std::vector<tuner::StepSample> samples =
@@ -388,6 +397,17 @@ class ModelTuner {
     recalibrated_ = rounds_ == 1 && measured_in_round_ > 0 &&
                     lesson.residual_before - lesson.residual_after > kWorthSolvingAgain;
     return RepriceAll();
+  }
+
+  void LearnRunOverhead(const Device& accelerator) {
+    tuner::RunOverheads overheads(store_);
+    for (const auto& [plans, run_us] : {std::pair(default_.plans, result_.gate.incumbent_us),
+                                        std::pair(tuned_plans_, result_.gate.challenger_us)}) {
+      auto sample = plans->Sample(accelerator, tune_.measure.cold_constants, store_);
+      if (!sample || run_us <= 0) continue;
+      sample->run_us = run_us;
+      overheads.Learn(accelerator, *sample);
+    }
   }
 
   /// Puts what won into the book, and, where it was `compared`, into the store: not what a limit of

@@ -19,6 +19,7 @@
 #include "tuner/cost/efficiency.h"
 #include "tuner/cost/learned_costs.h"
 #include "tuner/cost/residency.h"
+#include "tuner/cost/run_overhead.h"
 #include "tuner/cost/step_costs.h"
 #include "tuner/network/slot_costs.h"
 #include "tuner/store/candidate.h"
@@ -263,6 +264,42 @@ TEST(ResidencyTest, ColdRowsHaveAProtocolOfTheirOwn) {
   EXPECT_EQ(ProtocolOf(kernel, without, true), kProtocol);
   kernel.name = "opencl.test";
   EXPECT_EQ(ProtocolOf(kernel, with, true), kProtocol);
+}
+
+class RunOverheadTest : public testing::Test {
+ protected:
+  double Us() const { return RunOverheads(*store_).Us(device_); }
+  void Learn(const RunSample& sample) { RunOverheads(*store_).Learn(device_, sample); }
+
+  const std::unique_ptr<Store> store_ = MemoryStore();
+  const CpuDevice device_{std::make_shared<ThreadPool>(1)};
+};
+
+TEST_F(RunOverheadTest, LearnsWhatWaitsTakeBesideTheSteps) {
+  EXPECT_EQ(Us(), 0);
+  Learn({500, 590});
+  EXPECT_EQ(Us(), 0) << "nothing confirms it yet";
+  Learn({2000, 2220, 2});
+  const double first = Us();
+  EXPECT_GT(first, 60);
+  EXPECT_LT(first, 100) << "two runs leave a doubt";
+  Learn({800, 901});
+  Learn({90, 489, 4});
+  EXPECT_GT(Us(), first);
+  EXPECT_LT(Us(), 100);
+}
+
+TEST_F(RunOverheadTest, IsNotUsedWherePredictionsWouldHaveBeenWorse) {
+  for (int i = 0; i < 4; ++i) {
+    Learn({500, 600});
+    Learn({800, 700});
+  }
+  EXPECT_EQ(Us(), 0) << "what one has over, the other lacks";
+}
+
+TEST_F(RunOverheadTest, IsNeverBelowZero) {
+  for (int i = 0; i < 4; ++i) Learn({500, 400});
+  EXPECT_EQ(Us(), 0);
 }
 
 TEST(ResidencyTest, DroppingFromCachesChangesNothing) {
