@@ -43,7 +43,8 @@ class KernelArg {
 };
 
 /// Global and local work sizes; a local size of 0 leaves the whole choice to the driver. `gws` is
-/// rounded up to multiples of `lws`: kernels return where their index is outside.
+/// rounded up to multiples of `lws`: kernels return where their index along the first two axes is
+/// outside. Ours do not look at the third, which `lws` has to cut evenly.
 struct WorkSizes {
   std::array<size_t, 3> gws{1, 1, 1};
   std::array<size_t, 3> lws{0, 0, 0};

@@ -93,6 +93,11 @@ class LaunchParams {
     const auto limit = static_cast<int64_t>(KernelOf(launch).most_items());
     return limit > 0 ? limit : KernelOf(launch).facts().max_work_group_size;
   }
+  /// Whether groups of so many items cut the third axis evenly: kernels do not look whether they
+  /// are outside along it.
+  static bool IsWhole(const RecordedLaunch& launch, size_t items) {
+    return launch.sizes_.gws[2] % std::max<size_t>(items, 1) == 0;
+  }
   static WorkShape GroupOf(const RecordedLaunch& launch, const Params& params) {
     WorkShape lws = launch.sizes_.lws;
     for (size_t axis = 0; axis < 3; ++axis)
@@ -106,6 +111,7 @@ class LaunchParams {
     const auto& most = KernelOf(launch).facts().max_work_item_sizes;
     for (size_t axis = 0; axis < 3; ++axis)
       lws[axis] = std::min(lws[axis], static_cast<size_t>(std::max<int64_t>(most[axis], 1)));
+    if (!IsWhole(launch, lws[2])) lws[2] = 1;
     launch.sizes_.lws = SmallerGroup(lws, static_cast<size_t>(LimitOf(launch)));
   }
   static Status Rebuild(const Params& params, const OpenClDevice& device, RecordedLaunch& launch) {
@@ -132,6 +138,10 @@ std::vector<Tunable> RecordedKernel::launch_tunables() const {
       for (int64_t items = 1; items <= (axis == 2 ? 8 : 256); items *= 2) {
         if (items < 2 * static_cast<int64_t>(sizes.gws[axis])) values[axis].insert(items);
       }
+      if (axis == 2)
+        std::erase_if(values[axis], [&](int64_t items) {
+          return !LaunchParams::IsWhole(*main, static_cast<size_t>(items));
+        });
       values[axis].insert(0);
       tunables.push_back(
           {std::string(kGroupAxes[axis]), {values[axis].begin(), values[axis].end()}});
@@ -154,6 +164,10 @@ Status RecordedKernel::CheckLaunch(const Params& params) const {
   if (main == nullptr || !names_group) return OkStatus();
   const WorkShape lws = LaunchParams::GroupOf(*main, params);
   const int64_t limit = LaunchParams::LimitOf(*main);
+  if (!LaunchParams::IsWhole(*main, lws[2]))
+    return Unsupported(
+        "a work-group of {}x{}x{}: {} items do not cut the third axis, of {}, evenly", lws[0],
+        lws[1], lws[2], lws[2], LaunchParams::SizesOf(*main).gws[2]);
   if (Fits(lws, LimitsOf(LaunchParams::KernelOf(*main).facts(), limit))) return OkStatus();
   return Unsupported("a work-group of {}x{}x{}: '{}' takes {} items", lws[0], lws[1], lws[2],
                      LaunchParams::KernelOf(*main).function(), limit);

@@ -103,6 +103,40 @@ TEST(LaunchParams, OfElementwiseChainsComputeTheSame) {
   CheckLaunches("input %x: f32[1x9x6x7]\n%y = MaxPool(%x) {kernel_shape=[2,2]}\noutput %y\n", 2);
 }
 
+TEST(LaunchParams, GroupsCutTheThirdAxisEvenly) {
+  const auto& device = TestOpenClDevice();
+  if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
+  const CaseGroup group = ParseGroup(
+      "input %x: f32[3x17x6x7]\nconst %w: f32[18x17x3x3]\n%y = Conv(%x, %w, _) {pads=[1,1,1,1]}\n"
+      "output %y\n");
+  std::set<std::string_view> checked;
+  for (const KernelDesc* kernel : OpenClKernels()) {
+    const auto candidates = CandidatesOf(*kernel, *group.graph, **device);
+    if (!candidates.ok()) continue;
+    KernelRun run{*kernel, group, {group.graph, candidates->front(), 1}, {}, ""};
+    const ParamSpace space = SpaceOf(*kernel, run.problem, **device);
+    const auto prepared = PrepareKernel(*kernel, run.problem, space.usual, **device);
+    ASSERT_TRUE(prepared.ok()) << prepared.status().message();
+    const TunableLaunches* const launches = LaunchesOf(**prepared);
+    if (launches == nullptr) continue;
+    for (const Tunable& tunable : launches->launch_tunables()) {
+      if (tunable.name != "group_z") continue;
+      for (int64_t items : tunable.values)
+        EXPECT_TRUE(
+            launches->CheckLaunch({{"group_x", 1}, {"group_y", 1}, {"group_z", items}}).ok())
+            << kernel->name << " " << items;
+      // Neither 3 images nor the 36 or 16 places of a patch are a multiple.
+      const Params uneven{{"group_x", 1}, {"group_y", 1}, {"group_z", 5}};
+      EXPECT_EQ(launches->CheckLaunch(uneven).code(), StatusCode::kUnsupported) << kernel->name;
+      run.params = space.usual;
+      for (const auto& [name, value] : uneven) run.params[name] = value;
+      EXPECT_TRUE(CheckRun(run, **device)) << "a plan from elsewhere";
+      checked.insert(kernel->name);
+    }
+  }
+  EXPECT_TRUE(checked.contains("opencl.conv.winograd")) << checked.size();
+}
+
 TEST(LaunchParams, GroupsThatDoNotFitAreRefusedOrBecomeSmaller) {
   const auto& device = TestOpenClDevice();
   if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();

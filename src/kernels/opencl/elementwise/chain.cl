@@ -41,7 +41,7 @@ __kernel void chain(TENSOR_OUT(y), const int4 dims EXPRESSION_PARAMS) {
   const int block = get_global_id(0) / plane;
   const int place = get_global_id(0) % plane;
   const int n = get_global_id(1);
-  if (block >= dims.x) return;
+  if (block >= dims.x || n >= dims.w) return;
   const int row = place / dims.z, column = place % dims.z;
   const REAL4 v = FINISH((REAL4)((REAL)0), dims, n, block, row, column);
   STORE4(v, y, dims, n, block, row, column);
