@@ -41,6 +41,8 @@ class AnnexKernel final : public PreparedKernel {
   }
 
   Status Launch(const LaunchArgs& args) const override {
+    if (group_->nodes()[0].op == FaultsOfAnnex().deadly_op) FaultsOfAnnex().is_lost = true;
+    RETURN_IF_ERROR(FaultsOfAnnex().Check());
     std::vector<std::pair<ir::ValueId, Location>> places;
     const auto add = [&](const std::vector<ir::ValueId>& ids, std::span<const Location> locations) {
       for (size_t i = 0; i < ids.size(); ++i) places.emplace_back(ids[i], locations[i]);

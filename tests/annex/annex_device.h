@@ -32,11 +32,26 @@ class AnnexMemory final : public DeviceMemory {
   std::shared_ptr<std::byte> bytes_;
 };
 
+/// What goes wrong in the annex.
+struct AnnexFaults {
+  std::string deadly_op;  // a kernel of this operator takes the device with it
+  bool is_lost = false;   // then nothing works any more
+
+  Status Check() const {
+    return is_lost ? Error(StatusCode::kDeviceError, "the annex is lost") : OkStatus();
+  }
+};
+inline AnnexFaults& FaultsOfAnnex() {
+  static AnnexFaults faults;
+  return faults;
+}
+
 class AnnexStream final : public Stream {
  public:
   ~AnnexStream() override { (void)Synchronise(); }
   void Enqueue(std::function<Status()> work) { queue_.push_back(std::move(work)); }
   Status Write(const DeviceMemory& to, int64_t offset, const void* from, int64_t bytes) override {
+    RETURN_IF_ERROR(FaultsOfAnnex().Check());
     RETURN_IF_ERROR(Synchronise());
     std::memcpy(AnnexMemory::At(to.location(offset)), from, static_cast<size_t>(bytes));
     ++transfers_.copies;

@@ -169,6 +169,41 @@ TEST_F(ThreeDevicesTest, AreTunedTogether) {
   ExpectRight(*decision);
 }
 
+/// What became of kernels of the annex.
+class AnnexOutcomes final : public tuner::StoreOnTop {
+ public:
+  using StoreOnTop::StoreOnTop;
+  void Put(const tuner::RowKey& key, const tuner::Row& row) override {
+    StoreOnTop::Put(key, row);
+    if (key.kernel.starts_with("annex.")) of[key.kernel].push_back(row);
+  }
+  std::map<std::string, std::vector<tuner::Row>> of;
+};
+
+TEST_F(ThreeDevicesTest, AKernelThatTakesItsDeviceEndsTheTuningAndIsNotTriedAgain) {
+  AnnexOutcomes store(tuner::StoreWithCeilings(cpu_));
+  const auto tune = [&] {
+    return tuner::TuneGraph(graph_, devices(), {.threads = 2}, {.level = tuner::Level::kFast},
+                            store, nullptr);
+  };
+  FaultsOfAnnex() = {.deadly_op = "Relu"};
+  const Result<Decision> lost = tune();
+  FaultsOfAnnex() = {};
+  EXPECT_EQ(lost.status().code(), StatusCode::kDeviceUnavailable);
+  EXPECT_TRUE(lost.status().message().starts_with("annex.relu with ")) << lost.status().message();
+  ASSERT_EQ(store.of["annex.relu"].size(), 1u);
+  EXPECT_EQ(store.of["annex.relu"][0].status, tuner::Row::Status::kCrashed);
+  for (const auto& [kernel, rows] : store.of)
+    for (const tuner::Row& row : rows)
+      EXPECT_NE(row.status, tuner::Row::Status::kFailed) << kernel << " failed for another";
+
+  const Result<Decision> again = tune();
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(store.of["annex.relu"].size(), 1u);
+  EXPECT_FALSE(store.of["annex.conv"].empty());
+  ExpectRight(*again);
+}
+
 TEST_F(ThreeDevicesTest, RunInASession) {
   const auto model = Model::FromGraph(graph_, "net").value();
   SessionOptions options{.threads = 2, .accelerators = {annex_, opencl_}, .accelerator_only = true};

@@ -38,9 +38,6 @@ std::array<std::string, 2> WayTexts(DType dtype, int rank, const State& from, co
   return {std::move(text), std::move(with_states)};
 }
 
-/// Processes that die over a candidate before it is never tried again.
-constexpr int kDeadlyCrashes = 2;
-
 constexpr std::string_view kLosesTooMuch = "loses too much accuracy for the time it saves";
 
 /// A key of the memory: rows of one process differ in these alone.
@@ -85,7 +82,7 @@ planner::EntryCost LearnedCosts::FromRow(const Row& row, double bound) {
     case Row::Status::kStopped: return {.us = std::max(bound, row.low_us), .seen_us = row.low_us};
     case Row::Status::kCrashed:
       // Whoever killed the process may not have meant the candidate.
-      if (row.samples < kDeadlyCrashes) return {.us = bound};
+      if (row.samples < kFatalCrashes) return {.us = bound};
       break;
     case Row::Status::kWrong:
     case Row::Status::kFailed: break;

@@ -85,8 +85,16 @@ class Bench::Impl {
                       options_.cache_bytes, static_cast<const CpuDevice&>(devices.cpu()).pool()) {}
 
   Outcome Run(const Candidate& candidate, double stop_above_us) {
-    return Ended(Measure(candidate, stop_above_us));
+    const Result<Outcome> outcome = Measure(candidate, stop_above_us);
+    if (outcome.status().code() == StatusCode::kDeviceError) {
+      const DeviceKind device = candidate.kernel->device();
+      if (const Status alive = workbench_.CheckAlive(device); !alive.ok())
+        return Lose(candidate, outcome.status(), alive);
+    }
+    return Ended(outcome);
   }
+
+  const Status& lost() const { return lost_; }
 
   Effort Guess(const Candidate& candidate, double us) const {
     const kernels::Problem& problem = candidate.problem;
@@ -150,6 +158,16 @@ class Bench::Impl {
   }
 
  private:
+  Outcome Lose(const Candidate& candidate, const Status& why, const Status& now) {
+    lost_ =
+        Error(StatusCode::kDeviceUnavailable,
+              "{} with {} took its device with it ({}; now {}), which is remembered: tune again",
+              candidate.kernel->name, PrintParams(candidate.params), why.message(), now.message());
+    Outcome outcome = End(Row::Status::kCrashed, why.message());
+    outcome.row.samples = kFatalCrashes;
+    return outcome;
+  }
+
   static Outcome Ended(const Result<Outcome>& outcome) {
     if (outcome.ok()) return *outcome;
     const bool late = outcome.status().code() == StatusCode::kCancelled;
@@ -283,6 +301,7 @@ class Bench::Impl {
   Workbench workbench_;
   int pool_threads_;
   ExpectationCache expectations_;
+  Status lost_;
 };
 
 Bench::Bench(const DeviceSet& devices, MeasureOptions options)
@@ -292,6 +311,8 @@ Bench::~Bench() = default;
 Row Bench::Run(const Candidate& candidate, double stop_above_us) {
   return impl_->Run(candidate, stop_above_us).row;
 }
+
+const Status& Bench::lost() const { return impl_->lost(); }
 
 Effort Bench::Guess(const Candidate& candidate, double us) const {
   return impl_->Guess(candidate, us);

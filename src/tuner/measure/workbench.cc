@@ -1,6 +1,7 @@
 #include "tuner/measure/workbench.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 
@@ -77,6 +78,17 @@ Result<Stream*> Workbench::StreamOf(DeviceKind device, int threads) {
     ASSIGN_OR_RETURN(stream, opened->NewStream({}));
   }
   return stream.get();
+}
+
+Status Workbench::CheckAlive(DeviceKind device) {
+  if (device == DeviceKind::kCpu) return OkStatus();
+  ASSIGN_OR_RETURN(const Device* opened, DeviceOf(device));
+  const std::array<std::byte, 64> bytes{};
+  ASSIGN_OR_RETURN(const std::unique_ptr<Stream> stream, opened->NewStream({}));
+  ASSIGN_OR_RETURN(const std::shared_ptr<DeviceMemory> memory,
+                   opened->Allocate({.kind = MemoryKind::kBuffer, .bytes = std::ssize(bytes)}));
+  RETURN_IF_ERROR(stream->Write(*memory, 0, bytes.data(), std::ssize(bytes)));
+  return stream->Synchronise();
 }
 
 Result<kernels::BoundKernel> Workbench::Bind(const Candidate& candidate) {

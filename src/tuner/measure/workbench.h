@@ -29,6 +29,10 @@ class Workbench {
   /// The stream on which what was bound to `device` runs; of the CPU, with that many threads.
   Result<Stream*> StreamOf(DeviceKind device, int threads);
 
+  /// Whether `device` still takes data. A kernel that wrote where it may not takes the whole
+  /// context of some with it: whatever follows fails.
+  Status CheckAlive(DeviceKind device);
+
   /// Microseconds of one launch. Right before it, the lanes that will run it are woken, constants
   /// are pushed out of the nearer caches (in a network, all other layers have run since their last
   /// use), or, where they are to be cold, out of all of them, and the inputs are written by the

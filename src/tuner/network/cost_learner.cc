@@ -46,7 +46,7 @@ bool CostLearner::IsOpen(EntryId id) {
 }
 
 bool CostLearner::MayMeasure() const {
-  return options_.level != Level::kNone && !IsInterrupted() && !allowance_.IsOver();
+  return options_.level != Level::kNone && !IsInterrupted() && !allowance_.IsOver() && lost().ok();
 }
 
 void CostLearner::Measure(EntryId id) {

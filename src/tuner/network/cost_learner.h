@@ -42,6 +42,8 @@ class CostLearner {
   bool MayMeasure() const;
   /// Ends the measuring as the end of the time does.
   void Interrupt() { interrupted_ = true; }
+  /// Bench::lost.
+  const Status& lost() const { return bench_.lost(); }
   bool IsInterrupted() const { return interrupted_ || IsCancelled(); }
   /// MeasureOptions::cancelled.
   bool IsCancelled() const {

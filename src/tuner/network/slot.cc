@@ -11,8 +11,6 @@ namespace {
 constexpr double kWorthwhileGain = 0.02;
 /// Sets that fail before nothing else of a slot is tried.
 constexpr size_t kMostFailures = 3;
-/// Processes that die over a set before it is never tried again.
-constexpr int kFatalCrashes = 2;
 /// Sets within this share of the best may be the best.
 constexpr double kFinalistShare = 0.04;
 

@@ -61,6 +61,7 @@ class Tuner {
     report_.reused = learned().known();
     report_.priors = learned().priors();
     report_.seconds = Seconds();
+    RETURN_IF_ERROR(learner_.lost());
     return decision;
   }
 

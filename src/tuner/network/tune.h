@@ -85,7 +85,8 @@ struct TuneReport {
 /// measurement goes to `store` as it is made, so that a call after a kill goes on where that ended.
 /// Where all kernels of a group fail their checks, the default plan's stays. Fails with
 /// kUnsupported where a node has no kernel, or no plan keeps the bounds, kCancelled where
-/// MeasureOptions::cancelled was set; the report holds what was done until then.
+/// MeasureOptions::cancelled was set, kDeviceUnavailable where a kernel took its device with it,
+/// which is remembered; the report holds what was done until then.
 Result<planner::Decision> TuneGraph(const ir::Graph& graph, const DeviceSet& devices,
                                     const planner::Limits& limits, const TuneOptions& options,
                                     Store& store, TuneReport* report);

@@ -23,6 +23,10 @@ struct RowKey {
   auto operator<=>(const RowKey&) const = default;
 };
 
+/// Crashes over a set of parameters after which it is never tried again: of a single one another
+/// program may have been the cause.
+inline constexpr int kFatalCrashes = 2;
+
 /// Microseconds. `status`: what came of it.
 struct Row {
   enum class Status { kOk, kWrong, kFailed, kCrashed, kStopped };
