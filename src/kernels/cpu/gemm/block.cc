@@ -8,18 +8,33 @@
 namespace fettle::kernels {
 namespace {
 
-/// One panel over a slice of taps and depth, for all row tiles.
+/// The longest slice of B that is fetched ahead: with the one at hand it fits into most
+/// second-level caches.
+constexpr int64_t kMostAhead = 256 * 1024 / sizeof(float);
+
+/// Tiles that share the fetching of one slice. In more of them each would ask for parts of lines.
+constexpr int64_t kFetchers = 4;
+
+/// One panel over a slice of taps and depth, for all row tiles. Each of them fetches its share of
+/// `next`, the slice of the next panel: otherwise the first tile would wait for all of B, and the
+/// memory for the others.
 void RunPanel(const MicroKernels& kernels, const BlockArgs& args, TileArgs work, int64_t column,
-              int64_t first_tap) {
+              int64_t first_tap, const float* next) {
   const auto offset = [&](int64_t n) { return n / args.c_block * args.c_plane + n % args.c_block; };
   const int64_t at = offset(column);
   work.c_half = offset(column + kernels.nr / 2) - at;
   const bool narrow = work.columns * 2 <= kernels.nr;
+  const int64_t steps = work.taps * work.depth;
+  const bool fetches = args.b_step == 0 && steps * work.b_step <= kMostAhead;
+  const int64_t fetchers = std::clamp<int64_t>(std::ssize(args.tiles), 1, kFetchers);
+  const int64_t share = fetches ? CeilDiv(work.b_step, 2 * fetchers) : 0;
   for (size_t i = 0; i < args.tiles.size(); ++i) {
     const TileSpan& tile = args.tiles[i];
     work.a = tile.a + first_tap * tile.rows;
     work.a_step = tile.a_step;
     work.c = tile.c + at;
+    work.next_b = next + 2 * steps * share * static_cast<int64_t>(i);
+    work.next_step = static_cast<int64_t>(i) < fetchers ? share : 0;
     const auto pair = narrow && tile.continues
                           ? kernels.narrow_pair[tile.rows + args.tiles[i + 1].rows]
                           : nullptr;
@@ -32,53 +47,89 @@ void RunPanel(const MicroKernels& kernels, const BlockArgs& args, TileArgs work,
   }
 }
 
+/// Taps [tap, tap + taps) and, where that is one, depths [k, k + depth): what all panels and tiles
+/// of a block have done before the next slice begins, so that the rows of A stay in a cache.
+struct Slice {
+  int64_t tap, taps, k, depth;
+};
+
+/// The slices of a product, near-equal: whole taps where there are several, else parts of the
+/// depth.
+class Slices {
+ public:
+  explicit Slices(const BlockArgs& args)
+      : taps_(args.taps), depth_(args.depth), cuts_taps_(args.taps > 1) {
+    const int64_t whole = cuts_taps_ ? taps_ : std::max<int64_t>(depth_, 1);
+    const int64_t most =
+        cuts_taps_ ? args.depth_block / std::max<int64_t>(depth_, 1) : args.depth_block;
+    step_ = CeilDiv(whole, CeilDiv(whole, std::clamp<int64_t>(most, 1, whole)));
+    count_ = CeilDiv(whole, step_);
+  }
+  int64_t count() const { return count_; }
+  Slice At(int64_t i) const {
+    const int64_t first = i * step_;
+    if (cuts_taps_) return {first, std::min(step_, taps_ - first), 0, depth_};
+    return {0, taps_, first, std::min(step_, depth_ - first)};
+  }
+
+ private:
+  int64_t taps_, depth_;
+  bool cuts_taps_;
+  int64_t step_ = 0, count_ = 0;
+};
+
 }  // namespace
 
 void RunBlock(const MicroKernels& kernels, const BlockArgs& args) {
   const int64_t nr = kernels.nr;
+  const bool in_panels = args.b_step == 0;
+  const int64_t b_step = in_panels ? nr : args.b_step;
+  const int64_t usual_stride = args.taps * args.depth * nr;
   const int64_t panel_stride =
-      args.panel_stride != 0 ? args.panel_stride : args.taps * args.depth * nr;
-  // Whole taps per step where there are several, else a slice of the depth.
-  const int64_t taps_step =
-      args.taps == 1
-          ? 1
-          : std::clamp<int64_t>(args.depth_block / std::max<int64_t>(args.depth, 1), 1, args.taps);
-  const int64_t depth_step =
-      args.taps == 1 ? std::max<int64_t>(1, std::min(args.depth_block, args.depth)) : args.depth;
-  for (int64_t column = 0; column < args.columns; column += nr) {
+      !in_panels ? nr : (args.panel_stride != 0 ? args.panel_stride : usual_stride);
+  const Slices slices(args);
+  const auto start = [&](const Slice& slice) {
+    return args.b + (slice.tap * args.depth + slice.k) * b_step;
+  };
+  for (int64_t i = 0; i < slices.count(); ++i) {
+    const Slice slice = slices.At(i);
+    const bool last = i + 1 == slices.count();
     TileArgs tile;
-    tile.b_step = args.b_step == 0 ? nr : args.b_step;
-    tile.columns = std::min(nr, args.columns - column);
+    tile.taps = slice.taps;
+    tile.depth = slice.depth;
+    tile.a_offset = args.a_offset + slice.k;
+    tile.b = start(slice);
+    tile.b_step = b_step;
     tile.c_stride = args.c_stride;
-    tile.bias = args.bias == nullptr ? nullptr : args.bias + column;
-    tile.accumulate = args.accumulate;
-    const float* panel = args.b + (args.b_step == 0 ? column / nr * panel_stride : column);
-    for (int64_t tap = 0; tap < args.taps; tap += taps_step) {
-      tile.taps = std::min(taps_step, args.taps - tap);
-      for (int64_t k = 0; k == 0 || k < args.depth; k += depth_step) {
-        tile.depth = std::min(depth_step, args.depth - k);
-        tile.a_offset = args.a_offset + k;
-        tile.b = panel + (tap * args.depth + k) * tile.b_step;
-        if (tap + tile.taps >= args.taps && k + tile.depth >= args.depth) {
-          tile.low = args.low;
-          tile.high = args.high;
-        }
-        RunPanel(kernels, args, tile, column, tap);
-        tile.accumulate = true;
-      }
+    tile.accumulate = args.accumulate || i > 0;
+    if (last) {
+      tile.low = args.low;
+      tile.high = args.high;
+    }
+    for (int64_t column = 0; column < args.columns; column += nr, tile.b += panel_stride) {
+      tile.columns = std::min(nr, args.columns - column);
+      tile.bias = args.bias == nullptr ? nullptr : args.bias + column;
+      // Behind the last slice, and often behind the block, B goes on with the next panel.
+      const bool turns = column + nr >= args.columns && !last;
+      RunPanel(kernels, args, tile, column, slice.tap,
+               turns ? start(slices.At(i + 1)) : tile.b + panel_stride);
     }
   }
 }
+
+/// Bytes of a slice of one panel: more does not make its tiles faster.
+constexpr int64_t kSlice = 128 * 1024;
 
 Blocking ChooseBlocking(const CpuInfo& info, int mr, int nr, int64_t m, int64_t n, int64_t k,
                         int threads, int64_t max_rows) {
   m = std::max<int64_t>(m, 1);  // an empty batch is prepared like one row
   const int64_t l2 = info.l2_bytes > 0 ? info.l2_bytes : 256 * 1024;
   Blocking blocking;
-  // A panel of B and the rows of A that pass over it share the second-level cache.
-  const int64_t row_bytes = std::max<int64_t>(1, k * 4);
+  // Slices of two panels of B and of the rows of A that pass over them share the second-level
+  // cache.
   const int64_t panel_row_bytes = nr * int64_t{4};
-  blocking.depth_block = std::max<int64_t>(256, l2 / 2 / panel_row_bytes);
+  blocking.depth_block = std::max<int64_t>(256, std::min(l2 / 8, kSlice) / panel_row_bytes);
+  const int64_t row_bytes = std::clamp<int64_t>(k, 1, blocking.depth_block) * 4;
   int64_t rows = std::min({max_rows, l2 / 2 / row_bytes, int64_t{1024}, m}) / mr * mr;
   rows = std::max<int64_t>(rows, mr);
   const int64_t panels = CeilDiv(n, nr);

@@ -28,6 +28,31 @@ constexpr int kMr = 8;  // with 12, g++ loads ahead and spills
 constexpr int kMr = 6;
 #endif
 
+/// The B of a later pass on its way into the second-level cache. Two streams: more requests are
+/// under way than the processor's prefetchers make for one, which also end at each page.
+struct Ahead {
+  const float* first;
+  const float* second;
+  int64_t step;
+
+  explicit HWY_INLINE Ahead(const TileArgs& args)
+      : first(args.next_b),
+        second(args.next_b + args.taps * args.depth * args.next_step),
+        step(args.next_step) {}
+
+  /// What belongs to `steps` steps of the depth.
+  HWY_INLINE void Fetch(int64_t steps) {
+    constexpr int64_t kLine = 64 / sizeof(float);
+    const int64_t share = steps * step;
+    for (int64_t at = 0; at < share; at += kLine) {
+      __builtin_prefetch(first + at, 0, 2);
+      __builtin_prefetch(second + at, 0, 2);
+    }
+    first += share;
+    second += share;
+  }
+};
+
 /// Accumulators of a tile, and the steps on them, unrolled by fold expressions over rows: compilers
 /// keep them in registers without pragmas.
 template <int kRows, int kVectors, typename Rows>
@@ -73,14 +98,16 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
   /// spills sums.
   static constexpr int64_t kUnroll = 2 * sizeof...(kRow) * kVectors > 3 * kMr ? 2 : 4;
   /// One tap from its first row's `a`; the end of what it read of `b`.
+  template <bool kFetches>
   [[nodiscard]] HWY_INLINE const float* RunEvenly(const float* a, const TileArgs& args,
-                                                  const float* HWY_RESTRICT b) {
+                                                  const float* HWY_RESTRICT b, Ahead& ahead) {
     const float* bases[kBases];
     for (size_t i = 0; i < kBases; ++i)
       bases[i] = a + static_cast<int64_t>(i * kSpan) * args.a_step;
     const int64_t b_step = args.b_step, step = args.a_step;
     int64_t k = 0;
     for (; k + kUnroll <= args.depth; k += kUnroll, b += kUnroll * b_step) {
+      if constexpr (kFetches) ahead.Fetch(kUnroll);
       StepEvenly(bases, k, step, b);
       StepEvenly(bases, k + 1, step, b + b_step);
       if constexpr (kUnroll > 2) {
@@ -90,6 +117,11 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
     }
     for (; k < args.depth; ++k, b += b_step) StepEvenly(bases, k, step, b);
     return b;
+  }
+  [[nodiscard]] HWY_INLINE const float* RunEvenly(const float* a, const TileArgs& args,
+                                                  const float* HWY_RESTRICT b, Ahead& ahead) {
+    return ahead.step == 0 ? RunEvenly<false>(a, args, b, ahead)
+                           : RunEvenly<true>(a, args, b, ahead);
   }
 
   HWY_INLINE void AddRow(size_t r, const Tile& other) {
@@ -148,11 +180,12 @@ void RunTile(const TileArgs& args) {
   odd.Start(nullptr);
   const float* HWY_RESTRICT b = args.b;
   const int64_t step = args.b_step;
+  Ahead ahead(args);
   for (int64_t t = 0; t < args.taps; ++t) {
     const float* const* a = args.a + t * kRows;
     if constexpr (!TwoSums(kRows)) {
       if (args.a_step != 0) {
-        b = even.RunEvenly(*a + args.a_offset, args, b);
+        b = even.RunEvenly(*a + args.a_offset, args, b, ahead);
         continue;
       }
     }
@@ -164,6 +197,12 @@ void RunTile(const TileArgs& args) {
       for (; k + 2 <= args.depth; k += 2, b += 2 * step) {
         even.Step(rows, k, b);
         odd.Step(rows, k + 1, b + step);
+      }
+    } else {
+      for (; k + 2 <= args.depth; k += 2, b += 2 * step) {
+        ahead.Fetch(2);
+        even.Step(rows, k, b);
+        even.Step(rows, k + 1, b + step);
       }
     }
     for (; k < args.depth; ++k, b += step) even.Step(rows, k, b);
@@ -181,8 +220,9 @@ void RunNarrowPair(const TileArgs& args) {
   Tile<kRows, 1, std::make_index_sequence<kRows>> tile;
   tile.Start(args.accumulate ? nullptr : args.bias);
   const float* HWY_RESTRICT b = args.b;
+  Ahead ahead(args);
   for (int64_t t = 0; t < args.taps; ++t)
-    b = tile.RunEvenly(args.a[t * kMr] + args.a_offset, args, b);
+    b = tile.RunEvenly(args.a[t * kMr] + args.a_offset, args, b, ahead);
   tile.Finish(args);
 }
 

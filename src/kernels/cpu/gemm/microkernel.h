@@ -19,6 +19,11 @@ struct TileArgs {
   int64_t depth = 0;
   const float* b = nullptr;
   int64_t b_step = 0;
+  /// What a later pass reads as B, brought into the second-level cache meanwhile: with each step of
+  /// the depth, next_step elements from here on and as many from taps * depth * next_step elements
+  /// behind. Tiles of fewer than 4 rows, and steps of 0, fetch nothing.
+  const float* next_b = nullptr;
+  int64_t next_step = 0;
   float* c = nullptr;
   int64_t c_stride = 0;         // elements between rows
   int64_t c_half = 0;           // from the first nr / 2 columns of a row to the others
