@@ -15,26 +15,41 @@ constexpr int64_t kMostAhead = 256 * 1024 / sizeof(float);
 /// Tiles that share the fetching of one slice. In more of them each would ask for parts of lines.
 constexpr int64_t kFetchers = 4;
 
-/// One panel over a slice of taps and depth, for all row tiles. Each of them fetches its share of
-/// `next`, the slice of the next panel: otherwise the first tile would wait for all of B, and the
-/// memory for the others.
+/// What each of so many tiles that pass over a slice fetches of the `next` one, if that is not
+/// null: otherwise the first tile would wait for all of B, and the memory for the others.
+class Fetching {
+ public:
+  Fetching(const TileArgs& work, const float* next, int64_t tiles)
+      : next_(next),
+        steps_(work.taps * work.depth),
+        fetchers_(std::clamp<int64_t>(tiles, 1, kFetchers)) {
+    if (next != nullptr && steps_ * work.b_step <= kMostAhead)
+      share_ = CeilDiv(work.b_step, 2 * fetchers_);
+  }
+  void Ask(int64_t tile, TileArgs& work) const {
+    work.next_step = tile < fetchers_ ? share_ : 0;
+    if (work.next_step != 0) work.next_b = next_ + 2 * steps_ * share_ * tile;
+  }
+
+ private:
+  const float* next_;
+  int64_t steps_, fetchers_, share_ = 0;
+};
+
+/// One panel over a slice of taps and depth, for all row tiles.
 void RunPanel(const MicroKernels& kernels, const BlockArgs& args, TileArgs work, int64_t column,
               int64_t first_tap, const float* next) {
   const auto offset = [&](int64_t n) { return n / args.c_block * args.c_plane + n % args.c_block; };
   const int64_t at = offset(column);
   work.c_half = offset(column + kernels.nr / 2) - at;
   const bool narrow = work.columns * 2 <= kernels.nr;
-  const int64_t steps = work.taps * work.depth;
-  const bool fetches = args.b_step == 0 && steps * work.b_step <= kMostAhead;
-  const int64_t fetchers = std::clamp<int64_t>(std::ssize(args.tiles), 1, kFetchers);
-  const int64_t share = fetches ? CeilDiv(work.b_step, 2 * fetchers) : 0;
+  const Fetching fetching(work, next, std::ssize(args.tiles));
   for (size_t i = 0; i < args.tiles.size(); ++i) {
     const TileSpan& tile = args.tiles[i];
     work.a = tile.a + first_tap * tile.rows;
     work.a_step = tile.a_step;
     work.c = tile.c + at;
-    work.next_b = next + 2 * steps * share * static_cast<int64_t>(i);
-    work.next_step = static_cast<int64_t>(i) < fetchers ? share : 0;
+    fetching.Ask(static_cast<int64_t>(i), work);
     const auto pair = narrow && tile.continues
                           ? kernels.narrow_pair[tile.rows + args.tiles[i + 1].rows]
                           : nullptr;
@@ -111,8 +126,8 @@ void RunBlock(const MicroKernels& kernels, const BlockArgs& args) {
       tile.bias = args.bias == nullptr ? nullptr : args.bias + column;
       // Behind the last slice, and often behind the block, B goes on with the next panel.
       const bool turns = column + nr >= args.columns && !last;
-      RunPanel(kernels, args, tile, column, slice.tap,
-               turns ? start(slices.At(i + 1)) : tile.b + panel_stride);
+      const float* next = turns ? start(slices.At(i + 1)) : tile.b + panel_stride;
+      RunPanel(kernels, args, tile, column, slice.tap, in_panels ? next : nullptr);
     }
   }
 }
@@ -120,9 +135,17 @@ void RunBlock(const MicroKernels& kernels, const BlockArgs& args) {
 /// Bytes of a slice of one panel: more does not make its tiles faster.
 constexpr int64_t kSlice = 128 * 1024;
 
+/// Tasks of a lane: they even out what lanes lose.
+constexpr int64_t kTasksPerLane = 4;
+
+int64_t SplitPanels(int64_t panels, int64_t row_tasks, int threads) {
+  const int64_t wanted = threads > 1 ? kTasksPerLane * threads : 1;
+  panels = std::max<int64_t>(panels, 1);
+  return CeilDiv(panels, std::clamp<int64_t>(CeilDiv(wanted, row_tasks), 1, panels));
+}
+
 Blocking ChooseBlocking(const CpuInfo& info, int mr, int nr, int64_t m, int64_t n, int64_t k,
                         int threads, int64_t max_rows) {
-  m = std::max<int64_t>(m, 1);  // an empty batch is prepared like one row
   const int64_t l2 = info.l2_bytes > 0 ? info.l2_bytes : 256 * 1024;
   Blocking blocking;
   // Slices of two panels of B and of the rows of A that pass over them share the second-level
@@ -130,24 +153,18 @@ Blocking ChooseBlocking(const CpuInfo& info, int mr, int nr, int64_t m, int64_t 
   const int64_t panel_row_bytes = nr * int64_t{4};
   blocking.depth_block = std::max<int64_t>(256, std::min(l2 / 8, kSlice) / panel_row_bytes);
   const int64_t row_bytes = std::clamp<int64_t>(k, 1, blocking.depth_block) * 4;
-  int64_t rows = std::min({max_rows, l2 / 2 / row_bytes, int64_t{1024}, m}) / mr * mr;
-  rows = std::max<int64_t>(rows, mr);
-  const int64_t panels = CeilDiv(n, nr);
-  blocking.panels = panels;
+  // An empty batch is prepared like one row.
+  const int64_t tiles = CeilDiv(std::max<int64_t>(m, 1), mr);
+  const int64_t most = std::min({max_rows, l2 / 2 / row_bytes, int64_t{1024}}) / mr;
+  // Near-equal: a task of few rows reads as much of B as one of many.
+  int64_t row_tiles = CeilDiv(tiles, CeilDiv(tiles, std::clamp<int64_t>(most, 1, tiles)));
   if (threads > 1) {
-    // Four tasks a lane even out what lanes lose; rows are split before columns, because a split of
-    // columns prepares its rows again.
-    const int64_t wanted = int64_t{4} * threads;
-    const int64_t by_rows = std::max<int64_t>(mr, m / wanted / mr * mr);
-    const int64_t least = std::min<int64_t>(rows, int64_t{4} * mr);
-    rows = std::max(std::min(rows, by_rows), least);
-    const int64_t row_tasks = CeilDiv(m, rows);
-    if (row_tasks < wanted) {
-      const int64_t splits = std::min(panels, CeilDiv(wanted, row_tasks));
-      blocking.panels = CeilDiv(panels, splits);
-    }
+    // Rows are split before columns, because a split of columns prepares its rows again.
+    const int64_t by_rows = std::max<int64_t>(1, tiles / (kTasksPerLane * threads));
+    row_tiles = std::max(std::min(row_tiles, by_rows), std::min<int64_t>(row_tiles, 4));
   }
-  blocking.rows = rows;
+  blocking.rows = row_tiles * mr;
+  blocking.panels = SplitPanels(CeilDiv(n, nr), CeilDiv(tiles, row_tiles), threads);
   return blocking;
 }
 

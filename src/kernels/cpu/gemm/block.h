@@ -99,6 +99,10 @@ struct Blocking {
 Blocking ChooseBlocking(const CpuInfo& info, int mr, int nr, int64_t m, int64_t n, int64_t k,
                         int threads, int64_t max_rows);
 
+/// Of `panels` panels those of one task, so that there are enough tasks for `threads` lanes where
+/// the rows alone make `row_tasks` (at least 1).
+int64_t SplitPanels(int64_t panels, int64_t row_tasks, int threads);
+
 /// Values of a tunable parameter around the one that is usual, within [1, most].
 std::vector<int64_t> ValuesAround(int64_t usual, int64_t most);
 

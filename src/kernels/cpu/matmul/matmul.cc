@@ -267,13 +267,17 @@ class MatMul final : public PreparedKernel {
 Blocking UsualBlocking(const Product& p, const Device& device) {
   const auto& cpu = static_cast<const CpuDevice&>(device);
   const MicroKernels& kernels = GetMicroKernels();
-  Blocking blocking = ChooseBlocking(cpu.info(), kernels.mr, kernels.nr,
-                                     p.m * static_cast<int64_t>(p.batches.size()), p.n, p.k,
-                                     cpu.pool().threads(), kMaxTiles * kernels.mr);
+  Blocking blocking =
+      ChooseBlocking(cpu.info(), kernels.mr, kernels.nr, p.m, p.n, p.k, 1, kMaxTiles * kernels.mr);
+  // Lanes share the columns: each part of B is read by one of them, and once.
+  const int64_t row_tasks = CeilDiv(std::max<int64_t>(p.m, 1), blocking.rows);
+  blocking.panels =
+      SplitPanels(blocking.panels, std::max<int64_t>(1, std::ssize(p.batches)) * row_tasks,
+                  cpu.pool().threads());
   // An epilogue finds a task's results in the second-level cache.
   constexpr int64_t kResultBytes = 256 * 1024;
   const int64_t panels = kResultBytes / (blocking.rows * kernels.nr * 4);
-  blocking.panels = std::clamp<int64_t>(panels, 1, std::max<int64_t>(1, blocking.panels));
+  blocking.panels = std::clamp<int64_t>(panels, 1, blocking.panels);
   return blocking;
 }
 
