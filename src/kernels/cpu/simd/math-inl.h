@@ -153,19 +153,39 @@ HWY_INLINE V Erf(D d, V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, y);
 }
 
-/// x * Phi(x), Phi being the normal distribution; absolute error below 1e-7 * max(1, |x|).
+/// 1 / x for normal x, within 2 units in the last place.
+template <class D, class V>
+HWY_INLINE V Reciprocal(D d, V x) {
+#if HWY_TARGET == HWY_AVX3
+  const V rough = hn::ApproximateReciprocal(x);  // 14 bits, of which a step of Newton makes 28
+  return hn::Mul(rough, hn::NegMulAdd(x, rough, hn::Set(d, 2.0f)));
+#else
+  return hn::Div(hn::Set(d, 1.0f), x);
+#endif
+}
+
+/// x * Phi(x), Phi being the normal distribution; absolute error below 2.5e-7 * max(1, |x|). Phi by
+/// one rational function instead of two ranges and an exponential: half the instructions.
 template <class D, class V>
 HWY_INLINE V GeluErf(D d, V x) {
-  const V z = hn::Mul(x, hn::Set(d, 0.70710678118f));
-  const V a = hn::Abs(z), half = hn::Set(d, 0.5f);
-  const V beyond = hn::Mul(half, ErfcTail(d, a));
-  const V tail = hn::IfThenElse(hn::Lt(z, hn::Zero(d)), beyond, hn::Sub(hn::Set(d, 1.0f), beyond));
-  const V phi =
-      hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.98f)), hn::MulAdd(half, ErfCentre(d, z), half), tail);
-  // -infinity times zero is NaN; the limit is zero.
-  const V y = hn::Mul(hn::Max(x, hn::Set(d, -1e4f)), phi);
-  const auto vanished = hn::Lt(x, hn::Set(d, -6.0f));
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenZeroElse(vanished, y));
+  // erf(z) = z * P(z^2) / Q(z^2) where erf(z) is not 1 yet: XLA's minimax fit.
+  constexpr float kTop[] = {1.128379143519084f, 0.18520832239976145f, 0.050955695062380861f,
+                            0.0034082910107109506f, 0.00022905065861350646f};
+  constexpr float kBottom[] = {1.0f,
+                               0.49746925110067538f,
+                               0.11098505178285362f,
+                               0.014070470171167667f,
+                               0.0010179625278914885f,
+                               0.000023547966471313185f,
+                               -1.1791602954361697e-7f};
+  const V end = hn::Set(d, 3.7439211627767994f), half = hn::Set(d, 0.5f);
+  const V z = hn::Min(hn::Max(hn::Mul(x, hn::Set(d, 0.70710678118f)), hn::Neg(end)), end);
+  const V square = hn::Mul(z, z);
+  const V erf =
+      hn::Mul(hn::Mul(z, Horner(d, square, kTop)), Reciprocal(d, Horner(d, square, kBottom)));
+  const V y = hn::Mul(x, hn::MulAdd(half, erf, half));
+  // Also -infinity, whose product with 0 is NaN.
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -6.0f)), y);
 }
 
 /// sin(x + quadrants * pi / 2) for |x| <= 8192.

@@ -25,9 +25,11 @@ float MaxOf(const float* x, int64_t n) {
     m0 = hn::Max(m0, hn::LoadU(d, x + i));
     m1 = hn::Max(m1, hn::LoadU(d, x + i + lanes));
   }
-  float most = hn::GetLane(hn::MaxOfLanes(d, hn::Max(m0, m1)));
-  for (; i < n; ++i) most = x[i] > most ? x[i] : most;
-  return most;
+  for (; i < n; i += lanes) {
+    const auto some = hn::FirstN(d, n - i);
+    m0 = hn::Max(m0, hn::IfThenElse(some, LoadSomeFloats(d, x + i, n - i), m0));
+  }
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(m0, m1)));
 }
 
 /// y = e^(x - shift), or nothing is written where `log`; returns the sum.
@@ -57,7 +59,32 @@ void Scale(const float* x, float* y, int64_t n, float factor, float offset) {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] * factor + offset;
 }
 
+/// A row that fills kVectors registers, the last one in part: nothing of it is stored in between.
+template <int kVectors>
+void RowInRegisters(const float* x, float* y, int64_t n) {
+  const hn::ScalableTag<float> d;
+  constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
+  const int64_t left = n - (kVectors - 1) * kLanes, end = n - left;
+  const auto some = hn::FirstN(d, left);
+  const auto last = LoadSomeFloats(d, x + end, left);
+  hn::Vec<hn::ScalableTag<float>> v[kVectors];
+  for (int i = 0; i + 1 < kVectors; ++i) v[i] = hn::LoadU(d, x + i * kLanes);
+  auto most = v[kVectors - 1] = hn::IfThenElse(some, last, hn::Set(d, *x));
+  for (int i = 0; i + 1 < kVectors; ++i) most = hn::Max(most, v[i]);
+  most = hn::MaxOfLanes(d, most);
+  for (int i = 0; i < kVectors; ++i) v[i] = Exp(d, hn::Sub(v[i], most));
+  auto sum = hn::IfThenElseZero(some, v[kVectors - 1]);
+  for (int i = 0; i + 1 < kVectors; ++i) sum = hn::Add(sum, v[i]);
+  const auto factor = hn::Div(hn::Set(d, 1.0f), hn::SumOfLanes(d, sum));
+  for (int i = 0; i + 1 < kVectors; ++i) hn::StoreU(hn::Mul(v[i], factor), d, y + i * kLanes);
+  StoreSomeFloats(d, hn::Mul(v[kVectors - 1], factor), y + end, left);
+}
+
 void SoftmaxRowOnTarget(const float* x, float* y, int64_t n, bool log) {
+  constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
+  constexpr void (*kInRegisters[])(const float*, float*, int64_t) = {
+      RowInRegisters<1>, RowInRegisters<2>, RowInRegisters<3>, RowInRegisters<4>};
+  if (!log && n <= 4 * kLanes) return kInRegisters[(n - 1) / kLanes](x, y, n);
   const float most = MaxOf(x, n);
   if (log) {
     // Two steps: the logarithm may be far smaller than the maximum.
