@@ -9,6 +9,7 @@ namespace fettle::kernels {
 
 extern const KernelDesc kCpuConvDotNhwc;
 extern const KernelDesc kCpuConvGemmNhwc;
+extern const KernelDesc kCpuConvGroupedNhwc;
 
 namespace {
 
@@ -128,6 +129,51 @@ TEST(ConvGemm, TakesHalfPrecisionValuesInFloatStorage) {
               "input %x: f16[1x8x5x5]\nconst %w: f16[8x8x3x3]\nconst %b: f16[8]\n"
               "%y = Conv(%x, %w, %b)\noutput %y\n",
               {.atol = 1e-2, .rtol = 2e-3});
+}
+
+// Groups of every width that some instruction set takes: parts of its vectors, and whole vectors.
+TEST(ConvGrouped, AgreesWithTheOracleOnEveryInstructionSet) {
+  struct Row {
+    const char *x, *w, *attributes;
+  };
+  static constexpr Row kRows[] = {
+      {"1x32x9x11", "32x4x3x3", "pads=[1,1,1,1], group=8"},
+      {"2x24x8x7", "24x4x3x3", "pads=[1,1,1,1], strides=[2,2], group=6"},
+      {"1x40x15x16", "40x8x3x3", "pads=[1,1,1,1], group=5"},
+      {"1x24x6x30", "24x8x3x3", "pads=[1,1,1,1], strides=[2,2], group=3"},
+      {"1x10x5x6", "10x2x3x3", "pads=[1,1,1,1], group=5"},
+      {"1x32x7x29", "32x16x3x3", "pads=[1,1,1,1], group=2"},
+      {"2x64x7x7", "64x32x3x3", "pads=[1,1,1,1], group=2"},
+      {"1x12x5x9", "32x6x3x3", "pads=[1,1,1,1], group=2"},
+      {"1x64x14x14", "64x16x3x3", "pads=[1,1,1,1], strides=[2,2], group=4"},
+      {"1x8x1x1", "8x4x3x3", "pads=[1,1,1,1], group=2"},
+      {"1x8x9x4", "8x4x3x3", "group=2"},
+      {"1x8x3x5", "8x4x5x3", "pads=[4,2,4,2], strides=[3,1], group=2"},
+      {"1x16x2x43", "16x4x1x3", "pads=[0,1,0,1], group=4"},
+      {"1x16x21", "16x4x3", "pads=[1,1], group=4"},
+  };
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    SCOPED_TRACE(target);
+    for (const Row& row : kRows) {
+      for (const char* tail : {"", "%y = Relu(%c)\n", "%y = Sigmoid(%c)\n"}) {
+        CheckKernel(kCpuConvGroupedNhwc, ConvText(row.x, row.w, row.attributes, true, tail),
+                    {.atol = 5e-5, .rtol = 1e-5});
+      }
+    }
+  }
+  ForceSimdTarget("");
+}
+
+TEST(ConvGrouped, RefusesWhatWouldLeaveLanesEmpty) {
+  const CpuDevice device(std::make_shared<ThreadPool>(1));
+  for (const std::string& text :
+       {ConvText("1x9x8x8", "9x3x3x3", "group=3"), ConvText("1x8x8x8", "8x8x3x3", "group=1"),
+        ConvText("1x8x8x8", "8x1x3x3", "group=8"),
+        ConvText("1x8x8x8", "8x4x3x3", "dilations=[2,2], group=2")}) {
+    const CaseGroup group = ParseGroup(text);
+    EXPECT_FALSE(CandidatesOf(kCpuConvGroupedNhwc, *group.graph, device).ok()) << text;
+  }
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ extern const KernelDesc kCpuConvDotNhwc;
 extern const KernelDesc kCpuConvGemmNchwc;
 extern const KernelDesc kCpuConvGemmNhwc;
 extern const KernelDesc kCpuConvGemmRow;
+extern const KernelDesc kCpuConvGroupedNhwc;
 extern const KernelDesc kCpuConvTransposeGemmNhwc;
 extern const KernelDesc kCpuConvWinograd23Any;
 extern const KernelDesc kCpuConvWinograd43Any;
@@ -57,6 +58,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuConvGemmNchwc,
       &kCpuConvGemmNhwc,
       &kCpuConvGemmRow,
+      &kCpuConvGroupedNhwc,
       &kCpuConvTransposeGemmNhwc,
       &kCpuConvWinograd23Any,
       &kCpuConvWinograd43Any,

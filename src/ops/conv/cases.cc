@@ -62,6 +62,13 @@ constexpr Case kShapeCases[] = {
     {"conv.grouped",
      "input %x: f32[1x12x7x8]\nconst %w: f32[18x4x3x3]\nconst %b: f32[18]\n"
      "%y = Conv(%x, %w, %b) {group=3, pads=[1,1,1,1]}\noutput %y\n"},
+    {"conv.groups_of_four",
+     "input %x: f32[2x20x7x9]\nconst %w: f32[20x4x3x3]\nconst %b: f32[20]\n"
+     "%c = Conv(%x, %w, %b) {group=5, pads=[1,1,1,1]}\n%y = Relu(%c)\noutput %y\n"},
+    {"conv.groups_of_sixteen_residual",
+     "input %x: f32[1x32x9x9]\ninput %r: f32[1x32x5x5]\nconst %w: f32[32x16x3x3]\n"
+     "%c = Conv(%x, %w) {group=2, pads=[1,1,1,1], strides=[2,2]}\n%s = Add(%c, %r)\n"
+     "%y = Relu(%s)\noutput %y\n"},
     {"conv.grouped_1x1",
      "input %x: f32[1x24x5x7]\nconst %w: f32[16x12x1x1]\n"
      "%y = Conv(%x, %w) {group=2}\noutput %y\n"},
@@ -192,6 +199,10 @@ constexpr Case kOtherCases[] = {
     {"conv.7x7_first_layer_bench",
      "input %x: f32[1x3x224x224]\nconst %w: f32[64x3x7x7]\nconst %b: f32[64]\n"
      "%c = Conv(%x, %w, %b) {pads=[3,3,3,3], strides=[2,2]}\n%y = Relu(%c)\noutput %y\n",
+     true},
+    {"conv.groups_of_four_bench",
+     "input %x: f32[1x128x56x56]\nconst %w: f32[128x4x3x3]\nconst %b: f32[128]\n"
+     "%c = Conv(%x, %w, %b) {group=32, pads=[1,1,1,1]}\n%y = Relu(%c)\noutput %y\n",
      true},
     {"conv.depthwise_3x3_bench",
      "input %x: f32[1x144x56x56]\nconst %w: f32[144x1x3x3]\nconst %b: f32[144]\n"

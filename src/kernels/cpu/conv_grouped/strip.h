@@ -1,0 +1,61 @@
+// Strips of output pixels of a grouped convolution three columns wide: one vector of output
+// channels of up to most_outputs pixels side by side, whose sums stay in registers.
+#pragma once
+
+#include <cstdint>
+
+namespace fettle::kernels {
+
+/// Columns of the kernel.
+inline constexpr int64_t kStripTaps = 3;
+inline constexpr int kMostStripOutputs = 14;
+
+/// How the inputs of a vector of output channels meet it.
+enum class GroupedForm {
+  /// The vector holds whole groups, each of as many inputs as outputs: input i of every group,
+  /// repeated over the lanes of its group, makes a vector.
+  kGroupsInVector,
+  /// The vector is part of one group: each of the group's inputs meets all of its lanes.
+  kVectorsInGroup,
+};
+
+/// One line of pixels to what strips read: kGroupsInVector [input][column][lane], kVectorsInGroup
+/// [vector of inputs][column][lane]. Columns outside of the line become zeros.
+struct SpreadArgs {
+  /// The first of the inputs at column 0; null: all columns are outside. Up to 64 bytes behind the
+  /// last input are read.
+  const float* line = nullptr;
+  int64_t width = 0;  // columns of the line, `pixel` elements apart
+  int64_t pixel = 0;
+  int64_t first = 0, columns = 0;  // those that are wanted
+  int64_t inputs = 0;              // of a group
+  float* out = nullptr;
+};
+
+/// y[o] = clamp(bias + sum of x[line][input][o * stride + tap] * w[line][input][tap]), pixel by
+/// pixel.
+struct StripArgs {
+  const float* const* lines = nullptr;  // spread, one for each of num_lines kernel rows
+  int64_t num_lines = 0;
+  int64_t columns = 0;             // of a spread line
+  int64_t inputs = 0;              // of a group
+  const float* weights = nullptr;  // [line][input][tap][lane]
+  const float* bias = nullptr;     // a whole vector
+  float low = 0, high = 0;
+  float* out = nullptr;
+  int64_t out_pixel = 0;  // elements from pixel to pixel
+  int64_t channels = 0;   // to store, at most a vector
+};
+
+/// The kernels of one instruction set, by form: strip[form][stride - 1][outputs].
+struct GroupedKernels {
+  int64_t lanes = 0;
+  int64_t most_outputs = 0;
+  void (*spread[2])(const SpreadArgs&) = {};
+  void (*strip[2][2][kMostStripOutputs + 1])(const StripArgs&) = {};
+};
+
+/// The widest set that this machine runs.
+const GroupedKernels& GetGroupedKernels();
+
+}  // namespace fettle::kernels
