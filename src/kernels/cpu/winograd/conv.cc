@@ -68,6 +68,14 @@ Result<Conv> ReadAny(const ir::Graph& group, const Device&) {
   return conv;
 }
 
+/// Where tiles of 4x4 are too few, those of 2x2 are ahead of a product while they fill register
+/// tiles and filters of 16 / 9 of the size do not bind them.
+int Taste23(const Conv& conv, const Device&) {
+  const bool pays = std::min(conv.g.ic, conv.g.oc) >= 32 && !IsSafe(conv.g) &&
+                    TilesOf(conv.g, 2).count >= kSafeTiles;
+  return pays ? 11 : 6;
+}
+
 template <int kOutputs>
 Result<std::vector<StateAssignment>> AnyStates(const ir::Graph& group, const Conv& conv,
                                                const Device&) {
@@ -172,7 +180,7 @@ constexpr Family<Conv> kAny23{.read = ReadAny<2>,
                               .states = AnyStates<2>,
                               .prepare = Prepare<2>,
                               .params = Space<2>,
-                              .taste = Always<6>,
+                              .taste = Taste23,
                               .work = CountWork<2>};
 
 }  // namespace
