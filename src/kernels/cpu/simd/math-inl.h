@@ -110,10 +110,29 @@ HWY_INLINE V Log1pUnit(D d, V u) {
   return hn::IfThenElse(hn::Eq(rounded, hn::Zero(d)), u, y);
 }
 
+/// 1 / x for 1 <= x < 2^126.
+template <class D, class V>
+HWY_INLINE V ReciprocalFrom1(D d, V x) {
+#if HWY_TARGET == HWY_AVX3
+  // A division takes as long as the rest of a sigmoid. The estimate has 14 bits; one step of Newton
+  // doubles them.
+  const V estimate = hn::ApproximateReciprocal(x);
+  return hn::MulAdd(estimate, hn::NegMulAdd(x, estimate, hn::Set(d, 1.0f)), estimate);
+#else
+  return hn::Div(hn::Set(d, 1.0f), x);
+#endif
+}
+
 template <class D, class V>
 HWY_INLINE V Sigmoid(D d, V x) {
-  const V one = hn::Set(d, 1.0f);
-  return hn::Div(one, hn::Add(one, Exp(d, hn::Neg(x))));
+  // e^-x stays normal and finite; what is below this bound is below the smallest normal number.
+  const V bound = hn::Set(d, -87.0f), one = hn::Set(d, 1.0f);
+  const V clamped = hn::Min(hn::Max(hn::Neg(x), bound), hn::Neg(bound));
+  hn::Vec<hn::RebindToSigned<D>> n;
+  const V m = ExpParts(d, clamped, n);
+  const V scale = PowerOfTwo(d, n);
+  const V y = ReciprocalFrom1(d, hn::Add(one, hn::MulAdd(scale, m, scale)));
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenZeroElse(hn::Lt(x, bound), y));
 }
 
 template <class D, class V>
