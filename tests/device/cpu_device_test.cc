@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "device/cpu/amx.h"
+
 namespace fettle {
 namespace {
 
@@ -26,6 +28,9 @@ TEST(CpuInfo, WiderInstructionSetsImplyNarrowerOnes) {
   }
   if (info.avx_vnni) {
     EXPECT_TRUE(info.avx2);
+  }
+  if (GetAmxSets().int8 || GetAmxSets().bf16) {
+    EXPECT_TRUE(info.avx512_vnni);
   }
 }
 

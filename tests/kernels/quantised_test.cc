@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "device/cpu/amx.h"
 #include "kernels/cpu/simd/targets.h"
 #include "tests/kernels/kernel_check.h"
 
@@ -7,8 +8,15 @@ namespace fettle::kernels {
 
 extern const KernelDesc kCpuQuantisedDepthwiseNhwc;
 extern const KernelDesc kCpuQuantisedGemm;
+extern const KernelDesc kCpuQuantisedGemmAmx;
 
 namespace {
+
+/// Checks the kernels of products that run on the forced `target`.
+void CheckProduct(std::string_view target, std::string_view text, const Tolerance& tolerance) {
+  CheckKernel(kCpuQuantisedGemm, text, tolerance);
+  if (GetAmxSets().int8 && target == "AVX3") CheckKernel(kCpuQuantisedGemmAmx, text, tolerance);
+}
 
 /// One step: the float sequence of the oracle may round to the other neighbour.
 constexpr Tolerance kOneStep = {.atol = 1, .rtol = 0};
@@ -25,6 +33,8 @@ constexpr ConvRow kConvs[] = {
     {"2x70x5x6", "12x70x3x3", "pads=[1,1,1,1]"},
     {"1x12x6x6", "36x6x3x3", "pads=[1,1,1,1], group=2"},
     {"1x9x14", "20x9x5", "pads=[2,2]"},
+    {"1x64x17x19", "72x64x3x3", "pads=[1,1,1,1]"},
+    {"1x128x7x7", "40x128x1x1", ""},
 };
 
 std::string QdqConv(const ConvRow& row, std::string_view x_type, int x_zero,
@@ -50,12 +60,28 @@ TEST(Quantised, ConvolutionsOfEveryTypeOnEveryInstructionSet) {
       for (int flags = 0; flags < 4; ++flags) {
         SCOPED_TRACE(fmt::format("{} {}", target, flags));
         const bool u8 = (flags & 1) != 0, asymmetric = (flags & 2) != 0;
-        CheckKernel(kCpuQuantisedGemm,
-                    QdqConv(row, u8 ? "u8" : "i8", u8 ? 100 : -5, asymmetric ? "u8" : "i8",
-                            asymmetric ? 117 : 0,
-                            "%r = Relu(%c)\n%y = QuantizeLinear(%r, %sy, %zy)\noutput %y\n"),
-                    kOneStep);
+        CheckProduct(target,
+                     QdqConv(row, u8 ? "u8" : "i8", u8 ? 100 : -5, asymmetric ? "u8" : "i8",
+                             asymmetric ? 117 : 0,
+                             "%r = Relu(%c)\n%y = QuantizeLinear(%r, %sy, %zy)\noutput %y\n"),
+                     kOneStep);
       }
+    }
+  }
+  ForceSimdTarget("");
+}
+
+TEST(Quantised, WeightsOfUnsignedBytesWithoutZeroPoints) {
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    for (const std::string_view type : {"u8", "i8"}) {
+      SCOPED_TRACE(fmt::format("{} {}", target, type));
+      CheckProduct(target,
+                   fmt::format("input %x: {}[37x130] = noise({})\nconst %zx: {}[] = 5\n"
+                               "const %w: u8[130x41] = noise(0, 255)\n"
+                               "%y = MatMulInteger(%x, %w, %zx)\noutput %y\n",
+                               type, type == "u8" ? "0, 255" : "-128, 127", type),
+                   {});
     }
   }
   ForceSimdTarget("");
@@ -126,20 +152,20 @@ TEST(Quantised, MatrixProducts) {
   for (const std::string_view target : SimdTargets()) {
     ForceSimdTarget(target);
     SCOPED_TRACE(target);
-    CheckKernel(kCpuQuantisedGemm,
-                "input %q: u8[2x9x50] = noise(0, 255)\nconst %sx: f32[] = 0.02\n"
-                "const %zx: u8[] = 7\nconst %w: i8[50x37] = noise(-127, 127)\n"
-                "const %sw: f32[37] = noise(0.005, 0.01)\nconst %sy: f32[] = 0.05\n"
-                "%x = DequantizeLinear(%q, %sx, %zx)\n%f = DequantizeLinear(%w, %sw) {axis=1}\n"
-                "%c = MatMul(%x, %f)\n%y = QuantizeLinear(%c, %sy)\noutput %y\n",
-                kOneStep);
-    CheckKernel(kCpuQuantisedGemm,
-                "input %q: i8[3x33] = noise(-128, 127)\nconst %sx: f32[] = 0.02\n"
-                "const %w: i8[37x33] = noise(-127, 127)\nconst %sw: f32[] = 0.01\n"
-                "const %b: i32[37] = noise(-900, 900)\nconst %sb: f32[] = 0.0002\n"
-                "%x = DequantizeLinear(%q, %sx)\n%f = DequantizeLinear(%w, %sw)\n"
-                "%g = DequantizeLinear(%b, %sb)\n%c = Gemm(%x, %f, %g) {transB=1}\noutput %c\n",
-                {.atol = 1e-3, .rtol = 1e-5});
+    CheckProduct(target,
+                 "input %q: u8[2x9x50] = noise(0, 255)\nconst %sx: f32[] = 0.02\n"
+                 "const %zx: u8[] = 7\nconst %w: i8[50x37] = noise(-127, 127)\n"
+                 "const %sw: f32[37] = noise(0.005, 0.01)\nconst %sy: f32[] = 0.05\n"
+                 "%x = DequantizeLinear(%q, %sx, %zx)\n%f = DequantizeLinear(%w, %sw) {axis=1}\n"
+                 "%c = MatMul(%x, %f)\n%y = QuantizeLinear(%c, %sy)\noutput %y\n",
+                 kOneStep);
+    CheckProduct(target,
+                 "input %q: i8[3x33] = noise(-128, 127)\nconst %sx: f32[] = 0.02\n"
+                 "const %w: i8[37x33] = noise(-127, 127)\nconst %sw: f32[] = 0.01\n"
+                 "const %b: i32[37] = noise(-900, 900)\nconst %sb: f32[] = 0.0002\n"
+                 "%x = DequantizeLinear(%q, %sx)\n%f = DequantizeLinear(%w, %sw)\n"
+                 "%g = DequantizeLinear(%b, %sb)\n%c = Gemm(%x, %f, %g) {transB=1}\noutput %c\n",
+                 {.atol = 1e-3, .rtol = 1e-5});
   }
   ForceSimdTarget("");
 }
@@ -148,23 +174,23 @@ TEST(Quantised, IntegerOperatorsWithComputedZeroPoints) {
   for (const std::string_view target : SimdTargets()) {
     ForceSimdTarget(target);
     SCOPED_TRACE(target);
-    CheckKernel(kCpuQuantisedGemm,
-                "input %x: u8[1x8x9x9] = noise(0, 255)\ninput %z: u8[] = noise(90, 90)\n"
-                "const %w: u8[17x8x3x3] = noise(0, 255)\nconst %wz: u8[] = 131\n"
-                "%y = ConvInteger(%x, %w, %z, %wz) {pads=[1,1,1,1]}\noutput %y\n",
-                {});
+    CheckProduct(target,
+                 "input %x: u8[1x8x9x9] = noise(0, 255)\ninput %z: u8[] = noise(90, 90)\n"
+                 "const %w: u8[17x8x3x3] = noise(0, 255)\nconst %wz: u8[] = 131\n"
+                 "%y = ConvInteger(%x, %w, %z, %wz) {pads=[1,1,1,1]}\noutput %y\n",
+                 {});
     // Exact: what follows is quantised by its own range, where one bit moves values to other steps.
-    CheckKernel(kCpuQuantisedGemm,
-                "input %x: u8[1x8x9x9] = noise(0, 255)\ninput %z: u8[] = noise(90, 90)\n"
-                "input %s: f32[]\nconst %b: f32[1x17x1x1]\n"
-                "const %w: i8[17x8x3x3] = noise(-127, 127)\n"
-                "%c = ConvInteger(%x, %w, %z) {pads=[1,1,1,1]}\n%f = Cast(%c) {to=\"f32\"}\n"
-                "%m = Mul(%f, %s)\n%a = Add(%m, %b)\n%y = Relu(%a)\noutput %y\n",
-                {});
-    CheckKernel(kCpuQuantisedGemm,
-                "input %x: i8[5x70] = noise(-128, 127)\nconst %w: i8[70x41] = noise(-128, 127)\n"
-                "const %zx: i8[] = -3\n%y = MatMulInteger(%x, %w, %zx)\noutput %y\n",
-                {});
+    CheckProduct(target,
+                 "input %x: u8[1x8x9x9] = noise(0, 255)\ninput %z: u8[] = noise(90, 90)\n"
+                 "input %s: f32[]\nconst %b: f32[1x17x1x1]\n"
+                 "const %w: i8[17x8x3x3] = noise(-127, 127)\n"
+                 "%c = ConvInteger(%x, %w, %z) {pads=[1,1,1,1]}\n%f = Cast(%c) {to=\"f32\"}\n"
+                 "%m = Mul(%f, %s)\n%a = Add(%m, %b)\n%y = Relu(%a)\noutput %y\n",
+                 {});
+    CheckProduct(target,
+                 "input %x: i8[5x70] = noise(-128, 127)\nconst %w: i8[70x41] = noise(-128, 127)\n"
+                 "const %zx: i8[] = -3\n%y = MatMulInteger(%x, %w, %zx)\noutput %y\n",
+                 {});
   }
   ForceSimdTarget("");
 }

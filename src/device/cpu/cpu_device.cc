@@ -14,6 +14,7 @@
 #endif
 
 #include "base/log.h"
+#include "device/cpu/amx.h"
 #include "tensor/tensor.h"
 
 namespace fettle {
@@ -103,9 +104,10 @@ void ApplyIsaLevel(CpuInfo& info) {
   const char* text = std::getenv("FETTLE_CPU_ISA");
   if (text == nullptr || *text == '\0') return;
   const std::string_view level = text;
-  if (level == "avx512") return;
+  if (level == "amx" || level == "avx512") return;
   if (level != "avx2" && level != "baseline") {
-    Log(LogLevel::kWarn, "FETTLE_CPU_ISA: expected baseline|avx2|avx512, got '{}'; ignored", level);
+    Log(LogLevel::kWarn, "FETTLE_CPU_ISA: expected baseline|avx2|avx512|amx, got '{}'; ignored",
+        level);
     return;
   }
   info.avx512 = info.avx512_vnni = info.avx512_bf16 = false;
@@ -140,11 +142,18 @@ std::string Fingerprint(const CpuInfo& info) {
   std::string text = fmt::format("{}; {} cores; L1d {} L2 {} L3 {};", info.model, info.cores,
                                  info.l1d_bytes, info.l2_bytes, info.l3_bytes);
   const std::pair<bool, std::string_view> sets[] = {
-      {info.avx2, "avx2"},        {info.fma, "fma"},
-      {info.avx512, "avx512"},    {info.avx512_vnni, "avx512vnni"},
-      {info.avx_vnni, "avxvnni"}, {info.avx512_bf16, "avx512bf16"},
-      {info.neon, "neon"},        {info.dotprod, "dotprod"},
-      {info.i8mm, "i8mm"},        {info.fp16, "fp16"},
+      {info.avx2, "avx2"},
+      {info.fma, "fma"},
+      {info.avx512, "avx512"},
+      {info.avx512_vnni, "avx512vnni"},
+      {info.avx_vnni, "avxvnni"},
+      {info.avx512_bf16, "avx512bf16"},
+      {info.neon, "neon"},
+      {info.dotprod, "dotprod"},
+      {info.i8mm, "i8mm"},
+      {info.fp16, "fp16"},
+      {GetAmxSets().int8, "amxint8"},
+      {GetAmxSets().bf16, "amxbf16"},
   };
   for (const auto& [present, name] : sets) {
     if (present) text.append(" ").append(name);

@@ -35,6 +35,7 @@ extern const KernelDesc kCpuQuantisedDepthwiseNchwc;
 extern const KernelDesc kCpuQuantisedDepthwiseNhwc;
 extern const KernelDesc kCpuQuantisedDynamic;
 extern const KernelDesc kCpuQuantisedGemm;
+extern const KernelDesc kCpuQuantisedGemmAmx;
 extern const KernelDesc kCpuQuantisedGemmNchwc;
 extern const KernelDesc kCpuRecurrentGemm;
 extern const KernelDesc kCpuReduceArg;
@@ -82,6 +83,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuQuantisedDepthwiseNhwc,
       &kCpuQuantisedDynamic,
       &kCpuQuantisedGemm,
+      &kCpuQuantisedGemmAmx,
       &kCpuQuantisedGemmNchwc,
       &kCpuRecurrentGemm,
       &kCpuReduceArg,

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "commands/command.h"
+#include "device/cpu/amx.h"
 #include "device/cpu/cpu_device.h"
 #include "jobs/command_line.h"
 #include "kernels/cpu/probe/probe.h"
@@ -15,11 +16,18 @@ namespace {
 
 std::vector<std::string> IsaNames(const CpuInfo& info) {
   const std::pair<bool, const char*> features[] = {
-      {info.avx2, "avx2"},         {info.fma, "fma"},
-      {info.avx512, "avx512"},     {info.avx512_vnni, "avx512_vnni"},
-      {info.avx_vnni, "avx_vnni"}, {info.avx512_bf16, "avx512_bf16"},
-      {info.neon, "neon"},         {info.dotprod, "dotprod"},
-      {info.i8mm, "i8mm"},         {info.fp16, "fp16"},
+      {info.avx2, "avx2"},
+      {info.fma, "fma"},
+      {info.avx512, "avx512"},
+      {info.avx512_vnni, "avx512_vnni"},
+      {info.avx_vnni, "avx_vnni"},
+      {info.avx512_bf16, "avx512_bf16"},
+      {info.neon, "neon"},
+      {info.dotprod, "dotprod"},
+      {info.i8mm, "i8mm"},
+      {info.fp16, "fp16"},
+      {GetAmxSets().int8, "amx_int8"},
+      {GetAmxSets().bf16, "amx_bf16"},
   };
   std::vector<std::string> names;
   for (const auto& [present, name] : features)

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/clock.h"
+#include "device/cpu/amx.h"
 #include "kernels/cpu/probe/dot.h"
 #include "kernels/cpu/probe/fma.h"
 #include "kernels/cpu/simd/targets.h"
@@ -96,7 +97,10 @@ std::vector<Ceiling> ProbeAll(const CpuInfo& info) {
     return operations;
   }));
 #if defined(__x86_64__)
-  if (info.avx512_vnni) {
+  // What bounds products of bytes is the best that the machine has.
+  if (GetAmxSets().int8) {
+    all.push_back(Measure("int8 dot", "OP/s", kRepeats, [&] { return RunDotAmx(5000); }));
+  } else if (info.avx512_vnni) {
     int32_t sink[16];
     all.push_back(
         Measure("int8 dot", "OP/s", kRepeats, [&] { return RunDotAvx512Vnni(100000, sink); }));

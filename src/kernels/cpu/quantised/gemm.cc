@@ -1,11 +1,15 @@
 // Products of bytes with i32 sums; results are requantised, turned into floats for an element-wise
 // program, or stored as sums.
 //   cpu.quantised.gemm         matrix products, and convolutions of channels-last pixels
+//   cpu.quantised.gemm.amx     the same by matrix tiles
 //   cpu.quantised.gemm.nchwc   convolutions from or to blocks of channels, or both
 #include <algorithm>
 
+#include "device/cpu/amx.h"
+#include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/quantised/gemm_kernel.h"
 #include "kernels/cpu/quantised/tail.h"
+#include "kernels/cpu/quantised/tile_block.h"
 #include "kernels/family.h"
 
 namespace fettle::kernels {
@@ -66,6 +70,12 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Bytes&
   return std::vector<StateAssignment>{std::move(states)};
 }
 
+Result<Bytes> ReadForTiles(const ir::Graph& group, const Device& device) {
+  if (!GetAmxSets().int8 || !RunsAvx512Vnni())
+    return Unsupported("no matrix tiles of bytes (AMX-INT8)");
+  return Read(group, device);
+}
+
 Result<Bytes> ReadImages(const ir::Graph& group, const Device& device) {
   ASSIGN_OR_RETURN(Bytes bytes, Read(group, device));
   if (!IsConv(bytes.q) || group.value(bytes.q.x).shape->rank() != 4)
@@ -96,20 +106,6 @@ Result<ConvPixels> ReadQuantPixels(const Problem& problem, const QuantisedGroup&
   return ConvPixels{ChannelsLastPixels(g.ic, g.pixels()), ChannelsLastPixels(g.oc, g.pixels())};
 }
 
-/// Row tiles that a task may have: their pointers stay in the first-level cache.
-int64_t MostRows(const ConvGeometry& g, const TapPlan& taps) {
-  return std::clamp<int64_t>(16384 / taps.taps, KernelsFor(g).mr, 448);
-}
-
-Blocking UsualBlocking(const ConvGeometry& g, const TapPlan& taps, const CpuDevice& device) {
-  const QuantKernels& kernels = KernelsFor(g);
-  const int64_t steps =
-      taps.taps * CeilDiv(g.groups == 1 ? taps.depth : g.ic / g.groups, kernels.wide ? 2 : 4);
-  const int64_t columns = g.groups * RoundUp(g.oc / g.groups, kernels.nr);
-  return ChooseBlocking(device.info(), kernels.mr, kernels.nr, g.pixels(), columns, steps,
-                        device.pool().threads(), MostRows(g, taps));
-}
-
 /// What a problem is cut by.
 struct Cut {
   int mr;
@@ -117,18 +113,56 @@ struct Cut {
   Blocking usual;
 };
 
+/// Micro-kernels as far as they matter for it: the tile, and bytes of depth that they read at once.
+struct TileSize {
+  int mr, nr;
+  int64_t step_bytes;
+};
+
+/// `bytes_per_row` of scratch, which is to stay within `scratch` for all rows of a task.
+Cut CutBy(const TileSize& tile, const ConvGeometry& g, int64_t depth, int64_t most_rows,
+          const CpuDevice& device) {
+  const int64_t columns = g.groups * RoundUp(g.oc / g.groups, tile.nr);
+  const int64_t steps = CeilDiv(depth, tile.step_bytes);
+  most_rows = std::max<int64_t>(most_rows, tile.mr);
+  return {tile.mr, most_rows / tile.mr, columns / tile.nr,
+          ChooseBlocking(device.info(), tile.mr, tile.nr, g.pixels(), columns, steps,
+                         device.pool().threads(), most_rows)};
+}
+
+/// Elements of a row of one group.
+int64_t DepthOf(const ConvGeometry& g, const TapPlan& taps) {
+  return taps.taps * (g.groups == 1 ? taps.depth : g.ic / g.groups);
+}
+
 Cut ReadCut(const Problem& problem, const Bytes& bytes, const Device& device) {
   const ConvGeometry& g = bytes.shapes.g;
   const TapPlan taps = PlanTaps(g, ReadQuantPixels(problem, bytes.q, g).value().in, 1);
   const QuantKernels& kernels = KernelsFor(g);
-  return {kernels.mr, MostRows(g, taps) / kernels.mr,
-          g.groups * CeilDiv(g.oc / g.groups, kernels.nr),
-          UsualBlocking(g, taps, static_cast<const CpuDevice&>(device))};
+  // Pointers stay in the first-level cache.
+  const int64_t most_rows = std::min<int64_t>(16384 / taps.taps, 448);
+  return CutBy({kernels.mr, kernels.nr, kernels.wide ? 2 : 4}, g, DepthOf(g, taps), most_rows,
+               static_cast<const CpuDevice&>(device));
 }
 
+Cut ReadTileCut(const Problem& problem, const Bytes& bytes, const Device& device) {
+  const ConvGeometry& g = bytes.shapes.g;
+  const TapPlan taps = PlanTaps(g, ReadQuantPixels(problem, bytes.q, g).value().in, 1);
+  // Rows may be copied: they stay in the second-level cache, beside weights and results.
+  constexpr int64_t kCopies = 256 * 1024;
+  const int64_t depth = DepthOf(g, taps);
+  const int64_t most_rows = g.IsPointwise() ? 1024 : kCopies / RoundUp(depth, kTileDepth);
+  return CutBy({2 * TileRowsOf(g.pixels()), kBlockColumns, 4}, g, depth, most_rows,
+               static_cast<const CpuDevice&>(device));
+}
+
+using CutReader = Cut (*)(const Problem&, const Bytes&, const Device&);
+using Maker = std::unique_ptr<PreparedKernel> (*)(QuantProduct, const CpuDevice&);
+
 /// Sums stay in registers: depth is not cut.
+template <CutReader kRead>
 ParamSpace Space(const Problem& problem, const Bytes& bytes, const Device& device) {
-  const Cut cut = ReadCut(problem, bytes, device);
+  const Cut cut = kRead(problem, bytes, device);
   ParamSpace space{BlockingTunables(cut.usual, cut.mr, cut.max_tiles, cut.all_panels),
                    BlockingParams(cut.usual, cut.mr),
                    {}};
@@ -137,33 +171,53 @@ ParamSpace Space(const Problem& problem, const Bytes& bytes, const Device& devic
   return space;
 }
 
+template <CutReader kRead, Maker kMake>
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Bytes& bytes,
                                                 const Params& params, const Device& device) {
   ASSIGN_OR_RETURN(const ConvPixels pixels, ReadQuantPixels(problem, bytes.q, bytes.shapes.g));
   ASSIGN_OR_RETURN(std::optional<elementwise::Program> program,
                    CompileQuantTail(*problem.group, bytes.q, problem.states));
-  const Cut cut = ReadCut(problem, bytes, device);
-  const Blocking blocking = ReadBlocking(params, cut.usual, cut.mr);
-  return MakeQuantGemm(problem, bytes.q, bytes.shapes, pixels, blocking, std::move(program),
-                       static_cast<const CpuDevice&>(device));
+  const Cut cut = kRead(problem, bytes, device);
+  return kMake({problem, bytes.q, bytes.shapes, pixels, ReadBlocking(params, cut.usual, cut.mr),
+                std::move(program)},
+               static_cast<const CpuDevice&>(device));
 }
 
-constexpr Family<Bytes> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Always<15>};
+/// Tiles that would be mostly padding are for the vectors.
+int TileTaste(const Bytes& bytes, const Device&) {
+  const ConvGeometry& g = bytes.shapes.g;
+  const int64_t depth = g.ic / g.groups * g.taps();
+  return g.pixels() >= 4 && g.oc / g.groups >= 8 && depth >= 16 ? 16 : 14;
+}
+
+constexpr Family<Bytes> kFamily{.read = Read,
+                                .states = States,
+                                .prepare = Prepare<ReadCut, MakeQuantGemm>,
+                                .params = Space<ReadCut>,
+                                .taste = Always<15>};
+constexpr Family<Bytes> kAmxFamily{.read = ReadForTiles,
+                                   .states = States,
+                                   .prepare = Prepare<ReadTileCut, MakeAmxGemm>,
+                                   .params = Space<ReadTileCut>,
+                                   .taste = TileTaste};
 constexpr Family<Bytes> kBlockedFamily{.read = ReadImages,
                                        .states = BlockedStates,
-                                       .prepare = Prepare,
-                                       .params = Space,
+                                       .prepare = Prepare<ReadCut, MakeQuantGemm>,
+                                       .params = Space<ReadCut>,
                                        .taste = Always<13>};
 
 }  // namespace
 
 extern const KernelDesc kCpuQuantisedGemm;
 const KernelDesc kCpuQuantisedGemm = {
-    .name = "cpu.quantised.gemm", .version = 3, .match = MatchAs<kFamily>};
+    .name = "cpu.quantised.gemm", .version = 4, .match = MatchAs<kFamily>};
+
+extern const KernelDesc kCpuQuantisedGemmAmx;
+const KernelDesc kCpuQuantisedGemmAmx = {.name = "cpu.quantised.gemm.amx",
+                                         .match = MatchAs<kAmxFamily>};
 
 extern const KernelDesc kCpuQuantisedGemmNchwc;
 const KernelDesc kCpuQuantisedGemmNchwc = {
-    .name = "cpu.quantised.gemm.nchwc", .version = 2, .match = MatchAs<kBlockedFamily>};
+    .name = "cpu.quantised.gemm.nchwc", .version = 3, .match = MatchAs<kBlockedFamily>};
 
 }  // namespace fettle::kernels

@@ -6,29 +6,35 @@
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/conv/operands.h"
-#include "kernels/cpu/conv/taps.h"
-#include "kernels/cpu/epilogue/epilogue.h"
+#include "kernels/cpu/elementwise/program.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/quantised/microkernel.h"
-#include "kernels/match/quantised_group.h"
+#include "kernels/cpu/quantised/operands.h"
 
 namespace fettle::kernels {
-
-/// A product as the convolution that it is: rows are pixels of one line.
-struct QuantShapes {
-  ConvGeometry g;
-  bool transposed = false;  // weights [ic][oc]
-};
 
 /// The micro-kernels for its columns.
 const QuantKernels& KernelsFor(const ConvGeometry& g);
 
-/// `program` makes results of floats, where there is one; `pixels` are those of the problem's
-/// states.
-std::unique_ptr<PreparedKernel> MakeQuantGemm(const Problem& problem, const QuantisedGroup& q,
-                                              const QuantShapes& shapes, const ConvPixels& pixels,
-                                              const Blocking& blocking,
-                                              std::optional<elementwise::Program> program,
-                                              const CpuDevice& device);
+/// A product to be made ready; `pixels` are those of the problem's states.
+struct QuantProduct {
+  const Problem& problem;
+  const QuantisedGroup& q;
+  const QuantShapes& shapes;
+  ConvPixels pixels;
+  Blocking blocking;
+  /// Makes results of floats, where there is one.
+  std::optional<elementwise::Program> program;
+};
+
+/// By the micro-kernels of vectors.
+std::unique_ptr<PreparedKernel> MakeQuantGemm(QuantProduct product, const CpuDevice& device);
+/// By those of matrix tiles (amx_gemm.cc); rows and results are channels-last, and blocking.rows is
+/// a multiple of two tiles.
+std::unique_ptr<PreparedKernel> MakeAmxGemm(QuantProduct product, const CpuDevice& device);
+
+/// Rows of the tiles that a product of `rows` rows is cut into: as many as a tile holds, or fewer
+/// where as many tiles do.
+int TileRowsOf(int64_t rows);
 
 }  // namespace fettle::kernels

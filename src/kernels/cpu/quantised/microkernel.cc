@@ -50,15 +50,16 @@ bool Runs(std::string_view target) {
 
 }  // namespace
 
+bool RunsAvx512Vnni() { return GetCpuInfo().avx512_vnni && Runs("AVX3"); }
+
 const QuantKernels& GetQuantKernels(int64_t columns) {
   static const QuantKernels portable = MakeTable(std::make_index_sequence<4>());
-  // Tests force a Highway target; these follow it.
-  const CpuInfo& info = GetCpuInfo();
   // The function itself is compiled for AVX-512: other CPUs must not enter it.
-  if (info.avx512_vnni && Runs("AVX3")) {
+  if (RunsAvx512Vnni()) {
     if (const QuantKernels* vnni = QuantKernelsAvx512Vnni(columns)) return *vnni;
   }
-  if (info.avx2 && Runs("AVX2") && QuantKernelsAvx2() != nullptr) return *QuantKernelsAvx2();
+  if (GetCpuInfo().avx2 && Runs("AVX2") && QuantKernelsAvx2() != nullptr)
+    return *QuantKernelsAvx2();
   return portable;
 }
 

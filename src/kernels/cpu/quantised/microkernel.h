@@ -33,6 +33,10 @@ struct QuantKernels {
   Run tile_signed[kMaxQuantRows + 1] = {};
 };
 
+/// Whether kernels run by 512-bit vectors with VNNI: the machine has them, and no test forces
+/// lesser ones upon Highway.
+bool RunsAvx512Vnni();
+
 /// The best set that this machine runs for products of `columns` columns.
 const QuantKernels& GetQuantKernels(int64_t columns);
 

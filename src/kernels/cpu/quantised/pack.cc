@@ -32,17 +32,16 @@ class Packer {
     std::memset(out_, 0, l_.zeros_offset());
     const std::vector<int64_t> places = PlacesInColumn();
     std::vector<Column> columns = Columns();
-    const Form form{.wide = l_.wide, .is_unsigned = l_.unsigned_w};
     // Weights lie one column after the other; transposed ones, one of each column after the other.
     const size_t length = l_.transposed ? columns.size() : places.size();
     std::vector<std::byte> run(length);
     for (size_t r = 0; r < (l_.transposed ? places.size() : columns.size()); ++r) {
       c_.w->CopyTo(static_cast<int64_t>(r * length), std::ssize(run), run.data());
       if (l_.transposed) {
-        for (size_t o = 0; o < length; ++o) Put(form, run[o], places[r], columns[o]);
+        for (size_t o = 0; o < length; ++o) Put(run[o], places[r], columns[o]);
       } else {
         Column column = columns[r];
-        for (size_t k = 0; k < length; ++k) Put(form, run[k], places[k], column);
+        for (size_t k = 0; k < length; ++k) Put(run[k], places[k], column);
         columns[r] = column;
       }
     }
@@ -61,7 +60,7 @@ class Packer {
     std::memset(zeros, 0, l_.bytes() - l_.zeros_offset());
     for (int64_t channel = 0; channel < l_.groups * l_.oc; ++channel) {
       const int64_t n = ColumnOf(channel);
-      zeros[n] = l_.wide ? 0 : Zero(channel) - (l_.unsigned_w ? 128 : 0);
+      zeros[n] = l_.wide ? 0 : Zero(channel) - l_.w_shift;
       const QuantisedColumn column =
           MakeQuantisedColumn(x_scale, At(c_.w_scale, channel, 1), y_scale, At(c_.bias, channel, 0),
                               At(c_.bias_scale, channel, 1));
@@ -77,9 +76,6 @@ class Packer {
     std::byte* at;
     int32_t zero;
     int32_t sum = 0;
-  };
-  struct Form {
-    bool wide, is_unsigned;
   };
 
   int64_t ColumnOf(int64_t channel) const {
@@ -104,23 +100,28 @@ class Packer {
       for (int64_t t = 0; t < l_.kernel_taps; ++t) {
         const int64_t tap = i / l_.block() * l_.block_taps() + t / l_.tap_pixels();
         const int64_t j = t % l_.tap_pixels() * l_.block() + i % l_.block();
-        const int64_t k = tap * l_.block() * l_.tap_pixels() + j;
-        places.push_back(l_.wide ? k / 2 * l_.nr * 4 + k % 2 * 2
-                                 : (tap * l_.steps() + j / 4) * l_.nr * 4 + j % 4);
+        const int64_t k = tap * l_.tap_depth() + j;
+        if (l_.wide) {
+          places.push_back(k / 2 * l_.nr * 4 + k % 2 * 2);
+        } else if (l_.joined) {
+          places.push_back(k / 4 * l_.nr * 4 + k % 4);
+        } else {
+          places.push_back((tap * l_.steps() + j / 4) * l_.nr * 4 + j % 4);
+        }
       }
     }
     return places;
   }
 
-  static void Put(Form form, std::byte byte, int64_t place, Column& column) {
-    const int32_t w = form.is_unsigned ? static_cast<int32_t>(byte)
-                                       : static_cast<int32_t>(static_cast<int8_t>(byte));
-    if (form.wide) {
+  void Put(std::byte byte, int64_t place, Column& column) const {
+    const int32_t w = l_.unsigned_w ? static_cast<int32_t>(byte)
+                                    : static_cast<int32_t>(static_cast<int8_t>(byte));
+    if (l_.wide) {
       const auto value = static_cast<int16_t>(w - column.zero);
       std::memcpy(column.at + place, &value, sizeof(value));
       return;
     }
-    const auto value = static_cast<int8_t>(form.is_unsigned ? w - 128 : w);
+    const int32_t value = w - l_.w_shift;
     column.sum += value;
     column.at[place] = static_cast<std::byte>(value);
   }
@@ -148,7 +149,7 @@ QuantisedColumn MakeQuantisedColumn(double x_scale, double w_scale, double y_sca
 }
 
 PackRequest MakeQuantPack(const QuantisedGroup& q, const QuantLayout& layout,
-                          const QuantKernels& kernels) {
+                          std::string_view form) {
   PackRequest request;
   const ir::ValueId ids[] = {q.w, q.w_scale, q.w_zero, q.bias, q.bias_scale};
   unsigned present = 0;
@@ -158,9 +159,10 @@ PackRequest MakeQuantPack(const QuantisedGroup& q, const QuantLayout& layout,
     request.constants.push_back(ids[i]);
   }
   const double y_scale = q.requantise ? q.requantise->scale : 1;
-  request.recipe = fmt::format("quantised.{}.g{}.k{}.c{}.rows{}.t{}.of{}.x{}.y{}", kernels.name,
-                               layout.groups, layout.kernel_width, layout.ic_block, layout.tap_rows,
-                               layout.transposed, present, q.x_scale, y_scale);
+  request.recipe =
+      fmt::format("quantised.{}.g{}.k{}.c{}.rows{}{}.t{}.of{}.x{}.y{}", form, layout.groups,
+                  layout.kernel_width, layout.ic_block, layout.tap_rows,
+                  layout.joined ? ".joined" : "", layout.transposed, present, q.x_scale, y_scale);
   request.bytes = layout.bytes();
   request.pack = [layout, present, x_scale = q.x_scale, y_scale](
                      std::span<const Constant* const> constants, std::byte* out) {

@@ -2,8 +2,9 @@
 // become a result.
 #pragma once
 
+#include <string_view>
+
 #include "kernels/cpu/conv/taps.h"
-#include "kernels/cpu/quantised/microkernel.h"
 #include "kernels/kernel.h"
 #include "kernels/match/quantised_group.h"
 
@@ -17,8 +18,11 @@ struct QuantLayout {
   bool tap_rows = false;    // see TapPlan
   bool transposed = false;  // weights [ic][oc]
   bool wide = false;        // see QuantKernels
+  bool joined = false;      // taps follow each other without padding between them
   bool unsigned_w = false;
+  int w_shift = 0;  // taken off each weight
   int nr = 0;
+  int step_multiple = 1;  // of the steps of a tap
 
   int64_t block() const { return ic_block == 0 ? ic : ic_block; }
   int64_t blocks() const { return ic_block == 0 ? 1 : (ic + ic_block - 1) / ic_block; }
@@ -26,10 +30,15 @@ struct QuantLayout {
   int64_t block_taps() const { return tap_rows ? kernel_taps / kernel_width : kernel_taps; }
   int64_t tap_pixels() const { return tap_rows ? kernel_width : 1; }
 
-  int64_t taps() const { return wide ? 1 : blocks() * block_taps(); }
-  /// Elements of one row of A in one tap.
-  int64_t depth() const { return wide ? blocks() * block() * kernel_taps : block() * tap_pixels(); }
-  int64_t steps() const { return wide ? (depth() + 1) / 2 : (depth() + 3) / 4; }
+  int64_t all_taps() const { return blocks() * block_taps(); }
+  int64_t tap_depth() const { return block() * tap_pixels(); }
+  /// As the micro-kernels count them, and elements of one row of A in one tap.
+  int64_t taps() const { return joined ? 1 : all_taps(); }
+  int64_t depth() const { return joined ? all_taps() * tap_depth() : tap_depth(); }
+  int64_t steps() const {
+    const int64_t steps = wide ? (depth() + 1) / 2 : (depth() + 3) / 4;
+    return (steps + step_multiple - 1) / step_multiple * step_multiple;
+  }
   int64_t panels() const { return (oc + nr - 1) / nr; }
   int64_t panel_bytes() const { return taps() * steps() * nr * 4; }
   int64_t group_bytes() const { return panels() * panel_bytes(); }
@@ -55,10 +64,11 @@ struct QuantisedColumn {
 QuantisedColumn MakeQuantisedColumn(double x_scale, double w_scale, double y_scale, double bias,
                                     double bias_scale);
 
-/// Packs the weights of `q`. Not wide: i8 (u8 less 128) with sums per column and zero points of
-/// that form. Wide: i16 with the zero points taken off. Scales and addends are those of `q`'s
-/// result in units of the output's scale, where it is requantised.
+/// Packs the weights of `q`. Not wide: bytes less `w_shift`, with sums per column and zero points
+/// of that form. Wide: i16 with the zero points taken off. Scales and addends are those of `q`'s
+/// result in units of the output's scale, where it is requantised. `form` names the micro-kernels
+/// that read them.
 PackRequest MakeQuantPack(const QuantisedGroup& q, const QuantLayout& layout,
-                          const QuantKernels& kernels);
+                          std::string_view form);
 
 }  // namespace fettle::kernels

@@ -1,5 +1,7 @@
 #include "kernels/cpu/quantised/requantise.h"
 
+#include "kernels/cpu/quantised/microkernel.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/quantised/requantise.cc"
 #include "hwy/foreach_target.h"
@@ -21,8 +23,9 @@ struct Columns {
   hn::Vec<F> scale, add;
 };
 HWY_INLINE Columns LoadColumns(const RequantiseArgs& args, int64_t n) {
-  return {hn::LoadU(I(), args.init + n), hn::LoadU(I(), args.w_zero + n),
-          hn::LoadU(F(), args.scale + n), hn::LoadU(F(), args.add + n)};
+  return {args.init == nullptr ? hn::Zero(I()) : hn::LoadU(I(), args.init + n),
+          hn::LoadU(I(), args.w_zero + n), hn::LoadU(F(), args.scale + n),
+          hn::LoadU(F(), args.add + n)};
 }
 
 /// Their corrected sums in row r.
@@ -103,6 +106,13 @@ namespace fettle::kernels {
 HWY_EXPORT(Run);
 
 void RunRequantise(const RequantiseArgs& args) { HWY_DYNAMIC_DISPATCH(Run)(args); }
+
+Requantise RequantiseFor([[maybe_unused]] bool bounded) {
+#if defined(__x86_64__)
+  if (bounded && RunsAvx512Vnni()) return RequantiseBytesAvx512;
+#endif
+  return RunRequantise;
+}
 
 }  // namespace fettle::kernels
 #endif

@@ -34,7 +34,9 @@ void WidenRows(const TapRows& rows, int64_t depth, int16_t zero, int64_t stride,
 
 void SumRows(const TapRows& rows, const QuantLayout& layout, int32_t* sums) {
   std::fill_n(sums, rows.rows, 0);
+  // i8 plus 128, and what that is too much.
   const uint8_t flip = rows.is_signed ? 0x80 : 0;
+  const int64_t excess = rows.is_signed && !rows.flips ? 128 : 0;
   ForEachTap(rows, [&](int64_t row, int64_t tap, const uint8_t* x) {
     const int64_t before = tap / layout.block_taps() * layout.block();
     const int64_t channels = std::min(layout.block(), layout.ic - before);
@@ -42,7 +44,7 @@ void SumRows(const TapRows& rows, const QuantLayout& layout, int32_t* sums) {
     for (int64_t p = 0; p < layout.tap_pixels(); ++p, x += layout.block()) {
       for (int64_t i = 0; i < channels; ++i) sum += x[i] ^ flip;
     }
-    sums[row] += sum;
+    sums[row] += sum - static_cast<int32_t>(excess * channels * layout.tap_pixels());
   });
 }
 

@@ -16,13 +16,15 @@ struct TapRows {
   int64_t taps = 0;
   int mr = 0;
   bool is_signed = false;  // bytes are i8
+  bool flips = true;       // which sums take for u8 less 128
 };
 
 /// Writes each row's elements less `zero`, `depth` of each tap, to `stride` elements from the last
 /// row's; an odd number of them gets a 0 behind it.
 void WidenRows(const TapRows& rows, int64_t depth, int16_t zero, int64_t stride, int16_t* out);
 
-/// The sum of each row as u8 (i8 plus 128), pad lanes of the channels of `layout` left out.
+/// The sum of each row (of i8 plus 128 where it flips), pad lanes of the channels of `layout` left
+/// out.
 void SumRows(const TapRows& rows, const QuantLayout& layout, int32_t* sums);
 
 }  // namespace fettle::kernels

@@ -1,0 +1,27 @@
+// Four sums of tiles, as the products of bytes have them.
+#include "kernels/cpu/probe/dot.h"
+
+#if defined(__AMX_INT8__)
+#include <immintrin.h>
+
+#include "kernels/cpu/simd/amx_tiles.h"
+
+namespace fettle::kernels {
+
+double RunDotAmx(int64_t rounds) {
+  const AmxTiles tiles({});
+  _tile_zero(4);
+  _tile_zero(5);
+  _tile_zero(6);
+  _tile_zero(7);
+  for (int64_t r = 0; r < rounds; ++r) {
+    _tile_dpbusd(0, 4, 6);
+    _tile_dpbusd(1, 4, 7);
+    _tile_dpbusd(2, 5, 6);
+    _tile_dpbusd(3, 5, 7);
+  }
+  return static_cast<double>(rounds) * 4 * 2 * 16 * 16 * 64;
+}
+
+}  // namespace fettle::kernels
+#endif

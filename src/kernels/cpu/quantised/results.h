@@ -1,0 +1,63 @@
+// Where the sums of a product of bytes go: requantised to bytes, through an element-wise program,
+// or as they are.
+#pragma once
+
+#include <optional>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/conv/pixels.h"
+#include "kernels/cpu/elementwise/program.h"
+#include "kernels/cpu/layout/pad_lanes.h"
+#include "kernels/cpu/quantised/operands.h"
+#include "kernels/cpu/quantised/requantise.h"
+
+namespace fettle::kernels {
+
+inline constexpr int kMaxTileSums = 1024;
+
+/// A tile of at most kMaxTileSums sums: `rows` pixels that follow each other in the output from
+/// `pixel` on, by the columns of one panel.
+struct QuantTile {
+  const int32_t* sums = nullptr;
+  int64_t stride = 0;                 // elements from row to row
+  const int32_t* row_sums = nullptr;  // null: none
+  int64_t rows = 0, pixel = 0;
+  int64_t group = 0, panel = 0;
+};
+
+/// One launch's results.
+struct QuantLaunch {
+  const LaunchArgs& args;
+  elementwise::Binding binding;
+  const int32_t* init = nullptr;  // of all columns; null: the sums hold it
+};
+
+/// Immutable.
+class QuantResults {
+ public:
+  /// `program` makes results of floats, where there is one.
+  QuantResults(const Problem& problem, const QuantisedGroup& q, const PixelLayout& out,
+               const QuantLayout& layout, std::optional<elementwise::Program> program);
+
+  /// Constants that the program wants packed; they follow the weights.
+  std::span<const PackRequest> packs() const;
+  QuantLaunch Begin(const LaunchArgs& args, const int32_t* init) const;
+  /// `scratch` is the lane's, scratch_bytes() of it, 64-byte aligned.
+  void Store(const QuantLaunch& launch, const QuantTile& tile, std::byte* scratch) const;
+  void End(const QuantLaunch& launch) const;
+  int64_t scratch_bytes() const;
+
+ private:
+  void StoreBlock(const QuantLaunch& launch, RequantiseArgs out, int64_t pixel, int64_t channel,
+                  int64_t column, std::byte* scratch) const;
+
+  std::optional<QuantisedGroup::Requantise> requantise_;
+  PixelLayout out_;
+  QuantLayout layout_;
+  std::optional<elementwise::Program> program_;
+  PadLanes pads_;
+  DType output_;
+  Requantise run_ = RunRequantise;
+};
+
+}  // namespace fettle::kernels

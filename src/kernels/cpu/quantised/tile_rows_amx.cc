@@ -1,0 +1,71 @@
+// Rows for matrix tiles: taken as they lie, or copied by vectors.
+#include "kernels/cpu/quantised/tile_block.h"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+
+namespace fettle::kernels {
+namespace {
+
+void CopyChunk(const std::byte* from, std::byte* to) {
+  _mm512_storeu_si512(to, _mm512_loadu_si512(from));
+}
+
+const std::byte* Row(const RowPointers& rows, int64_t tap, int64_t r) {
+  return reinterpret_cast<const std::byte*>(rows.at[tap * rows.rows + r]) + rows.offset;
+}
+
+/// Whether the rows of a tap lie evenly.
+bool AreEven(const RowPointers& rows, int64_t tap) {
+  const uint8_t* const* at = rows.at + tap * rows.rows;
+  const auto distance = [&](int64_t r) {
+    return reinterpret_cast<intptr_t>(at[r]) - reinterpret_cast<intptr_t>(at[r - 1]);
+  };
+  intptr_t different = 0;
+  for (int64_t r = 2; r < rows.rows; ++r) different |= distance(r) ^ distance(1);
+  return different == 0;
+}
+
+}  // namespace
+
+void ReadTileRows(const RowPointers& rows, int tile_rows, int64_t chunks, std::byte* copies,
+                  TileRows* out) {
+  for (int64_t t = 0; t < rows.taps; ++t, copies += chunks * tile_rows * kTileDepth) {
+    // A short tile is copied: rows behind its last one may be nobody's memory.
+    if (rows.rows == tile_rows && AreEven(rows, t)) {
+      const int64_t stride = tile_rows == 1 ? 0 : Row(rows, t, 1) - Row(rows, t, 0);
+      out[t] = {Row(rows, t, 0), stride, kTileDepth};
+      continue;
+    }
+    for (int64_t r = 0; r < rows.rows; ++r) {
+      const std::byte* from = Row(rows, t, r);
+      for (int64_t c = 0; c < chunks; ++c)
+        CopyChunk(from + c * kTileDepth, copies + (c * tile_rows + r) * kTileDepth);
+    }
+    out[t] = {copies, kTileDepth, tile_rows * kTileDepth};
+  }
+}
+
+TileRows JoinTileRows(const RowPointers& rows, int tile_rows, int64_t depth, int64_t chunks,
+                      std::byte* line, std::byte* copies) {
+  for (int64_t r = 0; r < rows.rows; ++r) {
+    for (int64_t t = 0; t < rows.taps; ++t) {
+      // What is copied past a tap is written over by the next.
+      for (int64_t i = 0; i < depth; i += kTileDepth)
+        CopyChunk(Row(rows, t, r) + i, line + t * depth + i);
+    }
+    for (int64_t c = 0; c < chunks; ++c)
+      CopyChunk(line + c * kTileDepth, copies + (c * tile_rows + r) * kTileDepth);
+  }
+  return {copies, kTileDepth, tile_rows * kTileDepth};
+}
+
+}  // namespace fettle::kernels
+#else
+namespace fettle::kernels {
+void ReadTileRows(const RowPointers&, int, int64_t, std::byte*, TileRows*) {}
+TileRows JoinTileRows(const RowPointers&, int, int64_t, int64_t, std::byte*, std::byte*) {
+  return {};
+}
+}  // namespace fettle::kernels
+#endif

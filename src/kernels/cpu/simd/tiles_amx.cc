@@ -1,0 +1,39 @@
+#include "kernels/cpu/simd/amx_tiles.h"
+
+#if defined(__AMX_TILE__)
+#include <immintrin.h>
+
+namespace fettle::kernels {
+namespace {
+
+/// The operand of LDTILECFG (Intel SDM, palette 1).
+struct alignas(64) TileConfig {
+  uint8_t palette = 1, start_row = 0;
+  uint8_t reserved[14] = {};
+  uint16_t bytes[16] = {};
+  uint8_t rows[16] = {};
+};
+static_assert(sizeof(TileConfig) == 64);
+
+}  // namespace
+
+AmxTiles::AmxTiles(const std::array<TileShape, kTileRegisters>& shapes) {
+  TileConfig config;
+  for (int i = 0; i < kTileRegisters; ++i) {
+    config.bytes[i] = shapes[i].bytes;
+    config.rows[i] = shapes[i].rows;
+  }
+  // The intrinsic tells GCC 12 of the first 8 bytes alone.
+  __asm__ volatile("" : : "r"(&config) : "memory");
+  _tile_loadconfig(&config);
+}
+
+AmxTiles::~AmxTiles() { _tile_release(); }
+
+}  // namespace fettle::kernels
+#else
+namespace fettle::kernels {
+AmxTiles::AmxTiles(const std::array<TileShape, kTileRegisters>&) {}
+AmxTiles::~AmxTiles() = default;
+}  // namespace fettle::kernels
+#endif
