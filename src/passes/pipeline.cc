@@ -10,6 +10,7 @@
 #include "passes/find/layer_norm.h"
 #include "passes/find/prelu.h"
 #include "passes/find/swish.h"
+#include "passes/quantise/fold_weights.h"
 #include "passes/quantise/split_dequantize.h"
 #include "passes/rewrite/fold_affine.h"
 #include "passes/rewrite/fold_pads.h"
@@ -41,9 +42,11 @@ constexpr Pass kPasses[] = {
     {"hard_swish", FindHardSwish},
     {"swish", FindSwish},
     {"layer_norm", FindLayerNorm},
+    {"fold_weights", FoldWeights},
     {"fold_affine", FoldAffine},
     {"last_identities", RemoveIdentities},
     {"split_dequantize", SplitDequantize},
+    {"last_fold_weights", FoldWeights},
 };
 
 /// Deeper sub-graphs are left as they are.

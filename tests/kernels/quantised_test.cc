@@ -9,6 +9,7 @@ namespace fettle::kernels {
 extern const KernelDesc kCpuQuantisedDepthwiseNhwc;
 extern const KernelDesc kCpuQuantisedGemm;
 extern const KernelDesc kCpuQuantisedGemmAmx;
+extern const KernelDesc kCpuWeightOnlyGemm;
 
 namespace {
 
@@ -193,6 +194,98 @@ TEST(Quantised, IntegerOperatorsWithComputedZeroPoints) {
                  {});
   }
   ForceSimdTarget("");
+}
+
+/// Of products with weights of few bits, which compute in floats.
+constexpr Tolerance kSums = {.atol = 2e-4, .rtol = 1e-5};
+
+/// Weights [k, n] with blocks of scales along k; block 0: a scale per column.
+std::string WeightsInBlocks(int m, int k, int n, int block, std::string_view type, bool zeros,
+                            std::string_view tail = "output %y\n") {
+  const int blocks = block == 0 ? 1 : (k + block - 1) / block;
+  const std::string scales = block == 0 ? fmt::format("{}", n) : fmt::format("{}x{}", blocks, n);
+  const std::string_view range = type == "i4"   ? "-8, 7"
+                                 : type == "u4" ? "0, 15"
+                                 : type == "i8" ? "-128, 127"
+                                                : "0, 255";
+  return fmt::format(
+      "input %x: f32[{0}x{1}]\nconst %w: {4}[{1}x{2}] = noise({5})\n"
+      "const %s: f32[{3}] = noise(0.005, 0.01)\n{6}"
+      "%d = DequantizeLinear(%w, %s{7}) {{axis={8}, block_size={9}}}\n"
+      "%y = MatMul(%x, %d)\n{10}",
+      m, k, n, scales, type, range,
+      zeros ? fmt::format("const %z: {}[{}] = noise({})\n", type, scales, range) : "",
+      zeros ? ", %z" : "", block == 0 ? 1 : 0, block, tail);
+}
+
+TEST(WeightOnly, RowsBlocksAndTypesOnEveryInstructionSet) {
+  struct Row {
+    int m, k, n, block;
+  };
+  // Tiles of each height; blocks and depths that are no multiple of a step; a single panel.
+  constexpr Row kRows[] = {
+      {1, 64, 33, 16},   {2, 37, 70, 16},   {3, 100, 32, 32}, {4, 9, 5, 4},      {5, 300, 17, 64},
+      {7, 64, 64, 128},  {8, 50, 40, 0},    {13, 96, 48, 32}, {17, 1100, 35, 0}, {40, 1100, 33, 48},
+      {230, 64, 40, 32}, {19, 1300, 20, 1}, {1, 1, 1, 0}};
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    for (const Row& row : kRows) {
+      for (const std::string_view type : {"i4", "u4", "i8", "u8"}) {
+        for (const bool zeros : {false, true}) {
+          SCOPED_TRACE(fmt::format("{} {}x{}x{} block {} {} {}", target, row.m, row.k, row.n,
+                                   row.block, type, zeros));
+          CheckKernel(kCpuWeightOnlyGemm,
+                      WeightsInBlocks(row.m, row.k, row.n, row.block, type, zeros),
+                      {.atol = 2e-3, .rtol = 2e-5});
+        }
+      }
+    }
+  }
+  ForceSimdTarget("");
+}
+
+TEST(WeightOnly, GemmWithTransposedWeightsAndARow) {
+  for (const int m : {1, 6, 40}) {
+    for (const std::string_view addend : {"", "33", "1x33", "1"}) {
+      CheckKernel(kCpuWeightOnlyGemm,
+                  fmt::format("input %x: f32[{0}x50]\nconst %w: u4[33x50] = noise(0, 15)\n"
+                              "const %s: f32[33x4] = noise(0.01, 0.1)\n"
+                              "const %z: u4[33x4] = noise(0, 15)\n{1}"
+                              "%d = DequantizeLinear(%w, %s, %z) {{axis=1, block_size=16}}\n"
+                              "%g = Gemm(%x, %d{2}) {{transB=1, beta=2.0}}\n%y = Relu(%g)\n"
+                              "output %y\n",
+                              m, addend.empty() ? "" : fmt::format("const %c: f32[{}]\n", addend),
+                              addend.empty() ? "" : ", %c"),
+                  kSums);
+    }
+  }
+}
+
+TEST(WeightOnly, FinishesElementWiseChains) {
+  for (const int m : {1, 40}) {
+    CheckKernel(kCpuWeightOnlyGemm,
+                WeightsInBlocks(m, 64, 40, 32, "i4", false,
+                                "const %c: f32[40]\n%a = Add(%y, %c)\n%g = Gelu(%a)\noutput %g\n"),
+                kSums);
+    CheckKernel(kCpuWeightOnlyGemm,
+                WeightsInBlocks(m, 64, 40, 32, "i8", false, "%r = Relu(%y)\noutput %r\n"), kSums);
+  }
+}
+
+TEST(WeightOnly, RefusesWhatIsNoProductOfFewBits) {
+  const CpuDevice device(std::make_shared<ThreadPool>(1));
+  for (const char* text : {
+           "input %x: f32[2x4]\nconst %w: i16[4x3]\nconst %s: f32[] = 0.5\n"
+           "%d = DequantizeLinear(%w, %s)\n%y = MatMul(%x, %d)\noutput %y\n",
+           "input %x: f32[2x4]\nconst %w: i8[4x3]\nconst %s: f32[4]\n"
+           "%d = DequantizeLinear(%w, %s) {axis=0}\n%y = MatMul(%x, %d)\noutput %y\n",
+           "input %x: f32[2x4]\nconst %w: i8[4x3]\nconst %s: f32[] = 0.5\n"
+           "%d = DequantizeLinear(%w, %s)\n%y = Gemm(%x, %d) {alpha=2.0}\noutput %y\n",
+           "input %x: f32[4]\nconst %w: i8[4x3]\nconst %s: f32[] = 0.5\n"
+           "%d = DequantizeLinear(%w, %s)\n%y = MatMul(%x, %d)\noutput %y\n",
+       }) {
+    EXPECT_FALSE(CandidatesOf(kCpuWeightOnlyGemm, *ParseGroup(text).graph, device).ok()) << text;
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "equivalence.h"
+#include "passes/quantise/fold_weights.h"
 #include "passes/rewrite/fold_affine.h"
 #include "passes/rewrite/fold_pads.h"
 
@@ -170,6 +171,37 @@ TEST(FoldPads, WhatItMustLeaveAlone) {
        }) {
     EXPECT_EQ(Ops(Rewrite(FoldPads, text)), Ops(ParseGraph(text))) << text;
   }
+}
+
+TEST(FoldWeights, ConvolutionsOfFloatsGetFloats) {
+  const ir::Graph graph =
+      Rewrite(FoldWeights,
+              "input %x: f32[1x3x5x5]\nconst %w: i8[4x3x3x3] = noise(-127, 127)\n"
+              "const %s: f32[4] = 0.01 0.02 0.03 0.04\nconst %z: i8[4] = 1 -2 3 0\n"
+              "%d = DequantizeLinear(%w, %s, %z) {axis=0}\n%y = Conv(%x, %d)\noutput %y\n");
+  EXPECT_EQ(Ops(graph), "Conv");
+  EXPECT_NE(graph.value(graph.node(0).inputs[1]).constant->source(), nullptr);
+}
+
+TEST(FoldWeights, ProductsOfFewRowsKeepBlocksOfFourBits) {
+  const std::string_view text =
+      "input %x: f32[2x37]\nconst %w: u4[37x5] = noise(0, 15)\nconst %s: f32[3x5]\n"
+      "const %z: u4[3x5] = noise(0, 15)\n"
+      "%d = DequantizeLinear(%w, %s, %z) {axis=0, block_size=16}\n";
+  const auto with = [&](std::string_view tail) { return std::string(text) + std::string(tail); };
+  EXPECT_EQ(Ops(Rewrite(FoldWeights, with("%y = MatMul(%x, %d)\noutput %y\n"))),
+            "DequantizeLinear MatMul");
+  // What no kernel reads as it is.
+  EXPECT_EQ(Ops(Rewrite(FoldWeights, with("%y = Gemm(%x, %d) {alpha=2.0}\noutput %y\n"))), "Gemm");
+}
+
+TEST(FoldWeights, IntegersThatMeetIntegersStay) {
+  const ir::Graph graph =
+      Rewrite(FoldWeights,
+              "input %q: u8[2x4]\nconst %s: f32[] = 0.5\nconst %w: i8[4x3]\n"
+              "%x = DequantizeLinear(%q, %s)\n%d = DequantizeLinear(%w, %s)\n%y = MatMul(%x, %d)\n"
+              "output %y\n");
+  EXPECT_EQ(Ops(graph), "DequantizeLinear DequantizeLinear MatMul");
 }
 
 }  // namespace

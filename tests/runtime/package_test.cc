@@ -134,6 +134,34 @@ output %y
   EXPECT_TRUE(PacksNothing(*loaded));
 }
 
+TEST_F(PackageTest, StoresFourBitsInFour) {
+  const ModelPtr model = FromText(R"(
+input %x: f32[1x256]
+const %w: u4[256x128] = noise(0, 15)
+const %s: f32[8x128] = noise(0.01, 0.1)
+%d = DequantizeLinear(%w, %s) {axis=0, block_size=32}
+%y = MatMul(%x, %d)
+output %y
+)");
+  auto session = Session::Create(model, {.threads = 1});
+  ASSERT_TRUE(session.ok());
+  const auto before = RunOn(**session, {});
+  for (const bool packed_weights : {false, true}) {
+    const ModelPtr loaded = SaveAndLoad(model, {.packed_weights = packed_weights});
+    const auto& values = loaded->graph().values();
+    EXPECT_TRUE(std::any_of(values.begin(), values.end(), [](const ir::Value& value) {
+      return value.is_constant() && value.dtype == DType::kU4 &&
+             value.constant->raw_bytes().size() == 256 * 128 / 2;
+    }));
+    auto again = Session::Create(loaded, {.threads = 1});
+    ASSERT_TRUE(again.ok());
+    const auto after = RunOn(**again, {});
+    ASSERT_TRUE(before.ok() && after.ok());
+    EXPECT_EQ(*before, *after);
+    EXPECT_EQ(PacksNothing(*loaded), packed_weights);
+  }
+}
+
 TEST_F(PackageTest, RunsFromPackedWeightsInPlace) {
   const ModelPtr model = FromText(kConvText);
   auto session = Session::Create(model, {.threads = 2});

@@ -6,6 +6,7 @@
 
 #include "importers/onnx/proto.h"
 #include "importers/onnx/wire.h"
+#include "tensor/packed_rows.h"
 
 namespace fettle::onnx {
 namespace {
@@ -204,8 +205,11 @@ void UnpackNibbles(std::span<const std::byte> packed, bool is_signed, std::span<
   }
 }
 
+/// 4-bit values over so many are unpacked when they are read.
+constexpr int64_t kManyNibbles = 4096;
+
 /// A constant over stored bytes: as they are where the host form is the same, a decoded copy where
-/// not (4-bit values; booleans other than 0 and 1, which no bool may hold).
+/// not (few 4-bit values; booleans other than 0 and 1, which no bool may hold).
 Result<Constant> FromStored(DType dtype, const Shape& shape, std::span<const std::byte> stored,
                             std::shared_ptr<const void> owner) {
   const bool odd_bool =
@@ -213,6 +217,11 @@ Result<Constant> FromStored(DType dtype, const Shape& shape, std::span<const std
       std::any_of(stored.begin(), stored.end(), [](std::byte b) { return b > std::byte{1}; });
   if (!IsSubByte(dtype) && !odd_bool)
     return Constant::FromBytes(dtype, shape, stored, std::move(owner));
+  if (!odd_bool && shape.elements() > kManyNibbles) {
+    const Shape bytes{static_cast<int64_t>(stored.size())};
+    return FromNibbles(dtype, shape,
+                       Constant::FromBytes(DType::kU8, bytes, stored, std::move(owner)));
+  }
   ASSIGN_OR_RETURN(Tensor tensor, Tensor::Create(dtype, shape));
   if (odd_bool) {
     std::transform(stored.begin(), stored.end(), tensor.data(),

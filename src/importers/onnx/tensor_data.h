@@ -22,11 +22,10 @@ Result<DType> DTypeFromCode(int64_t code);
 int32_t CodeFromDType(DType dtype);
 
 /// The tensor in the TensorProto `body`. Raw bytes of whole-byte types stay where they are, in
-/// memory that `owner` (or the mapped external file) keeps alive; everything else is decoded into
-/// memory of its own, at most 8 times as large as `body`. `external` may be null: external data is
-/// refused.
-/// Fails with kInvalidModel (shape, sizes, external data), kUnsupported (type), kOutOfMemory.
-/// Messages do not name the tensor.
+/// memory that `owner` (or the mapped external file) keeps alive, and so do those of many 4-bit
+/// values; everything else is decoded into memory of its own, at most 8 times as large as `body`.
+/// `external` may be null: external data is refused. Fails with kInvalidModel (shape, sizes,
+/// external data), kUnsupported (type), kOutOfMemory. Messages do not name the tensor.
 Result<Constant> DecodeTensor(std::string_view body, const std::shared_ptr<const void>& owner,
                               ExternalFiles* external);
 

@@ -46,6 +46,7 @@ extern const KernelDesc kCpuScatterElements;
 extern const KernelDesc kCpuScatterTuples;
 extern const KernelDesc kCpuSoftmaxRows;
 extern const KernelDesc kCpuTopK;
+extern const KernelDesc kCpuWeightOnlyGemm;
 // keep-sorted end
 
 std::span<const KernelDesc* const> CpuKernels() {
@@ -94,6 +95,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuScatterTuples,
       &kCpuSoftmaxRows,
       &kCpuTopK,
+      &kCpuWeightOnlyGemm,
       // keep-sorted end
       // clang-format on
   };

@@ -24,11 +24,11 @@ std::vector<int64_t> MatrixIndices(const Shape& operand, const Shape& batch) {
   return indices;
 }
 
-Status ReadMatMulNode(const ir::Graph& group, Product& product) {
+Status ReadMatMulNode(const ir::Graph& group, ir::ValueId anchor, Product& product) {
   const Shape& a = *group.value(product.a).shape;
   const Shape& b = *group.value(product.b).shape;
   ASSIGN_OR_RETURN(const ops::MatMulShape shape, ops::ReadMatMul(a, b));
-  if ((shape.vector_a || shape.vector_b) && group.nodes().size() > 1)
+  if ((shape.vector_a || shape.vector_b) && group.outputs[0] != anchor)
     return Unsupported("a vector operand with an epilogue");
   product.m = shape.m;
   product.n = shape.n;
@@ -76,6 +76,11 @@ Status ReadGemmNode(const ir::Graph& group, const ir::Node& node, Product& produ
 Result<Product> ReadProduct(const ir::Graph& group) {
   if (group.nodes().empty()) return Unsupported("an empty group");
   const ir::Node& node = group.nodes()[0];
+  const ir::ValueId b = node.input(1);
+  return ReadProduct(group, node, b != ir::kAbsent && group.value(b).is_constant());
+}
+
+Result<Product> ReadProduct(const ir::Graph& group, const ir::Node& node, bool constant_b) {
   if (node.op != "MatMul"_op && node.op != "Gemm"_op)
     return Unsupported("node 0 is no matrix product");
   Product product;
@@ -83,8 +88,8 @@ Result<Product> ReadProduct(const ir::Graph& group) {
   product.b = node.input(1);
   if (group.value(product.a).is_constant()) return Unsupported("the left operand is constant");
   if (!IsFloat(group.value(product.a).dtype)) return Unsupported("not a float type");
-  product.constant_b = group.value(product.b).is_constant();
-  RETURN_IF_ERROR(node.op == "MatMul"_op ? ReadMatMulNode(group, product)
+  product.constant_b = constant_b;
+  RETURN_IF_ERROR(node.op == "MatMul"_op ? ReadMatMulNode(group, node.output(0), product)
                                          : ReadGemmNode(group, node, product));
   if (product.addend != ir::kAbsent && !product.constant_row &&
       group.value(product.addend).is_constant()) {

@@ -32,6 +32,8 @@ struct Product {
 
 /// Reads node 0 (MatMul or Gemm). Fails with kUnsupported and the reason.
 Result<Product> ReadProduct(const ir::Graph& group);
+/// The same of another node, whose B is packed like a constant where `constant_b`.
+Result<Product> ReadProduct(const ir::Graph& group, const ir::Node& node, bool constant_b);
 
 /// One batch for each matrix of a product whose batches were taken together.
 void SplitBatches(Product& product, int64_t matrices);

@@ -108,6 +108,21 @@ std::span<const Case> QuantiseCases() {
        "const %zw: u8[] = 120\nconst %sy: f32[] = 0.1\nconst %zy: i8[] = 3\n"
        "%dx = DequantizeLinear(%x, %sx, %zx)\n%dw = DequantizeLinear(%w, %sw, %zw)\n"
        "%c = MatMul(%dx, %dw)\n%y = QuantizeLinear(%c, %sy, %zy)\noutput %y\n"},
+      {"quantise.matmul_weights_i8",
+       "input %x: f32[2x9x37]\nconst %w: i8[37x41] = noise(-127, 127)\n"
+       "const %s: f32[41] = noise(0.001, 0.01)\n%d = DequantizeLinear(%w, %s)\n"
+       "%y = MatMul(%x, %d)\noutput %y\n"},
+      {"quantise.matmul_weights_u4",
+       "input %x: f32[3x100]\nconst %w: u4[100x41] = noise(0, 15)\n"
+       "const %s: f32[4x41] = noise(0.01, 0.1)\nconst %z: u4[4x41] = noise(0, 15)\n"
+       "%d = DequantizeLinear(%w, %s, %z) {axis=0, block_size=32}\n%m = MatMul(%x, %d)\n"
+       "%y = Relu(%m)\noutput %y\n"},
+      {"quantise.matmul_weights_u4_bench",
+       "input %x: f32[1x4096]\nconst %w: u4[4096x4096] = noise(0, 15)\n"
+       "const %s: f32[128x4096] = noise(0.01, 0.1)\nconst %z: u4[128x4096] = splat 8\n"
+       "%d = DequantizeLinear(%w, %s, %z) {axis=0, block_size=32}\n%y = MatMul(%x, %d)\n"
+       "output %y\n",
+       true},
       {"quantise.f16_to_i8",
        "input %x: f16[3x37]\nconst %s: f16[] = 0.01\nconst %z: i8[] = 3\n"
        "%y = QuantizeLinear(%x, %s, %z)\noutput %y\n"},

@@ -1,9 +1,10 @@
 // com.microsoft.MatMulNBits: A times weights of 2, 4 or 8 bits with a scale for each block of a
 // row.
-#include <vector>
+#include <cstring>
 
 #include "ops/import.h"
 #include "ops/quantise/onnx.h"
+#include "tensor/packed_rows.h"
 
 namespace fettle::ops {
 namespace {
@@ -12,7 +13,7 @@ struct NBits {
   int64_t n = 0, k = 0, bits = 0, block = 0;
   int64_t blocks() const { return (k + block - 1) / block; }
   int64_t per_byte() const { return 8 / bits; }
-  DType dtype() const { return bits == 4 ? DType::kU4 : DType::kU8; }
+  DType dtype() const { return bits == 8 ? DType::kU8 : DType::kU4; }
 };
 
 Result<NBits> ReadNBits(const ImportContext& context) {
@@ -29,37 +30,45 @@ Result<NBits> ReadNBits(const ImportContext& context) {
   return nbits;
 }
 
-/// Elements [rows, row_elements] from rows of `row_bytes` bytes, low bits first.
-Result<Tensor> Unpack(const Constant& packed, const NBits& nbits, int64_t row_bytes,
-                      int64_t row_elements) {
+/// Elements [row_elements, rows] of rows of `row_bytes` bytes, low bits first, unpacked when read.
+Result<Constant> Unpack(const Constant& packed, const NBits& nbits, int64_t row_bytes,
+                        int64_t row_elements) {
   if (packed.dtype() != DType::kU8 || packed.elements() != nbits.n * row_bytes)
     return InvalidModel("packed operand has {} elements of {}, expected {} bytes",
                         packed.elements(), DTypeName(packed.dtype()), nbits.n * row_bytes);
-  ASSIGN_OR_RETURN(Tensor tensor, Tensor::Create(nbits.dtype(), Shape{nbits.n, row_elements}));
-  const int64_t mask = (int64_t{1} << nbits.bits) - 1;
-  uint8_t* out = reinterpret_cast<uint8_t*>(tensor.data());
-  for (int64_t row = 0; row < nbits.n; ++row) {
-    for (int64_t i = 0; i < row_elements; ++i) {
-      const int64_t byte = packed.GetInt(row * row_bytes + i / nbits.per_byte());
-      const int64_t shift = i % nbits.per_byte() * nbits.bits;
-      out[row * row_elements + i] = static_cast<uint8_t>(byte >> shift & mask);
-    }
+  Constant bytes = packed;
+  if (packed.is_splat() || packed.source() != nullptr) {
+    ASSIGN_OR_RETURN(const Tensor tensor, packed.ToTensor());
+    bytes = Constant::FromTensor(tensor);
   }
-  return tensor;
+  const PackedRows layout = {nbits.n, row_elements, row_bytes, static_cast<int>(nbits.bits)};
+  return UnpackWhenRead(nbits.dtype(), bytes, layout, true);
 }
 
-/// Packed by rows, or the middle of the range where there are none.
-Result<Tensor> ZeroPoints(const ImportContext& context, const NBits& nbits) {
+/// Packed by columns, or the middle of the range where there are none.
+Result<Constant> ZeroPoints(const ImportContext& context, const NBits& nbits) {
   if (!context.has_input(3)) {
-    ASSIGN_OR_RETURN(Tensor middle, Tensor::Create(nbits.dtype(), Shape{nbits.n, nbits.blocks()}));
-    for (std::byte& point : middle.bytes()) point = std::byte(1 << (nbits.bits - 1));
-    return middle;
+    const std::byte middle[] = {std::byte(1 << (nbits.bits - 1))};
+    return Constant::Splat(nbits.dtype(), Shape{nbits.blocks(), nbits.n}, middle);
   }
   const Constant* packed = context.constant(3);
   if (packed == nullptr || packed->dtype() != DType::kU8)
     return Unsupported("zero points must be a constant of packed integers");
   const int64_t row_bytes = (nbits.blocks() + nbits.per_byte() - 1) / nbits.per_byte();
   return Unpack(*packed, nbits, row_bytes, nbits.blocks());
+}
+
+/// Scales [blocks, n] of scales [n, blocks].
+Result<Constant> Transposed(const Constant& scales, const NBits& nbits) {
+  ASSIGN_OR_RETURN(const Tensor from, scales.ToTensor());
+  ASSIGN_OR_RETURN(Tensor to, Tensor::Create(scales.dtype(), Shape{nbits.blocks(), nbits.n}));
+  const auto size = static_cast<int64_t>(StorageBytes(scales.dtype(), 1));
+  for (int64_t n = 0; n < nbits.n; ++n) {
+    for (int64_t b = 0; b < nbits.blocks(); ++b)
+      std::memcpy(to.data() + (b * nbits.n + n) * size,
+                  from.data() + (n * nbits.blocks() + b) * size, size);
+  }
+  return Constant::FromTensor(to);
 }
 
 }  // namespace
@@ -75,17 +84,15 @@ Status ImportMatMulNBits(ImportContext& context) {
   const int64_t row_bytes = nbits.blocks() * (nbits.block * nbits.bits / 8);
   if (nbits.block * nbits.bits % 8 != 0)
     return InvalidModel("attribute 'block_size': {} elements do not fill bytes", nbits.block);
-  ASSIGN_OR_RETURN(const Tensor weights, Unpack(*packed, nbits, row_bytes, nbits.k));
-  ASSIGN_OR_RETURN(const Tensor zeros, ZeroPoints(context, nbits));
+  ASSIGN_OR_RETURN(Constant weights, Unpack(*packed, nbits, row_bytes, nbits.k));
+  ASSIGN_OR_RETURN(Constant zeros, ZeroPoints(context, nbits));
+  ASSIGN_OR_RETURN(Constant by_blocks, Transposed(*scales, nbits));
   const ir::ValueId dequantised =
       context.Emit1("DequantizeLinear",
-                    {context.Const(Constant::FromTensor(weights)),
-                     context.Const(scales->Reshaped(Shape{nbits.n, nbits.blocks()})),
-                     context.Const(Constant::FromTensor(zeros))},
-                    {{"axis", int64_t{1}}, {"block_size", nbits.block}});
-  const ir::ValueId transposed =
-      context.Emit1("Transpose", {dequantised}, {{"perm", std::vector<int64_t>{1, 0}}});
-  ir::ValueId y = context.Emit1("MatMul", {context.input(0), transposed});
+                    {context.Const(std::move(weights)), context.Const(std::move(by_blocks)),
+                     context.Const(std::move(zeros))},
+                    {{"axis", int64_t{0}}, {"block_size", nbits.block}});
+  ir::ValueId y = context.Emit1("MatMul", {context.input(0), dequantised});
   if (context.has_input(5)) y = context.Emit1("Add", {y, context.input(5)});
   context.Bind(0, y);
   return OkStatus();

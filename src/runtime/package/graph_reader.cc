@@ -4,6 +4,7 @@
 
 #include "ops/op.h"
 #include "runtime/package/format.h"
+#include "tensor/packed_rows.h"
 
 namespace fettle::runtime::package {
 namespace {
@@ -113,6 +114,13 @@ class GraphReader {
     const auto bytes = static_cast<uint64_t>(StorageBytes(dtype, *elements));
     if (constant.contents() == index::Contents_Section)
       return ReadSection(constant.section(), dtype, shape, bytes);
+    if (constant.contents() == index::Contents_Nibbles) {
+      if (RowOf(dtype).bits != 4) return Corrupt("{} are not stored by halves", DTypeName(dtype));
+      const Shape halves{(*elements + 1) / 2};
+      ASSIGN_OR_RETURN(const Constant packed,
+                       ReadSection(constant.section(), DType::kU8, halves, halves[0]));
+      return FromNibbles(dtype, shape, packed);
+    }
     std::span<const std::byte> inlined;
     if (constant.elements() != nullptr)
       inlined = std::as_bytes(std::span(constant.elements()->data(), constant.elements()->size()));

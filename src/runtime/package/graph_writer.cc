@@ -1,14 +1,25 @@
 #include "runtime/package/graph_writer.h"
 
 #include "runtime/package/format.h"
+#include "tensor/packed_rows.h"
 
 namespace fettle::runtime::package {
 namespace {
 
 using flatbuffers::Offset;
 
+/// Whether the elements stand two to a byte in a section.
+bool AreNibbles(const Constant& constant) {
+  return RowOf(constant.dtype()).bits == 4 && !constant.is_splat() &&
+         StorageBytes(constant.dtype(), constant.elements()) > kInlineBytes;
+}
+
 /// What Constant::Hash will be where the elements stand in the file.
 Result<uint64_t> StoredHash(const Constant& constant) {
+  if (AreNibbles(constant)) {
+    ASSIGN_OR_RETURN(const Tensor packed, PackNibbles(constant));
+    return FromNibbles(constant.dtype(), constant.shape(), Constant::FromTensor(packed)).Hash();
+  }
   ASSIGN_OR_RETURN(const Tensor elements, constant.ToTensor());
   return Constant::FromTensor(elements).Hash();
 }
@@ -134,10 +145,13 @@ Result<uint32_t> GraphWriter::AddConstant(const Constant& constant) {
     } else {
       std::ranges::copy(constant.bytes(), out.begin());
     }
+  } else if (AreNibbles(constant)) {
+    contents = index::Contents_Nibbles;
+    ASSIGN_OR_RETURN(section, sections_.AddNibbles(constant));
   } else {
     ASSIGN_OR_RETURN(section, sections_.Add(constant));
   }
-  if (constant.source() != nullptr) {
+  if (constant.source() != nullptr || contents == index::Contents_Nibbles) {
     ASSIGN_OR_RETURN(renamed_[constant.Hash()], StoredHash(constant));
   }
   const auto dtype = builder_.CreateString(DTypeName(constant.dtype()));

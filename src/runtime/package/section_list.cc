@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "runtime/package/format.h"
+#include "tensor/packed_rows.h"
 
 namespace fettle::runtime::package {
 
@@ -23,6 +24,13 @@ Result<uint32_t> SectionList::Add(const Constant& constant) {
   return AddOpened([constant]() -> Result<Held> {
     ASSIGN_OR_RETURN(const Tensor elements, constant.ToTensor());
     return Held{elements.bytes(), elements.storage()};
+  });
+}
+
+Result<uint32_t> SectionList::AddNibbles(const Constant& constant) {
+  return AddOpened([constant]() -> Result<Held> {
+    ASSIGN_OR_RETURN(const Tensor packed, PackNibbles(constant));
+    return Held{packed.bytes(), packed.storage()};
   });
 }
 

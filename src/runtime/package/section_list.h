@@ -22,6 +22,8 @@ class SectionList {
   Result<uint32_t> Add(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
   /// All elements of a constant that is no splat.
   Result<uint32_t> Add(const Constant& constant);
+  /// The same of a 4-bit type, two to a byte.
+  Result<uint32_t> AddNibbles(const Constant& constant);
 
   const std::vector<SectionRange>& ranges() const { return ranges_; }
   /// Of all sections with the zeros between and behind them.

@@ -44,9 +44,13 @@ Result<StateAssignment> FloatStates(const ir::Graph& group, bool channels_last) 
 }  // namespace
 
 Result<Epilogue> Epilogue::Compile(const ir::Graph& group, const StateAssignment& states) {
+  return Compile(group, states, group.nodes()[0].output(0));
+}
+
+Result<Epilogue> Epilogue::Compile(const ir::Graph& group, const StateAssignment& states,
+                                   ir::ValueId anchor) {
   Epilogue epilogue;
   if (group.outputs.size() != 1) return Unsupported("a value inside the group is an output");
-  const ir::ValueId anchor = group.nodes()[0].output(0);
   ASSIGN_OR_RETURN(const expr::Expr expr, expr::Lower(group, anchor));
   if (const std::optional<Clamp> clamp = ClampOf(expr)) {
     epilogue.clamp_ = *clamp;

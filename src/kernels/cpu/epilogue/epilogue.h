@@ -23,6 +23,9 @@ class Epilogue {
  public:
   /// Fails with kUnsupported and the reason where the nodes are no clamp and no program.
   static Result<Epilogue> Compile(const ir::Graph& group, const StateAssignment& states);
+  /// The same for the nodes after the one that computes `anchor`.
+  static Result<Epilogue> Compile(const ir::Graph& group, const StateAssignment& states,
+                                  ir::ValueId anchor);
 
   const Clamp& clamp() const { return clamp_; }
   /// To append to the kernel's own.

@@ -1,0 +1,39 @@
+// Micro-kernels over panels of 4 and 8 bit weights: products of few rows, which decode what they
+// read, and the decoding of a slice for those of many.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "kernels/cpu/weight_only/panel.h"
+
+namespace fettle::kernels {
+
+/// Rows of A by one panel: c = clamp(A * B + bias), B as it is defined, (w - zero) * scale, but for
+/// the order of roundings: the codes of a block are summed first, then multiplied by its scale.
+struct PanelTile {
+  Panel panel;
+  const float* a = nullptr;
+  int64_t a_stride = 0;  // elements between rows
+  float* c = nullptr;
+  int64_t c_stride = 0;
+  int64_t columns = 0;          // 1 .. nr
+  const float* bias = nullptr;  // nr values, or null for zero
+  float low = -std::numeric_limits<float>::infinity();
+  float high = std::numeric_limits<float>::infinity();
+};
+
+inline constexpr int kMaxPanelRows = 8;
+
+/// The micro-kernels of one instruction set and one number of bits.
+struct PanelKernels {
+  int nr = 0;    // that of GetMicroKernels()
+  int rows = 0;  // the most that a tile takes
+  void (*tile[kMaxPanelRows + 1])(const PanelTile&) = {};
+  /// Rows [begin, end) of the panel, which begin with a step of a block, to out[end - begin][nr]:
+  /// (w - zero) * scale, rounded once.
+  void (*decode)(const Panel&, int64_t begin, int64_t end, float* out) = nullptr;
+};
+const PanelKernels& GetPanelKernels(int bits);
+
+}  // namespace fettle::kernels
