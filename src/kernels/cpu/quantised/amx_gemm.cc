@@ -89,7 +89,6 @@ class AmxGemm final : public PreparedKernel {
     TileRows* rows;     // [tile][tap]
     std::byte* copies;  // of whole rows
     uint8_t* taps;      // see FillTapPointers
-    std::byte* line;    // see JoinTileRows
     int32_t* row_sums;
     std::byte* results;
   };
@@ -110,12 +109,9 @@ class AmxGemm final : public PreparedKernel {
   int64_t TapBytes() const {
     return RoundUp(TapCopyBytes(g_, taps_, blocking_.rows, 1) + 2 * kTileDepth, 64);
   }
-  int64_t LineBytes() const {
-    return operands_.layout().joined ? RoundUp(operands_.layout().depth(), 64) + 2 * kTileDepth : 0;
-  }
   int64_t RowSumBytes() const { return RoundUp(blocking_.rows * 4, 64); }
   int64_t LaneBytes() const {
-    return PointerBytes() + RowsBytes() + CopyBytes() + TapBytes() + LineBytes() + RowSumBytes() +
+    return PointerBytes() + RowsBytes() + CopyBytes() + TapBytes() + RowSumBytes() +
            results_.scratch_bytes();
   }
   Scratch Divide(std::byte* at) const {
@@ -124,7 +120,6 @@ class AmxGemm final : public PreparedKernel {
             .rows = reinterpret_cast<TileRows*>(take(RowsBytes())),
             .copies = take(CopyBytes()),
             .taps = reinterpret_cast<uint8_t*>(take(TapBytes())),
-            .line = take(LineBytes()),
             .row_sums = reinterpret_cast<int32_t*>(take(RowSumBytes())),
             .results = at};
   }
@@ -160,7 +155,7 @@ class AmxGemm final : public PreparedKernel {
       TileRows* out = scratch.rows + tile * RowTaps();
       std::byte* copies = scratch.copies + tile * TileBytes();
       if (layout.joined) {
-        *out = JoinTileRows(rows, tile_rows_, layout.tap_depth(), chunks_, scratch.line, copies);
+        *out = JoinTileRows(rows, tile_rows_, layout.tap_depth(), copies);
       } else {
         ReadTileRows(rows, tile_rows_, chunks_, copies, out);
       }
@@ -192,6 +187,7 @@ class AmxGemm final : public PreparedKernel {
         block.b = weights + panel * layout.panel_bytes();
         block.init = task.init + (group * layout.panels() + panel) * kBlockColumns;
         block.narrow = layout.oc - panel * kBlockColumns <= kTileColumns;
+        block.b_is_far = row == 0;
         run_(block);
         const QuantTile tile{
             .sums = sums,

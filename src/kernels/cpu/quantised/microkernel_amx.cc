@@ -23,6 +23,13 @@ constexpr int64_t kRowBytes = kBlockColumns * 4;  // of sums, and of a step of B
 /// The intrinsics for loads do not tell GCC 12 that they read memory.
 void MemoryIsRead() { __asm__ volatile("" ::: "memory"); }
 
+/// As much as a chunk has, three chunks on; panels follow each other.
+void FetchAhead(const std::byte* b) {
+  constexpr int64_t kChunkBytes = kTileSteps * kRowBytes;
+  for (int64_t i = 0; i < kChunkBytes; i += 64)
+    _mm_prefetch(reinterpret_cast<const char*>(b) + 3 * kChunkBytes + i, _MM_HINT_T0);
+}
+
 template <bool kSignedA, bool kSignedB, bool kTwoRows, bool kTwoColumns>
 void RunBlock(const TileBlockArgs& args) {
   MemoryIsRead();
@@ -52,6 +59,7 @@ void RunBlock(const TileBlockArgs& args) {
         }
         low.first += low.step;
       }
+      if (args.b_is_far) FetchAhead(b);
       top.first += top.step;
       b += kTileSteps * kRowBytes;
     }

@@ -33,7 +33,8 @@ QuantResults::QuantResults(const Problem& problem, const QuantisedGroup& q, cons
       program_(std::move(program)),
       pads_(problem.shape(problem.group->outputs[0]), problem.states.outputs[0].layout,
             StorageBytes(problem.states.outputs[0].storage, 1)),
-      output_(problem.states.outputs[0].storage) {
+      output_(problem.states.outputs[0].storage),
+      one_image_(out.is_channels_last()) {
   if (requantise_) run_ = RequantiseFor(IsBounded(*problem.group, q, layout.groups * layout.oc));
 }
 
@@ -66,7 +67,8 @@ void QuantResults::Store(const QuantLaunch& launch, const QuantTile& tile,
   out.row_sums = tile.row_sums;
   for (int64_t n = 0; n < columns; n += out.columns) {
     out.sums = tile.sums + n;
-    out.columns = std::min(columns - n, out_.block - (channel + n) % out_.block);
+    out.columns =
+        one_image_ ? columns : std::min(columns - n, out_.block - (channel + n) % out_.block);
     StoreBlock(launch, out, tile.pixel, channel + n, padded + n, scratch);
   }
 }
@@ -80,8 +82,10 @@ void QuantResults::StoreBlock(const QuantLaunch& launch, RequantiseArgs out, int
   out.scale = reinterpret_cast<const float*>(blob + layout_.scales_offset()) + column;
   out.add = reinterpret_cast<const float*>(blob + layout_.adds_offset()) + column;
   out.out_stride = out_.block;
-  const int64_t image = pixel / out_.pixels, in_image = pixel % out_.pixels;
-  const int64_t at = out_.Offset(image, in_image, channel);
+  const int64_t image = one_image_ ? 0 : pixel / out_.pixels;
+  const int64_t in_image = pixel - image * out_.pixels;
+  const int64_t at =
+      one_image_ ? pixel * out_.block + channel : out_.Offset(image, in_image, channel);
   std::byte* y = launch.args.outputs[0].host<std::byte>();
   if (requantise_) {
     out.bytes = reinterpret_cast<uint8_t*>(y) + at;
@@ -99,8 +103,10 @@ void QuantResults::StoreBlock(const QuantLaunch& launch, RequantiseArgs out, int
   }
   (out.row_sums == nullptr ? run_ : RunRequantise)(out);
   if (!program_) return;
-  elementwise::Tile tile{.rows = out.rows, .col = channel % out_.block, .cols = out.columns};
-  tile.row = (image * out_.blocks() + channel / out_.block) * out_.pixels + in_image;
+  elementwise::Tile tile{
+      .rows = out.rows, .col = one_image_ ? channel : channel % out_.block, .cols = out.columns};
+  tile.row =
+      one_image_ ? pixel : (image * out_.blocks() + channel / out_.block) * out_.pixels + in_image;
   tile.running = out.floats;
   tile.running_stride = out.out_stride;
   program_->Run(launch.binding, tile);

@@ -57,6 +57,7 @@ class QuantResults {
   std::optional<elementwise::Program> program_;
   PadLanes pads_;
   DType output_;
+  bool one_image_;  // channels-last: pixels of all images follow each other
   Requantise run_ = RunRequantise;
 };
 

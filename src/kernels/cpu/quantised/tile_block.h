@@ -13,7 +13,7 @@ inline constexpr int kTileColumns = 16;
 /// Columns of a block, and its most rows.
 inline constexpr int kBlockColumns = 2 * kTileColumns, kMaxBlockRows = 2 * kMostTileRows;
 /// Depth that one instruction sums, in bytes and in steps of 4.
-inline constexpr int kTileDepth = kMostTileBytes, kTileSteps = kTileDepth / 4;
+inline constexpr int64_t kTileDepth = kMostTileBytes, kTileSteps = kTileDepth / 4;
 
 /// The rows of a tile in one tap.
 struct TileRows {
@@ -32,6 +32,8 @@ struct TileBlockArgs {
   const int32_t* init = nullptr;  // what the sums of each column start from
   int32_t* sums = nullptr;        // [2 * tile rows][kBlockColumns], 64-byte aligned
   int tile_rows = kMostTileRows;
+  /// `b` is read for the first time: from memory, a way ahead of its use.
+  bool b_is_far = false;
 };
 using TileBlock = void (*)(const TileBlockArgs& args);
 
@@ -51,9 +53,7 @@ struct RowPointers {
 void ReadTileRows(const RowPointers& rows, int tile_rows, int64_t chunks, std::byte* copies,
                   TileRows* out);
 
-/// All taps as one, `depth` bytes of each side by side: `chunks` chunks, copied. `line` has room
-/// for one row and two chunks.
-TileRows JoinTileRows(const RowPointers& rows, int tile_rows, int64_t depth, int64_t chunks,
-                      std::byte* line, std::byte* copies);
+/// All taps as one, `depth` bytes of each side by side, copied.
+TileRows JoinTileRows(const RowPointers& rows, int tile_rows, int64_t depth, std::byte* copies);
 
 }  // namespace fettle::kernels

@@ -4,6 +4,8 @@
 #if defined(__AVX512F__)
 #include <immintrin.h>
 
+#include <algorithm>
+
 namespace fettle::kernels {
 namespace {
 
@@ -46,16 +48,20 @@ void ReadTileRows(const RowPointers& rows, int tile_rows, int64_t chunks, std::b
   }
 }
 
-TileRows JoinTileRows(const RowPointers& rows, int tile_rows, int64_t depth, int64_t chunks,
-                      std::byte* line, std::byte* copies) {
-  for (int64_t r = 0; r < rows.rows; ++r) {
-    for (int64_t t = 0; t < rows.taps; ++t) {
-      // What is copied past a tap is written over by the next.
-      for (int64_t i = 0; i < depth; i += kTileDepth)
-        CopyChunk(Row(rows, t, r) + i, line + t * depth + i);
+TileRows JoinTileRows(const RowPointers& rows, int tile_rows, int64_t depth, std::byte* copies) {
+  // Whole taps go to their places: what was stored in parts is not read again soon.
+  for (int64_t t = 0; t < rows.taps; ++t) {
+    for (int64_t from = 0; from < depth;) {
+      const int64_t k = t * depth + from, in_chunk = k % kTileDepth;
+      const int64_t bytes = std::min(depth - from, kTileDepth - in_chunk);
+      const __mmask64 mask = ~uint64_t{0} >> (kTileDepth - bytes);
+      std::byte* to = copies + k / kTileDepth * tile_rows * kTileDepth + in_chunk;
+      for (int64_t r = 0; r < rows.rows; ++r) {
+        const __m512i x = _mm512_maskz_loadu_epi8(mask, Row(rows, t, r) + from);
+        _mm512_mask_storeu_epi8(to + r * kTileDepth, mask, x);
+      }
+      from += bytes;
     }
-    for (int64_t c = 0; c < chunks; ++c)
-      CopyChunk(line + c * kTileDepth, copies + (c * tile_rows + r) * kTileDepth);
   }
   return {copies, kTileDepth, tile_rows * kTileDepth};
 }
@@ -64,8 +70,6 @@ TileRows JoinTileRows(const RowPointers& rows, int tile_rows, int64_t depth, int
 #else
 namespace fettle::kernels {
 void ReadTileRows(const RowPointers&, int, int64_t, std::byte*, TileRows*) {}
-TileRows JoinTileRows(const RowPointers&, int, int64_t, int64_t, std::byte*, std::byte*) {
-  return {};
-}
+TileRows JoinTileRows(const RowPointers&, int, int64_t, std::byte*) { return {}; }
 }  // namespace fettle::kernels
 #endif
