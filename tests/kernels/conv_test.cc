@@ -10,6 +10,7 @@ namespace fettle::kernels {
 extern const KernelDesc kCpuConvDotNhwc;
 extern const KernelDesc kCpuConvGemmNhwc;
 extern const KernelDesc kCpuConvGroupedNhwc;
+extern const KernelDesc kCpuConvStripsRow;
 
 namespace {
 
@@ -174,6 +175,33 @@ TEST(ConvGrouped, RefusesWhatWouldLeaveLanesEmpty) {
     const CaseGroup group = ParseGroup(text);
     EXPECT_FALSE(CandidatesOf(kCpuConvGroupedNhwc, *group.graph, device).ok()) << text;
   }
+}
+
+TEST(ConvStrips, AgreesWithTheOracleOnEveryInstructionSet) {
+  struct Row {
+    const char *x, *w, *attributes;
+  };
+  static constexpr Row kRows[] = {
+      {"1x3x33x35", "32x3x3x3", "pads=[1,1,1,1], strides=[2,2]"},
+      {"2x3x31x17", "33x3x7x7", "pads=[3,3,3,3], strides=[2,2]"},
+      {"1x1x20x19", "16x1x5x5", "pads=[2,2,2,2]"},
+      {"1x4x9x64", "24x4x3x3", "pads=[0,1,1,0], strides=[1,2]"},
+      {"1x2x5x3", "17x2x3x7", "pads=[1,6,1,6]"},
+      {"1x3x1x1", "16x3x3x3", "pads=[1,1,1,1]"},
+      {"1x3x12x12", "16x3x7x3", "strides=[5,1]"},
+      {"1x3x4x30", "48x3x1x5", "strides=[2,2]"},
+  };
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    SCOPED_TRACE(target);
+    for (const Row& row : kRows) {
+      for (const char* tail : {"", "%y = Relu(%c)\n", "%y = HardSwish(%c)\n"}) {
+        CheckKernel(kCpuConvStripsRow, ConvText(row.x, row.w, row.attributes, true, tail),
+                    {.atol = 5e-5, .rtol = 1e-5});
+      }
+    }
+  }
+  ForceSimdTarget("");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ extern const KernelDesc kCpuConvGemmNchwc;
 extern const KernelDesc kCpuConvGemmNhwc;
 extern const KernelDesc kCpuConvGemmRow;
 extern const KernelDesc kCpuConvGroupedNhwc;
+extern const KernelDesc kCpuConvStripsRow;
 extern const KernelDesc kCpuConvTransposeGemmNhwc;
 extern const KernelDesc kCpuConvWinograd23Any;
 extern const KernelDesc kCpuConvWinograd43Any;
@@ -61,6 +62,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuConvGemmNhwc,
       &kCpuConvGemmRow,
       &kCpuConvGroupedNhwc,
+      &kCpuConvStripsRow,
       &kCpuConvTransposeGemmNhwc,
       &kCpuConvWinograd23Any,
       &kCpuConvWinograd43Any,

@@ -1,33 +1,35 @@
-// Strips of output pixels of a grouped convolution three columns wide: one vector of output
-// channels of up to most_outputs pixels side by side, whose sums stay in registers.
+// Strips of output pixels of a convolution: one vector of output channels of up to 14 pixels side
+// by side, whose sums stay in registers while the kernel's columns pass over lines of inputs.
 #pragma once
 
 #include <cstdint>
 
 namespace fettle::kernels {
 
-/// Columns of the kernel.
-inline constexpr int64_t kStripTaps = 3;
 inline constexpr int kMostStripOutputs = 14;
 
 /// How the inputs of a vector of output channels meet it.
-enum class GroupedForm {
+enum class StripForm {
   /// The vector holds whole groups, each of as many inputs as outputs: input i of every group,
   /// repeated over the lanes of its group, makes a vector.
   kGroupsInVector,
   /// The vector is part of one group: each of the group's inputs meets all of its lanes.
   kVectorsInGroup,
+  /// The same from an input whose channels are planes.
+  kPlanes,
 };
 
 /// One line of pixels to what strips read: kGroupsInVector [input][column][lane], kVectorsInGroup
-/// [vector of inputs][column][lane]. Columns outside of the line become zeros.
+/// [vector of inputs][column][lane], kPlanes [input][column]. Columns outside of the line become
+/// zeros.
 struct SpreadArgs {
-  /// The first of the inputs at column 0; null: all columns are outside. Up to 64 bytes behind the
-  /// last input are read.
+  /// The first of the inputs at column 0. But with kPlanes, up to 64 bytes behind the last input
+  /// are read.
   const float* line = nullptr;
-  int64_t width = 0;  // columns of the line, `pixel` elements apart
-  int64_t pixel = 0;
-  int64_t first = 0, columns = 0;  // those that are wanted
+  int64_t width = 0;               // columns of the line, `pixel` elements apart
+  int64_t pixel = 0;               // kPlanes: 1
+  int64_t plane = 0;               // kPlanes: elements from input to input
+  int64_t first = 0, columns = 0;  // those that are wanted; the first may be negative
   int64_t inputs = 0;              // of a group
   float* out = nullptr;
 };
@@ -47,15 +49,20 @@ struct StripArgs {
   int64_t channels = 0;   // to store, at most a vector
 };
 
-/// The kernels of one instruction set, by form: strip[form][stride - 1][outputs].
-struct GroupedKernels {
+/// The strips of a number of kernel columns: strip[form][stride - 1][outputs].
+struct StripTable {
+  int64_t most_outputs = 0;  // 0: there are none
+  void (*strip[3][2][kMostStripOutputs + 1])(const StripArgs&) = {};
+};
+
+/// The kernels of one instruction set.
+struct StripKernels {
   int64_t lanes = 0;
-  int64_t most_outputs = 0;
-  void (*spread[2])(const SpreadArgs&) = {};
-  void (*strip[2][2][kMostStripOutputs + 1])(const StripArgs&) = {};
+  void (*spread[3])(const SpreadArgs&) = {};  // by form
+  StripTable taps[8];  // by kernel columns: 3 in all forms, 5 and 7 in kPlanes
 };
 
 /// The widest set that this machine runs.
-const GroupedKernels& GetGroupedKernels();
+const StripKernels& GetStripKernels();
 
 }  // namespace fettle::kernels

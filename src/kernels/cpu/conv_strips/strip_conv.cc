@@ -1,18 +1,11 @@
-// cpu.conv.grouped.nhwc: convolutions three columns wide in groups of few channels, where a product
-// for each group would leave most of a vector empty. Lines of the input are spread so that each
-// input of a group meets the group's lanes, in a ring of as many lines as the kernel has rows; then
-// strips of pixels pass over them (kernels/cpu/conv_grouped/strip.h).
+#include "kernels/cpu/conv_strips/strip_conv.h"
+
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "device/cpu/cpu_device.h"
-#include "kernels/cpu/conv/operands.h"
-#include "kernels/cpu/conv_grouped/strip.h"
-#include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
-#include "kernels/family.h"
 #include "kernels/fields.h"
 
 namespace fettle::kernels {
@@ -20,55 +13,9 @@ namespace {
 
 constexpr int64_t kMostKernelRows = 7;
 
-struct Grouped {
-  ConvOperands operands;
-  ConvGeometry g;
-  GroupedForm form = GroupedForm::kVectorsInGroup;
-
-  int64_t inputs() const { return g.ic / g.groups; }
-  int64_t outputs() const { return g.oc / g.groups; }
-  int64_t vectors() const { return CeilDiv(g.oc, GetGroupedKernels().lanes); }
-  /// Vectors of output channels that read the same spread inputs.
-  int64_t vectors_together() const {
-    return form == GroupedForm::kGroupsInVector ? 1 : outputs() / GetGroupedKernels().lanes;
-  }
-  /// Weights of a vector of output channels in one kernel row, and in all of them.
-  int64_t row_floats() const { return inputs() * kStripTaps * GetGroupedKernels().lanes; }
-  int64_t vector_floats() const { return g.kernel[1] * row_floats(); }
-};
-
-Result<GroupedForm> FormOf(int64_t inputs, int64_t outputs) {
-  const int64_t lanes = GetGroupedKernels().lanes;
-  if (outputs % lanes == 0) return GroupedForm::kVectorsInGroup;
-  if (inputs == outputs && lanes % inputs == 0) return GroupedForm::kGroupsInVector;
-  return Unsupported("groups that neither fill vectors of {} lanes nor divide them", lanes);
-}
-
-Result<Grouped> Read(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, "Conv"));
-  ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(group, group.nodes()[0]));
-  if (g.groups == 1) return Unsupported("one group");
-  if (g.IsDepthwise()) return Unsupported("a depthwise convolution");
-  if (g.oc == 0) return Unsupported("no channels");
-  if (g.kernel[0] != 1 || g.kernel[2] != kStripTaps || g.kernel[1] > kMostKernelRows)
-    return Unsupported("not a kernel of {} columns", kStripTaps);
-  if (g.in[0] != 1 || g.pad[0] != 0) return Unsupported("three spatial axes");
-  if (g.dilation[1] != 1 || g.dilation[2] != 1) return Unsupported("a dilation over 1");
-  if (g.stride[2] > 2) return Unsupported("a stride over 2");
-  ASSIGN_OR_RETURN(const GroupedForm form, FormOf(g.ic / g.groups, g.oc / g.groups));
-  return Grouped{operands, g, form};
-}
-
-Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Grouped& conv,
-                                            const Device&) {
-  ASSIGN_OR_RETURN(StateAssignment states, ConvStates(group, conv.operands));
-  RETURN_IF_ERROR(Epilogue::Compile(group, states).status());
-  return std::vector<StateAssignment>{std::move(states)};
-}
-
 /// [vector of outputs][kernel row][input][kernel column][lane], then the padded bias.
-void Pack(const Grouped& conv, const Constant& w, const Constant* b, float* out) {
-  const int64_t lanes = GetGroupedKernels().lanes, filter_floats = conv.inputs() * conv.g.taps();
+void Pack(const StripProblem& conv, const Constant& w, const Constant* b, float* out) {
+  const int64_t lanes = GetStripKernels().lanes, filter_floats = conv.inputs() * conv.g.taps();
   const int64_t weight_floats = conv.vectors() * conv.vector_floats();
   std::fill_n(out, weight_floats, 0.0f);
   std::vector<float> filter(filter_floats);
@@ -77,8 +24,8 @@ void Pack(const Grouped& conv, const Constant& w, const Constant* b, float* out)
     float* vector = out + c / lanes * conv.vector_floats() + c % lanes;
     for (int64_t i = 0; i < conv.inputs(); ++i) {
       for (int64_t t = 0; t < conv.g.taps(); ++t) {
-        const int64_t row = t / kStripTaps, column = t % kStripTaps;
-        vector[((row * conv.inputs() + i) * kStripTaps + column) * lanes] =
+        const int64_t row = t / conv.g.kernel[2], column = t % conv.g.kernel[2];
+        vector[((row * conv.inputs() + i) * conv.g.kernel[2] + column) * lanes] =
             filter[i * conv.g.taps() + t];
       }
     }
@@ -93,34 +40,37 @@ struct RowBlock {
 constexpr Fields kFields("", Field{"rows", &RowBlock::rows, {}});
 
 /// Rows whose lines, all channels of them, stay in a quarter of the second-level cache while the
-/// vectors of channels pass over them one after the other.
-RowBlock ChooseRows(const CpuDevice& cpu, const ConvGeometry& g) {
+/// vectors of channels pass over them one after the other; and a few tasks for each lane.
+RowBlock ChooseRows(const CpuDevice& cpu, const StripProblem& conv, int threads) {
+  const ConvGeometry& g = conv.g;
   const int64_t l2 = cpu.info().l2_bytes > 0 ? cpu.info().l2_bytes : 512 * 1024;
   const int64_t row_bytes = 4 * (g.in[2] * g.ic * g.stride[1] + g.out[2] * g.oc);
+  const int64_t units = CeilDiv(conv.vectors(), conv.vectors_together());
   const int64_t all = std::max<int64_t>(g.out[1], 1);
   const int64_t rows = std::clamp<int64_t>(l2 / 4 / std::max<int64_t>(row_bytes, 1), 4, 64);
-  const int64_t tasks = CeilDiv(all, rows);
-  return {CeilDiv(all, tasks)};
+  const int64_t wanted = threads > 1 ? CeilDiv(int64_t{4} * threads, units) : 1;
+  return {CeilDiv(all, std::max(CeilDiv(all, rows), wanted))};
 }
 
-class ConvGrouped final : public PreparedKernel {
+class StripConv final : public PreparedKernel {
  public:
-  ConvGrouped(const Problem& problem, const Grouped& conv, Epilogue epilogue, RowBlock block,
-              int lanes)
+  StripConv(const Problem& problem, const StripProblem& conv, Epilogue epilogue, RowBlock block,
+            int lanes)
       : conv_(conv),
         input_(IndexOf(problem.group->inputs, conv.operands.x)),
         out_(ChannelsLastPixels(conv.g.oc, conv.g.image_pixels())),
-        kernels_(GetGroupedKernels()),
+        kernels_(GetStripKernels()),
+        table_(kernels_.taps[conv.g.kernel[2]]),
         epilogue_(std::move(epilogue)),
         block_(block),
         lanes_(lanes) {
-    const int64_t strips = CeilDiv(conv.g.out[2], kernels_.most_outputs);
+    const int64_t strips = CeilDiv(conv.g.out[2], table_.most_outputs);
     if (strips > 0) strip_ = CeilDiv(conv.g.out[2], strips);
   }
 
   std::vector<PackRequest> packs() const override {
     std::vector<PackRequest> all{RequestWeights(
-        conv_.operands, fmt::format("conv.grouped.g{}.lanes{}.f32", conv_.g.groups, kernels_.lanes),
+        conv_.operands, fmt::format("conv.strips.g{}.lanes{}.f32", conv_.g.groups, kernels_.lanes),
         conv_.vectors() * (conv_.vector_floats() + kernels_.lanes),
         [conv = conv_](const Constant& w, const Constant* b, float* out) {
           Pack(conv, w, b, out);
@@ -159,11 +109,15 @@ class ConvGrouped final : public PreparedKernel {
 
   /// Odd, so that neither inputs nor lines lie whole pages apart: loads would wait for stores of
   /// equal low address bits.
-  int64_t Columns() const { return ((strip_ - 1) * conv_.g.stride[2] + kStripTaps) | 1; }
+  int64_t Columns() const { return ((strip_ - 1) * conv_.g.stride[2] + conv_.g.kernel[2]) | 1; }
   int64_t LineFloats() const {
-    const bool each = conv_.form == GroupedForm::kGroupsInVector;
-    return (each ? conv_.inputs() * kernels_.lanes : RoundUp(conv_.inputs(), kernels_.lanes)) *
-           Columns();
+    const int64_t inputs = conv_.inputs(), lanes = kernels_.lanes;
+    switch (conv_.form) {
+      case StripForm::kGroupsInVector: return inputs * Columns() * lanes;
+      case StripForm::kVectorsInGroup: return RoundUp(inputs, lanes) * Columns();
+      case StripForm::kPlanes: return inputs * Columns();
+    }
+    return 0;
   }
   int64_t LaneFloats() const { return RoundUp(conv_.g.kernel[1] * LineFloats(), 16); }
   float* RingLine(const Task& task, int64_t h) const {
@@ -188,9 +142,11 @@ class ConvGrouped final : public PreparedKernel {
   void RunStrips(const LaunchArgs& args, const Task& task, int64_t ow) const {
     const ConvGeometry& g = conv_.g;
     const int64_t channel = task.vector * kernels_.lanes;
+    const bool planes = conv_.form == StripForm::kPlanes;
     SpreadArgs spread;
     spread.width = g.in[2];
-    spread.pixel = g.ic;
+    spread.pixel = planes ? 1 : g.ic;
+    spread.plane = g.in[1] * g.in[2];
     spread.first = ow * g.stride[2] - g.pad[2];
     spread.columns = Columns();
     spread.inputs = conv_.inputs();
@@ -202,7 +158,7 @@ class ConvGrouped final : public PreparedKernel {
       const int64_t begin = std::max<int64_t>(top, 0);
       const int64_t end = std::clamp<int64_t>(top + g.kernel[1], begin, g.in[1]);
       for (next = std::max(next, begin); next < end; ++next) {
-        spread.line = image + next * g.in[2] * g.ic;
+        spread.line = image + next * g.in[2] * spread.pixel;
         spread.out = RingLine(task, next);
         kernels_.spread[static_cast<size_t>(conv_.form)](spread);
       }
@@ -231,7 +187,7 @@ class ConvGrouped final : public PreparedKernel {
     const float* bias = weights + conv_.vectors() * conv_.vector_floats();
     float* y = args.outputs[0].host<float>() + out_.Offset(task.image, row * g.out[2] + ow, 0);
     const int64_t end = std::min(task.vector + conv_.vectors_together(), conv_.vectors());
-    const auto strip = kernels_.strip[static_cast<size_t>(conv_.form)][g.stride[2] - 1][strip_];
+    const auto strip = table_.strip[static_cast<size_t>(conv_.form)][g.stride[2] - 1][strip_];
     for (int64_t v = task.vector; v < end; ++v) {
       const int64_t channel = v * kernels_.lanes;
       work.weights =
@@ -243,37 +199,53 @@ class ConvGrouped final : public PreparedKernel {
     }
   }
 
-  Grouped conv_;
+  StripProblem conv_;
   size_t input_;
   PixelLayout out_;
-  const GroupedKernels& kernels_;
+  const StripKernels& kernels_;
+  const StripTable& table_;
   Epilogue epilogue_;
   RowBlock block_;
   int lanes_;
   int64_t strip_ = 1;  // output pixels of a strip
 };
 
-ParamSpace Space(const Problem&, const Grouped& conv, const Device& device) {
-  const RowBlock usual = ChooseRows(static_cast<const CpuDevice&>(device), conv.g);
+}  // namespace
+
+int64_t StripProblem::vectors() const { return CeilDiv(g.oc, GetStripKernels().lanes); }
+int64_t StripProblem::vectors_together() const {
+  return form == StripForm::kGroupsInVector ? 1 : CeilDiv(outputs(), GetStripKernels().lanes);
+}
+int64_t StripProblem::row_floats() const {
+  return inputs() * g.kernel[2] * GetStripKernels().lanes;
+}
+
+Status CheckStrips(const ConvGeometry& g, StripForm form) {
+  if (g.oc == 0 || g.ic == 0) return Unsupported("no channels");
+  if (g.in[0] != 1 || g.kernel[0] != 1 || g.pad[0] != 0) return Unsupported("three spatial axes");
+  if (g.dilation[1] != 1 || g.dilation[2] != 1) return Unsupported("a dilation over 1");
+  if (g.stride[2] > 2) return Unsupported("a stride over 2");
+  const StripKernels& kernels = GetStripKernels();
+  if (g.kernel[1] > kMostKernelRows || g.kernel[2] >= std::ssize(kernels.taps) ||
+      kernels.taps[g.kernel[2]].strip[static_cast<size_t>(form)][0][1] == nullptr)
+    return Unsupported("no strips of a kernel of {} x {}", g.kernel[1], g.kernel[2]);
+  return OkStatus();
+}
+
+ParamSpace StripParams(const Problem& problem, const StripProblem& conv, const Device& device) {
+  const RowBlock usual = ChooseRows(static_cast<const CpuDevice&>(device), conv, problem.threads);
   return {kFields.Tunables({ValuesAround(usual.rows, conv.g.out[1])}), kFields.Write(usual), {}};
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Grouped& conv,
-                                                const Params& params, const Device& device) {
+Result<std::unique_ptr<PreparedKernel>> PrepareStrips(const Problem& problem,
+                                                      const StripProblem& conv,
+                                                      const Params& params, const Device& device) {
   const auto& cpu = static_cast<const CpuDevice&>(device);
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
-  RowBlock block = kFields.Read(params, ChooseRows(cpu, conv.g));
+  RowBlock block = kFields.Read(params, ChooseRows(cpu, conv, problem.threads));
   block.rows = std::max<int64_t>(block.rows, 1);
   return std::unique_ptr<PreparedKernel>(
-      new ConvGrouped(problem, conv, std::move(epilogue), block, cpu.pool().threads()));
+      new StripConv(problem, conv, std::move(epilogue), block, cpu.pool().threads()));
 }
-
-constexpr Family<Grouped> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Always<15>};
-
-}  // namespace
-
-extern const KernelDesc kCpuConvGroupedNhwc;
-const KernelDesc kCpuConvGroupedNhwc = {.name = "cpu.conv.grouped.nhwc", .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels
