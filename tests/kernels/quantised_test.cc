@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
 #include "device/cpu/amx.h"
+#include "kernels/cpu/quantised/microkernel.h"
 #include "kernels/cpu/simd/targets.h"
 #include "tests/kernels/kernel_check.h"
 
 namespace fettle::kernels {
 
+extern const KernelDesc kCpuQuantisedDepthwiseDot;
 extern const KernelDesc kCpuQuantisedDepthwiseNhwc;
 extern const KernelDesc kCpuQuantisedGemm;
 extern const KernelDesc kCpuQuantisedGemmAmx;
@@ -147,6 +149,33 @@ TEST(QuantisedDepthwise, AgreesWithTheOracleOnEveryInstructionSet) {
     }
   }
   ForceSimdTarget("");
+}
+
+TEST(QuantisedDepthwise, DotProductsAgreeWithTheOracle) {
+  static constexpr ConvRow kRows[] = {
+      {"1x33x9x11", "33x1x3x3", "pads=[1,1,1,1], group=33"},
+      {"2x32x8x7", "32x1x3x3", "pads=[1,1,1,1], strides=[2,2], group=32"},
+      {"1x145x13x14", "145x1x5x5", "pads=[2,2,2,2], group=145"},
+      {"1x70x9x250", "70x1x7x7", "pads=[3,3,3,3], group=70"},
+      {"1x6x9x9", "6x1x3x3", "pads=[2,2,2,2], dilations=[2,2], group=6"},
+      {"1x64x5x3", "64x1x5x1", "pads=[4,0,4,0], group=64"},
+      {"1x20x31", "20x1x3", "pads=[1,0], strides=[2], group=20"},
+  };
+  ForceSimdTarget("");
+  if (!RunsAvx512Vnni()) GTEST_SKIP() << "no AVX-512 VNNI";
+  for (const ConvRow& row : kRows) {
+    for (int flags = 0; flags < 4; ++flags) {
+      SCOPED_TRACE(flags);
+      const bool u8 = (flags & 1) != 0, unsigned_w = (flags & 2) != 0;
+      for (const char* tail : {"%y = QuantizeLinear(%c, %sy, %zy)\noutput %y\n",
+                               "%r = Relu(%c)\n%y = QuantizeLinear(%r, %sy, %zy)\noutput %y\n"}) {
+        CheckKernel(kCpuQuantisedDepthwiseDot,
+                    QdqConv(row, u8 ? "u8" : "i8", u8 ? 100 : -5, unsigned_w ? "u8" : "i8",
+                            unsigned_w ? 128 : 0, tail),
+                    kOneStep);
+      }
+    }
+  }
 }
 
 TEST(Quantised, MatrixProducts) {

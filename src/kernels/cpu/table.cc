@@ -32,6 +32,7 @@ extern const KernelDesc kCpuNormLayer;
 extern const KernelDesc kCpuNormLrn;
 extern const KernelDesc kCpuOneHot;
 extern const KernelDesc kCpuPoolWindow;
+extern const KernelDesc kCpuQuantisedDepthwiseDot;
 extern const KernelDesc kCpuQuantisedDepthwiseNchwc;
 extern const KernelDesc kCpuQuantisedDepthwiseNhwc;
 extern const KernelDesc kCpuQuantisedDynamic;
@@ -82,6 +83,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuNormLrn,
       &kCpuOneHot,
       &kCpuPoolWindow,
+      &kCpuQuantisedDepthwiseDot,
       &kCpuQuantisedDepthwiseNchwc,
       &kCpuQuantisedDepthwiseNhwc,
       &kCpuQuantisedDynamic,

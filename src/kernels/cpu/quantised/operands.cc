@@ -1,5 +1,7 @@
 #include "kernels/cpu/quantised/operands.h"
 
+#include <cmath>
+
 #include "kernels/cpu/epilogue/epilogue.h"
 
 namespace fettle::kernels {
@@ -25,6 +27,16 @@ bool WeightZerosAre(const ir::Graph& group, const QuantisedGroup& q, int64_t zer
   const Constant& zeros = *group.value(q.w_zero).constant;
   for (int64_t i = 0; i < zeros.elements(); ++i) {
     if (zeros.GetInt(i) != zero) return false;
+  }
+  return true;
+}
+
+bool ResultsAreBounded(const ir::Graph& group, const QuantisedGroup& q, int64_t channels) {
+  const QuantConstants constants = QuantConstants::Of(group, q);
+  for (int64_t c = 0; c < channels; ++c) {
+    const QuantisedColumn column = constants.Column(c, q.x_scale, q.requantise->scale);
+    const double most = std::fabs(column.scale) * 0x1p31 + std::fabs(column.add);
+    if (!(most < 0x1p31 - 256)) return false;
   }
   return true;
 }

@@ -22,6 +22,9 @@ QuantLayout ReadQuantLayout(const ir::Graph& group, const QuantisedGroup& q,
 /// Whether each zero point of the weights is `zero`; absent ones are 0.
 bool WeightZerosAre(const ir::Graph& group, const QuantisedGroup& q, int64_t zero);
 
+/// Whether no requantised result of `channels` channels reaches 2^31, whatever the sum.
+bool ResultsAreBounded(const ir::Graph& group, const QuantisedGroup& q, int64_t channels);
+
 /// Immutable.
 class QuantOperands {
  public:

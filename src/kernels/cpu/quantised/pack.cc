@@ -3,19 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 namespace fettle::kernels {
 namespace {
-
-/// The constants of a request, null where the group has none.
-struct Constants {
-  const Constant* w = nullptr;
-  const Constant* w_scale = nullptr;
-  const Constant* w_zero = nullptr;
-  const Constant* bias = nullptr;
-  const Constant* bias_scale = nullptr;
-};
 
 /// Element `i`, or the only one.
 double At(const Constant* constant, int64_t i, double fallback) {
@@ -25,7 +17,7 @@ double At(const Constant* constant, int64_t i, double fallback) {
 
 class Packer {
  public:
-  Packer(const QuantLayout& layout, const Constants& constants, std::byte* out)
+  Packer(const QuantLayout& layout, const QuantConstants& constants, std::byte* out)
       : l_(layout), c_(constants), out_(out) {}
 
   void PackPanels() {
@@ -61,9 +53,7 @@ class Packer {
     for (int64_t channel = 0; channel < l_.groups * l_.oc; ++channel) {
       const int64_t n = ColumnOf(channel);
       zeros[n] = l_.wide ? 0 : Zero(channel) - l_.w_shift;
-      const QuantisedColumn column =
-          MakeQuantisedColumn(x_scale, At(c_.w_scale, channel, 1), y_scale, At(c_.bias, channel, 0),
-                              At(c_.bias_scale, channel, 1));
+      const QuantisedColumn column = c_.Column(channel, x_scale, y_scale);
       scales[n] = column.scale;
       adds[n] = column.add;
       biases[n] = column.bias;
@@ -81,7 +71,7 @@ class Packer {
   int64_t ColumnOf(int64_t channel) const {
     return channel / l_.oc * l_.panels() * l_.nr + channel % l_.oc;
   }
-  int32_t Zero(int64_t channel) const { return static_cast<int32_t>(At(c_.w_zero, channel, 0)); }
+  int32_t Zero(int64_t channel) const { return c_.Zero(channel); }
 
   std::vector<Column> Columns() const {
     std::vector<Column> columns;
@@ -127,7 +117,7 @@ class Packer {
   }
 
   const QuantLayout& l_;
-  const Constants& c_;
+  const QuantConstants& c_;
   std::byte* out_;
 };
 
@@ -148,16 +138,48 @@ QuantisedColumn MakeQuantisedColumn(double x_scale, double w_scale, double y_sca
   return column;
 }
 
+PackRequest QuantConstants::Request(const QuantisedGroup& q) {
+  PackRequest request;
+  for (ir::ValueId id : {q.w, q.w_scale, q.w_zero, q.bias, q.bias_scale}) {
+    const bool present = id != ir::kAbsent;
+    if (present) request.constants.push_back(id);
+    request.recipe += present ? '1' : '0';
+  }
+  return request;
+}
+
+QuantConstants QuantConstants::Of(std::string_view present,
+                                  std::span<const Constant* const> constants) {
+  QuantConstants named;
+  const Constant** slots[] = {&named.w, &named.w_scale, &named.w_zero, &named.bias,
+                              &named.bias_scale};
+  size_t next = 0;
+  for (size_t i = 0; i < std::size(slots); ++i) {
+    if (present[i] == '1') *slots[i] = constants[next++];
+  }
+  return named;
+}
+
+QuantConstants QuantConstants::Of(const ir::Graph& group, const QuantisedGroup& q) {
+  const auto at = [&](ir::ValueId id) {
+    return id == ir::kAbsent ? nullptr : group.value(id).constant.get();
+  };
+  return {at(q.w), at(q.w_scale), at(q.w_zero), at(q.bias), at(q.bias_scale)};
+}
+
+int32_t QuantConstants::Zero(int64_t channel) const {
+  return static_cast<int32_t>(At(w_zero, channel, 0));
+}
+
+QuantisedColumn QuantConstants::Column(int64_t channel, double x_scale, double y_scale) const {
+  return MakeQuantisedColumn(x_scale, At(w_scale, channel, 1), y_scale, At(bias, channel, 0),
+                             At(bias_scale, channel, 1));
+}
+
 PackRequest MakeQuantPack(const QuantisedGroup& q, const QuantLayout& layout,
                           std::string_view form) {
-  PackRequest request;
-  const ir::ValueId ids[] = {q.w, q.w_scale, q.w_zero, q.bias, q.bias_scale};
-  unsigned present = 0;
-  for (size_t i = 0; i < std::size(ids); ++i) {
-    if (ids[i] == ir::kAbsent) continue;
-    present |= 1U << i;
-    request.constants.push_back(ids[i]);
-  }
+  PackRequest request = QuantConstants::Request(q);
+  const std::string present = std::exchange(request.recipe, {});
   const double y_scale = q.requantise ? q.requantise->scale : 1;
   request.recipe =
       fmt::format("quantised.{}.g{}.k{}.c{}.rows{}{}.t{}.of{}.x{}.y{}", form, layout.groups,
@@ -166,13 +188,7 @@ PackRequest MakeQuantPack(const QuantisedGroup& q, const QuantLayout& layout,
   request.bytes = layout.bytes();
   request.pack = [layout, present, x_scale = q.x_scale, y_scale](
                      std::span<const Constant* const> constants, std::byte* out) {
-    Constants named;
-    const Constant** slots[] = {&named.w, &named.w_scale, &named.w_zero, &named.bias,
-                                &named.bias_scale};
-    size_t next = 0;
-    for (size_t i = 0; i < std::size(slots); ++i) {
-      if ((present >> i & 1U) != 0) *slots[i] = constants[next++];
-    }
+    const QuantConstants named = QuantConstants::Of(present, constants);
     Packer packer(layout, named, out);
     packer.PackPanels();
     packer.PackColumns(x_scale, y_scale);

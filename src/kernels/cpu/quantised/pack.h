@@ -64,6 +64,24 @@ struct QuantisedColumn {
 QuantisedColumn MakeQuantisedColumn(double x_scale, double w_scale, double y_scale, double bias,
                                     double bias_scale);
 
+/// The constants of a product of bytes, null where the group has none.
+struct QuantConstants {
+  const Constant* w = nullptr;
+  const Constant* w_scale = nullptr;
+  const Constant* w_zero = nullptr;
+  const Constant* bias = nullptr;
+  const Constant* bias_scale = nullptr;
+
+  /// A request for those that `q` has; its recipe says which: a digit for each.
+  static PackRequest Request(const QuantisedGroup& q);
+  /// Those of such a request.
+  static QuantConstants Of(std::string_view present, std::span<const Constant* const> constants);
+  static QuantConstants Of(const ir::Graph& group, const QuantisedGroup& q);
+
+  int32_t Zero(int64_t channel) const;
+  QuantisedColumn Column(int64_t channel, double x_scale, double y_scale) const;
+};
+
 /// Packs the weights of `q`. Not wide: bytes less `w_shift`, with sums per column and zero points
 /// of that form. Wide: i16 with the zero points taken off. Scales and addends are those of `q`'s
 /// result in units of the output's scale, where it is requantised. `form` names the micro-kernels

@@ -1,30 +1,8 @@
 #include "kernels/cpu/quantised/results.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace fettle::kernels {
-namespace {
-
-/// Whether no result reaches 2^31, whatever the sum.
-bool IsBounded(const ir::Graph& group, const QuantisedGroup& q, int64_t channels) {
-  const auto at = [&](ir::ValueId id, int64_t channel, double fallback) {
-    if (id == ir::kAbsent) return fallback;
-    const Constant& constant = *group.value(id).constant;
-    return constant.GetDouble(constant.elements() == 1 ? 0 : channel);
-  };
-  for (int64_t c = 0; c < channels; ++c) {
-    const QuantisedColumn column =
-        MakeQuantisedColumn(q.x_scale, at(q.w_scale, c, 1), q.requantise->scale, at(q.bias, c, 0),
-                            at(q.bias_scale, c, 1));
-    const double most = std::fabs(column.scale) * 0x1p31 + std::fabs(column.add);
-    if (!(most < 0x1p31 - 256)) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
 QuantResults::QuantResults(const Problem& problem, const QuantisedGroup& q, const PixelLayout& out,
                            const QuantLayout& layout, std::optional<elementwise::Program> program)
     : requantise_(q.requantise),
@@ -35,7 +13,8 @@ QuantResults::QuantResults(const Problem& problem, const QuantisedGroup& q, cons
             StorageBytes(problem.states.outputs[0].storage, 1)),
       output_(problem.states.outputs[0].storage),
       one_image_(out.is_channels_last()) {
-  if (requantise_) run_ = RequantiseFor(IsBounded(*problem.group, q, layout.groups * layout.oc));
+  if (requantise_)
+    run_ = RequantiseFor(ResultsAreBounded(*problem.group, q, layout.groups * layout.oc));
 }
 
 std::span<const PackRequest> QuantResults::packs() const {
