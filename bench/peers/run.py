@@ -1,4 +1,4 @@
-"""Fettle beside ONNX Runtime, model by model, in one interleaved run; see README.md."""
+"""Fettle beside other engines, model by model, in interleaved turns; see README.md."""
 
 import argparse
 import json
@@ -6,104 +6,125 @@ import math
 import os
 import pathlib
 import platform
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from importlib import metadata
+
+from engines import ENGINES
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODELS = ROOT.parent / "shared" / "models"
 FETTLE = ROOT / "build" / "release" / "bin" / "fettle"
-RESULTS = pathlib.Path(__file__).resolve().parent / "results.json"
-TABLE = pathlib.Path(__file__).resolve().parent / "RESULTS.md"
+HERE = pathlib.Path(__file__).resolve().parent
+PACKAGES = {"onnxruntime": "onnxruntime", "openvino": "openvino", "openvino-default": "openvino", "mnn": "MNN",
+            "ncnn": "ncnn"}
 
-ARGUMENTS = {
-    "audio/silero_vad_16k_op15": ["-i", "sr=const:16000", "--shape", "input=1x576", "--shape", "state=2x1x128"],
-}
+#: What a README's table does not say of an input.
+ARGUMENTS = {"audio/silero_vad_16k_op15": ["-i", "sr=const:16000"]}
 
 
-def fettle_inputs(path, name, folder):
-    """Runs once, which seeds the inputs and writes them for the peer."""
-    command = [str(FETTLE), "run", str(path), "-o", folder, "--json", *ARGUMENTS.get(name, [])]
+def shapes_of(folder):
+    """The shapes of inputs by model, as the table of FOLDER/README.md has them: `| a/b.onnx | ... @ x=1x3x8x8; y=4 |`."""
+    shapes, readme = {}, folder / "README.md"
+    for line in readme.read_text().splitlines() if readme.exists() else []:
+        found = re.match(r"\| (\S+)\.onnx \|.*?@ ([^|]*)\|", line)
+        if found:
+            shapes[found[1]] = re.findall(r"([^\s;=]+=\d+(?:x\d+)*)(?=[;\s])", found[2])
+    return shapes
+
+
+def fettle_inputs(path, arguments, folder):
+    """Runs once, which seeds the inputs and writes them for the others."""
+    command = [str(FETTLE), "run", str(path), "-o", folder, "--json", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, timeout=600)
     if result.returncode != 0:
         raise RuntimeError(result.stderr.strip().splitlines()[-1])
-    return json.loads(result.stdout)["inputs"]
+    return {entry["name"]: entry["file"] for entry in json.loads(result.stdout)["inputs"]}
+
+
+def tune(path, inputs, threads, budget, folder):
+    """The package of a tuning with a database of its own."""
+    package = pathlib.Path(folder) / f"{threads}.fettle"
+    command = [str(FETTLE), "tune", str(path), "--threads", str(threads), "--budget", str(budget), "--cache",
+               f"{folder}/cache{threads}", "-o", str(package)]
+    subprocess.run(command + given(inputs), check=True, capture_output=True, timeout=10 * budget + 600)
+    return package
+
+
+def given(inputs):
+    return [part for name, file in inputs.items() for part in ("-i", f"{name}={file}")]
 
 
 def fettle_bench(path, inputs, threads, seconds):
     command = [str(FETTLE), "bench", str(path), "--json", "--threads", str(threads), "--seconds", str(seconds)]
-    for entry in inputs:
-        command += ["-i", f"{entry['name']}={entry['file']}"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    result = subprocess.run(command + given(inputs), capture_output=True, text=True, timeout=600)
     if result.returncode != 0:
         raise RuntimeError(result.stderr.strip().splitlines()[-1])
     return json.loads(result.stdout)["latency_ms"]["median"]
 
 
-def peer_bench(path, inputs, threads, seconds):
+def peer_bench(engine, path, inputs, threads, seconds, folder):
     """One process per measurement, as for Fettle: this file with --peer."""
-    command = [sys.executable, __file__, "--peer", str(path), "--threads", str(threads), "--seconds", str(seconds)]
-    result = subprocess.run(command, input=json.dumps(inputs), capture_output=True, text=True, timeout=600)
+    command = [sys.executable, __file__, "--peer", engine, str(path), "--threads", str(threads), "--seconds", str(seconds)]
+    request = json.dumps({"inputs": inputs, "folder": folder})
+    result = subprocess.run(command, input=request, capture_output=True, text=True, timeout=1200)
     if result.returncode != 0:
-        raise RuntimeError(result.stderr.strip().splitlines()[-1])
+        raise RuntimeError((result.stderr.strip().splitlines() or ["it died"])[-1])
     return float(result.stdout.splitlines()[-1])
 
 
-def run_peer(path, threads, seconds):
-    import numpy as np
-    import onnxruntime
+def run_peer(engine, path, threads, seconds):
+    import numpy
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    onnxruntime.set_default_logger_severity(4)
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    feeds = {entry["name"]: np.load(entry["file"]) for entry in json.load(sys.stdin)}
+    request = json.load(sys.stdin)
+    feeds = {name: numpy.load(file) for name, file in request["inputs"].items()}
+    run = ENGINES[engine](path, threads, feeds, request["folder"])
     for _ in range(4):
-        session.run(None, feeds)
+        run()
     times, end = [], time.perf_counter() + seconds
     while time.perf_counter() < end or not times:
         start = time.perf_counter()
-        session.run(None, feeds)
+        run()
         times.append((time.perf_counter() - start) * 1e3)
     print(statistics.median(times))
 
 
-def measure(path, name, threads, rounds, seconds):
-    """Medians of both engines over `rounds` turns, one after the other; a failure counts as ratio 0."""
-    row = {"model": name, "threads": threads}
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            inputs = fettle_inputs(path, name, folder)
-            mine, theirs = [], []
-            for _ in range(rounds):
-                mine.append(fettle_bench(path, inputs, threads, seconds))
-                theirs.append(peer_bench(path, inputs, threads, seconds))
-        ratios = [b / a for a, b in zip(mine, theirs)]
-        row |= {
-            "fettle_ms": statistics.median(mine),
-            "onnxruntime_ms": statistics.median(theirs),
-            "ratio": statistics.median(ratios),
-            "ratio_min": min(ratios),
-            "ratio_max": max(ratios),
-        }
-    except Exception as error:  # one model must not end the table
-        row |= {"ratio": 0.0, "error": " ".join(str(error).split())[:160]}
+def measure(path, name, arguments, threads, options):
+    """Medians over turns in which all engines run one after the other. The ratio is that of the fastest other engine of a
+    turn to Fettle; 0 where Fettle fails. Engines that fail are named with the reason."""
+    row = {"model": name, "threads": threads, "ms": {}, "failed": {}}
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            inputs = fettle_inputs(path, arguments, folder)
+            mine = tune(path, inputs, threads, options.tuned, folder) if options.tuned else path
+            turns = []
+            for _ in range(options.rounds):
+                turns.append({"fettle": fettle_bench(mine, inputs, threads, options.seconds)})
+                for engine in options.engines:
+                    try:
+                        if engine not in row["failed"]:
+                            turns[-1][engine] = peer_bench(engine, path, inputs, threads, options.seconds, folder)
+                    except (RuntimeError, subprocess.SubprocessError) as error:
+                        row["failed"][engine] = " ".join(str(error).split())[:160]
+            row["ms"] = {engine: statistics.median(turn[engine] for turn in turns)
+                         for engine in turns[0] if all(engine in turn for turn in turns)}
+            ratios = [min((ms for engine, ms in turn.items() if engine != "fettle"), default=0) / turn["fettle"]
+                      for turn in turns]
+            row |= {"ratio": statistics.median(ratios), "ratio_min": min(ratios), "ratio_max": max(ratios)}
+        except (RuntimeError, subprocess.SubprocessError) as error:  # one model must not end the table
+            row |= {"ratio": 0.0, "error": " ".join(str(error).split())[:160]}
     return row
 
 
 def geometric_mean(ratios):
-    if any(ratio <= 0 for ratio in ratios):
-        return 0.0
-    return math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else 0.0
 
 
-def machine():
-    import onnxruntime
-
+def machine(options):
     device = json.loads(subprocess.run([str(FETTLE), "devices", "--json"], capture_output=True, text=True).stdout)
     version = subprocess.run([str(FETTLE), "--version"], capture_output=True, text=True).stdout.strip()
     commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
@@ -111,82 +132,101 @@ def machine():
         "cpu": device["cpu"]["fingerprint"],
         "kernel": platform.release(),
         "fettle": f"{version} ({commit.stdout.strip()})",
-        "onnxruntime": onnxruntime.__version__,
+        "tuned_seconds": options.tuned,
+        "engines": {engine: metadata.version(PACKAGES[engine]) for engine in options.engines},
         "load_average": os.getloadavg()[0],
     }
 
 
-def write_table(results):
-    lines = [
-        "# Fettle beside ONNX Runtime",
-        "",
-        f"{results['machine']['cpu']}; Fettle {results['machine']['fettle']}, ONNX Runtime "
-        f"{results['machine']['onnxruntime']}; load average at the start {results['machine']['load_average']:.1f}.",
-        "Median milliseconds of one inference; ratio = ONNX Runtime / Fettle (over 1: Fettle is faster), with the "
-        "smallest and largest of the interleaved turns. Written by `bench/peers/run`.",
-        "",
-    ]
+def table(results):
+    """The rows as Markdown, then what is below 1."""
+    facts = results["machine"]
+    engines = list(facts["engines"])
+    tuned = f"tuned for {facts['tuned_seconds']} s" if facts["tuned_seconds"] else "default plans"
+    lines = [f"{facts['cpu']}; {facts['fettle']}, {tuned}; " +
+             ", ".join(f"{engine} {version}" for engine, version in facts["engines"].items()) +
+             f"; load average at the start {facts['load_average']:.1f}. Median milliseconds of one inference; ratio = the "
+             "fastest other engine / Fettle, with the smallest and largest of the interleaved turns.", ""]
     for threads in sorted({row["threads"] for row in results["rows"]}):
         rows = [row for row in results["rows"] if row["threads"] == threads]
-        ratios = [row["ratio"] for row in rows]
-        working = [ratio for ratio in ratios if ratio > 0]
-        lines += [f"## {threads} thread{'s' if threads > 1 else ''}", ""]
-        lines += ["| model | Fettle ms | ONNX Runtime ms | ratio | spread |", "|---|---:|---:|---:|---|"]
+        lines += [f"## {threads} thread{'s' if threads > 1 else ''}", "",
+                  f"| model | Fettle | {' | '.join(engines)} | ratio | spread |", "|---|" + "---:|" * (len(engines) + 2) + "---|"]
         for row in rows:
             if "error" in row:
-                lines.append(f"| {row['model']} | failed | | 0 | {row['error']} |")
+                lines.append(f"| {row['model']} | failed: {row['error']} |" + " |" * len(engines) + " 0 | |")
                 continue
-            lines.append(f"| {row['model']} | {row['fettle_ms']:.3f} | {row['onnxruntime_ms']:.3f} | "
-                         f"{row['ratio']:.2f} | {row['ratio_min']:.2f} to {row['ratio_max']:.2f} |")
-        mean = geometric_mean(working) if working else 0.0
-        lines += ["", f"Geometric mean of {len(working)} models: {mean:.2f}; {len(ratios) - len(working)} failed.", ""]
-    TABLE.write_text("\n".join(lines))
+            cells = [f"{row['ms'][engine]:.3f}" if engine in row["ms"] else "-" for engine in ["fettle", *engines]]
+            lines.append(f"| {row['model']} | {' | '.join(cells)} | {row['ratio']:.2f} | {row['ratio_min']:.2f} to "
+                         f"{row['ratio_max']:.2f} |")
+        working = [row["ratio"] for row in rows if row["ratio"] > 0]
+        behind = [f"{row['model']} {row['ratio']:.2f}" for row in rows if row["ratio"] < 1]
+        lines += ["", f"Geometric mean of {len(working)}: {geometric_mean(working):.2f}. Below 1.0: {len(behind)}"
+                  f"{': ' if behind else ''}{', '.join(behind)}.", ""]
+    return "\n".join(lines)
 
 
-def check_row(name, threads, options):
+def check_row(options, threads):
     """Runs one row again and compares its ratio with the stored one; both have noise, so a factor is allowed."""
-    stored = next((row for row in json.loads(RESULTS.read_text())["rows"]
-                   if row["model"] == name and row["threads"] == threads), None)
+    stored = next((row for row in json.loads(options.results.read_text())["rows"]
+                   if row["model"] == options.check and row["threads"] == threads), None)
     if stored is None:
-        print(f"{RESULTS}: no row '{name}' at {threads} threads")
+        print(f"{options.results}: no row '{options.check}' at {threads} threads")
         return 1
-    row = measure(MODELS / f"{name}.onnx", name, threads, options.rounds, options.seconds)
-    print(f"{name} at {threads} threads: ratio {row['ratio']:.2f}, stored {stored['ratio']:.2f}")
+    row = measure(options.models / f"{options.check}.onnx", options.check, [], threads, options)
+    print(f"{options.check} at {threads} threads: ratio {row['ratio']:.2f}, stored {stored['ratio']:.2f}")
     return 0 if row["ratio"] >= stored["ratio"] / options.allowed else 1
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--peer", help=argparse.SUPPRESS)
+def parse():
+    parser = argparse.ArgumentParser(prog="bench/peers/run", description=__doc__)
+    parser.add_argument("--peer", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--models", type=pathlib.Path, default=MODELS, help="folder of networks (default: %(default)s)")
+    parser.add_argument("--engines", type=lambda text: text.split(","), default=["onnxruntime", "openvino"],
+                        help=f"of {','.join(ENGINES)}; default: onnxruntime,openvino")
+    parser.add_argument("--tuned", type=float, default=0, metavar="SECONDS", help="tune for so long; default: default plans")
     parser.add_argument("--threads", type=int, action="append", help="default: 1 and 2")
     parser.add_argument("--rounds", type=int, default=3, help="interleaved turns per row")
     parser.add_argument("--seconds", type=float, default=1.0, help="per measurement")
     parser.add_argument("--only", default="", help="models whose name holds this text")
+    parser.add_argument("--results", type=pathlib.Path, default=HERE / "results.json",
+                        help="where rows are kept; a table lies beside it (default: %(default)s)")
     parser.add_argument("--check", metavar="MODEL", help="re-run one stored row, e.g. pose/pfld_slim_160")
     parser.add_argument("--allowed", type=float, default=1.5, help="factor that --check allows")
     options = parser.parse_args()
+    unknown = [engine for engine in options.engines if engine not in ENGINES]
+    if unknown:
+        parser.error(f"--engines: no '{unknown[0]}'; there are {', '.join(ENGINES)}")
+    return options
+
+
+def main():
+    options = parse()
     threads = options.threads or [1, 2]
     if options.peer:
-        run_peer(options.peer, threads[0], options.seconds)
+        run_peer(*options.peer, threads[0], options.seconds)
         return 0
     if options.check:
-        return max(check_row(options.check, count, options) for count in threads)
-    results = {"machine": machine(), "rows": []}
-    for path in sorted(MODELS.rglob("*.onnx")):
-        name = str(path.relative_to(MODELS).with_suffix(""))
+        return max(check_row(options, count) for count in threads)
+    shapes = shapes_of(options.models)
+    results = {"machine": machine(options), "rows": []}
+    for path in sorted(options.models.rglob("*.onnx")):
+        name = str(path.relative_to(options.models).with_suffix(""))
         if options.only not in name:
             continue
+        arguments = [part for shape in shapes.get(name, []) for part in ("--shape", shape)] + ARGUMENTS.get(name, [])
         for count in threads:
-            row = measure(path, name, count, options.rounds, options.seconds)
+            row = measure(path, name, arguments, count, options)
             results["rows"].append(row)
-            print(f"{name:45} {count}  ratio {row['ratio']:.2f}  {row.get('error', '')}", flush=True)
-    for count in threads:
-        working = [row["ratio"] for row in results["rows"] if row["threads"] == count and row["ratio"] > 0]
-        if working:
-            print(f"geometric mean at {count}: {geometric_mean(working):.2f} of {len(working)} models")
+            times = ", ".join(f"{engine} {ms:.3f}" for engine, ms in row["ms"].items())
+            print(f"{name:45} {count}  ratio {row['ratio']:.2f}  {times} {row.get('error', '')}", flush=True)
+            for engine, reason in row["failed"].items():
+                print(f"    {engine}: {reason}", flush=True)
+    text = table(results)
+    print("\n".join(line for line in text.splitlines() if line.startswith("Geometric")))
     if not options.only:
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-        write_table(results)
+        options.results.write_text(json.dumps(results, indent=1) + "\n")
+        title = "# Fettle beside other engines\n\nWritten by `bench/peers/run`. "
+        (options.results.parent / f"{options.results.stem.upper()}.md").write_text(title + text)
     return 0
 
 
