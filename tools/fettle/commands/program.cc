@@ -1,0 +1,69 @@
+#include "commands/program.h"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <new>
+
+#include "commands/command.h"
+#include "jobs/command_line.h"
+#include "jobs/option_table.h"
+#include "report/report.h"
+#include "report/terminal.h"
+
+namespace fettle::tools {
+namespace {
+
+void AddVersionFlags(CLI::App& app) {
+  app.set_version_flag("--version", FETTLE_VERSION);
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; }))
+    if (!command->get_name().empty()) AddVersionFlags(*command);
+}
+
+/// What --help and --version print.
+int PrintText(const std::string& text) {
+  fmt::print("{}", text);
+  return FlushOutput(kExitOk);
+}
+
+int Perform(const Action& action) {
+  try {
+    return FlushOutput(action());
+  } catch (const std::bad_alloc&) {
+    return Fail("out of memory", kExitFailed);
+  } catch (const std::exception& error) {
+    return Fail(error.what(), kExitFailed);
+  }
+}
+
+}  // namespace
+
+int RunProgram(int argc, char** argv) {
+  CLI::App app("Runs neural networks on the device in front of you.", "fettle");
+  app.require_subcommand(1);
+  Action action;
+  RegisterCommands(app, action);
+  AddVersionFlags(app);
+  std::vector<std::string> words = ReadWords(argc, argv);
+  const bool wants_json = WantsJson(words);
+  SetJsonFailures(wants_json);
+  // The program itself has no such option, its help has.
+  if (AsksForHelp(words)) std::erase(words, "--json");
+  if (const std::string sentence = Misspelling(app, words); !sentence.empty())
+    return Fail(sentence, kExitUsage);
+  const CLI::App& command = NamedCommand(app, words);
+  SetOtherNames(OtherNames(command, words));
+  try {
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  } catch (const CLI::CallForHelp&) {
+    return PrintText(wants_json ? OptionTable(command).dump(2) + "\n" : app.help());
+  } catch (const CLI::CallForVersion& version) {
+    return PrintText(fmt::format("{}\n", version.what()));
+  } catch (const CLI::ParseError& error) {
+    return Fail(error.what(), kExitUsage);
+  }
+  PrintWarnings(GivenWithoutEffect(command, words));
+  return Perform(action);
+}
+
+}  // namespace fettle::tools
