@@ -30,7 +30,9 @@ endif()
 add_library(fettle_flags INTERFACE)
 target_compile_options(fettle_flags INTERFACE -Wall -Wextra -Wconversion -Wno-sign-conversion -Wno-psabi -Wno-missing-field-initializers
                                               $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # g++ 12 warns inside std::string
-                                              $<$<BOOL:${FETTLE_WERROR}>:-Werror>)
+                                              $<$<BOOL:${FETTLE_WERROR}>:-Werror>
+                                              # With times in them, ccache finds none of a new clone's
+                                              $<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>)
 target_include_directories(fettle_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 
 add_library(fettle_sanitize INTERFACE)
