@@ -27,33 +27,14 @@ struct Plan {
     rows = std::min(rows, RoundUp(m, kernels.mr));
   }
   int64_t b_bytes() const { return RoundUp(columns * depth * 4, 64); }
-  /// A copied row is one cache line longer, so that rows do not fall into the same cache sets.
-  int64_t a_stride() const { return depth + 16; }
+  int64_t a_stride() const { return depth + kPadding; }
   int64_t lane_bytes() const {
     return RoundUp(rows * a_stride() * 4, 64) +
            RoundUp(rows * static_cast<int64_t>(sizeof(float*)), 64);
   }
 };
 
-/// Rows a multiple of 2 KiB apart share cache sets.
-bool MustCopyRows(const GemmArgs& args) { return args.transpose_a || args.lda * 4 % 2048 == 0; }
-
-void CopyRows(const GemmArgs& args, int64_t m0, int64_t rows, int64_t k0, int64_t depth,
-              int64_t stride, float* out) {
-  if (!args.transpose_a) {
-    for (int64_t r = 0; r < rows; ++r)
-      std::copy_n(args.a + (m0 + r) * args.lda + k0, depth, out + r * stride);
-    return;
-  }
-  constexpr int64_t kBlock = 16;
-  for (int64_t r0 = 0; r0 < rows; r0 += kBlock) {
-    const int64_t rs = std::min(kBlock, rows - r0);
-    for (int64_t k = 0; k < depth; ++k) {
-      const float* source = args.a + (k0 + k) * args.lda + m0 + r0;
-      for (int64_t r = 0; r < rs; ++r) out[(r0 + r) * stride + k] = source[r];
-    }
-  }
-}
+bool MustCopyRows(const GemmArgs& args) { return args.transpose_a || ShareCacheSets(args.lda); }
 
 void Scale(float* c, int64_t ldc, int64_t rows, int64_t columns, float beta) {
   if (beta == 1) return;
@@ -97,7 +78,10 @@ void RunTask(const MicroKernels& kernels, const GemmArgs& args, const Plan& plan
       reinterpret_cast<const float**>(scratch + RoundUp(plan.rows * plan.a_stride() * 4, 64));
   EvenRows a{args.a + m0 * args.lda + block.k0, args.lda};
   if (MustCopyRows(args)) {
-    CopyRows(args, m0, rows, block.k0, block.depth, plan.a_stride(), copy);
+    const StridedMatrix source = args.transpose_a
+                                     ? StridedMatrix{args.a + block.k0 * args.lda + m0, 1, args.lda}
+                                     : StridedMatrix{a.first, args.lda};
+    CopyRows(source, rows, block.depth, plan.a_stride(), copy);
     a = {copy, plan.a_stride()};
   }
   const int64_t column = first_panel * kernels.nr;

@@ -90,6 +90,22 @@ void PackPanel(const StridedMatrix& b, int64_t depth, int64_t columns, int nr, f
   (b.column_stride == 1 ? PackRows : PackColumns)(b, depth, columns, nr, scale, out);
 }
 
+void CopyRows(const StridedMatrix& a, int64_t rows, int64_t depth, int64_t stride, float* out) {
+  if (a.column_stride == 1) {
+    for (int64_t r = 0; r < rows; ++r)
+      std::copy_n(a.data + r * a.row_stride, depth, out + r * stride);
+    return;
+  }
+  constexpr int64_t kBlock = 16;
+  for (int64_t r0 = 0; r0 < rows; r0 += kBlock) {
+    const int64_t rs = std::min(kBlock, rows - r0);
+    for (int64_t k = 0; k < depth; ++k) {
+      const float* column = a.data + k * a.column_stride + r0 * a.row_stride;
+      for (int64_t r = 0; r < rs; ++r) out[(r0 + r) * stride + k] = column[r * a.row_stride];
+    }
+  }
+}
+
 void ReadFloats(const Constant& constant, int64_t begin, int64_t count, float* out) {
   if (constant.dtype() == DType::kF32) {
     constant.CopyTo(begin, count, reinterpret_cast<std::byte*>(out));

@@ -23,6 +23,14 @@ constexpr int64_t RoundUp(int64_t a, int64_t b) { return CeilDiv(a, b) * b; }
 void PackPanel(const StridedMatrix& b, int64_t depth, int64_t columns, int nr, float scale,
                float* out);
 
+/// Whether rows of `depth` floats side by side fall into the same few cache sets. A copy of rows is
+/// kPadding floats longer.
+constexpr bool ShareCacheSets(int64_t depth) { return depth * 4 % 2048 == 0; }
+inline constexpr int64_t kPadding = 16;
+
+/// Writes rows [0, rows) of `a`, `depth` elements each, `stride` elements apart.
+void CopyRows(const StridedMatrix& a, int64_t rows, int64_t depth, int64_t stride, float* out);
+
 /// Elements [begin, begin + count) of a constant of any float type, as floats.
 void ReadFloats(const Constant& constant, int64_t begin, int64_t count, float* out);
 

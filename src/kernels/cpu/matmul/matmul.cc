@@ -69,6 +69,9 @@ constexpr int64_t kMaxTiles = 16;
 /// Rows up to which a B in its own order is not worth packing.
 constexpr int64_t kFewRows = 4;
 
+/// Columns from which on a copy of A, whose rows share cache sets, costs less than it gains.
+constexpr int64_t kManyColumns = 512;
+
 class MatMul final : public PreparedKernel {
  public:
   MatMul(const Problem& problem, ProductForm form, Epilogue epilogue, const Blocking& blocking,
@@ -81,6 +84,10 @@ class MatMul final : public PreparedKernel {
         epilogue_(std::move(epilogue)),
         lanes_(lanes),
         blocking_(blocking) {
+    const bool shared_sets = ShareCacheSets(p_.k);
+    copies_a_ = p_.trans_a || (shared_sets && p_.m > 2 * kFewRows && p_.n >= kManyColumns);
+    a_stride_ = copies_a_ && shared_sets ? p_.k + kPadding : p_.k;
+    for (const Product::Batch& batch : p_.batches) a_matrices_ = std::max(a_matrices_, batch.a + 1);
     direct_b_ = !p_.constant_b && !p_.trans_b && p_.alpha == 1 && p_.m <= kFewRows;
     if (p_.addend != ir::kAbsent && !p_.constant_row) addend_ = InputIndex(problem, p_.addend);
     // Tasks stay within one matrix.
@@ -113,12 +120,15 @@ class MatMul final : public PreparedKernel {
     return all;
   }
 
-  int64_t workspace_bytes() const override { return PackedBytes() + lanes_ * LaneBytes(); }
+  int64_t workspace_bytes() const override {
+    return PackedBytes() + CopyBytes() + lanes_ * LaneBytes();
+  }
 
   Status Launch(const LaunchArgs& args) const override {
     if (p_.m == 0 || p_.n == 0) return OkStatus();
     auto& stream = static_cast<CpuStream&>(args.stream);
     if (!p_.constant_b && !direct_b_) PackOperand(args, stream);
+    if (copies_a_) CopyA(args, stream);
     const elementwise::Binding binding = epilogue_.Bind(args, p_.constant_b ? 1 : 0);
     const int64_t row_tiles = blocking_.rows / kernels_.mr;
     const int64_t row_tasks = CeilDiv(tiles_.count(), row_tiles);
@@ -156,8 +166,10 @@ class MatMul final : public PreparedKernel {
   int64_t PointerBytes() const {
     return RoundUp(blocking_.rows * static_cast<int64_t>(sizeof(float*)), 64);
   }
-  int64_t CopyBytes() const { return p_.trans_a ? RoundUp(blocking_.rows * p_.k * 4, 64) : 0; }
-  int64_t LaneBytes() const { return PointerBytes() + CopyBytes() + ResultBytes(); }
+  int64_t CopyBytes() const {
+    return copies_a_ ? RoundUp(a_matrices_ * p_.m * a_stride_ * 4, 64) : 0;
+  }
+  int64_t LaneBytes() const { return PointerBytes() + ResultBytes(); }
   /// A block of the product before it is transposed.
   int64_t ResultBytes() const {
     return transposed_c_ ? RoundUp(blocking_.rows * blocking_.panels * kernels_.nr * 4, 64) : 0;
@@ -176,16 +188,32 @@ class MatMul final : public PreparedKernel {
     });
   }
 
-  /// The rows of A, which a transposed A is copied for.
-  EvenRows RowsOfA(const LaunchArgs& args, const Block& block, std::byte* scratch) const {
-    const auto* a = args.inputs[a_].host<float>() + p_.batches[block.batch].a * p_.m * p_.k;
-    if (!p_.trans_a) return {a + block.row * p_.k, p_.k};
-    auto* copy = reinterpret_cast<float*>(scratch + PointerBytes());
-    for (int64_t k = 0; k < p_.k; ++k) {
-      const float* column = a + k * p_.m + block.row;
-      for (int64_t r = 0; r < block.rows; ++r) copy[r * p_.k + k] = column[r];
-    }
-    return {copy, p_.k};
+  std::byte* Lane(const LaunchArgs& args, int lane) const {
+    return args.workspace.host<std::byte>() + PackedBytes() + CopyBytes() + lane * LaneBytes();
+  }
+  /// Where the copy of A lies.
+  float* CopyOfA(const LaunchArgs& args) const {
+    return reinterpret_cast<float*>(args.workspace.host<std::byte>() + PackedBytes());
+  }
+
+  void CopyA(const LaunchArgs& args, CpuStream& stream) const {
+    constexpr int64_t kRows = 16;
+    const auto* a = args.inputs[a_].host<float>();
+    const int64_t tasks = CeilDiv(p_.m, kRows);
+    stream.ParallelFor(a_matrices_ * tasks, [&](int64_t task, int) {
+      const int64_t matrix = task / tasks, row = task % tasks * kRows;
+      const float* first = a + matrix * p_.m * p_.k;
+      const StridedMatrix source = p_.trans_a ? StridedMatrix{first + row, 1, p_.m}
+                                              : StridedMatrix{first + row * p_.k, p_.k};
+      CopyRows(source, std::min(kRows, p_.m - row), p_.k, a_stride_,
+               CopyOfA(args) + (matrix * p_.m + row) * a_stride_);
+    });
+  }
+
+  /// The rows of A: a copy where it is transposed, or where they would share cache sets.
+  EvenRows RowsOfA(const LaunchArgs& args, const Block& block) const {
+    const float* a = copies_a_ ? CopyOfA(args) : args.inputs[a_].host<float>();
+    return {a + (p_.batches[block.batch].a * p_.m + block.row) * a_stride_, a_stride_};
   }
 
   /// Gemm's addend; it has no transposed form.
@@ -200,8 +228,7 @@ class MatMul final : public PreparedKernel {
 
   float* BlockOfC(const LaunchArgs& args, const Block& block, int lane) const {
     if (transposed_c_) {
-      return reinterpret_cast<float*>(args.workspace.host<std::byte>() + PackedBytes() +
-                                      lane * LaneBytes() + PointerBytes() + CopyBytes());
+      return reinterpret_cast<float*>(Lane(args, lane) + PointerBytes());
     }
     return args.outputs[0].host<float>() + (block.batch * p_.m + block.row) * p_.n + block.column;
   }
@@ -226,9 +253,9 @@ class MatMul final : public PreparedKernel {
     work.depth_block = blocking_.depth_block;
     float* c = BlockOfC(args, block, lane);
     TileSpan tiles[kMaxTiles];
-    std::byte* scratch = args.workspace.host<std::byte>() + PackedBytes() + lane * LaneBytes();
-    work.tiles = CutTiles(tiles_, block.first_tile, block.end_tile, RowsOfA(args, block, scratch),
-                          c, work.c_stride, reinterpret_cast<const float**>(scratch), tiles);
+    auto* pointers = reinterpret_cast<const float**>(Lane(args, lane));
+    work.tiles = CutTiles(tiles_, block.first_tile, block.end_tile, RowsOfA(args, block), c,
+                          work.c_stride, pointers, tiles);
     if (p_.addend != ir::kAbsent && !p_.constant_row) {
       CopyAddend(args, block, c);
       work.accumulate = true;
@@ -261,7 +288,8 @@ class MatMul final : public PreparedKernel {
   int lanes_;
   Blocking blocking_;
   RowTiles tiles_;
-  bool direct_b_ = false;
+  bool direct_b_ = false, copies_a_ = false;
+  int64_t a_stride_ = 0, a_matrices_ = 0;
 };
 
 Blocking UsualBlocking(const Product& p, const Device& device) {
