@@ -28,7 +28,8 @@ class QuantGemm final : public PreparedKernel {
         results_(p.problem, q_, out_, operands_.layout(), std::move(p.program)),
         blocking_(p.blocking),
         lanes_(device.pool().threads()),
-        run_(out_.is_channels_last() ? g_.pixels() : out_.pixels) {}
+        run_(out_.is_channels_last() ? g_.pixels() : out_.pixels),
+        flipped_bytes_(FlippedBytes(p)) {}
 
   std::vector<PackRequest> packs() const override {
     std::vector<PackRequest> all{MakeQuantPack(q_, operands_.layout(), kernels_.name)};
@@ -39,26 +40,34 @@ class QuantGemm final : public PreparedKernel {
   int64_t workspace_bytes() const override { return SharedBytes() + lanes_ * LaneBytes(); }
 
   Status Launch(const LaunchArgs& args) const override {
-    const int32_t zero = operands_.InputZero(args);
+    int32_t zero = operands_.InputZero(args);
     std::byte* shared = args.workspace.host<std::byte>();
-    std::memset(shared, zero, PaddingBytes());
     auto* init = reinterpret_cast<int32_t*>(shared + PaddingBytes());
     operands_.FillInit(args, zero, init);
+    const auto* x = args.inputs[operands_.input()].host<uint8_t>();
+    if (flipped_bytes_ > 0) {
+      zero += 128;
+      x = Flip(args, x);
+    }
+    std::memset(shared, zero, PaddingBytes());
     const QuantLaunch launch = results_.Begin(args, init);
     const int64_t all_panels = g_.groups * operands_.layout().panels();
     const int64_t run_tasks = CeilDiv(run_, blocking_.rows);
     const int64_t row_tasks = g_.pixels() / run_ * run_tasks;
     const int64_t column_tasks = CeilDiv(all_panels, blocking_.panels);
-    auto& stream = static_cast<CpuStream&>(args.stream);
-    stream.ParallelFor(row_tasks * column_tasks, [&](int64_t task, int lane) {
-      const int64_t row = task / column_tasks, in_run = row % run_tasks * blocking_.rows;
-      const int64_t first = task % column_tasks * blocking_.panels;
-      const Task work{launch,
-                      {row / run_tasks * run_ + in_run, std::min(blocking_.rows, run_ - in_run)},
-                      zero,
-                      shared + SharedBytes() + lane * LaneBytes()};
-      RunTask(work, first, std::min(first + blocking_.panels, all_panels));
-    });
+    static_cast<CpuStream&>(args.stream)
+        .ParallelFor(row_tasks * column_tasks, [&](int64_t task, int lane) {
+          const int64_t row = task / column_tasks, in_run = row % run_tasks * blocking_.rows;
+          const int64_t first = task % column_tasks * blocking_.panels;
+          const int64_t rows = std::min(blocking_.rows, run_ - in_run);
+          const Task work{.launch = launch,
+                          .x = x,
+                          .range = {row / run_tasks * run_ + in_run, rows},
+                          .zero = zero,
+                          .scratch = shared + SharedBytes() + lane * LaneBytes(),
+                          .tile_rows = static_cast<int>(CeilDiv(rows, CeilDiv(rows, kernels_.mr)))};
+          RunTask(work, first, std::min(first + blocking_.panels, all_panels));
+        });
     results_.End(launch);
     return OkStatus();
   }
@@ -66,17 +75,19 @@ class QuantGemm final : public PreparedKernel {
  private:
   struct Task {
     const QuantLaunch& launch;
+    const uint8_t* x;
     PixelRange range;
     int32_t zero;
     std::byte* scratch;
+    /// Rows of a tile: as many tiles as have to be, of nearly equal height.
+    int tile_rows;
   };
 
-  // The workspace: padding bytes, init values, then per lane pointers, tap copies, widened rows,
-  // row sums and what results need.
+  // The workspace: padding bytes, init values, the input flipped, then per lane pointers, tap
+  // copies, widened rows, row sums and what results need.
   int64_t PaddingBytes() const { return RoundUp(taps_.depth + 64, 64); }
-  int64_t SharedBytes() const {
-    return PaddingBytes() + RoundUp(operands_.layout().columns() * 4, 64);
-  }
+  int64_t InitBytes() const { return RoundUp(operands_.layout().columns() * 4, 64); }
+  int64_t SharedBytes() const { return PaddingBytes() + InitBytes() + flipped_bytes_; }
   int64_t PointerBytes() const {
     return RoundUp(blocking_.rows * taps_.taps * static_cast<int64_t>(sizeof(void*)), 64);
   }
@@ -90,12 +101,30 @@ class QuantGemm final : public PreparedKernel {
     return PointerBytes() + CopyBytes() + WideBytes() + RowSumBytes() + results_.scratch_bytes();
   }
 
+  /// The input as u8 where it is i8 and products are of u8, and room to read past it; otherwise 0.
+  int64_t FlippedBytes(const QuantProduct& p) const {
+    if (!operands_.signed_x() || kernels_.wide) return 0;
+    const State& state = p.problem.states.inputs[operands_.input()];
+    return RoundUp(StateBytes(p.problem.shape(q_.x), state) + 64, 64);
+  }
+
+  /// The input plus 128: once here, not with each of the passes over it.
+  const uint8_t* Flip(const LaunchArgs& args, const uint8_t* x) const {
+    constexpr int64_t kTaskBytes = 32 * 1024;
+    uint8_t* flipped = args.workspace.host<uint8_t>() + PaddingBytes() + InitBytes();
+    const int64_t bytes = flipped_bytes_ - 64;
+    static_cast<CpuStream&>(args.stream)
+        .ParallelFor(CeilDiv(bytes, kTaskBytes), [&](int64_t task, int) {
+          const int64_t at = task * kTaskBytes;
+          FlipBytes(x + at, std::min(kTaskBytes, bytes - at), flipped + at);
+        });
+    return flipped;
+  }
+
   void RunTask(const Task& task, int64_t first, int64_t end) const {
-    const LaunchArgs& args = task.launch.args;
     auto** pointers = reinterpret_cast<const uint8_t**>(task.scratch);
-    FillTapPointers<uint8_t>(g_, taps_, args.inputs[operands_.input()].host<uint8_t>(),
-                             args.workspace.host<uint8_t>(), static_cast<uint8_t>(task.zero),
-                             task.range, kernels_.mr,
+    FillTapPointers<uint8_t>(g_, taps_, task.x, task.launch.args.workspace.host<uint8_t>(),
+                             static_cast<uint8_t>(task.zero), task.range, task.tile_rows,
                              reinterpret_cast<uint8_t*>(task.scratch + PointerBytes()), pointers);
     const int64_t panels = operands_.layout().panels();
     for (int64_t panel = first; panel < end;) {
@@ -117,8 +146,8 @@ class QuantGemm final : public PreparedKernel {
                           .offset = group * layout.ic,
                           .rows = task.range.rows,
                           .taps = taps_.taps,
-                          .mr = kernels_.mr,
-                          .is_signed = operands_.signed_x()};
+                          .mr = task.tile_rows,
+                          .is_signed = operands_.signed_x() && flipped_bytes_ == 0};
     if (kernels_.wide) {
       WidenRows(rows_of, g_.groups == 1 ? taps_.depth : layout.ic, static_cast<int16_t>(task.zero),
                 WideRowBytes() / 2, wide);
@@ -139,9 +168,8 @@ class QuantGemm final : public PreparedKernel {
     tile.b = task.launch.args.packed[0].host<std::byte>() + group * layout.group_bytes() +
              panel * layout.panel_bytes();
     tile.c = sums;
-    const bool flip = operands_.signed_x() && !kernels_.wide;
-    for (int64_t row = 0; row < task.range.rows; row += kernels_.mr) {
-      const int64_t rows = std::min<int64_t>(kernels_.mr, task.range.rows - row);
+    for (int64_t row = 0; row < task.range.rows; row += task.tile_rows) {
+      const int64_t rows = std::min<int64_t>(task.tile_rows, task.range.rows - row);
       const std::byte* wide_rows[kMaxQuantRows];
       if (kernels_.wide) {
         for (int64_t r = 0; r < rows; ++r)
@@ -150,7 +178,7 @@ class QuantGemm final : public PreparedKernel {
       } else {
         tile.a = reinterpret_cast<const std::byte* const*>(pointers + row * taps_.taps);
       }
-      (flip ? kernels_.tile_signed : kernels_.tile)[rows](tile);
+      kernels_.tile[rows](tile);
       const QuantTile results{.sums = sums,
                               .stride = kernels_.nr,
                               .row_sums = operands_.needs_row_sums() ? row_sums + row : nullptr,
@@ -172,6 +200,7 @@ class QuantGemm final : public PreparedKernel {
   Blocking blocking_;
   int lanes_;
   int64_t run_;  // pixels that follow each other in the output
+  int64_t flipped_bytes_;
 };
 
 }  // namespace

@@ -29,8 +29,6 @@ struct QuantKernels {
   bool wide = true;
   using Run = void (*)(const QuantTileArgs&);
   Run tile[kMaxQuantRows + 1] = {};
-  /// The same for rows of i8, which it reads as u8 plus 128; null where `wide`.
-  Run tile_signed[kMaxQuantRows + 1] = {};
 };
 
 /// Whether kernels run by 512-bit vectors with VNNI: the machine has them, and no test forces

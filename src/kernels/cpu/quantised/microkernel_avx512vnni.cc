@@ -10,23 +10,17 @@
 namespace fettle::kernels {
 namespace {
 
-template <int kVectors, bool kSigned, typename Rows>
+template <int kVectors, typename Rows>
 struct Tile;
 /// Rows by kVectors * 16 columns.
-template <int kVectors, bool kSigned, size_t... kRow>
-struct Tile<kVectors, kSigned, std::index_sequence<kRow...>> {
+template <int kVectors, size_t... kRow>
+struct Tile<kVectors, std::index_sequence<kRow...>> {
   __m512i sums[sizeof...(kRow)][kVectors];
 
-  static __m512i Broadcast(const std::byte* a, [[maybe_unused]] __m512i flip) {
+  static __m512i Broadcast(const std::byte* a) {
     int32_t bytes;
     std::memcpy(&bytes, a, sizeof(bytes));
-    const __m512i x = _mm512_set1_epi32(bytes);
-    if constexpr (kSigned) {
-      // x + 128 for each byte.
-      return _mm512_xor_si512(x, flip);
-    } else {
-      return x;
-    }
+    return _mm512_set1_epi32(bytes);
   }
   void ClearRow(size_t r) {
     for (int v = 0; v < kVectors; ++v) sums[r][v] = _mm512_setzero_si512();
@@ -39,7 +33,7 @@ struct Tile<kVectors, kSigned, std::index_sequence<kRow...>> {
   void Finish(int32_t* c) { (StoreRow(kRow, c + kRow * kVectors * 16), ...); }
   /// kSteps steps: a row's pointer is loaded once for all of them.
   template <int kSteps>
-  void Step(const std::byte* const* rows, int64_t offset, const std::byte* b, __m512i flip) {
+  void Step(const std::byte* const* rows, int64_t offset, const std::byte* b) {
     __m512i columns[kSteps][kVectors];
     for (int s = 0; s < kSteps; ++s) {
       for (int v = 0; v < kVectors; ++v)
@@ -47,7 +41,7 @@ struct Tile<kVectors, kSigned, std::index_sequence<kRow...>> {
     }
     const auto row = [&](size_t r, const std::byte* a) {
       for (int s = 0; s < kSteps; ++s) {
-        const __m512i x = Broadcast(a + s * 4, flip);
+        const __m512i x = Broadcast(a + s * 4);
         for (int v = 0; v < kVectors; ++v)
           sums[r][v] = _mm512_dpbusd_epi32(sums[r][v], x, columns[s][v]);
       }
@@ -56,11 +50,10 @@ struct Tile<kVectors, kSigned, std::index_sequence<kRow...>> {
   }
 };
 
-template <int kRows, int kVectors, bool kSigned>
+template <int kRows, int kVectors>
 void RunTile(const QuantTileArgs& args) {
-  Tile<kVectors, kSigned, std::make_index_sequence<kRows>> tile;
+  Tile<kVectors, std::make_index_sequence<kRows>> tile;
   tile.Start();
-  const __m512i flip = _mm512_set1_epi32(static_cast<int>(0x80808080U));
   // As many steps at once as leave registers for the sums.
   constexpr int kSteps = kVectors == 1 ? 2 : 1, kBytes = kVectors * 64;
   const std::byte* b = args.b;
@@ -69,8 +62,8 @@ void RunTile(const QuantTileArgs& args) {
     for (int r = 0; r < kRows; ++r) rows[r] = args.a[t * kRows + r] + args.a_offset;
     int64_t s = 0;
     for (; s + kSteps <= args.steps; s += kSteps, b += kSteps * kBytes)
-      tile.template Step<kSteps>(rows, s * 4, b, flip);
-    for (; s < args.steps; ++s, b += kBytes) tile.template Step<1>(rows, s * 4, b, flip);
+      tile.template Step<kSteps>(rows, s * 4, b);
+    for (; s < args.steps; ++s, b += kBytes) tile.template Step<1>(rows, s * 4, b);
   }
   tile.Finish(args.c);
 }
@@ -79,12 +72,10 @@ template <int kVectors, size_t... kRow>
 QuantKernels MakeTable(const char* name, std::index_sequence<kRow...>) {
   QuantKernels table;
   table.name = name;
-  // Signed rows need one register more, and all rows still fit.
   table.mr = sizeof...(kRow);
   table.nr = kVectors * 16;
   table.wide = false;
-  ((table.tile[kRow + 1] = RunTile<kRow + 1, kVectors, false>), ...);
-  ((table.tile_signed[kRow + 1] = RunTile<kRow + 1, kVectors, true>), ...);
+  ((table.tile[kRow + 1] = RunTile<kRow + 1, kVectors>), ...);
   return table;
 }
 

@@ -19,6 +19,10 @@ void ForEachTap(const TapRows& all, const F& f) {
 
 }  // namespace
 
+void FlipBytes(const uint8_t* from, int64_t bytes, uint8_t* to) {
+  for (int64_t i = 0; i < bytes; ++i) to[i] = static_cast<uint8_t>(from[i] ^ 0x80);
+}
+
 void WidenRows(const TapRows& rows, int64_t depth, int16_t zero, int64_t stride, int16_t* out) {
   ForEachTap(rows, [&](int64_t row, int64_t tap, const uint8_t* x) {
     int16_t* wide = out + row * stride + tap * depth;

@@ -19,6 +19,9 @@ struct TapRows {
   bool flips = true;       // which sums take for u8 less 128
 };
 
+/// Writes `bytes` i8 plus 128, as u8.
+void FlipBytes(const uint8_t* from, int64_t bytes, uint8_t* to);
+
 /// Writes each row's elements less `zero`, `depth` of each tap, to `stride` elements from the last
 /// row's; an odd number of them gets a 0 behind it.
 void WidenRows(const TapRows& rows, int64_t depth, int16_t zero, int64_t stride, int16_t* out);
