@@ -1,6 +1,7 @@
 #include "exec/packed_store.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "base/file.h"
 #include "base/subnormals.h"
@@ -14,13 +15,46 @@ std::string Text(const PackedKey& key) {
   return text;
 }
 
+/// A large mapped constant while it is packed: pages that were read are dropped time and again, so
+/// that it is never in memory as a whole beside its packed form.
+class ReadOnce final : public ConstantSource {
+ public:
+  static constexpr int64_t kKept = int64_t{1} << 20;
+
+  explicit ReadOnce(const Constant& base) : base_(base) {}
+  void CopyTo(int64_t begin, int64_t count, std::byte* out) const override {
+    base_.CopyTo(begin, count, out);
+    const int64_t bytes = StorageBytes(base_.dtype(), count);
+    const int64_t before = read_.fetch_add(bytes, std::memory_order_relaxed);
+    if (before / kKept != (before + bytes) / kKept) DropMappedPages(base_.raw_bytes());
+  }
+  uint64_t Hash() const override { return base_.Hash(); }
+  std::span<const std::byte> raw_bytes() const override { return base_.raw_bytes(); }
+
+ private:
+  const Constant& base_;
+  mutable std::atomic<int64_t> read_ = 0;
+};
+
+/// What `pack` reads in the place of `constant`.
+Constant WhilePacked(const Constant& constant) {
+  if (constant.source() != nullptr || std::ssize(constant.raw_bytes()) <= 2 * ReadOnce::kKept)
+    return constant;
+  return Constant::Generated(constant.dtype(), constant.shape(),
+                             std::make_shared<ReadOnce>(constant));
+}
+
 Result<std::shared_ptr<const PackedBlob>> Pack(const kernels::PackRequest& request,
                                                const std::vector<const Constant*>& constants) {
   ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> data, AllocateHost(request.bytes));
   {
     // What sessions share depends on the mode of none of them.
     const SubnormalScope scope(Subnormals::kKeep);
-    RETURN_IF_ERROR(request.pack(constants, data.get()));
+    std::vector<Constant> read;
+    for (const Constant* constant : constants) read.push_back(WhilePacked(*constant));
+    std::vector<const Constant*> operands;
+    for (const Constant& constant : read) operands.push_back(&constant);
+    RETURN_IF_ERROR(request.pack(operands, data.get()));
   }
   for (const Constant* constant : constants) DropMappedPages(constant->raw_bytes());
   return std::make_shared<const PackedBlob>(PackedBlob{data, request.bytes});

@@ -170,7 +170,7 @@ Constant Constant::Reshaped(Shape shape) const {
 uint64_t Constant::Hash() const {
   const uint64_t content = source_ != nullptr  ? source_->Hash()
                            : guard_ != nullptr ? guard_->hash()
-                                               : HashBytes(bytes_);
+                                               : HashMapped(bytes_);
   const uint64_t kind = static_cast<uint64_t>(dtype_) * 4 + (splat_               ? 2
                                                              : source_ != nullptr ? 1
                                                                                   : 0);

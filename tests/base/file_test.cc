@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/hash.h"
 #include "tests/test_folder.h"
 
 namespace fettle {
@@ -36,6 +37,18 @@ TEST_F(FileTest, DroppedPagesReadTheSameAgain) {
   ASSERT_TRUE(file.ok());
   DropMappedPages((*file)->bytes().subspan(5, 500000));
   EXPECT_EQ(std::memcmp((*file)->bytes().data(), text.data(), text.size()), 0);
+}
+
+TEST_F(FileTest, PiecesOfAMappedFileHashLikeTheWhole) {
+  std::string text((5 << 20) + 77, ' ');
+  for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * i >> 7);
+  ASSERT_TRUE(WriteTextFile(Path("a"), text).ok());
+  const auto file = MappedFile::Open(Path("a"));
+  ASSERT_TRUE(file.ok());
+  for (const size_t begin : {size_t{0}, size_t{3}, size_t{1} << 20}) {
+    const auto part = (*file)->bytes().subspan(begin);
+    EXPECT_EQ(HashMapped(part), HashBytes(part));
+  }
 }
 
 TEST_F(FileTest, MemoryThatIsNotMappedIsLeftAlone) {

@@ -162,6 +162,19 @@ output %y
   }
 }
 
+TEST_F(PackageTest, PacksLargeMappedWeightsPieceByPiece) {
+  const ModelPtr model =
+      FromText("input %x: f32[1x1024]\nconst %w: f32[1024x1300]\n%y = MatMul(%x, %w)\noutput %y\n");
+  auto session = Session::Create(model, {.threads = 1});
+  ASSERT_TRUE(session.ok());
+  const auto before = RunOn(**session, {});
+  auto again = Session::Create(SaveAndLoad(model), {.threads = 1});
+  ASSERT_TRUE(again.ok());
+  const auto after = RunOn(**again, {});
+  ASSERT_TRUE(before.ok() && after.ok());
+  EXPECT_EQ(*before, *after);
+}
+
 TEST_F(PackageTest, RunsFromPackedWeightsInPlace) {
   const ModelPtr model = FromText(kConvText);
   auto session = Session::Create(model, {.threads = 2});

@@ -15,7 +15,7 @@ bool Sections::Section::IsIntact() const {
   State state = state_.load(std::memory_order_acquire);
   if (state == State::kUnread) {
     // Several threads may check at once; they find the same.
-    state = HashBytes(bytes_) == range_.hash ? State::kIntact : State::kDamaged;
+    state = HashMapped(bytes_) == range_.hash ? State::kIntact : State::kDamaged;
     if (state == State::kDamaged) all_.Report(range_);
     state_.store(state, std::memory_order_release);
   }
