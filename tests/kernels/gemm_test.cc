@@ -130,6 +130,74 @@ TEST(Gemm, ThreadsDoNotChangeResults) {
   EXPECT_EQ(results[0], results[1]);
 }
 
+/// Rows, taps and depths of small whole numbers, so that sums are exact in any order.
+TEST(Block, SlicesOfAnyLengthAddUpToTheProduct) {
+  constexpr int64_t kRows = 19, kTaps = 3, kDepth = 7, kColumns = 45;
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    const MicroKernels& kernels = GetMicroKernels();
+    const int64_t panels = (kColumns + kernels.nr - 1) / kernels.nr;
+    const auto a_of = [](int64_t r, int64_t tap, int64_t k) {
+      return static_cast<float>((3 * r + 5 * tap + 7 * k) % 11 - 5);
+    };
+    const auto b_of = [](int64_t tap, int64_t k, int64_t n) {
+      return static_cast<float>((2 * tap + 3 * k + 5 * n) % 13 - 6);
+    };
+    std::vector<float> a, b(static_cast<size_t>(panels * kTaps * kDepth * kernels.nr));
+    for (int64_t r = 0; r < kRows; ++r)
+      for (int64_t i = 0; i < kTaps * kDepth; ++i) a.push_back(a_of(r, i / kDepth, i % kDepth));
+    for (int64_t n = 0; n < kColumns; ++n)
+      for (int64_t i = 0; i < kTaps * kDepth; ++i)
+        b[static_cast<size_t>((n / kernels.nr * kTaps * kDepth + i) * kernels.nr +
+                              n % kernels.nr)] = b_of(i / kDepth, i % kDepth, n);
+    std::vector<const float*> pointers;
+    for (int64_t row = 0; row < kRows; row += kernels.mr)
+      for (int64_t tap = 0; tap < kTaps; ++tap)
+        for (int64_t r = row; r < std::min<int64_t>(row + kernels.mr, kRows); ++r)
+          pointers.push_back(a.data() + (r * kTaps + tap) * kDepth);
+    for (const int64_t depth_block : {1, 7, 14, 20, 1000}) {
+      std::vector<float> c(kRows * kColumns, NAN);
+      TileSpan tiles[kRows];
+      BlockArgs args;
+      args.tiles = CutTiles(kernels.mr, pointers.data(), kRows, kTaps, c.data(), kColumns, tiles);
+      args.taps = kTaps;
+      args.depth = kDepth;
+      args.b = b.data();
+      args.columns = args.c_stride = kColumns;
+      args.depth_block = depth_block;
+      RunBlock(kernels, args);
+      for (int64_t r = 0; r < kRows; ++r) {
+        for (int64_t n = 0; n < kColumns; ++n) {
+          float sum = 0;
+          for (int64_t i = 0; i < kTaps * kDepth; ++i)
+            sum += a_of(r, i / kDepth, i % kDepth) * b_of(i / kDepth, i % kDepth, n);
+          ASSERT_EQ(c[static_cast<size_t>(r * kColumns + n)], sum)
+              << target << " row " << r << " column " << n << " slices of " << depth_block;
+        }
+      }
+    }
+  }
+  ForceSimdTarget("");
+}
+
+TEST(Blocking, TasksHaveNearEqualRowsAndReadBAsSeldomAsCanBe) {
+  CpuInfo info;
+  info.l2_bytes = 2 << 20;
+  constexpr int kMr = 14, kNr = 32;
+  const auto rows = [&](int64_t m) {
+    return ChooseBlocking(info, kMr, kNr, m, 768, 768, 1, 16 * kMr).rows;
+  };
+  EXPECT_EQ(rows(0), kMr);
+  EXPECT_EQ(rows(16), 2 * kMr);
+  EXPECT_EQ(rows(50), 4 * kMr);
+  EXPECT_EQ(rows(197), 15 * kMr);
+  EXPECT_EQ(rows(17 * kMr), 9 * kMr) << "9 and 8 tiles, not 16 and 1";
+  EXPECT_EQ(SplitPanels(24, 1, 1), 24);
+  EXPECT_EQ(SplitPanels(24, 1, 2), 3);
+  EXPECT_EQ(SplitPanels(24, 100, 2), 24);
+  EXPECT_EQ(SplitPanels(3, 1, 16), 1);
+}
+
 TEST(RowTiles, AreAsFewAndAsEqualAsCanBe) {
   for (const int mr : {6, 8, 14}) {
     for (int64_t rows = 1; rows <= 300; ++rows) {

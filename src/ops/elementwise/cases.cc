@@ -60,6 +60,7 @@ constexpr Case kSpecialCases[] = {
     {"elementwise.div_i64",
      "input %a: i64[37] = noise(-99, 99)\ninput %b: i64[37] = noise(-3, 3)\n"
      "%y = Div(%a, %b)\noutput %y\n"},
+    {"elementwise.gelu", "input %x: f32[7x37] = noise(-12, 12)\n%y = Gelu(%x)\noutput %y\n"},
     {"elementwise.gelu_tanh",
      "input %x: f32[3x37] = noise(-4, 4)\n%y = Gelu(%x) {approximate=\"tanh\"}\noutput %y\n"},
     {"elementwise.max_one", "input %x: f32[3x37]\n%y = Max(%x)\noutput %y\n"},

@@ -26,6 +26,10 @@ std::span<const Case> SoftmaxCases() {
        "input %x: f32[1x33x35x4] = noise(-30, 30)\n%y = Softmax(%x) {axis=-1}\noutput %y\n"},
       {"softmax.prime_rows",
        "input %x: f32[2x3x131] = noise(-9, 9)\n%y = Softmax(%x)\noutput %y\n"},
+      {"softmax.rows_of_four_vectors",
+       "input %x: f32[3x5x64] = noise(-9, 9)\n%y = Softmax(%x)\noutput %y\n"},
+      {"softmax.window_of_49",
+       "input %x: f32[3x5x49] = noise(-9, 9)\n%y = Softmax(%x)\noutput %y\n"},
   };
   return kCases;
 }
