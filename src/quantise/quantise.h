@@ -1,0 +1,65 @@
+// Post-training quantisation: from a network in fp32 and samples of its inputs to one of integers.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "quantise/samples.h"
+#include "quantise/writer.h"
+
+namespace fettle::quantise {
+
+/// kAuto takes whichever loses less over the samples.
+enum class Switch { kAuto, kOn, kOff };
+
+struct QuantiseOptions {
+  GridOptions grids;  // but for corrects_bias, which follows from bias_correction
+  Switch equalisation = Switch::kAuto;
+  Switch bias_correction = Switch::kAuto;
+  /// What outputs have to keep; layers stay in fp32 until they do.
+  double min_sqnr_db = 20;
+  double min_top1 = 0;
+  /// Samples that the sensitivity of each layer is measured on; 0: it is measured only where the
+  /// budget asks for it, on 4.
+  size_t sensitivity_samples = 4;
+};
+
+/// What became of a layer.
+struct LayerReport {
+  std::string name, op;
+  bool quantised = false;
+  /// Signal to noise of its weights in integers; nothing where it has none.
+  std::optional<double> weight_sqnr_db;
+  /// Of the outputs, where nothing but this layer's operands is quantised.
+  std::optional<double> sqnr_db;
+};
+
+struct QuantiseResult {
+  std::string bytes;  // a ModelProto
+  std::vector<LayerReport> layers;
+  Loss loss;       // of `bytes`
+  Loss full_loss;  // with all layers quantised
+  size_t equalised_pairs = 0;
+  bool bias_corrected = false;
+
+  size_t quantised_layers() const;
+};
+
+/// A ModelProto that keeps no data in other files, and what Fettle loaded from it.
+struct Source {
+  std::string_view bytes;
+  std::shared_ptr<const runtime::Model> model;
+};
+
+/// Calibrates on all samples, measures how much each layer loses, and keeps the worst ones in fp32
+/// until the budget holds: as few as a bisection over them, most sensitive first, finds. The result
+/// depends on the source, the samples and the options alone. Where even one layer is too much,
+/// `quantised_layers()` is 0 and `bytes` is empty.
+/// Fails with kInvalidArgument where the model is quantised already or has nothing to quantise,
+/// kUnsupported where its opset cannot be raised, kCancelled.
+Result<QuantiseResult> Quantise(const Source& source, const Runs& runs,
+                                const QuantiseOptions& options);
+
+}  // namespace fettle::quantise
