@@ -2,10 +2,12 @@
 
 import gzip
 import json
+import math
 import os
 import pathlib
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -112,6 +114,71 @@ class Cli(unittest.TestCase):
         for command in ("info", "list", "export", "verify"):
             self.fails(3, "not a database", "db", command, "--cache", "db3")
         self.fails(3, "not a database", "db", "import", "rows.jsonl", "--cache", "db3")
+
+    def npy(self, path, shape, values=None, dtype="<f4"):
+        header = repr({"descr": dtype, "fortran_order": False, "shape": tuple(shape)}).ljust(117) + "\n"
+        count = math.prod(shape)
+        values = values or [((i * 37) % 101) / 101 for i in range(count)]
+        body = struct.pack(f"<{count}{'f' if dtype == '<f4' else 'd'}", *values)
+        pathlib.Path(path).write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + body)
+
+    def test_quantise(self):
+        self.npy("batch.npy", [3, 3, 8, 12])
+        shaped = ["quantise", self.model, *SMALL, "--min-sqnr", "5"]
+        report = self.json(*shaped, "--data", "batch.npy", "landscape.png", "-o", "int8.onnx")
+        self.assertEqual(report["samples"], 4)
+        self.assertTrue(all(layer["quantised"] for layer in report["layers"]))
+        self.assertGreater(report["loss"]["sqnr_db"], 5)
+        self.assertEqual(report["after"]["bytes"], os.path.getsize("int8.onnx"))
+        first = pathlib.Path("int8.onnx").read_bytes()
+        self.json(*shaped, "--data", "batch.npy", "landscape.png", "-o", "int8.onnx", "--threads", "1")
+        self.assertEqual(pathlib.Path("int8.onnx").read_bytes(), first, "depends on data and options alone")
+        self.json("compare", "int8.onnx", *SMALL, "--outputs-only")
+        self.assertEqual(self.json(*shaped, "--data", "batch.npy", "-o", "o.onnx", "--samples", "2")["samples"], 2)
+        self.assertIsNone(self.json(*shaped, "--data", "batch.npy", "-o", "o.onnx", "--sensitivity", "0")["layers"][0]["sqnr_db"])
+        self.assertIn("SQNR dB", run(*shaped, "--data", "batch.npy", "-o", "o.onnx").stdout)
+
+    def test_quantise_refuses(self):
+        self.npy("batch.npy", [2, 3, 8, 12])
+        self.npy("flat.npy", [5, 7])
+        self.npy("nan.npy", [1, 3, 8, 12], [math.nan] * 288)
+        self.npy("double.npy", [1, 3, 8, 12], dtype="<f8")
+        pathlib.Path("empty").mkdir()
+        pathlib.Path("cut.png").write_bytes(pathlib.Path("landscape.png").read_bytes()[:300])
+        given = ["quantise", self.model, *SMALL, "-o", "no.onnx", "--data"]
+        self.fails(2, "--data", "quantise", self.model, "-o", "no.onnx")
+        self.fails(2, "--output", "quantise", self.model, "--data", "batch.npy")
+        self.fails(2, "--ranges", *given, "batch.npy", "--ranges", "entropy")
+        self.fails(3, "expected shape 1x3x8x12 or several of it, got 5x7", *given, "flat.npy")
+        self.fails(3, "nan.npy: element 0 is nan", *given, "nan.npy")
+        self.fails(3, "expected f32, got f64", *given, "double.npy")
+        self.fails(3, "no picture and no array", *given, "empty")
+        self.fails(3, "no such file", *given, "missing.npy")
+        self.fails(3, "cut.png", *given, "cut.png")
+        self.fails(3, "--shape picture=", "quantise", self.model, "-o", "no.onnx", "--data", "landscape.png")
+        self.fails(3, "no input 'other'", *given, "batch.npy", "--shape", "other=1")
+        self.fails(3, "is the model itself", "quantise", self.model, *SMALL, "-o", "./" + self.model, "--data", "batch.npy")
+        self.fails(3, "is a folder", "quantise", self.model, *SMALL, "-o", ".", "--data", "batch.npy")
+        self.fails(3, "missing.onnx", "quantise", "missing.onnx", "-o", "no.onnx", "--data", "batch.npy")
+        self.fails(3, "no row of scores", *given, "batch.npy", "--min-top1", "0.5")
+        self.fails(4, "CPU only", *given, "batch.npy", "--device", "opencl")
+        self.fails(5, "no layer can be quantised", *given, "batch.npy", "--min-sqnr", "500")
+        self.fails(1, "nowhere/no.onnx", "quantise", self.model, *SMALL, "--min-sqnr", "5", "-o", "nowhere/no.onnx", "--data", "batch.npy")
+        self.assertFalse(pathlib.Path("no.onnx").exists())
+        self.json(*given[:-3], "-o", "once.onnx", "--data", "batch.npy", "--min-sqnr", "5")
+        self.fails(3, "quantised already", "quantise", "once.onnx", *SMALL, "-o", "no.onnx", "--data", "batch.npy")
+
+    def test_quantise_is_interrupted(self):
+        self.npy("many.npy", [64, 3, 96, 128])
+        command = [FETTLE, "quantise", self.model, "--shape", "picture=1x3x96x128", "-o", "cut.onnx", "--data", *["many.npy"] * 4,
+                   "--samples", "256", "--sensitivity", "256"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("interrupted", errors)
+        self.assertFalse(pathlib.Path("cut.onnx").exists())
 
     def test_unsupported(self):
         nowhere = {"FETTLE_OPENCL_LIBRARY": "/nowhere/libOpenCL.so"}

@@ -14,6 +14,7 @@
   ROW(Peak)                  \
   ROW(Tune)                  \
   ROW(Plan)                  \
+  ROW(Quantise)              \
   ROW(Db)                    \
   ROW(TuneKernel)            \
   ROW(Completion)            \

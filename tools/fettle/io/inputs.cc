@@ -14,13 +14,6 @@
 namespace fettle::tools {
 namespace {
 
-std::string InputNames(const ir::Graph& graph) {
-  std::string names;
-  for (ir::ValueId id : graph.inputs)
-    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", graph.value(id).name);
-  return names.empty() ? "none" : names;
-}
-
 const ir::Value* FindInput(const ir::Graph& graph, std::string_view name) {
   for (ir::ValueId id : graph.inputs)
     if (graph.value(id).name == name) return &graph.value(id);
@@ -35,38 +28,8 @@ uint64_t NextRandom(uint64_t& state) {
   return z ^ (z >> 31);
 }
 
-/// The shape that the model gives the input, with --shape's extents where it leaves them open.
-Result<Shape> DeclaredShape(const ir::Value& value, const std::map<std::string, Shape>& shapes) {
-  const auto given = shapes.find(value.name);
-  if (given == shapes.end()) return value.shape.value_or(Shape());
-  if (value.shape) {
-    bool fits = value.shape->rank() == given->second.rank();
-    for (int i = 0; fits && i < value.shape->rank(); ++i)
-      fits = (*value.shape)[i] < 0 || (*value.shape)[i] == given->second[i];
-    if (!fits)
-      return InvalidArgument("input '{}': --shape {} contradicts the model's {}", value.name,
-                             given->second.ToString(), value.shape->ToString());
-  }
-  return given->second;
-}
-
 bool SameBytes(DType want, DType got) {
   return (want == DType::kI4 && got == DType::kI8) || (want == DType::kU4 && got == DType::kU8);
-}
-
-/// NumPy has no bf16 and no 8-bit floats: f32 stands for them, as it does in what `run` writes.
-Result<Tensor> AsInputType(Tensor tensor, const ir::Value& value) {
-  if (tensor.dtype() == value.dtype) return tensor;
-  const bool narrow = tensor.dtype() == DType::kF32 && IsFloat(value.dtype) &&
-                      value.dtype != DType::kF16 && value.dtype != DType::kF64;
-  if (!narrow && !SameBytes(value.dtype, tensor.dtype())) {
-    return InvalidArgument("input '{}': expected {}, got {}", value.name, DTypeName(value.dtype),
-                           DTypeName(tensor.dtype()));
-  }
-  ASSIGN_OR_RETURN(Tensor out, Tensor::Create(value.dtype, tensor.shape()));
-  const HostView from = tensor.view(), to = out.view();
-  for (int64_t i = 0; i < tensor.elements(); ++i) to.SetDouble(i, from.GetDouble(i));
-  return out;
 }
 
 Status CheckExtents(const ir::Value& value, const Shape& declared, const Shape& got) {
@@ -137,6 +100,41 @@ Result<Tensor> FillTensor(const ir::Value& value, const Shape& shape, double con
 }
 
 }  // namespace
+
+std::string InputNames(const ir::Graph& graph) {
+  std::string names;
+  for (ir::ValueId id : graph.inputs)
+    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", graph.value(id).name);
+  return names.empty() ? "none" : names;
+}
+
+Result<Shape> DeclaredShape(const ir::Value& value, const std::map<std::string, Shape>& shapes) {
+  const auto given = shapes.find(value.name);
+  if (given == shapes.end()) return value.shape.value_or(Shape());
+  if (value.shape) {
+    bool fits = value.shape->rank() == given->second.rank();
+    for (int i = 0; fits && i < value.shape->rank(); ++i)
+      fits = (*value.shape)[i] < 0 || (*value.shape)[i] == given->second[i];
+    if (!fits)
+      return InvalidArgument("input '{}': --shape {} contradicts the model's {}", value.name,
+                             given->second.ToString(), value.shape->ToString());
+  }
+  return given->second;
+}
+
+Result<Tensor> AsInputType(Tensor tensor, const ir::Value& value) {
+  if (tensor.dtype() == value.dtype) return tensor;
+  const bool narrow = tensor.dtype() == DType::kF32 && IsFloat(value.dtype) &&
+                      value.dtype != DType::kF16 && value.dtype != DType::kF64;
+  if (!narrow && !SameBytes(value.dtype, tensor.dtype())) {
+    return InvalidArgument("input '{}': expected {}, got {}", value.name, DTypeName(value.dtype),
+                           DTypeName(tensor.dtype()));
+  }
+  ASSIGN_OR_RETURN(Tensor out, Tensor::Create(value.dtype, tensor.shape()));
+  const HostView from = tensor.view(), to = out.view();
+  for (int64_t i = 0; i < tensor.elements(); ++i) to.SetDouble(i, from.GetDouble(i));
+  return out;
+}
 
 std::map<std::string, Tensor> BoundInputs::tensors() const {
   std::map<std::string, Tensor> map;

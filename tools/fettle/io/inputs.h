@@ -64,6 +64,17 @@ Result<BoundInputs> BindInputs(const ir::Graph& graph, const std::vector<InputAr
                                const InputOptions& options, const CompleteShapes& complete,
                                std::vector<std::string>& warnings);
 
+/// The tensor as an input of `value`'s type: f32 stands for the floats that NumPy does not know.
+/// Fails with kInvalidArgument naming the input where the types differ.
+Result<Tensor> AsInputType(Tensor tensor, const ir::Value& value);
+
+/// The shape that the model gives the input, with --shape's extents where it leaves them open (-1);
+/// rank 0 where neither says anything. Fails with kInvalidArgument where the two contradict.
+Result<Shape> DeclaredShape(const ir::Value& value, const std::map<std::string, Shape>& shapes);
+
+/// "'x', 'y'": the names of the graph's inputs.
+std::string InputNames(const ir::Graph& graph);
+
 /// A seeded tensor of the given type.
 Result<Tensor> SeedTensor(const std::string& name, DType dtype, const Shape& shape, bool image,
                           uint64_t seed);

@@ -1,0 +1,153 @@
+"""What `fettle quantise` writes, against ONNX Runtime: check_quantise.py FETTLE
+
+Small networks of several opsets: the file has to pass ONNX's checker, ONNX Runtime has to run it, with its optimisations
+and without, and to give what Fettle gives, within the loss that was reported.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto, helper, numpy_helper
+
+FETTLE = str(pathlib.Path(sys.argv[1]).resolve())
+RANDOM = np.random.default_rng(20)
+SAME_DB = 30.0  # runtimes round ties and sum differently, and what follows a step follows it
+
+
+def weights(name, *shape):
+    fan_in = int(np.prod(shape[1:])) or 1
+    return numpy_helper.from_array((RANDOM.standard_normal(shape) / np.sqrt(fan_in)).astype(np.float32), name)
+
+
+def model(nodes, inputs, outputs, tensors, opset, ir=8):
+    values = [[helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in named] for named in (inputs, outputs)]
+    graph = helper.make_graph(nodes, "net", *values, tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir)
+
+
+def residual(opset):
+    """Convolutions with bias and without, a bounded one, a depthwise one, a sum, pools and a fully connected layer."""
+    bound = {"min": 0.0, "max": 2.0} if opset < 11 else {}
+    limits = [] if opset < 11 else ["low", "high"]
+    tensors = [weights("w1", 8, 3, 3, 3), weights("b1", 8), weights("w2", 8, 1, 3, 3), weights("w3", 8, 8, 1, 1),
+               weights("b3", 8), weights("w4", 10, 8), weights("b4", 10)]
+    if opset >= 11:
+        tensors += [numpy_helper.from_array(np.float32(0), "low"), numpy_helper.from_array(np.float32(2), "high")]
+    nodes = [helper.make_node("Conv", ["x", "w1", "b1"], ["c1"], pads=[1, 1, 1, 1]), helper.make_node("Relu", ["c1"], ["r1"]),
+             helper.make_node("MaxPool", ["r1"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
+             helper.make_node("Conv", ["p", "w2"], ["c2"], pads=[1, 1, 1, 1], group=8),
+             helper.make_node("Clip", ["c2", *limits], ["k"], **bound), helper.make_node("Conv", ["k", "w3", "b3"], ["c3"]),
+             helper.make_node("Add", ["c3", "p"], ["s"]), helper.make_node("Relu", ["s"], ["r2"]),
+             helper.make_node("GlobalAveragePool", ["r2"], ["g"]), helper.make_node("Flatten", ["g"], ["f"]),
+             helper.make_node("Gemm", ["f", "w4", "b4"], ["y"], transB=1)]
+    return model(nodes, [("x", [1, 3, 16, 16])], [("y", [1, 10])], tensors, opset, 3 if opset < 9 else 8)
+
+
+def fire():
+    """Branches that are joined, and a batch that stays open."""
+    nodes = [helper.make_node("Conv", ["x", "w0"], ["s"], strides=[2, 2]), helper.make_node("Relu", ["s"], ["a"]),
+             helper.make_node("Conv", ["a", "w1", "b1"], ["e1"]), helper.make_node("Relu", ["e1"], ["l"]),
+             helper.make_node("Conv", ["a", "w3"], ["e3"], pads=[1, 1, 1, 1]), helper.make_node("Relu", ["e3"], ["r"]),
+             helper.make_node("Concat", ["l", "r"], ["j"], axis=1), helper.make_node("Conv", ["j", "w4"], ["o"]),
+             helper.make_node("GlobalAveragePool", ["o"], ["y"])]
+    tensors = [weights("w0", 8, 3, 3, 3), weights("w1", 8, 8, 1, 1), weights("b1", 8), weights("w3", 8, 8, 3, 3),
+               weights("w4", 6, 16, 1, 1)]
+    return model(nodes, [("x", ["n", 3, 17, 17])], [("y", ["n", 6, 1, 1])], tensors, 13)
+
+
+def attention():
+    """Products with constants and of two activations, between transposes and a softmax; two inputs."""
+    nodes = [helper.make_node("MatMul", ["a", "wq"], ["q0"]), helper.make_node("Add", ["q0", "bq"], ["q"]),
+             helper.make_node("MatMul", ["b", "wk"], ["k"]), helper.make_node("Transpose", ["k"], ["kt"], perm=[0, 2, 1]),
+             helper.make_node("MatMul", ["q", "kt"], ["s"]), helper.make_node("Softmax", ["s"], ["p"], axis=-1),
+             helper.make_node("MatMul", ["b", "wv"], ["v"]), helper.make_node("MatMul", ["p", "v"], ["o"]),
+             helper.make_node("MatMul", ["o", "wo"], ["y"])]
+    tensors = [weights(name, 16, 16) for name in ("wq", "wk", "wv", "wo")] + [weights("bq", 16)]
+    return model(nodes, [("a", [1, 5, 16]), ("b", [1, 7, 16])], [("y", [1, 5, 16])], tensors, 17)
+
+
+def sqnr(got, want):
+    noise = float(np.sum((np.asarray(got, np.float64) - want) ** 2))
+    return 10 * np.log10(max(float(np.sum(np.asarray(want, np.float64) ** 2)), 1e-30) / max(noise, 1e-30))
+
+
+def quantise(path, out, data, *options):
+    line = [FETTLE, "quantise", str(path), "-o", str(out), "--json", "--data", *data, *options]
+    result = subprocess.run(line, capture_output=True, text=True, timeout=600)
+    if result.returncode != 0:
+        raise AssertionError(f"exit code {result.returncode}: {result.stderr.strip()}")
+    return json.loads(result.stdout)
+
+
+def check(path, data, inputs, *options):
+    """Quantises, and runs both models on `inputs` in both runtimes. Returns what is wrong, in words."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "int8.onnx"
+        report = quantise(path, out, data, *options)
+        onnx.checker.check_model(str(out), full_check=True)
+        wanted = ort.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, inputs)
+        given = []
+        for i, (name, value) in enumerate(inputs.items()):
+            np.save(f"{folder}/in_{i}.npy", value)
+            given += ["-i", f"{name}={folder}/in_{i}.npy"]
+        subprocess.run([FETTLE, "run", str(out), *given, "-o", f"{folder}/got/"], check=True, capture_output=True)
+        for level in (ort.GraphOptimizationLevel.ORT_ENABLE_ALL, ort.GraphOptimizationLevel.ORT_DISABLE_ALL):
+            settings = ort.SessionOptions()
+            settings.graph_optimization_level = level
+            session = ort.InferenceSession(str(out), settings, providers=["CPUExecutionProvider"])
+            for value, want, theirs in zip(session.get_outputs(), wanted, session.run(None, inputs)):
+                ours = np.load(f"{folder}/got/{value.name.replace('/', '_').replace(':', '_')}.npy")
+                if sqnr(ours, theirs) < SAME_DB:
+                    return f"{value.name}: Fettle and ONNX Runtime are {sqnr(ours, theirs):.1f} dB apart"
+                if sqnr(theirs, want) < report["loss"]["sqnr_db"] - 6:
+                    return f"{value.name}: {sqnr(theirs, want):.1f} dB in ONNX Runtime, reported {report['loss']['sqnr_db']:.1f}"
+        return ""
+
+
+def small_networks():
+    networks = [(f"residual, opset {opset}", residual(opset)) for opset in (7, 9, 10, 11, 13, 17)]
+    networks += [("fire", fire()), ("attention", attention())]
+    for title, network in networks:
+        for options in (["--activations", "u8"], ["--activations", "i8", "--ranges", "minmax"],
+                        ["--weight-bits", "7", "--ranges", "percentile", "--equalise", "on"]):
+            yield f"{title} {' '.join(options)}", network, options
+
+
+def check_small(network, options):
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/net.onnx"
+        onnx.save(network, path)
+        data, inputs = [], {}
+        initialised = {tensor.name for tensor in network.graph.initializer}
+        for value in network.graph.input:
+            if value.name in initialised:
+                continue
+            shape = [dim.dim_value or 1 for dim in value.type.tensor_type.shape.dim]
+            batch = RANDOM.standard_normal([8, *shape]).astype(np.float32)
+            np.save(f"{folder}/{value.name}.npy", batch)
+            data.append(f"{value.name}={folder}/{value.name}.npy")
+            inputs[value.name] = batch[0]
+        return check(path, data, inputs, "--min-sqnr", "15", *options)
+
+
+def main():
+    passed = failed = 0
+    for title, network, options in small_networks():
+        try:
+            problem = check_small(network, options)
+        except Exception as error:  # whatever a runtime or the checker raises is a failure of this network
+            problem = f"{type(error).__name__}: {str(error)[:300]}"
+        passed, failed = passed + (not problem), failed + bool(problem)
+        print(f"{'FAIL' if problem else 'ok'} {title} {problem}".rstrip())
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+// fettle quantise: from a network in fp32 and data to one of integers.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "commands/command.h"
+#include "jobs/interrupt.h"
+#include "jobs/quantisation.h"
+#include "report/report.h"
+#include "report/table.h"
+#include "report/terminal.h"
+
+namespace fettle::tools {
+namespace {
+
+using quantise::LayerReport;
+using quantise::Loss;
+
+constexpr size_t kListedLayers = 15;
+
+Json DecibelJson(const std::optional<double>& decibels) {
+  return decibels ? NumberJson(*decibels) : Json(nullptr);
+}
+
+Json LossJson(const Loss& loss) {
+  return {{"sqnr_db", NumberJson(loss.sqnr_db)},
+          {"max_abs", NumberJson(loss.max_abs)},
+          {"top1", loss.top1 ? Json(*loss.top1) : Json(nullptr)}};
+}
+
+Json FiguresJson(const ModelFigures& figures) {
+  return {{"bytes", figures.bytes}, {"ms", figures.ms}};
+}
+
+Json Document(const QuantisationOptions& options, const Quantisation& done) {
+  const quantise::QuantiseResult& result = done.result;
+  Json layers = Json::array();
+  for (const LayerReport& layer : result.layers)
+    layers.push_back({{"node", layer.name},
+                      {"op", layer.op},
+                      {"quantised", layer.quantised},
+                      {"weight_sqnr_db", DecibelJson(layer.weight_sqnr_db)},
+                      {"sqnr_db", DecibelJson(layer.sqnr_db)}});
+  return {{"model", options.model},
+          {"output", options.output},
+          {"samples", done.samples},
+          {"before", FiguresJson(done.before)},
+          {"after", FiguresJson(done.after)},
+          {"loss", LossJson(result.loss)},
+          {"full_loss", LossJson(result.full_loss)},
+          {"budget", {{"min_sqnr_db", options.min_sqnr_db}, {"min_top1", options.min_top1}}},
+          {"ranges", options.ranges},
+          {"activations", options.activations},
+          {"equalised_pairs", result.equalised_pairs},
+          {"bias_corrected", result.bias_corrected},
+          {"quantised_layers", result.quantised_layers()},
+          {"layers", std::move(layers)},
+          {"seconds", done.seconds},
+          {"device", DeviceJson(done.threads)},
+          {"precision", PrecisionJson(options.common)},
+          {"warnings", done.warnings}};
+}
+
+std::string DecibelText(const std::optional<double>& decibels) {
+  if (!decibels) return "-";
+  return std::isfinite(*decibels) ? fmt::format("{:.1f}", *decibels) : "exact";
+}
+
+/// The most sensitive layers first.
+std::string LayerTable(const std::vector<LayerReport>& all) {
+  std::vector<LayerReport> layers = all;
+  std::ranges::stable_sort(layers, {},
+                           [](const LayerReport& layer) { return layer.sqnr_db.value_or(0); });
+  if (layers.size() > kListedLayers) layers.resize(kListedLayers);
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{"layer"},
+               {.title = "operator", .leaves = 1},
+               {"weights dB", kRight},
+               {"outputs dB", kRight},
+               {"becomes"}});
+  for (const LayerReport& layer : layers)
+    table.Row({layer.name, layer.op, DecibelText(layer.weight_sqnr_db), DecibelText(layer.sqnr_db),
+               layer.quantised ? "int8" : "fp32"});
+  return table.ToString();
+}
+
+void PrintTables(const QuantisationOptions& options, const Quantisation& done) {
+  const quantise::QuantiseResult& result = done.result;
+  const size_t listed = std::min(kListedLayers, result.layers.size());
+  fmt::print("{}\n{}",
+             Fit(fmt::format("each layer quantised alone, the {} most sensitive of {}:", listed,
+                             result.layers.size())),
+             LayerTable(result.layers));
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{""}, {"size", kRight}, {"ms", kRight}, {"SQNR dB", kRight}, {"top 1", kRight}});
+  const auto row = [&](const std::string& name, const ModelFigures& figures,
+                       const std::string& sqnr, std::optional<double> top1) {
+    table.Row({name, HumanBytes(static_cast<double>(figures.bytes)),
+               fmt::format("{:.3f}", figures.ms), sqnr,
+               top1 ? fmt::format("{:.1f} %", 100 * *top1) : "-"});
+  };
+  row("before", done.before, "-", {});
+  row("after", done.after, DecibelText(result.loss.sqnr_db), result.loss.top1);
+  const double smaller =
+      static_cast<double>(done.before.bytes) / static_cast<double>(done.after.bytes);
+  table.Row({"ratio", fmt::format("{:.2f}", smaller),
+             fmt::format("{:.2f}", done.before.ms / done.after.ms), "", ""});
+  fmt::print("\n{}\n", table.ToString());
+  PrintParts(
+      {fmt::format("{} of {} in int8", result.quantised_layers(),
+                   Count(std::ssize(result.layers), "layer")),
+       fmt::format("all of them: {} dB", DecibelText(result.full_loss.sqnr_db)),
+       fmt::format("{} equalised", Count(static_cast<int64_t>(result.equalised_pairs), "pair")),
+       fmt::format("biases {}", result.bias_corrected ? "corrected" : "as they were"),
+       Count(static_cast<int64_t>(done.samples), "sample"), fmt::format("{:.1f} s", done.seconds)});
+  PrintParts({options.output, DeviceLine(done.threads), PrecisionLine(options.common)});
+}
+
+/// Why nothing was written.
+std::string BudgetText(const QuantisationOptions& options, const Quantisation& done) {
+  double best = 0;
+  for (const LayerReport& layer : done.result.layers)
+    best = std::max(best, layer.sqnr_db.value_or(0));
+  return fmt::format(
+      "{}: no layer can be quantised within the budget ({} dB, top 1 {:g} %); the "
+      "least sensitive one alone leaves {:.1f} dB",
+      options.model, options.min_sqnr_db, 100 * options.min_top1, best);
+}
+
+int Quantise(const QuantisationOptions& options) {
+  InstallLog(options.common.log);
+  StartInterruptThread();
+  const auto done = QuantiseFile(options);
+  if (!done.ok()) return Fail(done.status());
+  PrintWarnings(done->warnings);
+  if (done->result.quantised_layers() == 0) return Fail(BudgetText(options, *done), kExitDiffers);
+  if (options.common.json) {
+    PrintJson(Document(options, *done));
+  } else {
+    PrintTables(options, *done);
+  }
+  return kExitOk;
+}
+
+void AddMethods(CLI::App& sub, QuantisationOptions& options) {
+  const auto switches = CLI::IsMember({"auto", "on", "off"});
+  sub.add_option("--activations", options.activations, "the integers of activations: u8|i8")
+      ->check(CLI::IsMember({"u8", "i8"}));
+  sub.add_option("--ranges", options.ranges, "how ranges follow from data: minmax|percentile|mse")
+      ->check(CLI::IsMember(quantise::RangeMethodNames()));
+  sub.add_option("--percentile", options.percentile,
+                 "of --ranges percentile: % of the values that each end keeps")
+      ->check(CLI::Range(50.0, 100.0));
+  sub.add_option("--weight-bits", options.weight_bits,
+                 "8, or 7 for CPUs that add products in 16 bits (AVX2 without VNNI)")
+      ->check(CLI::IsMember({"7", "8"}));
+  sub.add_option("--equalise", options.equalisation,
+                 "ranges of channels between layers: auto|on|off")
+      ->check(switches);
+  sub.add_option("--bias-correction", options.bias_correction,
+                 "take the mean error of rounded weights from biases: auto|on|off")
+      ->check(switches);
+}
+
+void AddBudget(CLI::App& sub, QuantisationOptions& options) {
+  sub.add_option("--min-sqnr", options.min_sqnr_db,
+                 "dB of signal to noise that outputs must keep; layers stay in fp32 until they do")
+      ->check(CLI::Range(0.0, 1000.0));
+  sub.add_option("--min-top1", options.min_top1,
+                 "share of samples whose largest output must stay the same")
+      ->check(CLI::Range(0.0, 1.0));
+  sub.add_option("--sensitivity", options.sensitivity,
+                 "samples that each layer alone is measured on; 0: only where the budget needs it")
+      ->check(CLI::Range(0, 1000000));
+}
+
+}  // namespace
+
+void RegisterQuantise(CLI::App& app, Action& action) {
+  auto options = std::make_shared<QuantisationOptions>();
+  CLI::App* sub = app.add_subcommand("quantise", "from fp32 to int8, by data");
+  sub->add_option("MODEL", options->model, ".onnx file")->required();
+  sub->add_option("--data", options->data,
+                  "[NAME=]PATH... of pictures, .npy, .pb, or folders of them")
+      ->required()
+      ->take_all()
+      ->expected(1, -1);
+  sub->add_option("-o,--output", options->output, "the quantised .onnx file")->required();
+  sub->add_option("--samples", options->samples, "most samples to use, chosen by --seed")
+      ->check(CLI::Range(1, 1000000));
+  sub->add_option("--preprocess", options->preprocess, "pictures: none|unit|imagenet|y")
+      ->envname("FETTLE_PREPROCESS")
+      ->check(CLI::IsMember({"none", "unit", "imagenet", "y"}));
+  AddMethods(*sub, *options);
+  AddBudget(*sub, *options);
+  AddCommonOptions(*sub, options->common);
+  sub->callback([&action, options] { action = [options] { return Quantise(*options); }; });
+}
+
+}  // namespace fettle::tools
