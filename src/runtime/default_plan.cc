@@ -24,8 +24,9 @@ double CompileSeconds(const SessionOptions& options) {
 }
 
 Result<DefaultPlan> RunOne(const std::shared_ptr<const Model>& model, SessionOptions options,
-                           const TensorMap& inputs, bool twice) {
-  DefaultPlan made{.plans = std::make_shared<RecordedPlans>(planner::PreferredPlans())};
+                           const TensorMap& inputs, bool twice,
+                           std::shared_ptr<planner::PlanSource> plans) {
+  DefaultPlan made{.plans = std::make_shared<RecordedPlans>(std::move(plans))};
   options.plans = made.plans;
   options.judges_first_run = false;
   // What is compiled once need not be compiled for the tuned plan.
@@ -65,15 +66,19 @@ std::map<std::string, Shape> ShapesOf(const TensorMap& tensors) {
 
 Result<DefaultPlan> RunDefaultPlan(const std::shared_ptr<const Model>& model,
                                    const SessionOptions& options, const TensorMap& inputs,
-                                   const tuner::GateOptions& gate, int64_t deadline_ns) {
-  ASSIGN_OR_RETURN(DefaultPlan own, RunOne(model, options, inputs, deadline_ns > 0));
+                                   const tuner::GateOptions& gate, int64_t deadline_ns,
+                                   std::shared_ptr<planner::PlanSource> exact_plans) {
+  const bool twice = deadline_ns > 0;
+  ASSIGN_OR_RETURN(DefaultPlan own,
+                   RunOne(model, options, inputs, twice, planner::PreferredPlans()));
   if (options.precision == planner::Precision::kHigh || options.accelerators.empty()) return own;
   tuner::GateOptions comparison = gate;
   comparison.seconds = ComparingSeconds(own.run, gate, deadline_ns);
   if (comparison.seconds <= 0) return own;
   SessionOptions exact_options = options;
   exact_options.precision = planner::Precision::kHigh;
-  ASSIGN_OR_RETURN(DefaultPlan exact, RunOne(model, exact_options, inputs, deadline_ns > 0));
+  ASSIGN_OR_RETURN(DefaultPlan exact,
+                   RunOne(model, exact_options, inputs, twice, std::move(exact_plans)));
   ASSIGN_OR_RETURN(
       const tuner::GateResult result,
       tuner::RunGate([&] { return own.session->Run(inputs, &own.outputs); },

@@ -114,6 +114,17 @@ Status Reprice(TunedSegment& segment, const Session& session, bool cold_constant
   return OkStatus();
 }
 
+/// Sums of what was done; what is known now is that of the last round.
+void AddRound(const tuner::TuneReport& before, tuner::TuneReport& report) {
+  report.reused = std::max(before.reused, report.reused - before.measured);
+  report.measured += before.measured;
+  report.rounds += before.rounds;
+  report.skipped += before.skipped;
+  report.seconds += before.seconds;
+  report.solve_seconds += before.solve_seconds;
+  report.rejected.insert(report.rejected.begin(), before.rejected.begin(), before.rejected.end());
+}
+
 /// Tunes, and compares the tuned plan with the preferred one, whole networks.
 class ModelTuner {
  public:
@@ -242,8 +253,11 @@ class ModelTuner {
   /// The default plan's session, its outputs, and what that took.
   Status RunPreferred() {
     if (default_.session != nullptr) return OkStatus();
+    // What was learned at high precision.
+    const auto exact = std::make_shared<LearnedPlans>(
+        std::shared_ptr<tuner::Store>(std::shared_ptr<void>(), &store_));
     ASSIGN_OR_RETURN(default_, RunDefaultPlan(model_, options_.session, inputs_, options_.gate,
-                                              options_.deadline_ns));
+                                              options_.deadline_ns, exact));
     return OkStatus();
   }
 
@@ -263,17 +277,6 @@ class ModelTuner {
     RETURN_IF_ERROR(RepriceAll());
     result_.expected_us = result_.predicted_us;
     return OkStatus();
-  }
-
-  /// Sums of what was done; what is known now is that of the last round.
-  static void AddRound(const tuner::TuneReport& before, tuner::TuneReport& report) {
-    report.reused = std::max(before.reused, report.reused - before.measured);
-    report.measured += before.measured;
-    report.rounds += before.rounds;
-    report.skipped += before.skipped;
-    report.seconds += before.seconds;
-    report.solve_seconds += before.solve_seconds;
-    report.rejected.insert(report.rejected.begin(), before.rejected.begin(), before.rejected.end());
   }
 
   Status RepriceAll() {
@@ -440,8 +443,14 @@ class ModelTuner {
   /// What the preferred plan came to: on the CPU alone where a device has failed.
   Result<planner::Decision> Preferred(const TunedSegment& segment) const {
     if (default_.plans != nullptr) {
-      if (const auto place = default_.plans->LastPlace(segment.key.graph))
+      if (const auto place = default_.plans->LastPlace(segment.key.graph)) {
+        if (place->limits.precision != options_.session.precision) {
+          const auto key = planner::KeyOf(*segment.graph, place->devices, place->limits);
+          if (const auto kept = FindStamped(store_, StoreKey(key)); kept.ok())
+            return planner::ParseDecision(*segment.graph, *kept);
+        }
         return planner::PreferredDecision(*segment.graph, place->devices, place->limits);
+      }
     }
     if (const Result<std::string> kept = FindStamped(store_, StoreKey(segment.key));
         result_.known && kept.ok())
@@ -478,12 +487,38 @@ class ModelTuner {
   bool recalibrated_ = false;  // and not solved with yet
 };
 
+/// Where a lower precision is allowed beside the CPU, half of the time goes to high precision,
+/// whose kernels are a part of what is searched after it, and whose plan the other has to beat:
+/// that finds it no sooner among twice as many. What this did; nothing where nothing is to be done.
+Result<tuner::TuneReport> TuneHighPrecision(const std::shared_ptr<const Model>& model,
+                                            const TensorMap& inputs,
+                                            const TuneModelOptions& options, tuner::Store& store) {
+  const bool measures = options.tune.level != tuner::Level::kNone;
+  if (options.session.precision == planner::Precision::kHigh ||
+      options.session.accelerators.empty() || !measures)
+    return tuner::TuneReport();
+  TuneModelOptions exact = options;
+  exact.session.precision = planner::Precision::kHigh;
+  exact.writes_package = false;
+  if (options.deadline_ns > 0) exact.deadline_ns = NowNs() + (options.deadline_ns - NowNs()) / 2;
+  const Result<TuneModelResult> result = ModelTuner(model, inputs, exact, store).Run();
+  if (result.ok()) return result->report;
+  const StatusCode code = result.status().code();
+  if (code == StatusCode::kCancelled || code == StatusCode::kDeviceUnavailable)
+    return result.status();
+  Log(LogLevel::kInfo, "tuning at high precision: {}", result.status().message());
+  return tuner::TuneReport();
+}
+
 }  // namespace
 
 Result<TuneModelResult> TuneModel(const std::shared_ptr<const Model>& model,
                                   const TensorMap& inputs, const TuneModelOptions& options,
                                   tuner::Store& store) {
-  return ModelTuner(model, inputs, options, store).Run();
+  ASSIGN_OR_RETURN(const tuner::TuneReport exact, TuneHighPrecision(model, inputs, options, store));
+  ASSIGN_OR_RETURN(TuneModelResult result, ModelTuner(model, inputs, options, store).Run());
+  AddRound(exact, result.report);
+  return result;
 }
 
 Result<std::string> SaveTuned(const std::string& path, const std::string& model_path,

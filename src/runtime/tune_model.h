@@ -69,10 +69,12 @@ struct TuneModelResult {
 };
 
 /// Tunes `model` for the shapes of `inputs` (as Session::Run takes them) and keeps what it learns
-/// in `store`. The tuned plan is used only if its outputs keep the accuracy of the preferred plan's
-/// and it is faster with confidence; `gate` says so either way. Where accuracy is lost, the choice
-/// that loses most of it for the time it saves is banned and the best plan sought again: its error
-/// was estimated too low, for the solver keeps `tune.bounds` (where they name no error budget, the
+/// in `store`. Where accelerators may compute at a lower precision, half of the time goes to high
+/// precision first, and the plan of that is one to beat, so that what may lose more is not slower.
+/// The tuned plan is used only if its outputs keep the accuracy of the preferred plan's and it is
+/// faster with confidence; `gate` says so either way. Where accuracy is lost, the choice that loses
+/// most of it for the time it saves is banned and the best plan sought again: its error was
+/// estimated too low, for the solver keeps `tune.bounds` (where they name no error budget, the
 /// noise that `accuracy` allows). A default plan that needs more memory than they allow never
 /// stays. What steps took in the compared networks calibrates predictions, these and later ones;
 /// where they change much, or the budget is not used up, the best plan is sought again. A warning

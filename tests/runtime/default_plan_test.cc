@@ -68,7 +68,8 @@ class DefaultPlanTest : public testing::Test {
     };
     gate.warms_up = false;
     gate.max_pairs = 20;
-    return RunDefaultPlan(model_, options_, inputs_, gate, deadline_ns).value();
+    return RunDefaultPlan(model_, options_, inputs_, gate, deadline_ns, planner::PreferredPlans())
+        .value();
   }
 
   static planner::Precision PrecisionOf(const DefaultPlan& plan) {

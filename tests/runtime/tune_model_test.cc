@@ -353,5 +353,15 @@ TEST_F(OverflowTest, TuningGivesWhatOverflowsBackToF32) {
   for (float element : outputs.at("b").as<float>()) ASSERT_NEAR(element, 1920, 20);
 }
 
+TEST_F(OverflowTest, TuningTunesHighPrecisionToo) {
+  ASSERT_TRUE(TuneModel(model_, inputs_, options_, *store_).ok());
+  const auto learned = std::make_shared<LearnedPlans>(store_);
+  options_.session.plans = learned;
+  options_.session.precision = planner::Precision::kHigh;
+  TensorMap outputs;
+  ASSERT_TRUE(Session::Create(model_, options_.session).value()->Run(inputs_, &outputs).ok());
+  EXPECT_EQ(learned->found(), 1);
+}
+
 }  // namespace
 }  // namespace fettle::runtime

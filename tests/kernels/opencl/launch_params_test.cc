@@ -57,38 +57,60 @@ TEST(VariantOf, ChangesTextAndOptionsAsAsked) {
                   .text.starts_with("#define FETTLE_MULTIPLY_ADD 2\n#pragma unroll\n"));
 }
 
+/// A kernel whose launches may be varied, with its usual parameters.
+struct Tunables {
+  KernelRun run;
+  ParamSpace space;
+  const TunableLaunches& launches;
+};
+
+/// Hands all that take `group` to `use`; returns how many there were.
+template <typename Use>
+int ForEachTunable(const CaseGroup& group, const Device& device, const Use& use) {
+  int kernels = 0;
+  for (const KernelDesc* kernel : OpenClKernels()) {
+    const auto candidates = CandidatesOf(*kernel, *group.graph, device);
+    if (!candidates.ok()) continue;
+    KernelRun run{*kernel, group, {group.graph, candidates->front(), 1}, {}, ""};
+    const ParamSpace space = SpaceOf(*kernel, run.problem, device);
+    const auto prepared = PrepareKernel(*kernel, run.problem, space.usual, device);
+    EXPECT_TRUE(prepared.ok()) << prepared.status().message();
+    const TunableLaunches* const launches = prepared.ok() ? LaunchesOf(**prepared) : nullptr;
+    if (launches == nullptr) continue;
+    run.params = space.usual;
+    use(Tunables{std::move(run), space, *launches});
+    ++kernels;
+  }
+  return kernels;
+}
+
+Params With(Params params, const Params& more) {
+  for (const auto& [name, value] : more) params[name] = value;
+  return params;
+}
+
 /// All launch tunables of every kernel that takes `text`, each of their values alone, and the
 /// groups of all rules.
 void CheckLaunches(std::string_view text, size_t least_variants) {
   const auto& device = TestOpenClDevice();
   if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
-  const CaseGroup group = ParseGroup(text);
   size_t variants = 0;
-  for (const KernelDesc* kernel : OpenClKernels()) {
-    const auto candidates = CandidatesOf(*kernel, *group.graph, **device);
-    if (!candidates.ok()) continue;
-    KernelRun run{*kernel, group, {group.graph, candidates->front(), 1}, {}, ""};
-    const ParamSpace space = SpaceOf(*kernel, run.problem, **device);
-    const auto prepared = PrepareKernel(*kernel, run.problem, space.usual, **device);
-    ASSERT_TRUE(prepared.ok()) << prepared.status().message();
-    const TunableLaunches* const launches = LaunchesOf(**prepared);
-    if (launches == nullptr) continue;
+  ForEachTunable(ParseGroup(text), **device, [&](Tunables of) {
     std::vector<Params> all;
-    for (const Tunable& tunable : launches->launch_tunables()) {
+    for (const Tunable& tunable : of.launches.launch_tunables()) {
       if (tunable.name.starts_with("group_")) continue;
       for (int64_t value : tunable.values)
         if (value != 0) all.push_back({{tunable.name, value}});
     }
-    const std::vector<RuleParams> rules = launches->launch_rules();
+    const std::vector<RuleParams> rules = of.launches.launch_rules();
     for (size_t i = 0; i < rules.size(); i += 5) all.push_back(rules[i].params);
     for (const Params& params : all) {
-      run.params = space.usual;
-      for (const auto& [name, value] : params) run.params[name] = value;
-      if (space.check && !space.check(run.params).ok()) continue;
-      EXPECT_TRUE(CheckRun(run, **device));
+      of.run.params = With(of.space.usual, params);
+      if (of.space.check && !of.space.check(of.run.params).ok()) continue;
+      EXPECT_TRUE(CheckRun(of.run, **device));
       ++variants;
     }
-  }
+  });
   EXPECT_GE(variants, least_variants);
 }
 
@@ -109,31 +131,22 @@ TEST(LaunchParams, GroupsCutTheThirdAxisEvenly) {
   const CaseGroup group = ParseGroup(
       "input %x: f32[3x17x6x7]\nconst %w: f32[18x17x3x3]\n%y = Conv(%x, %w, _) {pads=[1,1,1,1]}\n"
       "output %y\n");
+  const auto along = [](int64_t items) {
+    return Params{{"group_x", 1}, {"group_y", 1}, {"group_z", items}};
+  };
   std::set<std::string_view> checked;
-  for (const KernelDesc* kernel : OpenClKernels()) {
-    const auto candidates = CandidatesOf(*kernel, *group.graph, **device);
-    if (!candidates.ok()) continue;
-    KernelRun run{*kernel, group, {group.graph, candidates->front(), 1}, {}, ""};
-    const ParamSpace space = SpaceOf(*kernel, run.problem, **device);
-    const auto prepared = PrepareKernel(*kernel, run.problem, space.usual, **device);
-    ASSERT_TRUE(prepared.ok()) << prepared.status().message();
-    const TunableLaunches* const launches = LaunchesOf(**prepared);
-    if (launches == nullptr) continue;
-    for (const Tunable& tunable : launches->launch_tunables()) {
+  ForEachTunable(group, **device, [&](Tunables of) {
+    for (const Tunable& tunable : of.launches.launch_tunables()) {
       if (tunable.name != "group_z") continue;
       for (int64_t items : tunable.values)
-        EXPECT_TRUE(
-            launches->CheckLaunch({{"group_x", 1}, {"group_y", 1}, {"group_z", items}}).ok())
-            << kernel->name << " " << items;
-      // Neither 3 images nor the 36 or 16 places of a patch are a multiple.
-      const Params uneven{{"group_x", 1}, {"group_y", 1}, {"group_z", 5}};
-      EXPECT_EQ(launches->CheckLaunch(uneven).code(), StatusCode::kUnsupported) << kernel->name;
-      run.params = space.usual;
-      for (const auto& [name, value] : uneven) run.params[name] = value;
-      EXPECT_TRUE(CheckRun(run, **device)) << "a plan from elsewhere";
-      checked.insert(kernel->name);
+        EXPECT_TRUE(of.launches.CheckLaunch(along(items)).ok()) << of.run.kernel.name << items;
+      // Neither 3 images nor the 36 or 16 places of a patch are a multiple of 5.
+      EXPECT_EQ(of.launches.CheckLaunch(along(5)).code(), StatusCode::kUnsupported);
+      of.run.params = With(of.space.usual, along(5));
+      EXPECT_TRUE(CheckRun(of.run, **device)) << "a plan from elsewhere";
+      checked.insert(of.run.kernel.name);
     }
-  }
+  });
   EXPECT_TRUE(checked.contains("opencl.conv.winograd")) << checked.size();
 }
 
@@ -142,20 +155,11 @@ TEST(LaunchParams, GroupsThatDoNotFitAreRefusedOrBecomeSmaller) {
   if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
   const CaseGroup group =
       ParseGroup("input %x: f32[1x8x6x7]\n%y = MaxPool(%x) {kernel_shape=[2,2]}\noutput %y\n");
-  int runs = 0;
-  for (const KernelDesc* kernel : OpenClKernels()) {
-    const auto candidates = CandidatesOf(*kernel, *group.graph, **device);
-    if (!candidates.ok()) continue;
-    KernelRun run{*kernel, group, {group.graph, candidates->front(), 1}, {}, ""};
-    run.params = {{"group_x", int64_t{1} << 40}, {"group_y", 1 << 20}};
-    const auto prepared = PrepareKernel(*kernel, run.problem, {}, **device);
-    ASSERT_TRUE(prepared.ok()) << prepared.status().message();
-    const TunableLaunches* const launches = LaunchesOf(**prepared);
-    if (launches == nullptr) continue;
-    EXPECT_EQ(launches->CheckLaunch(run.params).code(), StatusCode::kUnsupported);
-    EXPECT_TRUE(CheckRun(run, **device)) << "a plan from elsewhere";
-    ++runs;
-  }
+  const int runs = ForEachTunable(group, **device, [&](Tunables of) {
+    of.run.params = {{"group_x", int64_t{1} << 40}, {"group_y", 1 << 20}};
+    EXPECT_EQ(of.launches.CheckLaunch(of.run.params).code(), StatusCode::kUnsupported);
+    EXPECT_TRUE(CheckRun(of.run, **device)) << "a plan from elsewhere";
+  });
   EXPECT_GT(runs, 0);
 }
 
