@@ -9,8 +9,6 @@
 namespace fettle::kernels {
 namespace {
 
-constexpr int kVectors = kDotChannels / 16;
-
 template <bool kSigned>
 class DotRow {
  public:

@@ -26,6 +26,7 @@ void MemoryIsRead() { __asm__ volatile("" ::: "memory"); }
 /// As much as a chunk has, three chunks on; panels follow each other.
 void FetchAhead(const std::byte* b) {
   constexpr int64_t kChunkBytes = kTileSteps * kRowBytes;
+#pragma GCC unroll 32
   for (int64_t i = 0; i < kChunkBytes; i += 64)
     _mm_prefetch(reinterpret_cast<const char*>(b) + 3 * kChunkBytes + i, _MM_HINT_T0);
 }

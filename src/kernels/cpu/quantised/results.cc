@@ -53,7 +53,7 @@ void QuantResults::Store(const QuantLaunch& launch, const QuantTile& tile,
 }
 
 // Channels from `channel` on; `column` is the first one's among the padded columns.
-void QuantResults::StoreBlock(const QuantLaunch& launch, RequantiseArgs out, int64_t pixel,
+void QuantResults::StoreBlock(const QuantLaunch& launch, RequantiseArgs& out, int64_t pixel,
                               int64_t channel, int64_t column, std::byte* scratch) const {
   const std::byte* blob = launch.args.packed[0].host<std::byte>();
   if (launch.init != nullptr) out.init = launch.init + column;

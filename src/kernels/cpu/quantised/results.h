@@ -48,7 +48,7 @@ class QuantResults {
   int64_t scratch_bytes() const;
 
  private:
-  void StoreBlock(const QuantLaunch& launch, RequantiseArgs out, int64_t pixel, int64_t channel,
+  void StoreBlock(const QuantLaunch& launch, RequantiseArgs& out, int64_t pixel, int64_t channel,
                   int64_t column, std::byte* scratch) const;
 
   std::optional<QuantisedGroup::Requantise> requantise_;

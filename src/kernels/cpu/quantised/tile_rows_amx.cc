@@ -28,6 +28,40 @@ bool AreEven(const RowPointers& rows, int64_t tap) {
   return different == 0;
 }
 
+// Copies of up to so many bytes. The narrower ones cross fewer cache lines.
+struct Bytes16 {
+  static void Copy(__mmask64 mask, const std::byte* from, std::byte* to) {
+    const auto m = static_cast<__mmask16>(mask);
+    _mm_mask_storeu_epi8(to, m, _mm_maskz_loadu_epi8(m, from));
+  }
+};
+struct Bytes32 {
+  static void Copy(__mmask64 mask, const std::byte* from, std::byte* to) {
+    const auto m = static_cast<__mmask32>(mask);
+    _mm256_mask_storeu_epi8(to, m, _mm256_maskz_loadu_epi8(m, from));
+  }
+};
+struct Bytes64 {
+  static void Copy(__mmask64 mask, const std::byte* from, std::byte* to) {
+    _mm512_mask_storeu_epi8(to, mask, _mm512_maskz_loadu_epi8(mask, from));
+  }
+};
+
+/// Bytes of one tap that lie within a chunk, and where those of the first row go.
+struct Part {
+  int64_t tap, from, bytes;
+  std::byte* to;
+};
+
+template <typename Bytes>
+void CopyPart(const RowPointers& rows, const Part& part) {
+  const __mmask64 mask = ~uint64_t{0} >> (kTileDepth - part.bytes);
+  const uint8_t* const* at = rows.at + part.tap * rows.rows;
+  const int64_t offset = rows.offset + part.from;
+  for (int64_t r = 0; r < rows.rows; ++r)
+    Bytes::Copy(mask, reinterpret_cast<const std::byte*>(at[r]) + offset, part.to + r * kTileDepth);
+}
+
 }  // namespace
 
 void ReadTileRows(const RowPointers& rows, int tile_rows, int64_t chunks, std::byte* copies,
@@ -54,11 +88,13 @@ TileRows JoinTileRows(const RowPointers& rows, int tile_rows, int64_t depth, std
     for (int64_t from = 0; from < depth;) {
       const int64_t k = t * depth + from, in_chunk = k % kTileDepth;
       const int64_t bytes = std::min(depth - from, kTileDepth - in_chunk);
-      const __mmask64 mask = ~uint64_t{0} >> (kTileDepth - bytes);
-      std::byte* to = copies + k / kTileDepth * tile_rows * kTileDepth + in_chunk;
-      for (int64_t r = 0; r < rows.rows; ++r) {
-        const __m512i x = _mm512_maskz_loadu_epi8(mask, Row(rows, t, r) + from);
-        _mm512_mask_storeu_epi8(to + r * kTileDepth, mask, x);
+      const Part part{t, from, bytes, copies + k / kTileDepth * tile_rows * kTileDepth + in_chunk};
+      if (bytes <= 16) {
+        CopyPart<Bytes16>(rows, part);
+      } else if (bytes <= 32) {
+        CopyPart<Bytes32>(rows, part);
+      } else {
+        CopyPart<Bytes64>(rows, part);
       }
       from += bytes;
     }
