@@ -40,12 +40,16 @@ class UnpackedRows final : public ConstantSource {
   std::span<const std::byte> raw_bytes() const override { return packed_.raw_bytes(); }
 
  private:
-  /// Whole rows of the transposed matrix: each row of packed bytes is read once.
+  /// Whole rows of the transposed matrix. A few rows of packed bytes at a time: their lines and
+  /// those written stay in the first-level cache, however large the matrix is.
   void CopyColumns(const uint8_t* bytes, int64_t begin, int64_t end, std::byte* out) const {
-    for (int64_t row = 0; row < layout_.rows; ++row) {
+    constexpr int64_t kRowsAtOnce = 8;
+    for (int64_t row0 = 0; row0 < layout_.rows; row0 += kRowsAtOnce) {
+      const int64_t rows = std::min(kRowsAtOnce, layout_.rows - row0);
       for (int64_t column = begin; column < end; ++column) {
-        out[(column - begin) * layout_.rows + row] =
-            static_cast<std::byte>(Get(bytes, row, column));
+        std::byte* to = out + (column - begin) * layout_.rows + row0;
+        for (int64_t r = 0; r < rows; ++r)
+          to[r] = static_cast<std::byte>(Get(bytes, row0 + r, column));
       }
     }
   }

@@ -29,29 +29,12 @@ class Packer {
       : read_(read),
         layout_(layout),
         weights_(weights),
-        panel_bytes_(layout.panel_bytes()),
         middle_(Middle(weights.dtype())),
         out_(out) {}
 
   void PackCodes() {
     std::memset(out_, 0, layout_.scales_at());
-    if (read_.by_columns) {
-      std::vector<std::byte> column(read_.k);
-      for (int64_t n = 0; n < read_.n; ++n) {
-        weights_.CopyTo(n * read_.k, read_.k, column.data());
-        for (int64_t k = 0; k < read_.k; ++k) Put(RowOf(k), n, column[k]);
-      }
-      return;
-    }
-    std::vector<std::byte> rows(kRowsAtOnce * read_.n);
-    for (int64_t k0 = 0; k0 < read_.k; k0 += kRowsAtOnce) {
-      const int64_t count = std::min(kRowsAtOnce, read_.k - k0);
-      weights_.CopyTo(k0 * read_.n, count * read_.n, rows.data());
-      for (int64_t k = 0; k < count; ++k) {
-        const Row row = RowOf(k0 + k);
-        for (int64_t n = 0; n < read_.n; ++n) Put(row, n, rows[k * read_.n + n]);
-      }
-    }
+    read_.by_columns ? PackColumns() : PackRows();
   }
 
   void PackScales(const Constant& scales) {
@@ -73,24 +56,48 @@ class Packer {
   }
 
  private:
-  /// A row of the operand in each panel: where its step begins, and which of the step it is.
-  struct Row {
-    int64_t step = 0, i = 0;
-  };
-  Row RowOf(int64_t k) const {
-    const int64_t row = k % layout_.block;
-    return {k / layout_.block * layout_.block_bytes() + row / kPanelStep * layout_.step_bytes(),
-            row % kPanelStep};
+  void PackRows() {
+    std::vector<std::byte> rows(kRowsAtOnce * read_.n);
+    for (int64_t k0 = 0; k0 < read_.k; k0 += kRowsAtOnce) {
+      const int64_t count = std::min(kRowsAtOnce, read_.k - k0);
+      weights_.CopyTo(k0 * read_.n, count * read_.n, rows.data());
+      for (int64_t k = 0; k < count; ++k) PackRow(k0 + k, rows.data() + k * read_.n);
+    }
   }
 
-  void Put(const Row& row, int64_t n, std::byte code) {
-    const int64_t column = n % layout_.nr, nr = layout_.nr;
-    std::byte* step = out_ + n / nr * panel_bytes_ + row.step;
+  /// One row of the operand, in all panels.
+  void PackRow(int64_t k, const std::byte* codes) {
+    const int64_t row = k % layout_.block, nr = layout_.nr;
+    std::byte* step =
+        out_ + k / layout_.block * layout_.block_bytes() + row / kPanelStep * layout_.step_bytes();
+    for (int64_t n = 0; n < read_.n; n += nr, step += layout_.panel_bytes()) {
+      const int64_t columns = std::min(nr, read_.n - n);
+      for (int64_t c = 0; c < columns; ++c) Put(step, row % kPanelStep, c, codes[n + c]);
+    }
+  }
+
+  void PackColumns() {
+    std::vector<std::byte> column(read_.k);
+    for (int64_t n = 0; n < read_.n; ++n) {
+      weights_.CopyTo(n * read_.k, read_.k, column.data());
+      std::byte* block = out_ + n / layout_.nr * layout_.panel_bytes();
+      for (int64_t k = 0; k < read_.k; k += layout_.block, block += layout_.block_bytes()) {
+        const int64_t rows = std::min(layout_.block, read_.k - k);
+        for (int64_t r = 0; r < rows; ++r) {
+          Put(block + r / kPanelStep * layout_.step_bytes(), r % kPanelStep, n % layout_.nr,
+              column[k + r]);
+        }
+      }
+    }
+  }
+
+  /// Row `i` of a step.
+  void Put(std::byte* step, int64_t i, int64_t column, std::byte code) const {
     const auto value = static_cast<unsigned>(static_cast<int>(code) - middle_);
     if (layout_.bits == 8) {
-      step[row.i * nr + column] = static_cast<std::byte>(value);
+      step[i * layout_.nr + column] = static_cast<std::byte>(value);
     } else {
-      step[column * 4 + row.i / 2] |= static_cast<std::byte>((value & 15U) << (row.i % 2 * 4));
+      step[column * 4 + i / 2] |= static_cast<std::byte>((value & 15U) << (i % 2 * 4));
     }
   }
 
@@ -107,7 +114,6 @@ class Packer {
   const ops::WeightOnly& read_;
   const PanelLayout& layout_;
   const Constant& weights_;
-  int64_t panel_bytes_;
   int middle_;
   std::byte* out_;
 };
