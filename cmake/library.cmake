@@ -17,22 +17,6 @@ function(fettle_share_precompiled target)
   endif()
 endfunction()
 
-# fettle_unity_by_folder(TARGET TOP): where several files are compiled as one, those of a folder below TOP are, whose names
-# differ; those of TOP stay alone.
-function(fettle_unity_by_folder target top)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
-  get_target_property(sources ${target} SOURCES)
-  foreach(source ${sources})
-    get_filename_component(folder ${source} DIRECTORY)
-    get_filename_component(group ${folder} NAME)
-    if(group STREQUAL top)
-      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    else()
-      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
-    endif()
-  endforeach()
-endfunction()
-
 # fettle_library(NAME SOURCES... [LINK ...]): one static library per folder, with the design's edges as links.
 function(fettle_library name)
   cmake_parse_arguments(arg "OWN_FLAGS" "" "SOURCES;LINK" ${ARGN})

@@ -9,7 +9,9 @@ option(FETTLE_FUZZ "Build the libFuzzer targets (clang)" OFF)
 option(FETTLE_ONE_SIMD_TARGET "Compile kernels for AVX2 (or NEON) alone, for short builds" OFF)
 option(FETTLE_PCH "Precompile the standard headers" ON)
 # CMake's own: several files are compiled as one, for short whole builds (and long ones after an edit).
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
+# A library compiles while those below it do.
+set(CMAKE_OPTIMIZE_DEPENDENCIES ON)
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)

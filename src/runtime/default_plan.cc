@@ -13,8 +13,6 @@ constexpr double kShareOfTime = 0.15;
 /// Of the gate's time, what comparing two default plans takes.
 constexpr double kShareOfGate = 0.25;
 
-double Seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
-
 /// That compilers of devices worked for this process so far.
 double CompileSeconds(const SessionOptions& options) {
   double seconds = 0;

@@ -16,7 +16,6 @@ constexpr double kGateShare = 0.2;
 /// Comparing is given up if it leaves less than this share for measuring.
 constexpr double kLeastForMeasuring = 0.2;
 
-double Seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 int64_t Nanoseconds(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
 
 /// Constants that a package holds as they are.

@@ -8,6 +8,8 @@
 
 namespace fettle::runtime {
 
+inline double Seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
 /// What the preferred plan's session took, in seconds, without compiling programs.
 struct DefaultRun {
   double prepare_seconds = 0;

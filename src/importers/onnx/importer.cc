@@ -11,10 +11,6 @@ namespace {
 constexpr int64_t kOldestIr = 3, kNewestIr = 14;
 constexpr int64_t kOldestOpset = 7, kNewestOpset = 28;
 
-std::string_view AsText(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 std::string FileName(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }

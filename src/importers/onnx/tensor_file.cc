@@ -5,13 +5,10 @@
 #include "base/file.h"
 #include "importers/onnx/proto.h"
 #include "importers/onnx/tensor_data.h"
+#include "importers/onnx/wire.h"
 
 namespace fettle::onnx {
 namespace {
-
-std::string_view AsText(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 std::string StoredForm(const Tensor& tensor) {
   const std::string_view host = AsText(tensor.bytes());

@@ -2,8 +2,10 @@
 // must outlive the records. Attribute values and tensors stay encoded until they are asked for.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +25,11 @@ inline constexpr size_t kMaxAttributes = 1024;
 inline constexpr size_t kMaxOpsets = 256;
 /// Attributes, tensors and value descriptions of one file, all together.
 inline constexpr int64_t kMaxRecords = int64_t{1} << 22;
+
+/// The bytes of a file as its records view them.
+inline std::string_view AsText(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 struct GraphRecord;
 

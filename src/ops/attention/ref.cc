@@ -13,7 +13,7 @@ namespace {
 constexpr double kMasked = -std::numeric_limits<double>::infinity();
 
 /// All operands as [batch, heads, length, size].
-struct Operands {
+struct AttentionOperands {
   AttentionShape a;
   HostView q, k, v;
 
@@ -27,10 +27,10 @@ struct Operands {
   }
 };
 
-Result<Operands> ReadOperands(const RefContext& context) {
+Result<AttentionOperands> ReadOperands(const RefContext& context) {
   std::vector<Shape> shapes(6);
   for (size_t i = 0; i < 6 && i < context.inputs.size(); ++i) shapes[i] = context.inputs[i].shape;
-  Operands o;
+  AttentionOperands o;
   ASSIGN_OR_RETURN(o.a, ReadAttention(context.node, shapes));
   o.q = HeadsView(context.inputs[0], o.a.packed, o.a.q_heads);
   o.k = HeadsView(context.inputs[1], o.a.packed, o.a.kv_heads);
@@ -71,7 +71,7 @@ double MaskAt(const RefContext& context, const AttentionShape& a, std::span<cons
 
 /// The probabilities of one query over all keys; a query that sees no key gives zeros. Scores go to
 /// output 3 where it is asked for.
-std::vector<double> Probabilities(const RefContext& context, const Operands& o,
+std::vector<double> Probabilities(const RefContext& context, const AttentionOperands& o,
                                   std::span<const int64_t> row) {
   const AttentionShape& a = o.a;
   const int64_t kv_head = row[1] / (a.q_heads / a.kv_heads);
@@ -109,7 +109,7 @@ std::vector<double> Probabilities(const RefContext& context, const Operands& o,
 }
 
 /// Past and current keys (or values), one behind the other.
-void StorePresent(const RefContext& context, const Operands& o, const HostView& current,
+void StorePresent(const RefContext& context, const AttentionOperands& o, const HostView& current,
                   size_t past_input, size_t output) {
   if (!context.has_output(output)) return;
   const HostView& out = context.outputs[output];
@@ -126,7 +126,7 @@ void StorePresent(const RefContext& context, const Operands& o, const HostView& 
 /// The region that starts at 0 writes the present keys and values, the one that holds the first
 /// element of a query its scores.
 Status AttentionReference(const RefContext& context, const Region& region) {
-  ASSIGN_OR_RETURN(const Operands o, ReadOperands(context));
+  ASSIGN_OR_RETURN(const AttentionOperands o, ReadOperands(context));
   const AttentionShape& a = o.a;
   if (region.begin == 0) {
     StorePresent(context, o, o.k, 4, 1);

@@ -26,17 +26,17 @@ Status ImportSplitAttribute(ImportContext& context) {
 }  // namespace
 
 std::span<const ImportRule> ConcatImports() {
-  static constexpr ImportRule kRules[] = {{.op_type = "Concat", .until = 3, .run = ImportConcat1},
-                                          {.op_type = "Concat", .since = 4}};
-  return kRules;
+  static constexpr ImportRule kConcatRules[] = {
+      {.op_type = "Concat", .until = 3, .run = ImportConcat1}, {.op_type = "Concat", .since = 4}};
+  return kConcatRules;
 }
 
 std::span<const ImportRule> SplitImports() {
-  static constexpr ImportRule kRules[] = {
+  static constexpr ImportRule kConcatRules[] = {
       {.op_type = "Split", .until = 12, .run = ImportSplitAttribute},
       {.op_type = "Split", .since = 13},
   };
-  return kRules;
+  return kConcatRules;
 }
 
 }  // namespace fettle::ops

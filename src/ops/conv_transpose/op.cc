@@ -77,7 +77,7 @@ int64_t ConvTransposeMacs(const ir::Node&, std::span<const Shape> inputs, std::s
   return inputs[0].elements() * inputs[1].Count(1, inputs[1].rank());
 }
 
-constexpr ImportRule kImports[] = {{.op_type = "ConvTranspose"}};
+constexpr ImportRule kConvTransposeImports[] = {{.op_type = "ConvTranspose"}};
 
 }  // namespace
 
@@ -113,7 +113,7 @@ std::span<const Operator> ConvTransposeOps() {
        {.infer = InferConvTranspose,
         .reference = ConvTransposeReference,
         .macs = ConvTransposeMacs,
-        .imports = kImports}},
+        .imports = kConvTransposeImports}},
   };
   return kOps;
 }

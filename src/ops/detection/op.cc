@@ -105,7 +105,7 @@ Status InferNonMaxSuppression(InferContext& context) {
   return OkStatus();
 }
 
-constexpr ImportRule kImports[] = {{.op_type = "NonMaxSuppression", .since = 10}};
+constexpr ImportRule kDetectionImports[] = {{.op_type = "NonMaxSuppression", .since = 10}};
 
 }  // namespace
 
@@ -133,7 +133,7 @@ std::span<const Operator> DetectionOps() {
         .host_inputs = 0b11111},
        {.infer = InferNonMaxSuppression,
         .reference = NonMaxSuppressionReference,
-        .imports = kImports,
+        .imports = kDetectionImports,
         .types = "floats"}},
   };
   return kOps;

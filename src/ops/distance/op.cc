@@ -27,14 +27,17 @@ int64_t CDistMacs(const ir::Node&, std::span<const Shape> inputs, std::span<cons
   return outputs[0].elements() * inputs[0][1];
 }
 
-constexpr ImportRule kImports[] = {{.op_type = "CDist", .domain = kMicrosoft}};
+constexpr ImportRule kDistanceImports[] = {{.op_type = "CDist", .domain = kMicrosoft}};
 
 }  // namespace
 
 std::span<const Operator> DistanceOps() {
   static const Operator kOps[] = {
       {{.name = "CDist", .min_inputs = 2, .max_inputs = 2},
-       {.infer = InferCDist, .reference = CDistReference, .macs = CDistMacs, .imports = kImports}},
+       {.infer = InferCDist,
+        .reference = CDistReference,
+        .macs = CDistMacs,
+        .imports = kDistanceImports}},
   };
   return kOps;
 }

@@ -45,7 +45,7 @@ Status ImportEyeLike(ImportContext& context) {
 }  // namespace
 
 std::span<const ImportRule> ConstantOfShapeImports() {
-  static constexpr ImportRule kRules[] = {
+  static constexpr ImportRule kGenerateRules[] = {
       {.op_type = "ConstantOfShape", .since = 9},
       {.op_type = "Constant", .run = ImportConstant},
       {.op_type = "Bernoulli", .run = RefuseRandom},
@@ -55,30 +55,31 @@ std::span<const ImportRule> ConstantOfShapeImports() {
       {.op_type = "RandomUniform", .run = RefuseRandom},
       {.op_type = "RandomUniformLike", .run = RefuseRandom},
   };
-  return kRules;
+  return kGenerateRules;
 }
 
 std::span<const ImportRule> RangeImports() {
-  static constexpr ImportRule kRules[] = {{.op_type = "Range", .since = 11}};
-  return kRules;
+  static constexpr ImportRule kGenerateRules[] = {{.op_type = "Range", .since = 11}};
+  return kGenerateRules;
 }
 
 std::span<const ImportRule> EyeLikeImports() {
-  static constexpr ImportRule kRules[] = {{.op_type = "EyeLike", .since = 9, .run = ImportEyeLike}};
-  return kRules;
+  static constexpr ImportRule kGenerateRules[] = {
+      {.op_type = "EyeLike", .since = 9, .run = ImportEyeLike}};
+  return kGenerateRules;
 }
 
 std::span<const ImportRule> OneHotImports() {
-  static constexpr ImportRule kRules[] = {{.op_type = "OneHot", .since = 9}};
-  return kRules;
+  static constexpr ImportRule kGenerateRules[] = {{.op_type = "OneHot", .since = 9}};
+  return kGenerateRules;
 }
 
 std::span<const ImportRule> TriluImports() {
-  static constexpr ImportRule kRules[] = {
+  static constexpr ImportRule kGenerateRules[] = {
       {.op_type = "Trilu", .since = 14},
       {.op_type = "Trilu", .domain = "com.microsoft"},
   };
-  return kRules;
+  return kGenerateRules;
 }
 
 }  // namespace fettle::ops

@@ -81,7 +81,7 @@ Status ImportCrop(ImportContext& context) {
   return OkStatus();
 }
 
-constexpr ImportRule kRules[] = {
+constexpr ImportRule kLegacyRules[] = {
     {.op_type = "Affine", .run = ImportAffine},
     {.op_type = "Crop", .run = ImportCrop},
     {.op_type = "ImageScaler", .run = ImportImageScaler},
@@ -91,6 +91,6 @@ constexpr ImportRule kRules[] = {
 
 }  // namespace
 
-std::span<const ImportRule> LegacyImports() { return kRules; }
+std::span<const ImportRule> LegacyImports() { return kLegacyRules; }
 
 }  // namespace fettle::ops

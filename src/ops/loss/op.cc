@@ -40,7 +40,7 @@ Status ImportSoftmaxCrossEntropy(ImportContext& context) {
   return OkStatus();
 }
 
-constexpr ImportRule kImports[] = {
+constexpr ImportRule kLossImports[] = {
     {.op_type = "NegativeLogLikelihoodLoss"},
     {.op_type = "SoftmaxCrossEntropyLoss", .run = ImportSoftmaxCrossEntropy}};
 
@@ -63,7 +63,7 @@ Result<LossAttributes> ReadLoss(const ir::Node& node) {
 std::span<const Operator> LossOps() {
   static const Operator kOps[] = {
       {{.name = "NegativeLogLikelihoodLoss", .min_inputs = 2, .max_inputs = 3},
-       {.infer = InferLoss, .reference = LossReference, .imports = kImports}},
+       {.infer = InferLoss, .reference = LossReference, .imports = kLossImports}},
   };
   return kOps;
 }

@@ -63,7 +63,7 @@ Status ImportContribPad(ImportContext& context) {
   return OkStatus();
 }
 
-constexpr ImportRule kImports[] = {
+constexpr ImportRule kPadImports[] = {
     {.op_type = "Pad", .since = 1, .until = 10, .run = ImportPad2},
     {.op_type = "Pad", .since = 11},
     {.op_type = "Pad", .run = ImportContribPad, .domain = "com.microsoft"},
@@ -138,7 +138,7 @@ std::span<const Operator> PadOps() {
         .min_inputs = 2,
         .max_inputs = 4,
         .host_inputs = 1u << 1 | 1u << 3},
-       {.infer = InferPad, .reference = PadReference, .imports = kImports, .types = "all"}},
+       {.infer = InferPad, .reference = PadReference, .imports = kPadImports, .types = "all"}},
   };
   return kOps;
 }

@@ -29,7 +29,7 @@ Status ImportNhwcMaxPool(ImportContext& context) {
   return OkStatus();
 }
 
-constexpr ImportRule kRules[] = {
+constexpr ImportRule kPoolRules[] = {
     {.op_type = "AveragePool"},
     {.op_type = "GlobalAveragePool"},
     {.op_type = "GlobalLpPool", .run = ImportLpPool},
@@ -48,13 +48,13 @@ constexpr ImportRule kRules[] = {
 /// The consecutive rules for one operator.
 std::span<const ImportRule> PoolImports(std::string_view op) {
   size_t begin = 0;
-  while (kRules[begin].op_type != op) ++begin;
+  while (kPoolRules[begin].op_type != op) ++begin;
   size_t end = begin + 1;
   const auto is_same = [&](std::string_view type) {
     return type == op || (type.starts_with("Nhwc") && type.substr(4) == op);
   };
-  while (end < std::size(kRules) && is_same(kRules[end].op_type)) ++end;
-  return std::span<const ImportRule>(kRules).subspan(begin, end - begin);
+  while (end < std::size(kPoolRules) && is_same(kPoolRules[end].op_type)) ++end;
+  return std::span<const ImportRule>(kPoolRules).subspan(begin, end - begin);
 }
 
 }  // namespace fettle::ops

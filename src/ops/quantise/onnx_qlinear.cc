@@ -122,7 +122,7 @@ Status ImportWhere(ImportContext& context) {
   return OkStatus();
 }
 
-constexpr ImportRule kRules[] = {
+constexpr ImportRule kQuantiseLinearRules[] = {
     // keep-sorted start
     {.op_type = "QGemm", .run = ImportGemm, .domain = kMicrosoft},
     {.op_type = "QLinearAdd", .run = ImportBinary, .domain = kMicrosoft},
@@ -142,6 +142,6 @@ constexpr ImportRule kRules[] = {
 
 }  // namespace
 
-std::span<const ImportRule> QLinearRules() { return kRules; }
+std::span<const ImportRule> QLinearRules() { return kQuantiseLinearRules; }
 
 }  // namespace fettle::ops

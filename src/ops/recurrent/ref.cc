@@ -9,7 +9,7 @@ namespace fettle::ops {
 namespace {
 
 /// Dense row-major copies of the operands.
-struct Operands {
+struct RecurrentOperands {
   std::vector<double> x, w, r, b, h0, c0, p;
   std::vector<int64_t> lengths;
 };
@@ -17,7 +17,7 @@ struct Operands {
 /// The state of one sequence in one direction, and the parameters of that direction.
 class Cell {
  public:
-  Cell(const RecurrentAttributes& cell, const Operands& operands, int direction)
+  Cell(const RecurrentAttributes& cell, const RecurrentOperands& operands, int direction)
       : cell_(cell), hidden_(cell.hidden) {
     const size_t rows = hidden_ * cell.gates, d = direction;
     const size_t input = cell.input;
@@ -117,7 +117,7 @@ void WriteRow(const RefContext& context, size_t i, std::span<const int64_t> pref
     view.SetDouble(offset + static_cast<int64_t>(u) * view.strides.back(), row[u]);
 }
 
-void RunSequence(const RecurrentAttributes& cell, const Operands& operands,
+void RunSequence(const RecurrentAttributes& cell, const RecurrentOperands& operands,
                  const RefContext& context, int direction, int64_t b) {
   Cell state(cell, operands, direction);
   const size_t hidden = cell.hidden, input = cell.input;
@@ -156,8 +156,8 @@ Status RecurrentReference(const RefContext& context, const Region&) {
   ASSIGN_OR_RETURN(const RecurrentAttributes cell,
                    ReadRecurrent(context.node, context.inputs[0].shape, context.inputs[1].shape,
                                  context.inputs[2].shape));
-  Operands operands = {doubles(0), doubles(1), doubles(2), doubles(3),
-                       doubles(5), doubles(6), doubles(7), {}};
+  RecurrentOperands operands = {doubles(0), doubles(1), doubles(2), doubles(3),
+                                doubles(5), doubles(6), doubles(7), {}};
   if (context.has_input(4)) operands.lengths = IntsOf(context.inputs[4]);
   for (int64_t length : operands.lengths) {
     if (length < 0 || length > cell.steps)

@@ -34,14 +34,14 @@ Walker WalkRows(const HostView& x, const HostView& y, const AxisMask& mask, int6
 
 enum class Fold { kSum, kSumAbs, kSumSquare, kProd, kMax, kMin, kLogSumExp };
 
-struct Reduction {
+struct RowReduction {
   std::string_view name;
   Fold fold;
   /// Applied to the folded value, where one is needed; `count` elements went into it.
   double (*finish)(double folded, double count) = nullptr;
 };
 
-constexpr Reduction kReductions[] = {
+constexpr RowReduction kReductions[] = {
     {"ReduceL1", Fold::kSumAbs},
     {"ReduceL2", Fold::kSumSquare, [](double s, double) { return std::sqrt(s); }},
     {"ReduceLogSum", Fold::kSum, [](double s, double) { return std::log(s); }},
@@ -54,8 +54,8 @@ constexpr Reduction kReductions[] = {
     {"ReduceSumSquare", Fold::kSumSquare},
 };
 
-const Reduction& FindReduction(std::string_view name) {
-  for (const Reduction& reduction : kReductions) {
+const RowReduction& FindReduction(std::string_view name) {
+  for (const RowReduction& reduction : kReductions) {
     if (reduction.name == name) return reduction;
   }
   FETTLE_CHECK(false, "a reduction without a row");
@@ -63,7 +63,7 @@ const Reduction& FindReduction(std::string_view name) {
 
 /// Unsigned for integers, so that overflow wraps.
 template <typename W>
-using Wrapping = std::conditional_t<std::same_as<W, int64_t>, uint64_t, W>;
+using WrappingType = std::conditional_t<std::same_as<W, int64_t>, uint64_t, W>;
 
 /// The value of an empty row: the neutral element.
 template <typename T>
@@ -81,7 +81,7 @@ Wide<T> Neutral(Fold fold) {
 
 template <typename W>
 W Step(Fold fold, W sum, W x) {
-  using U = Wrapping<W>;
+  using U = WrappingType<W>;
   const U s = static_cast<U>(sum), v = static_cast<U>(x);
   switch (fold) {
     case Fold::kSumAbs: return static_cast<W>(x < W{} ? s - v : s + v);
@@ -104,7 +104,7 @@ double LogSumExp(const T* row, const std::vector<int64_t>& offsets) {
 }
 
 template <typename T>
-T ReduceRow(const Reduction& reduction, const T* row, const std::vector<int64_t>& offsets) {
+T ReduceRow(const RowReduction& reduction, const T* row, const std::vector<int64_t>& offsets) {
   const auto store = [](double value) {
     if constexpr (kIsFloating<T>) {
       return Narrow<T>(value);
@@ -126,7 +126,7 @@ Status ReduceReference(const RefContext& context, const Region& region) {
   const std::vector<int64_t> axes =
       context.has_input(1) ? IntsOf(context.inputs[1]) : std::vector<int64_t>();
   ASSIGN_OR_RETURN(const AxisMask mask, ReduceAxes(context.node, x.shape.rank(), axes));
-  const Reduction& reduction = FindReduction(context.node.op);
+  const RowReduction& reduction = FindReduction(context.node.op);
   const std::vector<int64_t> offsets = RowOffsets(x, mask);
   Walker walk = WalkRows(x, y, mask, region.begin);
   DispatchDType(x.dtype, [&]<typename T>() {

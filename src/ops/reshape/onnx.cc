@@ -71,60 +71,61 @@ Status ImportTile1(ImportContext& context) {
 }  // namespace
 
 std::span<const ImportRule> ReshapeImports() {
-  static constexpr ImportRule kRules[] = {{.op_type = "Reshape", .until = 4, .run = ImportReshape1},
-                                          {.op_type = "Reshape", .since = 5}};
-  return kRules;
+  static constexpr ImportRule kReshapeRules[] = {
+      {.op_type = "Reshape", .until = 4, .run = ImportReshape1},
+      {.op_type = "Reshape", .since = 5}};
+  return kReshapeRules;
 }
 
 std::span<const ImportRule> FlattenImports() {
-  static constexpr ImportRule kRules[] = {{.op_type = "Flatten"}};
-  return kRules;
+  static constexpr ImportRule kReshapeRules[] = {{.op_type = "Flatten"}};
+  return kReshapeRules;
 }
 
 std::span<const ImportRule> SqueezeImports() {
-  static constexpr ImportRule kRules[] = {
+  static constexpr ImportRule kReshapeRules[] = {
       {.op_type = "Squeeze", .until = 12, .run = ImportAxes},
       {.op_type = "Squeeze", .since = 13},
   };
-  return kRules;
+  return kReshapeRules;
 }
 
 std::span<const ImportRule> UnsqueezeImports() {
-  static constexpr ImportRule kRules[] = {
+  static constexpr ImportRule kReshapeRules[] = {
       {.op_type = "Unsqueeze", .until = 12, .run = ImportAxes},
       {.op_type = "Unsqueeze", .since = 13},
       {.op_type = "ExpandDims", .run = ImportExpandDims, .domain = "com.microsoft"},
   };
-  return kRules;
+  return kReshapeRules;
 }
 
 std::span<const ImportRule> IdentityImports() {
-  static constexpr ImportRule kRules[] = {
+  static constexpr ImportRule kReshapeRules[] = {
       {.op_type = "Identity"},
       {.op_type = "Dropout", .run = ImportDropout},
   };
-  return kRules;
+  return kReshapeRules;
 }
 
 std::span<const ImportRule> ShapeImports() {
-  static constexpr ImportRule kRules[] = {{.op_type = "Shape"}};
-  return kRules;
+  static constexpr ImportRule kReshapeRules[] = {{.op_type = "Shape"}};
+  return kReshapeRules;
 }
 
 std::span<const ImportRule> SizeImports() {
-  static constexpr ImportRule kRules[] = {{.op_type = "Size"}};
-  return kRules;
+  static constexpr ImportRule kReshapeRules[] = {{.op_type = "Size"}};
+  return kReshapeRules;
 }
 
 std::span<const ImportRule> ExpandImports() {
-  static constexpr ImportRule kRules[] = {{.op_type = "Expand", .since = 8}};
-  return kRules;
+  static constexpr ImportRule kReshapeRules[] = {{.op_type = "Expand", .since = 8}};
+  return kReshapeRules;
 }
 
 std::span<const ImportRule> TileImports() {
-  static constexpr ImportRule kRules[] = {{.op_type = "Tile", .until = 5, .run = ImportTile1},
-                                          {.op_type = "Tile", .since = 6}};
-  return kRules;
+  static constexpr ImportRule kReshapeRules[] = {
+      {.op_type = "Tile", .until = 5, .run = ImportTile1}, {.op_type = "Tile", .since = 6}};
+  return kReshapeRules;
 }
 
 }  // namespace fettle::ops

@@ -15,36 +15,36 @@ Status ImportTopKAttribute(ImportContext& context) {
 }  // namespace
 
 std::span<const ImportRule> TopKImports() {
-  static constexpr ImportRule kRules[] = {
+  static constexpr ImportRule kSelectRules[] = {
       {.op_type = "TopK", .until = 9, .run = ImportTopKAttribute},
       {.op_type = "TopK", .since = 10},
   };
-  return kRules;
+  return kSelectRules;
 }
 
 std::span<const ImportRule> NonZeroImports() {
-  static constexpr ImportRule kRules[] = {{.op_type = "NonZero", .since = 9}};
-  return kRules;
+  static constexpr ImportRule kSelectRules[] = {{.op_type = "NonZero", .since = 9}};
+  return kSelectRules;
 }
 
 std::span<const ImportRule> UniqueImports() {
-  static constexpr ImportRule kRules[] = {{.op_type = "Unique", .since = 11}};
-  return kRules;
+  static constexpr ImportRule kSelectRules[] = {{.op_type = "Unique", .since = 11}};
+  return kSelectRules;
 }
 
 std::span<const ImportRule> CompressImports() {
-  static constexpr ImportRule kRules[] = {{.op_type = "Compress", .since = 9}};
-  return kRules;
+  static constexpr ImportRule kSelectRules[] = {{.op_type = "Compress", .since = 9}};
+  return kSelectRules;
 }
 
 std::span<const ImportRule> ReverseSequenceImports() {
-  static constexpr ImportRule kRules[] = {{.op_type = "ReverseSequence", .since = 10}};
-  return kRules;
+  static constexpr ImportRule kSelectRules[] = {{.op_type = "ReverseSequence", .since = 10}};
+  return kSelectRules;
 }
 
 std::span<const ImportRule> TensorScatterImports() {
-  static constexpr ImportRule kRules[] = {{.op_type = "TensorScatter", .since = 24}};
-  return kRules;
+  static constexpr ImportRule kSelectRules[] = {{.op_type = "TensorScatter", .since = 24}};
+  return kSelectRules;
 }
 
 }  // namespace fettle::ops

@@ -16,11 +16,11 @@ Status ImportSliceAttributes(ImportContext& context) {
 }  // namespace
 
 std::span<const ImportRule> SliceImports() {
-  static constexpr ImportRule kRules[] = {
+  static constexpr ImportRule kSliceRules[] = {
       {.op_type = "Slice", .until = 9, .run = ImportSliceAttributes},
       {.op_type = "Slice", .since = 10},
   };
-  return kRules;
+  return kSliceRules;
 }
 
 }  // namespace fettle::ops

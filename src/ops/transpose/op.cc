@@ -16,7 +16,7 @@ Status InferTranspose(InferContext& context) {
   return OkStatus();
 }
 
-constexpr ImportRule kImports[] = {{.op_type = "Transpose"}};
+constexpr ImportRule kTransposeImports[] = {{.op_type = "Transpose"}};
 
 }  // namespace
 
@@ -47,7 +47,7 @@ std::span<const Operator> TransposeOps() {
       {{.name = "Transpose", .traits = {Trait::kMovesElements}},
        {.infer = InferTranspose,
         .reference = TransposeReference,
-        .imports = kImports,
+        .imports = kTransposeImports,
         .types = "all"}},
   };
   return kOps;
