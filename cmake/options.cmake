@@ -24,9 +24,9 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 find_program(FETTLE_CCACHE ccache)
 if(FETTLE_CCACHE)
-  # Without the two, ccache takes no file that uses precompiled headers.
+  # Without the first two, ccache takes no file that uses precompiled headers; with the third, it preprocesses none.
   set(CMAKE_CXX_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${FETTLE_CCACHE})
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 ${FETTLE_CCACHE})
 endif()
 
 add_library(fettle_flags INTERFACE)
