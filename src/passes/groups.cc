@@ -47,6 +47,7 @@ class Lister {
           (IsLink(id) || is_anchor || op->Has(ir::Trait::kMovesElements))) {
         ListQuantised(id);
       }
+      if (op == "Concat"_op) ListJoined(id);
     }
     return std::move(groups_);
   }
@@ -131,20 +132,32 @@ class Lister {
     }
   }
 
-  /// Adds the DequantizeLinear nodes behind the operands of `id` that nobody else reads.
-  void AddDequantizers(ir::NodeId id, std::vector<ir::NodeId>& nodes) const {
+  /// Adds the nodes of `op` behind the operands of `id` that nobody else reads.
+  void AddProducers(ir::NodeId id, ir::OpRef op, std::vector<ir::NodeId>& nodes) const {
     for (ir::ValueId input : graph_.node(id).inputs) {
       if (input == ir::kAbsent) continue;
       const ir::NodeId producer = producers_[input];
-      if (producer < 0 || graph_.node(producer).op != "DequantizeLinear"_op) continue;
+      if (producer < 0 || graph_.node(producer).op != op) continue;
       if (Next(producer) != id) continue;
       if (std::find(nodes.begin(), nodes.end(), producer) == nodes.end()) nodes.push_back(producer);
     }
   }
 
+  /// Operands of a Concat with the tables that they go through, and the shuffle behind it.
+  void ListJoined(ir::NodeId concat) {
+    std::vector<ir::NodeId> nodes;
+    AddProducers(concat, "TableLookup"_op, nodes);
+    nodes.push_back(concat);
+    if (nodes.size() > 1) Emit(nodes, concat, "joined");
+    const ir::NodeId next = Next(concat);
+    if (next < 0 || graph_.node(next).op != "ChannelShuffle"_op) return;
+    nodes.push_back(next);
+    Emit(nodes, next, "joined");
+  }
+
   void ListQuantised(ir::NodeId core) {
     std::vector<ir::NodeId> nodes;
-    AddDequantizers(core, nodes);
+    AddProducers(core, "DequantizeLinear"_op, nodes);
     if (nodes.empty()) return;
     nodes.push_back(core);
     Emit(nodes, core, "quantised");
@@ -158,7 +171,7 @@ class Lister {
       }
       const std::vector<ir::NodeId> step = Step(last);
       if (step.empty()) return;
-      for (ir::NodeId id : step) AddDequantizers(id, nodes);
+      for (ir::NodeId id : step) AddProducers(id, "DequantizeLinear"_op, nodes);
       nodes.insert(nodes.end(), step.begin(), step.end());
       last = step.back();
       Emit(nodes, last, "quantised");

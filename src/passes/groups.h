@@ -18,7 +18,7 @@ struct Group {
   /// finds them, in O(size of the graph).
   std::vector<ir::ValueId> outputs;
   /// The row of the pattern table that listed it: "node", "epilogue", "chain", "quantised",
-  /// "separable".
+  /// "joined", "separable".
   std::string_view pattern = "node";
 };
 
@@ -32,7 +32,9 @@ inline constexpr int kMaxGroupNodes = 16;
 ///   chain      element-wise operators from any start: every prefix
 ///   quantised  DequantizeLinear of operands, an operator, element-wise operators, QuantizeLinear;
 ///              the last two may be missing
-///   separable  depthwise convolution, element-wise operators, 1x1 convolution, then its epilogue
+///   joined     TableLookup of operands, Concat, ChannelShuffle; the first or the last may be
+///   missing separable  depthwise convolution, element-wise operators, 1x1 convolution, then its
+///   epilogue
 /// BatchNormalization with constant statistics counts as element-wise. A chain goes on while the
 /// value at its end has one reader, or while all its readers join again (Mul(x, Sigmoid(x))). Its
 /// other operands come from constants or from outside (residual add).

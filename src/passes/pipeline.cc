@@ -10,7 +10,11 @@
 #include "passes/find/layer_norm.h"
 #include "passes/find/prelu.h"
 #include "passes/find/swish.h"
+#include "passes/quantise/byte_moves.h"
+#include "passes/quantise/byte_tables.h"
+#include "passes/quantise/constants_in_floats.h"
 #include "passes/quantise/fold_weights.h"
+#include "passes/quantise/implied_clamps.h"
 #include "passes/quantise/split_dequantize.h"
 #include "passes/rewrite/fold_affine.h"
 #include "passes/rewrite/fold_pads.h"
@@ -28,6 +32,10 @@ constexpr Pass kPasses[] = {
     {"identities", RemoveIdentities},
     {"dead_code", RemoveDeadCode},
     {"common_subexpressions", MergeCommonSubexpressions},
+    {"constants_in_floats", DequantiseConstants},
+    {"implied_clamps", DropImpliedClamps},
+    {"byte_moves", MoveBytes},
+    {"byte_tables", MakeByteTables},
     {"sums", SumToAdd},
     {"transposes", MergeTransposes},
     {"channel_shuffle", FindChannelShuffle},

@@ -55,6 +55,8 @@ const std::vector<Agnostic>& Operators() {
       {"QuantizeLinear",
        "input %x: f32[2x21x5x7]\nconst %s: f32[] = 0.05\nconst %z: u8[] = 7\n"
        "%y = QuantizeLinear(%x, %s, %z)\noutput %y\n"},
+      {"TableLookup",
+       "input %x: u8[2x21x5x7]\nconst %t: u8[256]\n%y = TableLookup(%x, %t)\noutput %y\n"},
       {"Not", "input %x: bool[2x32x5x7]\n%y = Not(%x)\noutput %y\n"},
       {"AddIntegers",
        "input %x: i32[2x32x5x7]\nconst %b: i32[1x32x1x1]\n%y = Add(%x, %b)\noutput %y\n"},

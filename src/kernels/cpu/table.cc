@@ -32,6 +32,7 @@ extern const KernelDesc kCpuNormLayer;
 extern const KernelDesc kCpuNormLrn;
 extern const KernelDesc kCpuOneHot;
 extern const KernelDesc kCpuPoolWindow;
+extern const KernelDesc kCpuQuantisedChannels;
 extern const KernelDesc kCpuQuantisedDepthwiseDot;
 extern const KernelDesc kCpuQuantisedDepthwiseNchwc;
 extern const KernelDesc kCpuQuantisedDepthwiseNhwc;
@@ -39,6 +40,7 @@ extern const KernelDesc kCpuQuantisedDynamic;
 extern const KernelDesc kCpuQuantisedGemm;
 extern const KernelDesc kCpuQuantisedGemmAmx;
 extern const KernelDesc kCpuQuantisedGemmNchwc;
+extern const KernelDesc kCpuQuantisedPair;
 extern const KernelDesc kCpuRecurrentGemm;
 extern const KernelDesc kCpuReduceArg;
 extern const KernelDesc kCpuReduceRows;
@@ -46,7 +48,9 @@ extern const KernelDesc kCpuReference;
 extern const KernelDesc kCpuResizeSeparable;
 extern const KernelDesc kCpuScatterElements;
 extern const KernelDesc kCpuScatterTuples;
+extern const KernelDesc kCpuShuffleInterleave;
 extern const KernelDesc kCpuSoftmaxRows;
+extern const KernelDesc kCpuTableLookupMap;
 extern const KernelDesc kCpuTopK;
 extern const KernelDesc kCpuWeightOnlyGemm;
 // keep-sorted end
@@ -83,6 +87,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuNormLrn,
       &kCpuOneHot,
       &kCpuPoolWindow,
+      &kCpuQuantisedChannels,
       &kCpuQuantisedDepthwiseDot,
       &kCpuQuantisedDepthwiseNchwc,
       &kCpuQuantisedDepthwiseNhwc,
@@ -90,6 +95,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuQuantisedGemm,
       &kCpuQuantisedGemmAmx,
       &kCpuQuantisedGemmNchwc,
+      &kCpuQuantisedPair,
       &kCpuRecurrentGemm,
       &kCpuReduceArg,
       &kCpuReduceRows,
@@ -97,7 +103,9 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuResizeSeparable,
       &kCpuScatterElements,
       &kCpuScatterTuples,
+      &kCpuShuffleInterleave,
       &kCpuSoftmaxRows,
+      &kCpuTableLookupMap,
       &kCpuTopK,
       &kCpuWeightOnlyGemm,
       // keep-sorted end

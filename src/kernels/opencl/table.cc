@@ -37,6 +37,7 @@ extern const KernelDesc kOpenClMoveGather;
 extern const KernelDesc kOpenClNormInstance;
 extern const KernelDesc kOpenClNormLrn;
 extern const KernelDesc kOpenClNormRows;
+extern const KernelDesc kOpenClPoolBytes;
 extern const KernelDesc kOpenClPoolWindow;
 extern const KernelDesc kOpenClQuantisedConv;
 extern const KernelDesc kOpenClQuantisedDepthwise;
@@ -46,6 +47,7 @@ extern const KernelDesc kOpenClRecurrentSteps;
 extern const KernelDesc kOpenClReduceRows;
 extern const KernelDesc kOpenClResizeTaps;
 extern const KernelDesc kOpenClSoftmaxRows;
+extern const KernelDesc kOpenClTableLookupBytes;
 
 std::span<const KernelDesc* const> OpenClKernels() {
   static const std::vector<const KernelDesc*> kKernels = {
@@ -77,6 +79,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClNormInstance,
       &kOpenClNormLrn,
       &kOpenClNormRows,
+      &kOpenClPoolBytes,
       &kOpenClPoolWindow,
       &kOpenClQuantisedConv,
       &kOpenClQuantisedDepthwise,
@@ -86,6 +89,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClReduceRows,
       &kOpenClResizeTaps,
       &kOpenClSoftmaxRows,
+      &kOpenClTableLookupBytes,
       // keep-sorted end
       // In f16 (Arithmetic::kF16).
       // keep-sorted start

@@ -23,6 +23,18 @@ std::span<const Case> QuantiseCases() {
        "const %t: f32[] = 0.03\nconst %v: u8[] = 7\nconst %k: f32[4] = 1 1 2 2\n%d = "
        "DequantizeLinear(%x, %s, %z)\n"
        "%r = Resize(%d, _, %k) {mode=\"linear\"}\n%y = QuantizeLinear(%r, %t, %v)\noutput %y\n"},
+      {"quantise.mul_qdq_by_channel",
+       "input %a: u8[2x37x5x7] = noise(0, 255)\ninput %b: u8[2x37x1x1] = noise(0, 255)\n"
+       "const %sa: f32[] = 0.021\nconst %sb: f32[] = 0.004\nconst %sy: f32[] = 0.013\n"
+       "const %z: u8[] = 128\nconst %n: u8[] = 0\n%x = DequantizeLinear(%a, %sa, %z)\n"
+       "%w = DequantizeLinear(%b, %sb, %n)\n%s = Mul(%x, %w)\n"
+       "%y = QuantizeLinear(%s, %sy, %z)\noutput %y\n"},
+      {"quantise.sub_qdq_clip",
+       "input %a: u8[37x65] = noise(0, 255)\ninput %b: u8[37x65] = noise(0, 255)\n"
+       "const %sa: f32[] = 0.021\nconst %sb: f32[] = 0.033\nconst %sy: f32[] = 0.021\n"
+       "const %z: u8[] = 90\nconst %l: f32[] = -1\nconst %m: f32[] = 2\n"
+       "%x = DequantizeLinear(%a, %sa, %z)\n%w = DequantizeLinear(%b, %sb, %z)\n"
+       "%s = Sub(%x, %w)\n%c = Clip(%s, %l, %m)\n%y = QuantizeLinear(%c, %sy, %z)\noutput %y\n"},
       {"quantise.sigmoid_qdq",
        "input %x: u8[1x21x9x11] = noise(0, 255)\nconst %s: f32[] = 0.02\nconst %z: u8[] = 120\n"
        "const %t: f32[] = 0.03\nconst %v: u8[] = 7\n%d = DequantizeLinear(%x, %s, %z)\n"
@@ -33,6 +45,24 @@ std::span<const Case> QuantiseCases() {
        "const %z: u8[] = 128\n%x = DequantizeLinear(%a, %sa, %z)\n"
        "%w = DequantizeLinear(%b, %sb, %z)\n%s = Add(%x, %w)\n"
        "%y = QuantizeLinear(%s, %sy, %z)\noutput %y\n"},
+      {"quantise.add_qdq_relu_signed",
+       "input %a: i8[2x35x5x7] = noise(-128, 127)\ninput %b: u8[2x35x5x7] = noise(0, 255)\n"
+       "const %sa: f32[] = 0.021\nconst %sb: f32[] = 0.033\nconst %sy: f32[] = 0.047\n"
+       "const %za: i8[] = 5\nconst %zb: u8[] = 131\nconst %zy: i8[] = -99\n"
+       "%x = DequantizeLinear(%a, %sa, %za)\n%w = DequantizeLinear(%b, %sb, %zb)\n"
+       "%s = Add(%x, %w)\n%r = Relu(%s)\n%y = QuantizeLinear(%r, %sy, %zy)\noutput %y\n"},
+      {"quantise.batch_norm_qdq",
+       "input %q: u8[2x35x5x7] = noise(0, 255)\nconst %sx: f32[] = 0.02\nconst %zx: u8[] = 120\n"
+       "const %s: f32[35]\nconst %b: f32[35]\nconst %m: f32[35]\nconst %v: f32[35] = noise(0.5, "
+       "2)\n"
+       "const %sy: f32[] = 0.03\nconst %zy: u8[] = 7\n%x = DequantizeLinear(%q, %sx, %zx)\n"
+       "%n = BatchNormalization(%x, %s, %b, %m, %v)\n%r = Relu(%n)\n"
+       "%y = QuantizeLinear(%r, %sy, %zy)\noutput %y\n"},
+      {"quantise.concat_tables",
+       "input %a: u8[2x32x5x7] = noise(0, 255)\ninput %b: i8[2x16x5x7] = noise(-128, 127)\n"
+       "input %c: u8[2x21x5x7] = noise(0, 255)\nconst %t: u8[256] = noise(0, 255)\n"
+       "const %u: u8[256] = noise(0, 255)\n%p = TableLookup(%a, %t)\n%q = TableLookup(%b, %u)\n"
+       "%y = Concat(%p, %c, %q) {axis=1}\noutput %y\n"},
       {"quantise.conv_qdq",
        "input %x: u8[1x5x9x11] = noise(0, 255)\nconst %w: i8[7x5x3x3] = noise(-127, 127)\n"
        "const %sx: f32[] = 0.02\nconst %zx: u8[] = 121\nconst %sw: f32[7] = noise(0.001, 0.01)\n"
@@ -123,6 +153,23 @@ std::span<const Case> QuantiseCases() {
        "%d = DequantizeLinear(%w, %s, %z) {axis=0, block_size=32}\n%y = MatMul(%x, %d)\n"
        "output %y\n",
        true},
+      {"quantise.table",
+       "input %x: u8[2x37x5x7] = noise(0, 255)\nconst %t: u8[256] = noise(0, 255)\n"
+       "%y = TableLookup(%x, %t)\noutput %y\n"},
+      {"quantise.table_bench",
+       "input %x: u8[1x64x112x112] = noise(0, 255)\nconst %t: u8[256] = noise(0, 255)\n"
+       "%y = TableLookup(%x, %t)\noutput %y\n",
+       true},
+      {"quantise.table_empty",
+       "input %x: u8[0x3]\nconst %t: i8[256] = noise(-128, 127)\n%y = TableLookup(%x, %t)\n"
+       "output %y\n"},
+      {"quantise.table_of_signed",
+       "input %x: i8[1031] = noise(-128, 127)\nconst %t: u8[256] = noise(0, 255)\n"
+       "%y = TableLookup(%x, %t)\noutput %y\n"},
+      {"quantise.table_one",
+       "input %x: i8[] = noise(-128, 127)\nconst %t: i8[256] = noise(-128, 127)\n%y = "
+       "TableLookup(%x, %t)\n"
+       "output %y\n"},
       {"quantise.f16_to_i8",
        "input %x: f16[3x37]\nconst %s: f16[] = 0.01\nconst %z: i8[] = 3\n"
        "%y = QuantizeLinear(%x, %s, %z)\noutput %y\n"},

@@ -10,6 +10,7 @@ namespace fettle::ops {
 Status QuantizeReference(const RefContext& context, const Region& region);
 Status DequantizeReference(const RefContext& context, const Region& region);
 Status DynamicQuantizeReference(const RefContext& context, const Region& region);
+Status TableLookupReference(const RefContext& context, const Region& region);
 
 namespace {
 
@@ -66,6 +67,17 @@ Status InferDynamicQuantize(InferContext& context) {
   context.SetOutput(0, DType::kU8, context.shape(0));
   context.SetOutput(1, DType::kF32, Shape());
   context.SetOutput(2, DType::kU8, Shape());
+  return OkStatus();
+}
+
+/// TableLookup: y = table[x], by the bits of x as a u8. No model has it; passes make it.
+Status InferTableLookup(InferContext& context) {
+  constexpr TypeSet kByteTypes = TypeBit(DType::kI8) | TypeBit(DType::kU8);
+  RETURN_IF_ERROR(CheckType(context, 0, kByteTypes));
+  RETURN_IF_ERROR(CheckType(context, 1, kByteTypes));
+  if (context.shape(1) != Shape{256})
+    return InvalidModel("expected a table of 256 bytes, got {}", context.shape(1).ToString());
+  context.SetOutput(0, context.dtype(1), context.shape(0));
   return OkStatus();
 }
 
@@ -145,6 +157,8 @@ std::span<const Operator> QuantiseOps() {
         .imports = QuantiseImports("QuantizeLinear"),
         .types = kQuantised,
         .refused = "saturate = 0: 8-bit floats always saturate here"}},
+      {{.name = "TableLookup", .traits = {Trait::kPointwise}, .min_inputs = 2, .max_inputs = 2},
+       {.infer = InferTableLookup, .reference = TableLookupReference, .types = "i8, u8"}},
   };
   return kOps;
 }

@@ -58,6 +58,14 @@ Status DequantizeReference(const RefContext& context, const Region& region) {
   return OkStatus();
 }
 
+Status TableLookupReference(const RefContext& context, const Region& region) {
+  const HostView &x = context.inputs[0], &table = context.inputs[1], &y = context.outputs[0];
+  Walker walk(y.shape, {x.strides, y.strides}, region.begin);
+  for (int64_t i = region.begin; i < region.end; ++i, walk.Next())
+    y.SetInt(walk[1], table.GetInt((x.GetInt(walk[0]) & 255) * table.strides[0]));
+  return OkStatus();
+}
+
 Status DynamicQuantizeReference(const RefContext& context, const Region&) {
   const HostView &x = context.inputs[0], &y = context.outputs[0];
   const int64_t count = x.shape.elements();

@@ -12,6 +12,9 @@ std::span<const Case> ShuffleCases() {
        "input %x: f32[1x6x2x2]\n%y = ChannelShuffle(%x) {groups=1}\noutput %y\n"},
       {"shuffle.channels_alone",
        "input %x: u8[3x12]\n%y = ChannelShuffle(%x) {groups=12}\noutput %y\n"},
+      {"shuffle.joined",
+       "input %a: u8[1x58x7x5]\ninput %b: u8[1x58x7x5]\n%c = Concat(%a, %b) {axis=1}\n"
+       "%y = ChannelShuffle(%c) {groups=2}\noutput %y\n"},
       {"shuffle.rank_3", "input %x: f16[1x8x7]\n%y = ChannelShuffle(%x) {groups=4}\noutput %y\n"},
       {"shuffle.empty", "input %x: f32[0x4x2]\n%y = ChannelShuffle(%x) {groups=2}\noutput %y\n"},
   };

@@ -8,6 +8,7 @@
 #include "jobs/command_line.h"
 #include "jobs/job.h"
 #include "ops/op.h"
+#include "passes/quantise/byte_moves.h"
 #include "passes/specialise.h"
 #include "report/package_facts.h"
 #include "report/report.h"
@@ -37,6 +38,11 @@ struct Inspection {
   int64_t left_out = 0;  // nodes whose shapes depend on data, and those that run sub-graphs
   double bytes = 0;
   std::map<std::string, Shape> shapes;
+  /// Nodes that move dequantised values in floats, and why they cannot move bytes.
+  struct InFloat {
+    std::string node, op, reason;
+  };
+  std::vector<InFloat> in_floats;
 };
 
 /// "1x3xHEIGHTxWIDTH": symbols where the model has them, '?' for unnamed extents.
@@ -127,6 +133,8 @@ Result<Inspection> Inspect(const runtime::Model& model, const InspectOptions& op
     graph.value(id).shape = inspection.shapes[graph.value(id).name];
   RETURN_IF_ERROR(passes::Specialise(graph));
   AddCosts(graph, inspection);
+  for (const auto& [id, reason] : passes::ListMovedInFloat(graph))
+    inspection.in_floats.push_back({graph.node(id).name, std::string(graph.node(id).op), reason});
   if (inspection.left_out > 0) {
     warnings.push_back(fmt::format("the shapes of {} depend on data; the costs are left out",
                                    Count(inspection.left_out, "node")));
@@ -152,6 +160,9 @@ void PrintJsonInspection(const InspectOptions& options, const runtime::Model& mo
   document["bytes"] = inspection.bytes;
   document["weight_bytes"] = model.weight_bytes();
   document["unsupported"] = Json::array();
+  document["in_floats"] = Json::array();
+  for (const auto& [node, op, reason] : inspection.in_floats)
+    document["in_floats"].push_back({{"node", node}, {"op", op}, {"reason", reason}});
   for (const auto& [name, shape] : inspection.shapes)
     document["input_shapes"][name] = ShapeJson(shape);
   if (options.tensors) {
@@ -204,6 +215,8 @@ void PrintTables(const InspectOptions& options, const runtime::Model& model,
                    value.is_constant() ? "yes" : ""});
     fmt::print("{}\n", tensors.ToString());
   }
+  for (const auto& [node, op, reason] : inspection.in_floats)
+    fmt::print("in floats: {} ({}): {}\n", node, op, reason);
   fmt::print("parameters: {} ({}), multiply-adds: {}\n",
              HumanCount(static_cast<double>(model.parameters())),
              HumanBytes(static_cast<double>(model.weight_bytes())),

@@ -5,6 +5,7 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
+#include "kernels/cpu/pool/byte_max.h"
 #include "kernels/cpu/pool/row.h"
 #include "kernels/cpu/quantised/affine.h"
 #include "kernels/family.h"
@@ -21,7 +22,11 @@ constexpr int64_t kWidePixel = 8;
 class Pool final : public PreparedKernel {
  public:
   Pool(const PoolPlan& plan, PadLanes pads, int lanes)
-      : plan_(plan), pads_(std::move(pads)), lanes_(lanes), narrow_(plan.channels < kWidePixel) {
+      : plan_(plan),
+        pads_(std::move(pads)),
+        lanes_(lanes),
+        narrow_(plan.channels < kWidePixel),
+        row_(plan.selects_bytes() ? MaxBytesRow : PoolRow) {
     // Enough input bytes per task to hide its claim.
     const int64_t taps = plan.kernel[0] * plan.kernel[1] * plan.kernel[2];
     const int64_t work = std::max<int64_t>(plan.out[2] * plan.channels * taps, 1);
@@ -41,7 +46,7 @@ class Pool final : public PreparedKernel {
       float* scratch = args.workspace.host<float>() + lane * PoolScratch(plan_);
       const int64_t end = std::min(rows, (task + 1) * rows_per_task_);
       for (int64_t row = task * rows_per_task_; row < end; ++row) {
-        narrow_ ? PoolNarrowRow(plan_, x, y, row, scratch) : PoolRow(plan_, x, y, row);
+        narrow_ ? PoolNarrowRow(plan_, x, y, row, scratch) : row_(plan_, x, y, row);
       }
     });
     pads_.Zero(stream, y);
@@ -53,22 +58,9 @@ class Pool final : public PreparedKernel {
   PadLanes pads_;
   int lanes_;
   bool narrow_;
+  void (*row_)(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row);
   int64_t rows_per_task_ = 1;
 };
-
-/// A maximum of bytes as they are: no scale takes part.
-Result<AffineGroup> ReadGroup(const ir::Graph& group) {
-  const ir::Node& node = group.nodes()[0];
-  if (group.nodes().size() == 1 && node.op == "MaxPool"_op && group.outputs.size() == 1 &&
-      group.inputs.size() == 1) {
-    const DType dtype = group.value(group.inputs[0]).dtype;
-    if (dtype == DType::kU8 || dtype == DType::kI8) {
-      const AffineType type{.storage = dtype};
-      return AffineGroup{&node, group.inputs[0], group.outputs[0], type, type};
-    }
-  }
-  return ReadAffineGroup(group);
-}
 
 /// A pooling; batch and channels of the plan are those of a layout (In).
 struct Facts {
@@ -85,7 +77,9 @@ struct Facts {
 };
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(const AffineGroup affine, ReadGroup(group));
+  ASSIGN_OR_RETURN(const AffineGroup affine, ReadAffineGroup(group, [](const ir::Node& node) {
+                     return node.op == "MaxPool"_op;
+                   }));
   const ir::Node& node = *affine.node;
   if (node.op != "MaxPool"_op && node.op != "AveragePool"_op) return Unsupported("not a pooling");
   if (node.outputs.size() > 1) return Unsupported("indices are left to the reference");

@@ -15,23 +15,6 @@ HWY_BEFORE_NAMESPACE();
 namespace fettle::kernels {
 namespace HWY_NAMESPACE {
 
-/// The taps of one axis that fall inside the input, and how many an average counts.
-struct Taps {
-  int64_t begin, end, first, counted;  // `first`: input position of tap 0
-
-  Taps(const PoolPlan& plan, size_t axis, int64_t position) {
-    const int64_t dilation = plan.dilation[axis], kernel = plan.kernel[axis];
-    first = position * plan.stride[axis] - plan.pad_begin[axis];
-    const auto below = [&](int64_t limit) {  // taps at positions before `limit`
-      const int64_t room = limit - first;
-      return room <= 0 ? 0 : std::min(kernel, (room + dilation - 1) / dilation);
-    };
-    begin = below(0);
-    end = std::max(begin, below(plan.in[axis]));
-    counted = plan.count_include_pad ? below(plan.in[axis] + plan.pad_end[axis]) : end - begin;
-  }
-};
-
 template <bool max, class V>
 HWY_INLINE V Join(V a, V b) {
   if constexpr (max) return hn::Max(a, b);
@@ -44,7 +27,7 @@ struct Pixel {
   const PoolPlan& plan;
   const T* x;  // of the image
   T* y;        // of the pixel
-  const Taps &d, &h, &w;
+  const PoolTaps &d, &h, &w;
 
   HWY_INLINE const T* At(int64_t kd, int64_t kh) const {
     return x + (((d.first + kd * plan.dilation[0]) * plan.in[1] + h.first + kh * plan.dilation[1]) *
@@ -127,9 +110,9 @@ void Row(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row) {
   const int64_t oh = row % plan.out[1], od = row / plan.out[1] % plan.out[0],
                 n = row / (plan.out[1] * plan.out[0]);
   const int64_t image = plan.in[0] * plan.in[1] * plan.in[2] * plan.channels;
-  const Taps d(plan, 0, od), h(plan, 1, oh);
+  const PoolTaps d(plan, 0, od), h(plan, 1, oh);
   for (int64_t ow = 0; ow < plan.out[2]; ++ow) {
-    const Taps w(plan, 2, ow);
+    const PoolTaps w(plan, 2, ow);
     const Pixel<T> pixel{plan,
                          reinterpret_cast<const T*>(x) + n * image,
                          reinterpret_cast<T*>(y) + (row * plan.out[2] + ow) * plan.channels,
@@ -177,7 +160,8 @@ void JoinStrided(const float* from, int64_t pixels, int64_t stride, int64_t inne
 
 /// The rows of the window as one: what the width is joined over.
 template <bool max, typename T>
-void JoinRows(const PoolPlan& plan, const T* image, const Taps& d, const Taps& h, float* to) {
+void JoinRows(const PoolPlan& plan, const T* image, const PoolTaps& d, const PoolTaps& h,
+              float* to) {
   const int64_t width = plan.in[2] * plan.channels;
   bool first = true;
   for (int64_t kd = d.begin; kd < d.end; ++kd) {
@@ -194,7 +178,7 @@ void JoinRows(const PoolPlan& plan, const T* image, const Taps& d, const Taps& h
 
 /// One output pixel at the border, or between: only the taps inside count.
 template <bool max>
-void JoinPixel(const PoolPlan& plan, const Taps& w, const float* from, float rows, float* to) {
+void JoinPixel(const PoolPlan& plan, const PoolTaps& w, const float* from, float rows, float* to) {
   const int64_t inner = plan.channels;
   const float scale = max ? 1.0f : 1.0f / (rows * static_cast<float>(w.counted));
   for (int64_t c = 0; c < inner; ++c) {
@@ -216,9 +200,9 @@ void JoinWidth(const PoolPlan& plan, const float* from, float rows, float* to) {
   const int64_t begin = std::min((pad + stride - 1) / stride, plan.out[2]);
   const int64_t end = last < 0 ? begin : std::clamp(last / stride + 1, begin, plan.out[2]);
   for (int64_t ow = 0; ow < begin; ++ow)
-    JoinPixel<max>(plan, Taps(plan, 2, ow), from, rows, to + ow * inner);
+    JoinPixel<max>(plan, PoolTaps(plan, 2, ow), from, rows, to + ow * inner);
   for (int64_t ow = end; ow < plan.out[2]; ++ow)
-    JoinPixel<max>(plan, Taps(plan, 2, ow), from, rows, to + ow * inner);
+    JoinPixel<max>(plan, PoolTaps(plan, 2, ow), from, rows, to + ow * inner);
   if (begin == end) return;
   float* inside = to + begin * inner;
   const float* first = from + (begin * stride - pad) * inner;
@@ -256,7 +240,7 @@ void NarrowRow(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t r
   const int64_t oh = row % plan.out[1], od = row / plan.out[1] % plan.out[0],
                 n = row / (plan.out[1] * plan.out[0]);
   const int64_t width = plan.in[2] * plan.channels, out_width = plan.out[2] * plan.channels;
-  const Taps d(plan, 0, od), h(plan, 1, oh);
+  const PoolTaps d(plan, 0, od), h(plan, 1, oh);
   const T* image = reinterpret_cast<const T*>(x) + n * plan.in[0] * plan.in[1] * width;
   T* to = reinterpret_cast<T*>(y) + row * out_width;
   JoinRows<max>(plan, image, d, h, scratch);

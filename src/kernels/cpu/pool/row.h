@@ -1,6 +1,7 @@
 // One row of output pixels of a pooling.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +21,26 @@ struct PoolPlan {
   bool count_include_pad = false;
   DType storage = DType::kF32;                      // of both sides: f32, u8 or i8
   float mul = 1, add = 0, least = 0, greatest = 0;  // for integers, as in AffineGroup
+
+  /// A maximum of bytes that no other scale takes.
+  bool selects_bytes() const { return max && storage != DType::kF32 && mul == 1 && add == 0; }
+};
+
+/// The taps of one axis that fall inside the input, and how many an average counts.
+struct PoolTaps {
+  int64_t begin, end, first, counted;  // `first`: input position of tap 0
+
+  PoolTaps(const PoolPlan& plan, size_t axis, int64_t position) {
+    const int64_t dilation = plan.dilation[axis], kernel = plan.kernel[axis];
+    first = position * plan.stride[axis] - plan.pad_begin[axis];
+    const auto below = [&](int64_t limit) {  // taps at positions before `limit`
+      const int64_t room = limit - first;
+      return room <= 0 ? 0 : std::min(kernel, (room + dilation - 1) / dilation);
+    };
+    begin = below(0);
+    end = std::max(begin, below(plan.in[axis]));
+    counted = plan.count_include_pad ? below(plan.in[axis] + plan.pad_end[axis]) : end - begin;
+  }
 };
 
 /// Writes the pixels (n, d, h, *) of the output; `row` counts (n, d, h) linearly. For wide pixels:

@@ -35,7 +35,7 @@ Result<float> ScalarConstant(const ir::Graph& group, ir::ValueId id) {
   return static_cast<float>(constant->GetDouble(0));
 }
 
-Result<AffineGroup> ReadAffineGroup(const ir::Graph& group) {
+Result<AffineGroup> ReadAffineGroup(const ir::Graph& group, bool (*selects)(const ir::Node& node)) {
   const auto& nodes = group.nodes();
   if (group.inputs.empty() || group.outputs.size() != 1)
     return Unsupported("not one operator with one output");
@@ -46,8 +46,12 @@ Result<AffineGroup> ReadAffineGroup(const ir::Graph& group) {
     result.output = nodes[0].output(0);
     if (result.input == ir::kAbsent || group.value(result.input).is_constant())
       return Unsupported("the operand is a constant");
-    if (!IsHeldInFloat(group.value(result.input).dtype))
+    const DType dtype = group.value(result.input).dtype;
+    if (IsByte(dtype) && selects != nullptr && selects(nodes[0])) {
+      result.from.storage = result.to.storage = dtype;
+    } else if (!IsHeldInFloat(dtype)) {
       return Unsupported("a type that is not computed in fp32");
+    }
   } else if (nodes.size() == 3 && nodes[0].op == "DequantizeLinear"_op &&
              nodes[2].op == "QuantizeLinear"_op && nodes[1].input(0) == nodes[0].output(0) &&
              nodes[2].input(0) == nodes[1].output(0)) {

@@ -157,7 +157,9 @@ Result<ops::AxisMask> ReadMask(const ir::Graph& group, const ir::Node& node, int
 }
 
 Result<Reading> Read(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(const AffineGroup affine, ReadAffineGroup(group));
+  ASSIGN_OR_RETURN(const AffineGroup affine, ReadAffineGroup(group, [](const ir::Node& node) {
+                     return node.op == "ReduceMax"_op || node.op == "ReduceMin"_op;
+                   }));
   const Row* row = FindRow(affine.node->op);
   if (row == nullptr) return Unsupported("not a reduction");
   if (affine.from.is_integer() && !row->affine)

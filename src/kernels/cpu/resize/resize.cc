@@ -125,7 +125,9 @@ Result<ops::ResizeOperands> ReadOperands(const ir::Graph& group, const ir::Node&
 }
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(const AffineGroup affine, ReadAffineGroup(group));
+  ASSIGN_OR_RETURN(const AffineGroup affine, ReadAffineGroup(group, [](const ir::Node& node) {
+                     return node.attributes.Text("mode", "nearest") == "nearest";
+                   }));
   const ir::Node& node = *affine.node;
   if (node.op != "Resize"_op) return Unsupported("not a Resize");
   const Shape& x = *group.value(affine.input).shape;

@@ -1,0 +1,188 @@
+// cpu.quantised.pair: Add, Sub and Mul of two tensors of bytes between DequantizeLinear and
+// QuantizeLinear, in any layout, one operand broadcast where it is: bytes in, bytes out.
+#include <algorithm>
+#include <array>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/elementwise/broadcast.h"
+#include "kernels/cpu/layout/broadcast.h"
+#include "kernels/cpu/layout/candidates.h"
+#include "kernels/cpu/layout/pad_lanes.h"
+#include "kernels/cpu/quantised/pair_row.h"
+#include "kernels/family.h"
+#include "ops/op.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// A group's operator, its operands by their places in group.inputs, and their types.
+struct Facts {
+  PairOp op = PairOp::kAdd;
+  std::array<int, 2> inputs{};
+  PairRowArgs row;
+};
+
+class Reader {
+ public:
+  explicit Reader(const ir::Graph& group) : group_(group), producers_(group.Producers()) {}
+
+  Result<Facts> Read() {
+    ASSIGN_OR_RETURN(const ByteTail result, ReadByteTail(group_));
+    const ir::Node* node = Producer(result.of);
+    if (node == nullptr || node->inputs.size() != 2 || group_.nodes().size() != result.nodes + 3)
+      return Unsupported("not one operator of two operands between bytes");
+    RETURN_IF_ERROR(ReadOp(*node));
+    RETURN_IF_ERROR(ReadOperand(node->inputs[0], 0, facts_.row.a_type));
+    RETURN_IF_ERROR(ReadOperand(node->inputs[1], 1, facts_.row.b_type));
+    facts_.row.y_type = result.type;
+    facts_.row.low = result.low;
+    facts_.row.high = result.high;
+    if (IsReciprocalExact(facts_.op, facts_.row)) facts_.row.reciprocal = 1 / result.type.scale;
+    return facts_;
+  }
+
+ private:
+  const ir::Node* Producer(ir::ValueId id) const {
+    return producers_[id] < 0 ? nullptr : &group_.node(producers_[id]);
+  }
+
+  Status ReadOp(const ir::Node& node) {
+    if (node.op == "Add"_op) {
+      facts_.op = PairOp::kAdd;
+    } else if (node.op == "Sub"_op) {
+      facts_.op = PairOp::kSub;
+    } else if (node.op == "Mul"_op) {
+      facts_.op = PairOp::kMul;
+    } else {
+      return Unsupported("neither Add nor Sub nor Mul");
+    }
+    return OkStatus();
+  }
+
+  Status ReadOperand(ir::ValueId id, size_t i, ByteOperand& type) {
+    const ir::Node* dequantiser = Producer(id);
+    if (dequantiser == nullptr || dequantiser->op != "DequantizeLinear"_op)
+      return Unsupported("an operand is not dequantised");
+    const ir::ValueId bytes = dequantiser->inputs[0];
+    const auto at = std::find(group_.inputs.begin(), group_.inputs.end(), bytes);
+    if (at == group_.inputs.end()) return Unsupported("an operand is constant");
+    facts_.inputs[i] = static_cast<int>(at - group_.inputs.begin());
+    ASSIGN_OR_RETURN(type, ReadByteOperand(group_, *dequantiser, group_.value(bytes).dtype));
+    return OkStatus();
+  }
+
+  const ir::Graph& group_;
+  std::vector<ir::NodeId> producers_;
+  Facts facts_;
+};
+
+Result<Facts> Read(const ir::Graph& group, const Device&) {
+  if (group.nodes().size() < 4)
+    return Unsupported("not one operator of two operands between bytes");
+  return Reader(group).Read();
+}
+
+/// Rows of the output; fails where an operand is neither beside it nor repeated along a row.
+Result<elementwise::BroadcastLoop> MakeLoop(const ir::Graph& group, const Facts& facts,
+                                            const StateAssignment& states) {
+  const Shape& full = *group.value(group.outputs[0]).shape;
+  const Layout& layout = states.outputs[0].layout;
+  std::vector<std::vector<int64_t>> strides;
+  for (int input : facts.inputs) {
+    const auto at = static_cast<size_t>(input);
+    ASSIGN_OR_RETURN(std::vector<int64_t> along,
+                     BroadcastStrides(full, layout, *group.value(group.inputs[at]).shape,
+                                      states.inputs[at].layout));
+    strides.push_back(std::move(along));
+  }
+  elementwise::BroadcastLoop loop(ToPhysical(full, layout).extent, std::move(strides));
+  for (size_t i = 0; i < facts.inputs.size(); ++i) {
+    if (loop.stride(i) > 1) return Unsupported("elements of an operand lie apart");
+  }
+  if (loop.stride(0) + loop.stride(1) == 0) return Unsupported("both operands are repeated");
+  return loop;
+}
+
+class Pair final : public PreparedKernel {
+ public:
+  Pair(const Facts& facts, elementwise::BroadcastLoop loop, PadLanes pads,
+       std::vector<Alias> aliases)
+      : facts_(facts),
+        run_(FindPairRow(facts.op)),
+        loop_(std::move(loop)),
+        pads_(std::move(pads)),
+        aliases_(std::move(aliases)) {}
+
+  std::vector<Alias> aliases() const override { return aliases_; }
+
+  Status Launch(const LaunchArgs& args) const override {
+    auto& stream = static_cast<CpuStream&>(args.stream);
+    const auto* a = args.inputs[facts_.inputs[0]].host<uint8_t>();
+    const auto* b = args.inputs[facts_.inputs[1]].host<uint8_t>();
+    auto* y = args.outputs[0].host<uint8_t>();
+    loop_.Run(stream, [&](const int64_t* offsets, int64_t n, int64_t at) {
+      PairRowArgs row = facts_.row;
+      row.a = a + offsets[0];
+      row.b = b + offsets[1];
+      row.a_stride = loop_.stride(0);
+      row.b_stride = loop_.stride(1);
+      row.y = y + at;
+      row.n = n;
+      run_(row);
+    });
+    pads_.Zero(stream, args.outputs[0].host<std::byte>());
+    return OkStatus();
+  }
+
+ private:
+  Facts facts_;
+  PairRowFunction run_;
+  elementwise::BroadcastLoop loop_;
+  PadLanes pads_;
+  std::vector<Alias> aliases_;
+};
+
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts& facts,
+                                            const Device&) {
+  const Shape& full = *group.value(group.outputs[0]).shape;
+  std::vector<Layout> layouts = BlockedLayouts(full);
+  layouts.insert(layouts.begin(), {Layout::RowMajor(), Layout::ChannelsLast(full.rank())});
+  std::vector<StateAssignment> all;
+  for (const Layout& layout : layouts) {
+    StateAssignment states = RowMajorStates(group);
+    for (size_t i = 0; i < group.inputs.size(); ++i) {
+      if (SharesLayout(*group.value(group.inputs[i]).shape, full, layout))
+        states.inputs[i].layout = layout;
+    }
+    states.outputs[0].layout = layout;
+    if (!MakeLoop(group, facts, states).ok()) continue;
+    if (std::find(all.begin(), all.end(), states) == all.end()) all.push_back(std::move(states));
+  }
+  if (all.empty()) return Unsupported("operands that lie in no layout beside each other");
+  return all;
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
+                                                const Params&, const Device&) {
+  const ir::Graph& group = *problem.group;
+  ASSIGN_OR_RETURN(elementwise::BroadcastLoop loop, MakeLoop(group, facts, problem.states));
+  const Shape& y = problem.shape(group.outputs[0]);
+  std::vector<Alias> aliases;
+  for (size_t i = 0; i < group.inputs.size(); ++i) {
+    if (problem.shape(group.inputs[i]) == y)
+      aliases.push_back({.output = 0, .input = static_cast<int>(i)});
+  }
+  return std::unique_ptr<PreparedKernel>(new Pair(facts, std::move(loop),
+                                                  PadLanes(y, problem.states.outputs[0].layout, 1),
+                                                  std::move(aliases)));
+}
+
+constexpr Family<Facts> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<12>};
+
+}  // namespace
+
+extern const KernelDesc kCpuQuantisedPair;
+const KernelDesc kCpuQuantisedPair = {.name = "cpu.quantised.pair", .match = MatchAs<kFamily>};
+
+}  // namespace fettle::kernels

@@ -1,0 +1,30 @@
+// Two rows of bytes to one, through the numbers that they stand for.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cpu/quantised/byte_operand.h"
+
+namespace fettle::kernels {
+
+/// y = quantised(a op b), in the fp32 operations of the graph: two products, op, a quotient,
+/// rounded once. Strides are 0 or 1.
+struct PairRowArgs {
+  const uint8_t *a = nullptr, *b = nullptr;
+  int64_t a_stride = 1, b_stride = 1;
+  uint8_t* y = nullptr;
+  int64_t n = 0;
+  ByteOperand a_type, b_type, y_type;
+  float low = 0, high = 255;  // of y ^ flip
+  /// 1 / y_type.scale: the quotient is a product and one correction. 0: it is divided.
+  float reciprocal = 0;
+};
+
+enum class PairOp : uint8_t { kAdd, kSub, kMul };
+using PairRowFunction = void (*)(const PairRowArgs&);
+PairRowFunction FindPairRow(PairOp op);
+
+/// Whether all 65,536 pairs of bytes give the same with the reciprocal as by division.
+bool IsReciprocalExact(PairOp op, PairRowArgs args);
+
+}  // namespace fettle::kernels

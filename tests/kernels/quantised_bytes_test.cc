@@ -1,0 +1,134 @@
+// Kernels that compute between bytes what the graph says of floats: exactly.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "kernels/cpu/simd/targets.h"
+#include "tests/kernels/kernel_check.h"
+
+namespace fettle::kernels {
+
+extern const KernelDesc kCpuPoolWindow;
+extern const KernelDesc kCpuQuantisedChannels;
+extern const KernelDesc kCpuQuantisedPair;
+extern const KernelDesc kCpuShuffleInterleave;
+extern const KernelDesc kCpuTableLookupMap;
+
+namespace {
+
+constexpr Tolerance kExact = {.atol = 0, .rtol = 0};
+
+void CheckOnEveryTarget(const KernelDesc& kernel, const std::string& text,
+                        const Tolerance& tolerance = kExact) {
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    SCOPED_TRACE(fmt::format("{}\n{}", target, text));
+    CheckKernel(kernel, text, tolerance);
+    ForceSimdTarget("");
+  }
+}
+
+TEST(QuantisedBytes, TablesOfEverySize) {
+  for (const int size : {1, 15, 16, 63, 64, 65, 200, 70000}) {
+    for (const std::string_view type : {"u8", "i8"}) {
+      CheckOnEveryTarget(kCpuTableLookupMap,
+                         fmt::format("input %x: {0}[{1}] = noise({2})\nconst %t: i8[256] = "
+                                     "noise(-128, 127)\n%y = TableLookup(%x, %t)\noutput %y\n",
+                                     type, size, type == "u8" ? "0, 255" : "-128, 127"));
+    }
+  }
+}
+
+TEST(QuantisedBytes, TablesOfJoinedOperands) {
+  for (const int axis : {0, 1, 3}) {
+    std::string shapes[3];
+    for (int i = 0; i < 3; ++i) {
+      const int extent[] = {2, 32, 5, 7};
+      for (int a = 0; a < 4; ++a)
+        shapes[i] += fmt::format("{}{}", a == 0 ? "" : "x", a == axis ? 16 + i : extent[a]);
+    }
+    CheckOnEveryTarget(
+        kCpuTableLookupMap,
+        fmt::format("input %a: u8[{}] = noise(0, 255)\ninput %b: u8[{}] = noise(0, 255)\n"
+                    "input %c: i8[{}] = noise(-128, 127)\nconst %t: u8[256] = noise(0, 255)\n"
+                    "%p = TableLookup(%a, %t)\n%q = TableLookup(%c, %t)\n"
+                    "%y = Concat(%p, %b, %q) {{axis={}}}\noutput %y\n",
+                    shapes[0], shapes[1], shapes[2], axis));
+  }
+}
+
+TEST(QuantisedBytes, HalvesInTurns) {
+  for (const int half : {1, 3, 16, 58, 129}) {
+    for (const std::string_view type : {"u8", "f16", "f32"}) {
+      const std::string head =
+          fmt::format("input %a: {0}[2x{1}x5x7]\ninput %b: {0}[2x{1}x5x7]\n", type, half);
+      CheckOnEveryTarget(kCpuShuffleInterleave,
+                         head +
+                             "%c = Concat(%a, %b) {axis=1}\n%y = ChannelShuffle(%c) "
+                             "{groups=2}\noutput %y\n");
+      CheckOnEveryTarget(
+          kCpuShuffleInterleave,
+          fmt::format("input %x: {}[2x{}x5x7]\n%y = ChannelShuffle(%x) {{groups=2}}\n"
+                      "output %y\n",
+                      type, 2 * half));
+    }
+    CheckOnEveryTarget(
+        kCpuShuffleInterleave,
+        fmt::format("input %a: u8[2x{0}x5x7]\ninput %b: i8[2x{0}x5x7]\nconst %t: u8[256] = "
+                    "noise(0, 255)\n%q = TableLookup(%b, %t)\n%c = Concat(%a, %q) {{axis=1}}\n"
+                    "%y = ChannelShuffle(%c) {{groups=2}}\noutput %y\n",
+                    half));
+  }
+}
+
+/// Two operands of 37 channels between bytes; one may be broadcast.
+std::string Pair(std::string_view op, std::string_view b_shape, bool is_signed, float scale) {
+  const std::string_view type = is_signed ? "i8" : "u8";
+  const std::string_view range = is_signed ? "-128, 127" : "0, 255";
+  return fmt::format(
+      "input %a: {0}[2x37x9x11] = noise({1})\ninput %b: {0}[{2}] = noise({1})\n"
+      "const %s: f32[] = 0.0173\nconst %z: {0}[] = 11\nconst %t: f32[] = 0.0311\n"
+      "const %v: {0}[] = 101\nconst %u: f32[] = {3}\n%x = DequantizeLinear(%a, %s, %z)\n"
+      "%w = DequantizeLinear(%b, %t, %v)\n%r = {4}(%x, %w)\n%y = QuantizeLinear(%r, %u, %z)\n"
+      "output %y\n",
+      type, range, b_shape, scale, op);
+}
+
+TEST(QuantisedBytes, PairsAreTheGraphsOwnArithmetic) {
+  for (const std::string_view op : {"Add", "Sub", "Mul"}) {
+    for (const float scale : {0.05F, 0.0173F, 0.03125F}) {
+      CheckOnEveryTarget(kCpuQuantisedPair, Pair(op, "2x37x9x11", false, scale));
+      CheckOnEveryTarget(kCpuQuantisedPair, Pair(op, "2x37x9x11", true, scale));
+    }
+    for (const std::string_view shape : {"2x37x1x1", "1x37x1x1", "2x1x9x11", "1x1x1x1"})
+      CheckOnEveryTarget(kCpuQuantisedPair, Pair(op, shape, false, 0.05F));
+  }
+}
+
+TEST(QuantisedBytes, ChannelsHaveConstantsOfTheirOwn) {
+  for (const std::string_view type : {"u8", "i8"}) {
+    CheckOnEveryTarget(
+        kCpuQuantisedChannels,
+        fmt::format("input %q: {0}[2x37x9x11] = noise({1})\nconst %s: f32[] = 0.02\n"
+                    "const %z: {0}[] = 5\nconst %t: f32[] = 0.013\nconst %g: f32[37]\n"
+                    "const %b: f32[37]\nconst %m: f32[37]\nconst %v: f32[37] = noise(0.5, 2)\n"
+                    "%x = DequantizeLinear(%q, %s, %z)\n%n = BatchNormalization(%x, %g, %b, %m, "
+                    "%v)\n%y = QuantizeLinear(%n, %t, %z)\noutput %y\n",
+                    type, type == "u8" ? "0, 255" : "-128, 127"),
+        {.atol = 1, .rtol = 0});
+  }
+}
+
+TEST(QuantisedBytes, MaximaOfAnyNumberOfChannels) {
+  for (const int channels : {1, 8, 9, 16, 24, 63, 64, 129, 200}) {
+    for (const std::string_view type : {"u8", "i8"}) {
+      CheckOnEveryTarget(
+          kCpuPoolWindow,
+          fmt::format("input %x: {}[2x{}x9x7] = noise({})\n%y = MaxPool(%x) {{kernel_shape=[3,3], "
+                      "strides=[2,2], pads=[1,1,1,1]}}\noutput %y\n",
+                      type, channels, type == "u8" ? "0, 255" : "-128, 127"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fettle::kernels

@@ -1,0 +1,176 @@
+// Quantisation: bytes moved instead of floats, functions of a byte as tables, constants.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "equivalence.h"
+#include "passes/quantise/byte_moves.h"
+#include "passes/quantise/byte_tables.h"
+#include "passes/quantise/constants_in_floats.h"
+#include "passes/quantise/implied_clamps.h"
+
+namespace fettle::passes {
+namespace {
+
+/// Two pairs of parameters, and tensors of bytes and floats by the first.
+constexpr std::string_view kHead =
+    "input %q: u8[1x8x6x6] = noise(0, 255)\nconst %s: f32[] = 0.03\nconst %z: u8[] = 117\n"
+    "const %t: f32[] = 0.05\nconst %v: u8[] = 9\n%x = DequantizeLinear(%q, %s, %z)\n";
+
+/// The graph with `body`, which makes %r of %x, quantised as %x was; exactly the same afterwards.
+std::string Moved(std::string_view body, std::string_view head = kHead) {
+  return Ops(Rewrite(MoveBytes,
+                     fmt::format("{}{}%y = QuantizeLinear(%r, %s, %z)\noutput %y\n", head, body),
+                     true, 0));
+}
+
+TEST(ByteMoves, RunOnBytes) {
+  const std::pair<std::string_view, std::string_view> rows[] = {
+      {"Reshape", "const %i: i64[3] = 2 4 36\n%r = Reshape(%x, %i)\n"},
+      {"Flatten", "%r = Flatten(%x)\n"},
+      {"Unsqueeze", "const %i: i64[1] = 0\n%r = Unsqueeze(%x, %i)\n"},
+      {"Squeeze", "const %i: i64[1] = 0\n%r = Squeeze(%x, %i)\n"},
+      {"Expand", "const %i: i64[4] = 3 8 6 6\n%r = Expand(%x, %i)\n"},
+      {"Tile", "const %i: i64[4] = 1 2 1 3\n%r = Tile(%x, %i)\n"},
+      {"Transpose", "%r = Transpose(%x) {perm=[0,2,3,1]}\n"},
+      {"Slice",
+       "const %b: i64[1] = 1\nconst %e: i64[1] = 7\nconst %a: i64[1] = 1\n"
+       "%r = Slice(%x, %b, %e, %a)\n"},
+      {"Gather", "const %i: i64[3] = 5 0 5\n%r = Gather(%x, %i) {axis=1}\n"},
+      {"DepthToSpace", "%r = DepthToSpace(%x) {blocksize=2}\n"},
+      {"SpaceToDepth", "%r = SpaceToDepth(%x) {blocksize=2}\n"},
+      {"ChannelShuffle", "%r = ChannelShuffle(%x) {groups=2}\n"},
+      {"Resize", "const %k: f32[4] = 1 1 2 2\n%r = Resize(%x, _, %k) {mode=\"nearest\"}\n"},
+      {"Pad", "const %p: i64[8] = 0 0 1 1 0 0 2 2\n%r = Pad(%x, %p)\n"},
+      {"Pad", "const %p: i64[8] = 0 0 1 1 0 0 2 2\n%r = Pad(%x, %p) {mode=\"reflect\"}\n"},
+      {"MaxPool", "%r = MaxPool(%x) {kernel_shape=[3,3], pads=[1,1,1,1], strides=[2,2]}\n"},
+      {"ReduceMax", "const %a: i64[1] = 1\n%r = ReduceMax(%x, %a)\n"},
+      {"ReduceMin", "const %a: i64[2] = 2 3\n%r = ReduceMin(%x, %a)\n"},
+  };
+  for (const auto& [op, body] : rows)
+    EXPECT_EQ(Moved(body), fmt::format("{} DequantizeLinear QuantizeLinear", op)) << body;
+}
+
+TEST(ByteMoves, GoThroughChains) {
+  EXPECT_EQ(Moved("const %i: i64[5] = 1 2 4 6 6\nconst %j: i64[4] = 1 8 6 6\n"
+                  "%a = Reshape(%x, %i)\n%b = Transpose(%a) {perm=[0,2,1,3,4]}\n"
+                  "%r = Reshape(%b, %j)\n"),
+            "Reshape Transpose Reshape DequantizeLinear QuantizeLinear");
+  EXPECT_EQ(
+      Ops(Rewrite(MoveBytes,
+                  std::string(kHead) + "%a, %b = Split(%x) {axis=1}\n%c = Relu(%a)\n%d = Neg(%b)\n"
+                                       "output %c\noutput %d\n",
+                  true, 0)),
+      "Split DequantizeLinear Relu DequantizeLinear Neg");
+}
+
+TEST(ByteMoves, JoinOperands) {
+  const std::string equal = std::string(kHead) +
+                            "input %p: u8[1x3x6x6] = noise(0, 255)\n%w = DequantizeLinear(%p, %s, "
+                            "%z)\n";
+  EXPECT_EQ(Moved("%r = Concat(%x, %w) {axis=1}\n", equal),
+            "Concat DequantizeLinear QuantizeLinear");
+  const std::string unequal =
+      std::string(kHead) +
+      "input %p: u8[1x3x6x6] = noise(0, 255)\n%w = DequantizeLinear(%p, %t, "
+      "%v)\n";
+  EXPECT_EQ(Moved("%r = Concat(%x, %w) {axis=1}\n", unequal),
+            "DequantizeLinear DequantizeLinear QuantizeLinear QuantizeLinear Concat");
+}
+
+TEST(ByteMoves, RefuseWithAReason) {
+  const auto reason = [](std::string_view body) {
+    const std::string text = fmt::format("{}{}", kHead, body);
+    ir::Graph graph = Rewrite(MoveBytes, text, true, 0);
+    const std::vector<MovedInFloat> list = ListMovedInFloat(graph);
+    return list.size() == 1 ? list[0].reason : fmt::format("{} reasons", list.size());
+  };
+  EXPECT_EQ(reason("%y = Flatten(%x)\noutput %y\n"), "the result is an output of the graph");
+  EXPECT_EQ(reason("const %c: f32[] = 0.01\nconst %p: i64[8] = 0 0 1 1 0 0 2 2\n"
+                   "%r = Pad(%x, %p, %c)\n%y = Relu(%r)\noutput %y\n"),
+            "0.01 lies between its steps");
+  EXPECT_EQ(reason("%w = DequantizeLinear(%q, %t, %v)\n%r = Concat(%x, %w) {axis=1}\n"
+                   "%y = Relu(%r)\noutput %y\n"),
+            "operands have different scales or zero points");
+  EXPECT_EQ(reason("const %n: f32[] = -0.5\n%w = DequantizeLinear(%q, %n, %v)\n"
+                   "%r = MaxPool(%w) {kernel_shape=[2,2]}\n%a = Relu(%r)\n%y = Neg(%x)\n"
+                   "output %a\noutput %y\n"),
+            "the scale -0.5 is not positive");
+  EXPECT_EQ(reason("const %n: f32[8] = noise(0.1, 0.2)\n%w = DequantizeLinear(%q, %n) {axis=1}\n"
+                   "%r = Flatten(%w)\n%a = Relu(%r)\n%y = Neg(%x)\noutput %a\noutput %y\n"),
+            "it has 8 scales");
+  EXPECT_EQ(reason("input %n: f32[] = noise(0.1, 0.2)\n%w = DequantizeLinear(%q, %n)\n"
+                   "%r = Flatten(%w)\n%a = Relu(%r)\n%y = Neg(%x)\noutput %a\noutput %y\n"),
+            "its scale is computed at run time");
+}
+
+std::string Tabled(std::string_view body) {
+  return Ops(Rewrite(MakeByteTables, fmt::format("{}{}output %y\n", kHead, body), true, 0));
+}
+
+TEST(ByteTables, HoldFunctionsOfOneByte) {
+  EXPECT_EQ(Tabled("%r = Sigmoid(%x)\n%y = QuantizeLinear(%r, %t, %v)\n"), "TableLookup");
+  EXPECT_EQ(Tabled("%y = QuantizeLinear(%x, %t, %v)\n"), "TableLookup");
+  // Through what is rounded in between, and through a second reader.
+  EXPECT_EQ(Tabled("%a = Sigmoid(%x)\n%b = QuantizeLinear(%a, %t, %v)\n"
+                   "%c = DequantizeLinear(%b, %t, %v)\n%d = Mul(%x, %c)\n"
+                   "%y = QuantizeLinear(%d, %t, %v)\n"),
+            "TableLookup");
+  EXPECT_EQ(Tabled("const %k: f32[1x1x1x1] = 3.7\n%r = Mul(%k, %x)\n"
+                   "%y = QuantizeLinear(%r, %t, %v)\n"),
+            "TableLookup");
+  // To signed bytes and back.
+  EXPECT_EQ(Tabled("const %i: i8[] = -11\n%a = QuantizeLinear(%x, %s, %i)\n"
+                   "%b = DequantizeLinear(%a, %s, %i)\n%c = Relu(%b)\n"
+                   "%y = QuantizeLinear(%c, %t, %i)\n"),
+            "TableLookup");
+}
+
+TEST(ByteTables, GoWhereTheyChangeNothing) {
+  EXPECT_EQ(Tabled("%a = QuantizeLinear(%x, %s, %z)\n%b = Flatten(%a)\n"
+                   "%y = DequantizeLinear(%b, %t, %v)\n"),
+            "Flatten DequantizeLinear");
+  // Scales that are no numbers keep nothing.
+  EXPECT_EQ(Tabled("const %n: f32[] = 0\n%w = DequantizeLinear(%q, %n, %v)\n"
+                   "%y = QuantizeLinear(%w, %n, %v)\n"),
+            "DequantizeLinear TableLookup");
+}
+
+TEST(ByteTables, LeaveFunctionsOfMore) {
+  EXPECT_EQ(Tabled("input %p: u8[1x8x6x6] = noise(0, 255)\n%w = DequantizeLinear(%p, %s, %z)\n"
+                   "%r = Add(%x, %w)\n%y = QuantizeLinear(%r, %t, %v)\n"),
+            "DequantizeLinear DequantizeLinear Add QuantizeLinear");
+  EXPECT_EQ(Tabled("const %k: f32[8x1x1] = noise(0, 1)\n%r = Mul(%x, %k)\n"
+                   "%y = QuantizeLinear(%r, %t, %v)\n"),
+            "DequantizeLinear Mul QuantizeLinear");
+  EXPECT_EQ(Tabled("const %k: f32[2x1x1x1x1] = splat 2\n%r = Mul(%x, %k)\n"
+                   "%y = QuantizeLinear(%r, %t, %v)\n"),
+            "DequantizeLinear Mul QuantizeLinear");
+}
+
+TEST(Constants, OfElementwiseOperatorsAreDequantised) {
+  const std::string text =
+      "input %x: f32[1x3x4x4]\nconst %q: i8[3x1x1] = noise(-99, 99)\nconst %s: f32[] = 0.02\n"
+      "const %w: i8[5x3x1x1] = noise(-99, 99)\nconst %t: f32[] = 0.05\n"
+      "%f = DequantizeLinear(%q, %s)\n%g = DequantizeLinear(%w, %s)\n%a = Mul(%x, %f)\n"
+      "%y = Conv(%a, %g)\noutput %y\n";
+  EXPECT_EQ(Ops(Rewrite(DequantiseConstants, text, true, 0)), "DequantizeLinear Mul Conv");
+}
+
+TEST(Clamps, GoWhereTheQuantiserSaturates) {
+  const auto left = [](std::string_view clamp, int zero) {
+    return Ops(Rewrite(
+        DropImpliedClamps,
+        fmt::format("input %x: f32[64] = noise(-9, 9)\nconst %s: f32[] = 0.02\n"
+                    "const %z: u8[] = {}\nconst %n: f32[] = 0\nconst %m: f32[] = 6\n%r = {}\n"
+                    "%y = QuantizeLinear(%r, %s, %z)\noutput %y\n",
+                    zero, clamp),
+        true, 0));
+  };
+  EXPECT_EQ(left("Relu(%x)", 0), "QuantizeLinear");
+  EXPECT_EQ(left("Relu(%x)", 3), "Relu QuantizeLinear");
+  EXPECT_EQ(left("Clip(%x, %n, %m)", 0), "QuantizeLinear");
+  EXPECT_EQ(left("Clip(%x, %n, %n)", 0), "Clip QuantizeLinear");
+}
+
+}  // namespace
+}  // namespace fettle::passes
