@@ -1,4 +1,4 @@
-#include "kernels/cpu/quantised/byte_operand.h"
+#include "kernels/cpu/quantised_elementwise/byte_operand.h"
 
 #include <algorithm>
 #include <cmath>

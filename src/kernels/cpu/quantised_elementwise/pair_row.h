@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/cpu/quantised/byte_operand.h"
+#include "kernels/cpu/quantised_elementwise/byte_operand.h"
 
 namespace fettle::kernels {
 

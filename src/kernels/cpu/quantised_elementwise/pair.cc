@@ -8,7 +8,7 @@
 #include "kernels/cpu/layout/broadcast.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
-#include "kernels/cpu/quantised/pair_row.h"
+#include "kernels/cpu/quantised_elementwise/pair_row.h"
 #include "kernels/family.h"
 #include "ops/op.h"
 

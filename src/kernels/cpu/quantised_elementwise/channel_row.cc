@@ -1,9 +1,9 @@
-#include "kernels/cpu/quantised/channel_row.h"
+#include "kernels/cpu/quantised_elementwise/channel_row.h"
 
 #include <algorithm>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/cpu/quantised/channel_row.cc"
+#define HWY_TARGET_INCLUDE "kernels/cpu/quantised_elementwise/channel_row.cc"
 #include <hwy/foreach_target.h>
 // Highway needs this order.
 #include <hwy/highway.h>

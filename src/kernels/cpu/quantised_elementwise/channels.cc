@@ -8,8 +8,8 @@
 #include "kernels/cpu/layout/broadcast.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
-#include "kernels/cpu/quantised/byte_operand.h"
-#include "kernels/cpu/quantised/channel_row.h"
+#include "kernels/cpu/quantised_elementwise/byte_operand.h"
+#include "kernels/cpu/quantised_elementwise/channel_row.h"
 #include "kernels/family.h"
 #include "ops/op.h"
 

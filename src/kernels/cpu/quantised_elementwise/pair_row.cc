@@ -1,11 +1,11 @@
-#include "kernels/cpu/quantised/pair_row.h"
+#include "kernels/cpu/quantised_elementwise/pair_row.h"
 
 #include <algorithm>
 #include <array>
 #include <numeric>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/cpu/quantised/pair_row.cc"
+#define HWY_TARGET_INCLUDE "kernels/cpu/quantised_elementwise/pair_row.cc"
 #include <hwy/foreach_target.h>
 // Highway needs this order.
 #include <hwy/highway.h>
