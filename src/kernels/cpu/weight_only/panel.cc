@@ -136,7 +136,7 @@ Panel PanelOf(const PanelLayout& layout, const std::byte* packed, int64_t panel)
 bool HasZeroPoints(const Constant& weights, const Constant* zeros) {
   const int middle = Middle(weights.dtype());
   if (zeros == nullptr) return middle != 0;
-  std::array<std::byte, 4096> piece;
+  std::array<std::byte, 4096> piece{};
   const int64_t count = zeros->is_splat() ? 1 : zeros->elements();
   for (int64_t begin = 0; begin < count; begin += std::ssize(piece)) {
     const int64_t size = std::min<int64_t>(std::ssize(piece), count - begin);
