@@ -15,7 +15,7 @@ constexpr int64_t kLargeBytes = int64_t{1} << 20;
 constexpr int64_t kLargestGrowth = 16;
 /// What the scalar oracle computes in a fraction of a second.
 constexpr int64_t kMostMacs = 20'000'000;
-constexpr int64_t kMostElements = 16'000'000;
+constexpr int64_t kMostFoldedElements = 16'000'000;
 
 int64_t Bytes(const Constant& constant) { return static_cast<int64_t>(constant.bytes().size()); }
 
@@ -101,7 +101,7 @@ bool IsWorthFolding(const ir::Node& node, const ops::Operator& op, const Inputs&
     elements += output.shape.elements();
   }
   if (after > kLargeBytes && after > kLargestGrowth * before) return false;
-  if (elements > kMostElements) return false;
+  if (elements > kMostFoldedElements) return false;
   return op.macs == nullptr || op.macs(node, input_shapes, output_shapes) <= kMostMacs;
 }
 
