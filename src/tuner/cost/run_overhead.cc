@@ -11,9 +11,9 @@ namespace fettle::tuner {
 namespace {
 
 /// Runs that weigh as much as the belief that there is no overhead.
-constexpr double kPriorRuns = 0.5;
+constexpr double kPriorRuns = 2;
 /// Evidence does not grow beyond so many runs, so that what is new counts.
-constexpr double kMostRuns = 64;
+constexpr double kMostKnownRuns = 64;
 
 RowKey KeyFor(const Device& accelerator) {
   return {.problem = "in networks, beside the steps of a run",
@@ -69,7 +69,7 @@ void RunOverheads::Learn(const Device& accelerator, const RunSample& sample) {
   known.off_with_us += std::fabs(beside_us - sample.waits * known.ShrunkUs());
   known.off_without_us += std::fabs(beside_us);
   known.mean_us += (beside_us / sample.waits - known.mean_us) / (known.runs + 1);
-  known.runs = std::min(known.runs + 1, kMostRuns);
+  known.runs = std::min(known.runs + 1, kMostKnownRuns);
   // How far predictions were off stands in the fields of the spread.
   store_.Put(KeyFor(accelerator), {.median_us = known.mean_us,
                                    .mad_us = known.off_with_us,
