@@ -298,14 +298,17 @@ Blocking UsualBlocking(const Product& p, const Device& device) {
   Blocking blocking =
       ChooseBlocking(cpu.info(), kernels.mr, kernels.nr, p.m, p.n, p.k, 1, kMaxTiles * kernels.mr);
   // Lanes share the columns: each part of B is read by one of them, and once.
+  const int threads = cpu.pool().threads();
   const int64_t row_tasks = CeilDiv(std::max<int64_t>(p.m, 1), blocking.rows);
-  blocking.panels =
-      SplitPanels(blocking.panels, std::max<int64_t>(1, std::ssize(p.batches)) * row_tasks,
-                  cpu.pool().threads());
+  const int64_t all_panels = std::max<int64_t>(1, blocking.panels);
+  const int64_t shared =
+      SplitPanels(all_panels, std::max<int64_t>(1, std::ssize(p.batches)) * row_tasks, threads);
   // An epilogue finds a task's results in the second-level cache.
   constexpr int64_t kResultBytes = 256 * 1024;
-  const int64_t panels = kResultBytes / (blocking.rows * kernels.nr * 4);
-  blocking.panels = std::clamp<int64_t>(panels, 1, blocking.panels);
+  const int64_t cached = kResultBytes / (blocking.rows * kernels.nr * 4);
+  const int64_t column_tasks = CeilDiv(all_panels, std::clamp<int64_t>(cached, 1, shared));
+  // No lane has one task of columns more than another.
+  blocking.panels = CeilDiv(all_panels, column_tasks > 1 ? RoundUp(column_tasks, threads) : 1);
   return blocking;
 }
 
