@@ -1,5 +1,7 @@
 #include "kernels/cpu/depthwise/row.h"
 
+#include <algorithm>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -18,8 +20,15 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
 
-/// Outputs that share the loads of a row.
-constexpr int kWide = 4;
+/// Neighbouring outputs that share the loads of a row: so many sums hide the latency of
+/// multiply-adds, and leave registers for the weights of a kernel row.
+constexpr int kRegisters = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 32 : 16;
+constexpr int kWidths[] = {14, 7, 4, 1};
+constexpr bool HasWidth(DepthwiseForm form, int kernel, int width) {
+  // Bytes are bound by their conversion.
+  if (form != DepthwiseForm::kFloats || kernel > 7) return width <= 4;
+  return width <= kRegisters - kernel - 3;
+}
 
 /// Elements as they lie in memory, by form.
 template <DepthwiseForm kForm>
@@ -81,69 +90,54 @@ struct Codec {
   }
 };
 
-/// kOutputs neighbouring outputs that read kInputs columns: each column is loaded once per kernel
-/// row and used by all taps that meet it. Fold expressions keep everything in registers.
-template <DepthwiseForm kForm, int kKernel, int kStride, typename Outputs, typename Inputs,
-          typename Taps>
+/// A kernel row: its taps, and how far outputs and taps lie apart.
+template <int kTapCount, int kStrideOf, int kDilationOf>
+struct Window {
+  static constexpr int kTaps = kTapCount, kStride = kStrideOf, kDilation = kDilationOf;
+  static constexpr int Columns(int outputs) {
+    return (outputs - 1) * kStride + (kTaps - 1) * kDilation + 1;
+  }
+};
+
+/// Neighbouring outputs: each column is loaded once per kernel row and used by all taps that meet
+/// it. Fold expressions keep everything in registers.
+template <DepthwiseForm kForm, typename W, typename Outputs, typename Columns, typename Taps>
 struct Block;
-template <DepthwiseForm kForm, int kKernel, int kStride, size_t... kOut, size_t... kIn,
-          size_t... kTap>
-struct Block<kForm, kKernel, kStride, std::index_sequence<kOut...>, std::index_sequence<kIn...>,
+template <DepthwiseForm kForm, typename W, size_t... kOut, size_t... kColumn, size_t... kTap>
+struct Block<kForm, W, std::index_sequence<kOut...>, std::index_sequence<kColumn...>,
              std::index_sequence<kTap...>> {
   static constexpr int kOutputs = sizeof...(kOut);
-  static constexpr int kInputs = sizeof...(kIn);
+  static constexpr int kColumns = sizeof...(kColumn);
 
-  static HWY_INLINE void Tap(V* acc, const V* x, V w) {
-    ((acc[kOut] = hn::MulAdd(x[kOut * kStride], w, acc[kOut])), ...);
+  template <int kAt, int kT>
+  static HWY_INLINE void Tap(V* acc, V x, V w) {
+    constexpr int kOffset = kAt - kT * W::kDilation;
+    if constexpr (kOffset >= 0 && kOffset % W::kStride == 0 && kOffset / W::kStride < kOutputs)
+      acc[kOffset / W::kStride] = hn::MulAdd(x, w, acc[kOffset / W::kStride]);
   }
-  static HWY_INLINE void Line(V* acc, const V* x, const float* w, int64_t w_stride) {
-    (Tap(acc, x + kTap, hn::LoadU(D(), w + static_cast<int64_t>(kTap) * w_stride)), ...);
-  }
-
-  /// A 3x3 kernel wholly inside: with the number of lines known, all addresses stay in registers.
-  static void RunThreeLines(const DepthwiseRow& row, int64_t first, Out<kForm>* out) {
-    const Codec<kForm> codec(row);
-    const int64_t step = row.in_pixel, out_step = row.out_pixel;
-    const int64_t channels = row.channels, w_step = row.padded_channels;
-    const auto line = [&](int64_t i) HWY_ATTR {
-      return reinterpret_cast<const In<kForm>*>(row.lines[i]) + first * step;
-    };
-    const In<kForm>*x0 = line(0), *x1 = line(1), *x2 = line(2);
-    const float *w0 = row.weights, *w1 = w0 + 3 * w_step, *w2 = w1 + 3 * w_step, *b = row.bias;
-    for (int64_t c = 0; c < channels; c += kLanes) {
-      const V bias = hn::LoadU(D(), b + c);
-      V acc[kOutputs] = {((void)kOut, bias)...};
-      const V y0[kInputs] = {codec.Load(x0 + static_cast<int64_t>(kIn) * step + c)...};
-      Line(acc, y0, w0 + c, w_step);
-      const V y1[kInputs] = {codec.Load(x1 + static_cast<int64_t>(kIn) * step + c)...};
-      Line(acc, y1, w1 + c, w_step);
-      const V y2[kInputs] = {codec.Load(x2 + static_cast<int64_t>(kIn) * step + c)...};
-      Line(acc, y2, w2 + c, w_step);
-      (codec.Store(acc[kOut], channels - c, out + static_cast<int64_t>(kOut) * out_step + c), ...);
-    }
+  template <int kAt>
+  static HWY_INLINE void Column(V* acc, V x, const V* w) {
+    (Tap<kAt, static_cast<int>(kTap)>(acc, x, w[kTap]), ...);
   }
 
-  /// `pointers`: [line][kInputs] columns; null: column j of a line lies at line + (first + j) *
-  /// in_pixel.
+  /// `pointers`: [line][column]; null: column j of a line lies at line + (first + j) * in_pixel.
   static void Run(const DepthwiseRow& row, const In<kForm>* const* pointers, int64_t first,
                   Out<kForm>* out) {
     const Codec<kForm> codec(row);
-    const int64_t step = row.in_pixel, out_step = row.out_pixel;
+    const int64_t step = row.in_pixel, out_step = row.out_pixel, w_step = row.padded_channels;
     for (int64_t c = 0; c < row.channels; c += kLanes) {
       const V bias = hn::LoadU(D(), row.bias + c);
       V acc[kOutputs] = {((void)kOut, bias)...};
-      const float* w = row.weights + c;
-      for (int64_t line = 0; line < row.num_lines; ++line) {
+      const float* weights = row.weights + c;
+      for (int64_t line = 0; line < row.num_lines; ++line, weights += W::kTaps * w_step) {
+        const V w[W::kTaps] = {hn::LoadU(D(), weights + static_cast<int64_t>(kTap) * w_step)...};
         if (pointers != nullptr) {
-          const In<kForm>* const* at = pointers + line * kInputs;
-          const V x[kInputs] = {codec.Load(at[kIn] + c)...};
-          Line(acc, x, w, row.padded_channels);
+          const In<kForm>* const* at = pointers + line * kColumns;
+          (Column<static_cast<int>(kColumn)>(acc, codec.Load(at[kColumn] + c), w), ...);
         } else {
           const auto* at = reinterpret_cast<const In<kForm>*>(row.lines[line]) + first * step + c;
-          const V x[kInputs] = {codec.Load(at + static_cast<int64_t>(kIn) * step)...};
-          Line(acc, x, w, row.padded_channels);
+          ((Column<static_cast<int>(kColumn)>(acc, codec.Load(at), w), at += step), ...);
         }
-        w += kKernel * row.padded_channels;
       }
       (codec.Store(acc[kOut], row.channels - c, out + static_cast<int64_t>(kOut) * out_step + c),
        ...);
@@ -151,58 +145,80 @@ struct Block<kForm, kKernel, kStride, std::index_sequence<kOut...>, std::index_s
   }
 };
 
-template <DepthwiseForm kForm, int kKernel, int kStride, int kOutputs>
+template <DepthwiseForm kForm, typename W, int kOutputs>
 void RunBlock(const DepthwiseRow& row, int64_t ow) {
-  constexpr int kInputs = (kOutputs - 1) * kStride + kKernel;
-  using B = Block<kForm, kKernel, kStride, std::make_index_sequence<kOutputs>,
-                  std::make_index_sequence<kInputs>, std::make_index_sequence<kKernel>>;
-  const int64_t first = ow * kStride - row.pad;
+  constexpr int kColumns = W::Columns(kOutputs);
+  using B = Block<kForm, W, std::make_index_sequence<kOutputs>, std::make_index_sequence<kColumns>,
+                  std::make_index_sequence<W::kTaps>>;
+  const int64_t first = ow * W::kStride - row.pad;
   auto* out = reinterpret_cast<Out<kForm>*>(row.out) + ow * row.out_pixel;
-  if (first >= 0 && first + kInputs <= row.in_width) {
-    if (kKernel == 3 && row.num_lines == 3) {
-      B::RunThreeLines(row, first, out);
-    } else {
-      B::Run(row, nullptr, first, out);
-    }
-    return;
-  }
-  const In<kForm>* pointers[kMaxDepthwiseLines * kInputs];
+  if (first >= 0 && first + kColumns <= row.in_width) return B::Run(row, nullptr, first, out);
+  const In<kForm>* pointers[kMaxDepthwiseLines * kColumns];
   for (int64_t line = 0; line < row.num_lines; ++line) {
     const auto* pixels = reinterpret_cast<const In<kForm>*>(row.lines[line]);
-    for (int64_t j = 0; j < kInputs; ++j) {
+    for (int64_t j = 0; j < kColumns; ++j) {
       const int64_t iw = first + j;
-      pointers[line * kInputs + j] = iw >= 0 && iw < row.in_width
-                                         ? pixels + iw * row.in_pixel
-                                         : reinterpret_cast<const In<kForm>*>(row.zeros);
+      pointers[line * kColumns + j] = iw >= 0 && iw < row.in_width
+                                          ? pixels + iw * row.in_pixel
+                                          : reinterpret_cast<const In<kForm>*>(row.zeros);
     }
   }
   B::Run(row, pointers, first, out);
 }
 
-template <DepthwiseForm kForm, int kKernel, int kStride>
-void RunRowOf(const DepthwiseRow& row) {
-  if (row.out_width < kWide) {
-    for (int64_t ow = 0; ow < row.out_width; ++ow) RunBlock<kForm, kKernel, kStride, 1>(row, ow);
-    return;
-  }
+template <DepthwiseForm kForm, typename W, int kOutputs>
+void RunBlocks(const DepthwiseRow& row) {
   // The last block overlaps the one before: it writes the same values again.
-  for (int64_t ow = 0; ow < row.out_width; ow += kWide) {
-    const int64_t at = ow + kWide <= row.out_width ? ow : row.out_width - kWide;
-    RunBlock<kForm, kKernel, kStride, kWide>(row, at);
+  for (int64_t ow = 0; ow < row.out_width; ow += kOutputs)
+    RunBlock<kForm, W, kOutputs>(row, std::min(ow, row.out_width - kOutputs));
+}
+
+/// Of longer rows a 3x3 kernel is bound by reading lines: wide blocks walk more of them at once
+/// than prefetchers follow.
+constexpr int kLongRow = 28;
+
+/// The outputs of a block that a row of `width` outputs takes least time with.
+int WidthOf(DepthwiseForm form, int kernel, int width) {
+  const int most = kernel == 3 && width > kLongRow ? 4 : width;
+  int best = 1, least = std::numeric_limits<int>::max();
+  for (const int outputs : kWidths) {
+    if (outputs > most || !HasWidth(form, kernel, outputs)) continue;
+    // What a block costs beside its outputs is worth about as much as two of them.
+    const int cost = (width + outputs - 1) / outputs * (outputs + 2);
+    if (cost < least) best = outputs, least = cost;
   }
+  return best;
+}
+
+template <DepthwiseForm kForm, typename W, size_t... kIndex>
+void RunRowIn(const DepthwiseRow& row, std::index_sequence<kIndex...>) {
+  const int width = WidthOf(kForm, W::kTaps, static_cast<int>(row.out_width));
+  const auto run = [&](auto outputs) {
+    if constexpr (HasWidth(kForm, W::kTaps, outputs())) {
+      if (width == outputs()) RunBlocks<kForm, W, outputs()>(row);
+    }
+  };
+  (run(std::integral_constant<int, kWidths[kIndex]>()), ...);
+}
+template <DepthwiseForm kForm, int kTaps, int kStride, int kDilation = 1>
+void RunRowOf(const DepthwiseRow& row) {
+  RunRowIn<kForm, Window<kTaps, kStride, kDilation>>(
+      row, std::make_index_sequence<std::size(kWidths)>());
 }
 
 template <DepthwiseForm kForm>
 void RunRowAs(const DepthwiseRow& row) {
-  const int64_t key = row.kernel_width * 10 + row.stride;
+  const int64_t key = row.kernel_width * 100 + row.stride * 10 + row.dilation;
   switch (key) {
-    case 31: return RunRowOf<kForm, 3, 1>(row);
-    case 32: return RunRowOf<kForm, 3, 2>(row);
-    case 51: return RunRowOf<kForm, 5, 1>(row);
-    case 52: return RunRowOf<kForm, 5, 2>(row);
-    case 71: return RunRowOf<kForm, 7, 1>(row);
-    case 72: return RunRowOf<kForm, 7, 2>(row);
-    case 91: return RunRowOf<kForm, 9, 1>(row);
+    case 311: return RunRowOf<kForm, 3, 1>(row);
+    case 312: return RunRowOf<kForm, 3, 1, 2>(row);
+    case 321: return RunRowOf<kForm, 3, 2>(row);
+    case 511: return RunRowOf<kForm, 5, 1>(row);
+    case 512: return RunRowOf<kForm, 5, 1, 2>(row);
+    case 521: return RunRowOf<kForm, 5, 2>(row);
+    case 711: return RunRowOf<kForm, 7, 1>(row);
+    case 721: return RunRowOf<kForm, 7, 2>(row);
+    case 911: return RunRowOf<kForm, 9, 1>(row);
     default: return;
   }
 }
@@ -253,9 +269,15 @@ namespace fettle::kernels {
 HWY_EXPORT(RunRow);
 HWY_EXPORT(RunPixel);
 
-bool HasDepthwiseRow(int64_t kernel_width, int64_t stride) {
-  const bool width = kernel_width == 3 || kernel_width == 5 || kernel_width == 7;
-  return (width && (stride == 1 || stride == 2)) || (kernel_width == 9 && stride == 1);
+bool HasDepthwiseRow(int64_t kernel_width, int64_t stride, int64_t dilation) {
+  if (stride < 1 || stride > 2 || dilation < 1 || stride * dilation > 2) return false;
+  switch (kernel_width) {
+    case 3:
+    case 5: return true;
+    case 7: return dilation == 1;
+    case 9: return stride == 1 && dilation == 1;
+    default: return false;
+  }
 }
 
 void RunDepthwiseRow(const DepthwiseRow& row) { HWY_DYNAMIC_DISPATCH(RunRow)(row); }

@@ -40,7 +40,7 @@ struct DepthwiseRow : DepthwiseCommon {
   int64_t num_lines = 0;
   const std::byte* zeros = nullptr;  // padded_channels elements that stand for 0
   int64_t in_width = 0, out_width = 0;
-  int64_t kernel_width = 0, stride = 1, pad = 0;
+  int64_t kernel_width = 0, stride = 1, dilation = 1, pad = 0;
 };
 
 /// Weights are padded to whole vectors of the widest instruction set.
@@ -48,8 +48,8 @@ inline constexpr int64_t kDepthwisePad = 16;
 /// Kernel rows that RunDepthwiseRow takes.
 inline constexpr int64_t kMaxDepthwiseLines = 16;
 
-/// True for the kernel widths and strides that have a row kernel (dilation 1).
-bool HasDepthwiseRow(int64_t kernel_width, int64_t stride);
+/// True for the kernel widths, strides and dilations that have a row kernel.
+bool HasDepthwiseRow(int64_t kernel_width, int64_t stride, int64_t dilation);
 void RunDepthwiseRow(const DepthwiseRow& row);
 
 /// One output pixel with any taps: out = sum of taps[t][c] * weights[t][c] + bias.

@@ -84,9 +84,8 @@ DepthwiseRunner::DepthwiseRunner(const DepthwiseProblem& problem, const Depthwis
     : p_(problem),
       blocking_(blocking),
       padded_(RoundUp(problem.g.oc, kDepthwisePad)),
-      by_rows_(problem.g.kernel[0] == 1 && problem.g.dilation[2] == 1 &&
-               problem.g.kernel[1] <= kMaxDepthwiseLines &&
-               HasDepthwiseRow(problem.g.kernel[2], problem.g.stride[2])),
+      by_rows_(problem.g.kernel[0] == 1 && problem.g.kernel[1] <= kMaxDepthwiseLines &&
+               HasDepthwiseRow(problem.g.kernel[2], problem.g.stride[2], problem.g.dilation[2])),
       row_tasks_(CeilDiv(problem.g.batch * problem.g.out[0] * problem.g.out[1], blocking.rows)),
       channel_tasks_(CeilDiv(problem.g.oc, blocking.channels)) {}
 
@@ -159,6 +158,7 @@ void DepthwiseRunner::RunByRow(const DepthwiseCommon& common, const DepthwiseMem
   work.out_width = g.out[2];
   work.kernel_width = g.kernel[2];
   work.stride = g.stride[2];
+  work.dilation = g.dilation[2];
   work.pad = g.pad[2];
   RunDepthwiseRow(work);
 }
