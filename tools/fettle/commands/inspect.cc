@@ -46,7 +46,7 @@ struct Inspection {
 };
 
 /// "1x3xHEIGHTxWIDTH": symbols where the model has them, '?' for unnamed extents.
-std::string DeclaredShape(const ir::Value& value) {
+std::string ShapeText(const ir::Value& value) {
   if (!value.shape) return "unknown";
   if (value.shape->rank() == 0) return "scalar";
   std::string text;
@@ -183,11 +183,11 @@ void PrintValues(const runtime::Model& model) {
   Table table({{"value"}, {"type"}, {.title = "shape", .narrow = Table::Narrow::kWrap}});
   for (ir::ValueId id : graph.inputs) {
     const ir::Value& value = graph.value(id);
-    table.Row({"in  " + value.name, std::string(DTypeName(value.dtype)), DeclaredShape(value)});
+    table.Row({"in  " + value.name, std::string(DTypeName(value.dtype)), ShapeText(value)});
   }
   for (ir::ValueId id : graph.outputs) {
     const ir::Value& value = graph.value(id);
-    table.Row({"out " + value.name, std::string(DTypeName(value.dtype)), DeclaredShape(value)});
+    table.Row({"out " + value.name, std::string(DTypeName(value.dtype)), ShapeText(value)});
   }
   fmt::print("{}\n", table.ToString());
 }
@@ -211,7 +211,7 @@ void PrintTables(const InspectOptions& options, const runtime::Model& model,
   if (options.tensors) {
     Table tensors({{"tensor"}, {"type"}, {"shape"}, {"constant"}});
     for (const ir::Value& value : model.imported_graph().values())
-      tensors.Row({value.name, std::string(DTypeName(value.dtype)), DeclaredShape(value),
+      tensors.Row({value.name, std::string(DTypeName(value.dtype)), ShapeText(value),
                    value.is_constant() ? "yes" : ""});
     fmt::print("{}\n", tensors.ToString());
   }
