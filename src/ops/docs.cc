@@ -45,7 +45,8 @@ std::string SourcesOf(const Operator& op) {
     if (!text.empty()) text += "; ";
     text += name;
     const bool contrib = name.find('.') != std::string::npos;
-    for (const Opsets& range : joined) text += contrib ? "" : " " + Spell(range);
+    for (const Opsets& range : joined)
+      if (!contrib) text += fmt::format(" {}", Spell(range));
   }
   return text.empty() ? "emitted for other operators" : text;
 }
