@@ -77,7 +77,7 @@ class Usage(unittest.TestCase):
         self.assertEqual(run("help", "db", "list").stdout, run("db", "list", "--help").stdout)
         self.assertIn("--labels", run("help", "run").stdout)
         listed = re.findall(r"^  ([a-z-]+)  ", run("help").stdout.split("Subcommands:")[1], re.M)
-        self.assertEqual(len(listed), 13)
+        self.assertEqual(len(listed), 14)
         self.assertNotIn("compile-worker", listed)
 
     def test_shells_complete_commands_options_and_values(self):
@@ -297,6 +297,7 @@ class Usage(unittest.TestCase):
         run("run", self.model, *SMALL, "-o", "picture=case/test_data_set_0/input_0.pb", "-o",
             "enhanced=case/test_data_set_0/output_0.pb")
         pathlib.Path("labels.txt").write_text("a\nb\n")
+        run("run", self.model, *SMALL, "-o", "picture=data.npy")
         checked = set()
         for name, arguments in (
                 ("run", ("run", self.model, *SMALL)), ("run", ("run", self.model, *SMALL, "--labels", "labels.txt")),
@@ -305,6 +306,7 @@ class Usage(unittest.TestCase):
                 ("inspect", ("inspect", "small.fettle", "--tensors")), ("tune", ("tune", self.model, *SMALL, "--no-package")),
                 ("plan", ("plan", self.model, *SMALL)), ("devices", ("devices",)), ("peak", ("peak",)),
                 ("completion", ("completion", "zsh")),
+                ("quantise", ("quantise", self.model, "--data", "data.npy", "-o", "small_int8.onnx")),
                 ("db info", ("db", "info")), ("db list", ("db", "list")), ("db verify", ("db", "verify")),
                 ("db export", ("db", "export", "rows.jsonl")), ("db import", ("db", "import", "rows.jsonl")),
                 ("db merge", ("db", "merge", "cache/tuning.db", "--cache", "other")),

@@ -58,6 +58,7 @@ constexpr std::string_view kOthers[] = {
     "Split",
     "Squeeze",
     "Tile",
+    "TableLookup",
     "Transpose",
     "Unsqueeze",
     // keep-sorted end
