@@ -57,8 +57,8 @@ constexpr std::string_view kOthers[] = {
     "SpaceToDepth",
     "Split",
     "Squeeze",
-    "Tile",
     "TableLookup",
+    "Tile",
     "Transpose",
     "Unsqueeze",
     // keep-sorted end
