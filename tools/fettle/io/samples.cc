@@ -207,7 +207,7 @@ Result<SampleList> ReadSamples(const ir::Graph& graph, const std::vector<std::st
   }
   for (const auto& [name, shape] : options.shapes)
     if (std::none_of(graph.inputs.begin(), graph.inputs.end(),
-                     [&](ir::ValueId id) { return graph.value(id).name == name; }))
+                     [&, &name = name](ir::ValueId id) { return graph.value(id).name == name; }))
       return InvalidArgument("--shape: no input '{}'; the model has {}", name, InputNames(graph));
   SampleList samples;
   for (ir::ValueId id : graph.inputs) {
