@@ -1,7 +1,7 @@
 // Four sums of tiles, as the products of bytes have them.
 #include "kernels/cpu/probe/dot.h"
 
-#if defined(__AMX_INT8__)
+#if defined(__x86_64__)
 #include <immintrin.h>
 
 #include "kernels/cpu/simd/amx_tiles.h"

@@ -1,6 +1,6 @@
 #include "kernels/cpu/quantised/tile_block.h"
 
-#if defined(__AMX_INT8__)
+#if defined(__x86_64__)
 #include <immintrin.h>
 
 namespace fettle::kernels {

@@ -1,6 +1,6 @@
 #include "kernels/cpu/simd/amx_tiles.h"
 
-#if defined(__AMX_TILE__)
+#if defined(__x86_64__)
 #include <immintrin.h>
 
 namespace fettle::kernels {
