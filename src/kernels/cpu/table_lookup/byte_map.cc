@@ -20,13 +20,16 @@ using D = hn::ScalableTag<uint8_t>;
 constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(uint8_t));
 
 /// A shuffle looks 16 bytes up and answers 0 where an index has its upper bit: one for each
-/// sixteenth of the table, with that bit set for the bytes of all others.
+/// sixteenth of the table, with that bit set for the bytes of all others. ARM's answers 0 to any
+/// index from 16 on; x86's takes four bits of those below 128.
 HWY_INLINE hn::Vec<D> Map(const uint8_t* table, hn::Vec<D> x) {
   const D d;
   auto y = hn::Zero(d);
   for (int part = 0; part < 16; ++part) {
-    const auto index = hn::SaturatedAdd(hn::Xor(x, hn::Set(d, static_cast<uint8_t>(part * 16))),
-                                        hn::Set(d, uint8_t{0x70}));
+    auto index = hn::Xor(x, hn::Set(d, static_cast<uint8_t>(part * 16)));
+#if !HWY_ARCH_ARM
+    index = hn::SaturatedAdd(index, hn::Set(d, uint8_t{0x70}));
+#endif
     y = hn::Or(y, hn::TableLookupBytesOr0(hn::LoadDup128(d, table + part * 16), index));
   }
   return y;
