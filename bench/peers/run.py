@@ -27,14 +27,15 @@ PACKAGES = {"onnxruntime": "onnxruntime", "openvino": "openvino", "openvino-defa
 ARGUMENTS = {"audio/silero_vad_16k_op15": ["-i", "sr=const:16000"]}
 
 
-def shapes_of(folder):
-    """The shapes of inputs by model, as the table of FOLDER/README.md has them: `| a/b.onnx | ... @ x=1x3x8x8; y=4 |`."""
-    shapes, readme = {}, folder / "README.md"
+def arguments_by_model(folder):
+    """What `fettle run` is told of inputs: shapes as the table of FOLDER/README.md has them (`| a/b.onnx | ... @ x=1x3x8x8;
+    y=4 |`), and ARGUMENTS."""
+    arguments, readme = dict(ARGUMENTS), folder / "README.md"
     for line in readme.read_text().splitlines() if readme.exists() else []:
         found = re.match(r"\| (\S+)\.onnx \|.*?@ ([^|]*)\|", line)
-        if found:
-            shapes[found[1]] = re.findall(r"([^\s;=]+=\d+(?:x\d+)*)(?=[;\s])", found[2])
-    return shapes
+        for shape in re.findall(r"([^\s;=]+=\d+(?:x\d+)*)(?=[;\s])", found[2]) if found else []:
+            arguments[found[1]] = ["--shape", shape, *arguments.get(found[1], [])]
+    return arguments
 
 
 def fettle_inputs(path, arguments, folder):
@@ -93,9 +94,10 @@ def run_peer(engine, path, threads, seconds):
     print(statistics.median(times))
 
 
-def measure(path, name, arguments, threads, options):
+def measure(name, threads, options):
     """Medians over turns in which all engines run one after the other. The ratio is that of the fastest other engine of a
-    turn to Fettle; 0 where Fettle fails. Engines that fail are named with the reason."""
+    turn to Fettle; 0 where Fettle fails, None where every other engine does. Engines that fail are named with the reason."""
+    path, arguments = options.models / f"{name}.onnx", options.arguments.get(name, [])
     row = {"model": name, "threads": threads, "ms": {}, "failed": {}}
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -112,9 +114,10 @@ def measure(path, name, arguments, threads, options):
                         row["failed"][engine] = " ".join(str(error).split())[:160]
             row["ms"] = {engine: statistics.median(turn[engine] for turn in turns)
                          for engine in turns[0] if all(engine in turn for turn in turns)}
-            ratios = [min((ms for engine, ms in turn.items() if engine != "fettle"), default=0) / turn["fettle"]
-                      for turn in turns]
-            row |= {"ratio": statistics.median(ratios), "ratio_min": min(ratios), "ratio_max": max(ratios)}
+            rivals = [engine for engine in row["ms"] if engine != "fettle"]
+            ratios = [min(turn[engine] for engine in rivals) / turn["fettle"] for turn in turns] if rivals else [None]
+            row |= {"ratio": statistics.median(ratios) if rivals else None, "ratio_min": ratios[0] and min(ratios),
+                    "ratio_max": ratios[0] and max(ratios)}
         except (RuntimeError, subprocess.SubprocessError) as error:  # one model must not end the table
             row |= {"ratio": 0.0, "error": " ".join(str(error).split())[:160]}
     return row
@@ -138,6 +141,10 @@ def machine(options):
     }
 
 
+def ratio_text(ratio):
+    return "-" if ratio is None else f"{ratio:.2f}"
+
+
 def table(results):
     """The rows as Markdown, then what is below 1."""
     facts = results["machine"]
@@ -156,10 +163,11 @@ def table(results):
                 lines.append(f"| {row['model']} | failed: {row['error']} |" + " |" * len(engines) + " 0 | |")
                 continue
             cells = [f"{row['ms'][engine]:.3f}" if engine in row["ms"] else "-" for engine in ["fettle", *engines]]
-            lines.append(f"| {row['model']} | {' | '.join(cells)} | {row['ratio']:.2f} | {row['ratio_min']:.2f} to "
-                         f"{row['ratio_max']:.2f} |")
-        working = [row["ratio"] for row in rows if row["ratio"] > 0]
-        behind = [f"{row['model']} {row['ratio']:.2f}" for row in rows if row["ratio"] < 1]
+            spread = " to ".join(ratio_text(row[end]) for end in ("ratio_min", "ratio_max"))
+            lines.append(f"| {row['model']} | {' | '.join(cells)} | {ratio_text(row['ratio'])} | {spread} |")
+        compared = [row for row in rows if row["ratio"] is not None]
+        working = [row["ratio"] for row in compared if row["ratio"] > 0]
+        behind = [f"{row['model']} {row['ratio']:.2f}" for row in compared if row["ratio"] < 1]
         lines += ["", f"Geometric mean of {len(working)}: {geometric_mean(working):.2f}. Below 1.0: {len(behind)}"
                   f"{': ' if behind else ''}{', '.join(behind)}.", ""]
     return "\n".join(lines)
@@ -172,9 +180,9 @@ def check_row(options, threads):
     if stored is None:
         print(f"{options.results}: no row '{options.check}' at {threads} threads")
         return 1
-    row = measure(options.models / f"{options.check}.onnx", options.check, [], threads, options)
-    print(f"{options.check} at {threads} threads: ratio {row['ratio']:.2f}, stored {stored['ratio']:.2f}")
-    return 0 if row["ratio"] >= stored["ratio"] / options.allowed else 1
+    row = measure(options.check, threads, options)
+    print(f"{options.check} at {threads} threads: ratio {ratio_text(row['ratio'])}, stored {ratio_text(stored['ratio'])}")
+    return 0 if row["ratio"] is not None and row["ratio"] >= stored["ratio"] / options.allowed else 1
 
 
 def parse():
@@ -196,6 +204,7 @@ def parse():
     unknown = [engine for engine in options.engines if engine not in ENGINES]
     if unknown:
         parser.error(f"--engines: no '{unknown[0]}'; there are {', '.join(ENGINES)}")
+    options.arguments = arguments_by_model(options.models)
     return options
 
 
@@ -207,18 +216,16 @@ def main():
         return 0
     if options.check:
         return max(check_row(options, count) for count in threads)
-    shapes = shapes_of(options.models)
     results = {"machine": machine(options), "rows": []}
     for path in sorted(options.models.rglob("*.onnx")):
         name = str(path.relative_to(options.models).with_suffix(""))
         if options.only not in name:
             continue
-        arguments = [part for shape in shapes.get(name, []) for part in ("--shape", shape)] + ARGUMENTS.get(name, [])
         for count in threads:
-            row = measure(path, name, arguments, count, options)
+            row = measure(name, count, options)
             results["rows"].append(row)
             times = ", ".join(f"{engine} {ms:.3f}" for engine, ms in row["ms"].items())
-            print(f"{name:45} {count}  ratio {row['ratio']:.2f}  {times} {row.get('error', '')}", flush=True)
+            print(f"{name:45} {count}  ratio {ratio_text(row['ratio'])}  {times} {row.get('error', '')}", flush=True)
             for engine, reason in row["failed"].items():
                 print(f"    {engine}: {reason}", flush=True)
     text = table(results)

@@ -63,6 +63,23 @@ void WarnOfResidual(const TuneModelResult& result) {
       result.gate.challenger_us, result.predicted_us, 100 * residual);
 }
 
+/// What the store keeps of a segment, and the plan that it comes to.
+struct LearnedDecision {
+  planner::Decision decision;
+  exec::Plan plan;
+};
+
+Result<LearnedDecision> FindLearned(const ir::Graph& segment, const DeviceSet& devices,
+                                    const planner::Limits& limits, tuner::Store& store) {
+  ASSIGN_OR_RETURN(const std::string text,
+                   FindStamped(store, StoreKey(planner::KeyOf(segment, devices, limits))));
+  LearnedDecision learned;
+  ASSIGN_OR_RETURN(learned.decision, planner::ParseDecision(segment, text));
+  ASSIGN_OR_RETURN(learned.plan,
+                   planner::Apply(segment, learned.decision, devices, limits.threads));
+  return learned;
+}
+
 /// What the noise that `limits` allow amounts to, for the solver.
 double ErrorBudget(const tuner::AccuracyLimits& limits) {
   const double budget = std::pow(10, -limits.min_sqnr_db / 10);
@@ -445,9 +462,9 @@ class ModelTuner {
     if (default_.plans != nullptr) {
       if (const auto place = default_.plans->LastPlace(segment.key.graph)) {
         if (place->limits.precision != options_.session.precision) {
-          const auto key = planner::KeyOf(*segment.graph, place->devices, place->limits);
-          if (const auto kept = FindStamped(store_, StoreKey(key)); kept.ok())
-            return planner::ParseDecision(*segment.graph, *kept);
+          const Result<LearnedDecision> learned =
+              FindLearned(*segment.graph, place->devices, place->limits, store_);
+          if (learned.ok()) return learned->decision;
         }
         return planner::PreferredDecision(*segment.graph, place->devices, place->limits);
       }
@@ -564,16 +581,11 @@ Result<std::string> SaveTuned(const std::string& path, const std::string& model_
 Result<exec::Plan> LearnedPlans::PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                                          const planner::Limits& limits) {
   if (limits.reference_only) return planner::MakePlan(segment, devices, limits);
-  const planner::DecisionKey key = planner::KeyOf(segment, devices, limits);
-  const Result<std::string> text = FindStamped(*store_, StoreKey(key));
-  if (!text.ok()) return planner::MakePlan(segment, devices, limits);
-  const Result<planner::Decision> decision = planner::ParseDecision(segment, *text);
-  if (!decision.ok()) return planner::MakePlan(segment, devices, limits);
-  Result<exec::Plan> plan = planner::Apply(segment, *decision, devices, limits.threads);
-  if (!plan.ok()) return planner::MakePlan(segment, devices, limits);
+  const Result<LearnedDecision> learned = FindLearned(segment, devices, limits, *store_);
+  if (!learned.ok()) return planner::MakePlan(segment, devices, limits);
   ++found_;
-  predicted_us_ = predicted_us_ + decision->predicted_us;
-  return plan;
+  predicted_us_ = predicted_us_ + learned->decision.predicted_us;
+  return learned->plan;
 }
 
 }  // namespace fettle::runtime

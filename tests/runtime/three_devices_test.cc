@@ -13,6 +13,7 @@
 #include "planner/extract.h"
 #include "planner/planner.h"
 #include "runtime/device_choice.h"
+#include "runtime/recorded_plans.h"
 #include "runtime/session.h"
 #include "solver/solve.h"
 #include "tests/annex/annex_backend.h"
@@ -20,6 +21,7 @@
 #include "tests/planner/random_costs.h"
 #include "tests/planner/run_plan.h"
 #include "tests/tuner/known_machine.h"
+#include "tuner/cost/run_overhead.h"
 #include "tuner/network/tune.h"
 
 namespace fettle::runtime {
@@ -139,6 +141,36 @@ TEST_F(ThreeDevicesTest, HandOverThroughTheHost) {
       kernels::CheckConversion({1, 2}, kernels::AnnexState(),
                                {.device = DeviceKindOf("opencl"), .memory = MemoryKind::kBuffer});
   EXPECT_EQ(direct.message(), "annex and opencl hand over through the memory of the CPU");
+}
+
+TEST_F(ThreeDevicesTest, AreWaitedForOnceForEachTensorThatComesBack) {
+  const planner::Limits limits{.threads = 2, .preferred = kAnnex, .accelerator_only = true};
+  const Decision decision = planner::PreferredDecision(graph_, devices(), limits).value();
+  const exec::Plan plan = planner::Apply(graph_, decision, devices(), 2).value();
+  int from_annex = 0;
+  for (const exec::PlannedStep& step : plan.steps)
+    from_annex += step.kernel == nullptr && plan.tensors[step.inputs[0]].state.device == kAnnex;
+  EXPECT_GT(from_annex, 1) << "all stays on one device";
+  EXPECT_EQ(tuner::WaitsFor(plan, *annex_), from_annex);
+  const Decision alone = planner::PreferredDecision(graph_, cpu_, {.threads = 2}).value();
+  EXPECT_EQ(tuner::WaitsFor(planner::Apply(graph_, alone, cpu_, 2).value(), *annex_), 0);
+}
+
+TEST_F(ThreeDevicesTest, SampleARunWhoseStepsAreKnown) {
+  const auto store = tuner::StoreWithCeilings(cpu_);
+  RecordedPlans plans(planner::PreferredPlans());
+  const planner::Limits limits{.threads = 2, .preferred = kAnnex};
+  ASSERT_TRUE(plans.PlanFor(graph_, devices(), limits).ok());
+  EXPECT_FALSE(plans.Sample(*annex_, false, *store)) << "nothing was measured";
+  ASSERT_TRUE(
+      tuner::TuneGraph(graph_, devices(), limits, {.level = tuner::Level::kFast}, *store, nullptr)
+          .ok());
+  const auto sample = plans.Sample(*annex_, false, *store);
+  ASSERT_TRUE(sample.has_value());
+  EXPECT_GT(sample->steps_us, 0);
+  EXPECT_GE(sample->waits, 1);
+  ASSERT_TRUE(plans.PlanFor(graph_, devices(), limits).ok());
+  EXPECT_FALSE(plans.Sample(*annex_, false, *store)) << "two plans";
 }
 
 /// Counts what is measured on the annex.

@@ -85,13 +85,8 @@ class Bench::Impl {
                       options_.cache_bytes, static_cast<const CpuDevice&>(devices.cpu()).pool()) {}
 
   Outcome Run(const Candidate& candidate, double stop_above_us) {
-    const Result<Outcome> outcome = Measure(candidate, stop_above_us);
-    if (outcome.status().code() == StatusCode::kDeviceError) {
-      const DeviceKind device = candidate.kernel->device();
-      if (const Status alive = workbench_.CheckAlive(device); !alive.ok())
-        return Lose(candidate, outcome.status(), alive);
-    }
-    return Ended(outcome);
+    return Ended(Measure(candidate, stop_above_us), candidate.kernel->device(),
+                 fmt::format("{} with {}", candidate.kernel->name, PrintParams(candidate.params)));
   }
 
   const Status& lost() const { return lost_; }
@@ -154,24 +149,26 @@ class Bench::Impl {
   }
 
   Outcome RunConversion(const kernels::Operand& from, const State& to, int threads) {
-    return Ended(MeasureConversion(from, to, threads));
+    return Ended(MeasureConversion(from, to, threads), kernels::ConversionDevice(from.state, to),
+                 fmt::format("a conversion from {} to {}", StateName(from.state, from.shape.rank()),
+                             StateName(to, from.shape.rank())));
   }
 
  private:
-  Outcome Lose(const Candidate& candidate, const Status& why, const Status& now) {
-    lost_ =
-        Error(StatusCode::kDeviceUnavailable,
-              "{} with {} took its device with it ({}; now {}), which is remembered: tune again",
-              candidate.kernel->name, PrintParams(candidate.params), why.message(), now.message());
-    Outcome outcome = End(Row::Status::kCrashed, why.message());
-    outcome.row.samples = kFatalCrashes;
-    return outcome;
-  }
-
-  static Outcome Ended(const Result<Outcome>& outcome) {
+  /// `what` was measured on `device`.
+  Outcome Ended(const Result<Outcome>& outcome, DeviceKind device, const std::string& what) {
     if (outcome.ok()) return *outcome;
-    const bool late = outcome.status().code() == StatusCode::kCancelled;
-    return End(late ? Row::Status::kStopped : Row::Status::kFailed, outcome.status().message());
+    const Status& why = outcome.status();
+    if (why.code() == StatusCode::kCancelled) return End(Row::Status::kStopped, why.message());
+    const Status now =
+        why.code() == StatusCode::kDeviceError ? workbench_.CheckAlive(device) : OkStatus();
+    if (now.ok()) return End(Row::Status::kFailed, why.message());
+    lost_ = Error(StatusCode::kDeviceUnavailable,
+                  "{} took its device with it ({}; now {}), which is remembered: tune again", what,
+                  why.message(), now.message());
+    Outcome crashed = End(Row::Status::kCrashed, why.message());
+    crashed.row.samples = kFatalCrashes;
+    return crashed;
   }
 
   Result<Outcome> Measure(const Candidate& candidate, double stop_above_us) {

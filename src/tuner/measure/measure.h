@@ -26,8 +26,8 @@ class Bench {
   /// Where the deadline of the options passes, `samples` of a stopped row is 0: nothing is known.
   Row Run(const Candidate& candidate, double stop_above_us = kNoLimit);
 
-  /// Why nothing more can be measured: the candidate of the last Run took its device with it. Its
-  /// row is kCrashed, for good.
+  /// Why nothing more can be measured: what the last Run or RunConversion measured took its device
+  /// with it. Its row is kCrashed, for good.
   const Status& lost() const;
 
   /// What Run is about to take where one launch takes about `us`.

@@ -22,13 +22,6 @@ struct Window {
   T* y;        // of the pixel
   const PoolTaps &d, &h, &w;
 
-  HWY_INLINE const T* Row(int64_t kd, int64_t kh) const {
-    return x + (((d.first + kd * plan.dilation[0]) * plan.in[1] + h.first + kh * plan.dilation[1]) *
-                    plan.in[2] +
-                w.first + w.begin * plan.dilation[2]) *
-                   plan.channels;
-  }
-
   /// `vectors` vectors of channels from `c` on.
   template <int vectors, class D>
   HWY_INLINE void Channels(D tag, int64_t c) const {
@@ -37,7 +30,7 @@ struct Window {
     auto m0 = hn::Set(tag, std::numeric_limits<T>::lowest()), m1 = m0;
     for (int64_t kd = d.begin; kd < d.end; ++kd) {
       for (int64_t kh = h.begin; kh < h.end; ++kh) {
-        const T* p = Row(kd, kh) + c;
+        const T* p = x + FirstTap(plan, d, h, w, kd, kh) + c;
         for (int64_t kw = w.begin; kw < w.end; ++kw, p += step) {
           m0 = hn::Max(m0, hn::LoadU(tag, p));
           if constexpr (vectors == 2) m1 = hn::Max(m1, hn::LoadU(tag, p + lanes));

@@ -29,13 +29,6 @@ struct Pixel {
   T* y;        // of the pixel
   const PoolTaps &d, &h, &w;
 
-  HWY_INLINE const T* At(int64_t kd, int64_t kh) const {
-    return x + (((d.first + kd * plan.dilation[0]) * plan.in[1] + h.first + kh * plan.dilation[1]) *
-                    plan.in[2] +
-                w.first + w.begin * plan.dilation[2]) *
-                   plan.channels;
-  }
-
   /// `vectors` vectors of channels from `c` on; `last` lanes of the last one.
   template <bool max, int vectors>
   HWY_INLINE void Channels(int64_t c, int64_t last, float scale) const {
@@ -52,7 +45,7 @@ struct Pixel {
     const int64_t step = plan.dilation[2] * plan.channels;
     for (int64_t kd = d.begin; kd < d.end; ++kd) {
       for (int64_t kh = h.begin; kh < h.end; ++kh) {
-        const T* p = At(kd, kh) + c;
+        const T* p = x + FirstTap(plan, d, h, w, kd, kh) + c;
         for (int64_t kw = w.begin; kw < w.end; ++kw, p += step) {
           if (first) {  // a maximum starts from an element, which may be -infinity
             s0 = load(p, 0);
