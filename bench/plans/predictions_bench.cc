@@ -103,9 +103,10 @@ class Table {
       fmt::print(stderr, "{}: {}\n", model, result.status().message());
       return;
     }
-    const double measured = result->gate.challenger_us;
+    const tuner::GateResult& gate = result->gate;
+    const double measured = gate.accepted ? gate.challenger_us : gate.incumbent_us;
     alone_.Add(model, measured, result->alone_us);
-    expected_.Add(model, measured, result->expected_us);
+    expected_.Add(model, gate.challenger_us, result->expected_us);
     predicted_.Add(model, measured, result->predicted_us);
     if (options_.job.common.json) {
       Print(Json{{"model", model},

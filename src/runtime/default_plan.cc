@@ -22,9 +22,8 @@ double CompileSeconds(const SessionOptions& options) {
 }
 
 Result<DefaultPlan> RunOne(const std::shared_ptr<const Model>& model, SessionOptions options,
-                           const TensorMap& inputs, bool twice,
-                           std::shared_ptr<planner::PlanSource> plans) {
-  DefaultPlan made{.plans = std::make_shared<RecordedPlans>(std::move(plans))};
+                           const TensorMap& inputs, bool twice) {
+  DefaultPlan made{.plans = std::make_shared<RecordedPlans>(planner::PreferredPlans())};
   options.plans = made.plans;
   options.judges_first_run = false;
   // What is compiled once need not be compiled for the tuned plan.
@@ -44,14 +43,12 @@ Result<DefaultPlan> RunOne(const std::shared_ptr<const Model>& model, SessionOpt
   return made;
 }
 
-/// How long two default plans may be compared; 0: not at all.
-double ComparingSeconds(const DefaultRun& run, const tuner::GateOptions& gate,
-                        int64_t deadline_ns) {
+/// How long two plans may be compared after `before` seconds; 0: not at all.
+double ComparingSeconds(double before, const tuner::GateOptions& gate, int64_t deadline_ns) {
   const double wanted = kShareOfGate * gate.seconds;
   if (deadline_ns == 0) return wanted;
   const double spare = kShareOfTime * Seconds(deadline_ns - NowNs());
-  const double another = run.prepare_seconds + run.first_seconds + run.run_seconds;
-  return std::min(wanted, std::max(spare - another, 0.0));
+  return std::min(wanted, std::max(spare - before, 0.0));
 }
 
 }  // namespace
@@ -65,24 +62,26 @@ std::map<std::string, Shape> ShapesOf(const TensorMap& tensors) {
 Result<DefaultPlan> RunDefaultPlan(const std::shared_ptr<const Model>& model,
                                    const SessionOptions& options, const TensorMap& inputs,
                                    const tuner::GateOptions& gate, int64_t deadline_ns,
-                                   std::shared_ptr<planner::PlanSource> exact_plans) {
+                                   DefaultPlan exact) {
   const bool twice = deadline_ns > 0;
-  ASSIGN_OR_RETURN(DefaultPlan own,
-                   RunOne(model, options, inputs, twice, planner::PreferredPlans()));
+  ASSIGN_OR_RETURN(DefaultPlan own, RunOne(model, options, inputs, twice));
   if (options.precision == planner::Precision::kHigh || options.accelerators.empty()) return own;
   tuner::GateOptions comparison = gate;
-  comparison.seconds = ComparingSeconds(own.run, gate, deadline_ns);
+  const DefaultRun& run = own.run;
+  const double another = run.prepare_seconds + run.first_seconds + run.run_seconds;
+  comparison.seconds = ComparingSeconds(exact.session == nullptr ? another : 0, gate, deadline_ns);
   if (comparison.seconds <= 0) return own;
-  SessionOptions exact_options = options;
-  exact_options.precision = planner::Precision::kHigh;
-  ASSIGN_OR_RETURN(DefaultPlan exact,
-                   RunOne(model, exact_options, inputs, twice, std::move(exact_plans)));
+  if (exact.session == nullptr) {
+    SessionOptions exact_options = options;
+    exact_options.precision = planner::Precision::kHigh;
+    ASSIGN_OR_RETURN(exact, RunOne(model, exact_options, inputs, twice));
+  }
   ASSIGN_OR_RETURN(
       const tuner::GateResult result,
       tuner::RunGate([&] { return own.session->Run(inputs, &own.outputs); },
                      [&] { return exact.session->Run(inputs, &exact.outputs); }, comparison));
   if (!result.accepted) return own;
-  Log(LogLevel::kInfo, "the default plan of high precision takes {:.0f} us, the other {:.0f} us",
+  Log(LogLevel::kInfo, "the plan of high precision takes {:.0f} us, the default one {:.0f} us",
       result.challenger_us, result.incumbent_us);
   return exact;
 }

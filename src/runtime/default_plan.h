@@ -8,9 +8,9 @@
 
 namespace fettle::runtime {
 
-/// A session on default plans that has run.
+/// A session that has run, and what it ran on.
 struct DefaultPlan {
-  std::unique_ptr<Session> session;
+  std::shared_ptr<Session> session;
   std::shared_ptr<RecordedPlans> plans;
   TensorMap outputs;
   DefaultRun run;
@@ -18,13 +18,13 @@ struct DefaultPlan {
 
 /// Runs `model` on the plans that are the default for `options`: once, twice where there is a
 /// deadline (`deadline_ns`, of base/clock.h; 0: none). Beside the CPU a lower precision may store
-/// values in f16, which is slower for some networks: where there is time for it, the default plan
-/// of high precision, which `exact_plans` makes, runs beside that one and takes its place if it is
-/// faster by `gate`.
+/// values in f16, which is slower for some networks: `exact`, what high precision came to, runs
+/// beside that plan, where there is time, and takes its place if it is faster by `gate`. Where it
+/// has no session, the default plan of high precision is prepared for that.
 Result<DefaultPlan> RunDefaultPlan(const std::shared_ptr<const Model>& model,
                                    const SessionOptions& options, const TensorMap& inputs,
                                    const tuner::GateOptions& gate, int64_t deadline_ns,
-                                   std::shared_ptr<planner::PlanSource> exact_plans);
+                                   DefaultPlan exact = {});
 
 /// The shape of each.
 std::map<std::string, Shape> ShapesOf(const TensorMap& tensors);

@@ -55,7 +55,7 @@ std::optional<tuner::RunSample> RecordedPlans::Sample(const Device& accelerator,
   tuner::RunSample sample{.waits = tuner::WaitsFor(plan, accelerator)};
   if (sample.waits == 0) return std::nullopt;
   for (size_t i = 0; i < costs.size(); ++i) {
-    if (plan.steps[i].kernel != nullptr && costs[i].alone_us <= 0) return std::nullopt;
+    if (!costs[i].known) return std::nullopt;
     sample.steps_us += costs[i].us;
   }
   return sample;

@@ -56,11 +56,13 @@ Result<std::string> FindStamped(tuner::Store& store, const std::string& key) {
 
 /// Warns where the parts do not add up to the whole.
 void WarnOfResidual(const TuneModelResult& result) {
-  if (result.predicted_us <= 0 || result.gate.challenger_us <= 0 || result.report.stopped) return;
-  const double residual = result.gate.challenger_us / result.predicted_us - 1;
+  const tuner::GateResult& gate = result.gate;
+  const double measured_us = gate.accepted ? gate.challenger_us : gate.incumbent_us;
+  if (result.predicted_us <= 0 || measured_us <= 0 || result.report.stopped) return;
+  const double residual = measured_us / result.predicted_us - 1;
   if (std::abs(residual) <= kResidualWarning) return;
-  Log(LogLevel::kWarn, "the tuned plan takes {:.0f} us where {:.0f} us were predicted ({:+.0f} %)",
-      result.gate.challenger_us, result.predicted_us, 100 * residual);
+  Log(LogLevel::kWarn, "the {} plan takes {:.0f} us where {:.0f} us were predicted ({:+.0f} %)",
+      gate.accepted ? "tuned" : "default", measured_us, result.predicted_us, 100 * residual);
 }
 
 /// What the store keeps of a segment, and the plan that it comes to.
@@ -102,9 +104,10 @@ bool SamePlan(const std::vector<TunedSegment>& a, const std::vector<TunedSegment
                     });
 }
 
-/// Sets the times of a decision to what the store knows now; adds what its steps take alone.
-Status Reprice(TunedSegment& segment, const Session& session, bool cold_constants,
-               tuner::Store& store, double& alone_us) {
+/// Sets the times of a decision to what the store knows now; adds what its steps take alone. False
+/// where a step has no time.
+Result<bool> Reprice(TunedSegment& segment, const Session& session, bool cold_constants,
+                     tuner::Store& store, double& alone_us) {
   planner::Decision& decision = segment.decision;
   const int threads = session.limits().threads;
   ASSIGN_OR_RETURN(const exec::Plan plan,
@@ -112,6 +115,7 @@ Status Reprice(TunedSegment& segment, const Session& session, bool cold_constant
   const std::vector<tuner::StepCost> costs =
       tuner::StepCostsOf(plan, session.devices(), threads, cold_constants, store);
   decision.predicted_us = 0;
+  bool known = true;
   size_t group = 0;
   for (size_t i = 0; i < costs.size(); ++i) {
     double us = costs[i].us;
@@ -126,9 +130,10 @@ Status Reprice(TunedSegment& segment, const Session& session, bool cold_constant
     }
     decision.predicted_us += us;
     alone_us += costs[i].alone_us > 0 ? costs[i].alone_us : us;
+    known = known && (costs[i].known || us > 0);
   }
   decision.predicted_us += tuner::RunOverheads(store).Us(plan, session.devices());
-  return OkStatus();
+  return known;
 }
 
 /// Sums of what was done; what is known now is that of the last round.
@@ -145,9 +150,15 @@ void AddRound(const tuner::TuneReport& before, tuner::TuneReport& report) {
 /// Tunes, and compares the tuned plan with the preferred one, whole networks.
 class ModelTuner {
  public:
+  /// `exact`: what tuning at high precision came to, if it did.
   ModelTuner(const std::shared_ptr<const Model>& model, const TensorMap& inputs,
-             const TuneModelOptions& options, tuner::Store& store)
-      : model_(model), inputs_(inputs), options_(options), tune_(options.tune), store_(store) {
+             const TuneModelOptions& options, tuner::Store& store, DefaultPlan exact = {})
+      : model_(model),
+        inputs_(inputs),
+        options_(options),
+        tune_(options.tune),
+        store_(store),
+        exact_plan_(std::move(exact)) {
     result_.book = std::make_shared<planner::PlanBook>();
     result_.deadline_ns = options.deadline_ns;
     result_.packed_weights = options.packed_weights;
@@ -170,6 +181,9 @@ class ModelTuner {
     return std::move(result_);
   }
 
+  /// What won, after a Run that compared; lives no longer than this.
+  DefaultPlan TakeWinner() { return std::move(winner_); }
+
  private:
   /// A plan that was tuned for, and how it was judged.
   struct Attempt {
@@ -177,7 +191,7 @@ class ModelTuner {
     tuner::GateResult gate;
     tuner::PlanAccuracy accuracy;
     double expected_us = 0, predicted_us = 0, alone_us = 0;
-    std::unique_ptr<Session> tuned;
+    std::shared_ptr<Session> tuned;
   };
 
   bool IsCancelled() const {
@@ -270,11 +284,8 @@ class ModelTuner {
   /// The default plan's session, its outputs, and what that took.
   Status RunPreferred() {
     if (default_.session != nullptr) return OkStatus();
-    // What was learned at high precision.
-    const auto exact = std::make_shared<LearnedPlans>(
-        std::shared_ptr<tuner::Store>(std::shared_ptr<void>(), &store_));
     ASSIGN_OR_RETURN(default_, RunDefaultPlan(model_, options_.session, inputs_, options_.gate,
-                                              options_.deadline_ns, exact));
+                                              options_.deadline_ns, std::move(exact_plan_)));
     return OkStatus();
   }
 
@@ -298,11 +309,14 @@ class ModelTuner {
 
   Status RepriceAll() {
     result_.predicted_us = result_.alone_us = 0;
+    bool known = true;
     for (TunedSegment& segment : result_.segments) {
-      RETURN_IF_ERROR(
-          Reprice(segment, *tuned_, tune_.measure.cold_constants, store_, result_.alone_us));
+      ASSIGN_OR_RETURN(const bool all_known, Reprice(segment, *tuned_, tune_.measure.cold_constants,
+                                                     store_, result_.alone_us));
       result_.predicted_us += segment.decision.predicted_us;
+      known = known && all_known;
     }
+    if (!known) result_.predicted_us = result_.alone_us = 0;
     return OkStatus();
   }
 
@@ -435,14 +449,17 @@ class ModelTuner {
   Status Keep(bool compared) {
     compared = compared && tune_.bounds.memory_limit < 0;
     RETURN_IF_ERROR(RepriceAll());
-    const bool single = result_.segments.size() == 1;
-    for (TunedSegment& segment : result_.segments) {
-      if (compared) KeepSearch(tune_, segment, store_);
-      const planner::Decision judged = segment.decision;
-      const std::string judged_text = PlanText(segment);
-      if (!result_.gate.accepted) {
+    const std::vector<TunedSegment> judged = result_.segments;
+    if (!result_.gate.accepted) {
+      for (TunedSegment& segment : result_.segments) {
         ASSIGN_OR_RETURN(segment.decision, Preferred(segment));
       }
+      RETURN_IF_ERROR(RepriceAll());
+    }
+    const bool single = result_.segments.size() == 1;
+    for (size_t i = 0; i < judged.size(); ++i) {
+      TunedSegment& segment = result_.segments[i];
+      if (compared) KeepSearch(tune_, judged[i], store_);
       if (single)
         segment.decision.measured_us =
             result_.gate.accepted ? result_.gate.challenger_us : result_.gate.incumbent_us;
@@ -450,10 +467,19 @@ class ModelTuner {
       result_.book->Put({segment.key, text});
       if (compared) store_.PutDecision(StoreKey(segment.key), Stamp(segment.decision, text));
       if (compared && !result_.known)
-        store_.PutDecision(VerdictKey(segment.key),
-                           Stamp(judged, PrintVerdict(result_.gate, judged_text)));
+        store_.PutDecision(
+            VerdictKey(segment.key),
+            Stamp(judged[i].decision, PrintVerdict(result_.gate, PlanText(judged[i]))));
     }
-    result_.session = result_.gate.accepted ? std::move(tuned_) : std::move(default_.session);
+    if (!result_.gate.accepted) {
+      winner_ = std::move(default_);
+    } else {
+      winner_ = {.session = std::move(tuned_),
+                 .plans = tuned_plans_,
+                 .outputs = std::move(got_),
+                 .run = default_.run};
+    }
+    result_.session = winner_.session;
     return OkStatus();
   }
 
@@ -492,8 +518,8 @@ class ModelTuner {
   tuner::TuneOptions tune_;
   tuner::Store& store_;
   TuneModelResult result_;
-  DefaultPlan default_;
-  std::unique_ptr<Session> tuned_;
+  DefaultPlan exact_plan_, default_, winner_;
+  std::shared_ptr<Session> tuned_;
   std::shared_ptr<RecordedPlans> tuned_plans_;
   StepTimes preferred_times_, tuned_times_;
   TensorMap got_, exact_;
@@ -506,25 +532,22 @@ class ModelTuner {
 
 /// Where a lower precision is allowed beside the CPU, half of the time goes to high precision,
 /// whose kernels are a part of what is searched after it, and whose plan the other has to beat:
-/// that finds it no sooner among twice as many. What this did; nothing where nothing is to be done.
-Result<tuner::TuneReport> TuneHighPrecision(const std::shared_ptr<const Model>& model,
-                                            const TensorMap& inputs,
-                                            const TuneModelOptions& options, tuner::Store& store) {
-  const bool measures = options.tune.level != tuner::Level::kNone;
-  if (options.session.precision == planner::Precision::kHigh ||
-      options.session.accelerators.empty() || !measures)
-    return tuner::TuneReport();
-  TuneModelOptions exact = options;
-  exact.session.precision = planner::Precision::kHigh;
-  exact.writes_package = false;
-  if (options.deadline_ns > 0) exact.deadline_ns = NowNs() + (options.deadline_ns - NowNs()) / 2;
-  const Result<TuneModelResult> result = ModelTuner(model, inputs, exact, store).Run();
-  if (result.ok()) return result->report;
-  const StatusCode code = result.status().code();
-  if (code == StatusCode::kCancelled || code == StatusCode::kDeviceUnavailable)
-    return result.status();
-  Log(LogLevel::kInfo, "tuning at high precision: {}", result.status().message());
-  return tuner::TuneReport();
+/// that finds it no sooner among twice as many.
+bool TunesHighPrecisionFirst(const TuneModelOptions& options) {
+  return options.session.precision != planner::Precision::kHigh &&
+         !options.session.accelerators.empty() && options.tune.level != tuner::Level::kNone;
+}
+
+TuneModelOptions AtHighPrecision(TuneModelOptions options) {
+  options.session.precision = planner::Precision::kHigh;
+  options.writes_package = false;
+  if (options.deadline_ns > 0) options.deadline_ns = NowNs() + (options.deadline_ns - NowNs()) / 2;
+  return options;
+}
+
+/// Whether nothing else can be tuned after it.
+bool EndsTuning(StatusCode code) {
+  return code == StatusCode::kCancelled || code == StatusCode::kDeviceUnavailable;
 }
 
 }  // namespace
@@ -532,9 +555,18 @@ Result<tuner::TuneReport> TuneHighPrecision(const std::shared_ptr<const Model>& 
 Result<TuneModelResult> TuneModel(const std::shared_ptr<const Model>& model,
                                   const TensorMap& inputs, const TuneModelOptions& options,
                                   tuner::Store& store) {
-  ASSIGN_OR_RETURN(const tuner::TuneReport exact, TuneHighPrecision(model, inputs, options, store));
-  ASSIGN_OR_RETURN(TuneModelResult result, ModelTuner(model, inputs, options, store).Run());
-  AddRound(exact, result.report);
+  if (!TunesHighPrecisionFirst(options)) return ModelTuner(model, inputs, options, store).Run();
+  const TuneModelOptions exact_options = AtHighPrecision(options);
+  ModelTuner exact_tuner(model, inputs, exact_options, store);
+  const Result<TuneModelResult> exact = exact_tuner.Run();
+  if (!exact.ok()) {
+    if (EndsTuning(exact.status().code())) return exact.status();
+    Log(LogLevel::kInfo, "tuning at high precision: {}", exact.status().message());
+  }
+  ModelTuner tuner(model, inputs, options, store,
+                   exact.ok() ? exact_tuner.TakeWinner() : DefaultPlan());
+  ASSIGN_OR_RETURN(TuneModelResult result, tuner.Run());
+  if (exact.ok()) AddRound(exact->report, result.report);
   return result;
 }
 

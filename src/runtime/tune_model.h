@@ -56,9 +56,10 @@ struct TuneModelResult {
   /// As in TuneModelOptions.
   int64_t deadline_ns = 0;
   bool packed_weights = false;
-  /// Of the tuned plan: by what was known before it ran, and with what its runs have taught; what
-  /// its steps take alone.
+  /// Of the plan that was tuned for, by what was known before it ran.
   double expected_us = 0;
+  /// Of the plan of `book`, with what the runs have taught, and what its steps take alone; 0 where
+  /// nobody measured some of them.
   double predicted_us = 0;
   double alone_us = 0;
   /// What its steps took in the network, medians summed up; 0: nobody looked.

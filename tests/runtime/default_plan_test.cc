@@ -57,7 +57,7 @@ class DefaultPlanTest : public testing::Test {
   }
 
   DefaultPlan RunIn(planner::Precision precision, int64_t own_ns, int64_t exact_ns,
-                    int64_t deadline_ns = 0) {
+                    int64_t deadline_ns = 0, DefaultPlan exact = {}) {
     options_.precision = precision;
     tuner::GateOptions gate;
     // One clock, though the options are copied.
@@ -68,8 +68,7 @@ class DefaultPlanTest : public testing::Test {
     };
     gate.warms_up = false;
     gate.max_pairs = 20;
-    return RunDefaultPlan(model_, options_, inputs_, gate, deadline_ns, planner::PreferredPlans())
-        .value();
+    return RunDefaultPlan(model_, options_, inputs_, gate, deadline_ns, std::move(exact)).value();
   }
 
   static planner::Precision PrecisionOf(const DefaultPlan& plan) {
@@ -103,6 +102,14 @@ TEST_F(DefaultPlanTest, IsComparedWithNothingWhereThereIsNoTime) {
   EXPECT_EQ(PrecisionOf(RunIn(planner::Precision::kNormal, 20'000, 10'000, NowNs())),
             planner::Precision::kNormal);
   EXPECT_EQ(clock_reads_, 0);
+}
+
+TEST_F(DefaultPlanTest, IsComparedWithTheSessionThatHighPrecisionCameTo) {
+  DefaultPlan exact = RunIn(planner::Precision::kHigh, 20'000, 10'000);
+  const Session* session = exact.session.get();
+  const DefaultPlan plan = RunIn(planner::Precision::kNormal, 20'000, 10'000, 0, std::move(exact));
+  EXPECT_EQ(plan.session.get(), session);
+  EXPECT_GT(clock_reads_, 0);
 }
 
 }  // namespace

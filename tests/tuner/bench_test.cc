@@ -138,7 +138,7 @@ TEST(CandidateTest, KeysTellApartWhatDiffers) {
   Candidate tuned = one[0];
   tuned.params = {{"b", 2}, {"a", 1}};
   EXPECT_EQ(KeyOf(tuned, TestDevice()).params, "a=1,b=2");
-  const RowKey conversion = ConversionKey(Shape{1, 3, 4, 4}, DType::kF32, {.external = true},
+  const RowKey conversion = ConversionKey(Shape{1, 3, 4, 4}, {.external = true},
                                           {.storage = DType::kF16}, 2, TestDevice());
   EXPECT_EQ(conversion.problem,
             "convert f32[1x3x4x4] cpu:host:row:f32:external cpu:host:row:f16 threads 2");

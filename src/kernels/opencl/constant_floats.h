@@ -36,4 +36,16 @@ inline void StoreFloat(float value, DType storage, int64_t to, std::byte* array)
   }
 }
 
+/// Matrices of one constant that lie one after the other, row by row.
+struct ConstantMatrix {
+  int64_t first = 0;  // element
+  int64_t rows = 0, columns = 0;
+  bool transposes = false;  // while it is stored, also row by row
+};
+
+/// Writes a matrix to the same elements of an array of `storage`, which is f32 or f16. Of f32 it
+/// reads some rows at a time.
+void StoreMatrix(const Constant& constant, const ConstantMatrix& matrix, DType storage,
+                 std::byte* array);
+
 }  // namespace fettle::kernels

@@ -63,9 +63,9 @@ RowKey LearnedCosts::KernelKey(const planner::Kind& kind, const planner::Entry& 
   return key;
 }
 
-RowKey LearnedCosts::KeyOfConversion(const Shape& shape, DType dtype, const State& from,
-                                     const State& to, int threads) const {
-  return ConversionKey(shape, dtype, from, to, threads,
+RowKey LearnedCosts::KeyOfConversion(const Shape& shape, const State& from, const State& to,
+                                     int threads) const {
+  return ConversionKey(shape, from, to, threads,
                        *devices_.Find(kernels::ConversionDevice(from, to)));
 }
 
@@ -92,7 +92,7 @@ planner::EntryCost LearnedCosts::FromRow(const Row& row, double bound) {
 
 std::string LearnedCosts::KeyText(const Shape& shape, DType dtype, const State& from,
                                   const State& to, int threads) const {
-  return MemoryKey(KeyOfConversion(shape, dtype, from, to, threads));
+  return MemoryKey(KeyOfConversion(shape, from, to, threads));
 }
 
 LearnedCosts::Known& LearnedCosts::Recall(const RowKey& key, double bound_us,
@@ -159,7 +159,7 @@ Result<Row> LearnedCosts::FindKernel(const planner::Kind& kind, const planner::E
 
 planner::EntryCost LearnedCosts::Conversion(const Shape& shape, DType dtype, const State& from,
                                             const State& to, int threads) {
-  const RowKey key = KeyOfConversion(shape, dtype, from, to, threads);
+  const RowKey key = KeyOfConversion(shape, from, to, threads);
   const kernels::Work work{
       .bytes = static_cast<double>(StateBytes(shape, from) + StateBytes(shape, to))};
   const Known& known = Recall(key, Bound(work, kernels::ConversionDevice(from, to), threads),
@@ -206,7 +206,7 @@ void LearnedCosts::LearnKernel(const planner::Kind& kind, const planner::Entry& 
 
 void LearnedCosts::LearnConversion(const Shape& shape, DType dtype, const State& from,
                                    const State& to, int threads, const Row& row) {
-  const RowKey key = KeyOfConversion(shape, dtype, from, to, threads);
+  const RowKey key = KeyOfConversion(shape, from, to, threads);
   store_.Put(key, row);
   Relearn(memory_[MemoryKey(key)], row);
 }

@@ -91,8 +91,7 @@ class LearnedCosts final {
   void Relearn(Known& known, const Row& row);
   planner::EntryCost FromRow(const Row& row, double bound);
   double Bound(const kernels::Work& work, DeviceKind device, int threads) const;
-  RowKey KeyOfConversion(const Shape& shape, DType dtype, const State& from, const State& to,
-                         int threads) const;
+  RowKey KeyOfConversion(const Shape& shape, const State& from, const State& to, int threads) const;
 
   DeviceSet devices_;
   Store& store_;

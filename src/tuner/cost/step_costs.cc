@@ -41,9 +41,11 @@ std::vector<StepCost> StepCostsOf(const exec::Plan& plan, const DeviceSet& devic
       const exec::PlannedTensor& from = plan.tensors[step.inputs[0]];
       const State& to = plan.tensors[step.outputs[0]].state;
       cost.of = ClassOf(from.shape.rank(), from.state, to, threads, device);
-      cost.alone_us = MeasuredUs(
-          ConversionKey(from.shape, from.state.storage, from.state, to, threads, device), store);
+      cost.alone_us = MeasuredUs(ConversionKey(from.shape, from.state, to, threads, device), store);
     }
+    const bool is_view =
+        step.kernel != nullptr && step.match != nullptr && step.match->is_view(step.states_index);
+    cost.known = is_view || cost.alone_us > 0;
     cost.us = cost.alone_us * calibrations.Of(cost.of).factor;
   }
   return costs;

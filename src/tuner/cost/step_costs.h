@@ -8,13 +8,14 @@
 
 namespace fettle::tuner {
 
-/// A step of a plan, in microseconds: `alone_us` as measured, 0 where nobody has or nothing runs;
-/// `us` in a network.
+/// A step of a plan, in microseconds: `alone_us` as measured, `us` in a network; both 0 where
+/// nothing runs, or nobody has measured it and it is not `known`.
 struct StepCost {
   StepClass of;
   std::string kernel;  // as profiles of the CPU name it
   double alone_us = 0;
   double us = 0;
+  bool known = false;
 };
 
 /// The protocol by which a candidate is measured: constants of a CPU kernel may be cold.

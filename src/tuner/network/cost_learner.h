@@ -63,7 +63,7 @@ class CostLearner {
   /// Runs the best set of an entry against that of MeasureDecision's entry for the same group, if
   /// it seemed at least so much faster and one of them was measured here; once. Whether they ran.
   bool Rematch(EntryId id, double least_gain_us);
-  /// Measures the entries of a plan that needs no costs, so that there always is a measured plan.
+  /// Measures the entries of a plan that needs no costs.
   void MeasureDecision(const planner::Decision& decision);
   /// Measures a conversion unless it is known; whether it was not.
   bool MeasureConversion(const ir::Value& value, const State& from, const State& to);

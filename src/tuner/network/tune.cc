@@ -54,7 +54,7 @@ class Tuner {
     // Asks the store for everything: what is known of some entries bounds others, in whatever order
     // they are priced.
     (void)ExtractProblem();
-    if (options_.level != Level::kNone) learner_.MeasureDecision(preferred_);
+    if (options_.level != Level::kNone) MeasurePreferred();
     if (options_.everything) MeasureEverything();
     Result<planner::Decision> decision = Search();
     report_.entries = learned().asked();
@@ -76,6 +76,20 @@ class Tuner {
                 AssumptionsOf(options_.level), options_.bounds, &preferred_);
     if (extracted.ok()) report_.warnings = extracted->warnings;
     return extracted;
+  }
+
+  /// The plan that needs no costs, so that there always is a measured plan.
+  void MeasurePreferred() {
+    learner_.MeasureDecision(preferred_);
+    const Result<exec::Plan> plan = planner::Apply(graph_, preferred_, devices_, limits_.threads);
+    if (!plan.ok()) return;
+    for (const exec::PlannedStep& step : plan->steps) {
+      if (step.kernel != nullptr) continue;
+      const exec::PlannedTensor& from = plan->tensors[step.inputs[0]];
+      const auto value = std::ranges::find(graph_.values(), from.name, &ir::Value::name);
+      if (value != graph_.values().end())
+        learner_.MeasureConversion(*value, from.state, plan->tensors[step.outputs[0]].state);
+    }
   }
 
   void MeasureEverything() {

@@ -49,17 +49,17 @@ std::string BuildOfPart(const Device& device, std::string_view part) {
   return kernels::BuildOf(fmt::format("{}.{}", DeviceKindName(device.kind()), part));
 }
 
-RowKey ConversionKey(const Shape& shape, DType dtype, const State& from, const State& to,
-                     int threads, const Device& device) {
-  return {
-      .problem = fmt::format("convert {}[{}] {} {} threads {}", DTypeName(dtype), shape.ToString(),
-                             StateName(from, shape.rank()), StateName(to, shape.rank()), threads),
-      .kernel = "cpu.convert",
-      .version = 1,
-      .params = "",
-      .device = std::string(device.fingerprint()),
-      .protocol = kProtocol,
-      .build = BuildOfPart(device, "convert")};
+RowKey ConversionKey(const Shape& shape, const State& from, const State& to, int threads,
+                     const Device& device) {
+  return {.problem = fmt::format("convert {}[{}] {} {} threads {}", DTypeName(from.storage),
+                                 shape.ToString(), StateName(from, shape.rank()),
+                                 StateName(to, shape.rank()), threads),
+          .kernel = "cpu.convert",
+          .version = 1,
+          .params = "",
+          .device = std::string(device.fingerprint()),
+          .protocol = kProtocol,
+          .build = BuildOfPart(device, "convert")};
 }
 
 }  // namespace fettle::tuner

@@ -37,7 +37,7 @@ RowKey KeyOf(const Candidate& candidate, std::string_view group_text, const Devi
 std::string BuildOfPart(const Device& device, std::string_view part);
 
 /// Of a conversion of a tensor from one state to another.
-RowKey ConversionKey(const Shape& shape, DType dtype, const State& from, const State& to,
-                     int threads, const Device& device);
+RowKey ConversionKey(const Shape& shape, const State& from, const State& to, int threads,
+                     const Device& device);
 
 }  // namespace fettle::tuner

@@ -137,8 +137,10 @@ std::string GateText(const runtime::TuneModelResult& result) {
   const tuner::GateResult& gate = result.gate;
   const std::string_view verdict =
       gate.accepted ? "the tuned plan is used" : "the default plan stays";
-  const std::string predicted = fmt::format("predicted {:.3f} ms ({:.3f} ms alone)",
-                                            result.predicted_us * 1e-3, result.alone_us * 1e-3);
+  const std::string predicted =
+      result.predicted_us > 0 ? fmt::format("predicted {:.3f} ms ({:.3f} ms alone)",
+                                            result.predicted_us * 1e-3, result.alone_us * 1e-3)
+                              : "not predicted, for some steps were not measured";
   if (!WasCompared(result))
     return fmt::format("default {:.3f} ms; {}; nothing was compared: {}", gate.incumbent_us * 1e-3,
                        predicted, verdict);
@@ -167,9 +169,9 @@ Json TuningJson(const runtime::TuneModelResult& result, const runtime::SessionOp
       {"default_ms", gate.incumbent_us * 1e-3},
       {"tuned_ms", tuned * 1e-3},
       {"speedup", tuned > 0 ? gate.incumbent_us / tuned : 1},
-      {"predicted_ms", result.predicted_us * 1e-3},
-      {"expected_ms", result.expected_us * 1e-3},
-      {"alone_ms", result.alone_us * 1e-3},
+      {"predicted_ms", KnownMs(result.predicted_us)},
+      {"expected_ms", KnownMs(result.expected_us)},
+      {"alone_ms", KnownMs(result.alone_us)},
       {"calibration", CalibrationJson(result.lesson)},
       {"gate", GateJson(result)},
       {"accuracy", {{"ok", result.accuracy.ok}, {"sqnr_db", NumberJson(result.accuracy.sqnr_db)}}},

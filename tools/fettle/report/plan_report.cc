@@ -60,8 +60,8 @@ Json PlanJson(const runtime::TuneModelResult& result) {
   }
   return {{"optimal", gap <= 0 && !result.report.stopped && result.gate.accepted},
           {"gap", gap},
-          {"predicted_ms", result.predicted_us * 1e-3},
-          {"alone_ms", result.alone_us * 1e-3},
+          {"predicted_ms", KnownMs(result.predicted_us)},
+          {"alone_ms", KnownMs(result.alone_us)},
           {"nodes", std::move(nodes)},
           {"conversions", std::move(conversions)}};
 }

@@ -182,4 +182,6 @@ TensorStats StatsOf(const Tensor& tensor) {
 
 Json NumberJson(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
+Json KnownMs(double us) { return us > 0 ? Json(us * 1e-3) : Json(nullptr); }
+
 }  // namespace fettle::tools

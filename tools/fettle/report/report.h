@@ -62,5 +62,7 @@ TensorStats StatsOf(const Tensor& tensor);
 
 /// A finite number, or null.
 Json NumberJson(double value);
+/// Microseconds as milliseconds; null where they are 0, which means that nobody knows.
+Json KnownMs(double us);
 
 }  // namespace fettle::tools

@@ -14,14 +14,10 @@ PackRequest PackB(const Product& p, DType storage) {
   request.recipe = fmt::format("opencl.matmul.kn{}.{}", p.trans_b ? ".t" : "", DTypeName(storage));
   request.bytes = StorageBytes(storage, p.b_matrices * p.k * p.n);
   request.pack = [p, storage](std::span<const Constant* const> constants, std::byte* out) {
-    const ConstantFloats b(*constants[0]);
-    int64_t to = 0;
-    for (int64_t z = 0; z < p.b_matrices; ++z)
-      for (int64_t row = 0; row < p.k; ++row)
-        for (int64_t column = 0; column < p.n; ++column) {
-          const int64_t from = p.trans_b ? column * p.k + row : row * p.n + column;
-          StoreFloat(b[z * p.k * p.n + from], storage, to++, out);
-        }
+    const int64_t rows = p.trans_b ? p.n : p.b_matrices * p.k;
+    const int64_t columns = p.trans_b ? p.k : p.n;
+    for (int64_t z = 0; z < (p.trans_b ? p.b_matrices : 1); ++z)
+      StoreMatrix(*constants[0], {z * rows * columns, rows, columns, p.trans_b}, storage, out);
     return OkStatus();
   };
   return request;
