@@ -190,6 +190,8 @@ TEST(ConvStrips, AgreesWithTheOracleOnEveryInstructionSet) {
       {"1x3x1x1", "16x3x3x3", "pads=[1,1,1,1]"},
       {"1x3x12x12", "16x3x7x3", "strides=[5,1]"},
       {"1x3x4x30", "48x3x1x5", "strides=[2,2]"},
+      {"1x3x9x101", "24x3x3x3", "pads=[1,1,1,1], strides=[2,2]"},
+      {"2x3x12x70", "20x3x7x7", "pads=[3,3,3,3]"},
   };
   for (const std::string_view target : SimdTargets()) {
     ForceSimdTarget(target);

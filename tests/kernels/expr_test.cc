@@ -192,13 +192,22 @@ TEST(Expr, ReadsEachOperandOnce) {
   EXPECT_EQ(expr.results, std::vector<expr::Ref>{2});
 }
 
-/// What follows a convolution, as the CPU finishes it.
-Epilogue EpilogueOf(std::string_view nodes) {
-  const CaseGroup group = ParseGroup(
+/// What follows a convolution.
+CaseGroup ConvolutionBefore(std::string_view nodes) {
+  return ParseGroup(
       fmt::format("input %x: f32[1x4x5x5]\nconst %w: f32[8x4x1x1]\nconst %l: f32[] = -1\n"
                   "const %h: f32[] = 6\ninput %b: f32[]\n%c = Conv(%x, %w)\n{}output %y\n",
                   nodes));
+}
+/// As the CPU finishes it.
+Epilogue EpilogueOf(std::string_view nodes) {
+  const CaseGroup group = ConvolutionBefore(nodes);
   return Epilogue::Compile(*group.graph, ChannelsLastStates(*group.graph).value()).value();
+}
+/// As kernels that add a tensor finish it.
+Epilogue SumOf(std::string_view nodes) {
+  const CaseGroup group = ConvolutionBefore(nodes);
+  return Epilogue::CompileSum(*group.graph, ChannelsLastStates(*group.graph).value()).value();
 }
 
 TEST(CpuEpilogue, ClampsWithoutAProgramWhereThatIsAll) {
@@ -212,6 +221,22 @@ TEST(CpuEpilogue, ClampsWithoutAProgramWhereThatIsAll) {
   EXPECT_FALSE(EpilogueOf("%y = Clip(%c, _, %h)\n").has_program());
   EXPECT_TRUE(EpilogueOf("%y = Clip(%c, %b, %h)\n").has_program());
   EXPECT_TRUE(EpilogueOf("%r = Relu(%c)\n%y = Add(%r, %c)\n").has_program());
+}
+
+TEST(CpuEpilogue, AddsOneTensorOfItsShapeWithoutAProgram) {
+  const Epilogue residual =
+      SumOf("input %r: f32[1x8x5x5]\n%s = Add(%r, %c)\n%y = Clip(%s, %l, %h)\n");
+  EXPECT_FALSE(residual.has_program());
+  EXPECT_EQ(residual.addend(), 1);
+  EXPECT_EQ(residual.clamp().low, -1);
+  EXPECT_EQ(SumOf("%y = Relu(%c)\n").addend(), -1);
+  EXPECT_EQ(SumOf("%y = Relu(%c)\n").clamp().low, 0);
+  for (const char* nodes : {"input %r: f32[8x1x1]\n%y = Add(%c, %r)\n", "%y = Add(%c, %c)\n",
+                            "input %r: f32[1x8x5x5]\n%a = Relu(%c)\n%y = Add(%a, %r)\n",
+                            "input %r: f32[1x8x5x5]\n%a = Add(%c, %r)\n%y = Sigmoid(%a)\n"}) {
+    EXPECT_TRUE(SumOf(nodes).has_program()) << nodes;
+    EXPECT_EQ(SumOf(nodes).addend(), -1) << nodes;
+  }
 }
 
 /// A sum of quantised tensors of 2x5x7, or of 3x4x9, with these parameters.

@@ -227,6 +227,8 @@ class ConvGemm final : public PreparedKernel {
     const int64_t image = range.begin / out_.pixels, pixel = range.begin % out_.pixels;
     float* y = args.outputs[0].host<float>();
     float* c = y + out_.Offset(image, pixel, channel);
+    if (epilogue_.addend() >= 0)
+      block.addend = args.inputs[epilogue_.addend()].host<float>() + (c - y);
     if (even_) {
       const float* x = args.inputs[input_].host<float>() + range.begin * taps_.in.block;
       block.tiles =
@@ -287,7 +289,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Co
                                                 const Params& params, const Device& device) {
   const auto& cpu = static_cast<const CpuDevice&>(device);
   ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, conv.operands.x));
-  ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
+  ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::CompileSum(*problem.group, problem.states));
   const Blocking blocking =
       ReadBlocking(params, ReadSizes(conv.g, pixels.in, cpu).usual, GetMicroKernels().mr);
   return std::unique_ptr<PreparedKernel>(new ConvGemm(

@@ -140,8 +140,8 @@ struct Strip<kForm, kStride, std::index_sequence<kOut...>, std::index_sequence<k
   /// Input i of a spread line.
   static HWY_INLINE const float* InputOf(const StripArgs& args, const float* line, int64_t i) {
     if constexpr (kForm == StripForm::kVectorsInGroup)
-      return line + i / kLanes * args.columns * kLanes + i % kLanes;
-    return line + i * args.columns * kPitch;
+      return line + i / kLanes * args.input_step + i % kLanes;
+    return line + i * args.input_step;
   }
   static HWY_INLINE void Finish(const StripArgs& args, V sum, size_t o) {
     // This order of operands lets NaN through.

@@ -37,10 +37,11 @@ struct SpreadArgs {
 /// y[o] = clamp(bias + sum of x[line][input][o * stride + tap] * w[line][input][tap]), pixel by
 /// pixel.
 struct StripArgs {
-  const float* const* lines = nullptr;  // spread, one for each of num_lines kernel rows
+  /// Spread, one for each of num_lines kernel rows; kPlanes: also lines as they lie in the input.
+  const float* const* lines = nullptr;
   int64_t num_lines = 0;
-  int64_t columns = 0;             // of a spread line
-  int64_t inputs = 0;              // of a group
+  int64_t input_step = 0;  // elements from input to input; kVectorsInGroup: from vector to vector
+  int64_t inputs = 0;      // of a group
   const float* weights = nullptr;  // [line][input][tap][lane]
   const float* bias = nullptr;     // a whole vector
   float low = 0, high = 0;

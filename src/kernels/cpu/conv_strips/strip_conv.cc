@@ -128,8 +128,12 @@ class StripConv final : public PreparedKernel {
                const Task& task) const {
     const ConvGeometry& g = conv_.g;
     // Strips of equal width: the last one begins earlier and writes the same values again.
-    for (int64_t ow = 0; ow < g.out[2]; ow += strip_)
-      RunStrips(args, task, std::min(ow, g.out[2] - strip_));
+    const Range inside = StripsInside();
+    for (int64_t ow = 0; ow < g.out[2]; ow += strip_) {
+      const int64_t first = std::min(ow, g.out[2] - strip_);
+      if (first < inside.begin || first >= inside.end) RunSpread(args, task, first);
+    }
+    for (int64_t row = task.row; row < task.end; ++row) RunInside(args, task, inside, row);
     const int64_t channel = task.vector * kernels_.lanes;
     const int64_t channels = std::min(conv_.vectors_together() * kernels_.lanes, g.oc - channel);
     FinishPixels(
@@ -138,47 +142,84 @@ class StripConv final : public PreparedKernel {
         args.outputs[0].host<float>());
   }
 
-  /// The strips from column `ow` on, row by row.
-  void RunStrips(const LaunchArgs& args, const Task& task, int64_t ow) const {
+  struct Range {
+    int64_t begin, end;
+  };
+  /// The input lines that output row `row` meets.
+  Range LinesOf(int64_t row) const {
+    const int64_t top = row * conv_.g.stride[1] - conv_.g.pad[1];
+    const int64_t begin = std::max<int64_t>(top, 0);
+    return {begin, std::clamp<int64_t>(top + conv_.g.kernel[1], begin, conv_.g.in[1])};
+  }
+  /// The first columns of strips that read lines as they lie in the input: planes, away from the
+  /// borders.
+  Range StripsInside() const {
     const ConvGeometry& g = conv_.g;
-    const int64_t channel = task.vector * kernels_.lanes;
-    const bool planes = conv_.form == StripForm::kPlanes;
+    if (conv_.form != StripForm::kPlanes) return {0, 0};
+    const int64_t last = g.in[2] - ((strip_ - 1) * g.stride[2] + g.kernel[2]) + g.pad[2];
+    if (last < 0) return {0, 0};
+    return {CeilDiv(g.pad[2], g.stride[2]), last / g.stride[2] + 1};
+  }
+  /// Input 0 of a group in a pixel of the image.
+  const float* Pixel(const LaunchArgs& args, const Task& task, int64_t pixel) const {
+    const ConvGeometry& g = conv_.g;
+    const int64_t group = task.vector * kernels_.lanes / conv_.outputs();
+    return args.inputs[input_].host<float>() + task.image * g.in[1] * g.in[2] * g.ic +
+           group * conv_.inputs() + pixel * (conv_.form == StripForm::kPlanes ? 1 : g.ic);
+  }
+
+  /// The strips from column `ow` on, row by row, from spread lines.
+  void RunSpread(const LaunchArgs& args, const Task& task, int64_t ow) const {
+    const ConvGeometry& g = conv_.g;
     SpreadArgs spread;
     spread.width = g.in[2];
-    spread.pixel = planes ? 1 : g.ic;
+    spread.pixel = conv_.form == StripForm::kPlanes ? 1 : g.ic;
     spread.plane = g.in[1] * g.in[2];
     spread.first = ow * g.stride[2] - g.pad[2];
     spread.columns = Columns();
     spread.inputs = conv_.inputs();
-    const float* image = args.inputs[input_].host<float>() + task.image * g.in[1] * g.in[2] * g.ic +
-                         channel / conv_.outputs() * conv_.inputs();
     int64_t next = 0;  // the first input row that is not in the ring
     for (int64_t row = task.row; row < task.end; ++row) {
-      const int64_t top = row * g.stride[1] - g.pad[1];
-      const int64_t begin = std::max<int64_t>(top, 0);
-      const int64_t end = std::clamp<int64_t>(top + g.kernel[1], begin, g.in[1]);
-      for (next = std::max(next, begin); next < end; ++next) {
-        spread.line = image + next * g.in[2] * spread.pixel;
+      const Range rows = LinesOf(row);
+      for (next = std::max(next, rows.begin); next < rows.end; ++next) {
+        spread.line = Pixel(args, task, next * g.in[2]);
         spread.out = RingLine(task, next);
         kernels_.spread[static_cast<size_t>(conv_.form)](spread);
       }
-      RunRow(args, task, {begin, end}, begin - top, row, ow);
+      std::array<const float*, kMostKernelRows> lines;
+      for (int64_t h = rows.begin; h < rows.end; ++h) lines[h - rows.begin] = RingLine(task, h);
+      const int64_t pitch = conv_.form == StripForm::kPlanes ? 1 : kernels_.lanes;
+      RunStrip(args, task, {lines.data(), rows.end - rows.begin, Columns() * pitch}, row, ow);
     }
   }
 
-  struct Lines {
-    int64_t begin, end;
-  };
-  /// One strip of output row `row` from the ring's `rows`, which meet the kernel rows from `first`
-  /// on.
-  void RunRow(const LaunchArgs& args, const Task& task, Lines rows, int64_t first, int64_t row,
-              int64_t ow) const {
+  /// The strips of an output row whose first columns lie in `inside`.
+  void RunInside(const LaunchArgs& args, const Task& task, const Range& inside, int64_t row) const {
     const ConvGeometry& g = conv_.g;
-    std::array<const float*, kMostKernelRows> lines;
+    const Range rows = LinesOf(row);
+    for (int64_t at = 0; at < g.out[2]; at += strip_) {
+      const int64_t ow = std::min(at, g.out[2] - strip_);
+      if (ow < inside.begin || ow >= inside.end) continue;
+      std::array<const float*, kMostKernelRows> lines;
+      for (int64_t h = rows.begin; h < rows.end; ++h)
+        lines[h - rows.begin] = Pixel(args, task, h * g.in[2] + ow * g.stride[2] - g.pad[2]);
+      RunStrip(args, task, {lines.data(), rows.end - rows.begin, g.in[1] * g.in[2]}, row, ow);
+    }
+  }
+
+  /// What a strip reads: the first column of each line, and elements from input to input.
+  struct Lines {
+    const float* const* lines;
+    int64_t count, input_step;
+  };
+  /// All vectors of the task for the strip of output row `row` from column `ow` on.
+  void RunStrip(const LaunchArgs& args, const Task& task, const Lines& lines, int64_t row,
+                int64_t ow) const {
+    const ConvGeometry& g = conv_.g;
     StripArgs work;
-    for (int64_t h = rows.begin; h < rows.end; ++h) lines[work.num_lines++] = RingLine(task, h);
-    work.lines = lines.data();
-    work.columns = Columns();
+    work.lines = lines.lines;
+    work.num_lines = lines.count;
+    work.input_step = lines.input_step;
     work.inputs = conv_.inputs();
     work.low = epilogue_.clamp().low;
     work.high = epilogue_.clamp().high;
@@ -188,10 +229,11 @@ class StripConv final : public PreparedKernel {
     float* y = args.outputs[0].host<float>() + out_.Offset(task.image, row * g.out[2] + ow, 0);
     const int64_t end = std::min(task.vector + conv_.vectors_together(), conv_.vectors());
     const auto strip = table_.strip[static_cast<size_t>(conv_.form)][g.stride[2] - 1][strip_];
+    // Kernel rows above the image meet no line.
+    const int64_t above = std::clamp<int64_t>(g.pad[1] - row * g.stride[1], 0, g.kernel[1]);
     for (int64_t v = task.vector; v < end; ++v) {
       const int64_t channel = v * kernels_.lanes;
-      work.weights =
-          weights + v * conv_.vector_floats() + std::min(first, g.kernel[1]) * conv_.row_floats();
+      work.weights = weights + v * conv_.vector_floats() + above * conv_.row_floats();
       work.bias = bias + channel;
       work.channels = g.oc - channel;
       work.out = y + channel;

@@ -5,16 +5,27 @@
 namespace fettle::kernels {
 namespace {
 
-/// The clamp of the running value that an expression is; nothing where it is something else.
-std::optional<Clamp> ClampOf(const expr::Expr& expr) {
-  if (expr.IsRunning(expr.results[0])) return Clamp();
-  if (expr.code.size() != 1 || !expr.IsRunning(expr.code[0].args[0])) return std::nullopt;
-  const expr::Inst& inst = expr.code[0];
+/// The clamp of a value that an expression is from its instruction `first` on; nothing where it is
+/// something else.
+template <typename IsValue>
+std::optional<Clamp> ClampOf(const expr::Expr& expr, size_t first, const IsValue& is_value) {
+  if (is_value(expr.results[0])) return Clamp();
+  if (expr.code.size() != first + 1 || !is_value(expr.code[first].args[0])) return std::nullopt;
+  const expr::Inst& inst = expr.code[first];
   if (inst.fn == expr::Fn::kRelu) return Clamp{.low = 0};
   if (inst.fn != expr::Fn::kClip) return std::nullopt;
   const auto low = expr.NumberAt(inst.args[1]), high = expr.NumberAt(inst.args[2]);
   // Max(low) then Min(high): ONNX gives the upper bound where they cross.
   return low && high ? std::optional(Clamp{*low, *high}) : std::nullopt;
+}
+
+/// The input that an expression adds to the running value first of all, or -1.
+int AddendOf(const expr::Expr& expr) {
+  if (expr.code.empty() || expr.code[0].fn != expr::Fn::kAdd) return -1;
+  const auto& [a, b, unused] = expr.code[0].args;
+  if (expr.IsRunning(a) == expr.IsRunning(b)) return -1;
+  const expr::Ref other = expr.IsRunning(a) ? b : a;
+  return other < 0 ? expr.leaves[static_cast<size_t>(~other)].input : -1;
 }
 
 Result<State> FloatState(const ir::Graph& group, ir::ValueId id, bool channels_last, int rank) {
@@ -52,7 +63,8 @@ Result<Epilogue> Epilogue::Compile(const ir::Graph& group, const StateAssignment
   Epilogue epilogue;
   if (group.outputs.size() != 1) return Unsupported("a value inside the group is an output");
   ASSIGN_OR_RETURN(const expr::Expr expr, expr::Lower(group, anchor));
-  if (const std::optional<Clamp> clamp = ClampOf(expr)) {
+  const auto is_running = [&](expr::Ref ref) { return expr.IsRunning(ref); };
+  if (const std::optional<Clamp> clamp = ClampOf(expr, 0, is_running)) {
     epilogue.clamp_ = *clamp;
     return epilogue;
   }
@@ -65,6 +77,24 @@ Result<Epilogue> Epilogue::Compile(const ir::Graph& group, const StateAssignment
       elementwise::Program program,
       elementwise::Program::Compile(expr, group, states, elementwise::Geometry::kRows));
   epilogue.program_ = std::move(program);
+  return epilogue;
+}
+
+Result<Epilogue> Epilogue::CompileSum(const ir::Graph& group, const StateAssignment& states) {
+  const ir::ValueId anchor = group.nodes()[0].output(0);
+  if (group.outputs.size() != 1) return Compile(group, states);
+  ASSIGN_OR_RETURN(const expr::Expr expr, expr::Lower(group, anchor));
+  const int addend = AddendOf(expr);
+  const std::optional<Clamp> clamp = ClampOf(expr, 1, [](expr::Ref ref) { return ref == 0; });
+  const Shape& shape = *group.value(group.outputs[0]).shape;
+  if (addend < 0 || !clamp || states.inputs[addend] != states.outputs[0] ||
+      states.outputs[0].storage != DType::kF32 ||
+      *group.value(group.inputs[addend]).shape != shape || *group.value(anchor).shape != shape) {
+    return Compile(group, states);
+  }
+  Epilogue epilogue;
+  epilogue.clamp_ = *clamp;
+  epilogue.addend_ = addend;
   return epilogue;
 }
 

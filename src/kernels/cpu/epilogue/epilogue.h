@@ -27,7 +27,13 @@ class Epilogue {
   static Result<Epilogue> Compile(const ir::Graph& group, const StateAssignment& states,
                                   ir::ValueId anchor);
 
+  /// Compile for kernels that add a tensor before their clamp: where that is all there is, there is
+  /// no program, and addend() says which.
+  static Result<Epilogue> CompileSum(const ir::Graph& group, const StateAssignment& states);
+
   const Clamp& clamp() const { return clamp_; }
+  /// The group's input that is to be added, in the output's state and shape; or -1.
+  int addend() const { return addend_; }
   /// To append to the kernel's own.
   void AppendPacks(std::vector<PackRequest>& packs) const;
   /// `args.packed` holds the epilogue's from `first_pack` on.
@@ -38,6 +44,7 @@ class Epilogue {
 
  private:
   Clamp clamp_;
+  int addend_ = -1;
   std::optional<elementwise::Program> program_;
 };
 

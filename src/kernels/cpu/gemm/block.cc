@@ -44,11 +44,13 @@ void RunPanel(const MicroKernels& kernels, const BlockArgs& args, TileArgs work,
   work.c_half = offset(column + kernels.nr / 2) - at;
   const bool narrow = work.columns * 2 <= kernels.nr;
   const Fetching fetching(work, next, std::ssize(args.tiles));
+  const float* const addend = work.addend;
   for (size_t i = 0; i < args.tiles.size(); ++i) {
     const TileSpan& tile = args.tiles[i];
     work.a = tile.a + first_tap * tile.rows;
     work.a_step = tile.a_step;
     work.c = tile.c + at;
+    if (addend != nullptr) work.addend = addend + (work.c - args.tiles[0].c);
     fetching.Ask(static_cast<int64_t>(i), work);
     const auto pair = narrow && tile.continues
                           ? kernels.narrow_pair[tile.rows + args.tiles[i + 1].rows]
@@ -120,6 +122,7 @@ void RunBlock(const MicroKernels& kernels, const BlockArgs& args) {
     if (last) {
       tile.low = args.low;
       tile.high = args.high;
+      tile.addend = args.addend;
     }
     for (int64_t column = 0; column < args.columns; column += nr, tile.b += panel_stride) {
       tile.columns = std::min(nr, args.columns - column);

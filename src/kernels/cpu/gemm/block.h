@@ -24,7 +24,7 @@ struct TileSpan {
   bool continues = false;
 };
 
-/// C[rows, columns] = clamp(A * B + bias), or C += A * B.
+/// C[rows, columns] = clamp(A * B + bias + addend), or C += A * B.
 struct BlockArgs {
   std::span<const TileSpan> tiles;
   int64_t a_offset = 0;
@@ -43,6 +43,8 @@ struct BlockArgs {
   int64_t c_plane = 0;
   const float* bias = nullptr;  // padded to whole panels
   bool accumulate = false;
+  /// What lies over the first tile's C in a tensor that lies as C does; or null.
+  const float* addend = nullptr;
   float low = -std::numeric_limits<float>::infinity();
   float high = std::numeric_limits<float>::infinity();
   /// Depth (taps * depth) done before C is stored and read again.

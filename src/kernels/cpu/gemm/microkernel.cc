@@ -133,9 +133,11 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
     if (left <= 0) return;
     const bool whole = left >= static_cast<int64_t>(kLanes);
     const auto mask = hn::FirstN(D(), left);
-    if (args.accumulate) {
-      x = hn::Add(x, whole ? hn::LoadU(D(), at) : hn::MaskedLoad(mask, D(), at));
-    }
+    const auto load = [&](const float* p) HWY_ATTR {
+      return whole ? hn::LoadU(D(), p) : hn::MaskedLoad(mask, D(), p);
+    };
+    if (args.accumulate) x = hn::Add(x, load(at));
+    if (args.addend != nullptr) x = hn::Add(x, load(args.addend + (at - args.c)));
     // This order of operands lets NaN through.
     x = hn::Min(high, hn::Max(low, x));
     if (whole) {
@@ -153,16 +155,24 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
       FinishVector(acc[r][1], args, c + args.c_half, args.columns - kStep, low, high);
     }
   }
+  template <bool kAdds>
+  HWY_INLINE void StoreVector(V x, const TileArgs& args, int64_t at, V low, V high) {
+    if constexpr (kAdds) x = hn::Add(x, hn::LoadU(D(), args.addend + at));
+    hn::StoreU(hn::Min(high, hn::Max(low, x)), D(), args.c + at);
+  }
+  template <bool kAdds>
   HWY_INLINE void StoreRow(size_t r, const TileArgs& args, V low, V high) {
-    float* c = args.c + static_cast<int64_t>(r) * args.c_stride;
-    hn::StoreU(hn::Min(high, hn::Max(low, acc[r][0])), D(), c);
-    if constexpr (kVectors > 1)
-      hn::StoreU(hn::Min(high, hn::Max(low, acc[r][1])), D(), c + args.c_half);
+    const int64_t at = static_cast<int64_t>(r) * args.c_stride;
+    StoreVector<kAdds>(acc[r][0], args, at, low, high);
+    if constexpr (kVectors > 1) StoreVector<kAdds>(acc[r][1], args, at + args.c_half, low, high);
   }
   HWY_INLINE void Finish(const TileArgs& args) {
     const V low = hn::Set(D(), args.low), high = hn::Set(D(), args.high);
-    if (!args.accumulate && args.columns == kVectors * static_cast<int64_t>(kLanes)) {
-      (StoreRow(kRow, args, low, high), ...);
+    const bool whole = args.columns == kVectors * static_cast<int64_t>(kLanes);
+    if (whole && !args.accumulate && args.addend == nullptr) {
+      (StoreRow<false>(kRow, args, low, high), ...);
+    } else if (whole && !args.accumulate) {
+      (StoreRow<true>(kRow, args, low, high), ...);
     } else {
       (FinishRow(kRow, args, low, high), ...);
     }
@@ -171,6 +181,16 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
 
 /// Tiles of few rows keep two partial sums, or the latency of one would bind them.
 constexpr bool TwoSums(int rows) { return rows < 4; }
+
+/// They are bound by reading B. How far ahead they fetch it: 2 KiB of a panel, past the end of a
+/// page, where the processor's own prefetchers stop.
+constexpr int64_t kStepsAhead = 512 / (2 * kLanes);
+template <int kVectors>
+HWY_INLINE void FetchStep(const float* b) {
+  constexpr int64_t kLine = 64 / sizeof(float);
+  for (int64_t at = 0; at < kVectors * static_cast<int64_t>(kLanes); at += kLine)
+    __builtin_prefetch(b + at, 0, 3);
+}
 
 template <int kRows, int kVectors>
 void RunTile(const TileArgs& args) {
@@ -195,6 +215,8 @@ void RunTile(const TileArgs& args) {
     int64_t k = 0;
     if constexpr (TwoSums(kRows)) {
       for (; k + 2 <= args.depth; k += 2, b += 2 * step) {
+        FetchStep<kVectors>(b + kStepsAhead * step);
+        FetchStep<kVectors>(b + (kStepsAhead + 1) * step);
         even.Step(rows, k, b);
         odd.Step(rows, k + 1, b + step);
       }

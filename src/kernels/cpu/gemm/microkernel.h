@@ -30,6 +30,8 @@ struct TileArgs {
   int64_t columns = 0;          // 1 .. nr
   const float* bias = nullptr;  // nr values, or null for zero
   bool accumulate = false;      // start from C instead of the bias
+  /// Added before the bounds: a tensor that lies as C does, from C's first element. Or null.
+  const float* addend = nullptr;
   float low = -std::numeric_limits<float>::infinity();
   float high = std::numeric_limits<float>::infinity();
 };

@@ -252,6 +252,9 @@ class MatMul final : public PreparedKernel {
     work.high = epilogue_.clamp().high;
     work.depth_block = blocking_.depth_block;
     float* c = BlockOfC(args, block, lane);
+    if (epilogue_.addend() >= 0)
+      work.addend =
+          args.inputs[epilogue_.addend()].host<float>() + (c - args.outputs[0].host<float>());
     TileSpan tiles[kMaxTiles];
     auto* pointers = reinterpret_cast<const float**>(Lane(args, lane));
     work.tiles = CutTiles(tiles_, block.first_tile, block.end_tile, RowsOfA(args, block), c,
@@ -324,7 +327,7 @@ ParamSpace Space(const Problem& problem, const Product& product, const Device& d
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Product& product,
                                                 const Params& params, const Device& device) {
   ProductForm form = FormIn(problem, product);
-  ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
+  ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::CompileSum(*problem.group, problem.states));
   const Blocking blocking =
       ReadBlocking(params, UsualBlocking(form.product, device), GetMicroKernels().mr);
   const int lanes = static_cast<const CpuDevice&>(device).pool().threads();

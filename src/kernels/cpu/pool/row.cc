@@ -41,18 +41,17 @@ struct Pixel {
     };
     const float start = max ? std::numeric_limits<float>::lowest() : 0.0f;
     V s0 = hn::Set(tag, start), s1 = s0, s2 = s0, s3 = s0;
-    bool first = max;
+    if (max && d.begin < d.end && h.begin < h.end && w.begin < w.end) {
+      // A maximum starts from an element, which may be -infinity.
+      const T* p = x + FirstTap(plan, d, h, w, d.begin, h.begin) + c;
+      s0 = load(p, 0);
+      if constexpr (vectors == 4) s1 = load(p, 1), s2 = load(p, 2), s3 = load(p, 3);
+    }
     const int64_t step = plan.dilation[2] * plan.channels;
     for (int64_t kd = d.begin; kd < d.end; ++kd) {
       for (int64_t kh = h.begin; kh < h.end; ++kh) {
         const T* p = x + FirstTap(plan, d, h, w, kd, kh) + c;
         for (int64_t kw = w.begin; kw < w.end; ++kw, p += step) {
-          if (first) {  // a maximum starts from an element, which may be -infinity
-            s0 = load(p, 0);
-            if constexpr (vectors == 4) s1 = load(p, 1), s2 = load(p, 2), s3 = load(p, 3);
-            first = false;
-            continue;
-          }
           s0 = Join<max>(s0, load(p, 0));
           if constexpr (vectors == 4) {
             s1 = Join<max>(s1, load(p, 1));
@@ -92,9 +91,11 @@ struct Pixel {
     const float scale = max ? 1.0f : 1.0f / counted;
     int64_t c = 0;
     for (; c + 4 * lanes <= plan.channels; c += 4 * lanes) Channels<max, 4>(c, lanes, scale);
-    for (; c < plan.channels; c += lanes) {
-      Channels<max, 1>(c, std::min(lanes, plan.channels - c), scale);
-    }
+    for (; c + lanes <= plan.channels; c += lanes) Channels<max, 1>(c, lanes, scale);
+    if (c == plan.channels) return;
+    // The last vector overlaps the one before: it writes the same values again.
+    const int64_t last = std::min(lanes, plan.channels);
+    Channels<max, 1>(plan.channels - last, last, scale);
   }
 };
 
