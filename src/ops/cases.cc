@@ -5,6 +5,7 @@ namespace fettle::ops {
 
 // keep-sorted start
 std::span<const Case> AttentionCases();
+std::span<const Case> BinaryCases();
 std::span<const Case> ConcatCases();
 std::span<const Case> ConvCases();
 std::span<const Case> ConvTransposeCases();
@@ -38,6 +39,7 @@ std::vector<Case> AllCases() {
       // clang-format off
       // keep-sorted start
       AttentionCases(),
+      BinaryCases(),
       ConcatCases(),
       ConvCases(),
       ConvTransposeCases(),

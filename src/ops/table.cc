@@ -10,6 +10,7 @@ namespace fettle::ops {
 
 // keep-sorted start
 std::span<const Operator> AttentionOps();
+std::span<const Operator> BinaryOps();
 std::span<const Operator> ConcatOps();
 std::span<const Operator> ControlOps();
 std::span<const Operator> ConvOps();
@@ -45,6 +46,7 @@ std::vector<const Operator*> Collect() {
       // clang-format off
       // keep-sorted start
       AttentionOps(),
+      BinaryOps(),
       ConcatOps(),
       ControlOps(),
       ConvOps(),

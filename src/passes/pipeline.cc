@@ -1,5 +1,6 @@
 #include "passes/pipeline.h"
 
+#include "passes/binary/binarise.h"
 #include "passes/clean/common_subexpressions.h"
 #include "passes/clean/dead_code.h"
 #include "passes/clean/identities.h"
@@ -44,6 +45,7 @@ constexpr Pass kPasses[] = {
     {"matmul_reshapes", MoveReshapesBeforeMatMul},
     {"reshapes", MergeReshapes},
     {"fold_pads", FoldPads},
+    {"binary", Binarise},
     {"prelu", FindPRelu},
     {"gelu", FindGelu},
     {"hard_sigmoid", FindHardSigmoid},
@@ -58,7 +60,7 @@ constexpr Pass kPasses[] = {
 };
 
 /// Deeper sub-graphs are left as they are.
-constexpr int kMaxDepth = 32;
+constexpr int kMaxSubGraphDepth = 32;
 
 Status Check(const ir::Graph& graph, std::string_view pass, const PipelineOptions& options) {
   if (!options.verify) return OkStatus();
@@ -87,7 +89,7 @@ Status OptimiseSubGraphs(ir::Graph& graph, const PipelineOptions& options, int d
 
 Status OptimiseAt(ir::Graph& graph, const PipelineOptions& options, int depth) {
   RETURN_IF_ERROR(SweepAll(graph, options).status());
-  if (depth < kMaxDepth) RETURN_IF_ERROR(OptimiseSubGraphs(graph, options, depth));
+  if (depth < kMaxSubGraphDepth) RETURN_IF_ERROR(OptimiseSubGraphs(graph, options, depth));
   RETURN_IF_ERROR(RunPasses(graph, options));
   RETURN_IF_ERROR(SweepAll(graph, options).status());
   RETURN_IF_ERROR(RemoveDeadCode(graph).status());

@@ -5,6 +5,9 @@
 namespace fettle::kernels {
 
 // keep-sorted start
+extern const KernelDesc kCpuBinaryMaxPool;
+extern const KernelDesc kCpuBinaryPack;
+extern const KernelDesc kCpuBinaryProduct;
 extern const KernelDesc kCpuConvDepthwiseNchwc;
 extern const KernelDesc kCpuConvDepthwiseNhwc;
 extern const KernelDesc kCpuConvDotNhwc;
@@ -60,6 +63,9 @@ std::span<const KernelDesc* const> CpuKernels() {
   static const KernelDesc* const kTable[] = {
       // clang-format off
       // keep-sorted start
+      &kCpuBinaryMaxPool,
+      &kCpuBinaryPack,
+      &kCpuBinaryProduct,
       &kCpuConvDepthwiseNchwc,
       &kCpuConvDepthwiseNhwc,
       &kCpuConvDotNhwc,

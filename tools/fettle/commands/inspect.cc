@@ -8,6 +8,7 @@
 #include "jobs/command_line.h"
 #include "jobs/job.h"
 #include "ops/op.h"
+#include "passes/binary/binarise.h"
 #include "passes/quantise/byte_moves.h"
 #include "passes/specialise.h"
 #include "report/package_facts.h"
@@ -24,6 +25,7 @@ struct InspectOptions {
   bool strict = false;
   bool ops = false;
   bool tensors = false;
+  bool binary = false;
 };
 
 /// Multiply-adds and bytes touched of one operator, summed over its nodes.
@@ -43,6 +45,13 @@ struct Inspection {
     std::string node, op, reason;
   };
   std::vector<InFloat> in_floats;
+  /// With --binary: each convolution and product, whether it runs on bits, and how or why not.
+  struct OnBits {
+    std::string node, op;
+    bool is_binary = false;
+    std::string text;
+  };
+  std::vector<OnBits> on_bits;
 };
 
 /// "1x3xHEIGHTxWIDTH": symbols where the model has them, '?' for unnamed extents.
@@ -135,6 +144,12 @@ Result<Inspection> Inspect(const runtime::Model& model, const InspectOptions& op
   AddCosts(graph, inspection);
   for (const auto& [id, reason] : passes::ListMovedInFloat(graph))
     inspection.in_floats.push_back({graph.node(id).name, std::string(graph.node(id).op), reason});
+  if (options.binary) {
+    for (const auto& [id, is_binary, text] : passes::ListBinary(graph)) {
+      const ir::Node& node = graph.node(id);
+      inspection.on_bits.push_back({node.name, std::string(node.op), is_binary, text});
+    }
+  }
   if (inspection.left_out > 0) {
     warnings.push_back(fmt::format("the shapes of {} depend on data; the costs are left out",
                                    Count(inspection.left_out, "node")));
@@ -163,6 +178,12 @@ void PrintJsonInspection(const InspectOptions& options, const runtime::Model& mo
   document["in_floats"] = Json::array();
   for (const auto& [node, op, reason] : inspection.in_floats)
     document["in_floats"].push_back({{"node", node}, {"op", op}, {"reason", reason}});
+  if (options.binary) {
+    document["binary"] = Json::array();
+    for (const auto& [node, op, is_binary, text] : inspection.on_bits)
+      document["binary"].push_back(
+          {{"node", node}, {"op", op}, {"on_bits", is_binary}, {"text", text}});
+  }
   for (const auto& [name, shape] : inspection.shapes)
     document["input_shapes"][name] = ShapeJson(shape);
   if (options.tensors) {
@@ -217,6 +238,8 @@ void PrintTables(const InspectOptions& options, const runtime::Model& model,
   }
   for (const auto& [node, op, reason] : inspection.in_floats)
     fmt::print("in floats: {} ({}): {}\n", node, op, reason);
+  for (const auto& [node, op, is_binary, text] : inspection.on_bits)
+    fmt::print("{}: {} ({}): {}\n", is_binary ? "on bits" : "not on bits", node, op, text);
   fmt::print("parameters: {} ({}), multiply-adds: {}\n",
              HumanCount(static_cast<double>(model.parameters())),
              HumanBytes(static_cast<double>(model.weight_bytes())),
@@ -289,6 +312,7 @@ void RegisterInspect(CLI::App& app, Action& action) {
   AddModelOptions(*sub, options->model, options->strict);
   sub->add_flag("--ops", options->ops, "list every node");
   sub->add_flag("--tensors", options->tensors, "list every value");
+  sub->add_flag("--binary", options->binary, "each convolution and product: on bits, or why not");
   AddCommonOptions(*sub, options->common);
   MarkWithoutEffect(*sub, {"--threads", "--cache", "--no-cache", "--seed"});
   sub->callback([&action, options] { action = [options] { return InspectCommand(*options); }; });

@@ -9,6 +9,7 @@
 #include "io/plan_problem.h"
 #include "jobs/interrupt.h"
 #include "jobs/tuning.h"
+#include "passes/binary/binarise.h"
 #include "planner/planner.h"
 #include "planner/restrict.h"
 #include "report/plan_report.h"
@@ -53,10 +54,22 @@ struct Solved {
   solver::Problem problem;               // of all segments
   std::vector<exec::StepProfile> steps;  // of all segments
   std::vector<std::string> warnings;
+  std::vector<std::string> on_bits;  // of networks with such: each product, how or why not
 
   double gap() const { return cost_us > 0 ? std::max(0.0, 1 - bound_us / cost_us) : 0; }
   bool optimal() const { return gap() < 1e-9; }
 };
+
+/// One line for each convolution and product of a network that runs some of them on bits.
+void ListOnBits(const ir::Graph& graph, Solved& solved) {
+  const std::vector<passes::BinaryFact> facts = passes::ListBinary(graph);
+  const auto is_binary = [](const passes::BinaryFact& fact) { return fact.is_binary; };
+  if (std::none_of(facts.begin(), facts.end(), is_binary)) return;
+  for (const passes::BinaryFact& fact : facts) {
+    solved.on_bits.push_back(fmt::format("{}: {}: {}", fact.is_binary ? "on bits" : "not on bits",
+                                         graph.node(fact.node).name, fact.text));
+  }
+}
 
 Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
                     const runtime::Session& session, tuner::Store& store, Solved& solved) {
@@ -122,6 +135,7 @@ Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
   for (exec::StepProfile& step : StepsOf(graph, decision)) solved.steps.push_back(std::move(step));
   std::ranges::move(extracted.warnings, std::back_inserter(solved.warnings));
   Append(extracted.problem, solved.problem);
+  if (options.explain) ListOnBits(graph, solved);
   return OkStatus();
 }
 
@@ -149,6 +163,7 @@ std::string HeldText(int64_t bytes) {
 void PrintSolved(const PlanOptions& options, const Solved& solved) {
   fmt::print("{}{}", ExplainedText(solved.groups, options.explain, options.sort),
              ConversionsText(solved.conversions));
+  for (const std::string& line : solved.on_bits) fmt::print("{}\n", line);
   fmt::print(
       "\n{}\n",
       Fit(fmt::format("{}; predicted {:.3f} ms, {:.3f} ms alone ({}){}; {} of {} left after "

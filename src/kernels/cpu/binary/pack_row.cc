@@ -1,0 +1,90 @@
+#include "kernels/cpu/binary/pack_row.h"
+
+#include <bit>
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/binary/pack_row.cc"
+#include <hwy/foreach_target.h>
+// Highway needs this order.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace fettle::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+HWY_INLINE bool IsWithin(int32_t bits, const PackRowArgs& args) {
+  const int32_t key = bits ^ ((bits >> 31) & 0x7fffffff);
+  return args.low <= key && key <= args.high;
+}
+
+HWY_INLINE uint64_t PackSome(const float* x, int64_t count, const PackRowArgs& args) {
+  uint64_t word = 0;
+  for (int64_t c = 0; c < count; ++c) {
+    int32_t bits;
+    std::memcpy(&bits, x + c, sizeof bits);
+    word |= uint64_t{IsWithin(bits, args)} << c;
+  }
+  return word;
+}
+
+HWY_INLINE uint64_t PackWord(const float* x, const PackRowArgs& args) {
+  if constexpr (HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR) {
+    return PackSome(x, 64, args);
+  } else {
+    const hn::ScalableTag<int32_t> d;
+    const hn::ScalableTag<float> df;
+    constexpr int kLanes = HWY_LANES(int32_t);
+    const auto low = hn::Set(d, args.low), high = hn::Set(d, args.high);
+    const auto magnitude = hn::Set(d, 0x7fffffff);
+    uint64_t word = 0;
+    for (int c = 0; c < 64; c += kLanes) {
+      const auto bits = hn::BitCast(d, hn::LoadU(df, x + c));
+      const auto key = hn::Xor(bits, hn::And(hn::ShiftRight<31>(bits), magnitude));
+      // Both ends count: what is outside is below one or above the other.
+      const auto outside = hn::Or(hn::Lt(key, low), hn::Gt(key, high));
+      uint8_t stored[8] = {};
+      hn::StoreMaskBits(d, hn::Not(outside), stored);
+      uint64_t some;
+      std::memcpy(&some, stored, sizeof some);
+      word |= (some & ((uint64_t{1} << kLanes) - 1)) << c;
+    }
+    return word;
+  }
+}
+
+void PackRowOnTarget(const PackRowArgs& args) {
+  const uint64_t flip = args.invert ? ~uint64_t{0} : 0;
+  const int64_t whole = args.channels / 64, rest = args.channels % 64;
+  for (int64_t i = 0; i < whole; ++i) args.bits[i] = PackWord(args.x + i * 64, args) ^ flip;
+  if (rest == 0) return;
+  const uint64_t word = PackSome(args.x + whole * 64, rest, args);
+  args.bits[whole] = (word ^ flip) & ((uint64_t{1} << rest) - 1);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fettle::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fettle::kernels {
+
+HWY_EXPORT(PackRowOnTarget);
+
+void PackRow(const PackRowArgs& args) { HWY_DYNAMIC_DISPATCH(PackRowOnTarget)(args); }
+
+namespace {
+int32_t KeyOf(float value) {
+  const auto bits = std::bit_cast<int32_t>(value);
+  return bits ^ ((bits >> 31) & 0x7fffffff);
+}
+/// Not by ==, which takes subnormal numbers for zero where they are flushed.
+bool IsZero(float value) { return (std::bit_cast<uint32_t>(value) & 0x7fffffffU) == 0; }
+}  // namespace
+
+int32_t LowerKey(float bound) { return IsZero(bound) ? -1 : KeyOf(bound); }
+int32_t UpperKey(float bound) { return IsZero(bound) ? 0 : KeyOf(bound); }
+
+}  // namespace fettle::kernels
+#endif

@@ -1,0 +1,25 @@
+// Signs of floats, packed.
+#pragma once
+
+#include <cstdint>
+
+namespace fettle::kernels {
+
+/// Bit c of `bits` is whether low <= x[c] <= high, the other way round with `invert`; bits behind
+/// `channels` are 0. Numbers are compared as integers, so that subnormal ones count whatever the
+/// state of the floating-point unit. Writes (channels + 63) / 64 words.
+struct PackRowArgs {
+  const float* x = nullptr;
+  uint64_t* bits = nullptr;
+  int64_t channels = 0;
+  int32_t low = 0, high = 0;  // keys
+  bool invert = false;
+};
+void PackRow(const PackRowArgs& args);
+
+/// Integers in the order of floats. Zeros are two neighbours: a lower bound of 0 is the negative
+/// one, an upper bound the positive one. NaNs lie outside of [lowest, highest].
+int32_t LowerKey(float bound);
+int32_t UpperKey(float bound);
+
+}  // namespace fettle::kernels

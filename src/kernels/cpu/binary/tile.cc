@@ -1,0 +1,153 @@
+#include "kernels/cpu/binary/tile.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/binary/tile.cc"
+#include <hwy/foreach_target.h>
+// Highway needs this order.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace fettle::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Pixels of a tile: their counts of bytes stay in registers.
+constexpr int kTilePixels = 4;
+
+#if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+
+template <int kPixels>
+void CountTile(const BitTileArgs& args) {
+  std::fill_n(args.sums, kPixels * kBitOutputs, 0U);
+  const uint64_t* w = args.weights;
+  for (int64_t t = 0; t < args.taps; ++t) {
+    const uint64_t* const* rows = args.rows + t * kPixels;
+    for (int64_t word = 0; word < args.words; ++word, w += kBitOutputs) {
+      for (int p = 0; p < kPixels; ++p) {
+        const uint64_t x = rows[p][word];
+        for (int o = 0; o < kBitOutputs; ++o)
+          args.sums[p * kBitOutputs + o] += static_cast<uint32_t>(std::popcount(x ^ w[o]));
+      }
+    }
+  }
+}
+
+#else
+
+using D8 = hn::ScalableTag<uint8_t>;
+using D64 = hn::ScalableTag<uint64_t>;
+constexpr int kLanes = HWY_LANES(uint64_t) < kBitOutputs ? HWY_LANES(uint64_t) : kBitOutputs;
+constexpr int kVectors = kBitOutputs / kLanes;
+/// Counts of a byte, each at most 8, that 8 bits hold.
+constexpr int kStepsOfBytes = 31;
+
+/// The differing bits of a tile by byte, and those summed already by output.
+template <int kPixels>
+struct Counts {
+  hn::Vec<D8> bytes[kPixels][kVectors];
+  hn::Vec<D64> sums[kPixels][kVectors];
+};
+
+template <int kPixels>
+HWY_INLINE void Flush(Counts<kPixels>& counts) {
+  for (int p = 0; p < kPixels; ++p) {
+    for (int v = 0; v < kVectors; ++v) {
+      counts.sums[p][v] = hn::Add(counts.sums[p][v], hn::SumsOf8(counts.bytes[p][v]));
+      counts.bytes[p][v] = hn::Zero(D8());
+    }
+  }
+}
+
+template <int kPixels>
+void CountTile(const BitTileArgs& args) {
+  const D8 d8;
+  const D64 d64;
+  Counts<kPixels> counts;
+  for (int p = 0; p < kPixels; ++p) {
+    for (int v = 0; v < kVectors; ++v) {
+      counts.sums[p][v] = hn::Zero(d64);
+      counts.bytes[p][v] = hn::Zero(d8);
+    }
+  }
+  const uint64_t* w = args.weights;
+  int steps = 0;
+  for (int64_t t = 0; t < args.taps; ++t) {
+    const uint64_t* const* rows = args.rows + t * kPixels;
+    for (int64_t word = 0; word < args.words; ++word, w += kBitOutputs) {
+      for (int v = 0; v < kVectors; ++v) {
+        const auto weights = hn::Load(d64, w + v * kLanes);
+        for (int p = 0; p < kPixels; ++p) {
+          const auto differ = hn::BitCast(d8, hn::Xor(hn::Set(d64, rows[p][word]), weights));
+          counts.bytes[p][v] = hn::Add(counts.bytes[p][v], hn::PopulationCount(differ));
+        }
+      }
+      if (++steps < kStepsOfBytes) continue;
+      Flush<kPixels>(counts);
+      steps = 0;
+    }
+  }
+  Flush<kPixels>(counts);
+  HWY_ALIGN uint64_t sums[kBitOutputs];
+  for (int p = 0; p < kPixels; ++p) {
+    for (int v = 0; v < kVectors; ++v) hn::Store(counts.sums[p][v], d64, sums + v * kLanes);
+    for (int o = 0; o < kBitOutputs; ++o)
+      args.sums[p * kBitOutputs + o] = static_cast<uint32_t>(sums[o]);
+  }
+}
+
+#endif
+
+void CountBits(const BitTileArgs& args) { CountTile<kTilePixels>(args); }
+void CountBitsOfOne(const BitTileArgs& args) { CountTile<1>(args); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fettle::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fettle::kernels {
+
+HWY_EXPORT(CountBits);
+HWY_EXPORT(CountBitsOfOne);
+
+namespace {
+
+/// Asked here, not by CpuInfo: the fingerprint that keys measurements would change with it.
+bool HasVpopcntdq() {
+#if defined(__x86_64__)
+  return GetCpuInfo().avx512 && __builtin_cpu_supports("avx512vpopcntdq") != 0;
+#else
+  return false;
+#endif
+}
+
+constexpr int kHighwayPixels = 4;
+
+}  // namespace
+
+BitTile ChooseBitTile() {
+  // Tests force a Highway target; the file of its own follows it.
+  const auto targets = SimdTargets();
+  const bool is_allowed = std::find(targets.begin(), targets.end(), "AVX3") != targets.end();
+  if (is_allowed && HasVpopcntdq()) {
+    if (const BitTile tile = BitTileAvx512Vpopcntdq(); tile.whole != nullptr) return tile;
+  }
+  return {kHighwayPixels,
+          [](const BitTileArgs& args) {
+            HWY_DYNAMIC_DISPATCH(CountBits)
+            (args);
+          },
+          [](const BitTileArgs& args) {
+            HWY_DYNAMIC_DISPATCH(CountBitsOfOne)
+            (args);
+          }};
+}
+
+}  // namespace fettle::kernels
+#endif

@@ -1,0 +1,42 @@
+// vpopcntq counts a word for each of eight outputs: a lane is an output, so that nothing is summed
+// across lanes.
+#include "kernels/cpu/binary/tile.h"
+
+#if defined(__AVX512VPOPCNTDQ__)
+#include <immintrin.h>
+#endif
+
+namespace fettle::kernels {
+
+#if defined(__AVX512VPOPCNTDQ__)
+namespace {
+
+template <int kPixels>
+void Count(const BitTileArgs& args) {
+  __m512i sums[kPixels];
+  for (__m512i& sum : sums) sum = _mm512_setzero_si512();
+  const uint64_t* w = args.weights;
+  for (int64_t t = 0; t < args.taps; ++t) {
+    const uint64_t* const* rows = args.rows + t * kPixels;
+    for (int64_t word = 0; word < args.words; ++word, w += kBitOutputs) {
+      const __m512i weights = _mm512_load_si512(w);
+      for (int p = 0; p < kPixels; ++p) {
+        const __m512i x = _mm512_set1_epi64(static_cast<int64_t>(rows[p][word]));
+        sums[p] = _mm512_add_epi64(sums[p], _mm512_popcnt_epi64(_mm512_xor_si512(x, weights)));
+      }
+    }
+  }
+  for (int p = 0; p < kPixels; ++p) {
+    _mm256_store_si256(reinterpret_cast<__m256i*>(args.sums + p * kBitOutputs),
+                       _mm512_cvtepi64_epi32(sums[p]));
+  }
+}
+
+}  // namespace
+
+BitTile BitTileAvx512Vpopcntdq() { return {kMaxBitPixels, Count<kMaxBitPixels>, Count<1>}; }
+#else
+BitTile BitTileAvx512Vpopcntdq() { return {}; }
+#endif
+
+}  // namespace fettle::kernels

@@ -1,0 +1,257 @@
+#include "passes/binary/binarise.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "ops/binary/op.h"
+#include "passes/binary/two_valued.h"
+#include "passes/edit/constants.h"
+#include "passes/edit/editor.h"
+
+namespace fettle::passes {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double After(double value) {
+  return std::nextafter(static_cast<float>(value), std::numeric_limits<float>::infinity());
+}
+double Before(double value) {
+  return std::nextafter(static_cast<float>(value), -std::numeric_limits<float>::infinity());
+}
+
+/// Bits of a value, by how a product wants them: channels on axis 1 or on the last one, in groups.
+struct Packing {
+  bool is_last = false;
+  int64_t groups = 1;
+  auto operator<=>(const Packing&) const = default;
+};
+
+class Binariser {
+ public:
+  explicit Binariser(Editor& editor) : editor_(editor), analysis_(editor.graph()) {}
+
+  bool HasWork(ir::NodeId end) const {
+    for (ir::NodeId id = 0; id < end; ++id) {
+      if (analysis_.ProductOf(id) != nullptr) return true;
+    }
+    return false;
+  }
+
+  Status Visit(ir::NodeId id) {
+    const BinaryProduct* product = analysis_.ProductOf(id);
+    if (product == nullptr || editor_.node(id).dead) return OkStatus();
+    std::vector<double> rows = product->w_zero;
+    rows.insert(rows.end(), product->w_one.begin(), product->w_one.end());
+    rows.insert(rows.end(), product->bias.begin(), product->bias.end());
+    ASSIGN_OR_RETURN(Constant results, ConstantFrom(DType::kF32, Shape{3, product->outputs}, rows));
+    ASSIGN_OR_RETURN(const std::vector<ir::ValueId> inputs, Inputs(*product, std::move(results)));
+    editor_.Replace(id, OperatorOf(*product), inputs, AttributesOf(*product));
+    return OkStatus();
+  }
+
+ private:
+  static ir::OpRef OperatorOf(const BinaryProduct& product) {
+    return product.is_conv ? ir::OpRef("BinaryConv"_op) : ir::OpRef("BinaryMatMul"_op);
+  }
+
+  ir::Attributes AttributesOf(const BinaryProduct& product) const {
+    ir::Attributes attributes = {{"channels", product.channels},
+                                 {"x_zero", product.x_low},
+                                 {"x_one", product.x_high},
+                                 {"x_unipolar", int64_t{product.x_unipolar}},
+                                 {"w_unipolar", int64_t{product.w_unipolar}}};
+    if (!product.is_conv) return attributes;
+    for (const auto& [name, value] : editor_.graph().node(product.node).attributes.items()) {
+      if (name == "pads" || name == "strides" || name == "dilations" || name == "auto_pad" ||
+          name == "group")
+        attributes.Set(name, value);
+    }
+    return attributes;
+  }
+
+  Result<std::vector<ir::ValueId>> Inputs(const BinaryProduct& product, Constant results) {
+    ASSIGN_OR_RETURN(const ir::ValueId x, BitsOf(product.x, {!product.is_conv, product.groups}));
+    return std::vector<ir::ValueId>{x, editor_.AddConstant(Constant::FromTensor(product.words)),
+                                    editor_.AddConstant(std::move(results))};
+  }
+
+  /// The bits of a two-valued tensor: 1 where it has its upper value.
+  Result<ir::ValueId> BitsOf(ir::ValueId id, Packing packing) {
+    const auto key = std::pair(id, packing);
+    if (const auto it = bits_.find(key); it != bits_.end()) return it->second;
+    ASSIGN_OR_RETURN(ir::ValueId bits, BitsOfSums(id, packing));
+    if (bits == ir::kAbsent) {
+      ASSIGN_OR_RETURN(bits, BitsMoved(id, packing));
+    }
+    if (bits == ir::kAbsent) bits = Pack(id, packing);
+    bits_.emplace(key, bits);
+    return bits;
+  }
+
+  /// Whether whatever reads `id` takes bits.
+  bool IsReadAsBits(ir::ValueId id) const {
+    if (editor_.IsOutput(id)) return false;
+    const auto& readers = editor_.Readers(id);
+    return std::all_of(readers.begin(), readers.end(), [&](ir::NodeId reader) {
+      const ir::Node& node = editor_.node(reader);
+      if (reader < static_cast<ir::NodeId>(analysis_nodes_) &&
+          analysis_.ProductOf(reader) != nullptr)
+        return true;
+      return (node.op == "MaxPool"_op || IsFlattening(node)) && IsReadAsBits(node.outputs[0]);
+    });
+  }
+
+  /// By thresholds where the value follows from sums of bits alone; kAbsent elsewhere.
+  Result<ir::ValueId> BitsOfSums(ir::ValueId id, Packing packing) {
+    const Sums* sums = analysis_.SumsOf(id);
+    if (sums == nullptr || sums->is_pooled || sums->chain.empty() || packing.groups != 1 ||
+        sums->product->is_conv == packing.is_last || !IsReadAsBits(id))
+      return ir::kAbsent;
+    const BinaryProduct& product = *sums->product;
+    for (ir::NodeId link : sums->chain) {
+      const ir::ValueId written = editor_.graph().node(link).outputs[0];
+      if (written != id && !editor_.HasOneUse(written)) return ir::kAbsent;
+    }
+    if (product.groups > 1 && product.outputs / product.groups % 8 != 0) return ir::kAbsent;
+    std::string why;
+    const auto found = FindThresholds(editor_.graph(), product, sums->chain, why);
+    if (!found) return ir::kAbsent;
+    const ir::NodeId last = sums->chain.back();
+    std::vector<double> rows(found->low_sum.begin(), found->low_sum.end());
+    rows.insert(rows.end(), found->high_sum.begin(), found->high_sum.end());
+    ASSIGN_OR_RETURN(Constant limits, ConstantFrom(DType::kI32, Shape{2, product.outputs}, rows));
+    ASSIGN_OR_RETURN(std::vector<ir::ValueId> inputs, Inputs(product, std::move(limits)));
+    const ir::Node like = editor_.node(last);
+    return editor_.Add(like, OperatorOf(product), std::move(inputs), AttributesOf(product));
+  }
+
+  /// A node that drops spatial axes of one pixel, [n, c, 1, 1] to [n, c].
+  bool IsFlattening(const ir::Node& node) const {
+    if (node.op != "Reshape"_op && node.op != "Flatten"_op && node.op != "Squeeze"_op) return false;
+    const ir::Value &x = editor_.value(node.inputs[0]), &y = editor_.value(node.outputs[0]);
+    if (!x.has_concrete_shape() || !y.has_concrete_shape() || y.shape->rank() != 2) return false;
+    return x.shape->rank() >= 3 && (*x.shape)[1] == (*y.shape)[1] &&
+           (*x.shape)[0] == (*y.shape)[0] && x.shape->Count(2, x.shape->rank()) == 1;
+  }
+
+  /// Behind a maximum or a reshape of what has bits itself; kAbsent elsewhere.
+  Result<ir::ValueId> BitsMoved(ir::ValueId id, Packing packing) {
+    const ir::NodeId producer = editor_.ProducerId(id);
+    if (producer < 0) return ir::kAbsent;
+    const ir::Node node = editor_.node(producer);
+    if (node.op == "MaxPool"_op && node.outputs.size() == 1 && !packing.is_last &&
+        analysis_.Find(node.inputs[0]) != nullptr) {
+      ASSIGN_OR_RETURN(const ir::ValueId x, BitsOf(node.inputs[0], packing));
+      return editor_.Add(node, "BinaryMaxPool"_op, {x}, node.attributes);
+    }
+    if (IsFlattening(node) && packing.is_last && packing.groups == 1 &&
+        analysis_.Find(node.inputs[0]) != nullptr) {
+      const Shape& y = *editor_.value(node.outputs[0]).shape;
+      ASSIGN_OR_RETURN(const ir::ValueId x, BitsOf(node.inputs[0], {false, 1}));
+      const ir::ValueId shape = editor_.AddConstant(IntsConstant({y[0], ops::WordsOf(y[1])}));
+      return editor_.Add(node, "Reshape"_op, {x, shape});
+    }
+    return ir::kAbsent;
+  }
+
+  /// By comparing numbers: those that the value's own comparison reads, where it has one.
+  ir::ValueId Pack(ir::ValueId id, Packing packing) {
+    const TwoValued& two = *analysis_.Find(id);
+    ir::ValueId x = id;
+    ir::Attributes attributes = {{"axis", int64_t{packing.is_last ? -1 : 1}},
+                                 {"group", packing.groups},
+                                 {"low", two.high()},
+                                 {"high", kInfinity}};
+    const ir::Node* comparison = editor_.Producer(two.root);
+    if (comparison != nullptr && ReadComparison(*comparison, attributes)) {
+      x = comparison->inputs[0];
+      attributes.Set("invert", int64_t{two.result(0) > two.result(1)});
+    }
+    const ir::Node like = comparison != nullptr ? *comparison : ir::Node();
+    return editor_.Add(like, "PackBits"_op, {x}, std::move(attributes));
+  }
+
+  /// A tensor of floats compared with a number, as the interval where it holds.
+  bool ReadComparison(const ir::Node& node, ir::Attributes& attributes) const {
+    if (node.inputs.size() != 2) return false;
+    const Constant* number = ConstantOf(editor_.graph(), node.inputs[1]);
+    if (number == nullptr || number->elements() != 1 || number->dtype() != DType::kF32)
+      return false;
+    const bool keeps_shape =
+        number->shape().rank() <= 1 || KeepsShape(editor_.graph(), *number, node.inputs[0]);
+    const double bound = number->GetDouble(0);
+    if (!keeps_shape || !std::isfinite(bound)) return false;
+    double low = -kInfinity, high = kInfinity;
+    if (node.op == "GreaterOrEqual"_op) {
+      low = bound;
+    } else if (node.op == "Greater"_op) {
+      low = After(bound);
+    } else if (node.op == "LessOrEqual"_op) {
+      high = bound;
+    } else if (node.op == "Less"_op) {
+      high = Before(bound);
+    } else {
+      return false;
+    }
+    attributes.Set("low", low);
+    attributes.Set("high", high);
+    return true;
+  }
+
+  Editor& editor_;
+  TwoValuedAnalysis analysis_;
+  size_t analysis_nodes_ = editor_.graph().nodes().size();
+  std::map<std::pair<ir::ValueId, Packing>, ir::ValueId> bits_;
+};
+
+/// "{-1, 1} x {-0.5, 0.5}, 576 bits a sum; results are bits".
+std::string Describe(const ir::Graph& graph, const ir::Node& node) {
+  const Constant& words = *graph.value(node.inputs[1]).constant;
+  const Constant& results = *graph.value(node.inputs[2]).constant;
+  const ir::Attributes& attributes = node.attributes;
+  const int64_t channels = attributes.Int("channels") / attributes.Int("group", 1);
+  const int64_t taps = words.shape().Count(1, words.shape().rank() - 1);
+  std::string text = fmt::format("exact on bits: {{{}, {}}} x ", attributes.Float("x_zero"),
+                                 attributes.Float("x_one"));
+  if (results.dtype() == DType::kI32) {
+    text += fmt::format("{} values, {} bits a sum, results are bits by thresholds",
+                        attributes.Int("w_unipolar") != 0 ? "{0, w}" : "{-w, w}", channels * taps);
+  } else {
+    text += fmt::format("{{{}, {}}}{}, {} bits a sum", results.GetDouble(0),
+                        results.GetDouble(words.shape()[0]),
+                        words.shape()[0] > 1 ? " (output 0)" : "", channels * taps);
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<bool> Binarise(ir::Graph& graph) {
+  if (!HasOp(graph, {"Conv"_op, "MatMul"_op, "Gemm"_op})) return false;
+  Editor editor(graph);
+  const ir::NodeId end = editor.end();
+  Binariser binariser(editor);
+  if (!binariser.HasWork(end)) return false;
+  for (ir::NodeId id = 0; id < end; ++id) RETURN_IF_ERROR(binariser.Visit(id));
+  return editor.Finish();
+}
+
+std::vector<BinaryFact> ListBinary(const ir::Graph& graph) {
+  const TwoValuedAnalysis analysis(graph);
+  std::vector<BinaryFact> facts;
+  for (ir::NodeId id : graph.nodes().ids()) {
+    const ir::Node& node = graph.node(id);
+    if (node.op == "BinaryConv"_op || node.op == "BinaryMatMul"_op) {
+      facts.push_back({id, true, Describe(graph, node)});
+    } else if (IsProduct(node)) {
+      facts.push_back({id, false, analysis.Why(id)});
+    }
+  }
+  return facts;
+}
+
+}  // namespace fettle::passes

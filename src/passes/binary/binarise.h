@@ -1,0 +1,26 @@
+// Convolutions and products of two-valued tensors, run on bits.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "ir/graph.h"
+
+namespace fettle::passes {
+
+/// Makes each Conv, MatMul and Gemm whose operands are proven two-valued a BinaryConv or
+/// BinaryMatMul of packed bits, to the same results bit for bit. Where what follows has two values
+/// again (batch normalisation and a comparison), and only such products and maxima read it, results
+/// are decided by integer thresholds and stay bits. True if anything changed.
+Result<bool> Binarise(ir::Graph& graph);
+
+/// A convolution or product of `graph` after the passes, and whether it runs on bits.
+struct BinaryFact {
+  ir::NodeId node = -1;
+  bool is_binary = false;
+  std::string text;  // how, or why not
+};
+std::vector<BinaryFact> ListBinary(const ir::Graph& graph);
+
+}  // namespace fettle::passes

@@ -1,0 +1,134 @@
+"""Runs binary networks with real weights through Fettle and ONNX Runtime: equal scores, and as many right answers as published.
+
+    check_bnn.py FETTLE SHARED
+
+SHARED/models/bnn holds parameters of BNN-PYNQ and a network of Brevitas, SHARED/data/mnist the digits; where they are absent
+the check is a counted skip.
+"""
+
+import gzip
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy
+import onnx
+import onnxruntime
+
+import bnn_pynq
+
+BATCH = 1000
+LFC_RIGHT = 9834  # of 10,000 digits, by margin
+DEER = 4
+
+
+def run(fettle, model, name, value, folder):
+    numpy.save(folder / "in.npy", value)
+    subprocess.run([fettle, "run", model, "--no-cache", "-i", f"{name}={folder / 'in.npy'}", "-o", folder / "out.npy"],
+                   check=True, stdout=subprocess.DEVNULL)
+    return numpy.load(folder / "out.npy")
+
+
+def reference(model):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model, options)
+    name = session.get_inputs()[0].name
+    return name, lambda value: session.run(None, {name: value})[0]
+
+
+def on_bits(fettle, model):
+    text = subprocess.run([fettle, "inspect", model, "--binary", "--json"], check=True, capture_output=True).stdout
+    return [product["on_bits"] for product in json.loads(text)["binary"]]
+
+
+def digits(shared):
+    images = gzip.open(shared / "data/mnist/t10k-images-idx3-ubyte.gz").read()[16:]
+    labels = gzip.open(shared / "data/mnist/t10k-labels-idx1-ubyte.gz").read()[8:]
+    return (numpy.frombuffer(images, numpy.uint8).reshape(-1, 784).astype(numpy.float32),
+            numpy.frombuffer(labels, numpy.uint8))
+
+
+def check_lfc(fettle, shared, folder):
+    model = str(folder / "lfc.onnx")
+    bnn_pynq.convert(shared / "models/bnn/lfcW1A1.tar", model, BATCH)
+    assert on_bits(fettle, model) == [True] * 4
+    images, labels = digits(shared)
+    name, expected = reference(model)
+    right = 0
+    for begin in range(0, len(images), BATCH):
+        scores = run(fettle, model, name, images[begin:begin + BATCH], folder)
+        assert numpy.array_equal(scores, expected(images[begin:begin + BATCH]))
+        right += int((scores.argmax(axis=1) == labels[begin:begin + BATCH]).sum())
+    assert right == LFC_RIGHT, right
+    return f"{right} of {len(images)} digits"
+
+
+def check_cnv(fettle, shared, folder):
+    model = str(folder / "cnv.onnx")
+    bnn_pynq.convert(shared / "models/bnn/cnvW1A1.tar", model)
+    assert on_bits(fettle, model) == [False] + [True] * 8
+    name, expected = reference(model)
+    deer = numpy.fromfile(shared / "models/bnn/test_deer.bin", numpy.uint8)[1:].reshape(1, 3, 32, 32)
+    noise = numpy.random.default_rng(5).integers(0, 256, (20, 1, 3, 32, 32))
+    answers = []
+    for picture in [deer, *noise]:
+        picture = picture.astype(numpy.float32)
+        scores = run(fettle, model, name, picture, folder)
+        assert numpy.array_equal(scores, expected(picture))
+        answers.append(int(scores.argmax()))
+    assert answers[0] == DEER, answers[0]
+    return f"the deer is of class {DEER}"
+
+
+def without_bipolar_quant(path, out):
+    """BipolarQuant by operators that ONNX Runtime has."""
+    model = onnx.load(path)
+    nodes, zero = [], onnx.numpy_helper.from_array(numpy.zeros((), numpy.float32), "bipolar.zero")
+    for node in model.graph.node:
+        if node.op_type != "BipolarQuant":
+            nodes.append(node)
+            continue
+        x, scale, y = *node.input, node.output[0]
+        nodes += [onnx.helper.make_node("Less", [x, "bipolar.zero"], [y + ".less"]),
+                  onnx.helper.make_node("Neg", [scale], [y + ".low"]),
+                  onnx.helper.make_node("Where", [y + ".less", y + ".low", scale], [y])]
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    model.graph.initializer.append(zero)
+    onnx.save(model, out)
+
+
+def check_tfc(fettle, shared, folder):
+    path = str(shared / "models/bnn/TFC_1W1A.onnx")
+    without_bipolar_quant(path, str(folder / "tfc.onnx"))
+    assert on_bits(fettle, path) == [True] * 4
+    name, expected = reference(str(folder / "tfc.onnx"))
+    images, labels = digits(shared)
+    right = 0
+    for image, label in zip(images[:200], labels):
+        picture = (image / 255).reshape(1, 1, 28, 28).astype(numpy.float32)
+        scores = run(fettle, path, name, picture, folder)
+        wanted = expected(picture)
+        assert numpy.allclose(scores, wanted, rtol=1e-5, atol=1e-5), (scores, wanted)
+        right += int(scores.argmax() == label)
+    return f"{right} of 200 digits"
+
+
+def main():
+    fettle, shared = sys.argv[1], pathlib.Path(sys.argv[2])
+    checks = [check_lfc, check_cnv, check_tfc]
+    if not (shared / "models/bnn").exists() or not (shared / "data/mnist").exists():
+        print(f"{shared} has no binary networks\n0 passed, 0 failed, {len(checks)} skipped")
+        return
+    for check in checks:
+        with tempfile.TemporaryDirectory() as folder:
+            print(f"{check.__name__[6:]}: {check(fettle, shared, pathlib.Path(folder))}")
+    print(f"{len(checks)} passed, 0 failed, 0 skipped")
+
+
+if __name__ == "__main__":
+    main()

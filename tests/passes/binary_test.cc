@@ -1,0 +1,241 @@
+// Networks of two-valued tensors run on bits, to the same results bit for bit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "equivalence.h"
+#include "passes/binary/binarise.h"
+#include "passes/clean/dead_code.h"
+
+namespace fettle::passes {
+namespace {
+
+/// "const %name: f32[shape] = ..." of the numbers low and high, mixed.
+std::string Pair(std::string_view name, std::string_view shape, int64_t elements, double low = -1,
+                 double high = 1) {
+  std::string text = fmt::format("const %{}: f32[{}] =", name, shape);
+  uint64_t state = 0x9e3779b97f4a7c15U + static_cast<uint64_t>(elements);
+  for (int64_t i = 0; i < elements; ++i) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    text += fmt::format(" {}", (state >> 40 & 1U) != 0 ? high : low);
+  }
+  return text + "\n";
+}
+
+/// "const %name: f32[numbers] = ..." of numbers made from their index.
+template <typename F>
+std::string Numbers(std::string_view name, int64_t count, F&& number) {
+  std::string text = fmt::format("const %{}: f32[{}] =", name, count);
+  for (int64_t i = 0; i < count; ++i) text += fmt::format(" {}", number(i));
+  return text + "\n";
+}
+
+/// %s is 1 or -1 by the sign of %x.
+std::string Signs(std::string_view shape) {
+  return fmt::format(
+      "input %x: f32[{}]\nconst %zero: f32[] = 0.0\nconst %one: f32[] = 1.0\n"
+      "const %minus: f32[] = -1.0\n%g = GreaterOrEqual(%x, %zero)\n"
+      "%s = Where(%g, %one, %minus)\n",
+      shape);
+}
+
+/// The operators after the pass, whose results are equal.
+std::string After(const std::string& text) { return Ops(Rewrite(Binarise, text, true, 0)); }
+
+/// Why the only product of a graph stays as it is.
+std::string Why(const std::string& text) {
+  ir::Graph graph = ParseGraph(text);
+  EXPECT_TRUE(ops::InferGraph(graph).ok());
+  std::string why;
+  for (const BinaryFact& fact : ListBinary(graph)) {
+    EXPECT_FALSE(fact.is_binary);
+    why = fact.text;
+  }
+  EXPECT_FALSE(Binarise(graph).value());
+  return why;
+}
+
+TEST(Binary, ConvolutionsOfSignsRunOnBits) {
+  const std::string attributes[] = {
+      "",
+      "{pads=[1,1,1,1]}",
+      "{pads=[1,0,2,1], strides=[2,3]}",
+      "{pads=[2,2,2,2], dilations=[3,2]}",
+      "{auto_pad=\"SAME_UPPER\", strides=[2,2]}",
+  };
+  for (const std::string& with : attributes) {
+    for (int64_t channels : {1, 31, 33, 64, 127, 129}) {
+      EXPECT_EQ(After(Signs(fmt::format("2x{}x8x7", channels)) +
+                      Pair("w", fmt::format("3x{}x3x3", channels), 27 * channels) +
+                      "%y = Conv(%s, %w) " + with + "\noutput %y\n"),
+                "PackBits BinaryConv")
+          << with;
+    }
+  }
+}
+
+TEST(Binary, GroupsLinesAndVolumes) {
+  EXPECT_EQ(After(Signs("1x96x5x6") + Pair("w", "8x48x3x3", 3456) +
+                  "%y = Conv(%s, %w) {group=2, pads=[1,1,1,1]}\noutput %y\n"),
+            "PackBits BinaryConv");
+  EXPECT_EQ(After(Signs("1x70x9") + Pair("w", "5x70x3", 1050) +
+                  "%y = Conv(%s, %w) {pads=[1,1]}\noutput %y\n"),
+            "PackBits BinaryConv");
+  EXPECT_EQ(After(Signs("1x17x4x5x3") + Pair("w", "2x17x2x2x2", 272) +
+                  "%y = Conv(%s, %w) {pads=[1,0,1,0,1,0]}\noutput %y\n"),
+            "PackBits BinaryConv");
+}
+
+TEST(Binary, OtherPairsOfValues) {
+  const std::string head =
+      "input %x: f32[1x40x6x6]\nconst %t: f32[] = 0.25\nconst %two: f32[] = 2.0\n"
+      "const %one: f32[] = 1.0\n%g = Less(%x, %t)\n%c = Cast(%g) {to=\"f32\"}\n";
+  const std::string w = Pair("w", "6x40x3x3", 2160, -0.37, 0.37) +
+                        Numbers("b", 6, [](int64_t i) { return 0.1 * double(i) - 0.3; });
+  // {0, 1}, {-1, 1} as 2 c - 1, {2, 3}; weights with a scale, {0, w} and any two.
+  EXPECT_EQ(After(head + w + "%y = Conv(%c, %w, %b) {pads=[1,1,1,1]}\noutput %y\n"),
+            "PackBits BinaryConv");
+  EXPECT_EQ(After(head + w +
+                  "%d = Mul(%c, %two)\n%s = Sub(%d, %one)\n"
+                  "%y = Conv(%s, %w, %b) {pads=[1,1,1,1]}\noutput %y\n"),
+            "PackBits BinaryConv");
+  EXPECT_EQ(After(head + Pair("w", "6x40x3x3", 2160, 0, 1) +
+                  "%s = Add(%c, %two)\n%y = Conv(%s, %w) {pads=[1,1,1,1]}\noutput %y\n"),
+            "PackBits BinaryConv");
+  EXPECT_EQ(After(head + Pair("w", "6x40x3x3", 2160, 0.25, 7) +
+                  "%y = Conv(%c, %w) {pads=[1,1,1,1]}\noutput %y\n"),
+            "PackBits BinaryConv");
+  EXPECT_EQ(After(head + Pair("w", "6x40x3x3", 2160, -0.5, 0) +
+                  "%s = Neg(%c)\n%y = Conv(%s, %w)\noutput %y\n"),
+            "PackBits BinaryConv");
+  EXPECT_EQ(After(head + Pair("w", "6x40x3x3", 2160, 1, 1) + "%y = Conv(%c, %w)\noutput %y\n"),
+            "PackBits BinaryConv");
+}
+
+TEST(Binary, Products) {
+  EXPECT_EQ(After(Signs("5x129") + Pair("w", "129x7", 903) + "%y = MatMul(%s, %w)\noutput %y\n"),
+            "PackBits BinaryMatMul");
+  EXPECT_EQ(After(Signs("2x3x64") + Pair("w", "64x9", 576) + "%y = MatMul(%s, %w)\noutput %y\n"),
+            "PackBits BinaryMatMul");
+  EXPECT_EQ(After(Signs("3x784") + Pair("w", "11x784", 8624, -0.01, 0.01) +
+                  Numbers("b", 11, [](int64_t i) { return 0.37 * double(i); }) +
+                  "%y = Gemm(%s, %w, %b) {transB=1}\noutput %y\n"),
+            "PackBits BinaryMatMul");
+}
+
+/// Batch normalisation with factors of each sign, and the sign of its results as %t.
+std::string NormalisedSigns(int64_t channels) {
+  return Numbers("gamma", channels,
+                 [](int64_t i) { return i % 5 == 3 ? 0 : 1.1 - 0.3 * double(i % 9); }) +
+         Numbers("beta", channels, [](int64_t i) { return 0.21 * double(i % 7) - 0.5; }) +
+         Numbers("mean", channels, [](int64_t i) { return double(i % 11) - 5; }) +
+         Numbers("var", channels, [](int64_t i) { return 3 + 17.5 * double(i % 4); }) +
+         "%n = BatchNormalization(%c, %gamma, %beta, %mean, %var)\n"
+         "%h = GreaterOrEqual(%n, %zero)\n%t = Where(%h, %one, %minus)\n";
+}
+
+TEST(Binary, ThresholdsLeaveBits) {
+  for (std::string_view attributes : {"", "{pads=[1,1,1,1]}"}) {
+    EXPECT_EQ(After(Signs("1x64x7x6") + Pair("w", "70x64x3x3", 40320) +
+                    fmt::format("%c = Conv(%s, %w) {}\n", attributes) + NormalisedSigns(70) +
+                    Pair("v", "5x70x3x3", 3150) + "%y = Conv(%t, %v)\noutput %y\n"),
+              "PackBits BinaryConv BinaryConv");
+  }
+  EXPECT_EQ(
+      After(Signs("4x100") + Pair("w", "100x40", 4000, -0.3, 0.3) + "%c = MatMul(%s, %w)\n" +
+            NormalisedSigns(40) + Pair("v", "40x10", 400) + "%y = MatMul(%t, %v)\noutput %y\n"),
+      "PackBits BinaryMatMul BinaryMatMul");
+}
+
+TEST(Binary, MaximaOfBits) {
+  EXPECT_EQ(After(Signs("1x64x9x8") + Pair("w", "16x64x3x3", 9216) + "%c = Conv(%s, %w)\n" +
+                  NormalisedSigns(16) +
+                  "%m = MaxPool(%t) {kernel_shape=[2,2], strides=[2,2], pads=[1,0,0,1]}\n" +
+                  Pair("v", "5x16x2x2", 320) + "%y = Conv(%m, %v)\noutput %y\n"),
+            "PackBits BinaryConv BinaryMaxPool BinaryConv");
+}
+
+TEST(Binary, SignsThatMeetNoZero) {
+  // 27 x 64 + 27 odd terms: never 0 without padding.
+  EXPECT_EQ(
+      After(Signs("1x3x7x6") + Pair("w", "8x3x3x3", 216) + "%c = Conv(%s, %w)\n%t = Sign(%c)\n" +
+            Pair("v", "5x8x1x1", 40) + "%y = Conv(%t, %v)\noutput %y\n"),
+      "PackBits BinaryConv BinaryConv");
+  ir::Graph graph = ParseGraph(Signs("1x4x7x6") + Pair("w", "8x4x3x3", 288) +
+                               "%c = Conv(%s, %w)\n%t = Sign(%c)\n" + Pair("v", "5x8x1x1", 40) +
+                               "%y = Conv(%t, %v)\noutput %y\n");
+  const std::vector<BinaryFact> facts = ListBinary(graph);
+  EXPECT_THAT(facts.back().text, testing::HasSubstr("it is 0 where the sum of output 0 is 0"));
+}
+
+TEST(Binary, MovedAndPaddedSigns) {
+  EXPECT_EQ(After(Signs("1x8x6x40") + "%p = Transpose(%s) {perm=[0,3,1,2]}\n" +
+                  Pair("w", "3x40x3x3", 1080) + "%y = Conv(%p, %w)\noutput %y\n"),
+            "GreaterOrEqual Where Transpose PackBits BinaryConv");
+  EXPECT_EQ(After(Signs("1x40x6x8") +
+                  "const %pads: i64[8] = 0 0 1 1 0 0 1 1\nconst %fill: f32[] = -1.0\n"
+                  "%p = Pad(%s, %pads, %fill)\n%j = Concat(%p, %p) {axis=1}\n" +
+                  Pair("w", "3x80x3x3", 2160) + "%y = Conv(%j, %w)\noutput %y\n"),
+            "GreaterOrEqual Where Pad Concat PackBits BinaryConv");
+}
+
+TEST(Binary, ReasonsNotTo) {
+  const std::string w = Pair("w", "3x16x1x1", 48);
+  using testing::HasSubstr;
+  EXPECT_THAT(
+      Why("input %x: f32[1x16x4x4]\n%s = Sign(%x)\n" + w + "%y = Conv(%s, %w)\noutput %y\n"),
+      HasSubstr("may be 0 or no number"));
+  EXPECT_THAT(Why(Signs("1x16x4x4") + "%d = Sub(%s, %x)\n%e = Add(%d, %x)\n" + w +
+                  "%y = Conv(%e, %w)\noutput %y\n"),
+              HasSubstr("(a - b) + b is not a"));
+  EXPECT_THAT(Why(Signs("1x16x4x4") +
+                  "const %pads: i64[8] = 0 0 1 1 0 0 1 1\n"
+                  "%p = Pad(%s, %pads)\n" +
+                  w + "%y = Conv(%p, %w)\noutput %y\n"),
+              HasSubstr("adds a third value"));
+  EXPECT_THAT(Why(Signs("1x16x4x4") + "const %w: f32[3x16x1x1]\n%y = Conv(%s, %w)\noutput %y\n"),
+              HasSubstr("have over two values"));
+  EXPECT_THAT(Why("input %x: f32[1x16x4x4]\n" + w + "%y = Conv(%x, %w)\noutput %y\n"),
+              HasSubstr("an input of the graph"));
+  EXPECT_THAT(Why(Signs("1x16x4x4") + "input %w: f32[3x16x1x1]\n%y = Conv(%s, %w)\noutput %y\n"),
+              HasSubstr("weights are computed"));
+  EXPECT_THAT(Why(Signs("1x16x4x4") + Pair("w", "16x1x3x3", 144) +
+                  "%y = Conv(%s, %w) {group=16}\noutput %y\n"),
+              HasSubstr("a group has 1 channels"));
+  EXPECT_THAT(Why(Signs("1x16x4x4") + "const %tenth: f32[] = 0.1\n%q = Mul(%s, %tenth)\n" +
+                  Pair("w", "3x16x1x1", 48, 0.1, 1e-9) + "%y = Conv(%q, %w)\noutput %y\n"),
+              HasSubstr("may be rounded"));
+}
+
+/// Zeros of both signs, numbers that are none, the smallest ones, and infinities.
+TEST(Binary, StrangeNumbers) {
+  const float kNone = std::numeric_limits<float>::quiet_NaN();
+  const float kLeast = std::numeric_limits<float>::denorm_min();
+  const std::vector<float> strange = {0.0F,   -0.0F,   kNone,    -kNone,
+                                      kLeast, -kLeast, INFINITY, -INFINITY};
+  for (std::string_view op : {"GreaterOrEqual", "Greater", "LessOrEqual", "Less"}) {
+    for (std::string_view values : {"%one, %minus", "%minus, %one"}) {
+      const ir::Graph before = ParseGraph(
+          fmt::format("input %x: f32[8x70]\nconst %zero: f32[] = 0.0\nconst %one: f32[] = 1.0\n"
+                      "const %minus: f32[] = -1.0\n%g = {}(%x, %zero)\n%s = Where(%g, {})\n{}"
+                      "%y = MatMul(%s, %w)\noutput %y\n",
+                      op, values, Pair("w", "70x5", 350)));
+      ir::Graph after = before;
+      ASSERT_TRUE(ops::InferGraph(after).ok());
+      ASSERT_TRUE(Binarise(after).value());
+      std::vector<float> x(560);
+      for (size_t i = 0; i < x.size(); ++i) x[i] = strange[(i + i / 70) % strange.size()];
+      const std::vector<Tensor> inputs = {Tensor::FromVector(Shape{8, 70}, x).value()};
+      const auto want = ops::EvaluateGraph(before, inputs), got = ops::EvaluateGraph(after, inputs);
+      ASSERT_TRUE(want.ok() && got.ok());
+      for (int64_t i = 0; i < 40; ++i)
+        EXPECT_EQ((*got)[0].as<float>()[i], (*want)[0].as<float>()[i]) << op << values << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fettle::passes
