@@ -132,6 +132,15 @@ std::span<const Case> QuantiseCases() {
        "const %zy: u8[] = 100\n%dx = DequantizeLinear(%x, %sx, %zx)\n"
        "%dw = DequantizeLinear(%w, %sw, %zw) {axis=0}\n%c = Gemm(%dx, %dw, %b) {transB=1}\n"
        "%y = QuantizeLinear(%c, %sy, %zy)\noutput %y\n"},
+      {"quantise.image_of_2_channels",
+       "input %x: f32[1x2x7x3] = noise(-3, 3)\nconst %s: f32[] = 0.03125\n"
+       "const %z: u8[] = 100\n%y = QuantizeLinear(%x, %s, %z)\noutput %y\n"},
+      {"quantise.image_of_3_channels",
+       "input %x: f32[2x3x17x13] = noise(-3, 3)\nconst %s: f32[] = 0.0199\n"
+       "const %z: u8[] = 128\n%y = QuantizeLinear(%x, %s, %z)\noutput %y\n"},
+      {"quantise.image_of_4_channels",
+       "input %x: f32[1x4x19x11] = noise(-3, 3)\nconst %s: f32[] = 0.0203\n"
+       "const %z: i8[] = -7\n%y = QuantizeLinear(%x, %s, %z)\noutput %y\n"},
       {"quantise.matmul_qdq",
        "input %x: i8[2x5x24] = noise(-128, 127)\nconst %w: u8[24x18] = noise(0, 255)\n"
        "const %sx: f32[] = 0.02\nconst %zx: i8[] = -9\nconst %sw: f32[] = 0.01\n"
