@@ -10,7 +10,7 @@
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/quantised/gemm_kernel.h"
 #include "kernels/cpu/quantised/tail.h"
-#include "kernels/cpu/quantised/tile_block.h"
+#include "kernels/cpu/quantised/tile_lines.h"
 #include "kernels/family.h"
 
 namespace fettle::kernels {
@@ -164,7 +164,7 @@ Cut ReadTileCut(const Problem& problem, const Bytes& bytes, const Device& device
   constexpr int64_t kCopies = 256 * 1024;
   const int64_t depth = DepthOf(g, taps);
   const int64_t most_rows = g.IsPointwise() ? 1024 : kCopies / RoundUp(depth, kTileDepth);
-  return CutBy({2 * TileRowsOf(g.pixels()), kBlockColumns, 4}, g, depth, most_rows,
+  return CutBy({2 * TileRowsOf(g), kBlockColumns, 4}, g, depth, most_rows,
                static_cast<const CpuDevice&>(device));
 }
 
