@@ -167,6 +167,7 @@ class Lister {
       if (next >= 0 && graph_.node(next).op == "QuantizeLinear"_op) {
         nodes.push_back(next);
         Emit(nodes, next, "quantised");
+        if (graph_.node(core).op->Has(ir::Trait::kTakesEpilogue)) ListResidual(nodes);
         return;
       }
       const std::vector<ir::NodeId> step = Step(last);
@@ -175,6 +176,25 @@ class Lister {
       nodes.insert(nodes.end(), step.begin(), step.end());
       last = step.back();
       Emit(nodes, last, "quantised");
+    }
+  }
+
+  /// Behind the QuantizeLinear that ends `nodes`: the sum of its bytes with other ones, quantised.
+  void ListResidual(std::vector<ir::NodeId> nodes) {
+    const ir::NodeId dequantised = Next(nodes.back());
+    if (dequantised < 0 || graph_.node(dequantised).op != "DequantizeLinear"_op) return;
+    const ir::NodeId sum = Next(dequantised);
+    if (sum < 0 || graph_.node(sum).op != "Add"_op) return;
+    const size_t before = nodes.size();
+    AddProducers(sum, "DequantizeLinear"_op, nodes);
+    if (nodes.size() != before + 2) return;
+    nodes.push_back(sum);
+    for (int i = 0; i <= kMaxActivations; ++i) {
+      const ir::NodeId next = Next(nodes.back());
+      if (next < 0 || nodes.size() == kMaxGroupNodes) return;
+      nodes.push_back(next);
+      if (graph_.node(next).op == "QuantizeLinear"_op) return Emit(nodes, next, "residual");
+      if (!IsLink(next)) return;
     }
   }
 

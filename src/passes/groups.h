@@ -18,7 +18,7 @@ struct Group {
   /// finds them, in O(size of the graph).
   std::vector<ir::ValueId> outputs;
   /// The row of the pattern table that listed it: "node", "epilogue", "chain", "quantised",
-  /// "joined", "separable".
+  /// "residual", "joined", "separable".
   std::string_view pattern = "node";
 };
 
@@ -32,6 +32,8 @@ inline constexpr int kMaxGroupNodes = 16;
 ///   chain      element-wise operators from any start: every prefix
 ///   quantised  DequantizeLinear of operands, an operator, element-wise operators, QuantizeLinear;
 ///              the last two may be missing
+///   residual   such an operator with an epilogue, whose bytes DequantizeLinear, Add with another
+///              DequantizeLinear, element-wise operators and QuantizeLinear follow
 ///   joined     TableLookup of operands, Concat, ChannelShuffle; the first or the last may be
 ///   missing separable  depthwise convolution, element-wise operators, 1x1 convolution, then its
 ///   epilogue

@@ -133,6 +133,26 @@ TEST(Groups, QuantisedOperators) {
   ExpectSound(graph);
 }
 
+TEST(Groups, QuantisedResiduals) {
+  const std::string conv =
+      "input %x: u8\ninput %o: u8\nconst %w: i8[4x4x1x1]\nconst %s: f32[] = 0.1\n"
+      "%p = DequantizeLinear(%x, %s)\n%q = DequantizeLinear(%w, %s)\n%c = Conv(%p, %q)\n"
+      "%z = QuantizeLinear(%c, %s)\n%d = DequantizeLinear(%z, %s)\n"
+      "%e = DequantizeLinear(%o, %s)\n";
+  const ir::Graph graph = ParseGraph(
+      conv + "%a = Add(%d, %e)\n%r = Relu(%a)\n%y = QuantizeLinear(%r, %s)\noutput %y\n");
+  const std::string body =
+      "residual: DequantizeLinear DequantizeLinear Conv QuantizeLinear DequantizeLinear "
+      "DequantizeLinear Add Relu QuantizeLinear";
+  EXPECT_THAT(Listed(graph), Contains(body));
+  ExpectSound(graph);
+  // Bytes that others read have to be stored.
+  const ir::Graph kept = ParseGraph(
+      conv +
+      "%a = Add(%d, %e)\n%r = Relu(%a)\n%y = QuantizeLinear(%r, %s)\noutput %y\noutput %z\n");
+  EXPECT_THAT(Listed(kept), Not(Contains(body)));
+}
+
 TEST(Groups, DynamicallyQuantisedConvolution) {
   const ir::Graph graph = ParseGraph(
       "input %x: u8\ninput %s: f32\nconst %w: i8[4x4x1x1]\nconst %b: f32[4x1x1]\n"

@@ -43,6 +43,7 @@ extern const KernelDesc kCpuQuantisedDynamic;
 extern const KernelDesc kCpuQuantisedGemm;
 extern const KernelDesc kCpuQuantisedGemmAmx;
 extern const KernelDesc kCpuQuantisedGemmNchwc;
+extern const KernelDesc kCpuQuantisedImage;
 extern const KernelDesc kCpuQuantisedPair;
 extern const KernelDesc kCpuRecurrentGemm;
 extern const KernelDesc kCpuReduceArg;
@@ -101,6 +102,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuQuantisedGemm,
       &kCpuQuantisedGemmAmx,
       &kCpuQuantisedGemmNchwc,
+      &kCpuQuantisedImage,
       &kCpuQuantisedPair,
       &kCpuRecurrentGemm,
       &kCpuReduceArg,

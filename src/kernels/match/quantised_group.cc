@@ -34,7 +34,7 @@ class Reader {
       if (id != ir::kAbsent && !group_.value(id).is_constant())
         return Unsupported("a parameter of the weights or the bias is not constant");
     }
-    q_.requantise = ReadTail();
+    ReadTail();
     return q_;
   }
 
@@ -122,27 +122,52 @@ class Reader {
     return OkStatus();
   }
 
-  /// Follows clamps from the core to the QuantizeLinear that ends the group.
-  std::optional<QuantisedGroup::Requantise> ReadTail() const {
+  using Requantise = QuantisedGroup::Requantise;
+
+  /// The first node that reads `value`; null where none does.
+  const ir::Node* ReaderOf(ir::ValueId value) const {
+    for (const ir::Node& node : group_.nodes()) {
+      if (std::find(node.inputs.begin(), node.inputs.end(), value) != node.inputs.end())
+        return &node;
+    }
+    return nullptr;
+  }
+
+  /// What follows the core, up to the end of the group.
+  void ReadTail() {
+    if (q_.core->op == "ConvInteger"_op || q_.core->op == "MatMulInteger"_op) return;
+    ir::ValueId value = q_.anchor();
+    const std::optional<Requantise> first = ReadClamps(value);
+    if (!first) return;
+    if (EndsAt(value)) {
+      q_.requantise = first;
+    } else {
+      ReadResidual(*first, value);
+    }
+  }
+
+  bool EndsAt(ir::ValueId value) const {
+    return group_.outputs.size() == 1 && group_.outputs[0] == value;
+  }
+
+  /// Follows clamps from `value` to a QuantizeLinear, whose output takes its place.
+  std::optional<Requantise> ReadClamps(ir::ValueId& value) const {
     double low = -std::numeric_limits<double>::infinity();
     double high = std::numeric_limits<double>::infinity();
-    ir::ValueId value = q_.anchor();
-    const auto first = static_cast<size_t>(q_.core - group_.nodes().data()) + 1;
-    for (size_t n = first; n < group_.nodes().size(); ++n) {
-      const ir::Node& node = group_.nodes()[n];
-      if (node.input(0) != value) return std::nullopt;
-      value = node.output(0);
-      if (node.op == "Relu"_op) {
+    while (const ir::Node* node = ReaderOf(value)) {
+      if (node->input(0) != value) return std::nullopt;
+      value = node->output(0);
+      if (node->op == "Relu"_op) {
         low = std::max(low, 0.0);
         high = std::max(high, 0.0);
-      } else if (node.op == "Clip"_op) {
-        const auto least = node.input(1) == ir::kAbsent ? low : Scalar(node.input(1));
-        const auto most = node.input(2) == ir::kAbsent ? high : Scalar(node.input(2));
+      } else if (node->op == "Clip"_op) {
+        const auto least = node->input(1) == ir::kAbsent ? low : Scalar(node->input(1));
+        const auto most = node->input(2) == ir::kAbsent ? high : Scalar(node->input(2));
         if (!least || !most) return std::nullopt;
         low = std::min(std::max(low, *least), *most);
         high = std::min(std::max(high, *least), *most);
-      } else if (node.op == "QuantizeLinear"_op && n + 1 == group_.nodes().size()) {
-        return ReadQuantiser(node, low, high);
+      } else if (node->op == "QuantizeLinear"_op) {
+        return ReadQuantiser(*node, low, high);
       } else {
         return std::nullopt;
       }
@@ -150,16 +175,52 @@ class Reader {
     return std::nullopt;
   }
 
-  std::optional<QuantisedGroup::Requantise> ReadQuantiser(const ir::Node& node, double low,
-                                                          double high) const {
+  /// `bytes`, of `product`, through DequantizeLinear and Add to the group's end.
+  void ReadResidual(const Requantise& product, ir::ValueId bytes) {
+    const ir::Node* dequantised = ReaderOf(bytes);
+    if (dequantised == nullptr || dequantised->op != "DequantizeLinear"_op) return;
+    const ir::Node* sum = ReaderOf(dequantised->output(0));
+    if (sum == nullptr || sum->op != "Add"_op) return;
+    const bool is_first = sum->input(0) == dequantised->output(0);
+    const ir::Node* other = Dequantiser(sum->input(is_first ? 1 : 0));
+    if (other == nullptr || other == dequantised) return;
+    const auto product_scale = Scalar(dequantised->input(1)), scale = Scalar(other->input(1));
+    const auto product_zero = Scalar(dequantised->input(2)), zero = Scalar(other->input(2));
+    if (!product_scale || !scale || !zero || product_zero != product.zero ||
+        !IsShortcut(other->input(0), bytes)) {
+      return;
+    }
+    ir::ValueId value = sum->output(0);
+    const std::optional<Requantise> end = ReadClamps(value);
+    if (!end || !EndsAt(value) || !IsUsual(*product_scale) || !IsUsual(*scale) ||
+        !IsUsual(end->scale)) {
+      return;
+    }
+    q_.residual = {.product = product,
+                   .product_bytes = bytes,
+                   .product_scale = *product_scale,
+                   .shortcut = other->input(0),
+                   .scale = *scale,
+                   .zero = static_cast<int32_t>(*zero),
+                   .sum = *end};
+  }
+
+  bool IsShortcut(ir::ValueId id, ir::ValueId bytes) const {
+    const ir::Value& value = group_.value(id);
+    return IsByte(value.dtype) && value.shape == group_.value(bytes).shape &&
+           std::find(group_.inputs.begin(), group_.inputs.end(), id) != group_.inputs.end();
+  }
+
+  static bool IsUsual(double scale) {
+    const auto s = static_cast<float>(scale);
+    return s > 0 && std::isnormal(s) && std::isnormal(1 / s);
+  }
+
+  std::optional<Requantise> ReadQuantiser(const ir::Node& node, double low, double high) const {
     const std::optional<double> scale = Scalar(node.input(1)), zero = Scalar(node.input(2));
     const DType dtype = group_.value(node.output(0)).dtype;
-    if (!scale || !zero || !IsByte(dtype) || group_.outputs.size() != 1 ||
-        group_.outputs[0] != node.output(0) || q_.core->op == "ConvInteger"_op ||
-        q_.core->op == "MatMulInteger"_op) {
-      return std::nullopt;
-    }
-    QuantisedGroup::Requantise r;
+    if (!scale || !zero || !IsByte(dtype)) return std::nullopt;
+    Requantise r;
     r.scale = *scale;
     r.zero = static_cast<int32_t>(*zero);
     const int32_t least = dtype == DType::kU8 ? 0 : -128, most = dtype == DType::kU8 ? 255 : 127;

@@ -30,6 +30,25 @@ struct QuantisedGroup {
   };
   std::optional<Requantise> requantise;
 
+  /// What follows instead where such bytes are dequantised, bytes of another tensor are added, and
+  /// the sum is clamped and quantised: sum = (q - product.zero) * product_scale + (shortcut -
+  /// zero) * scale.
+  struct Residual {
+    Requantise product;
+    ir::ValueId product_bytes = ir::kAbsent;  // q
+    double product_scale = 1;                 // by which q is read
+    ir::ValueId shortcut = ir::kAbsent;       // u8 or i8, an input of the group, shaped like q
+    double scale = 1;
+    int32_t zero = 0;
+    Requantise sum;
+  };
+  std::optional<Residual> residual;
+
+  /// How the product itself becomes bytes; null where it does not.
+  const Requantise* quantiser() const {
+    return requantise ? &*requantise : residual ? &residual->product : nullptr;
+  }
+
   ir::ValueId anchor() const { return core->output(0); }
 };
 

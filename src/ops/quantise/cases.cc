@@ -90,6 +90,17 @@ std::span<const Case> QuantiseCases() {
        "const %zy: i8[] = -128\n%db = DequantizeLinear(%b, %sb, %zb) {axis=0}\n"
        "%dw = DequantizeLinear(%w, %sw, %zw) {axis=0}\n%dx = DequantizeLinear(%x, %sx, %zx)\n"
        "%c = Conv(%dx, %dw, %db)\n%y = QuantizeLinear(%c, %sy, %zy)\noutput %y\n"},
+      {"quantise.conv_qdq_residual",
+       "input %x: u8[2x37x7x6] = noise(0, 255)\ninput %o: u8[2x41x7x6] = noise(0, 255)\n"
+       "const %w: i8[41x37x1x1] = noise(-127, 127)\nconst %sx: f32[] = 0.02\n"
+       "const %zx: u8[] = 121\nconst %sw: f32[41] = noise(0.001, 0.01)\n"
+       "const %zw: i8[41] = splat 0\nconst %sc: f32[] = 0.07\nconst %zc: u8[] = 100\n"
+       "const %so: f32[] = 0.033\nconst %zo: u8[] = 90\nconst %sy: f32[] = 0.091\n"
+       "const %zy: u8[] = 3\n%dx = DequantizeLinear(%x, %sx, %zx)\n"
+       "%dw = DequantizeLinear(%w, %sw, %zw) {axis=0}\n%c = Conv(%dx, %dw)\n"
+       "%q = QuantizeLinear(%c, %sc, %zc)\n%dq = DequantizeLinear(%q, %sc, %zc)\n"
+       "%do = DequantizeLinear(%o, %so, %zo)\n%s = Add(%dq, %do)\n%r = Relu(%s)\n"
+       "%y = QuantizeLinear(%r, %sy, %zy)\noutput %y\n"},
       {"quantise.dequantise_blocked_u4",
        "const %x: u4[5x37] = noise(0, 15)\nconst %s: f32[5x3] = noise(0.01, 0.1)\n"
        "const %z: u4[5x3] = noise(0, 15)\n"
@@ -132,6 +143,15 @@ std::span<const Case> QuantiseCases() {
        "const %zy: u8[] = 100\n%dx = DequantizeLinear(%x, %sx, %zx)\n"
        "%dw = DequantizeLinear(%w, %sw, %zw) {axis=0}\n%c = Gemm(%dx, %dw, %b) {transB=1}\n"
        "%y = QuantizeLinear(%c, %sy, %zy)\noutput %y\n"},
+      {"quantise.image_of_2_channels",
+       "input %x: f32[1x2x7x3] = noise(-3, 3)\nconst %s: f32[] = 0.03125\n"
+       "const %z: u8[] = 100\n%y = QuantizeLinear(%x, %s, %z)\noutput %y\n"},
+      {"quantise.image_of_3_channels",
+       "input %x: f32[2x3x17x13] = noise(-3, 3)\nconst %s: f32[] = 0.0199\n"
+       "const %z: u8[] = 128\n%y = QuantizeLinear(%x, %s, %z)\noutput %y\n"},
+      {"quantise.image_of_4_channels",
+       "input %x: f32[1x4x19x11] = noise(-3, 3)\nconst %s: f32[] = 0.0203\n"
+       "const %z: i8[] = -7\n%y = QuantizeLinear(%x, %s, %z)\noutput %y\n"},
       {"quantise.matmul_qdq",
        "input %x: i8[2x5x24] = noise(-128, 127)\nconst %w: u8[24x18] = noise(0, 255)\n"
        "const %sx: f32[] = 0.02\nconst %zx: i8[] = -9\nconst %sw: f32[] = 0.01\n"

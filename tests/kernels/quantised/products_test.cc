@@ -74,6 +74,49 @@ TEST(Quantised, ConvolutionsOfEveryTypeOnEveryInstructionSet) {
   ForceSimdTarget("");
 }
 
+/// A residual block's end: bytes of `row`'s product and of a shortcut, both of `type`, to `y_type`.
+std::string QdqResidual(const ConvRow& row, std::string_view type, std::string_view y_type,
+                        std::string_view shortcut, int w_zero, bool clamped) {
+  const bool u8 = type == "u8";
+  const std::string tail = fmt::format(
+      "input %o: {0}[{1}] = noise({2})\nconst %so: f32[] = 0.033\nconst %zo: {0}[] = {3}\n"
+      "const %st: f32[] = 0.061\nconst %zt: {4}[] = {5}\n"
+      "%q1 = QuantizeLinear(%c, %sy, %zy)\n%d1 = DequantizeLinear(%q1, %sy, %zy)\n"
+      "%do = DequantizeLinear(%o, %so, %zo)\n%sum = Add(%do, %d1)\n"
+      "{6}%y = QuantizeLinear({7}, %st, %zt)\noutput %y\n",
+      type, shortcut, u8 ? "0, 255" : "-128, 127", u8 ? 90 : -11, y_type, y_type == "u8" ? 77 : -60,
+      clamped ? "%r = Relu(%sum)\n" : "", clamped ? "%r" : "%sum");
+  return QdqConv(row, type, u8 ? 100 : -5, w_zero == 0 ? "i8" : "u8", w_zero, tail);
+}
+
+TEST(Quantised, ResidualBlocksOnEveryInstructionSet) {
+  struct Row {
+    ConvRow conv;
+    const char *shortcut, *type, *y_type;
+    int w_zero;
+    bool clamped;
+  };
+  const Row rows[] = {
+      {kConvs[0], "1x33x7x9", "u8", "u8", 0, true},
+      {kConvs[8], "1x72x17x19", "i8", "i8", 0, true},
+      {kConvs[9], "1x40x7x7", "u8", "i8", 0, false},
+      {kConvs[5], "2x12x5x6", "i8", "u8", 0, false},
+      {kConvs[0], "1x33x7x9", "u8", "u8", 117, true},
+      {kConvs[1], "2x7x11x13", "i8", "i8", 3, false},
+  };
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    for (const Row& row : rows) {
+      SCOPED_TRACE(fmt::format("{} {} {}", target, row.conv.x, row.w_zero));
+      CheckProduct(
+          target,
+          QdqResidual(row.conv, row.type, row.y_type, row.shortcut, row.w_zero, row.clamped),
+          kOneStep);
+    }
+  }
+  ForceSimdTarget("");
+}
+
 TEST(Quantised, WeightsOfUnsignedBytesWithoutZeroPoints) {
   for (const std::string_view target : SimdTargets()) {
     ForceSimdTarget(target);

@@ -6,9 +6,16 @@
 #include "kernels/cpu/quantised/results.h"
 #include "kernels/cpu/quantised/rows.h"
 #include "kernels/cpu/quantised/tile_block.h"
+#include "kernels/cpu/quantised/tile_lines.h"
 
 namespace fettle::kernels {
 namespace {
+
+/// Whether rows are read by lines. Sums of rows take pointers to them.
+bool ReadsLines(const QuantProduct& p, int w_shift) {
+  return TileLines::Fit(p.shapes.g, TileRowsOf(p.shapes.g)) &&
+         WeightZerosAre(*p.problem.group, p.q, w_shift);
+}
 
 QuantLayout LayoutFor(const QuantProduct& p, const TapPlan& taps) {
   QuantLayout layout = ReadQuantLayout(*p.problem.group, p.q, p.shapes, taps);
@@ -16,7 +23,8 @@ QuantLayout LayoutFor(const QuantProduct& p, const TapPlan& taps) {
   if (layout.unsigned_w && WeightZerosAre(*p.problem.group, p.q, 0)) layout.w_shift = 0;
   layout.nr = kBlockColumns;
   layout.step_multiple = kTileSteps;
-  // Chunks that would be half empty are filled across taps.
+  if (ReadsLines(p, layout.w_shift)) return layout;
+  // Rows are copied anyway: chunks that would be half empty are filled across taps.
   const int64_t apart = layout.steps() * 4 * layout.all_taps();
   layout.joined = layout.all_taps() > 1 &&
                   apart * 7 > 8 * RoundUp(layout.all_taps() * layout.tap_depth(), kTileDepth);
@@ -33,11 +41,13 @@ class AmxGemm final : public PreparedKernel {
         results_(p.problem, q_, p.pixels.out, operands_.layout(), std::move(p.program)),
         blocking_(p.blocking),
         lanes_(device.pool().threads()),
-        tile_rows_(TileRowsOf(g_.pixels())),
+        tile_rows_(TileRowsOf(g_)),
         chunks_(operands_.layout().steps() / kTileSteps),
         run_(GetTileBlock(operands_.signed_x(),
                           !operands_.layout().unsigned_w || operands_.layout().w_shift != 0)) {
     const int64_t l2 = device.info().l2_bytes;
+    if (TileLines::Fit(g_, tile_rows_) && !operands_.needs_row_sums())
+      lines_.emplace(g_, taps_, tile_rows_);
     near_panels_ = std::max<int64_t>(1, l2 / 2 / operands_.layout().panel_bytes());
   }
 
@@ -48,6 +58,7 @@ class AmxGemm final : public PreparedKernel {
     return all;
   }
 
+  std::vector<Alias> aliases() const override { return results_.aliases(); }
   int64_t workspace_bytes() const override { return SharedBytes() + lanes_ * LaneBytes(); }
 
   Status Launch(const LaunchArgs& args) const override {
@@ -56,19 +67,22 @@ class AmxGemm final : public PreparedKernel {
     std::memset(shared, zero, PaddingBytes());
     auto* init = reinterpret_cast<int32_t*>(shared + PaddingBytes());
     operands_.FillInit(args, zero, init);
+    auto& stream = static_cast<CpuStream&>(args.stream);
+    const std::byte* x = args.inputs[operands_.input()].host<std::byte>();
+    if (PaddedBytes() > 0) {
+      std::byte* padded = shared + PaddingBytes() + InitBytes();
+      lines_->Pad(stream, x, zero, padded);
+      x = padded;
+    }
     const QuantLaunch launch = results_.Begin(args, nullptr);
     const int64_t all_panels = g_.groups * operands_.layout().panels();
     const int64_t row_tasks = CeilDiv(g_.pixels(), blocking_.rows);
     const int64_t column_tasks = CeilDiv(all_panels, blocking_.panels);
-    auto& stream = static_cast<CpuStream&>(args.stream);
     stream.ParallelFor(row_tasks * column_tasks, [&](int64_t task, int lane) {
       const int64_t row = task / column_tasks * blocking_.rows;
       const int64_t first = task % column_tasks * blocking_.panels;
-      const Task work{launch,
-                      {row, std::min(blocking_.rows, g_.pixels() - row)},
-                      zero,
-                      init,
-                      shared + SharedBytes() + lane * LaneBytes()};
+      const Task work{launch, x,    {row, std::min(blocking_.rows, g_.pixels() - row)},
+                      zero,   init, shared + SharedBytes() + lane * LaneBytes()};
       RunTask(work, first, std::min(first + blocking_.panels, all_panels));
     });
     results_.End(launch);
@@ -78,6 +92,7 @@ class AmxGemm final : public PreparedKernel {
  private:
   struct Task {
     const QuantLaunch& launch;
+    const std::byte* x;  // the input, or its copy with padding
     PixelRange range;
     int32_t zero;
     const int32_t* init;
@@ -94,19 +109,21 @@ class AmxGemm final : public PreparedKernel {
   };
 
   int64_t PaddingBytes() const { return RoundUp(taps_.depth + 2 * kTileDepth, 64); }
-  int64_t SharedBytes() const {
-    return PaddingBytes() + RoundUp(operands_.layout().columns() * 4, 64);
-  }
+  int64_t InitBytes() const { return RoundUp(operands_.layout().columns() * 4, 64); }
+  int64_t PaddedBytes() const { return lines_ ? RoundUp(lines_->padded_bytes(), 64) : 0; }
+  int64_t SharedBytes() const { return PaddingBytes() + InitBytes() + PaddedBytes(); }
   int64_t Tiles(int64_t rows) const { return CeilDiv(rows, tile_rows_); }
   int64_t RowTaps() const { return operands_.layout().taps(); }
   int64_t TileBytes() const { return RowTaps() * chunks_ * tile_rows_ * kTileDepth; }
 
-  int64_t PointerBytes() const { return RoundUp(blocking_.rows * taps_.taps * 8, 64); }
+  int64_t PointerBytes() const { return lines_ ? 0 : RoundUp(blocking_.rows * taps_.taps * 8, 64); }
   int64_t RowsBytes() const {
     return RoundUp(Tiles(blocking_.rows) * RowTaps() * int64_t{sizeof(TileRows)}, 64);
   }
-  int64_t CopyBytes() const { return Tiles(blocking_.rows) * TileBytes(); }
+  /// By lines at most the last tile is copied.
+  int64_t CopyBytes() const { return (lines_ ? 1 : Tiles(blocking_.rows)) * TileBytes(); }
   int64_t TapBytes() const {
+    if (lines_) return 0;
     return RoundUp(TapCopyBytes(g_, taps_, blocking_.rows, 1) + 2 * kTileDepth, 64);
   }
   int64_t RowSumBytes() const { return RoundUp(blocking_.rows * 4, 64); }
@@ -127,19 +144,30 @@ class AmxGemm final : public PreparedKernel {
   void RunTask(const Task& task, int64_t first, int64_t end) const {
     const LaunchArgs& args = task.launch.args;
     const Scratch scratch = Divide(task.scratch);
-    FillTapPointers<uint8_t>(g_, taps_, args.inputs[operands_.input()].host<uint8_t>(),
-                             args.workspace.host<uint8_t>(), static_cast<uint8_t>(task.zero),
-                             task.range, tile_rows_, scratch.taps, scratch.pointers);
+    if (!lines_) {
+      FillTapPointers<uint8_t>(g_, taps_, reinterpret_cast<const uint8_t*>(task.x),
+                               args.workspace.host<uint8_t>(), static_cast<uint8_t>(task.zero),
+                               task.range, tile_rows_, scratch.taps, scratch.pointers);
+    }
     const AmxTiles tiles(BlockTiles(tile_rows_));
     const int64_t panels = operands_.layout().panels();
     for (int64_t panel = first; panel < end;) {
       const int64_t group = panel / panels, in_group = panel % panels;
       const int64_t count = std::min(end - panel, panels - in_group);
-      ReadRows(task, scratch, group);
+      lines_ ? ReadLines(task, scratch, group) : ReadRows(task, scratch, group);
       // Panels that stay near pass over all rows.
       for (int64_t p = 0; p < count; p += near_panels_)
         RunPanels(task, scratch, group, in_group + p, in_group + std::min(p + near_panels_, count));
       panel += count;
+    }
+  }
+
+  void ReadLines(const Task& task, const Scratch& scratch, int64_t group) const {
+    for (int64_t row = 0; row < task.range.rows; row += tile_rows_) {
+      lines_->Read(task.x,
+                   {task.range.begin + row, std::min<int64_t>(tile_rows_, task.range.rows - row)},
+                   group * operands_.layout().ic, chunks_, scratch.copies,
+                   scratch.rows + row / tile_rows_ * RowTaps());
     }
   }
 
@@ -210,17 +238,13 @@ class AmxGemm final : public PreparedKernel {
   Blocking blocking_;
   int lanes_;
   int tile_rows_;
+  std::optional<TileLines> lines_;
   int64_t chunks_;  // per tap
   TileBlock run_;
   int64_t near_panels_;  // whose weights take half of the second-level cache
 };
 
 }  // namespace
-
-int TileRowsOf(int64_t rows) {
-  const int64_t tiles = CeilDiv(std::max<int64_t>(rows, 1), kMostTileRows);
-  return static_cast<int>(CeilDiv(std::max<int64_t>(rows, 1), tiles));
-}
 
 std::unique_ptr<PreparedKernel> MakeAmxGemm(QuantProduct product, const CpuDevice& device) {
   return std::make_unique<AmxGemm>(std::move(product), device);

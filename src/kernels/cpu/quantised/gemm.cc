@@ -1,5 +1,6 @@
 // Products of bytes with i32 sums; results are requantised, turned into floats for an element-wise
 // program, or stored as sums.
+// Bytes may be added to those of a shortcut (a residual block) before they are stored.
 //   cpu.quantised.gemm         matrix products, and convolutions of channels-last pixels
 //   cpu.quantised.gemm.amx     the same by matrix tiles
 //   cpu.quantised.gemm.nchwc   convolutions from or to blocks of channels, or both
@@ -9,7 +10,7 @@
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/quantised/gemm_kernel.h"
 #include "kernels/cpu/quantised/tail.h"
-#include "kernels/cpu/quantised/tile_block.h"
+#include "kernels/cpu/quantised/tile_lines.h"
 #include "kernels/family.h"
 
 namespace fettle::kernels {
@@ -57,10 +58,21 @@ Result<Bytes> Read(const ir::Graph& group, const Device&) {
   return Bytes{q, shapes};
 }
 
+/// What makes results of floats; nothing where they are bytes, or sums with a shortcut's.
+Result<std::optional<elementwise::Program>> CompileTail(const ir::Graph& group,
+                                                        const QuantisedGroup& q,
+                                                        const StateAssignment& states) {
+  if (!q.residual) return CompileQuantTail(group, q, states);
+  const State& shortcut = states.inputs[IndexOf(group.inputs, q.residual->shortcut)];
+  if (shortcut.layout != states.outputs[0].layout)
+    return Unsupported("a shortcut in another layout");
+  return std::optional<elementwise::Program>();
+}
+
 Result<StateAssignment> UsualStates(const ir::Graph& group, const QuantisedGroup& q) {
   ASSIGN_OR_RETURN(StateAssignment states,
                    IsConv(q) ? ChannelsLastStates(group) : FloatRowMajorStates(group));
-  RETURN_IF_ERROR(CompileQuantTail(group, q, states).status());
+  RETURN_IF_ERROR(CompileTail(group, q, states).status());
   return states;
 }
 
@@ -95,7 +107,7 @@ Result<std::vector<StateAssignment>> BlockedStates(const ir::Graph& group, const
   if (2 * g.oc >= block) layouts.push_back({last, blocks});
   if (2 * g.ic >= block) layouts.push_back({blocks, last});
   return StatesIn(group, bytes.q.x, usual, layouts, [&](const StateAssignment& states) {
-    return CompileQuantTail(group, bytes.q, states).status();
+    return CompileTail(group, bytes.q, states).status();
   });
 }
 
@@ -152,7 +164,7 @@ Cut ReadTileCut(const Problem& problem, const Bytes& bytes, const Device& device
   constexpr int64_t kCopies = 256 * 1024;
   const int64_t depth = DepthOf(g, taps);
   const int64_t most_rows = g.IsPointwise() ? 1024 : kCopies / RoundUp(depth, kTileDepth);
-  return CutBy({2 * TileRowsOf(g.pixels()), kBlockColumns, 4}, g, depth, most_rows,
+  return CutBy({2 * TileRowsOf(g), kBlockColumns, 4}, g, depth, most_rows,
                static_cast<const CpuDevice&>(device));
 }
 
@@ -176,7 +188,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const By
                                                 const Params& params, const Device& device) {
   ASSIGN_OR_RETURN(const ConvPixels pixels, ReadQuantPixels(problem, bytes.q, bytes.shapes.g));
   ASSIGN_OR_RETURN(std::optional<elementwise::Program> program,
-                   CompileQuantTail(*problem.group, bytes.q, problem.states));
+                   CompileTail(*problem.group, bytes.q, problem.states));
   const Cut cut = kRead(problem, bytes, device);
   return kMake({problem, bytes.q, bytes.shapes, pixels, ReadBlocking(params, cut.usual, cut.mr),
                 std::move(program)},
@@ -210,14 +222,14 @@ constexpr Family<Bytes> kBlockedFamily{.read = ReadImages,
 
 extern const KernelDesc kCpuQuantisedGemm;
 const KernelDesc kCpuQuantisedGemm = {
-    .name = "cpu.quantised.gemm", .version = 4, .match = MatchAs<kFamily>};
+    .name = "cpu.quantised.gemm", .version = 5, .match = MatchAs<kFamily>};
 
 extern const KernelDesc kCpuQuantisedGemmAmx;
-const KernelDesc kCpuQuantisedGemmAmx = {.name = "cpu.quantised.gemm.amx",
-                                         .match = MatchAs<kAmxFamily>};
+const KernelDesc kCpuQuantisedGemmAmx = {
+    .name = "cpu.quantised.gemm.amx", .version = 2, .match = MatchAs<kAmxFamily>};
 
 extern const KernelDesc kCpuQuantisedGemmNchwc;
 const KernelDesc kCpuQuantisedGemmNchwc = {
-    .name = "cpu.quantised.gemm.nchwc", .version = 3, .match = MatchAs<kBlockedFamily>};
+    .name = "cpu.quantised.gemm.nchwc", .version = 4, .match = MatchAs<kBlockedFamily>};
 
 }  // namespace fettle::kernels

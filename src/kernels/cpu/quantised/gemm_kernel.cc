@@ -37,6 +37,7 @@ class QuantGemm final : public PreparedKernel {
     return all;
   }
 
+  std::vector<Alias> aliases() const override { return results_.aliases(); }
   int64_t workspace_bytes() const override { return SharedBytes() + lanes_ * LaneBytes(); }
 
   Status Launch(const LaunchArgs& args) const override {

@@ -33,8 +33,4 @@ std::unique_ptr<PreparedKernel> MakeQuantGemm(QuantProduct product, const CpuDev
 /// a multiple of two tiles.
 std::unique_ptr<PreparedKernel> MakeAmxGemm(QuantProduct product, const CpuDevice& device);
 
-/// Rows of the tiles that a product of `rows` rows is cut into: as many as a tile holds, or fewer
-/// where as many tiles do.
-int TileRowsOf(int64_t rows);
-
 }  // namespace fettle::kernels

@@ -34,7 +34,7 @@ bool WeightZerosAre(const ir::Graph& group, const QuantisedGroup& q, int64_t zer
 bool ResultsAreBounded(const ir::Graph& group, const QuantisedGroup& q, int64_t channels) {
   const QuantConstants constants = QuantConstants::Of(group, q);
   for (int64_t c = 0; c < channels; ++c) {
-    const QuantisedColumn column = constants.Column(c, q.x_scale, q.requantise->scale);
+    const QuantisedColumn column = constants.Column(c, q.x_scale, q.quantiser()->scale);
     const double most = std::fabs(column.scale) * 0x1p31 + std::fabs(column.add);
     if (!(most < 0x1p31 - 256)) return false;
   }

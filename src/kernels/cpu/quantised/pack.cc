@@ -180,7 +180,7 @@ PackRequest MakeQuantPack(const QuantisedGroup& q, const QuantLayout& layout,
                           std::string_view form) {
   PackRequest request = QuantConstants::Request(q);
   const std::string present = std::exchange(request.recipe, {});
-  const double y_scale = q.requantise ? q.requantise->scale : 1;
+  const double y_scale = q.quantiser() != nullptr ? q.quantiser()->scale : 1;
   request.recipe =
       fmt::format("quantised.{}.g{}.k{}.c{}.rows{}{}.t{}.of{}.x{}.y{}", form, layout.groups,
                   layout.kernel_width, layout.ic_block, layout.tap_rows,

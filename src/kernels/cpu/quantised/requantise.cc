@@ -107,11 +107,37 @@ HWY_EXPORT(Run);
 
 void RunRequantise(const RequantiseArgs& args) { HWY_DYNAMIC_DISPATCH(Run)(args); }
 
+void RunSum(const RequantiseArgs& args) {
+  alignas(64) uint8_t bytes[kMaxTileSums];
+  RequantiseArgs product = args;
+  product.is_signed = args.sum->a_type.flip != 0;
+  product.bytes = bytes;
+  product.out_stride = args.columns;
+  RunRequantise(product);
+  const PairRowFunction add = FindPairRow(PairOp::kAdd);
+  PairRowArgs row = *args.sum;
+  row.n = args.columns;
+  for (int64_t r = 0; r < args.rows; ++r) {
+    row.a = bytes + r * args.columns;
+    row.b = args.shortcut + r * args.out_stride;
+    row.y = args.bytes + r * args.out_stride;
+    add(row);
+  }
+}
+
 Requantise RequantiseFor([[maybe_unused]] bool bounded) {
 #if defined(__x86_64__)
   if (bounded && RunsAvx512Vnni()) return RequantiseBytesAvx512;
 #endif
   return RunRequantise;
+}
+
+Requantise SumFor([[maybe_unused]] const PairRowArgs& sum) {
+#if defined(__x86_64__)
+  const double most = 255.0 * (double{sum.a_type.scale} + sum.b_type.scale) / sum.y_type.scale;
+  if (RunsAvx512Vnni() && most < 0x1p30) return RunSumAvx512;
+#endif
+  return RunSum;
 }
 
 }  // namespace fettle::kernels

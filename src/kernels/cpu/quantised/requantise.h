@@ -4,7 +4,11 @@
 #include <cstdint>
 #include <limits>
 
+#include "kernels/cpu/quantised/fused_sum.h"
+
 namespace fettle::kernels {
+
+inline constexpr int kMaxTileSums = 1024;
 
 /// result = (sum + init[n] - row_sums[m] * w_zero[n]) * scale[n] + add[n], for `rows` rows of
 /// `columns` columns.
@@ -26,6 +30,12 @@ struct RequantiseArgs {
   float* floats = nullptr;
   int32_t* ints = nullptr;
   int64_t out_stride = 0;  // elements
+
+  /// Where there is one, such bytes are not stored: their sum with other bytes is, which lie like
+  /// what is stored.
+  const PairRowArgs* sum = nullptr;  // the types of its operands, a and b, and of itself
+  const FusedSum* fused = nullptr;   // the same in fewer steps; null: there is none
+  const uint8_t* shortcut = nullptr;
 };
 
 using Requantise = void (*)(const RequantiseArgs& args);
@@ -35,5 +45,12 @@ void RunRequantise(const RequantiseArgs& args);
 void RequantiseBytesAvx512(const RequantiseArgs& args);
 /// The quicker of the two that this machine runs and that fits results which are `bounded` so.
 Requantise RequantiseFor(bool bounded);
+
+/// RunRequantise, then a sum of bytes.
+void RunSum(const RequantiseArgs& args);
+/// RunSum in registers, where there are no row sums and quotients stay below 2^31.
+void RunSumAvx512(const RequantiseArgs& args);
+/// The quicker of the two for sums of these types.
+Requantise SumFor(const PairRowArgs& sum);
 
 }  // namespace fettle::kernels

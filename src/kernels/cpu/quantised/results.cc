@@ -2,19 +2,48 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/epilogue/epilogue.h"
+
 namespace fettle::kernels {
 QuantResults::QuantResults(const Problem& problem, const QuantisedGroup& q, const PixelLayout& out,
                            const QuantLayout& layout, std::optional<elementwise::Program> program)
-    : requantise_(q.requantise),
-      out_(out),
+    : out_(out),
       layout_(layout),
       program_(std::move(program)),
       pads_(problem.shape(problem.group->outputs[0]), problem.states.outputs[0].layout,
             StorageBytes(problem.states.outputs[0].storage, 1)),
       output_(problem.states.outputs[0].storage),
       one_image_(out.is_channels_last()) {
-  if (requantise_)
-    run_ = RequantiseFor(ResultsAreBounded(*problem.group, q, layout.groups * layout.oc));
+  if (q.quantiser() == nullptr) return;
+  requantise_ = *q.quantiser();
+  run_ = RequantiseFor(ResultsAreBounded(*problem.group, q, layout.groups * layout.oc));
+  if (q.residual) UseShortcut(problem, q);
+}
+
+void QuantResults::UseShortcut(const Problem& problem, const QuantisedGroup& q) {
+  const ir::Graph& group = *problem.group;
+  const QuantisedGroup::Residual& r = *q.residual;
+  const auto type = [&](ir::ValueId id, double scale, int32_t zero) {
+    return UnsignedBytes(group.value(id).dtype, static_cast<float>(scale),
+                         static_cast<float>(zero));
+  };
+  sum_.a_type = type(r.product_bytes, r.product_scale, r.product.zero);
+  sum_.b_type = type(r.shortcut, r.scale, r.zero);
+  sum_.y_type = type(group.outputs[0], r.sum.scale, r.sum.zero);
+  const int flipped = sum_.y_type.flip != 0 ? 128 : 0;
+  sum_.low = static_cast<float>(r.sum.low + flipped);
+  sum_.high = static_cast<float>(r.sum.high + flipped);
+  if (IsReciprocalExact(PairOp::kAdd, sum_)) sum_.reciprocal = 1 / sum_.y_type.scale;
+  fused_ = FindFusedSum(sum_);
+  shortcut_ = IndexOf(group.inputs, r.shortcut);
+  in_place_ = r.shortcut != q.x;
+  run_ = SumFor(sum_);
+  run_with_row_sums_ = RunSum;
+}
+
+std::vector<Alias> QuantResults::aliases() const {
+  if (!in_place_) return {};
+  return {{.output = 0, .input = shortcut_}};
 }
 
 std::span<const PackRequest> QuantResults::packs() const {
@@ -69,6 +98,11 @@ void QuantResults::StoreBlock(const QuantLaunch& launch, RequantiseArgs& out, in
   if (requantise_) {
     out.bytes = reinterpret_cast<uint8_t*>(y) + at;
     out.is_signed = output_ == DType::kI8;
+    if (shortcut_ >= 0) {
+      out.sum = &sum_;
+      out.fused = fused_ ? &*fused_ : nullptr;
+      out.shortcut = launch.args.inputs[shortcut_].host<uint8_t>() + at;
+    }
     out.zero = requantise_->zero;
     out.low = requantise_->low;
     out.high = requantise_->high;
@@ -80,7 +114,7 @@ void QuantResults::StoreBlock(const QuantLaunch& launch, RequantiseArgs& out, in
   } else {
     out.floats = reinterpret_cast<float*>(y) + at;
   }
-  (out.row_sums == nullptr ? run_ : RunRequantise)(out);
+  (out.row_sums == nullptr ? run_ : run_with_row_sums_)(out);
   if (!program_) return;
   elementwise::Tile tile{
       .rows = out.rows, .col = one_image_ ? channel : channel % out_.block, .cols = out.columns};

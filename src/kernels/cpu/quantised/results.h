@@ -13,8 +13,6 @@
 
 namespace fettle::kernels {
 
-inline constexpr int kMaxTileSums = 1024;
-
 /// A tile of at most kMaxTileSums sums: `rows` pixels that follow each other in the output from
 /// `pixel` on, by the columns of one panel.
 struct QuantTile {
@@ -46,10 +44,14 @@ class QuantResults {
   void Store(const QuantLaunch& launch, const QuantTile& tile, std::byte* scratch) const;
   void End(const QuantLaunch& launch) const;
   int64_t scratch_bytes() const;
+  /// The output may take the place of a shortcut.
+  std::vector<Alias> aliases() const;
 
  private:
   void StoreBlock(const QuantLaunch& launch, RequantiseArgs& out, int64_t pixel, int64_t channel,
                   int64_t column, std::byte* scratch) const;
+
+  void UseShortcut(const Problem& problem, const QuantisedGroup& q);
 
   std::optional<QuantisedGroup::Requantise> requantise_;
   PixelLayout out_;
@@ -58,7 +60,11 @@ class QuantResults {
   PadLanes pads_;
   DType output_;
   bool one_image_;  // channels-last: pixels of all images follow each other
-  Requantise run_ = RunRequantise;
+  Requantise run_ = RunRequantise, run_with_row_sums_ = RunRequantise;
+  PairRowArgs sum_;  // with a shortcut
+  std::optional<FusedSum> fused_;
+  int shortcut_ = -1;  // among the inputs; -1: none
+  bool in_place_ = false;
 };
 
 }  // namespace fettle::kernels

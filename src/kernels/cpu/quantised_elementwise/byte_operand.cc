@@ -42,11 +42,14 @@ Result<ByteOperand> ReadByteOperand(const ir::Graph& group, const ir::Node& node
   if (node.input(2) != ir::kAbsent) {
     ASSIGN_OR_RETURN(type.zero, ScalarConstant(group, node.inputs[2]));
   }
-  if (bytes == DType::kI8) {
-    type.flip = 0x80;
-    type.zero += 128;
-  }
-  return type;
+  return UnsignedBytes(bytes, type.scale, type.zero);
+}
+
+ByteOperand UnsignedBytes(DType bytes, float scale, float zero) {
+  const bool is_signed = bytes == DType::kI8;
+  return {.flip = static_cast<uint8_t>(is_signed ? 0x80 : 0),
+          .zero = is_signed ? zero + 128 : zero,
+          .scale = scale};
 }
 
 Result<ByteTail> ReadByteTail(const ir::Graph& group) {

@@ -13,6 +13,8 @@ struct ByteOperand {
   float zero = 0, scale = 1;
 };
 
+ByteOperand UnsignedBytes(DType bytes, float scale, float zero);
+
 /// Of a Quantize- or DequantizeLinear in `group` whose integers are of type `bytes`.
 Result<ByteOperand> ReadByteOperand(const ir::Graph& group, const ir::Node& node, DType bytes);
 
