@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "runtime/plan_accuracy.h"
 
 namespace fettle::runtime {
 namespace {
@@ -69,7 +70,9 @@ Result<DefaultPlan> RunDefaultPlan(const std::shared_ptr<const Model>& model,
   const bool twice = deadline_ns > 0;
   ASSIGN_OR_RETURN(DefaultPlan own,
                    RunOne(model, options, inputs, twice, planner::PreferredPlans()));
-  if (options.precision == planner::Precision::kHigh || options.accelerators.empty()) return own;
+  if (options.precision == planner::Precision::kHigh) return own;
+  const bool rounds = std::ranges::any_of(own.session->profile(), RoundsTo16Bits);
+  if (options.accelerators.empty() && !rounds) return own;
   tuner::GateOptions comparison = gate;
   comparison.seconds = ComparingSeconds(own.run, gate, deadline_ns);
   if (comparison.seconds <= 0) return own;

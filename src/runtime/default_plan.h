@@ -17,10 +17,10 @@ struct DefaultPlan {
 };
 
 /// Runs `model` on the plans that are the default for `options`: once, twice where there is a
-/// deadline (`deadline_ns`, of base/clock.h; 0: none). Beside the CPU a lower precision may store
-/// values in f16, which is slower for some networks: where there is time for it, the default plan
-/// of high precision, which `exact_plans` makes, runs beside that one and takes its place if it is
-/// faster by `gate`.
+/// deadline (`deadline_ns`, of base/clock.h; 0: none). A lower precision may round values to 16
+/// bits, which is slower for some networks: where that happens, or may beside the CPU, and there is
+/// time for it, the default plan of high precision, which `exact_plans` makes, runs beside that one
+/// and takes its place if it is faster by `gate`.
 Result<DefaultPlan> RunDefaultPlan(const std::shared_ptr<const Model>& model,
                                    const SessionOptions& options, const TensorMap& inputs,
                                    const tuner::GateOptions& gate, int64_t deadline_ns,

@@ -5,6 +5,8 @@
 namespace fettle::kernels {
 
 // keep-sorted start
+extern const KernelDesc kCpuBf16GemmAmx;
+extern const KernelDesc kCpuBf16GemmDot;
 extern const KernelDesc kCpuConvDepthwiseNchwc;
 extern const KernelDesc kCpuConvDepthwiseNhwc;
 extern const KernelDesc kCpuConvDotNhwc;
@@ -60,6 +62,8 @@ std::span<const KernelDesc* const> CpuKernels() {
   static const KernelDesc* const kTable[] = {
       // clang-format off
       // keep-sorted start
+      &kCpuBf16GemmAmx,
+      &kCpuBf16GemmDot,
       &kCpuConvDepthwiseNchwc,
       &kCpuConvDepthwiseNhwc,
       &kCpuConvDotNhwc,
