@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "device/cpu/amx.h"
+#include "device/cpu/cpu_device.h"
 #include "ir/noise.h"
 #include "kernels/kernel.h"
 #include "ops/op.h"

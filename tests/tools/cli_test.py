@@ -507,11 +507,11 @@ class Cli(unittest.TestCase):
         isa = self.json("devices")["cpu"]["isa"]
         if "avx512_bf16" not in isa:
             self.skipTest("the processor has no bf16 instructions")
-        tiles = "amx_bf16" in isa
-        for wanted, used in (("high", "high"), ("normal", "normal" if tiles else "high")):
+        for wanted in ("high", "normal"):
             report = self.json("run", self.model, "--shape", "picture=1x3x64x64", "--precision", wanted)
-            self.assertEqual(report["precision"], {"wanted": wanted, "device": "normal", "used": used,
-                                                   "fp32_layers": [], "reason": None})
+            used = report["precision"].pop("used")
+            self.assertIn(used, ("high", wanted))
+            self.assertEqual(report["precision"], {"wanted": wanted, "device": "normal", "fp32_layers": [], "reason": None})
             self.assertEqual(report["warnings"], [])
 
     def test_bench_fields(self):
