@@ -86,7 +86,11 @@ Result<std::vector<Choice>> Offers(const kernels::KernelDesc& kernel,
 void AddChoices(const Device& device, const Limits& limits, GroupChoices& result) {
   const ir::Graph& group = *result.fragment.graph;
   for (const kernels::KernelDesc* kernel : kernels::FindBackend(device.kind())->kernels()) {
-    if (!limits.Allow(kernel->arithmetic)) continue;
+    if (limits.reference_only && !kernel->is_reference()) continue;
+    if (std::string reason = limits.RefusalOf(kernel->arithmetic); !reason.empty()) {
+      result.rejected.push_back({kernel->name, std::move(reason)});
+      continue;
+    }
     auto offers = Offers(*kernel, result.fragment.graph, device);
     if (!offers.ok()) {
       result.rejected.push_back({kernel->name, offers.status().message()});
@@ -113,15 +117,21 @@ void AddChoices(const Device& device, const Limits& limits, GroupChoices& result
 
 }  // namespace
 
-bool Limits::Allow(kernels::Arithmetic arithmetic) const {
+std::string Limits::RefusalOf(kernels::Arithmetic arithmetic) const {
   using enum kernels::Arithmetic;
-  if (reference_only) return arithmetic == kReference;
-  const bool is_half = arithmetic == kF16 || arithmetic == kBF16;
-  return !is_half || precision == Precision::kLow;
+  if (arithmetic == kBF16 && precision == Precision::kHigh)
+    return "computes in bf16: --precision high allows f32 alone";
+  if (arithmetic == kF16 && precision != Precision::kLow)
+    return fmt::format("computes in f16: --precision {} does not allow it",
+                       kPrecisions[static_cast<int>(precision)]);
+  return {};
 }
 
 std::string Limits::policy(const DeviceSet& devices) const {
-  if (devices.beside_cpu().empty()) return {};
+  if (devices.beside_cpu().empty())
+    return precision == Precision::kHigh
+               ? std::string()
+               : fmt::format("cpu|{}", kPrecisions[static_cast<int>(precision)]);
   return fmt::format("{}{}|{}|{}", DeviceKindName(preferred), accelerator_only ? " alone" : "",
                      kPrecisions[static_cast<int>(precision)],
                      memory == MemoryKind::kHost     ? "auto"

@@ -11,8 +11,8 @@
 
 namespace fettle::planner {
 
-/// How f32 values may be stored and computed beside the CPU: as f32; stored as f16 too; computed
-/// in f16 too, where the device can.
+/// How f32 values may be stored and computed: as f32; beside the CPU stored as f16 too, and factors
+/// of products rounded to bf16; computed in f16 too, where the device can.
 enum class Precision : uint8_t { kHigh, kNormal, kLow };
 
 /// What may be chosen from.
@@ -28,9 +28,10 @@ struct Limits {
   /// The memory of tensors beside the CPU, where kernels leave a choice; kHost: any.
   MemoryKind memory = MemoryKind::kHost;
 
-  /// Whether a plan may use kernels that compute so.
-  bool Allow(kernels::Arithmetic arithmetic) const;
-  /// What plans depend on beside threads, for keys; empty where there is the CPU alone.
+  /// Why precision allows no kernel that computes so; empty: it does.
+  std::string RefusalOf(kernels::Arithmetic arithmetic) const;
+  /// What plans depend on beside threads, for keys; empty where there is the CPU alone and
+  /// precision is high.
   std::string policy(const DeviceSet& devices) const;
 };
 

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "runtime/plan_accuracy.h"
 
 namespace fettle::runtime {
 namespace {
@@ -65,7 +66,9 @@ Result<DefaultPlan> RunDefaultPlan(const std::shared_ptr<const Model>& model,
                                    DefaultPlan exact) {
   const bool twice = deadline_ns > 0;
   ASSIGN_OR_RETURN(DefaultPlan own, RunOne(model, options, inputs, twice));
-  if (options.precision == planner::Precision::kHigh || options.accelerators.empty()) return own;
+  if (options.precision == planner::Precision::kHigh) return own;
+  const bool rounds = std::ranges::any_of(own.session->profile(), RoundsTo16Bits);
+  if (options.accelerators.empty() && !rounds) return own;
   tuner::GateOptions comparison = gate;
   const DefaultRun& run = own.run;
   const double another = run.prepare_seconds + run.first_seconds + run.run_seconds;

@@ -17,10 +17,11 @@ struct DefaultPlan {
 };
 
 /// Runs `model` on the plans that are the default for `options`: once, twice where there is a
-/// deadline (`deadline_ns`, of base/clock.h; 0: none). Beside the CPU a lower precision may store
-/// values in f16, which is slower for some networks: `exact`, what high precision came to, runs
-/// beside that plan, where there is time, and takes its place if it is faster by `gate`. Where it
-/// has no session, the default plan of high precision is prepared for that.
+/// deadline (`deadline_ns`, of base/clock.h; 0: none). A lower precision may round values to 16
+/// bits, which is slower for some networks: where that happens, or may beside the CPU, `exact`,
+/// what high precision came to, runs beside that plan, where there is time, and takes its place if
+/// it is faster by `gate`. Where it has no session, the default plan of high precision is prepared
+/// for that.
 Result<DefaultPlan> RunDefaultPlan(const std::shared_ptr<const Model>& model,
                                    const SessionOptions& options, const TensorMap& inputs,
                                    const tuner::GateOptions& gate, int64_t deadline_ns,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/check/tolerance.h"
+
 namespace fettle::runtime {
 namespace {
 
@@ -9,7 +11,7 @@ namespace {
 /// whole steps; this is what two exact kernels may differ by there.
 constexpr double kQuantisedSqnrDb = 20;
 
-/// What storing values as f16 may cost: two plans round at different places.
+/// What 16 bits may cost, as storage or as factors: two plans round at different places.
 constexpr double kHalfSqnrDb = 30;
 
 bool IsQuantised(const ir::Graph& graph) {
@@ -24,6 +26,12 @@ std::vector<Tensor> InOrder(const TensorMap& outputs) {
 }
 
 }  // namespace
+
+bool RoundsTo16Bits(const exec::StepProfile& step) {
+  if (step.device != "cpu" && step.dtype == DTypeName(DType::kF16)) return true;
+  const kernels::KernelDesc* kernel = planner::FindKernel(step.kernel);
+  return kernel != nullptr && kernels::IsLossy(kernel->arithmetic);
+}
 
 tuner::AccuracyLimits LimitsFor(const ir::Graph& graph, planner::Precision precision,
                                 tuner::AccuracyLimits limits) {

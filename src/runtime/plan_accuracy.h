@@ -7,8 +7,11 @@
 
 namespace fettle::runtime {
 
-/// `limits`, relaxed to what f16 storage below high precision may cost, and to what exact kernels
-/// may differ by in quantised networks.
+/// Whether a step stores values beside the CPU as f16, or computes in 16 bits.
+bool RoundsTo16Bits(const exec::StepProfile& step);
+
+/// `limits`, relaxed to what 16 bits may cost below high precision, and to what exact kernels may
+/// differ by in quantised networks.
 tuner::AccuracyLimits LimitsFor(const ir::Graph& graph, planner::Precision precision,
                                 tuner::AccuracyLimits limits = {});
 

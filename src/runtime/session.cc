@@ -90,7 +90,7 @@ class Session::Impl {
                  .cancelled_by_caller = options.cancelled},
         runner_(std::make_unique<GraphRunner>(graph_, context_)),
         extra_outputs_(options.extra_outputs),
-        judges_next_run_(options.judges_first_run && !accelerators_.empty() &&
+        judges_next_run_(options.judges_first_run &&
                          options.precision != planner::Precision::kHigh) {}
 
   Status Prepare(const std::map<std::string, Shape>& shapes) {
@@ -141,7 +141,7 @@ class Session::Impl {
     ASSIGN_OR_RETURN(const tuner::PlanAccuracy accuracy, Judge(inputs, *outputs));
     if (accuracy.ok) return OkStatus();
     Log(LogLevel::kWarn,
-        "{}: values stored as f16 lose too much before tuning ({}): computes in f32",
+        "{}: values rounded to 16 bits lose too much before tuning ({}): computes in f32",
         model_->name(), accuracy.reason);
     context_.limits.precision = planner::Precision::kHigh;
     runner_ = std::make_unique<GraphRunner>(graph_, context_);
@@ -241,13 +241,11 @@ class Session::Impl {
     return OkStatus();
   }
 
-  /// What the last run's outputs keep of the CPU's, if it stored anything as f16 unmeasured.
+  /// What the last run's outputs keep of the CPU's in f32, if it rounded anything unmeasured.
   Result<tuner::PlanAccuracy> Judge(const TensorMap& inputs, const TensorMap& outputs) const {
-    const auto is_half = [](const exec::StepTime& time) {
-      return time.step->device != "cpu" && time.step->dtype == DTypeName(DType::kF16);
-    };
+    const auto rounds = [](const exec::StepTime& time) { return RoundsTo16Bits(*time.step); };
     if (!context_.has_default_plans ||
-        std::none_of(context_.times.begin(), context_.times.end(), is_half))
+        std::none_of(context_.times.begin(), context_.times.end(), rounds))
       return tuner::PlanAccuracy{};
     ASSIGN_OR_RETURN(const std::unique_ptr<Session> exact,
                      Session::Create(model_, {.threads = context_.limits.threads,

@@ -35,10 +35,10 @@ struct SessionOptions {
   /// node.
   bool accelerator_only = false;
   planner::Precision precision = planner::Precision::kHigh;
-  /// Judges the first run of default plans that store values as f16 by what the CPU computes from
-  /// the same inputs: where they lose too much the session computes in f32 from then on, that run
-  /// included, and warns. Costs an inference of the CPU, once. Measured plans are judged as they
-  /// are made.
+  /// Judges the first run of default plans that round values to 16 bits by what the CPU computes
+  /// from the same inputs in f32: where they lose too much the session computes in f32 from then
+  /// on, that run included, and warns. Costs an inference of the CPU, once. Measured plans are
+  /// judged as they are made.
   bool judges_first_run = true;
   /// The memory of tensors beside the CPU, where kernels leave a choice; kHost: any.
   MemoryKind memory = MemoryKind::kHost;

@@ -111,8 +111,10 @@ std::string Disagreement(const KernelRun& run, const Runner& runner) {
   for (size_t o = 0; o < graph.outputs.size(); ++o) {
     const Tensor& want = run.group.outputs[o];
     const double largest = LargestOf(want);
-    const Tolerance tolerance = run.tolerance.value_or(WidenedForStorage(
-        GroupTolerance(graph, graph.outputs[o], largest), runner.operands(), largest));
+    const Tolerance stored = WidenedForStorage(GroupTolerance(graph, graph.outputs[o], largest),
+                                               runner.operands(), largest);
+    const Tolerance tolerance = run.tolerance.value_or(
+        WidenedForArithmetic(stored, run.kernel.arithmetic, SumMagnitude(graph, largest)));
     const Difference difference = Compare(runner.Output(o).view(), want.view(), tolerance);
     if (!difference.ok()) return fmt::format("output {}: {}", o, difference.ToString(want.shape()));
   }

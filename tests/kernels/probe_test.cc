@@ -20,6 +20,7 @@ TEST(Probe, MeasuresWhatTheMachineHas) {
   EXPECT_TRUE(names.contains("fp32 fma"));
   EXPECT_TRUE(names.contains("DRAM read"));
   EXPECT_EQ(names.contains("int8 dot"), device.info().avx512_vnni);
+  EXPECT_EQ(names.contains("bf16 dot"), device.info().avx512_bf16);
   EXPECT_EQ(&Probe(device), &ceilings);
 }
 

@@ -497,11 +497,22 @@ class Cli(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("warning", result.stderr)
 
-    def test_precision_falls_back_with_a_warning(self):
-        report = self.json("run", self.model, *SMALL, "--precision", "normal")
+    def test_precision_without_bf16_falls_back_with_a_warning(self):
+        report = self.json("run", self.model, *SMALL, "--precision", "normal", env={"FETTLE_CPU_ISA": "baseline"})
         self.assertEqual(report["precision"], {"wanted": "normal", "device": "high", "used": "high", "fp32_layers": [],
-                                               "reason": "the CPU computes in high precision only"})
+                                               "reason": "the CPU has no bf16 instructions"})
         self.assertTrue(report["warnings"])
+
+    def test_precision_of_the_cpu(self):
+        isa = self.json("devices")["cpu"]["isa"]
+        if "avx512_bf16" not in isa:
+            self.skipTest("the processor has no bf16 instructions")
+        for wanted in ("high", "normal"):
+            report = self.json("run", self.model, "--shape", "picture=1x3x64x64", "--precision", wanted)
+            used = report["precision"].pop("used")
+            self.assertIn(used, ("high", wanted))
+            self.assertEqual(report["precision"], {"wanted": wanted, "device": "normal", "fp32_layers": [], "reason": None})
+            self.assertEqual(report["warnings"], [])
 
     def test_bench_fields(self):
         report = self.json("bench", self.model, *SMALL, "--iters", "5", "--warmup", "1")

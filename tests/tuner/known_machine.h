@@ -14,7 +14,7 @@ namespace fettle::tuner {
 inline std::unique_ptr<Store> StoreWithCeilings(const CpuDevice& device) {
   std::unique_ptr<Store> store = MemoryStore();
   for (std::string_view name :
-       {"fp32 fma", "int8 dot", "L1 read", "L2 read", "L3 read", "DRAM read"})
+       {"fp32 fma", "int8 dot", "bf16 dot", "L1 read", "L2 read", "L3 read", "DRAM read"})
     store->Put(CeilingKey(name, device), {.median_us = 4e12, .samples = 1});
   return store;
 }

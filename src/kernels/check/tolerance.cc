@@ -71,4 +71,15 @@ Tolerance GroupTolerance(const ir::Graph& group, ir::ValueId output, double larg
   return tolerance;
 }
 
+double SumMagnitude(const ir::Graph& group, double largest, const SumTerms& terms) {
+  return std::max(largest, PartialSums(terms, LongestSum(group))) *
+         static_cast<double>(group.nodes().size());
+}
+
+Tolerance WidenedForArithmetic(Tolerance tolerance, Arithmetic arithmetic, double magnitude) {
+  constexpr double kUnitRoundoff = 0x1p-8;
+  if (arithmetic == Arithmetic::kBF16) tolerance.atol += 4 * kUnitRoundoff * magnitude;
+  return tolerance;
+}
+
 }  // namespace fettle::kernels

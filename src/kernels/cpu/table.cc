@@ -5,6 +5,8 @@
 namespace fettle::kernels {
 
 // keep-sorted start
+extern const KernelDesc kCpuBf16GemmAmx;
+extern const KernelDesc kCpuBf16GemmDot;
 extern const KernelDesc kCpuBinaryMaxPool;
 extern const KernelDesc kCpuBinaryPack;
 extern const KernelDesc kCpuBinaryProduct;
@@ -64,6 +66,8 @@ std::span<const KernelDesc* const> CpuKernels() {
   static const KernelDesc* const kTable[] = {
       // clang-format off
       // keep-sorted start
+      &kCpuBf16GemmAmx,
+      &kCpuBf16GemmDot,
       &kCpuBinaryMaxPool,
       &kCpuBinaryPack,
       &kCpuBinaryProduct,

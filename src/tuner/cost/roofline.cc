@@ -15,7 +15,7 @@ constexpr double kLeastLaunchUs = 0.05;
 /// Elements per second that a scalar loop reaches at best: one result per cycle at 5 GHz.
 constexpr double kScalarRate = 5e9;
 
-constexpr std::string_view kRateNames[] = {"fp32 fma", "int8 dot", "L1 read",
+constexpr std::string_view kRateNames[] = {"fp32 fma", "int8 dot", "bf16 dot", "L1 read",
                                            "L2 read",  "L3 read",  "DRAM read"};
 
 double CeilingOr(const Ceilings& ceilings, std::string_view name, double otherwise) {

@@ -201,14 +201,16 @@ Status GroupExpectations::AddSet(const Filling& filling, std::vector<Tensor> inp
   const double root = std::sqrt(static_cast<double>(kernels::LongestSum(*group_)));
   Expectation set{filling.name, std::move(inputs), {}};
   for (size_t o = 0; o < outputs.size(); ++o) {
-    ExpectedOutput expected{elements[o], ValuesAt(outputs[o], elements[o]), {}, 0};
+    ExpectedOutput expected{elements[o], ValuesAt(outputs[o], elements[o])};
     expected.largest = LargestOf(expected.values);
     // Sums of alternating terms may cancel; what they are made of grows with the inputs.
     const double sum = sets_.empty() ? 0 : sets_[0].outputs[o].largest * amplitude;
-    expected.tolerance = kernels::GroupTolerance(
-        *group_, group_->outputs[o], std::max(expected.largest, sum),
-        {.magnitude = std::max(weight * amplitude, filling.alternating ? sum / root : 0),
-         .alternate = filling.alternating});
+    const kernels::SumTerms terms{
+        .magnitude = std::max(weight * amplitude, filling.alternating ? sum / root : 0),
+        .alternate = filling.alternating};
+    const double largest = std::max(expected.largest, sum);
+    expected.tolerance = kernels::GroupTolerance(*group_, group_->outputs[o], largest, terms);
+    expected.sums = kernels::SumMagnitude(*group_, largest, terms);
     bytes_ += static_cast<int64_t>(expected.values.size() * sizeof(double));
     set.outputs.push_back(std::move(expected));
   }

@@ -33,6 +33,7 @@ struct ExpectedOutput {
   std::vector<double> values;  // of those, one after the other
   Tolerance tolerance;         // for results stored in the value's own type
   double largest = 0;          // finite magnitude
+  double sums = 0;             // kernels::SumMagnitude
 };
 
 /// One set of inputs, row-major in the values' own types, with what has to come out.

@@ -182,9 +182,9 @@ class Bench::Impl {
     ASSIGN_OR_RETURN(Stream * stream,
                      workbench_.StreamOf(candidate.kernel->device(), candidate.problem.threads));
     RETURN_IF_ERROR(workbench_.Misalign(kernel, true));
-    const bool is_reference = candidate.kernel->is_reference();
-    ASSIGN_OR_RETURN(const Verdict verdict, Verify(kernel, *expectations, is_reference, *stream,
-                                                   [&] { return IsLate(options_, now_ns_); }));
+    ASSIGN_OR_RETURN(const Verdict verdict,
+                     Verify(kernel, candidate.kernel->arithmetic, *expectations, *stream,
+                            [&] { return IsLate(options_, now_ns_); }));
     if (!verdict.wrong.empty()) return End(Row::Status::kWrong, verdict.wrong);
     if (kernel.LaunchesNothing()) return End(Row::Status::kOk);
     RETURN_IF_ERROR(workbench_.Misalign(kernel, false));

@@ -5,6 +5,7 @@
 
 #include "ir/noise.h"
 #include "kernels/check/state_map.h"
+#include "kernels/check/tolerance.h"
 #include "tensor/reorder.h"
 #include "tuner/measure/sampling.h"
 
@@ -38,20 +39,21 @@ Difference CompareOutput(const kernels::Operand& operand, const std::byte* data,
 }
 
 /// Compares all outputs with a set; returns what is wrong, or "".
-std::string CheckOutputs(const kernels::BoundKernel& kernel, const Expectation& set,
-                         double& error) {
+std::string CheckOutputs(const kernels::BoundKernel& kernel, kernels::Arithmetic arithmetic,
+                         const Expectation& set, double& error) {
   const kernels::Operands& operands = kernel.operands();
   for (size_t o = 0; o < set.outputs.size(); ++o) {
     const ExpectedOutput& expected = set.outputs[o];
     const kernels::Operand& operand = operands.outputs[o];
-    const Tolerance tolerance =
-        kernels::WidenedForStorage(expected.tolerance, operands, expected.largest);
+    const Tolerance tolerance = kernels::WidenedForArithmetic(
+        kernels::WidenedForStorage(expected.tolerance, operands, expected.largest), arithmetic,
+        expected.sums);
     const Difference difference =
         CompareOutput(operand, kernel.output(o), expected.elements, expected.values, tolerance);
     if (!difference.ok())
       return fmt::format("{} inputs, output {}: {}", set.inputs_name, o,
                          difference.ToString(operand.shape));
-    if (kernels::StoresLess(operands))
+    if (kernels::StoresLess(operands) || kernels::IsLossy(arithmetic))
       error = std::max(error, std::pow(10, -difference.sqnr_db / 10));
   }
   return "";
@@ -89,9 +91,11 @@ bool StoresNarrower(const kernels::Operands& operands) {
 
 }  // namespace
 
-Result<Verdict> Verify(kernels::BoundKernel& kernel, GroupExpectations& expectations, bool trusted,
-                       Stream& stream, const std::function<bool()>& is_late) {
+Result<Verdict> Verify(kernels::BoundKernel& kernel, kernels::Arithmetic arithmetic,
+                       GroupExpectations& expectations, Stream& stream,
+                       const std::function<bool()>& is_late) {
   Verdict verdict;
+  const bool trusted = arithmetic == kernels::Arithmetic::kReference;
   if (!trusted) RETURN_IF_ERROR(expectations.oracle());
   const std::vector<kernels::Alias> aliases = kernel.kernel().aliases();
   // Large and tiny inputs are beyond what narrower types hold; whether a network's own values fit
@@ -110,7 +114,8 @@ Result<Verdict> Verify(kernels::BoundKernel& kernel, GroupExpectations& expectat
     ASSIGN_OR_RETURN(verdict.wrong,
                      LaunchOnce(kernel, inputs, kPoisons[s % std::size(kPoisons)], stream));
     double error = 0;
-    if (verdict.wrong.empty() && !trusted) verdict.wrong = CheckOutputs(kernel, set, error);
+    if (verdict.wrong.empty() && !trusted)
+      verdict.wrong = CheckOutputs(kernel, arithmetic, set, error);
     if (!verdict.wrong.empty()) break;
     if (s == 0) verdict.error = error;
   }

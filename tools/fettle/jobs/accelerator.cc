@@ -59,6 +59,9 @@ Result<runtime::SessionOptions> MakeSessionOptions(const CommonOptions& options,
   ASSIGN_OR_RETURN(const std::shared_ptr<const Device> device, OpenAccelerator(options, warnings));
   if (device == nullptr) {
     RETURN_IF_ERROR(CheckCpuAlone(options, warnings));
+    if (CpuPrecision() == "normal") {
+      ASSIGN_OR_RETURN(session.precision, runtime::PrecisionFromName(options.precision));
+    }
     return session;
   }
   session.accelerators = {device};

@@ -81,20 +81,29 @@ void AddCommonOptions(CLI::App& app, CommonOptions& options) {
   AddWide(app);
 }
 
+namespace {
+
+Status KeepToHigh(const CommonOptions& options, std::string_view reason,
+                  std::vector<std::string>& warnings) {
+  if (options.strict_device) return Unsupported("--precision {}: {}", options.precision, reason);
+  warnings.push_back(fmt::format("--precision {}: {}; high is used", options.precision, reason));
+  return OkStatus();
+}
+
+}  // namespace
+
+std::string_view CpuPrecision() { return GetCpuInfo().avx512_bf16 ? "normal" : "high"; }
+
 Status CheckCpuAlone(const CommonOptions& options, std::vector<std::string>& warnings) {
   if (options.memory == "image") {
     if (options.strict_device || !NamesAccelerator(options.device))
       return Unsupported("--memory image: the CPU has no image memory");
     warnings.push_back("--memory image: the CPU has no image memory");
   }
-  if (options.precision != "high") {
-    if (options.strict_device)
-      return Unsupported("--precision {}: the CPU computes in high precision only",
-                         options.precision);
-    warnings.push_back(
-        fmt::format("--precision {}: the CPU computes in high precision only; high is used",
-                    options.precision));
-  }
+  if (options.precision != "high" && CpuPrecision() == "high")
+    RETURN_IF_ERROR(KeepToHigh(options, kNoBf16, warnings));
+  if (options.precision == "low" && options.strict_device)
+    return Unsupported("--precision low: the CPU sums in f32");
   if (options.queue_window != 0 || options.kernel_ms != 0)
     warnings.push_back("--queue-window and --kernel-ms change nothing on the CPU");
   if (options.svm != "off") warnings.push_back("--svm changes nothing on the CPU");
@@ -104,7 +113,12 @@ Status CheckCpuAlone(const CommonOptions& options, std::vector<std::string>& war
 Status CheckCpuOptions(const CommonOptions& options, std::vector<std::string>& warnings) {
   if (NamesAccelerator(options.device))
     return Unsupported("--device {}: this command runs on the CPU only", options.device);
-  return CheckCpuAlone(options, warnings);
+  if (options.precision == "high" || CpuPrecision() == "high")
+    return CheckCpuAlone(options, warnings);
+  RETURN_IF_ERROR(KeepToHigh(options, "this command computes in high precision only", warnings));
+  CommonOptions high = options;
+  high.precision = "high";
+  return CheckCpuAlone(high, warnings);
 }
 
 Result<std::map<std::string, Shape>> ParseShapes(const std::vector<std::string>& shapes) {

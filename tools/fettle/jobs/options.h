@@ -37,10 +37,14 @@ void AddWide(CLI::App& app);
 /// parse.
 void AddCommonOptions(CLI::App& app, CommonOptions& options);
 
+/// Why CpuPrecision() is "high", where it is.
+inline constexpr std::string_view kNoBf16 = "the CPU has no bf16 instructions";
+/// The lowest precision that the CPU's kernels can use: "normal" where it multiplies bf16.
+std::string_view CpuPrecision();
 /// Where the CPU computes alone: options that change nothing there become warnings, or kUnsupported
 /// where another device was not asked for in vain.
 Status CheckCpuAlone(const CommonOptions& options, std::vector<std::string>& warnings);
-/// The same for commands of the CPU, which refuse another device.
+/// The same for commands of the CPU, which refuse another device and keep to high precision.
 Status CheckCpuOptions(const CommonOptions& options, std::vector<std::string>& warnings);
 
 /// `NAME=1x3x224x224`, one per --shape.

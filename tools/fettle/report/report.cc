@@ -86,26 +86,29 @@ bool OnAccelerator(const exec::StepProfile& step) { return step.device != "cpu";
 std::string_view UsedPrecision(std::span<const exec::StepProfile> steps) {
   std::string_view used = "high";
   for (const exec::StepProfile& step : steps) {
-    if (!OnAccelerator(step)) continue;
     const kernels::KernelDesc* kernel = planner::FindKernel(step.kernel);
-    if (kernel != nullptr && kernel->arithmetic == kernels::Arithmetic::kF16) return "low";
-    if (step.dtype == DTypeName(DType::kF16)) used = "normal";
+    const auto arithmetic = kernel == nullptr ? kernels::Arithmetic::kF32 : kernel->arithmetic;
+    if (arithmetic == kernels::Arithmetic::kF16) return "low";
+    if (arithmetic == kernels::Arithmetic::kBF16 ||
+        (OnAccelerator(step) && step.dtype == DTypeName(DType::kF16)))
+      used = "normal";
   }
   return used;
 }
 
 namespace {
 
-/// Devices beside the CPU store f16, some compute in it; the CPU's kernels compute in f32.
+/// Devices beside the CPU store f16, some compute in it; the CPU may multiply bf16.
 std::string_view DevicePrecision(const Device* accelerator) {
-  if (accelerator == nullptr) return "high";
+  if (accelerator == nullptr) return CpuPrecision();
   return accelerator->computes_f16() ? "low" : "normal";
 }
 
 /// Why the device cannot do what was asked for; empty: it can.
 std::string_view PrecisionReason(const CommonOptions& options, const Device* accelerator) {
   if (options.precision == "high") return {};
-  if (accelerator == nullptr) return "the CPU computes in high precision only";
+  if (accelerator == nullptr && CpuPrecision() == "high") return kNoBf16;
+  if (accelerator == nullptr) return options.precision == "low" ? "the CPU sums in f32" : "";
   const bool misses = options.precision == "low" && DevicePrecision(accelerator) != "low";
   return misses ? "device has no cl_khr_fp16" : "";
 }

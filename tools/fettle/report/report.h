@@ -35,8 +35,8 @@ void PrintWarnings(const std::vector<std::string>& warnings);
 /// Prints the document to stdout; bytes that are no UTF-8 are replaced.
 void PrintJson(const Json& document);
 
-/// high|normal|low: "normal" as soon as one value of the accelerator is stored as f16, "low" as
-/// soon as one of its kernels computes in it.
+/// high|normal|low: "normal" as soon as one value of the accelerator is stored as f16 or one kernel
+/// of the CPU multiplies bf16, "low" as soon as a kernel computes in f16.
 std::string_view UsedPrecision(std::span<const exec::StepProfile> steps);
 /// {wanted, device, used, reason, fp32_layers[]}: what was asked for, the lowest that the device
 /// can, and what the steps of a run did; why the device cannot do what was asked for, or null;

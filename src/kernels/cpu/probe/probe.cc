@@ -97,13 +97,20 @@ std::vector<Ceiling> ProbeAll(const CpuInfo& info) {
     return operations;
   }));
 #if defined(__x86_64__)
-  // What bounds products of bytes is the best that the machine has.
+  // What bounds products of bytes, and of bf16, is the best that the machine has.
   if (GetAmxSets().int8) {
     all.push_back(Measure("int8 dot", "OP/s", kRepeats, [&] { return RunDotAmx(5000); }));
   } else if (info.avx512_vnni) {
     int32_t sink[16];
     all.push_back(
         Measure("int8 dot", "OP/s", kRepeats, [&] { return RunDotAvx512Vnni(100000, sink); }));
+  }
+  if (GetAmxSets().bf16) {
+    all.push_back(Measure("bf16 dot", "FLOP/s", kRepeats, [&] { return RunDotAmxBf16(5000); }));
+  } else if (info.avx512_bf16) {
+    float sink[16];
+    all.push_back(
+        Measure("bf16 dot", "FLOP/s", kRepeats, [&] { return RunDotAvx512Bf16(20000, sink); }));
   }
 #endif
   const int64_t memory_bytes = std::clamp(2 * info.l3_bytes, kLeastMemory, kMostMemory);

@@ -8,10 +8,10 @@
 
 namespace fettle::kernels {
 
-/// All ceilings of one core that this machine has: "fp32 fma", "int8 dot", "L1 read", "L2 read",
-/// "L3 read", "DRAM read" (no "int8 dot" without such instructions, no cache level of
-/// unknown size). Runs about 100 ms on the calling thread, the first time in a process; later calls
-/// return the same. Thread-safe.
+/// All ceilings of one core that this machine has: "fp32 fma", "int8 dot", "bf16 dot", "L1 read",
+/// "L2 read", "L3 read", "DRAM read" (no dots without such instructions, no cache level of unknown
+/// size). Runs about 100 ms on the calling thread, the first time in a process; later calls return
+/// the same. Thread-safe.
 const std::vector<Ceiling>& Probe(const CpuDevice& device);
 
 }  // namespace fettle::kernels

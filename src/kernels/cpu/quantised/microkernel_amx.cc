@@ -92,16 +92,9 @@ TileBlock GetTileBlock(bool signed_a, bool signed_b) {
   return signed_b ? Run<false, true> : Run<false, false>;
 }
 
-std::array<TileShape, kTileRegisters> BlockTiles(int tile_rows) {
-  std::array<TileShape, kTileRegisters> shapes;
-  for (int i = 0; i < 6; ++i) shapes[i].rows = static_cast<uint8_t>(tile_rows);
-  return shapes;
-}
-
 }  // namespace fettle::kernels
 #else
 namespace fettle::kernels {
 TileBlock GetTileBlock(bool, bool) { return nullptr; }
-std::array<TileShape, kTileRegisters> BlockTiles(int) { return {}; }
 }  // namespace fettle::kernels
 #endif

@@ -39,7 +39,6 @@ using TileBlock = void (*)(const TileBlockArgs& args);
 
 /// The blocks for bytes of these types. To be called where AmxTiles holds BlockTiles(tile_rows).
 TileBlock GetTileBlock(bool signed_a, bool signed_b);
-std::array<TileShape, kTileRegisters> BlockTiles(int tile_rows);
 
 /// A tile of rows by pointers to them, `tile_rows` or less.
 struct RowPointers {

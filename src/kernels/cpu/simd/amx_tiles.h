@@ -15,6 +15,10 @@ struct TileShape {
   uint16_t bytes = kMostTileBytes;  // of a row
 };
 
+/// Four tiles of sums (0 to 3) and two of rows (4, 5), `tile_rows` high, beside two of columns
+/// (6, 7), which hold as much as a tile can.
+std::array<TileShape, kTileRegisters> BlockTiles(int tile_rows);
+
 /// Configures the calling thread's tiles, and releases them: a thread that holds none is cheap to
 /// switch. Both take some 0.2 us together: once a task, not once a tile. Only where GetAmxSets()
 /// has one; not nested.

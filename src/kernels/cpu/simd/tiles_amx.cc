@@ -30,10 +30,17 @@ AmxTiles::AmxTiles(const std::array<TileShape, kTileRegisters>& shapes) {
 
 AmxTiles::~AmxTiles() { _tile_release(); }
 
+std::array<TileShape, kTileRegisters> BlockTiles(int tile_rows) {
+  std::array<TileShape, kTileRegisters> shapes;
+  for (int i = 0; i < 6; ++i) shapes[i].rows = static_cast<uint8_t>(tile_rows);
+  return shapes;
+}
+
 }  // namespace fettle::kernels
 #else
 namespace fettle::kernels {
 AmxTiles::AmxTiles(const std::array<TileShape, kTileRegisters>&) {}
 AmxTiles::~AmxTiles() = default;
+std::array<TileShape, kTileRegisters> BlockTiles(int) { return {}; }
 }  // namespace fettle::kernels
 #endif

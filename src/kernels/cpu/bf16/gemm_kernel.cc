@@ -1,0 +1,214 @@
+#include "kernels/cpu/bf16/gemm_kernel.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "kernels/cpu/conv/taps.h"
+#include "kernels/cpu/simd/amx_tiles.h"
+
+namespace fettle::kernels {
+namespace {
+
+constexpr int64_t kUsualL2 = 256 * 1024;
+
+int64_t L2Bytes(const CpuDevice& device) {
+  return device.info().l2_bytes > 0 ? device.info().l2_bytes : kUsualL2;
+}
+
+/// Of all tiles as few as there can be, of one height.
+int TileRowsFor(int64_t rows, int most) {
+  return static_cast<int>(CeilDiv(rows, CeilDiv(rows, int64_t{most})));
+}
+
+class Bf16Gemm final : public PreparedKernel {
+ public:
+  Bf16Gemm(const Problem& problem, const Bf16Product& product, const ConvPixels& pixels,
+           Epilogue epilogue, const Blocking& blocking, const Bf16Blocks& blocks,
+           const CpuDevice& device)
+      : p_(product),
+        g_(p_.g),
+        input_(IndexOf(problem.group->inputs, p_.operands.x)),
+        out_(pixels.out),
+        taps_(PlanTaps(g_, pixels.in)),
+        even_(g_.IsPointwise()),
+        epilogue_(std::move(epilogue)),
+        blocks_(blocks),
+        blocking_(blocking),
+        lanes_(device.pool().threads()),
+        tile_rows_(TileRowsFor(g_.pixels(), blocks.most_rows)),
+        chunks_(CeilDiv(p_.weights.depth(), kBf16Depth)),
+        panels_(p_.weights.panels(kBf16Columns)),
+        panel_elements_(Bf16PanelElements(p_.weights)) {
+    near_panels_ = std::max<int64_t>(1, L2Bytes(device) / 4 / (panel_elements_ * 2));
+  }
+
+  std::vector<PackRequest> packs() const override {
+    std::vector<PackRequest> all{RequestBf16Panels(p_)};
+    epilogue_.AppendPacks(all);
+    return all;
+  }
+
+  int64_t workspace_bytes() const override { return ZeroBytes() + lanes_ * LaneBytes(); }
+
+  Status Launch(const LaunchArgs& args) const override {
+    std::memset(args.workspace.host<std::byte>(), 0, ZeroBytes());
+    const elementwise::Binding binding = epilogue_.Bind(args, 1);
+    const int64_t all_panels = g_.groups * panels_;
+    const int64_t row_tasks = CeilDiv(g_.pixels(), blocking_.rows);
+    const int64_t column_tasks = CeilDiv(all_panels, blocking_.panels);
+    auto& stream = static_cast<CpuStream&>(args.stream);
+    stream.ParallelFor(row_tasks * column_tasks, [&](int64_t task, int lane) {
+      const int64_t row = task / column_tasks * blocking_.rows;
+      const int64_t first = task % column_tasks * blocking_.panels;
+      const Task work{
+          args, binding, {row, std::min(blocking_.rows, g_.pixels() - row)}, ScratchOf(args, lane)};
+      RunTask(work, first, std::min(first + blocking_.panels, all_panels));
+    });
+    return OkStatus();
+  }
+
+ private:
+  /// The parts of a lane's scratch.
+  struct Scratch {
+    const float** pointers;
+    float* taps;     // see FillTapPointers
+    uint16_t* rows;  // packed, [tile][chunk][tile_rows][kBf16Depth]
+  };
+  struct Task {
+    const LaunchArgs& args;
+    const elementwise::Binding& binding;
+    PixelRange range;
+    Scratch scratch;
+  };
+
+  int64_t ZeroBytes() const { return RoundUp(taps_.depth * 4, 64); }
+  int64_t PointerBytes() const { return even_ ? 0 : RoundUp(blocking_.rows * taps_.taps * 8, 64); }
+  int64_t TapBytes() const {
+    return even_ ? 0 : RoundUp(TapCopyBytes(g_, taps_, blocking_.rows, 4), 64);
+  }
+  int64_t TileElements() const { return chunks_ * tile_rows_ * kBf16Depth; }
+  int64_t LaneBytes() const {
+    const int64_t rows = CeilDiv(blocking_.rows, tile_rows_) * TileElements() * 2;
+    return PointerBytes() + TapBytes() + rows;
+  }
+  Scratch ScratchOf(const LaunchArgs& args, int lane) const {
+    std::byte* at = args.workspace.host<std::byte>() + ZeroBytes() + lane * LaneBytes();
+    const auto take = [&](int64_t bytes) { return std::exchange(at, at + bytes); };
+    return {.pointers = reinterpret_cast<const float**>(take(PointerBytes())),
+            .taps = reinterpret_cast<float*>(take(TapBytes())),
+            .rows = reinterpret_cast<uint16_t*>(at)};
+  }
+
+  /// Panels [first, end), counted over all groups.
+  void RunTask(const Task& task, int64_t first, int64_t end) const {
+    if (!even_) {
+      FillTapPointers<float>(g_, taps_, task.args.inputs[input_].host<float>(),
+                             task.args.workspace.host<float>(), 0, task.range, tile_rows_,
+                             task.scratch.taps, task.scratch.pointers);
+    }
+    std::optional<AmxTiles> tiles;
+    if (blocks_.uses_tiles) tiles.emplace(BlockTiles(tile_rows_));
+    for (int64_t panel = first; panel < end;) {
+      const int64_t group = panel / panels_, in_group = panel % panels_;
+      const int64_t count = std::min(end - panel, panels_ - in_group);
+      PackTiles(task, group);
+      // Panels that stay near pass over all rows.
+      for (int64_t p = 0; p < count; p += near_panels_)
+        RunPanels(task, group, in_group + p, in_group + std::min(p + near_panels_, count));
+      panel += count;
+    }
+  }
+
+  /// The rows of a task as tiles of one group.
+  void PackTiles(const Task& task, int64_t group) const {
+    FloatRows rows{.taps = taps_.taps,
+                   .depth = g_.groups == 1 ? taps_.depth : p_.weights.ic,
+                   .offset = group * p_.weights.ic};
+    const auto* x = task.args.inputs[input_].host<float>();
+    uint16_t* out = task.scratch.rows;
+    for (int64_t row = 0; row < task.range.rows; row += tile_rows_, out += TileElements()) {
+      rows.rows = std::min<int64_t>(tile_rows_, task.range.rows - row);
+      if (even_) {
+        rows.first = x + (task.range.begin + row) * g_.ic;
+        rows.stride = g_.ic;
+      } else {
+        rows.at = task.scratch.pointers + row * taps_.taps;
+      }
+      PackBf16Rows(rows, tile_rows_, out);
+    }
+  }
+
+  void RunPanels(const Task& task, int64_t group, int64_t first, int64_t end) const {
+    const auto* weights = task.args.packed[0].host<uint16_t>() + group * panels_ * panel_elements_;
+    const auto* bias = task.args.packed[0].host<float>() +
+                       g_.groups * panels_ * panel_elements_ / 2 + group * panels_ * kBf16Columns;
+    auto* y = task.args.outputs[0].host<float>();
+    const int64_t channel = first * kBf16Columns;
+    const int64_t channels = std::min(end * kBf16Columns, p_.weights.oc) - channel;
+    Bf16BlockArgs block{.tile_rows = tile_rows_,
+                        .chunks = chunks_,
+                        .c_stride = g_.oc,
+                        .low = epilogue_.clamp().low,
+                        .high = epilogue_.clamp().high};
+    for (int64_t row = 0; row < task.range.rows; row += 2 * tile_rows_) {
+      const int64_t pixel = task.range.begin + row;
+      block.rows = std::min<int64_t>(2 * tile_rows_, task.range.rows - row);
+      block.a = task.scratch.rows + row / tile_rows_ * TileElements();
+      block.b_is_far = row == 0;
+      block.c = y + pixel * g_.oc + group * p_.weights.oc + channel;
+      for (int64_t panel = first; panel < end; ++panel, block.c += kBf16Columns) {
+        block.b = weights + panel * panel_elements_;
+        block.bias = bias + panel * kBf16Columns;
+        block.columns = std::min<int64_t>(kBf16Columns, p_.weights.oc - panel * kBf16Columns);
+        blocks_.run(block);
+      }
+      // Of channels-last images that follow each other.
+      FinishPixels(epilogue_, task.binding, out_,
+                   {pixel / out_.pixels, pixel % out_.pixels, block.rows,
+                    group * p_.weights.oc + channel, channels},
+                   y);
+    }
+  }
+
+  Bf16Product p_;
+  ConvGeometry g_;
+  size_t input_;
+  PixelLayout out_;
+  TapPlan taps_;
+  bool even_;  // rows of the product lie evenly in the input
+  Epilogue epilogue_;
+  const Bf16Blocks& blocks_;
+  Blocking blocking_;
+  int lanes_, tile_rows_;
+  int64_t chunks_, panels_, panel_elements_;
+  int64_t near_panels_;  // whose weights take a quarter of the second-level cache
+};
+
+}  // namespace
+
+Bf16Cut CutBf16(const Bf16Product& product, const Bf16Blocks& blocks, const CpuDevice& device) {
+  const ConvGeometry& g = product.g;
+  const WeightShape& weights = product.weights;
+  const int64_t row_bytes = RoundUp(weights.depth(), kBf16Depth) * 2;
+  Bf16Cut cut{.tile_rows = TileRowsFor(g.pixels(), blocks.most_rows)};
+  const int height = 2 * cut.tile_rows;
+  cut.most_rows =
+      std::max<int64_t>(height, std::min<int64_t>(L2Bytes(device) * 3 / 8 / row_bytes, 1024));
+  cut.all_panels = weights.groups * weights.panels(kBf16Columns);
+  cut.usual =
+      ChooseBlocking(device.info(), height, kBf16Columns, g.pixels(), cut.all_panels * kBf16Columns,
+                     row_bytes / 4, device.pool().threads(), cut.most_rows);
+  return cut;
+}
+
+std::unique_ptr<PreparedKernel> MakeBf16Gemm(const Problem& problem, const Bf16Product& product,
+                                             const ConvPixels& pixels, Epilogue epilogue,
+                                             const Blocking& blocking, const Bf16Blocks& blocks,
+                                             const CpuDevice& device) {
+  return std::make_unique<Bf16Gemm>(problem, product, pixels, std::move(epilogue), blocking, blocks,
+                                    device);
+}
+
+}  // namespace fettle::kernels

@@ -1,0 +1,48 @@
+// Which kernels a precision allows on the CPU, and which one the default plan takes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "device/cpu/amx.h"
+#include "device/cpu/cpu_device.h"
+#include "ops/op.h"
+#include "planner/choices.h"
+
+namespace fettle::planner {
+namespace {
+
+TEST(Precision, DecidesWhoMayMultiplyBf16) {
+  ir::Graph graph =
+      ops::Parse("input %x: f32[128x256]\nconst %w: f32[256x256]\n%y = MatMul(%x, %w)\noutput %y\n")
+          .value();
+  ASSERT_TRUE(ops::InferGraph(graph).ok());
+  const CpuDevice cpu(std::make_shared<ThreadPool>(1));
+  const DeviceSet devices(cpu);
+  const CpuInfo& info = GetCpuInfo();
+  const bool has_tiles = info.avx512_bf16 && GetAmxSets().bf16;
+  const int rows = (info.avx512_bf16 ? 1 : 0) + (has_tiles ? 1 : 0);
+  const auto choices_at = [&](Precision precision) {
+    return ListChoices(graph, {.nodes = {ir::NodeId{0}}}, devices,
+                       {.threads = 1, .precision = precision});
+  };
+  const auto count = [](const GroupChoices& choices) {
+    return std::ranges::count_if(choices.choices, [](const Choice& choice) {
+      return choice.kernel->arithmetic == kernels::Arithmetic::kBF16;
+    });
+  };
+  const GroupChoices high = choices_at(Precision::kHigh);
+  EXPECT_EQ(count(high), 0);
+  const auto refused = std::ranges::find_if(
+      high.rejected, [](const Rejection& one) { return one.kernel == "cpu.bf16.gemm.amx"; });
+  ASSERT_NE(refused, high.rejected.end());
+  EXPECT_EQ(refused->reason, "computes in bf16: --precision high allows f32 alone");
+  for (const Precision precision : {Precision::kNormal, Precision::kLow}) {
+    const GroupChoices choices = choices_at(precision);
+    EXPECT_EQ(count(choices), rows);
+    // What is not known to be faster is not the default.
+    EXPECT_EQ(choices.choices[0].kernel->arithmetic == kernels::Arithmetic::kBF16, has_tiles);
+  }
+}
+
+}  // namespace
+}  // namespace fettle::planner
