@@ -138,7 +138,7 @@ class Session::Impl {
   Status Run(const TensorMap& inputs, TensorMap* outputs) {
     RETURN_IF_ERROR(RunPlans(inputs, {}, outputs));
     if (!std::exchange(judges_next_run_, false)) return OkStatus();
-    ASSIGN_OR_RETURN(const tuner::PlanAccuracy accuracy, Judge(inputs, *outputs));
+    ASSIGN_OR_RETURN(const planner::PlanAccuracy accuracy, Judge(inputs, *outputs));
     if (accuracy.ok) return OkStatus();
     Log(LogLevel::kWarn,
         "{}: values stored as f16 lose too much before tuning ({}): computes in f32",
@@ -242,13 +242,13 @@ class Session::Impl {
   }
 
   /// What the last run's outputs keep of the CPU's, if it stored anything as f16 unmeasured.
-  Result<tuner::PlanAccuracy> Judge(const TensorMap& inputs, const TensorMap& outputs) const {
+  Result<planner::PlanAccuracy> Judge(const TensorMap& inputs, const TensorMap& outputs) const {
     const auto is_half = [](const exec::StepTime& time) {
       return time.step->device != "cpu" && time.step->dtype == DTypeName(DType::kF16);
     };
     if (!context_.has_default_plans ||
         std::none_of(context_.times.begin(), context_.times.end(), is_half))
-      return tuner::PlanAccuracy{};
+      return planner::PlanAccuracy{};
     ASSIGN_OR_RETURN(const std::unique_ptr<Session> exact,
                      Session::Create(model_, {.threads = context_.limits.threads,
                                               .extra_outputs = extra_outputs_,
