@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "planner/planner.h"
-#include "runtime/tune_model.h"
+#include "runtime/tuning/tune_model.h"
 
 namespace fettle::tools {
 namespace {

@@ -1,13 +1,11 @@
 // fettle.h: the matrix product.
 #include "kernels/cpu/gemm/gemm.h"
 
-#include <optional>
-
 #include "capi/handles.h"
+#include "capi/parts.h"
 #include "capi/structs.h"
 #include "device/cpu/cpu_device.h"
 #include "runtime/device_choice.h"
-#include "runtime/product/matrix_product.h"
 
 using fettle::CpuDevice;
 using fettle::DType;
@@ -18,8 +16,8 @@ using fettle::Status;
 using fettle::capi::FromC;
 using fettle::capi::Guard;
 using fettle::runtime::MatrixProduct;
-using fettle::runtime::MatrixProductOptions;
 using fettle::runtime::ProductProblem;
+using fettle::runtime::SessionOptions;
 
 struct fettle_gemm {
   std::unique_ptr<MatrixProduct> product;
@@ -42,21 +40,20 @@ Status SetTypes(const fettle_gemm_options& options, ProductProblem& problem) {
   return OkStatus();
 }
 
-Status SetDevice(const fettle_gemm_options& options, MatrixProductOptions& product) {
+Status SetDevice(const fettle_gemm_options& options, SessionOptions& session) {
   RETURN_IF_ERROR(fettle::runtime::CheckThreads(options.threads));
-  product.session.threads = options.threads;
+  session.threads = options.threads;
   ASSIGN_OR_RETURN(
       const std::shared_ptr<const fettle::Device> device,
       fettle::runtime::OpenAccelerator(options.device == nullptr ? "auto" : options.device,
                                        {.programs = options.database}));
-  if (device != nullptr) product.session.accelerators = {device};
-  ASSIGN_OR_RETURN(product.session.precision,
+  if (device != nullptr) session.accelerators = {device};
+  ASSIGN_OR_RETURN(session.precision,
                    fettle::runtime::PrecisionFromName(
                        options.precision == nullptr ? "high" : options.precision));
-  ASSIGN_OR_RETURN(product.session.subnormals,
+  ASSIGN_OR_RETURN(session.subnormals,
                    fettle::runtime::SubnormalsFromName(
                        options.subnormals == nullptr ? "flush" : options.subnormals));
-  if (options.database != nullptr) product.store = fettle::tuner::OpenUserStore(options.database);
   return OkStatus();
 }
 
@@ -69,13 +66,10 @@ Result<std::unique_ptr<MatrixProduct>> Create(ProductProblem problem,
   problem.trans_a = options.transpose_a != 0;
   problem.trans_b = options.transpose_b != 0;
   RETURN_IF_ERROR(SetTypes(options, problem));
-  std::optional<fettle::tuner::Level> level;
-  if (options.tune != nullptr) {
-    ASSIGN_OR_RETURN(level, fettle::tuner::LevelFromName(options.tune));
-  }
   if (options.tune_seconds < 0) return InvalidArgument("tune_seconds: below 0");
-  MatrixProductOptions product;
-  RETURN_IF_ERROR(SetDevice(options, product));
+  ASSIGN_OR_RETURN(const fettle::capi::ProductTuning tuning, fettle::capi::TuningOf(options));
+  SessionOptions session{.plans = tuning.plans};
+  RETURN_IF_ERROR(SetDevice(options, session));
   ASSIGN_OR_RETURN(std::unique_ptr<MatrixProduct> made,
                    MatrixProduct::Create(problem,
                                          {.lda = options.lda,
@@ -84,8 +78,8 @@ Result<std::unique_ptr<MatrixProduct>> Create(ProductProblem problem,
                                           .a = options.stride_a,
                                           .b = options.stride_b,
                                           .c = options.stride_c},
-                                         options.b, std::move(product)));
-  if (level) RETURN_IF_ERROR(made->Tune(*level, options.tune_seconds));
+                                         options.b, std::move(session)));
+  if (tuning.tune) RETURN_IF_ERROR(tuning.tune(*made));
   return made;
 }
 

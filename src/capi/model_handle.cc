@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "capi/handles.h"
+#include "capi/parts.h"
 #include "capi/structs.h"
 
 using fettle::OkStatus;
@@ -43,7 +44,7 @@ fettle_status fettle_model_load(const char* path, fettle_model** model) {
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(path);
     FETTLE_REQUIRE(model);
-    ASSIGN_OR_RETURN(auto loaded, fettle::runtime::Model::Load(path));
+    ASSIGN_OR_RETURN(auto loaded, fettle::capi::LoadModel(path));
     *model = Hand(std::move(loaded));
     return OkStatus();
   });
@@ -55,8 +56,8 @@ fettle_status fettle_model_load_bytes(const void* bytes, size_t size, const char
     FETTLE_REQUIRE(bytes);
     FETTLE_REQUIRE(model);
     ASSIGN_OR_RETURN(auto loaded,
-                     fettle::runtime::Model::LoadBytes({static_cast<const std::byte*>(bytes), size},
-                                                       name == nullptr ? "model" : name));
+                     fettle::capi::LoadModelBytes({static_cast<const std::byte*>(bytes), size},
+                                                  name == nullptr ? "model" : name));
     *model = Hand(std::move(loaded));
     return OkStatus();
   });

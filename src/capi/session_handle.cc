@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "capi/handles.h"
+#include "capi/parts.h"
 #include "capi/structs.h"
 #include "runtime/device_choice.h"
-#include "runtime/tune_model.h"
 
 using fettle::Error;
 using fettle::OkStatus;
@@ -93,20 +93,6 @@ Result<std::unique_ptr<fettle_tensor>> OutputOf(const fettle_session& session, c
   if (found == session.results.end())
     return Error(StatusCode::kNotFound, "the last run gave no output '{}'", name);
   return std::unique_ptr<fettle_tensor>(new fettle_tensor{found->second});
-}
-
-/// A session in the place of the handle's own.
-void Replace(fettle_session& session, std::shared_ptr<Session> with) {
-  const std::lock_guard lock(session.cancel_mutex);
-  session.session = std::move(with);
-}
-
-/// The database that options name; kIo where it cannot keep what is learned.
-Result<std::unique_ptr<fettle::tuner::Store>> OpenDatabase(const char* folder) {
-  if (folder == nullptr) return fettle::tuner::MemoryStore();
-  auto store = fettle::tuner::OpenUserStore(folder);
-  if (!store->is_kept()) return Error(StatusCode::kIo, "database: {}", store->trouble());
-  return store;
 }
 
 /// Says that a tuning is in progress, as long as it lives.
@@ -227,43 +213,7 @@ fettle_status fettle_session_tune(fettle_session* session, const fettle_tune_opt
     if (report != nullptr) RETURN_IF_ERROR(fettle::capi::CheckStruct(report));
     session->tuning_cancelled = false;
     const TuningMark mark(session->tunes);
-    fettle::runtime::TuneModelOptions tune{.session = session->options};
-    tune.session.cancelled = &session->tuning_cancelled;
-    tune.writes_package = wanted.package != nullptr;
-    tune.packed_weights = wanted.packed_weights != 0;
-    ASSIGN_OR_RETURN(tune.tune.level, fettle::tuner::LevelFromName(
-                                          wanted.level == nullptr ? "normal" : wanted.level));
-    if (wanted.budget_seconds < 0) return fettle::InvalidArgument("budget_seconds: below 0");
-    if (wanted.budget_seconds > 0)
-      tune.deadline_ns = fettle::NowNs() + static_cast<int64_t>(wanted.budget_seconds * 1e9);
-    ASSIGN_OR_RETURN(const auto store, OpenDatabase(wanted.database));
-    fettle::runtime::TensorMap inputs;
-    for (const auto& [name, buffer] : session->inputs) {
-      ASSIGN_OR_RETURN(fettle::Tensor tensor, buffer->ReadToHost());
-      inputs.emplace(name, std::move(tensor));
-    }
-    ASSIGN_OR_RETURN(auto result, fettle::runtime::TuneModel(session->model, inputs, tune, *store));
-    if (wanted.package != nullptr) {
-      RETURN_IF_ERROR(fettle::runtime::SaveTuned(wanted.package, "", session->model, inputs,
-                                                 session->options, result)
-                          .status());
-    }
-    fettle::runtime::SessionOptions next = session->options;
-    next.plans = fettle::planner::PlansOf(result.book);
-    ASSIGN_OR_RETURN(std::shared_ptr<Session> tuned, Session::Create(session->model, next));
-    Replace(*session, std::move(tuned));
-    session->options = std::move(next);
-    if (report == nullptr) return OkStatus();
-    const fettle::tuner::GateResult& gate = result.gate;
-    return fettle::capi::WriteStruct(
-        {.struct_size = sizeof(fettle_tune_report),
-         .accepted = gate.accepted ? 1 : 0,
-         .default_ms = gate.incumbent_us * 1e-3,
-         .tuned_ms = (gate.accepted ? gate.challenger_us : gate.incumbent_us) * 1e-3,
-         .predicted_ms = result.predicted_us * 1e-3,
-         .measured = result.report.measured,
-         .reused = result.report.reused},
-        report);
+    return fettle::capi::Tune(*session, wanted, report);
   });
 }
 

@@ -1,17 +1,14 @@
-// The table of backends: a row is all that a backend needs to be found.
 #include <algorithm>
 
 #include "kernels/backend.h"
+#include "kernels/built_backends.h"
 
 namespace fettle::kernels {
-
-extern const Backend kCpuBackend;
-extern const Backend kOpenClBackend;
 
 namespace {
 
 std::vector<const Backend*>& Rows() {
-  static std::vector<const Backend*> rows = {&kCpuBackend, &kOpenClBackend};
+  static std::vector<const Backend*> rows(BuiltBackends().begin(), BuiltBackends().end());
   return rows;
 }
 

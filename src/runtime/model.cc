@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/version.h"
 #include "device/cpu/cpu_device.h"
-#include "importers/onnx/importer.h"
 #include "kernels/build_id.h"
 #include "passes/pipeline.h"
 
@@ -34,8 +33,9 @@ Status CheckFit(const PackageInfo& info, std::span<const Device* const> accelera
 
 }  // namespace
 
-Result<std::shared_ptr<const Model>> Model::Load(const std::string& path,
-                                                 const LoadOptions& options) {
+Result<std::shared_ptr<const Model>> Model::LoadWith(const Importer& importer,
+                                                     const std::string& path,
+                                                     const LoadOptions& options) {
   std::shared_ptr<Model> model(new Model());
   model->name_ = path;
   ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
@@ -45,15 +45,16 @@ Result<std::shared_ptr<const Model>> Model::Load(const std::string& path,
   } else {
     RETURN_IF_ERROR(CheckName(path));
     ASSIGN_OR_RETURN(ir::Graph imported,
-                     onnx::ImportFile(path, &model->warnings_, options.overridden));
+                     importer.file(path, &model->warnings_, options.overridden));
     RETURN_IF_ERROR(model->TakeImported(std::move(imported)));
   }
   return std::shared_ptr<const Model>(std::move(model));
 }
 
-Result<std::shared_ptr<const Model>> Model::LoadBytes(std::span<const std::byte> bytes,
-                                                      std::string name,
-                                                      const LoadOptions& options) {
+Result<std::shared_ptr<const Model>> Model::LoadBytesWith(const Importer& importer,
+                                                          std::span<const std::byte> bytes,
+                                                          std::string name,
+                                                          const LoadOptions& options) {
   std::shared_ptr<Model> model(new Model());
   model->name_ = std::move(name);
   ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> owner,
@@ -65,8 +66,8 @@ Result<std::shared_ptr<const Model>> Model::LoadBytes(std::span<const std::byte>
     RETURN_IF_ERROR(model->TakePackage(std::move(package), options));
   } else {
     RETURN_IF_ERROR(CheckName(model->name_));
-    ASSIGN_OR_RETURN(ir::Graph imported, onnx::ImportBytes(copy, owner, model->name_, "",
-                                                           &model->warnings_, options.overridden));
+    ASSIGN_OR_RETURN(ir::Graph imported, importer.bytes(copy, owner, model->name_,
+                                                        &model->warnings_, options.overridden));
     RETURN_IF_ERROR(model->TakeImported(std::move(imported)));
   }
   return std::shared_ptr<const Model>(std::move(model));

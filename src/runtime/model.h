@@ -32,6 +32,16 @@ struct LoadOptions {
   std::function<const Device*(const PackageInfo& info)> find_accelerator;
 };
 
+/// Reads files that are no packages, and what callers have in memory: as onnx::ImportFile and
+/// onnx::ImportBytes do.
+struct Importer {
+  Result<ir::Graph> (*file)(const std::string& path, std::vector<std::string>* warnings,
+                            std::span<const std::string> overridden);
+  Result<ir::Graph> (*bytes)(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                             const std::string& name, std::vector<std::string>* warnings,
+                             std::span<const std::string> overridden);
+};
+
 /// Immutable after loading and thread-safe; any number of sessions share it, its mapped file and
 /// its packed weights.
 class Model {
@@ -44,6 +54,14 @@ class Model {
   static Result<std::shared_ptr<const Model>> LoadBytes(std::span<const std::byte> bytes,
                                                         std::string name,
                                                         const LoadOptions& options = {});
+  /// Both, with what reads anything but a package.
+  static Result<std::shared_ptr<const Model>> LoadWith(const Importer& importer,
+                                                       const std::string& path,
+                                                       const LoadOptions& options);
+  static Result<std::shared_ptr<const Model>> LoadBytesWith(const Importer& importer,
+                                                            std::span<const std::byte> bytes,
+                                                            std::string name,
+                                                            const LoadOptions& options);
   /// A model made in memory; `graph` as an importer leaves it.
   static Result<std::shared_ptr<const Model>> FromGraph(ir::Graph graph, std::string name);
 

@@ -33,8 +33,8 @@ bool RoundsTo16Bits(const exec::StepProfile& step) {
   return kernel != nullptr && kernels::IsLossy(kernel->arithmetic);
 }
 
-tuner::AccuracyLimits LimitsFor(const ir::Graph& graph, planner::Precision precision,
-                                tuner::AccuracyLimits limits) {
+planner::AccuracyLimits LimitsFor(const ir::Graph& graph, planner::Precision precision,
+                                  planner::AccuracyLimits limits) {
   if (limits.asked_db > 0) {
     limits.min_sqnr_db = limits.asked_db;
     return limits;
@@ -45,9 +45,9 @@ tuner::AccuracyLimits LimitsFor(const ir::Graph& graph, planner::Precision preci
   return limits;
 }
 
-tuner::PlanAccuracy CompareOutputs(const TensorMap& got, const TensorMap& want,
-                                   const tuner::AccuracyLimits& limits) {
-  return tuner::CheckPlan(InOrder(got), InOrder(want), limits);
+planner::PlanAccuracy CompareOutputs(const TensorMap& got, const TensorMap& want,
+                                     const planner::AccuracyLimits& limits) {
+  return planner::CheckPlan(InOrder(got), InOrder(want), limits);
 }
 
 }  // namespace fettle::runtime

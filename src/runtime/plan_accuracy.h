@@ -1,9 +1,9 @@
 // What the outputs of a plan must keep of those that are right.
 #pragma once
 
+#include "planner/accuracy.h"
 #include "planner/choices.h"
 #include "runtime/session.h"
-#include "tuner/network/accuracy.h"
 
 namespace fettle::runtime {
 
@@ -12,11 +12,11 @@ bool RoundsTo16Bits(const exec::StepProfile& step);
 
 /// `limits`, relaxed to what 16 bits may cost below high precision, and to what exact kernels may
 /// differ by in quantised networks.
-tuner::AccuracyLimits LimitsFor(const ir::Graph& graph, planner::Precision precision,
-                                tuner::AccuracyLimits limits = {});
+planner::AccuracyLimits LimitsFor(const ir::Graph& graph, planner::Precision precision,
+                                  planner::AccuracyLimits limits = {});
 
-/// tuner::CheckPlan over outputs of equal names.
-tuner::PlanAccuracy CompareOutputs(const TensorMap& got, const TensorMap& want,
-                                   const tuner::AccuracyLimits& limits);
+/// planner::CheckPlan over outputs of equal names.
+planner::PlanAccuracy CompareOutputs(const TensorMap& got, const TensorMap& want,
+                                     const planner::AccuracyLimits& limits);
 
 }  // namespace fettle::runtime

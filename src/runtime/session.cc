@@ -138,7 +138,7 @@ class Session::Impl {
   Status Run(const TensorMap& inputs, TensorMap* outputs) {
     RETURN_IF_ERROR(RunPlans(inputs, {}, outputs));
     if (!std::exchange(judges_next_run_, false)) return OkStatus();
-    ASSIGN_OR_RETURN(const tuner::PlanAccuracy accuracy, Judge(inputs, *outputs));
+    ASSIGN_OR_RETURN(const planner::PlanAccuracy accuracy, Judge(inputs, *outputs));
     if (accuracy.ok) return OkStatus();
     Log(LogLevel::kWarn,
         "{}: values rounded to 16 bits lose too much before tuning ({}): computes in f32",
@@ -242,11 +242,11 @@ class Session::Impl {
   }
 
   /// What the last run's outputs keep of the CPU's in f32, if it rounded anything unmeasured.
-  Result<tuner::PlanAccuracy> Judge(const TensorMap& inputs, const TensorMap& outputs) const {
+  Result<planner::PlanAccuracy> Judge(const TensorMap& inputs, const TensorMap& outputs) const {
     const auto rounds = [](const exec::StepTime& time) { return RoundsTo16Bits(*time.step); };
     if (!context_.has_default_plans ||
         std::none_of(context_.times.begin(), context_.times.end(), rounds))
-      return tuner::PlanAccuracy{};
+      return planner::PlanAccuracy{};
     ASSIGN_OR_RETURN(const std::unique_ptr<Session> exact,
                      Session::Create(model_, {.threads = context_.limits.threads,
                                               .extra_outputs = extra_outputs_,

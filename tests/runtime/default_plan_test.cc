@@ -1,5 +1,5 @@
 // The default plan that tuning starts from, where a lower precision is asked for.
-#include "runtime/default_plan.h"
+#include "runtime/tuning/default_plan.h"
 
 #include <gtest/gtest.h>
 

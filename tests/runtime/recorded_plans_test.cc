@@ -1,5 +1,5 @@
 // What steps took, run after run, beside what is known of them.
-#include "runtime/recorded_plans.h"
+#include "runtime/tuning/recorded_plans.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Dividing the time until a deadline.
-#include "runtime/timetable.h"
+#include "runtime/tuning/timetable.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

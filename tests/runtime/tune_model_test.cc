@@ -1,5 +1,5 @@
 // Tuning a model end to end: segments, accuracy, the gate, and plans that are found again.
-#include "runtime/tune_model.h"
+#include "runtime/tuning/tune_model.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "ir/noise.h"
 #include "ops/op.h"
 #include "runtime/device_choice.h"
-#include "runtime/tuning_plans.h"
+#include "runtime/tuning/tuning_plans.h"
 #include "tensor/compare.h"
 #include "tests/tuner/known_machine.h"
 

@@ -4,10 +4,6 @@
 
 #include <cstring>
 
-#include "base/clock.h"
-#include "ir/noise.h"
-#include "runtime/tune_model.h"
-
 namespace fettle::runtime {
 
 /// One of the three matrices in the caller's memory, and a copy without gaps where rows or matrices
@@ -94,7 +90,7 @@ class MatrixProduct::Operand {
 };
 
 MatrixProduct::MatrixProduct(const ProductProblem& problem, const ProductStrides& strides,
-                             MatrixProductOptions options)
+                             SessionOptions options)
     : problem_(problem), options_(std::move(options)) {
   // A single matrix A for all products is read anew for each; a B is shared by kernels.
   problem_.shared_b = problem.batch > 1 && strides.b == 0;
@@ -104,7 +100,7 @@ MatrixProduct::~MatrixProduct() = default;
 Result<std::unique_ptr<MatrixProduct>> MatrixProduct::Create(const ProductProblem& problem,
                                                              const ProductStrides& strides,
                                                              const void* constant_b,
-                                                             MatrixProductOptions options) {
+                                                             SessionOptions options) {
   RETURN_IF_ERROR(CheckProduct(problem));
   const ProductProblem& p = problem;
   std::unique_ptr<MatrixProduct> made(new MatrixProduct(problem, strides, std::move(options)));
@@ -134,13 +130,11 @@ Status MatrixProduct::Prepare(const void* constant_b) {
   }
   ASSIGN_OR_RETURN(ir::Graph graph, ProductGraph(problem_, constant));
   ASSIGN_OR_RETURN(model_, Model::FromGraph(std::move(graph), "gemm"));
-  if (options_.store != nullptr)
-    options_.session.plans = std::make_shared<LearnedPlans>(options_.store);
   return NewSession();
 }
 
 Status MatrixProduct::NewSession() {
-  ASSIGN_OR_RETURN(session_, Session::Create(model_, options_.session));
+  ASSIGN_OR_RETURN(session_, Session::Create(model_, options_));
   std::map<std::string, Shape> shapes;
   for (ir::ValueId id : model_->graph().inputs) {
     const ir::Value& input = model_->graph().value(id);
@@ -149,21 +143,9 @@ Status MatrixProduct::NewSession() {
   return session_->Prepare(shapes);
 }
 
-Status MatrixProduct::Tune(tuner::Level level, double seconds) {
-  if (session_ == nullptr) return OkStatus();
-  TuneModelOptions tune{.session = options_.session};
-  tune.tune.level = level;
-  if (seconds > 0) tune.deadline_ns = NowNs() + static_cast<int64_t>(seconds * 1e9);
-  const ir::Graph& graph = model_->graph();
-  ASSIGN_OR_RETURN(std::vector<Tensor> noise, ir::NoiseInputs(graph, 1));
-  TensorMap inputs;
-  for (size_t i = 0; i < noise.size(); ++i)
-    inputs.emplace(graph.value(graph.inputs[i]).name, std::move(noise[i]));
-  const auto store =
-      options_.store != nullptr ? options_.store : std::shared_ptr(tuner::MemoryStore());
-  ASSIGN_OR_RETURN(const TuneModelResult result, TuneModel(model_, inputs, tune, *store));
-  options_.session.plans = planner::PlansOf(result.book);
-  return NewSession();
+Status MatrixProduct::UsePlans(std::shared_ptr<planner::PlanSource> plans) {
+  options_.plans = std::move(plans);
+  return model_ == nullptr ? OkStatus() : NewSession();
 }
 
 Status MatrixProduct::Run(const void* a, const void* b, void* c) {

@@ -6,8 +6,6 @@
 
 #include "runtime/product/product_graph.h"
 #include "runtime/session.h"
-#include "tuner/network/level.h"
-#include "tuner/store/store.h"
 
 namespace fettle::runtime {
 
@@ -19,13 +17,6 @@ struct ProductStrides {
   int64_t a = 0, b = 0, c = 0;
 };
 
-struct MatrixProductOptions {
-  /// Device, threads, precision; `plans` is not read.
-  SessionOptions session;
-  /// Where plans come from, and what tuning learns goes to; null: nowhere.
-  std::shared_ptr<tuner::Store> store;
-};
-
 /// Belongs to one thread at a time.
 class MatrixProduct {
  public:
@@ -35,12 +26,14 @@ class MatrixProduct {
   static Result<std::unique_ptr<MatrixProduct>> Create(const ProductProblem& problem,
                                                        const ProductStrides& strides,
                                                        const void* constant_b,
-                                                       MatrixProductOptions options);
+                                                       SessionOptions options);
   ~MatrixProduct();
 
-  /// Measures what could compute the product, and goes on with the best plan where it is faster.
-  /// `seconds` 0: no limit.
-  Status Tune(tuner::Level level, double seconds);
+  /// The product as a network; null where nothing has to be planned.
+  const std::shared_ptr<const Model>& model() const { return model_; }
+  const SessionOptions& options() const { return options_; }
+  /// Goes on with these plans.
+  Status UsePlans(std::shared_ptr<planner::PlanSource> plans);
 
   /// `b` is not read where B is constant. With beta 0, C is not read; with alpha 0 or k 0, neither
   /// A nor B. No operand overlaps C. Fails with kInvalidArgument where one that is read is null.
@@ -53,14 +46,14 @@ class MatrixProduct {
  private:
   class Operand;
   MatrixProduct(const ProductProblem& problem, const ProductStrides& strides,
-                MatrixProductOptions options);
+                SessionOptions options);
   Status Prepare(const void* constant_b);
   Status NewSession();
   bool IsEmpty() const { return problem_.m == 0 || problem_.n == 0 || problem_.batch == 0; }
   bool IsScalingAlone() const { return problem_.alpha == 0 || problem_.k == 0; }
 
   ProductProblem problem_;
-  MatrixProductOptions options_;
+  SessionOptions options_;
   std::unique_ptr<Operand> a_, b_, c_;
   bool has_constant_b_ = false;
   std::shared_ptr<const Model> model_;

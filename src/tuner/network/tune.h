@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "planner/accuracy.h"
 #include "planner/decision.h"
 #include "planner/extract.h"
 #include "solver/solve.h"
 #include "tuner/measure/measure.h"
-#include "tuner/network/accuracy.h"
 #include "tuner/network/level.h"
 
 namespace fettle::tuner {
@@ -53,7 +53,7 @@ struct Rejected {
 struct Lossy {
   std::string key;   // for TuneOptions::banned
   std::string name;  // kernel
-  LossyChoice trade;
+  planner::LossyChoice trade;
 };
 
 struct TuneReport {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "jobs/interrupt.h"
+#include "runtime/tuning/tune_model.h"
 #include "tensor/compare.h"
 
 namespace fettle::tools {
@@ -186,8 +187,9 @@ Status ProductTable::AddCall() {
   strides.a = (p.trans_a ? p.k : p.m) * or_dense(strides.lda, p.trans_a ? p.m : p.k);
   strides.b = (p.trans_b ? p.n : p.k) * or_dense(strides.ldb, p.trans_b ? p.k : p.n);
   strides.c = p.m * ldc;
-  runtime::MatrixProductOptions options{.session = {.threads = job_.threads}, .store = job_.store};
-  if (job_.accelerator != nullptr) options.session.accelerators = {job_.accelerator};
+  runtime::SessionOptions options{.threads = job_.threads,
+                                  .plans = std::make_shared<runtime::LearnedPlans>(job_.store)};
+  if (job_.accelerator != nullptr) options.accelerators = {job_.accelerator};
   // Refuses leading dimensions before anything is copied with them.
   RETURN_IF_ERROR(runtime::MatrixProduct::Create(p, strides, nullptr, options).status());
   const std::vector<std::byte> a = Spread(job_.a, strides.lda), b = Spread(job_.b, strides.ldb);

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "jobs/job.h"
 #include "report/report.h"
-#include "runtime/tune_model.h"
+#include "runtime/tuning/tune_model.h"
 
 namespace fettle::tools {
 

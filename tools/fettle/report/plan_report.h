@@ -6,7 +6,7 @@
 #include "planner/explain.h"
 #include "report/report.h"
 #include "report/sort_order.h"
-#include "runtime/tune_model.h"
+#include "runtime/tuning/tune_model.h"
 
 namespace fettle::tools {
 

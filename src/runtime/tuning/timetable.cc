@@ -1,4 +1,4 @@
-#include "runtime/timetable.h"
+#include "runtime/tuning/timetable.h"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 // The plan that a tuned one has to beat: what runs before anything is measured.
 #pragma once
 
-#include "runtime/recorded_plans.h"
 #include "runtime/session.h"
-#include "runtime/timetable.h"
+#include "runtime/tuning/recorded_plans.h"
+#include "runtime/tuning/timetable.h"
 #include "tuner/network/gate.h"
 
 namespace fettle::runtime {

@@ -6,7 +6,7 @@
 
 #include "tensor/tensor.h"
 
-namespace fettle::tuner {
+namespace fettle::planner {
 
 struct AccuracyLimits {
   /// Signal to noise that each float output must keep, in dB.
@@ -41,4 +41,4 @@ struct LossyChoice {
 /// The choice to ban first: the most error per saved time; -1 where none has an error.
 int WorstTrade(std::span<const LossyChoice> choices);
 
-}  // namespace fettle::tuner
+}  // namespace fettle::planner

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "runtime/tune_model.h"
+#include "runtime/tuning/tune_model.h"
 
 namespace fettle::runtime {
 

@@ -1,4 +1,4 @@
-#include "tuner/network/accuracy.h"
+#include "planner/accuracy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace fettle::tuner {
+namespace fettle::planner {
 namespace {
 
 template <typename T>
@@ -66,4 +66,4 @@ TEST(WorstTradeTest, MostErrorPerSavedTimeGoesFirst) {
 }
 
 }  // namespace
-}  // namespace fettle::tuner
+}  // namespace fettle::planner

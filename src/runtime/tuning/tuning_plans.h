@@ -4,7 +4,7 @@
 #include <string>
 
 #include "planner/plan_source.h"
-#include "runtime/tune_model.h"
+#include "runtime/tuning/tune_model.h"
 
 namespace fettle::runtime {
 

@@ -1,4 +1,4 @@
-#include "runtime/tune_model.h"
+#include "runtime/tuning/tune_model.h"
 
 #include <algorithm>
 #include <charconv>
@@ -8,12 +8,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "planner/planner.h"
-#include "runtime/default_plan.h"
 #include "runtime/package/package.h"
 #include "runtime/plan_accuracy.h"
-#include "runtime/recorded_plans.h"
-#include "runtime/timetable.h"
-#include "runtime/tuning_plans.h"
+#include "runtime/tuning/default_plan.h"
+#include "runtime/tuning/recorded_plans.h"
+#include "runtime/tuning/timetable.h"
+#include "runtime/tuning/tuning_plans.h"
 #include "tuner/cost/run_overhead.h"
 
 namespace fettle::runtime {
@@ -83,7 +83,7 @@ Result<LearnedDecision> FindLearned(const ir::Graph& segment, const DeviceSet& d
 }
 
 /// What the noise that `limits` allow amounts to, for the solver.
-double ErrorBudget(const tuner::AccuracyLimits& limits) {
+double ErrorBudget(const planner::AccuracyLimits& limits) {
   const double budget = std::pow(10, -limits.min_sqnr_db / 10);
   return budget >= 0 ? budget : -1;
 }
@@ -189,7 +189,7 @@ class ModelTuner {
   struct Attempt {
     std::vector<TunedSegment> segments;
     tuner::GateResult gate;
-    tuner::PlanAccuracy accuracy;
+    planner::PlanAccuracy accuracy;
     double expected_us = 0, predicted_us = 0, alone_us = 0;
     std::shared_ptr<Session> tuned;
   };
@@ -198,7 +198,7 @@ class ModelTuner {
     return options_.session.cancelled != nullptr && *options_.session.cancelled;
   }
 
-  tuner::AccuracyLimits Accuracy() const {
+  planner::AccuracyLimits Accuracy() const {
     return LimitsFor(model_->graph(), options_.session.precision, options_.accuracy);
   }
 
@@ -322,7 +322,7 @@ class ModelTuner {
 
   bool MayLosePrecision() const { return options_.session.precision != planner::Precision::kHigh; }
 
-  tuner::PlanAccuracy Judge(const TensorMap& outputs) const {
+  planner::PlanAccuracy Judge(const TensorMap& outputs) const {
     return CompareOutputs(outputs, MayLosePrecision() ? exact_ : default_.outputs, Accuracy());
   }
 
@@ -349,9 +349,9 @@ class ModelTuner {
   /// The solver kept the budget by the errors that it knew, so one was estimated too low: bans the
   /// choice that loses most accuracy for the time it saves; false where none loses any.
   bool BanWorst() {
-    std::vector<tuner::LossyChoice> trades;
+    std::vector<planner::LossyChoice> trades;
     for (const tuner::Lossy& lossy : result_.report.lossy) trades.push_back(lossy.trade);
-    const int worst = tuner::WorstTrade(trades);
+    const int worst = planner::WorstTrade(trades);
     if (worst < 0) return false;
     const tuner::Lossy& lossy = result_.report.lossy[worst];
     result_.banned.push_back(lossy);
@@ -523,7 +523,7 @@ class ModelTuner {
   std::shared_ptr<RecordedPlans> tuned_plans_;
   StepTimes preferred_times_, tuned_times_;
   TensorMap got_, exact_;
-  tuner::PlanAccuracy preferred_accuracy_;
+  planner::PlanAccuracy preferred_accuracy_;
   std::optional<Attempt> before_;
   int rounds_ = 0;
   int64_t measured_in_round_ = 0;

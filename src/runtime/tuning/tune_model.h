@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "planner/accuracy.h"
 #include "planner/plan_book.h"
 #include "runtime/session.h"
 #include "tuner/cost/calibration.h"
-#include "tuner/network/accuracy.h"
 #include "tuner/network/gate.h"
 #include "tuner/network/tune.h"
 
@@ -28,7 +28,7 @@ struct TuneModelOptions {
   /// OpenCL program or one launch takes.
   tuner::TuneOptions tune;
   tuner::GateOptions gate;
-  tuner::AccuracyLimits accuracy;
+  planner::AccuracyLimits accuracy;
 };
 
 /// One segment and what was decided for it.
@@ -46,7 +46,7 @@ struct TuneModelResult {
   std::vector<TunedSegment> segments;
   tuner::TuneReport report;  // summed over segments and rounds
   tuner::GateResult gate;
-  tuner::PlanAccuracy accuracy;
+  planner::PlanAccuracy accuracy;
   /// True where the verdict of the gate comes from the store, for the same plan.
   bool known = false;
   /// Choices given up because the whole plan lost too much accuracy.

@@ -1,4 +1,4 @@
-#include "runtime/recorded_plans.h"
+#include "runtime/tuning/recorded_plans.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "runtime/tuning_plans.h"
+#include "runtime/tuning/tuning_plans.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "runtime/default_plan.h"
+#include "runtime/tuning/default_plan.h"
 
 #include <algorithm>
 

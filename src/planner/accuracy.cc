@@ -1,11 +1,11 @@
-#include "tuner/network/accuracy.h"
+#include "planner/accuracy.h"
 
 #include <cmath>
 #include <limits>
 
 #include "tensor/compare.h"
 
-namespace fettle::tuner {
+namespace fettle::planner {
 namespace {
 
 /// Elements of which one side alone is NaN or infinite, or both are but not equal.
@@ -74,4 +74,4 @@ int WorstTrade(std::span<const LossyChoice> choices) {
   return worst;
 }
 
-}  // namespace fettle::tuner
+}  // namespace fettle::planner

@@ -1,0 +1,13 @@
+// The runtime library computes on the CPU alone.
+#include "kernels/built_backends.h"
+
+namespace fettle::kernels {
+
+extern const Backend kCpuBackend;
+
+std::span<const Backend* const> BuiltBackends() {
+  static constexpr const Backend* kRows[] = {&kCpuBackend};
+  return kRows;
+}
+
+}  // namespace fettle::kernels

@@ -1,0 +1,45 @@
+// The runtime library runs packages and what is known, and learns nothing.
+#include "capi/parts.h"
+
+namespace fettle::capi {
+namespace {
+
+Status NoTuner(std::string_view what) {
+  return Unsupported("{}: the runtime library has no tuner, libfettle does", what);
+}
+
+Status NoImporter(const std::string& name) {
+  return Unsupported(
+      "{}: no package: the runtime library reads .fettle packages alone, which fettle tune writes",
+      name);
+}
+
+constexpr runtime::Importer kNone = {
+    .file = [](const std::string& path, std::vector<std::string>*,
+               std::span<const std::string>) -> Result<ir::Graph> { return NoImporter(path); },
+    .bytes = [](std::span<const std::byte>, std::shared_ptr<const void>, const std::string& name,
+                std::vector<std::string>*,
+                std::span<const std::string>) -> Result<ir::Graph> { return NoImporter(name); }};
+
+}  // namespace
+
+Result<std::shared_ptr<const runtime::Model>> LoadModel(const char* path) {
+  return runtime::Model::LoadWith(kNone, path, {});
+}
+
+Result<std::shared_ptr<const runtime::Model>> LoadModelBytes(std::span<const std::byte> bytes,
+                                                             const char* name) {
+  return runtime::Model::LoadBytesWith(kNone, bytes, name, {});
+}
+
+Status Tune(fettle_session&, const fettle_tune_options&, fettle_tune_report*) {
+  return NoTuner("fettle_session_tune");
+}
+
+Result<ProductTuning> TuningOf(const fettle_gemm_options& options) {
+  if (options.tune != nullptr) return NoTuner("fettle_gemm_options: tune");
+  if (options.database != nullptr) return NoTuner("fettle_gemm_options: database");
+  return ProductTuning{};
+}
+
+}  // namespace fettle::capi

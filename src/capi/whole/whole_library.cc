@@ -1,0 +1,102 @@
+// The whole library reads ONNX files, tunes and keeps what it learns in databases.
+#include <optional>
+
+#include "base/clock.h"
+#include "capi/parts.h"
+#include "capi/structs.h"
+#include "runtime/tuning/tune_model.h"
+#include "runtime/tuning/tune_product.h"
+
+namespace fettle::capi {
+namespace {
+
+using runtime::MatrixProduct;
+using runtime::Session;
+
+/// A session in the place of the handle's own.
+void Replace(fettle_session& session, std::shared_ptr<Session> with) {
+  const std::lock_guard lock(session.cancel_mutex);
+  session.session = std::move(with);
+}
+
+/// The database that options name; kIo where it cannot keep what is learned.
+Result<std::unique_ptr<tuner::Store>> OpenDatabase(const char* folder) {
+  if (folder == nullptr) return tuner::MemoryStore();
+  auto store = tuner::OpenUserStore(folder);
+  if (!store->is_kept()) return Error(StatusCode::kIo, "database: {}", store->trouble());
+  return store;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const runtime::Model>> LoadModel(const char* path) {
+  return runtime::Model::Load(path);
+}
+
+Result<std::shared_ptr<const runtime::Model>> LoadModelBytes(std::span<const std::byte> bytes,
+                                                             const char* name) {
+  return runtime::Model::LoadBytes(bytes, name);
+}
+
+Status Tune(fettle_session& session, const fettle_tune_options& wanted,
+            fettle_tune_report* report) {
+  runtime::TuneModelOptions tune{.session = session.options};
+  tune.session.cancelled = &session.tuning_cancelled;
+  tune.writes_package = wanted.package != nullptr;
+  tune.packed_weights = wanted.packed_weights != 0;
+  ASSIGN_OR_RETURN(tune.tune.level,
+                   tuner::LevelFromName(wanted.level == nullptr ? "normal" : wanted.level));
+  if (wanted.budget_seconds < 0) return InvalidArgument("budget_seconds: below 0");
+  if (wanted.budget_seconds > 0)
+    tune.deadline_ns = NowNs() + static_cast<int64_t>(wanted.budget_seconds * 1e9);
+  ASSIGN_OR_RETURN(const auto store, OpenDatabase(wanted.database));
+  runtime::TensorMap inputs;
+  for (const auto& [name, buffer] : session.inputs) {
+    ASSIGN_OR_RETURN(Tensor tensor, buffer->ReadToHost());
+    inputs.emplace(name, std::move(tensor));
+  }
+  ASSIGN_OR_RETURN(auto result, runtime::TuneModel(session.model, inputs, tune, *store));
+  if (wanted.package != nullptr) {
+    RETURN_IF_ERROR(
+        runtime::SaveTuned(wanted.package, "", session.model, inputs, session.options, result)
+            .status());
+  }
+  runtime::SessionOptions next = session.options;
+  next.plans = planner::PlansOf(result.book);
+  ASSIGN_OR_RETURN(std::shared_ptr<Session> tuned, Session::Create(session.model, next));
+  Replace(session, std::move(tuned));
+  session.options = std::move(next);
+  if (report == nullptr) return OkStatus();
+  const tuner::GateResult& gate = result.gate;
+  return WriteStruct({.struct_size = sizeof(fettle_tune_report),
+                      .accepted = gate.accepted ? 1 : 0,
+                      .default_ms = gate.incumbent_us * 1e-3,
+                      .tuned_ms = (gate.accepted ? gate.challenger_us : gate.incumbent_us) * 1e-3,
+                      .predicted_ms = result.predicted_us * 1e-3,
+                      .measured = result.report.measured,
+                      .reused = result.report.reused},
+                     report);
+}
+
+Result<ProductTuning> TuningOf(const fettle_gemm_options& options) {
+  std::optional<tuner::Level> level;
+  if (options.tune != nullptr) {
+    ASSIGN_OR_RETURN(level, tuner::LevelFromName(options.tune));
+  }
+  ProductTuning tuning;
+  std::shared_ptr<tuner::Store> store;
+  if (options.database != nullptr) {
+    store = tuner::OpenUserStore(options.database);
+    tuning.plans = std::make_shared<runtime::LearnedPlans>(store);
+  } else {
+    store = tuner::MemoryStore();
+  }
+  if (level) {
+    tuning.tune = [level = *level, seconds = options.tune_seconds, store](MatrixProduct& product) {
+      return runtime::TuneProduct(product, level, seconds, *store);
+    };
+  }
+  return tuning;
+}
+
+}  // namespace fettle::capi

@@ -1,0 +1,24 @@
+#include "runtime/tuning/tune_product.h"
+
+#include "base/clock.h"
+#include "ir/noise.h"
+#include "runtime/tuning/tune_model.h"
+
+namespace fettle::runtime {
+
+Status TuneProduct(MatrixProduct& product, tuner::Level level, double seconds,
+                   tuner::Store& store) {
+  if (product.model() == nullptr) return OkStatus();
+  TuneModelOptions tune{.session = product.options()};
+  tune.tune.level = level;
+  if (seconds > 0) tune.deadline_ns = NowNs() + static_cast<int64_t>(seconds * 1e9);
+  const ir::Graph& graph = product.model()->graph();
+  ASSIGN_OR_RETURN(std::vector<Tensor> noise, ir::NoiseInputs(graph, 1));
+  TensorMap inputs;
+  for (size_t i = 0; i < noise.size(); ++i)
+    inputs.emplace(graph.value(graph.inputs[i]).name, std::move(noise[i]));
+  ASSIGN_OR_RETURN(const TuneModelResult result, TuneModel(product.model(), inputs, tune, store));
+  return product.UsePlans(planner::PlansOf(result.book));
+}
+
+}  // namespace fettle::runtime
