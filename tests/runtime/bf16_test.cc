@@ -52,7 +52,7 @@ TEST(SessionInBf16, MultipliesTilesBelowIt) {
     const auto session = Session::Create(model, {.threads = 2, .precision = precision}).value();
     for (int run = 0; run < 2; ++run) {
       ASSERT_TRUE(session->Run(inputs, &got).ok());
-      const tuner::PlanAccuracy accuracy =
+      const planner::PlanAccuracy accuracy =
           CompareOutputs(got, want, LimitsFor(model->graph(), precision));
       EXPECT_TRUE(accuracy.ok) << accuracy.reason;
     }
