@@ -14,68 +14,115 @@ namespace fettle::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The window of one output pixel.
+/// Runs whose maxima are taken at once.
+constexpr size_t kMostRuns = 8;
+
+/// Runs of elements, to be joined element by element.
 template <typename T>
-struct Window {
-  const PoolPlan& plan;
-  const T* x;  // of the image
-  T* y;        // of the pixel
-  const PoolTaps &d, &h, &w;
-
-  /// `vectors` vectors of channels from `c` on.
-  template <int vectors, class D>
-  HWY_INLINE void Channels(D tag, int64_t c) const {
-    const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
-    const int64_t step = plan.dilation[2] * plan.channels;
-    auto m0 = hn::Set(tag, std::numeric_limits<T>::lowest()), m1 = m0;
-    for (int64_t kd = d.begin; kd < d.end; ++kd) {
-      for (int64_t kh = h.begin; kh < h.end; ++kh) {
-        const T* p = x + FirstTap(plan, d, h, w, kd, kh) + c;
-        for (int64_t kw = w.begin; kw < w.end; ++kw, p += step) {
-          m0 = hn::Max(m0, hn::LoadU(tag, p));
-          if constexpr (vectors == 2) m1 = hn::Max(m1, hn::LoadU(tag, p + lanes));
-        }
-      }
-    }
-    hn::StoreU(m0, tag, y + c);
-    if constexpr (vectors == 2) hn::StoreU(m1, tag, y + c + lanes);
-  }
-
-  /// All channels by vectors of at most `bytes`; the last one overlaps the one before it.
-  template <size_t bytes>
-  HWY_INLINE void Run() const {
-    const hn::CappedTag<T, bytes> tag;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
-    if constexpr (bytes > 8) {
-      if (plan.channels < lanes) return Run<bytes / 2>();
-    }
-    int64_t c = 0;
-    for (; c + 2 * lanes <= plan.channels; c += 2 * lanes) Channels<2>(tag, c);
-    for (; c + lanes <= plan.channels; c += lanes) Channels<1>(tag, c);
-    if (c < plan.channels) Channels<1>(tag, plan.channels - lanes);
-  }
+struct Runs {
+  std::array<const T*, kMostRuns> from{};
+  size_t count = 0;
 };
 
+/// to = the maxima of the `n` first elements of the runs. `to` may be one of them. kCount: of the
+/// runs, 0 where it is not known.
+template <size_t kCount, typename T>
+void JoinCounted(const Runs<T>& runs, int64_t n, T* to) {
+  const size_t count = kCount == 0 ? runs.count : kCount;
+  const auto join = [&](auto tag, int64_t i) HWY_ATTR {
+    auto most = hn::LoadU(tag, runs.from[0] + i);
+    for (size_t k = 1; k < count; ++k) most = hn::Max(most, hn::LoadU(tag, runs.from[k] + i));
+    hn::StoreU(most, tag, to + i);
+  };
+  // The last vector overlaps the one before it; short runs take shorter vectors.
+  const auto by = [&](auto tag) HWY_ATTR {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+    if (n < lanes) return false;
+    for (int64_t i = 0; i + lanes <= n; i += lanes) join(tag, i);
+    if (n % lanes != 0) join(tag, n - lanes);
+    return true;
+  };
+  if (by(hn::ScalableTag<T>()) || by(hn::CappedTag<T, 16>()) || by(hn::CappedTag<T, 8>())) return;
+  for (int64_t i = 0; i < n; ++i) join(hn::CappedTag<T, 1>(), i);
+}
+
 template <typename T>
-void RowOf(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row) {
+HWY_INLINE void Join(const Runs<T>& runs, int64_t n, T* to) {
+  if (runs.count == 2) return JoinCounted<2>(runs, n, to);
+  if (runs.count == 3) return JoinCounted<3>(runs, n, to);
+  JoinCounted<0>(runs, n, to);
+}
+
+/// Joins any number of runs to `to`: add each, then finish.
+template <typename T>
+class Joiner {
+ public:
+  HWY_INLINE Joiner(int64_t n, T* to) : n_(n), to_(to) {}
+  HWY_INLINE void Add(const T* run) {
+    runs_.from[runs_.count++] = run;
+    if (runs_.count == kMostRuns) {
+      Finish();
+      runs_.from[runs_.count++] = to_;
+    }
+  }
+  HWY_INLINE void Finish() {
+    if (runs_.count > 0) Join(runs_, n_, to_);
+    runs_.count = 0;
+  }
+
+ private:
+  Runs<T> runs_;
+  int64_t n_;
+  T* to_;
+};
+
+/// The rows of the window as one, with what is outside of the input as the least value.
+template <typename T>
+void JoinRowsOfWindow(const PoolPlan& plan, const T* image, const PoolTaps& d, const PoolTaps& h,
+                      T* to) {
+  const int64_t width = plan.in[2] * plan.channels, all = MaxBytesScratch(plan);
+  const int64_t before = std::min(plan.pad_begin[2] * plan.channels, all);
+  const int64_t inside = d.begin == d.end || h.begin == h.end ? 0 : std::min(width, all - before);
+  constexpr T kLeast = std::numeric_limits<T>::lowest();
+  std::fill_n(to, before, kLeast);
+  Joiner<T> joiner(inside, to + before);
+  for (int64_t kd = d.begin; kd < d.end; ++kd) {
+    for (int64_t kh = h.begin; kh < h.end; ++kh) {
+      const int64_t depth = d.first + kd * plan.dilation[0];
+      joiner.Add(image + (depth * plan.in[1] + h.first + kh * plan.dilation[1]) * width);
+    }
+  }
+  joiner.Finish();
+  std::fill_n(to + before + inside, all - before - inside, kLeast);
+}
+
+template <typename T>
+void RowOf(const PoolPlan& plan, const T* x, T* y, int64_t row, T* scratch) {
   const int64_t oh = row % plan.out[1], od = row / plan.out[1] % plan.out[0],
                 n = row / (plan.out[1] * plan.out[0]);
   const int64_t image = plan.in[0] * plan.in[1] * plan.in[2] * plan.channels;
   const PoolTaps d(plan, 0, od), h(plan, 1, oh);
-  for (int64_t ow = 0; ow < plan.out[2]; ++ow) {
-    const PoolTaps w(plan, 2, ow);
-    const Window<T> window{plan,
-                           reinterpret_cast<const T*>(x) + n * image,
-                           reinterpret_cast<T*>(y) + (row * plan.out[2] + ow) * plan.channels,
-                           d,
-                           h,
-                           w};
-    window.template Run<HWY_LANES(uint8_t)>();
+  JoinRowsOfWindow(plan, x + n * image, d, h, scratch);
+  // Neighbouring outputs read neighbouring inputs: one run.
+  const bool is_run = plan.stride[2] == 1;
+  const int64_t runs = is_run ? 1 : plan.out[2], length = plan.out[2] / runs * plan.channels;
+  for (int64_t i = 0; i < runs; ++i) {
+    Joiner<T> joiner(length, y + (row * plan.out[2] + i) * plan.channels);
+    const T* from = scratch + i * plan.stride[2] * plan.channels;
+    for (int64_t k = 0; k < plan.kernel[2]; ++k)
+      joiner.Add(from + k * plan.dilation[2] * plan.channels);
+    joiner.Finish();
   }
 }
 
-void MaxBytesRowOnTarget(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row) {
-  plan.storage == DType::kU8 ? RowOf<uint8_t>(plan, x, y, row) : RowOf<int8_t>(plan, x, y, row);
+void MaxBytesRowOnTarget(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
+                         std::byte* scratch) {
+  const auto run = [&](auto type) {
+    using T = decltype(type);
+    RowOf(plan, reinterpret_cast<const T*>(x), reinterpret_cast<T*>(y), row,
+          reinterpret_cast<T*>(scratch));
+  };
+  plan.storage == DType::kU8 ? run(uint8_t{}) : run(int8_t{});
 }
 
 }  // namespace HWY_NAMESPACE
@@ -87,8 +134,15 @@ namespace fettle::kernels {
 
 HWY_EXPORT(MaxBytesRowOnTarget);
 
-void MaxBytesRow(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row) {
-  HWY_DYNAMIC_DISPATCH(MaxBytesRowOnTarget)(plan, x, y, row);
+void MaxBytesRow(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,
+                 std::byte* scratch) {
+  HWY_DYNAMIC_DISPATCH(MaxBytesRowOnTarget)(plan, x, y, row, scratch);
+}
+
+int64_t MaxBytesScratch(const PoolPlan& plan) {
+  // Pixels of a row as the windows of all outputs read it.
+  return plan.channels *
+         ((plan.out[2] - 1) * plan.stride[2] + (plan.kernel[2] - 1) * plan.dilation[2] + 1);
 }
 
 }  // namespace fettle::kernels

@@ -26,14 +26,14 @@ class Pool final : public PreparedKernel {
         pads_(std::move(pads)),
         lanes_(lanes),
         narrow_(plan.channels < kWidePixel),
-        row_(plan.selects_bytes() ? MaxBytesRow : PoolRow) {
+        selects_bytes_(!narrow_ && plan.selects_bytes()) {
     // Enough input bytes per task to hide its claim.
     const int64_t taps = plan.kernel[0] * plan.kernel[1] * plan.kernel[2];
     const int64_t work = std::max<int64_t>(plan.out[2] * plan.channels * taps, 1);
     rows_per_task_ = std::max<int64_t>(1, 16384 / work);
   }
 
-  int64_t workspace_bytes() const override { return narrow_ ? lanes_ * PoolScratch(plan_) * 4 : 0; }
+  int64_t workspace_bytes() const override { return lanes_ * ScratchBytes(); }
 
   Status Launch(const LaunchArgs& args) const override {
     const auto* x = args.inputs[0].host<std::byte>();
@@ -43,10 +43,10 @@ class Pool final : public PreparedKernel {
     auto& stream = static_cast<CpuStream&>(args.stream);
     const int64_t tasks = (rows + rows_per_task_ - 1) / rows_per_task_;
     stream.ParallelFor(tasks, [&](int64_t task, int lane) {
-      float* scratch = args.workspace.host<float>() + lane * PoolScratch(plan_);
+      std::byte* scratch = args.workspace.host<std::byte>() + lane * ScratchBytes();
       const int64_t end = std::min(rows, (task + 1) * rows_per_task_);
       for (int64_t row = task * rows_per_task_; row < end; ++row) {
-        narrow_ ? PoolNarrowRow(plan_, x, y, row, scratch) : row_(plan_, x, y, row);
+        RunRow(x, y, row, scratch);
       }
     });
     pads_.Zero(stream, y);
@@ -54,11 +54,21 @@ class Pool final : public PreparedKernel {
   }
 
  private:
+  int64_t ScratchBytes() const {
+    if (narrow_) return PoolScratch(plan_) * 4;
+    return selects_bytes_ ? (MaxBytesScratch(plan_) + 63) / 64 * 64 : 0;
+  }
+
+  void RunRow(const std::byte* x, std::byte* y, int64_t row, std::byte* scratch) const {
+    if (narrow_) return PoolNarrowRow(plan_, x, y, row, reinterpret_cast<float*>(scratch));
+    if (selects_bytes_) return MaxBytesRow(plan_, x, y, row, scratch);
+    PoolRow(plan_, x, y, row);
+  }
+
   PoolPlan plan_;
   PadLanes pads_;
   int lanes_;
-  bool narrow_;
-  void (*row_)(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row);
+  bool narrow_, selects_bytes_;
   int64_t rows_per_task_ = 1;
 };
 
@@ -138,6 +148,7 @@ constexpr Family<Facts> kFamily{
 }  // namespace
 
 extern const KernelDesc kCpuPoolWindow;
-const KernelDesc kCpuPoolWindow = {.name = "cpu.pool.window", .match = MatchAs<kFamily>};
+const KernelDesc kCpuPoolWindow = {
+    .name = "cpu.pool.window", .version = 2, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels
