@@ -8,6 +8,9 @@ install(TARGETS fettle_capi EXPORT fettle_targets
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/fettle DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(FETTLE_TOOLS)
   install(TARGETS fettle RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  if(TARGET fettle-enhance)
+    install(TARGETS fettle-enhance RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
 endif()
 
 set(fettle_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fettle)
