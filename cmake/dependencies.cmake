@@ -16,6 +16,8 @@ if(FETTLE_TOOLS)
   find_package(PNG REQUIRED)
   find_package(JPEG REQUIRED)
   find_package(ZLIB REQUIRED)
+  # fettle-enhance is built where they are.
+  pkg_check_modules(FFMPEG IMPORTED_TARGET libavformat>=59 libavcodec>=59 libavutil>=57 libswscale>=6)
 endif()
 if(FETTLE_TESTS)
   find_package(GTest REQUIRED)

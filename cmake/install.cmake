@@ -29,4 +29,7 @@ fettle_install(library fettle_capi fettle "Runs neural networks on the device in
 fettle_install(runtime fettle_runtime_capi fettle_runtime "Runs tuned neural networks from packages")
 if(FETTLE_TOOLS)
   install(TARGETS fettle RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library)
+  if(TARGET fettle-enhance)
+    install(TARGETS fettle-enhance RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library)
+  endif()
 endif()

@@ -15,6 +15,7 @@
   ROW(Tune)                  \
   ROW(Plan)                  \
   ROW(Quantise)              \
+  ROW(Enhance)               \
   ROW(Db)                    \
   ROW(TuneKernel)            \
   ROW(Completion)            \

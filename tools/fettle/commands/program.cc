@@ -6,6 +6,7 @@
 #include <new>
 
 #include "commands/command.h"
+#include "commands/hand_over.h"
 #include "jobs/command_line.h"
 #include "jobs/option_table.h"
 #include "report/report.h"
@@ -47,6 +48,7 @@ int RunProgram(int argc, char** argv) {
   std::vector<std::string> words = ReadWords(argc, argv);
   const bool wants_json = WantsJson(words);
   SetJsonFailures(wants_json);
+  if (!words.empty() && words[0] == "enhance") return HandOver("fettle-enhance", argc, argv);
   // The program itself has no such option, its help has.
   if (AsksForHelp(words)) std::erase(words, "--json");
   if (const std::string sentence = Misspelling(app, words); !sentence.empty())

@@ -1,0 +1,181 @@
+#include "av/container.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+extern "C" {
+#include <libavutil/display.h>
+}
+
+namespace fettle::enhance {
+namespace {
+
+/// Containers and what FFmpeg's muxers of them leave out in silence; others are taken to carry none
+/// of it.
+struct ContainerRow {
+  std::string_view names;  // as AVOutputFormat has them
+  bool chapters, rotation;
+  int clock;  // ticks a second at most; 0: any
+};
+// Rotation in Matroska came with libavformat 61.
+constexpr bool kMatroskaTurns = LIBAVFORMAT_VERSION_MAJOR >= 61;
+constexpr std::array kContainers = {
+    ContainerRow{"mp4", true, true, 0},
+    ContainerRow{"mov", true, true, 0},
+    ContainerRow{"ipod", true, true, 0},
+    ContainerRow{"matroska", true, kMatroskaTurns, 1000},
+    ContainerRow{"webm", true, kMatroskaTurns, 1000},
+    ContainerRow{"nut", true, false, 0},
+    ContainerRow{"mpegts", false, false, 90000},
+};
+
+ContainerRow RowOf(const AVOutputFormat& container) {
+  for (const ContainerRow& row : kContainers)
+    if (row.names == container.name) return row;
+  return {container.name, false, false, 0};
+}
+
+bool IsTurned(const AVStream& stream) {
+  const uint8_t* matrix = av_stream_get_side_data(&stream, AV_PKT_DATA_DISPLAYMATRIX, nullptr);
+  return matrix != nullptr &&
+         av_display_rotation_get(reinterpret_cast<const int32_t*>(matrix)) != 0;
+}
+
+std::string WhyNot(const AVStream& stream, const AVOutputFormat& container) {
+  const AVCodecParameters& codec = *stream.codecpar;
+  if (codec.codec_type == AVMEDIA_TYPE_DATA || codec.codec_type == AVMEDIA_TYPE_UNKNOWN ||
+      codec.codec_id == AV_CODEC_ID_NONE)
+    return fmt::format("{} has no place for unknown data", container.name);
+  const bool attachment = codec.codec_type == AVMEDIA_TYPE_ATTACHMENT;
+  const std::string_view name = container.name;
+  if (attachment && name != "matroska") return fmt::format("{} has no attachments", name);
+  if (attachment) return "";
+  if (avformat_query_codec(&container, codec.codec_id, FF_COMPLIANCE_NORMAL) == 0)
+    return fmt::format("{} does not carry {}", name, avcodec_get_name(codec.codec_id));
+  return "";
+}
+
+/// Tags belong to containers: kept where this one knows it for the codec.
+unsigned TagIn(const AVOutputFormat& container, const AVCodecParameters& codec) {
+  if (container.codec_tag == nullptr) return codec.codec_tag;
+  return av_codec_get_id(container.codec_tag, codec.codec_tag) == codec.codec_id ? codec.codec_tag
+                                                                                 : 0;
+}
+
+void AddSideData(AVStream& to, AVPacketSideDataType type, const void* bytes, size_t size) {
+  uint8_t* copy = av_stream_new_side_data(&to, type, size);
+  if (copy == nullptr) throw std::bad_alloc();
+  std::memcpy(copy, bytes, size);
+}
+
+void CopySideData(const AVStream& from, AVStream& to) {
+  for (int i = 0; i < from.nb_side_data; ++i)
+    AddSideData(to, from.side_data[i].type, from.side_data[i].data, from.side_data[i].size);
+}
+
+void AddLight(const LightData& light, AVStream& to) {
+  for (const auto& [type, bytes] : light)
+    if (av_stream_get_side_data(&to, type, nullptr) == nullptr)
+      AddSideData(to, type, bytes.data(), bytes.size());
+}
+
+void CopyChapters(const AVFormatContext& from, AVFormatContext& to) {
+  if (from.nb_chapters == 0) return;
+  to.chapters = static_cast<AVChapter**>(av_calloc(from.nb_chapters, sizeof *to.chapters));
+  if (to.chapters == nullptr) throw std::bad_alloc();
+  for (unsigned i = 0; i < from.nb_chapters; ++i) {
+    auto* chapter = static_cast<AVChapter*>(av_mallocz(sizeof(AVChapter)));
+    if (chapter == nullptr) throw std::bad_alloc();
+    *chapter = *from.chapters[i];
+    chapter->metadata = nullptr;
+    av_dict_copy(&chapter->metadata, from.chapters[i]->metadata, 0);
+    to.chapters[to.nb_chapters++] = chapter;
+  }
+}
+
+}  // namespace
+
+const AVOutputFormat& ContainerOf(const std::filesystem::path& path) {
+  const AVOutputFormat* format = av_guess_format(nullptr, path.c_str(), nullptr);
+  if (format == nullptr)
+    throw Failure(kExitUsage, fmt::format("{}: no container is known by this name", path.string()));
+  return *format;
+}
+
+std::vector<StreamFate> FatesOf(const Input& input, const AVOutputFormat& container) {
+  std::vector<StreamFate> fates;
+  for (unsigned i = 0; i < input.format().nb_streams; ++i) {
+    const AVStream& stream = *input.format().streams[i];
+    const char* type = av_get_media_type_string(stream.codecpar->codec_type);
+    StreamFate fate{.index = static_cast<int>(i),
+                    .type = type == nullptr ? "unknown" : type,
+                    .codec = avcodec_get_name(stream.codecpar->codec_id)};
+    if (fate.index != input.video_index()) fate.reason = WhyNot(stream, container);
+    fate.carried = fate.reason.empty();
+    // MP4 keeps the titles of chapters as a stream, which its muxer writes by itself.
+    fate.made_anew = !fate.carried && input.format().nb_chapters > 0 &&
+                     stream.codecpar->codec_tag == MKTAG('t', 'e', 'x', 't');
+    fates.push_back(fate);
+  }
+  return fates;
+}
+
+std::vector<std::string> LossesOf(const Input& input, const AVOutputFormat& container) {
+  const ContainerRow row = RowOf(container);
+  std::vector<std::string> losses;
+  if (input.format().nb_chapters > 0 && !row.chapters)
+    losses.push_back(fmt::format("{} has no chapters", container.name));
+  if (IsTurned(input.video()) && !row.rotation)
+    losses.push_back(fmt::format("{} does not carry the rotation", container.name));
+  const AVRational tick = input.video().time_base;
+  if (row.clock != 0 && static_cast<int64_t>(row.clock) * tick.num % tick.den != 0)
+    losses.push_back(fmt::format("{} rounds times to 1/{} s", container.name, row.clock));
+  return losses;
+}
+
+LightData LightOf(const AVFrame& frame) {
+  static constexpr std::pair<AVFrameSideDataType, AVPacketSideDataType> kTypes[] = {
+      {AV_FRAME_DATA_MASTERING_DISPLAY_METADATA, AV_PKT_DATA_MASTERING_DISPLAY_METADATA},
+      {AV_FRAME_DATA_CONTENT_LIGHT_LEVEL, AV_PKT_DATA_CONTENT_LIGHT_LEVEL}};
+  LightData light;
+  for (const auto& [of_frame, of_stream] : kTypes)
+    if (const AVFrameSideData* data = av_frame_get_side_data(&frame, of_frame))
+      light.emplace_back(of_stream,
+                         std::string(reinterpret_cast<const char*>(data->data), data->size));
+  return light;
+}
+
+std::vector<int> CopyStructure(const Input& input, const std::vector<StreamFate>& fates,
+                               const AVCodecParameters& video, const LightData& light,
+                               AVFormatContext& output) {
+  std::vector<int> places;
+  for (const StreamFate& fate : fates) {
+    places.push_back(-1);
+    if (!fate.carried) continue;
+    const AVStream& from = *input.format().streams[fate.index];
+    AVStream* to = avformat_new_stream(&output, nullptr);
+    if (to == nullptr) throw std::bad_alloc();
+    places.back() = to->index;
+    const bool is_video = fate.index == input.video_index();
+    CheckAv(avcodec_parameters_copy(to->codecpar, is_video ? &video : from.codecpar),
+            "a stream's parameters");
+    to->codecpar->codec_tag = is_video ? 0 : TagIn(*output.oformat, *from.codecpar);
+    to->time_base = from.time_base;
+    to->avg_frame_rate = from.avg_frame_rate;
+    to->r_frame_rate = from.r_frame_rate;
+    to->disposition = from.disposition;
+    to->id = from.id;
+    to->sample_aspect_ratio = is_video ? video.sample_aspect_ratio : from.sample_aspect_ratio;
+    av_dict_copy(&to->metadata, from.metadata, 0);
+    CopySideData(from, *to);
+    if (is_video) AddLight(light, *to);
+  }
+  CopyChapters(input.format(), output);
+  av_dict_copy(&output.metadata, input.format().metadata, 0);
+  return places;
+}
+
+}  // namespace fettle::enhance

@@ -1,0 +1,43 @@
+// What a container carries of an input beside its video, and how it gets there.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "av/av.h"
+#include "av/input.h"
+
+namespace fettle::enhance {
+
+/// One stream of the input in the output.
+struct StreamFate {
+  int index = 0;
+  std::string type, codec;
+  bool carried = true;
+  bool made_anew = false;  // from the chapters: is in the output all the same
+  std::string reason;      // of what is not carried
+};
+
+/// Throws Failure (kExitUsage) where no container has such a name.
+const AVOutputFormat& ContainerOf(const std::filesystem::path& path);
+
+/// Of every stream of the input.
+std::vector<StreamFate> FatesOf(const Input& input, const AVOutputFormat& container);
+/// One sentence for each thing beside streams that the container has no place for: chapters,
+/// rotation, times finer than its clock.
+std::vector<std::string> LossesOf(const Input& input, const AVOutputFormat& container);
+
+/// Light of the master and of the brightest frame (HDR10), which some files have in frames alone.
+using LightData = std::vector<std::pair<AVPacketSideDataType, std::string>>;
+LightData LightOf(const AVFrame& frame);
+
+/// Makes the output's streams: carried ones with their parameters, metadata, disposition and side
+/// data as the input has them, the video with `video` for its parameters and `light` where it has
+/// none of its own; then chapters and metadata. Returns the output's index of each input stream, -1
+/// where it is not carried.
+std::vector<int> CopyStructure(const Input& input, const std::vector<StreamFate>& fates,
+                               const AVCodecParameters& video, const LightData& light,
+                               AVFormatContext& output);
+
+}  // namespace fettle::enhance

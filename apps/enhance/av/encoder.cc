@@ -1,0 +1,143 @@
+#include "av/encoder.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace fettle::enhance {
+namespace {
+
+constexpr std::string_view kX264Presets =
+    "ultrafast superfast veryfast faster fast medium slow slower veryslow placebo";
+
+const std::array<EncoderRow, 5>& Rows() {
+  static const std::array<EncoderRow, 5> rows = {
+      EncoderRow{"libx264", AV_CODEC_ID_H264, "crf", 18, "preset", "veryfast", kX264Presets, {}},
+      EncoderRow{"libx265",
+                 AV_CODEC_ID_HEVC,
+                 "crf",
+                 20,
+                 "preset",
+                 "superfast",
+                 kX264Presets,
+                 {{"x265-params", "log-level=none"}}},
+      EncoderRow{"libvpx-vp9",
+                 AV_CODEC_ID_VP9,
+                 "crf",
+                 24,
+                 "cpu-used",
+                 "6",
+                 "",
+                 {{"b", "0"}, {"deadline", "good"}, {"row-mt", "1"}}},
+      EncoderRow{"libsvtav1", AV_CODEC_ID_AV1, "crf", 28, "preset", "10", "", {}},
+      EncoderRow{"mpeg4", AV_CODEC_ID_MPEG4, "qmin", 3, "qmax", "5", "", {}},
+  };
+  return rows;
+}
+
+bool Takes(const AVOutputFormat& container, AVCodecID codec) {
+  // Some containers do not know.
+  return container.video_codec != AV_CODEC_ID_NONE &&
+         avformat_query_codec(&container, codec, FF_COMPLIANCE_NORMAL) != 0;
+}
+
+const AVCodec& CodecOf(const std::string& name) {
+  const AVCodec* codec = avcodec_find_encoder_by_name(name.c_str());
+  if (codec == nullptr)
+    throw Failure(kExitUnsupported, fmt::format("this FFmpeg has no encoder {}", name));
+  return *codec;
+}
+
+}  // namespace
+
+const EncoderRow& ChooseEncoder(const std::string& name, const AVOutputFormat& container) {
+  for (const EncoderRow& row : Rows()) {
+    if (name != "auto" && name != row.name) continue;
+    const bool present = avcodec_find_encoder_by_name(std::string(row.name).c_str()) != nullptr;
+    if (name == "auto" && (!present || !Takes(container, row.codec))) continue;
+    if (!present) CodecOf(name);
+    if (!Takes(container, row.codec))
+      throw Failure(kExitUnsupported,
+                    fmt::format("{} carries no video of {}", container.name, name));
+    return row;
+  }
+  if (name == "auto")
+    throw Failure(kExitUnsupported,
+                  fmt::format("{} carries no video of any encoder here", container.name));
+  throw Failure(kExitUsage,
+                fmt::format("--encoder: there is no '{}': auto, libx264, libx265, libvpx-vp9, "
+                            "libsvtav1, mpeg4",
+                            name));
+}
+
+void CheckPreset(const EncoderRow& row, const std::string& preset) {
+  const std::string padded = fmt::format(" {} ", row.presets);
+  if (!row.presets.empty() && padded.find(fmt::format(" {} ", preset)) == std::string::npos)
+    throw Failure(kExitUsage,
+                  fmt::format("--preset: {} has no '{}': {}", row.name, preset, row.presets));
+}
+
+AVPixelFormat EncoderFormat(const std::string& encoder, AVPixelFormat format) {
+  const AVPixelFormat* formats = CodecOf(encoder).pix_fmts;
+  if (formats == nullptr) return format;
+  for (const AVPixelFormat* at = formats; *at != AV_PIX_FMT_NONE; ++at)
+    if (*at == format) return format;
+  return avcodec_find_best_pix_fmt_of_list(formats, format, 0, nullptr);
+}
+
+Encoder::Encoder(const EncoderSetup& setup) {
+  const AVCodec& codec = CodecOf(setup.name);
+  codec_.reset(avcodec_alloc_context3(&codec));
+  if (codec_ == nullptr) throw std::bad_alloc();
+  codec_->width = setup.width;
+  codec_->height = setup.height;
+  codec_->pix_fmt = setup.format;
+  codec_->time_base = setup.time_base;
+  codec_->framerate = setup.frame_rate;
+  codec_->sample_aspect_ratio = setup.aspect;
+  codec_->color_range = setup.colour.range;
+  codec_->colorspace = setup.colour.matrix;
+  codec_->color_primaries = setup.colour.primaries;
+  codec_->color_trc = setup.colour.transfer;
+  codec_->chroma_sample_location = setup.colour.siting;
+  codec_->thread_count = setup.threads;
+  codec_->flags |= AV_CODEC_FLAG_GLOBAL_HEADER | AV_CODEC_FLAG_BITEXACT;
+  Options options(setup.options);
+  const int opened = avcodec_open2(codec_.get(), &codec, options.get());
+  if (opened == AVERROR(EINVAL) || opened == AVERROR_EXTERNAL)
+    throw Failure(kExitUnsupported,
+                  fmt::format("{} does not take {}x{} of {} with these options", setup.name,
+                              setup.width, setup.height, NameOf(setup.format)));
+  CheckAv(opened, setup.name, kExitUnsupported);
+  options.CheckAllTaken(setup.name);
+}
+
+void Encoder::Encode(FramePtr frame, const std::function<void(AVPacket&)>& take) {
+  if (frame != nullptr) {
+    durations_[frame->pts] = DurationOf(*frame);
+    // The encoder alone decides which frames are key frames.
+    frame->pict_type = AV_PICTURE_TYPE_NONE;
+  }
+  CheckAv(avcodec_send_frame(codec_.get(), frame.get()), codec_->codec->name);
+  while (true) {
+    const PacketPtr packet = NewPacket();
+    const int got = avcodec_receive_packet(codec_.get(), packet.get());
+    if (got == AVERROR(EAGAIN) || got == AVERROR_EOF) return;
+    CheckAv(got, codec_->codec->name);
+    const auto known = durations_.find(packet->pts);
+    if (known != durations_.end()) {
+      packet->duration = known->second;
+      durations_.erase(known);
+    }
+    take(*packet);
+  }
+}
+
+ParametersPtr Encoder::Parameters() const {
+  ParametersPtr parameters(avcodec_parameters_alloc());
+  if (parameters == nullptr) throw std::bad_alloc();
+  CheckAv(avcodec_parameters_from_context(parameters.get(), codec_.get()), codec_->codec->name);
+  return parameters;
+}
+
+}  // namespace fettle::enhance

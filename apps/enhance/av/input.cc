@@ -1,0 +1,98 @@
+#include "av/input.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace fettle::enhance {
+
+Input::Input(const std::filesystem::path& path) : path_(path) {
+  if (!std::filesystem::exists(path))
+    throw Failure(kExitInvalidInput, path.string() + ": no such file");
+  AVFormatContext* format = nullptr;
+  // "file:" so that no name is taken for a protocol or a pattern.
+  CheckAv(avformat_open_input(&format, ("file:" + path.string()).c_str(), nullptr, nullptr),
+          path.string() + ": no video or picture", kExitInvalidInput);
+  format_.reset(format);
+  CheckAv(avformat_find_stream_info(format, nullptr), path.string() + ": no video or picture",
+          kExitInvalidInput);
+  video_ = av_find_best_stream(format, AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
+  if (video_ < 0 || (video().disposition & AV_DISPOSITION_ATTACHED_PIC))
+    throw Failure(kExitInvalidInput, path.string() + ": has no video");
+  const AVCodecParameters& codec = *video().codecpar;
+  if (codec.width <= 0 || codec.height <= 0)
+    throw Failure(kExitInvalidInput, path.string() + ": its video has no frames");
+}
+
+bool Input::is_picture() const {
+  const std::string_view name = format_->iformat->name;
+  return name == "image2" || name.ends_with("_pipe");
+}
+
+int64_t Input::ExpectedFrames() const {
+  if (is_picture()) return 1;
+  if (video().nb_frames > 0) return video().nb_frames;
+  const AVRational rate = av_guess_frame_rate(format_.get(), &video(), nullptr);
+  if (format_->duration <= 0 || rate.num <= 0) return 0;
+  return std::max<int64_t>(1, av_rescale_q(format_->duration, {1, AV_TIME_BASE}, av_inv_q(rate)));
+}
+
+PacketPtr Input::Read() {
+  PacketPtr packet = NewPacket();
+  const int result = av_read_frame(format_.get(), packet.get());
+  if (result == AVERROR(ENOMEM)) throw std::bad_alloc();
+  if (result < 0) return nullptr;
+  return packet;
+}
+
+Decoder::Decoder(const Input& input, int threads) {
+  const AVStream& stream = input.video();
+  const char* name = avcodec_get_name(stream.codecpar->codec_id);
+  const AVCodec* codec = avcodec_find_decoder(stream.codecpar->codec_id);
+  if (codec == nullptr)
+    throw Failure(kExitUnsupported, fmt::format("there is no decoder of {}", name));
+  codec_.reset(avcodec_alloc_context3(codec));
+  if (codec_ == nullptr) throw std::bad_alloc();
+  CheckAv(avcodec_parameters_to_context(codec_.get(), stream.codecpar), name, kExitInvalidInput);
+  codec_->pkt_timebase = stream.time_base;
+  codec_->thread_count = threads;
+  CheckAv(avcodec_open2(codec_.get(), codec, nullptr), name, kExitInvalidInput);
+  const AVRational rate =
+      av_guess_frame_rate(&input.format(), input.format().streams[input.video_index()], nullptr);
+  if (rate.num > 0)
+    usual_duration_ = std::max<int64_t>(1, av_rescale_q(1, av_inv_q(rate), stream.time_base));
+}
+
+void Decoder::Stamp(AVFrame& frame) {
+  const int64_t duration = DurationOf(frame) > 0 ? DurationOf(frame) : usual_duration_;
+  int64_t pts = frame.best_effort_timestamp;
+  if (last_ == AV_NOPTS_VALUE ? pts == AV_NOPTS_VALUE : pts <= last_) {
+    pts = last_ == AV_NOPTS_VALUE ? 0 : last_ + last_duration_;
+    ++retimed_;
+  }
+  frame.pts = last_ = pts;
+  last_duration_ = duration;
+}
+
+void Decoder::Decode(const AVPacket* packet, const std::function<void(FramePtr)>& take) {
+  const int sent = avcodec_send_packet(codec_.get(), packet);
+  if (sent == AVERROR(ENOMEM)) throw std::bad_alloc();
+  if (sent < 0 && sent != AVERROR_EOF) ++damaged_;
+  while (true) {
+    FramePtr frame(av_frame_alloc());
+    if (frame == nullptr) throw std::bad_alloc();
+    const int got = avcodec_receive_frame(codec_.get(), frame.get());
+    if (got == AVERROR(EAGAIN) || got == AVERROR_EOF) return;
+    if (got == AVERROR(ENOMEM)) throw std::bad_alloc();
+    if (got < 0) {
+      ++damaged_;
+      continue;
+    }
+    if (frame->flags & AV_FRAME_FLAG_CORRUPT || frame->decode_error_flags != 0) ++damaged_;
+    Stamp(*frame);
+    take(std::move(frame));
+  }
+}
+
+}  // namespace fettle::enhance

@@ -1,0 +1,57 @@
+// What is read: a file's streams, its picture stream, and the frames of that.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <stop_token>
+
+#include "av/av.h"
+
+namespace fettle::enhance {
+
+/// An opened file. Belongs to one thread at a time.
+class Input {
+ public:
+  /// Throws Failure (kExitInvalidInput) where it is no video or picture.
+  explicit Input(const std::filesystem::path& path);
+
+  AVFormatContext& format() const { return *format_; }
+  /// The best stream of moving pictures (or the only picture).
+  AVStream& video() const { return *format_->streams[video_]; }
+  int video_index() const { return video_; }
+  bool is_picture() const;
+  /// From the container where it says, else from the duration; 0 where neither is known.
+  int64_t ExpectedFrames() const;
+  /// The next packet; null at the end. Damaged ends are ends.
+  PacketPtr Read();
+
+ private:
+  std::filesystem::path path_;
+  InputPtr format_;
+  int video_ = -1;
+};
+
+/// Packets in, frames in the order of presentation out, none lost: the end is told to the codec.
+class Decoder {
+ public:
+  /// Throws Failure: kExitUnsupported where there is no such decoder.
+  Decoder(const Input& input, int threads);
+
+  /// Gives the frames that a packet (null: the end) completes, with their time in `pts`: the best
+  /// guess of the decoder, else the last one and its duration; always rising.
+  void Decode(const AVPacket* packet, const std::function<void(FramePtr)>& take);
+  /// Packets that no frame could be made of, or frames that are known to be wrong.
+  int64_t damaged() const { return damaged_; }
+  /// Frames whose own time was missing or did not rise.
+  int64_t retimed() const { return retimed_; }
+
+ private:
+  void Stamp(AVFrame& frame);
+
+  CodecPtr codec_;
+  int64_t usual_duration_ = 1;
+  int64_t last_ = AV_NOPTS_VALUE, last_duration_ = 0;
+  int64_t damaged_ = 0, retimed_ = 0;
+};
+
+}  // namespace fettle::enhance

@@ -1,0 +1,62 @@
+#include "job/batch.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace fettle::enhance {
+namespace {
+
+constexpr std::array<std::string_view, 26> kExtensions = {
+    ".mp4",  ".m4v", ".mov", ".mkv",  ".webm", ".avi", ".ts",   ".m2ts", ".mpg",
+    ".mpeg", ".wmv", ".flv", ".3gp",  ".ogv",  ".nut", ".264",  ".h264", ".265",
+    ".y4m",  ".png", ".jpg", ".jpeg", ".bmp",  ".tif", ".tiff", ".webp"};
+
+bool IsKnown(const std::filesystem::path& file) {
+  std::string extension = file.extension().string();
+  std::ranges::transform(extension, extension.begin(),
+                         [](unsigned char letter) { return std::tolower(letter); });
+  return std::ranges::find(kExtensions, extension) != kExtensions.end();
+}
+
+}  // namespace
+
+std::vector<JobOptions> JobsOf(const JobOptions& options) {
+  if (!std::filesystem::is_directory(options.input)) {
+    JobOptions one = options;
+    if (one.output.empty()) one.output = UsualOutput(one.input);
+    return {one};
+  }
+  std::filesystem::path folder = options.output;
+  if (folder.empty()) {
+    // "clips/" has no name of its own at its end.
+    folder = options.input.has_filename() ? options.input : options.input.parent_path();
+    folder += "_enhanced";
+  }
+  std::error_code error;
+  if (std::filesystem::equivalent(folder, options.input, error))
+    throw Failure(kExitUsage, folder.string() + ": is the input, too");
+  std::vector<JobOptions> jobs;
+  for (const auto& entry : std::filesystem::directory_iterator(options.input)) {
+    if (!entry.is_regular_file() || !IsKnown(entry.path())) continue;
+    JobOptions one = options;
+    one.input = entry.path();
+    one.output = folder / entry.path().filename();
+    one.output.replace_extension(UsualOutput(entry.path()).extension());
+    jobs.push_back(one);
+  }
+  std::ranges::sort(jobs, {}, &JobOptions::input);
+  std::set<std::filesystem::path> taken;
+  for (JobOptions& job : jobs) {
+    // a.264 and a.mkv
+    if (!taken.insert(job.output).second)
+      job.output = folder / (job.input.filename().string() + job.output.extension().string());
+  }
+  if (jobs.empty())
+    throw Failure(kExitInvalidInput, options.input.string() + ": holds no video or picture");
+  if (!options.plan_only && !std::filesystem::create_directory(folder, error) && error)
+    throw Failure(kExitFailed, folder.string() + ": " + error.message());
+  return jobs;
+}
+
+}  // namespace fettle::enhance

@@ -1,0 +1,36 @@
+// One input from plan to finished output.
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "job/plan.h"
+
+namespace fettle::enhance {
+
+struct StepTime {
+  std::string step;
+  double ms = 0;  // for each frame, of the thread that did it
+};
+
+struct JobResult {
+  int64_t frames_in = 0, frames_out = 0;
+  int64_t resumed = 0;  // of frames_out, by earlier runs
+  int64_t damaged = 0;
+  int width = 0, height = 0;
+  double seconds = 0;
+  std::vector<StepTime> times;
+  std::vector<std::string> warnings;
+};
+
+/// Told now and then how many frames are done, and how many of them earlier runs did.
+using ShowProgress = std::function<void(int64_t done, int64_t resumed)>;
+
+/// Throws Failure: kExitFailed where it was stopped, and what is done is kept. The output is there
+/// whole or not at all.
+JobResult RunVideo(const Plan& plan, bool restart, const ShowProgress& show, std::stop_token stop);
+JobResult RunPicture(const Plan& plan);
+
+}  // namespace fettle::enhance

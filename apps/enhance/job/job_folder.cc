@@ -1,0 +1,151 @@
+#include "job/job_folder.h"
+
+#include <fettle/fettle.h>
+#include <fmt/format.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+extern "C" {
+#include <libavutil/cpu.h>
+}
+
+namespace fettle::enhance {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr uint64_t kHashedEnd = 1 << 20;
+
+/// What decides the bytes of the result. The input's hash is of both its ends.
+Json ManifestOf(const Plan& plan) {
+  const uint64_t bytes = std::filesystem::file_size(plan.input);
+  uint64_t hash = HashFile(plan.input, 0, kHashedEnd);
+  if (bytes > kHashedEnd) hash = HashFile(plan.input, bytes - kHashedEnd, kHashedEnd, hash);
+  return {{"input", std::filesystem::canonical(plan.input).string()},
+          {"input_bytes", bytes},
+          {"input_hash", fmt::format("{:016x}", hash)},
+          {"steps", TextOf(plan.chain)},
+          {"network", plan.first.network},
+          {"encoder", plan.encoder.name},
+          {"encoder_options", plan.encoder.options},
+          {"threads", plan.threads},
+          {"fettle", fettle_version()},
+          {"libavcodec", avcodec_version()},
+          {"cpu_flags", av_get_cpu_flags()}};
+}
+
+/// The first field that differs.
+std::string Difference(const Json& there, const Json& wanted) {
+  for (const auto& [name, value] : wanted.items())
+    if (!there.contains(name) || there[name] != value)
+      return fmt::format("{} was {}, is {}", name,
+                         there.contains(name) ? there[name].dump() : "not there", value.dump());
+  return "";
+}
+
+Json ReadManifest(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  return Json::parse(stream, nullptr, false);
+}
+
+}  // namespace
+
+std::filesystem::path JobFolder::PathFor(const std::filesystem::path& output) {
+  std::filesystem::path path = output;
+  return path += ".fettle-job";
+}
+
+std::optional<int> JobFolder::ThreadsOf(const std::filesystem::path& output) {
+  const Json manifest = ReadManifest(PathFor(output) / "manifest.json");
+  if (!manifest.is_object() || !manifest.contains("threads") ||
+      !manifest["threads"].is_number_integer())
+    return std::nullopt;
+  return manifest["threads"].get<int>();
+}
+
+JobFolder::JobFolder(const Plan& plan, bool restart) : path_(PathFor(plan.output)) {
+  std::error_code error;
+  std::filesystem::create_directory(path_, error);
+  if (error) throw Failure(kExitFailed, fmt::format("{}: {}", path_.string(), error.message()));
+  lock_ = std::make_unique<FileLock>(path_ / "lock");
+  const std::filesystem::path file = path_ / "manifest.json";
+  const Json wanted = ManifestOf(plan);
+  if (restart) std::filesystem::remove(path_ / "journal", error);
+  if (!restart && std::filesystem::exists(file)) {
+    const std::string difference = Difference(ReadManifest(file), wanted);
+    if (!difference.empty())
+      throw Failure(kExitUsage, fmt::format("{}: holds an unfinished job whose {}; give the same "
+                                            "command to go on, or --restart",
+                                            path_.string(), difference));
+    ReadJournal();
+    return;
+  }
+  WriteWhole(file, wanted.dump(2) + "\n");
+}
+
+void JobFolder::ReadJournal() {
+  std::ifstream file(path_ / "journal");
+  std::string line;
+  while (std::getline(file, line)) {
+    const Json row = Json::parse(line, nullptr, false);
+    if (row.is_discarded() || !row.is_object()) break;
+    if (row.contains("complete")) {
+      complete_ = true;
+      break;
+    }
+    const Segment segment{.frames = row.value("frames", int64_t{0}),
+                          .bytes = row.value("bytes", uint64_t{0}),
+                          .hash = row.value("hash", uint64_t{0}),
+                          .last_duration = row.value("last_duration", int64_t{0})};
+    const auto path = SegmentPath(segments_.size());
+    std::error_code error;
+    if (std::filesystem::file_size(path, error) != segment.bytes || error ||
+        HashFile(path) != segment.hash)
+      break;
+    segments_.push_back(segment);
+  }
+  // What was not read would stand between the lines to come.
+  std::string kept;
+  for (const Segment& segment : segments_)
+    kept += Json{{"frames", segment.frames},
+                 {"bytes", segment.bytes},
+                 {"hash", segment.hash},
+                 {"last_duration", segment.last_duration}}
+                .dump() +
+            "\n";
+  if (complete_) kept += "{\"complete\":true}\n";
+  WriteWhole(path_ / "journal", kept);
+}
+
+int64_t JobFolder::frames() const {
+  return std::accumulate(segments_.begin(), segments_.end(), int64_t{0},
+                         [](int64_t sum, const Segment& one) { return sum + one.frames; });
+}
+
+std::filesystem::path JobFolder::SegmentPath(size_t index) const {
+  return path_ / fmt::format("segment-{:05}.nut", index);
+}
+
+void JobFolder::AddSegment(const std::filesystem::path& file, Segment segment) {
+  const auto place = SegmentPath(segments_.size());
+  MoveInPlace(file, place);
+  segment.bytes = std::filesystem::file_size(place);
+  segment.hash = HashFile(place);
+  AppendLine(path_ / "journal", Json{{"frames", segment.frames},
+                                     {"bytes", segment.bytes},
+                                     {"hash", segment.hash},
+                                     {"last_duration", segment.last_duration}}
+                                    .dump());
+  segments_.push_back(segment);
+}
+
+void JobFolder::NoteComplete() {
+  AppendLine(path_ / "journal", "{\"complete\":true}");
+  complete_ = true;
+}
+
+void JobFolder::Remove() { std::filesystem::remove_all(path_); }
+
+}  // namespace fettle::enhance

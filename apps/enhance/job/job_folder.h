@@ -1,0 +1,56 @@
+// The folder beside an output that holds an unfinished job: what it was asked for, and the segments
+// that are done. A process that dies at any moment leaves whole segments and whole lines.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "basics/files.h"
+#include "job/plan.h"
+
+namespace fettle::enhance {
+
+/// A line of the journal: a closed file of video.
+struct Segment {
+  int64_t frames = 0;
+  uint64_t bytes = 0, hash = 0;
+  int64_t last_duration = 0;  // of its last frame
+};
+
+class JobFolder {
+ public:
+  /// OUTPUT.fettle-job.
+  static std::filesystem::path PathFor(const std::filesystem::path& output);
+  /// The threads of the job that waits there: the same number gives the same bytes.
+  static std::optional<int> ThreadsOf(const std::filesystem::path& output);
+
+  /// Makes the folder, or goes on with the one that is there. Throws Failure: kExitUsage where that
+  /// is of another plan, program or processor.
+  JobFolder(const Plan& plan, bool restart);
+
+  /// Those whose file is whole; the rest of the journal is forgotten.
+  const std::vector<Segment>& segments() const { return segments_; }
+  int64_t frames() const;
+  /// Whether all frames are in segments.
+  bool complete() const { return complete_; }
+
+  std::filesystem::path SegmentPath(size_t index) const;
+  std::filesystem::path path(const std::string& name) const { return path_ / name; }
+  /// Moves a finished file into place and notes it.
+  void AddSegment(const std::filesystem::path& file, Segment segment);
+  void NoteComplete();
+  /// The job is over.
+  void Remove();
+
+ private:
+  void ReadJournal();
+
+  std::filesystem::path path_;
+  std::unique_ptr<FileLock> lock_;
+  std::vector<Segment> segments_;
+  bool complete_ = false;
+};
+
+}  // namespace fettle::enhance

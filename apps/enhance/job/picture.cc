@@ -1,0 +1,93 @@
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "av/pixels.h"
+#include "basics/files.h"
+#include "job/job.h"
+
+namespace fettle::enhance {
+namespace {
+
+FramePtr ReadPicture(const Plan& plan) {
+  Input input(plan.input);
+  Decoder decoder(input, 1);
+  FramePtr picture;
+  const auto take = [&](FramePtr frame) {
+    if (picture == nullptr) picture = std::move(frame);
+  };
+  while (const PacketPtr packet = input.Read()) decoder.Decode(packet.get(), take);
+  decoder.Decode(nullptr, take);
+  if (picture == nullptr || decoder.damaged() > 0)
+    throw Failure(kExitInvalidInput, plan.input.string() + ": the picture is damaged");
+  return picture;
+}
+
+const AVCodec& CodecFor(const std::filesystem::path& output) {
+  const AVOutputFormat* format = av_guess_format("image2", nullptr, nullptr);
+  const AVCodecID id = format == nullptr ? AV_CODEC_ID_NONE
+                                         : av_guess_codec(format, nullptr, output.c_str(), nullptr,
+                                                          AVMEDIA_TYPE_VIDEO);
+  const AVCodec* codec = avcodec_find_encoder(id);
+  if (codec == nullptr || !av_guess_format(nullptr, output.c_str(), nullptr))
+    throw Failure(kExitUsage,
+                  fmt::format("{}: no picture format is known by this name", output.string()));
+  return *codec;
+}
+
+/// The format of the source where the codec has it, else the nearest.
+AVPixelFormat FormatFor(const AVCodec& codec, AVPixelFormat source) {
+  const AVPixFmtDescriptor* desc = av_pix_fmt_desc_get(source);
+  if (source == AV_PIX_FMT_PAL8) source = AV_PIX_FMT_RGBA;
+  if (codec.pix_fmts == nullptr) return source;
+  return avcodec_find_best_pix_fmt_of_list(codec.pix_fmts, source,
+                                           (desc->flags & AV_PIX_FMT_FLAG_ALPHA) != 0, nullptr);
+}
+
+PacketPtr EncodePicture(const AVCodec& codec, const AVFrame& frame) {
+  const CodecPtr context(avcodec_alloc_context3(&codec));
+  if (context == nullptr) throw std::bad_alloc();
+  context->width = frame.width;
+  context->height = frame.height;
+  context->pix_fmt = static_cast<AVPixelFormat>(frame.format);
+  context->time_base = {1, 25};
+  context->color_range = frame.color_range;
+  context->sample_aspect_ratio = frame.sample_aspect_ratio;
+  context->strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL;  // JPEG of any range
+  context->flags |= AV_CODEC_FLAG_QSCALE | AV_CODEC_FLAG_BITEXACT;
+  context->global_quality = 2 * FF_QP2LAMBDA;
+  CheckAv(avcodec_open2(context.get(), &codec, nullptr), codec.name, kExitUnsupported);
+  CheckAv(avcodec_send_frame(context.get(), &frame), codec.name);
+  CheckAv(avcodec_send_frame(context.get(), nullptr), codec.name);
+  PacketPtr packet = NewPacket();
+  CheckAv(avcodec_receive_packet(context.get(), packet.get()), codec.name);
+  return packet;
+}
+
+}  // namespace
+
+JobResult RunPicture(const Plan& plan) {
+  const auto start = std::chrono::steady_clock::now();
+  const AVCodec& codec = CodecFor(plan.output);
+  FramePtr frame = ReadPicture(plan);
+  const AVPixelFormat format = FormatFor(codec, plan.source_format);
+  JobResult result{.frames_in = 1};
+  frame =
+      Converter(plan.first.format, plan.first.width, plan.first.height).Convert(std::move(frame));
+  std::vector<std::atomic<int64_t>> nanoseconds(plan.chain.size());
+  frame = Chain(plan.chain, plan.first, nanoseconds).Apply(std::move(frame));
+  for (size_t i = 0; i < plan.chain.size(); ++i)
+    result.times.push_back(
+        {std::string(plan.chain[i].row->name), static_cast<double>(nanoseconds[i]) * 1e-6});
+  frame = Converter(format, frame->width, frame->height).Convert(std::move(frame));
+  const PacketPtr packet = EncodePicture(codec, *frame);
+  WriteWhole(plan.output,
+             {reinterpret_cast<const char*>(packet->data), static_cast<size_t>(packet->size)});
+  result.frames_out = 1;
+  result.width = frame->width;
+  result.height = frame->height;
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+}  // namespace fettle::enhance

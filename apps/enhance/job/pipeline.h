@@ -1,0 +1,26 @@
+// The stages between a file and its frames' way into segments, a thread or several for each.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "job/plan.h"
+#include "job/segments.h"
+
+namespace fettle::enhance {
+
+/// What a run did; read by other threads while it works.
+struct Counters {
+  explicit Counters(size_t steps) : step_ns(steps) {}
+  std::atomic<int64_t> decoded = 0, encoded = 0, skipped = 0, damaged = 0, retimed = 0;
+  std::atomic<int64_t> decode_ns = 0, encode_ns = 0;
+  std::vector<std::atomic<int64_t>> step_ns;
+};
+
+/// Reads the plan's input, decodes all frames, gives those from `skip` on to the steps and their
+/// results in order to `writer`. The first failure of any stage, or `stop`, ends all of them; the
+/// failure is thrown. Returns false where it was stopped. No queue holds more than a few frames.
+bool RunPipeline(const Plan& plan, int64_t skip, SegmentWriter& writer, Counters& counters,
+                 std::stop_token stop);
+
+}  // namespace fettle::enhance

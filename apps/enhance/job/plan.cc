@@ -1,0 +1,182 @@
+#include "job/plan.h"
+
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "av/pixels.h"
+#include "steps/networks.h"
+
+namespace fettle::enhance {
+namespace {
+
+FramePtr FirstFrame(const std::filesystem::path& path) {
+  Input input(path);
+  Decoder decoder(input, 1);
+  FramePtr first;
+  const auto take = [&](FramePtr frame) {
+    if (first == nullptr) first = std::move(frame);
+  };
+  while (first == nullptr) {
+    const PacketPtr packet = input.Read();
+    if (packet != nullptr && packet->stream_index != input.video_index()) continue;
+    decoder.Decode(packet.get(), take);
+    if (packet == nullptr) break;
+  }
+  if (first == nullptr)
+    throw Failure(kExitInvalidInput, path.string() + ": its video has no frames");
+  return first;
+}
+
+void CheckPaths(const JobOptions& options) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(options.input, options.output, ignored))
+    throw Failure(kExitUsage, fmt::format("{}: is the input, too", options.output.string()));
+  if (!options.overwrite && !options.plan_only && std::filesystem::exists(options.output))
+    throw Failure(kExitUsage,
+                  fmt::format("{}: is there already (--overwrite)", options.output.string()));
+  const auto folder = std::filesystem::absolute(options.output).parent_path();
+  if (!std::filesystem::is_directory(folder))
+    throw Failure(kExitUsage, fmt::format("{}: no such folder", folder.string()));
+}
+
+bool IsOdd(int width, int height, AVPixelFormat format) {
+  const AVPixFmtDescriptor* desc = av_pix_fmt_desc_get(format);
+  return width % (1 << desc->log2_chroma_w) != 0 || height % (1 << desc->log2_chroma_h) != 0;
+}
+
+/// What steps work on, which depends on the first frame.
+void PlanChain(const JobOptions& options, const AVFrame& frame, Plan& plan) {
+  plan.source_format = static_cast<AVPixelFormat>(frame.format);
+  AVPixelFormat format = WorkingFormat(plan.source_format, plan.picture);
+  const int scale = ScaleOf(plan.chain);
+  if (!plan.picture && IsOdd(frame.width * scale, frame.height * scale, format))
+    format = WithWholeChroma(format);
+  const Colour colour = ColourOf(frame);
+  plan.first = {
+      .format = format,
+      .width = frame.width,
+      .height = frame.height,
+      .full_range = colour.range == AVCOL_RANGE_JPEG && IsPlanarYuv(format) &&
+                    !(av_pix_fmt_desc_get(plan.source_format)->flags & AV_PIX_FMT_FLAG_RGB),
+      .network = options.network};
+  if (FindNetwork(options.network, 8) == nullptr)
+    throw Failure(kExitUsage,
+                  fmt::format("--network: there is no '{}': fast, good, best", options.network));
+  constexpr int64_t kMostPixels = int64_t{1} << 28;
+  if (int64_t{frame.width} * frame.height * scale * scale > kMostPixels)
+    throw Failure(kExitUnsupported, fmt::format("{}x{} times {} is more than 2^28 pixels",
+                                                frame.width, frame.height, scale));
+  for (const ChainLink& link : plan.chain) {
+    std::string how = fmt::format("{:g}", link.strength);
+    std::string reason(link.row->what);
+    if (link.row->scale > 1) {
+      how += fmt::format(", {}", FindNetwork(options.network, DepthOf(format))->name);
+      reason += DepthOf(format) > 8 ? "; more than 8 bits, so in fp32" : "";
+    }
+    plan.choices.push_back({std::string(link.row->name), how, reason});
+  }
+  if (format != plan.source_format && DepthOf(format) != DepthOf(plan.source_format))
+    plan.choices.push_back({"steps' pixels", NameOf(format),
+                            fmt::format("{} has no planes of luma", NameOf(plan.source_format))});
+}
+
+Colour ResultColour(const AVFrame& frame, AVPixelFormat working) {
+  Colour colour = ColourOf(frame);
+  const bool rgb =
+      av_pix_fmt_desc_get(static_cast<AVPixelFormat>(frame.format))->flags & AV_PIX_FMT_FLAG_RGB;
+  if (rgb && IsPlanarYuv(working)) {
+    colour.range = AVCOL_RANGE_MPEG;
+    colour.matrix = frame.height >= 720 ? AVCOL_SPC_BT709 : AVCOL_SPC_SMPTE170M;
+  }
+  return colour;
+}
+
+void PlanEncoder(const JobOptions& options, const Input& input, const AVFrame& frame, Plan& plan) {
+  const AVOutputFormat& container = ContainerOf(plan.output);
+  const EncoderRow& row = ChooseEncoder(options.encoder, container);
+  const int scale = ScaleOf(plan.chain);
+  EncoderSetup& setup = plan.encoder;
+  setup.name = row.name;
+  setup.options = row.fixed;
+  setup.options[std::string(row.quality)] =
+      std::to_string(options.crf >= 0 ? options.crf : row.usual_quality);
+  setup.options[std::string(row.preset_option)] =
+      options.preset.empty() ? std::string(row.usual_preset) : options.preset;
+  CheckPreset(row, setup.options[std::string(row.preset_option)]);
+  setup.width = frame.width * scale;
+  setup.height = frame.height * scale;
+  setup.format = EncoderFormat(setup.name, plan.first.format);
+  setup.time_base = input.video().time_base;
+  AVFormatContext* format = &input.format();
+  setup.frame_rate = av_guess_frame_rate(format, format->streams[input.video_index()], nullptr);
+  setup.aspect = av_guess_sample_aspect_ratio(format, format->streams[input.video_index()],
+                                              const_cast<AVFrame*>(&frame));
+  setup.colour = ResultColour(frame, plan.first.format);
+  setup.threads = plan.threads;
+  const Encoder takes_it(setup);  // or it fails here, before anything is written
+  std::string text;
+  for (const auto& [name, value] : setup.options) text += fmt::format(" {}={}", name, value);
+  plan.choices.push_back(
+      {"encoder", setup.name + text,
+       options.encoder == "auto"
+           ? fmt::format("the first of this FFmpeg that {} takes", container.name)
+           : "--encoder"});
+  plan.choices.push_back({"container", container.name, "by the output's name"});
+}
+
+/// What the result does not have of the input, before anything is done.
+void NameLosses(const JobOptions& options, const Input& input, Plan& plan) {
+  const AVOutputFormat& container = ContainerOf(plan.output);
+  plan.streams = FatesOf(input, container);
+  plan.losses = LossesOf(input, container);
+  for (const StreamFate& fate : plan.streams)
+    if (!fate.carried && !fate.made_anew)
+      plan.losses.push_back(fmt::format("stream {} ({} {}) is left out: {}", fate.index, fate.type,
+                                        fate.codec, fate.reason));
+  if (plan.encoder.format != plan.source_format &&
+      WorkingFormat(plan.source_format, false) != plan.encoder.format)
+    plan.losses.push_back(fmt::format("pixels of {} become {}", NameOf(plan.source_format),
+                                      NameOf(plan.encoder.format)));
+  if (options.strict && !plan.losses.empty())
+    throw Failure(kExitUnsupported,
+                  fmt::format("{}: {} (--strict)", plan.output.string(), plan.losses.front()));
+}
+
+}  // namespace
+
+std::filesystem::path UsualOutput(const std::filesystem::path& input) {
+  std::filesystem::path output = input;
+  std::string extension = input.extension().string();
+  const AVOutputFormat* format = av_guess_format(nullptr, input.c_str(), nullptr);
+  if (format == nullptr || (format->flags & AVFMT_NOTIMESTAMPS && !(format->flags & AVFMT_NOFILE)))
+    extension = ".mkv";
+  return output.replace_filename(input.stem().string() + "_enhanced" + extension);
+}
+
+Plan MakePlan(const JobOptions& options) {
+  std::vector<ChainLink> chain = ReadChain(options.steps);
+  CheckPaths(options);
+  const Input input(options.input);
+  const FramePtr frame = FirstFrame(options.input);
+  Plan plan{.input = options.input,
+            .output = options.output,
+            .picture = input.is_picture(),
+            .chain = std::move(chain)};
+  plan.threads = options.threads > 0
+                     ? options.threads
+                     : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  plan.expected_frames = input.ExpectedFrames();
+  if (input.format().duration > 0)
+    plan.seconds = static_cast<double>(input.format().duration) / AV_TIME_BASE;
+  PlanChain(options, *frame, plan);
+  if (plan.picture) return plan;
+  PlanEncoder(options, input, *frame, plan);
+  plan.light = LightOf(*frame);
+  NameLosses(options, input, plan);
+  if (frame->interlaced_frame)
+    plan.losses.emplace_back("the video is interlaced and is enhanced as if it were not");
+  return plan;
+}
+
+}  // namespace fettle::enhance

@@ -1,0 +1,53 @@
+// Everything that is decided before work starts, each with its reason.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "av/container.h"
+#include "av/encoder.h"
+#include "av/input.h"
+#include "steps/step.h"
+
+namespace fettle::enhance {
+
+/// The command line, for one input.
+struct JobOptions {
+  std::filesystem::path input, output;
+  std::string steps = "superres", network = "fast", encoder = "auto", preset;
+  int crf = -1;     // -1: the encoder's usual one
+  int threads = 0;  // 0: all cores, or those of the job that goes on
+  bool overwrite = false, restart = false, plan_only = false, strict = false;
+};
+
+/// "encoder", "libx264 crf=18", "the first of this FFmpeg that mp4 takes".
+struct Choice {
+  std::string what, choice, reason;
+};
+
+struct Plan {
+  std::filesystem::path input, output;
+  bool picture = false;
+  std::vector<ChainLink> chain;
+  StepSetup first;  // of the chain's first step
+  AVPixelFormat source_format = AV_PIX_FMT_NONE;
+  EncoderSetup encoder;
+  int threads = 1;
+  int64_t expected_frames = 0;  // 0: not known
+  double seconds = 0;           // of the video; 0: not known
+  std::vector<StreamFate> streams;
+  LightData light;
+  std::vector<std::string> losses;
+  std::vector<Choice> choices;
+};
+
+/// Reads the first frame. Throws Failure; with `strict` where something is lost
+/// (kExitUnsupported).
+Plan MakePlan(const JobOptions& options);
+
+/// Where the result goes if nobody says: NAME_enhanced beside the input, in its container where
+/// that keeps times, else in Matroska.
+std::filesystem::path UsualOutput(const std::filesystem::path& input);
+
+}  // namespace fettle::enhance

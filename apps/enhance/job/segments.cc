@@ -1,0 +1,61 @@
+#include "job/segments.h"
+
+namespace fettle::enhance {
+namespace {
+constexpr int64_t kLongSegment = 250, kVeryLongSegment = 1000;
+}
+
+struct SegmentWriter::Open {
+  Open(const EncoderSetup& setup, const std::filesystem::path& file) : file(file), encoder(setup) {
+    AVFormatContext* made = nullptr;
+    CheckAv(avformat_alloc_output_context2(&made, nullptr, "nut", nullptr), "nut");
+    format.reset(made);
+    format->flags |= AVFMT_FLAG_BITEXACT;
+    AVStream* stream = avformat_new_stream(made, nullptr);
+    if (stream == nullptr) throw std::bad_alloc();
+    CheckAv(avcodec_parameters_copy(stream->codecpar, encoder.Parameters().get()), "nut");
+    stream->time_base = setup.time_base;
+    CheckAv(avio_open(&made->pb, ("file:" + file.string()).c_str(), AVIO_FLAG_WRITE),
+            file.string());
+    CheckAv(avformat_write_header(made, nullptr), file.string());
+  }
+
+  std::filesystem::path file;
+  Encoder encoder;
+  OutputPtr format;
+  Segment segment;
+};
+
+SegmentWriter::SegmentWriter(const EncoderSetup& setup, JobFolder& folder)
+    : setup_(setup), folder_(folder) {}
+SegmentWriter::~SegmentWriter() = default;
+
+void SegmentWriter::Write(AVPacket& packet) {
+  av_packet_rescale_ts(&packet, setup_.time_base, open_->format->streams[0]->time_base);
+  packet.stream_index = 0;
+  CheckAv(av_write_frame(open_->format.get(), &packet), open_->file.string());
+}
+
+void SegmentWriter::Add(FramePtr frame, bool source_key) {
+  const int64_t length = open_ == nullptr ? 0 : open_->segment.frames;
+  if (length >= kVeryLongSegment || (length >= kLongSegment && source_key)) Close();
+  if (open_ == nullptr) open_ = std::make_unique<Open>(setup_, folder_.path("segment.part"));
+  ++open_->segment.frames;
+  open_->segment.last_duration = DurationOf(*frame);
+  open_->encoder.Encode(std::move(frame), [&](AVPacket& packet) { Write(packet); });
+}
+
+void SegmentWriter::Close() {
+  open_->encoder.Encode(nullptr, [&](AVPacket& packet) { Write(packet); });
+  CheckAv(av_write_trailer(open_->format.get()), open_->file.string());
+  CheckAv(avio_closep(&open_->format->pb), open_->file.string());
+  folder_.AddSegment(open_->file, open_->segment);
+  open_.reset();
+}
+
+void SegmentWriter::Finish() {
+  if (open_ != nullptr) Close();
+  folder_.NoteComplete();
+}
+
+}  // namespace fettle::enhance

@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <thread>
+
+#include "job/assemble.h"
+#include "job/job.h"
+#include "job/pipeline.h"
+
+namespace fettle::enhance {
+namespace {
+
+/// Calls `show` five times a second while it lives.
+class Ticker {
+ public:
+  Ticker(const ShowProgress& show, const Counters& counters, int64_t resumed)
+      : thread_([&show, &counters, resumed](std::stop_token stop) {
+          while (!stop.stop_requested()) {
+            show(counters.encoded + resumed, resumed);
+            std::this_thread::sleep_for(std::chrono::milliseconds(200));
+          }
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
+
+double MsPerFrame(int64_t nanoseconds, int64_t frames) {
+  return frames == 0 ? 0 : static_cast<double>(nanoseconds) * 1e-6 / static_cast<double>(frames);
+}
+
+void AddTimes(const Plan& plan, const Counters& counters, JobResult& result) {
+  result.times.push_back({"decode", MsPerFrame(counters.decode_ns, counters.decoded)});
+  for (size_t i = 0; i < plan.chain.size(); ++i)
+    result.times.push_back(
+        {std::string(plan.chain[i].row->name), MsPerFrame(counters.step_ns[i], counters.encoded)});
+  result.times.push_back({"encode", MsPerFrame(counters.encode_ns, counters.encoded)});
+}
+
+[[noreturn]] void FailStopped(int64_t frames) {
+  throw Failure(kExitFailed,
+                fmt::format("stopped; {} frames are kept, and the same command goes on "
+                            "after them",
+                            frames));
+}
+
+/// Fills the folder's segments; what was done before is decoded only.
+void MakeSegments(const Plan& plan, JobFolder& folder, Counters& counters, std::stop_token stop) {
+  SegmentWriter writer(plan.encoder, folder);
+  if (!RunPipeline(plan, folder.frames(), writer, counters, stop)) FailStopped(folder.frames());
+}
+
+}  // namespace
+
+JobResult RunVideo(const Plan& plan, bool restart, const ShowProgress& show, std::stop_token stop) {
+  const auto start = std::chrono::steady_clock::now();
+  JobFolder folder(plan, restart);
+  JobResult result{
+      .resumed = folder.frames(), .width = plan.encoder.width, .height = plan.encoder.height};
+  Counters counters(plan.chain.size());
+  if (folder.complete()) {
+    result.frames_in = folder.frames();
+  } else {
+    {
+      const Ticker ticker(show, counters, result.resumed);
+      MakeSegments(plan, folder, counters, stop);
+    }
+    result.frames_in = counters.decoded;
+    result.damaged = counters.damaged;
+    if (counters.retimed > 0)
+      result.warnings.push_back(
+          fmt::format("{} frames had no time, or one out of order", counters.retimed.load()));
+  }
+  AddTimes(plan, counters, result);
+  if (folder.frames() == 0)
+    throw Failure(kExitInvalidInput, plan.input.string() + ": its video has no frames");
+
+  const auto file = folder.path("output" + plan.output.extension().string());
+  result.frames_out = Assemble(plan, folder, file, stop);
+  if (stop.stop_requested()) FailStopped(folder.frames());
+  if (result.frames_out != result.frames_in)
+    throw Failure(kExitFailed, fmt::format("{} frames became {}; the job's folder is kept",
+                                           result.frames_in, result.frames_out));
+  MoveInPlace(file, plan.output);
+  folder.Remove();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+}  // namespace fettle::enhance

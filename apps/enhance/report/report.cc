@@ -1,0 +1,156 @@
+#include "report/report.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "steps/networks.h"
+
+namespace fettle::enhance {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+size_t Width() {
+  const char* columns = std::getenv("COLUMNS");
+  const long width = columns == nullptr ? 0 : std::strtol(columns, nullptr, 10);
+  return width > 20 ? static_cast<size_t>(width) : 80;
+}
+
+/// `text` broken at blanks into lines of `width`, those after the first begun with `indent` blanks.
+std::string Broken(const std::string& text, size_t width, size_t indent) {
+  std::string result;
+  size_t column = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    if (column > 0 && column + 1 + end - at > width) {
+      result += '\n';
+      result.append(indent, ' ');
+      column = 0;
+    } else if (column > 0) {
+      result += ' ';
+      ++column;
+    }
+    result += text.substr(at, end - at);
+    column += end - at;
+    at = end + 1;
+  }
+  return result;
+}
+
+int64_t PeakBytes() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+Json StreamsJson(const Plan& plan) {
+  Json streams = Json::array();
+  for (const StreamFate& fate : plan.streams)
+    streams.push_back({{"index", fate.index},
+                       {"type", fate.type},
+                       {"codec", fate.codec},
+                       {"carried", fate.carried},
+                       {"reason", fate.reason}});
+  return streams;
+}
+
+std::string StreamsText(const Plan& plan) {
+  const auto carried = std::ranges::count_if(plan.streams, &StreamFate::carried);
+  return fmt::format("{} of {} streams carried", carried, plan.streams.size());
+}
+
+double FramesPerSecond(const JobResult& result) {
+  const auto done = static_cast<double>(result.frames_out - result.resumed);
+  return result.seconds > 0 ? done / result.seconds : 0;
+}
+
+}  // namespace
+
+std::string TableOf(const Rows& rows) {
+  std::vector<size_t> widths;
+  for (const auto& row : rows)
+    for (size_t i = 0; i + 1 < row.size(); ++i) {
+      if (widths.size() <= i) widths.push_back(0);
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i + 1 < row.size(); ++i) line += fmt::format("{:<{}}  ", row[i], widths[i]);
+    const size_t indent = std::min(line.size(), Width() / 2);
+    line += Broken(row.back(), Width() - indent, indent);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string PlanText(const Plan& plan, bool explain) {
+  Rows rows;
+  const int scale = ScaleOf(plan.chain);
+  rows.push_back({"from", Broken(plan.input.string(), 60, 0)});
+  rows.push_back({"to", plan.output.string()});
+  rows.push_back({"size", fmt::format("{}x{} -> {}x{}", plan.first.width, plan.first.height,
+                                      plan.first.width * scale, plan.first.height * scale)});
+  for (const Choice& choice : plan.choices)
+    rows.push_back({choice.what, explain ? fmt::format("{} ({})", choice.choice, choice.reason)
+                                         : choice.choice});
+  if (!plan.picture) rows.push_back({"streams", StreamsText(plan)});
+  for (const std::string& loss : plan.losses) rows.push_back({"not kept", loss});
+  return TableOf(rows);
+}
+
+Json PlanJson(const Plan& plan) {
+  Json steps = Json::array(), choices = Json::array();
+  for (const ChainLink& link : plan.chain)
+    steps.push_back({{"step", link.row->name}, {"strength", link.strength}});
+  for (const Choice& choice : plan.choices)
+    choices.push_back(
+        {{"what", choice.what}, {"choice", choice.choice}, {"reason", choice.reason}});
+  const int scale = ScaleOf(plan.chain);
+  return {{"input", plan.input.string()},
+          {"output", plan.output.string()},
+          {"kind", plan.picture ? "picture" : "video"},
+          {"width", plan.first.width * scale},
+          {"height", plan.first.height * scale},
+          {"steps", std::move(steps)},
+          {"choices", std::move(choices)},
+          {"streams", StreamsJson(plan)},
+          {"losses", plan.losses}};
+}
+
+std::string ResultText(const Plan& plan, const JobResult& result) {
+  Rows rows = {{"step", "ms a frame"}};
+  for (const StepTime& time : result.times)
+    rows.push_back({time.step, fmt::format("{:.2f}", time.ms)});
+  std::string text = TableOf(rows);
+  std::string line = fmt::format("{}: {}x{}", plan.output.string(), result.width, result.height);
+  if (!plan.picture) {
+    line += fmt::format(" · {} frames in, {} out", result.frames_in, result.frames_out);
+    if (result.resumed > 0) line += fmt::format(", {} of them by earlier runs", result.resumed);
+    line += fmt::format(" · {} · {:.1f} frames/s", StreamsText(plan), FramesPerSecond(result));
+  }
+  line += fmt::format(" · {:.1f} s", result.seconds);
+  return text + "\n" + TableOf({{line}});
+}
+
+Json ResultJson(const Plan& plan, const JobResult& result) {
+  Json document = PlanJson(plan);
+  Json times = Json::array();
+  for (const StepTime& time : result.times) times.push_back({{"step", time.step}, {"ms", time.ms}});
+  document["frames_in"] = result.frames_in;
+  document["frames_out"] = result.frames_out;
+  document["resumed_frames"] = result.resumed;
+  document["damaged"] = result.damaged;
+  document["times"] = std::move(times);
+  document["seconds"] = result.seconds;
+  document["frames_per_second"] = FramesPerSecond(result);
+  document["peak_rss_bytes"] = PeakBytes();
+  document["warnings"] = result.warnings;
+  return document;
+}
+
+}  // namespace fettle::enhance

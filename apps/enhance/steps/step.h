@@ -1,0 +1,68 @@
+// What is done to frames: a chain of steps, each a row of the table in steps.cc.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "av/av.h"
+
+namespace fettle::enhance {
+
+/// Frames as a step gets them.
+struct StepSetup {
+  AVPixelFormat format = AV_PIX_FMT_NONE;  // planar YUV
+  int width = 0, height = 0;
+  double strength = 1;
+  bool full_range = false;
+  std::string network;  // of --network, resolved
+};
+
+/// Belongs to one thread; the chain has one for each of its workers.
+class Step {
+ public:
+  virtual ~Step() = default;
+  /// Takes a frame, gives the one that takes its place, with its properties. Throws Failure.
+  virtual FramePtr Apply(FramePtr frame) = 0;
+};
+
+struct StepRow {
+  std::string_view name, what;
+  double usual, least, most;  // strength
+  int scale;                  // of the width and the height
+  std::unique_ptr<Step> (*make)(const StepSetup&);
+};
+std::span<const StepRow> StepRows();
+
+std::unique_ptr<Step> MakeSuperres(const StepSetup& setup);
+std::unique_ptr<Step> MakeSharpen(const StepSetup& setup);
+std::unique_ptr<Step> MakeContrast(const StepSetup& setup);
+
+/// A step of a chain and its strength.
+struct ChainLink {
+  const StepRow* row = nullptr;
+  double strength = 1;
+};
+
+/// "superres,sharpen=0.8". Throws Failure (kExitUsage) and names the nearest step.
+std::vector<ChainLink> ReadChain(std::string_view text);
+/// The same with all strengths, which ReadChain takes.
+std::string TextOf(const std::vector<ChainLink>& chain);
+int ScaleOf(const std::vector<ChainLink>& chain);
+
+/// One worker's steps, and the time that each took, which all workers add to.
+class Chain {
+ public:
+  Chain(const std::vector<ChainLink>& links, StepSetup first,
+        std::vector<std::atomic<int64_t>>& nanoseconds);
+  FramePtr Apply(FramePtr frame);
+
+ private:
+  std::vector<std::unique_ptr<Step>> steps_;
+  std::vector<std::atomic<int64_t>>& nanoseconds_;
+};
+
+}  // namespace fettle::enhance
