@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ops/binary/op.h"
+#include "ops/op.h"
 #include "passes/edit/constants.h"
 
 namespace fettle::passes {

@@ -44,7 +44,8 @@ std::optional<Tensor> NumberOf(const Constant& constant) {
 
 }  // namespace
 
-TwoValuedAnalysis::TwoValuedAnalysis(const ir::Graph& graph) : graph_(graph) {
+TwoValuedAnalysis::TwoValuedAnalysis(const ir::Graph& graph)
+    : graph_(graph), producers_(graph.Producers()) {
   facts_.resize(graph.values().size());
   products_.resize(graph.nodes().size());
   why_.resize(graph.nodes().size());
@@ -192,10 +193,11 @@ std::string TwoValuedAnalysis::Reason(const ir::Node& node) const {
       if (Find(id) != nullptr) return fmt::format("{} of a sign and other numbers", NameOf(node));
     }
     // (a - b) + b, which a straight-through estimator leaves, is a but for the rounding.
-    for (const ir::Node& other : graph_.nodes()) {
-      const bool is_left = other.op == "Sub"_op && other.output(0) != ir::kAbsent &&
-                           std::count(node.inputs.begin(), node.inputs.end(), other.outputs[0]) > 0;
-      if (is_left && std::count(node.inputs.begin(), node.inputs.end(), other.inputs[1]) > 0)
+    for (ir::ValueId id : node.inputs) {
+      const ir::NodeId producer = id == ir::kAbsent ? -1 : producers_[id];
+      if (producer < 0 || graph_.node(producer).op != "Sub"_op) continue;
+      const ir::ValueId taken = graph_.node(producer).inputs[1];
+      if (std::count(node.inputs.begin(), node.inputs.end(), taken) > 0)
         return fmt::format("{} rounds: (a - b) + b is not a", NameOf(node));
     }
   }

@@ -61,6 +61,7 @@ class TwoValuedAnalysis {
   std::string Reason(const ir::Node& node) const;
 
   const ir::Graph& graph_;
+  IdVector<ir::ValueId, ir::NodeId> producers_;
   IdVector<ir::ValueId, Fact> facts_;
   IdVector<ir::NodeId, std::shared_ptr<const BinaryProduct>> products_;
   IdVector<ir::NodeId, std::string> why_;

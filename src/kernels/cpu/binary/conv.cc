@@ -67,8 +67,8 @@ class BinaryProductKernel final : public PreparedKernel {
   std::vector<PackRequest> packs() const override {
     const ops::BinaryProduct& p = facts_.product;
     const std::string recipe =
-        fmt::format("binary.panels8.{}.c{}g{}.x{}_{}", facts_.to_bits ? "bits" : "f32", p.channels,
-                    p.groups, p.x_zero, p.x_one);
+        fmt::format("binary.panels8.{}.c{}g{}.x{}_{}.{}{}", facts_.to_bits ? "bits" : "f32",
+                    p.channels, p.groups, p.x_zero, p.x_one, p.x_unipolar, p.w_unipolar);
     return {{{facts_.w, facts_.results},
              recipe,
              blob_.bytes(),
@@ -98,6 +98,7 @@ class BinaryProductKernel final : public PreparedKernel {
       part.pairs = reinterpret_cast<int32_t*>(scratch);
       part.ones = part.pairs + kTaskPixels;
       part.rows = reinterpret_cast<const uint64_t**>(scratch + kTaskPixels * 8);
+      part.outside = reinterpret_cast<int32_t*>(part.rows + kTaskPixels * blob_.taps);
       RunTask(args, part);
     });
     return OkStatus();
@@ -111,10 +112,13 @@ class BinaryProductKernel final : public PreparedKernel {
     bool is_plain = true;
     int32_t *pairs = nullptr, *ones = nullptr;  // of each pixel
     const uint64_t** rows = nullptr;            // [tile][tap][pixel]
+    int32_t* outside = nullptr;  // [pixel][1 + taps]: how many taps lie outside, and which
   };
 
   int64_t ZeroBytes() const { return Align(blob_.words * 8); }
-  int64_t LaneBytes() const { return Align(kTaskPixels * 8 + kTaskPixels * blob_.taps * 8); }
+  int64_t LaneBytes() const {
+    return Align(kTaskPixels * (8 + blob_.taps * 8 + (blob_.taps + 1) * 4));
+  }
 
   /// The rows of all pixels of the task; those behind the last one are zeros.
   void FillRows(const LaunchArgs& args, const Task& task) const {
@@ -128,6 +132,11 @@ class BinaryProductKernel final : public PreparedKernel {
         continue;
       }
       const int64_t inside = facts_.geometry.FillRows(x, zeros, task.first + p, task.tile, rows);
+      int32_t* outside = task.outside + p * (blob_.taps + 1);
+      outside[0] = 0;
+      for (int64_t t = 0; inside < blob_.taps && t < blob_.taps; ++t) {
+        if (rows[t * task.tile] == zeros) outside[++outside[0]] = static_cast<int32_t>(t);
+      }
       task.pairs[p] = static_cast<int32_t>(inside * facts_.product.channels);
       task.ones[p] = task.is_plain ? 0 : OnesOf(rows, task.tile);
     }
@@ -160,58 +169,47 @@ class BinaryProductKernel final : public PreparedKernel {
 
   /// The results of a tile, whose first pixel is `first` of the task's.
   void Store(const LaunchArgs& args, const Task& task, int64_t panel, int64_t first,
-             const uint32_t* sums) const {
+             const uint32_t* differ) const {
     const auto* blob = args.packed[0].host<std::byte>();
     const int64_t at = task.group * blob_.panels + panel;
     const int32_t* ones = reinterpret_cast<const int32_t*>(blob + blob_.ones_offset()) +
                           at * (blob_.taps + 1) * kBitOutputs;
     const std::byte* results = blob + blob_.results_offset() + at * blob_.panel_bytes;
-    BitPixel pixel{.w_ones = ones + blob_.taps * kBitOutputs};
-    int32_t outside[kBitOutputs];
-    for (int64_t i = 0; i < std::min(task.tile, task.pixels - first); ++i) {
-      const int64_t p = first + i;
-      pixel.differ = sums + i * kBitOutputs;
-      pixel.pairs = task.pairs[p];
-      pixel.x_ones = task.ones[p];
-      pixel.outside = nullptr;
-      if (pixel.pairs < blob_.taps * facts_.product.channels) {
-        SumOutside(args, task, p, ones, outside);
-        pixel.outside = outside;
+    alignas(64) int32_t outside[kMaxBitPixels * kBitOutputs] = {};
+    BitTileSums sums{.pixels = static_cast<int>(std::min(task.tile, task.pixels - first)),
+                     .differ = differ,
+                     .outside = outside,
+                     .w_ones = ones + blob_.taps * kBitOutputs,
+                     .x_ones = task.ones + first,
+                     .pairs = task.pairs + first};
+    for (int64_t i = 0; i < sums.pixels; ++i) {
+      const int32_t* taps = task.outside + (first + i) * (blob_.taps + 1);
+      for (int32_t t = 1; t <= taps[0]; ++t) {
+        for (int o = 0; o < kBitOutputs; ++o)
+          outside[i * kBitOutputs + o] += ones[taps[t] * kBitOutputs + o];
       }
-      StorePixel(args, task, panel, task.first + p, pixel, results);
     }
+    StoreTile(args, task, panel, task.first + first, sums, results);
   }
 
-  /// The ones of the weights of taps that lie outside for pixel `p` of the task.
-  void SumOutside(const LaunchArgs& args, const Task& task, int64_t p, const int32_t* ones,
-                  int32_t* outside) const {
-    const auto* zeros = args.workspace.host<uint64_t>();
-    std::fill_n(outside, kBitOutputs, 0);
-    const uint64_t* const* rows =
-        task.rows + p / task.tile * task.tile * blob_.taps + p % task.tile;
-    for (int64_t t = 0; t < blob_.taps; ++t) {
-      if (rows[t * task.tile] != zeros) continue;
-      for (int o = 0; o < kBitOutputs; ++o) outside[o] += ones[t * kBitOutputs + o];
-    }
-  }
-
-  void StorePixel(const LaunchArgs& args, const Task& task, int64_t panel, int64_t at,
-                  const BitPixel& pixel, const std::byte* results) const {
+  void StoreTile(const LaunchArgs& args, const Task& task, int64_t panel, int64_t pixel,
+                 const BitTileSums& sums, const std::byte* results) const {
     const ops::BinaryProduct& product = facts_.product;
     const int64_t outputs = product.outputs / product.groups;
     const int64_t first = task.group * outputs + panel * kBitOutputs;
     if (!facts_.to_bits) {
-      const FloatResults store = task.is_plain ? plain_floats_ : floats_;
-      store(pixel, *reinterpret_cast<const FloatPanel*>(results),
-            args.outputs[0].host<float>() + at * product.outputs + first,
-            std::min<int64_t>(kBitOutputs, outputs - panel * kBitOutputs));
+      StoreFloats(sums, *reinterpret_cast<const FloatPanel*>(results), task.is_plain,
+                  args.outputs[0].host<float>() + pixel * product.outputs + first, product.outputs,
+                  std::min<int64_t>(kBitOutputs, outputs - panel * kBitOutputs));
       return;
     }
     const int64_t bytes = ops::WordsOf(product.outputs) * 8;
-    auto* y = args.outputs[0].host<uint8_t>() + at * bytes;
-    y[first / 8] = BitResults(pixel, *reinterpret_cast<const LimitPanel*>(results), factors_);
+    auto* y = args.outputs[0].host<uint8_t>() + pixel * bytes;
+    StoreBits(sums, *reinterpret_cast<const LimitPanel*>(results), factors_, y + first / 8, bytes);
     const int64_t used = (product.outputs + 7) / 8;
-    if (first / 8 + 1 == used) std::fill_n(y + used, bytes - used, uint8_t{0});
+    if (first / 8 + 1 != used) return;
+    for (int64_t i = 0; i < sums.pixels; ++i)
+      std::fill_n(y + i * bytes + used, bytes - used, uint8_t{0});
   }
 
   Facts facts_;
@@ -219,7 +217,6 @@ class BinaryProductKernel final : public PreparedKernel {
   BitTile tile_;
   LimitFactors factors_;
   int lanes_;
-  FloatResults plain_floats_ = ChooseFloatResults(true), floats_ = ChooseFloatResults(false);
 };
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem&, const Facts& facts, const Params&,

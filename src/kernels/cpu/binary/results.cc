@@ -12,57 +12,70 @@ HWY_BEFORE_NAMESPACE();
 namespace fettle::kernels {
 namespace HWY_NAMESPACE {
 
+namespace hn = hwy::HWY_NAMESPACE;
+
 /// Plain loops of eight, which compilers turn into the target's vectors.
 template <bool is_plain>
-HWY_INLINE void StoreSumsOf(const BitPixel& pixel, const FloatPanel& panel, float* y,
-                            int64_t columns) {
-  int32_t differ[kBitOutputs], ones[kBitOutputs];
+HWY_INLINE void SumPixel(const BitTileSums& sums, const FloatPanel& panel, int64_t p,
+                         float* results) {
+  const uint32_t* differ = sums.differ + p * kBitOutputs;
+  const int32_t* outside = sums.outside + p * kBitOutputs;
+  const double pairs = sums.pairs[p], x_ones = sums.x_ones[p];
   for (int o = 0; o < kBitOutputs; ++o) {
-    differ[o] = static_cast<int32_t>(pixel.differ[o]);
-    ones[o] = pixel.w_ones[o];
-  }
-  if (pixel.outside != nullptr) {
-    for (int o = 0; o < kBitOutputs; ++o) {
-      differ[o] -= pixel.outside[o];
-      ones[o] -= pixel.outside[o];
-    }
-  }
-  const double pairs = pixel.pairs, x_ones = pixel.x_ones;
-  float results[kBitOutputs];
-  for (int o = 0; o < kBitOutputs; ++o) {
-    double sum = panel.differ[o] * differ[o] + panel.pairs[o] * pairs;
-    if constexpr (!is_plain) sum += panel.x_ones[o] * x_ones + panel.w_ones[o] * ones[o];
+    double sum = panel.differ[o] * (static_cast<int32_t>(differ[o]) - outside[o]);
+    sum += panel.pairs[o] * pairs;
+    if constexpr (!is_plain)
+      sum += panel.x_ones[o] * x_ones + panel.w_ones[o] * (sums.w_ones[o] - outside[o]);
     results[o] = static_cast<float>(sum + panel.bias[o]);
   }
-  if (columns == kBitOutputs) {
-    std::memcpy(y, results, sizeof results);
+}
+
+template <bool is_plain>
+HWY_INLINE void StoreTile(const BitTileSums& sums, const FloatPanel& panel, float* y,
+                          int64_t stride, int64_t columns) {
+  float results[kBitOutputs];
+  for (int64_t p = 0; p < sums.pixels; ++p, y += stride) {
+    SumPixel<is_plain>(sums, panel, p, results);
+    if (columns == kBitOutputs) {
+      std::memcpy(y, results, sizeof results);
+    } else {
+      for (int64_t o = 0; o < columns; ++o) y[o] = results[o];
+    }
+  }
+}
+
+void StoreFloatsOnTarget(const BitTileSums& sums, const FloatPanel& panel, bool is_plain, float* y,
+                         int64_t stride, int64_t columns) {
+  if (is_plain) {
+    StoreTile<true>(sums, panel, y, stride, columns);
   } else {
-    for (int64_t o = 0; o < columns; ++o) y[o] = results[o];
+    StoreTile<false>(sums, panel, y, stride, columns);
   }
 }
 
-void StoreSums(const BitPixel& pixel, const FloatPanel& panel, float* y, int64_t columns) {
-  StoreSumsOf<false>(pixel, panel, y, columns);
-}
-void StorePlainSums(const BitPixel& pixel, const FloatPanel& panel, float* y, int64_t columns) {
-  StoreSumsOf<true>(pixel, panel, y, columns);
-}
-
-uint8_t DecideBits(const BitPixel& pixel, const LimitPanel& panel, const LimitFactors& factors) {
-  const int32_t same = factors.x_ones * pixel.x_ones + factors.pairs * pixel.pairs;
-  int32_t is_one[kBitOutputs];
-  for (int o = 0; o < kBitOutputs; ++o) {
-    const int32_t outside = pixel.outside == nullptr ? 0 : pixel.outside[o];
-    const int32_t differ = static_cast<int32_t>(pixel.differ[o]) - outside;
-    const int32_t sum =
-        (same + factors.differ * differ + factors.w_ones * (pixel.w_ones[o] - outside)) >>
-        factors.shift;
-    is_one[o] =
-        static_cast<int32_t>(panel.low[o] <= sum) & static_cast<int32_t>(sum <= panel.high[o]);
+void StoreBitsOnTarget(const BitTileSums& sums, const LimitPanel& panel,
+                       const LimitFactors& factors, uint8_t* y, int64_t stride) {
+  const hn::CappedTag<int32_t, kBitOutputs> d;
+  const auto lanes = static_cast<int>(hn::Lanes(d));
+  for (int64_t p = 0; p < sums.pixels; ++p, y += stride) {
+    const auto* differ = reinterpret_cast<const int32_t*>(sums.differ) + p * kBitOutputs;
+    const int32_t* outside = sums.outside + p * kBitOutputs;
+    const auto same = hn::Set(d, factors.x_ones * sums.x_ones[p] + factors.pairs * sums.pairs[p]);
+    uint32_t bits = 0;
+    for (int o = 0; o < kBitOutputs; o += lanes) {
+      const auto taken = hn::LoadU(d, outside + o);
+      const auto counted = hn::Sub(hn::LoadU(d, differ + o), taken);
+      auto sum = hn::Add(same, hn::Mul(counted, hn::Set(d, factors.differ)));
+      if (factors.w_ones != 0) sum = hn::Add(sum, hn::Sub(hn::LoadU(d, sums.w_ones + o), taken));
+      if (factors.shift != 0) sum = hn::ShiftRight<1>(sum);
+      const auto beyond = hn::Or(hn::Lt(sum, hn::LoadU(d, panel.low + o)),
+                                 hn::Gt(sum, hn::LoadU(d, panel.high + o)));
+      uint8_t stored[8] = {};
+      hn::StoreMaskBits(d, hn::Not(beyond), stored);
+      bits |= (stored[0] & ((1U << lanes) - 1)) << o;
+    }
+    *y = static_cast<uint8_t>(bits);
   }
-  uint32_t bits = 0;
-  for (int o = 0; o < kBitOutputs; ++o) bits |= static_cast<uint32_t>(is_one[o]) << o;
-  return static_cast<uint8_t>(bits);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -72,23 +85,17 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fettle::kernels {
 
-HWY_EXPORT(StoreSums);
-HWY_EXPORT(StorePlainSums);
-HWY_EXPORT(DecideBits);
+HWY_EXPORT(StoreFloatsOnTarget);
+HWY_EXPORT(StoreBitsOnTarget);
 
-FloatResults ChooseFloatResults(bool plain) {
-  if (plain) {
-    return [](const BitPixel& pixel, const FloatPanel& panel, float* y, int64_t columns) {
-      HWY_DYNAMIC_DISPATCH(StorePlainSums)(pixel, panel, y, columns);
-    };
-  }
-  return [](const BitPixel& pixel, const FloatPanel& panel, float* y, int64_t columns) {
-    HWY_DYNAMIC_DISPATCH(StoreSums)(pixel, panel, y, columns);
-  };
+void StoreFloats(const BitTileSums& sums, const FloatPanel& panel, bool is_plain, float* y,
+                 int64_t stride, int64_t columns) {
+  HWY_DYNAMIC_DISPATCH(StoreFloatsOnTarget)(sums, panel, is_plain, y, stride, columns);
 }
 
-uint8_t BitResults(const BitPixel& pixel, const LimitPanel& panel, const LimitFactors& factors) {
-  return HWY_DYNAMIC_DISPATCH(DecideBits)(pixel, panel, factors);
+void StoreBits(const BitTileSums& sums, const LimitPanel& panel, const LimitFactors& factors,
+               uint8_t* y, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(StoreBitsOnTarget)(sums, panel, factors, y, stride);
 }
 
 }  // namespace fettle::kernels

@@ -20,28 +20,29 @@ struct LimitPanel {
   int32_t low[kBitOutputs], high[kBitOutputs];
 };
 
-/// The same for the integers s of all outputs: (... ) >> shift.
+/// The integer s of all outputs: the sum of these times the counts, then >> shift.
 struct LimitFactors {
   int32_t differ = -2, x_ones = 0, w_ones = 0, pairs = 1;
   int shift = 0;
 };
 
-/// One panel of one pixel. Weights meet zeros where a tap lies outside of the image: `outside`
-/// counts the ones of those taps.
-struct BitPixel {
-  const uint32_t* differ = nullptr;  // [kBitOutputs]
-  const int32_t* w_ones = nullptr;   // of all taps
-  const int32_t* outside = nullptr;  // null: no tap is
-  int32_t x_ones = 0, pairs = 0;     // inside
+/// A panel of the pixels of a tile. Weights meet zeros where a tap lies outside of the image:
+/// `outside` counts the ones of those taps.
+struct BitTileSums {
+  int pixels = 0;
+  const uint32_t* differ = nullptr;                   // [pixel][kBitOutputs]
+  const int32_t* outside = nullptr;                   // [pixel][kBitOutputs]
+  const int32_t* w_ones = nullptr;                    // [kBitOutputs], of all taps
+  const int32_t *x_ones = nullptr, *pairs = nullptr;  // [pixel], of taps inside
 };
 
-/// Writes the first `columns` results.
-using FloatResults = void (*)(const BitPixel& pixel, const FloatPanel& panel, float* y,
-                              int64_t columns);
-/// `plain`: the panels' x_ones and w_ones are 0.
-FloatResults ChooseFloatResults(bool plain);
+/// Writes the first `columns` results of each pixel, `stride` floats apart. `is_plain`: the panel's
+/// x_ones and w_ones are 0.
+void StoreFloats(const BitTileSums& sums, const FloatPanel& panel, bool is_plain, float* y,
+                 int64_t stride, int64_t columns);
 
-/// The bits of a panel, the first output's in bit 0.
-uint8_t BitResults(const BitPixel& pixel, const LimitPanel& panel, const LimitFactors& factors);
+/// Writes a byte for each pixel, `stride` bytes apart: the first output's bit is bit 0.
+void StoreBits(const BitTileSums& sums, const LimitPanel& panel, const LimitFactors& factors,
+               uint8_t* y, int64_t stride);
 
 }  // namespace fettle::kernels
