@@ -14,7 +14,7 @@ struct FusedSum {
 };
 
 /// Nothing where no factors near the quotients of the scales give the sum of each of the 65,536
-/// pairs of bytes as the graph computes it, in three products, a sum and a quotient.
+/// pairs of bytes as the graph computes it, in two products, a sum and a quotient.
 std::optional<FusedSum> FindFusedSum(const PairRowArgs& sum);
 
 }  // namespace fettle::kernels

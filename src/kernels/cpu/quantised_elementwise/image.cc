@@ -1,5 +1,6 @@
 // cpu.quantised.image: QuantizeLinear of a row-major image of up to four channels, as callers hand
 // one over, to channels-last bytes: what a quantised network begins with, in one pass.
+#include <algorithm>
 #include <array>
 
 #include "device/cpu/cpu_device.h"
