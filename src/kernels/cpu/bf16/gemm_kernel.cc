@@ -113,23 +113,35 @@ class Bf16Gemm final : public PreparedKernel {
     for (int64_t panel = first; panel < end;) {
       const int64_t group = panel / panels_, in_group = panel % panels_;
       const int64_t count = std::min(end - panel, panels_ - in_group);
-      PackTiles(task, group);
-      // Panels that stay near pass over all rows.
-      for (int64_t p = 0; p < count; p += near_panels_)
-        RunPanels(task, group, in_group + p, in_group + std::min(p + near_panels_, count));
+      RunGroup(task, group, in_group, in_group + count);
       panel += count;
     }
   }
 
-  /// The rows of a task as tiles of one group.
-  void PackTiles(const Task& task, int64_t group) const {
+  /// Panels [first, end) of a group. Where all stay near, two tiles of rows at a time are packed
+  /// and meet them; otherwise those that stay near pass over all rows of the task. So do all panels
+  /// over the taps of a kernel, whose rows read the input in longer runs: 13 % faster with 3x3.
+  void RunGroup(const Task& task, int64_t group, int64_t first, int64_t end) const {
+    const bool in_pairs = even_ && end - first <= near_panels_;
+    const int64_t step = in_pairs ? 2 * tile_rows_ : blocking_.rows;
+    for (int64_t row = 0; row < task.range.rows; row += step) {
+      const PixelRange rows{row, std::min(step, task.range.rows - row)};
+      PackTiles(task, group, rows);
+      for (int64_t panel = first; panel < end; panel += near_panels_)
+        RunPanels(task, group, panel, std::min(panel + near_panels_, end), rows);
+    }
+  }
+
+  /// Rows of a task as tiles of one group.
+  void PackTiles(const Task& task, int64_t group, const PixelRange& range) const {
     FloatRows rows{.taps = taps_.taps,
                    .depth = g_.groups == 1 ? taps_.depth : p_.weights.ic,
                    .offset = group * p_.weights.ic};
     const auto* x = task.args.inputs[input_].host<float>();
     uint16_t* out = task.scratch.rows;
-    for (int64_t row = 0; row < task.range.rows; row += tile_rows_, out += TileElements()) {
-      rows.rows = std::min<int64_t>(tile_rows_, task.range.rows - row);
+    const int64_t end = range.begin + range.rows;
+    for (int64_t row = range.begin; row < end; row += tile_rows_, out += TileElements()) {
+      rows.rows = std::min<int64_t>(tile_rows_, end - row);
       if (even_) {
         rows.first = x + (task.range.begin + row) * g_.ic;
         rows.stride = g_.ic;
@@ -140,7 +152,8 @@ class Bf16Gemm final : public PreparedKernel {
     }
   }
 
-  void RunPanels(const Task& task, int64_t group, int64_t first, int64_t end) const {
+  void RunPanels(const Task& task, int64_t group, int64_t first, int64_t end,
+                 const PixelRange& rows) const {
     const auto* weights = task.args.packed[0].host<uint16_t>() + group * panels_ * panel_elements_;
     const auto* bias = task.args.packed[0].host<float>() +
                        g_.groups * panels_ * panel_elements_ / 2 + group * panels_ * kBf16Columns;
@@ -152,11 +165,11 @@ class Bf16Gemm final : public PreparedKernel {
                         .c_stride = g_.oc,
                         .low = epilogue_.clamp().low,
                         .high = epilogue_.clamp().high};
-    for (int64_t row = 0; row < task.range.rows; row += 2 * tile_rows_) {
-      const int64_t pixel = task.range.begin + row;
-      block.rows = std::min<int64_t>(2 * tile_rows_, task.range.rows - row);
+    for (int64_t row = 0; row < rows.rows; row += 2 * tile_rows_) {
+      const int64_t pixel = task.range.begin + rows.begin + row;
+      block.rows = std::min<int64_t>(2 * tile_rows_, rows.rows - row);
       block.a = task.scratch.rows + row / tile_rows_ * TileElements();
-      block.b_is_far = row == 0;
+      block.b_is_far = rows.begin + row == 0;
       block.c = y + pixel * g_.oc + group * p_.weights.oc + channel;
       for (int64_t panel = first; panel < end; ++panel, block.c += kBf16Columns) {
         block.b = weights + panel * panel_elements_;
@@ -195,7 +208,7 @@ Bf16Cut CutBf16(const Bf16Product& product, const Bf16Blocks& blocks, const CpuD
   Bf16Cut cut{.tile_rows = TileRowsFor(g.pixels(), blocks.most_rows)};
   const int height = 2 * cut.tile_rows;
   cut.most_rows =
-      std::max<int64_t>(height, std::min<int64_t>(L2Bytes(device) * 3 / 8 / row_bytes, 1024));
+      std::max<int64_t>(height, std::min<int64_t>(L2Bytes(device) * 5 / 8 / row_bytes, 1024));
   cut.all_panels = weights.groups * weights.panels(kBf16Columns);
   cut.usual =
       ChooseBlocking(device.info(), height, kBf16Columns, g.pixels(), cut.all_panels * kBf16Columns,
