@@ -50,6 +50,7 @@ class Reader {
       : graph_(graph), node_(graph.node(id)), why_(why) {
     product_.node = id;
     product_.x = ProductInput(node_);
+    product_.y = node_.outputs[0];
     product_.is_conv = node_.op == "Conv"_op;
   }
 
@@ -83,6 +84,7 @@ class Reader {
       return false;
     }
     product_.outputs = shape[0];
+    product_.rank = shape.rank();
     product_.channels = shape[1] * product_.groups;
     kernel_ = {shape.begin() + 2, shape.end()};
     const int64_t taps = shape.Count(2, shape.rank());

@@ -14,7 +14,8 @@ namespace fettle::passes {
 /// output. Every sum of its products is exact in double.
 struct BinaryProduct {
   ir::NodeId node = -1;
-  ir::ValueId x = ir::kAbsent;
+  ir::ValueId x = ir::kAbsent, y = ir::kAbsent;
+  int rank = 2;  // of y
   bool is_conv = false;
   /// Sums with taps outside of the image have fewer terms.
   bool is_padded = false;

@@ -19,9 +19,7 @@ class Chain {
  public:
   Chain(const ir::Graph& graph, const BinaryProduct& product, const std::vector<ir::NodeId>& nodes)
       : graph_(graph), product_(product), nodes_(nodes) {
-    const ir::Node& node = graph.node(product.node);
-    const int rank = product.is_conv ? graph.value(node.inputs[1]).constant->shape().rank() : 2;
-    Dims dims(rank, 1);
+    Dims dims(product.rank, 1);
     dims[1] = product.outputs;
     shape_ = Shape(dims);
   }
@@ -34,7 +32,7 @@ class Chain {
       value->as<float>()[o] =
           static_cast<float>(product_.scale[o] * static_cast<double>(sums[o]) + product_.bias[o]);
     }
-    ir::ValueId running = graph_.node(product_.node).outputs[0];
+    ir::ValueId running = product_.y;
     for (ir::NodeId id : nodes_) {
       const ir::Node& node = graph_.node(id);
       std::vector<Tensor> operands(node.inputs.size());
