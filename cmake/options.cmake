@@ -35,6 +35,9 @@ target_compile_options(fettle_flags INTERFACE -Wall -Wextra -Wconversion -Wno-si
                                               $<$<BOOL:${FETTLE_WERROR}>:-Werror>
                                               # With times in them, ccache finds none of a new clone's
                                               $<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>)
+# Of what plans and calls, in releases: small, and in sections, so that a shared library leaves out what it does not use.
+add_library(fettle_small_flags INTERFACE)
+target_compile_options(fettle_small_flags INTERFACE $<$<CONFIG:Release>:-Os -ffunction-sections -fdata-sections>)
 target_include_directories(fettle_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 
 add_library(fettle_sanitize INTERFACE)
