@@ -98,7 +98,10 @@ class Pipeline {
       decoder.Decode(packet->get(), take);
     }
     if (stop().stop_requested()) return;
-    decoder.Decode(nullptr, take);
+    {
+      const Timed timed(counters_.decode_ns);
+      decoder.Decode(nullptr, take);
+    }
     counters_.decode_ns -= waited;
     counters_.damaged = decoder.damaged();
     counters_.retimed = decoder.retimed();
