@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kX264Presets =
     "ultrafast superfast veryfast faster fast medium slow slower veryslow placebo";
 
-const std::array<EncoderRow, 5>& Rows() {
+const std::array<EncoderRow, 5>& EncoderRows() {
   static const std::array<EncoderRow, 5> rows = {
       EncoderRow{"libx264", AV_CODEC_ID_H264, "crf", 18, "preset", "veryfast", kX264Presets, {}},
       EncoderRow{"libx265",
@@ -51,7 +51,7 @@ const AVCodec& CodecOf(const std::string& name) {
 }  // namespace
 
 const EncoderRow& ChooseEncoder(const std::string& name, const AVOutputFormat& container) {
-  for (const EncoderRow& row : Rows()) {
+  for (const EncoderRow& row : EncoderRows()) {
     if (name != "auto" && name != row.name) continue;
     const bool present = avcodec_find_encoder_by_name(std::string(row.name).c_str()) != nullptr;
     if (name == "auto" && (!present || !Takes(container, row.codec))) continue;

@@ -10,8 +10,8 @@
 namespace fettle::enhance {
 namespace {
 
-constexpr size_t kPacketBytes = 8 << 20;
-constexpr size_t kFrameBytes = 32 << 20;
+constexpr size_t kPacketBytes = 4 << 20;
+constexpr size_t kFrameBytes = 8 << 20;
 
 struct Numbered {
   int64_t number = 0;
@@ -84,11 +84,13 @@ class Pipeline {
   void Decode() {
     Decoder decoder(input_, plan_.threads);
     Converter converter(plan_.first.format, plan_.first.width, plan_.first.height);
+    std::atomic<int64_t> waited = 0;  // for room in the queue
     const auto take = [&](FramePtr frame) {
       const int64_t number = counters_.decoded++;
       if (number < skip_) return void(++counters_.skipped);
       frame = converter.Convert(std::move(frame));
       const size_t bytes = FrameBytes(*frame);
+      const Timed waiting(waited);
       frames_.Push({number, std::move(frame)}, bytes, stop());
     };
     while (std::optional<PacketPtr> packet = packets_.Pop(stop())) {
@@ -96,7 +98,11 @@ class Pipeline {
       decoder.Decode(packet->get(), take);
     }
     if (stop().stop_requested()) return;
-    decoder.Decode(nullptr, take);
+    {
+      const Timed timed(counters_.decode_ns);
+      decoder.Decode(nullptr, take);
+    }
+    counters_.decode_ns -= waited;
     counters_.damaged = decoder.damaged();
     counters_.retimed = decoder.retimed();
     frames_.Close();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <thread>
 
 #include "av/pixels.h"
@@ -170,7 +171,12 @@ Plan MakePlan(const JobOptions& options) {
   if (input.format().duration > 0)
     plan.seconds = static_cast<double>(input.format().duration) / AV_TIME_BASE;
   PlanChain(options, *frame, plan);
-  if (plan.picture) return plan;
+  if (plan.picture) {
+    const AVDictionaryEntry* turn = av_dict_get(frame->metadata, "Orientation", nullptr, 0);
+    if (turn != nullptr && std::atoi(turn->value) > 1)
+      plan.losses.emplace_back("the picture's Exif orientation is not carried");
+    return plan;
+  }
   PlanEncoder(options, input, *frame, plan);
   plan.light = LightOf(*frame);
   NameLosses(options, input, plan);

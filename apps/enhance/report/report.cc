@@ -11,7 +11,7 @@
 namespace fettle::enhance {
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
+using Cells = std::vector<std::vector<std::string>>;
 
 size_t Width() {
   const char* columns = std::getenv("COLUMNS");
@@ -69,7 +69,7 @@ double FramesPerSecond(const JobResult& result) {
 
 }  // namespace
 
-std::string TableOf(const Rows& rows) {
+std::string TableOf(const Cells& rows) {
   std::vector<size_t> widths;
   for (const auto& row : rows)
     for (size_t i = 0; i + 1 < row.size(); ++i) {
@@ -89,7 +89,7 @@ std::string TableOf(const Rows& rows) {
 }
 
 std::string PlanText(const Plan& plan, bool explain) {
-  Rows rows;
+  Cells rows;
   const int scale = ScaleOf(plan.chain);
   rows.push_back({"from", Broken(plan.input.string(), 60, 0)});
   rows.push_back({"to", plan.output.string()});
@@ -123,7 +123,7 @@ Json PlanJson(const Plan& plan) {
 }
 
 std::string ResultText(const Plan& plan, const JobResult& result) {
-  Rows rows = {{"step", "ms a frame"}};
+  Cells rows = {{"step", "ms a frame"}};
   for (const StepTime& time : result.times)
     rows.push_back({time.step, fmt::format("{:.2f}", time.ms)});
   std::string text = TableOf(rows);
