@@ -192,6 +192,7 @@ class ModelTuner {
     planner::PlanAccuracy accuracy;
     double expected_us = 0, predicted_us = 0, alone_us = 0;
     std::shared_ptr<Session> tuned;
+    std::shared_ptr<RecordedPlans> plans;  // of `tuned`, whose devices they name
   };
 
   bool IsCancelled() const {
@@ -256,8 +257,9 @@ class ModelTuner {
   }
 
   Attempt TakeAttempt() {
-    return {std::move(result_.segments), result_.gate,     result_.accuracy, result_.expected_us,
-            result_.predicted_us,        result_.alone_us, std::move(tuned_)};
+    return {std::move(result_.segments), result_.gate,           result_.accuracy,
+            result_.expected_us,         result_.predicted_us,   result_.alone_us,
+            std::move(tuned_),           std::move(tuned_plans_)};
   }
   void Restore(Attempt attempt) {
     result_.segments = std::move(attempt.segments);
@@ -267,6 +269,7 @@ class ModelTuner {
     result_.predicted_us = attempt.predicted_us;
     result_.alone_us = attempt.alone_us;
     tuned_ = std::move(attempt.tuned);
+    tuned_plans_ = std::move(attempt.plans);
   }
   bool IsBetter(const Attempt& other) const {
     if (SamePlan(other.segments, result_.segments) || !result_.accuracy.ok) return false;
