@@ -19,6 +19,8 @@ int64_t SupportedTargets() {
   int64_t targets = supported_targets.load(std::memory_order_relaxed);
   if (targets == 0) {
     targets = hwy::SupportedTargets();
+    // Asking chose among all that the CPU has, disabled or not.
+    hwy::GetChosenTarget().Update(targets);
     supported_targets.store(targets, std::memory_order_relaxed);
   }
   return targets;
