@@ -4,6 +4,10 @@
 
 #include <set>
 
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/conv_strips/strip.h"
+#include "kernels/cpu/simd/targets.h"
+
 namespace fettle::kernels {
 namespace {
 
@@ -22,6 +26,14 @@ TEST(Probe, MeasuresWhatTheMachineHas) {
   EXPECT_EQ(names.contains("int8 dot"), device.info().avx512_vnni);
   EXPECT_EQ(names.contains("bf16 dot"), device.info().avx512_bf16);
   EXPECT_EQ(&Probe(device), &ceilings);
+}
+
+// Also run by itself with FETTLE_CPU_ISA, in a process that has not asked for them before.
+TEST(SimdTargets, AskingForThemChangesNone) {
+  const int64_t lanes = GetStripKernels().lanes;
+  EXPECT_FALSE(SimdTargets().empty());
+  EXPECT_EQ(GetStripKernels().lanes, lanes);
+  if (!GetCpuInfo().avx512) EXPECT_LE(lanes, 8);
 }
 
 }  // namespace
