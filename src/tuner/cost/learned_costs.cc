@@ -90,8 +90,8 @@ planner::EntryCost LearnedCosts::FromRow(const Row& row, double bound) {
   return {.us = bound, .banned = row.reason.empty() ? "it failed before" : row.reason};
 }
 
-std::string LearnedCosts::KeyText(const Shape& shape, DType dtype, const State& from,
-                                  const State& to, int threads) const {
+std::string LearnedCosts::KeyText(const Shape& shape, const State& from, const State& to,
+                                  int threads) const {
   return MemoryKey(KeyOfConversion(shape, from, to, threads));
 }
 
@@ -204,8 +204,8 @@ void LearnedCosts::LearnKernel(const planner::Kind& kind, const planner::Entry& 
       row.reason);
 }
 
-void LearnedCosts::LearnConversion(const Shape& shape, DType dtype, const State& from,
-                                   const State& to, int threads, const Row& row) {
+void LearnedCosts::LearnConversion(const Shape& shape, const State& from, const State& to,
+                                   int threads, const Row& row) {
   const RowKey key = KeyOfConversion(shape, from, to, threads);
   store_.Put(key, row);
   Relearn(memory_[MemoryKey(key)], row);

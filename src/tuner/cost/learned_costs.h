@@ -41,8 +41,8 @@ class LearnedCosts final {
   /// What measuring gave; kept in the store too. `prior_us`: what was known before; 0: nothing.
   void LearnKernel(const planner::Kind& kind, const planner::Entry& entry,
                    const kernels::Params& params, double prior_us, const Row& row);
-  void LearnConversion(const Shape& shape, DType dtype, const State& from, const State& to,
-                       int threads, const Row& row);
+  void LearnConversion(const Shape& shape, const State& from, const State& to, int threads,
+                       const Row& row);
   /// At which part of their times priors count.
   double prior_share() const { return prior_share_; }
   Store& store() { return store_; }
@@ -58,8 +58,7 @@ class LearnedCosts final {
   /// Bans choices by their keys.
   void Ban(const std::set<std::string>& keys) { banned_ = keys; }
   /// What stands for a conversion in one process.
-  std::string KeyText(const Shape& shape, DType dtype, const State& from, const State& to,
-                      int threads) const;
+  std::string KeyText(const Shape& shape, const State& from, const State& to, int threads) const;
 
   RowKey KernelKey(const planner::Kind& kind, const planner::Entry& entry,
                    const kernels::Params& params) const;

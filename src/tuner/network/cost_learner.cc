@@ -135,8 +135,9 @@ void CostLearner::MeasureDecision(const planner::Decision& decision) {
     for (size_t e = 0; e < kind.entries.size(); ++e) {
       const Entry& entry = kind.entries[e];
       const EntryId id{instance->kind, static_cast<int>(e)};
+      const int threads = group.threads == 0 ? threads_ : group.threads;
       if (entry.kernel->name != group.kernel || entry.states != group.states ||
-          entry.threads != threads_)
+          entry.threads != threads)
         continue;
       default_of_.emplace(instance->kind, id);
       if (IsOpen(id)) {
@@ -157,7 +158,7 @@ bool CostLearner::MeasureConversion(const ir::Value& value, const State& from, c
   const Row row = allowance_.Spend(
       effort, [&] { return bench_.RunConversion(*value.shape, value.dtype, from, to, threads_); });
   if (WasGivenUp(row)) return true;
-  costs_.learned().LearnConversion(*value.shape, value.dtype, from, to, threads_, row);
+  costs_.learned().LearnConversion(*value.shape, from, to, threads_, row);
   ++report_.measured;
   return true;
 }

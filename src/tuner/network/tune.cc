@@ -270,10 +270,10 @@ class Tuner {
     for (const solver::Made& made : solution.conversions) {
       const Copy copy = CopyOf(graph_, extracted, made);
       if (copy.error <= 0) continue;
-      report_.lossy.push_back({learned().KeyText(*copy.value.shape, copy.value.dtype, copy.from,
-                                                 copy.to, limits_.threads),
-                               "conversion",
-                               {copy.error, 0}});
+      report_.lossy.push_back(
+          {learned().KeyText(*copy.value.shape, copy.from, copy.to, limits_.threads),
+           "conversion",
+           {copy.error, 0}});
     }
   }
 
