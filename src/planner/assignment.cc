@@ -4,6 +4,7 @@
 #include <queue>
 
 #include "planner/same_bytes.h"
+#include "planner/small_steps.h"
 
 namespace fettle::planner {
 namespace {
@@ -11,7 +12,8 @@ namespace {
 /// Chooses group by group, remembering in which states each value exists.
 class Assigner {
  public:
-  explicit Assigner(const ir::Graph& graph) : graph_(graph), states_of_(graph.values().size()) {
+  Assigner(const ir::Graph& graph, int threads)
+      : graph_(graph), threads_(threads), states_of_(graph.values().size()) {
     for (ir::ValueId id : graph.inputs)
       states_of_[id].push_back({.storage = graph.value(id).dtype, .external = true});
   }
@@ -22,10 +24,12 @@ class Assigner {
       Remember(group.fragment.inputs[i], choice.states().inputs[i]);
     for (size_t i = 0; i < group.fragment.outputs.size(); ++i)
       Remember(group.fragment.outputs[i], choice.states().outputs[i]);
+    const bool alone = threads_ > 1 && IsTooSmallToShare(choice, group.fragment.graph);
     return {.nodes = group.nodes,
             .kernel = std::string(choice.kernel->name),
             .version = choice.kernel->version,
-            .states = choice.states()};
+            .states = choice.states(),
+            .threads = alone ? 1 : 0};
   }
 
  private:
@@ -64,6 +68,7 @@ class Assigner {
   }
 
   const ir::Graph& graph_;
+  int threads_;
   std::vector<std::vector<State>> states_of_;
 };
 
@@ -101,9 +106,9 @@ Result<std::vector<size_t>> ScheduleCover(const ir::Graph& graph, const Cover& c
   return order;
 }
 
-Decision AssignStates(const ir::Graph& graph, const Cover& cover,
-                      const std::vector<size_t>& order) {
-  Assigner assigner(graph);
+Decision AssignStates(const ir::Graph& graph, const Cover& cover, const std::vector<size_t>& order,
+                      int threads) {
+  Assigner assigner(graph, threads);
   Decision decision;
   for (size_t g : order) decision.groups.push_back(assigner.Add(cover[g]));
   return decision;

@@ -12,7 +12,8 @@ Result<std::vector<size_t>> ScheduleCover(const ir::Graph& graph, const Cover& c
 
 /// Walks the groups in `order` and gives each its most preferred kernel in the states that need the
 /// fewest converted bytes, given the states its inputs already exist in. A value is converted to a
-/// state once, for all its readers.
-Decision AssignStates(const ir::Graph& graph, const Cover& cover, const std::vector<size_t>& order);
+/// state once, for all its readers. With several `threads`, what is too small to share runs on one.
+Decision AssignStates(const ir::Graph& graph, const Cover& cover, const std::vector<size_t>& order,
+                      int threads);
 
 }  // namespace fettle::planner

@@ -9,7 +9,7 @@ Result<Decision> PreferredDecision(const ir::Graph& graph, const DeviceSet& devi
                                    const Limits& limits) {
   ASSIGN_OR_RETURN(const Cover cover, GreedyCover(graph, devices, limits));
   ASSIGN_OR_RETURN(const std::vector<size_t> order, ScheduleCover(graph, cover));
-  return AssignStates(graph, cover, order);
+  return AssignStates(graph, cover, order, limits.threads);
 }
 
 Result<exec::Plan> MakePlan(const ir::Graph& graph, const DeviceSet& devices,
