@@ -12,6 +12,7 @@
 #include "ir/noise.h"
 #include "ops/op.h"
 #include "runtime/device_choice.h"
+#include "runtime/tuning/kept_plans.h"
 #include "runtime/tuning/tuning_plans.h"
 #include "tensor/compare.h"
 #include "tests/tuner/known_machine.h"

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "capi/parts.h"
 #include "capi/structs.h"
+#include "runtime/tuning/kept_plans.h"
 #include "runtime/tuning/tune_model.h"
 #include "runtime/tuning/tune_product.h"
 

@@ -1,16 +1,15 @@
 #include "runtime/tuning/tune_model.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "planner/planner.h"
-#include "runtime/package/package.h"
 #include "runtime/plan_accuracy.h"
 #include "runtime/tuning/default_plan.h"
+#include "runtime/tuning/kept_plans.h"
 #include "runtime/tuning/recorded_plans.h"
 #include "runtime/tuning/timetable.h"
 #include "runtime/tuning/tuning_plans.h"
@@ -21,39 +20,6 @@ namespace {
 
 constexpr double kResidualWarning = 0.10;
 
-/// "accepted incumbent_us challenger_us ratio low high", then the decision that was judged.
-std::string PrintVerdict(const tuner::GateResult& gate, const std::string& decision) {
-  return fmt::format("{} {} {} {} {} {}\n{}", gate.accepted ? 1 : 0, gate.incumbent_us,
-                     gate.challenger_us, gate.ratio, gate.low, gate.high, decision);
-}
-
-bool ParseVerdict(std::string_view text, std::string_view decision, tuner::GateResult& gate) {
-  const size_t line = text.find('\n');
-  if (line == std::string_view::npos || text.substr(line + 1) != decision) return false;
-  double numbers[6] = {};
-  const char* at = text.data();
-  const char* end = text.data() + line;
-  for (double& number : numbers) {
-    while (at < end && *at == ' ') ++at;
-    const auto [next, error] = std::from_chars(at, end, number);
-    if (error != std::errc()) return false;
-    at = next;
-  }
-  gate = {.accepted = numbers[0] != 0,
-          .incumbent_us = numbers[1],
-          .challenger_us = numbers[2],
-          .ratio = numbers[3],
-          .low = numbers[4],
-          .high = numbers[5],
-          .reason = "as measured before for the same plan"};
-  return true;
-}
-
-Result<std::string> FindStamped(tuner::Store& store, const std::string& key) {
-  ASSIGN_OR_RETURN(const std::string kept, store.FindDecision(key));
-  return Unstamp(kept);
-}
-
 /// Warns where the parts do not add up to the whole.
 void WarnOfResidual(const TuneModelResult& result) {
   const tuner::GateResult& gate = result.gate;
@@ -63,23 +29,6 @@ void WarnOfResidual(const TuneModelResult& result) {
   if (std::abs(residual) <= kResidualWarning) return;
   Log(LogLevel::kWarn, "the {} plan takes {:.0f} us where {:.0f} us were predicted ({:+.0f} %)",
       gate.accepted ? "tuned" : "default", measured_us, result.predicted_us, 100 * residual);
-}
-
-/// What the store keeps of a segment, and the plan that it comes to.
-struct LearnedDecision {
-  planner::Decision decision;
-  exec::Plan plan;
-};
-
-Result<LearnedDecision> FindLearned(const ir::Graph& segment, const DeviceSet& devices,
-                                    const planner::Limits& limits, tuner::Store& store) {
-  ASSIGN_OR_RETURN(const std::string text,
-                   FindStamped(store, StoreKey(planner::KeyOf(segment, devices, limits))));
-  LearnedDecision learned;
-  ASSIGN_OR_RETURN(learned.decision, planner::ParseDecision(segment, text));
-  ASSIGN_OR_RETURN(learned.plan,
-                   planner::Apply(segment, learned.decision, devices, limits.threads));
-  return learned;
 }
 
 /// What the noise that `limits` allow amounts to, for the solver.
@@ -468,11 +417,9 @@ class ModelTuner {
             result_.gate.accepted ? result_.gate.challenger_us : result_.gate.incumbent_us;
       const std::string text = planner::PrintDecision(*segment.graph, segment.decision);
       result_.book->Put({segment.key, text});
-      if (compared) store_.PutDecision(StoreKey(segment.key), Stamp(segment.decision, text));
+      if (compared) KeepLearned(segment.key, segment.decision, text, store_);
       if (compared && !result_.known)
-        store_.PutDecision(
-            VerdictKey(segment.key),
-            Stamp(judged[i].decision, PrintVerdict(result_.gate, PlanText(judged[i]))));
+        KeepVerdict(segment.key, judged[i].decision, PlanText(judged[i]), result_.gate, store_);
     }
     if (!result_.gate.accepted) {
       winner_ = std::move(default_);
@@ -498,18 +445,21 @@ class ModelTuner {
         return planner::PreferredDecision(*segment.graph, place->devices, place->limits);
       }
     }
-    if (const Result<std::string> kept = FindStamped(store_, StoreKey(segment.key));
-        result_.known && kept.ok())
-      return planner::ParseDecision(*segment.graph, *kept);
+    if (result_.known) {
+      const Result<LearnedDecision> learned =
+          FindLearned(*segment.graph, tuned_->devices(), tuned_->limits(), store_);
+      if (learned.ok()) return learned->decision;
+    }
     return planner::PreferredDecision(*segment.graph, tuned_->devices(), tuned_->limits());
   }
 
   /// The verdict of an earlier call, if that judged exactly these decisions.
   bool FindVerdict() {
     for (const TunedSegment& segment : result_.segments) {
-      const Result<std::string> kept = FindStamped(store_, VerdictKey(segment.key));
-      const std::string judged = PlanText(segment);
-      if (!kept.ok() || !ParseVerdict(*kept, judged, result_.gate)) return false;
+      const Result<tuner::GateResult> kept =
+          runtime::FindVerdict(segment.key, PlanText(segment), store_);
+      if (!kept.ok()) return false;
+      result_.gate = *kept;
     }
     result_.known = !result_.segments.empty();
     return result_.known;
@@ -571,56 +521,6 @@ Result<TuneModelResult> TuneModel(const std::shared_ptr<const Model>& model,
   ASSIGN_OR_RETURN(TuneModelResult result, tuner.Run());
   if (exact.ok()) AddRound(exact->report, result.report);
   return result;
-}
-
-Result<std::string> SaveTuned(const std::string& path, const std::string& model_path,
-                              const std::shared_ptr<const Model>& model, const TensorMap& inputs,
-                              const SessionOptions& options, TuneModelResult& result) {
-  // The package takes the packed weights of living sessions and the programs that they built.
-  const bool takes_from_session = result.packed_weights || !options.accelerators.empty();
-  if (result.session == nullptr && takes_from_session && result.deadline_ns == 0) {
-    SessionOptions planned = options;
-    planned.plans = planner::PlansOf(result.book);
-    ASSIGN_OR_RETURN(result.session, Session::Create(model, std::move(planned)));
-    TensorMap outputs;
-    RETURN_IF_ERROR(result.session->Run(inputs, &outputs));
-  }
-  if (result.session == nullptr) {
-    // Not run and not planned: it only says which devices and threads the package is for.
-    ASSIGN_OR_RETURN(result.session, Session::Create(model, options));
-  }
-  const DeviceSet devices = result.session->devices();
-  PackageInfo info = PackageInfo::For(devices, result.session->threads());
-  const tuner::GateResult& gate = result.gate;
-  info.default_ms = gate.incumbent_us * 1e-3;
-  info.measured_ms = (gate.accepted ? gate.challenger_us : gate.incumbent_us) * 1e-3;
-  info.predicted_ms = result.predicted_us * 1e-3;
-  info.measurements = result.report.measured;
-  const std::string where = path.empty() ? PackageFileName(model_path, devices) : path;
-  std::vector<ProgramBinary> programs;
-  for (const Device* device : devices.beside_cpu())
-    std::ranges::move(device->ExportPrograms(), std::back_inserter(programs));
-  const bool affords = Timetable::AffordsPackedWeights(*model, result.deadline_ns, NowNs());
-  if (result.packed_weights && !affords) {
-    Log(LogLevel::kWarn,
-        "the budget leaves no time to write {:.0f} MB of packed weights: they are packed when the "
-        "package is loaded",
-        static_cast<double>(model->packed().bytes()) * 1e-6);
-  }
-  RETURN_IF_ERROR(
-      SavePackage(where, *model, *result.book, info,
-                  {.programs = programs, .packed_weights = result.packed_weights && affords}));
-  return where;
-}
-
-Result<exec::Plan> LearnedPlans::PlanFor(const ir::Graph& segment, const DeviceSet& devices,
-                                         const planner::Limits& limits) {
-  if (limits.reference_only) return planner::MakePlan(segment, devices, limits);
-  const Result<LearnedDecision> learned = FindLearned(segment, devices, limits, *store_);
-  if (!learned.ok()) return planner::MakePlan(segment, devices, limits);
-  ++found_;
-  predicted_us_ = predicted_us_ + learned->decision.predicted_us;
-  return learned->plan;
 }
 
 }  // namespace fettle::runtime

@@ -1,7 +1,6 @@
 // Tuning a model as a session runs it: every segment, then the gate over the whole network.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -92,22 +91,5 @@ Result<TuneModelResult> TuneModel(const std::shared_ptr<const Model>& model,
 Result<std::string> SaveTuned(const std::string& path, const std::string& model_path,
                               const std::shared_ptr<const Model>& model, const TensorMap& inputs,
                               const SessionOptions& options, TuneModelResult& result);
-
-/// Plans by the decisions that a store keeps for this machine; by preference where it has none.
-/// Thread-safe if the store is; the figures are those of the plans made so far.
-class LearnedPlans final : public planner::PlanSource {
- public:
-  explicit LearnedPlans(std::shared_ptr<tuner::Store> store) : store_(std::move(store)) {}
-  Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
-                             const planner::Limits& limits) override;
-  /// How many segments took a decision from the store, and what those predict together.
-  int found() const { return found_; }
-  double predicted_us() const { return predicted_us_; }
-
- private:
-  std::shared_ptr<tuner::Store> store_;
-  std::atomic<int> found_{0};
-  std::atomic<double> predicted_us_{0};
-};
 
 }  // namespace fettle::runtime

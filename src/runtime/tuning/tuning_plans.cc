@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <set>
 
 #include "kernels/build_id.h"
 #include "planner/planner.h"
@@ -11,8 +10,6 @@
 namespace fettle::runtime {
 namespace {
 
-std::string_view HashOf(std::string_view build) { return build.substr(0, build.find(' ')); }
-
 /// What a search proved holds as long as no kernel changes, used or not.
 std::string SearchKey(const tuner::TuneOptions& options, const planner::DecisionKey& key) {
   return fmt::format("search {} {:.4g} {} {}", static_cast<int>(options.level),
@@ -20,43 +17,6 @@ std::string SearchKey(const tuner::TuneOptions& options, const planner::Decision
 }
 
 }  // namespace
-
-std::string StoreKey(const planner::DecisionKey& key) {
-  return fmt::format("plan {} {}", kernels::Toolchain(), planner::PrintKey(key));
-}
-
-std::string VerdictKey(const planner::DecisionKey& key) {
-  return fmt::format("gate {} {}", kernels::Toolchain(), planner::PrintKey(key));
-}
-
-std::string Stamp(const planner::Decision& decision, std::string_view text) {
-  std::set<std::string> names;
-  for (const planner::GroupDecision& group : decision.groups) names.insert(group.kernel);
-  std::string stamped = "kernels";
-  for (const std::string& name : names)
-    stamped += fmt::format(" {}={}", name, HashOf(kernels::BuildOf(name)));
-  stamped += '\n';
-  return stamped += text;
-}
-
-Result<std::string> Unstamp(std::string_view kept) {
-  constexpr std::string_view kBegin = "kernels";
-  const size_t end = kept.find('\n');
-  if (!kept.starts_with(kBegin) || end == std::string_view::npos)
-    return Error(StatusCode::kCorrupt, "no kernels are named");
-  for (std::string_view line = kept.substr(0, end).substr(kBegin.size()); !line.empty();) {
-    line.remove_prefix(1);
-    const std::string_view word = line.substr(0, line.find(' '));
-    const size_t equals = word.find('=');
-    if (equals == std::string_view::npos)
-      return Error(StatusCode::kCorrupt, "'{}' names no kernel", word);
-    const std::string_view name = word.substr(0, equals);
-    if (word.substr(equals + 1) != HashOf(kernels::BuildOf(name)))
-      return Error(StatusCode::kVersionMismatch, "kernel {}: its sources have changed", name);
-    line.remove_prefix(word.size());
-  }
-  return std::string(kept.substr(end + 1));
-}
 
 Result<exec::Plan> TuningPlans::PlanFor(const ir::Graph& segment, const DeviceSet& devices,
                                         const planner::Limits& limits) {

@@ -8,16 +8,6 @@
 
 namespace fettle::runtime {
 
-/// The store's keys for decisions of this compiler: what won, and how the gate judged it.
-std::string StoreKey(const planner::DecisionKey& key);
-std::string VerdictKey(const planner::DecisionKey& key);
-
-/// `text` behind a line with the source hashes of the kernels that `decision` uses, as the store
-/// keeps what was learned of it.
-std::string Stamp(const planner::Decision& decision, std::string_view text);
-/// `text` again; kVersionMismatch, naming the kernel, where one is not of the same sources any
-/// more, kCorrupt where there is no such line.
-Result<std::string> Unstamp(std::string_view kept);
 /// Keeps a proven segment, so that the next search with these options need not be made.
 void KeepSearch(const tuner::TuneOptions& options, const TunedSegment& segment,
                 tuner::Store& store);

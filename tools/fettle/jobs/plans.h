@@ -8,6 +8,7 @@
 
 #include "jobs/tuning.h"
 #include "planner/plan_source.h"
+#include "runtime/tuning/kept_plans.h"
 #include "runtime/tuning/recorded_plans.h"
 
 namespace fettle::tools {

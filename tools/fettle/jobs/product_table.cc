@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "jobs/interrupt.h"
+#include "runtime/tuning/kept_plans.h"
 #include "runtime/tuning/tune_model.h"
 #include "tensor/compare.h"
 

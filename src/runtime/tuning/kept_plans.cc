@@ -1,0 +1,126 @@
+#include "runtime/tuning/kept_plans.h"
+
+#include <charconv>
+#include <set>
+
+#include "kernels/build_id.h"
+#include "planner/planner.h"
+
+namespace fettle::runtime {
+namespace {
+
+std::string_view HashOf(std::string_view build) { return build.substr(0, build.find(' ')); }
+
+std::string PlanKey(const planner::DecisionKey& key) {
+  return fmt::format("plan {} {}", kernels::Toolchain(), planner::PrintKey(key));
+}
+
+std::string VerdictKey(const planner::DecisionKey& key) {
+  return fmt::format("gate {} {}", kernels::Toolchain(), planner::PrintKey(key));
+}
+
+/// "accepted incumbent_us challenger_us ratio low high", then the plan that was judged.
+std::string PrintVerdict(const tuner::GateResult& gate, std::string_view plan) {
+  return fmt::format("{} {} {} {} {} {}\n{}", gate.accepted ? 1 : 0, gate.incumbent_us,
+                     gate.challenger_us, gate.ratio, gate.low, gate.high, plan);
+}
+
+bool ParseVerdict(std::string_view text, std::string_view plan, tuner::GateResult& gate) {
+  const size_t line = text.find('\n');
+  if (line == std::string_view::npos || text.substr(line + 1) != plan) return false;
+  double numbers[6] = {};
+  const char* at = text.data();
+  const char* end = text.data() + line;
+  for (double& number : numbers) {
+    while (at < end && *at == ' ') ++at;
+    const auto [next, error] = std::from_chars(at, end, number);
+    if (error != std::errc()) return false;
+    at = next;
+  }
+  gate = {.accepted = numbers[0] != 0,
+          .incumbent_us = numbers[1],
+          .challenger_us = numbers[2],
+          .ratio = numbers[3],
+          .low = numbers[4],
+          .high = numbers[5],
+          .reason = "as measured before for the same plan"};
+  return true;
+}
+
+Result<std::string> FindStamped(tuner::Store& store, const std::string& key) {
+  ASSIGN_OR_RETURN(const std::string kept, store.FindDecision(key));
+  return Unstamp(kept);
+}
+
+}  // namespace
+
+std::string Stamp(const planner::Decision& decision, std::string_view text) {
+  std::set<std::string> names;
+  for (const planner::GroupDecision& group : decision.groups) names.insert(group.kernel);
+  std::string stamped = "kernels";
+  for (const std::string& name : names)
+    stamped += fmt::format(" {}={}", name, HashOf(kernels::BuildOf(name)));
+  stamped += '\n';
+  return stamped += text;
+}
+
+Result<std::string> Unstamp(std::string_view kept) {
+  constexpr std::string_view kBegin = "kernels";
+  const size_t end = kept.find('\n');
+  if (!kept.starts_with(kBegin) || end == std::string_view::npos)
+    return Error(StatusCode::kCorrupt, "no kernels are named");
+  for (std::string_view line = kept.substr(0, end).substr(kBegin.size()); !line.empty();) {
+    line.remove_prefix(1);
+    const std::string_view word = line.substr(0, line.find(' '));
+    const size_t equals = word.find('=');
+    if (equals == std::string_view::npos)
+      return Error(StatusCode::kCorrupt, "'{}' names no kernel", word);
+    const std::string_view name = word.substr(0, equals);
+    if (word.substr(equals + 1) != HashOf(kernels::BuildOf(name)))
+      return Error(StatusCode::kVersionMismatch, "kernel {}: its sources have changed", name);
+    line.remove_prefix(word.size());
+  }
+  return std::string(kept.substr(end + 1));
+}
+
+Result<LearnedDecision> FindLearned(const ir::Graph& segment, const DeviceSet& devices,
+                                    const planner::Limits& limits, tuner::Store& store) {
+  ASSIGN_OR_RETURN(const std::string text,
+                   FindStamped(store, PlanKey(planner::KeyOf(segment, devices, limits))));
+  LearnedDecision learned;
+  ASSIGN_OR_RETURN(learned.decision, planner::ParseDecision(segment, text));
+  ASSIGN_OR_RETURN(learned.plan,
+                   planner::Apply(segment, learned.decision, devices, limits.threads));
+  return learned;
+}
+
+void KeepLearned(const planner::DecisionKey& key, const planner::Decision& decision,
+                 std::string_view text, tuner::Store& store) {
+  store.PutDecision(PlanKey(key), Stamp(decision, text));
+}
+
+void KeepVerdict(const planner::DecisionKey& key, const planner::Decision& decision,
+                 std::string_view plan, const tuner::GateResult& gate, tuner::Store& store) {
+  store.PutDecision(VerdictKey(key), Stamp(decision, PrintVerdict(gate, plan)));
+}
+
+Result<tuner::GateResult> FindVerdict(const planner::DecisionKey& key, std::string_view plan,
+                                      tuner::Store& store) {
+  ASSIGN_OR_RETURN(const std::string kept, FindStamped(store, VerdictKey(key)));
+  tuner::GateResult gate;
+  if (!ParseVerdict(kept, plan, gate))
+    return Error(StatusCode::kNotFound, "another plan was judged");
+  return gate;
+}
+
+Result<exec::Plan> LearnedPlans::PlanFor(const ir::Graph& segment, const DeviceSet& devices,
+                                         const planner::Limits& limits) {
+  if (limits.reference_only) return planner::MakePlan(segment, devices, limits);
+  const Result<LearnedDecision> learned = FindLearned(segment, devices, limits, *store_);
+  if (!learned.ok()) return planner::MakePlan(segment, devices, limits);
+  ++found_;
+  predicted_us_ = predicted_us_ + learned->decision.predicted_us;
+  return learned->plan;
+}
+
+}  // namespace fettle::runtime

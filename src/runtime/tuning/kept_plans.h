@@ -1,0 +1,62 @@
+// What the store keeps of plans: decisions, and how the gate judged them. All of it belongs to the
+// compiler and to the sources of the kernels that a decision uses.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "planner/decision.h"
+#include "planner/plan_book.h"
+#include "planner/plan_source.h"
+#include "tuner/network/gate.h"
+#include "tuner/store/store.h"
+
+namespace fettle::runtime {
+
+/// `text` behind a line with the source hashes of the kernels that `decision` uses, as the store
+/// keeps what was learned of it.
+std::string Stamp(const planner::Decision& decision, std::string_view text);
+/// `text` again; kVersionMismatch, naming the kernel, where one is not of the same sources any
+/// more, kCorrupt where there is no such line.
+Result<std::string> Unstamp(std::string_view kept);
+
+/// What the store keeps of a segment, and the plan that it comes to.
+struct LearnedDecision {
+  planner::Decision decision;
+  exec::Plan plan;
+};
+
+/// Fails with kNotFound where nothing was kept, with kVersionMismatch or kCorrupt where that cannot
+/// be used any more.
+Result<LearnedDecision> FindLearned(const ir::Graph& segment, const DeviceSet& devices,
+                                    const planner::Limits& limits, tuner::Store& store);
+/// Keeps `decision`, whose text is planner::PrintDecision's.
+void KeepLearned(const planner::DecisionKey& key, const planner::Decision& decision,
+                 std::string_view text, tuner::Store& store);
+
+/// Keeps how the gate judged the plan of `decision`; `plan` is its text without times.
+void KeepVerdict(const planner::DecisionKey& key, const planner::Decision& decision,
+                 std::string_view plan, const tuner::GateResult& gate, tuner::Store& store);
+/// The same of exactly this plan: kNotFound where another or none was judged.
+Result<tuner::GateResult> FindVerdict(const planner::DecisionKey& key, std::string_view plan,
+                                      tuner::Store& store);
+
+/// Plans by the decisions that a store keeps for this machine; by preference where it has none.
+/// Thread-safe if the store is; the figures are those of the plans made so far.
+class LearnedPlans final : public planner::PlanSource {
+ public:
+  explicit LearnedPlans(std::shared_ptr<tuner::Store> store) : store_(std::move(store)) {}
+  Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
+                             const planner::Limits& limits) override;
+  /// How many segments took a decision from the store, and what those predict together.
+  int found() const { return found_; }
+  double predicted_us() const { return predicted_us_; }
+
+ private:
+  std::shared_ptr<tuner::Store> store_;
+  std::atomic<int> found_{0};
+  std::atomic<double> predicted_us_{0};
+};
+
+}  // namespace fettle::runtime
