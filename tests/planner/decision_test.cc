@@ -66,6 +66,7 @@ TEST_F(DecisionTest, AnyLineLostOrCutIsAClearFailureOrAnotherDecision) {
 }
 
 TEST_F(DecisionTest, AppliesWithTheThreadsOfEachGroup) {
+  for (GroupDecision& group : decision_.groups) group.threads = 0;
   decision_.groups[0].threads = 1;
   const auto plan = Apply(graph_, decision_, device_, 2);
   ASSERT_TRUE(plan.ok()) << plan.status().message();
