@@ -237,9 +237,10 @@ void PrintTables(const InspectOptions& options, const runtime::Model& model,
     fmt::print("{}\n", tensors.ToString());
   }
   for (const auto& [node, op, reason] : inspection.in_floats)
-    fmt::print("in floats: {} ({}): {}\n", node, op, reason);
+    fmt::print("{}\n", Fit(fmt::format("in floats: {} ({}): {}", node, op, reason)));
   for (const auto& [node, op, is_binary, text] : inspection.on_bits)
-    fmt::print("{}: {} ({}): {}\n", is_binary ? "on bits" : "not on bits", node, op, text);
+    fmt::print("{}\n", Fit(fmt::format("{}: {} ({}): {}", is_binary ? "on bits" : "not on bits",
+                                       node, op, text)));
   fmt::print("parameters: {} ({}), multiply-adds: {}\n",
              HumanCount(static_cast<double>(model.parameters())),
              HumanBytes(static_cast<double>(model.weight_bytes())),

@@ -163,7 +163,7 @@ std::string HeldText(int64_t bytes) {
 void PrintSolved(const PlanOptions& options, const Solved& solved) {
   fmt::print("{}{}", ExplainedText(solved.groups, options.explain, options.sort),
              ConversionsText(solved.conversions));
-  for (const std::string& line : solved.on_bits) fmt::print("{}\n", line);
+  for (const std::string& line : solved.on_bits) fmt::print("{}\n", Fit(line));
   fmt::print(
       "\n{}\n",
       Fit(fmt::format("{}; predicted {:.3f} ms, {:.3f} ms alone ({}){}; {} of {} left after "
