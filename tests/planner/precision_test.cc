@@ -5,6 +5,7 @@
 
 #include "device/cpu/amx.h"
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/simd/targets.h"
 #include "ops/op.h"
 #include "planner/choices.h"
 
@@ -18,9 +19,9 @@ TEST(Precision, DecidesWhoMayMultiplyBf16) {
   ASSERT_TRUE(ops::InferGraph(graph).ok());
   const CpuDevice cpu(std::make_shared<ThreadPool>(1));
   const DeviceSet devices(cpu);
-  const CpuInfo& info = GetCpuInfo();
-  const bool has_tiles = info.avx512_bf16 && GetAmxSets().bf16;
-  const int rows = (info.avx512_bf16 ? 1 : 0) + (has_tiles ? 1 : 0);
+  const bool has_vectors = GetCpuInfo().avx512_bf16 && kernels::SimdTargets().front() == "AVX3";
+  const bool has_tiles = has_vectors && GetAmxSets().bf16;
+  const int rows = (has_vectors ? 1 : 0) + (has_tiles ? 1 : 0);
   const auto choices_at = [&](Precision precision) {
     return ListChoices(graph, {.nodes = {ir::NodeId{0}}}, devices,
                        {.threads = 1, .precision = precision});
