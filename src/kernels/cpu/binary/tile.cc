@@ -47,19 +47,14 @@ constexpr int kVectors = kBitOutputs / kLanes;
 /// Counts of a byte, each at most 8, that 8 bits hold.
 constexpr int kStepsOfBytes = 31;
 
-/// The differing bits of a tile by byte, and those summed already by output.
+/// Adds the differing bits of a tile by byte to those by output.
 template <int kPixels>
-struct Counts {
-  hn::Vec<D8> bytes[kPixels][kVectors];
-  hn::Vec<D64> sums[kPixels][kVectors];
-};
-
-template <int kPixels>
-HWY_INLINE void Flush(Counts<kPixels>& counts) {
+HWY_INLINE void Flush(hn::Vec<D8> (&bytes)[kPixels][kVectors],
+                      hn::Vec<D64> (&sums)[kPixels][kVectors]) {
   for (int p = 0; p < kPixels; ++p) {
     for (int v = 0; v < kVectors; ++v) {
-      counts.sums[p][v] = hn::Add(counts.sums[p][v], hn::SumsOf8(counts.bytes[p][v]));
-      counts.bytes[p][v] = hn::Zero(D8());
+      sums[p][v] = hn::Add(sums[p][v], hn::SumsOf8(bytes[p][v]));
+      bytes[p][v] = hn::Zero(D8());
     }
   }
 }
@@ -68,11 +63,12 @@ template <int kPixels>
 void CountTile(const BitTileArgs& args) {
   const D8 d8;
   const D64 d64;
-  Counts<kPixels> counts;
+  hn::Vec<D8> bytes[kPixels][kVectors];
+  hn::Vec<D64> sums[kPixels][kVectors];
   for (int p = 0; p < kPixels; ++p) {
     for (int v = 0; v < kVectors; ++v) {
-      counts.sums[p][v] = hn::Zero(d64);
-      counts.bytes[p][v] = hn::Zero(d8);
+      sums[p][v] = hn::Zero(d64);
+      bytes[p][v] = hn::Zero(d8);
     }
   }
   const uint64_t* w = args.weights;
@@ -84,20 +80,20 @@ void CountTile(const BitTileArgs& args) {
         const auto weights = hn::Load(d64, w + v * kLanes);
         for (int p = 0; p < kPixels; ++p) {
           const auto differ = hn::BitCast(d8, hn::Xor(hn::Set(d64, rows[p][word]), weights));
-          counts.bytes[p][v] = hn::Add(counts.bytes[p][v], hn::PopulationCount(differ));
+          bytes[p][v] = hn::Add(bytes[p][v], hn::PopulationCount(differ));
         }
       }
       if (++steps < kStepsOfBytes) continue;
-      Flush<kPixels>(counts);
+      Flush(bytes, sums);
       steps = 0;
     }
   }
-  Flush<kPixels>(counts);
-  HWY_ALIGN uint64_t sums[kBitOutputs];
+  Flush(bytes, sums);
+  HWY_ALIGN uint64_t outputs[kBitOutputs];
   for (int p = 0; p < kPixels; ++p) {
-    for (int v = 0; v < kVectors; ++v) hn::Store(counts.sums[p][v], d64, sums + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) hn::Store(sums[p][v], d64, outputs + v * kLanes);
     for (int o = 0; o < kBitOutputs; ++o)
-      args.sums[p * kBitOutputs + o] = static_cast<uint32_t>(sums[o]);
+      args.sums[p * kBitOutputs + o] = static_cast<uint32_t>(outputs[o]);
   }
 }
 
