@@ -19,7 +19,7 @@ TEST(Precision, DecidesWhoMayMultiplyBf16) {
   ASSERT_TRUE(ops::InferGraph(graph).ok());
   const CpuDevice cpu(std::make_shared<ThreadPool>(1));
   const DeviceSet devices(cpu);
-  const bool has_vectors = GetCpuInfo().avx512_bf16 && kernels::SimdTargets().front() == "AVX3";
+  const bool has_vectors = GetCpuInfo().avx512_bf16 && kernels::RunsSimdTarget("AVX3");
   const bool has_tiles = has_vectors && GetAmxSets().bf16;
   const int rows = (has_vectors ? 1 : 0) + (has_tiles ? 1 : 0);
   const auto choices_at = [&](Precision precision) {

@@ -34,7 +34,7 @@ TensorMap Inputs(const Model& model) {
 
 /// Whether this machine and this build multiply tiles of bf16.
 bool HasTiles() {
-  return GetAmxSets().bf16 && GetCpuInfo().avx512_bf16 && kernels::SimdTargets().front() == "AVX3";
+  return GetAmxSets().bf16 && GetCpuInfo().avx512_bf16 && kernels::RunsSimdTarget("AVX3");
 }
 
 bool Rounds(const Session& session) {

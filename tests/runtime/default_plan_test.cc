@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "ops/op.h"
 #include "runtime/device_choice.h"
+#include "runtime/tuning/tune_model.h"
 
 namespace fettle::runtime {
 namespace {
@@ -56,8 +57,8 @@ class DefaultPlanTest : public testing::Test {
     options_.accelerator_only = true;
   }
 
-  DefaultPlan RunIn(planner::Precision precision, int64_t own_ns, int64_t exact_ns,
-                    int64_t deadline_ns = 0, DefaultPlan exact = {}) {
+  TriedPlan RunIn(planner::Precision precision, int64_t own_ns, int64_t exact_ns,
+                  int64_t deadline_ns = 0, TriedPlan exact = {}) {
     options_.precision = precision;
     tuner::GateOptions gate;
     // One clock, though the options are copied.
@@ -71,7 +72,7 @@ class DefaultPlanTest : public testing::Test {
     return RunDefaultPlan(model_, options_, inputs_, gate, deadline_ns, std::move(exact)).value();
   }
 
-  static planner::Precision PrecisionOf(const DefaultPlan& plan) {
+  static planner::Precision PrecisionOf(const TriedPlan& plan) {
     return plan.session->limits().precision;
   }
 
@@ -82,7 +83,7 @@ class DefaultPlanTest : public testing::Test {
 };
 
 TEST_F(DefaultPlanTest, OfHighPrecisionTakesThePlaceOfASlowerOne) {
-  const DefaultPlan plan = RunIn(planner::Precision::kNormal, 20'000, 10'000);
+  const TriedPlan plan = RunIn(planner::Precision::kNormal, 20'000, 10'000);
   EXPECT_EQ(PrecisionOf(plan), planner::Precision::kHigh);
   EXPECT_EQ(plan.outputs.size(), 1U);
 }
@@ -105,11 +106,27 @@ TEST_F(DefaultPlanTest, IsComparedWithNothingWhereThereIsNoTime) {
 }
 
 TEST_F(DefaultPlanTest, IsComparedWithTheSessionThatHighPrecisionCameTo) {
-  DefaultPlan exact = RunIn(planner::Precision::kHigh, 20'000, 10'000);
+  TriedPlan exact = RunIn(planner::Precision::kHigh, 20'000, 10'000);
   const Session* session = exact.session.get();
-  const DefaultPlan plan = RunIn(planner::Precision::kNormal, 20'000, 10'000, 0, std::move(exact));
+  const TriedPlan plan = RunIn(planner::Precision::kNormal, 20'000, 10'000, 0, std::move(exact));
   EXPECT_EQ(plan.session.get(), session);
   EXPECT_GT(clock_reads_, 0);
+}
+
+TEST_F(DefaultPlanTest, AndWhatIsTunedForOutliveTheRoundsThatFoundThem) {
+  options_.precision = planner::Precision::kNormal;
+  options_.accelerator_only = false;
+  TuneModelOptions tuning{.session = options_, .deadline_ns = NowNs() + 2'000'000'000};
+  tuning.tune.level = tuner::Level::kFast;
+  tuning.gate.seconds = 0.05;
+  const std::shared_ptr<tuner::Store> store = tuner::MemoryStore();
+  const Result<TuneModelResult> result = TuneModel(model_, inputs_, tuning, *store);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_GT(result->report.rounds, 1);
+  ASSERT_NE(result->session, nullptr);
+  EXPECT_EQ(result->session.use_count(), 1) << "sessions that lost are gone";
+  TensorMap outputs;
+  EXPECT_TRUE(result->session->Run(inputs_, &outputs).ok());
 }
 
 }  // namespace

@@ -207,6 +207,7 @@ TEST_F(TuneModelTest, ADeadlineThatHasPassedKeepsTheDefaultPlanAndSaysWhy) {
   Result<TuneModelResult> result = TuneModel(model_, inputs_, options_, *store_);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(result->report.measured, 0);
+  EXPECT_EQ(result->predicted_us, 0) << "of steps that nobody has measured";
   EXPECT_FALSE(result->gate.accepted);
   EXPECT_NE(result->gate.reason.find("no time to compare"), std::string::npos);
   EXPECT_EQ(result->book->entries().size(), 1U);

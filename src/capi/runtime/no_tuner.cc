@@ -1,11 +1,20 @@
 // fettle.h: a tuner for code of the caller's own, which the runtime library lacks.
+#include "capi/runtime/no_tuner.h"
+
 #include "capi/handles.h"
+
+namespace fettle::capi {
+
+Status NoTuner(std::string_view what) {
+  return Unsupported("{}: the runtime library has no tuner, libfettle does", what);
+}
+
+}  // namespace fettle::capi
 
 namespace {
 
 fettle_status NoTuner(const char* function) {
-  return fettle::capi::Report(
-      fettle::Unsupported("{}: the runtime library has no tuner, libfettle does", function));
+  return fettle::capi::Report(fettle::capi::NoTuner(function));
 }
 
 }  // namespace

@@ -1,12 +1,9 @@
 // The runtime library runs packages and what is known, and learns nothing.
 #include "capi/parts.h"
+#include "capi/runtime/no_tuner.h"
 
 namespace fettle::capi {
 namespace {
-
-Status NoTuner(std::string_view what) {
-  return Unsupported("{}: the runtime library has no tuner, libfettle does", what);
-}
 
 Status NoImporter(const std::string& name) {
   return Unsupported(

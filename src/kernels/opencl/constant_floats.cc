@@ -2,19 +2,14 @@
 
 #include <algorithm>
 
+#include "tensor/read_floats.h"
+
 namespace fettle::kernels {
 namespace {
 
 /// Rows and columns of what is read before it is written: lines of the cache are read and written
 /// as a whole, and few pages at a time.
 constexpr int64_t kBlockRows = 16, kBlockColumns = 1024;
-
-/// Elements `first` to `first + count - 1`.
-void ReadFloats(const Constant& constant, int64_t first, int64_t count, float* out) {
-  if (constant.dtype() == DType::kF32)
-    return constant.CopyTo(first, count, reinterpret_cast<std::byte*>(out));
-  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(constant.GetDouble(first + i));
-}
 
 template <class T>
 void StoreBlocks(const Constant& constant, const ConstantMatrix& matrix, T* array) {
@@ -41,22 +36,7 @@ void StoreBlocks(const Constant& constant, const ConstantMatrix& matrix, T* arra
 
 std::vector<float> AllFloats(const Constant& constant) {
   std::vector<float> floats(constant.elements());
-  if (constant.dtype() == DType::kF32) {
-    constant.CopyTo(0, constant.elements(), reinterpret_cast<std::byte*>(floats.data()));
-    return floats;
-  }
-  if (constant.dtype() == DType::kI8 || constant.dtype() == DType::kU8) {
-    std::vector<std::byte> bytes(floats.size());
-    constant.CopyTo(0, constant.elements(), bytes.data());
-    const bool is_signed = constant.dtype() == DType::kI8;
-    std::transform(bytes.begin(), bytes.end(), floats.begin(), [&](std::byte byte) {
-      return static_cast<float>(is_signed ? static_cast<int8_t>(byte)
-                                          : static_cast<int>(std::to_integer<uint8_t>(byte)));
-    });
-    return floats;
-  }
-  for (size_t i = 0; i < floats.size(); ++i)
-    floats[i] = static_cast<float>(constant.GetDouble(static_cast<int64_t>(i)));
+  ReadFloats(constant, 0, constant.elements(), floats.data());
   return floats;
 }
 

@@ -22,9 +22,9 @@ double CompileSeconds(const SessionOptions& options) {
   return seconds;
 }
 
-Result<DefaultPlan> RunOne(const std::shared_ptr<const Model>& model, SessionOptions options,
-                           const TensorMap& inputs, bool twice) {
-  DefaultPlan made{.plans = std::make_shared<RecordedPlans>(planner::PreferredPlans())};
+Result<TriedPlan> RunOne(const std::shared_ptr<const Model>& model, SessionOptions options,
+                         const TensorMap& inputs, bool twice) {
+  TriedPlan made{.plans = std::make_shared<RecordedPlans>(planner::PreferredPlans())};
   options.plans = made.plans;
   options.judges_first_run = false;
   // What is compiled once need not be compiled for the tuned plan.
@@ -60,12 +60,12 @@ std::map<std::string, Shape> ShapesOf(const TensorMap& tensors) {
   return shapes;
 }
 
-Result<DefaultPlan> RunDefaultPlan(const std::shared_ptr<const Model>& model,
-                                   const SessionOptions& options, const TensorMap& inputs,
-                                   const tuner::GateOptions& gate, int64_t deadline_ns,
-                                   DefaultPlan exact) {
+Result<TriedPlan> RunDefaultPlan(const std::shared_ptr<const Model>& model,
+                                 const SessionOptions& options, const TensorMap& inputs,
+                                 const tuner::GateOptions& gate, int64_t deadline_ns,
+                                 TriedPlan exact) {
   const bool twice = deadline_ns > 0;
-  ASSIGN_OR_RETURN(DefaultPlan own, RunOne(model, options, inputs, twice));
+  ASSIGN_OR_RETURN(TriedPlan own, RunOne(model, options, inputs, twice));
   if (options.precision == planner::Precision::kHigh) return own;
   const bool rounds = std::ranges::any_of(own.session->profile(), RoundsTo16Bits);
   if (options.accelerators.empty() && !rounds) return own;

@@ -9,7 +9,7 @@
 namespace fettle::runtime {
 
 /// A session that has run, and what it ran on.
-struct DefaultPlan {
+struct TriedPlan {
   std::shared_ptr<Session> session;
   std::shared_ptr<RecordedPlans> plans;
   TensorMap outputs;
@@ -22,10 +22,10 @@ struct DefaultPlan {
 /// what high precision came to, runs beside that plan, where there is time, and takes its place if
 /// it is faster by `gate`. Where it has no session, the default plan of high precision is prepared
 /// for that.
-Result<DefaultPlan> RunDefaultPlan(const std::shared_ptr<const Model>& model,
-                                   const SessionOptions& options, const TensorMap& inputs,
-                                   const tuner::GateOptions& gate, int64_t deadline_ns,
-                                   DefaultPlan exact = {});
+Result<TriedPlan> RunDefaultPlan(const std::shared_ptr<const Model>& model,
+                                 const SessionOptions& options, const TensorMap& inputs,
+                                 const tuner::GateOptions& gate, int64_t deadline_ns,
+                                 TriedPlan exact = {});
 
 /// The shape of each.
 std::map<std::string, Shape> ShapesOf(const TensorMap& tensors);

@@ -85,8 +85,9 @@ class Bench::Impl {
                       options_.cache_bytes, static_cast<const CpuDevice&>(devices.cpu()).pool()) {}
 
   Outcome Run(const Candidate& candidate, double stop_above_us) {
-    return Ended(Measure(candidate, stop_above_us), candidate.kernel->device(),
-                 fmt::format("{} with {}", candidate.kernel->name, PrintParams(candidate.params)));
+    return Ended(Measure(candidate, stop_above_us), candidate.kernel->device(), [&] {
+      return fmt::format("{} with {}", candidate.kernel->name, PrintParams(candidate.params));
+    });
   }
 
   const Status& lost() const { return lost_; }
@@ -149,14 +150,17 @@ class Bench::Impl {
   }
 
   Outcome RunConversion(const kernels::Operand& from, const State& to, int threads) {
-    return Ended(MeasureConversion(from, to, threads), kernels::ConversionDevice(from.state, to),
-                 fmt::format("a conversion from {} to {}", StateName(from.state, from.shape.rank()),
-                             StateName(to, from.shape.rank())));
+    return Ended(
+        MeasureConversion(from, to, threads), kernels::ConversionDevice(from.state, to), [&] {
+          return fmt::format("a conversion from {} to {}", StateName(from.state, from.shape.rank()),
+                             StateName(to, from.shape.rank()));
+        });
   }
 
  private:
-  /// `what` was measured on `device`.
-  Outcome Ended(const Result<Outcome>& outcome, DeviceKind device, const std::string& what) {
+  /// What `outcome` comes to, of something that `describe` names, measured on `device`.
+  template <class Describe>
+  Outcome Ended(const Result<Outcome>& outcome, DeviceKind device, const Describe& describe) {
     if (outcome.ok()) return *outcome;
     const Status& why = outcome.status();
     if (why.code() == StatusCode::kCancelled) return End(Row::Status::kStopped, why.message());
@@ -164,8 +168,8 @@ class Bench::Impl {
         why.code() == StatusCode::kDeviceError ? workbench_.CheckAlive(device) : OkStatus();
     if (now.ok()) return End(Row::Status::kFailed, why.message());
     lost_ = Error(StatusCode::kDeviceUnavailable,
-                  "{} took its device with it ({}; now {}), which is remembered: tune again", what,
-                  why.message(), now.message());
+                  "{} took its device with it ({}; now {}), which is remembered: tune again",
+                  describe(), why.message(), now.message());
     Outcome crashed = End(Row::Status::kCrashed, why.message());
     crashed.row.samples = kFatalCrashes;
     return crashed;

@@ -16,7 +16,7 @@ namespace {
 /// Those that this machine and this build run.
 std::vector<const KernelDesc*> Kernels() {
   std::vector<const KernelDesc*> kernels;
-  if (SimdTargets().front() != "AVX3") return kernels;
+  if (!RunsSimdTarget("AVX3")) return kernels;
   if (GetCpuInfo().avx512_bf16) kernels.push_back(&kCpuBf16GemmDot);
   if (GetCpuInfo().avx512_bf16 && GetAmxSets().bf16) kernels.push_back(&kCpuBf16GemmAmx);
   return kernels;

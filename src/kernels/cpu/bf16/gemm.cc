@@ -2,8 +2,6 @@
 // f32 in memory, while a task packs its rows; sums are f32.
 //   cpu.bf16.gemm.amx   by matrix tiles
 //   cpu.bf16.gemm.dot   by vectors of pairs (AVX512-BF16)
-#include <algorithm>
-
 #include "device/cpu/amx.h"
 #include "kernels/cpu/bf16/gemm_kernel.h"
 #include "kernels/cpu/simd/targets.h"
@@ -12,11 +10,7 @@
 namespace fettle::kernels {
 namespace {
 
-bool RunsAvx512Bf16() {
-  const std::vector<std::string_view> targets = SimdTargets();
-  return GetCpuInfo().avx512_bf16 &&
-         std::find(targets.begin(), targets.end(), "AVX3") != targets.end();
-}
+bool RunsAvx512Bf16() { return GetCpuInfo().avx512_bf16 && RunsSimdTarget("AVX3"); }
 
 bool HasTiles() { return GetAmxSets().bf16 && RunsAvx512Bf16(); }
 

@@ -5,6 +5,7 @@
 #include "kernels/cpu/bf16/block.h"
 #include "kernels/match/product.h"
 #include "tensor/dtype.h"
+#include "tensor/read_floats.h"
 
 namespace fettle::kernels {
 namespace {

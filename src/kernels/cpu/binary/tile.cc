@@ -128,10 +128,7 @@ constexpr int kHighwayPixels = 4;
 }  // namespace
 
 BitTile ChooseBitTile() {
-  // Tests force a Highway target; the file of its own follows it.
-  const auto targets = SimdTargets();
-  const bool is_allowed = std::find(targets.begin(), targets.end(), "AVX3") != targets.end();
-  if (is_allowed && HasVpopcntdq()) {
+  if (RunsSimdTarget("AVX3") && HasVpopcntdq()) {
     if (const BitTile tile = BitTileAvx512Vpopcntdq(); tile.whole != nullptr) return tile;
   }
   return {kHighwayPixels,

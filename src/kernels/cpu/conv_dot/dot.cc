@@ -10,6 +10,7 @@
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/family.h"
+#include "tensor/read_floats.h"
 
 namespace fettle::kernels {
 namespace {

@@ -7,6 +7,7 @@
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/fields.h"
+#include "tensor/read_floats.h"
 
 namespace fettle::kernels {
 namespace {

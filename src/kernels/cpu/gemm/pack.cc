@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "tensor/read_floats.h"
+
 namespace fettle::kernels {
 namespace {
 
@@ -104,24 +106,6 @@ void CopyRows(const StridedMatrix& a, int64_t rows, int64_t depth, int64_t strid
       for (int64_t r = 0; r < rs; ++r) out[(r0 + r) * stride + k] = column[r * a.row_stride];
     }
   }
-}
-
-void ReadFloats(const Constant& constant, int64_t begin, int64_t count, float* out) {
-  if (constant.dtype() == DType::kF32) {
-    constant.CopyTo(begin, count, reinterpret_cast<std::byte*>(out));
-    return;
-  }
-  DispatchDType(constant.dtype(), [&]<typename T>() {
-    T piece[256];
-    while (count > 0) {
-      const int64_t n = std::min<int64_t>(count, 256);
-      constant.CopyTo(begin, n, reinterpret_cast<std::byte*>(piece));
-      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(Widen(piece[i]));
-      begin += n;
-      count -= n;
-      out += n;
-    }
-  });
 }
 
 void PackWeights(const Constant& weights, const WeightShape& shape, int nr, float scale,

@@ -31,9 +31,6 @@ inline constexpr int64_t kPadding = 16;
 /// Writes rows [0, rows) of `a`, `depth` elements each, `stride` elements apart.
 void CopyRows(const StridedMatrix& a, int64_t rows, int64_t depth, int64_t stride, float* out);
 
-/// Elements [begin, begin + count) of a constant of any float type, as floats.
-void ReadFloats(const Constant& constant, int64_t begin, int64_t count, float* out);
-
 /// Weights [groups][oc][ic][taps] (any constant of that element order) as panels of nr output
 /// channels: [group][panel][tap][ic][nr], zero-padded. `transposed`: the order is
 /// [groups][ic][oc][taps], as in ConvTranspose and in MatMul's B (taps 1).

@@ -41,16 +41,9 @@ QuantKernels MakeTable(std::index_sequence<kRow...>) {
   return table;
 }
 
-bool Runs(std::string_view target) {
-  for (const std::string_view name : SimdTargets()) {
-    if (name == target) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
-bool RunsAvx512Vnni() { return GetCpuInfo().avx512_vnni && Runs("AVX3"); }
+bool RunsAvx512Vnni() { return GetCpuInfo().avx512_vnni && RunsSimdTarget("AVX3"); }
 
 const QuantKernels& GetQuantKernels(int64_t columns) {
   static const QuantKernels portable = MakeTable(std::make_index_sequence<4>());
@@ -58,7 +51,7 @@ const QuantKernels& GetQuantKernels(int64_t columns) {
   if (RunsAvx512Vnni()) {
     if (const QuantKernels* vnni = QuantKernelsAvx512Vnni(columns)) return *vnni;
   }
-  if (GetCpuInfo().avx2 && Runs("AVX2") && QuantKernelsAvx2() != nullptr)
+  if (GetCpuInfo().avx2 && RunsSimdTarget("AVX2") && QuantKernelsAvx2() != nullptr)
     return *QuantKernelsAvx2();
   return portable;
 }

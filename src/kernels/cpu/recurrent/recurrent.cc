@@ -9,6 +9,7 @@
 #include "kernels/cpu/recurrent/cell.h"
 #include "kernels/family.h"
 #include "kernels/match/usual_cell.h"
+#include "tensor/read_floats.h"
 
 namespace fettle::kernels {
 namespace {

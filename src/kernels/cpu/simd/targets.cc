@@ -3,6 +3,7 @@
 #include <hwy/highway.h>
 #include <hwy/targets.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 
@@ -48,6 +49,11 @@ std::vector<std::string_view> SimdTargets() {
     if ((usable >> bit & 1) != 0) names.emplace_back(hwy::TargetName(int64_t{1} << bit));
   }
   return names;
+}
+
+bool RunsSimdTarget(std::string_view target) {
+  const std::vector<std::string_view> targets = SimdTargets();
+  return std::find(targets.begin(), targets.end(), target) != targets.end();
 }
 
 void ForceSimdTarget(std::string_view target) {

@@ -15,6 +15,10 @@ void ApplyIsaCap();
 /// first: "AVX3", "AVX2", "EMU128" ...
 std::vector<std::string_view> SimdTargets();
 
+/// Whether `target` is one of SimdTargets(): for functions compiled for it in a file of their own,
+/// which tests switch off with Highway's.
+bool RunsSimdTarget(std::string_view target);
+
 /// Makes every kernel use `target`, one of SimdTargets(); "" goes back to the best. Process-wide:
 /// only for tests and experiments, with no kernel running.
 void ForceSimdTarget(std::string_view target);

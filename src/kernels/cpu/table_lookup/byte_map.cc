@@ -1,7 +1,5 @@
 #include "kernels/cpu/table_lookup/byte_map.h"
 
-#include <algorithm>
-
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/simd/targets.h"
 
@@ -79,10 +77,7 @@ bool HasAvx512Vbmi() {
 }  // namespace
 
 ByteMapFunction ChooseByteMap() {
-  // Tests force a Highway target; the file of its own follows it.
-  const auto targets = SimdTargets();
-  const bool is_allowed = std::find(targets.begin(), targets.end(), "AVX3") != targets.end();
-  if (is_allowed && HasAvx512Vbmi()) {
+  if (RunsSimdTarget("AVX3") && HasAvx512Vbmi()) {
     if (const ByteMapFunction vbmi = ByteMapAvx512Vbmi()) return vbmi;
   }
   return [](const ByteMapArgs& args) { HWY_DYNAMIC_DISPATCH(MapRows)(args); };

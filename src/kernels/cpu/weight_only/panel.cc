@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "tensor/read_floats.h"
+
 namespace fettle::kernels {
 namespace {
 

@@ -1,0 +1,94 @@
+// The comparison of whole runs, and what is learned from it.
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "runtime/tuning/model_tuner.h"
+#include "tuner/cost/run_overhead.h"
+
+namespace fettle::runtime {
+namespace {
+
+int64_t Held(const Session& session) {
+  return session.memory().arena_bytes + session.memory().device_bytes;
+}
+
+}  // namespace
+
+void ModelTuner::KnowOnlyDefault() {
+  result_.gate.incumbent_us = result_.gate.challenger_us = default_.run.run_seconds * 1e6;
+  AcceptForMemory();
+}
+
+Status ModelTuner::RunGate(const Timetable& timetable) {
+  tuner::GateOptions gate = options_.gate;
+  gate.warms_up = false;
+  if (options_.deadline_ns > 0)
+    gate.seconds = std::min(gate.seconds, timetable.GateSeconds(NowNs()));
+  StepTimes preferred, tuned;
+  gate.observe = [&](bool challenger) {
+    (challenger ? tuned : preferred).Add((challenger ? tuned_ : default_.session)->profile());
+  };
+  ASSIGN_OR_RETURN(result_.gate,
+                   tuner::RunGate([&] { return default_.session->Run(inputs_, &default_.outputs); },
+                                  [&] { return tuned_->Run(inputs_, &got_); }, gate));
+  preferred_times_ = std::move(preferred);
+  tuned_times_ = std::move(tuned);
+  if (result_.gate.pairs == 0) KnowOnlyDefault();
+  AcceptForMemory();
+  if (preferred_accuracy_.ok || result_.gate.accepted) return OkStatus();
+  result_.gate.accepted = true;
+  result_.gate.reason = "the default plan loses too much: " + preferred_accuracy_.reason;
+  return OkStatus();
+}
+
+void ModelTuner::AcceptForMemory() {
+  const int64_t limit = tune_.bounds.memory_limit;
+  if (limit < 0) return;
+  if (Held(*tuned_) > limit)
+    Log(LogLevel::kWarn,
+        "what the plan holds fits into {} bytes, but lies in {}: its parts leave gaps", limit,
+        Held(*tuned_));
+  if (result_.gate.accepted || Held(*default_.session) <= limit) return;
+  result_.gate.accepted = true;
+  result_.gate.reason = fmt::format("the default plan needs {} bytes, over the limit of {}",
+                                    Held(*default_.session), limit);
+}
+
+Status ModelTuner::Calibrate() {
+  const DeviceSet devices = tuned_->devices();
+  const auto accelerators = devices.beside_cpu();
+  if (!accelerators.empty()) {
+    if (accelerators.size() == 1) LearnRunOverhead(*accelerators.front());
+    return RepriceAll();
+  }
+  constexpr double kWorthSolvingAgain = 0.05;
+  const bool cold = tune_.measure.cold_constants;
+  std::vector<tuner::StepSample> samples = tuned_times_.Samples(tuned_plans_->Price(cold, store_));
+  result_.steps_us = 0;
+  for (const tuner::StepSample& sample : samples)
+    result_.steps_us += (sample.halves_us[0] + sample.halves_us[1]) / 2;
+  const std::vector<tuner::StepSample> more =
+      preferred_times_.Samples(default_.plans->Price(cold, store_));
+  samples.insert(samples.end(), more.begin(), more.end());
+  const tuner::Lesson lesson = tuner::Calibrations(store_).Learn(samples);
+  // What an earlier round taught holds on.
+  if (lesson.kept || !result_.lesson.kept) result_.lesson = lesson;
+  if (!lesson.kept) return OkStatus();
+  recalibrated_ = rounds_ == 1 && measured_in_round_ > 0 &&
+                  lesson.residual_before - lesson.residual_after > kWorthSolvingAgain;
+  return RepriceAll();
+}
+
+void ModelTuner::LearnRunOverhead(const Device& accelerator) {
+  tuner::RunOverheads overheads(store_);
+  for (const auto& [plans, run_us] : {std::pair(default_.plans, result_.gate.incumbent_us),
+                                      std::pair(tuned_plans_, result_.gate.challenger_us)}) {
+    auto sample = plans->Sample(accelerator, tune_.measure.cold_constants, store_);
+    if (!sample || run_us <= 0) continue;
+    sample->run_us = run_us;
+    overheads.Learn(accelerator, *sample);
+  }
+}
+
+}  // namespace fettle::runtime

@@ -1,0 +1,75 @@
+// What becomes of the plan that won.
+#include "planner/planner.h"
+#include "runtime/tuning/kept_plans.h"
+#include "runtime/tuning/model_tuner.h"
+#include "runtime/tuning/segment_plans.h"
+#include "runtime/tuning/tuning_plans.h"
+
+namespace fettle::runtime {
+
+Status ModelTuner::Keep(bool compared) {
+  compared = compared && tune_.bounds.memory_limit < 0;
+  RETURN_IF_ERROR(RepriceAll());
+  const std::vector<TunedSegment> judged = result_.segments;
+  if (!result_.gate.accepted) {
+    for (TunedSegment& segment : result_.segments) {
+      ASSIGN_OR_RETURN(segment.decision, Preferred(segment));
+    }
+    RETURN_IF_ERROR(RepriceAll());
+  }
+  const bool single = result_.segments.size() == 1;
+  for (size_t i = 0; i < judged.size(); ++i) {
+    TunedSegment& segment = result_.segments[i];
+    if (compared) KeepSearch(tune_, judged[i], store_);
+    if (single)
+      segment.decision.measured_us =
+          result_.gate.accepted ? result_.gate.challenger_us : result_.gate.incumbent_us;
+    const std::string text = planner::PrintDecision(*segment.graph, segment.decision);
+    result_.book->Put({segment.key, text});
+    if (compared) KeepLearned(segment.key, segment.decision, text, store_);
+    if (compared && !result_.known)
+      KeepVerdict(segment.key, judged[i].decision, PlanText(judged[i]), result_.gate, store_);
+  }
+  if (!result_.gate.accepted) {
+    winner_ = std::move(default_);
+  } else {
+    winner_ = {.session = std::move(tuned_),
+               .plans = tuned_plans_,
+               .outputs = std::move(got_),
+               .run = default_.run};
+  }
+  result_.session = winner_.session;
+  return OkStatus();
+}
+
+Result<planner::Decision> ModelTuner::Preferred(const TunedSegment& segment) const {
+  if (default_.plans != nullptr) {
+    if (const auto place = default_.plans->LastPlace(segment.key.graph)) {
+      if (place->limits.precision != options_.session.precision) {
+        const Result<LearnedDecision> learned =
+            FindLearned(*segment.graph, place->devices, place->limits, store_);
+        if (learned.ok()) return learned->decision;
+      }
+      return planner::PreferredDecision(*segment.graph, place->devices, place->limits);
+    }
+  }
+  if (result_.known) {
+    const Result<LearnedDecision> learned =
+        FindLearned(*segment.graph, tuned_->devices(), tuned_->limits(), store_);
+    if (learned.ok()) return learned->decision;
+  }
+  return planner::PreferredDecision(*segment.graph, tuned_->devices(), tuned_->limits());
+}
+
+bool ModelTuner::FindVerdict() {
+  for (const TunedSegment& segment : result_.segments) {
+    const Result<tuner::GateResult> kept =
+        runtime::FindVerdict(segment.key, PlanText(segment), store_);
+    if (!kept.ok()) return false;
+    result_.gate = *kept;
+  }
+  result_.known = !result_.segments.empty();
+  return result_.known;
+}
+
+}  // namespace fettle::runtime

@@ -1,0 +1,58 @@
+// Matrices of constants as floats of 32 and 16 bits, as they are and transposed.
+#include "kernels/opencl/constant_floats.h"
+
+#include <gtest/gtest.h>
+
+namespace fettle::kernels {
+namespace {
+
+/// Small numbers that f16 and i8 hold.
+template <class T>
+Constant Numbers(DType dtype, int64_t count) {
+  Tensor tensor = Tensor::Create(dtype, Shape{count}).value();
+  for (int64_t i = 0; i < count; ++i) tensor.as<T>()[i] = T(static_cast<float>(i % 251 - 125));
+  return Constant::FromTensor(tensor);
+}
+
+template <class T>
+void ExpectStored(const Constant& constant, const ConstantMatrix& matrix, DType storage) {
+  std::vector<std::byte> array(constant.elements() * (storage == DType::kF16 ? 2 : 4));
+  StoreMatrix(constant, matrix, storage, array.data());
+  const T* got = reinterpret_cast<const T*>(array.data()) + matrix.first;
+  for (int64_t r = 0; r < matrix.rows; ++r) {
+    for (int64_t c = 0; c < matrix.columns; ++c) {
+      const int64_t from = r * matrix.columns + c;
+      const int64_t to = matrix.transposes ? c * matrix.rows + r : from;
+      ASSERT_EQ(static_cast<float>(got[to]), static_cast<float>((matrix.first + from) % 251 - 125))
+          << r << " " << c;
+    }
+  }
+}
+
+TEST(ConstantFloats, MatricesAreStoredByBlocksWithoutALoss) {
+  // The second of two matrices; neither side is whole blocks.
+  constexpr int64_t kRows = 19, kColumns = 1030;
+  const Constant f32 = Numbers<float>(DType::kF32, 2 * kRows * kColumns);
+  const Constant f16 = Numbers<Half>(DType::kF16, 2 * kRows * kColumns);
+  const Constant i8 = Numbers<int8_t>(DType::kI8, 2 * kRows * kColumns);
+  for (const Constant* constant : {&f32, &f16, &i8}) {
+    for (const bool transposes : {false, true}) {
+      const ConstantMatrix matrix{kRows * kColumns, kRows, kColumns, transposes};
+      ExpectStored<float>(*constant, matrix, DType::kF32);
+      ExpectStored<Half>(*constant, matrix, DType::kF16);
+    }
+  }
+}
+
+TEST(ConstantFloats, AreReadAsNumbersOfAnyType) {
+  const Constant i8 = Numbers<int8_t>(DType::kI8, 300);
+  const std::vector<float> floats = AllFloats(i8);
+  const ConstantFloats read(i8);
+  for (int64_t i = 0; i < 300; ++i) {
+    EXPECT_EQ(floats[i], static_cast<float>(i % 251 - 125));
+    EXPECT_EQ(read[i], floats[i]);
+  }
+}
+
+}  // namespace
+}  // namespace fettle::kernels
