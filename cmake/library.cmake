@@ -10,20 +10,25 @@ function(fettle_precompile target)
   endif()
 endfunction()
 
-# fettle_share_precompiled(TARGET): the headers as fettle_pch has them, for targets of the same flags.
-function(fettle_share_precompiled target)
+# fettle_optimise(TARGET small|fast): what loops over data or searches is fast, what plans and calls it small, in releases;
+# with the usual headers, precompiled once for each.
+function(fettle_optimise target how)
+  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:fettle_${how}_flags>)
   if(FETTLE_PCH)
-    target_precompile_headers(${target} REUSE_FROM fettle_pch)
+    target_precompile_headers(${target} REUSE_FROM fettle_${how}_pch)
   endif()
 endfunction()
 
-# fettle_library(NAME SOURCES... [LINK ...]): one static library per folder, with the design's edges as links.
+# fettle_library(NAME SOURCES... [LINK ...] [FAST|OWN_FLAGS]): one static library per folder, with the design's edges as
+# links; small unless it says otherwise.
 function(fettle_library name)
-  cmake_parse_arguments(arg "OWN_FLAGS" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "OWN_FLAGS;FAST" "" "SOURCES;LINK" ${ARGN})
   add_library(fettle_${name} STATIC ${arg_SOURCES})
   target_link_libraries(fettle_${name} PUBLIC ${arg_LINK} fettle_flags fettle_sanitize)
-  if(NOT arg_OWN_FLAGS)
-    fettle_share_precompiled(fettle_${name})
+  if(arg_FAST)
+    fettle_optimise(fettle_${name} fast)
+  elseif(NOT arg_OWN_FLAGS)
+    fettle_optimise(fettle_${name} small)
   endif()
 endfunction()
 
@@ -39,7 +44,9 @@ endfunction()
 
 if(FETTLE_PCH)
   file(WRITE ${CMAKE_BINARY_DIR}/pch.cc "// Only here for its precompiled headers.\n")
-  add_library(fettle_pch STATIC ${CMAKE_BINARY_DIR}/pch.cc)
-  target_link_libraries(fettle_pch PUBLIC fmt::fmt fettle_flags fettle_sanitize)
-  fettle_precompile(fettle_pch)
+  foreach(how small fast)
+    add_library(fettle_${how}_pch STATIC ${CMAKE_BINARY_DIR}/pch.cc)
+    target_link_libraries(fettle_${how}_pch PUBLIC fmt::fmt fettle_flags fettle_sanitize PRIVATE fettle_${how}_flags)
+    fettle_precompile(fettle_${how}_pch)
+  endforeach()
 endif()

@@ -7,7 +7,8 @@
 
 namespace fettle::kernels {
 
-/// The CPU's first. The runtime library has a table of its own, of the CPU alone (capi/runtime).
+/// The CPU's first. The runtime library and builds without OpenCL have one of the CPU
+/// alone.
 std::span<const Backend* const> BuiltBackends();
 
 }  // namespace fettle::kernels

@@ -10,8 +10,6 @@
 #include "kernels/family.h"
 #include "kernels/fields.h"
 #include "kernels/kernel.h"
-#include "kernels/opencl/opencl_backend.h"
-#include "kernels/opencl/sources.h"
 #include "ops/op.h"
 #include "tests/kernels/kernel_check.h"
 
@@ -99,33 +97,6 @@ TEST(Fields, SayOneDeclarationInEachForm) {
   EXPECT_EQ(infos[0].macro, "ROWS");
   EXPECT_EQ(infos[0].source, "conv/tile.clh");
   EXPECT_TRUE(infos[2].values.empty());
-}
-
-/// The number behind "#define NAME" after "#ifndef NAME"; nullopt: there is no such default.
-std::optional<int64_t> DefaultIn(std::string_view text, std::string_view macro) {
-  const std::string begin = fmt::format("#ifndef {0}\n#define {0} ", macro);
-  const size_t at = text.find(begin);
-  if (at == std::string_view::npos) return std::nullopt;
-  return std::stoll(std::string(text.substr(at + begin.size(), 12)));
-}
-
-TEST(Fields, DefaultsOfOpenClSourcesAreListedValues) {
-  int macros = 0;
-  for (const auto table : {OpenClKernels()}) {
-    for (const KernelDesc* kernel : table) {
-      if (kernel->parameters == nullptr) continue;
-      for (const ParamInfo& info : kernel->parameters()) {
-        if (info.macro.empty()) continue;
-        ++macros;
-        const std::optional<int64_t> value = DefaultIn(KernelText(info.source), info.macro);
-        ASSERT_TRUE(value.has_value()) << kernel->name << ": " << info.source << " has no default "
-                                       << "of " << info.macro;
-        EXPECT_NE(std::find(info.values.begin(), info.values.end(), *value), info.values.end())
-            << kernel->name << ": " << info.macro << " is " << *value << " in " << info.source;
-      }
-    }
-  }
-  EXPECT_GT(macros, 20);
 }
 
 int g_reads = 0;

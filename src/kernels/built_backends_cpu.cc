@@ -1,4 +1,4 @@
-// The runtime library computes on the CPU alone.
+// The CPU alone: of the runtime library, and of builds without OpenCL.
 #include "kernels/built_backends.h"
 
 namespace fettle::kernels {
