@@ -205,15 +205,16 @@ class AmxGemm final : public PreparedKernel {
     alignas(64) int32_t sums[kMaxBlockRows * kBlockColumns];
     TileBlockArgs block{.taps = RowTaps(), .chunks = chunks_, .sums = sums};
     block.tile_rows = tile_rows_;
+    const int64_t panel_bytes = layout.panel_bytes(), group_panels = group * layout.panels();
     const std::byte* weights =
-        task.launch.args.packed[0].host<std::byte>() + group * layout.group_bytes();
+        task.launch.args.packed[0].host<std::byte>() + group_panels * panel_bytes;
     for (int64_t row = 0; row < task.range.rows; row += 2 * tile_rows_) {
       const int64_t rows = std::min<int64_t>(2 * tile_rows_, task.range.rows - row);
-      block.a[0] = scratch.rows + row / tile_rows_ * RowTaps();
-      block.a[1] = rows > tile_rows_ ? block.a[0] + RowTaps() : nullptr;
+      block.a[0] = scratch.rows + row / tile_rows_ * block.taps;
+      block.a[1] = rows > tile_rows_ ? block.a[0] + block.taps : nullptr;
       for (int64_t panel = first; panel < end; ++panel) {
-        block.b = weights + panel * layout.panel_bytes();
-        block.init = task.init + (group * layout.panels() + panel) * kBlockColumns;
+        block.b = weights + panel * panel_bytes;
+        block.init = task.init + (group_panels + panel) * kBlockColumns;
         block.narrow = layout.oc - panel * kBlockColumns <= kTileColumns;
         block.b_is_far = row == 0;
         run_(block);

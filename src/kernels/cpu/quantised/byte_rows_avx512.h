@@ -10,23 +10,62 @@
 
 namespace fettle::kernels {
 
-/// Rows of kVectors * 16 columns, kRows of them in one vector of bytes.
-template <int kVectors, bool kSigned>
+/// Up to kVectors * 16 columns of all rows, all of them columns that count where kWhole; kRows rows
+/// make one vector of bytes. Holds what the rows have in common: stores of bytes might change
+/// anything that is read through a pointer.
+template <int kVectors, bool kWhole, bool kSigned>
 class ByteRows {
  public:
   static constexpr int kRows = 4 / kVectors, kColumns = kVectors * 16;
 
-  /// What is stored is a step plus `zero`, within [low, high].
+  /// The columns from `n` on. What is stored is a step plus `zero`, within [low, high].
   ByteRows(const RequantiseArgs& args, int64_t n, int32_t zero, int32_t low, int32_t high)
-      : zero_(_mm512_set1_epi16(static_cast<int16_t>(zero))),
+      : sums_(args.sums + n),
+        bytes_(args.bytes + n),
+        shortcut_(args.shortcut == nullptr ? nullptr : args.shortcut + n),
+        sums_stride_(args.sums_stride),
+        out_stride_(args.out_stride),
+        rows_(args.rows),
+        mask_(~uint32_t{0} >> (32 - std::min<int64_t>(args.columns - n, kColumns))),
+        zero_(_mm512_set1_epi16(static_cast<int16_t>(zero))),
         low_(_mm512_set1_epi8(static_cast<int8_t>(low))),
-        high_(_mm512_set1_epi8(static_cast<int8_t>(high))),
-        columns_(std::min<int64_t>(args.columns - n, kColumns)) {
+        high_(_mm512_set1_epi8(static_cast<int8_t>(high))) {
     for (int v = 0; v < kVectors; ++v) {
       scale_[v] = _mm512_loadu_ps(args.scale + n + v * 16);
       add_[v] = _mm512_loadu_ps(args.add + n + v * 16);
       init_[v] = args.init == nullptr ? _mm512_setzero_si512()
                                       : _mm512_loadu_si512(args.init + n + v * 16);
+    }
+  }
+
+  /// Stores to_steps(results, shortcut) for all rows, where `shortcut` calls for 16 bytes of it.
+  template <typename ToSteps>
+  void Run(const ToSteps& to_steps) const {
+    int64_t row = 0;
+    for (; row + kRows <= rows_; row += kRows) RunGroup<true>(to_steps, row);
+    if (row < rows_) RunGroup<false>(to_steps, row);
+  }
+
+ private:
+  /// kRows rows; the last one again for those that there are not, where not kAll.
+  template <bool kAll, typename ToSteps>
+  void RunGroup(const ToSteps& to_steps, int64_t row) const {
+    const int64_t rows = kAll ? kRows : rows_ - row;
+    __m512i x[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      const int v = i % kVectors;
+      const int64_t r = row + (kAll ? i / kVectors : std::min<int64_t>(i / kVectors, rows - 1));
+      x[i] = to_steps(Results(sums_ + r * sums_stride_, v),
+                      [&] { return Load(shortcut_ + r * out_stride_, v); });
+    }
+    const __m512i bytes = Pack(x);
+    uint8_t* out = bytes_ + row * out_stride_;
+    StoreRow<0>(bytes, out);
+    if (kAll || rows > 1) StoreRow<1>(bytes, out + out_stride_);
+    if constexpr (kVectors == 1) {
+      if (kAll || rows > 2) StoreRow<2>(bytes, out + 2 * out_stride_);
+      if (kAll) StoreRow<3>(bytes, out + 3 * out_stride_);
     }
   }
 
@@ -51,55 +90,54 @@ class ByteRows {
     }
   }
 
-  /// The first `rows` of kRows rows, `stride` bytes apart.
-  void Store(__m512i bytes, int64_t rows, uint8_t* out, int64_t stride) const {
-    StoreRow<0>(bytes, out);
-    if (rows > 1) StoreRow<1>(bytes, out + stride);
-    if constexpr (kVectors == 1) {
-      if (rows > 2) StoreRow<2>(bytes, out + 2 * stride);
-      if (rows > 3) StoreRow<3>(bytes, out + 3 * stride);
-    }
-  }
-
   /// The bytes at `from` that are columns v * 16 and on; others are 0.
   __m128i Load(const uint8_t* from, int v) const {
-    if (columns_ == kColumns)
-      return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + v * 16));
-    const int64_t left = std::clamp<int64_t>(columns_ - v * 16, 0, 16);
-    return _mm_maskz_loadu_epi8(static_cast<__mmask16>((uint32_t{1} << left) - 1), from + v * 16);
+    if constexpr (kWhole) return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + v * 16));
+    return _mm_maskz_loadu_epi8(static_cast<__mmask16>(mask_ >> (v * 16)), from + v * 16);
   }
 
- private:
   template <int r>
   void StoreRow(__m512i bytes, uint8_t* out) const {
     if constexpr (kVectors == 2) {
       const __m256i row = _mm512_extracti64x4_epi64(bytes, r);
-      if (columns_ == kColumns) {
+      if constexpr (kWhole) {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), row);
       } else {
-        _mm256_mask_storeu_epi8(out, (uint32_t{1} << columns_) - 1, row);
+        _mm256_mask_storeu_epi8(out, mask_, row);
       }
     } else {
       const __m128i row = _mm512_extracti32x4_epi32(bytes, r);
-      const auto mask = static_cast<__mmask16>((uint32_t{1} << columns_) - 1);
-      _mm_mask_storeu_epi8(out, mask, row);
+      if constexpr (kWhole) {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(out), row);
+      } else {
+        _mm_mask_storeu_epi8(out, static_cast<__mmask16>(mask_), row);
+      }
     }
   }
 
+  const int32_t* sums_;
+  uint8_t* bytes_;
+  const uint8_t* shortcut_;
+  int64_t sums_stride_, out_stride_, rows_;
+  uint32_t mask_;  // of the columns that count
   __m512i zero_, low_, high_;
   __m512 scale_[kVectors], add_[kVectors];
   __m512i init_[kVectors];
-  int64_t columns_;
 };
 
-/// Calls strips.Run<vectors>(args, first column) for strips of up to 32 columns.
+/// Calls strips.Run<vectors, whole>(args, first column) for strips of up to 32 columns.
 template <typename Strips>
 void ForEachStrip(const RequantiseArgs& args, const Strips& strips) {
   for (int64_t n = 0; n < args.columns; n += 32) {
-    if (args.columns - n > 16) {
-      strips.template Run<2>(args, n);
+    const int64_t columns = args.columns - n;
+    if (columns >= 32) {
+      strips.template Run<2, true>(args, n);
+    } else if (columns > 16) {
+      strips.template Run<2, false>(args, n);
+    } else if (columns == 16) {
+      strips.template Run<1, true>(args, n);
     } else {
-      strips.template Run<1>(args, n);
+      strips.template Run<1, false>(args, n);
     }
   }
 }

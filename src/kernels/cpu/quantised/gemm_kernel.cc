@@ -29,7 +29,8 @@ class QuantGemm final : public PreparedKernel {
         blocking_(p.blocking),
         lanes_(device.pool().threads()),
         run_(out_.is_channels_last() ? g_.pixels() : out_.pixels),
-        flipped_bytes_(FlippedBytes(p)) {}
+        flipped_bytes_(FlippedBytes(p)),
+        results_at_(LaneBytes() - results_.scratch_bytes()) {}
 
   std::vector<PackRequest> packs() const override {
     std::vector<PackRequest> all{MakeQuantPack(q_, operands_.layout(), kernels_.name)};
@@ -169,6 +170,7 @@ class QuantGemm final : public PreparedKernel {
     tile.b = task.launch.args.packed[0].host<std::byte>() + group * layout.group_bytes() +
              panel * layout.panel_bytes();
     tile.c = sums;
+    std::byte* scratch = task.scratch + results_at_;
     for (int64_t row = 0; row < task.range.rows; row += task.tile_rows) {
       const int64_t rows = std::min<int64_t>(task.tile_rows, task.range.rows - row);
       const std::byte* wide_rows[kMaxQuantRows];
@@ -187,7 +189,7 @@ class QuantGemm final : public PreparedKernel {
                               .pixel = task.range.begin + row,
                               .group = group,
                               .panel = panel};
-      results_.Store(task.launch, results, task.scratch + LaneBytes() - results_.scratch_bytes());
+      results_.Store(task.launch, results, scratch);
     }
   }
 
@@ -202,6 +204,7 @@ class QuantGemm final : public PreparedKernel {
   int lanes_;
   int64_t run_;  // pixels that follow each other in the output
   int64_t flipped_bytes_;
+  int64_t results_at_;  // of a lane's scratch
 };
 
 }  // namespace

@@ -59,24 +59,13 @@ class Sum {
 
 template <bool kSigned, SumForm kForm>
 struct SumStrips {
-  template <int kVectors>
+  template <int kVectors, bool kWhole>
   void Run(const RequantiseArgs& args, int64_t n) const {
-    using Rows = ByteRows<kVectors, kSigned>;
     const ByteOperand& y = args.sum->y_type;
-    const Rows rows(args, n, static_cast<int>(y.zero) - Excess(), Bound(args.sum->low),
-                    Bound(args.sum->high));
+    const ByteRows<kVectors, kWhole, kSigned> rows(args, n, static_cast<int>(y.zero) - Excess(),
+                                                   Bound(args.sum->low), Bound(args.sum->high));
     const Sum<kForm> sum(args);
-    for (int64_t row = 0; row < args.rows; row += Rows::kRows) {
-      __m512i x[4];
-      for (int i = 0; i < 4; ++i) {
-        const int64_t r = std::min(row + i / kVectors, args.rows - 1);
-        const int v = i % kVectors;
-        x[i] = sum(rows.Results(args.sums + r * args.sums_stride + n, v),
-                   rows.Load(args.shortcut + r * args.out_stride + n, v));
-      }
-      rows.Store(rows.Pack(x), args.rows - row, args.bytes + row * args.out_stride + n,
-                 args.out_stride);
-    }
+    rows.Run([sum](__m512 results, const auto& shortcut) { return sum(results, shortcut()); });
   }
 
   static constexpr int Excess() { return kSigned ? 128 : 0; }

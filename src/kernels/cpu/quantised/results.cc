@@ -8,7 +8,10 @@ namespace fettle::kernels {
 QuantResults::QuantResults(const Problem& problem, const QuantisedGroup& q, const PixelLayout& out,
                            const QuantLayout& layout, std::optional<elementwise::Program> program)
     : out_(out),
-      layout_(layout),
+      nr_(layout.nr),
+      oc_(layout.oc),
+      group_columns_(layout.panels() * layout.nr),
+      columns_{layout.zeros_offset(), layout.scales_offset(), layout.adds_offset()},
       program_(std::move(program)),
       pads_(problem.shape(problem.group->outputs[0]), problem.states.outputs[0].layout,
             StorageBytes(problem.states.outputs[0].storage, 1)),
@@ -65,10 +68,10 @@ int64_t QuantResults::scratch_bytes() const { return program_ ? int64_t{kMaxTile
 
 void QuantResults::Store(const QuantLaunch& launch, const QuantTile& tile,
                          std::byte* scratch) const {
-  const int64_t first = tile.panel * layout_.nr;
-  const int64_t columns = std::min<int64_t>(layout_.nr, layout_.oc - first);
-  const int64_t padded = tile.group * layout_.panels() * layout_.nr + first;
-  const int64_t channel = tile.group * layout_.oc + first;
+  const int64_t first = tile.panel * nr_;
+  const int64_t columns = std::min(nr_, oc_ - first);
+  const int64_t padded = tile.group * group_columns_ + first;
+  const int64_t channel = tile.group * oc_ + first;
   RequantiseArgs out;
   out.sums_stride = tile.stride;
   out.rows = tile.rows;
@@ -86,9 +89,9 @@ void QuantResults::StoreBlock(const QuantLaunch& launch, RequantiseArgs& out, in
                               int64_t channel, int64_t column, std::byte* scratch) const {
   const std::byte* blob = launch.args.packed[0].host<std::byte>();
   if (launch.init != nullptr) out.init = launch.init + column;
-  out.w_zero = reinterpret_cast<const int32_t*>(blob + layout_.zeros_offset()) + column;
-  out.scale = reinterpret_cast<const float*>(blob + layout_.scales_offset()) + column;
-  out.add = reinterpret_cast<const float*>(blob + layout_.adds_offset()) + column;
+  out.w_zero = reinterpret_cast<const int32_t*>(blob + columns_.zeros) + column;
+  out.scale = reinterpret_cast<const float*>(blob + columns_.scales) + column;
+  out.add = reinterpret_cast<const float*>(blob + columns_.adds) + column;
   out.out_stride = out_.block;
   const int64_t image = one_image_ ? 0 : pixel / out_.pixels;
   const int64_t in_image = pixel - image * out_.pixels;
@@ -108,7 +111,7 @@ void QuantResults::StoreBlock(const QuantLaunch& launch, RequantiseArgs& out, in
     out.high = requantise_->high;
   } else if (program_) {
     out.floats = reinterpret_cast<float*>(scratch);
-    out.out_stride = layout_.nr;
+    out.out_stride = nr_;
   } else if (output_ == DType::kI32) {
     out.ints = reinterpret_cast<int32_t*>(y) + at;
   } else {

@@ -53,9 +53,15 @@ class QuantResults {
 
   void UseShortcut(const Problem& problem, const QuantisedGroup& q);
 
+  /// Where the columns' values lie in the packed weights, in bytes.
+  struct Columns {
+    int64_t zeros, scales, adds;
+  };
+
   std::optional<QuantisedGroup::Requantise> requantise_;
   PixelLayout out_;
-  QuantLayout layout_;
+  int64_t nr_, oc_, group_columns_;  // of a panel, of a group, of a group's panels
+  Columns columns_;
   std::optional<elementwise::Program> program_;
   PadLanes pads_;
   DType output_;
