@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <queue>
+#include <span>
 
 #include "planner/same_bytes.h"
 #include "planner/small_steps.h"
@@ -49,12 +50,24 @@ class Assigner {
     return best;
   }
 
+  /// Whether `choice` is for values of the caller's where there are computed ones.
+  bool WantsCallers(const GroupChoices& group, const Choice& choice) const {
+    for (size_t i = 0; i < group.fragment.inputs.size(); ++i) {
+      const std::vector<State>& states = states_of_[group.fragment.inputs[i]];
+      if (choice.states().inputs[i].external && !states.empty() && !states[0].external) return true;
+    }
+    return false;
+  }
+
   const Choice& Cheapest(const GroupChoices& group) const {
-    const Choice& first = group.choices[0];
+    const auto fits = [&](const Choice& choice) { return !WantsCallers(group, choice); };
+    const auto fitting = std::find_if(group.choices.begin(), group.choices.end(), fits);
+    const Choice& first = fitting == group.choices.end() ? group.choices[0] : *fitting;
     const Choice* best = nullptr;
     int64_t best_bytes = INT64_MAX;
-    for (const Choice& choice : group.choices) {
+    for (const Choice& choice : std::span(&first, &group.choices.back() + 1)) {
       if (choice.taste != first.taste || choice.kernel->device() != first.kernel->device()) break;
+      if (&choice != &first && !fits(choice)) continue;
       int64_t bytes = 0;
       for (size_t i = 0; i < group.fragment.inputs.size(); ++i) {
         bytes += ConversionBytes(group.fragment.inputs[i], choice.states().inputs[i]);

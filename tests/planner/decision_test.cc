@@ -1,6 +1,7 @@
 // Decisions as text, applied again, and refused where they do not fit.
 #include "planner/decision.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "device/cpu/cpu_device.h"
@@ -46,6 +47,21 @@ TEST_F(DecisionTest, ParsesBackToAnEqualValue) {
   const Result<Decision> parsed = ParseDecision(graph_, PrintDecision(graph_, decision_));
   ASSERT_TRUE(parsed.ok()) << parsed.status().message();
   EXPECT_EQ(*parsed, decision_);
+}
+
+TEST_F(DecisionTest, OnlyImagesOfCallersAreReadAsSuch) {
+  const auto reads_an_image = [&](std::string_view quantised) {
+    const ir::Graph graph =
+        MakeGraph(fmt::format("input %x: f32[1x4x16x16]\n%p = Softmax(%x) {{axis=-1}}\n"
+                              "const %s: f32[] = 0.01\nconst %z: u8[] = 3\n"
+                              "%q = QuantizeLinear({}, %s, %z)\noutput %p\noutput %q\n",
+                              quantised));
+    const Decision decision = PreferredDecision(graph, device_, {.threads = 2}).value();
+    const std::string text = PrintDecision(graph, decision);
+    return text.find("cpu.quantised.image") != std::string::npos;
+  };
+  EXPECT_TRUE(reads_an_image("%x"));
+  EXPECT_FALSE(reads_an_image("%p"));
 }
 
 TEST_F(DecisionTest, AnyLineLostOrCutIsAClearFailureOrAnotherDecision) {

@@ -35,9 +35,9 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
 Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&, const Device&) {
   StateAssignment states = RowMajorStates(group);
   states.outputs[0].layout = Layout::ChannelsLast(group.value(group.outputs[0]).shape->rank());
-  StateAssignment external = states;
-  external.inputs[0].external = true;
-  return std::vector<StateAssignment>{std::move(external), std::move(states)};
+  // Computed tensors of few channels are no images: scores of attention have a channel per head.
+  states.inputs[0].external = true;
+  return std::vector<StateAssignment>{std::move(states)};
 }
 
 class Image final : public PreparedKernel {
@@ -72,6 +72,7 @@ constexpr Family<Facts> kFamily{
 }  // namespace
 
 extern const KernelDesc kCpuQuantisedImage;
-const KernelDesc kCpuQuantisedImage = {.name = "cpu.quantised.image", .match = MatchAs<kFamily>};
+const KernelDesc kCpuQuantisedImage = {
+    .name = "cpu.quantised.image", .version = 2, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels
