@@ -1,9 +1,11 @@
 #include "passes/groups.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "ops/op.h"
+#include "passes/binary/bit_groups.h"
 
 namespace fettle::passes {
 namespace {
@@ -245,6 +247,11 @@ class Lister {
 
 }  // namespace
 
-std::vector<Group> ListGroups(const ir::Graph& graph) { return Lister(graph).Run(); }
+std::vector<Group> ListGroups(const ir::Graph& graph) {
+  std::vector<Group> groups = Lister(graph).Run();
+  std::vector<Group> to_bits = ListBitGroups(graph, groups);
+  std::move(to_bits.begin(), to_bits.end(), std::back_inserter(groups));
+  return groups;
+}
 
 }  // namespace fettle::passes

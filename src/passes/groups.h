@@ -18,7 +18,7 @@ struct Group {
   /// finds them, in O(size of the graph).
   std::vector<ir::ValueId> outputs;
   /// The row of the pattern table that listed it: "node", "epilogue", "chain", "quantised",
-  /// "residual", "joined", "separable".
+  /// "residual", "joined", "separable", "bits".
   std::string_view pattern = "node";
 };
 
@@ -35,8 +35,9 @@ inline constexpr int kMaxGroupNodes = 16;
 ///   residual   such an operator with an epilogue, whose bytes DequantizeLinear, Add with another
 ///              DequantizeLinear, element-wise operators and QuantizeLinear follow
 ///   joined     TableLookup of operands, Concat, ChannelShuffle; the first or the last may be
-///   missing separable  depthwise convolution, element-wise operators, 1x1 convolution, then its
-///   epilogue
+///              missing
+///   separable  depthwise convolution, element-wise operators, 1x1 convolution, then its epilogue
+///   bits       a product of bits, its epilogue, then PackBits (binary/bit_groups.h)
 /// BatchNormalization with constant statistics counts as element-wise. A chain goes on while the
 /// value at its end has one reader, or while all its readers join again (Mul(x, Sigmoid(x))). Its
 /// other operands come from constants or from outside (residual add).

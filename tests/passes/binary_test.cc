@@ -182,6 +182,28 @@ TEST(Binary, MovedAndPaddedSigns) {
             "GreaterOrEqual Where Pad Concat PackBits BinaryConv");
 }
 
+TEST(Binary, PaddingWithASignIsTheConvolutions) {
+  const std::string pads = "const %pads: i64[8] = 0 0 1 2 0 0 1 0\n";
+  for (std::string_view fill : {"one", "minus"}) {
+    const std::string pad = fmt::format("Pad(%s, %pads, %{})\n", fill);
+    EXPECT_EQ(After(Signs("1x40x6x8") + pads + "%p = " + pad + Pair("w", "3x40x3x3", 1080) +
+                    "%y = Conv(%p, %w) {strides=[2,1]}\noutput %y\n"),
+              "PackBits BinaryConv")
+        << fill;
+    // Thresholds count the padding's terms.
+    EXPECT_EQ(After(Signs("1x64x7x6") + pads + "%p = " + pad + Pair("w", "70x64x3x3", 40320) +
+                    "%c = Conv(%p, %w)\n" + NormalisedSigns(70) +
+                    fmt::format("%q = Pad(%t, %pads, %{})\n", fill) + Pair("v", "5x70x3x3", 3150) +
+                    "%y = Conv(%q, %v)\noutput %y\n"),
+              "PackBits BinaryConv BinaryConv")
+        << fill;
+  }
+  // Both pad: the sum of an outer tap is not that of the Pad's.
+  EXPECT_EQ(After(Signs("1x40x6x8") + pads + "%p = Pad(%s, %pads, %one)\n" +
+                  Pair("w", "3x40x3x3", 1080) + "%y = Conv(%p, %w) {pads=[1,1,1,1]}\noutput %y\n"),
+            "GreaterOrEqual Where Pad PackBits BinaryConv");
+}
+
 TEST(Binary, ReasonsNotTo) {
   const std::string w = Pair("w", "3x16x1x1", 48);
   using testing::HasSubstr;

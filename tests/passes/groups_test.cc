@@ -90,6 +90,27 @@ TEST(Groups, NormsWithConstantStatisticsAreLinks) {
   EXPECT_THAT(Listed(graph), Contains("chain: BatchNormalization Relu"));
 }
 
+TEST(Groups, ProductsOfBitsEndInTheBitsOfTheirSum) {
+  const std::string head =
+      "input %x: u64[1x4x4x1]\ninput %s: f32[1x16x4x4]\nconst %w: u64[16x1x1x1]\n"
+      "const %r: f32[3x16]\nconst %v: f32[16x1x1]\n%c = BinaryConv(%x, %w, %r) {channels=64}\n"
+      "%a = Add(%c, %s)\n";
+  const ir::Graph residual = ParseGraph(
+      head + "%h = Add(%a, %v)\n%t = PackBits(%h)\n%n = Neg(%a)\noutput %t\noutput %n\n");
+  EXPECT_THAT(Listed(residual), Contains("bits: BinaryConv Add Add PackBits"));
+  EXPECT_THAT(Listed(residual), Not(Contains("bits: BinaryConv Add PackBits")));
+  ExpectSound(residual);
+  const ir::Graph alone = ParseGraph(head + "%t = PackBits(%a)\noutput %t\n");
+  EXPECT_THAT(Listed(alone), Contains("bits: BinaryConv Add PackBits"));
+  ExpectSound(alone);
+  // What comes back from outside may depend on the group.
+  const ir::Graph outside = ParseGraph(
+      head +
+      "%n = Neg(%a)\n%h = Add(%a, %n)\n%t = PackBits(%h)\n%g = Neg(%n)\noutput %t\noutput %g\n");
+  EXPECT_THAT(Listed(outside), Not(Contains("bits: BinaryConv Add Add PackBits")));
+  ExpectSound(outside);
+}
+
 TEST(Groups, SeveralReadersEndAChain) {
   const ir::Graph graph = ParseGraph(
       "input %x\nconst %w: f32[4x4x1x1]\n%c = Conv(%x, %w)\n%r = Relu(%c)\n%n = Neg(%c)\n"

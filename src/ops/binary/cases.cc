@@ -29,6 +29,16 @@ constexpr Case kBinaryCases[] = {
      "input %x: u64[2x8x5x1] = noise(0, 9007199254740991)\n"
      "const %w: u64[17x3x3x1] = noise(0, 9007199254740991)\nconst %r: f32[3x17]\n"
      "%y = BinaryConv(%x, %w, %r) {channels=64, pads=[1,1,1,1]}\noutput %y\n"},
+    {"binary.conv_padded_with_ones",
+     "input %x: u64[2x5x4x1] = noise(0, 1099511627775)\n"
+     "const %w: u64[9x3x3x1] = noise(0, 1099511627775)\nconst %r: f32[3x9]\n"
+     "%y = BinaryConv(%x, %w, %r) {channels=40, pads=[1,2,1,1], pad_bit=1}\noutput %y\n"},
+    {"binary.conv_padded_with_zeros_to_bits",
+     "input %x: u64[1x5x4x1] = noise(0, 9007199254740991)\n"
+     "const %w: u64[16x3x3x1] = noise(0, 9007199254740991)\n"
+     "const %l: i32[2x16] = noise(-60, 60)\n"
+     "%y = BinaryConv(%x, %w, %l) {channels=64, pads=[1,1,1,1], x_unipolar=1, pad_bit=0}\n"
+     "output %y\n"},
     {"binary.conv_two_words",
      "input %x: u64[1x8x5x2] = noise(0, 9007199254740991)\n"
      "const %w: u64[8x3x2x2] = noise(0, 9007199254740991)\nconst %r: f32[3x8]\n"
@@ -92,6 +102,29 @@ constexpr Case kBinaryCases[] = {
      "const %w: u64[128x3x3x4] = noise(0, 9007199254740991)\nconst %r: f32[3x128]\n"
      "%y = BinaryConv(%x, %w, %r) {channels=256, pads=[1,1,1,1]}\noutput %y\n",
      true},
+    {"binary.conv_residual_to_bits",
+     "input %x: u64[1x9x7x2] = noise(0, 9007199254740991)\ninput %s: f32[1x130x9x7]\n"
+     "const %w: u64[130x3x3x2] = noise(0, 9007199254740991)\n"
+     "const %r: f32[3x130]\nconst %a: f32[130x1x1]\nconst %b: f32[130x1x1]\n"
+     "%c = BinaryConv(%x, %w, %r) {channels=128, pads=[1,1,1,1]}\n%m = Mul(%c, %a)\n"
+     "%n = Add(%m, %b)\n%y = Add(%s, %n)\n%t = PackBits(%y) {low=0.0, high=inf}\n"
+     "output %y\noutput %t\n"},
+    {"binary.conv_residual_to_shifted_bits",
+     "input %x: u64[2x4x5x1] = noise(0, 9007199254740991)\ninput %s: f32[2x33x4x5]\n"
+     "const %w: u64[33x1x1x1] = noise(0, 9007199254740991)\n"
+     "const %r: f32[3x33]\nconst %a: f32[33x1x1]\nconst %b: f32[33x1x1]\n"
+     "%c = BinaryConv(%x, %w, %r) {channels=64}\n%n = Add(%c, %s)\n%y = PRelu(%n, %a)\n"
+     "%h = Add(%y, %b)\n%t = PackBits(%h) {low=0.0, high=inf}\noutput %y\noutput %t\n"},
+    {"binary.conv_relu_to_bits_alone",
+     "input %x: u64[1x9x9x1] = noise(0, 9007199254740991)\n"
+     "const %w: u64[64x3x3x1] = noise(0, 9007199254740991)\nconst %r: f32[3x64]\n"
+     "%c = BinaryConv(%x, %w, %r) {channels=64, strides=[2,2]}\n%y = Relu(%c)\n"
+     "%t = PackBits(%y) {low=1.0, high=inf}\noutput %t\n"},
+    {"binary.matmul_residual_to_bits",
+     "input %x: u64[3x5x1] = noise(0, 9007199254740991)\ninput %s: f32[3x5x70]\n"
+     "const %w: u64[70x1] = noise(0, 9007199254740991)\nconst %r: f32[3x70]\n"
+     "%c = BinaryMatMul(%x, %w, %r) {channels=64}\n%y = Add(%c, %s)\n"
+     "%t = PackBits(%y) {axis=-1, low=0.0, high=inf}\noutput %y\noutput %t\n"},
     {"binary.matmul_one_bit",
      "input %x: u64[1x1]\nconst %w: u64[3x1] = noise(0, 1)\nconst %r: f32[3x3]\n"
      "%y = BinaryMatMul(%x, %w, %r) {channels=1}\noutput %y\n"},

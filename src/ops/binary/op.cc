@@ -129,6 +129,7 @@ Result<BinaryProduct> ReadBinaryProduct(const ir::Node& node, const Shape& x, co
     return product;
   }
   product.images = x[0];
+  if (attributes.Has("pad_bit")) product.pad_bit = attributes.Int("pad_bit") != 0;
   const Shape first = AsImage(x);
   ASSIGN_OR_RETURN(static_cast<Window&>(product),
                    ReadWindow(attributes, {w.begin() + 1, w.end() - 1}, first));
@@ -146,12 +147,15 @@ Result<BinaryProduct> ReadBinaryProduct(const ir::Node& node, const Shape& x, co
 
 std::span<const Operator> BinaryOps() {
   static const Operator kOps[] = {
-      {{.name = "BinaryConv", .min_inputs = 3, .max_inputs = 3},
+      {{.name = "BinaryConv", .traits = {Trait::kTakesEpilogue}, .min_inputs = 3, .max_inputs = 3},
        {.infer = InferBinaryProduct,
         .reference = BinaryProductReference,
         .macs = BinaryMacs,
         .types = "u64 words of bits"}},
-      {{.name = "BinaryMatMul", .min_inputs = 3, .max_inputs = 3},
+      {{.name = "BinaryMatMul",
+        .traits = {Trait::kTakesEpilogue},
+        .min_inputs = 3,
+        .max_inputs = 3},
        {.infer = InferBinaryProduct,
         .reference = BinaryProductReference,
         .macs = BinaryMacs,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/status.h"
 #include "ir/graph.h"
@@ -34,7 +35,7 @@ Result<BitPacking> ReadPackBits(const ir::Node& node, const Shape& x);
 
 /// BinaryConv over an image [n, spatial..., words], and BinaryMatMul, which is one without spatial
 /// axes. Bits x stand for x_zero and x_one, those of weights for two numbers per output channel;
-/// taps outside of the image add nothing.
+/// taps outside of the image add nothing, or meet bits that are all `pad_bit`.
 struct BinaryProduct : Window {
   int64_t groups = 1, channels = 0, outputs = 0;  // channels: of a group; outputs: of all
   int64_t images = 1;
@@ -43,6 +44,7 @@ struct BinaryProduct : Window {
   /// Whether zeros stand for 0 instead of -1 in the sums that results of bits are decided by.
   bool x_unipolar = false, w_unipolar = false;
   bool is_conv = true;
+  std::optional<bool> pad_bit;
 
   int64_t words() const { return WordsOf(channels); }
   int64_t taps() const;

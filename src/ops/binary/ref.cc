@@ -38,10 +38,11 @@ PairCounts CountPairs(const BinaryProduct& product, const HostView& x, const Hos
       x_at += position * x.strides[i + 1];
       w_at += tap[i] * w.strides[i + 1];
     }
-    if (!inside) continue;
+    if (!inside && !product.pad_bit) continue;
     for (int64_t word = 0; word < product.words(); ++word) {
       const uint64_t mask = WordMask(product.channels, word);
-      const uint64_t a = WordAt(x, x_at + word * x_word) & mask;
+      const uint64_t beside = product.pad_bit.value_or(false) ? mask : 0;
+      const uint64_t a = inside ? WordAt(x, x_at + word * x_word) & mask : beside;
       const uint64_t b = WordAt(w, w_at + word * w_word) & mask;
       counts.both += std::popcount(a & b);
       counts.x += std::popcount(a);

@@ -70,6 +70,11 @@ class Binariser {
           name == "group")
         attributes.Set(name, value);
     }
+    if (!product.pads.empty()) {
+      attributes.Set("auto_pad", std::string("NOTSET"));
+      attributes.Set("pads", product.pads);
+      attributes.Set("pad_bit", int64_t{product.pad_bit});
+    }
     return attributes;
   }
 
@@ -98,10 +103,23 @@ class Binariser {
     const auto& readers = editor_.Readers(id);
     return std::all_of(readers.begin(), readers.end(), [&](ir::NodeId reader) {
       const ir::Node& node = editor_.node(reader);
-      if (reader < static_cast<ir::NodeId>(analysis_nodes_) &&
-          analysis_.ProductOf(reader) != nullptr)
-        return true;
+      if (ProductOf(reader) != nullptr) return true;
+      if (node.op == "Pad"_op) return IsPaddedByReaders(node);
       return (node.op == "MaxPool"_op || IsFlattening(node)) && IsReadAsBits(node.outputs[0]);
+    });
+  }
+
+  const BinaryProduct* ProductOf(ir::NodeId id) const {
+    return id < static_cast<ir::NodeId>(analysis_nodes_) ? analysis_.ProductOf(id) : nullptr;
+  }
+
+  /// Whether convolutions that pad by themselves are all that reads a Pad.
+  bool IsPaddedByReaders(const ir::Node& pad) const {
+    if (editor_.IsOutput(pad.outputs[0])) return false;
+    const auto& readers = editor_.Readers(pad.outputs[0]);
+    return std::all_of(readers.begin(), readers.end(), [&](ir::NodeId reader) {
+      const BinaryProduct* product = ProductOf(reader);
+      return product != nullptr && product->x == pad.inputs[0];
     });
   }
 

@@ -19,6 +19,10 @@ struct BinaryProduct {
   bool is_conv = false;
   /// Sums with taps outside of the image have fewer terms.
   bool is_padded = false;
+  /// A Pad before a convolution that pads nothing by itself: x is what it pads, with `pad_bit` by
+  /// `pads` (of spatial axes, begins before ends). Its terms count. Empty: none.
+  std::vector<int64_t> pads;
+  bool pad_bit = false;
   int64_t groups = 1, channels = 0, outputs = 0;  // channels: of all groups
   int64_t pairs = 0;                              // products in a sum
   double x_low = 0, x_high = 0;

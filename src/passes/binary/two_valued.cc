@@ -4,6 +4,7 @@
 
 #include "ops/op.h"
 #include "passes/edit/constants.h"
+#include "passes/edit/pads.h"
 
 namespace fettle::passes {
 namespace {
@@ -90,8 +91,25 @@ void TwoValuedAnalysis::VisitProduct(ir::NodeId id) {
       ReadBinaryProduct(graph_, id, two->low(), two->high(), why_[id]);
   facts_[node.outputs[0]].why = fmt::format("{} gives many values", NameOf(node));
   if (!product) return;
+  TakePad(*product);
   products_[id] = std::make_shared<const BinaryProduct>(*std::move(product));
   if (products_[id]->is_lattice) facts_[node.outputs[0]].sums = Sums{products_[id], {}};
+}
+
+/// Bits around an image need not be written where they are those of a Pad.
+void TwoValuedAnalysis::TakePad(BinaryProduct& product) const {
+  const ir::NodeId producer = producers_[product.x];
+  if (!product.is_conv || product.is_padded || producer < 0) return;
+  const ir::Node& pad = graph_.node(producer);
+  if (pad.op != "Pad"_op || graph_.value(pad.inputs[0]).is_constant()) return;
+  const TwoValued* x = Find(pad.inputs[0]);
+  const auto pads = ReadSpatialPads(graph_, pad);
+  if (x == nullptr || x->low() != product.x_low || x->high() != product.x_high || !pads) return;
+  const auto rank = static_cast<std::ptrdiff_t>(pads->all.size() / 2);
+  product.x = pad.inputs[0];
+  product.pads.assign(pads->all.begin() + 2, pads->all.begin() + rank);
+  product.pads.insert(product.pads.end(), pads->all.begin() + rank + 2, pads->all.end());
+  product.pad_bit = pads->fill == product.x_high;
 }
 
 /// What is a function of a product's sums, and whether it has two values.

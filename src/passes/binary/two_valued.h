@@ -55,6 +55,7 @@ class TwoValuedAnalysis {
   const Fact& Get(ir::ValueId id) const;
   void Visit(ir::NodeId id);
   void VisitProduct(ir::NodeId id);
+  void TakePad(BinaryProduct& product) const;
   void FollowSums(const ir::Node& node, ir::NodeId id, Fact& fact);
   std::optional<TwoValued> Compute(const ir::Node& node) const;
   std::optional<TwoValued> Move(const ir::Node& node) const;

@@ -4,51 +4,10 @@
 
 #include "passes/edit/constants.h"
 #include "passes/edit/editor.h"
+#include "passes/edit/pads.h"
 
 namespace fettle::passes {
 namespace {
-
-/// The pads of all axes, begins before ends; nothing unless they are known and add zeros to spatial
-/// axes alone.
-std::optional<std::vector<int64_t>> ReadZeroPads(const Editor& editor, const ir::Node& pad) {
-  if (pad.attributes.Text("mode", "constant") != "constant") return std::nullopt;
-  const auto pads = IntsOf(editor.graph(), pad.input(1));
-  if (!pads) return std::nullopt;
-  if (pad.input(2) != ir::kAbsent) {
-    const Constant* fill = ConstantOf(editor.graph(), pad.input(2));
-    if (fill == nullptr || UniformValue(*fill) != 0.0) return std::nullopt;
-  }
-  std::vector<int64_t> all = *pads;
-  if (pad.input(3) != ir::kAbsent) {
-    const auto axes = IntsOf(editor.graph(), pad.input(3));
-    const auto& shape = editor.value(pad.inputs[0]).shape;
-    if (!axes || !shape || axes->size() * 2 != pads->size()) return std::nullopt;
-    const size_t rank = shape->rank();
-    all.assign(2 * rank, 0);
-    for (size_t i = 0; i < axes->size(); ++i) {
-      const auto axis = NormaliseAxis((*axes)[i], shape->rank());
-      if (!axis) return std::nullopt;
-      all[*axis] = (*pads)[i];
-      all[*axis + rank] = (*pads)[i + axes->size()];
-    }
-  }
-  const size_t rank = all.size() / 2;
-  if (rank < 3 || all.size() % 2 != 0 || all[0] != 0 || all[1] != 0 || all[rank] != 0 ||
-      all[rank + 1] != 0 || *std::min_element(all.begin(), all.end()) < 0) {
-    return std::nullopt;
-  }
-  return all;
-}
-
-/// The spatial pads of a window operator, begins before ends; nothing where they follow the shape.
-std::optional<std::vector<int64_t>> WindowPads(const ir::Node& node, size_t spatial) {
-  const std::string mode = node.attributes.Text("auto_pad", "NOTSET");
-  if (mode == "VALID") return std::vector<int64_t>(2 * spatial);
-  if (mode != "NOTSET") return std::nullopt;
-  std::vector<int64_t> pads = node.attributes.Ints("pads", std::vector<int64_t>(2 * spatial));
-  if (pads.size() != 2 * spatial) return std::nullopt;
-  return pads;
-}
 
 bool IsZeroPoint(const Editor& editor, ir::ValueId id) {
   if (id == ir::kAbsent) return true;
@@ -101,11 +60,11 @@ Result<bool> FoldPads(ir::Graph& graph) {
   Editor editor(graph);
   for (ir::NodeId id = 0; id < editor.end(); ++id) {
     if (editor.node(id).dead || editor.node(id).op != "Pad"_op) continue;
-    const auto pads = ReadZeroPads(editor, editor.node(id));
-    if (!pads) continue;
+    const auto pads = ReadSpatialPads(editor.graph(), editor.node(id));
+    if (!pads || pads->fill != 0) continue;
     const ir::ValueId padded = editor.node(id).outputs[0], x = editor.node(id).inputs[0];
     const std::vector<ir::NodeId> readers = editor.Readers(padded);
-    for (ir::NodeId reader : readers) MergeInto(editor, reader, padded, x, *pads);
+    for (ir::NodeId reader : readers) MergeInto(editor, reader, padded, x, pads->all);
   }
   return editor.Finish();
 }

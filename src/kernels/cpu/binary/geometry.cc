@@ -28,19 +28,30 @@ Result<BitGeometry> BitGeometry::Make(const ops::BinaryProduct& product) {
   return g;
 }
 
-int64_t BitGeometry::FillRows(const uint64_t* x, const uint64_t* zeros, int64_t pixel,
+BitGeometry::Place BitGeometry::PlaceOf(int64_t pixel) const {
+  Place place;
+  for (size_t i = 3; i-- > 0; pixel /= out_[i]) place.at[i] = pixel % out_[i];
+  place.image = pixel;
+  return place;
+}
+
+void BitGeometry::Advance(Place& place) const {
+  for (size_t i = 3; i-- > 0;) {
+    if (++place.at[i] < out_[i]) return;
+    place.at[i] = 0;
+  }
+  ++place.image;
+}
+
+int64_t BitGeometry::FillRows(const uint64_t* x, const uint64_t* beside, const Place& place,
                               int64_t stride, const uint64_t** rows) const {
   std::array<int64_t, 3> first{};  // position of tap 0
-  int64_t rest = pixel;
-  for (size_t i = 3; i-- > 0;) {
-    first[i] = rest % out_[i] * stride_[i] - pad_[i];
-    rest /= out_[i];
-  }
+  for (size_t i = 0; i < 3; ++i) first[i] = place.at[i] * stride_[i] - pad_[i];
   bool is_inside = true;
   for (size_t i = 0; i < 3; ++i)
     is_inside = is_inside && first[i] >= 0 && first[i] + (kernel_[i] - 1) * dilation_[i] < in_[i];
   const int64_t base =
-      (((rest * in_[0] + first[0]) * in_[1] + first[1]) * in_[2] + first[2]) * row_words_;
+      (((place.image * in_[0] + first[0]) * in_[1] + first[1]) * in_[2] + first[2]) * row_words_;
   if (is_inside) {
     for (int64_t t = 0; t < taps(); ++t) rows[t * stride] = x + (base + offsets_[t]);
     return taps();
@@ -55,7 +66,7 @@ int64_t BitGeometry::FillRows(const uint64_t* x, const uint64_t* zeros, int64_t 
       const bool has_row = has(0, d) && has(1, h);
       for (int64_t w = 0; w < kernel_[2]; ++w, ++t) {
         const bool reads = has_row && has(2, w);
-        rows[t * stride] = reads ? x + (base + offsets_[t]) : zeros;
+        rows[t * stride] = reads ? x + (base + offsets_[t]) : beside;
         inside += reads ? 1 : 0;
       }
     }

@@ -17,9 +17,19 @@ class BitGeometry {
 
   int64_t pixels() const { return pixels_; }
   int64_t taps() const { return static_cast<int64_t>(offsets_.size()); }
-  /// Sets rows[t * stride] to the words that tap `t` of output `pixel` reads, or to `zeros` where
+
+  /// Where an output pixel lies.
+  struct Place {
+    int64_t image = 0;
+    std::array<int64_t, 3> at{};
+  };
+  Place PlaceOf(int64_t pixel) const;
+  /// Goes to the next pixel.
+  void Advance(Place& place) const;
+
+  /// Sets rows[t * stride] to the words that tap `t` of an output pixel reads, or to `beside` where
   /// it lies outside of the image. Returns how many lie inside.
-  int64_t FillRows(const uint64_t* x, const uint64_t* zeros, int64_t pixel, int64_t stride,
+  int64_t FillRows(const uint64_t* x, const uint64_t* beside, const Place& place, int64_t stride,
                    const uint64_t** rows) const;
 
  private:

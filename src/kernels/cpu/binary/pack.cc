@@ -43,14 +43,7 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
 
 class BinaryPack final : public PreparedKernel {
  public:
-  BinaryPack(const Problem&, const Facts& facts) : facts_(facts) {
-    const auto low = static_cast<float>(facts.packing.low);
-    const auto high = static_cast<float>(facts.packing.high);
-    row_.channels = facts.packing.channels;
-    row_.low = LowerKey(low);
-    row_.high = UpperKey(high);
-    row_.invert = facts.packing.invert;
-  }
+  BinaryPack(const Problem&, const Facts& facts) : facts_(facts), row_(RowsOf(facts.packing)) {}
 
   Status Launch(const LaunchArgs& args) const override {
     const ops::BitPacking& packing = facts_.packing;

@@ -86,5 +86,12 @@ bool IsZero(float value) { return (std::bit_cast<uint32_t>(value) & 0x7fffffffU)
 int32_t LowerKey(float bound) { return IsZero(bound) ? -1 : KeyOf(bound); }
 int32_t UpperKey(float bound) { return IsZero(bound) ? 0 : KeyOf(bound); }
 
+PackRowArgs RowsOf(const ops::BitPacking& packing) {
+  return {.channels = packing.channels,
+          .low = LowerKey(static_cast<float>(packing.low)),
+          .high = UpperKey(static_cast<float>(packing.high)),
+          .invert = packing.invert};
+}
+
 }  // namespace fettle::kernels
 #endif

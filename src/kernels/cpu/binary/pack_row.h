@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "ops/binary/op.h"
+
 namespace fettle::kernels {
 
 /// Bit c of `bits` is whether low <= x[c] <= high, the other way round with `invert`; bits behind
@@ -16,6 +18,8 @@ struct PackRowArgs {
   bool invert = false;
 };
 void PackRow(const PackRowArgs& args);
+/// What PackBits asks of each group of a pixel's channels, without x and bits.
+PackRowArgs RowsOf(const ops::BitPacking& packing);
 
 /// Integers in the order of floats. Zeros are two neighbours: a lower bound of 0 is the negative
 /// one, an upper bound the positive one. NaNs lie outside of [lowest, highest].

@@ -1,5 +1,6 @@
 #include "kernels/cpu/binary/pack_weights.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -19,6 +20,16 @@ void SetFactors(const ops::BinaryProduct& product, const Constant& results, int6
   panel.w_ones[at] = dx * dw / 2 + product.x_zero * dw;
   panel.pairs[at] = product.x_zero * w_zero;
   panel.bias[at] = results.GetDouble(2 * product.outputs + output);
+  panel.scale[at] = static_cast<float>(panel.pairs[at]);
+}
+
+/// What one output's results are made of. A scale below 0 would make a zero negative.
+FloatForm FormOf(const ops::BinaryProduct& product, const FloatPanel& panel, int at) {
+  if (panel.x_ones[at] != 0 || panel.w_ones[at] != 0) return FloatForm::kAny;
+  const bool is_scaled = panel.scale[at] > 0 && panel.scale[at] == panel.pairs[at] &&
+                         panel.differ[at] == -2 * panel.pairs[at] && panel.bias[at] == 0 &&
+                         product.taps() * product.channels < (int64_t{1} << 24);
+  return is_scaled ? FloatForm::kScaled : FloatForm::kPlain;
 }
 
 }  // namespace
@@ -39,7 +50,7 @@ Status PackBitWeights(const ops::BinaryProduct& product, const Constant& w, cons
   auto* words = reinterpret_cast<uint64_t*>(out);
   auto* ones = reinterpret_cast<int32_t*>(out + blob.ones_offset());
   const int64_t outputs = product.outputs / product.groups;
-  bool is_plain = !product.x_unipolar && !product.w_unipolar;
+  FloatForm form = product.x_unipolar || product.w_unipolar ? FloatForm::kAny : FloatForm::kScaled;
   for (int64_t panel = 0; panel < blob.all_panels; ++panel) {
     std::byte* end = out + blob.results_offset() + panel * blob.panel_bytes;
     auto* limits = reinterpret_cast<LimitPanel*>(end);
@@ -64,11 +75,11 @@ Status PackBitWeights(const ops::BinaryProduct& product, const Constant& w, cons
       } else {
         auto& floats = *reinterpret_cast<FloatPanel*>(end);
         SetFactors(product, results, output, at, floats);
-        is_plain = is_plain && floats.x_ones[at] == 0 && floats.w_ones[at] == 0;
+        form = std::min(form, FormOf(product, floats, at));
       }
     }
   }
-  *reinterpret_cast<int64_t*>(out + blob.plain_offset()) = is_plain ? 1 : 0;
+  *reinterpret_cast<FloatForm*>(out + blob.form_offset()) = form;
   return OkStatus();
 }
 

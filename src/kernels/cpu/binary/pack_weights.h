@@ -9,8 +9,8 @@
 namespace fettle::kernels {
 
 /// One blob: [panel][tap][word][kBitOutputs] words; [panel][tap + 1][kBitOutputs] ones of each tap,
-/// the last entry of all taps; [panel] FloatPanel or LimitPanel; an int64 that is 1 where no result
-/// asks for x_ones or w_ones. A group begins a panel.
+/// the last entry of all taps; [panel] FloatPanel or LimitPanel; the FloatForm of
+/// all panels. A group begins a panel.
 struct BitBlob {
   explicit BitBlob(const ops::BinaryProduct& product, bool to_bits);
 
@@ -21,8 +21,8 @@ struct BitBlob {
   int64_t results_offset() const {
     return ones_offset() + all_panels * (taps + 1) * kBitOutputs * 4;
   }
-  int64_t plain_offset() const { return results_offset() + all_panels * panel_bytes; }
-  int64_t bytes() const { return plain_offset() + 8; }
+  int64_t form_offset() const { return results_offset() + all_panels * panel_bytes; }
+  int64_t bytes() const { return form_offset() + 8; }
 };
 
 /// Writes the blob; bits of weights behind the last channel are taken for zero.

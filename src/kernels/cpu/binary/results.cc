@@ -30,12 +30,32 @@ HWY_INLINE void SumPixel(const BitTileSums& sums, const FloatPanel& panel, int64
   }
 }
 
-template <bool is_plain>
+/// The same where the results are integers, scaled.
+HWY_INLINE void ScalePixel(const BitTileSums& sums, const FloatPanel& panel, int64_t p,
+                           float* results) {
+  const hn::CappedTag<int32_t, kBitOutputs> d;
+  const hn::RebindToFloat<decltype(d)> df;
+  const auto* differ = reinterpret_cast<const int32_t*>(sums.differ) + p * kBitOutputs;
+  const int32_t* outside = sums.outside + p * kBitOutputs;
+  const auto pairs = hn::Set(d, sums.pairs[p]);
+  for (int o = 0; o < kBitOutputs; o += static_cast<int>(hn::Lanes(d))) {
+    const auto counted = hn::Sub(hn::LoadU(d, differ + o), hn::LoadU(d, outside + o));
+    const auto sum = hn::Sub(pairs, hn::Add(counted, counted));
+    hn::StoreU(hn::Mul(hn::ConvertTo(df, sum), hn::LoadU(df, panel.scale + o)), df, results + o);
+  }
+}
+
+template <FloatForm form>
 HWY_INLINE void StoreTile(const BitTileSums& sums, const FloatPanel& panel, float* y,
                           int64_t stride, int64_t columns) {
   float results[kBitOutputs];
   for (int64_t p = 0; p < sums.pixels; ++p, y += stride) {
-    SumPixel<is_plain>(sums, panel, p, results);
+    if constexpr (form == FloatForm::kScaled) {
+      ScalePixel(sums, panel, p, columns == kBitOutputs ? y : results);
+      if (columns == kBitOutputs) continue;
+    } else {
+      SumPixel<form == FloatForm::kPlain>(sums, panel, p, results);
+    }
     if (columns == kBitOutputs) {
       std::memcpy(y, results, sizeof results);
     } else {
@@ -44,12 +64,12 @@ HWY_INLINE void StoreTile(const BitTileSums& sums, const FloatPanel& panel, floa
   }
 }
 
-void StoreFloatsOnTarget(const BitTileSums& sums, const FloatPanel& panel, bool is_plain, float* y,
+void StoreFloatsOnTarget(const BitTileSums& sums, const FloatPanel& panel, FloatForm form, float* y,
                          int64_t stride, int64_t columns) {
-  if (is_plain) {
-    StoreTile<true>(sums, panel, y, stride, columns);
-  } else {
-    StoreTile<false>(sums, panel, y, stride, columns);
+  switch (form) {
+    case FloatForm::kAny: return StoreTile<FloatForm::kAny>(sums, panel, y, stride, columns);
+    case FloatForm::kPlain: return StoreTile<FloatForm::kPlain>(sums, panel, y, stride, columns);
+    case FloatForm::kScaled: return StoreTile<FloatForm::kScaled>(sums, panel, y, stride, columns);
   }
 }
 
@@ -88,9 +108,9 @@ namespace fettle::kernels {
 HWY_EXPORT(StoreFloatsOnTarget);
 HWY_EXPORT(StoreBitsOnTarget);
 
-void StoreFloats(const BitTileSums& sums, const FloatPanel& panel, bool is_plain, float* y,
+void StoreFloats(const BitTileSums& sums, const FloatPanel& panel, FloatForm form, float* y,
                  int64_t stride, int64_t columns) {
-  HWY_DYNAMIC_DISPATCH(StoreFloatsOnTarget)(sums, panel, is_plain, y, stride, columns);
+  HWY_DYNAMIC_DISPATCH(StoreFloatsOnTarget)(sums, panel, form, y, stride, columns);
 }
 
 void StoreBits(const BitTileSums& sums, const LimitPanel& panel, const LimitFactors& factors,

@@ -13,7 +13,13 @@ namespace fettle::kernels {
 struct FloatPanel {
   double differ[kBitOutputs], x_ones[kBitOutputs], w_ones[kBitOutputs], pairs[kBitOutputs];
   double bias[kBitOutputs];
+  /// Where results are Form::kScaled.
+  float scale[kBitOutputs];
 };
+
+/// What results are made of: all of FloatPanel; not of x_ones and w_ones, which are 0; or
+/// scale * (pairs - 2 * differ), both factors exact in float.
+enum class FloatForm : int64_t { kAny, kPlain, kScaled };
 
 /// A bit is low <= s <= high.
 struct LimitPanel {
@@ -36,9 +42,8 @@ struct BitTileSums {
   const int32_t *x_ones = nullptr, *pairs = nullptr;  // [pixel], of taps inside
 };
 
-/// Writes the first `columns` results of each pixel, `stride` floats apart. `is_plain`: the panel's
-/// x_ones and w_ones are 0.
-void StoreFloats(const BitTileSums& sums, const FloatPanel& panel, bool is_plain, float* y,
+/// Writes the first `columns` results of each pixel, `stride` floats apart.
+void StoreFloats(const BitTileSums& sums, const FloatPanel& panel, FloatForm form, float* y,
                  int64_t stride, int64_t columns);
 
 /// Writes a byte for each pixel, `stride` bytes apart: the first output's bit is bit 0.
