@@ -225,6 +225,17 @@ FETTLE_API fettle_status fettle_session_infer(fettle_session* session,
                                               size_t input_count, const char* const* output_names,
                                               fettle_tensor** outputs, size_t output_count);
 
+typedef struct fettle_tune_progress {
+  size_t struct_size;
+  int64_t measured;    /* entries so far */
+  int64_t open;        /* what would still be measured by what is known now: falls, not steadily */
+  double seconds;      /* since the segment in hand was begun */
+  double predicted_ms; /* of the best plan so far */
+} fettle_tune_progress;
+/* Called by the thread that tunes, between measurements; returning not 0 cancels. Must not call
+ * functions of its session. The struct has the library's size. */
+typedef int (*fettle_tune_progress_function)(const fettle_tune_progress* progress, void* user);
+
 typedef struct fettle_tune_options {
   size_t struct_size;
   const char* level;     /* none|fast|work-size|normal|wide|full; NULL: normal */
@@ -233,9 +244,11 @@ typedef struct fettle_tune_options {
   const char* package;   /* file to write the tuned model to; NULL: none */
   int packed_weights;    /* not 0: the package also holds packed weights; larger, starts sooner */
   int reserved;          /* 0 */
+  fettle_tune_progress_function progress; /* NULL: none */
+  void* user;                             /* of `progress` */
 } fettle_tune_options;
 #define FETTLE_TUNE_OPTIONS_INIT \
-  { sizeof(fettle_tune_options), NULL, 0, NULL, NULL, 0, 0 }
+  { sizeof(fettle_tune_options), NULL, 0, NULL, NULL, 0, 0, NULL, NULL }
 typedef struct fettle_tune_report {
   size_t struct_size;
   int accepted;        /* not 0: the tuned plan is faster and in use */

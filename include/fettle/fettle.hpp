@@ -276,6 +276,8 @@ struct TuneOptions {
   const char* database = nullptr;  // folder, "" for the user's; null: keep nothing
   const char* package = nullptr;   // file to write the tuned model to; null: none
   bool packed_weights = false;     // the package also holds packed weights: larger, starts sooner
+  fettle_tune_progress_function progress = nullptr;
+  void* user = nullptr;  // of `progress`
 };
 
 /// What one step of a run did.
@@ -351,6 +353,8 @@ class Session {
     raw.database = options.database;
     raw.package = options.package;
     raw.packed_weights = options.packed_weights ? 1 : 0;
+    raw.progress = options.progress;
+    raw.user = options.user;
     fettle_tune_report report = FETTLE_TUNE_REPORT_INIT;
     const fettle_status code = fettle_session_tune(get(), &raw, &report);
     if (code != FETTLE_OK) return Result<fettle_tune_report>::Failed(code);

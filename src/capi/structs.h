@@ -25,7 +25,8 @@ struct PublicStruct;
 FETTLE_PUBLIC_STRUCT(fettle_value_info);
 FETTLE_PUBLIC_STRUCT(fettle_session_options, offsetof(fettle_session_options, svm),
                      offsetof(fettle_session_options, subnormals));
-FETTLE_PUBLIC_STRUCT(fettle_tune_options, offsetof(fettle_tune_options, packed_weights));
+FETTLE_PUBLIC_STRUCT(fettle_tune_options, offsetof(fettle_tune_options, packed_weights),
+                     offsetof(fettle_tune_options, progress));
 FETTLE_PUBLIC_STRUCT(fettle_tune_report);
 FETTLE_PUBLIC_STRUCT(fettle_step);
 FETTLE_PUBLIC_STRUCT(fettle_memory);

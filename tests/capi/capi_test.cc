@@ -84,6 +84,21 @@ TEST(CApi, TunesASessionAndWritesAPackage) {
   EXPECT_GT(std::filesystem::file_size(larger), std::filesystem::file_size(package));
 }
 
+TEST(CApi, TellsHowATuningGoesOnUntilItIsToldToEnd) {
+  fettle::Session session = fettle::Session::Create(DemoModel(), {.threads = 1}).value();
+  session.SetInput("picture", Picture(16, 24, 0.25f)).value();
+  int calls = 0;
+  const auto progress = [](const fettle_tune_progress* now, void* user) {
+    EXPECT_GE(now->measured, 0);
+    EXPECT_GT(now->predicted_ms, 0);
+    return ++*static_cast<int*>(user) == 2 ? 1 : 0;
+  };
+  EXPECT_EQ(session.Tune({.level = "fast", .progress = progress, .user = &calls}).code(),
+            FETTLE_CANCELLED);
+  EXPECT_EQ(calls, 2);
+  EXPECT_TRUE(session.Run().ok());
+}
+
 TEST(CApi, RefusesUnknownDevicesAndPrecisions) {
   const fettle::Model model = DemoModel();
   const auto code_of = [&](const fettle::SessionOptions& options) {

@@ -28,6 +28,17 @@ Result<std::unique_ptr<tuner::Store>> OpenDatabase(const char* folder) {
   return store;
 }
 
+/// Tells the caller how a tuning goes on; what it returns may end it.
+void TellProgress(fettle_session& session, const fettle_tune_options& wanted,
+                  const tuner::TuneProgress& now) {
+  const fettle_tune_progress progress = {.struct_size = sizeof(progress),
+                                         .measured = now.measured,
+                                         .open = now.open,
+                                         .seconds = now.seconds,
+                                         .predicted_ms = now.predicted_us * 1e-3};
+  if (wanted.progress(&progress, wanted.user) != 0) session.tuning_cancelled = true;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const runtime::Model>> LoadModel(const char* path) {
@@ -50,6 +61,12 @@ Status Tune(fettle_session& session, const fettle_tune_options& wanted,
   if (wanted.budget_seconds < 0) return InvalidArgument("budget_seconds: below 0");
   if (wanted.budget_seconds > 0)
     tune.deadline_ns = NowNs() + static_cast<int64_t>(wanted.budget_seconds * 1e9);
+  if (wanted.progress != nullptr) {
+    tune.tune.progress = [&](const tuner::TuneProgress& now) {
+      TellProgress(session, wanted, now);
+      return true;
+    };
+  }
   ASSIGN_OR_RETURN(const auto store, OpenDatabase(wanted.database));
   runtime::TensorMap inputs;
   for (const auto& [name, buffer] : session.inputs) {
