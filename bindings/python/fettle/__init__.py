@@ -1,0 +1,49 @@
+"""Fettle runs ONNX models on the device in front of you, as fast as it measures them to run.
+
+    import fettle
+    session = fettle.Session("model.onnx")
+    scores = session.run({"image": array})["scores"]
+
+`fettle.ort` takes the place of onnxruntime, `fettle.backend` is an onnx.backend.
+"""
+
+from __future__ import annotations
+
+import atexit as _atexit
+import os as _os
+
+import numpy as _numpy
+
+from . import _native, dtypes as _dtypes, errors as _errors
+from .errors import *  # noqa: F403
+from .errors import Error
+from .measure import BenchReport, bench, compare, tune
+from .model import Model, ValueInfo
+from .program import plan, quantise, run_program
+from .session import Memory, Session, Step, Transfers, TuneReport
+from .tensor import Tensor
+
+__version__ = _native.version()
+__all__ = [
+    "BenchReport", "Memory", "Model", "Session", "Step", "Tensor", "Transfers", "TuneReport", "ValueInfo", "bench",
+    "compare", "from_dlpack", "plan", "quantise", "run_program", "set_log", "tune",
+    "Error", *(cls.__name__ for cls in _errors.BY_CODE.values()),
+]  # fmt: skip
+
+from_dlpack = Tensor.from_dlpack
+
+_native.configure(_errors.BY_CODE, _numpy.ndarray, _dtypes.NUMPY, _dtypes.find, Tensor)
+_os.register_at_fork(after_in_child=_native.forked)
+_LEVELS = ("error", "warn", "info", "debug")
+
+
+def set_log(function, level="warn") -> None:
+    """Sends lines of `level` (error|warn|info|debug) and above to `function(level, line)`, None: nowhere.
+
+    For the whole process. Called from any thread, one line at a time; it must not call Fettle.
+    """
+    wanted = _LEVELS.index(level)
+    _native.set_log(None if function is None else lambda number, line: function(_LEVELS[number], line), wanted)
+
+
+_atexit.register(_native.set_log, None, 0)

@@ -1,0 +1,82 @@
+"""What the C interface does not reach: by the installed `fettle` program.
+
+It is `$FETTLE_PROGRAM`, or else `fettle` on the PATH; a wheel does not bring it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+
+import numpy
+
+from . import errors
+
+# The program's exit codes; 5, results differ, is an answer and not a failure.
+_FAILURES = {1: errors.Error, 2: errors.InvalidArgument, 3: errors.InvalidModel, 4: errors.Unsupported}
+
+
+def run_program(command, *arguments, **options) -> dict:
+    """`fettle COMMAND ARGUMENTS --json` as its document (docs/cli.md has the fields).
+
+    Options are the program's: `min_sqnr=40` is `--min-sqnr 40`, True alone the bare option, a list repeats it. NotFound
+    where there is no program; else Error, InvalidArgument, InvalidModel or Unsupported with its message.
+    """
+    program = os.environ.get("FETTLE_PROGRAM") or shutil.which("fettle")
+    if program is None:
+        raise errors.NotFound("the program fettle is neither on the PATH nor named by FETTLE_PROGRAM")
+    words = [program, command, *map(os.fspath, arguments)]
+    for name, value in options.items():
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if one is not None and one is not False:
+                words += ["--" + name.replace("_", "-")] + ([] if one is True else [str(one)])
+    try:
+        done = subprocess.run(words + ["--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    except OSError as error:
+        raise errors.NotFound(f"{program}: {error.strerror}") from None
+    if done.returncode in (0, 5):
+        return json.loads(done.stdout)
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    message = lines[-1] if lines else f"fettle {command} ended with {done.returncode}"
+    raise _FAILURES.get(done.returncode, errors.Error)(message)
+
+
+def plan(model, *, shapes=None, **options) -> dict:
+    """What is chosen for each group of nodes, and why: `fettle plan MODEL`. `model`: a path; `shapes`: {name: shape};
+    options are the program's (explain=True, threads=2, device="opencl" ...)."""
+    return run_program("plan", model, shape=_shapes(shapes), **options)
+
+
+def quantise(model, data, output, *, shapes=None, **options) -> dict:
+    """Quantises an fp32 .onnx file by data into the standard QDQ file `output`: `fettle quantise MODEL`.
+
+    `data`: paths of pictures, .npy or .pb files, or folders of them; arrays, one for each sample, for models of one
+    input; or {input name: paths or arrays}. Options are the program's (min_sqnr=30, ranges="percentile" ...).
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        sources = []
+        for name, samples in (data.items() if isinstance(data, dict) else [("", data)]):
+            sources += _sources(os.path.join(folder, f"input{len(sources)}"), name, samples)
+        return run_program("quantise", model, data=sources, output=os.fspath(output), shape=_shapes(shapes), **options)
+
+
+def _shapes(shapes) -> list[str]:
+    return [f"{name}={'x'.join(map(str, shape))}" for name, shape in (shapes or {}).items()]
+
+
+def _sources(folder, name, samples) -> list[str]:
+    """Words of --data; arrays are written to `folder` first."""
+    prefix = f"{name}=" if name else ""
+    if isinstance(samples, (str, os.PathLike)):
+        samples = [samples]
+    paths = [os.fspath(sample) for sample in samples if isinstance(sample, (str, os.PathLike))]
+    arrays = [sample for sample in samples if not isinstance(sample, (str, os.PathLike))]
+    if arrays:
+        os.makedirs(folder)
+        for index, array in enumerate(arrays):
+            numpy.save(os.path.join(folder, f"{index:06}.npy"), numpy.asarray(array))
+        paths.append(folder)
+    return [prefix + path for path in paths]

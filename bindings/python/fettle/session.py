@@ -1,0 +1,150 @@
+"""Sessions: a model made ready to run."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from . import _native
+from .model import Model
+from .tensor import Tensor, as_tensor
+
+
+class Step(NamedTuple):
+    """What one step of a run did: its node, operator and kernel, milliseconds, multiply-adds, bytes moved at least."""
+
+    node: str
+    op: str
+    kernel: str
+    ms: float
+    macs: int
+    bytes: int
+
+
+class Memory(NamedTuple):
+    """Bytes: activations and workspace, the model's constants, their packed forms (shared by a model's sessions)."""
+
+    arena: int
+    weights: int
+    packed: int
+
+
+class Transfers(NamedTuple):
+    """What went between host and device since the session was made or tuned."""
+
+    copies: int
+    copied_bytes: int
+    maps: int
+    conversions: int
+
+
+class TuneReport(NamedTuple):
+    """`accepted`: the tuned plan is faster and in use; times of whole inferences in ms; entries measured and reused."""
+
+    accepted: bool
+    default_ms: float
+    tuned_ms: float
+    predicted_ms: float
+    measured: int
+    reused: int
+
+
+class Session(_native.Session):
+    """A model made ready to run.
+
+    `model`: a Model, a path or bytes. `threads`: the caller included, 0 for all cores. `extra_outputs`: any values of
+    the model to return besides its outputs. `reference`: every operator by its scalar reference. `device`:
+    auto|cpu|opencl[:PLATFORM[:DEVICE]]; `strict_device`, `precision` (high|normal|low), `memory`, `queue_window`,
+    `kernel_ms`, `programs`, `svm`, `when_busy` (wait|fail), `subnormals` (flush|keep) are those of
+    fettle_session_options. Raises InvalidArgument, NotFound (an extra output that is none), DeviceUnavailable.
+
+    Threads: any thread may call any method; calls of one session come one after another without holding the GIL, those
+    of several sessions run at once. After a fork the child has to make sessions of its own; models may be shared.
+    `with` closes it.
+    """
+
+    def __new__(cls, model, *, threads=0, extra_outputs=(), reference=False, device=None, strict_device=False,
+                precision=None, memory=None, queue_window=0, kernel_ms=0.0, programs=None, svm=None, when_busy=None,
+                subnormals=None):
+        if isinstance(model, (bytes, bytearray, memoryview)):
+            model = Model(data=model)
+        elif not isinstance(model, Model):
+            model = Model(model)
+        self = super().__new__(cls, model, threads, reference, tuple(extra_outputs), device, strict_device, precision,
+                               memory, queue_window, kernel_ms, programs, svm, when_busy, subnormals)
+        self.model = model
+        self._names = tuple(value.name for value in model.outputs) + tuple(extra_outputs)
+        return self
+
+    def run(self, inputs=None, outputs=None) -> dict:
+        """One inference: {name: array} in, {name: array} out, without copies.
+
+        `inputs`: C-contiguous arrays, tensors or objects with `__dlpack__`, of exactly the model's types; they count
+        for this run alone, beside those of `set_input`, and may be read-only. They are kept while the run reads them.
+        `outputs`: names, by default all. Arrays that come back are the caller's: later runs do not change them.
+        Raises InvalidArgument (types, shapes, missing inputs, arrays with gaps), NotFound (names), Busy, Cancelled.
+        """
+        names = self._names if outputs is None else tuple(outputs)
+        return dict(zip(names, self._infer(inputs or {}, names, False)))
+
+    def run_tensors(self, inputs=None, outputs=None) -> dict:
+        """As `run`, with values of class Tensor (for types that NumPy lacks, or to hand on by DLPack)."""
+        names = self._names if outputs is None else tuple(outputs)
+        return dict(zip(names, self._infer(inputs or {}, names, True)))
+
+    def __call__(self, **inputs):
+        """`session(x=array)`: the output of a model that has one, else a tuple of all."""
+        values = self._infer(inputs, self._names, False)
+        return values[0] if len(values) == 1 else tuple(values)
+
+    def set_input(self, name, value) -> None:
+        """An input of this and later runs, kept until it is replaced; its memory is read by each run, nothing is
+        copied. NotFound, InvalidArgument."""
+        self._set(name, as_tensor(value), False)
+
+    def set_output(self, name, value) -> None:
+        """Where runs write this output: a Tensor or a writable array of its type and shape; None: anew each time.
+        In place for `Tensor.zeros`, a copy into arrays. NotFound, InvalidArgument (read-only memory)."""
+        if value is not None and not isinstance(value, Tensor):
+            value = Tensor.from_numpy(value, writable=True)
+        self._set(name, value, True)
+
+    def tune(self, inputs=None, *, level="normal", budget=0.0, database=None, package=None, packed_weights=False,
+             progress=None) -> TuneReport:
+        """Measures for these shapes and goes on with the best plan, or with the default one where nothing is faster.
+
+        `inputs`: set for this and later runs. `level`: none|fast|work-size|normal|wide|full; `budget`: seconds for all
+        of it, 0: no limit; `database`: a folder, "" for the user's, None: keeps nothing; `package`: a file to write the
+        tuned model to. `progress(measured, open, seconds, predicted_ms)` is called by this thread between
+        measurements: returning False ends it with Cancelled, as Ctrl-C does with KeyboardInterrupt. Takes seconds to
+        minutes and wants a quiet machine. InvalidArgument, Unsupported, InputOutput.
+        """
+        for name, value in (inputs or {}).items():
+            self.set_input(name, value)
+        return TuneReport(*self._tune(level, float(budget), _path(database), _path(package), packed_weights, progress))
+
+    def steps(self) -> list[Step]:
+        """The steps of the last run with kernel and time. Busy while another thread uses the session."""
+        return [Step(*row) for row in self._steps()]
+
+    def memory(self) -> Memory:
+        """What the session holds, in bytes."""
+        return Memory(*self._memory())
+
+    def transfers(self) -> Transfers:
+        """What went between host and device."""
+        return Transfers(*self._transfers())
+
+    def _adapt(self, name, value) -> Tensor:
+        """What the fast way of a run refused, as a tensor."""
+        return as_tensor(value)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def _path(given):
+    return None if given is None else os.fspath(given)
