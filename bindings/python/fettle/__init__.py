@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit as _atexit
 import os as _os
+from typing import Callable as _Callable
 
 import numpy as _numpy
 
@@ -37,7 +38,7 @@ _os.register_at_fork(after_in_child=_native.forked)
 _LEVELS = ("error", "warn", "info", "debug")
 
 
-def set_log(function, level="warn") -> None:
+def set_log(function: _Callable[[str, str], object] | None, level: str = "warn") -> None:
     """Sends lines of `level` (error|warn|info|debug) and above to `function(level, line)`, None: nowhere.
 
     For the whole process. Called from any thread, one line at a time; it must not call Fettle.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 import numpy
 
 #: fettle_dtype (the numbers of ONNX's TensorProto.DataType) -> numpy.dtype
-NUMPY = {
+NUMPY: dict[int, numpy.dtype] = {
     1: numpy.dtype(numpy.float32),
     2: numpy.dtype(numpy.uint8),
     3: numpy.dtype(numpy.int8),
@@ -23,14 +24,14 @@ NUMPY = {
 }
 
 # fettle_dtype -> the name in ml_dtypes, and the type of the same bytes that stands in without it
-_OTHERS = {
+_OTHERS: dict[int, tuple[str, Any]] = {
     16: ("bfloat16", numpy.uint16),
     17: ("float8_e4m3fn", numpy.uint8),
     19: ("float8_e5m2", numpy.uint8),
     21: ("uint4", numpy.uint8),
     22: ("int4", numpy.int8),
 }
-_NUMBER_OF_OTHER = {name: (number, bits) for number, (name, bits) in _OTHERS.items()}
+_NUMBER_OF_OTHER: dict[str, tuple[int, Any]] = {name: (number, bits) for number, (name, bits) in _OTHERS.items()}
 _NUMBER = {dtype: number for number, dtype in NUMPY.items()}
 
 
@@ -45,7 +46,7 @@ def find(number: int) -> numpy.dtype:
     return NUMPY[number]
 
 
-def number_of(dtype) -> int:
+def number_of(dtype: Any) -> int:
     """The fettle_dtype of a NumPy type or its name ('float32', 'bfloat16'); TypeError for others."""
     if isinstance(dtype, str) and dtype in _NUMBER_OF_OTHER:
         return _NUMBER_OF_OTHER[dtype][0]
@@ -56,7 +57,7 @@ def number_of(dtype) -> int:
     return number
 
 
-def as_bits(array: numpy.ndarray):
+def as_bits(array: numpy.ndarray) -> tuple[int, numpy.ndarray] | None:
     """(fettle_dtype, the same memory as integers) of an array of ml_dtypes; None for other types.
 
     4-bit elements are copied: what ml_dtypes leaves in the upper half of their bytes is undefined.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from typing import NamedTuple
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 import numpy
 
 from . import errors
+from .program import Shapes
 from .model import Model
-from .session import Memory, Session, Step, TuneReport
+from .session import Memory, ModelLike, Path, Session, Step, TuneProgress, TuneReport
 
 
 class BenchReport(NamedTuple):
@@ -34,7 +35,7 @@ class Difference(NamedTuple):
     sqnr_db: float
 
 
-def seeded_inputs(model: Model, shapes=None, seed=0) -> dict:
+def seeded_inputs(model: Model, shapes: Shapes | None = None, seed: int = 0) -> dict[str, numpy.ndarray]:
     """Arrays for all inputs of a model: floats uniform in [-1, 1], integers 0 or 1, equal for equal seeds.
 
     `shapes`: {name: shape} for inputs with open extents; an open first extent is 1 otherwise. InvalidArgument where
@@ -54,8 +55,9 @@ def seeded_inputs(model: Model, shapes=None, seed=0) -> dict:
     return arrays
 
 
-def tune(model, inputs=None, *, shapes=None, package=None, level="normal", budget=0.0, database=None,
-         packed_weights=False, progress=None, **options) -> TuneReport:
+def tune(model: ModelLike, inputs: Mapping[str, Any] | None = None, *, shapes: Shapes | None = None,
+         package: Path | None = None, level: str = "normal", budget: float = 0.0, database: Path | None = None,
+         packed_weights: bool = False, progress: TuneProgress | None = None, **options: Any) -> TuneReport:
     """Tunes a model for the shapes of `inputs` (seeded ones where left out) and writes `package`.
 
     `options` are those of Session; the rest is that of Session.tune.
@@ -66,7 +68,9 @@ def tune(model, inputs=None, *, shapes=None, package=None, level="normal", budge
                             packed_weights=packed_weights, progress=progress)
 
 
-def bench(model, inputs=None, *, shapes=None, seconds=1.0, warm_up=3, progress=None, **options) -> BenchReport:
+def bench(model: ModelLike | Session, inputs: Mapping[str, Any] | None = None, *, shapes: Shapes | None = None,
+          seconds: float = 1.0, warm_up: int = 3, progress: Callable[[float], Any] | None = None,
+          **options: Any) -> BenchReport:
     """Times inferences for `seconds` after `warm_up` of them, on `inputs` (seeded ones where left out).
 
     `model`: what Session takes, or a Session. `progress(share)` is called between runs, 0 to 1; returning False ends
@@ -89,7 +93,8 @@ def bench(model, inputs=None, *, shapes=None, seconds=1.0, warm_up=3, progress=N
     return BenchReport(statistics.median(times), min(times), max(times), len(times), session.steps(), session.memory())
 
 
-def compare(model, inputs=None, *, shapes=None, outputs=(), **options) -> list[Difference]:
+def compare(model: ModelLike, inputs: Mapping[str, Any] | None = None, *, shapes: Shapes | None = None,
+            outputs: Sequence[str] = (), **options: Any) -> list[Difference]:
     """The model's outputs, and any other values named in `outputs`, against every operator's scalar reference.
 
     `run_program("compare", path)` goes node by node.
@@ -103,7 +108,7 @@ def compare(model, inputs=None, *, shapes=None, outputs=(), **options) -> list[D
     return [_difference(name, got[name], expected[name]) for name in got]
 
 
-def _difference(name, got, expected) -> Difference:
+def _difference(name: str, got: numpy.ndarray, expected: numpy.ndarray) -> Difference:
     got, expected = got.astype(numpy.float64), expected.astype(numpy.float64)
     with numpy.errstate(invalid="ignore"):
         # Equal infinities and two NaNs are no difference.

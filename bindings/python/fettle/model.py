@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional, Tuple
 
 import numpy
 
@@ -28,7 +28,7 @@ class Model(_native.Model):
     what they need.
     """
 
-    def __new__(cls, path=None, *, data=None, name="model"):
+    def __new__(cls, path: str | os.PathLike | None = None, *, data: Any = None, name: str = "model"):
         if (path is None) == (data is None):
             raise TypeError("Model: expected either a path or data")
         return super().__new__(cls, None if path is None else os.fsencode(path), data, name)
@@ -43,10 +43,10 @@ class Model(_native.Model):
         """What a run gives, in the file's order."""
         return [_info(row) for row in self._values(True)]
 
-    def __enter__(self):
+    def __enter__(self) -> Model:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

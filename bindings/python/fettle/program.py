@@ -10,16 +10,19 @@ import os
 import shutil
 import subprocess
 import tempfile
+from typing import Any, Mapping, Sequence
 
 import numpy
 
 from . import errors
 
+Shapes = Mapping[str, Sequence[int]]
+
 # The program's exit codes; 5, results differ, is an answer and not a failure.
 _FAILURES = {1: errors.Error, 2: errors.InvalidArgument, 3: errors.InvalidModel, 4: errors.Unsupported}
 
 
-def run_program(command, *arguments, **options) -> dict:
+def run_program(command: str, *arguments: str | os.PathLike, **options: Any) -> dict[str, Any]:
     """`fettle COMMAND ARGUMENTS --json` as its document (docs/cli.md has the fields).
 
     Options are the program's: `min_sqnr=40` is `--min-sqnr 40`, True alone the bare option, a list repeats it. NotFound
@@ -28,7 +31,7 @@ def run_program(command, *arguments, **options) -> dict:
     program = os.environ.get("FETTLE_PROGRAM") or shutil.which("fettle")
     if program is None:
         raise errors.NotFound("the program fettle is neither on the PATH nor named by FETTLE_PROGRAM")
-    words = [program, command, *map(os.fspath, arguments)]
+    words = [program, command, *(os.fspath(argument) for argument in arguments)]
     for name, value in options.items():
         for one in value if isinstance(value, (list, tuple)) else [value]:
             if one is not None and one is not False:
@@ -44,20 +47,21 @@ def run_program(command, *arguments, **options) -> dict:
     raise _FAILURES.get(done.returncode, errors.Error)(message)
 
 
-def plan(model, *, shapes=None, **options) -> dict:
+def plan(model: str | os.PathLike, *, shapes: Shapes | None = None, **options: Any) -> dict[str, Any]:
     """What is chosen for each group of nodes, and why: `fettle plan MODEL`. `model`: a path; `shapes`: {name: shape};
     options are the program's (explain=True, threads=2, device="opencl" ...)."""
     return run_program("plan", model, shape=_shapes(shapes), **options)
 
 
-def quantise(model, data, output, *, shapes=None, **options) -> dict:
+def quantise(model: str | os.PathLike, data: Any, output: str | os.PathLike, *, shapes: Shapes | None = None,
+             **options: Any) -> dict[str, Any]:
     """Quantises an fp32 .onnx file by data into the standard QDQ file `output`: `fettle quantise MODEL`.
 
     `data`: paths of pictures, .npy or .pb files, or folders of them; arrays, one for each sample, for models of one
     input; or {input name: paths or arrays}. Options are the program's (min_sqnr=30, ranges="percentile" ...).
     """
     with tempfile.TemporaryDirectory() as folder:
-        sources = []
+        sources: list[str] = []
         for name, samples in (data.items() if isinstance(data, dict) else [("", data)]):
             sources += _sources(os.path.join(folder, f"input{len(sources)}"), name, samples)
         return run_program("quantise", model, data=sources, output=os.fspath(output), shape=_shapes(shapes), **options)

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import Any, Callable, Mapping, NamedTuple, Sequence, Union
+
+import numpy
 
 from . import _native
 from .model import Model
 from .tensor import Tensor, as_tensor
+
+
+Path = Union[str, os.PathLike]
+ModelLike = Union[Model, str, os.PathLike, bytes, bytearray, memoryview]
+#: progress(measured, open, seconds, predicted_ms); False ends the tuning
+TuneProgress = Callable[[int, int, float, float], Any]
 
 
 class Step(NamedTuple):
@@ -63,9 +71,13 @@ class Session(_native.Session):
     `with` closes it.
     """
 
-    def __new__(cls, model, *, threads=0, extra_outputs=(), reference=False, device=None, strict_device=False,
-                precision=None, memory=None, queue_window=0, kernel_ms=0.0, programs=None, svm=None, when_busy=None,
-                subnormals=None):
+    model: Model
+    _names: tuple[str, ...]
+
+    def __new__(cls, model: ModelLike, *, threads: int = 0, extra_outputs: Sequence[str] = (), reference: bool = False,
+                device: str | None = None, strict_device: bool = False, precision: str | None = None,
+                memory: str | None = None, queue_window: int = 0, kernel_ms: float = 0.0, programs: str | None = None,
+                svm: str | None = None, when_busy: str | None = None, subnormals: str | None = None):
         if isinstance(model, (bytes, bytearray, memoryview)):
             model = Model(data=model)
         elif not isinstance(model, Model):
@@ -76,7 +88,8 @@ class Session(_native.Session):
         self._names = tuple(value.name for value in model.outputs) + tuple(extra_outputs)
         return self
 
-    def run(self, inputs=None, outputs=None) -> dict:
+    def run(self, inputs: Mapping[str, Any] | None = None,
+            outputs: Sequence[str] | None = None) -> dict[str, numpy.ndarray]:
         """One inference: {name: array} in, {name: array} out, without copies.
 
         `inputs`: C-contiguous arrays, tensors or objects with `__dlpack__`, of exactly the model's types; they count
@@ -85,32 +98,34 @@ class Session(_native.Session):
         Raises InvalidArgument (types, shapes, missing inputs, arrays with gaps), NotFound (names), Busy, Cancelled.
         """
         names = self._names if outputs is None else tuple(outputs)
-        return dict(zip(names, self._infer(inputs or {}, names, False)))
+        return dict(zip(names, self._infer(_dict(inputs), names, False)))
 
-    def run_tensors(self, inputs=None, outputs=None) -> dict:
+    def run_tensors(self, inputs: Mapping[str, Any] | None = None,
+                    outputs: Sequence[str] | None = None) -> dict[str, Tensor]:
         """As `run`, with values of class Tensor (for types that NumPy lacks, or to hand on by DLPack)."""
         names = self._names if outputs is None else tuple(outputs)
-        return dict(zip(names, self._infer(inputs or {}, names, True)))
+        return dict(zip(names, self._infer(_dict(inputs), names, True)))
 
-    def __call__(self, **inputs):
+    def __call__(self, **inputs: Any) -> Any:
         """`session(x=array)`: the output of a model that has one, else a tuple of all."""
         values = self._infer(inputs, self._names, False)
         return values[0] if len(values) == 1 else tuple(values)
 
-    def set_input(self, name, value) -> None:
+    def set_input(self, name: str, value: Any) -> None:
         """An input of this and later runs, kept until it is replaced; its memory is read by each run, nothing is
         copied. NotFound, InvalidArgument."""
         self._set(name, as_tensor(value), False)
 
-    def set_output(self, name, value) -> None:
+    def set_output(self, name: str, value: Any) -> None:
         """Where runs write this output: a Tensor or a writable array of its type and shape; None: anew each time.
         In place for `Tensor.zeros`, a copy into arrays. NotFound, InvalidArgument (read-only memory)."""
         if value is not None and not isinstance(value, Tensor):
             value = Tensor.from_numpy(value, writable=True)
         self._set(name, value, True)
 
-    def tune(self, inputs=None, *, level="normal", budget=0.0, database=None, package=None, packed_weights=False,
-             progress=None) -> TuneReport:
+    def tune(self, inputs: Mapping[str, Any] | None = None, *, level: str = "normal", budget: float = 0.0,
+             database: Path | None = None, package: Path | None = None, packed_weights: bool = False,
+             progress: TuneProgress | None = None) -> TuneReport:
         """Measures for these shapes and goes on with the best plan, or with the default one where nothing is faster.
 
         `inputs`: set for this and later runs. `level`: none|fast|work-size|normal|wide|full; `budget`: seconds for all
@@ -135,16 +150,20 @@ class Session(_native.Session):
         """What went between host and device."""
         return Transfers(*self._transfers())
 
-    def _adapt(self, name, value) -> Tensor:
+    def _adapt(self, name: str, value: Any) -> Tensor:
         """What the fast way of a run refused, as a tensor."""
         return as_tensor(value)
 
-    def __enter__(self):
+    def __enter__(self) -> Session:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
-def _path(given):
+def _dict(inputs: Mapping[str, Any] | None) -> dict[str, Any]:
+    return inputs if isinstance(inputs, dict) else dict(inputs or {})
+
+
+def _path(given: Path | None) -> str | None:
     return None if given is None else os.fspath(given)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Sequence
+
 import numpy
 
 from . import _native, dtypes, errors
@@ -18,12 +20,12 @@ class Tensor(_native.Tensor):
     __slots__ = ()
 
     @classmethod
-    def zeros(cls, shape, dtype="float32") -> Tensor:
+    def zeros(cls, shape: Sequence[int], dtype: Any = "float32") -> Tensor:
         """A tensor of `shape` filled with zeros. InvalidArgument, OutOfMemory, TypeError for unknown types."""
         return cls(dtypes.number_of(dtype), tuple(int(extent) for extent in shape))
 
     @classmethod
-    def from_numpy(cls, array, *, writable=False, dtype=None) -> Tensor:
+    def from_numpy(cls, array: Any, *, writable: bool = False, dtype: Any = None) -> Tensor:
         """A tensor over the memory of `array` (any C-contiguous buffer).
 
         `writable`: what outputs are written into; of a read-only array InvalidArgument. `dtype` tells what the bytes
@@ -47,7 +49,7 @@ class Tensor(_native.Tensor):
             raise errors.InvalidArgument(f"{error}; numpy.ascontiguousarray makes a copy that fits") from None
 
     @classmethod
-    def from_dlpack(cls, other) -> Tensor:
+    def from_dlpack(cls, other: Any) -> Tensor:
         """A tensor over the memory of any object with `__dlpack__` (torch, jax, cupy's pinned memory ...), or of a
         capsule. Unsupported for memory of a device, InvalidArgument where elements are not contiguous."""
         if not hasattr(other, "__dlpack__"):
@@ -68,27 +70,28 @@ class Tensor(_native.Tensor):
         """The number of axes."""
         return len(self.shape)
 
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
+                   dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
         if dl_device not in (None, (1, 0)):
             raise BufferError("the tensor is in the host's memory")
         if copy:
             return Tensor.from_numpy(self.numpy().copy()).__dlpack__(max_version=max_version)
         return self._capsule(max_version is not None and max_version[0] >= 1)
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray:
         array = self.numpy()
         if dtype is not None and array.dtype != dtype:
             return array.astype(dtype)
         return array.copy() if copy else array
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"fettle.Tensor(shape={self.shape}, dtype={self.dtype})"
 
 
-def as_tensor(value) -> Tensor:
+def as_tensor(value: Any) -> Tensor:
     """`value` as a tensor over the same memory: tensors, arrays, buffers and what has `__dlpack__`."""
     if isinstance(value, Tensor):
         return value

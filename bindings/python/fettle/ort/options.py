@@ -6,6 +6,8 @@ import enum
 import threading
 import warnings
 
+from ..session import Session
+
 
 class GraphOptimizationLevel(enum.IntEnum):
     """Ignored: what Fettle's passes do is always exact."""
@@ -33,17 +35,15 @@ class ExecutionOrder(enum.IntEnum):
 
 
 class _Options:
-    """Fields with defaults, and no others, so that a misspelt one is an AttributeError."""
+    """The class's fields, and no others, so that a misspelt one is an AttributeError."""
 
-    _defaults: dict = {}
+    _entries: dict[str, str]
 
-    def __init__(self):
-        for name, value in self._defaults.items():
-            object.__setattr__(self, name, value)
+    def __init__(self) -> None:
         object.__setattr__(self, "_entries", {})
 
-    def __setattr__(self, name, value):
-        if name not in self._defaults:
+    def __setattr__(self, name: str, value) -> None:
+        if name.startswith("_") or callable(getattr(type(self), name, callable)):
             raise AttributeError(f"{type(self).__name__} has no field '{name}'")
         object.__setattr__(self, name, value)
 
@@ -55,24 +55,22 @@ class SessionOptions(_Options):
     ("fettle.device", "fettle.precision", "fettle.subnormals" ...). The rest is accepted and changes nothing.
     """
 
-    _defaults = {
-        "enable_cpu_mem_arena": True,
-        "enable_mem_pattern": True,
-        "enable_mem_reuse": True,
-        "enable_profiling": False,
-        "execution_mode": ExecutionMode.ORT_SEQUENTIAL,
-        "execution_order": ExecutionOrder.DEFAULT,
-        "graph_optimization_level": GraphOptimizationLevel.ORT_ENABLE_ALL,
-        "inter_op_num_threads": 0,
-        "intra_op_num_threads": 0,
-        "log_severity_level": -1,
-        "log_verbosity_level": 0,
-        "logid": "",
-        "optimized_model_filepath": "",
-        "profile_file_prefix": "onnxruntime_profile_",
-        "use_deterministic_compute": False,
-        "use_per_session_threads": True,
-    }
+    enable_cpu_mem_arena = True
+    enable_mem_pattern = True
+    enable_mem_reuse = True
+    enable_profiling = False
+    execution_mode = ExecutionMode.ORT_SEQUENTIAL
+    execution_order = ExecutionOrder.DEFAULT
+    graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL
+    inter_op_num_threads = 0
+    intra_op_num_threads = 0
+    log_severity_level = -1
+    log_verbosity_level = 0
+    logid = ""
+    optimized_model_filepath = ""
+    profile_file_prefix = "onnxruntime_profile_"
+    use_deterministic_compute = False
+    use_per_session_threads = True
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Keeps an entry; those that begin with "fettle." count."""
@@ -98,7 +96,7 @@ class SessionOptions(_Options):
         """A note: libraries of operators for ONNX Runtime are of no use here."""
         warnings.warn(f"fettle.ort: custom operators of {path} are ignored", stacklevel=2)
 
-    def _of_fettle(self) -> dict:
+    def _of_fettle(self) -> dict[str, str | int]:
         own = {key[len("fettle.") :]: value for key, value in self._entries.items() if key.startswith("fettle.")}
         return {key: int(value) if value.isdigit() else value for key, value in own.items()}
 
@@ -107,20 +105,20 @@ class RunOptions(_Options):
     """Options of a run. `terminate = True`, from any thread, ends the runs in progress with it and refuses later ones
     (fettle.Cancelled). The rest is accepted and changes nothing."""
 
-    _defaults = {
-        "log_severity_level": -1,
-        "log_verbosity_level": 0,
-        "logid": "",
-        "only_execute_path_to_fetches": False,
-        "terminate": False,
-    }
+    log_severity_level = -1
+    log_verbosity_level = 0
+    logid = ""
+    only_execute_path_to_fetches = False
+    terminate = False
+    _running: list[Session]
+    _lock: threading.Lock
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         object.__setattr__(self, "_running", [])
         object.__setattr__(self, "_lock", threading.Lock())
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value) -> None:
         super().__setattr__(name, value)
         if name == "terminate" and value:
             with self._lock:

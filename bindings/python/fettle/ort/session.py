@@ -24,7 +24,7 @@ class NodeArg(NamedTuple):
     """An input or output: its name, shape (open extents None) and type ('tensor(float)' ...)."""
 
     name: str
-    shape: list
+    shape: list[int | None] | None
     type: str
 
 
@@ -51,6 +51,7 @@ class InferenceSession:
     """
 
     def __init__(self, path_or_bytes, sess_options=None, providers=None, provider_options=None, **kwargs):
+        self._source: str | bytes
         if isinstance(path_or_bytes, (bytes, bytearray, memoryview)):
             self._source = bytes(path_or_bytes)
         elif isinstance(path_or_bytes, (str, os.PathLike)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any, Sequence
 
 import numpy
 
@@ -18,18 +19,18 @@ TYPE_NAMES = {
 }  # fmt: skip
 
 
-def number_of(element_type) -> int:
+def number_of(element_type: Any) -> int:
     """The fettle_dtype of a NumPy type or of a number of TensorProto.DataType, which is the same."""
     return element_type if isinstance(element_type, int) else dtypes.number_of(element_type)
 
 
-def at_address(address: int, element_type, shape) -> Tensor:
+def at_address(address: int, element_type: Any, shape: Sequence[int]) -> Tensor:
     """A tensor over memory of the caller's, who keeps it."""
     number = number_of(element_type)
     count = int(numpy.prod(shape, dtype=numpy.int64))
     size = count * dtypes.find(number).itemsize
     memory = (ctypes.c_char * size).from_address(address)
-    bits = numpy.frombuffer(memory, numpy.uint8).view(dtypes.find(number)).reshape(tuple(shape))
+    bits = numpy.frombuffer(memoryview(memory).cast("B"), numpy.uint8).view(dtypes.find(number)).reshape(tuple(shape))
     return Tensor.from_numpy(bits, writable=True)
 
 
