@@ -49,6 +49,13 @@ class Arrays(unittest.TestCase):
         off = numpy.frombuffer(bytes(33), numpy.uint8)[1:].view(numpy.float32)
         self.refused(fettle.InvalidArgument, "aligned", x=off, y=X)
 
+    def test_objects_that_refuse_to_be_exported(self):
+        class Refusing:
+            def __dlpack__(self, **options):
+                raise BufferError("not today")
+
+        self.refused(fettle.InvalidArgument, "Refusing.__dlpack__: not today", x=Refusing(), y=X)
+
     def test_missing_and_unknown_names(self):
         self.refused(fettle.InvalidArgument, "y", x=X)
         self.refused(fettle.NotFound, "no input 'other'", x=X, y=X, other=X)

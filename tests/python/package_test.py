@@ -224,6 +224,8 @@ class Program(unittest.TestCase):
             self.assertEqual(fettle.Session(target)(x=samples[0]).shape, (4, 16))
             with self.assertRaisesRegex(fettle.InvalidModel, "no.onnx"):
                 fettle.plan(os.path.join(folder, "no.onnx"))
+            with self.assertRaises(fettle.Error):
+                fettle.enhance(os.path.join(folder, "no.png"), os.path.join(folder, "enhanced.png"))
 
 
 if __name__ == "__main__":

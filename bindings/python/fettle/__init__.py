@@ -20,14 +20,14 @@ from .errors import *  # noqa: F403
 from .errors import Error
 from .measure import BenchReport, bench, compare, tune
 from .model import Model, ValueInfo
-from .program import plan, quantise, run_program
+from .program import enhance, plan, quantise, run_program
 from .session import Memory, Session, Step, Transfers, TuneReport
 from .tensor import Tensor
 
 __version__ = _native.version()
 __all__ = [
     "BenchReport", "Memory", "Model", "Session", "Step", "Tensor", "Transfers", "TuneReport", "ValueInfo", "bench",
-    "compare", "from_dlpack", "plan", "quantise", "run_program", "set_log", "tune",
+    "compare", "enhance", "from_dlpack", "plan", "quantise", "run_program", "set_log", "tune",
     "Error", *(cls.__name__ for cls in _errors.BY_CODE.values()),
 ]  # fmt: skip
 

@@ -67,6 +67,12 @@ def quantise(model: str | os.PathLike, data: Any, output: str | os.PathLike, *, 
         return run_program("quantise", model, data=sources, output=os.fspath(output), shape=_shapes(shapes), **options)
 
 
+def enhance(source: str | os.PathLike, output: str | os.PathLike | None = None, **options: Any) -> dict[str, Any]:
+    """Enhances a video, a picture or a folder of them: `fettle enhance INPUT`, where fettle-enhance is beside the program
+    (Unsupported elsewhere). Options are the program's (network="good", overwrite=True ...)."""
+    return run_program("enhance", source, output=None if output is None else os.fspath(output), **options)
+
+
 def _shapes(shapes) -> list[str]:
     return [f"{name}={'x'.join(map(str, shape))}" for name, shape in (shapes or {}).items()]
 

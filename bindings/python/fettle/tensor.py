@@ -51,13 +51,17 @@ class Tensor(_native.Tensor):
     @classmethod
     def from_dlpack(cls, other: Any) -> Tensor:
         """A tensor over the memory of any object with `__dlpack__` (torch, jax, cupy's pinned memory ...), or of a
-        capsule. Unsupported for memory of a device, InvalidArgument where elements are not contiguous."""
+        capsule. Unsupported for memory of a device, InvalidArgument where elements are not contiguous or the object
+        refuses (a torch tensor that requires a gradient)."""
         if not hasattr(other, "__dlpack__"):
             return cls._from_capsule(other)
         try:
-            capsule = other.__dlpack__(max_version=(1, 0))
-        except TypeError:
-            capsule = other.__dlpack__()
+            try:
+                capsule = other.__dlpack__(max_version=(1, 0))
+            except TypeError:
+                capsule = other.__dlpack__()
+        except (BufferError, RuntimeError) as error:
+            raise errors.InvalidArgument(f"{type(other).__name__}.__dlpack__: {error}") from None
         return cls._from_capsule(capsule)
 
     @property
