@@ -38,6 +38,14 @@ constexpr ConvRow kConvs[] = {
     {"1x9x14", "20x9x5", "pads=[2,2]"},
     {"1x64x17x19", "72x64x3x3", "pads=[1,1,1,1]"},
     {"1x128x7x7", "40x128x1x1", ""},
+    // First layers, whose kernel rows share chunks of depth: whole tiles in a line, and not.
+    {"2x3x15x28", "40x3x7x7", "pads=[3,3,3,3], strides=[2,2]"},
+    {"1x3x13x99", "20x3x3x3", "strides=[2,2]"},
+    {"1x4x9x26", "17x4x5x5", "pads=[0,1,3,2], strides=[1,2]"},
+    {"1x1x20x12", "8x1x9x9", "pads=[4,4,4,4], strides=[3,1]"},
+    {"1x2x7x48", "9x2x3x4", "pads=[1,2,1,1], dilations=[2,1]"},
+    // Lines of three tiles and more, which do not divide them.
+    {"1x24x5x57", "33x24x3x3", "pads=[1,1,1,1]"},
 };
 
 std::string QdqConv(const ConvRow& row, std::string_view x_type, int x_zero,

@@ -23,7 +23,10 @@ QuantLayout LayoutFor(const QuantProduct& p, const TapPlan& taps) {
   if (layout.unsigned_w && WeightZerosAre(*p.problem.group, p.q, 0)) layout.w_shift = 0;
   layout.nr = kBlockColumns;
   layout.step_multiple = kTileSteps;
-  if (ReadsLines(p, layout.w_shift)) return layout;
+  if (ReadsLines(p, layout.w_shift)) {
+    layout.stacked = StackedLinesOf(p.shapes.g, taps);
+    return layout;
+  }
   // Rows are copied anyway: chunks that would be half empty are filled across taps.
   const int64_t apart = layout.steps() * 4 * layout.all_taps();
   layout.joined = layout.all_taps() > 1 &&
@@ -47,7 +50,7 @@ class AmxGemm final : public PreparedKernel {
                           !operands_.layout().unsigned_w || operands_.layout().w_shift != 0)) {
     const int64_t l2 = device.info().l2_bytes;
     if (TileLines::Fit(g_, tile_rows_) && !operands_.needs_row_sums())
-      lines_.emplace(g_, taps_, tile_rows_);
+      lines_.emplace(g_, taps_, tile_rows_, operands_.layout().stacked);
     near_panels_ = std::max<int64_t>(1, l2 / 2 / operands_.layout().panel_bytes());
   }
 
@@ -120,8 +123,9 @@ class AmxGemm final : public PreparedKernel {
   int64_t RowsBytes() const {
     return RoundUp(Tiles(blocking_.rows) * RowTaps() * int64_t{sizeof(TileRows)}, 64);
   }
-  /// By lines at most the last tile is copied.
-  int64_t CopyBytes() const { return (lines_ ? 1 : Tiles(blocking_.rows)) * TileBytes(); }
+  /// By whole lines at most the last tile is copied.
+  bool CopiesOne() const { return lines_ && TileLines::FitAll(g_, tile_rows_); }
+  int64_t CopyBytes() const { return (CopiesOne() ? 1 : Tiles(blocking_.rows)) * TileBytes(); }
   int64_t TapBytes() const {
     if (lines_) return 0;
     return RoundUp(TapCopyBytes(g_, taps_, blocking_.rows, 1) + 2 * kTileDepth, 64);
@@ -163,11 +167,13 @@ class AmxGemm final : public PreparedKernel {
   }
 
   void ReadLines(const Task& task, const Scratch& scratch, int64_t group) const {
-    for (int64_t row = 0; row < task.range.rows; row += tile_rows_) {
+    const int64_t apart = CopiesOne() ? 0 : TileBytes();
+    for (int64_t tile = 0; tile < Tiles(task.range.rows); ++tile) {
+      const int64_t row = tile * tile_rows_;
       lines_->Read(task.x,
                    {task.range.begin + row, std::min<int64_t>(tile_rows_, task.range.rows - row)},
-                   group * operands_.layout().ic, chunks_, scratch.copies,
-                   scratch.rows + row / tile_rows_ * RowTaps());
+                   group * operands_.layout().ic, chunks_, scratch.copies + tile * apart,
+                   scratch.rows + tile * RowTaps());
     }
   }
 

@@ -89,7 +89,7 @@ class Packer {
     for (int64_t i = 0; i < l_.ic; ++i) {
       for (int64_t t = 0; t < l_.kernel_taps; ++t) {
         const int64_t tap = i / l_.block() * l_.block_taps() + t / l_.tap_pixels();
-        const int64_t j = t % l_.tap_pixels() * l_.block() + i % l_.block();
+        const int64_t j = PixelInTap(t % l_.tap_pixels()) * l_.block() + i % l_.block();
         const int64_t k = tap * l_.tap_depth() + j;
         if (l_.wide) {
           places.push_back(k / 2 * l_.nr * 4 + k % 2 * 2);
@@ -101,6 +101,11 @@ class Packer {
       }
     }
     return places;
+  }
+
+  /// Where the pixel of a kernel's `t`th weight stands in its tap: stacked ones column by column.
+  int64_t PixelInTap(int64_t t) const {
+    return l_.stacked == 1 ? t : t % l_.kernel_width * l_.stacked + t / l_.kernel_width;
   }
 
   void Put(std::byte byte, int64_t place, Column& column) const {
@@ -176,15 +181,24 @@ QuantisedColumn QuantConstants::Column(int64_t channel, double x_scale, double y
                              At(bias_scale, channel, 1));
 }
 
+namespace {
+
+/// How depth is filled beyond one tap's own.
+std::string FillOf(const QuantLayout& layout) {
+  if (layout.stacked > 1) return fmt::format(".stacked{}", layout.stacked);
+  return layout.joined ? ".joined" : "";
+}
+
+}  // namespace
+
 PackRequest MakeQuantPack(const QuantisedGroup& q, const QuantLayout& layout,
                           std::string_view form) {
   PackRequest request = QuantConstants::Request(q);
   const std::string present = std::exchange(request.recipe, {});
   const double y_scale = q.quantiser() != nullptr ? q.quantiser()->scale : 1;
-  request.recipe =
-      fmt::format("quantised.{}.g{}.k{}.c{}.rows{}{}.t{}.of{}.x{}.y{}", form, layout.groups,
-                  layout.kernel_width, layout.ic_block, layout.tap_rows,
-                  layout.joined ? ".joined" : "", layout.transposed, present, q.x_scale, y_scale);
+  request.recipe = fmt::format("quantised.{}.g{}.k{}.c{}.rows{}{}.t{}.of{}.x{}.y{}", form,
+                               layout.groups, layout.kernel_width, layout.ic_block, layout.tap_rows,
+                               FillOf(layout), layout.transposed, present, q.x_scale, y_scale);
   request.bytes = layout.bytes();
   request.pack = [layout, present, x_scale = q.x_scale, y_scale](
                      std::span<const Constant* const> constants, std::byte* out) {

@@ -16,6 +16,7 @@ struct QuantLayout {
   int64_t kernel_width = 1;
   int64_t ic_block = 0;     // input channels side by side; 0: all
   bool tap_rows = false;    // see TapPlan
+  int64_t stacked = 1;      // rows of the kernel in one tap, with tap_rows: see StackedLinesArgs
   bool transposed = false;  // weights [ic][oc]
   bool wide = false;        // see QuantKernels
   bool joined = false;      // taps follow each other without padding between them
@@ -27,8 +28,10 @@ struct QuantLayout {
   int64_t block() const { return ic_block == 0 ? ic : ic_block; }
   int64_t blocks() const { return ic_block == 0 ? 1 : (ic + ic_block - 1) / ic_block; }
   /// Taps that one block of channels is read in, and the pixels side by side in one of them.
-  int64_t block_taps() const { return tap_rows ? kernel_taps / kernel_width : kernel_taps; }
-  int64_t tap_pixels() const { return tap_rows ? kernel_width : 1; }
+  int64_t block_taps() const {
+    return tap_rows ? (kernel_taps / kernel_width + stacked - 1) / stacked : kernel_taps;
+  }
+  int64_t tap_pixels() const { return tap_rows ? kernel_width * stacked : 1; }
 
   int64_t all_taps() const { return blocks() * block_taps(); }
   int64_t tap_depth() const { return block() * tap_pixels(); }

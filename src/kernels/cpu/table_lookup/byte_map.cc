@@ -63,21 +63,17 @@ namespace fettle::kernels {
 
 HWY_EXPORT(MapRows);
 
-namespace {
-
-/// Asked here, not by CpuInfo: the fingerprint that keys measurements would change with it.
-bool HasAvx512Vbmi() {
+bool RunsAvx512Vbmi() {
 #if defined(__x86_64__)
-  return GetCpuInfo().avx512 && __builtin_cpu_supports("avx512vbmi") != 0;
+  // Asked here, not by CpuInfo: the fingerprint that keys measurements would change with it.
+  return GetCpuInfo().avx512 && __builtin_cpu_supports("avx512vbmi") != 0 && RunsSimdTarget("AVX3");
 #else
   return false;
 #endif
 }
 
-}  // namespace
-
 ByteMapFunction ChooseByteMap() {
-  if (RunsSimdTarget("AVX3") && HasAvx512Vbmi()) {
+  if (RunsAvx512Vbmi()) {
     if (const ByteMapFunction vbmi = ByteMapAvx512Vbmi()) return vbmi;
   }
   return [](const ByteMapArgs& args) { HWY_DYNAMIC_DISPATCH(MapRows)(args); };

@@ -20,6 +20,10 @@ using ByteMapFunction = void (*)(const ByteMapArgs&);
 /// shuffles of Highway's for a vector.
 ByteMapFunction ChooseByteMap();
 
+/// Whether kernels run the byte permutations of AVX-512 VBMI: the machine has them, and no test
+/// forces lesser instructions upon Highway.
+bool RunsAvx512Vbmi();
+
 /// Null where the build's target has no AVX-512 VBMI.
 ByteMapFunction ByteMapAvx512Vbmi();
 
