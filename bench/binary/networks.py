@@ -45,11 +45,11 @@ class Writer:
         return self.node("Conv", [x, self.constant(w.astype(np.float32))], outputs, kernel_shape=[kernel] * 2,
                          strides=[stride] * 2, pads=[pads] * 4, group=groups)
 
-    def norm(self, x):
+    def norm(self, x, variance=1):
         c = self.channels[x]
         uniform = lambda low, high: self.constant(self.rng.uniform(low, high, c).astype(np.float32))
         return self.node("BatchNormalization", [x, uniform(0.5, 1.5), uniform(-0.3, 0.3), uniform(-0.3, 0.3),
-                                                uniform(0.5, 1.5)], c)
+                                                uniform(0.5 * variance, 1.5 * variance)], c)
 
     def relu(self, x):
         return self.node("Relu", [x], self.channels[x])
@@ -77,7 +77,7 @@ class Writer:
         return self.node("Where", [self.node("GreaterOrEqual", [x, zero], c), one, minus], c)
 
     def binary(self, x, outputs, kernel=3, stride=1, fill=0):
-        """A convolution of signs; sums have the variance of batch normalisation behind it. fill: what padding is."""
+        """A convolution of signs, whose sums have a variance of as many as they are. fill: what padding is."""
         if not self.is_binary:
             return self.norm(self.conv(x, outputs, kernel, stride))
         inputs, pads = self.channels[x], (kernel - 1) // 2
@@ -87,8 +87,7 @@ class Writer:
         w = np.where(self.rng.random((outputs, inputs, kernel, kernel)) < 0.5, np.float32(-1), np.float32(1))
         y = self.node("Conv", [x, self.constant(w)], outputs, kernel_shape=[kernel] * 2, strides=[stride] * 2,
                       pads=[pads] * 4)
-        scale = np.float32(1 / (kernel**2 * inputs) ** 0.5)
-        return self.norm(self.node("Mul", [y, self.constant(scale)], outputs))
+        return self.norm(y, kernel**2 * inputs)
 
     def head(self, x):
         c = self.channels[x]

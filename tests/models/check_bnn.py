@@ -1,9 +1,10 @@
-"""Runs binary networks with real weights through Fettle and ONNX Runtime: equal scores, and as many right answers as published.
+"""Runs binary networks through Fettle and ONNX Runtime: equal scores, and as many right answers as published.
 
     check_bnn.py FETTLE SHARED
 
-SHARED/models/bnn holds parameters of BNN-PYNQ and a network of Brevitas, SHARED/data/mnist the digits; where they are absent
-the check is a counted skip.
+The shipped network of digits and residual networks with seeded weights are checked anywhere. SHARED/models/bnn holds
+parameters of BNN-PYNQ and a network of Brevitas, SHARED/data/mnist the digits; where they are absent those three checks are
+counted skips.
 """
 
 import gzip
@@ -19,9 +20,16 @@ import onnxruntime
 
 import bnn_pynq
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path += [str(ROOT / "training/bnn"), str(ROOT / "bench/binary")]
+import networks
+import pictures
+
 BATCH = 1000
 LFC_RIGHT = 9834  # of 10,000 digits, by margin
 DEER = 4
+DIGITS_RIGHT = 980  # of 1000 that were drawn after training
+RESIDUAL = {"bireal18": 16, "quicknet": 16, "reactnet_a": 31}  # binary convolutions
 
 
 def run(fettle, model, name, value, folder):
@@ -32,7 +40,9 @@ def run(fettle, model, name, value, folder):
 
 
 def reference(model):
+    """ONNX Runtime without rewrites: it multiplies batch normalisation into weights of -1 and 1, whose sums then round."""
     options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(model, options)
@@ -118,16 +128,45 @@ def check_tfc(fettle, shared, folder):
     return f"{right} of 200 digits"
 
 
+def check_digits(fettle, _, folder):
+    model = str(ROOT / "models/digits_bnn.onnx")
+    assert on_bits(fettle, model).count(True) == 5
+    name, expected = reference(model)
+    drawn, labels = pictures.draw(3, 1000)
+    x = pictures.as_input(drawn)
+    answers = run(fettle, model, name, x, folder).argmax(axis=1)
+    assert numpy.array_equal(answers, expected(x).argmax(axis=1))
+    right = int((answers == labels).sum())
+    assert right >= DIGITS_RIGHT, right
+    return f"{right} of {len(x)} digits"
+
+
+def check_residual(fettle, _, folder):
+    """Small pictures: what is recognised and how it ends does not depend on their sides."""
+    for name, convolutions in RESIDUAL.items():
+        model = str(folder / "residual.onnx")
+        onnx.save(networks.build(name, True, 64), model)
+        assert on_bits(fettle, model).count(True) == convolutions, name
+        x = numpy.random.default_rng(7).standard_normal((1, 3, 64, 64)).astype(numpy.float32)
+        source, expected = reference(model)
+        scores, wanted = run(fettle, model, source, x, folder), expected(x)
+        assert abs(scores - wanted).max() <= 1e-5 * abs(wanted).max(), (name, abs(scores - wanted).max())
+    return f"all of {', '.join(map(str, RESIDUAL.values()))} convolutions on bits in {', '.join(RESIDUAL)}"
+
+
 def main():
     fettle, shared = sys.argv[1], pathlib.Path(sys.argv[2])
-    checks = [check_lfc, check_cnv, check_tfc]
-    if not (shared / "models/bnn").exists() or not (shared / "data/mnist").exists():
-        print(f"{shared} has no binary networks\n0 passed, 0 failed, {len(checks)} skipped")
-        return
+    checks, skipped = [check_digits, check_residual], 0
+    with_data = [check_lfc, check_cnv, check_tfc]
+    if (shared / "models/bnn").exists() and (shared / "data/mnist").exists():
+        checks += with_data
+    else:
+        print(f"{shared} has no binary networks")
+        skipped = len(with_data)
     for check in checks:
         with tempfile.TemporaryDirectory() as folder:
             print(f"{check.__name__[6:]}: {check(fettle, shared, pathlib.Path(folder))}")
-    print(f"{len(checks)} passed, 0 failed, 0 skipped")
+    print(f"{len(checks)} passed, 0 failed, {skipped} skipped")
 
 
 if __name__ == "__main__":

@@ -163,78 +163,56 @@ class BinaryProductKernel final : public PreparedKernel {
         args.inputs[0].host<uint64_t>() + task.group * blob_.words, args.workspace.host<uint64_t>(),
         {task.first, task.pixels, task.tile, facts_.product.pad_bit.has_value(), is_any});
     const auto* blob = args.packed[0].host<std::byte>();
-    alignas(64) uint32_t sums[kMaxBitPixels * kBitOutputs];
-    BitTileArgs tile{.taps = blob_.taps, .words = blob_.words, .sums = sums};
+    alignas(64) int32_t differ[kTaskPixels * kBitOutputs], outside[kTaskPixels * kBitOutputs];
+    BitTileArgs tiles{.rows = task.rows.tile(0),
+                      .taps = blob_.taps,
+                      .words = blob_.words,
+                      .tiles = (task.pixels + task.tile - 1) / task.tile,
+                      .sums = differ};
     const auto count = task.tile == 1 ? tile_.single : tile_.whole;
+    const bool reads_outside = facts_.to_bits ? factors_.w_ones != 0 : task.form == FloatForm::kAny;
     for (int64_t panel = 0; panel < task.panels; ++panel) {
       const int64_t at = task.group * blob_.panels + task.panel + panel;
-      tile.weights = reinterpret_cast<const uint64_t*>(blob) + at * blob_.panel_words();
-      for (int64_t p = 0; p < task.pixels; p += task.tile) {
-        tile.rows = task.rows.tile(p);
-        count(tile);
-        Store(args, task, task.panel + panel, p, sums);
-      }
+      const int32_t* ones = reinterpret_cast<const int32_t*>(blob + blob_.ones_offset()) +
+                            at * (blob_.taps + 1) * kBitOutputs;
+      tiles.weights = reinterpret_cast<const uint64_t*>(blob) + at * blob_.panel_words();
+      count(tiles);
+      if (reads_outside) std::fill_n(outside, task.pixels * kBitOutputs, 0);
+      TakeOutside(task.rows.outside(), ones, differ, reads_outside ? outside : nullptr);
+      Store(args, task, panel,
+            {.pixels = task.pixels,
+             .differ = differ,
+             .outside = reads_outside ? outside : nullptr,
+             .w_ones = ones + blob_.taps * kBitOutputs,
+             .x_ones = task.rows.ones(),
+             .pairs = task.rows.pairs()});
     }
     if (!facts_.to_bits) tail_.Run(args, 1, task.block);
   }
 
-  /// The results of a tile, whose first pixel is `first` of the task's.
-  void Store(const LaunchArgs& args, const Task& task, int64_t panel, int64_t first,
-             const uint32_t* differ) const {
+  /// `panel`: of the task.
+  void Store(const LaunchArgs& args, const Task& task, int64_t panel, const BitSums& sums) const {
     const auto* blob = args.packed[0].host<std::byte>();
-    const int64_t at = task.group * blob_.panels + panel;
-    const int32_t* ones = reinterpret_cast<const int32_t*>(blob + blob_.ones_offset()) +
-                          at * (blob_.taps + 1) * kBitOutputs;
+    const int64_t at = task.group * blob_.panels + task.panel + panel;
     const std::byte* results = blob + blob_.results_offset() + at * blob_.panel_bytes;
-    BitTileSums sums{.pixels = static_cast<int>(std::min(task.tile, task.pixels - first)),
-                     .differ = differ,
-                     .outside = kNoneOutside,
-                     .w_ones = ones + blob_.taps * kBitOutputs,
-                     .x_ones = task.rows.ones() + first,
-                     .pairs = task.rows.pairs() + first};
-    alignas(64) int32_t outside[kMaxBitPixels * kBitOutputs];
-    if (CountOutside(task, first, sums.pixels, ones, outside)) sums.outside = outside;
-    StoreTile(args, task, panel, first, sums, results);
-  }
-
-  /// The ones of weights of the taps that add nothing; false, and nothing written, where none does.
-  bool CountOutside(const Task& task, int64_t first, int pixels, const int32_t* ones,
-                    int32_t* outside) const {
-    int32_t any = 0;
-    for (int64_t i = 0; i < pixels; ++i) any |= task.rows.outside(first + i)[0];
-    if (any == 0) return false;
-    std::fill_n(outside, kMaxBitPixels * kBitOutputs, 0);
-    for (int64_t i = 0; i < pixels; ++i) {
-      const int32_t* taps = task.rows.outside(first + i);
-      for (int32_t t = 1; t <= taps[0]; ++t) {
-        for (int o = 0; o < kBitOutputs; ++o)
-          outside[i * kBitOutputs + o] += ones[taps[t] * kBitOutputs + o];
-      }
-    }
-    return true;
-  }
-
-  void StoreTile(const LaunchArgs& args, const Task& task, int64_t panel, int64_t pixel,
-                 const BitTileSums& sums, const std::byte* results) const {
-    const int64_t column = (panel - task.panel) * kBitOutputs;
+    const int64_t column = panel * kBitOutputs;
     if (!facts_.to_bits) {
       StoreFloats(sums, *reinterpret_cast<const FloatPanel*>(results), task.form,
-                  task.block.floats + pixel * task.block.stride + column, task.block.stride,
+                  task.block.floats + column, task.block.stride,
                   std::min<int64_t>(kBitOutputs, task.block.columns - column));
       return;
     }
     const ops::BinaryProduct& product = facts_.product;
-    const int64_t first = task.group * product.outputs / product.groups + panel * kBitOutputs;
+    const int64_t first =
+        task.group * product.outputs / product.groups + task.panel * kBitOutputs + column;
     const int64_t bytes = ops::WordsOf(product.outputs) * 8;
-    auto* y = args.outputs[0].host<uint8_t>() + (task.first + pixel) * bytes;
+    auto* y = args.outputs[0].host<uint8_t>() + task.first * bytes;
     StoreBits(sums, *reinterpret_cast<const LimitPanel*>(results), factors_, y + first / 8, bytes);
     const int64_t used = (product.outputs + 7) / 8;
     if (first / 8 + 1 != used) return;
-    for (int64_t i = 0; i < sums.pixels; ++i)
+    for (int64_t i = 0; i < task.pixels; ++i)
       std::fill_n(y + i * bytes + used, bytes - used, uint8_t{0});
   }
-
-  static constexpr int32_t kNoneOutside[kMaxBitPixels * kBitOutputs] = {};
 
   Facts facts_;
   ProductTail tail_;

@@ -16,38 +16,37 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 /// Plain loops of eight, which compilers turn into the target's vectors.
 template <bool is_plain>
-HWY_INLINE void SumPixel(const BitTileSums& sums, const FloatPanel& panel, int64_t p,
-                         float* results) {
-  const uint32_t* differ = sums.differ + p * kBitOutputs;
-  const int32_t* outside = sums.outside + p * kBitOutputs;
+HWY_INLINE void SumPixel(const BitSums& sums, const FloatPanel& panel, int64_t p, float* results) {
+  const int32_t* differ = sums.differ + p * kBitOutputs;
   const double pairs = sums.pairs[p], x_ones = sums.x_ones[p];
   for (int o = 0; o < kBitOutputs; ++o) {
-    double sum = panel.differ[o] * (static_cast<int32_t>(differ[o]) - outside[o]);
+    double sum = panel.differ[o] * differ[o];
     sum += panel.pairs[o] * pairs;
-    if constexpr (!is_plain)
-      sum += panel.x_ones[o] * x_ones + panel.w_ones[o] * (sums.w_ones[o] - outside[o]);
+    if constexpr (!is_plain) {
+      const int32_t w_ones = sums.w_ones[o] - sums.outside[p * kBitOutputs + o];
+      sum += panel.x_ones[o] * x_ones + panel.w_ones[o] * w_ones;
+    }
     results[o] = static_cast<float>(sum + panel.bias[o]);
   }
 }
 
 /// The same where the results are integers, scaled.
-HWY_INLINE void ScalePixel(const BitTileSums& sums, const FloatPanel& panel, int64_t p,
+HWY_INLINE void ScalePixel(const BitSums& sums, const FloatPanel& panel, int64_t p,
                            float* results) {
   const hn::CappedTag<int32_t, kBitOutputs> d;
   const hn::RebindToFloat<decltype(d)> df;
-  const auto* differ = reinterpret_cast<const int32_t*>(sums.differ) + p * kBitOutputs;
-  const int32_t* outside = sums.outside + p * kBitOutputs;
+  const int32_t* differ = sums.differ + p * kBitOutputs;
   const auto pairs = hn::Set(d, sums.pairs[p]);
   for (int o = 0; o < kBitOutputs; o += static_cast<int>(hn::Lanes(d))) {
-    const auto counted = hn::Sub(hn::LoadU(d, differ + o), hn::LoadU(d, outside + o));
+    const auto counted = hn::LoadU(d, differ + o);
     const auto sum = hn::Sub(pairs, hn::Add(counted, counted));
     hn::StoreU(hn::Mul(hn::ConvertTo(df, sum), hn::LoadU(df, panel.scale + o)), df, results + o);
   }
 }
 
 template <FloatForm form>
-HWY_INLINE void StoreTile(const BitTileSums& sums, const FloatPanel& panel, float* y,
-                          int64_t stride, int64_t columns) {
+HWY_INLINE void StoreTile(const BitSums& sums, const FloatPanel& panel, float* y, int64_t stride,
+                          int64_t columns) {
   float results[kBitOutputs];
   for (int64_t p = 0; p < sums.pixels; ++p, y += stride) {
     if constexpr (form == FloatForm::kScaled) {
@@ -64,7 +63,23 @@ HWY_INLINE void StoreTile(const BitTileSums& sums, const FloatPanel& panel, floa
   }
 }
 
-void StoreFloatsOnTarget(const BitTileSums& sums, const FloatPanel& panel, FloatForm form, float* y,
+void TakeOutsideOnTarget(const OutsideTaps& taps, const int32_t* ones, int32_t* differ,
+                         int32_t* outside) {
+  const hn::CappedTag<int32_t, kBitOutputs> d;
+  for (int64_t i = 0; i < taps.count; ++i) {
+    const int64_t pixel = taps.pixels[i], at = pixel * kBitOutputs;
+    const int32_t* list = taps.taps + pixel * taps.stride;
+    for (int o = 0; o < kBitOutputs; o += static_cast<int>(hn::Lanes(d))) {
+      auto taken = hn::Zero(d);
+      for (int32_t t = 1; t <= list[0]; ++t)
+        taken = hn::Add(taken, hn::LoadU(d, ones + int64_t{list[t]} * kBitOutputs + o));
+      hn::StoreU(hn::Sub(hn::LoadU(d, differ + at + o), taken), d, differ + at + o);
+      if (outside != nullptr) hn::StoreU(taken, d, outside + at + o);
+    }
+  }
+}
+
+void StoreFloatsOnTarget(const BitSums& sums, const FloatPanel& panel, FloatForm form, float* y,
                          int64_t stride, int64_t columns) {
   switch (form) {
     case FloatForm::kAny: return StoreTile<FloatForm::kAny>(sums, panel, y, stride, columns);
@@ -73,20 +88,21 @@ void StoreFloatsOnTarget(const BitTileSums& sums, const FloatPanel& panel, Float
   }
 }
 
-void StoreBitsOnTarget(const BitTileSums& sums, const LimitPanel& panel,
-                       const LimitFactors& factors, uint8_t* y, int64_t stride) {
+void StoreBitsOnTarget(const BitSums& sums, const LimitPanel& panel, const LimitFactors& factors,
+                       uint8_t* y, int64_t stride) {
   const hn::CappedTag<int32_t, kBitOutputs> d;
   const auto lanes = static_cast<int>(hn::Lanes(d));
   for (int64_t p = 0; p < sums.pixels; ++p, y += stride) {
-    const auto* differ = reinterpret_cast<const int32_t*>(sums.differ) + p * kBitOutputs;
-    const int32_t* outside = sums.outside + p * kBitOutputs;
+    const int32_t* differ = sums.differ + p * kBitOutputs;
     const auto same = hn::Set(d, factors.x_ones * sums.x_ones[p] + factors.pairs * sums.pairs[p]);
     uint32_t bits = 0;
     for (int o = 0; o < kBitOutputs; o += lanes) {
-      const auto taken = hn::LoadU(d, outside + o);
-      const auto counted = hn::Sub(hn::LoadU(d, differ + o), taken);
+      const auto counted = hn::LoadU(d, differ + o);
       auto sum = hn::Add(same, hn::Mul(counted, hn::Set(d, factors.differ)));
-      if (factors.w_ones != 0) sum = hn::Add(sum, hn::Sub(hn::LoadU(d, sums.w_ones + o), taken));
+      if (factors.w_ones != 0) {
+        const auto taken = hn::LoadU(d, sums.outside + p * kBitOutputs + o);
+        sum = hn::Add(sum, hn::Sub(hn::LoadU(d, sums.w_ones + o), taken));
+      }
       if (factors.shift != 0) sum = hn::ShiftRight<1>(sum);
       const auto beyond = hn::Or(hn::Lt(sum, hn::LoadU(d, panel.low + o)),
                                  hn::Gt(sum, hn::LoadU(d, panel.high + o)));
@@ -105,15 +121,20 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace fettle::kernels {
 
+HWY_EXPORT(TakeOutsideOnTarget);
 HWY_EXPORT(StoreFloatsOnTarget);
 HWY_EXPORT(StoreBitsOnTarget);
 
-void StoreFloats(const BitTileSums& sums, const FloatPanel& panel, FloatForm form, float* y,
+void TakeOutside(const OutsideTaps& taps, const int32_t* ones, int32_t* differ, int32_t* outside) {
+  if (taps.count > 0) HWY_DYNAMIC_DISPATCH(TakeOutsideOnTarget)(taps, ones, differ, outside);
+}
+
+void StoreFloats(const BitSums& sums, const FloatPanel& panel, FloatForm form, float* y,
                  int64_t stride, int64_t columns) {
   HWY_DYNAMIC_DISPATCH(StoreFloatsOnTarget)(sums, panel, form, y, stride, columns);
 }
 
-void StoreBits(const BitTileSums& sums, const LimitPanel& panel, const LimitFactors& factors,
+void StoreBits(const BitSums& sums, const LimitPanel& panel, const LimitFactors& factors,
                uint8_t* y, int64_t stride) {
   HWY_DYNAMIC_DISPATCH(StoreBitsOnTarget)(sums, panel, factors, y, stride);
 }

@@ -32,22 +32,35 @@ struct LimitFactors {
   int shift = 0;
 };
 
-/// A panel of the pixels of a tile. Weights meet zeros where a tap lies outside of the image:
-/// `outside` counts the ones of those taps.
-struct BitTileSums {
-  int pixels = 0;
-  const uint32_t* differ = nullptr;                   // [pixel][kBitOutputs]
-  const int32_t* outside = nullptr;                   // [pixel][kBitOutputs]
-  const int32_t* w_ones = nullptr;                    // [kBitOutputs], of all taps
+/// A panel of the pixels of a task. Weights meet zeros where a tap lies outside of the image:
+/// `outside` counts the ones of those taps, which `differ` leaves out.
+struct BitSums {
+  int64_t pixels = 0;
+  const int32_t* differ = nullptr;   // [pixel][kBitOutputs]
+  const int32_t* outside = nullptr;  // [pixel][kBitOutputs]; null: w_ones is not read
+  const int32_t* w_ones = nullptr;   // [kBitOutputs], of all taps
   const int32_t *x_ones = nullptr, *pairs = nullptr;  // [pixel], of taps inside
 };
 
+/// The pixels of a task that have taps outside of the image.
+struct OutsideTaps {
+  const int32_t* pixels = nullptr;
+  int64_t count = 0;
+  /// Of pixel p, from p * stride on: how many taps, and which.
+  const int32_t* taps = nullptr;
+  int64_t stride = 0;
+};
+
+/// Takes the ones of weights of such taps, ones[tap * kBitOutputs + o], from `differ`; `outside`,
+/// where it is not null, is 0 and gets them.
+void TakeOutside(const OutsideTaps& taps, const int32_t* ones, int32_t* differ, int32_t* outside);
+
 /// Writes the first `columns` results of each pixel, `stride` floats apart.
-void StoreFloats(const BitTileSums& sums, const FloatPanel& panel, FloatForm form, float* y,
+void StoreFloats(const BitSums& sums, const FloatPanel& panel, FloatForm form, float* y,
                  int64_t stride, int64_t columns);
 
 /// Writes a byte for each pixel, `stride` bytes apart: the first output's bit is bit 0.
-void StoreBits(const BitTileSums& sums, const LimitPanel& panel, const LimitFactors& factors,
+void StoreBits(const BitSums& sums, const LimitPanel& panel, const LimitFactors& factors,
                uint8_t* y, int64_t stride);
 
 }  // namespace fettle::kernels

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/binary/geometry.h"
-#include "kernels/cpu/binary/tile.h"
+#include "kernels/cpu/binary/results.h"
 
 namespace fettle::kernels {
 
@@ -30,17 +30,18 @@ class TaskRows {
   /// Pairs of bits of each pixel, and ones among its own.
   const int32_t* pairs() const { return pairs_; }
   const int32_t* ones() const { return ones_; }
-  /// The taps of pixel `p` that add nothing: how many, and which.
-  const int32_t* outside(int64_t p) const { return outside_ + p * (taps_ + 1); }
+  OutsideTaps outside() const { return {borders_, border_count_, outside_, taps_ + 1}; }
 
  private:
+  void AddBorder(int64_t p, const uint64_t* const* rows, int64_t stride, const uint64_t* beside);
   int32_t OnesOf(const uint64_t* const* rows, int64_t stride) const;
 
   const BitGeometry& geometry_;
   int64_t taps_, words_, channels_;
   int32_t *pairs_, *ones_;
   const uint64_t** rows_;
-  int32_t* outside_;
+  int32_t *outside_, *borders_;
+  int64_t border_count_ = 0;
 };
 
 }  // namespace fettle::kernels

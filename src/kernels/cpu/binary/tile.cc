@@ -23,16 +23,16 @@ constexpr int kTilePixels = 4;
 #if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
 
 template <int kPixels>
-void CountTile(const BitTileArgs& args) {
-  std::fill_n(args.sums, kPixels * kBitOutputs, 0U);
+void CountTile(const BitTileArgs& args, int64_t tile) {
+  int32_t* sums = args.sums + tile * kPixels * kBitOutputs;
+  std::fill_n(sums, kPixels * kBitOutputs, 0);
   const uint64_t* w = args.weights;
   for (int64_t t = 0; t < args.taps; ++t) {
-    const uint64_t* const* rows = args.rows + t * kPixels;
+    const uint64_t* const* rows = args.rows + (tile * args.taps + t) * kPixels;
     for (int64_t word = 0; word < args.words; ++word, w += kBitOutputs) {
       for (int p = 0; p < kPixels; ++p) {
         const uint64_t x = rows[p][word];
-        for (int o = 0; o < kBitOutputs; ++o)
-          args.sums[p * kBitOutputs + o] += static_cast<uint32_t>(std::popcount(x ^ w[o]));
+        for (int o = 0; o < kBitOutputs; ++o) sums[p * kBitOutputs + o] += std::popcount(x ^ w[o]);
       }
     }
   }
@@ -60,7 +60,7 @@ HWY_INLINE void Flush(hn::Vec<D8> (&bytes)[kPixels][kVectors],
 }
 
 template <int kPixels>
-void CountTile(const BitTileArgs& args) {
+void CountTile(const BitTileArgs& args, int64_t tile) {
   const D8 d8;
   const D64 d64;
   hn::Vec<D8> bytes[kPixels][kVectors];
@@ -74,7 +74,7 @@ void CountTile(const BitTileArgs& args) {
   const uint64_t* w = args.weights;
   int steps = 0;
   for (int64_t t = 0; t < args.taps; ++t) {
-    const uint64_t* const* rows = args.rows + t * kPixels;
+    const uint64_t* const* rows = args.rows + (tile * args.taps + t) * kPixels;
     for (int64_t word = 0; word < args.words; ++word, w += kBitOutputs) {
       for (int v = 0; v < kVectors; ++v) {
         const auto weights = hn::Load(d64, w + v * kLanes);
@@ -93,14 +93,18 @@ void CountTile(const BitTileArgs& args) {
   for (int p = 0; p < kPixels; ++p) {
     for (int v = 0; v < kVectors; ++v) hn::Store(sums[p][v], d64, outputs + v * kLanes);
     for (int o = 0; o < kBitOutputs; ++o)
-      args.sums[p * kBitOutputs + o] = static_cast<uint32_t>(outputs[o]);
+      args.sums[(tile * kPixels + p) * kBitOutputs + o] = static_cast<int32_t>(outputs[o]);
   }
 }
 
 #endif
 
-void CountBits(const BitTileArgs& args) { CountTile<kTilePixels>(args); }
-void CountBitsOfOne(const BitTileArgs& args) { CountTile<1>(args); }
+void CountBits(const BitTileArgs& args) {
+  for (int64_t tile = 0; tile < args.tiles; ++tile) CountTile<kTilePixels>(args, tile);
+}
+void CountBitsOfOne(const BitTileArgs& args) {
+  for (int64_t tile = 0; tile < args.tiles; ++tile) CountTile<1>(args, tile);
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace fettle::kernels

@@ -10,15 +10,16 @@ inline constexpr int kBitOutputs = 8;
 inline constexpr int kMaxBitPixels = 8;
 
 /// sums[p * kBitOutputs + o] = the bits in which the words behind rows[t * pixels + p] and those of
-/// `weights` differ, over all taps. One panel; fewer than 2^32 bits.
+/// `weights` differ, over all taps. One panel; fewer than 2^31 bits. Tiles follow each other: their
+/// rows by taps * pixels, their sums by pixels * kBitOutputs.
 struct BitTileArgs {
   const uint64_t* const* rows = nullptr;
   const uint64_t* weights = nullptr;  // 64-byte aligned
-  int64_t taps = 0, words = 0;
-  uint32_t* sums = nullptr;  // 64-byte aligned
+  int64_t taps = 0, words = 0, tiles = 1;
+  int32_t* sums = nullptr;  // 64-byte aligned
 };
 
-/// Counts for `pixels` pixels at once, and for one.
+/// Counts for tiles of `pixels` pixels, and of one.
 struct BitTile {
   int pixels = 1;
   void (*whole)(const BitTileArgs&) = nullptr;

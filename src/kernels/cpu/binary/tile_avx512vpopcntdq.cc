@@ -13,14 +13,14 @@ namespace {
 
 /// kWords: the words of a tap, 0 for any number.
 template <int kPixels, int kWords>
-void CountWords(const BitTileArgs& args) {
+inline void CountTile(const BitTileArgs& args, int64_t tile) {
   const int64_t words = kWords == 0 ? args.words : kWords;
   __m512i sums[kPixels];
 #pragma GCC unroll 8
   for (__m512i& sum : sums) sum = _mm512_setzero_si512();
   const uint64_t* w = args.weights;
   for (int64_t t = 0; t < args.taps; ++t) {
-    const uint64_t* const* rows = args.rows + t * kPixels;
+    const uint64_t* const* rows = args.rows + (tile * args.taps + t) * kPixels;
     for (int64_t word = 0; word < words; ++word, w += kBitOutputs) {
       const __m512i weights = _mm512_load_si512(w);
 #pragma GCC unroll 8
@@ -32,9 +32,14 @@ void CountWords(const BitTileArgs& args) {
   }
 #pragma GCC unroll 8
   for (int p = 0; p < kPixels; ++p) {
-    _mm256_store_si256(reinterpret_cast<__m256i*>(args.sums + p * kBitOutputs),
+    _mm256_store_si256(reinterpret_cast<__m256i*>(args.sums + (tile * kPixels + p) * kBitOutputs),
                        _mm512_maskz_cvtepi64_epi32(0xff, sums[p]));
   }
+}
+
+template <int kPixels, int kWords>
+void CountWords(const BitTileArgs& args) {
+  for (int64_t tile = 0; tile < args.tiles; ++tile) CountTile<kPixels, kWords>(args, tile);
 }
 
 template <int kPixels>
