@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Latencies of the networks of networks.py on bits, in int8 and in fp32, and where the time on bits goes.
+
+    measure.py FETTLE FOLDER [--rounds 3] [--threads 1]     FOLDER/NAME.onnx, NAME_int8.onnx (fettle quantise), NAME_fp32.onnx
+
+The least latency of several rounds in turns, default plans; the split is the profile of the fastest round: binary
+convolutions with what is fused to them, packing alone, layers of floats, glue. FETTLE_CPU_ISA=avx512 measures without matrix
+tiles, FETTLE_CPU_ISA=avx2 below.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+
+FORMS = ("", "_int8", "_fp32")
+
+
+def bench(fettle, model, threads):
+    command = [fettle, "bench", model, "--threads", str(threads), "--no-cache", "--seconds", "0.3", "--json", "--profile"]
+    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+
+
+def kind(operators):
+    if "Binary" in operators:
+        return "binary"
+    if operators.startswith("PackBits"):
+        return "packing"
+    return "floats" if operators.startswith(("Conv", "Gemm")) else "glue"
+
+
+def split(result):
+    parts = {"binary": 0, "packing": 0, "floats": 0, "glue": 0}
+    for step in result["ops"]:
+        parts[kind(step["op"])] += step["ms"]
+    return parts
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("fettle")
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=1)
+    arguments = parser.parse_args()
+    names = sorted(path.stem[:-5] for path in arguments.folder.glob("*_fp32.onnx"))
+    least, parts = {}, {}
+    for _ in range(arguments.rounds):
+        for name in names:
+            for form in FORMS:
+                model = arguments.folder / f"{name}{form}.onnx"
+                if not model.exists():
+                    continue
+                result = bench(arguments.fettle, model, arguments.threads)
+                least[name + form] = min(least.get(name + form, 1e9), result["latency_ms"]["min"])
+                if not form:
+                    parts[name] = min(parts.get(name, {"": 1e9}), split(result), key=lambda p: sum(p.values()))
+    for name in names:
+        times = [least.get(name + form, float("nan")) for form in FORMS]
+        print(f"{name}: bits {times[0]:.2f} ms, int8 {times[1]:.2f} ({times[1] / times[0]:.2f}x), "
+              f"fp32 {times[2]:.2f} ({times[2] / times[0]:.2f}x); "
+              + ", ".join(f"{part} {ms:.2f}" for part, ms in parts[name].items()))
+
+
+if __name__ == "__main__":
+    main()
