@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import tempfile
 import threading
 import unittest
@@ -182,6 +183,16 @@ class Measuring(unittest.TestCase):
         with self.assertRaisesRegex(KeyError, "mine"):
             session.tune(self.inputs, level="fast", progress=lambda *now: {}["mine"])
         numpy.testing.assert_allclose(session.run()["y"], numpy.ones((4, 16)), rtol=1e-5)
+
+    def test_control_c_ends_a_tuning(self):
+        session = fettle.Session(small_models.product(256, depth=4), threads=1)
+        given = {"x": numpy.ones((256, 256), numpy.float32)}
+        timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+        with self.assertRaises(KeyboardInterrupt):
+            timer.start()
+            session.tune(given, level="full", budget=30)
+        timer.join()
+        numpy.testing.assert_allclose(session.run()["y"], given["x"], rtol=1e-4)
 
     def test_bench_and_compare(self):
         shares = []
