@@ -1,5 +1,6 @@
 """What is wrong is one exception of the documented class, and neither a crash nor a leak."""
 
+import copy
 import gc
 import os
 import pickle
@@ -135,6 +136,15 @@ class Models(unittest.TestCase):
             fettle.Session(model)
         with self.assertRaisesRegex(fettle.InvalidArgument, "closed"):
             model.inputs
+
+    def test_handles_can_neither_be_copied_nor_pickled(self):
+        session = fettle.Session(small_models.add(), threads=1)
+        for handle in (session, session.model, fettle.Tensor.zeros([2])):
+            for call in (copy.copy, copy.deepcopy, pickle.dumps):
+                with self.assertRaises((TypeError, fettle.Error)):
+                    call(handle)
+            with self.assertRaises(TypeError):
+                object.__new__(type(handle))
 
     def test_exceptions_can_be_pickled(self):
         again = pickle.loads(pickle.dumps(fettle.InvalidArgument("text")))

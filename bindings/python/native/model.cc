@@ -57,8 +57,8 @@ Ref Describe(const fettle_value_info& info) {
 
 /// Values(outputs: bool) -> list of what Describe gives.
 PyObject* Values(PyObject* self, PyObject* outputs) {
-  const fettle_model* const model = Cast(self)->handle;
-  if (model == nullptr) return Raise(FETTLE_INVALID_ARGUMENT, "the model is closed");
+  const fettle_model* const model = OpenModel(self);
+  if (model == nullptr) return nullptr;
   const bool of_outputs = PyObject_IsTrue(outputs) == 1;
   const size_t count =
       of_outputs ? fettle_model_output_count(model) : fettle_model_input_count(model);
@@ -97,8 +97,20 @@ PyType_Slot slots[] = {
 PyType_Spec spec = {"fettle._native.Model", sizeof(ModelObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
 
+PyObject* model_type = nullptr;  // as long as the module
+
 }  // namespace
 
-PyObject* MakeModelType() { return PyType_FromSpec(&spec); }
+PyObject* MakeModelType() { return model_type = PyType_FromSpec(&spec); }
+
+const fettle_model* OpenModel(PyObject* object) {
+  if (PyObject_IsInstance(object, model_type) != 1) {
+    Raise(FETTLE_INVALID_ARGUMENT, "no fettle.Model");
+    return nullptr;
+  }
+  const fettle_model* const model = Cast(object)->handle;
+  if (model == nullptr) Raise(FETTLE_INVALID_ARGUMENT, "the model is closed");
+  return model;
+}
 
 }  // namespace fettle::python

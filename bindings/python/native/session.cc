@@ -32,8 +32,8 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
                        &options.kernel_ms, &options.programs, &options.svm, &options.when_busy,
                        &options.subnormals) == 0)
     return nullptr;
-  const fettle_model* const handle = reinterpret_cast<ModelObject*>(model)->handle;
-  if (handle == nullptr) return Raise(FETTLE_INVALID_ARGUMENT, "the model is closed");
+  const fettle_model* const handle = OpenModel(model);
+  if (handle == nullptr) return nullptr;
   Ref self(reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc))(type, 0));
   if (!self) return nullptr;
   auto* const data = new SessionData;
