@@ -23,7 +23,7 @@ namespace {
 
 struct Arguments {
   JobOptions job;
-  bool json = false, explain = false;
+  bool json = false;
 };
 
 /// The first signal asks the job to stop, the second ends the program.
@@ -73,8 +73,8 @@ Outcome Enhance(JobOptions options, const Arguments& arguments, std::stop_token 
   const Plan plan = MakePlan(options);
   if (!options.plan_only)
     for (const std::string& loss : plan.losses) Warn(loss);
-  const bool show_plan = (options.plan_only || arguments.explain) && !arguments.json;
-  if (show_plan) fmt::print("{}", PlanText(plan, arguments.explain));
+  const bool show_plan = (options.plan_only || arguments.job.explain) && !arguments.json;
+  if (show_plan) fmt::print("{}", PlanText(plan, arguments.job.explain));
   if (options.plan_only) return {PlanJson(plan)};
   std::fflush(stdout);
   const JobResult result = RunJob(plan, options.restart, stop);
@@ -146,16 +146,20 @@ int Perform(const Arguments& arguments, std::stop_token stop) {
 
 void AddOptions(CLI::App& app, Arguments& arguments) {
   JobOptions& job = arguments.job;
-  std::string steps = "what is done, in this order, NAME or NAME=STRENGTH:";
+  std::string steps =
+      "what is done, in this order, NAME or NAME=STRENGTH; else what the input needs:";
   for (const StepRow& row : StepRows())
     steps +=
         fmt::format(" {} ({:g} to {:g}, usually {:g})", row.name, row.least, row.most, row.usual);
   app.add_option("INPUT", job.input, "video, picture, or folder of them")->required();
   app.add_option("-o,--output", job.output, "file or folder; usually INPUT_enhanced");
-  app.add_option("--steps", job.steps, steps);
-  app.add_option("--network", job.network, "of superres: fast|good|best")
-      ->capture_default_str()
-      ->check(CLI::IsMember(NetworkChoices()));
+  CLI::Option* named = app.add_option("--steps", job.steps, steps);
+  CLI::Option* network = app.add_option("--network", job.network, "of the steps: fast|good|best")
+                             ->capture_default_str()
+                             ->check(CLI::IsMember(NetworkChoices()));
+  app.add_option("--plan", job.plan_file, "steps of a plan that --plan-only --json wrote")
+      ->excludes(named)
+      ->excludes(network);
   app.add_option("--encoder", job.encoder, "auto|libx264|libx265|libvpx-vp9|libsvtav1|mpeg4")
       ->capture_default_str();
   app.add_option("--crf", job.crf, "the encoder's quality, lower is better")
@@ -168,7 +172,7 @@ void AddOptions(CLI::App& app, Arguments& arguments) {
   app.add_flag("--restart", job.restart, "forget what an unfinished job has done");
   app.add_flag("--strict", job.strict, "fail rather than leave anything out");
   app.add_flag("--plan-only", job.plan_only, "say what would be done");
-  app.add_flag("--explain", arguments.explain, "say why");
+  app.add_flag("--explain", arguments.job.explain, "say why");
   app.add_flag("--json", arguments.json, "one JSON document on stdout")->envname("FETTLE_JSON");
   app.set_version_flag("--version", FETTLE_VERSION);
 }

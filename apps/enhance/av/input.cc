@@ -38,6 +38,12 @@ int64_t Input::ExpectedFrames() const {
   return std::max<int64_t>(1, av_rescale_q(format_->duration, {1, AV_TIME_BASE}, av_inv_q(rate)));
 }
 
+bool Input::SeekBefore(double seconds) {
+  const int64_t begin = format_->start_time == AV_NOPTS_VALUE ? 0 : format_->start_time;
+  const int64_t time = begin + static_cast<int64_t>(seconds * AV_TIME_BASE);
+  return avformat_seek_file(format_.get(), -1, INT64_MIN, time, time, 0) >= 0;
+}
+
 PacketPtr Input::Read() {
   PacketPtr packet = NewPacket();
   const int result = av_read_frame(format_.get(), packet.get());
@@ -46,7 +52,7 @@ PacketPtr Input::Read() {
   return packet;
 }
 
-Decoder::Decoder(const Input& input, int threads) {
+Decoder::Decoder(const Input& input, int threads, int side_data) {
   const AVStream& stream = input.video();
   const char* name = avcodec_get_name(stream.codecpar->codec_id);
   const AVCodec* codec = avcodec_find_decoder(stream.codecpar->codec_id);
@@ -57,6 +63,7 @@ Decoder::Decoder(const Input& input, int threads) {
   CheckAv(avcodec_parameters_to_context(codec_.get(), stream.codecpar), name, kExitInvalidInput);
   codec_->pkt_timebase = stream.time_base;
   codec_->thread_count = threads;
+  codec_->export_side_data |= side_data;
   CheckAv(avcodec_open2(codec_.get(), codec, nullptr), name, kExitInvalidInput);
   const AVRational rate =
       av_guess_frame_rate(&input.format(), input.format().streams[input.video_index()], nullptr);

@@ -22,6 +22,9 @@ class Input {
   bool is_picture() const;
   /// From the container where it says, else from the duration; 0 where neither is known.
   int64_t ExpectedFrames() const;
+  /// Goes to the last key frame at or before a time, from the input's begin on. False where the
+  /// file has no way there.
+  bool SeekBefore(double seconds);
   /// The next packet; null at the end. Damaged ends are ends.
   PacketPtr Read();
 
@@ -34,8 +37,12 @@ class Input {
 /// Packets in, frames in the order of presentation out, none lost: the end is told to the codec.
 class Decoder {
  public:
+  /// Frames come with their quantisers (AV_FRAME_DATA_VIDEO_ENC_PARAMS) where the codec tells them;
+  /// they are whole, and the same every time, with one thread alone.
+  static constexpr int kWithLevels = AV_CODEC_EXPORT_DATA_VIDEO_ENC_PARAMS;
+
   /// Throws Failure: kExitUnsupported where there is no such decoder.
-  Decoder(const Input& input, int threads);
+  Decoder(const Input& input, int threads, int side_data = 0);
 
   /// Gives the frames that a packet (null: the end) completes, with their time in `pts`: the best
   /// guess of the decoder, else the last one and its duration; always rising.

@@ -90,6 +90,16 @@ uint64_t HashFile(const std::filesystem::path& path, uint64_t offset, uint64_t m
   return hash;
 }
 
+std::string FingerprintOf(const std::filesystem::path& path) {
+  constexpr uint64_t kEnd = 1 << 20;
+  std::error_code error;
+  const uint64_t bytes = std::filesystem::file_size(path, error);
+  if (error) throw Failure(kExitInvalidInput, path.string() + ": no such file");
+  uint64_t hash = HashFile(path, 0, kEnd);
+  if (bytes > kEnd) hash = HashFile(path, bytes - kEnd, kEnd, hash);
+  return fmt::format("{}-{:016x}", bytes, hash);
+}
+
 FileLock::FileLock(const std::filesystem::path& path)
     : file_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
   if (file_ < 0) FailWith(path, "cannot be opened");

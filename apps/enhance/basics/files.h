@@ -20,6 +20,9 @@ inline constexpr uint64_t kHashSeed = 0xcbf29ce484222325;
 uint64_t HashFile(const std::filesystem::path& path, uint64_t offset = 0,
                   uint64_t most = UINT64_MAX, uint64_t seed = kHashSeed);
 
+/// Tells a file from others: its size and a hash of both its ends. Throws Failure.
+std::string FingerprintOf(const std::filesystem::path& path);
+
 /// An exclusive lock that its process holds; the file stays. Throws Failure where another has it.
 class FileLock {
  public:

@@ -27,6 +27,8 @@ std::vector<JobOptions> JobsOf(const JobOptions& options) {
     if (one.output.empty()) one.output = UsualOutput(one.input);
     return {one};
   }
+  if (!options.plan_file.empty())
+    throw Failure(kExitUsage, "--plan: a plan is of one input, not of a folder");
   std::filesystem::path folder = options.output;
   if (folder.empty()) {
     // "clips/" has no name of its own at its end.

@@ -16,18 +16,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr uint64_t kHashedEnd = 1 << 20;
-
-/// What decides the bytes of the result. The input's hash is of both its ends.
+/// What decides the bytes of the result.
 Json ManifestOf(const Plan& plan) {
-  const uint64_t bytes = std::filesystem::file_size(plan.input);
-  uint64_t hash = HashFile(plan.input, 0, kHashedEnd);
-  if (bytes > kHashedEnd) hash = HashFile(plan.input, bytes - kHashedEnd, kHashedEnd, hash);
   return {{"input", std::filesystem::canonical(plan.input).string()},
-          {"input_bytes", bytes},
-          {"input_hash", fmt::format("{:016x}", hash)},
+          {"source", FingerprintOf(plan.input)},
           {"steps", TextOf(plan.chain)},
           {"network", plan.first.network},
+          {"level", plan.first.level},
+          {"own_levels", plan.first.own_levels},
+          {"noise", plan.first.noise},
           {"encoder", plan.encoder.name},
           {"encoder_options", plan.encoder.options},
           {"threads", plan.threads},

@@ -82,7 +82,9 @@ class Pipeline {
   }
 
   void Decode() {
-    Decoder decoder(input_, plan_.threads);
+    // With several threads, quantisers of frames would differ from run to run.
+    Decoder decoder = plan_.first.own_levels ? Decoder(input_, 1, Decoder::kWithLevels)
+                                             : Decoder(input_, plan_.threads);
     Converter converter(plan_.first.format, plan_.first.width, plan_.first.height);
     std::atomic<int64_t> waited = 0;  // for room in the queue
     const auto take = [&](FramePtr frame) {

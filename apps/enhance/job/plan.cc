@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "av/pixels.h"
-#include "steps/networks.h"
+#include "job/chain.h"
 
 namespace fettle::enhance {
 namespace {
@@ -39,47 +39,6 @@ void CheckPaths(const JobOptions& options) {
   const auto folder = std::filesystem::absolute(options.output).parent_path();
   if (!std::filesystem::is_directory(folder))
     throw Failure(kExitUsage, fmt::format("{}: no such folder", folder.string()));
-}
-
-bool IsOdd(int width, int height, AVPixelFormat format) {
-  const AVPixFmtDescriptor* desc = av_pix_fmt_desc_get(format);
-  return width % (1 << desc->log2_chroma_w) != 0 || height % (1 << desc->log2_chroma_h) != 0;
-}
-
-/// What steps work on, which depends on the first frame.
-void PlanChain(const JobOptions& options, const AVFrame& frame, Plan& plan) {
-  plan.source_format = static_cast<AVPixelFormat>(frame.format);
-  AVPixelFormat format = WorkingFormat(plan.source_format, plan.picture);
-  const int scale = ScaleOf(plan.chain);
-  if (!plan.picture && IsOdd(frame.width * scale, frame.height * scale, format))
-    format = WithWholeChroma(format);
-  const Colour colour = ColourOf(frame);
-  plan.first = {
-      .format = format,
-      .width = frame.width,
-      .height = frame.height,
-      .full_range = colour.range == AVCOL_RANGE_JPEG && IsPlanarYuv(format) &&
-                    !(av_pix_fmt_desc_get(plan.source_format)->flags & AV_PIX_FMT_FLAG_RGB),
-      .network = options.network};
-  if (FindNetwork(options.network, 8) == nullptr)
-    throw Failure(kExitUsage,
-                  fmt::format("--network: there is no '{}': fast, good, best", options.network));
-  constexpr int64_t kMostPixels = int64_t{1} << 28;
-  if (int64_t{frame.width} * frame.height * scale * scale > kMostPixels)
-    throw Failure(kExitUnsupported, fmt::format("{}x{} times {} is more than 2^28 pixels",
-                                                frame.width, frame.height, scale));
-  for (const ChainLink& link : plan.chain) {
-    std::string how = fmt::format("{:g}", link.strength);
-    std::string reason(link.row->what);
-    if (link.row->scale > 1) {
-      how += fmt::format(", {}", FindNetwork(options.network, DepthOf(format))->name);
-      reason += DepthOf(format) > 8 ? "; more than 8 bits, so in fp32" : "";
-    }
-    plan.choices.push_back({std::string(link.row->name), how, reason});
-  }
-  if (format != plan.source_format && DepthOf(format) != DepthOf(plan.source_format))
-    plan.choices.push_back({"steps' pixels", NameOf(format),
-                            fmt::format("{} has no planes of luma", NameOf(plan.source_format))});
 }
 
 Colour ResultColour(const AVFrame& frame, AVPixelFormat working) {
@@ -156,14 +115,11 @@ std::filesystem::path UsualOutput(const std::filesystem::path& input) {
 }
 
 Plan MakePlan(const JobOptions& options) {
-  std::vector<ChainLink> chain = ReadChain(options.steps);
+  if (!options.steps.empty()) ReadChain(options.steps);  // or it fails here, before all else
   CheckPaths(options);
   const Input input(options.input);
   const FramePtr frame = FirstFrame(options.input);
-  Plan plan{.input = options.input,
-            .output = options.output,
-            .picture = input.is_picture(),
-            .chain = std::move(chain)};
+  Plan plan{.input = options.input, .output = options.output, .picture = input.is_picture()};
   plan.threads = options.threads > 0
                      ? options.threads
                      : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));

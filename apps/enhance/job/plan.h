@@ -2,9 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "analysis/advice.h"
 #include "av/container.h"
 #include "av/encoder.h"
 #include "av/input.h"
@@ -15,10 +17,12 @@ namespace fettle::enhance {
 /// The command line, for one input.
 struct JobOptions {
   std::filesystem::path input, output;
-  std::string steps = "superres", network = "fast", encoder = "auto", preset;
+  std::filesystem::path plan_file;  // of --plan
+  std::string steps;                // empty: what the input needs
+  std::string network = "fast", encoder = "auto", preset;
   int crf = -1;     // -1: the encoder's usual one
   int threads = 0;  // 0: all cores, or those of the job that goes on
-  bool overwrite = false, restart = false, plan_only = false, strict = false;
+  bool overwrite = false, restart = false, plan_only = false, strict = false, explain = false;
 };
 
 /// "encoder", "libx264 crf=18", "the first of this FFmpeg that mp4 takes".
@@ -30,7 +34,8 @@ struct Plan {
   std::filesystem::path input, output;
   bool picture = false;
   std::vector<ChainLink> chain;
-  StepSetup first;  // of the chain's first step
+  std::optional<Survey> survey;  // where it was needed
+  StepSetup first;               // of the chain's first step
   AVPixelFormat source_format = AV_PIX_FMT_NONE;
   EncoderSetup encoder;
   int threads = 1;

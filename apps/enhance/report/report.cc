@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "steps/networks.h"
+#include "basics/files.h"
 
 namespace fettle::enhance {
 namespace {
@@ -67,6 +67,36 @@ double FramesPerSecond(const JobResult& result) {
   return result.seconds > 0 ? done / result.seconds : 0;
 }
 
+/// One line for each sample: what was measured there.
+std::string SampleText(const Measures& sample) {
+  return fmt::format(
+      "level {:.1f}{}, blocks {:.2f}, noise {:.1f}, light {:.0f}, range {:.0f}, screen {:.0f} "
+      "%{}{}{}",
+      sample.level, sample.level_told ? "" : " (guessed)", sample.blockiness, sample.noise,
+      sample.light, sample.contrast, 100 * sample.screen,
+      sample.cuts > 0 ? fmt::format(", {} cuts", sample.cuts) : "",
+      sample.repeated > 0 ? fmt::format(", {} repeated", sample.repeated) : "",
+      sample.interlaced > 0 ? fmt::format(", {} interlaced", sample.interlaced) : "");
+}
+
+Json SampleJson(const Measures& sample) {
+  return {{"seconds", sample.seconds},       {"frames", sample.frames},
+          {"level", sample.level},           {"level_told", sample.level_told},
+          {"blockiness", sample.blockiness}, {"noise", sample.noise},
+          {"light", sample.light},           {"contrast", sample.contrast},
+          {"screen", sample.screen},         {"cuts", sample.cuts},
+          {"repeated", sample.repeated},     {"interlaced", sample.interlaced}};
+}
+
+Json SurveyJson(const Survey& survey) {
+  Json samples = Json::array();
+  for (const Measures& sample : survey.samples) samples.push_back(SampleJson(sample));
+  return {{"codec", survey.codec},
+          {"bits_per_pixel", survey.bits_per_pixel},
+          {"all", SampleJson(survey.all)},
+          {"samples", std::move(samples)}};
+}
+
 }  // namespace
 
 std::string TableOf(const Cells& rows) {
@@ -95,6 +125,9 @@ std::string PlanText(const Plan& plan, bool explain) {
   rows.push_back({"to", plan.output.string()});
   rows.push_back({"size", fmt::format("{}x{} -> {}x{}", plan.first.width, plan.first.height,
                                       plan.first.width * scale, plan.first.height * scale)});
+  if (explain && plan.survey)
+    for (const Measures& sample : plan.survey->samples)
+      rows.push_back({fmt::format("at {:.0f} s", sample.seconds), SampleText(sample)});
   for (const Choice& choice : plan.choices)
     rows.push_back({choice.what, explain ? fmt::format("{} ({})", choice.choice, choice.reason)
                                          : choice.choice});
@@ -111,15 +144,16 @@ Json PlanJson(const Plan& plan) {
     choices.push_back(
         {{"what", choice.what}, {"choice", choice.choice}, {"reason", choice.reason}});
   const int scale = ScaleOf(plan.chain);
-  return {{"input", plan.input.string()},
-          {"output", plan.output.string()},
-          {"kind", plan.picture ? "picture" : "video"},
-          {"width", plan.first.width * scale},
-          {"height", plan.first.height * scale},
-          {"steps", std::move(steps)},
-          {"choices", std::move(choices)},
-          {"streams", StreamsJson(plan)},
-          {"losses", plan.losses}};
+  Json document = {
+      {"input", plan.input.string()},      {"source", FingerprintOf(plan.input)},
+      {"output", plan.output.string()},    {"kind", plan.picture ? "picture" : "video"},
+      {"width", plan.first.width * scale}, {"height", plan.first.height * scale},
+      {"steps", std::move(steps)},         {"network", plan.first.network},
+      {"level", plan.first.level},         {"own_levels", plan.first.own_levels},
+      {"noise", plan.first.noise},         {"choices", std::move(choices)},
+      {"streams", StreamsJson(plan)},      {"losses", plan.losses}};
+  if (plan.survey) document["survey"] = SurveyJson(*plan.survey);
+  return document;
 }
 
 std::string ResultText(const Plan& plan, const JobResult& result) {

@@ -15,6 +15,9 @@ FETTLE_EMBED(sr_x2_10k_int8);
 FETTLE_EMBED(sr_x2_10k);
 FETTLE_EMBED(sr_x2_20k_int8);
 FETTLE_EMBED(sr_x2_20k);
+FETTLE_EMBED(deblock_10k_int8);
+FETTLE_EMBED(deblock_10k);
+FETTLE_EMBED(denoise_18k);
 
 namespace fettle::enhance {
 namespace {
@@ -23,30 +26,40 @@ namespace {
   Network { #name, {name##_begin, name##_end }, halo }
 
 struct Choice {
-  std::string_view name;
+  std::string_view step, name;
   Network of_bytes, of_more;
 };
 
-const std::array<Choice, 3>& Choices() {
-  static const std::array<Choice, 3> choices = {
-      Choice{"fast", FETTLE_NETWORK(sr_x2_10k_int8, 6), FETTLE_NETWORK(sr_x2_10k, 6)},
-      Choice{"good", FETTLE_NETWORK(sr_x2_20k_int8, 10), FETTLE_NETWORK(sr_x2_20k, 10)},
-      Choice{"best", FETTLE_NETWORK(sr_x2_20k, 10), FETTLE_NETWORK(sr_x2_20k, 10)},
+/// The networks of a step in the order of their cost.
+const std::array<Choice, 6>& Choices() {
+  static const std::array<Choice, 6> choices = {
+      Choice{"superres", "fast", FETTLE_NETWORK(sr_x2_10k_int8, 6), FETTLE_NETWORK(sr_x2_10k, 6)},
+      Choice{"superres", "good", FETTLE_NETWORK(sr_x2_20k_int8, 10), FETTLE_NETWORK(sr_x2_20k, 10)},
+      Choice{"superres", "best", FETTLE_NETWORK(sr_x2_20k, 10), FETTLE_NETWORK(sr_x2_20k, 10)},
+      Choice{"deblock", "fast", FETTLE_NETWORK(deblock_10k_int8, 12),
+             FETTLE_NETWORK(deblock_10k, 12)},
+      Choice{"deblock", "best", FETTLE_NETWORK(deblock_10k, 12), FETTLE_NETWORK(deblock_10k, 12)},
+      Choice{"denoise", "best", FETTLE_NETWORK(denoise_18k, 18), FETTLE_NETWORK(denoise_18k, 18)},
   };
   return choices;
 }
 
 }  // namespace
 
-const Network* FindNetwork(std::string_view choice, int depth) {
-  for (const Choice& row : Choices())
-    if (row.name == choice) return depth > 8 ? &row.of_more : &row.of_bytes;
-  return nullptr;
+const Network* FindNetwork(std::string_view step, std::string_view choice, int depth) {
+  const Network* found = nullptr;
+  for (const Choice& row : Choices()) {
+    if (row.step != step) continue;
+    found = depth > 8 ? &row.of_more : &row.of_bytes;
+    if (row.name == choice) return found;
+  }
+  return found;
 }
 
 std::vector<std::string> NetworkChoices() {
   std::vector<std::string> names;
-  for (const Choice& row : Choices()) names.emplace_back(row.name);
+  for (const Choice& row : Choices())
+    if (row.step == "superres") names.emplace_back(row.name);
   return names;
 }
 

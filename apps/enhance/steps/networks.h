@@ -12,12 +12,15 @@ namespace fettle::enhance {
 struct Network {
   std::string_view name;  // its file without .onnx
   std::span<const std::byte> bytes;
-  int halo;  // rows beyond a strip that its pixels see: one for each 3x3 layer
+  int halo;  // rows beyond a strip that its pixels see: one or, at half the resolution, two for
+             // each 3x3 layer
 };
 
-/// The network of `--network fast|good|best` for samples of `depth` bits: bytes only where samples
-/// are. Null for other words.
-const Network* FindNetwork(std::string_view choice, int depth);
+/// The network of `step` for `--network fast|good|best`, or its best where it has none of that
+/// name, for samples of `depth` bits: bytes only where samples are. Null for steps without
+/// networks.
+const Network* FindNetwork(std::string_view step, std::string_view choice, int depth);
+/// What --network takes.
 std::vector<std::string> NetworkChoices();
 
 }  // namespace fettle::enhance

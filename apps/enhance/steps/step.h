@@ -19,6 +19,11 @@ struct StepSetup {
   double strength = 1;
   bool full_range = false;
   std::string network;  // of --network, resolved
+  /// Of the quantiser where a frame does not tell its own (picture/level.h), and of all frames
+  /// without `own_levels`.
+  double level = 0;
+  bool own_levels = false;
+  double noise = 0;  // sigma of luma, of 255
 };
 
 /// Belongs to one thread; the chain has one for each of its workers.
@@ -38,8 +43,14 @@ struct StepRow {
 std::span<const StepRow> StepRows();
 
 std::unique_ptr<Step> MakeSuperres(const StepSetup& setup);
+std::unique_ptr<Step> MakeDeblock(const StepSetup& setup);
+std::unique_ptr<Step> MakeDenoise(const StepSetup& setup);
 std::unique_ptr<Step> MakeSharpen(const StepSetup& setup);
 std::unique_ptr<Step> MakeContrast(const StepSetup& setup);
+
+/// How much of deblock's answer is taken: none up to a level of 24, where it may be worse than what
+/// was decoded, all from 28 on.
+double DeblockShare(double level);
 
 /// A step of a chain and its strength.
 struct ChainLink {

@@ -13,6 +13,8 @@ namespace fettle::enhance {
 namespace {
 
 constexpr std::array kRows = {
+    StepRow{"deblock", "traces of coding removed by a network on luma", 1, 0, 1, 1, MakeDeblock},
+    StepRow{"denoise", "noise removed by a network on luma", 1, 0, 1, 1, MakeDenoise},
     StepRow{"superres", "twice the size by a network on luma", 1, 0, 1, 2, MakeSuperres},
     StepRow{"sharpen", "detail by a table, noise and edges left", 0.5, 0, 2, 1, MakeSharpen},
     StepRow{"contrast", "depth by a curve as a table", 0.3, 0, 1, 1, MakeContrast},

@@ -1,47 +1,17 @@
 // superres: luma by a network of models/, strip by strip; chroma and alpha by Lanczos.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
-#include <fettle/fettle.hpp>
-#include <map>
-#include <mutex>
-
 #include "picture/doubling.h"
-#include "steps/networks.h"
 #include "steps/step.h"
+#include "steps/strips.h"
 
 namespace fettle::enhance {
 namespace {
-
-/// Pixels that a strip aims at: its layers stay in the second-level cache, and memory does not grow
-/// with the picture.
-constexpr int kStripPixels = 80'000;
-constexpr int kLeastRows = 32;
-/// How far the mean of a result may be from its source's before it is taken for an error.
-constexpr double kMeanTolerance = 0.1;
-
-const Model& LoadedModel(const Network& network) {
-  static std::mutex mutex;
-  static std::map<std::string_view, Model> models;
-  const std::lock_guard lock(mutex);
-  const auto found = models.find(network.name);
-  if (found != models.end()) return found->second;
-  auto loaded = Model::LoadBytes(network.bytes, std::string(network.name));
-  return models.emplace(network.name, std::move(loaded).value()).first->second;
-}
-
-/// All strips have one height, so that one plan computes them: the last begins earlier.
-int StripRows(int width, int height, int halo) {
-  const int rows = std::max(kLeastRows, kStripPixels / width) + 2 * halo;
-  return std::min(rows, height);
-}
 
 class Superres : public Step {
  public:
   explicit Superres(const StepSetup& setup)
       : strength_(static_cast<float>(setup.strength)),
-        network_(*FindNetwork(setup.network, av_pix_fmt_desc_get(setup.format)->comp[0].depth)),
+        network_(*FindNetwork("superres", setup.network,
+                              av_pix_fmt_desc_get(setup.format)->comp[0].depth)),
         rows_(StripRows(setup.width, setup.height, network_.halo)),
         session_(Session::Create(LoadedModel(network_), {.threads = 1}).value()),
         input_(Tensor::Create(FETTLE_F32, {1, 1, rows_, setup.width}).value()),
@@ -65,20 +35,13 @@ class Superres : public Step {
       doubling_.Run(from, to.width, to.height, {}, plain_.data());
     }
     double total = 0;
-    for (int done = 0; done < from.height;) {
-      const int first = std::clamp(done - network_.halo, 0, from.height - rows_);
-      const bool last = first + rows_ == from.height;
-      const int end = last ? from.height : first + rows_ - network_.halo;
-      total += Strip(from, first, done, end, to);
-      done = end;
-    }
-    const double mean = total / to.width / to.height;
-    if (!std::isfinite(mean) || std::abs(mean - MeanOf(from)) > kMeanTolerance)
-      throw Failure(kExitFailed, "superres: the result is no picture (its mean is off)");
+    for (const Strip& strip : StripsOf(from.height, rows_, network_.halo))
+      total += Run(strip, from, to);
+    CheckMean("superres", total / to.width / to.height, from);
   }
 
-  /// Computes rows from `first` on and keeps [begin, end) of them.
-  double Strip(const Plane& from, int first, int begin, int end, const Plane& to) {
+  double Run(const Strip& strip, const Plane& from, const Plane& to) {
+    const auto [first, begin, end] = strip;
     ReadRows(from, first, rows_, input_.as<float>().data());
     session_.Run().value();
     float* values =

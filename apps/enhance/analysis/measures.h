@@ -1,0 +1,34 @@
+// What can be seen in the luma of one frame.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "picture/samples.h"
+
+namespace fettle::enhance {
+
+/// Luma in 256 levels, whatever the depth.
+using Histogram = std::array<uint32_t, 256>;
+Histogram HistogramOf(const Plane& luma);
+double MeanOf(const Histogram& histogram);
+/// The level below which `share` of the pixels lie.
+int PercentileOf(const Histogram& histogram, double share);
+/// 0: the same lightness, 1: nothing in common.
+double Difference(const Histogram& a, const Histogram& b);
+
+/// Steps between columns and rows 8 apart over the steps at other places: 1 without visible blocks.
+/// 1 for frames that are too small or too flat to tell.
+double BlockinessOf(const Plane& luma);
+
+/// Sigma, of 255, of white noise on the flattest tenth of the 16x16 blocks that are neither black
+/// nor white (Immerkaer: Fast Noise Variance Estimation, 1996). 0 where there are none.
+double NoiseOf(const Plane& luma);
+
+/// The share of 16x16 blocks with at most two levels: a third and more on screens, a few hundredths
+/// in camera video.
+double TwoLevelShareOf(const Plane& luma);
+
+bool SamePicture(const Plane& a, const Plane& b);
+
+}  // namespace fettle::enhance

@@ -1,0 +1,36 @@
+// What an input is like: samples of it measured before anything is decided.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "av/input.h"
+#include "av/pixels.h"
+
+namespace fettle::enhance {
+
+/// A few frames in a row, or the whole input. Levels and sigmas are of 255, whatever the depth.
+struct Measures {
+  double seconds = 0;  // where the first frame stands
+  int frames = 0;
+  double level = 0;         // of the quantiser, as StepSetup has it
+  bool level_told = false;  // by the decoder; else guessed from the bits for each pixel
+  double blockiness = 1, noise = 0, light = 0, contrast = 0;  // contrast: 95th - 5th percentile
+  double screen = 0;                                          // share of blocks of two levels
+  int cuts = 0, repeated = 0, interlaced = 0;                 // frames
+};
+
+struct Survey {
+  std::string codec;
+  double bits_per_pixel = 0;  // 0: not known
+  std::vector<Measures> samples;
+  Measures all;  // medians, and sums of what is counted
+};
+
+/// Decodes up to eight frames at up to five places, by one thread, so that the same file gives the
+/// same figures: reads from the key frame before each place. Frames are measured in `format`.
+/// Throws Failure.
+Survey SurveyOf(const std::filesystem::path& path, AVPixelFormat format);
+
+}  // namespace fettle::enhance

@@ -1,0 +1,120 @@
+#include "job/chain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "av/pixels.h"
+#include "job/plan_file.h"
+#include "steps/networks.h"
+
+namespace fettle::enhance {
+namespace {
+
+bool IsOdd(int width, int height, AVPixelFormat format) {
+  const AVPixFmtDescriptor* desc = av_pix_fmt_desc_get(format);
+  return width % (1 << desc->log2_chroma_w) != 0 || height % (1 << desc->log2_chroma_h) != 0;
+}
+
+bool Has(const std::vector<ChainLink>& chain, std::unique_ptr<Step> (*make)(const StepSetup&)) {
+  return std::ranges::any_of(chain, [&](const ChainLink& link) { return link.row->make == make; });
+}
+
+/// Steps that are told how much there is to remove.
+bool NeedsSurvey(const std::vector<ChainLink>& chain) {
+  return Has(chain, MakeDeblock) || Has(chain, MakeDenoise);
+}
+
+void TakeSurvey(const AVFrame& frame, Plan& plan) {
+  plan.survey =
+      SurveyOf(plan.input, WorkingFormat(static_cast<AVPixelFormat>(frame.format), false));
+  plan.first.level = plan.survey->all.level;
+  plan.first.own_levels = plan.survey->all.level_told;
+  plan.first.noise = plan.survey->all.noise;
+}
+
+/// The steps, and of each why it is among them.
+void ChooseSteps(const JobOptions& options, const AVFrame& frame, Plan& plan,
+                 std::map<std::string_view, std::string>& reasons) {
+  if (!options.plan_file.empty()) {
+    PlanFile file = ReadPlanFile(options.plan_file, options.input);
+    plan.chain = std::move(file.chain);
+    plan.first.network = file.network;
+    plan.first.level = file.level;
+    plan.first.own_levels = file.own_levels;
+    plan.first.noise = file.noise;
+    for (const ChainLink& link : plan.chain) reasons[link.row->name] = options.plan_file.string();
+    return;
+  }
+  if (!options.steps.empty()) {
+    plan.chain = ReadChain(options.steps);
+    if (options.explain || NeedsSurvey(plan.chain)) TakeSurvey(frame, plan);
+    for (const ChainLink& link : plan.chain) reasons[link.row->name] = "--steps";
+    return;
+  }
+  TakeSurvey(frame, plan);
+  const std::vector<Advice> advice = AdviceFor(*plan.survey, frame.width, frame.height);
+  for (const Advice& one : advice) {
+    reasons[one.step] = one.reason;
+    if (!one.taken) plan.choices.push_back({std::string(one.step), "left out", one.reason});
+  }
+  plan.chain = ChainOf(advice);
+}
+
+/// The choice that a step of the chain is.
+Choice ChoiceOf(const ChainLink& link, const Plan& plan, const std::string& why) {
+  const int depth = DepthOf(plan.first.format);
+  std::string how = fmt::format("{:g}", link.strength);
+  std::string reason = fmt::format("{}; {}", link.row->what, why);
+  if (const Network* network = FindNetwork(link.row->name, plan.first.network, depth)) {
+    how += fmt::format(", {}", network->name);
+    reason += depth > 8 ? "; more than 8 bits, so in fp32" : "";
+  }
+  if (link.row->make == MakeDeblock) {
+    how += fmt::format(", level {:.1f}", plan.first.level);
+    if (plan.first.own_levels) reason += "; each frame by its own";
+    if (!plan.first.own_levels && DeblockShare(plan.first.level) <= 0)
+      reason += "; so fine that frames pass as they are";
+  }
+  if (link.row->make == MakeDenoise) how += fmt::format(", sigma {:.1f}", plan.first.noise);
+  return {std::string(link.row->name), how, reason};
+}
+
+void CheckSize(const AVFrame& frame, int scale) {
+  constexpr int64_t kMostPixels = int64_t{1} << 28;
+  if (int64_t{frame.width} * frame.height * scale * scale > kMostPixels)
+    throw Failure(kExitUnsupported, fmt::format("{}x{} times {} is more than 2^28 pixels",
+                                                frame.width, frame.height, scale));
+}
+
+}  // namespace
+
+void PlanChain(const JobOptions& options, const AVFrame& frame, Plan& plan) {
+  plan.source_format = static_cast<AVPixelFormat>(frame.format);
+  plan.first.network = options.network;
+  std::map<std::string_view, std::string> reasons;
+  ChooseSteps(options, frame, plan, reasons);
+  plan.first.own_levels = plan.first.own_levels && Has(plan.chain, MakeDeblock);
+  const std::vector<std::string> known = NetworkChoices();
+  if (std::ranges::find(known, plan.first.network) == known.end())
+    throw Failure(kExitUsage,
+                  fmt::format("--network: there is no '{}': fast, good, best", plan.first.network));
+  AVPixelFormat format = WorkingFormat(plan.source_format, plan.picture);
+  const int scale = ScaleOf(plan.chain);
+  CheckSize(frame, scale);
+  if (!plan.picture && IsOdd(frame.width * scale, frame.height * scale, format))
+    format = WithWholeChroma(format);
+  plan.first.format = format;
+  plan.first.width = frame.width;
+  plan.first.height = frame.height;
+  plan.first.full_range = ColourOf(frame).range == AVCOL_RANGE_JPEG && IsPlanarYuv(format) &&
+                          !(av_pix_fmt_desc_get(plan.source_format)->flags & AV_PIX_FMT_FLAG_RGB);
+  for (const ChainLink& link : plan.chain)
+    plan.choices.push_back(ChoiceOf(link, plan, reasons[link.row->name]));
+  if (format != plan.source_format && DepthOf(format) != DepthOf(plan.source_format))
+    plan.choices.push_back({"steps' pixels", NameOf(format),
+                            fmt::format("{} has no planes of luma", NameOf(plan.source_format))});
+}
+
+}  // namespace fettle::enhance

@@ -1,0 +1,57 @@
+#include "job/plan_file.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "basics/files.h"
+#include "steps/networks.h"
+
+namespace fettle::enhance {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+[[noreturn]] void FailNoPlan(const std::filesystem::path& file, const std::string& why) {
+  throw Failure(
+      kExitInvalidInput,
+      fmt::format("{}: is no plan of fettle enhance --plan-only --json: {}", file.string(), why));
+}
+
+/// The steps as --steps writes them, so that one reader checks both.
+std::string StepsOf(const Json& steps) {
+  std::string text;
+  for (const Json& step : steps) {
+    text += (text.empty() ? "" : ",") + step.at("step").get<std::string>();
+    if (step.contains("strength")) text += fmt::format("={}", step["strength"].get<double>());
+  }
+  return text;
+}
+
+PlanFile Read(const Json& document) {
+  return {.chain = ReadChain(StepsOf(document.at("steps"))),
+          .network = document.value("network", "fast"),
+          .level = document.value("level", 0.0),
+          .noise = document.value("noise", 0.0),
+          .own_levels = document.value("own_levels", false)};
+}
+
+}  // namespace
+
+PlanFile ReadPlanFile(const std::filesystem::path& file, const std::filesystem::path& input) {
+  std::ifstream stream(file);
+  if (!stream) throw Failure(kExitInvalidInput, file.string() + ": cannot be read");
+  const Json document = Json::parse(stream, nullptr, false);
+  if (!document.is_object()) FailNoPlan(file, "not a JSON object");
+  if (!document.contains("source") || document["source"] != FingerprintOf(input))
+    throw Failure(kExitUsage, fmt::format("{}: is a plan of another input than {}", file.string(),
+                                          input.string()));
+  try {
+    return Read(document);
+  } catch (const Json::exception& error) {
+    FailNoPlan(file, error.what());
+  }
+}
+
+}  // namespace fettle::enhance

@@ -1,0 +1,126 @@
+// deblock and denoise: luma by a network of models/ that is told how much there is to remove, strip
+// by strip.
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "picture/level.h"
+#include "steps/step.h"
+#include "steps/strips.h"
+
+namespace fettle::enhance {
+namespace {
+
+/// The networks' scale of levels: what 1.0 of their second input is.
+constexpr double kMostLevel = 51;
+
+/// What a step does to one frame: what its network is told, and how much of the answer is taken.
+struct Amount {
+  double level, share;
+};
+
+struct Restoring {
+  std::string_view step;
+  Amount (*amount)(const StepSetup&, const AVFrame&);
+};
+
+class Restore : public Step {
+ public:
+  Restore(const StepSetup& setup, const Restoring& what)
+      : setup_(setup),
+        what_(what),
+        network_(*FindNetwork(what.step, setup.network, DepthOf(setup))),
+        width_(setup.width + setup.width % 2),
+        height_(setup.height + setup.height % 2),
+        rows_(StripRows(width_, height_, network_.halo)),
+        strips_(StripsOf(height_, rows_, network_.halo)),
+        session_(Session::Create(LoadedModel(network_), {.threads = 1}).value()),
+        input_(Tensor::Create(FETTLE_F32, {1, 1, rows_, width_}).value()),
+        level_(Tensor::Create(FETTLE_F32, {1, 1, rows_ / 2, width_ / 2}).value()),
+        output_(Tensor::Create(FETTLE_F32, {1, 1, rows_, width_}).value()) {
+    session_.SetInput("luma", input_).value();
+    session_.SetInput("level", level_).value();
+    session_.SetOutput("restored", output_).value();
+  }
+
+  FramePtr Apply(FramePtr frame) override {
+    const Amount amount = what_.amount(setup_, *frame);
+    if (amount.share <= 0) return frame;
+    share_ = static_cast<float>(amount.share);
+    const double level = std::clamp(amount.level, 0.0, kMostLevel) / kMostLevel;
+    std::ranges::fill(level_.as<float>(), static_cast<float>(level));
+    FramePtr result = NewFrameLike(*frame, frame->width, frame->height);
+    CheckAv(av_frame_copy(result.get(), frame.get()), "a frame");
+    const Plane from = PlaneOf(*frame, 0), to = PlaneOf(*result, 0);
+    double total = 0;
+    for (const Strip& strip : strips_) total += Run(strip, from, to);
+    CheckMean(what_.step, total / from.width / from.height, from);
+    return result;
+  }
+
+ private:
+  static int DepthOf(const StepSetup& setup) {
+    return av_pix_fmt_desc_get(setup.format)->comp[0].depth;
+  }
+
+  /// Odd sides are repeated, as the network halves both.
+  void Read(const Plane& from, int first) {
+    float* row = input_.as<float>().data();
+    for (int y = first; y < first + rows_; ++y, row += width_) {
+      ReadRows(from, std::min(y, from.height - 1), 1, row);
+      if (from.width < width_) row[width_ - 1] = row[width_ - 2];
+    }
+  }
+
+  /// Returns the sum of the rows that are kept.
+  double Run(const Strip& strip, const Plane& from, const Plane& to) {
+    Read(from, strip.first);
+    session_.Run().value();
+    const ptrdiff_t skipped = static_cast<ptrdiff_t>(strip.begin - strip.first) * width_;
+    const float* before = input_.as<float>().data() + skipped;
+    float* after = output_.as<float>().data() + skipped;
+    double total = 0;
+    for (int y = strip.begin; y < std::min(strip.end, from.height); ++y) {
+      for (int x = 0; share_ < 1 && x < width_; ++x)
+        after[x] = before[x] + share_ * (after[x] - before[x]);
+      total += WriteRows(after, y, 1, to);
+      before += width_;
+      after += width_;
+    }
+    return total;
+  }
+
+  const StepSetup setup_;
+  const Restoring what_;
+  const Network network_;
+  const int width_, height_;  // even
+  const int rows_;
+  const std::vector<Strip> strips_;
+  Session session_;
+  Tensor input_, level_, output_;
+  float share_ = 1;  // of the frame in hand
+};
+
+Amount Coding(const StepSetup& setup, const AVFrame& frame) {
+  const double own = setup.own_levels ? LevelOf(frame) : -1;
+  const double level = own >= 0 ? own : setup.level;
+  return {level, setup.strength * DeblockShare(level)};
+}
+
+Amount Noise(const StepSetup& setup, const AVFrame&) {
+  return {setup.noise, setup.noise > 0 ? setup.strength : 0};
+}
+
+}  // namespace
+
+double DeblockShare(double level) { return std::clamp((level - 24) / 4, 0.0, 1.0); }
+
+std::unique_ptr<Step> MakeDeblock(const StepSetup& setup) {
+  return std::make_unique<Restore>(setup, Restoring{"deblock", Coding});
+}
+
+std::unique_ptr<Step> MakeDenoise(const StepSetup& setup) {
+  return std::make_unique<Restore>(setup, Restoring{"denoise", Noise});
+}
+
+}  // namespace fettle::enhance

@@ -1,0 +1,122 @@
+"""What an input needs, and plans that are edited and replayed: plan_test.py FETTLE_ENHANCE"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import media
+
+failed = 0
+
+
+def check(name, condition, got=""):
+    global failed
+    failed += not condition
+    if not condition:
+        print(f"FAILED {name}: {got}")
+
+
+def run(program, *words):
+    return subprocess.run([program, *map(str, words), "--threads", "1"], capture_output=True, text=True, timeout=100)
+
+
+def plan_of(program, path, *words):
+    done = run(program, path, "-o", path.parent / "planned.mkv", "--plan-only", "--json", *words)
+    check(f"{path.name}: plan", done.returncode == 0, done.stderr)
+    return json.loads(done.stdout)
+
+
+def make(folder):
+    """Clips that need one step or another."""
+    moving = ["-f", "lavfi", "-i", "mandelbrot=s=192x128:r=12:start_scale=0.5,format=yuv420p", "-frames:v", "12"]
+    x264 = ["-c:v", "libx264", "-threads", "1"]
+    grey = ["-f", "lavfi", "-i", "gradients=s=192x128:r=12:d=1:c0=0x303030:c1=0xd0d0d0:nb_colors=2:seed=1"]
+    veil = "scale=192:128,format=yuv420p,lutyuv=y='120+(val-126)*0.45'"
+    media.ffmpeg(*moving, *x264, "-crf", "40", folder / "coarse.mkv")
+    media.ffmpeg(*moving, *x264, "-crf", "12", folder / "fine.mkv")
+    media.ffmpeg(*moving, "-c:v", "mpeg4", "-q:v", "20", folder / "mpeg4.mkv")
+    media.ffmpeg(*grey, "-vf", "noise=c0s=12:c0f=t,format=yuv420p", *x264, "-crf", "4", folder / "noisy.mkv")
+    media.ffmpeg(*moving, "-vf", veil, *x264, "-crf", "12", folder / "veiled.mkv")
+
+
+# What is advised: the steps that must be there, and those that must not.
+ADVISED = {
+    "coarse.mkv": ({"deblock", "superres"}, {"denoise"}),
+    "fine.mkv": ({"superres"}, {"deblock"}),
+    "mpeg4.mkv": ({"deblock"}, {"denoise"}),
+    "noisy.mkv": ({"denoise"}, {"deblock"}),
+    "veiled.mkv": ({"contrast"}, {"deblock"}),
+}
+
+
+def check_advice(program, folder):
+    for name, (wanted, unwanted) in ADVISED.items():
+        plan = plan_of(program, folder / name)
+        steps = {step["step"] for step in plan["steps"]}
+        check(f"{name}: advice", wanted <= steps and not unwanted & steps, f"{sorted(steps)} of {plan['survey']['all']}")
+        reasons = {choice["what"]: choice["reason"] for choice in plan["choices"]}
+        check(f"{name}: reasons", all(reasons[step] for step in wanted | unwanted), reasons)
+    text = run(program, folder / "coarse.mkv", "-o", folder / "planned.mkv", "--plan-only", "--explain").stdout
+    check("explained", "at 0 s" in text and "as its decoder tells" in text, text)
+
+
+def check_replay(program, folder):
+    source = folder / "coarse.mkv"
+    plan = plan_of(program, source)
+    check("level", 34 < plan["level"] < 51 and plan["survey"]["all"]["level_told"], plan["level"])
+    plan["steps"] = [{"step": "deblock", "strength": 0.5}, {"step": "contrast"}]
+    edited = folder / "edited.json"
+    edited.write_text(json.dumps(plan))
+    again = plan_of(program, source, "--plan", edited)
+    check("edited steps", again["steps"] == [{"step": "deblock", "strength": 0.5}, {"step": "contrast", "strength": 0.3}], again["steps"])
+    done = run(program, source, "-o", folder / "replayed.mkv", "--plan", edited, "--json")
+    check("replayed", done.returncode == 0 and json.loads(done.stdout)["width"] == 192, done.stderr)
+
+    def refused(name, code, words, *arguments):
+        result = run(program, *arguments, "-o", folder / "refused.mkv")
+        lines = result.stderr.strip().splitlines()
+        check(name, result.returncode == code and len(lines) == 1 and words in lines[0], f"{result.returncode} {result.stderr}")
+
+    refused("another clip", 2, "another input", folder / "fine.mkv", "--plan", edited)
+    refused("no file", 3, "cannot be read", source, "--plan", folder / "none.json")
+    refused("no plan", 3, "not a JSON object", source, "--plan", source)
+    (folder / "odd.json").write_text(json.dumps({**plan, "steps": [{"step": "deblok"}]}))
+    refused("unknown step", 2, "did you mean 'deblock'", source, "--plan", folder / "odd.json")
+    (folder / "odd.json").write_text(json.dumps({**plan, "steps": [{"strength": 1}]}))
+    refused("unnamed step", 3, "is no plan", source, "--plan", folder / "odd.json")
+    refused("plan of a folder", 2, "not of a folder", folder, "--plan", edited)
+
+
+def check_odd_sizes(program, folder):
+    """deblock and denoise keep the size, whatever it is, and the depth."""
+    for name, size, pixels in (("odd.png", "37x23", "gray"), ("tiny.png", "1x1", "rgb24"), ("deep.png", "34x35", "rgb48be")):
+        media.ffmpeg("-f", "lavfi", "-i", f"testsrc2=s=64x64,format=rgb24,scale={size.replace('x', ':')}", "-frames:v", "1",
+                     "-pix_fmt", pixels, folder / name)  # fmt: skip
+        plan = plan_of(program, folder / name, "--steps", "deblock,denoise")
+        (folder / "odd.json").write_text(json.dumps({**plan, "level": 40, "noise": 5}))
+        done = run(program, folder / name, "-o", folder / ("restored_" + name), "--plan", folder / "odd.json", "--json")
+        check(name, done.returncode == 0, done.stderr)
+        if done.returncode == 0:
+            result = json.loads(done.stdout)
+            check(f"{name}: size", f"{result['width']}x{result['height']}" == size, result)
+
+
+def main():
+    reason = media.tools_missing()
+    if reason:
+        print(f"0 passed, 0 failed, 1 skipped: {reason}")
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        make(folder)
+        check_advice(sys.argv[1], folder)
+        check_replay(sys.argv[1], folder)
+        check_odd_sizes(sys.argv[1], folder)
+    print(f"{failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
