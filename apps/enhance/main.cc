@@ -68,8 +68,7 @@ struct Outcome {
 
 /// Plans and runs one input; prints what people read.
 Outcome Enhance(JobOptions options, const Arguments& arguments, std::stop_token stop) {
-  if (options.threads == 0 && !options.restart)
-    options.threads = JobFolder::ThreadsOf(options.output).value_or(0);
+  if (!options.restart) JobFolder::Settle(options);
   const Plan plan = MakePlan(options);
   if (!options.plan_only)
     for (const std::string& loss : plan.losses) Warn(loss);
@@ -155,8 +154,19 @@ void AddOptions(CLI::App& app, Arguments& arguments) {
   app.add_option("-o,--output", job.output, "file or folder; usually INPUT_enhanced");
   CLI::Option* named = app.add_option("--steps", job.steps, steps);
   CLI::Option* network = app.add_option("--network", job.network, "of the steps: fast|good|best")
-                             ->capture_default_str()
                              ->check(CLI::IsMember(NetworkChoices()));
+  CLI::Option* fps = app.add_option("--fps", job.fps, "frames a second to reach, else the input's")
+                         ->check(CLI::PositiveNumber);
+  app.add_option("--budget", job.budget, "realtime: the widest network in time, or best")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"realtime", "best"}))
+      ->excludes(fps)
+      ->excludes(network);
+  app.add_flag_function(
+         "--realtime", [&job](int64_t) { job.budget = "realtime"; },
+         "the input's frames a second, as usual")
+      ->excludes(fps);
+  fps->excludes(network);
   app.add_option("--plan", job.plan_file, "steps of a plan that --plan-only --json wrote")
       ->excludes(named)
       ->excludes(network);

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -189,6 +190,7 @@ def main():
         return
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
+        os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
         paths = media.make(folder)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             list(pool.map(lambda path: check_file(program, path, folder), paths))

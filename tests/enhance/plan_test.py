@@ -1,6 +1,7 @@
-"""What an input needs, and plans that are edited and replayed: plan_test.py FETTLE_ENHANCE"""
+"""What an input needs, what time allows, and plans that are edited and replayed: plan_test.py FETTLE_ENHANCE"""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -89,6 +90,26 @@ def check_replay(program, folder):
     refused("plan of a folder", 2, "not of a folder", folder, "--plan", edited)
 
 
+def check_budget(program, folder):
+    """The widest network that is in time, timed once."""
+    source = folder / "coarse.mkv"
+    for words, network in ((["--fps", "0.01"], "best"), (["--fps", "1e7"], "fast"), (["--budget", "best"], "best"),
+                           (["--network", "good"], "good")):  # fmt: skip
+        plan = plan_of(program, source, *words)
+        check(f"{words}: network", plan["network"] == network, plan["network"])
+    timings = folder / "cache/fettle/enhance.json"
+    kept = timings.read_text() if timings.exists() else ""
+    check("timings", kept.count(" deblock=1,superres=1 by ") == 3, kept)
+    plan_of(program, source, "--fps", "3")
+    check("timed once", timings.read_text() == kept)
+    timings.write_text("{")
+    reasons = {choice["what"]: choice["reason"] for choice in plan_of(program, source)["choices"]}
+    check("reason", "12 is wanted" in reasons["network"] and "frames a second" in reasons["network"], reasons)
+    for words in (["--fps", "0"], ["--fps", "5", "--network", "good"], ["--fps", "5", "--budget", "best"], ["--budget", "most"]):
+        done = run(program, source, *words)
+        check(f"{words}: refused", done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr)
+
+
 def check_odd_sizes(program, folder):
     """deblock and denoise keep the size, whatever it is, and the depth."""
     for name, size, pixels in (("odd.png", "37x23", "gray"), ("tiny.png", "1x1", "rgb24"), ("deep.png", "34x35", "rgb48be")):
@@ -110,9 +131,11 @@ def main():
         return 0
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
+        os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
         make(folder)
         check_advice(sys.argv[1], folder)
         check_replay(sys.argv[1], folder)
+        check_budget(sys.argv[1], folder)
         check_odd_sizes(sys.argv[1], folder)
     print(f"{failed} failed")
     return failed > 0

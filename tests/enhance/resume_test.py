@@ -22,7 +22,7 @@ def check(name, condition, got=""):
 
 
 def line(program, source, result, *more):
-    return [program, source, "-o", result, "--preset", "ultrafast", "--threads", "2", "--json", *more]
+    return [program, source, "-o", result, "--preset", "ultrafast", "--threads", "2", "--network", "fast", "--json", *more]
 
 
 def job_of(result):

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "analysis/measures.h"
+#include "basics/cpu_time.h"
 #include "picture/level.h"
 
 namespace fettle::enhance {
@@ -149,9 +150,12 @@ Survey SurveyOf(const std::filesystem::path& path, AVPixelFormat format) {
       input.is_picture()
           ? 0
           : std::max(0.0, static_cast<double>(input.format().duration) / AV_TIME_BASE);
+  double decoding = 0;
   for (int place = 0; place < (seconds > 0 ? kPlaces : 1); ++place) {
     const double at = seconds * place / kPlaces;
+    const double start = ThreadCpuMs();
     std::vector<FramePtr> frames = FramesFrom(path, at);
+    decoding += ThreadCpuMs() - start;
     if (frames.empty()) continue;
     Measures measures = Measured(std::move(frames), format);
     measures.seconds = at;
@@ -159,6 +163,7 @@ Survey SurveyOf(const std::filesystem::path& path, AVPixelFormat format) {
     survey.samples.push_back(measures);
   }
   survey.all = Together(survey.samples);
+  survey.decode_ms = decoding / std::max(1, survey.all.frames);
   return survey;
 }
 

@@ -24,6 +24,7 @@ struct Measures {
 struct Survey {
   std::string codec;
   double bits_per_pixel = 0;  // 0: not known
+  double decode_ms = 0;       // a frame, by one thread
   std::vector<Measures> samples;
   Measures all;  // medians, and sums of what is counted
 };

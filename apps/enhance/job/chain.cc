@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "av/pixels.h"
 #include "job/plan_file.h"
@@ -34,9 +33,9 @@ void TakeSurvey(const AVFrame& frame, Plan& plan) {
   plan.first.noise = plan.survey->all.noise;
 }
 
-/// The steps, and of each why it is among them.
-void ChooseSteps(const JobOptions& options, const AVFrame& frame, Plan& plan,
-                 std::map<std::string_view, std::string>& reasons) {
+/// The steps, and of each why it is among them or not.
+Reasons ChooseSteps(const JobOptions& options, const AVFrame& frame, Plan& plan) {
+  Reasons reasons;
   if (!options.plan_file.empty()) {
     PlanFile file = ReadPlanFile(options.plan_file, options.input);
     plan.chain = std::move(file.chain);
@@ -45,21 +44,20 @@ void ChooseSteps(const JobOptions& options, const AVFrame& frame, Plan& plan,
     plan.first.own_levels = file.own_levels;
     plan.first.noise = file.noise;
     for (const ChainLink& link : plan.chain) reasons[link.row->name] = options.plan_file.string();
-    return;
+    return reasons;
   }
   if (!options.steps.empty()) {
     plan.chain = ReadChain(options.steps);
-    if (options.explain || NeedsSurvey(plan.chain)) TakeSurvey(frame, plan);
+    if (options.explain || options.network.empty() || NeedsSurvey(plan.chain))
+      TakeSurvey(frame, plan);
     for (const ChainLink& link : plan.chain) reasons[link.row->name] = "--steps";
-    return;
+    return reasons;
   }
   TakeSurvey(frame, plan);
   const std::vector<Advice> advice = AdviceFor(*plan.survey, frame.width, frame.height);
-  for (const Advice& one : advice) {
-    reasons[one.step] = one.reason;
-    if (!one.taken) plan.choices.push_back({std::string(one.step), "left out", one.reason});
-  }
+  for (const Advice& one : advice) reasons[one.step] = one.reason;
   plan.chain = ChainOf(advice);
+  return reasons;
 }
 
 /// The choice that a step of the chain is.
@@ -90,14 +88,13 @@ void CheckSize(const AVFrame& frame, int scale) {
 
 }  // namespace
 
-void PlanChain(const JobOptions& options, const AVFrame& frame, Plan& plan) {
+Reasons PlanChain(const JobOptions& options, const AVFrame& frame, Plan& plan) {
   plan.source_format = static_cast<AVPixelFormat>(frame.format);
   plan.first.network = options.network;
-  std::map<std::string_view, std::string> reasons;
-  ChooseSteps(options, frame, plan, reasons);
+  Reasons reasons = ChooseSteps(options, frame, plan);
   plan.first.own_levels = plan.first.own_levels && Has(plan.chain, MakeDeblock);
   const std::vector<std::string> known = NetworkChoices();
-  if (std::ranges::find(known, plan.first.network) == known.end())
+  if (!plan.first.network.empty() && std::ranges::find(known, plan.first.network) == known.end())
     throw Failure(kExitUsage,
                   fmt::format("--network: there is no '{}': fast, good, best", plan.first.network));
   AVPixelFormat format = WorkingFormat(plan.source_format, plan.picture);
@@ -110,11 +107,23 @@ void PlanChain(const JobOptions& options, const AVFrame& frame, Plan& plan) {
   plan.first.height = frame.height;
   plan.first.full_range = ColourOf(frame).range == AVCOL_RANGE_JPEG && IsPlanarYuv(format) &&
                           !(av_pix_fmt_desc_get(plan.source_format)->flags & AV_PIX_FMT_FLAG_RGB);
+  return reasons;
+}
+
+void DescribeChain(const Reasons& reasons, Plan& plan) {
+  std::vector<Choice> steps;
   for (const ChainLink& link : plan.chain)
-    plan.choices.push_back(ChoiceOf(link, plan, reasons[link.row->name]));
-  if (format != plan.source_format && DepthOf(format) != DepthOf(plan.source_format))
-    plan.choices.push_back({"steps' pixels", NameOf(format),
-                            fmt::format("{} has no planes of luma", NameOf(plan.source_format))});
+    steps.push_back(ChoiceOf(link, plan, reasons.at(link.row->name)));
+  for (const auto& entry : reasons) {
+    const auto is_it = [&](const ChainLink& link) { return link.row->name == entry.first; };
+    if (std::ranges::none_of(plan.chain, is_it))
+      steps.push_back({std::string(entry.first), "left out", entry.second});
+  }
+  if (plan.first.format != plan.source_format &&
+      DepthOf(plan.first.format) != DepthOf(plan.source_format))
+    steps.push_back({"steps' pixels", NameOf(plan.first.format),
+                     fmt::format("{} has no planes of luma", NameOf(plan.source_format))});
+  plan.choices.insert(plan.choices.begin(), steps.begin(), steps.end());
 }
 
 }  // namespace fettle::enhance

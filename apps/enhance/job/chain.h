@@ -1,13 +1,22 @@
 // Which steps are done, on which pixels and by which networks.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "job/plan.h"
 
 namespace fettle::enhance {
 
-/// Fills the plan's `chain`, `survey`, `source_format` and `first`, and adds a choice with its
-/// reason for each step. The steps are those of --plan or --steps, else what a survey of the input
+/// Why a step is done or left out, by its name.
+using Reasons = std::map<std::string_view, std::string>;
+
+/// Fills the plan's `chain`, `survey`, `source_format` and `first`, whose network stays empty where
+/// it is to be chosen. The steps are those of --plan or --steps, else what a survey of the input
 /// advises. Throws Failure.
-void PlanChain(const JobOptions& options, const AVFrame& frame, Plan& plan);
+Reasons PlanChain(const JobOptions& options, const AVFrame& frame, Plan& plan);
+
+/// Adds a choice with its reason for each step, before all other choices.
+void DescribeChain(const Reasons& reasons, Plan& plan);
 
 }  // namespace fettle::enhance

@@ -54,12 +54,15 @@ std::filesystem::path JobFolder::PathFor(const std::filesystem::path& output) {
   return path += ".fettle-job";
 }
 
-std::optional<int> JobFolder::ThreadsOf(const std::filesystem::path& output) {
-  const Json manifest = ReadManifest(PathFor(output) / "manifest.json");
-  if (!manifest.is_object() || !manifest.contains("threads") ||
-      !manifest["threads"].is_number_integer())
-    return std::nullopt;
-  return manifest["threads"].get<int>();
+void JobFolder::Settle(JobOptions& options) {
+  const Json manifest = ReadManifest(PathFor(options.output) / "manifest.json");
+  if (!manifest.is_object()) return;
+  if (options.threads == 0 && manifest.contains("threads") &&
+      manifest["threads"].is_number_integer())
+    options.threads = manifest["threads"].get<int>();
+  if (options.network.empty() && options.plan_file.empty() && manifest.contains("network") &&
+      manifest["network"].is_string())
+    options.network = manifest["network"].get<std::string>();
 }
 
 JobFolder::JobFolder(const Plan& plan, bool restart) : path_(PathFor(plan.output)) {

@@ -23,8 +23,9 @@ class JobFolder {
  public:
   /// OUTPUT.fettle-job.
   static std::filesystem::path PathFor(const std::filesystem::path& output);
-  /// The threads of the job that waits there: the same number gives the same bytes.
-  static std::optional<int> ThreadsOf(const std::filesystem::path& output);
+  /// What the options leave open (threads, network) as the job has it that waits at their output:
+  /// the same gives the same bytes.
+  static void Settle(JobOptions& options);
 
   /// Makes the folder, or goes on with the one that is there. Throws Failure: kExitUsage where that
   /// is of another plan, program or processor.

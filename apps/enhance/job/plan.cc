@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "av/pixels.h"
+#include "job/budget.h"
 #include "job/chain.h"
 
 namespace fettle::enhance {
@@ -126,14 +127,16 @@ Plan MakePlan(const JobOptions& options) {
   plan.expected_frames = input.ExpectedFrames();
   if (input.format().duration > 0)
     plan.seconds = static_cast<double>(input.format().duration) / AV_TIME_BASE;
-  PlanChain(options, *frame, plan);
+  const Reasons reasons = PlanChain(options, *frame, plan);
+  if (!plan.picture) PlanEncoder(options, input, *frame, plan);
+  ChooseNetwork(options, *frame, plan);
+  DescribeChain(reasons, plan);
   if (plan.picture) {
     const AVDictionaryEntry* turn = av_dict_get(frame->metadata, "Orientation", nullptr, 0);
     if (turn != nullptr && std::atoi(turn->value) > 1)
       plan.losses.emplace_back("the picture's Exif orientation is not carried");
     return plan;
   }
-  PlanEncoder(options, input, *frame, plan);
   plan.light = LightOf(*frame);
   NameLosses(options, input, plan);
   if (frame->interlaced_frame)

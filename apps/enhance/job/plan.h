@@ -19,7 +19,9 @@ struct JobOptions {
   std::filesystem::path input, output;
   std::filesystem::path plan_file;  // of --plan
   std::string steps;                // empty: what the input needs
-  std::string network = "fast", encoder = "auto", preset;
+  std::string network;              // empty: the widest that `fps` or `budget` allows
+  std::string budget = "realtime", encoder = "auto", preset;
+  double fps = 0;   // 0: the input's
   int crf = -1;     // -1: the encoder's usual one
   int threads = 0;  // 0: all cores, or those of the job that goes on
   bool overwrite = false, restart = false, plan_only = false, strict = false, explain = false;
