@@ -15,6 +15,8 @@ TEST(AcceleratorRooflineTest, TakesTheLargerOfArithmeticAndBytes) {
   EXPECT_NEAR(LeastMicroseconds({}, ceilings), 2 / 1.25, 1e-6);
   EXPECT_NEAR(LeastMicroseconds({.operations = 8e9, .ceiling = "int8 dot"}, ceilings), 1000 / 1.25,
               1e-6);
+  EXPECT_NEAR(LeastMicroseconds({.operations = 16e9, .ceiling = "f16 mma"}, ceilings), 1000 / 1.25,
+              1e-6);
   EXPECT_EQ(LeastMicroseconds({.operations = 1e9}, {}), 0);
 }
 

@@ -9,6 +9,15 @@
 
 namespace fettle {
 
+/// Instructions by which 32 neighbouring work-items multiply matrices of f16 (mma.sync, ldmatrix
+/// and cp.async of PTX). Drivers do not report them: whoever opens the device runs them and says so
+/// (kernels/opencl/probe/mma.h).
+struct MmaFacts {
+  bool available = false;
+  bool emulated = false;    // computed without them, which only tests ask for
+  int64_t local_bytes = 0;  // what a work-group may declare: more than is reported, where it works
+};
+
 /// Sizes in bytes, extents in pixels; 0 where the device says nothing.
 struct OpenClFacts {
   std::string platform, name, vendor, version, driver;
@@ -29,7 +38,8 @@ struct OpenClFacts {
   bool fp16_storage = true;    // vload_half and vstore_half are part of OpenCL 1.0
   bool fp16_compute = false;   // cl_khr_fp16, or
   bool fp16_emulated = false;  // f32 rounded to f16 after each operation, which only tests ask for
-  bool int8_dot = false;       // cl_khr_integer_dot_product
+  MmaFacts mma;
+  bool int8_dot = false;  // cl_khr_integer_dot_product
   bool svm_coarse = false, svm_fine = false;
   bool sub_groups = false;
   bool full_profile = true;

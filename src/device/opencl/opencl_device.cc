@@ -114,6 +114,11 @@ Result<std::shared_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClListing& li
     device->facts_.fp16_compute = device->facts_.fp16_emulated = true;
     device->fingerprint_ += " (f16 emulated)";
   }
+  if (options.emulate_mma) {
+    device->facts_.mma = {
+        .available = true, .emulated = true, .local_bytes = device->facts_.local_bytes};
+    device->fingerprint_ += " (mma emulated)";
+  }
   device->svm_ = options.svm;
   device->pacing_ = options.pacing;
   if ((options.svm == SharedVirtualMemory::kCoarse && !device->facts_.svm_coarse) ||

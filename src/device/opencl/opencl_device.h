@@ -106,6 +106,8 @@ struct OpenClOptions {
   StreamOptions pacing;
   /// Computes as if there was cl_khr_fp16, by rounding f32: for tests where there is none.
   bool emulate_fp16 = false;
+  /// Computes as if there were instructions for matrices (MmaFacts), by emulation: for tests.
+  bool emulate_mma = false;
   /// Another driver than the loader's, for tests of faults; outlives the device.
   const OpenClApi* api = nullptr;
 };
@@ -126,6 +128,8 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   std::string_view name() const override { return facts_.name; }
   std::string_view fingerprint() const override { return fingerprint_; }
   const OpenClFacts& facts() const { return facts_; }
+  /// What was found out by running programs. Before anybody else has the device.
+  void Learn(const MmaFacts& mma) { facts_.mma = mma; }
   const OpenClApi& api() const { return *api_; }
   cl_context context() const { return static_cast<cl_context>(context_.get()); }
   cl_device_id id() const { return id_; }

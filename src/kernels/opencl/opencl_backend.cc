@@ -6,10 +6,25 @@
 #include "kernels/backend.h"
 #include "kernels/opencl/convert/convert.h"
 #include "kernels/opencl/operators.h"
+#include "kernels/opencl/probe/mma.h"
 #include "kernels/opencl/probe/probe.h"
 
 namespace fettle::kernels {
 namespace {
+
+/// What a device does by instructions that drivers do not report. One that failed over them is
+/// opened again.
+Result<std::shared_ptr<OpenClDevice>> WithMma(std::shared_ptr<OpenClDevice> device,
+                                              std::string_view which,
+                                              const OpenClOptions& options) {
+  const Result<MmaFacts> mma = ProbeMma(*device);
+  if (mma.ok()) {
+    device->Learn(*mma);
+    return device;
+  }
+  Log(LogLevel::kWarn, "{}: no instructions for matrices are used", mma.status().message());
+  return OpenClDevice::Open(which, options);
+}
 
 Result<std::shared_ptr<const Device>> Open(std::string_view which, const OpenOptions& options) {
   OpenClOptions wanted{.svm = options.svm, .pacing = options.pacing};
@@ -22,7 +37,8 @@ Result<std::shared_ptr<const Device>> Open(std::string_view which, const OpenOpt
     device = OpenClDevice::Open(which, wanted);
   }
   RETURN_IF_ERROR(device.status());
-  return std::shared_ptr<const Device>(*device);
+  ASSIGN_OR_RETURN(std::shared_ptr<OpenClDevice> known, WithMma(*device, which, wanted));
+  return std::shared_ptr<const Device>(std::move(known));
 }
 
 Result<std::vector<ListedDevice>> List() {

@@ -26,6 +26,7 @@ extern const KernelDesc kOpenClMatMulColumns;
 extern const KernelDesc kOpenClMatMulImages;
 extern const KernelDesc kOpenClMatMulLocal;
 extern const KernelDesc kOpenClMatMulLocalF16;
+extern const KernelDesc kOpenClMatMulMma;
 extern const KernelDesc kOpenClMatMulNaive;
 extern const KernelDesc kOpenClMatMulRegisters;
 extern const KernelDesc kOpenClMatMulRegistersF16;
@@ -69,6 +70,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClMatMulColumns,
       &kOpenClMatMulImages,
       &kOpenClMatMulLocal,
+      &kOpenClMatMulMma,
       &kOpenClMatMulNaive,
       &kOpenClMatMulRegisters,
       &kOpenClMatMulSplitK,

@@ -12,6 +12,8 @@ namespace {
 constexpr double kAcceleratorSlack = 1.25;
 /// 8-bit products that a device does in the time of one fp32 operation at best.
 constexpr double kDotFactor = 8;
+/// The same of f16 by matrix instructions.
+constexpr double kMmaFactor = 16;
 
 constexpr std::string_view kFlops = "fp32 fma", kReadRate = "cached read", kLaunchUs = "launch us";
 
@@ -57,7 +59,9 @@ Ceilings LoadAcceleratorCeilings(const Device& device, Store& store) {
 double CeilingMicroseconds(const kernels::Work& work, const Ceilings& ceilings) {
   const double flops = ValueOf(ceilings, kFlops), read_rate = ValueOf(ceilings, kReadRate);
   if (flops <= 0 || read_rate <= 0) return 0;
-  const double rate = work.ceiling == "int8 dot" ? kDotFactor * flops : flops;
+  const double rate = flops * (work.ceiling == "int8 dot"  ? kDotFactor
+                               : work.ceiling == "f16 mma" ? kMmaFactor
+                                                           : 1);
   return std::max(work.operations / rate, work.bytes / read_rate) * 1e6;
 }
 

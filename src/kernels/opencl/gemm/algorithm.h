@@ -21,6 +21,7 @@ struct GemmShape {
   /// Something other than the sum is stored: scaled, with an addend, or what element-wise operators
   /// make of it.
   bool is_finished = false;
+  bool constant_b = false;  // B is packed: its rows are as long as the algorithm wants them
   /// Product i is of matrices (i / repeat) % matrices of an operand; 0 matrices: as many as
   /// `batch`.
   struct Matrices {
@@ -54,7 +55,12 @@ struct GemmSetup {
   int64_t parts = 0;
   /// The program takes B before A.
   bool swaps = false;
+  /// Elements from row to row of a packed B; 0: they follow each other.
+  int64_t b_pitch = 0;
 };
+
+/// Both types that floats are stored as.
+inline constexpr DType kFloatStorages[] = {DType::kF32, DType::kF16};
 
 /// Its functions may be called for shapes that `applies` accepts.
 struct GemmAlgorithm {
@@ -70,6 +76,8 @@ struct GemmAlgorithm {
                      const OpenClFacts&) = nullptr;
   /// KernelDesc::parameters.
   std::span<const ParamInfo> (*parameters)() = nullptr;
+  /// What it takes matrices stored as.
+  std::span<const DType> storages = kFloatStorages;
 };
 
 /// An algorithm whose parameters are a struct: its fields, its usual values (shape, facts), whether
@@ -102,6 +110,9 @@ extern const GemmAlgorithm kGemmRegisters, kGemmLocal;
 extern const GemmAlgorithm kGemmVector;
 /// Broadcasts in a sub-group, parts of k side by side, many small products (shared.cc).
 extern const GemmAlgorithm kGemmSubGroups, kGemmSplit, kGemmBatched;
+
+/// Instructions that multiply matrices of f16 (mma.cc).
+extern const GemmAlgorithm kGemmMma;
 
 /// The forms of algorithms that read buffers: as they are given, and as rows.
 inline constexpr GemmForms kAsGivenForms[] = {

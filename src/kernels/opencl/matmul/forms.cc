@@ -81,6 +81,7 @@ Result<GemmShape> ReadShape(const ir::Graph& group, const Product& product, DTyp
                    .trans_b = product.trans_b && !product.constant_b,
                    .is_finished = group.nodes().size() > 1 || product.alpha != 1 ||
                                   product.addend != ir::kAbsent,
+                   .constant_b = product.constant_b,
                    .a = *a,
                    .b = *b};
 }
@@ -124,7 +125,7 @@ Result<std::vector<StateAssignment>> StatesFor(const GemmAlgorithm& algorithm,
       Expression::Compile(group, RowsOf(group, DType::kF32), group.nodes()[0].output(0)).status());
   std::vector<StateAssignment> all;
   Status refused;
-  for (const DType storage : {DType::kF32, DType::kF16}) {
+  for (const DType storage : algorithm.storages) {
     for (const GemmForms& forms : algorithm.forms) {
       auto states = StatesIn(forms, group, product, storage, facts);
       if (states.ok())

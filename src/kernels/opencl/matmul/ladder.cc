@@ -34,7 +34,8 @@ std::span<const LadderStep> ProductLadder() {
       {"split along K", "opencl.matmul.split_k"},
       {"matrix times vector", "opencl.matmul.vector", nullptr, {}, HasOneColumn},
       {"vector times matrix", "opencl.matmul.vector", nullptr, {}, HasOneRow},
-      {"small products", "opencl.matmul.batched"}};
+      {"small products", "opencl.matmul.batched"},
+      {"matrix instructions", "opencl.matmul.mma"}};
   return kSteps;
 }
 

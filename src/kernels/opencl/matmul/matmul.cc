@@ -2,6 +2,7 @@
 // row-major buffers where nothing else is said; a constant B is packed as [k, n].
 //   opencl.matmul.registers     tiles in registers
 //   opencl.matmul.local         tiles in local memory
+//   opencl.matmul.mma           instructions that multiply matrices of f16
 //   opencl.matmul.vector        one row or one column
 //   opencl.matmul.split_k       tiles in registers, parts of k added up after
 //   opencl.matmul.batched       many small products, each as a whole in local memory
@@ -11,7 +12,7 @@
 //   opencl.matmul.columns       A column by column
 //   opencl.matmul.naive         one output for each work-item
 // The first two also compute in f16 (opencl.matmul.registers.f16, opencl.matmul.local.f16); the
-// time of the third is that of reading the matrix.
+// time of opencl.matmul.vector is that of reading the matrix.
 #include "kernels/opencl/matmul/product_family.h"
 
 namespace fettle::kernels {
@@ -35,6 +36,27 @@ int LocalTaste(const ProductFacts& facts, const Device&) {
   return facts.shape.m < 8 || facts.shape.n < 8 ? kForFew : kUsual;
 }
 
+/// Pieces are of 16 rows and 16 columns at least.
+int MmaTaste(const ProductFacts& facts, const Device&) {
+  const GemmShape& shape = facts.shape;
+  return shape.m >= 16 && shape.n >= 16 && shape.k >= 16 ? 14 : 2;
+}
+
+Work MmaWork(const Problem& problem, const ProductFacts& facts, const Params&, const Device&) {
+  const GemmShape& shape = facts.shape;
+  const State& c = problem.states.outputs[0];
+  const double macs = static_cast<double>(shape.m * shape.n) * static_cast<double>(shape.k);
+  return {.operations = 2 * macs * static_cast<double>(shape.batch),
+          .ceiling = "f16 mma",
+          .bytes = static_cast<double>(StorageBytes(c.storage, shape.m * shape.n * shape.batch))};
+}
+
+constexpr Family<ProductFacts> kMmaFamily = [] {
+  Family<ProductFacts> family = kProductFamily<kGemmMma, MmaTaste>;
+  family.work = MmaWork;
+  return family;
+}();
+
 }  // namespace
 
 extern const KernelDesc kOpenClMatMulRegisters;
@@ -48,6 +70,11 @@ const KernelDesc kOpenClMatMulLocal = {
     .name = "opencl.matmul.local",
     .match = MatchAs<kProductFamily<kGemmLocal, LocalTaste<9, 4>>>,
     .parameters = ProductParameters<kGemmLocal>};
+
+extern const KernelDesc kOpenClMatMulMma;
+const KernelDesc kOpenClMatMulMma = {.name = "opencl.matmul.mma",
+                                     .match = MatchAs<kMmaFamily>,
+                                     .parameters = ProductParameters<kGemmMma>};
 
 extern const KernelDesc kOpenClMatMulVector;
 const KernelDesc kOpenClMatMulVector = {.name = "opencl.matmul.vector",

@@ -8,12 +8,29 @@
 namespace fettle::kernels {
 namespace {
 
-PackRequest PackB(const Product& p, DType storage) {
+Status PackPitched(const Product& p, int64_t pitch, DType storage, const Constant& constant,
+                   std::byte* out) {
+  const ConstantFloats b(constant);
+  std::memset(out, 0, StorageBytes(storage, p.b_matrices * p.k * pitch));
+  for (int64_t row = 0; row < p.b_matrices * p.k; ++row) {
+    const int64_t first = row / p.k * p.k * p.n, k = row % p.k;
+    for (int64_t column = 0; column < p.n; ++column) {
+      const int64_t from = first + (p.trans_b ? column * p.k + k : k * p.n + column);
+      StoreFloat(b[from], storage, row * pitch + column, out);
+    }
+  }
+  return OkStatus();
+}
+
+/// Rows of [k, n], `pitch` elements long, zero behind their end.
+PackRequest PackB(const Product& p, int64_t pitch, DType storage) {
   PackRequest request;
   request.constants = {p.b};
   request.recipe = fmt::format("opencl.matmul.kn{}.{}", p.trans_b ? ".t" : "", DTypeName(storage));
-  request.bytes = StorageBytes(storage, p.b_matrices * p.k * p.n);
-  request.pack = [p, storage](std::span<const Constant* const> constants, std::byte* out) {
+  if (pitch != p.n) request.recipe += fmt::format(".pitch{}", pitch);
+  request.bytes = StorageBytes(storage, p.b_matrices * p.k * pitch);
+  request.pack = [p, pitch, storage](std::span<const Constant* const> constants, std::byte* out) {
+    if (pitch != p.n) return PackPitched(p, pitch, storage, *constants[0], out);
     const int64_t rows = p.trans_b ? p.n : p.b_matrices * p.k;
     const int64_t columns = p.trans_b ? p.k : p.n;
     for (int64_t z = 0; z < (p.trans_b ? p.b_matrices : 1); ++z)
@@ -50,7 +67,8 @@ class MatMul final : public PreparedKernel {
       addend_ = InputIndex(*problem.group, p_.addend);
     a_is_image_ = problem.states.inputs[a_].memory == MemoryKind::kImage2d;
     if (setup_.extents.empty()) setup_.extents = {Int(shape.m), Int(shape.n), Int(shape.k)};
-    if (p_.constant_b) packs_.push_back(PackB(p_, shape.storage));
+    if (p_.constant_b)
+      packs_.push_back(PackB(p_, setup_.b_pitch == 0 ? p_.n : setup_.b_pitch, shape.storage));
     if (p_.constant_row)
       packs_.push_back(PackRow(p_, p_.addend_column_stride == 0 ? 1 : p_.n, shape.storage));
     own_packs_ = packs_.size();
@@ -76,12 +94,13 @@ class MatMul final : public PreparedKernel {
                                  "gemm_split_sum"));
     }
     unaligned_ = kernel_;
-    const std::string_view aligned = "-DALIGNED=1";
+    const std::string_view aligned = "ALIGNED=1";
     std::string text = options.text();
-    const size_t at = text.find(aligned);
-    if (at == std::string::npos) return OkStatus();
+    if (text.find(aligned) == std::string::npos) return OkStatus();
+    for (size_t at; (at = text.find(aligned)) != std::string::npos;)
+      text[at + aligned.size() - 1] = '0';
     BuildOptions others;
-    others.Add(text.replace(at, aligned.size(), "-DALIGNED=0"));
+    others.Add(text);
     ASSIGN_OR_RETURN(unaligned_, build(others));
     return OkStatus();
   }

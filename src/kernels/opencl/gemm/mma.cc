@@ -1,0 +1,63 @@
+// Products of f16 by matrix instructions (mma.cl): what their parameters may be and how they are
+// launched.
+#include <algorithm>
+
+#include "kernels/opencl/gemm/tiles.h"
+#include "kernels/opencl/gemm/warp_tile.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// Elements of the 16 bytes that one copy brings.
+constexpr int64_t kChunk = 8;
+
+int64_t RoundUp(int64_t value, int64_t multiple) { return DivideUp(value, multiple) * multiple; }
+
+Status HasMma(const GemmShape& shape, const OpenClFacts& facts) {
+  if (!facts.mma.available)
+    return Unsupported("the device is not known to have instructions for matrices");
+  if (shape.m * shape.n * shape.k == 0) return Unsupported("an empty matrix");
+  return OkStatus();
+}
+
+WarpTile UsualMma(const GemmShape& shape, const OpenClFacts& facts) {
+  return UsualWarpTile(shape.m, shape.n, shape.batch, facts);
+}
+Status CheckMma(const GemmShape&, const WarpTile& tile, const OpenClFacts& facts) {
+  return CheckWarpTile(tile, facts);
+}
+
+GemmSetup SetUpMma(const GemmShape& shape, const GemmForms&, const WarpTile& tile,
+                   const OpenClFacts& facts) {
+  GemmSetup setup{.path = "gemm/mma.cl", .function = "gemm_mma"};
+  DefineWarpTile(tile, facts, setup.options);
+  const int64_t a_row = shape.trans_a ? shape.m : shape.k;
+  const int64_t b_row = shape.trans_b ? shape.k : shape.n;
+  setup.b_pitch = shape.constant_b ? RoundUp(b_row, kChunk) : b_row;
+  const bool even = shape.m % tile.bm == 0 && shape.n % tile.bn == 0 && shape.k % tile.bk == 0;
+  const bool chunks = a_row % kChunk == 0 && setup.b_pitch % kChunk == 0;
+  setup.options.Define("CHECKED", even ? 0 : 1);
+  setup.options.Define("CHUNKS_ALIGNED", chunks ? 1 : 0);
+  setup.options.Define("ALIGNED", shape.n % 4 == 0 ? 1 : 0);
+  setup.options.Define("TRANS_A", shape.trans_a ? 1 : 0).Define("TRANS_B", shape.trans_b ? 1 : 0);
+  const auto items = static_cast<size_t>(tile.items());
+  setup.sizes = {
+      .gws = {static_cast<size_t>(DivideUp(shape.n, tile.bn)) * items,
+              static_cast<size_t>(DivideUp(shape.m, tile.bm)), static_cast<size_t>(shape.batch)},
+      .lws = {items, 1, 1}};
+  setup.more = {MatrixMap(shape), static_cast<cl_int>(a_row), static_cast<cl_int>(setup.b_pitch)};
+  return setup;
+}
+
+constexpr DType kHalf[] = {DType::kF16};
+
+}  // namespace
+
+const GemmAlgorithm kGemmMma = [] {
+  GemmAlgorithm algorithm =
+      GemmOf<kWarpTileFields, UsualMma, CheckMma, SetUpMma>(kAsGivenForms, HasMma);
+  algorithm.storages = kHalf;
+  return algorithm;
+}();
+
+}  // namespace fettle::kernels

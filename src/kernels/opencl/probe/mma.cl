@@ -1,0 +1,60 @@
+// Whether the instructions of gemm/mma.clh compute what they should, in LOCAL_BYTES of local memory
+// all of which hold what is written to them. One work-group: gws = lws = {32, 1, 1}.
+//   a, b  f16 [16][16] and [16 columns][16]
+//   out   f32, 8 sums of each work-item: a * b by plain and by transposed loads, of which the
+//   latter
+//         take b as [16][16]; then whether local memory lost anything
+#ifndef LOCAL_BYTES
+#define LOCAL_BYTES 4096
+#endif
+#include "kernels/opencl/gemm/mma.clh"
+
+#define WORDS (LOCAL_BYTES / 4)
+// The operands lie at the end, 512 bytes each, rows of 32.
+#define A_AT (LOCAL_BYTES / 16 * 16 - 1024)
+#define B_AT (A_AT + 512)
+
+__kernel __attribute__((reqd_work_group_size(32, 1, 1))) void probe_mma(
+    __global const ushort* restrict a, __global const ushort* restrict b,
+    __global float* restrict out) {
+  __local uchar memory[LOCAL_BYTES] __attribute__((aligned(128)));
+  DECLARE_WARP(memory, 32)
+  const int item = get_local_id(0);
+  __local uint* words = (__local uint*)memory;
+  for (int i = item; i < WORDS; i += 32) words[i] = i * 2654435761u;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  int lost = 0;
+  for (int i = 0; i < 32; ++i) {
+    const int at = (item * 32 + i) * (WORDS / 1024);
+    if (words[at] != at * 2654435761u) ++lost;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+
+  // The second half of each row of b comes in pieces of 8 bytes, the last of them zero.
+  const int row = item / 2, half_row = item % 2;
+  COPY_16(A_AT + item * 16, a + item * 8, 16);
+  if (half_row == 0) {
+    COPY_16(B_AT + item * 16, b + item * 8, 16);
+  } else {
+    COPY_8(B_AT + item * 16, b + item * 8, 8);
+    COPY_8(B_AT + item * 16 + 8, b + item * 8 + 4, row == 15 ? 0 : 8);
+  }
+  COMMIT_COPIES;
+  WAIT_COPIES(0);
+  barrier(CLK_LOCAL_MEM_FENCE);
+
+  uint rows[4], columns[4];
+  float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f}, transposed[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+  const int upper = (item & 15) * 32 + (item >> 4) * 16;
+  LoadMatrices(rows, A_AT + upper, WARP_ARGS);
+  LoadMatrices(columns, B_AT + ((item & 7) + (item >> 4) * 8) * 32 + (item >> 3 & 1) * 16,
+               WARP_ARGS);
+  MultiplyAdd(sum, rows, columns + 2, WARP_ARGS);
+  LoadMatricesTransposed(columns, B_AT + upper, WARP_ARGS);
+  MultiplyAdd(transposed, rows, columns, WARP_ARGS);
+  for (int i = 0; i < 4; ++i) {
+    out[item * 9 + i] = sum[i];
+    out[item * 9 + 4 + i] = transposed[i];
+  }
+  out[item * 9 + 8] = lost;
+}

@@ -1,0 +1,99 @@
+// Kernels of matrix instructions on an OpenCL device, the instructions emulated, against the oracle
+// within what storing f16 may cost; and what a device without them says.
+#include "kernels/opencl/probe/mma.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/kernels/kernel_check.h"
+#include "tests/opencl_device.h"
+
+namespace fettle::kernels {
+
+extern const KernelDesc kOpenClMatMulMma;
+
+namespace {
+
+/// Products of f16 with what may follow them: of one tile and several, with and without edges, of
+/// each order of rows and columns; rows at multiples of 16 bytes but in the last two.
+constexpr std::string_view kMmaGroups[] = {
+    "input %a: f32[32x64]\ninput %b: f32[64x64]\n%y = MatMul(%a, %b)\noutput %y\n",
+    "input %a: f32[37x72]\nconst %b: f32[53x72]\nconst %c: f32[53]\n"
+    "%g = Gemm(%a, %b, %c) {transB=1}\n%y = Relu(%g)\noutput %y\n",
+    "input %a: f32[72x40]\ninput %b: f32[56x72]\ninput %c: f32[40x56]\n"
+    "%y = Gemm(%a, %b, %c) {alpha=0.5, beta=2.0, transA=1, transB=1}\noutput %y\n",
+    "input %a: f32[2x2x5x24]\ninput %b: f32[2x24x8]\n%y = MatMul(%a, %b)\noutput %y\n",
+    "input %a: f32[35x67]\ninput %b: f32[67x45]\n%y = MatMul(%a, %b)\noutput %y\n"};
+
+class OpenClMma : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto& plain = TestOpenClDevice();
+    if (!plain.ok()) GTEST_SKIP() << "no OpenCL device: " << plain.status().message();
+    const OpenClOptions options{.emulate_mma = true};
+    static const auto& opened = *new Result<std::shared_ptr<OpenClDevice>>(
+        OpenClDevice::Open((*plain)->facts().platform, options));
+    ASSERT_TRUE(opened.ok()) << opened.status().message();
+    device_ = opened->get();
+  }
+
+  void Check(std::string_view text, const Params& changes = {}) {
+    const CaseGroup group = ParseGroup(text);
+    const auto candidates = CandidatesOf(kOpenClMatMulMma, *group.graph, *device_);
+    ASSERT_TRUE(candidates.ok()) << candidates.status().message();
+    ASSERT_EQ(candidates->size(), 1U);
+    KernelRun run{kOpenClMatMulMma, group, {group.graph, candidates->front(), 1}, {}, ""};
+    run.params = DefaultParams(kOpenClMatMulMma, run.problem, *device_);
+    for (const auto& [name, value] : changes) run.params[name] = value;
+    const Status valid = SpaceOf(kOpenClMatMulMma, run.problem, *device_).check(run.params);
+    ASSERT_TRUE(valid.ok()) << valid.message();
+    EXPECT_TRUE(CheckRun(run, *device_));
+  }
+
+  const OpenClDevice* device_ = nullptr;
+};
+
+TEST_F(OpenClMma, TheProbeRunsTheInstructions) {
+  const Result<MmaFacts> probed = ProbeMma(*device_);
+  ASSERT_TRUE(probed.ok()) << probed.status().message();
+  EXPECT_TRUE(probed->available);
+}
+
+TEST_F(OpenClMma, ProductsAgreeWithTheOracle) {
+  for (const std::string_view group : kMmaGroups) Check(group);
+}
+
+TEST_F(OpenClMma, OtherTilesDoToo) {
+  Check(kMmaGroups[1], {{"BM", 64}, {"BN", 32}, {"BK", 64}, {"WM", 32}, {"WN", 32}, {"STAGES", 3}});
+}
+
+TEST_F(OpenClMma, TilesThatDoNotFitAreRefused) {
+  const CaseGroup group = ParseGroup(kMmaGroups[0]);
+  const auto states = CandidatesOf(kOpenClMatMulMma, *group.graph, *device_).value();
+  const Problem problem{group.graph, states.front(), 1};
+  const ParamSpace space = SpaceOf(kOpenClMatMulMma, problem, *device_);
+  const auto refusal = [&](const Params& changes) {
+    Params params = space.usual;
+    for (const auto& [name, value] : changes) params[name] = value;
+    return space.check(params).message();
+  };
+  EXPECT_EQ(refusal({}), "");
+  EXPECT_EQ(refusal({{"BM", 32}, {"WM", 64}}), "WM, WN: 64x16 do not cut 32x32 evenly");
+  EXPECT_EQ(refusal({{"BM", 256}, {"WM", 16}}),
+            "BK: 1024 work-items cannot share the tiles evenly");
+}
+
+TEST(OpenClMmaRefusal, ADeviceWithoutInstructionsSaysSo) {
+  const auto& device = TestOpenClDevice();
+  if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
+  if ((*device)->facts().HasExtension("cl_nv_device_attribute_query"))
+    GTEST_SKIP() << "the device takes PTX";
+  const Result<MmaFacts> probed = ProbeMma(**device);
+  ASSERT_TRUE(probed.ok()) << probed.status().message();
+  EXPECT_FALSE(probed->available);
+  const CaseGroup group = ParseGroup(kMmaGroups[0]);
+  EXPECT_EQ(CandidatesOf(kOpenClMatMulMma, *group.graph, **device).status().message(),
+            "the device is not known to have instructions for matrices");
+}
+
+}  // namespace
+}  // namespace fettle::kernels
