@@ -13,6 +13,7 @@ extern const KernelDesc kOpenClConvFirstLayer;
 extern const KernelDesc kOpenClConvPointwise;
 extern const KernelDesc kOpenClConvPointwiseF16;
 extern const KernelDesc kOpenClConvLocal;
+extern const KernelDesc kOpenClConvMma;
 extern const KernelDesc kOpenClConvTransposeGather;
 extern const KernelDesc kOpenClConvWinograd;
 extern const KernelDesc kOpenClDistancePairs;
@@ -59,6 +60,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClConvFirstLayer,
       &kOpenClConvPointwise,
       &kOpenClConvLocal,
+      &kOpenClConvMma,
       &kOpenClConvTransposeGather,
       &kOpenClConvWinograd,
       &kOpenClDistancePairs,

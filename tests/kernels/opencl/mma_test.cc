@@ -1,5 +1,6 @@
-// Kernels of matrix instructions on an OpenCL device, the instructions emulated, against the oracle
-// within what storing f16 may cost; and what a device without them says.
+// Kernels of matrix instructions on an OpenCL device, the instructions
+// emulated, against the oracle within what storing f16 may cost; and what a
+// device without them says.
 #include "kernels/opencl/probe/mma.h"
 
 #include <gtest/gtest.h>
@@ -9,20 +10,38 @@
 
 namespace fettle::kernels {
 
-extern const KernelDesc kOpenClMatMulMma;
+extern const KernelDesc kOpenClConvMma, kOpenClMatMulMma;
 
 namespace {
 
-/// Products of f16 with what may follow them: of one tile and several, with and without edges, of
-/// each order of rows and columns; rows at multiples of 16 bytes but in the last two.
+/// Products of f16 with what may follow them: of one tile and several, with and
+/// without edges, of each order of rows and columns; rows at multiples of 16
+/// bytes but in the last two.
 constexpr std::string_view kMmaGroups[] = {
-    "input %a: f32[32x64]\ninput %b: f32[64x64]\n%y = MatMul(%a, %b)\noutput %y\n",
+    "input %a: f32[32x64]\ninput %b: f32[64x64]\n%y = MatMul(%a, %b)\noutput "
+    "%y\n",
     "input %a: f32[37x72]\nconst %b: f32[53x72]\nconst %c: f32[53]\n"
     "%g = Gemm(%a, %b, %c) {transB=1}\n%y = Relu(%g)\noutput %y\n",
     "input %a: f32[72x40]\ninput %b: f32[56x72]\ninput %c: f32[40x56]\n"
-    "%y = Gemm(%a, %b, %c) {alpha=0.5, beta=2.0, transA=1, transB=1}\noutput %y\n",
-    "input %a: f32[2x2x5x24]\ninput %b: f32[2x24x8]\n%y = MatMul(%a, %b)\noutput %y\n",
-    "input %a: f32[35x67]\ninput %b: f32[67x45]\n%y = MatMul(%a, %b)\noutput %y\n"};
+    "%y = Gemm(%a, %b, %c) {alpha=0.5, beta=2.0, transA=1, transB=1}\noutput "
+    "%y\n",
+    "input %a: f32[2x2x5x24]\ninput %b: f32[2x24x8]\n%y = MatMul(%a, "
+    "%b)\noutput %y\n",
+    "input %a: f32[35x67]\ninput %b: f32[67x45]\n%y = MatMul(%a, %b)\noutput "
+    "%y\n"};
+
+/// Strides, pads and channels that fill no piece; taps that are whole tiles,
+/// and a tail; one pixel for one, beside a tile in full.
+constexpr std::string_view kMmaConvolutions[] = {
+    "input %x: f32[2x19x7x6]\nconst %w: f32[23x19x3x3]\nconst %b: f32[23]\n"
+    "%y = Conv(%x, %w, %b) {pads=[1,0,1,2], strides=[2,1], "
+    "dilations=[1,2]}\noutput %y\n",
+    "input %x: f32[1x32x6x7]\ninput %r: f32[1x36x6x7]\nconst %w: "
+    "f32[36x32x3x3]\n"
+    "%c = Conv(%x, %w) {pads=[1,1,1,1]}\n%s = Add(%c, %r)\n%y = "
+    "Relu(%s)\noutput %y\n",
+    "input %x: f32[1x40x5x9]\nconst %w: f32[35x40x1x1]\nconst %b: f32[35]\n"
+    "%y = Conv(%x, %w, %b)\noutput %y\n"};
 
 class OpenClMma : public testing::Test {
  protected:
@@ -36,15 +55,15 @@ class OpenClMma : public testing::Test {
     device_ = opened->get();
   }
 
-  void Check(std::string_view text, const Params& changes = {}) {
+  void Check(const KernelDesc& kernel, std::string_view text, const Params& changes = {}) {
     const CaseGroup group = ParseGroup(text);
-    const auto candidates = CandidatesOf(kOpenClMatMulMma, *group.graph, *device_);
+    const auto candidates = CandidatesOf(kernel, *group.graph, *device_);
     ASSERT_TRUE(candidates.ok()) << candidates.status().message();
     ASSERT_EQ(candidates->size(), 1U);
-    KernelRun run{kOpenClMatMulMma, group, {group.graph, candidates->front(), 1}, {}, ""};
-    run.params = DefaultParams(kOpenClMatMulMma, run.problem, *device_);
+    KernelRun run{kernel, group, {group.graph, candidates->front(), 1}, {}, ""};
+    run.params = DefaultParams(kernel, run.problem, *device_);
     for (const auto& [name, value] : changes) run.params[name] = value;
-    const Status valid = SpaceOf(kOpenClMatMulMma, run.problem, *device_).check(run.params);
+    const Status valid = SpaceOf(kernel, run.problem, *device_).check(run.params);
     ASSERT_TRUE(valid.ok()) << valid.message();
     EXPECT_TRUE(CheckRun(run, *device_));
   }
@@ -59,11 +78,16 @@ TEST_F(OpenClMma, TheProbeRunsTheInstructions) {
 }
 
 TEST_F(OpenClMma, ProductsAgreeWithTheOracle) {
-  for (const std::string_view group : kMmaGroups) Check(group);
+  for (const std::string_view group : kMmaGroups) Check(kOpenClMatMulMma, group);
+}
+
+TEST_F(OpenClMma, ConvolutionsAgreeWithTheOracle) {
+  for (const std::string_view group : kMmaConvolutions) Check(kOpenClConvMma, group);
 }
 
 TEST_F(OpenClMma, OtherTilesDoToo) {
-  Check(kMmaGroups[1], {{"BM", 64}, {"BN", 32}, {"BK", 64}, {"WM", 32}, {"WN", 32}, {"STAGES", 3}});
+  Check(kOpenClMatMulMma, kMmaGroups[1],
+        {{"BM", 64}, {"BN", 32}, {"BK", 64}, {"WM", 32}, {"WN", 32}, {"STAGES", 3}});
 }
 
 TEST_F(OpenClMma, TilesThatDoNotFitAreRefused) {
