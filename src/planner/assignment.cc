@@ -25,12 +25,12 @@ class Assigner {
       Remember(group.fragment.inputs[i], choice.states().inputs[i]);
     for (size_t i = 0; i < group.fragment.outputs.size(); ++i)
       Remember(group.fragment.outputs[i], choice.states().outputs[i]);
-    const bool alone = threads_ > 1 && IsTooSmallToShare(choice, group.fragment.graph);
+    const int threads = ThreadsWorthWaking(choice, group.fragment.graph, threads_);
     return {.nodes = group.nodes,
             .kernel = std::string(choice.kernel->name),
             .version = choice.kernel->version,
             .states = choice.states(),
-            .threads = alone ? 1 : 0};
+            .threads = threads == threads_ ? 0 : threads};
   }
 
  private:

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "kernels/cost_text.h"
 #include "planner/cover.h"
+#include "planner/small_steps.h"
 
 namespace fettle::planner {
 namespace {
@@ -108,15 +109,23 @@ class Lister {
       kind.entries.push_back(std::move(entry));
       return;
     }
-    const bool on_cpu = choice.kernel->device() == DeviceKind::kCpu;
-    for (int threads : {limits_.threads, 1}) {
+    const auto on_all = static_cast<int>(kind.entries.size());
+    for (int threads : ThreadCounts(choice, kind)) {
       entry.threads = threads;
       entry.params = entry.match->params(entry.states_index, threads).usual;
       entry.change = fmt::format("{} {}", entry.kernel->name, threads);
+      entry.base = threads == limits_.threads ? -1 : on_all;
       kind.entries.push_back(entry);
-      entry.base = static_cast<int>(kind.entries.size()) - 1;
-      if (!on_cpu || threads == 1) break;
     }
+  }
+
+  /// All threads first; of the CPU also what plans made without measuring take, and one.
+  std::vector<int> ThreadCounts(const Choice& choice, const Kind& kind) const {
+    std::vector<int> counts = {limits_.threads};
+    if (choice.kernel->device() != DeviceKind::kCpu) return counts;
+    for (int count : {ThreadsWorthWaking(choice, kind.group, limits_.threads), 1})
+      if (count < counts.back()) counts.push_back(count);
+    return counts;
   }
 
   const ir::Graph& graph_;

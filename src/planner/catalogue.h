@@ -56,8 +56,9 @@ struct Catalogue {
 };
 
 /// Lists everything for `graph`, whose values have concrete shapes. With several threads each entry
-/// of the CPU also comes for one. References are listed where nothing else computes a single node.
-/// Fails with kUnsupported, naming the node and every kernel's reason, where a node has no entry.
+/// of the CPU also comes for one, and for as few as its work is worth (small_steps.h). References
+/// are listed where nothing else computes a single node. Fails with kUnsupported, naming the node
+/// and every kernel's reason, where a node has no entry.
 Result<Catalogue> ListCatalogue(const ir::Graph& graph, const DeviceSet& devices,
                                 const Limits& limits);
 

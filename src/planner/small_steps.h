@@ -1,13 +1,14 @@
-// Steps that are over before other threads have woken up.
+// Steps that are over before all threads have woken up.
 #pragma once
 
 #include "planner/choices.h"
 
 namespace fettle::planner {
 
-/// Whether `choice` for `group` (GroupChoices::fragment.graph) is a kernel of the CPU with so little to
-/// do, by its work and usual rates of one core, that sharing it among threads takes longer. For
-/// plans made before anything is measured; measuring decides between one thread and all.
-bool IsTooSmallToShare(const Choice& choice, const std::shared_ptr<const ir::Graph>& group);
+/// How many of `threads` share `choice` for `group` (the graph of GroupChoices::fragment) in plans
+/// made before anything is measured: all, or fewer where the work of a kernel of the CPU, at usual
+/// rates of a core, is less than what waking more of them and waiting for them takes.
+int ThreadsWorthWaking(const Choice& choice, const std::shared_ptr<const ir::Graph>& group,
+                       int threads);
 
 }  // namespace fettle::planner
