@@ -169,31 +169,40 @@ class Threads(unittest.TestCase):
             worker.join()
         self.assertEqual(wrong, [])
 
-    def test_busy_close_and_cancel(self):
-        session = fettle.Session(small_models.product(384, depth=400), threads=1, when_busy="fail")
-        given, failures = numpy.ones((384, 384), numpy.float32), []
+    def test_a_session_that_is_busy(self):
+        session = fettle.Session(small_models.product(16), threads=1)
+        refused = []
+
+        def progress(*now):
+            for call in (session.close, session.steps):
+                try:
+                    call()
+                except fettle.Busy:
+                    refused.append(call)
+            return False
+
+        with self.assertRaises(fettle.Cancelled):
+            session.tune({"x": numpy.ones((4, 16), numpy.float32)}, level="fast", progress=progress)
+        self.assertEqual(refused, [session.close, session.steps])
+        session.close()
+
+    def test_runs_are_cancelled_from_another_thread(self):
+        session = fettle.Session(small_models.product(128, depth=100), threads=1)
+        cancelled = threading.Event()
 
         def work():
             try:
-                session.run({"x": given})
-            except fettle.Cancelled as error:
-                failures.append(error)
+                while True:
+                    session.run({"x": numpy.ones((128, 128), numpy.float32)})
+            except fettle.Cancelled:
+                cancelled.set()
 
         worker = threading.Thread(target=work)
         worker.start()
-        busy = 0
-        while worker.is_alive() and busy == 0:
-            try:
-                session.close()
-                break
-            except fettle.Busy:
-                busy += 1
-            with self.assertRaises(fettle.Busy):
-                session.steps()
-        while worker.is_alive():
+        while not cancelled.wait(0.001):
             session.cancel()
-            worker.join(0.005)
-        self.assertEqual(len(failures), busy)
+        worker.join()
+        session.close()
 
     def test_a_fork(self):
         session = fettle.Session(small_models.add(), threads=2)
