@@ -16,6 +16,7 @@ import unittest
 
 FETTLE, DEMO = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:3])
 SMALL = ["--shape", "picture=1x3x8x12"]
+MODELS = pathlib.Path(__file__).resolve().parents[2] / "models"
 
 
 def run(*arguments, env=None):
@@ -169,6 +170,12 @@ class Cli(unittest.TestCase):
         self.assertFalse(pathlib.Path("no.onnx").exists())
         self.json(*given[:-3], "-o", "once.onnx", "--data", "batch.npy", "--min-sqnr", "5")
         self.fails(3, "quantised already", "quantise", "once.onnx", *SMALL, "-o", "no.onnx", "--data", "batch.npy")
+
+    def test_what_stays_in_floats_is_explained(self):
+        model = str(MODELS / "sr_x2_10k_int8.onnx")
+        line = "in floats: enhanced (DepthToSpace): the result is an output of the graph"
+        for command in (["inspect", model], ["plan", model, "--explain", "--shape", "luma=1x1x8x12"]):
+            self.assertIn(line, run(*command).stdout.splitlines())
 
     def test_quantise_is_interrupted(self):
         self.npy("many.npy", [64, 3, 96, 128])

@@ -10,6 +10,7 @@
 #include "jobs/interrupt.h"
 #include "jobs/tuning.h"
 #include "passes/binary/binarise.h"
+#include "passes/quantise/byte_moves.h"
 #include "planner/planner.h"
 #include "planner/restrict.h"
 #include "report/plan_report.h"
@@ -54,7 +55,8 @@ struct Solved {
   solver::Problem problem;               // of all segments
   std::vector<exec::StepProfile> steps;  // of all segments
   std::vector<std::string> warnings;
-  std::vector<std::string> on_bits;  // of networks with such: each product, how or why not
+  // Of networks with products on bits: each product, how or why not; what moves floats for bytes.
+  std::vector<std::string> notes;
 
   double gap() const { return cost_us > 0 ? std::max(0.0, 1 - bound_us / cost_us) : 0; }
   bool optimal() const { return gap() < 1e-9; }
@@ -66,8 +68,17 @@ void ListOnBits(const ir::Graph& graph, Solved& solved) {
   const auto is_binary = [](const passes::BinaryFact& fact) { return fact.is_binary; };
   if (std::none_of(facts.begin(), facts.end(), is_binary)) return;
   for (const passes::BinaryFact& fact : facts) {
-    solved.on_bits.push_back(fmt::format("{}: {}: {}", fact.is_binary ? "on bits" : "not on bits",
-                                         graph.node(fact.node).name, fact.text));
+    solved.notes.push_back(fmt::format("{}: {}: {}", fact.is_binary ? "on bits" : "not on bits",
+                                       graph.node(fact.node).name, fact.text));
+  }
+}
+
+/// One line for each operator that moves or selects dequantised floats, with what kept bytes out.
+void ListInFloats(const ir::Graph& graph, Solved& solved) {
+  for (const passes::MovedInFloat& moved : passes::ListMovedInFloat(graph)) {
+    const ir::Node& node = graph.node(moved.node);
+    solved.notes.push_back(
+        fmt::format("in floats: {} ({}): {}", node.name, std::string_view(node.op), moved.reason));
   }
 }
 
@@ -135,7 +146,10 @@ Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
   for (exec::StepProfile& step : StepsOf(graph, decision)) solved.steps.push_back(std::move(step));
   std::ranges::move(extracted.warnings, std::back_inserter(solved.warnings));
   Append(extracted.problem, solved.problem);
-  if (options.explain) ListOnBits(graph, solved);
+  if (options.explain) {
+    ListOnBits(graph, solved);
+    ListInFloats(graph, solved);
+  }
   return OkStatus();
 }
 
@@ -163,7 +177,7 @@ std::string HeldText(int64_t bytes) {
 void PrintSolved(const PlanOptions& options, const Solved& solved) {
   fmt::print("{}{}", ExplainedText(solved.groups, options.explain, options.sort),
              ConversionsText(solved.conversions));
-  for (const std::string& line : solved.on_bits) fmt::print("{}\n", Fit(line));
+  for (const std::string& line : solved.notes) fmt::print("{}\n", Fit(line));
   fmt::print(
       "\n{}\n",
       Fit(fmt::format("{}; predicted {:.3f} ms, {:.3f} ms alone ({}){}; {} of {} left after "
