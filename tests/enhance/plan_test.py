@@ -59,6 +59,8 @@ def check_advice(program, folder):
         check(f"{name}: advice", wanted <= steps and not unwanted & steps, f"{sorted(steps)} of {plan['survey']['all']}")
         reasons = {choice["what"]: choice["reason"] for choice in plan["choices"]}
         check(f"{name}: reasons", all(reasons[step] for step in wanted | unwanted), reasons)
+    tried = next(choice for choice in plan_of(program, folder / "coarse.mkv")["choices"] if choice["what"] == "deblock")
+    check("tried", "dB on a recoded sample" in tried["reason"] or "dB here" in tried["reason"], tried)
     text = run(program, folder / "coarse.mkv", "-o", folder / "planned.mkv", "--plan-only", "--explain").stdout
     check("explained", "at 0 s" in text and "as its decoder tells" in text, text)
 

@@ -30,24 +30,6 @@ bool IsInterlaced(const AVFrame& frame) {
 #endif
 }
 
-/// Up to kFrames frames from the key frame at or before `seconds` on.
-std::vector<FramePtr> FramesFrom(const std::filesystem::path& path, double seconds) {
-  Input input(path);
-  if (seconds > 0 && !input.SeekBefore(seconds)) return {};
-  Decoder decoder(input, 1, Decoder::kWithLevels);
-  std::vector<FramePtr> frames;
-  const auto take = [&](FramePtr frame) {
-    if (frames.size() < kFrames) frames.push_back(std::move(frame));
-  };
-  while (frames.size() < kFrames) {
-    const PacketPtr packet = input.Read();
-    if (packet != nullptr && packet->stream_index != input.video_index()) continue;
-    decoder.Decode(packet.get(), take);
-    if (packet == nullptr) break;
-  }
-  return frames;
-}
-
 struct FrameMeasures {
   std::vector<double> level, blockiness, noise, light, contrast, screen;
 };
@@ -142,6 +124,23 @@ Measures Together(const std::vector<Measures>& samples) {
 
 }  // namespace
 
+std::vector<FramePtr> SampleOf(const std::filesystem::path& path, double seconds) {
+  Input input(path);
+  if (seconds > 0 && !input.SeekBefore(seconds)) return {};
+  Decoder decoder(input, 1, Decoder::kWithLevels);
+  std::vector<FramePtr> frames;
+  const auto take = [&](FramePtr frame) {
+    if (frames.size() < kFrames) frames.push_back(std::move(frame));
+  };
+  while (frames.size() < kFrames) {
+    const PacketPtr packet = input.Read();
+    if (packet != nullptr && packet->stream_index != input.video_index()) continue;
+    decoder.Decode(packet.get(), take);
+    if (packet == nullptr) break;
+  }
+  return frames;
+}
+
 Survey SurveyOf(const std::filesystem::path& path, AVPixelFormat format) {
   const Input input(path);
   Survey survey{.codec = avcodec_get_name(input.video().codecpar->codec_id),
@@ -154,7 +153,7 @@ Survey SurveyOf(const std::filesystem::path& path, AVPixelFormat format) {
   for (int place = 0; place < (seconds > 0 ? kPlaces : 1); ++place) {
     const double at = seconds * place / kPlaces;
     const double start = ThreadCpuMs();
-    std::vector<FramePtr> frames = FramesFrom(path, at);
+    std::vector<FramePtr> frames = SampleOf(path, at);
     decoding += ThreadCpuMs() - start;
     if (frames.empty()) continue;
     Measures measures = Measured(std::move(frames), format);

@@ -29,6 +29,10 @@ struct Survey {
   Measures all;  // medians, and sums of what is counted
 };
 
+/// Up to eight frames, with their levels, from the key frame at or before `seconds` on; none where
+/// the file has no way there.
+std::vector<FramePtr> SampleOf(const std::filesystem::path& path, double seconds);
+
 /// Decodes up to eight frames at up to five places, by one thread, so that the same file gives the
 /// same figures: reads from the key frame before each place. Frames are measured in `format`.
 /// Throws Failure.

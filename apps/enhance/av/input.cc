@@ -52,19 +52,28 @@ PacketPtr Input::Read() {
   return packet;
 }
 
-Decoder::Decoder(const Input& input, int threads, int side_data) {
-  const AVStream& stream = input.video();
-  const char* name = avcodec_get_name(stream.codecpar->codec_id);
-  const AVCodec* codec = avcodec_find_decoder(stream.codecpar->codec_id);
+void Decoder::Open(const AVCodecParameters& parameters, AVRational time_base, int threads,
+                   int side_data) {
+  const char* name = avcodec_get_name(parameters.codec_id);
+  const AVCodec* codec = avcodec_find_decoder(parameters.codec_id);
   if (codec == nullptr)
     throw Failure(kExitUnsupported, fmt::format("there is no decoder of {}", name));
   codec_.reset(avcodec_alloc_context3(codec));
   if (codec_ == nullptr) throw std::bad_alloc();
-  CheckAv(avcodec_parameters_to_context(codec_.get(), stream.codecpar), name, kExitInvalidInput);
-  codec_->pkt_timebase = stream.time_base;
+  CheckAv(avcodec_parameters_to_context(codec_.get(), &parameters), name, kExitInvalidInput);
+  codec_->pkt_timebase = time_base;
   codec_->thread_count = threads;
   codec_->export_side_data |= side_data;
   CheckAv(avcodec_open2(codec_.get(), codec, nullptr), name, kExitInvalidInput);
+}
+
+Decoder::Decoder(const AVCodecParameters& codec, int side_data) {
+  Open(codec, {1, 25}, 1, side_data);
+}
+
+Decoder::Decoder(const Input& input, int threads, int side_data) {
+  const AVStream& stream = input.video();
+  Open(*stream.codecpar, stream.time_base, threads, side_data);
   const AVRational rate =
       av_guess_frame_rate(&input.format(), input.format().streams[input.video_index()], nullptr);
   if (rate.num > 0)

@@ -43,6 +43,8 @@ class Decoder {
 
   /// Throws Failure: kExitUnsupported where there is no such decoder.
   Decoder(const Input& input, int threads, int side_data = 0);
+  /// One thread, for packets that come from no file.
+  Decoder(const AVCodecParameters& codec, int side_data);
 
   /// Gives the frames that a packet (null: the end) completes, with their time in `pts`: the best
   /// guess of the decoder, else the last one and its duration; always rising.
@@ -53,6 +55,7 @@ class Decoder {
   int64_t retimed() const { return retimed_; }
 
  private:
+  void Open(const AVCodecParameters& codec, AVRational time_base, int threads, int side_data);
   void Stamp(AVFrame& frame);
 
   CodecPtr codec_;

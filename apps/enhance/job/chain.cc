@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "av/pixels.h"
+#include "job/gain.h"
 #include "job/plan_file.h"
 #include "steps/networks.h"
 
@@ -108,6 +109,28 @@ Reasons PlanChain(const JobOptions& options, const AVFrame& frame, Plan& plan) {
   plan.first.full_range = ColourOf(frame).range == AVCOL_RANGE_JPEG && IsPlanarYuv(format) &&
                           !(av_pix_fmt_desc_get(plan.source_format)->flags & AV_PIX_FMT_FLAG_RGB);
   return reasons;
+}
+
+void LeaveOutUseless(Reasons& reasons, Plan& plan) {
+  constexpr double kLeastGain = 0.02;
+  const auto deblock = std::ranges::find_if(
+      plan.chain, [](const ChainLink& link) { return link.row->make == MakeDeblock; });
+  if (deblock == plan.chain.end() || plan.picture || !plan.survey || !plan.first.own_levels) return;
+  std::optional<double> gain;
+  try {
+    gain = DeblockGain(plan);
+  } catch (const Failure&) {
+    // What the encoder does not take says nothing about the step.
+  }
+  if (!gain) return;
+  std::string& reason = reasons[deblock->row->name];
+  if (*gain >= kLeastGain || plan.chain.size() == 1) {
+    reason += fmt::format("; gains {:.2f} dB on a recoded sample", *gain);
+    return;
+  }
+  reason += fmt::format(", but this step gains {:.1f} dB here", std::max(*gain, 0.0));
+  plan.chain.erase(deblock);
+  plan.first.own_levels = false;
 }
 
 void DescribeChain(const Reasons& reasons, Plan& plan) {

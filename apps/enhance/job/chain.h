@@ -16,6 +16,10 @@ using Reasons = std::map<std::string_view, std::string>;
 /// advises. Throws Failure.
 Reasons PlanChain(const JobOptions& options, const AVFrame& frame, Plan& plan);
 
+/// Takes an advised deblock out of the chain that gains nothing on a sample of the clip, recoded
+/// (job/gain.h), and says so in its reason; else the reason says what it gains.
+void LeaveOutUseless(Reasons& reasons, Plan& plan);
+
 /// Adds a choice with its reason for each step, before all other choices.
 void DescribeChain(const Reasons& reasons, Plan& plan);
 

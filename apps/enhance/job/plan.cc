@@ -127,7 +127,8 @@ Plan MakePlan(const JobOptions& options) {
   plan.expected_frames = input.ExpectedFrames();
   if (input.format().duration > 0)
     plan.seconds = static_cast<double>(input.format().duration) / AV_TIME_BASE;
-  const Reasons reasons = PlanChain(options, *frame, plan);
+  Reasons reasons = PlanChain(options, *frame, plan);
+  if (options.steps.empty()) LeaveOutUseless(reasons, plan);
   if (!plan.picture) PlanEncoder(options, input, *frame, plan);
   ChooseNetwork(options, *frame, plan);
   DescribeChain(reasons, plan);
