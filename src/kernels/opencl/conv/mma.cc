@@ -93,11 +93,16 @@ Work MmaConvWork(const Problem& problem, const PixelConv& conv, const Params&, c
           .bytes = y * static_cast<double>(StorageBytes(problem.states.outputs[0].storage, 1))};
 }
 
+/// Tiles have 16 rows of pixels, and 16 channels go into one instruction.
+int MmaTaste(const PixelConv& conv, const Device&) {
+  return conv.ic >= 16 && conv.oc >= 16 && conv.image_pixels() >= 16 ? 12 : 2;
+}
+
 constexpr Family<PixelConv> kMmaConvFamily{.read = ReadForMma,
                                            .states = HalfBuffers,
                                            .prepare = PrepareMma,
                                            .params = MmaSpace,
-                                           .taste = Always<2>,
+                                           .taste = MmaTaste,
                                            .work = MmaConvWork};
 
 }  // namespace
