@@ -187,6 +187,9 @@ class Measuring(unittest.TestCase):
     def test_control_c_ends_a_tuning(self):
         session = fettle.Session(small_models.product(256, depth=4), threads=1)
         given = {"x": numpy.ones((256, 256), numpy.float32)}
+        # Jobs in the background of a shell ignore it.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
         with self.assertRaises(KeyboardInterrupt):
             timer.start()
