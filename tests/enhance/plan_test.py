@@ -39,6 +39,7 @@ def make(folder):
     media.ffmpeg(*moving, *x264, "-crf", "12", folder / "fine.mkv")
     media.ffmpeg(*moving, "-c:v", "mpeg4", "-q:v", "20", folder / "mpeg4.mkv")
     media.ffmpeg(*grey, "-vf", "noise=c0s=12:c0f=t,format=yuv420p", *x264, "-crf", "4", folder / "noisy.mkv")
+    media.ffmpeg(*moving, "-vf", "fade=t=out:s=0:n=24", *x264, "-crf", "12", folder / "fading.mkv")
     media.ffmpeg(*moving, "-vf", veil, *x264, "-crf", "12", folder / "veiled.mkv")
 
 
@@ -61,6 +62,10 @@ def check_advice(program, folder):
         check(f"{name}: reasons", all(reasons[step] for step in wanted | unwanted), reasons)
     tried = next(choice for choice in plan_of(program, folder / "coarse.mkv")["choices"] if choice["what"] == "deblock")
     check("tried", "dB on a recoded sample" in tried["reason"] or "dB here" in tried["reason"], tried)
+    places = plan_of(program, folder / "fading.mkv")["survey"]["samples"]
+    seconds, light = ([place[key] for place in places] for key in ("seconds", "light"))
+    check("places behind one key frame", len(places) == 5 and sorted(set(seconds)) == seconds, seconds)
+    check("and what is there", sorted(set(light), reverse=True) == light, light)
     text = run(program, folder / "coarse.mkv", "-o", folder / "planned.mkv", "--plan-only", "--explain").stdout
     check("explained", "at 0 s" in text and "as its decoder tells" in text, text)
 

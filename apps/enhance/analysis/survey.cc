@@ -12,6 +12,8 @@ namespace {
 
 constexpr int kPlaces = 5;
 constexpr int kFrames = 8;
+/// From a key frame to a place: half a second of work for 720p.
+constexpr int kMostBefore = 150;
 /// Histograms that differ by more are of two scenes.
 constexpr double kCut = 0.5;
 
@@ -99,6 +101,12 @@ double GuessedLevel(double bits_per_pixel) {
   return std::clamp(35 - 7 * std::log2(bits_per_pixel / 0.034), 0.0, 38.0);
 }
 
+double SecondsOf(const AVFrame& frame, const Input& input) {
+  const int64_t start = input.format().start_time;
+  const double begin = start == AV_NOPTS_VALUE ? 0 : static_cast<double>(start) / AV_TIME_BASE;
+  return static_cast<double>(frame.pts) * av_q2d(input.video().time_base) - begin;
+}
+
 Measures Together(const std::vector<Measures>& samples) {
   const auto median = [&](double Measures::*member) {
     std::vector<double> values;
@@ -124,21 +132,26 @@ Measures Together(const std::vector<Measures>& samples) {
 
 }  // namespace
 
-std::vector<FramePtr> SampleOf(const std::filesystem::path& path, double seconds) {
+Sample SampleOf(const std::filesystem::path& path, double seconds) {
   Input input(path);
   if (seconds > 0 && !input.SeekBefore(seconds)) return {};
   Decoder decoder(input, 1, Decoder::kWithLevels);
-  std::vector<FramePtr> frames;
+  Sample sample;
   const auto take = [&](FramePtr frame) {
-    if (frames.size() < kFrames) frames.push_back(std::move(frame));
+    const double at = SecondsOf(*frame, input);
+    const bool is_before = at < seconds && sample.decoded < kMostBefore;
+    ++sample.decoded;
+    if (is_before || sample.frames.size() == kFrames) return;
+    if (sample.frames.empty()) sample.seconds = at;
+    sample.frames.push_back(std::move(frame));
   };
-  while (frames.size() < kFrames) {
+  while (sample.frames.size() < kFrames) {
     const PacketPtr packet = input.Read();
     if (packet != nullptr && packet->stream_index != input.video_index()) continue;
     decoder.Decode(packet.get(), take);
     if (packet == nullptr) break;
   }
-  return frames;
+  return sample;
 }
 
 Survey SurveyOf(const std::filesystem::path& path, AVPixelFormat format) {
@@ -150,19 +163,21 @@ Survey SurveyOf(const std::filesystem::path& path, AVPixelFormat format) {
           ? 0
           : std::max(0.0, static_cast<double>(input.format().duration) / AV_TIME_BASE);
   double decoding = 0;
+  int decoded = 0;
   for (int place = 0; place < (seconds > 0 ? kPlaces : 1); ++place) {
     const double at = seconds * place / kPlaces;
     const double start = ThreadCpuMs();
-    std::vector<FramePtr> frames = SampleOf(path, at);
+    Sample sample = SampleOf(path, at);
     decoding += ThreadCpuMs() - start;
-    if (frames.empty()) continue;
-    Measures measures = Measured(std::move(frames), format);
-    measures.seconds = at;
+    decoded += sample.decoded;
+    if (sample.frames.empty()) continue;
+    Measures measures = Measured(std::move(sample.frames), format);
+    measures.seconds = sample.seconds;
     if (!measures.level_told) measures.level = GuessedLevel(survey.bits_per_pixel);
     survey.samples.push_back(measures);
   }
   survey.all = Together(survey.samples);
-  survey.decode_ms = decoding / std::max(1, survey.all.frames);
+  survey.decode_ms = decoding / std::max(1, decoded);
   return survey;
 }
 

@@ -29,12 +29,19 @@ struct Survey {
   Measures all;  // medians, and sums of what is counted
 };
 
-/// Up to eight frames, with their levels, from the key frame at or before `seconds` on; none where
-/// the file has no way there.
-std::vector<FramePtr> SampleOf(const std::filesystem::path& path, double seconds);
+/// Frames in a row, with their levels.
+struct Sample {
+  std::vector<FramePtr> frames;
+  double seconds = 0;  // where the first one stands
+  int decoded = 0;     // those before them included
+};
+
+/// Up to eight frames from `seconds` on, decoded from the key frame before; where that is more than
+/// 150 frames away, those that the decoder has come to. None where the file has no way there.
+Sample SampleOf(const std::filesystem::path& path, double seconds);
 
 /// Decodes up to eight frames at up to five places, by one thread, so that the same file gives the
-/// same figures: reads from the key frame before each place. Frames are measured in `format`.
+/// same figures: reads from the key frame before each place on. Frames are measured in `format`.
 /// Throws Failure.
 Survey SurveyOf(const std::filesystem::path& path, AVPixelFormat format);
 

@@ -62,7 +62,7 @@ std::vector<FramePtr> Recoded(const std::vector<FramePtr>& frames, const Encoder
 std::optional<double> DeblockGain(const Plan& plan) {
   if (avcodec_find_encoder_by_name("libx264") == nullptr) return std::nullopt;
   const double level = std::min(plan.first.level + kCoarser, 51.0);
-  std::vector<FramePtr> frames = SampleOf(plan.input, plan.seconds / 2);
+  std::vector<FramePtr> frames = SampleOf(plan.input, plan.seconds / 2).frames;
   const EncoderSetup setup{
       .name = "libx264",
       .options = {{"preset", "veryfast"}, {"qp", fmt::format("{:.0f}", level)}},
