@@ -78,7 +78,8 @@ TEST(Digits, AnswersAreRightAsOftenAsWhenTheNetworksWereShipped) {
   for (const auto& [name, right] :
        {std::pair("digits_bnn", 198), {"digits_fp32", 198}, {"digits_int8", 198}}) {
     // Another order of additions may turn an answer that two digits share.
-    EXPECT_NEAR(Equal(Answers(name, digits.pictures), digits.labels), right, 1) << name;
+    EXPECT_NEAR(static_cast<double>(Equal(Answers(name, digits.pictures), digits.labels)), right, 1)
+        << name;
   }
 }
 
