@@ -112,6 +112,16 @@ class Assembler {
     return nullptr;
   }
 
+  /// The other state that the decision makes `id` in and that lies in memory as `state` does, if
+  /// there is one: solvers take them for one.
+  const State* MadeForSameBytes(ir::ValueId id, const State& state) const {
+    for (const ConversionDecision& conversion : decision_.conversions)
+      if (conversion.value == id && conversion.to != state &&
+          SameBytes(*graph_.value(id).shape, conversion.to, state))
+        return &conversion.to;
+    return nullptr;
+  }
+
   /// Whether `tensor` goes to another device through the host's row-major form.
   bool IsCutOff(int tensor, const State& state) const {
     const exec::PlannedTensor& from = plan_.tensors[tensor];
@@ -130,6 +140,10 @@ class Assembler {
     for (int tensor : existing) {
       const exec::PlannedTensor& from = plan_.tensors[tensor];
       if (SameBytes(from.shape, from.state, state)) return AddTensor(id, state, tensor);
+    }
+    if (const State* same = MadeForSameBytes(id, state); same != nullptr) {
+      ASSIGN_OR_RETURN(const int tensor, Obtain(id, *same, depth + 1));
+      return AddTensor(id, state, tensor);
     }
     if (devices_.Find(state.device) == nullptr)
       return Error(StatusCode::kVersionMismatch, "the plan keeps '{}' on '{}', which is not there",

@@ -16,6 +16,19 @@
 namespace fettle::planner {
 namespace {
 
+/// What a plan converts is what was priced: a state is made as the decision names it, and read
+/// under other names of the same bytes.
+void ExpectConversionsOf(const Decision& decision, const ir::Graph& graph, const exec::Plan& plan) {
+  for (const exec::PlannedStep& step : plan.steps) {
+    if (step.kernel != nullptr) continue;
+    const exec::PlannedTensor& made = plan.tensors[step.outputs[0]];
+    const bool decided = std::ranges::any_of(decision.conversions, [&](const auto& conversion) {
+      return graph.value(conversion.value).name == made.name && conversion.to == made.state;
+    });
+    EXPECT_TRUE(decided) << made.name << " to " << StateName(made.state, made.shape.rank());
+  }
+}
+
 class RandomPlanTest : public testing::TestWithParam<std::string_view> {};
 
 TEST_P(RandomPlanTest, ComputesWhatTheOracleComputes) {
@@ -39,6 +52,7 @@ TEST_P(RandomPlanTest, ComputesWhatTheOracleComputes) {
     plans.insert(PrintDecision(graph, decision));
     Result<exec::Plan> plan = Apply(graph, decision, device, 2);
     ASSERT_TRUE(plan.ok()) << plan.status().message() << PrintDecision(graph, decision);
+    ExpectConversionsOf(decision, graph, *plan);
     const Result<std::vector<Tensor>> got = RunPlan(graph, std::move(*plan), device, inputs);
     ASSERT_TRUE(got.ok()) << got.status().message();
     ExpectClose(graph, *got, want, 1);
