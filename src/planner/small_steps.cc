@@ -9,8 +9,8 @@ namespace {
 
 /// What a core reaches in small steps, whose operands lie in its caches, per microsecond.
 constexpr double kOperations = 50e3, kBytes = 30e3;
-/// What each thread that takes part adds to a step: a product that takes 4 us alone took 5 on 2
-/// threads, 7 on 4 and 13 on 8 (Intel Xeon, Sapphire Rapids class).
+/// What each thread that takes part adds to a step: products of FSMN-VAD took 5 us on 2 threads, 7
+/// on 4 and 13 on 8 (Intel Xeon, Sapphire Rapids class).
 constexpr double kWakeUs = 1.2;
 /// Of the time alone, what sharing has to leave to be worth it.
 constexpr double kWorth = 0.9;

@@ -64,10 +64,7 @@ Advice Contrast(const Survey& survey, Size) {
   return {"contrast", false, range + (judged ? "" : ": dark, empty or a screen")};
 }
 
-struct Rule {
-  Advice (*judge)(const Survey&, Size);
-};
-constexpr Rule kRules[] = {{Deblock}, {Denoise}, {Superres}, {Contrast}};
+constexpr Advice (*kRules[])(const Survey&, Size) = {Deblock, Denoise, Superres, Contrast};
 
 }  // namespace
 
@@ -78,7 +75,7 @@ std::string LevelText(const Measures& measures) {
 
 std::vector<Advice> AdviceFor(const Survey& survey, int width, int height) {
   std::vector<Advice> advice;
-  for (const Rule& rule : kRules) advice.push_back(rule.judge(survey, {width, height}));
+  for (const auto& rule : kRules) advice.push_back(rule(survey, {width, height}));
   return advice;
 }
 

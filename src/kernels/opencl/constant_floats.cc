@@ -23,11 +23,10 @@ void StoreBlocks(const Constant& constant, const ConstantMatrix& matrix, T* arra
                    block.data() + r * kBlockColumns);
       for (int64_t c = 0; matrix.transposes && c < columns; ++c)
         for (int64_t r = 0; r < rows; ++r)
-          array[matrix.first + (c0 + c) * matrix.rows + r0 + r] = T(block[r * kBlockColumns + c]);
+          array[matrix.to + (c0 + c) * matrix.pitch + r0 + r] = T(block[r * kBlockColumns + c]);
       for (int64_t r = 0; !matrix.transposes && r < rows; ++r)
         for (int64_t c = 0; c < columns; ++c)
-          array[matrix.first + (r0 + r) * matrix.columns + c0 + c] =
-              T(block[r * kBlockColumns + c]);
+          array[matrix.to + (r0 + r) * matrix.pitch + c0 + c] = T(block[r * kBlockColumns + c]);
     }
   }
 }

@@ -41,9 +41,11 @@ struct ConstantMatrix {
   int64_t first = 0;  // element
   int64_t rows = 0, columns = 0;
   bool transposes = false;  // while it is stored, also row by row
+  int64_t to = 0;           // element of the array where it is stored
+  int64_t pitch = 0;        // from one stored row to the next; what is between them stays
 };
 
-/// Writes a matrix to the same elements of an array of `storage`, which is f32 or f16. Of f32 it
+/// Writes a matrix to an array of `storage`, which is f32 or f16. Of f32 it
 /// reads some rows at a time.
 void StoreMatrix(const Constant& constant, const ConstantMatrix& matrix, DType storage,
                  std::byte* array);

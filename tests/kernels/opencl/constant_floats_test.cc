@@ -16,15 +16,17 @@ Constant Numbers(DType dtype, int64_t count) {
 
 template <class T>
 void ExpectStored(const Constant& constant, const ConstantMatrix& matrix, DType storage) {
-  std::vector<std::byte> array(constant.elements() * (storage == DType::kF16 ? 2 : 4));
-  StoreMatrix(constant, matrix, storage, array.data());
-  const T* got = reinterpret_cast<const T*>(array.data()) + matrix.first;
-  for (int64_t r = 0; r < matrix.rows; ++r) {
-    for (int64_t c = 0; c < matrix.columns; ++c) {
-      const int64_t from = r * matrix.columns + c;
-      const int64_t to = matrix.transposes ? c * matrix.rows + r : from;
-      ASSERT_EQ(static_cast<float>(got[to]), static_cast<float>((matrix.first + from) % 251 - 125))
-          << r << " " << c;
+  constexpr float kBetween = 77;
+  const int64_t stored_rows = matrix.transposes ? matrix.columns : matrix.rows;
+  const int64_t stored_columns = matrix.transposes ? matrix.rows : matrix.columns;
+  std::vector<T> array(matrix.to + stored_rows * matrix.pitch, T(kBetween));
+  StoreMatrix(constant, matrix, storage, reinterpret_cast<std::byte*>(array.data()));
+  for (int64_t r = 0; r < stored_rows; ++r) {
+    for (int64_t c = 0; c < matrix.pitch; ++c) {
+      const int64_t from = matrix.transposes ? c * matrix.columns + r : r * matrix.columns + c;
+      const auto want =
+          c < stored_columns ? static_cast<float>((matrix.first + from) % 251 - 125) : kBetween;
+      ASSERT_EQ(static_cast<float>(array[matrix.to + r * matrix.pitch + c]), want) << r << " " << c;
     }
   }
 }
@@ -37,9 +39,16 @@ TEST(ConstantFloats, MatricesAreStoredByBlocksWithoutALoss) {
   const Constant i8 = Numbers<int8_t>(DType::kI8, 2 * kRows * kColumns);
   for (const Constant* constant : {&f32, &f16, &i8}) {
     for (const bool transposes : {false, true}) {
-      const ConstantMatrix matrix{kRows * kColumns, kRows, kColumns, transposes};
-      ExpectStored<float>(*constant, matrix, DType::kF32);
-      ExpectStored<Half>(*constant, matrix, DType::kF16);
+      for (const int64_t between : {0, 3}) {
+        const ConstantMatrix matrix{.first = kRows * kColumns,
+                                    .rows = kRows,
+                                    .columns = kColumns,
+                                    .transposes = transposes,
+                                    .to = 5,
+                                    .pitch = (transposes ? kRows : kColumns) + between};
+        ExpectStored<float>(*constant, matrix, DType::kF32);
+        ExpectStored<Half>(*constant, matrix, DType::kF16);
+      }
     }
   }
 }

@@ -8,20 +8,6 @@
 namespace fettle::kernels {
 namespace {
 
-Status PackPitched(const Product& p, int64_t pitch, DType storage, const Constant& constant,
-                   std::byte* out) {
-  const ConstantFloats b(constant);
-  std::memset(out, 0, StorageBytes(storage, p.b_matrices * p.k * pitch));
-  for (int64_t row = 0; row < p.b_matrices * p.k; ++row) {
-    const int64_t first = row / p.k * p.k * p.n, k = row % p.k;
-    for (int64_t column = 0; column < p.n; ++column) {
-      const int64_t from = first + (p.trans_b ? column * p.k + k : k * p.n + column);
-      StoreFloat(b[from], storage, row * pitch + column, out);
-    }
-  }
-  return OkStatus();
-}
-
 /// Rows of [k, n], `pitch` elements long, zero behind their end.
 PackRequest PackB(const Product& p, int64_t pitch, DType storage) {
   PackRequest request;
@@ -30,11 +16,18 @@ PackRequest PackB(const Product& p, int64_t pitch, DType storage) {
   if (pitch != p.n) request.recipe += fmt::format(".pitch{}", pitch);
   request.bytes = StorageBytes(storage, p.b_matrices * p.k * pitch);
   request.pack = [p, pitch, storage](std::span<const Constant* const> constants, std::byte* out) {
-    if (pitch != p.n) return PackPitched(p, pitch, storage, *constants[0], out);
+    if (pitch != p.n) std::memset(out, 0, StorageBytes(storage, p.b_matrices * p.k * pitch));
     const int64_t rows = p.trans_b ? p.n : p.b_matrices * p.k;
     const int64_t columns = p.trans_b ? p.k : p.n;
     for (int64_t z = 0; z < (p.trans_b ? p.b_matrices : 1); ++z)
-      StoreMatrix(*constants[0], {z * rows * columns, rows, columns, p.trans_b}, storage, out);
+      StoreMatrix(*constants[0],
+                  {.first = z * rows * columns,
+                   .rows = rows,
+                   .columns = columns,
+                   .transposes = p.trans_b,
+                   .to = z * p.k * pitch,
+                   .pitch = pitch},
+                  storage, out);
     return OkStatus();
   };
   return request;
