@@ -29,6 +29,26 @@ fettle_install(library fettle_capi fettle "Runs neural networks on the device in
 fettle_install(runtime fettle_runtime_capi fettle_runtime "Runs tuned neural networks from packages")
 if(FETTLE_TOOLS)
   install(TARGETS fettle RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library)
+  # Of what the program carries for its pages.
+  install(FILES ${PROJECT_SOURCE_DIR}/tools/fettle/page/d3-licence.txt DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT library)
+  # Manual pages and what shells complete, by the program's own table of options.
+  if(NOT CMAKE_CROSSCOMPILING)
+    set(pages ${CMAKE_BINARY_DIR}/share)
+    set(bash_words ${pages}/bash-completion/completions)
+    set(zsh_words ${pages}/zsh/vendor-completions)
+    set(fish_words ${pages}/fish/vendor_completions.d)
+    add_custom_command(OUTPUT ${pages}/man/man1/fettle.1
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${pages}/man/man1 ${bash_words} ${zsh_words} ${fish_words}
+      COMMAND fettle completion bash > ${bash_words}/fettle
+      COMMAND fettle completion zsh > ${zsh_words}/_fettle
+      COMMAND fettle completion fish > ${fish_words}/fettle.fish
+      COMMAND fettle manual ${pages}/man/man1
+      DEPENDS fettle VERBATIM)
+    add_custom_target(fettle_pages ALL DEPENDS ${pages}/man/man1/fettle.1)
+    install(DIRECTORY ${pages}/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT library OPTIONAL)
+  endif()
+  # What scripts/make-runner made, for `fettle --remote`.
+  install(DIRECTORY ${CMAKE_BINARY_DIR}/libexec/ DESTINATION ${CMAKE_INSTALL_LIBEXECDIR} COMPONENT library OPTIONAL)
   if(TARGET fettle-enhance)
     install(TARGETS fettle-enhance RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library)
   endif()

@@ -7,10 +7,12 @@ import os
 import pathlib
 import platform
 import re
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from importlib import metadata
 
@@ -68,37 +70,70 @@ def fettle_bench(path, inputs, threads, seconds):
     return json.loads(result.stdout)["latency_ms"]["median"]
 
 
-def peer_bench(engine, path, inputs, threads, seconds, folder):
-    """One process per measurement, as for Fettle: this file with --peer."""
-    command = [sys.executable, __file__, "--peer", engine, str(path), "--threads", str(threads), "--seconds", str(seconds)]
-    request = json.dumps({"inputs": inputs, "folder": folder})
-    result = subprocess.run(command, input=request, capture_output=True, text=True, timeout=1200)
-    if result.returncode != 0:
-        raise RuntimeError((result.stderr.strip().splitlines() or ["it died"])[-1])
-    return float(result.stdout.splitlines()[-1])
+class Peer:
+    """An engine in a process of its own (this file with --peer), stopped but in its turns: loading and compiling a network
+    takes some engines longer than all their turns."""
+
+    def __init__(self, engine, path, inputs, threads, folder):
+        command = [sys.executable, __file__, "--peer", engine, str(path), "--threads", str(threads)]
+        self.errors = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        self.ask(json.dumps({"inputs": inputs, "folder": folder}))
+
+    def ask(self, line):
+        """Its answer to a line; it is stopped afterwards."""
+        self.process.send_signal(signal.SIGCONT)
+        limit = threading.Timer(1200, self.process.kill)
+        limit.start()
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+            answer = self.process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        limit.cancel()
+        if not answer.endswith("\n"):
+            self.close()
+            self.errors.seek(0)
+            raise RuntimeError((self.errors.read().strip().splitlines() or ["it died"])[-1])
+        self.process.send_signal(signal.SIGSTOP)
+        return answer
+
+    def turn(self, seconds):
+        return float(self.ask(str(seconds)))
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
 
 
-def run_peer(engine, path, threads, seconds):
+def run_peer(engine, path, threads):
+    """Says when it is ready, then the median of each turn that it is asked for. What engines print goes to stderr."""
     import numpy
 
-    request = json.load(sys.stdin)
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    request = json.loads(sys.stdin.readline())
     feeds = {name: numpy.load(file) for name, file in request["inputs"].items()}
     run = ENGINES[engine](path, threads, feeds, request["folder"])
     for _ in range(4):
         run()
-    times, end = [], time.perf_counter() + seconds
-    while time.perf_counter() < end or not times:
-        start = time.perf_counter()
+    print("ready", file=answers, flush=True)
+    for line in sys.stdin:
         run()
-        times.append((time.perf_counter() - start) * 1e3)
-    print(statistics.median(times))
+        times, end = [], time.perf_counter() + float(line)
+        while time.perf_counter() < end or not times:
+            start = time.perf_counter()
+            run()
+            times.append((time.perf_counter() - start) * 1e3)
+        print(statistics.median(times), file=answers, flush=True)
 
 
 def measure(name, threads, options):
     """Medians over turns in which all engines run one after the other. The ratio is that of the fastest other engine of a
     turn to Fettle; 0 where Fettle fails, None where every other engine does. Engines that fail are named with the reason."""
     path, arguments = options.models / f"{name}.onnx", options.arguments.get(name, [])
-    row = {"model": name, "threads": threads, "ms": {}, "failed": {}}
+    row, peers = {"model": name, "threads": threads, "ms": {}, "failed": {}}, {}
     with tempfile.TemporaryDirectory() as folder:
         try:
             inputs = fettle_inputs(path, arguments, folder)
@@ -108,8 +143,11 @@ def measure(name, threads, options):
                 turns.append({"fettle": fettle_bench(mine, inputs, threads, options.seconds)})
                 for engine in options.engines:
                     try:
-                        if engine not in row["failed"]:
-                            turns[-1][engine] = peer_bench(engine, path, inputs, threads, options.seconds, folder)
+                        if engine in row["failed"]:
+                            continue
+                        if engine not in peers:
+                            peers[engine] = Peer(engine, path, inputs, threads, folder)
+                        turns[-1][engine] = peers[engine].turn(options.seconds)
                     except (RuntimeError, subprocess.SubprocessError) as error:
                         row["failed"][engine] = " ".join(str(error).split())[:160]
             row["ms"] = {engine: statistics.median(turn[engine] for turn in turns)
@@ -120,6 +158,9 @@ def measure(name, threads, options):
                     "ratio_max": ratios[0] and max(ratios)}
         except (RuntimeError, subprocess.SubprocessError) as error:  # one model must not end the table
             row |= {"ratio": 0.0, "error": " ".join(str(error).split())[:160]}
+        finally:
+            for peer in peers.values():
+                peer.close()
     return row
 
 
@@ -195,7 +236,7 @@ def parse():
     parser.add_argument("--threads", type=int, action="append", help="default: 1 and 2")
     parser.add_argument("--rounds", type=int, default=3, help="interleaved turns per row")
     parser.add_argument("--seconds", type=float, default=1.0, help="per measurement")
-    parser.add_argument("--only", default="", help="models whose name holds this text")
+    parser.add_argument("--only", default="", help="models whose name holds one of these texts: a,b")
     parser.add_argument("--results", type=pathlib.Path, default=HERE / "results.json",
                         help="where rows are kept; a table lies beside it (default: %(default)s)")
     parser.add_argument("--check", metavar="MODEL", help="re-run one stored row, e.g. pose/pfld_slim_160")
@@ -212,14 +253,14 @@ def main():
     options = parse()
     threads = options.threads or [1, 2]
     if options.peer:
-        run_peer(*options.peer, threads[0], options.seconds)
+        run_peer(*options.peer, threads[0])
         return 0
     if options.check:
         return max(check_row(options, count) for count in threads)
     results = {"machine": machine(options), "rows": []}
     for path in sorted(options.models.rglob("*.onnx")):
         name = str(path.relative_to(options.models).with_suffix(""))
-        if options.only not in name:
+        if not any(text in name for text in options.only.split(",")):
             continue
         for count in threads:
             row = measure(name, count, options)

@@ -43,6 +43,9 @@ struct Plan {
   bool is_default = false;
 };
 
+/// The names of the nodes that a step computes, joined by '+'; empty for a conversion.
+std::string NodesOf(const PlannedStep& step);
+
 /// Where a step runs: its kernel's device; a conversion beside the CPU if it touches what is.
 DeviceKind DeviceOf(const Plan& plan, const PlannedStep& step);
 

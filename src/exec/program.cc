@@ -165,10 +165,9 @@ StepProfile Program::Describe(const PlannedStep& step) const {
   if (step.kernel != nullptr) {
     profile.op.clear();
     profile.kernel = step.kernel->name;
-    for (const ir::Node& node : step.problem.group->nodes()) {
-      profile.node += (profile.node.empty() ? "" : "+") + node.name;
+    profile.node = NodesOf(step);
+    for (const ir::Node& node : step.problem.group->nodes())
       profile.op += fmt::format("{}{}", profile.op.empty() ? "" : "+", node.op);
-    }
     profile.macs = Macs(*step.problem.group);
   }
   const auto bytes = [&](int t) {

@@ -7,18 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/ceiling.h"
 #include "kernels/kernel.h"
 
 namespace fettle::kernels {
-
-/// One measured ceiling: of one core of the CPU, of a whole device beside it. Equal names mean the
-/// same on all backends: "fp32 fma", "int8 dot", "cached read", "launch us".
-struct Ceiling {
-  std::string_view name;
-  double value = 0;       // the best repeat
-  std::string_view unit;  // "FLOP/s", "OP/s", "B/s" or "us"; a multiply-add counts two
-  double spread = 0;      // (best - worst) / best over the repeats: how far to trust it
-};
 
 /// A device that can be opened: by `which`, and known again by its fingerprint.
 struct ListedDevice {
@@ -38,8 +30,9 @@ struct Backend {
                                                 const OpenOptions& options) = nullptr;
   /// What `open` could open; null for the CPU.
   Result<std::vector<ListedDevice>> (*list)() = nullptr;
-  /// The ceilings of a device, measured. Takes part of a second.
-  Result<std::vector<Ceiling>> (*probe)(const Device& device) = nullptr;
+  /// The ceilings of a device, measured: part of a second for bounds, some seconds for all.
+  Result<std::vector<Ceiling>> (*probe)(const Device& device,
+                                        const ProbeRequest& request) = nullptr;
   /// OK, or why there is no conversion between two states of which one is of this backend and the
   /// other of this or of the CPU's. Cheap: nothing is built.
   Status (*check_conversion)(const Shape& shape, const State& from, const State& to) = nullptr;

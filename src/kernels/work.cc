@@ -11,8 +11,11 @@ namespace {
 
 /// Whether every element of the first operand is read: not so where windows leave gaps or parts are
 /// picked.
-bool ReadsAll(const ir::Node& node, const ops::Operator& op) {
+bool ReadsAll(const ir::Graph& group, const ir::Node& node, const ops::Operator& op) {
   if (op.Has(ir::Trait::kElementwise)) return true;
+  if (node.op == "QuantizeLinear"_op)
+    return std::find(group.outputs.begin(), group.outputs.end(), node.output(0)) !=
+           group.outputs.end();
   if (node.op == "Conv"_op) {
     const std::vector<int64_t> strides = node.attributes.Ints("strides");
     return std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride == 1; });
@@ -29,7 +32,7 @@ double LeastRead(const Problem& problem) {
   double bytes = 0;
   for (const ir::Node& node : group.nodes()) {
     const ops::Operator& op = ops::OperatorOf(node);
-    if (!ReadsAll(node, op)) continue;
+    if (!ReadsAll(group, node, op)) continue;
     for (ir::ValueId id : node.inputs) {
       if (id == ir::kAbsent || counted[id]) continue;
       counted[id] = true;
@@ -52,6 +55,29 @@ bool IsQuantised(const ir::Graph& group) {
   });
 }
 
+/// Whether the group compares or sums windows of bytes, without weights.
+bool PoolsBytes(const Problem& problem) {
+  bool pools = false;
+  for (const ir::Node& node : problem.group->nodes()) {
+    if (ops::OperatorOf(node).macs == nullptr) continue;
+    if (node.inputs.size() != 1) return false;
+    pools = true;
+  }
+  return pools && !problem.states.inputs.empty() &&
+         StorageBytes(problem.states.inputs[0].storage, 1) == 1;
+}
+
+std::string_view CeilingOf(const KernelDesc& kernel, const Problem& problem) {
+  if (IsQuantised(*problem.group)) return "int8 dot";
+  if (kernel.is_reference()) return "scalar";
+  if (kernel.arithmetic == Arithmetic::kBits) return "bit dot";
+  if (kernel.arithmetic == Arithmetic::kF16) return "fp16 fma";
+  return PoolsBytes(problem) ? "int8 max" : "fp32 fma";
+}
+
+/// A byte of a window is one comparison or addition, where others multiply and add.
+double OperationsOfMac(std::string_view ceiling) { return ceiling == "int8 max" ? 1 : 2; }
+
 }  // namespace
 
 Work WorkOf(const KernelDesc& kernel, const Problem& problem, const Match* match,
@@ -62,8 +88,7 @@ Work WorkOf(const KernelDesc& kernel, const Problem& problem, const Match* match
   }
   const ir::Graph& group = *problem.group;
   Work work;
-  if (kernel.is_reference()) work.ceiling = "scalar";
-  if (IsQuantised(group)) work.ceiling = "int8 dot";
+  work.ceiling = CeilingOf(kernel, problem);
   for (const ir::Node& node : group.nodes()) {
     const ops::Operator& op = ops::OperatorOf(node);
     if (op.macs == nullptr) continue;
@@ -72,7 +97,8 @@ Work WorkOf(const KernelDesc& kernel, const Problem& problem, const Match* match
       inputs.push_back(id == ir::kAbsent ? Shape{0} : problem.shape(id));
     for (ir::ValueId id : node.outputs)
       outputs.push_back(id == ir::kAbsent ? Shape{0} : problem.shape(id));
-    work.operations += 2 * static_cast<double>(op.macs(node, inputs, outputs));
+    work.operations +=
+        OperationsOfMac(work.ceiling) * static_cast<double>(op.macs(node, inputs, outputs));
   }
   work.bytes = LeastRead(problem);
   for (size_t i = 0; i < group.outputs.size(); ++i)

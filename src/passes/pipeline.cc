@@ -20,6 +20,7 @@
 #include "passes/rewrite/fold_affine.h"
 #include "passes/rewrite/fold_pads.h"
 #include "passes/rewrite/gather_slices.h"
+#include "passes/rewrite/growing_concats.h"
 #include "passes/rewrite/matmul_reshapes.h"
 #include "passes/rewrite/reshapes.h"
 #include "passes/rewrite/sums.h"
@@ -41,6 +42,7 @@ constexpr Pass kPasses[] = {
     {"transposes", MergeTransposes},
     {"channel_shuffle", FindChannelShuffle},
     {"gather_slices", GatherToSlice},
+    {"growing_concats", ShareGrowingConcats},
     {"windows", MergeWindows},
     {"matmul_reshapes", MoveReshapesBeforeMatMul},
     {"reshapes", MergeReshapes},

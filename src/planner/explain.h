@@ -18,6 +18,7 @@ struct Explained {
   int64_t evaluations = 0;  // sets of parameters that were measured
   int threads = 1;
   std::string state_in, state_out;  // of the first operand and result
+  kernels::Work work;               // what the kernel does at least; nothing of a view
   double us = 0;                    // what the solver counted
   double alone_us = 0;              // what measuring it alone gave
   bool measured = false;
@@ -34,6 +35,10 @@ std::string OpsOf(const ir::Graph& group);
 std::string NamesOf(const ir::Graph& graph, const std::vector<ir::NodeId>& nodes);
 /// "name=value ..."; "" where there are none.
 std::string ParamsText(const kernels::Params& params);
+
+/// One entry of an instance's kind against the others, by what `costs` says of them.
+Explained ExplainEntry(const ir::Graph& graph, const Instance& instance, const Kind& kind,
+                       size_t chosen, CostSource& costs);
 
 /// One per pick, in the order of the solution. Entries that `costs` bans are rejections too.
 std::vector<Explained> Explain(const ir::Graph& graph, const Catalogue& catalogue,

@@ -37,7 +37,7 @@ class Finder {
                 .op = std::string(node.op_type),
                 .inputs = {std::string(node.inputs[0])},
                 .output = std::string(node.outputs[0])};
-    if (network_.constant(layer.inputs[0]) != nullptr) return {};
+    if (network_.constant(layer.inputs[0]) != nullptr || network_.IsOnBits(index)) return {};
     const bool found = (node.op_type == "Conv" && Conv(node, layer)) ||
                        (node.op_type == "Gemm" && Gemm(node, layer)) ||
                        (node.op_type == "MatMul" && MatMul(node, layer));

@@ -60,8 +60,8 @@ struct Layer {
 };
 
 /// The layers of the main graph in the order of the file; those in sub-graphs and functions, those
-/// whose weights are no fp32 constants, and forms without integer kernels (a Gemm with alpha, beta
-/// or transA) are none.
+/// whose weights are no fp32 constants, products that run on bits, and forms without integer
+/// kernels (a Gemm with alpha, beta or transA) are none.
 std::vector<Layer> FindLayers(const Network& network);
 
 /// The value behind the ReLU or Clip that alone reads `output`, else `output`.

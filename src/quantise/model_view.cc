@@ -4,6 +4,7 @@
 
 #include "importers/onnx/attribute.h"
 #include "importers/onnx/order.h"
+#include "passes/binary/binarise.h"
 
 namespace fettle::quantise {
 namespace {
@@ -57,6 +58,7 @@ Result<Network> Network::Read(std::string_view bytes, std::shared_ptr<const runt
   for (const ir::Value& value : network.loaded_->graph().values())
     if (value.is_constant()) network.folded_.emplace(value.name, value.constant.get());
   network.IndexUses();
+  ASSIGN_OR_RETURN(network.on_bits_, passes::ProductsOfBits(network.loaded_->imported_graph()));
   return network;
 }
 
@@ -93,6 +95,11 @@ int64_t Network::Int(const onnx::NodeRecord& node, std::string_view name, int64_
 
 double Network::Float(const onnx::NodeRecord& node, std::string_view name, double fallback) const {
   return quantise::Read<double>(node, name, fallback);
+}
+
+std::vector<int64_t> Network::Ints(const onnx::NodeRecord& node, std::string_view name,
+                                   std::vector<int64_t> fallback) const {
+  return quantise::Read<std::vector<int64_t>>(node, name, std::move(fallback));
 }
 
 const ValueUses& Network::uses(std::string_view value) const {

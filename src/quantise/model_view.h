@@ -38,6 +38,8 @@ class Network {
   /// An integer attribute of a node.
   int64_t Int(const onnx::NodeRecord& node, std::string_view name, int64_t fallback) const;
   double Float(const onnx::NodeRecord& node, std::string_view name, double fallback) const;
+  std::vector<int64_t> Ints(const onnx::NodeRecord& node, std::string_view name,
+                            std::vector<int64_t> fallback) const;
 
   const ValueUses& uses(std::string_view value) const;
   /// The constant of that name, also where nodes that read nothing but constants make it; null
@@ -46,6 +48,8 @@ class Network {
   /// Whether the imported graph has the value, so that a session can return it.
   bool has_value(std::string_view value) const { return values_.contains(value); }
   bool IsInput(std::string_view value) const { return inputs_.contains(value); }
+  /// Whether a node is a product that runs on bits (passes/binary): integers would take more.
+  bool IsOnBits(size_t node) const { return on_bits_.contains(static_cast<int>(node)); }
   /// The only reader of a value, where nobody else reads it; null otherwise.
   const size_t* OnlyReader(std::string_view value) const;
 
@@ -63,6 +67,7 @@ class Network {
   std::map<std::string_view, const ir::Value*> values_;  // as imported
   std::map<std::string_view, const Constant*> folded_;   // constants after load-time passes
   std::set<std::string_view> inputs_;
+  std::set<int> on_bits_;  // nodes
 };
 
 /// Makes names that no value of a network has, and none that was given away before.

@@ -1,6 +1,7 @@
 #include "runtime/bindings.h"
 
 #include <algorithm>
+#include <set>
 
 namespace fettle::runtime {
 
@@ -10,6 +11,28 @@ bool Bindings::on_device() const {
   };
   return std::any_of(inputs.begin(), inputs.end(), is_there) ||
          std::any_of(outputs.begin(), outputs.end(), is_there);
+}
+
+Result<Bindings> BindingsOf(const ir::Graph& graph, const BufferMap& inputs,
+                            const BufferMap& outputs) {
+  Bindings bindings;
+  for (ir::ValueId id : graph.inputs) {
+    const auto found = inputs.find(graph.value(id).name);
+    const bool is_bound = found != inputs.end() && found->second->device() != nullptr;
+    bindings.inputs.push_back(is_bound ? found->second.get() : nullptr);
+  }
+  std::set<std::string_view> known;
+  for (ir::ValueId id : graph.outputs) {
+    const std::string& name = graph.value(id).name;
+    const auto found = outputs.find(name);
+    bindings.outputs.push_back(found == outputs.end() ? nullptr : found->second.get());
+    known.insert(name);
+  }
+  for (const auto& output : outputs) {
+    if (!known.contains(output.first))
+      return Error(StatusCode::kNotFound, "the model has no output '{}'", output.first);
+  }
+  return bindings;
 }
 
 RunHolds::~RunHolds() {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/graph.h"
 #include "runtime/tensor_buffer.h"
 
 namespace fettle::runtime {
@@ -18,6 +19,11 @@ struct Bindings {
 };
 
 using BufferMap = std::map<std::string, std::shared_ptr<TensorBuffer>>;
+
+/// What a run of `graph` is given in memory of devices, by the names of its inputs and outputs;
+/// refers to the buffers. kNotFound where `outputs` names none of the graph's.
+Result<Bindings> BindingsOf(const ir::Graph& graph, const BufferMap& inputs,
+                            const BufferMap& outputs);
 
 /// Keeps maps and other runs away from the tensors of one run.
 class RunHolds {

@@ -6,7 +6,9 @@
 #include "base/version.h"
 #include "device/cpu/cpu_device.h"
 #include "kernels/build_id.h"
+#include "passes/binary/lenient_signs.h"
 #include "passes/pipeline.h"
+#include "passes/rewrite/round_weights.h"
 
 namespace fettle::runtime {
 namespace {
@@ -31,6 +33,15 @@ Status CheckFit(const PackageInfo& info, std::span<const Device* const> accelera
   return OkStatus();
 }
 
+std::string RoundingText(const passes::RoundedWeights& rounded, CompactForm form) {
+  const std::string_view name = form == CompactForm::kBytes ? "i8" : "f16";
+  if (rounded.count == 0) return fmt::format("--weights {}: no weights to round", name);
+  return fmt::format(
+      "the weights of {} products are rounded to {}, {:.1f} dB above what is lost at "
+      "the least",
+      rounded.count, name, rounded.least_db);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Model>> Model::LoadWith(const Importer& importer,
@@ -46,7 +57,7 @@ Result<std::shared_ptr<const Model>> Model::LoadWith(const Importer& importer,
     RETURN_IF_ERROR(CheckName(path));
     ASSIGN_OR_RETURN(ir::Graph imported,
                      importer.file(path, &model->warnings_, options.overridden));
-    RETURN_IF_ERROR(model->TakeImported(std::move(imported)));
+    RETURN_IF_ERROR(model->TakeImported(std::move(imported), options));
   }
   return std::shared_ptr<const Model>(std::move(model));
 }
@@ -68,7 +79,7 @@ Result<std::shared_ptr<const Model>> Model::LoadBytesWith(const Importer& import
     RETURN_IF_ERROR(CheckName(model->name_));
     ASSIGN_OR_RETURN(ir::Graph imported, importer.bytes(copy, owner, model->name_,
                                                         &model->warnings_, options.overridden));
-    RETURN_IF_ERROR(model->TakeImported(std::move(imported)));
+    RETURN_IF_ERROR(model->TakeImported(std::move(imported), options));
   }
   return std::shared_ptr<const Model>(std::move(model));
 }
@@ -76,15 +87,24 @@ Result<std::shared_ptr<const Model>> Model::LoadBytesWith(const Importer& import
 Result<std::shared_ptr<const Model>> Model::FromGraph(ir::Graph graph, std::string name) {
   std::shared_ptr<Model> model(new Model());
   model->name_ = std::move(name);
-  RETURN_IF_ERROR(model->TakeImported(std::move(graph)));
+  RETURN_IF_ERROR(model->TakeImported(std::move(graph), {}));
   return std::shared_ptr<const Model>(std::move(model));
 }
 
-Status Model::TakeImported(ir::Graph imported) {
+Status Model::TakeImported(ir::Graph imported, const LoadOptions& options) {
   imported_ = std::make_shared<const ir::Graph>(std::move(imported));
   auto graph = std::make_shared<ir::Graph>(*imported_);
+  if (options.binary_lenient) {
+    ASSIGN_OR_RETURN(const bool changed, passes::MakeSignsLenient(*graph));
+    if (!changed) warnings_.push_back("--binary-lenient: no Sign that it would change");
+  }
   const Status status = passes::Optimise(*graph);
   if (!status.ok()) return status.WithContext(name_);
+  if (options.weights) {
+    ASSIGN_OR_RETURN(const passes::RoundedWeights rounded,
+                     passes::RoundWeights(*graph, *options.weights));
+    warnings_.push_back(RoundingText(rounded, *options.weights));
+  }
   graph_ = std::move(graph);
   CountWeights();
   // Reading headers and folding have touched most pages; kernels that pack constants read them
@@ -99,6 +119,8 @@ Status Model::TakeImported(ir::Graph imported) {
 
 Status Model::TakePackage(std::shared_ptr<const Package> package, const LoadOptions& options) {
   package_ = std::move(package);
+  if (options.weights)
+    warnings_.push_back(fmt::format("{}: a package keeps its weights as they are", name_));
   graph_ = package_->graph();
   imported_ = graph_;
   CountWeights();

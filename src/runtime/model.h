@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "ir/graph.h"
 #include "planner/plan_book.h"
 #include "runtime/package/package.h"
+#include "tensor/compact_floats.h"
 
 namespace fettle::runtime {
 
@@ -30,6 +32,12 @@ struct LoadOptions {
   /// Asked for it where there is none yet and the model is a package: what it was made for may
   /// decide.
   std::function<const Device*(const PackageInfo& info)> find_accelerator;
+  /// Rounds the weights of products to that form behind all passes (passes::RoundWeights), with a
+  /// warning that says how well it fits; packages then store it so. Not of packages.
+  std::optional<CompactForm> weights;
+  /// Sign(0) is 1 where that makes a convolution or product one of bits
+  /// (passes::MakeSignsLenient). Not of packages.
+  bool binary_lenient = false;
 };
 
 /// Reads files that are no packages, and what callers have in memory: as onnx::ImportFile and
@@ -89,7 +97,7 @@ class Model {
 
  private:
   Model() = default;
-  Status TakeImported(ir::Graph imported);
+  Status TakeImported(ir::Graph imported, const LoadOptions& options);
   Status TakePackage(std::shared_ptr<const Package> package, const LoadOptions& options);
   void CountWeights();
 

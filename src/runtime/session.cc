@@ -31,17 +31,6 @@ Result<std::shared_ptr<const ir::Graph>> GraphFor(const Model& model,
   return std::shared_ptr<const ir::Graph>(graph);
 }
 
-Status CheckShape(const ir::Value& input, const Shape& shape) {
-  if (!input.shape) return OkStatus();
-  bool fits = shape.rank() == input.shape->rank();
-  for (int axis = 0; fits && axis < shape.rank(); ++axis) {
-    fits = (*input.shape)[axis] < 0 || (*input.shape)[axis] == shape[axis];
-  }
-  if (fits) return OkStatus();
-  return InvalidArgument("input '{}': expected shape {}, got {}", input.name,
-                         input.shape->ToString(), shape.ToString());
-}
-
 Status CheckKinds(const std::vector<std::shared_ptr<const Device>>& accelerators) {
   std::set<DeviceKind> kinds = {DeviceKind::kCpu};
   for (const auto& device : accelerators) {
@@ -76,6 +65,7 @@ class Session::Impl {
        std::vector<std::unique_ptr<Stream>> accelerator_streams)
       : model_(std::move(model)),
         graph_(graph),
+        inputs_(graph_),
         cpu_(std::make_shared<ThreadPool>(threads)),
         accelerators_(options.accelerators),
         plans_(PlansFor(*model_, options)),
@@ -102,7 +92,7 @@ class Session::Impl {
       // Preparation reads shapes only, so no bytes stand behind these tensors.
       inputs.emplace(input.name, Tensor::Borrow(input.dtype, shape->second, nullptr));
     }
-    ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, Order(inputs));
+    ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, inputs_.InOrder(inputs));
     const Status status = runner_->Prepare(ordered);
     RETURN_IF_ERROR(model_->damage());
     return status;
@@ -112,14 +102,14 @@ class Session::Impl {
     std::map<std::string, Shape> shapes;
     for (const auto& [name, buffer] : inputs) shapes.emplace(name, buffer->shape());
     RETURN_IF_ERROR(Prepare(shapes));
-    ASSIGN_OR_RETURN(const Bindings bindings, BindingsOf(inputs, outputs));
+    ASSIGN_OR_RETURN(const Bindings bindings, BindingsOf(*graph_, inputs, outputs));
     return CanBind(TensorsOf(inputs), bindings).status();
   }
 
   Status RunOn(const BufferMap& inputs, const BufferMap& outputs, TensorMap* results) {
     RunHolds holds;
     RETURN_IF_ERROR(holds.Take(inputs, outputs));
-    ASSIGN_OR_RETURN(const Bindings bindings, BindingsOf(inputs, outputs));
+    ASSIGN_OR_RETURN(const Bindings bindings, BindingsOf(*graph_, inputs, outputs));
     const TensorMap tensors = TensorsOf(inputs);
     // What a first run is judged by are tensors of the host.
     ASSIGN_OR_RETURN(const bool in_place, CanBind(tensors, bindings));
@@ -177,28 +167,9 @@ class Session::Impl {
     return tensors;
   }
 
-  Result<Bindings> BindingsOf(const BufferMap& inputs, const BufferMap& outputs) const {
-    Bindings bindings;
-    for (ir::ValueId id : graph_->inputs) {
-      const auto found = inputs.find(graph_->value(id).name);
-      const bool is_bound = found != inputs.end() && found->second->device() != nullptr;
-      bindings.inputs.push_back(is_bound ? found->second.get() : nullptr);
-    }
-    size_t known = 0;
-    for (ir::ValueId id : graph_->outputs) {
-      const auto found = outputs.find(graph_->value(id).name);
-      bindings.outputs.push_back(found == outputs.end() ? nullptr : found->second.get());
-      known += found == outputs.end() ? 0 : 1;
-    }
-    if (known < outputs.size())
-      return Error(StatusCode::kNotFound, "{}: an output is set that the model does not have",
-                   model_->name());
-    return bindings;
-  }
-
   /// Whether a run of `inputs` may work on `bindings` in place.
   Result<bool> CanBind(const TensorMap& inputs, const Bindings& bindings) {
-    ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, Order(inputs));
+    ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, inputs_.InOrder(inputs));
     const bool usable =
         std::all_of(bindings.outputs.begin(), bindings.outputs.end(), [](const auto* buffer) {
           return buffer == nullptr || buffer->device() != nullptr || buffer->recyclable();
@@ -229,7 +200,7 @@ class Session::Impl {
     context_.times.clear();
     context_.cancelled = false;
     const int64_t begin = NowNs(), waited = WaitedNs();
-    ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, Order(inputs));
+    ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, inputs_.InOrder(inputs));
     Result<std::vector<Tensor>> results = runner_->Run(ordered, bindings);
     own_ns_ = NowNs() - begin - (WaitedNs() - waited);
     // Constants are checked when they are first read, which may have been now.
@@ -257,59 +228,15 @@ class Session::Impl {
     return CompareOutputs(outputs, want, LimitsFor(model_->graph(), context_.limits.precision));
   }
 
-  /// The inputs in the graph's order, checked.
-  Result<std::vector<Tensor>> Order(const TensorMap& inputs) {
-    std::vector<Tensor> ordered;
-    ordered.reserve(graph_->inputs.size());
-    for (ir::ValueId id : graph_->inputs) {
-      const auto found = inputs.find(graph_->value(id).name);
-      if (found == inputs.end())
-        return InvalidArgument("input '{}' is missing", graph_->value(id).name);
-      ordered.push_back(found->second);
-    }
-    if (inputs.size() == ordered.size() && SameTypes(ordered, checked_)) return ordered;
-    RETURN_IF_ERROR(Check(inputs, ordered));
-    checked_ = TypesOf(ordered);
-    return ordered;
-  }
-
-  Status Check(const TensorMap& inputs, std::span<const Tensor> ordered) const {
-    std::vector<Shape> shapes;
-    for (size_t i = 0; i < ordered.size(); ++i) {
-      const ir::Value& input = graph_->value(graph_->inputs[i]);
-      if (input.dtype != DType::kUndefined && ordered[i].dtype() != input.dtype) {
-        return InvalidArgument("input '{}': expected type {}, got {}", input.name,
-                               DTypeName(input.dtype), DTypeName(ordered[i].dtype()));
-      }
-      RETURN_IF_ERROR(CheckShape(input, ordered[i].shape()));
-      shapes.push_back(ordered[i].shape());
-    }
-    for (const auto& input : inputs) {
-      const bool known =
-          std::any_of(graph_->inputs.begin(), graph_->inputs.end(),
-                      [&](ir::ValueId id) { return graph_->value(id).name == input.first; });
-      if (!known)
-        return InvalidArgument("the model has no input '{}'; it has {}", input.first, InputNames());
-    }
-    return CheckSymbols(*graph_, shapes);
-  }
-
   int64_t WaitedNs() const {
     int64_t ns = 0;
     for (const auto& stream : context_.accelerators) ns += stream->waited_ns();
     return ns;
   }
 
-  std::string InputNames() const {
-    std::string names;
-    for (ir::ValueId id : graph_->inputs) {
-      names += fmt::format("{}'{}'", names.empty() ? "" : ", ", graph_->value(id).name);
-    }
-    return names.empty() ? "none" : names;
-  }
-
   std::shared_ptr<const Model> model_;
   std::shared_ptr<const ir::Graph> graph_;
+  RunInputs inputs_;
   CpuDevice cpu_;
   std::vector<std::shared_ptr<const Device>> accelerators_;
   std::shared_ptr<planner::PlanSource> plans_;
@@ -317,7 +244,6 @@ class Session::Impl {
   std::unique_ptr<GraphRunner> runner_;
   std::vector<std::string> extra_outputs_;
   bool judges_next_run_;
-  TensorTypes checked_;  // of the inputs that Check took last
   std::vector<exec::StepProfile> profile_;
   int64_t own_ns_ = 0;  // of the last run, without waiting
 };

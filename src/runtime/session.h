@@ -14,6 +14,7 @@
 #include "planner/plan_source.h"
 #include "runtime/bindings.h"
 #include "runtime/model.h"
+#include "runtime/run_inputs.h"
 #include "tensor/tensor.h"
 
 namespace fettle::runtime {
@@ -74,8 +75,6 @@ struct MemoryInfo {
   int64_t packed_bytes = 0;  // their packed forms, shared by all sessions of the model
   int64_t device_bytes = 0;  // activations and workspace in the memory of other devices
 };
-
-using TensorMap = std::map<std::string, Tensor>;
 
 /// The most threads that a session may have.
 inline constexpr int kMaxThreads = 1024;

@@ -151,9 +151,10 @@ inline const Backend& AnnexBackend() {
         return std::vector<ListedDevice>{{"", "the annex", "annex 1"}};
       },
       // Faster than it is: bounds are to be bounds.
-      .probe = [](const Device&) -> Result<std::vector<Ceiling>> {
-        return std::vector<Ceiling>{
-            {"fp32 fma", 4e12, "FLOP/s"}, {"cached read", 4e12, "B/s"}, {"launch us", 0.01, "us"}};
+      .probe = [](const Device&, const ProbeRequest&) -> Result<std::vector<Ceiling>> {
+        return std::vector<Ceiling>{FromRepeats({"fp32 fma", "FLOP/s"}, {4e12}),
+                                    FromRepeats({"cached read", "B/s"}, {4e12}),
+                                    FromRepeats({"launch us", "us"}, {0.01})};
       },
       .check_conversion = CheckAnnexConversion,
       .convert = [](const Shape& shape, const State& from, const State& to,

@@ -97,6 +97,24 @@ TEST(ThreadPool, NestedCallsStayOnTheirLane) {
   EXPECT_TRUE(same_thread);
 }
 
+TEST(ThreadPool, LanesBeginWithNeighbouringTasksOfTheirOwn) {
+  constexpr int64_t kLanes = 3, kTasks = 11;  // shares of 4, 4 and 3
+  ThreadPool pool(kLanes);
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    std::vector<int64_t> first(kLanes, -1);
+    std::atomic<int> arrived = 0;
+    pool.ParallelFor(kTasks, kLanes, [&](int64_t i, int lane) {
+      int64_t& begins = first[static_cast<size_t>(lane)];
+      if (begins >= 0) return;
+      begins = i;
+      // No lane goes on before all have begun.
+      ++arrived;
+      while (arrived < kLanes) std::this_thread::yield();
+    });
+    EXPECT_EQ(first, (std::vector<int64_t>{0, 4, 8}));
+  }
+}
+
 TEST(ThreadPool, ALaneThatStallsHoldsUpOnlyItsOwnTask) {
   ThreadPool pool(2);
   std::atomic<int> done = 0;

@@ -96,6 +96,16 @@ inline Message Node(const std::string& op, const std::vector<std::string>& input
   return node.Subs(5, attributes).Text(7, domain);
 }
 
+/// Seeded numbers in [-1, 1].
+inline std::vector<float> SeededFloats(size_t count, uint64_t seed) {
+  std::vector<float> values(count);
+  for (float& value : values) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    value = static_cast<float>(static_cast<double>(seed >> 40) * 0x1p-23 - 1);
+  }
+  return values;
+}
+
 /// A tensor without data.
 inline Message TensorHeader(const std::string& name, int type, const std::vector<int64_t>& dims) {
   return Message().Ints(1, dims).Int(2, type).Text(8, name);

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdlib>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -17,6 +19,14 @@ namespace fettle::kernels {
 /// Multiply-adds above which the scalar oracle takes too long for a test.
 inline constexpr int64_t kMaxOracleMacs = 60'000'000;
 
+#ifdef FETTLE_SLOWED_TESTS
+/// Elements of all values above which instrumented and emulated kernels take a minute for a case
+/// that releases run in a second.
+inline constexpr int64_t kMaxElements = 1'000'000;
+#else
+inline constexpr int64_t kMaxElements = std::numeric_limits<int64_t>::max();
+#endif
+
 /// A case with all its values.
 struct EvaluatedCase {
   ir::Graph graph;
@@ -30,6 +40,11 @@ inline Result<EvaluatedCase> EvaluateGraph(ir::Graph graph, const std::vector<Te
   for (const ir::Node& node : graph.nodes()) macs += Macs(graph, node);
   if (macs > kMaxOracleMacs)
     return Unsupported("{} M multiply-adds are too many for the oracle", macs / 1'000'000);
+  int64_t elements = 0;
+  for (const ir::Value& value : graph.values())
+    elements += value.has_concrete_shape() ? value.shape->elements() : 0;
+  if (elements > kMaxElements && std::getenv("FETTLE_FULL_TESTS") == nullptr)
+    return Unsupported("{} k elements are left to releases", elements / 1'000);
   EvaluatedCase evaluated{std::move(graph), {}};
   evaluated.values.resize(evaluated.graph.values().size());
   for (size_t i = 0; i < inputs.size(); ++i)

@@ -192,6 +192,8 @@ TEST(ConvStrips, AgreesWithTheOracleOnEveryInstructionSet) {
       {"1x3x4x30", "48x3x1x5", "strides=[2,2]"},
       {"1x3x9x101", "24x3x3x3", "pads=[1,1,1,1], strides=[2,2]"},
       {"2x3x12x70", "20x3x7x7", "pads=[3,3,3,3]"},
+      {"1x3x7x40", "70x3x3x3", "pads=[1,1,1,1]"},
+      {"1x2x6x5", "32x2x5x5", "pads=[2,2,2,2]"},
   };
   for (const std::string_view target : SimdTargets()) {
     ForceSimdTarget(target);

@@ -180,6 +180,37 @@ TEST(Block, SlicesOfAnyLengthAddUpToTheProduct) {
   ForceSimdTarget("");
 }
 
+TEST(Block, FetchesRowsAheadWhereverTheyLie) {
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    const MicroKernels& kernels = GetMicroKernels();
+    // Rows close and far apart; whole tiles, pairs of narrow ones, and a rest.
+    for (const int64_t stride : {8, 16, 40}) {
+      for (const int64_t columns : {kernels.nr / 2, kernels.nr + 3}) {
+        const int64_t rows = 7 * kernels.mr + 2, depth = 8;
+        std::vector<float> a(rows * stride), b(2 * depth * kernels.nr);
+        for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 5);
+        for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 3);
+        std::vector<float> c(rows * columns), far(rows * columns);
+        std::vector<const float*> pointers(rows);
+        std::vector<TileSpan> tiles(8);
+        for (std::vector<float>* out : {&c, &far}) {
+          BlockArgs args;
+          args.tiles = CutTiles(kernels.mr, {a.data(), stride}, rows, out->data(), columns,
+                                pointers.data(), tiles.data());
+          args.depth = depth;
+          args.b = b.data();
+          args.columns = args.c_stride = columns;
+          args.far_rows = out == &far;
+          RunBlock(kernels, args);
+        }
+        EXPECT_EQ(c, far) << target << " stride " << stride << " columns " << columns;
+      }
+    }
+  }
+  ForceSimdTarget("");
+}
+
 TEST(Blocking, TasksHaveNearEqualRowsAndReadBAsSeldomAsCanBe) {
   CpuInfo info;
   info.l2_bytes = 2 << 20;
@@ -196,6 +227,27 @@ TEST(Blocking, TasksHaveNearEqualRowsAndReadBAsSeldomAsCanBe) {
   EXPECT_EQ(SplitPanels(24, 1, 2), 3);
   EXPECT_EQ(SplitPanels(24, 100, 2), 24);
   EXPECT_EQ(SplitPanels(3, 1, 16), 1);
+}
+
+TEST(Blocking, LanesHaveEqualSharesOfFewTasks) {
+  CpuInfo info;
+  info.l2_bytes = 1 << 20;
+  constexpr int kMr = 14, kNr = 32;
+  struct Row {
+    int64_t m, n, k, most;  // tiles of the lane that has most
+  };
+  static constexpr Row kRows[] = {
+      {49, 440, 440, 28},   // 14 panels: not 2 each for 4 and 3 tasks
+      {196, 80, 480, 21},   // 14 tiles of 3 panels
+      {49, 1280, 320, 80},  // 40 panels
+      {1, 64, 16, 1},
+  };
+  for (const Row& row : kRows) {
+    const Blocking blocking = ChooseBlocking(info, kMr, kNr, row.m, row.n, row.k, 2, 64 * kMr);
+    const auto cut = [](int64_t all, int64_t part) { return (all + part - 1) / part; };
+    const int64_t tasks = cut(row.m, blocking.rows) * cut(cut(row.n, kNr), blocking.panels);
+    EXPECT_LE(cut(tasks, 2) * (blocking.rows / kMr) * blocking.panels, row.most) << row.m;
+  }
 }
 
 TEST(RowTiles, AreAsFewAndAsEqualAsCanBe) {

@@ -18,6 +18,7 @@ import numpy
 import onnx
 import onnxruntime
 
+import binary_forms
 import bnn_pynq
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -154,9 +155,26 @@ def check_residual(fettle, _, folder):
     return f"all of {', '.join(map(str, RESIDUAL.values()))} convolutions on bits in {', '.join(RESIDUAL)}"
 
 
+def check_forms(fettle, _, folder):
+    """Numbers of halves, zeros among them."""
+    count = 0
+    for name, model, same, is_on_bits in binary_forms.forms():
+        path, wanted = str(folder / "form.onnx"), str(folder / "reference.onnx")
+        onnx.save(model, path)
+        onnx.save(same, wanted)
+        assert on_bits(fettle, path) == [is_on_bits] * len(on_bits(fettle, path)), name
+        source, expected = reference(wanted)
+        shape = [extent.dim_value for extent in model.graph.input[0].type.tensor_type.shape.dim]
+        x = (numpy.random.default_rng(7).integers(-6, 7, shape) / 2).astype(numpy.float32)
+        scores = run(fettle, path, source, x, folder)
+        assert numpy.allclose(scores, expected(x), rtol=1e-5, atol=1e-5), (name, abs(scores - expected(x)).max())
+        count += 1
+    return f"{count} forms of signs and products"
+
+
 def main():
     fettle, shared = sys.argv[1], pathlib.Path(sys.argv[2])
-    checks, skipped = [check_digits, check_residual], 0
+    checks, skipped = [check_digits, check_forms, check_residual], 0
     with_data = [check_lfc, check_cnv, check_tfc]
     if (shared / "models/bnn").exists() and (shared / "data/mnist").exists():
         checks += with_data

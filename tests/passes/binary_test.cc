@@ -8,6 +8,7 @@
 
 #include "equivalence.h"
 #include "passes/binary/binarise.h"
+#include "passes/binary/lenient_signs.h"
 #include "passes/clean/dead_code.h"
 
 namespace fettle::passes {
@@ -207,9 +208,13 @@ TEST(Binary, PaddingWithASignIsTheConvolutions) {
 TEST(Binary, ReasonsNotTo) {
   const std::string w = Pair("w", "3x16x1x1", 48);
   using testing::HasSubstr;
-  EXPECT_THAT(
-      Why("input %x: f32[1x16x4x4]\n%s = Sign(%x)\n" + w + "%y = Conv(%s, %w)\noutput %y\n"),
-      HasSubstr("may be 0 or no number"));
+  // Planes of 1 and -1 want weights -w and w, and no groups.
+  EXPECT_THAT(Why("input %x: f32[1x16x4x4]\n%s = Sign(%x)\n" + Pair("w", "3x16x1x1", 48, 0, 1) +
+                  "%y = Conv(%s, %w)\noutput %y\n"),
+              HasSubstr("weights have to be -w and w"));
+  EXPECT_THAT(Why("input %x: f32[1x32x4x4]\n%s = Sign(%x)\n" + Pair("w", "4x16x1x1", 64) +
+                  "%y = Conv(%s, %w) {group=2}\noutput %y\n"),
+              HasSubstr("without groups"));
   EXPECT_THAT(Why(Signs("1x16x4x4") + "%d = Sub(%s, %x)\n%e = Add(%d, %x)\n" + w +
                   "%y = Conv(%e, %w)\noutput %y\n"),
               HasSubstr("(a - b) + b is not a"));
@@ -230,6 +235,165 @@ TEST(Binary, ReasonsNotTo) {
   EXPECT_THAT(Why(Signs("1x16x4x4") + "const %tenth: f32[] = 0.1\n%q = Mul(%s, %tenth)\n" +
                   Pair("w", "3x16x1x1", 48, 0.1, 1e-9) + "%y = Conv(%q, %w)\noutput %y\n"),
               HasSubstr("may be rounded"));
+}
+
+TEST(Binary, ConstantsThatSpreadASign) {
+  // One sign for each channel, spread over a plane by a constant of equal elements.
+  EXPECT_EQ(After("input %x: f32[1x16x1x1]\nconst %zero: f32[] = 0.0\n"
+                  "const %plane: f32[1x1x4x4] = splat 1.0\nconst %minus: f32[] = -1.0\n"
+                  "%g = GreaterOrEqual(%x, %zero)\n%s = Where(%g, %plane, %minus)\n" +
+                  Pair("w", "3x16x3x3", 432) + "%y = Conv(%s, %w)\noutput %y\n"),
+            "GreaterOrEqual Where Conv");
+}
+
+/// Inputs of few values, 0 among them.
+std::string FewValues(std::string_view shape) {
+  return fmt::format(
+      "input %u: f32[{}]\nconst %two: f32[] = 2.0\n%m = Mul(%u, %two)\n%x = Round(%m)\n", shape);
+}
+
+TEST(Binary, SignsThatMayBeZeroAreTwoPlanes) {
+  for (std::string_view attributes : {"", "{pads=[1,1,1,1]}", "{pads=[2,0,1,1], strides=[2,1]}"}) {
+    for (int64_t channels : {1, 33, 64, 70}) {
+      EXPECT_EQ(After(FewValues(fmt::format("2x{}x6x7", channels)) + "%s = Sign(%x)\n" +
+                      Pair("w", fmt::format("5x{}x3x3", channels), 45 * channels, -0.3, 0.3) +
+                      Numbers("b", 5, [](int64_t i) { return 0.37 * double(i) - 1; }) +
+                      fmt::format("%y = Conv(%s, %w, %b) {}\noutput %y\n", attributes)),
+                "Mul Round PackBits PackBits Concat BinaryConv");
+    }
+  }
+  EXPECT_EQ(After(FewValues("4x100") + "%s = Sign(%x)\n" + Pair("w", "100x7", 700) +
+                  "%y = MatMul(%s, %w)\noutput %y\n"),
+            "Mul Round PackBits PackBits Concat BinaryMatMul");
+  // Two readers pack once; a sum that may be 0 is such a sign, too.
+  EXPECT_EQ(After(FewValues("1x16x5x5") + "%s = Sign(%x)\n" + Pair("w", "24x16x3x3", 3456) +
+                  Pair("v", "24x16x3x3", 3456, -0.5, 0.5) + Pair("q", "3x24x1x1", 72) +
+                  "%a = Conv(%s, %w)\n%b = Conv(%s, %v)\n%c = Sign(%a)\n%d = Conv(%c, %q)\n"
+                  "output %b\noutput %d\n"),
+            "Mul Round PackBits PackBits Concat BinaryConv BinaryConv PackBits PackBits Concat "
+            "BinaryConv");
+}
+
+TEST(Binary, LenientSignsAreTheirComparison) {
+  const std::string text = FewValues("1x16x5x5") + "%s = Sign(%x)\n" +
+                           Pair("w", "4x16x3x3", 576, 0, 1) +
+                           "%y = Conv(%s, %w) {pads=[1,1,1,1]}\noutput %y\n";
+  ir::Graph lenient = ParseGraph(text);
+  ASSERT_TRUE(ops::InferGraph(lenient).ok());
+  ASSERT_TRUE(MakeSignsLenient(lenient).value());
+  const ir::Graph said = ParseGraph(
+      FewValues("1x16x5x5") +
+      "const %zero: f32[] = 0.0\nconst %one: f32[] = 1.0\nconst %minus: f32[] = -1.0\n"
+      "%g = GreaterOrEqual(%x, %zero)\n%s = Where(%g, %one, %minus)\n" +
+      Pair("w", "4x16x3x3", 576, 0, 1) + "%y = Conv(%s, %w) {pads=[1,1,1,1]}\noutput %y\n");
+  ExpectSameResults(said, lenient, 0);
+  ASSERT_TRUE(Binarise(lenient).value());
+  ExpectSameResults(said, lenient, 0);
+  EXPECT_EQ(Ops(lenient), "Mul Round PackBits BinaryConv");
+  EXPECT_THAT(ListBinary(lenient).back().text, testing::StartsWith("lenient, Sign(0) is 1"));
+  // Nothing that bits do not need is touched.
+  ir::Graph other = ParseGraph("input %x: f32[1x16x5x5]\n%y = Sign(%x)\noutput %y\n");
+  EXPECT_FALSE(MakeSignsLenient(other).value());
+}
+
+TEST(Binary, EstimatorsThatCancelExactly) {
+  const std::string w = Pair("w", "3x16x3x3", 432);
+  const std::string tail = "%d = Sub(%s, %c)\n%e = Add(%d, %c)\n" + w +
+                           "%y = Conv(%e, %w) {pads=[1,1,1,1]}\noutput %y\n";
+  const std::string clip =
+      "const %lo: f32[] = -1.0\nconst %hi: f32[] = 1.0\n%c = Clip(%x, %lo, %hi)\n";
+  EXPECT_EQ(After(Signs("1x16x5x6") + clip + tail), "PackBits BinaryConv");
+  EXPECT_EQ(After(Signs("1x16x5x6") + "%c = Tanh(%x)\n" + tail), "PackBits BinaryConv");
+  EXPECT_EQ(After(FewValues("1x16x5x6") + "%s = Sign(%x)\n" + clip + tail),
+            "Mul Round PackBits PackBits Concat BinaryConv");
+  // The sign of what was clipped, and the sum the other way round.
+  EXPECT_EQ(After("input %u: f32[1x16x5x6]\nconst %lo: f32[] = -1.5\nconst %hi: f32[] = 2.0\n"
+                  "const %zero: f32[] = 0.0\nconst %one: f32[] = 1.0\n"
+                  "const %minus: f32[] = -1.0\n%c = Clip(%u, %lo, %hi)\n"
+                  "%g = Less(%c, %zero)\n%s = Where(%g, %minus, %one)\n"
+                  "%d = Sub(%s, %c)\n%e = Add(%c, %d)\n" +
+                  w + "%y = Conv(%e, %w)\noutput %y\n"),
+            "Clip PackBits BinaryConv");
+  // Of numbers of any size, or that have another sign, it rounds.
+  EXPECT_THAT(
+      Why(Signs("1x16x5x6") +
+          "const %lo: f32[] = -1.0\nconst %hi: f32[] = 3.0\n%c = Clip(%x, %lo, %hi)\n" + tail),
+      testing::HasSubstr("(a - b) + b is not a"));
+  EXPECT_THAT(Why(Signs("1x16x5x6") + "input %v: f32[1x16x5x6]\n%c = Tanh(%v)\n" + tail),
+              testing::HasSubstr("(a - b) + b is not a"));
+}
+
+TEST(Binary, EstimatorsCancelForAllNumbers) {
+  // Each float of few bits, around each power of two that Clip lets through.
+  for (int exponent = -149; exponent <= 0; ++exponent) {
+    for (uint32_t digits = 0; digits < 4096; ++digits) {
+      const float c =
+          std::ldexp(1.0F + std::ldexp(static_cast<float>(digits * 2047), -23), exponent);
+      const volatile float above = 1.0F - c, below = -1.0F + c;
+      ASSERT_EQ(above + c, 1.0F) << c;
+      ASSERT_EQ(below - c, -1.0F) << c;
+    }
+  }
+}
+
+TEST(Binary, RoundedBoundedNumbers) {
+  const std::string w = Pair("w", "3x16x3x3", 432);
+  const std::string conv = w + "%y = Conv(%s, %w) {pads=[1,1,1,1]}\noutput %y\n";
+  const std::string clip =
+      "input %x: f32[1x16x5x6]\nconst %lo: f32[] = 0.0\nconst %hi: f32[] = 1.0\n";
+  // DoReFa's activations, a fake quantiser of two levels, the sign of what is not negative.
+  EXPECT_EQ(After(clip + "%c = Clip(%x, %lo, %hi)\n%s = Round(%c)\n" + conv),
+            "Clip Round PackBits BinaryConv");
+  EXPECT_EQ(After(clip + "%r = Relu(%x)\n%s = Sign(%r)\n" + conv), "Relu Sign PackBits BinaryConv");
+  EXPECT_EQ(After("input %x: f32[1x16x5x6]\nconst %lo: f32[] = -0.7\nconst %hi: f32[] = 0.9\n"
+                  "const %span: f32[] = 1.6\n%a = Max(%x, %lo)\n%b = Min(%a, %hi)\n"
+                  "%d = Sub(%b, %lo)\n%e = Div(%d, %span)\n%r = Round(%e)\n"
+                  "%m = Mul(%r, %span)\n%s = Add(%m, %lo)\n" +
+                  conv),
+            "Max Min Sub Div Round Mul Add PackBits BinaryConv");
+  EXPECT_THAT(
+      Why(clip + "const %two: f32[] = 2.0\n%c = Clip(%x, %lo, %two)\n%s = Round(%c)\n" + conv),
+      testing::HasSubstr("gives many values"));
+}
+
+TEST(Binary, TransposedConvolutionsAreOneForEachPhase) {
+  const std::string tail = "output %y\n";
+  EXPECT_EQ(After(Signs("1x16x5x6") + Pair("w", "16x5x3x3", 720, -0.3, 0.3) +
+                  Numbers("b", 5, [](int64_t i) { return 0.37 * double(i) - 1; }) +
+                  "%y = ConvTranspose(%s, %w, %b) {pads=[1,1,1,1]}\n" + tail),
+            "PackBits BinaryConv");
+  const std::string four =
+      "PackBits BinaryConv BinaryConv BinaryConv BinaryConv Concat Reshape "
+      "Transpose Reshape";
+  for (std::string_view attributes :
+       {"{strides=[2,2], pads=[1,1,1,1]}", "{strides=[2,2], pads=[0,1,0,1], dilations=[3,1]}"}) {
+    EXPECT_EQ(After(Signs("2x40x5x6") + Pair("w", "40x3x4x4", 1920) +
+                    fmt::format("%y = ConvTranspose(%s, %w) {}\n", attributes) + tail),
+              four)
+        << attributes;
+  }
+  EXPECT_EQ(After(Signs("1x32x4x5") + Pair("w", "32x6x3x3", 1728) +
+                  "%y = ConvTranspose(%s, %w) {strides=[2,2], pads=[1,1,1,1], "
+                  "output_padding=[1,1], group=2}\n" +
+                  tail),
+            four);
+  EXPECT_EQ(After(Signs("1x20x9") + Pair("w", "20x4x6", 480) +
+                  "%y = ConvTranspose(%s, %w) {strides=[3], pads=[2,1]}\n" + tail),
+            "PackBits BinaryConv BinaryConv BinaryConv Concat Reshape Transpose Reshape");
+  EXPECT_EQ(After(FewValues("1x16x5x6") + "%s = Sign(%x)\n" + Pair("w", "16x5x2x2", 320) +
+                  "%y = ConvTranspose(%s, %w) {strides=[2,1]}\n" + tail),
+            "Mul Round PackBits PackBits Concat BinaryConv BinaryConv Concat Reshape Transpose "
+            "Reshape");
+  using testing::HasSubstr;
+  EXPECT_THAT(
+      Why(Signs("1x16x5x6") + "const %w: f32[16x5x3x3]\n%y = ConvTranspose(%s, %w)\n" + tail),
+      HasSubstr("over two values"));
+  EXPECT_THAT(Why(Signs("1x16x5x6") + Pair("w", "16x5x3x3", 720) +
+                  "%y = ConvTranspose(%s, %w) {strides=[2,2]}\n" + tail),
+              HasSubstr("no multiple of its strides"));
+  EXPECT_THAT(Why(Signs("1x16x5x6") + Pair("w", "16x5x1x1", 80) +
+                  "%y = ConvTranspose(%s, %w) {strides=[2,2], output_padding=[1,1]}\n" + tail),
+              HasSubstr("have no taps"));
 }
 
 /// Zeros of both signs, numbers that are none, the smallest ones, and infinities.

@@ -7,6 +7,7 @@
 #include "passes/find/layer_norm.h"
 #include "passes/quantise/split_dequantize.h"
 #include "passes/rewrite/gather_slices.h"
+#include "passes/rewrite/growing_concats.h"
 #include "passes/rewrite/matmul_reshapes.h"
 #include "passes/rewrite/reshapes.h"
 #include "passes/rewrite/sums.h"
@@ -124,6 +125,25 @@ TEST(GatherToSlice, Scalars) {
   const char* inner =
       "input %x: f32[4x3]\nconst %i: i64[] = 1\n%y = Gather(%x, %i) {axis=1}\noutput %y\n";
   EXPECT_EQ(Ops(Rewrite(GatherToSlice, inner)), "Gather");
+}
+
+TEST(GrowingConcats, TakeTheLongestBeginning) {
+  const ir::Graph graph =
+      Rewrite(ShareGrowingConcats,
+              "input %a: f32[2x3]\ninput %b: f32[2x1]\ninput %c: f32[2x2]\ninput %d: f32[2x4]\n"
+              "%ab = Concat(%a, %b) {axis=1}\n%abc = Concat(%a, %b, %c) {axis=1}\n"
+              "%abcd = Concat(%a, %b, %c, %d) {axis=1}\noutput %ab\noutput %abc\noutput %abcd\n");
+  for (const ir::Node& node : graph.nodes()) EXPECT_EQ(node.inputs.size(), 2u);
+  EXPECT_EQ(graph.value(graph.nodes()[ir::NodeId{2}].inputs[0]).name, "abc");
+}
+
+TEST(GrowingConcats, KeepOthers) {
+  const char* text =
+      "input %a: f32[2x3]\ninput %b: f32[2x3]\n%p = Concat(%a, %b) {axis=0}\n"
+      "%q = Concat(%a, %b, %a) {axis=1}\n%r = Concat(%b, %a, %b) {axis=0}\n"
+      "output %p\noutput %q\noutput %r\n";
+  ir::Graph graph = ParseGraph(text);
+  EXPECT_FALSE(*ShareGrowingConcats(graph));
 }
 
 TEST(Windows, OfReshapedSlicesAreSlices) {

@@ -6,6 +6,7 @@
 #include "passes/quantise/fold_weights.h"
 #include "passes/rewrite/fold_affine.h"
 #include "passes/rewrite/fold_pads.h"
+#include "passes/rewrite/round_weights.h"
 
 namespace fettle::passes {
 namespace {
@@ -15,6 +16,42 @@ constexpr std::string_view kNorm =
     "const %m: f32[6] = 0.1 0.2 0.3 0.4 0.5 0.6\nconst %v: f32[6] = 1 2 3 0.5 0.25 1\n";
 
 std::string WithNorm(std::string_view body) { return std::string(kNorm) + std::string(body); }
+
+TEST(RoundWeights, ProductsGetTheFormThatWasAskedFor) {
+  const std::string text =
+      "input %x: f32[1x16x9x9]\nconst %w: f32[32x16x3x3]\nconst %v: f32[32x64]\n"
+      "const %few: f32[3x64x1x1]\nconst %e: f32[1x16x9x9]\n"
+      "%a = Add(%x, %e)\n%c = Conv(%a, %w)\n%t = Transpose(%c) {perm=[0,2,3,1]}\n"
+      "%m = MatMul(%t, %v)\n%b = Transpose(%m) {perm=[0,3,1,2]}\n%y = Conv(%b, %few)\noutput %y\n";
+  for (const CompactForm form : {CompactForm::kHalves, CompactForm::kBytes}) {
+    ir::Graph graph = ParseGraph(text);
+    const RoundedWeights rounded = RoundWeights(graph, form).value();
+    EXPECT_EQ(rounded.count, 2);
+    EXPECT_GT(rounded.least_db, form == CompactForm::kHalves ? 65 : 35);
+    int compact = 0;
+    for (const ir::Value& value : graph.values()) {
+      if (!value.is_constant()) continue;
+      const auto layout = FindCompact(*value.constant);
+      if (!layout) continue;
+      EXPECT_EQ(layout->form, form);
+      if (form == CompactForm::kBytes) {
+        EXPECT_EQ(layout->slices, value.name == "w" ? 32 : 64);
+      }
+      ++compact;
+    }
+    EXPECT_EQ(compact, 2);
+    ExpectSameResults(ParseGraph(text), graph, form == CompactForm::kHalves ? 2e-2 : 1);
+    EXPECT_EQ(RoundWeights(graph, form).value().count, 0) << "what is rounded stays";
+  }
+}
+
+TEST(RoundWeights, NumbersBeyondHalvesStay) {
+  ir::Graph graph = ParseGraph(
+      "input %x: f32[2x64]\nconst %w: f32[64x64] = noise(60000, 70000)\n%y = MatMul(%x, %w)\n"
+      "output %y\n");
+  EXPECT_EQ(RoundWeights(graph, CompactForm::kHalves).value().count, 0);
+  EXPECT_EQ(RoundWeights(graph, CompactForm::kBytes).value().count, 1);
+}
 
 TEST(FoldAffine, ConvolutionsTakeNorms) {
   const auto text = WithNorm(

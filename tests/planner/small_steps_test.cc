@@ -9,18 +9,23 @@
 namespace fettle::planner {
 namespace {
 
-/// How many of `threads` share a product of these sides, by the first kernel of the CPU.
-int Threads(const std::string& rows, const std::string& depth, const std::string& columns,
-            int threads) {
-  ir::Graph graph = ops::Parse("input %x: f32[" + rows + "x" + depth + "]\nconst %w: f32[" + depth +
-                               "x" + columns + "]\n%y = MatMul(%x, %w)\noutput %y\n")
-                        .value();
+/// How many of `threads` share the one node of `text`, by the first kernel of the CPU.
+int ThreadsFor(const std::string& text, int threads) {
+  ir::Graph graph = ops::Parse(text).value();
   EXPECT_TRUE(ops::InferGraph(graph).ok());
   const CpuDevice cpu(std::make_shared<ThreadPool>(1));
   const GroupChoices group =
       ListChoices(graph, {.nodes = {ir::NodeId{0}}}, DeviceSet(cpu), {.threads = threads});
   EXPECT_FALSE(group.choices.empty());
   return ThreadsWorthWaking(group.choices.front(), group.fragment.graph, threads);
+}
+
+/// Of a product of these sides.
+int Threads(const std::string& rows, const std::string& depth, const std::string& columns,
+            int threads) {
+  return ThreadsFor("input %x: f32[" + rows + "x" + depth + "]\nconst %w: f32[" + depth + "x" +
+                        columns + "]\n%y = MatMul(%x, %w)\noutput %y\n",
+                    threads);
 }
 
 TEST(SmallSteps, StayOnOneThreadByTheirArithmeticOrTheirBytes) {
@@ -36,6 +41,13 @@ TEST(SmallSteps, WakeAsManyThreadsAsTheirWorkPaysFor) {
   const int few = Threads("1", "64", "4096", 16);  // 35 us
   EXPECT_GT(few, 2);
   EXPECT_LT(few, 8);
+}
+
+TEST(SmallSteps, QuantisingReadsItsFloats) {
+  const std::string text =
+      "input %x: f32[1x3x224x224]\nconst %s: f32[] = 0.02\nconst %z: u8[] = 7\n"
+      "%y = QuantizeLinear(%x, %s, %z)\noutput %y\n";
+  EXPECT_EQ(ThreadsFor(text, 2), 2);  // 600 KB of floats for 150 KB of bytes
 }
 
 }  // namespace

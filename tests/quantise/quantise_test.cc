@@ -17,6 +17,7 @@ using onnx_test::GraphParts;
 using onnx_test::IntsAttribute;
 using onnx_test::kFloat;
 using onnx_test::Node;
+using onnx_test::SeededFloats;
 using onnx_test::Value;
 using testing::Contains;
 using testing::HasSubstr;
@@ -24,16 +25,6 @@ using testing::IsEmpty;
 using testing::Key;
 using testing::Not;
 using testing::Pair;
-
-/// Seeded numbers in [-1, 1].
-std::vector<float> Noise(size_t count, uint64_t seed) {
-  std::vector<float> values(count);
-  for (float& value : values) {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    value = static_cast<float>(static_cast<double>(seed >> 40) * 0x1p-23 - 1);
-  }
-  return values;
-}
 
 /// x -> Conv -> Relu -> MaxPool -> (Conv, + itself) -> Relu -> GlobalAveragePool -> Flatten ->
 /// Gemm.
@@ -50,17 +41,18 @@ GraphParts Residual() {
                 Node("Gemm", {"f", "w3", "b3"}, {"y"}, {}, "last")},
       .inputs = {Value("x", kFloat, {1, 3, 8, 8})},
       .outputs = {Value("y", kFloat, {1, 5})},
-      .initializers = {
-          FloatTensor("w1", {4, 3, 3, 3}, Noise(108, 1)), FloatTensor("b1", {4}, Noise(4, 2)),
-          FloatTensor("w2", {4, 4, 3, 3}, Noise(144, 3)), FloatTensor("w3", {4, 5}, Noise(20, 4)),
-          FloatTensor("b3", {5}, Noise(5, 5))}};
+      .initializers = {FloatTensor("w1", {4, 3, 3, 3}, SeededFloats(108, 1)),
+                       FloatTensor("b1", {4}, SeededFloats(4, 2)),
+                       FloatTensor("w2", {4, 4, 3, 3}, SeededFloats(144, 3)),
+                       FloatTensor("w3", {4, 5}, SeededFloats(20, 4)),
+                       FloatTensor("b3", {5}, SeededFloats(5, 5))}};
 }
 
 Samples Pictures(size_t count) {
   Samples samples;
   for (size_t i = 0; i < count; ++i) {
     runtime::TensorMap inputs;
-    inputs.emplace("x", *Tensor::FromVector<float>(Shape{1, 3, 8, 8}, Noise(192, 100 + i)));
+    inputs.emplace("x", *Tensor::FromVector<float>(Shape{1, 3, 8, 8}, SeededFloats(192, 100 + i)));
     samples.push_back(std::move(inputs));
   }
   return samples;
@@ -105,6 +97,26 @@ TEST(Placement, KeepsIntegersBetweenLayers) {
   const Placement alone =
       Place(*network, layers, candidates, {.quantised = {false, true, false}, .outputs = false});
   EXPECT_THAT(alone, testing::ElementsAre(Pair("p1", "p1")));
+}
+
+TEST(FindLayers, LeavesWhatRunsOnBits) {
+  std::vector<float> signs = SeededFloats(32 * 16, 1);
+  for (float& sign : signs) sign = sign < 0 ? -1 : 1;
+  const GraphParts parts{
+      .nodes = {Node("GreaterOrEqual", {"x", "zero"}, {"is"}),
+                Node("Where", {"is", "one", "minus"}, {"s"}), Node("MatMul", {"s", "w1"}, {"m"}),
+                Node("MatMul", {"m", "w2"}, {"y"})},
+      .inputs = {Value("x", kFloat, {1, 32})},
+      .outputs = {Value("y", kFloat, {1, 4})},
+      .initializers = {FloatTensor("zero", {}, {0}), FloatTensor("one", {}, {1}),
+                       FloatTensor("minus", {}, {-1}), FloatTensor("w1", {32, 16}, signs),
+                       FloatTensor("w2", {16, 4}, SeededFloats(64, 2))}};
+  const std::string bytes = onnx_test::Model(Graph(parts)).bytes();
+  const auto network = Network::Read(bytes, Load(bytes));
+  ASSERT_TRUE(network.ok()) << network.status().message();
+  const std::vector<Layer> layers = FindLayers(*network);
+  ASSERT_EQ(layers.size(), 1u);
+  EXPECT_EQ(layers[0].weight_name, "w2");
 }
 
 TEST(Quantise, KeepsTheBudgetAndIsDeterministic) {
@@ -170,7 +182,7 @@ TEST(Quantise, LeavesWhatItDoesNotNameAsItWas) {
        {apart.bytes(), Value("y", kFloat, {1, 5}).bytes(), std::string("author"),
         onnx_test::Message().Text(900, "unknown").bytes()})
     EXPECT_LT(result->bytes.find(piece), result->bytes.size());
-  EXPECT_GE(result->bytes.find(FloatTensor("w1", {4, 3, 3, 3}, Noise(108, 1)).bytes()),
+  EXPECT_GE(result->bytes.find(FloatTensor("w1", {4, 3, 3, 3}, SeededFloats(108, 1)).bytes()),
             result->bytes.size())
       << "the fp32 weights are left out";
 }

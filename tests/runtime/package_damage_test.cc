@@ -252,6 +252,49 @@ TEST_F(PackageDamageTest, HostileConstants) {
   });
 }
 
+TEST_F(PackageDamageTest, HostileCompactFloats) {
+  const ModelPtr model = FromText(R"(
+input %x: f32[1x3x6x16]
+const %w: f32[64x3x6x4]
+const %zero: f32[1] = splat 0
+const %one: f32[1] = splat 0.7
+const %minus: f32[1] = splat -0.7
+%g = GreaterOrEqual(%w, %zero)
+%s = Where(%g, %one, %minus)
+%y = Conv(%x, %s)
+output %y
+)");
+  ASSERT_TRUE(SavePackage(Path(), *model, {}, Info()).ok());
+  bytes_ = ReadBytes(Path());
+  ASSERT_TRUE(RunBytes(bytes_).ok());
+  using index::PackageT;
+  const auto with = [&](const char* what, const std::function<void(index::ConstantT&)>& change) {
+    ExpectRefused(what, [&](PackageT& p) {
+      int changed = 0;
+      for (auto& constant : p.constants) {
+        if (constant->contents != index::Contents_Bits) continue;
+        change(*constant);
+        ++changed;
+      }
+      EXPECT_EQ(changed, 1);
+    });
+  };
+  for (int64_t extent : {int64_t{0}, int64_t{-1}, int64_t{2}, int64_t{1} << 62, INT64_MIN}) {
+    with("of other slices", [&](index::ConstantT& c) { c.slices = extent; });
+    if (extent != 2) with("of other runs", [&](index::ConstantT& c) { c.inner = extent; });
+  }
+  with("as halves", [](index::ConstantT& c) { c.contents = index::Contents_Halves; });
+  with("as bytes", [](index::ConstantT& c) { c.contents = index::Contents_Bytes; });
+  with("as what is not known", [](index::ConstantT& c) { c.contents = index::Contents(99); });
+  with("of another type", [](index::ConstantT& c) { c.dtype = "i32"; });
+  with("of another shape", [](index::ConstantT& c) { c.shape.push_back(9); });
+  with("without a section", [](index::ConstantT& c) { c.section = 1 << 30; });
+  bytes_[bytes_.size() - 200] ^= std::byte{4};
+  const Status damaged = RunBytes(bytes_).status();
+  EXPECT_EQ(damaged.code(), StatusCode::kCorrupt);
+  EXPECT_THAT(damaged.message(), testing::HasSubstr("are not those that were written"));
+}
+
 /// Sub-graphs that name each other, themselves, or one graph twice.
 TEST_F(PackageDamageTest, HostileSubGraphs) {
   using index::PackageT;

@@ -162,6 +162,44 @@ output %y
   }
 }
 
+/// A convolution of real numbers with weights of two values for each output.
+constexpr std::string_view kTwoValuedText = R"(
+input %x: f32[1x24x9x7]
+const %r: f32[24x24x3x3]
+const %w: f32[40x24x3x3]
+const %zero: f32[1] = splat 0
+const %one: f32[1] = splat 0.7
+const %minus: f32[1] = splat -0.7
+%g = GreaterOrEqual(%w, %zero)
+%s = Where(%g, %one, %minus)
+%a = Conv(%x, %r) {pads=[1,1,1,1]}
+%y = Conv(%a, %s)
+output %y
+)";
+
+TEST_F(PackageTest, StoresWeightsOfTwoValuesAsBits) {
+  const ModelPtr model = FromText(kTwoValuedText);
+  const auto before = Run(model);
+  const ModelPtr loaded = SaveAndLoad(model);
+  const int64_t bits = 40 * 24 * 9 / 8 + 2 * 4;
+  const auto& values = loaded->graph().values();
+  EXPECT_TRUE(std::any_of(values.begin(), values.end(), [&](const ir::Value& value) {
+    return value.is_constant() && value.constant->elements() == 40 * 24 * 9 &&
+           static_cast<int64_t>(value.constant->raw_bytes().size()) == bits;
+  }));
+  EXPECT_LT(ReadBytes(Path()).size(), 24 * 24 * 9 * 4 + 6000U);
+  const auto after = Run(loaded);
+  ASSERT_TRUE(before.ok() && after.ok());
+  EXPECT_EQ(*before, *after);
+  // Packed weights are found by the hash that the stored form has.
+  auto session = Session::Create(model, {.threads = 2});
+  ASSERT_TRUE(RunOn(**session, {}).ok());
+  const ModelPtr packed = SaveAndLoad(model, {.packed_weights = true});
+  auto again = Session::Create(packed, {.threads = 2});
+  ASSERT_TRUE(RunOn(**again, {}).ok());
+  EXPECT_TRUE(PacksNothing(*packed));
+}
+
 TEST_F(PackageTest, PacksLargeMappedWeightsPieceByPiece) {
   const ModelPtr model =
       FromText("input %x: f32[1x1024]\nconst %w: f32[1024x1300]\n%y = MatMul(%x, %w)\noutput %y\n");

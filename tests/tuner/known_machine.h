@@ -5,7 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "tuner/cost/roofline.h"
+#include "device/cpu/cpu_device.h"
+#include "tuner/cost/ceilings.h"
 #include "tuner/store/store.h"
 
 namespace fettle::tuner {
@@ -13,8 +14,8 @@ namespace fettle::tuner {
 /// Rows in memory with ceilings of `device` that no machine reaches: every bound is a bound.
 inline std::unique_ptr<Store> StoreWithCeilings(const CpuDevice& device) {
   std::unique_ptr<Store> store = MemoryStore();
-  for (std::string_view name :
-       {"fp32 fma", "int8 dot", "bf16 dot", "L1 read", "L2 read", "L3 read", "DRAM read"})
+  for (std::string_view name : {"fp32 fma", "int8 dot", "int8 max", "bf16 dot", "bit dot",
+                                "L1 read", "L2 read", "L3 read", "DRAM read", "DRAM copy"})
     store->Put(CeilingKey(name, device), {.median_us = 4e12, .samples = 1});
   return store;
 }

@@ -88,6 +88,31 @@ TEST(LayeredStoreTest, ALayerThatIsMissingIsLeftOutWithAWarning) {
   EXPECT_FALSE(std::filesystem::exists(folder.file("nothing.db")));
 }
 
+TEST(LayeredStoreTest, AReaderSeesOneStateWhileAnotherWrites) {
+  const TestFolder folder;
+  constexpr int kRows = 300;
+  {
+    const auto store = OpenStore(DatabaseIn(folder));
+    for (int i = 0; i < kRows; ++i) store->Put(KeyOf(i), RowOf(i));
+  }
+  // As a database lies that nobody has open and that was copied: the whole file, no log.
+  for (const char* suffix : {"-wal", "-shm"}) std::filesystem::remove(DatabaseIn(folder) + suffix);
+  const auto reader = Database::Open(DatabaseIn(folder), Database::Access::kRead);
+  ASSERT_TRUE(reader.ok()) << reader.status().message();
+  const auto writer = Database::Open(DatabaseIn(folder), Database::Access::kWrite);
+  ASSERT_TRUE(writer.ok()) << writer.status().message();
+  int count = 0;
+  const Status read = (*reader)->ForEachRow([&](const RowRecord&) {
+    if (++count > 1) return OkStatus();
+    RETURN_IF_ERROR((*writer)->connection().Execute("DELETE FROM rows WHERE id % 3 > 0"));
+    RETURN_IF_ERROR((*writer)->connection().Execute("VACUUM"));
+    return (*writer)->connection().Execute("PRAGMA wal_checkpoint(PASSIVE)");
+  });
+  EXPECT_TRUE(read.ok()) << read.message();
+  EXPECT_EQ(count, kRows);
+  EXPECT_EQ((*reader)->damaged(), 0);
+}
+
 TEST(LayeredStoreTest, TheOldestRowsGoWhereTheFileGrowsTooLarge) {
   const TestFolder folder;
   const auto database = Database::Open(DatabaseIn(folder), Database::Access::kWrite);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tests/tuner/fake_kernel.h"
+#include "tests/tuner/groups.h"
 
 namespace fettle::tuner {
 namespace {

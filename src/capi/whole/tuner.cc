@@ -1,218 +1,36 @@
 // fettle.h: a tuner for code of the caller's own.
-#include <fmt/format.h>
-
-#include <atomic>
-#include <mutex>
-#include <optional>
-
 #include "capi/handles.h"
-#include "capi/structs.h"
-#include "device/cpu/cpu_device.h"
-#include "tuner/search/remembered_search.h"
+#include "capi/whole/tuner_search.h"
 
 using fettle::InvalidArgument;
 using fettle::OkStatus;
-using fettle::Result;
 using fettle::Status;
 using fettle::StatusCode;
+using fettle::capi::BeginSearch;
+using fettle::capi::CheckCount;
 using fettle::capi::Guard;
+using fettle::capi::OfTuner;
+using fettle::capi::ReadStruct;
+using fettle::capi::RunSearch;
+using fettle::capi::StateOf;
+using fettle::capi::TunerTurn;
+using fettle::capi::WriteStruct;
+using fettle::capi::WriteValues;
 using fettle::tuner::Evaluation;
-using fettle::tuner::History;
 using fettle::tuner::Parameter;
 using fettle::tuner::Point;
-using fettle::tuner::RememberedSearch;
 using fettle::tuner::Row;
 using fettle::tuner::SearchOptions;
 using fettle::tuner::SearchSpace;
 
-struct fettle_tuner {
-  std::string name, database, version;
-  std::vector<Parameter> parameters;
-  std::vector<std::string> conditions;
-  fettle_tuner_constraint constraint = nullptr;
-  void* constraint_user = nullptr;
-  std::vector<Point> known;
-  SearchOptions options;
-  bool endless = true;  // no budget and not all configurations in order
-
-  std::optional<RememberedSearch> search;  // once it has begun
-  bool asked = false;
-  /// Guards all of the above; callbacks run without it, while `running` keeps others from the
-  /// search.
-  mutable std::mutex mutex;
-  bool running = false;
-  std::atomic<bool> cancelled = false;
-};
-
 namespace {
-
-using Values = std::vector<int64_t>;
-
-Status NotBegun(const fettle_tuner& tuner) {
-  if (!tuner.search) return OkStatus();
-  return InvalidArgument("tuner '{}': the search has begun", tuner.name);
-}
-
-Status CheckCount(const fettle_tuner& tuner, size_t count) {
-  if (count == tuner.parameters.size()) return OkStatus();
-  return InvalidArgument("tuner '{}': {} values for {} parameters", tuner.name, count,
-                         tuner.parameters.size());
-}
-
-void WriteValues(const std::vector<Parameter>& parameters, const Point& point, int64_t* values) {
-  for (size_t i = 0; i < point.size(); ++i)
-    values[i] = std::get<int64_t>(parameters[i].values[point[i]]);
-}
-
-/// The caller's function as a predicate on points. It keeps copies: the space outlives no tuner,
-/// but is copied about inside it.
-fettle::tuner::PointPredicate Predicate(const fettle_tuner& tuner) {
-  if (tuner.constraint == nullptr) return nullptr;
-  return [parameters = tuner.parameters, function = tuner.constraint,
-          user = tuner.constraint_user](const Point& point) {
-    Values values(point.size());
-    WriteValues(parameters, point, values.data());
-    return function(values.data(), values.size(), user) != 0;
-  };
-}
-
-/// The CPU that the caller's code is taken to run on.
-std::string DeviceFingerprint() {
-  return std::string(fettle::CpuDevice(std::make_shared<fettle::ThreadPool>(1)).fingerprint());
-}
-
-Status Begin(fettle_tuner& tuner) {
-  if (tuner.search) return OkStatus();
-  auto space = SearchSpace::Create(tuner.parameters, tuner.conditions, Predicate(tuner));
-  if (!space.ok()) return space.status().WithContext(fmt::format("tuner '{}'", tuner.name));
-  SearchOptions options = tuner.options;
-  options.seeds = tuner.known;
-  fettle::tuner::RowKey key;
-  key.problem = "own code";
-  key.kernel = tuner.name;
-  key.build = tuner.version;
-  key.device = DeviceFingerprint();
-  std::shared_ptr<fettle::tuner::Store> store = tuner.database.empty()
-                                                    ? fettle::tuner::MemoryStore()
-                                                    : fettle::tuner::OpenStore(tuner.database);
-  if (!store->is_kept())
-    return fettle::Error(StatusCode::kIo, "tuner '{}': database: {}", tuner.name, store->trouble());
-  auto search = RememberedSearch::Create(std::move(*space), options, std::move(store), key);
-  if (!search.ok()) return search.status().WithContext(fmt::format("tuner '{}'", tuner.name));
-  tuner.search.emplace(std::move(*search));
-  return OkStatus();
-}
-
-fettle_tuner_state StateOf(const fettle_tuner& tuner) {
-  fettle_tuner_state state = FETTLE_TUNER_STATE_INIT;
-  if (!tuner.search) return state;
-  const fettle::tuner::Search& search = tuner.search->search();
-  const History& history = search.history();
-  state.evaluations = static_cast<int64_t>(history.size());
-  state.failed = static_cast<int64_t>(history.size() - history.fastest().size());
-  state.reused = tuner.search->reused();
-  state.seconds = search.seconds();
-  state.best_ms = search.best() ? *search.best()->ms : 0;
-  return state;
-}
-
-/// The tuner for one call; kBusy where the call changes a search that fettle_tuner_run is at.
-class Turn {
- public:
-  explicit Turn(const fettle_tuner& tuner) : lock_(tuner.mutex), tuner_(tuner) {}
-  Status Change() const {
-    if (!tuner_.running) return OkStatus();
-    return fettle::Error(StatusCode::kBusy, "tuner '{}': fettle_tuner_run is at work", tuner_.name);
-  }
-
- private:
-  std::lock_guard<std::mutex> lock_;
-  const fettle_tuner& tuner_;
-};
-
-/// What came of one configuration.
-struct Outcome {
-  std::optional<double> ms;
-  Row::Status status = Row::Status::kFailed;
-  const char* reason = "the run function wrote no time";
-};
-
-/// Runs and checks one configuration.
-Outcome Evaluate(const Values& values, const fettle_tuner_callbacks& callbacks) {
-  double ms = 0;
-  if (callbacks.run(values.data(), values.size(), &ms, callbacks.user) != 0)
-    return {std::nullopt, Row::Status::kFailed, "the run function failed"};
-  if (callbacks.check != nullptr &&
-      callbacks.check(values.data(), values.size(), callbacks.user) != 0)
-    return {std::nullopt, Row::Status::kWrong, "the check function refused the result"};
-  return {.ms = ms};
-}
-
-/// The next configuration; false at the end.
-Result<bool> Next(fettle_tuner& tuner, Values& values) {
-  const Turn turn(tuner);
-  const std::optional<Point> point = tuner.search->Ask();
-  if (!point) return false;
-  if (tuner.cancelled.exchange(false))
-    return fettle::Error(StatusCode::kCancelled, "tuner '{}': cancelled", tuner.name);
-  WriteValues(tuner.parameters, *point, values.data());
-  return true;
-}
-
-fettle_tuner_state Tell(fettle_tuner& tuner, const Outcome& outcome) {
-  const Turn turn(tuner);
-  tuner.search->Tell(outcome.ms, outcome.status, outcome.reason);
-  tuner.asked = false;
-  return StateOf(tuner);
-}
-
-/// fettle_tuner_run at work.
-class Running {
- public:
-  explicit Running(fettle_tuner& tuner) : tuner_(tuner) {}
-  ~Running() {
-    const Turn turn(tuner_);
-    if (begun_) tuner_.running = false;
-  }
-  Running(const Running&) = delete;
-  Running& operator=(const Running&) = delete;
-  Status Start() {
-    const Turn turn(tuner_);
-    RETURN_IF_ERROR(turn.Change());
-    if (tuner_.endless)
-      return InvalidArgument(
-          "tuner '{}': no budget: set max_evaluations, max_seconds or the "
-          "strategy full",
-          tuner_.name);
-    RETURN_IF_ERROR(Begin(tuner_));
-    tuner_.running = begun_ = true;
-    return OkStatus();
-  }
-
- private:
-  fettle_tuner& tuner_;
-  bool begun_ = false;
-};
-
-Status Run(fettle_tuner& tuner, const fettle_tuner_callbacks& callbacks) {
-  Running running(tuner);
-  RETURN_IF_ERROR(running.Start());
-  Values values(tuner.parameters.size());
-  while (true) {
-    ASSIGN_OR_RETURN(const bool more, Next(tuner, values));
-    if (!more) return OkStatus();
-    const fettle_tuner_state state = Tell(tuner, Evaluate(values, callbacks));
-    if (callbacks.progress != nullptr && callbacks.progress(&state, callbacks.user) != 0)
-      tuner.cancelled = true;
-  }
-}
 
 Status WriteEvaluation(const fettle_tuner& tuner, const Evaluation* evaluation, int64_t* values,
                        size_t count, double* ms) {
   RETURN_IF_ERROR(CheckCount(tuner, count));
   if (evaluation == nullptr)
     return fettle::Error(StatusCode::kNotFound, "tuner '{}': no such evaluation", tuner.name);
-  WriteValues(tuner.parameters, evaluation->point, values);
+  WriteValues(tuner, evaluation->point, values);
   if (ms != nullptr) *ms = evaluation->ms.value_or(0);
   return OkStatus();
 }
@@ -238,15 +56,14 @@ fettle_status fettle_tuner_add_parameter(fettle_tuner* tuner, const char* name,
     FETTLE_REQUIRE(tuner);
     FETTLE_REQUIRE(name);
     if (count > 0) FETTLE_REQUIRE(values);
-    const Turn turn(*tuner);
-    RETURN_IF_ERROR(turn.Change());
-    RETURN_IF_ERROR(NotBegun(*tuner));
+    const TunerTurn turn(*tuner);
+    RETURN_IF_ERROR(turn.Describe());
     Parameter parameter{name, {}};
     for (size_t i = 0; i < count; ++i) parameter.values.emplace_back(values[i]);
     std::vector<Parameter> parameters = tuner->parameters;
     parameters.push_back(std::move(parameter));
     const auto space = SearchSpace::Create(parameters);
-    if (!space.ok()) return space.status().WithContext(fmt::format("tuner '{}'", tuner->name));
+    if (!space.ok()) return OfTuner(*tuner, space.status());
     tuner->parameters = std::move(parameters);
     tuner->known.clear();
     return OkStatus();
@@ -257,11 +74,10 @@ fettle_status fettle_tuner_add_constraint(fettle_tuner* tuner, const char* expre
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tuner);
     FETTLE_REQUIRE(expression);
-    const Turn turn(*tuner);
-    RETURN_IF_ERROR(turn.Change());
-    RETURN_IF_ERROR(NotBegun(*tuner));
+    const TunerTurn turn(*tuner);
+    RETURN_IF_ERROR(turn.Describe());
     const auto space = SearchSpace::Create(tuner->parameters, {expression});
-    if (!space.ok()) return space.status().WithContext(fmt::format("tuner '{}'", tuner->name));
+    if (!space.ok()) return OfTuner(*tuner, space.status());
     tuner->conditions.emplace_back(expression);
     return OkStatus();
   });
@@ -271,9 +87,8 @@ fettle_status fettle_tuner_set_constraint(fettle_tuner* tuner, fettle_tuner_cons
                                           void* user) {
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tuner);
-    const Turn turn(*tuner);
-    RETURN_IF_ERROR(turn.Change());
-    RETURN_IF_ERROR(NotBegun(*tuner));
+    const TunerTurn turn(*tuner);
+    RETURN_IF_ERROR(turn.Describe());
     tuner->constraint = function;
     tuner->constraint_user = user;
     return OkStatus();
@@ -284,13 +99,12 @@ fettle_status fettle_tuner_add_known(fettle_tuner* tuner, const int64_t* values,
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tuner);
     FETTLE_REQUIRE(values);
-    const Turn turn(*tuner);
-    RETURN_IF_ERROR(turn.Change());
-    RETURN_IF_ERROR(NotBegun(*tuner));
+    const TunerTurn turn(*tuner);
+    RETURN_IF_ERROR(turn.Describe());
     RETURN_IF_ERROR(CheckCount(*tuner, count));
     ASSIGN_OR_RETURN(const SearchSpace space, SearchSpace::Create(tuner->parameters));
     auto point = space.Find({values, values + count});
-    if (!point.ok()) return point.status().WithContext(fmt::format("tuner '{}'", tuner->name));
+    if (!point.ok()) return OfTuner(*tuner, point.status());
     tuner->known.push_back(std::move(*point));
     return OkStatus();
   });
@@ -300,10 +114,9 @@ fettle_status fettle_tuner_set_options(fettle_tuner* tuner, const fettle_tuner_o
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tuner);
     FETTLE_REQUIRE(options);
-    ASSIGN_OR_RETURN(const fettle_tuner_options given, fettle::capi::ReadStruct(options));
-    const Turn turn(*tuner);
-    RETURN_IF_ERROR(turn.Change());
-    RETURN_IF_ERROR(NotBegun(*tuner));
+    ASSIGN_OR_RETURN(const fettle_tuner_options given, ReadStruct(options));
+    const TunerTurn turn(*tuner);
+    RETURN_IF_ERROR(turn.Describe());
     SearchOptions search;
     if (given.strategy != nullptr) search.strategy = given.strategy;
     if (fettle::tuner::FindStrategy(search.strategy) == nullptr)
@@ -327,9 +140,9 @@ fettle_status fettle_tuner_run(fettle_tuner* tuner, const fettle_tuner_callbacks
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tuner);
     FETTLE_REQUIRE(callbacks);
-    ASSIGN_OR_RETURN(const fettle_tuner_callbacks given, fettle::capi::ReadStruct(callbacks));
+    ASSIGN_OR_RETURN(const fettle_tuner_callbacks given, ReadStruct(callbacks));
     if (given.run == nullptr) return InvalidArgument("callbacks->run is null");
-    return Run(*tuner, given);
+    return RunSearch(*tuner, given);
   });
 }
 
@@ -341,15 +154,15 @@ fettle_status fettle_tuner_ask(fettle_tuner* tuner, int64_t* values, size_t coun
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tuner);
     if (count > 0) FETTLE_REQUIRE(values);
-    const Turn turn(*tuner);
+    const TunerTurn turn(*tuner);
     RETURN_IF_ERROR(turn.Change());
     RETURN_IF_ERROR(CheckCount(*tuner, count));
-    RETURN_IF_ERROR(Begin(*tuner));
+    RETURN_IF_ERROR(BeginSearch(*tuner));
     const std::optional<Point> point = tuner->search->Ask();
     if (!point)
       return fettle::Error(StatusCode::kNotFound, "tuner '{}': the search is over", tuner->name);
     tuner->asked = true;
-    WriteValues(tuner->parameters, *point, values);
+    WriteValues(*tuner, *point, values);
     return OkStatus();
   });
 }
@@ -357,7 +170,7 @@ fettle_status fettle_tuner_ask(fettle_tuner* tuner, int64_t* values, size_t coun
 fettle_status fettle_tuner_tell(fettle_tuner* tuner, double ms) {
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tuner);
-    const Turn turn(*tuner);
+    const TunerTurn turn(*tuner);
     RETURN_IF_ERROR(turn.Change());
     if (!tuner->asked)
       return InvalidArgument("tuner '{}': told a time without being asked", tuner->name);
@@ -372,7 +185,7 @@ fettle_status fettle_tuner_best(const fettle_tuner* tuner, int64_t* values, size
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tuner);
     FETTLE_REQUIRE(values);
-    const Turn turn(*tuner);
+    const TunerTurn turn(*tuner);
     const Evaluation* const best = tuner->search ? tuner->search->search().best() : nullptr;
     return WriteEvaluation(*tuner, best, values, count, ms);
   });
@@ -383,7 +196,7 @@ fettle_status fettle_tuner_evaluation(const fettle_tuner* tuner, int64_t index, 
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tuner);
     FETTLE_REQUIRE(values);
-    const Turn turn(*tuner);
+    const TunerTurn turn(*tuner);
     const bool known = index >= 0 && index < StateOf(*tuner).evaluations;
     const Evaluation* const evaluation =
         known ? &tuner->search->search().history().at(static_cast<int>(index)) : nullptr;
@@ -395,7 +208,7 @@ fettle_status fettle_tuner_get_state(const fettle_tuner* tuner, fettle_tuner_sta
   return Guard([&]() -> Status {
     FETTLE_REQUIRE(tuner);
     FETTLE_REQUIRE(state);
-    const Turn turn(*tuner);
-    return fettle::capi::WriteStruct(StateOf(*tuner), state);
+    const TunerTurn turn(*tuner);
+    return WriteStruct(StateOf(*tuner), state);
   });
 }

@@ -46,9 +46,11 @@ thread_local bool inside_task = false;
 
 }  // namespace
 
-/// Calls in progress form a list on their callers' stacks. Everything but claiming a task is under
-/// the mutex, a few instructions at a time, so a lane that loses its core holds the others up only
-/// if that happens inside one of those.
+/// Calls in progress form a list on their callers' stacks, under a spin lock that each lane takes
+/// once for a call, to join it. The caller runs every task that nobody else claims, so a worker
+/// that comes late or not at all costs time alone. Threads sleep under a mutex of their own; who
+/// sleeps says so before it looks for the last time, who changes something looks for sleepers after
+/// it (both sequentially consistent), so that none sleeps through a change.
 class ThreadPool::Impl {
  public:
   explicit Impl(int threads);
@@ -57,39 +59,84 @@ class ThreadPool::Impl {
   void Run(int64_t tasks, int threads, FunctionRef<void(int64_t, int)> task);
 
  private:
-  struct Call {
-    FunctionRef<void(int64_t, int)> task;
-    int64_t tasks;
-    int lanes;  // at most so many, the caller included
-    Subnormals subnormals;
-    int joined = 1;               // lanes handed out so far; guarded by mutex_
-    bool caller_sleeps = false;   // guarded by mutex_
-    std::atomic<int> working{0};  // workers that have joined and not left; changed under mutex_
+  /// For sections of a few instructions: waiting for a mutex that others hold puts threads to
+  /// sleep, which takes longer than a whole small operator.
+  class SpinLock {
+   public:
+    void lock() {
+      int looks = 0;
+      while (held_.exchange(true, std::memory_order_acquire)) {
+        while (held_.load(std::memory_order_relaxed)) {
+          Pause();
+          // Whoever holds it may have lost its core.
+          if (++looks % kPausesPerYield == 0) std::this_thread::yield();
+        }
+      }
+    }
+    void unlock() { held_.store(false, std::memory_order_release); }
+
+   private:
+    static constexpr int kPausesPerYield = 128;
+    std::atomic<bool> held_{false};
+  };
+
+  /// Neighbouring tasks that a lane claims before it helps others: operators that follow each other
+  /// cut their tensors alike, so that a core finds in its caches what it wrote there.
+  struct alignas(64) Share {
     std::atomic<int64_t> next{0};
-    Call* following = nullptr;  // guarded by mutex_
+    int64_t end = 0;
+
+    bool Claim(int64_t& task) {
+      // Lanes that look for what is left would count on for ever.
+      if (IsEmpty()) return false;
+      task = next.fetch_add(1, std::memory_order_relaxed);
+      return task < end;
+    }
+    bool IsEmpty() const { return next.load(std::memory_order_relaxed) >= end; }
+  };
+
+  /// With more lanes than this some begin in one share.
+  static constexpr int kMostShares = 32;
+
+  struct Call {
+    /// By reference: a FunctionRef made of a parameter would refer to that, not to its function.
+    Call(int64_t tasks, int lanes, const FunctionRef<void(int64_t, int)>& task);
+    bool IsOut() const;  // no task is left to claim
+
+    FunctionRef<void(int64_t, int)> task;
+    int lanes;  // at most so many, the caller included
+    Subnormals subnormals = CurrentSubnormals();
+    int joined = 1;               // lanes handed out so far; guarded by calls_lock_
+    Call* following = nullptr;    // guarded by calls_lock_
+    std::atomic<int> working{0};  // workers that have joined and not left
+    int num_shares;
+    Share shares[kMostShares];
   };
 
   static void RunTasks(Call& call, int lane);
-  void Work();
-  Call* Join(int& lane);
+  void Work(int worker);
+  Call* Join(int worker, int& lane, uint64_t& seen);
   void Leave(Call& call);
+  void AwaitCall(uint64_t seen);
   void Publish(Call& call);
   void Retire(Call& call);
 
-  std::mutex mutex_;
+  SpinLock calls_lock_;
+  Call* calls_ = nullptr;        // guarded by calls_lock_
+  std::atomic<int> callers_{0};  // in calls_
+  std::atomic<bool> stop_{false};
+  alignas(64) std::atomic<uint64_t> epoch_{0};  // raised whenever workers should look at calls_
+  alignas(64) std::atomic<int> spinning_{0};    // workers that will look before they sleep
+  std::atomic<int> sleeping_{0}, sleeping_callers_{0};
+  std::mutex sleep_mutex_;
   std::condition_variable work_, done_;
-  Call* calls_ = nullptr;  // guarded by mutex_
-  int spinning_ = 0;       // workers that will look at calls_ again before they sleep; guarded
-  int sleeping_ = 0;       // guarded
-  bool stop_ = false;      // guarded
-  std::atomic<uint64_t> epoch_{0};  // raised whenever a worker should look at calls_ again
   std::vector<std::thread> workers_;
 };
 
 ThreadPool::Impl::Impl(int threads) {
   for (int i = 1; i < threads; ++i) {
     try {
-      workers_.emplace_back([this] { Work(); });
+      workers_.emplace_back([this, i] { Work(i); });
     } catch (const std::system_error&) {
       break;  // the system refuses more threads: make do with those that started
     }
@@ -97,101 +144,118 @@ ThreadPool::Impl::Impl(int threads) {
 }
 
 ThreadPool::Impl::~Impl() {
-  {
-    std::lock_guard lock(mutex_);
-    stop_ = true;
-    epoch_.fetch_add(1, std::memory_order_relaxed);
-  }
+  stop_ = true;
+  { std::lock_guard lock(sleep_mutex_); }
   work_.notify_all();
   for (std::thread& worker : workers_) worker.join();
 }
 
+ThreadPool::Impl::Call::Call(int64_t tasks, int lanes, const FunctionRef<void(int64_t, int)>& task)
+    : task(task), lanes(lanes), num_shares(std::min(lanes, kMostShares)) {
+  const int64_t whole = tasks / num_shares, larger = tasks % num_shares;
+  int64_t begin = 0;
+  for (int i = 0; i < num_shares; ++i) {
+    shares[i].next.store(begin, std::memory_order_relaxed);
+    shares[i].end = begin += whole + (i < larger ? 1 : 0);
+  }
+}
+
+bool ThreadPool::Impl::Call::IsOut() const {
+  return std::all_of(shares, shares + num_shares,
+                     [](const Share& share) { return share.IsEmpty(); });
+}
+
+/// The lane's own share first, then what is left of the others.
 void ThreadPool::Impl::RunTasks(Call& call, int lane) {
   inside_task = true;
-  for (;;) {
-    const int64_t task = call.next.fetch_add(1, std::memory_order_relaxed);
-    if (task >= call.tasks) break;
-    call.task(task, lane);
+  for (int i = 0; i < call.num_shares; ++i) {
+    Share& share = call.shares[(lane + i) % call.num_shares];
+    for (int64_t task = 0; share.Claim(task);) call.task(task, lane);
   }
   inside_task = false;
 }
 
-/// Takes a seat in a call that has tasks and seats left; null where there is none. Needs the mutex.
-ThreadPool::Impl::Call* ThreadPool::Impl::Join(int& lane) {
+/// Takes a seat in a call that has tasks and seats left; null where there is none. A call for all
+/// lanes gives each worker the same seat every time. `seen`: the epoch that was looked at.
+ThreadPool::Impl::Call* ThreadPool::Impl::Join(int worker, int& lane, uint64_t& seen) {
+  std::lock_guard lock(calls_lock_);
+  seen = epoch_.load();
   for (Call* call = calls_; call != nullptr; call = call->following) {
-    if (call->joined == call->lanes || call->next.load(std::memory_order_relaxed) >= call->tasks) {
-      continue;
-    }
-    lane = call->joined++;
+    if (call->joined == call->lanes || call->IsOut()) continue;
+    lane = call->lanes == threads() ? worker : call->joined;
+    ++call->joined;
     call->working.fetch_add(1, std::memory_order_relaxed);
     return call;
   }
   return nullptr;
 }
 
-/// Gives the seat back. Needs the mutex; `call` may be gone as soon as it is released.
+/// Gives the seat back; `call` may be gone as soon as it is counted out.
 void ThreadPool::Impl::Leave(Call& call) {
-  const bool caller_sleeps = call.caller_sleeps;
-  const bool last = call.working.fetch_sub(1, std::memory_order_release) == 1;
-  if (last && caller_sleeps) done_.notify_all();
+  if (call.working.fetch_sub(1) > 1 || sleeping_callers_.load() == 0) return;
+  { std::lock_guard lock(sleep_mutex_); }
+  done_.notify_all();
 }
 
-void ThreadPool::Impl::Work() {
-  std::unique_lock lock(mutex_);
-  while (!stop_) {
+/// Returns when workers should look at the calls again.
+void ThreadPool::Impl::AwaitCall(uint64_t seen) {
+  const auto changed = [&] { return epoch_.load() != seen || stop_.load(); };
+  spinning_.fetch_add(1, std::memory_order_relaxed);
+  const bool soon = SpinUntil(changed);
+  spinning_.fetch_sub(1, std::memory_order_relaxed);
+  if (soon) return;
+  std::unique_lock lock(sleep_mutex_);
+  sleeping_.fetch_add(1);
+  work_.wait(lock, changed);
+  sleeping_.fetch_sub(1);
+}
+
+void ThreadPool::Impl::Work(int worker) {
+  while (!stop_.load()) {
     int lane = 0;
-    if (Call* call = Join(lane)) {
-      lock.unlock();
+    uint64_t seen = 0;
+    if (Call* call = Join(worker, lane, seen)) {
       {
         const SubnormalScope scope(call->subnormals);
         RunTasks(*call, lane);
       }
-      lock.lock();
       Leave(*call);
-      continue;
+      if (callers_.load(std::memory_order_relaxed) > 1) continue;  // another may have seats left
     }
-    const uint64_t seen = epoch_.load(std::memory_order_relaxed);
-    ++spinning_;
-    lock.unlock();
-    SpinUntil([&] { return epoch_.load(std::memory_order_relaxed) != seen; });
-    lock.lock();
-    --spinning_;
-    if (epoch_.load(std::memory_order_relaxed) != seen) continue;
-    ++sleeping_;
-    work_.wait(lock, [&] { return epoch_.load(std::memory_order_relaxed) != seen; });
-    --sleeping_;
+    AwaitCall(seen);
   }
 }
 
 void ThreadPool::Impl::Publish(Call& call) {
-  int wake = 0;
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(calls_lock_);
     call.following = calls_;
     calls_ = &call;
-    epoch_.fetch_add(1, std::memory_order_relaxed);
-    wake = std::min(call.lanes - 1 - spinning_, sleeping_);
+    callers_.fetch_add(1, std::memory_order_relaxed);
+    epoch_.fetch_add(1);
   }
+  const int wake =
+      std::min(call.lanes - 1 - spinning_.load(std::memory_order_relaxed), sleeping_.load());
+  if (wake <= 0) return;
+  { std::lock_guard lock(sleep_mutex_); }  // whoever is about to sleep sleeps, or has seen the call
   for (int i = 0; i < wake; ++i) work_.notify_one();
 }
 
 /// Closes the call to new lanes and waits for those inside.
 void ThreadPool::Impl::Retire(Call& call) {
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(calls_lock_);
     Call** link = &calls_;
     while (*link != &call) link = &(*link)->following;
     *link = call.following;
+    callers_.fetch_sub(1, std::memory_order_relaxed);
   }
-  const auto done = [&] { return call.working.load(std::memory_order_acquire) == 0; };
-  if (done() || SpinUntil(done)) {
-    // The last worker may still be inside Leave, which reads nothing of `call` after it counted
-    // itself out.
-    return;
-  }
-  std::unique_lock lock(mutex_);
-  call.caller_sleeps = true;
+  const auto done = [&] { return call.working.load() == 0; };
+  if (done() || SpinUntil(done)) return;
+  std::unique_lock lock(sleep_mutex_);
+  sleeping_callers_.fetch_add(1);
   done_.wait(lock, done);
+  sleeping_callers_.fetch_sub(1);
 }
 
 void ThreadPool::Impl::Run(int64_t tasks, int threads, FunctionRef<void(int64_t, int)> task) {
@@ -200,7 +264,7 @@ void ThreadPool::Impl::Run(int64_t tasks, int threads, FunctionRef<void(int64_t,
     for (int64_t i = 0; i < tasks; ++i) task(i, 0);
     return;
   }
-  Call call{.task = task, .tasks = tasks, .lanes = lanes, .subnormals = CurrentSubnormals()};
+  Call call(tasks, lanes, task);
   Publish(call);
   RunTasks(call, 0);
   Retire(call);

@@ -40,10 +40,11 @@ class ThreadPool {
 
   /// Runs task(i, lane) for every i in [0, tasks) on at most `threads` lanes, the caller being lane
   /// 0, and returns when all are done. Lanes number 0 .. threads-1 and never run two tasks at once
-  /// (index per-lane scratch by them). Tasks are claimed dynamically, so a lane that lost its core
-  /// holds up nobody for more than one task. Which lane runs a task must not change its result, and
-  /// all lanes treat subnormal numbers as the caller does. May be called from several threads at
-  /// once, and from inside a task (then it runs on the calling lane alone).
+  /// (index per-lane scratch by them). A lane claims neighbouring tasks of its own first
+  /// and then what others have left, so a lane that lost its core holds up nobody for more than
+  /// one. Which lane runs a task must not change its result, and all lanes treat subnormal numbers
+  /// as the caller does. May be called from several threads at once, and from inside a task (then
+  /// it runs on the calling lane alone).
   void ParallelFor(int64_t tasks, int threads, FunctionRef<void(int64_t task, int lane)> task);
 
  private:

@@ -9,7 +9,7 @@ namespace fettle::onnx {
 namespace {
 
 constexpr size_t kMostBytes = (size_t{1} << 31) - 1;
-constexpr int kIntAttribute = 2;  // AttributeProto.AttributeType
+constexpr int kIntAttribute = 2, kIntsAttribute = 7;  // AttributeProto.AttributeType
 
 /// Calls `field(tag, whole, content)` for each field of `message`: with all of its bytes, and those
 /// of its content where it has a length.
@@ -59,6 +59,14 @@ void AddOperand(uint32_t tag, std::string_view whole, size_t position,
   }
 }
 
+void AddAttribute(std::string_view name, int64_t value, std::string& node) {
+  std::string attribute;
+  AddText(1, name, attribute);
+  protozero::pbf_writer(attribute).add_int64(3, value);
+  protozero::pbf_writer(attribute).add_enum(20, kIntAttribute);
+  AddText(5, attribute, node);
+}
+
 Result<std::string> EditNode(std::string_view node, const NodeEdit& edit) {
   std::string edited;
   size_t inputs = 0, outputs = 0;
@@ -71,7 +79,9 @@ Result<std::string> EditNode(std::string_view node, const NodeEdit& edit) {
     } else if (tag == BytesField(5)) {
       const auto name = TextField(content, 1, "attribute");
       if (!name.ok()) status = name.status();
-      if (!name.ok() || !edit.dropped_attributes.contains(*name)) edited += whole;
+      if (!name.ok() ||
+          (!edit.dropped_attributes.contains(*name) && !edit.attributes.contains(*name)))
+        edited += whole;
     } else {
       edited += whole;
     }
@@ -82,6 +92,7 @@ Result<std::string> EditNode(std::string_view node, const NodeEdit& edit) {
     AddText(1, it->second, edited);
     ++inputs;
   }
+  for (const auto& [name, value] : edit.attributes) AddAttribute(name, value, edited);
   return edited;
 }
 
@@ -115,6 +126,7 @@ class GraphWriter {
 
   Status Field(uint32_t tag, std::string_view whole, std::string_view content) {
     if (tag == BytesField(1)) return Node(whole, content);
+    if (tag == BytesField(13) && edit_.drops_value_infos) return OkStatus();
     if (tag == BytesField(5) || tag == BytesField(11)) {
       ASSIGN_OR_RETURN(const std::string_view name,
                        TextField(content, tag == BytesField(5) ? 8 : 1, "tensor"));
@@ -191,11 +203,12 @@ std::string WriteNode(const NewNode& node) {
   for (const std::string& output : node.outputs) AddText(2, output, bytes);
   if (!node.name.empty()) AddText(3, node.name, bytes);
   AddText(4, node.op_type, bytes);
-  for (const auto& [name, value] : node.attributes) {
+  for (const auto& [name, value] : node.attributes) AddAttribute(name, value, bytes);
+  for (const auto& [name, values] : node.lists) {
     std::string attribute;
     AddText(1, name, attribute);
-    protozero::pbf_writer(attribute).add_int64(3, value);
-    protozero::pbf_writer(attribute).add_enum(20, kIntAttribute);
+    for (int64_t value : values) protozero::pbf_writer(attribute).add_int64(8, value);
+    protozero::pbf_writer(attribute).add_enum(20, kIntsAttribute);
     AddText(5, attribute, bytes);
   }
   return bytes;

@@ -22,6 +22,8 @@ struct NodeEdit {
   std::map<size_t, std::string> inputs;
   std::map<size_t, std::string> outputs;
   std::set<std::string, std::less<>> dropped_attributes;
+  /// Integer attributes, in the place of those of their names.
+  std::map<std::string, int64_t, std::less<>> attributes;
 };
 
 struct ModelEdit {
@@ -36,6 +38,8 @@ struct ModelEdit {
   std::set<std::string, std::less<>> dropped_initializers;
   /// Initialisers are no graph inputs any more; files of IR version 3 had to list them there.
   bool drops_initialised_inputs = false;
+  /// What the file says of types and shapes between inputs and outputs goes: they follow anew.
+  bool drops_value_infos = false;
 };
 
 /// The bytes of `model`, a ModelProto, after `edit`; fields that Fettle does not know are kept.
@@ -50,6 +54,7 @@ struct NewNode {
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
   std::vector<std::pair<std::string, int64_t>> attributes;
+  std::vector<std::pair<std::string, std::vector<int64_t>>> lists;  // attributes, too
 };
 std::string WriteNode(const NewNode& node);
 

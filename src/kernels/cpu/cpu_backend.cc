@@ -10,8 +10,8 @@ const Backend kCpuBackend = {
     .name = "cpu",
     .title = "CPU",
     .kernels = CpuKernels,
-    .probe = [](const Device& device) -> Result<std::vector<Ceiling>> {
-      return Probe(static_cast<const CpuDevice&>(device));
+    .probe = [](const Device& device, const ProbeRequest& request) -> Result<std::vector<Ceiling>> {
+      return ProbeCpu(static_cast<const CpuDevice&>(device), request);
     },
     .check_conversion = [](const Shape&, const State&, const State&) { return OkStatus(); },
     .convert = PrepareConversion};

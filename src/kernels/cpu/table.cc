@@ -10,6 +10,8 @@ extern const KernelDesc kCpuBf16GemmDot;
 extern const KernelDesc kCpuBinaryMaxPool;
 extern const KernelDesc kCpuBinaryPack;
 extern const KernelDesc kCpuBinaryProduct;
+extern const KernelDesc kCpuBinaryTables;
+extern const KernelDesc kCpuBinaryWeights;
 extern const KernelDesc kCpuConvDepthwiseNchwc;
 extern const KernelDesc kCpuConvDepthwiseNhwc;
 extern const KernelDesc kCpuConvDotNhwc;
@@ -71,6 +73,8 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuBinaryMaxPool,
       &kCpuBinaryPack,
       &kCpuBinaryProduct,
+      &kCpuBinaryTables,
+      &kCpuBinaryWeights,
       &kCpuConvDepthwiseNchwc,
       &kCpuConvDepthwiseNhwc,
       &kCpuConvDotNhwc,

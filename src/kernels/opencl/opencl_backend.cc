@@ -51,14 +51,6 @@ Result<std::vector<ListedDevice>> List() {
   return devices;
 }
 
-Result<std::vector<Ceiling>> ProbeCeilings(const Device& device) {
-  ASSIGN_OR_RETURN(const OpenClCeilings measured, ProbeOpenCl(device));
-  std::vector<Ceiling> ceilings;
-  for (const OpenClCeilingRow& row : kOpenClCeilings)
-    ceilings.push_back({row.name, measured.*row.value, row.unit, measured.*row.spread});
-  return ceilings;
-}
-
 }  // namespace
 
 extern const Backend kOpenClBackend;
@@ -68,7 +60,7 @@ const Backend kOpenClBackend = {.name = "opencl",
                                 .kernels = OpenClKernels,
                                 .open = Open,
                                 .list = List,
-                                .probe = ProbeCeilings,
+                                .probe = ProbeOpenCl,
                                 .check_conversion = CheckOpenClConversion,
                                 .convert = PrepareOpenClConversion,
                                 .operators = OpenClOperators};

@@ -13,6 +13,9 @@ namespace {
 constexpr std::string_view kOthers[] = {
     // keep-sorted start
     "AveragePool",
+    "BinaryConv",
+    "BinaryMatMul",
+    "BinaryMaxPool",
     "CDist",
     "ChannelShuffle",
     "Concat",
@@ -38,6 +41,7 @@ constexpr std::string_view kOthers[] = {
     "MatMul",
     "MatMulInteger",
     "MaxPool",
+    "PackBits",
     "Pad",
     "RMSNormalization",
     "RNN",

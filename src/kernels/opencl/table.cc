@@ -5,6 +5,9 @@
 
 namespace fettle::kernels {
 
+extern const KernelDesc kOpenClBinaryMaxPool;
+extern const KernelDesc kOpenClBinaryPack;
+extern const KernelDesc kOpenClBinaryProduct;
 extern const KernelDesc kOpenClConvDepthwise;
 extern const KernelDesc kOpenClConvDepthwiseF16;
 extern const KernelDesc kOpenClConvDirect;
@@ -40,6 +43,7 @@ extern const KernelDesc kOpenClNormInstance;
 extern const KernelDesc kOpenClNormLrn;
 extern const KernelDesc kOpenClNormRows;
 extern const KernelDesc kOpenClPoolBytes;
+extern const KernelDesc kOpenClPoolPlane;
 extern const KernelDesc kOpenClPoolWindow;
 extern const KernelDesc kOpenClQuantisedConv;
 extern const KernelDesc kOpenClQuantisedDepthwise;
@@ -55,6 +59,9 @@ std::span<const KernelDesc* const> OpenClKernels() {
   static const std::vector<const KernelDesc*> kKernels = {
       // clang-format off
       // keep-sorted start
+      &kOpenClBinaryMaxPool,
+      &kOpenClBinaryPack,
+      &kOpenClBinaryProduct,
       &kOpenClConvDepthwise,
       &kOpenClConvDirect,
       &kOpenClConvFirstLayer,
@@ -84,6 +91,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClNormLrn,
       &kOpenClNormRows,
       &kOpenClPoolBytes,
+      &kOpenClPoolPlane,
       &kOpenClPoolWindow,
       &kOpenClQuantisedConv,
       &kOpenClQuantisedDepthwise,

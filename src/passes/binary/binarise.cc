@@ -7,9 +7,11 @@
 #include <tuple>
 
 #include "ops/binary/op.h"
+#include "passes/binary/transposed.h"
 #include "passes/binary/two_valued.h"
 #include "passes/edit/constants.h"
 #include "passes/edit/editor.h"
+#include "passes/pipeline.h"
 
 namespace fettle::passes {
 namespace {
@@ -79,7 +81,13 @@ class Binariser {
   }
 
   Result<std::vector<ir::ValueId>> Inputs(const BinaryProduct& product, Constant results) {
-    ASSIGN_OR_RETURN(const ir::ValueId x, BitsOf(product.x, {!product.is_conv, product.groups}));
+    const Packing packing{!product.is_conv, product.groups};
+    ir::ValueId x = ir::kAbsent;
+    if (product.is_masked) {
+      x = PackPlanes(product.x, packing);
+    } else {
+      ASSIGN_OR_RETURN(x, BitsOf(product.x, packing));
+    }
     return std::vector<ir::ValueId>{x, editor_.AddConstant(Constant::FromTensor(product.words)),
                                     editor_.AddConstant(std::move(results))};
   }
@@ -193,6 +201,25 @@ class Binariser {
     return editor_.Add(like, "PackBits"_op, {x}, std::move(attributes));
   }
 
+  /// Where numbers are above 0, and in words behind those where they are below.
+  ir::ValueId PackPlanes(ir::ValueId x, Packing packing) {
+    if (const auto it = planes_.find(std::pair(x, packing)); it != planes_.end()) return it->second;
+    const ir::Node* producer = editor_.Producer(x);
+    const ir::Node like = producer != nullptr ? *producer : ir::Node();
+    const auto pack = [&](double low, double high) {
+      return editor_.Add(like, "PackBits"_op, {x},
+                         {{"axis", int64_t{packing.is_last ? -1 : 1}},
+                          {"group", packing.groups},
+                          {"low", low},
+                          {"high", high}});
+    };
+    const ir::ValueId above = pack(After(0), kInfinity), below = pack(-kInfinity, Before(0));
+    const ir::ValueId both =
+        editor_.Add(like, "Concat"_op, {above, below}, {{"axis", int64_t{-1}}});
+    planes_.emplace(std::pair(x, packing), both);
+    return both;
+  }
+
   /// A tensor of floats compared with a number, as the interval where it holds.
   bool ReadComparison(const ir::Node& node, ir::Attributes& attributes) const {
     if (node.inputs.size() != 2) return false;
@@ -217,24 +244,43 @@ class Binariser {
     }
     attributes.Set("low", low);
     attributes.Set("high", high);
+    if (node.attributes.Int("lenient") != 0) attributes.Set("lenient", int64_t{1});
     return true;
   }
 
   Editor& editor_;
   TwoValuedAnalysis analysis_;
   size_t analysis_nodes_ = editor_.graph().nodes().size();
-  std::map<std::pair<ir::ValueId, Packing>, ir::ValueId> bits_;
+  std::map<std::pair<ir::ValueId, Packing>, ir::ValueId> bits_, planes_;
 };
 
+using Producers = IdVector<ir::ValueId, ir::NodeId>;
+
+/// The node that bits come from, behind what moves or pools them; null for an input of the graph.
+const ir::Node* SourceOf(const ir::Graph& graph, const Producers& producers, ir::ValueId bits) {
+  while (producers[bits] >= 0) {
+    const ir::Node& node = graph.node(producers[bits]);
+    if (node.op != "BinaryMaxPool"_op && node.op != "Reshape"_op) return &node;
+    bits = node.inputs[0];
+  }
+  return nullptr;
+}
+
 /// "{-1, 1} x {-0.5, 0.5}, 576 bits a sum; results are bits".
-std::string Describe(const ir::Graph& graph, const ir::Node& node) {
+std::string Describe(const ir::Graph& graph, const Producers& producers, const ir::Node& node) {
   const Constant& words = *graph.value(node.inputs[1]).constant;
   const Constant& results = *graph.value(node.inputs[2]).constant;
   const ir::Attributes& attributes = node.attributes;
   const int64_t channels = attributes.Int("channels") / attributes.Int("group", 1);
   const int64_t taps = words.shape().Count(1, words.shape().rank() - 1);
-  std::string text = fmt::format("exact on bits: {{{}, {}}} x ", attributes.Float("x_zero"),
-                                 attributes.Float("x_one"));
+  const ir::Node* const source = SourceOf(graph, producers, node.inputs[0]);
+  const bool is_masked = source != nullptr && source->op == "Concat"_op;
+  const bool is_lenient = source != nullptr && source->attributes.Int("lenient") != 0;
+  const std::string pair =
+      fmt::format("{}, {}", attributes.Float("x_zero"), attributes.Float("x_one"));
+  std::string text =
+      fmt::format("{} on bits: {{{}}} x ", is_lenient ? "lenient, Sign(0) is 1," : "exact",
+                  is_masked ? "-1, 0, 1" : pair);
   if (results.dtype() == DType::kI32) {
     text += fmt::format("{} values, {} bits a sum, results are bits by thresholds",
                         attributes.Int("w_unipolar") != 0 ? "{0, w}" : "{-w, w}", channels * taps);
@@ -243,30 +289,46 @@ std::string Describe(const ir::Graph& graph, const ir::Node& node) {
                         results.GetDouble(words.shape()[0]),
                         words.shape()[0] > 1 ? " (output 0)" : "", channels * taps);
   }
+  if (is_masked) text += ", in a plane of 1 and one of -1";
   return text;
 }
 
 }  // namespace
 
 Result<bool> Binarise(ir::Graph& graph) {
-  if (!HasOp(graph, {"Conv"_op, "MatMul"_op, "Gemm"_op})) return false;
+  ASSIGN_OR_RETURN(const bool split, SplitTransposed(graph));
+  if (!HasOp(graph, {"Conv"_op, "MatMul"_op, "Gemm"_op})) return split;
   Editor editor(graph);
   const ir::NodeId end = editor.end();
   Binariser binariser(editor);
-  if (!binariser.HasWork(end)) return false;
+  if (!binariser.HasWork(end)) return split;
   for (ir::NodeId id = 0; id < end; ++id) RETURN_IF_ERROR(binariser.Visit(id));
-  return editor.Finish();
+  ASSIGN_OR_RETURN(const bool changed, editor.Finish());
+  return changed || split;
+}
+
+Result<std::set<int>> ProductsOfBits(ir::Graph graph) {
+  std::set<int> nodes;
+  if (!HasOp(graph, {"Conv"_op, "MatMul"_op, "Gemm"_op})) return nodes;
+  RETURN_IF_ERROR(SweepAll(graph, {}).status());
+  const TwoValuedAnalysis analysis(graph);
+  for (ir::NodeId id : graph.nodes().ids())
+    if (analysis.ProductOf(id) != nullptr) nodes.insert(graph.node(id).source_index);
+  return nodes;
 }
 
 std::vector<BinaryFact> ListBinary(const ir::Graph& graph) {
   const TwoValuedAnalysis analysis(graph);
+  const Producers producers = graph.Producers();
   std::vector<BinaryFact> facts;
   for (ir::NodeId id : graph.nodes().ids()) {
     const ir::Node& node = graph.node(id);
     if (node.op == "BinaryConv"_op || node.op == "BinaryMatMul"_op) {
-      facts.push_back({id, true, Describe(graph, node)});
+      facts.push_back({id, true, Describe(graph, producers, node)});
     } else if (IsProduct(node)) {
       facts.push_back({id, false, analysis.Why(id)});
+    } else if (node.op == "ConvTranspose"_op) {
+      facts.push_back({id, false, WhyNotSplit(graph, analysis, id)});
     }
   }
   return facts;

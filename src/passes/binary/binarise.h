@@ -1,6 +1,7 @@
 // Convolutions and products of two-valued tensors, run on bits.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -9,10 +10,11 @@
 
 namespace fettle::passes {
 
-/// Makes each Conv, MatMul and Gemm whose operands are proven two-valued a BinaryConv or
-/// BinaryMatMul of packed bits, to the same results bit for bit. Where what follows has two values
-/// again (batch normalisation and a comparison), and only such products and maxima read it, results
-/// are decided by integer thresholds and stay bits. True if anything changed.
+/// Makes each Conv, MatMul, Gemm and, phase by phase, ConvTranspose whose operands are proven
+/// two-valued a BinaryConv or BinaryMatMul of packed bits, to the same results bit for bit. Where
+/// what follows has two values again (batch normalisation and a comparison), and only such products
+/// and maxima read it, results are decided by integer thresholds and stay bits. True if anything
+/// changed.
 Result<bool> Binarise(ir::Graph& graph);
 
 /// A convolution or product of `graph` after the passes, and whether it runs on bits.
@@ -22,5 +24,8 @@ struct BinaryFact {
   std::string text;  // how, or why not
 };
 std::vector<BinaryFact> ListBinary(const ir::Graph& graph);
+
+/// The nodes of the file (ir::Node::source_index) that Binarise will take, of a graph as imported.
+Result<std::set<int>> ProductsOfBits(ir::Graph graph);
 
 }  // namespace fettle::passes

@@ -12,9 +12,6 @@
 namespace fettle::passes {
 namespace {
 
-/// Groups of fewer channels leave most of a word empty: floats are faster.
-constexpr int64_t kLeastGroup = 16;
-
 /// Where the weight of an output and of one of its terms lies.
 struct WeightStrides {
   int64_t output = 0, channel = 0, tap = 0;
@@ -219,6 +216,23 @@ class Reader {
   Dims kernel_;
 };
 
+/// Weights of both planes: those of the second one are the negated ones of the first. Bits behind
+/// the last channel are any, as x has zeros there.
+Result<Tensor> BothPlanes(const Tensor& words) {
+  Dims dims = words.shape().dims();
+  const int64_t row = dims.back(), rows = words.elements() / row;
+  dims.back() *= 2;
+  ASSIGN_OR_RETURN(Tensor both, Tensor::Create(DType::kU64, Shape(dims)));
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t word = 0; word < row; ++word) {
+      const uint64_t bits = words.as<uint64_t>()[i * row + word];
+      both.as<uint64_t>()[i * row * 2 + word] = bits;
+      both.as<uint64_t>()[i * row * 2 + row + word] = ~bits;
+    }
+  }
+  return both;
+}
+
 }  // namespace
 
 bool IsProduct(const ir::Node& node) {
@@ -230,6 +244,26 @@ ir::ValueId ProductInput(const ir::Node& node) { return node.inputs[0]; }
 std::optional<BinaryProduct> ReadBinaryProduct(const ir::Graph& graph, ir::NodeId id, double x_low,
                                                double x_high, std::string& why) {
   return Reader(graph, id, why).Read(x_low, x_high);
+}
+
+std::optional<BinaryProduct> ReadMaskedProduct(const ir::Graph& graph, ir::NodeId id, ir::ValueId x,
+                                               std::string& why) {
+  std::optional<BinaryProduct> product = ReadBinaryProduct(graph, id, 0, 1, why);
+  if (!product) return std::nullopt;
+  if (product->groups != 1 || !product->is_lattice || product->w_unipolar) {
+    why = "its input may be -1, 0 or 1, for which weights have to be -w and w, without groups";
+    return std::nullopt;
+  }
+  Result<Tensor> both = BothPlanes(product->words);
+  if (!both.ok()) {
+    why = "out of memory";
+    return std::nullopt;
+  }
+  product->words = *std::move(both);
+  product->channels = 2 * ops::kWordBits * ops::WordsOf(product->channels);
+  product->is_masked = true;
+  product->x = x;
+  return product;
 }
 
 }  // namespace fettle::passes

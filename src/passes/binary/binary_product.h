@@ -10,12 +10,17 @@
 
 namespace fettle::passes {
 
+/// Groups of fewer channels leave most of a word empty: floats are faster.
+inline constexpr int64_t kLeastGroup = 16;
+
 /// A Conv, MatMul or Gemm whose operands have two values each: x one pair, weights one for each
-/// output. Every sum of its products is exact in double.
+/// output. Every sum of its products is exact in double. Or x is -1, 0 or 1, and weights -w or w:
+/// that is a product of twice the channels, bits of 1 before bits of -1, whose weights are negated.
 struct BinaryProduct {
   ir::NodeId node = -1;
   ir::ValueId x = ir::kAbsent, y = ir::kAbsent;
-  int rank = 2;  // of y
+  bool is_masked = false;  // x is the operand of a Sign; its channels fill whole words
+  int rank = 2;            // of y
   bool is_conv = false;
   /// Sums with taps outside of the image have fewer terms.
   bool is_padded = false;
@@ -47,5 +52,8 @@ ir::ValueId ProductInput(const ir::Node& node);
 /// reason in `why`, where it cannot be computed with bits to the same results.
 std::optional<BinaryProduct> ReadBinaryProduct(const ir::Graph& graph, ir::NodeId id, double x_low,
                                                double x_high, std::string& why);
+/// The same of a product whose input is the Sign of `x`, of which nothing else is known.
+std::optional<BinaryProduct> ReadMaskedProduct(const ir::Graph& graph, ir::NodeId id, ir::ValueId x,
+                                               std::string& why);
 
 }  // namespace fettle::passes

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/op.h"
+#include "passes/binary/bounds.h"
 #include "passes/edit/constants.h"
 #include "passes/edit/pads.h"
 
@@ -31,6 +32,21 @@ std::optional<TwoValued> PairAt(ir::ValueId root, DType dtype, double low, doubl
 std::string NameOf(const ir::Node& node) {
   return node.name.empty() ? fmt::format("{}", node.op)
                            : fmt::format("{} '{}'", node.op, node.name);
+}
+
+/// Whether constants do not spread the computed operands.
+bool KeepsShapeOf(const ir::Graph& graph, const ir::Node& node) {
+  ir::ValueId computed = ir::kAbsent;
+  for (ir::ValueId id : node.inputs) {
+    if (id != ir::kAbsent && !graph.value(id).is_constant()) computed = id;
+  }
+  return computed != ir::kAbsent &&
+         std::all_of(node.inputs.begin(), node.inputs.end(), [&](ir::ValueId id) {
+           const Constant* constant = ConstantOf(graph, id);
+           return constant == nullptr ||
+                  (constant->elements() == 1 && constant->shape().rank() <= 1) ||
+                  KeepsShape(graph, *constant, computed);
+         });
 }
 
 /// A constant that is one number, as that.
@@ -68,6 +84,10 @@ void TwoValuedAnalysis::Visit(ir::NodeId id) {
   fact.two = Compute(node);
   if (!fact.two) fact.two = Move(node);
   if (!fact.two && IsDecision(node)) fact.two = PairAt(node.outputs[0], DType::kBool, 0, 1);
+  if (!fact.two && IsStep(node)) fact.two = StepBetween(node);
+  if (const ir::ValueId sign = SkipEstimator(graph_, producers_, node.outputs[0]);
+      !fact.two && sign != node.outputs[0] && Find(sign) != nullptr)
+    fact.two = *Find(sign);
   FollowSums(node, id, fact);
   if (!fact.two && fact.why.empty()) fact.why = Reason(node);
   facts_[node.outputs[0]] = std::move(fact);
@@ -77,6 +97,7 @@ void TwoValuedAnalysis::VisitProduct(ir::NodeId id) {
   const ir::Node& node = graph_.node(id);
   const ir::ValueId x = ProductInput(node);
   const TwoValued* two = Find(x);
+  if (two == nullptr && VisitMasked(id)) return;
   if (two == nullptr || two->low() == two->high()) {
     const std::string& why = Get(x).why;
     why_[id] = fmt::format("its input is not two-valued: {}",
@@ -94,6 +115,26 @@ void TwoValuedAnalysis::VisitProduct(ir::NodeId id) {
   TakePad(*product);
   products_[id] = std::make_shared<const BinaryProduct>(*std::move(product));
   if (products_[id]->is_lattice) facts_[node.outputs[0]].sums = Sums{products_[id], {}};
+}
+
+/// A product of the Sign of any numbers: true where its input is one, whether it becomes bits or
+/// not.
+bool TwoValuedAnalysis::VisitMasked(ir::NodeId id) {
+  const ir::Node& node = graph_.node(id);
+  const ir::ValueId sign = SkipEstimator(graph_, producers_, ProductInput(node));
+  const ir::NodeId producer = producers_[sign];
+  if (producer < 0 || graph_.node(producer).op != "Sign"_op) return false;
+  const ir::ValueId x = graph_.node(producer).inputs[0];
+  if (graph_.value(x).dtype != DType::kF32) return false;
+  facts_[node.outputs[0]].why = fmt::format("{} gives many values", NameOf(node));
+  std::optional<BinaryProduct> product = ReadMaskedProduct(graph_, id, x, why_[id]);
+  if (!product) {
+    why_[id] = fmt::format("{} ({})", why_[id], Get(sign).why);
+    return true;
+  }
+  products_[id] = std::make_shared<const BinaryProduct>(*std::move(product));
+  facts_[node.outputs[0]].sums = Sums{products_[id], {}};
+  return true;
 }
 
 /// Bits around an image need not be written where they are those of a Pad.
@@ -145,6 +186,7 @@ std::optional<TwoValued> TwoValuedAnalysis::Compute(const ir::Node& node) const 
     return std::nullopt;
   std::vector<Tensor> operands(node.inputs.size());
   ir::ValueId root = ir::kAbsent;
+  if (!KeepsShapeOf(graph_, node)) return std::nullopt;
   for (size_t i = 0; i < operands.size(); ++i) {
     if (node.inputs[i] == ir::kAbsent) continue;
     if (const Constant* constant = ConstantOf(graph_, node.inputs[i])) {
@@ -164,6 +206,13 @@ std::optional<TwoValued> TwoValuedAnalysis::Compute(const ir::Node& node) const 
   const TwoValued two{root, (*results)[0]};
   const bool are_numbers = two.result(0) == two.result(0) && two.result(1) == two.result(1);
   return are_numbers ? std::optional<TwoValued>(two) : std::nullopt;
+}
+
+/// Two neighbouring integers, where what is rounded lies between numbers that give these.
+std::optional<TwoValued> TwoValuedAnalysis::StepBetween(const ir::Node& node) const {
+  const auto ends = BoundsOf(graph_, producers_, node.outputs[0]);
+  if (!ends || (*ends)[1] - (*ends)[0] != 1) return std::nullopt;
+  return PairAt(node.outputs[0], DType::kF32, (*ends)[0], (*ends)[1]);
 }
 
 /// The same numbers at other places.

@@ -33,8 +33,11 @@ struct Sums {
 
 /// Walks a graph in topological order once. Two-valued are comparisons and whatever is computed
 /// from one of them and numbers alone; monotone functions of sums of bits that bisection shows to
-/// have two values (Sign where no sum gives 0); and what moves or selects such values. Holds a
-/// reference to the graph, which must not change.
+/// have two values (Sign where no sum gives 0); what rounds or takes the sign of numbers whose
+/// bounds give two neighbouring integers; (s - c) + c of straight-through estimators
+/// (SkipEstimator); and what moves or selects such values. Products of a Sign of any numbers are
+/// masked. A NaN, which is no sign and which nothing rounds to an integer, counts as the lower
+/// value, or as 0. Holds a reference to the graph, which must not change.
 class TwoValuedAnalysis {
  public:
   explicit TwoValuedAnalysis(const ir::Graph& graph);
@@ -44,6 +47,8 @@ class TwoValuedAnalysis {
   /// Null where the node is no product of bits, for the reason of Why.
   const BinaryProduct* ProductOf(ir::NodeId id) const { return products_[id].get(); }
   const std::string& Why(ir::NodeId id) const { return why_[id]; }
+  /// -1 for inputs and constants.
+  ir::NodeId ProducerOf(ir::ValueId id) const { return producers_[id]; }
 
  private:
   struct Fact {
@@ -55,10 +60,12 @@ class TwoValuedAnalysis {
   const Fact& Get(ir::ValueId id) const;
   void Visit(ir::NodeId id);
   void VisitProduct(ir::NodeId id);
+  bool VisitMasked(ir::NodeId id);
   void TakePad(BinaryProduct& product) const;
   void FollowSums(const ir::Node& node, ir::NodeId id, Fact& fact);
   std::optional<TwoValued> Compute(const ir::Node& node) const;
   std::optional<TwoValued> Move(const ir::Node& node) const;
+  std::optional<TwoValued> StepBetween(const ir::Node& node) const;
   std::string Reason(const ir::Node& node) const;
 
   const ir::Graph& graph_;

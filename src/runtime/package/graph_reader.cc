@@ -4,6 +4,7 @@
 
 #include "ops/op.h"
 #include "runtime/package/format.h"
+#include "tensor/compact_floats.h"
 #include "tensor/packed_rows.h"
 
 namespace fettle::runtime::package {
@@ -20,6 +21,15 @@ Status Corrupt(fmt::format_string<Args...> format, Args&&... args) {
 bool AreElements(DType dtype, std::span<const std::byte> bytes) {
   return dtype != DType::kBool ||
          std::ranges::all_of(bytes, [](std::byte b) { return b <= std::byte{1}; });
+}
+
+std::optional<CompactForm> FormOf(index::Contents contents) {
+  switch (contents) {
+    case index::Contents_Bits: return CompactForm::kBits;
+    case index::Contents_Halves: return CompactForm::kHalves;
+    case index::Contents_Bytes: return CompactForm::kBytes;
+    default: return std::nullopt;
+  }
 }
 
 class GraphReader {
@@ -121,6 +131,10 @@ class GraphReader {
                        ReadSection(constant.section(), DType::kU8, halves, halves[0]));
       return FromNibbles(dtype, shape, packed);
     }
+    if (const auto form = FormOf(constant.contents())) {
+      const CompactLayout layout{*form, constant.slices(), constant.inner()};
+      return ReadCompact(constant.section(), dtype, shape, layout);
+    }
     std::span<const std::byte> inlined;
     if (constant.elements() != nullptr)
       inlined = std::as_bytes(std::span(constant.elements()->data(), constant.elements()->size()));
@@ -143,6 +157,20 @@ class GraphReader {
     }
     return Constant::FromBytes(dtype, shape, sections_->bytes(section), sections_,
                                Sections::Guard(sections_, section));
+  }
+
+  Result<Constant> ReadCompact(uint32_t section, DType dtype, const Shape& shape,
+                               const CompactLayout& layout) {
+    const auto fits = [&](int64_t extent) {
+      return extent >= 1 && extent <= std::max<int64_t>(1, shape.elements());
+    };
+    if (dtype != DType::kF32 || !fits(layout.slices) || !fits(layout.inner))
+      return Corrupt("{} {} in {} slices of {} are not stored so", DTypeName(dtype),
+                     shape.ToString(), layout.slices, layout.inner);
+    const int64_t bytes = layout.Bytes(shape.elements());
+    ASSIGN_OR_RETURN(const Constant packed,
+                     ReadSection(section, DType::kU8, Shape{bytes}, static_cast<uint64_t>(bytes)));
+    return FromCompact(shape, layout, packed);
   }
 
   Result<std::shared_ptr<const Constant>> ConstantAt(uint64_t at) const {

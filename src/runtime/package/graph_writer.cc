@@ -1,6 +1,7 @@
 #include "runtime/package/graph_writer.h"
 
 #include "runtime/package/format.h"
+#include "tensor/compact_floats.h"
 #include "tensor/packed_rows.h"
 
 namespace fettle::runtime::package {
@@ -14,8 +15,21 @@ bool AreNibbles(const Constant& constant) {
          StorageBytes(constant.dtype(), constant.elements()) > kInlineBytes;
 }
 
+index::Contents ContentsOf(CompactForm form) {
+  switch (form) {
+    case CompactForm::kBits: return index::Contents_Bits;
+    case CompactForm::kHalves: return index::Contents_Halves;
+    case CompactForm::kBytes: return index::Contents_Bytes;
+  }
+  return index::Contents_Section;
+}
+
 /// What Constant::Hash will be where the elements stand in the file.
-Result<uint64_t> StoredHash(const Constant& constant) {
+Result<uint64_t> StoredHash(const Constant& constant, const std::optional<CompactLayout>& compact) {
+  if (compact) {
+    ASSIGN_OR_RETURN(const Tensor packed, PackCompact(constant, *compact));
+    return FromCompact(constant.shape(), *compact, Constant::FromTensor(packed)).Hash();
+  }
   if (AreNibbles(constant)) {
     ASSIGN_OR_RETURN(const Tensor packed, PackNibbles(constant));
     return FromNibbles(constant.dtype(), constant.shape(), Constant::FromTensor(packed)).Hash();
@@ -136,6 +150,8 @@ Result<uint32_t> GraphWriter::AddConstant(const Constant& constant) {
   index::Contents contents = index::Contents_Section;
   std::vector<uint8_t> elements;
   uint32_t section = 0;
+  std::optional<CompactLayout> compact;
+  if (!is_inline) compact = FindCompact(constant);
   if (constant.is_splat() || is_inline) {
     contents = is_inline ? index::Contents_Inline : index::Contents_Splat;
     elements.resize(is_inline ? static_cast<size_t>(size) : constant.bytes().size());
@@ -148,16 +164,21 @@ Result<uint32_t> GraphWriter::AddConstant(const Constant& constant) {
   } else if (AreNibbles(constant)) {
     contents = index::Contents_Nibbles;
     ASSIGN_OR_RETURN(section, sections_.AddNibbles(constant));
+  } else if (compact) {
+    contents = ContentsOf(compact->form);
+    ASSIGN_OR_RETURN(section, sections_.AddCompact(constant, *compact));
   } else {
     ASSIGN_OR_RETURN(section, sections_.Add(constant));
   }
-  if (constant.source() != nullptr || contents == index::Contents_Nibbles) {
-    ASSIGN_OR_RETURN(renamed_[constant.Hash()], StoredHash(constant));
+  if (constant.source() != nullptr || contents == index::Contents_Nibbles || compact) {
+    ASSIGN_OR_RETURN(renamed_[constant.Hash()], StoredHash(constant, compact));
   }
   const auto dtype = builder_.CreateString(DTypeName(constant.dtype()));
   const auto shape = builder_.CreateVector(constant.shape().dims());
   const auto bytes = builder_.CreateVector(elements);
-  constants_.push_back(index::CreateConstant(builder_, dtype, shape, contents, bytes, section));
+  const CompactLayout layout = compact.value_or(CompactLayout{});
+  constants_.push_back(index::CreateConstant(builder_, dtype, shape, contents, bytes, section,
+                                             layout.slices, layout.inner));
   return static_cast<uint32_t>(constants_.size() - 1);
 }
 

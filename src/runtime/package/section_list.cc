@@ -34,6 +34,13 @@ Result<uint32_t> SectionList::AddNibbles(const Constant& constant) {
   });
 }
 
+Result<uint32_t> SectionList::AddCompact(const Constant& constant, const CompactLayout& layout) {
+  return AddOpened([constant, layout]() -> Result<Held> {
+    ASSIGN_OR_RETURN(const Tensor packed, PackCompact(constant, layout));
+    return Held{packed.bytes(), packed.storage()};
+  });
+}
+
 Result<uint32_t> SectionList::AddOpened(Open open) {
   ASSIGN_OR_RETURN(const Held held, open());
   ranges_.push_back({end_, held.bytes.size(), HashBytes(held.bytes)});

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "runtime/package/sections.h"
+#include "tensor/compact_floats.h"
 #include "tensor/tensor.h"
 
 namespace fettle::runtime::package {
@@ -24,6 +25,8 @@ class SectionList {
   Result<uint32_t> Add(const Constant& constant);
   /// The same of a 4-bit type, two to a byte.
   Result<uint32_t> AddNibbles(const Constant& constant);
+  /// The same of f32 in a layout that FindCompact found.
+  Result<uint32_t> AddCompact(const Constant& constant, const CompactLayout& layout);
 
   const std::vector<SectionRange>& ranges() const { return ranges_; }
   /// Of all sections with the zeros between and behind them.

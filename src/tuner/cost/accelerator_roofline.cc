@@ -2,28 +2,10 @@
 
 #include <algorithm>
 
-#include "base/log.h"
-#include "kernels/backend.h"
-#include "tuner/store/candidate.h"
-
 namespace fettle::tuner {
 namespace {
 
 constexpr double kAcceleratorSlack = 1.25;
-/// 8-bit products that a device does in the time of one fp32 operation at best.
-constexpr double kDotFactor = 8;
-/// The same of f16 by matrix instructions.
-constexpr double kMmaFactor = 16;
-
-constexpr std::string_view kFlops = "fp32 fma", kReadRate = "cached read", kLaunchUs = "launch us";
-
-RowKey KeyOf(std::string_view name, const Device& device) {
-  return {.problem = fmt::format("ceiling {}", name),
-          .kernel = "probe",
-          .device = std::string(device.fingerprint()),
-          .protocol = kProtocol,
-          .build = BuildOfPart(device, "probe")};
-}
 
 /// 0 where it is not known.
 double ValueOf(const Ceilings& ceilings, std::string_view name) {
@@ -31,43 +13,28 @@ double ValueOf(const Ceilings& ceilings, std::string_view name) {
   return found == ceilings.end() ? 0 : found->second;
 }
 
-}  // namespace
-
-Ceilings LoadAcceleratorCeilings(const Device& device, Store& store) {
-  Ceilings ceilings;
-  for (const std::string_view name : {kFlops, kReadRate, kLaunchUs}) {
-    const Result<Row> kept = store.Find(KeyOf(name, device));
-    if (!kept.ok() || kept->prior || kept->status != Row::Status::kOk) break;
-    ceilings.emplace(name, kept->median_us);
-  }
-  if (ceilings.size() == 3) return ceilings;
-  ceilings.clear();
-  const Result<std::vector<kernels::Ceiling>> probed =
-      kernels::FindBackend(device.kind())->probe(device);
-  if (!probed.ok()) {
-    Log(LogLevel::kWarn, "the ceilings of '{}' cannot be measured: {}", device.name(),
-        probed.status().message());
-    return {};
-  }
-  for (const kernels::Ceiling& ceiling : *probed) {
-    store.Put(KeyOf(ceiling.name, device), {.median_us = ceiling.value, .samples = 1});
-    ceilings.emplace(ceiling.name, ceiling.value);
-  }
-  return ceilings;
+double ArithmeticRateOf(std::string_view name, const Ceilings& ceilings) {
+  const double measured = ValueOf(ceilings, name);
+  return measured > 0 ? measured : ValueOf(ceilings, "fp32 fma") * UnmeasuredFactor(name);
 }
 
-double CeilingMicroseconds(const kernels::Work& work, const Ceilings& ceilings) {
-  const double flops = ValueOf(ceilings, kFlops), read_rate = ValueOf(ceilings, kReadRate);
-  if (flops <= 0 || read_rate <= 0) return 0;
-  const double rate = flops * (work.ceiling == "int8 dot"  ? kDotFactor
-                               : work.ceiling == "f16 mma" ? kMmaFactor
-                                                           : 1);
-  return std::max(work.operations / rate, work.bytes / read_rate) * 1e6;
+}  // namespace
+
+Limit LimitOf(const kernels::Work& work, const Ceilings& ceilings) {
+  const double near = ValueOf(ceilings, "cached read"), far = ValueOf(ceilings, "global read");
+  const double rate = ArithmeticRateOf(work.ceiling, ceilings), read = std::max(near, far);
+  if (rate <= 0 || read <= 0) return {};
+  const double arithmetic = work.operations / rate, traffic = work.bytes / read;
+  const double cold = far > 0 ? work.bytes / far : traffic;
+  return {.us = std::max(arithmetic, traffic) * 1e6,
+          .by = std::string(arithmetic > traffic ? work.ceiling
+                            : near >= far        ? "cached read"
+                                                 : "global read"),
+          .cold_us = std::max({arithmetic, traffic, cold}) * 1e6};
 }
 
 double LeastMicroseconds(const kernels::Work& work, const Ceilings& ceilings) {
-  return std::max(CeilingMicroseconds(work, ceilings), ValueOf(ceilings, kLaunchUs)) /
-         kAcceleratorSlack;
+  return std::max(LimitOf(work, ceilings).us, ValueOf(ceilings, "launch us")) / kAcceleratorSlack;
 }
 
 }  // namespace fettle::tuner

@@ -51,9 +51,9 @@ LearnedCosts::LearnedCosts(const DeviceSet& devices, Store& store, bool cold_con
     : devices_(devices),
       store_(store),
       cold_constants_(cold_constants),
-      ceilings_(LoadCeilings(static_cast<const CpuDevice&>(devices.cpu()), store)) {
+      ceilings_(LoadCeilings(devices.cpu(), store)) {
   for (const Device* device : devices.beside_cpu())
-    ceilings_beside_cpu_.emplace(device->kind(), LoadAcceleratorCeilings(*device, store));
+    ceilings_beside_cpu_.emplace(device->kind(), LoadCeilings(*device, store));
 }
 
 RowKey LearnedCosts::KernelKey(const planner::Kind& kind, const planner::Entry& entry,

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/cpu/probe/probe.h"
 #include "kernels/work.h"
-#include "tuner/measure/measure.h"
-#include "tuner/store/candidate.h"
 
 namespace fettle::tuner {
 namespace {
@@ -14,78 +11,98 @@ constexpr double kSlack = 1.1;
 constexpr double kLeastLaunchUs = 0.05;
 /// Elements per second that a scalar loop reaches at best: one result per cycle at 5 GHz.
 constexpr double kScalarRate = 5e9;
+/// Where nothing is known.
+constexpr double kAnyRate = 1e12;
 
-constexpr std::string_view kRateNames[] = {"fp32 fma", "int8 dot", "bf16 dot", "L1 read",
-                                           "L2 read",  "L3 read",  "DRAM read"};
+struct Rate {
+  double value = 0;  // of all threads together
+  std::string by;
+};
 
-double CeilingOr(const Ceilings& ceilings, std::string_view name, double otherwise) {
-  const auto found = ceilings.find(name);
-  return found == ceilings.end() || found->second <= 0 ? otherwise : found->second;
+/// Of `threads` threads; 0 where nothing of the name was measured.
+Rate RateOf(const Ceilings& ceilings, std::string_view name, int threads) {
+  if (threads > 1) {
+    std::string together = fmt::format("{}, {} cores", name, threads);
+    const auto measured = ceilings.find(together);
+    if (measured != ceilings.end()) return {measured->second, std::move(together)};
+  }
+  const auto one = ceilings.find(name);
+  return {one == ceilings.end() ? 0 : one->second * threads, std::string(name)};
 }
 
-double OperationRate(const kernels::Work& work, const Ceilings& ceilings) {
-  if (work.ceiling == "scalar") return kScalarRate;
-  return CeilingOr(ceilings, work.ceiling, CeilingOr(ceilings, "fp32 fma", 1e12));
+Rate Faster(Rate a, Rate b) { return a.value >= b.value ? std::move(a) : std::move(b); }
+
+Rate ArithmeticRate(const kernels::Work& work, int threads, const Ceilings& ceilings) {
+  if (work.ceiling == "scalar") return {kScalarRate * threads, "scalar"};
+  Rate rate = RateOf(ceilings, work.ceiling, threads);
+  if (rate.value <= 0) {
+    rate = RateOf(ceilings, "fp32 fma", threads);
+    rate.value *= UnmeasuredFactor(work.ceiling);
+  }
+  return rate.value > 0 ? rate : Rate{kAnyRate * threads, ""};
 }
 
-/// Seconds that `bytes` take on `threads` cores at least: as many as each level holds come from
-/// there, the nearest first. Caches of a core count once for each thread.
-double TrafficSeconds(double bytes, int threads, const Ceilings& ceilings, const CpuInfo& info) {
+/// Bytes of a level per second, read and written ones counted alike: a core that copies may move
+/// more than one that reads, or less.
+Rate LevelRate(std::string_view level, int threads, const Ceilings& ceilings) {
+  return Faster(RateOf(ceilings, fmt::format("{} read", level), threads),
+                RateOf(ceilings, fmt::format("{} copy", level), threads));
+}
+
+struct Traffic {
+  double seconds = 0, cold_seconds = 0;
+  std::string by;  // the farthest level
+};
+
+/// As many bytes as each level holds come from there, the nearest first. What is computed in place
+/// moves each byte twice that a level holds. Caches of a core count once for each thread.
+Traffic TrafficOf(double bytes, int threads, const Ceilings& ceilings, const CpuInfo& info) {
+  constexpr int kMoves = 2, kLevels = 3;
   const struct {
+    std::string_view name;
     int64_t size;
     int copies;
-    std::string_view name;
-  } levels[] = {{info.l1d_bytes, threads, "L1 read"},
-                {info.l2_bytes, threads, "L2 read"},
-                {info.l3_bytes, 1, "L3 read"}};
+  } levels[kLevels] = {
+      {"L1", info.l1d_bytes, threads}, {"L2", info.l2_bytes, threads}, {"L3", info.l3_bytes, 1}};
+  Rate memory = LevelRate("DRAM", threads, ceilings);
+  if (memory.value <= 0) memory = {kAnyRate * threads, ""};
+  Traffic traffic{.cold_seconds = bytes / memory.value};
   // A level cannot be slower than the memory behind it.
-  double rates[4] = {};
-  rates[3] = CeilingOr(ceilings, "DRAM read", 1e12);
-  for (size_t i = 3; i-- > 0;)
-    rates[i] = std::max(CeilingOr(ceilings, levels[i].name, 0), rates[i + 1]);
-  double seconds = 0, left = bytes;
-  for (size_t i = 0; i < 3; ++i) {
-    const double held = std::min(left, static_cast<double>(levels[i].size * levels[i].copies));
-    seconds += held / rates[i];
+  Rate rates[kLevels + 1];
+  rates[kLevels] = memory;
+  for (size_t i = kLevels; i-- > 0;)
+    rates[i] = Faster(LevelRate(levels[i].name, threads, ceilings), rates[i + 1]);
+  double left = bytes;
+  for (size_t i = 0; i <= kLevels && left > 0; ++i) {
+    const double held =
+        i == kLevels
+            ? left
+            : std::min(left, static_cast<double>(kMoves * levels[i].size * levels[i].copies));
+    if (held <= 0) continue;
+    traffic.seconds += held / rates[i].value;
+    traffic.by = rates[i].by;
     left -= held;
   }
-  return (seconds + left / rates[3]) / threads;
+  return traffic;
 }
 
 }  // namespace
 
-RowKey CeilingKey(std::string_view name, const CpuDevice& device) {
-  return {.problem = fmt::format("ceiling {}", name),
-          .kernel = "probe",
-          .device = std::string(device.fingerprint()),
-          .protocol = kProtocol,
-          .build = BuildOfPart(device, "probe")};
-}
-
-Ceilings LoadCeilings(const CpuDevice& device, Store& store) {
-  Ceilings ceilings;
-  for (std::string_view name : kRateNames) {
-    const Result<Row> row = store.Find(CeilingKey(name, device));
-    if (row.ok() && !row->prior && row->status == Row::Status::kOk)
-      ceilings.emplace(name, row->median_us);
-  }
-  if (!ceilings.empty()) return ceilings;
-  for (const kernels::Ceiling& ceiling : kernels::Probe(device)) {
-    ceilings.emplace(ceiling.name, ceiling.value);
-    store.Put(CeilingKey(ceiling.name, device), {.median_us = ceiling.value, .samples = 1});
-  }
-  return ceilings;
-}
-
-double CeilingMicroseconds(const kernels::Work& work, int threads, const Ceilings& ceilings,
-                           const CpuInfo& info) {
-  const double compute = work.operations / (OperationRate(work, ceilings) * threads);
-  return std::max(compute, TrafficSeconds(work.bytes, threads, ceilings, info)) * 1e6;
+Limit LimitOf(const kernels::Work& work, int threads, const Ceilings& ceilings,
+              const CpuInfo& info) {
+  const Rate rate = ArithmeticRate(work, threads, ceilings);
+  const double arithmetic = work.operations / rate.value;
+  const Traffic traffic = TrafficOf(work.bytes, threads, ceilings, info);
+  Limit limit{.us = std::max(arithmetic, traffic.seconds) * 1e6,
+              .by = arithmetic > traffic.seconds ? rate.by : traffic.by,
+              .cold_us = std::max(arithmetic, traffic.cold_seconds) * 1e6};
+  limit.cold_us = std::max(limit.us, limit.cold_us);
+  return limit;
 }
 
 double LeastMicroseconds(const kernels::Work& work, int threads, const Ceilings& ceilings,
                          const CpuInfo& info) {
-  return std::max(CeilingMicroseconds(work, threads, ceilings, info) / kSlack, kLeastLaunchUs);
+  return std::max(LimitOf(work, threads, ceilings, info).us / kSlack, kLeastLaunchUs);
 }
 
 kernels::Work WorkOf(const planner::Kind& kind, const planner::Entry& entry) {

@@ -1,32 +1,27 @@
 // Lower bounds of times from the machine's measured ceilings.
 #pragma once
 
-#include <map>
 #include <string>
-#include <string_view>
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/kernel.h"
 #include "planner/catalogue.h"
-#include "tuner/store/store.h"
+#include "tuner/cost/ceilings.h"
 
 namespace fettle::tuner {
 
-/// Ceilings of one core by the names of kernels/cpu/probe, in operations or bytes per second.
-using Ceilings = std::map<std::string, double, std::less<>>;
+/// What work takes at the ceilings of a device, and which of them says so.
+struct Limit {
+  double us = 0;       // 0 where the ceilings are not known
+  std::string by;      // "fp32 fma", "L2 copy", "fp32 fma, 8 cores"; "" where nothing is counted
+  double cold_us = 0;  // the same with all bytes from memory
+};
 
-/// Where a store keeps the ceiling `name` of this device, as Row::median_us.
-RowKey CeilingKey(std::string_view name, const CpuDevice& device);
-
-/// The ceilings that `store` keeps for this device; probes (about 100 ms) and keeps them where it
-/// has none.
-Ceilings LoadCeilings(const CpuDevice& device, Store& store);
-
-/// Microseconds that `work` takes on `threads` threads at the ceilings: the larger of its
-/// arithmetic at the ceiling that limits it and its bytes, from the nearest memories that hold
-/// them.
-double CeilingMicroseconds(const kernels::Work& work, int threads, const Ceilings& ceilings,
-                           const CpuInfo& info);
+/// On `threads` threads of the CPU: the larger of the work's arithmetic, at the ceiling that it
+/// names, and its bytes, from the nearest memories that hold them. Figures of several cores are
+/// those measured together, or where there are none so many times those of one.
+Limit LimitOf(const kernels::Work& work, int threads, const Ceilings& ceilings,
+              const CpuInfo& info);
 
 /// What `work` takes at least: the same less 10 % for what a probe may miss, and no less than one
 /// launch.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -11,63 +10,17 @@
 #include "tuner/measure/clock_watch.h"
 #include "tuner/measure/expectation_cache.h"
 #include "tuner/measure/oracle_cost.h"
+#include "tuner/measure/outcome.h"
 #include "tuner/measure/verify.h"
 #include "tuner/measure/workbench.h"
 
 namespace fettle::tuner {
 namespace {
 
-/// A row, and the upper bound of its time, which is not kept.
-struct Outcome {
-  Row row;
-  double high_us = 0;
-
-  bool ok() const { return row.status == Row::Status::kOk; }
-  /// Sets the times of a summary, divided by `slowdown`.
-  void SetTimes(const Summary& us, double slowdown) {
-    row.median_us = us.median / slowdown;
-    row.mad_us = us.mad / slowdown;
-    row.low_us = us.low / slowdown;
-    row.samples = us.samples;
-    high_us = us.high / slowdown;
-  }
-};
-
-Outcome End(Row::Status status, std::string reason = "") {
-  Outcome outcome;
-  outcome.row.status = status;
-  outcome.row.reason = std::move(reason);
-  outcome.row.unix_seconds = std::time(nullptr);
-  return outcome;
-}
-
-/// Those that may be the fastest, at most `most`, in the order given: all but those that are slower
-/// than the fastest by more than `margin` with confidence.
-std::vector<size_t> Finalists(const std::vector<Outcome>& outcomes, size_t most, double margin) {
-  std::vector<size_t> finalists;
-  double limit_us = kNoLimit;
-  for (size_t i = 0; i < outcomes.size(); ++i) {
-    if (!outcomes[i].ok()) continue;
-    finalists.push_back(i);
-    limit_us = std::min(limit_us, (1 + margin) * outcomes[i].high_us);
-  }
-  std::erase_if(finalists, [&](size_t i) { return outcomes[i].row.low_us > limit_us; });
-  std::stable_sort(finalists.begin(), finalists.end(), [&](size_t a, size_t b) {
-    return outcomes[a].row.median_us < outcomes[b].row.median_us;
-  });
-  if (finalists.size() > most) finalists.resize(most);
-  std::sort(finalists.begin(), finalists.end());
-  return finalists;
-}
-
 /// For guesses: of a reference's step; of an element in making inputs, in verifying it; launches
 /// for a candidate, and what else each one costs.
 constexpr double kStepSeconds = 4e-9, kFillSeconds = 8e-9, kTouchSeconds = 4e-9;
 constexpr double kLaunches = 10, kOverheadSeconds = 1.5e-3;
-
-double StandardError(const Row& row) {
-  return Summary{.mad = row.mad_us, .samples = row.samples}.error();
-}
 
 }  // namespace
 
@@ -283,18 +236,6 @@ class Bench::Impl {
     return OkStatus();
   }
 
-  /// Whoever did not make it into the final has no time that could win it.
-  static void StopOthers(const std::vector<size_t>& finalists, double fastest_us,
-                         std::vector<Outcome>& outcomes) {
-    for (size_t i = 0; i < outcomes.size(); ++i) {
-      const bool raced = std::find(finalists.begin(), finalists.end(), i) != finalists.end();
-      Row& row = outcomes[i].row;
-      if (raced || !outcomes[i].ok() || row.median_us > fastest_us) continue;
-      row.status = Row::Status::kStopped;
-      row.reason = "others were faster at first";
-    }
-  }
-
   MeasureOptions options_;
   std::function<int64_t()> now_ns_;
   ClockWatch watch_;
@@ -337,23 +278,6 @@ std::vector<Row> Bench::Rematch(std::span<const Candidate> candidates, std::span
 Row Bench::RunConversion(const Shape& shape, DType dtype, const State& from, const State& to,
                          int threads) {
   return impl_->RunConversion({shape, dtype, from}, to, threads).row;
-}
-
-int Pick(std::span<const Row> rows) {
-  constexpr double kGivenUp = 0.01;
-  int fastest = -1;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].status != Row::Status::kOk) continue;
-    if (fastest < 0 || rows[i].median_us < rows[fastest].median_us) fastest = static_cast<int>(i);
-  }
-  for (int i = 0; i < fastest; ++i) {
-    const Row& row = rows[i];
-    const Row& best = rows[fastest];
-    if (row.status != Row::Status::kOk) continue;
-    const double unsure = 2 * std::hypot(StandardError(row), StandardError(best));
-    if (row.median_us - best.median_us <= std::min(unsure, kGivenUp * best.median_us)) return i;
-  }
-  return fastest;
 }
 
 }  // namespace fettle::tuner

@@ -1,5 +1,7 @@
 #include "tuner/store/database.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <optional>
 
@@ -18,13 +20,17 @@ constexpr const char* kSettings =
     "PRAGMA synchronous=NORMAL; PRAGMA cell_size_check=ON; PRAGMA temp_store=MEMORY; "
     "PRAGMA journal_size_limit=4194304";
 
-/// A file without a log is read without locks, which works in folders that cannot be written.
+/// Where another process may write, locks alone make what is read one state: a log may be begun,
+/// and taken into the file, after it was found to be absent. A folder that cannot be written has no
+/// room for locks; a file without a log is read without them there.
 Result<std::unique_ptr<Connection>> OpenToRead(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
   std::error_code absent;
   const auto log_bytes = std::filesystem::file_size(path + "-wal", absent);
   const bool has_log = !absent && log_bytes > 0;
-  return Connection::Open(path,
-                          has_log ? Connection::Access::kRead : Connection::Access::kImmutable);
+  const bool has_room = ::access(folder.empty() ? "." : folder.c_str(), W_OK) == 0;
+  return Connection::Open(
+      path, has_log || has_room ? Connection::Access::kRead : Connection::Access::kImmutable);
 }
 
 }  // namespace

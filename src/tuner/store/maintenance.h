@@ -42,6 +42,7 @@ struct DatabaseSummary {
   std::map<std::string, int64_t> devices;  // rows each
   /// Rows by compiler and flags: the hash before them is another for each kernel.
   std::map<std::string, int64_t> builds;
+  int64_t ceilings = 0;  // of these rows, what `fettle peak` and probes measured
   int64_t decisions = 0, flights = 0, damaged = 0;
   int64_t oldest_seconds = 0, youngest_seconds = 0;  // 0 where there are no rows
   int64_t file_bytes = 0, used_bytes = 0;

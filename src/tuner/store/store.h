@@ -36,7 +36,7 @@ struct Row {
   double low_us = 0;   // lower confidence bound; all that is known of a stopped one
   int samples = 0;     // of kCrashed: how many processes died over it
   double error = 0;    // measured loss of accuracy
-  std::string reason;  // for all but kOk
+  std::string reason;  // for all but kOk; of ceilings (tuner/cost/ceilings.h) the unit
   int64_t unix_seconds = 0;
   /// True where the row comes from another build, driver or protocol: to be checked again.
   bool prior = false;

@@ -80,17 +80,28 @@ TEST(QuantisedBytes, HalvesInTurns) {
   }
 }
 
-/// Two operands of 37 channels between bytes; one may be broadcast.
-std::string Pair(std::string_view op, std::string_view b_shape, bool is_signed, float scale) {
+/// Two operands between bytes; one may be broadcast.
+std::string Pair(std::string_view op, std::string_view b_shape, bool is_signed, float scale,
+                 std::string_view a_shape = "2x37x9x11") {
   const std::string_view type = is_signed ? "i8" : "u8";
   const std::string_view range = is_signed ? "-128, 127" : "0, 255";
   return fmt::format(
-      "input %a: {0}[2x37x9x11] = noise({1})\ninput %b: {0}[{2}] = noise({1})\n"
+      "input %a: {0}[{5}] = noise({1})\ninput %b: {0}[{2}] = noise({1})\n"
       "const %s: f32[] = 0.0173\nconst %z: {0}[] = 11\nconst %t: f32[] = 0.0311\n"
       "const %v: {0}[] = 101\nconst %u: f32[] = {3}\n%x = DequantizeLinear(%a, %s, %z)\n"
       "%w = DequantizeLinear(%b, %t, %v)\n%r = {4}(%x, %w)\n%y = QuantizeLinear(%r, %u, %z)\n"
       "output %y\n",
-      type, range, b_shape, scale, op);
+      type, range, b_shape, scale, op, a_shape);
+}
+
+TEST(QuantisedBytes, PairsOfPixelsAndFewChannels) {
+  for (const int channels : {2, 4, 16, 17}) {
+    const std::string full = fmt::format("2x{}x19x31", channels);
+    for (const std::string_view one : {"2x1x19x31", "1x1x19x31", "1x1x1x31"}) {
+      CheckOnEveryTarget(kCpuQuantisedPair, Pair("Sub", one, false, 0.05F, full));
+      CheckOnEveryTarget(kCpuQuantisedPair, Pair("Sub", full, true, 0.05F, one));
+    }
+  }
 }
 
 TEST(QuantisedBytes, PairsAreTheGraphsOwnArithmetic) {
@@ -121,11 +132,12 @@ TEST(QuantisedBytes, ChannelsHaveConstantsOfTheirOwn) {
 TEST(QuantisedBytes, MaximaOfAnyNumberOfChannels) {
   for (const int channels : {1, 8, 9, 16, 24, 63, 64, 129, 200}) {
     for (const std::string_view type : {"u8", "i8"}) {
+      const int kernel = 2 + channels % 4;
       CheckOnEveryTarget(
           kCpuPoolWindow,
-          fmt::format("input %x: {}[2x{}x9x7] = noise({})\n%y = MaxPool(%x) {{kernel_shape=[3,3], "
+          fmt::format("input %x: {}[2x{}x9x7] = noise({})\n%y = MaxPool(%x) {{kernel_shape=[3,{}], "
                       "strides=[2,2], pads=[1,1,1,1]}}\noutput %y\n",
-                      type, channels, type == "u8" ? "0, 255" : "-128, 127"));
+                      type, channels, type == "u8" ? "0, 255" : "-128, 127", kernel));
     }
   }
 }

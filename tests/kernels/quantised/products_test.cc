@@ -210,6 +210,10 @@ TEST(QuantisedDepthwise, DotProductsAgreeWithTheOracle) {
       {"1x70x9x250", "70x1x7x7", "pads=[3,3,3,3], group=70"},
       {"1x6x9x9", "6x1x3x3", "pads=[2,2,2,2], dilations=[2,2], group=6"},
       {"1x64x5x3", "64x1x5x1", "pads=[4,0,4,0], group=64"},
+      {"1x144x7x9", "144x1x3x3", "pads=[1,1,1,1], group=144"},
+      {"1x96x10x14", "96x1x3x3", "pads=[0,0,1,1], strides=[2,2], group=96"},
+      {"2x16x9x5", "16x1x3x3", "pads=[2,1,2,1], dilations=[2,1], group=16"},
+      {"1x50x40x60", "50x1x2x3", "pads=[0,2,1,3], strides=[1,2], group=50"},
       {"1x20x31", "20x1x3", "pads=[1,0], strides=[2], group=20"},
   };
   ForceSimdTarget("");

@@ -1,13 +1,18 @@
-// cpu.binary.product: BinaryConv and BinaryMatMul, direct: no input is copied, taps outside of the
-// image read zeros and are taken back. A tail of element-wise operators runs on each task's floats,
-// and their signs may be bits again.
+// cpu.binary.product: BinaryConv and BinaryMatMul, direct: an input with padding is copied once,
+// with it; taps there read zeros, which are taken back. A tail of element-wise operators runs on
+// each task's floats, and their signs may be bits again. cpu.binary.tables counts by looking up
+// four bits of two outputs, where vectors do not count their own words.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstring>
 
+#include "base/hash.h"
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/binary/geometry.h"
 #include "kernels/cpu/binary/pack_weights.h"
 #include "kernels/cpu/binary/results.h"
+#include "kernels/cpu/binary/tables.h"
 #include "kernels/cpu/binary/tail.h"
 #include "kernels/cpu/binary/task_rows.h"
 #include "kernels/cpu/binary/tile.h"
@@ -18,37 +23,33 @@ namespace {
 
 /// Panels of one task: their channels fill whole words of bits.
 constexpr int64_t kTaskPanels = 16, kTaskColumns = kTaskPanels * kBitOutputs;
-/// So that sums fit an int32.
-constexpr int64_t kMaxPairs = int64_t{1} << 29;
+/// The tail's packs begin behind weights and border.
+constexpr size_t kTailPacks = 2;
 
-struct Facts {
-  ops::BinaryProduct product;
+struct Facts : BitProduct {
   BitGeometry geometry;
-  ir::ValueId w = ir::kAbsent, results = ir::kAbsent;
-  bool to_bits = false;  // by limits of the sums
-  TailFacts tail;
+  bool by_tables = false;
 };
 
 int64_t Align(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
-  const ir::Node& node = group.nodes()[0];
-  if (node.op != "BinaryConv"_op && node.op != "BinaryMatMul"_op)
-    return Unsupported("no product of bits");
-  Facts facts{.w = node.inputs[1], .results = node.inputs[2]};
-  if (!group.value(facts.w).is_constant() || !group.value(facts.results).is_constant() ||
-      group.value(node.inputs[0]).is_constant())
-    return Unsupported("computed weights");
-  ASSIGN_OR_RETURN(facts.product, ops::ReadBinaryProduct(node, *group.value(node.inputs[0]).shape,
-                                                         *group.value(facts.w).shape));
-  ASSIGN_OR_RETURN(facts.geometry, BitGeometry::Make(facts.product));
-  facts.to_bits = group.value(facts.results).dtype == DType::kI32;
+  ASSIGN_OR_RETURN(BitProduct read, ReadBitProduct(group));
+  Facts facts{std::move(read), {}};
   const ops::BinaryProduct& product = facts.product;
-  if (product.taps() * product.channels > kMaxPairs) return Unsupported("over 2^29 bits a sum");
-  if (facts.to_bits && group.nodes().size() > 1) return Unsupported("what follows bits");
-  ASSIGN_OR_RETURN(facts.tail, ReadTail(group));
+  ASSIGN_OR_RETURN(facts.geometry, BitGeometry::Make(product));
   if (facts.to_bits && product.groups > 1 && product.outputs / product.groups % kBitOutputs != 0)
     return Unsupported("bits of a group that end within a byte");
+  return facts;
+}
+
+/// The same for tables: below half a vector of pixels most look-ups would be for nothing.
+Result<Facts> ReadForTables(const ir::Graph& group, const Device& device) {
+  if (TablePixels() == 0 || ChooseBitTile().counts_words)
+    return Unsupported("vectors count their own words here, or there are none");
+  ASSIGN_OR_RETURN(Facts facts, Read(group, device));
+  if (facts.geometry.pixels() * 2 < TablePixels()) return Unsupported("few pixels");
+  facts.by_tables = true;
   return facts;
 }
 
@@ -71,9 +72,12 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
 
 class BinaryProductKernel final : public PreparedKernel {
  public:
-  BinaryProductKernel(const Facts& facts, ProductTail tail, int lanes)
+  BinaryProductKernel(const Facts& facts, FloatForm form, ProductTail tail, int lanes)
       : facts_(facts),
+        form_(form),
         tail_(std::move(tail)),
+        rows_(form == FloatForm::kScaled || form == FloatForm::kOnes ? tail_.ForRows()
+                                                                     : std::nullopt),
         blob_(facts.product, facts.to_bits),
         tile_(ChooseBitTile()),
         factors_(FactorsOf(facts.product)),
@@ -82,41 +86,54 @@ class BinaryProductKernel final : public PreparedKernel {
   std::vector<PackRequest> packs() const override {
     const ops::BinaryProduct& p = facts_.product;
     const std::string recipe =
-        fmt::format("binary.panels8s.{}.c{}g{}.x{}_{}.{}{}", facts_.to_bits ? "bits" : "f32",
+        fmt::format("binary.panels8t.{}.c{}g{}.x{}_{}.{}{}", facts_.to_bits ? "bits" : "f32",
                     p.channels, p.groups, p.x_zero, p.x_one, p.x_unipolar, p.w_unipolar);
     std::vector<PackRequest> all = {
         {{facts_.w, facts_.results},
-         recipe,
+         recipe + (facts_.by_tables ? ".tables" : ""),
          blob_.bytes(),
-         [p](std::span<const Constant* const> constants, std::byte* out) {
-           return PackBitWeights(p, *constants[0], *constants[1], out);
+         [p, blob = blob_, by_tables = facts_.by_tables](std::span<const Constant* const> constants,
+                                                         std::byte* out) {
+           RETURN_IF_ERROR(PackBitWeights(p, *constants[0], *constants[1], out));
+           if (by_tables) PairWeights(blob, out);
+           return OkStatus();
+         }},
+        {{facts_.w},
+         BorderRecipe(),
+         BorderBytes(blob_, facts_.geometry),
+         [p, geometry = facts_.geometry](std::span<const Constant* const> constants,
+                                         std::byte* out) {
+           return PackBorder(p, geometry, *constants[0], out);
          }}};
     tail_.AppendPacks(all);
     return all;
   }
 
-  int64_t workspace_bytes() const override { return BesideBytes() + lanes_ * LaneBytes(); }
+  std::vector<Alias> aliases() const override {
+    const bool takes_all = rows_ && RowTail::Takes(facts_.product.outputs / facts_.product.groups);
+    return takes_all ? rows_->aliases() : std::vector<Alias>();
+  }
+
+  int64_t workspace_bytes() const override { return CopyBytes() + lanes_ * LaneBytes(); }
 
   Status Launch(const LaunchArgs& args) const override {
-    auto* beside = args.workspace.host<uint64_t>();
-    for (int64_t i = 0; i < blob_.words; ++i)
-      beside[i] =
-          facts_.product.pad_bit.value_or(false) ? ops::WordMask(facts_.product.channels, i) : 0;
+    if (facts_.geometry.copies())
+      facts_.geometry.Copy(args.inputs[0].host<uint64_t>(), args.workspace.host<uint64_t>());
     const int64_t pixel_tasks = (facts_.geometry.pixels() + kTaskPixels - 1) / kTaskPixels;
     const int64_t panel_tasks = (blob_.panels + kTaskPanels - 1) / kTaskPanels;
     const int64_t tasks = facts_.product.groups * panel_tasks * pixel_tasks;
     static_cast<CpuStream&>(args.stream).ParallelFor(tasks, [&](int64_t i, int lane) {
-      std::byte* scratch = args.workspace.host<std::byte>() + BesideBytes() + lane * LaneBytes();
-      Task task{.rows = TaskRows(facts_.product, facts_.geometry, scratch)};
+      std::byte* scratch = args.workspace.host<std::byte>() + CopyBytes() + lane * LaneBytes();
+      Task task{.rows = TaskRows(scratch)};
       task.first = i % pixel_tasks * kTaskPixels;
       task.pixels = std::min(kTaskPixels, facts_.geometry.pixels() - task.first);
       task.group = i / pixel_tasks / panel_tasks;
       task.panel = i / pixel_tasks % panel_tasks * kTaskPanels;
       task.panels = std::min(kTaskPanels, blob_.panels - task.panel);
-      task.tile = task.pixels == 1 ? 1 : tile_.pixels;
-      task.form = *reinterpret_cast<const FloatForm*>(args.packed[0].host<std::byte>() +
-                                                      blob_.form_offset());
-      PlaceFloats(args, reinterpret_cast<float*>(scratch + RowBytes()), task);
+      task.tile = facts_.by_tables ? TablePixels() : (task.pixels == 1 ? 1 : tile_.pixels);
+      task.nibbles = reinterpret_cast<uint8_t*>(scratch + Align(TaskRows::kBytes));
+      task.differ = reinterpret_cast<int32_t*>(task.nibbles + NibbleBytes());
+      PlaceFloats(args, reinterpret_cast<float*>(task.differ + kTaskPixels * kTaskColumns), task);
       RunTask(args, task);
     });
     return OkStatus();
@@ -128,15 +145,37 @@ class BinaryProductKernel final : public PreparedKernel {
     int64_t first = 0, pixels = 0;
     int64_t group = 0, panel = 0, panels = 0;  // panel: of the group
     int64_t tile = 1;                          // pixels
-    FloatForm form = FloatForm::kAny;
-    ProductTail::Block block;  // where its floats go
+    uint8_t* nibbles = nullptr;
+    int32_t* differ = nullptr;  // [pixel][panel][kBitOutputs]
+    ProductTail::Block block;   // where its floats go
   };
 
-  int64_t BesideBytes() const { return Align(blob_.words * 8); }
-  int64_t RowBytes() const { return Align(TaskRows::Bytes(blob_.taps)); }
-  /// Floats of a task that no output takes, and what PackBits reads where that is something else.
+  int64_t CopyBytes() const { return Align(facts_.geometry.copy_words() * 8); }
+  /// The words of each panel, as bytes for tables.
+  static void PairWeights(const BitBlob& blob, std::byte* out) {
+    std::vector<uint64_t> words(static_cast<size_t>(blob.panel_words()));
+    for (int64_t panel = 0; panel < blob.all_panels; ++panel) {
+      std::byte* at = out + panel * blob.panel_words() * 8;
+      std::memcpy(words.data(), at, words.size() * 8);
+      PairNibbles(words.data(), blob.taps * blob.words, reinterpret_cast<uint8_t*>(at));
+    }
+  }
+  int64_t NibbleBytes() const {
+    return facts_.by_tables ? blob_.taps * blob_.words * ops::kWordBits / 4 * kTaskPixels : 0;
+  }
+
+  /// Nibbles and counts of a task, floats that no output takes, and what PackBits reads where that
+  /// is something else.
   int64_t LaneBytes() const {
-    return RowBytes() + (tail_.packs_bits() ? 2 * kTaskPixels * kTaskColumns * 4 : 0);
+    return Align(TaskRows::kBytes) + NibbleBytes() +
+           (tail_.packs_bits() ? 3 : 1) * kTaskPixels * kTaskColumns * int64_t{4};
+  }
+  std::string BorderRecipe() const {
+    std::string taps;
+    for (int64_t c = 0; c < facts_.geometry.classes(); ++c)
+      taps += fmt::format("|{}", fmt::join(facts_.geometry.outside(c), ","));
+    return fmt::format("binary.border.c{}g{}.{:016x}", facts_.product.channels,
+                       facts_.product.groups, HashText(taps));
   }
 
   void PlaceFloats(const LaunchArgs& args, float* scratch, Task& task) const {
@@ -158,36 +197,80 @@ class BinaryProductKernel final : public PreparedKernel {
   }
 
   void RunTask(const LaunchArgs& args, Task& task) const {
-    const bool is_any = facts_.to_bits ? factors_.x_ones != 0 : task.form == FloatForm::kAny;
-    task.rows.Fill(
-        args.inputs[0].host<uint64_t>() + task.group * blob_.words, args.workspace.host<uint64_t>(),
-        {task.first, task.pixels, task.tile, facts_.product.pad_bit.has_value(), is_any});
-    const auto* blob = args.packed[0].host<std::byte>();
-    alignas(64) int32_t differ[kTaskPixels * kBitOutputs], outside[kTaskPixels * kBitOutputs];
-    BitTileArgs tiles{.rows = task.rows.tile(0),
-                      .taps = blob_.taps,
-                      .words = blob_.words,
-                      .tiles = (task.pixels + task.tile - 1) / task.tile,
-                      .sums = differ};
-    const auto count = task.tile == 1 ? tile_.single : tile_.whole;
-    const bool reads_outside = facts_.to_bits ? factors_.w_ones != 0 : task.form == FloatForm::kAny;
-    for (int64_t panel = 0; panel < task.panels; ++panel) {
-      const int64_t at = task.group * blob_.panels + task.panel + panel;
-      const int32_t* ones = reinterpret_cast<const int32_t*>(blob + blob_.ones_offset()) +
-                            at * (blob_.taps + 1) * kBitOutputs;
-      tiles.weights = reinterpret_cast<const uint64_t*>(blob) + at * blob_.panel_words();
-      count(tiles);
-      if (reads_outside) std::fill_n(outside, task.pixels * kBitOutputs, 0);
-      TakeOutside(task.rows.outside(), ones, differ, reads_outside ? outside : nullptr);
-      Store(args, task, panel,
-            {.pixels = task.pixels,
-             .differ = differ,
-             .outside = reads_outside ? outside : nullptr,
-             .w_ones = ones + blob_.taps * kBitOutputs,
-             .x_ones = task.rows.ones(),
-             .pairs = task.rows.pairs()});
+    const bool is_any = facts_.to_bits ? factors_.x_ones != 0 : form_ == FloatForm::kAny;
+    const auto* image = facts_.geometry.copies() ? args.workspace.host<uint64_t>()
+                                                 : args.inputs[0].host<uint64_t>();
+    task.rows.Fill(facts_.product, facts_.geometry, image + task.group * blob_.words,
+                   {task.first, task.pixels, task.tile, is_any});
+    if (facts_.by_tables) {
+      CountTables(args, task);
+    } else {
+      CountWords(args, task);
     }
-    if (!facts_.to_bits) tail_.Run(args, 1, task.block);
+    if (RunRows(args, task)) return;
+    for (int64_t panel = 0; panel < task.panels; ++panel)
+      Store(args, task, panel, SumsOf(args, task, panel));
+    if (!facts_.to_bits) tail_.Run(args, kTailPacks, task.block);
+  }
+
+  /// Weights of a panel of the task.
+  const std::byte* WeightsOf(const LaunchArgs& args, const Task& task, int64_t panel) const {
+    const int64_t at = task.group * blob_.panels + task.panel + panel;
+    return args.packed[0].host<std::byte>() + at * blob_.panel_words() * 8;
+  }
+
+  void CountWords(const LaunchArgs& args, const Task& task) const {
+    BitTileArgs tiles{.bases = task.rows.bases(),
+                      .steps = facts_.geometry.steps().data(),
+                      .count = blob_.taps * blob_.words,
+                      .tiles = (task.pixels + task.tile - 1) / task.tile,
+                      .stride = task.panels * kBitOutputs};
+    const auto count = task.tile == 1 ? tile_.single : tile_.whole;
+    for (int64_t panel = 0; panel < task.panels; ++panel) {
+      tiles.weights = reinterpret_cast<const uint64_t*>(WeightsOf(args, task, panel));
+      tiles.sums = task.differ + panel * kBitOutputs;
+      count(tiles);
+    }
+  }
+
+  void CountTables(const LaunchArgs& args, const Task& task) const {
+    TableArgs tables{.count = blob_.taps * blob_.words, .stride = task.panels * kBitOutputs};
+    for (int64_t p = 0; p < task.pixels; p += task.tile) {
+      uint8_t* nibbles = task.nibbles + tables.count * (ops::kWordBits / 4) * p;
+      SplitNibbles(task.rows.bases() + p, facts_.geometry.steps().data(), tables.count, nibbles);
+      tables.nibbles = nibbles;
+      for (int64_t panel = 0; panel < task.panels; ++panel) {
+        tables.pairs = reinterpret_cast<const uint8_t*>(WeightsOf(args, task, panel));
+        tables.sums = task.differ + p * tables.stride + panel * kBitOutputs;
+        CountByTables(tables);
+      }
+    }
+  }
+
+  /// `panel`: of the task.
+  BitSums SumsOf(const LaunchArgs& args, const Task& task, int64_t panel) const {
+    const int64_t at = task.group * blob_.panels + task.panel + panel;
+    const auto* ones =
+        reinterpret_cast<const int32_t*>(args.packed[0].host<std::byte>() + blob_.ones_offset());
+    return {.pixels = task.pixels,
+            .differ = task.differ + panel * kBitOutputs,
+            .stride = task.panels * kBitOutputs,
+            .classes = task.rows.classes(),
+            .border = args.packed[1].host<int32_t>() + at * kBitOutputs,
+            .border_stride = blob_.all_panels * kBitOutputs,
+            .w_ones = ones + at * kBitOutputs,
+            .x_ones = task.rows.ones(),
+            .pairs = task.rows.pairs()};
+  }
+
+  /// Counts to floats, tail and bits in one go, where that is what follows.
+  bool RunRows(const LaunchArgs& args, const Task& task) const {
+    if (facts_.to_bits || !rows_ || !RowTail::Takes(task.block.columns)) return false;
+    const auto* blob = args.packed[0].host<std::byte>();
+    const int64_t at = (task.group * blob_.panels + task.panel) * kBitOutputs;
+    rows_->Run(args, kTailPacks, SumsOf(args, task, 0), form_,
+               reinterpret_cast<const float*>(blob + blob_.scales_offset()) + at, task.block);
+    return true;
   }
 
   /// `panel`: of the task.
@@ -197,7 +280,7 @@ class BinaryProductKernel final : public PreparedKernel {
     const std::byte* results = blob + blob_.results_offset() + at * blob_.panel_bytes;
     const int64_t column = panel * kBitOutputs;
     if (!facts_.to_bits) {
-      StoreFloats(sums, *reinterpret_cast<const FloatPanel*>(results), task.form,
+      StoreFloats(sums, *reinterpret_cast<const FloatPanel*>(results), form_,
                   task.block.floats + column, task.block.stride,
                   std::min<int64_t>(kBitOutputs, task.block.columns - column));
       return;
@@ -215,7 +298,9 @@ class BinaryProductKernel final : public PreparedKernel {
   }
 
   Facts facts_;
+  FloatForm form_;  // where results are floats
   ProductTail tail_;
+  std::optional<RowTail> rows_;
   BitBlob blob_;
   BitTile tile_;
   LimitFactors factors_;
@@ -227,18 +312,29 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
   ASSIGN_OR_RETURN(ProductTail tail,
                    ProductTail::Compile(*problem.group, facts.tail, problem.states));
   const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
-  return std::unique_ptr<PreparedKernel>(new BinaryProductKernel(facts, std::move(tail), lanes));
+  const Constant& results = *problem.group->value(facts.results).constant;
+  const FloatForm form = facts.to_bits ? FloatForm::kAny : FormOf(facts.product, results);
+  return std::unique_ptr<PreparedKernel>(
+      new BinaryProductKernel(facts, form, std::move(tail), lanes));
 }
 
 constexpr Family<Facts> kFamily{
     .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
+constexpr Family<Facts> kTableFamily{
+    .read = ReadForTables, .states = States, .prepare = Prepare, .taste = Always<11>};
 
 }  // namespace
 
 extern const KernelDesc kCpuBinaryProduct;
 const KernelDesc kCpuBinaryProduct = {.name = "cpu.binary.product",
-                                      .version = 2,
+                                      .version = 3,
                                       .arithmetic = Arithmetic::kBits,
                                       .match = MatchAs<kFamily>};
+
+extern const KernelDesc kCpuBinaryTables;
+const KernelDesc kCpuBinaryTables = {.name = "cpu.binary.tables",
+                                     .version = 1,
+                                     .arithmetic = Arithmetic::kBits,
+                                     .match = MatchAs<kTableFamily>};
 
 }  // namespace fettle::kernels

@@ -1,11 +1,15 @@
 #include "kernels/cpu/binary/geometry.h"
 
+#include <algorithm>
+#include <cstring>
+
 namespace fettle::kernels {
 
 Result<BitGeometry> BitGeometry::Make(const ops::BinaryProduct& product) {
   BitGeometry g;
   const size_t rank = product.kernel.size();
   if (rank > 3) return Unsupported("{} spatial axes", rank);
+  g.padded_ = {1, 1, 1};
   for (size_t i = 0; i < rank; ++i) {
     const size_t to = 3 - rank + i;
     g.in_[to] = product.in[static_cast<int>(i)];
@@ -14,18 +18,98 @@ Result<BitGeometry> BitGeometry::Make(const ops::BinaryProduct& product) {
     g.stride_[to] = product.strides[i];
     g.dilation_[to] = product.dilations[i];
     g.pad_[to] = product.pad_begin[i];
+    // As far as the last pixel reads, which may be less than the input has.
+    const int64_t reach =
+        (g.out_[to] - 1) * g.stride_[to] + (g.kernel_[to] - 1) * g.dilation_[to] + 1;
+    g.copies_ = g.copies_ || g.pad_[to] != 0 || reach > g.in_[to];
+    g.padded_[to] = reach;
   }
-  g.row_words_ = product.groups * product.words();
+  if (!g.copies_) g.padded_ = g.in_;
+  g.words_ = product.words();
+  g.row_words_ = product.groups * g.words_;
   g.pixels_ = product.pixels();
+  g.images_ = product.images;
+  g.image_words_ = g.padded_[0] * g.padded_[1] * g.padded_[2] * g.row_words_;
+  for (int64_t i = 0; i < g.row_words_; ++i) {
+    g.beside_.push_back(
+        product.pad_bit.value_or(false) ? ops::WordMask(product.channels, i % g.words_) : 0);
+  }
   for (int64_t d = 0; d < g.kernel_[0]; ++d) {
     for (int64_t h = 0; h < g.kernel_[1]; ++h) {
       for (int64_t w = 0; w < g.kernel_[2]; ++w) {
-        const int64_t row = d * g.dilation_[0] * g.in_[1] + h * g.dilation_[1];
-        g.offsets_.push_back((row * g.in_[2] + w * g.dilation_[2]) * g.row_words_);
+        const int64_t row = d * g.dilation_[0] * g.padded_[1] + h * g.dilation_[1];
+        const int64_t at = (row * g.padded_[2] + w * g.dilation_[2]) * g.row_words_;
+        for (int64_t word = 0; word < g.words_; ++word) g.steps_.push_back(at + word);
       }
     }
   }
+  if (g.copies_ && !product.pad_bit) g.FindClasses(product);
   return g;
+}
+
+void BitGeometry::FindClasses(const ops::BinaryProduct& product) {
+  std::array<std::vector<ops::TapRange>, 3> ranges;  // of an axis, the whole one first
+  const size_t rank = product.kernel.size();
+  for (size_t axis = 0; axis < 3; ++axis) {
+    ranges[axis] = {{0, kernel_[axis]}};
+    axis_class_[axis].assign(static_cast<size_t>(out_[axis]), 0);
+    if (axis + rank < 3) continue;
+    const int at = static_cast<int>(axis + rank) - 3;
+    for (int64_t i = 0; i < out_[axis]; ++i) {
+      const ops::TapRange range = ops::InsideTaps(product, at, i, in_[axis]);
+      const auto known = std::find_if(
+          ranges[axis].begin(), ranges[axis].end(),
+          [&](const ops::TapRange& r) { return r.begin == range.begin && r.end == range.end; });
+      axis_class_[axis][static_cast<size_t>(i)] =
+          static_cast<int32_t>(known - ranges[axis].begin());
+      if (known == ranges[axis].end()) ranges[axis].push_back(range);
+    }
+  }
+  const auto planes = std::ssize(ranges[1]) * std::ssize(ranges[2]), lines = std::ssize(ranges[2]);
+  for (int32_t& of : axis_class_[0]) of *= static_cast<int32_t>(planes);
+  for (int32_t& of : axis_class_[1]) of *= static_cast<int32_t>(lines);
+  outside_.clear();
+  for (const ops::TapRange& d : ranges[0]) {
+    for (const ops::TapRange& h : ranges[1]) {
+      for (const ops::TapRange& w : ranges[2]) {
+        std::vector<int32_t>& taps = outside_.emplace_back();
+        const auto is_in = [](const ops::TapRange& r, int64_t t) {
+          return t >= r.begin && t < r.end;
+        };
+        for (int64_t t = 0; t < kernel_[0] * kernel_[1] * kernel_[2]; ++t) {
+          const int64_t line = t / kernel_[2];
+          if (!is_in(d, line / kernel_[1]) || !is_in(h, line % kernel_[1]) ||
+              !is_in(w, t % kernel_[2]))
+            taps.push_back(static_cast<int32_t>(t));
+        }
+      }
+    }
+  }
+}
+
+void BitGeometry::Copy(const uint64_t* x, uint64_t* copy) const {
+  const int64_t line = padded_[2] * row_words_;
+  const int64_t inside = std::max<int64_t>(0, std::min(in_[2], padded_[2] - pad_[2]));
+  const auto fill = [&](uint64_t* to, int64_t pixels) {
+    for (int64_t i = 0; i < pixels; ++i, to += row_words_)
+      std::copy_n(beside_.data(), row_words_, to);
+  };
+  for (int64_t image = 0; image < images_; ++image) {
+    for (int64_t d = 0; d < padded_[0]; ++d) {
+      for (int64_t h = 0; h < padded_[1]; ++h, copy += line) {
+        const int64_t from_d = d - pad_[0], from_h = h - pad_[1];
+        if (from_d < 0 || from_d >= in_[0] || from_h < 0 || from_h >= in_[1]) {
+          fill(copy, padded_[2]);
+          continue;
+        }
+        const int64_t row = (image * in_[0] + from_d) * in_[1] + from_h;
+        const int64_t before = std::min(pad_[2], padded_[2]);
+        fill(copy, before);
+        std::copy_n(x + row * in_[2] * row_words_, inside * row_words_, copy + before * row_words_);
+        fill(copy + (before + inside) * row_words_, padded_[2] - before - inside);
+      }
+    }
+  }
 }
 
 BitGeometry::Place BitGeometry::PlaceOf(int64_t pixel) const {
@@ -43,35 +127,38 @@ void BitGeometry::Advance(Place& place) const {
   ++place.image;
 }
 
-int64_t BitGeometry::FillRows(const uint64_t* x, const uint64_t* beside, const Place& place,
-                              int64_t stride, const uint64_t** rows) const {
-  std::array<int64_t, 3> first{};  // position of tap 0
-  for (size_t i = 0; i < 3; ++i) first[i] = place.at[i] * stride_[i] - pad_[i];
-  bool is_inside = true;
-  for (size_t i = 0; i < 3; ++i)
-    is_inside = is_inside && first[i] >= 0 && first[i] + (kernel_[i] - 1) * dilation_[i] < in_[i];
-  const int64_t base =
-      (((place.image * in_[0] + first[0]) * in_[1] + first[1]) * in_[2] + first[2]) * row_words_;
-  if (is_inside) {
-    for (int64_t t = 0; t < taps(); ++t) rows[t * stride] = x + (base + offsets_[t]);
-    return taps();
+void BitGeometry::FillBases(const uint64_t* image, int64_t first, int64_t count,
+                            const uint64_t** bases) const {
+  const int64_t step = stride_[2] * row_words_;
+  Place place = PlaceOf(first);
+  for (int64_t i = 0; i < count;) {
+    const int64_t line = place.at[0] * stride_[0] * padded_[1] + place.at[1] * stride_[1];
+    const uint64_t* base = image + place.image * image_words_ +
+                           (line * padded_[2] + place.at[2] * stride_[2]) * row_words_;
+    const int64_t run = std::min(count - i, out_[2] - place.at[2]);
+    for (int64_t j = 0; j < run; ++j) bases[i + j] = base + j * step;
+    i += run;
+    place.at[2] = out_[2] - 1;
+    Advance(place);
   }
-  int64_t inside = 0, t = 0;
-  const auto has = [&](size_t axis, int64_t tap) {
-    const int64_t position = first[axis] + tap * dilation_[axis];
-    return position >= 0 && position < in_[axis];
-  };
-  for (int64_t d = 0; d < kernel_[0]; ++d) {
-    for (int64_t h = 0; h < kernel_[1]; ++h) {
-      const bool has_row = has(0, d) && has(1, h);
-      for (int64_t w = 0; w < kernel_[2]; ++w, ++t) {
-        const bool reads = has_row && has(2, w);
-        rows[t * stride] = reads ? x + (base + offsets_[t]) : beside;
-        inside += reads ? 1 : 0;
-      }
-    }
+}
+
+void BitGeometry::FillClasses(int64_t first, int64_t count, int32_t* classes) const {
+  if (outside_.size() == 1) {
+    std::fill_n(classes, count, 0);
+    return;
   }
-  return inside;
+  Place place = PlaceOf(first);
+  for (int64_t i = 0; i < count;) {
+    const int32_t line = axis_class_[0][static_cast<size_t>(place.at[0])] +
+                         axis_class_[1][static_cast<size_t>(place.at[1])];
+    const int64_t run = std::min(count - i, out_[2] - place.at[2]);
+    const int32_t* in_line = axis_class_[2].data() + place.at[2];
+    for (int64_t j = 0; j < run; ++j) classes[i + j] = line + in_line[j];
+    i += run;
+    place.at[2] = out_[2] - 1;
+    Advance(place);
+  }
 }
 
 }  // namespace fettle::kernels

@@ -3,41 +3,60 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "ops/binary/op.h"
 
 namespace fettle::kernels {
 
-/// A BinaryProduct over up to three spatial axes. Immutable.
+/// A BinaryProduct over up to three spatial axes. An input with padding is copied into an image
+/// that has it, so that a pixel reads the same steps from its first tap on, wherever it lies.
+/// Immutable.
 class BitGeometry {
  public:
   /// Fails with kUnsupported over three spatial axes.
   static Result<BitGeometry> Make(const ops::BinaryProduct& product);
 
   int64_t pixels() const { return pixels_; }
-  int64_t taps() const { return static_cast<int64_t>(offsets_.size()); }
+  int64_t taps() const { return static_cast<int64_t>(steps_.size()) / words_; }
+  /// [tap][word]: where they lie, in words from a pixel's first one.
+  std::span<const int64_t> steps() const { return steps_; }
 
-  /// Where an output pixel lies.
+  /// Whether pixels read a padded copy, of `copy_words` words, and the input itself otherwise.
+  bool copies() const { return copies_; }
+  int64_t copy_words() const { return copies_ ? images_ * image_words_ : 0; }
+  void Copy(const uint64_t* x, uint64_t* copy) const;
+
+  /// bases[i] = where the first tap of output pixel `first` + i lies in `image`: the input or its
+  /// copy.
+  void FillBases(const uint64_t* image, int64_t first, int64_t count, const uint64_t** bases) const;
+
+  /// Pixels of one class have the same taps outside of the input; those of class 0 have none. One
+  /// class where outside is no different.
+  int64_t classes() const { return static_cast<int64_t>(outside_.size()); }
+  void FillClasses(int64_t first, int64_t count, int32_t* classes) const;
+  const std::vector<int32_t>& outside(int64_t of_class) const { return outside_[of_class]; }
+
+ private:
   struct Place {
     int64_t image = 0;
     std::array<int64_t, 3> at{};
   };
   Place PlaceOf(int64_t pixel) const;
-  /// Goes to the next pixel.
   void Advance(Place& place) const;
+  void FindClasses(const ops::BinaryProduct& product);
 
-  /// Sets rows[t * stride] to the words that tap `t` of an output pixel reads, or to `beside` where
-  /// it lies outside of the image. Returns how many lie inside.
-  int64_t FillRows(const uint64_t* x, const uint64_t* beside, const Place& place, int64_t stride,
-                   const uint64_t** rows) const;
-
- private:
-  std::array<int64_t, 3> in_{1, 1, 1}, out_{1, 1, 1}, kernel_{1, 1, 1};
+  std::array<int64_t, 3> in_{1, 1, 1}, padded_{1, 1, 1}, out_{1, 1, 1}, kernel_{1, 1, 1};
   std::array<int64_t, 3> stride_{1, 1, 1}, dilation_{1, 1, 1}, pad_{0, 0, 0};
-  int64_t row_words_ = 0;  // between neighbouring pixels
-  int64_t pixels_ = 0;
-  std::vector<int64_t> offsets_;  // words from a pixel's first tap
+  int64_t row_words_ = 0, words_ = 1;  // between neighbouring pixels; of a group
+  int64_t pixels_ = 0, images_ = 1, image_words_ = 0;
+  bool copies_ = false;
+  std::vector<uint64_t> beside_;  // what a pixel of the padding has, [row_words_]
+  std::vector<int64_t> steps_;
+  /// By axis and output position, what its class adds; and the taps outside, by class.
+  std::array<std::vector<int32_t>, 3> axis_class_;
+  std::vector<std::vector<int32_t>> outside_{{}};
 };
 
 }  // namespace fettle::kernels

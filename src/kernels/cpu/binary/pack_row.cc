@@ -1,7 +1,8 @@
 #include "kernels/cpu/binary/pack_row.h"
 
-#include <bit>
 #include <cstring>
+
+#include "kernels/match/bits.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/binary/pack_row.cc"
@@ -73,18 +74,6 @@ namespace fettle::kernels {
 HWY_EXPORT(PackRowOnTarget);
 
 void PackRow(const PackRowArgs& args) { HWY_DYNAMIC_DISPATCH(PackRowOnTarget)(args); }
-
-namespace {
-int32_t KeyOf(float value) {
-  const auto bits = std::bit_cast<int32_t>(value);
-  return bits ^ ((bits >> 31) & 0x7fffffff);
-}
-/// Not by ==, which takes subnormal numbers for zero where they are flushed.
-bool IsZero(float value) { return (std::bit_cast<uint32_t>(value) & 0x7fffffffU) == 0; }
-}  // namespace
-
-int32_t LowerKey(float bound) { return IsZero(bound) ? -1 : KeyOf(bound); }
-int32_t UpperKey(float bound) { return IsZero(bound) ? 0 : KeyOf(bound); }
 
 PackRowArgs RowsOf(const ops::BitPacking& packing) {
   return {.channels = packing.channels,

@@ -14,16 +14,11 @@ struct PackRowArgs {
   const float* x = nullptr;
   uint64_t* bits = nullptr;
   int64_t channels = 0;
-  int32_t low = 0, high = 0;  // keys
+  int32_t low = 0, high = 0;  // LowerKey, UpperKey
   bool invert = false;
 };
 void PackRow(const PackRowArgs& args);
 /// What PackBits asks of each group of a pixel's channels, without x and bits.
 PackRowArgs RowsOf(const ops::BitPacking& packing);
-
-/// Integers in the order of floats. Zeros are two neighbours: a lower bound of 0 is the negative
-/// one, an upper bound the positive one. NaNs lie outside of [lowest, highest].
-int32_t LowerKey(float bound);
-int32_t UpperKey(float bound);
 
 }  // namespace fettle::kernels

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <optional>
+#include <vector>
 
 namespace fettle::kernels {
 namespace {
@@ -20,16 +22,37 @@ void SetFactors(const ops::BinaryProduct& product, const Constant& results, int6
   panel.w_ones[at] = dx * dw / 2 + product.x_zero * dw;
   panel.pairs[at] = product.x_zero * w_zero;
   panel.bias[at] = results.GetDouble(2 * product.outputs + output);
-  panel.scale[at] = static_cast<float>(panel.pairs[at]);
+  panel.scale[at] = static_cast<float>(product.x_zero == 0 ? panel.w_ones[at] : panel.pairs[at]);
 }
 
 /// What one output's results are made of. A scale below 0 would make a zero negative.
-FloatForm FormOf(const ops::BinaryProduct& product, const FloatPanel& panel, int at) {
-  if (panel.x_ones[at] != 0 || panel.w_ones[at] != 0) return FloatForm::kAny;
-  const bool is_scaled = panel.scale[at] > 0 && panel.scale[at] == panel.pairs[at] &&
-                         panel.differ[at] == -2 * panel.pairs[at] && panel.bias[at] == 0 &&
+FloatForm FormOfOutput(const ops::BinaryProduct& product, const FloatPanel& panel, int at) {
+  const bool may_scale = panel.scale[at] > 0 && panel.bias[at] == 0 &&
                          product.taps() * product.channels < (int64_t{1} << 24);
+  const double scale = panel.scale[at];
+  // x is 0 or u, weights -w or w: ones of the weights, less what differs.
+  if (may_scale && panel.x_ones[at] == 0 && panel.pairs[at] == 0 && panel.w_ones[at] == scale &&
+      panel.differ[at] == -scale)
+    return FloatForm::kOnes;
+  if (panel.x_ones[at] != 0 || panel.w_ones[at] != 0) return FloatForm::kAny;
+  const bool is_scaled =
+      may_scale && panel.pairs[at] == scale && panel.differ[at] == -2 * panel.pairs[at];
   return is_scaled ? FloatForm::kScaled : FloatForm::kPlain;
+}
+
+/// Weights of output `at` of a panel; nothing behind a group's last one.
+std::optional<int64_t> OutputOf(const ops::BinaryProduct& product, const BitBlob& blob,
+                                int64_t panel, int at) {
+  const int64_t outputs = product.outputs / product.groups;
+  const int64_t in_group = panel % blob.panels * kBitOutputs + at;
+  if (in_group >= outputs) return std::nullopt;
+  return panel / blob.panels * outputs + in_group;
+}
+
+/// Of several forms the one that gives all results.
+FloatForm Common(FloatForm a, FloatForm b) {
+  if (a == b) return a;
+  return a == FloatForm::kOnes || b == FloatForm::kOnes ? FloatForm::kAny : std::min(a, b);
 }
 
 }  // namespace
@@ -49,25 +72,20 @@ Status PackBitWeights(const ops::BinaryProduct& product, const Constant& w, cons
   std::memset(out, 0, blob.bytes());
   auto* words = reinterpret_cast<uint64_t*>(out);
   auto* ones = reinterpret_cast<int32_t*>(out + blob.ones_offset());
-  const int64_t outputs = product.outputs / product.groups;
-  FloatForm form = product.x_unipolar || product.w_unipolar ? FloatForm::kAny : FloatForm::kScaled;
+  auto* scales = reinterpret_cast<float*>(out + blob.scales_offset());
   for (int64_t panel = 0; panel < blob.all_panels; ++panel) {
     std::byte* end = out + blob.results_offset() + panel * blob.panel_bytes;
     auto* limits = reinterpret_cast<LimitPanel*>(end);
     for (int at = 0; at < kBitOutputs; ++at) {
       if (to_bits) limits->low[at] = 1;  // above `high`: never a one
-      const int64_t in_group = panel % blob.panels * kBitOutputs + at;
-      if (in_group >= outputs) continue;
-      const int64_t output = panel / blob.panels * outputs + in_group;
-      int32_t* tap_ones = ones + panel * (blob.taps + 1) * kBitOutputs + at;
-      for (int64_t t = 0; t < blob.taps; ++t) {
-        for (int64_t i = 0; i < blob.words; ++i) {
-          const uint64_t word = bits.as<uint64_t>()[(output * blob.taps + t) * blob.words + i] &
-                                ops::WordMask(product.channels, i);
-          words[panel * blob.panel_words() + (t * blob.words + i) * kBitOutputs + at] = word;
-          tap_ones[t * kBitOutputs] += std::popcount(word);
-        }
-        tap_ones[blob.taps * kBitOutputs] += tap_ones[t * kBitOutputs];
+      const std::optional<int64_t> found = OutputOf(product, blob, panel, at);
+      if (!found) continue;
+      const int64_t output = *found;
+      for (int64_t i = 0; i < blob.taps * blob.words; ++i) {
+        const uint64_t word = bits.as<uint64_t>()[output * blob.taps * blob.words + i] &
+                              ops::WordMask(product.channels, i % blob.words);
+        words[panel * blob.panel_words() + i * kBitOutputs + at] = word;
+        ones[panel * kBitOutputs + at] += std::popcount(word);
       }
       if (to_bits) {
         limits->low[at] = static_cast<int32_t>(results.GetInt(output));
@@ -75,11 +93,51 @@ Status PackBitWeights(const ops::BinaryProduct& product, const Constant& w, cons
       } else {
         auto& floats = *reinterpret_cast<FloatPanel*>(end);
         SetFactors(product, results, output, at, floats);
-        form = std::min(form, FormOf(product, floats, at));
+        scales[panel * kBitOutputs + at] = floats.scale[at];
       }
     }
   }
-  *reinterpret_cast<FloatForm*>(out + blob.form_offset()) = form;
+  return OkStatus();
+}
+
+FloatForm FormOf(const ops::BinaryProduct& product, const Constant& results) {
+  std::optional<FloatForm> form;
+  for (int64_t output = 0; output < product.outputs; ++output) {
+    FloatPanel panel = {};
+    SetFactors(product, results, output, 0, panel);
+    const FloatForm one = FormOfOutput(product, panel, 0);
+    form = form ? Common(*form, one) : one;
+  }
+  return form.value_or(FloatForm::kAny);
+}
+
+int64_t BorderBytes(const BitBlob& blob, const BitGeometry& geometry) {
+  return geometry.classes() * blob.all_panels * kBitOutputs * 4;
+}
+
+Status PackBorder(const ops::BinaryProduct& product, const BitGeometry& geometry, const Constant& w,
+                  std::byte* out) {
+  const BitBlob blob(product, false);
+  ASSIGN_OR_RETURN(const Tensor bits, w.ToTensor());
+  auto* border = reinterpret_cast<int32_t*>(out);
+  std::memset(out, 0, BorderBytes(blob, geometry));
+  std::vector<int32_t> ones(static_cast<size_t>(blob.taps));
+  for (int64_t panel = 0; panel < blob.all_panels; ++panel) {
+    for (int at = 0; at < kBitOutputs; ++at) {
+      const std::optional<int64_t> output = OutputOf(product, blob, panel, at);
+      if (!output) continue;
+      const uint64_t* words = bits.as<uint64_t>().data() + *output * blob.taps * blob.words;
+      for (int64_t t = 0; t < blob.taps; ++t) {
+        ones[t] = 0;
+        for (int64_t i = 0; i < blob.words; ++i)
+          ones[t] += std::popcount(words[t * blob.words + i] & ops::WordMask(product.channels, i));
+      }
+      for (int64_t c = 0; c < geometry.classes(); ++c) {
+        int32_t& sum = border[(c * blob.all_panels + panel) * kBitOutputs + at];
+        for (int32_t t : geometry.outside(c)) sum += ones[t];
+      }
+    }
+  }
   return OkStatus();
 }
 

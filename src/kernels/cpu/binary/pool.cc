@@ -4,37 +4,20 @@
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/family.h"
-#include "ops/binary/op.h"
-#include "ops/pool/op.h"
+#include "kernels/match/bits.h"
 
 namespace fettle::kernels {
 namespace {
 
-struct Facts {
-  ops::PoolAttributes pool;
-  Shape x, y;  // [n, spatial..., words]
-};
-
-Result<Facts> Read(const ir::Graph& group, const Device&) {
-  const ir::Node& node = group.nodes()[0];
-  if (group.nodes().size() != 1 || node.op != "BinaryMaxPool"_op)
-    return Unsupported("no BinaryMaxPool");
-  if (group.inputs.size() != 1) return Unsupported("its input is constant");
-  Facts facts{.pool = {},
-              .x = *group.value(node.inputs[0]).shape,
-              .y = *group.value(node.outputs[0]).shape};
-  Dims first = facts.x.dims();
-  first.insert(first.begin() + 1, first.back());
-  first.pop_back();
-  ASSIGN_OR_RETURN(facts.pool, ops::ReadPool(node, Shape(first)));
-  if (facts.pool.spatial_rank() > 3)
-    return Unsupported("{} spatial axes", facts.pool.spatial_rank());
-  return facts;
+Result<BitMaxPool> Read(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(BitMaxPool read, ReadBitMaxPool(group));
+  if (read.pool.spatial_rank() > 3) return Unsupported("{} spatial axes", read.pool.spatial_rank());
+  return read;
 }
 
 class BinaryMaxPool final : public PreparedKernel {
  public:
-  BinaryMaxPool(const Problem&, const Facts& facts) : facts_(facts) {}
+  BinaryMaxPool(const Problem&, const BitMaxPool& facts) : facts_(facts) {}
 
   /// A task is a row of output pixels along the last axis.
   Status Launch(const LaunchArgs& args) const override {
@@ -83,13 +66,13 @@ class BinaryMaxPool final : public PreparedKernel {
     }
   }
 
-  Facts facts_;
+  BitMaxPool facts_;
 };
 
-constexpr Family<Facts> kFamily{.read = Read,
-                                .states = RowMajorAlone<Facts>,
-                                .prepare = Make<BinaryMaxPool, Facts>,
-                                .taste = Always<10>};
+constexpr Family<BitMaxPool> kFamily{.read = Read,
+                                     .states = RowMajorAlone<BitMaxPool>,
+                                     .prepare = Make<BinaryMaxPool, BitMaxPool>,
+                                     .taste = Always<10>};
 
 }  // namespace
 

@@ -17,9 +17,10 @@ struct FloatPanel {
   float scale[kBitOutputs];
 };
 
-/// What results are made of: all of FloatPanel; not of x_ones and w_ones, which are 0; or
-/// scale * (pairs - 2 * differ), both factors exact in float.
-enum class FloatForm : int64_t { kAny, kPlain, kScaled };
+/// What results are made of: all of FloatPanel; not of x_ones and w_ones, which are 0;
+/// scale * (pairs - 2 * differ), both factors exact in float; or, so too, scale * (w_ones -
+/// differ).
+enum class FloatForm : int64_t { kAny, kPlain, kScaled, kOnes };
 
 /// A bit is low <= s <= high.
 struct LimitPanel {
@@ -33,27 +34,20 @@ struct LimitFactors {
 };
 
 /// A panel of the pixels of a task. Weights meet zeros where a tap lies outside of the image:
-/// `outside` counts the ones of those taps, which `differ` leaves out.
+/// `differ` has their ones too much, which `border` counts by the class of the pixel.
 struct BitSums {
   int64_t pixels = 0;
-  const int32_t* differ = nullptr;   // [pixel][kBitOutputs]
-  const int32_t* outside = nullptr;  // [pixel][kBitOutputs]; null: w_ones is not read
-  const int32_t* w_ones = nullptr;   // [kBitOutputs], of all taps
+  const int32_t* differ = nullptr;  // [pixel][stride], kBitOutputs of each
+  int64_t stride = kBitOutputs;
+  const int32_t* classes = nullptr;  // [pixel]
+  const int32_t* border = nullptr;   // [class][border_stride], kBitOutputs of each
+  int64_t border_stride = 0;
+  const int32_t* w_ones = nullptr;                    // [kBitOutputs], of all taps
   const int32_t *x_ones = nullptr, *pairs = nullptr;  // [pixel], of taps inside
-};
 
-/// The pixels of a task that have taps outside of the image.
-struct OutsideTaps {
-  const int32_t* pixels = nullptr;
-  int64_t count = 0;
-  /// Of pixel p, from p * stride on: how many taps, and which.
-  const int32_t* taps = nullptr;
-  int64_t stride = 0;
+  const int32_t* OfPixel(int64_t p) const { return differ + p * stride; }
+  const int32_t* Outside(int64_t p) const { return border + classes[p] * border_stride; }
 };
-
-/// Takes the ones of weights of such taps, ones[tap * kBitOutputs + o], from `differ`; `outside`,
-/// where it is not null, is 0 and gets them.
-void TakeOutside(const OutsideTaps& taps, const int32_t* ones, int32_t* differ, int32_t* outside);
 
 /// Writes the first `columns` results of each pixel, `stride` floats apart.
 void StoreFloats(const BitSums& sums, const FloatPanel& panel, FloatForm form, float* y,

@@ -1,6 +1,7 @@
 #include "kernels/cpu/binary/tail.h"
 
 #include <algorithm>
+#include <array>
 
 namespace fettle::kernels {
 namespace {
@@ -26,33 +27,7 @@ Result<std::optional<elementwise::Program>> CompileChain(const ir::Graph& group,
 
 }  // namespace
 
-Result<TailFacts> ReadTail(const ir::Graph& group) {
-  const ir::Node &product = group.nodes()[0], &last = group.nodes().back();
-  TailFacts facts{.anchor = product.outputs[0], .floats = group.outputs[0]};
-  facts.float_output = 0;
-  if (last.op != "PackBits"_op) {
-    if (group.outputs.size() != 1) return Unsupported("a value inside the group is an output");
-    facts.packed = facts.floats;
-    return facts;
-  }
-  facts.packed = last.inputs[0];
-  facts.bit_output = static_cast<int>(group.outputs.size()) - 1;
-  if (facts.bit_output > 1 || group.outputs[facts.bit_output] != last.outputs[0])
-    return Unsupported("several values inside the group are outputs");
-  if (facts.bit_output == 0) {
-    facts.float_output = -1;
-    facts.floats = facts.packed;
-  }
-  const Shape& shape = *group.value(facts.packed).shape;
-  ASSIGN_OR_RETURN(facts.packing, ops::ReadPackBits(last, shape));
-  const int axis = product.op == "BinaryConv"_op ? 1 : shape.rank() - 1;
-  if (facts.packing.axis != axis || facts.packing.groups != 1 ||
-      product.attributes.Int("group", 1) != 1)
-    return Unsupported("bits of groups of channels");
-  return facts;
-}
-
-Result<ProductTail> ProductTail::Compile(const ir::Graph& group, const TailFacts& facts,
+Result<ProductTail> ProductTail::Compile(const ir::Graph& group, const BitTail& facts,
                                          const StateAssignment& states) {
   ProductTail tail;
   tail.facts_ = facts;
@@ -92,12 +67,67 @@ void ProductTail::Run(const LaunchArgs& args, size_t first_pack, const Block& bl
   const int64_t words = facts_.packing.words();
   PackRowArgs row = RowsOf(facts_.packing);
   row.channels = block.columns;
-  row.bits = args.outputs[facts_.bit_output].host<uint64_t>() + block.row * words +
-             block.column / ops::kWordBits;
+  row.bits = BitsAt(args, block);
   for (int64_t i = 0; i < block.rows; ++i, row.bits += words) {
     row.x = packed + i * stride;
     PackRow(row);
   }
+}
+
+uint64_t* ProductTail::BitsAt(const LaunchArgs& args, const Block& block) const {
+  return args.outputs[facts_.bit_output].host<uint64_t>() + block.row * facts_.packing.words() +
+         block.column / ops::kWordBits;
+}
+
+std::optional<RowTail> ProductTail::ForRows() const {
+  std::optional<RowSteps> to_floats = RowSteps::Of(to_floats_),
+                          to_packed = RowSteps::Of(to_packed_);
+  if (!to_floats || !to_packed || to_floats->count() + to_packed->count() > RowTail::kMaxSteps)
+    return std::nullopt;
+  return RowTail(*this, *std::move(to_floats), *std::move(to_packed));
+}
+
+std::vector<Alias> RowTail::aliases() const {
+  std::vector<Alias> all;
+  if (tail_.needs_floats() || !to_packed_.chain().empty()) return all;
+  for (const elementwise::ChainLink& link : to_floats_.chain()) {
+    if (link.input >= 0) all.push_back({.output = tail_.float_output(), .input = link.input});
+  }
+  return all;
+}
+
+void RowTail::Run(const LaunchArgs& args, size_t first_pack, const BitSums& sums, FloatForm form,
+                  const float* scales, const ProductTail::Block& block) const {
+  std::array<RowStep, kMaxSteps> steps;
+  int count = 0;
+  const auto append = [&](const RowSteps& some,
+                          const std::optional<elementwise::Program>& program) {
+    if (!program) return;
+    some.Fill(program->Bind(args.inputs, args.packed.subspan(first_pack), {}), block.row,
+              block.column, steps.data() + count);
+    count += some.count();
+    first_pack += program->packs().size();
+  };
+  append(to_floats_, tail_.to_floats_);
+  append(to_packed_, tail_.to_packed_);
+  RowTailArgs rows{.sums = sums,
+                   .form = form,
+                   .scales = scales,
+                   .columns = block.columns,
+                   .steps = steps.data(),
+                   .to_floats = to_floats_.count(),
+                   .to_packed = to_packed_.count(),
+                   .y = tail_.needs_floats() ? nullptr : block.floats,
+                   .y_stride = block.stride};
+  if (tail_.packs_bits()) {
+    const PackRowArgs packing = RowsOf(tail_.facts_.packing);
+    rows.bits = tail_.BitsAt(args, block);
+    rows.bits_stride = tail_.facts_.packing.words();
+    rows.low = packing.low;
+    rows.high = packing.high;
+    rows.invert = packing.invert;
+  }
+  RunRowTail(rows);
 }
 
 }  // namespace fettle::kernels

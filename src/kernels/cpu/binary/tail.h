@@ -5,35 +5,28 @@
 #include <vector>
 
 #include "kernels/cpu/binary/pack_row.h"
+#include "kernels/cpu/binary/row_tail.h"
 #include "kernels/cpu/elementwise/program.h"
 #include "kernels/kernel.h"
+#include "kernels/match/bits.h"
 
 namespace fettle::kernels {
 
-/// Where the floats of a group's tail end: in its output, in its bits, or in both (the sum of a
-/// residual block and the signs that the next one reads). Read once per group.
-struct TailFacts {
-  ir::ValueId anchor = ir::kAbsent;        // the product's own result
-  ir::ValueId floats = ir::kAbsent;        // a chain behind it
-  ir::ValueId packed = ir::kAbsent;        // what PackBits reads: `floats`, or a chain behind that
-  int float_output = -1, bit_output = -1;  // of the group
-  ops::BitPacking packing;
-};
-/// Fails with kUnsupported where the nodes after node 0 are something else, or where bits would not
-/// lie in whole words beside those of other tasks.
-Result<TailFacts> ReadTail(const ir::Graph& group);
+class RowTail;
 
 /// The tail compiled for a state. Immutable; any thread may run it on blocks of its own.
 class ProductTail {
  public:
-  static Result<ProductTail> Compile(const ir::Graph& group, const TailFacts& facts,
+  static Result<ProductTail> Compile(const ir::Graph& group, const BitTail& facts,
                                      const StateAssignment& states);
 
-  bool packs_bits() const { return facts_.bit_output >= 0; }
+  bool packs_bits() const { return facts_.packs_bits(); }
   /// Whether the floats of a block lie in scratch, not in an output.
-  bool needs_floats() const { return facts_.float_output < 0; }
+  bool needs_floats() const { return !facts_.stores_floats(); }
   int float_output() const { return facts_.float_output; }
   void AppendPacks(std::vector<PackRequest>& packs) const;
+  /// The same for RunRowTail, where it can; it must not outlive the tail.
+  std::optional<RowTail> ForRows() const;
 
   /// A block of results: rows of the output's pixels, channels [column, column + columns), of which
   /// `column` begins a word.
@@ -47,8 +40,31 @@ class ProductTail {
   void Run(const LaunchArgs& args, size_t first_pack, const Block& block) const;
 
  private:
-  TailFacts facts_;
+  friend class RowTail;
+  uint64_t* BitsAt(const LaunchArgs& args, const Block& block) const;
+
+  BitTail facts_;
   std::optional<elementwise::Program> to_floats_, to_packed_;
+};
+
+/// A tail whose operators run on rows in registers, from counts on.
+class RowTail {
+ public:
+  static constexpr int kMaxSteps = 12;
+  RowTail(const ProductTail& tail, RowSteps to_floats, RowSteps to_packed)
+      : tail_(tail), to_floats_(std::move(to_floats)), to_packed_(std::move(to_packed)) {}
+
+  /// Whether a block of so many outputs is whole words, or ends in half of one.
+  static bool Takes(int64_t columns) { return columns % 32 == 0; }
+  /// Inputs that the floats may be written over: each element is read before that.
+  std::vector<Alias> aliases() const;
+  /// `sums` and `scales` begin with the block's first column.
+  void Run(const LaunchArgs& args, size_t first_pack, const BitSums& sums, FloatForm form,
+           const float* scales, const ProductTail::Block& block) const;
+
+ private:
+  const ProductTail& tail_;
+  RowSteps to_floats_, to_packed_;
 };
 
 }  // namespace fettle::kernels

@@ -1,57 +1,30 @@
 #include "kernels/cpu/binary/task_rows.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace fettle::kernels {
+namespace {
 
-int64_t TaskRows::Bytes(int64_t taps) { return kTaskPixels * (8 + taps * 8 + (taps + 2) * 4); }
-
-TaskRows::TaskRows(const ops::BinaryProduct& product, const BitGeometry& geometry,
-                   std::byte* memory)
-    : geometry_(geometry),
-      taps_(geometry.taps()),
-      words_(product.words()),
-      channels_(product.channels),
-      pairs_(reinterpret_cast<int32_t*>(memory)),
-      ones_(pairs_ + kTaskPixels),
-      rows_(reinterpret_cast<const uint64_t**>(memory + kTaskPixels * 8)),
-      outside_(reinterpret_cast<int32_t*>(rows_ + kTaskPixels * taps_)),
-      borders_(outside_ + kTaskPixels * (taps_ + 1)) {}
-
-void TaskRows::Fill(const uint64_t* x, const uint64_t* beside, const Pixels& pixels) {
-  const int64_t tile = pixels.tile, whole = (pixels.pixels + tile - 1) / tile * tile;
-  border_count_ = 0;
-  BitGeometry::Place place = geometry_.PlaceOf(pixels.first);
-  for (int64_t p = 0; p < whole; ++p, geometry_.Advance(place)) {
-    const uint64_t** rows = rows_ + p / tile * tile * taps_ + p % tile;
-    if (p >= pixels.pixels) {
-      for (int64_t t = 0; t < taps_; ++t) rows[t * tile] = beside;
-      continue;
-    }
-    int64_t counted = geometry_.FillRows(x, beside, place, tile, rows);
-    if (pixels.pads_count) counted = taps_;
-    if (counted < taps_) AddBorder(p, rows, tile, beside);
-    pairs_[p] = static_cast<int32_t>(counted * channels_);
-    ones_[p] = pixels.counts_ones ? OnesOf(rows, tile) : 0;
-  }
-}
-
-void TaskRows::AddBorder(int64_t p, const uint64_t* const* rows, int64_t stride,
-                         const uint64_t* beside) {
-  borders_[border_count_++] = static_cast<int32_t>(p);
-  int32_t* outside = outside_ + p * (taps_ + 1);
-  outside[0] = 0;
-  for (int64_t t = 0; t < taps_; ++t) {
-    if (rows[t * stride] == beside) outside[++outside[0]] = static_cast<int32_t>(t);
-  }
-}
-
-int32_t TaskRows::OnesOf(const uint64_t* const* rows, int64_t stride) const {
+int32_t OnesOf(const uint64_t* base, std::span<const int64_t> steps) {
   int32_t ones = 0;
-  for (int64_t t = 0; t < taps_; ++t) {
-    for (int64_t i = 0; i < words_; ++i) ones += std::popcount(rows[t * stride][i]);
-  }
+  for (int64_t step : steps) ones += std::popcount(base[step]);
   return ones;
+}
+
+}  // namespace
+
+void TaskRows::Fill(const ops::BinaryProduct& product, const BitGeometry& geometry,
+                    const uint64_t* image, const Pixels& pixels) {
+  const int64_t whole = (pixels.pixels + pixels.tile - 1) / pixels.tile * pixels.tile;
+  geometry.FillBases(image, pixels.first, pixels.pixels, bases_);
+  std::fill(bases_ + pixels.pixels, bases_ + whole, bases_[pixels.pixels - 1]);
+  geometry.FillClasses(pixels.first, pixels.pixels, classes_);
+  for (int64_t p = 0; p < pixels.pixels; ++p) {
+    const int64_t inside = geometry.taps() - std::ssize(geometry.outside(classes_[p]));
+    pairs_[p] = static_cast<int32_t>(inside * product.channels);
+    ones_[p] = pixels.counts_ones ? OnesOf(bases_[p], geometry.steps()) : 0;
+  }
 }
 
 }  // namespace fettle::kernels

@@ -24,16 +24,13 @@ constexpr int kTilePixels = 4;
 
 template <int kPixels>
 void CountTile(const BitTileArgs& args, int64_t tile) {
-  int32_t* sums = args.sums + tile * kPixels * kBitOutputs;
-  std::fill_n(sums, kPixels * kBitOutputs, 0);
+  int32_t* sums = args.sums + tile * kPixels * args.stride;
+  for (int p = 0; p < kPixels; ++p) std::fill_n(sums + p * args.stride, kBitOutputs, 0);
   const uint64_t* w = args.weights;
-  for (int64_t t = 0; t < args.taps; ++t) {
-    const uint64_t* const* rows = args.rows + (tile * args.taps + t) * kPixels;
-    for (int64_t word = 0; word < args.words; ++word, w += kBitOutputs) {
-      for (int p = 0; p < kPixels; ++p) {
-        const uint64_t x = rows[p][word];
-        for (int o = 0; o < kBitOutputs; ++o) sums[p * kBitOutputs + o] += std::popcount(x ^ w[o]);
-      }
+  for (int64_t i = 0; i < args.count; ++i, w += kBitOutputs) {
+    for (int p = 0; p < kPixels; ++p) {
+      const uint64_t x = args.bases[tile * kPixels + p][args.steps[i]];
+      for (int o = 0; o < kBitOutputs; ++o) sums[p * args.stride + o] += std::popcount(x ^ w[o]);
     }
   }
 }
@@ -71,29 +68,28 @@ void CountTile(const BitTileArgs& args, int64_t tile) {
       bytes[p][v] = hn::Zero(d8);
     }
   }
+  const uint64_t* bases[kPixels];
+  for (int p = 0; p < kPixels; ++p) bases[p] = args.bases[tile * kPixels + p];
   const uint64_t* w = args.weights;
-  int steps = 0;
-  for (int64_t t = 0; t < args.taps; ++t) {
-    const uint64_t* const* rows = args.rows + (tile * args.taps + t) * kPixels;
-    for (int64_t word = 0; word < args.words; ++word, w += kBitOutputs) {
+  for (int64_t begin = 0; begin < args.count; begin += kStepsOfBytes) {
+    const int64_t end = std::min(args.count, begin + kStepsOfBytes);
+    for (int64_t i = begin; i < end; ++i, w += kBitOutputs) {
+      const int64_t step = args.steps[i];
       for (int v = 0; v < kVectors; ++v) {
         const auto weights = hn::Load(d64, w + v * kLanes);
         for (int p = 0; p < kPixels; ++p) {
-          const auto differ = hn::BitCast(d8, hn::Xor(hn::Set(d64, rows[p][word]), weights));
+          const auto differ = hn::BitCast(d8, hn::Xor(hn::Set(d64, bases[p][step]), weights));
           bytes[p][v] = hn::Add(bytes[p][v], hn::PopulationCount(differ));
         }
       }
-      if (++steps < kStepsOfBytes) continue;
-      Flush(bytes, sums);
-      steps = 0;
     }
+    Flush(bytes, sums);
   }
-  Flush(bytes, sums);
   HWY_ALIGN uint64_t outputs[kBitOutputs];
   for (int p = 0; p < kPixels; ++p) {
     for (int v = 0; v < kVectors; ++v) hn::Store(sums[p][v], d64, outputs + v * kLanes);
     for (int o = 0; o < kBitOutputs; ++o)
-      args.sums[(tile * kPixels + p) * kBitOutputs + o] = static_cast<int32_t>(outputs[o]);
+      args.sums[(tile * kPixels + p) * args.stride + o] = static_cast<int32_t>(outputs[o]);
   }
 }
 
@@ -116,9 +112,7 @@ namespace fettle::kernels {
 HWY_EXPORT(CountBits);
 HWY_EXPORT(CountBitsOfOne);
 
-namespace {
-
-/// Asked here, not by CpuInfo: the fingerprint that keys measurements would change with it.
+// Asked here, not by CpuInfo: the fingerprint that keys measurements would change with it.
 bool HasVpopcntdq() {
 #if defined(__x86_64__)
   return GetCpuInfo().avx512 && __builtin_cpu_supports("avx512vpopcntdq") != 0;
@@ -126,6 +120,8 @@ bool HasVpopcntdq() {
   return false;
 #endif
 }
+
+namespace {
 
 constexpr int kHighwayPixels = 4;
 
@@ -135,7 +131,7 @@ BitTile ChooseBitTile() {
   if (RunsSimdTarget("AVX3") && HasVpopcntdq()) {
     if (const BitTile tile = BitTileAvx512Vpopcntdq(); tile.whole != nullptr) return tile;
   }
-  return {kHighwayPixels,
+  return {kHighwayPixels, false,
           [](const BitTileArgs& args) {
             HWY_DYNAMIC_DISPATCH(CountBits)
             (args);

@@ -9,19 +9,22 @@ namespace fettle::kernels {
 inline constexpr int kBitOutputs = 8;
 inline constexpr int kMaxBitPixels = 8;
 
-/// sums[p * kBitOutputs + o] = the bits in which the words behind rows[t * pixels + p] and those of
-/// `weights` differ, over all taps. One panel; fewer than 2^31 bits. Tiles follow each other: their
-/// rows by taps * pixels, their sums by pixels * kBitOutputs.
+/// sums[p * stride + o] = the bits in which the words bases[p][steps[i]] and those of `weights`,
+/// [i][kBitOutputs], differ, over all `count` of them. One panel; fewer than 2^31 bits. Tiles
+/// follow each other.
 struct BitTileArgs {
-  const uint64_t* const* rows = nullptr;
+  const uint64_t* const* bases = nullptr;
+  const int64_t* steps = nullptr;
   const uint64_t* weights = nullptr;  // 64-byte aligned
-  int64_t taps = 0, words = 0, tiles = 1;
-  int32_t* sums = nullptr;  // 64-byte aligned
+  int64_t count = 0, tiles = 1;
+  int32_t* sums = nullptr;       // 32-byte aligned
+  int64_t stride = kBitOutputs;  // a multiple of it
 };
 
 /// Counts for tiles of `pixels` pixels, and of one.
 struct BitTile {
   int pixels = 1;
+  bool counts_words = false;  // vectors count bits of whole words
   void (*whole)(const BitTileArgs&) = nullptr;
   void (*single)(const BitTileArgs&) = nullptr;
 };
@@ -30,6 +33,8 @@ struct BitTile {
 /// are summed before they overflow; popcount of 64 bits where there are no vectors.
 BitTile ChooseBitTile();
 
+/// Whether this processor counts bits of whole AVX-512 vectors.
+bool HasVpopcntdq();
 /// `whole` is null where the build's target has no AVX-512 VPOPCNTDQ.
 BitTile BitTileAvx512Vpopcntdq();
 

@@ -83,7 +83,8 @@ constexpr int64_t kMaxTiles = 64;
 class ConvGemm final : public PreparedKernel {
  public:
   ConvGemm(const Problem& problem, const ConvOperands& operands, const ConvGeometry& geometry,
-           const ConvPixels& pixels, Epilogue epilogue, const Blocking& blocking, int lanes)
+           const ConvPixels& pixels, Epilogue epilogue, const Blocking& blocking,
+           const CpuDevice& cpu)
       : operands_(operands),
         input_(IndexOf(problem.group->inputs, operands.x)),
         g_(geometry),
@@ -93,12 +94,13 @@ class ConvGemm final : public PreparedKernel {
         kernels_(GetMicroKernels()),
         epilogue_(std::move(epilogue)),
         blocking_(blocking),
-        lanes_(lanes) {
+        lanes_(cpu.pool().threads()) {
     weights_ = {
         .groups = g_.groups, .oc = g_.oc / g_.groups, .ic = g_.ic / g_.groups, .taps = g_.taps()};
     if (!pixels.in.is_channels_last()) weights_.ic_block = pixels.in.block;
     // Tasks write whole blocks of channels, and rows of one plane.
     run_ = g_.pixels();
+    far_rows_ = run_ * (g_.ic + g_.oc) * int64_t{4} / lanes_ > cpu.info().l2_bytes;
     if (!out_.is_channels_last()) {
       blocking_.panels = RoundUp(blocking_.panels, std::max<int64_t>(out_.block / kernels_.nr, 1));
       run_ = out_.pixels;
@@ -199,6 +201,7 @@ class ConvGemm final : public PreparedKernel {
       block.c_plane = out_.plane;
     }
     block.depth_block = blocking_.depth_block;
+    block.far_rows = even_ && far_rows_;
     block.low = epilogue_.clamp().low;
     block.high = epilogue_.clamp().high;
     const int64_t panels = weights_.panels(kernels_.nr);
@@ -247,7 +250,8 @@ class ConvGemm final : public PreparedKernel {
   PixelLayout out_;
   int64_t run_ = 0;  // pixels that follow each other in the output
   TapPlan taps_;
-  bool even_;  // rows of the product lie evenly in the input
+  bool even_;      // rows of the product lie evenly in the input
+  bool far_rows_;  // when they are read, the second-level cache has lost them
   WeightShape weights_;
   const MicroKernels& kernels_;
   Epilogue epilogue_;
@@ -292,8 +296,8 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Co
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::CompileSum(*problem.group, problem.states));
   const Blocking blocking =
       ReadBlocking(params, ReadSizes(conv.g, pixels.in, cpu).usual, GetMicroKernels().mr);
-  return std::unique_ptr<PreparedKernel>(new ConvGemm(
-      problem, conv.operands, conv.g, pixels, std::move(epilogue), blocking, cpu.pool().threads()));
+  return std::unique_ptr<PreparedKernel>(
+      new ConvGemm(problem, conv.operands, conv.g, pixels, std::move(epilogue), blocking, cpu));
 }
 
 constexpr Family<Conv> kFamily{

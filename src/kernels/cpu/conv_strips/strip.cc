@@ -22,7 +22,7 @@ constexpr int64_t kLanes = HWY_LANES(float);
 
 /// Sums that leave registers for the weights of a kernel row and a column.
 constexpr int kRegisters = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 32 : 16;
-constexpr int MostOutputs(int taps) { return std::min(kMostStripOutputs, kRegisters - taps - 3); }
+constexpr int kMostOutputs = std::min<int>(kMostStripOutputs, kRegisters - kStripTaps - 3);
 
 /// Columns of `args` that lie inside of the line, from the first one wanted.
 struct Inside {
@@ -118,9 +118,6 @@ struct Strip<kForm, kStride, std::index_sequence<kOut...>, std::index_sequence<k
              std::index_sequence<kColumn...>> {
   static constexpr int kOutputs = sizeof...(kOut);
   static constexpr int64_t kTaps = sizeof...(kTap);
-  /// Elements between the columns of a spread line.
-  static constexpr int64_t kPitch = kForm == StripForm::kPlanes ? 1 : kLanes;
-
   template <int kAt, int kT>
   static HWY_INLINE void Tap(V* acc, V x, V w) {
     constexpr int kOffset = kAt - kT;
@@ -131,9 +128,9 @@ struct Strip<kForm, kStride, std::index_sequence<kOut...>, std::index_sequence<k
   static HWY_INLINE void Column(V* acc, const float* x, const V* w) {
     V column;
     if constexpr (kForm == StripForm::kGroupsInVector) {
-      column = hn::Load(D(), x + kAt * kPitch);
+      column = hn::Load(D(), x + kAt * kLanes);
     } else {
-      column = hn::Set(D(), x[kAt * kPitch]);
+      column = hn::Set(D(), x[kAt * kLanes]);
     }
     (Tap<kAt, static_cast<int>(kTap)>(acc, column, w[kTap]), ...);
   }
@@ -169,35 +166,109 @@ struct Strip<kForm, kStride, std::index_sequence<kOut...>, std::index_sequence<k
   }
 };
 
-template <StripForm kForm, int kStride, int kTaps, size_t... kOut>
-void FillStrips(StripTable& table, std::index_sequence<kOut...>) {
-  ((table.strip[static_cast<size_t>(kForm)][kStride - 1][kOut + 1] =
-        Strip<kForm, kStride, std::make_index_sequence<kOut + 1>, std::make_index_sequence<kTaps>,
-              std::make_index_sequence<kOut * kStride + kTaps>>::Run),
+/// Sums of kOutputs pixels and one or two vectors of channels: a pixel of a plane is read once for
+/// both, from an address that is a constant away from the strip's first one.
+template <int kStride, int kVectors, typename Outputs>
+struct PlaneStrip;
+template <int kStride, int kVectors, size_t... kOut>
+struct PlaneStrip<kStride, kVectors, std::index_sequence<kOut...>> {
+  static constexpr int kOutputs = sizeof...(kOut);
+
+  static HWY_INLINE void Step(V* acc, const float* x, const V* w) {
+    const V pixel = hn::Set(D(), *x);
+    for (int v = 0; v < kVectors; ++v) acc[v] = hn::MulAdd(pixel, w[v], acc[v]);
+  }
+  static HWY_INLINE void Start(V* acc, const float* bias) {
+    for (int v = 0; v < kVectors; ++v) acc[v] = hn::LoadU(D(), bias + v * kLanes);
+  }
+  template <bool kWhole>
+  static HWY_INLINE void Store(V sum, V low, V high, int64_t left, float* out) {
+    // This order of operands lets NaN through.
+    const V y = hn::Min(high, hn::Max(low, sum));
+    if (kWhole || left >= kLanes) {
+      hn::StoreU(y, D(), out);
+    } else {
+      StoreFirst(D(), y, left, out);
+    }
+  }
+  template <bool kWhole>
+  static HWY_INLINE void Finish(const V* acc, V low, V high, int64_t left, float* out) {
+    Store<kWhole>(acc[0], low, high, left, out);
+    if constexpr (kVectors > 1) Store<kWhole>(acc[1], low, high, left - kLanes, out + kLanes);
+  }
+
+  static void Run(const StripArgs& args) {
+    V acc[kOutputs][kVectors];
+    (Start(acc[kOut], args.bias), ...);
+    const float* weights = args.weights;
+    const int64_t taps = args.taps, vector_step = args.vector_step;
+    for (int64_t line = 0; line < args.num_lines; ++line) {
+      const float* input = args.lines[line];
+      for (int64_t i = 0; i < args.inputs; ++i, input += args.input_step) {
+        for (int64_t t = 0; t < taps; ++t, weights += kLanes) {
+          V w[kVectors];
+          for (int v = 0; v < kVectors; ++v) w[v] = hn::LoadU(D(), weights + v * vector_step);
+          const float* x = input + t;
+          // Else g++ keeps pixels from tap to tap, and spills sums for them.
+          asm("" : "+r"(x));
+          (Step(acc[kOut], x + static_cast<int64_t>(kOut) * kStride, w), ...);
+        }
+      }
+    }
+    const V low = hn::Set(D(), args.low), high = hn::Set(D(), args.high);
+    const int64_t left = args.channels, pixel = args.out_pixel;
+    float* out = args.out;
+    if (left >= kVectors * kLanes) {
+      ((Finish<true>(acc[kOut], low, high, left, out), out += pixel), ...);
+    } else {
+      ((Finish<false>(acc[kOut], low, high, left, out), out += pixel), ...);
+    }
+  }
+};
+
+template <StripForm kForm, int kStride, size_t... kOut>
+void FillStrips(StripKernels& kernels, std::index_sequence<kOut...>) {
+  ((kernels.strip[static_cast<size_t>(kForm)][kStride - 1][kOut + 1] =
+        Strip<kForm, kStride, std::make_index_sequence<kOut + 1>,
+              std::make_index_sequence<static_cast<size_t>(kStripTaps)>,
+              std::make_index_sequence<kOut * kStride + kStripTaps>>::Run),
    ...);
 }
 
-template <StripForm kForm, int kTaps>
+template <StripForm kForm>
 void Fill(StripKernels& kernels) {
-  using Outputs = std::make_index_sequence<static_cast<size_t>(MostOutputs(kTaps))>;
-  StripTable& table = kernels.taps[kTaps];
-  table.most_outputs = MostOutputs(kTaps);
-  FillStrips<kForm, 1, kTaps>(table, Outputs());
-  FillStrips<kForm, 2, kTaps>(table, Outputs());
+  using Outputs = std::make_index_sequence<static_cast<size_t>(kMostOutputs)>;
+  FillStrips<kForm, 1>(kernels, Outputs());
+  FillStrips<kForm, 2>(kernels, Outputs());
+}
+
+template <int kVectors, int kStride, size_t... kIndex>
+void FillPlanes(StripKernels& kernels, std::index_sequence<kIndex...>) {
+  const auto fill = [&](auto index) {
+    constexpr int kOutputs = kPlaneStrips[index()];
+    if constexpr ((kOutputs + 1) * kVectors + 1 < kRegisters) {
+      kernels.planes[kVectors - 1][kStride - 1][index()] =
+          PlaneStrip<kStride, kVectors, std::make_index_sequence<kOutputs>>::Run;
+    }
+  };
+  (fill(std::integral_constant<size_t, kIndex>()), ...);
 }
 
 const StripKernels* StripKernelsOf() {
   static const StripKernels kernels = [] {
     StripKernels made;
     made.lanes = kLanes;
+    made.most_outputs = kMostOutputs;
     made.spread[static_cast<size_t>(StripForm::kGroupsInVector)] = SpreadGroups;
     made.spread[static_cast<size_t>(StripForm::kVectorsInGroup)] = SpreadVectors;
     made.spread[static_cast<size_t>(StripForm::kPlanes)] = SpreadPlanes;
-    Fill<StripForm::kGroupsInVector, 3>(made);
-    Fill<StripForm::kVectorsInGroup, 3>(made);
-    Fill<StripForm::kPlanes, 3>(made);
-    Fill<StripForm::kPlanes, 5>(made);
-    Fill<StripForm::kPlanes, 7>(made);
+    Fill<StripForm::kGroupsInVector>(made);
+    Fill<StripForm::kVectorsInGroup>(made);
+    using Widths = std::make_index_sequence<std::size(kPlaneStrips)>;
+    FillPlanes<1, 1>(made, Widths());
+    FillPlanes<1, 2>(made, Widths());
+    FillPlanes<2, 1>(made, Widths());
+    FillPlanes<2, 2>(made, Widths());
     return made;
   }();
   return &kernels;

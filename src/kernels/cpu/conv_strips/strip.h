@@ -3,10 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 
 namespace fettle::kernels {
 
 inline constexpr int kMostStripOutputs = 14;
+/// Kernel columns of strips that are not of planes.
+inline constexpr int64_t kStripTaps = 3;
+/// Pixels that strips of planes have.
+inline constexpr int kPlaneStrips[] = {14, 10, 6, 4, 1};
 
 /// How the inputs of a vector of output channels meet it.
 enum class StripForm {
@@ -43,24 +48,25 @@ struct StripArgs {
   int64_t input_step = 0;  // elements from input to input; kVectorsInGroup: from vector to vector
   int64_t inputs = 0;      // of a group
   const float* weights = nullptr;  // [line][input][tap][lane]
-  const float* bias = nullptr;     // a whole vector
+  const float* bias = nullptr;     // whole vectors
   float low = 0, high = 0;
   float* out = nullptr;
   int64_t out_pixel = 0;  // elements from pixel to pixel
-  int64_t channels = 0;   // to store, at most a vector
-};
-
-/// The strips of a number of kernel columns: strip[form][stride - 1][outputs].
-struct StripTable {
-  int64_t most_outputs = 0;  // 0: there are none
-  void (*strip[3][2][kMostStripOutputs + 1])(const StripArgs&) = {};
+  int64_t channels = 0;   // to store, at most a vector; kPlanes: two
+  // kPlanes:
+  int64_t taps = 0;         // kernel columns
+  int64_t vector_step = 0;  // elements from the weights of a vector to those of the next one
 };
 
 /// The kernels of one instruction set.
 struct StripKernels {
   int64_t lanes = 0;
+  int64_t most_outputs = 0;                   // of the forms but kPlanes
   void (*spread[3])(const SpreadArgs&) = {};  // by form
-  StripTable taps[8];  // by kernel columns: 3 in all forms, 5 and 7 in kPlanes
+  /// [form][stride - 1][outputs] of the forms but kPlanes.
+  void (*strip[2][2][kMostStripOutputs + 1])(const StripArgs&) = {};
+  /// [vectors - 1][stride - 1][index into kPlaneStrips]; null where there are too few registers.
+  void (*planes[2][2][std::size(kPlaneStrips)])(const StripArgs&) = {};
 };
 
 /// The widest set that this machine runs.

@@ -53,6 +53,21 @@ RowBlock ChooseRows(const CpuDevice& cpu, const StripProblem& conv, int threads)
   return {CeilDiv(all, std::max(CeilDiv(all, rows), wanted))};
 }
 
+/// The index into kPlaneStrips of the strips that a row takes least time with.
+size_t PlaneStripOf(const StripProblem& conv) {
+  const auto& kernels = GetStripKernels().planes[conv.vectors() > 1][conv.g.stride[2] - 1];
+  size_t best = 0;
+  int64_t least = INT64_MAX;
+  for (size_t i = 0; i < std::size(kPlaneStrips); ++i) {
+    const int64_t outputs = kPlaneStrips[i];
+    if (kernels[i] == nullptr || outputs > conv.g.out[2]) continue;
+    // What a strip costs beside its outputs is worth about as much as one of them.
+    const int64_t cost = CeilDiv(conv.g.out[2], outputs) * (outputs + 1);
+    if (cost < least) best = i, least = cost;
+  }
+  return best;
+}
+
 class StripConv final : public PreparedKernel {
  public:
   StripConv(const Problem& problem, const StripProblem& conv, Epilogue epilogue, RowBlock block,
@@ -61,12 +76,19 @@ class StripConv final : public PreparedKernel {
         input_(IndexOf(problem.group->inputs, conv.operands.x)),
         out_(ChannelsLastPixels(conv.g.oc, conv.g.image_pixels())),
         kernels_(GetStripKernels()),
-        table_(kernels_.taps[conv.g.kernel[2]]),
         epilogue_(std::move(epilogue)),
         block_(block),
-        lanes_(lanes) {
-    const int64_t strips = CeilDiv(conv.g.out[2], table_.most_outputs);
-    if (strips > 0) strip_ = CeilDiv(conv.g.out[2], strips);
+        lanes_(lanes),
+        vectors_(conv.vectors()),
+        together_(conv.vectors_together()),
+        vector_floats_(conv.vector_floats()) {
+    if (conv.g.out[2] == 0) return;
+    if (conv.form == StripForm::kPlanes) {
+      planes_ = PlaneStripOf(conv);
+      strip_ = kPlaneStrips[planes_];
+    } else {
+      strip_ = CeilDiv(conv.g.out[2], CeilDiv(conv.g.out[2], kernels_.most_outputs));
+    }
   }
 
   std::vector<PackRequest> packs() const override {
@@ -136,7 +158,7 @@ class StripConv final : public PreparedKernel {
     }
     for (int64_t row = task.row; row < task.end; ++row) RunInside(args, task, inside, row);
     const int64_t channel = task.vector * kernels_.lanes;
-    const int64_t channels = std::min(conv_.vectors_together() * kernels_.lanes, g.oc - channel);
+    const int64_t channels = std::min(together_ * kernels_.lanes, g.oc - channel);
     FinishPixels(
         epilogue_, binding, out_,
         {task.image, task.row * g.out[2], (task.end - task.row) * g.out[2], channel, channels},
@@ -190,7 +212,9 @@ class StripConv final : public PreparedKernel {
       std::array<const float*, kMostKernelRows> lines;
       for (int64_t h = rows.begin; h < rows.end; ++h) lines[h - rows.begin] = RingLine(task, h);
       const int64_t pitch = conv_.form == StripForm::kPlanes ? 1 : kernels_.lanes;
-      RunStrip(args, task, {lines.data(), rows.end - rows.begin, Columns() * pitch}, row, ow);
+      RowWork work =
+          PrepareRow(args, task, {lines.data(), rows.end - rows.begin, Columns() * pitch}, row);
+      RunStrip(work, task, ow);
     }
   }
 
@@ -198,13 +222,17 @@ class StripConv final : public PreparedKernel {
   void RunInside(const LaunchArgs& args, const Task& task, const Range& inside, int64_t row) const {
     const ConvGeometry& g = conv_.g;
     const Range rows = LinesOf(row);
+    std::array<const float*, kMostKernelRows> starts, lines;
+    for (int64_t h = rows.begin; h < rows.end; ++h)
+      starts[h - rows.begin] = Pixel(args, task, h * g.in[2]);
+    RowWork work =
+        PrepareRow(args, task, {lines.data(), rows.end - rows.begin, g.in[1] * g.in[2]}, row);
     for (int64_t at = 0; at < g.out[2]; at += strip_) {
       const int64_t ow = std::min(at, g.out[2] - strip_);
       if (ow < inside.begin || ow >= inside.end) continue;
-      std::array<const float*, kMostKernelRows> lines;
-      for (int64_t h = rows.begin; h < rows.end; ++h)
-        lines[h - rows.begin] = Pixel(args, task, h * g.in[2] + ow * g.stride[2] - g.pad[2]);
-      RunStrip(args, task, {lines.data(), rows.end - rows.begin, g.in[1] * g.in[2]}, row, ow);
+      for (int64_t i = 0; i < rows.end - rows.begin; ++i)
+        lines[i] = starts[i] + (ow * g.stride[2] - g.pad[2]);
+      RunStrip(work, task, ow);
     }
   }
 
@@ -213,32 +241,48 @@ class StripConv final : public PreparedKernel {
     const float* const* lines;
     int64_t count, input_step;
   };
-  /// All vectors of the task for the strip of output row `row` from column `ow` on.
-  void RunStrip(const LaunchArgs& args, const Task& task, const Lines& lines, int64_t row,
-                int64_t ow) const {
+  /// What the strips of an output row share.
+  struct RowWork {
+    StripArgs args;
+    const float *weights, *bias;
+    float* y;
+  };
+  RowWork PrepareRow(const LaunchArgs& args, const Task& task, const Lines& lines,
+                     int64_t row) const {
     const ConvGeometry& g = conv_.g;
-    StripArgs work;
-    work.lines = lines.lines;
-    work.num_lines = lines.count;
-    work.input_step = lines.input_step;
-    work.inputs = conv_.inputs();
-    work.low = epilogue_.clamp().low;
-    work.high = epilogue_.clamp().high;
-    work.out_pixel = g.oc;
+    RowWork work;
+    work.args.lines = lines.lines;
+    work.args.num_lines = lines.count;
+    work.args.input_step = lines.input_step;
+    work.args.inputs = conv_.inputs();
+    work.args.low = epilogue_.clamp().low;
+    work.args.high = epilogue_.clamp().high;
+    work.args.out_pixel = g.oc;
+    work.args.taps = g.kernel[2];
+    work.args.vector_step = vector_floats_;
     const float* weights = args.packed[0].host<float>();
-    const float* bias = weights + conv_.vectors() * conv_.vector_floats();
-    float* y = args.outputs[0].host<float>() + out_.Offset(task.image, row * g.out[2] + ow, 0);
-    const int64_t end = std::min(task.vector + conv_.vectors_together(), conv_.vectors());
-    const auto strip = table_.strip[static_cast<size_t>(conv_.form)][g.stride[2] - 1][strip_];
+    work.bias = weights + vectors_ * vector_floats_;
     // Kernel rows above the image meet no line.
     const int64_t above = std::clamp<int64_t>(g.pad[1] - row * g.stride[1], 0, g.kernel[1]);
-    for (int64_t v = task.vector; v < end; ++v) {
+    work.weights = weights + above * (vector_floats_ / g.kernel[1]);
+    work.y = args.outputs[0].host<float>() + out_.Offset(task.image, row * g.out[2], 0);
+    return work;
+  }
+  /// All vectors of the task for the strip from column `ow` on.
+  void RunStrip(RowWork& work, const Task& task, int64_t ow) const {
+    const bool planes = conv_.form == StripForm::kPlanes;
+    const auto form = static_cast<size_t>(conv_.form);
+    const auto stride = static_cast<size_t>(conv_.g.stride[2] - 1);
+    const int64_t end = std::min(task.vector + together_, vectors_);
+    for (int64_t v = task.vector, vectors = 1; v < end; v += vectors) {
+      vectors = planes ? std::min<int64_t>(end - v, 2) : 1;
       const int64_t channel = v * kernels_.lanes;
-      work.weights = weights + v * conv_.vector_floats() + above * conv_.row_floats();
-      work.bias = bias + channel;
-      work.channels = g.oc - channel;
-      work.out = y + channel;
-      strip(work);
+      work.args.weights = work.weights + v * vector_floats_;
+      work.args.bias = work.bias + channel;
+      work.args.channels = conv_.g.oc - channel;
+      work.args.out = work.y + ow * conv_.g.oc + channel;
+      (planes ? kernels_.planes[vectors - 1][stride][planes_]
+              : kernels_.strip[form][stride][strip_])(work.args);
     }
   }
 
@@ -246,11 +290,12 @@ class StripConv final : public PreparedKernel {
   size_t input_;
   PixelLayout out_;
   const StripKernels& kernels_;
-  const StripTable& table_;
   Epilogue epilogue_;
   RowBlock block_;
   int lanes_;
-  int64_t strip_ = 1;  // output pixels of a strip
+  int64_t vectors_, together_, vector_floats_;  // StripProblem's
+  int64_t strip_ = 1;                           // output pixels of a strip
+  size_t planes_ = 0;                           // which of kPlaneStrips that is
 };
 
 }  // namespace
@@ -268,9 +313,8 @@ Status CheckStrips(const ConvGeometry& g, StripForm form) {
   if (g.in[0] != 1 || g.kernel[0] != 1 || g.pad[0] != 0) return Unsupported("three spatial axes");
   if (g.dilation[1] != 1 || g.dilation[2] != 1) return Unsupported("a dilation over 1");
   if (g.stride[2] > 2) return Unsupported("a stride over 2");
-  const StripKernels& kernels = GetStripKernels();
-  if (g.kernel[1] > kMostKernelRows || g.kernel[2] >= std::ssize(kernels.taps) ||
-      kernels.taps[g.kernel[2]].strip[static_cast<size_t>(form)][0][1] == nullptr)
+  const bool wide = form == StripForm::kPlanes && (g.kernel[2] == 5 || g.kernel[2] == 7);
+  if (g.kernel[1] > kMostKernelRows || (g.kernel[2] != kStripTaps && !wide))
     return Unsupported("no strips of a kernel of {} x {}", g.kernel[1], g.kernel[2]);
   return OkStatus();
 }

@@ -145,10 +145,7 @@ class Depthwise final : public PreparedKernel {
     auto* y = args.outputs[0].host<float>();
     std::byte* scratch = args.workspace.host<std::byte>() + ZeroBytes() + ComputedBytes() +
                          lane * runner_.lane_bytes();
-    for (int64_t row = task.row; row < task.end; ++row) {
-      float* at = y + out.Offset(runner_.ImageOf(row), runner_.PixelOf(row), task.channel);
-      runner_.RunRow(memory, task, row, reinterpret_cast<std::byte*>(at), out.block, scratch);
-    }
+    runner_.RunTask(memory, task, reinterpret_cast<std::byte*>(y), scratch);
     // Rows follow each other within an image, and in channels-last layout through all of them.
     const int64_t width = runner_.geometry().out[2];
     for (int64_t row = task.row; row < task.end;) {

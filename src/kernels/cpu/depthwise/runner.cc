@@ -44,7 +44,7 @@ int64_t DepthwiseProblem::most_channels() const {
 
 DepthwiseBlocking ChooseDepthwiseBlocking(const DepthwiseProblem& p, int lanes) {
   // A task is worth some tens of microseconds.
-  constexpr int64_t kTaskMacs = 200'000;
+  constexpr int64_t kTaskMacs = 400'000;
   const int64_t rows = p.g.batch * p.g.out[0] * p.g.out[1];
   DepthwiseBlocking blocking{.channels = std::max<int64_t>(p.most_channels(), 1)};
   const int64_t passes = CeilDiv(p.g.oc, blocking.channels);
@@ -106,20 +106,52 @@ int64_t DepthwiseRunner::CopyBytes() const {
   return Multiplies() ? RoundUp(p_.g.kernel[0] * p_.g.kernel[1] * LineBytes(), 64) + 64 : 0;
 }
 
-void DepthwiseRunner::RunRow(const DepthwiseMemory& memory, const Task& task, int64_t row,
-                             std::byte* out, int64_t out_pixel, std::byte* scratch) const {
+DepthwiseCommon DepthwiseRunner::CommonOf(const DepthwiseMemory& memory, const Task& task) const {
   DepthwiseCommon common = memory.common;
   common.weights += task.channel;
   common.bias += task.channel;
   if (common.scale != nullptr) common.scale += task.channel;
   common.channels = task.channels;
   common.in_pixel = InPixel();
+  return common;
+}
+
+void DepthwiseRunner::RunRow(const DepthwiseMemory& memory, const Task& task, int64_t row,
+                             std::byte* out, int64_t out_pixel, std::byte* scratch) const {
+  DepthwiseCommon common = CommonOf(memory, task);
   common.out_pixel = out_pixel;
   common.out = out;
-  if (by_rows_) {
-    RunByRow(common, memory, row, task.channel, scratch + PointerBytes());
-  } else {
-    RunByPixels(common, memory, row, task.channel, scratch);
+  if (!by_rows_) return RunByPixels(common, memory, row, task.channel, scratch);
+  ByRow by_row;
+  PlanRow(common, memory, row, task.channel, scratch + PointerBytes(), by_row);
+  RunDepthwiseRow(by_row.work);
+}
+
+void DepthwiseRunner::RunTask(const DepthwiseMemory& memory, const Task& task, std::byte* y,
+                              std::byte* scratch) const {
+  const PixelLayout& out = p_.pixels.out;
+  const auto place = [&](int64_t row) {
+    return y + out.Offset(ImageOf(row), PixelOf(row), task.channel) * p_.out_bytes;
+  };
+  // Copies of lines serve one row at a time.
+  if (!by_rows_ || Multiplies()) {
+    for (int64_t row = task.row; row < task.end; ++row)
+      RunRow(memory, task, row, place(row), out.block, scratch);
+    return;
+  }
+  constexpr int64_t kTogether = 8;
+  DepthwiseCommon common = CommonOf(memory, task);
+  common.out_pixel = out.block;
+  ByRow planned[kTogether];
+  DepthwiseRow rows[kTogether];
+  for (int64_t row = task.row; row < task.end;) {
+    const int64_t count = std::min(kTogether, task.end - row);
+    for (int64_t i = 0; i < count; ++i, ++row) {
+      common.out = place(row);
+      PlanRow(common, memory, row, task.channel, nullptr, planned[i]);
+      rows[i] = planned[i].work;
+    }
+    RunDepthwiseRows({rows, static_cast<size_t>(count)});
   }
 }
 
@@ -140,18 +172,18 @@ const std::byte* DepthwiseRunner::Line(const DepthwiseMemory& memory, int64_t ro
   return copy;
 }
 
-void DepthwiseRunner::RunByRow(const DepthwiseCommon& common, const DepthwiseMemory& memory,
-                               int64_t row, int64_t channel, std::byte* copies) const {
+void DepthwiseRunner::PlanRow(const DepthwiseCommon& common, const DepthwiseMemory& memory,
+                              int64_t row, int64_t channel, std::byte* copies, ByRow& out) const {
   const ConvGeometry& g = p_.g;
-  DepthwiseRow work;
+  DepthwiseRow& work = out.work;
   static_cast<DepthwiseCommon&>(work) = common;
-  const std::byte* lines[kMaxDepthwiseLines];
-  work.lines = lines;
+  work.lines = out.lines;
+  work.num_lines = 0;
   for (int64_t kh = 0; kh < g.kernel[1]; ++kh) {
     const std::byte* at = Line(memory, row, channel, 0, kh, copies);
     if (at == nullptr) continue;
     if (work.num_lines == 0) work.weights = common.weights + kh * g.kernel[2] * padded_;
-    lines[work.num_lines++] = at;
+    out.lines[work.num_lines++] = at;
   }
   work.zeros = memory.zeros;
   work.in_width = g.in[2];
@@ -160,7 +192,6 @@ void DepthwiseRunner::RunByRow(const DepthwiseCommon& common, const DepthwiseMem
   work.stride = g.stride[2];
   work.dilation = g.dilation[2];
   work.pad = g.pad[2];
-  RunDepthwiseRow(work);
 }
 
 void DepthwiseRunner::RunByPixels(const DepthwiseCommon& common, const DepthwiseMemory& memory,

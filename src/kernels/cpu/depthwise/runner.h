@@ -71,6 +71,9 @@ class DepthwiseRunner {
   /// Writes the channels of `task` in output row `row` to `out`, pixels `out_pixel` elements apart.
   void RunRow(const DepthwiseMemory& memory, const Task& task, int64_t row, std::byte* out,
               int64_t out_pixel, std::byte* scratch) const;
+  /// Writes `task` to the tensor `y`.
+  void RunTask(const DepthwiseMemory& memory, const Task& task, std::byte* y,
+               std::byte* scratch) const;
 
  private:
   bool Multiplies() const { return p_.g.oc != p_.g.ic; }
@@ -81,8 +84,15 @@ class DepthwiseRunner {
   int64_t LineBytes() const { return p_.g.in[2] * p_.g.oc * p_.in_bytes; }
   const std::byte* Line(const DepthwiseMemory& memory, int64_t row, int64_t channel, int64_t kd,
                         int64_t kh, std::byte* copies) const;
-  void RunByRow(const DepthwiseCommon& common, const DepthwiseMemory& memory, int64_t row,
-                int64_t channel, std::byte* copies) const;
+  /// What `memory` says of all channels, for those of `task`.
+  DepthwiseCommon CommonOf(const DepthwiseMemory& memory, const Task& task) const;
+  /// An output row by kernel rows, and the room for their lines.
+  struct ByRow {
+    DepthwiseRow work;
+    const std::byte* lines[kMaxDepthwiseLines];
+  };
+  void PlanRow(const DepthwiseCommon& common, const DepthwiseMemory& memory, int64_t row,
+               int64_t channel, std::byte* copies, ByRow& out) const;
   void RunByPixels(const DepthwiseCommon& common, const DepthwiseMemory& memory, int64_t row,
                    int64_t channel, std::byte* scratch) const;
 

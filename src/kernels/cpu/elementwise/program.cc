@@ -59,4 +59,43 @@ void Program::Run(const Binding& binding, const Tile& tile) const {
   }
 }
 
+std::optional<std::vector<ChainLink>> Program::Chain() const {
+  if (outputs_.size() != 1 || outputs_[0].storage != DType::kF32 || dims_.size() > 2)
+    return std::nullopt;
+  std::vector<ChainLink> chain;
+  int running = -1;  // register; -1: the operand without a place
+  const auto is_running = [&](const Source& source) {
+    if (running >= 0) return source.kind == Source::kRegister && source.index == running;
+    return source.kind == Source::kOperand && operands_[source.index].input < 0 &&
+           operands_[source.index].pack < 0;
+  };
+  const auto take = [&](const Source& source, int& operand, std::array<int64_t, 2>& strides) {
+    if (source.kind != Source::kOperand) return false;
+    const Operand& from = operands_[source.index];
+    if ((from.input < 0 && from.pack < 0) || from.storage != DType::kF32 ||
+        from.strides.back() != 1)
+      return false;
+    operand = source.index;
+    strides = {dims_.size() == 2 ? from.strides[0] : 0, 1};
+    return true;
+  };
+  for (const Instruction& code : instructions_) {
+    ChainLink link{.fn = code.fn};
+    Source other = code.b;
+    if (!is_running(code.a)) {
+      const bool commutes = code.fn == Fn::kAdd || code.fn == Fn::kMul || code.fn == Fn::kMulAdd;
+      if (!commutes || !is_running(code.b)) return std::nullopt;
+      other = code.a;
+    }
+    if (!take(other, link.b, link.b_strides)) return std::nullopt;
+    if (link.b >= 0 && dims_.size() == 2 && link.b_strides[0] == cols_)
+      link.input = operands_[static_cast<size_t>(link.b)].input;
+    if (code.c.kind != Source::kNone && !take(code.c, link.c, link.c_strides)) return std::nullopt;
+    if (code.output >= 0 && &code != &instructions_.back()) return std::nullopt;
+    running = code.dst;
+    chain.push_back(link);
+  }
+  return chain;
+}
+
 }  // namespace fettle::kernels::elementwise

@@ -14,6 +14,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -48,6 +49,15 @@ struct Tile {
   int64_t out_stride = 0;  // elements of the storage type between rows
 };
 
+/// running = fn(running, b, c): operands of f32 by number (c is -1 where there is none), with the
+/// strides of rows and columns; those of columns are 1.
+struct ChainLink {
+  Fn fn = Fn::kCopy;
+  int b = -1, c = -1;
+  int input = -1;  // of the group, where b is a whole tensor of the output's shape
+  std::array<int64_t, 2> b_strides{}, c_strides{};
+};
+
 /// A compiled program. Immutable; Run may be called by several threads at once, never allocates and
 /// reads and writes no byte outside of the rectangle.
 class Program {
@@ -77,6 +87,11 @@ class Program {
   int64_t bytes_per_element() const { return bytes_per_element_; }
 
   void Run(const Binding& binding, const Tile& tile) const;
+
+  /// The program as steps of its running value, for kernels that have it in registers; nothing
+  /// where another value is needed twice, an operand is no matrix of f32 or stays one number in a
+  /// row, or there are several outputs. In Binding, operands keep their numbers.
+  std::optional<std::vector<ChainLink>> Chain() const;
 
  private:
   friend class Compiler;  // compile.cc

@@ -36,6 +36,17 @@ class Fetching {
   int64_t steps_, fetchers_, share_ = 0;
 };
 
+/// Has `work` fetch the rows behind those of the `count` tiles from `tile` on, which it computes,
+/// where they follow in memory: what it would wait for, 14 lines at a time, comes while it
+/// computes.
+void AskForRows(std::span<const TileSpan> tiles, size_t tile, size_t count, TileArgs& work) {
+  const TileSpan& last = tiles[tile + count - 1];
+  if (work.taps > 1 || !last.continues || last.a_step > 2 * work.depth) return;
+  const int64_t rows = tiles[tile].rows * static_cast<int64_t>(count);
+  work.next_b = tiles[tile + count].a[0] + work.a_offset;
+  work.next_step = CeilDiv(rows * last.a_step, 2 * work.depth);
+}
+
 /// One panel over a slice of taps and depth, for all row tiles.
 void RunPanel(const MicroKernels& kernels, const BlockArgs& args, TileArgs work, int64_t column,
               int64_t first_tap, const float* next) {
@@ -51,10 +62,12 @@ void RunPanel(const MicroKernels& kernels, const BlockArgs& args, TileArgs work,
     work.a_step = tile.a_step;
     work.c = tile.c + at;
     if (addend != nullptr) work.addend = addend + (work.c - args.tiles[0].c);
-    fetching.Ask(static_cast<int64_t>(i), work);
     const auto pair = narrow && tile.continues
                           ? kernels.narrow_pair[tile.rows + args.tiles[i + 1].rows]
                           : nullptr;
+    fetching.Ask(static_cast<int64_t>(i), work);
+    if (work.next_step == 0 && args.far_rows && column == 0)
+      AskForRows(args.tiles, i, pair != nullptr ? 2 : 1, work);
     if (pair != nullptr) {
       pair(work);
       ++i;
@@ -147,6 +160,35 @@ int64_t SplitPanels(int64_t panels, int64_t row_tasks, int threads) {
   return CeilDiv(panels, std::clamp<int64_t>(CeilDiv(wanted, row_tasks), 1, panels));
 }
 
+namespace {
+
+/// Tasks of up to so many row tiles and panels.
+struct TaskShape {
+  int64_t row_tiles, panels;
+};
+
+/// The largest tasks, within `most` and of at least `least_tiles` row tiles, with which no lane has
+/// more to do than it must: of few tasks one lane has a third more than the other.
+TaskShape Balance(const TaskShape& all, const TaskShape& most, int64_t least_tiles, int64_t depth,
+                  int threads) {
+  // In steps of the depth: what a tile and a task cost besides.
+  constexpr int64_t kTileCost = 8, kTaskCost = 32;
+  const auto time = [&](const TaskShape& task) {
+    const int64_t tasks = CeilDiv(all.row_tiles, task.row_tiles) * CeilDiv(all.panels, task.panels);
+    return CeilDiv(tasks, threads) *
+           (task.row_tiles * task.panels * (depth + kTileCost) + kTaskCost);
+  };
+  TaskShape best = most;
+  for (int64_t row_tiles = most.row_tiles; row_tiles >= least_tiles; --row_tiles) {
+    for (int64_t panels = most.panels; panels > 0; --panels) {
+      if (time({row_tiles, panels}) < time(best)) best = {row_tiles, panels};
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
 Blocking ChooseBlocking(const CpuInfo& info, int mr, int nr, int64_t m, int64_t n, int64_t k,
                         int threads, int64_t max_rows) {
   const int64_t l2 = info.l2_bytes > 0 ? info.l2_bytes : 256 * 1024;
@@ -166,8 +208,17 @@ Blocking ChooseBlocking(const CpuInfo& info, int mr, int nr, int64_t m, int64_t 
     const int64_t by_rows = std::max<int64_t>(1, tiles / (kTasksPerLane * threads));
     row_tiles = std::max(std::min(row_tiles, by_rows), std::min<int64_t>(row_tiles, 4));
   }
-  blocking.rows = row_tiles * mr;
   blocking.panels = SplitPanels(CeilDiv(n, nr), CeilDiv(tiles, row_tiles), threads);
+  if (threads > 1) {
+    // Tasks of few rows read B as often, which costs little where it stays in a cache.
+    const bool near = n * k * int64_t{4} <= l2 / 2;
+    const TaskShape task =
+        Balance({tiles, std::max<int64_t>(CeilDiv(n, nr), 1)}, {row_tiles, blocking.panels},
+                near ? 1 : std::min<int64_t>(row_tiles, 4), k, threads);
+    row_tiles = task.row_tiles;
+    blocking.panels = task.panels;
+  }
+  blocking.rows = row_tiles * mr;
   return blocking;
 }
 

@@ -47,6 +47,8 @@ struct BlockArgs {
   const float* addend = nullptr;
   float low = -std::numeric_limits<float>::infinity();
   float high = std::numeric_limits<float>::infinity();
+  /// The rows of A lie behind the second-level cache: tiles fetch those of the tile behind them.
+  bool far_rows = false;
   /// Depth (taps * depth) done before C is stored and read again.
   int64_t depth_block = INT64_MAX;
 };

@@ -89,10 +89,43 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
   /// pointer for each row does not.
   static constexpr size_t kBases = sizeof...(kRow) > kMr ? 4 : 2;
   static constexpr size_t kSpan = (sizeof...(kRow) + kBases - 1) / kBases;
-  HWY_INLINE void StepEvenly(const float* const* bases, int64_t k, int64_t step, const float* b) {
+  struct Rows {
+    const char* bases[kBases];
+    int64_t one, three, five;  // bytes of so many steps; addresses scale them by 1, 2 or 4
+
+    HWY_INLINE Rows(const float* a, int64_t step)
+        : one(step * static_cast<int64_t>(sizeof(float))), three(3 * one), five(5 * one) {
+      for (size_t i = 0; i < kBases; ++i)
+        bases[i] = reinterpret_cast<const char*>(a + static_cast<int64_t>(i * kSpan) * step);
+    }
+    /// Else g++ keeps an offset for each row and step of the depth, most of them in memory.
+    HWY_INLINE void Hold() {
+      for (size_t i = 0; i < kBases; ++i) asm("" : "+r"(bases[i]));
+      // Tiles of two vectors are bound by multiply-adds, and spill a sum for it.
+      if constexpr (kVectors == 1) asm("" : "+r"(one), "+r"(three), "+r"(five));
+    }
+    HWY_INLINE void Advance(int64_t steps) {
+      for (const char*& base : bases) base += steps * static_cast<int64_t>(sizeof(float));
+    }
+    template <size_t kAt>
+    HWY_INLINE const float* At(int64_t k) const {
+      static_assert(kSpan <= 7);
+      constexpr size_t kInSpan = kAt % kSpan;
+      const char* row = bases[kAt / kSpan];
+      if constexpr (kInSpan == 3 || kInSpan == 6) {
+        row += three * static_cast<int64_t>(kInSpan / 3);
+      } else if constexpr (kInSpan == 5) {
+        row += five;
+      } else {
+        row += one * static_cast<int64_t>(kInSpan);
+      }
+      return reinterpret_cast<const float*>(row) + k;
+    }
+  };
+  HWY_INLINE void StepEvenly(const Rows& rows, int64_t k, const float* b) {
     V bv[kVectors];
     for (int v = 0; v < kVectors; ++v) bv[v] = hn::LoadU(D(), b + v * kLanes);
-    (StepRow(kRow, bases[kRow / kSpan] + k + static_cast<int64_t>(kRow % kSpan) * step, bv), ...);
+    (StepRow(kRow, rows.template At<kRow>(k), bv), ...);
   }
   /// Steps between two looks at the depth. With more in the widest tiles g++ mixes the steps and
   /// spills sums.
@@ -101,21 +134,25 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
   template <bool kFetches>
   [[nodiscard]] HWY_INLINE const float* RunEvenly(const float* a, const TileArgs& args,
                                                   const float* HWY_RESTRICT b, Ahead& ahead) {
-    const float* bases[kBases];
-    for (size_t i = 0; i < kBases; ++i)
-      bases[i] = a + static_cast<int64_t>(i * kSpan) * args.a_step;
-    const int64_t b_step = args.b_step, step = args.a_step;
+    Rows rows(a, args.a_step);
+    const int64_t b_step = args.b_step;
     int64_t k = 0;
     for (; k + kUnroll <= args.depth; k += kUnroll, b += kUnroll * b_step) {
       if constexpr (kFetches) ahead.Fetch(kUnroll);
-      StepEvenly(bases, k, step, b);
-      StepEvenly(bases, k + 1, step, b + b_step);
+      rows.Hold();
+      StepEvenly(rows, 0, b);
+      StepEvenly(rows, 1, b + b_step);
       if constexpr (kUnroll > 2) {
-        StepEvenly(bases, k + 2, step, b + 2 * b_step);
-        StepEvenly(bases, k + 3, step, b + 3 * b_step);
+        StepEvenly(rows, 2, b + 2 * b_step);
+        StepEvenly(rows, 3, b + 3 * b_step);
       }
+      rows.Advance(kUnroll);
     }
-    for (; k < args.depth; ++k, b += b_step) StepEvenly(bases, k, step, b);
+    for (; k < args.depth; ++k, b += b_step) {
+      rows.Hold();
+      StepEvenly(rows, 0, b);
+      rows.Advance(1);
+    }
     return b;
   }
   [[nodiscard]] HWY_INLINE const float* RunEvenly(const float* a, const TileArgs& args,
@@ -179,8 +216,9 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
   }
 };
 
-/// Tiles of few rows keep two partial sums, or the latency of one would bind them.
-constexpr bool TwoSums(int rows) { return rows < 4; }
+/// Tiles of few rows keep two partial sums, or the latency of one would bind them. Sixteen
+/// registers have no room for those of four rows.
+constexpr bool TwoSums(int rows) { return rows < (kMr > 6 ? 5 : 4); }
 
 /// They are bound by reading B. How far ahead they fetch it: 2 KiB of a panel, past the end of a
 /// page, where the processor's own prefetchers stop.

@@ -19,9 +19,9 @@ struct TileArgs {
   int64_t depth = 0;
   const float* b = nullptr;
   int64_t b_step = 0;
-  /// What a later pass reads as B, brought into the second-level cache meanwhile: with each step of
-  /// the depth, next_step elements from here on and as many from taps * depth * next_step elements
-  /// behind. Tiles of fewer than 4 rows, and steps of 0, fetch nothing.
+  /// What a later pass reads as B, or A, brought into the second-level cache meanwhile: with each
+  /// step of the depth, next_step elements from here on and as many from taps * depth * next_step
+  /// elements behind. Tiles of up to 4 rows, and steps of 0, need fetch nothing.
   const float* next_b = nullptr;
   int64_t next_step = 0;
   float* c = nullptr;
@@ -42,7 +42,7 @@ inline constexpr int kMaxTileRows = 16;
 /// narrow[rows] the same for up to nr / 2 columns; narrow_pair[rows] for mr < rows <= 2 * mr,
 /// a_step not 0, pointers as those of a tile of mr rows, where one tile has too few sums to keep
 /// the processor busy, else null. All of them add in ascending depth, so that an element's value
-/// depends on no tiling; except rows < 4, which keep several partial sums.
+/// depends on no tiling; except rows <= 4, which may keep several partial sums.
 struct MicroKernels {
   int mr = 0;
   int nr = 0;

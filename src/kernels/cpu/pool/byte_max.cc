@@ -76,6 +76,47 @@ class Joiner {
   T* to_;
 };
 
+/// Pixels of `n` elements, each the maximum of `taps` pixels that lie tap_step apart; what they are
+/// made of lies pixel_step apart.
+template <typename T>
+struct PixelRuns {
+  const T* from = nullptr;
+  int64_t taps = 0, tap_step = 0, pixels = 0, pixel_step = 0, n = 0;
+  T* to = nullptr;
+};
+
+/// kTaps: 0 where they are not known.
+template <int64_t kTaps, typename T>
+void JoinPixelsCounted(const PixelRuns<T>& p) {
+  const int64_t taps = kTaps == 0 ? p.taps : kTaps;
+  const auto by = [&](auto tag) HWY_ATTR {
+    const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
+    if (p.n < lanes) return false;
+    const T* from = p.from;
+    T* to = p.to;
+    const auto join = [&](int64_t i) HWY_ATTR {
+      auto most = hn::LoadU(tag, from + i);
+      for (int64_t k = 1; k < taps; ++k)
+        most = hn::Max(most, hn::LoadU(tag, from + k * p.tap_step + i));
+      hn::StoreU(most, tag, to + i);
+    };
+    for (int64_t pixel = 0; pixel < p.pixels; ++pixel, from += p.pixel_step, to += p.n) {
+      for (int64_t i = 0; i + lanes <= p.n; i += lanes) join(i);
+      if (p.n % lanes != 0) join(p.n - lanes);
+    }
+    return true;
+  };
+  if (by(hn::ScalableTag<T>()) || by(hn::CappedTag<T, 16>()) || by(hn::CappedTag<T, 8>())) return;
+  by(hn::CappedTag<T, 1>());
+}
+
+template <typename T>
+void JoinPixels(const PixelRuns<T>& p) {
+  if (p.taps == 2) return JoinPixelsCounted<2>(p);
+  if (p.taps == 3) return JoinPixelsCounted<3>(p);
+  JoinPixelsCounted<0>(p);
+}
+
 /// The rows of the window as one, with what is outside of the input as the least value.
 template <typename T>
 void JoinRowsOfWindow(const PoolPlan& plan, const T* image, const PoolTaps& d, const PoolTaps& h,
@@ -103,16 +144,15 @@ void RowOf(const PoolPlan& plan, const T* x, T* y, int64_t row, T* scratch) {
   const int64_t image = plan.in[0] * plan.in[1] * plan.in[2] * plan.channels;
   const PoolTaps d(plan, 0, od), h(plan, 1, oh);
   JoinRowsOfWindow(plan, x + n * image, d, h, scratch);
-  // Neighbouring outputs read neighbouring inputs: one run.
+  // Where neighbouring outputs read neighbouring inputs, they are one long pixel.
   const bool is_run = plan.stride[2] == 1;
-  const int64_t runs = is_run ? 1 : plan.out[2], length = plan.out[2] / runs * plan.channels;
-  for (int64_t i = 0; i < runs; ++i) {
-    Joiner<T> joiner(length, y + (row * plan.out[2] + i) * plan.channels);
-    const T* from = scratch + i * plan.stride[2] * plan.channels;
-    for (int64_t k = 0; k < plan.kernel[2]; ++k)
-      joiner.Add(from + k * plan.dilation[2] * plan.channels);
-    joiner.Finish();
-  }
+  JoinPixels<T>({.from = scratch,
+                 .taps = plan.kernel[2],
+                 .tap_step = plan.dilation[2] * plan.channels,
+                 .pixels = is_run ? 1 : plan.out[2],
+                 .pixel_step = plan.stride[2] * plan.channels,
+                 .n = (is_run ? plan.out[2] : 1) * plan.channels,
+                 .to = y + row * plan.out[2] * plan.channels});
 }
 
 void MaxBytesRowOnTarget(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row,

@@ -33,6 +33,11 @@ struct PoolTaps {
   PoolTaps(const PoolPlan& plan, size_t axis, int64_t position) {
     const int64_t dilation = plan.dilation[axis], kernel = plan.kernel[axis];
     first = position * plan.stride[axis] - plan.pad_begin[axis];
+    // Most windows lie inside, and divisions would take longer than their taps.
+    if (first >= 0 && first + (kernel - 1) * dilation < plan.in[axis]) {
+      begin = 0, end = counted = kernel;
+      return;
+    }
     const auto below = [&](int64_t limit) {  // taps at positions before `limit`
       const int64_t room = limit - first;
       return room <= 0 ? 0 : std::min(kernel, (room + dilation - 1) / dilation);

@@ -4,14 +4,18 @@
 #include <vector>
 
 #include "device/cpu/cpu_device.h"
-#include "kernels/backend.h"
+#include "kernels/ceiling.h"
 
 namespace fettle::kernels {
 
-/// All ceilings of one core that this machine has: "fp32 fma", "int8 dot", "bf16 dot", "L1 read",
-/// "L2 read", "L3 read", "DRAM read" (no dots without such instructions, no cache level of unknown
-/// size). Runs about 100 ms on the calling thread, the first time in a process; later calls return
-/// the same. Thread-safe.
+/// What bounds are made of, of one core: "fp32 fma", "int8 dot", "int8 max", "bf16 dot", "bit dot",
+/// "L1 read", "L1 copy", ... "DRAM copy"; of them those that this machine has. Runs about 200 ms on
+/// the calling thread, the first time in a process; later calls return the same. Thread-safe.
 const std::vector<Ceiling>& Probe(const CpuDevice& device);
+
+/// The ceilings that are asked for, measured anew; what this machine has not with the reason. Those
+/// of several cores run on the device's pool, which nobody else should use then. All of them take
+/// about 10 s (docs/peaks.md says what each is).
+std::vector<Ceiling> ProbeCpu(const CpuDevice& device, const ProbeRequest& request);
 
 }  // namespace fettle::kernels

@@ -3,11 +3,24 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/cpu/quantised/padded_rows.h"
 #include "kernels/cpu/quantised/results.h"
 #include "kernels/cpu/quantised/rows.h"
 
 namespace fettle::kernels {
 namespace {
+
+/// The largest panel that is fetched ahead, and the tiles that share that.
+constexpr int64_t kMostAhead = 256 * 1024, kFetchers = 4;
+
+/// Has `work`, the `tile`th one over a panel, fetch its share of the panel behind.
+void FetchNext(int64_t panel_bytes, int64_t fetchers, int64_t tile, QuantTileArgs& work) {
+  const int64_t steps = work.taps * work.steps;
+  work.next_step = tile < fetchers && panel_bytes <= kMostAhead && steps > 0
+                       ? CeilDiv(panel_bytes, 2 * fetchers * steps)
+                       : 0;
+  work.next_b = work.b + panel_bytes + 2 * steps * work.next_step * tile;
+}
 
 QuantLayout LayoutFor(const QuantProduct& p, const TapPlan& taps, const QuantKernels& kernels) {
   QuantLayout layout = ReadQuantLayout(*p.problem.group, p.q, p.shapes, taps);
@@ -29,8 +42,13 @@ class QuantGemm final : public PreparedKernel {
         blocking_(p.blocking),
         lanes_(device.pool().threads()),
         run_(out_.is_channels_last() ? g_.pixels() : out_.pixels),
-        flipped_bytes_(FlippedBytes(p)),
-        results_at_(LaneBytes() - results_.scratch_bytes()) {}
+        flips_(operands_.signed_x() && !kernels_.wide) {
+    if (kernels_.finishes && taps_.in.is_channels_last() && !operands_.needs_row_sums() &&
+        PaddedRows::Fit(g_))
+      rows_.emplace(g_, taps_, flips_);
+    copied_bytes_ = CopiedBytes(p);
+    results_at_ = LaneBytes() - results_.scratch_bytes();
+  }
 
   std::vector<PackRequest> packs() const override {
     std::vector<PackRequest> all{MakeQuantPack(q_, operands_.layout(), kernels_.name)};
@@ -47,12 +65,10 @@ class QuantGemm final : public PreparedKernel {
     auto* init = reinterpret_cast<int32_t*>(shared + PaddingBytes());
     operands_.FillInit(args, zero, init);
     const auto* x = args.inputs[operands_.input()].host<uint8_t>();
-    if (flipped_bytes_ > 0) {
-      zero += 128;
-      x = Flip(args, x);
-    }
+    if (flips_) zero += 128;
+    if (copied_bytes_ > 0) x = CopyInput(args, x, static_cast<uint8_t>(zero));
     std::memset(shared, zero, PaddingBytes());
-    const QuantLaunch launch = results_.Begin(args, init);
+    const QuantLaunch launch = results_.Begin(args, kernels_.finishes ? nullptr : init);
     const int64_t all_panels = g_.groups * operands_.layout().panels();
     const int64_t run_tasks = CeilDiv(run_, blocking_.rows);
     const int64_t row_tasks = g_.pixels() / run_ * run_tasks;
@@ -64,6 +80,7 @@ class QuantGemm final : public PreparedKernel {
           const int64_t rows = std::min(blocking_.rows, run_ - in_run);
           const Task work{.launch = launch,
                           .x = x,
+                          .init = init,
                           .range = {row / run_tasks * run_ + in_run, rows},
                           .zero = zero,
                           .scratch = shared + SharedBytes() + lane * LaneBytes(),
@@ -78,6 +95,7 @@ class QuantGemm final : public PreparedKernel {
   struct Task {
     const QuantLaunch& launch;
     const uint8_t* x;
+    const int32_t* init;  // of all columns
     PixelRange range;
     int32_t zero;
     std::byte* scratch;
@@ -85,15 +103,18 @@ class QuantGemm final : public PreparedKernel {
     int tile_rows;
   };
 
-  // The workspace: padding bytes, init values, the input flipped, then per lane pointers, tap
-  // copies, widened rows, row sums and what results need.
+  // The workspace: padding bytes, init values, the input flipped or padded, then per lane pointers,
+  // tap copies, widened rows, row sums and what results need.
   int64_t PaddingBytes() const { return RoundUp(taps_.depth + 64, 64); }
   int64_t InitBytes() const { return RoundUp(operands_.layout().columns() * 4, 64); }
-  int64_t SharedBytes() const { return PaddingBytes() + InitBytes() + flipped_bytes_; }
+  int64_t SharedBytes() const { return PaddingBytes() + InitBytes() + copied_bytes_; }
   int64_t PointerBytes() const {
-    return RoundUp(blocking_.rows * taps_.taps * static_cast<int64_t>(sizeof(void*)), 64);
+    return RoundUp(blocking_.rows * RowPointers() * static_cast<int64_t>(sizeof(void*)), 64);
   }
-  int64_t CopyBytes() const { return RoundUp(TapCopyBytes(g_, taps_, blocking_.rows, 1) + 64, 64); }
+  int64_t RowPointers() const { return rows_ ? 1 : taps_.taps; }
+  int64_t CopyBytes() const {
+    return rows_ ? 0 : RoundUp(TapCopyBytes(g_, taps_, blocking_.rows, 1) + 64, 64);
+  }
   int64_t WideRowBytes() const { return operands_.layout().steps() * 4; }
   int64_t WideBytes() const {
     return kernels_.wide ? RoundUp(blocking_.rows * (WideRowBytes() + 8), 64) : 0;
@@ -103,31 +124,41 @@ class QuantGemm final : public PreparedKernel {
     return PointerBytes() + CopyBytes() + WideBytes() + RowSumBytes() + results_.scratch_bytes();
   }
 
-  /// The input as u8 where it is i8 and products are of u8, and room to read past it; otherwise 0.
-  int64_t FlippedBytes(const QuantProduct& p) const {
-    if (!operands_.signed_x() || kernels_.wide) return 0;
+  /// The input with its padding, or as u8 where it is i8 and products are of u8, and room to read
+  /// past it; otherwise 0.
+  int64_t CopiedBytes(const QuantProduct& p) const {
+    if (rows_) return rows_->copy_bytes() == 0 ? 0 : RoundUp(rows_->copy_bytes() + 64, 64);
+    if (!flips_) return 0;
     const State& state = p.problem.states.inputs[operands_.input()];
     return RoundUp(StateBytes(p.problem.shape(q_.x), state) + 64, 64);
   }
 
-  /// The input plus 128: once here, not with each of the passes over it.
-  const uint8_t* Flip(const LaunchArgs& args, const uint8_t* x) const {
+  /// Once here, not with each of the passes over it.
+  const uint8_t* CopyInput(const LaunchArgs& args, const uint8_t* x, uint8_t zero) const {
+    auto& stream = static_cast<CpuStream&>(args.stream);
+    uint8_t* copy = args.workspace.host<uint8_t>() + PaddingBytes() + InitBytes();
+    if (rows_) {
+      rows_->Copy(stream, x, zero, copy);
+      return copy;
+    }
     constexpr int64_t kTaskBytes = 32 * 1024;
-    uint8_t* flipped = args.workspace.host<uint8_t>() + PaddingBytes() + InitBytes();
-    const int64_t bytes = flipped_bytes_ - 64;
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor(CeilDiv(bytes, kTaskBytes), [&](int64_t task, int) {
-          const int64_t at = task * kTaskBytes;
-          FlipBytes(x + at, std::min(kTaskBytes, bytes - at), flipped + at);
-        });
-    return flipped;
+    const int64_t bytes = copied_bytes_ - 64;
+    stream.ParallelFor(CeilDiv(bytes, kTaskBytes), [&](int64_t task, int) {
+      const int64_t at = task * kTaskBytes;
+      FlipBytes(x + at, std::min(kTaskBytes, bytes - at), copy + at);
+    });
+    return copy;
   }
 
   void RunTask(const Task& task, int64_t first, int64_t end) const {
     auto** pointers = reinterpret_cast<const uint8_t**>(task.scratch);
-    FillTapPointers<uint8_t>(g_, taps_, task.x, task.launch.args.workspace.host<uint8_t>(),
-                             static_cast<uint8_t>(task.zero), task.range, task.tile_rows,
-                             reinterpret_cast<uint8_t*>(task.scratch + PointerBytes()), pointers);
+    if (rows_) {
+      rows_->Find(task.x, task.range, pointers);
+    } else {
+      FillTapPointers<uint8_t>(g_, taps_, task.x, task.launch.args.workspace.host<uint8_t>(),
+                               static_cast<uint8_t>(task.zero), task.range, task.tile_rows,
+                               reinterpret_cast<uint8_t*>(task.scratch + PointerBytes()), pointers);
+    }
     const int64_t panels = operands_.layout().panels();
     for (int64_t panel = first; panel < end;) {
       const int64_t group = panel / panels, in_group = panel % panels;
@@ -149,7 +180,7 @@ class QuantGemm final : public PreparedKernel {
                           .rows = task.range.rows,
                           .taps = taps_.taps,
                           .mr = task.tile_rows,
-                          .is_signed = operands_.signed_x() && flipped_bytes_ == 0};
+                          .is_signed = operands_.signed_x() && !flips_};
     if (kernels_.wide) {
       WidenRows(rows_of, g_.groups == 1 ? taps_.depth : layout.ic, static_cast<int16_t>(task.zero),
                 WideRowBytes() / 2, wide);
@@ -165,23 +196,39 @@ class QuantGemm final : public PreparedKernel {
     alignas(64) int32_t sums[kMaxQuantSums];
     QuantTileArgs tile;
     tile.a_offset = kernels_.wide ? 0 : group * layout.ic;
+    tile.tap_offsets = rows_ ? rows_->tap_offsets().data() : nullptr;
     tile.taps = layout.taps();
     tile.steps = layout.steps();
     tile.b = task.launch.args.packed[0].host<std::byte>() + group * layout.group_bytes() +
              panel * layout.panel_bytes();
     tile.c = sums;
+    RequantiseArgs finish;
+    if (kernels_.finishes) {
+      tile.init = task.init + (group * layout.panels() + panel) * layout.nr;
+      if (results_.TilesFinish() && !operands_.needs_row_sums()) {
+        finish = results_.OfPanel(task.launch, group, panel);
+        finish.bytes += task.range.begin * finish.out_stride;
+        tile.results = &finish;
+      }
+    }
     std::byte* scratch = task.scratch + results_at_;
+    const int64_t fetchers = std::min(CeilDiv(task.range.rows, task.tile_rows), kFetchers);
     for (int64_t row = 0; row < task.range.rows; row += task.tile_rows) {
       const int64_t rows = std::min<int64_t>(task.tile_rows, task.range.rows - row);
+      FetchNext(layout.panel_bytes(), fetchers, row / task.tile_rows, tile);
       const std::byte* wide_rows[kMaxQuantRows];
       if (kernels_.wide) {
         for (int64_t r = 0; r < rows; ++r)
           wide_rows[r] = reinterpret_cast<const std::byte*>(wide) + (row + r) * WideRowBytes();
         tile.a = wide_rows;
       } else {
-        tile.a = reinterpret_cast<const std::byte* const*>(pointers + row * taps_.taps);
+        tile.a = reinterpret_cast<const std::byte* const*>(pointers + row * RowPointers());
       }
       kernels_.tile[rows](tile);
+      if (tile.results != nullptr) {
+        finish.bytes += rows * finish.out_stride;
+        continue;
+      }
       const QuantTile results{.sums = sums,
                               .stride = kernels_.nr,
                               .row_sums = operands_.needs_row_sums() ? row_sums + row : nullptr,
@@ -203,7 +250,9 @@ class QuantGemm final : public PreparedKernel {
   Blocking blocking_;
   int lanes_;
   int64_t run_;  // pixels that follow each other in the output
-  int64_t flipped_bytes_;
+  bool flips_;   // i8 to u8
+  std::optional<PaddedRows> rows_;
+  int64_t copied_bytes_;
   int64_t results_at_;  // of a lane's scratch
 };
 

@@ -7,15 +7,32 @@
 
 namespace fettle::kernels {
 
+struct RequantiseArgs;
+
 /// One tile. A step reads 4 bytes of each row and 4 bytes of each column: four u8 times four i8, or
 /// two i16 times two i16 (`wide`). Rows are given by pointers, one per tap and row, as in TileArgs.
 struct QuantTileArgs {
   const std::byte* const* a = nullptr;
   int64_t a_offset = 0;  // bytes
+  /// Only where the kernels finish tiles: null, or one pointer per row and what each tap adds to
+  /// it.
+  const int64_t* tap_offsets = nullptr;
   int64_t taps = 1;
   int64_t steps = 0;             // per tap
   const std::byte* b = nullptr;  // [taps * steps][nr][4 bytes]
-  int32_t* c = nullptr;          // [rows][nr], 64-byte aligned
+  /// What a later tile reads as B, brought into the second-level cache meanwhile where tiles are of
+  /// 512-bit vectors: with each step, next_step bytes from here on and as many from taps * steps *
+  /// next_step bytes behind.
+  const std::byte* next_b = nullptr;
+  int64_t next_step = 0;
+  int32_t* c = nullptr;  // [rows][nr], 64-byte aligned
+
+  /// The next two only where the kernels finish tiles. What sums begin with, of nr columns; null:
+  /// 0.
+  const int32_t* init = nullptr;
+  /// Null: sums are stored. Otherwise the bytes of the tile's rows are, in registers, as
+  /// RequantiseBytesAvx512 makes them; sums, rows and init are not read.
+  const RequantiseArgs* results = nullptr;
 };
 
 inline constexpr int kMaxQuantRows = 28;
@@ -27,6 +44,7 @@ struct QuantKernels {
   int nr = 0;
   /// True: both operands are i16 with their zero points taken off. False: u8 times i8 as they are.
   bool wide = true;
+  bool finishes = false;  // see QuantTileArgs::results
   using Run = void (*)(const QuantTileArgs&);
   Run tile[kMaxQuantRows + 1] = {};
 };

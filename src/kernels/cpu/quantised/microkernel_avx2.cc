@@ -17,20 +17,21 @@ template <int kRows, size_t... kRow>
 struct Tile<kRows, std::index_sequence<kRow...>> {
   __m256i low[kRows], high[kRows];
 
-  void StepRow(size_t r, const std::byte* a, __m256i b0, __m256i b1) {
+  [[gnu::always_inline]] void StepRow(size_t r, const std::byte* a, __m256i b0, __m256i b1) {
     int32_t pair;
     std::memcpy(&pair, a, sizeof(pair));
     const __m256i x = _mm256_set1_epi32(pair);
     low[r] = _mm256_add_epi32(low[r], _mm256_madd_epi16(x, b0));
     high[r] = _mm256_add_epi32(high[r], _mm256_madd_epi16(x, b1));
   }
-  void Start() { ((low[kRow] = high[kRow] = _mm256_setzero_si256()), ...); }
-  void Step(const std::byte* const* rows, int64_t offset, const std::byte* b) {
+  [[gnu::always_inline]] void Start() { ((low[kRow] = high[kRow] = _mm256_setzero_si256()), ...); }
+  [[gnu::always_inline]] void Step(const std::byte* const* rows, int64_t offset,
+                                   const std::byte* b) {
     const __m256i b0 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b));
     const __m256i b1 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b + 32));
     (StepRow(kRow, rows[kRow] + offset, b0, b1), ...);
   }
-  void Finish(int32_t* c) {
+  [[gnu::always_inline]] void Finish(int32_t* c) {
     ((_mm256_store_si256(reinterpret_cast<__m256i*>(c + kRow * 16), low[kRow]),
       _mm256_store_si256(reinterpret_cast<__m256i*>(c + kRow * 16 + 8), high[kRow])),
      ...);

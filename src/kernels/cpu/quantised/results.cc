@@ -19,7 +19,9 @@ QuantResults::QuantResults(const Problem& problem, const QuantisedGroup& q, cons
       one_image_(out.is_channels_last()) {
   if (q.quantiser() == nullptr) return;
   requantise_ = *q.quantiser();
-  run_ = RequantiseFor(ResultsAreBounded(*problem.group, q, layout.groups * layout.oc));
+  const bool bounded = ResultsAreBounded(*problem.group, q, layout.groups * layout.oc);
+  run_ = RequantiseFor(bounded);
+  tiles_finish_ = one_image_ && bounded && !q.residual;
   if (q.residual) UseShortcut(problem, q);
 }
 
@@ -57,7 +59,37 @@ std::span<const PackRequest> QuantResults::packs() const {
 QuantLaunch QuantResults::Begin(const LaunchArgs& args, const int32_t* init) const {
   QuantLaunch launch{.args = args, .binding = {}, .init = init};
   if (program_) launch.binding = program_->Bind(args.inputs, args.packed.subspan(1), args.outputs);
+  RequantiseArgs& common = launch.common;
+  common.out_stride = out_.block;
+  if (!requantise_) return launch;
+  common.is_signed = output_ == DType::kI8;
+  common.zero = requantise_->zero;
+  common.low = requantise_->low;
+  common.high = requantise_->high;
+  if (shortcut_ >= 0) {
+    common.sum = &sum_;
+    common.fused = fused_ ? &*fused_ : nullptr;
+  }
   return launch;
+}
+
+RequantiseArgs QuantResults::OfPanel(const QuantLaunch& launch, int64_t group,
+                                     int64_t panel) const {
+  RequantiseArgs out = launch.common;
+  const int64_t first = panel * nr_;
+  out.columns = std::min(nr_, oc_ - first);
+  SetColumns(launch, group * group_columns_ + first, out);
+  out.bytes = launch.args.outputs[0].host<uint8_t>() + group * oc_ + first;
+  return out;
+}
+
+void QuantResults::SetColumns(const QuantLaunch& launch, int64_t column,
+                              RequantiseArgs& out) const {
+  const std::byte* blob = launch.args.packed[0].host<std::byte>();
+  if (launch.init != nullptr) out.init = launch.init + column;
+  out.w_zero = reinterpret_cast<const int32_t*>(blob + columns_.zeros) + column;
+  out.scale = reinterpret_cast<const float*>(blob + columns_.scales) + column;
+  out.add = reinterpret_cast<const float*>(blob + columns_.adds) + column;
 }
 
 void QuantResults::End(const QuantLaunch& launch) const {
@@ -72,7 +104,7 @@ void QuantResults::Store(const QuantLaunch& launch, const QuantTile& tile,
   const int64_t columns = std::min(nr_, oc_ - first);
   const int64_t padded = tile.group * group_columns_ + first;
   const int64_t channel = tile.group * oc_ + first;
-  RequantiseArgs out;
+  RequantiseArgs out = launch.common;
   out.sums_stride = tile.stride;
   out.rows = tile.rows;
   out.row_sums = tile.row_sums;
@@ -87,12 +119,7 @@ void QuantResults::Store(const QuantLaunch& launch, const QuantTile& tile,
 // Channels from `channel` on; `column` is the first one's among the padded columns.
 void QuantResults::StoreBlock(const QuantLaunch& launch, RequantiseArgs& out, int64_t pixel,
                               int64_t channel, int64_t column, std::byte* scratch) const {
-  const std::byte* blob = launch.args.packed[0].host<std::byte>();
-  if (launch.init != nullptr) out.init = launch.init + column;
-  out.w_zero = reinterpret_cast<const int32_t*>(blob + columns_.zeros) + column;
-  out.scale = reinterpret_cast<const float*>(blob + columns_.scales) + column;
-  out.add = reinterpret_cast<const float*>(blob + columns_.adds) + column;
-  out.out_stride = out_.block;
+  SetColumns(launch, column, out);
   const int64_t image = one_image_ ? 0 : pixel / out_.pixels;
   const int64_t in_image = pixel - image * out_.pixels;
   const int64_t at =
@@ -100,15 +127,7 @@ void QuantResults::StoreBlock(const QuantLaunch& launch, RequantiseArgs& out, in
   std::byte* y = launch.args.outputs[0].host<std::byte>();
   if (requantise_) {
     out.bytes = reinterpret_cast<uint8_t*>(y) + at;
-    out.is_signed = output_ == DType::kI8;
-    if (shortcut_ >= 0) {
-      out.sum = &sum_;
-      out.fused = fused_ ? &*fused_ : nullptr;
-      out.shortcut = launch.args.inputs[shortcut_].host<uint8_t>() + at;
-    }
-    out.zero = requantise_->zero;
-    out.low = requantise_->low;
-    out.high = requantise_->high;
+    if (shortcut_ >= 0) out.shortcut = launch.args.inputs[shortcut_].host<uint8_t>() + at;
   } else if (program_) {
     out.floats = reinterpret_cast<float*>(scratch);
     out.out_stride = nr_;

@@ -28,6 +28,7 @@ struct QuantLaunch {
   const LaunchArgs& args;
   elementwise::Binding binding;
   const int32_t* init = nullptr;  // of all columns; null: the sums hold it
+  RequantiseArgs common = {};     // as far as all tiles have it in common
 };
 
 /// Immutable.
@@ -43,6 +44,11 @@ class QuantResults {
   /// `scratch` is the lane's, scratch_bytes() of it, 64-byte aligned.
   void Store(const QuantLaunch& launch, const QuantTile& tile, std::byte* scratch) const;
   void End(const QuantLaunch& launch) const;
+  /// Whether micro-kernels may store a tile themselves, if no row sums matter: plain bytes that are
+  /// bounded, channels-last.
+  bool TilesFinish() const { return tiles_finish_; }
+  /// What they need for it, of the tiles of a panel; `bytes` are those of pixel 0.
+  RequantiseArgs OfPanel(const QuantLaunch& launch, int64_t group, int64_t panel) const;
   int64_t scratch_bytes() const;
   /// The output may take the place of a shortcut.
   std::vector<Alias> aliases() const;
@@ -52,6 +58,8 @@ class QuantResults {
                   int64_t column, std::byte* scratch) const;
 
   void UseShortcut(const Problem& problem, const QuantisedGroup& q);
+  /// `column` is the first one among the padded columns.
+  void SetColumns(const QuantLaunch& launch, int64_t column, RequantiseArgs& out) const;
 
   /// Where the columns' values lie in the packed weights, in bytes.
   struct Columns {
@@ -70,7 +78,7 @@ class QuantResults {
   PairRowArgs sum_;  // with a shortcut
   std::optional<FusedSum> fused_;
   int shortcut_ = -1;  // among the inputs; -1: none
-  bool in_place_ = false;
+  bool in_place_ = false, tiles_finish_ = false;
 };
 
 }  // namespace fettle::kernels

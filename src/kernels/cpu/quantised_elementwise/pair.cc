@@ -2,6 +2,7 @@
 // QuantizeLinear, in any layout, one operand broadcast where it is: bytes in, bytes out.
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/elementwise/broadcast.h"
@@ -103,13 +104,44 @@ Result<elementwise::BroadcastLoop> MakeLoop(const ir::Graph& group, const Facts&
   return loop;
 }
 
+/// Where one operand has one byte for each pixel of `channels` bytes of the other, which lies as
+/// the output does: a nest over pixels instead of rows as short as that.
+struct PixelLoop {
+  size_t repeated = 0;  // the operand
+  int64_t channels = 0;
+  elementwise::BroadcastLoop loop;  // of the repeated operand alone
+};
+
+std::optional<PixelLoop> FindPixelLoop(const ir::Graph& group, const Facts& facts,
+                                       const StateAssignment& states) {
+  constexpr int64_t kMostChannels = 16;  // more of them are rows worth a call
+  const Shape& full = *group.value(group.outputs[0]).shape;
+  const Layout& layout = states.outputs[0].layout;
+  const std::vector<int64_t> extents = ToPhysical(full, layout).extent;
+  if (extents.size() < 2 || extents.back() < 2 || extents.back() > kMostChannels) return {};
+  for (size_t i = 0; i < 2; ++i) {
+    const auto at = static_cast<size_t>(facts.inputs[i]);
+    const auto other = static_cast<size_t>(facts.inputs[1 - i]);
+    const bool beside =
+        *group.value(group.inputs[other]).shape == full && states.inputs[other].layout == layout;
+    auto along = BroadcastStrides(full, layout, *group.value(group.inputs[at]).shape,
+                                  states.inputs[at].layout);
+    if (!beside || !along.ok() || along->back() != 0) continue;
+    std::vector<int64_t> strides(along->begin(), along->end() - 1);
+    elementwise::BroadcastLoop loop({extents.begin(), extents.end() - 1}, {std::move(strides)});
+    if (loop.stride(0) == 1) return PixelLoop{i, extents.back(), std::move(loop)};
+  }
+  return {};
+}
+
 class Pair final : public PreparedKernel {
  public:
-  Pair(const Facts& facts, elementwise::BroadcastLoop loop, PadLanes pads,
-       std::vector<Alias> aliases)
+  Pair(const Facts& facts, elementwise::BroadcastLoop loop, std::optional<PixelLoop> pixels,
+       PadLanes pads, std::vector<Alias> aliases)
       : facts_(facts),
         run_(FindPairRow(facts.op)),
         loop_(std::move(loop)),
+        pixels_(std::move(pixels)),
         pads_(std::move(pads)),
         aliases_(std::move(aliases)) {}
 
@@ -120,6 +152,13 @@ class Pair final : public PreparedKernel {
     const auto* a = args.inputs[facts_.inputs[0]].host<uint8_t>();
     const auto* b = args.inputs[facts_.inputs[1]].host<uint8_t>();
     auto* y = args.outputs[0].host<uint8_t>();
+    pixels_ ? RunPixels(stream, a, b, y) : RunRows(stream, a, b, y);
+    pads_.Zero(stream, args.outputs[0].host<std::byte>());
+    return OkStatus();
+  }
+
+ private:
+  void RunRows(CpuStream& stream, const uint8_t* a, const uint8_t* b, uint8_t* y) const {
     loop_.Run(stream, [&](const int64_t* offsets, int64_t n, int64_t at) {
       PairRowArgs row = facts_.row;
       row.a = a + offsets[0];
@@ -130,14 +169,37 @@ class Pair final : public PreparedKernel {
       row.n = n;
       run_(row);
     });
-    pads_.Zero(stream, args.outputs[0].host<std::byte>());
-    return OkStatus();
   }
 
- private:
+  /// The repeated operand's bytes are written out for some pixels at a time.
+  void RunPixels(CpuStream& stream, const uint8_t* a, const uint8_t* b, uint8_t* y) const {
+    constexpr int64_t kBytes = 2048;
+    const int64_t channels = pixels_->channels;
+    const uint8_t* one = pixels_->repeated == 0 ? a : b;
+    const uint8_t* many = pixels_->repeated == 0 ? b : a;
+    pixels_->loop.Run(stream, [&](const int64_t* offsets, int64_t count, int64_t at) {
+      std::array<uint8_t, kBytes> bytes;
+      PairRowArgs row = facts_.row;
+      for (int64_t done = 0; done < count;) {
+        const int64_t n = std::min(count - done, kBytes / channels);
+        for (int64_t c = 0; c < channels; ++c)
+          for (int64_t i = 0; i < n; ++i)
+            bytes[static_cast<size_t>(i * channels + c)] = one[offsets[0] + done + i];
+        const uint8_t* beside = many + (at + done) * channels;
+        row.a = pixels_->repeated == 0 ? bytes.data() : beside;
+        row.b = pixels_->repeated == 0 ? beside : bytes.data();
+        row.y = y + (at + done) * channels;
+        row.n = n * channels;
+        run_(row);
+        done += n;
+      }
+    });
+  }
+
   Facts facts_;
   PairRowFunction run_;
   elementwise::BroadcastLoop loop_;
+  std::optional<PixelLoop> pixels_;
   PadLanes pads_;
   std::vector<Alias> aliases_;
 };
@@ -172,9 +234,9 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
     if (problem.shape(group.inputs[i]) == y)
       aliases.push_back({.output = 0, .input = static_cast<int>(i)});
   }
-  return std::unique_ptr<PreparedKernel>(new Pair(facts, std::move(loop),
-                                                  PadLanes(y, problem.states.outputs[0].layout, 1),
-                                                  std::move(aliases)));
+  return std::unique_ptr<PreparedKernel>(
+      new Pair(facts, std::move(loop), FindPixelLoop(group, facts, problem.states),
+               PadLanes(y, problem.states.outputs[0].layout, 1), std::move(aliases)));
 }
 
 constexpr Family<Facts> kFamily{

@@ -1,6 +1,13 @@
 #include "kernels/opencl/conv/tile.h"
 
 namespace fettle::kernels {
+namespace {
+
+/// Work-items that a compute unit of a GPU needs to have something to do while others wait, and
+/// steps of four channels from which on a sum is a long wait.
+constexpr int64_t kItemsOfUnit = 256, kLongSum = 32;
+
+}  // namespace
 
 QuadPlan PlanQuads(const PixelConv& conv, const TileShape& tile) {
   QuadPlan plan{.blocks = DivideUp(conv.oc, tile.lanes()),
@@ -45,15 +52,25 @@ FilterForm QuadForm(const PixelConv& conv, const QuadPlan& plan, bool transposed
   return form;
 }
 
-TileShape UsualTile(const PixelConv& conv) {
+TileShape UsualTile(const PixelConv& conv, const Device& device) {
+  const OpenClFacts& facts = AsOpenCl(device).facts();
   const int64_t pixels = conv.image_pixels();
   TileShape tile{.quads = conv.oc > 8 ? 4 : conv.oc > 4 ? 2 : 1, .columns = pixels > 1 ? 4 : 1};
+  const bool is_long = conv.taps() * DivideUp(conv.ic / conv.groups, 4) >= kLongSum;
+  const auto leaves_units_idle = [&] {
+    const int64_t items =
+        conv.batch * DivideUp(pixels, tile.columns) * DivideUp(conv.oc, tile.lanes());
+    return is_long && !facts.is_cpu && items < kItemsOfUnit * facts.compute_units;
+  };
+  // What is read for several columns weighs more than what is read for several quads.
+  while (tile.quads > 1 && leaves_units_idle()) tile.quads /= 2;
+  while (tile.columns > 1 && leaves_units_idle()) tile.columns /= 2;
   SetGroup(PlaceSizes(DivideUp(pixels, tile.columns), DivideUp(conv.oc, tile.lanes())), tile);
   return tile;
 }
 
 ParamSpace TileSpace(const PixelConv& conv, const Device& device) {
-  ParamSpace space = GroupedSpace<kTileFields>(UsualTile(conv), device);
+  ParamSpace space = GroupedSpace<kTileFields>(UsualTile(conv, device), device);
   std::erase_if(space.tunables[0].values,
                 [&](int64_t quads) { return quads > 1 && conv.oc <= 2 * quads; });
   return space;

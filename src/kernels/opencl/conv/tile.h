@@ -35,7 +35,8 @@ QuadPlan PlanQuads(const PixelConv& conv, const TileShape& tile);
 /// those of a ConvTranspose, [ic][oc of a group][taps].
 FilterForm QuadForm(const PixelConv& conv, const QuadPlan& plan, bool transposed = false);
 
-TileShape UsualTile(const PixelConv& conv);
+/// A large tile, but where sums are long a smaller one that leaves no unit of the device idle.
+TileShape UsualTile(const PixelConv& conv, const Device& device);
 /// Quads up to what the output has. The second form is a Family's.
 ParamSpace TileSpace(const PixelConv& conv, const Device& device);
 ParamSpace TileSpaceOf(const Problem& problem, const PixelConv& conv, const Device& device);

@@ -49,7 +49,7 @@ Result<Expression> ExpressionCompiler::Run() {
   made_.extents_.assign(full_.begin(), full_.end());
   if (made_.extents_.empty()) made_.extents_.push_back(1);
   if (!made_.is_rows_) made_.channels_ = static_cast<cl_int>(full_[1]);
-  if (group_.outputs[0] != expr_.running) {
+  if (group_.outputs.back() != expr_.running) {
     for (const expr::Leaf& leaf : expr_.leaves) {
       ASSIGN_OR_RETURN(leaves_.emplace_back(), Read(leaf));
     }
@@ -73,6 +73,8 @@ void ExpressionCompiler::WriteText() {
       "#define EXPRESSION_ARGS {}{}\n#define EXPRESSION_BODY {}const REAL4 result = {};\n",
       made_.is_rows_ ? 1 : 0, first_param, params_, first_argument, arguments_, body_,
       ValueOf(expr_.results[0]));
+  if (expr_.results.size() > 1)
+    made_.text_ += fmt::format("#define EXPRESSION_SECOND {}\n", ValueOf(expr_.results[1]));
 }
 
 const std::string& ExpressionCompiler::ValueOf(expr::Ref ref) const {
@@ -91,7 +93,9 @@ State ExpressionCompiler::Like() const {
 }
 
 Status ExpressionCompiler::CheckOutput() const {
-  if (group_.outputs.size() != 1) return Unsupported("a value inside the group is an output");
+  const bool is_one_state = states_.outputs.size() == 1 && group_.outputs.size() <= 2;
+  if (!is_one_state || shape(group_.outputs.back()) != full_)
+    return Unsupported("a value inside the group is an output");
   if (full_.elements() > std::numeric_limits<cl_int>::max() - 64)
     return Unsupported("{} elements: kernels count them in 32 bits", full_.elements());
   if (expr_.running != ir::kAbsent && shape(expr_.running) != full_)

@@ -19,10 +19,11 @@ namespace fettle::kernels {
 /// arguments.
 class Expression {
  public:
-  /// Compiles `expr`, which `group` was lowered to, for its one output: in pixels (NCHW4c or
-  /// NC4HW4) or row-major, of the running value's shape; operands are in the state that StateBeside
-  /// gives. Operands broadcast; a bound operand beside pixels has their rank or one element. Fails
-  /// with kUnsupported and the reason.
+  /// Compiles `expr`, which `group` was lowered to, for its output: in pixels (NCHW4c or NC4HW4) or
+  /// row-major, of the running value's shape; operands are in the state that StateBeside gives. A
+  /// second output is of the same shape, and no state is asked of it (FINISH_BOTH). Operands
+  /// broadcast; a bound operand beside pixels has their rank or one element. Fails with
+  /// kUnsupported and the reason.
   static Result<Expression> Compile(const expr::Expr& expr, const ir::Graph& group,
                                     const StateAssignment& states);
   /// Lowers the group first (expr::Lower).

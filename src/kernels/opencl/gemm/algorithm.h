@@ -21,7 +21,7 @@ struct GemmShape {
   /// Something other than the sum is stored: scaled, with an addend, or what element-wise operators
   /// make of it.
   bool is_finished = false;
-  bool constant_b = false;  // B is packed: its rows are as long as the algorithm wants them
+  bool constant_b = false;  // B is packed, in the order and with the pitch that the setup wants
   /// Product i is of matrices (i / repeat) % matrices of an operand; 0 matrices: as many as
   /// `batch`.
   struct Matrices {
@@ -57,6 +57,8 @@ struct GemmSetup {
   bool swaps = false;
   /// Elements from row to row of a packed B; 0: they follow each other.
   int64_t b_pitch = 0;
+  /// A packed B is [n, k] rather than [k, n].
+  bool b_by_columns = false;
 };
 
 /// Both types that floats are stored as.

@@ -72,9 +72,15 @@ Status CheckSplit(const GemmShape& shape, const Params& params, const OpenClFact
     return InvalidArgument("PARTS: the partial products pass {} bytes", facts.max_allocation_bytes);
   return CheckRegisters(shape, kRegisterFields.Read(params), facts);
 }
+/// As many parts as keep a large device busy with the usual tiles of 16 rows and 64 columns.
 Params UsualSplit(const GemmShape& shape, const OpenClFacts& facts) {
   Params params = kRegisterFields.Write(UsualRegisters(shape, facts));
-  kPartsFields.Write({}, params);
+  const int64_t groups = DivideUp(shape.m, 16) * DivideUp(shape.n, 64);
+  Parts of;
+  while (of.parts < 16 && of.parts * groups < 4 * facts.compute_units &&
+         shape.k >= 4 * of.parts * kLeastPart)
+    of.parts *= 2;
+  kPartsFields.Write(of, params);
   return params;
 }
 GemmSetup SetUpSplit(const GemmShape& shape, const GemmForms& forms, const Params& params,

@@ -2,6 +2,7 @@
 // with one row. LANES work-items share a vector of VW columns, each taking every LANES-th step of k:
 // lws = {1, LANES, 1}, gws = {ceil(columns / VW), LANES, matrices}. Result i is of vector
 // (i / batch.x) % batch.y and matrix (i / batch.z) % batch.w.
+//   K_UNROLL rows of a vector that a work-item has on their way at once
 #include "kernels/opencl/gemm/operands.clh"
 #include "kernels/opencl/gemm/epilogue.clh"
 #include "kernels/opencl/gemm/lanes.clh"
@@ -19,8 +20,8 @@ __kernel void gemm_vector_columns(const int columns, const int k,
   matrix += matrix_offset + MatrixOf(z, batch.z, batch.w) * k * columns;
   const int left = columns - column;
   vec_t sum = (vec_t)(0.0f);
-  for (int p = lane; p < k; p += LANES)
-    sum = MULTIPLY_ADD((vec_t)(LOAD(x, p)), LoadColumns(matrix, p * columns + column, left), sum);
+  UNROLLED for (int p = lane; p < k; p += LANES)
+    sum = MULTIPLY_ADD((vec_t)(LOAD(x, p)), LOAD_STEP(matrix, p * columns + column, left), sum);
   ADD_LANES(sum, lane);
   if (lane == 0)
     StoreColumns(FINISH_SUM(sum, z, column, left), y, y_offset + z * columns + column, left);

@@ -3,6 +3,7 @@
 // LANES-th vector of it: lws = {LANES, 1, 1}, gws = {LANES, rows, matrices}. Result i is of matrix
 // (i / batch.x) % batch.y and vector (i / batch.z) % batch.w.
 //   ONE_ROW  1: y is the row of its matrix, 0: the column
+//   K_UNROLL vectors of a row that a work-item has on their way at once
 #include "kernels/opencl/gemm/operands.clh"
 #include "kernels/opencl/gemm/epilogue.clh"
 #ifndef ONE_ROW
@@ -22,9 +23,8 @@ __kernel void gemm_vector_rows(const int rows, const int k,
   matrix += matrix_offset + (MatrixOf(z, batch.x, batch.y) * rows + row) * k;
   x += x_offset + MatrixOf(z, batch.z, batch.w) * k;
   vec_t products = (vec_t)(0.0f);
-  for (int p = lane * VW; p < k; p += LANES * VW)
-    products =
-        MULTIPLY_ADD(LoadColumns(matrix, p, k - p), LoadColumns(x, p, k - p), products);
+  UNROLLED for (int p = lane * VW; p < k; p += LANES * VW)
+    products = MULTIPLY_ADD(LOAD_STEP(matrix, p, k - p), LOAD_STEP(x, p, k - p), products);
   float parts[VW];
   SPREAD(products, parts);
   float sum = 0.0f;

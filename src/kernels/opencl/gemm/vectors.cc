@@ -11,8 +11,13 @@ namespace {
 /// kRowOfTransposed: m is 1 and B is [n, k] (vector_rows.cl on B and A).
 enum class VectorKind : uint8_t { kColumn, kRow, kRowOfTransposed };
 
+/// From so many steps of k on a constant B is packed as [n, k]: the work-items that share a sum
+/// then read neighbours, each of them some.
+constexpr int64_t kLongSum = 256;
+
 Result<VectorKind> VectorKindOf(const GemmShape& shape) {
-  if (shape.m == 1) return shape.trans_b ? VectorKind::kRowOfTransposed : VectorKind::kRow;
+  const bool by_columns = shape.trans_b || (shape.constant_b && shape.k >= kLongSum);
+  if (shape.m == 1) return by_columns ? VectorKind::kRowOfTransposed : VectorKind::kRow;
   if (shape.n != 1)
     return Unsupported("m is {} and n is {}: a vector has one row or one column", shape.m, shape.n);
   if (shape.trans_a) return Unsupported("one column and a transposed left operand");
@@ -20,16 +25,22 @@ Result<VectorKind> VectorKindOf(const GemmShape& shape) {
 }
 Status IsVector(const GemmShape& shape, const OpenClFacts&) { return VectorKindOf(shape).status(); }
 
-/// Work-items that share a sum, or rows of B, and the elements that each reads at a time.
+/// Work-items that share a sum, or rows of B, the elements that each reads at a time, and how many
+/// such reads it has on their way.
 struct LaneTile {
-  int64_t lanes = 1, vw = 1;
+  int64_t lanes = 1, vw = 1, k_unroll = 1;
 };
 constexpr Fields kFields("gemm/vector_rows.cl",
                          Field{"LANES", &LaneTile::lanes, kLaneCounts, "LANES"},
-                         Field{"VW", &LaneTile::vw, {1, 2, 4, 8, 16}, "VW"});
+                         Field{"VW", &LaneTile::vw, {1, 2, 4, 8, 16}, "VW"},
+                         Field{"K_UNROLL", &LaneTile::k_unroll, {1, 2, 4, 8}, "K_UNROLL"});
 
-LaneTile UsualVector(const GemmShape&, const OpenClFacts& facts) {
-  return {.lanes = UsualLanes(facts), .vw = facts.is_cpu ? 16 : 4};
+/// Bytes that a work-item of a GPU reads at best with one instruction.
+constexpr int64_t kWidestRead = 16;
+
+LaneTile UsualVector(const GemmShape& shape, const OpenClFacts& facts) {
+  if (facts.is_cpu) return {.lanes = UsualLanes(facts), .vw = 16};
+  return {.lanes = UsualLanes(facts), .vw = kWidestRead / ByteSize(shape.storage), .k_unroll = 4};
 }
 Status CheckVector(const GemmShape&, const LaneTile& tile, const OpenClFacts& facts) {
   return CheckLanes(tile.lanes, facts);
@@ -40,7 +51,8 @@ GemmSetup SetUpVector(const GemmShape& shape, const GemmForms&, const LaneTile& 
   const bool columns = kind == VectorKind::kRow;
   GemmSetup setup{.path = columns ? "gemm/vector_columns.cl" : "gemm/vector_rows.cl",
                   .function = columns ? "gemm_vector_columns" : "gemm_vector_rows",
-                  .swaps = kind == VectorKind::kRowOfTransposed};
+                  .swaps = kind == VectorKind::kRowOfTransposed,
+                  .b_by_columns = kind == VectorKind::kRowOfTransposed};
   kFields.Define(tile, setup.options);
   const auto lanes = static_cast<size_t>(tile.lanes);
   const auto batch = static_cast<size_t>(shape.batch);

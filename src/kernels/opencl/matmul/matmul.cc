@@ -1,5 +1,6 @@
 // MatMul and Gemm by the algorithms of kernels/opencl/gemm, with an epilogue. Operands are
-// row-major buffers where nothing else is said; a constant B is packed as [k, n].
+// row-major buffers where nothing else is said; a constant B is packed as [k, n], for a vector as
+// [n, k].
 //   opencl.matmul.registers     tiles in registers
 //   opencl.matmul.local         tiles in local memory
 //   opencl.matmul.mma           instructions that multiply matrices of f16
@@ -34,6 +35,16 @@ int RegistersTaste(const ProductFacts& facts, const Device& device) {
 template <int kUsual, int kForFew>
 int LocalTaste(const ProductFacts& facts, const Device&) {
   return facts.shape.m < 8 || facts.shape.n < 8 ? kForFew : kUsual;
+}
+
+/// Few rows of a long sum are few tiles: parts of it keep more of a large device busy.
+int SplitTaste(const ProductFacts& facts, const Device& device) {
+  const OpenClFacts& opencl = AsOpenCl(device).facts();
+  const GemmShape& shape = facts.shape;
+  constexpr int64_t kTile = 64, kLongSum = 512;
+  const int64_t tiles = DivideUp(shape.m, kTile) * DivideUp(shape.n, kTile);
+  const bool leaves_units_idle = tiles < opencl.compute_units && shape.k >= kLongSum;
+  return opencl.local_memory_is_dedicated && shape.m >= 8 && leaves_units_idle ? 11 : 3;
 }
 
 /// Pieces are of 16 rows and 16 columns at least.
@@ -83,7 +94,7 @@ const KernelDesc kOpenClMatMulVector = {.name = "opencl.matmul.vector",
 
 extern const KernelDesc kOpenClMatMulSplitK;
 const KernelDesc kOpenClMatMulSplitK = {.name = "opencl.matmul.split_k",
-                                        .match = MatchAs<kProductFamily<kGemmSplit, Always<3>>>,
+                                        .match = MatchAs<kProductFamily<kGemmSplit, SplitTaste>>,
                                         .parameters = ProductParameters<kGemmSplit>};
 
 extern const KernelDesc kOpenClMatMulBatched;

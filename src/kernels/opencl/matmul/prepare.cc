@@ -8,24 +8,30 @@
 namespace fettle::kernels {
 namespace {
 
-/// Rows of [k, n], `pitch` elements long, zero behind their end.
-PackRequest PackB(const Product& p, int64_t pitch, DType storage) {
+/// Rows of [k, n], or of [n, k] where the setup wants that, `b_pitch` elements long, zero behind
+/// their end.
+PackRequest PackB(const Product& p, const GemmSetup& setup, DType storage) {
+  const int64_t rows = p.trans_b ? p.n : p.k, columns = p.trans_b ? p.k : p.n;
+  const bool transposes = p.trans_b != setup.b_by_columns;
+  const int64_t width = transposes ? rows : columns;
+  const int64_t pitch = setup.b_pitch == 0 ? width : setup.b_pitch;
+  const int64_t elements = (transposes ? columns : rows) * pitch;
   PackRequest request;
   request.constants = {p.b};
-  request.recipe = fmt::format("opencl.matmul.kn{}.{}", p.trans_b ? ".t" : "", DTypeName(storage));
-  if (pitch != p.n) request.recipe += fmt::format(".pitch{}", pitch);
-  request.bytes = StorageBytes(storage, p.b_matrices * p.k * pitch);
-  request.pack = [p, pitch, storage](std::span<const Constant* const> constants, std::byte* out) {
-    if (pitch != p.n) std::memset(out, 0, StorageBytes(storage, p.b_matrices * p.k * pitch));
-    const int64_t rows = p.trans_b ? p.n : p.b_matrices * p.k;
-    const int64_t columns = p.trans_b ? p.k : p.n;
-    for (int64_t z = 0; z < (p.trans_b ? p.b_matrices : 1); ++z)
+  request.recipe = fmt::format("opencl.matmul.{}{}.{}", setup.b_by_columns ? "nk" : "kn",
+                               transposes ? ".t" : "", DTypeName(storage));
+  if (pitch != width) request.recipe += fmt::format(".pitch{}", pitch);
+  request.bytes = StorageBytes(storage, p.b_matrices * elements);
+  request.pack = [=, has_gaps = pitch != width, bytes = request.bytes, matrices = p.b_matrices](
+                     std::span<const Constant* const> constants, std::byte* out) {
+    if (has_gaps) std::memset(out, 0, bytes);
+    for (int64_t z = 0; z < matrices; ++z)
       StoreMatrix(*constants[0],
                   {.first = z * rows * columns,
                    .rows = rows,
                    .columns = columns,
-                   .transposes = p.trans_b,
-                   .to = z * p.k * pitch,
+                   .transposes = transposes,
+                   .to = z * elements,
                    .pitch = pitch},
                   storage, out);
     return OkStatus();
@@ -60,8 +66,7 @@ class MatMul final : public PreparedKernel {
       addend_ = InputIndex(*problem.group, p_.addend);
     a_is_image_ = problem.states.inputs[a_].memory == MemoryKind::kImage2d;
     if (setup_.extents.empty()) setup_.extents = {Int(shape.m), Int(shape.n), Int(shape.k)};
-    if (p_.constant_b)
-      packs_.push_back(PackB(p_, setup_.b_pitch == 0 ? p_.n : setup_.b_pitch, shape.storage));
+    if (p_.constant_b) packs_.push_back(PackB(p_, setup_, shape.storage));
     if (p_.constant_row)
       packs_.push_back(PackRow(p_, p_.addend_column_stride == 0 ? 1 : p_.n, shape.storage));
     own_packs_ = packs_.size();

@@ -124,7 +124,7 @@ PackRequest RequestFilter(const PixelConv& conv, const FilterShape& shape) {
 }
 
 ParamSpace Space(const Problem&, const PixelConv& conv, const Device& device) {
-  TileShape tile = UsualTile(conv);
+  TileShape tile = UsualTile(conv, device);
   SetGroup(PlaceSizes(DivideUp(CutPatches(conv, WinogradTile().tile).all, tile.columns),
                       DivideUp(conv.oc, tile.lanes())),
            tile);

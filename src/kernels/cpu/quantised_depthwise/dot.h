@@ -47,4 +47,29 @@ struct DotRowArgs {
 /// round((init + sum of taps) * scale + add) + zero, within [low, high]; |results| stay below 2^31.
 void RunDotRow(const DotRowArgs& args);
 
+/// Channels that one half of a vector holds.
+inline constexpr int64_t kHalfChannels = kDotChannels / 2;
+
+/// One line of the output, or two of them, of a kernel of up to three rows and three columns:
+/// columns stay in registers from the pixel that reads them first to the one that reads them last.
+struct DotLinesArgs {
+  /// Of each output line: the lines that the kernel's rows read, and bytes from pixel to pixel of
+  /// them; 0 where a line is all padding.
+  const uint8_t* lines[2][3] = {};
+  int64_t steps[2][3] = {};
+  const uint8_t* padding = nullptr;  // a pixel of it
+  uint8_t flip = 0;                  // 0x80: i8 become u8
+  /// Of the input; what the first pixel reads first, which may be padding; 1 or 2 columns.
+  int64_t width = 0, first_column = 0, stride = 1;
+  /// Weights, first values, scales, addends, range, pixels and channels; columns and taps are not
+  /// read. Up to kHalfChannels channels where `halves`.
+  DotRowArgs row;
+  /// Half of a vector is the second line, whose pixels lie at `second_out`; channels of both are
+  /// those of `row`, twice.
+  bool halves = false;
+  uint8_t* second_out = nullptr;  // null: there is no second line
+};
+/// As RunDotRow.
+void RunDotLines(const DotLinesArgs& args);
+
 }  // namespace fettle::kernels

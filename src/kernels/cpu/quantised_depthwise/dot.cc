@@ -1,7 +1,8 @@
-// cpu.quantised.depthwise.dot: depthwise convolutions of bytes, channels-last, requantised. A line
-// of the output is computed in pieces: the columns that a piece reads are interleaved once, kernel
-// row by kernel row in fours, and every output that reads a column takes it from there.
-#include "kernels/cpu/quantised/depthwise_dot.h"
+// cpu.quantised.depthwise.dot: depthwise convolutions of bytes, channels-last, requantised. Columns
+// of kernels of up to 3x3 are interleaved in registers and stay there until no output reads them.
+// Of others a line of the output is computed in pieces: the columns that a piece reads are
+// interleaved once, kernel row by kernel row in fours, and every output takes them from there.
+#include "kernels/cpu/quantised_depthwise/dot.h"
 
 #include <algorithm>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/quantised/microkernel.h"
 #include "kernels/cpu/quantised/operands.h"
+#include "kernels/cpu/quantised_depthwise/pack.h"
 #include "kernels/family.h"
 
 namespace fettle::kernels {
@@ -46,52 +48,6 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
   return std::vector<StateAssignment>{std::move(states)};
 }
 
-/// The packed form, by blocks of kDotChannels channels in the order of DotPlace: weights
-/// [block][kernel column][four rows][channel][4]; then of all channels the sum of the weights, the
-/// bias, the scale and the addend.
-struct DotLayout {
-  int64_t channels, kernel_h, kernel_w;
-  bool unsigned_w;
-
-  int64_t row_groups() const { return CeilDiv(kernel_h, kDotTaps); }
-  int64_t taps() const { return kernel_w * row_groups(); }
-  int64_t blocks() const { return CeilDiv(channels, kDotChannels); }
-  int64_t block_bytes() const { return taps() * kDotBytes; }
-  int64_t columns() const { return blocks() * kDotChannels; }
-  int64_t sums_offset() const { return blocks() * block_bytes(); }
-  int64_t biases_offset() const { return sums_offset() + columns() * 4; }
-  int64_t scales_offset() const { return biases_offset() + columns() * 4; }
-  int64_t adds_offset() const { return scales_offset() + columns() * 4; }
-  int64_t bytes() const { return adds_offset() + columns() * 4; }
-};
-
-void Pack(const DotLayout& l, const QuantConstants& constants, double x_scale, double y_scale,
-          std::byte* out) {
-  std::memset(out, 0, l.bytes());
-  auto* sums = reinterpret_cast<int32_t*>(out + l.sums_offset());
-  auto* biases = reinterpret_cast<int32_t*>(out + l.biases_offset());
-  auto* scales = reinterpret_cast<float*>(out + l.scales_offset());
-  auto* adds = reinterpret_cast<float*>(out + l.adds_offset());
-  for (int64_t c = 0; c < l.channels; ++c) {
-    const int64_t block = c / kDotChannels, place = DotPlace(c % kDotChannels);
-    std::byte* at = out + block * l.block_bytes() + place * 4;
-    const int64_t n = block * kDotChannels + place;
-    for (int64_t h = 0; h < l.kernel_h; ++h) {
-      for (int64_t w = 0; w < l.kernel_w; ++w) {
-        const int64_t i = (c * l.kernel_h + h) * l.kernel_w + w;
-        const auto value = static_cast<int8_t>(constants.w->GetInt(i) - (l.unsigned_w ? 128 : 0));
-        at[(w * l.row_groups() + h / kDotTaps) * kDotBytes + h % kDotTaps] =
-            static_cast<std::byte>(value);
-        sums[n] += value;
-      }
-    }
-    const QuantisedColumn column = constants.Column(c, x_scale, y_scale);
-    biases[n] = column.bias;
-    scales[n] = column.scale;
-    adds[n] = column.add;
-  }
-}
-
 class DepthwiseDot final : public PreparedKernel {
  public:
   DepthwiseDot(const Problem& problem, const Facts& facts, const CpuDevice& device)
@@ -115,20 +71,7 @@ class DepthwiseDot final : public PreparedKernel {
     }
   }
 
-  std::vector<PackRequest> packs() const override {
-    PackRequest request = QuantConstants::Request(q_);
-    const std::string present = std::exchange(request.recipe, {});
-    const double y_scale = q_.requantise->scale;
-    request.recipe = fmt::format("quantised.depthwise.dot.k{}x{}.of{}.x{}.y{}", layout_.kernel_h,
-                                 layout_.kernel_w, present, q_.x_scale, y_scale);
-    request.bytes = layout_.bytes();
-    request.pack = [layout = layout_, present, x_scale = q_.x_scale, y_scale](
-                       std::span<const Constant* const> constants, std::byte* out) {
-      Pack(layout, QuantConstants::Of(present, constants), x_scale, y_scale, out);
-      return OkStatus();
-    };
-    return {std::move(request)};
-  }
+  std::vector<PackRequest> packs() const override { return {MakeDotPack(q_, layout_)}; }
 
   int64_t workspace_bytes() const override { return SharedBytes() + lanes_ * LaneBytes(); }
 
@@ -148,8 +91,14 @@ class DepthwiseDot final : public PreparedKernel {
         .ParallelFor(g_.batch * per_image, [&](int64_t task, int lane) {
           const int64_t first = task % per_image * task_lines_;
           std::byte* scratch = shared + SharedBytes() + lane * LaneBytes();
-          for (int64_t y = first; y < std::min(first + task_lines_, g_.out[1]); ++y)
-            RunLine(args, init, task / per_image, y, scratch);
+          const int64_t end = std::min(first + task_lines_, g_.out[1]);
+          for (int64_t y = first; y < end; ++y) {
+            if (StaysInRegisters()) {
+              RunBlocks(args, init, {task / per_image, y, end, (y - first) % 2 == 0});
+            } else {
+              RunLine(args, init, task / per_image, y, scratch);
+            }
+          }
         });
     return OkStatus();
   }
@@ -159,27 +108,81 @@ class DepthwiseDot final : public PreparedKernel {
   int64_t SharedBytes() const { return kDotChannels + layout_.columns() * 4; }
   int64_t LaneBytes() const { return columns_ * layout_.row_groups() * kDotBytes; }
 
+  bool StaysInRegisters() const {
+    return g_.kernel[1] <= 3 && g_.kernel[2] == 3 && g_.dilation[2] == 1 && g_.stride[2] <= 2;
+  }
+
+  /// What all outputs of channels from `c` on have in common; others of the fields are left.
+  DotRowArgs RowOf(const LaunchArgs& args, const int32_t* init, int64_t c) const {
+    const std::byte* blob = args.packed[0].host<std::byte>();
+    DotRowArgs row;
+    row.weights = blob + c / kDotChannels * layout_.block_bytes();
+    row.init = init + c;
+    row.scale = reinterpret_cast<const float*>(blob + layout_.scales_offset()) + c;
+    row.add = reinterpret_cast<const float*>(blob + layout_.adds_offset()) + c;
+    row.zero = q_.requantise->zero;
+    row.low = q_.requantise->low;
+    row.high = q_.requantise->high;
+    row.is_signed = signed_y_;
+    row.channels = std::min(kDotChannels, g_.oc - c);
+    row.out_step = g_.oc;
+    return row;
+  }
+
+  /// Line `y` of those before `end` of an output image; whether it begins a pair of lines.
+  struct Line {
+    int64_t image, y, end;
+    bool begins_pair;
+  };
+
+  /// A line by blocks of channels; a last block of half a vector with its second line, if it has
+  /// one.
+  void RunBlocks(const LaunchArgs& args, const int32_t* init, const Line& at) const {
+    uint8_t* out =
+        args.outputs[0].host<uint8_t>() + (at.image * g_.out[1] + at.y) * g_.out[2] * g_.oc;
+    DotLinesArgs lines;
+    lines.padding = args.workspace.host<uint8_t>();
+    lines.flip = signed_x_ ? 0x80 : 0;
+    lines.width = g_.in[2];
+    lines.first_column = -g_.pad[2];
+    lines.stride = g_.stride[2];
+    for (int64_t c = 0; c < g_.oc; c += kDotChannels) {
+      lines.row = RowOf(args, init, c);
+      lines.row.pixels = g_.out[2];
+      lines.row.out = out + c;
+      lines.halves = g_.oc - c <= kHalfChannels;
+      if (lines.halves && !at.begins_pair) continue;
+      const bool second = lines.halves && at.y + 1 < at.end;
+      lines.second_out = second ? lines.row.out + g_.out[2] * g_.oc : nullptr;
+      for (int line = 0; line < 2; ++line)
+        FindLines(args, at.image, at.y + (second ? line : 0), c, line, lines);
+      RunDotLines(lines);
+    }
+  }
+
+  /// The input's lines that output line `y` reads, channels from `c` on.
+  void FindLines(const LaunchArgs& args, int64_t image, int64_t y, int64_t c, int line,
+                 DotLinesArgs& lines) const {
+    const uint8_t* in =
+        args.inputs[input_].host<uint8_t>() + image * g_.in[1] * g_.in[2] * g_.ic + c;
+    for (int64_t r = 0; r < 3; ++r) {
+      const int64_t from = y * g_.stride[1] - g_.pad[1] + r * g_.dilation[1];
+      const bool reads = r < g_.kernel[1] && from >= 0 && from < g_.in[1];
+      lines.lines[line][r] = reads ? in + from * g_.in[2] * g_.ic : lines.padding;
+      lines.steps[line][r] = reads ? g_.ic : 0;
+    }
+  }
+
   /// Line `y` of an output image.
   void RunLine(const LaunchArgs& args, const int32_t* init, int64_t image, int64_t y,
                std::byte* scratch) const {
-    const std::byte* blob = args.packed[0].host<std::byte>();
     uint8_t* out = args.outputs[0].host<uint8_t>() + (image * g_.out[1] + y) * g_.out[2] * g_.oc;
     for (int64_t c = 0; c < g_.oc; c += kDotChannels) {
-      DotRowArgs row;
+      DotRowArgs row = RowOf(args, init, c);
       row.columns = scratch;
       row.pixel_step = g_.stride[2] * layout_.row_groups() * kDotBytes;
       row.taps = layout_.taps();
       row.tap_offsets = tap_offsets_.data();
-      row.weights = blob + c / kDotChannels * layout_.block_bytes();
-      row.init = init + c;
-      row.scale = reinterpret_cast<const float*>(blob + layout_.scales_offset()) + c;
-      row.add = reinterpret_cast<const float*>(blob + layout_.adds_offset()) + c;
-      row.zero = q_.requantise->zero;
-      row.low = q_.requantise->low;
-      row.high = q_.requantise->high;
-      row.is_signed = signed_y_;
-      row.channels = std::min(kDotChannels, g_.oc - c);
-      row.out_step = g_.oc;
       for (int64_t x = 0; x < g_.out[2]; x += piece_) {
         row.pixels = std::min(piece_, g_.out[2] - x);
         row.out = out + x * g_.oc + c;
@@ -248,7 +251,7 @@ constexpr Family<Facts> kFamily{
 }  // namespace
 
 extern const KernelDesc kCpuQuantisedDepthwiseDot;
-const KernelDesc kCpuQuantisedDepthwiseDot = {.name = "cpu.quantised.depthwise.dot",
-                                              .match = MatchAs<kFamily>};
+const KernelDesc kCpuQuantisedDepthwiseDot = {
+    .name = "cpu.quantised.depthwise.dot", .version = 2, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels

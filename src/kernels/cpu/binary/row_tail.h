@@ -1,0 +1,55 @@
+// From counts to floats, through the operators of a tail, to bits, without a stop in memory.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "kernels/cpu/binary/results.h"
+#include "kernels/cpu/elementwise/program.h"
+
+namespace fettle::kernels {
+
+/// v = fn(v, b) of a row's columns, or fn(v, b, c).
+struct RowStep {
+  elementwise::Fn fn = elementwise::Fn::kCopy;
+  const float* b = nullptr;
+  int64_t b_stride = 0;  // floats between rows
+  const float* c = nullptr;
+  int64_t c_stride = 0;
+};
+
+/// Rows of pixels, `columns` outputs of each, a multiple of 32. `form` is kScaled or kOnes.
+struct RowTailArgs {
+  BitSums sums;
+  FloatForm form = FloatForm::kScaled;
+  const float* scales = nullptr;  // [columns]
+  int64_t columns = 0;
+  const RowStep* steps = nullptr;
+  int to_floats = 0, to_packed = 0;  // the latter behind the former
+  float* y = nullptr;                // null: floats are not kept
+  int64_t y_stride = 0;
+  uint64_t* bits = nullptr;  // null: nothing is packed; begins a word
+  int64_t bits_stride = 0;
+  int32_t low = 0, high = 0;  // keys, as PackRow compares them
+  bool invert = false;
+};
+/// Several rows of 64 columns at a time stay in registers.
+void RunRowTail(const RowTailArgs& args);
+
+/// The steps of an element-wise program that does one thing after the other to its running value,
+/// by functions that RunRowTail has.
+class RowSteps {
+ public:
+  /// Nothing where it is no such program. No program: no steps.
+  static std::optional<RowSteps> Of(const std::optional<elementwise::Program>& program);
+
+  int count() const { return static_cast<int>(chain_.size()); }
+  const std::vector<elementwise::ChainLink>& chain() const { return chain_; }
+  /// Writes count() of them, for the block that begins at `row` and `column`.
+  void Fill(const elementwise::Binding& binding, int64_t row, int64_t column, RowStep* steps) const;
+
+ private:
+  std::vector<elementwise::ChainLink> chain_;
+};
+
+}  // namespace fettle::kernels

@@ -1,0 +1,66 @@
+#include "kernels/opencl/pool/pixel_pool.h"
+
+#include "kernels/opencl/states.h"
+#include "ops/reduce/op.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// The window of rank 1 as one of height 1.
+void GiveHeight(ops::Window& window) {
+  for (auto* ones : {&window.kernel, &window.strides, &window.dilations})
+    ones->insert(ones->begin(), 2 - ones->size(), 1);
+  for (auto* zeros : {&window.pad_begin, &window.pad_end})
+    zeros->insert(zeros->begin(), 2 - zeros->size(), 0);
+}
+
+/// The window that covers the whole plane.
+PixelPool WholePlane(const Shape& x, bool is_max) {
+  PixelPool plan{.kind = is_max ? PixelPoolKind::kMax : PixelPoolKind::kAverageInside,
+                 .window = {}};
+  plan.window.kernel = {x.rank() == 3 ? 1 : x[2], x[x.rank() - 1]};
+  plan.window.strides = plan.window.dilations = {1, 1};
+  plan.window.pad_begin = plan.window.pad_end = {0, 0};
+  return plan;
+}
+
+/// Whether a reduction keeps its axes and folds those of the plane.
+Result<bool> FoldsPlane(const ir::Graph& group, const ir::Node& node, const Shape& x) {
+  if (node.attributes.Int("keepdims", 1) == 0) return false;
+  std::vector<int64_t> axes;
+  if (node.input(1) != ir::kAbsent) {
+    const auto& constant = group.value(node.input(1)).constant;
+    if (constant == nullptr) return Unsupported("the axes are not constant");
+    for (int64_t i = 0; i < constant->elements(); ++i) axes.push_back(constant->GetInt(i));
+  }
+  ASSIGN_OR_RETURN(const ops::AxisMask mask, ops::ReduceAxes(node, x.rank(), axes));
+  ops::AxisMask plane(x.rank(), true);
+  plane[0] = plane[1] = false;
+  return mask == plane;
+}
+
+}  // namespace
+
+Result<PixelPool> ReadPixelPool(const ir::Graph& group, const Device&) {
+  const ir::Node& node = group.nodes()[0];
+  const ir::Value& x = group.value(node.inputs[0]);
+  if (!IsFloatValue(x.dtype) || !HasPixelRank(*x.shape) || x.is_constant())
+    return Unsupported("expected a float tensor of rank 3 or 4");
+  if (node.outputs.size() > 1) return Unsupported("indices are left to the reference");
+  if (node.op == "GlobalAveragePool"_op || node.op == "GlobalMaxPool"_op)
+    return WholePlane(*x.shape, node.op == "GlobalMaxPool"_op);
+  if (node.op == "ReduceMean"_op || node.op == "ReduceMax"_op) {
+    ASSIGN_OR_RETURN(const bool folds_plane, FoldsPlane(group, node, *x.shape));
+    if (!folds_plane) return Unsupported("a reduction of other axes than the plane's");
+    return WholePlane(*x.shape, node.op == "ReduceMax"_op);
+  }
+  if (node.op != "MaxPool"_op && node.op != "AveragePool"_op) return Unsupported("not a pooling");
+  ASSIGN_OR_RETURN(ops::PoolAttributes pool, ops::ReadPool(node, *x.shape));
+  GiveHeight(pool);
+  PixelPoolKind kind = PixelPoolKind::kMax;
+  if (node.op == "AveragePool"_op)
+    kind = pool.count_include_pad ? PixelPoolKind::kAverageAll : PixelPoolKind::kAverageInside;
+  return PixelPool{kind, std::move(pool)};
+}
+
+}  // namespace fettle::kernels

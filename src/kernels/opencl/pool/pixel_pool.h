@@ -1,0 +1,21 @@
+// What pooling of pixels computes.
+#pragma once
+
+#include "kernels/kernel.h"
+#include "ops/pool/op.h"
+
+namespace fettle::kernels {
+
+/// The numbers that pool/window.cl and pool/plane.cl know them by.
+enum class PixelPoolKind : int32_t { kMax = 0, kAverageInside = 1, kAverageAll = 2 };
+
+struct PixelPool {
+  PixelPoolKind kind = PixelPoolKind::kMax;
+  ops::Window window;  // of two axes
+};
+
+/// MaxPool, AveragePool, their global forms, and ReduceMean and ReduceMax over the plane, of floats
+/// of rank 3 or 4. kUnsupported: anything else.
+Result<PixelPool> ReadPixelPool(const ir::Graph& group, const Device& device);
+
+}  // namespace fettle::kernels

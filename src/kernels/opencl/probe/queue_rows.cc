@@ -1,0 +1,156 @@
+// What launches, transfers and maps of an OpenCL device cost, as rows.
+#include <algorithm>
+
+#include "kernels/opencl/probe/rows.h"
+
+namespace fettle::kernels {
+namespace {
+
+constexpr int64_t kTransferBytes = 16 << 20, kFewBytes = 4 << 10;
+
+/// A launch that reads nothing: steps 0.
+Status LaunchNothing(const OpenClPlace& place, const OpenClKernel& kernel) {
+  ArgList args;
+  args.Memory(place.results()).Memory(place.results());
+  args.Value(cl_uint{0}).Value(cl_uint{0}).Value(cl_uint{0});
+  return place.stream().Launch(
+      kernel, {.gws = {OpenClPlace::kGroup, 1, 1}, .lws = {OpenClPlace::kGroup, 1, 1}},
+      args.args());
+}
+
+/// What one more adds to a full queue.
+Result<ProbeSample> RunLaunches(OpenClPlace& place, int64_t count) {
+  constexpr int kFew = 8;
+  ASSIGN_OR_RETURN(const auto kernel, place.MemoryKernel("probe_read"));
+  const auto enqueue = [&](int64_t launches) -> Status {
+    for (int64_t i = 0; i < launches; ++i) RETURN_IF_ERROR(LaunchNothing(place, *kernel));
+    return OkStatus();
+  };
+  ASSIGN_OR_RETURN(const double few, place.Ns([&] { return enqueue(kFew); }));
+  ASSIGN_OR_RETURN(const double many, place.Ns([&] { return enqueue(kFew + count); }));
+  return ProbeSample{std::max(many - few, 1.0) / static_cast<double>(count) * 1e-3, many};
+}
+
+/// A launch and waiting for it.
+Result<ProbeSample> RunRoundTrips(OpenClPlace& place, int64_t count) {
+  ASSIGN_OR_RETURN(const auto kernel, place.MemoryKernel("probe_read"));
+  ASSIGN_OR_RETURN(const double ns, place.Ns([&]() -> Status {
+    for (int64_t i = 0; i < count; ++i) {
+      RETURN_IF_ERROR(LaunchNothing(place, *kernel));
+      RETURN_IF_ERROR(place.stream().Synchronise());
+    }
+    return OkStatus();
+  }));
+  return ProbeSample{ns / static_cast<double>(count) * 1e-3, ns};
+}
+
+/// A tensor of a row that the host writes, reads or maps.
+struct Handed {
+  OpenClPlace& place;
+  std::shared_ptr<DeviceMemory> memory;
+  std::vector<float> host;
+
+  int64_t bytes() const { return static_cast<int64_t>(host.size()) * 4; }
+  DeviceTensor tensor() const {
+    return {.memory = memory,
+            .shape = Shape{static_cast<int64_t>(host.size())},
+            .state = {.device = DeviceKind::kOpenCl, .memory = MemoryKind::kBuffer}};
+  }
+};
+
+Status WriteOnce(Handed& handed) {
+  return handed.place.stream().Write(*handed.memory, 0, handed.host.data(), handed.bytes());
+}
+
+Status ReadOnce(Handed& handed) {
+  return handed.place.stream().Read(handed.host.data(), *handed.memory, 0, handed.bytes());
+}
+
+Status MapToRead(Handed& handed) {
+  ASSIGN_OR_RETURN(const auto mapped,
+                   handed.place.stream().Map(handed.tensor(), {}, MapAccess::kRead));
+  const auto* first = reinterpret_cast<const float*>(mapped->data());
+  if (first[0] != handed.host[0] || first[handed.host.size() - 1] != handed.host[0])
+    return WrongResult();
+  return mapped->Unmap();
+}
+
+Status MapToWrite(Handed& handed) {
+  ASSIGN_OR_RETURN(const auto mapped,
+                   handed.place.stream().Map(handed.tensor(), {}, MapAccess::kWrite));
+  auto* first = reinterpret_cast<float*>(mapped->writable());
+  first[0] = first[handed.host.size() - 1] = handed.host[0];
+  return mapped->Unmap();
+}
+
+using HandOver = Status (*)(Handed&);
+
+/// Each hand-over waits for its end, as that of an input or output does.
+Result<ProbeSample> RunHandOver(Handed& handed, HandOver hand_over, bool is_rate, int64_t count) {
+  if (handed.memory == nullptr) {
+    ASSIGN_OR_RETURN(handed.memory, handed.place.device().Allocate(
+                                        {.kind = MemoryKind::kBuffer, .bytes = handed.bytes()}));
+    RETURN_IF_ERROR(WriteOnce(handed));
+  }
+  ASSIGN_OR_RETURN(const double ns, handed.place.Ns([&]() -> Status {
+    for (int64_t i = 0; i < count; ++i) {
+      RETURN_IF_ERROR(hand_over(handed));
+      RETURN_IF_ERROR(handed.place.stream().Synchronise());
+    }
+    return OkStatus();
+  }));
+  const auto times = static_cast<double>(count);
+  const double bytes = static_cast<double>(handed.bytes()) * times;
+  return ProbeSample{is_rate ? bytes / ns * 1e9 : ns * 1e-3 / times, ns};
+}
+
+ProbeRow LatencyRow(OpenClPlace& place, std::string_view name, std::string_view row,
+                    Result<ProbeSample> (*run)(OpenClPlace&, int64_t)) {
+  ProbeRow made{.name = {.name = std::string(name),
+                         .unit = "us",
+                         .group = "queue",
+                         .row = std::string(row),
+                         .column = "us"}};
+  made.run = [&place, run](int64_t amount) { return run(place, amount); };
+  made.most = 1000;
+  return made;
+}
+
+}  // namespace
+
+std::vector<ProbeRow> OpenClQueueRows(OpenClPlace& place) {
+  const struct {
+    std::string_view name;  // of the rate of a large one
+    HandOver hand_over;
+    bool is_transfer;  // moves bytes wherever memory is
+  } hand_overs[] = {{"host to device", WriteOnce, true},
+                    {"device to host", ReadOnce, true},
+                    {"map to read", MapToRead, false},
+                    {"map to write", MapToWrite, false}};
+  std::vector<ProbeRow> rows;
+  rows.push_back(LatencyRow(place, "launch us", "launch", RunLaunches));
+  rows.back().for_bounds = true;
+  rows.push_back(LatencyRow(place, "round trip us", "round trip", RunRoundTrips));
+  for (const auto& one : hand_overs) {
+    for (const int64_t bytes : {kTransferBytes, kFewBytes}) {
+      const bool is_rate = bytes == kTransferBytes && one.is_transfer;
+      const std::string few = fmt::format("{} {}", one.name, BinarySize(bytes));
+      ProbeRow row{.name = {.name = is_rate ? std::string(one.name) : few,
+                            .unit = is_rate ? "B/s" : "us",
+                            .group = is_rate ? "transfers" : "queue",
+                            .row = is_rate ? std::string(one.name) : few,
+                            .column = is_rate ? BinarySize(bytes) : "us"},
+                   .for_bounds = is_rate};
+      const auto handed = std::make_shared<Handed>(
+          Handed{place, nullptr, std::vector<float>(static_cast<size_t>(bytes) / 4, 3.0F)});
+      row.run = [handed, hand_over = one.hand_over, is_rate](int64_t count) {
+        return RunHandOver(*handed, hand_over, is_rate, count);
+      };
+      row.most = 1000;
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+}  // namespace fettle::kernels

@@ -1,0 +1,69 @@
+#include "runtime/run_inputs.h"
+
+#include <algorithm>
+
+#include "runtime/model.h"
+
+namespace fettle::runtime {
+namespace {
+
+Status CheckShape(const ir::Value& input, const Shape& shape) {
+  if (!input.shape) return OkStatus();
+  bool fits = shape.rank() == input.shape->rank();
+  for (int axis = 0; fits && axis < shape.rank(); ++axis) {
+    fits = (*input.shape)[axis] < 0 || (*input.shape)[axis] == shape[axis];
+  }
+  if (fits) return OkStatus();
+  return InvalidArgument("input '{}': expected shape {}, got {}", input.name,
+                         input.shape->ToString(), shape.ToString());
+}
+
+}  // namespace
+
+Result<std::vector<Tensor>> RunInputs::InOrder(const TensorMap& inputs) {
+  std::vector<Tensor> ordered;
+  ordered.reserve(graph_->inputs.size());
+  for (ir::ValueId id : graph_->inputs) {
+    const auto found = inputs.find(graph_->value(id).name);
+    if (found == inputs.end())
+      return InvalidArgument("input '{}' is missing", graph_->value(id).name);
+    ordered.push_back(found->second);
+  }
+  if (inputs.size() == ordered.size() && SameTypes(ordered, checked_)) return ordered;
+  RETURN_IF_ERROR(Check(inputs, ordered));
+  checked_ = TypesOf(ordered);
+  return ordered;
+}
+
+Status RunInputs::Check(const TensorMap& inputs, std::span<const Tensor> ordered) const {
+  std::vector<Shape> shapes;
+  for (size_t i = 0; i < ordered.size(); ++i) {
+    const ir::Value& input = graph_->value(graph_->inputs[i]);
+    if (input.dtype != DType::kUndefined && ordered[i].dtype() != input.dtype) {
+      return InvalidArgument("input '{}': expected type {}, got {}", input.name,
+                             DTypeName(input.dtype), DTypeName(ordered[i].dtype()));
+    }
+    RETURN_IF_ERROR(CheckShape(input, ordered[i].shape()));
+    shapes.push_back(ordered[i].shape());
+  }
+  for (const auto& input : inputs) {
+    if (!IsInput(input.first))
+      return InvalidArgument("the model has no input '{}'; it has {}", input.first, Names());
+  }
+  return CheckSymbols(*graph_, shapes);
+}
+
+bool RunInputs::IsInput(const std::string& name) const {
+  return std::any_of(graph_->inputs.begin(), graph_->inputs.end(),
+                     [&](ir::ValueId id) { return graph_->value(id).name == name; });
+}
+
+std::string RunInputs::Names() const {
+  std::string names;
+  for (ir::ValueId id : graph_->inputs) {
+    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", graph_->value(id).name);
+  }
+  return names.empty() ? "none" : names;
+}
+
+}  // namespace fettle::runtime

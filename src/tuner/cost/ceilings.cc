@@ -1,0 +1,96 @@
+#include "tuner/cost/ceilings.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "kernels/backend.h"
+#include "kernels/cpu/probe/probe.h"
+#include "tuner/store/candidate.h"
+
+namespace fettle::tuner {
+namespace {
+
+constexpr std::string_view kNames[] = {
+    "fp32 fma", "fp16 fma",  "bf16 dot",  "int8 dot",    "int8 max",    "bit dot",
+    "f16 mma",  "L1 read",   "L1 copy",   "L2 read",     "L2 copy",     "L3 read",
+    "L3 copy",  "DRAM read", "DRAM copy", "cached read", "global read", "launch us"};
+/// Without one of these a device was not probed for bounds.
+constexpr std::string_view kNeeded[] = {"fp32 fma", "DRAM copy"};
+constexpr std::string_view kNeededBesideCpu[] = {"fp32 fma", "cached read", "launch us"};
+
+void LoadKept(const std::string& name, const Device& device, Store& store, Ceilings& ceilings) {
+  const Result<Row> row = store.Find(CeilingKey(name, device));
+  if (!row.ok() || row->prior || row->status != Row::Status::kOk) return;
+  ceilings.emplace(name, row->low_us > 0 ? row->low_us : row->median_us);
+}
+
+Result<std::vector<kernels::Ceiling>> ProbeForBounds(const Device& device) {
+  if (device.kind() == DeviceKind::kCpu)
+    return kernels::Probe(static_cast<const CpuDevice&>(device));
+  return kernels::FindBackend(device.kind())->probe(device, {.for_bounds = true});
+}
+
+}  // namespace
+
+double UnmeasuredFactor(std::string_view ceiling) {
+  constexpr struct {
+    std::string_view ceiling;
+    double factor;
+  } kFactors[] = {
+      {"int8 dot", 8}, {"int8 max", 8}, {"f16 mma", 16}, {"fp16 fma", 2}, {"bit dot", 128}};
+  for (const auto& row : kFactors)
+    if (row.ceiling == ceiling) return row.factor;
+  return 1;
+}
+
+RowKey CeilingKey(std::string_view name, const Device& device) {
+  return {.problem = fmt::format("ceiling {}", name),
+          .kernel = "probe",
+          .device = std::string(device.fingerprint()),
+          .protocol = kProtocol,
+          .build = BuildOfPart(device, "probe")};
+}
+
+void KeepCeilings(std::span<const kernels::Ceiling> ceilings, const Device& device, Store& store) {
+  for (const kernels::Ceiling& ceiling : ceilings) {
+    if (!ceiling.status.ok()) continue;
+    const RowKey key = CeilingKey(ceiling.name, device);
+    double best = ceiling.bound();
+    if (const Result<Row> before = store.Find(key); before.ok() && !before->prior) {
+      const double then = before->low_us;
+      best =
+          kernels::IsTime(ceiling.unit) && then > 0 ? std::min(best, then) : std::max(best, then);
+    }
+    store.Put(key, {.median_us = ceiling.value,
+                    .mad_us = ceiling.spread * ceiling.value / 2,
+                    .low_us = best,
+                    .samples = ceiling.repeats,
+                    .reason = std::string(ceiling.unit)});
+  }
+}
+
+Ceilings LoadCeilings(const Device& device, Store& store, int threads) {
+  Ceilings ceilings;
+  for (const std::string_view name : kNames) {
+    LoadKept(std::string(name), device, store, ceilings);
+    if (threads > 1 && device.kind() == DeviceKind::kCpu)
+      LoadKept(fmt::format("{}, {} cores", name, threads), device, store, ceilings);
+  }
+  const std::span<const std::string_view> needed =
+      device.kind() == DeviceKind::kCpu ? std::span<const std::string_view>(kNeeded)
+                                        : std::span<const std::string_view>(kNeededBesideCpu);
+  const auto is_there = [&](std::string_view name) { return ceilings.contains(name); };
+  if (std::all_of(needed.begin(), needed.end(), is_there)) return ceilings;
+  const Result<std::vector<kernels::Ceiling>> probed = ProbeForBounds(device);
+  if (!probed.ok()) {
+    Log(LogLevel::kWarn, "the ceilings of '{}' cannot be measured: {}", device.name(),
+        probed.status().message());
+    return {};
+  }
+  KeepCeilings(*probed, device, store);
+  for (const kernels::Ceiling& ceiling : *probed)
+    if (ceiling.status.ok()) ceilings.insert_or_assign(ceiling.name, ceiling.bound());
+  return ceilings;
+}
+
+}  // namespace fettle::tuner

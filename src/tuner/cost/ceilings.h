@@ -1,0 +1,35 @@
+// The measured ceilings of a device as a store keeps them.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "device/device.h"
+#include "kernels/ceiling.h"
+#include "tuner/store/store.h"
+
+namespace fettle::tuner {
+
+/// Ceilings by name (docs/peaks.md), the best repeat of each: of the CPU those of one core, and
+/// those of several as "NAME, 8 cores".
+using Ceilings = std::map<std::string, double, std::less<>>;
+
+/// What a device does of other arithmetic in the time of one fp32 operation at best, where nobody
+/// has measured it: 8 of "int8 dot".
+double UnmeasuredFactor(std::string_view ceiling);
+
+/// Where a store keeps the ceiling `name` of this device: its median as Row::median_us, the best
+/// repeat as Row::low_us, the unit as Row::reason.
+RowKey CeilingKey(std::string_view name, const Device& device);
+
+/// Keeps those that were measured: the latest median, and the best repeat of all times.
+void KeepCeilings(std::span<const kernels::Ceiling> ceilings, const Device& device, Store& store);
+
+/// The ceilings that `store` keeps for this device and bounds are made of, of one core and of
+/// `threads`; where it lacks some, they are probed (about 200 ms) and kept. Empty, with a warning
+/// through the log, where that fails.
+Ceilings LoadCeilings(const Device& device, Store& store, int threads = 1);
+
+}  // namespace fettle::tuner

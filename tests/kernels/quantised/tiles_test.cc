@@ -1,0 +1,102 @@
+// Micro-kernels of products of bytes: tiles that store their bytes themselves.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "kernels/cpu/quantised/microkernel.h"
+#include "kernels/cpu/quantised/requantise.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// A tile of random operands with constants for its columns.
+struct RandomTile {
+  static constexpr int64_t kSteps = 5;
+  std::vector<std::byte> a, b;
+  std::vector<const std::byte*> rows;
+  std::vector<int32_t> init;
+  std::vector<float> scale, add;
+
+  RandomTile(int64_t count, int64_t columns)
+      : a(count * kSteps * 4),
+        b(kSteps * columns * 4),
+        init(columns),
+        scale(columns),
+        add(columns) {
+    std::mt19937 random(7);
+    for (std::byte& x : a) x = static_cast<std::byte>(random());
+    for (std::byte& x : b) x = static_cast<std::byte>(random());
+    for (int32_t& x : init) x = static_cast<int32_t>(random() % 20001) - 10000;
+    // Some results are far out of range.
+    for (float& x : scale) x = 1e-4F * static_cast<float>(random() % 97);
+    for (float& x : add) x = static_cast<float>(random() % 801) / 16 - 25;
+    for (int64_t r = 0; r < count; ++r) rows.push_back(a.data() + r * kSteps * 4);
+  }
+
+  QuantTileArgs Args(int32_t* sums) const {
+    QuantTileArgs args;
+    args.a = rows.data();
+    args.steps = kSteps;
+    args.b = b.data();
+    args.init = init.data();
+    args.c = sums;
+    return args;
+  }
+};
+
+struct ByteRange {
+  bool is_signed;
+  int32_t zero, low, high;
+};
+
+void CheckTile(const QuantKernels& kernels, int rows, int64_t columns, const ByteRange& range) {
+  SCOPED_TRACE(fmt::format("{} rows of {} columns of {}, {}{} in [{}, {}]", rows, columns,
+                           kernels.name, range.is_signed ? "i8 " : "u8 ", range.zero, range.low,
+                           range.high));
+  const RandomTile tile(rows, kernels.nr);
+  alignas(64) int32_t sums[kMaxQuantSums];
+  QuantTileArgs args = tile.Args(sums);
+  kernels.tile[rows](args);
+  RequantiseArgs results;
+  results.sums = sums;
+  results.sums_stride = kernels.nr;
+  results.rows = rows;
+  results.columns = columns;
+  results.w_zero = tile.init.data();  // read, not used
+  results.scale = tile.scale.data();
+  results.add = tile.add.data();
+  results.is_signed = range.is_signed;
+  results.zero = range.zero;
+  results.low = range.low;
+  results.high = range.high;
+  results.out_stride = columns + 3;
+  std::vector<uint8_t> expected(rows * results.out_stride, 77), bytes = expected;
+  results.bytes = expected.data();
+  RunRequantise(results);
+  results.bytes = bytes.data();
+  args.results = &results;
+  kernels.tile[rows](args);
+  EXPECT_EQ(bytes, expected);
+}
+
+TEST(QuantisedTiles, StoreTheBytesThatTheirSumsBecome) {
+  if (!RunsAvx512Vnni()) GTEST_SKIP() << "no AVX-512 VNNI";
+  static constexpr ByteRange kRanges[] = {
+      {false, 0, 0, 255}, {false, 113, 113, 200}, {true, 0, -128, 127}, {true, -11, -11, 90}};
+  for (const int64_t columns : {16, 32}) {
+    const QuantKernels& kernels = GetQuantKernels(columns);
+    ASSERT_TRUE(kernels.finishes);
+    ASSERT_EQ(kernels.nr, columns);
+    for (int rows = 1; rows <= kernels.mr; ++rows) {
+      for (const ByteRange& range : kRanges) {
+        for (const int64_t count : {columns, columns - 1, columns - 15})
+          CheckTile(kernels, rows, count, range);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fettle::kernels

@@ -1,0 +1,127 @@
+"""Small ONNX files, one for each form in which networks of signs are written, and what becomes of their products.
+
+forms() gives (name, model, reference, on_bits): reference is the same network in operators that ONNX Runtime has (the model
+itself mostly), on_bits whether the product runs on bits.
+"""
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+RNG = np.random.default_rng(11)
+SHAPE = (1, 32, 9, 8)
+
+
+def pair(shape, low=-1.0, high=1.0):
+    """Weights of two values; `low` and `high` may be lists, one for each output."""
+    low, high = (np.reshape(np.float32(v), (-1,) + (1,) * (len(shape) - 1)) for v in (low, high))
+    return np.where(RNG.random(shape) < 0.5, low, high).astype(np.float32)
+
+
+class Graph:
+    def __init__(self, shape=SHAPE):
+        self.shape, self.nodes, self.constants = shape, [], []
+
+    def const(self, value):
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+    def op(self, kind, *inputs, domain="", **attributes):
+        inputs = [i if isinstance(i, str) else self.const(np.asarray(i, np.float32)) for i in inputs]
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, inputs, [name], domain=domain, **attributes))
+        return name
+
+    def sign(self, x):
+        return self.op("Where", self.op("GreaterOrEqual", x, 0.0), 1.0, -1.0)
+
+    def model(self, result):
+        self.nodes[[n.output[0] for n in self.nodes].index(result)].output[0] = "y"
+        source = helper.make_tensor_value_info("x", TensorProto.FLOAT, self.shape)
+        target = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+        graph = helper.make_graph(self.nodes, "form", [source], [target], self.constants)
+        domains = {node.domain for node in self.nodes} - {""}
+        opsets = [helper.make_opsetid("", 17)] + [helper.make_opsetid(domain, 1) for domain in domains]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def signs():
+    """How two values are written before a convolution."""
+    clipped = lambda g, low, high: g.op("Clip", "x", np.float32(low), np.float32(high))
+
+    def estimator(g, sign, bounded):
+        return g.op("Add", g.op("Sub", sign, bounded), bounded)
+
+    def fake(g):
+        c = clipped(g, -0.7, 0.9)
+        share = g.op("Round", g.op("Div", g.op("Sub", c, -0.7), np.float32(0.9) - np.float32(-0.7)))
+        return g.op("Add", g.op("Mul", share, 1.5), -0.5)
+
+    custom = lambda g: g.op("FakeQuantize", "x", -0.7, 0.9, -0.5, 1.0, domain="org.openvinotoolkit", levels=2)
+    to_float = {"to": TensorProto.FLOAT}
+    less = lambda g: g.op("Cast", g.op("Less", "x", 0.25), **to_float)
+    return {
+        "where": lambda g: g.sign("x"),
+        "cast": less,
+        "not": lambda g: g.op("Cast", g.op("Not", g.op("Less", "x", 0.25)), **to_float),
+        "twice cast less one": lambda g: g.op("Sub", g.op("Mul", less(g), 2.0), 1.0),
+        "sign": lambda g: g.op("Sign", "x"),
+        "sign of relu": lambda g: g.op("Sign", g.op("Relu", "x")),
+        "scaled": lambda g: g.op("Mul", g.sign("x"), 0.37),
+        "estimator with clip": lambda g: estimator(g, g.sign("x"), clipped(g, -1, 1)),
+        "estimator of sign with tanh": lambda g: estimator(g, g.op("Sign", "x"), g.op("Tanh", "x")),
+        "round of clip": lambda g: g.op("Round", clipped(g, 0, 1)),
+        "fake quantiser": (custom, fake),
+        "bipolar": (lambda g: g.op("BipolarQuant", "x", 0.5, domain="qonnx.custom_op.general"),
+                    lambda g: g.op("Where", g.op("GreaterOrEqual", "x", 0.0), 0.5, -0.5)),
+        "transposed": lambda g: g.op("Transpose", g.op("Transpose", g.sign("x"), perm=[0, 2, 3, 1]), perm=[0, 3, 1, 2]),
+        "padded with one": lambda g: g.op("Pad", g.sign("x"), g.const(np.int64([0, 0, 1, 1, 0, 0, 1, 1])), 1.0),
+        "joined": lambda g: g.op("Concat", *[g.op("Slice", g.sign("x"), g.const(np.int64([b])), g.const(np.int64([b + 16])),
+                                                  g.const(np.int64([1]))) for b in (16, 0)], axis=1),
+        "pooled": lambda g: g.op("MaxPool", g.sign("x"), kernel_shape=[2, 2]),
+    }
+
+
+def products():
+    """Products of signs by their shape."""
+    conv = lambda shape, **attributes: lambda g: g.op("Conv", g.sign("x"), g.const(pair(shape)), **attributes)
+    per_output = [-0.3 - 0.1 * i for i in range(6)], [0.3 + 0.1 * i for i in range(6)]
+    any_pair = [0.25] * 6, [7.0, 1.0, 2.0, 3.0, 4.0, -5.0]
+    up = dict(strides=[2, 2], pads=[1, 1, 1, 1])
+    return {
+        "padded": (conv((6, 32, 3, 3), pads=[1, 1, 1, 1]), SHAPE),
+        "strides": (conv((6, 32, 3, 3), strides=[2, 3], pads=[0, 1, 2, 1]), SHAPE),
+        "dilations": (conv((6, 32, 3, 3), dilations=[3, 2], pads=[3, 2, 3, 2]), SHAPE),
+        "groups": (conv((8, 16, 3, 3), group=2, pads=[1, 1, 1, 1]), SHAPE),
+        "line": (conv((5, 70, 4), pads=[2, 1]), (2, 70, 11)),
+        "volume": (conv((5, 17, 2, 2, 2), pads=[1, 0, 1, 0, 1, 0]), (1, 17, 4, 5, 3)),
+        "a scale for each output": (lambda g: g.op("Conv", g.sign("x"), g.const(pair((6, 32, 3, 3), *per_output)),
+                                                   pads=[1, 1, 1, 1]), SHAPE),
+        "any pair for each output": (lambda g: g.op("Conv", g.sign("x"), g.const(pair((6, 32, 3, 3), *any_pair)),
+                                                    pads=[1, 1, 1, 1]), SHAPE),
+        "transposed": (lambda g: g.op("ConvTranspose", g.sign("x"), g.const(pair((32, 5, 4, 4))), **up), SHAPE),
+        "transposed, groups": (lambda g: g.op("ConvTranspose", g.sign("x"), g.const(pair((32, 3, 3, 3))), group=2, **up,
+                                              output_padding=[1, 1]), SHAPE),
+        "matrix": (lambda g: g.op("MatMul", g.sign("x"), g.const(pair((100, 7)))), (5, 100)),
+        "gemm": (lambda g: g.op("Gemm", g.sign("x"), g.const(pair((7, 100))), [0.5] * 7, transB=1), (5, 100)),
+        "depthwise": (conv((32, 1, 3, 3), group=32, pads=[1, 1, 1, 1]), SHAPE, False),
+        "almost two values": (lambda g: g.op("Conv", g.sign("x"),
+                                             g.const(pair((6, 32, 3, 3)) + np.float32(1e-6) * np.eye(3, dtype=np.float32))),
+                              SHAPE, False),
+    }
+
+
+def forms():
+    for name, write in signs().items():
+        models = []
+        for one in write if isinstance(write, tuple) else (write,):
+            g = Graph()
+            global RNG
+            RNG = np.random.default_rng(12)
+            models.append(g.model(g.op("Conv", one(g), g.const(pair((24, 32, 3, 3))), pads=[0, 0, 0, 0])))
+        yield name, models[0], models[-1], True
+    for name, (write, shape, *on_bits) in products().items():
+        g = Graph(shape)
+        model = g.model(write(g))
+        yield "product: " + name, model, model, not on_bits
