@@ -230,6 +230,15 @@ class Cli(unittest.TestCase):
         self.assertEqual(again["plan"]["nodes"], tuned["plan"]["nodes"])
         known = self.json("bench", self.model, *SMALL, *cache, "--iters", "2")
         self.assertEqual((known["plan"], known["measurements"]), ("database", 0))
+        # The best plan by what is known now, and how far it is from the one that runs.
+        best = self.json("plan", self.model, *SMALL, *cache)
+        runs = {op["node"]: op["kernel"] for op in known["ops"]}
+        others = sum(runs.get(node["node"]) != node["kernel"] for node in best["nodes"])
+        self.assertEqual(best["in_use"]["plan"], "database")
+        self.assertEqual(best["in_use"]["groups"], len(best["nodes"]))
+        self.assertLessEqual(others, best["in_use"]["differing"])
+        unlike = self.json("plan", self.model, *SMALL, *cache, "--solver", "single:row")["in_use"]
+        self.assertGreater(unlike["differing"], 0)
         other = self.json("bench", self.model, *SMALL, "--no-cache", "--iters", "2")
         self.assertEqual(other["plan"], "preferences")
         packed = self.json("bench", "tuned.fettle", *SMALL, "--threads", "2", "--iters", "2")
@@ -237,6 +246,10 @@ class Cli(unittest.TestCase):
         self.assertGreater(packed["predicted_ms"], 0)
         other = self.json("bench", "tuned.fettle", "--shape", "picture=1x3x10x14", "--threads", "2", "--iters", "2")
         self.assertEqual((other["plan"], other["predicted_ms"]), ("similar", None))
+        shown = self.json("plan", "tuned.fettle", *SMALL, "--threads", "2", "--no-cache")
+        self.assertEqual(shown["in_use"]["plan"], "package")
+        shown = self.json("plan", "tuned.fettle", "--shape", "picture=1x3x10x14", "--threads", "2", "--no-cache")
+        self.assertEqual(shown["in_use"]["plan"], "similar")
         other = self.json("bench", "tuned.fettle", *SMALL, "--threads", "1", "--iters", "2")
         self.assertEqual((other["plan"], other["predicted_ms"]), ("preferences", None))
         self.assertIn("tuned for 2 threads", other["warnings"][0])
@@ -275,6 +288,7 @@ class Cli(unittest.TestCase):
         self.assertTrue(plan["optimal"])
         self.assertGreater(plan["unmeasured"], 0)
         self.assertTrue(all(node["choices"] > 0 for node in plan["nodes"]))
+        self.assertEqual(plan["in_use"]["plan"], "preferences")
         solved = self.json("plan", "--problem", "problem.txt")
         self.assertAlmostEqual(solved["predicted_ms"], plan["predicted_ms"], places=9)
         for solver in ("ve", "sweep", "capped", "pbqp", "single:NHWC"):
@@ -530,7 +544,8 @@ class Cli(unittest.TestCase):
         self.assertEqual(set(report["latency_ms"]), {"min", "median", "mean", "p90", "p99", "stddev"})
         self.assertEqual(report["iterations"], 5)
         self.assertEqual(set(report["ops"][0]), {"node", "op", "kernel", "layout_in", "layout_out", "dtype", "device",
-                                                "ms", "predicted_ms", "alone_ms", "gflops", "gbps", "roofline_share"})
+                                                "ms", "predicted_ms", "alone_ms", "gflops", "gbps", "operations", "least_bytes", "bound_by",
+                                                "bound_ms", "cold_bound_ms", "lost_ms", "roofline_share"})
         pathlib.Path("base.json").write_text(json.dumps(report))
         compared = self.json("bench", self.model, *SMALL, "--iter", "3", "--compare", "base.json")
         self.assertIn("comparison", compared)
@@ -608,8 +623,9 @@ class Cli(unittest.TestCase):
     def test_peak_of_opencl(self):
         if not self.json("devices")["opencl"]:
             self.skipTest("no OpenCL device")
-        ceilings = {row["name"]: row for row in self.json("peak", "--device", "opencl")["ceilings"]}
         for name in ("fp32 fma", "global read", "host to device", "device to host"):
+            report = self.json("peak", "--device", "opencl", "--only", name)
+            ceilings = {row["name"]: row for row in report["ceilings"]}
             self.assertGreater(ceilings[name]["value"], 0)
             self.assertTrue(0 <= ceilings[name]["spread"] < 1, ceilings[name])
 
@@ -621,12 +637,42 @@ class Cli(unittest.TestCase):
         self.assertIn("opencl: none (no OpenCL loader", run("devices", env=nowhere).stdout)
 
     def test_peak(self):
-        report = self.json("peak")
-        self.assertIn("fp32 fma", [ceiling["name"] for ceiling in report["ceilings"]])
-        self.assertEqual(report["precision"]["used"], "high")
-        for ceiling in report["ceilings"]:
-            self.assertGreater(ceiling["value"], 0)
-            self.assertEqual(set(ceiling), {"name", "value", "unit", "spread", "status"})
+        rows = []
+        for only in ("fma", "dot", "L1", "clock", "parallel"):
+            report = self.json("peak", "--only", only, "--cache", "peaks", "--threads", "2")
+            self.assertEqual(report["precision"]["used"], "high")
+            rows += report["ceilings"]
+        names = [row["name"] for row in rows]
+        for name in ("fp32 fma", "fp32 fma, 2 cores", "int8 dot", "bit dot", "L1 read", "L1 copy, 2 cores",
+                     "clock at the begin", "clock at the end", "parallel loop", "parallel loop after a rest"):
+            self.assertIn(name, names)
+        for row in rows:
+            self.assertEqual(set(row) - {"reason"}, {"name", "group", "value", "unit", "best", "spread", "repeats", "status"})
+            self.assertEqual("reason" in row, row["status"] != "ok", row)
+            if row["status"] == "ok":
+                self.assertGreater(row["value"], 0)
+                self.assertGreaterEqual(row["repeats"], 5)
+            else:
+                self.assertEqual((row["status"], row["value"]), ("unsupported", None))
+        kept = {row["problem"]: row for row in self.json("db", "list", "--cache", "peaks")["rows"]}
+        self.assertEqual(kept["ceiling fp32 fma"]["unit"], "FLOP/s")
+
+    def test_peak_against_a_base(self):
+        base = self.json("peak", "--only", "fp32 fma")
+        pathlib.Path("base.json").write_text(json.dumps(base))
+        row = self.json("peak", "--only", "fp32 fma", "--compare", "base.json")["ceilings"][0]
+        self.assertAlmostEqual(row["ratio"], row["value"] / row["base"])
+        self.assertRegex(run("peak", "--only", "fp32 fma", "--compare", "base.json").stdout, r"fp32 fma +GFLOP/s .*x\n")
+        lines = run("peak", "--only", "fp32 fma", "--csv").stdout.splitlines()
+        self.assertEqual(lines[0], "name,group,value,unit,best,spread,repeats,status,reason,base,ratio")
+        self.assertTrue(lines[1].startswith("fp32 fma,arithmetic,"))
+        base["device"]["name"] = "another"
+        pathlib.Path("other.json").write_text(json.dumps(base))
+        self.fails(4, "other.json: of another device, 'another'", "peak", "--compare", "other.json")
+        pathlib.Path("no.json").write_text("{")
+        self.fails(3, "no.json: not the JSON of an earlier peak", "peak", "--compare", "no.json")
+        self.fails(3, "nowhere.json: cannot open", "peak", "--compare", "nowhere.json")
+        self.fails(3, "--only", "peak", "--only", "no such ceiling")
 
     GEMM = ("gemm", "--m", "33", "--n", "47", "--k", "65", "--warmup", "0", "--iters", "1", "--no-cache")
 
@@ -678,7 +724,7 @@ class Cli(unittest.TestCase):
         self.fails(2, "f16", "gemm", "--device", "opencl", "--dtype", "f64")
 
     def test_opencl_is_another_device_and_precision(self):
-        if run("peak", "--device", "opencl").returncode == 4:
+        if run("peak", "--device", "opencl", "--only", "fp32 fma").returncode == 4:
             self.skipTest("no OpenCL device")
         run("tune", self.model, *SMALL, "--level", "none", "-o", "cpu.fettle", "--no-cache")
         opencl = (*SMALL, "--device", "opencl", "--no-cache")

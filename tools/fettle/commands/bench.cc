@@ -9,6 +9,7 @@
 #include "jobs/bench_runs.h"
 #include "jobs/interrupt.h"
 #include "jobs/plans.h"
+#include "remote/remote.h"
 #include "report/process_memory.h"
 #include "report/profile_table.h"
 #include "report/report.h"
@@ -30,6 +31,7 @@ struct BenchOptions {
   bool bound = false;
   std::string compare;
   SortOrder sort = SortOrder::kOwn;
+  RemoteOptions remote;
 };
 
 Json OpsJson(const BenchResult& result, const Prediction& prediction, Roofline& roofline) {
@@ -37,19 +39,9 @@ Json OpsJson(const BenchResult& result, const Prediction& prediction, Roofline& 
   for (size_t i = 0; i < result.steps.size(); ++i) {
     const exec::StepProfile& step = result.steps[i];
     const bool known = !prediction.steps.empty();
-    ops.push_back({{"node", step.node},
-                   {"op", step.op},
-                   {"kernel", step.kernel},
-                   {"layout_in", step.layout_in},
-                   {"layout_out", step.layout_out},
-                   {"dtype", step.dtype},
-                   {"device", step.device},
-                   {"ms", step.ms},
-                   {"predicted_ms", known ? Json(prediction.steps[i].us * 1e-3) : Json(nullptr)},
-                   {"alone_ms", known ? Json(prediction.steps[i].alone_us * 1e-3) : Json(nullptr)},
-                   {"gflops", StepGflops(step)},
-                   {"gbps", StepGbps(step)},
-                   {"roofline_share", roofline.Share(step)}});
+    ops.push_back(StepJson(step, roofline));
+    ops.back()["predicted_ms"] = known ? Json(prediction.steps[i].us * 1e-3) : Json(nullptr);
+    ops.back()["alone_ms"] = known ? Json(prediction.steps[i].alone_us * 1e-3) : Json(nullptr);
   }
   return ops;
 }
@@ -146,8 +138,17 @@ Result<std::string> CompareWith(const std::string& path, const Json& document) {
                      now > 0 ? before / now : 0);
 }
 
+std::vector<StepLimit> StepLimits(const BenchResult& result, Roofline& roofline) {
+  std::vector<StepLimit> limits;
+  for (const exec::StepProfile& step : result.steps) {
+    const tuner::Limit limit = roofline.LimitOf(step);
+    limits.push_back({limit.us * 1e-3, limit.by});
+  }
+  return limits;
+}
+
 void PrintTables(const BenchOptions& options, const Job& job, const BenchResult& result,
-                 double roofline_share) {
+                 Roofline& roofline) {
   const Summary summary = Summarise(result.latencies);
   constexpr auto kRight = Table::Align::kRight;
   Table start({{"load ms", kRight}, {"prepare ms", kRight}, {"first ms", kRight}});
@@ -163,7 +164,7 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
   table.Row({ms(summary.min), ms(summary.median), ms(summary.mean), ms(summary.p90),
              ms(summary.p99), ms(summary.stddev), fmt::format("{:.1f}", 1000 / summary.mean)});
   fmt::print("{}\n{}\n{}\n", start.ToString(), table.ToString(),
-             options.profile ? ListProfile(result.steps, options.sort)
+             options.profile ? ListProfile(result.steps, StepLimits(result, roofline), options.sort)
                              : SummariseProfile(result.steps, kProfileRows, options.sort));
   const auto bytes = [](int64_t value) { return HumanBytes(static_cast<double>(value)); };
   fmt::print("{}\n", Fit(fmt::format("memory: peak {}, activations {}, weights {}, packed {}",
@@ -181,7 +182,8 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
                                        transfers.copies, bytes(transfers.copied_bytes),
                                        transfers.maps, transfers.conversions)));
   }
-  fmt::print("roofline: {:.0f} % of what this machine can do at best\n", 100 * roofline_share);
+  fmt::print("roofline: {:.0f} % of what this machine can do at best\n",
+             100 * roofline.Share(result.steps));
   PrintParts({Count(std::ssize(result.latencies), "run"),
               DeviceLine(job.threads, job.session.accelerator()),
               PrecisionLine(options.job.common, job.session.accelerator(), result.steps)});
@@ -234,7 +236,7 @@ int Bench(const BenchOptions& options) {
     PrintJson(document);
   } else {
     fmt::print("{}", plans->tuning);
-    PrintTables(options, *job, result, document["roofline_share"]);
+    PrintTables(options, *job, result, roofline);
     PrintPrediction(prediction, Summarise(result.latencies).median);
     if (!comparison.empty()) fmt::print("{}\n", comparison);
   }
@@ -263,9 +265,13 @@ void RegisterBench(CLI::App& app, Action& action) {
   sub->add_flag("--bound", options->bound,
                 "inputs and outputs are tensors in the device's memory, filled once");
   sub->add_option("--compare", options->compare, "the JSON of an earlier bench");
-  sub->callback([&action, options] {
+  AddRemoteOptions(*sub, options->remote);
+  sub->callback([&action, options, sub] {
     ChooseTarget(options->load_and_run, options->job.common);
-    action = [options] { return Bench(*options); };
+    action = [options, sub] {
+      if (!options->remote.given()) return Bench(*options);
+      return RunRemotely(*sub, options->remote, options->job.common);
+    };
   });
 }
 

@@ -1,6 +1,6 @@
 // The table of subcommands, in the order of `fettle --help`. A row `ROW(Name)` stands for a file of
-// this folder that defines `void RegisterName(CLI::App& app, Action& action)`, which adds one
-// subcommand with its options and sets `action` where it was given.
+// this folder (of Manual: completion.cc) that defines `void RegisterName(CLI::App& app, Action&
+// action)`, which adds one subcommand with its options and sets `action` where it was given.
 #include "commands/command.h"
 
 #define FETTLE_COMMANDS(ROW) \
@@ -14,11 +14,15 @@
   ROW(Peak)                  \
   ROW(Tune)                  \
   ROW(Plan)                  \
+  ROW(Report)                \
+  ROW(Advise)                \
+  ROW(Sweep)                 \
   ROW(Quantise)              \
   ROW(Enhance)               \
   ROW(Db)                    \
   ROW(TuneKernel)            \
   ROW(Completion)            \
+  ROW(Manual)                \
   ROW(CompileWorker)
 
 namespace fettle::tools {

@@ -7,6 +7,7 @@
 #include "io/tensor_io.h"
 #include "jobs/interrupt.h"
 #include "jobs/job.h"
+#include "remote/remote.h"
 #include "report/judgement.h"
 #include "report/node_comparison.h"
 #include "report/output_comparison.h"
@@ -23,6 +24,7 @@ struct CompareOptions {
   std::string against = "reference";
   double atol = -1, rtol = -1;  // below 0: not given
   bool nodes = true;
+  RemoteOptions remote;
 
   Limits limits() const {
     Limits limits;
@@ -185,7 +187,13 @@ void RegisterCompare(CLI::App& app, Action& action) {
   sub->add_option("--atol", options->atol, "absolute tolerance")->check(CLI::NonNegativeNumber);
   sub->add_option("--rtol", options->rtol, "relative tolerance")->check(CLI::NonNegativeNumber);
   sub->add_flag("!--outputs-only", options->nodes, "leave the node-by-node part out");
-  sub->callback([&action, options] { action = [options] { return Compare(*options); }; });
+  AddRemoteOptions(*sub, options->remote);
+  sub->callback([&action, options, sub] {
+    action = [options, sub] {
+      if (!options->remote.given()) return Compare(*options);
+      return RunRemotely(*sub, options->remote, options->job.common);
+    };
+  });
 }
 
 }  // namespace fettle::tools

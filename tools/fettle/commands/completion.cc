@@ -1,9 +1,12 @@
-// fettle completion: what makes a shell complete commands, options and their values.
+// fettle completion: what makes a shell complete commands, options and their values; and fettle
+// manual, which packages make their pages with.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/file.h"
 #include "commands/command.h"
 #include "jobs/command_line.h"
+#include "manual/manual_page.h"
 #include "report/report.h"
 
 namespace fettle::tools {
@@ -49,12 +52,20 @@ void AddWords(const CLI::App& command, const std::string& path, std::vector<Word
     AddWords(*sub, path.empty() ? sub->get_name() : path + " " + sub->get_name(), all);
 }
 
+/// What zsh needs beside the function for bash: it may be evaluated, or lie as `_fettle` in a
+/// folder of completions, where its first call must complete, too.
+constexpr std::string_view kZshBegin =
+    "#compdef fettle\nautoload -U +X bashcompinit && bashcompinit\n";
+constexpr std::string_view kZshEnd =
+    "[[ ${funcstack[1]:-} != _fettle ]] || _bash_complete -o default -F _fettle_words\n";
+
 /// A function for bash, which zsh takes by bashcompinit. Where no word fits, names of files do.
 std::string Script(const CLI::App& app, const std::string& shell) {
   std::vector<Words> all;
   AddWords(app, "", all);
-  std::string script = shell == "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" : "";
-  script += R"(_fettle() {
+  const bool is_zsh = shell == "zsh";
+  std::string script(is_zsh ? kZshBegin : "");
+  script += R"(_fettle_words() {
   local command= words= i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$command ${COMP_WORDS[i]}" in
@@ -72,11 +83,59 @@ std::string Script(const CLI::App& app, const std::string& shell) {
                       fmt::join(one.values, "\n        "));
     script += "      ;;\n";
   }
-  return script + R"(  esac
+  script += R"(  esac
   COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
 }
-complete -o default -F _fettle fettle
+complete -o default -F _fettle_words fettle
 )";
+  return script.append(is_zsh ? kZshEnd : "");
+}
+
+/// `text` in the quotes of fish.
+std::string FishWord(std::string_view text) {
+  std::string word = "'";
+  for (const char c : text) {
+    if (c == '\\' || c == '\'') word += '\\';
+    word += c;
+  }
+  return word + "'";
+}
+
+/// fish shows descriptions beside words. A command of commands (`db`) has its words after both.
+std::string FishScript(const CLI::App& app, const std::string& path = "") {
+  std::string condition = path.empty() ? "__fish_use_subcommand" : "";
+  for (const std::string& word : CLI::detail::split(path, ' '))
+    if (!word.empty())
+      condition +=
+          fmt::format("{}__fish_seen_subcommand_from {}", condition.empty() ? "" : "; and ", word);
+  std::string script;
+  for (const CLI::App* sub : Listed(app))
+    script += fmt::format("complete -c fettle -n '{}' -f -a {} -d {}\n", condition, sub->get_name(),
+                          FishWord(sub->get_description()));
+  ForEachOption(app, [&](const CLI::Option& option) {
+    std::string line = fmt::format("complete -c fettle -n '{}'", condition);
+    for (const std::string& name : option.get_lnames()) line += " -l " + name;
+    for (const std::string& name : option.get_snames()) line += " -s " + name;
+    if (option.get_positional() || NamesOf(option).empty()) return;
+    const std::vector<std::string> values = ValuesOf(option);
+    if (option.get_items_expected_max() > 0) line += values.empty() ? " -r" : " -x";
+    if (!values.empty()) line += fmt::format(" -a '{}'", fmt::join(values, " "));
+    script += fmt::format("{} -d {}\n", line, FishWord(option.get_description()));
+  });
+  for (const CLI::App* sub : Listed(app))
+    script += FishScript(*sub, path.empty() ? sub->get_name() : path + " " + sub->get_name());
+  return script;
+}
+
+/// Writes all manual pages into a folder.
+Status WriteManual(const CLI::App& app, const std::string& folder) {
+  for (const std::string& name : ManualPages(app)) {
+    const bool is_program = name == app.get_name();
+    const CLI::App& command =
+        is_program ? app : *app.get_subcommand(name.substr(app.get_name().size() + 1));
+    RETURN_IF_ERROR(WriteTextFile(fmt::format("{}/{}.1", folder, name), ManualPage(app, command)));
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -89,19 +148,33 @@ void RegisterCompletion(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* sub =
       app.add_subcommand("completion", "words for a shell to complete: eval \"$(...)\"");
-  sub->add_option("SHELL", options->shell, "bash|zsh")
+  sub->add_option("SHELL", options->shell, "bash|zsh|fish")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh"}));
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   sub->add_flag("--json", options->json, "one JSON document on stdout")->envname("FETTLE_JSON");
   sub->callback([&app, &action, options] {
     action = [&app, options] {
-      const std::string script = Script(app, options->shell);
+      const std::string script =
+          options->shell == "fish" ? FishScript(app) : Script(app, options->shell);
       if (options->json) {
         PrintJson({{"shell", options->shell}, {"script", script}, {"warnings", Json::array()}});
       } else {
         fmt::print("{}", script);
       }
       return static_cast<int>(kExitOk);
+    };
+  });
+}
+
+void RegisterManual(CLI::App& app, Action& action) {
+  auto folder = std::make_shared<std::string>();
+  CLI::App* sub = app.add_subcommand("manual", "writes the manual pages into a folder");
+  sub->group("");  // not listed by --help
+  sub->add_option("FOLDER", *folder)->required();
+  sub->callback([&app, &action, folder] {
+    action = [&app, folder] {
+      const Status status = WriteManual(app, *folder);
+      return status.ok() ? static_cast<int>(kExitOk) : Fail(AsWriteFailure(status));
     };
   });
 }

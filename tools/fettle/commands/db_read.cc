@@ -34,11 +34,16 @@ std::string OneLine(std::string text) {
   return text;
 }
 
-/// What probes keep beside times: operations or bytes per second.
-bool IsRate(const RowRecord& record) { return record.key.problem.starts_with("ceiling "); }
+/// Microseconds, but of what probes keep (tuner/cost/ceilings.h).
+std::string UnitOf(const RowRecord& record) {
+  if (!record.key.problem.starts_with("ceiling ")) return "us";
+  return record.row.reason.empty() ? "1/s" : record.row.reason;
+}
 
 std::string WithUnit(const RowRecord& record, double value) {
-  return IsRate(record) ? HumanCount(value) + "/s" : fmt::format("{:.2f} us", value);
+  const std::string unit = UnitOf(record);
+  if (!unit.ends_with("/s")) return fmt::format("{:.2f} {}", value, unit);
+  return HumanCount(value) + (unit == "1/s" ? "/s" : unit);
 }
 
 void PrintSummary(const std::string& path, const tuner::DatabaseSummary& summary) {
@@ -46,6 +51,7 @@ void PrintSummary(const std::string& path, const tuner::DatabaseSummary& summary
   table.Row({"rows", fmt::format("{}", summary.row_count())});
   for (const auto& [status, count] : summary.rows)
     table.Row({"  " + StatusName(status), fmt::format("{}", count)});
+  table.Row({"  ceilings among them", fmt::format("{}", summary.ceilings)});
   table.Row({"decisions", fmt::format("{}", summary.decisions)});
   table.Row({"in flight", fmt::format("{}", summary.flights)});
   table.Row({"damaged", fmt::format("{}", summary.damaged)});
@@ -89,6 +95,7 @@ Status DbInfo(const DbOptions& options) {
              {"schema", tuner::kSchemaVersion},
              {"rows", summary.row_count()},
              {"by_status", std::move(statuses)},
+             {"ceilings", summary.ceilings},
              {"decisions", summary.decisions},
              {"in_flight", summary.flights},
              {"damaged", summary.damaged},
@@ -123,7 +130,7 @@ Status DbList(const DbOptions& options) {
     ++shown;
     if (options.json) {
       rows.push_back(RowJson(record));
-      rows.back()["unit"] = IsRate(record) ? "1/s" : "us";
+      rows.back()["unit"] = UnitOf(record);
     } else {
       table.Row({key.kernel, OneLine(key.params), StatusName(row.status),
                  WithUnit(record, row.median_us), WithUnit(record, row.mad_us),

@@ -2,10 +2,10 @@
 #include <fmt/core.h>
 
 #include "commands/command.h"
-#include "device/cpu/amx.h"
 #include "device/cpu/cpu_device.h"
 #include "jobs/command_line.h"
 #include "kernels/cpu/probe/probe.h"
+#include "report/cpu_facts.h"
 #include "report/opencl_facts.h"
 #include "report/report.h"
 #include "report/table.h"
@@ -13,39 +13,6 @@
 
 namespace fettle::tools {
 namespace {
-
-std::vector<std::string> IsaNames(const CpuInfo& info) {
-  const std::pair<bool, const char*> features[] = {
-      {info.avx2, "avx2"},
-      {info.fma, "fma"},
-      {info.avx512, "avx512"},
-      {info.avx512_vnni, "avx512_vnni"},
-      {info.avx_vnni, "avx_vnni"},
-      {info.avx512_bf16, "avx512_bf16"},
-      {info.neon, "neon"},
-      {info.dotprod, "dotprod"},
-      {info.i8mm, "i8mm"},
-      {info.fp16, "fp16"},
-      {GetAmxSets().int8, "amx_int8"},
-      {GetAmxSets().bf16, "amx_bf16"},
-  };
-  std::vector<std::string> names;
-  for (const auto& [present, name] : features)
-    if (present) names.push_back(name);
-  return names;
-}
-
-/// What one core was measured to do at best.
-Json CeilingsJson(const CpuDevice& device) {
-  Json ceilings = Json::array();
-  for (const kernels::Ceiling& ceiling : kernels::Probe(device)) {
-    ceilings.push_back({{"name", ceiling.name},
-                        {"value", ceiling.value},
-                        {"unit", ceiling.unit},
-                        {"spread", ceiling.spread}});
-  }
-  return ceilings;
-}
 
 /// What this command's options and environment come to, defaults included.
 Json OptionsJson(const CommonOptions& options) {
@@ -105,21 +72,12 @@ void PrintTable(const CpuDevice& device, const OpenClInventory& opencl,
 int Devices(const CommonOptions& options) {
   InstallLog(options.log);
   const CpuDevice device(std::make_shared<ThreadPool>(1));
-  const CpuInfo& info = device.info();
   const OpenClInventory opencl = TakeOpenClInventory();
   if (!options.json) {
     PrintTable(device, opencl, options);
     return kExitOk;
   }
-  PrintJson({{"cpu",
-              {{"name", info.model},
-               {"cores", info.cores},
-               {"isa", IsaNames(info)},
-               {"l1d_bytes", info.l1d_bytes},
-               {"l2_bytes", info.l2_bytes},
-               {"l3_bytes", info.l3_bytes},
-               {"ceilings", CeilingsJson(device)},
-               {"fingerprint", device.fingerprint()}}},
+  PrintJson({{"cpu", CpuJson(device)},
              {"opencl", OpenClJson(opencl)},
              {"opencl_reason", opencl.reason},
              {"environment", EnvironmentInForce()},

@@ -21,10 +21,11 @@ namespace {
 /// The ceiling of the device that computes, in GFLOP/s; 0: unknown.
 double PeakGflops(const GemmJob& job) {
   if (job.accelerator != nullptr) {
-    const auto measured = kernels::FindBackend(job.accelerator->kind())->probe(*job.accelerator);
+    const auto measured = kernels::FindBackend(job.accelerator->kind())
+                              ->probe(*job.accelerator, {.only = "fp32 fma"});
     if (!measured.ok()) return 0;
     for (const kernels::Ceiling& ceiling : *measured)
-      if (ceiling.name == "fp32 fma") return ceiling.value * 1e-9;
+      if (ceiling.name == "fp32 fma" && ceiling.status.ok()) return ceiling.bound() * 1e-9;
     return 0;
   }
   std::vector<double> flops(static_cast<size_t>(job.threads));

@@ -22,7 +22,7 @@ namespace {
 struct InspectOptions {
   CommonOptions common;
   std::string model;
-  bool strict = false;
+  bool strict = false, binary_lenient = false;
   bool ops = false;
   bool tensors = false;
   bool binary = false;
@@ -287,7 +287,8 @@ int InspectCommand(const InspectOptions& options) {
   std::vector<std::string> warnings;
   const Status common = CheckCpuOptions(options.common, warnings);
   if (!common.ok()) return Fail(common);
-  auto model = LoadModel(options.model, {.strict = options.strict});
+  auto model = LoadModel(options.model,
+                         {.strict = options.strict, .binary_lenient = options.binary_lenient});
   if (model.status().code() == StatusCode::kUnsupported)
     return ReportUnsupported(options, model.status());
   if (!model.ok()) return Fail(model.status());
@@ -310,7 +311,7 @@ int InspectCommand(const InspectOptions& options) {
 void RegisterInspect(CLI::App& app, Action& action) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* sub = app.add_subcommand("inspect", "inputs, outputs, operators, costs");
-  AddModelOptions(*sub, options->model, options->strict);
+  AddModelOptions(*sub, options->model, options->strict, options->binary_lenient);
   sub->add_flag("--ops", options->ops, "list every node");
   sub->add_flag("--tensors", options->tensors, "list every value");
   sub->add_flag("--binary", options->binary, "each convolution and product: on bits, or why not");

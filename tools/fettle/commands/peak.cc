@@ -1,89 +1,128 @@
-// fettle peak: the measured ceilings of one core of this machine, or of a device beside it.
+// fettle peak: the measured ceilings of this machine's CPU, or of a device beside it.
 #include <fmt/core.h>
 
 #include "commands/command.h"
 #include "device/cpu/cpu_device.h"
 #include "jobs/command_line.h"
-#include "kernels/cpu/probe/probe.h"
+#include "jobs/tuning.h"
+#include "kernels/backend.h"
+#include "remote/remote.h"
+#include "report/ceiling_report.h"
 #include "report/report.h"
-#include "report/table.h"
+#include "report/terminal.h"
 #include "runtime/device_choice.h"
+#include "tuner/cost/ceilings.h"
 
 namespace fettle::tools {
 namespace {
 
-int PeakBesideCpu(const CommonOptions& options) {
-  const auto device = runtime::OpenAccelerator(options.device);
-  if (!device.ok()) return Fail(device.status());
-  const auto measured = kernels::FindBackend((*device)->kind())->probe(**device);
-  if (!measured.ok()) return Fail(measured.status());
-  constexpr auto kRight = Table::Align::kRight;
-  Table table({{"ceiling of the device"}, {"value", kRight}, {"unit"}, {"spread", kRight}});
-  Json ceilings = Json::array();
-  for (const kernels::Ceiling& ceiling : *measured) {
-    ceilings.push_back({{"name", ceiling.name},
-                        {"value", ceiling.value},
-                        {"unit", ceiling.unit},
-                        {"spread", ceiling.spread},
-                        {"status", "measured"}});
-    const bool is_rate = ceiling.unit != "us";
-    table.Row({std::string(ceiling.name),
-               fmt::format("{:.1f}", is_rate ? ceiling.value * 1e-9 : ceiling.value),
-               fmt::format("{}{}", is_rate ? "G" : "", ceiling.unit),
-               fmt::format("{:.1f} %", 100 * ceiling.spread)});
+/// A clock that changes by more than this makes the figures of one run hard to compare.
+constexpr double kSteadyClock = 0.05;
+
+struct PeakOptions {
+  CommonOptions common;
+  std::string only, compare;
+  bool csv = false;
+  RemoteOptions remote;
+};
+
+/// What is measured: an accelerator, or the CPU where that is null.
+struct PeakDevice {
+  std::shared_ptr<const Device> device;
+  bool is_cpu = true;
+  int threads = 1;
+  std::vector<std::string> warnings;
+
+  const Device* accelerator() const { return is_cpu ? nullptr : device.get(); }
+};
+
+Result<PeakDevice> OpenPeakDevice(const PeakOptions& options) {
+  PeakDevice measured;
+  if (NamesAccelerator(options.common.device)) {
+    ASSIGN_OR_RETURN(measured.device, runtime::OpenAccelerator(options.common.device));
+    measured.is_cpu = false;
+    return measured;
   }
-  if (options.json) {
-    PrintJson({{"ceilings", std::move(ceilings)},
-               {"device", DeviceJson(1, device->get())},
-               {"precision", PrecisionJson(options, device->get())},
-               {"warnings", Json::array()}});
-  } else {
-    fmt::print("{}\n", table.ToString());
-    PrintParts({DeviceLine(1, device->get()), PrecisionLine(options, device->get())});
-  }
-  return kExitOk;
+  RETURN_IF_ERROR(CheckCpuOptions(options.common, measured.warnings));
+  measured.threads = ResolveThreads(options.common.threads);
+  measured.device = std::make_shared<CpuDevice>(std::make_shared<ThreadPool>(measured.threads));
+  return measured;
 }
 
-int Peak(const CommonOptions& options) {
-  InstallLog(options.log);
-  if (NamesAccelerator(options.device)) return PeakBesideCpu(options);
-  std::vector<std::string> warnings;
-  const Status status = CheckCpuOptions(options, warnings);
-  if (!status.ok()) return Fail(status);
-  PrintWarnings(warnings);
-  const CpuDevice device(std::make_shared<ThreadPool>(1));
-  constexpr auto kRight = Table::Align::kRight;
-  Table table({{"ceiling of one core"}, {"value", kRight}, {"unit"}, {"spread", kRight}});
-  Json ceilings = Json::array();
-  for (const kernels::Ceiling& ceiling : kernels::Probe(device)) {
-    ceilings.push_back({{"name", ceiling.name},
-                        {"value", ceiling.value},
-                        {"unit", ceiling.unit},
-                        {"spread", ceiling.spread},
-                        {"status", "measured"}});
-    table.Row({std::string(ceiling.name), fmt::format("{:.1f}", ceiling.value * 1e-9),
-               fmt::format("G{}", ceiling.unit), fmt::format("{:.1f} %", 100 * ceiling.spread)});
-  }
-  if (options.json) {
-    PrintJson({{"ceilings", std::move(ceilings)},
-               {"device", DeviceJson(1)},
-               {"precision", PrecisionJson(options)},
-               {"warnings", warnings}});
+void PrintPeak(const PeakOptions& options, const PeakDevice& measured,
+               std::span<const kernels::Ceiling> ceilings, const BaseCeilings* base) {
+  const std::string_view name = measured.device->name();
+  Json rows = CeilingsJson(ceilings, name, base);
+  const Device* accelerator = measured.accelerator();
+  if (options.common.json) {
+    Json document = {{"ceilings", std::move(rows)},
+                     {"clock_change", ClockChange(ceilings)},
+                     {"device", DeviceJson(measured.threads, accelerator)},
+                     {"precision", PrecisionJson(options.common, accelerator)},
+                     {"warnings", measured.warnings}};
+    if (base != nullptr) document["comparison"] = base->path;
+    PrintJson(document);
+  } else if (options.csv) {
+    fmt::print("{}", CeilingsCsv(rows));
   } else {
-    fmt::print("{}\n", table.ToString());
-    PrintParts({DeviceLine(1), PrecisionLine(options)});
+    fmt::print("{}", base == nullptr ? CeilingsText(ceilings, name)
+                                     : ComparisonText(rows, base->path) + "\n");
+    PrintParts(
+        {DeviceLine(measured.threads, accelerator), PrecisionLine(options.common, accelerator)});
   }
+}
+
+int Peak(const PeakOptions& options) {
+  InstallLog(options.common.log);
+  BaseCeilings base;
+  if (!options.compare.empty()) {
+    auto read = ReadBase(options.compare);
+    if (!read.ok()) return Fail(AsInvalidInput(read.status()));
+    base = std::move(*read);
+  }
+  auto measured = OpenPeakDevice(options);
+  if (!measured.ok()) return Fail(measured.status());
+  if (!options.compare.empty()) {
+    const Status same = CheckBase(base, DeviceJson(measured->threads, measured->accelerator()));
+    if (!same.ok()) return Fail(same);
+  }
+  const Device& device = *measured->device;
+  const auto ceilings =
+      kernels::FindBackend(device.kind())
+          ->probe(device,
+                  {.for_bounds = false, .only = options.only, .threads = measured->threads});
+  if (!ceilings.ok()) return Fail(ceilings.status());
+  if (ceilings->empty())
+    return Fail(
+        InvalidArgument("--only: no ceiling of this device has '{}' in its name", options.only));
+  tuner::KeepCeilings(*ceilings, device, *StoreFor(options.common));
+  if (const double change = ClockChange(*ceilings); change > kSteadyClock)
+    measured->warnings.push_back(
+        fmt::format("the clock changed by {:.0f} % while measuring: it is throttled, or other "
+                    "programs run",
+                    100 * change));
+  PrintWarnings(measured->warnings);
+  PrintPeak(options, *measured, *ceilings, options.compare.empty() ? nullptr : &base);
   return kExitOk;
 }
 
 }  // namespace
 
 void RegisterPeak(CLI::App& app, Action& action) {
-  auto options = std::make_shared<CommonOptions>();
+  auto options = std::make_shared<PeakOptions>();
   CLI::App* sub = app.add_subcommand("peak", "measure the ceilings of this device");
-  AddCommonOptions(*sub, *options);
-  MarkWithoutEffect(*sub, {"--threads", "--shape", "--cache", "--seed"});
-  sub->callback([&action, options] { action = [options] { return Peak(*options); }; });
+  AddCommonOptions(*sub, options->common);
+  MarkWithoutEffect(*sub, {"--shape", "--seed"});
+  sub->add_option("--only", options->only, "those whose names hold this text");
+  sub->add_flag("--csv", options->csv, "comma-separated lines in place of tables");
+  sub->add_option("--compare", options->compare, "the JSON of an earlier peak");
+  AddRemoteOptions(*sub, options->remote);
+  sub->callback([&action, options, sub] {
+    action = [options, sub] {
+      if (!options->remote.given()) return Peak(*options);
+      return RunRemotely(*sub, options->remote, options->common);
+    };
+  });
 }
 
 }  // namespace fettle::tools

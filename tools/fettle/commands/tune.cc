@@ -5,6 +5,7 @@
 #include "device/compile_elsewhere.h"
 #include "jobs/interrupt.h"
 #include "jobs/tuning.h"
+#include "remote/remote.h"
 
 namespace fettle::tools {
 namespace {
@@ -15,6 +16,7 @@ struct TuneOptions {
   std::string output;
   bool no_package = false;
   double compile_seconds = 60;
+  RemoteOptions remote;
 };
 
 /// Compilers may hang or crash: they run in a process of their own while a device is tuned. A
@@ -86,9 +88,19 @@ void RegisterTune(CLI::App& app, Action& action) {
   sub->add_flag("--packed-weights", options->tuning.packed_weights,
                 "put packed weights into the package: it is larger and starts sooner")
       ->envname("FETTLE_PACKED_WEIGHTS");
+  sub->add_option("--weights", options->job.weights,
+                  "round weights of products, which a package then stores so: f32|f16|i8")
+      ->envname("FETTLE_WEIGHTS")
+      ->check(CLI::IsMember({"f32", "f16", "i8"}));
   sub->add_flag("--no-package", options->no_package, "keep what was learned in the database alone")
       ->excludes(output);
-  sub->callback([&action, options] { action = [options] { return Tune(*options); }; });
+  AddRemoteOptions(*sub, options->remote);
+  sub->callback([&action, options, sub] {
+    action = [options, sub] {
+      if (!options->remote.given()) return Tune(*options);
+      return RunRemotely(*sub, options->remote, options->job.common, options->output);
+    };
+  });
 }
 
 }  // namespace fettle::tools

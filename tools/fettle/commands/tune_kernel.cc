@@ -1,5 +1,5 @@
 // fettle tune-kernel: searches the parameters of one kernel, on a device or on a recorded space.
-#include "commands/tune_kernel.h"
+#include "jobs/tune_kernel.h"
 
 #include <fmt/format.h>
 

@@ -29,16 +29,24 @@ Result<std::shared_ptr<const runtime::Model>> LoadStandardInput(
   return model;
 }
 
+std::optional<CompactForm> WeightForm(const std::string& name) {
+  if (name == "f16") return CompactForm::kHalves;
+  return name == "i8" ? std::optional(CompactForm::kBytes) : std::nullopt;
+}
+
 }  // namespace
 
-void AddModelOptions(CLI::App& app, std::string& model, bool& strict) {
+void AddModelOptions(CLI::App& app, std::string& model, bool& strict, bool& binary_lenient) {
   app.add_option("MODEL", model, ".onnx file or .fettle package; - is standard input")->required();
   app.add_flag("--strict", strict, "refuse a package of another device or version")
       ->envname("FETTLE_STRICT");
+  app.add_flag("--binary-lenient", binary_lenient,
+               "Sign(0) is 1 where that makes a convolution one of bits")
+      ->envname("FETTLE_BINARY_LENIENT");
 }
 
 void AddJobOptions(CLI::App& app, JobOptions& options) {
-  AddModelOptions(app, options.model, options.strict);
+  AddModelOptions(app, options.model, options.strict, options.binary_lenient);
   app.add_option("-i,--input", options.inputs,
                  "[NAME=]FILE (.npy, .pb, .png, .jpg, raw) or NAME=const:VALUE, repeatable")
       ->take_all()
@@ -78,7 +86,9 @@ Result<Job> MakeJob(const JobOptions& options) {
   ASSIGN_OR_RETURN(job.model, LoadModel(options.model, {.strict = options.strict,
                                                         .overridden = std::move(named),
                                                         .accelerators = job.session.beside_cpu(),
-                                                        .find_accelerator = find}));
+                                                        .find_accelerator = find,
+                                                        .weights = WeightForm(options.weights),
+                                                        .binary_lenient = options.binary_lenient}));
   job.load_ms = static_cast<double>(NowNs() - start) * 1e-6;
   job.warnings.insert(job.warnings.end(), job.model->warnings().begin(),
                       job.model->warnings().end());

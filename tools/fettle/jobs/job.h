@@ -19,10 +19,11 @@ struct JobOptions {
   std::string model;
   std::vector<std::string> inputs;
   std::string preprocess = "unit";
-  bool strict = false;
+  bool strict = false, binary_lenient = false;
+  std::string weights = "f32";
 };
 
-/// Adds MODEL, --strict, -i, --preprocess and the common options.
+/// Adds MODEL, --strict, --binary-lenient, -i, --preprocess and the common options.
 void AddJobOptions(CLI::App& app, JobOptions& options);
 
 /// A loaded model with all of its inputs.
@@ -36,8 +37,8 @@ struct Job {
   double load_ms = 0;
 };
 
-/// MODEL and --strict.
-void AddModelOptions(CLI::App& app, std::string& model, bool& strict);
+/// MODEL, --strict and --binary-lenient.
+void AddModelOptions(CLI::App& app, std::string& model, bool& strict, bool& binary_lenient);
 
 /// Of a file, or of standard input where `path` is "-". What cannot be read is invalid input.
 Result<std::shared_ptr<const runtime::Model>> LoadModel(const std::string& path,

@@ -92,18 +92,20 @@ Prediction Predict(const Job& job, const ChosenPlans& plans, const runtime::Reco
   return prediction;
 }
 
+std::string OriginOf(const ChosenPlans& plans) {
+  if (!plans.tuning.empty()) return "tuned";
+  if (plans.package != nullptr) return plans.package->origin();
+  return plans.learned != nullptr && plans.learned->found() > 0 ? "database" : "preferences";
+}
+
 void AddPlanFields(const Job& job, const ChosenPlans& plans, const Prediction& prediction,
                    Json& document) {
-  const bool found = plans.learned != nullptr && plans.learned->found() > 0;
+  const std::string origin = OriginOf(plans);
   double predicted = plans.predicted_ms;
-  if (found) predicted = plans.learned->predicted_us() * 1e-3;
-  std::string origin = found ? "database" : "preferences";
-  if (!plans.tuning.empty()) origin = "tuned";
-  if (plans.package != nullptr) {
-    origin = plans.package->origin();
-    // What a package predicts holds for the shapes it was tuned for.
+  if (origin == "database") predicted = plans.learned->predicted_us() * 1e-3;
+  // What a package predicts holds for the shapes it was tuned for.
+  if (plans.package != nullptr)
     predicted = origin == "package" ? job.model->package()->info().predicted_ms : 0;
-  }
   const bool known = !prediction.steps.empty();
   if (known) predicted = prediction.predicted_ms;
   document["alone_ms"] = known ? Json(prediction.alone_ms) : Json(nullptr);

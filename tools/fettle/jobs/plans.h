@@ -58,6 +58,9 @@ struct Prediction {
 Prediction Predict(const Job& job, const ChosenPlans& plans, const runtime::RecordedPlans& recorded,
                    const std::vector<exec::StepProfile>& run);
 
+/// Where the plans came from, once they were made: package|similar|tuned|database|preferences.
+std::string OriginOf(const ChosenPlans& plans);
+
 /// "predicted_ms", "alone_ms", "measurements" and "plan"
 /// (package|similar|tuned|database|preferences) of the JSON. Nothing is predicted for shapes that a
 /// package was not tuned for.

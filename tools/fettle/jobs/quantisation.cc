@@ -3,16 +3,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "importers/onnx/inline_external.h"
 #include "io/samples.h"
 #include "jobs/exit_code.h"
 #include "jobs/interrupt.h"
 #include "jobs/job.h"
+#include "jobs/model_file.h"
 #include "report/progress.h"
 #include "report/statistics.h"
 #include "runtime/device_choice.h"
@@ -41,31 +40,6 @@ Result<quantise::QuantiseOptions> OptionsFrom(const QuantisationOptions& options
   wanted.min_top1 = options.min_top1;
   wanted.sensitivity_samples = options.sensitivity;
   return wanted;
-}
-
-/// The bytes of a model file; in memory where it had data in other files.
-struct ModelFile {
-  std::shared_ptr<const MappedFile> file;
-  std::string whole;
-  std::shared_ptr<const runtime::Model> model;
-
-  std::string_view bytes() const {
-    if (!whole.empty()) return whole;
-    return {reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()};
-  }
-};
-
-Result<ModelFile> ReadModelFile(const std::string& path) {
-  ModelFile read;
-  ASSIGN_OR_RETURN(read.model, LoadModel(path));
-  if (read.model->package() != nullptr)
-    return InvalidArgument("{}: is a package; expected an ONNX file", path);
-  const auto file = MappedFile::Open(path);
-  if (!file.ok()) return AsInvalidInput(file.status());
-  read.file = *file;
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  ASSIGN_OR_RETURN(read.whole, onnx::WithExternalData(read.bytes(), folder.empty() ? "." : folder));
-  return read;
 }
 
 /// Draws a line per stage.
@@ -113,15 +87,6 @@ Status MeasureTimes(const std::shared_ptr<const runtime::Model>& before, const s
   return OkStatus();
 }
 
-Status CheckOutput(const QuantisationOptions& options) {
-  std::error_code error;
-  if (std::filesystem::equivalent(options.model, options.output, error))
-    return InvalidArgument("-o {}: is the model itself", options.output);
-  if (std::filesystem::is_directory(options.output, error))
-    return InvalidArgument("-o {}: is a folder", options.output);
-  return OkStatus();
-}
-
 /// Reads, quantises, measures and writes; fails as QuantiseFile does.
 Status Perform(const QuantisationOptions& options, runtime::SessionOptions session,
                Quantisation& done) {
@@ -155,7 +120,7 @@ Result<Quantisation> QuantiseFile(const QuantisationOptions& options) {
   const int64_t start = NowNs();
   Quantisation done;
   RETURN_IF_ERROR(CheckCpuOptions(options.common, done.warnings));
-  RETURN_IF_ERROR(CheckOutput(options));
+  RETURN_IF_ERROR(CheckModelOutput(options.model, "-o", options.output));
   runtime::SessionOptions session{.threads = options.common.threads,
                                   .cancelled = &InterruptScope::Flag()};
   ASSIGN_OR_RETURN(session.subnormals, runtime::SubnormalsFromName(options.common.subnormals));

@@ -86,7 +86,7 @@ std::vector<exec::StepProfile> StepsOf(const ir::Graph& graph, const planner::De
   return steps;
 }
 
-Json ExplainedJson(const planner::Explained& group) {
+Json ExplainedJson(const planner::Explained& group, const tuner::Limit* limit) {
   Json rejected = Json::array();
   for (const planner::Rejection& one : group.rejected)
     rejected.push_back({{"kernel", one.kernel}, {"reason", one.reason}});
@@ -106,6 +106,14 @@ Json ExplainedJson(const planner::Explained& group) {
                {"runner_up_ms", nullptr},
                {"choices", group.choices},
                {"rejected", std::move(rejected)}};
+  if (limit != nullptr) {
+    json["operations"] = group.work.operations;
+    json["least_bytes"] = group.work.bytes;
+    json["bound_by"] = limit->by;
+    json["bound_ms"] = limit->us * 1e-3;
+    json["cold_bound_ms"] = limit->cold_us * 1e-3;
+    json["lost_ms"] = (group.us - limit->us) * 1e-3;
+  }
   if (!group.proposed_by.empty()) json["proposed_by"] = group.proposed_by;
   if (group.runner_up.empty()) return json;
   json["runner_up"] = group.runner_up;
@@ -124,43 +132,79 @@ std::string ConversionsText(const Json& conversions) {
   return "\n" + table.ToString();
 }
 
-std::string ExplainedText(const std::vector<planner::Explained>& groups, bool with_reasons,
-                          SortOrder sort) {
+namespace {
+
+/// Why a group is computed as it is: its parameters, and why not by other kernels.
+std::string ReasonsText(const planner::Explained& group) {
+  std::string reasons = Fit(fmt::format("{} ({})\n", group.node, group.op), 4);
+  if (!group.params.empty())
+    reasons += Fit(
+        fmt::format("  parameters: {}{}\n", planner::ParamsText(group.params), ProposedText(group)),
+        4);
+  for (const planner::Rejection& one : group.rejected)
+    reasons += Fit(fmt::format("  not {}: {}\n", one.kernel, one.reason), 4);
+  return reasons;
+}
+
+std::vector<Table::Column> ExplainedColumns(bool with_limits) {
   constexpr auto kRight = Table::Align::kRight;
-  Table table({{"node"},
-               {.title = "op", .leaves = 6},
-               {"kernel"},
-               {.title = "in", .leaves = 1},
-               {.title = "out", .leaves = 4},
-               {.title = "threads", .align = kRight, .leaves = 3},
-               {"us", kRight},
-               {.title = "alone", .align = kRight, .leaves = 5},
-               {.title = "choices", .align = kRight, .leaves = 2},
-               {"runner-up"},
-               {"us", kRight}});
+  std::vector<Table::Column> columns = {{"node"},
+                                        {.title = "op", .leaves = 6},
+                                        {"kernel"},
+                                        {.title = "in", .leaves = 1},
+                                        {.title = "out", .leaves = 4},
+                                        {.title = "threads", .align = kRight, .leaves = 3},
+                                        {"us", kRight},
+                                        {.title = "alone", .align = kRight, .leaves = 5},
+                                        {.title = "choices", .align = kRight, .leaves = 2},
+                                        {"runner-up"},
+                                        {"us", kRight}};
+  if (with_limits) {
+    columns.push_back({.title = "lost us", .align = kRight, .leaves = 9});
+    columns.push_back({.title = "of best", .align = kRight, .leaves = 8});
+    columns.push_back({.title = "bound by", .leaves = 7});
+  }
+  return columns;
+}
+
+}  // namespace
+
+std::string ExplainedText(const std::vector<planner::Explained>& groups,
+                          const std::vector<tuner::Limit>& limits, SortOrder sort) {
+  const bool with_limits = !limits.empty();
+  Table table(ExplainedColumns(with_limits));
   // "~": a bound that nobody has measured.
   const auto us = [](double value, bool measured) {
     return fmt::format("{}{:.1f}", measured ? "" : "~", value);
   };
+  const bool by_loss = with_limits && sort == SortOrder::kOwn;
+  const auto time = [&](size_t i) { return groups[i].us - (by_loss ? limits[i].us : 0); };
   std::string reasons;
-  for (const size_t at : Sorted(
-           groups.size(), sort, [&](size_t i) { return groups[i].us; },
-           [&](size_t i) { return std::string_view(groups[i].node); })) {
+  for (const size_t at : Sorted(groups.size(), by_loss ? SortOrder::kTime : sort, time,
+                                [&](size_t i) { return std::string_view(groups[i].node); })) {
     const planner::Explained& group = groups[at];
     const bool other = !group.runner_up.empty();
-    table.Row({group.node, group.op, group.kernel, group.state_in, group.state_out,
-               fmt::format("{}", group.threads), us(group.us, group.measured),
-               fmt::format("{:.1f}", group.alone_us), fmt::format("{}", group.choices),
-               other ? group.runner_up : "-",
-               other ? us(group.runner_up_us, group.runner_up_measured) : ""});
-    if (!with_reasons) continue;
-    reasons += Fit(fmt::format("{} ({})\n", group.node, group.op), 4);
-    if (!group.params.empty())
-      reasons += Fit(fmt::format("  parameters: {}{}\n", planner::ParamsText(group.params),
-                                 ProposedText(group)),
-                     4);
-    for (const planner::Rejection& one : group.rejected)
-      reasons += Fit(fmt::format("  not {}: {}\n", one.kernel, one.reason), 4);
+    std::vector<std::string> cells = {
+        group.node,
+        group.op,
+        group.kernel,
+        group.state_in,
+        group.state_out,
+        fmt::format("{}", group.threads),
+        us(group.us, group.measured),
+        fmt::format("{:.1f}", group.alone_us),
+        fmt::format("{}", group.choices),
+        other ? group.runner_up : "-",
+        other ? us(group.runner_up_us, group.runner_up_measured) : ""};
+    if (with_limits) {
+      const double limit = limits[at].us;
+      const bool known = group.measured && limit > 0 && group.us > 0;
+      cells.push_back(known ? fmt::format("{:.1f}", group.us - limit) : "");
+      cells.push_back(known ? fmt::format("{:.1f} %", 100 * limit / group.us) : "");
+      cells.push_back(limits[at].by);
+      reasons += ReasonsText(group);
+    }
+    table.Row(std::move(cells));
   }
   return table.ToString() + (reasons.empty() ? "" : "\n" + reasons);
 }

@@ -7,6 +7,7 @@
 #include "report/report.h"
 #include "report/sort_order.h"
 #include "runtime/tuning/tune_model.h"
+#include "tuner/cost/roofline.h"
 
 namespace fettle::tools {
 
@@ -18,13 +19,16 @@ Json PlanJson(const runtime::TuneModelResult& result);
 std::vector<exec::StepProfile> StepsOf(const ir::Graph& graph, const planner::Decision& decision);
 
 /// One explained group: {node, op, kernel, params, threads, state_in, state_out, ms, runner_up,
-/// ...}.
-Json ExplainedJson(const planner::Explained& group);
+/// ...}; with the fields of its limit where that is not null.
+Json ExplainedJson(const planner::Explained& group, const tuner::Limit* limit);
 Json ConversionJson(const ir::Graph& graph, const planner::ConversionDecision& conversion);
 /// A list of what ConversionJson gives, as a table for people; "" where there are none.
 std::string ConversionsText(const Json& conversions);
-/// A table of all groups for people, in order unless `sort` says otherwise.
-std::string ExplainedText(const std::vector<planner::Explained>& groups, bool with_reasons,
+/// A table of all groups for people. With `limits`, one for each group, why other kernels cannot be
+/// too, and what loses most time beyond its limit first unless `sort` says otherwise; without them
+/// (empty) in order.
+std::string ExplainedText(const std::vector<planner::Explained>& groups,
+                          const std::vector<tuner::Limit>& limits,
                           SortOrder sort = SortOrder::kOwn);
 
 }  // namespace fettle::tools

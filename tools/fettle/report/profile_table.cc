@@ -84,27 +84,33 @@ std::string SummariseProfile(std::span<const exec::StepProfile> steps, size_t ro
   return table.ToString();
 }
 
-std::string ListProfile(std::span<const exec::StepProfile> steps, SortOrder sort) {
+std::string ListProfile(std::span<const exec::StepProfile> steps, std::span<const StepLimit> limits,
+                        SortOrder sort) {
   constexpr auto kRight = Table::Align::kRight;
   Table table({{"node", Table::Align::kLeft},
-               {.title = "operator", .leaves = 6},
+               {.title = "operator", .leaves = 8},
                {"kernel"},
                {.title = "from", .leaves = 2},
                {.title = "to", .leaves = 4},
                {.title = "type", .leaves = 3},
                {"ms", kRight},
-               {"share", kRight},
+               {.title = "share", .align = kRight, .leaves = 6},
+               {"lost ms", kRight},
+               {.title = "of best", .align = kRight, .leaves = 9},
+               {.title = "bound by", .leaves = 7},
                {.title = "GFLOP/s", .align = kRight, .leaves = 5},
                {.title = "GB/s", .align = kRight, .leaves = 1}});
   double total = 0;
   for (const exec::StepProfile& step : steps) total += step.ms;
-  for (const size_t i : Sorted(
-           steps.size(), sort, [&](size_t at) { return steps[at].ms; },
-           [&](size_t at) { return std::string_view(steps[at].node); })) {
+  const auto lost = [&](size_t at) { return steps[at].ms - limits[at].ms; };
+  const auto ms = [&](size_t at) { return sort == SortOrder::kOwn ? lost(at) : steps[at].ms; };
+  for (const size_t i : Sorted(steps.size(), sort == SortOrder::kOwn ? SortOrder::kTime : sort, ms,
+                               [&](size_t at) { return std::string_view(steps[at].node); })) {
     const exec::StepProfile& step = steps[i];
     table.Row({step.node, step.op, step.kernel, step.layout_in, step.layout_out, step.dtype,
-               fmt::format("{:.4f}", step.ms), Share(step.ms, total), Rate(StepGflops(step)),
-               Rate(StepGbps(step))});
+               fmt::format("{:.4f}", step.ms), Share(step.ms, total),
+               fmt::format("{:.4f}", lost(i)), Share(limits[i].ms, step.ms), limits[i].by,
+               Rate(StepGflops(step)), Rate(StepGbps(step))});
   }
   return table.ToString();
 }

@@ -3,9 +3,9 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "commands/tune_kernel.h"
 #include "io/tuning_json.h"
 #include "jobs/interrupt.h"
+#include "jobs/tune_kernel.h"
 #include "jobs/tuning.h"
 #include "jobs/user_kernel.h"
 #include "kernels/build_id.h"

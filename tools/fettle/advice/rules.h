@@ -1,0 +1,31 @@
+// Changes that may make a network faster, found by looking; whether they do is measured.
+#pragma once
+
+#include <vector>
+
+#include "advice/change.h"
+
+namespace fettle::tools {
+
+/// Channels rounded up to whole vectors and tiles, with everything that they pass through: the new
+/// ones are read by weights of zero, so that the function stays. Two or three sizes of a place.
+Status WidenChannels(Subject& subject, std::vector<Change>& changes);
+
+/// Depthwise convolutions of 5x5 and 7x7 as two and three of 3x3, the first of which has the
+/// stride; all of a size at once.
+Status SplitWindows(Subject& subject, std::vector<Change>& changes);
+
+/// All activations of a costly kind as ReLU.
+Status SimplifyActivations(Subject& subject, std::vector<Change>& changes);
+
+/// An average pool behind a 1x1 convolution goes before it: both are linear, and the convolution
+/// has fewer pixels then.
+Status PoolFirst(Subject& subject, std::vector<Change>& changes);
+
+/// A convolution of a Concat as a sum of convolutions of its parts, which are copied no more.
+Status SplitConcats(Subject& subject, std::vector<Change>& changes);
+
+/// All rules, in turn.
+Status ListChanges(Subject& subject, std::vector<Change>& changes);
+
+}  // namespace fettle::tools

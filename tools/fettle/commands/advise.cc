@@ -1,0 +1,156 @@
+// fettle advise: what to change in a network so that it is faster on this device.
+#include "advice/advise.h"
+
+#include <fmt/core.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "commands/command.h"
+#include "jobs/interrupt.h"
+#include "report/terminal.h"
+
+namespace fettle::tools {
+namespace {
+
+struct AdviseOptions {
+  JobOptions job;
+  AdviceOptions advice;
+  std::string output;  // of --apply; empty: nothing is written
+  bool all = false;
+};
+
+/// A few of the nodes, by name.
+std::string NodesText(const Json& nodes) {
+  constexpr size_t kMost = 3;
+  std::string text;
+  for (size_t i = 0; i < std::min(kMost, nodes.size()); ++i)
+    text += (i > 0 ? ", " : "") + Shorten(nodes[i].get<std::string>(), 40);
+  if (nodes.size() > kMost) text += fmt::format(" and {} more", nodes.size() - kMost);
+  return text;
+}
+
+void PrintChanges(const Advice& advice, const Json& listed, bool gains) {
+  size_t at = 0;
+  for (const MeasuredChange& measured : advice.changes) {
+    if (measured.gains != gains) continue;
+    const Json& one = listed[at++];
+    fmt::print("{}\n", Fit(fmt::format("{}. {}: {}\n   {}{}", at, one["change"].get<std::string>(),
+                                       GainText(measured), NodesText(one["nodes"]),
+                                       measured.change.same_function ? "; computes the same"
+                                                                     : "; has to be trained again"),
+                           3));
+  }
+}
+
+Json AppliedJson(const AppliedAdvice& applied, const std::string& path) {
+  return {{"path", applied.changes > 0 ? Json(path) : Json(nullptr)},
+          {"changes", applied.changes},
+          {"same_function", applied.whole.change.same_function},
+          {"operations", applied.whole.operations()},
+          {"predicted_gain", applied.predicted_gain},
+          {"gain", applied.whole.gain()},
+          {"low", NumberJson(1 - applied.whole.high)},
+          {"high", NumberJson(1 - applied.whole.low)},
+          {"ms_before", applied.whole.ms_before},
+          {"ms_after", applied.whole.ms_after}};
+}
+
+void PrintApplied(const AppliedAdvice& applied, const std::string& path) {
+  if (applied.changes == 0) {
+    fmt::print("nothing to apply: {} is not written\n", path);
+    return;
+  }
+  fmt::print("{}\n", Fit(fmt::format("wrote {} with {}: predicted {:.1f} % faster, measured {}",
+                                     path, Count(static_cast<int64_t>(applied.changes), "change"),
+                                     100 * applied.predicted_gain, GainText(applied.whole))));
+}
+
+/// Applies and writes, where that is asked for.
+Result<AppliedAdvice> Apply(const AdviseOptions& options, const Job& job, const ModelFile& file,
+                            const Advice& advice) {
+  ASSIGN_OR_RETURN(AppliedAdvice applied,
+                   ApplyAdvice(options.advice, job, file, advice, options.job.common.seed));
+  if (applied.changes > 0)
+    RETURN_IF_ERROR(AsWriteFailure(WriteTextFile(options.output, applied.bytes)));
+  return applied;
+}
+
+void PrintAdvice(const AdviseOptions& options, const Job& job, const Advice& advice,
+                 const Json& document) {
+  PrintChanges(advice, document["advice"], true);
+  if (document["advice"].empty())
+    fmt::print("{}\n",
+               Fit(fmt::format("nothing to advise: of {} that were measured, none makes this "
+                               "network faster beyond the spread; it is good as it is",
+                               Count(std::ssize(advice.changes), "change"))));
+  if (options.all && !document["tried"].empty()) {
+    fmt::print("\nmeasured, without a gain:\n");
+    PrintChanges(advice, document["tried"], false);
+  }
+  fmt::print("\n");
+  PrintParts({fmt::format("{} of {} measured", advice.changes.size(),
+                          Count(static_cast<int64_t>(advice.found), "change")),
+              "each by the whole network on its default plan, in turns",
+              fmt::format("{:.1f} s", document["seconds"].get<double>())});
+  PrintParts({DeviceLine(job.threads, job.session.accelerator()),
+              PrecisionLine(options.job.common, job.session.accelerator(), advice.steps)});
+}
+
+int GiveAdvice(const AdviseOptions& options) {
+  InstallLog(options.job.common.log);
+  StartInterruptThread();
+  const int64_t start = NowNs();
+  if (!options.output.empty())
+    if (const Status status = CheckModelOutput(options.job.model, "--apply", options.output);
+        !status.ok())
+      return Fail(status);
+  auto job = MakeJob(options.job);
+  if (!job.ok()) return Fail(job.status());
+  PrintWarnings(job->warnings);
+  const auto file = ReadModelFile(options.job.model);
+  if (!file.ok()) return Fail(file.status());
+  const auto advice = Advise(options.advice, *job, *file, options.job.common.seed);
+  if (!advice.ok()) return Fail(advice.status());
+  PrintWarnings(advice->warnings);
+  job->warnings.insert(job->warnings.end(), advice->warnings.begin(), advice->warnings.end());
+  const auto network = quantise::Network::Read(file->bytes(), file->model);
+  if (!network.ok()) return Fail(network.status());
+  Json document = {{"model", options.job.model},
+                   {"ms", advice->ms},
+                   {"found", advice->found},
+                   {"advice", AdviceJson(*advice, *network, true)},
+                   {"tried", AdviceJson(*advice, *network, false)},
+                   {"seconds", static_cast<double>(NowNs() - start) * 1e-9}};
+  if (!options.job.common.json) PrintAdvice(options, *job, *advice, document);
+  if (!options.output.empty()) {
+    const auto applied = Apply(options, *job, *file, *advice);
+    if (!applied.ok()) return Fail(applied.status());
+    document["applied"] = AppliedJson(*applied, options.output);
+    if (!options.job.common.json) PrintApplied(*applied, options.output);
+  }
+  if (!options.job.common.json) return kExitOk;
+  document["device"] = DeviceJson(job->threads, job->session.accelerator());
+  document["precision"] =
+      PrecisionJson(options.job.common, job->session.accelerator(), advice->steps);
+  document["warnings"] = job->warnings;
+  PrintJson(document);
+  return kExitOk;
+}
+
+}  // namespace
+
+void RegisterAdvise(CLI::App& app, Action& action) {
+  auto options = std::make_shared<AdviseOptions>();
+  CLI::App* sub =
+      app.add_subcommand("advise", "what to change in a network so that it is faster here");
+  AddJobOptions(*sub, options->job);
+  sub->add_option("--apply", options->output, "write the network with all that gains to this file");
+  sub->add_option("--seconds", options->advice.seconds, "longest comparison of one change (1)")
+      ->check(CLI::Range(0.0, 3600.0));
+  sub->add_option("--budget", options->advice.budget, "seconds of all comparisons (60)")
+      ->check(CLI::Range(0.0, 86400.0));
+  sub->add_flag("--all", options->all, "list what was measured and did not gain, too");
+  sub->callback([&action, options] { action = [options] { return GiveAdvice(*options); }; });
+}
+
+}  // namespace fettle::tools

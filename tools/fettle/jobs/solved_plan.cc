@@ -1,0 +1,162 @@
+#include "jobs/solved_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "jobs/plans.h"
+#include "passes/binary/binarise.h"
+#include "passes/quantise/byte_moves.h"
+#include "planner/planner.h"
+#include "planner/restrict.h"
+#include "solver/problem/live_bytes.h"
+#include "tuner/cost/calibrated_costs.h"
+#include "tuner/cost/residency.h"
+#include "tuner/network/slot_costs.h"
+#include "tuner/store/database.h"
+
+namespace fettle::tools {
+namespace {
+
+/// Keeps the segments that a session comes to.
+class SegmentCollector final : public planner::PlanSource {
+ public:
+  Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
+                             const planner::Limits& limits) override {
+    segments.push_back(segment);
+    return planner::MakePlan(segment, devices, limits);
+  }
+  std::vector<ir::Graph> segments;
+};
+
+/// One line for each convolution and product of a network that runs some of them on bits.
+void ListOnBits(const ir::Graph& graph, Solved& solved) {
+  const std::vector<passes::BinaryFact> facts = passes::ListBinary(graph);
+  const auto is_binary = [](const passes::BinaryFact& fact) { return fact.is_binary; };
+  if (std::none_of(facts.begin(), facts.end(), is_binary)) return;
+  for (const passes::BinaryFact& fact : facts) {
+    solved.notes.push_back(fmt::format("{}: {}: {}", fact.is_binary ? "on bits" : "not on bits",
+                                       graph.node(fact.node).name, fact.text));
+  }
+}
+
+/// One line for each operator that moves or selects dequantised floats, with what kept bytes out.
+void ListInFloats(const ir::Graph& graph, Solved& solved) {
+  for (const passes::MovedInFloat& moved : passes::ListMovedInFloat(graph)) {
+    const ir::Node& node = graph.node(moved.node);
+    solved.notes.push_back(
+        fmt::format("in floats: {} ({}): {}", node.name, std::string_view(node.op), moved.reason));
+  }
+}
+
+Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
+                    const runtime::Session& session, tuner::Store& store,
+                    planner::PlanSource& in_use, Solved& solved) {
+  const planner::Limits& limits = session.limits();
+  ASSIGN_OR_RETURN(const exec::Plan first, planner::MakePlan(graph, session.devices(), limits));
+  const bool cold = tuner::ConstantsAreCold(first, GetCpuInfo());
+  ASSIGN_OR_RETURN(const tuner::Level level, tuner::LevelFromName(options.level));
+  tuner::SlotCosts alone(session.devices(), store,
+                         tuner::SlotOptionsOf(level, limits.precision != planner::Precision::kHigh),
+                         cold);
+  alone.learned().AssumeEfficiency(tuner::EfficiencyOf(level));
+  // Kernels of an accelerator are built to say what they work in.
+  const bool counts_bytes =
+      session.devices().beside_cpu().empty() || options.bounds.memory_limit_mb > 0;
+  tuner::CalibratedCosts costs(alone, session.devices(), store, counts_bytes);
+  ASSIGN_OR_RETURN(const planner::Catalogue catalogue,
+                   planner::ListCatalogue(graph, session.devices(), limits));
+  ASSIGN_OR_RETURN(const planner::Decision preferred,
+                   planner::PreferredDecision(graph, session.devices(), limits));
+  const auto extract = [&] {
+    return planner::Extract(graph, catalogue, costs, limits.threads, tuner::AssumptionsOf(level),
+                            ToBounds(options.bounds), &preferred);
+  };
+  // What is known of some entries bounds others, so all are asked for first.
+  RETURN_IF_ERROR(extract().status());
+  ASSIGN_OR_RETURN(planner::Extracted extracted, extract());
+  const bool one_layout = options.solver.starts_with("single:");
+  solver::Options solve{
+      .method = options.solver, .seconds = options.seconds, .seed = options.job.common.seed};
+  if (one_layout) {
+    RETURN_IF_ERROR(planner::RestrictToLayout(options.solver.substr(7), extracted));
+    solve.method = "auto";
+  }
+  const int64_t start = NowNs();
+  ASSIGN_OR_RETURN(const solver::Solution solution,
+                   solver::Solve(extracted.problem, solve, &solved.report));
+  solved.solve_seconds += static_cast<double>(NowNs() - start) * 1e-9;
+  solved.cost_us += solution.cost;
+  solved.bound_us += one_layout ? 0 : solution.bound;  // other layouts may cost less
+  for (const planner::Instance& instance : catalogue.instances)
+    solved.before += std::ssize(catalogue.kinds[static_cast<size_t>(instance.kind)].entries);
+  solved.after += solved.report.choices_after;
+  for (planner::Explained& group : planner::Explain(graph, catalogue, extracted, solution, costs)) {
+    solved.unmeasured += group.measured ? 0 : 1;
+    solved.alone_us += group.alone_us;
+    solved.groups.push_back(std::move(group));
+  }
+  const planner::Decision decision =
+      planner::ToDecision(graph, catalogue, extracted, solution, limits.threads);
+  for (const planner::ConversionDecision& conversion : decision.conversions) {
+    const ir::Value& value = graph.value(conversion.value);
+    const double alone =
+        costs.Conversion(*value.shape, value.dtype, conversion.from, conversion.to, limits.threads)
+            .alone_us;
+    solved.alone_us += alone;
+    solved.conversions.push_back(ConversionJson(graph, conversion));
+    solved.conversions.back()["alone_ms"] = alone * 1e-3;
+  }
+  ASSIGN_OR_RETURN(const exec::Plan shown,
+                   planner::Apply(graph, decision, session.devices(), limits.threads));
+  ASSIGN_OR_RETURN(const exec::Plan used, in_use.PlanFor(graph, session.devices(), limits));
+  CountDiffering(shown, used, session.devices(), solved.in_use);
+  if (counts_bytes) {
+    for (int64_t bytes : solver::LiveBytes(extracted.problem, solution))
+      solved.held_bytes = std::max(solved.held_bytes, bytes);
+  }
+  for (exec::StepProfile& step : StepsOf(graph, decision)) solved.steps.push_back(std::move(step));
+  std::ranges::move(extracted.warnings, std::back_inserter(solved.warnings));
+  Append(extracted.problem, solved.problem);
+  if (options.explain) {
+    ListOnBits(graph, solved);
+    ListInFloats(graph, solved);
+  }
+  return OkStatus();
+}
+
+/// A database that was asked for by name must be one.
+Result<std::shared_ptr<tuner::Store>> OpenCosts(const PlanOptions& options) {
+  if (options.costs.empty()) return StoreFor(options.job.common);
+  const auto readable = tuner::Database::Open(options.costs, tuner::Database::Access::kRead);
+  if (!readable.ok()) return AsInvalidInput(readable.status());
+  return std::shared_ptr<tuner::Store>(tuner::OpenStore("", options.costs));
+}
+
+}  // namespace
+
+Result<Solved> SolveModel(const PlanOptions& options, const Job& job) {
+  const auto collector = std::make_shared<SegmentCollector>();
+  runtime::SessionOptions wanted = job.session;
+  wanted.plans = collector;
+  ASSIGN_OR_RETURN(const auto session, runtime::Session::Create(job.model, wanted));
+  runtime::TensorMap outputs;
+  RETURN_IF_ERROR(session->Run(job.bound.tensors(), &outputs));
+  ASSIGN_OR_RETURN(const std::shared_ptr<tuner::Store> store, OpenCosts(options));
+  ASSIGN_OR_RETURN(const ChosenPlans chosen, ChoosePlans(job, options.job, {}));
+  const std::shared_ptr<planner::PlanSource> in_use =
+      chosen.source == nullptr ? planner::PreferredPlans() : chosen.source;
+  Solved solved;
+  for (const ir::Graph& segment : collector->segments)
+    RETURN_IF_ERROR(SolveSegment(options, segment, *session, *store, *in_use, solved));
+  solved.in_use.origin = OriginOf(chosen);
+  if (!options.dump_problem.empty()) {
+    const Status written = WriteTextFile(options.dump_problem, solver::Print(solved.problem));
+    if (!written.ok()) return AsWriteFailure(written);
+  }
+  return solved;
+}
+
+}  // namespace fettle::tools

@@ -1,0 +1,104 @@
+// What all parts of a page share: numbers for people, elements, the tooltip, the theme.
+const data = JSON.parse(document.getElementById("data").textContent);
+
+const byId = id => document.getElementById(id);
+
+function shorten(text, width) {
+  if (text.length <= width) return text;
+  const head = Math.floor(width / 2);
+  return text.slice(0, head) + "…" + text.slice(text.length - (width - 1 - head));
+}
+
+const known = value => value !== null && value !== undefined;
+const digits = (value, count) => value !== 0 && Math.abs(value) < 1e-3 ? value.toExponential(count - 1) : value.toLocaleString("en", {maximumSignificantDigits: count, useGrouping: false});
+const msText = ms => !known(ms) ? "–" : ms >= 100 ? ms.toFixed(0) : ms >= 10 ? ms.toFixed(1) : ms.toFixed(3);
+const percent = share => !known(share) ? "–" : `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
+
+function scaled(value, unit, base = 1000) {
+  const prefixes = ["", "k", "M", "G", "T", "P"];
+  let at = 0;
+  while (value >= base && at + 1 < prefixes.length) { value /= base; ++at; }
+  return `${digits(value, 3)} ${prefixes[at]}${unit}`;
+}
+const bytesText = bytes => scaled(bytes, "B");
+
+// el("td", {class: "number"}, "text" or element ...)
+function el(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (known(value)) made.setAttribute(name, value);
+  }
+  made.append(...children.filter(known));
+  return made;
+}
+
+function facts(pairs) {
+  const list = el("dl");
+  for (const [name, value] of pairs) if (known(value) && value !== "") list.append(el("dt", {}, name), el("dd", {}, value));
+  return list;
+}
+
+function plainTable(titles, rows, caption) {
+  const head = titles.map(title => el("th", {scope: "col", class: title.number ? "number" : null}, title.title));
+  const body = rows.map(cells => el("tr", {}, ...cells.map((cell, i) =>
+    el("td", {class: titles[i].number ? "number" : null, title: cell.title}, cell.text))));
+  return el("table", {"aria-label": caption}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...body));
+}
+
+const tooltip = {
+  show(event, lines) {
+    const box = byId("tooltip");
+    box.replaceChildren(...lines.map((line, i) => el("div", {style: i ? null : "font-weight:600"}, line)));
+    box.hidden = false;
+    const {width, height} = box.getBoundingClientRect();
+    const x = Math.min(event.clientX + 14, innerWidth - width - 8);
+    const y = event.clientY + 18 + height > innerHeight ? event.clientY - height - 10 : event.clientY + 18;
+    box.style.left = `${Math.max(4, x)}px`;
+    box.style.top = `${Math.max(4, y)}px`;
+  },
+  hide() { byId("tooltip").hidden = true; },
+};
+
+// A CSS variable of the theme in force.
+const colour = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+// The theme: the system's unless the button says otherwise. Charts are drawn again where it changes.
+const theme = {
+  modes: ["auto", "light", "dark"],
+  mode: "auto",
+  redraws: [],
+  isDark() { return this.mode === "dark" || (this.mode === "auto" && matchMedia("(prefers-color-scheme: dark)").matches); },
+  apply() {
+    document.documentElement.dataset.theme = this.isDark() ? "dark" : "light";
+    byId("theme").textContent = `Theme: ${this.mode}`;
+    for (const redraw of this.redraws) redraw();
+  },
+  draw(redraw) { this.redraws.push(redraw); redraw(); },
+  start() {
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.apply());
+    byId("theme").addEventListener("click", () => {
+      this.mode = this.modes[(this.modes.indexOf(this.mode) + 1) % this.modes.length];
+      this.apply();
+    });
+    this.apply();
+  },
+};
+
+// Colours of kinds, the most frequent ones first; what is left over shares grey.
+function kindColours(kinds) {
+  const counts = new Map();
+  for (const kind of kinds) counts.set(kind, (counts.get(kind) || 0) + 1);
+  const order = Array.from(counts.keys()).sort((a, b) => counts.get(b) - counts.get(a));
+  const palette = d3.schemeTableau10.filter((_, i) => i !== 9);
+  const of = kind => { const at = order.indexOf(kind); return at < palette.length ? palette[at] : d3.schemeTableau10[9]; };
+  return {order, of};
+}
+
+function drawLegend(box, entries) {
+  box.replaceChildren(...entries.map(([name, fill]) => {
+    const mark = el("i");
+    mark.style.background = fill;
+    return el("span", {}, mark, name);
+  }));
+}

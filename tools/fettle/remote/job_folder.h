@@ -1,0 +1,58 @@
+// A folder on a target that runs one job without a link, and goes away by itself.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "remote/link.h"
+
+namespace fettle::tools {
+
+/// What a folder on a target holds and does.
+struct FolderState {
+  enum class Job { kNone, kRunning, kDone };
+  Job job = Job::kNone;
+  std::string path;                      // on the target
+  std::string owner;                     // who waits for the job
+  std::map<std::string, int64_t> files;  // by name below `path`, those that came whole
+};
+
+/// How waiting for a job ended.
+struct JobEnd {
+  enum class Kind { kDone, kLost, kTaken };
+  /// kLost: killed with its supervisor, or a folder given up; kTaken: another process waits for it.
+  Kind kind = Kind::kLost;
+  int exit_code = 0;
+  std::map<std::string, int64_t> files;  // the results
+};
+
+/// Names below the folder.
+inline constexpr const char* kRunnerFile = "runner.tar";
+inline constexpr const char* kSupervisorFile = "supervise.sh";
+inline constexpr const char* kJobFile = "job";
+inline constexpr const char* kInputFolder = "in/";
+inline constexpr const char* kDocumentFile = "out";
+inline constexpr const char* kLogFile = "log";
+inline constexpr const char* kRowsFile = "rows.jsonl";
+
+/// What the file kSupervisorFile is to hold: it runs the job, then keeps the results until the
+/// folder is removed, which it does itself once nobody has asked for `hold` seconds.
+std::string_view SupervisorScript();
+/// What the file kJobFile is to hold: the program with `words`, in the folder `work`.
+std::string JobScript(const std::vector<std::string>& words);
+
+/// Makes the folder `name`, mode 0700, where it is absent, and says what is there; from then on it
+/// is `owner`, a word, that waits for it. kDeviceError where it belongs to another user or there is
+/// no room.
+Result<FolderState> PrepareFolder(Link& link, const std::string& name, const std::string& owner);
+/// Unpacks the runner and starts the job, which outlives the link.
+Status StartJob(Link& link, const FolderState& folder, int hold_seconds);
+/// Returns when the job is over.
+Result<JobEnd> WaitForJob(Link& link, const FolderState& folder);
+/// Asks the job to end early and keep what it has; WaitForJob then returns soon.
+Status StopJob(Link& link, const FolderState& folder);
+/// Ends what runs and removes the folder, unless another process waits for it by now.
+Status RemoveFolder(Link& link, const FolderState& folder);
+
+}  // namespace fettle::tools
