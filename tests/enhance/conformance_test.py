@@ -70,10 +70,12 @@ def check_file(program, path, folder):
 def check_chain(program, folder):
     """Every step alone and together; what reaches the encoder does not depend on the threads."""
     source = folder / "plain.mp4"
-    for steps, scale in (("sharpen", 1), ("contrast=1", 1), ("superres=0.5,sharpen=2,contrast", 2), ("superres,superres", 4)):
+    for steps, scale in (("sharpen", 1), ("contrast=1", 1), ("lowlight,clarity", 1), ("deepen,sharpen", 1),
+                         ("superres=0.5,sharpen=2,contrast", 2), ("superres,superres", 4)):
         result = folder / f"{steps}.mkv"
-        done = run(program, source, "-o", result, "--steps", steps, "--preset", "ultrafast")
+        done = run(program, source, "-o", result, "--steps", steps, "--preset", "ultrafast", "--json")
         check(f"{steps}: exit code", done.returncode == 0, done.stderr)
+        check(f"{steps}: done", all(time["ms"] > 0 for time in json.loads(done.stdout)["times"]), done.stdout)
         check(f"{steps}: size", media.video_of(result)["width"] == scale * 64)
     sums = set()
     for threads in ("1", "3"):
@@ -83,6 +85,21 @@ def check_chain(program, folder):
                               capture_output=True, text=True)
         sums.add(made.stdout)
     check("pixels by 1 and 3 threads", len(sums) == 1 and "MD5" in sums.pop(), str(done.stderr))
+
+
+def check_between(program, folder):
+    """A frame between each two, exactly half way, whatever the rate; everything else as it was."""
+    for name in ("vfr.mp4", "audio.mp4", "old.avi", "single.mp4"):
+        path, result = folder / name, folder / f"between_{pathlib.Path(name).stem}.mp4"
+        done = run(program, path, "-o", result, "--steps", "interpolate,sharpen", "--network", "fast", "--preset", "ultrafast")
+        check(f"{name}: between: exit code", done.returncode == 0, done.stderr)
+        before, after = media.frame_times(path), media.frame_times(result)
+        check(f"{name}: between: frames", len(after) == 2 * len(before) - 1, f"{len(before)} became {len(after)}")
+        if name not in WITHOUT_TIMES:
+            wanted = [t for a, b in zip(before, before[1:]) for t in (a, (a + b) / 2)] + before[-1:]
+            check(f"{name}: between: times", close(wanted, after), f"{before} became {after}")
+        if name == "audio.mp4":
+            check_equal(name, "between: packets of other streams", media.other_packets(path), media.other_packets(result))
 
 
 def check_light(program, folder):
@@ -169,6 +186,8 @@ def check_pictures(program, folder):
     for name, pixels in (("a.png", "rgb24"), ("b.jpg", "yuvj420p"), ("c.png", "rgba"), ("d.png", "gray"), ("e.png", "rgb48be")):
         media.ffmpeg(*media.picture("37x23", pixels=pixels if pixels != "yuvj420p" else "yuv444p"), "-frames:v", "1",
                      "-pix_fmt", pixels, pictures / name)
+    planned = run(program, pictures, "--plan-only", "--json")
+    check("folder: plan", planned.returncode == 0 and not (folder / "pictures_enhanced").exists(), planned.stderr)
     done = run(program, pictures, "--json")
     check("folder: exit code", done.returncode == 0, done.stderr)
     document = json.loads(done.stdout)
@@ -177,8 +196,17 @@ def check_pictures(program, folder):
         old, new = media.video_of(path), media.video_of(folder / "pictures_enhanced" / path.name)
         check_equal(path.name, "size", (2 * old["width"], 2 * old["height"]), (new["width"], new["height"]))
         check_equal(path.name, "pixels", old["pix_fmt"], new["pix_fmt"])
+    media.ffmpeg(*media.picture("48x32"), *media.X264, pictures / "f.mkv")
+    (pictures / "g.mkv").write_bytes(b"no video")
+    several = run(program, pictures, "-o", folder / "several", "--jobs", "3", "--json")
+    files = json.loads(several.stdout)["files"]
+    check("jobs: exit code", several.returncode == 3 and "g.mkv" in several.stderr, several.stderr)
+    check_equal("jobs", "order", [path.name for path in sorted(pictures.iterdir())], [pathlib.Path(one["input"]).name for one in files])
+    check_equal("jobs", "failed", ["g.mkv"], [pathlib.Path(one["input"]).name for one in files if "error" in one])
+    for path in sorted((folder / "pictures_enhanced").iterdir()):
+        check("jobs: " + path.name, path.read_bytes() == (folder / "several" / path.name).read_bytes())
     again = run(program, pictures, "--json")
-    check("folder: outputs that are there", again.returncode == 2 and json.loads(again.stdout)["failed"] == 5, again.stderr)
+    check("folder: outputs that are there", again.returncode == 2 and json.loads(again.stdout)["failed"] == 6, again.stderr)
 
 
 def main():
@@ -195,6 +223,7 @@ def main():
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             list(pool.map(lambda path: check_file(program, path, folder), paths))
         check_chain(program, folder)
+        check_between(program, folder)
         check_light(program, folder)
         check_damage(program, folder)
         check_refusals(program, folder)

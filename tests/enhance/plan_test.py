@@ -39,8 +39,12 @@ def make(folder):
     media.ffmpeg(*moving, *x264, "-crf", "12", folder / "fine.mkv")
     media.ffmpeg(*moving, "-c:v", "mpeg4", "-q:v", "20", folder / "mpeg4.mkv")
     media.ffmpeg(*grey, "-vf", "noise=c0s=12:c0f=t,format=yuv420p", *x264, "-crf", "4", folder / "noisy.mkv")
+    media.ffmpeg("-i", folder / "noisy.mkv", "-f", "lavfi", "-i", "color=0xe0e0e0:s=192x128:r=12:d=1", "-filter_complex",
+                 "[0:v][1:v]concat,format=yuv420p", *x264, "-crf", "4", folder / "mixed.mkv")  # fmt: skip
     media.ffmpeg(*moving, "-vf", "fade=t=out:s=0:n=24", *x264, "-crf", "12", folder / "fading.mkv")
     media.ffmpeg(*moving, "-vf", veil, *x264, "-crf", "12", folder / "veiled.mkv")
+    for name, levels in (("dark", "16+(val-16)*0.25"), ("flat", "34+(val-16)*0.36")):
+        media.ffmpeg(*moving, "-vf", f"scale=192:128,format=yuv420p,lutyuv=y='{levels}'", *x264, "-crf", "12", folder / f"{name}.mkv")
 
 
 # What is advised: the steps that must be there, and those that must not.
@@ -49,7 +53,9 @@ ADVISED = {
     "fine.mkv": ({"superres"}, {"deblock"}),
     "mpeg4.mkv": ({"deblock"}, {"denoise"}),
     "noisy.mkv": ({"denoise"}, {"deblock"}),
-    "veiled.mkv": ({"contrast"}, {"deblock"}),
+    "veiled.mkv": ({"clarity"}, {"deblock", "contrast", "lowlight"}),
+    "dark.mkv": ({"lowlight"}, {"clarity", "contrast"}),
+    "flat.mkv": ({"contrast"}, {"clarity", "lowlight"}),
 }
 
 
@@ -67,7 +73,27 @@ def check_advice(program, folder):
     check("places behind one key frame", len(places) == 5 and sorted(set(seconds)) == seconds, seconds)
     check("and what is there", sorted(set(light), reverse=True) == light, light)
     text = run(program, folder / "coarse.mkv", "-o", folder / "planned.mkv", "--plan-only", "--explain").stdout
-    check("explained", "at 0 s" in text and "as its decoder tells" in text, text)
+    check("explained", "at 0.0 s" in text and "→ deblock (level" in text and "as its decoder tells" in text, text)
+
+
+def check_scenes(program, folder):
+    """One chain, of which each scene takes what it needs."""
+    plan = plan_of(program, folder / "mixed.mkv", "--network", "fast")
+    check("mixed: denoise for one half", "denoise" in {step["step"] for step in plan["steps"]} and plan["own_noise"], plan["steps"])
+    reason = next(choice["reason"] for choice in plan["choices"] if choice["what"] == "denoise")
+    check("mixed: says where", "of 5 places have 2.5 or more" in reason and "each scene by its own" in reason, reason)
+
+    def acting(*words):
+        done = run(program, folder / "mixed.mkv", "-o", folder / "mixed_done.mkv", "--overwrite", "--steps", "denoise", "--network", "fast",
+                   "--json", *words)  # fmt: skip
+        check("mixed: done", done.returncode == 0, done.stderr)
+        return [[step["step"] for step in scene["steps"] if step["acts"]] for scene in json.loads(done.stdout)["scenes"]]
+
+    check("mixed: the noisy scene alone", acting() == [["denoise"], []], acting())
+    edited = {**plan, "steps": [{"step": "denoise"}], "own_noise": False, "noise": 5}
+    (folder / "mixed.json").write_text(json.dumps(edited))
+    done = run(program, folder / "mixed.mkv", "-o", folder / "edited.mkv", "--plan", folder / "mixed.json", "--json")
+    check("mixed: a plan's own sigma holds everywhere", all(scene["steps"][0]["acts"] for scene in json.loads(done.stdout)["scenes"]), done.stderr)
 
 
 def check_replay(program, folder):
@@ -92,6 +118,8 @@ def check_replay(program, folder):
     refused("no plan", 3, "not a JSON object", source, "--plan", source)
     (folder / "odd.json").write_text(json.dumps({**plan, "steps": [{"step": "deblok"}]}))
     refused("unknown step", 2, "did you mean 'deblock'", source, "--plan", folder / "odd.json")
+    (folder / "odd.json").write_text(json.dumps({**plan, "steps": []}))
+    refused("no steps", 2, "the plan has no steps", source, "--plan", folder / "odd.json")
     (folder / "odd.json").write_text(json.dumps({**plan, "steps": [{"strength": 1}]}))
     refused("unnamed step", 3, "is no plan", source, "--plan", folder / "odd.json")
     refused("plan of a folder", 2, "not of a folder", folder, "--plan", edited)
@@ -141,6 +169,7 @@ def main():
         os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
         make(folder)
         check_advice(sys.argv[1], folder)
+        check_scenes(sys.argv[1], folder)
         check_replay(sys.argv[1], folder)
         check_budget(sys.argv[1], folder)
         check_odd_sizes(sys.argv[1], folder)

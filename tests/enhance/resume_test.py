@@ -1,6 +1,7 @@
 """A killed job goes on and ends in the same bytes: resume_test.py FETTLE_ENHANCE [KILLS [SEED]]"""
 
 import json
+import os
 import pathlib
 import random
 import signal
@@ -48,13 +49,27 @@ def check_kills(program, source, folder, kills, seed):
                 break
             except subprocess.TimeoutExpired:
                 run.kill()
-                run.communicate()
+                out, err = run.communicate()
                 done += 1
-        check("the run that ends", run.returncode == 0, err)
+                if result.exists() and not job_of(result).exists():
+                    break  # killed after the job was over
+        check("the run that ends", run.returncode in (0, -signal.SIGKILL), err)
         check("equal bytes", result.exists() and result.read_bytes() == wanted)
         check("nothing left", not job_of(result).exists())
         resumed += json.loads(out)["resumed_frames"] if run.returncode == 0 else 0
     print(f"{done} kills in {time.monotonic() - begin:.0f} s, {resumed} frames were not done again")
+
+
+def check_kill_after_the_move(program, source, folder):
+    """An output beside a job with all its frames is that job's own; beside another it is somebody's."""
+    result = folder / "moved.mkv"
+    start_and_stop(program, source, result, signal.SIGKILL)
+    result.write_bytes(b"somebody's")
+    refused = subprocess.run(line(program, source, result), capture_output=True, text=True)
+    check("an output of somebody", refused.returncode == 2 and "is there already" in refused.stderr, refused.stderr)
+    (job_of(result) / "journal").open("a").write('{"complete":true}\n')
+    again = subprocess.run(line(program, source, result), capture_output=True, text=True)
+    check("an output of the job itself is its to make again", "is there already" not in again.stderr, again.stderr)
 
 
 def start_and_stop(program, source, result, number):
@@ -89,6 +104,42 @@ def check_stop(program, source, folder):
     check("--restart", anew.returncode == 0 and json.loads(anew.stdout)["resumed_frames"] == 0, anew.stderr)
 
 
+def check_pace(program, source, folder):
+    """A rate that is missed is answered by a faster network between segments; the journal keeps which."""
+    os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
+    result = folder / "paced.mkv"
+    words = [program, source, "-o", result, "--steps", "superres", "--preset", "ultrafast", "--threads", "2", "--fps", "4000", "--json"]
+    subprocess.run([*words, "--plan-only"], check=True, capture_output=True)
+    timings = folder / "cache/fettle/enhance.json"
+    # A machine that was a hundred times as fast when it was timed.
+    timings.write_text(json.dumps({key: ms / 100 for key, ms in json.loads(timings.read_text()).items()}))
+
+    def segments():
+        return [json.loads(row) for row in (job_of(result) / "journal").read_text().splitlines()]
+
+    run = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while run.poll() is None and not ((job_of(result) / "journal").exists() and segments()):
+        time.sleep(0.002)
+    run.send_signal(signal.SIGKILL)
+    run.communicate()
+    done = segments()
+    check("pace: begun by the widest", done[0]["network"] == "best", done)
+    names = [f"segment-{i:05}.nut" for i in range(len(done))]  # a file without a line would be made again
+    files = {name: (job_of(result) / name).read_bytes() for name in names}
+    again = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while again.poll() is None and '"next":"fast"' not in (job_of(result) / "journal").read_text():
+        time.sleep(0.005)
+    again.send_signal(signal.SIGINT)
+    _, err = again.communicate(timeout=100)
+    check("pace: goes on", again.returncode == 1 and "the same command" in err, f"{again.returncode} {err}")
+    rows = segments()
+    check("pace: what is done stays", rows[:len(done)] == done and all((job_of(result) / name).read_bytes() == data for name, data in files.items()))
+    check("pace: faster from then on", rows[-1]["next"] == "fast" and {row["network"] for row in rows} <= {"best", "fast"}, rows)
+    last = subprocess.run(words, capture_output=True, text=True)
+    check("pace: the faster one goes on", "from frame" not in last.stderr, last.stderr)
+    check("pace: done", last.returncode == 0 and json.loads(last.stdout)["frames_out"] == 1200, last.stderr)
+
+
 def main():
     program, kills, seed = sys.argv[1], int((sys.argv[2:3] or ["8"])[0]), int((sys.argv[3:4] or ["1"])[0])
     reason = media.tools_missing()
@@ -103,6 +154,8 @@ def main():
                      "ultrafast", "-g", "40", "-c:a", "flac", source)
         check_kills(program, source, folder, kills, seed)
         check_stop(program, source, folder)
+        check_kill_after_the_move(program, source, folder)
+        check_pace(program, source, folder)
     print(f"{passed} passed, {failed} failed, 0 skipped")
     sys.exit(1 if failed else 0)
 

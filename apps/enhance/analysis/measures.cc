@@ -1,6 +1,7 @@
 #include "analysis/measures.h"
 
 #include <algorithm>
+#include <bitset>
 #include <cmath>
 #include <cstring>
 #include <numbers>
@@ -141,25 +142,28 @@ double NoiseOf(const Plane& luma) {
   return std::sqrt(std::numbers::pi / 2) / 6 * response / static_cast<double>(kept);
 }
 
-double TwoLevelShareOf(const Plane& luma) {
-  int64_t few = 0, all = 0;
+double ScreenShareOf(const Plane& luma) {
+  constexpr size_t kTextLevels = 32;
+  constexpr int kTextSpan = 64, kFlatOfText = 4;
+  const int shift = luma.depth - 8;
+  int64_t flat = 0, text = 0, all = 0;
   ForSampleType(luma.depth, [&](auto sample) {
     using Sample = decltype(sample);
     ForBlocks<Sample>(luma, [&](const Sample* const rows[kBlock]) {
-      const int one = rows[0][0];
-      int other = -1, more = 0;
+      std::bitset<256> seen;
       for (int y = 0; y < kBlock; ++y)
-        for (int x = 0; x < kBlock; ++x) {
-          const int level = rows[y][x];
-          if (level == one || level == other) continue;
-          if (other >= 0) ++more;
-          other = other < 0 ? level : other;
-        }
-      few += more == 0;
+        for (int x = 0; x < kBlock; ++x) seen.set(static_cast<uint8_t>(rows[y][x] >> shift));
+      const size_t levels = seen.count();
+      int lowest = 0;
+      while (!seen.test(static_cast<size_t>(lowest))) ++lowest;
+      flat += levels <= 2;
+      text += levels > 2 && levels <= kTextLevels &&
+              (seen >> static_cast<size_t>(lowest + kTextSpan + 1)).any();
       ++all;
     });
   });
-  return all > 0 ? static_cast<double>(few) / static_cast<double>(all) : 0;
+  if (all == 0) return 0;
+  return static_cast<double>(std::min(flat, kFlatOfText * text)) / static_cast<double>(all);
 }
 
 bool SamePicture(const Plane& a, const Plane& b) {

@@ -16,6 +16,8 @@ double MeanOf(const Histogram& histogram);
 int PercentileOf(const Histogram& histogram, double share);
 /// 0: the same lightness, 1: nothing in common.
 double Difference(const Histogram& a, const Histogram& b);
+/// Frames that differ by more are of two scenes.
+inline constexpr double kCut = 0.5;
 
 /// Steps between columns and rows 8 apart over the steps at other places: 1 without visible blocks.
 /// 1 for frames that are too small or too flat to tell.
@@ -25,9 +27,10 @@ double BlockinessOf(const Plane& luma);
 /// nor white (Immerkaer: Fast Noise Variance Estimation, 1996). 0 where there are none.
 double NoiseOf(const Plane& luma);
 
-/// The share of 16x16 blocks with at most two levels: a third and more on screens, a few hundredths
-/// in camera video.
-double TwoLevelShareOf(const Plane& luma);
+/// The share of 16x16 blocks with at most two levels, but no more than four times the share of
+/// those with at most 32 that span more than 64, as text does: a third on screens, less than an
+/// eighth in camera video, whose walls are even, too, once they are coded coarsely.
+double ScreenShareOf(const Plane& luma);
 
 bool SamePicture(const Plane& a, const Plane& b);
 

@@ -14,8 +14,6 @@ constexpr int kPlaces = 5;
 constexpr int kFrames = 8;
 /// From a key frame to a place: half a second of work for 720p.
 constexpr int kMostBefore = 150;
-/// Histograms that differ by more are of two scenes.
-constexpr double kCut = 0.5;
 
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -33,7 +31,7 @@ bool IsInterlaced(const AVFrame& frame) {
 }
 
 struct FrameMeasures {
-  std::vector<double> level, blockiness, noise, light, contrast, screen;
+  std::vector<double> level, blockiness, noise, light, contrast, black, white, screen;
 };
 
 void Add(const Plane& luma, const Histogram& histogram, FrameMeasures& sums) {
@@ -41,7 +39,9 @@ void Add(const Plane& luma, const Histogram& histogram, FrameMeasures& sums) {
   sums.noise.push_back(NoiseOf(luma));
   sums.light.push_back(MeanOf(histogram));
   sums.contrast.push_back(PercentileOf(histogram, 0.95) - PercentileOf(histogram, 0.05));
-  sums.screen.push_back(TwoLevelShareOf(luma));
+  sums.black.push_back(PercentileOf(histogram, 0.01));
+  sums.white.push_back(PercentileOf(histogram, 0.99));
+  sums.screen.push_back(ScreenShareOf(luma));
 }
 
 double Mean(const std::vector<double>& values) {
@@ -78,6 +78,8 @@ Measures Measured(std::vector<FramePtr> frames, AVPixelFormat format) {
   result.noise = Median(sums.noise);
   result.light = Mean(sums.light);
   result.contrast = Mean(sums.contrast);
+  result.black = Mean(sums.black);
+  result.white = Mean(sums.white);
   result.screen = Mean(sums.screen);
   return result;
 }
@@ -119,6 +121,8 @@ Measures Together(const std::vector<Measures>& samples) {
                .noise = median(&Measures::noise),
                .light = median(&Measures::light),
                .contrast = median(&Measures::contrast),
+               .black = median(&Measures::black),
+               .white = median(&Measures::white),
                .screen = median(&Measures::screen)};
   for (const Measures& sample : samples) {
     all.frames += sample.frames;

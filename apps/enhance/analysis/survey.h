@@ -17,6 +17,7 @@ struct Measures {
   double level = 0;         // of the quantiser, as StepSetup has it
   bool level_told = false;  // by the decoder; else guessed from the bits for each pixel
   double blockiness = 1, noise = 0, light = 0, contrast = 0;  // contrast: 95th - 5th percentile
+  double black = 0, white = 255;                              // 1st and 99th percentile
   double screen = 0;                                          // share of blocks of two levels
   int cuts = 0, repeated = 0, interlaced = 0;                 // frames
 };

@@ -56,6 +56,14 @@ int64_t DurationOf(const AVFrame& frame) {
 #endif
 }
 
+void SetDuration(AVFrame& frame, int64_t duration) {
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(57, 30, 100)
+  frame.duration = duration;
+#else
+  frame.pkt_duration = duration;
+#endif
+}
+
 Options::Options(const std::map<std::string, std::string>& values) {
   for (const auto& [name, value] : values) av_dict_set(&values_, name.c_str(), value.c_str(), 0);
 }

@@ -56,6 +56,7 @@ FramePtr NewFrame(AVPixelFormat format, int width, int height);
 FramePtr NewFrameLike(const AVFrame& like, int width, int height);
 size_t FrameBytes(const AVFrame& frame);
 int64_t DurationOf(const AVFrame& frame);
+void SetDuration(AVFrame& frame, int64_t duration);
 
 /// Options as FFmpeg takes them; throws Failure on those that nobody took.
 class Options {

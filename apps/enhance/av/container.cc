@@ -123,14 +123,14 @@ std::vector<StreamFate> FatesOf(const Input& input, const AVOutputFormat& contai
   return fates;
 }
 
-std::vector<std::string> LossesOf(const Input& input, const AVOutputFormat& container) {
+std::vector<std::string> LossesOf(const Input& input, const AVOutputFormat& container,
+                                  AVRational tick) {
   const ContainerRow row = RowOf(container);
   std::vector<std::string> losses;
   if (input.format().nb_chapters > 0 && !row.chapters)
     losses.push_back(fmt::format("{} has no chapters", container.name));
   if (IsTurned(input.video()) && !row.rotation)
     losses.push_back(fmt::format("{} does not carry the rotation", container.name));
-  const AVRational tick = input.video().time_base;
   if (row.clock != 0 && static_cast<int64_t>(row.clock) * tick.num % tick.den != 0)
     losses.push_back(fmt::format("{} rounds times to 1/{} s", container.name, row.clock));
   return losses;

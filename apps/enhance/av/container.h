@@ -25,8 +25,9 @@ const AVOutputFormat& ContainerOf(const std::filesystem::path& path);
 /// Of every stream of the input.
 std::vector<StreamFate> FatesOf(const Input& input, const AVOutputFormat& container);
 /// One sentence for each thing beside streams that the container has no place for: chapters,
-/// rotation, times finer than its clock.
-std::vector<std::string> LossesOf(const Input& input, const AVOutputFormat& container);
+/// rotation, times finer than its clock, where frames have times in units of `tick`.
+std::vector<std::string> LossesOf(const Input& input, const AVOutputFormat& container,
+                                  AVRational tick);
 
 /// Light of the master and of the brightest frame (HDR10), which some files have in frames alone.
 using LightData = std::vector<std::pair<AVPacketSideDataType, std::string>>;

@@ -85,6 +85,18 @@ AVPixelFormat WithWholeChroma(AVPixelFormat format) {
   return depth > 8 ? AV_PIX_FMT_YUV444P10 : AV_PIX_FMT_YUV444P;
 }
 
+AVPixelFormat WithDepth(AVPixelFormat format, int depth) {
+  if (depth <= DepthOf(format)) return format;
+  const AVPixFmtDescriptor* from = av_pix_fmt_desc_get(format);
+  for (const AVPixFmtDescriptor* to = nullptr; (to = av_pix_fmt_desc_next(to)) != nullptr;) {
+    const AVPixelFormat id = av_pix_fmt_desc_get_id(to);
+    if (IsPlanarYuv(id) && to->comp[0].depth == depth && to->nb_components == from->nb_components &&
+        to->log2_chroma_w == from->log2_chroma_w && to->log2_chroma_h == from->log2_chroma_h)
+      return id;
+  }
+  return format;
+}
+
 int DepthOf(AVPixelFormat format) { return av_pix_fmt_desc_get(format)->comp[0].depth; }
 
 std::string NameOf(AVPixelFormat format) {

@@ -23,6 +23,8 @@ AVPixelFormat WorkingFormat(AVPixelFormat format, bool deep);
 /// The same format with whole chroma, for odd sizes that codecs do not take otherwise.
 AVPixelFormat WithWholeChroma(AVPixelFormat format);
 int DepthOf(AVPixelFormat format);
+/// The same planes with `depth` bits a sample; `format` itself where it has as many.
+AVPixelFormat WithDepth(AVPixelFormat format, int depth);
 /// "yuv420p10le".
 std::string NameOf(AVPixelFormat format);
 

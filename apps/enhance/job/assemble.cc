@@ -123,6 +123,11 @@ int64_t Assemble(const Plan& plan, const JobFolder& folder, const std::filesyste
   const OutputPtr output = OpenOutput(plan, file);
   const std::vector<int> places =
       CopyStructure(input, plan.streams, *encoder.Parameters(), plan.light, *output);
+  if (MakesBetween(plan.chain)) {
+    AVStream& stream = *output->streams[places[static_cast<size_t>(input.video_index())]];
+    stream.time_base = plan.encoder.time_base;
+    stream.avg_frame_rate = stream.r_frame_rate = plan.encoder.frame_rate;
+  }
   CheckAv(avio_open(&output->pb, ("file:" + file.string()).c_str(), AVIO_FLAG_WRITE),
           file.string());
   CheckAv(avformat_write_header(output.get(), nullptr), plan.output.string());

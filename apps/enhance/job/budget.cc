@@ -5,18 +5,23 @@
 
 #include <algorithm>
 #include <ctime>
+#include <functional>
 #include <thread>
 
 #include "basics/cpu_time.h"
 #include "job/timings.h"
+#include "motion/between.h"
 #include "steps/networks.h"
 
 namespace fettle::enhance {
 namespace {
 
-/// Rows of a frame that are timed; the whole of it takes as much for each row.
-constexpr int kTimedRows = 192;
-constexpr int kEncodedFrames = 10;
+/// Rows of a frame that are timed; more of them take as much for each row.
+constexpr int kTimedRows = 480;
+constexpr int kEncodedFrames = 24;
+/// Turns of which the fastest counts: another program on the same core's other half makes a
+/// thread's own time longer, too, and what was timed is kept.
+constexpr int kTurns = 2;
 
 /// The first frame as the steps get it, cut to the rows that are timed.
 FramePtr TimedFrame(const AVFrame& frame, const Plan& plan) {
@@ -28,8 +33,46 @@ FramePtr TimedFrame(const AVFrame& frame, const Plan& plan) {
   return whole;
 }
 
-/// Milliseconds of a thread's own time for one frame by the plan's chain, all threads at work at
-/// once.
+double LeastOfTurns(const std::function<double()>& measure) {
+  double least = measure();
+  for (int turn = 1; turn < kTurns; ++turn) least = std::min(least, measure());
+  return least;
+}
+
+/// Milliseconds of the calling thread for one frame of the result by the plan's chain.
+double ApplyMs(const AVFrame& frame, const Plan& plan, const StepSetup& first) {
+  const auto timed = [](auto&& run) {
+    run();  // the first turn fetches memory
+    return LeastOfTurns([&] {
+      const double start = ThreadCpuMs();
+      run();
+      return ThreadCpuMs() - start;
+    });
+  };
+  const auto copied = [](const AVFrame& from) {
+    FramePtr copy(av_frame_clone(&from));
+    if (copy == nullptr) throw std::bad_alloc();
+    return copy;
+  };
+  std::vector<std::atomic<int64_t>> nanoseconds(plan.chain.size());
+  const std::vector<ChainLink> before = LinksBefore(plan.chain);
+  Chain prepare(before, first, nanoseconds);
+  FramePtr prepared;
+  double ms = timed([&] { prepared = prepare.Apply(copied(frame)); });
+  if (MakesBetween(plan.chain)) {
+    // The next frame is this one moved.
+    constexpr int kMoved = 4;
+    const FramePtr next = copied(*prepared);
+    if (next->width > kMoved) next->data[0] += kMoved;
+    Between between;
+    ms += timed([&] { between.Make(*prepared, *next); });
+    ms /= 2;  // for two frames of the result
+  }
+  Chain finish(LinksAfter(plan.chain), SetupAfter(before, first), nanoseconds);
+  return ms + timed([&] { finish.Apply(copied(*prepared)); });
+}
+
+/// The same, all threads at work at once, for the whole height.
 double ChainMs(const AVFrame& frame, const Plan& plan, const std::string& network) {
   const FramePtr timed = TimedFrame(frame, plan);
   StepSetup first = plan.first;
@@ -38,7 +81,8 @@ double ChainMs(const AVFrame& frame, const Plan& plan, const std::string& networ
   first.own_levels = false;
   // What is timed does not depend on the amounts, but nothing would be timed at none.
   first.level = 40;
-  first.noise = std::max(first.noise, 1.0);
+  first.own_noise = false;
+  first.noise = std::max(first.noise, 2.0);
   std::vector<double> ms(static_cast<size_t>(plan.threads));
   FirstError error;
   {
@@ -46,15 +90,7 @@ double ChainMs(const AVFrame& frame, const Plan& plan, const std::string& networ
     for (double& own : ms)
       threads.emplace_back([&] {
         try {
-          std::vector<std::atomic<int64_t>> nanoseconds(plan.chain.size());
-          Chain chain(plan.chain, first, nanoseconds);
-          for (int turn = 0; turn < 2; ++turn) {  // the first one fetches memory
-            FramePtr copy(av_frame_clone(timed.get()));
-            if (copy == nullptr) throw std::bad_alloc();
-            const double start = ThreadCpuMs();
-            chain.Apply(std::move(copy));
-            own = ThreadCpuMs() - start;
-          }
+          own = ApplyMs(*timed, plan, first);
         } catch (...) {
           error.Set();
         }
@@ -97,21 +133,17 @@ std::string Size(const Plan& plan) {
   return fmt::format("{}x{} {}", plan.first.width, plan.first.height, NameOf(plan.first.format));
 }
 
-/// Frames a second of the whole job by each network, the cheapest first.
-struct Candidate {
-  std::string network;
-  double fps;
-};
-
+/// Of the whole job by each network.
 std::vector<Candidate> Candidates(const AVFrame& frame, const Plan& plan) {
   std::string options;
   for (const auto& [name, value] : plan.encoder.options)
     options += fmt::format(" {}={}", name, value);
   double others = plan.survey ? plan.survey->decode_ms : 0;
+  if (MakesBetween(plan.chain)) others /= 2;  // two frames of each that is decoded
   if (!plan.picture)
     others += KeptOr(fmt::format("{}{} of {}x{}, {} threads", plan.encoder.name, options,
                                  plan.encoder.width, plan.encoder.height, plan.encoder.threads),
-                     [&] { return EncoderMs(frame, plan); });
+                     [&] { return LeastOfTurns([&] { return EncoderMs(frame, plan); }); });
   std::vector<Candidate> candidates;
   for (const std::string& network : NetworkChoices()) {
     const double ms = KeptOr(fmt::format("{} by {} of {}, {} threads", TextOf(plan.chain), network,
@@ -146,8 +178,17 @@ void ChooseNetwork(const JobOptions& options, const AVFrame& frame, Plan& plan) 
                             options.budget == "best" ? "--budget best" : "a picture has no rate"});
     return;
   }
+  const bool goes_on = !options.kept_network.empty();
+  const bool paced = !plan.picture && (options.paced || options.fps > 0);
+  if (goes_on) plan.first.network = options.kept_network;
+  if (goes_on && !paced) return;
   const double wanted = WantedRate(options, plan);
   const std::vector<Candidate> candidates = Candidates(frame, plan);
+  if (paced) plan.pace = {wanted, candidates};
+  if (goes_on) {
+    plan.choices.push_back({"network", plan.first.network, "of the job that goes on"});
+    return;
+  }
   std::vector<std::string> figures;
   bool fits = false;
   for (const Candidate& candidate : candidates) {

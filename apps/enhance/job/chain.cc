@@ -8,6 +8,7 @@
 #include "job/gain.h"
 #include "job/plan_file.h"
 #include "steps/networks.h"
+#include "tables/formulas.h"
 
 namespace fettle::enhance {
 namespace {
@@ -32,6 +33,7 @@ void TakeSurvey(const AVFrame& frame, Plan& plan) {
   plan.first.level = plan.survey->all.level;
   plan.first.own_levels = plan.survey->all.level_told;
   plan.first.noise = plan.survey->all.noise;
+  plan.first.own_noise = !plan.picture;
 }
 
 /// The steps, and of each why it is among them or not.
@@ -44,6 +46,7 @@ Reasons ChooseSteps(const JobOptions& options, const AVFrame& frame, Plan& plan)
     plan.first.level = file.level;
     plan.first.own_levels = file.own_levels;
     plan.first.noise = file.noise;
+    plan.first.own_noise = file.own_noise && !plan.picture;
     for (const ChainLink& link : plan.chain) reasons[link.row->name] = options.plan_file.string();
     return reasons;
   }
@@ -76,7 +79,10 @@ Choice ChoiceOf(const ChainLink& link, const Plan& plan, const std::string& why)
     if (!plan.first.own_levels && DeblockShare(plan.first.level) <= 0)
       reason += "; so fine that frames pass as they are";
   }
-  if (link.row->make == MakeDenoise) how += fmt::format(", sigma {:.1f}", plan.first.noise);
+  if (link.row->make == MakeDenoise) {
+    how += fmt::format(", sigma {:.1f}", plan.first.noise);
+    if (plan.first.own_noise) reason += "; each scene by its own";
+  }
   return {std::string(link.row->name), how, reason};
 }
 
@@ -92,8 +98,10 @@ void CheckSize(const AVFrame& frame, int scale) {
 Reasons PlanChain(const JobOptions& options, const AVFrame& frame, Plan& plan) {
   plan.source_format = static_cast<AVPixelFormat>(frame.format);
   plan.first.network = options.network;
+  plan.first.dither = options.dither;
   Reasons reasons = ChooseSteps(options, frame, plan);
   plan.first.own_levels = plan.first.own_levels && Has(plan.chain, MakeDeblock);
+  plan.first.own_noise = plan.first.own_noise && Has(plan.chain, MakeDenoise);
   const std::vector<std::string> known = NetworkChoices();
   if (!plan.first.network.empty() && std::ranges::find(known, plan.first.network) == known.end())
     throw Failure(kExitUsage,
@@ -126,11 +134,25 @@ void LeaveOutUseless(Reasons& reasons, Plan& plan) {
   std::string& reason = reasons[deblock->row->name];
   if (*gain >= kLeastGain || plan.chain.size() == 1) {
     reason += fmt::format("; gains {:.2f} dB on a recoded sample", *gain);
+    plan.gains[deblock->row->name] = fmt::format("{:.2f} dB on a recoded sample", *gain);
     return;
   }
   reason += fmt::format(", but this step gains {:.1f} dB here", std::max(*gain, 0.0));
   plan.chain.erase(deblock);
   plan.first.own_levels = false;
+}
+
+void MeasureGains(Plan& plan) {
+  if (plan.picture || !plan.survey) return;
+  const double light = plan.survey->all.light;
+  for (const ChainLink& link : plan.chain) {
+    std::optional<double> gain;
+    if (link.row->make == MakeSuperres) gain = SuperresGain(plan);
+    if (gain) plan.gains[link.row->name] = fmt::format("{:.2f} dB over Lanczos", *gain);
+    if (link.row->make == MakeLowLight)
+      plan.gains[link.row->name] = fmt::format("light {:.0f} becomes {:.0f}", light,
+                                               LightAfter({.light = light}, {}, link.strength));
+  }
 }
 
 void DescribeChain(const Reasons& reasons, Plan& plan) {

@@ -20,6 +20,9 @@ Reasons PlanChain(const JobOptions& options, const AVFrame& frame, Plan& plan);
 /// (job/gain.h), and says so in its reason; else the reason says what it gains.
 void LeaveOutUseless(Reasons& reasons, Plan& plan);
 
+/// What steps gain on samples of the clip, for the table at the end.
+void MeasureGains(Plan& plan);
+
 /// Adds a choice with its reason for each step, before all other choices.
 void DescribeChain(const Reasons& reasons, Plan& plan);
 

@@ -88,4 +88,23 @@ std::optional<double> DeblockGain(const Plan& plan) {
   return 10 * std::log10((before + 1) / (after + 1));
 }
 
+std::optional<double> SuperresGain(const Plan& plan) {
+  constexpr int kLeast = 64;
+  StepSetup setup = plan.first;
+  setup.width = plan.first.width / 2 & ~1;
+  setup.height = plan.first.height / 2 & ~1;
+  std::vector<FramePtr> frames = SampleOf(plan.input, plan.seconds / 2).frames;
+  if (frames.empty() || std::min(setup.width, setup.height) < kLeast) return std::nullopt;
+  const FramePtr whole =
+      Converter(setup.format, 2 * setup.width, 2 * setup.height).Convert(std::move(frames.front()));
+  Converter halving(setup.format, setup.width, setup.height);
+  const auto error = [&](double strength) {
+    FramePtr copy(av_frame_clone(whole.get()));
+    if (copy == nullptr) throw std::bad_alloc();
+    setup.strength = strength;
+    return SquaredError(*whole, *MakeSuperres(setup)->Apply(halving.Convert(std::move(copy))));
+  };
+  return 10 * std::log10((error(0) + 1) / (error(1) + 1));
+}
+
 }  // namespace fettle::enhance

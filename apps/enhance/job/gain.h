@@ -13,4 +13,8 @@ namespace fettle::enhance {
 /// such encoder. Throws Failure where it does not take such frames.
 std::optional<double> DeblockGain(const Plan& plan);
 
+/// Halves a frame of the clip's middle, doubles it again by the plan's superres and by Lanczos, and
+/// compares both with the frame: decibels of luma. None where frames are too small.
+std::optional<double> SuperresGain(const Plan& plan);
+
 }  // namespace fettle::enhance

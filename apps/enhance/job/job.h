@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "job/plan.h"
+#include "job/scene_log.h"
 
 namespace fettle::enhance {
 
 struct StepTime {
   std::string step;
-  double ms = 0;  // for each frame, of the thread that did it
+  double ms = 0;     // for each frame, of the thread that did it
+  std::string gain;  // where one was measured
 };
 
 struct JobResult {
@@ -22,11 +24,13 @@ struct JobResult {
   int width = 0, height = 0;
   double seconds = 0;
   std::vector<StepTime> times;
+  std::vector<SceneRecord> scenes;
   std::vector<std::string> warnings;
 };
 
-/// Told now and then how many frames are done, and how many of them earlier runs did.
-using ShowProgress = std::function<void(int64_t done, int64_t resumed)>;
+/// Told now and then how many frames are done, how many of them earlier runs did, and what the
+/// scenes cost.
+using ShowProgress = std::function<void(int64_t done, int64_t resumed, const SceneLog& scenes)>;
 
 /// Throws Failure: kExitFailed where it was stopped, and what is done is kept. The output is there
 /// whole or not at all.

@@ -16,6 +16,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// The journal's last line, once all frames are in segments.
+constexpr std::string_view kComplete = "{\"complete\":true}";
+
 /// What decides the bytes of the result.
 Json ManifestOf(const Plan& plan) {
   return {{"input", std::filesystem::canonical(plan.input).string()},
@@ -25,6 +28,8 @@ Json ManifestOf(const Plan& plan) {
           {"level", plan.first.level},
           {"own_levels", plan.first.own_levels},
           {"noise", plan.first.noise},
+          {"own_noise", plan.first.own_noise},
+          {"dither", plan.first.dither},
           {"encoder", plan.encoder.name},
           {"encoder_options", plan.encoder.options},
           {"threads", plan.threads},
@@ -40,6 +45,13 @@ std::string Difference(const Json& there, const Json& wanted) {
       return fmt::format("{} was {}, is {}", name,
                          there.contains(name) ? there[name].dump() : "not there", value.dump());
   return "";
+}
+
+std::string LineOf(const Segment& segment) {
+  return Json{{"frames", segment.frames},   {"bytes", segment.bytes},
+              {"hash", segment.hash},       {"last_duration", segment.last_duration},
+              {"network", segment.network}, {"next", segment.next}}
+      .dump();
 }
 
 Json ReadManifest(const std::filesystem::path& file) {
@@ -62,11 +74,19 @@ void JobFolder::Settle(JobOptions& options) {
     options.threads = manifest["threads"].get<int>();
   if (options.network.empty() && options.plan_file.empty() && manifest.contains("network") &&
       manifest["network"].is_string())
-    options.network = manifest["network"].get<std::string>();
+    options.kept_network = manifest["network"].get<std::string>();
+}
+
+bool JobFolder::WaitsComplete(const std::filesystem::path& output) {
+  std::ifstream file(PathFor(output) / "journal");
+  std::string line, last;
+  while (std::getline(file, line)) last = line;
+  return last == kComplete;
 }
 
 JobFolder::JobFolder(const Plan& plan, bool restart) : path_(PathFor(plan.output)) {
   std::error_code error;
+  std::filesystem::remove_all(OverPath(), error);
   std::filesystem::create_directory(path_, error);
   if (error) throw Failure(kExitFailed, fmt::format("{}: {}", path_.string(), error.message()));
   lock_ = std::make_unique<FileLock>(path_ / "lock");
@@ -98,7 +118,9 @@ void JobFolder::ReadJournal() {
     const Segment segment{.frames = row.value("frames", int64_t{0}),
                           .bytes = row.value("bytes", uint64_t{0}),
                           .hash = row.value("hash", uint64_t{0}),
-                          .last_duration = row.value("last_duration", int64_t{0})};
+                          .last_duration = row.value("last_duration", int64_t{0}),
+                          .network = row.value("network", ""),
+                          .next = row.value("next", "")};
     const auto path = SegmentPath(segments_.size());
     std::error_code error;
     if (std::filesystem::file_size(path, error) != segment.bytes || error ||
@@ -108,14 +130,8 @@ void JobFolder::ReadJournal() {
   }
   // What was not read would stand between the lines to come.
   std::string kept;
-  for (const Segment& segment : segments_)
-    kept += Json{{"frames", segment.frames},
-                 {"bytes", segment.bytes},
-                 {"hash", segment.hash},
-                 {"last_duration", segment.last_duration}}
-                .dump() +
-            "\n";
-  if (complete_) kept += "{\"complete\":true}\n";
+  for (const Segment& segment : segments_) kept += LineOf(segment) + "\n";
+  if (complete_) kept += std::string(kComplete) + "\n";
   WriteWhole(path_ / "journal", kept);
 }
 
@@ -133,19 +149,20 @@ void JobFolder::AddSegment(const std::filesystem::path& file, Segment segment) {
   MoveInPlace(file, place);
   segment.bytes = std::filesystem::file_size(place);
   segment.hash = HashFile(place);
-  AppendLine(path_ / "journal", Json{{"frames", segment.frames},
-                                     {"bytes", segment.bytes},
-                                     {"hash", segment.hash},
-                                     {"last_duration", segment.last_duration}}
-                                    .dump());
-  segments_.push_back(segment);
+  AppendLine(path_ / "journal", LineOf(segment));
+  segments_.push_back(std::move(segment));
 }
 
 void JobFolder::NoteComplete() {
-  AppendLine(path_ / "journal", "{\"complete\":true}");
+  AppendLine(path_ / "journal", std::string(kComplete));
   complete_ = true;
 }
 
-void JobFolder::Remove() { std::filesystem::remove_all(path_); }
+void JobFolder::Remove() {
+  std::filesystem::rename(path_, OverPath());
+  std::filesystem::remove_all(OverPath());
+}
+
+std::filesystem::path JobFolder::OverPath() const { return path_.string() + "-over"; }
 
 }  // namespace fettle::enhance

@@ -17,12 +17,16 @@ struct Segment {
   int64_t frames = 0;
   uint64_t bytes = 0, hash = 0;
   int64_t last_duration = 0;  // of its last frame
+  std::string network, next;  // of all its frames, and of those that follow
 };
 
 class JobFolder {
  public:
   /// OUTPUT.fettle-job.
   static std::filesystem::path PathFor(const std::filesystem::path& output);
+  /// Whether a job with all its frames waits at an output: a file there is what it has made of them
+  /// itself, killed before it could say that it is over.
+  static bool WaitsComplete(const std::filesystem::path& output);
   /// What the options leave open (threads, network) as the job has it that waits at their output:
   /// the same gives the same bytes.
   static void Settle(JobOptions& options);
@@ -42,11 +46,13 @@ class JobFolder {
   /// Moves a finished file into place and notes it.
   void AddSegment(const std::filesystem::path& file, Segment segment);
   void NoteComplete();
-  /// The job is over.
+  /// The job is over, from one moment to the next, whenever what is left goes.
   void Remove();
 
  private:
   void ReadJournal();
+  /// Where the folder of a job that is over goes.
+  std::filesystem::path OverPath() const;
 
   std::filesystem::path path_;
   std::unique_ptr<FileLock> lock_;

@@ -5,6 +5,7 @@
 #include "av/pixels.h"
 #include "basics/files.h"
 #include "job/job.h"
+#include "picture/encoding.h"
 
 namespace fettle::enhance {
 namespace {
@@ -44,26 +45,6 @@ AVPixelFormat FormatFor(const AVCodec& codec, AVPixelFormat source) {
                                            (desc->flags & AV_PIX_FMT_FLAG_ALPHA) != 0, nullptr);
 }
 
-PacketPtr EncodePicture(const AVCodec& codec, const AVFrame& frame) {
-  const CodecPtr context(avcodec_alloc_context3(&codec));
-  if (context == nullptr) throw std::bad_alloc();
-  context->width = frame.width;
-  context->height = frame.height;
-  context->pix_fmt = static_cast<AVPixelFormat>(frame.format);
-  context->time_base = {1, 25};
-  context->color_range = frame.color_range;
-  context->sample_aspect_ratio = frame.sample_aspect_ratio;
-  context->strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL;  // JPEG of any range
-  context->flags |= AV_CODEC_FLAG_QSCALE | AV_CODEC_FLAG_BITEXACT;
-  context->global_quality = 2 * FF_QP2LAMBDA;
-  CheckAv(avcodec_open2(context.get(), &codec, nullptr), codec.name, kExitUnsupported);
-  CheckAv(avcodec_send_frame(context.get(), &frame), codec.name);
-  CheckAv(avcodec_send_frame(context.get(), nullptr), codec.name);
-  PacketPtr packet = NewPacket();
-  CheckAv(avcodec_receive_packet(context.get(), packet.get()), codec.name);
-  return packet;
-}
-
 }  // namespace
 
 JobResult RunPicture(const Plan& plan) {
@@ -75,14 +56,20 @@ JobResult RunPicture(const Plan& plan) {
   frame =
       Converter(plan.first.format, plan.first.width, plan.first.height).Convert(std::move(frame));
   std::vector<std::atomic<int64_t>> nanoseconds(plan.chain.size());
+  SceneLog scenes({.previews = plan.previews, .pictures = plan.pictures});
+  SceneTracker().Add(*frame);
+  const FramePtr before(av_frame_clone(frame.get()));
+  if (before == nullptr) throw std::bad_alloc();
   frame = Chain(plan.chain, plan.first, nanoseconds).Apply(std::move(frame));
+  if (scenes.Wants(*before)) scenes.Compare(*before, *frame);
+  scenes.Add(*frame);
+  result.scenes = scenes.records();
   for (size_t i = 0; i < plan.chain.size(); ++i)
-    result.times.push_back(
-        {std::string(plan.chain[i].row->name), static_cast<double>(nanoseconds[i]) * 1e-6});
+    result.times.push_back({std::string(plan.chain[i].row->name),
+                            static_cast<double>(nanoseconds[i]) * 1e-6,
+                            plan.GainOf(*plan.chain[i].row)});
   frame = Converter(format, frame->width, frame->height).Convert(std::move(frame));
-  const PacketPtr packet = EncodePicture(codec, *frame);
-  WriteWhole(plan.output,
-             {reinterpret_cast<const char*>(packet->data), static_cast<size_t>(packet->size)});
+  WriteWhole(plan.output, EncodedPicture(codec, *frame));
   result.frames_out = 1;
   result.width = frame->width;
   result.height = frame->height;

@@ -8,6 +8,7 @@
 #include "av/pixels.h"
 #include "job/budget.h"
 #include "job/chain.h"
+#include "job/job_folder.h"
 
 namespace fettle::enhance {
 namespace {
@@ -34,11 +35,14 @@ void CheckPaths(const JobOptions& options) {
   std::error_code ignored;
   if (std::filesystem::equivalent(options.input, options.output, ignored))
     throw Failure(kExitUsage, fmt::format("{}: is the input, too", options.output.string()));
-  if (!options.overwrite && !options.plan_only && std::filesystem::exists(options.output))
+  if (!options.overwrite && !options.plan_only && std::filesystem::exists(options.output) &&
+      !JobFolder::WaitsComplete(options.output))
     throw Failure(kExitUsage,
                   fmt::format("{}: is there already (--overwrite)", options.output.string()));
   const auto folder = std::filesystem::absolute(options.output).parent_path();
-  if (!std::filesystem::is_directory(folder))
+  // That of a folder of inputs is made when work starts.
+  const bool to_be_made = options.plan_only && std::filesystem::is_directory(folder.parent_path());
+  if (!to_be_made && !std::filesystem::is_directory(folder))
     throw Failure(kExitUsage, fmt::format("{}: no such folder", folder.string()));
 }
 
@@ -67,10 +71,14 @@ void PlanEncoder(const JobOptions& options, const Input& input, const AVFrame& f
   CheckPreset(row, setup.options[std::string(row.preset_option)]);
   setup.width = frame.width * scale;
   setup.height = frame.height * scale;
-  setup.format = EncoderFormat(setup.name, plan.first.format);
+  setup.format = EncoderFormat(setup.name, FormatOf(plan.chain, plan.first.format));
   setup.time_base = input.video().time_base;
   AVFormatContext* format = &input.format();
   setup.frame_rate = av_guess_frame_rate(format, format->streams[input.video_index()], nullptr);
+  if (MakesBetween(plan.chain)) {
+    setup.time_base = av_mul_q(setup.time_base, {1, 2});
+    setup.frame_rate = av_mul_q(setup.frame_rate, {2, 1});
+  }
   setup.aspect = av_guess_sample_aspect_ratio(format, format->streams[input.video_index()],
                                               const_cast<AVFrame*>(&frame));
   setup.colour = ResultColour(frame, plan.first.format);
@@ -90,15 +98,15 @@ void PlanEncoder(const JobOptions& options, const Input& input, const AVFrame& f
 void NameLosses(const JobOptions& options, const Input& input, Plan& plan) {
   const AVOutputFormat& container = ContainerOf(plan.output);
   plan.streams = FatesOf(input, container);
-  plan.losses = LossesOf(input, container);
+  plan.losses = LossesOf(input, container, plan.encoder.time_base);
   for (const StreamFate& fate : plan.streams)
     if (!fate.carried && !fate.made_anew)
       plan.losses.push_back(fmt::format("stream {} ({} {}) is left out: {}", fate.index, fate.type,
                                         fate.codec, fate.reason));
-  if (plan.encoder.format != plan.source_format &&
-      WorkingFormat(plan.source_format, false) != plan.encoder.format)
-    plan.losses.push_back(fmt::format("pixels of {} become {}", NameOf(plan.source_format),
-                                      NameOf(plan.encoder.format)));
+  const AVPixelFormat wanted = FormatOf(plan.chain, WorkingFormat(plan.source_format, false));
+  if (plan.encoder.format != plan.source_format && plan.encoder.format != wanted)
+    plan.losses.push_back(
+        fmt::format("pixels of {} become {}", NameOf(wanted), NameOf(plan.encoder.format)));
   if (options.strict && !plan.losses.empty())
     throw Failure(kExitUnsupported,
                   fmt::format("{}: {} (--strict)", plan.output.string(), plan.losses.front()));
@@ -128,9 +136,14 @@ Plan MakePlan(const JobOptions& options) {
   if (input.format().duration > 0)
     plan.seconds = static_cast<double>(input.format().duration) / AV_TIME_BASE;
   Reasons reasons = PlanChain(options, *frame, plan);
+  if (MakesBetween(plan.chain)) {
+    if (plan.picture) throw Failure(kExitUsage, "--steps: interpolate is for videos");
+    if (plan.expected_frames > 0) plan.expected_frames = 2 * plan.expected_frames - 1;
+  }
   if (options.steps.empty()) LeaveOutUseless(reasons, plan);
   if (!plan.picture) PlanEncoder(options, input, *frame, plan);
   ChooseNetwork(options, *frame, plan);
+  MeasureGains(plan);
   DescribeChain(reasons, plan);
   if (plan.picture) {
     const AVDictionaryEntry* turn = av_dict_get(frame->metadata, "Orientation", nullptr, 0);

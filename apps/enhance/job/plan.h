@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "av/container.h"
 #include "av/encoder.h"
 #include "av/input.h"
+#include "job/pace.h"
 #include "steps/step.h"
 
 namespace fettle::enhance {
@@ -18,13 +20,17 @@ namespace fettle::enhance {
 struct JobOptions {
   std::filesystem::path input, output;
   std::filesystem::path plan_file;  // of --plan
+  std::filesystem::path report;     // page to write; empty: none
   std::string steps;                // empty: what the input needs
   std::string network;              // empty: the widest that `fps` or `budget` allows
+  std::string kept_network;         // that a job which goes on began with; empty: none
   std::string budget = "realtime", encoder = "auto", preset;
   double fps = 0;   // 0: the input's
   int crf = -1;     // -1: the encoder's usual one
   int threads = 0;  // 0: all cores, or those of the job that goes on
-  bool overwrite = false, restart = false, plan_only = false, strict = false, explain = false;
+  bool overwrite = false, restart = false, dither = false, preview = false, plan_only = false,
+       strict = false, explain = false;
+  bool paced = false;  // the rate was asked for, as by `fps`: networks change where it is missed
 };
 
 /// "encoder", "libx264 crf=18", "the first of this FFmpeg that mp4 takes".
@@ -40,6 +46,7 @@ struct Plan {
   StepSetup first;               // of the chain's first step
   AVPixelFormat source_format = AV_PIX_FMT_NONE;
   EncoderSetup encoder;
+  Pace pace;  // where networks may change on the way
   int threads = 1;
   int64_t expected_frames = 0;  // 0: not known
   double seconds = 0;           // of the video; 0: not known
@@ -47,6 +54,14 @@ struct Plan {
   LightData light;
   std::vector<std::string> losses;
   std::vector<Choice> choices;
+  std::map<std::string_view, std::string> gains;  // of steps, as measured on samples
+  std::filesystem::path previews;                 // folder of split pictures; empty: none
+  bool pictures = false;                          // of scenes are wanted in the result
+
+  std::string GainOf(const StepRow& row) const {
+    const auto found = gains.find(row.name);
+    return found == gains.end() ? "" : found->second;
+  }
 };
 
 /// Reads the first frame. Throws Failure; with `strict` where something is lost

@@ -21,6 +21,8 @@ using Json = nlohmann::ordered_json;
 
 /// The steps as --steps writes them, so that one reader checks both.
 std::string StepsOf(const Json& steps) {
+  if (!steps.is_array() || steps.empty())
+    throw Failure(kExitUsage, "--plan: the plan has no steps");
   std::string text;
   for (const Json& step : steps) {
     text += (text.empty() ? "" : ",") + step.at("step").get<std::string>();
@@ -34,7 +36,8 @@ PlanFile Read(const Json& document) {
           .network = document.value("network", "fast"),
           .level = document.value("level", 0.0),
           .noise = document.value("noise", 0.0),
-          .own_levels = document.value("own_levels", false)};
+          .own_levels = document.value("own_levels", false),
+          .own_noise = document.value("own_noise", false)};
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ struct PlanFile {
   std::vector<ChainLink> chain;
   std::string network;
   double level = 0, noise = 0;
-  bool own_levels = false;
+  bool own_levels = false, own_noise = false;
 };
 
 /// Throws Failure: kExitInvalidInput where it cannot be read or is no plan, kExitUsage where it is

@@ -36,25 +36,30 @@ void SegmentWriter::Write(AVPacket& packet) {
   CheckAv(av_write_frame(open_->format.get(), &packet), open_->file.string());
 }
 
-void SegmentWriter::Add(FramePtr frame, bool source_key) {
+int64_t SegmentWriter::Add(FramePtr frame, bool source_key, const std::string& network) {
   const int64_t length = open_ == nullptr ? 0 : open_->segment.frames;
-  if (length >= kVeryLongSegment || (length >= kLongSegment && source_key)) Close();
+  const bool closes = length >= kVeryLongSegment || (length >= kLongSegment && source_key) ||
+                      (length > 0 && open_->segment.network != network);
+  if (closes) Close(network);
   if (open_ == nullptr) open_ = std::make_unique<Open>(setup_, folder_.path("segment.part"));
+  open_->segment.network = network;
   ++open_->segment.frames;
   open_->segment.last_duration = DurationOf(*frame);
   open_->encoder.Encode(std::move(frame), [&](AVPacket& packet) { Write(packet); });
+  return closes ? length : 0;
 }
 
-void SegmentWriter::Close() {
+void SegmentWriter::Close(const std::string& next) {
   open_->encoder.Encode(nullptr, [&](AVPacket& packet) { Write(packet); });
   CheckAv(av_write_trailer(open_->format.get()), open_->file.string());
   CheckAv(avio_closep(&open_->format->pb), open_->file.string());
+  open_->segment.next = next;
   folder_.AddSegment(open_->file, open_->segment);
   open_.reset();
 }
 
 void SegmentWriter::Finish() {
-  if (open_ != nullptr) Close();
+  if (open_ != nullptr) Close(open_->segment.network);
   folder_.NoteComplete();
 }
 

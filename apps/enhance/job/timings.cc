@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "basics/failure.h"
@@ -49,6 +50,8 @@ void Keep(const std::filesystem::path& path, const Json& document) {
 }  // namespace
 
 double KeptOr(const std::string& what, const std::function<double()>& measure) {
+  static std::mutex mutex;  // one measurement at a time, and one writer of the file
+  const std::lock_guard lock(mutex);
   const std::filesystem::path path = CacheFile();
   const std::string key =
       fmt::format("{} {:x}, {}, {}", Processor(), av_get_cpu_flags(), fettle_version(), what);

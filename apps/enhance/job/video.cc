@@ -13,10 +13,11 @@ namespace {
 /// Calls `show` five times a second while it lives.
 class Ticker {
  public:
-  Ticker(const ShowProgress& show, const Counters& counters, int64_t resumed)
-      : thread_([&show, &counters, resumed](std::stop_token stop) {
+  Ticker(const ShowProgress& show, const Counters& counters, const SceneLog& scenes,
+         int64_t resumed)
+      : thread_([&show, &counters, &scenes, resumed](std::stop_token stop) {
           while (!stop.stop_requested()) {
-            show(counters.encoded + resumed, resumed);
+            show(counters.encoded + resumed, resumed, scenes);
             std::this_thread::sleep_for(std::chrono::milliseconds(200));
           }
         }) {}
@@ -30,11 +31,12 @@ double MsPerFrame(int64_t nanoseconds, int64_t frames) {
 }
 
 void AddTimes(const Plan& plan, const Counters& counters, JobResult& result) {
-  result.times.push_back({"decode", MsPerFrame(counters.decode_ns, counters.decoded)});
+  result.times.push_back({"decode", MsPerFrame(counters.decode_ns, counters.decoded), ""});
   for (size_t i = 0; i < plan.chain.size(); ++i)
-    result.times.push_back(
-        {std::string(plan.chain[i].row->name), MsPerFrame(counters.step_ns[i], counters.encoded)});
-  result.times.push_back({"encode", MsPerFrame(counters.encode_ns, counters.encoded)});
+    result.times.push_back({std::string(plan.chain[i].row->name),
+                            MsPerFrame(counters.step_ns[i], counters.encoded),
+                            plan.GainOf(*plan.chain[i].row)});
+  result.times.push_back({"encode", MsPerFrame(counters.encode_ns, counters.encoded), ""});
 }
 
 [[noreturn]] void FailStopped(int64_t frames) {
@@ -45,9 +47,14 @@ void AddTimes(const Plan& plan, const Counters& counters, JobResult& result) {
 }
 
 /// Fills the folder's segments; what was done before is decoded only.
-void MakeSegments(const Plan& plan, JobFolder& folder, Counters& counters, std::stop_token stop) {
+void MakeSegments(const Plan& plan, JobFolder& folder, Counters& counters, SceneLog& scenes,
+                  std::stop_token stop) {
   SegmentWriter writer(plan.encoder, folder);
-  if (!RunPipeline(plan, folder.frames(), writer, counters, stop)) FailStopped(folder.frames());
+  // A job that goes on goes on by the network that it had come to.
+  const bool begun = !folder.segments().empty() && !folder.segments().back().next.empty();
+  const std::string network = begun ? folder.segments().back().next : plan.first.network;
+  if (!RunPipeline(plan, folder.frames(), network, writer, counters, scenes, stop))
+    FailStopped(folder.frames());
 }
 
 }  // namespace
@@ -58,12 +65,13 @@ JobResult RunVideo(const Plan& plan, bool restart, const ShowProgress& show, std
   JobResult result{
       .resumed = folder.frames(), .width = plan.encoder.width, .height = plan.encoder.height};
   Counters counters(plan.chain.size());
+  SceneLog scenes({.previews = plan.previews, .pictures = plan.pictures});
   if (folder.complete()) {
-    result.frames_in = folder.frames();
+    result.frames_in = MakesBetween(plan.chain) ? (folder.frames() + 1) / 2 : folder.frames();
   } else {
     {
-      const Ticker ticker(show, counters, result.resumed);
-      MakeSegments(plan, folder, counters, stop);
+      const Ticker ticker(show, counters, scenes, result.resumed);
+      MakeSegments(plan, folder, counters, scenes, stop);
     }
     result.frames_in = counters.decoded;
     result.damaged = counters.damaged;
@@ -72,13 +80,22 @@ JobResult RunVideo(const Plan& plan, bool restart, const ShowProgress& show, std
           fmt::format("{} frames had no time, or one out of order", counters.retimed.load()));
   }
   AddTimes(plan, counters, result);
+  for (StepTime& time : result.times)
+    if (time.step == "interpolate" && time.gain.empty())
+      time.gain = fmt::format("{} moved, {} cuts, {} repeated", counters.moved.load(),
+                              counters.cuts.load(), counters.repeated.load());
+  for (const NetworkChange& change : counters.changes)
+    result.warnings.push_back(
+        fmt::format("from frame {} on by {}: {}", change.frame, change.network, change.reason));
+  result.scenes = scenes.records();
   if (folder.frames() == 0)
     throw Failure(kExitInvalidInput, plan.input.string() + ": its video has no frames");
 
   const auto file = folder.path("output" + plan.output.extension().string());
   result.frames_out = Assemble(plan, folder, file, stop);
   if (stop.stop_requested()) FailStopped(folder.frames());
-  if (result.frames_out != result.frames_in)
+  const int64_t wanted = MakesBetween(plan.chain) ? 2 * result.frames_in - 1 : result.frames_in;
+  if (result.frames_out != wanted)
     throw Failure(kExitFailed, fmt::format("{} frames became {}; the job's folder is kept",
                                            result.frames_in, result.frames_out));
   MoveInPlace(file, plan.output);

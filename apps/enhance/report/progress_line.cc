@@ -35,7 +35,7 @@ ProgressLine::~ProgressLine() {
   if (drawn_) fmt::print(stderr, "\r\033[K");
 }
 
-void ProgressLine::Show(int64_t done, int64_t resumed) {
+void ProgressLine::Show(int64_t done, int64_t resumed, const SceneLog& scenes) {
   if (!enabled_) return;
   drawn_ = true;
   const double speed = static_cast<double>(done - resumed) / std::max(Now() - start_, 1e-3);
@@ -45,9 +45,10 @@ void ProgressLine::Show(int64_t done, int64_t resumed) {
   if (plan_.seconds > 0 && plan_.expected_frames > 0) {
     text += fmt::format(" · {:.2f} of real time",
                         speed * plan_.seconds / static_cast<double>(plan_.expected_frames));
-    const auto left = static_cast<double>(std::max<int64_t>(0, plan_.expected_frames - done));
-    if (done > resumed) text += fmt::format(" · {} left", Clock(left / speed));
+    const int64_t left = std::max<int64_t>(0, plan_.expected_frames - done);
+    if (done > resumed) text += fmt::format(" · {} left", Clock(scenes.SecondsFor(left)));
   }
+  if (isatty(STDIN_FILENO)) text += " · q stops";
   fmt::print(stderr, "\r\033[K{}", text);
   std::fflush(stderr);
 }

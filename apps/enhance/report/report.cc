@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "analysis/scene_steps.h"
 #include "basics/files.h"
 
 namespace fettle::enhance {
@@ -70,22 +71,22 @@ double FramesPerSecond(const JobResult& result) {
 /// One line for each sample: what was measured there.
 std::string SampleText(const Measures& sample) {
   return fmt::format(
-      "level {:.1f}{}, blocks {:.2f}, noise {:.1f}, light {:.0f}, range {:.0f}, screen {:.0f} "
-      "%{}{}{}",
+      "level {:.1f}{}, blocks {:.2f}, noise {:.1f}, light {:.0f}, black {:.0f}, range {:.0f}, "
+      "screen {:.0f} %{}{}{}",
       sample.level, sample.level_told ? "" : " (guessed)", sample.blockiness, sample.noise,
-      sample.light, sample.contrast, 100 * sample.screen,
+      sample.light, sample.black, sample.contrast, 100 * sample.screen,
       sample.cuts > 0 ? fmt::format(", {} cuts", sample.cuts) : "",
       sample.repeated > 0 ? fmt::format(", {} repeated", sample.repeated) : "",
       sample.interlaced > 0 ? fmt::format(", {} interlaced", sample.interlaced) : "");
 }
 
 Json SampleJson(const Measures& sample) {
-  return {{"seconds", sample.seconds},       {"frames", sample.frames},
-          {"level", sample.level},           {"level_told", sample.level_told},
-          {"blockiness", sample.blockiness}, {"noise", sample.noise},
-          {"light", sample.light},           {"contrast", sample.contrast},
-          {"screen", sample.screen},         {"cuts", sample.cuts},
-          {"repeated", sample.repeated},     {"interlaced", sample.interlaced}};
+  return {
+      {"seconds", sample.seconds},       {"frames", sample.frames},         {"level", sample.level},
+      {"level_told", sample.level_told}, {"blockiness", sample.blockiness}, {"noise", sample.noise},
+      {"light", sample.light},           {"contrast", sample.contrast},     {"black", sample.black},
+      {"white", sample.white},           {"screen", sample.screen},         {"cuts", sample.cuts},
+      {"repeated", sample.repeated},     {"interlaced", sample.interlaced}};
 }
 
 Json SurveyJson(const Survey& survey) {
@@ -95,6 +96,13 @@ Json SurveyJson(const Survey& survey) {
           {"bits_per_pixel", survey.bits_per_pixel},
           {"all", SampleJson(survey.all)},
           {"samples", std::move(samples)}};
+}
+
+Json SceneStepsJson(const std::vector<SceneStep>& steps) {
+  Json list = Json::array();
+  for (const SceneStep& one : steps)
+    list.push_back({{"step", one.step}, {"acts", one.acts}, {"reason", one.reason}});
+  return list;
 }
 
 }  // namespace
@@ -127,7 +135,10 @@ std::string PlanText(const Plan& plan, bool explain) {
                                       plan.first.width * scale, plan.first.height * scale)});
   if (explain && plan.survey)
     for (const Measures& sample : plan.survey->samples)
-      rows.push_back({fmt::format("at {:.0f} s", sample.seconds), SampleText(sample)});
+      for (const std::string& text :
+           {SampleText(sample), "→ " + TextOf(StepsOf(plan.chain, plan.first, sample))})
+        rows.push_back(
+            {text.starts_with("→") ? "" : fmt::format("at {:.1f} s", sample.seconds), text});
   for (const Choice& choice : plan.choices)
     rows.push_back({choice.what, explain ? fmt::format("{} ({})", choice.choice, choice.reason)
                                          : choice.choice});
@@ -144,22 +155,29 @@ Json PlanJson(const Plan& plan) {
     choices.push_back(
         {{"what", choice.what}, {"choice", choice.choice}, {"reason", choice.reason}});
   const int scale = ScaleOf(plan.chain);
-  Json document = {
-      {"input", plan.input.string()},      {"source", FingerprintOf(plan.input)},
-      {"output", plan.output.string()},    {"kind", plan.picture ? "picture" : "video"},
-      {"width", plan.first.width * scale}, {"height", plan.first.height * scale},
-      {"steps", std::move(steps)},         {"network", plan.first.network},
-      {"level", plan.first.level},         {"own_levels", plan.first.own_levels},
-      {"noise", plan.first.noise},         {"choices", std::move(choices)},
-      {"streams", StreamsJson(plan)},      {"losses", plan.losses}};
+  Json document = {{"input", plan.input.string()},
+                   {"source", FingerprintOf(plan.input)},
+                   {"output", plan.output.string()},
+                   {"kind", plan.picture ? "picture" : "video"},
+                   {"width", plan.first.width * scale},
+                   {"height", plan.first.height * scale},
+                   {"steps", std::move(steps)},
+                   {"network", plan.first.network},
+                   {"level", plan.first.level},
+                   {"own_levels", plan.first.own_levels},
+                   {"noise", plan.first.noise},
+                   {"own_noise", plan.first.own_noise},
+                   {"choices", std::move(choices)},
+                   {"streams", StreamsJson(plan)},
+                   {"losses", plan.losses}};
   if (plan.survey) document["survey"] = SurveyJson(*plan.survey);
   return document;
 }
 
 std::string ResultText(const Plan& plan, const JobResult& result) {
-  Cells rows = {{"step", "ms a frame"}};
+  Cells rows = {{"step", "ms a frame", "gain"}};
   for (const StepTime& time : result.times)
-    rows.push_back({time.step, fmt::format("{:.2f}", time.ms)});
+    rows.push_back({time.step, fmt::format("{:.2f}", time.ms), time.gain});
   std::string text = TableOf(rows);
   std::string line = fmt::format("{}: {}x{}", plan.output.string(), result.width, result.height);
   if (!plan.picture) {
@@ -174,12 +192,22 @@ std::string ResultText(const Plan& plan, const JobResult& result) {
 Json ResultJson(const Plan& plan, const JobResult& result) {
   Json document = PlanJson(plan);
   Json times = Json::array();
-  for (const StepTime& time : result.times) times.push_back({{"step", time.step}, {"ms", time.ms}});
+  for (const StepTime& time : result.times) {
+    times.push_back({{"step", time.step}, {"ms", time.ms}});
+    if (!time.gain.empty()) times.back()["gain"] = time.gain;
+  }
+  Json scenes = Json::array();
+  for (const SceneRecord& scene : result.scenes)
+    scenes.push_back({{"first", scene.first},
+                      {"frames", scene.frames},
+                      {"seconds", scene.seconds},
+                      {"steps", SceneStepsJson(StepsOf(plan.chain, plan.first, scene.seen))}});
   document["frames_in"] = result.frames_in;
   document["frames_out"] = result.frames_out;
   document["resumed_frames"] = result.resumed;
   document["damaged"] = result.damaged;
   document["times"] = std::move(times);
+  document["scenes"] = std::move(scenes);
   document["seconds"] = result.seconds;
   document["frames_per_second"] = FramesPerSecond(result);
   document["peak_rss_bytes"] = PeakBytes();

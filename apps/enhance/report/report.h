@@ -27,7 +27,7 @@ class ProgressLine {
  public:
   explicit ProgressLine(const Plan& plan);
   ~ProgressLine();
-  void Show(int64_t done, int64_t resumed);
+  void Show(int64_t done, int64_t resumed, const SceneLog& scenes);
 
  private:
   const Plan& plan_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <span>
 
+#include "analysis/scene.h"
 #include "picture/level.h"
 #include "steps/step.h"
 #include "steps/strips.h"
@@ -107,13 +108,16 @@ Amount Coding(const StepSetup& setup, const AVFrame& frame) {
   return {level, setup.strength * DeblockShare(level)};
 }
 
-Amount Noise(const StepSetup& setup, const AVFrame&) {
-  return {setup.noise, setup.noise > 0 ? setup.strength : 0};
+Amount Noise(const StepSetup& setup, const AVFrame& frame) {
+  const bool hidden = setup.own_noise && setup.own_levels && LevelOf(frame) >= kCodingHidesNoise;
+  const double sigma = hidden ? 0 : setup.own_noise ? SceneOf(frame).noise : setup.noise;
+  return {sigma, setup.strength * DenoiseShare(sigma)};
 }
 
 }  // namespace
 
 double DeblockShare(double level) { return std::clamp((level - 24) / 4, 0.0, 1.0); }
+double DenoiseShare(double sigma) { return std::clamp(sigma - 0.5, 0.0, 1.0); }
 
 std::unique_ptr<Step> MakeDeblock(const StepSetup& setup) {
   return std::make_unique<Restore>(setup, Restoring{"deblock", Coding});

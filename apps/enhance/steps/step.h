@@ -23,7 +23,9 @@ struct StepSetup {
   /// without `own_levels`.
   double level = 0;
   bool own_levels = false;
-  double noise = 0;  // sigma of luma, of 255
+  double noise = 0;        // sigma of luma, of 255, where `own_noise` is not set
+  bool own_noise = false;  // of each scene (analysis/scene.h)
+  bool dither = false;     // what tables round
 };
 
 /// Belongs to one thread; the chain has one for each of its workers.
@@ -38,19 +40,28 @@ struct StepRow {
   std::string_view name, what;
   double usual, least, most;  // strength
   int scale;                  // of the width and the height
-  std::unique_ptr<Step> (*make)(const StepSetup&);
+  int depth;                  // of the result's samples where they had less; 0: as they were
+  std::unique_ptr<Step> (*make)(const StepSetup&);  // none: between frames (motion/between.h)
 };
 std::span<const StepRow> StepRows();
 
 std::unique_ptr<Step> MakeSuperres(const StepSetup& setup);
 std::unique_ptr<Step> MakeDeblock(const StepSetup& setup);
 std::unique_ptr<Step> MakeDenoise(const StepSetup& setup);
-std::unique_ptr<Step> MakeSharpen(const StepSetup& setup);
+std::unique_ptr<Step> MakeLowLight(const StepSetup& setup);
+std::unique_ptr<Step> MakeClarity(const StepSetup& setup);
 std::unique_ptr<Step> MakeContrast(const StepSetup& setup);
+std::unique_ptr<Step> MakeSharpen(const StepSetup& setup);
+std::unique_ptr<Step> MakeDeepen(const StepSetup& setup);
 
 /// How much of deblock's answer is taken: none up to a level of 24, where it may be worse than what
 /// was decoded, all from 28 on.
 double DeblockShare(double level);
+
+/// How much of denoise's answer is taken: none below a sigma of 0.5, all from 1.5 on.
+double DenoiseShare(double sigma);
+/// From this level on deblock removes what coding has left of noise.
+inline constexpr double kCodingHidesNoise = 28;
 
 /// A step of a chain and its strength.
 struct ChainLink {
@@ -63,17 +74,28 @@ std::vector<ChainLink> ReadChain(std::string_view text);
 /// The same with all strengths, which ReadChain takes.
 std::string TextOf(const std::vector<ChainLink>& chain);
 int ScaleOf(const std::vector<ChainLink>& chain);
+/// Whether one frame is made between each two, and the links before and after that step: without it
+/// all of them are after it.
+bool MakesBetween(const std::vector<ChainLink>& chain);
+std::vector<ChainLink> LinksBefore(const std::vector<ChainLink>& chain);
+std::vector<ChainLink> LinksAfter(const std::vector<ChainLink>& chain);
+/// Of the chain's results.
+AVPixelFormat FormatOf(const std::vector<ChainLink>& chain, AVPixelFormat format);
 
-/// One worker's steps, and the time that each took, which all workers add to.
+/// The setup of the step after `links`.
+StepSetup SetupAfter(const std::vector<ChainLink>& links, StepSetup first);
+
+/// One worker's steps, and the time that each took, which all workers add to, from `nanoseconds[0]`
+/// on. No link may be one between frames.
 class Chain {
  public:
   Chain(const std::vector<ChainLink>& links, StepSetup first,
-        std::vector<std::atomic<int64_t>>& nanoseconds);
+        std::span<std::atomic<int64_t>> nanoseconds);
   FramePtr Apply(FramePtr frame);
 
  private:
   std::vector<std::unique_ptr<Step>> steps_;
-  std::vector<std::atomic<int64_t>>& nanoseconds_;
+  std::span<std::atomic<int64_t>> nanoseconds_;
 };
 
 }  // namespace fettle::enhance

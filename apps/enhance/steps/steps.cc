@@ -6,6 +6,7 @@
 #include <charconv>
 #include <chrono>
 
+#include "av/pixels.h"
 #include "basics/nearest.h"
 #include "steps/step.h"
 
@@ -13,11 +14,15 @@ namespace fettle::enhance {
 namespace {
 
 constexpr std::array kRows = {
-    StepRow{"deblock", "traces of coding removed by a network on luma", 1, 0, 1, 1, MakeDeblock},
-    StepRow{"denoise", "noise removed by a network on luma", 1, 0, 1, 1, MakeDenoise},
-    StepRow{"superres", "twice the size by a network on luma", 1, 0, 1, 2, MakeSuperres},
-    StepRow{"sharpen", "detail by a table, noise and edges left", 0.5, 0, 2, 1, MakeSharpen},
-    StepRow{"contrast", "depth by a curve as a table", 0.3, 0, 1, 1, MakeContrast},
+    StepRow{"deblock", "traces of coding removed by a network on luma", 1, 0, 1, 1, 0, MakeDeblock},
+    StepRow{"denoise", "noise removed by a network on luma", 1, 0, 1, 1, 0, MakeDenoise},
+    StepRow{"interpolate", "a frame between each two, by motion", 1, 1, 1, 1, 0, nullptr},
+    StepRow{"superres", "twice the size by a network on luma", 1, 0, 1, 2, 0, MakeSuperres},
+    StepRow{"lowlight", "dark scenes lifted by a table", 1, 0, 1, 1, 0, MakeLowLight},
+    StepRow{"clarity", "a veil taken off by a table", 1, 0, 1, 1, 0, MakeClarity},
+    StepRow{"contrast", "depth by a curve as a table", 0.3, 0, 1, 1, 0, MakeContrast},
+    StepRow{"sharpen", "detail by a table, noise and edges left", 0.5, 0, 2, 1, 0, MakeSharpen},
+    StepRow{"deepen", "10 bits a sample, bands smoothed by a table", 1, 0, 1, 1, 10, MakeDeepen},
 };
 
 const StepRow& RowOf(std::string_view name) {
@@ -43,6 +48,11 @@ ChainLink ReadLink(std::string_view text) {
   return {&row, strength};
 }
 
+std::vector<ChainLink>::const_iterator BetweenLink(const std::vector<ChainLink>& chain) {
+  return std::ranges::find_if(chain,
+                              [](const ChainLink& link) { return link.row->make == nullptr; });
+}
+
 }  // namespace
 
 std::span<const StepRow> StepRows() { return kRows; }
@@ -52,6 +62,8 @@ std::vector<ChainLink> ReadChain(std::string_view text) {
   while (true) {
     const size_t comma = text.find(',');
     chain.push_back(ReadLink(text.substr(0, comma)));
+    if (MakesBetween(LinksAfter(chain)))
+      throw Failure(kExitUsage, "--steps: interpolate stands in a chain once");
     if (comma == std::string_view::npos) return chain;
     text.remove_prefix(comma + 1);
   }
@@ -70,14 +82,42 @@ int ScaleOf(const std::vector<ChainLink>& chain) {
   return scale;
 }
 
+AVPixelFormat FormatOf(const std::vector<ChainLink>& chain, AVPixelFormat format) {
+  for (const ChainLink& link : chain) format = WithDepth(format, link.row->depth);
+  return format;
+}
+
+bool MakesBetween(const std::vector<ChainLink>& chain) {
+  return std::ranges::any_of(chain,
+                             [](const ChainLink& link) { return link.row->make == nullptr; });
+}
+
+std::vector<ChainLink> LinksBefore(const std::vector<ChainLink>& chain) {
+  if (!MakesBetween(chain)) return {};
+  return {chain.begin(), BetweenLink(chain)};
+}
+
+std::vector<ChainLink> LinksAfter(const std::vector<ChainLink>& chain) {
+  if (!MakesBetween(chain)) return chain;
+  return {BetweenLink(chain) + 1, chain.end()};
+}
+
+StepSetup SetupAfter(const std::vector<ChainLink>& links, StepSetup first) {
+  for (const ChainLink& link : links) {
+    first.width *= link.row->scale;
+    first.height *= link.row->scale;
+    first.format = WithDepth(first.format, link.row->depth);
+  }
+  return first;
+}
+
 Chain::Chain(const std::vector<ChainLink>& links, StepSetup first,
-             std::vector<std::atomic<int64_t>>& nanoseconds)
+             std::span<std::atomic<int64_t>> nanoseconds)
     : nanoseconds_(nanoseconds) {
   for (const ChainLink& link : links) {
     first.strength = link.strength;
     steps_.push_back(link.row->make(first));
-    first.width *= link.row->scale;
-    first.height *= link.row->scale;
+    first = SetupAfter({link}, first);
   }
 }
 

@@ -1,0 +1,157 @@
+#include "command/enhance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "basics/files.h"
+#include "job/job.h"
+#include "job/job_folder.h"
+#include "report/page.h"
+
+namespace fettle::enhance {
+namespace {
+
+void Warn(const std::string& sentence) { fmt::print(stderr, "fettle: warning: {}\n", sentence); }
+
+JobResult RunJob(const Plan& plan, bool restart, bool alone, std::stop_token stop) {
+  if (plan.picture) return RunPicture(plan);
+  if (!alone)
+    return RunVideo(
+        plan, restart, [](int64_t, int64_t, const SceneLog&) {}, stop);
+  ProgressLine line(plan);
+  const auto show = [&](int64_t done, int64_t resumed, const SceneLog& scenes) {
+    line.Show(done, resumed, scenes);
+  };
+  return RunVideo(plan, restart, show, stop);
+}
+
+/// OUTPUT's name with _preview instead of its ending.
+std::filesystem::path MakePreviewFolder(const std::filesystem::path& output) {
+  std::filesystem::path folder = output;
+  folder.replace_filename(output.stem().string() + "_preview");
+  std::error_code error;
+  std::filesystem::create_directory(folder, error);
+  if (error) throw Failure(kExitFailed, folder.string() + ": " + error.message());
+  return folder;
+}
+
+/// A job's threads where nobody named them: its share of the cores.
+int ThreadsOf(const JobOptions& options, int jobs) {
+  if (options.threads > 0 || jobs <= 1) return options.threads;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / jobs);
+}
+
+/// The same, whatever fails.
+Outcome EnhanceOrFail(const JobOptions& job, const Arguments& arguments, std::stop_token stop) {
+  try {
+    return EnhanceOne(job, arguments, stop);
+  } catch (...) {
+    const auto [message, code] = Caught();
+    fmt::print(stderr, "fettle: {}\n", message);
+    return {.document = {{"input", job.input.string()},
+                         {"error", {{"message", message}, {"exit_code", code}}}},
+            .code = code};
+  }
+}
+
+/// Those that were begun before a stop.
+std::vector<std::optional<Outcome>> Outcomes(const std::vector<JobOptions>& jobs,
+                                             const Arguments& arguments, std::stop_token stop) {
+  std::vector<std::optional<Outcome>> outcomes(jobs.size());
+  std::atomic<size_t> next = 0;
+  std::mutex printing;
+  const auto work = [&] {
+    for (size_t i = next++; i < jobs.size() && !stop.stop_requested(); i = next++) {
+      outcomes[i] = EnhanceOrFail(jobs[i], arguments, stop);
+      const std::lock_guard lock(printing);
+      if (!arguments.json) fmt::print("{}", outcomes[i]->text);
+      std::fflush(stdout);
+    }
+  };
+  std::vector<std::jthread> workers;
+  for (int i = 1; i < arguments.jobs; ++i) workers.emplace_back(work);
+  work();
+  workers.clear();
+  return outcomes;
+}
+
+}  // namespace
+
+Outcome EnhanceOne(JobOptions options, const Arguments& arguments, std::stop_token stop) {
+  const bool alone = arguments.jobs == 1;
+  if (!options.restart) JobFolder::Settle(options);
+  options.threads = ThreadsOf(options, arguments.jobs);
+  Plan plan = MakePlan(options);
+  if (!options.plan_only)
+    for (const std::string& loss : plan.losses) Warn(loss);
+  Outcome outcome;
+  if ((options.plan_only || options.explain) && !arguments.json)
+    outcome.text = PlanText(plan, options.explain);
+  if (options.plan_only) {
+    outcome.document = PlanJson(plan);
+    return outcome;
+  }
+  if (!outcome.text.empty()) outcome.text += "\n";
+  if (alone) {
+    fmt::print("{}", std::exchange(outcome.text, {}));
+    std::fflush(stdout);
+  }
+  if (options.preview) plan.previews = MakePreviewFolder(plan.output);
+  plan.pictures = !options.report.empty();
+  const JobResult result = RunJob(plan, options.restart, alone, stop);
+  for (const std::string& sentence : result.warnings) Warn(sentence);
+  if (!arguments.json) outcome.text += ResultText(plan, result);
+  if (!options.report.empty()) WriteWhole(options.report, ReportPage(plan, result));
+  outcome.document = ResultJson(plan, result);
+  if (result.damaged > 0) {
+    Warn(fmt::format("{}: {} damaged places; the output has the {} frames that could be decoded",
+                     plan.input.string(), result.damaged, result.frames_out));
+    outcome.code = kExitFailed;
+  }
+  return outcome;
+}
+
+int EnhanceAll(const std::vector<JobOptions>& jobs, const Arguments& arguments,
+               std::stop_token stop) {
+  Json files = Json::array();
+  int first_code = kExitOk, failed = 0;
+  for (std::optional<Outcome>& outcome : Outcomes(jobs, arguments, stop)) {
+    if (!outcome) continue;
+    failed += outcome->code == kExitOk ? 0 : 1;
+    if (first_code == kExitOk) first_code = outcome->code;
+    files.push_back(std::move(outcome->document));
+  }
+  if (arguments.json) {
+    fmt::print("{}", TextOf(Json{{"kind", "folder"},
+                                 {"input", arguments.job.input.string()},
+                                 {"files", std::move(files)},
+                                 {"failed", failed}}));
+  } else {
+    fmt::print("{} files, {} failed\n", jobs.size(), failed);
+  }
+  return first_code;
+}
+
+std::pair<std::string, int> Caught() {
+  try {
+    throw;
+  } catch (const Failure& failure) {
+    return {failure.what(), failure.code()};
+  } catch (const std::bad_alloc&) {
+    return {"out of memory", kExitFailed};
+  } catch (const std::exception& error) {
+    return {error.what(), kExitFailed};
+  }
+}
+
+std::string TextOf(const Json& document) {
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace fettle::enhance

@@ -1,0 +1,43 @@
+// What the program does with its arguments: one input, or a folder of them.
+#pragma once
+
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "job/plan.h"
+#include "report/report.h"
+
+namespace fettle::enhance {
+
+struct Arguments {
+  JobOptions job;
+  bool json = false;
+  int jobs = 1;  // of a folder, at a time
+};
+
+/// What came of one input.
+struct Outcome {
+  Json document;
+  std::string text;  // for people, where no JSON is wanted
+  int code = kExitOk;
+};
+
+/// Plans and runs one input. Warnings go to stderr; with `jobs` of one a plan that is to be shown
+/// is printed before work starts. Throws Failure.
+Outcome EnhanceOne(JobOptions options, const Arguments& arguments, std::stop_token stop);
+
+/// All files of a folder, `jobs` at a time; one that fails does not keep the others from being
+/// done. Prints each file's outcome, or one document. Returns the first exit code, in the files'
+/// order, that is not 0.
+int EnhanceAll(const std::vector<JobOptions>& jobs, const Arguments& arguments,
+               std::stop_token stop);
+
+/// The failure that is being handled, as a line and an exit code.
+std::pair<std::string, int> Caught();
+
+/// A document as it is printed.
+std::string TextOf(const Json& document);
+
+}  // namespace fettle::enhance

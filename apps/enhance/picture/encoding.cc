@@ -1,0 +1,32 @@
+#include "picture/encoding.h"
+
+namespace fettle::enhance {
+
+std::string EncodedPicture(const AVCodec& codec, const AVFrame& frame) {
+  const CodecPtr context(avcodec_alloc_context3(&codec));
+  if (context == nullptr) throw std::bad_alloc();
+  context->width = frame.width;
+  context->height = frame.height;
+  context->pix_fmt = static_cast<AVPixelFormat>(frame.format);
+  context->time_base = {1, 25};
+  context->color_range = frame.color_range;
+  context->sample_aspect_ratio = frame.sample_aspect_ratio;
+  context->strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL;  // JPEG of any range
+  context->flags |= AV_CODEC_FLAG_QSCALE | AV_CODEC_FLAG_BITEXACT;
+  context->global_quality = 2 * FF_QP2LAMBDA;
+  CheckAv(avcodec_open2(context.get(), &codec, nullptr), codec.name, kExitUnsupported);
+  CheckAv(avcodec_send_frame(context.get(), &frame), codec.name);
+  CheckAv(avcodec_send_frame(context.get(), nullptr), codec.name);
+  const PacketPtr packet = NewPacket();
+  CheckAv(avcodec_receive_packet(context.get(), packet.get()), codec.name);
+  return {reinterpret_cast<const char*>(packet->data), static_cast<size_t>(packet->size)};
+}
+
+std::string EncodedPicture(AVCodecID id, const AVFrame& frame) {
+  const AVCodec* codec = avcodec_find_encoder(id);
+  if (codec == nullptr)
+    throw Failure(kExitUnsupported, std::string("there is no encoder of ") + avcodec_get_name(id));
+  return EncodedPicture(*codec, frame);
+}
+
+}  // namespace fettle::enhance

@@ -1,0 +1,97 @@
+"""What a person sees: the page in a browser, split pictures, and q on a terminal: show_test.py FETTLE_ENHANCE"""
+
+import json
+import os
+import pathlib
+import pty
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+
+import media
+
+passed = failed = 0
+
+
+def check(name, condition, got=""):
+    global passed, failed
+    passed, failed = passed + bool(condition), failed + (not condition)
+    if not condition:
+        print(f"FAILED {name}: {got}")
+
+
+def make(folder):
+    """Two scenes."""
+    source = folder / "two <scenes>.mkv"
+    media.ffmpeg("-f", "lavfi", "-i", "color=white:s=96x64:r=12:d=1", "-f", "lavfi", "-i", "testsrc2=s=96x64:r=12:d=2",
+                 "-filter_complex", "[0][1]concat=n=2,format=yuv420p", *media.X264, source)  # fmt: skip
+    return source
+
+
+def check_page(program, source, folder):
+    page, result = folder / "page.html", folder / "shown.mkv"
+    done = subprocess.run([program, source, "-o", result, "--steps", "superres", "--network", "fast", "--report", page, "--preview",
+                           "--json"], capture_output=True, text=True)  # fmt: skip
+    check("page: exit code", done.returncode == 0, done.stderr)
+    scenes = json.loads(done.stdout)["scenes"]
+    check("scenes", [(s["first"], s["frames"]) for s in scenes] == [(0, 12), (12, 24)], scenes)
+    split = sorted((folder / "shown_preview").iterdir())
+    check("previews", [p.name for p in split] == ["scene-00001.png", "scene-00002.png"], split)
+    stream = media.video_of(split[1])
+    check("preview: size", (stream["width"], stream["height"]) == (192, 128), stream)
+    text = page.read_text()
+    check("page: whole", text.count("data:image/jpeg;base64,") == 4 and "http" not in text and "<scenes>" not in text)
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if not browser:
+        print("no browser: the page was not opened")
+        return
+    moved = """<script>const s=document.querySelectorAll('input')[1];s.value=30;s.dispatchEvent(new Event('input'));
+    document.title=document.querySelectorAll('.before')[1].style.clipPath+
+      [...document.images].map(i=>i.complete&&i.naturalWidth).join()</script></body>"""
+    page.write_text(text.replace("</body>", moved))
+    shown = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/browser",
+                            "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=90)  # fmt: skip
+    title = re.search("<title>(.*?)</title>", shown.stdout)
+    check("page: slider and pictures", title and title[1].replace(" ", "") == "inset(0px70%0px0px)192,192,192,192",
+          title[1] if title else shown.stderr[-300:])
+
+
+def check_key(program, folder):
+    """q ends the job, what is done is kept, and the terminal is as it was."""
+    source = folder / "long.mkv"
+    media.ffmpeg(*media.picture("48x32", 50, 120), *media.X264, "-g", "40", source)
+    ours, theirs = pty.openpty()
+    before = termios.tcgetattr(theirs)
+    job = subprocess.Popen([program, source, "-o", folder / "quit.mkv", "--steps", "superres", "--network", "fast"], stdin=theirs,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+                           preexec_fn=lambda: __import__("fcntl").ioctl(0, termios.TIOCSCTTY, 0))  # fmt: skip
+    end = time.monotonic() + 300
+    while time.monotonic() < end and not (folder / "quit.mkv.fettle-job" / "segment-00000.nut").exists() and job.poll() is None:
+        time.sleep(0.01)
+    check("q: a segment is there", (folder / "quit.mkv.fettle-job" / "segment-00000.nut").exists())
+    os.write(ours, b"xq")
+    _, err = job.communicate(timeout=200)
+    check("q: stopped", job.returncode == 1 and "the same command goes on" in err, f"{job.returncode} {err}")
+    check("q: terminal", termios.tcgetattr(theirs) == before)
+    check("q: kept", (folder / "quit.mkv.fettle-job" / "journal").exists() and not (folder / "quit.mkv").exists())
+
+
+def main():
+    reason = media.tools_missing()
+    if reason:
+        print(f"0 passed, 0 failed, 1 skipped: {reason}")
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        check_page(sys.argv[1], make(folder), folder)
+        check_key(sys.argv[1], folder)
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
