@@ -34,7 +34,7 @@ def problems(wheel, most_bytes):
     with tempfile.TemporaryDirectory() as folder:
         zipfile.ZipFile(wheel).extractall(folder)
         names = {str(path.relative_to(folder)) for path in pathlib.Path(folder).rglob("*")}
-        for needed in ("fettle/py.typed", "fettle/_native.pyi", "fettle/_native.abi3.so"):
+        for needed in ("fettle/py.typed", "fettle/_native.pyi", "fettle/_native.abi3.so", "fettle/bin/fettle"):
             if needed not in names:
                 yield f"{needed} is missing"
         extension = pathlib.Path(folder, "fettle/_native.abi3.so")

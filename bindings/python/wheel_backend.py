@@ -1,8 +1,8 @@
-"""Builds the wheel (PEP 517): the package, its one extension in Python's stable ABI, and libfettle beside it.
+"""Builds the wheel (PEP 517): the package, its one extension in Python's stable ABI, libfettle beside it, and the program.
 
 `pip install ./bindings/python` in a repository whose build/release has been built (FETTLE_BUILD names another build, CXX
 the compiler). The wheel needs the libraries that libfettle was linked with; bindings/python/build-wheel makes one that
-brings them.
+brings them. The program comes along where the build has it in one library with the C interface (ninja fettle_both_program).
 """
 
 import base64
@@ -28,11 +28,12 @@ def version():
     return re.search(r"project\(fettle VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text()).group(1)
 
 
-def compile_extension(library, output):
+def compile_extension(library, output, search=("-Wl,-rpath,$ORIGIN",)):
+    """`search`: where it looks for the library; by default in its own folder."""
     command = [
         *shlex.split(os.environ.get("CXX", "c++")), "-std=c++20", "-O2", "-fPIC", "-shared", "-s",
         "-fvisibility=hidden", "-Wall", "-Wextra", f"-I{ROOT / 'include'}", f"-I{sysconfig.get_paths()['include']}",
-        *map(str, sorted((HERE / "native").glob("*.cc"))), str(library), "-Wl,-rpath,$ORIGIN", "-o", str(output),
+        *map(str, sorted((HERE / "native").glob("*.cc"))), str(library), *search, "-o", str(output),
     ]  # fmt: skip
     subprocess.run(command, check=True)
 
@@ -51,7 +52,7 @@ def metadata():
 def licences():
     """Ours, and those of the libraries that a wheel may bring, as Debian's packages have them."""
     yield "LICENSE", ROOT / "LICENSE"
-    for pattern in ("libcpuinfo0*", "libfmt[0-9]*", "libhwy1*", "libsqlite3-0*"):
+    for pattern in ("libcpuinfo0*", "libfmt[0-9]*", "libhwy1*", "libsqlite3-0*", "libpng16*", "libjpeg62*"):
         for folder in sorted(pathlib.Path("/usr/share/doc").glob(pattern)):
             if (folder / "copyright").is_file():
                 yield f"LICENSE.{folder.name}", folder / "copyright"
@@ -59,7 +60,8 @@ def licences():
 
 def files(build, scratch):
     """(name in the wheel, file) of everything but the records of the wheel itself."""
-    shared = (build / "lib" / "libfettle.so").resolve()
+    program = build / "both" / "bin" / "fettle"
+    shared = (build / ("both" if program.is_file() else "lib") / "libfettle.so").resolve()
     if not shared.is_file():
         raise FileNotFoundError(f"{shared}: build the library first (cmake --preset release; ninja -C build/release)")
     soname = ".".join(shared.name.split(".")[:3])
@@ -67,6 +69,10 @@ def files(build, scratch):
     subprocess.run(["strip", "--strip-unneeded", "-o", library, shared], check=True)
     compile_extension(shared, extension)
     yield f"fettle/{soname}", library
+    if program.is_file():
+        stripped = scratch / "fettle"
+        subprocess.run(["strip", "-o", stripped, program], check=True)
+        yield "fettle/bin/fettle", stripped
     yield "fettle/_native.abi3.so", extension
     for path in sorted((HERE / "fettle").rglob("*")):
         if path.suffix in (".py", ".pyi", ".typed"):
@@ -89,10 +95,12 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     records = []
     with tempfile.TemporaryDirectory() as scratch, zipfile.ZipFile(pathlib.Path(wheel_directory, name), "w") as wheel:
         for inside, path in files(build, pathlib.Path(scratch)):
-            write(wheel, inside, path.read_bytes(), records, executable=".so" in inside)
+            write(wheel, inside, path.read_bytes(), records, executable=".so" in inside or inside.endswith("/bin/fettle"))
         for inside, path in licences():
             write(wheel, f"{info}/licenses/{inside}", path.read_bytes(), records)
+        write(wheel, f"{info}/licenses/LICENSE.d3", (ROOT / "tools/fettle/page/d3-licence.txt").read_bytes(), records)
         write(wheel, f"{info}/METADATA", metadata().encode(), records)
+        write(wheel, f"{info}/entry_points.txt", b"[console_scripts]\nfettle = fettle.program:main\n", records)
         write(wheel, f"{info}/WHEEL",
               f"Wheel-Version: 1.0\nGenerator: fettle\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(), records)
         text = io.StringIO()

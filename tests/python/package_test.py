@@ -3,6 +3,9 @@
 import gc
 import os
 import signal
+import subprocess
+import sys
+import sysconfig
 import tempfile
 import threading
 import unittest
@@ -223,6 +226,34 @@ class Measuring(unittest.TestCase):
             except fettle.Busy:
                 seen.set()
         worker.join()
+
+
+BROUGHT = os.path.join(os.path.dirname(fettle.__file__), "bin", "fettle")
+
+
+@unittest.skipUnless(os.path.exists(BROUGHT), "the wheel was built without the program")
+class Command(unittest.TestCase):
+    """The command `fettle` of the environment, without another one in sight."""
+
+    def run_alone(self, *words):
+        alone = {name: value for name, value in os.environ.items() if not name.startswith("FETTLE_")}
+        return subprocess.run(words, env={**alone, "PATH": "/nowhere"}, capture_output=True, text=True, timeout=60)
+
+    def test_it_is_this_version(self):
+        command = os.path.join(sysconfig.get_path("scripts"), "fettle")
+        self.assertEqual(self.run_alone(command, "version").stdout.strip(), fettle.__version__)
+        wrong = self.run_alone(command, "run", "missing.onnx")
+        self.assertEqual((wrong.returncode, wrong.stdout), (3, ""))
+        self.assertIn("missing.onnx", wrong.stderr)
+
+    def test_functions_of_the_package_call_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source = os.path.join(folder, "a.onnx")
+            with open(source, "wb") as file:
+                file.write(small_models.product(16))
+            line = f"import fettle; print(fettle.plan({source!r}, shapes={{'x': (4, 16)}}, no_cache=True)['optimal'])"
+            done = self.run_alone(sys.executable, "-c", line)
+            self.assertEqual((done.stdout, done.returncode), ("True\n", 0), done.stderr)
 
 
 @unittest.skipUnless(os.environ.get("FETTLE_PROGRAM"), "FETTLE_PROGRAM names no program")

@@ -1,6 +1,6 @@
-"""What the C interface does not reach: by the installed `fettle` program.
+"""What the C interface does not reach: by the `fettle` program.
 
-It is `$FETTLE_PROGRAM`, or else `fettle` on the PATH; a wheel does not bring it.
+It is `$FETTLE_PROGRAM`, else the one that the wheel brought, else `fettle` on the PATH.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from typing import Any, Mapping, Sequence
 
@@ -22,15 +23,28 @@ Shapes = Mapping[str, Sequence[int]]
 _FAILURES = {1: errors.Error, 2: errors.InvalidArgument, 3: errors.InvalidModel, 4: errors.Unsupported}
 
 
+def _brought() -> str | None:
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "fettle")
+    return program if os.access(program, os.X_OK) else None
+
+
+def main() -> None:
+    """The command `fettle` of an environment: becomes the program that the wheel brought."""
+    program = _brought()
+    if program is None:
+        sys.exit("fettle: this Python package was built without the program")
+    os.execv(program, ["fettle", *sys.argv[1:]])
+
+
 def run_program(command: str, *arguments: str | os.PathLike, **options: Any) -> dict[str, Any]:
     """`fettle COMMAND ARGUMENTS --json` as its document (docs/cli.md has the fields).
 
     Options are the program's: `min_sqnr=40` is `--min-sqnr 40`, True alone the bare option, a list repeats it. NotFound
     where there is no program; else Error, InvalidArgument, InvalidModel or Unsupported with its message.
     """
-    program = os.environ.get("FETTLE_PROGRAM") or shutil.which("fettle")
+    program = os.environ.get("FETTLE_PROGRAM") or _brought() or shutil.which("fettle")
     if program is None:
-        raise errors.NotFound("the program fettle is neither on the PATH nor named by FETTLE_PROGRAM")
+        raise errors.NotFound("the program fettle is neither in this package, nor on the PATH, nor named by FETTLE_PROGRAM")
     words = [program, command, *(os.fspath(argument) for argument in arguments)]
     for name, value in options.items():
         for one in value if isinstance(value, (list, tuple)) else [value]:
