@@ -193,11 +193,24 @@ class Measuring(unittest.TestCase):
         # Jobs in the background of a shell ignore it.
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         self.addCleanup(signal.signal, signal.SIGINT, before)
-        timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-        with self.assertRaises(KeyboardInterrupt):
-            timer.start()
-            session.tune(given, level="full", budget=30)
-        timer.join()
+        ended = threading.Event()
+
+        def press_when_it_tunes():
+            while not ended.is_set():
+                try:
+                    session.steps()
+                except fettle.Busy:
+                    os.kill(os.getpid(), signal.SIGINT)
+                    return
+
+        presser = threading.Thread(target=press_when_it_tunes)
+        presser.start()
+        try:
+            with self.assertRaises(KeyboardInterrupt):
+                session.tune(given, level="full", budget=30)
+        finally:
+            ended.set()
+            presser.join()
         numpy.testing.assert_allclose(session.run()["y"], given["x"], rtol=1e-4)
 
     def test_bench_and_compare(self):

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pathlib
+import pty
 import re
 import signal
 import struct
@@ -49,6 +50,23 @@ class Cli(unittest.TestCase):
         result = run(*arguments, "--json", **options)
         self.assertEqual(result.returncode, code, result.stderr)
         return json.loads(result.stdout)
+
+    def interrupt(self, *words):
+        """Ctrl-C once the command shows how far it is, which it does on a terminal: (exit code, output, last of the errors)."""
+        ours, theirs = pty.openpty()
+        with subprocess.Popen([FETTLE, *words], stdout=subprocess.PIPE, stderr=theirs, text=True,
+                              env={**os.environ, "TERM": "xterm"}) as process, open(ours, "rb", buffering=0) as terminal:
+            os.close(theirs)
+            shown = b""
+            while b"%" not in shown:
+                shown += terminal.read(1000)
+            process.send_signal(signal.SIGINT)
+            try:
+                while more := terminal.read(1000):
+                    shown += more
+            except OSError:  # how Linux tells the end of a terminal
+                pass
+            return process.wait(), process.stdout.read(), shown.decode()
 
     def test_usage_errors(self):
         self.fails(2, "", "run")
@@ -179,13 +197,10 @@ class Cli(unittest.TestCase):
 
     def test_quantise_is_interrupted(self):
         self.npy("many.npy", [64, 3, 96, 128])
-        command = [FETTLE, "quantise", self.model, "--shape", "picture=1x3x96x128", "-o", "stopped.onnx", "--data",
+        command = ["quantise", self.model, "--shape", "picture=1x3x96x128", "-o", "stopped.onnx", "--data",
                    *["many.npy"] * 4, "--samples", "256", "--sensitivity", "256"]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 1)
+        code, _, errors = self.interrupt(*command)
+        self.assertEqual(code, 1)
         self.assertIn("interrupted", errors)
         self.assertFalse(pathlib.Path("stopped.onnx").exists())
 
@@ -552,12 +567,8 @@ class Cli(unittest.TestCase):
         self.fails(3, "missing.json", "bench", self.model, *SMALL, "--iters", "1", "--compare", "missing.json")
 
     def test_bench_stops_cleanly(self):
-        process = subprocess.Popen([FETTLE, "bench", self.model, *SMALL, "--seconds", "100", "--json"],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        time.sleep(3)
-        process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 1)
+        code, out, _ = self.interrupt("bench", self.model, *SMALL, "--seconds", "100", "--json")
+        self.assertEqual(code, 1)
         self.assertTrue(json.loads(out)["interrupted"])
 
     def test_signals_end_tune_and_keep_what_was_measured(self):

@@ -190,14 +190,21 @@ class WithSsh(Remote):
             time.sleep(0.2)
         self.assertEqual(self.left_behind(), [])
 
-    def wait_for_job(self):
+    def wait_for_job(self, seconds=0):
+        """Until there is one that has used the processor for so long."""
         end = time.monotonic() + 60
-        while not list((self.place / "target").glob("*/job.pid")):
+        while not any(used >= seconds for used in self.seconds_of_jobs()):
             self.assertLess(time.monotonic(), end, "no job was started")
             time.sleep(0.05)
 
+    def seconds_of_jobs(self):
+        for path in (self.place / "target").glob("*/job.pid"):
+            times = pathlib.Path("/proc", path.read_text().strip() or "0", "stat")
+            if times.exists():
+                yield sum(map(int, times.read_text().rsplit(")", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+
     def test_the_same_command_finds_its_job_again(self):
-        words = ["bench", MODEL, *SMALL, "--seconds", "3", "--remote", "ssh:board"]
+        words = ["bench", MODEL, *SMALL, "--seconds", "600", "--remote", "ssh:board"]
         first = self.start(*words)
         self.wait_for_job()
         job = next((self.place / "target").glob("*/job.pid")).read_text()
@@ -207,17 +214,17 @@ class WithSsh(Remote):
         killed.send_signal(signal.SIGKILL)
         killed.communicate()
         second = self.start(*words)
-        time.sleep(0.5)
+        self.wait_for_job(seconds=2)
         found = [path.read_text() for path in (self.place / "target").glob("*/job.pid")]
         self.assertEqual(found, [job])
-        document, _ = self.finish(second)
+        second.send_signal(signal.SIGINT)
+        document, _ = self.finish(second, code=1)
         self.assertGreater(document["remotes"][0]["document"]["iterations"], 1)
         self.assertEqual(self.left_behind(), [])
 
     def test_an_interrupted_job_gives_what_it_has(self):
         process = self.start("bench", MODEL, *SMALL, "--seconds", "600", "--remote", "ssh:board")
-        self.wait_for_job()
-        time.sleep(1)
+        self.wait_for_job(seconds=2)
         process.send_signal(signal.SIGINT)
         document, _ = self.finish(process, code=1)
         self.assertTrue(document["remotes"][0]["document"]["interrupted"])
