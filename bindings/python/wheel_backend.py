@@ -46,6 +46,7 @@ def metadata():
         "License: Apache-2.0\nRequires-Python: >=3.9\nRequires-Dist: numpy>=1.22\n"
         "Provides-Extra: types\nRequires-Dist: ml_dtypes; extra == 'types'\n"
         "Provides-Extra: backend\nRequires-Dist: onnx; extra == 'backend'\n"
+        "Provides-Extra: fleet\nRequires-Dist: fsspec; extra == 'fleet'\n"
     )
 
 
