@@ -30,9 +30,10 @@ HWY_INLINE uint64_t PackSome(const float* x, int64_t count, const PackRowArgs& a
   return word;
 }
 
-HWY_INLINE uint64_t PackWord(const float* x, const PackRowArgs& args) {
+/// Up to 64 channels.
+HWY_INLINE uint64_t PackWord(const float* x, int64_t count, const PackRowArgs& args) {
   if constexpr (HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR) {
-    return PackSome(x, 64, args);
+    return PackSome(x, count, args);
   } else {
     const hn::ScalableTag<int32_t> d;
     const hn::ScalableTag<float> df;
@@ -40,7 +41,8 @@ HWY_INLINE uint64_t PackWord(const float* x, const PackRowArgs& args) {
     const auto low = hn::Set(d, args.low), high = hn::Set(d, args.high);
     const auto magnitude = hn::Set(d, 0x7fffffff);
     uint64_t word = 0;
-    for (int c = 0; c < 64; c += kLanes) {
+    int64_t c = 0;
+    for (; c + kLanes <= count; c += kLanes) {
       const auto bits = hn::BitCast(d, hn::LoadU(df, x + c));
       const auto key = hn::Xor(bits, hn::And(hn::ShiftRight<31>(bits), magnitude));
       // Both ends count: what is outside is below one or above the other.
@@ -51,16 +53,16 @@ HWY_INLINE uint64_t PackWord(const float* x, const PackRowArgs& args) {
       std::memcpy(&some, stored, sizeof some);
       word |= (some & ((uint64_t{1} << kLanes) - 1)) << c;
     }
-    return word;
+    return c < count ? word | PackSome(x + c, count - c, args) << c : word;
   }
 }
 
 void PackRowOnTarget(const PackRowArgs& args) {
   const uint64_t flip = args.invert ? ~uint64_t{0} : 0;
   const int64_t whole = args.channels / 64, rest = args.channels % 64;
-  for (int64_t i = 0; i < whole; ++i) args.bits[i] = PackWord(args.x + i * 64, args) ^ flip;
+  for (int64_t i = 0; i < whole; ++i) args.bits[i] = PackWord(args.x + i * 64, 64, args) ^ flip;
   if (rest == 0) return;
-  const uint64_t word = PackSome(args.x + whole * 64, rest, args);
+  const uint64_t word = PackWord(args.x + whole * 64, rest, args);
   args.bits[whole] = (word ^ flip) & ((uint64_t{1} << rest) - 1);
 }
 
