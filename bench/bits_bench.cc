@@ -1,7 +1,7 @@
-// The inner loop of products of bits (kernels/cpu/binary/tile.h): multiply-adds a cycle of one
-// thread, all data in the first-level cache, by the words of a tap. Cycles are those of a chain of
-// dependent multiplications, 3 each on all x86 of today and on ARM's large cores, timed beside it.
-// FETTLE_CPU_ISA=avx2 measures that target, as everywhere.
+// The inner loops of products of bits (kernels/cpu/binary/tile.h, tables.h): multiply-adds a cycle
+// of one thread, all data in the first-level cache, by the words of a tap. Cycles are those of a
+// chain of dependent multiplications, 3 each on all x86 of today and on ARM's large cores, timed
+// beside it. FETTLE_CPU_ISA=avx2 measures that target, as everywhere.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -48,9 +48,9 @@ double LeastNs(int64_t words, F&& run) {
   return best;
 }
 
-/// Multiply-adds a nanosecond of one panel over the pixels of a task; 0: not here.
+/// Multiply-adds a nanosecond of one panel, or two at once, over the pixels of a task; 0: not here.
 struct Rates {
-  double words = 0, tables = 0;
+  double words = 0, pairs = 0, tables = 0;
 };
 Rates RatesOf(const BitTile& tile, int64_t words) {
   std::vector<uint64_t> x(static_cast<size_t>((kPixels + kTaps) * words), 0x1234567890abcdef);
@@ -58,29 +58,38 @@ Rates RatesOf(const BitTile& tile, int64_t words) {
   for (int64_t p = 0; p < kPixels; ++p) bases[p] = x.data() + p * words;
   std::vector<int64_t> steps(static_cast<size_t>(kTaps * words));
   for (size_t i = 0; i < steps.size(); ++i) steps[i] = static_cast<int64_t>(i);
-  const auto weights = std::make_unique<uint64_t[]>(steps.size() * kBitOutputs + 8);
+  const auto weights = std::make_unique<uint64_t[]>(2 * steps.size() * kBitOutputs + 8);
   auto* aligned = weights.get();
   while (reinterpret_cast<uintptr_t>(aligned) % 64 != 0) ++aligned;
-  alignas(64) int32_t sums[kPixels * kBitOutputs];
-  const BitTileArgs args{.bases = bases.data(),
-                         .steps = steps.data(),
-                         .weights = aligned,
-                         .count = kTaps * words,
-                         .tiles = kPixels / tile.pixels,
-                         .sums = sums};
+  alignas(64) int32_t sums[2 * kPixels * kBitOutputs];
+  BitTileArgs args{.bases = bases.data(),
+                   .steps = steps.data(),
+                   .weights = aligned,
+                   .count = kTaps * words,
+                   .tiles = kPixels / tile.pixels,
+                   .sums = sums};
   const double products = static_cast<double>(kPixels * kTaps * words * 64 * kBitOutputs);
   Rates rates{.words = products / LeastNs(words, [&] { tile.whole(args); })};
-  const int64_t lanes = TablePixels(), bytes = kTaps * words * 16 * lanes;
-  if (lanes == 0) return rates;
-  std::vector<uint8_t> memory(static_cast<size_t>(bytes * (kPixels / lanes) + 64));
+  std::vector<int64_t> halves(2 * steps.size());
+  for (size_t i = 0; i < halves.size(); ++i) halves[i] = static_cast<int64_t>(i);
+  if (tile.pair != nullptr) {
+    args.steps = halves.data();
+    args.count = std::ssize(halves);
+    args.stride = 2 * kBitOutputs;
+    rates.pairs = 2 * products / LeastNs(words, [&] { tile.pair(args); });
+  }
+  if (TablePixels() == 0) return rates;
+  std::vector<uint8_t> memory(static_cast<size_t>(kTaps * words * 16 * kPixels + 64));
   uint8_t* nibbles = memory.data();
   while (reinterpret_cast<uintptr_t>(nibbles) % 64 != 0) ++nibbles;
   std::vector<uint8_t> pairs(steps.size() * 64);
   PairNibbles(aligned, kTaps * words, pairs.data());
-  rates.tables = products / LeastNs(words, [&] {
-                   for (int64_t p = 0; p < kPixels; p += lanes)
-                     CountByTables({nibbles, pairs.data(), kTaps * words, sums + p * kBitOutputs});
-                 });
+  const TableArgs tables{.pixels = kPixels,
+                         .count = kTaps * words,
+                         .nibbles = nibbles,
+                         .pairs = pairs.data(),
+                         .sums = sums};
+  rates.tables = products / LeastNs(words, [&] { CountByTables(tables); });
   return rates;
 }
 
@@ -92,8 +101,9 @@ int main() {
     const double cycle = CycleNs();
     const Rates rates = RatesOf(tile, words);
     std::printf(
-        "%4lld channels: %6.0f multiply-adds a cycle, %5.2f T/s at %.2f GHz; by tables %.0f\n",
-        static_cast<long long>(words * 64), rates.words * cycle, rates.words * 1e-3, 1 / cycle,
+        "%4lld channels at %.2f GHz, multiply-adds a cycle: a panel %.0f, two at once %.0f, "
+        "by tables %.0f\n",
+        static_cast<long long>(words * 64), 1 / cycle, rates.words * cycle, rates.pairs * cycle,
         rates.tables * cycle);
   }
   return 0;

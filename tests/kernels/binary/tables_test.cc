@@ -31,24 +31,30 @@ TableData MakeData(int64_t count, bool differs) {
   return data;
 }
 
-void ExpectCounts(int64_t count, bool differs) {
+void ExpectCounts(int64_t count, int64_t pixels, bool differs) {
   const TableData data = MakeData(count, differs);
-  const int pixels = TablePixels();
   std::vector<uint8_t> memory(static_cast<size_t>(count * 16 * pixels + 64)),
       pairs(static_cast<size_t>(count * 64));
   uint8_t* nibbles = memory.data();
   while (reinterpret_cast<uintptr_t>(nibbles) % 64 != 0) ++nibbles;
-  SplitNibbles(data.bases.data(), data.steps.data(), count, nibbles);
-  PairNibbles(data.w.data(), count, pairs.data());
   constexpr int64_t kStride = 24;
   std::vector<int32_t> sums(static_cast<size_t>(pixels * kStride), -1);
-  CountByTables({nibbles, pairs.data(), count, sums.data(), kStride});
-  for (int p = 0; p < pixels; ++p) {
+  const TableArgs args{.pixels = pixels,
+                       .count = count,
+                       .nibbles = nibbles,
+                       .pairs = pairs.data(),
+                       .sums = sums.data(),
+                       .stride = kStride};
+  SplitNibbles(data.bases.data(), data.steps.data(), args, nibbles);
+  PairNibbles(data.w.data(), count, pairs.data());
+  CountByTables(args);
+  for (int64_t p = 0; p < pixels; ++p) {
     for (int o = 0; o < kStride; ++o) {
       int32_t expected = o < kBitOutputs ? 0 : -1;  // what is beside stays
       for (int64_t i = 0; i < count && o < kBitOutputs; ++i)
         expected += std::popcount(data.bases[p][data.steps[i]] ^ data.w[i * kBitOutputs + o]);
-      ASSERT_EQ(sums[p * kStride + o], expected) << count << " words, pixel " << p << ", " << o;
+      ASSERT_EQ(sums[p * kStride + o], expected)
+          << count << " words, pixel " << p << " of " << pixels << ", " << o;
     }
   }
 }
@@ -59,8 +65,10 @@ TEST(BinaryTables, CountWhatDiffers) {
     if (TablePixels() == 0) continue;
     // Below, at and above what bytes and u16 hold.
     for (int64_t count : {1, 2, 3, 4, 9, 72, 1023, 1024, 2100}) {
-      ExpectCounts(count, false);
-      ExpectCounts(count, true);
+      for (int64_t pixels = TablePixels(); pixels <= 64; pixels += TablePixels()) {
+        ExpectCounts(count, pixels, false);
+        ExpectCounts(count, pixels, true);
+      }
     }
   }
   ForceSimdTarget("");

@@ -5,17 +5,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/hash.h"
 #include "device/cpu/cpu_device.h"
+#include "kernels/cpu/binary/counter.h"
 #include "kernels/cpu/binary/geometry.h"
 #include "kernels/cpu/binary/pack_weights.h"
 #include "kernels/cpu/binary/results.h"
 #include "kernels/cpu/binary/tables.h"
 #include "kernels/cpu/binary/tail.h"
 #include "kernels/cpu/binary/task_rows.h"
-#include "kernels/cpu/binary/tile.h"
 #include "kernels/family.h"
 
 namespace fettle::kernels {
@@ -79,23 +78,22 @@ class BinaryProductKernel final : public PreparedKernel {
         rows_(form == FloatForm::kScaled || form == FloatForm::kOnes ? tail_.ForRows()
                                                                      : std::nullopt),
         blob_(facts.product, facts.to_bits),
-        tile_(ChooseBitTile()),
+        counter_(facts.product, blob_, facts.geometry, facts.by_tables),
         factors_(FactorsOf(facts.product)),
         lanes_(lanes) {}
 
   std::vector<PackRequest> packs() const override {
     const ops::BinaryProduct& p = facts_.product;
-    const std::string recipe =
+    std::string recipe =
         fmt::format("binary.panels8t.{}.c{}g{}.x{}_{}.{}{}", facts_.to_bits ? "bits" : "f32",
                     p.channels, p.groups, p.x_zero, p.x_one, p.x_unipolar, p.w_unipolar);
     std::vector<PackRequest> all = {
         {{facts_.w, facts_.results},
-         recipe + (facts_.by_tables ? ".tables" : ""),
+         recipe.append(counter_.arrangement()),
          blob_.bytes(),
-         [p, blob = blob_, by_tables = facts_.by_tables](std::span<const Constant* const> constants,
-                                                         std::byte* out) {
+         [p, counter = counter_](std::span<const Constant* const> constants, std::byte* out) {
            RETURN_IF_ERROR(PackBitWeights(p, *constants[0], *constants[1], out));
-           if (by_tables) PairWeights(blob, out);
+           counter.Arrange(out);
            return OkStatus();
          }},
         {{facts_.w},
@@ -130,9 +128,8 @@ class BinaryProductKernel final : public PreparedKernel {
       task.group = i / pixel_tasks / panel_tasks;
       task.panel = i / pixel_tasks % panel_tasks * kTaskPanels;
       task.panels = std::min(kTaskPanels, blob_.panels - task.panel);
-      task.tile = facts_.by_tables ? TablePixels() : (task.pixels == 1 ? 1 : tile_.pixels);
-      task.nibbles = reinterpret_cast<uint8_t*>(scratch + Align(TaskRows::kBytes));
-      task.differ = reinterpret_cast<int32_t*>(task.nibbles + NibbleBytes());
+      task.counted = scratch + Align(TaskRows::kBytes);
+      task.differ = reinterpret_cast<int32_t*>(task.counted + counter_.scratch_bytes());
       PlaceFloats(args, reinterpret_cast<float*>(task.differ + kTaskPixels * kTaskColumns), task);
       RunTask(args, task);
     });
@@ -144,30 +141,17 @@ class BinaryProductKernel final : public PreparedKernel {
     TaskRows rows;
     int64_t first = 0, pixels = 0;
     int64_t group = 0, panel = 0, panels = 0;  // panel: of the group
-    int64_t tile = 1;                          // pixels
-    uint8_t* nibbles = nullptr;
-    int32_t* differ = nullptr;  // [pixel][panel][kBitOutputs]
-    ProductTail::Block block;   // where its floats go
+    std::byte* counted = nullptr;              // the counter's scratch
+    int32_t* differ = nullptr;                 // [pixel][panel][kBitOutputs]
+    ProductTail::Block block;                  // where its floats go
   };
 
   int64_t CopyBytes() const { return Align(facts_.geometry.copy_words() * 8); }
-  /// The words of each panel, as bytes for tables.
-  static void PairWeights(const BitBlob& blob, std::byte* out) {
-    std::vector<uint64_t> words(static_cast<size_t>(blob.panel_words()));
-    for (int64_t panel = 0; panel < blob.all_panels; ++panel) {
-      std::byte* at = out + panel * blob.panel_words() * 8;
-      std::memcpy(words.data(), at, words.size() * 8);
-      PairNibbles(words.data(), blob.taps * blob.words, reinterpret_cast<uint8_t*>(at));
-    }
-  }
-  int64_t NibbleBytes() const {
-    return facts_.by_tables ? blob_.taps * blob_.words * ops::kWordBits / 4 * kTaskPixels : 0;
-  }
 
-  /// Nibbles and counts of a task, floats that no output takes, and what PackBits reads where that
-  /// is something else.
+  /// What counting needs, counts of a task, floats that no output takes, and what PackBits reads
+  /// where that is something else.
   int64_t LaneBytes() const {
-    return Align(TaskRows::kBytes) + NibbleBytes() +
+    return Align(TaskRows::kBytes) + counter_.scratch_bytes() +
            (tail_.packs_bits() ? 3 : 1) * kTaskPixels * kTaskColumns * int64_t{4};
   }
   std::string BorderRecipe() const {
@@ -200,56 +184,30 @@ class BinaryProductKernel final : public PreparedKernel {
     const bool is_any = facts_.to_bits ? factors_.x_ones != 0 : form_ == FloatForm::kAny;
     const auto* image = facts_.geometry.copies() ? args.workspace.host<uint64_t>()
                                                  : args.inputs[0].host<uint64_t>();
+    const int64_t tile = counter_.TileOf(task.pixels);
     task.rows.Fill(facts_.product, facts_.geometry, image + task.group * blob_.words,
-                   {task.first, task.pixels, task.tile, is_any});
-    if (facts_.by_tables) {
-      CountTables(args, task);
-    } else {
-      CountWords(args, task);
-    }
+                   {task.first, task.pixels, tile, is_any});
+    counter_.Count(args.packed[0].host<std::byte>(), {.bases = task.rows.bases(),
+                                                      .pixels = task.pixels,
+                                                      .tile = tile,
+                                                      .panel = PanelOf(task, 0),
+                                                      .panels = task.panels,
+                                                      .scratch = task.counted,
+                                                      .differ = task.differ});
     if (RunRows(args, task)) return;
     for (int64_t panel = 0; panel < task.panels; ++panel)
       Store(args, task, panel, SumsOf(args, task, panel));
     if (!facts_.to_bits) tail_.Run(args, kTailPacks, task.block);
   }
 
-  /// Weights of a panel of the task.
-  const std::byte* WeightsOf(const LaunchArgs& args, const Task& task, int64_t panel) const {
-    const int64_t at = task.group * blob_.panels + task.panel + panel;
-    return args.packed[0].host<std::byte>() + at * blob_.panel_words() * 8;
-  }
-
-  void CountWords(const LaunchArgs& args, const Task& task) const {
-    BitTileArgs tiles{.bases = task.rows.bases(),
-                      .steps = facts_.geometry.steps().data(),
-                      .count = blob_.taps * blob_.words,
-                      .tiles = (task.pixels + task.tile - 1) / task.tile,
-                      .stride = task.panels * kBitOutputs};
-    const auto count = task.tile == 1 ? tile_.single : tile_.whole;
-    for (int64_t panel = 0; panel < task.panels; ++panel) {
-      tiles.weights = reinterpret_cast<const uint64_t*>(WeightsOf(args, task, panel));
-      tiles.sums = task.differ + panel * kBitOutputs;
-      count(tiles);
-    }
-  }
-
-  void CountTables(const LaunchArgs& args, const Task& task) const {
-    TableArgs tables{.count = blob_.taps * blob_.words, .stride = task.panels * kBitOutputs};
-    for (int64_t p = 0; p < task.pixels; p += task.tile) {
-      uint8_t* nibbles = task.nibbles + tables.count * (ops::kWordBits / 4) * p;
-      SplitNibbles(task.rows.bases() + p, facts_.geometry.steps().data(), tables.count, nibbles);
-      tables.nibbles = nibbles;
-      for (int64_t panel = 0; panel < task.panels; ++panel) {
-        tables.pairs = reinterpret_cast<const uint8_t*>(WeightsOf(args, task, panel));
-        tables.sums = task.differ + p * tables.stride + panel * kBitOutputs;
-        CountByTables(tables);
-      }
-    }
+  /// Of all, that of the task.
+  int64_t PanelOf(const Task& task, int64_t panel) const {
+    return task.group * blob_.panels + task.panel + panel;
   }
 
   /// `panel`: of the task.
   BitSums SumsOf(const LaunchArgs& args, const Task& task, int64_t panel) const {
-    const int64_t at = task.group * blob_.panels + task.panel + panel;
+    const int64_t at = PanelOf(task, panel);
     const auto* ones =
         reinterpret_cast<const int32_t*>(args.packed[0].host<std::byte>() + blob_.ones_offset());
     return {.pixels = task.pixels,
@@ -267,7 +225,7 @@ class BinaryProductKernel final : public PreparedKernel {
   bool RunRows(const LaunchArgs& args, const Task& task) const {
     if (facts_.to_bits || !rows_ || !RowTail::Takes(task.block.columns)) return false;
     const auto* blob = args.packed[0].host<std::byte>();
-    const int64_t at = (task.group * blob_.panels + task.panel) * kBitOutputs;
+    const int64_t at = PanelOf(task, 0) * kBitOutputs;
     rows_->Run(args, kTailPacks, SumsOf(args, task, 0), form_,
                reinterpret_cast<const float*>(blob + blob_.scales_offset()) + at, task.block);
     return true;
@@ -276,7 +234,7 @@ class BinaryProductKernel final : public PreparedKernel {
   /// `panel`: of the task.
   void Store(const LaunchArgs& args, const Task& task, int64_t panel, const BitSums& sums) const {
     const auto* blob = args.packed[0].host<std::byte>();
-    const int64_t at = task.group * blob_.panels + task.panel + panel;
+    const int64_t at = PanelOf(task, panel);
     const std::byte* results = blob + blob_.results_offset() + at * blob_.panel_bytes;
     const int64_t column = panel * kBitOutputs;
     if (!facts_.to_bits) {
@@ -302,7 +260,7 @@ class BinaryProductKernel final : public PreparedKernel {
   ProductTail tail_;
   std::optional<RowTail> rows_;
   BitBlob blob_;
-  BitTile tile_;
+  BitCounter counter_;
   LimitFactors factors_;
   int lanes_;
 };
@@ -327,13 +285,13 @@ constexpr Family<Facts> kTableFamily{
 
 extern const KernelDesc kCpuBinaryProduct;
 const KernelDesc kCpuBinaryProduct = {.name = "cpu.binary.product",
-                                      .version = 3,
+                                      .version = 4,
                                       .arithmetic = Arithmetic::kBits,
                                       .match = MatchAs<kFamily>};
 
 extern const KernelDesc kCpuBinaryTables;
 const KernelDesc kCpuBinaryTables = {.name = "cpu.binary.tables",
-                                     .version = 1,
+                                     .version = 2,
                                      .arithmetic = Arithmetic::kBits,
                                      .match = MatchAs<kTableFamily>};
 

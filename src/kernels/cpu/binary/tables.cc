@@ -42,165 +42,252 @@ namespace hn = hwy::HWY_NAMESPACE;
 #if HWY_TARGET == HWY_SCALAR
 
 int TablePixelsOnTarget() { return 0; }
-void SplitNibblesOnTarget(const uint64_t* const*, const int64_t*, int64_t, uint8_t*) {}
+void SplitNibblesOnTarget(const uint64_t* const*, const int64_t*, const TableArgs&, uint8_t*) {}
 void CountByTablesOnTarget(const TableArgs&) {}
 
 #else
 
 using ByteD = hn::ScalableTag<uint8_t>;
 using ByteV = hn::Vec<ByteD>;
-using BlockD = hn::FixedTag<uint8_t, 16>;
-using BlockV = hn::Vec<BlockD>;
+using PairD = hn::ScalableTag<uint16_t>;
+/// Blocks of eight u16, as many as sums of u32 fit a vector.
+using SumD = hn::CappedTag<uint16_t, 16>;
 constexpr int kTableLanes = HWY_LANES(uint8_t) < 64 ? HWY_LANES(uint8_t) : 64;
+/// Vectors of pixels that share the load of a table, and pairs that share loads of pixels: what
+/// registers hold.
+constexpr bool kHasManyRegisters = HWY_ARCH_ARM || HWY_TARGET <= HWY_AVX3;
+constexpr int kTableVectors = kHasManyRegisters ? 64 / kTableLanes : 2;
+constexpr int kPairsAtOnce = kTableVectors == 1 ? 4 : 2;
 /// Steps whose counts of a pair fit one byte, and steps whose totals do.
 constexpr int kStepsOfPair = 3, kStepsOfTotal = 63;
+/// Where vectors shift no bytes, those of u16 move the lower bits of one count into the next.
+constexpr bool kMixesShifts = !HWY_ARCH_ARM;
 
 int TablePixelsOnTarget() { return kTableLanes; }
 
-/// rows[k] = element k of each v, of eight u16 each.
-HWY_INLINE void Transpose8(BlockV (&v)[8]) {
-  const hn::FixedTag<uint8_t, 16> d8;
-  const hn::FixedTag<uint16_t, 8> d16;
-  BlockV a[8], b[8];
-  for (int i = 0; i < 4; ++i) {
-    const auto lower = hn::BitCast(d16, v[i]), upper = hn::BitCast(d16, v[i + 4]);
-    a[2 * i] = hn::BitCast(d8, hn::InterleaveLower(d16, lower, upper));
-    a[2 * i + 1] = hn::BitCast(d8, hn::InterleaveUpper(d16, lower, upper));
-  }
-  for (int i = 0; i < 4; ++i) {
-    const auto lower = hn::BitCast(d16, a[i]), upper = hn::BitCast(d16, a[i + 4]);
-    b[2 * i] = hn::BitCast(d8, hn::InterleaveLower(d16, lower, upper));
-    b[2 * i + 1] = hn::BitCast(d8, hn::InterleaveUpper(d16, lower, upper));
-  }
-  for (int i = 0; i < 4; ++i) {
-    const auto lower = hn::BitCast(d16, b[i]), upper = hn::BitCast(d16, b[i + 4]);
-    v[2 * i] = hn::BitCast(d8, hn::InterleaveLower(d16, lower, upper));
-    v[2 * i + 1] = hn::BitCast(d8, hn::InterleaveUpper(d16, lower, upper));
-  }
+/// Computes `v` here: GCC 12 puts sums off to where they are used, where they do not fit registers.
+HWY_INLINE void Pin(ByteV& v) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128
+  __asm__ volatile("" : "+v"(v.raw));
+#else
+  (void)v;
+#endif
 }
 
-void SplitNibblesOnTarget(const uint64_t* const* bases, const int64_t* steps, int64_t count,
-                          uint8_t* nibbles) {
-  const BlockD d;
-  const hn::FixedTag<uint64_t, 2> d64;
-  // Two words' bytes, in turns.
+/// Within blocks of eight u16: v[k] = element k of each v.
+template <class D, class V = hn::Vec<D> >
+HWY_INLINE void Transpose8(D d, V (&v)[8]) {
+  V other[8];
+  const auto zip = [&](const V(&from)[8], V(&to)[8]) HWY_ATTR {
+    for (int i = 0; i < 4; ++i) {
+      to[2 * i] = hn::InterleaveLower(d, from[i], from[i + 4]);
+      to[2 * i + 1] = hn::InterleaveUpper(d, from[i], from[i + 4]);
+    }
+  };
+  zip(v, other);
+  zip(other, v);
+  zip(v, other);
+  for (int i = 0; i < 8; ++i) v[i] = other[i];
+}
+
+/// The words at `step` of pixels 0 and 1 of each block of 16 pixels, their bytes in turns.
+HWY_INLINE hn::Vec<SumD> TwoWords(const uint64_t* const* bases, int64_t step) {
+  const SumD d;
+  const hn::Repartition<uint8_t, SumD> d8;
+  const hn::Repartition<uint64_t, SumD> d64;
   alignas(16) static constexpr uint8_t kZip[16] = {0, 8,  1, 9,  2, 10, 3, 11,
                                                    4, 12, 5, 13, 6, 14, 7, 15};
-  const auto zip = hn::Load(d, kZip), low = hn::Set(d, 15);
-  for (int64_t i = 0; i < count; ++i) {
-    for (int first = 0; first < kTableLanes; first += 16) {
-      BlockV v[8];
-      for (int k = 0; k < 8; ++k) {
-        const uint64_t words[2] = {bases[first + 2 * k][steps[i]],
-                                   bases[first + 2 * k + 1][steps[i]]};
-        v[k] = hn::TableLookupBytes(hn::BitCast(d, hn::LoadU(d64, words)), zip);
-      }
-      Transpose8(v);
-      uint8_t* out = nibbles + i * kNibbles * kTableLanes + first;
-      for (int k = 0; k < 8; ++k) {
-        const auto upper = hn::And(
-            hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(hn::FixedTag<uint16_t, 8>(), v[k]))), low);
-        hn::StoreU(hn::And(v[k], low), d, out + 2 * k * kTableLanes);
-        hn::StoreU(upper, d, out + (2 * k + 1) * kTableLanes);
+  const auto load = [&](int64_t p) HWY_ATTR {
+    const uint64_t words[2] = {bases[p][step], bases[p + 1][step]};
+    return hn::LoadU(hn::FixedTag<uint64_t, 2>(), words);
+  };
+  const auto zip = hn::LoadDup128(d8, kZip);
+  const auto bytes = [&]() HWY_ATTR {
+    if constexpr (hn::MaxLanes(SumD()) == 16) {
+      return hn::Combine(d64, load(16), load(0));
+    } else {
+      return load(0);
+    }
+  }();
+  return hn::BitCast(d, hn::TableLookupBytes(hn::BitCast(d8, bytes), zip));
+}
+
+void SplitNibblesOnTarget(const uint64_t* const* bases, const int64_t* steps, const TableArgs& args,
+                          uint8_t* nibbles) {
+  const SumD d;
+  const hn::Repartition<uint8_t, SumD> d8;
+  const auto low = hn::Set(d8, 15);
+  constexpr int kPixels = 2 * static_cast<int>(hn::MaxLanes(d));
+  for (int64_t i = 0; i < args.count; ++i) {
+    for (int64_t first = 0; first < args.pixels; first += kPixels) {
+      hn::Vec<SumD> v[8];
+      for (int k = 0; k < 8; ++k) v[k] = TwoWords(bases + first + 2 * k, steps[i]);
+      Transpose8(d, v);
+      uint8_t* out = nibbles + i * kNibbles * args.pixels + first;
+      for (int k = 0; k < 8; ++k, out += 2 * args.pixels) {
+        hn::StoreU(hn::And(hn::BitCast(d8, v[k]), low), d8, out);
+        hn::StoreU(hn::And(hn::BitCast(d8, hn::ShiftRight<4>(v[k])), low), d8, out + args.pixels);
       }
     }
   }
 }
 
-/// Adds bytes to u16 of the same pixels.
-HWY_INLINE void AddBytes(ByteV bytes, uint16_t* sums) {
-  const hn::ScalableTag<uint16_t> d16;
+/// Adds bytes to u16 of the same pixels, or begins with them.
+HWY_INLINE void AddBytes(ByteV bytes, bool is_first, uint16_t* sums) {
+  const PairD d16;
   const hn::Half<ByteD> half;
   constexpr int kHalf = kTableLanes / 2;
-  const auto lower = hn::PromoteTo(d16, hn::LowerHalf(half, bytes));
-  const auto upper = hn::PromoteTo(d16, hn::UpperHalf(half, bytes));
-  hn::Store(hn::Add(hn::Load(d16, sums), lower), d16, sums);
-  hn::Store(hn::Add(hn::Load(d16, sums + kHalf), upper), d16, sums + kHalf);
+  auto lower = hn::PromoteTo(d16, hn::LowerHalf(half, bytes));
+  auto upper = hn::PromoteTo(d16, hn::UpperHalf(half, bytes));
+  if (!is_first) {
+    lower = hn::Add(lower, hn::Load(d16, sums));
+    upper = hn::Add(upper, hn::Load(d16, sums + kHalf));
+  }
+  hn::Store(lower, d16, sums);
+  hn::Store(upper, d16, sums + kHalf);
 }
+
+/// kPairsAtOnce pairs over vectors of pixels: sums of counts mod 256, and of those above bit 4.
+template <int kVectors>
+struct PairSums {
+  ByteV total[kPairsAtOnce][kVectors], upper[kPairsAtOnce][kVectors];
+};
 
 /// kSteps look-ups of each pair, whose counts fit a byte together.
-template <int kSteps>
-HWY_INLINE void LookUp(const uint8_t* nibbles, const uint8_t* pairs, ByteV (&total)[kTablePairs],
-                       ByteV (&second)[kTablePairs]) {
+template <int kSteps, int kVectors>
+HWY_INLINE void LookUp(const uint8_t* nibbles, int64_t pixels, const uint8_t* pairs,
+                       PairSums<kVectors>& sums) {
   const ByteD d;
-  const hn::ScalableTag<uint16_t> d16;
-  const auto low = hn::Set(d, 15);
+  ByteV counts[kPairsAtOnce][kVectors];
 #pragma GCC unroll 4
-  for (int pair = 0; pair < kTablePairs; ++pair) {
-    auto counts =
-        hn::TableLookupBytes(hn::LoadDup128(d, kTables[pairs[pair]].data()), hn::Load(d, nibbles));
-#pragma GCC unroll 2
-    for (int step = 1; step < kSteps; ++step) {
-      const auto table = hn::LoadDup128(d, kTables[pairs[step * kTablePairs + pair]].data());
-      const auto x = hn::Load(d, nibbles + step * kTableLanes);
-      counts = hn::Add(counts, hn::TableLookupBytes(table, x));
+  for (int step = 0; step < kSteps; ++step, nibbles += pixels, pairs += kTablePairs) {
+    ByteV x[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) x[v] = hn::Load(d, nibbles + v * kTableLanes);
+#pragma GCC unroll 4
+    for (int pair = 0; pair < kPairsAtOnce; ++pair) {
+      const auto table = hn::LoadDup128(d, kTables[pairs[pair]].data());
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        auto found = hn::TableLookupBytes(table, x[v]);
+        if (step > 0) found = hn::Add(found, counts[pair][v]);
+        Pin(found);
+        counts[pair][v] = found;
+      }
     }
-    const auto shifted = hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(d16, counts)));
-    total[pair] = hn::Add(total[pair], counts);
-    second[pair] = hn::Add(second[pair], hn::And(shifted, low));
+  }
+#pragma GCC unroll 4
+  for (int pair = 0; pair < kPairsAtOnce; ++pair) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      const auto found = counts[pair][v];
+      sums.total[pair][v] = hn::Add(sums.total[pair][v], found);
+      if constexpr (kMixesShifts) {
+        const auto shifted = hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(PairD(), found)));
+        sums.upper[pair][v] = hn::Add(sums.upper[pair][v], shifted);
+      } else {
+        sums.upper[pair][v] = hn::Add(sums.upper[pair][v], hn::ShiftRight<4>(found));
+      }
+    }
   }
 }
 
-/// Up to kStepsOfTotal steps of all pairs.
-HWY_INLINE void CountSteps(const uint8_t* nibbles, const uint8_t* pairs, int steps,
-                           uint16_t (*sums)[kTableLanes]) {
+/// Each byte times 16, mod 256.
+HWY_INLINE ByteV Times16(ByteV bytes) {
   const ByteD d;
-  const hn::ScalableTag<uint16_t> d16;
-  ByteV total[kTablePairs], second[kTablePairs];
+  return hn::And(hn::BitCast(d, hn::ShiftLeft<4>(hn::BitCast(PairD(), bytes))), hn::Set(d, 0xf0));
+}
+
+/// The sums of a pair's second output, from both of PairSums. Mixed, the lower byte of a u16 has 16
+/// times the first output's sum of the upper byte too much.
+HWY_INLINE ByteV SecondOf(ByteV total, ByteV upper) {
+  if constexpr (!kMixesShifts) return upper;
+  const ByteD d;
+  const auto first = hn::BitCast(PairD(), hn::Sub(total, Times16(upper)));
+  return hn::Sub(upper, Times16(hn::BitCast(d, hn::ShiftRight<8>(first))));
+}
+
+/// Up to kStepsOfTotal steps of kPairsAtOnce pairs, the `is_first` ones or more.
+template <int kVectors>
+HWY_INLINE void CountSteps(const uint8_t* nibbles, int64_t pixels, const uint8_t* pairs,
+                           int64_t steps, bool is_first,
+                           uint16_t (*sums)[kTableVectors * kTableLanes]) {
+  PairSums<kVectors> of;
 #pragma GCC unroll 4
-  for (int pair = 0; pair < kTablePairs; ++pair) total[pair] = second[pair] = hn::Zero(d);
+  for (int pair = 0; pair < kPairsAtOnce; ++pair) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) of.total[pair][v] = of.upper[pair][v] = hn::Zero(ByteD());
+  }
   for (; steps >= kStepsOfPair; steps -= kStepsOfPair) {
-    LookUp<kStepsOfPair>(nibbles, pairs, total, second);
-    nibbles += kStepsOfPair * kTableLanes;
+    LookUp<kStepsOfPair>(nibbles, pixels, pairs, of);
+    nibbles += kStepsOfPair * pixels;
     pairs += kStepsOfPair * kTablePairs;
   }
-  for (; steps > 0; --steps, nibbles += kTableLanes, pairs += kTablePairs)
-    LookUp<1>(nibbles, pairs, total, second);
-  const auto high = hn::Set(d, 0xf0);
+  for (; steps > 0; --steps, nibbles += pixels, pairs += kTablePairs)
+    LookUp<1>(nibbles, pixels, pairs, of);
 #pragma GCC unroll 4
-  for (int pair = 0; pair < kTablePairs; ++pair) {
-    const auto times16 =
-        hn::And(hn::BitCast(d, hn::ShiftLeft<4>(hn::BitCast(d16, second[pair]))), high);
-    AddBytes(hn::Sub(total[pair], times16), sums[2 * pair]);
-    AddBytes(second[pair], sums[2 * pair + 1]);
+  for (int pair = 0; pair < kPairsAtOnce; ++pair) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      const auto second = SecondOf(of.total[pair][v], of.upper[pair][v]);
+      const auto first = hn::Sub(of.total[pair][v], Times16(second));
+      AddBytes(first, is_first, sums[2 * pair] + v * kTableLanes);
+      AddBytes(second, is_first, sums[2 * pair + 1] + v * kTableLanes);
+    }
   }
 }
 
-void CountByTablesOnTarget(const TableArgs& args) {
-  HWY_ALIGN uint16_t sums[kBitOutputs][kTableLanes];
-  const BlockD d;
-  const hn::FixedTag<uint16_t, 8> d16;
-  const hn::FixedTag<uint32_t, 4> d32;
+/// Eight sums of each pixel of a block, those of the second block `next` behind; or more to those
+/// that are there.
+template <class V>
+HWY_INLINE void StoreSums(V row, bool is_first, int32_t* out, int64_t next) {
+  const hn::Half<SumD> half;
+  const hn::Rebind<uint32_t, decltype(half)> d;
+  const auto store = [&](auto some, int32_t* to) HWY_ATTR {
+    auto* at = reinterpret_cast<uint32_t*>(to);
+    const auto v = hn::PromoteTo(d, some);
+    hn::StoreU(is_first ? v : hn::Add(v, hn::LoadU(d, at)), d, at);
+  };
+  store(hn::LowerHalf(half, row), out);
+  store(hn::UpperHalf(half, row), out + next);
+}
+
+/// kVectors vectors of pixels from `pixel` on.
+template <int kVectors>
+HWY_INLINE void CountPixels(const TableArgs& args, int64_t pixel) {
+  HWY_ALIGN uint16_t sums[kBitOutputs][kTableVectors * kTableLanes];
+  const SumD d;
   // Sums of u16 hold 65535 bits.
   constexpr int64_t kStepsOfSums = 16380;
   const int64_t steps = args.count * kNibbles;
   for (int64_t begin = 0; begin < steps; begin += kStepsOfSums) {
-    for (auto& row : sums) std::fill_n(row, kTableLanes, uint16_t{0});
     const int64_t end = std::min(steps, begin + kStepsOfSums);
     for (int64_t i = begin; i < end; i += kStepsOfTotal) {
-      CountSteps(args.nibbles + i * kTableLanes, args.pairs + i * kTablePairs,
-                 static_cast<int>(std::min<int64_t>(kStepsOfTotal, end - i)), sums);
-    }
-    for (int p = 0; p < kTableLanes; p += 8) {
-      BlockV v[8];
-      for (int o = 0; o < 8; ++o) v[o] = hn::BitCast(d, hn::Load(d16, sums[o] + p));
-      Transpose8(v);
-      for (int k = 0; k < 8; ++k) {
-        int32_t* out = args.sums + (p + k) * args.stride;
-        const hn::Half<decltype(d16)> half;
-        const auto row = hn::BitCast(d16, v[k]);
-        auto lower = hn::PromoteTo(d32, hn::LowerHalf(half, row));
-        auto upper = hn::PromoteTo(d32, hn::UpperHalf(half, row));
-        auto* to = reinterpret_cast<uint32_t*>(out);
-        if (begin > 0) {
-          lower = hn::Add(lower, hn::LoadU(d32, to));
-          upper = hn::Add(upper, hn::LoadU(d32, to + 4));
-        }
-        hn::StoreU(lower, d32, to);
-        hn::StoreU(upper, d32, to + 4);
+      for (int pair = 0; pair < kTablePairs; pair += kPairsAtOnce) {
+        CountSteps<kVectors>(args.nibbles + i * args.pixels + pixel, args.pixels,
+                             args.pairs + i * kTablePairs + pair,
+                             std::min<int64_t>(kStepsOfTotal, end - i), i == begin,
+                             sums + 2 * pair);
       }
     }
+    // Pixels of a vector of sums: one block of eight, or two.
+    constexpr int kPixels = static_cast<int>(hn::MaxLanes(d));
+    const int64_t next = kPixels == 8 ? 4 : 8 * args.stride;
+    for (int p = 0; p < kVectors * kTableLanes; p += kPixels) {
+      hn::Vec<SumD> v[8];
+      for (int o = 0; o < 8; ++o) v[o] = hn::Load(d, sums[o] + p);
+      Transpose8(d, v);
+      for (int k = 0; k < 8; ++k)
+        StoreSums(v[k], begin == 0, args.sums + (pixel + p + k) * args.stride, next);
+    }
   }
+}
+
+void CountByTablesOnTarget(const TableArgs& args) {
+  constexpr int64_t kWhole = kTableVectors * kTableLanes;
+  int64_t pixel = 0;
+  for (; pixel + kWhole <= args.pixels; pixel += kWhole) CountPixels<kTableVectors>(args, pixel);
+  for (; pixel < args.pixels; pixel += kTableLanes) CountPixels<1>(args, pixel);
 }
 
 #endif
@@ -218,9 +305,9 @@ HWY_EXPORT(CountByTablesOnTarget);
 
 int TablePixels() { return HWY_DYNAMIC_DISPATCH(TablePixelsOnTarget)(); }
 
-void SplitNibbles(const uint64_t* const* bases, const int64_t* steps, int64_t count,
+void SplitNibbles(const uint64_t* const* bases, const int64_t* steps, const TableArgs& args,
                   uint8_t* nibbles) {
-  HWY_DYNAMIC_DISPATCH(SplitNibblesOnTarget)(bases, steps, count, nibbles);
+  HWY_DYNAMIC_DISPATCH(SplitNibblesOnTarget)(bases, steps, args, nibbles);
 }
 
 void PairNibbles(const uint64_t* words, int64_t count, uint8_t* pairs) {

@@ -21,12 +21,15 @@ struct BitTileArgs {
   int64_t stride = kBitOutputs;  // a multiple of it
 };
 
-/// Counts for tiles of `pixels` pixels, and of one.
+/// Counts for tiles of `pixels` pixels, and of one. The pairs, which some have, take two panels at
+/// once: steps are in halves of words, and weights lie [i][2 * kBitOutputs] of 32 bits.
 struct BitTile {
   int pixels = 1;
   bool counts_words = false;  // vectors count bits of whole words
   void (*whole)(const BitTileArgs&) = nullptr;
   void (*single)(const BitTileArgs&) = nullptr;
+  void (*pair)(const BitTileArgs&) = nullptr;
+  void (*single_pair)(const BitTileArgs&) = nullptr;
 };
 
 /// The best that the machine has: vpopcntq of AVX-512, elsewhere bytes counted by Highway, which

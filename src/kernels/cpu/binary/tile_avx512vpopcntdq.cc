@@ -1,5 +1,7 @@
-// vpopcntq counts a word for each of eight outputs: a lane is an output, so that nothing is summed
-// across lanes.
+// vpopcntq counts a word for each of eight outputs, vpopcntd half a word for each of sixteen: a
+// lane is an output, so that nothing is summed across lanes. Sixteen leave no conversion of sums
+// behind a loop that may be as short as nine steps, and half of a word without channels is not
+// read.
 #include "kernels/cpu/binary/tile.h"
 
 #if defined(__AVX512VPOPCNTDQ__)
@@ -43,9 +45,42 @@ void Count(const BitTileArgs& args) {
   for (int64_t tile = 0; tile < args.tiles; ++tile) CountTile<kPixels>(args, tile);
 }
 
+template <int kPixels>
+inline void CountPairTile(const BitTileArgs& args, int64_t tile) {
+  const uint32_t* bases[kPixels];
+  __m512i sums[kPixels];
+#pragma GCC unroll 8
+  for (int p = 0; p < kPixels; ++p) {
+    bases[p] = reinterpret_cast<const uint32_t*>(args.bases[tile * kPixels + p]);
+    sums[p] = _mm512_setzero_si512();
+  }
+  const uint64_t* w = args.weights;
+#pragma GCC unroll 2
+  for (int64_t i = 0; i < args.count; ++i, w += kBitOutputs) {
+    const __m512i weights = _mm512_load_si512(w);
+    const int64_t at = args.steps[i];
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) {
+      const __m512i x = _mm512_set1_epi32(static_cast<int32_t>(bases[p][at]));
+      sums[p] = _mm512_add_epi32(sums[p], _mm512_popcnt_epi32(_mm512_xor_si512(x, weights)));
+    }
+  }
+#pragma GCC unroll 8
+  for (int p = 0; p < kPixels; ++p)
+    _mm512_storeu_si512(args.sums + (tile * kPixels + p) * args.stride, sums[p]);
+}
+
+template <int kPixels>
+void CountPair(const BitTileArgs& args) {
+  for (int64_t tile = 0; tile < args.tiles; ++tile) CountPairTile<kPixels>(args, tile);
+}
+
 }  // namespace
 
-BitTile BitTileAvx512Vpopcntdq() { return {kMaxBitPixels, true, Count<kMaxBitPixels>, Count<1>}; }
+BitTile BitTileAvx512Vpopcntdq() {
+  return {kMaxBitPixels, true, Count<kMaxBitPixels>, Count<1>, CountPair<kMaxBitPixels>,
+          CountPair<1>};
+}
 #else
 BitTile BitTileAvx512Vpopcntdq() { return {}; }
 #endif

@@ -1,0 +1,113 @@
+#include "kernels/cpu/binary/counter.h"
+
+#include <cstring>
+
+#include "kernels/cpu/binary/tables.h"
+#include "kernels/cpu/binary/task_rows.h"
+
+namespace fettle::kernels {
+
+BitCounter::BitCounter(const ops::BinaryProduct& product, const BitBlob& blob,
+                       const BitGeometry& geometry, bool by_tables)
+    : blob_(blob),
+      tile_(ChooseBitTile()),
+      by_tables_(by_tables),
+      steps_(geometry.steps().begin(), geometry.steps().end()) {
+  const int64_t rest = product.channels % ops::kWordBits;
+  const bool ends_in_half = rest != 0 && rest <= ops::kWordBits / 2;
+  for (int64_t i = 0; i < std::ssize(steps_); ++i) {
+    half_steps_.push_back(2 * steps_[i]);
+    if (ends_in_half && i % blob_.words == blob_.words - 1) continue;
+    half_steps_.push_back(2 * steps_[i] + 1);
+  }
+}
+
+std::string_view BitCounter::arrangement() const {
+  return by_tables_ ? ".tables" : tile_.pair != nullptr ? ".pairs" : "";
+}
+
+void BitCounter::Arrange(std::byte* blob) const {
+  if (by_tables_) return ArrangeTables(blob);
+  if (tile_.pair != nullptr) ArrangePairs(blob);
+}
+
+void BitCounter::ArrangeTables(std::byte* blob) const {
+  std::vector<uint64_t> words(static_cast<size_t>(blob_.panel_words()));
+  for (int64_t panel = 0; panel < blob_.all_panels; ++panel) {
+    std::byte* at = blob + panel * blob_.panel_words() * 8;
+    std::memcpy(words.data(), at, words.size() * 8);
+    PairNibbles(words.data(), blob_.taps * blob_.words, reinterpret_cast<uint8_t*>(at));
+  }
+}
+
+void BitCounter::ArrangePairs(std::byte* blob) const {
+  std::vector<uint64_t> words(static_cast<size_t>(2 * blob_.panel_words()));
+  for (int64_t group = 0; group < blob_.all_panels; group += blob_.panels) {
+    for (int64_t panel = 0; panel + 1 < blob_.panels; panel += 2) {
+      std::byte* at = blob + (group + panel) * blob_.panel_words() * 8;
+      std::memcpy(words.data(), at, words.size() * 8);
+      std::memset(at, 0, words.size() * 8);
+      auto* out = reinterpret_cast<uint32_t*>(at);
+      size_t next = 0;
+      for (int64_t i = 0; i < std::ssize(steps_); ++i) {
+        for (int half = 0; half < 2; ++half) {
+          if (next == half_steps_.size() || half_steps_[next] != 2 * steps_[i] + half) continue;
+          ++next;
+          for (int64_t first : {int64_t{0}, blob_.panel_words()}) {
+            for (int o = 0; o < kBitOutputs; ++o)
+              *out++ = static_cast<uint32_t>(words[first + i * kBitOutputs + o] >> (32 * half));
+          }
+        }
+      }
+    }
+  }
+}
+
+int64_t BitCounter::TileOf(int64_t pixels) const {
+  return by_tables_ ? TablePixels() : pixels == 1 ? 1 : tile_.pixels;
+}
+
+int64_t BitCounter::scratch_bytes() const {
+  return by_tables_ ? blob_.taps * blob_.words * ops::kWordBits / 4 * kTaskPixels : 0;
+}
+
+void BitCounter::Count(const std::byte* blob, const Task& task) const {
+  if (by_tables_) return CountTables(blob, task);
+  CountWords(blob, task);
+}
+
+void BitCounter::CountWords(const std::byte* blob, const Task& task) const {
+  BitTileArgs tiles{.bases = task.bases,
+                    .tiles = (task.pixels + task.tile - 1) / task.tile,
+                    .stride = task.panels * kBitOutputs};
+  for (int64_t panel = 0; panel < task.panels;) {
+    const bool is_pair = tile_.pair != nullptr && panel + 1 < task.panels;
+    const auto& steps = is_pair ? half_steps_ : steps_;
+    tiles.steps = steps.data();
+    tiles.count = std::ssize(steps);
+    tiles.weights = WeightsOf(blob, task.panel + panel);
+    tiles.sums = task.differ + panel * kBitOutputs;
+    if (task.tile == 1) {
+      (is_pair ? tile_.single_pair : tile_.single)(tiles);
+    } else {
+      (is_pair ? tile_.pair : tile_.whole)(tiles);
+    }
+    panel += is_pair ? 2 : 1;
+  }
+}
+
+void BitCounter::CountTables(const std::byte* blob, const Task& task) const {
+  auto* nibbles = reinterpret_cast<uint8_t*>(task.scratch);
+  TableArgs tables{.pixels = (task.pixels + task.tile - 1) / task.tile * task.tile,
+                   .count = std::ssize(steps_),
+                   .nibbles = nibbles,
+                   .stride = task.panels * kBitOutputs};
+  SplitNibbles(task.bases, steps_.data(), tables, nibbles);
+  for (int64_t panel = 0; panel < task.panels; ++panel) {
+    tables.pairs = reinterpret_cast<const uint8_t*>(WeightsOf(blob, task.panel + panel));
+    tables.sums = task.differ + panel * kBitOutputs;
+    CountByTables(tables);
+  }
+}
+
+}  // namespace fettle::kernels

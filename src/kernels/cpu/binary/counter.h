@@ -1,0 +1,54 @@
+// Differing bits of a task of a product of bits, by the way that suits the machine.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "kernels/cpu/binary/geometry.h"
+#include "kernels/cpu/binary/pack_weights.h"
+#include "kernels/cpu/binary/tile.h"
+
+namespace fettle::kernels {
+
+/// Counts words, panels one by one or two at once, or looks up tables; and arranges weights for
+/// that. Immutable.
+class BitCounter {
+ public:
+  BitCounter(const ops::BinaryProduct& product, const BitBlob& blob, const BitGeometry& geometry,
+             bool by_tables);
+
+  /// Part of a recipe: how Arrange leaves the weights.
+  std::string_view arrangement() const;
+  /// Weights of a blob as PackBitWeights left them, for Count.
+  void Arrange(std::byte* blob) const;
+
+  /// Pixels that are counted together, of a task that has `pixels`.
+  int64_t TileOf(int64_t pixels) const;
+  int64_t scratch_bytes() const;
+
+  struct Task {
+    const uint64_t* const* bases = nullptr;  // of whole tiles
+    int64_t pixels = 0, tile = 1;
+    int64_t panel = 0, panels = 0;  // the first one begins a pair of its group
+    std::byte* scratch = nullptr;   // 64-byte aligned
+    int32_t* differ = nullptr;      // [pixel][panel][kBitOutputs], of whole tiles
+  };
+  void Count(const std::byte* blob, const Task& task) const;
+
+ private:
+  const uint64_t* WeightsOf(const std::byte* blob, int64_t panel) const {
+    return reinterpret_cast<const uint64_t*>(blob) + panel * blob_.panel_words();
+  }
+  void ArrangeTables(std::byte* blob) const;
+  void ArrangePairs(std::byte* blob) const;
+  void CountWords(const std::byte* blob, const Task& task) const;
+  void CountTables(const std::byte* blob, const Task& task) const;
+
+  BitBlob blob_;
+  BitTile tile_;
+  bool by_tables_;
+  std::vector<int64_t> steps_;       // of words
+  std::vector<int64_t> half_steps_;  // of halves of words that have channels
+};
+
+}  // namespace fettle::kernels
