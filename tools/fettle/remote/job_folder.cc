@@ -24,20 +24,21 @@ constexpr const char* kPrepare =
     "esac; done; true";
 
 constexpr const char* kStart =
-    "cd {0} && rm -rf runner && mkdir runner && (cd runner && tar xf ../{1}) || exit 1; "
+    "cd {0} && printf %s {1} >supervise.sh && printf %s {2} >job && rm -rf runner && mkdir runner "
+    "&& (cd runner && tar xf ../{3}) || exit 1; "
     "if command -v setsid >/dev/null 2>&1; then "
-    "setsid sh {0}/{2} {3} </dev/null >/dev/null 2>&1 & "
-    "else nohup sh {0}/{2} {3} </dev/null >/dev/null 2>&1 & fi";
+    "setsid sh {0}/supervise.sh {4} </dev/null >/dev/null 2>&1 & "
+    "else nohup sh {0}/supervise.sh {4} </dev/null >/dev/null 2>&1 & fi";
 
 /// A job that has just been started has no process yet.
 constexpr const char* kWait =
-    "cd {0} 2>/dev/null || {{ echo lost; exit 0; }}; absent=0; pause=0.2; turns=0; "
+    "cd {0} 2>/dev/null || {{ echo lost; exit 0; }}; absent=0; pause=0.1; turns=0; "
     "while [ ! -e rc ]; do "
     "if [ -e pid ] && kill -0 \"$(cat pid)\" 2>/dev/null; then absent=0; "
     "else absent=$((absent + 1)); fi; "
-    "[ $absent -lt 10 ] || {{ echo lost; exit 0; }}; "
+    "[ $absent -lt 20 ] || {{ echo lost; exit 0; }}; "
     "[ \"$(cat owner)\" = {4} ] || {{ echo taken; exit 0; }}; "
-    ": >asked; echo wait; turns=$((turns + 1)); [ $turns -lt 15 ] || pause=1; "
+    ": >asked; echo wait; turns=$((turns + 1)); [ $turns -lt 50 ] || pause=0.5; "
     "sleep $pause 2>/dev/null || sleep 1; done; "
     "echo \"done $(cat rc)\"; : >asked; "
     "for file in {1} {2} {3} work/*; do "
@@ -98,10 +99,7 @@ Status Refused(const Link& link, const std::string& what) {
   return Error(StatusCode::kDeviceError, "{}: {}", link.target().text, what);
 }
 
-}  // namespace
-
-std::string_view SupervisorScript() { return kSupervisor; }
-
+/// The file `job`.
 std::string JobScript(const std::vector<std::string>& words) {
   // A target is none of its own, whatever variables it has.
   std::string script =
@@ -109,6 +107,8 @@ std::string JobScript(const std::vector<std::string>& words) {
   for (const std::string& word : words) script += " " + ShellWord(word);
   return script + "\n";
 }
+
+}  // namespace
 
 Result<FolderState> PrepareFolder(Link& link, const std::string& name, const std::string& owner) {
   FolderState state;
@@ -127,9 +127,12 @@ Result<FolderState> PrepareFolder(Link& link, const std::string& name, const std
   return state;
 }
 
-Status StartJob(Link& link, const FolderState& folder, int hold_seconds) {
-  ASSIGN_OR_RETURN(const int code, link.Run(fmt::format(kStart, ShellWord(folder.path), kRunnerFile,
-                                                        kSupervisorFile, hold_seconds)));
+Status StartJob(Link& link, const FolderState& folder, const std::vector<std::string>& words,
+                int hold_seconds) {
+  const std::string command =
+      fmt::format(kStart, ShellWord(folder.path), ShellWord(kSupervisor),
+                  ShellWord(JobScript(words)), kRunnerFile, hold_seconds);
+  ASSIGN_OR_RETURN(const int code, link.Run(command));
   if (code != 0) return Refused(link, "the runner cannot be unpacked");
   return OkStatus();
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "remote/link.h"
 
@@ -29,25 +30,19 @@ struct JobEnd {
 
 /// Names below the folder.
 inline constexpr const char* kRunnerFile = "runner.tar";
-inline constexpr const char* kSupervisorFile = "supervise.sh";
-inline constexpr const char* kJobFile = "job";
 inline constexpr const char* kInputFolder = "in/";
 inline constexpr const char* kDocumentFile = "out";
 inline constexpr const char* kLogFile = "log";
 inline constexpr const char* kRowsFile = "rows.jsonl";
 
-/// What the file kSupervisorFile is to hold: it runs the job, then keeps the results until the
-/// folder is removed, which it does itself once nobody has asked for `hold` seconds.
-std::string_view SupervisorScript();
-/// What the file kJobFile is to hold: the program with `words`, in the folder `work`.
-std::string JobScript(const std::vector<std::string>& words);
-
 /// Makes the folder `name`, mode 0700, where it is absent, and says what is there; from then on it
 /// is `owner`, a word, that waits for it. kDeviceError where it belongs to another user or there is
 /// no room.
 Result<FolderState> PrepareFolder(Link& link, const std::string& name, const std::string& owner);
-/// Unpacks the runner and starts the job, which outlives the link.
-Status StartJob(Link& link, const FolderState& folder, int hold_seconds);
+/// Unpacks the runner and starts the job: the program with `words`, in the folder `work`. It
+/// outlives the link, and the folder keeps its results until nobody has asked for `hold_seconds`.
+Status StartJob(Link& link, const FolderState& folder, const std::vector<std::string>& words,
+                int hold_seconds);
 /// Returns when the job is over.
 Result<JobEnd> WaitForJob(Link& link, const FolderState& folder);
 /// Asks the job to end early and keep what it has; WaitForJob then returns soon.

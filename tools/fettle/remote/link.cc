@@ -3,20 +3,15 @@
 #include <charconv>
 #include <filesystem>
 #include <optional>
+#include <span>
 
-#include "remote/process.h"
+#include "base/file.h"
 
 namespace fettle::tools {
 namespace {
 
 /// What tells the end of a command from the end of the link, whatever exit codes a transport has.
 constexpr std::string_view kEnd = "fettle-end ";
-
-Status Broken(const Target& target, const ProcessEnd& end) {
-  if (end.cancelled) return Error(StatusCode::kCancelled, "{}: interrupted", target.text);
-  return Error(StatusCode::kIo, "{}: {}", target.text,
-               end.complaint.empty() ? "the link was closed" : end.complaint);
-}
 
 int64_t FileBytes(const std::string& path) {
   std::error_code error;
@@ -26,10 +21,42 @@ int64_t FileBytes(const std::string& path) {
 
 }  // namespace
 
+Link::~Link() { Unshare(); }
+
+void Link::Share() {
+  if (target_.transport->share == nullptr || free_socket_.empty() || !target_.socket.empty()) return;
+  target_.socket = free_socket_;
+  const auto end = Perform(target_.transport->share(target_), {});
+  if (end.ok() && end->exit_code == 0) return;
+  // No such option, or no answer, of which the next command tells.
+  target_.socket.clear();
+  free_socket_.clear();
+}
+
+void Link::Unshare() {
+  if (target_.socket.empty()) return;
+  (void)RunProcess(target_.transport->unshare(target_), {});  // it may have ended with the link
+  target_.socket.clear();
+}
+
+Status Link::Broken(const ProcessEnd& end) {
+  if (end.cancelled) return Error(StatusCode::kCancelled, "{}: interrupted", target_.text);
+  Unshare();
+  return Error(StatusCode::kIo, "{}: {}", target_.text,
+               end.complaint.empty() ? "the link was closed" : end.complaint);
+}
+
+Result<ProcessEnd> Link::Perform(const Words& words, ProcessStreams streams) {
+  streams.cancel = cancel_;
+  return RunProcess(words, streams);
+}
+
 Result<int> Link::RunWith(const std::string& command, const std::string& input,
                           const std::function<void(const std::string&)>& on_line) {
   std::optional<int> code;
-  ProcessStreams streams{.input = input, .output = "", .on_line = {}, .cancel = cancel_};
+  Share();
+  ProcessStreams streams;
+  streams.input = input;
   streams.on_line = [&](std::string line) {
     // Old adb ends lines as terminals do.
     if (line.ends_with('\r')) line.pop_back();
@@ -41,12 +68,9 @@ Result<int> Link::RunWith(const std::string& command, const std::string& input,
       on_line(line);
     }
   };
-  ASSIGN_OR_RETURN(
-      const ProcessEnd end,
-      RunProcess(target_.transport->run(target_.address,
-                                        fmt::format("( {} ); echo \"{}$?\"", command, kEnd)),
-                 streams));
-  if (!code) return Broken(target_, end);
+  const std::string line = fmt::format("( {} ); echo \"{}$?\"", command, kEnd);
+  ASSIGN_OR_RETURN(const ProcessEnd end, Perform(target_.transport->run(target_, line), streams));
+  if (!code) return Broken(end);
   return *code;
 }
 
@@ -65,9 +89,8 @@ Status Link::Push(const std::string& from, const std::string& to) {
                      RunWith(fmt::format("cat >{} && {}", ShellWord(part), take), from, nullptr));
   } else {
     ASSIGN_OR_RETURN(const ProcessEnd end,
-                     RunProcess(target_.transport->push(target_.address, from, part),
-                                {.input = "", .output = "", .on_line = {}, .cancel = cancel_}));
-    if (end.exit_code != 0) return Broken(target_, end);
+                     Perform(target_.transport->push(target_, from, part), {}));
+    if (end.exit_code != 0) return Broken(end);
     ASSIGN_OR_RETURN(code, Run(take));
   }
   if (code == 0) return OkStatus();
@@ -75,17 +98,39 @@ Status Link::Push(const std::string& from, const std::string& to) {
                target_.text, to);
 }
 
-Status Link::Pull(const std::string& from, int64_t bytes, const std::string& to) {
-  ProcessStreams streams{.input = "", .output = "", .on_line = {}, .cancel = cancel_};
-  std::vector<std::string> command;
-  if (target_.transport->pull == nullptr) {
-    streams.output = to;
-    command = target_.transport->run(target_.address, "cat " + ShellWord(from));
-  } else {
-    command = target_.transport->pull(target_.address, from, to);
+/// All by one command, into one file that is cut then.
+Status Link::PullByStream(const std::vector<RemoteFile>& files) {
+  Share();
+  std::string command = "cat";
+  for (const RemoteFile& file : files) command += " " + ShellWord(file.from);
+  const std::string all = files.front().to + ".all";
+  ProcessStreams streams;
+  streams.output = all;
+  ASSIGN_OR_RETURN(const ProcessEnd end,
+                   Perform(target_.transport->run(target_, command), streams));
+  int64_t wanted = 0;
+  for (const RemoteFile& file : files) wanted += file.bytes;
+  if (end.exit_code != 0 || FileBytes(all) != wanted) return Broken(end);
+  ASSIGN_OR_RETURN(const auto whole, MappedFile::Open(all));
+  std::span<const std::byte> rest = whole->bytes();
+  for (const RemoteFile& file : files) {
+    const Status kept = WriteFile(file.to, rest.first(static_cast<size_t>(file.bytes)));
+    // Not kIo: another try would end the same way.
+    if (!kept.ok()) return Error(StatusCode::kInternal, "{}", kept.message());
+    rest = rest.subspan(static_cast<size_t>(file.bytes));
   }
-  ASSIGN_OR_RETURN(const ProcessEnd end, RunProcess(command, streams));
-  if (end.exit_code != 0 || FileBytes(to) != bytes) return Broken(target_, end);
+  std::filesystem::remove(all);
+  return OkStatus();
+}
+
+Status Link::Pull(const std::vector<RemoteFile>& files) {
+  if (files.empty()) return OkStatus();
+  if (target_.transport->pull == nullptr) return PullByStream(files);
+  for (const RemoteFile& file : files) {
+    ASSIGN_OR_RETURN(const ProcessEnd end,
+                     Perform(target_.transport->pull(target_, file.from, file.to), {}));
+    if (end.exit_code != 0 || FileBytes(file.to) != file.bytes) return Broken(end);
+  }
   return OkStatus();
 }
 

@@ -31,7 +31,7 @@ std::string FolderName(const RemoteJob& job, uint64_t runner_hash) {
 
 class RemoteWorker {
  public:
-  explicit RemoteWorker(const RemoteJob& job) : job_(job), link_(job.target, *job.cancel) {}
+  explicit RemoteWorker(const RemoteJob& job) : job_(job), link_(job.target, job.scratch + "/link", *job.cancel) {}
   Result<int> Perform();
 
  private:
@@ -41,7 +41,6 @@ class RemoteWorker {
   Status FindMachine();
   Status Prepare();
   Status SendAll();
-  Status SendText(const char* name, std::string_view text);
   Status SendFile(const std::string& path, const std::string& name);
   Status Wait();
   Status Fetch(RemoteResults& results);
@@ -116,20 +115,11 @@ Status RemoteWorker::SendFile(const std::string& path, const std::string& name) 
   return OkStatus();
 }
 
-Status RemoteWorker::SendText(const char* name, std::string_view text) {
-  const std::string path = job_.scratch + "/" + name;
-  RETURN_IF_ERROR(WriteTextFile(path, text));
-  folder_.files.erase(name);
-  return SendFile(path, name);
-}
-
 Status RemoteWorker::SendAll() {
   RETURN_IF_ERROR(SendFile(runner_, kRunnerFile));
   for (const SentFile& file : job_.order->files) RETURN_IF_ERROR(SendFile(file.path, file.name));
-  RETURN_IF_ERROR(SendText(kSupervisorFile, SupervisorScript()));
-  RETURN_IF_ERROR(SendText(kJobFile, JobScript(job_.order->words)));
   job_.say("starting " + job_.order->command);
-  return Persist([&] { return StartJob(link_, folder_, job_.hold_seconds); });
+  return Persist([&] { return StartJob(link_, folder_, job_.order->words, job_.hold_seconds); });
 }
 
 /// After Ctrl-C the program there is told, and waited for: it keeps what it has.
@@ -172,19 +162,21 @@ Status RemoteWorker::RunToItsEnd() {
 
 Status RemoteWorker::Fetch(RemoteResults& results) {
   results.exit_code = end_.exit_code;
+  std::vector<RemoteFile> wanted;
+  int64_t all_bytes = 0;
   for (const auto& [name, bytes] : end_.files) {
     const std::string file = fs::path(name).filename().string();
     // The target names it: nothing but a name below the scratch folder is taken.
     if (file.empty() || file == "." || file == "..") continue;
     const std::string path = job_.scratch + "/" + file;
-    job_.say(fmt::format("fetching {} ({})", file, HumanBytes(static_cast<double>(bytes))));
-    const auto pull = [&, from = folder_.path + "/" + name, size = bytes] {
-      return link_.Pull(from, size, path);
-    };
-    RETURN_IF_ERROR(Persist(pull));
+    wanted.push_back({folder_.path + "/" + name, bytes, path});
+    all_bytes += bytes;
     if (name == kRowsFile) results.rows = path;
     if (name.starts_with("work/")) results.made.push_back(path);
   }
+  job_.say(fmt::format("fetching {} files ({})", wanted.size(),
+                       HumanBytes(static_cast<double>(all_bytes))));
+  RETURN_IF_ERROR(Persist([&] { return link_.Pull(wanted); }));
   std::ifstream document(job_.scratch + "/" + kDocumentFile);
   results.document = Json::parse(document, nullptr, false);
   if (results.document.is_discarded()) results.document = Json();

@@ -9,27 +9,35 @@
 
 namespace fettle::tools {
 
-/// A way to a target, by a program of the system that the user has set up.
-struct Transport {
-  const char* name;  // "ssh"
-  /// The words that have a POSIX shell on the target run `command`, one line of text; standard
-  /// streams are the target's.
-  std::vector<std::string> (*run)(const std::string& address, const std::string& command);
-  /// The words that make `to` on the target of the local file `from`; where it is null, `run` gets
-  /// the file as standard input.
-  std::vector<std::string> (*push)(const std::string& address, const std::string& from,
-                                   const std::string& to);
-  /// The words that make the local file `to` of `from` on the target; where it is null, `run`
-  /// prints it.
-  std::vector<std::string> (*pull)(const std::string& address, const std::string& from,
-                                   const std::string& to);
-};
+struct Transport;
 
 /// A target as the command line names it.
 struct Target {
   const Transport* transport = nullptr;
   std::string text;     // "ssh:user@board"
   std::string address;  // "user@board"
+  /// The local socket of a connection that commands share; empty: each makes its own.
+  std::string socket;
+};
+
+/// Words of a command line.
+using Words = std::vector<std::string>;
+
+/// A way to a target, by a program of the system that the user has set up.
+struct Transport {
+  const char* name;  // "ssh"
+  /// Has a POSIX shell on the target run `command`, one line of text; standard streams are the
+  /// target's.
+  Words (*run)(const Target& target, const std::string& command);
+  /// Makes `to` on the target of the local file `from`; where it is null, `run` gets the file as
+  /// standard input.
+  Words (*push)(const Target& target, const std::string& from, const std::string& to);
+  /// Makes the local file `to` of `from` on the target; where it is null, `run` prints it.
+  Words (*pull)(const Target& target, const std::string& from, const std::string& to);
+  /// Opens the shared connection of `target.socket` and leaves it open, or ends it; null where
+  /// commands need none. A connection that nobody uses for a minute ends itself.
+  Words (*share)(const Target& target);
+  Words (*unshare)(const Target& target);
 };
 
 /// `ssh:HOST`, `ssh://USER@HOST:PORT` or `adb:SERIAL`; kInvalidArgument for anything else.
