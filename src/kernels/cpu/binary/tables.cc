@@ -91,10 +91,10 @@ HWY_INLINE void Transpose8(D d, V (&v)[8]) {
 }
 
 /// The words at `step` of pixels 0 and 1 of each block of 16 pixels, their bytes in turns.
-HWY_INLINE hn::Vec<SumD> TwoWords(const uint64_t* const* bases, int64_t step) {
-  const SumD d;
-  const hn::Repartition<uint8_t, SumD> d8;
-  const hn::Repartition<uint64_t, SumD> d64;
+template <class D>
+HWY_INLINE hn::Vec<D> TwoWords(D d, const uint64_t* const* bases, int64_t step) {
+  const hn::Repartition<uint8_t, D> d8;
+  const hn::Repartition<uint64_t, D> d64;
   alignas(16) static constexpr uint8_t kZip[16] = {0, 8,  1, 9,  2, 10, 3, 11,
                                                    4, 12, 5, 13, 6, 14, 7, 15};
   const auto load = [&](int64_t p) HWY_ATTR {
@@ -102,14 +102,12 @@ HWY_INLINE hn::Vec<SumD> TwoWords(const uint64_t* const* bases, int64_t step) {
     return hn::LoadU(hn::FixedTag<uint64_t, 2>(), words);
   };
   const auto zip = hn::LoadDup128(d8, kZip);
-  const auto bytes = [&]() HWY_ATTR {
-    if constexpr (hn::MaxLanes(SumD()) == 16) {
-      return hn::Combine(d64, load(16), load(0));
-    } else {
-      return load(0);
-    }
-  }();
-  return hn::BitCast(d, hn::TableLookupBytes(hn::BitCast(d8, bytes), zip));
+  if constexpr (hn::MaxLanes(d) == 16) {
+    const auto bytes = hn::BitCast(d8, hn::Combine(d64, load(16), load(0)));
+    return hn::BitCast(d, hn::TableLookupBytes(bytes, zip));
+  } else {
+    return hn::BitCast(d, hn::TableLookupBytes(hn::BitCast(d8, load(0)), zip));
+  }
 }
 
 void SplitNibblesOnTarget(const uint64_t* const* bases, const int64_t* steps, const TableArgs& args,
@@ -121,7 +119,7 @@ void SplitNibblesOnTarget(const uint64_t* const* bases, const int64_t* steps, co
   for (int64_t i = 0; i < args.count; ++i) {
     for (int64_t first = 0; first < args.pixels; first += kPixels) {
       hn::Vec<SumD> v[8];
-      for (int k = 0; k < 8; ++k) v[k] = TwoWords(bases + first + 2 * k, steps[i]);
+      for (int k = 0; k < 8; ++k) v[k] = TwoWords(d, bases + first + 2 * k, steps[i]);
       Transpose8(d, v);
       uint8_t* out = nibbles + i * kNibbles * args.pixels + first;
       for (int k = 0; k < 8; ++k, out += 2 * args.pixels) {
