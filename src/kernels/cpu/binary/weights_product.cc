@@ -1,217 +1,247 @@
-// cpu.binary.weights: products of few rows of floats with constant weights that have two values for
-// each output. These lie in memory as bits, a thirty-second of their bytes; sums take signs from
-// them, and two numbers for each output scale what comes out.
+// cpu.binary.weights: convolutions and products of floats with constant weights that have two
+// values for each output. These lie in memory as bits, a thirty-second of their bytes: a bit says
+// whether an output adds a number, and two numbers for each output make results of what comes out.
 #include <algorithm>
-#include <array>
+#include <cstring>
 
 #include "device/cpu/cpu_device.h"
-#include "kernels/cpu/binary/signed_sums.h"
-#include "kernels/cpu/epilogue/epilogue.h"
-#include "kernels/cpu/gemm/pack.h"
+#include "kernels/cpu/binary/weight_bits.h"
+#include "kernels/cpu/conv/operands.h"
+#include "kernels/cpu/conv/taps.h"
 #include "kernels/family.h"
 #include "kernels/match/product.h"
 
 namespace fettle::kernels {
 namespace {
 
-/// Rows beyond which arithmetic, not memory, takes the time.
-constexpr int64_t kMostRows = 8;
-/// Weights below which the caches keep floats.
+/// Rows up to which weights take longer to read than sums to add, where there are many.
+constexpr int64_t kFewRows = 8;
 constexpr int64_t kManyWeights = int64_t{1} << 18;
-/// Outputs of a task.
-constexpr int64_t kTaskOutputs = 64;
+/// Groups of fewer outputs leave most of a panel empty.
+constexpr int64_t kLeastOutputs = 8;
+/// Pixels and panels of one task.
+constexpr int64_t kTaskRows = 64, kTaskPanels = 2;
 
-/// Where the parts of the packed form lie: half the distance and the middle of an output's values,
-/// its addend, and rows of bits.
-struct SignLayout {
-  int64_t n = 0, k = 0;
-  int64_t rows() const { return RoundUp(n, kSignRows); }
-  int64_t row_bytes() const { return RoundUp(k, 64) / 8; }
-  int64_t bits_at() const { return RoundUp(3 * rows() * 4, 64); }
-  int64_t bytes() const { return bits_at() + rows() * row_bytes(); }
+/// Both kinds as a convolution: a product's rows are the pixels of a line.
+struct Facts {
+  ConvGeometry g;
+  WeightOrder order;
+  ir::ValueId x = ir::kAbsent, w = ir::kAbsent, addend = ir::kAbsent;
+  float alpha = 1, beta = 1;
+  bool is_conv = false;
 };
 
-/// Calls visit(output, i, weight) for the weights of [k, n], or [n, k] where they are transposed,
-/// in the order in which they lie until it answers false. A piece at a time: networks without such
-/// weights are asked, too, and these may be large.
-template <typename Visit>
-void VisitWeights(const Constant& constant, const Product& p, Visit visit) {
-  constexpr int64_t kPiece = 1024;
-  std::array<float, kPiece> piece;
-  const int64_t all = p.n * p.k, inner = p.trans_b ? p.k : p.n;
-  int64_t row = 0, column = 0;
-  for (int64_t begin = 0; begin < all; begin += kPiece) {
-    const int64_t count = std::min(kPiece, all - begin);
-    constant.CopyTo(begin, count, reinterpret_cast<std::byte*>(piece.data()));
-    for (int64_t j = 0; j < count; ++j) {
-      if (!visit(p.trans_b ? row : column, p.trans_b ? column : row, piece[j])) return;
-      if (++column < inner) continue;
-      column = 0;
-      ++row;
-    }
-  }
+Result<Facts> ReadConvolution(const ir::Graph& group) {
+  ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, "Conv"));
+  ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(group, group.nodes()[0]));
+  Facts facts{.g = AsLines(g), .x = operands.x, .w = operands.w, .addend = operands.b};
+  facts.order = {g.groups, g.oc / g.groups, g.ic / g.groups, g.taps()};
+  facts.is_conv = true;
+  return facts;
 }
 
-/// The two values of each output, the lower first; kUnsupported where there is a third one.
-Result<std::vector<std::array<float, 2>>> ReadPairs(const Constant& constant, const Product& p) {
-  std::vector<std::array<float, 2>> pairs(p.n);
-  Status status;
-  VisitWeights(constant, p, [&](int64_t output, int64_t i, float value) {
-    auto& [low, high] = pairs[output];
-    if (i == 0) low = high = value;
-    if (value == low || value == high) return true;
-    if (low == high && value == value) {
-      (value < low ? low : high) = value;
-      return true;
-    }
-    status = Unsupported("the weights of output {} have over two values", output);
-    return false;
-  });
-  if (!status.ok()) return status;
-  return pairs;
-}
-
-Result<Product> Read(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(Product p, ReadProduct(group));
+Result<Facts> ReadMatrices(const ir::Graph& group) {
+  ASSIGN_OR_RETURN(const Product p, ReadProduct(group));
   if (!p.constant_b || p.b_matrices != 1 || p.batches.size() != 1)
     return Unsupported("weights that are no constant matrix");
-  if (p.m < 1 || p.m > kMostRows || p.trans_a || p.n == 0 || p.k == 0)
-    return Unsupported("{} rows, of 1 to {}", p.m, kMostRows);
+  if (p.trans_a) return Unsupported("rows that do not lie as such");
   if (p.addend != ir::kAbsent && !p.constant_row)
     return Unsupported("an addend that is no constant row");
-  const auto& constant = group.value(p.b).constant;
-  if (constant == nullptr || constant->dtype() != DType::kF32 || constant->is_splat() ||
-      constant->source() != nullptr)
-    return Unsupported("weights that do not lie in memory as f32");
-  RETURN_IF_ERROR(ReadPairs(*constant, p).status());
-  return p;
+  Facts facts{.x = p.a, .w = p.b, .addend = p.addend, .alpha = p.alpha, .beta = p.beta};
+  facts.g.ic = p.k;
+  facts.g.oc = p.n;
+  facts.g.in[2] = facts.g.out[2] = p.m;
+  facts.order = {.outputs = p.n, .channels = p.k, .channels_first = !p.trans_b};
+  return facts;
 }
 
-Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Product&, const Device&) {
-  ASSIGN_OR_RETURN(StateAssignment states, FloatRowMajorStates(group));
+Result<Facts> Read(const ir::Graph& group, const Device&) {
+  const bool is_conv = !group.nodes().empty() && group.nodes()[0].op == "Conv"_op;
+  ASSIGN_OR_RETURN(Facts facts, is_conv ? ReadConvolution(group) : ReadMatrices(group));
+  if (facts.g.pixels() == 0 || facts.order.depth() == 0 || facts.order.outputs == 0)
+    return Unsupported("nothing to add");
+  if (facts.order.outputs < kLeastOutputs && facts.order.groups > 1)
+    return Unsupported("groups of {} outputs", facts.order.outputs);
+  const auto& constant = group.value(facts.w).constant;
+  if (constant == nullptr) return Unsupported("weights that are no constant");
+  RETURN_IF_ERROR(CheckPairs(*constant, facts.order));
+  return facts;
+}
+
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts& facts,
+                                            const Device&) {
+  ASSIGN_OR_RETURN(StateAssignment states,
+                   facts.is_conv ? ChannelsLastStates(group) : FloatRowMajorStates(group));
   RETURN_IF_ERROR(Epilogue::Compile(group, states).status());
   return std::vector<StateAssignment>{std::move(states)};
 }
 
-Status PackSigns(const Product& p, std::span<const Constant* const> constants, std::byte* out) {
-  const SignLayout layout{p.n, p.k};
-  ASSIGN_OR_RETURN(const auto pairs, ReadPairs(*constants[0], p));
-  std::fill_n(out, layout.bytes(), std::byte{0});
-  auto* numbers = reinterpret_cast<float*>(out);
-  for (int64_t o = 0; o < p.n; ++o) {
-    const double low = pairs[o][0], high = pairs[o][1];
-    numbers[o] = static_cast<float>(p.alpha * (high - low) / 2);
-    numbers[layout.rows() + o] = static_cast<float>(p.alpha * (high + low) / 2);
-    if (constants.size() > 1) {
-      const int64_t at = constants[1]->elements() == 1 ? 0 : o;
-      numbers[2 * layout.rows() + o] = static_cast<float>(p.beta * constants[1]->GetDouble(at));
-    }
-  }
-  auto* bits = reinterpret_cast<uint8_t*>(out + layout.bits_at());
-  VisitWeights(*constants[0], p, [&](int64_t output, int64_t i, float value) {
-    bits[output * layout.row_bytes() + i / 8] |=
-        static_cast<uint8_t>((value != pairs[output][1]) << (i % 8));
-    return true;
-  });
-  return OkStatus();
-}
-
 class WeightsProduct final : public PreparedKernel {
  public:
-  WeightsProduct(const Problem& problem, const Product& product, Epilogue epilogue)
-      : p_(product),
-        layout_{product.n, product.k},
-        a_(IndexOf(problem.group->inputs, product.a)),
-        epilogue_(std::move(epilogue)) {}
+  WeightsProduct(const Problem& problem, const Facts& facts, Epilogue epilogue, int lanes)
+      : facts_(facts),
+        blob_(facts.order),
+        input_(IndexOf(problem.group->inputs, facts.x)),
+        taps_(PlanTaps(facts.g)),
+        out_(ChannelsLastPixels(facts.g.oc, facts.g.pixels())),
+        epilogue_(std::move(epilogue)),
+        lanes_(lanes),
+        tile_(ChosenRows()) {}
 
   std::vector<PackRequest> packs() const override {
-    PackRequest request{.constants = {p_.b}};
-    if (p_.constant_row) request.constants.push_back(p_.addend);
-    request.recipe = fmt::format("binary.weights.t{}.a{}.b{}", p_.trans_b, p_.alpha,
-                                 p_.constant_row ? p_.beta : 0);
-    request.bytes = layout_.bytes();
-    request.pack = [p = p_](std::span<const Constant* const> constants, std::byte* out) {
-      return PackSigns(p, constants, out);
+    PackRequest request{.constants = {facts_.w}};
+    if (facts_.addend != ir::kAbsent) request.constants.push_back(facts_.addend);
+    const WeightOrder& order = facts_.order;
+    request.recipe =
+        fmt::format("binary.weights32.g{}.t{}.a{}.b{}", order.groups, order.channels_first,
+                    facts_.alpha, facts_.addend != ir::kAbsent ? facts_.beta : 0);
+    request.bytes = blob_.bytes();
+    request.pack = [order, alpha = facts_.alpha, beta = facts_.beta](
+                       std::span<const Constant* const> constants, std::byte* out) {
+      return PackPairs(*constants[0], constants.size() > 1 ? constants[1] : nullptr, order, alpha,
+                       beta, out);
     };
     std::vector<PackRequest> all{std::move(request)};
     epilogue_.AppendPacks(all);
     return all;
   }
 
+  int64_t workspace_bytes() const override {
+    return ZeroBytes() + TotalBytes() + lanes_ * LaneBytes();
+  }
+
   Status Launch(const LaunchArgs& args) const override {
+    std::memset(args.workspace.host<std::byte>(), 0, ZeroBytes());
     const elementwise::Binding binding = epilogue_.Bind(args, 1);
-    float totals[kMostRows];
-    for (int64_t row = 0; row < p_.m; ++row) totals[row] = SumOf(RowOf(args, row), p_.k);
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor(CeilDiv(p_.n, kTaskOutputs), [&](int64_t task, int) {
-          const int64_t first = task * kTaskOutputs;
-          const int64_t columns = std::min(kTaskOutputs, p_.n - first);
-          float* c = args.outputs[0].host<float>() + first;
-          for (int64_t o = 0; o < columns; o += kSignRows)
-            for (int64_t row = 0; row < p_.m; ++row) StoreSums(args, row, first + o, totals[row]);
-          elementwise::Tile tile{.row = 0, .rows = p_.m};
-          tile.col = first;
-          tile.cols = columns;
-          tile.running = c;
-          tile.running_stride = p_.n;
-          epilogue_.Run(binding, tile);
-        });
+    const int64_t row_tasks = CeilDiv(facts_.g.pixels(), kTaskRows);
+    const int64_t panel_tasks = CeilDiv(facts_.order.panels(), kTaskPanels);
+    auto& stream = static_cast<CpuStream&>(args.stream);
+    stream.ParallelFor(row_tasks, [&](int64_t task, int lane) { SumRows(args, task, lane); });
+    stream.ParallelFor(row_tasks * facts_.order.groups * panel_tasks, [&](int64_t task, int lane) {
+      const int64_t at = task / row_tasks;
+      RunTask(args, binding, task % row_tasks, at / panel_tasks, at % panel_tasks * kTaskPanels,
+              lane);
+    });
     return OkStatus();
   }
 
  private:
-  const float* RowOf(const LaunchArgs& args, int64_t row) const {
-    return args.inputs[a_].host<float>() + row * p_.k;
+  int64_t ZeroBytes() const { return RoundUp(taps_.depth * 4, 64); }
+  int64_t TotalBytes() const { return RoundUp(facts_.order.groups * facts_.g.pixels() * 4, 64); }
+  int64_t PointerBytes() const {
+    return RoundUp(kTaskRows * taps_.taps * static_cast<int64_t>(sizeof(float*)), 64);
+  }
+  int64_t LaneBytes() const {
+    return PointerBytes() + RoundUp(TapCopyBytes(facts_.g, taps_, kTaskRows, 4), 64);
+  }
+  /// Sums of all numbers of a group's rows, by pixel.
+  float* TotalsOf(const LaunchArgs& args, int64_t group) const {
+    auto* all = reinterpret_cast<float*>(args.workspace.host<std::byte>() + ZeroBytes());
+    return all + group * facts_.g.pixels();
+  }
+  PixelRange RangeOf(int64_t task) const {
+    return {task * kTaskRows, std::min(kTaskRows, facts_.g.pixels() - task * kTaskRows)};
   }
 
-  /// Up to kSignRows outputs of a row from `output` on.
-  void StoreSums(const LaunchArgs& args, int64_t row, int64_t output, float total) const {
-    const auto* packed = args.packed[0].host<std::byte>();
-    const auto* numbers = reinterpret_cast<const float*>(packed) + output;
-    const auto* bits = reinterpret_cast<const uint8_t*>(packed + layout_.bits_at());
-    float sums[kSignRows];
-    SumSigned(RowOf(args, row), p_.k, bits + output * layout_.row_bytes(), layout_.row_bytes(),
-              sums);
-    float* c = args.outputs[0].host<float>() + row * p_.n + output;
-    const Clamp& clamp = epilogue_.clamp();
-    for (int64_t o = 0; o < std::min<int64_t>(kSignRows, p_.n - output); ++o) {
-      const float middle = numbers[layout_.rows() + o];
-      float v = numbers[o] * sums[o] + numbers[2 * layout_.rows() + o];
-      if (middle != 0) v += middle * total;
-      c[o] = v < clamp.low ? clamp.low : v > clamp.high ? clamp.high : v;
+  const float* const* FillPointers(const LaunchArgs& args, PixelRange range, int lane) const {
+    std::byte* scratch =
+        args.workspace.host<std::byte>() + ZeroBytes() + TotalBytes() + lane * LaneBytes();
+    auto* pointers = reinterpret_cast<const float**>(scratch);
+    FillTapPointers<float>(facts_.g, taps_, args.inputs[input_].host<float>(),
+                           args.workspace.host<float>(), 0, range, tile_,
+                           reinterpret_cast<float*>(scratch + PointerBytes()), pointers);
+    return pointers;
+  }
+
+  ChosenSums TileOf(const float* const* pointers, PixelRange range, int64_t group,
+                    int64_t row) const {
+    ChosenSums tile{.rows = pointers + row * taps_.taps, .taps = taps_.taps};
+    tile.depth = facts_.order.groups == 1 ? taps_.depth : facts_.order.channels;
+    tile.offset = group * facts_.order.channels;
+    tile.count = static_cast<int>(std::min<int64_t>(tile_, range.rows - row));
+    return tile;
+  }
+
+  void SumRows(const LaunchArgs& args, int64_t task, int lane) const {
+    const PixelRange range = RangeOf(task);
+    const float* const* pointers = FillPointers(args, range, lane);
+    for (int64_t group = 0; group < facts_.order.groups; ++group) {
+      for (int64_t row = 0; row < range.rows; row += tile_)
+        SumAll(TileOf(pointers, range, group, row), TotalsOf(args, group) + range.begin + row);
     }
   }
 
-  Product p_;
-  SignLayout layout_;
-  size_t a_;
+  void RunTask(const LaunchArgs& args, const elementwise::Binding& binding, int64_t task,
+               int64_t group, int64_t first, int lane) const {
+    const PixelRange range = RangeOf(task);
+    const float* const* pointers = FillPointers(args, range, lane);
+    const WeightOrder& order = facts_.order;
+    const int64_t end = std::min(first + kTaskPanels, order.panels());
+    const auto* blob = args.packed[0].host<std::byte>();
+    float* y = args.outputs[0].host<float>() + range.begin * facts_.g.oc + group * order.outputs;
+    float sums[kMostTileRows * kChosenOutputs];
+    for (int64_t panel = first; panel < end; ++panel) {
+      const int64_t at = group * order.panels() + panel, column = panel * kChosenOutputs;
+      ChosenResults to{.clamp = epilogue_.clamp(), .stride = facts_.g.oc};
+      to.numbers = reinterpret_cast<const float*>(blob) + at * WeightBits::kNumbers;
+      to.columns = std::min<int64_t>(kChosenOutputs, order.outputs - column);
+      for (int64_t row = 0; row < range.rows; row += tile_) {
+        ChosenSums tile = TileOf(pointers, range, group, row);
+        tile.words =
+            reinterpret_cast<const uint32_t*>(blob + blob_.words_at()) + at * order.depth();
+        tile.sums = sums;
+        SumChosen(tile);
+        to.totals = TotalsOf(args, group) + range.begin + row;
+        to.y = y + row * facts_.g.oc + column;
+        StoreChosen(to, sums, tile.count);
+      }
+    }
+    const int64_t channel = group * order.outputs + first * kChosenOutputs;
+    const int64_t channels = std::min(end * kChosenOutputs, order.outputs) - first * kChosenOutputs;
+    FinishPixels(epilogue_, binding, out_, {0, range.begin, range.rows, channel, channels},
+                 args.outputs[0].host<float>());
+  }
+
+  Facts facts_;
+  WeightBits blob_;
+  size_t input_;
+  TapPlan taps_;
+  PixelLayout out_;
   Epilogue epilogue_;
+  int lanes_, tile_;
 };
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Product& product,
-                                                const Params&, const Device&) {
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
+                                                const Params&, const Device& device) {
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
-  return std::unique_ptr<PreparedKernel>(new WeightsProduct(problem, product, std::move(epilogue)));
+  const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
+  return std::unique_ptr<PreparedKernel>(
+      new WeightsProduct(problem, facts, std::move(epilogue), lanes));
 }
 
-/// One row of floats waits for its weights; more rows share them, and arithmetic takes longer.
-int Taste(const Product& p, const Device&) {
-  return p.n * p.k >= kManyWeights && p.m == 1 ? 14 : 2;
+/// Few rows wait for their weights. More rows share them: that is measured.
+int Taste(const Facts& facts, const Device&) {
+  const bool waits = facts.g.pixels() <= (ChosenRows() > 2 ? kFewRows : 1) &&
+                     facts.order.all_outputs() * facts.order.depth() >= kManyWeights;
+  return waits ? 14 : 2;
 }
 
-Work WorkOf(const Problem&, const Product& p, const Params&, const Device&) {
-  const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n),
-             k = static_cast<double>(p.k);
-  return {.operations = m * n * k,
-          .bytes = static_cast<double>(SignLayout{p.n, p.k}.bytes()) + 4 * m * (n + k)};
+Work WorkOf(const Problem&, const Facts& facts, const Params&, const Device&) {
+  const ConvGeometry& g = facts.g;
+  const auto rows = static_cast<double>(g.pixels());
+  const auto inputs = static_cast<double>(g.batch * g.in[0] * g.in[1] * g.in[2] * g.ic);
+  return {.operations = rows * static_cast<double>(g.oc * facts.order.depth()),
+          .bytes = static_cast<double>(WeightBits(facts.order).bytes()) +
+                   4 * (inputs + rows * static_cast<double>(g.oc))};
 }
 
-constexpr Family<Product> kFamily{
+constexpr Family<Facts> kFamily{
     .read = Read, .states = States, .prepare = Prepare, .taste = Taste, .work = WorkOf};
 
 }  // namespace
 
 extern const KernelDesc kCpuBinaryWeights;
-const KernelDesc kCpuBinaryWeights = {.name = "cpu.binary.weights", .match = MatchAs<kFamily>};
+const KernelDesc kCpuBinaryWeights = {
+    .name = "cpu.binary.weights", .version = 2, .match = MatchAs<kFamily>};
 
 }  // namespace fettle::kernels
