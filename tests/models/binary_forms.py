@@ -53,6 +53,15 @@ def signs():
     def estimator(g, sign, bounded):
         return g.op("Add", g.op("Sub", sign, bounded), bounded)
 
+    def polynomial(g, x="x"):
+        """What Bi-Real Net and ReActNet subtract and add again."""
+        mask = lambda bound: g.op("Cast", g.op("Less", x, bound), to=TensorProto.FLOAT)
+        choose = lambda m, a, b: g.op("Add", g.op("Mul", a, m), g.op("Mul", b, g.op("Sub", 1.0, m)))
+        square, twice = g.op("Mul", x, x), g.op("Mul", x, 2.0)
+        left = choose(mask(-1.0), -1.0, g.op("Add", square, twice))
+        right = g.op("Add", g.op("Mul", g.op("Neg", x), x), twice)
+        return choose(mask(1.0), choose(mask(0.0), left, right), 1.0)
+
     def fake(g):
         c = clipped(g, -0.7, 0.9)
         share = g.op("Round", g.op("Div", g.op("Sub", c, -0.7), np.float32(0.9) - np.float32(-0.7)))
@@ -71,6 +80,7 @@ def signs():
         "scaled": lambda g: g.op("Mul", g.sign("x"), 0.37),
         "estimator with clip": lambda g: estimator(g, g.sign("x"), clipped(g, -1, 1)),
         "estimator of sign with tanh": lambda g: estimator(g, g.op("Sign", "x"), g.op("Tanh", "x")),
+        "estimator with polynomial": lambda g: estimator(g, g.sign("x"), polynomial(g)),
         "round of clip": lambda g: g.op("Round", clipped(g, 0, 1)),
         "fake quantiser": (custom, fake),
         "bipolar": (lambda g: g.op("BipolarQuant", "x", 0.5, domain="qonnx.custom_op.general"),

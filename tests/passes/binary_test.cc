@@ -208,13 +208,10 @@ TEST(Binary, PaddingWithASignIsTheConvolutions) {
 TEST(Binary, ReasonsNotTo) {
   const std::string w = Pair("w", "3x16x1x1", 48);
   using testing::HasSubstr;
-  // Planes of 1 and -1 want weights -w and w, and no groups.
+  // Planes of 1 and -1 want weights -w and w.
   EXPECT_THAT(Why("input %x: f32[1x16x4x4]\n%s = Sign(%x)\n" + Pair("w", "3x16x1x1", 48, 0, 1) +
                   "%y = Conv(%s, %w)\noutput %y\n"),
               HasSubstr("weights have to be -w and w"));
-  EXPECT_THAT(Why("input %x: f32[1x32x4x4]\n%s = Sign(%x)\n" + Pair("w", "4x16x1x1", 64) +
-                  "%y = Conv(%s, %w) {group=2}\noutput %y\n"),
-              HasSubstr("without groups"));
   EXPECT_THAT(Why(Signs("1x16x4x4") + "%d = Sub(%s, %x)\n%e = Add(%d, %x)\n" + w +
                   "%y = Conv(%e, %w)\noutput %y\n"),
               HasSubstr("(a - b) + b is not a"));
@@ -226,7 +223,10 @@ TEST(Binary, ReasonsNotTo) {
   EXPECT_THAT(Why(Signs("1x16x4x4") + "const %w: f32[3x16x1x1]\n%y = Conv(%s, %w)\noutput %y\n"),
               HasSubstr("have over two values"));
   EXPECT_THAT(Why("input %x: f32[1x16x4x4]\n" + w + "%y = Conv(%x, %w)\noutput %y\n"),
-              HasSubstr("an input of the graph"));
+              HasSubstr("an input of the graph; its weights are: adds by their bits"));
+  EXPECT_THAT(
+      Why("input %x: f32[1x16x4x4]\nconst %w: f32[3x16x1x1]\n%y = Conv(%x, %w)\noutput %y\n"),
+      testing::EndsWith("an input of the graph"));
   EXPECT_THAT(Why(Signs("1x16x4x4") + "input %w: f32[3x16x1x1]\n%y = Conv(%s, %w)\noutput %y\n"),
               HasSubstr("weights are computed"));
   EXPECT_THAT(Why(Signs("1x16x4x4") + Pair("w", "16x1x3x3", 144) +
@@ -250,6 +250,16 @@ TEST(Binary, ConstantsThatSpreadASign) {
 std::string FewValues(std::string_view shape) {
   return fmt::format(
       "input %u: f32[{}]\nconst %two: f32[] = 2.0\n%m = Mul(%u, %two)\n%x = Round(%m)\n", shape);
+}
+
+TEST(Binary, SignsThatMayBeZeroAreTwoPlanesOfEachGroup) {
+  for (int64_t channels : {16, 33, 64, 70}) {
+    EXPECT_EQ(After(FewValues(fmt::format("2x{}x6x7", 3 * channels)) + "%s = Sign(%x)\n" +
+                    Pair("w", fmt::format("6x{}x3x3", channels), 54 * channels, -0.3, 0.3) +
+                    "%y = Conv(%s, %w) {group=3, pads=[1,0,1,1]}\noutput %y\n"),
+              "Mul Round PackBits PackBits Reshape Reshape Concat Reshape BinaryConv")
+        << channels;
+  }
 }
 
 TEST(Binary, SignsThatMayBeZeroAreTwoPlanes) {
@@ -321,6 +331,38 @@ TEST(Binary, EstimatorsThatCancelExactly) {
       testing::HasSubstr("(a - b) + b is not a"));
   EXPECT_THAT(Why(Signs("1x16x5x6") + "input %v: f32[1x16x5x6]\n%c = Tanh(%v)\n" + tail),
               testing::HasSubstr("(a - b) + b is not a"));
+}
+
+/// Liu et al.'s polynomial (Bi-Real Net, ReActNet) as PyTorch exports it: masks of floats, and what
+/// it has above -1 times `slope`.
+std::string Polynomial(double slope) {
+  return fmt::format(
+             "const %low: f32[] = -1.0\nconst %top: f32[] = 1.0\nconst %nil: f32[] = 0.0\n"
+             "const %slope: f32[] = {}\n",
+             slope) +
+         "%l1 = Less(%x, %low)\n%m1 = Cast(%l1) {to=\"f32\"}\n%l2 = Less(%x, %nil)\n"
+         "%m2 = Cast(%l2) {to=\"f32\"}\n%l3 = Less(%x, %top)\n%m3 = Cast(%l3) {to=\"f32\"}\n"
+         "%n1 = Sub(%top, %m1)\n%n2 = Sub(%top, %m2)\n%n3 = Sub(%top, %m3)\n"
+         "%square = Mul(%x, %x)\n%twice = Mul(%x, %slope)\n%left = Add(%square, %twice)\n"
+         "%neg = Neg(%x)\n%fall = Mul(%neg, %x)\n%right = Add(%fall, %twice)\n"
+         "%a1 = Mul(%m1, %low)\n%b1 = Mul(%left, %n1)\n%o1 = Add(%a1, %b1)\n"
+         "%a2 = Mul(%o1, %m2)\n%b2 = Mul(%right, %n2)\n%o2 = Add(%a2, %b2)\n"
+         "%a3 = Mul(%o2, %m3)\n%b3 = Mul(%n3, %top)\n%c = Add(%a3, %b3)\n"
+         "%d = Sub(%s, %c)\n%e = Add(%d, %c)\n";
+}
+
+TEST(Binary, EstimatorsOfPolynomialsCancelExactly) {
+  const std::string conv =
+      Pair("w", "3x16x3x3", 432) + "%y = Conv(%e, %w) {pads=[1,1,1,1]}\noutput %y\n";
+  EXPECT_EQ(After(Signs("1x16x5x6") + Polynomial(2) + conv), "PackBits BinaryConv");
+  EXPECT_EQ(After(FewValues("1x16x5x6") + "%s = Sign(%x)\n" + Polynomial(2) + conv),
+            "Mul Round PackBits PackBits Concat BinaryConv");
+  // x^2 + x / 2 is above 0 below -1 / 2, 5 x is above 2.
+  for (double slope : {0.5, 5.0}) {
+    EXPECT_THAT(Why(Signs("1x16x5x6") + Polynomial(slope) + conv),
+                testing::HasSubstr("(a - b) + b is not a"))
+        << slope;
+  }
 }
 
 TEST(Binary, EstimatorsCancelForAllNumbers) {

@@ -201,7 +201,7 @@ class Binariser {
     return editor_.Add(like, "PackBits"_op, {x}, std::move(attributes));
   }
 
-  /// Where numbers are above 0, and in words behind those where they are below.
+  /// Where numbers are above 0, and in words behind those of the same group where they are below.
   ir::ValueId PackPlanes(ir::ValueId x, Packing packing) {
     if (const auto it = planes_.find(std::pair(x, packing)); it != planes_.end()) return it->second;
     const ir::Node* producer = editor_.Producer(x);
@@ -215,9 +215,31 @@ class Binariser {
     };
     const ir::ValueId above = pack(After(0), kInfinity), below = pack(-kInfinity, Before(0));
     const ir::ValueId both =
-        editor_.Add(like, "Concat"_op, {above, below}, {{"axis", int64_t{-1}}});
+        packing.groups == 1
+            ? Join(like, above, below)
+            : JoinGroups(like, above, below, *editor_.value(x).shape, packing.groups);
     planes_.emplace(std::pair(x, packing), both);
     return both;
+  }
+
+  ir::ValueId Join(const ir::Node& like, ir::ValueId a, ir::ValueId b) {
+    return editor_.Add(like, "Concat"_op, {a, b}, {{"axis", int64_t{-1}}});
+  }
+
+  /// Bits of images of shape `x`: each group's words of `b` behind its words of `a`.
+  ir::ValueId JoinGroups(const ir::Node& like, ir::ValueId a, ir::ValueId b, const Shape& x,
+                         int64_t groups) {
+    const int64_t words = ops::WordsOf(x[1] / groups);
+    std::vector<int64_t> joined = x.dims();
+    joined.erase(joined.begin() + 1);
+    std::vector<int64_t> apart = joined;
+    joined.push_back(groups * words * 2);
+    apart.push_back(groups);
+    apart.push_back(words);
+    const auto shaped = [&](ir::ValueId id, const std::vector<int64_t>& dims) {
+      return editor_.Add(like, "Reshape"_op, {id, editor_.AddConstant(IntsConstant(dims))});
+    };
+    return shaped(Join(like, shaped(a, apart), shaped(b, apart)), joined);
   }
 
   /// A tensor of floats compared with a number, as the interval where it holds.
@@ -293,6 +315,15 @@ std::string Describe(const ir::Graph& graph, const Producers& producers, const i
   return text;
 }
 
+/// What holds where only the weights of a product have two values.
+std::string OfWeightsAlone(const ir::Graph& graph, ir::NodeId id) {
+  std::string why;
+  if (graph.value(ProductInput(graph.node(id))).is_constant() ||
+      !ReadBinaryProduct(graph, id, -1, 1, why))
+    return {};
+  return "; its weights are: adds by their bits where that is faster (cpu.binary.weights)";
+}
+
 }  // namespace
 
 Result<bool> Binarise(ir::Graph& graph) {
@@ -326,7 +357,7 @@ std::vector<BinaryFact> ListBinary(const ir::Graph& graph) {
     if (node.op == "BinaryConv"_op || node.op == "BinaryMatMul"_op) {
       facts.push_back({id, true, Describe(graph, producers, node)});
     } else if (IsProduct(node)) {
-      facts.push_back({id, false, analysis.Why(id)});
+      facts.push_back({id, false, analysis.Why(id) + OfWeightsAlone(graph, id)});
     } else if (node.op == "ConvTranspose"_op) {
       facts.push_back({id, false, WhyNotSplit(graph, analysis, id)});
     }

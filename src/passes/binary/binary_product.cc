@@ -250,8 +250,8 @@ std::optional<BinaryProduct> ReadMaskedProduct(const ir::Graph& graph, ir::NodeI
                                                std::string& why) {
   std::optional<BinaryProduct> product = ReadBinaryProduct(graph, id, 0, 1, why);
   if (!product) return std::nullopt;
-  if (product->groups != 1 || !product->is_lattice || product->w_unipolar) {
-    why = "its input may be -1, 0 or 1, for which weights have to be -w and w, without groups";
+  if (!product->is_lattice || product->w_unipolar) {
+    why = "its input may be -1, 0 or 1, for which weights have to be -w and w";
     return std::nullopt;
   }
   Result<Tensor> both = BothPlanes(product->words);
@@ -260,7 +260,8 @@ std::optional<BinaryProduct> ReadMaskedProduct(const ir::Graph& graph, ir::NodeI
     return std::nullopt;
   }
   product->words = *std::move(both);
-  product->channels = 2 * ops::kWordBits * ops::WordsOf(product->channels);
+  product->channels =
+      product->groups * 2 * ops::kWordBits * ops::WordsOf(product->channels / product->groups);
   product->is_masked = true;
   product->x = x;
   return product;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/op.h"
+#include "passes/binary/pieces.h"
 #include "passes/binary/thresholds.h"
 #include "passes/edit/constants.h"
 
@@ -97,7 +98,9 @@ ir::ValueId SignedBy(const ir::Graph& graph, const ProducerList& producers, ir::
 bool FollowsSign(const ir::Graph& graph, const ProducerList& producers, ir::ValueId c,
                  ir::ValueId v) {
   const ir::Node* node = ProducerOf(graph, producers, c);
-  if (node == nullptr || (node->op != "Clip"_op && node->op != "Tanh"_op)) return false;
+  if (node == nullptr) return false;
+  if (node->op != "Clip"_op && node->op != "Tanh"_op)
+    return HasSignWithinTwo(graph, producers, c, v);
   const std::optional<Ends> bounds = BoundsOf(graph, producers, c);
   return bounds && (*bounds)[0] >= -2 && (*bounds)[0] <= 0 && (*bounds)[1] >= 0 &&
          (*bounds)[1] <= 2 && (v == c || v == node->inputs[0]);
