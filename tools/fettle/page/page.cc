@@ -54,8 +54,8 @@ std::string ScriptJson(const Json& data) {
 
 }  // namespace
 
-const PageKind kReportPage{.frame = "report.html", .scripts = kReportScripts};
-const PageKind kSweepPage{.frame = "sweep.html", .scripts = kSweepScripts};
+const PageKind kReportPage{.body = "report.html", .scripts = kReportScripts};
+const PageKind kSweepPage{.body = "sweep.html", .scripts = kSweepScripts};
 
 Status CheckPages() {
   if (!FileNamed(kLibrary).empty()) return OkStatus();
@@ -67,8 +67,9 @@ Status CheckPages() {
 Status WritePage(const std::string& path, const PageKind& kind, const std::string& title,
                  const Json& data) {
   RETURN_IF_ERROR(CheckPages());
-  std::string page(FileNamed(kind.frame)), scripts;
+  std::string page(FileNamed("page.html")), scripts;
   for (std::string_view name : kind.scripts) scripts += FileNamed(name);
+  PutInPlace(page, "@BODY@", FileNamed(kind.body));
   // Contents last: they may hold anything.
   PutInPlace(page, "@STYLE@", FileNamed("page.css"));
   PutInPlace(page, "@NOTICE@", FileNamed("d3-licence.txt"));

@@ -12,7 +12,7 @@ namespace fettle::tools {
 
 /// What a page is made of, by the names of files of this folder.
 struct PageKind {
-  std::string_view frame;                     // the HTML
+  std::string_view body;                      // between what all pages begin and end with
   std::span<const std::string_view> scripts;  // in the order in which they run
 };
 extern const PageKind kReportPage, kSweepPage;
