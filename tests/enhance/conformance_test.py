@@ -102,6 +102,19 @@ def check_between(program, folder):
             check_equal(name, "between: packets of other streams", media.other_packets(path), media.other_packets(result))
 
 
+def check_people(program, folder):
+    """Steps that look for people keep frames, times and pixels; alone, in a chain, and on what is made between."""
+    for name, steps in (("vfr.mp4", "privacy"), ("single.mp4", "background-blur,privacy-head=2"), ("old.avi", "interpolate,privacy")):
+        path, result = folder / name, folder / f"people_{pathlib.Path(name).stem}.mkv"
+        done = run(program, path, "-o", result, "--steps", steps, "--network", "fast", "--preset", "ultrafast", "--json")
+        check(f"{name}: {steps}: exit code", done.returncode == 0, done.stderr)
+        before, after = media.frame_times(path), media.frame_times(result)
+        check_equal(name, f"{steps}: frames", len(before) * 2 - 1 if "interpolate" in steps else len(before), len(after))
+        check_equal(name, f"{steps}: pixels", media.video_of(path)["pix_fmt"], media.video_of(result)["pix_fmt"])
+        gains = [row.get("gain", "") for row in json.loads(done.stdout)["times"]]
+        check(f"{name}: {steps}: what was found", any("people in" in gain for gain in gains), gains)
+
+
 def check_light(program, folder):
     """HDR10: what frames alone have of the master's light is the stream's afterwards."""
     light = "hdr10=1:master-display=G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,1):max-cll=1000,400"
@@ -155,6 +168,8 @@ def check_refusals(program, folder):
         ([folder / "none"], 3), ([plain, "-o", plain], 2), ([plain, "-o", folder / "vfr.mkv"], 2),
         ([plain, "-o", folder / "no/such/folder.mp4"], 2), ([plain, "-o", folder / "x.unknown"], 2),
         ([plain, "--steps", "superes", "-o", folder / "x.mp4"], 2), ([plain, "--steps", "sharpen=9", "-o", folder / "x.mp4"], 2),
+        ([plain, "--steps", "privacy=0", "-o", folder / "x.mp4"], 2), ([plain, "--steps", "privacy", "--preview", "-o", folder / "x.mp4"], 2),
+        ([plain, "--steps", "privacy-head", "--report", folder / "x.html", "-o", folder / "x.mp4"], 2),
         ([plain, "--encoder", "x264", "-o", folder / "x.mp4"], 2), ([plain, "--encoder", "libx264", "-o", folder / "x.webm"], 4),
         ([plain, "--preset", "swift", "-o", folder / "x.mp4"], 2), ([plain, "--overwite"], 2), ([], 2),
         ([folder / "subtitles.mkv", "-o", folder / "x.mp4", "--strict"], 4)])
@@ -224,6 +239,7 @@ def main():
             list(pool.map(lambda path: check_file(program, path, folder), paths))
         check_chain(program, folder)
         check_between(program, folder)
+        check_people(program, folder)
         check_light(program, folder)
         check_damage(program, folder)
         check_refusals(program, folder)

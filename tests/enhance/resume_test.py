@@ -72,9 +72,9 @@ def check_kill_after_the_move(program, source, folder):
     check("an output of the job itself is its to make again", "is there already" not in again.stderr, again.stderr)
 
 
-def start_and_stop(program, source, result, number):
+def start_and_stop(program, source, result, number, *more):
     """Begins a job and ends it by a signal once a segment is there."""
-    run = subprocess.Popen(line(program, source, result), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    run = subprocess.Popen(line(program, source, result, *more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     end = time.monotonic() + 60
     while time.monotonic() < end and run.poll() is None and not (job_of(result) / "segment-00000.nut").exists():
         time.sleep(0.005)
@@ -102,6 +102,17 @@ def check_stop(program, source, folder):
     start_and_stop(program, source, begun, signal.SIGKILL)
     anew = subprocess.run(line(program, source, begun, "--crf", "30", "--restart"), capture_output=True, text=True)
     check("--restart", anew.returncode == 0 and json.loads(anew.stdout)["resumed_frames"] == 0, anew.stderr)
+
+
+def check_people(program, source, folder):
+    """What is covered depends on frames before: a job that goes on covers the same."""
+    words = ["--steps", "background-blur,privacy-head"]
+    whole, killed = folder / "people.mkv", folder / "people_killed.mkv"
+    subprocess.run(line(program, source, whole, *words), check=True, capture_output=True)
+    start_and_stop(program, source, killed, signal.SIGINT, *words)
+    again = subprocess.run(line(program, source, killed, *words), capture_output=True, text=True)
+    check("people: goes on", again.returncode == 0 and json.loads(again.stdout)["resumed_frames"] > 0, again.stderr)
+    check("people: equal bytes", killed.read_bytes() == whole.read_bytes())
 
 
 def check_pace(program, source, folder):
@@ -155,6 +166,7 @@ def main():
         check_kills(program, source, folder, kills, seed)
         check_stop(program, source, folder)
         check_kill_after_the_move(program, source, folder)
+        check_people(program, source, folder)
         check_pace(program, source, folder)
     print(f"{passed} passed, {failed} failed, 0 skipped")
     sys.exit(1 if failed else 0)

@@ -29,7 +29,7 @@ Histogram Sampled(const AVFrame& frame) {
 }  // namespace
 
 Scene SceneOf(const AVFrame& frame) {
-  if (frame.opaque_ref == nullptr || frame.opaque_ref->size != sizeof(Scene))
+  if (frame.opaque_ref == nullptr || frame.opaque_ref->size < sizeof(Scene))
     return Measured(Sampled(frame));
   Scene scene;
   std::memcpy(&scene, frame.opaque_ref->data, sizeof(scene));

@@ -17,7 +17,8 @@ struct Scene {
   double noise = 0;    // sigma, where the tracker measures it
 };
 
-/// What a frame brings from its tracker, else what the frame alone shows.
+/// What a frame brings from its tracker, at the beginning of its properties' notes (opaque_ref),
+/// else what the frame alone shows.
 Scene SceneOf(const AVFrame& frame);
 
 /// Sees the frames of a video in their order, each in the format that steps take. The same frames

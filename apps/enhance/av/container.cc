@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 
 extern "C" {
@@ -38,10 +39,12 @@ ContainerRow RowOf(const AVOutputFormat& container) {
   return {container.name, false, false, 0};
 }
 
-bool IsTurned(const AVStream& stream) {
+/// Degrees counterclockwise; 0 where nothing is said, or nothing that makes sense.
+double RotationOf(const AVStream& stream) {
   const uint8_t* matrix = av_stream_get_side_data(&stream, AV_PKT_DATA_DISPLAYMATRIX, nullptr);
-  return matrix != nullptr &&
-         av_display_rotation_get(reinterpret_cast<const int32_t*>(matrix)) != 0;
+  if (matrix == nullptr) return 0;
+  const double rotation = av_display_rotation_get(reinterpret_cast<const int32_t*>(matrix));
+  return std::isfinite(rotation) ? rotation : 0;
 }
 
 std::string WhyNot(const AVStream& stream, const AVOutputFormat& container) {
@@ -98,6 +101,11 @@ void CopyChapters(const AVFormatContext& from, AVFormatContext& to) {
 
 }  // namespace
 
+int TurnsOf(const AVStream& stream) {
+  const auto quarters = static_cast<int>(std::lround(-RotationOf(stream) / 90));
+  return (quarters % 4 + 4) % 4;
+}
+
 const AVOutputFormat& ContainerOf(const std::filesystem::path& path) {
   const AVOutputFormat* format = av_guess_format(nullptr, path.c_str(), nullptr);
   if (format == nullptr)
@@ -129,7 +137,7 @@ std::vector<std::string> LossesOf(const Input& input, const AVOutputFormat& cont
   std::vector<std::string> losses;
   if (input.format().nb_chapters > 0 && !row.chapters)
     losses.push_back(fmt::format("{} has no chapters", container.name));
-  if (IsTurned(input.video()) && !row.rotation)
+  if (RotationOf(input.video()) != 0 && !row.rotation)
     losses.push_back(fmt::format("{} does not carry the rotation", container.name));
   if (row.clock != 0 && static_cast<int64_t>(row.clock) * tick.num % tick.den != 0)
     losses.push_back(fmt::format("{} rounds times to 1/{} s", container.name, row.clock));

@@ -10,6 +10,9 @@
 
 namespace fettle::enhance {
 
+/// Quarters clockwise that the stream says its frames are to be shown turned by, 0 to 3.
+int TurnsOf(const AVStream& stream);
+
 /// One stream of the input in the output.
 struct StreamFate {
   int index = 0;

@@ -11,6 +11,7 @@
 #include "av/pixels.h"
 #include "basics/queue.h"
 #include "motion/between.h"
+#include "people/tracker.h"
 
 namespace fettle::enhance {
 namespace {
@@ -87,6 +88,9 @@ class Pipeline {
         before_(LinksBefore(plan.chain)),
         after_(LinksAfter(plan.chain)),
         between_(MakesBetween(plan.chain)),
+        people_(std::ranges::find_if(plan.chain,
+                                     [](const ChainLink& link) { return NeedsPeople(*link.row); }) -
+                plan.chain.begin()),
         prepared_(kFrameBytes, 0, plan.threads),
         results_(kFrameBytes, skip, plan.threads) {}
 
@@ -105,6 +109,7 @@ class Pipeline {
     };
     start(&Pipeline::Demux);
     start(&Pipeline::Decode);
+    if (HasPeople()) start(&Pipeline::Track);
     if (between_) {
       for (int i = 0; i < plan_.threads; ++i) start(&Pipeline::Prepare);
       start(&Pipeline::Pair);
@@ -140,10 +145,10 @@ class Pipeline {
       tracker.Add(*frame);
       if (number < skip_) ++counters_.skipped;
       if (between_) frame->pts *= 2;  // in the encoder's time base
-      if (!between_ && number < skip_ && !scenes_.Wants(*frame)) return;
-      const size_t bytes = FrameBytes(*frame);
       const Timed waiting(waited);
-      (between_ ? decoded_ : frames_).Push({number, std::move(frame), nullptr}, bytes, stop());
+      if (!HasPeople()) return Forward({number, std::move(frame), nullptr});
+      const size_t bytes = FrameBytes(*frame);
+      tracked_.Push({number, std::move(frame), nullptr}, bytes, stop());
     };
     while (std::optional<PacketPtr> packet = packets_.Pop(stop())) {
       const Timed timed(counters_.decode_ns);
@@ -157,7 +162,41 @@ class Pipeline {
     counters_.decode_ns -= waited;
     counters_.damaged = decoder.damaged();
     counters_.retimed = decoder.retimed();
-    (between_ ? decoded_ : frames_).Close();
+    (HasPeople() ? tracked_ : ToSteps()).Close();
+  }
+
+  bool HasPeople() const { return people_ < plan_.chain.size(); }
+  ByteQueue<Numbered>& ToSteps() { return between_ ? decoded_ : frames_; }
+
+  /// To the steps, unless the frame was done and nobody wants to see it.
+  void Forward(Numbered item) {
+    if (!between_ && item.number < skip_ && !scenes_.Wants(*item.frame)) return;
+    const size_t bytes = FrameBytes(*item.frame);
+    ToSteps().Push(std::move(item), bytes, stop());
+  }
+
+  /// Finds the people of all frames, also of those that were done: what is covered depends on them.
+  void Track() {
+    PeopleTracker tracker(plan_.first.full_range, plan_.first.turns);
+    int64_t number = 0;
+    std::atomic<int64_t> waited = 0;
+    const auto give = [&](FramePtr frame) {
+      const Timed waiting(waited);
+      Forward({number++, std::move(frame), nullptr});
+    };
+    while (std::optional<Numbered> item = tracked_.Pop(stop())) {
+      const Timed timed(counters_.step_ns[people_]);
+      tracker.Add(std::move(item->frame), give);
+    }
+    if (stop().stop_requested()) return;
+    {
+      const Timed timed(counters_.step_ns[people_]);
+      tracker.Finish(give);
+    }
+    counters_.step_ns[people_] -= waited;
+    counters_.with_people = tracker.frames_with_people();
+    counters_.held = tracker.frames_held();
+    ToSteps().Close();
   }
 
   /// The steps before the one between frames.
@@ -229,6 +268,7 @@ class Pipeline {
     made->pts = frame.pts + DurationOf(frame);
     SetDuration(*made, next.pts - made->pts);
     ClearKey(*made);
+    AttachBoth(*made, frame, next);
     counters_.moved += between.kind() == PairKind::kMoved;
     counters_.cuts += between.kind() == PairKind::kCut;
     counters_.repeated += between.kind() == PairKind::kRepeated;
@@ -285,8 +325,10 @@ class Pipeline {
   FirstError error_;
   const std::vector<ChainLink> before_, after_;  // the step between frames
   const bool between_;
+  const size_t people_;  // the first step that is told of people; beyond the chain: none is
   ByteQueue<PacketPtr> packets_{kPacketBytes};
   ByteQueue<Numbered> frames_{kFrameBytes};
+  ByteQueue<Numbered> tracked_{kFrameBytes};  // on the way there, where people are looked for
   // Where there is one between frames, on the way to `frames_`.
   ByteQueue<Numbered> decoded_{kFrameBytes};
   OrderedQueue<FramePtr> prepared_;

@@ -22,6 +22,7 @@ struct Counters {
   explicit Counters(size_t steps) : step_ns(steps) {}
   std::atomic<int64_t> decoded = 0, encoded = 0, skipped = 0, damaged = 0, retimed = 0;
   std::atomic<int64_t> moved = 0, cuts = 0, repeated = 0;  // pairs of frames
+  std::atomic<int64_t> with_people = 0, held = 0;          // frames, where people are looked for
   std::atomic<int64_t> decode_ns = 0, encode_ns = 0;
   std::vector<std::atomic<int64_t>> step_ns;
   std::vector<NetworkChange> changes;

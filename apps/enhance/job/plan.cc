@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdlib>
 #include <thread>
 
@@ -112,6 +113,29 @@ void NameLosses(const JobOptions& options, const Input& input, Plan& plan) {
                   fmt::format("{}: {} (--strict)", plan.output.string(), plan.losses.front()));
 }
 
+/// Of Exif: 1 is upright.
+int OrientationOf(const AVFrame& picture) {
+  const AVDictionaryEntry* entry = av_dict_get(picture.metadata, "Orientation", nullptr, 0);
+  return entry == nullptr ? 1 : std::atoi(entry->value);
+}
+
+/// Quarters clockwise that a picture is to be shown turned by; mirrored ones as those that are not.
+int TurnsOf(const AVFrame& picture) {
+  constexpr std::array kTurns = {0, 0, 0, 2, 2, 1, 1, 3, 3};
+  const int orientation = OrientationOf(picture);
+  return orientation > 0 && orientation < std::ssize(kTurns) ? kTurns[orientation] : 0;
+}
+
+/// Pictures of frames as they were would show whom the steps hide.
+void CheckPictures(const JobOptions& options, const Plan& plan) {
+  if (!options.preview && options.report.empty()) return;
+  for (const ChainLink& link : plan.chain)
+    if (HidesPeople(*link.row))
+      throw Failure(kExitUsage,
+                    fmt::format("{}: it shows frames as they were, and {} hides people",
+                                options.preview ? "--preview" : "--report", link.row->name));
+}
+
 }  // namespace
 
 std::filesystem::path UsualOutput(const std::filesystem::path& input) {
@@ -136,6 +160,8 @@ Plan MakePlan(const JobOptions& options) {
   if (input.format().duration > 0)
     plan.seconds = static_cast<double>(input.format().duration) / AV_TIME_BASE;
   Reasons reasons = PlanChain(options, *frame, plan);
+  plan.first.turns = plan.picture ? TurnsOf(*frame) : TurnsOf(input.video());
+  CheckPictures(options, plan);
   if (MakesBetween(plan.chain)) {
     if (plan.picture) throw Failure(kExitUsage, "--steps: interpolate is for videos");
     if (plan.expected_frames > 0) plan.expected_frames = 2 * plan.expected_frames - 1;
@@ -146,8 +172,7 @@ Plan MakePlan(const JobOptions& options) {
   MeasureGains(plan);
   DescribeChain(reasons, plan);
   if (plan.picture) {
-    const AVDictionaryEntry* turn = av_dict_get(frame->metadata, "Orientation", nullptr, 0);
-    if (turn != nullptr && std::atoi(turn->value) > 1)
+    if (OrientationOf(*frame) > 1)
       plan.losses.emplace_back("the picture's Exif orientation is not carried");
     return plan;
   }

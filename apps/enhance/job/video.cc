@@ -39,6 +39,17 @@ void AddTimes(const Plan& plan, const Counters& counters, JobResult& result) {
   result.times.push_back({"encode", MsPerFrame(counters.encode_ns, counters.encoded), ""});
 }
 
+/// What was found, beside the first step that is told of it.
+void AddPeople(const Plan& plan, const Counters& counters, JobResult& result) {
+  for (size_t i = 0; i < plan.chain.size(); ++i) {
+    if (!NeedsPeople(*plan.chain[i].row)) continue;
+    StepTime& time = result.times[i + 1];  // behind the decoder
+    time.gain = fmt::format("people in {} frames, held over {}", counters.with_people.load(),
+                            counters.held.load());
+    return;
+  }
+}
+
 [[noreturn]] void FailStopped(int64_t frames) {
   throw Failure(kExitFailed,
                 fmt::format("stopped; {} frames are kept, and the same command goes on "
@@ -84,6 +95,7 @@ JobResult RunVideo(const Plan& plan, bool restart, const ShowProgress& show, std
     if (time.step == "interpolate" && time.gain.empty())
       time.gain = fmt::format("{} moved, {} cuts, {} repeated", counters.moved.load(),
                               counters.cuts.load(), counters.repeated.load());
+  AddPeople(plan, counters, result);
   for (const NetworkChange& change : counters.changes)
     result.warnings.push_back(
         fmt::format("from frame {} on by {}: {}", change.frame, change.network, change.reason));

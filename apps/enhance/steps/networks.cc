@@ -18,6 +18,7 @@ FETTLE_EMBED(sr_x2_20k);
 FETTLE_EMBED(deblock_10k_int8);
 FETTLE_EMBED(deblock_10k);
 FETTLE_EMBED(denoise_18k);
+FETTLE_EMBED(person_108k);
 
 namespace fettle::enhance {
 namespace {
@@ -54,6 +55,11 @@ const Network* FindNetwork(std::string_view step, std::string_view choice, int d
     if (row.name == choice) return found;
   }
   return found;
+}
+
+const Network& MattingNetwork() {
+  static const Network network = FETTLE_NETWORK(person_108k, 0);
+  return network;
 }
 
 std::vector<std::string> NetworkChoices() {

@@ -20,6 +20,8 @@ struct Network {
 /// name, for samples of `depth` bits: bytes only where samples are. Null for steps without
 /// networks.
 const Network* FindNetwork(std::string_view step, std::string_view choice, int depth);
+/// The one that finds people, on whole frames at its own size.
+const Network& MattingNetwork();
 /// What --network takes.
 std::vector<std::string> NetworkChoices();
 

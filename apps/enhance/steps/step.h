@@ -26,6 +26,7 @@ struct StepSetup {
   double noise = 0;        // sigma of luma, of 255, where `own_noise` is not set
   bool own_noise = false;  // of each scene (analysis/scene.h)
   bool dither = false;     // what tables round
+  int turns = 0;           // quarters clockwise that frames are shown turned by
 };
 
 /// Belongs to one thread; the chain has one for each of its workers.
@@ -53,6 +54,9 @@ std::unique_ptr<Step> MakeClarity(const StepSetup& setup);
 std::unique_ptr<Step> MakeContrast(const StepSetup& setup);
 std::unique_ptr<Step> MakeSharpen(const StepSetup& setup);
 std::unique_ptr<Step> MakeDeepen(const StepSetup& setup);
+std::unique_ptr<Step> MakeBackgroundBlur(const StepSetup& setup);
+std::unique_ptr<Step> MakePrivacy(const StepSetup& setup);
+std::unique_ptr<Step> MakePrivacyHead(const StepSetup& setup);
 
 /// How much of deblock's answer is taken: none up to a level of 24, where it may be worse than what
 /// was decoded, all from 28 on.
@@ -62,6 +66,10 @@ double DeblockShare(double level);
 double DenoiseShare(double sigma);
 /// From this level on deblock removes what coding has left of noise.
 inline constexpr double kCodingHidesNoise = 28;
+
+/// Whether a step is told where people are, and whether it hides them.
+bool NeedsPeople(const StepRow& row);
+bool HidesPeople(const StepRow& row);
 
 /// A step of a chain and its strength.
 struct ChainLink {

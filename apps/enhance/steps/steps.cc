@@ -22,6 +22,12 @@ constexpr std::array kRows = {
     StepRow{"clarity", "a veil taken off by a table", 1, 0, 1, 1, 0, MakeClarity},
     StepRow{"contrast", "depth by a curve as a table", 0.3, 0, 1, 1, 0, MakeContrast},
     StepRow{"sharpen", "detail by a table, noise and edges left", 0.5, 0, 2, 1, 0, MakeSharpen},
+    StepRow{"background-blur", "what is behind people blurred, by a network that finds them", 1, 0,
+            2, 1, 0, MakeBackgroundBlur},
+    StepRow{"privacy", "people hidden, the room kept, by a network that finds them", 1, 0.5, 4, 1,
+            0, MakePrivacy},
+    StepRow{"privacy-head", "heads hidden, all else kept, by a network that finds them", 1, 0.5, 4,
+            1, 0, MakePrivacyHead},
     StepRow{"deepen", "10 bits a sample, bands smoothed by a table", 1, 0, 1, 1, 10, MakeDeepen},
 };
 
@@ -56,6 +62,12 @@ std::vector<ChainLink>::const_iterator BetweenLink(const std::vector<ChainLink>&
 }  // namespace
 
 std::span<const StepRow> StepRows() { return kRows; }
+
+bool HidesPeople(const StepRow& row) {
+  return row.make == MakePrivacy || row.make == MakePrivacyHead;
+}
+
+bool NeedsPeople(const StepRow& row) { return row.make == MakeBackgroundBlur || HidesPeople(row); }
 
 std::vector<ChainLink> ReadChain(std::string_view text) {
   std::vector<ChainLink> chain;
