@@ -33,7 +33,8 @@ SceneStep Of(const ChainLink& link, const StepSetup& setup, const Measures& scen
     return OfTable(link, LowLightTables, setup, scene, fmt::format("light {:.0f}", scene.light));
   if (link.row->make == MakeClarity)
     return OfTable(link, ClarityTables, setup, scene, fmt::format("black {:.0f}", scene.black));
-  return {link.row->name, link.row->make == nullptr || link.strength > 0, ""};
+  const bool always = link.row->make == nullptr || link.row->make == MakeAlert;
+  return {link.row->name, always || link.strength > 0, ""};
 }
 
 }  // namespace

@@ -20,14 +20,13 @@ namespace {
 void Warn(const std::string& sentence) { fmt::print(stderr, "fettle: warning: {}\n", sentence); }
 
 JobResult RunJob(const Plan& plan, bool restart, bool alone, std::stop_token stop) {
-  if (plan.picture) return RunPicture(plan);
-  if (!alone)
-    return RunVideo(
-        plan, restart, [](int64_t, int64_t, const SceneLog&) {}, stop);
-  ProgressLine line(plan);
+  if (plan.picture && !plan.alerts_only) return RunPicture(plan);
+  std::optional<ProgressLine> line;
+  if (alone) line.emplace(plan);
   const auto show = [&](int64_t done, int64_t resumed, const SceneLog& scenes) {
-    line.Show(done, resumed, scenes);
+    if (line) line->Show(done, resumed, scenes);
   };
+  if (plan.alerts_only) return RunAlerts(plan, show, stop);
   return RunVideo(plan, restart, show, stop);
 }
 

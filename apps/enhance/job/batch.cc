@@ -29,6 +29,8 @@ std::vector<JobOptions> JobsOf(const JobOptions& options) {
   }
   if (!options.report.empty())
     throw Failure(kExitUsage, "--report: a page is of one input, not of a folder");
+  if (!options.alert_file.empty())
+    throw Failure(kExitUsage, "--alert-file: it tells of one input, not of a folder");
   if (!options.plan_file.empty())
     throw Failure(kExitUsage, "--plan: a plan is of one input, not of a folder");
   std::filesystem::path folder = options.output;

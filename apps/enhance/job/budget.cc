@@ -140,7 +140,7 @@ std::vector<Candidate> Candidates(const AVFrame& frame, const Plan& plan) {
     options += fmt::format(" {}={}", name, value);
   double others = plan.survey ? plan.survey->decode_ms : 0;
   if (MakesBetween(plan.chain)) others /= 2;  // two frames of each that is decoded
-  if (!plan.picture)
+  if (!plan.encoder.name.empty())
     others += KeptOr(fmt::format("{}{} of {}x{}, {} threads", plan.encoder.name, options,
                                  plan.encoder.width, plan.encoder.height, plan.encoder.threads),
                      [&] { return LeastOfTurns([&] { return EncoderMs(frame, plan); }); });

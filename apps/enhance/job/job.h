@@ -21,6 +21,7 @@ struct JobResult {
   int64_t frames_in = 0, frames_out = 0;
   int64_t resumed = 0;  // of frames_out, by earlier runs
   int64_t damaged = 0;
+  int64_t alerts = 0;  // where the chain has the step
   int width = 0, height = 0;
   double seconds = 0;
   std::vector<StepTime> times;
@@ -36,5 +37,7 @@ using ShowProgress = std::function<void(int64_t done, int64_t resumed, const Sce
 /// whole or not at all.
 JobResult RunVideo(const Plan& plan, bool restart, const ShowProgress& show, std::stop_token stop);
 JobResult RunPicture(const Plan& plan);
+/// Decodes all frames for the alert step's sake; where the plan wants its file alone.
+JobResult RunAlerts(const Plan& plan, const ShowProgress& show, std::stop_token stop);
 
 }  // namespace fettle::enhance

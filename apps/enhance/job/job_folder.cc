@@ -21,21 +21,26 @@ constexpr std::string_view kComplete = "{\"complete\":true}";
 
 /// What decides the bytes of the result.
 Json ManifestOf(const Plan& plan) {
-  return {{"input", std::filesystem::canonical(plan.input).string()},
-          {"source", FingerprintOf(plan.input)},
-          {"steps", TextOf(plan.chain)},
-          {"network", plan.first.network},
-          {"level", plan.first.level},
-          {"own_levels", plan.first.own_levels},
-          {"noise", plan.first.noise},
-          {"own_noise", plan.first.own_noise},
-          {"dither", plan.first.dither},
-          {"encoder", plan.encoder.name},
-          {"encoder_options", plan.encoder.options},
-          {"threads", plan.threads},
-          {"fettle", fettle_version()},
-          {"libavcodec", avcodec_version()},
-          {"cpu_flags", av_get_cpu_flags()}};
+  Json manifest = {{"input", std::filesystem::canonical(plan.input).string()},
+                   {"source", FingerprintOf(plan.input)},
+                   {"steps", TextOf(plan.chain)},
+                   {"network", plan.first.network},
+                   {"level", plan.first.level},
+                   {"own_levels", plan.first.own_levels},
+                   {"noise", plan.first.noise},
+                   {"own_noise", plan.first.own_noise},
+                   {"dither", plan.first.dither},
+                   {"encoder", plan.encoder.name},
+                   {"encoder_options", plan.encoder.options},
+                   {"threads", plan.threads},
+                   {"fettle", fettle_version()},
+                   {"libavcodec", avcodec_version()},
+                   {"cpu_flags", av_get_cpu_flags()}};
+  if (plan.alerts) {
+    manifest["alert_score"] = plan.alerts->least_score;
+    manifest["alert_votes"] = {plan.alerts->votes.seen, plan.alerts->votes.of};
+  }
+  return manifest;
 }
 
 /// The first field that differs.
@@ -48,10 +53,16 @@ std::string Difference(const Json& there, const Json& wanted) {
 }
 
 std::string LineOf(const Segment& segment) {
-  return Json{{"frames", segment.frames},   {"bytes", segment.bytes},
-              {"hash", segment.hash},       {"last_duration", segment.last_duration},
-              {"network", segment.network}, {"next", segment.next}}
-      .dump();
+  Json line = {{"frames", segment.frames},   {"bytes", segment.bytes},
+               {"hash", segment.hash},       {"last_duration", segment.last_duration},
+               {"network", segment.network}, {"next", segment.next}};
+  if (segment.rows_hash != 0) line["rows_hash"] = segment.rows_hash;
+  return line.dump();
+}
+
+bool IsWhole(const std::filesystem::path& path, uint64_t hash) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error) && HashFile(path) == hash;
 }
 
 Json ReadManifest(const std::filesystem::path& file) {
@@ -120,12 +131,14 @@ void JobFolder::ReadJournal() {
                           .hash = row.value("hash", uint64_t{0}),
                           .last_duration = row.value("last_duration", int64_t{0}),
                           .network = row.value("network", ""),
-                          .next = row.value("next", "")};
+                          .next = row.value("next", ""),
+                          .rows_hash = row.value("rows_hash", uint64_t{0})};
     const auto path = SegmentPath(segments_.size());
     std::error_code error;
     if (std::filesystem::file_size(path, error) != segment.bytes || error ||
         HashFile(path) != segment.hash)
       break;
+    if (segment.rows_hash != 0 && !IsWhole(RowsPath(segments_.size()), segment.rows_hash)) break;
     segments_.push_back(segment);
   }
   // What was not read would stand between the lines to come.
@@ -144,8 +157,17 @@ std::filesystem::path JobFolder::SegmentPath(size_t index) const {
   return path_ / fmt::format("segment-{:05}.nut", index);
 }
 
-void JobFolder::AddSegment(const std::filesystem::path& file, Segment segment) {
+std::filesystem::path JobFolder::RowsPath(size_t index) const {
+  return path_ / fmt::format("segment-{:05}.rows", index);
+}
+
+void JobFolder::AddSegment(const std::filesystem::path& file, Segment segment,
+                           const std::optional<std::string>& rows) {
   const auto place = SegmentPath(segments_.size());
+  if (rows) {
+    WriteWhole(RowsPath(segments_.size()), *rows);
+    segment.rows_hash = HashFile(RowsPath(segments_.size()));
+  }
   MoveInPlace(file, place);
   segment.bytes = std::filesystem::file_size(place);
   segment.hash = HashFile(place);

@@ -18,6 +18,7 @@ struct Segment {
   uint64_t bytes = 0, hash = 0;
   int64_t last_duration = 0;  // of its last frame
   std::string network, next;  // of all its frames, and of those that follow
+  uint64_t rows_hash = 0;     // of the file of rows beside it (alert/trail.h); 0: there is none
 };
 
 class JobFolder {
@@ -43,8 +44,11 @@ class JobFolder {
 
   std::filesystem::path SegmentPath(size_t index) const;
   std::filesystem::path path(const std::string& name) const { return path_ / name; }
-  /// Moves a finished file into place and notes it.
-  void AddSegment(const std::filesystem::path& file, Segment segment);
+  /// What is kept beside a segment.
+  std::filesystem::path RowsPath(size_t index) const;
+  /// Moves a finished file into place, writes `rows` beside it, and notes both.
+  void AddSegment(const std::filesystem::path& file, Segment segment,
+                  const std::optional<std::string>& rows);
   void NoteComplete();
   /// The job is over, from one moment to the next, whenever what is left goes.
   void Remove();

@@ -4,6 +4,7 @@
 
 #include "av/pixels.h"
 #include "basics/files.h"
+#include "job/alerts.h"
 #include "job/job.h"
 #include "picture/encoding.h"
 
@@ -61,6 +62,9 @@ JobResult RunPicture(const Plan& plan) {
   const FramePtr before(av_frame_clone(frame.get()));
   if (before == nullptr) throw std::bad_alloc();
   frame = Chain(plan.chain, plan.first, nanoseconds).Apply(std::move(frame));
+  std::optional<Trail> trail = TrailOf(plan);
+  frame->pts = 0;
+  if (trail) trail->Take(*frame);
   if (scenes.Wants(*before)) scenes.Compare(*before, *frame);
   scenes.Add(*frame);
   result.scenes = scenes.records();
@@ -69,6 +73,10 @@ JobResult RunPicture(const Plan& plan) {
                             static_cast<double>(nanoseconds[i]) * 1e-6,
                             plan.GainOf(*plan.chain[i].row)});
   frame = Converter(format, frame->width, frame->height).Convert(std::move(frame));
+  if (trail) {
+    WriteWhole(plan.alert_file, AlertsText(plan, *trail, 0));
+    result.alerts = trail->alerts();
+  }
   WriteWhole(plan.output, EncodedPicture(codec, *frame));
   result.frames_out = 1;
   result.width = frame->width;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "alert/find.h"
 #include "analysis/scene.h"
 #include "av/pixels.h"
 #include "basics/queue.h"
@@ -76,12 +77,12 @@ class WorkerChain {
 
 class Pipeline {
  public:
-  Pipeline(const Plan& plan, int64_t skip, const std::string& network, SegmentWriter& writer,
+  Pipeline(const Plan& plan, int64_t skip, const std::string& network, FrameSink& sink,
            Counters& counters, SceneLog& scenes)
       : plan_(plan),
         skip_(skip),
         schedule_(network),
-        writer_(writer),
+        sink_(sink),
         counters_(counters),
         scenes_(scenes),
         input_(plan.input),
@@ -269,6 +270,7 @@ class Pipeline {
     SetDuration(*made, next.pts - made->pts);
     ClearKey(*made);
     AttachBoth(*made, frame, next);
+    ForgetFinds(*made);
     counters_.moved += between.kind() == PairKind::kMoved;
     counters_.cuts += between.kind() == PairKind::kCut;
     counters_.repeated += between.kind() == PairKind::kRepeated;
@@ -292,14 +294,14 @@ class Pipeline {
       scenes_.Add(**frame);
       const int64_t number = skip_ + counters_.encoded;
       const std::string network = schedule_.NetworkOf(between_ ? number / 2 : number);
-      const int64_t closed = writer_.Add(converter.Convert(std::move(*frame)), key, network);
+      const int64_t closed = sink_.Add(converter.Convert(std::move(*frame)), key, network);
       const auto now = std::chrono::steady_clock::now();
       if (closed > 0) Judge(last, closed, std::chrono::duration<double>(now - begin).count());
       if (closed > 0 || counters_.encoded == 0) begin = now;
       last = network;
       ++counters_.encoded;
     }
-    if (!stop().stop_requested()) writer_.Finish();
+    if (!stop().stop_requested()) sink_.Finish();
   }
 
   /// After a segment: another network for the frames that nobody has begun, where the rate asks for
@@ -318,7 +320,7 @@ class Pipeline {
   const Plan& plan_;
   const int64_t skip_;
   Schedule schedule_;
-  SegmentWriter& writer_;
+  FrameSink& sink_;
   Counters& counters_;
   SceneLog& scenes_;
   Input input_;
@@ -337,9 +339,9 @@ class Pipeline {
 
 }  // namespace
 
-bool RunPipeline(const Plan& plan, int64_t skip, const std::string& network, SegmentWriter& writer,
+bool RunPipeline(const Plan& plan, int64_t skip, const std::string& network, FrameSink& sink,
                  Counters& counters, SceneLog& scenes, std::stop_token stop) {
-  Pipeline(plan, skip, network, writer, counters, scenes).Run(stop);
+  Pipeline(plan, skip, network, sink, counters, scenes).Run(stop);
   return !stop.stop_requested();
 }
 

@@ -29,10 +29,10 @@ struct Counters {
 };
 
 /// Reads the plan's input, decodes all frames, gives those from `skip` on to the steps, by
-/// `network` until the plan's pace asks for another one, and their results in order to `writer`.
+/// `network` until the plan's pace asks for another one, and their results in order to `sink`.
 /// The first failure of any stage, or `stop`, ends all of them; the failure is thrown. Returns
 /// false where it was stopped. No queue holds more than a few frames.
-bool RunPipeline(const Plan& plan, int64_t skip, const std::string& network, SegmentWriter& writer,
+bool RunPipeline(const Plan& plan, int64_t skip, const std::string& network, FrameSink& sink,
                  Counters& counters, SceneLog& scenes, std::stop_token stop);
 
 }  // namespace fettle::enhance

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "av/pixels.h"
+#include "job/alerts.h"
 #include "job/budget.h"
 #include "job/chain.h"
 #include "job/job_folder.h"
@@ -58,10 +59,24 @@ Colour ResultColour(const AVFrame& frame, AVPixelFormat working) {
   return colour;
 }
 
+/// What the chain's results are, whoever takes them.
+void PlanResults(const Input& input, const AVFrame& frame, Plan& plan) {
+  EncoderSetup& setup = plan.encoder;
+  setup.width = frame.width * ScaleOf(plan.chain);
+  setup.height = frame.height * ScaleOf(plan.chain);
+  setup.format = FormatOf(plan.chain, plan.first.format);
+  setup.time_base = input.video().time_base;
+  AVFormatContext* format = &input.format();
+  setup.frame_rate = av_guess_frame_rate(format, format->streams[input.video_index()], nullptr);
+  if (MakesBetween(plan.chain)) {
+    setup.time_base = av_mul_q(setup.time_base, {1, 2});
+    setup.frame_rate = av_mul_q(setup.frame_rate, {2, 1});
+  }
+}
+
 void PlanEncoder(const JobOptions& options, const Input& input, const AVFrame& frame, Plan& plan) {
   const AVOutputFormat& container = ContainerOf(plan.output);
   const EncoderRow& row = ChooseEncoder(options.encoder, container);
-  const int scale = ScaleOf(plan.chain);
   EncoderSetup& setup = plan.encoder;
   setup.name = row.name;
   setup.options = row.fixed;
@@ -70,16 +85,8 @@ void PlanEncoder(const JobOptions& options, const Input& input, const AVFrame& f
   setup.options[std::string(row.preset_option)] =
       options.preset.empty() ? std::string(row.usual_preset) : options.preset;
   CheckPreset(row, setup.options[std::string(row.preset_option)]);
-  setup.width = frame.width * scale;
-  setup.height = frame.height * scale;
   setup.format = EncoderFormat(setup.name, FormatOf(plan.chain, plan.first.format));
-  setup.time_base = input.video().time_base;
   AVFormatContext* format = &input.format();
-  setup.frame_rate = av_guess_frame_rate(format, format->streams[input.video_index()], nullptr);
-  if (MakesBetween(plan.chain)) {
-    setup.time_base = av_mul_q(setup.time_base, {1, 2});
-    setup.frame_rate = av_mul_q(setup.frame_rate, {2, 1});
-  }
   setup.aspect = av_guess_sample_aspect_ratio(format, format->streams[input.video_index()],
                                               const_cast<AVFrame*>(&frame));
   setup.colour = ResultColour(frame, plan.first.format);
@@ -166,11 +173,14 @@ Plan MakePlan(const JobOptions& options) {
     if (plan.picture) throw Failure(kExitUsage, "--steps: interpolate is for videos");
     if (plan.expected_frames > 0) plan.expected_frames = 2 * plan.expected_frames - 1;
   }
+  PlanAlerts(options, plan);
   if (options.steps.empty()) LeaveOutUseless(reasons, plan);
-  if (!plan.picture) PlanEncoder(options, input, *frame, plan);
+  PlanResults(input, *frame, plan);
+  if (!plan.picture && !plan.alerts_only) PlanEncoder(options, input, *frame, plan);
   ChooseNetwork(options, *frame, plan);
   MeasureGains(plan);
   DescribeChain(reasons, plan);
+  if (plan.alerts_only) return plan;
   if (plan.picture) {
     if (OrientationOf(*frame) > 1)
       plan.losses.emplace_back("the picture's Exif orientation is not carried");

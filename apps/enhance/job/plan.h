@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "alert/trail.h"
 #include "analysis/advice.h"
 #include "av/container.h"
 #include "av/encoder.h"
@@ -19,11 +20,14 @@ namespace fettle::enhance {
 /// The command line, for one input.
 struct JobOptions {
   std::filesystem::path input, output;
-  std::filesystem::path plan_file;  // of --plan
-  std::filesystem::path report;     // page to write; empty: none
-  std::string steps;                // empty: what the input needs
-  std::string network;              // empty: the widest that `fps` or `budget` allows
-  std::string kept_network;         // that a job which goes on began with; empty: none
+  std::filesystem::path plan_file;   // of --plan
+  std::filesystem::path report;      // page to write; empty: none
+  std::filesystem::path alert_file;  // empty: the output's name and .alerts.json
+  std::optional<double> alert_score;
+  std::string alert_votes;   // "3/5"; empty: the usual ones
+  std::string steps;         // empty: what the input needs
+  std::string network;       // empty: the widest that `fps` or `budget` allows
+  std::string kept_network;  // that a job which goes on began with; empty: none
   std::string budget = "realtime", encoder = "auto", preset;
   double fps = 0;   // 0: the input's
   int crf = -1;     // -1: the encoder's usual one
@@ -52,6 +56,9 @@ struct Plan {
   double seconds = 0;           // of the video; 0: not known
   std::vector<StreamFate> streams;
   LightData light;
+  std::optional<AlertRules> alerts;  // of the step, where the chain has it
+  std::filesystem::path alert_file;  // that is written then
+  bool alerts_only = false;          // and nothing else: the output's name ends in .json
   std::vector<std::string> losses;
   std::vector<Choice> choices;
   std::map<std::string_view, std::string> gains;  // of steps, as measured on samples

@@ -26,8 +26,8 @@ struct SegmentWriter::Open {
   Segment segment;
 };
 
-SegmentWriter::SegmentWriter(const EncoderSetup& setup, JobFolder& folder)
-    : setup_(setup), folder_(folder) {}
+SegmentWriter::SegmentWriter(const EncoderSetup& setup, JobFolder& folder, Trail* trail)
+    : setup_(setup), folder_(folder), trail_(trail) {}
 SegmentWriter::~SegmentWriter() = default;
 
 void SegmentWriter::Write(AVPacket& packet) {
@@ -42,6 +42,7 @@ int64_t SegmentWriter::Add(FramePtr frame, bool source_key, const std::string& n
                       (length > 0 && open_->segment.network != network);
   if (closes) Close(network);
   if (open_ == nullptr) open_ = std::make_unique<Open>(setup_, folder_.path("segment.part"));
+  if (trail_ != nullptr) trail_->Take(*frame);
   open_->segment.network = network;
   ++open_->segment.frames;
   open_->segment.last_duration = DurationOf(*frame);
@@ -54,7 +55,8 @@ void SegmentWriter::Close(const std::string& next) {
   CheckAv(av_write_trailer(open_->format.get()), open_->file.string());
   CheckAv(avio_closep(&open_->format->pb), open_->file.string());
   open_->segment.next = next;
-  folder_.AddSegment(open_->file, open_->segment);
+  folder_.AddSegment(open_->file, open_->segment,
+                     trail_ == nullptr ? std::nullopt : std::optional(trail_->TakeRows()));
   open_.reset();
 }
 

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <thread>
 
+#include "basics/files.h"
+#include "job/alerts.h"
 #include "job/assemble.h"
 #include "job/job.h"
 #include "job/pipeline.h"
@@ -36,6 +38,7 @@ void AddTimes(const Plan& plan, const Counters& counters, JobResult& result) {
     result.times.push_back({std::string(plan.chain[i].row->name),
                             MsPerFrame(counters.step_ns[i], counters.encoded),
                             plan.GainOf(*plan.chain[i].row)});
+  if (plan.alerts_only) return;
   result.times.push_back({"encode", MsPerFrame(counters.encode_ns, counters.encoded), ""});
 }
 
@@ -60,7 +63,8 @@ void AddPeople(const Plan& plan, const Counters& counters, JobResult& result) {
 /// Fills the folder's segments; what was done before is decoded only.
 void MakeSegments(const Plan& plan, JobFolder& folder, Counters& counters, SceneLog& scenes,
                   std::stop_token stop) {
-  SegmentWriter writer(plan.encoder, folder);
+  std::optional<Trail> trail = TrailOf(plan, folder);
+  SegmentWriter writer(plan.encoder, folder, trail ? &*trail : nullptr);
   // A job that goes on goes on by the network that it had come to.
   const bool begun = !folder.segments().empty() && !folder.segments().back().next.empty();
   const std::string network = begun ? folder.segments().back().next : plan.first.network;
@@ -68,7 +72,56 @@ void MakeSegments(const Plan& plan, JobFolder& folder, Counters& counters, Scene
     FailStopped(folder.frames());
 }
 
+/// All rows again, so that what is written does not depend on how often the job was begun.
+void WriteAlerts(const Plan& plan, const JobFolder& folder, JobResult& result) {
+  std::optional<Trail> trail = TrailOf(plan, folder);
+  if (!trail) return;
+  if (trail->frames() != result.frames_in)
+    throw Failure(kExitFailed,
+                  fmt::format("{} frames were looked at of {}; the job's folder is kept",
+                              trail->frames(), result.frames_in));
+  const std::string text = AlertsText(plan, *trail, av_q2d(plan.encoder.time_base));
+  WriteWhole(plan.alert_file, text);
+  result.alerts = trail->alerts();
+}
+
+/// Frames end where their finds are noted.
+class AlertSink : public FrameSink {
+ public:
+  explicit AlertSink(Trail& trail) : trail_(trail) {}
+  int64_t Add(FramePtr frame, bool, const std::string&) override {
+    trail_.Take(*frame);
+    return 0;
+  }
+  void Finish() override {}
+
+ private:
+  Trail& trail_;
+};
+
 }  // namespace
+
+JobResult RunAlerts(const Plan& plan, const ShowProgress& show, std::stop_token stop) {
+  const auto start = std::chrono::steady_clock::now();
+  JobResult result{.width = plan.first.width, .height = plan.first.height};
+  Counters counters(plan.chain.size());
+  SceneLog scenes({});
+  std::optional<Trail> trail = TrailOf(plan);
+  AlertSink sink(*trail);
+  bool done = false;
+  {
+    const Ticker ticker(show, counters, scenes, 0);
+    done = RunPipeline(plan, 0, plan.first.network, sink, counters, scenes, stop);
+  }
+  if (!done) throw Failure(kExitFailed, "stopped; without a video, nothing of it is kept");
+  AddTimes(plan, counters, result);
+  result.frames_in = counters.decoded;
+  result.damaged = counters.damaged;
+  WriteWhole(plan.alert_file, AlertsText(plan, *trail, av_q2d(plan.encoder.time_base)));
+  result.alerts = trail->alerts();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
 
 JobResult RunVideo(const Plan& plan, bool restart, const ShowProgress& show, std::stop_token stop) {
   const auto start = std::chrono::steady_clock::now();
@@ -110,6 +163,7 @@ JobResult RunVideo(const Plan& plan, bool restart, const ShowProgress& show, std
   if (result.frames_out != wanted)
     throw Failure(kExitFailed, fmt::format("{} frames became {}; the job's folder is kept",
                                            result.frames_in, result.frames_out));
+  WriteAlerts(plan, folder, result);
   MoveInPlace(file, plan.output);
   folder.Remove();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

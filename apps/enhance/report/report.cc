@@ -142,7 +142,7 @@ std::string PlanText(const Plan& plan, bool explain) {
   for (const Choice& choice : plan.choices)
     rows.push_back({choice.what, explain ? fmt::format("{} ({})", choice.choice, choice.reason)
                                          : choice.choice});
-  if (!plan.picture) rows.push_back({"streams", StreamsText(plan)});
+  if (!plan.picture && !plan.alerts_only) rows.push_back({"streams", StreamsText(plan)});
   for (const std::string& loss : plan.losses) rows.push_back({"not kept", loss});
   return TableOf(rows);
 }
@@ -180,13 +180,19 @@ std::string ResultText(const Plan& plan, const JobResult& result) {
     rows.push_back({time.step, fmt::format("{:.2f}", time.ms), time.gain});
   std::string text = TableOf(rows);
   std::string line = fmt::format("{}: {}x{}", plan.output.string(), result.width, result.height);
-  if (!plan.picture) {
+  if (plan.alerts_only) {
+    line += fmt::format(" · {} frames in", result.frames_in);
+  } else if (!plan.picture) {
     line += fmt::format(" · {} frames in, {} out", result.frames_in, result.frames_out);
     if (result.resumed > 0) line += fmt::format(", {} of them by earlier runs", result.resumed);
     line += fmt::format(" · {} · {:.1f} frames/s", StreamsText(plan), FramesPerSecond(result));
   }
   line += fmt::format(" · {:.1f} s", result.seconds);
-  return text + "\n" + TableOf({{line}});
+  text += "\n";
+  text += TableOf({{line}});
+  if (plan.alerts)
+    text += fmt::format("{} alerts in {}\n", result.alerts, plan.alert_file.string());
+  return text;
 }
 
 Json ResultJson(const Plan& plan, const JobResult& result) {
@@ -211,6 +217,8 @@ Json ResultJson(const Plan& plan, const JobResult& result) {
   document["seconds"] = result.seconds;
   document["frames_per_second"] = FramesPerSecond(result);
   document["peak_rss_bytes"] = PeakBytes();
+  if (plan.alerts)
+    document["alerts"] = {{"file", plan.alert_file.string()}, {"count", result.alerts}};
   document["warnings"] = result.warnings;
   return document;
 }

@@ -19,6 +19,7 @@ FETTLE_EMBED(deblock_10k_int8);
 FETTLE_EMBED(deblock_10k);
 FETTLE_EMBED(denoise_18k);
 FETTLE_EMBED(person_108k);
+FETTLE_EMBED(alert_24k);
 
 namespace fettle::enhance {
 namespace {
@@ -32,8 +33,8 @@ struct Choice {
 };
 
 /// The networks of a step in the order of their cost.
-const std::array<Choice, 6>& Choices() {
-  static const std::array<Choice, 6> choices = {
+const std::array<Choice, 7>& Choices() {
+  static const std::array<Choice, 7> choices = {
       Choice{"superres", "fast", FETTLE_NETWORK(sr_x2_10k_int8, 6), FETTLE_NETWORK(sr_x2_10k, 6)},
       Choice{"superres", "good", FETTLE_NETWORK(sr_x2_20k_int8, 10), FETTLE_NETWORK(sr_x2_20k, 10)},
       Choice{"superres", "best", FETTLE_NETWORK(sr_x2_20k, 10), FETTLE_NETWORK(sr_x2_20k, 10)},
@@ -41,6 +42,7 @@ const std::array<Choice, 6>& Choices() {
              FETTLE_NETWORK(deblock_10k, 12)},
       Choice{"deblock", "best", FETTLE_NETWORK(deblock_10k, 12), FETTLE_NETWORK(deblock_10k, 12)},
       Choice{"denoise", "best", FETTLE_NETWORK(denoise_18k, 18), FETTLE_NETWORK(denoise_18k, 18)},
+      Choice{"alert", "best", FETTLE_NETWORK(alert_24k, 0), FETTLE_NETWORK(alert_24k, 0)},
   };
   return choices;
 }

@@ -13,7 +13,7 @@ struct Network {
   std::string_view name;  // its file without .onnx
   std::span<const std::byte> bytes;
   int halo;  // rows beyond a strip that its pixels see: one or, at half the resolution, two for
-             // each 3x3 layer
+             // each 3x3 layer; slices of alert bring their own (alert/slices.h)
 };
 
 /// The network of `step` for `--network fast|good|best`, or its best where it has none of that

@@ -27,6 +27,8 @@ struct StepSetup {
   bool own_noise = false;  // of each scene (analysis/scene.h)
   bool dither = false;     // what tables round
   int turns = 0;           // quarters clockwise that frames are shown turned by
+  int scale = 1;           // of the frames beside the input's
+  double least_score = 0;  // of what alert finds
 };
 
 /// Belongs to one thread; the chain has one for each of its workers.
@@ -57,6 +59,7 @@ std::unique_ptr<Step> MakeDeepen(const StepSetup& setup);
 std::unique_ptr<Step> MakeBackgroundBlur(const StepSetup& setup);
 std::unique_ptr<Step> MakePrivacy(const StepSetup& setup);
 std::unique_ptr<Step> MakePrivacyHead(const StepSetup& setup);
+std::unique_ptr<Step> MakeAlert(const StepSetup& setup);
 
 /// How much of deblock's answer is taken: none up to a level of 24, where it may be worse than what
 /// was decoded, all from 28 on.
@@ -79,6 +82,9 @@ struct ChainLink {
 
 /// "superres,sharpen=0.8". Throws Failure (kExitUsage) and names the nearest step.
 std::vector<ChainLink> ReadChain(std::string_view text);
+/// The link of the step that `make` makes; null where the chain has none.
+const ChainLink* FindLink(const std::vector<ChainLink>& chain,
+                          std::unique_ptr<Step> (*make)(const StepSetup&));
 /// The same with all strengths, which ReadChain takes.
 std::string TextOf(const std::vector<ChainLink>& chain);
 int ScaleOf(const std::vector<ChainLink>& chain);

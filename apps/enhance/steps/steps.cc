@@ -29,6 +29,7 @@ constexpr std::array kRows = {
     StepRow{"privacy-head", "heads hidden, all else kept, by a network that finds them", 1, 0.5, 4,
             1, 0, MakePrivacyHead},
     StepRow{"deepen", "10 bits a sample, bands smoothed by a table", 1, 0, 1, 1, 10, MakeDeepen},
+    StepRow{"alert", "small phones told of in a file, and framed", 1, 0, 1, 1, 0, MakeAlert},
 };
 
 const StepRow& RowOf(std::string_view name) {
@@ -59,6 +60,19 @@ std::vector<ChainLink>::const_iterator BetweenLink(const std::vector<ChainLink>&
                               [](const ChainLink& link) { return link.row->make == nullptr; });
 }
 
+/// Steps that stand in a chain once, and what must not come before one.
+void CheckOrder(const std::vector<ChainLink>& chain) {
+  if (MakesBetween(LinksAfter(chain)))
+    throw Failure(kExitUsage, "--steps: interpolate stands in a chain once");
+  if (chain.back().row->make != MakeAlert) return;
+  if (FindLink(chain, MakeAlert) != &chain.back())
+    throw Failure(kExitUsage, "--steps: alert stands in a chain once");
+  if (MakesBetween(chain))
+    throw Failure(kExitUsage,
+                  "--steps: alert stands before interpolate: it looks at frames that were seen, "
+                  "not at made ones");
+}
+
 }  // namespace
 
 std::span<const StepRow> StepRows() { return kRows; }
@@ -74,11 +88,17 @@ std::vector<ChainLink> ReadChain(std::string_view text) {
   while (true) {
     const size_t comma = text.find(',');
     chain.push_back(ReadLink(text.substr(0, comma)));
-    if (MakesBetween(LinksAfter(chain)))
-      throw Failure(kExitUsage, "--steps: interpolate stands in a chain once");
+    CheckOrder(chain);
     if (comma == std::string_view::npos) return chain;
     text.remove_prefix(comma + 1);
   }
+}
+
+const ChainLink* FindLink(const std::vector<ChainLink>& chain,
+                          std::unique_ptr<Step> (*make)(const StepSetup&)) {
+  const auto found =
+      std::ranges::find_if(chain, [&](const ChainLink& link) { return link.row->make == make; });
+  return found == chain.end() ? nullptr : &*found;
 }
 
 std::string TextOf(const std::vector<ChainLink>& chain) {
@@ -118,6 +138,7 @@ StepSetup SetupAfter(const std::vector<ChainLink>& links, StepSetup first) {
   for (const ChainLink& link : links) {
     first.width *= link.row->scale;
     first.height *= link.row->scale;
+    first.scale *= link.row->scale;
     first.format = WithDepth(first.format, link.row->depth);
   }
   return first;

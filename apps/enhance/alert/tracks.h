@@ -1,0 +1,56 @@
+// Finds of frames in their order become alerts: what is seen often enough, and is one thing.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "alert/find.h"
+
+namespace fettle::enhance {
+
+/// A thing is told of once it was seen in `seen` of `of` frames in a row.
+struct Votes {
+  int seen = 3, of = 5;
+};
+
+/// A find with its frame's number and time, in the time base of whoever adds it.
+struct Sighting {
+  int64_t frame = 0, time = 0;
+  Find find;
+};
+
+/// A thing that passed the vote, from its first sighting on.
+struct Alert {
+  int id = 0;  // from 1 on, in the order of passing
+  std::vector<Sighting> sightings;
+};
+
+/// Each find goes to the thing that was last seen nearest to it, within one and a half of its
+/// longer side; the others begin a thing. One that is missed in `of` frames in a row has ended.
+/// Memory grows with the alerts alone. Belongs to one thread.
+class Tracks {
+ public:
+  explicit Tracks(Votes votes) : votes_(votes) {}
+
+  /// The next frame's.
+  void Add(int64_t time, const std::vector<Find>& finds);
+  /// Where the things are that passed the vote and are seen in so many of the last frames still.
+  std::vector<Box> shown() const;
+  /// All alerts in the order of their ids; those that go on are ended by it.
+  std::vector<Alert> Finish();
+
+ private:
+  struct Track {
+    Alert alert;
+    uint32_t seen = 0;  // a bit for each of the last frames, the newest lowest
+  };
+  void Match(const std::vector<Find>& finds);
+
+  const Votes votes_;
+  int64_t frame_ = -1, time_ = 0;
+  int last_id_ = 0;
+  std::vector<Track> tracks_;
+  std::vector<Alert> ended_;
+};
+
+}  // namespace fettle::enhance

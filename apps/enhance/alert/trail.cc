@@ -1,0 +1,72 @@
+#include "alert/trail.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "alert/overlay.h"
+
+namespace fettle::enhance {
+namespace {
+
+std::string MomentText(const Sighting& sighting, double seconds) {
+  return fmt::format("\"frame\": {}, \"time\": {:.6f}", sighting.frame,
+                     static_cast<double>(sighting.time) * seconds);
+}
+
+std::string TextOf(const Alert& alert, double seconds) {
+  std::vector<std::string> boxes;
+  float best = 0;
+  for (const Sighting& sighting : alert.sightings) {
+    const auto& [box, score] = sighting.find;
+    best = std::max(best, score);
+    boxes.push_back(
+        fmt::format("      {{{}, \"box\": [{:.1f}, {:.1f}, {:.1f}, {:.1f}], "
+                    "\"score\": {:.3f}}}",
+                    MomentText(sighting, seconds), box.x, box.y, box.width, box.height, score));
+  }
+  return fmt::format(
+      "    {{\"id\": {}, \"class\": \"phone\", \"first\": {{{}}}, \"last\": {{{}}}, "
+      "\"best_score\": {:.3f}, \"boxes\": [\n{}]}}",
+      alert.id, MomentText(alert.sightings.front(), seconds),
+      MomentText(alert.sightings.back(), seconds), best, fmt::join(boxes, ",\n"));
+}
+
+}  // namespace
+
+void Trail::Replay(const std::string& rows) {
+  for (size_t at = 0; at < rows.size();) {
+    const size_t end = std::min(rows.find('\n', at), rows.size());
+    const size_t blank = std::min(rows.find(' ', at), end);
+    int64_t time = 0;
+    const auto [last, error] = std::from_chars(rows.data() + at, rows.data() + blank, time);
+    if (error != std::errc() || last != rows.data() + blank)
+      throw Failure(kExitInvalidInput, "finds without a time");
+    tracks_.Add(time, ReadFinds(rows.substr(blank, end - blank)));
+    ++frames_;
+    at = end + 1;
+  }
+}
+
+void Trail::Take(AVFrame& frame) {
+  if (const char* finds = FindsOf(frame)) {
+    const std::string row = fmt::format("{} {}\n", frame.pts, finds);
+    Replay(row);
+    rows_ += row;
+  }
+  DrawBoxes(frame, tracks_.shown(), scale_, opacity_);
+}
+
+std::string Trail::TakeRows() { return std::exchange(rows_, {}); }
+
+std::string Trail::Finish(double seconds) {
+  std::vector<std::string> texts;
+  for (const Alert& alert : tracks_.Finish()) texts.push_back(TextOf(alert, seconds));
+  alerts_ = static_cast<int64_t>(texts.size());
+  if (texts.empty()) return "[]";
+  return fmt::format("[\n{}\n  ]", fmt::join(texts, ",\n"));
+}
+
+}  // namespace fettle::enhance
