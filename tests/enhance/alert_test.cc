@@ -206,6 +206,21 @@ TEST(Overlay, FramesTheBoxAndNothingElse) {
   }
 }
 
+TEST(Overlay, IsRedWhereverTheBoxStands) {
+  for (int x = 20; x < 24; ++x)
+    for (int y = 16; y < 20; ++y) {
+      const FramePtr frame = Flat(AV_PIX_FMT_YUV420P, 64, 48, 100);
+      DrawBoxes(*frame, {{static_cast<float>(x), static_cast<float>(y), 9, 8}}, 1, 1);
+      for (int row = 0; row < 48; ++row)
+        for (int column = 0; column < 64; ++column) {
+          const bool drawn = PlaneOf(*frame, 0).row<uint8_t>(row)[column] == 81;
+          const int red = PlaneOf(*frame, 2).row<uint8_t>(row / 2)[column / 2];
+          EXPECT_TRUE(!drawn || red == 240) << x << " " << y << ": " << column << " " << row;
+        }
+      EXPECT_EQ(PlaneOf(*frame, 2).row<uint8_t>((y + 4) / 2)[(x + 4) / 2], 100);
+    }
+}
+
 TEST(Overlay, StaysInsideAndBlends) {
   const FramePtr frame = Flat(AV_PIX_FMT_YUV420P, 33, 17, 181);
   DrawBoxes(*frame, {{-3, -3, 8, 8}, {30, 14, 10, 10}, {0, 0, 33, 17}}, 1, 0.5);

@@ -34,16 +34,15 @@ void Blend(const Plane& plane, Area area, float value, float opacity) {
   });
 }
 
-/// Of a ring `line` wide around `inside`; both of luma, in a plane that is shrunk by shifts.
+/// Of a ring `line` wide around `inside`; both of luma, in a plane that is shrunk by shifts: each
+/// of its samples that has a part of the ring.
 void BlendRing(const Plane& plane, Area inside, int line, int shift_x, int shift_y, float value,
                float opacity) {
-  const auto shrunk = [&](const Area& area) {
-    const auto up = [](int length, int shift) { return -(-length >> shift); };
-    return Area{area.left >> shift_x, area.top >> shift_y, up(area.right, shift_x),
-                up(area.bottom, shift_y)};
-  };
-  const Area in = shrunk(inside), out = shrunk({inside.left - line, inside.top - line,
-                                                inside.right + line, inside.bottom + line});
+  const auto up = [](int length, int shift) { return -(-length >> shift); };
+  const Area in{up(inside.left, shift_x), up(inside.top, shift_y), inside.right >> shift_x,
+                inside.bottom >> shift_y};
+  const Area out{(inside.left - line) >> shift_x, (inside.top - line) >> shift_y,
+                 up(inside.right + line, shift_x), up(inside.bottom + line, shift_y)};
   Blend(plane, {out.left, out.top, out.right, in.top}, value, opacity);
   Blend(plane, {out.left, in.bottom, out.right, out.bottom}, value, opacity);
   Blend(plane, {out.left, in.top, in.left, in.bottom}, value, opacity);
@@ -59,7 +58,9 @@ void DrawBoxes(AVFrame& frame, const std::vector<Box>& boxes, int scale, double 
   const int line = std::max(1, (frame.height + kRowsForLine / 2) / kRowsForLine);
   const int planes = PlaneCount(frame) < 3 ? 1 : 3;
   for (const Box& box : boxes) {
-    const auto at = [&](float length) { return static_cast<int>(std::lround(length * scale)); };
+    const auto at = [&](float length) {
+      return static_cast<int>(std::lround(length * static_cast<float>(scale)));
+    };
     const Area inside{at(box.x) - line, at(box.y) - line, at(box.x + box.width) + line,
                       at(box.y + box.height) + line};
     for (int index = 0; index < planes; ++index)
