@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <random>
 
 #include "kernels/cpu/gemm/block.h"
+#include "kernels/cpu/gemm/pack.h"
+#include "kernels/cpu/gemm/task_grid.h"
 #include "kernels/cpu/simd/targets.h"
 
 namespace fettle::kernels {
@@ -237,16 +240,52 @@ TEST(Blocking, LanesHaveEqualSharesOfFewTasks) {
     int64_t m, n, k, most;  // tiles of the lane that has most
   };
   static constexpr Row kRows[] = {
-      {49, 440, 440, 28},   // 14 panels: not 2 each for 4 and 3 tasks
-      {196, 80, 480, 21},   // 14 tiles of 3 panels
-      {49, 1280, 320, 80},  // 40 panels
+      {49, 440, 440, 28},     // 14 panels: not 2 each for 4 and 3 tasks
+      {196, 80, 480, 21},     // 14 tiles of 3 panels
+      {49, 1280, 320, 80},    // 40 panels
+      {196, 512, 1024, 112},  // 14 tiles, not 4 + 4 and 4 + 2
       {1, 64, 16, 1},
   };
   for (const Row& row : kRows) {
     const Blocking blocking = ChooseBlocking(info, kMr, kNr, row.m, row.n, row.k, 2, 64 * kMr);
-    const auto cut = [](int64_t all, int64_t part) { return (all + part - 1) / part; };
-    const int64_t tasks = cut(row.m, blocking.rows) * cut(cut(row.n, kNr), blocking.panels);
-    EXPECT_LE(cut(tasks, 2) * (blocking.rows / kMr) * blocking.panels, row.most) << row.m;
+    const TaskGrid grid(1, row.m, CeilDiv(row.n, kNr), blocking);
+    std::array<int64_t, 2> tiles{};
+    for (int64_t i = 0; i < grid.count(); ++i) {
+      const TaskGrid::Task task = grid.At(i);
+      tiles[2 * i < grid.count() ? 0 : 1] +=
+          CeilDiv(task.rows, kMr) * (task.panel_end - task.panel);
+    }
+    EXPECT_LE(std::max(tiles[0], tiles[1]), row.most) << row.m;
+  }
+}
+
+TEST(TaskGrid, CoversEachTileOnceInNearEqualTasks) {
+  constexpr int64_t kMr = 6, kRuns = 2;
+  for (const int64_t rows : {1, 6, 49, 100}) {
+    for (const int64_t panels : {1, 7, 36}) {
+      for (const int64_t together : {1, 2}) {
+        const Blocking blocking{.tile_rows = kMr, .rows = 5 * kMr, .panels = 8};
+        const TaskGrid grid(kRuns, rows, panels, blocking, together);
+        std::vector<int> covered(kRuns * rows * panels);
+        int64_t least = INT64_MAX, most = 0;
+        for (int64_t i = 0; i < grid.count(); ++i) {
+          const TaskGrid::Task task = grid.At(i);
+          EXPECT_EQ(task.row / rows, (task.row + task.rows - 1) / rows) << "one run";
+          EXPECT_EQ(task.row % rows % kMr, 0);
+          EXPECT_EQ(task.panel % together, 0);
+          EXPECT_LE(task.rows, blocking.rows);
+          EXPECT_LE(task.panel_end - task.panel, blocking.panels);
+          least = std::min(least, CeilDiv(task.rows, kMr));
+          most = std::max(most, CeilDiv(task.rows, kMr));
+          for (int64_t row = task.row; row < task.row + task.rows; ++row) {
+            for (int64_t panel = task.panel; panel < task.panel_end; ++panel)
+              ++covered[row * panels + panel];
+          }
+        }
+        EXPECT_LE(most, least + 1);
+        EXPECT_EQ(covered, std::vector<int>(covered.size(), 1)) << rows << " x " << panels;
+      }
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/cpu/conv/taps.h"
+#include "kernels/cpu/gemm/task_grid.h"
 #include "kernels/cpu/simd/amx_tiles.h"
 
 namespace fettle::kernels {
@@ -55,16 +56,12 @@ class Bf16Gemm final : public PreparedKernel {
   Status Launch(const LaunchArgs& args) const override {
     std::memset(args.workspace.host<std::byte>(), 0, ZeroBytes());
     const elementwise::Binding binding = epilogue_.Bind(args, 1);
-    const int64_t all_panels = g_.groups * panels_;
-    const int64_t row_tasks = CeilDiv(g_.pixels(), blocking_.rows);
-    const int64_t column_tasks = CeilDiv(all_panels, blocking_.panels);
+    const TaskGrid grid(1, g_.pixels(), g_.groups * panels_, blocking_);
     auto& stream = static_cast<CpuStream&>(args.stream);
-    stream.ParallelFor(row_tasks * column_tasks, [&](int64_t task, int lane) {
-      const int64_t row = task / column_tasks * blocking_.rows;
-      const int64_t first = task % column_tasks * blocking_.panels;
-      const Task work{
-          args, binding, {row, std::min(blocking_.rows, g_.pixels() - row)}, ScratchOf(args, lane)};
-      RunTask(work, first, std::min(first + blocking_.panels, all_panels));
+    stream.ParallelFor(grid.count(), [&](int64_t i, int lane) {
+      const TaskGrid::Task part = grid.At(i);
+      const Task work{args, binding, {part.row, part.rows}, ScratchOf(args, lane)};
+      RunTask(work, part.panel, part.panel_end);
     });
     return OkStatus();
   }

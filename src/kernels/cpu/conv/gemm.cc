@@ -11,6 +11,7 @@
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
+#include "kernels/cpu/gemm/task_grid.h"
 #include "kernels/family.h"
 
 namespace fettle::kernels {
@@ -102,7 +103,8 @@ class ConvGemm final : public PreparedKernel {
     run_ = g_.pixels();
     far_rows_ = run_ * (g_.ic + g_.oc) * int64_t{4} / lanes_ > cpu.info().l2_bytes;
     if (!out_.is_channels_last()) {
-      blocking_.panels = RoundUp(blocking_.panels, std::max<int64_t>(out_.block / kernels_.nr, 1));
+      panels_together_ = std::max<int64_t>(out_.block / kernels_.nr, 1);
+      blocking_.panels = RoundUp(blocking_.panels, panels_together_);
       run_ = out_.pixels;
     }
     if (!operands_.computed) return;
@@ -126,17 +128,11 @@ class ConvGemm final : public PreparedKernel {
     if (operands_.computed) PackComputed(args);
     const elementwise::Binding binding = epilogue_.Bind(args, operands_.computed ? 0 : 1);
     if (g_.pixels() == 0) return OkStatus();
-    const int64_t run_tasks = CeilDiv(run_, blocking_.rows);
-    const int64_t row_tasks = g_.pixels() / run_ * run_tasks;
-    const int64_t column_tasks =
-        CeilDiv(g_.groups * weights_.panels(kernels_.nr), blocking_.panels);
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor(row_tasks * column_tasks, [&](int64_t task, int lane) {
-          const int64_t row = task / column_tasks, in_run = row % run_tasks * blocking_.rows;
-          RunTask(args, binding,
-                  {row / run_tasks * run_ + in_run, std::min(blocking_.rows, run_ - in_run)},
-                  task % column_tasks * blocking_.panels, lane);
-        });
+    const TaskGrid grid(g_.pixels() / run_, run_, g_.groups * weights_.panels(kernels_.nr),
+                        blocking_, panels_together_);
+    static_cast<CpuStream&>(args.stream).ParallelFor(grid.count(), [&](int64_t i, int lane) {
+      RunTask(args, binding, grid.At(i), lane);
+    });
     return OkStatus();
   }
 
@@ -181,9 +177,10 @@ class ConvGemm final : public PreparedKernel {
     return PointerBytes() + RoundUp(TapCopyBytes(g_, taps_, blocking_.rows, 4), 64);
   }
 
-  /// Pixels `range`, panels from `first` (counted over all groups).
-  void RunTask(const LaunchArgs& args, const elementwise::Binding& binding, PixelRange range,
-               int64_t first, int lane) const {
+  /// Panels are counted over all groups.
+  void RunTask(const LaunchArgs& args, const elementwise::Binding& binding,
+               const TaskGrid::Task& task, int lane) const {
+    const PixelRange range{task.row, task.rows};
     std::byte* scratch =
         args.workspace.host<std::byte>() + ZeroBytes() + ComputedBytes() + lane * LaneBytes();
     auto* pointers = reinterpret_cast<const float**>(scratch);
@@ -205,10 +202,9 @@ class ConvGemm final : public PreparedKernel {
     block.low = epilogue_.clamp().low;
     block.high = epilogue_.clamp().high;
     const int64_t panels = weights_.panels(kernels_.nr);
-    const int64_t end = std::min(first + blocking_.panels, g_.groups * panels);
-    for (int64_t panel = first; panel < end;) {
+    for (int64_t panel = task.panel; panel < task.panel_end;) {
       const int64_t group = panel / panels, in_group = panel % panels;
-      const int64_t count = std::min(end - panel, panels - in_group);
+      const int64_t count = std::min(task.panel_end - panel, panels - in_group);
       RunColumns(args, binding, range, group, in_group * kernels_.nr,
                  std::min(count * kernels_.nr, weights_.oc - in_group * kernels_.nr), pointers,
                  block);
@@ -248,7 +244,8 @@ class ConvGemm final : public PreparedKernel {
   int b_input_ = -1;
   ConvGeometry g_;
   PixelLayout out_;
-  int64_t run_ = 0;  // pixels that follow each other in the output
+  int64_t run_ = 0;              // pixels that follow each other in the output
+  int64_t panels_together_ = 1;  // a block of the output's channels
   TapPlan taps_;
   bool even_;      // rows of the product lie evenly in the input
   bool far_rows_;  // when they are read, the second-level cache has lost them

@@ -91,10 +91,11 @@ std::span<const TileSpan> CutTiles(const RowTiles& tiles, int64_t begin, int64_t
                                    const EvenRows& a, float* c, int64_t c_stride,
                                    const float** pointers, TileSpan* out);
 
-/// How a product is cut into tasks.
+/// How a product is cut into tasks (TaskGrid).
 struct Blocking {
-  int64_t rows = 0;         // per task, a multiple of mr
-  int64_t panels = 0;       // per task
+  int64_t tile_rows = 1;    // mr
+  int64_t rows = 0;         // most of a task, a multiple of tile_rows
+  int64_t panels = 0;       // most of a task
   int64_t depth_block = 0;  // see BlockArgs
 };
 

@@ -5,6 +5,7 @@
 #include "base/subnormals.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/microkernel.h"
+#include "kernels/cpu/gemm/task_grid.h"
 #include "tensor/tensor.h"
 
 namespace fettle::kernels {
@@ -116,25 +117,23 @@ void RunGemm(const CpuInfo& info, const GemmArgs& args, CpuStream& stream, std::
   }
   std::byte* lanes = workspace + plan.b_bytes();
   const RowTiles tiles(kernels.mr, args.m);
-  const int64_t row_tiles = plan.rows / kernels.mr;
-  const int64_t row_tasks = CeilDiv(tiles.count(), row_tiles);
+  const EvenParts rows(tiles.count(), plan.rows / kernels.mr);
   for (int64_t n0 = 0; n0 < args.n; n0 += plan.columns) {
     const int64_t columns = std::min(plan.columns, args.n - n0);
     const int64_t all_panels = CeilDiv(columns, kernels.nr);
     // Columns are split where the rows alone do not occupy the lanes.
-    const int64_t splits = std::clamp<int64_t>(CeilDiv(int64_t{4} * threads, row_tasks), 1,
+    const int64_t splits = std::clamp<int64_t>(CeilDiv(int64_t{4} * threads, rows.count()), 1,
                                                threads > 1 ? all_panels : 1);
-    const int64_t panels = CeilDiv(all_panels, splits);
-    const int64_t column_tasks = CeilDiv(all_panels, panels);
+    const EvenParts parts(all_panels, CeilDiv(all_panels, splits));
     for (int64_t k0 = 0; k0 < args.k; k0 += plan.depth) {
       const BlockOfB block{n0, columns, k0, std::min(plan.depth, args.k - k0),
                            reinterpret_cast<float*>(workspace)};
       PackB(kernels, args, block, stream);
-      stream.ParallelFor(row_tasks * column_tasks, [&](int64_t task, int lane) {
-        const int64_t tile = task / column_tasks * row_tiles;
-        RunTask(kernels, args, plan, block,
-                {tiles, tile, std::min(tile + row_tiles, tiles.count())},
-                task % column_tasks * panels, panels, lanes + lane * plan.lane_bytes());
+      stream.ParallelFor(rows.count() * parts.count(), [&](int64_t task, int lane) {
+        const int64_t row = task / parts.count(), part = task % parts.count();
+        RunTask(kernels, args, plan, block, {tiles, rows.Begin(row), rows.Begin(row + 1)},
+                parts.Begin(part), parts.Begin(part + 1) - parts.Begin(part),
+                lanes + lane * plan.lane_bytes());
       });
     }
   }

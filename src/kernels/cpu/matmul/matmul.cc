@@ -9,6 +9,7 @@
 #include "kernels/cpu/epilogue/epilogue.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
+#include "kernels/cpu/gemm/task_grid.h"
 #include "kernels/family.h"
 #include "kernels/match/product.h"
 
@@ -130,20 +131,20 @@ class MatMul final : public PreparedKernel {
     if (!p_.constant_b && !direct_b_) PackOperand(args, stream);
     if (copies_a_) CopyA(args, stream);
     const elementwise::Binding binding = epilogue_.Bind(args, p_.constant_b ? 1 : 0);
-    const int64_t row_tiles = blocking_.rows / kernels_.mr;
-    const int64_t row_tasks = CeilDiv(tiles_.count(), row_tiles);
-    const int64_t column_tasks = CeilDiv(Panels(), blocking_.panels);
-    const int64_t per_batch = row_tasks * column_tasks;
+    const EvenParts rows(tiles_.count(), blocking_.rows / kernels_.mr);
+    const EvenParts columns(Panels(), blocking_.panels);
+    const int64_t per_batch = rows.count() * columns.count();
     const auto batches = static_cast<int64_t>(p_.batches.size());
     stream.ParallelFor(batches * per_batch, [&](int64_t task, int lane) {
       Block block;
       block.batch = task / per_batch;
-      block.first_tile = task % per_batch / column_tasks * row_tiles;
-      block.end_tile = std::min(block.first_tile + row_tiles, tiles_.count());
+      const int64_t row = task % per_batch / columns.count(), column = task % columns.count();
+      block.first_tile = rows.Begin(row);
+      block.end_tile = rows.Begin(row + 1);
       block.row = tiles_.Begin(block.first_tile);
       block.rows = tiles_.Begin(block.end_tile) - block.row;
-      block.column = task % column_tasks * blocking_.panels * kernels_.nr;
-      block.columns = std::min(blocking_.panels * kernels_.nr, p_.n - block.column);
+      block.column = columns.Begin(column) * kernels_.nr;
+      block.columns = std::min(columns.Begin(column + 1) * kernels_.nr, p_.n) - block.column;
       RunTask(args, binding, block, lane);
     });
     return OkStatus();

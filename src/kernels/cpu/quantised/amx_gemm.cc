@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/cpu/gemm/task_grid.h"
 #include "kernels/cpu/quantised/gemm_kernel.h"
 #include "kernels/cpu/quantised/results.h"
 #include "kernels/cpu/quantised/rows.h"
@@ -78,15 +79,12 @@ class AmxGemm final : public PreparedKernel {
       x = padded;
     }
     const QuantLaunch launch = results_.Begin(args, nullptr);
-    const int64_t all_panels = g_.groups * operands_.layout().panels();
-    const int64_t row_tasks = CeilDiv(g_.pixels(), blocking_.rows);
-    const int64_t column_tasks = CeilDiv(all_panels, blocking_.panels);
-    stream.ParallelFor(row_tasks * column_tasks, [&](int64_t task, int lane) {
-      const int64_t row = task / column_tasks * blocking_.rows;
-      const int64_t first = task % column_tasks * blocking_.panels;
-      const Task work{launch, x,    {row, std::min(blocking_.rows, g_.pixels() - row)},
+    const TaskGrid grid(1, g_.pixels(), g_.groups * operands_.layout().panels(), blocking_);
+    stream.ParallelFor(grid.count(), [&](int64_t i, int lane) {
+      const TaskGrid::Task part = grid.At(i);
+      const Task work{launch, x,    {part.row, part.rows},
                       zero,   init, shared + SharedBytes() + lane * LaneBytes()};
-      RunTask(work, first, std::min(first + blocking_.panels, all_panels));
+      RunTask(work, part.panel, part.panel_end);
     });
     results_.End(launch);
     return OkStatus();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/cpu/gemm/task_grid.h"
 #include "kernels/cpu/quantised/padded_rows.h"
 #include "kernels/cpu/quantised/results.h"
 #include "kernels/cpu/quantised/rows.h"
@@ -69,24 +70,20 @@ class QuantGemm final : public PreparedKernel {
     if (copied_bytes_ > 0) x = CopyInput(args, x, static_cast<uint8_t>(zero));
     std::memset(shared, zero, PaddingBytes());
     const QuantLaunch launch = results_.Begin(args, kernels_.finishes ? nullptr : init);
-    const int64_t all_panels = g_.groups * operands_.layout().panels();
-    const int64_t run_tasks = CeilDiv(run_, blocking_.rows);
-    const int64_t row_tasks = g_.pixels() / run_ * run_tasks;
-    const int64_t column_tasks = CeilDiv(all_panels, blocking_.panels);
-    static_cast<CpuStream&>(args.stream)
-        .ParallelFor(row_tasks * column_tasks, [&](int64_t task, int lane) {
-          const int64_t row = task / column_tasks, in_run = row % run_tasks * blocking_.rows;
-          const int64_t first = task % column_tasks * blocking_.panels;
-          const int64_t rows = std::min(blocking_.rows, run_ - in_run);
-          const Task work{.launch = launch,
-                          .x = x,
-                          .init = init,
-                          .range = {row / run_tasks * run_ + in_run, rows},
-                          .zero = zero,
-                          .scratch = shared + SharedBytes() + lane * LaneBytes(),
-                          .tile_rows = static_cast<int>(CeilDiv(rows, CeilDiv(rows, kernels_.mr)))};
-          RunTask(work, first, std::min(first + blocking_.panels, all_panels));
-        });
+    const TaskGrid grid(g_.pixels() / run_, run_, g_.groups * operands_.layout().panels(),
+                        blocking_);
+    static_cast<CpuStream&>(args.stream).ParallelFor(grid.count(), [&](int64_t i, int lane) {
+      const TaskGrid::Task part = grid.At(i);
+      const int64_t tiles = CeilDiv(part.rows, kernels_.mr);
+      const Task work{.launch = launch,
+                      .x = x,
+                      .init = init,
+                      .range = {part.row, part.rows},
+                      .zero = zero,
+                      .scratch = shared + SharedBytes() + lane * LaneBytes(),
+                      .tile_rows = static_cast<int>(CeilDiv(part.rows, tiles))};
+      RunTask(work, part.panel, part.panel_end);
+    });
     results_.End(launch);
     return OkStatus();
   }
