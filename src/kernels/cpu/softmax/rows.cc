@@ -60,16 +60,23 @@ void Scale(const float* x, float* y, int64_t n, float factor, float offset) {
 }
 
 /// A row that fills kVectors registers, the last one in part: nothing of it is stored in between.
+/// Of several the last one ends with the row and holds values of the one before again: masked
+/// stores would hold up the next row's loads, which begin inside the same lines.
 template <int kVectors>
 void RowInRegisters(const float* x, float* y, int64_t n) {
   const hn::ScalableTag<float> d;
   constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
-  const int64_t left = n - (kVectors - 1) * kLanes, end = n - left;
-  const auto some = hn::FirstN(d, left);
-  const auto last = LoadSomeFloats(d, x + end, left);
+  const int64_t left = n - (kVectors - 1) * kLanes;
+  const int64_t end = kVectors > 1 ? n - kLanes : 0;
+  const auto some = kVectors > 1 ? hn::Not(hn::FirstN(d, kLanes - left)) : hn::FirstN(d, left);
   hn::Vec<hn::ScalableTag<float>> v[kVectors];
   for (int i = 0; i + 1 < kVectors; ++i) v[i] = hn::LoadU(d, x + i * kLanes);
-  auto most = v[kVectors - 1] = hn::IfThenElse(some, last, hn::Set(d, *x));
+  if constexpr (kVectors > 1) {
+    v[kVectors - 1] = hn::LoadU(d, x + end);
+  } else {
+    v[0] = hn::IfThenElse(some, LoadSomeFloats(d, x, left), hn::Set(d, *x));
+  }
+  auto most = v[kVectors - 1];
   for (int i = 0; i + 1 < kVectors; ++i) most = hn::Max(most, v[i]);
   most = hn::MaxOfLanes(d, most);
   for (int i = 0; i < kVectors; ++i) v[i] = Exp(d, hn::Sub(v[i], most));
@@ -77,7 +84,12 @@ void RowInRegisters(const float* x, float* y, int64_t n) {
   for (int i = 0; i + 1 < kVectors; ++i) sum = hn::Add(sum, v[i]);
   const auto factor = hn::Div(hn::Set(d, 1.0f), hn::SumOfLanes(d, sum));
   for (int i = 0; i + 1 < kVectors; ++i) hn::StoreU(hn::Mul(v[i], factor), d, y + i * kLanes);
-  StoreSomeFloats(d, hn::Mul(v[kVectors - 1], factor), y + end, left);
+  const auto last = hn::Mul(v[kVectors - 1], factor);
+  if constexpr (kVectors > 1) {
+    hn::StoreU(last, d, y + end);
+  } else {
+    StoreSomeFloats(d, last, y, left);
+  }
 }
 
 void SoftmaxRowOnTarget(const float* x, float* y, int64_t n, bool log) {
