@@ -1,21 +1,17 @@
 #include "kernels/cpu/layout/pad_lanes.h"
 
 namespace fettle::kernels {
-namespace {
-
-alignas(16) constexpr std::byte kZeros[16] = {};
-
-}  // namespace
 
 PadLanes::PadLanes(const Shape& shape, const Layout& layout, int64_t element_bytes) {
-  for (PadBox& box : FindPadLanes(shape, layout))
-    copies_.emplace_back(element_bytes, std::move(box.axes), 0, box.offset);
+  for (PadBox& box : FindPadLanes(shape, layout)) {
+    copies_.Add(element_bytes,
+                {.source = kZeroSource, .dst_offset = box.offset, .axes = std::move(box.axes)});
+  }
 }
 
 void PadLanes::Zero(CpuStream& stream, std::byte* data) const {
-  for (const StridedCopy& copy : copies_) {
-    stream.ParallelFor(copy.tasks(), [&](int64_t task, int) { copy.Run(kZeros, data, task); });
-  }
+  copies_.Run(
+      stream, [](int) { return kZeroElement; }, [&](int) { return data; });
 }
 
 }  // namespace fettle::kernels

@@ -1,10 +1,8 @@
 // Zeroing the lanes behind the last element of a blocked axis.
 #pragma once
 
-#include <vector>
-
 #include "device/cpu/cpu_device.h"
-#include "kernels/cpu/move/strided_copy.h"
+#include "kernels/cpu/move/copy_set.h"
 #include "kernels/move/pad_boxes.h"
 
 namespace fettle::kernels {
@@ -20,7 +18,7 @@ class PadLanes {
   void Zero(CpuStream& stream, std::byte* data) const;
 
  private:
-  std::vector<StridedCopy> copies_;
+  CopySet copies_;
 };
 
 }  // namespace fettle::kernels

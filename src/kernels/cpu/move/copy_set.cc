@@ -7,10 +7,8 @@ void CopySet::Add(int64_t element_bytes, Piece piece) {
   for (const CopyAxis& axis : piece.axes) elements *= axis.extent;
   bytes_ += elements * element_bytes;
   StridedCopy copy(element_bytes, std::move(piece.axes), piece.src_offset, piece.dst_offset);
-  const int64_t tasks = copy.tasks();
-  if (tasks == 0) return;
-  jobs_.push_back({std::move(copy), piece.source, piece.output, tasks_});
-  tasks_ += tasks;
+  if (copy.tasks() == 0) return;
+  jobs_.push_back({std::move(copy), piece.source, piece.output});
 }
 
 }  // namespace fettle::kernels

@@ -1,7 +1,6 @@
 // Several strided copies as one parallel loop.
 #pragma once
 
-#include <algorithm>
 #include <vector>
 
 #include "device/cpu/cpu_device.h"
@@ -33,26 +32,30 @@ class CopySet {
       }
       return;
     }
-    stream.ParallelFor(tasks_, [&](int64_t task, int) {
-      const auto after =
-          std::upper_bound(jobs_.begin(), jobs_.end(), task,
-                           [](int64_t at, const Job& job) { return at < job.first_task; });
-      run(*(after - 1), task - (after - 1)->first_task);
+    // Each part is a piece of all copies: those of a Concat along channels write the same pixels,
+    // whose cache lines two lanes would otherwise take from each other.
+    const int64_t parts = (bytes_ + kPartBytes - 1) / kPartBytes;
+    stream.ParallelFor(parts, [&](int64_t part, int) {
+      for (const Job& job : jobs_) {
+        const int64_t end = (part + 1) * job.copy.tasks() / parts;
+        for (int64_t task = part * job.copy.tasks() / parts; task < end; ++task) run(job, task);
+      }
     });
   }
 
  private:
   /// Below this everything runs on the calling lane: waking others takes longer.
   static constexpr int64_t kSerialBytes = 32 << 10;
+  /// Enough to hide the claim of a part.
+  static constexpr int64_t kPartBytes = 64 << 10;
 
   struct Job {
     StridedCopy copy;
     int source, output;
-    int64_t first_task;
   };
 
   std::vector<Job> jobs_;
-  int64_t tasks_ = 0, bytes_ = 0;
+  int64_t bytes_ = 0;
 };
 
 }  // namespace fettle::kernels

@@ -10,8 +10,8 @@
 namespace fettle::kernels {
 namespace {
 
-/// Enough to hide the claim of a task, small enough that a layer splits over many lanes.
-constexpr int64_t kTaskBytes = 128 << 10;
+/// Enough to hide what a task begins with, small enough to be shared evenly.
+constexpr int64_t kTaskBytes = 16 << 10;
 /// Shorter runs are copied element by element: a call of memcpy costs more than they do.
 constexpr int64_t kRunBytes = 32;
 
