@@ -25,13 +25,15 @@ HWY_INLINE V Join(V a, V b) {
 template <typename T>
 struct Pixel {
   const PoolPlan& plan;
-  const T* x;  // of the image
-  T* y;        // of the pixel
-  const PoolTaps &d, &h, &w;
+  const T* x;                                 // channel 0 of the first tap that is inside
+  T* y;                                       // of the pixel
+  int64_t planes, rows, columns;              // taps inside
+  int64_t plane_step, row_step, column_step;  // elements from tap to tap
+  float scale;
 
   /// `vectors` vectors of channels from `c` on; `last` lanes of the last one.
   template <bool max, int vectors>
-  HWY_INLINE void Channels(int64_t c, int64_t last, float scale) const {
+  HWY_INLINE void Channels(int64_t c, int64_t last) const {
     const hn::ScalableTag<float> tag;
     using V = hn::Vec<decltype(tag)>;
     const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
@@ -41,17 +43,16 @@ struct Pixel {
     };
     const float start = max ? std::numeric_limits<float>::lowest() : 0.0f;
     V s0 = hn::Set(tag, start), s1 = s0, s2 = s0, s3 = s0;
-    if (max && d.begin < d.end && h.begin < h.end && w.begin < w.end) {
+    if (max && planes > 0 && rows > 0 && columns > 0) {
       // A maximum starts from an element, which may be -infinity.
-      const T* p = x + FirstTap(plan, d, h, w, d.begin, h.begin) + c;
+      const T* p = x + c;
       s0 = load(p, 0);
       if constexpr (vectors == 4) s1 = load(p, 1), s2 = load(p, 2), s3 = load(p, 3);
     }
-    const int64_t step = plan.dilation[2] * plan.channels;
-    for (int64_t kd = d.begin; kd < d.end; ++kd) {
-      for (int64_t kh = h.begin; kh < h.end; ++kh) {
-        const T* p = x + FirstTap(plan, d, h, w, kd, kh) + c;
-        for (int64_t kw = w.begin; kw < w.end; ++kw, p += step) {
+    for (int64_t kd = 0; kd < planes; ++kd) {
+      for (int64_t kh = 0; kh < rows; ++kh) {
+        const T* p = x + kd * plane_step + kh * row_step + c;
+        for (int64_t kw = 0; kw < columns; ++kw, p += column_step) {
           s0 = Join<max>(s0, load(p, 0));
           if constexpr (vectors == 4) {
             s1 = Join<max>(s1, load(p, 1));
@@ -61,16 +62,16 @@ struct Pixel {
         }
       }
     }
-    Store(tag, s0, c, vectors == 1 ? last : lanes, scale);
+    Store(tag, s0, c, vectors == 1 ? last : lanes);
     if constexpr (vectors == 4) {
-      Store(tag, s1, c + lanes, lanes, scale);
-      Store(tag, s2, c + 2 * lanes, lanes, scale);
-      Store(tag, s3, c + 3 * lanes, lanes, scale);
+      Store(tag, s1, c + lanes, lanes);
+      Store(tag, s2, c + 2 * lanes, lanes);
+      Store(tag, s3, c + 3 * lanes, lanes);
     }
   }
 
   template <class D, class V>
-  HWY_INLINE void Store(D tag, V sum, int64_t c, int64_t count, float scale) const {
+  HWY_INLINE void Store(D tag, V sum, int64_t c, int64_t count) const {
     V result = hn::Mul(sum, hn::Set(tag, scale));
     if constexpr (!std::is_same_v<T, float>) {
       result = hn::Round(hn::MulAdd(result, hn::Set(tag, plan.mul), hn::Set(tag, plan.add)));
@@ -87,15 +88,13 @@ struct Pixel {
   HWY_INLINE void Run() const {
     const hn::ScalableTag<float> tag;
     const auto lanes = static_cast<int64_t>(hn::Lanes(tag));
-    const auto counted = static_cast<float>(d.counted * h.counted * w.counted);
-    const float scale = max ? 1.0f : 1.0f / counted;
     int64_t c = 0;
-    for (; c + 4 * lanes <= plan.channels; c += 4 * lanes) Channels<max, 4>(c, lanes, scale);
-    for (; c + lanes <= plan.channels; c += lanes) Channels<max, 1>(c, lanes, scale);
+    for (; c + 4 * lanes <= plan.channels; c += 4 * lanes) Channels<max, 4>(c, lanes);
+    for (; c + lanes <= plan.channels; c += lanes) Channels<max, 1>(c, lanes);
     if (c == plan.channels) return;
     // The last vector overlaps the one before: it writes the same values again.
     const int64_t last = std::min(lanes, plan.channels);
-    Channels<max, 1>(plan.channels - last, last, scale);
+    Channels<max, 1>(plan.channels - last, last);
   }
 };
 
@@ -103,16 +102,25 @@ template <typename T>
 void Row(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row) {
   const int64_t oh = row % plan.out[1], od = row / plan.out[1] % plan.out[0],
                 n = row / (plan.out[1] * plan.out[0]);
-  const int64_t image = plan.in[0] * plan.in[1] * plan.in[2] * plan.channels;
+  const int64_t line = plan.in[2] * plan.channels, plane = plan.in[1] * line;
   const PoolTaps d(plan, 0, od), h(plan, 1, oh);
+  const T* first = reinterpret_cast<const T*>(x) +
+                   (n * plan.in[0] + d.first + d.begin * plan.dilation[0]) * plane +
+                   (h.first + h.begin * plan.dilation[1]) * line;
+  T* to = reinterpret_cast<T*>(y) + row * plan.out[2] * plan.channels;
+  Pixel<T> pixel{.plan = plan,
+                 .planes = d.end - d.begin,
+                 .rows = h.end - h.begin,
+                 .plane_step = plan.dilation[0] * plane,
+                 .row_step = plan.dilation[1] * line,
+                 .column_step = plan.dilation[2] * plan.channels};
   for (int64_t ow = 0; ow < plan.out[2]; ++ow) {
     const PoolTaps w(plan, 2, ow);
-    const Pixel<T> pixel{plan,
-                         reinterpret_cast<const T*>(x) + n * image,
-                         reinterpret_cast<T*>(y) + (row * plan.out[2] + ow) * plan.channels,
-                         d,
-                         h,
-                         w};
+    pixel.x = first + (w.first + w.begin * plan.dilation[2]) * plan.channels;
+    pixel.y = to + ow * plan.channels;
+    pixel.columns = w.end - w.begin;
+    const auto counted = static_cast<float>(d.counted * h.counted * w.counted);
+    pixel.scale = plan.max ? 1.0f : 1.0f / counted;
     plan.max ? pixel.template Run<true>() : pixel.template Run<false>();
   }
 }

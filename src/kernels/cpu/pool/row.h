@@ -48,14 +48,6 @@ struct PoolTaps {
   }
 };
 
-/// The first tap of row (kd, kh) of a window that is inside: elements from the start of the image.
-inline int64_t FirstTap(const PoolPlan& plan, const PoolTaps& d, const PoolTaps& h,
-                        const PoolTaps& w, int64_t kd, int64_t kh) {
-  const int64_t row =
-      (d.first + kd * plan.dilation[0]) * plan.in[1] + h.first + kh * plan.dilation[1];
-  return (row * plan.in[2] + w.first + w.begin * plan.dilation[2]) * plan.channels;
-}
-
 /// Writes the pixels (n, d, h, *) of the output; `row` counts (n, d, h) linearly. For wide pixels:
 /// vectors run along the channels.
 void PoolRow(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row);
