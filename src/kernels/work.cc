@@ -9,19 +9,32 @@
 namespace fettle::kernels {
 namespace {
 
+/// Whether windows leave nothing of the input between them.
+bool WindowsMeet(const ir::Node& node) {
+  const std::vector<int64_t> strides = node.attributes.Ints("strides"),
+                             kernel = node.attributes.Ints("kernel_shape"),
+                             dilations = node.attributes.Ints("dilations");
+  for (size_t i = 0; i < strides.size(); ++i) {
+    const bool is_dense = i >= dilations.size() || dilations[i] == 1;
+    if (strides[i] > (i < kernel.size() && is_dense ? kernel[i] : 1)) return false;
+  }
+  return true;
+}
+
 /// Whether every element of the first operand is read: not so where windows leave gaps or parts are
 /// picked.
 bool ReadsAll(const ir::Graph& group, const ir::Node& node, const ops::Operator& op) {
-  if (op.Has(ir::Trait::kElementwise)) return true;
+  for (ir::Trait trait : {ir::Trait::kElementwise, ir::Trait::kReduces, ir::Trait::kNormalises}) {
+    if (op.Has(trait)) return true;
+  }
   if (node.op == "QuantizeLinear"_op)
     return std::find(group.outputs.begin(), group.outputs.end(), node.output(0)) !=
            group.outputs.end();
-  if (node.op == "Conv"_op) {
-    const std::vector<int64_t> strides = node.attributes.Ints("strides");
-    return std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride == 1; });
-  }
+  if (node.op == "Conv"_op || node.op == "MaxPool"_op || node.op == "AveragePool"_op)
+    return WindowsMeet(node);
   return node.op == "MatMul"_op || node.op == "Gemm"_op || node.op == "Softmax"_op ||
-         node.op == "Concat"_op;
+         node.op == "Concat"_op || node.op == "Transpose"_op || node.op == "GlobalAveragePool"_op ||
+         node.op == "GlobalMaxPool"_op;
 }
 
 /// Bytes of the group's operands that its kernels read at least once: whole inputs, and constants

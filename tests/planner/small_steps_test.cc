@@ -50,5 +50,17 @@ TEST(SmallSteps, QuantisingReadsItsFloats) {
   EXPECT_EQ(ThreadsFor(text, 2), 2);  // 600 KB of floats for 150 KB of bytes
 }
 
+TEST(SmallSteps, FoldingReadsWhatItFolds) {
+  const std::string input = "input %x: f32[1x256x28x28]\n", output = "output %y\n";
+  EXPECT_EQ(ThreadsFor(input + "%y = GlobalAveragePool(%x)\n" + output, 2), 2);
+  EXPECT_EQ(
+      ThreadsFor(input + "%y = MaxPool(%x) {kernel_shape=[2, 2], strides=[2, 2]}\n" + output, 2),
+      2);
+  // Of each 64 elements one is read.
+  EXPECT_EQ(
+      ThreadsFor(input + "%y = MaxPool(%x) {kernel_shape=[1, 1], strides=[8, 8]}\n" + output, 2),
+      1);
+}
+
 }  // namespace
 }  // namespace fettle::planner
