@@ -61,7 +61,9 @@ def files(folder):
     yield "black_start.mkv", [*picture(), "-vf", "fade=in:0:10", *X264]
     yield "subtitles.mkv", [*picture(), *TONE, "-i", folder / "words.srt", "-i", folder / "words.ass", "-i",
                             folder / "chapters.txt", "-map", "0", "-map", "1", "-map", "2", "-map", "3", "-map_metadata", "4",
-                            "-attach", folder / "letters.ttf", "-metadata:s:t", "mimetype=application/x-truetype-font", *X264,
+                            "-attach", folder / "letters.ttf", "-attach", folder / "words.ass",
+                            "-metadata:s:t:0", "mimetype=application/x-truetype-font",
+                            "-metadata:s:t:1", "mimetype=font/of-tomorrow", *X264,
                             "-c:a", "flac", "-c:s", "copy", "-metadata:s:a", "language=deu", "-disposition:s:1", "forced"]
     yield "subtitles.mp4", [*picture(), "-i", folder / "words.srt", "-i", folder / "chapters.txt", "-map", "0", "-map", "1",
                             "-map_metadata", "2", *X264, "-c:s", "mov_text"]

@@ -47,15 +47,22 @@ double RotationOf(const AVStream& stream) {
   return std::isfinite(rotation) ? rotation : 0;
 }
 
+/// "" where Matroska takes the attachment: it needs a type, one that FFmpeg knows or any other.
+std::string WhyNoAttachment(const AVStream& stream, std::string_view container) {
+  if (container != "matroska") return fmt::format("{} has no attachments", container);
+  if (stream.codecpar->codec_id == AV_CODEC_ID_NONE &&
+      av_dict_get(stream.metadata, "mimetype", nullptr, 0) == nullptr)
+    return "nothing says of what type it is";
+  return "";
+}
+
 std::string WhyNot(const AVStream& stream, const AVOutputFormat& container) {
   const AVCodecParameters& codec = *stream.codecpar;
+  const std::string_view name = container.name;
+  if (codec.codec_type == AVMEDIA_TYPE_ATTACHMENT) return WhyNoAttachment(stream, name);
   if (codec.codec_type == AVMEDIA_TYPE_DATA || codec.codec_type == AVMEDIA_TYPE_UNKNOWN ||
       codec.codec_id == AV_CODEC_ID_NONE)
-    return fmt::format("{} has no place for unknown data", container.name);
-  const bool attachment = codec.codec_type == AVMEDIA_TYPE_ATTACHMENT;
-  const std::string_view name = container.name;
-  if (attachment && name != "matroska") return fmt::format("{} has no attachments", name);
-  if (attachment) return "";
+    return fmt::format("{} has no place for unknown data", name);
   if (avformat_query_codec(&container, codec.codec_id, FF_COMPLIANCE_NORMAL) == 0)
     return fmt::format("{} does not carry {}", name, avcodec_get_name(codec.codec_id));
   return "";
