@@ -145,16 +145,16 @@ HWY_INLINE void AddBytes(ByteV bytes, bool is_first, uint16_t* sums) {
   hn::Store(upper, d16, sums + kHalf);
 }
 
-/// kPairsAtOnce pairs over vectors of pixels: sums of counts mod 256, and of those above bit 4.
+/// Sums of kPairsAtOnce pairs over vectors of pixels. No struct: its constructors would have no
+/// vectors.
 template <int kVectors>
-struct PairSums {
-  ByteV total[kPairsAtOnce][kVectors], upper[kPairsAtOnce][kVectors];
-};
+using PairSums = ByteV[kPairsAtOnce][kVectors];
 
-/// kSteps look-ups of each pair, whose counts fit a byte together.
+/// kSteps look-ups of each pair, whose counts fit a byte together, more in `total` mod 256, and
+/// what lies above bit 4 of them in `upper`.
 template <int kSteps, int kVectors>
 HWY_INLINE void LookUp(const uint8_t* nibbles, int64_t pixels, const uint8_t* pairs,
-                       PairSums<kVectors>& sums) {
+                       PairSums<kVectors>& total, PairSums<kVectors>& upper) {
   const ByteD d;
   ByteV counts[kPairsAtOnce][kVectors];
 #pragma GCC unroll 4
@@ -179,12 +179,12 @@ HWY_INLINE void LookUp(const uint8_t* nibbles, int64_t pixels, const uint8_t* pa
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       const auto found = counts[pair][v];
-      sums.total[pair][v] = hn::Add(sums.total[pair][v], found);
+      total[pair][v] = hn::Add(total[pair][v], found);
       if constexpr (kMixesShifts) {
         const auto shifted = hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(PairD(), found)));
-        sums.upper[pair][v] = hn::Add(sums.upper[pair][v], shifted);
+        upper[pair][v] = hn::Add(upper[pair][v], shifted);
       } else {
-        sums.upper[pair][v] = hn::Add(sums.upper[pair][v], hn::ShiftRight<4>(found));
+        upper[pair][v] = hn::Add(upper[pair][v], hn::ShiftRight<4>(found));
       }
     }
   }
@@ -210,25 +210,25 @@ template <int kVectors>
 HWY_INLINE void CountSteps(const uint8_t* nibbles, int64_t pixels, const uint8_t* pairs,
                            int64_t steps, bool is_first,
                            uint16_t (*sums)[kTableVectors * kTableLanes]) {
-  PairSums<kVectors> of;
+  PairSums<kVectors> total, upper;
 #pragma GCC unroll 4
   for (int pair = 0; pair < kPairsAtOnce; ++pair) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) of.total[pair][v] = of.upper[pair][v] = hn::Zero(ByteD());
+    for (int v = 0; v < kVectors; ++v) total[pair][v] = upper[pair][v] = hn::Zero(ByteD());
   }
   for (; steps >= kStepsOfPair; steps -= kStepsOfPair) {
-    LookUp<kStepsOfPair>(nibbles, pixels, pairs, of);
+    LookUp<kStepsOfPair>(nibbles, pixels, pairs, total, upper);
     nibbles += kStepsOfPair * pixels;
     pairs += kStepsOfPair * kTablePairs;
   }
   for (; steps > 0; --steps, nibbles += pixels, pairs += kTablePairs)
-    LookUp<1>(nibbles, pixels, pairs, of);
+    LookUp<1>(nibbles, pixels, pairs, total, upper);
 #pragma GCC unroll 4
   for (int pair = 0; pair < kPairsAtOnce; ++pair) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      const auto second = SecondOf(of.total[pair][v], of.upper[pair][v]);
-      const auto first = hn::Sub(of.total[pair][v], Times16(second));
+      const auto second = SecondOf(total[pair][v], upper[pair][v]);
+      const auto first = hn::Sub(total[pair][v], Times16(second));
       AddBytes(first, is_first, sums[2 * pair] + v * kTableLanes);
       AddBytes(second, is_first, sums[2 * pair + 1] + v * kTableLanes);
     }
