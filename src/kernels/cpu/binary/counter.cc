@@ -87,6 +87,7 @@ void BitCounter::CountWords(const std::byte* blob, const Task& task) const {
     tiles.count = std::ssize(steps);
     tiles.weights = WeightsOf(blob, task.panel + panel);
     tiles.sums = task.differ + panel * kBitOutputs;
+    tiles.next = panel + 3 < task.panels ? WeightsOf(blob, task.panel + panel + 2) : nullptr;
     if (task.tile == 1) {
       (is_pair ? tile_.single_pair : tile_.single)(tiles);
     } else {

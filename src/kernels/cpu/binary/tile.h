@@ -19,6 +19,8 @@ struct BitTileArgs {
   int64_t count = 0, tiles = 1;
   int32_t* sums = nullptr;       // 32-byte aligned
   int64_t stride = kBitOutputs;  // a multiple of it
+  /// The weights that the next call takes, as many: tiles ask for them, a share each. Or null.
+  const uint64_t* next = nullptr;
 };
 
 /// Counts for tiles of `pixels` pixels, and of one. The pairs, which some have, take two panels at

@@ -70,9 +70,20 @@ inline void CountPairTile(const BitTileArgs& args, int64_t tile) {
     _mm512_storeu_si512(args.sums + (tile * kPixels + p) * args.stride, sums[p]);
 }
 
+/// Weights of over 1 MB lie behind the second-level cache: the first tile of a panel would wait.
+void AskForNext(const BitTileArgs& args, int64_t tile) {
+  if (args.next == nullptr) return;
+  const int64_t end = args.count * (tile + 1) / args.tiles;
+  for (int64_t i = args.count * tile / args.tiles; i < end; ++i)
+    _mm_prefetch(reinterpret_cast<const char*>(args.next + i * kBitOutputs), _MM_HINT_T0);
+}
+
 template <int kPixels>
 void CountPair(const BitTileArgs& args) {
-  for (int64_t tile = 0; tile < args.tiles; ++tile) CountPairTile<kPixels>(args, tile);
+  for (int64_t tile = 0; tile < args.tiles; ++tile) {
+    AskForNext(args, tile);
+    CountPairTile<kPixels>(args, tile);
+  }
 }
 
 }  // namespace
