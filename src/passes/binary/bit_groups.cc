@@ -10,7 +10,8 @@ constexpr size_t kMaxShifts = 2;
 
 class BitLister {
  public:
-  explicit BitLister(const ir::Graph& graph) : graph_(graph), consumers_(graph.Consumers()) {}
+  explicit BitLister(const ir::Graph& graph)
+      : graph_(graph), consumers_(graph.Consumers()), producers_(graph.Producers()) {}
 
   void Extend(const Group& group, std::vector<Group>& made) const {
     const ir::OpRef op = graph_.node(group.nodes[0]).op;
@@ -32,7 +33,39 @@ class BitLister {
     }
   }
 
+  /// A PackBits with the shifts before it, where others read their input too: no group of a product
+  /// ends there.
+  void Precede(ir::NodeId id, std::vector<Group>& made) const {
+    if (graph_.node(id).op != "PackBits"_op) return;
+    std::vector<ir::NodeId> nodes = {id};
+    ir::ValueId value = graph_.node(id).inputs[0];
+    while (nodes.size() <= kMaxShifts && producers_[value] >= 0 && consumers_[value].size() == 1 &&
+           !IsOutput(value)) {
+      const ir::Node& node = graph_.node(producers_[value]);
+      const ir::ValueId from = ShiftedBy(node);
+      if (from == ir::kAbsent || graph_.value(from).shape != graph_.value(value).shape) break;
+      nodes.insert(nodes.begin(), producers_[value]);
+      value = from;
+    }
+    if (nodes.size() == 1) return;
+    made.push_back({.nodes = nodes, .outputs = graph_.node(id).outputs, .pattern = "bits"});
+  }
+
  private:
+  /// What an element-wise operator computes from one value and constants; kAbsent where it is none.
+  ir::ValueId ShiftedBy(const ir::Node& node) const {
+    if (!node.op->Has(ir::Trait::kElementwise) || node.op->Has(ir::Trait::kRandom) ||
+        node.outputs.size() != 1)
+      return ir::kAbsent;
+    ir::ValueId from = ir::kAbsent;
+    for (ir::ValueId id : node.inputs) {
+      if (id == ir::kAbsent || graph_.value(id).is_constant()) continue;
+      if (from != ir::kAbsent) return ir::kAbsent;
+      from = id;
+    }
+    return from;
+  }
+
   bool IsOutput(ir::ValueId id) const {
     return std::find(graph_.outputs.begin(), graph_.outputs.end(), id) != graph_.outputs.end();
   }
@@ -45,13 +78,7 @@ class BitLister {
       const ir::Node& node = graph_.node(reader);
       path.push_back(reader);
       if (node.op == "PackBits"_op) return path;
-      const bool is_shift =
-          node.op->Has(ir::Trait::kElementwise) && !node.op->Has(ir::Trait::kRandom) &&
-          node.outputs.size() == 1 &&
-          std::all_of(node.inputs.begin(), node.inputs.end(), [&](ir::ValueId id) {
-            return id == ir::kAbsent || id == value || graph_.value(id).is_constant();
-          });
-      if (!is_shift) return {};
+      if (ShiftedBy(node) != value) return {};
       value = node.outputs[0];
       if (consumers_[value].size() != 1 || IsOutput(value)) return {};
       reader = consumers_[value][0];
@@ -61,6 +88,7 @@ class BitLister {
 
   const ir::Graph& graph_;
   IdVector<ir::ValueId, std::vector<ir::NodeId>> consumers_;
+  IdVector<ir::ValueId, ir::NodeId> producers_;
 };
 
 }  // namespace
@@ -72,6 +100,7 @@ std::vector<Group> ListBitGroups(const ir::Graph& graph, const std::vector<Group
   const BitLister lister(graph);
   std::vector<Group> made;
   for (const Group& group : groups) lister.Extend(group, made);
+  for (ir::NodeId id : graph.nodes().ids()) lister.Precede(id, made);
   return made;
 }
 

@@ -1,6 +1,7 @@
 #include "kernels/cpu/binary/pack_row.h"
 
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/match/bits.h"
 
@@ -47,11 +48,14 @@ HWY_INLINE uint64_t PackWord(const float* x, int64_t count, const PackRowArgs& a
       const auto key = hn::Xor(bits, hn::And(hn::ShiftRight<31>(bits), magnitude));
       // Both ends count: what is outside is below one or above the other.
       const auto outside = hn::Or(hn::Lt(key, low), hn::Gt(key, high));
+      // No wider than it is written: a wider load would wait for the store to leave its buffer.
+      using Some = std::conditional_t<(kLanes > 8), uint16_t, uint8_t>;
+      static_assert(kLanes <= 16);
       uint8_t stored[8] = {};
       hn::StoreMaskBits(d, hn::Not(outside), stored);
-      uint64_t some;
+      Some some;
       std::memcpy(&some, stored, sizeof some);
-      word |= (some & ((uint64_t{1} << kLanes) - 1)) << c;
+      word |= (uint64_t{some} & ((uint64_t{1} << kLanes) - 1)) << c;
     }
     return c < count ? word | PackSome(x + c, count - c, args) << c : word;
   }
