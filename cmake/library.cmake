@@ -10,8 +10,8 @@ function(fettle_precompile target)
   endif()
 endfunction()
 
-# fettle_optimise(TARGET small|fast): what loops over data or searches is fast, what plans and calls it small, in releases;
-# with the usual headers, precompiled once for each.
+# fettle_optimise(TARGET small|fast|loops): what searches is fast, what loops over data is so in its loops, what plans and
+# calls it is small, in releases; with the usual headers, precompiled once for each.
 function(fettle_optimise target how)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:fettle_${how}_flags>)
   if(FETTLE_PCH)
@@ -19,32 +19,35 @@ function(fettle_optimise target how)
   endif()
 endfunction()
 
-# fettle_library(NAME SOURCES... [LINK ...] [FAST|OWN_FLAGS]): one static library per folder, with the design's edges as
+# fettle_library(NAME SOURCES... [LINK ...] [FAST|LOOPS|OWN_FLAGS]): one static library per folder, with the design's edges as
 # links; small unless it says otherwise.
 function(fettle_library name)
-  cmake_parse_arguments(arg "OWN_FLAGS;FAST" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "OWN_FLAGS;FAST;LOOPS" "" "SOURCES;LINK" ${ARGN})
   add_library(fettle_${name} STATIC ${arg_SOURCES})
   target_link_libraries(fettle_${name} PUBLIC ${arg_LINK} fettle_flags fettle_sanitize)
   if(arg_FAST)
     fettle_optimise(fettle_${name} fast)
+  elseif(arg_LOOPS)
+    fettle_optimise(fettle_${name} loops)
   elseif(NOT arg_OWN_FLAGS)
     fettle_optimise(fettle_${name} small)
   endif()
 endfunction()
 
-# fettle_oracle(NAME SOURCES... [LINK ...]): the same for reference code, at -O2 without instrumentation in every
-# preset, so that oracles are as fast in Debug.
+# fettle_oracle(NAME SOURCES... [LINK ...]): the same for reference code, small in releases, elsewhere at -O2 and without
+# instrumentation, so that oracles are fast in Debug too.
 function(fettle_oracle name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   add_library(fettle_${name} STATIC ${arg_SOURCES})
   target_link_libraries(fettle_${name} PUBLIC ${arg_LINK} fettle_flags)
-  target_compile_options(fettle_${name} PRIVATE -O2 -fno-sanitize=all)
+  target_link_libraries(fettle_${name} PRIVATE $<BUILD_INTERFACE:fettle_small_flags>)
+  target_compile_options(fettle_${name} PRIVATE $<$<NOT:$<CONFIG:Release>>:-O2> -fno-sanitize=all)
   fettle_precompile(fettle_${name})
 endfunction()
 
 if(FETTLE_PCH)
   file(WRITE ${CMAKE_BINARY_DIR}/pch.cc "// Only here for its precompiled headers.\n")
-  foreach(how small fast)
+  foreach(how small fast loops)
     add_library(fettle_${how}_pch STATIC ${CMAKE_BINARY_DIR}/pch.cc)
     target_link_libraries(fettle_${how}_pch PUBLIC fmt::fmt fettle_flags fettle_sanitize PRIVATE fettle_${how}_flags)
     fettle_precompile(fettle_${how}_pch)

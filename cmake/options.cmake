@@ -38,11 +38,16 @@ target_compile_options(fettle_flags INTERFACE -Wall -Wextra -Wconversion -Wno-si
                                               $<$<COMPILE_LANG_AND_ID:CXX,Clang>:SHELL:-Xclang -fno-pch-timestamp>)
 # Of releases (fettle_optimise): -Os halves the size of what plans and calls, and takes two thirds of -O3's time to compile.
 # In sections, so that a shared library leaves out what it does not use.
-foreach(how small fast)
+foreach(how small fast loops)
   add_library(fettle_${how}_flags INTERFACE)
 endforeach()
 target_compile_options(fettle_small_flags INTERFACE $<$<CONFIG:Release>:-Os -ffunction-sections -fdata-sections>)
 target_compile_options(fettle_fast_flags INTERFACE $<$<CONFIG:Release>:-O3 -ffunction-sections -fdata-sections>)
+# Loops are compiled as the fast are, but what is around them calls functions of the standard library instead of holding
+# copies of them: two thirds of the size.
+target_compile_options(fettle_loops_flags INTERFACE
+  $<$<CONFIG:Release>:-O3 -ffunction-sections -fdata-sections
+    $<$<CXX_COMPILER_ID:GNU>:--param=max-inline-insns-single=20 --param=max-inline-insns-auto=5>>)
 target_include_directories(fettle_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 
 add_library(fettle_sanitize INTERFACE)

@@ -21,7 +21,9 @@ using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
 
 /// Sums that leave registers for the weights of a kernel row and a column.
-constexpr int kRegisters = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 32 : 16;
+constexpr int kRegisters = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 32
+                           : HWY_TARGET == HWY_SCALAR                       ? 8  // few and short
+                                                                            : 16;
 constexpr int kMostOutputs = std::min<int>(kMostStripOutputs, kRegisters - kStripTaps - 3);
 
 /// Columns of `args` that lie inside of the line, from the first one wanted.

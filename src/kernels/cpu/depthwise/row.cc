@@ -25,6 +25,8 @@ constexpr int64_t kLanes = HWY_LANES(float);
 constexpr int kRegisters = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 32 : 16;
 constexpr int kWidths[] = {14, 7, 4, 1};
 constexpr bool HasWidth(DepthwiseForm form, int kernel, int width) {
+  // What hardly any processor runs is short.
+  if (HWY_TARGET == HWY_SCALAR) return width == 1;
   // Bytes are bound by their conversion.
   if (form != DepthwiseForm::kFloats || kernel > 7) return width <= 4;
   return width <= kRegisters - kernel - 3;

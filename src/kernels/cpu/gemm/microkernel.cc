@@ -24,6 +24,8 @@ constexpr size_t kLanes = HWY_LANES(float);
 constexpr int kMr = 14;
 #elif HWY_TARGET == HWY_NEON
 constexpr int kMr = 8;  // with 12, g++ loads ahead and spills
+#elif HWY_TARGET == HWY_SCALAR
+constexpr int kMr = 4;  // what hardly any processor runs is short
 #else
 constexpr int kMr = 6;
 #endif
@@ -273,7 +275,7 @@ void RunTile(const TileArgs& args) {
 
 /// Sums that hide the latency of a multiply-add: 4 cycles, two at a time. Narrow tiles that have
 /// fewer run in pairs.
-constexpr bool kPairs = kMr <= 8;
+constexpr bool kPairs = kMr <= 8 && kLanes > 1;
 
 template <int kRows>
 void RunNarrowPair(const TileArgs& args) {

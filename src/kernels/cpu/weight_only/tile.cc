@@ -22,7 +22,7 @@ using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
 constexpr int64_t kNr = 2 * kLanes;
 /// Rows whose sums fit into the register file.
-constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 8 : 4;
+constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 8 : HWY_TARGET == HWY_SCALAR ? 1 : 4;
 
 /// A step of 4-bit codes.
 struct Nibbles {
