@@ -14,16 +14,16 @@ constexpr int64_t kMostAhead = 256 * 1024 / sizeof(float);
 /// Tiles that share the fetching of one slice. In more of them each would ask for parts of lines.
 constexpr int64_t kFetchers = 4;
 
-/// What each of so many tiles that pass over a slice fetches of the `next` one, if that is not
-/// null: otherwise the first tile would wait for all of B, and the memory for the others.
+/// What each of so many tiles that pass over a slice fetches of the `next` one, `step` elements
+/// with each step of its depth, if that is not null: otherwise the first tile would wait for all of
+/// B, and the memory for the others.
 class Fetching {
  public:
-  Fetching(const TileArgs& work, const float* next, int64_t tiles)
+  Fetching(const TileArgs& work, const float* next, int64_t step, int64_t tiles)
       : next_(next),
         steps_(work.taps * work.depth),
         fetchers_(std::clamp<int64_t>(tiles, 1, kFetchers)) {
-    if (next != nullptr && steps_ * work.b_step <= kMostAhead)
-      share_ = CeilDiv(work.b_step, 2 * fetchers_);
+    if (next != nullptr && steps_ * step <= kMostAhead) share_ = CeilDiv(step, 2 * fetchers_);
   }
   void Ask(int64_t tile, TileArgs& work) const {
     work.next_step = tile < fetchers_ ? share_ : 0;
@@ -53,7 +53,8 @@ void RunPanel(const MicroKernels& kernels, const BlockArgs& args, TileArgs work,
   const int64_t at = offset(column);
   work.c_half = offset(column + kernels.nr / 2) - at;
   const bool narrow = work.columns * 2 <= kernels.nr;
-  const Fetching fetching(work, next, std::ssize(args.tiles));
+  const Fetching fetching(work, next, args.ahead == nullptr ? work.b_step : args.ahead_step,
+                          std::ssize(args.tiles));
   const float* const addend = work.addend;
   for (size_t i = 0; i < args.tiles.size(); ++i) {
     const TileSpan& tile = args.tiles[i];
@@ -142,6 +143,7 @@ void RunBlock(const MicroKernels& kernels, const BlockArgs& args) {
       // Behind the last slice, and often behind the block, B goes on with the next panel.
       const bool turns = column + nr >= args.columns && !last;
       const float* next = turns ? start(slices.At(i + 1)) : tile.b + panel_stride;
+      if (args.ahead != nullptr) next = args.ahead;
       RunPanel(kernels, args, tile, column, slice.tap, in_panels ? next : nullptr);
     }
   }

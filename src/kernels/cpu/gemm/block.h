@@ -49,6 +49,10 @@ struct BlockArgs {
   float high = std::numeric_limits<float>::infinity();
   /// The rows of A lie behind the second-level cache: tiles fetch those of the tile behind them.
   bool far_rows = false;
+  /// Fetched instead of the next panel, ahead_step floats with each step of the depth: what the B
+  /// of a later block is made of.
+  const float* ahead = nullptr;
+  int64_t ahead_step = 0;
   /// Depth (taps * depth) done before C is stored and read again.
   int64_t depth_block = INT64_MAX;
 };

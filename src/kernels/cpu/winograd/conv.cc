@@ -1,5 +1,6 @@
 // 3x3 convolutions of stride 1 by Winograd's F(m x m, 3 x 3): windows to points, one small product
 // a point, points to tiles; a block of tiles at a time, in the second-level cache.
+// Filters lie in memory as points, or as taps that become points in a block (decision 56).
 //   cpu.conv.winograd43.nhwc    F(4x4, 3x3), channels-last, where it is a safe choice unmeasured
 //   cpu.conv.winograd43.any     the same for few tiles or channels, or blocks of channels
 //   cpu.conv.winograd23.any     F(2x2, 3x3): fewer and cheaper points, for small images
@@ -92,35 +93,46 @@ Result<WinogradProblem> ReadProblem(const Problem& problem, const Conv& conv, in
   return WinogradProblem{conv.g, pixels, outputs};
 }
 
+/// Bytes of the inputs' points where filters become points in the block: in the third-level cache,
+/// since the filters' transform wants many tiles to share it.
+constexpr int64_t kSharedInputs = int64_t{4} << 20;
+
 WinogradBlock ChooseBlock(const CpuInfo& info, const WinogradProblem& p, int threads) {
   const MicroKernels& kernels = GetMicroKernels();
-  // Points of the inputs take half of the second-level cache, points of the results a quarter.
   const int64_t l2 = info.l2_bytes > 0 ? info.l2_bytes : 512 * 1024;
   const int64_t point_bytes = p.points() * 4;
+  WinogradBlock block;
+  // Points that no cache near the core holds are four times as much to read as taps.
+  block.from_taps = point_bytes * p.g.ic * p.g.oc > l2;
+  // Else points of the inputs take half of the second-level cache; those of results a quarter.
+  const int64_t inputs = block.from_taps ? kSharedInputs : l2 / 2;
   const int64_t most =
-      std::max<int64_t>(kernels.mr, l2 / 2 / (point_bytes * p.g.ic) / kernels.mr * kernels.mr);
+      std::max<int64_t>(kernels.mr, inputs / (point_bytes * p.g.ic) / kernels.mr * kernels.mr);
   const int64_t tiles = TilesOf(p.g, p.outputs).count;
   int64_t blocks = CeilDiv(tiles, most);
-  if (blocks < int64_t{4} * threads && tiles >= kSafeTiles) blocks = RoundUp(blocks, threads);
-  WinogradBlock block;
+  if (!block.from_taps && blocks < int64_t{4} * threads && tiles >= kSafeTiles)
+    blocks = RoundUp(blocks, threads);
   // Whole register tiles: what is left over adds up in another order, and must be the same tiles
   // for any number of threads.
   block.tiles = RoundUp(CeilDiv(tiles, blocks), kernels.mr);
   const int64_t columns = l2 / 4 / (point_bytes * block.tiles) / kernels.nr * kernels.nr;
   const int64_t padded_oc = RoundUp(p.g.oc, kernels.nr);
   block.columns = std::clamp<int64_t>(columns, kernels.nr, padded_oc);
-  if (blocks < threads)
-    block.column_tasks = std::min<int64_t>(int64_t{2} * threads, padded_oc / kernels.nr);
+  if (blocks < threads || (block.from_taps && blocks % threads != 0)) {
+    const int64_t each = block.from_taps ? 1 : 2;
+    block.column_tasks = std::min<int64_t>(each * threads, padded_oc / kernels.nr);
+  }
   return block;
 }
 
 /// A block as it is searched: columns in panels of nr.
 struct BlockParams {
-  int64_t tiles = 1, panels = 1, column_tasks = 1;
+  int64_t tiles = 1, panels = 1, column_tasks = 1, from_taps = 0;
 };
 constexpr Fields kFields("", Field{"tiles", &BlockParams::tiles, {}},
                          Field{"panels", &BlockParams::panels, {}},
-                         Field{"column_tasks", &BlockParams::column_tasks, {}});
+                         Field{"column_tasks", &BlockParams::column_tasks, {}},
+                         Field{"from_taps", &BlockParams::from_taps, {}});
 
 template <int kOutputs>
 ParamSpace Space(const Problem& problem, const Conv& conv, const Device& device) {
@@ -130,11 +142,12 @@ ParamSpace Space(const Problem& problem, const Conv& conv, const Device& device)
   const int nr = GetMicroKernels().nr;
   const int64_t tiles = RoundUp(TilesOf(p.g, kOutputs).count, GetMicroKernels().mr);
   const int64_t panels = CeilDiv(p.g.oc, nr);
-  return {
-      kFields.Tunables({ValuesAround(usual.tiles, tiles), ValuesAround(usual.columns / nr, panels),
-                        ValuesAround(usual.column_tasks, panels)}),
-      kFields.Write({usual.tiles, usual.columns / nr, usual.column_tasks}),
-      {}};
+  return {kFields.Tunables({ValuesAround(usual.tiles, tiles),
+                            ValuesAround(usual.columns / nr, panels),
+                            ValuesAround(usual.column_tasks, panels),
+                            {0, 1}}),
+          kFields.Write({usual.tiles, usual.columns / nr, usual.column_tasks, usual.from_taps}),
+          {}};
 }
 
 template <int kOutputs>
@@ -145,22 +158,24 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Co
   const BlockParams read = kFields.Read(params);
   const WinogradBlock block{.tiles = std::max<int64_t>(read.tiles, 1),
                             .columns = std::max<int64_t>(read.panels, 1) * GetMicroKernels().nr,
-                            .column_tasks = std::max<int64_t>(read.column_tasks, 1)};
+                            .column_tasks = std::max<int64_t>(read.column_tasks, 1),
+                            .from_taps = read.from_taps != 0};
   return MakeConvWinograd(problem, conv.operands, p, std::move(epilogue), block,
                           static_cast<const CpuDevice&>(device).pool().threads());
 }
 
 /// Products of the points, and the transforms' additions, which also take the vector units' time.
 template <int kOutputs>
-Work CountWork(const Problem& problem, const Conv& conv, const Params&, const Device&) {
+Work CountWork(const Problem& problem, const Conv& conv, const Params& params, const Device&) {
   const WinogradProblem p = ReadProblem(problem, conv, kOutputs).value();
   const auto tiles = static_cast<double>(TilesOf(p.g, kOutputs).count);
   const auto points = static_cast<double>(p.points());
   const auto ic = static_cast<double>(p.g.ic), oc = static_cast<double>(p.g.oc);
   Work work;
   work.operations = 2 * tiles * points * ic * oc;
+  const double filter = kFields.Read(params).from_taps != 0 ? 9 : points;
   work.bytes = 4 * (ic * static_cast<double>(p.g.batch * p.g.in[1] * p.g.in[2]) +
-                    oc * static_cast<double>(p.g.pixels()) + points * ic * oc);
+                    oc * static_cast<double>(p.g.pixels()) + filter * ic * oc);
   return work;
 }
 
@@ -187,14 +202,14 @@ constexpr Family<Conv> kAny23{.read = ReadAny<2>,
 
 extern const KernelDesc kCpuConvWinograd43Nhwc;
 const KernelDesc kCpuConvWinograd43Nhwc = {
-    .name = "cpu.conv.winograd43.nhwc", .version = 2, .match = MatchAs<kSafe43>};
+    .name = "cpu.conv.winograd43.nhwc", .version = 3, .match = MatchAs<kSafe43>};
 
 extern const KernelDesc kCpuConvWinograd43Any;
-const KernelDesc kCpuConvWinograd43Any = {.name = "cpu.conv.winograd43.any",
-                                          .match = MatchAs<kAny43>};
+const KernelDesc kCpuConvWinograd43Any = {
+    .name = "cpu.conv.winograd43.any", .version = 2, .match = MatchAs<kAny43>};
 
 extern const KernelDesc kCpuConvWinograd23Any;
-const KernelDesc kCpuConvWinograd23Any = {.name = "cpu.conv.winograd23.any",
-                                          .match = MatchAs<kAny23>};
+const KernelDesc kCpuConvWinograd23Any = {
+    .name = "cpu.conv.winograd23.any", .version = 2, .match = MatchAs<kAny23>};
 
 }  // namespace fettle::kernels

@@ -6,8 +6,8 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
+#include "kernels/cpu/winograd/filters.h"
 #include "kernels/cpu/winograd/transform.h"
-#include "tensor/read_floats.h"
 
 namespace fettle::kernels {
 namespace {
@@ -17,23 +17,11 @@ int64_t TaskColumns(const WinogradBlock& block, int64_t oc, int nr) {
   return CeilDiv(CeilDiv(oc, nr), block.column_tasks) * nr;
 }
 
-void PackFilters(const WinogradForm& form, const Constant& weights, int64_t oc, int64_t ic,
-                 int64_t nr, float* points) {
-  const int64_t row = ic * 9, padded_oc = RoundUp(oc, nr);
-  std::vector<float> rows(nr * row), taps(9 * nr);
-  for (int64_t first = 0; first < padded_oc; first += nr) {
-    const int64_t filters = std::min(nr, oc - first);
-    std::fill(rows.begin(), rows.end(), 0.0f);
-    ReadFloats(weights, first * row, filters * row, rows.data());
-    for (int64_t c = 0; c < ic; ++c) {
-      for (int64_t t = 0; t < 9; ++t) {
-        for (int64_t i = 0; i < nr; ++i) {
-          taps[t * nr + i] = rows[i * row + c * 9 + t];
-        }
-      }
-      form.filters(taps.data(), nr, points + first * ic + c * nr, padded_oc * ic);
-    }
-  }
+/// Elements from one point to the next of `elements` each: an odd number of lines, or the points of
+/// a pixel would share a few sets of the first-level cache.
+int64_t PointStride(int64_t elements) {
+  constexpr int64_t kLine = 16;
+  return (CeilDiv(elements, kLine) | 1) * kLine;
 }
 
 class ConvWinograd final : public PreparedKernel {
@@ -51,22 +39,24 @@ class ConvWinograd final : public PreparedKernel {
         epilogue_(std::move(epilogue)),
         block_(block),
         lanes_(lanes),
-        padded_oc_(RoundUp(p.g.oc, kernels_.nr)),
-        padded_ic_(RoundUp(p.g.ic, 16)) {
+        panels_{form_, p.g.oc, p.g.ic, kernels_.nr},
+        padded_ic_(RoundUp(p.g.ic, 16)),
+        slice_(block.from_taps ? WinogradSlice(panels_) : padded_ic_) {
     task_columns_ = TaskColumns(block_, g_.oc, kernels_.nr);
     block_.columns = std::min(block_.columns, task_columns_);
   }
 
   std::vector<PackRequest> packs() const override {
-    const int64_t point_floats = form_.points() * PointElements();
-    std::vector<PackRequest> all{RequestWeights(
-        operands_, fmt::format("conv.winograd{}3.nr{}.f32", form_.outputs, kernels_.nr),
-        point_floats + padded_oc_,
-        [form = form_, oc = g_.oc, ic = g_.ic, padded_oc = padded_oc_, nr = kernels_.nr,
-         point_floats](const Constant& w, const Constant* b, float* out) {
-          PackFilters(form, w, oc, ic, nr, out);
-          PackBias(b, 0, oc, padded_oc, 1, out + point_floats);
-        })};
+    std::vector<PackRequest> all{
+        RequestWeights(operands_,
+                       fmt::format("conv.winograd{}3.{}nr{}.f32", form_.outputs,
+                                   block_.from_taps ? "taps." : "", kernels_.nr),
+                       FilterElements() + panels_.padded_oc(),
+                       [p = panels_, from_taps = block_.from_taps](const Constant& w,
+                                                                   const Constant* b, float* out) {
+                         PackWinogradFilters(p, w, from_taps, out);
+                         PackBias(b, 0, p.oc, p.padded_oc(), 1, out + p.elements(from_taps));
+                       })};
     epilogue_.AppendPacks(all);
     return all;
   }
@@ -100,21 +90,32 @@ class ConvWinograd final : public PreparedKernel {
     int64_t begin;
     int64_t tiles = 0;
     std::byte* scratch = nullptr;
+    float* Inputs() const { return reinterpret_cast<float*>(scratch); }
   };
+  float* Results(const Block& block) const {
+    return reinterpret_cast<float*>(block.scratch + InputBytes());
+  }
 
-  /// Packed floats of one point: panels of nr filters, [panel][ic][nr].
-  int64_t PointElements() const { return padded_oc_ * g_.ic; }
+  int64_t FilterElements() const { return panels_.elements(block_.from_taps); }
   int64_t ZeroBytes() const { return RoundUp(padded_ic_ * 4 + 64, 64); }
-  int64_t InputBytes() const { return form_.points() * block_.tiles * padded_ic_ * 4; }
-  int64_t ResultBytes() const { return form_.points() * block_.tiles * block_.columns * 4; }
+  /// Points of the windows: [slice][point][tile][channel of the slice].
+  int64_t InputStride() const { return PointStride(block_.tiles * slice_); }
+  int64_t SliceElements() const { return form_.points() * InputStride(); }
+  int64_t InputBytes() const { return CeilDiv(padded_ic_, slice_) * SliceElements() * 4; }
+  /// Those of the results, [point][tile][column].
+  int64_t ResultStride() const { return PointStride(block_.tiles * block_.columns); }
+  int64_t ResultBytes() const { return form_.points() * ResultStride() * 4; }
   int64_t PointerBytes() const {
     return RoundUp(block_.tiles * static_cast<int64_t>(sizeof(float*)), 64);
   }
   int64_t SpanBytes() const {
     return RoundUp(CeilDiv(block_.tiles, kernels_.mr) * static_cast<int64_t>(sizeof(TileSpan)), 64);
   }
+  /// Points of a slice of one panel's filters, [point][channel][nr].
+  int64_t FilterStride() const { return PointStride(slice_ * kernels_.nr); }
+  int64_t FilterBytes() const { return block_.from_taps ? form_.points() * FilterStride() * 4 : 0; }
   int64_t LaneBytes() const {
-    return InputBytes() + ResultBytes() + PointerBytes() + SpanBytes() + 64;
+    return InputBytes() + ResultBytes() + FilterBytes() + PointerBytes() + SpanBytes() + 64;
   }
 
   TilePosition Position(int64_t tile) const {
@@ -123,14 +124,15 @@ class ConvWinograd final : public PreparedKernel {
             in_image % tiling_.columns * form_.outputs};
   }
 
-  /// The window of a tile, block by block of channels.
-  void TransformWindow(const LaunchArgs& args, int64_t tile, float* out) const {
-    const TilePosition at = Position(tile);
-    const auto* zeros = args.workspace.host<float>();
-    const float* image = args.inputs[input_].host<float>() + at.image * in_.image;
+  /// The window of tile `t` of a block, as many channels at a time as lie side by side in a slice.
+  void TransformWindow(const Block& block, int64_t t) const {
+    const TilePosition at = Position(block.begin + t);
+    const auto* zeros = block.args.workspace.host<float>();
+    const float* image = block.args.inputs[input_].host<float>() + at.image * in_.image;
     const int n = form_.inputs();
-    for (int64_t channel = 0; channel < g_.ic; channel += in_.block) {
-      const float* plane = image + channel / in_.block * in_.plane;
+    const int64_t step = std::min(in_.block, slice_);
+    for (int64_t channel = 0; channel < g_.ic; channel += step) {
+      const float* plane = image + channel / in_.block * in_.plane + channel % in_.block;
       const float* pixels[kMaxWinogradPoints];
       for (int i = 0; i < n; ++i) {
         const int64_t y = at.row - g_.pad[1] + i;
@@ -140,47 +142,86 @@ class ConvWinograd final : public PreparedKernel {
           pixels[i * n + j] = inside ? plane + (y * g_.in[2] + x) * in_.block : zeros;
         }
       }
-      form_.input(
-          {pixels, std::min(in_.block, g_.ic - channel), out + channel, block_.tiles * padded_ic_});
+      float* out = block.Inputs() + channel / slice_ * SliceElements() + t * slice_;
+      form_.input({pixels, std::min(step, g_.ic - channel), out + channel % slice_, InputStride()});
     }
   }
 
   void RunTask(const Block& block, int64_t column, int64_t end) const {
-    auto* inputs = reinterpret_cast<float*>(block.scratch);
-    auto* results = reinterpret_cast<float*>(block.scratch + InputBytes());
-    for (int64_t t = 0; t < block.tiles; ++t)
-      TransformWindow(block.args, block.begin + t, inputs + t * padded_ic_);
+    for (int64_t t = 0; t < block.tiles; ++t) TransformWindow(block, t);
     for (; column < end; column += block_.columns) {
       const int64_t columns = std::min(block_.columns, end - column);
-      Multiply(block, inputs, column, columns, results);
-      Finish(block, column, columns, results);
+      if (block_.from_taps) {
+        MultiplyTaps(block, column, columns);
+      } else {
+        const float* points = block.args.packed[0].host<float>() + column * g_.ic;
+        Multiply(block, {0, g_.ic}, {points, panels_.point_elements()}, 0, columns);
+      }
+      Finish(block, column, columns, Results(block));
     }
   }
 
-  void Multiply(const Block& block, const float* inputs, int64_t column, int64_t columns,
-                float* results) const {
-    std::byte* lists = block.scratch + InputBytes() + ResultBytes();
+  /// Input channels [begin, begin + count), of one slice.
+  struct Channels {
+    int64_t begin, count;
+  };
+  /// The points of filters, `stride` elements apart, and the taps that are read next; or null.
+  struct Points {
+    const float* first;
+    int64_t stride;
+    const float* next_taps = nullptr;
+  };
+
+  /// A slice's rows pass over all panels before the next slice's do.
+  void MultiplyTaps(const Block& block, int64_t column, int64_t columns) const {
+    const int64_t nr = kernels_.nr;
+    auto* points = reinterpret_cast<float*>(block.scratch + InputBytes() + ResultBytes());
+    for (int64_t c = 0; c < g_.ic; c += slice_) {
+      const Channels channels{c, std::min(slice_, g_.ic - c)};
+      for (int64_t panel = 0; panel < columns; panel += nr) {
+        const float* taps = block.args.packed[0].host<float>() +
+                            (column + panel) / nr * panels_.panel_taps() + c * 9 * nr;
+        form_.filters({taps, channels.count, nr, points, FilterStride()});
+        Multiply(block, channels, {points, FilterStride(), taps + channels.count * 9 * nr}, panel,
+                 std::min(nr, columns - panel));
+      }
+    }
+  }
+
+  /// Points of all tiles, from column `first` of the round on.
+  void Multiply(const Block& block, const Channels& channels, const Points& points, int64_t first,
+                int64_t columns) const {
+    std::byte* lists = block.scratch + InputBytes() + ResultBytes() + FilterBytes();
     auto** pointers = reinterpret_cast<const float**>(lists);
     auto* spans = reinterpret_cast<TileSpan*>(lists + PointerBytes());
+    const float* inputs = block.Inputs() + channels.begin / slice_ * SliceElements();
     BlockArgs work;
-    work.depth = g_.ic;
+    work.depth = channels.count;
     work.columns = columns;
     work.c_stride = block_.columns;
     for (int64_t p = 0; p < form_.points(); ++p) {
-      const EvenRows rows{inputs + p * block_.tiles * padded_ic_, padded_ic_};
-      work.b = block.args.packed[0].host<float>() + p * PointElements() + column * g_.ic;
-      work.tiles =
-          CutTiles(kernels_.mr, rows, block.tiles, results + p * block_.tiles * block_.columns,
-                   block_.columns, pointers, spans);
+      const EvenRows rows{inputs + p * InputStride(), slice_};
+      float* c = Results(block) + p * ResultStride() + first;
+      work.b = points.first + p * points.stride;
+      if (channels.begin > 0) work.addend = c;
+      if (points.next_taps != nullptr) {
+        // These points are near: rows of the next two, and taps of later ones, come from afar.
+        const int64_t share = CeilDiv(18 * kernels_.nr, form_.points());
+        const bool rows_next = p % 2 == 0;
+        work.ahead = rows_next ? rows.first + InputStride()
+                               : points.next_taps + p / 2 * share * channels.count;
+        work.ahead_step = rows_next ? 2 * block.tiles : share;
+      }
+      work.tiles = CutTiles(kernels_.mr, rows, block.tiles, c, block_.columns, pointers, spans);
       RunBlock(kernels_, work);
     }
   }
 
   void Finish(const Block& block, int64_t column, int64_t columns, const float* results) const {
-    const float* bias = block.args.packed[0].host<float>() + form_.points() * PointElements();
+    const float* bias = block.args.packed[0].host<float>() + FilterElements();
     auto* y = block.args.outputs[0].host<float>();
     WinogradOutput output;
-    output.point_stride = block_.tiles * block_.columns;
+    output.point_stride = ResultStride();
     output.low = epilogue_.clamp().low;
     output.high = epilogue_.clamp().high;
     output.row_stride = g_.out[2] * out_.block;
@@ -226,7 +267,9 @@ class ConvWinograd final : public PreparedKernel {
   Epilogue epilogue_;
   WinogradBlock block_;
   int lanes_;
-  int64_t padded_oc_, padded_ic_, task_columns_;
+  WinogradPanels panels_;
+  int64_t padded_ic_, task_columns_ = 0;
+  int64_t slice_;  // input channels whose points lie together
 };
 
 }  // namespace

@@ -23,13 +23,16 @@ struct WinogradProblem {
   int64_t points() const { return (outputs + 2) * (outputs + 2); }
 };
 
-/// How much one lane works on at a time.
+/// How much one lane works on at a time, and what it reads of the filters.
 struct WinogradBlock {
   int64_t tiles = 0;
   int64_t columns = 0;  // output channels per round, a multiple of nr
   /// Tasks that share a block's tiles, each with output channels of its own: the windows are mapped
   /// by every one of them.
   int64_t column_tasks = 1;
+  /// Filters are kept as their nine taps, and become points slice by slice of the input channels
+  /// while the block runs: 9/16 or a quarter of the memory, and of what is read of it.
+  bool from_taps = false;
 };
 
 std::unique_ptr<PreparedKernel> MakeConvWinograd(const Problem& problem,

@@ -1,7 +1,6 @@
 #include "kernels/cpu/winograd/transform.h"
 
 #include <utility>
-#include <vector>
 
 #include "base/check.h"
 #include "kernels/cpu/simd/targets.h"
@@ -21,7 +20,7 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
 
-/// The one-dimensional maps of F(m, 3): input (B^T) and output (A^T).
+/// The one-dimensional maps of F(m, 3): input (B^T), filter (G) and output (A^T).
 template <int kOutputs>
 struct Maps;
 
@@ -32,6 +31,13 @@ struct Maps<2> {
     y[1] = hn::Add(x[1], x[2]);
     y[2] = hn::Sub(x[2], x[1]);
     y[3] = hn::Sub(x[1], x[3]);
+  }
+  static HWY_INLINE void Filter(const V* g, V* y) {
+    const V half = hn::Set(D(), 0.5f), outer = hn::Add(g[0], g[2]);
+    y[0] = g[0];
+    y[1] = hn::Mul(half, hn::Add(outer, g[1]));
+    y[2] = hn::Mul(half, hn::Sub(outer, g[1]));
+    y[3] = g[2];
   }
   static HWY_INLINE void Output(const V* x, V* y) {
     y[0] = hn::Add(x[0], hn::Add(x[1], x[2]));
@@ -53,6 +59,17 @@ struct Maps<4> {
     y[3] = hn::Add(difference, slope);
     y[4] = hn::Sub(difference, slope);
     y[5] = hn::MulAdd(four, x[1], hn::NegMulAdd(five, x[3], x[5]));
+  }
+  static HWY_INLINE void Filter(const V* g, V* y) {
+    const V sixth = hn::Set(D(), 1.0f / 6), twelfth = hn::Set(D(), 1.0f / 12);
+    const V outer = hn::Mul(hn::Set(D(), -1.0f / 6), hn::Add(g[0], g[2]));
+    const V inner = hn::MulAdd(hn::Set(D(), 1.0f / 24), g[0], hn::Mul(sixth, g[2]));
+    y[0] = hn::Mul(hn::Set(D(), 0.25f), g[0]);
+    y[1] = hn::NegMulAdd(sixth, g[1], outer);
+    y[2] = hn::MulAdd(sixth, g[1], outer);
+    y[3] = hn::MulAdd(twelfth, g[1], inner);
+    y[4] = hn::NegMulAdd(twelfth, g[1], inner);
+    y[5] = g[2];
   }
   static HWY_INLINE void Output(const V* x, V* y) {
     const V sum12 = hn::Add(x[1], x[2]), difference12 = hn::Sub(x[1], x[2]);
@@ -91,6 +108,33 @@ struct Transforms<kM, std::index_sequence<kIn...>, std::index_sequence<kOut...>>
         const V x[kN] = {hn::Load(D(), row + static_cast<int64_t>(kIn) * kLanes)...};
         MapInput(x, args.out + i * kN * args.point_stride + c, args.point_stride);
       }
+    }
+  }
+
+  /// One vector of filters of one channel. Down the columns first, then along the rows.
+  static HWY_INLINE void MapFilter(const float* taps, int64_t columns, float* out,
+                                   int64_t point_stride) {
+    V half[3][kN];
+    for (int j = 0; j < 3; ++j) {
+      const V g[3] = {hn::LoadU(D(), taps + j * columns), hn::LoadU(D(), taps + (3 + j) * columns),
+                      hn::LoadU(D(), taps + (6 + j) * columns)};
+      Maps<kM>::Filter(g, half[j]);
+    }
+    for (int i = 0; i < kN; ++i) {
+      const V g[3] = {half[0][i], half[1][i], half[2][i]};
+      V y[kN];
+      Maps<kM>::Filter(g, y);
+      float* row = out + i * kN * point_stride;
+      (hn::StoreU(y[kIn], D(), row + static_cast<int64_t>(kIn) * point_stride), ...);
+    }
+  }
+
+  static void Filters(const WinogradFilters& args) {
+    for (int64_t c = 0; c < args.channels; ++c) {
+      const float* taps = args.taps + c * 9 * args.columns;
+      float* out = args.out + c * args.columns;
+      for (int64_t n = 0; n < args.columns; n += kLanes)
+        MapFilter(taps + n, args.columns, out + n, args.point_stride);
     }
   }
 
@@ -137,19 +181,10 @@ template <int kM>
 using TransformsOf = Transforms<kM, std::make_index_sequence<kM + 2>, std::make_index_sequence<kM>>;
 
 template <int kM>
-void Input(const WinogradInput& args) {
-  TransformsOf<kM>::Input(args);
-}
-template <int kM>
-void Output(const WinogradOutput& args) {
-  TransformsOf<kM>::Output(args);
-}
+constexpr WinogradForm kForm = {kM, TransformsOf<kM>::Input, TransformsOf<kM>::Output,
+                                TransformsOf<kM>::Filters};
 
-/// The form without its filters, which need no vectors.
-WinogradForm FormOf(int outputs) {
-  if (outputs == 2) return {2, Input<2>, Output<2>};
-  return {4, Input<4>, Output<4>};
-}
+WinogradForm FormOf(int outputs) { return outputs == 2 ? kForm<2> : kForm<4>; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace fettle::kernels
@@ -157,52 +192,13 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace fettle::kernels {
-namespace {
-
-/// Three values of a filter through G of F(m, 3); `out` are m + 2 values, `stride` apart.
-template <int kM>
-void MapFilter(float g0, float g1, float g2, float* out, int64_t stride) {
-  if constexpr (kM == 2) {
-    out[0] = g0;
-    out[stride] = (g0 + g2 + g1) * 0.5f;
-    out[2 * stride] = (g0 + g2 - g1) * 0.5f;
-    out[3 * stride] = g2;
-  } else {
-    const float outer = (g0 + g2) * (-1.0f / 6), inner = g0 * (1.0f / 24) + g2 * (1.0f / 6);
-    out[0] = g0 * 0.25f;
-    out[stride] = outer - g1 * (1.0f / 6);
-    out[2 * stride] = outer + g1 * (1.0f / 6);
-    out[3 * stride] = inner + g1 * (1.0f / 12);
-    out[4 * stride] = inner - g1 * (1.0f / 12);
-    out[5 * stride] = g2;
-  }
-}
-
-/// Down the columns first, [m + 2][3][count], then along the rows.
-template <int kM>
-void TransformFilters(const float* taps, int64_t count, float* out, int64_t out_stride) {
-  constexpr int64_t kN = kM + 2;
-  std::vector<float> half(kN * 3 * count);
-  for (int64_t j = 0; j < 3 * count; ++j)
-    MapFilter<kM>(taps[j], taps[3 * count + j], taps[6 * count + j], half.data() + j, 3 * count);
-  for (int64_t i = 0; i < kN; ++i) {
-    const float* row = half.data() + i * 3 * count;
-    for (int64_t f = 0; f < count; ++f)
-      MapFilter<kM>(row[f], row[count + f], row[2 * count + f], out + i * kN * out_stride + f,
-                    out_stride);
-  }
-}
-
-}  // namespace
 
 HWY_EXPORT(FormOf);
 
 WinogradForm GetWinogradForm(int outputs) {
   ApplyIsaCap();
   FETTLE_CHECK(outputs == 2 || outputs == 4, "no such form of Winograd's filtering");
-  WinogradForm form = HWY_DYNAMIC_DISPATCH(FormOf)(outputs);
-  form.filters = outputs == 2 ? TransformFilters<2> : TransformFilters<4>;
-  return form;
+  return HWY_DYNAMIC_DISPATCH(FormOf)(outputs);
 }
 
 }  // namespace fettle::kernels

@@ -34,14 +34,21 @@ struct WinogradOutput {
   int64_t rows = 0, columns = 0;  // of the tile, less at the borders
 };
 
+/// Filters to their points: those of `columns` output channels, a multiple of the vector's lanes.
+struct WinogradFilters {
+  const float* taps = nullptr;  // [channel][tap][column]: nine taps, row by row
+  int64_t channels = 0;         // of the input
+  int64_t columns = 0;
+  float* out = nullptr;  // point p of channel c, column n: out[p * point_stride + c * columns + n]
+  int64_t point_stride = 0;
+};
+
 /// F(m x m, 3 x 3) for the best instruction set at hand.
 struct WinogradForm {
   int outputs = 0;  // m, per side of a tile
   void (*input)(const WinogradInput&) = nullptr;
   void (*output)(const WinogradOutput&) = nullptr;
-  /// `count` filters at once: taps[t * count + i] is tap t (row by row, 9 of them) of filter i,
-  /// point p of filter i goes to out[p * out_stride + i].
-  void (*filters)(const float* taps, int64_t count, float* out, int64_t out_stride) = nullptr;
+  void (*filters)(const WinogradFilters&) = nullptr;
 
   int inputs() const { return outputs + 2; }
   int points() const { return inputs() * inputs(); }
