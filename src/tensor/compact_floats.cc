@@ -179,6 +179,11 @@ int64_t CompactLayout::Bytes(int64_t elements) const {
   return 0;
 }
 
+std::optional<CompactForm> CompactFormOf(const Constant& constant) {
+  const auto* compact = dynamic_cast<const CompactFloats*>(constant.source());
+  return compact == nullptr ? std::nullopt : std::optional(compact->layout().form);
+}
+
 std::optional<CompactLayout> FindCompact(const Constant& constant) {
   if (constant.dtype() != DType::kF32 || constant.is_splat() || constant.elements() == 0)
     return std::nullopt;

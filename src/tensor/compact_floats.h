@@ -29,6 +29,9 @@ struct CompactLayout {
 /// Nothing for other types, for splats, and where floats are what it takes.
 std::optional<CompactLayout> FindCompact(const Constant& constant);
 
+/// The form that a constant of f32 is in already; none for others. Reads no element.
+std::optional<CompactForm> CompactFormOf(const Constant& constant);
+
 /// The bytes of a constant of f32 in a layout: exact where FindCompact found it, else rounded to
 /// the nearest (bytes: to steps of the slice's largest magnitude / 127). Fails with kOutOfMemory.
 Result<Tensor> PackCompact(const Constant& constant, const CompactLayout& layout);

@@ -5,6 +5,7 @@
 #include "passes/clean/common_subexpressions.h"
 #include "passes/clean/dead_code.h"
 #include "passes/clean/identities.h"
+#include "tensor/compact_floats.h"
 
 namespace fettle::passes {
 namespace {
@@ -101,6 +102,20 @@ TEST(Folding, ReshapedConstantsShareTheirBytes) {
   ASSERT_TRUE(Optimise(after, {.verify = true}).ok());
   EXPECT_EQ(after.value(after.outputs[0]).constant->bytes().data(),
             before.value(0).constant->bytes().data());
+}
+
+TEST(Folding, HalvesAreReadAsFloatsWithoutACopy) {
+  const ir::Graph before = ParseGraph(
+      "const %w: f16[90x80]\nconst %few: f16[3]\n%y = Cast(%w) {to=\"f32\"}\n"
+      "%z = Cast(%few) {to=\"f32\"}\noutput %y\noutput %z\n");
+  ir::Graph after = before;
+  ASSERT_TRUE(Optimise(after, {.verify = true}).ok());
+  ASSERT_EQ(Ops(after), "");
+  const Constant& widened = *after.value(after.outputs[0]).constant;
+  EXPECT_EQ(CompactFormOf(widened), CompactForm::kHalves);
+  EXPECT_EQ(widened.raw_bytes().data(), before.value(0).constant->bytes().data());
+  EXPECT_EQ(widened.GetDouble(7), before.value(0).constant->GetDouble(7));
+  EXPECT_FALSE(CompactFormOf(*after.value(after.outputs[1]).constant).has_value());
 }
 
 constexpr std::string_view kIf =

@@ -7,6 +7,7 @@ namespace fettle::kernels {
 // keep-sorted start
 extern const KernelDesc kCpuBf16GemmAmx;
 extern const KernelDesc kCpuBf16GemmDot;
+extern const KernelDesc kCpuBf16WeightsGemm;
 extern const KernelDesc kCpuBinaryMaxPool;
 extern const KernelDesc kCpuBinaryPack;
 extern const KernelDesc kCpuBinaryProduct;
@@ -27,6 +28,7 @@ extern const KernelDesc kCpuConvWinograd43Nhwc;
 extern const KernelDesc kCpuDistanceRows;
 extern const KernelDesc kCpuElementwiseChain;
 extern const KernelDesc kCpuElementwiseTyped;
+extern const KernelDesc kCpuF16WeightsGemm;
 extern const KernelDesc kCpuGather;
 extern const KernelDesc kCpuGatherElements;
 extern const KernelDesc kCpuGatherTuples;
@@ -70,6 +72,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       // keep-sorted start
       &kCpuBf16GemmAmx,
       &kCpuBf16GemmDot,
+      &kCpuBf16WeightsGemm,
       &kCpuBinaryMaxPool,
       &kCpuBinaryPack,
       &kCpuBinaryProduct,
@@ -90,6 +93,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuDistanceRows,
       &kCpuElementwiseChain,
       &kCpuElementwiseTyped,
+      &kCpuF16WeightsGemm,
       &kCpuGather,
       &kCpuGatherElements,
       &kCpuGatherTuples,

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "ops/op.h"
+#include "tensor/compact_floats.h"
 
 namespace fettle::passes {
 namespace {
@@ -16,6 +17,8 @@ constexpr int64_t kLargestGrowth = 16;
 /// What the scalar oracle computes in a fraction of a second.
 constexpr int64_t kMostMacs = 20'000'000;
 constexpr int64_t kMostFoldedElements = 16'000'000;
+/// What passes look into, and no weights.
+constexpr int64_t kFewElements = 4096;
 
 int64_t Bytes(const Constant& constant) { return static_cast<int64_t>(constant.bytes().size()); }
 
@@ -83,6 +86,18 @@ std::optional<Constant> FoldRepeated(const ir::Node& node, const ops::Operator& 
   return Constant::Splat(result.dtype, result.shape, (*one)[0].bytes());
 }
 
+/// Halves as floats, and nothing computed: kernels may read them as the halves that they are.
+std::optional<Constant> FoldWidened(const ir::Node& node, const Inputs& inputs,
+                                    const ops::InferContext::Output& result) {
+  if (node.op != "Cast"_op || inputs[0] == nullptr || inputs[0]->dtype() != DType::kF16 ||
+      result.dtype != DType::kF32 || inputs[0]->is_splat() || inputs[0]->source() != nullptr ||
+      inputs[0]->elements() <= kFewElements)
+    return std::nullopt;
+  const Shape bytes{Bytes(*inputs[0])};
+  return FromCompact(result.shape, {.form = CompactForm::kHalves},
+                     Constant::FromBytes(DType::kU8, bytes, inputs[0]->bytes(), inputs[0]));
+}
+
 /// Whether the result is worth its bytes and its arithmetic.
 bool IsWorthFolding(const ir::Node& node, const ops::Operator& op, const Inputs& inputs,
                     const ops::Inferred& inferred) {
@@ -119,6 +134,8 @@ std::optional<std::vector<Constant>> FoldNode(const ir::Node& node, const Inputs
     // The bytes are shared, wherever they are.
     if (op.Has(ir::Trait::kKeepsBytes))
       return std::vector{inputs[0]->Reshaped(inferred->outputs[0].shape)};
+    if (std::optional<Constant> widened = FoldWidened(node, inputs, inferred->outputs[0]))
+      return std::vector<Constant>{*std::move(widened)};
     if (std::optional<Constant> repeated = FoldRepeated(node, op, inputs, inferred->outputs[0]))
       return std::vector<Constant>{*std::move(repeated)};
   }

@@ -92,7 +92,10 @@ Status KeepToHigh(const CommonOptions& options, std::string_view reason,
 
 }  // namespace
 
-std::string_view CpuPrecision() { return GetCpuInfo().avx512_bf16 ? "normal" : "high"; }
+std::string_view CpuPrecision() {
+  const CpuInfo& info = GetCpuInfo();
+  return info.avx512_bf16 || info.avx2 ? "normal" : "high";
+}
 
 Status CheckCpuAlone(const CommonOptions& options, std::vector<std::string>& warnings) {
   if (options.memory == "image") {
