@@ -24,7 +24,7 @@ def bench(fettle, model, threads):
 def kind(operators):
     if "Binary" in operators:
         return "binary"
-    if operators.startswith("PackBits"):
+    if operators.endswith("PackBits"):
         return "packing"
     return "floats" if operators.startswith(("Conv", "Gemm")) else "glue"
 
