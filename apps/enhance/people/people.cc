@@ -13,7 +13,7 @@ namespace {
 /// How far a share goes to a new one: small changes are the network's unrest, large ones are true.
 constexpr float kFollow = 0.35f;
 /// Covers reach so much of the matte's longer side beyond what was found.
-constexpr double kMargin = 1.0 / 80;
+constexpr double kMargin = 1.0 / 40;
 
 /// Behind the scene in a frame's properties, followed by the three maps.
 struct Header {
@@ -47,7 +47,7 @@ People PeopleFilter::Next(const Matte& now, const std::vector<const Matte*>& soo
   People people{now.person, cover_.Add(all.person, cut), heads_.Add(all.head, cut)};
   AddMissingHeads(people.cover, people.heads);
   Grow(people.cover, Margin(people.cover));
-  Grow(people.heads, 2 * Margin(people.heads));
+  Grow(people.heads, Margin(people.heads));
   const bool anew = cut || person_.size() != now.person.values.size();
   person_.resize(now.person.values.size());
   for (size_t i = 0; i < person_.size(); ++i) {
