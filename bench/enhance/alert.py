@@ -52,10 +52,11 @@ def write_clip(path, frames):
     subprocess.run(command, input=frames.tobytes(), check=True)
 
 
-def alerts_in(args, clip, folder):
+def alerts_in(args, clip, score, folder):
     """(alerts, milliseconds a frame of the step)."""
     result = folder / "alerts.json"
-    command = [args.program, str(clip), "-o", str(result), "--overwrite", "--steps", "alert", "--threads", "1", "--json", *args.words]
+    command = [args.program, str(clip), "-o", str(result), "--overwrite", "--steps", "alert", "--alert-score", str(score), "--threads", "1",
+               "--json", *args.words]  # fmt: skip
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     ms = next(t["ms"] for t in json.loads(done.stdout)["times"] if t["step"] == "alert")
     return json.loads(result.read_text())["alerts"], ms
@@ -79,12 +80,8 @@ def composed(rng, frames, size, count):
     return result, truth
 
 
-def measure(args, rng, frames, size, folder):
-    """(frames found, frames, phones found, phones, wrong alerts, ms)."""
-    clip = folder / "clip.mkv"
-    drawn, truth = composed(rng, frames, size, args.phones if size else 0)
-    write_clip(clip, drawn)
-    alerts, ms = alerts_in(args, clip, folder)
+def judged(alerts, truth):
+    """(frames found, phones found, wrong alerts)."""
     found = [set() for _ in truth]
     wrong = 0
     for alert in alerts:
@@ -95,7 +92,20 @@ def measure(args, rng, frames, size, folder):
                     found[k].add(one["frame"])
                     hits += 1
         wrong += hits * 2 < len(alert["boxes"])
-    return sum(map(len, found)), len(frames) * len(truth), sum(map(bool, found)), len(truth), wrong, ms
+    return sum(map(len, found)), sum(map(bool, found)), wrong
+
+
+def measure(args, rng, frames, size, folder):
+    """For each score (frames found, frames, phones found, phones, wrong alerts, ms)."""
+    clip = folder / "clip.mkv"
+    drawn, truth = composed(rng, frames, size, args.phones if size else 0)
+    write_clip(clip, drawn)
+    rows = []
+    for score in args.scores:
+        alerts, ms = alerts_in(args, clip, score, folder)
+        hit, seen, wrong = judged(alerts, truth)
+        rows.append((hit, len(frames) * len(truth), seen, len(truth), wrong, ms))
+    return np.array(rows, float)
 
 
 def main():
@@ -105,26 +115,31 @@ def main():
     parser.add_argument("--frames", type=int, default=125)
     parser.add_argument("--phones", type=int, default=4, help="in a clip, of one size")
     parser.add_argument("--seed", type=int, default=3)
-    parser.add_argument("--words", nargs="*", default=[], help="more for fettle-enhance: --words=--alert-score=0.4")
+    parser.add_argument("--learnt", action="store_true", help="the training clips instead, to choose a score by")
+    parser.add_argument("--scores", type=float, nargs="+", default=[0.6])
+    parser.add_argument("--words", nargs="*", default=[], help="more for fettle-enhance: --words=--alert-votes=2/3")
     args = parser.parse_args()
     rng = np.random.default_rng(args.seed)
-    rows = {size: np.zeros(6) for size in (0, *SIZES)}
-    seconds = 0.0
+    rows = {size: np.zeros((len(args.scores), 6)) for size in (0, *SIZES)}
+    seconds, clips = 0.0, backgrounds.clips(args.clips, held=not args.learnt)
     with tempfile.TemporaryDirectory() as folder:
-        for path in backgrounds.clips(args.clips, held=True):
+        for path in clips:
             frames = backgrounds.decoded(path, WIDTH, HEIGHT, 1, args.frames).reshape(-1, HEIGHT, WIDTH, 3)
             seconds += len(frames) / RATE
             for size in rows:
-                one = np.array(measure(args, rng, frames, size, pathlib.Path(folder)), float)
+                one = measure(args, rng, frames, size, pathlib.Path(folder))
                 rows[size] += one
                 if size == 0:
-                    print(f"{path.stem}: {one[4]:.0f} wrong alerts in {len(frames) / RATE:.0f} s without phones", flush=True)
-    print("| size | frames | phones | wrong alerts a minute |\n|---|---|---|---|")
-    for size, (hit, frames, seen, count, wrong, _) in rows.items():
-        shares = f"{100 * hit / frames:.0f} % | {100 * seen / count:.0f} %" if size else "- | -"
-        print(f"| {size if size else 'none'} | {shares} | {60 * wrong / seconds:.1f} |")
-    ms = np.mean([row[5] for row in rows.values()]) / len(backgrounds.clips(args.clips, held=True))
-    print(f"{ms:.2f} ms a frame of {WIDTH}x{HEIGHT}, one thread")
+                    wrong = ", ".join(f"{w:.0f}" for w in one[:, 4])
+                    print(f"{path.stem}: {wrong} wrong alerts in {len(frames) / RATE:.0f} s without phones", flush=True)
+    print("| score | size | frames | phones | wrong alerts a minute |\n|---|---|---|---|---|")
+    for i, score in enumerate(args.scores):
+        for size, figures in rows.items():
+            hit, count, seen, phones_there, wrong, _ = figures[i]
+            shares = f"{100 * hit / count:.0f} % | {100 * seen / phones_there:.0f} %" if size else "- | -"
+            print(f"| {score:g} | {size if size else 'none'} | {shares} | {60 * wrong / seconds:.1f} |")
+    ms = np.mean([figures[:, 5] for figures in rows.values()]) / len(clips)
+    print(f"{ms:.2f} ms a frame of {WIDTH}x{HEIGHT}, one thread; {seconds:.0f} s of {len(clips)} clips")
 
 
 if __name__ == "__main__":

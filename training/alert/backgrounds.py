@@ -52,10 +52,32 @@ def frames(clips_folder, pictures_folder, held, every=25, most=20):
     return result
 
 
-def as_read(path, every, most, width=640, height=360):
-    """Frames of a clip without phones as the detector reads them, [n, 6, height / 2, width / 2] bytes."""
-    planes = decoded(path, width, height, every, most, "yuv420p")
+def packed(planes, width, height):
+    """Rows of bytes of yuv420p as the detector reads them, [n, 6, height / 2, width / 2]."""
     luma = planes[:, : width * height].reshape(-1, height, width)
     chroma = planes[:, width * height :].reshape(-1, 2, height // 2, width // 2)
     phases = [luma[:, y::2, x::2] for y in (0, 1) for x in (0, 1)]
     return np.stack([*phases, chroma[:, 0], chroma[:, 1]], 1)
+
+
+def as_read(path, every, most, width=640, height=360):
+    """Frames of a clip without phones, packed."""
+    return packed(decoded(path, width, height, every, most, "yuv420p"), width, height)
+
+
+def coded_pictures(rng, found, each, width=640, height=360):
+    """Parts of pictures at random scales, coded by x264 as frames of one clip, packed."""
+    parts = []
+    for picture in found:
+        for _ in range(each):
+            scale = rng.uniform(1, max(1.01, min(picture.shape[1] / width, picture.shape[0] / height)))
+            w, h = (min(int(side * scale), most) for side, most in ((width, picture.shape[1]), (height, picture.shape[0])))
+            x, y = int(rng.integers(0, picture.shape[1] - w + 1)), int(rng.integers(0, picture.shape[0] - h + 1))
+            part = Image.fromarray(picture[y : y + h, x : x + w]).resize((width, height), Image.BILINEAR)
+            parts.append(np.asarray(part).tobytes())
+    coder = ["ffmpeg", "-v", "error", "-f", "rawvideo", "-s", f"{width}x{height}", "-pix_fmt", "rgb24", "-i", "-", "-pix_fmt", "yuv420p",
+             "-c:v", "libx264", "-preset", "veryfast", "-crf", "27", "-bf", "0", "-threads", "1", "-f", "h264", "-"]  # fmt: skip
+    data = subprocess.run(coder, input=b"".join(parts), check=True, capture_output=True).stdout
+    reader = ["ffmpeg", "-v", "error", "-f", "h264", "-i", "-", "-f", "rawvideo", "-pix_fmt", "yuv420p", "-"]
+    planes = np.frombuffer(subprocess.run(reader, input=data, check=True, capture_output=True).stdout, np.uint8)
+    return packed(planes.reshape(len(parts), -1), width, height)

@@ -165,6 +165,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--last", type=int, default=2500, help="steps of the last round")
+    parser.add_argument("--resume", help="a name of OUT's weights, from which one more last round goes on")
+    parser.add_argument("--more", type=pathlib.Path, help="another folder of prepare.py: its slices too, its frames instead")
+    parser.add_argument("--mined", type=int, default=300, help="errors that are learnt from in a round, at most")
     parser.add_argument("--seconds", type=float, default=1e9, help="at most, for a model and round")
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--seed", type=int, default=1)
@@ -174,18 +177,26 @@ def main():
     args.out.mkdir(parents=True, exist_ok=True)
     learnt, held = np.load(args.pairs / "train.npz"), dict(np.load(args.pairs / "held.npz"))
     pairs, frames = (learnt["slices"], learnt["boxes"]), learnt["frames"]
+    if args.more:
+        added = np.load(args.more / "train.npz")
+        pairs = tuple(np.concatenate([a, added[name]]) for a, name in zip(pairs, ("slices", "boxes")))
+        frames = added["frames"]
     teacher = Teacher(args.teacher) if args.teacher else None
     rng = np.random.default_rng(args.seed)
     nets = {name: Detector(**shape) for name, shape in SHAPES.items()}
     wrong = np.zeros((0, 6, HALF, HALF), np.uint8)
     lines = ["| round | model | weights | steps | loss | score | " + " | ".join(f"{a} to {b} px" for a, b in BANDS) + " |"]
     lines.append("|---" * (6 + len(BANDS)) + "|")
-    best = None
-    for number in range(args.rounds + 1):
+    best = args.resume
+    if best:
+        nets[best].load_state_dict(torch.load(args.out / f"{best}.pt"))
+        nets[best].eval()
+    for number in range(args.rounds if best else 0, args.rounds + 1):
         if number > 0:
-            more, doubtful, all_found = mined(nets[best], frames, teacher, 300)
+            more, doubtful, all_found = mined(nets[best], frames, teacher, args.mined)
             wrong = np.concatenate([wrong, more])
-            print(f"round {number}: {best} found {all_found} in {len(frames)} frames without phones, {len(more)} learnt, {doubtful} left out: the teacher sees a phone", flush=True)  # fmt: skip
+            print(f"round {number}: {best} found {all_found} in {len(frames)} frames without phones, {len(more)} are learnt,", flush=True)
+            print(f"{doubtful} are left out as the teacher sees a phone", flush=True)
         last = number == args.rounds
         means = {}
         for name in [best] if last else nets:

@@ -13,7 +13,7 @@
 namespace fettle::enhance {
 namespace {
 
-constexpr double kLeastScore = 0.5;
+constexpr double kLeastScore = 0.6;
 constexpr int kMostVotes = 30;
 
 Votes ReadVotes(const std::string& text) {

@@ -19,6 +19,7 @@ FETTLE_EMBED(deblock_10k_int8);
 FETTLE_EMBED(deblock_10k);
 FETTLE_EMBED(denoise_18k);
 FETTLE_EMBED(person_108k);
+FETTLE_EMBED(alert_24k_int8);
 FETTLE_EMBED(alert_24k);
 
 namespace fettle::enhance {
@@ -42,7 +43,7 @@ const std::array<Choice, 7>& Choices() {
              FETTLE_NETWORK(deblock_10k, 12)},
       Choice{"deblock", "best", FETTLE_NETWORK(deblock_10k, 12), FETTLE_NETWORK(deblock_10k, 12)},
       Choice{"denoise", "best", FETTLE_NETWORK(denoise_18k, 18), FETTLE_NETWORK(denoise_18k, 18)},
-      Choice{"alert", "best", FETTLE_NETWORK(alert_24k, 0), FETTLE_NETWORK(alert_24k, 0)},
+      Choice{"alert", "best", FETTLE_NETWORK(alert_24k_int8, 0), FETTLE_NETWORK(alert_24k, 0)},
   };
   return choices;
 }
