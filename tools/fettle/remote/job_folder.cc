@@ -129,9 +129,8 @@ Result<FolderState> PrepareFolder(Link& link, const std::string& name, const std
 
 Status StartJob(Link& link, const FolderState& folder, const std::vector<std::string>& words,
                 int hold_seconds) {
-  const std::string command =
-      fmt::format(kStart, ShellWord(folder.path), ShellWord(kSupervisor),
-                  ShellWord(JobScript(words)), kRunnerFile, hold_seconds);
+  const std::string command = fmt::format(kStart, ShellWord(folder.path), ShellWord(kSupervisor),
+                                          ShellWord(JobScript(words)), kRunnerFile, hold_seconds);
   ASSIGN_OR_RETURN(const int code, link.Run(command));
   if (code != 0) return Refused(link, "the runner cannot be unpacked");
   return OkStatus();

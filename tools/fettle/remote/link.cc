@@ -24,7 +24,8 @@ int64_t FileBytes(const std::string& path) {
 Link::~Link() { Unshare(); }
 
 void Link::Share() {
-  if (target_.transport->share == nullptr || free_socket_.empty() || !target_.socket.empty()) return;
+  if (target_.transport->share == nullptr || free_socket_.empty() || !target_.socket.empty())
+    return;
   target_.socket = free_socket_;
   const auto end = Perform(target_.transport->share(target_), {});
   if (end.ok() && end->exit_code == 0) return;

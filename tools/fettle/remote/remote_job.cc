@@ -31,7 +31,8 @@ std::string FolderName(const RemoteJob& job, uint64_t runner_hash) {
 
 class RemoteWorker {
  public:
-  explicit RemoteWorker(const RemoteJob& job) : job_(job), link_(job.target, job.scratch + "/link", *job.cancel) {}
+  explicit RemoteWorker(const RemoteJob& job)
+      : job_(job), link_(job.target, job.scratch + "/link", *job.cancel) {}
   Result<int> Perform();
 
  private:

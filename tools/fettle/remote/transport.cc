@@ -20,11 +20,13 @@ Words Ssh(const Target& target, const Words& words) {
 
 Words RunBySsh(const Target& target, const std::string& command) {
   // Whatever the user's login shell is.
-  return Ssh(target, {"-oControlMaster=no", "--", target.address, "exec sh -c " + ShellWord(command)});
+  return Ssh(target,
+             {"-oControlMaster=no", "--", target.address, "exec sh -c " + ShellWord(command)});
 }
 
 Words ShareBySsh(const Target& target) {
-  Words words = Ssh(target, {"-N", "-oControlMaster=yes", "-oControlPersist=60", "--", target.address});
+  Words words =
+      Ssh(target, {"-N", "-oControlMaster=yes", "-oControlPersist=60", "--", target.address});
   // What goes on in the background must hold no stream of ours (OpenSSH before 9 keeps them).
   words.insert(words.begin(), {"sh", "-c", "exec \"$@\" >/dev/null 2>&1", "sh"});
   return words;
