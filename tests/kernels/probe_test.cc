@@ -41,12 +41,13 @@ TEST(Probe, LoopsKnowWhatTheyDid) {
   for (const auto& [loop, runs] : ListLoops()) {
     if (!runs) continue;
     for (const int64_t rounds : {int64_t{1}, int64_t{2}, int64_t{1001}}) {
-      if (loop.independent != nullptr)
+      if (loop.independent != nullptr) {
         EXPECT_EQ(loop.independent(rounds) % rounds, 0) << loop.instruction << " " << loop.isa;
-      if (loop.independent != nullptr)
         EXPECT_GT(loop.independent(rounds), 0) << loop.instruction << " " << loop.isa;
-      if (loop.dependent != nullptr)
+      }
+      if (loop.dependent != nullptr) {
         EXPECT_EQ(loop.dependent(rounds), rounds) << loop.instruction << " " << loop.isa;
+      }
     }
   }
 }
