@@ -26,7 +26,7 @@ class WithoutFsspec(unittest.TestCase):
         line = "import sys; sys.modules['fsspec'] = None; from fettle import fleet; sys.exit(fleet.main(['collect', 'x']))"
         done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("pip install fettle[fleet]", done.stderr)
+        self.assertIn("pip install fsspec", done.stderr)
 
 
 @unittest.skipUnless(importlib.util.find_spec("fsspec") and os.environ.get("FETTLE_PROGRAM"), "no fsspec or no program")

@@ -5,7 +5,7 @@
 
 The folder holds a tuning database for each device, NAME.db, which that device alone writes. Rows name the device that they
 were measured on, so a database can hold those of all: a new device of a known kind has nothing left to measure. Needs
-fsspec (`pip install fettle[fleet]`) and, for object stores, the package that it names.
+fsspec (the extra `fleet` of the wheel) and, for object stores, the package that it names.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _open(store: str | os.PathLike, storage: dict[str, Any]) -> tuple[Any, str]:
     try:
         import fsspec
     except ImportError:
-        raise errors.Unsupported("a fleet's storage needs fsspec: pip install fettle[fleet]") from None
+        raise errors.Unsupported("a fleet's storage needs fsspec: pip install fsspec") from None
     try:
         files, folder = fsspec.core.url_to_fs(os.fspath(store), **storage)
     except (ValueError, ImportError) as error:  # no such protocol, or its package is absent

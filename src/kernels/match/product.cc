@@ -98,6 +98,16 @@ Result<Product> ReadProduct(const ir::Graph& group, const ir::Node& node, bool c
   return product;
 }
 
+Result<Product> ReadRowsByConstant(const ir::Graph& group) {
+  ASSIGN_OR_RETURN(const Product p, ReadProduct(group));
+  if (!p.constant_b) return Unsupported("computed weights");
+  if (p.trans_a) return Unsupported("rows of the left operand are strided");
+  if (p.b_matrices != 1 || p.batches.size() != 1) return Unsupported("more than one right matrix");
+  if (p.addend != ir::kAbsent && !p.constant_row)
+    return Unsupported("the addend is no constant row of the output");
+  return p;
+}
+
 void SplitBatches(Product& product, int64_t matrices) {
   if (product.batches.size() != 1 || matrices <= 1) return;
   product.m /= matrices;

@@ -34,6 +34,9 @@ struct Product {
 Result<Product> ReadProduct(const ir::Graph& group);
 /// The same of another node, whose B is packed like a constant where `constant_b`.
 Result<Product> ReadProduct(const ir::Graph& group, const ir::Node& node, bool constant_b);
+/// Node 0, where it multiplies rows that lie together by one constant matrix and adds no more than
+/// a constant row.
+Result<Product> ReadRowsByConstant(const ir::Graph& group);
 
 /// One batch for each matrix of a product whose batches were taken together.
 void SplitBatches(Product& product, int64_t matrices);

@@ -20,12 +20,7 @@ Status CheckTail(const ir::Graph& group) {
 }
 
 Result<Bf16Product> ReadRows(const ir::Graph& group) {
-  ASSIGN_OR_RETURN(const Product p, ReadProduct(group));
-  if (!p.constant_b) return Unsupported("computed weights");
-  if (p.trans_a) return Unsupported("rows of the left operand are strided");
-  if (p.b_matrices != 1 || p.batches.size() != 1) return Unsupported("more than one right matrix");
-  if (p.addend != ir::kAbsent && !p.constant_row)
-    return Unsupported("the addend is no constant row of the output");
+  ASSIGN_OR_RETURN(const Product p, ReadRowsByConstant(group));
   Bf16Product product;
   product.operands = {.x = p.a, .w = p.b, .b = p.addend};
   product.g.ic = p.k;

@@ -27,8 +27,7 @@ struct TaskShape {
   int64_t row_tiles, panels;
 };
 
-/// What the lane with most to do has, where lanes begin with neighbouring tasks (ThreadPool), in
-/// steps of a tile over the depth.
+/// What the lane with most to do has, where lanes begin with neighbouring tasks (ThreadPool).
 int64_t MostOfALane(const TaskShape& all, const TaskShape& task, int64_t depth, int threads) {
   // In steps of the depth: what a tile and a task cost besides.
   constexpr int64_t kTileCost = 8, kTaskCost = 32;

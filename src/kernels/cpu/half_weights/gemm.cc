@@ -18,13 +18,9 @@ namespace fettle::kernels {
 namespace {
 
 Result<Product> ReadRows(const ir::Graph& group) {
-  ASSIGN_OR_RETURN(const Product p, ReadProduct(group));
-  if (!p.constant_b) return Unsupported("computed weights");
-  if (p.trans_a) return Unsupported("rows of the left operand are strided");
-  if (p.b_matrices != 1 || p.batches.size() != 1) return Unsupported("more than one right matrix");
-  if (p.addend != ir::kAbsent && !p.constant_row)
-    return Unsupported("the addend is no constant row of the output");
+  ASSIGN_OR_RETURN(const Product p, ReadRowsByConstant(group));
   if (p.m == 0 || p.n == 0 || p.k == 0) return Unsupported("an empty operand");
+  if (p.alpha != 1) return Unsupported("weights times a factor");
   return p;
 }
 
@@ -35,16 +31,11 @@ bool AreHalves(const Constant& weights) {
 
 Result<Product> ReadExact(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const Product p, ReadRows(group));
-  if (p.alpha != 1) return Unsupported("weights times a factor");
   if (!AreHalves(*group.value(p.b).constant)) return Unsupported("weights that are no halves");
   return p;
 }
 
-Result<Product> ReadRounded(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(const Product p, ReadRows(group));
-  if (p.alpha != 1) return Unsupported("weights times a factor");
-  return p;
-}
+Result<Product> ReadRounded(const ir::Graph& group, const Device&) { return ReadRows(group); }
 
 Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Product&, const Device&) {
   ASSIGN_OR_RETURN(StateAssignment states, FloatRowMajorStates(group));
