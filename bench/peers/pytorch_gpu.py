@@ -1,10 +1,17 @@
-"""Fettle on an OpenCL GPU beside PyTorch on the same GPU: eager, and as a CUDA graph; batch 1, fp32 and its f16 storage.
+"""Fettle on an OpenCL GPU beside PyTorch with CUDA graphs on the same GPU.
 
-Exports torchvision's MobileNetV2 and ResNet-50 and a x2 super-resolution chain on a 640x480 luma picture, then times all
-in turn: bench/peers/pytorch_gpu.py --fettle build/release/bin/fettle [--device opencl:NVIDIA] [--rounds 3]
+    bench/peers/pytorch_gpu.py --fettle build/release/bin/fettle [--device opencl:NVIDIA] [--networks resnet18,vgg16]
+        [--batch 1] [--tune 20] [--json FILE]
+    bench/peers/pytorch_gpu.py --fettle build/release/bin/fettle --products 1024,2048,4096
+
+Networks: weights are random; PyTorch computes in fp32, TF32 and fp16 (the faster of both memory formats), Fettle at high and
+normal precision, before tuning and, with --tune, after that many seconds. All are timed in turn, --rounds times, and medians
+are printed; inputs and outputs stay on the device on both sides. Products: square matrices, TFLOP/s, PyTorch's (cuBLAS) with
+a full queue beside the best rung of `fettle gemm --ladder`.
 """
 
 import argparse
+import contextlib
 import json
 import pathlib
 import statistics
@@ -31,13 +38,20 @@ class SuperResolution(torch.nn.Module):
         return self.shuffle(self.body(x))
 
 
-def networks():
-    picture = torch.rand(1, 3, 224, 224)
-    return {
-        "mobilenet_v2 224": (torchvision.models.mobilenet_v2(weights=None).eval(), picture),
-        "resnet50 224": (torchvision.models.resnet50(weights=None).eval(), picture),
-        "luma x2 640x480": (SuperResolution().eval(), torch.rand(1, 1, 480, 640)),
-    }
+NETWORKS = ["mobilenet_v2", "resnet18", "resnet50", "vgg16", "luma"]
+
+
+def make(name, batch):
+    if name == "luma":
+        return SuperResolution().eval(), torch.rand(batch, 1, 480, 640)
+    return torchvision.models.get_model(name, weights=None).eval(), torch.rand(batch, 3, 224, 224)
+
+
+@contextlib.contextmanager
+def tf32(allowed):
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = allowed
+    yield
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
 
 
 def median_ms(run, seconds):
@@ -65,46 +79,136 @@ def graph_of(model, x):
     return graph
 
 
-def fettle(arguments, command, path, *options):
-    result = subprocess.run([arguments.fettle, command, path, "--device", arguments.device, "--json", *options],
-                            capture_output=True, text=True, timeout=120)
+def graphs(model, x):
+    """Name to graph; what they hold stays alive in the list beside them."""
+    kept, made = [], {}
+    for name, dtype, memory, allowed in (("fp32", torch.float32, torch.contiguous_format, False),
+                                         ("TF32", torch.float32, torch.contiguous_format, True),
+                                         ("fp16", torch.float16, torch.contiguous_format, False),
+                                         ("fp16 channels last", torch.float16, torch.channels_last, False)):
+        with tf32(allowed):
+            parts = (model.to("cuda", dtype, memory_format=memory), x.to("cuda", dtype, memory_format=memory))
+            made[name] = graph_of(*parts)
+            # The graph holds addresses of these weights, and .to() changes the module in place.
+            kept.append((parts, [p.data for p in model.parameters()] + [b.data for b in model.buffers()]))
+    return made, kept
+
+
+def run_fettle(arguments, command, path, *options):
+    result = subprocess.run([arguments.fettle, *command, *([path] if path else []), "--device", arguments.device, "--json",
+                             *options], capture_output=True, text=True, timeout=300)
     if result.returncode != 0:
-        return {"error": (result.stderr.strip().splitlines() or ["?"])[-1]}
+        raise RuntimeError((result.stderr.strip().splitlines() or ["?"])[-1])
     return json.loads(result.stdout)
 
 
+def bench_ms(arguments, path, precision):
+    report = run_fettle(arguments, ["bench"], path, "--bound", "--seconds", str(arguments.seconds), "--precision", precision)
+    return report["latency_ms"]["median"]
+
+
+def network_rows(arguments, name, folder):
+    """Column to a function that answers milliseconds of one inference."""
+    model, x = make(name, arguments.batch)
+    path = str(folder / f"{name}.onnx")
+    torch.onnx.export(model, (x,), path, opset_version=13, dynamo=False)
+    made, kept = graphs(model, x)
+    rows = {f"PyTorch {key}": lambda graph=graph: median_ms(graph.replay, arguments.seconds) for key, graph in made.items()}
+    for precision in ("high", "normal"):
+        rows[f"Fettle {precision}"] = lambda precision=precision: bench_ms(arguments, path, precision)
+        if arguments.tune:
+            package = str(folder / f"{name}.{precision}.fettle")
+            try:
+                run_fettle(arguments, ["tune"], path, "--budget", str(arguments.tune), "--precision", precision, "-o", package)
+            except RuntimeError as error:
+                print(f"{name}: tuning at {precision}: {error}", flush=True)
+                continue
+            rows[f"Fettle {precision}, tuned"] = lambda package=package, precision=precision: bench_ms(arguments, package,
+                                                                                                     precision)
+    return rows, kept
+
+
+def compare_networks(arguments):
+    results = {}
+    with torch.inference_mode(), tempfile.TemporaryDirectory() as text:
+        for name in arguments.networks.split(","):
+            rows, kept = network_rows(arguments, name, pathlib.Path(text))
+            times = {key: [] for key in rows}
+            for _ in range(arguments.rounds):
+                for key, run in rows.items():
+                    times[key].append(run())
+            del rows, kept
+            results[name] = {key: statistics.median(values) for key, values in times.items()}
+            line = ", ".join(f"{key} {statistics.median(values):.3f} ({min(values):.3f} to {max(values):.3f})"
+                             for key, values in times.items())
+            print(f"{name}, batch {arguments.batch}, ms: {line}", flush=True)
+    return results
+
+
+#: Column: type, TF32 allowed, what `fettle gemm` calls it.
+PRODUCTS = {
+    "fp32": (torch.float32, False, ["--dtype", "f32", "--precision", "high"]),
+    "TF32": (torch.float32, True, ["--dtype", "f32", "--precision", "normal"]),
+    "fp16": (torch.float16, False, ["--dtype", "f16", "--precision", "normal"]),
+    "int8": (torch.int8, False, ["--dtype", "i8"]),
+}
+
+
+def torch_product(size, dtype, allowed):
+    """TFLOP/s of 50 products in a full queue."""
+    if dtype == torch.int8:
+        a, b = (torch.randint(-127, 127, (size, size), dtype=dtype, device="cuda") for _ in range(2))
+        run = lambda: torch._int_mm(a, b.t())
+    else:
+        a, b = (torch.randn(size, size, device="cuda").to(dtype) for _ in range(2))
+        run = lambda: a @ b
+    with tf32(allowed):
+        for _ in range(10):
+            run()
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        for _ in range(50):
+            run()
+        end.record()
+        torch.cuda.synchronize()
+    return 2 * size**3 * 50 / (1e9 * begin.elapsed_time(end))
+
+
+def fettle_product(arguments, size, options):
+    report = run_fettle(arguments, ["gemm"], None, "--ladder", "-m", str(size), "-n", str(size), "-k", str(size), *options)
+    return max((row["gflops"] / 1e3, row["name"]) for row in report["rows"] if row.get("verified"))
+
+
+def compare_products(arguments):
+    results = {}
+    for size in map(int, arguments.products.split(",")):
+        for name, (dtype, allowed, options) in PRODUCTS.items():
+            theirs = statistics.median(torch_product(size, dtype, allowed) for _ in range(arguments.rounds))
+            try:
+                ours, rung = fettle_product(arguments, size, options)
+            except RuntimeError as error:
+                ours, rung = float("nan"), str(error)
+            results[f"{name} {size}"] = {"PyTorch": theirs, "Fettle": ours, "rung": rung}
+            print(f"{name} {size}: PyTorch {theirs:.1f} TFLOP/s, Fettle {ours:.1f} ({rung})", flush=True)
+    return results
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fettle", required=True)
     parser.add_argument("--device", default="opencl:NVIDIA")
+    parser.add_argument("--networks", default=",".join(NETWORKS), help="luma or torchvision's names (default: %(default)s)")
+    parser.add_argument("--products", metavar="SIZES", help="matrix products of these sizes instead of networks")
+    parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=1)
-    parser.add_argument("--tune", type=float, default=0, help="seconds of tuning before the second half")
+    parser.add_argument("--seconds", type=float, default=0.5, help="per measurement")
+    parser.add_argument("--tune", type=float, default=0, help="seconds of tuning for each precision")
+    parser.add_argument("--json", type=pathlib.Path, help="write the medians there")
     arguments = parser.parse_args()
     torch.backends.cudnn.benchmark = True
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    with torch.inference_mode(), tempfile.TemporaryDirectory() as folder:
-        for name, (model, x) in networks().items():
-            path = str(pathlib.Path(folder) / (name.split()[0] + ".onnx"))
-            torch.onnx.export(model, (x,), path, opset_version=13, dynamo=False)
-            gpu, on_gpu = model.cuda(), x.cuda()
-            graph = graph_of(gpu, on_gpu)
-            rows = {"eager": [], "graph": [], "fettle": [], "fettle f16": []}
-            for _ in range(arguments.rounds):
-                rows["eager"].append(median_ms(lambda: gpu(on_gpu), arguments.seconds))
-                rows["graph"].append(median_ms(graph.replay, arguments.seconds))
-                for row, precision in (("fettle", "high"), ("fettle f16", "normal")):
-                    report = fettle(arguments, "bench", path, "--seconds", str(arguments.seconds), "--precision",
-                                    precision)
-                    rows[row].append(report.get("latency_ms", {}).get("median", float("nan")))
-                    error = report.get("error", "")
-            line = ", ".join(f"{row} {statistics.median(times):.3f} ms" for row, times in rows.items())
-            print(f"{name}: {line} {error}", flush=True)
-            if arguments.tune:
-                report = fettle(arguments, "tune", path, "--budget", str(arguments.tune), "--no-package",
-                                "--strict-device")
-                print(f"{name}: tuned {report.get('tuned_ms')} ms of {report.get('default_ms')} ms, "
-                      f"{report.get('measured')} measured {report.get('error', '')}", flush=True)
+    results = compare_products(arguments) if arguments.products else compare_networks(arguments)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=1))
 
 
 if __name__ == "__main__":
