@@ -9,7 +9,7 @@
 
 namespace fettle {
 
-/// Instructions by which 32 neighbouring work-items multiply matrices of f16 (mma.sync, ldmatrix
+/// Instructions by which 32 neighbouring work-items multiply matrices (mma.sync, ldmatrix
 /// and cp.async of PTX). Drivers do not report them: whoever opens the device runs them and says so
 /// (kernels/opencl/probe/mma.h).
 struct MmaFacts {

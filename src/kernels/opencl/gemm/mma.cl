@@ -1,8 +1,8 @@
-// C [m, n] = A [m, k] * B [k, n] of f16 by matrix instructions, sums in f32, row-major in buffers
-// (warp_tiles.clh). A work-group makes BM x BN outputs: lws = {ITEMS, 1, 1}, gws = {ceil(n / BN) * ITEMS,
-// ceil(m / BM), matrices}.
+// C [m, n] = A [m, k] * B [k, n] of f16 or (FETTLE_HALF 0) of f32, whose factors are rounded to TF32, by
+// matrix instructions, sums in f32, row-major in buffers (warp_tiles.clh). A work-group makes BM x BN
+// outputs: lws = {ITEMS, 1, 1}, gws = {ceil(n / BN) * ITEMS, ceil(m / BM), matrices}.
 //   TRANS_A, TRANS_B  1: A is [k, m], B is [n, k]
-//   CHECKED           0: m, n and k are multiples of BM, BN and BK
+//   CHECKED           0: m, n and k are multiples of BM, BN and K_STEPS
 //   CHUNKS_ALIGNED    1: A and B, and their rows, `a_pitch` and `b_pitch` elements long, begin at
 //                     multiples of 16 bytes
 // ALIGNED (operands.clh) is about the rows of C.
@@ -33,6 +33,13 @@
 #endif
 #include "kernels/opencl/gemm/operands.clh"
 #include "kernels/opencl/gemm/epilogue.clh"
+#if FETTLE_HALF
+#define FACTORS HALVES
+#define ELEMENT ushort
+#else
+#define FACTORS FLOATS
+#define ELEMENT uint
+#endif
 #include "kernels/opencl/gemm/mma.clh"
 #include "kernels/opencl/gemm/warp_tiles.clh"
 
@@ -50,60 +57,64 @@
   _Pragma("unroll") for (int f = 0; f < (tile_rows) * (chunks) / ITEMS; ++f) {                       \
     const int at = item / (chunks) + f * (ITEMS / (chunks)), chunk = item % (chunks);                \
     const int at_row = CHECKED ? min((row) + at, (rows)-1) : (row) + at;                             \
-    COPY_16((to) + CHUNK_AT(at, chunk, chunks), (from) + at_row * (pitch) + chunk * 8,               \
-            CHECKED ? clamp((left)*2 - chunk * 16, 0, 16) : 16);                                     \
+    COPY_16((to) + CHUNK_AT(at, chunk, chunks), (from) + at_row * (pitch) + chunk * CHUNK,           \
+            CHECKED ? clamp((left)*ELEMENT_BYTES - chunk * 16, 0, 16) : 16);                         \
   }
 // Rows are along k: `left` of them are inside.
 #define COPY_STEPS(to, from, column, columns, left, pitch, tile_rows, chunks)                        \
   _Pragma("unroll") for (int f = 0; f < (tile_rows) * (chunks) / ITEMS; ++f) {                       \
     const int at = item / (chunks) + f * (ITEMS / (chunks)), chunk = item % (chunks);                \
-    const int at_column = CHECKED ? min((column) + chunk * 8, (pitch)-8) : (column) + chunk * 8;     \
-    COPY_16((to) + CHUNK_AT(at, chunk, chunks), (from) + at * (pitch) + at_column,                   \
+    const int at_column =                                                                            \
+        CHECKED ? min((column) + chunk * CHUNK, (pitch)-CHUNK) : (column) + chunk * CHUNK;           \
+    COPY_16((to) + CHUNK_AT_STEP(at, chunk, chunks), (from) + at * (pitch) + at_column,              \
             !CHECKED || at < (left) ? 16 : 0);                                                       \
   }
 #else
-static void CopyElements(__local uchar* to, __global const ushort* from, const int count) {
-  ushort lanes[8];
+static void CopyElements(__local uchar* to, __global const ELEMENT* from, const int count) {
+  union {
+    ELEMENT lanes[CHUNK];
+    uint4 all;
+  } chunk;
 #pragma unroll
-  for (int i = 0; i < 8; ++i) lanes[i] = i < count ? from[i] : (ushort)0;
-  *(__local ushort8*)to = vload8(0, lanes);
+  for (int i = 0; i < CHUNK; ++i) chunk.lanes[i] = i < count ? from[i] : (ELEMENT)0;
+  *(__local uint4*)to = chunk.all;
 }
 #define COPY_ROWS(to, from, row, rows, left, pitch, tile_rows, chunks)                                \
   for (int f = 0; f < (tile_rows) * (chunks) / ITEMS; ++f) {                                          \
     const int at = item / (chunks) + f * (ITEMS / (chunks)), chunk = item % (chunks);                 \
     CopyElements(local_memory + (to) + CHUNK_AT(at, chunk, chunks),                                   \
-                 (__global const ushort*)((from) + min((row) + at, (rows)-1) * (pitch) + chunk * 8),  \
-                 (left)-chunk * 8);                                                                   \
+                 (__global const ELEMENT*)((from) + min((row) + at, (rows)-1) * (pitch) + chunk * CHUNK), \
+                 (left)-chunk * CHUNK);                                                               \
   }
 #define COPY_STEPS(to, from, column, columns, left, pitch, tile_rows, chunks)                         \
   for (int f = 0; f < (tile_rows) * (chunks) / ITEMS; ++f) {                                          \
     const int at = item / (chunks) + f * (ITEMS / (chunks)), chunk = item % (chunks);                 \
-    CopyElements(local_memory + (to) + CHUNK_AT(at, chunk, chunks),                                   \
-                 (__global const ushort*)((from) + at * (pitch) + (column) + chunk * 8),              \
-                 at < (left) ? (columns) - (column)-chunk * 8 : 0);                                   \
+    CopyElements(local_memory + (to) + CHUNK_AT_STEP(at, chunk, chunks),                              \
+                 (__global const ELEMENT*)((from) + at * (pitch) + (column) + chunk * CHUNK),         \
+                 at < (left) ? (columns) - (column)-chunk * CHUNK : 0);                               \
   }
 #endif
 #if TRANS_A
-#define A_STEP (BK * a_pitch)
-#define COPY_A(to, left) COPY_STEPS(to, a, first_row, m, left, a_pitch, BK, A_CHUNKS)
+#define A_STEP (K_STEPS * a_pitch)
+#define COPY_A(to, left) COPY_STEPS(to, a, first_row, m, left, a_pitch, K_STEPS, A_CHUNKS)
 #else
-#define A_STEP BK
+#define A_STEP K_STEPS
 #define COPY_A(to, left) COPY_ROWS(to, a, first_row, m, left, a_pitch, BM, A_CHUNKS)
 #endif
 #if TRANS_B
-#define B_STEP BK
+#define B_STEP K_STEPS
 #define COPY_B(to, left) COPY_ROWS(to, b, first_column, n, left, b_pitch, BN, B_CHUNKS)
 #else
-#define B_STEP (BK * b_pitch)
-#define COPY_B(to, left) COPY_STEPS(to, b, first_column, n, left, b_pitch, BK, B_CHUNKS)
+#define B_STEP (K_STEPS * b_pitch)
+#define COPY_B(to, left) COPY_STEPS(to, b, first_column, n, left, b_pitch, K_STEPS, B_CHUNKS)
 #endif
 // Tiles are asked for one after the other.
-#define COPY_TILE(tile, place)                \
-  {                                           \
-    COPY_A(place, k - (tile)*BK)              \
-    COPY_B((place) + A_BYTES, k - (tile)*BK)  \
-    a += A_STEP;                              \
-    b += B_STEP;                              \
+#define COPY_TILE(tile, place)                    \
+  {                                               \
+    COPY_A(place, k - (tile)*K_STEPS)             \
+    COPY_B((place) + A_BYTES, k - (tile)*K_STEPS) \
+    a += A_STEP;                                  \
+    b += B_STEP;                                  \
   }
 
 #define STORE_PART(tile_row, tile_column, p)                                              \
@@ -128,6 +139,6 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void gemm_mma(
   a += a_offset + (long)MatrixOf(z, batch.x, batch.y) * a_pitch * (TRANS_A ? k : m);
   b += b_offset + (long)MatrixOf(z, batch.z, batch.w) * b_pitch * (TRANS_B ? n : k);
 
-  WARP_TILES(sum, (k + BK - 1) / BK)
+  WARP_TILES(sum, (k + K_STEPS - 1) / K_STEPS)
   STORE_TILES(sum, local_memory)
 }

@@ -1,6 +1,8 @@
 #include "kernels/opencl/probe/mma.h"
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "base/log.h"
 #include "kernels/opencl/launch.h"
@@ -9,7 +11,7 @@
 namespace fettle::kernels {
 namespace {
 
-constexpr int kWarp = 32, kEdge = 16, kResults = 9;
+constexpr int kWarp = 32, kEdge = 16, kResults = 21;
 
 /// Local memory of a group on the chips that have more than they report, largest first: compute
 /// capability 9.0, 8.0, 8.6.
@@ -29,24 +31,59 @@ Operand MakeOperand(int seed) {
   return operand;
 }
 
-/// Element [row][column] of `b` as the program copies it.
-int CopiedOf(int row, int column) {
-  return row == kEdge - 1 && column >= 12 ? 0 : ElementOf(row, column, 2);
-}
+/// What probe_mma multiplies.
+struct Operands {
+  Operand a = MakeOperand(1), b = MakeOperand(2);
+  /// b as it is copied: its last piece of 8 bytes is zero.
+  Operand copied = [] {
+    Operand operand = MakeOperand(2);
+    std::fill(operand.end() - 4, operand.end(), Half(0));
+    return operand;
+  }();
+
+  /// The sums of the products of row `row` of a and row `column` of b, both as rows of T.
+  template <typename T, typename U>
+  int64_t SumOf(int row, int column) const {
+    constexpr int kRowBytes = kEdge * sizeof(Half);
+    const auto* rows = reinterpret_cast<const std::byte*>(a.data()) + row * kRowBytes;
+    const auto* columns = reinterpret_cast<const std::byte*>(copied.data()) + column * kRowBytes;
+    int64_t sum = 0;
+    for (size_t at = 0; at < kRowBytes; at += sizeof(T)) {
+      T left;
+      U right;
+      std::memcpy(&left, rows + at, sizeof(T));
+      std::memcpy(&right, columns + at, sizeof(U));
+      if constexpr (sizeof(T) == sizeof(uint32_t))
+        sum += static_cast<int64_t>(left & 255) * (right & 255);
+      else
+        sum += static_cast<int64_t>(left) * right;
+    }
+    return sum;
+  }
+
+  /// The same of halves; `transposed`: column `column` of b.
+  int64_t SumOfHalves(int row, int column, bool transposed) const {
+    float sum = 0;
+    for (int k = 0; k < kEdge; ++k)
+      sum += static_cast<float>(a[row * kEdge + k]) *
+             static_cast<float>(copied[transposed ? k * kEdge + column : column * kEdge + k]);
+    return static_cast<int64_t>(sum);
+  }
+};
 
 /// What probe_mma leaves for a work-item.
-bool IsRight(const float* results, int item) {
+bool IsRight(const Operands& operands, const float* results, int item) {
   for (int i = 0; i < 4; ++i) {
     const int row = item / 4 + i / 2 * 8, column = item % 4 * 2 + i % 2;
-    int plain = 0, transposed = 0;
-    for (int k = 0; k < kEdge; ++k) {
-      plain += ElementOf(row, k, 1) * CopiedOf(column + 8, k);
-      transposed += ElementOf(row, k, 1) * CopiedOf(k, column);
-    }
-    if (results[i] != static_cast<float>(plain)) return false;
-    if (results[4 + i] != static_cast<float>(transposed)) return false;
+    const int64_t expected[] = {operands.SumOfHalves(row, column + 8, false),
+                                operands.SumOfHalves(row, column, true),
+                                operands.SumOf<uint8_t, int8_t>(row, column + 8),
+                                operands.SumOf<int8_t, int8_t>(row, column + 8),
+                                operands.SumOf<uint32_t, uint32_t>(row, column + 8)};
+    for (int kind = 0; kind < 5; ++kind)
+      if (results[kind * 4 + i] != static_cast<float>(expected[kind])) return false;
   }
-  return results[8] == 0;
+  return results[kResults - 1] == 0;
 }
 
 /// Whether the program works with so much local memory.
@@ -56,7 +93,7 @@ Result<bool> Works(const OpenClDevice& device, int64_t local_bytes) {
   options.Define("LOCAL_BYTES", local_bytes);
   const auto kernel = device.BuildKernel(MakeProgram("probe/mma.cl", options), "probe_mma");
   if (!kernel.ok()) return false;
-  const std::array<Operand, 2> operands = {MakeOperand(1), MakeOperand(2)};
+  const Operands operands;
   std::array<float, kWarp * kResults> results{};
   ASSIGN_OR_RETURN(const auto stream, device.NewStream({}));
   ArgList args;
@@ -66,13 +103,13 @@ Result<bool> Works(const OpenClDevice& device, int64_t local_bytes) {
     args.Memory(made->location());
     memory.push_back(std::move(made));
   }
-  for (size_t i = 0; i < 2; ++i)
-    RETURN_IF_ERROR(stream->Write(*memory[i], 0, operands[i].data(), sizeof(Operand)));
+  RETURN_IF_ERROR(stream->Write(*memory[0], 0, operands.a.data(), sizeof(Operand)));
+  RETURN_IF_ERROR(stream->Write(*memory[1], 0, operands.b.data(), sizeof(Operand)));
   RETURN_IF_ERROR(static_cast<OpenClStream&>(*stream).Launch(
       **kernel, {.gws = {kWarp, 1, 1}, .lws = {kWarp, 1, 1}}, args.args()));
   RETURN_IF_ERROR(stream->Read(results.data(), *memory[2], 0, sizeof(results)));
   for (int item = 0; item < kWarp; ++item)
-    if (!IsRight(results.data() + item * kResults, item)) return false;
+    if (!IsRight(operands, results.data() + item * kResults, item)) return false;
   return true;
 }
 

@@ -16,7 +16,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void probe_mma_rate(
     for (int i = 0; i < 4; ++i) sums[j][i] = 0.0f;
   for (int r = 0; r < rounds; ++r) {
     UNROLL_INSTRUCTIONS
-    for (int j = 0; j < 8; ++j) MultiplyAdd(sums[j], a, b, WARP_ARGS);
+    for (int j = 0; j < 8; ++j) MultiplyAddHalves(sums[j], a, b, WARP_ARGS);
   }
   float total = 0.0f;
   for (int j = 0; j < 8; ++j)
