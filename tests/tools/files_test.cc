@@ -2,10 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "io/jpeg_codec.h"
 #include "io/npy.h"
 #include "io/picture.h"
 #include "io/picture_codec.h"
 #include "io/picture_tensor.h"
+#include "io/png_codec.h"
 
 namespace fettle::tools {
 namespace {

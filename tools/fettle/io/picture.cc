@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "base/file.h"
+#include "io/jpeg_codec.h"
 #include "io/picture_codec.h"
+#include "io/png_codec.h"
 
 namespace fettle::tools {
 namespace {
