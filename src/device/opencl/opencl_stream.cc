@@ -36,7 +36,18 @@ Result<std::unique_ptr<OpenClStream>> OpenClStream::Create(
   cl_command_queue queue =
       device->api().CreateCommandQueue(device->context(), device->id(), properties, &code);
   RETURN_IF_ERROR(OpenClStatus(code, "OpenCL: making a command queue"));
-  return std::unique_ptr<OpenClStream>(new OpenClStream(std::move(device), queue, options));
+  std::unique_ptr<OpenClStream> made(new OpenClStream(std::move(device), queue, options));
+  if (made->device().facts().mma.available) RETURN_IF_ERROR(made->MakeTickets());
+  return made;
+}
+
+Status OpenClStream::MakeTickets() {
+  const std::vector<cl_int> zeros(kTickets, 0);
+  const auto bytes = static_cast<int64_t>(zeros.size() * sizeof(cl_int));
+  ASSIGN_OR_RETURN(tickets_, device_->Allocate({.kind = MemoryKind::kBuffer, .bytes = bytes}));
+  RETURN_IF_ERROR(WriteBuffer(tickets_->location(), zeros.data(), bytes));
+  transfers_ = {};
+  return OkStatus();
 }
 
 OpenClStream::~OpenClStream() {
@@ -44,6 +55,7 @@ OpenClStream::~OpenClStream() {
   window_.clear();
   pieces_.clear();
   timed_.clear();
+  tickets_.reset();
   device_->api().ReleaseCommandQueue(queue_);
 }
 

@@ -103,6 +103,12 @@ class OpenClStream final : public Stream {
   }
   void CountConversion() { ++transfers_.conversions; }
 
+  /// kTickets ints, 0 between launches: work-groups of a launch that wait for the last of them draw
+  /// one each of the same place, and the last puts 0 back. Only where the device has instructions
+  /// for matrices (MmaFacts); elsewhere no memory.
+  Location tickets() const { return tickets_ == nullptr ? Location{} : tickets_->location(); }
+  static constexpr int64_t kTickets = 1024;
+
   const OpenClDevice& device() const { return *device_; }
   cl_command_queue queue() const { return queue_; }
 
@@ -139,6 +145,7 @@ class OpenClStream final : public Stream {
   /// Has the host write or read where the device's bytes are.
   Status ThroughMap(const Location& at, int64_t bytes, cl_map_flags flags, std::string_view what,
                     const std::function<void(std::byte* there)>& transfer);
+  Status MakeTickets();
   Status FinishTransfer(cl_int code, cl_event event, std::string_view what);
   OpenClEvent Own(cl_event event) const;
   Status WaitForWindow(const OpenClEvent& event);
@@ -146,6 +153,7 @@ class OpenClStream final : public Stream {
   std::shared_ptr<const OpenClDevice> device_;
   cl_command_queue queue_;
   StreamOptions options_;
+  std::shared_ptr<DeviceMemory> tickets_;
   std::deque<OpenClEvent> window_;  // of commands that may be unfinished, oldest first
   /// Pieces of launches whose time is not looked at yet, oldest first.
   struct Piece {

@@ -15,6 +15,7 @@ Location RecordedLaunch::Find(const Operand& operand, const LaunchArgs& args) {
     case Operand::kInput: return args.inputs[operand.index];
     case Operand::kOutput: return args.outputs[operand.index];
     case Operand::kPacked: return args.packed[operand.index];
+    case Operand::kTickets: return OpenClStreamOf(args).tickets();
     case Operand::kWorkspace: break;
   }
   Location place = args.workspace;

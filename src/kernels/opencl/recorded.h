@@ -30,6 +30,8 @@ class RecordedLaunch {
   RecordedLaunch& Workspace(int64_t offset, int64_t unit_bytes) {
     return Add(Operand::kWorkspace, static_cast<size_t>(offset), unit_bytes);
   }
+  /// OpenClStream::tickets.
+  RecordedLaunch& Tickets() { return Add(Operand::kTickets, 0, 0); }
   template <typename T>
   RecordedLaunch& Value(const T& value) {
     args_.emplace_back(KernelArg(value));
@@ -42,7 +44,7 @@ class RecordedLaunch {
   friend class RecordedKernel;
   friend class LaunchParams;
   struct Operand {
-    enum Kind : uint8_t { kInput, kOutput, kPacked, kWorkspace } kind;
+    enum Kind : uint8_t { kInput, kOutput, kPacked, kWorkspace, kTickets } kind;
     size_t index;  // of the workspace: bytes
     int64_t unit_bytes;
   };

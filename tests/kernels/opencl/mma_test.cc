@@ -1,6 +1,6 @@
 // Kernels of matrix instructions on an OpenCL device, the instructions
-// emulated, against the oracle within what storing f16 may cost; and what a
-// device without them says.
+// emulated where it has none, against the oracle within what storing f16 may
+// cost; and what a device without them says.
 #include "kernels/opencl/probe/mma.h"
 
 #include <gtest/gtest.h>
@@ -41,17 +41,24 @@ constexpr std::string_view kMmaConvolutions[] = {
     "%c = Conv(%x, %w) {pads=[1,1,1,1]}\n%s = Add(%c, %r)\n%y = "
     "Relu(%s)\noutput %y\n",
     "input %x: f32[1x40x5x9]\nconst %w: f32[35x40x1x1]\nconst %b: f32[35]\n"
-    "%y = Conv(%x, %w, %b)\noutput %y\n"};
+    "%y = Conv(%x, %w, %b)\noutput %y\n",
+    "input %x: f32[2x32x9x8]\nconst %w: f32[32x32x3x3]\nconst %b: f32[32]\n"
+    "%y = Conv(%x, %w, %b) {pads=[2,0,1,2], strides=[2,3], dilations=[1,2]}\noutput %y\n",
+    "input %x: f32[1x32x9x8]\nconst %w: f32[20x32x1x1]\n"
+    "%y = Conv(%x, %w) {strides=[2,2]}\noutput %y\n"};
 
 class OpenClMma : public testing::Test {
  protected:
   void SetUp() override {
     const auto& plain = TestOpenClDevice();
     if (!plain.ok()) GTEST_SKIP() << "no OpenCL device: " << plain.status().message();
-    const OpenClOptions options{.emulate_mma = true};
+    const bool has_own = (*plain)->facts().HasExtension("cl_nv_device_attribute_query");
     static const auto& opened = *new Result<std::shared_ptr<OpenClDevice>>(
-        OpenClDevice::Open((*plain)->facts().platform, options));
+        OpenClDevice::Open((*plain)->facts().platform, {.emulate_mma = !has_own}));
     ASSERT_TRUE(opened.ok()) << opened.status().message();
+    static const auto& probed = *new Result<MmaFacts>(ProbeMma(**opened));
+    ASSERT_TRUE(probed.ok()) << probed.status().message();
+    (*opened)->Learn(*probed);
     device_ = opened->get();
   }
 
@@ -90,6 +97,23 @@ TEST_F(OpenClMma, OtherTilesDoToo) {
         {{"BM", 64}, {"BN", 32}, {"BK", 64}, {"WM", 32}, {"WN", 32}, {"STAGES", 3}});
 }
 
+/// Groups that share a tile, alone and where warps share its steps.
+TEST_F(OpenClMma, SlicesAreAddedUp) {
+  Check(kOpenClMatMulMma, kMmaGroups[1], {{"SPLIT", 3}});
+  Check(kOpenClMatMulMma, kMmaGroups[2], {{"SPLIT", 2}});
+  Check(kOpenClMatMulMma, kMmaGroups[3],
+        {{"BN", 64}, {"WN", 32}, {"SPLIT", 1}, {"BK", 64}, {"WK", 2}});
+  Check(kOpenClMatMulMma, kMmaGroups[4], {{"BK", 32}, {"SPLIT", 3}, {"STAGES", 3}});
+  Check(kOpenClConvMma, kMmaConvolutions[0], {{"SPLIT", 4}});
+  Check(kOpenClConvMma, kMmaConvolutions[1], {{"BK", 64}, {"WK", 2}, {"SPLIT", 3}, {"STAGES", 4}});
+}
+
+TEST_F(OpenClMma, WarpsShareSteps) {
+  Check(kOpenClMatMulMma, kMmaGroups[1], {{"BK", 64}, {"WK", 2}});
+  Check(kOpenClMatMulMma, kMmaGroups[2], {{"BK", 128}, {"WK", 2}});
+  Check(kOpenClConvMma, kMmaConvolutions[1], {{"BN", 64}, {"BK", 128}, {"WK", 4}, {"WN", 32}});
+}
+
 TEST_F(OpenClMma, TilesThatDoNotFitAreRefused) {
   const CaseGroup group = ParseGroup(kMmaGroups[0]);
   const auto states = CandidatesOf(kOpenClMatMulMma, *group.graph, *device_).value();
@@ -102,6 +126,8 @@ TEST_F(OpenClMma, TilesThatDoNotFitAreRefused) {
   };
   EXPECT_EQ(refusal({}), "");
   EXPECT_EQ(refusal({{"BM", 32}, {"WM", 64}}), "WM, WN: 64x16 do not cut 32x32 evenly");
+  EXPECT_EQ(refusal({{"SPLIT", 4}}), "SPLIT: expected at most 2, got 4");
+  EXPECT_EQ(refusal({{"WK", 2}}), "BK: expected at least 64, got 32");
   EXPECT_EQ(refusal({{"BM", 256}, {"WM", 16}}),
             "BK: 1024 work-items cannot share the tiles evenly");
 }

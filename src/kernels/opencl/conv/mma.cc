@@ -34,11 +34,16 @@ Result<std::vector<StateAssignment>> HalfBuffers(const ir::Graph& group, const P
   return states;
 }
 
+WarpProduct ProductOf(const PixelConv& conv) {
+  return {conv.image_pixels(), conv.oc, conv.taps() * ChunksOf(conv) * 8, conv.batch};
+}
+
 ParamSpace MmaSpace(const Problem&, const PixelConv& conv, const Device& device) {
   const OpenClFacts& facts = AsOpenCl(device).facts();
-  const WarpTile usual = UsualWarpTile(conv.image_pixels(), conv.oc, conv.batch, facts);
-  return {kWarpTileFields.Tunables(), kWarpTileFields.Write(usual), [&facts](const Params& params) {
-            return CheckWarpTile(kWarpTileFields.Read(params), facts);
+  const WarpProduct product = ProductOf(conv);
+  return {kWarpTileFields.Tunables(), kWarpTileFields.Write(UsualWarpTile(product, facts)),
+          [&facts, product](const Params& params) {
+            return CheckWarpTile(product, kWarpTileFields.Read(params), facts);
           }};
 }
 
@@ -62,6 +67,7 @@ BuildOptions MmaOptions(const PixelConv& conv, const WarpTile& tile, const State
   options.Define("PAD_H", conv.pad[1]).Define("PAD_W", conv.pad[2]);
   options.Define("IN_H", conv.in[1]).Define("IN_W", conv.in[2]);
   options.Define("OUT_H", conv.out[1]).Define("OUT_W", conv.out[2]);
+  options.Define("EVEN_CHANNELS", Quads(conv.oc) * 4 % tile.bn == 0 ? 1 : 0);
   return options.Define("IN_QUADS", Quads(conv.ic));
 }
 
@@ -69,18 +75,15 @@ Result<std::unique_ptr<PreparedKernel>> PrepareMma(const Problem& problem, const
                                                    const Params& params, const Device& device) {
   const WarpTile tile = kWarpTileFields.Read(params);
   const State& state = problem.states.outputs[0];
-  const auto items = static_cast<size_t>(tile.items());
-  const WorkSizes sizes{.gws = {static_cast<size_t>(DivideUp(conv.oc, tile.bn)) * items,
-                                static_cast<size_t>(DivideUp(conv.image_pixels(), tile.bm)),
-                                static_cast<size_t>(conv.batch)},
-                        .lws = {items, 1, 1}};
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
                    RecordConv(problem, conv, MmaForm(conv),
                               {.path = "conv/mma.cl",
                                .function = "conv_mma",
                                .options = MmaOptions(conv, tile, state, AsOpenCl(device).facts()),
-                               .sizes = sizes},
+                               .sizes = WarpTileSizes(ProductOf(conv), tile)},
                               device));
+  made->workspace = ProductOf(conv).SharedBytesOf(tile);
+  if (made->workspace > 0) made->recorded[0].Workspace(0, kTilePartBytes).Tickets();
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 

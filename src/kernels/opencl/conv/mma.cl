@@ -24,17 +24,19 @@
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void conv_mma(
     TENSOR_IN(x), const int4 in_dims, TENSOR_OUT(y), const int4 out_dims, const int channels,
-    __global const float* restrict filter, const int bias_floats EXPRESSION_PARAMS) {
+    __global const float* restrict filter, const int bias_floats SPLIT_PARAMS EXPRESSION_PARAMS) {
   __local uchar local_memory[TILE_BYTES] __attribute__((aligned(128)));
   DECLARE_WARP(local_memory, ITEMS)
   const int item = get_local_id(0);
   // Launches may come in pieces (StreamOptions::kernel_ms), at offsets of whole work-groups.
   const int first_channel = (get_group_id(0) + get_global_offset(0) / ITEMS) * BN;
   const int first_pixel = get_global_id(1) * BM;
-  const int n = get_global_id(2);
+  const int n = get_global_id(2) / SPLIT, slice = get_global_id(2) % SPLIT;
   __global const storage_t* weights = (__global const storage_t*)(filter + bias_floats);
   __global const storage_t* image = x + (x_offset + n * IN_QUADS * IN_H * IN_W) * 4;
 
-  WARP_TILES(sum, (CHUNKS + A_CHUNKS - 1) / A_CHUNKS)
-  STORE_TILES(sum, local_memory)
+  DECLARE_PLACES
+  WARP_TILES(sum, FIRST_OF_SLICE(slice, K_TILES), TILES_OF_SLICE(slice, K_TILES))
+  JOIN_SLICES(sum, TILE_OF_GROUP, slice)
+  STORE_TILES(sum)
 }

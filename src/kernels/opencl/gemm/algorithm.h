@@ -53,6 +53,9 @@ struct GemmSetup {
   /// Over 0: the product is made in so many parts, f32 [parts, m, n], that gemm/split_sum.cl adds
   /// up.
   int64_t parts = 0;
+  /// Over 0: groups of a tile add up their parts of it in so many bytes of workspace
+  /// (gemm/warp_tiles.clh), which the program takes behind `more`, and the stream's tickets.
+  int64_t shared_bytes = 0;
   /// The program takes B before A.
   bool swaps = false;
   /// Elements from row to row of a packed B; 0: they follow each other.

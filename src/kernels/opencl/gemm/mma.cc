@@ -20,11 +20,13 @@ Status HasMma(const GemmShape& shape, const OpenClFacts& facts) {
   return OkStatus();
 }
 
+WarpProduct ProductOf(const GemmShape& shape) { return {shape.m, shape.n, shape.k, shape.batch}; }
+
 WarpTile UsualMma(const GemmShape& shape, const OpenClFacts& facts) {
-  return UsualWarpTile(shape.m, shape.n, shape.batch, facts);
+  return UsualWarpTile(ProductOf(shape), facts);
 }
-Status CheckMma(const GemmShape&, const WarpTile& tile, const OpenClFacts& facts) {
-  return CheckWarpTile(tile, facts);
+Status CheckMma(const GemmShape& shape, const WarpTile& tile, const OpenClFacts& facts) {
+  return CheckWarpTile(ProductOf(shape), tile, facts);
 }
 
 GemmSetup SetUpMma(const GemmShape& shape, const GemmForms&, const WarpTile& tile,
@@ -40,11 +42,8 @@ GemmSetup SetUpMma(const GemmShape& shape, const GemmForms&, const WarpTile& til
   setup.options.Define("CHUNKS_ALIGNED", chunks ? 1 : 0);
   setup.options.Define("ALIGNED", shape.n % 4 == 0 ? 1 : 0);
   setup.options.Define("TRANS_A", shape.trans_a ? 1 : 0).Define("TRANS_B", shape.trans_b ? 1 : 0);
-  const auto items = static_cast<size_t>(tile.items());
-  setup.sizes = {
-      .gws = {static_cast<size_t>(DivideUp(shape.n, tile.bn)) * items,
-              static_cast<size_t>(DivideUp(shape.m, tile.bm)), static_cast<size_t>(shape.batch)},
-      .lws = {items, 1, 1}};
+  setup.sizes = WarpTileSizes(ProductOf(shape), tile);
+  setup.shared_bytes = ProductOf(shape).SharedBytesOf(tile);
   setup.more = {MatrixMap(shape), static_cast<cl_int>(a_row), static_cast<cl_int>(setup.b_pitch)};
   return setup;
 }

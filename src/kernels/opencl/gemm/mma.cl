@@ -1,6 +1,6 @@
 // C [m, n] = A [m, k] * B [k, n] of f16 or (FETTLE_HALF 0) of f32, whose factors are rounded to TF32, by
-// matrix instructions, sums in f32, row-major in buffers (warp_tiles.clh). A work-group makes BM x BN
-// outputs: lws = {ITEMS, 1, 1}, gws = {ceil(n / BN) * ITEMS, ceil(m / BM), matrices}.
+// matrix instructions, sums in f32, row-major in buffers (warp_tiles.clh). A work-group makes BM x BN outputs, or a
+// slice of their sums: lws = {ITEMS, 1, 1}, gws = {ceil(n / BN) * ITEMS, ceil(m / BM), matrices * SPLIT}.
 //   TRANS_A, TRANS_B  1: A is [k, m], B is [n, k]
 //   CHECKED           0: m, n and k are multiples of BM, BN and K_STEPS
 //   CHUNKS_ALIGNED    1: A and B, and their rows, `a_pitch` and `b_pitch` elements long, begin at
@@ -117,6 +117,8 @@ static void CopyElements(__local uchar* to, __global const ELEMENT* from, const 
     b += B_STEP;                                  \
   }
 
+#define TILE_OF_GROUP \
+  ((z * ((m + BM - 1) / BM) + first_row / BM) * ((n + BN - 1) / BN) + first_column / BN)
 #define STORE_PART(tile_row, tile_column, p)                                              \
   {                                                                                       \
     const int row = first_row + (tile_row), column = first_column + (tile_column);        \
@@ -128,17 +130,20 @@ static void CopyElements(__local uchar* to, __global const ELEMENT* from, const 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void gemm_mma(
     const int m, const int n, const int k, __global const storage_t* restrict a, const int a_offset,
     __global const storage_t* restrict b, const int b_offset, __global storage_t* restrict c,
-    const int c_offset, const int4 batch, const int a_pitch, const int b_pitch ADDEND_PARAMS EXPRESSION_PARAMS) {
+    const int c_offset, const int4 batch, const int a_pitch,
+    const int b_pitch SPLIT_PARAMS ADDEND_PARAMS EXPRESSION_PARAMS) {
   __local uchar local_memory[TILE_BYTES] __attribute__((aligned(128)));
   DECLARE_WARP(local_memory, ITEMS)
   const int item = get_local_id(0);
   // Launches may come in pieces (StreamOptions::kernel_ms), at offsets of whole work-groups.
   const int first_column = (get_group_id(0) + get_global_offset(0) / ITEMS) * BN;
   const int first_row = get_global_id(1) * BM;
-  const int z = get_global_id(2);
-  a += a_offset + (long)MatrixOf(z, batch.x, batch.y) * a_pitch * (TRANS_A ? k : m);
-  b += b_offset + (long)MatrixOf(z, batch.z, batch.w) * b_pitch * (TRANS_B ? n : k);
+  const int z = get_global_id(2) / SPLIT, slice = get_global_id(2) % SPLIT;
+  const int tiles = (k + K_STEPS - 1) / K_STEPS, first = FIRST_OF_SLICE(slice, tiles);
+  a += a_offset + (long)MatrixOf(z, batch.x, batch.y) * a_pitch * (TRANS_A ? k : m) + (long)first * A_STEP;
+  b += b_offset + (long)MatrixOf(z, batch.z, batch.w) * b_pitch * (TRANS_B ? n : k) + (long)first * B_STEP;
 
-  WARP_TILES(sum, (k + K_STEPS - 1) / K_STEPS)
-  STORE_TILES(sum, local_memory)
+  WARP_TILES(sum, first, TILES_OF_SLICE(slice, tiles))
+  JOIN_SLICES(sum, TILE_OF_GROUP, slice)
+  STORE_TILES(sum)
 }

@@ -7,10 +7,36 @@ namespace fettle::kernels {
 
 int64_t WarpTile::bytes() const {
   const int64_t patches = bm / wm * (bn / wn) * 16 * (wn + 8) * 4;
-  return std::max(stages * (bm + bn) * bk * 2, patches);
+  const int64_t parts = (wk - 1) * bm * bn * 4;
+  return std::max({stages * (bm + bn) * bk * 2, patches, parts});
 }
 
-Status CheckWarpTile(const WarpTile& tile, const OpenClFacts& facts) {
+int64_t WarpProduct::TilesOf(const WarpTile& tile) const {
+  return DivideUp(m, tile.bm) * DivideUp(n, tile.bn) * batch;
+}
+int64_t WarpProduct::SharedBytesOf(const WarpTile& tile) const {
+  return tile.split == 1 ? 0 : TilesOf(tile) * tile.split * tile.bm * tile.bn * 4;
+}
+
+namespace {
+
+Status CheckSplit(const WarpProduct& product, const WarpTile& tile) {
+  if (tile.split == 1) return OkStatus();
+  if (const int64_t steps = DivideUp(product.k, tile.bk); tile.split > steps)
+    return InvalidArgument("SPLIT: expected at most {}, got {}", steps, tile.split);
+  if (const int64_t tiles = product.TilesOf(tile); tiles > OpenClStream::kTickets)
+    return InvalidArgument("SPLIT: expected at most {} tiles, got {}", OpenClStream::kTickets,
+                           tiles);
+  constexpr int64_t kMostBytes = 64 << 20;
+  if (const int64_t bytes = product.SharedBytesOf(tile); bytes > kMostBytes)
+    return InvalidArgument("SPLIT: expected parts of at most {} bytes, got {}", kMostBytes, bytes);
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CheckWarpTile(const WarpProduct& product, const WarpTile& tile, const OpenClFacts& facts) {
+  RETURN_IF_ERROR(CheckSplit(product, tile));
   if (tile.bm % tile.wm != 0 || tile.bn % tile.wn != 0)
     return InvalidArgument("WM, WN: {}x{} do not cut {}x{} evenly", tile.wm, tile.wn, tile.bm,
                            tile.bn);
@@ -22,6 +48,8 @@ Status CheckWarpTile(const WarpTile& tile, const OpenClFacts& facts) {
   constexpr int64_t kSums = 64 * 64, kRegisters = 65536;
   if (tile.wm * tile.wn / 32 * 2 * items > kRegisters || tile.wm * tile.wn > kSums)
     return InvalidArgument("WM, WN: {} work-items have too few registers", items);
+  if (tile.bk < 32 * tile.wk)
+    return InvalidArgument("BK: expected at least {}, got {}", 32 * tile.wk, tile.bk);
   if (std::min(tile.bm, tile.bn) * tile.bk / 8 % items != 0)
     return InvalidArgument("BK: {} work-items cannot share the tiles evenly", items);
   if (tile.bytes() > facts.mma.local_bytes)
@@ -30,29 +58,56 @@ Status CheckWarpTile(const WarpTile& tile, const OpenClFacts& facts) {
   return OkStatus();
 }
 
-WarpTile UsualWarpTile(int64_t m, int64_t n, int64_t batch, const OpenClFacts& facts) {
+namespace {
+
+/// Parts that make up for too few tiles: what is written and read again costs as much as some 800
+/// steps of k.
+int64_t UsualSplit(const WarpProduct& product, const WarpTile& tile, const OpenClFacts& facts) {
+  constexpr int64_t kLongSum = 1300, kLeastSteps = 256;
+  const int64_t tiles = product.TilesOf(tile);
+  if (product.k < kLongSum || tiles * 4 > facts.compute_units) return 1;
+  int64_t split = 1;
+  for (const int64_t parts : {2, 3, 4, 6, 8}) {
+    if (parts * tiles <= facts.compute_units && product.k >= parts * kLeastSteps) split = parts;
+  }
+  return split;
+}
+
+}  // namespace
+
+WarpTile UsualWarpTile(const WarpProduct& product, const OpenClFacts& facts) {
   if (facts.is_cpu) return {};
   /// A tile and what an output of it takes beside one of the first, in percent.
   struct Priced {
     WarpTile tile;
     int64_t price;
   };
-  constexpr Priced kTiles[] = {{{256, 128, 64, 64, 64, 3}, 100}, {{128, 128, 32, 64, 64, 3}, 110},
-                               {{128, 64, 64, 64, 32, 3}, 125},  {{128, 64, 32, 64, 32, 4}, 135},
-                               {{64, 64, 64, 32, 32, 4}, 130},   {{64, 64, 64, 32, 32, 3}, 135},
-                               {{32, 64, 64, 16, 32, 4}, 160}};
-  WarpTile chosen = {32, 64, 32, 16, 32, 3};
+  constexpr Priced kTiles[] = {
+      {{256, 128, 64, 64, 64, 1, 3}, 100}, {{128, 128, 32, 64, 64, 1, 3}, 110},
+      {{128, 64, 64, 64, 32, 1, 3}, 125},  {{128, 64, 32, 64, 32, 1, 4}, 135},
+      {{64, 64, 64, 32, 32, 1, 4}, 130},   {{64, 64, 64, 32, 32, 1, 3}, 135},
+      {{32, 64, 64, 16, 32, 1, 4}, 160}};
+  WarpTile chosen = {32, 64, 32, 16, 32, 1, 3};
   int64_t least = std::numeric_limits<int64_t>::max();
   for (const auto& [tile, price] : kTiles) {
-    if (!CheckWarpTile(tile, facts).ok()) continue;
+    if (!CheckWarpTile(product, tile, facts).ok()) continue;
     // Units work through the groups in rounds.
-    const int64_t groups = DivideUp(m, tile.bm) * DivideUp(n, tile.bn) * batch;
-    const int64_t cost = DivideUp(groups, facts.compute_units) * tile.bm * tile.bn * price;
+    const int64_t cost =
+        DivideUp(product.TilesOf(tile), facts.compute_units) * tile.bm * tile.bn * price;
     if (cost >= least) continue;
     least = cost;
     chosen = tile;
   }
+  chosen.split = UsualSplit(product, chosen, facts);
   return chosen;
+}
+
+WorkSizes WarpTileSizes(const WarpProduct& product, const WarpTile& tile) {
+  const auto items = static_cast<size_t>(tile.items());
+  return {.gws = {static_cast<size_t>(DivideUp(product.n, tile.bn)) * items,
+                  static_cast<size_t>(DivideUp(product.m, tile.bm)),
+                  static_cast<size_t>(product.batch * tile.split)},
+          .lws = {items, 1, 1}};
 }
 
 void DefineWarpTile(const WarpTile& tile, const OpenClFacts& facts, BuildOptions& options) {

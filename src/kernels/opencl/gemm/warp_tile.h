@@ -9,27 +9,45 @@
 namespace fettle::kernels {
 
 /// bm x bn outputs of a work-group, bk steps of k at a time in `stages` places of local memory,
-/// wm x wn outputs of each warp of 32 work-items.
+/// wm x wn outputs of each warp of 32 work-items, wk warps for each of those, a part of the steps
+/// for each. `split` groups share the outputs of a tile, each a part of k: all but the last to come
+/// leave their sums in a workspace.
 struct WarpTile {
-  int64_t bm = 32, bn = 32, bk = 32, wm = 16, wn = 16, stages = 2;
-  int64_t items() const { return bm / wm * (bn / wn) * 32; }
+  int64_t bm = 32, bn = 32, bk = 32, wm = 16, wn = 16, wk = 1, stages = 2, split = 1;
+  int64_t items() const { return bm / wm * (bn / wn) * wk * 32; }
   /// As TILE_BYTES of warp_tiles.clh.
   int64_t bytes() const;
 };
 
-inline constexpr Fields kWarpTileFields("gemm/warp_tiles.clh",
-                                        Field{"BM", &WarpTile::bm, {32, 64, 128, 256}, "BM"},
-                                        Field{"BN", &WarpTile::bn, {32, 64, 128, 256}, "BN"},
-                                        Field{"BK", &WarpTile::bk, {32, 64}, "BK"},
-                                        Field{"WM", &WarpTile::wm, {16, 32, 64}, "WM"},
-                                        Field{"WN", &WarpTile::wn, {16, 32, 64}, "WN"},
-                                        Field{"STAGES", &WarpTile::stages, {2, 3, 4, 6}, "STAGES"});
+inline constexpr Fields kWarpTileFields(
+    "gemm/warp_tiles.clh", Field{"BM", &WarpTile::bm, {32, 64, 128, 256}, "BM"},
+    Field{"BN", &WarpTile::bn, {32, 64, 128, 256}, "BN"},
+    Field{"BK", &WarpTile::bk, {32, 64, 128, 256}, "BK"},
+    Field{"WM", &WarpTile::wm, {16, 32, 64}, "WM"}, Field{"WN", &WarpTile::wn, {16, 32, 64}, "WN"},
+    Field{"WK", &WarpTile::wk, {1, 2, 4}, "WK"},
+    Field{"STAGES", &WarpTile::stages, {2, 3, 4, 6}, "STAGES"},
+    Field{"SPLIT", &WarpTile::split, {1, 2, 3, 4, 6, 8}, "SPLIT"});
 
-/// Whether work-groups of the tile fit the device.
-Status CheckWarpTile(const WarpTile& tile, const OpenClFacts& facts);
+/// `batch` products [m, n] over k.
+struct WarpProduct {
+  int64_t m = 1, n = 1, k = 1, batch = 1;
+  /// Work-groups, of one part of k each.
+  int64_t TilesOf(const WarpTile& tile) const;
+  /// Bytes in which groups add up a tile; 0: none does.
+  int64_t SharedBytesOf(const WarpTile& tile) const;
+};
 
-/// The largest tile that leaves few units of the device idle, for `batch` products [m, n].
-WarpTile UsualWarpTile(int64_t m, int64_t n, int64_t batch, const OpenClFacts& facts);
+/// What a part of a tile is made of in the workspace: four floats.
+inline constexpr int64_t kTilePartBytes = 16;
+
+/// Whether work-groups of the tile fit the device, and the product so many parts.
+Status CheckWarpTile(const WarpProduct& product, const WarpTile& tile, const OpenClFacts& facts);
+
+/// The largest tile that leaves few units of the device idle, in parts where there are few tiles.
+WarpTile UsualWarpTile(const WarpProduct& product, const OpenClFacts& facts);
+
+/// Where work-groups are launched.
+WorkSizes WarpTileSizes(const WarpProduct& product, const WarpTile& tile);
 
 /// The macros of mma.clh and warp_tiles.clh.
 void DefineWarpTile(const WarpTile& tile, const OpenClFacts& facts, BuildOptions& options);

@@ -2,6 +2,7 @@
 
 #include "kernels/opencl/constant_floats.h"
 #include "kernels/opencl/expression/expression.h"
+#include "kernels/opencl/gemm/warp_tile.h"
 #include "kernels/opencl/matmul/forms.h"
 #include "kernels/opencl/states.h"
 
@@ -106,7 +107,7 @@ class MatMul final : public PreparedKernel {
   std::vector<PackRequest> packs() const override { return packs_; }
 
   int64_t workspace_bytes() const override {
-    return StorageBytes(DType::kF32, setup_.parts * shape_.m * shape_.n);
+    return setup_.shared_bytes + StorageBytes(DType::kF32, setup_.parts * shape_.m * shape_.n);
   }
 
   Status Launch(const LaunchArgs& args) const override {
@@ -121,6 +122,8 @@ class MatMul final : public PreparedKernel {
     else
       list.Tensor(args.workspace, StorageBytes(DType::kF32, 1));
     for (const KernelArg& arg : setup_.more) list.Append(arg);
+    if (setup_.shared_bytes > 0)
+      list.Tensor(args.workspace, kTilePartBytes).Memory(OpenClStreamOf(args).tickets());
     if (sum_ == nullptr) AppendFinish(args, list);
     constexpr int64_t kWidestVector = 64;
     const bool is_aligned = (a.offset | b.offset | c.offset) % kWidestVector == 0;
