@@ -41,52 +41,16 @@ void ZeroOutside(const Inside& inside, int64_t columns, int64_t pitch, float* ou
   std::fill_n(out + inside.end * pitch, (columns - inside.end) * pitch, 0.0f);
 }
 
-/// Input i of each group of kInputs, repeated over the lanes of its group.
-template <typename Inputs>
-struct GroupSpread;
-template <size_t... kInput>
-struct GroupSpread<std::index_sequence<kInput...>> {
-  static constexpr int64_t kInputs = sizeof...(kInput);
-
-  static void Run(const SpreadArgs& args) {
-    const Inside inside = InsideOf(args);
-    const int64_t step = args.columns * kLanes;
-    (ZeroOutside(inside, args.columns, kLanes, args.out + static_cast<int64_t>(kInput) * step),
-     ...);
-    const hn::RebindToSigned<D> di;
-    const auto first = hn::AndNot(hn::Set(di, kInputs - 1), hn::Iota(di, 0));
-    const decltype(hn::IndicesFromVec(D(), first)) lanes[kInputs] = {
-        hn::IndicesFromVec(D(), hn::Add(first, hn::Set(di, static_cast<int32_t>(kInput))))...};
-    const float* in = args.line + (args.first + inside.begin) * args.pixel;
-    for (int64_t j = inside.begin; j < inside.end; ++j, in += args.pixel) {
-      const V pixel = hn::LoadU(D(), in);
-      (hn::Store(hn::TableLookupLanes(pixel, lanes[kInput]), D(),
-                 args.out + static_cast<int64_t>(kInput) * step + j * kLanes),
-       ...);
-    }
-  }
-};
-
-/// Groups are whole parts of a vector, so their width is a power of two.
-void SpreadGroups(const SpreadArgs& args) {
-  if constexpr (kLanes > 1) {
-    switch (args.inputs) {
-      case 2: return GroupSpread<std::make_index_sequence<2>>::Run(args);
-      case 4: return GroupSpread<std::make_index_sequence<4>>::Run(args);
-      case 8: return GroupSpread<std::make_index_sequence<8>>::Run(args);
-      default: return;
-    }
-  }
-}
-
 void SpreadVectors(const SpreadArgs& args) {
   const Inside inside = InsideOf(args);
   for (int64_t i = 0; i < args.inputs; i += kLanes) {
     float* out = args.out + i * args.columns;
     ZeroOutside(inside, args.columns, kLanes, out);
     const float* in = args.line + (args.first + inside.begin) * args.pixel + i;
-    for (int64_t j = inside.begin; j < inside.end; ++j, in += args.pixel)
+    for (int64_t j = inside.begin; j < inside.end; ++j, in += args.pixel) {
+      __builtin_prefetch(in + args.next);
       hn::Store(hn::LoadU(D(), in), D(), out + j * kLanes);
+    }
   }
 }
 
@@ -111,6 +75,15 @@ void SpreadPlanes(const SpreadArgs& args) {
   }
 }
 
+using Lanes = decltype(hn::IndicesFromVec(D(), hn::Iota(hn::RebindToSigned<D>(), 0)));
+
+/// Input i of each group of `inputs`, a power of two, for all lanes of its group.
+HWY_INLINE Lanes GroupLanes(int64_t inputs, int64_t i) {
+  const hn::RebindToSigned<D> di;
+  const auto first = hn::AndNot(hn::Set(di, static_cast<int32_t>(inputs - 1)), hn::Iota(di, 0));
+  return hn::IndicesFromVec(D(), hn::Add(first, hn::Set(di, static_cast<int32_t>(i))));
+}
+
 /// Sums of kOutputs pixels. A column is loaded once and meets every tap that it has; fold
 /// expressions over columns keep all of it in registers.
 template <StripForm kForm, int kStride, typename Outputs, typename Taps, typename Columns>
@@ -127,10 +100,10 @@ struct Strip<kForm, kStride, std::index_sequence<kOut...>, std::index_sequence<k
       acc[kOffset / kStride] = hn::MulAdd(x, w, acc[kOffset / kStride]);
   }
   template <int kAt>
-  static HWY_INLINE void Column(V* acc, const float* x, const V* w) {
+  static HWY_INLINE void Column(V* acc, const float* x, Lanes lanes, const V* w) {
     V column;
     if constexpr (kForm == StripForm::kGroupsInVector) {
-      column = hn::Load(D(), x + kAt * kLanes);
+      column = hn::TableLookupLanes(hn::Load(D(), x + kAt * kLanes), lanes);
     } else {
       column = hn::Set(D(), x[kAt * kLanes]);
     }
@@ -140,16 +113,16 @@ struct Strip<kForm, kStride, std::index_sequence<kOut...>, std::index_sequence<k
   static HWY_INLINE const float* InputOf(const StripArgs& args, const float* line, int64_t i) {
     if constexpr (kForm == StripForm::kVectorsInGroup)
       return line + i / kLanes * args.input_step + i % kLanes;
-    return line + i * args.input_step;
+    return line;
   }
-  static HWY_INLINE void Finish(const StripArgs& args, V sum, size_t o) {
+  template <bool kWhole>
+  static HWY_INLINE void Finish(V sum, V low, V high, int64_t left, float* out) {
     // This order of operands lets NaN through.
-    const V y = hn::Min(hn::Set(D(), args.high), hn::Max(hn::Set(D(), args.low), sum));
-    float* out = args.out + static_cast<int64_t>(o) * args.out_pixel;
-    if (args.channels >= kLanes) {
+    const V y = hn::Min(high, hn::Max(low, sum));
+    if constexpr (kWhole) {
       hn::StoreU(y, D(), out);
     } else {
-      StoreFirst(D(), y, args.channels, out);
+      StoreFirst(D(), y, left, out);
     }
   }
 
@@ -161,10 +134,20 @@ struct Strip<kForm, kStride, std::index_sequence<kOut...>, std::index_sequence<k
       for (int64_t i = 0; i < args.inputs; ++i, weights += kTaps * kLanes) {
         const V w[kTaps] = {hn::LoadU(D(), weights + static_cast<int64_t>(kTap) * kLanes)...};
         const float* x = InputOf(args, args.lines[line], i);
-        (Column<static_cast<int>(kColumn)>(acc, x, w), ...);
+        // Else g++ keeps columns from input to input, and spills sums for them.
+        asm("" : "+r"(x));
+        const Lanes lanes = GroupLanes(args.inputs, i);
+        (Column<static_cast<int>(kColumn)>(acc, x, lanes, w), ...);
       }
     }
-    (Finish(args, acc[kOut], kOut), ...);
+    const V low = hn::Set(D(), args.low), high = hn::Set(D(), args.high);
+    const int64_t left = args.channels, pixel = args.out_pixel;
+    float* out = args.out;
+    if (left >= kLanes) {
+      ((Finish<true>(acc[kOut], low, high, left, out), out += pixel), ...);
+    } else {
+      ((Finish<false>(acc[kOut], low, high, left, out), out += pixel), ...);
+    }
   }
 };
 
@@ -261,7 +244,7 @@ const StripKernels* StripKernelsOf() {
     StripKernels made;
     made.lanes = kLanes;
     made.most_outputs = kMostOutputs;
-    made.spread[static_cast<size_t>(StripForm::kGroupsInVector)] = SpreadGroups;
+    made.spread[static_cast<size_t>(StripForm::kGroupsInVector)] = SpreadVectors;
     made.spread[static_cast<size_t>(StripForm::kVectorsInGroup)] = SpreadVectors;
     made.spread[static_cast<size_t>(StripForm::kPlanes)] = SpreadPlanes;
     Fill<StripForm::kGroupsInVector>(made);

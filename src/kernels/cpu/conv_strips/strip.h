@@ -15,8 +15,8 @@ inline constexpr int kPlaneStrips[] = {14, 10, 6, 4, 1};
 
 /// How the inputs of a vector of output channels meet it.
 enum class StripForm {
-  /// The vector holds whole groups, each of as many inputs as outputs: input i of every group,
-  /// repeated over the lanes of its group, makes a vector.
+  /// The vector holds whole groups, each of as many inputs as outputs: input i of every group meets
+  /// the lanes of its group.
   kGroupsInVector,
   /// The vector is part of one group: each of the group's inputs meets all of its lanes.
   kVectorsInGroup,
@@ -24,9 +24,8 @@ enum class StripForm {
   kPlanes,
 };
 
-/// One line of pixels to what strips read: kGroupsInVector [input][column][lane], kVectorsInGroup
-/// [vector of inputs][column][lane], kPlanes [input][column]. Columns outside of the line become
-/// zeros.
+/// One line of pixels to what strips read: [vector of inputs][column][lane], kPlanes
+/// [input][column]. Columns outside of the line become zeros.
 struct SpreadArgs {
   /// The first of the inputs at column 0. But with kPlanes, up to 64 bytes behind the last input
   /// are read.
@@ -35,7 +34,8 @@ struct SpreadArgs {
   int64_t pixel = 0;               // kPlanes: 1
   int64_t plane = 0;               // kPlanes: elements from input to input
   int64_t first = 0, columns = 0;  // those that are wanted; the first may be negative
-  int64_t inputs = 0;              // of a group
+  int64_t inputs = 0;              // of a group; kGroupsInVector: of a vector
+  int64_t next = 0;                // to the line that is wanted next
   float* out = nullptr;
 };
 
@@ -45,7 +45,7 @@ struct StripArgs {
   /// Spread, one for each of num_lines kernel rows; kPlanes: also lines as they lie in the input.
   const float* const* lines = nullptr;
   int64_t num_lines = 0;
-  int64_t input_step = 0;  // elements from input to input; kVectorsInGroup: from vector to vector
+  int64_t input_step = 0;  // kPlanes: elements from input to input; else from vector to vector
   int64_t inputs = 0;      // of a group
   const float* weights = nullptr;  // [line][input][tap][lane]
   const float* bias = nullptr;     // whole vectors

@@ -48,7 +48,7 @@ RowBlock ChooseRows(const CpuDevice& cpu, const StripProblem& conv, int threads)
   const int64_t row_bytes = 4 * (g.in[2] * g.ic * g.stride[1] + g.out[2] * g.oc);
   const int64_t units = CeilDiv(conv.vectors(), conv.vectors_together());
   const int64_t all = std::max<int64_t>(g.out[1], 1);
-  const int64_t rows = std::clamp<int64_t>(l2 / 4 / std::max<int64_t>(row_bytes, 1), 4, 64);
+  const int64_t rows = std::clamp<int64_t>(l2 / 4 / std::max<int64_t>(row_bytes, 1), 8, 64);
   const int64_t wanted = threads > 1 ? CeilDiv(int64_t{4} * threads, units) : 1;
   return {CeilDiv(all, std::max(CeilDiv(all, rows), wanted))};
 }
@@ -81,7 +81,9 @@ class StripConv final : public PreparedKernel {
         lanes_(lanes),
         vectors_(conv.vectors()),
         together_(conv.vectors_together()),
-        vector_floats_(conv.vector_floats()) {
+        row_floats_(conv.row_floats()),
+        vector_floats_(conv.vector_floats()),
+        inputs_(conv.inputs()) {
     if (conv.g.out[2] == 0) return;
     if (conv.form == StripForm::kPlanes) {
       planes_ = PlaneStripOf(conv);
@@ -89,6 +91,8 @@ class StripConv final : public PreparedKernel {
     } else {
       strip_ = CeilDiv(conv.g.out[2], CeilDiv(conv.g.out[2], kernels_.most_outputs));
     }
+    columns_ = ((strip_ - 1) * conv.g.stride[2] + conv.g.kernel[2]) | 1;
+    line_floats_ = LineFloats();
   }
 
   std::vector<PackRequest> packs() const override {
@@ -108,15 +112,17 @@ class StripConv final : public PreparedKernel {
     const elementwise::Binding binding = epilogue_.Bind(args, 1);
     const ConvGeometry& g = conv_.g;
     const int64_t blocks = CeilDiv(g.out[1], block_.rows);
-    const int64_t units = CeilDiv(conv_.vectors(), conv_.vectors_together());
+    const int64_t units = CeilDiv(vectors_, together_);
     static_cast<CpuStream&>(args.stream)
         .ParallelFor(g.batch * blocks * units, [&](int64_t task, int lane) {
           const int64_t row = task / units % blocks * block_.rows;
+          const int64_t vector = task % units * together_;
           RunTask(args, binding,
                   {.image = task / units / blocks,
                    .row = row,
                    .end = std::min(row + block_.rows, g.out[1]),
-                   .vector = task % units * conv_.vectors_together(),
+                   .vector = vector,
+                   .channel = vector * kernels_.lanes / conv_.outputs() * inputs_,
                    .ring = args.workspace.host<float>() + lane * LaneFloats()});
         });
     return OkStatus();
@@ -127,24 +133,21 @@ class StripConv final : public PreparedKernel {
   /// the same inputs.
   struct Task {
     int64_t image, row, end, vector;
-    float* ring;  // spread lines, those of input row h at h % kernel rows
+    int64_t channel;  // of the input, the first that they read
+    float* ring;      // spread lines, those of input row h at h % kernel rows
   };
 
-  /// Odd, so that neither inputs nor lines lie whole pages apart: loads would wait for stores of
-  /// equal low address bits.
-  int64_t Columns() const { return ((strip_ - 1) * conv_.g.stride[2] + conv_.g.kernel[2]) | 1; }
   int64_t LineFloats() const {
-    const int64_t inputs = conv_.inputs(), lanes = kernels_.lanes;
     switch (conv_.form) {
-      case StripForm::kGroupsInVector: return inputs * Columns() * lanes;
-      case StripForm::kVectorsInGroup: return RoundUp(inputs, lanes) * Columns();
-      case StripForm::kPlanes: return inputs * Columns();
+      case StripForm::kGroupsInVector: return columns_ * kernels_.lanes;
+      case StripForm::kVectorsInGroup: return RoundUp(inputs_, kernels_.lanes) * columns_;
+      case StripForm::kPlanes: return inputs_ * columns_;
     }
     return 0;
   }
-  int64_t LaneFloats() const { return RoundUp(conv_.g.kernel[1] * LineFloats(), 16); }
+  int64_t LaneFloats() const { return RoundUp(conv_.g.kernel[1] * line_floats_, 16); }
   float* RingLine(const Task& task, int64_t h) const {
-    return task.ring + h % conv_.g.kernel[1] * LineFloats();
+    return task.ring + h % conv_.g.kernel[1] * line_floats_;
   }
 
   void RunTask(const LaunchArgs& args, const elementwise::Binding& binding,
@@ -186,9 +189,8 @@ class StripConv final : public PreparedKernel {
   /// Input 0 of a group in a pixel of the image.
   const float* Pixel(const LaunchArgs& args, const Task& task, int64_t pixel) const {
     const ConvGeometry& g = conv_.g;
-    const int64_t group = task.vector * kernels_.lanes / conv_.outputs();
     return args.inputs[input_].host<float>() + task.image * g.in[1] * g.in[2] * g.ic +
-           group * conv_.inputs() + pixel * (conv_.form == StripForm::kPlanes ? 1 : g.ic);
+           task.channel + pixel * (conv_.form == StripForm::kPlanes ? 1 : g.ic);
   }
 
   /// The strips from column `ow` on, row by row, from spread lines.
@@ -199,8 +201,9 @@ class StripConv final : public PreparedKernel {
     spread.pixel = conv_.form == StripForm::kPlanes ? 1 : g.ic;
     spread.plane = g.in[1] * g.in[2];
     spread.first = ow * g.stride[2] - g.pad[2];
-    spread.columns = Columns();
-    spread.inputs = conv_.inputs();
+    spread.columns = columns_;
+    spread.inputs = conv_.form == StripForm::kGroupsInVector ? kernels_.lanes : inputs_;
+    spread.next = spread.width * spread.pixel;
     int64_t next = 0;  // the first input row that is not in the ring
     for (int64_t row = task.row; row < task.end; ++row) {
       const Range rows = LinesOf(row);
@@ -213,7 +216,7 @@ class StripConv final : public PreparedKernel {
       for (int64_t h = rows.begin; h < rows.end; ++h) lines[h - rows.begin] = RingLine(task, h);
       const int64_t pitch = conv_.form == StripForm::kPlanes ? 1 : kernels_.lanes;
       RowWork work =
-          PrepareRow(args, task, {lines.data(), rows.end - rows.begin, Columns() * pitch}, row);
+          PrepareRow(args, task, {lines.data(), rows.end - rows.begin, columns_ * pitch}, row);
       RunStrip(work, task, ow);
     }
   }
@@ -254,7 +257,7 @@ class StripConv final : public PreparedKernel {
     work.args.lines = lines.lines;
     work.args.num_lines = lines.count;
     work.args.input_step = lines.input_step;
-    work.args.inputs = conv_.inputs();
+    work.args.inputs = inputs_;
     work.args.low = epilogue_.clamp().low;
     work.args.high = epilogue_.clamp().high;
     work.args.out_pixel = g.oc;
@@ -264,7 +267,7 @@ class StripConv final : public PreparedKernel {
     work.bias = weights + vectors_ * vector_floats_;
     // Kernel rows above the image meet no line.
     const int64_t above = std::clamp<int64_t>(g.pad[1] - row * g.stride[1], 0, g.kernel[1]);
-    work.weights = weights + above * (vector_floats_ / g.kernel[1]);
+    work.weights = weights + above * row_floats_;
     work.y = args.outputs[0].host<float>() + out_.Offset(task.image, row * g.out[2], 0);
     return work;
   }
@@ -293,9 +296,12 @@ class StripConv final : public PreparedKernel {
   Epilogue epilogue_;
   RowBlock block_;
   int lanes_;
-  int64_t vectors_, together_, vector_floats_;  // StripProblem's
-  int64_t strip_ = 1;                           // output pixels of a strip
-  size_t planes_ = 0;                           // which of kPlaneStrips that is
+  int64_t vectors_, together_, row_floats_, vector_floats_, inputs_;  // StripProblem's
+  int64_t strip_ = 1;                                                 // output pixels of a strip
+  size_t planes_ = 0;  // which of kPlaneStrips that is
+  /// Of a spread line. Columns are odd, so that neither inputs nor lines lie whole pages apart:
+  /// loads would wait for stores of equal low address bits.
+  int64_t columns_ = 0, line_floats_ = 0;
 };
 
 }  // namespace
