@@ -112,16 +112,18 @@ WinogradBlock ChooseBlock(const CpuInfo& info, const WinogradProblem& p, int thr
   int64_t blocks = CeilDiv(tiles, most);
   if (!block.from_taps && blocks < int64_t{4} * threads && tiles >= kSafeTiles)
     blocks = RoundUp(blocks, threads);
+  const int64_t padded_oc = RoundUp(p.g.oc, kernels.nr);
+  if (blocks < threads || (block.from_taps && blocks % threads != 0)) {
+    const int64_t each = block.from_taps ? 1 : 2;
+    block.column_tasks = std::min<int64_t>(each * threads, padded_oc / kernels.nr);
+    // Filters become points in each block, so that there are no more blocks than lanes want.
+    if (tiles >= kSafeTiles) blocks = std::max(blocks, CeilDiv(threads, block.column_tasks));
+  }
   // Whole register tiles: what is left over adds up in another order, and must be the same tiles
   // for any number of threads.
   block.tiles = RoundUp(CeilDiv(tiles, blocks), kernels.mr);
   const int64_t columns = l2 / 4 / (point_bytes * block.tiles) / kernels.nr * kernels.nr;
-  const int64_t padded_oc = RoundUp(p.g.oc, kernels.nr);
   block.columns = std::clamp<int64_t>(columns, kernels.nr, padded_oc);
-  if (blocks < threads || (block.from_taps && blocks % threads != 0)) {
-    const int64_t each = block.from_taps ? 1 : 2;
-    block.column_tasks = std::min<int64_t>(each * threads, padded_oc / kernels.nr);
-  }
   return block;
 }
 

@@ -24,6 +24,9 @@ int64_t PointStride(int64_t elements) {
   return (CeilDiv(elements, kLine) | 1) * kLine;
 }
 
+/// Tasks a lane that make windows points, so that a late lane holds up nobody for long.
+constexpr int kWindowTasks = 3;
+
 class ConvWinograd final : public PreparedKernel {
  public:
   ConvWinograd(const Problem& problem, const ConvOperands& operands, const WinogradProblem& p,
@@ -43,6 +46,7 @@ class ConvWinograd final : public PreparedKernel {
         padded_ic_(RoundUp(p.g.ic, 16)),
         slice_(block.from_taps ? WinogradSlice(panels_) : padded_ic_) {
     task_columns_ = TaskColumns(block_, g_.oc, kernels_.nr);
+    column_tasks_ = CeilDiv(g_.oc, task_columns_);
     block_.columns = std::min(block_.columns, task_columns_);
   }
 
@@ -61,21 +65,21 @@ class ConvWinograd final : public PreparedKernel {
     return all;
   }
 
-  int64_t workspace_bytes() const override { return ZeroBytes() + lanes_ * LaneBytes(); }
+  int64_t workspace_bytes() const override {
+    return ZeroBytes() + SharedBytes() + lanes_ * LaneBytes();
+  }
 
   Status Launch(const LaunchArgs& args) const override {
     std::memset(args.workspace.host<std::byte>(), 0, ZeroBytes());
     const elementwise::Binding binding = epilogue_.Bind(args, 1);
-    const int64_t column_tasks = CeilDiv(g_.oc, task_columns_);
+    if (SharesInputs()) TransformAll(args, binding);
     static_cast<CpuStream&>(args.stream)
-        .ParallelFor(
-            CeilDiv(tiling_.count, block_.tiles) * column_tasks, [&](int64_t task, int lane) {
-              Block block{args, binding, task / column_tasks * block_.tiles};
-              block.tiles = std::min(block_.tiles, tiling_.count - block.begin);
-              block.scratch = args.workspace.host<std::byte>() + ZeroBytes() + lane * LaneBytes();
-              const int64_t column = task % column_tasks * task_columns_;
-              RunTask(block, column, std::min(column + task_columns_, g_.oc));
-            });
+        .ParallelFor(Blocks() * column_tasks_, [&](int64_t task, int lane) {
+          const Block block = BlockOf(args, binding, task / column_tasks_, lane);
+          for (int64_t t = 0; !SharesInputs() && t < block.tiles; ++t) TransformWindow(block, t);
+          const int64_t column = task % column_tasks_ * task_columns_;
+          RunTask(block, column, std::min(column + task_columns_, g_.oc));
+        });
     return OkStatus();
   }
 
@@ -88,13 +92,28 @@ class ConvWinograd final : public PreparedKernel {
     const LaunchArgs& args;
     const elementwise::Binding& binding;
     int64_t begin;
-    int64_t tiles = 0;
-    std::byte* scratch = nullptr;
-    float* Inputs() const { return reinterpret_cast<float*>(scratch); }
+    int64_t tiles;
+    float* inputs;  // points of the windows
+    std::byte* scratch;
+    float* Results() const { return reinterpret_cast<float*>(scratch); }
   };
-  float* Results(const Block& block) const {
-    return reinterpret_cast<float*>(block.scratch + InputBytes());
+  Block BlockOf(const LaunchArgs& args, const elementwise::Binding& binding, int64_t index,
+                int lane) const {
+    const int64_t begin = index * block_.tiles;
+    auto* memory = args.workspace.host<std::byte>() + ZeroBytes();
+    auto* scratch = memory + SharedBytes() + lane * LaneBytes();
+    auto* inputs =
+        SharesInputs() ? memory + index * InputBytes() : scratch + LaneBytes() - InputBytes();
+    return {args,
+            binding,
+            begin,
+            std::min(block_.tiles, tiling_.count - begin),
+            reinterpret_cast<float*>(inputs),
+            scratch};
   }
+  int64_t Blocks() const { return CeilDiv(tiling_.count, block_.tiles); }
+  /// Whether several tasks read the points of a window: then all windows become points first.
+  bool SharesInputs() const { return column_tasks_ > 1; }
 
   int64_t FilterElements() const { return panels_.elements(block_.from_taps); }
   int64_t ZeroBytes() const { return RoundUp(padded_ic_ * 4 + 64, 64); }
@@ -115,8 +134,10 @@ class ConvWinograd final : public PreparedKernel {
   int64_t FilterStride() const { return PointStride(slice_ * kernels_.nr); }
   int64_t FilterBytes() const { return block_.from_taps ? form_.points() * FilterStride() * 4 : 0; }
   int64_t LaneBytes() const {
-    return InputBytes() + ResultBytes() + FilterBytes() + PointerBytes() + SpanBytes() + 64;
+    return ResultBytes() + FilterBytes() + PointerBytes() + SpanBytes() + 64 +
+           (SharesInputs() ? 0 : InputBytes());
   }
+  int64_t SharedBytes() const { return SharesInputs() ? Blocks() * InputBytes() : 0; }
 
   TilePosition Position(int64_t tile) const {
     const int64_t in_image = tile % (tiling_.rows * tiling_.columns);
@@ -142,13 +163,24 @@ class ConvWinograd final : public PreparedKernel {
           pixels[i * n + j] = inside ? plane + (y * g_.in[2] + x) * in_.block : zeros;
         }
       }
-      float* out = block.Inputs() + channel / slice_ * SliceElements() + t * slice_;
+      float* out = block.inputs + channel / slice_ * SliceElements() + t * slice_;
       form_.input({pixels, std::min(step, g_.ic - channel), out + channel % slice_, InputStride()});
     }
   }
 
+  void TransformAll(const LaunchArgs& args, const elementwise::Binding& binding) const {
+    const int64_t step = CeilDiv(tiling_.count, int64_t{kWindowTasks} * lanes_);
+    static_cast<CpuStream&>(args.stream)
+        .ParallelFor(CeilDiv(tiling_.count, step), [&](int64_t task, int lane) {
+          const int64_t end = std::min((task + 1) * step, tiling_.count);
+          for (int64_t tile = task * step; tile < end; ++tile) {
+            const Block block = BlockOf(args, binding, tile / block_.tiles, lane);
+            TransformWindow(block, tile - block.begin);
+          }
+        });
+  }
+
   void RunTask(const Block& block, int64_t column, int64_t end) const {
-    for (int64_t t = 0; t < block.tiles; ++t) TransformWindow(block, t);
     for (; column < end; column += block_.columns) {
       const int64_t columns = std::min(block_.columns, end - column);
       if (block_.from_taps) {
@@ -157,7 +189,7 @@ class ConvWinograd final : public PreparedKernel {
         const float* points = block.args.packed[0].host<float>() + column * g_.ic;
         Multiply(block, {0, g_.ic}, {points, panels_.point_elements()}, 0, columns);
       }
-      Finish(block, column, columns, Results(block));
+      Finish(block, column, columns, block.Results());
     }
   }
 
@@ -175,7 +207,7 @@ class ConvWinograd final : public PreparedKernel {
   /// A slice's rows pass over all panels before the next slice's do.
   void MultiplyTaps(const Block& block, int64_t column, int64_t columns) const {
     const int64_t nr = kernels_.nr;
-    auto* points = reinterpret_cast<float*>(block.scratch + InputBytes() + ResultBytes());
+    auto* points = reinterpret_cast<float*>(block.scratch + ResultBytes());
     for (int64_t c = 0; c < g_.ic; c += slice_) {
       const Channels channels{c, std::min(slice_, g_.ic - c)};
       for (int64_t panel = 0; panel < columns; panel += nr) {
@@ -191,17 +223,17 @@ class ConvWinograd final : public PreparedKernel {
   /// Points of all tiles, from column `first` of the round on.
   void Multiply(const Block& block, const Channels& channels, const Points& points, int64_t first,
                 int64_t columns) const {
-    std::byte* lists = block.scratch + InputBytes() + ResultBytes() + FilterBytes();
+    std::byte* lists = block.scratch + ResultBytes() + FilterBytes();
     auto** pointers = reinterpret_cast<const float**>(lists);
     auto* spans = reinterpret_cast<TileSpan*>(lists + PointerBytes());
-    const float* inputs = block.Inputs() + channels.begin / slice_ * SliceElements();
+    const float* inputs = block.inputs + channels.begin / slice_ * SliceElements();
     BlockArgs work;
     work.depth = channels.count;
     work.columns = columns;
     work.c_stride = block_.columns;
     for (int64_t p = 0; p < form_.points(); ++p) {
       const EvenRows rows{inputs + p * InputStride(), slice_};
-      float* c = Results(block) + p * ResultStride() + first;
+      float* c = block.Results() + p * ResultStride() + first;
       work.b = points.first + p * points.stride;
       if (channels.begin > 0) work.addend = c;
       if (points.next_taps != nullptr) {
@@ -268,7 +300,7 @@ class ConvWinograd final : public PreparedKernel {
   WinogradBlock block_;
   int lanes_;
   WinogradPanels panels_;
-  int64_t padded_ic_, task_columns_ = 0;
+  int64_t padded_ic_, task_columns_ = 0, column_tasks_ = 0;
   int64_t slice_;  // input channels whose points lie together
 };
 

@@ -27,8 +27,8 @@ struct WinogradProblem {
 struct WinogradBlock {
   int64_t tiles = 0;
   int64_t columns = 0;  // output channels per round, a multiple of nr
-  /// Tasks that share a block's tiles, each with output channels of its own: the windows are mapped
-  /// by every one of them.
+  /// Tasks that share a block's tiles, each with output channels of its own. Where there are
+  /// several, all windows become points before the first of them begins.
   int64_t column_tasks = 1;
   /// Filters are kept as their nine taps, and become points slice by slice of the input channels
   /// while the block runs: 9/16 or a quarter of the memory, and of what is read of it.
