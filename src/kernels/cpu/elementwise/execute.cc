@@ -47,6 +47,15 @@ HWY_INLINE void Map1(const F& f, Area area, View a, float* dst, int64_t dst_stri
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t r = 0; r < area.rows; ++r, a.data += a.stride, dst += dst_stride) {
     int64_t i = 0;
+    if constexpr (F::kIsOfSeveral) {
+      constexpr auto kAll = static_cast<int64_t>(kTogether);
+      for (; i + kAll * lanes <= area.cols; i += kAll * lanes) {
+        hn::Vec<decltype(d)> x[kTogether];
+        for (int64_t k = 0; k < kAll; ++k) x[k] = hn::LoadU(d, a.data + i + k * lanes);
+        f.All(d, x);
+        for (int64_t k = 0; k < kAll; ++k) hn::StoreU(x[k], d, dst + i + k * lanes);
+      }
+    }
     for (; i + lanes <= area.cols; i += lanes) {
       hn::StoreU(f(d, hn::LoadU(d, a.data + i)), d, dst + i);
     }

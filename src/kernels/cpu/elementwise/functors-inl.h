@@ -48,6 +48,13 @@ template <class D, class V>
 HWY_INLINE V HardSigmoid(D d, V x, float alpha, float beta) {
   return AtMost(d, AtLeast(d, hn::MulAdd(x, hn::Set(d, alpha), hn::Set(d, beta)), 0.0f), 1.0f);
 }
+template <class D, class V, size_t N>
+HWY_INLINE void Swish(D d, V (&x)[N], float factor) {
+  V y[N];
+  for (size_t i = 0; i < N; ++i) y[i] = hn::Mul(x[i], hn::Set(d, factor));
+  SigmoidOfNumbers(d, y);
+  for (size_t i = 0; i < N; ++i) x[i] = hn::Mul(x[i], y[i]);
+}
 template <class D, class V>
 HWY_INLINE V Mish(D d, V x) {
   // tanh(log(1 + e^x)) = n / (n + 2), n = e^x (e^x + 2); beyond 20 the quotient rounds to 1.
@@ -104,7 +111,7 @@ struct Functor;
 #define FETTLE_FUNCTOR(name, operands, ...)                                  \
   template <>                                                                \
   struct Functor<Fn::k##name> {                                              \
-    static constexpr bool kIsScalar = false;                                 \
+    static constexpr bool kIsScalar = false, kIsOfSeveral = false;           \
     [[maybe_unused]] const Instruction& in;                                  \
     template <class D, class V>                                              \
     HWY_INLINE V operator()([[maybe_unused]] D d, FETTLE_##operands) const { \
@@ -114,10 +121,27 @@ struct Functor;
 #define FETTLE_SCALAR(name, operands, ...)                        \
   template <>                                                     \
   struct Functor<Fn::k##name> {                                   \
-    static constexpr bool kIsScalar = true;                       \
+    static constexpr bool kIsScalar = true, kIsOfSeveral = false; \
     using V = double;                                             \
     [[maybe_unused]] const Instruction& in;                       \
     V operator()(FETTLE_##operands) const { return __VA_ARGS__; } \
+  };
+/// Of kTogether vectors at a time, which the statement changes in place.
+#define FETTLE_SEVERAL(name, ...)                                 \
+  template <>                                                     \
+  struct Functor<Fn::k##name> {                                   \
+    static constexpr bool kIsScalar = false, kIsOfSeveral = true; \
+    [[maybe_unused]] const Instruction& in;                       \
+    template <class D, class V, size_t N>                         \
+    HWY_INLINE void All(D d, V (&a)[N]) const {                   \
+      __VA_ARGS__;                                                \
+    }                                                             \
+    template <class D, class V>                                   \
+    HWY_INLINE V operator()(D d, V a) const {                     \
+      V one[] = {a};                                              \
+      All(d, one);                                                \
+      return one[0];                                              \
+    }                                                             \
   };
 #define FETTLE_A V a
 #define FETTLE_AB V a, V b
@@ -138,7 +162,7 @@ FETTLE_FUNCTOR(Elu, A, Elu(d, a, in.p0, in.p1, in.p2))
 FETTLE_FUNCTOR(Erf, A, Erf(d, a))
 FETTLE_FUNCTOR(Exp, A, Exp(d, a))
 FETTLE_FUNCTOR(Floor, A, hn::Floor(a))
-FETTLE_FUNCTOR(GeluErf, A, GeluErf(d, a))
+FETTLE_SEVERAL(GeluErf, GeluErf(d, a))
 FETTLE_FUNCTOR(GeluTanh, A, GeluTanh(d, a))
 FETTLE_FUNCTOR(HardSigmoid, A, HardSigmoid(d, a, in.p0, in.p1))
 FETTLE_FUNCTOR(HardSwish, A, hn::Mul(a, HardSigmoid(d, a, 1.0f / 6.0f, 0.5f)))
@@ -154,14 +178,14 @@ FETTLE_FUNCTOR(Reciprocal, A, hn::Div(hn::Set(d, 1.0f), a))
 FETTLE_FUNCTOR(Relu, A, AtLeast(d, a, 0.0f))
 FETTLE_FUNCTOR(Round, A, hn::Round(a))
 FETTLE_FUNCTOR(Shrink, A, Shrink(d, a, in.p0, in.p1))
-FETTLE_FUNCTOR(Sigmoid, A, Sigmoid(d, a))
+FETTLE_SEVERAL(Sigmoid, Sigmoid(d, a))
 FETTLE_FUNCTOR(Sign, A, Sign(d, a))
 FETTLE_FUNCTOR(Sin, A, SinOrCos(d, a, 0))
 FETTLE_SCALAR(Sinh, A, std::sinh(a))
 FETTLE_FUNCTOR(Softplus, A, hn::Add(AtLeast(d, a, 0.0f), Log1pUnit(d, Exp(d, hn::Neg(hn::Abs(a))))))
 FETTLE_FUNCTOR(Softsign, A, hn::Div(a, hn::Add(hn::Set(d, 1.0f), hn::Abs(a))))
 FETTLE_FUNCTOR(Sqrt, A, hn::Sqrt(a))
-FETTLE_FUNCTOR(Swish, A, hn::Mul(a, Sigmoid(d, hn::Mul(a, hn::Set(d, in.p0)))))
+FETTLE_SEVERAL(Swish, Swish(d, a, in.p0))
 FETTLE_SCALAR(Tan, A, std::tan(a))
 FETTLE_FUNCTOR(Tanh, A, Tanh(d, a))
 FETTLE_FUNCTOR(ThresholdedRelu, A, hn::IfThenZeroElse(hn::Le(a, hn::Set(d, in.p0)), a))
@@ -196,6 +220,7 @@ FETTLE_FUNCTOR(Where, ABC, hn::IfThenElse(NonZero(d, a), b, c))
 
 #undef FETTLE_FUNCTOR
 #undef FETTLE_SCALAR
+#undef FETTLE_SEVERAL
 #undef FETTLE_A
 #undef FETTLE_AB
 #undef FETTLE_ABC

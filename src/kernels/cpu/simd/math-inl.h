@@ -10,6 +10,7 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cmath>
 
 HWY_BEFORE_NAMESPACE();
@@ -24,6 +25,19 @@ HWY_INLINE V Horner(D d, V x, const float (&c)[N]) {
   V sum = hn::Set(d, c[N - 1]);
   for (size_t i = N - 1; i-- > 0;) sum = hn::MulAdd(sum, x, hn::Set(d, c[i]));
   return sum;
+}
+
+/// Functions of several vectors take each step for all of them: the chain of steps of a single one
+/// fills the processor's scheduler before the next one's begins. As many as registers hold.
+inline constexpr size_t kTogether = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON ? 4 : 2;
+
+/// The same of each x.
+template <class D, class V, size_t N, size_t K>
+HWY_INLINE void Horner(D d, const V (&x)[N], const float (&c)[K], V (&sum)[N]) {
+  for (V& one : sum) one = hn::Set(d, c[K - 1]);
+  for (size_t k = K - 1; k-- > 0;) {
+    for (size_t i = 0; i < N; ++i) sum[i] = hn::MulAdd(sum[i], x[i], hn::Set(d, c[k]));
+  }
 }
 
 /// 2^n for -127 < n < 128.
@@ -123,16 +137,51 @@ HWY_INLINE V ReciprocalFrom1(D d, V x) {
 #endif
 }
 
+/// 1 / (1 + e^-x) of each; 0 below -87, where it is less than the smallest normal number. NaN
+/// becomes any number.
+template <class D, class V, size_t N>
+HWY_INLINE void SigmoidOfNumbers(D d, V (&x)[N]) {
+  const hn::RebindToSigned<D> di;
+  const V bound = hn::Set(d, 87.0f), one = hn::Set(d, 1.0f);
+  V clamped[N], n[N], r[N], power[N];
+  for (size_t i = 0; i < N; ++i)
+    clamped[i] = hn::Min(hn::Max(x[i], hn::Neg(bound)), bound);  // e^-x stays normal and finite
+  // e^-x = 2^n e^r. A sum with 1.5 * 2^23 is whole, and holds n in its lowest bits.
+  const V whole = hn::Set(d, 12582912.0f);
+  for (size_t i = 0; i < N; ++i) n[i] = hn::MulAdd(clamped[i], hn::Set(d, -1.44269504089f), whole);
+  for (size_t i = 0; i < N; ++i)
+    r[i] = hn::NegMulSub(hn::Sub(n[i], whole), hn::Set(d, 0.693359375f), clamped[i]);
+  for (size_t i = 0; i < N; ++i)
+    r[i] = hn::NegMulAdd(hn::Sub(n[i], whole), hn::Set(d, -2.12194440055e-4f), r[i]);
+  // e^r on |r| <= ln(2) / 2
+  constexpr float kPower[] = {1.0f,
+                              1.0f,
+                              0.499999940395f,
+                              0.16666431725f,
+                              0.0416680015624f,
+                              0.00837415549904f,
+                              0.00138436537236f};
+  Horner(d, r, kPower, power);
+  for (size_t i = 0; i < N; ++i) {
+    const auto scale = hn::ShiftLeft<23>(hn::BitCast(di, n[i]));
+    const V e = hn::BitCast(d, hn::Add(hn::BitCast(di, power[i]), scale));
+    const V y = ReciprocalFrom1(d, hn::Add(one, e));
+    x[i] = hn::IfThenZeroElse(hn::Lt(x[i], hn::Neg(bound)), y);
+  }
+}
+
+template <class D, class V, size_t N>
+HWY_INLINE void Sigmoid(D d, V (&x)[N]) {
+  V y[N];
+  std::copy_n(x, N, y);
+  SigmoidOfNumbers(d, y);
+  for (size_t i = 0; i < N; ++i) x[i] = hn::IfThenElse(hn::IsNaN(x[i]), x[i], y[i]);
+}
 template <class D, class V>
 HWY_INLINE V Sigmoid(D d, V x) {
-  // e^-x stays normal and finite; what is below this bound is below the smallest normal number.
-  const V bound = hn::Set(d, -87.0f), one = hn::Set(d, 1.0f);
-  const V clamped = hn::Min(hn::Max(hn::Neg(x), bound), hn::Neg(bound));
-  hn::Vec<hn::RebindToSigned<D>> n;
-  const V m = ExpParts(d, clamped, n);
-  const V scale = PowerOfTwo(d, n);
-  const V y = ReciprocalFrom1(d, hn::Add(one, hn::MulAdd(scale, m, scale)));
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenZeroElse(hn::Lt(x, bound), y));
+  V y[] = {x};
+  Sigmoid(d, y);
+  return y[0];
 }
 
 template <class D, class V>
@@ -183,10 +232,11 @@ HWY_INLINE V Reciprocal(D d, V x) {
 #endif
 }
 
-/// x * Phi(x), Phi being the normal distribution; absolute error below 2.5e-7 * max(1, |x|). Phi by
-/// one rational function instead of two ranges and an exponential: half the instructions.
-template <class D, class V>
-HWY_INLINE V GeluErf(D d, V x) {
+/// x * Phi(x) of each, Phi being the normal distribution; absolute error below 2.5e-7 * max(1,
+/// |x|). Phi by one rational function instead of two ranges and an exponential: half the
+/// instructions.
+template <class D, class V, size_t N>
+HWY_INLINE void GeluErf(D d, V (&x)[N]) {
   // erf(z) = z * P(z^2) / Q(z^2) where erf(z) is not 1 yet: XLA's minimax fit.
   constexpr float kTop[] = {1.128379143519084f, 0.18520832239976145f, 0.050955695062380861f,
                             0.0034082910107109506f, 0.00022905065861350646f};
@@ -198,13 +248,18 @@ HWY_INLINE V GeluErf(D d, V x) {
                                0.000023547966471313185f,
                                -1.1791602954361697e-7f};
   const V end = hn::Set(d, 3.7439211627767994f), half = hn::Set(d, 0.5f);
-  const V z = hn::Min(hn::Max(hn::Mul(x, hn::Set(d, 0.70710678118f)), hn::Neg(end)), end);
-  const V square = hn::Mul(z, z);
-  const V erf =
-      hn::Mul(hn::Mul(z, Horner(d, square, kTop)), Reciprocal(d, Horner(d, square, kBottom)));
-  const V y = hn::Mul(x, hn::MulAdd(half, erf, half));
-  // Also -infinity, whose product with 0 is NaN.
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -6.0f)), y);
+  V z[N], square[N], top[N], bottom[N];
+  for (size_t i = 0; i < N; ++i)
+    z[i] = hn::Min(hn::Max(hn::Mul(x[i], hn::Set(d, 0.70710678118f)), hn::Neg(end)), end);
+  for (size_t i = 0; i < N; ++i) square[i] = hn::Mul(z[i], z[i]);
+  Horner(d, square, kBottom, bottom);
+  Horner(d, square, kTop, top);
+  for (size_t i = 0; i < N; ++i) {
+    const V erf = hn::Mul(hn::Mul(z[i], top[i]), Reciprocal(d, bottom[i]));
+    const V y = hn::Mul(x[i], hn::MulAdd(half, erf, half));
+    // Also -infinity, whose product with 0 is NaN.
+    x[i] = hn::IfThenZeroElse(hn::Lt(x[i], hn::Set(d, -6.0f)), y);
+  }
 }
 
 /// sin(x + quadrants * pi / 2) for |x| <= 8192.
