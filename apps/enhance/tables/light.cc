@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "tables/rows.h"
+#include "tables/sums.h"
 
 namespace fettle::enhance {
 namespace {
@@ -12,40 +12,40 @@ constexpr int kCell = 64;
 constexpr int kRowStep = 4;
 
 struct Sum {
-  double sum = 0;
+  uint64_t sum = 0;
   int64_t count = 0;
 };
 
-/// Of whole cells, those at the right and lower border cut. Columns first: 16 bits hold a cell's.
-std::vector<Sum> SumsOf(const Plane& luma, int cell, int across, int down) {
-  std::vector<Sum> sums(static_cast<size_t>(across) * down);
-  std::vector<uint16_t> columns(static_cast<size_t>(luma.width));
-  std::vector<uint32_t> deep(luma.depth > 8 ? columns.size() : 0);
-  const auto width = static_cast<size_t>(luma.width);
-  for (int line = 0; line < down; ++line) {
-    std::ranges::fill(columns, 0);
-    std::ranges::fill(deep, 0);
-    const int begin = line * cell, end = std::min(begin + cell, luma.height);
-    // At most 64 rows of bytes, however large the cell.
-    const int step = kRowStep * std::max(1, cell / 128);
-    for (int y = begin; y < end; y += step) {
-      if (deep.empty()) {
-        AddRow(luma.row<uint8_t>(y), luma.width, columns.data());
-      } else {
-        const uint16_t* row = luma.row<uint16_t>(y);
-        for (size_t x = 0; x < width; ++x) deep[x] += row[x];
-      }
-    }
-    const int rows = (end - begin + step - 1) / step;
-    for (size_t x = 0; x < width; x += static_cast<size_t>(cell)) {
-      const size_t last = std::min(x + static_cast<size_t>(cell), width);
-      uint64_t sum = 0;
-      for (size_t i = x; i < last; ++i) sum += deep.empty() ? columns[i] : deep[i];
-      sums[static_cast<size_t>(line) * across + x / cell] = {static_cast<double>(sum),
-                                                             static_cast<int64_t>(last - x) * rows};
+/// As SumCells, for samples of 16 bits.
+void SumDeepCells(const Plane& luma, int begin, int step, int rows, int cell, uint64_t* sums) {
+  for (int x = 0; x < luma.width; x += cell, ++sums) {
+    *sums = 0;
+    for (int y = 0; y < rows; ++y) {
+      const uint16_t* row = luma.row<uint16_t>(begin + y * step);
+      for (int i = x; i < std::min(x + cell, luma.width); ++i) *sums += row[i];
     }
   }
-  return sums;
+}
+
+/// Of whole cells, those at the right and lower border cut.
+std::vector<Sum> SumsOf(const Plane& luma, int cell, int across, int down) {
+  std::vector<Sum> result;
+  std::vector<uint64_t> sums(static_cast<size_t>(across));
+  const int step = kRowStep * std::max(1, cell / 128);
+  for (int line = 0; line < down; ++line) {
+    const int begin = line * cell, end = std::min(begin + cell, luma.height);
+    const int rows = (end - begin + step - 1) / step;
+    if (luma.depth > 8) {
+      SumDeepCells(luma, begin, step, rows, cell, sums.data());
+    } else {
+      SumCells(luma.row<uint8_t>(begin), step * static_cast<ptrdiff_t>(luma.stride), rows,
+               luma.width, cell, sums.data());
+    }
+    for (int i = 0; i < across; ++i)
+      result.push_back(
+          {sums[static_cast<size_t>(i)], int64_t{std::min(cell, luma.width - i * cell)} * rows});
+  }
+  return result;
 }
 
 }  // namespace
@@ -67,7 +67,8 @@ LightGrid LightGridOf(const Plane& luma) {
           around.sum += cell.sum;
           around.count += cell.count;
         }
-      grid.means.push_back(static_cast<float>(around.sum * unit / around.count));
+      grid.means.push_back(static_cast<float>(static_cast<double>(around.sum) * unit /
+                                              static_cast<double>(around.count)));
     }
   return grid;
 }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "tables/sums.h"
+
 namespace fettle::enhance {
 namespace {
 
@@ -20,13 +22,16 @@ int Bayer(int x, int y) {
   return order;
 }
 
-/// What is added before the fraction is cut: 1/256 levels, for results of `depth` bits.
-std::array<uint16_t, kSpan> Rounding(int y, int depth, bool dither) {
+using Rounding = std::array<uint16_t, kSpan>;
+
+/// What is added before the fraction is cut, even samples first: 1/256 levels, for results of
+/// `depth` bits.
+Rounding RoundingOf(int y, int depth, bool dither) {
   const int unit = 256 >> (depth - 8);
-  std::array<uint16_t, kSpan> rounding;
+  Rounding rounding;
   for (int x = 0; x < kSpan; ++x) {
     const int pattern = kMostLost + Bayer(x & 7, y & 7) * (unit - 2 * kMostLost) / 63;
-    rounding[static_cast<size_t>(x)] =
+    rounding[static_cast<size_t>(kSpan / 2 * (x % 2) + x / 2)] =
         static_cast<uint16_t>(dither ? pattern : unit / 2 + kMostLost / 2);
   }
   return rounding;
@@ -79,45 +84,54 @@ void LocalTables::PlaceNodes(const Tables& tables, const Plane& luma) {
   }
 }
 
+void LocalTables::SumsOfRow(const Plane& from, int y, int distance, uint16_t* sums) {
+  const int width = from.width;
+  SumRows(from.row<uint8_t>(std::max(y - distance, 0)), from.row<uint8_t>(y),
+          from.row<uint8_t>(std::min(y + distance, from.height - 1)), width, sums);
+  std::fill_n(sums - distance, distance, sums[0]);
+  std::fill_n(sums + width, distance, sums[width - 1]);
+}
+
+template <typename Sample>
 void LocalTables::LumaOfBytes(const Tables& tables, const Plane& from, const Plane& to,
                               bool dither) {
+  // Light between nodes changes by a sixty-fourth a row: two rows share their curves.
+  constexpr int kRows = 2;
   const int distance = tables.distance, width = from.width;
   const int whole = (width + kSpan - 1) / kSpan * kSpan;
+  const auto line = static_cast<size_t>(whole + 2 * distance);
   row_.resize(static_cast<size_t>(light_.across));
-  sums_.assign(static_cast<size_t>(whole + 2 * distance), 0);
-  std::vector<uint8_t> copy(static_cast<size_t>(whole));  // of rows that do not end with a span
-  TableRow row{.sums = sums_.data() + distance,
-               .nodes = row_.data(),
-               .width = width,
-               .cell = light_.cell,
-               .distance = distance,
-               .kinds = {tables.has_tone, tables.has_detail, tables.fine}};
-  std::array<std::array<uint16_t, kSpan>, 8> rounding;
-  for (int y = 0; y < 8; ++y) rounding[static_cast<size_t>(y)] = Rounding(y, to.depth, dither);
-  for (int y = 0; y < from.height; ++y) {
+  if (tables.has_detail) sums_.assign(kRows * line, 0);
+  const bool cut = whole != width;  // rows do not end with a span
+  std::vector<uint8_t> copies(cut ? static_cast<size_t>(kRows * whole) : 0);
+  std::array<Rounding, 8> rounding;
+  for (int y = 0; y < 8; ++y) rounding[static_cast<size_t>(y)] = RoundingOf(y, to.depth, dither);
+  std::array<TableRow<Sample>, kRows> rows;
+  const TableKinds kinds = {tables.has_tone, tables.has_detail, tables.fine};
+  for (int y = 0; y < from.height; y += kRows) {
     const Node* above = nodes_.data() + static_cast<ptrdiff_t>(y / light_.cell) * light_.across;
-    // Light between nodes changes by a sixty-fourth a row: two rows share their curves.
-    if (y % 2 == 0)
-      BlendNodes(above, above + light_.across, light_.across,
-                 (2 * (y % light_.cell) + 1) * 65535 / (2 * light_.cell), row.kinds, row_.data());
-    row.from = from.row<uint8_t>(y);
-    if (tables.has_detail) {
-      uint16_t* sums = sums_.data() + distance;
-      SumRows(from.row<uint8_t>(std::max(y - distance, 0)), row.from,
-              from.row<uint8_t>(std::min(y + distance, from.height - 1)), width, sums);
-      std::fill_n(sums - distance, distance, sums[0]);
-      std::fill_n(sums + width, distance, sums[width - 1]);
+    BlendNodes(above, above + light_.across, light_.across,
+               (2 * (y % light_.cell) + 1) * 65535 / (2 * light_.cell), kinds, row_.data());
+    const int count = std::min(kRows, from.height - y);
+    for (int i = 0; i < count; ++i) {
+      uint16_t* sums = sums_.data() + static_cast<size_t>(i) * line + distance;
+      if (tables.has_detail) SumsOfRow(from, y + i, distance, sums);
+      const uint8_t* samples = from.row<uint8_t>(y + i);
+      if (cut) {
+        uint8_t* copy = copies.data() + static_cast<ptrdiff_t>(i) * whole;
+        samples = static_cast<uint8_t*>(std::memcpy(copy, samples, static_cast<size_t>(width)));
+      }
+      rows[static_cast<size_t>(i)] = {.from = samples,
+                                      .sums = sums,
+                                      .nodes = row_.data(),
+                                      .width = width,
+                                      .cell = light_.cell,
+                                      .distance = distance,
+                                      .kinds = kinds,
+                                      .rounding = rounding[static_cast<size_t>((y + i) % 8)].data(),
+                                      .to = to.row<Sample>(y + i)};
     }
-    if (whole != width) {
-      std::memcpy(copy.data(), row.from, static_cast<size_t>(width));
-      row.from = copy.data();
-    }
-    row.rounding = rounding[static_cast<size_t>(y % 8)];
-    if (to.depth > 8) {
-      RunRow(row, to.row<uint16_t>(y));
-    } else {
-      RunRow(row, to.row<uint8_t>(y));
-    }
+    RunRows(rows.data(), count);
   }
 }
 
@@ -158,33 +172,49 @@ void LocalTables::Deep(const Tables& tables, const Plane& from, const Plane& to)
   }
 }
 
-void LocalTables::Chroma(const Plane& from, const Plane& to, const AVFrame& frame) const {
-  const AVPixFmtDescriptor* desc = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(frame.format));
-  const int cell = light_.cell >> desc->log2_chroma_w;
-  const int high = light_.cell >> desc->log2_chroma_h;
-  std::vector<float> factors(static_cast<size_t>(light_.across));
-  for (int y = 0; y < from.height; ++y) {
-    const float* above = chroma_.data() + static_cast<ptrdiff_t>(y / high) * light_.across;
+namespace {
+
+/// Samples of more than 8 bits through factors, one for each cell and one beyond.
+void ScaleDeepChroma(const Plane& from, const Plane& to, int y, const std::vector<float>& factors,
+                     int cell) {
+  const int grey = 1 << (from.depth - 1), most = 2 * grey - 1;
+  const uint16_t* in = from.row<uint16_t>(y);
+  uint16_t* out = to.row<uint16_t>(y);
+  for (int x = 0; x < from.width; ++x) {
+    const auto node = static_cast<size_t>(x / cell);
+    const float share = static_cast<float>(x % cell) / static_cast<float>(cell);
+    const float scale = factors[node] + (factors[node + 1] - factors[node]) * share;
+    const float scaled = static_cast<float>(in[x] - grey) * scale;
+    out[x] =
+        static_cast<uint16_t>(std::clamp(grey + static_cast<int>(std::lround(scaled)), 0, most));
+  }
+}
+
+}  // namespace
+
+void LocalTables::Chroma(const AVFrame& from, const AVFrame& to) const {
+  const AVPixFmtDescriptor* desc = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(from.format));
+  const int cell = light_.cell >> desc->log2_chroma_w, high = light_.cell >> desc->log2_chroma_h;
+  const Plane before[] = {PlaneOf(from, 1), PlaneOf(from, 2)};
+  const Plane after[] = {PlaneOf(to, 1), PlaneOf(to, 2)};
+  const auto across = static_cast<size_t>(light_.across);
+  std::vector<float> factors(across);
+  std::vector<ChromaFactor> fixed(across);
+  const bool deep = before[0].depth > 8;
+  for (int y = 0; y < before[0].height; ++y) {
+    const float* above = chroma_.data() + static_cast<size_t>(y / high) * across;
     const float down = static_cast<float>(y % high) / static_cast<float>(high);
-    for (size_t node = 0; node < factors.size(); ++node)
-      factors[node] = above[node] * (1 - down) + above[node + factors.size()] * down;
-    if (from.depth == 8) {
-      ScaleChroma(from.row<uint8_t>(y), from.width, factors.data(), cell, to.row<uint8_t>(y));
-      continue;
-    }
-    for (int x = 0; x < from.width; x += cell) {
-      const int count = std::min(cell, from.width - x);
-      const float first = factors[static_cast<size_t>(x / cell)];
-      const float second = factors[static_cast<size_t>(x / cell + 1)];
-      const int grey = 1 << (from.depth - 1), most = 2 * grey - 1;
-      const uint16_t* in = from.row<uint16_t>(y) + x;
-      uint16_t* out = to.row<uint16_t>(y) + x;
-      for (int i = 0; i < count; ++i) {
-        const float scale =
-            first + (second - first) * static_cast<float>(i) / static_cast<float>(cell);
-        const float scaled = static_cast<float>(in[i] - grey) * scale;
-        out[i] = static_cast<uint16_t>(
-            std::clamp(grey + static_cast<int>(std::lround(scaled)), 0, most));
+    for (size_t node = 0; node < across; ++node)
+      factors[node] = above[node] * (1 - down) + above[node + across] * down;
+    for (size_t node = 0; node + 1 < across && !deep; ++node)
+      fixed[node] = {static_cast<int16_t>(factors[node] * 8192),
+                     static_cast<int16_t>((factors[node + 1] - factors[node]) * 8192)};
+    for (int i = 0; i < 2; ++i) {
+      if (deep) {
+        ScaleDeepChroma(before[i], after[i], y, factors, cell);
+      } else {
+        ScaleChroma(before[i].row<uint8_t>(y), before[i].width, fixed.data(), cell,
+                    after[i].row<uint8_t>(y));
       }
     }
   }
@@ -213,17 +243,15 @@ void LocalTables::Run(const Tables& tables, const AVFrame& from, const AVFrame& 
   PlaceNodes(tables, luma);
   if (luma.depth > 8) {
     Deep<uint16_t>(tables, luma, result);
+  } else if (result.depth > 8) {
+    LumaOfBytes<uint16_t>(tables, luma, result, dither);
   } else {
-    LumaOfBytes(tables, luma, result, dither);
+    LumaOfBytes<uint8_t>(tables, luma, result, dither);
   }
-  for (int plane = 1; plane < PlaneCount(from); ++plane) {
-    const Plane before = PlaneOf(from, plane), after = PlaneOf(to, plane);
-    if (tables.has_chroma && plane < 3 && before.depth == after.depth) {
-      Chroma(before, after, from);
-    } else {
-      CopyPlane(before, after);
-    }
-  }
+  const bool scaled = tables.has_chroma && luma.depth == result.depth && PlaneCount(from) > 2;
+  if (scaled) Chroma(from, to);
+  for (int plane = scaled ? 3 : 1; plane < PlaneCount(from); ++plane)
+    CopyPlane(PlaneOf(from, plane), PlaneOf(to, plane));
 }
 
 }  // namespace fettle::enhance

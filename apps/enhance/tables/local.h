@@ -19,10 +19,12 @@ class LocalTables {
 
  private:
   void PlaceNodes(const Tables& tables, const Plane& luma);
+  static void SumsOfRow(const Plane& from, int y, int distance, uint16_t* sums);
+  template <typename Sample>
   void LumaOfBytes(const Tables& tables, const Plane& from, const Plane& to, bool dither);
   template <typename Sample>
   void Deep(const Tables& tables, const Plane& from, const Plane& to);
-  void Chroma(const Plane& from, const Plane& to, const AVFrame& frame) const;
+  void Chroma(const AVFrame& from, const AVFrame& to) const;
 
   LightGrid light_;
   std::vector<Node> nodes_;

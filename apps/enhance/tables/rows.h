@@ -8,7 +8,8 @@
 
 namespace fettle::enhance {
 
-/// Curves at one node of a row: 16 starts of segments and their slopes, in 1/256 levels. Where
+/// Curves at one node of a row: the slopes of 16 segments and what they would start with at 0, in
+/// 1/256 levels and modulo 65536. Where
 /// words can be looked up (AVX-512), words, of which the upper half is not used; else low and high
 /// bytes apart, for shuffles of bytes.
 struct alignas(64) RowCurve {
@@ -33,7 +34,7 @@ inline constexpr int kToneShift = 4, kDetailShift = 5, kFineShift = 3;
 /// Changes are kept above this, in 1/256 levels, so that they are not negative.
 inline constexpr int kChangeZero = 1 << 14;
 /// Samples that are computed at once: what is read and written ends at a multiple of it.
-inline constexpr int kSpan = 32;
+inline constexpr int kSpan = 64;
 
 /// What the tables say at one node: 17 knots, the rest unused, in 1/256 levels; changes above
 /// kChangeZero.
@@ -50,30 +51,24 @@ struct TableKinds {
 void BlendNodes(const Node* above, const Node* below, int count, int weight, TableKinds kinds,
                 RowNode* row);
 
+template <typename Sample>
 struct TableRow {
   const uint8_t* from = nullptr;
-  /// 1 2 1 of three rows (see SumRows) where there is detail, with `distance` more at each end.
+  /// 1 2 1 of three rows (see tables/sums.h) where there is detail, with `distance` more at each
+  /// end.
   const uint16_t* sums = nullptr;
   const RowNode* nodes = nullptr;  // `cell` samples apart, which is a multiple of kSpan
   int width = 0, cell = kSpan, distance = 1;
   TableKinds kinds;
-  std::array<uint16_t, kSpan> rounding = {};  // added, in 1/256 levels, before the fraction is cut
+  /// kSpan numbers, those of even samples first: added, in 1/256 levels, before the fraction is
+  /// cut.
+  const uint16_t* rounding = nullptr;
+  Sample* to = nullptr;
 };
-/// To 8 or 10 bits; `width` samples are written, and `from` and `sums` read up to a multiple of
-/// kSpan.
-void RunRow(const TableRow& row, uint8_t* to);
-void RunRow(const TableRow& row, uint16_t* to);
-
-/// above + 2 here + below.
-void SumRows(const uint8_t* above, const uint8_t* here, const uint8_t* below, int width,
-             uint16_t* sums);
-
-/// Adds a row of bytes to sums of at most 257 rows.
-void AddRow(const uint8_t* from, int width, uint16_t* sums);
-
-/// A row of chroma times factors, at most 3.9, that stand `cell` samples apart, one beyond the row;
-/// between them is interpolated.
-void ScaleChroma(const uint8_t* from, int width, const float* factors, int cell, uint8_t* to);
+/// Rows of one width, table and row of nodes to 8 or 10 bits; `width` samples are written, and
+/// `from` and `sums` read up to a multiple of kSpan.
+void RunRows(const TableRow<uint8_t>* rows, int count);
+void RunRows(const TableRow<uint16_t>* rows, int count);
 
 /// For tests: those of this machine, and the use of one of them alone for all rows to come; 0: of
 /// the best. Not thread-safe.
