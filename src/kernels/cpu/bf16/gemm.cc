@@ -36,8 +36,9 @@ using GetBlocks = const Bf16Blocks& (*)();
 
 /// Sums stay in registers: depth is not cut.
 template <GetBlocks kBlocks>
-ParamSpace Space(const Problem&, const Bf16Product& product, const Device& device) {
-  const Bf16Cut cut = CutBf16(product, kBlocks(), static_cast<const CpuDevice&>(device));
+ParamSpace Space(const Problem& problem, const Bf16Product& product, const Device& device) {
+  const Bf16Cut cut =
+      CutBf16(product, kBlocks(), problem.threads, static_cast<const CpuDevice&>(device));
   const int height = 2 * cut.tile_rows;
   ParamSpace space{BlockingTunables(cut.usual, height, cut.most_rows / height, cut.all_panels),
                    BlockingParams(cut.usual, height),
@@ -53,7 +54,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Bf
   const auto& cpu = static_cast<const CpuDevice&>(device);
   ASSIGN_OR_RETURN(const ConvPixels pixels, product.PixelsIn(problem));
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
-  const Bf16Cut cut = CutBf16(product, kBlocks(), cpu);
+  const Bf16Cut cut = CutBf16(product, kBlocks(), problem.threads, cpu);
   return MakeBf16Gemm(problem, product, pixels, std::move(epilogue),
                       ReadBlocking(params, cut.usual, 2 * cut.tile_rows), kBlocks(), cpu);
 }

@@ -198,7 +198,8 @@ class Bf16Gemm final : public PreparedKernel {
 
 }  // namespace
 
-Bf16Cut CutBf16(const Bf16Product& product, const Bf16Blocks& blocks, const CpuDevice& device) {
+Bf16Cut CutBf16(const Bf16Product& product, const Bf16Blocks& blocks, int threads,
+                const CpuDevice& device) {
   const ConvGeometry& g = product.g;
   const WeightShape& weights = product.weights;
   const int64_t row_bytes = RoundUp(weights.depth(), kBf16Depth) * 2;
@@ -207,9 +208,8 @@ Bf16Cut CutBf16(const Bf16Product& product, const Bf16Blocks& blocks, const CpuD
   cut.most_rows =
       std::max<int64_t>(height, std::min<int64_t>(L2Bytes(device) * 5 / 8 / row_bytes, 1024));
   cut.all_panels = weights.groups * weights.panels(kBf16Columns);
-  cut.usual =
-      ChooseBlocking(device.info(), height, kBf16Columns, g.pixels(), cut.all_panels * kBf16Columns,
-                     row_bytes / 4, device.pool().threads(), cut.most_rows);
+  cut.usual = ChooseBlocking(device.info(), height, kBf16Columns, g.pixels(),
+                             cut.all_panels * kBf16Columns, row_bytes / 4, threads, cut.most_rows);
   return cut;
 }
 

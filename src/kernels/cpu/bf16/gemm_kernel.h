@@ -18,7 +18,8 @@ struct Bf16Cut {
   int64_t all_panels = 0;
   Blocking usual;
 };
-Bf16Cut CutBf16(const Bf16Product& product, const Bf16Blocks& blocks, const CpuDevice& device);
+Bf16Cut CutBf16(const Bf16Product& product, const Bf16Blocks& blocks, int threads,
+                const CpuDevice& device);
 
 /// `pixels` are those of the problem's states, which are channels-last.
 std::unique_ptr<PreparedKernel> MakeBf16Gemm(const Problem& problem, const Bf16Product& product,

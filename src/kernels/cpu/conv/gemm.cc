@@ -265,21 +265,22 @@ struct Sizes {
   Blocking usual;
 };
 
-Sizes ReadSizes(const ConvGeometry& g, const PixelLayout& in, const CpuDevice& cpu) {
+Sizes ReadSizes(const ConvGeometry& g, const PixelLayout& in, int threads, const CpuDevice& cpu) {
   const MicroKernels& kernels = GetMicroKernels();
   Sizes sizes;
   sizes.max_tiles =
       std::clamp<int64_t>(kMaxPointers / PlanTaps(g, in).taps / kernels.mr, 1, kMaxTiles);
   sizes.all_panels = g.groups * CeilDiv(g.oc / g.groups, kernels.nr);
-  sizes.usual = ChooseBlocking(cpu.info(), kernels.mr, kernels.nr, g.pixels(),
-                               sizes.all_panels * kernels.nr, g.ic / g.groups * g.taps(),
-                               cpu.pool().threads(), sizes.max_tiles * kernels.mr);
+  sizes.usual =
+      ChooseBlocking(cpu.info(), kernels.mr, kernels.nr, g.pixels(), sizes.all_panels * kernels.nr,
+                     g.ic / g.groups * g.taps(), threads, sizes.max_tiles * kernels.mr);
   return sizes;
 }
 
 ParamSpace Space(const Problem& problem, const Conv& conv, const Device& device) {
   const ConvPixels pixels = ReadConvPixels(problem, conv.operands.x).value();
-  const Sizes sizes = ReadSizes(conv.g, pixels.in, static_cast<const CpuDevice&>(device));
+  const Sizes sizes =
+      ReadSizes(conv.g, pixels.in, problem.threads, static_cast<const CpuDevice&>(device));
   const int mr = GetMicroKernels().mr;
   return {BlockingTunables(sizes.usual, mr, sizes.max_tiles, sizes.all_panels),
           BlockingParams(sizes.usual, mr),
@@ -291,8 +292,8 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Co
   const auto& cpu = static_cast<const CpuDevice&>(device);
   ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, conv.operands.x));
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::CompileSum(*problem.group, problem.states));
-  const Blocking blocking =
-      ReadBlocking(params, ReadSizes(conv.g, pixels.in, cpu).usual, GetMicroKernels().mr);
+  const Blocking blocking = ReadBlocking(
+      params, ReadSizes(conv.g, pixels.in, problem.threads, cpu).usual, GetMicroKernels().mr);
   return std::unique_ptr<PreparedKernel>(
       new ConvGemm(problem, conv.operands, conv.g, pixels, std::move(epilogue), blocking, cpu));
 }

@@ -58,7 +58,7 @@ class ConvTransposeGemm final : public PreparedKernel {
         max_taps_[axis] = std::max(max_taps_[axis], static_cast<int64_t>(phase.taps.size()));
     }
     PlacePhases();
-    PlanTasks(device.info());
+    PlanTasks(device.info(), problem.threads);
   }
 
   std::vector<PackRequest> packs() const override {
@@ -134,14 +134,14 @@ class ConvTransposeGemm final : public PreparedKernel {
     }
   }
 
-  void PlanTasks(const CpuInfo& info) {
+  void PlanTasks(const CpuInfo& info, int threads) {
     const int64_t line_rows = std::max<int64_t>(1, CeilDiv(g_.out[2], g_.stride[2]));
     const int64_t taps = std::max<int64_t>(1, max_taps_[0] * max_taps_[1] * max_taps_[2]);
     const int64_t rows = g_.batch * g_.out[0] * g_.out[1] * line_rows;
     const int64_t all_panels = g_.groups * weights_.panels(kernels_.nr);
     const Blocking blocking =
         ChooseBlocking(info, kernels_.mr, kernels_.nr, rows, all_panels * kernels_.nr,
-                       weights_.ic * taps, lanes_, int64_t{16} * kernels_.mr);
+                       weights_.ic * taps, threads, int64_t{16} * kernels_.mr);
     depth_block_ = blocking.depth_block;
     lines_per_task_ = std::max<int64_t>(1, blocking.rows / line_rows);
     panels_per_task_ = blocking.panels;

@@ -166,20 +166,19 @@ class Depthwise final : public PreparedKernel {
   int lanes_;
 };
 
-int Lanes(const Device& device) { return static_cast<const CpuDevice&>(device).pool().threads(); }
-
-ParamSpace Space(const Problem& problem, const Conv& conv, const Device& device) {
+ParamSpace Space(const Problem& problem, const Conv& conv, const Device&) {
   const DepthwiseProblem p = ReadProblem(problem, conv).value();
-  return {DepthwiseTunables(p, Lanes(device)), DepthwiseDefaults(p, Lanes(device)), {}};
+  return {DepthwiseTunables(p, problem.threads), DepthwiseDefaults(p, problem.threads), {}};
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Conv& conv,
                                                 const Params& params, const Device& device) {
   ASSIGN_OR_RETURN(const DepthwiseProblem p, ReadProblem(problem, conv));
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
-  const DepthwiseRunner runner(p, ReadDepthwiseBlocking(params, p, Lanes(device)));
+  const DepthwiseRunner runner(p, ReadDepthwiseBlocking(params, p, problem.threads));
   return std::unique_ptr<PreparedKernel>(
-      new Depthwise(problem, conv.operands, runner, std::move(epilogue), Lanes(device)));
+      new Depthwise(problem, conv.operands, runner, std::move(epilogue),
+                    static_cast<const CpuDevice&>(device).pool().threads()));
 }
 
 constexpr Family<Conv> kFamily{

@@ -66,8 +66,9 @@ class HalfWeightsGemm final : public PreparedKernel {
         a_stride_(copies_a_ ? p_.k + kPadding : p_.k) {
     // Four tasks a lane even out what lanes lose.
     const int64_t row_tasks = CeilDiv(tiles_.count(), kMaxTiles);
-    task_panels_ =
-        lanes == 1 ? panels_.count() : CeilDiv(panels_.count() * row_tasks, int64_t{4} * lanes);
+    task_panels_ = problem.threads == 1
+                       ? panels_.count()
+                       : CeilDiv(panels_.count() * row_tasks, int64_t{4} * problem.threads);
   }
 
   std::vector<PackRequest> packs() const override {

@@ -296,13 +296,12 @@ class MatMul final : public PreparedKernel {
   int64_t a_stride_ = 0, a_matrices_ = 0;
 };
 
-Blocking UsualBlocking(const Product& p, const Device& device) {
+Blocking UsualBlocking(const Product& p, int threads, const Device& device) {
   const auto& cpu = static_cast<const CpuDevice&>(device);
   const MicroKernels& kernels = GetMicroKernels();
   Blocking blocking =
       ChooseBlocking(cpu.info(), kernels.mr, kernels.nr, p.m, p.n, p.k, 1, kMaxTiles * kernels.mr);
   // Lanes share the columns: each part of B is read by one of them, and once.
-  const int threads = cpu.pool().threads();
   const int64_t row_tasks = CeilDiv(std::max<int64_t>(p.m, 1), blocking.rows);
   const int64_t all_panels = std::max<int64_t>(1, blocking.panels);
   const int64_t shared =
@@ -319,7 +318,7 @@ Blocking UsualBlocking(const Product& p, const Device& device) {
 ParamSpace Space(const Problem& problem, const Product& product, const Device& device) {
   const Product p = FormIn(problem, product).product;
   const MicroKernels& kernels = GetMicroKernels();
-  const Blocking usual = UsualBlocking(p, device);
+  const Blocking usual = UsualBlocking(p, problem.threads, device);
   return {BlockingTunables(usual, kernels.mr, kMaxTiles, CeilDiv(p.n, kernels.nr)),
           BlockingParams(usual, kernels.mr),
           {}};
@@ -329,8 +328,8 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pr
                                                 const Params& params, const Device& device) {
   ProductForm form = FormIn(problem, product);
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::CompileSum(*problem.group, problem.states));
-  const Blocking blocking =
-      ReadBlocking(params, UsualBlocking(form.product, device), GetMicroKernels().mr);
+  const Blocking blocking = ReadBlocking(
+      params, UsualBlocking(form.product, problem.threads, device), GetMicroKernels().mr);
   const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
   return std::unique_ptr<PreparedKernel>(
       new MatMul(problem, std::move(form), std::move(epilogue), blocking, lanes));

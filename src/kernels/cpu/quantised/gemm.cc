@@ -133,13 +133,13 @@ struct TileSize {
 
 /// `bytes_per_row` of scratch, which is to stay within `scratch` for all rows of a task.
 Cut CutBy(const TileSize& tile, const ConvGeometry& g, int64_t depth, int64_t most_rows,
-          const CpuDevice& device) {
+          int threads, const CpuDevice& device) {
   const int64_t columns = g.groups * RoundUp(g.oc / g.groups, tile.nr);
   const int64_t steps = CeilDiv(depth, tile.step_bytes);
   most_rows = std::max<int64_t>(most_rows, tile.mr);
   return {tile.mr, most_rows / tile.mr, columns / tile.nr,
-          ChooseBlocking(device.info(), tile.mr, tile.nr, g.pixels(), columns, steps,
-                         device.pool().threads(), most_rows)};
+          ChooseBlocking(device.info(), tile.mr, tile.nr, g.pixels(), columns, steps, threads,
+                         most_rows)};
 }
 
 /// Elements of a row of one group.
@@ -154,7 +154,7 @@ Cut ReadCut(const Problem& problem, const Bytes& bytes, const Device& device) {
   // Pointers stay in the first-level cache.
   const int64_t most_rows = std::min<int64_t>(16384 / taps.taps, 448);
   return CutBy({kernels.mr, kernels.nr, kernels.wide ? 2 : 4}, g, DepthOf(g, taps), most_rows,
-               static_cast<const CpuDevice&>(device));
+               problem.threads, static_cast<const CpuDevice&>(device));
 }
 
 Cut ReadTileCut(const Problem& problem, const Bytes& bytes, const Device& device) {
@@ -164,7 +164,7 @@ Cut ReadTileCut(const Problem& problem, const Bytes& bytes, const Device& device
   constexpr int64_t kCopies = 256 * 1024;
   const int64_t depth = DepthOf(g, taps);
   const int64_t most_rows = g.IsPointwise() ? 1024 : kCopies / RoundUp(depth, kTileDepth);
-  return CutBy({2 * TileRowsOf(g), kBlockColumns, 4}, g, depth, most_rows,
+  return CutBy({2 * TileRowsOf(g), kBlockColumns, 4}, g, depth, most_rows, problem.threads,
                static_cast<const CpuDevice&>(device));
 }
 

@@ -242,11 +242,9 @@ Result<DepthwiseProblem> ReadProblem(const Problem& problem, const Bytes& bytes)
   return DepthwiseProblem{bytes.g, pixels, 1, bytes.q.requantise ? 1 : 4};
 }
 
-int Lanes(const Device& device) { return static_cast<const CpuDevice&>(device).pool().threads(); }
-
-ParamSpace Space(const Problem& problem, const Bytes& bytes, const Device& device) {
+ParamSpace Space(const Problem& problem, const Bytes& bytes, const Device&) {
   const DepthwiseProblem p = ReadProblem(problem, bytes).value();
-  return {DepthwiseTunables(p, Lanes(device)), DepthwiseDefaults(p, Lanes(device)), {}};
+  return {DepthwiseTunables(p, problem.threads), DepthwiseDefaults(p, problem.threads), {}};
 }
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Bytes& bytes,
@@ -254,9 +252,10 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const By
   ASSIGN_OR_RETURN(const DepthwiseProblem p, ReadProblem(problem, bytes));
   ASSIGN_OR_RETURN(std::optional<elementwise::Program> program,
                    CompileQuantTail(*problem.group, bytes.q, problem.states));
-  const DepthwiseRunner runner(p, ReadDepthwiseBlocking(params, p, Lanes(device)));
+  const DepthwiseRunner runner(p, ReadDepthwiseBlocking(params, p, problem.threads));
   return std::unique_ptr<PreparedKernel>(
-      new QuantDepthwise(problem, bytes.q, runner, std::move(program), Lanes(device)));
+      new QuantDepthwise(problem, bytes.q, runner, std::move(program),
+                         static_cast<const CpuDevice&>(device).pool().threads()));
 }
 
 constexpr Family<Bytes> kFamily{

@@ -78,7 +78,8 @@ class WeightOnlyGemm final : public PreparedKernel {
     tiles_ = RowTiles(direct_ ? panel_kernels_.rows : kernels_.mr, m);
     // Four tasks a lane even out what lanes lose.
     const int64_t row_tasks = CeilDiv(tiles_.count(), kMaxTiles);
-    task_panels_ = std::max<int64_t>(1, layout_.panels() * row_tasks / (int64_t{4} * lanes));
+    task_panels_ =
+        std::max<int64_t>(1, layout_.panels() * row_tasks / (int64_t{4} * problem.threads));
   }
 
   std::vector<PackRequest> packs() const override {
