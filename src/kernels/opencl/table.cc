@@ -46,9 +46,11 @@ extern const KernelDesc kOpenClPoolBytes;
 extern const KernelDesc kOpenClPoolPlane;
 extern const KernelDesc kOpenClPoolWindow;
 extern const KernelDesc kOpenClQuantisedConv;
+extern const KernelDesc kOpenClQuantisedConvMma;
 extern const KernelDesc kOpenClQuantisedDepthwise;
 extern const KernelDesc kOpenClQuantisedDynamic;
 extern const KernelDesc kOpenClQuantisedMatMul;
+extern const KernelDesc kOpenClQuantisedMatMulMma;
 extern const KernelDesc kOpenClRecurrentSteps;
 extern const KernelDesc kOpenClReduceRows;
 extern const KernelDesc kOpenClResizeTaps;
@@ -94,9 +96,11 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClPoolPlane,
       &kOpenClPoolWindow,
       &kOpenClQuantisedConv,
+      &kOpenClQuantisedConvMma,
       &kOpenClQuantisedDepthwise,
       &kOpenClQuantisedDynamic,
       &kOpenClQuantisedMatMul,
+      &kOpenClQuantisedMatMulMma,
       &kOpenClRecurrentSteps,
       &kOpenClReduceRows,
       &kOpenClResizeTaps,

@@ -11,8 +11,8 @@ namespace fettle::tuner {
 namespace {
 
 constexpr std::string_view kNames[] = {
-    "fp32 fma", "fp16 fma",  "bf16 dot",  "int8 dot",    "int8 max",    "bit dot",
-    "f16 mma",  "L1 read",   "L1 copy",   "L2 read",     "L2 copy",     "L3 read",
+    "fp32 fma", "fp16 fma",  "bf16 dot",  "int8 dot",    "int8 max",    "bit dot",  "f16 mma",
+    "int8 mma", "tf32 mma",  "L1 read",   "L1 copy",     "L2 read",     "L2 copy",  "L3 read",
     "L3 copy",  "DRAM read", "DRAM copy", "cached read", "global read", "launch us"};
 /// Without one of these a device was not probed for bounds.
 constexpr std::string_view kNeeded[] = {"fp32 fma", "DRAM copy"};
@@ -36,8 +36,8 @@ double UnmeasuredFactor(std::string_view ceiling) {
   constexpr struct {
     std::string_view ceiling;
     double factor;
-  } kFactors[] = {
-      {"int8 dot", 8}, {"int8 max", 8}, {"f16 mma", 16}, {"fp16 fma", 2}, {"bit dot", 128}};
+  } kFactors[] = {{"int8 dot", 8}, {"int8 max", 8}, {"f16 mma", 16}, {"int8 mma", 32},
+                  {"tf32 mma", 8}, {"fp16 fma", 2}, {"bit dot", 128}};
   for (const auto& row : kFactors)
     if (row.ceiling == ceiling) return row.factor;
   return 1;

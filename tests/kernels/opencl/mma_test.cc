@@ -11,6 +11,7 @@
 namespace fettle::kernels {
 
 extern const KernelDesc kOpenClConvMma, kOpenClMatMulMma;
+extern const KernelDesc kOpenClQuantisedConvMma, kOpenClQuantisedMatMulMma;
 
 namespace {
 
@@ -47,6 +48,41 @@ constexpr std::string_view kMmaConvolutions[] = {
     "input %x: f32[1x32x9x8]\nconst %w: f32[20x32x1x1]\n"
     "%y = Conv(%x, %w) {strides=[2,2]}\noutput %y\n"};
 
+/// Bytes with and without signs, to bytes, to floats and to sums; borders of a
+/// zero point that is computed or not, strides, dilations, several images;
+/// channels that fill no piece; one tap of whole tiles.
+constexpr std::string_view kByteConvolutions[] = {
+    "input %x: u8[2x19x7x6] = noise(0, 255)\nconst %w: i8[23x19x3x3] = noise(-127, 127)\n"
+    "const %sx: f32[] = 0.02\nconst %zx: u8[] = 121\nconst %sw: f32[23] = noise(0.001, 0.01)\n"
+    "const %zw: i8[23] = splat 0\nconst %b: f32[23]\nconst %sy: f32[] = 0.3\n"
+    "const %zy: u8[] = 100\n"
+    "%dx = DequantizeLinear(%x, %sx, %zx)\n%dw = DequantizeLinear(%w, %sw, %zw) {axis=0}\n"
+    "%c = Conv(%dx, %dw, %b) {pads=[1,0,1,2], strides=[2,1], dilations=[1,2]}\n"
+    "%r = Relu(%c)\n%y = QuantizeLinear(%r, %sy, %zy)\noutput %y\n",
+    "input %x: i8[1x64x5x9] = noise(-128, 127)\nconst %w: i8[33x64x1x1] = noise(-128, 127)\n"
+    "const %sx: f32[] = 0.02\nconst %zx: i8[] = -9\nconst %sw: f32[] = 0.01\n"
+    "%dx = DequantizeLinear(%x, %sx, %zx)\n%dw = DequantizeLinear(%w, %sw)\n"
+    "%c = Conv(%dx, %dw)\n%y = Sigmoid(%c)\noutput %y\n",
+    "input %x: u8[1x35x7x9] = noise(100, 150)\ninput %z: u8[] = noise(120, 130)\n"
+    "const %w: i8[18x35x3x3] = noise(-9, 9)\n"
+    "%y = ConvInteger(%x, %w, %z) {pads=[1,1,1,1]}\noutput %y\n"};
+
+/// Rows that begin at multiples of 16 bytes and others, columns that fill no
+/// vector, weights of both orders.
+constexpr std::string_view kByteProducts[] = {
+    "input %x: u8[37x96] = noise(0, 255)\nconst %w: i8[51x96] = noise(-127, 127)\n"
+    "const %sx: f32[] = 0.02\nconst %zx: u8[] = 121\nconst %sw: f32[51] = noise(0.001, 0.01)\n"
+    "const %zw: i8[51] = splat 0\nconst %b: f32[51]\nconst %sy: f32[] = 0.3\n"
+    "const %zy: u8[] = 100\n%dx = DequantizeLinear(%x, %sx, %zx)\n"
+    "%dw = DequantizeLinear(%w, %sw, %zw) {axis=0}\n%c = Gemm(%dx, %dw, %b) {transB=1}\n"
+    "%y = QuantizeLinear(%c, %sy, %zy)\noutput %y\n",
+    "input %x: u8[3x7x37] = noise(100, 150)\ninput %z: u8[] = noise(120, 130)\n"
+    "input %s: f32[] = noise(0.001, 0.01)\nconst %w: i8[37x22] = noise(-9, 9)\n"
+    "const %b: f32[22]\n%c = MatMulInteger(%x, %w, %z)\n"
+    "%f = Cast(%c) {to=\"f32\"}\n%m = Mul(%f, %s)\n%y = Add(%m, %b)\noutput %y\n",
+    "input %x: i8[40x128] = noise(-128, 127)\nconst %w: i8[128x36] = noise(-128, 127)\n"
+    "%y = MatMulInteger(%x, %w)\noutput %y\n"};
+
 class OpenClMma : public testing::Test {
  protected:
   void SetUp() override {
@@ -66,13 +102,14 @@ class OpenClMma : public testing::Test {
     const CaseGroup group = ParseGroup(text);
     const auto candidates = CandidatesOf(kernel, *group.graph, *device_);
     ASSERT_TRUE(candidates.ok()) << candidates.status().message();
-    ASSERT_EQ(candidates->size(), 1U);
-    KernelRun run{kernel, group, {group.graph, candidates->front(), 1}, {}, ""};
-    run.params = DefaultParams(kernel, run.problem, *device_);
-    for (const auto& [name, value] : changes) run.params[name] = value;
-    const Status valid = SpaceOf(kernel, run.problem, *device_).check(run.params);
-    ASSERT_TRUE(valid.ok()) << valid.message();
-    EXPECT_TRUE(CheckRun(run, *device_));
+    for (const StateAssignment& states : *candidates) {
+      KernelRun run{kernel, group, {group.graph, states, 1}, {}, ""};
+      run.params = DefaultParams(kernel, run.problem, *device_);
+      for (const auto& [name, value] : changes) run.params[name] = value;
+      const Status valid = SpaceOf(kernel, run.problem, *device_).check(run.params);
+      ASSERT_TRUE(valid.ok()) << valid.message();
+      EXPECT_TRUE(CheckRun(run, *device_));
+    }
   }
 
   const OpenClDevice* device_ = nullptr;
@@ -92,7 +129,17 @@ TEST_F(OpenClMma, ConvolutionsAgreeWithTheOracle) {
   for (const std::string_view group : kMmaConvolutions) Check(kOpenClConvMma, group);
 }
 
+TEST_F(OpenClMma, ConvolutionsOfBytesAgreeWithTheOracle) {
+  for (const std::string_view group : kByteConvolutions) Check(kOpenClQuantisedConvMma, group);
+}
+
+TEST_F(OpenClMma, ProductsOfBytesAgreeWithTheOracle) {
+  for (const std::string_view group : kByteProducts) Check(kOpenClQuantisedMatMulMma, group);
+}
+
 TEST_F(OpenClMma, OtherTilesDoToo) {
+  Check(kOpenClQuantisedMatMulMma, kByteProducts[0],
+        {{"BM", 64}, {"BN", 32}, {"BK", 64}, {"WM", 32}, {"WN", 32}, {"STAGES", 3}});
   Check(kOpenClMatMulMma, kMmaGroups[1],
         {{"BM", 64}, {"BN", 32}, {"BK", 64}, {"WM", 32}, {"WN", 32}, {"STAGES", 3}});
 }

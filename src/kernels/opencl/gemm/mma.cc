@@ -8,9 +8,6 @@
 namespace fettle::kernels {
 namespace {
 
-/// Elements of the 16 bytes that one copy brings.
-constexpr int64_t kChunk = 8;
-
 int64_t RoundUp(int64_t value, int64_t multiple) { return DivideUp(value, multiple) * multiple; }
 
 Status HasMma(const GemmShape& shape, const OpenClFacts& facts) {
@@ -20,7 +17,9 @@ Status HasMma(const GemmShape& shape, const OpenClFacts& facts) {
   return OkStatus();
 }
 
-WarpProduct ProductOf(const GemmShape& shape) { return {shape.m, shape.n, shape.k, shape.batch}; }
+WarpProduct ProductOf(const GemmShape& shape) {
+  return {shape.m, shape.n, shape.k * StorageBytes(shape.storage, 1) / 2, shape.batch};
+}
 
 WarpTile UsualMma(const GemmShape& shape, const OpenClFacts& facts) {
   return UsualWarpTile(ProductOf(shape), facts);
@@ -35,9 +34,10 @@ GemmSetup SetUpMma(const GemmShape& shape, const GemmForms&, const WarpTile& til
   DefineWarpTile(tile, facts, setup.options);
   const int64_t a_row = shape.trans_a ? shape.m : shape.k;
   const int64_t b_row = shape.trans_b ? shape.k : shape.n;
-  setup.b_pitch = shape.constant_b ? RoundUp(b_row, kChunk) : b_row;
-  const bool even = shape.m % tile.bm == 0 && shape.n % tile.bn == 0 && shape.k % tile.bk == 0;
-  const bool chunks = a_row % kChunk == 0 && setup.b_pitch % kChunk == 0;
+  const int64_t chunk = kChunkBytes / StorageBytes(shape.storage, 1), steps = tile.bk * chunk / 8;
+  setup.b_pitch = shape.constant_b ? RoundUp(b_row, chunk) : b_row;
+  const bool even = shape.m % tile.bm == 0 && shape.n % tile.bn == 0 && shape.k % steps == 0;
+  const bool chunks = a_row % chunk == 0 && setup.b_pitch % chunk == 0;
   setup.options.Define("CHECKED", even ? 0 : 1);
   setup.options.Define("CHUNKS_ALIGNED", chunks ? 1 : 0);
   setup.options.Define("ALIGNED", shape.n % 4 == 0 ? 1 : 0);

@@ -8,9 +8,12 @@
 
 namespace fettle::kernels {
 
-/// bm x bn outputs of a work-group, bk steps of k at a time in `stages` places of local memory,
-/// wm x wn outputs of each warp of 32 work-items, wk warps for each of those, a part of the steps
-/// for each. `split` groups share the outputs of a tile, each a part of k: all but the last to come
+/// Bytes that one copy brings to local memory, and pairs of them.
+inline constexpr int64_t kChunkBytes = 16, kChunkPairs = 8;
+
+/// bm x bn outputs of a work-group, bk pairs of bytes along k at a time in `stages` places of local
+/// memory, wm x wn outputs of each warp of 32 work-items, wk warps for each of those, a part of the
+/// steps for each. `split` groups share the outputs of a tile, each a part of k: all but the last to come
 /// leave their sums in a workspace.
 struct WarpTile {
   int64_t bm = 32, bn = 32, bk = 32, wm = 16, wn = 16, wk = 1, stages = 2, split = 1;
@@ -28,7 +31,7 @@ inline constexpr Fields kWarpTileFields(
     Field{"STAGES", &WarpTile::stages, {2, 3, 4, 6}, "STAGES"},
     Field{"SPLIT", &WarpTile::split, {1, 2, 3, 4, 6, 8}, "SPLIT"});
 
-/// `batch` products [m, n] over k.
+/// `batch` products [m, n] over k, which counts pairs of bytes.
 struct WarpProduct {
   int64_t m = 1, n = 1, k = 1, batch = 1;
   /// Work-groups, of one part of k each.

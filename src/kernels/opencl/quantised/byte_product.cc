@@ -127,7 +127,7 @@ void DefineBytes(const Problem& problem, const ByteProduct& product, BuildOption
   options.Define("COMPUTED_ZERO", zero != ir::kAbsent && !group.value(zero).is_constant() ? 1 : 0);
   options.Define("RESULT", static_cast<int64_t>(product.result));
   if (product.result != ByteResult::kFloats)
-    options.Add(fmt::format("-DOUT_TYPE={0} -DOUT_CONVERT=convert_{0}4",
+    options.Add(fmt::format("-DOUT_TYPE={0} -DOUT_VECTOR={0}4 -DOUT_CONVERT=convert_{0}4",
                             name(problem.states.outputs[0].storage)));
 }
 
@@ -154,6 +154,7 @@ Result<std::unique_ptr<PreparedKernel>> RecordByteProduct(
   launch.Int(r.zero).Value(
       cl_float2{{static_cast<float>(r.low - r.zero), static_cast<float>(r.high - r.zero)}});
   append(launch);
+  recorded->workspace = program.workspace;
   recorded->recorded.push_back(std::move(launch));
   recorded->own_packs.push_back(RequestByteFilter(product, program.form, program.dot));
   return std::unique_ptr<PreparedKernel>(std::move(recorded));

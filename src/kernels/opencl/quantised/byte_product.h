@@ -60,6 +60,7 @@ struct ByteProgram {
   WorkSizes sizes;
   FilterForm form;
   bool dot = false;
+  int64_t workspace = 0;  // bytes
 };
 /// A kernel with one launch of BYTE_PARAMS; arguments of its own follow by `append`.
 Result<std::unique_ptr<PreparedKernel>> RecordByteProduct(

@@ -6,39 +6,8 @@
 //   filter  as bytes.clh says, weights in the order [block][quad of depth]
 #include "kernels/opencl/access.clh"
 #include "kernels/opencl/expression/expression.clh"
-
-#define OUTPUT __global ELEMENT* restrict y, const int y_offset
-// Four results of a row from column 4 * block on, as many as there are.
-#define STORE_QUAD(v, block)                                                          \
-  if ((block) * 4 < channels)                                                         \
-    StoreRow(FINISHED(v, row, (block) * 4), y + y_offset + row * channels + (block) * 4, \
-             channels - (block) * 4);
-#include "kernels/opencl/quantised/bytes.clh"
+#include "kernels/opencl/quantised/rows.clh"
 #include "kernels/opencl/conv/tile.clh"
-
-#if RESULT
-#define ELEMENT OUT_TYPE
-#define RESULTS int4
-#define FINISHED(v, row, column) ROUNDED_RESULT(v)
-#define PUT(v, p, i) ((p)[i] = OUT_CONVERT(v).x)
-#define PUT4(v, p) vstore4(OUT_CONVERT(v), 0, p)
-#else
-#define ELEMENT storage_t
-#define RESULTS float4
-#define FINISHED(v, row, column) FINISH_ROWS(v, row, column)
-#define PUT(v, p, i) STORE((v).x, p, i)
-#define PUT4(v, p) STORE_VEC4(v, p, 0)
-#endif
-
-static void StoreRow(const RESULTS v, __global ELEMENT* p, const int left) {
-  if (left >= 4) {
-    PUT4(v, p);
-    return;
-  }
-  PUT(v.xxxx, p, 0);
-  if (left > 1) PUT(v.yyyy, p, 1);
-  if (left > 2) PUT(v.zzzz, p, 2);
-}
 
 // Beyond the end anything: weights are zero there.
 static IN_VECTOR LoadQuad(__global const IN_TYPE* restrict p, const int left) {

@@ -1,0 +1,120 @@
+// Products of bytes by matrix instructions (mma.clh), of weights without zero points.
+//   opencl.quantised.conv.mma    convolutions in one group, of any kernel, stride and dilation
+//   opencl.quantised.matmul.mma  rows times a matrix
+#include "kernels/opencl/conv/gathered_tiles.h"
+#include "kernels/opencl/quantised/byte_product.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// Input channels of a chunk.
+constexpr int64_t kByteChunk = kChunkBytes;
+
+template <bool kIsMatrix>
+Result<ByteProduct> ReadForByteMma(const ir::Graph& group, const Device& device) {
+  if (!AsOpenCl(device).facts().mma.available)
+    return Unsupported("the device is not known to have instructions for matrices");
+  ASSIGN_OR_RETURN(ByteProduct product, ReadByteProduct(group));
+  if (product.is_matrix != kIsMatrix)
+    return Unsupported("{} is {} matrix product", product.q.core->op, kIsMatrix ? "no" : "a");
+  if (product.conv.groups > 1) return Unsupported("groups: a tile is of one");
+  if (!TakesDot(group, product)) return Unsupported("weights with a zero point, or of u8");
+  return product;
+}
+
+/// The tiles' product: of rows, a convolution of one pixel each.
+WarpProduct TiledProduct(const ByteProduct& product) {
+  return GatheredProduct(product.conv, kByteChunk);
+}
+
+ParamSpace ByteMmaSpace(const Problem&, const ByteProduct& product, const Device& device) {
+  const OpenClFacts& facts = AsOpenCl(device).facts();
+  const WarpProduct tiled = TiledProduct(product);
+  return {kWarpTileFields.Tunables(), kWarpTileFields.Write(UsualWarpTile(tiled, facts)),
+          [&facts, tiled](const Params& params) {
+            return CheckWarpTile(tiled, kWarpTileFields.Read(params), facts);
+          }};
+}
+
+/// Rows of weights: transposed ones are [ic, oc].
+FilterForm ByteMmaForm(const ByteProduct& product) {
+  FilterForm form = GatheredForm(product.conv, kByteChunk);
+  if (!product.weights_are_transposed) return form;
+  form.recipe += ".t";
+  std::swap(form.dims[0], form.dims[1]);
+  form.axes[0].dim = 1;
+  form.axes[2].dim = 0;
+  return form;
+}
+
+/// Access of access.clh: of no concern where bytes are stored.
+State FloatsOf(const Problem& problem, const ByteProduct& product) {
+  State state = problem.states.outputs[0];
+  if (product.result != ByteResult::kFloats) state.storage = DType::kF32;
+  return state;
+}
+
+template <bool kIsMatrix>
+Result<std::unique_ptr<PreparedKernel>> PrepareByteMma(const Problem& problem,
+                                                       const ByteProduct& product,
+                                                       const Params& params, const Device& device) {
+  const WarpTile tile = kWarpTileFields.Read(params);
+  const bool is_signed = problem.group->value(product.q.x).dtype == DType::kI8;
+  ByteProgram program{.path = kIsMatrix ? "quantised/matmul_mma.cl" : "quantised/conv_mma.cl",
+                      .function = kIsMatrix ? "quantised_matmul_mma" : "quantised_conv_mma",
+                      .options = AccessOptions(FloatsOf(problem, product)),
+                      .sizes = WarpTileSizes(TiledProduct(product), tile),
+                      .form = ByteMmaForm(product),
+                      .dot = true,
+                      .workspace = TiledProduct(product).SharedBytesOf(tile)};
+  DefineWarpTile(tile, AsOpenCl(device).facts(), program.options);
+  DefineBytes(problem, product, program.options);
+  program.options.Define("FACTORS", is_signed ? 2 : 1);
+  if (!kIsMatrix) DefineGathered(product.conv, tile, program.options);
+  return RecordByteProduct(problem, product, program, AsOpenCl(device),
+                           [&](RecordedLaunch& launch) {
+                             if (kIsMatrix)
+                               launch.Int(product.conv.out[2]).Int(product.conv.ic);
+                             else
+                               launch.Value(PixelDims(problem.shape(product.q.anchor())));
+                           });
+}
+
+Work ByteMmaWork(const Problem& problem, const ByteProduct& product, const Params&, const Device&) {
+  const PixelConv& conv = product.conv;
+  const double outputs = static_cast<double>(conv.pixels() * conv.oc);
+  return {
+      .operations = 2 * outputs * static_cast<double>(conv.taps() * conv.ic),
+      .ceiling = "int8 mma",
+      .bytes = outputs * static_cast<double>(StorageBytes(problem.states.outputs[0].storage, 1))};
+}
+
+/// An instruction multiplies 16 rows by 32 channels.
+int ByteMmaTaste(const ByteProduct& product, const Device&) {
+  const PixelConv& conv = product.conv;
+  return conv.ic >= 16 && conv.oc >= 16 && conv.image_pixels() >= 16 ? 18 : 2;
+}
+
+template <bool kIsMatrix>
+constexpr Family<ByteProduct> kByteMmaFamily{.read = ReadForByteMma<kIsMatrix>,
+                                             .states = ByteStates,
+                                             .prepare = PrepareByteMma<kIsMatrix>,
+                                             .params = ByteMmaSpace,
+                                             .taste = ByteMmaTaste,
+                                             .work = ByteMmaWork};
+
+}  // namespace
+
+extern const KernelDesc kOpenClQuantisedConvMma;
+const KernelDesc kOpenClQuantisedConvMma = {.name = "opencl.quantised.conv.mma",
+                                            .arithmetic = Arithmetic::kInt,
+                                            .match = MatchAs<kByteMmaFamily<false>>,
+                                            .parameters = ParametersOf<kWarpTileFields>};
+
+extern const KernelDesc kOpenClQuantisedMatMulMma;
+const KernelDesc kOpenClQuantisedMatMulMma = {.name = "opencl.quantised.matmul.mma",
+                                              .arithmetic = Arithmetic::kInt,
+                                              .match = MatchAs<kByteMmaFamily<true>>,
+                                              .parameters = ParametersOf<kWarpTileFields>};
+
+}  // namespace fettle::kernels
