@@ -113,10 +113,10 @@ struct ParamInfo {
 };
 
 /// What a kernel computes in: which kernels a plan may use is decided by it. kF16: sums of products
-/// but in part, all else entirely. kBF16: factors of products are rounded to it, whatever they are
-/// stored as; sums and all else are f32. kReference: as the scalar oracle, so that plans have it
-/// only where nothing else computes a group.
-enum class Arithmetic : uint8_t { kF32, kF16, kBF16, kInt, kBits, kReference };
+/// but in part, all else entirely. kBF16, kTF32: factors of products are rounded to it (TF32: f32
+/// with 10 bits of mantissa), whatever they are stored as; sums and all else are f32. kReference:
+/// as the scalar oracle, so that plans have it only where nothing else computes a group.
+enum class Arithmetic : uint8_t { kF32, kF16, kBF16, kTF32, kInt, kBits, kReference };
 
 /// The least work that a kernel does for a problem: what its roofline bound is made of.
 struct Work {

@@ -121,6 +121,8 @@ std::string Limits::RefusalOf(kernels::Arithmetic arithmetic) const {
   using enum kernels::Arithmetic;
   if (arithmetic == kBF16 && precision == Precision::kHigh)
     return "computes in bf16: --precision high allows f32 alone";
+  if (arithmetic == kTF32 && precision == Precision::kHigh)
+    return "computes in TF32: --precision high allows f32 alone";
   if (arithmetic == kF16 && precision != Precision::kLow)
     return fmt::format("computes in f16: --precision {} does not allow it",
                        kPrecisions[static_cast<int>(precision)]);

@@ -77,8 +77,10 @@ double SumMagnitude(const ir::Graph& group, double largest, const SumTerms& term
 }
 
 Tolerance WidenedForArithmetic(Tolerance tolerance, Arithmetic arithmetic, double magnitude) {
-  constexpr double kUnitRoundoff = 0x1p-8;
-  if (arithmetic == Arithmetic::kBF16) tolerance.atol += 4 * kUnitRoundoff * magnitude;
+  const double unit_roundoff = arithmetic == Arithmetic::kBF16   ? 0x1p-8
+                               : arithmetic == Arithmetic::kTF32 ? 0x1p-11
+                                                                 : 0;
+  if (unit_roundoff > 0) tolerance.atol += 4 * unit_roundoff * magnitude;
   return tolerance;
 }
 

@@ -33,7 +33,8 @@ Tolerance GroupTolerance(const ir::Graph& group, ir::ValueId output, double larg
 
 /// Whether kernels that compute so lose precision that f32 would keep.
 constexpr bool IsLossy(Arithmetic arithmetic) {
-  return arithmetic == Arithmetic::kF16 || arithmetic == Arithmetic::kBF16;
+  return arithmetic == Arithmetic::kF16 || arithmetic == Arithmetic::kBF16 ||
+         arithmetic == Arithmetic::kTF32;
 }
 
 /// How large the group's results, or the sums that they are made of, may be in all: what rounded
@@ -41,9 +42,10 @@ constexpr bool IsLossy(Arithmetic arithmetic) {
 double SumMagnitude(const ir::Graph& group, double largest, const SumTerms& terms = {});
 
 /// `tolerance` of a kernel that computes in `arithmetic`, where `magnitude` is SumMagnitude. With
-/// bf16 both factors of each product are off by up to u = 2^-8 of themselves and sums are f32: n
-/// products, rounded independently of each other, are off by less than 4 u times the square root of
-/// the sum of their squares. Others: as it is, what operands are stored as says more.
+/// bf16 both factors of each product are off by up to u = 2^-8 (TF32: 2^-11) of themselves and sums
+/// are f32: n products, rounded independently of each other, are off by less than 4 u times the
+/// square root of the sum of their squares. Others: as it is, what operands are stored as says
+/// more.
 Tolerance WidenedForArithmetic(Tolerance tolerance, Arithmetic arithmetic, double magnitude);
 
 }  // namespace fettle::kernels

@@ -62,7 +62,7 @@ BuildOptions AccessOptions(const State& state) {
 }
 
 void DefineArithmetic(Arithmetic arithmetic, const Device& device, BuildOptions& options) {
-  if (arithmetic == Arithmetic::kF32) return;
+  if (arithmetic != Arithmetic::kF16) return;
   options.Define("FETTLE_COMPUTE",
                  static_cast<const OpenClDevice&>(device).facts().fp16_emulated ? 2 : 1);
 }

@@ -17,6 +17,7 @@ extern const KernelDesc kOpenClConvPointwise;
 extern const KernelDesc kOpenClConvPointwiseF16;
 extern const KernelDesc kOpenClConvLocal;
 extern const KernelDesc kOpenClConvMma;
+extern const KernelDesc kOpenClConvMmaTf32;
 extern const KernelDesc kOpenClConvTransposeGather;
 extern const KernelDesc kOpenClConvWinograd;
 extern const KernelDesc kOpenClDistancePairs;
@@ -31,6 +32,7 @@ extern const KernelDesc kOpenClMatMulImages;
 extern const KernelDesc kOpenClMatMulLocal;
 extern const KernelDesc kOpenClMatMulLocalF16;
 extern const KernelDesc kOpenClMatMulMma;
+extern const KernelDesc kOpenClMatMulMmaTf32;
 extern const KernelDesc kOpenClMatMulNaive;
 extern const KernelDesc kOpenClMatMulRegisters;
 extern const KernelDesc kOpenClMatMulRegistersF16;
@@ -70,6 +72,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClConvPointwise,
       &kOpenClConvLocal,
       &kOpenClConvMma,
+      &kOpenClConvMmaTf32,
       &kOpenClConvTransposeGather,
       &kOpenClConvWinograd,
       &kOpenClDistancePairs,
@@ -82,6 +85,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClMatMulImages,
       &kOpenClMatMulLocal,
       &kOpenClMatMulMma,
+      &kOpenClMatMulMmaTf32,
       &kOpenClMatMulNaive,
       &kOpenClMatMulRegisters,
       &kOpenClMatMulSplitK,

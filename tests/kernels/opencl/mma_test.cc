@@ -11,6 +11,7 @@
 namespace fettle::kernels {
 
 extern const KernelDesc kOpenClConvMma, kOpenClMatMulMma;
+extern const KernelDesc kOpenClConvMmaTf32, kOpenClMatMulMmaTf32;
 extern const KernelDesc kOpenClQuantisedConvMma, kOpenClQuantisedMatMulMma;
 
 namespace {
@@ -127,6 +128,14 @@ TEST_F(OpenClMma, ProductsAgreeWithTheOracle) {
 
 TEST_F(OpenClMma, ConvolutionsAgreeWithTheOracle) {
   for (const std::string_view group : kMmaConvolutions) Check(kOpenClConvMma, group);
+}
+
+TEST_F(OpenClMma, ProductsOfTf32AgreeWithTheOracle) {
+  for (const std::string_view group : kMmaGroups) Check(kOpenClMatMulMmaTf32, group);
+}
+
+TEST_F(OpenClMma, ConvolutionsOfTf32AgreeWithTheOracle) {
+  for (const std::string_view group : kMmaConvolutions) Check(kOpenClConvMmaTf32, group);
 }
 
 TEST_F(OpenClMma, ConvolutionsOfBytesAgreeWithTheOracle) {

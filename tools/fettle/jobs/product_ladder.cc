@@ -140,6 +140,9 @@ Result<std::vector<ProductLine>> ListProductLines(const runtime::ProductProblem&
     for (const kernels::LadderStep& step : kernels::ProductLadder()) lister.AddStep(step, given);
     return lister.Take();
   }
+  if (ladder && AcceleratorOf(devices) != nullptr)
+    for (const kernels::LadderStep& step : kernels::ByteProductLadder())
+      lister.AddStep(step, constant);
   if (ladder && AcceleratorOf(devices) == nullptr && is_plain) lister.AddTextbook(given);
   if (ladder && AcceleratorOf(devices) == nullptr && threads > 1)
     lister.AddPreferred("packed, 1 thread", constant, 1);

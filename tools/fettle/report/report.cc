@@ -89,7 +89,7 @@ std::string_view UsedPrecision(std::span<const exec::StepProfile> steps) {
     const kernels::KernelDesc* kernel = planner::FindKernel(step.kernel);
     const auto arithmetic = kernel == nullptr ? kernels::Arithmetic::kF32 : kernel->arithmetic;
     if (arithmetic == kernels::Arithmetic::kF16) return "low";
-    if (arithmetic == kernels::Arithmetic::kBF16 ||
+    if (arithmetic == kernels::Arithmetic::kBF16 || arithmetic == kernels::Arithmetic::kTF32 ||
         (OnAccelerator(step) && step.dtype == DTypeName(DType::kF16)))
       used = "normal";
   }

@@ -1,4 +1,6 @@
-// opencl.conv.mma: convolutions as products by matrix instructions (mma.cl).
+// Convolutions as products by matrix instructions (mma.cl).
+//   opencl.conv.mma       of f16
+//   opencl.conv.mma.tf32  of f32, factors rounded to TF32
 #include <algorithm>
 
 #include "kernels/opencl/conv/gathered_tiles.h"
@@ -14,18 +16,19 @@ Result<PixelConv> ReadForMma(const ir::Graph& group, const Device& device) {
   return conv;
 }
 
-/// Buffers of f16.
-Result<std::vector<StateAssignment>> HalfBuffers(const ir::Graph& group, const PixelConv& conv,
-                                                 const Device& device) {
+/// Buffers of `storage`.
+template <DType storage>
+Result<std::vector<StateAssignment>> BuffersOf(const ir::Graph& group, const PixelConv& conv,
+                                               const Device& device) {
   ASSIGN_OR_RETURN(std::vector<StateAssignment> states, PixelConvStates(group, conv, device));
   const size_t x = InputIndex(group, conv.x);
-  const auto is_half = [](const State& state) {
-    return state.memory == MemoryKind::kBuffer && state.storage == DType::kF16;
+  const auto is_one = [](const State& state) {
+    return state.memory == MemoryKind::kBuffer && state.storage == storage;
   };
   std::erase_if(states, [&](const StateAssignment& one) {
-    return !is_half(one.inputs[x]) || !is_half(one.outputs[0]);
+    return !is_one(one.inputs[x]) || !is_one(one.outputs[0]);
   });
-  if (states.empty()) return Unsupported("no buffer of f16");
+  if (states.empty()) return Unsupported("no buffer of {}", DTypeName(storage));
   return states;
 }
 
@@ -63,32 +66,41 @@ Result<std::unique_ptr<PreparedKernel>> PrepareMma(const Problem& problem, const
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
-Work MmaConvWork(const Problem& problem, const PixelConv& conv, const Params&, const Device&) {
+template <DType storage>
+Work MmaConvWork(const Problem&, const PixelConv& conv, const Params&, const Device&) {
   const double macs =
       static_cast<double>(conv.pixels() * conv.oc) * static_cast<double>(conv.taps() * conv.ic);
   const double y = static_cast<double>(conv.pixels() * conv.oc);
   return {.operations = 2 * macs,
-          .ceiling = "f16 mma",
-          .bytes = y * static_cast<double>(StorageBytes(problem.states.outputs[0].storage, 1))};
+          .ceiling = storage == DType::kF16 ? "f16 mma" : "tf32 mma",
+          .bytes = y * static_cast<double>(StorageBytes(storage, 1))};
 }
 
 /// Tiles have 16 rows of pixels, and 16 channels go into one instruction.
+template <int kUsual>
 int MmaTaste(const PixelConv& conv, const Device&) {
-  return conv.ic >= 16 && conv.oc >= 16 && conv.image_pixels() >= 16 ? 12 : 2;
+  return conv.ic >= 16 && conv.oc >= 16 && conv.image_pixels() >= 16 ? kUsual : 2;
 }
 
+template <DType storage, int kUsualTaste>
 constexpr Family<PixelConv> kMmaConvFamily{.read = ReadForMma,
-                                           .states = HalfBuffers,
+                                           .states = BuffersOf<storage>,
                                            .prepare = PrepareMma,
                                            .params = MmaSpace,
-                                           .taste = MmaTaste,
-                                           .work = MmaConvWork};
+                                           .taste = MmaTaste<kUsualTaste>,
+                                           .work = MmaConvWork<storage>};
 
 }  // namespace
 
 extern const KernelDesc kOpenClConvMma;
 const KernelDesc kOpenClConvMma = {.name = "opencl.conv.mma",
-                                   .match = MatchAs<kMmaConvFamily>,
+                                   .match = MatchAs<kMmaConvFamily<DType::kF16, 12>>,
                                    .parameters = ParametersOf<kWarpTileFields>};
+
+extern const KernelDesc kOpenClConvMmaTf32;
+const KernelDesc kOpenClConvMmaTf32 = {.name = "opencl.conv.mma.tf32",
+                                       .arithmetic = Arithmetic::kTF32,
+                                       .match = MatchAs<kMmaConvFamily<DType::kF32, 11>>,
+                                       .parameters = ParametersOf<kWarpTileFields>};
 
 }  // namespace fettle::kernels

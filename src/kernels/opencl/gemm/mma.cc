@@ -1,5 +1,5 @@
-// Products of f16 by matrix instructions (mma.cl): what their parameters may be and how they are
-// launched.
+// Products of f16, and of f32 as TF32, by matrix instructions (mma.cl): what their parameters may
+// be and how they are launched.
 #include <algorithm>
 
 #include "kernels/opencl/gemm/tiles.h"
@@ -33,7 +33,10 @@ GemmSetup SetUpMma(const GemmShape& shape, const GemmForms&, const WarpTile& til
   GemmSetup setup{.path = "gemm/mma.cl", .function = "gemm_mma"};
   DefineWarpTile(tile, facts, setup.options);
   const int64_t a_row = shape.trans_a ? shape.m : shape.k;
-  const int64_t b_row = shape.trans_b ? shape.k : shape.n;
+  // Rows along k are read four words at a time, others one.
+  setup.b_by_columns = shape.constant_b && shape.storage == DType::kF32;
+  const bool trans_b = shape.trans_b || setup.b_by_columns;
+  const int64_t b_row = trans_b ? shape.k : shape.n;
   const int64_t chunk = kChunkBytes / StorageBytes(shape.storage, 1), steps = tile.bk * chunk / 8;
   setup.b_pitch = shape.constant_b ? RoundUp(b_row, chunk) : b_row;
   const bool even = shape.m % tile.bm == 0 && shape.n % tile.bn == 0 && shape.k % steps == 0;
@@ -41,22 +44,27 @@ GemmSetup SetUpMma(const GemmShape& shape, const GemmForms&, const WarpTile& til
   setup.options.Define("CHECKED", even ? 0 : 1);
   setup.options.Define("CHUNKS_ALIGNED", chunks ? 1 : 0);
   setup.options.Define("ALIGNED", shape.n % 4 == 0 ? 1 : 0);
-  setup.options.Define("TRANS_A", shape.trans_a ? 1 : 0).Define("TRANS_B", shape.trans_b ? 1 : 0);
+  setup.options.Define("TRANS_A", shape.trans_a ? 1 : 0).Define("TRANS_B", trans_b ? 1 : 0);
   setup.sizes = WarpTileSizes(ProductOf(shape), tile);
   setup.shared_bytes = ProductOf(shape).SharedBytesOf(tile);
   setup.more = {MatrixMap(shape), static_cast<cl_int>(a_row), static_cast<cl_int>(setup.b_pitch)};
   return setup;
 }
 
-constexpr DType kHalf[] = {DType::kF16};
+/// Algorithm of matrices stored as `storages`.
+template <const auto& storages>
+constexpr GemmAlgorithm MmaOf() {
+  GemmAlgorithm algorithm =
+      GemmOf<kWarpTileFields, UsualMma, CheckMma, SetUpMma>(kAsGivenForms, HasMma);
+  algorithm.storages = storages;
+  return algorithm;
+}
+
+constexpr DType kHalf[] = {DType::kF16}, kSingle[] = {DType::kF32};
 
 }  // namespace
 
-const GemmAlgorithm kGemmMma = [] {
-  GemmAlgorithm algorithm =
-      GemmOf<kWarpTileFields, UsualMma, CheckMma, SetUpMma>(kAsGivenForms, HasMma);
-  algorithm.storages = kHalf;
-  return algorithm;
-}();
+const GemmAlgorithm kGemmMma = MmaOf<kHalf>();
+const GemmAlgorithm kGemmMmaTf32 = MmaOf<kSingle>();
 
 }  // namespace fettle::kernels

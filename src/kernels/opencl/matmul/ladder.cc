@@ -35,7 +35,19 @@ std::span<const LadderStep> ProductLadder() {
       {"matrix times vector", "opencl.matmul.vector", nullptr, {}, HasOneColumn},
       {"vector times matrix", "opencl.matmul.vector", nullptr, {}, HasOneRow},
       {"small products", "opencl.matmul.batched"},
-      {"matrix instructions", "opencl.matmul.mma"}};
+      {"matrix instructions", "opencl.matmul.mma"},
+      {"matrix instructions, TF32", "opencl.matmul.mma.tf32"}};
+  return kSteps;
+}
+
+std::span<const LadderStep> ByteProductLadder() {
+  static const std::vector<LadderStep> kSteps = {
+      {"tiles in registers", "opencl.quantised.matmul", nullptr, {{"dot", 0}}},
+      {"tiles in registers, four products at once",
+       "opencl.quantised.matmul",
+       nullptr,
+       {{"dot", 1}}},
+      {"matrix instructions", "opencl.quantised.matmul.mma"}};
   return kSteps;
 }
 

@@ -22,7 +22,8 @@ struct LadderStep {
   bool (*applies)(int64_t m, int64_t n) = nullptr;
 };
 
-/// In the order in which they are shown.
+/// In the order in which they are shown: of floats, and of bytes with constant weights.
 std::span<const LadderStep> ProductLadder();
+std::span<const LadderStep> ByteProductLadder();
 
 }  // namespace fettle::kernels

@@ -4,6 +4,7 @@
 //   opencl.matmul.registers     tiles in registers
 //   opencl.matmul.local         tiles in local memory
 //   opencl.matmul.mma           instructions that multiply matrices of f16
+//   opencl.matmul.mma.tf32      the same of f32, factors rounded to TF32
 //   opencl.matmul.vector        one row or one column
 //   opencl.matmul.split_k       tiles in registers, parts of k added up after
 //   opencl.matmul.batched       many small products, each as a whole in local memory
@@ -48,23 +49,26 @@ int SplitTaste(const ProductFacts& facts, const Device& device) {
 }
 
 /// Pieces are of 16 rows and 16 columns at least.
+template <int kUsual>
 int MmaTaste(const ProductFacts& facts, const Device&) {
   const GemmShape& shape = facts.shape;
-  return shape.m >= 16 && shape.n >= 16 && shape.k >= 16 ? 14 : 2;
+  return shape.m >= 16 && shape.n >= 16 && shape.k >= 16 ? kUsual : 2;
 }
 
+template <Arithmetic arithmetic>
 Work MmaWork(const Problem& problem, const ProductFacts& facts, const Params&, const Device&) {
   const GemmShape& shape = facts.shape;
   const State& c = problem.states.outputs[0];
   const double macs = static_cast<double>(shape.m * shape.n) * static_cast<double>(shape.k);
   return {.operations = 2 * macs * static_cast<double>(shape.batch),
-          .ceiling = "f16 mma",
+          .ceiling = arithmetic == Arithmetic::kTF32 ? "tf32 mma" : "f16 mma",
           .bytes = static_cast<double>(StorageBytes(c.storage, shape.m * shape.n * shape.batch))};
 }
 
+template <const GemmAlgorithm& kAlgorithm, int kUsualTaste, Arithmetic arithmetic>
 constexpr Family<ProductFacts> kMmaFamily = [] {
-  Family<ProductFacts> family = kProductFamily<kGemmMma, MmaTaste>;
-  family.work = MmaWork;
+  Family<ProductFacts> family = kProductFamily<kAlgorithm, MmaTaste<kUsualTaste>, arithmetic>;
+  family.work = MmaWork<arithmetic>;
   return family;
 }();
 
@@ -84,8 +88,15 @@ const KernelDesc kOpenClMatMulLocal = {
 
 extern const KernelDesc kOpenClMatMulMma;
 const KernelDesc kOpenClMatMulMma = {.name = "opencl.matmul.mma",
-                                     .match = MatchAs<kMmaFamily>,
+                                     .match = MatchAs<kMmaFamily<kGemmMma, 14, Arithmetic::kF32>>,
                                      .parameters = ProductParameters<kGemmMma>};
+
+extern const KernelDesc kOpenClMatMulMmaTf32;
+const KernelDesc kOpenClMatMulMmaTf32 = {
+    .name = "opencl.matmul.mma.tf32",
+    .arithmetic = Arithmetic::kTF32,
+    .match = MatchAs<kMmaFamily<kGemmMmaTf32, 12, Arithmetic::kTF32>>,
+    .parameters = ProductParameters<kGemmMmaTf32>};
 
 extern const KernelDesc kOpenClMatMulVector;
 const KernelDesc kOpenClMatMulVector = {.name = "opencl.matmul.vector",

@@ -40,7 +40,7 @@ struct ProductFunctions {
                                                      const ProductFacts& facts,
                                                      const Device& device) {
     auto states = StatesFor(kAlgorithm, group, facts.product, device);
-    if (arithmetic == Arithmetic::kF32) return states;
+    if (arithmetic != Arithmetic::kF16) return states;
     return HalfStates(group, std::move(states), device);
   }
   static Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem,
