@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -46,11 +47,13 @@ thread_local bool inside_task = false;
 
 }  // namespace
 
-/// Calls in progress form a list on their callers' stacks, under a spin lock that each lane takes
-/// once for a call, to join it. The caller runs every task that nobody else claims, so a worker
-/// that comes late or not at all costs time alone. Threads sleep under a mutex of their own; who
-/// sleeps says so before it looks for the last time, who changes something looks for sleepers after
-/// it (both sequentially consistent), so that none sleeps through a change.
+/// Each worker has a seat: one word in a line of its own, which it watches, callers offer calls in,
+/// and callers wait for. So lanes neither queue for a lock nor count on one line, which takes
+/// longer than a small operator where there are many. The caller runs every task that nobody else
+/// claims, and takes back offers that were not taken, so a worker that comes late or not at all
+/// costs time alone; one that is at work for another caller is passed over. Threads sleep under one
+/// mutex; who sleeps says so before it looks for the last time, who changes something looks for
+/// sleepers after it (both sequentially consistent), so that none sleeps through a change.
 class ThreadPool::Impl {
  public:
   explicit Impl(int threads);
@@ -59,27 +62,6 @@ class ThreadPool::Impl {
   void Run(int64_t tasks, int threads, FunctionRef<void(int64_t, int)> task);
 
  private:
-  /// For sections of a few instructions: waiting for a mutex that others hold puts threads to
-  /// sleep, which takes longer than a whole small operator.
-  class SpinLock {
-   public:
-    void lock() {
-      int looks = 0;
-      while (held_.exchange(true, std::memory_order_acquire)) {
-        while (held_.load(std::memory_order_relaxed)) {
-          Pause();
-          // Whoever holds it may have lost its core.
-          if (++looks % kPausesPerYield == 0) std::this_thread::yield();
-        }
-      }
-    }
-    void unlock() { held_.store(false, std::memory_order_release); }
-
-   private:
-    static constexpr int kPausesPerYield = 128;
-    std::atomic<bool> held_{false};
-  };
-
   /// Neighbouring tasks that a lane claims before it helps others: operators that follow each other
   /// cut their tensors alike, so that a core finds in its caches what it wrote there.
   struct alignas(64) Share {
@@ -88,56 +70,61 @@ class ThreadPool::Impl {
 
     bool Claim(int64_t& task) {
       // Lanes that look for what is left would count on for ever.
-      if (IsEmpty()) return false;
+      if (next.load(std::memory_order_relaxed) >= end) return false;
       task = next.fetch_add(1, std::memory_order_relaxed);
       return task < end;
     }
-    bool IsEmpty() const { return next.load(std::memory_order_relaxed) >= end; }
   };
 
   /// With more lanes than this some begin in one share.
   static constexpr int kMostShares = 32;
 
-  struct Call {
+  /// What a seat holds: nothing, or a call's address, the lane that is offered below it and kTaken
+  /// once the worker has taken that.
+  using Offer = uintptr_t;
+  static constexpr Offer kIdle = 0, kTaken = 2048, kCallAlignment = 2 * kTaken;
+  static constexpr int kMostLanes = static_cast<int>(kTaken);
+
+  struct alignas(kCallAlignment) Call {
     /// By reference: a FunctionRef made of a parameter would refer to that, not to its function.
     Call(int64_t tasks, int lanes, const FunctionRef<void(int64_t, int)>& task);
-    bool IsOut() const;  // no task is left to claim
+    Offer address() const { return reinterpret_cast<Offer>(this); }
+    static Call* Of(Offer offer) { return reinterpret_cast<Call*>(offer & ~(kCallAlignment - 1)); }
 
     FunctionRef<void(int64_t, int)> task;
     int lanes;  // at most so many, the caller included
     Subnormals subnormals = CurrentSubnormals();
-    int joined = 1;               // lanes handed out so far; guarded by calls_lock_
-    Call* following = nullptr;    // guarded by calls_lock_
-    std::atomic<int> working{0};  // workers that have joined and not left
     int num_shares;
     Share shares[kMostShares];
   };
 
+  struct alignas(64) Seat {
+    std::atomic<Offer> offer{kIdle};
+    std::atomic<bool> sleeps{false};
+    std::condition_variable wake;
+  };
+
   static void RunTasks(Call& call, int lane);
-  void Work(int worker);
-  Call* Join(int worker, int& lane, uint64_t& seen);
-  void Leave(Call& call);
-  void AwaitCall(uint64_t seen);
-  void Publish(Call& call);
+  void Work(Seat& seat);
+  void AwaitOffer(Seat& seat);
+  void OfferSeats(Call& call);
   void Retire(Call& call);
 
-  SpinLock calls_lock_;
-  Call* calls_ = nullptr;        // guarded by calls_lock_
-  std::atomic<int> callers_{0};  // in calls_
   std::atomic<bool> stop_{false};
-  alignas(64) std::atomic<uint64_t> epoch_{0};  // raised whenever workers should look at calls_
-  alignas(64) std::atomic<int> spinning_{0};    // workers that will look before they sleep
-  std::atomic<int> sleeping_{0}, sleeping_callers_{0};
+  std::atomic<int> sleeping_callers_{0};
   std::mutex sleep_mutex_;
-  std::condition_variable work_, done_;
+  std::condition_variable done_;
+  std::deque<Seat> seats_;  // one for each worker
   std::vector<std::thread> workers_;
 };
 
 ThreadPool::Impl::Impl(int threads) {
-  for (int i = 1; i < threads; ++i) {
+  for (int i = 1; i < std::min(threads, kMostLanes); ++i) {
+    Seat& seat = seats_.emplace_back();
     try {
-      workers_.emplace_back([this, i] { Work(i); });
+      workers_.emplace_back([this, &seat] { Work(seat); });
     } catch (const std::system_error&) {
+      seats_.pop_back();
       break;  // the system refuses more threads: make do with those that started
     }
   }
@@ -146,7 +133,7 @@ ThreadPool::Impl::Impl(int threads) {
 ThreadPool::Impl::~Impl() {
   stop_ = true;
   { std::lock_guard lock(sleep_mutex_); }
-  work_.notify_all();
+  for (Seat& seat : seats_) seat.wake.notify_one();
   for (std::thread& worker : workers_) worker.join();
 }
 
@@ -160,11 +147,6 @@ ThreadPool::Impl::Call::Call(int64_t tasks, int lanes, const FunctionRef<void(in
   }
 }
 
-bool ThreadPool::Impl::Call::IsOut() const {
-  return std::all_of(shares, shares + num_shares,
-                     [](const Share& share) { return share.IsEmpty(); });
-}
-
 /// The lane's own share first, then what is left of the others.
 void ThreadPool::Impl::RunTasks(Call& call, int lane) {
   inside_task = true;
@@ -175,82 +157,63 @@ void ThreadPool::Impl::RunTasks(Call& call, int lane) {
   inside_task = false;
 }
 
-/// Takes a seat in a call that has tasks and seats left; null where there is none. A call for all
-/// lanes gives each worker the same seat every time. `seen`: the epoch that was looked at.
-ThreadPool::Impl::Call* ThreadPool::Impl::Join(int worker, int& lane, uint64_t& seen) {
-  std::lock_guard lock(calls_lock_);
-  seen = epoch_.load();
-  for (Call* call = calls_; call != nullptr; call = call->following) {
-    if (call->joined == call->lanes || call->IsOut()) continue;
-    lane = call->lanes == threads() ? worker : call->joined;
-    ++call->joined;
-    call->working.fetch_add(1, std::memory_order_relaxed);
-    return call;
-  }
-  return nullptr;
-}
-
-/// Gives the seat back; `call` may be gone as soon as it is counted out.
-void ThreadPool::Impl::Leave(Call& call) {
-  if (call.working.fetch_sub(1) > 1 || sleeping_callers_.load() == 0) return;
-  { std::lock_guard lock(sleep_mutex_); }
-  done_.notify_all();
-}
-
-/// Returns when workers should look at the calls again.
-void ThreadPool::Impl::AwaitCall(uint64_t seen) {
-  const auto changed = [&] { return epoch_.load() != seen || stop_.load(); };
-  spinning_.fetch_add(1, std::memory_order_relaxed);
-  const bool soon = SpinUntil(changed);
-  spinning_.fetch_sub(1, std::memory_order_relaxed);
-  if (soon) return;
+/// Returns when there is an offer, or the pool stops.
+void ThreadPool::Impl::AwaitOffer(Seat& seat) {
+  const auto changed = [&] { return seat.offer.load() != kIdle || stop_.load(); };
+  if (SpinUntil(changed)) return;
   std::unique_lock lock(sleep_mutex_);
-  sleeping_.fetch_add(1);
-  work_.wait(lock, changed);
-  sleeping_.fetch_sub(1);
+  seat.sleeps = true;
+  seat.wake.wait(lock, changed);
+  seat.sleeps = false;
 }
 
-void ThreadPool::Impl::Work(int worker) {
+void ThreadPool::Impl::Work(Seat& seat) {
   while (!stop_.load()) {
-    int lane = 0;
-    uint64_t seen = 0;
-    if (Call* call = Join(worker, lane, seen)) {
-      {
-        const SubnormalScope scope(call->subnormals);
-        RunTasks(*call, lane);
-      }
-      Leave(*call);
-      if (callers_.load(std::memory_order_relaxed) > 1) continue;  // another may have seats left
+    Offer offer = seat.offer.load();
+    if (offer == kIdle) {
+      AwaitOffer(seat);
+      continue;
     }
-    AwaitCall(seen);
+    if (!seat.offer.compare_exchange_strong(offer, offer | kTaken)) continue;  // taken back
+    Call& call = *Call::Of(offer);
+    {
+      const SubnormalScope scope(call.subnormals);
+      RunTasks(call, static_cast<int>(offer - call.address()));
+    }
+    seat.offer.store(kIdle);  // `call` may be gone from here on
+    if (sleeping_callers_.load() == 0) continue;
+    { std::lock_guard lock(sleep_mutex_); }
+    done_.notify_all();
   }
 }
 
-void ThreadPool::Impl::Publish(Call& call) {
-  {
-    std::lock_guard lock(calls_lock_);
-    call.following = calls_;
-    calls_ = &call;
-    callers_.fetch_add(1, std::memory_order_relaxed);
-    epoch_.fetch_add(1);
+/// To idle workers in their order, so that each gets the same lane every time.
+void ThreadPool::Impl::OfferSeats(Call& call) {
+  const size_t wanted = std::min(seats_.size(), static_cast<size_t>(call.lanes - 1));
+  // All lines come at once, not each when its turn has come.
+  for (size_t i = 0; i < wanted; ++i) __builtin_prefetch(&seats_[i].offer, 1);
+  Offer lane = 1;
+  for (auto seat = seats_.begin(); seat != seats_.end() && lane < Offer(call.lanes); ++seat) {
+    Offer idle = kIdle;
+    if (!seat->offer.compare_exchange_strong(idle, call.address() + lane)) continue;
+    ++lane;
+    if (!seat->sleeps.load()) continue;
+    { std::lock_guard lock(sleep_mutex_); }  // it sleeps, or has seen the offer
+    seat->wake.notify_one();
   }
-  const int wake =
-      std::min(call.lanes - 1 - spinning_.load(std::memory_order_relaxed), sleeping_.load());
-  if (wake <= 0) return;
-  { std::lock_guard lock(sleep_mutex_); }  // whoever is about to sleep sleeps, or has seen the call
-  for (int i = 0; i < wake; ++i) work_.notify_one();
 }
 
-/// Closes the call to new lanes and waits for those inside.
+/// Takes back what nobody took, and waits for those at work.
 void ThreadPool::Impl::Retire(Call& call) {
-  {
-    std::lock_guard lock(calls_lock_);
-    Call** link = &calls_;
-    while (*link != &call) link = &(*link)->following;
-    *link = call.following;
-    callers_.fetch_sub(1, std::memory_order_relaxed);
+  const auto is_here = [&](Offer offer) { return Call::Of(offer) == &call; };
+  for (Seat& seat : seats_) {
+    Offer offer = seat.offer.load();
+    if (is_here(offer) && (offer & kTaken) == 0) seat.offer.compare_exchange_strong(offer, kIdle);
   }
-  const auto done = [&] { return call.working.load() == 0; };
+  const auto done = [&] {
+    return std::none_of(seats_.begin(), seats_.end(),
+                        [&](const Seat& seat) { return is_here(seat.offer.load()); });
+  };
   if (done() || SpinUntil(done)) return;
   std::unique_lock lock(sleep_mutex_);
   sleeping_callers_.fetch_add(1);
@@ -265,7 +228,7 @@ void ThreadPool::Impl::Run(int64_t tasks, int threads, FunctionRef<void(int64_t,
     return;
   }
   Call call(tasks, lanes, task);
-  Publish(call);
+  OfferSeats(call);
   RunTasks(call, 0);
   Retire(call);
 }
