@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include "kernels/cpu/depthwise/line.h"
 #include "kernels/cpu/simd/targets.h"
 #include "tests/kernels/kernel_check.h"
 
 namespace fettle::kernels {
 
+extern const KernelDesc kCpuConvDepthwiseLine;
 extern const KernelDesc kCpuConvDepthwiseNhwc;
 
 namespace {
@@ -55,6 +57,38 @@ TEST(Depthwise, AgreesWithTheOracleOnEveryInstructionSet) {
                                 "%c = Conv(%x, %w, %b) {{{}}}\n{}",
                                 row.x, w, w.substr(0, w.find('x')), row.attributes, tail),
                     {.atol = 5e-5, .rtol = 1e-5});
+      }
+    }
+  }
+  ForceSimdTarget("");
+}
+
+TEST(Depthwise, LinesOfFewChannelsAgreeWithTheOracleOnEveryInstructionSet) {
+  struct Row {
+    const char *size, *kernel, *attributes;
+  };
+  static constexpr Row kRows[] = {
+      {"9x11", "3x3", "pads=[1,1,1,1], "},
+      {"1x1", "3x3", "pads=[1,1,1,1], "},
+      {"7x40", "3x3", ""},
+      {"13x5", "5x2", "pads=[2,0,1,1], "},
+      {"2x3", "7x7", "pads=[3,3,3,3], "},
+      {"3x2", "3x3", "pads=[4,4,4,4], "},
+      {"130x64", "3x1", "pads=[1,0,1,0], "},
+  };
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    SCOPED_TRACE(target);
+    for (int c = 1; 2 * c < GetLineKernel().lanes; ++c) {
+      for (const Row& row : kRows) {
+        for (const char* tail :
+             {"output %c\n", "%y = Relu(%c)\noutput %y\n", "%y = Sigmoid(%c)\noutput %y\n"}) {
+          CheckKernel(kCpuConvDepthwiseLine,
+                      fmt::format("input %x: f32[2x{0}x{1}]\nconst %w: f32[{0}x1x{2}]\n"
+                                  "const %b: f32[{0}]\n%c = Conv(%x, %w, %b) {{{3}group={0}}}\n{4}",
+                                  c, row.size, row.kernel, row.attributes, tail),
+                      {.atol = 5e-5, .rtol = 1e-5});
+        }
       }
     }
   }

@@ -13,6 +13,7 @@ extern const KernelDesc kCpuBinaryPack;
 extern const KernelDesc kCpuBinaryProduct;
 extern const KernelDesc kCpuBinaryTables;
 extern const KernelDesc kCpuBinaryWeights;
+extern const KernelDesc kCpuConvDepthwiseLine;
 extern const KernelDesc kCpuConvDepthwiseNchwc;
 extern const KernelDesc kCpuConvDepthwiseNhwc;
 extern const KernelDesc kCpuConvDotNhwc;
@@ -78,6 +79,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuBinaryProduct,
       &kCpuBinaryTables,
       &kCpuBinaryWeights,
+      &kCpuConvDepthwiseLine,
       &kCpuConvDepthwiseNchwc,
       &kCpuConvDepthwiseNhwc,
       &kCpuConvDotNhwc,

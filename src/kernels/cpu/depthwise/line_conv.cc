@@ -1,0 +1,193 @@
+// cpu.conv.depthwise.line: one filter per channel, channels-last, where channels fill no vector:
+// lines are copied with their padding, and a line of pixels is one long vector
+// (kernels/cpu/depthwise/line.h). Also a single channel, which is a convolution without groups.
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <vector>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/conv/operands.h"
+#include "kernels/cpu/depthwise/line.h"
+#include "kernels/cpu/epilogue/epilogue.h"
+#include "kernels/family.h"
+#include "tensor/read_floats.h"
+
+namespace fettle::kernels {
+namespace {
+
+constexpr int64_t kMostLines = 7;
+/// A task is worth some microseconds.
+constexpr int64_t kTaskMacs = 100'000;
+
+struct Conv {
+  ConvOperands operands;
+  ConvGeometry g;
+
+  int64_t lanes() const { return GetLineKernel().lanes; }
+  /// Vectors after which channels begin again.
+  int64_t phases() const { return g.oc / std::gcd(g.oc, lanes()); }
+  int64_t row_floats() const { return g.kernel[2] * phases() * lanes(); }
+  /// Of a padded line.
+  int64_t line_floats() const {
+    return RoundUp((g.out[2] + g.kernel[2] - 1) * g.oc + lanes(), lanes());
+  }
+};
+
+Result<Conv> Read(const ir::Graph& group, const Device&) {
+  using Axes = std::array<int64_t, 3>;
+  ASSIGN_OR_RETURN(const ConvOperands operands, ReadConvOperands(group, "Conv"));
+  ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(group, group.nodes()[0]));
+  if (g.groups != g.ic || g.oc != g.ic) return Unsupported("not a filter per channel");
+  if (g.oc == 0 || 2 * g.oc >= GetLineKernel().lanes) return Unsupported("channels fill a vector");
+  if (g.in[0] != 1 || g.kernel[0] != 1 || g.pad[0] != 0) return Unsupported("three spatial axes");
+  if (g.stride != Axes{1, 1, 1} || g.dilation != Axes{1, 1, 1})
+    return Unsupported("a stride or dilation over 1");
+  if (g.kernel[1] > kMostLines) return Unsupported("a kernel of {} rows", g.kernel[1]);
+  return Conv{operands, g};
+}
+
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Conv& conv,
+                                            const Device&) {
+  ASSIGN_OR_RETURN(StateAssignment states, ConvStates(group, conv.operands));
+  RETURN_IF_ERROR(Epilogue::Compile(group, states).status());
+  return std::vector<StateAssignment>{std::move(states)};
+}
+
+/// [kernel row][kernel column][phase][lane], then the bias, [phase][lane].
+void Pack(const Conv& conv, const Constant& w, const Constant* b, float* out) {
+  const int64_t period = conv.phases() * conv.lanes(), taps = conv.g.taps();
+  std::vector<float> filters(conv.g.oc * taps), bias(conv.g.oc, 0.0f);
+  ReadFloats(w, 0, conv.g.oc * taps, filters.data());
+  if (b != nullptr) ReadFloats(*b, 0, conv.g.oc, bias.data());
+  for (int64_t i = 0; i < period; ++i) {
+    const int64_t c = i % conv.g.oc;
+    for (int64_t t = 0; t < taps; ++t) out[t * period + i] = filters[c * taps + t];
+    out[taps * period + i] = bias[c];
+  }
+}
+
+class DepthwiseLines final : public PreparedKernel {
+ public:
+  DepthwiseLines(const Problem& problem, const Conv& conv, Epilogue epilogue, int lanes)
+      : conv_(conv),
+        input_(IndexOf(problem.group->inputs, conv.operands.x)),
+        out_(ChannelsLastPixels(conv.g.oc, conv.g.image_pixels())),
+        kernel_(GetLineKernel()),
+        epilogue_(std::move(epilogue)),
+        lanes_(lanes),
+        line_floats_(conv.line_floats()) {
+    const int64_t row_macs = conv.g.out[2] * conv.g.oc * conv.g.taps();
+    rows_ = std::clamp<int64_t>(kTaskMacs / std::max<int64_t>(row_macs, 1), 1,
+                                std::max<int64_t>(conv.g.out[1], 1));
+  }
+
+  std::vector<PackRequest> packs() const override {
+    const int64_t floats = conv_.g.kernel[1] * conv_.row_floats() + conv_.phases() * conv_.lanes();
+    std::vector<PackRequest> all{
+        RequestWeights(conv_.operands, fmt::format("depthwise.line.lanes{}.f32", kernel_.lanes),
+                       floats, [conv = conv_](const Constant& w, const Constant* b, float* out) {
+                         Pack(conv, w, b, out);
+                       })};
+    epilogue_.AppendPacks(all);
+    return all;
+  }
+
+  int64_t workspace_bytes() const override { return lanes_ * LaneFloats() * 4; }
+
+  Status Launch(const LaunchArgs& args) const override {
+    const elementwise::Binding binding = epilogue_.Bind(args, 1);
+    const int64_t blocks = CeilDiv(conv_.g.out[1], rows_);
+    static_cast<CpuStream&>(args.stream)
+        .ParallelFor(conv_.g.batch * blocks, [&](int64_t task, int lane) {
+          const int64_t row = task % blocks * rows_;
+          RunRows(args, binding,
+                  {.image = task / blocks,
+                   .row = row,
+                   .end = std::min(row + rows_, conv_.g.out[1]),
+                   .ring = args.workspace.host<float>() + lane * LaneFloats()});
+        });
+    return OkStatus();
+  }
+
+ private:
+  /// Output rows [row, end) of an image.
+  struct Task {
+    int64_t image, row, end;
+    float* ring;  // padded lines, that of input row h at h % kernel rows
+  };
+
+  int64_t LaneFloats() const { return RoundUp(conv_.g.kernel[1] * line_floats_, 16); }
+
+  void CopyLine(const float* line, float* out) const {
+    const ConvGeometry& g = conv_.g;
+    const int64_t before = g.pad[2] * g.oc;
+    const int64_t wanted = (g.out[2] + g.kernel[2] - 1) * g.oc - before;
+    const int64_t inside = std::clamp<int64_t>(wanted, 0, g.in[2] * g.oc);
+    std::fill_n(out, before, 0.0f);
+    std::copy_n(line, inside, out + before);
+    std::fill(out + before + inside, out + line_floats_, 0.0f);
+  }
+
+  void RunRows(const LaunchArgs& args, const elementwise::Binding& binding,
+               const Task& task) const {
+    const ConvGeometry& g = conv_.g;
+    const int64_t line_elements = g.in[2] * g.oc;
+    const auto* x = args.inputs[input_].host<float>() + task.image * g.in[1] * line_elements;
+    auto* y = args.outputs[0].host<float>();
+    std::array<const float*, kMostLines> lines;
+    LineArgs line;
+    line.lines = lines.data();
+    line.taps = g.kernel[2];
+    line.channels = g.oc;
+    line.phases = conv_.phases();
+    line.low = epilogue_.clamp().low;
+    line.high = epilogue_.clamp().high;
+    line.count = g.out[2] * g.oc;
+    const auto* weights = args.packed[0].host<float>();
+    line.bias = weights + g.kernel[1] * conv_.row_floats();
+    int64_t next = 0;  // the first input row that is not in the ring
+    for (int64_t row = task.row; row < task.end; ++row) {
+      const int64_t top = row - g.pad[1], begin = std::max<int64_t>(top, 0);
+      const int64_t end = std::clamp<int64_t>(top + g.kernel[1], begin, g.in[1]);
+      const auto in_ring = [&](int64_t h) { return task.ring + h % g.kernel[1] * line_floats_; };
+      for (next = std::max(next, begin); next < end; ++next)
+        CopyLine(x + next * line_elements, in_ring(next));
+      for (int64_t h = begin; h < end; ++h) lines[h - begin] = in_ring(h);
+      line.num_lines = end - begin;
+      // Kernel rows above the image meet no line.
+      line.weights = weights + std::min(begin - top, g.kernel[1]) * conv_.row_floats();
+      line.out = y + out_.Offset(task.image, row * g.out[2], 0);
+      kernel_.run(line);
+    }
+    FinishPixels(epilogue_, binding, out_,
+                 {task.image, task.row * g.out[2], (task.end - task.row) * g.out[2], 0, g.oc}, y);
+  }
+
+  Conv conv_;
+  size_t input_;
+  PixelLayout out_;
+  LineKernel kernel_;
+  Epilogue epilogue_;
+  int lanes_;
+  int64_t line_floats_, rows_;
+};
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Conv& conv,
+                                                const Params&, const Device& device) {
+  ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
+  const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
+  return std::unique_ptr<PreparedKernel>(
+      new DepthwiseLines(problem, conv, std::move(epilogue), lanes));
+}
+
+constexpr Family<Conv> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<21>};
+
+}  // namespace
+
+extern const KernelDesc kCpuConvDepthwiseLine;
+const KernelDesc kCpuConvDepthwiseLine = {.name = "cpu.conv.depthwise.line",
+                                          .match = MatchAs<kFamily>};
+
+}  // namespace fettle::kernels
