@@ -15,13 +15,23 @@ FilterForm DepthwiseForm(const PixelConv& conv) {
 }
 
 ParamSpace DepthwiseSpace(const PixelConv& conv, const Device& device) {
+  // Work-items that a compute unit of a GPU needs to have something to do while others wait.
+  constexpr int64_t kItemsOfUnit = 256;
+  const OpenClFacts& facts = AsOpenCl(device).facts();
   DepthwiseTile tile{.columns = conv.out[2] > 1 ? 4 : 1};
+  while (!facts.is_cpu && tile.columns > 1 &&
+         conv.batch * conv.out[1] * DivideUp(conv.out[2], tile.columns) * DivideUp(conv.oc, 4) <
+             kItemsOfUnit * facts.compute_units)
+    tile.columns /= 2;
   SetGroup(PlaceSizes(conv.out[1] * DivideUp(conv.out[2], tile.columns), DivideUp(conv.oc, 4)),
            tile);
   return GroupedSpace<kDepthwiseFields>(tile, device);
 }
 
 namespace {
+
+/// Taps up to which a program is made for one size of filters.
+constexpr int64_t kMostUnrolled = 25;
 
 Result<PixelConv> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(PixelConv conv, ReadPixelConv(group));
@@ -40,6 +50,8 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pi
   BuildOptions options = AccessOptions(problem.states.outputs[0]);
   DefineArithmetic(arithmetic, device, options);
   kDepthwiseFields.Define(tile, options);
+  if (conv.taps() <= kMostUnrolled)
+    options.Define("KERNEL_H", conv.kernel[1]).Define("KERNEL_W", conv.kernel[2]);
   ASSIGN_OR_RETURN(
       std::unique_ptr<RecordedKernel> made,
       RecordConv(problem, conv, DepthwiseForm(conv),

@@ -4,11 +4,26 @@
 //   x, y    NCHW4c buffers or NC4HW4 images (access.clh)
 //   filter  bias [quads][4] as float, then weights of the storage type [quad][kernel row][kernel
 //           column][4]
+//   KERNEL_H, KERNEL_W  of the filter where its loops are unrolled, 0: as `window` says
+#ifndef KERNEL_H
+#define KERNEL_H 0
+#define KERNEL_W 0
+#endif
 #define QUADS 1
 #define PART_STEPS 16
 #include "kernels/opencl/access.clh"
 #include "kernels/opencl/expression/expression.clh"
 #include "kernels/opencl/conv/tile.clh"
+
+#if KERNEL_H > 0
+#define ROWS KERNEL_H
+#define COLUMNS KERNEL_W
+#define EACH_TAP _Pragma("unroll")
+#else
+#define ROWS window.x
+#define COLUMNS window.y
+#define EACH_TAP
+#endif
 
 // window = (kernel rows, kernel columns, row stride, column stride); borders = (rows above, columns
 // to the left, row dilation, column dilation).
@@ -28,12 +43,15 @@ __kernel void conv_depthwise(TENSOR_IN(x), const int4 in_dims, TENSOR_OUT(y), co
   DECLARE_PARTS;
 
   __global const storage_t* weights = (__global const storage_t*)(filter + bias_floats);
-  for (int i = 0; i < window.x; ++i) {
+  EACH_TAP
+  for (int i = 0; i < ROWS; ++i) {
     const int in_row = row * window.z - borders.x + i * borders.z;
     if (in_row < 0 || in_row >= in_dims.y) continue;
     int in_column = first_column * window.w - borders.y;
-    for (int j = 0; j < window.y; ++j, in_column += borders.w) {
-      const REAL4 w = LOAD_WEIGHTS(weights, (quad * window.x + i) * window.y + j);
+    EACH_TAP
+    for (int j = 0; j < COLUMNS; ++j, in_column += borders.w) {
+      const REAL4 w = LOAD_WEIGHTS(weights, (quad * ROWS + i) * COLUMNS + j);
+#pragma unroll
       for (int t = 0; t < TILE_W; ++t) {
         const REAL4 v = LOAD_PADDED(x, in_dims, n, quad, in_row, in_column + t * window.w);
         ADD_PRODUCT(SUM(t), v, w);
