@@ -137,6 +137,9 @@ struct Setting {
   Params params;
 };
 
+/// Match::taste() of what no plan takes before it is measured.
+inline constexpr int kOnlyMeasured = -1;
+
 /// A group as one kernel understands it, read once. Immutable: any thread may ask. Its device
 /// outlives it.
 class Match {
@@ -145,7 +148,9 @@ class Match {
   /// The assignments in which the kernel computes the group, best first; at least one.
   virtual std::span<const StateAssignment> states() const = 0;
   /// How much the kernel is preferred for this group and device until something is measured: the
-  /// higher wins. What is merely unattractive is tasted low, not refused; references have 0.
+  /// higher wins. What is merely unattractive is tasted low, not refused; references have 0. Plans
+  /// cover as many nodes by a group as a kernel takes, so one that may be slower than several
+  /// kernels for parts of its group says kOnlyMeasured.
   virtual int taste() const { return 1; }
   /// Empty where there is nothing to tune.
   virtual ParamSpace params(int states, int threads) const = 0;

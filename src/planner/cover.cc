@@ -28,6 +28,15 @@ Status NoChoice(const ir::Node& node, const GroupChoices& choices) {
 
 namespace {
 
+/// Of a group what may be taken before anything is measured.
+GroupChoices UnmeasuredChoices(const ir::Graph& graph, const passes::Group& group,
+                               const DeviceSet& devices, const Limits& limits) {
+  GroupChoices choices = ListChoices(graph, group, devices, limits);
+  std::erase_if(choices.choices,
+                [](const Choice& choice) { return choice.taste == kernels::kOnlyMeasured; });
+  return choices;
+}
+
 /// The largest of `groups` (largest first, free ones alone) that the preferred device has a kernel
 /// for, or else any device; its choices are empty where there is none.
 GroupChoices BestGroup(const ir::Graph& graph, const std::vector<const passes::Group*>& groups,
@@ -38,13 +47,13 @@ GroupChoices BestGroup(const ir::Graph& graph, const std::vector<const passes::G
     Limits alone = limits;
     alone.accelerator_only = true;
     for (const passes::Group* group : groups) {
-      GroupChoices choices = ListChoices(graph, *group, preferred, alone);
+      GroupChoices choices = UnmeasuredChoices(graph, *group, preferred, alone);
       if (!choices.choices.empty()) return choices;
     }
   }
   GroupChoices best;
   for (const passes::Group* group : groups) {
-    best = ListChoices(graph, *group, devices, limits);
+    best = UnmeasuredChoices(graph, *group, devices, limits);
     if (!best.choices.empty()) break;
   }
   return best;

@@ -12,6 +12,7 @@
 #include "kernels/problem_text.h"
 #include "planner/catalogue.h"
 #include "planner/choices.h"
+#include "planner/cover.h"
 #include "planner/extract.h"
 #include "planner/planner.h"
 #include "solver/solve.h"
@@ -158,6 +159,38 @@ std::string OpenClNetName(const testing::TestParamInfo<std::string_view>& info) 
 
 INSTANTIATE_TEST_SUITE_P(Nets, OpenClPlanTest, testing::Values(kResidual, kBranches, kQuantised),
                          OpenClNetName);
+
+/// A group of two convolutions holds what two kernels would compute: where nobody knows that one
+/// launch of both is faster, it is for plans that were measured.
+TEST(OpenClSeparable, IsAChoiceThatUnmeasuredPlansOfACpuLeaveAlone) {
+  auto opened = OpenClDevice::Open();
+  if (!opened.ok()) GTEST_SKIP() << "no OpenCL device: " << opened.status().message();
+  if (!(*opened)->facts().is_cpu) GTEST_SKIP() << "the device is no CPU";
+  const CpuDevice cpu(std::make_shared<ThreadPool>(1));
+  const DeviceSet devices(cpu, opened->get());
+  ir::Graph graph = ops::Parse(R"(input %x: f32[1x16x9x11]
+const %w: f32[16x1x3x3]
+const %v: f32[24x16x1x1]
+%a = Conv(%x, %w) {pads=[1,1,1,1], group=16}
+%b = Relu(%a)
+%y = Conv(%b, %v)
+output %y
+)")
+                        .value();
+  ASSERT_TRUE(ops::InferGraph(graph).ok());
+  const Limits limits{.preferred = DeviceKind::kOpenCl};
+  const auto is_separable = [](const kernels::KernelDesc* kernel) {
+    return kernel->name == "opencl.conv.separable";
+  };
+  const Cover cover = GreedyCover(graph, devices, limits).value();
+  EXPECT_EQ(cover.size(), 2U);
+  for (const GroupChoices& group : cover) EXPECT_FALSE(is_separable(group.choices.at(0).kernel));
+  const Catalogue catalogue = ListCatalogue(graph, devices, limits).value();
+  EXPECT_TRUE(std::any_of(catalogue.kinds.begin(), catalogue.kinds.end(), [&](const Kind& kind) {
+    return std::any_of(kind.entries.begin(), kind.entries.end(),
+                       [&](const Entry& entry) { return is_separable(entry.kernel); });
+  }));
+}
 
 /// What `plan --explain` prints of a product: every step of the ladder, taken or with its reason.
 TEST(OpenClProducts, EveryStepOfTheLadderIsAChoiceOrSaysWhyNot) {

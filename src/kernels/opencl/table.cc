@@ -18,6 +18,7 @@ extern const KernelDesc kOpenClConvPointwiseF16;
 extern const KernelDesc kOpenClConvLocal;
 extern const KernelDesc kOpenClConvMma;
 extern const KernelDesc kOpenClConvMmaTf32;
+extern const KernelDesc kOpenClConvSeparable;
 extern const KernelDesc kOpenClConvTransposeGather;
 extern const KernelDesc kOpenClConvWinograd;
 extern const KernelDesc kOpenClDistancePairs;
@@ -73,6 +74,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClConvLocal,
       &kOpenClConvMma,
       &kOpenClConvMmaTf32,
+      &kOpenClConvSeparable,
       &kOpenClConvTransposeGather,
       &kOpenClConvWinograd,
       &kOpenClDistancePairs,
