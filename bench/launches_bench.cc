@@ -1,0 +1,274 @@
+// What the launches of an inference on an OpenCL device cost the host, and what the device: they
+// are recorded from a session and replayed as they are. Devices that are through with a kernel
+// before the host has enqueued the next one are timed behind a gate, a kernel that keeps them busy
+// until all that is timed is enqueued; what events say of the same kernels stands beside it.
+// Usage: launches_bench MODEL [DEVICE [high|normal]]
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "device/opencl/opencl_stream.h"
+#include "kernels/opencl/probe/mma.h"
+#include "runtime/session.h"
+
+namespace {
+
+using namespace fettle;  // NOLINT: a program of one file
+
+struct Launch {
+  cl_program program = nullptr;
+  std::string function;
+  std::vector<std::vector<std::byte>> args;
+  std::array<size_t, 3> gws{}, lws{};
+};
+
+/// The loader's functions; launches are recorded on the way.
+class RecordedOpenCl {
+ public:
+  RecordedOpenCl() : real_(*LoadOpenCl().value()), api_(real_) {
+    g_recorded = this;
+    api_.CreateKernel = [](cl_program program, const char* name, cl_int* code) {
+      cl_kernel made = g_recorded->real_.CreateKernel(program, name, code);
+      g_recorded->kernels_[made] = {.program = program, .function = name};
+      return made;
+    };
+    api_.SetKernelArg = [](cl_kernel kernel, cl_uint i, size_t size, const void* value) {
+      auto& args = g_recorded->kernels_[kernel].args;
+      args.resize(std::max<size_t>(args.size(), i + 1));
+      const auto* bytes = static_cast<const std::byte*>(value);
+      args[i].assign(bytes, bytes + size);
+      return g_recorded->real_.SetKernelArg(kernel, i, size, value);
+    };
+    api_.EnqueueNDRangeKernel = [](cl_command_queue queue, cl_kernel kernel, cl_uint dims,
+                                   const size_t* offset, const size_t* gws, const size_t* lws,
+                                   cl_uint waits, const cl_event* wait, cl_event* event) {
+      Launch& launch = g_recorded->launches_.emplace_back(g_recorded->kernels_[kernel]);
+      std::copy_n(gws, dims, launch.gws.begin());
+      if (lws != nullptr) std::copy_n(lws, dims, launch.lws.begin());
+      return g_recorded->real_.EnqueueNDRangeKernel(queue, kernel, dims, offset, gws, lws, waits,
+                                                    wait, event);
+    };
+  }
+  const OpenClApi& api() const { return api_; }
+  const OpenClApi& real() const { return real_; }
+  /// What was launched since the last call.
+  std::vector<Launch> Take() { return std::move(launches_); }
+
+ private:
+  static inline RecordedOpenCl* g_recorded = nullptr;
+  const OpenClApi& real_;
+  OpenClApi api_;
+  std::map<cl_kernel, Launch> kernels_;
+  std::vector<Launch> launches_;
+};
+
+constexpr const char* kGate = R"(
+__kernel void gate(__global uint* out, const uint steps) {
+  uint value = steps;
+  for (uint i = 0; i < steps; ++i) value = (value * 1664525u + 1013904223u) ^ i;
+  if (value == 1u) out[0] = value;
+})";
+
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + std::ssize(values) / 2, values.end());
+  return values[values.size() / 2];
+}
+
+double UsSince(int64_t begin) { return static_cast<double>(NowNs() - begin) * 1e-3; }
+
+/// Recorded launches on queues of their own, each with a kernel whose arguments are set once.
+class Replay {
+ public:
+  static constexpr size_t kOne[3] = {1, 1, 1};
+
+  Replay(const OpenClApi& api, const OpenClDevice& device, const std::vector<Launch>& launches)
+      : api_(api), launches_(launches) {
+    cl_int code = CL_SUCCESS;
+    queue_ = api.CreateCommandQueue(device.context(), device.id(), 0, &code);
+    timed_ =
+        api.CreateCommandQueue(device.context(), device.id(), CL_QUEUE_PROFILING_ENABLE, &code);
+    for (const Launch& launch : launches) {
+      kernels_.push_back(api.CreateKernel(launch.program, launch.function.c_str(), &code));
+      for (size_t a = 0; a < launch.args.size(); ++a)
+        api.SetKernelArg(kernels_.back(), static_cast<cl_uint>(a), launch.args[a].size(),
+                         launch.args[a].data());
+    }
+    gate_ = device.BuildKernel({.name = "gate", .text = kGate, .options = ""}, "gate").value();
+    out_ = device.Allocate({.kind = MemoryKind::kBuffer, .bytes = 64}).value();
+    auto* const out = static_cast<cl_mem>(out_->base());
+    api.SetKernelArg(gate_->get(), 0, sizeof(out), &out);
+    constexpr double kSteps = 1 << 18;
+    GateUs(kSteps);
+    steps_of_us_ = kSteps / GateUs(kSteps);
+  }
+
+  size_t size() const { return kernels_.size(); }
+  void Enqueue(size_t i, cl_command_queue queue, cl_event* event = nullptr) const {
+    const Launch& launch = launches_[i];
+    api_.EnqueueNDRangeKernel(queue, kernels_[i], 3, nullptr, launch.gws.data(),
+                              launch.lws[0] > 0 ? launch.lws.data() : nullptr, 0, nullptr, event);
+  }
+  void EnqueueAll() const {
+    for (size_t i = 0; i < size(); ++i) Enqueue(i, queue_);
+  }
+  void EnqueueAllWithEvents() const {
+    for (size_t i = 0; i < size(); ++i) {
+      cl_event event = nullptr;
+      Enqueue(i, queue_, &event);
+      api_.ReleaseEvent(event);
+    }
+  }
+
+  struct Times {
+    double host_us = 0, whole_us = 0;
+  };
+  /// Of the host in `enqueue`, and until the device is through.
+  Times Time(auto enqueue) const {
+    std::vector<double> host, whole;
+    for (int run = 0; run < kRuns; ++run) {
+      api_.Finish(queue_);
+      const int64_t begin = NowNs();
+      enqueue();
+      host.push_back(UsSince(begin));
+      api_.Finish(queue_);
+      whole.push_back(UsSince(begin));
+    }
+    return {Median(host), Median(whole)};
+  }
+  /// Of the device alone, in what `enqueue` enqueues in less than `host_us`.
+  double Gated(auto enqueue, double host_us) const {
+    constexpr double kMarginUs = 300;
+    const double steps = (host_us + kMarginUs) * steps_of_us_;
+    std::vector<double> us;
+    for (int run = 0; run < kRuns; ++run) {
+      const double alone = GateUs(steps);
+      const int64_t begin = NowNs();
+      EnqueueGate();
+      enqueue();
+      api_.Finish(queue_);
+      us.push_back(UsSince(begin) - alone);
+    }
+    return Median(us);
+  }
+  double GatedUs(size_t i) const {
+    constexpr int kTimes = 48;
+    constexpr double kHostUs = 12;
+    return Gated(
+               [&] {
+                 for (int k = 0; k < kTimes; ++k) Enqueue(i, queue_);
+               },
+               kTimes * kHostUs) /
+           kTimes;
+  }
+  double EventUs(size_t i) const {
+    std::vector<double> us;
+    for (int run = 0; run < kRuns; ++run) {
+      cl_event event = nullptr;
+      Enqueue(i, timed_, &event);
+      api_.WaitForEvents(1, &event);
+      us.push_back(DurationMs(api_, event) * 1e3);
+      api_.ReleaseEvent(event);
+    }
+    return Median(us);
+  }
+
+ private:
+  static constexpr int kRuns = 7;
+  void EnqueueGate() const {
+    api_.EnqueueNDRangeKernel(queue_, gate_->get(), 3, nullptr, kOne, kOne, 0, nullptr, nullptr);
+  }
+  double GateUs(double steps) const {
+    const auto count = static_cast<cl_uint>(steps);
+    api_.SetKernelArg(gate_->get(), 1, sizeof(count), &count);
+    api_.Finish(queue_);
+    const int64_t begin = NowNs();
+    EnqueueGate();
+    api_.Finish(queue_);
+    return UsSince(begin);
+  }
+
+  const OpenClApi& api_;
+  const std::vector<Launch>& launches_;
+  cl_command_queue queue_, timed_;  // until the program ends, as are the kernels
+  std::vector<cl_kernel> kernels_;
+  std::shared_ptr<OpenClKernel> gate_;
+  std::shared_ptr<DeviceMemory> out_;
+  double steps_of_us_ = 0;
+};
+
+Result<runtime::TensorMap> InputsOf(const runtime::Model& model) {
+  std::vector<std::string> unread;
+  ASSIGN_OR_RETURN(const auto shapes, runtime::DefaultShapes(model, {}, &unread));
+  runtime::TensorMap inputs;
+  for (ir::ValueId id : model.graph().inputs) {
+    const ir::Value& input = model.graph().value(id);
+    ASSIGN_OR_RETURN(Tensor tensor, Tensor::Create(input.dtype, shapes.at(input.name)));
+    std::fill_n(tensor.data(), tensor.bytes().size(), std::byte{0});
+    inputs.emplace(input.name, std::move(tensor));
+  }
+  return inputs;
+}
+
+void Print(const Replay& replay, const std::vector<Launch>& launches) {
+  const auto times = replay.Time([&] { replay.EnqueueAll(); });
+  const auto with_events = replay.Time([&] { replay.EnqueueAllWithEvents(); });
+  const double count = static_cast<double>(replay.size());
+  std::printf(
+      "%zu launches an inference, us: host %.1f each, %.1f with an event; until finished "
+      "%.1f; device alone %.1f\n",
+      replay.size(), times.host_us / count, with_events.host_us / count, times.whole_us,
+      replay.Gated([&] { replay.EnqueueAll(); }, 2 * times.host_us));
+  std::printf("%4s %-26s %9s %24s %9s %9s\n", "", "function", "arguments", "work-items", "gated us",
+              "event us");
+  double gated_sum = 0, event_sum = 0;
+  for (size_t i = 0; i < replay.size(); ++i) {
+    const Launch& launch = launches[i];
+    const auto& [gws, lws] = std::pair(launch.gws, launch.lws);
+    const double gated = replay.GatedUs(i), event = replay.EventUs(i);
+    std::printf(
+        "%4zu %-26s %9zu %24s %9.2f %9.2f\n", i, launch.function.c_str(), launch.args.size(),
+        fmt::format("{}x{}x{} by {}x{}x{}", gws[0], gws[1], gws[2], lws[0], lws[1], lws[2]).c_str(),
+        gated, event);
+    gated_sum += gated;
+    event_sum += event;
+  }
+  std::printf("in all: %.1f us behind a gate, %.1f us by events\n", gated_sum, event_sum);
+}
+
+Status Run(const std::string& path, const std::string& device_name, bool normal) {
+  RecordedOpenCl recorded;
+  ASSIGN_OR_RETURN(const auto listings, ListOpenClDevices());
+  ASSIGN_OR_RETURN(const OpenClListing* listing, ChooseOpenClDevice(listings, device_name));
+  ASSIGN_OR_RETURN(const auto device, OpenClDevice::Open(*listing, {.api = &recorded.api()}));
+  if (const Result<MmaFacts> mma = kernels::ProbeMma(*device); mma.ok()) device->Learn(*mma);
+  ASSIGN_OR_RETURN(const auto model, runtime::Model::Load(path));
+  runtime::SessionOptions options{.accelerators = {device}};
+  if (normal) options.precision = planner::Precision::kNormal;
+  ASSIGN_OR_RETURN(const auto session, runtime::Session::Create(model, options));
+  ASSIGN_OR_RETURN(const runtime::TensorMap inputs, InputsOf(*model));
+  runtime::TensorMap outputs;
+  // The first inference judges the precision.
+  RETURN_IF_ERROR(session->Run(inputs, &outputs));
+  recorded.Take();
+  RETURN_IF_ERROR(session->Run(inputs, &outputs));
+  const std::vector<Launch> launches = recorded.Take();
+  Print(Replay(recorded.real(), *device, launches), launches);
+  return OkStatus();
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count < 2) {
+    std::fprintf(stderr, "usage: launches_bench MODEL [DEVICE [high|normal]]\n");
+    return 2;
+  }
+  const bool normal = count > 3 && std::string_view(arguments[3]) == "normal";
+  const Status status = Run(arguments[1], count > 2 ? arguments[2] : "", normal);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "%s\n", status.message().c_str());
+  return 1;
+}
