@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from PIL import Image
 
-from restorer import MOST
+from restorer import MOST, packed
 
 CROP_WIDTH, CROPS = 320, 4
-PATCH = 96
+PATCH = 128
 HELD_OUT = 16  # one run of so many is measured, not trained on
 
 
@@ -45,13 +45,14 @@ class Crops:
 class Patches:
     """Random patches, flipped and turned. Everything is drawn on the device, so a CUDA graph can hold it."""
 
-    def __init__(self, crops):
-        self.crops, self.device = crops, crops.device
+    def __init__(self, crops, block):
+        """`block` is that of the networks: corners of patches lie on it."""
+        self.crops, self.device, self.block = crops, crops.device, block
         steps = torch.arange(PATCH, device=self.device)
         self.rows, self.columns = steps.view(1, -1, 1), steps.view(1, 1, -1)
 
     def places(self, count, of):
-        """(crop, y, x), broadcast to [count, PATCH, PATCH]; corners are even, as the network unshuffles."""
+        """(crop, y, x), broadcast to [count, PATCH, PATCH]; corners lie on blocks."""
         def random(end):
             return torch.randint(end, (count, 1, 1), device=self.device)
 
@@ -60,7 +61,7 @@ class Patches:
         turn, flip_y, flip_x = (random(2).bool() for _ in range(3))
         y, x = torch.where(turn, self.columns, self.rows), torch.where(turn, self.rows, self.columns)
         y, x = torch.where(flip_y, PATCH - 1 - y, y), torch.where(flip_x, PATCH - 1 - x, x)
-        return crop, y + 2 * random((height - PATCH) // 2 + 1), x + 2 * random((width - PATCH) // 2 + 1)
+        return crop, y + self.block * random((height - PATCH) // self.block + 1), x + self.block * random((width - PATCH) // self.block + 1)
 
 
 class DeblockPatches(Patches):
@@ -71,10 +72,11 @@ class DeblockPatches(Patches):
         crop, y, x = self.places(count, crops.decoded)
         decoded = crops.decoded[crop, y, x].float() / 255
         original = crops.original[crops.owner[crop], y, x].float() / 255
-        levels = crops.levels[crop, y[:, ::2, ::2] // 16, x[:, ::2, ::2] // 16]
+        step = self.block
+        levels = crops.levels[crop, y[:, ::step, ::step] // 16, x[:, ::step, ::step] // 16]
         guess = crops.mean_level[crop] + 1.5 * torch.randn(crop.shape, device=self.device)
         levels = torch.where(torch.rand(crop.shape, device=self.device) < 1 / 3, guess, levels).clamp(0, MOST)
-        return packed_batch(decoded, levels), original[:, None], None
+        return packed(decoded[:, None], levels[:, None], step), original[:, None], None
 
 
 class DenoisePatches(Patches):
@@ -87,10 +89,5 @@ class DenoisePatches(Patches):
         original = self.crops.original[crop, y, x].float()
         sigma = torch.rand(crop.shape, device=self.device) * self.MOST_SIGMA
         noisy = (original + sigma * torch.randn(original.shape, device=self.device)).round().clamp(0, 255) / 255
-        levels = sigma.expand(count, PATCH // 2, PATCH // 2)
-        return packed_batch(noisy, levels), original[:, None] / 255, None
+        return packed(noisy[:, None], sigma[:, None], self.block), original[:, None] / 255, None
 
-
-def packed_batch(luma, levels):
-    planes = torch.nn.functional.pixel_unshuffle(luma[:, None], 2)
-    return torch.cat([planes, levels[:, None] / MOST], 1)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the training pairs: prepare_pairs.py STILLS CLIPS OUT.npz [--seed 1] [--jobs 2] [--most-mib 46]
 
-STILLS holds the PNGs of training/superres/prepare.py, CLIPS the files of clips.json. Each still becomes two clips of 20
+STILLS holds the PNGs of training/superres/prepare.py, CLIPS the files of clips.json. Each still becomes four clips of 20
 frames, a window that moves and zooms, half of them with a part of another still moving across it; each clip of clips.json
 gives runs of 20 frames, shrunk where its own coding shows. Every run is coded five times, and crops of its frames are
 kept: the original, and for each coding what was decoded and the level of each 16 x 16 block.
@@ -24,6 +24,7 @@ import coding
 WIDTH, HEIGHT, FRAMES = 640, 352, 20
 CROP_WIDTH, CROP_HEIGHT, CROPS = 320, 176, 4
 RUNS = 5  # of a clip
+TURNS = 4  # of a still
 
 
 def codings(random):
@@ -199,7 +200,7 @@ def main():
     args = parser.parse_args()
     stills = sorted(args.stills.glob("*.png"))
     random = np.random.default_rng(args.seed)
-    jobs = [("still", (path, stills[random.integers(len(stills))]), random.integers(2**31)) for path in stills * 2]
+    jobs = [("still", (path, stills[random.integers(len(stills))]), random.integers(2**31)) for path in stills * TURNS]
     listed = json.loads((pathlib.Path(__file__).parent / "clips.json").read_text())["clips"]
     jobs += [("clip", (args.clips / clip["file"], clip["shrink"]), random.integers(2**31)) for clip in listed]
     runs = []

@@ -1,9 +1,9 @@
-"""The network of deblock and denoise: a chain of 3x3 convolutions at half the resolution, in the training form of
-training/superres/net.py.
+"""The network of deblock and denoise: a chain of 3x3 convolutions at a half or a quarter of the resolution, in the training
+form of training/superres/net.py.
 
-Luma [N, 1, H, W] of 0..1 is unshuffled to four planes of half the sides, a fifth says how much is to be removed (level /
-51: the quantiser's level of deblock, the sigma of denoise), and what the chain gives is added to the four and shuffled back.
-`packed` below are those five planes, [N, 5, H / 2, W / 2].
+Luma [N, 1, H, W] of 0..1 is unshuffled by B (2 or 4) to B * B planes, one more says how much is to be removed (level / 51: the
+quantiser's level of deblock, the sigma of denoise), and what the chain gives is added to them and shuffled back. `packed`
+below are all those planes, [N, B * B + 1, H / B, W / B].
 """
 
 import pathlib
@@ -19,28 +19,33 @@ from net import BranchedConv, Chain, QuantisedChain  # noqa: E402
 MOST = 51.0
 
 
-def packed(luma, level):
-    """`level` [N, 1, H / 2, W / 2], or what broadcasts to it."""
-    planes = F.pixel_unshuffle(luma, 2)
+def packed(luma, level, block):
+    """`level` [N, 1, H / block, W / block], or what broadcasts to it."""
+    planes = F.pixel_unshuffle(luma, block)
     return torch.cat([planes, (level / MOST).expand(planes[:, :1].shape)], 1)
 
 
 class Restorer(Chain):
-    """5 -> channels, `depth` times channels -> channels, -> 4."""
+    """block^2 + 1 -> channels, `depth` times channels -> channels, -> block^2."""
 
-    def __init__(self, channels, depth):
+    def __init__(self, channels, depth, block):
         super().__init__(channels, depth)
-        widths = [5] + [channels] * (depth + 1) + [4]
+        self.block = block
+        widths = [block**2 + 1] + [channels] * (depth + 1) + [block**2]
         gains = [1.0] * (depth + 1) + [0.1]
         self.convs = nn.ModuleList(BranchedConv(a, b, g) for a, b, g in zip(widths, widths[1:], gains))
 
     def forward(self, x, branches=False, clip=True):
-        out = F.pixel_shuffle(self.residual(x, branches) + x[:, :4], 2)
+        out = F.pixel_shuffle(self.residual(x, branches) + x[:, :-1], self.block)
         return out.clamp(0, 1) if clip else out
 
 
 class QuantisedRestorer(QuantisedChain):
     """The same in bytes, as the int8 file computes it."""
 
+    def __init__(self, plain, depth, block):
+        super().__init__(plain, depth)
+        self.block = block
+
     def shortcut(self, x):
-        return x[:, :4]
+        return x[:, :-1]

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Writes the ONNX files from collapsed weights: to_onnx.py STATE/NAME.npz OUT.onnx
 
-The file takes `luma` [1, 1, height, width] of 0..1, both sides even, and `level` [1, 1, height / 2, width / 2], in 51sts;
+The file takes `luma` [1, 1, height, width] of 0..1, sides multiples of B, 2 or 4, and `level` [1, 1, height / B, width / B], in 51sts;
 it gives `restored` of luma's shape, within 0..1. `scales` among the arrays makes an int8 file, as training/superres/export.py does.
 """
 
+import math
 import pathlib
 import sys
 
@@ -21,7 +22,7 @@ def conv(writer, value, kernel, bias, index):
 
 
 def float_residual(writer, arrays, steps):
-    """(the four planes of luma, what is added to them)."""
+    """(the planes of luma, what is added to them)."""
     value = writer.node("Concat", ["planes", "level"], "packed", axis=1)
     for i in range(steps):
         kernel, bias = writer.constant(f"w{i}", arrays[f"w{i}"]), writer.constant(f"b{i}", arrays[f"b{i}"])
@@ -58,22 +59,28 @@ def int8_residual(writer, arrays, steps):
     return planes, value
 
 
+def block_of(arrays):
+    """Of restorer.py: the first layer takes a block's pixels and the level."""
+    return math.isqrt(arrays["w0"].shape[1] - 1)
+
+
 def build(arrays, name):
     steps = sum(1 for name in arrays if name.startswith("w"))
+    block = block_of(arrays)
     writer = Writer()
-    writer.node("SpaceToDepth", ["luma"], "planes", blocksize=2)
+    writer.node("SpaceToDepth", ["luma"], "planes", blocksize=block)
     exact = "scales" not in arrays
     planes, residual = (float_residual if exact else int8_residual)(writer, arrays, steps)
     value = writer.node("Add", [residual, planes], "sum")
     if exact:
-        value = writer.node("DepthToSpace", [value], "large", blocksize=2, mode="CRD")
+        value = writer.node("DepthToSpace", [value], "large", blocksize=block, mode="CRD")
         limits = [writer.constant("zero", np.float32(0)), writer.constant("one", np.float32(1))]
         writer.node("Clip", [value, *limits], "restored")
     else:  # the bytes of 0..1 saturate, which is the clipping
         value = writer.bytes_of(value, 1 / 255, 0, "clipped")
-        writer.node("DepthToSpace", [value], "restored", blocksize=2, mode="CRD")
+        writer.node("DepthToSpace", [value], "restored", blocksize=block, mode="CRD")
     sources = [helper.make_tensor_value_info("luma", TensorProto.FLOAT, [1, 1, "height", "width"])]
-    sources.append(helper.make_tensor_value_info("level", TensorProto.FLOAT, [1, 1, "half_height", "half_width"]))
+    sources.append(helper.make_tensor_value_info("level", TensorProto.FLOAT, [1, 1, "blocks_down", "blocks_across"]))
     result = helper.make_tensor_value_info("restored", TensorProto.FLOAT, [1, 1, "height", "width"])
     graph = helper.make_graph(writer.nodes, name, sources, [result], writer.constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
@@ -88,7 +95,7 @@ def main():
     onnx.save(build(arrays, target.stem), target)
     weights = sum(array.size for name, array in arrays.items() if name[0] in "wb")
     macs = sum(array.size for name, array in arrays.items() if name[0] == "w")
-    print(f"{target}: {weights} parameters, {macs // 4} multiply-adds for a pixel")
+    print(f"{target}: {weights} parameters, {macs // block_of(arrays) ** 2} multiply-adds for a pixel")
 
 
 if __name__ == "__main__":

@@ -123,6 +123,8 @@ class QuantisedChain(nn.Module):
     learned scales (Esser et al.: Learned Step Size Quantization, 2020), kernels in signed bytes with a scale for
     each output channel, the residual in bytes around 128, the output in bytes of 1/255."""
 
+    block = 2  # the answer's pixels for one of the input, along a side
+
     def __init__(self, plain, depth):
         super().__init__()
         self.depth = depth
@@ -161,7 +163,7 @@ class QuantisedChain(nn.Module):
             scale = self.log_scales[index].exp()
             low, high = (0, 255) if index <= self.depth else (-128, 127)
             value = rounded((value / scale).clamp(low, high)) * scale
-        out = F.pixel_shuffle(value + self.shortcut(x), 2)
+        out = F.pixel_shuffle(value + self.shortcut(x), self.block)
         out = rounded(out * 255) / 255
         return out.clamp(0, 1) if clip else out
 

@@ -17,7 +17,8 @@ FETTLE_EMBED(sr_x2_20k_int8);
 FETTLE_EMBED(sr_x2_20k);
 FETTLE_EMBED(deblock_10k_int8);
 FETTLE_EMBED(deblock_10k);
-FETTLE_EMBED(denoise_18k);
+FETTLE_EMBED(denoise_37k);
+FETTLE_EMBED(denoise_97k);
 FETTLE_EMBED(person_108k);
 FETTLE_EMBED(alert_24k_int8);
 FETTLE_EMBED(alert_24k);
@@ -25,8 +26,8 @@ FETTLE_EMBED(alert_24k);
 namespace fettle::enhance {
 namespace {
 
-#define FETTLE_NETWORK(name, halo) \
-  Network { #name, {name##_begin, name##_end }, halo }
+#define FETTLE_NETWORK(name, halo, block) \
+  Network { #name, {name##_begin, name##_end }, halo, block }
 
 struct Choice {
   std::string_view step, name;
@@ -34,16 +35,24 @@ struct Choice {
 };
 
 /// The networks of a step in the order of their cost.
-const std::array<Choice, 7>& Choices() {
-  static const std::array<Choice, 7> choices = {
-      Choice{"superres", "fast", FETTLE_NETWORK(sr_x2_10k_int8, 6), FETTLE_NETWORK(sr_x2_10k, 6)},
-      Choice{"superres", "good", FETTLE_NETWORK(sr_x2_20k_int8, 10), FETTLE_NETWORK(sr_x2_20k, 10)},
-      Choice{"superres", "best", FETTLE_NETWORK(sr_x2_20k, 10), FETTLE_NETWORK(sr_x2_20k, 10)},
-      Choice{"deblock", "fast", FETTLE_NETWORK(deblock_10k_int8, 12),
-             FETTLE_NETWORK(deblock_10k, 12)},
-      Choice{"deblock", "best", FETTLE_NETWORK(deblock_10k, 12), FETTLE_NETWORK(deblock_10k, 12)},
-      Choice{"denoise", "best", FETTLE_NETWORK(denoise_18k, 18), FETTLE_NETWORK(denoise_18k, 18)},
-      Choice{"alert", "best", FETTLE_NETWORK(alert_24k_int8, 0), FETTLE_NETWORK(alert_24k, 0)},
+const std::array<Choice, 8>& Choices() {
+  static const std::array<Choice, 8> choices = {
+      Choice{"superres", "fast", FETTLE_NETWORK(sr_x2_10k_int8, 6, 1),
+             FETTLE_NETWORK(sr_x2_10k, 6, 1)},
+      Choice{"superres", "good", FETTLE_NETWORK(sr_x2_20k_int8, 10, 1),
+             FETTLE_NETWORK(sr_x2_20k, 10, 1)},
+      Choice{"superres", "best", FETTLE_NETWORK(sr_x2_20k, 10, 1),
+             FETTLE_NETWORK(sr_x2_20k, 10, 1)},
+      Choice{"deblock", "fast", FETTLE_NETWORK(deblock_10k_int8, 12, 2),
+             FETTLE_NETWORK(deblock_10k, 12, 2)},
+      Choice{"deblock", "best", FETTLE_NETWORK(deblock_10k, 12, 2),
+             FETTLE_NETWORK(deblock_10k, 12, 2)},
+      Choice{"denoise", "fast", FETTLE_NETWORK(denoise_37k, 20, 4),
+             FETTLE_NETWORK(denoise_37k, 20, 4)},
+      Choice{"denoise", "best", FETTLE_NETWORK(denoise_97k, 24, 4),
+             FETTLE_NETWORK(denoise_97k, 24, 4)},
+      Choice{"alert", "best", FETTLE_NETWORK(alert_24k_int8, 0, 1),
+             FETTLE_NETWORK(alert_24k, 0, 1)},
   };
   return choices;
 }
@@ -61,7 +70,7 @@ const Network* FindNetwork(std::string_view step, std::string_view choice, int d
 }
 
 const Network& MattingNetwork() {
-  static const Network network = FETTLE_NETWORK(person_108k, 0);
+  static const Network network = FETTLE_NETWORK(person_108k, 0, 1);
   return network;
 }
 

@@ -12,8 +12,9 @@ namespace fettle::enhance {
 struct Network {
   std::string_view name;  // its file without .onnx
   std::span<const std::byte> bytes;
-  int halo;  // rows beyond a strip that its pixels see: one or, at half the resolution, two for
-             // each 3x3 layer; slices of alert bring their own (alert/slices.h)
+  int halo;   // rows beyond a strip that its pixels see: `block` for each 3x3 layer; slices of
+              // alert bring their own (alert/slices.h)
+  int block;  // the side of the squares that become channels; sides of its input are multiples
 };
 
 /// The network of `step` for `--network fast|good|best`, or its best where it has none of that

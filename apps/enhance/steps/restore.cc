@@ -31,13 +31,14 @@ class Restore : public Step {
       : setup_(setup),
         what_(what),
         network_(*FindNetwork(what.step, setup.network, DepthOf(setup))),
-        width_(setup.width + setup.width % 2),
-        height_(setup.height + setup.height % 2),
-        rows_(StripRows(width_, height_, network_.halo)),
+        width_(Whole(setup.width, network_.block)),
+        height_(Whole(setup.height, network_.block)),
+        rows_(StripRows(width_, height_, network_)),
         strips_(StripsOf(height_, rows_, network_.halo)),
         session_(Session::Create(LoadedModel(network_), {.threads = 1}).value()),
         input_(Tensor::Create(FETTLE_F32, {1, 1, rows_, width_}).value()),
-        level_(Tensor::Create(FETTLE_F32, {1, 1, rows_ / 2, width_ / 2}).value()),
+        level_(Tensor::Create(FETTLE_F32, {1, 1, rows_ / network_.block, width_ / network_.block})
+                   .value()),
         output_(Tensor::Create(FETTLE_F32, {1, 1, rows_, width_}).value()) {
     session_.SetInput("luma", input_).value();
     session_.SetInput("level", level_).value();
@@ -64,12 +65,14 @@ class Restore : public Step {
     return av_pix_fmt_desc_get(setup.format)->comp[0].depth;
   }
 
-  /// Odd sides are repeated, as the network halves both.
+  static int Whole(int side, int block) { return (side + block - 1) / block * block; }
+
+  /// The last column and row are repeated, as the network takes whole blocks.
   void Read(const Plane& from, int first) {
     float* row = input_.as<float>().data();
     for (int y = first; y < first + rows_; ++y, row += width_) {
       ReadRows(from, std::min(y, from.height - 1), 1, row);
-      if (from.width < width_) row[width_ - 1] = row[width_ - 2];
+      std::fill(row + from.width, row + width_, row[from.width - 1]);
     }
   }
 
@@ -94,7 +97,7 @@ class Restore : public Step {
   const StepSetup setup_;
   const Restoring what_;
   const Network network_;
-  const int width_, height_;  // even
+  const int width_, height_;  // of whole blocks
   const int rows_;
   const std::vector<Strip> strips_;
   Session session_;

@@ -14,10 +14,10 @@ namespace fettle::enhance {
 /// The network's graph, loaded once for all threads.
 const Model& LoadedModel(const Network& network);
 
-/// Rows of the input that one call computes, `halo` of them to each side for its neighbours' sake;
-/// even where the height is. All strips have one height, so that one plan computes them: the last
-/// begins earlier.
-int StripRows(int width, int height, int halo);
+/// Rows of the input that one call computes, the network's halo of them to each side for its
+/// neighbours' sake; of whole blocks where the height is. All strips have one height, so that one
+/// plan computes them, and as near as may be the same share of the rows: the last begins earlier.
+int StripRows(int width, int height, const Network& network);
 
 /// Computed from row `first` on; rows [begin, end) of it are kept.
 struct Strip {

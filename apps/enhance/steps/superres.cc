@@ -12,7 +12,7 @@ class Superres : public Step {
       : strength_(static_cast<float>(setup.strength)),
         network_(*FindNetwork("superres", setup.network,
                               av_pix_fmt_desc_get(setup.format)->comp[0].depth)),
-        rows_(StripRows(setup.width, setup.height, network_.halo)),
+        rows_(StripRows(setup.width, setup.height, network_)),
         session_(Session::Create(LoadedModel(network_), {.threads = 1}).value()),
         input_(Tensor::Create(FETTLE_F32, {1, 1, rows_, setup.width}).value()),
         output_(Tensor::Create(FETTLE_F32, {1, 1, 2 * rows_, 2 * setup.width}).value()) {
