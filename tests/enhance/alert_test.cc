@@ -6,6 +6,7 @@
 #include "alert/detector.h"
 #include "alert/overlay.h"
 #include "alert/trail.h"
+#include "analysis/scene.h"
 
 namespace fettle::enhance {
 namespace {
@@ -183,6 +184,21 @@ TEST(Tracks, FlickerIsNoAlert) {
   EXPECT_TRUE(tracks.Finish().empty());
 }
 
+TEST(Tracks, BeginAnewAtCuts) {
+  Tracks tracks({.seen = 3, .of = 5});
+  for (int i = 0; i < 12; ++i) {
+    if (i == 2 || i == 7) tracks.Cut();
+    tracks.Add(i, {FindAt(100, 50)});
+    // Twice before the first cut is not enough, nor is it with what follows.
+    EXPECT_EQ(tracks.shown().size(), (i >= 4 && i < 7) || i >= 9 ? 1u : 0u) << i;
+  }
+  const std::vector<Alert> alerts = tracks.Finish();
+  ASSERT_EQ(alerts.size(), 2u);  // one thing at one place, but two scenes
+  EXPECT_EQ(alerts[0].sightings.front().frame, 2);
+  EXPECT_EQ(alerts[0].sightings.back().frame, 6);
+  EXPECT_EQ(alerts[1].sightings.front().frame, 7);
+}
+
 TEST(Overlay, FramesTheBoxAndNothingElse) {
   for (const AVPixelFormat format : {AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUV444P10, AV_PIX_FMT_GRAY8}) {
     const FramePtr frame = Flat(format, 64, 48, 100);
@@ -267,9 +283,39 @@ TEST(Trail, GoesOnWhereItWas) {
   EXPECT_EQ(std::ranges::count(whole, '\n'), 1 + 1 + 8);
 }
 
+/// Twelve frames with a thing at one place, and a cut before the eighth.
+std::string DocumentedWithACut(size_t begun_anew_at) {
+  SceneTracker scenes;
+  std::string rows;
+  Trail trail({.seen = 3, .of = 5}, 1, 1), again({.seen = 3, .of = 5}, 1, 1);
+  Trail* now = &trail;
+  for (size_t i = 0; i < 12; ++i) {
+    if (i == begun_anew_at) {
+      rows += now->TakeRows();
+      again.Replay(rows);
+      now = &again;
+    }
+    const FramePtr frame = Flat(AV_PIX_FMT_YUV420P, 64, 48, i < 7 ? 60 : 180);
+    frame->pts = static_cast<int64_t>(i);
+    scenes.Add(*frame);
+    SetFinds(*frame, {FindAt(20, 20)});
+    now->Take(*frame);
+  }
+  return now->Finish(1);
+}
+
+TEST(Trail, EndsAlertsAtCuts) {
+  const std::string whole = DocumentedWithACut(99);
+  EXPECT_NE(whole.find("\"last\": {\"frame\": 6,"), std::string::npos) << whole;
+  EXPECT_NE(whole.find("{\"id\": 2, \"class\": \"phone\", \"first\": {\"frame\": 7,"),
+            std::string::npos);
+  for (const size_t at : {0, 6, 7, 8}) EXPECT_EQ(DocumentedWithACut(at), whole) << at;
+}
+
 TEST(Trail, RefusesWhatIsNoRow) {
   Trail trail({}, 1, 1);
-  for (const char* bad : {"x []\n", "5\n", "5 [\n", " []\n"})
+  for (const char* bad :
+       {"x 0 []\n", "5\n", "5 0\n", "5 0 [\n", " 0 []\n", "5 []\n", "5 x []\n", "50 []\n"})
     EXPECT_THROW(trail.Replay(bad), Failure) << bad;
   EXPECT_EQ(trail.Finish(1), "[]");
 }

@@ -115,7 +115,7 @@ def check_resume(program, folder):
         killed.send_signal(signal.SIGKILL)
         killed.communicate()
         if damage and (job / "segment-00000.rows").exists():
-            (job / "segment-00000.rows").write_text("0 [[1,2,3,4,5]]\n")
+            (job / "segment-00000.rows").write_text("0 0 [[1,2,3,4,5]]\n")
         again = run(program, source, "-o", result, *words)
         check("goes on", again.returncode == 0, again.stderr)
         check("equal bytes", (result.read_bytes(), (folder / f"killed{damage}.mkv.alerts.json").read_bytes()) == wanted, damage)

@@ -46,6 +46,12 @@ void Tracks::Match(const std::vector<Find>& finds) {
     if (!taken[k]) tracks_.push_back({{0, {{frame_, time_, finds[k]}}}, 1});
 }
 
+void Tracks::Cut() {
+  for (Track& track : tracks_)
+    if (track.alert.id > 0) ended_.push_back(std::move(track.alert));
+  tracks_.clear();
+}
+
 void Tracks::Add(int64_t time, const std::vector<Find>& finds) {
   ++frame_;
   time_ = time;
@@ -69,9 +75,7 @@ std::vector<Box> Tracks::shown() const {
 }
 
 std::vector<Alert> Tracks::Finish() {
-  for (Track& track : tracks_)
-    if (track.alert.id > 0) ended_.push_back(std::move(track.alert));
-  tracks_.clear();
+  Cut();
   std::ranges::sort(ended_, {}, &Alert::id);
   return std::exchange(ended_, {});
 }

@@ -32,6 +32,8 @@ class Tracks {
  public:
   explicit Tracks(Votes votes) : votes_(votes) {}
 
+  /// A scene ends before the next frame: what was seen in it goes on nowhere, and votes begin anew.
+  void Cut();
   /// The next frame's.
   void Add(int64_t time, const std::vector<Find>& finds);
   /// Where the things are that passed the vote and are seen in so many of the last frames still.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "alert/overlay.h"
+#include "analysis/scene.h"
 
 namespace fettle::enhance {
 namespace {
@@ -40,12 +41,17 @@ std::string TextOf(const Alert& alert, double seconds) {
 void Trail::Replay(const std::string& rows) {
   for (size_t at = 0; at < rows.size();) {
     const size_t end = std::min(rows.find('\n', at), rows.size());
-    const size_t blank = std::min(rows.find(' ', at), end);
     int64_t time = 0;
-    const auto [last, error] = std::from_chars(rows.data() + at, rows.data() + blank, time);
-    if (error != std::errc() || last != rows.data() + blank)
-      throw Failure(kExitInvalidInput, "finds without a time");
-    tracks_.Add(time, ReadFinds(rows.substr(blank, end - blank)));
+    int scene = 0;
+    const char* const last = rows.data() + end;
+    const auto [blank, error] = std::from_chars(rows.data() + at, last, time);
+    const bool timed = error == std::errc() && blank != last && *blank == ' ';
+    const auto [finds, no_scene] = std::from_chars(timed ? blank + 1 : last, last, scene);
+    if (!timed || no_scene != std::errc() || finds == last || *finds != ' ')
+      throw Failure(kExitInvalidInput, "finds without a time or a scene");
+    if (scene != scene_) tracks_.Cut();
+    scene_ = scene;
+    tracks_.Add(time, ReadFinds({finds, last}));
     ++frames_;
     at = end + 1;
   }
@@ -53,7 +59,7 @@ void Trail::Replay(const std::string& rows) {
 
 void Trail::Take(AVFrame& frame) {
   if (const char* finds = FindsOf(frame)) {
-    const std::string row = fmt::format("{} {}\n", frame.pts, finds);
+    const std::string row = fmt::format("{} {} {}\n", frame.pts, SceneOf(frame).number, finds);
     Replay(row);
     rows_ += row;
   }

@@ -15,8 +15,8 @@ struct AlertRules {
   Votes votes;
 };
 
-/// A row for each frame of the input: its time and its finds. Votes follow from all rows since the
-/// first one, so that a job that goes on goes on with the same tracks.
+/// A row for each frame of the input: its time, its scene's number and its finds. Votes follow from
+/// all rows since the first one, so that a job that goes on goes on with the same tracks.
 class Trail {
  public:
   /// Boxes are drawn by `opacity`, `scale` times as large as they were found.
@@ -41,6 +41,7 @@ class Trail {
   const int scale_;
   const double opacity_;
   std::string rows_;
+  int scene_ = 0;  // of the last frame
   int64_t frames_ = 0, alerts_ = 0;
 };
 
