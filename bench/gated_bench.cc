@@ -1,0 +1,222 @@
+// OpenCL kernels on problems, timed behind a gate: a launch that keeps the device busy while the
+// host enqueues the others, so that a launch of a few microseconds is not hidden by what the host
+// takes to enqueue it. Outputs are compared with those of a plain kernel of f32.
+//
+//     gated_bench [--device CHOICE] [--emulate] [--launches N] [--share I/N] < ROWS
+//
+// ROWS are lines of label; kernel; plain kernel; parameter sets, separated by "|", each
+// NAME=VALUE,... beside the usual ones; group as text with "\n" for its ends of lines. Activations
+// are f16 where the kernel takes buffers of it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "ir/noise.h"
+#include "ir/text.h"
+#include "kernels/backend.h"
+#include "kernels/check/bound_kernel.h"
+#include "kernels/opencl/launch.h"
+#include "kernels/opencl/probe/mma.h"
+#include "ops/op.h"
+#include "tensor/reorder.h"
+
+namespace {
+
+using namespace fettle;  // NOLINT: a program of one file
+
+constexpr std::string_view kGate =
+    "__kernel void gate(__global float* out, const int steps) {\n"
+    "  float v = out[0];\n"
+    "  for (int i = 0; i < steps; ++i) v = fma(v, 0.999f, 1.0f);\n"
+    "  out[0] = v;\n"
+    "}\n";
+
+/// A launch of about two milliseconds.
+class Gate {
+ public:
+  Gate(const OpenClDevice& device, OpenClStream& stream) : stream_(stream) {
+    kernel_ = device.BuildKernel({"gate", std::string(kGate), ""}, "gate").value();
+    memory_ = device.Allocate({.kind = MemoryKind::kBuffer, .bytes = 64}).value();
+    for (int i = 0; i < 3; ++i) {
+      const double ns = Ns([] {});
+      if (i > 0) steps_ = static_cast<int>(std::clamp(steps_ * 2.5e6 / ns, 1e3, 1e7));
+    }
+  }
+  /// What `enqueue` and a launch before it take.
+  template <typename Enqueue>
+  double Ns(const Enqueue& enqueue) {
+    stream_.Synchronise().ok();
+    const int64_t begin = NowNs();
+    if (!stream_
+             .Launch(*kernel_, {.gws = {1, 1, 1}, .lws = {1, 1, 1}}, {memory_->location(), steps_})
+             .ok())
+      std::abort();
+    enqueue();
+    if (!stream_.Synchronise().ok()) std::abort();
+    return static_cast<double>(NowNs() - begin);
+  }
+
+ private:
+  OpenClStream& stream_;
+  std::shared_ptr<OpenClKernel> kernel_;
+  std::shared_ptr<DeviceMemory> memory_;
+  cl_int steps_ = 100'000;
+};
+
+/// A kernel with its operands, inputs written.
+struct Contender {
+  kernels::BoundKernel bound;
+  std::vector<float> Output(Stream& stream) {
+    const kernels::Operand& y = bound.operands().outputs[0];
+    if (!bound.Launch(stream).ok() || !bound.Fetch(stream).ok()) return {};
+    std::vector<float> values(y.shape.elements());
+    Reorder(y.shape, y.state, bound.output(0), {.storage = DType::kF32},
+            reinterpret_cast<std::byte*>(values.data()));
+    return values;
+  }
+};
+
+/// The first states of the kernel with f16 in buffers, or with f32.
+std::optional<kernels::StateAssignment> StatesOf(const kernels::KernelDesc& kernel,
+                                                 const ir::Graph& graph, const Device& device,
+                                                 DType storage) {
+  const auto all = kernels::CandidatesOf(kernel, graph, device);
+  if (!all.ok()) {
+    fmt::print("  {}: {}\n", kernel.name, all.status().message());
+    return std::nullopt;
+  }
+  for (const kernels::StateAssignment& one : *all)
+    if (one.outputs[0].storage == storage && one.outputs[0].memory == MemoryKind::kBuffer)
+      return one;
+  return std::nullopt;
+}
+
+std::optional<Contender> MakeContender(const kernels::KernelDesc& kernel,
+                                       const std::shared_ptr<const ir::Graph>& graph, DType storage,
+                                       const kernels::Params& changes, const OpenClDevice& device,
+                                       Stream& stream) {
+  const auto states = StatesOf(kernel, *graph, device, storage);
+  if (!states) return std::nullopt;
+  const kernels::Problem problem{graph, *states, 1};
+  const kernels::ParamSpace space = kernels::SpaceOf(kernel, problem, device);
+  kernels::Params params = space.usual;
+  for (const auto& [name, value] : changes) params[name] = value;
+  if (space.check) {
+    if (const Status valid = space.check(params); !valid.ok()) {
+      fmt::print("  {}\n", valid.message());
+      return std::nullopt;
+    }
+  }
+  auto prepared = kernels::PrepareKernel(kernel, problem, params, device);
+  if (!prepared.ok()) {
+    fmt::print("  {}\n", prepared.status().message());
+    return std::nullopt;
+  }
+  const kernels::Operands operands = kernels::OperandsOf(problem);
+  auto memory = std::make_shared<kernels::OperandMemory>();
+  if (!Allocate(operands, false, device, *memory).ok()) return std::nullopt;
+  auto bound =
+      kernels::BoundKernel::Bind(std::move(*prepared), operands, graph.get(), memory, device);
+  if (!bound.ok()) return std::nullopt;
+  std::vector<std::vector<std::byte>> bytes;
+  for (const kernels::Operand& x : operands.inputs) {
+    const Tensor noise = ir::NoiseTensor(DType::kF32, x.shape, 1, {-1, 1}).value();
+    bytes.emplace_back(StateBytes(x.shape, x.state));
+    Reorder(x.shape, {.storage = DType::kF32}, noise.data(), x.state, bytes.back().data());
+  }
+  const std::vector<std::span<const std::byte>> inputs(bytes.begin(), bytes.end());
+  if (!bound->WriteInputs(inputs, stream).ok()) return std::nullopt;
+  return Contender{std::move(*bound)};
+}
+
+double RelativeError(const std::vector<float>& got, const std::vector<float>& want) {
+  double error = 0, norm = 0;
+  if (got.size() != want.size()) return 1;
+  for (size_t i = 0; i < got.size(); ++i) {
+    error += (got[i] - want[i]) * (got[i] - want[i]);
+    norm += want[i] * want[i];
+  }
+  return std::sqrt(error / norm);
+}
+
+kernels::Params ReadParams(const std::string& text) {
+  kernels::Params params;
+  std::istringstream list(text);
+  for (std::string one; std::getline(list, one, ',');)
+    if (const size_t at = one.find('='); at != std::string::npos)
+      params[one.substr(0, at)] = std::atoll(one.c_str() + at + 1);
+  return params;
+}
+
+std::vector<std::string> Split(const std::string& text, char by) {
+  std::vector<std::string> parts;
+  std::istringstream list(text);
+  for (std::string one; std::getline(list, one, by);) parts.push_back(one);
+  return parts;
+}
+
+void RunRow(const std::vector<std::string>& row, int launches, const OpenClDevice& device,
+            OpenClStream& stream, Gate* gate) {
+  std::string text = row[4];
+  for (size_t at; (at = text.find("\\n")) != std::string::npos;) text.replace(at, 2, "\n");
+  ir::Graph parsed = ops::Parse(text).value();
+  if (!ops::InferGraph(parsed).ok()) std::abort();
+  const auto graph = std::make_shared<const ir::Graph>(std::move(parsed));
+  const kernels::KernelDesc* kernel = kernels::FindKernel(row[1]);
+  const kernels::KernelDesc* plain = kernels::FindKernel(row[2]);
+  if (kernel == nullptr || plain == nullptr) return;
+  std::vector<float> want;
+  if (auto made = MakeContender(*plain, graph, DType::kF32, {}, device, stream))
+    want = made->Output(stream);
+  for (const std::string& set : Split(row[3], '|')) {
+    auto made = MakeContender(*kernel, graph, DType::kF16, ReadParams(set), device, stream);
+    if (!made || gate == nullptr) continue;
+    const double error = RelativeError(made->Output(stream), want);
+    double least = 1e30;
+    for (int i = 0; i < 5; ++i) {
+      const double alone = gate->Ns([] {});
+      const double all = gate->Ns([&] {
+        for (int j = 0; j < launches; ++j)
+          if (!made->bound.Launch(stream).ok()) std::abort();
+      });
+      least = std::min(least, (all - alone) * 1e-3 / launches);
+    }
+    fmt::print("{:<24} {:8.2f} us  error {:.1e}{}  {}\n", row[0], least, error,
+               error < 5e-3 ? "" : " WRONG", set);
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string choice;
+  OpenClOptions options;
+  int launches = 200, share = 0, shares = 0, rows = 0;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view name = argv[i];
+    if (name == "--emulate") options.emulate_mma = true;
+    if (name == "--device" && i + 1 < argc) choice = argv[++i];
+    if (name == "--share" && i + 1 < argc)
+      std::sscanf(argv[++i], "%d/%d", &share, &shares);  // NOLINT
+    if (name == "--launches" && i + 1 < argc) launches = std::atoi(argv[++i]);
+  }
+  const auto device = OpenClDevice::Open(choice, options).value();
+  device->Learn(kernels::ProbeMma(*device).value());
+  const auto stream = OpenClStream::Create(device).value();
+  Gate gate(*device, *stream);
+  for (std::string line; std::getline(std::cin, line);) {
+    const std::vector<std::string> row = Split(line, ';');
+    if (row.size() != 5) continue;
+    if (shares == 0) RunRow(row, launches, *device, *stream, &gate);
+    if (shares > 0 && rows++ % shares == share) RunRow(row, launches, *device, *stream, nullptr);
+  }
+}
