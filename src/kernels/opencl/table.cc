@@ -19,6 +19,7 @@ extern const KernelDesc kOpenClConvLocal;
 extern const KernelDesc kOpenClConvMma;
 extern const KernelDesc kOpenClConvMmaTf32;
 extern const KernelDesc kOpenClConvSeparable;
+extern const KernelDesc kOpenClConvMmaWindow;
 extern const KernelDesc kOpenClConvTransposeGather;
 extern const KernelDesc kOpenClConvWinograd;
 extern const KernelDesc kOpenClDistancePairs;
@@ -75,6 +76,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClConvMma,
       &kOpenClConvMmaTf32,
       &kOpenClConvSeparable,
+      &kOpenClConvMmaWindow,
       &kOpenClConvTransposeGather,
       &kOpenClConvWinograd,
       &kOpenClDistancePairs,

@@ -10,7 +10,7 @@
 
 namespace fettle::kernels {
 
-extern const KernelDesc kOpenClConvMma, kOpenClMatMulMma;
+extern const KernelDesc kOpenClConvMma, kOpenClConvMmaWindow, kOpenClMatMulMma;
 extern const KernelDesc kOpenClConvMmaTf32, kOpenClMatMulMmaTf32;
 extern const KernelDesc kOpenClQuantisedConvMma, kOpenClQuantisedMatMulMma;
 
@@ -84,6 +84,10 @@ constexpr std::string_view kByteProducts[] = {
     "input %x: i8[40x128] = noise(-128, 127)\nconst %w: i8[128x36] = noise(-128, 127)\n"
     "%y = MatMulInteger(%x, %w)\noutput %y\n"};
 
+/// The usual one of processors: what is changed of it is the same on all devices.
+const Params kSmallTile = {{"BM", 32}, {"BN", 32}, {"BK", 32},    {"WM", 16},
+                           {"WN", 16}, {"WK", 1},  {"STAGES", 2}, {"SPLIT", 1}};
+
 class OpenClMma : public testing::Test {
  protected:
   void SetUp() override {
@@ -106,6 +110,8 @@ class OpenClMma : public testing::Test {
     for (const StateAssignment& states : *candidates) {
       KernelRun run{kernel, group, {group.graph, states, 1}, {}, ""};
       run.params = DefaultParams(kernel, run.problem, *device_);
+      if (!changes.empty() && run.params.contains("SPLIT"))
+        for (const auto& [name, value] : kSmallTile) run.params[name] = value;
       for (const auto& [name, value] : changes) run.params[name] = value;
       const Status valid = SpaceOf(kernel, run.problem, *device_).check(run.params);
       ASSERT_TRUE(valid.ok()) << valid.message();
@@ -146,6 +152,23 @@ TEST_F(OpenClMma, ProductsOfBytesAgreeWithTheOracle) {
   for (const std::string_view group : kByteProducts) Check(kOpenClQuantisedMatMulMma, group);
 }
 
+/// Those, a first layer, and an even and an odd number of pieces of eight channels.
+TEST_F(OpenClMma, ConvolutionsOfAWindowAgreeWithTheOracle) {
+  for (const std::string_view group : kMmaConvolutions) Check(kOpenClConvMmaWindow, group);
+  Check(kOpenClConvMmaWindow, kMmaConvolutions[0],
+        {{"TILE_H", 2}, {"TILE_W", 8}, {"BN", 16}, {"WM", 16}, {"WN", 16}});
+  Check(kOpenClConvMmaWindow,
+        "input %x: f32[2x3x17x19]\nconst %w: f32[24x3x7x7]\nconst %b: f32[24]\n"
+        "%c = Conv(%x, %w, %b) {pads=[3,3,3,3], strides=[2,2]}\n%y = Relu(%c)\noutput %y\n");
+  Check(kOpenClConvMmaWindow,
+        "input %x: f32[1x20x9x37]\nconst %w: f32[20x20x3x3]\nconst %b: f32[20]\n"
+        "%y = Conv(%x, %w, %b) {pads=[1,1,1,1]}\noutput %y\n",
+        {{"TILE_H", 2}, {"TILE_W", 32}, {"BN", 32}, {"WM", 32}, {"WN", 32}});
+  Check(kOpenClConvMmaWindow,
+        "input %x: f32[1x1x12x9]\nconst %w: f32[4x1x3x3]\n"
+        "%y = Conv(%x, %w) {pads=[1,1,1,1]}\noutput %y\n");
+}
+
 TEST_F(OpenClMma, OtherTilesDoToo) {
   Check(kOpenClQuantisedMatMulMma, kByteProducts[0],
         {{"BM", 64}, {"BN", 32}, {"BK", 64}, {"WM", 32}, {"WN", 32}, {"STAGES", 3}});
@@ -176,7 +199,7 @@ TEST_F(OpenClMma, TilesThatDoNotFitAreRefused) {
   const Problem problem{group.graph, states.front(), 1};
   const ParamSpace space = SpaceOf(kOpenClMatMulMma, problem, *device_);
   const auto refusal = [&](const Params& changes) {
-    Params params = space.usual;
+    Params params = kSmallTile;
     for (const auto& [name, value] : changes) params[name] = value;
     return space.check(params).message();
   };

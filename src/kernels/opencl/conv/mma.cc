@@ -8,30 +8,6 @@
 namespace fettle::kernels {
 namespace {
 
-Result<PixelConv> ReadForMma(const ir::Graph& group, const Device& device) {
-  if (!AsOpenCl(device).facts().mma.available)
-    return Unsupported("the device is not known to have instructions for matrices");
-  ASSIGN_OR_RETURN(PixelConv conv, ReadPixelConv(group));
-  if (conv.groups > 1) return Unsupported("groups: a tile is of one");
-  return conv;
-}
-
-/// Buffers of `storage`.
-template <DType storage>
-Result<std::vector<StateAssignment>> BuffersOf(const ir::Graph& group, const PixelConv& conv,
-                                               const Device& device) {
-  ASSIGN_OR_RETURN(std::vector<StateAssignment> states, PixelConvStates(group, conv, device));
-  const size_t x = InputIndex(group, conv.x);
-  const auto is_one = [](const State& state) {
-    return state.memory == MemoryKind::kBuffer && state.storage == storage;
-  };
-  std::erase_if(states, [&](const StateAssignment& one) {
-    return !is_one(one.inputs[x]) || !is_one(one.outputs[0]);
-  });
-  if (states.empty()) return Unsupported("no buffer of {}", DTypeName(storage));
-  return states;
-}
-
 /// Input channels that one copy brings.
 int64_t ChunkOf(DType storage) { return kChunkBytes / StorageBytes(storage, 1); }
 
@@ -67,13 +43,13 @@ Result<std::unique_ptr<PreparedKernel>> PrepareMma(const Problem& problem, const
 }
 
 template <DType storage>
-Work MmaConvWork(const Problem&, const PixelConv& conv, const Params&, const Device&) {
-  const double macs =
-      static_cast<double>(conv.pixels() * conv.oc) * static_cast<double>(conv.taps() * conv.ic);
-  const double y = static_cast<double>(conv.pixels() * conv.oc);
-  return {.operations = 2 * macs,
-          .ceiling = storage == DType::kF16 ? "f16 mma" : "tf32 mma",
-          .bytes = y * static_cast<double>(StorageBytes(storage, 1))};
+Result<std::vector<StateAssignment>> MmaStates(const ir::Graph& group, const PixelConv& conv,
+                                               const Device& device) {
+  return BuffersOf(storage, group, conv, device);
+}
+template <DType storage>
+Work MmaWorkOf(const Problem&, const PixelConv& conv, const Params&, const Device&) {
+  return MmaConvWork(storage, conv);
 }
 
 /// Tiles have 16 rows of pixels, and 16 channels go into one instruction.
@@ -84,11 +60,11 @@ int MmaTaste(const PixelConv& conv, const Device&) {
 
 template <DType storage, int kUsualTaste>
 constexpr Family<PixelConv> kMmaConvFamily{.read = ReadForMma,
-                                           .states = BuffersOf<storage>,
+                                           .states = MmaStates<storage>,
                                            .prepare = PrepareMma,
                                            .params = MmaSpace,
                                            .taste = MmaTaste<kUsualTaste>,
-                                           .work = MmaConvWork<storage>};
+                                           .work = MmaWorkOf<storage>};
 
 }  // namespace
 

@@ -11,13 +11,15 @@
 #include "kernels/opencl/gemm/mma.clh"
 #include "kernels/opencl/gemm/warp_tiles.clh"
 #include "kernels/opencl/conv/gathered_tiles.clh"
+#include "kernels/opencl/conv/bias.clh"
 
+#define BIAS_OF(column) *(__local const float4*)(local_memory + TILE_BYTES + (column)*4)
 #define STORE_PART(tile_row, tile_column, p)                                                      \
   {                                                                                               \
     const int pixel = first_pixel + (tile_row), block = (first_channel + (tile_column)) / 4;      \
     if (pixel < PIXELS && block < out_dims.x) {                                                   \
       const int row = pixel / OUT_W, column = pixel % OUT_W;                                      \
-      const float4 v = vload4(0, p) + vload4(block, filter);                                      \
+      const float4 v = vload4(0, p) + BIAS_OF(tile_column);                                       \
       STORE4(FINISH(v, out_dims, n, block, row, column), y, out_dims, n, block, row, column);     \
     }                                                                                             \
   }
@@ -25,7 +27,7 @@
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void conv_mma(
     TENSOR_IN(x), const int4 in_dims, TENSOR_OUT(y), const int4 out_dims, const int channels,
     __global const float* restrict filter, const int bias_floats SPLIT_PARAMS EXPRESSION_PARAMS) {
-  __local uchar local_memory[TILE_BYTES] __attribute__((aligned(128)));
+  __local uchar local_memory[TILE_BYTES + BN * 4] __attribute__((aligned(128)));
   DECLARE_WARP(local_memory, ITEMS)
   const int item = get_local_id(0);
   // Launches may come in pieces (StreamOptions::kernel_ms), at offsets of whole work-groups.
@@ -35,6 +37,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void conv_mma(
   __global const storage_t* weights = (__global const storage_t*)(filter + bias_floats);
   __global const storage_t* image = x + (x_offset + n * IN_QUADS * IN_H * IN_W) * 4;
 
+  COPY_BIAS(TILE_BYTES)
   DECLARE_PLACES
   WARP_TILES(sum, FIRST_OF_SLICE(slice, K_TILES), TILES_OF_SLICE(slice, K_TILES))
   JOIN_SLICES(sum, TILE_OF_GROUP, slice)

@@ -35,12 +35,15 @@ constexpr Fields kFields("gemm/vector_rows.cl",
                          Field{"VW", &LaneTile::vw, {1, 2, 4, 8, 16}, "VW"},
                          Field{"K_UNROLL", &LaneTile::k_unroll, {1, 2, 4, 8}, "K_UNROLL"});
 
-/// Bytes that a work-item of a GPU reads at best with one instruction.
-constexpr int64_t kWidestRead = 16;
+/// Elements that a work-item of a GPU reads at best with one instruction, and items of a row of
+/// f16: an H200 takes 63 us over 205 MB, where reads of eight elements and 64 items take 113.
+constexpr int64_t kGpuRead = 4, kGpuHalfLanes = 128;
 
 LaneTile UsualVector(const GemmShape& shape, const OpenClFacts& facts) {
   if (facts.is_cpu) return {.lanes = UsualLanes(facts), .vw = 16};
-  return {.lanes = UsualLanes(facts), .vw = kWidestRead / ByteSize(shape.storage), .k_unroll = 4};
+  const bool is_half = shape.storage == DType::kF16;
+  const int64_t lanes = std::min(kGpuHalfLanes, facts.max_work_group_size);
+  return {.lanes = is_half ? lanes : UsualLanes(facts), .vw = kGpuRead, .k_unroll = 4};
 }
 Status CheckVector(const GemmShape&, const LaneTile& tile, const OpenClFacts& facts) {
   return CheckLanes(tile.lanes, facts);

@@ -8,7 +8,8 @@ namespace fettle::kernels {
 int64_t WarpTile::bytes() const {
   const int64_t patches = bm / wm * (bn / wn) * 16 * (wn + 8) * 4;
   const int64_t parts = (wk - 1) * bm * bn * 4;
-  return std::max({stages * (bm + bn) * bk * 2, patches, parts});
+  const int64_t bias = bn * 4;
+  return std::max({stages * (bm + bn) * bk * 2, patches, parts}) + bias;
 }
 
 int64_t WarpProduct::TilesOf(const WarpTile& tile) const {
@@ -60,17 +61,26 @@ Status CheckWarpTile(const WarpProduct& product, const WarpTile& tile, const Ope
 
 namespace {
 
-/// Parts that make up for too few tiles: what is written and read again costs as much as some 800
-/// steps of k.
-int64_t UsualSplit(const WarpProduct& product, const WarpTile& tile, const OpenClFacts& facts) {
-  constexpr int64_t kLongSum = 1300, kLeastSteps = 256;
+/// What makes up for too few tiles of the smallest size. Split, sums are written and read again,
+/// which costs as much as some 800 steps of k; smaller tiles read more, with two warps for each
+/// piece of outputs. Figures of an H200: docs/opencl.md.
+WarpTile Shared(const WarpProduct& product, const WarpTile& tile, const OpenClFacts& facts) {
+  constexpr int64_t kLongSum = 900, kVeryLongSum = 2600, kShortSum = 384, kLeastSteps = 256;
+  constexpr WarpTile kPaired = {32, 64, 128, 16, 32, 2, 4}, kSmall = {32, 32, 128, 16, 16, 2, 4};
   const int64_t tiles = product.TilesOf(tile);
-  if (product.k < kLongSum || tiles * 4 > facts.compute_units) return 1;
-  int64_t split = 1;
-  for (const int64_t parts : {2, 3, 4, 6, 8}) {
-    if (parts * tiles <= facts.compute_units && product.k >= parts * kLeastSteps) split = parts;
+  WarpTile shared = tile;
+  if (product.k >= kLongSum && tiles * 4 <= facts.compute_units) {
+    for (const int64_t parts : {2, 3, 4, 6, 8}) {
+      if (parts * tiles <= facts.compute_units && product.k >= parts * kLeastSteps)
+        shared.split = parts;
+    }
+  } else if (product.k >= kVeryLongSum && tiles * 2 <= facts.compute_units) {
+    shared = kPaired;
+    shared.split = 2;
+  } else if (product.k >= kShortSum && tiles * 2 <= facts.compute_units) {
+    shared = kSmall;
   }
-  return split;
+  return CheckWarpTile(product, shared, facts).ok() ? shared : tile;
 }
 
 }  // namespace
@@ -98,8 +108,7 @@ WarpTile UsualWarpTile(const WarpProduct& product, const OpenClFacts& facts) {
     least = cost;
     chosen = tile;
   }
-  chosen.split = UsualSplit(product, chosen, facts);
-  return chosen;
+  return chosen.bm == 32 ? Shared(product, chosen, facts) : chosen;
 }
 
 WorkSizes WarpTileSizes(const WarpProduct& product, const WarpTile& tile) {

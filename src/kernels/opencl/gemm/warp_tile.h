@@ -13,12 +13,12 @@ inline constexpr int64_t kChunkBytes = 16, kChunkPairs = 8;
 
 /// bm x bn outputs of a work-group, bk pairs of bytes along k at a time in `stages` places of local
 /// memory, wm x wn outputs of each warp of 32 work-items, wk warps for each of those, a part of the
-/// steps for each. `split` groups share the outputs of a tile, each a part of k: all but the last to come
-/// leave their sums in a workspace.
+/// steps for each. `split` groups share the outputs of a tile, each a part of k: all but the last
+/// to come leave their sums in a workspace.
 struct WarpTile {
   int64_t bm = 32, bn = 32, bk = 32, wm = 16, wn = 16, wk = 1, stages = 2, split = 1;
   int64_t items() const { return bm / wm * (bn / wn) * wk * 32; }
-  /// As TILE_BYTES of warp_tiles.clh.
+  /// As TILE_BYTES of warp_tiles.clh, and a bias.
   int64_t bytes() const;
 };
 
@@ -46,7 +46,7 @@ inline constexpr int64_t kTilePartBytes = 16;
 /// Whether work-groups of the tile fit the device, and the product so many parts.
 Status CheckWarpTile(const WarpProduct& product, const WarpTile& tile, const OpenClFacts& facts);
 
-/// The largest tile that leaves few units of the device idle, in parts where there are few tiles.
+/// The largest tile that leaves few units of the device idle; of few tiles small ones, or in parts.
 WarpTile UsualWarpTile(const WarpProduct& product, const OpenClFacts& facts);
 
 /// Where work-groups are launched.
