@@ -3,130 +3,13 @@
 // one output row:
 //   gws = {output rows * tiles of a row, blocks of 4 * QUADS outputs, batch}
 //   x       words of 64 channels [batch][height][width][words]
-//   y       FLOATS: pixels of floats (access.clh), or ROWS: row-major [columns][channels]
-//   bits    BITS: words of 64 outputs [batch][height][width][words], of which a work-item writes as
-//           many bits of a place as it computes: 8 or 16, outputs beyond the last are zero
+//   y, bits  results.clh
 //   filter  what results are made of, the ones of each tap's weights, and weights (counts.clh):
 //           int [blocks][taps][LANES] at places.x, weights [blocks][taps] at places.y ints
 // The count of a place and an output is one of ones, or of differing bits (AND), of the taps inside
-// the image; with X_ONES and W_ONES those of x and of the weights are counted, too. From these
-// follows s = dot(factors, (count, ones of x, ones of weights, pairs)).
-//   RESULT  0: floats s * scale + addend, float [2][outputs] of the filter
-//           1: floats of any four numbers for the counts and an addend, double [5][outputs], exact
-//           2: bits low <= s <= high, int [2][outputs]
-#ifndef RESULT
-#define RESULT 0
-#endif
-#ifndef FLOATS
-#define FLOATS 1
-#endif
-#ifndef BITS
-#define BITS 0
-#endif
-#ifndef X_ONES
-#define X_ONES 1
-#endif
-#ifndef W_ONES
-#define W_ONES 1
-#endif
-#if RESULT == 1
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
-
-#include "kernels/opencl/access.clh"
-#include "kernels/opencl/expression/expression.clh"
-
-#ifndef ROWS
-#define ROWS EXPRESSION_ROWS
-#endif
-#if !FLOATS
-#define OUTPUT_PARAMS
-#elif ROWS
-#define OUTPUT_PARAMS , __global storage_t *restrict y, const int y_offset
-#else
-#define OUTPUT_PARAMS , TENSOR_OUT(y)
-#endif
-#if BITS && QUADS == 2
-#define SOME_BITS uchar
-#else
-#define SOME_BITS ushort
-#endif
-#if BITS
-#define BIT_PARAMS , __global SOME_BITS *restrict bits, const int bits_offset
-#else
-#define BIT_PARAMS
-#endif
-
-// What becomes of four finished floats from output 4 * block on, and of what PackBits reads.
-#if ROWS
-#define FINISH_FOUR(v, block) FINISH_ROWS(v, column, (block) * 4)
-#define FINISH_FOUR_BOTH(v, block, second) FINISH_ROWS_BOTH(v, column, (block) * 4, second)
-#else
-#define FINISH_FOUR(v, block) FINISH(v, out_dims, n, block, row, column)
-#define FINISH_FOUR_BOTH(v, block, second) FINISH_BOTH(v, out_dims, n, block, row, column, second)
-#endif
-#ifdef EXPRESSION_SECOND
-#define DECLARE_FINISHED(v, block) \
-  REAL4 compared;                  \
-  const REAL4 finished = FINISH_FOUR_BOTH(v, block, &compared);
-#else
-#define compared finished
-#define DECLARE_FINISHED(v, block) const REAL4 finished = FINISH_FOUR(v, block);
-#endif
-#if !FLOATS
-#define KEEP_FLOATS(block)
-#elif ROWS
-#define KEEP_FLOATS(block) \
-  StoreSome(finished, y + y_offset + column * outputs + (block) * 4, outputs - (block) * 4);
-#else
-#define KEEP_FLOATS(block)                                                                    \
-  STORE4(select((REAL4)((REAL)0), finished, MASK4((block) * 4 + (int4)(0, 1, 2, 3) < outputs)), \
-         y, out_dims, n, block, row, column);
-#endif
-#if BITS
-#define KEEP_BITS(block) \
-  packed |= PackFour(compared, packing, outputs - (block) * 4) << 4 * ((block) - first_block);
-#else
-#define KEEP_BITS(block)
-#endif
-#define STORE_QUAD(v, block)    \
-  if ((block) * 4 < outputs) {  \
-    DECLARE_FINISHED(v, block)  \
-    KEEP_FLOATS(block)          \
-    KEEP_BITS(block)            \
-  }
-#include "kernels/opencl/conv/tile.clh"
+// the image.
+#include "kernels/opencl/binary/results.clh"
 #include "kernels/opencl/binary/counts.clh"
-#include "kernels/opencl/binary/sign_bits.clh"
-#define STORE_RESULTS(v)                 \
-  const CHANNELS result = v;             \
-  const int first_block = block * QUADS; \
-  STORE_CHANNELS(result, first_block)
-
-#if RESULT == 1
-#if QUADS == 1
-#define TO_DOUBLES convert_double4
-#define LOAD_DOUBLES(p, i) vload4(i, p)
-#elif QUADS == 2
-#define TO_DOUBLES convert_double8
-#define LOAD_DOUBLES(p, i) vload8(i, p)
-#else
-#define TO_DOUBLES convert_double16
-#define LOAD_DOUBLES(p, i) vload16(i, p)
-#endif
-#endif
-
-#if ROWS && FLOATS
-static void StoreSome(const float4 v, __global storage_t* p, const int left) {
-  if (left >= 4) {
-    STORE_VEC4(v, p, 0);
-    return;
-  }
-  STORE(v.x, p, 0);
-  if (left > 1) STORE(v.y, p, 1);
-  if (left > 2) STORE(v.z, p, 2);
-}
-#endif
 
 // The channels of a word of 64 that a tap outside of the image meets.
 static uint2 Outside(const int word, const int channels, const int pad_bit) {
@@ -211,9 +94,7 @@ __kernel void binary_product(__global const uint2* restrict x, const int x_offse
   for (int t = 0; t < TILE_W; ++t) {
     const int column = first_column + t;
     if (column >= out_dims.z) continue;
-#if BITS
-    uint packed = 0;
-#endif
+    DECLARE_BITS
 #if RESULT == 1
     __global const double* numbers = (__global const double*)filter + block * LANES;
     STORE_RESULTS(TO_CHANNELS(TO_DOUBLES(COUNTS_OF(t)) * LOAD_DOUBLES(numbers, 0) +
@@ -224,20 +105,8 @@ __kernel void binary_product(__global const uint2* restrict x, const int x_offse
 #else
     const SUMS s = factors.x * COUNTS_OF(t) + (SUMS)(factors.y * x_ones[t] + factors.w * pairs[t]) +
                    factors.z * w_ones[t];
-#if RESULT == 2
-    int is_one[LANES];
-    STORE_SUMS((s >= LOAD_SUMS(filter + block * LANES, 0)) &
-                   (s <= LOAD_SUMS(filter + padded + block * LANES, 0)),
-               is_one);
-    for (int o = 0; o < LANES; ++o) packed |= (uint)(is_one[o] & 1) << o;
-#else
-    __global const float* scales = (__global const float*)filter + block * LANES;
-    STORE_RESULTS(fma(TO_CHANNELS(s), LOAD_BIAS(scales, 0), LOAD_BIAS(scales + padded, 0)))
+    STORE_INTEGERS(s)
 #endif
-#endif
-#if BITS
-    bits[bits_offset + ((n * out_dims.y + row) * out_dims.z + column) * bit_blocks + block] =
-        (SOME_BITS)packed;
-#endif
+    STORE_BITS
   }
 }
