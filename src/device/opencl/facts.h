@@ -14,6 +14,7 @@ namespace fettle {
 /// (kernels/opencl/probe/mma.h).
 struct MmaFacts {
   bool available = false;
+  bool bits = false;        // they count pairs of ones, too (kernels/opencl/probe/bit_mma.h)
   bool emulated = false;    // computed without them, which only tests ask for
   int64_t local_bytes = 0;  // what a work-group may declare: more than is reported, where it works
 };

@@ -115,8 +115,10 @@ Result<std::shared_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClListing& li
     device->fingerprint_ += " (f16 emulated)";
   }
   if (options.emulate_mma) {
-    device->facts_.mma = {
-        .available = true, .emulated = true, .local_bytes = device->facts_.local_bytes};
+    device->facts_.mma = {.available = true,
+                          .bits = true,
+                          .emulated = true,
+                          .local_bytes = device->facts_.local_bytes};
     device->fingerprint_ += " (mma emulated)";
   }
   device->svm_ = options.svm;

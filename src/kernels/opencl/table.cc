@@ -6,6 +6,7 @@
 namespace fettle::kernels {
 
 extern const KernelDesc kOpenClBinaryMaxPool;
+extern const KernelDesc kOpenClBinaryMma;
 extern const KernelDesc kOpenClBinaryPack;
 extern const KernelDesc kOpenClBinaryProduct;
 extern const KernelDesc kOpenClConvDepthwise;
@@ -66,6 +67,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       // clang-format off
       // keep-sorted start
       &kOpenClBinaryMaxPool,
+      &kOpenClBinaryMma,
       &kOpenClBinaryPack,
       &kOpenClBinaryProduct,
       &kOpenClConvDepthwise,

@@ -50,12 +50,20 @@ class BitFilterWriter {
       WriteResult(results, o);
       if (o >= product_.outputs) continue;
       for (int64_t t = 0; t < filter_.taps; ++t) {
-        const int64_t at = o / filter_.lanes * filter_.taps + t;
+        const int64_t block = o / filter_.lanes, lane = o % filter_.lanes;
         for (int64_t i = 0; i < filter_.words; ++i) {
-          const uint64_t word = bits.as<uint64_t>()[(o * filter_.taps + t) * filter_.words + i] &
-                                ops::WordMask(product_.channels, i);
-          ones[at * filter_.lanes + o % filter_.lanes] += std::popcount(word);
-          WriteWord(word, at * filter_.words + i, o % filter_.lanes);
+          const uint64_t mask = ops::WordMask(product_.channels, i);
+          const uint64_t word =
+              bits.as<uint64_t>()[(o * filter_.taps + t) * filter_.words + i] & mask;
+          const int count = std::popcount(word);
+          ones[(block * filter_.ones() + t) * filter_.lanes + lane] += count;
+          if (filter_.is_rows()) {
+            ones[(block * filter_.ones() + filter_.taps) * filter_.lanes + lane] += count;
+            RowAt(o)[t * filter_.words + i] = word;
+            RowAt(filter_.padded())[t * filter_.words + i] = mask;
+          } else {
+            WriteWord(word, (block * filter_.taps + t) * filter_.words + i, lane);
+          }
         }
       }
     }
@@ -66,6 +74,10 @@ class BitFilterWriter {
   template <typename T>
   T& NumberAt(int64_t row, int64_t output) {
     return reinterpret_cast<T*>(out_)[row * filter_.padded() + output];
+  }
+
+  uint64_t* RowAt(int64_t row) {
+    return reinterpret_cast<uint64_t*>(out_ + filter_.weights_at() * 4) + row * filter_.row_words();
   }
 
   void WriteResult(const Constant& results, int64_t o) {
@@ -154,6 +166,7 @@ int64_t BitFilter::ones_at() const {
 }
 
 int64_t BitFilter::bytes() const {
+  if (is_rows()) return weights_at() * 4 + (padded() + 1) * row_words() * 8;
   const FormRow& row = kFormRows[form];
   const int64_t units =
       blocks * taps * words * (ops::kWordBits / row.part_channels) * (lanes / row.unit_outputs);

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "kernels/opencl/launch.h"
+#include "kernels/opencl/probe/bit_mma.h"
 #include "kernels/opencl/sources.h"
 
 namespace fettle::kernels {
@@ -123,7 +124,9 @@ Result<MmaFacts> ProbeMma(const OpenClDevice& device) {
   if (!facts.emulated && !may_take_ptx) return facts;
   constexpr int64_t kLeastBytes = 16 << 10;
   ASSIGN_OR_RETURN(facts.available, Works(device, kLeastBytes));
-  if (!facts.available || facts.emulated) return facts;
+  if (!facts.available) return facts;
+  ASSIGN_OR_RETURN(facts.bits, ProbeBitMma(device));
+  if (facts.emulated) return facts;
   for (const int64_t bytes : kLocalBytes) {
     if (bytes <= facts.local_bytes) break;
     ASSIGN_OR_RETURN(const bool works, Works(device, bytes - kDriverBytes));
