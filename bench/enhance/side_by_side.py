@@ -27,7 +27,7 @@ TASKS = (
      [("as decoded", "null"), ("deblock", "deblock"), ("pp=ac", "pp=ac"), ("spp, qp 15", "spp=4:15"), ("hqdn3d", "hqdn3d")]),
     ("noise of sigma 15", ["-vf", "geq=lum='clip(lum(X,Y)+15*sqrt(-2*log(random(0)+1e-9))*cos(6.2831853*random(1)),0,255)':"
                            "cb='cb(X,Y)':cr='cr(X,Y)'", "-c:v", "ffv1"],
-     [("denoise", ["--steps", "denoise", "--network", "best"])],
+     [("denoise, fast", ["--steps", "denoise", "--network", "fast"]), ("denoise, best", ["--steps", "denoise", "--network", "best"])],
      [("as it is", "null"), ("hqdn3d=8", "hqdn3d=8"), ("atadenoise", "atadenoise=0a=0.3:0b=0.3"),
       ("fftdnoiz", "fftdnoiz=sigma=15"), ("nlmeans", "nlmeans=s=15")]),
 )  # fmt: skip
