@@ -118,6 +118,8 @@ Result<std::shared_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClListing& li
     device->facts_.mma = {.available = true,
                           .bits = true,
                           .emulated = true,
+                          .warpgroups = true,
+                          .byte_warpgroups = true,
                           .local_bytes = device->facts_.local_bytes};
     device->fingerprint_ += " (mma emulated)";
   }

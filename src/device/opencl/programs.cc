@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "device/opencl/compile_worker.h"
+#include "device/opencl/ptx.h"
 
 namespace fettle {
 namespace {
@@ -227,10 +228,20 @@ Result<std::shared_ptr<OpenClProgram>> OpenClPrograms::Build(const ProgramSource
     count(&ProgramStatistics::failed);
     return BuildFailure(source, OpenClErrorName(code), log);
   }
-  if (cache_ != nullptr) {
-    const std::vector<std::byte> binary = program->Binary();
-    if (!binary.empty()) cache_->Put(key, ProgramCache::Kind::kBinary, binary);
+  std::vector<std::byte> binary = program->Binary();
+  const auto marked = WithMarkedInstructions(binary);
+  if (marked.ok() && !marked->empty()) {
+    program = Load(source, key, *marked, false);
+    binary = *marked;
   }
+  if (!marked.ok() || program == nullptr) {
+    const std::string why(marked.ok() ? "its instructions are not taken"
+                                      : marked.status().message());
+    if (cache_ != nullptr) cache_->Put(key, ProgramCache::Kind::kFailure, BytesOf(why));
+    count(&ProgramStatistics::failed);
+    return BuildFailure(source, "not built", why);
+  }
+  if (cache_ != nullptr && !binary.empty()) cache_->Put(key, ProgramCache::Kind::kBinary, binary);
   count(&ProgramStatistics::built);
   return program;
 }

@@ -126,6 +126,8 @@ TEST_F(OpenClMma, TheProbeRunsTheInstructions) {
   const Result<MmaFacts> probed = ProbeMma(*device_);
   ASSERT_TRUE(probed.ok()) << probed.status().message();
   EXPECT_TRUE(probed->available);
+  EXPECT_TRUE(probed->warpgroups);
+  EXPECT_TRUE(probed->byte_warpgroups);
 }
 
 TEST_F(OpenClMma, ProductsAgreeWithTheOracle) {
@@ -193,6 +195,22 @@ TEST_F(OpenClMma, WarpsShareSteps) {
   Check(kOpenClConvMma, kMmaConvolutions[1], {{"BN", 64}, {"BK", 128}, {"WK", 4}, {"WN", 32}});
 }
 
+/// B by rows and by columns, unsigned and signed bytes, edges, and slices.
+TEST_F(OpenClMma, WarpgroupsAgreeWithTheOracle) {
+  Params tile = {{"BM", 64}, {"BN", 64},    {"BK", 64},   {"WM", 16},       {"WN", 64},
+                 {"WK", 1},  {"STAGES", 3}, {"SPLIT", 1}, {"WARPGROUPS", 1}};
+  Check(kOpenClMatMulMma, kMmaGroups[0], tile);
+  Check(kOpenClMatMulMma, kMmaGroups[1], tile);
+  Check(kOpenClQuantisedMatMulMma, kByteProducts[0], tile);
+  tile["SPLIT"] = 2;
+  Check(kOpenClMatMulMma,
+        "input %a: f32[70x200]\ninput %b: f32[200x88]\n%y = MatMul(%a, %b)\noutput %y\n", tile);
+  tile["SPLIT"] = 1;
+  tile["BM"] = 128;
+  tile["BN"] = tile["WN"] = 128;
+  Check(kOpenClQuantisedMatMulMma, kByteProducts[2], tile);
+}
+
 TEST_F(OpenClMma, TilesThatDoNotFitAreRefused) {
   const CaseGroup group = ParseGroup(kMmaGroups[0]);
   const auto states = CandidatesOf(kOpenClMatMulMma, *group.graph, *device_).value();
@@ -209,6 +227,10 @@ TEST_F(OpenClMma, TilesThatDoNotFitAreRefused) {
   EXPECT_EQ(refusal({{"WK", 2}}), "BK: expected at least 64, got 32");
   EXPECT_EQ(refusal({{"BM", 256}, {"WM", 16}}),
             "BK: 1024 work-items cannot share the tiles evenly");
+  EXPECT_EQ(refusal({{"WARPGROUPS", 1}}),
+            "WARPGROUPS: expected WM=16, WN=BN, BK=64, WK=1 and STAGES of 3 at least");
+  EXPECT_EQ(refusal({{"BN", 128}, {"WN", 128}}),
+            "WN: expected at most 64 without WARPGROUPS, got 128");
 }
 
 TEST(OpenClMmaRefusal, ADeviceWithoutInstructionsSaysSo) {

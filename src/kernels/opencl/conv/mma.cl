@@ -27,7 +27,7 @@
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void conv_mma(
     TENSOR_IN(x), const int4 in_dims, TENSOR_OUT(y), const int4 out_dims, const int channels,
     __global const float* restrict filter, const int bias_floats SPLIT_PARAMS EXPRESSION_PARAMS) {
-  __local uchar local_memory[TILE_BYTES + BN * 4] __attribute__((aligned(128)));
+  __local uchar local_memory[TILE_BYTES + BN * 4] __attribute__((aligned(1024)));
   DECLARE_WARP(local_memory, ITEMS)
   const int item = get_local_id(0);
   // Launches may come in pieces (StreamOptions::kernel_ms), at offsets of whole work-groups.

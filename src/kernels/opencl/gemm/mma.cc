@@ -17,15 +17,17 @@ Status HasMma(const GemmShape& shape, const OpenClFacts& facts) {
   return OkStatus();
 }
 
-WarpProduct ProductOf(const GemmShape& shape) {
-  return {shape.m, shape.n, shape.k * StorageBytes(shape.storage, 1) / 2, shape.batch};
+WarpProduct ProductOf(const GemmShape& shape, const OpenClFacts& facts) {
+  const bool is_half = shape.storage == DType::kF16;
+  return {shape.m, shape.n, shape.k * StorageBytes(shape.storage, 1) / 2, shape.batch,
+          facts.mma.warpgroups && is_half && !shape.trans_a};
 }
 
 WarpTile UsualMma(const GemmShape& shape, const OpenClFacts& facts) {
-  return UsualWarpTile(ProductOf(shape), facts);
+  return UsualWarpTile(ProductOf(shape, facts), facts);
 }
 Status CheckMma(const GemmShape& shape, const WarpTile& tile, const OpenClFacts& facts) {
-  return CheckWarpTile(ProductOf(shape), tile, facts);
+  return CheckWarpTile(ProductOf(shape, facts), tile, facts);
 }
 
 GemmSetup SetUpMma(const GemmShape& shape, const GemmForms&, const WarpTile& tile,
@@ -45,8 +47,8 @@ GemmSetup SetUpMma(const GemmShape& shape, const GemmForms&, const WarpTile& til
   setup.options.Define("CHUNKS_ALIGNED", chunks ? 1 : 0);
   setup.options.Define("ALIGNED", shape.n % 4 == 0 ? 1 : 0);
   setup.options.Define("TRANS_A", shape.trans_a ? 1 : 0).Define("TRANS_B", trans_b ? 1 : 0);
-  setup.sizes = WarpTileSizes(ProductOf(shape), tile);
-  setup.shared_bytes = ProductOf(shape).SharedBytesOf(tile);
+  setup.sizes = WarpTileSizes(ProductOf(shape, facts), tile);
+  setup.shared_bytes = ProductOf(shape, facts).SharedBytesOf(tile);
   setup.more = {MatrixMap(shape), static_cast<cl_int>(a_row), static_cast<cl_int>(setup.b_pitch)};
   return setup;
 }

@@ -132,7 +132,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void gemm_mma(
     __global const storage_t* restrict b, const int b_offset, __global storage_t* restrict c,
     const int c_offset, const int4 batch, const int a_pitch,
     const int b_pitch SPLIT_PARAMS ADDEND_PARAMS EXPRESSION_PARAMS) {
-  __local uchar local_memory[TILE_BYTES] __attribute__((aligned(128)));
+  __local uchar local_memory[TILE_BYTES] __attribute__((aligned(1024)));
   DECLARE_WARP(local_memory, ITEMS)
   const int item = get_local_id(0);
   // Launches may come in pieces (StreamOptions::kernel_ms), at offsets of whole work-groups.

@@ -34,10 +34,26 @@ Status CheckSplit(const WarpProduct& product, const WarpTile& tile) {
   return OkStatus();
 }
 
+Status CheckWarpgroups(const WarpProduct& product, const WarpTile& tile) {
+  constexpr int64_t kMostColumns = 64;
+  if (tile.warpgroups == 0) {
+    if (tile.wn <= kMostColumns) return OkStatus();
+    return InvalidArgument("WN: expected at most {} without WARPGROUPS, got {}", kMostColumns,
+                           tile.wn);
+  }
+  if (!product.for_warpgroups)
+    return InvalidArgument("WARPGROUPS: no instructions for this product here");
+  const bool fits = tile.bm % 64 == 0 && tile.bn >= 64 && tile.bk == 64 && tile.wm == 16 &&
+                    tile.wn == tile.bn && tile.wk == 1 && tile.stages >= 3;
+  if (fits) return OkStatus();
+  return InvalidArgument("WARPGROUPS: expected WM=16, WN=BN, BK=64, WK=1 and STAGES of 3 at least");
+}
+
 }  // namespace
 
 Status CheckWarpTile(const WarpProduct& product, const WarpTile& tile, const OpenClFacts& facts) {
   RETURN_IF_ERROR(CheckSplit(product, tile));
+  RETURN_IF_ERROR(CheckWarpgroups(product, tile));
   if (tile.bm % tile.wm != 0 || tile.bn % tile.wn != 0)
     return InvalidArgument("WM, WN: {}x{} do not cut {}x{} evenly", tile.wm, tile.wn, tile.bm,
                            tile.bn);
@@ -93,10 +109,12 @@ WarpTile UsualWarpTile(const WarpProduct& product, const OpenClFacts& facts) {
     int64_t price;
   };
   constexpr Priced kTiles[] = {
-      {{256, 128, 64, 64, 64, 1, 3}, 100}, {{128, 128, 32, 64, 64, 1, 3}, 110},
-      {{128, 64, 64, 64, 32, 1, 3}, 125},  {{128, 64, 32, 64, 32, 1, 4}, 135},
-      {{64, 64, 64, 32, 32, 1, 4}, 130},   {{64, 64, 64, 32, 32, 1, 3}, 135},
-      {{32, 64, 64, 16, 32, 1, 4}, 160}};
+      {{256, 128, 64, 64, 64, 1, 3}, 100},       {{128, 128, 32, 64, 64, 1, 3}, 110},
+      {{128, 64, 64, 64, 32, 1, 3}, 125},        {{128, 64, 32, 64, 32, 1, 4}, 135},
+      {{64, 64, 64, 32, 32, 1, 4}, 130},         {{64, 64, 64, 32, 32, 1, 3}, 135},
+      {{32, 64, 64, 16, 32, 1, 4}, 160},         {{128, 256, 64, 16, 256, 1, 4, 1, 1}, 72},
+      {{256, 128, 64, 16, 128, 1, 4, 1, 1}, 75}, {{128, 128, 64, 16, 128, 1, 6, 1, 1}, 83},
+      {{64, 128, 64, 16, 128, 1, 6, 1, 1}, 100}};
   WarpTile chosen = {32, 64, 32, 16, 32, 1, 3};
   int64_t least = std::numeric_limits<int64_t>::max();
   for (const auto& [tile, price] : kTiles) {

@@ -14,9 +14,11 @@ inline constexpr int64_t kChunkBytes = 16, kChunkPairs = 8;
 /// bm x bn outputs of a work-group, bk pairs of bytes along k at a time in `stages` places of local
 /// memory, wm x wn outputs of each warp of 32 work-items, wk warps for each of those, a part of the
 /// steps for each. `split` groups share the outputs of a tile, each a part of k: all but the last
-/// to come leave their sums in a workspace.
+/// to come leave their sums in a workspace. `warpgroups`: by instructions of 128 work-items
+/// (warpgroup_tiles.clh), which fix all but bm, bn, stages and split.
 struct WarpTile {
-  int64_t bm = 32, bn = 32, bk = 32, wm = 16, wn = 16, wk = 1, stages = 2, split = 1;
+  int64_t bm = 32, bn = 32, bk = 32, wm = 16, wn = 16, wk = 1, stages = 2, split = 1,
+          warpgroups = 0;
   int64_t items() const { return bm / wm * (bn / wn) * wk * 32; }
   /// As TILE_BYTES of warp_tiles.clh, and a bias.
   int64_t bytes() const;
@@ -26,14 +28,18 @@ inline constexpr Fields kWarpTileFields(
     "gemm/warp_tiles.clh", Field{"BM", &WarpTile::bm, {32, 64, 128, 256}, "BM"},
     Field{"BN", &WarpTile::bn, {32, 64, 128, 256}, "BN"},
     Field{"BK", &WarpTile::bk, {32, 64, 128, 256}, "BK"},
-    Field{"WM", &WarpTile::wm, {16, 32, 64}, "WM"}, Field{"WN", &WarpTile::wn, {16, 32, 64}, "WN"},
+    Field{"WM", &WarpTile::wm, {16, 32, 64}, "WM"},
+    Field{"WN", &WarpTile::wn, {16, 32, 64, 128, 256}, "WN"},
     Field{"WK", &WarpTile::wk, {1, 2, 4}, "WK"},
     Field{"STAGES", &WarpTile::stages, {2, 3, 4, 6}, "STAGES"},
-    Field{"SPLIT", &WarpTile::split, {1, 2, 3, 4, 6, 8}, "SPLIT"});
+    Field{"SPLIT", &WarpTile::split, {1, 2, 3, 4, 6, 8}, "SPLIT"},
+    Field{"WARPGROUPS", &WarpTile::warpgroups, {0, 1}, "WARPGROUPS"});
 
 /// `batch` products [m, n] over k, which counts pairs of bytes.
 struct WarpProduct {
   int64_t m = 1, n = 1, k = 1, batch = 1;
+  /// The device has instructions of warpgroups for its factors, of which A lies by rows.
+  bool for_warpgroups = false;
   /// Work-groups, of one part of k each.
   int64_t TilesOf(const WarpTile& tile) const;
   /// Bytes in which groups add up a tile; 0: none does.

@@ -15,6 +15,11 @@ bool AreImages(const StateAssignment& states) {
 bool HasOneColumn(int64_t m, int64_t n) { return n == 1 && m != 1; }
 bool HasOneRow(int64_t m, int64_t) { return m == 1; }
 
+/// A tile of four warps: the usual ones may be of warpgroups.
+const std::vector<std::pair<std::string_view, int64_t>> kWarps = {
+    {"BM", 128}, {"BN", 128},   {"BK", 32},   {"WM", 64},       {"WN", 64},
+    {"WK", 1},   {"STAGES", 3}, {"SPLIT", 1}, {"WARPGROUPS", 0}};
+
 }  // namespace
 
 std::span<const LadderStep> ProductLadder() {
@@ -35,7 +40,8 @@ std::span<const LadderStep> ProductLadder() {
       {"matrix times vector", "opencl.matmul.vector", nullptr, {}, HasOneColumn},
       {"vector times matrix", "opencl.matmul.vector", nullptr, {}, HasOneRow},
       {"small products", "opencl.matmul.batched"},
-      {"matrix instructions", "opencl.matmul.mma"},
+      {"matrix instructions", "opencl.matmul.mma", nullptr, kWarps},
+      {"the same, usual tiles", "opencl.matmul.mma"},
       {"matrix instructions, TF32", "opencl.matmul.mma.tf32"}};
   return kSteps;
 }
@@ -47,7 +53,8 @@ std::span<const LadderStep> ByteProductLadder() {
        "opencl.quantised.matmul",
        nullptr,
        {{"dot", 1}}},
-      {"matrix instructions", "opencl.quantised.matmul.mma"}};
+      {"matrix instructions", "opencl.quantised.matmul.mma", nullptr, kWarps},
+      {"the same, usual tiles", "opencl.quantised.matmul.mma"}};
   return kSteps;
 }
 

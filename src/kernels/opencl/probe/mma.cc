@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "kernels/opencl/launch.h"
 #include "kernels/opencl/probe/bit_mma.h"
+#include "kernels/opencl/probe/warpgroups.h"
 #include "kernels/opencl/sources.h"
 
 namespace fettle::kernels {
@@ -126,6 +127,7 @@ Result<MmaFacts> ProbeMma(const OpenClDevice& device) {
   ASSIGN_OR_RETURN(facts.available, Works(device, kLeastBytes));
   if (!facts.available) return facts;
   ASSIGN_OR_RETURN(facts.bits, ProbeBitMma(device));
+  RETURN_IF_ERROR(ProbeWarpgroups(device, facts));
   if (facts.emulated) return facts;
   for (const int64_t bytes : kLocalBytes) {
     if (bytes <= facts.local_bytes) break;
@@ -134,8 +136,8 @@ Result<MmaFacts> ProbeMma(const OpenClDevice& device) {
     facts.local_bytes = bytes - kDriverBytes;
     break;
   }
-  Log(LogLevel::kInfo, "'{}' multiplies matrices by instructions, with {} bytes of local memory",
-      device.name(), facts.local_bytes);
+  Log(LogLevel::kInfo, "'{}' multiplies matrices by instructions{}, with {} bytes of local memory",
+      device.name(), facts.warpgroups ? " of warps and of warpgroups" : "", facts.local_bytes);
   return facts;
 }
 

@@ -20,7 +20,7 @@
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void quantised_conv_mma(
     BYTE_PARAMS(OUTPUT), const int4 out_dims SPLIT_PARAMS EXPRESSION_PARAMS) {
-  __local uchar local_memory[TILE_BYTES] __attribute__((aligned(128)));
+  __local uchar local_memory[TILE_BYTES] __attribute__((aligned(1024)));
   DECLARE_WARP(local_memory, ITEMS)
   const int item = get_local_id(0);
   // Launches may come in pieces (StreamOptions::kernel_ms), at offsets of whole work-groups.

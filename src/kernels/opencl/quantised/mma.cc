@@ -23,13 +23,15 @@ Result<ByteProduct> ReadForByteMma(const ir::Graph& group, const Device& device)
 }
 
 /// The tiles' product: of rows, a convolution of one pixel each.
-WarpProduct TiledProduct(const ByteProduct& product) {
-  return GatheredProduct(product.conv, kByteChunk);
+WarpProduct TiledProduct(const ByteProduct& product, const OpenClFacts& facts) {
+  WarpProduct tiled = GatheredProduct(product.conv, kByteChunk);
+  tiled.for_warpgroups = product.is_matrix && facts.mma.byte_warpgroups;
+  return tiled;
 }
 
 ParamSpace ByteMmaSpace(const Problem&, const ByteProduct& product, const Device& device) {
   const OpenClFacts& facts = AsOpenCl(device).facts();
-  const WarpProduct tiled = TiledProduct(product);
+  const WarpProduct tiled = TiledProduct(product, facts);
   return {kWarpTileFields.Tunables(), kWarpTileFields.Write(UsualWarpTile(tiled, facts)),
           [&facts, tiled](const Params& params) {
             return CheckWarpTile(tiled, kWarpTileFields.Read(params), facts);
@@ -59,15 +61,17 @@ Result<std::unique_ptr<PreparedKernel>> PrepareByteMma(const Problem& problem,
                                                        const ByteProduct& product,
                                                        const Params& params, const Device& device) {
   const WarpTile tile = kWarpTileFields.Read(params);
+  const OpenClFacts& facts = AsOpenCl(device).facts();
+  const WarpProduct tiled = TiledProduct(product, facts);
   const bool is_signed = problem.group->value(product.q.x).dtype == DType::kI8;
   ByteProgram program{.path = kIsMatrix ? "quantised/matmul_mma.cl" : "quantised/conv_mma.cl",
                       .function = kIsMatrix ? "quantised_matmul_mma" : "quantised_conv_mma",
                       .options = AccessOptions(FloatsOf(problem, product)),
-                      .sizes = WarpTileSizes(TiledProduct(product), tile),
+                      .sizes = WarpTileSizes(tiled, tile),
                       .form = ByteMmaForm(product),
                       .dot = true,
-                      .workspace = TiledProduct(product).SharedBytesOf(tile)};
-  DefineWarpTile(tile, AsOpenCl(device).facts(), program.options);
+                      .workspace = tiled.SharedBytesOf(tile)};
+  DefineWarpTile(tile, facts, program.options);
   DefineBytes(problem, product, program.options);
   program.options.Define("FACTORS", is_signed ? 2 : 1);
   if (!kIsMatrix) DefineGathered(product.conv, tile, program.options);

@@ -1,0 +1,34 @@
+#include "device/opencl/ptx.h"
+
+#include <string>
+#include <string_view>
+
+namespace fettle {
+namespace {
+
+constexpr std::string_view kMark = "//@", kTarget = ".target sm_90", kArchitecture = "a";
+
+/// Only text has both.
+bool IsPtx(std::string_view text) {
+  return text.find("\n.version ") != std::string_view::npos &&
+         text.find("\n.target sm_") != std::string_view::npos;
+}
+
+bool IsDigitOrLetter(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'); }
+
+}  // namespace
+
+Result<std::vector<std::byte>> WithMarkedInstructions(std::span<const std::byte> binary) {
+  std::string text(reinterpret_cast<const char*>(binary.data()), binary.size());
+  size_t at = text.find(kMark);
+  if (at == std::string::npos || !IsPtx(text)) return std::vector<std::byte>();
+  for (; at != std::string::npos; at = text.find(kMark, at)) text.erase(at, kMark.size());
+  const size_t target = text.find(kTarget), end = target + kTarget.size();
+  if (target == std::string::npos || (end < text.size() && IsDigitOrLetter(text[end])))
+    return Unsupported("OpenCL: instructions of compute capability 9.0, and another device");
+  text.insert(end, kArchitecture);
+  const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+  return std::vector<std::byte>(bytes.begin(), bytes.end());
+}
+
+}  // namespace fettle
