@@ -228,7 +228,9 @@ Result<std::shared_ptr<OpenClProgram>> OpenClPrograms::Build(const ProgramSource
     count(&ProgramStatistics::failed);
     return BuildFailure(source, OpenClErrorName(code), log);
   }
-  std::vector<std::byte> binary = program->Binary();
+  // Some drivers compile when they are asked for it: PoCL, all kernels for any work-group.
+  std::vector<std::byte> binary;
+  if (cache_ != nullptr || HasMarks(source.text)) binary = program->Binary();
   const auto marked = WithMarkedInstructions(binary);
   if (marked.ok() && !marked->empty()) {
     program = Load(source, key, *marked, false);

@@ -31,4 +31,6 @@ Result<std::vector<std::byte>> WithMarkedInstructions(std::span<const std::byte>
   return std::vector<std::byte>(bytes.begin(), bytes.end());
 }
 
+bool HasMarks(std::string_view source) { return source.find(kMark) != std::string_view::npos; }
+
 }  // namespace fettle

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -14,5 +15,8 @@ namespace fettle {
 /// What is returned is `binary` with these as instructions; empty where there are none, as in
 /// binaries of other kinds. kUnsupported where the PTX is of another capability.
 Result<std::vector<std::byte>> WithMarkedInstructions(std::span<const std::byte> binary);
+
+/// Whether a program of this source may have such instructions.
+bool HasMarks(std::string_view source);
 
 }  // namespace fettle

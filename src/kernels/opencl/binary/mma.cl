@@ -13,10 +13,20 @@
 // PAD_BIT: taps outside add nothing (-1), or meet such bits, which count.
 #ifndef BM
 #define BM 16
+#endif
+#ifndef BN
 #define BN 16
+#endif
+#ifndef WM
 #define WM 16
+#endif
+#ifndef WN
 #define WN 16
+#endif
+#ifndef WARPS_K
 #define WARPS_K 1
+#endif
+#ifndef TILE_STEPS
 #define TILE_STEPS 2
 #endif
 #ifndef KERNEL_W
