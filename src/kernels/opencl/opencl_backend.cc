@@ -13,17 +13,21 @@ namespace fettle::kernels {
 namespace {
 
 /// What a device does by instructions that drivers do not report. One that failed over them is
-/// opened again.
+/// opened again, without those of warpgroups at first.
 Result<std::shared_ptr<OpenClDevice>> WithMma(std::shared_ptr<OpenClDevice> device,
                                               std::string_view which,
                                               const OpenClOptions& options) {
-  const Result<MmaFacts> mma = ProbeMma(*device);
-  if (mma.ok()) {
-    device->Learn(*mma);
-    return device;
+  for (const bool warpgroups : {true, false}) {
+    const Result<MmaFacts> mma = ProbeMma(*device, warpgroups);
+    if (mma.ok()) {
+      device->Learn(*mma);
+      return device;
+    }
+    Log(LogLevel::kWarn, "{}: no instructions {} are used", mma.status().message(),
+        warpgroups ? "of warpgroups" : "for matrices");
+    ASSIGN_OR_RETURN(device, OpenClDevice::Open(which, options));
   }
-  Log(LogLevel::kWarn, "{}: no instructions for matrices are used", mma.status().message());
-  return OpenClDevice::Open(which, options);
+  return device;
 }
 
 Result<std::shared_ptr<const Device>> Open(std::string_view which, const OpenOptions& options) {

@@ -117,7 +117,7 @@ Result<bool> Works(const OpenClDevice& device, int64_t local_bytes) {
 
 }  // namespace
 
-Result<MmaFacts> ProbeMma(const OpenClDevice& device) {
+Result<MmaFacts> ProbeMma(const OpenClDevice& device, bool with_warpgroups) {
   MmaFacts facts = device.facts().mma;
   facts.local_bytes = device.facts().local_bytes;
   // Compilers that know no PTX are not asked: some end the process over it.
@@ -127,7 +127,9 @@ Result<MmaFacts> ProbeMma(const OpenClDevice& device) {
   ASSIGN_OR_RETURN(facts.available, Works(device, kLeastBytes));
   if (!facts.available) return facts;
   ASSIGN_OR_RETURN(facts.bits, ProbeBitMma(device));
-  RETURN_IF_ERROR(ProbeWarpgroups(device, facts));
+  if (with_warpgroups) {
+    RETURN_IF_ERROR(ProbeWarpgroups(device, facts));
+  }
   if (facts.emulated) return facts;
   for (const int64_t bytes : kLocalBytes) {
     if (bytes <= facts.local_bytes) break;
