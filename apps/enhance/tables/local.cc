@@ -114,8 +114,11 @@ void LocalTables::LumaOfBytes(const Tables& tables, const Plane& from, const Pla
                (2 * (y % light_.cell) + 1) * 65535 / (2 * light_.cell), kinds, row_.data());
     const int count = std::min(kRows, from.height - y);
     for (int i = 0; i < count; ++i) {
-      uint16_t* sums = sums_.data() + static_cast<size_t>(i) * line + distance;
-      if (tables.has_detail) SumsOfRow(from, y + i, distance, sums);
+      uint16_t* sums = nullptr;
+      if (tables.has_detail) {
+        sums = sums_.data() + static_cast<size_t>(i) * line + distance;
+        SumsOfRow(from, y + i, distance, sums);
+      }
       const uint8_t* samples = from.row<uint8_t>(y + i);
       if (cut) {
         uint8_t* copy = copies.data() + static_cast<ptrdiff_t>(i) * whole;

@@ -136,7 +136,9 @@ struct Strip<kForm, kStride, std::index_sequence<kOut...>, std::index_sequence<k
         const float* x = InputOf(args, args.lines[line], i);
         // Else g++ keeps columns from input to input, and spills sums for them.
         asm("" : "+r"(x));
-        const Lanes lanes = GroupLanes(args.inputs, i);
+        // Inputs of other forms are more than a vector has lanes.
+        const Lanes lanes =
+            kForm == StripForm::kGroupsInVector ? GroupLanes(args.inputs, i) : GroupLanes(1, 0);
         (Column<static_cast<int>(kColumn)>(acc, x, lanes, w), ...);
       }
     }
