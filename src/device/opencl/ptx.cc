@@ -19,10 +19,11 @@ bool IsDigitOrLetter(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <
 }  // namespace
 
 Result<std::vector<std::byte>> WithMarkedInstructions(std::span<const std::byte> binary) {
-  std::string text(reinterpret_cast<const char*>(binary.data()), binary.size());
-  size_t at = text.find(kMark);
-  if (at == std::string::npos || !IsPtx(text)) return std::vector<std::byte>();
-  for (; at != std::string::npos; at = text.find(kMark, at)) text.erase(at, kMark.size());
+  const std::string_view given(reinterpret_cast<const char*>(binary.data()), binary.size());
+  if (!HasMarks(given) || !IsPtx(given)) return std::vector<std::byte>();
+  std::string text(given);
+  for (size_t at = text.find(kMark); at != std::string::npos; at = text.find(kMark, at))
+    text.erase(at, kMark.size());
   const size_t target = text.find(kTarget), end = target + kTarget.size();
   if (target == std::string::npos || (end < text.size() && IsDigitOrLetter(text[end])))
     return Unsupported("OpenCL: instructions of compute capability 9.0, and another device");
@@ -31,6 +32,6 @@ Result<std::vector<std::byte>> WithMarkedInstructions(std::span<const std::byte>
   return std::vector<std::byte>(bytes.begin(), bytes.end());
 }
 
-bool HasMarks(std::string_view source) { return source.find(kMark) != std::string_view::npos; }
+bool HasMarks(std::string_view program) { return program.find(kMark) != std::string_view::npos; }
 
 }  // namespace fettle

@@ -16,7 +16,7 @@ namespace fettle {
 /// binaries of other kinds. kUnsupported where the PTX is of another capability.
 Result<std::vector<std::byte>> WithMarkedInstructions(std::span<const std::byte> binary);
 
-/// Whether a program of this source may have such instructions.
-bool HasMarks(std::string_view source);
+/// Whether a program has such instructions, by its source or its PTX.
+bool HasMarks(std::string_view program);
 
 }  // namespace fettle
