@@ -9,6 +9,7 @@
 
 #include "kernels/ceiling.h"
 #include "kernels/kernel.h"
+#include "kernels/ladder.h"
 
 namespace fettle::kernels {
 
@@ -44,6 +45,8 @@ struct Backend {
   /// The canonical operators of which kernels take some form as a group of its own, sorted, for
   /// documentation; null for the CPU, which takes all.
   std::span<const std::string_view> (*operators)() = nullptr;
+  /// Its kernels for products, step by step; null where it has none to show.
+  ProductLadder (*product_ladder)() = nullptr;
 
   DeviceKind kind() const { return DeviceKindOf(name); }
 };

@@ -8,7 +8,6 @@
 
 #include "device/opencl/opencl_device.h"
 #include "kernels/backend.h"
-#include "kernels/opencl/matmul/ladder.h"
 #include "kernels/problem_text.h"
 #include "planner/catalogue.h"
 #include "planner/choices.h"
@@ -207,7 +206,8 @@ TEST(OpenClProducts, EveryStepOfTheLadderIsAChoiceOrSaysWhyNot) {
     const Catalogue catalogue = ListCatalogue(graph, devices, limits).value();
     ASSERT_EQ(catalogue.kinds.size(), 1U);
     const Kind& kind = catalogue.kinds[0];
-    for (const kernels::LadderStep& step : kernels::ProductLadder()) {
+    for (const kernels::LadderStep& step :
+         kernels::FindBackend(DeviceKind::kOpenCl)->product_ladder().floats) {
       const bool is_choice =
           std::any_of(kind.entries.begin(), kind.entries.end(),
                       [&](const Entry& entry) { return entry.kernel->name == step.kernel; });

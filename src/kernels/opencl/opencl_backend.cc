@@ -5,6 +5,7 @@
 #include "device/opencl/opencl_device.h"
 #include "kernels/backend.h"
 #include "kernels/opencl/convert/convert.h"
+#include "kernels/opencl/matmul/ladder.h"
 #include "kernels/opencl/operators.h"
 #include "kernels/opencl/probe/mma.h"
 #include "kernels/opencl/probe/probe.h"
@@ -67,6 +68,7 @@ const Backend kOpenClBackend = {.name = "opencl",
                                 .probe = ProbeOpenCl,
                                 .check_conversion = CheckOpenClConversion,
                                 .convert = PrepareOpenClConversion,
-                                .operators = OpenClOperators};
+                                .operators = OpenClOperators,
+                                .product_ladder = OpenClProductLadder};
 
 }  // namespace fettle::kernels

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "jobs/textbook_products.h"
-#include "kernels/opencl/matmul/ladder.h"
+#include "kernels/backend.h"
 #include "planner/choices.h"
 #include "runtime/model.h"
 
@@ -23,6 +23,13 @@ struct ListedProduct {
 /// Null: the CPU computes.
 const Device* AcceleratorOf(const DeviceSet& devices) {
   return devices.beside_cpu().empty() ? nullptr : devices.beside_cpu()[0];
+}
+
+kernels::ProductLadder LadderOf(const Device* accelerator) {
+  const kernels::Backend* const backend =
+      accelerator == nullptr ? nullptr : kernels::FindBackend(accelerator->kind());
+  const bool has_one = backend != nullptr && backend->product_ladder != nullptr;
+  return has_one ? backend->product_ladder() : kernels::ProductLadder();
 }
 
 Result<ListedProduct> ListAll(const runtime::ProductProblem& problem,
@@ -136,13 +143,14 @@ Result<std::vector<ProductLine>> ListProductLines(const runtime::ProductProblem&
   const bool is_float = problem.a == DType::kF32 || problem.a == DType::kF16;
   const bool is_plain = problem.a == DType::kF32 && problem.batch == 1 && !problem.trans_a &&
                         !problem.trans_b && !problem.is_scaled();
-  if (ladder && AcceleratorOf(devices) != nullptr && is_float) {
-    for (const kernels::LadderStep& step : kernels::ProductLadder()) lister.AddStep(step, given);
+  const kernels::ProductLadder steps =
+      ladder ? LadderOf(AcceleratorOf(devices)) : kernels::ProductLadder();
+  if (is_float && !steps.floats.empty()) {
+    for (const kernels::LadderStep& step : steps.floats) lister.AddStep(step, given);
     return lister.Take();
   }
-  if (ladder && AcceleratorOf(devices) != nullptr)
-    for (const kernels::LadderStep& step : kernels::ByteProductLadder())
-      lister.AddStep(step, constant);
+  if (!is_float)
+    for (const kernels::LadderStep& step : steps.bytes) lister.AddStep(step, constant);
   if (ladder && AcceleratorOf(devices) == nullptr && is_plain) lister.AddTextbook(given);
   if (ladder && AcceleratorOf(devices) == nullptr && threads > 1)
     lister.AddPreferred("packed, 1 thread", constant, 1);

@@ -20,9 +20,7 @@ const std::vector<std::pair<std::string_view, int64_t>> kWarps = {
     {"BM", 128}, {"BN", 128},   {"BK", 32},   {"WM", 64},       {"WN", 64},
     {"WK", 1},   {"STAGES", 3}, {"SPLIT", 1}, {"WARPGROUPS", 0}};
 
-}  // namespace
-
-std::span<const LadderStep> ProductLadder() {
+std::span<const LadderStep> FloatSteps() {
   static const std::vector<LadderStep> kSteps = {
       {"naive", "opencl.matmul.naive"},
       {"4x4, A transposed, vectors", "opencl.matmul.columns"},
@@ -46,7 +44,7 @@ std::span<const LadderStep> ProductLadder() {
   return kSteps;
 }
 
-std::span<const LadderStep> ByteProductLadder() {
+std::span<const LadderStep> ByteSteps() {
   static const std::vector<LadderStep> kSteps = {
       {"tiles in registers", "opencl.quantised.matmul", nullptr, {{"dot", 0}}},
       {"tiles in registers, four products at once",
@@ -57,5 +55,9 @@ std::span<const LadderStep> ByteProductLadder() {
       {"the same, usual tiles", "opencl.quantised.matmul.mma"}};
   return kSteps;
 }
+
+}  // namespace
+
+ProductLadder OpenClProductLadder() { return {.floats = FloatSteps(), .bytes = ByteSteps()}; }
 
 }  // namespace fettle::kernels
