@@ -4,6 +4,7 @@
 
 #include "kernels/opencl/opencl_backend.h"
 #include "tests/kernels/kernel_check.h"
+#include "tests/kernels/opencl/bit_cases.h"
 #include "tests/opencl_device.h"
 
 namespace fettle::kernels {
@@ -27,27 +28,14 @@ constexpr ScaledCase kScaledCases[] = {
      "const %r: f32[3x5] = -1 -0.5 -0.3 2 -1 1 0.5 0.3 -2 1 0 0 0.25 0 -7\n"
      "%y = BinaryConv(%x, %w, %r) {channels=128, pads=[1,1,1,1], strides=[1,2]}\noutput %y\n",
      1},
-    {"weights_of_zero",
-     "input %x: u64[2x4x3x1] = noise(0, 9007199254740991)\n"
-     "const %w: u64[3x3x2x1] = noise(0, 9007199254740991)\n"
-     "const %r: f32[3x3] = 0 0 0 1 0.5 -3 0 0 0\n"
-     "%y = BinaryConv(%x, %w, %r) {channels=64, pads=[1,0,1,1]}\noutput %y\n"},
-    {"bits_of_zero",
-     "input %x: u64[1x4x3x1] = noise(0, 9007199254740991)\n"
-     "const %w: u64[3x3x3x1] = noise(0, 9007199254740991)\n"
-     "const %r: f32[3x3] = -1 -0.5 3 1 0.5 -3 0 1 0\n"
-     "%y = BinaryConv(%x, %w, %r) {channels=64, x_zero=0.0, pads=[1,1,1,1]}\noutput %y\n"},
+    {"weights_of_zero", bit_cases::kWeightsOfZero},
+    {"bits_of_zero", bit_cases::kBitsOfZero},
     {"groups",
      "input %x: u64[1x4x3x2] = noise(0, 16777215)\n"
      "const %w: u64[16x2x2x1] = noise(0, 16777215)\n"
      "const %l: i32[2x16] = noise(-20, 20)\n"
      "%y = BinaryConv(%x, %w, %l) {channels=48, group=2, pads=[0,1,0,0]}\noutput %y\n"},
-    {"residual",
-     "input %x: u64[1x4x5x1] = noise(0, 9007199254740991)\ninput %s: f32[1x6x4x5]\n"
-     "const %w: u64[6x1x1x1] = noise(0, 9007199254740991)\n"
-     "const %r: f32[3x6] = -1 -0.5 -0.3 2 -1 3 1 0.5 0.3 -2 1 -3 0 0 0 0 0 0\n"
-     "const %b: f32[6x1x1]\n%c = BinaryConv(%x, %w, %r) {channels=64}\n%y = Add(%c, %s)\n"
-     "%h = Add(%y, %b)\n%t = PackBits(%h) {low=0.0, high=inf, invert=1}\noutput %y\noutput %t\n"},
+    {"residual", bit_cases::kResidual},
 };
 
 class OpenClBitFormsTest : public testing::TestWithParam<ScaledCase> {};

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/kernels/kernel_check.h"
+#include "tests/kernels/opencl/bit_cases.h"
 #include "tests/opencl_device.h"
 
 namespace fettle::kernels {
@@ -31,16 +32,8 @@ constexpr BitMmaCase kBitMmaCases[] = {
      "const %w: u64[3x2x3x3] = noise(0, 9007199254740991)\n"
      "const %r: f32[3x3] = -1 -0.5 2 1 0.5 -2 0 1 0\n"
      "%y = BinaryConv(%x, %w, %r) {channels=192, pads=[2,1,1,2], dilations=[2,3]}\noutput %y\n"},
-    {"weights_of_zero",
-     "input %x: u64[2x4x3x1] = noise(0, 9007199254740991)\n"
-     "const %w: u64[3x3x2x1] = noise(0, 9007199254740991)\n"
-     "const %r: f32[3x3] = 0 0 0 1 0.5 -3 0 0 0\n"
-     "%y = BinaryConv(%x, %w, %r) {channels=64, pads=[1,0,1,1]}\noutput %y\n"},
-    {"bits_of_zero",
-     "input %x: u64[1x4x3x1] = noise(0, 9007199254740991)\n"
-     "const %w: u64[3x3x3x1] = noise(0, 9007199254740991)\n"
-     "const %r: f32[3x3] = -1 -0.5 3 1 0.5 -3 0 1 0\n"
-     "%y = BinaryConv(%x, %w, %r) {channels=64, x_zero=0.0, pads=[1,1,1,1]}\noutput %y\n"},
+    {"weights_of_zero", bit_cases::kWeightsOfZero},
+    {"bits_of_zero", bit_cases::kBitsOfZero},
     {"to_bits",
      "input %x: u64[1x9x7x2] = noise(0, 9007199254740991)\n"
      "const %w: u64[70x3x3x2] = noise(0, 9007199254740991)\n"
@@ -67,13 +60,7 @@ constexpr BitMmaCase kBitMmaCases[] = {
      "const %w: u64[3x5x1] = noise(0, 2147483647)\n"
      "const %r: f32[3x3] = -1 -0.5 3 1 0.5 -3 0 1 0\n"
      "%y = BinaryConv(%x, %w, %r) {channels=31, pads=[2,2]}\noutput %y\n"},
-    // Floats and what PackBits makes of them.
-    {"residual",
-     "input %x: u64[1x4x5x1] = noise(0, 9007199254740991)\ninput %s: f32[1x6x4x5]\n"
-     "const %w: u64[6x1x1x1] = noise(0, 9007199254740991)\n"
-     "const %r: f32[3x6] = -1 -0.5 -0.3 2 -1 3 1 0.5 0.3 -2 1 -3 0 0 0 0 0 0\n"
-     "const %b: f32[6x1x1]\n%c = BinaryConv(%x, %w, %r) {channels=64}\n%y = Add(%c, %s)\n"
-     "%h = Add(%y, %b)\n%t = PackBits(%h) {low=0.0, high=inf, invert=1}\noutput %y\noutput %t\n"},
+    {"residual", bit_cases::kResidual},
     {"rows",
      "input %x: u64[2x9x3] = noise(0, 9007199254740991)\ninput %s: f32[2x9x5]\n"
      "const %w: u64[5x3] = noise(0, 9007199254740991)\n"
