@@ -9,7 +9,6 @@
 // are f16 where the kernel takes buffers of it.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -18,12 +17,11 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
+#include "bench/gate.h"
 #include "ir/noise.h"
 #include "ir/text.h"
 #include "kernels/backend.h"
 #include "kernels/check/bound_kernel.h"
-#include "kernels/opencl/launch.h"
 #include "kernels/opencl/probe/mma.h"
 #include "ops/op.h"
 #include "tensor/reorder.h"
@@ -31,45 +29,6 @@
 namespace {
 
 using namespace fettle;  // NOLINT: a program of one file
-
-constexpr std::string_view kGate =
-    "__kernel void gate(__global float* out, const int steps) {\n"
-    "  float v = out[0];\n"
-    "  for (int i = 0; i < steps; ++i) v = fma(v, 0.999f, 1.0f);\n"
-    "  out[0] = v;\n"
-    "}\n";
-
-/// A launch of about two milliseconds.
-class Gate {
- public:
-  Gate(const OpenClDevice& device, OpenClStream& stream) : stream_(stream) {
-    kernel_ = device.BuildKernel({"gate", std::string(kGate), ""}, "gate").value();
-    memory_ = device.Allocate({.kind = MemoryKind::kBuffer, .bytes = 64}).value();
-    for (int i = 0; i < 3; ++i) {
-      const double ns = Ns([] {});
-      if (i > 0) steps_ = static_cast<int>(std::clamp(steps_ * 2.5e6 / ns, 1e3, 1e7));
-    }
-  }
-  /// What `enqueue` and a launch before it take.
-  template <typename Enqueue>
-  double Ns(const Enqueue& enqueue) {
-    stream_.Synchronise().ok();
-    const int64_t begin = NowNs();
-    if (!stream_
-             .Launch(*kernel_, {.gws = {1, 1, 1}, .lws = {1, 1, 1}}, {memory_->location(), steps_})
-             .ok())
-      std::abort();
-    enqueue();
-    if (!stream_.Synchronise().ok()) std::abort();
-    return static_cast<double>(NowNs() - begin);
-  }
-
- private:
-  OpenClStream& stream_;
-  std::shared_ptr<OpenClKernel> kernel_;
-  std::shared_ptr<DeviceMemory> memory_;
-  cl_int steps_ = 100'000;
-};
 
 /// A kernel with its operands, inputs written.
 struct Contender {
@@ -180,15 +139,9 @@ void RunRow(const std::vector<std::string>& row, int launches, const OpenClDevic
     auto made = MakeContender(*kernel, graph, DType::kF16, ReadParams(set), device, stream);
     if (!made || gate == nullptr) continue;
     const double error = RelativeError(made->Output(stream), want);
-    double least = 1e30;
-    for (int i = 0; i < 5; ++i) {
-      const double alone = gate->Ns([] {});
-      const double all = gate->Ns([&] {
-        for (int j = 0; j < launches; ++j)
-          if (!made->bound.Launch(stream).ok()) std::abort();
-      });
-      least = std::min(least, (all - alone) * 1e-3 / launches);
-    }
+    const double least = gate->LeastMicroseconds(launches, 5, [&] {
+      if (!made->bound.Launch(stream).ok()) std::abort();
+    });
     fmt::print("{:<24} {:8.2f} us  error {:.1e}{}  {}\n", row[0], least, error,
                error < 5e-3 ? "" : " WRONG", set);
     std::fflush(stdout);
