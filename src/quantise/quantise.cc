@@ -7,6 +7,7 @@
 #include <span>
 
 #include "quantise/equalise.h"
+#include "quantise/norms.h"
 
 namespace fettle::quantise {
 namespace {
@@ -230,8 +231,13 @@ size_t QuantiseResult::quantised_layers() const {
 
 Result<QuantiseResult> Quantise(const Source& source, const Runs& runs,
                                 const QuantiseOptions& options) {
-  ASSIGN_OR_RETURN(const Network network, Network::Read(source.bytes, source.model));
-  return Search(network, source, runs, options).Run();
+  ASSIGN_OR_RETURN(const Network given, Network::Read(source.bytes, source.model));
+  ASSIGN_OR_RETURN(const std::string folded, FoldNorms(given));
+  if (folded.empty()) return Search(given, source, runs, options).Run();
+  ASSIGN_OR_RETURN(const auto model, Load(folded));
+  ASSIGN_OR_RETURN(const Network network, Network::Read(folded, model));
+  const Source normalised{folded, model};
+  return Search(network, normalised, runs, options).Run();
 }
 
 }  // namespace fettle::quantise

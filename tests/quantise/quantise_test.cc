@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "importers/onnx/raise_opset.h"
+#include "quantise/norms.h"
 #include "tests/importers/model_writer.h"
 
 namespace fettle::quantise {
@@ -117,6 +118,63 @@ TEST(FindLayers, LeavesWhatRunsOnBits) {
   const std::vector<Layer> layers = FindLayers(*network);
   ASSERT_EQ(layers.size(), 1u);
   EXPECT_EQ(layers[0].weight_name, "w2");
+}
+
+/// x -> Conv -> BatchNormalization -> Relu -> GlobalAveragePool -> Flatten -> Gemm.
+GraphParts Normalised() {
+  std::vector<float> variances = SeededFloats(4, 8);
+  for (float& variance : variances) variance = 1.5f + variance;
+  return {.nodes = {Node("Conv", {"x", "w1"}, {"c1"}, {}, "first"),
+                    Node("BatchNormalization", {"c1", "s", "o", "m", "v"}, {"n"}),
+                    Node("Relu", {"n"}, {"r"}), Node("GlobalAveragePool", {"r"}, {"g"}),
+                    Node("Flatten", {"g"}, {"f"}), Node("Gemm", {"f", "w2"}, {"y"}, {}, "last")},
+          .inputs = {Value("x", kFloat, {1, 3, 8, 8})},
+          .outputs = {Value("y", kFloat, {1, 5})},
+          .initializers = {
+              FloatTensor("w1", {4, 3, 3, 3}, SeededFloats(108, 1)),
+              FloatTensor("w2", {4, 5}, SeededFloats(20, 4)),
+              FloatTensor("s", {4}, SeededFloats(4, 5)), FloatTensor("o", {4}, SeededFloats(4, 6)),
+              FloatTensor("m", {4}, SeededFloats(4, 7)), FloatTensor("v", {4}, variances)}};
+}
+
+TEST(FoldNorms, ComputesTheNormInTheLayer) {
+  const std::string bytes = onnx_test::Model(Graph(Normalised())).bytes();
+  const auto network = Network::Read(bytes, Load(bytes));
+  ASSERT_TRUE(network.ok()) << network.status().message();
+  const auto folded = FoldNorms(*network);
+  ASSERT_TRUE(folded.ok()) << folded.status().message();
+  EXPECT_THAT(Operators(*folded),
+              testing::ElementsAre("Conv", "Relu", "GlobalAveragePool", "Flatten", "Gemm"));
+  const auto record = onnx::ReadModel(*folded);
+  EXPECT_EQ(record->graph.initializers.size(), 3u);  // two weights and the new bias
+  const Samples samples = Pictures(3);
+  const Runs runs{samples, {.threads = 1}, nullptr};
+  const auto wanted = Observe(Load(bytes), {}, runs);
+  ASSERT_TRUE(wanted.ok()) << wanted.status().message();
+  const auto loss = LossOf(Load(*folded), wanted->outputs, 3, runs, "");
+  ASSERT_TRUE(loss.ok()) << loss.status().message();
+  EXPECT_GT(loss->sqnr_db, 100);
+}
+
+TEST(FoldNorms, LeavesWhatOthersRead) {
+  GraphParts shared = Normalised();
+  shared.outputs.push_back(Value("c1", kFloat, {1, 4, 6, 6}));
+  for (const GraphParts& parts : {shared, Residual()}) {
+    const std::string bytes = onnx_test::Model(Graph(parts)).bytes();
+    const auto network = Network::Read(bytes, Load(bytes));
+    ASSERT_TRUE(network.ok()) << network.status().message();
+    const auto folded = FoldNorms(*network);
+    ASSERT_TRUE(folded.ok()) << folded.status().message();
+    EXPECT_THAT(*folded, IsEmpty());
+  }
+}
+
+TEST(Quantise, NormsLeaveIntegersBehindTheirRelu) {
+  const std::string bytes = onnx_test::Model(Graph(Normalised())).bytes();
+  const auto result = Quantised(bytes, Pictures(4));
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->quantised_layers(), 2u);
+  EXPECT_THAT(Operators(result->bytes), Not(Contains("BatchNormalization")));
 }
 
 TEST(Quantise, KeepsTheBudgetAndIsDeterministic) {

@@ -1,0 +1,15 @@
+// Batch normalisation that belongs to a layer.
+#pragma once
+
+#include <string>
+
+#include "quantise/model_view.h"
+
+namespace fettle::quantise {
+
+/// The file of `network` without each BatchNormalization by constants that alone reads what a Conv
+/// or Gemm writes: the layer's weights and bias compute it, and the ReLU behind it is the layer's.
+/// Empty where there is none. Fails as onnx::ApplyEdit does.
+Result<std::string> FoldNorms(const Network& network);
+
+}  // namespace fettle::quantise
