@@ -30,7 +30,8 @@ std::string Results(int64_t outputs) {
   return text + "\n";
 }
 
-std::string Residual(int64_t outputs, std::string_view attributes, bool keeps_floats) {
+std::string Residual(int64_t outputs, std::string_view attributes, bool keeps_floats,
+                     std::string_view packing = "low=0.0, high=inf") {
   std::string text = fmt::format(
       "input %x: u64[2x7x6x2] = noise(0, 9007199254740991)\ninput %u: f32[2x{0}x7x6]\n"
       "const %two: f32[1] = splat 2.0\n"
@@ -42,8 +43,8 @@ std::string Residual(int64_t outputs, std::string_view attributes, bool keeps_fl
   text += fmt::format(
       "%c = BinaryConv(%x, %w, %r) {{channels=128, pads=[1,1,1,1]{}}}\n"
       "%m = Mul(%c, %s)\n%a = Add(%m, %b)\n%q = PRelu(%a, %p)\n%e = Add(%q, %u)\n%t = Add(%e, %b)\n"
-      "%y = PackBits(%t) {{low=0.0, high=inf}}\n",
-      attributes);
+      "%y = PackBits(%t) {{{}}}\n",
+      attributes, packing);
   return text + (keeps_floats ? "output %e\noutput %y\n" : "output %y\n");
 }
 
@@ -72,6 +73,17 @@ TEST(BinaryTail, ResidualSumsAgreeWithTheOracle) {
     CheckOnEach(Residual(outputs, "", true));
     CheckOnEach(Residual(outputs, ", x_zero=0.0", false));
   }
+}
+
+/// One channel is NaN, which no bounds hold; some sums are 0; subnormal bounds stay integers.
+TEST(BinaryTail, BoundsOfBitsAreThoseOfTheOracle) {
+  std::string with_nan = Residual(64, "", true, "low=-0.5, high=2.0, invert=1");
+  const size_t first = with_nan.find("const %b: f32[64x1x1] = ") + 24;
+  with_nan.replace(first, with_nan.find(' ', first) - first, "nan");
+  CheckOnEach(with_nan);
+  for (const std::string_view packing : {"low=-inf, high=-0.0", "low=1e-40, high=inf",
+                                         "low=-inf, high=-1e-40, invert=1", "low=0.0, high=0.0"})
+    CheckOnEach(Residual(64, "", true, packing));
 }
 
 }  // namespace

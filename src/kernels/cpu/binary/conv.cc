@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/hash.h"
 #include "device/cpu/cpu_device.h"
@@ -187,13 +188,15 @@ class BinaryProductKernel final : public PreparedKernel {
     const int64_t tile = counter_.TileOf(task.pixels);
     task.rows.Fill(facts_.product, facts_.geometry, image + task.group * blob_.words,
                    {task.first, task.pixels, tile, is_any});
-    counter_.Count(args.packed[0].host<std::byte>(), {.bases = task.rows.bases(),
-                                                      .pixels = task.pixels,
-                                                      .tile = tile,
-                                                      .panel = PanelOf(task, 0),
-                                                      .panels = task.panels,
-                                                      .scratch = task.counted,
-                                                      .differ = task.differ});
+    BitCounter::Task count{.bases = task.rows.bases(),
+                           .pixels = task.pixels,
+                           .tile = tile,
+                           .panel = PanelOf(task, 0),
+                           .panels = task.panels,
+                           .scratch = task.counted,
+                           .differ = task.differ};
+    if (rows_) std::tie(count.beside, count.beside_stride) = rows_->Beside(args, task.block);
+    counter_.Count(args.packed[0].host<std::byte>(), count);
     if (RunRows(args, task)) return;
     for (int64_t panel = 0; panel < task.panels; ++panel)
       Store(args, task, panel, SumsOf(args, task, panel));

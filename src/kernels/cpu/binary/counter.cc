@@ -79,7 +79,8 @@ void BitCounter::Count(const std::byte* blob, const Task& task) const {
 void BitCounter::CountWords(const std::byte* blob, const Task& task) const {
   BitTileArgs tiles{.bases = task.bases,
                     .tiles = (task.pixels + task.tile - 1) / task.tile,
-                    .stride = task.panels * kBitOutputs};
+                    .stride = task.panels * kBitOutputs,
+                    .beside_stride = task.beside_stride};
   for (int64_t panel = 0; panel < task.panels;) {
     const bool is_pair = tile_.pair != nullptr && panel + 1 < task.panels;
     const auto& steps = is_pair ? half_steps_ : steps_;
@@ -88,6 +89,7 @@ void BitCounter::CountWords(const std::byte* blob, const Task& task) const {
     tiles.weights = WeightsOf(blob, task.panel + panel);
     tiles.sums = task.differ + panel * kBitOutputs;
     tiles.next = panel + 3 < task.panels ? WeightsOf(blob, task.panel + panel + 2) : nullptr;
+    tiles.beside = task.beside == nullptr ? nullptr : task.beside + panel * kBitOutputs;
     if (task.tile == 1) {
       (is_pair ? tile_.single_pair : tile_.single)(tiles);
     } else {

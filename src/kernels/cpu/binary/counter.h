@@ -32,6 +32,8 @@ class BitCounter {
     int64_t panel = 0, panels = 0;  // the first one begins a pair of its group
     std::byte* scratch = nullptr;   // 64-byte aligned
     int32_t* differ = nullptr;      // [pixel][panel][kBitOutputs], of whole tiles
+    const float* beside = nullptr;  // BitTileArgs::beside, of the first panel
+    int64_t beside_stride = 0;
   };
   void Count(const std::byte* blob, const Task& task) const;
 

@@ -105,20 +105,18 @@ HWY_INLINE void RunSteps(const RowStep* steps, int count, int64_t row, int64_t c
 /// The bits of kVectors vectors, the first column's lowest.
 template <int kVectors>
 HWY_INLINE uint64_t BitsOf(const RowTailArgs& args, const RowV* v) {
-  const RowDi d;
-  const auto low = hn::Set(d, args.low), high = hn::Set(d, args.high);
-  const auto magnitude = hn::Set(d, 0x7fffffff);
+  const RowD df;
+  const auto low = hn::Set(df, args.low), high = hn::Set(df, args.high);
   uint64_t word = 0;
+#pragma GCC unroll 16
   for (int i = 0; i < kVectors; ++i) {
-    const auto bits = hn::BitCast(d, v[i]);
-    const auto key = hn::Xor(bits, hn::And(hn::ShiftRight<31>(bits), magnitude));
-    const auto outside = hn::Or(hn::Lt(key, low), hn::Gt(key, high));
+    const auto within = hn::And(hn::Ge(v[i], low), hn::Le(v[i], high));
     uint64_t some = 0;
 #if HWY_TARGET <= HWY_AVX3
-    some = static_cast<uint64_t>(outside.raw);
+    some = static_cast<uint64_t>(within.raw);
 #else
     uint8_t stored[8] = {};
-    hn::StoreMaskBits(d, outside, stored);
+    hn::StoreMaskBits(df, within, stored);
     std::memcpy(&some, stored, sizeof some);
     some &= (uint64_t{1} << kRowLanes) - 1;
 #endif
@@ -126,7 +124,7 @@ HWY_INLINE uint64_t BitsOf(const RowTailArgs& args, const RowV* v) {
   }
   constexpr int kBits = kVectors * kRowLanes;
   constexpr uint64_t kAll = ~uint64_t{0} >> (64 - kBits);
-  return args.invert ? word & kAll : ~word & kAll;
+  return args.invert ? ~word & kAll : word;
 }
 
 template <bool is_ones, int kRows, int kVectors>

@@ -30,7 +30,7 @@ struct RowTailArgs {
   int64_t y_stride = 0;
   uint64_t* bits = nullptr;  // null: nothing is packed; begins a word
   int64_t bits_stride = 0;
-  int32_t low = 0, high = 0;  // keys, as PackRow compares them
+  float low = 0, high = 0;  // not subnormal, as no value is that flushing could change
   bool invert = false;
 };
 /// Several rows of 64 columns at a time stay in registers.

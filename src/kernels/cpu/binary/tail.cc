@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace fettle::kernels {
 namespace {
@@ -23,6 +24,11 @@ Result<std::optional<elementwise::Program>> CompileChain(const ir::Graph& group,
       elementwise::Program program,
       elementwise::Program::Compile(chain, states, elementwise::Geometry::kRows, running));
   return std::optional<elementwise::Program>(std::move(program));
+}
+
+/// Floats in registers are compared as floats, which flushing makes zeros of such numbers.
+bool IsSubnormal(double bound) {
+  return std::fpclassify(static_cast<float>(bound)) == FP_SUBNORMAL;
 }
 
 }  // namespace
@@ -84,6 +90,8 @@ std::optional<RowTail> ProductTail::ForRows() const {
                           to_packed = RowSteps::Of(to_packed_);
   if (!to_floats || !to_packed || to_floats->count() + to_packed->count() > RowTail::kMaxSteps)
     return std::nullopt;
+  if (packs_bits() && (IsSubnormal(facts_.packing.low) || IsSubnormal(facts_.packing.high)))
+    return std::nullopt;
   return RowTail(*this, *std::move(to_floats), *std::move(to_packed));
 }
 
@@ -94,6 +102,16 @@ std::vector<Alias> RowTail::aliases() const {
     if (link.input >= 0) all.push_back({.output = tail_.float_output(), .input = link.input});
   }
   return all;
+}
+
+std::pair<const float*, int64_t> RowTail::Beside(const LaunchArgs& args,
+                                                 const ProductTail::Block& block) const {
+  for (const elementwise::ChainLink& link : to_floats_.chain()) {
+    if (link.input < 0) continue;
+    const auto [row, column] = link.b_strides;
+    return {args.inputs[link.input].host<float>() + block.row * row + block.column * column, row};
+  }
+  return {};
 }
 
 void RowTail::Run(const LaunchArgs& args, size_t first_pack, const BitSums& sums, FloatForm form,
@@ -120,11 +138,11 @@ void RowTail::Run(const LaunchArgs& args, size_t first_pack, const BitSums& sums
                    .y = tail_.needs_floats() ? nullptr : block.floats,
                    .y_stride = block.stride};
   if (tail_.packs_bits()) {
-    const PackRowArgs packing = RowsOf(tail_.facts_.packing);
+    const ops::BitPacking& packing = tail_.facts_.packing;
     rows.bits = tail_.BitsAt(args, block);
     rows.bits_stride = tail_.facts_.packing.words();
-    rows.low = packing.low;
-    rows.high = packing.high;
+    rows.low = static_cast<float>(packing.low);
+    rows.high = static_cast<float>(packing.high);
     rows.invert = packing.invert;
   }
   RunRowTail(rows);

@@ -58,6 +58,9 @@ class RowTail {
   static bool Takes(int64_t columns) { return columns % 32 == 0; }
   /// Inputs that the floats may be written over: each element is read before that.
   std::vector<Alias> aliases() const;
+  /// The first of those inputs where the block begins, and floats between its rows; null: none.
+  std::pair<const float*, int64_t> Beside(const LaunchArgs& args,
+                                          const ProductTail::Block& block) const;
   /// `sums` and `scales` begin with the block's first column.
   void Run(const LaunchArgs& args, size_t first_pack, const BitSums& sums, FloatForm form,
            const float* scales, const ProductTail::Block& block) const;

@@ -21,6 +21,10 @@ struct BitTileArgs {
   int64_t stride = kBitOutputs;  // a multiple of it
   /// The weights that the next call takes, as many: tiles ask for them, a share each. Or null.
   const uint64_t* next = nullptr;
+  /// What is read beside the sums once they are there, [tiles * pixels] rows of `beside_stride`
+  /// floats: tiles ask for a line of each of their rows. Or null.
+  const float* beside = nullptr;
+  int64_t beside_stride = 0;
 };
 
 /// Counts for tiles of `pixels` pixels, and of one. The pairs, which some have, take two panels at

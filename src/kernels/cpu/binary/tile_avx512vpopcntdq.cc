@@ -78,10 +78,20 @@ void AskForNext(const BitTileArgs& args, int64_t tile) {
     _mm_prefetch(reinterpret_cast<const char*>(args.next + i * kBitOutputs), _MM_HINT_T0);
 }
 
+/// Rows of many channels lie behind the second-level cache, which counting leaves alone.
+template <int kPixels>
+void AskForRows(const BitTileArgs& args, int64_t tile) {
+  if (args.beside == nullptr) return;
+  const float* row = args.beside + tile * kPixels * args.beside_stride;
+  for (int p = 0; p < kPixels; ++p, row += args.beside_stride)
+    _mm_prefetch(reinterpret_cast<const char*>(row), _MM_HINT_T0);
+}
+
 template <int kPixels>
 void CountPair(const BitTileArgs& args) {
   for (int64_t tile = 0; tile < args.tiles; ++tile) {
     AskForNext(args, tile);
+    AskForRows<kPixels>(args, tile);
     CountPairTile<kPixels>(args, tile);
   }
 }
