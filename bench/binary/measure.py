@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Latencies of the networks of networks.py on bits, in int8 and in fp32, and where the time on bits goes.
 
-    measure.py FETTLE FOLDER [--rounds 3] [--threads 1]     FOLDER/NAME.onnx, NAME_int8.onnx (fettle quantise), NAME_fp32.onnx
+    measure.py FETTLE FOLDER [--rounds 3] [--threads 1]
+
+FOLDER has NAME.onnx, NAME_mixed.onnx (fettle quantise of it: layers of floats in bytes), NAME_fp32.onnx, and NAME_int8.onnx
+(fettle quantise of that).
 
 The least latency of several rounds in turns, default plans; the split is the profile of the fastest round: binary
 convolutions with what is fused to them, packing alone, layers of floats, glue. FETTLE_CPU_ISA=avx512 measures without matrix
@@ -13,7 +16,7 @@ import json
 import pathlib
 import subprocess
 
-FORMS = ("", "_int8", "_fp32")
+FORMS = ("", "_mixed", "_int8", "_fp32")
 
 
 def bench(fettle, model, threads):
@@ -56,9 +59,9 @@ def main():
                 if not form:
                     parts[name] = min(parts.get(name, {"": 1e9}), split(result), key=lambda p: sum(p.values()))
     for name in names:
-        times = [least.get(name + form, float("nan")) for form in FORMS]
-        print(f"{name}: bits {times[0]:.2f} ms, int8 {times[1]:.2f} ({times[1] / times[0]:.2f}x), "
-              f"fp32 {times[2]:.2f} ({times[2] / times[0]:.2f}x); "
+        bits, mixed, *twins = [least.get(name + form, float("nan")) for form in FORMS]
+        against = ", ".join(f"{twin} {ms:.2f} ({ms / bits:.2f}x, {ms / mixed:.2f}x)" for twin, ms in zip(("int8", "fp32"), twins))
+        print(f"{name}: bits {bits:.2f} ms, with bytes {mixed:.2f}, {against}; "
               + ", ".join(f"{part} {ms:.2f}" for part, ms in parts[name].items()))
 
 
