@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "ops/binary/op.h"
+#include "passes/binary/comparison.h"
 #include "passes/binary/transposed.h"
 #include "passes/binary/two_valued.h"
 #include "passes/edit/constants.h"
@@ -17,13 +18,6 @@ namespace fettle::passes {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-double After(double value) {
-  return std::nextafter(static_cast<float>(value), std::numeric_limits<float>::infinity());
-}
-double Before(double value) {
-  return std::nextafter(static_cast<float>(value), -std::numeric_limits<float>::infinity());
-}
 
 /// Bits of a value, by how a product wants them: channels on axis 1 or on the last one, in groups.
 struct Packing {
@@ -193,7 +187,7 @@ class Binariser {
                                  {"low", two.high()},
                                  {"high", kInfinity}};
     const ir::Node* comparison = editor_.Producer(two.root);
-    if (comparison != nullptr && ReadComparison(*comparison, attributes)) {
+    if (comparison != nullptr && ReadComparison(editor_.graph(), *comparison, attributes)) {
       x = comparison->inputs[0];
       attributes.Set("invert", int64_t{two.result(0) > two.result(1)});
     }
@@ -242,87 +236,11 @@ class Binariser {
     return shaped(Join(like, shaped(a, apart), shaped(b, apart)), joined);
   }
 
-  /// A tensor of floats compared with a number, as the interval where it holds.
-  bool ReadComparison(const ir::Node& node, ir::Attributes& attributes) const {
-    if (node.inputs.size() != 2) return false;
-    const Constant* number = ConstantOf(editor_.graph(), node.inputs[1]);
-    if (number == nullptr || number->elements() != 1 || number->dtype() != DType::kF32)
-      return false;
-    const bool keeps_shape =
-        number->shape().rank() <= 1 || KeepsShape(editor_.graph(), *number, node.inputs[0]);
-    const double bound = number->GetDouble(0);
-    if (!keeps_shape || !std::isfinite(bound)) return false;
-    double low = -kInfinity, high = kInfinity;
-    if (node.op == "GreaterOrEqual"_op) {
-      low = bound;
-    } else if (node.op == "Greater"_op) {
-      low = After(bound);
-    } else if (node.op == "LessOrEqual"_op) {
-      high = bound;
-    } else if (node.op == "Less"_op) {
-      high = Before(bound);
-    } else {
-      return false;
-    }
-    attributes.Set("low", low);
-    attributes.Set("high", high);
-    if (node.attributes.Int("lenient") != 0) attributes.Set("lenient", int64_t{1});
-    return true;
-  }
-
   Editor& editor_;
   TwoValuedAnalysis analysis_;
   size_t analysis_nodes_ = editor_.graph().nodes().size();
   std::map<std::pair<ir::ValueId, Packing>, ir::ValueId> bits_, planes_;
 };
-
-using Producers = IdVector<ir::ValueId, ir::NodeId>;
-
-/// The node that bits come from, behind what moves or pools them; null for an input of the graph.
-const ir::Node* SourceOf(const ir::Graph& graph, const Producers& producers, ir::ValueId bits) {
-  while (producers[bits] >= 0) {
-    const ir::Node& node = graph.node(producers[bits]);
-    if (node.op != "BinaryMaxPool"_op && node.op != "Reshape"_op) return &node;
-    bits = node.inputs[0];
-  }
-  return nullptr;
-}
-
-/// "{-1, 1} x {-0.5, 0.5}, 576 bits a sum; results are bits".
-std::string Describe(const ir::Graph& graph, const Producers& producers, const ir::Node& node) {
-  const Constant& words = *graph.value(node.inputs[1]).constant;
-  const Constant& results = *graph.value(node.inputs[2]).constant;
-  const ir::Attributes& attributes = node.attributes;
-  const int64_t channels = attributes.Int("channels") / attributes.Int("group", 1);
-  const int64_t taps = words.shape().Count(1, words.shape().rank() - 1);
-  const ir::Node* const source = SourceOf(graph, producers, node.inputs[0]);
-  const bool is_masked = source != nullptr && source->op == "Concat"_op;
-  const bool is_lenient = source != nullptr && source->attributes.Int("lenient") != 0;
-  const std::string pair =
-      fmt::format("{}, {}", attributes.Float("x_zero"), attributes.Float("x_one"));
-  std::string text =
-      fmt::format("{} on bits: {{{}}} x ", is_lenient ? "lenient, Sign(0) is 1," : "exact",
-                  is_masked ? "-1, 0, 1" : pair);
-  if (results.dtype() == DType::kI32) {
-    text += fmt::format("{} values, {} bits a sum, results are bits by thresholds",
-                        attributes.Int("w_unipolar") != 0 ? "{0, w}" : "{-w, w}", channels * taps);
-  } else {
-    text += fmt::format("{{{}, {}}}{}, {} bits a sum", results.GetDouble(0),
-                        results.GetDouble(words.shape()[0]),
-                        words.shape()[0] > 1 ? " (output 0)" : "", channels * taps);
-  }
-  if (is_masked) text += ", in a plane of 1 and one of -1";
-  return text;
-}
-
-/// What holds where only the weights of a product have two values.
-std::string OfWeightsAlone(const ir::Graph& graph, ir::NodeId id) {
-  std::string why;
-  if (graph.value(ProductInput(graph.node(id))).is_constant() ||
-      !ReadBinaryProduct(graph, id, -1, 1, why))
-    return {};
-  return "; its weights are: adds by their bits where that is faster (cpu.binary.weights)";
-}
 
 }  // namespace
 
@@ -346,23 +264,6 @@ Result<std::set<int>> ProductsOfBits(ir::Graph graph) {
   for (ir::NodeId id : graph.nodes().ids())
     if (analysis.ProductOf(id) != nullptr) nodes.insert(graph.node(id).source_index);
   return nodes;
-}
-
-std::vector<BinaryFact> ListBinary(const ir::Graph& graph) {
-  const TwoValuedAnalysis analysis(graph);
-  const Producers producers = graph.Producers();
-  std::vector<BinaryFact> facts;
-  for (ir::NodeId id : graph.nodes().ids()) {
-    const ir::Node& node = graph.node(id);
-    if (node.op == "BinaryConv"_op || node.op == "BinaryMatMul"_op) {
-      facts.push_back({id, true, Describe(graph, producers, node)});
-    } else if (IsProduct(node)) {
-      facts.push_back({id, false, analysis.Why(id) + OfWeightsAlone(graph, id)});
-    } else if (node.op == "ConvTranspose"_op) {
-      facts.push_back({id, false, WhyNotSplit(graph, analysis, id)});
-    }
-  }
-  return facts;
 }
 
 }  // namespace fettle::passes

@@ -19,6 +19,7 @@ class FactorGraph {
   bool gone(int variable) const { return gone_[Index(variable)]; }
   int domain(int variable) const { return static_cast<int>(unary_[Index(variable)].size()); }
   std::vector<Cost>& unary(int variable) { return unary_[Index(variable)]; }
+  const std::vector<Cost>& unary(int variable) const { return unary_[Index(variable)]; }
   /// The values of the original variable that are left.
   const std::vector<int>& original(int variable) const { return original_[Index(variable)]; }
   const std::set<int>& factors(int variable) const { return incident_[Index(variable)]; }

@@ -1,11 +1,11 @@
 #include "solver/network/simplify.h"
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
 
 #include "base/check.h"
 #include "solver/network/factor_graph.h"
+#include "solver/network/factor_rules.h"
 #include "solver/network/memory_steps.h"
 
 namespace fettle::solver {
@@ -59,17 +59,6 @@ class Simplifier {
     }
   }
 
-  std::vector<int> Domains(const Factor& factor) const {
-    std::vector<int> domains;
-    for (const int v : factor.scope) domains.push_back(graph_.domain(v));
-    return domains;
-  }
-
-  Axis AxisOfVariable(const Factor& factor, int variable) const {
-    const auto place = std::find(factor.scope.begin(), factor.scope.end(), variable);
-    return AxisOf(Domains(factor), Index(static_cast<int>(place - factor.scope.begin())));
-  }
-
   /// Leaves the flagged values. False: none.
   bool Keep(int variable, const std::vector<char>& flags) {
     const auto kept = std::count(flags.begin(), flags.end(), 1);
@@ -91,7 +80,7 @@ class Simplifier {
       queue.pop_front();
       queued[Index(v)] = 0;
       const int before = graph_.domain(v);
-      if (!Keep(v, Supported(v))) return false;
+      if (!Keep(v, Supported(graph_, v))) return false;
       if (graph_.domain(v) == before) continue;
       for (const int factor : graph_.factors(v)) {
         for (const int w : graph_.factor(factor).scope) {
@@ -104,17 +93,6 @@ class Simplifier {
     return true;
   }
 
-  std::vector<char> Supported(int v) {
-    std::vector<char> flags;
-    for (const Cost cost : graph_.unary(v)) flags.push_back(cost < kForbidden);
-    for (const int index : graph_.factors(v)) {
-      const Factor& factor = graph_.factor(index);
-      const std::vector<Cost> least = MinAlong(factor.table, AxisOfVariable(factor, v));
-      for (size_t x = 0; x < flags.size(); ++x) flags[x] &= least[x] < kForbidden;
-    }
-    return flags;
-  }
-
   void FixSingles() {
     ForEachVariable([this](int v) {
       if (graph_.domain(v) != 1) return;
@@ -124,56 +102,22 @@ class Simplifier {
     });
   }
 
-  /// The value of one variable of a pair for each value of the other, `source`; empty where there
-  /// is not exactly one allowed.
-  std::vector<int> FunctionOf(const Factor& factor, int source) const {
-    const bool by_row = factor.scope[0] == source;
-    const size_t columns = Index(graph_.domain(factor.scope[1]));
-    std::vector<int> function(Index(graph_.domain(source)), -1);
-    for (size_t entry = 0; entry < factor.table.size(); ++entry) {
-      if (factor.table[entry] == kForbidden) continue;
-      const size_t row = entry / columns;
-      const size_t column = entry % columns;
-      int& value = function[by_row ? row : column];
-      if (value >= 0) return {};
-      value = static_cast<int>(by_row ? column : row);
-    }
-    // A value without an allowed pair cannot be chosen, so whatever it would give is as good.
-    for (int& value : function) value = std::max(value, 0);
-    return function;
-  }
-
-  /// Entries of the other tables of `target`, now and after it became a function of `source`.
-  bool GrowsTooMuch(int target, int source) const {
-    const int from = graph_.domain(target);
-    const int to = graph_.domain(source);
-    if (from == to) return false;
-    size_t entries = 0;
-    for (const int index : graph_.factors(target)) entries += graph_.factor(index).table.size();
-    entries -= Index(from * to);  // their own
-    return entries / Index(from) * Index(to) > 2 * entries + 64;
-  }
-
-  size_t Ties(int variable) const {
-    return graph_.factors(variable).size() + graph_.held(variable).size();
-  }
-
   void JoinFunctions() {
     for (int index = 0; index < graph_.factor_count(); ++index) {
       if (graph_.detached(index) || graph_.factor(index).scope.size() != 2) continue;
       int source = graph_.factor(index).scope[0];
       int target = graph_.factor(index).scope[1];
-      if (Ties(source) < Ties(target)) std::swap(source, target);
+      if (Ties(graph_, source) < Ties(graph_, target)) std::swap(source, target);
       if (!JoinIfFunction(index, source, target)) JoinIfFunction(index, target, source);
     }
   }
 
   bool JoinIfFunction(int index, int source, int target) {
-    const std::vector<int> function = FunctionOf(graph_.factor(index), source);
-    if (function.empty() || GrowsTooMuch(target, source)) return false;
+    const std::vector<int> function = FunctionOf(graph_, graph_.factor(index), source);
+    if (function.empty() || GrowsTooMuch(graph_, target, source)) return false;
     // An allowed pair's cost becomes the source's; forbidden pairs cannot be chosen any more.
     const Factor factor = graph_.Detach(index);
-    const std::vector<Cost> least = MinAlong(factor.table, AxisOfVariable(factor, source));
+    const std::vector<Cost> least = MinAlong(factor.table, AxisOfVariable(graph_, factor, source));
     for (size_t x = 0; x < least.size(); ++x) graph_.unary(source)[x] += least[x];
     std::vector<int> values;
     for (const int value : function) values.push_back(graph_.original(target)[Index(value)]);
@@ -186,21 +130,9 @@ class Simplifier {
   void SplitTables(int v) {
     const std::set<int> incident = graph_.factors(v);
     for (const int index : incident) {
-      if (graph_.factor(index).scope.size() == 2 && IsSum(graph_.factor(index))) Split(index);
+      if (graph_.factor(index).scope.size() == 2 && IsSum(graph_, graph_.factor(index)))
+        Split(index);
     }
-  }
-
-  bool IsSum(const Factor& factor) const {
-    const size_t columns = Index(graph_.domain(factor.scope[1]));
-    const std::vector<Cost>& table = factor.table;
-    for (size_t entry = 0; entry < table.size(); ++entry) {
-      if (table[entry] == kForbidden) return false;
-      const Cost row = table[entry / columns * columns];
-      const Cost column = table[entry % columns];
-      const Cost size = std::abs(table[entry]) + std::abs(row) + std::abs(column);
-      if (std::abs(table[entry] - row - column + table[0]) > 1e-12 * size) return false;
-    }
-    return true;
   }
 
   void Split(int index) {
@@ -214,50 +146,16 @@ class Simplifier {
     ++changes_;
   }
 
-  /// The least that value `a` costs more than `b` in a table, whatever the other variables are.
-  static Cost LeastExcess(const std::vector<Cost>& table, const Axis& axis, size_t a, size_t b) {
-    Cost least = kForbidden;
-    for (size_t outer = 0; outer < axis.outer; ++outer) {
-      const Cost* costs_a = &table[(outer * axis.domain + a) * axis.inner];
-      const Cost* costs_b = &table[(outer * axis.domain + b) * axis.inner];
-      for (size_t i = 0; i < axis.inner; ++i) {
-        if (costs_a[i] < kForbidden) least = std::min(least, costs_a[i] - costs_b[i]);
-      }
-    }
-    return least;
-  }
-
-  /// True where `b` never costs or holds more than `a`.
-  bool StandsIn(int v, const std::vector<Held>& held, size_t a, size_t b) {
-    for (const Held& one : held) {
-      if (one.bytes[b] > one.bytes[a]) return false;
-    }
-    Cost excess = graph_.unary(v)[a] - graph_.unary(v)[b];
-    for (const int index : graph_.factors(v)) {
-      const Factor& factor = graph_.factor(index);
-      excess += LeastExcess(factor.table, AxisOfVariable(factor, v), a, b);
-      if (excess == -kForbidden) return false;
-    }
-    return excess >= 0;
-  }
-
   void DropDominated(int v) {
     const size_t domain = Index(graph_.domain(v));
     const std::vector<Held> held = Flatten(graph_.held(v), v, graph_.domain(v));
     std::vector<char> flags(domain, 1);
     for (size_t a = 0; a < domain; ++a) {
       for (size_t b = 0; b < domain && flags[a]; ++b) {
-        if (a != b && flags[b] && StandsIn(v, held, a, b)) flags[a] = 0;
+        if (a != b && flags[b] && StandsIn(graph_, v, held, a, b)) flags[a] = 0;
       }
     }
     FETTLE_CHECK(Keep(v, flags), "a value that stands in for another one stays");
-  }
-
-  bool HoldsTheSame(int v) const {
-    const std::vector<Held>& held = graph_.held(v);
-    return std::all_of(held.begin(), held.end(), [](const Held& one) {
-      return std::equal(one.bytes.begin() + 1, one.bytes.end(), one.bytes.begin());
-    });
   }
 
   void EliminateIfSmall(int v) {
@@ -271,7 +169,7 @@ class Simplifier {
     neighbours.erase(v);
     size_t size = 1;
     for (const int w : neighbours) size *= Index(graph_.domain(w));
-    if (size > std::max(kSmallTable, 2 * entries) || !HoldsTheSame(v)) return;
+    if (size > std::max(kSmallTable, 2 * entries) || !HoldsTheSame(graph_, v)) return;
     Eliminate(v, {neighbours.begin(), neighbours.end()});
   }
 
@@ -287,7 +185,7 @@ class Simplifier {
     Factor result{scope, {}};
     for (int x = 0; x < domains[0]; ++x) {
       for (int y = 0; y < domains[1]; ++y) {
-        const std::vector<Cost> costs = CostsGiven(v, scope, {x, y});
+        const std::vector<Cost> costs = CostsGiven(graph_, v, scope, {x, y});
         const auto best = std::min_element(costs.begin(), costs.end());
         result.table.push_back(*best);
         removed.value.push_back(graph_.original(v)[best - costs.begin()]);
@@ -299,25 +197,6 @@ class Simplifier {
     graph_.Attach(std::move(result));
     removed_.push_back(std::move(removed));
     ++changes_;
-  }
-
-  /// What each value of `v` costs where the variables of `scope` have the given values.
-  std::vector<Cost> CostsGiven(int v, const std::vector<int>& scope,
-                               const std::vector<int>& values) {
-    std::vector<Cost> costs = graph_.unary(v);
-    for (const int index : graph_.factors(v)) {
-      const Factor& factor = graph_.factor(index);
-      size_t entry = 0;
-      size_t stride = 0;
-      for (const int w : factor.scope) {
-        const size_t domain = Index(graph_.domain(w));
-        entry *= domain;
-        stride = w == v ? 1 : stride * domain;
-        if (w != v) entry += Index(values[w == scope[0] ? 0 : 1]);
-      }
-      for (size_t x = 0; x < costs.size(); ++x) costs[x] += factor.table[entry + x * stride];
-    }
-    return costs;
   }
 
   /// Drops values that leave too little memory for the others. False: the least is too much.
