@@ -1,10 +1,9 @@
 // cpu.elementwise.typed: one element-wise operator on i32, i64 or bool, Where on any type, and Cast
 // between integers, in any layout: plain loops that the compiler vectorises.
 #include <algorithm>
-#include <functional>
-#include <type_traits>
 
 #include "kernels/cpu/elementwise/broadcast.h"
+#include "kernels/cpu/elementwise/typed_rows.h"
 #include "kernels/cpu/layout/broadcast.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
@@ -14,179 +13,13 @@ namespace fettle::kernels {
 namespace {
 
 using elementwise::BroadcastLoop;
+using elementwise::FindCastRow;
+using elementwise::FindNumericRow;
+using elementwise::FindWhereRow;
+using elementwise::TypedRow;
+using elementwise::TypedRowArgs;
 
-/// What a row of the loop works on.
-struct RowArgs {
-  const std::byte* in[elementwise::kMaxTypedOperands];
-  int64_t stride[elementwise::kMaxTypedOperands];
-  std::byte* out;
-  int64_t n;
-};
-using RowFunction = void (*)(const RowArgs&);
-
-// Overflow wraps: sums and products are formed in the unsigned type.
-template <typename T>
-using Unsigned = std::make_unsigned_t<T>;
-struct AddFn {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return static_cast<T>(static_cast<Unsigned<T>>(a) + static_cast<Unsigned<T>>(b));
-  }
-};
-struct SubFn {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return static_cast<T>(static_cast<Unsigned<T>>(a) - static_cast<Unsigned<T>>(b));
-  }
-};
-struct MulFn {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return static_cast<T>(static_cast<Unsigned<T>>(a) * static_cast<Unsigned<T>>(b));
-  }
-};
-/// Truncates; by zero gives 0, and the least value by -1 wraps.
-struct DivFn {
-  template <typename T>
-  T operator()(T a, T b) const {
-    if (b == 0) return 0;
-    if (b == -1) return SubFn()(T{0}, a);
-    return static_cast<T>(a / b);
-  }
-};
-struct MaxFn {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return a > b ? a : b;
-  }
-};
-struct MinFn {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return a < b ? a : b;
-  }
-};
-struct NegFn {
-  template <typename T>
-  T operator()(T a) const {
-    return SubFn()(T{0}, a);
-  }
-};
-struct AbsFn {
-  template <typename T>
-  T operator()(T a) const {
-    return a < 0 ? SubFn()(T{0}, a) : a;
-  }
-};
-struct ReluFn {
-  template <typename T>
-  T operator()(T a) const {
-    return a < 0 ? T{0} : a;
-  }
-};
-
-template <typename T, typename R, typename F>
-void BinaryRow(const RowArgs& args) {
-  const auto* a = reinterpret_cast<const T*>(args.in[0]);
-  const auto* b = reinterpret_cast<const T*>(args.in[1]);
-  auto* y = reinterpret_cast<R*>(args.out);
-  const int64_t n = args.n, sa = args.stride[0], sb = args.stride[1];
-  const F f;
-  if (sa == 1 && sb == 1) {
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<R>(f(a[i], b[i]));
-  } else if (sa == 1 && sb == 0) {
-    const T v = *b;
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<R>(f(a[i], v));
-  } else {
-    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<R>(f(a[i * sa], b[i * sb]));
-  }
-}
-
-template <typename T, typename R, typename F>
-void UnaryRow(const RowArgs& args) {
-  const auto* a = reinterpret_cast<const T*>(args.in[0]);
-  auto* y = reinterpret_cast<R*>(args.out);
-  const F f;
-  for (int64_t i = 0; i < args.n; ++i) y[i] = static_cast<R>(f(a[i * args.stride[0]]));
-}
-
-/// `T`: any type of the element's size.
-template <typename T>
-void WhereRow(const RowArgs& args) {
-  const auto* c = reinterpret_cast<const uint8_t*>(args.in[0]);
-  const auto* a = reinterpret_cast<const T*>(args.in[1]);
-  const auto* b = reinterpret_cast<const T*>(args.in[2]);
-  auto* y = reinterpret_cast<T*>(args.out);
-  for (int64_t i = 0; i < args.n; ++i) {
-    y[i] = c[i * args.stride[0]] != 0 ? a[i * args.stride[1]] : b[i * args.stride[2]];
-  }
-}
-
-template <typename From, typename To>
-void CastRow(const RowArgs& args) {
-  const auto* a = reinterpret_cast<const From*>(args.in[0]);
-  auto* y = reinterpret_cast<To*>(args.out);
-  for (int64_t i = 0; i < args.n; ++i) y[i] = static_cast<To>(a[i * args.stride[0]]);
-}
-
-template <typename T>
-RowFunction FindNumeric(std::string_view op) {
-  struct Row {
-    std::string_view op;
-    RowFunction function;
-  };
-  static constexpr Row kRows[] = {
-      {"Add", BinaryRow<T, T, AddFn>},
-      {"Sub", BinaryRow<T, T, SubFn>},
-      {"Mul", BinaryRow<T, T, MulFn>},
-      {"Div", BinaryRow<T, T, DivFn>},
-      {"Max", BinaryRow<T, T, MaxFn>},
-      {"Min", BinaryRow<T, T, MinFn>},
-      {"Equal", BinaryRow<T, uint8_t, std::equal_to<T>>},
-      {"Less", BinaryRow<T, uint8_t, std::less<T>>},
-      {"LessOrEqual", BinaryRow<T, uint8_t, std::less_equal<T>>},
-      {"Greater", BinaryRow<T, uint8_t, std::greater<T>>},
-      {"GreaterOrEqual", BinaryRow<T, uint8_t, std::greater_equal<T>>},
-      {"BitwiseAnd", BinaryRow<T, T, std::bit_and<T>>},
-      {"BitwiseOr", BinaryRow<T, T, std::bit_or<T>>},
-      {"BitwiseXor", BinaryRow<T, T, std::bit_xor<T>>},
-      {"Neg", UnaryRow<T, T, NegFn>},
-      {"Abs", UnaryRow<T, T, AbsFn>},
-      {"Relu", UnaryRow<T, T, ReluFn>},
-      {"BitwiseNot", UnaryRow<T, T, std::bit_not<T>>},
-  };
-  const auto* at = std::find_if(std::begin(kRows), std::end(kRows),
-                                [&](const Row& row) { return row.op == op; });
-  return at == std::end(kRows) ? nullptr : at->function;
-}
-
-RowFunction FindWhere(DType dtype) {
-  switch (ByteSize(dtype)) {
-    case 1: return WhereRow<uint8_t>;
-    case 2: return WhereRow<uint16_t>;
-    case 4: return WhereRow<uint32_t>;
-    case 8: return WhereRow<uint64_t>;
-    default: return nullptr;
-  }
-}
-
-bool IsWhole(DType dtype) {
-  return dtype == DType::kBool || (IsInteger(dtype) && !IsSubByte(dtype));
-}
-
-/// The low bits stay; anything to bool compares with zero, as the conversion to `bool` does.
-RowFunction FindCast(DType from, DType to) {
-  RowFunction found = nullptr;
-  if (!IsWhole(from) || !IsWhole(to)) return nullptr;
-  DispatchDType(from, [&]<typename From>() {
-    DispatchDType(to, [&]<typename To>() {
-      if constexpr (!kIsFloating<From> && !kIsFloating<To>) found = CastRow<From, To>;
-    });
-  });
-  return found;
-}
-
-Result<RowFunction> Read(const ir::Graph& group, const Device&) {
+Result<TypedRow> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1) return Unsupported("not a single node");
   const ir::Node& node = group.nodes()[0];
   if (group.outputs.size() != 1 || node.inputs.empty() ||
@@ -197,14 +30,13 @@ Result<RowFunction> Read(const ir::Graph& group, const Device&) {
     if (id == ir::kAbsent) return Unsupported("an operand is left out");
   }
   const DType dtype = group.value(node.inputs[0]).dtype;
-  RowFunction function = nullptr;
+  TypedRow function = nullptr;
   if (node.op == "Where"_op) {
-    function = FindWhere(group.value(node.outputs[0]).dtype);
+    function = FindWhereRow(group.value(node.outputs[0]).dtype);
   } else if (node.op == "Cast"_op) {
-    function = FindCast(dtype, group.value(node.outputs[0]).dtype);
+    function = FindCastRow(dtype, group.value(node.outputs[0]).dtype);
   } else if (node.inputs.size() <= 2) {
-    if (dtype == DType::kI32) function = FindNumeric<int32_t>(node.op);
-    if (dtype == DType::kI64) function = FindNumeric<int64_t>(node.op);
+    function = FindNumericRow(dtype, node.op);
     const bool folds_one = node.inputs.size() == 1 && (node.op == "Max"_op || node.op == "Min"_op);
     if (folds_one) function = nullptr;
   }
@@ -215,7 +47,7 @@ Result<RowFunction> Read(const ir::Graph& group, const Device&) {
 
 class Typed final : public PreparedKernel {
  public:
-  Typed(const ir::Graph& group, RowFunction function, BroadcastLoop loop, PadLanes pads)
+  Typed(const ir::Graph& group, TypedRow function, BroadcastLoop loop, PadLanes pads)
       : function_(function), loop_(std::move(loop)), pads_(std::move(pads)) {
     const ir::Node& node = group.nodes()[0];
     output_bytes_ = StorageBytes(group.value(node.outputs[0]).dtype, 1);
@@ -241,7 +73,7 @@ class Typed final : public PreparedKernel {
   Status Launch(const LaunchArgs& args) const override {
     auto& stream = static_cast<CpuStream&>(args.stream);
     loop_.Run(stream, [&](const int64_t* offsets, int64_t n, int64_t at) {
-      RowArgs row{};
+      TypedRowArgs row{};
       for (size_t i = 0; i < operands_.size(); ++i) {
         const Operand& operand = operands_[i];
         const Location& from =
@@ -264,7 +96,7 @@ class Typed final : public PreparedKernel {
     size_t index;
   };
 
-  RowFunction function_;
+  TypedRow function_;
   BroadcastLoop loop_;
   PadLanes pads_;
   int64_t output_bytes_ = 0;
@@ -299,7 +131,7 @@ StateAssignment InLayout(const ir::Graph& group, const Layout& layout) {
   return states;
 }
 
-Result<std::vector<StateAssignment>> States(const ir::Graph& group, const RowFunction&,
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const TypedRow&,
                                             const Device&) {
   const Shape& full = *group.value(group.outputs[0]).shape;
   std::vector<Layout> layouts = BlockedLayouts(full);
@@ -313,7 +145,7 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const RowFun
   return states;
 }
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const RowFunction& function,
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const TypedRow& function,
                                                 const Params&, const Device&) {
   const ir::Graph& group = *problem.group;
   ASSIGN_OR_RETURN(BroadcastLoop loop, MakeLoop(group, problem.states));
@@ -323,7 +155,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Ro
       new Typed(group, function, std::move(loop), std::move(pads)));
 }
 
-constexpr Family<RowFunction> kFamily{
+constexpr Family<TypedRow> kFamily{
     .read = Read, .states = States, .prepare = Prepare, .taste = Always<5>};
 
 }  // namespace

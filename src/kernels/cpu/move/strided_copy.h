@@ -33,8 +33,6 @@ class StridedCopy {
   void Split();
   void CopyLeaves(const std::byte* src, std::byte* dst, int64_t planes, int64_t rows,
                   int64_t columns) const;
-  void CopyLeaf(const std::byte* src, std::byte* dst, const CopyAxis& row, const CopyAxis& column,
-                int64_t rows, int64_t columns) const;
 
   int64_t element_bytes_;
   std::vector<CopyAxis> axes_;  // outermost first; the last two are the leaf's rows and columns
