@@ -1,16 +1,11 @@
 // fettle inspect: what a model holds, and everything in it that Fettle cannot run.
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "commands/command.h"
 #include "importers/onnx/importer.h"
 #include "jobs/command_line.h"
+#include "jobs/inspection.h"
 #include "jobs/job.h"
-#include "ops/op.h"
-#include "passes/binary/binarise.h"
-#include "passes/quantise/byte_moves.h"
-#include "passes/specialise.h"
 #include "report/package_facts.h"
 #include "report/report.h"
 #include "report/table.h"
@@ -26,32 +21,6 @@ struct InspectOptions {
   bool ops = false;
   bool tensors = false;
   bool binary = false;
-};
-
-/// Multiply-adds and bytes touched of one operator, summed over its nodes.
-struct OpSum {
-  int64_t nodes = 0;
-  double macs = 0, bytes = 0;
-};
-
-struct Inspection {
-  std::map<std::string, OpSum> ops;
-  int64_t macs = 0;
-  int64_t left_out = 0;  // nodes whose shapes depend on data, and those that run sub-graphs
-  double bytes = 0;
-  std::map<std::string, Shape> shapes;
-  /// Nodes that move dequantised values in floats, and why they cannot move bytes.
-  struct InFloat {
-    std::string node, op, reason;
-  };
-  std::vector<InFloat> in_floats;
-  /// With --binary: each convolution and product, whether it runs on bits, and how or why not.
-  struct OnBits {
-    std::string node, op;
-    bool is_binary = false;
-    std::string text;
-  };
-  std::vector<OnBits> on_bits;
 };
 
 /// "1x3xHEIGHTxWIDTH": symbols where the model has them, '?' for unnamed extents.
@@ -87,74 +56,6 @@ Json ValueJson(const ir::Value& value) {
   return {{"name", value.name},
           {"dtype", DTypeName(value.dtype)},
           {"shape", value.shape ? shape : Json(nullptr)}};
-}
-
-double ValueBytes(const ir::Value& value) {
-  return value.has_concrete_shape()
-             ? static_cast<double>(StorageBytes(value.dtype, value.shape->elements()))
-             : 0;
-}
-
-bool HasShapes(const ir::Graph& graph, const ir::Node& node) {
-  const auto known = [&](ir::ValueId id) {
-    return id == ir::kAbsent || graph.value(id).has_concrete_shape();
-  };
-  return std::all_of(node.inputs.begin(), node.inputs.end(), known) &&
-         std::all_of(node.outputs.begin(), node.outputs.end(), known);
-}
-
-/// Fills macs and bytes per operator of a specialised graph.
-void AddCosts(const ir::Graph& graph, Inspection& inspection) {
-  double total = 0;
-  for (const ir::Node& node : graph.nodes()) {
-    OpSum& sum = inspection.ops[std::string(node.op)];
-    if (!HasShapes(graph, node)) {
-      ++inspection.left_out;
-      continue;
-    }
-    std::vector<Shape> inputs, outputs;
-    for (ir::ValueId id : node.inputs) {
-      inputs.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
-      if (id != ir::kAbsent) sum.bytes += ValueBytes(graph.value(id));
-    }
-    for (ir::ValueId id : node.outputs) {
-      outputs.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
-      if (id != ir::kAbsent) sum.bytes += ValueBytes(graph.value(id));
-    }
-    const ops::Operator& op = ops::OperatorOf(node);
-    if (op.macs == nullptr) continue;
-    const int64_t macs = op.macs(node, inputs, outputs);
-    sum.macs += static_cast<double>(macs);
-    total += static_cast<double>(macs);
-  }
-  inspection.macs = static_cast<int64_t>(total);
-  for (const auto& [name, sum] : inspection.ops) inspection.bytes += sum.bytes;
-}
-
-Result<Inspection> Inspect(const runtime::Model& model, const InspectOptions& options,
-                           std::vector<std::string>& warnings) {
-  Inspection inspection;
-  for (const ir::Node& node : model.graph().nodes()) ++inspection.ops[std::string(node.op)].nodes;
-  ASSIGN_OR_RETURN(const auto given, ParseShapes(options.common.shapes));
-  ASSIGN_OR_RETURN(inspection.shapes, runtime::DefaultShapes(model, given, &warnings));
-  ir::Graph graph = model.graph();
-  for (ir::ValueId id : graph.inputs)
-    graph.value(id).shape = inspection.shapes[graph.value(id).name];
-  RETURN_IF_ERROR(passes::Specialise(graph));
-  AddCosts(graph, inspection);
-  for (const auto& [id, reason] : passes::ListMovedInFloat(graph))
-    inspection.in_floats.push_back({graph.node(id).name, std::string(graph.node(id).op), reason});
-  if (options.binary) {
-    for (const auto& [id, is_binary, text] : passes::ListBinary(graph)) {
-      const ir::Node& node = graph.node(id);
-      inspection.on_bits.push_back({node.name, std::string(node.op), is_binary, text});
-    }
-  }
-  if (inspection.left_out > 0) {
-    warnings.push_back(fmt::format("the shapes of {} depend on data; the costs are left out",
-                                   Count(inspection.left_out, "node")));
-  }
-  return inspection;
 }
 
 void PrintJsonInspection(const InspectOptions& options, const runtime::Model& model,
@@ -293,7 +194,9 @@ int InspectCommand(const InspectOptions& options) {
     return ReportUnsupported(options, model.status());
   if (!model.ok()) return Fail(model.status());
   warnings.insert(warnings.end(), (*model)->warnings().begin(), (*model)->warnings().end());
-  auto inspection = Inspect(**model, options, warnings);
+  const auto shapes = ParseShapes(options.common.shapes);
+  if (!shapes.ok()) return Fail(shapes.status());
+  auto inspection = Inspect(**model, *shapes, options.binary, warnings);
   const Status damage = (*model)->damage();
   if (!damage.ok()) return Fail(damage);
   if (!inspection.ok()) return Fail(inspection.status());
