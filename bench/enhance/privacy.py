@@ -2,8 +2,9 @@
 
 For each clip the frames in which more than 1 % of the reference's mask stays as it was, and the milliseconds a frame of the
 step on one thread. The reference is the largest network of MODELS that tells persons (deeplab_v3_257), which takes a dark chair for one
-in some clips; so beside it stands what bodypix and selfie_segmentation take for a person, too. With --heads it is bodypix's face. A pixel counts as hidden where anything within two pixels of it was changed, so even areas that are hidden may count as
-seen. Frames with less than half a percent of a person are not judged.
+in some clips; so beside it stands what bodypix and selfie_segmentation take for a person, too. With --heads it is bodypix's face. A pixel
+counts as hidden where anything within two pixels of it was changed, or where the result is of one level within two pixels, which shows nothing
+(a white helmet is as white behind a mosaic). Frames with less than half a percent of a person are not judged.
 """
 
 import argparse
@@ -32,7 +33,7 @@ def planes_of(path, frames):
         yield np.frombuffer(stream.read(np.prod(shape)), np.uint8).reshape(shape)
 
 
-def hidden(before, after, frames, step, program, folder):
+def hide(before, after, frames, step, program, folder):
     """Cuts `frames` from the clip without loss, hides people in them; the milliseconds a frame."""
     cut = ["ffmpeg", "-v", "error", "-y", "-i", str(before), "-an", "-frames:v", str(frames), "-c:v", "ffv1", str(folder / "cut.mkv")]
     subprocess.run(cut, check=True)
@@ -57,19 +58,24 @@ class Verdict:
     def __init__(self):
         self.judged, self.worst, self.revealing = 0, 0.0, []
 
-    def add(self, number, mask, changed):
+    def add(self, number, mask, hidden):
         if mask.mean() < LEAST:
             return
-        seen = (mask & ~changed).sum() / mask.sum()
+        seen = (mask & ~hidden).sum() / mask.sum()
         self.judged += 1
         self.worst = max(self.worst, seen)
         if seen > REVEALING:
             self.revealing.append(number)
 
 
+def even(plane, radius):
+    """Where all within `radius` are of one level."""
+    return grown(plane, radius) == 255 - grown(255 - plane, radius)
+
+
 def judge(clip, args, teachers, folder):
     step = "privacy-head" if args.heads else "privacy"
-    ms = hidden(clip, folder / "after.mkv", args.frames, step, args.program, folder)
+    ms = hide(clip, folder / "after.mkv", args.frames, step, args.program, folder)
     verdicts, room = {}, 0.0
     pairs = zip(planes_of(folder / "cut.mkv", args.frames), planes_of(folder / "after.mkv", args.frames), strict=True)
     for number, (before, after) in enumerate(pairs):
@@ -78,8 +84,9 @@ def judge(clip, args, teachers, folder):
         picture = rgb_of(before.astype(np.float32))
         changed = grown(before[0] != after[0], 2)
         room += changed.mean()
+        hidden = changed | even(after[0], 2)
         for name, mask in references(picture, args.heads, teachers).items():
-            verdicts.setdefault(name, Verdict()).add(number, mask, changed)
+            verdicts.setdefault(name, Verdict()).add(number, mask, hidden)
     print(f"{clip.name:34} {number + 1:4} frames, {100 * room / (number // args.every + 1):4.1f} % hidden, {ms:4.1f} ms", end="")
     for name, verdict in verdicts.items():
         print(f"; {name}: {len(verdict.revealing)} of {verdict.judged} reveal, at worst {100 * verdict.worst:.1f} %", end="")

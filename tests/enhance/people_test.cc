@@ -181,6 +181,29 @@ TEST(Heads, AreThoughtOutWhereNoneWasFound) {
   EXPECT_EQ(heads.values[10 * 60 + 50], 0);  // this one's was found
 }
 
+TEST(Hats, AreCoveredAboveWhatWasFoundAndInItsGaps) {
+  Map cover = Blob(60, 60, 20, 30, 44, 60);  // 24 wide: 8 up
+  for (int y = 30; y < 36; ++y) std::fill_n(cover.values.begin() + y * 60 + 28, 6, uint8_t{0});
+  CoverHats(cover);
+  EXPECT_TRUE(Covers(cover, Blob(60, 60, 20, 22, 44, 60)));
+  EXPECT_EQ(cover.values[21 * 60 + 30], 0);
+  EXPECT_EQ(cover.values[40 * 60 + 19] + cover.values[40 * 60 + 44], 0);  // no wider
+}
+
+TEST(Hats, LeaveTheRoomBetweenPeopleAndAboveFlatThings) {
+  Map cover = Blob(60, 40, 2, 10, 10, 40);
+  for (int y = 10; y < 40; ++y) std::fill_n(cover.values.begin() + y * 60 + 50, 8, uint8_t{255});
+  std::fill_n(cover.values.begin() + 39 * 60, 60, uint8_t{255});  // one piece by what they stand on
+  CoverHats(cover);
+  EXPECT_EQ(cover.values[20 * 60 + 30], 0);
+  Map flat = Blob(60, 40, 0, 38, 60, 40);
+  CoverHats(flat);
+  EXPECT_EQ(flat, Blob(60, 40, 0, 38, 60, 40));
+  Map nobody = Nothing(8, 8);
+  CoverHats(nobody);
+  EXPECT_EQ(nobody, Nothing(8, 8));
+}
+
 TEST(People, AreCoveredBeforeTheyAreFound) {
   const Map nobody = Nothing(64, 48), person = Blob(64, 48, 8, 8, 30, 48);
   const Matte now{nobody, nobody}, later{person, nobody};

@@ -17,6 +17,9 @@ constexpr int kGrowEach = 4;
 /// What of a person is taken for the head: of its height, and no more than of its width.
 constexpr double kHeadHeight = 0.3, kHeadWidth = 1.2;
 
+/// How far up a cover reaches for hats, of its width, and which gaps of its rows are filled.
+constexpr double kHat = 1.0 / 3, kGap = 0.5;
+
 /// The places that hang together with `start`, marked in `seen`.
 std::vector<int> Component(const Map& map, int start, std::vector<uint8_t>& seen) {
   std::vector<int> places = {start};
@@ -35,6 +38,29 @@ std::vector<int> Component(const Map& map, int start, std::vector<uint8_t>& seen
     visit(at + map.width, at + map.width < map.width * map.height);
   }
   return places;
+}
+
+struct Extent {
+  int left, top, right, bottom;  // of places, the last ones included
+  int width() const { return right - left + 1; }
+  int height() const { return bottom - top + 1; }
+};
+
+Extent ExtentOf(const std::vector<int>& places, int across) {
+  const auto column = [&](int place) { return place % across; };
+  const auto [left, right] = std::ranges::minmax(places, {}, column);
+  const auto [top, bottom] = std::ranges::minmax(places);
+  return {column(left), top / across, column(right), bottom / across};
+}
+
+/// Adds what lies between two of a row that are at most `most` apart. `places` are in their order.
+void FillGaps(int across, int most, std::vector<int>& places) {
+  const size_t count = places.size();
+  for (size_t i = 1; i < count; ++i) {
+    const int last = places[i - 1], next = places[i];
+    if (last / across != next / across || next - last > most) continue;
+    for (int place = last + 1; place < next; ++place) places.push_back(place);
+  }
 }
 
 }  // namespace
@@ -61,6 +87,22 @@ Map Hold::Add(const Map& shares, bool cut) {
   return cover;
 }
 
+void CoverHats(Map& cover) {
+  const Map found = cover;
+  std::vector<uint8_t> seen(found.values.size());
+  for (size_t start = 0; start < seen.size(); ++start) {
+    if (seen[start] || found.values[start] == 0) continue;
+    std::vector<int> places = Component(found, static_cast<int>(start), seen);
+    std::ranges::sort(places);
+    const Extent box = ExtentOf(places, found.width);
+    FillGaps(found.width, static_cast<int>(kGap * box.width()), places);
+    const int reach = static_cast<int>(kHat * std::min(box.width(), box.height()));
+    for (const int place : places)
+      for (int up = 0, at = place; up <= reach && at >= 0; ++up, at -= found.width)
+        cover.values[static_cast<size_t>(at)] = 255;
+  }
+}
+
 void AddMissingHeads(const Map& people, Map& heads) {
   std::vector<uint8_t> seen(people.values.size());
   for (size_t start = 0; start < seen.size(); ++start) {
@@ -68,13 +110,10 @@ void AddMissingHeads(const Map& people, Map& heads) {
     const std::vector<int> places = Component(people, static_cast<int>(start), seen);
     const auto is_head = [&](int place) { return heads.values[static_cast<size_t>(place)] != 0; };
     if (std::ranges::any_of(places, is_head)) continue;
-    const auto column = [&](int place) { return place % people.width; };
-    const auto [left, right] = std::ranges::minmax(places, {}, column);
-    const auto [top, bottom] = std::ranges::minmax(places);
-    const double height = (bottom - top) / people.width + 1,
-                 width = column(right) - column(left) + 1;
-    const int rows = static_cast<int>(std::min(kHeadHeight * height, kHeadWidth * width)) + 1;
-    const int end = top / people.width + rows;
+    const Extent box = ExtentOf(places, people.width);
+    const int end =
+        box.top + static_cast<int>(std::min(kHeadHeight * box.height(), kHeadWidth * box.width())) +
+        1;
     for (const int place : places)
       if (place / people.width < end) heads.values[static_cast<size_t>(place)] = 255;
   }

@@ -24,6 +24,11 @@ class Hold {
   int lost_ = 0;               // frames since
 };
 
+/// Covers what is missed most of those who are near: hats and hair above what was found, and gaps
+/// within it. Of each component gaps of a row are filled up to half of its width, and its columns
+/// reach up by a third of its width, or of its height where that is less.
+void CoverHats(Map& cover);
+
 /// Where heads must be though none was found: the upper part of each person without one. Both are
 /// covers of one size; `heads` gets them.
 void AddMissingHeads(const Map& people, Map& heads);

@@ -46,6 +46,8 @@ People PeopleFilter::Next(const Matte& now, const std::vector<const Matte*>& soo
   }
   People people{now.person, cover_.Add(all.person, cut), heads_.Add(all.head, cut)};
   AddMissingHeads(people.cover, people.heads);
+  CoverHats(people.cover);
+  CoverHats(people.heads);
   Grow(people.cover, Margin(people.cover));
   Grow(people.heads, Margin(people.heads));
   const bool anew = cut || person_.size() != now.person.values.size();
