@@ -48,6 +48,22 @@ size_t FrameBytes(const AVFrame& frame) {
   return bytes > 0 ? static_cast<size_t>(bytes) : 0;
 }
 
+bool IsKey(const AVFrame& frame) {
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 7, 100)
+  return frame.flags & AV_FRAME_FLAG_KEY;
+#else
+  return frame.key_frame != 0;
+#endif
+}
+
+void ClearKey(AVFrame& frame) {
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 7, 100)
+  frame.flags &= ~AV_FRAME_FLAG_KEY;
+#else
+  frame.key_frame = 0;
+#endif
+}
+
 int64_t DurationOf(const AVFrame& frame) {
 #if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(57, 30, 100)
   return frame.duration;

@@ -55,6 +55,8 @@ FramePtr NewFrame(AVPixelFormat format, int width, int height);
 /// The same with the properties (times, colour, side data) of `like`.
 FramePtr NewFrameLike(const AVFrame& like, int width, int height);
 size_t FrameBytes(const AVFrame& frame);
+bool IsKey(const AVFrame& frame);
+void ClearKey(AVFrame& frame);
 int64_t DurationOf(const AVFrame& frame);
 void SetDuration(AVFrame& frame, int64_t duration);
 

@@ -7,7 +7,7 @@
 #include "job/alerts.h"
 #include "job/assemble.h"
 #include "job/job.h"
-#include "job/pipeline.h"
+#include "pipeline/pipeline.h"
 
 namespace fettle::enhance {
 namespace {

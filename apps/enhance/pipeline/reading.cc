@@ -1,0 +1,78 @@
+// The stages from the file to the steps.
+#include "analysis/scene.h"
+#include "av/pixels.h"
+#include "basics/timed.h"
+#include "people/tracker.h"
+#include "pipeline/stages.h"
+
+namespace fettle::enhance {
+
+void Demux(StageState& state) {
+  while (PacketPtr packet = state.input.Read()) {
+    if (packet->stream_index != state.input.video_index()) continue;
+    const auto bytes = static_cast<size_t>(packet->size) + sizeof(AVPacket);
+    if (state.packets.Push(std::move(packet), bytes, state.stop()) != Pushed::kOk) return;
+  }
+  state.packets.Close();
+}
+
+void Decode(StageState& state) {
+  const StepSetup& first = state.plan.first;
+  Counters& counters = state.counters;
+  // With several threads, quantisers of frames would differ from run to run.
+  Decoder decoder = first.own_levels ? Decoder(state.input, 1, Decoder::kWithLevels)
+                                     : Decoder(state.input, state.plan.threads);
+  Converter converter(first.format, first.width, first.height);
+  SceneTracker tracker(first.own_noise);
+  std::atomic<int64_t> waited = 0;  // for room in the queue
+  const auto take = [&](FramePtr frame) {
+    const int64_t number = counters.decoded++;
+    frame = converter.Convert(std::move(frame));
+    tracker.Add(*frame);
+    if (number < state.skip) ++counters.skipped;
+    if (state.between) frame->pts *= 2;  // in the encoder's time base
+    const Timed waiting(waited);
+    if (!state.HasPeople()) return state.Forward({number, std::move(frame), nullptr});
+    const size_t bytes = FrameBytes(*frame);
+    state.tracked.Push({number, std::move(frame), nullptr}, bytes, state.stop());
+  };
+  while (std::optional<PacketPtr> packet = state.packets.Pop(state.stop())) {
+    const Timed timed(counters.decode_ns);
+    decoder.Decode(packet->get(), take);
+  }
+  if (state.stop().stop_requested()) return;
+  {
+    const Timed timed(counters.decode_ns);
+    decoder.Decode(nullptr, take);
+  }
+  counters.decode_ns -= waited;
+  counters.damaged = decoder.damaged();
+  counters.retimed = decoder.retimed();
+  (state.HasPeople() ? state.tracked : state.ToSteps()).Close();
+}
+
+void Track(StageState& state) {
+  PeopleTracker tracker(state.plan.first.full_range, state.plan.first.turns);
+  std::atomic<int64_t>& taken = state.counters.step_ns[state.people];
+  int64_t number = 0;
+  std::atomic<int64_t> waited = 0;
+  const auto give = [&](FramePtr frame) {
+    const Timed waiting(waited);
+    state.Forward({number++, std::move(frame), nullptr});
+  };
+  while (std::optional<Numbered> item = state.tracked.Pop(state.stop())) {
+    const Timed timed(taken);
+    tracker.Add(std::move(item->frame), give);
+  }
+  if (state.stop().stop_requested()) return;
+  {
+    const Timed timed(taken);
+    tracker.Finish(give);
+  }
+  taken -= waited;
+  state.counters.with_people = tracker.frames_with_people();
+  state.counters.held = tracker.frames_held();
+  state.ToSteps().Close();
+}
+
+}  // namespace fettle::enhance
