@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "bench/opencl_session.h"
 #include "device/opencl/opencl_stream.h"
-#include "kernels/opencl/probe/mma.h"
-#include "runtime/session.h"
 
 namespace {
 
@@ -199,19 +198,6 @@ class Replay {
   double steps_of_us_ = 0;
 };
 
-Result<runtime::TensorMap> InputsOf(const runtime::Model& model) {
-  std::vector<std::string> unread;
-  ASSIGN_OR_RETURN(const auto shapes, runtime::DefaultShapes(model, {}, &unread));
-  runtime::TensorMap inputs;
-  for (ir::ValueId id : model.graph().inputs) {
-    const ir::Value& input = model.graph().value(id);
-    ASSIGN_OR_RETURN(Tensor tensor, Tensor::Create(input.dtype, shapes.at(input.name)));
-    std::fill_n(tensor.data(), tensor.bytes().size(), std::byte{0});
-    inputs.emplace(input.name, std::move(tensor));
-  }
-  return inputs;
-}
-
 void Print(const Replay& replay, const std::vector<Launch>& launches) {
   const auto times = replay.Time([&] { replay.EnqueueAll(); });
   const auto with_events = replay.Time([&] { replay.EnqueueAllWithEvents(); });
@@ -238,24 +224,36 @@ void Print(const Replay& replay, const std::vector<Launch>& launches) {
   std::printf("in all: %.1f us behind a gate, %.1f us by events\n", gated_sum, event_sum);
 }
 
+/// Whole inferences with inputs and outputs of the host, recorded as well: what the session adds.
+Status PrintSession(runtime::Session& session, const runtime::TensorMap& inputs) {
+  constexpr int kRuns = 21;
+  std::vector<double> host, whole;
+  runtime::TensorMap outputs;
+  for (int run = 0; run < kRuns; ++run) {
+    const int64_t begin = NowNs();
+    RETURN_IF_ERROR(session.Run(inputs, &outputs));
+    whole.push_back(UsSince(begin));
+    host.push_back(static_cast<double>(session.host_ns()) * 1e-3);
+  }
+  std::printf("the session, us: %.1f, of them the host %.1f without waiting\n", Median(whole),
+              Median(host));
+  return OkStatus();
+}
+
 Status Run(const std::string& path, const std::string& device_name, bool normal) {
   RecordedOpenCl recorded;
-  ASSIGN_OR_RETURN(const auto listings, ListOpenClDevices());
-  ASSIGN_OR_RETURN(const OpenClListing* listing, ChooseOpenClDevice(listings, device_name));
-  ASSIGN_OR_RETURN(const auto device, OpenClDevice::Open(*listing, {.api = &recorded.api()}));
-  if (const Result<MmaFacts> mma = kernels::ProbeMma(*device); mma.ok()) device->Learn(*mma);
-  ASSIGN_OR_RETURN(const auto model, runtime::Model::Load(path));
-  runtime::SessionOptions options{.accelerators = {device}};
-  if (normal) options.precision = planner::Precision::kNormal;
-  ASSIGN_OR_RETURN(const auto session, runtime::Session::Create(model, options));
-  ASSIGN_OR_RETURN(const runtime::TensorMap inputs, InputsOf(*model));
+  ASSIGN_OR_RETURN(
+      const bench::OpenClSession opened,
+      bench::OpenSession(path, device_name, {.api = &recorded.api()},
+                         normal ? planner::Precision::kNormal : planner::Precision::kHigh));
   runtime::TensorMap outputs;
   // The first inference judges the precision.
-  RETURN_IF_ERROR(session->Run(inputs, &outputs));
+  RETURN_IF_ERROR(opened.session->Run(opened.inputs, &outputs));
   recorded.Take();
-  RETURN_IF_ERROR(session->Run(inputs, &outputs));
+  RETURN_IF_ERROR(opened.session->Run(opened.inputs, &outputs));
   const std::vector<Launch> launches = recorded.Take();
-  Print(Replay(recorded.real(), *device, launches), launches);
+  RETURN_IF_ERROR(PrintSession(*opened.session, opened.inputs));
+  Print(Replay(recorded.real(), *opened.device, launches), launches);
   return OkStatus();
 }
 

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "bench/opencl_session.h"
 #include "device/opencl/opencl_stream.h"
-#include "runtime/session.h"
 
 namespace {
 
@@ -76,33 +76,16 @@ class WatchedOpenCl {
   size_t begin_ = 0, first_unfinished_ = 0, most_unfinished_ = 0;
 };
 
-Result<runtime::TensorMap> InputsOf(const runtime::Model& model) {
-  std::vector<std::string> unread;
-  ASSIGN_OR_RETURN(const auto shapes, runtime::DefaultShapes(model, {}, &unread));
-  runtime::TensorMap inputs;
-  for (ir::ValueId id : model.graph().inputs) {
-    const ir::Value& input = model.graph().value(id);
-    ASSIGN_OR_RETURN(Tensor tensor, Tensor::Create(input.dtype, shapes.at(input.name)));
-    std::fill_n(tensor.data(), tensor.bytes().size(), std::byte{0});
-    inputs.emplace(input.name, std::move(tensor));
-  }
-  return inputs;
-}
-
 Status Run(WatchedOpenCl& watched, const char* name, const std::string& path,
            const std::string& device_name, const StreamOptions& pacing) {
-  ASSIGN_OR_RETURN(const auto listings, ListOpenClDevices());
-  ASSIGN_OR_RETURN(const OpenClListing* listing, ChooseOpenClDevice(listings, device_name));
-  ASSIGN_OR_RETURN(const auto device,
-                   OpenClDevice::Open(*listing, {.pacing = pacing, .api = &watched.api()}));
-  ASSIGN_OR_RETURN(const auto model, runtime::Model::Load(path));
-  ASSIGN_OR_RETURN(const auto session, runtime::Session::Create(model, {.accelerators = {device}}));
-  ASSIGN_OR_RETURN(const runtime::TensorMap inputs, InputsOf(*model));
+  ASSIGN_OR_RETURN(
+      const bench::OpenClSession opened,
+      bench::OpenSession(path, device_name, {.pacing = pacing, .api = &watched.api()}));
   runtime::TensorMap outputs;
   // The first inferences build programs and learn how far launches may go.
-  for (int i = 0; i < 4; ++i) RETURN_IF_ERROR(session->Run(inputs, &outputs));
+  for (int i = 0; i < 4; ++i) RETURN_IF_ERROR(opened.session->Run(opened.inputs, &outputs));
   watched.Start();
-  for (int i = 0; i < 5; ++i) RETURN_IF_ERROR(session->Run(inputs, &outputs));
+  for (int i = 0; i < 5; ++i) RETURN_IF_ERROR(opened.session->Run(opened.inputs, &outputs));
   watched.Print(name);
   return OkStatus();
 }
