@@ -29,6 +29,8 @@ struct EntryCost {
   /// The least time of what was tried; of what was stopped as too slow, a lower bound; 0: nothing
   /// was tried.
   double seen_us = 0;
+  /// What the host takes to enqueue it on a device that works meanwhile; 0: not known.
+  double host_us = 0;
   /// Loss of accuracy; 0 where results stay in fp32 or are exact.
   double error = 0;
   /// Bytes that it works in besides its operands; 0 where nobody asked (see Bounds).

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "tests/device/opencl_fixture.h"
 
@@ -176,6 +177,70 @@ TEST_F(OpenClStreamTest, ArgumentsStayTheirOwnAcrossThreads) {
   for (std::thread& thread : threads) thread.join();
   for (int t = 0; t < kThreads; ++t)
     EXPECT_EQ(results[static_cast<size_t>(t)][511], static_cast<float>(511 * t));
+}
+
+/// Counts what is set of kernels.
+class CountedArguments {
+ public:
+  CountedArguments() : real_(*LoadOpenCl().value()), api_(real_) {
+    g_counted = this;
+    api_.SetKernelArg = [](cl_kernel kernel, cl_uint i, size_t size, const void* value) {
+      ++g_counted->count_;
+      return g_counted->real_.SetKernelArg(kernel, i, size, value);
+    };
+  }
+  const OpenClApi& api() const { return api_; }
+  int Take() { return std::exchange(count_, 0); }
+
+ private:
+  static inline CountedArguments* g_counted = nullptr;
+  const OpenClApi& real_;
+  OpenClApi api_;
+  int count_ = 0;
+};
+
+TEST_F(OpenClStreamTest, SetsArgumentsAnewThatChangeOrMayHaveChanged) {
+  constexpr int kCount = 8;
+  CountedArguments counted;
+  device_ = OpenAgain({.api = &counted.api()}).value();
+  stream_ = NewStream({});
+  const auto kernel = device_->BuildKernel(ScaleProgram(), "scale").value();
+  auto out = NewBuffer(kCount * sizeof(float));
+  const auto launch = [&](float factor) {
+    const Status status =
+        stream_->Launch(*kernel, {.gws = {kCount, 1, 1}}, {out->location(), factor, kCount});
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(ReadFloats(*out, kCount)[1], factor);
+    return counted.Take();
+  };
+  EXPECT_EQ(launch(2), 3);
+  EXPECT_EQ(launch(2), 0);
+  EXPECT_EQ(launch(5), 1);
+  EXPECT_EQ(launch(5), 0);
+  const auto other = std::exchange(out, NewBuffer(kCount * sizeof(float)));
+  EXPECT_EQ(launch(5), 1) << "another buffer";
+  out = nullptr;
+  out = NewBuffer(kCount * sizeof(float));
+  EXPECT_EQ(launch(5), 3) << "a buffer that may have the name of one that is no more";
+}
+
+TEST_F(OpenClStreamTest, RunsWhatFollowsAHold) {
+  constexpr int kCount = 100;
+  const auto kernel = device_->BuildKernel(ScaleProgram(), "scale").value();
+  const auto out = NewBuffer(kCount * sizeof(float));
+  for (const float factor : {2.0F, 3.0F}) {
+    ASSERT_TRUE(stream_->Hold(100).ok());
+    const Status status =
+        stream_->Launch(*kernel, {.gws = {kCount, 1, 1}}, {out->location(), factor, kCount});
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(ReadFloats(*out, kCount)[kCount - 1], (kCount - 1) * factor);
+  }
+}
+
+TEST_F(OpenClStreamTest, HoldsNothingWhereItsLaunchesArePaced) {
+  EXPECT_EQ(stream_->holds(), !device_->facts().is_cpu);
+  EXPECT_FALSE(NewStream({.queue_window = 2})->holds());
+  EXPECT_FALSE(NewStream({.kernel_ms = 1})->holds());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // what steps take in networks over what they take alone.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -203,6 +204,36 @@ TEST(CalibratedCostsTest, ScalesCostsAndLeavesRowsAlone) {
   EXPECT_TRUE(costs.Kernel(kind, entry).banned.empty());
 }
 
+/// Every entry takes so long of a device and of the host.
+class FixedCosts final : public planner::CostSource {
+ public:
+  FixedCosts(double us, double host_us) : cost_{.us = us, .measured = true, .host_us = host_us} {}
+  planner::EntryCost Kernel(const planner::Kind&, const planner::Entry&) override { return cost_; }
+  planner::EntryCost Conversion(const Shape&, DType, const State&, const State&, int) override {
+    return cost_;
+  }
+
+ private:
+  planner::EntryCost cost_;
+};
+
+TEST(CalibratedCostsTest, HalfOfWhatTheHostTakesLongerThanTheDeviceCounts) {
+  const CpuDevice device(std::make_shared<ThreadPool>(1));
+  const std::shared_ptr<Store> store = MemoryStore();
+  ir::Graph graph = ops::Parse("input %x: f32[4x8]\n%y = Relu(%x)\noutput %y\n").value();
+  ASSERT_TRUE(ops::InferGraph(graph).ok());
+  const planner::Catalogue catalogue =
+      planner::ListCatalogue(graph, device, {.threads = 1}).value();
+  const planner::Kind& kind = catalogue.kinds[0];
+  for (const auto& [us, host_us, want] : {std::array{2.0, 6.0, 4.0}, std::array{9.0, 6.0, 9.0}}) {
+    FixedCosts alone(us, host_us);
+    const planner::EntryCost cost =
+        CalibratedCosts(alone, device, *store, false).Kernel(kind, kind.entries[0]);
+    EXPECT_DOUBLE_EQ(cost.us, want);
+    EXPECT_DOUBLE_EQ(cost.alone_us, us);
+  }
+}
+
 ir::Graph WithShapes(std::string_view text) {
   ir::Graph graph = ops::Parse(text).value();
   FETTLE_CHECK(ops::InferGraph(graph).ok(), "shapes are given");
@@ -259,11 +290,11 @@ TEST(ResidencyTest, ColdRowsHaveAProtocolOfTheirOwn) {
   const ir::Graph with = TwoLayers("splat 2.0", "splat 3.0");
   const ir::Graph without = WithShapes("input %x: f32[4]\n%y = Neg(%x)\noutput %y\n");
   kernels::KernelDesc kernel{.name = "cpu.test"};
-  EXPECT_EQ(ProtocolOf(kernel, with, true), kColdProtocol);
-  EXPECT_EQ(ProtocolOf(kernel, with, false), kProtocol);
-  EXPECT_EQ(ProtocolOf(kernel, without, true), kProtocol);
+  EXPECT_EQ(ProtocolOf(kernel, with, TestDevice(), true), kColdProtocol);
+  EXPECT_EQ(ProtocolOf(kernel, with, TestDevice(), false), kProtocol);
+  EXPECT_EQ(ProtocolOf(kernel, without, TestDevice(), true), kProtocol);
   kernel.name = "opencl.test";
-  EXPECT_EQ(ProtocolOf(kernel, with, true), kProtocol);
+  EXPECT_EQ(ProtocolOf(kernel, with, TestDevice(), true), kProtocol);
 }
 
 class RunOverheadTest : public testing::Test {

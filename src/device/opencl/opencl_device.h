@@ -10,6 +10,7 @@
 
 #include "device/device.h"
 #include "device/opencl/facts.h"
+#include "device/opencl/kernel_arg.h"
 #include "device/opencl/launch_pace.h"
 #include "device/opencl/mapped_regions.h"
 #include "device/opencl/programs.h"
@@ -35,7 +36,12 @@ class OpenClMemory final : public DeviceMemory {
       : OpenClMemory(request, api, memory, std::move(context)) {
     bytes_ = std::move(bytes);
   }
-  ~OpenClMemory() override { api_.ReleaseMemObject(memory_); }
+  ~OpenClMemory() override {
+    released_.fetch_add(1);
+    api_.ReleaseMemObject(memory_);
+  }
+  /// How many there were and are no more.
+  static uint64_t released() { return released_.load(); }
   void* base() const override { return memory_; }
   cl_mem get() const { return memory_; }
   std::byte* svm() const { return svm_; }
@@ -43,6 +49,8 @@ class OpenClMemory final : public DeviceMemory {
   std::byte* shared() const override { return svm_is_fine_ ? svm_ : nullptr; }
 
  private:
+  static inline std::atomic<uint64_t> released_ = 0;
+
   const OpenClApi& api_;
   cl_mem memory_;
   std::shared_ptr<void> context_;
@@ -77,6 +85,8 @@ class OpenClKernel {
   /// Remembers that work-groups of more were refused.
   void Bound(size_t items) const { most_items_.store(items, std::memory_order_relaxed); }
   std::mutex& mutex() const { return mutex_; }
+  /// Needs `mutex`.
+  SetArgs& set_args() const { return set_args_; }
   /// The pace of launches that `sizes` (a hash of work sizes and scalar arguments) stands for.
   /// Needs `mutex`.
   std::shared_ptr<LaunchPace> PaceOf(uint64_t sizes) const {
@@ -94,6 +104,7 @@ class OpenClKernel {
   mutable std::atomic<size_t> most_items_;
   mutable std::mutex mutex_;
   mutable std::map<uint64_t, std::shared_ptr<LaunchPace>> paces_;  // guarded by mutex_
+  mutable SetArgs set_args_;                                       // guarded by mutex_
 };
 
 /// What a device is opened with beside its choice.

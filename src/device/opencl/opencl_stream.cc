@@ -56,6 +56,7 @@ OpenClStream::~OpenClStream() {
   pieces_.clear();
   timed_.clear();
   tickets_.reset();
+  gate_.reset();
   device_->api().ReleaseCommandQueue(queue_);
 }
 
@@ -103,13 +104,24 @@ Status OpenClStream::CheckNotMapped(std::span<const KernelArg> args) const {
   return OkStatus();
 }
 
+/// Sets those that differ from what was set last: a step of a network has a kernel object of its
+/// own, and mostly the same arguments in each inference.
 Status OpenClStream::SetArguments(const OpenClKernel& kernel, std::span<const KernelArg> args) {
+  SetArgs& set = kernel.set_args();
+  const uint64_t released = OpenClMemory::released();
+  if (set.released != released || set.args.size() != args.size()) set = {{}, released};
+  const bool is_first = set.args.empty();
   for (size_t i = 0; i < args.size(); ++i) {
+    if (!is_first && set.args[i] == args[i]) continue;
     const cl_int code = device_->api().SetKernelArg(kernel.get(), static_cast<cl_uint>(i),
                                                     args[i].size(), args[i].data());
-    if (code != CL_SUCCESS)
+    if (code != CL_SUCCESS) {
+      set.args.clear();
       return OpenClStatus(code, fmt::format("OpenCL: argument {} of a kernel", i));
+    }
+    if (!is_first) set.args[i] = args[i];
   }
+  if (is_first) set.args.assign(args.begin(), args.end());
   return OkStatus();
 }
 
@@ -271,6 +283,13 @@ Status OpenClStream::Read(void* to, const DeviceMemory& from, int64_t offset, in
 Status OpenClStream::Synchronise() {
   return OpenClStatus(Waited([&] { return device_->api().Finish(queue_); }),
                       "OpenCL: waiting for the device");
+}
+
+Status OpenClStream::Hold(double us) {
+  if (gate_ == nullptr) {
+    ASSIGN_OR_RETURN(gate_, OpenClGate::Create(*this));
+  }
+  return gate_->Enqueue(us, *this);
 }
 
 int64_t OpenClStream::TakeBusyNs() {

@@ -11,36 +11,12 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "device/gated_launches.h"
 #include "device/mapped_tensor.h"
+#include "device/opencl/spin_gate.h"
 #include "device/opencl/opencl_device.h"
 
 namespace fettle {
-
-/// One argument of a kernel: a memory object, or a value of a scalar or vector type.
-class KernelArg {
- public:
-  KernelArg(const Location& location) : KernelArg(static_cast<cl_mem>(location.base)) {}
-  template <typename T>
-  requires std::is_trivially_copyable_v<T> KernelArg(const T& value)
-      : size_(sizeof(T)), is_memory_(std::is_same_v<T, cl_mem>) {             // NOLINT: a handle's
-    static_assert(sizeof(T) <= sizeof(bytes_), "larger values are buffers");  // NOLINT
-    std::memcpy(bytes_.data(), &value, sizeof(T));                            // NOLINT
-  }
-  const void* data() const { return bytes_.data(); }
-  size_t size() const { return size_; }
-  bool is_memory() const { return is_memory_; }
-  /// The memory object; only where is_memory().
-  cl_mem memory() const {
-    cl_mem memory;
-    std::memcpy(&memory, bytes_.data(), sizeof(memory));  // NOLINT
-    return memory;
-  }
-
- private:
-  std::array<std::byte, 64> bytes_;
-  size_t size_;
-  bool is_memory_ = false;
-};
 
 /// Global and local work sizes; a local size of 0 leaves the whole choice to the driver. `gws` is
 /// rounded up to multiples of `lws`: kernels return where their index along the first two axes is
@@ -64,7 +40,7 @@ using OpenClEvent = std::shared_ptr<std::remove_pointer_t<cl_event>>;
 double DurationMs(const OpenClApi& api, cl_event event);
 
 /// Belongs to one thread at a time.
-class OpenClStream final : public Stream {
+class OpenClStream final : public HoldingStream {
  public:
   static Result<std::unique_ptr<OpenClStream>> Create(std::shared_ptr<const OpenClDevice> device,
                                                       const StreamOptions& wanted = {});
@@ -93,6 +69,10 @@ class OpenClStream final : public Stream {
                                             MapAccess access) override;
 
   Status Synchronise() override;
+  bool holds() const override {
+    return !device_->facts().is_cpu && options_.kernel_ms <= 0 && options_.queue_window <= 0;
+  }
+  Status Hold(double us) override;
   int64_t waited_ns() const override { return waited_ns_; }
   int64_t TakeBusyNs() override;
 
@@ -154,7 +134,8 @@ class OpenClStream final : public Stream {
   cl_command_queue queue_;
   StreamOptions options_;
   std::shared_ptr<DeviceMemory> tickets_;
-  std::deque<OpenClEvent> window_;  // of commands that may be unfinished, oldest first
+  std::unique_ptr<OpenClGate> gate_;  // since the first Hold
+  std::deque<OpenClEvent> window_;    // of commands that may be unfinished, oldest first
   /// Pieces of launches whose time is not looked at yet, oldest first.
   struct Piece {
     OpenClEvent event;

@@ -54,10 +54,8 @@ std::optional<tuner::RunSample> RecordedPlans::Sample(const Device& accelerator,
       tuner::StepCostsOf(plan, place.devices, place.limits.threads, cold_constants, store);
   tuner::RunSample sample{.waits = tuner::WaitsFor(plan, accelerator)};
   if (sample.waits == 0) return std::nullopt;
-  for (size_t i = 0; i < costs.size(); ++i) {
-    if (!costs[i].known) return std::nullopt;
-    sample.steps_us += costs[i].us;
-  }
+  if (!std::ranges::all_of(costs, &tuner::StepCost::known)) return std::nullopt;
+  sample.steps_us = tuner::RunUs(costs);
   return sample;
 }
 

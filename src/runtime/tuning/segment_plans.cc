@@ -31,13 +31,12 @@ Result<bool> Reprice(TunedSegment& segment, const Session& session, bool cold_co
   const int threads = session.limits().threads;
   ASSIGN_OR_RETURN(const exec::Plan plan,
                    planner::Apply(*segment.graph, decision, session.devices(), threads));
-  const std::vector<tuner::StepCost> costs =
+  std::vector<tuner::StepCost> costs =
       tuner::StepCostsOf(plan, session.devices(), threads, cold_constants, store);
-  decision.predicted_us = 0;
   bool known = true;
   size_t group = 0;
   for (size_t i = 0; i < costs.size(); ++i) {
-    double us = costs[i].us;
+    double& us = costs[i].us;
     if (plan.steps[i].kernel != nullptr) {
       planner::GroupDecision& decided = decision.groups[group++];
       us = decided.us = costs[i].alone_us > 0 ? us : decided.us;
@@ -47,11 +46,11 @@ Result<bool> Reprice(TunedSegment& segment, const Session& session, bool cold_co
         if (conversion.to == to.state && segment.graph->value(conversion.value).name == to.name)
           us = conversion.us = costs[i].alone_us > 0 ? us : conversion.us;
     }
-    decision.predicted_us += us;
     alone_us += costs[i].alone_us > 0 ? costs[i].alone_us : us;
     known = known && (costs[i].known || us > 0);
   }
-  decision.predicted_us += tuner::RunOverheads(store).Us(plan, session.devices());
+  decision.predicted_us =
+      tuner::RunUs(costs) + tuner::RunOverheads(store).Us(plan, session.devices());
   return known;
 }
 

@@ -1,8 +1,21 @@
 #include "tuner/cost/calibrated_costs.h"
 
+#include <algorithm>
+
 #include "kernels/backend.h"
 
 namespace fettle::tuner {
+namespace {
+
+/// Where the host takes longer to enqueue a step than the device to run it, the difference is lost
+/// in a network of such steps, and hidden in one whose other steps keep the device busy for
+/// longer. Costs add up, so they stand between the two.
+double WithHost(double us, double host_us) {
+  constexpr double kLost = 0.5;
+  return us + kLost * std::max(host_us - us, 0.0);
+}
+
+}  // namespace
 
 double CalibratedCosts::FactorOf(const planner::Kind& kind, const planner::Entry& entry) {
   const auto [it, is_new] = factors_.try_emplace(&entry, 1);
@@ -28,7 +41,7 @@ planner::EntryCost CalibratedCosts::Kernel(const planner::Kind& kind, const plan
   planner::EntryCost cost = alone_.Kernel(kind, entry);
   cost.alone_us = cost.us;
   const double factor = FactorOf(kind, entry);
-  cost.us *= factor;
+  cost.us = WithHost(cost.us * factor, cost.host_us);
   cost.seen_us *= factor;
   if (!cost.measured && cost.banned.empty() && given_up_.contains(&entry))
     cost.banned = "the budget left no time to measure it";
@@ -46,7 +59,7 @@ planner::EntryCost CalibratedCosts::Conversion(const Shape& shape, DType dtype, 
   const auto [it, is_new] = conversion_factors_.try_emplace(of.states, 1);
   if (is_new) it->second = calibrations_.Of(of).factor;
   cost.alone_us = cost.us;
-  cost.us *= it->second;
+  cost.us = WithHost(cost.us * it->second, cost.host_us);
   return cost;
 }
 

@@ -59,7 +59,7 @@ LearnedCosts::LearnedCosts(const DeviceSet& devices, Store& store, bool cold_con
 RowKey LearnedCosts::KernelKey(const planner::Kind& kind, const planner::Entry& entry,
                                const kernels::Params& params) const {
   RowKey key = KeyOf({entry.kernel, kind.problem(entry), params}, kind.text, DeviceOf(entry));
-  key.protocol = ProtocolOf(*entry.kernel, *kind.group, cold_constants_);
+  key.protocol = ProtocolOf(*entry.kernel, *kind.group, DeviceOf(entry), cold_constants_);
   return key;
 }
 
@@ -78,7 +78,11 @@ double LearnedCosts::Bound(const kernels::Work& work, DeviceKind device, int thr
 planner::EntryCost LearnedCosts::FromRow(const Row& row, double bound) {
   switch (row.status) {
     case Row::Status::kOk:
-      return {.us = row.median_us, .measured = true, .seen_us = row.median_us, .error = row.error};
+      return {.us = row.median_us,
+              .measured = true,
+              .seen_us = row.median_us,
+              .host_us = row.host_us,
+              .error = row.error};
     case Row::Status::kStopped: return {.us = std::max(bound, row.low_us), .seen_us = row.low_us};
     case Row::Status::kCrashed:
       // Whoever killed the process may not have meant the candidate.
@@ -105,7 +109,7 @@ LearnedCosts::Known& LearnedCosts::Recall(const RowKey& key, double bound_us,
   known.bound_us = bound_us;
   known.ways = {efficiency_.WayOf(ways[0]), efficiency_.WayOf(ways[1])};
   known.text = it->first;
-  const Result<Row> row = store_.Find(key);
+  const Result<Row> row = FindTimes(key, store_);
   if (!row.ok()) return known;
   if (!row->prior) {
     ++known_;
@@ -147,7 +151,7 @@ double LearnedCosts::KernelBound(const planner::Kind& kind, const planner::Entry
 
 Result<Row> LearnedCosts::FindKernel(const planner::Kind& kind, const planner::Entry& entry,
                                      const kernels::Params& params) {
-  Result<Row> row = store_.Find(KernelKey(kind, entry, params));
+  Result<Row> row = FindTimes(KernelKey(kind, entry, params), store_);
   if (!row.ok()) return row;
   if (row->prior) return row;
   ++known_;
@@ -192,7 +196,7 @@ void LearnedCosts::Relearn(Known& known, const Row& row) {
 void LearnedCosts::LearnKernel(const planner::Kind& kind, const planner::Entry& entry,
                                const kernels::Params& params, double prior_us, const Row& row) {
   const RowKey key = KernelKey(kind, entry, params);
-  store_.Put(key, row);
+  PutTimes(key, row, store_);
   const Bounded& bounded = BoundedOf(kind, entry);
   if (row.status == Row::Status::kOk) {
     if (row.median_us < bounded.us * kBelowBound) unbounded_.insert(entry.kernel->name);
@@ -207,7 +211,7 @@ void LearnedCosts::LearnKernel(const planner::Kind& kind, const planner::Entry& 
 void LearnedCosts::LearnConversion(const Shape& shape, const State& from, const State& to,
                                    int threads, const Row& row) {
   const RowKey key = KeyOfConversion(shape, from, to, threads);
-  store_.Put(key, row);
+  PutTimes(key, row, store_);
   Relearn(memory_[MemoryKey(key)], row);
 }
 

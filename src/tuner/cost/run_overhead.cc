@@ -20,7 +20,7 @@ RowKey KeyFor(const Device& accelerator) {
           .kernel = "calibration",
           .version = 1,
           .device = std::string(accelerator.fingerprint()),
-          .protocol = kProtocol,
+          .protocol = ProtocolOn(accelerator),
           .build = std::string(kernels::Toolchain())};
 }
 

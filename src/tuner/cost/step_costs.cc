@@ -8,15 +8,29 @@
 namespace fettle::tuner {
 namespace {
 
-double MeasuredUs(const RowKey& key, Store& store) {
-  const Result<Row> row = store.Find(key);
-  return row.ok() && !row->prior && row->status == Row::Status::kOk ? row->median_us : 0;
+/// Sets the time alone, and that of the host.
+void SetMeasured(const RowKey& key, Store& store, StepCost& cost) {
+  const Result<Row> row = FindTimes(key, store);
+  if (!row.ok() || row->prior || row->status != Row::Status::kOk) return;
+  cost.alone_us = row->median_us;
+  cost.host_us = row->host_us;
 }
 
 }  // namespace
 
-int ProtocolOf(const kernels::KernelDesc& kernel, const ir::Graph& group, bool cold_constants) {
-  if (!cold_constants || kernel.device() != DeviceKind::kCpu) return kProtocol;
+double RunUs(std::span<const StepCost> steps) {
+  double us = 0, host_us = 0;
+  for (const StepCost& step : steps) {
+    us += step.us;
+    // A device that is not told apart from the host keeps it for as long.
+    host_us += step.host_us > 0 ? step.host_us : step.us;
+  }
+  return std::max(us, host_us);
+}
+
+int ProtocolOf(const kernels::KernelDesc& kernel, const ir::Graph& group, const Device& device,
+               bool cold_constants) {
+  if (!cold_constants || kernel.device() != DeviceKind::kCpu) return ProtocolOn(device);
   const bool any = std::any_of(group.values().begin(), group.values().end(),
                                [](const ir::Value& value) { return value.is_constant(); });
   return any ? kColdProtocol : kProtocol;
@@ -32,16 +46,16 @@ std::vector<StepCost> StepCostsOf(const exec::Plan& plan, const DeviceSet& devic
     if (step.kernel != nullptr) {
       const kernels::Problem& problem = step.problem;
       RowKey key = KeyOf({step.kernel, problem, step.params}, device);
-      key.protocol = ProtocolOf(*step.kernel, *problem.group, cold_constants);
+      key.protocol = ProtocolOf(*step.kernel, *problem.group, device, cold_constants);
       cost.of = ClassOf(*step.kernel, *problem.group, problem.states, problem.threads, device);
       cost.kernel = step.kernel->name;
-      cost.alone_us = MeasuredUs(key, store);
+      SetMeasured(key, store, cost);
     } else {
       cost.kernel = "cpu.convert";
       const exec::PlannedTensor& from = plan.tensors[step.inputs[0]];
       const State& to = plan.tensors[step.outputs[0]].state;
       cost.of = ClassOf(from.shape.rank(), from.state, to, threads, device);
-      cost.alone_us = MeasuredUs(ConversionKey(from.shape, from.state, to, threads, device), store);
+      SetMeasured(ConversionKey(from.shape, from.state, to, threads, device), store, cost);
     }
     const bool is_view =
         step.kernel != nullptr && step.match != nullptr && step.match->is_view(step.states_index);

@@ -1,6 +1,7 @@
 // What the store knows of the steps of a plan.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "exec/plan.h"
@@ -15,11 +16,19 @@ struct StepCost {
   std::string kernel;  // as profiles of the CPU name it
   double alone_us = 0;
   double us = 0;
+  /// What the host takes to enqueue it on a device that works meanwhile; 0: not known, or the
+  /// host does nothing else in `us`.
+  double host_us = 0;
   bool known = false;
 };
 
+/// What a run of `steps` takes: the host enqueues while the devices work, and is through no sooner
+/// than with all that it enqueues.
+double RunUs(std::span<const StepCost> steps);
+
 /// The protocol by which a candidate is measured: constants of a CPU kernel may be cold.
-int ProtocolOf(const kernels::KernelDesc& kernel, const ir::Graph& group, bool cold_constants);
+int ProtocolOf(const kernels::KernelDesc& kernel, const ir::Graph& group, const Device& device,
+               bool cold_constants);
 
 /// One per step of `plan` for a session of `threads`, in order.
 std::vector<StepCost> StepCostsOf(const exec::Plan& plan, const DeviceSet& devices, int threads,

@@ -148,7 +148,7 @@ class Bench::Impl {
     const Inputs inputs = NoiseFor(kernel, *expectations);
     ASSIGN_OR_RETURN(
         Outcome outcome,
-        Time([&] { return workbench_.TimeUs(kernel, inputs, *stream); }, stop_above_us));
+        Time([&] { return workbench_.TimeUs(kernel, inputs, *stream); }, stop_above_us, *stream));
     outcome.row.error = verdict.error;
     return outcome;
   }
@@ -166,7 +166,7 @@ class Bench::Impl {
     const std::span<const std::byte> inputs[] = {zeros};
     ASSIGN_OR_RETURN(
         Outcome outcome,
-        Time([&] { return workbench_.TimeUs(conversion, inputs, *stream); }, kNoLimit));
+        Time([&] { return workbench_.TimeUs(conversion, inputs, *stream); }, kNoLimit, *stream));
     outcome.row.error = verdict.error;
     return outcome;
   }
@@ -179,8 +179,17 @@ class Bench::Impl {
     return inputs;
   }
 
-  /// Samples, once more where the clock changed meanwhile.
-  Result<Outcome> Time(const Sample& sample, double stop_above_us) {
+  /// Samples, once more where the clock changed meanwhile: the CPU's, which says nothing of other
+  /// devices.
+  Result<Outcome> Time(const Sample& sample, double stop_above_us, const Stream& stream) {
+    workbench_.TakeHostUs();
+    if (WorksApart(stream)) {
+      ASSIGN_OR_RETURN(const Timing timing,
+                       SampleUntilSure(sample, stop_above_us, options_, now_ns_));
+      Outcome outcome = OutcomeOf(timing, stop_above_us, 1);
+      outcome.row.host_us = workbench_.TakeHostUs();
+      return outcome;
+    }
     constexpr int kAttempts = 2;
     for (int attempt = 1;; ++attempt) {
       const double before = slowdown_;
@@ -188,11 +197,15 @@ class Bench::Impl {
                        SampleUntilSure(sample, stop_above_us * before, options_, now_ns_));
       slowdown_ = watch_.Slowdown();
       if (attempt < kAttempts && std::fabs(slowdown_ / before - 1) > options_.drift) continue;
-      Outcome outcome = End(timing.stopped ? Row::Status::kStopped : Row::Status::kOk);
-      outcome.SetTimes(timing.us, std::sqrt(before * slowdown_));
-      if (timing.stopped) outcome.row.reason = fmt::format("slower than {:.2f} us", stop_above_us);
-      return outcome;
+      return OutcomeOf(timing, stop_above_us, std::sqrt(before * slowdown_));
     }
+  }
+
+  static Outcome OutcomeOf(const Timing& timing, double stop_above_us, double slowdown) {
+    Outcome outcome = End(timing.stopped ? Row::Status::kStopped : Row::Status::kOk);
+    outcome.SetTimes(timing.us, slowdown);
+    if (timing.stopped) outcome.row.reason = fmt::format("slower than {:.2f} us", stop_above_us);
+    return outcome;
   }
 
   /// What some of the candidates take in the same rounds.

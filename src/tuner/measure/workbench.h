@@ -8,10 +8,15 @@
 #include <vector>
 
 #include "device/cpu/cpu_device.h"
+#include "device/gated_launches.h"
 #include "kernels/check/bound_kernel.h"
 #include "tuner/store/candidate.h"
 
 namespace fettle::tuner {
+
+/// Whether the device of `stream` works while the host does something else, so that its times are
+/// not the host's.
+bool WorksApart(const Stream& stream);
 
 /// Owns the memory that candidates run on, one problem after the other. Not synchronised.
 class Workbench {
@@ -37,10 +42,14 @@ class Workbench {
   /// are pushed out of the nearer caches (in a network, all other layers have run since their last
   /// use), or, where they are to be cold, out of all of them, and the inputs are written by the
   /// same lanes. On another device: the share of one launch in the wall time of several, enqueued
-  /// without waiting between them; what waiting costs belongs to the conversions that cross
-  /// devices.
+  /// without waiting between them; behind a gate where they are so short that the host may need
+  /// longer, unless the device is the host itself. What waiting costs belongs to the conversions
+  /// that cross devices.
   Result<double> TimeUs(const kernels::BoundKernel& kernel,
                         std::span<const std::span<const std::byte>> inputs, Stream& stream);
+  /// What the host took to enqueue a launch on a device that works meanwhile, the median since the
+  /// last call; 0: none was timed.
+  double TakeHostUs();
 
  private:
   void MakeReady(const kernels::BoundKernel& kernel,
@@ -57,6 +66,8 @@ class Workbench {
   CpuStream cpu_stream_;
   std::map<DeviceKind, std::unique_ptr<Stream>> streams_;  // of devices beside the CPU
   std::function<int64_t()> now_ns_;
+  GatedLaunches gated_;
+  std::vector<double> host_us_;  // since TakeHostUs
   bool cold_constants_;
   std::shared_ptr<kernels::OperandMemory> memory_;
   std::vector<std::byte> evictor_, pages_;  // read to push other things out

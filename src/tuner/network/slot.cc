@@ -244,6 +244,7 @@ planner::EntryCost SlotSearch::CostOf(const Result& result) const {
   return {.us = LeastUs(result.row),
           .measured = result.row.status == Row::Status::kOk,
           .seen_us = LeastUs(result.row),
+          .host_us = result.row.host_us,
           .error = result.row.error,
           .proposal = std::move(proposal)};
 }

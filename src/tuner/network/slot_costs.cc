@@ -239,7 +239,7 @@ void SlotCosts::TellRace(const planner::Kind& kind, const planner::Entry& entry,
 
 void SlotCosts::Correct(const planner::Kind& kind, const planner::Entry& entry,
                         const kernels::Params& params, const Row& row) {
-  store_.Put(learned_.KernelKey(kind, entry, params), row);
+  PutTimes(learned_.KernelKey(kind, entry, params), row, store_);
   Find(kind, entry).search->Correct(params, row);
   ++told_;
 }

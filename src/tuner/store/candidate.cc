@@ -41,8 +41,30 @@ RowKey KeyOf(const Candidate& candidate, std::string_view group_text, const Devi
           .version = candidate.kernel->version,
           .params = PrintParams(candidate.params),
           .device = std::string(device.fingerprint()),
-          .protocol = kProtocol,
+          .protocol = ProtocolOn(device),
           .build = kernels::BuildOf(candidate.kernel->name)};
+}
+
+RowKey HostKey(RowKey key) {
+  key.problem = "enqueueing " + key.problem;
+  return key;
+}
+
+Result<Row> FindTimes(const RowKey& key, Store& store) {
+  Result<Row> row = store.Find(key);
+  if (!row.ok() || key.protocol != kDeviceProtocol || row->status != Row::Status::kOk) return row;
+  const Result<Row> host = store.Find(HostKey(key));
+  if (host.ok() && host->status == Row::Status::kOk) row->host_us = host->median_us;
+  return row;
+}
+
+void PutTimes(const RowKey& key, const Row& row, Store& store) {
+  store.Put(key, row);
+  if (row.host_us <= 0) return;
+  store.Put(HostKey(key), {.median_us = row.host_us,
+                           .low_us = row.host_us,
+                           .samples = row.samples,
+                           .unix_seconds = row.unix_seconds});
 }
 
 std::string BuildOfPart(const Device& device, std::string_view part) {
@@ -58,7 +80,7 @@ RowKey ConversionKey(const Shape& shape, const State& from, const State& to, int
           .version = 1,
           .params = "",
           .device = std::string(device.fingerprint()),
-          .protocol = kProtocol,
+          .protocol = ProtocolOn(device),
           .build = BuildOfPart(device, "convert")};
 }
 

@@ -38,6 +38,10 @@ struct Row {
   double error = 0;    // measured loss of accuracy
   std::string reason;  // for all but kOk; of ceilings (tuner/cost/ceilings.h) the unit
   int64_t unix_seconds = 0;
+  /// What the host takes to enqueue it on a device beside the CPU, where that was told apart from
+  /// the device's time. Stores keep it as a row of its own (HostKey): no other field of this one
+  /// depends on it.
+  double host_us = 0;
   /// True where the row comes from another build, driver or protocol: to be checked again.
   bool prior = false;
 };

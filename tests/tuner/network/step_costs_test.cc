@@ -42,5 +42,35 @@ TEST(StepCosts, KnowViewsAndWhatWasMeasuredAlone) {
   EXPECT_EQ(kernels, 3);
 }
 
+TEST(StepCosts, AHostThatEnqueuesForLongerThanDevicesWorkIsWhatARunTakes) {
+  const auto us = [](double host_us, double device_us) {
+    const StepCost step{.us = device_us, .host_us = host_us};
+    const std::vector<StepCost> steps(10, step);
+    return RunUs(steps);
+  };
+  EXPECT_DOUBLE_EQ(us(6, 2), 60);
+  EXPECT_DOUBLE_EQ(us(6, 20), 200);
+  EXPECT_DOUBLE_EQ(us(0, 20), 200) << "the host does nothing else meanwhile";
+  const std::vector<StepCost> steps = {
+      {.us = 100, .host_us = 5}, {.us = 1, .host_us = 5}, {.us = 30, .host_us = 0}};
+  EXPECT_DOUBLE_EQ(RunUs(steps), 131) << "devices work on the large one while small ones follow";
+}
+
+TEST(StepCosts, WhatTheHostTakesIsARowOfItsOwn) {
+  const RowKey key{.problem = "p", .kernel = "k", .device = "d", .protocol = kDeviceProtocol};
+  const auto store = MemoryStore();
+  PutTimes(key, {.median_us = 3, .samples = 5, .host_us = 7}, *store);
+  EXPECT_EQ(store->Find(key)->median_us, 3);
+  EXPECT_EQ(store->Find(HostKey(key))->median_us, 7);
+  EXPECT_EQ(FindTimes(key, *store)->host_us, 7);
+  RowKey newer = key;
+  newer.build = "another";
+  EXPECT_EQ(FindTimes(newer, *store)->median_us, 3) << "a prior, of the device's time";
+  RowKey on_cpu = key;
+  on_cpu.protocol = kProtocol;
+  PutTimes(on_cpu, {.median_us = 2, .samples = 5}, *store);
+  EXPECT_EQ(FindTimes(on_cpu, *store)->host_us, 0);
+}
+
 }  // namespace
 }  // namespace fettle::tuner

@@ -1,6 +1,9 @@
 // What launches, transfers and maps of an OpenCL device cost, as rows.
 #include <algorithm>
+#include <optional>
 
+#include "base/clock.h"
+#include "device/gated_launches.h"
 #include "kernels/opencl/probe/rows.h"
 
 namespace fettle::kernels {
@@ -18,10 +21,38 @@ Status LaunchNothing(const OpenClPlace& place, const OpenClKernel& kernel) {
       args.args());
 }
 
-/// What one more adds to a full queue.
+/// Of launches behind a gate, what `part` says, the mean; nothing where there is no gate.
+Result<std::optional<ProbeSample>> RunGated(OpenClPlace& place, const OpenClKernel& kernel,
+                                            int64_t count, double LaunchTimes::*part) {
+  if (!place.stream().holds()) return std::optional<ProbeSample>();
+  GatedLaunches gated(NowNs);
+  const int64_t times = std::max<int64_t>(count / GatedLaunches::kLaunches, 1);
+  const int64_t begin = NowNs();
+  double sum = 0;
+  for (int64_t i = 0; i < times; ++i) {
+    ASSIGN_OR_RETURN(const auto one,
+                     gated.Time(place.stream(), [&] { return LaunchNothing(place, kernel); }));
+    if (!one) return std::optional<ProbeSample>();
+    sum += *one.*part;
+  }
+  return std::optional(
+      ProbeSample{sum / static_cast<double>(times), static_cast<double>(NowNs() - begin)});
+}
+
+/// What the host takes to enqueue one.
+Result<ProbeSample> RunEnqueueing(OpenClPlace& place, int64_t count) {
+  ASSIGN_OR_RETURN(const auto kernel, place.MemoryKernel("probe_read"));
+  ASSIGN_OR_RETURN(const auto sample, RunGated(place, *kernel, count, &LaunchTimes::host_us));
+  if (!sample) return Error(StatusCode::kUnsupported, "the device is the host, or launches wait");
+  return *sample;
+}
+
+/// What one more adds to a full queue. The device's own share, where it is not the host.
 Result<ProbeSample> RunLaunches(OpenClPlace& place, int64_t count) {
   constexpr int kFew = 8;
   ASSIGN_OR_RETURN(const auto kernel, place.MemoryKernel("probe_read"));
+  ASSIGN_OR_RETURN(const auto gated, RunGated(place, *kernel, count, &LaunchTimes::device_us));
+  if (gated) return *gated;
   const auto enqueue = [&](int64_t launches) -> Status {
     for (int64_t i = 0; i < launches; ++i) RETURN_IF_ERROR(LaunchNothing(place, *kernel));
     return OkStatus();
@@ -130,6 +161,7 @@ std::vector<ProbeRow> OpenClQueueRows(OpenClPlace& place) {
   std::vector<ProbeRow> rows;
   rows.push_back(LatencyRow(place, "launch us", "launch", RunLaunches));
   rows.back().for_bounds = true;
+  rows.push_back(LatencyRow(place, "enqueue us", "enqueue", RunEnqueueing));
   rows.push_back(LatencyRow(place, "round trip us", "round trip", RunRoundTrips));
   for (const auto& one : hand_overs) {
     for (const int64_t bytes : {kTransferBytes, kFewBytes}) {
