@@ -566,6 +566,13 @@ class Cli(unittest.TestCase):
         self.assertIn("comparison", compared)
         self.fails(3, "missing.json", "bench", self.model, *SMALL, "--iters", "1", "--compare", "missing.json")
 
+    def test_bench_of_several_sessions(self):
+        at_once = self.json("bench", self.model, *SMALL, "--seconds", "0.05", "--sessions", "3")["at_once"]
+        self.assertEqual(at_once["sessions"], 3)
+        self.assertGreater(at_once["throughput"], 0)
+        self.assertNotIn("at_once", self.json("bench", self.model, *SMALL, "--seconds", "0.05"))
+        self.fails(2, "--sessions", "bench", self.model, *SMALL, "--sessions", "0")
+
     def test_bench_stops_cleanly(self):
         code, out, _ = self.interrupt("bench", self.model, *SMALL, "--seconds", "100", "--json")
         self.assertEqual(code, 1)

@@ -29,6 +29,7 @@ struct BenchOptions {
   BenchLength length;
   bool profile = false;
   bool bound = false;
+  int sessions = 1;
   std::string compare;
   SortOrder sort = SortOrder::kOwn;
   RemoteOptions remote;
@@ -196,6 +197,18 @@ void PrintPrediction(const Prediction& prediction, double median_ms) {
               fmt::format("measured {:+.0f} %", 100 * (median_ms / prediction.predicted_ms - 1))});
 }
 
+/// Of several sessions, where they are asked for; 0 otherwise.
+Result<double> AtOnce(const BenchOptions& options, const Job& job,
+                      const std::shared_ptr<planner::PlanSource>& plans,
+                      const runtime::Session& timed, const BenchResult& result) {
+  if (options.sessions < 2 || result.interrupted) return 0;
+  runtime::SessionOptions session = job.session;
+  session.plans = plans;
+  session.precision = timed.limits().precision;  // as its first run was judged
+  session.judges_first_run = false;
+  return ThroughputAtOnce(job, session, options.sessions, options.length.seconds);
+}
+
 int Bench(const BenchOptions& options) {
   InstallLog(options.job.common.log);
   StartInterruptThread();
@@ -225,6 +238,10 @@ int Bench(const BenchOptions& options) {
   const Prediction prediction = Predict(*job, *plans, *recorded, result.steps);
   Json document = Document(options, *job, result, prediction, roofline);
   AddPlanFields(*job, *plans, prediction, document);
+  const auto at_once = AtOnce(options, *job, plans->source, **session, result);
+  if (!at_once.ok()) return Fail(at_once.status());
+  if (*at_once > 0)
+    document["at_once"] = {{"sessions", options.sessions}, {"throughput", *at_once}};
   std::string comparison;
   if (!options.compare.empty()) {
     auto line = CompareWith(options.compare, document);
@@ -238,6 +255,8 @@ int Bench(const BenchOptions& options) {
     fmt::print("{}", plans->tuning);
     PrintTables(options, *job, result, roofline);
     PrintPrediction(prediction, Summarise(result.latencies).median);
+    if (*at_once > 0)
+      fmt::print("{} sessions at once: {:.1f} inferences per second\n", options.sessions, *at_once);
     if (!comparison.empty()) fmt::print("{}\n", comparison);
   }
   if (!result.interrupted) return kExitOk;
@@ -264,6 +283,9 @@ void RegisterBench(CLI::App& app, Action& action) {
   AddSort(*sub, options->sort);
   sub->add_flag("--bound", options->bound,
                 "inputs and outputs are tensors in the device's memory, filled once");
+  sub->add_option("--sessions", options->sessions,
+                  "so many sessions at once after that, each on a thread of its own")
+      ->check(CLI::Range(1, 256));
   sub->add_option("--compare", options->compare, "the JSON of an earlier bench");
   AddRemoteOptions(*sub, options->remote);
   sub->callback([&action, options, sub] {

@@ -1,8 +1,12 @@
 #include "jobs/bench_runs.h"
 
 #include <algorithm>
+#include <atomic>
+#include <latch>
 #include <map>
+#include <memory>
 #include <numeric>
+#include <thread>
 
 #include "base/clock.h"
 #include "jobs/interrupt.h"
@@ -13,6 +17,9 @@ namespace {
 
 /// At most so many inferences wait for each step, where that is the only way to the steps' times.
 constexpr int kWaitingRuns = 5;
+
+/// Inferences of each of several sessions before they begin together.
+constexpr int kWarmUps = 2;
 
 double MsSince(int64_t start) { return static_cast<double>(NowNs() - start) * 1e-6; }
 
@@ -153,6 +160,46 @@ Status MeasureSteps(const Job& job, const runtime::Session& timed, runtime::Sess
   for (exec::StepProfile& step : sums) step.ms /= static_cast<double>(runs);
   result.steps = std::move(sums);
   return OkStatus();
+}
+
+Result<double> ThroughputAtOnce(const Job& job, const runtime::SessionOptions& options,
+                                int sessions, double seconds) {
+  runtime::SessionOptions each = options;
+  each.threads = std::max(job.threads / sessions, 1);
+  const std::map<std::string, Tensor> inputs = job.bound.tensors();
+  std::vector<std::unique_ptr<runtime::Session>> made;
+  for (int i = 0; i < sessions; ++i) {
+    ASSIGN_OR_RETURN(auto session, runtime::Session::Create(job.model, each));
+    std::map<std::string, Tensor> outputs;
+    for (int run = 0; run < kWarmUps; ++run) RETURN_IF_ERROR(session->Run(inputs, &outputs));
+    made.push_back(std::move(session));
+  }
+  std::vector<Status> statuses(made.size());
+  std::vector<int64_t> runs(made.size(), 0);
+  std::atomic<bool> ends = false;
+  std::latch begin(sessions);
+  const auto run = [&](size_t i) {
+    std::map<std::string, Tensor> outputs;
+    begin.arrive_and_wait();
+    const int64_t end_ns = NowNs() + static_cast<int64_t>(seconds * 1e9);
+    while (!ends && NowNs() < end_ns && !InterruptScope::Interrupted()) {
+      statuses[i] = made[i]->Run(inputs, &outputs);
+      if (!statuses[i].ok()) ends = true;
+      ++runs[i];
+    }
+  };
+  const int64_t start = NowNs();
+  {
+    std::vector<std::jthread> threads;
+    for (size_t i = 0; i < made.size(); ++i) threads.emplace_back(run, i);
+  }
+  const double taken = static_cast<double>(NowNs() - start) * 1e-9;
+  int64_t all = 0;
+  for (size_t i = 0; i < made.size(); ++i) {
+    RETURN_IF_ERROR(statuses[i]);
+    all += runs[i];
+  }
+  return static_cast<double>(all) / taken;
 }
 
 }  // namespace fettle::tools

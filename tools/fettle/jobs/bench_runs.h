@@ -48,4 +48,11 @@ Status Measure(const BenchLength& length, const Job& job, bool bound, runtime::S
 Status MeasureSteps(const Job& job, const runtime::Session& timed, runtime::SessionOptions options,
                     BenchResult& result);
 
+/// Inferences per second of `sessions` sessions together, each on a thread and, beside the CPU, a
+/// queue of its own, for `seconds`. Inputs and outputs are tensors of the host, so that transfers
+/// of one session overlap with the work of others. Weights are shared; the CPU's threads are
+/// divided. An interruption ends it early. Fails as a run does.
+Result<double> ThroughputAtOnce(const Job& job, const runtime::SessionOptions& options,
+                                int sessions, double seconds);
+
 }  // namespace fettle::tools
