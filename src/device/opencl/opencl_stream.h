@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "device/gated_launches.h"
 #include "device/mapped_tensor.h"
-#include "device/opencl/spin_gate.h"
 #include "device/opencl/opencl_device.h"
+#include "device/opencl/spin_gate.h"
 
 namespace fettle {
 
