@@ -6,6 +6,12 @@
 #include "kernels/cpu/binary/task_rows.h"
 
 namespace fettle::kernels {
+namespace {
+
+/// Weights that stay in the first-level cache from task to task.
+constexpr int64_t kNearBytes = 16 << 10;
+
+}  // namespace
 
 BitCounter::BitCounter(const ops::BinaryProduct& product, const BitBlob& blob,
                        const BitGeometry& geometry, bool by_tables)
@@ -88,7 +94,9 @@ void BitCounter::CountWords(const std::byte* blob, const Task& task) const {
     tiles.count = std::ssize(steps);
     tiles.weights = WeightsOf(blob, task.panel + panel);
     tiles.sums = task.differ + panel * kBitOutputs;
-    tiles.next = panel + 3 < task.panels ? WeightsOf(blob, task.panel + panel + 2) : nullptr;
+    const bool is_far = blob_.all_panels * blob_.panel_words() * 8 > kNearBytes;
+    tiles.next =
+        is_far && panel + 3 < task.panels ? WeightsOf(blob, task.panel + panel + 2) : nullptr;
     tiles.beside = task.beside == nullptr ? nullptr : task.beside + panel * kBitOutputs;
     if (task.tile == 1) {
       (is_pair ? tile_.single_pair : tile_.single)(tiles);

@@ -44,6 +44,8 @@ Result<BitGeometry> BitGeometry::Make(const ops::BinaryProduct& product) {
     }
   }
   if (g.copies_ && !product.pad_bit) g.FindClasses(product);
+  for (const std::vector<int32_t>& outside : g.outside_)
+    g.inside_.push_back(static_cast<int32_t>(g.taps() - std::ssize(outside)));
   return g;
 }
 

@@ -37,6 +37,8 @@ class BitGeometry {
   int64_t classes() const { return static_cast<int64_t>(outside_.size()); }
   void FillClasses(int64_t first, int64_t count, int32_t* classes) const;
   const std::vector<int32_t>& outside(int64_t of_class) const { return outside_[of_class]; }
+  /// How many taps are inside, by class.
+  std::span<const int32_t> inside() const { return inside_; }
 
  private:
   struct Place {
@@ -57,6 +59,7 @@ class BitGeometry {
   /// By axis and output position, what its class adds; and the taps outside, by class.
   std::array<std::vector<int32_t>, 3> axis_class_;
   std::vector<std::vector<int32_t>> outside_{{}};
+  std::vector<int32_t> inside_;
 };
 
 }  // namespace fettle::kernels

@@ -20,11 +20,14 @@ void TaskRows::Fill(const ops::BinaryProduct& product, const BitGeometry& geomet
   geometry.FillBases(image, pixels.first, pixels.pixels, bases_);
   std::fill(bases_ + pixels.pixels, bases_ + whole, bases_[pixels.pixels - 1]);
   geometry.FillClasses(pixels.first, pixels.pixels, classes_);
-  for (int64_t p = 0; p < pixels.pixels; ++p) {
-    const int64_t inside = geometry.taps() - std::ssize(geometry.outside(classes_[p]));
-    pairs_[p] = static_cast<int32_t>(inside * product.channels);
-    ones_[p] = pixels.counts_ones ? OnesOf(bases_[p], geometry.steps()) : 0;
+  const std::span<const int32_t> inside = geometry.inside();
+  for (int64_t p = 0; p < pixels.pixels; ++p)
+    pairs_[p] = inside[static_cast<size_t>(classes_[p])] * static_cast<int32_t>(product.channels);
+  if (!pixels.counts_ones) {
+    std::fill_n(ones_, pixels.pixels, 0);
+    return;
   }
+  for (int64_t p = 0; p < pixels.pixels; ++p) ones_[p] = OnesOf(bases_[p], geometry.steps());
 }
 
 }  // namespace fettle::kernels

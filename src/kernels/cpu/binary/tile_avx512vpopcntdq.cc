@@ -6,6 +6,8 @@
 
 #if defined(__AVX512VPOPCNTDQ__)
 #include <immintrin.h>
+
+#include <algorithm>
 #endif
 
 namespace fettle::kernels {
@@ -46,7 +48,7 @@ void Count(const BitTileArgs& args) {
 }
 
 template <int kPixels>
-inline void CountPairTile(const BitTileArgs& args, int64_t tile) {
+[[gnu::always_inline]] inline void CountPairTile(const BitTileArgs& args, int64_t tile) {
   const uint32_t* bases[kPixels];
   __m512i sums[kPixels];
 #pragma GCC unroll 8
@@ -65,16 +67,16 @@ inline void CountPairTile(const BitTileArgs& args, int64_t tile) {
       sums[p] = _mm512_add_epi32(sums[p], _mm512_popcnt_epi32(_mm512_xor_si512(x, weights)));
     }
   }
+  int32_t* to = args.sums + tile * kPixels * args.stride;
 #pragma GCC unroll 8
-  for (int p = 0; p < kPixels; ++p)
-    _mm512_storeu_si512(args.sums + (tile * kPixels + p) * args.stride, sums[p]);
+  for (int p = 0; p < kPixels; ++p, to += args.stride) _mm512_storeu_si512(to, sums[p]);
 }
 
 /// Weights of over 1 MB lie behind the second-level cache: the first tile of a panel would wait.
-void AskForNext(const BitTileArgs& args, int64_t tile) {
+void AskForNext(const BitTileArgs& args, int64_t tile, int64_t share) {
   if (args.next == nullptr) return;
-  const int64_t end = args.count * (tile + 1) / args.tiles;
-  for (int64_t i = args.count * tile / args.tiles; i < end; ++i)
+  const int64_t end = std::min(args.count, (tile + 1) * share);
+  for (int64_t i = tile * share; i < end; ++i)
     _mm_prefetch(reinterpret_cast<const char*>(args.next + i * kBitOutputs), _MM_HINT_T0);
 }
 
@@ -89,8 +91,9 @@ void AskForRows(const BitTileArgs& args, int64_t tile) {
 
 template <int kPixels>
 void CountPair(const BitTileArgs& args) {
+  const int64_t share = (args.count + args.tiles - 1) / args.tiles;
   for (int64_t tile = 0; tile < args.tiles; ++tile) {
-    AskForNext(args, tile);
+    AskForNext(args, tile, share);
     AskForRows<kPixels>(args, tile);
     CountPairTile<kPixels>(args, tile);
   }
@@ -99,8 +102,12 @@ void CountPair(const BitTileArgs& args) {
 }  // namespace
 
 BitTile BitTileAvx512Vpopcntdq() {
-  return {kMaxBitPixels, true, Count<kMaxBitPixels>, Count<1>, CountPair<kMaxBitPixels>,
-          CountPair<1>};
+  return {.pixels = kMaxBitPixels,
+          .counts_words = true,
+          .whole = Count<kMaxBitPixels>,
+          .single = Count<1>,
+          .pair = CountPair<kMaxBitPixels>,
+          .single_pair = CountPair<1>};
 }
 #else
 BitTile BitTileAvx512Vpopcntdq() { return {}; }
