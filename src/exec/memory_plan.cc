@@ -206,7 +206,14 @@ ArenaPlan PlanArena(std::span<const Interval> intervals) {
 MemoryPlan PlanMemory(const Plan& plan, std::span<const DeviceKind> devices,
                       std::span<const std::vector<kernels::Alias>> aliases,
                       std::span<const int64_t> workspace_bytes) {
-  const Sharing sharing(plan, aliases);
+  return PlanMemory(plan, devices, aliases, workspace_bytes, {});
+}
+
+MemoryPlan PlanMemory(const Plan& plan, std::span<const DeviceKind> devices,
+                      std::span<const std::vector<kernels::Alias>> aliases,
+                      std::span<const int64_t> workspace_bytes,
+                      std::span<const TensorWindow> windows) {
+  const Sharing sharing(plan, aliases, windows);
   std::vector<int> copied_outputs;
   const Binding binding = Bind(plan, sharing, copied_outputs);
   MemoryPlan memory = Placer(plan, sharing, binding).Run(devices, workspace_bytes);

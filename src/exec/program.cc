@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/subnormals.h"
+#include "exec/choose_windows.h"
 #include "kernels/backend.h"
 #include "kernels/launch_tunables.h"
 #include "kernels/work.h"
@@ -116,6 +117,9 @@ Status Program::PackAll(const DeviceSet& devices, PackedStore& packed,
 }
 
 void Program::PlanSteps(const DeviceSet& devices, std::vector<StepProfile>& profiles) {
+  std::vector<std::unique_ptr<kernels::PreparedKernel>*> made;
+  for (Step& step : steps_) made.push_back(&step.kernel);
+  const std::vector<TensorWindow> windows = ChooseWindows(plan_, made);
   std::vector<std::vector<kernels::Alias>> aliases(steps_.size());
   std::vector<int64_t> workspaces(steps_.size(), 0);
   for (size_t i = 0; i < steps_.size(); ++i) {
@@ -127,16 +131,18 @@ void Program::PlanSteps(const DeviceSet& devices, std::vector<StepProfile>& prof
       const auto views = std::count_if(aliases[i].begin(), aliases[i].end(),
                                        [](const kernels::Alias& alias) { return alias.is_view; });
       step.nothing_to_do = outputs > 0 && static_cast<size_t>(views) == outputs;
-      if (step.nothing_to_do) {
-        profiles[i].bytes = 0;
-        profiles[i].work = {};
-      }
+    } else {
+      step.nothing_to_do = true;
+    }
+    if (step.nothing_to_do) {
+      profiles[i].bytes = 0;
+      profiles[i].work = {};
     }
     step.profile = std::make_shared<const StepProfile>(std::move(profiles[i]));
   }
   std::vector<DeviceKind> kinds;
   for (const Device* device : devices.all()) kinds.push_back(device->kind());
-  memory_ = PlanMemory(plan_, kinds, aliases, workspaces);
+  memory_ = PlanMemory(plan_, kinds, aliases, workspaces, windows);
 }
 
 Status Program::Pack(const PlannedStep& planned, const Device& device, PackedStore& packed,

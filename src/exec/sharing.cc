@@ -4,12 +4,14 @@
 
 namespace fettle::exec {
 
-Sharing::Sharing(const Plan& plan, std::span<const std::vector<kernels::Alias>> aliases)
+Sharing::Sharing(const Plan& plan, std::span<const std::vector<kernels::Alias>> aliases,
+                 std::span<const TensorWindow> windows)
     : plan_(plan),
       root_(plan.tensors.size()),
       offset_(plan.tensors.size()),
       life_(plan.tensors.size()) {
   std::iota(root_.begin(), root_.end(), 0);
+  for (const TensorWindow& window : windows) Attach(window.tensor, window.of, window.byte_offset);
   MergeViews(aliases);
   MeasureLives();
   MergeInPlace(aliases);
@@ -75,6 +77,7 @@ void Sharing::MergeInPlace(std::span<const std::vector<kernels::Alias>> aliases)
 bool Sharing::CanReuse(int step_index, const PlannedStep& step, const kernels::Alias& alias,
                        int input, int output) const {
   if (root(output) != output || input == output) return false;
+  if (life(output).first != step_index) return false;  // windows of it were written before
   if (IsInput(input) || IsOutput(input) || IsOutput(output)) return false;
   if (offset(step.inputs[alias.input]) != 0) return false;
   // An image is read or written, never both.

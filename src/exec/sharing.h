@@ -1,18 +1,20 @@
-// Which tensors of a plan lie in the same bytes: views, and outputs in the place of inputs.
+// Which tensors of a plan lie in the same bytes: windows, views, and outputs in the place of
+// inputs.
 #pragma once
 
 #include <algorithm>
 #include <span>
 #include <vector>
 
-#include "exec/memory_plan.h"
+#include "exec/choose_windows.h"
 
 namespace fettle::exec {
 
 /// Groups tensors that share bytes; a root owns the bytes, the others are windows of it.
 class Sharing {
  public:
-  Sharing(const Plan& plan, std::span<const std::vector<kernels::Alias>> aliases);
+  Sharing(const Plan& plan, std::span<const std::vector<kernels::Alias>> aliases,
+          std::span<const TensorWindow> windows);
 
   int root(int tensor) const { return root_[tensor]; }
   int64_t offset(int tensor) const { return offset_[tensor]; }

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "kernels/join_windows.h"
 #include "kernels/move/move_plan.h"
 
 namespace fettle::kernels {
@@ -11,5 +12,10 @@ namespace fettle::kernels {
 /// alone writes, to where it reads them, at a place where planned tensors may begin.
 std::vector<Alias> FindViews(const MoveContext& context, const StateAssignment& states,
                              const std::vector<Piece>& pieces);
+
+/// The inputs that one piece alone copies, to output 0, and in whole pixels: what writes the input
+/// may write them there.
+std::vector<Window> FindWindows(const MoveContext& context, const StateAssignment& states,
+                                const std::vector<Piece>& pieces);
 
 }  // namespace fettle::kernels

@@ -13,6 +13,7 @@
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/gemm/task_grid.h"
 #include "kernels/family.h"
+#include "kernels/join_windows.h"
 
 namespace fettle::kernels {
 namespace {
@@ -81,7 +82,7 @@ Result<std::vector<StateAssignment>> RowStates(const ir::Graph& group, const Con
 /// Row tiles of one task.
 constexpr int64_t kMaxTiles = 64;
 
-class ConvGemm final : public PreparedKernel {
+class ConvGemm final : public PreparedKernel, public WritesWindow {
  public:
   ConvGemm(const Problem& problem, const ConvOperands& operands, const ConvGeometry& geometry,
            const ConvPixels& pixels, Epilogue epilogue, const Blocking& blocking,
@@ -121,6 +122,14 @@ class ConvGemm final : public PreparedKernel {
 
   int64_t workspace_bytes() const override {
     return ZeroBytes() + ComputedBytes() + lanes_ * LaneBytes();
+  }
+
+  Status WriteApart(const WindowRows& rows) override {
+    if (epilogue_.addend() >= 0) return Unsupported("the addend lies as the output does");
+    if (!out_.is_channels_last() || rows.row != out_.channels)
+      return Unsupported("rows are not the channels of a pixel");
+    out_ = ChannelsLastPixels(rows.pitch, out_.pixels);
+    return OkStatus();
   }
 
   Status Launch(const LaunchArgs& args) const override {
@@ -243,7 +252,7 @@ class ConvGemm final : public PreparedKernel {
   size_t input_, w_input_ = 0;
   int b_input_ = -1;
   ConvGeometry g_;
-  PixelLayout out_;
+  PixelLayout out_;              // of the tensor that the output is a window of, where it is one
   int64_t run_ = 0;              // pixels that follow each other in the output
   int64_t panels_together_ = 1;  // a block of the output's channels
   TapPlan taps_;

@@ -116,12 +116,14 @@ void FinishPixels(const Epilogue& epilogue, const elementwise::Binding& binding,
                   const PixelLayout& layout, const PixelSpan& span, float* y) {
   const int64_t end = span.channel + span.channels;
   elementwise::Tile tile{.rows = span.pixels};
-  tile.running_stride = layout.block;
+  tile.running_stride = tile.out_stride = layout.block;
   for (int64_t c = span.channel; epilogue.has_program() && c < end; c += tile.cols) {
     tile.row = (span.image * layout.blocks() + c / layout.block) * layout.pixels + span.pixel;
     tile.col = c % layout.block;
     tile.cols = std::min(end - c, layout.block - tile.col);
-    tile.running = y + layout.Offset(span.image, span.pixel, c);
+    float* values = y + layout.Offset(span.image, span.pixel, c);
+    tile.running = values;
+    tile.out = values;  // the layout may be that of a tensor that the output is a window of
     epilogue.Run(binding, tile);
   }
   if (end == layout.channels) ZeroPadLanes(layout, span.image, span.pixel, span.pixels, y);

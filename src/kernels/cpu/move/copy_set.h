@@ -19,26 +19,36 @@ class CopySet {
   void Add(int64_t element_bytes, Piece piece);
   bool empty() const { return jobs_.empty(); }
 
-  /// from(source) and to(output) give the addresses that a piece's offsets count from.
+  /// from(source) and to(output) give the addresses that a piece's offsets count from. A copy
+  /// whose first element is there already is left: distinct tensors that are alive share no bytes
+  /// but as windows (join_windows.h).
   template <typename From, typename To>
   void Run(CpuStream& stream, const From& from, const To& to) const {
-    const auto run = [&](const Job& job, int64_t task) {
-      const std::byte* source = job.source == kZeroSource ? kZeroElement : from(job.source);
-      job.copy.Run(source, to(job.output), task);
+    const auto source = [&](const Job& job) {
+      return job.source == kZeroSource ? kZeroElement : from(job.source);
     };
-    if (bytes_ <= kSerialBytes) {
+    const auto is_there = [&](const Job& job) {
+      return source(job) + job.src_bytes == to(job.output) + job.dst_bytes;
+    };
+    const auto run = [&](const Job& job, int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task)
+        job.copy.Run(source(job), to(job.output), task);
+    };
+    int64_t bytes = 0;
+    for (const Job& job : jobs_) bytes += is_there(job) ? 0 : job.bytes;
+    if (bytes <= kSerialBytes) {
       for (const Job& job : jobs_) {
-        for (int64_t task = 0; task < job.copy.tasks(); ++task) run(job, task);
+        if (!is_there(job)) run(job, 0, job.copy.tasks());
       }
       return;
     }
     // Each part is a piece of all copies: those of a Concat along channels write the same pixels,
     // whose cache lines two lanes would otherwise take from each other.
-    const int64_t parts = (bytes_ + kPartBytes - 1) / kPartBytes;
+    const int64_t parts = (bytes + kPartBytes - 1) / kPartBytes;
     stream.ParallelFor(parts, [&](int64_t part, int) {
       for (const Job& job : jobs_) {
-        const int64_t end = (part + 1) * job.copy.tasks() / parts;
-        for (int64_t task = part * job.copy.tasks() / parts; task < end; ++task) run(job, task);
+        const int64_t tasks = job.copy.tasks();
+        if (!is_there(job)) run(job, part * tasks / parts, (part + 1) * tasks / parts);
       }
     });
   }
@@ -52,10 +62,11 @@ class CopySet {
   struct Job {
     StridedCopy copy;
     int source, output;
+    int64_t src_bytes, dst_bytes;  // where the first element is read and written
+    int64_t bytes;
   };
 
   std::vector<Job> jobs_;
-  int64_t bytes_ = 0;
 };
 
 }  // namespace fettle::kernels

@@ -6,6 +6,7 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/move/copy_set.h"
+#include "kernels/join_windows.h"
 #include "kernels/move/views.h"
 #include "kernels/planned_states.h"
 #include "tensor/reorder.h"
@@ -13,11 +14,13 @@
 namespace fettle::kernels {
 namespace {
 
-class MoveKernel final : public PreparedKernel {
+class MoveKernel final : public PreparedKernel, public JoinsWindows {
  public:
   MoveKernel(const Problem& problem, const MoveContext& context, std::vector<Piece> moves)
       : storage_(problem.states.outputs.empty() ? DType::kF32 : problem.states.outputs[0].storage),
-        views_(FindViews(context, problem.states, moves)) {
+        views_(FindViews(context, problem.states, moves)),
+        windows_(FindWindows(context, problem.states, moves)),
+        writes_more_(windows_.size() < moves.size()) {
     for (Piece& move : moves) {
       const int output = context.output(move.output).index;
       const bool is_view = std::any_of(views_.begin(), views_.end(),
@@ -54,6 +57,8 @@ class MoveKernel final : public PreparedKernel {
   }
 
   std::vector<Alias> aliases() const override { return views_; }
+  std::vector<Window> windows() const override { return windows_; }
+  bool writes_nothing_else() const override { return !writes_more_; }
 
   Status Launch(const LaunchArgs& args) const override {
     // Sources are inputs of the group, and packed constants behind them.
@@ -79,6 +84,8 @@ class MoveKernel final : public PreparedKernel {
 
   DType storage_;
   std::vector<Alias> views_;
+  std::vector<Window> windows_;
+  bool writes_more_;  // than what may be windows
   CopySet copies_;
   std::vector<MoveOperand> constants_;
 };

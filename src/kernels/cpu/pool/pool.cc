@@ -9,6 +9,7 @@
 #include "kernels/cpu/pool/row.h"
 #include "kernels/cpu/quantised/affine.h"
 #include "kernels/family.h"
+#include "kernels/join_windows.h"
 #include "kernels/match/extents.h"
 #include "ops/op.h"
 #include "ops/pool/op.h"
@@ -19,7 +20,7 @@ namespace {
 /// Pixels of fewer elements are walked along the width.
 constexpr int64_t kWidePixel = 8;
 
-class Pool final : public PreparedKernel {
+class Pool final : public PreparedKernel, public WritesWindow {
  public:
   Pool(const PoolPlan& plan, PadLanes pads, int lanes)
       : plan_(plan),
@@ -34,6 +35,13 @@ class Pool final : public PreparedKernel {
   }
 
   int64_t workspace_bytes() const override { return lanes_ * ScratchBytes(); }
+
+  Status WriteApart(const WindowRows& rows) override {
+    if (narrow_ || selects_bytes_ || rows.row != plan_.channels)
+      return Unsupported("rows are not the channels of a pixel");
+    plan_.pitch = rows.pitch;
+    return OkStatus();
+  }
 
   Status Launch(const LaunchArgs& args) const override {
     const auto* x = args.inputs[0].host<std::byte>();
@@ -81,7 +89,7 @@ struct Facts {
     ASSIGN_OR_RETURN(const ImageExtents images, SplitImages(x, layout));
     PoolPlan in = plan;
     in.batch = images.outer;
-    in.channels = images.inner;
+    in.channels = in.pitch = images.inner;
     return in;
   }
 };

@@ -107,7 +107,7 @@ void Row(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row) {
   const T* first = reinterpret_cast<const T*>(x) +
                    (n * plan.in[0] + d.first + d.begin * plan.dilation[0]) * plane +
                    (h.first + h.begin * plan.dilation[1]) * line;
-  T* to = reinterpret_cast<T*>(y) + row * plan.out[2] * plan.channels;
+  T* to = reinterpret_cast<T*>(y) + row * plan.out[2] * plan.pitch;
   Pixel<T> pixel{.plan = plan,
                  .planes = d.end - d.begin,
                  .rows = h.end - h.begin,
@@ -117,7 +117,7 @@ void Row(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row) {
   for (int64_t ow = 0; ow < plan.out[2]; ++ow) {
     const PoolTaps w(plan, 2, ow);
     pixel.x = first + (w.first + w.begin * plan.dilation[2]) * plan.channels;
-    pixel.y = to + ow * plan.channels;
+    pixel.y = to + ow * plan.pitch;
     pixel.columns = w.end - w.begin;
     const auto counted = static_cast<float>(d.counted * h.counted * w.counted);
     pixel.scale = plan.max ? 1.0f : 1.0f / counted;

@@ -15,6 +15,7 @@ namespace fettle::kernels {
 struct PoolPlan {
   using Axes = std::array<int64_t, 3>;
   int64_t batch = 1, channels = 1;
+  int64_t pitch = 1;  // from pixel to pixel of the output: `channels`, or more in a window
   Axes in{1, 1, 1}, out{1, 1, 1}, kernel{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1},
       pad_begin{0, 0, 0}, pad_end{0, 0, 0};
   bool max = false;

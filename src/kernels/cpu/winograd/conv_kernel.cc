@@ -8,6 +8,7 @@
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/winograd/filters.h"
 #include "kernels/cpu/winograd/transform.h"
+#include "kernels/join_windows.h"
 
 namespace fettle::kernels {
 namespace {
@@ -27,7 +28,7 @@ int64_t PointStride(int64_t elements) {
 /// Tasks a lane that make windows points, so that a late lane holds up nobody for long.
 constexpr int kWindowTasks = 3;
 
-class ConvWinograd final : public PreparedKernel {
+class ConvWinograd final : public PreparedKernel, public WritesWindow {
  public:
   ConvWinograd(const Problem& problem, const ConvOperands& operands, const WinogradProblem& p,
                Epilogue epilogue, const WinogradBlock& block, int lanes)
@@ -67,6 +68,13 @@ class ConvWinograd final : public PreparedKernel {
 
   int64_t workspace_bytes() const override {
     return ZeroBytes() + SharedBytes() + lanes_ * LaneBytes();
+  }
+
+  Status WriteApart(const WindowRows& rows) override {
+    if (!out_.is_channels_last() || rows.row != out_.channels)
+      return Unsupported("rows are not the channels of a pixel");
+    out_ = ChannelsLastPixels(rows.pitch, out_.pixels);
+    return OkStatus();
   }
 
   Status Launch(const LaunchArgs& args) const override {
@@ -292,7 +300,7 @@ class ConvWinograd final : public PreparedKernel {
   ConvOperands operands_;
   size_t input_;
   ConvGeometry g_;
-  PixelLayout in_, out_;
+  PixelLayout in_, out_;  // out_: of the tensor that the output is a window of, where it is one
   WinogradTiling tiling_;
   const MicroKernels& kernels_;
   WinogradForm form_;

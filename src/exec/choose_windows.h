@@ -1,0 +1,32 @@
+// Tensors that are written where a later step would only copy them to.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "exec/memory_plan.h"
+
+namespace fettle::exec {
+
+/// A tensor that begins so far behind the beginning of another, and whose bytes are that one's.
+struct TensorWindow {
+  int tensor = 0;
+  int of = 0;
+  int64_t byte_offset = 0;
+};
+
+/// Chooses which inputs of joining steps (kernels::JoinsWindows) are windows of what those steps
+/// write: tensors that a step makes which can write them so, that the joining step alone reads, and
+/// that nobody else sees. Tells their makers. `kernels` holds one for each step, or null. The
+/// kernel of a step that has nothing left to do becomes null.
+std::vector<TensorWindow> ChooseWindows(
+    const Plan& plan, std::span<std::unique_ptr<kernels::PreparedKernel>* const> kernels);
+
+/// PlanMemory with windows in the place of the tensors that they are.
+MemoryPlan PlanMemory(const Plan& plan, std::span<const DeviceKind> devices,
+                      std::span<const std::vector<kernels::Alias>> aliases,
+                      std::span<const int64_t> workspace_bytes,
+                      std::span<const TensorWindow> windows);
+
+}  // namespace fettle::exec

@@ -1,0 +1,48 @@
+// Windows: tensors that are written where a Concat would copy them to. What a PreparedKernel may be
+// beside that; exec/choose_windows.h joins the two sides.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/status.h"
+
+namespace fettle::kernels {
+
+/// How a tensor lies in a wider one: rows of `row` elements that lie side by side (its innermost
+/// physical dimension), one every `pitch` elements. A pitch of 0: all of its elements lie together,
+/// as they do anywhere.
+struct WindowRows {
+  int64_t row = 0;
+  int64_t pitch = 0;
+};
+
+/// An input that needs no bytes of its own: where it begins `byte_offset` behind output 0 and its
+/// rows lie so, Launch finds it where it would copy it to and leaves it.
+struct Window {
+  int input = 0;
+  int64_t byte_offset = 0;
+  WindowRows rows;
+};
+
+/// A kernel that does nothing for inputs that are windows of its output.
+class JoinsWindows {
+ public:
+  virtual ~JoinsWindows() = default;
+  /// The inputs that may be windows, each for itself; offsets are multiples of kTensorAlignment.
+  virtual std::vector<Window> windows() const = 0;
+  /// Whether Launch writes nothing else, so that nothing is left where all of them are windows.
+  virtual bool writes_nothing_else() const = 0;
+};
+
+/// A kernel that can write its only output as a window.
+class WritesWindow {
+ public:
+  virtual ~WritesWindow() = default;
+  /// From now on the output's rows lie so, `rows.pitch` over 0; what lies between them is not the
+  /// kernel's to write. Before the first launch. kUnsupported, and nothing changed, where the
+  /// kernel cannot, or its rows are others.
+  virtual Status WriteApart(const WindowRows& rows) = 0;
+};
+
+}  // namespace fettle::kernels
