@@ -33,6 +33,17 @@ Status Stage::LeaveAccelerator(const Status& why, Context& context) {
   return PlanOn(DeviceSet(context.devices.cpu()), context);
 }
 
+namespace {
+
+/// Whether there is a tensor that nobody else holds.
+bool IsFree(const Tensor& tensor) {
+  // What another thread has let go of was last used before this.
+  std::shared_ptr<std::byte>(tensor.storage()).reset();
+  return !tensor.empty() && tensor.storage().use_count() == 1;
+}
+
+}  // namespace
+
 Result<std::vector<Tensor>> Stage::ProgramOutputs(const Bindings& bindings) {
   const std::vector<const TensorBuffer*> bound = BoundOutputs(bindings);
   std::vector<Tensor> outputs;
@@ -41,14 +52,13 @@ Result<std::vector<Tensor>> Stage::ProgramOutputs(const Bindings& bindings) {
       outputs.push_back(bound[i]->host());
       continue;
     }
-    Tensor& tensor = program_outputs_[i];
-    // What another thread has let go of was last used before this.
-    std::shared_ptr<std::byte>(tensor.storage()).reset();
-    if (tensor.empty() || tensor.storage().use_count() > 1) {
+    auto& [last, other] = program_outputs_[i];
+    if (!IsFree(last)) std::swap(last, other);
+    if (!IsFree(last)) {
       ASSIGN_OR_RETURN(
-          tensor, Tensor::Create(program_output_types_[i].first, program_output_types_[i].second));
+          last, Tensor::Create(program_output_types_[i].first, program_output_types_[i].second));
     }
-    outputs.push_back(tensor);
+    outputs.push_back(last);
   }
   return outputs;
 }

@@ -69,7 +69,12 @@ class Stage {
   /// For tensors in the accelerator's memory, by their states; null where it cannot be made.
   std::map<std::string, std::unique_ptr<exec::Program>> bound_programs_;
   const exec::Program* bound_ = nullptr;  // Bind's last; null: program_
-  std::vector<Tensor> program_outputs_;   // recycled once nobody else holds them
+  /// Two of each output, recycled once nobody else holds them: callers that let go of a result when
+  /// they have the next one take turns between them.
+  struct OutputPair {
+    Tensor last, other;
+  };
+  std::vector<OutputPair> program_outputs_;
   std::vector<std::pair<DType, Shape>> program_output_types_;
   std::unique_ptr<ControlNode> control_;
   std::vector<Source> control_inputs_;
