@@ -5,7 +5,7 @@
 namespace fettle::tools {
 namespace {
 
-/// In one line each: login shells that are no POSIX shells hand them on in quotes.
+/// In one line each but for what is written to files: a login shell of adb's may take no more.
 constexpr const char* kPrepare =
     "for base in /data/local/tmp \"${{TMPDIR:-/tmp}}\"; do "
     "[ -d \"$base\" ] && [ -w \"$base\" ] && break; done; "
@@ -19,35 +19,36 @@ constexpr const char* kPrepare =
     "if [ -e rc ]; then echo job done; "
     "elif [ -e pid ] && kill -0 \"$(cat pid)\" 2>/dev/null; then echo job running; "
     "else rm -rf started pid job.pid stop; echo job none; fi; "
-    "for file in in/* {1}; do "
+    "[ ! -d {1} ] || echo runner; for file in in/*; do "
     "case $file in *.part) ;; *) [ -f \"$file\" ] && echo \"file $(wc -c <\"$file\") $file\" ;; "
     "esac; done; true";
 
 constexpr const char* kStart =
-    "cd {0} && printf %s {1} >supervise.sh && printf %s {2} >job && rm -rf runner && mkdir runner "
-    "&& (cd runner && tar xf ../{3}) || exit 1; "
+    "cd {0} && printf %s {1} >supervise.sh && printf %s {2} >job || exit 1; "
     "if command -v setsid >/dev/null 2>&1; then "
-    "setsid sh {0}/supervise.sh {4} </dev/null >/dev/null 2>&1 & "
-    "else nohup sh {0}/supervise.sh {4} </dev/null >/dev/null 2>&1 & fi";
+    "setsid sh {0}/supervise.sh {3} </dev/null >/dev/null 2>&1 & "
+    "else nohup sh {0}/supervise.sh {3} </dev/null >/dev/null 2>&1 & fi";
 
-/// A job that has just been started has no process yet.
+/// A job that has just been started has no process yet. A turn starts no program but `sleep`, as
+/// something is being timed here.
 constexpr const char* kWait =
-    "cd {0} 2>/dev/null || {{ echo lost; exit 0; }}; absent=0; pause=0.1; turns=0; "
+    "cd {0} 2>/dev/null || {{ echo lost; exit 0; }}; absent=0; pause=0.05; turns=0; "
     "while [ ! -e rc ]; do "
-    "if [ -e pid ] && kill -0 \"$(cat pid)\" 2>/dev/null; then absent=0; "
+    "if {{ read -r job <pid && kill -0 $job; }} 2>/dev/null; then absent=0; "
     "else absent=$((absent + 1)); fi; "
-    "[ $absent -lt 20 ] || {{ echo lost; exit 0; }}; "
-    "[ \"$(cat owner)\" = {4} ] || {{ echo taken; exit 0; }}; "
-    ": >asked; echo wait; turns=$((turns + 1)); [ $turns -lt 50 ] || pause=0.5; "
+    "[ $absent -lt 40 ] || {{ echo lost; exit 0; }}; "
+    "{{ read -r now <owner; }} 2>/dev/null; [ \"$now\" = {4} ] || {{ echo taken; exit 0; }}; "
+    ": >asked; echo wait; turns=$((turns + 1)); [ $turns -lt 100 ] || pause=0.5; "
     "sleep $pause 2>/dev/null || sleep 1; done; "
     "echo \"done $(cat rc)\"; : >asked; "
     "for file in {1} {2} {3} work/*; do "
     "[ -f \"$file\" ] && echo \"file $(wc -c <\"$file\") $file\"; done; true";
 
+/// Once more where something that a broken link left was still writing.
 constexpr const char* kRemove =
     "cd {0} 2>/dev/null || exit 0; [ \"$(cat owner)\" = {1} ] || exit 0; rm -f pid; "
     "[ -e rc ] || {{ [ -e job.pid ] && kill -KILL \"$(cat job.pid)\" 2>/dev/null; sleep 1; }}; "
-    "cd / && rm -rf {0}";
+    "cd / && rm -rf {0} || {{ sleep 1; rm -rf {0}; }}";
 
 constexpr std::string_view kSupervisor =
     R"sh(# Runs the job of this folder without a link, keeps its
@@ -118,11 +119,13 @@ Result<FolderState> PrepareFolder(Link& link, const std::string& name, const std
     if (line.starts_with("folder ")) state.path = line.substr(7);
     if (line == "job running") state.job = FolderState::Job::kRunning;
     if (line == "job done") state.job = FolderState::Job::kDone;
+    if (line == "runner") state.has_runner = true;
     if (line.starts_with("file ")) ReadFileLine(line, state.files);
     if (line.starts_with("refused "))
       refused = line.substr(8) + " cannot be made or belongs to somebody else";
   };
-  ASSIGN_OR_RETURN(const int code, link.Run(fmt::format(kPrepare, name, kRunnerFile, owner), read));
+  ASSIGN_OR_RETURN(const int code,
+                   link.Run(fmt::format(kPrepare, name, kRunnerFolder, owner), read));
   if (code != 0 || state.path.empty()) return Refused(link, refused);
   return state;
 }
@@ -130,9 +133,9 @@ Result<FolderState> PrepareFolder(Link& link, const std::string& name, const std
 Status StartJob(Link& link, const FolderState& folder, const std::vector<std::string>& words,
                 int hold_seconds) {
   const std::string command = fmt::format(kStart, ShellWord(folder.path), ShellWord(kSupervisor),
-                                          ShellWord(JobScript(words)), kRunnerFile, hold_seconds);
+                                          ShellWord(JobScript(words)), hold_seconds);
   ASSIGN_OR_RETURN(const int code, link.Run(command));
-  if (code != 0) return Refused(link, "the runner cannot be unpacked");
+  if (code != 0) return Refused(link, "the job cannot be written: is the disk full?");
   return OkStatus();
 }
 

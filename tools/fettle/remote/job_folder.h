@@ -16,6 +16,7 @@ struct FolderState {
   Job job = Job::kNone;
   std::string path;                      // on the target
   std::string owner;                     // who waits for the job
+  bool has_runner = false;               // unpacked, whole
   std::map<std::string, int64_t> files;  // by name below `path`, those that came whole
 };
 
@@ -29,7 +30,7 @@ struct JobEnd {
 };
 
 /// Names below the folder.
-inline constexpr const char* kRunnerFile = "runner.tar";
+inline constexpr const char* kRunnerFolder = "runner";
 inline constexpr const char* kInputFolder = "in/";
 inline constexpr const char* kDocumentFile = "out";
 inline constexpr const char* kLogFile = "log";
@@ -39,7 +40,7 @@ inline constexpr const char* kRowsFile = "rows.jsonl";
 /// is `owner`, a word, that waits for it. kDeviceError where it belongs to another user or there is
 /// no room.
 Result<FolderState> PrepareFolder(Link& link, const std::string& name, const std::string& owner);
-/// Unpacks the runner and starts the job: the program with `words`, in the folder `work`. It
+/// Starts the job: the program with `words`, in the folder `work`. It
 /// outlives the link, and the folder keeps its results until nobody has asked for `hold_seconds`.
 Status StartJob(Link& link, const FolderState& folder, const std::vector<std::string>& words,
                 int hold_seconds);

@@ -2,16 +2,16 @@
 
 #include <charconv>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <span>
 
+#include "base/clock.h"
 #include "base/file.h"
+#include "remote/process.h"
 
 namespace fettle::tools {
 namespace {
-
-/// What tells the end of a command from the end of the link, whatever exit codes a transport has.
-constexpr std::string_view kEnd = "fettle-end ";
 
 int64_t FileBytes(const std::string& path) {
   std::error_code error;
@@ -19,118 +19,176 @@ int64_t FileBytes(const std::string& path) {
   return error ? -1 : static_cast<int64_t>(bytes);
 }
 
-}  // namespace
-
-Link::~Link() { Unshare(); }
-
-void Link::Share() {
-  if (target_.transport->share == nullptr || free_socket_.empty() || !target_.socket.empty())
-    return;
-  target_.socket = free_socket_;
-  const auto end = Perform(target_.transport->share(target_), {});
-  if (end.ok() && end->exit_code == 0) return;
-  // No such option, or no answer, of which the next command tells.
-  target_.socket.clear();
-  free_socket_.clear();
-}
-
-void Link::Unshare() {
-  if (target_.socket.empty()) return;
-  (void)RunProcess(target_.transport->unshare(target_), {});  // it may have ended with the link
-  target_.socket.clear();
-}
-
-Status Link::Broken(const ProcessEnd& end) {
-  if (end.cancelled) return Error(StatusCode::kCancelled, "{}: interrupted", target_.text);
-  Unshare();
-  return Error(StatusCode::kIo, "{}: {}", target_.text,
+Status Broken(const Target& target, const ProcessEnd& end) {
+  if (end.cancelled) return Error(StatusCode::kCancelled, "{}: interrupted", target.text);
+  return Error(StatusCode::kIo, "{}: {}", target.text,
                end.complaint.empty() ? "the link was closed" : end.complaint);
 }
 
-Result<ProcessEnd> Link::Perform(const Words& words, ProcessStreams streams) {
-  streams.cancel = cancel_;
-  return RunProcess(words, streams);
+/// What `to` is before it is whole: a link that was given up may still be writing its own.
+std::string PartOf(const std::string& to) { return fmt::format("{}.{}.part", to, NowNs()); }
+
+/// Cuts what comes into files.
+class FileCutter {
+ public:
+  explicit FileCutter(const std::vector<RemoteFile>& files) : files_(files) { Begin(); }
+
+  void Take(std::span<const std::byte> bytes) {
+    while (!bytes.empty() && !done()) {
+      const auto count = std::min(static_cast<int64_t>(bytes.size()), left_);
+      file_.write(reinterpret_cast<const char*>(bytes.data()), count);
+      left_ -= count;
+      bytes = bytes.subspan(static_cast<size_t>(count));
+      if (left_ > 0) continue;
+      End();
+      Begin();
+    }
+  }
+  bool done() const { return at_ == files_.size(); }
+  /// The first file that could not be written; empty where all were.
+  const std::string& unwritten() const { return unwritten_; }
+
+ private:
+  /// The next file that is not empty.
+  void Begin() {
+    while (!done()) {
+      file_.open(files_[at_].to, std::ios::binary | std::ios::trunc);
+      left_ = files_[at_].bytes;
+      if (left_ > 0) return;
+      End();
+    }
+  }
+  void End() {
+    file_.close();
+    if (!file_ && unwritten_.empty()) unwritten_ = files_[at_].to;
+    file_.clear();
+    ++at_;
+  }
+
+  const std::vector<RemoteFile>& files_;
+  size_t at_ = 0;
+  int64_t left_ = 0;
+  std::ofstream file_;
+  std::string unwritten_;
+};
+
+}  // namespace
+
+Result<int> Link::Ask(const Question& question) {
+  if (conversation_ == nullptr) {
+    ASSIGN_OR_RETURN(conversation_,
+                     Conversation::Start(target_.transport->run(target_, kListeningShell)));
+  }
+  const auto code = conversation_->Ask(question, cancel_);
+  if (!code.ok() || *code == kReadingFailed) conversation_ = nullptr;
+  if (!code.ok())
+    return Error(code.status().code(), "{}: {}", target_.text, code.status().message());
+  return *code;
 }
 
-Result<int> Link::RunWith(const std::string& command, const std::string& input,
-                          const std::function<void(const std::string&)>& on_line) {
+Result<int> Link::RunAlone(const std::string& command,
+                           const std::function<void(const std::string&)>& on_line) {
   std::optional<int> code;
-  Share();
-  ProcessStreams streams;
-  streams.input = input;
+  ProcessStreams streams{.cancel = cancel_};
   streams.on_line = [&](std::string line) {
     // Old adb ends lines as terminals do.
     if (line.ends_with('\r')) line.pop_back();
-    if (line.starts_with(kEnd)) {
+    if (line.starts_with(kEndMark)) {
       int value = 1;
-      std::from_chars(line.data() + kEnd.size(), line.data() + line.size(), value);
+      std::from_chars(line.data() + kEndMark.size(), line.data() + line.size(), value);
       code = value;
     } else if (on_line) {
       on_line(line);
     }
   };
-  const std::string line = fmt::format("( {} ); echo \"{}$?\"", command, kEnd);
-  ASSIGN_OR_RETURN(const ProcessEnd end, Perform(target_.transport->run(target_, line), streams));
-  if (!code) return Broken(end);
+  const std::string line = fmt::format("( {} ); echo \"{}$?\"", command, kEndMark);
+  ASSIGN_OR_RETURN(const ProcessEnd end,
+                   RunProcess(target_.transport->run(target_, line), streams));
+  // The mark tells the end of a command from that of the link, whatever codes a transport has.
+  if (!code) return Broken(target_, end);
   return *code;
 }
 
 Result<int> Link::Run(const std::string& command,
                       const std::function<void(const std::string&)>& on_line) {
-  return RunWith(command, "", on_line);
+  return listens() ? Ask({.command = command, .on_line = on_line}) : RunAlone(command, on_line);
 }
 
-Status Link::Push(const std::string& from, const std::string& to) {
-  const std::string part = to + ".part";
+Status Link::Perform(const Words& words) {
+  ASSIGN_OR_RETURN(const ProcessEnd end, RunProcess(words, {.cancel = cancel_}));
+  return end.exit_code == 0 ? OkStatus() : Broken(target_, end);
+}
+
+Status Link::Send(const std::string& from, const Receipt& receipt) {
   int code = 0;
-  const std::string take = fmt::format("[ \"$(wc -c <{0} | tr -d ' ')\" = {2} ] && mv {0} {1}",
-                                       ShellWord(part), ShellWord(to), FileBytes(from));
-  if (target_.transport->push == nullptr) {
-    ASSIGN_OR_RETURN(code,
-                     RunWith(fmt::format("cat >{} && {}", ShellWord(part), take), from, nullptr));
+  if (listens()) {
+    const auto opened = MappedFile::Open(from);
+    // Not kIo: another try would end the same way.
+    if (!opened.ok()) return Error(StatusCode::kInternal, "{}", opened.status().message());
+    const MappedFile* file = opened->get();
+    ASSIGN_OR_RETURN(
+        code, Ask({.command = fmt::format("{{ head -c {} | {{ {}; }}; }} || exit {}",
+                                          file->bytes().size(), receipt.of_stream, kReadingFailed),
+                   .input = file->bytes()}));
   } else {
-    ASSIGN_OR_RETURN(const ProcessEnd end,
-                     Perform(target_.transport->push(target_, from, part), {}));
-    if (end.exit_code != 0) return Broken(end);
-    ASSIGN_OR_RETURN(code, Run(take));
+    RETURN_IF_ERROR(Perform(target_.transport->push(target_, from, receipt.part)));
+    ASSIGN_OR_RETURN(code, RunAlone(receipt.of_part, nullptr));
   }
   if (code == 0) return OkStatus();
   return Error(StatusCode::kDeviceError, "{}: {} cannot be written: is the disk full?",
-               target_.text, to);
+               target_.text, receipt.part);
 }
 
-/// All by one command, into one file that is cut then.
+Status Link::Push(const std::string& from, const std::string& to) {
+  const std::string part = PartOf(to);
+  const std::string take = fmt::format("[ \"$(wc -c <{0} | tr -d ' ')\" = {2} ] && mv {0} {1}",
+                                       ShellWord(part), ShellWord(to), FileBytes(from));
+  return Send(from, {part, take, fmt::format("cat >{} && {}", ShellWord(part), take)});
+}
+
+Status Link::Unpack(const std::string& from, const std::string& to) {
+  const std::string part = PartOf(to), archive = ShellWord(part);
+  const std::string folder = ShellWord(part + ".new");
+  // A folder that is there came whole from the link before; nothing is moved into it.
+  const auto unpack = [&](const std::string& input) {
+    return fmt::format(
+        "mkdir {0} && (cd {0} && tar xf {1}) && {{ if [ -d {2} ]; then rm -rf {0}; else mv {0} "
+        "{2}; "
+        "fi; }}",
+        folder, input, ShellWord(to));
+  };
+  return Send(from, {part, fmt::format("{} && rm {}", unpack(archive), archive), unpack("-")});
+}
+
 Status Link::PullByStream(const std::vector<RemoteFile>& files) {
-  Share();
-  std::string command = "cat";
-  for (const RemoteFile& file : files) command += " " + ShellWord(file.from);
-  const std::string all = files.front().to + ".all";
-  ProcessStreams streams;
-  streams.output = all;
-  ASSIGN_OR_RETURN(const ProcessEnd end,
-                   Perform(target_.transport->run(target_, command), streams));
-  int64_t wanted = 0;
-  for (const RemoteFile& file : files) wanted += file.bytes;
-  if (end.exit_code != 0 || FileBytes(all) != wanted) return Broken(end);
-  ASSIGN_OR_RETURN(const auto whole, MappedFile::Open(all));
-  std::span<const std::byte> rest = whole->bytes();
+  int64_t bytes = 0;
+  std::string names;
   for (const RemoteFile& file : files) {
-    const Status kept = WriteFile(file.to, rest.first(static_cast<size_t>(file.bytes)));
-    // Not kIo: another try would end the same way.
-    if (!kept.ok()) return Error(StatusCode::kInternal, "{}", kept.message());
-    rest = rest.subspan(static_cast<size_t>(file.bytes));
+    bytes += file.bytes;
+    names += " " + ShellWord(file.from);
   }
-  std::filesystem::remove(all);
+  FileCutter cutter(files);
+  ASSIGN_OR_RETURN(
+      const int code,
+      Ask({.command = fmt::format(
+               "[ \"$(cat{0} | wc -c)\" -eq {1} ] && echo \"fettle-bytes {1}\" && cat{0}", names,
+               bytes),
+           .on_bytes = [&](std::span<const std::byte> some) { cutter.Take(some); }}));
+  if (code != 0 || !cutter.done())
+    return Error(StatusCode::kDeviceError, "{}: the results have changed", target_.text);
+  // Not kIo: another try would end the same way.
+  if (!cutter.unwritten().empty())
+    return Error(StatusCode::kInternal, "{}: cannot be written", cutter.unwritten());
   return OkStatus();
 }
 
 Status Link::Pull(const std::vector<RemoteFile>& files) {
   if (files.empty()) return OkStatus();
-  if (target_.transport->pull == nullptr) return PullByStream(files);
+  if (listens()) return PullByStream(files);
   for (const RemoteFile& file : files) {
-    ASSIGN_OR_RETURN(const ProcessEnd end,
-                     Perform(target_.transport->pull(target_, file.from, file.to), {}));
-    if (end.exit_code != 0 || FileBytes(file.to) != file.bytes) return Broken(end);
+    RETURN_IF_ERROR(Perform(target_.transport->pull(target_, file.from, file.to)));
+    if (FileBytes(file.to) != file.bytes)
+      return Error(StatusCode::kIo, "{}: the link was closed", target_.text);
   }
   return OkStatus();
 }

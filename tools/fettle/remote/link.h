@@ -3,10 +3,11 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "remote/process.h"
+#include "remote/conversation.h"
 #include "remote/transport.h"
 
 namespace fettle::tools {
@@ -23,11 +24,9 @@ struct RemoteFile {
 /// kUnsupported where the transport's program is not installed.
 class Link {
  public:
-  /// `cancel` must outlive the link; `socket` is a path that is free, for a connection that its
-  /// commands share.
-  Link(Target target, std::string socket, const std::atomic<bool>& cancel)
-      : target_(std::move(target)), free_socket_(std::move(socket)), cancel_(&cancel) {}
-  ~Link();
+  /// `cancel` must outlive the link.
+  Link(Target target, const std::atomic<bool>& cancel)
+      : target_(std::move(target)), cancel_(&cancel) {}
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
@@ -36,6 +35,8 @@ class Link {
                   const std::function<void(const std::string&)>& on_line = nullptr);
   /// Makes `to` of the local file `from`; whole or not at all.
   Status Push(const std::string& from, const std::string& to);
+  /// Makes the folder `to` of what the local archive `from` (tar) holds; whole or not at all.
+  Status Unpack(const std::string& from, const std::string& to);
   /// Makes the local files, all at once.
   Status Pull(const std::vector<RemoteFile>& files);
 
@@ -44,17 +45,23 @@ class Link {
   const Target& target() const { return target_; }
 
  private:
-  /// The shared connection, unless there is one or it cannot be had.
-  void Share();
-  void Unshare();
-  Status Broken(const ProcessEnd& end);
-  Result<ProcessEnd> Perform(const Words& words, ProcessStreams streams);
+  /// How a target takes a file: pushed to `part`, or as a stream. Each is a line of shell.
+  struct Receipt {
+    std::string part, of_part, of_stream;
+  };
+
+  bool listens() const { return target_.transport->push == nullptr; }
+  /// By the shell that listens, which is started where there is none.
+  Result<int> Ask(const Question& question);
+  Result<int> RunAlone(const std::string& command,
+                       const std::function<void(const std::string&)>& on_line);
+  /// A program of the transport whose exit code says whether the link held.
+  Status Perform(const Words& words);
+  Status Send(const std::string& from, const Receipt& receipt);
   Status PullByStream(const std::vector<RemoteFile>& files);
-  Result<int> RunWith(const std::string& command, const std::string& input,
-                      const std::function<void(const std::string&)>& on_line);
 
   Target target_;
-  std::string free_socket_;  // empty: no connection is shared
+  std::unique_ptr<Conversation> conversation_;
   const std::atomic<bool>* cancel_;
 };
 

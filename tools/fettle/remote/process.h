@@ -1,4 +1,4 @@
-// Another program, run to its end: ssh and adb.
+// Another program, run to its end: adb.
 #pragma once
 
 #include <atomic>
@@ -10,12 +10,9 @@
 
 namespace fettle::tools {
 
-/// What a program is given and what becomes of what it prints.
+/// What becomes of what a program prints. Nothing comes to its standard input.
 struct ProcessStreams {
-  /// A file for standard input; empty: nothing to read.
-  std::string input;
-  /// A file that takes standard output; empty: `on_line` gets its lines.
-  std::string output;
+  /// Gets the lines of standard output as they come.
   std::function<void(const std::string&)> on_line;
   /// Once true, the program is killed.
   const std::atomic<bool>* cancel = nullptr;
@@ -30,7 +27,7 @@ struct ProcessEnd {
 
 /// Starts `command` (its first word is looked for on the PATH) in a process group of its own, so
 /// that Ctrl-C is the caller's to answer, and waits for it. Thread-safe. kUnsupported where there
-/// is no such program, kInternal where a file of `streams` cannot be opened.
+/// is no such program.
 Result<ProcessEnd> RunProcess(const std::vector<std::string>& command,
                               const ProcessStreams& streams);
 

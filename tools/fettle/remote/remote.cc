@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -81,14 +82,17 @@ class Fleet {
       : options_(options), common_(common), output_(std::move(output)) {}
 
   Status ParseTargets();
-  void Run(const RemoteOrder& order, const ScratchFolder& scratch);
+  /// Reaches the targets, and takes what `order` gives to those that answer.
+  void Run(const std::function<const RemoteOrder*()>& order, const ScratchFolder& scratch);
   const std::vector<RemoteRow>& rows() const { return rows_; }
   std::atomic<bool>& cancel() { return cancel_; }
 
  private:
-  void RunOne(const RemoteOrder& order, const std::string& scratch, size_t i);
+  void RunOne(const std::shared_future<const RemoteOrder*>& order, const std::string& scratch,
+              size_t i);
   Status Deliver(const RemoteOrder& order, const RemoteResults& results, size_t i);
   Status KeepRows(const std::string& file) const;
+  void Learn(const std::string& rows, size_t i);
   std::string PlaceFor(const std::string& file, size_t i);
   void Say(size_t i, const std::string& text);
   void Warn(size_t i, const std::string& text);
@@ -138,6 +142,12 @@ Status Fleet::KeepRows(const std::string& file) const {
   return ImportLines(lines, file, *database).status();
 }
 
+void Fleet::Learn(const std::string& rows, size_t i) {
+  const std::lock_guard lock(mutex_);
+  const Status kept = KeepRows(rows);
+  if (!kept.ok()) PrintWarnings({targets_[i].text + ": " + std::string(kept.message())});
+}
+
 /// Where a package goes: of several targets they are told apart, as their devices may be equal.
 std::string Fleet::PlaceFor(const std::string& file, size_t i) {
   const bool is_folder = output_.empty() || output_.ends_with('/') || IsDirectory(output_);
@@ -157,8 +167,6 @@ Status Fleet::Deliver(const RemoteOrder& order, const RemoteResults& results, si
   row.document = results.document;
   for (const std::string& line : results.log)
     fmt::print(stderr, "{}: {}\n", targets_[i].text, line);
-  const Status kept = KeepRows(results.rows);
-  if (!kept.ok()) PrintWarnings({targets_[i].text + ": " + std::string(kept.message())});
   if (const Json* error = Member(row.document, "error"); error != nullptr)
     row.error = fmt::format("{}: {}", row.target, error->value("message", ""));
   else if (row.document.is_null())
@@ -175,17 +183,19 @@ Status Fleet::Deliver(const RemoteOrder& order, const RemoteResults& results, si
   return OkStatus();
 }
 
-void Fleet::RunOne(const RemoteOrder& order, const std::string& scratch, size_t i) {
+void Fleet::RunOne(const std::shared_future<const RemoteOrder*>& order, const std::string& scratch,
+                   size_t i) {
   const int64_t start = NowNs();
   const RemoteJob job = {
       .target = targets_[i],
-      .order = &order,
+      .order = order,
       .runner = [this](const std::string& machine) { return FindRunner(options_.runner, machine); },
       .scratch = scratch,
       .hold_seconds = options_.hold_seconds,
       .say = [this, i](const std::string& text) { Say(i, text); },
       .warn = [this, i](const std::string& text) { Warn(i, text); },
-      .deliver = [&](const RemoteResults& results) { return Deliver(order, results, i); },
+      .deliver = [&](const RemoteResults& results) { return Deliver(*order.get(), results, i); },
+      .learn = [&](const RemoteResults& results) { Learn(results.rows, i); },
       .cancel = &cancel_};
   const Result<int> links = PerformRemoteJob(job);
   RemoteRow& row = rows_[i];
@@ -200,12 +210,15 @@ void Fleet::RunOne(const RemoteOrder& order, const std::string& scratch, size_t 
   row.error = names_target ? message : row.target + ": " + message;
 }
 
-void Fleet::Run(const RemoteOrder& order, const ScratchFolder& scratch) {
+void Fleet::Run(const std::function<const RemoteOrder*()>& order, const ScratchFolder& scratch) {
   for (const Target& target : targets_) rows_.push_back({.target = target.text});
+  std::promise<const RemoteOrder*> made;
+  const std::shared_future<const RemoteOrder*> wanted = made.get_future().share();
   std::vector<std::thread> threads;
   for (size_t i = 0; i < targets_.size(); ++i)
     threads.emplace_back(
-        [&, i, folder = scratch.Below(std::to_string(i))] { RunOne(order, folder, i); });
+        [&, i, folder = scratch.Below(std::to_string(i))] { RunOne(wanted, folder, i); });
+  made.set_value(order());
   for (std::thread& thread : threads) thread.join();
 }
 
@@ -236,12 +249,18 @@ int RunRemotely(const CLI::App& command, const RemoteOptions& options, const Com
     return Fail(parsed.message(), kExitUsage);
   const auto scratch = ScratchFolder::Make();
   if (!scratch.ok()) return Fail(scratch.status());
-  const auto order = MakeOrder(command, scratch->Below("model"));
-  if (!order.ok()) return Fail(order.status());
+  Result<RemoteOrder> order = Error(StatusCode::kInternal, "no order");
   {
     const InterruptScope interrupt([&] { fleet.cancel() = true; });
-    fleet.Run(*order, *scratch);
+    fleet.Run(
+        [&]() -> const RemoteOrder* {
+          order = MakeOrder(command, scratch->Below("model"));
+          if (!order.ok()) fleet.cancel() = true;
+          return order.ok() ? &*order : nullptr;
+        },
+        *scratch);
   }
+  if (!order.ok()) return Fail(order.status());
   if (common.json)
     PrintJson(SummaryJson(fleet.rows()));
   else

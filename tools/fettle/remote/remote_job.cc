@@ -26,13 +26,12 @@ std::string FolderName(const RemoteJob& job, uint64_t runner_hash) {
   char host[256] = "";
   ::gethostname(host, sizeof(host) - 1);
   const std::string owner = fmt::format("{} {} {}", host, ::getuid(), job.target.text);
-  return fmt::format("fettle-{:016x}", HashText(owner, job.order->hash ^ runner_hash));
+  return fmt::format("fettle-{:016x}", HashText(owner, job.order.get()->hash ^ runner_hash));
 }
 
 class RemoteWorker {
  public:
-  explicit RemoteWorker(const RemoteJob& job)
-      : job_(job), link_(job.target, job.scratch + "/link", *job.cancel) {}
+  explicit RemoteWorker(const RemoteJob& job) : job_(job), link_(job.target, *job.cancel) {}
   Result<int> Perform();
 
  private:
@@ -42,6 +41,7 @@ class RemoteWorker {
   Status FindMachine();
   Status Prepare();
   Status SendAll();
+  void SayWhatIsSent(const std::string& name, int64_t bytes) const;
   Status SendFile(const std::string& path, const std::string& name);
   Status Wait();
   Status Fetch(RemoteResults& results);
@@ -95,6 +95,8 @@ Status RemoteWorker::FindMachine() {
     return Error(StatusCode::kDeviceUnavailable, "{}", code.status().message());
   RETURN_IF_ERROR(code.status());
   ASSIGN_OR_RETURN(runner_, job_.runner(machine));
+  if (job_.order.get() == nullptr)
+    return Error(StatusCode::kCancelled, "{}: there is nothing to do", job_.target.text);
   ASSIGN_OR_RETURN(const auto file, MappedFile::Open(runner_));
   name_ = FolderName(job_, HashMapped(file->bytes()));
   return OkStatus();
@@ -106,21 +108,31 @@ Status RemoteWorker::Prepare() {
   return OkStatus();
 }
 
+void RemoteWorker::SayWhatIsSent(const std::string& name, int64_t bytes) const {
+  job_.say(fmt::format("sending {} ({})", name, HumanBytes(static_cast<double>(bytes))));
+}
+
 Status RemoteWorker::SendFile(const std::string& path, const std::string& name) {
   const auto bytes = static_cast<int64_t>(fs::file_size(path));
   const auto there = folder_.files.find(name);
   if (there != folder_.files.end() && there->second == bytes) return OkStatus();
-  job_.say(fmt::format("sending {} ({})", name, HumanBytes(static_cast<double>(bytes))));
+  SayWhatIsSent(name, bytes);
   RETURN_IF_ERROR(Persist([&] { return link_.Push(path, folder_.path + "/" + name); }));
   folder_.files[name] = bytes;
   return OkStatus();
 }
 
 Status RemoteWorker::SendAll() {
-  RETURN_IF_ERROR(SendFile(runner_, kRunnerFile));
-  for (const SentFile& file : job_.order->files) RETURN_IF_ERROR(SendFile(file.path, file.name));
-  job_.say("starting " + job_.order->command);
-  return Persist([&] { return StartJob(link_, folder_, job_.order->words, job_.hold_seconds); });
+  if (!folder_.has_runner) {
+    SayWhatIsSent(kRunnerFolder, static_cast<int64_t>(fs::file_size(runner_)));
+    RETURN_IF_ERROR(
+        Persist([&] { return link_.Unpack(runner_, folder_.path + "/" + kRunnerFolder); }));
+  }
+  for (const SentFile& file : job_.order.get()->files)
+    RETURN_IF_ERROR(SendFile(file.path, file.name));
+  job_.say("starting " + job_.order.get()->command);
+  return Persist(
+      [&] { return StartJob(link_, folder_, job_.order.get()->words, job_.hold_seconds); });
 }
 
 /// After Ctrl-C the program there is told, and waited for: it keeps what it has.
@@ -196,7 +208,10 @@ Result<int> RemoteWorker::Perform() {
   if (status.code() == StatusCode::kIo || folder_.path.empty()) return status;
   link_.IgnoreCancel();
   stopping_ = true;
+  // What was learned is here: taking it in and removing it there go on at once.
+  std::thread learning([&] { job_.learn(results); });
   const Status removed = Persist([&] { return RemoveFolder(link_, folder_); });
+  learning.join();
   RETURN_IF_ERROR(status);
   RETURN_IF_ERROR(removed);
   return links_;

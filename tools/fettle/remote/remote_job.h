@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ struct RemoteResults {
 
 struct RemoteJob {
   Target target;
-  const RemoteOrder* order = nullptr;
+  /// Made while the target is being reached; null where it cannot be.
+  std::shared_future<const RemoteOrder*> order;
   /// runner.tar for the `uname -m` of a target, or why there is none.
   std::function<Result<std::string>(const std::string& machine)> runner;
   std::string scratch;  // a local folder of this target's own
@@ -32,14 +34,16 @@ struct RemoteJob {
   std::function<void(const std::string&)> say, warn;
   /// Takes the results before they are removed from the target.
   std::function<Status(const RemoteResults&)> deliver;
+  /// Takes the rows meanwhile, in a thread of its own; says itself what fails.
+  std::function<void(const RemoteResults&)> learn;
   const std::atomic<bool>* cancel = nullptr;
 };
 
 /// Sends, runs, fetches, delivers, removes. A link that breaks is made anew for `hold_seconds`; the
 /// work goes on meanwhile. The same order finds its folder again after this process was killed.
 /// Fails with kDeviceUnavailable where the target never answered, kIo where it answers no more
-/// (the folder stays there for as long), as `runner` and `deliver` do, and with kCancelled.
-/// Belongs to one thread. Returns how often the link was made anew.
+/// (the folder stays there for as long), as `runner` and `deliver` do, and with kCancelled, also
+/// without an order. Belongs to one thread. Returns how often the link was made anew.
 Result<int> PerformRemoteJob(const RemoteJob& job);
 
 }  // namespace fettle::tools

@@ -4,36 +4,13 @@ namespace fettle::tools {
 namespace {
 
 /// Keys are the agent's or the user's configuration: nothing is asked for in the middle of a job. A
-/// link that says nothing for half a minute is a broken one. Without its socket, a shared
-/// connection is not missed: ssh makes one for the command.
-Words Ssh(const Target& target, const Words& words) {
-  Words all = {"ssh",
-               "-T",
-               "-oBatchMode=yes",
-               "-oConnectTimeout=15",
-               "-oServerAliveInterval=10",
-               "-oServerAliveCountMax=3",
-               "-oControlPath=" + (target.socket.empty() ? "none" : target.socket)};
-  all.insert(all.end(), words.begin(), words.end());
-  return all;
-}
-
+/// link that says nothing for half a minute is a broken one. A connection that other programs share
+/// would live on behind a link that was given up.
 Words RunBySsh(const Target& target, const std::string& command) {
-  // Whatever the user's login shell is.
-  return Ssh(target,
-             {"-oControlMaster=no", "--", target.address, "exec sh -c " + ShellWord(command)});
-}
-
-Words ShareBySsh(const Target& target) {
-  Words words =
-      Ssh(target, {"-N", "-oControlMaster=yes", "-oControlPersist=60", "--", target.address});
-  // What goes on in the background must hold no stream of ours (OpenSSH before 9 keeps them).
-  words.insert(words.begin(), {"sh", "-c", "exec \"$@\" >/dev/null 2>&1", "sh"});
-  return words;
-}
-
-Words UnshareBySsh(const Target& target) {
-  return Ssh(target, {"-O", "exit", "--", target.address});
+  return {"ssh", "-T", "-oBatchMode=yes", "-oConnectTimeout=15", "-oServerAliveInterval=10",
+          "-oServerAliveCountMax=3", "-oControlPath=none", "--", target.address,
+          // Whatever the user's login shell is.
+          "exec sh -c " + ShellWord(command)};
 }
 
 Words RunByAdb(const Target& target, const std::string& command) {
@@ -49,9 +26,9 @@ Words PullByAdb(const Target& target, const std::string& from, const std::string
 }
 
 constexpr Transport kTransports[] = {
-    {"ssh", RunBySsh, nullptr, nullptr, ShareBySsh, UnshareBySsh},
+    {"ssh", RunBySsh, nullptr, nullptr},
     // Its server on this machine keeps the connection.
-    {"adb", RunByAdb, PushByAdb, PullByAdb, nullptr, nullptr},
+    {"adb", RunByAdb, PushByAdb, PullByAdb},
 };
 
 }  // namespace
@@ -66,7 +43,7 @@ Result<Target> ParseTarget(const std::string& text) {
     const std::string host = is_uri ? address.substr(2) : address;
     if (host.empty() || host[0] == '-' || host.find_first_of(" \t\n") != std::string::npos) break;
     if (is_uri) address = text;
-    return Target{&transport, text, address, ""};
+    return Target{&transport, text, address};
   }
   return InvalidArgument("{}: expected ssh:HOST, ssh://USER@HOST:PORT or adb:SERIAL", text);
 }

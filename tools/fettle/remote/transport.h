@@ -16,8 +16,6 @@ struct Target {
   const Transport* transport = nullptr;
   std::string text;     // "ssh:user@board"
   std::string address;  // "user@board"
-  /// The local socket of a connection that commands share; empty: each makes its own.
-  std::string socket;
 };
 
 /// Words of a command line.
@@ -29,15 +27,11 @@ struct Transport {
   /// Has a POSIX shell on the target run `command`, one line of text; standard streams are the
   /// target's.
   Words (*run)(const Target& target, const std::string& command);
-  /// Makes `to` on the target of the local file `from`; where it is null, `run` gets the file as
-  /// standard input.
+  /// Makes `to` on the target of the local file `from`, and the local file `to` of `from` on the
+  /// target. Where both are null, one `run` of a shell that listens serves all commands, and files
+  /// go through its streams.
   Words (*push)(const Target& target, const std::string& from, const std::string& to);
-  /// Makes the local file `to` of `from` on the target; where it is null, `run` prints it.
   Words (*pull)(const Target& target, const std::string& from, const std::string& to);
-  /// Opens the shared connection of `target.socket` and leaves it open, or ends it; null where
-  /// commands need none. A connection that nobody uses for a minute ends itself.
-  Words (*share)(const Target& target);
-  Words (*unshare)(const Target& target);
 };
 
 /// `ssh:HOST`, `ssh://USER@HOST:PORT` or `adb:SERIAL`; kInvalidArgument for anything else.
