@@ -1,9 +1,8 @@
 # Stages of tests and how they are run and counted; read by scripts/test and scripts/check. A stage is a function
-# stage_NAME; a stage that returns 77 is skipped, and its last line says why.
+# stage_NAME; a stage that returns 77 is skipped, and its last line says why. Those listed in `light` run beside the others.
 jobs=$(nproc)
 logs=build/test-logs
 mkdir -p "$logs"
-passed=0 failed=0 skipped=0
 data=/usr/share/libonnx-testdata/data
 
 configure() { # PRESET [OPTION...]
@@ -24,44 +23,50 @@ run_ctest() { # FOLDER [OPTION...]
   return $rc
 }
 
-# Adds the counts that a stage's log ends with.
-count() { # LOG
-  local line
-  line=$(grep -aoE '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped' "$1" | tail -n 1)
-  [ -n "$line" ] || return
-  local p f s _
-  read -r p _ f _ s _ <<<"$line"
-  passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+# What the last line of a stage's log counts: "PASSED FAILED SKIPPED".
+counts_of() { # LOG
+  grep -aoE '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped' "$1" | tail -n 1 | sed 's/[a-z,]//g'
 }
 
+# The sum of what the stages counted, each in its file.
 finish() {
-  printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+  cat "$logs"/*.counts 2>/dev/null | awk '{ p += $1; f += $2; s += $3 }
+    END { printf "%d passed, %d failed, %d skipped\n", p, f, s }'
 }
 
+# Leaves what it counted in a file: several may run at a time.
 run_stage() { # NAME
-  local name=$1 start=$SECONDS log=$logs/$1.log rc
-  printf '%-12s' "$name"
+  local name=$1 start=$SECONDS log=$logs/$1.log rc p f s
   "stage_$name" >"$log" 2>&1
   rc=$?
-  count "$log"
+  read -r p f s <<<"$(counts_of "$log")"
   if [ $rc -eq 77 ]; then
-    skipped=$((skipped + 1))
-    printf 'skipped: %s\n' "$(tail -n 1 "$log")"
+    s=$((${s:-0} + 1))
+    printf '%-12sskipped: %s\n' "$name" "$(tail -n 1 "$log")"
   elif [ $rc -eq 0 ]; then
-    printf '%4d s  ok  %s\n' $((SECONDS - start)) "${covers[$name]:-}"
+    printf '%-12s%4d s  ok  %s\n' "$name" $((SECONDS - start)) "${covers[$name]:-}"
   else
-    printf '%4d s  FAILED\n' $((SECONDS - start))
+    printf '%-12s%4d s  FAILED\n' "$name" $((SECONDS - start))
     tail -n 60 "$log"
     echo "$0: stage $name failed; its whole output is in $log" >&2
-    [ "$failed" -gt 0 ] || failed=1
-    finish
-    exit 1
+    [ "${f:-0}" -gt 0 ] || f=1
   fi
+  echo "${p:-0} ${f:-0} ${s:-0}" >"$logs/$name.counts"
+  [ $rc -eq 0 ] || [ $rc -eq 77 ] || { touch "$logs/failed"; return 1; }
 }
 
-# Runs the stages named, or all of them.
-run_stages() { # [STAGE...]
+# One after the other, until one fails, here or in the other lane.
+run_lane() { # [STAGE...]
   local stage
+  for stage in "$@"; do
+    [ ! -e "$logs/failed" ] || return 1
+    run_stage "$stage" || return 1
+  done
+}
+
+# Runs the stages named, or all of them: those of `light`, which leave a core idle for most of their time, beside the others.
+run_stages() { # [STAGE...]
+  local stage rc=0 beside=() others=()
   for stage in "$@"; do
     if [ -z "${covers[$stage]:-}" ]; then
       echo "$0: no stage '$stage'; there are: ${all[*]}" >&2
@@ -70,8 +75,14 @@ run_stages() { # [STAGE...]
   done
   [ $# -gt 0 ] || set -- "${all[@]}"
   for stage in "$@"; do
-    run_stage "$stage"
+    if [[ " ${light[*]:-} " == *" $stage "* ]]; then beside+=("$stage"); else others+=("$stage"); fi
   done
-  printf 'all stages in %d s\n' "$SECONDS"
+  rm -f "$logs"/*.counts "$logs/failed"
+  # What runs behind a shell is deaf to Ctrl-C otherwise, which tests press, too.
+  (trap - INT && run_lane "${beside[@]}") & local lane=$!
+  run_lane "${others[@]}" || rc=1
+  wait $lane || rc=1
+  [ $rc -ne 0 ] || printf 'all stages in %d s\n' "$SECONDS"
   finish
+  [ $rc -eq 0 ] || exit 1
 }
