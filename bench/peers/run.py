@@ -138,6 +138,10 @@ def measure(name, threads, options):
         try:
             inputs = fettle_inputs(path, arguments, folder)
             mine = tune(path, inputs, threads, options.tuned, folder) if options.tuned else path
+            converted = folder
+            if options.converted:
+                converted = options.converted / name
+                converted.mkdir(parents=True, exist_ok=True)
             turns = []
             for _ in range(options.rounds):
                 turns.append({"fettle": fettle_bench(mine, inputs, threads, options.seconds)})
@@ -146,7 +150,7 @@ def measure(name, threads, options):
                         if engine in row["failed"]:
                             continue
                         if engine not in peers:
-                            peers[engine] = Peer(engine, path, inputs, threads, folder)
+                            peers[engine] = Peer(engine, path, inputs, threads, str(converted))
                         turns[-1][engine] = peers[engine].turn(options.seconds)
                     except (RuntimeError, subprocess.SubprocessError) as error:
                         row["failed"][engine] = " ".join(str(error).split())[:160]
@@ -233,6 +237,8 @@ def parse():
     parser.add_argument("--engines", type=lambda text: text.split(","), default=["onnxruntime", "openvino"],
                         help=f"of {','.join(ENGINES)}; default: onnxruntime,openvino")
     parser.add_argument("--tuned", type=float, default=0, metavar="SECONDS", help="tune for so long; default: default plans")
+    parser.add_argument("--converted", type=pathlib.Path, metavar="FOLDER",
+                        help="keep what MNN's and ncnn's converters write here, for the next time; default: convert anew")
     parser.add_argument("--threads", type=int, action="append", help="default: 1 and 2")
     parser.add_argument("--rounds", type=int, default=3, help="interleaved turns per row")
     parser.add_argument("--seconds", type=float, default=1.0, help="per measurement")
