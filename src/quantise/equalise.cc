@@ -54,9 +54,9 @@ std::vector<double> EqualisingFactors(std::span<const double> activations,
 }
 
 std::vector<double> LargestPerInput(const Weights& weights) {
-  std::vector<double> largest(static_cast<size_t>(weights.inputs()));
+  std::vector<double> largest(weights.inputs());
   weights.ForEach([&](size_t i, int64_t, int64_t in) {
-    double& most = largest[static_cast<size_t>(in)];
+    double& most = largest[in];
     most = std::max(most, std::abs(static_cast<double>(weights.values[i])));
   });
   return largest;
@@ -67,13 +67,11 @@ void Rescale(std::span<const double> factors, Layer& first, Layer& second) {
   const auto scale = [](float& value, double factor) {
     value = static_cast<float>(static_cast<double>(value) * factor);
   };
-  first.weights.ForEach([&](size_t i, int64_t out, int64_t) {
-    scale(first.weights.values[i], 1 / factors[static_cast<size_t>(out)]);
-  });
+  first.weights.ForEach(
+      [&](size_t i, int64_t out, int64_t) { scale(first.weights.values[i], 1 / factors[out]); });
   for (size_t out = 0; out < first.bias.size(); ++out) scale(first.bias[out], 1 / factors[out]);
-  second.weights.ForEach([&](size_t i, int64_t, int64_t in) {
-    scale(second.weights.values[i], factors[static_cast<size_t>(in)]);
-  });
+  second.weights.ForEach(
+      [&](size_t i, int64_t, int64_t in) { scale(second.weights.values[i], factors[in]); });
 }
 
 size_t Equalise(const Network& network, const Statistics& seen, std::vector<Layer>& layers) {

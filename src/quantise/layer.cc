@@ -9,7 +9,7 @@ namespace fettle::quantise {
 namespace {
 
 std::vector<float> Floats(const Constant& constant) {
-  std::vector<float> values(static_cast<size_t>(constant.elements()));
+  std::vector<float> values(constant.elements());
   constant.CopyTo(0, constant.elements(), reinterpret_cast<std::byte*>(values.data()));
   return values;
 }

@@ -113,7 +113,7 @@ bool Network::IsFixed(std::string_view value, int depth) const {
   if (found != values_.end() && found->second->is_constant()) return true;
   const int64_t producer = uses(value).producer;
   if (producer < 0 || depth == 0) return false;
-  const onnx::NodeRecord& from = node(static_cast<size_t>(producer));
+  const onnx::NodeRecord& from = node(producer);
   return from.domain.empty() && !from.inputs.empty() && from.inputs.size() <= kMostOperands &&
          std::ranges::all_of(from.inputs, [&](std::string_view input) {
            return input.empty() || IsFixed(input, depth - 1);
@@ -125,7 +125,7 @@ const Constant* Network::constant(std::string_view value) const {
   if (found != values_.end() && found->second->is_constant()) return found->second->constant.get();
   if (!IsFixed(value, kMostFolded)) return nullptr;
   // An Identity leaves no value of its own behind.
-  const onnx::NodeRecord& from = node(static_cast<size_t>(uses(value).producer));
+  const onnx::NodeRecord& from = node(uses(value).producer);
   if (from.op_type == "Identity") return constant(from.inputs[0]);
   const auto folded = folded_.find(value);
   return folded == folded_.end() ? nullptr : folded->second;

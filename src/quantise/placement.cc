@@ -104,7 +104,7 @@ class Placer {
     const ValueUses& uses = network_.uses(value);
     return !uses.readers.empty() && std::ranges::all_of(uses.readers, [&](size_t reader) {
       const auto layer = std::ranges::find(layers_, reader, &Layer::node);
-      return layer != layers_.end() && !IsQuantised(static_cast<size_t>(layer - layers_.begin()));
+      return layer != layers_.end() && !IsQuantised(layer - layers_.begin());
     });
   }
 

@@ -67,7 +67,7 @@ double ScaleOf(std::span<const float> channel, const WeightOptions& options) {
 
 /// What the rounded weight says beyond the weight.
 double Excess(const Weights& weights, const IntegerWeights& integers, size_t i, int64_t out) {
-  return static_cast<double>(integers.scales[static_cast<size_t>(out)]) * integers.values[i] -
+  return static_cast<double>(integers.scales[out]) * integers.values[i] -
          static_cast<double>(weights.values[i]);
 }
 
@@ -82,14 +82,14 @@ IntegerWeights QuantiseWeights(const Weights& weights, std::span<const float> bi
     CopyChannel(weights, out, channel);
     double scale = ScaleOf(channel, options);
     if (!bias.empty())
-      scale = std::max(scale, std::abs(static_cast<double>(bias[static_cast<size_t>(out)])) /
+      scale = std::max(scale, std::abs(static_cast<double>(bias[out])) /
                                   (static_cast<double>(input_scale) * kLargestBias));
     const bool is_normal = scale > static_cast<double>(std::numeric_limits<float>::min());
     integers.scales.push_back(is_normal ? static_cast<float>(scale) : 1);
   }
   const auto top = static_cast<float>(options.largest);
   weights.ForEach([&](size_t i, int64_t out, int64_t) {
-    const float inverse = 1 / integers.scales[static_cast<size_t>(out)];
+    const float inverse = 1 / integers.scales[out];
     integers.values[i] = static_cast<int8_t>(RoundTo(weights.values[i], inverse, top));
   });
   return integers;
@@ -118,10 +118,9 @@ double RelativeError(const Weights& weights, const IntegerWeights& integers) {
 
 std::vector<float> ExpectedError(const Weights& weights, const IntegerWeights& integers,
                                  std::span<const double> input_means) {
-  std::vector<double> errors(static_cast<size_t>(weights.outputs()));
+  std::vector<double> errors(weights.outputs());
   weights.ForEach([&](size_t i, int64_t out, int64_t in) {
-    errors[static_cast<size_t>(out)] +=
-        Excess(weights, integers, i, out) * input_means[static_cast<size_t>(in)];
+    errors[out] += Excess(weights, integers, i, out) * input_means[in];
   });
   return {errors.begin(), errors.end()};
 }

@@ -47,7 +47,7 @@ class Writer::Edit {
     const std::string integer = fresh_(value + "_quantized");
     const std::string real = fresh_(value + "_dequantized");
     const int64_t producer = network_.uses(value).producer;
-    auto& nodes = NodesBefore(static_cast<size_t>(producer + 1));
+    auto& nodes = NodesBefore(producer + 1);
     nodes.push_back(onnx::WriteNode({"QuantizeLinear",
                                      fresh_(value + "_QuantizeLinear"),
                                      {value, scale_name, zero_name},
@@ -162,9 +162,9 @@ class Writer::Edit {
       edit_.dropped_initializers.emplace(name);
       return;
     }
-    const onnx::NodeRecord& node = network_.node(static_cast<size_t>(producer));
+    const onnx::NodeRecord& node = network_.node(producer);
     if (node.outputs.size() != 1) return;
-    edit_.nodes[static_cast<size_t>(producer)].dropped = true;
+    edit_.nodes[producer].dropped = true;
     for (std::string_view input : node.inputs) DropUnread(input);
   }
 
@@ -211,7 +211,7 @@ const Writer::Made& Writer::Quantised(size_t index, float input_scale) {
     return made;
   std::vector<double> means;
   for (const ChannelStatistics& channel : input->second.channels) means.push_back(channel.mean());
-  made.bias.resize(static_cast<size_t>(layer.weights.outputs()));
+  made.bias.resize(layer.weights.outputs());
   const std::vector<float> errors = ExpectedError(layer.weights, made.weights, means);
   for (size_t out = 0; out < errors.size(); ++out) made.bias[out] -= errors[out];
   return made;

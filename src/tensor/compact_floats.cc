@@ -134,7 +134,7 @@ bool AreHalves(const Constant& constant) {
 void PackBitsOf(const Constant& constant, const CompactLayout& layout, std::byte* out) {
   const std::optional<Pairs> pairs = FindPairs(constant, layout);
   FETTLE_CHECK(pairs.has_value(), "not two values");
-  std::memcpy(out, pairs->data(), static_cast<size_t>(Head(layout)));
+  std::memcpy(out, pairs->data(), Head(layout));
   std::byte* elements = out + Head(layout);
   Slices slices(layout, 0);
   ForEachFloat(constant, [&](int64_t i, uint32_t bits) {
@@ -153,7 +153,7 @@ void PackBytesOf(const Constant& constant, const CompactLayout& layout, std::byt
     return true;
   });
   for (float& step : steps) step /= 127;
-  std::memcpy(out, steps.data(), static_cast<size_t>(Head(layout)));
+  std::memcpy(out, steps.data(), Head(layout));
   Slices again(layout, 0);
   ForEachFloat(constant, [&](int64_t i, uint32_t bits) {
     const float step = steps[again.Next()];

@@ -7,7 +7,7 @@ namespace {
 
 /// A value of one element or of rank 1 as it runs along `axis` of `like`: extents of 1 elsewhere.
 Result<Shape> ShapeAlongAxis(const ir::Value& value, int axis, const Shape& like) {
-  Shape along(Dims(static_cast<size_t>(like.rank()), 1));
+  Shape along(Dims(like.rank(), 1));
   const int64_t count = value.shape->elements();
   if (count == 1) return along;
   if (axis < 0 || axis >= like.rank() || count != like[axis])

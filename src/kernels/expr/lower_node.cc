@@ -214,7 +214,7 @@ Result<Ref> NodeLowering::BatchNorm() {
   const auto is_constant = [&](ir::ValueId id) { return l_.group().value(id).is_constant(); };
   if (!std::all_of(constants.begin(), constants.end(), is_constant)) return BatchNormOfOperands();
   ASSIGN_OR_RETURN(const Ref x, in(0));
-  Shape channels(Dims(static_cast<size_t>(x_shape.rank()), 1));
+  Shape channels(Dims(x_shape.rank(), 1));
   channels[1] = x_shape[1];
   const double epsilon = node_.attributes.Float("epsilon", 1e-5);
   const auto factor = [epsilon](std::span<const Constant* const> c, int64_t i) {

@@ -157,7 +157,7 @@ class TransposedSplitter {
     int64_t at = 0, unit = 1;
     for (size_t axis = phases.size(); axis-- > 0;) {
       const auto count = std::ssize(phases[axis].taps);
-      at += phases[axis].taps[static_cast<size_t>(t % count)] * unit;
+      at += phases[axis].taps[t % count] * unit;
       t /= count;
       unit *= conv_.kernel[axis];
     }

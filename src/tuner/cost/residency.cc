@@ -66,7 +66,7 @@ bool StaysInCaches(int64_t bytes) {
   const std::lock_guard lock(mutex);
   const auto [it, is_new] = known.try_emplace(bytes, true);
   if (!is_new) return it->second;
-  const std::vector<std::byte> data(static_cast<size_t>(bytes), std::byte{1});
+  const std::vector<std::byte> data(bytes, std::byte{1});
   const int64_t again = PassNs(data, [] {});
   bool dropped = true;
   const int64_t memory =

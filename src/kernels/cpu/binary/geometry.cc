@@ -54,7 +54,7 @@ void BitGeometry::FindClasses(const ops::BinaryProduct& product) {
   const size_t rank = product.kernel.size();
   for (size_t axis = 0; axis < 3; ++axis) {
     ranges[axis] = {{0, kernel_[axis]}};
-    axis_class_[axis].assign(static_cast<size_t>(out_[axis]), 0);
+    axis_class_[axis].assign(out_[axis], 0);
     if (axis + rank < 3) continue;
     const int at = static_cast<int>(axis + rank) - 3;
     for (int64_t i = 0; i < out_[axis]; ++i) {
@@ -62,8 +62,7 @@ void BitGeometry::FindClasses(const ops::BinaryProduct& product) {
       const auto known = std::find_if(
           ranges[axis].begin(), ranges[axis].end(),
           [&](const ops::TapRange& r) { return r.begin == range.begin && r.end == range.end; });
-      axis_class_[axis][static_cast<size_t>(i)] =
-          static_cast<int32_t>(known - ranges[axis].begin());
+      axis_class_[axis][i] = static_cast<int32_t>(known - ranges[axis].begin());
       if (known == ranges[axis].end()) ranges[axis].push_back(range);
     }
   }
@@ -152,8 +151,7 @@ void BitGeometry::FillClasses(int64_t first, int64_t count, int32_t* classes) co
   }
   Place place = PlaceOf(first);
   for (int64_t i = 0; i < count;) {
-    const int32_t line = axis_class_[0][static_cast<size_t>(place.at[0])] +
-                         axis_class_[1][static_cast<size_t>(place.at[1])];
+    const int32_t line = axis_class_[0][place.at[0]] + axis_class_[1][place.at[1]];
     const int64_t run = std::min(count - i, out_[2] - place.at[2]);
     const int32_t* in_line = axis_class_[2].data() + place.at[2];
     for (int64_t j = 0; j < run; ++j) classes[i + j] = line + in_line[j];

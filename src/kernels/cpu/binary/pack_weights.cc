@@ -121,7 +121,7 @@ Status PackBorder(const ops::BinaryProduct& product, const BitGeometry& geometry
   ASSIGN_OR_RETURN(const Tensor bits, w.ToTensor());
   auto* border = reinterpret_cast<int32_t*>(out);
   std::memset(out, 0, BorderBytes(blob, geometry));
-  std::vector<int32_t> ones(static_cast<size_t>(blob.taps));
+  std::vector<int32_t> ones(blob.taps);
   for (int64_t panel = 0; panel < blob.all_panels; ++panel) {
     for (int at = 0; at < kBitOutputs; ++at) {
       const std::optional<int64_t> output = OutputOf(product, blob, panel, at);

@@ -27,17 +27,17 @@ void VisitWeights(const Constant& w, const WeightOrder& order, Visit visit) {
       const int64_t depth = order.channels_first
                                 ? i / order.outputs
                                 : term % order.taps * order.channels + term / order.taps;
-      if (!visit(output, depth, piece[static_cast<size_t>(j)])) return;
+      if (!visit(output, depth, piece[j])) return;
     }
   }
 }
 
 /// The two values of each output, the lower first.
 Result<Pairs> ReadPairs(const Constant& w, const WeightOrder& order) {
-  Pairs pairs(static_cast<size_t>(order.all_outputs()), {NAN, NAN});
+  Pairs pairs(order.all_outputs(), {NAN, NAN});
   Status status;
   VisitWeights(w, order, [&](int64_t output, int64_t, float value) {
-    auto& [low, high] = pairs[static_cast<size_t>(output)];
+    auto& [low, high] = pairs[output];
     if (std::isnan(low) && std::isfinite(value)) low = high = value;
     if (value == low || value == high) return true;
     if (low == high && std::isfinite(value)) {
@@ -63,13 +63,13 @@ Status PackPairs(const Constant& w, const Constant* addend, const WeightOrder& o
                  float beta, std::byte* out) {
   const WeightBits blob(order);
   ASSIGN_OR_RETURN(const Pairs pairs, ReadPairs(w, order));
-  std::memset(out, 0, static_cast<size_t>(blob.bytes()));
+  std::memset(out, 0, blob.bytes());
   const auto panel_of = [&](int64_t output) {
     return output / order.outputs * order.panels() + output % order.outputs / kChosenOutputs;
   };
   const auto lane_of = [&](int64_t output) { return output % order.outputs % kChosenOutputs; };
   for (int64_t o = 0; o < order.all_outputs(); ++o) {
-    const double low = pairs[static_cast<size_t>(o)][0], high = pairs[static_cast<size_t>(o)][1];
+    const double low = pairs[o][0], high = pairs[o][1];
     float* numbers =
         reinterpret_cast<float*>(out) + panel_of(o) * WeightBits::kNumbers + lane_of(o);
     numbers[0] = static_cast<float>(alpha * (high - low));
@@ -80,7 +80,7 @@ Status PackPairs(const Constant& w, const Constant* addend, const WeightOrder& o
   }
   auto* words = reinterpret_cast<uint32_t*>(out + blob.words_at());
   VisitWeights(w, order, [&](int64_t output, int64_t depth, float value) {
-    if (value != pairs[static_cast<size_t>(output)][0])
+    if (value != pairs[output][0])
       words[panel_of(output) * order.depth() + depth] |= uint32_t{1} << lane_of(output);
     return true;
   });

@@ -89,7 +89,7 @@ std::optional<std::vector<ChainLink>> Program::Chain() const {
     }
     if (!take(other, link.b, link.b_strides)) return std::nullopt;
     if (link.b >= 0 && dims_.size() == 2 && link.b_strides[0] == cols_)
-      link.input = operands_[static_cast<size_t>(link.b)].input;
+      link.input = operands_[link.b].input;
     if (code.c.kind != Source::kNone && !take(code.c, link.c, link.c_strides)) return std::nullopt;
     if (code.output >= 0 && &code != &instructions_.back()) return std::nullopt;
     running = code.dst;

@@ -25,7 +25,7 @@ int AddendOf(const expr::Expr& expr) {
   const auto& [a, b, unused] = expr.code[0].args;
   if (expr.IsRunning(a) == expr.IsRunning(b)) return -1;
   const expr::Ref other = expr.IsRunning(a) ? b : a;
-  return other < 0 ? expr.leaves[static_cast<size_t>(~other)].input : -1;
+  return other < 0 ? expr.leaves[~other].input : -1;
 }
 
 Result<State> FloatState(const ir::Graph& group, ir::ValueId id, bool channels_last, int rank) {

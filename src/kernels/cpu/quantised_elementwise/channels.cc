@@ -48,7 +48,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
 
 /// Rows of the output; fails where a channel's constants lie otherwise than repeated or in order.
 Result<elementwise::BroadcastLoop> MakeLoop(const Shape& full, const Layout& layout) {
-  Shape channels(Dims(static_cast<size_t>(full.rank()), 1));
+  Shape channels(Dims(full.rank(), 1));
   channels[1] = full[1];
   ASSIGN_OR_RETURN(std::vector<int64_t> x, BroadcastStrides(full, layout, full, layout));
   ASSIGN_OR_RETURN(std::vector<int64_t> constants,

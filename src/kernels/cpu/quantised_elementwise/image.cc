@@ -54,7 +54,7 @@ class Image final : public PreparedKernel {
       const int64_t pixel = i % pieces * kTaskPixels;
       ImageRowArgs row{.type = facts_.type};
       for (int64_t c = 0; c < facts_.channels; ++c)
-        row.x[static_cast<size_t>(c)] = x + image + c * facts_.pixels + pixel;
+        row.x[c] = x + image + c * facts_.pixels + pixel;
       row.y = y + image + pixel * facts_.channels;
       row.n = std::min(kTaskPixels, facts_.pixels - pixel);
       RunImageRow(row, facts_.channels);

@@ -183,8 +183,7 @@ class Pair final : public PreparedKernel {
       for (int64_t done = 0; done < count;) {
         const int64_t n = std::min(count - done, kBytes / channels);
         for (int64_t c = 0; c < channels; ++c)
-          for (int64_t i = 0; i < n; ++i)
-            bytes[static_cast<size_t>(i * channels + c)] = one[offsets[0] + done + i];
+          for (int64_t i = 0; i < n; ++i) bytes[i * channels + c] = one[offsets[0] + done + i];
         const uint8_t* beside = many + (at + done) * channels;
         row.a = pixels_->repeated == 0 ? bytes.data() : beside;
         row.b = pixels_->repeated == 0 ? beside : bytes.data();

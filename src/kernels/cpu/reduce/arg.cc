@@ -59,7 +59,7 @@ struct Facts {
       if (kept < before) return Unsupported("the results would not be row-major");
       before = kept;
     }
-    std::vector<bool> mask(static_cast<size_t>(x.rank()), false);
+    std::vector<bool> mask(x.rank(), false);
     mask[axis] = true;
     return SplitRows(x, layout, mask);
   }

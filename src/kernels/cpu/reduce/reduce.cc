@@ -143,7 +143,7 @@ struct Reading {
 
 Result<ops::AxisMask> ReadMask(const ir::Graph& group, const ir::Node& node, int rank) {
   if (node.op.name().starts_with("Global")) {
-    ops::AxisMask mask(static_cast<size_t>(rank), true);
+    ops::AxisMask mask(rank, true);
     mask[0] = mask[1] = false;
     return mask;
   }
