@@ -1,5 +1,7 @@
 #include "kernels/cpu/binary/counter.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "kernels/cpu/binary/tables.h"
@@ -29,12 +31,13 @@ BitCounter::BitCounter(const ops::BinaryProduct& product, const BitBlob& blob,
 }
 
 std::string_view BitCounter::arrangement() const {
-  return by_tables_ ? ".tables" : tile_.pair != nullptr ? ".pairs" : "";
+  return by_tables_ ? ".tables" : tile_.pair != nullptr ? ".pairs" : tile_.gathers ? ".twos" : "";
 }
 
 void BitCounter::Arrange(std::byte* blob) const {
   if (by_tables_) return ArrangeTables(blob);
   if (tile_.pair != nullptr) ArrangePairs(blob);
+  if (tile_.gathers) ArrangeTwos(blob);
 }
 
 void BitCounter::ArrangeTables(std::byte* blob) const {
@@ -43,6 +46,20 @@ void BitCounter::ArrangeTables(std::byte* blob) const {
     std::byte* at = blob + panel * blob_.panel_words() * 8;
     std::memcpy(words.data(), at, words.size() * 8);
     PairNibbles(words.data(), blob_.taps * blob_.words, reinterpret_cast<uint8_t*>(at));
+  }
+}
+
+void BitCounter::ArrangeTwos(std::byte* blob) const {
+  std::vector<uint64_t> words(static_cast<size_t>(blob_.panel_words()));
+  const int64_t in_twos = std::ssize(steps_) / 2 * 2;
+  for (int64_t panel = 0; panel < blob_.all_panels; ++panel) {
+    auto* out = reinterpret_cast<uint64_t*>(blob) + panel * blob_.panel_words();
+    std::copy_n(out, words.size(), words.data());
+    for (int64_t i = 0; i < in_twos; ++i) {
+      for (int64_t o = 0; o < kBitOutputs; ++o)
+        out[(i / 2 * kBitOutputs + o) * 2 + i % 2] =
+            words[static_cast<size_t>(i * kBitOutputs + o)];
+    }
   }
 }
 
@@ -74,7 +91,8 @@ int64_t BitCounter::TileOf(int64_t pixels) const {
 }
 
 int64_t BitCounter::scratch_bytes() const {
-  return by_tables_ ? blob_.taps * blob_.words * ops::kWordBits / 4 * kTaskPixels : 0;
+  if (by_tables_) return blob_.taps * blob_.words * ops::kWordBits / 4 * kTaskPixels;
+  return tile_.gathers ? std::ssize(steps_) * 8 * kTaskPixels : 0;
 }
 
 void BitCounter::Count(const std::byte* blob, const Task& task) const {
@@ -82,8 +100,19 @@ void BitCounter::Count(const std::byte* blob, const Task& task) const {
   CountWords(blob, task);
 }
 
+void BitCounter::Gather(const Task& task, const uint64_t** rows) const {
+  auto* to = reinterpret_cast<uint64_t*>(task.scratch);
+  const int64_t whole = (task.pixels + task.tile - 1) / task.tile * task.tile;
+  for (int64_t p = 0; p < whole; ++p) {
+    rows[p] = to;
+    for (const int64_t step : steps_) *to++ = task.bases[p][step];
+  }
+}
+
 void BitCounter::CountWords(const std::byte* blob, const Task& task) const {
-  BitTileArgs tiles{.bases = task.bases,
+  std::array<const uint64_t*, kTaskPixels> rows;
+  if (tile_.gathers) Gather(task, rows.data());
+  BitTileArgs tiles{.bases = tile_.gathers ? rows.data() : task.bases,
                     .tiles = (task.pixels + task.tile - 1) / task.tile,
                     .stride = task.panels * kBitOutputs,
                     .beside_stride = task.beside_stride};

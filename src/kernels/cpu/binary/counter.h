@@ -43,6 +43,9 @@ class BitCounter {
   }
   void ArrangeTables(std::byte* blob) const;
   void ArrangePairs(std::byte* blob) const;
+  void ArrangeTwos(std::byte* blob) const;
+  /// rows[p] = the words of all steps of pixel p, in the scratch.
+  void Gather(const Task& task, const uint64_t** rows) const;
   void CountWords(const std::byte* blob, const Task& task) const;
   void CountTables(const std::byte* blob, const Task& task) const;
 

@@ -131,15 +131,20 @@ BitTile ChooseBitTile() {
   if (RunsSimdTarget("AVX3") && HasVpopcntdq()) {
     if (const BitTile tile = BitTileAvx512Vpopcntdq(); tile.whole != nullptr) return tile;
   }
-  return {kHighwayPixels, false,
-          [](const BitTileArgs& args) {
-            HWY_DYNAMIC_DISPATCH(CountBits)
-            (args);
-          },
-          [](const BitTileArgs& args) {
-            HWY_DYNAMIC_DISPATCH(CountBitsOfOne)
-            (args);
-          }};
+  if (RunsSimdTarget("NEON")) {
+    if (const BitTile tile = BitTileNeon(); tile.whole != nullptr) return tile;
+  }
+  return {.pixels = kHighwayPixels,
+          .whole =
+              [](const BitTileArgs& args) {
+                HWY_DYNAMIC_DISPATCH(CountBits)
+                (args);
+              },
+          .single =
+              [](const BitTileArgs& args) {
+                HWY_DYNAMIC_DISPATCH(CountBitsOfOne)
+                (args);
+              }};
 }
 
 }  // namespace fettle::kernels

@@ -32,19 +32,25 @@ struct BitTileArgs {
 struct BitTile {
   int pixels = 1;
   bool counts_words = false;  // vectors count bits of whole words
+  /// bases[p] is a row of the words of all steps, side by side, and weights of each two steps lie
+  /// [kBitOutputs][2], of a last one [kBitOutputs].
+  bool gathers = false;
   void (*whole)(const BitTileArgs&) = nullptr;
   void (*single)(const BitTileArgs&) = nullptr;
   void (*pair)(const BitTileArgs&) = nullptr;
   void (*single_pair)(const BitTileArgs&) = nullptr;
 };
 
-/// The best that the machine has: vpopcntq of AVX-512, elsewhere bytes counted by Highway, which
-/// are summed before they overflow; popcount of 64 bits where there are no vectors.
+/// The best that the machine has: vpopcntq of AVX-512, cnt of NEON, elsewhere bytes counted by
+/// Highway, which are summed before they overflow; popcount of 64 bits where there are no vectors.
 BitTile ChooseBitTile();
 
 /// Whether this processor counts bits of whole AVX-512 vectors.
 bool HasVpopcntdq();
 /// `whole` is null where the build's target has no AVX-512 VPOPCNTDQ.
 BitTile BitTileAvx512Vpopcntdq();
+
+/// `whole` is null where the build's target has no NEON of 64 bits.
+BitTile BitTileNeon();
 
 }  // namespace fettle::kernels
