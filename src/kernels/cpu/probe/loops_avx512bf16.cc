@@ -26,7 +26,7 @@ inline int64_t RunBf16Dot(int64_t rounds, Chains chains) {
 }
 
 int64_t IndependentBf16(int64_t rounds) {
-  return RunBf16Dot(rounds, [](auto... all) { return TenChains(all...); });
+  return RunBf16Dot(rounds, [](auto... all) { return ManyChains(all...); });
 }
 int64_t DependentBf16(int64_t rounds) {
   return RunBf16Dot(rounds, [](auto... all) { return OneChain(all...); });

@@ -29,7 +29,7 @@ inline int64_t RunFp16Fma(int64_t rounds, Chains chains) {
 }
 
 int64_t IndependentFp16(int64_t rounds) {
-  return RunFp16Fma(rounds, [](auto... all) { return TenChains(all...); });
+  return RunFp16Fma(rounds, [](auto... all) { return ManyChains(all...); });
 }
 int64_t DependentFp16(int64_t rounds) {
   return RunFp16Fma(rounds, [](auto... all) { return OneChain(all...); });

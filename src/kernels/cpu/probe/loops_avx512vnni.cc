@@ -26,7 +26,7 @@ inline int64_t RunDot(int64_t rounds, Chains chains) {
 }
 
 int64_t Independent(int64_t rounds) {
-  return RunDot(rounds, [](auto... all) { return TenChains(all...); });
+  return RunDot(rounds, [](auto... all) { return ManyChains(all...); });
 }
 int64_t Dependent(int64_t rounds) {
   return RunDot(rounds, [](auto... all) { return OneChain(all...); });

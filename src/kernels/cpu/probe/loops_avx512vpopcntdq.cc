@@ -40,13 +40,13 @@ inline int64_t RunBitDot(int64_t rounds, Chains chains) {
 }
 
 int64_t IndependentPopcount(int64_t rounds) {
-  return RunPopcount(rounds, [](auto... all) { return TenChains(all...); });
+  return RunPopcount(rounds, [](auto... all) { return ManyChains(all...); });
 }
 int64_t DependentPopcount(int64_t rounds) {
   return RunPopcount(rounds, [](auto... all) { return OneChain(all...); });
 }
 int64_t IndependentBitDot(int64_t rounds) {
-  return RunBitDot(rounds, [](auto... all) { return TenChains(all...); });
+  return RunBitDot(rounds, [](auto... all) { return ManyChains(all...); });
 }
 
 constexpr RegisterLoop kLoops[] = {{.instruction = "popcount u64",
