@@ -187,6 +187,8 @@ TEST_F(OpenClMma, SlicesAreAddedUp) {
   Check(kOpenClMatMulMma, kMmaGroups[4], {{"BK", 32}, {"SPLIT", 3}, {"STAGES", 3}});
   Check(kOpenClConvMma, kMmaConvolutions[0], {{"SPLIT", 4}});
   Check(kOpenClConvMma, kMmaConvolutions[1], {{"BK", 64}, {"WK", 2}, {"SPLIT", 3}, {"STAGES", 4}});
+  Check(kOpenClQuantisedConvMma, kByteConvolutions[0], {{"SPLIT", 2}});
+  Check(kOpenClQuantisedMatMulMma, kByteProducts[0], {{"SPLIT", 2}});
 }
 
 TEST_F(OpenClMma, WarpsShareSteps) {

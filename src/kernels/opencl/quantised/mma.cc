@@ -81,6 +81,8 @@ Result<std::unique_ptr<PreparedKernel>> PrepareByteMma(const Problem& problem,
                                launch.Int(product.conv.out[2]).Int(product.conv.ic);
                              else
                                launch.Value(PixelDims(problem.shape(product.q.anchor())));
+                             if (program.workspace > 0)
+                               launch.Workspace(0, kTilePartBytes).Tickets();
                            });
 }
 
