@@ -6,7 +6,7 @@
 //
 // ROWS are lines of label; kernel; plain kernel; parameter sets, separated by "|", each
 // NAME=VALUE,... beside the usual ones; group as text with "\n" for its ends of lines. Activations
-// are f16 where the kernel takes buffers of it.
+// are f16, of kernels whose name ends in "f32" f32.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -136,7 +136,9 @@ void RunRow(const std::vector<std::string>& row, int launches, const OpenClDevic
   if (auto made = MakeContender(*plain, graph, DType::kF32, {}, device, stream))
     want = made->Output(stream);
   for (const std::string& set : Split(row[3], '|')) {
-    auto made = MakeContender(*kernel, graph, DType::kF16, ReadParams(set), device, stream);
+    const bool is_f32 = row[1].ends_with("f32");
+    auto made = MakeContender(*kernel, graph, is_f32 ? DType::kF32 : DType::kF16, ReadParams(set),
+                              device, stream);
     if (!made || gate == nullptr) continue;
     const double error = RelativeError(made->Output(stream), want);
     const double least = gate->LeastMicroseconds(launches, 5, [&] {

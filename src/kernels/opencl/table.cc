@@ -18,9 +18,13 @@ extern const KernelDesc kOpenClConvPointwise;
 extern const KernelDesc kOpenClConvPointwiseF16;
 extern const KernelDesc kOpenClConvLocal;
 extern const KernelDesc kOpenClConvMma;
+extern const KernelDesc kOpenClConvMmaBlocks;
+extern const KernelDesc kOpenClConvMmaBlocksF32;
+extern const KernelDesc kOpenClConvMmaF32;
 extern const KernelDesc kOpenClConvMmaTf32;
 extern const KernelDesc kOpenClConvSeparable;
 extern const KernelDesc kOpenClConvMmaWindow;
+extern const KernelDesc kOpenClConvMmaWindowF32;
 extern const KernelDesc kOpenClConvTransposeGather;
 extern const KernelDesc kOpenClConvWinograd;
 extern const KernelDesc kOpenClDistancePairs;
@@ -35,6 +39,7 @@ extern const KernelDesc kOpenClMatMulImages;
 extern const KernelDesc kOpenClMatMulLocal;
 extern const KernelDesc kOpenClMatMulLocalF16;
 extern const KernelDesc kOpenClMatMulMma;
+extern const KernelDesc kOpenClMatMulMmaF32;
 extern const KernelDesc kOpenClMatMulMmaTf32;
 extern const KernelDesc kOpenClMatMulNaive;
 extern const KernelDesc kOpenClMatMulRegisters;
@@ -76,9 +81,13 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClConvPointwise,
       &kOpenClConvLocal,
       &kOpenClConvMma,
+      &kOpenClConvMmaBlocks,
+      &kOpenClConvMmaBlocksF32,
+      &kOpenClConvMmaF32,
       &kOpenClConvMmaTf32,
       &kOpenClConvSeparable,
       &kOpenClConvMmaWindow,
+      &kOpenClConvMmaWindowF32,
       &kOpenClConvTransposeGather,
       &kOpenClConvWinograd,
       &kOpenClDistancePairs,
@@ -91,6 +100,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClMatMulImages,
       &kOpenClMatMulLocal,
       &kOpenClMatMulMma,
+      &kOpenClMatMulMmaF32,
       &kOpenClMatMulMmaTf32,
       &kOpenClMatMulNaive,
       &kOpenClMatMulRegisters,

@@ -10,8 +10,11 @@
 
 namespace fettle::kernels {
 
-extern const KernelDesc kOpenClConvMma, kOpenClConvMmaWindow, kOpenClMatMulMma;
+extern const KernelDesc kOpenClConvMma, kOpenClConvMmaBlocks, kOpenClConvMmaWindow,
+    kOpenClMatMulMma;
 extern const KernelDesc kOpenClConvMmaTf32, kOpenClMatMulMmaTf32;
+extern const KernelDesc kOpenClConvMmaF32, kOpenClConvMmaBlocksF32, kOpenClConvMmaWindowF32,
+    kOpenClMatMulMmaF32;
 extern const KernelDesc kOpenClQuantisedConvMma, kOpenClQuantisedMatMulMma;
 
 namespace {
@@ -88,6 +91,13 @@ constexpr std::string_view kByteProducts[] = {
 const Params kSmallTile = {{"BM", 32}, {"BN", 32}, {"BK", 32},    {"WM", 16},
                            {"WN", 16}, {"WK", 1},  {"STAGES", 2}, {"SPLIT", 1}};
 
+/// 15 tiles, most of them at edges, four of them one after the other.
+constexpr std::string_view kTwentyChannels =
+    "input %x: f32[2x20x9x37]\nconst %w: f32[20x20x3x3]\nconst %b: f32[20]\n"
+    "%y = Conv(%x, %w, %b) {pads=[1,1,1,1]}\noutput %y\n";
+const Params kTilesOfTwenty = {{"TILE_H", 2}, {"TILE_W", 16}, {"BN", 32},
+                               {"WM", 16},    {"WN", 32},     {"TILES", 4}};
+
 class OpenClMma : public testing::Test {
  protected:
   void SetUp() override {
@@ -154,7 +164,7 @@ TEST_F(OpenClMma, ProductsOfBytesAgreeWithTheOracle) {
   for (const std::string_view group : kByteProducts) Check(kOpenClQuantisedMatMulMma, group);
 }
 
-/// Those, a first layer, and an even and an odd number of pieces of eight channels.
+/// Those, a first layer, an even and an odd number of pieces of eight channels, several tiles.
 TEST_F(OpenClMma, ConvolutionsOfAWindowAgreeWithTheOracle) {
   for (const std::string_view group : kMmaConvolutions) Check(kOpenClConvMmaWindow, group);
   Check(kOpenClConvMmaWindow, kMmaConvolutions[0],
@@ -162,13 +172,41 @@ TEST_F(OpenClMma, ConvolutionsOfAWindowAgreeWithTheOracle) {
   Check(kOpenClConvMmaWindow,
         "input %x: f32[2x3x17x19]\nconst %w: f32[24x3x7x7]\nconst %b: f32[24]\n"
         "%c = Conv(%x, %w, %b) {pads=[3,3,3,3], strides=[2,2]}\n%y = Relu(%c)\noutput %y\n");
-  Check(kOpenClConvMmaWindow,
-        "input %x: f32[1x20x9x37]\nconst %w: f32[20x20x3x3]\nconst %b: f32[20]\n"
-        "%y = Conv(%x, %w, %b) {pads=[1,1,1,1]}\noutput %y\n",
-        {{"TILE_H", 2}, {"TILE_W", 32}, {"BN", 32}, {"WM", 32}, {"WN", 32}});
+  Check(kOpenClConvMmaWindow, kTwentyChannels, kTilesOfTwenty);
   Check(kOpenClConvMmaWindow,
         "input %x: f32[1x1x12x9]\nconst %w: f32[4x1x3x3]\n"
         "%y = Conv(%x, %w) {pads=[1,1,1,1]}\noutput %y\n");
+}
+
+/// Blocks that are full and not, of a tile that fills its warps and not; slices of several blocks
+/// and of one; warps that share the steps of a block.
+TEST_F(OpenClMma, ConvolutionsByBlocksAgreeWithTheOracle) {
+  for (const size_t i : {0, 1}) Check(kOpenClConvMmaBlocks, kMmaConvolutions[i]);
+  constexpr std::string_view kThreeBlocks =
+      "input %x: f32[2x72x9x8]\nconst %w: f32[36x72x3x3]\nconst %b: f32[36]\n"
+      "%c = Conv(%x, %w, %b) {pads=[1,0,1,2], strides=[2,1], dilations=[1,2]}\n%y = Relu(%c)\n"
+      "output %y\n";
+  Params tile = {{"TILE_H", 2}, {"TILE_W", 7}, {"BN", 32},    {"BK", 32},  {"WM", 16},
+                 {"WN", 16},    {"WK", 1},     {"STAGES", 4}, {"SPLIT", 2}};
+  Check(kOpenClConvMmaBlocks, kThreeBlocks, tile);
+  tile["SPLIT"] = 3;
+  tile["STAGES"] = 2;
+  Check(kOpenClConvMmaBlocks, kThreeBlocks, tile);
+  tile["SPLIT"] = 1;
+  tile["BK"] = 64;
+  tile["WK"] = 2;
+  tile["STAGES"] = 6;
+  Check(kOpenClConvMmaBlocks, kThreeBlocks, tile);
+}
+
+/// Three products of two parts of each factor keep f32, within its own tolerance.
+TEST_F(OpenClMma, PartsOfF32AgreeWithTheOracle) {
+  for (const size_t i : {1, 2}) Check(kOpenClMatMulMmaF32, kMmaGroups[i]);
+  Check(kOpenClMatMulMmaF32, kMmaGroups[1], {{"BK", 64}, {"WK", 2}, {"SPLIT", 2}});
+  for (const KernelDesc* kernel :
+       {&kOpenClConvMmaF32, &kOpenClConvMmaBlocksF32, &kOpenClConvMmaWindowF32})
+    Check(*kernel, kMmaConvolutions[0]);
+  Check(kOpenClConvMmaWindowF32, kTwentyChannels, kTilesOfTwenty);
 }
 
 TEST_F(OpenClMma, OtherTilesDoToo) {

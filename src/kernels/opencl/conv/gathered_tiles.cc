@@ -24,13 +24,12 @@ Result<std::vector<StateAssignment>> BuffersOf(DType storage, const ir::Graph& g
   return states;
 }
 
-Work MmaConvWork(DType storage, const PixelConv& conv) {
-  const double macs =
-      static_cast<double>(conv.pixels() * conv.oc) * static_cast<double>(conv.taps() * conv.ic);
-  const double y = static_cast<double>(conv.pixels() * conv.oc);
-  return {.operations = 2 * macs,
-          .ceiling = storage == DType::kF16 ? "f16 mma" : "tf32 mma",
-          .bytes = y * static_cast<double>(StorageBytes(storage, 1))};
+Work MmaConvWork(MmaFactors factors, const PixelConv& conv) {
+  const auto y = static_cast<double>(conv.pixels() * conv.oc);
+  const double products = factors == MmaFactors::kFloats ? 3 : 1;
+  return {.operations = 2 * products * y * static_cast<double>(conv.taps() * conv.ic),
+          .ceiling = factors == MmaFactors::kHalves ? "f16 mma" : "tf32 mma",
+          .bytes = y * static_cast<double>(StorageBytes(StorageOf(factors), 1))};
 }
 
 FilterForm GatheredForm(const PixelConv& conv, int64_t chunk) {
@@ -42,9 +41,12 @@ FilterForm GatheredForm(const PixelConv& conv, int64_t chunk) {
           .axes = {{rows, 0}, {conv.taps(), 2}, {channels, 1}}};
 }
 
-WarpProduct GatheredProduct(const PixelConv& conv, int64_t chunk) {
-  return {conv.image_pixels(), conv.oc, conv.taps() * DivideUp(conv.ic, chunk) * kChunkPairs,
-          conv.batch};
+WarpProduct GatheredProduct(const PixelConv& conv, int64_t chunk, int64_t parts) {
+  return {.m = conv.image_pixels(),
+          .n = conv.oc,
+          .k = conv.taps() * DivideUp(conv.ic, chunk) * kChunkPairs,
+          .batch = conv.batch,
+          .parts = parts};
 }
 
 void DefineGeometry(const PixelConv& conv, BuildOptions& options) {
@@ -55,6 +57,11 @@ void DefineGeometry(const PixelConv& conv, BuildOptions& options) {
   options.Define("IN_H", conv.in[1]).Define("IN_W", conv.in[2]);
   options.Define("OUT_H", conv.out[1]).Define("OUT_W", conv.out[2]);
   options.Define("IN_QUADS", DivideUp(conv.ic, 4));
+}
+
+void DefineColumns(const PixelConv& conv, int64_t wn, BuildOptions& options) {
+  constexpr int64_t kColumns = 8;  // of an instruction
+  if (conv.oc <= wn) options.Define("COLUMNS", DivideUp(conv.oc, kColumns));
 }
 
 void DefineGathered(const PixelConv& conv, const WarpTile& tile, BuildOptions& options) {

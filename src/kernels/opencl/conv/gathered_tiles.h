@@ -11,15 +11,44 @@ Result<PixelConv> ReadForMma(const ir::Graph& group, const Device& device);
 /// States in which input and output are buffers of `storage`.
 Result<std::vector<StateAssignment>> BuffersOf(DType storage, const ir::Graph& group,
                                                const PixelConv& conv, const Device& device);
-/// That of instructions for factors stored as f16 or f32.
-Work MmaConvWork(DType storage, const PixelConv& conv);
+/// What convolutions by matrix instructions multiply: f16, f32 rounded to TF32, or f32 each in two
+/// parts of TF32, which takes three products for one.
+enum class MmaFactors : uint8_t { kHalves, kTf32, kFloats };
+constexpr DType StorageOf(MmaFactors factors) {
+  return factors == MmaFactors::kHalves ? DType::kF16 : DType::kF32;
+}
+constexpr Arithmetic ArithmeticOf(MmaFactors factors) {
+  return factors == MmaFactors::kTf32 ? Arithmetic::kTF32 : Arithmetic::kF32;
+}
+/// PARTS of warp_tiles.clh.
+constexpr int64_t PartsOf(MmaFactors factors) { return factors == MmaFactors::kFloats ? 2 : 1; }
+/// Input channels that one copy brings.
+constexpr int64_t ChunkOf(MmaFactors factors) {
+  return factors == MmaFactors::kHalves ? kChunkBytes / 2 : kChunkBytes / 4;
+}
+
+/// Family::states and ::work.
+template <MmaFactors kFactors>
+Result<std::vector<StateAssignment>> MmaStates(const ir::Graph& group, const PixelConv& conv,
+                                               const Device& device) {
+  return BuffersOf(StorageOf(kFactors), group, conv, device);
+}
+Work MmaConvWork(MmaFactors factors, const PixelConv& conv);
+template <MmaFactors kFactors>
+Work MmaWorkOf(const Problem&, const PixelConv& conv, const Params&, const Device&) {
+  return MmaConvWork(kFactors, conv);
+}
 
 /// Rows of output channels, each tap by tap, of pieces of `chunk` input channels; channels that
 /// fill up are zero.
 FilterForm GatheredForm(const PixelConv& conv, int64_t chunk);
 
-/// Pixels of an image by output channels.
-WarpProduct GatheredProduct(const PixelConv& conv, int64_t chunk);
+/// Pixels of an image by output channels; `parts` as PARTS of warp_tiles.clh.
+WarpProduct GatheredProduct(const PixelConv& conv, int64_t chunk, int64_t parts = 1);
+
+/// COLUMNS of warp_tiles.clh: where all channels are those of one warp of `wn`, those that are
+/// there.
+void DefineColumns(const PixelConv& conv, int64_t wn, BuildOptions& options);
 
 /// The macros of geometry.clh, and those of gathered_tiles.clh too.
 void DefineGeometry(const PixelConv& conv, BuildOptions& options);

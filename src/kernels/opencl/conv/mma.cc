@@ -1,6 +1,7 @@
 // Convolutions as products by matrix instructions (mma.cl).
 //   opencl.conv.mma       of f16
 //   opencl.conv.mma.tf32  of f32, factors rounded to TF32
+//   opencl.conv.mma.f32   of f32, each in two parts of TF32
 #include <algorithm>
 
 #include "kernels/opencl/conv/gathered_tiles.h"
@@ -8,30 +9,33 @@
 namespace fettle::kernels {
 namespace {
 
-/// Input channels that one copy brings.
-int64_t ChunkOf(DType storage) { return kChunkBytes / StorageBytes(storage, 1); }
+template <MmaFactors kFactors>
+WarpProduct ProductOf(const PixelConv& conv) {
+  return GatheredProduct(conv, ChunkOf(kFactors), PartsOf(kFactors));
+}
 
-ParamSpace MmaSpace(const Problem& problem, const PixelConv& conv, const Device& device) {
+template <MmaFactors kFactors>
+ParamSpace MmaSpace(const Problem&, const PixelConv& conv, const Device& device) {
   const OpenClFacts& facts = AsOpenCl(device).facts();
-  const WarpProduct product = GatheredProduct(conv, ChunkOf(problem.states.outputs[0].storage));
+  const WarpProduct product = ProductOf<kFactors>(conv);
   return {kWarpTileFields.Tunables(), kWarpTileFields.Write(UsualWarpTile(product, facts)),
           [&facts, product](const Params& params) {
             return CheckWarpTile(product, kWarpTileFields.Read(params), facts);
           }};
 }
 
+template <MmaFactors kFactors>
 Result<std::unique_ptr<PreparedKernel>> PrepareMma(const Problem& problem, const PixelConv& conv,
                                                    const Params& params, const Device& device) {
   const WarpTile tile = kWarpTileFields.Read(params);
-  const State& state = problem.states.outputs[0];
   const OpenClFacts& facts = AsOpenCl(device).facts();
-  BuildOptions options = AccessOptions(state);
+  BuildOptions options = AccessOptions(problem.states.outputs[0]);
   DefineWarpTile(tile, facts, options);
+  if (PartsOf(kFactors) > 1) options.Define("PARTS", PartsOf(kFactors));
   DefineGathered(conv, tile, options);
-  const int64_t chunk = ChunkOf(state.storage);
-  const WarpProduct product = GatheredProduct(conv, chunk);
+  const WarpProduct product = ProductOf<kFactors>(conv);
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
-                   RecordConv(problem, conv, GatheredForm(conv, chunk),
+                   RecordConv(problem, conv, GatheredForm(conv, ChunkOf(kFactors)),
                               {.path = "conv/mma.cl",
                                .function = "conv_mma",
                                .options = std::move(options),
@@ -42,41 +46,33 @@ Result<std::unique_ptr<PreparedKernel>> PrepareMma(const Problem& problem, const
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
-template <DType storage>
-Result<std::vector<StateAssignment>> MmaStates(const ir::Graph& group, const PixelConv& conv,
-                                               const Device& device) {
-  return BuffersOf(storage, group, conv, device);
-}
-template <DType storage>
-Work MmaWorkOf(const Problem&, const PixelConv& conv, const Params&, const Device&) {
-  return MmaConvWork(storage, conv);
-}
-
 /// Tiles have 16 rows of pixels, and 16 channels go into one instruction.
 template <int kUsual>
 int MmaTaste(const PixelConv& conv, const Device&) {
   return conv.ic >= 16 && conv.oc >= 16 && conv.image_pixels() >= 16 ? kUsual : 2;
 }
 
-template <DType storage, int kUsualTaste>
+template <MmaFactors kFactors, int kUsualTaste>
 constexpr Family<PixelConv> kMmaConvFamily{.read = ReadForMma,
-                                           .states = MmaStates<storage>,
-                                           .prepare = PrepareMma,
-                                           .params = MmaSpace,
+                                           .states = MmaStates<kFactors>,
+                                           .prepare = PrepareMma<kFactors>,
+                                           .params = MmaSpace<kFactors>,
                                            .taste = MmaTaste<kUsualTaste>,
-                                           .work = MmaWorkOf<storage>};
+                                           .work = MmaWorkOf<kFactors>};
+
+template <MmaFactors kFactors, int kUsualTaste>
+constexpr KernelDesc MmaConv(std::string_view name) {
+  return {.name = name,
+          .arithmetic = ArithmeticOf(kFactors),
+          .match = MatchAs<kMmaConvFamily<kFactors, kUsualTaste>>,
+          .parameters = ParametersOf<kWarpTileFields>};
+}
 
 }  // namespace
 
-extern const KernelDesc kOpenClConvMma;
-const KernelDesc kOpenClConvMma = {.name = "opencl.conv.mma",
-                                   .match = MatchAs<kMmaConvFamily<DType::kF16, 12>>,
-                                   .parameters = ParametersOf<kWarpTileFields>};
-
-extern const KernelDesc kOpenClConvMmaTf32;
-const KernelDesc kOpenClConvMmaTf32 = {.name = "opencl.conv.mma.tf32",
-                                       .arithmetic = Arithmetic::kTF32,
-                                       .match = MatchAs<kMmaConvFamily<DType::kF32, 11>>,
-                                       .parameters = ParametersOf<kWarpTileFields>};
+extern const KernelDesc kOpenClConvMma, kOpenClConvMmaTf32, kOpenClConvMmaF32;
+const KernelDesc kOpenClConvMma = MmaConv<MmaFactors::kHalves, 12>("opencl.conv.mma");
+const KernelDesc kOpenClConvMmaTf32 = MmaConv<MmaFactors::kTf32, 11>("opencl.conv.mma.tf32");
+const KernelDesc kOpenClConvMmaF32 = MmaConv<MmaFactors::kFloats, 10>("opencl.conv.mma.f32");
 
 }  // namespace fettle::kernels

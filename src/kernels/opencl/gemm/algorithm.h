@@ -116,8 +116,8 @@ extern const GemmAlgorithm kGemmVector;
 /// Broadcasts in a sub-group, parts of k side by side, many small products (shared.cc).
 extern const GemmAlgorithm kGemmSubGroups, kGemmSplit, kGemmBatched;
 
-/// Instructions that multiply matrices of f16, and of f32 as TF32 (mma.cc).
-extern const GemmAlgorithm kGemmMma, kGemmMmaTf32;
+/// Instructions that multiply matrices of f16, of f32 as TF32, and of f32 in two parts (mma.cc).
+extern const GemmAlgorithm kGemmMma, kGemmMmaTf32, kGemmMmaF32;
 
 /// The forms of algorithms that read buffers: as they are given, and as rows.
 inline constexpr GemmForms kAsGivenForms[] = {

@@ -1,5 +1,5 @@
-// Products of f16, and of f32 as TF32, by matrix instructions (mma.cl): what their parameters may
-// be and how they are launched.
+// Products of f16, and of f32 as TF32 or in two parts of TF32, by matrix instructions (mma.cl):
+// what their parameters may be and how they are launched.
 #include <algorithm>
 
 #include "kernels/opencl/gemm/tiles.h"
@@ -17,23 +17,32 @@ Status HasMma(const GemmShape& shape, const OpenClFacts& facts) {
   return OkStatus();
 }
 
+template <int64_t kParts>
 WarpProduct ProductOf(const GemmShape& shape, const OpenClFacts& facts) {
   const bool is_half = shape.storage == DType::kF16;
-  return {shape.m, shape.n, shape.k * StorageBytes(shape.storage, 1) / 2, shape.batch,
-          facts.mma.warpgroups && is_half && !shape.trans_a};
+  return {shape.m,
+          shape.n,
+          shape.k * StorageBytes(shape.storage, 1) / 2,
+          shape.batch,
+          facts.mma.warpgroups && is_half && !shape.trans_a,
+          kParts};
 }
 
+template <int64_t kParts>
 WarpTile UsualMma(const GemmShape& shape, const OpenClFacts& facts) {
-  return UsualWarpTile(ProductOf(shape, facts), facts);
+  return UsualWarpTile(ProductOf<kParts>(shape, facts), facts);
 }
+template <int64_t kParts>
 Status CheckMma(const GemmShape& shape, const WarpTile& tile, const OpenClFacts& facts) {
-  return CheckWarpTile(ProductOf(shape, facts), tile, facts);
+  return CheckWarpTile(ProductOf<kParts>(shape, facts), tile, facts);
 }
 
+template <int64_t kParts>
 GemmSetup SetUpMma(const GemmShape& shape, const GemmForms&, const WarpTile& tile,
                    const OpenClFacts& facts) {
   GemmSetup setup{.path = "gemm/mma.cl", .function = "gemm_mma"};
   DefineWarpTile(tile, facts, setup.options);
+  if (kParts > 1) setup.options.Define("PARTS", kParts);
   const int64_t a_row = shape.trans_a ? shape.m : shape.k;
   // Rows along k are read four words at a time, others one.
   setup.b_by_columns = shape.constant_b && shape.storage == DType::kF32;
@@ -47,17 +56,18 @@ GemmSetup SetUpMma(const GemmShape& shape, const GemmForms&, const WarpTile& til
   setup.options.Define("CHUNKS_ALIGNED", chunks ? 1 : 0);
   setup.options.Define("ALIGNED", shape.n % 4 == 0 ? 1 : 0);
   setup.options.Define("TRANS_A", shape.trans_a ? 1 : 0).Define("TRANS_B", trans_b ? 1 : 0);
-  setup.sizes = WarpTileSizes(ProductOf(shape, facts), tile);
-  setup.shared_bytes = ProductOf(shape, facts).SharedBytesOf(tile);
+  setup.sizes = WarpTileSizes(ProductOf<kParts>(shape, facts), tile);
+  setup.shared_bytes = ProductOf<kParts>(shape, facts).SharedBytesOf(tile);
   setup.more = {MatrixMap(shape), static_cast<cl_int>(a_row), static_cast<cl_int>(setup.b_pitch)};
   return setup;
 }
 
-/// Algorithm of matrices stored as `storages`.
-template <const auto& storages>
+/// Algorithm of matrices stored as `storages`, each element in kParts.
+template <const auto& storages, int64_t kParts = 1>
 constexpr GemmAlgorithm MmaOf() {
   GemmAlgorithm algorithm =
-      GemmOf<kWarpTileFields, UsualMma, CheckMma, SetUpMma>(kAsGivenForms, HasMma);
+      GemmOf<kWarpTileFields, UsualMma<kParts>, CheckMma<kParts>, SetUpMma<kParts>>(kAsGivenForms,
+                                                                                    HasMma);
   algorithm.storages = storages;
   return algorithm;
 }
@@ -68,5 +78,6 @@ constexpr DType kHalf[] = {DType::kF16}, kSingle[] = {DType::kF32};
 
 const GemmAlgorithm kGemmMma = MmaOf<kHalf>();
 const GemmAlgorithm kGemmMmaTf32 = MmaOf<kSingle>();
+const GemmAlgorithm kGemmMmaF32 = MmaOf<kSingle, 2>();
 
 }  // namespace fettle::kernels

@@ -28,9 +28,9 @@ Status CheckSplit(const WarpProduct& product, const WarpTile& tile) {
   if (const int64_t tiles = product.TilesOf(tile); tiles > OpenClStream::kTickets)
     return InvalidArgument("SPLIT: expected at most {} tiles, got {}", OpenClStream::kTickets,
                            tiles);
-  constexpr int64_t kMostBytes = 64 << 20;
-  if (const int64_t bytes = product.SharedBytesOf(tile); bytes > kMostBytes)
-    return InvalidArgument("SPLIT: expected parts of at most {} bytes, got {}", kMostBytes, bytes);
+  if (const int64_t bytes = product.SharedBytesOf(tile); bytes > kMostSharedBytes)
+    return InvalidArgument("SPLIT: expected parts of at most {} bytes, got {}", kMostSharedBytes,
+                           bytes);
   return OkStatus();
 }
 
@@ -51,9 +51,7 @@ Status CheckWarpgroups(const WarpProduct& product, const WarpTile& tile) {
 
 }  // namespace
 
-Status CheckWarpTile(const WarpProduct& product, const WarpTile& tile, const OpenClFacts& facts) {
-  RETURN_IF_ERROR(CheckSplit(product, tile));
-  RETURN_IF_ERROR(CheckWarpgroups(product, tile));
+Status CheckWarps(const WarpTile& tile, int64_t parts, const OpenClFacts& facts) {
   if (tile.bm % tile.wm != 0 || tile.bn % tile.wn != 0)
     return InvalidArgument("WM, WN: {}x{} do not cut {}x{} evenly", tile.wm, tile.wn, tile.bm,
                            tile.bn);
@@ -63,10 +61,19 @@ Status CheckWarpTile(const WarpProduct& product, const WarpTile& tile, const Ope
                            facts.max_work_group_size, items);
   // Registers of a work-item: the least that the largest file of today has for so many.
   constexpr int64_t kSums = 64 * 64, kRegisters = 65536;
-  if (tile.wm * tile.wn / 32 * 2 * items > kRegisters || tile.wm * tile.wn > kSums)
+  const int64_t sums = tile.wm * tile.wn * parts;
+  if (sums / 32 * 2 * items > kRegisters || sums > kSums)
     return InvalidArgument("WM, WN: {} work-items have too few registers", items);
   if (tile.bk < 32 * tile.wk)
     return InvalidArgument("BK: expected at least {}, got {}", 32 * tile.wk, tile.bk);
+  return OkStatus();
+}
+
+Status CheckWarpTile(const WarpProduct& product, const WarpTile& tile, const OpenClFacts& facts) {
+  RETURN_IF_ERROR(CheckSplit(product, tile));
+  RETURN_IF_ERROR(CheckWarpgroups(product, tile));
+  RETURN_IF_ERROR(CheckWarps(tile, product.parts, facts));
+  const int64_t items = tile.items();
   if (std::min(tile.bm, tile.bn) * tile.bk / 8 % items != 0)
     return InvalidArgument("BK: {} work-items cannot share the tiles evenly", items);
   if (tile.bytes() > facts.mma.local_bytes)

@@ -40,14 +40,19 @@ struct WarpProduct {
   int64_t m = 1, n = 1, k = 1, batch = 1;
   /// The device has instructions of warpgroups for its factors, of which A lies by rows.
   bool for_warpgroups = false;
+  /// Parts that each f32 is cut to, 1 or 2 (PARTS of warp_tiles.clh).
+  int64_t parts = 1;
   /// Work-groups, of one part of k each.
   int64_t TilesOf(const WarpTile& tile) const;
   /// Bytes in which groups add up a tile; 0: none does.
   int64_t SharedBytesOf(const WarpTile& tile) const;
 };
 
-/// What a part of a tile is made of in the workspace: four floats.
-inline constexpr int64_t kTilePartBytes = 16;
+/// What a part of a tile is made of in the workspace, four floats, and the most of it.
+inline constexpr int64_t kTilePartBytes = 16, kMostSharedBytes = 64 << 20;
+
+/// Whether the warps cut the tile evenly and have registers for it.
+Status CheckWarps(const WarpTile& tile, int64_t parts, const OpenClFacts& facts);
 
 /// Whether work-groups of the tile fit the device, and the product so many parts.
 Status CheckWarpTile(const WarpProduct& product, const WarpTile& tile, const OpenClFacts& facts);

@@ -40,7 +40,8 @@ std::span<const LadderStep> FloatSteps() {
       {"small products", "opencl.matmul.batched"},
       {"matrix instructions", "opencl.matmul.mma", nullptr, kWarps},
       {"the same, usual tiles", "opencl.matmul.mma"},
-      {"matrix instructions, TF32", "opencl.matmul.mma.tf32"}};
+      {"matrix instructions, TF32", "opencl.matmul.mma.tf32"},
+      {"matrix instructions, f32 in two parts", "opencl.matmul.mma.f32"}};
   return kSteps;
 }
 

@@ -5,6 +5,7 @@
 //   opencl.matmul.local         tiles in local memory
 //   opencl.matmul.mma           instructions that multiply matrices of f16
 //   opencl.matmul.mma.tf32      the same of f32, factors rounded to TF32
+//   opencl.matmul.mma.f32       the same of f32, each two of TF32: three products for one
 //   opencl.matmul.vector        one row or one column
 //   opencl.matmul.split_k       tiles in registers, parts of k added up after
 //   opencl.matmul.batched       many small products, each as a whole in local memory
@@ -55,20 +56,22 @@ int MmaTaste(const ProductFacts& facts, const Device&) {
   return shape.m >= 16 && shape.n >= 16 && shape.k >= 16 ? kUsual : 2;
 }
 
-template <Arithmetic arithmetic>
+/// kProducts instructions for each product.
+template <int kProducts>
 Work MmaWork(const Problem& problem, const ProductFacts& facts, const Params&, const Device&) {
   const GemmShape& shape = facts.shape;
   const State& c = problem.states.outputs[0];
   const double macs = static_cast<double>(shape.m * shape.n) * static_cast<double>(shape.k);
-  return {.operations = 2 * macs * static_cast<double>(shape.batch),
-          .ceiling = arithmetic == Arithmetic::kTF32 ? "tf32 mma" : "f16 mma",
+  return {.operations = 2 * kProducts * macs * static_cast<double>(shape.batch),
+          .ceiling = c.storage == DType::kF16 ? "f16 mma" : "tf32 mma",
           .bytes = static_cast<double>(StorageBytes(c.storage, shape.m * shape.n * shape.batch))};
 }
 
-template <const GemmAlgorithm& kAlgorithm, int kUsualTaste, Arithmetic arithmetic>
+template <const GemmAlgorithm& kAlgorithm, int kUsualTaste,
+          Arithmetic arithmetic = Arithmetic::kF32, int kProducts = 1>
 constexpr Family<ProductFacts> kMmaFamily = [] {
   Family<ProductFacts> family = kProductFamily<kAlgorithm, MmaTaste<kUsualTaste>, arithmetic>;
-  family.work = MmaWork<arithmetic>;
+  family.work = MmaWork<kProducts>;
   return family;
 }();
 
@@ -88,7 +91,7 @@ const KernelDesc kOpenClMatMulLocal = {
 
 extern const KernelDesc kOpenClMatMulMma;
 const KernelDesc kOpenClMatMulMma = {.name = "opencl.matmul.mma",
-                                     .match = MatchAs<kMmaFamily<kGemmMma, 14, Arithmetic::kF32>>,
+                                     .match = MatchAs<kMmaFamily<kGemmMma, 14>>,
                                      .parameters = ProductParameters<kGemmMma>};
 
 extern const KernelDesc kOpenClMatMulMmaTf32;
@@ -97,6 +100,12 @@ const KernelDesc kOpenClMatMulMmaTf32 = {
     .arithmetic = Arithmetic::kTF32,
     .match = MatchAs<kMmaFamily<kGemmMmaTf32, 12, Arithmetic::kTF32>>,
     .parameters = ProductParameters<kGemmMmaTf32>};
+
+extern const KernelDesc kOpenClMatMulMmaF32;
+const KernelDesc kOpenClMatMulMmaF32 = {
+    .name = "opencl.matmul.mma.f32",
+    .match = MatchAs<kMmaFamily<kGemmMmaF32, 11, Arithmetic::kF32, 3>>,
+    .parameters = ProductParameters<kGemmMmaF32>};
 
 extern const KernelDesc kOpenClMatMulVector;
 const KernelDesc kOpenClMatMulVector = {.name = "opencl.matmul.vector",
