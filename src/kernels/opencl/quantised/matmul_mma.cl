@@ -4,6 +4,10 @@
 //   x       row-major buffer [rows, depth] of IN_TYPE
 //   y       row-major buffer [rows, channels], of OUT_TYPE or the storage type
 //   filter  as mma.clh says
+//   EVEN    1: rows, columns and depth are whole tiles, 0: what is outside is looked for
+#ifndef EVEN
+#define EVEN 0
+#endif
 #define QUADS 1
 #include "kernels/opencl/access.clh"
 #include "kernels/opencl/expression/expression.clh"
@@ -27,9 +31,10 @@ static void CopyBytewise(__local uchar* to, __global const uchar* from, const in
   _Pragma("unroll") for (int f = 0; f < BM * A_CHUNKS / ITEMS; ++f) {                                  \
     const int at = item / A_CHUNKS + f * (ITEMS / A_CHUNKS), chunk = item % A_CHUNKS;                  \
     const int step = (tile)*K_STEPS + chunk * CHUNK;                                                   \
-    __global const IN_TYPE* from = x + x_offset + min(first_row + at, rows - 1) * depth + step;        \
+    const int row = EVEN ? first_row + at : min(first_row + at, rows - 1);                             \
+    __global const IN_TYPE* from = x + x_offset + row * depth + step;                                  \
     if (is_aligned) {                                                                                  \
-      COPY_16((to) + CHUNK_AT(at, chunk, A_CHUNKS), from, step < depth ? 16 : 0);                      \
+      COPY_16((to) + CHUNK_AT(at, chunk, A_CHUNKS), from, EVEN || step < depth ? 16 : 0);              \
     } else {                                                                                           \
       CopyBytewise(local_memory + (to) + CHUNK_AT(at, chunk, A_CHUNKS), (__global const uchar*)from,   \
                    depth - step);                                                                      \
@@ -39,8 +44,9 @@ static void CopyBytewise(__local uchar* to, __global const uchar* from, const in
   _Pragma("unroll") for (int f = 0; f < BN * B_CHUNKS / ITEMS; ++f) {                                  \
     const int at = item / B_CHUNKS + f * (ITEMS / B_CHUNKS), chunk = item % B_CHUNKS;                  \
     const int step = (tile)*K_STEPS + chunk * CHUNK;                                                   \
-    COPY_16((to) + CHUNK_AT(at, chunk, B_CHUNKS),                                                      \
-            weights + min(first_channel + at, padded - 1) * pitch + step, step < pitch ? 16 : 0);      \
+    const int row = EVEN ? first_channel + at : min(first_channel + at, padded - 1);                   \
+    COPY_16((to) + CHUNK_AT(at, chunk, B_CHUNKS), weights + row * pitch + step,                        \
+            EVEN || step < pitch ? 16 : 0);                                                            \
   }
 #define COPY_TILE(tile, place)      \
   {                                 \
@@ -63,7 +69,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void quantised_matmu
   const int first_channel = (get_group_id(0) + get_global_offset(0) / ITEMS) * BN;
   const int first_row = get_global_id(1) * BM, slice = get_global_id(2);
   const int x_zero = X_ZERO;
-  const bool is_aligned = (depth | x_offset) % CHUNK == 0;
+  const bool is_aligned = (EVEN ? x_offset : depth | x_offset) % CHUNK == 0;
   const int pitch = (depth + CHUNK - 1) / CHUNK * CHUNK;
   __global const int* filter = filter_at + filter_offset;
   __global const char* weights = (__global const char*)(filter + 3 * padded);

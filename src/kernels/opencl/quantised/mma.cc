@@ -49,6 +49,11 @@ FilterForm ByteMmaForm(const ByteProduct& product) {
   return form;
 }
 
+/// Whether tiles of rows times a matrix are all full.
+bool IsEven(const PixelConv& conv, const WarpTile& tile) {
+  return conv.out[2] % tile.bm == 0 && conv.oc % tile.bn == 0 && conv.ic % (tile.bk * 2) == 0;
+}
+
 /// Access of access.clh: of no concern where bytes are stored.
 State FloatsOf(const Problem& problem, const ByteProduct& product) {
   State state = problem.states.outputs[0];
@@ -75,6 +80,7 @@ Result<std::unique_ptr<PreparedKernel>> PrepareByteMma(const Problem& problem,
   DefineBytes(problem, product, program.options);
   program.options.Define("FACTORS", is_signed ? 2 : 1);
   if (!kIsMatrix) DefineGathered(product.conv, tile, program.options);
+  if (kIsMatrix) program.options.Define("EVEN", IsEven(product.conv, tile) ? 1 : 0);
   return RecordByteProduct(problem, product, program, AsOpenCl(device),
                            [&](RecordedLaunch& launch) {
                              if (kIsMatrix)
@@ -95,14 +101,18 @@ Work ByteMmaWork(const Problem& problem, const ByteProduct& product, const Param
       .bytes = outputs * static_cast<double>(StorageBytes(problem.states.outputs[0].storage, 1))};
 }
 
-/// Low: devices have run these instructions and tiles, but no whole network by them. Tuning, which
-/// verifies, takes them.
+/// Pieces are of 16 rows and 16 columns at least, of 32 bytes of k.
+int ByteMmaTaste(const ByteProduct& product, const Device&) {
+  const PixelConv& conv = product.conv;
+  return conv.ic >= 16 && conv.oc >= 16 && conv.pixels() >= 16 ? 18 : 2;
+}
+
 template <bool kIsMatrix>
 constexpr Family<ByteProduct> kByteMmaFamily{.read = ReadForByteMma<kIsMatrix>,
                                              .states = ByteStates,
                                              .prepare = PrepareByteMma<kIsMatrix>,
                                              .params = ByteMmaSpace,
-                                             .taste = Always<2>,
+                                             .taste = ByteMmaTaste,
                                              .work = ByteMmaWork};
 
 }  // namespace
