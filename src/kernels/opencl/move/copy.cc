@@ -92,20 +92,38 @@ class Recorder {
   std::unique_ptr<RecordedKernel> made_ = std::make_unique<RecordedKernel>();
 };
 
+/// Whether a picture leaves a network here: of fewer channels than a pixel has, so that pixels
+/// would be mostly empty.
+bool MakesPicture(const ir::Graph& group) {
+  const Shape& out = *group.value(group.outputs[0]).shape;
+  return group.nodes()[0].op == "DepthToSpace"_op && out.rank() == 4 && out[1] < 4;
+}
+
+/// All operands as rows, or as pixels; a picture as rows of pixels first.
+std::vector<StateAssignment> ListForms(const ir::Graph& group, const Device& device) {
+  std::vector<StateAssignment> forms;
+  for (const State& form : RowStates()) forms.push_back(StatesBeside(group, form));
+  for (const State& form : PixelStates(device)) {
+    if (form.memory != MemoryKind::kBuffer) continue;
+    const StateAssignment pixels = StatesBeside(group, form);
+    if (MakesPicture(group)) {
+      forms.push_back(pixels);
+      forms.back().outputs[0] = RowStateOf(group.value(group.outputs[0]), form);
+    }
+    forms.push_back(pixels);
+  }
+  return forms;
+}
+
 Result<Plans> Read(const ir::Graph& group, const Device& device) {
   if (group.nodes().size() != 1) return Unsupported("moves one operator at a time");
   if (group.outputs.empty()) return Unsupported("no output");
   const ir::Value& out = group.value(group.outputs[0]);
   if (!IsStored(out.dtype) || RowOf(out.dtype).bits > 64)
     return Unsupported("elements of type {} are not moved", DTypeName(out.dtype));
-  std::vector<State> forms = RowStates();
-  for (State& state : PixelStates(device)) {
-    if (state.memory == MemoryKind::kBuffer) forms.push_back(std::move(state));
-  }
   Plans plans;
   Status refused = OkStatus();
-  for (const State& form : forms) {
-    StateAssignment next = StatesBeside(group, form);
+  for (StateAssignment& next : ListForms(group, device)) {
     if (plans.Has(next)) continue;
     Result<std::vector<Piece>> pieces = Plan(group, next);
     if (pieces.ok()) {
