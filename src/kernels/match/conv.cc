@@ -1,5 +1,7 @@
 #include "kernels/match/conv.h"
 
+#include <utility>
+
 #include "ops/conv/op.h"
 #include "ops/conv_transpose/op.h"
 #include "ops/op.h"
@@ -65,7 +67,12 @@ Result<ConvGeometry> ReadTransposeGeometry(const ir::Graph& group, const ir::Nod
 }
 
 ConvGeometry AsLines(ConvGeometry g) {
-  if (g.groups == 1 && g.IsPointwise()) g.in = g.out = {1, 1, g.image_pixels()};
+  if (g.groups == 1 && g.IsPointwise()) {
+    g.in = g.out = {1, 1, g.image_pixels()};
+  } else if (g.in[2] == 1 && g.out[2] == 1 && g.kernel[2] == 1 && g.pad[2] == 0) {
+    for (auto* axes : {&g.in, &g.out, &g.kernel, &g.stride, &g.dilation, &g.pad})
+      std::swap((*axes)[1], (*axes)[2]);
+  }
   return g;
 }
 

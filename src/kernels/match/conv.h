@@ -45,7 +45,9 @@ Result<ConvGeometry> ReadConvGeometry(const ir::Graph& group, const ir::Node& no
 /// position i through tap t.
 Result<ConvGeometry> ReadTransposeGeometry(const ir::Graph& group, const ir::Node& node);
 
-/// A 1x1 convolution of whole images in one group as one of lines; others as they are.
+/// A 1x1 convolution of whole images in one group as one of lines, and images of one column as such
+/// of one line, whose taps lie side by side; others as they are. Where pixels are counted line by
+/// line nothing moves.
 ConvGeometry AsLines(ConvGeometry geometry);
 
 }  // namespace fettle::kernels

@@ -24,6 +24,12 @@ constexpr Case kShapeCases[] = {
     {"conv.3x3_strided",
      "input %x: f32[1x16x13x15]\nconst %w: f32[16x16x3x3]\nconst %b: f32[16]\n"
      "%y = Conv(%x, %w, %b) {pads=[1,1,1,1], strides=[2,2]}\noutput %y\n"},
+    {"conv.column",
+     "input %x: f32[2x1x43x1]\nconst %w: f32[17x1x9x1]\nconst %b: f32[17]\n"
+     "%y = Conv(%x, %w, %b) {pads=[4,0,4,0], strides=[2,1]}\noutput %y\n"},
+    {"conv.column_dilated",
+     "input %x: f32[1x24x29x1]\nconst %w: f32[19x24x5x1]\n"
+     "%y = Conv(%x, %w) {pads=[4,0,3,0], dilations=[2,1]}\noutput %y\n"},
     {"conv.3x3_no_padding_one_output",
      "input %x: f32[1x8x3x3]\nconst %w: f32[5x8x3x3]\n%y = Conv(%x, %w)\noutput %y\n"},
     {"conv.3x3_padding_over_input",
