@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "importers/onnx/attribute.h"
 #include "importers/onnx/builder.h"
 #include "importers/onnx/tensor_data.h"
 

@@ -3,9 +3,15 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/op.h"
 #include "passes/edit/constants.h"
 
 namespace fettle::passes {
+namespace {
+
+constexpr double kNoBound = std::numeric_limits<double>::infinity();
+
+}  // namespace
 
 double After(double value) {
   return std::nextafter(static_cast<float>(value), std::numeric_limits<float>::infinity());
@@ -22,7 +28,7 @@ bool ReadComparison(const ir::Graph& graph, const ir::Node& node, ir::Attributes
       number->shape().rank() <= 1 || KeepsShape(graph, *number, node.inputs[0]);
   const double bound = number->GetDouble(0);
   if (!keeps_shape || !std::isfinite(bound)) return false;
-  double low = -kInfinity, high = kInfinity;
+  double low = -kNoBound, high = kNoBound;
   if (node.op == "GreaterOrEqual"_op) {
     low = bound;
   } else if (node.op == "Greater"_op) {
