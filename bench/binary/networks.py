@@ -134,16 +134,21 @@ def reactnet_a(w, x):
 NETWORKS = {"bireal18": bireal18, "quicknet": quicknet, "reactnet_a": reactnet_a}
 
 
-def build(name, is_binary, side):
+def model_of(network, name, is_binary, source_shape, result_shape):
+    """network(writer, input) appends nodes and returns the output's name."""
     writer = Writer(is_binary)
-    writer.channels["image"] = 3
-    writer.nodes.append(helper.make_node("Identity", [NETWORKS[name](writer, "image")], ["scores"], name="scores"))
-    source = helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, side, side])
-    result = helper.make_tensor_value_info("scores", TensorProto.FLOAT, [1, CLASSES])
+    writer.channels["image"] = source_shape[1]
+    writer.nodes.append(helper.make_node("Identity", [network(writer, "image")], ["scores"], name="scores"))
+    source = helper.make_tensor_value_info("image", TensorProto.FLOAT, source_shape)
+    result = helper.make_tensor_value_info("scores", TensorProto.FLOAT, result_shape)
     graph = helper.make_graph(writer.nodes, name, [source], [result], writer.constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
     onnx.checker.check_model(model)
     return model
+
+
+def build(name, is_binary, side):
+    return model_of(NETWORKS[name], name, is_binary, [1, 3, side, side], [1, CLASSES])
 
 
 def main():
