@@ -23,7 +23,7 @@ TASKS = (
      [("superres, " + network, ["--steps", "superres", "--network", network]) for network in ("fast", "good", "best")],
      [(f"scale, {kind}", f"scale=2*iw:2*ih:flags={kind}") for kind in ("bicubic", "lanczos")]),
     ("H.264 at CRF 38", ["-c:v", "libx264", "-crf", "38"],
-     [("deblock, best", ["--steps", "deblock", "--network", "best"])],
+     [("deblock, " + network, ["--steps", "deblock", "--network", network]) for network in ("good", "best")],
      [("as decoded", "null"), ("deblock", "deblock"), ("pp=ac", "pp=ac"), ("spp, qp 15", "spp=4:15"), ("hqdn3d", "hqdn3d")]),
     ("noise of sigma 15", ["-vf", "geq=lum='clip(lum(X,Y)+15*sqrt(-2*log(random(0)+1e-9))*cos(6.2831853*random(1)),0,255)':"
                            "cb='cb(X,Y)':cr='cr(X,Y)'", "-c:v", "ffv1"],

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the training pairs: prepare_pairs.py STILLS CLIPS OUT.npz [--seed 1] [--jobs 2] [--most-mib 46]
+"""Makes the training pairs: prepare_pairs.py STILLS CLIPS OUT.npz [--as-sources] [--seed 1] [--jobs 2] [--most-mib 46]
 
 STILLS holds the PNGs of training/superres/prepare.py, CLIPS the files of clips.json. Each still becomes four clips of 20
 frames, a window that moves and zooms, half of them with a part of another still moving across it; each clip of clips.json
@@ -25,6 +25,7 @@ WIDTH, HEIGHT, FRAMES = 640, 352, 20
 CROP_WIDTH, CROP_HEIGHT, CROPS = 320, 176, 4
 RUNS = 5  # of a clip
 TURNS = 4  # of a still
+SOFTENED, CODED_BEFORE = 0.75, 0.5  # shares of runs, with --as-sources
 
 
 def codings(random):
@@ -78,6 +79,27 @@ def run_of_stills(picture, other, random):
             frame = frame + share * (front(time) - frame)
         frames.append(np.clip(np.rint(frame), 0, 255).astype(np.uint8))
     return [studio(frame) for frame in frames]
+
+
+def softened(frame, sigma):
+    """As lenses, scalers and coders leave it: a Gaussian of `sigma` pixels."""
+    taps = np.exp(-(np.arange(-3, 4) ** 2) / (2 * sigma**2))
+    for axis in (0, 1):
+        padded = np.pad(frame, [(3, 3) if a == axis else (0, 0) for a in (0, 1)], mode="edge")
+        parts = np.lib.stride_tricks.sliding_window_view(padded, 7, axis)
+        frame = parts @ (taps / taps.sum())
+    return frame
+
+
+def as_sources(frames, random):
+    """What videos are before they are coded again: soft, and coded once before."""
+    if random.random() < SOFTENED:
+        sigma = random.uniform(0.3, 1.2)
+        frames = [np.rint(softened(frame.astype(np.float32), sigma)).astype(np.uint8) for frame in frames]
+    if random.random() < CODED_BEFORE:
+        options = {"crf": int(random.integers(17, 29)), "preset": random.choice(["medium", "fast", "veryfast"])}
+        frames = [luma for luma, _ in coding.decode(coding.encode(frames, "libx264", options), "libx264")]
+    return frames
 
 
 def studio(luma):
@@ -138,7 +160,7 @@ def webp(planes):
 
 
 def work(job):
-    kind, source, seed = job
+    kind, source, seed, sources = job
     random = np.random.default_rng(seed)
     if kind == "still":
         picture, other = (np.asarray(Image.open(path)) for path in source)
@@ -151,7 +173,7 @@ def work(job):
     for frames in runs:
         if frames[0].shape[0] < CROP_HEIGHT or frames[0].shape[1] < CROP_WIDTH:
             continue
-        originals, pairs = coded_crops(frames, random)
+        originals, pairs = coded_crops(as_sources(frames, random) if sources else frames, random)
         by_coding = [pairs[i : i + CROPS] for i in range(0, len(pairs), CROPS)]
         results.append((webp(originals), [(webp([p[1] for p in group]), [p[2] for p in group], group[0][3]) for group in by_coding]))
     return results
@@ -196,13 +218,14 @@ def main():
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--as-sources", action="store_true", help="runs are softened and coded once before, as videos are")
     parser.add_argument("--most-mib", type=float, default=1e9, help="runs are left out at random until the file fits")
     args = parser.parse_args()
     stills = sorted(args.stills.glob("*.png"))
     random = np.random.default_rng(args.seed)
-    jobs = [("still", (path, stills[random.integers(len(stills))]), random.integers(2**31)) for path in stills * TURNS]
+    jobs = [("still", (path, stills[random.integers(len(stills))]), random.integers(2**31), args.as_sources) for path in stills * TURNS]
     listed = json.loads((pathlib.Path(__file__).parent / "clips.json").read_text())["clips"]
-    jobs += [("clip", (args.clips / clip["file"], clip["shrink"]), random.integers(2**31)) for clip in listed]
+    jobs += [("clip", (args.clips / clip["file"], clip["shrink"]), random.integers(2**31), args.as_sources) for clip in listed]
     runs = []
     with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:
         for done, results in enumerate(pool.map(work, jobs)):

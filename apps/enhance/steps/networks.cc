@@ -17,6 +17,7 @@ FETTLE_EMBED(sr_x2_20k_int8);
 FETTLE_EMBED(sr_x2_20k);
 FETTLE_EMBED(deblock_10k_int8);
 FETTLE_EMBED(deblock_10k);
+FETTLE_EMBED(deblock_58k);
 FETTLE_EMBED(denoise_37k);
 FETTLE_EMBED(denoise_97k);
 FETTLE_EMBED(person_108k);
@@ -35,8 +36,8 @@ struct Choice {
 };
 
 /// The networks of a step in the order of their cost.
-const std::array<Choice, 8>& Choices() {
-  static const std::array<Choice, 8> choices = {
+const std::array<Choice, 9>& Choices() {
+  static const std::array<Choice, 9> choices = {
       Choice{"superres", "fast", FETTLE_NETWORK(sr_x2_10k_int8, 6, 1),
              FETTLE_NETWORK(sr_x2_10k, 6, 1)},
       Choice{"superres", "good", FETTLE_NETWORK(sr_x2_20k_int8, 10, 1),
@@ -45,8 +46,10 @@ const std::array<Choice, 8>& Choices() {
              FETTLE_NETWORK(sr_x2_20k, 10, 1)},
       Choice{"deblock", "fast", FETTLE_NETWORK(deblock_10k_int8, 12, 2),
              FETTLE_NETWORK(deblock_10k, 12, 2)},
-      Choice{"deblock", "best", FETTLE_NETWORK(deblock_10k, 12, 2),
+      Choice{"deblock", "good", FETTLE_NETWORK(deblock_10k, 12, 2),
              FETTLE_NETWORK(deblock_10k, 12, 2)},
+      Choice{"deblock", "best", FETTLE_NETWORK(deblock_58k, 16, 2),
+             FETTLE_NETWORK(deblock_58k, 16, 2)},
       Choice{"denoise", "fast", FETTLE_NETWORK(denoise_37k, 20, 4),
              FETTLE_NETWORK(denoise_37k, 20, 4)},
       Choice{"denoise", "best", FETTLE_NETWORK(denoise_97k, 24, 4),
