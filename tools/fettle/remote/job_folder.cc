@@ -32,13 +32,13 @@ constexpr const char* kStart =
 /// A job that has just been started has no process yet. A turn starts no program but `sleep`, as
 /// something is being timed here.
 constexpr const char* kWait =
-    "cd {0} 2>/dev/null || {{ echo lost; exit 0; }}; absent=0; pause=0.05; turns=0; "
+    "cd {0} 2>/dev/null || {{ echo lost; exit 0; }}; absent=0; pause=0.2; turns=0; "
     "while [ ! -e rc ]; do "
     "if {{ read -r job <pid && kill -0 $job; }} 2>/dev/null; then absent=0; "
     "else absent=$((absent + 1)); fi; "
-    "[ $absent -lt 40 ] || {{ echo lost; exit 0; }}; "
+    "[ $absent -lt 10 ] || {{ echo lost; exit 0; }}; "
     "{{ read -r now <owner; }} 2>/dev/null; [ \"$now\" = {4} ] || {{ echo taken; exit 0; }}; "
-    ": >asked; echo wait; turns=$((turns + 1)); [ $turns -lt 100 ] || pause=0.5; "
+    ": >asked; echo wait; turns=$((turns + 1)); [ $turns -lt 50 ] || pause=0.5; "
     "sleep $pause 2>/dev/null || sleep 1; done; "
     "echo \"done $(cat rc)\"; : >asked; "
     "for file in {1} {2} {3} work/*; do "
