@@ -202,7 +202,7 @@ int main(int argc, char** argv) {
   device->Learn(kernels::ProbeMma(*device).value());
   const auto stream = OpenClStream::Create(device).value();
   std::optional<Gate> gate;
-  if (shares == 0) gate.emplace(*device, *stream);
+  if (shares == 0) gate.emplace(*stream);
   const Run run{*device, *stream, gate ? &*gate : nullptr, launches, share, std::max(1, shares)};
   for (Layer layer : kLayers) {
     layer.extent = std::max<int64_t>(1, layer.extent / side);

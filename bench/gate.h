@@ -1,67 +1,54 @@
-// A launch that keeps an OpenCL device busy while the host enqueues those that are timed.
+// What is enqueued on an OpenCL device, timed without the host.
 #pragma once
 
 #include <algorithm>
 #include <cstdlib>
-#include <memory>
-#include <string>
 
 #include "base/clock.h"
-#include "kernels/opencl/launch.h"
+#include "device/opencl/opencl_stream.h"
 
 namespace fettle {
 
-/// A launch of about two milliseconds, so that a launch of a few microseconds behind it is not
-/// hidden by what the host takes to enqueue it. Belongs to one thread; ends the program where the
-/// device fails.
+/// Keeps the device of `stream` busy (OpenClStream::Hold) for `us` microseconds, so that launches
+/// behind it are not hidden by what the host takes to enqueue them. Belongs to one thread; ends the
+/// program where the device fails.
 class Gate {
  public:
-  Gate(const OpenClDevice& device, OpenClStream& stream) : stream_(stream) {
-    const std::string source =
-        "__kernel void gate(__global float* out, const int steps) {\n"
-        "  float v = out[0];\n"
-        "  for (int i = 0; i < steps; ++i) v = fma(v, 0.999f, 1.0f);\n"
-        "  out[0] = v;\n"
-        "}\n";
-    kernel_ = device.BuildKernel({"gate", source, ""}, "gate").value();
-    memory_ = device.Allocate({.kind = MemoryKind::kBuffer, .bytes = 64}).value();
-    for (int i = 0; i < 3; ++i) {
-      const double ns = Ns([] {});
-      if (i > 0) steps_ = static_cast<int>(std::clamp(steps_ * 2.5e6 / ns, 1e3, 1e7));
-    }
-  }
-  /// What `enqueue` and a launch before it take.
+  explicit Gate(OpenClStream& stream, double us = 2000) : stream_(stream), us_(us) {}
+
+  /// What `enqueue` and a gate before it take.
   template <typename Enqueue>
-  double Ns(const Enqueue& enqueue) {
+  double Ns(const Enqueue& enqueue) const {
     if (!stream_.Synchronise().ok()) std::abort();
     const int64_t begin = NowNs();
-    if (!stream_
-             .Launch(*kernel_, {.gws = {1, 1, 1}, .lws = {1, 1, 1}}, {memory_->location(), steps_})
-             .ok())
-      std::abort();
+    if (!stream_.Hold(us_).ok()) std::abort();
     enqueue();
     if (!stream_.Synchronise().ok()) std::abort();
     return static_cast<double>(NowNs() - begin);
   }
+  /// What `enqueue` takes of the device.
+  template <typename Enqueue>
+  double MicrosecondsBehind(const Enqueue& enqueue) const {
+    const double alone = Ns([] {});
+    return (Ns(enqueue) - alone) * 1e-3;
+  }
   /// Of one of `launches` calls of `launch`, the least of `rounds`, in microseconds.
   template <typename Launch>
-  double LeastMicroseconds(int launches, int rounds, const Launch& launch) {
+  double LeastMicroseconds(int launches, int rounds, const Launch& launch) const {
+    Ns([] {});  // the first one is calibrated
     double least = 1e30;
     for (int i = 0; i < rounds; ++i) {
-      const double alone = Ns([] {});
-      const double all = Ns([&] {
+      const double all = MicrosecondsBehind([&] {
         for (int j = 0; j < launches; ++j) launch();
       });
-      least = std::min(least, (all - alone) * 1e-3 / launches);
+      least = std::min(least, all / launches);
     }
     return least;
   }
 
  private:
   OpenClStream& stream_;
-  std::shared_ptr<OpenClKernel> kernel_;
-  std::shared_ptr<DeviceMemory> memory_;
-  cl_int steps_ = 100'000;
+  double us_;
 };
 
 }  // namespace fettle

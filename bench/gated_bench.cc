@@ -167,7 +167,7 @@ int main(int argc, char** argv) {
   const auto device = OpenClDevice::Open(choice, options).value();
   device->Learn(kernels::ProbeMma(*device).value());
   const auto stream = OpenClStream::Create(device).value();
-  Gate gate(*device, *stream);
+  Gate gate(*stream);
   for (std::string line; std::getline(std::cin, line);) {
     const std::vector<std::string> row = Split(line, ';');
     if (row.size() != 5) continue;

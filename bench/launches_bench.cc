@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "bench/gate.h"
 #include "bench/opencl_session.h"
 #include "device/opencl/opencl_stream.h"
 
@@ -64,13 +65,6 @@ class RecordedOpenCl {
   std::vector<Launch> launches_;
 };
 
-constexpr const char* kGate = R"(
-__kernel void gate(__global uint* out, const uint steps) {
-  uint value = steps;
-  for (uint i = 0; i < steps; ++i) value = (value * 1664525u + 1013904223u) ^ i;
-  if (value == 1u) out[0] = value;
-})";
-
 double Median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + std::ssize(values) / 2, values.end());
   return values[values.size() / 2];
@@ -81,12 +75,12 @@ double UsSince(int64_t begin) { return static_cast<double>(NowNs() - begin) * 1e
 /// Recorded launches on queues of their own, each with a kernel whose arguments are set once.
 class Replay {
  public:
-  static constexpr size_t kOne[3] = {1, 1, 1};
-
   Replay(const OpenClApi& api, const OpenClDevice& device, const std::vector<Launch>& launches)
-      : api_(api), launches_(launches) {
+      : api_(api),
+        launches_(launches),
+        stream_(OpenClStream::Create(device.shared_from_this()).value()) {
     cl_int code = CL_SUCCESS;
-    queue_ = api.CreateCommandQueue(device.context(), device.id(), 0, &code);
+    queue_ = stream_->queue();
     timed_ =
         api.CreateCommandQueue(device.context(), device.id(), CL_QUEUE_PROFILING_ENABLE, &code);
     for (const Launch& launch : launches) {
@@ -95,13 +89,7 @@ class Replay {
         api.SetKernelArg(kernels_.back(), static_cast<cl_uint>(a), launch.args[a].size(),
                          launch.args[a].data());
     }
-    gate_ = device.BuildKernel({.name = "gate", .text = kGate, .options = ""}, "gate").value();
-    out_ = device.Allocate({.kind = MemoryKind::kBuffer, .bytes = 64}).value();
-    auto* const out = static_cast<cl_mem>(out_->base());
-    api.SetKernelArg(gate_->get(), 0, sizeof(out), &out);
-    constexpr double kSteps = 1 << 18;
-    GateUs(kSteps);
-    steps_of_us_ = kSteps / GateUs(kSteps);
+    Gate(*stream_).Ns([] {});  // the first one is calibrated
   }
 
   size_t size() const { return kernels_.size(); }
@@ -140,16 +128,9 @@ class Replay {
   /// Of the device alone, in what `enqueue` enqueues in less than `host_us`.
   double Gated(auto enqueue, double host_us) const {
     constexpr double kMarginUs = 300;
-    const double steps = (host_us + kMarginUs) * steps_of_us_;
+    const Gate gate(*stream_, host_us + kMarginUs);
     std::vector<double> us;
-    for (int run = 0; run < kRuns; ++run) {
-      const double alone = GateUs(steps);
-      const int64_t begin = NowNs();
-      EnqueueGate();
-      enqueue();
-      api_.Finish(queue_);
-      us.push_back(UsSince(begin) - alone);
-    }
+    for (int run = 0; run < kRuns; ++run) us.push_back(gate.MicrosecondsBehind(enqueue));
     return Median(us);
   }
   double GatedUs(size_t i) const {
@@ -176,26 +157,12 @@ class Replay {
 
  private:
   static constexpr int kRuns = 7;
-  void EnqueueGate() const {
-    api_.EnqueueNDRangeKernel(queue_, gate_->get(), 3, nullptr, kOne, kOne, 0, nullptr, nullptr);
-  }
-  double GateUs(double steps) const {
-    const auto count = static_cast<cl_uint>(steps);
-    api_.SetKernelArg(gate_->get(), 1, sizeof(count), &count);
-    api_.Finish(queue_);
-    const int64_t begin = NowNs();
-    EnqueueGate();
-    api_.Finish(queue_);
-    return UsSince(begin);
-  }
 
   const OpenClApi& api_;
   const std::vector<Launch>& launches_;
+  std::unique_ptr<OpenClStream> stream_;
   cl_command_queue queue_, timed_;  // until the program ends, as are the kernels
   std::vector<cl_kernel> kernels_;
-  std::shared_ptr<OpenClKernel> gate_;
-  std::shared_ptr<DeviceMemory> out_;
-  double steps_of_us_ = 0;
 };
 
 void Print(const Replay& replay, const std::vector<Launch>& launches) {
