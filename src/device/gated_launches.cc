@@ -13,10 +13,15 @@ constexpr double kEnqueuedBy = 0.8;
 }  // namespace
 
 GatedLaunches::GatedLaunches(std::function<int64_t()> now_ns)
-    : now_ns_(std::move(now_ns)), hold_us_(kFirstHoldUs) {}
+    : now_ns_(std::move(now_ns)), hold_us_(0) {}
 
 Result<std::optional<LaunchTimes>> GatedLaunches::Time(HoldingStream& stream,
                                                        const std::function<Status()>& launch) {
+  if (hold_us_ == 0) {
+    // A stream makes its gate when it is first asked to hold.
+    RETURN_IF_ERROR(RunPass(stream, launch, 0).status());
+    hold_us_ = kFirstHoldUs;
+  }
   while (true) {
     ASSIGN_OR_RETURN(const Pass gate, RunPass(stream, launch, 0));
     ASSIGN_OR_RETURN(const Pass all, RunPass(stream, launch, kLaunches));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace fettle {
 namespace {
@@ -20,6 +21,7 @@ class FakeQueue final : public HoldingStream {
   }
   bool holds() const override { return true; }
   Status Hold(double us) override {
+    if (!std::exchange(has_gate_, true)) now_us_ += kMakingGateUs;
     Enqueue(kGateHostUs, us);
     return OkStatus();
   }
@@ -36,12 +38,13 @@ class FakeQueue final : public HoldingStream {
   }
 
  private:
-  static constexpr double kGateHostUs = 3, kWakeUs = 4;
+  static constexpr double kGateHostUs = 3, kWakeUs = 4, kMakingGateUs = 3000;
   void Enqueue(double host, double device) {
     now_us_ += host;
     free_us_ = std::max(free_us_, now_us_) + device;
   }
   double now_us_ = 0, free_us_ = 0;
+  bool has_gate_ = false;
 };
 
 void ExpectTimes(double host_us, double device_us) {
