@@ -10,7 +10,6 @@
 #include "device/cpu/cache.h"
 #include "kernels/backend.h"
 #include "kernels/launch_tunables.h"
-#include "tuner/measure/statistics.h"
 
 namespace fettle::tuner {
 namespace {
@@ -214,7 +213,7 @@ Result<double> Workbench::TimeBesideCpuUs(const kernels::BoundKernel& kernel,
 
 double Workbench::TakeHostUs() {
   const std::vector<double> us = std::exchange(host_us_, {});
-  return us.empty() ? 0 : Median(us);
+  return us.empty() ? 0 : *std::ranges::min_element(us);
 }
 
 }  // namespace fettle::tuner

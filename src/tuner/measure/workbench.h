@@ -47,8 +47,9 @@ class Workbench {
   /// that cross devices.
   Result<double> TimeUs(const kernels::BoundKernel& kernel,
                         std::span<const std::span<const std::byte>> inputs, Stream& stream);
-  /// What the host took to enqueue a launch on a device that works meanwhile, the median since the
-  /// last call; 0: none was timed.
+  /// What the host took to enqueue a launch on a device that works meanwhile, the least since the
+  /// last call (whatever else the machine does right after a candidate was built and verified only
+  /// adds to it); 0: none was timed.
   double TakeHostUs();
 
  private:
