@@ -201,7 +201,7 @@ class CountedArguments {
 
 TEST_F(OpenClStreamTest, SetsArgumentsAnewThatChangeOrMayHaveChanged) {
   constexpr int kCount = 8;
-  CountedArguments counted;
+  static CountedArguments counted;  // the fixture's device and stream go after the test's variables
   device_ = OpenAgain({.api = &counted.api()}).value();
   stream_ = NewStream({});
   const auto kernel = device_->BuildKernel(ScaleProgram(), "scale").value();
