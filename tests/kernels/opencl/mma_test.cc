@@ -85,6 +85,8 @@ constexpr std::string_view kByteProducts[] = {
     "const %b: f32[22]\n%c = MatMulInteger(%x, %w, %z)\n"
     "%f = Cast(%c) {to=\"f32\"}\n%m = Mul(%f, %s)\n%y = Add(%m, %b)\noutput %y\n",
     "input %x: i8[40x128] = noise(-128, 127)\nconst %w: i8[128x36] = noise(-128, 127)\n"
+    "%y = MatMulInteger(%x, %w)\noutput %y\n",
+    "input %x: i8[1x160] = noise(-128, 127)\nconst %w: i8[160x50] = noise(-128, 127)\n"
     "%y = MatMulInteger(%x, %w)\noutput %y\n"};
 
 /// The usual one of processors: what is changed of it is the same on all devices.

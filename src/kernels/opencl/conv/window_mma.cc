@@ -79,7 +79,12 @@ WindowTile UsualWindow(const WindowConv& conv, const OpenClFacts& facts) {
     if (groups >= 2 * facts.compute_units && 2 * WindowBytes(conv, tile) <= facts.mma.local_bytes)
       break;
   }
-  return chosen;
+  // The largest fills a unit's registers alone: as many one after the other as each unit has.
+  constexpr int64_t kFull = 512, kMostTiles = 8;
+  const bool is_alone = chosen.pixels() == kFull && conv.factors == MmaFactors::kHalves;
+  WindowTile in_turn = chosen;
+  in_turn.tiles = std::min(kMostTiles, DivideUp(conv.TilesOf(chosen), facts.compute_units));
+  return is_alone && CheckWindow(conv, in_turn, facts).ok() ? in_turn : chosen;
 }
 
 template <MmaFactors kFactors>

@@ -101,10 +101,12 @@ Work ByteMmaWork(const Problem& problem, const ByteProduct& product, const Param
       .bytes = outputs * static_cast<double>(StorageBytes(problem.states.outputs[0].storage, 1))};
 }
 
-/// Pieces are of 16 rows and 16 columns at least, of 32 bytes of k.
+/// Pieces are of 16 columns at least, of 32 bytes of k, and of 16 rows. One row of a matrix leaves
+/// most of those empty, but its steps are shared by many groups.
 int ByteMmaTaste(const ByteProduct& product, const Device&) {
   const PixelConv& conv = product.conv;
-  return conv.ic >= 16 && conv.oc >= 16 && conv.pixels() >= 16 ? 18 : 2;
+  const bool has_rows = product.is_matrix || conv.pixels() >= 16;
+  return conv.ic >= 16 && conv.oc >= 16 && has_rows ? 18 : 2;
 }
 
 template <bool kIsMatrix>
