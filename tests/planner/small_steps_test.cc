@@ -38,7 +38,7 @@ TEST(SmallSteps, StayOnOneThreadByTheirArithmeticOrTheirBytes) {
 
 TEST(SmallSteps, WakeAsManyThreadsAsTheirWorkPaysFor) {
   EXPECT_EQ(Threads("64", "256", "256", 8), 8);
-  const int few = Threads("1", "64", "1024", 16);  // 9 us
+  const int few = Threads("1", "64", "4096", 16);  // 35 us
   EXPECT_GT(few, 2);
   EXPECT_LT(few, 8);
 }
