@@ -68,19 +68,6 @@ int64_t BlockBytes(const BlockConv& conv, const BlockTile& tile) {
   return std::max(tile.stages * tile.bn * tile.bk * 2 + windows + tile.bn * 4, sums.bytes());
 }
 
-Status CheckBlockSplit(const BlockConv& conv, const BlockTile& tile) {
-  if (tile.split == 1) return OkStatus();
-  if (const int64_t blocks = conv.BlocksOf(tile); tile.split > blocks)
-    return InvalidArgument("SPLIT: expected at most {}, got {}", blocks, tile.split);
-  if (const int64_t tiles = conv.TilesOf(tile); tiles > OpenClStream::kTickets)
-    return InvalidArgument("SPLIT: expected at most {} tiles, got {}", OpenClStream::kTickets,
-                           tiles);
-  if (const int64_t bytes = conv.SharedBytesOf(tile); bytes > kMostSharedBytes)
-    return InvalidArgument("SPLIT: expected parts of at most {} bytes, got {}", kMostSharedBytes,
-                           bytes);
-  return OkStatus();
-}
-
 /// Copies of a part of a window that a work-item makes: what it knows of them is bits of a word.
 Status CheckCopies(const BlockConv& conv, const BlockTile& tile) {
   constexpr int64_t kMostCopies = 24;
@@ -96,7 +83,8 @@ Status CheckCopies(const BlockConv& conv, const BlockTile& tile) {
 }
 
 Status CheckBlocks(const BlockConv& conv, const BlockTile& tile, const OpenClFacts& facts) {
-  RETURN_IF_ERROR(CheckBlockSplit(conv, tile));
+  RETURN_IF_ERROR(
+      CheckSplit(tile.split, conv.BlocksOf(tile), conv.TilesOf(tile), conv.SharedBytesOf(tile)));
   RETURN_IF_ERROR(CheckWarps(tile.warps(), PartsOf(conv.factors), facts));
   RETURN_IF_ERROR(CheckCopies(conv, tile));
   if (const int64_t bytes = BlockBytes(conv, tile); bytes > facts.mma.local_bytes)

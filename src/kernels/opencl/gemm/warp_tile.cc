@@ -21,19 +21,6 @@ int64_t WarpProduct::SharedBytesOf(const WarpTile& tile) const {
 
 namespace {
 
-Status CheckSplit(const WarpProduct& product, const WarpTile& tile) {
-  if (tile.split == 1) return OkStatus();
-  if (const int64_t steps = DivideUp(product.k, tile.bk); tile.split > steps)
-    return InvalidArgument("SPLIT: expected at most {}, got {}", steps, tile.split);
-  if (const int64_t tiles = product.TilesOf(tile); tiles > OpenClStream::kTickets)
-    return InvalidArgument("SPLIT: expected at most {} tiles, got {}", OpenClStream::kTickets,
-                           tiles);
-  if (const int64_t bytes = product.SharedBytesOf(tile); bytes > kMostSharedBytes)
-    return InvalidArgument("SPLIT: expected parts of at most {} bytes, got {}", kMostSharedBytes,
-                           bytes);
-  return OkStatus();
-}
-
 Status CheckWarpgroups(const WarpProduct& product, const WarpTile& tile) {
   constexpr int64_t kMostColumns = 64;
   if (tile.warpgroups == 0) {
@@ -69,8 +56,21 @@ Status CheckWarps(const WarpTile& tile, int64_t parts, const OpenClFacts& facts)
   return OkStatus();
 }
 
+Status CheckSplit(int64_t split, int64_t most, int64_t tiles, int64_t shared_bytes) {
+  if (split == 1) return OkStatus();
+  if (split > most) return InvalidArgument("SPLIT: expected at most {}, got {}", most, split);
+  if (tiles > OpenClStream::kTickets)
+    return InvalidArgument("SPLIT: expected at most {} tiles, got {}", OpenClStream::kTickets,
+                           tiles);
+  if (shared_bytes > kMostSharedBytes)
+    return InvalidArgument("SPLIT: expected parts of at most {} bytes, got {}", kMostSharedBytes,
+                           shared_bytes);
+  return OkStatus();
+}
+
 Status CheckWarpTile(const WarpProduct& product, const WarpTile& tile, const OpenClFacts& facts) {
-  RETURN_IF_ERROR(CheckSplit(product, tile));
+  RETURN_IF_ERROR(CheckSplit(tile.split, DivideUp(product.k, tile.bk), product.TilesOf(tile),
+                             product.SharedBytesOf(tile)));
   RETURN_IF_ERROR(CheckWarpgroups(product, tile));
   RETURN_IF_ERROR(CheckWarps(tile, product.parts, facts));
   const int64_t items = tile.items();

@@ -54,6 +54,10 @@ inline constexpr int64_t kTilePartBytes = 16, kMostSharedBytes = 64 << 20;
 /// Whether the warps cut the tile evenly and have registers for it.
 Status CheckWarps(const WarpTile& tile, int64_t parts, const OpenClFacts& facts);
 
+/// Whether a tile's steps can be shared by `split` work-groups: of `most` steps or blocks, with
+/// tickets for `tiles` tiles and a workspace of `shared_bytes`.
+Status CheckSplit(int64_t split, int64_t most, int64_t tiles, int64_t shared_bytes);
+
 /// Whether work-groups of the tile fit the device, and the product so many parts.
 Status CheckWarpTile(const WarpProduct& product, const WarpTile& tile, const OpenClFacts& facts);
 
