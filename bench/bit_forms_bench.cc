@@ -5,8 +5,7 @@
 //
 //     bit_forms_bench [--device CHOICE] [--emulate] [--launches N] [--share I/N] [--side N]
 //
-// --share builds every N-th program and times nothing, so that several processes fill the driver's
-// cache before one that measures. --side divides the layers' extents by N, for slow devices.
+// bench/launch_options.h has the others; --side divides the layers' extents by N, for slow devices.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,11 +17,11 @@
 #include <vector>
 
 #include "bench/gate.h"
+#include "bench/launch_options.h"
 #include "ir/noise.h"
 #include "ir/text.h"
 #include "kernels/backend.h"
 #include "kernels/check/bound_kernel.h"
-#include "kernels/opencl/probe/mma.h"
 #include "ops/op.h"
 #include "tensor/reorder.h"
 
@@ -186,24 +185,13 @@ void TimeForm(const Layer& layer, const Form& form, const std::shared_ptr<const 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string choice;
-  OpenClOptions options;
-  int launches = 100, share = 0, shares = 0, side = 1;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view name = argv[i];
-    if (name == "--emulate") options.emulate_mma = true;
-    if (i + 1 == argc) continue;
-    if (name == "--device") choice = argv[i + 1];
-    if (name == "--share") std::sscanf(argv[i + 1], "%d/%d", &share, &shares);  // NOLINT
-    if (name == "--launches") launches = std::atoi(argv[i + 1]);
-    if (name == "--side") side = std::max(1, std::atoi(argv[i + 1]));
-  }
-  const auto device = OpenClDevice::Open(choice, options).value();
-  device->Learn(kernels::ProbeMma(*device).value());
-  const auto stream = OpenClStream::Create(device).value();
+  const bench::LaunchOptions options = bench::ReadLaunchOptions(argc, argv, 100);
+  const int side = std::max(1, bench::NumberOf(argc, argv, "--side", 1));
+  const auto stream = OpenClStream::Create(options.device).value();
   std::optional<Gate> gate;
-  if (shares == 0) gate.emplace(*stream);
-  const Run run{*device, *stream, gate ? &*gate : nullptr, launches, share, std::max(1, shares)};
+  if (options.shares == 0) gate.emplace(*stream);
+  const Run run{*options.device,  *stream,       gate ? &*gate : nullptr,
+                options.launches, options.share, std::max(1, options.shares)};
   for (Layer layer : kLayers) {
     layer.extent = std::max<int64_t>(1, layer.extent / side);
     if (gate)

@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "bench/gate.h"
+#include "bench/launch_options.h"
 #include "ir/noise.h"
 #include "ir/text.h"
 #include "kernels/backend.h"
 #include "kernels/check/bound_kernel.h"
-#include "kernels/opencl/probe/mma.h"
 #include "ops/op.h"
 #include "tensor/reorder.h"
 
@@ -153,25 +153,15 @@ void RunRow(const std::vector<std::string>& row, int launches, const OpenClDevic
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string choice;
-  OpenClOptions options;
-  int launches = 200, share = 0, shares = 0, rows = 0;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view name = argv[i];
-    if (name == "--emulate") options.emulate_mma = true;
-    if (name == "--device" && i + 1 < argc) choice = argv[++i];
-    if (name == "--share" && i + 1 < argc)
-      std::sscanf(argv[++i], "%d/%d", &share, &shares);  // NOLINT
-    if (name == "--launches" && i + 1 < argc) launches = std::atoi(argv[++i]);
-  }
-  const auto device = OpenClDevice::Open(choice, options).value();
-  device->Learn(kernels::ProbeMma(*device).value());
-  const auto stream = OpenClStream::Create(device).value();
+  const bench::LaunchOptions options = bench::ReadLaunchOptions(argc, argv, 200);
+  const auto stream = OpenClStream::Create(options.device).value();
   Gate gate(*stream);
+  int rows = 0;
   for (std::string line; std::getline(std::cin, line);) {
     const std::vector<std::string> row = Split(line, ';');
     if (row.size() != 5) continue;
-    if (shares == 0) RunRow(row, launches, *device, *stream, &gate);
-    if (shares > 0 && rows++ % shares == share) RunRow(row, launches, *device, *stream, nullptr);
+    if (options.shares == 0) RunRow(row, options.launches, *options.device, *stream, &gate);
+    if (options.shares > 0 && rows++ % options.shares == options.share)
+      RunRow(row, options.launches, *options.device, *stream, nullptr);
   }
 }

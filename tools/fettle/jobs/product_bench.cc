@@ -44,19 +44,19 @@ Row ProductBench::Measure(const tuner::Candidate& candidate) {
   store_.BeginFlight(key);
   Row row = bench_.Run(candidate);
   store_.EndFlight(key);
-  store_.Put(key, row);
+  PutTimes(key, row, store_);
   return row;
 }
 
 std::vector<Row> ProductBench::Race(std::span<const tuner::Candidate> candidates) {
   std::vector<Row> rows = bench_.Race(candidates);
   for (size_t i = 0; i < rows.size(); ++i)
-    store_.Put(KeyOf(candidates[i], DeviceOf(candidates[i])), rows[i]);
+    PutTimes(KeyOf(candidates[i], DeviceOf(candidates[i])), rows[i], store_);
   return rows;
 }
 
 Row ProductBench::Known(const tuner::Candidate& candidate) {
-  const auto row = store_.Find(KeyOf(candidate, DeviceOf(candidate)));
+  const auto row = FindTimes(KeyOf(candidate, DeviceOf(candidate)), store_);
   if (row.ok() && !row->prior && row->status != Row::Status::kStopped) return *row;
   return Measure(candidate);
 }
