@@ -17,6 +17,9 @@ constexpr int64_t kLeastMemory = int64_t{32} << 20;
 constexpr int64_t kMostForBounds = int64_t{64} << 20, kMostMemory = int64_t{1} << 30;
 /// Of the machine's memory, taken twice.
 constexpr int64_t kShareOfMemory = 16;
+/// STREAM's rule: each array of a copy four times the last cache level, for of less part is found
+/// there again. Bounds may be too fast, and have to be measured soon.
+constexpr int64_t kTimesL3 = 8, kTimesL3ForBounds = 2;
 /// Where the pool has lent its workers elsewhere, nobody waits for them longer.
 constexpr int64_t kLongestWaitNs = 20'000'000;
 
@@ -24,8 +27,9 @@ int64_t MemoryBytes(const CpuInfo& info, bool for_bounds) {
   const int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   int64_t most = for_bounds ? kMostForBounds : kMostMemory;
   if (pages > 0 && page > 0) most = std::min(most, pages / kShareOfMemory * page);
+  const int64_t times = for_bounds ? kTimesL3ForBounds : kTimesL3;
   int64_t bytes = kLeastMemory;
-  while (bytes < 2 * info.l3_bytes && bytes * 2 <= most) bytes *= 2;
+  while (bytes < times * info.l3_bytes && bytes * 2 <= most) bytes *= 2;
   return bytes;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 
 #include "base/clock.h"
@@ -21,6 +22,9 @@ const struct {
               {"bit dot", "OP/s", true}};
 
 constexpr int64_t kRoundsPerAmount = 100;
+/// Of a run of an instruction, each beside the clock of its moment: 40 microseconds of 1 ms, which
+/// neither changes of the clock nor what else runs on the core fall into often.
+constexpr int kSlices = 25;
 
 int64_t Rounds(int64_t amount) { return std::min(amount * kRoundsPerAmount, kMostRounds); }
 
@@ -47,6 +51,33 @@ ProbeRow RateRow(ProbePlace& place, CeilingName name, const ListedLoop& listed, 
   return row;
 }
 
+/// Cycles that each of kSlices slices of work takes by the clock right before and after it.
+struct SlicedRun {
+  double median_cycles = 0, ns = 0;
+  bool right = true;
+  double instructions = 0;  // of one slice
+};
+
+SlicedRun RunSlices(int64_t (*run)(int64_t), int64_t rounds) {
+  SlicedRun all;
+  std::array<double, kSlices> cycles;
+  double before = CycleNs();
+  for (double& of_slice : cycles) {
+    const int64_t begin = NowNs();
+    const int64_t done = run(rounds);
+    const auto ns = static_cast<double>(std::max<int64_t>(NowNs() - begin, 1));
+    const double after = CycleNs();
+    of_slice = ns / ((before + after) / 2);
+    before = after;
+    all.ns += ns;
+    all.right = all.right && done != 0;
+    all.instructions = static_cast<double>(done);
+  }
+  std::nth_element(cycles.begin(), cycles.begin() + kSlices / 2, cycles.end());
+  all.median_cycles = cycles[kSlices / 2];
+  return all;
+}
+
 /// Cycles of an instruction in a chain, or instructions in a cycle, by the clock of the moment.
 ProbeRow InstructionRow(const ListedLoop& listed, bool is_latency) {
   const RegisterLoop& loop = listed.loop;
@@ -60,13 +91,11 @@ ProbeRow InstructionRow(const ListedLoop& listed, bool is_latency) {
   row.most = kMostRounds / kRoundsPerAmount;
   row.run = [run = is_latency ? loop.dependent : loop.independent,
              is_latency](int64_t amount) -> Result<ProbeSample> {
-    const double before = CycleNs();
-    const int64_t begin = NowNs();
-    const auto done = static_cast<double>(run(Rounds(amount)));
-    const auto ns = static_cast<double>(std::max<int64_t>(NowNs() - begin, 1));
-    const double cycles = ns / ((before + CycleNs()) / 2);
-    if (done == 0) return WrongResult();
-    return ProbeSample{is_latency ? cycles / done : done / cycles, ns};
+    const SlicedRun all = RunSlices(run, Rounds(amount));
+    if (!all.right) return WrongResult();
+    return ProbeSample{
+        is_latency ? all.median_cycles / all.instructions : all.instructions / all.median_cycles,
+        all.ns};
   };
   return row;
 }
