@@ -1,8 +1,9 @@
-/* STREAM's copy of two arrays, each four times a last cache level of 32 MiB, beside `fettle peak --only "DRAM copy"`:
- *   gcc -O3 -march=native -fno-tree-loop-distribute-patterns bench/peers/stream_copy.c -o copy && ./copy
- * The option keeps the loop, as a call of memcpy would write past the caches. Pages are of 4 KiB, as those of STREAM's
- * arrays; with -DHUGE_PAGES huge ones, as tensors of Fettle have. Prints the median and the best of 21 copies, of which
- * STREAM prints the best. Bytes read and written count. */
+/* STREAM's copy of two arrays, each four times a last cache level of 32 MiB, beside `fettle peak
+ * --only "DRAM copy"`: gcc -O3 -march=native -fno-tree-loop-distribute-patterns
+ * bench/peers/stream_copy.c -o copy && ./copy The option keeps the loop, as a call of memcpy would
+ * write past the caches. Pages are of 4 KiB, as those of STREAM's arrays; with -DHUGE_PAGES huge
+ * ones, as tensors of Fettle have. Prints the median and the best of 21 copies, of which STREAM
+ * prints the best. Bytes read and written count. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -34,7 +35,7 @@ static int Compare(const void* a, const void* b) {
 }
 
 int main(void) {
-  double *restrict a = Array(1), *restrict c = Array(0), rates[kRepeats];
+  double* restrict a = Array(1), * restrict c = Array(0), rates[kRepeats];
   for (int k = 0; k < kRepeats; ++k) {
     const double begin = Seconds();
     for (int i = 0; i < kElements; ++i) c[i] = a[i];
