@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "ops/op.h"
+
 namespace fettle::kernels {
 namespace {
 

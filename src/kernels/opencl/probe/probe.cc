@@ -9,14 +9,17 @@ namespace {
 
 constexpr double kLongEnoughNs = 4e6;
 constexpr int64_t kLargeBytes = 512 << 20;
-/// A processor's caches are small, and its memory slow to fill.
-constexpr int64_t kLargeForProcessors = 64 << 20;
+/// A processor's caches are small, and its memory slow to fill: for bounds, part of what is read
+/// may be found in its last cache level again.
+constexpr int64_t kLargeForProcessors = 256 << 20, kLargeForProcessorsBounds = 64 << 20;
 
 }  // namespace
 
-Result<std::unique_ptr<OpenClPlace>> OpenClPlace::Create(const OpenClDevice& device) {
+Result<std::unique_ptr<OpenClPlace>> OpenClPlace::Create(const OpenClDevice& device,
+                                                         bool for_bounds) {
   auto place = std::make_unique<OpenClPlace>();
   place->device_ = device.shared_from_this();
+  place->for_bounds_ = for_bounds;
   ASSIGN_OR_RETURN(place->stream_, device.NewStream({}));
   place->items_ = static_cast<size_t>(device.facts().compute_units) *
                   (device.facts().is_cpu ? kGroup * 2 : kGroup * 16);
@@ -27,7 +30,8 @@ Result<std::unique_ptr<OpenClPlace>> OpenClPlace::Create(const OpenClDevice& dev
 }
 
 int64_t OpenClPlace::large_bytes() const {
-  const int64_t most = facts().is_cpu ? kLargeForProcessors : kLargeBytes;
+  const int64_t of_processors = for_bounds_ ? kLargeForProcessorsBounds : kLargeForProcessors;
+  const int64_t most = facts().is_cpu ? of_processors : kLargeBytes;
   int64_t bytes = 1 << 20;
   const int64_t limit = facts().max_allocation_bytes;
   while (bytes * 2 <= most && (limit == 0 || bytes * 4 <= limit)) bytes *= 2;
@@ -60,7 +64,7 @@ Result<std::shared_ptr<DeviceMemory>> OpenClPlace::ones() {
 }
 
 Result<std::vector<Ceiling>> ProbeOpenCl(const Device& device, const ProbeRequest& request) {
-  ASSIGN_OR_RETURN(const auto place, OpenClPlace::Create(AsOpenCl(device)));
+  ASSIGN_OR_RETURN(const auto place, OpenClPlace::Create(AsOpenCl(device), request.for_bounds));
   std::vector<Ceiling> all;
   for (const auto rows : {OpenClArithmeticRows, OpenClBandwidthRows, OpenClQueueRows}) {
     for (Ceiling& ceiling : MeasureRows(rows(*place), request, kLongEnoughNs))

@@ -15,7 +15,7 @@ namespace fettle::kernels {
 class OpenClPlace {
  public:
   /// Fails where the device makes no queue or no memory.
-  static Result<std::unique_ptr<OpenClPlace>> Create(const OpenClDevice& device);
+  static Result<std::unique_ptr<OpenClPlace>> Create(const OpenClDevice& device, bool for_bounds);
 
   const OpenClDevice& device() const { return *device_; }
   const OpenClFacts& facts() const { return device_->facts(); }
@@ -61,6 +61,7 @@ class OpenClPlace {
   std::unique_ptr<Stream> stream_;
   std::shared_ptr<DeviceMemory> results_, ones_, to_;
   size_t items_ = 0;
+  bool for_bounds_ = false;
 };
 
 /// Rows of each kind. `place` outlives them.
