@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-extern char** environ;
-
 namespace fettle {
 namespace {
 

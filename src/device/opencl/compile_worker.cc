@@ -18,8 +18,6 @@
 #include "device/compile_elsewhere.h"
 #include "device/opencl/opencl_device.h"
 
-extern char** environ;
-
 namespace fettle {
 namespace {
 

@@ -1,6 +1,7 @@
 #include "jobs/options.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <cstdio>
@@ -10,8 +11,6 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/backend.h"
 #include "report/terminal.h"
-
-extern char** environ;
 
 namespace fettle::tools {
 namespace {
