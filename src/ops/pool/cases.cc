@@ -10,6 +10,15 @@ std::span<const Case> PoolCases() {
       {"pool.max_2x2_stride_2",
        "input %x: f32[2x8x8x10]\n"
        "%y = MaxPool(%x) {kernel_shape=[2,2], strides=[2,2]}\noutput %y\n"},
+      {"pool.max_3x3_whole_vectors",
+       "input %x: f32[2x32x9x12]\n%y = MaxPool(%x) {dilations=[2,2], kernel_shape=[3,3], "
+       "pads=[1,1,1,2], strides=[1,2]}\noutput %y\n"},
+      {"pool.max_2x2_whole_vectors",
+       "input %x: f32[1x48x7x11]\n"
+       "%y = MaxPool(%x) {kernel_shape=[2,2], pads=[0,1,1,0], strides=[2,3]}\noutput %y\n"},
+      {"pool.max_wider_than_the_image",
+       "input %x: f32[1x16x4x1]\n"
+       "%y = MaxPool(%x) {kernel_shape=[3,3], pads=[1,1,1,1]}\noutput %y\n"},
       {"pool.max_5x5_same_size",
        "input %x: f32[1x9x7x7]\n"
        "%y = MaxPool(%x) {kernel_shape=[5,5], pads=[2,2,2,2]}\noutput %y\n"},

@@ -9,6 +9,7 @@
 // Highway needs this order.
 #include <hwy/highway.h>
 
+#include "kernels/cpu/pool/whole_windows-inl.h"
 #include "kernels/cpu/simd/load-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -114,7 +115,16 @@ void Row(const PoolPlan& plan, const std::byte* x, std::byte* y, int64_t row) {
                  .plane_step = plan.dilation[0] * plane,
                  .row_step = plan.dilation[1] * line,
                  .column_step = plan.dilation[2] * plan.channels};
+  const WholeWindows whole(plan, pixel.planes, pixel.rows);
   for (int64_t ow = 0; ow < plan.out[2]; ++ow) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (ow == whole.begin && whole.begin < whole.end) {
+        const T* from = first + (ow * plan.stride[2] - plan.pad_begin[2]) * plan.channels;
+        whole.Maxima(from, pixel.row_step, to + ow * plan.pitch);
+        ow = whole.end - 1;
+        continue;
+      }
+    }
     const PoolTaps w(plan, 2, ow);
     pixel.x = first + (w.first + w.begin * plan.dilation[2]) * plan.channels;
     pixel.y = to + ow * plan.pitch;
