@@ -228,7 +228,7 @@ class Usage(unittest.TestCase):
                 ("db", "info"), ("db", "list"), ("db", "verify")]
 
     def test_tables_fit_80_columns(self):
-        for arguments in self.commands():
+        for arguments in (*self.commands(), ("--help",), ("tune", "--help"), ("bench", "--help")):
             result = run(*arguments)
             self.assertEqual(result.returncode, 0, result.stderr)
             widest = max(result.stdout.splitlines(), key=len)

@@ -15,6 +15,9 @@
 namespace fettle::tools {
 namespace {
 
+/// Where help says what an option does.
+constexpr size_t kHelpColumn = 30;
+
 void AddVersionFlags(CLI::App& app) {
   app.set_version_flag("--version", FETTLE_VERSION);
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; }))
@@ -58,7 +61,8 @@ int RunProgram(int argc, char** argv) {
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::CallForHelp&) {
-    return PrintText(wants_json ? OptionTable(command).dump(2) + "\n" : app.help());
+    return PrintText(wants_json ? OptionTable(command).dump(2) + "\n"
+                                : Fit(app.help(), kHelpColumn));
   } catch (const CLI::CallForVersion& version) {
     return PrintText(fmt::format("{}\n", version.what()));
   } catch (const CLI::ParseError& error) {
