@@ -3,6 +3,9 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+# What `cmake --install` takes, built.
+add_custom_target(fettle_installed)
+
 set(fettle_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fettle)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fettle-config.cmake.in ${CMAKE_BINARY_DIR}/fettle-config.cmake
                               INSTALL_DESTINATION ${fettle_cmake_dir})
@@ -11,6 +14,7 @@ file(RELATIVE_PATH FETTLE_PC_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig
 
 # fettle_install(COMPONENT TARGET NAME DESCRIPTION): a shared library, libNAME.so, and all that building on it takes.
 function(fettle_install component target name description)
+  add_dependencies(fettle_installed ${target})
   install(TARGETS ${target} EXPORT fettle_${component}_targets
           LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component}
           INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
@@ -28,6 +32,7 @@ endfunction()
 fettle_install(library fettle_capi fettle "Runs neural networks on the device in front of you")
 fettle_install(runtime fettle_runtime_capi fettle_runtime "Runs tuned neural networks from packages")
 if(FETTLE_TOOLS)
+  add_dependencies(fettle_installed fettle)
   install(TARGETS fettle RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library)
   # Of what the program carries for its pages.
   install(FILES ${PROJECT_SOURCE_DIR}/tools/fettle/page/d3-licence.txt DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT library)
@@ -45,11 +50,14 @@ if(FETTLE_TOOLS)
       COMMAND fettle manual ${pages}/man/man1
       DEPENDS fettle VERBATIM)
     add_custom_target(fettle_pages ALL DEPENDS ${pages}/man/man1/fettle.1)
+    add_dependencies(fettle_installed fettle_pages)
     install(DIRECTORY ${pages}/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT library OPTIONAL)
   endif()
   # What scripts/make-runner made, for `fettle --remote`.
   install(DIRECTORY ${CMAKE_BINARY_DIR}/libexec/ DESTINATION ${CMAKE_INSTALL_LIBEXECDIR} COMPONENT library OPTIONAL)
   if(TARGET fettle-enhance)
+    add_dependencies(fettle_installed fettle-enhance)
+    set_target_properties(fettle-enhance PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
     install(TARGETS fettle-enhance RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library)
   endif()
 endif()
