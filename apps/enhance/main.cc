@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 
+#include "basics/messages.h"
 #include "basics/nearest.h"
 #include "command/enhance.h"
 #include "job/batch.h"
@@ -40,7 +41,7 @@ std::stop_source StopOnSignals() {
 }
 
 int Fail(const Arguments& arguments, const std::string& message, int code) {
-  fmt::print(stderr, "fettle: {}\n", message);
+  PrintMessage("fettle: {}\n", message);
   if (arguments.json)
     fmt::print("{}", TextOf(Json{{"error", {{"message", message}, {"exit_code", code}}}}));
   return code;
@@ -132,6 +133,7 @@ std::optional<std::string> Misspelling(const CLI::App& app, int argc, char** arg
 }
 
 int Main(int argc, char** argv) {
+  HoldStandardStreams();
   Arguments arguments;
   CLI::App app("Enhances videos and pictures; nothing of them is lost.", "fettle enhance");
   AddOptions(app, arguments);

@@ -143,6 +143,21 @@ class Usage(unittest.TestCase):
             self.assertEqual(result.returncode, 1, arguments)
             self.assertIn("standard output", result.stderr)
 
+    def test_messages_that_cannot_be_written_end_nothing(self):
+        with open("/dev/full", "w") as full:
+            for arguments in (["run", self.model, "-o", "quiet.npy"], ["run", "missing.onnx"]):  # a warning, a failure
+                result = subprocess.run([FETTLE, *arguments], stdout=subprocess.PIPE, stderr=full, env=environment())
+                self.assertEqual(result.returncode, 0 if "-o" in arguments else 3)
+        self.assertTrue(os.path.exists("quiet.npy"))
+
+    def test_files_take_no_place_of_closed_streams(self):
+        # Without streams to hold their numbers, the output would be number 2, and warnings would be written into it.
+        for closed in ("2>&-", "<&- 2>&-", "<&- >&- 2>&-"):
+            result = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", FETTLE, "run", self.model, "-o", "closed.raw"],
+                                    stdout=subprocess.DEVNULL, env=environment())
+            self.assertEqual(result.returncode, 1 if ">&- 2" in closed else 0, closed)
+            self.assertEqual(os.path.getsize("closed.raw"), 3 * 2 * 2 * 4, closed)
+
     def test_failures_are_documents_too(self):
         for code, arguments in ((2, ("run", "--no-such")), (2, ("frobnicate",)), (2, ("run", self.model, "--threads", "x")),
                                 (3, ("run", "missing.onnx")), (3, ("db", "info", "--cache", "nowhere")),

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "basics/files.h"
+#include "basics/messages.h"
 #include "job/job.h"
 #include "job/job_folder.h"
 #include "report/page.h"
@@ -17,7 +18,7 @@
 namespace fettle::enhance {
 namespace {
 
-void Warn(const std::string& sentence) { fmt::print(stderr, "fettle: warning: {}\n", sentence); }
+void Warn(const std::string& sentence) { PrintMessage("fettle: warning: {}\n", sentence); }
 
 JobResult RunJob(const Plan& plan, bool restart, bool alone, std::stop_token stop) {
   if (plan.picture && !plan.alerts_only) return RunPicture(plan);
@@ -52,7 +53,7 @@ Outcome EnhanceOrFail(const JobOptions& job, const Arguments& arguments, std::st
     return EnhanceOne(job, arguments, stop);
   } catch (...) {
     const auto [message, code] = Caught();
-    fmt::print(stderr, "fettle: {}\n", message);
+    PrintMessage("fettle: {}\n", message);
     return {.document = {{"input", job.input.string()},
                          {"error", {{"message", message}, {"exit_code", code}}}},
             .code = code};

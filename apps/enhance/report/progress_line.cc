@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "basics/messages.h"
 #include "report/report.h"
 
 namespace fettle::enhance {
@@ -32,7 +33,7 @@ ProgressLine::ProgressLine(const Plan& plan)
     : plan_(plan), enabled_(TakesEscapeCodes()), start_(Now()) {}
 
 ProgressLine::~ProgressLine() {
-  if (drawn_) fmt::print(stderr, "\r\033[K");
+  if (drawn_) PrintMessage("\r\033[K");
 }
 
 void ProgressLine::Show(int64_t done, int64_t resumed, const SceneLog& scenes) {
@@ -49,7 +50,7 @@ void ProgressLine::Show(int64_t done, int64_t resumed, const SceneLog& scenes) {
     if (done > resumed) text += fmt::format(" · {} left", Clock(scenes.SecondsFor(left)));
   }
   if (isatty(STDIN_FILENO)) text += " · q stops";
-  fmt::print(stderr, "\r\033[K{}", text);
+  PrintMessage("\r\033[K{}", text);
   std::fflush(stderr);
 }
 

@@ -10,6 +10,7 @@
 #include "jobs/interrupt.h"
 #include "jobs/plans.h"
 #include "remote/remote.h"
+#include "report/messages.h"
 #include "report/process_memory.h"
 #include "report/profile_table.h"
 #include "report/report.h"
@@ -260,8 +261,8 @@ int Bench(const BenchOptions& options) {
     if (!comparison.empty()) fmt::print("{}\n", comparison);
   }
   if (!result.interrupted) return kExitOk;
-  fmt::print(stderr, "fettle: interrupted; the results are those of {}\n",
-             Count(std::ssize(result.latencies), "run"));
+  PrintMessage("fettle: interrupted; the results are those of {}\n",
+               Count(std::ssize(result.latencies), "run"));
   return kExitFailed;
 }
 

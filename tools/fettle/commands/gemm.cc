@@ -13,6 +13,7 @@
 #include "jobs/tuning.h"
 #include "kernels/backend.h"
 #include "kernels/cpu/probe/fma.h"
+#include "report/messages.h"
 #include "report/product_report.h"
 
 namespace fettle::tools {
@@ -93,8 +94,7 @@ Result<ExitCode> RunGemm(const GemmOptions& options) {
   });
   if (!right) return kExitDiffers;
   if (!InterruptScope::Interrupted()) return kExitOk;
-  fmt::print(stderr, "fettle: interrupted; the results are those of {} lines\n",
-             table.rows().size());
+  PrintMessage("fettle: interrupted; the results are those of {} lines\n", table.rows().size());
   return kExitFailed;
 }
 

@@ -9,6 +9,7 @@
 #include "commands/hand_over.h"
 #include "jobs/command_line.h"
 #include "jobs/option_table.h"
+#include "report/messages.h"
 #include "report/report.h"
 #include "report/terminal.h"
 
@@ -43,6 +44,7 @@ int Perform(const Action& action) {
 }  // namespace
 
 int RunProgram(int argc, char** argv) {
+  HoldStandardStreams();
   CLI::App app("Runs neural networks on the device in front of you.", "fettle");
   app.require_subcommand(1);
   Action action;

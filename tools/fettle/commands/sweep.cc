@@ -9,6 +9,7 @@
 #include "jobs/command_line.h"
 #include "jobs/interrupt.h"
 #include "page/page.h"
+#include "report/messages.h"
 #include "report/terminal.h"
 
 namespace fettle::tools {
@@ -119,8 +120,8 @@ int Sweep(const SweepOptions& options) {
   else
     PrintSweep(*result, document, options.output, *map);
   if (!result->interrupted) return kExitOk;
-  fmt::print(stderr, "fettle: interrupted; {} of {} points are in {}: the same line goes on\n",
-             result->measured + result->reused, points->size(), options.output);
+  PrintMessage("fettle: interrupted; {} of {} points are in {}: the same line goes on\n",
+               result->measured + result->reused, points->size(), options.output);
   return kExitFailed;
 }
 

@@ -11,6 +11,7 @@
 #include "jobs/command_line.h"
 #include "jobs/interrupt.h"
 #include "jobs/replay.h"
+#include "report/messages.h"
 #include "report/progress.h"
 #include "report/report.h"
 #include "report/table.h"
@@ -170,8 +171,8 @@ int TuneKernel(const TuneKernelOptions& options) {
   }
   Print(options, *replay, *outcome, warnings);
   if (!outcome->interrupted) return kExitOk;
-  fmt::print(stderr, "fettle: interrupted; the results are those of {}\n",
-             Count(std::ssize(outcome->search->history().evaluations()), "evaluation"));
+  PrintMessage("fettle: interrupted; the results are those of {}\n",
+               Count(std::ssize(outcome->search->history().evaluations()), "evaluation"));
   return kExitFailed;
 }
 

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "device/cpu/cpu_device.h"
 #include "kernels/backend.h"
+#include "report/messages.h"
 #include "report/terminal.h"
 
 namespace fettle::tools {
@@ -195,8 +196,7 @@ void InstallLog(const std::string& level) {
   if (level == "error") most = LogLevel::kError;
   if (level == "info") most = LogLevel::kInfo;
   if (level == "debug") most = LogLevel::kDebug;
-  SetLogSink([](LogLevel, std::string_view line) { fmt::print(stderr, "fettle: {}\n", line); },
-             most);
+  SetLogSink([](LogLevel, std::string_view line) { PrintMessage("fettle: {}\n", line); }, most);
 }
 
 }  // namespace fettle::tools

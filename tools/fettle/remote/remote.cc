@@ -18,6 +18,7 @@
 #include "jobs/interrupt.h"
 #include "remote/remote_job.h"
 #include "remote/summary.h"
+#include "report/messages.h"
 #include "report/report.h"
 #include "report/terminal.h"
 #include "tuner/store/database_file.h"
@@ -122,7 +123,7 @@ Status Fleet::ParseTargets() {
 void Fleet::Say(size_t i, const std::string& text) {
   if (!TakesEscapeCodes()) return;
   const std::lock_guard lock(mutex_);
-  fmt::print(stderr, "{}: {}\n", targets_[i].text, text);
+  PrintMessage("{}: {}\n", targets_[i].text, text);
 }
 
 void Fleet::Warn(size_t i, const std::string& text) {
@@ -165,8 +166,7 @@ Status Fleet::Deliver(const RemoteOrder& order, const RemoteResults& results, si
   RemoteRow& row = rows_[i];
   row.exit_code = results.exit_code;
   row.document = results.document;
-  for (const std::string& line : results.log)
-    fmt::print(stderr, "{}: {}\n", targets_[i].text, line);
+  for (const std::string& line : results.log) PrintMessage("{}: {}\n", targets_[i].text, line);
   if (const Json* error = Member(row.document, "error"); error != nullptr)
     row.error = fmt::format("{}: {}", row.target, error->value("message", ""));
   else if (row.document.is_null())
@@ -267,7 +267,7 @@ int RunRemotely(const CLI::App& command, const RemoteOptions& options, const Com
     fmt::print("{}", SummaryText(order->command, fleet.rows()));
   int code = kExitOk;
   for (const RemoteRow& row : fleet.rows()) {
-    if (!row.error.empty()) fmt::print(stderr, "fettle: {}\n", row.error);
+    if (!row.error.empty()) PrintMessage("fettle: {}\n", row.error);
     if (code == kExitOk) code = row.exit_code;
   }
   return code;

@@ -9,6 +9,7 @@
 #include "jobs/exit_code.h"
 #include "jobs/interrupt.h"
 #include "ops/op.h"
+#include "report/messages.h"
 
 namespace fettle::tools {
 namespace {
@@ -155,7 +156,7 @@ std::map<ir::ValueId, std::string> FindScores(const Job& job) {
 }  // namespace
 
 void EndAtOnce() {
-  fmt::print(stderr, "fettle: interrupted\n");
+  PrintMessage("fettle: interrupted\n");
   std::_Exit(kExitFailed);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "report/messages.h"
 #include "report/terminal.h"
 
 namespace fettle::tools {
@@ -17,7 +18,7 @@ Progress::Progress(std::string label, int64_t total)
     : label_(std::move(label)), total_(total), start_ns_(NowNs()), enabled_(TakesEscapeCodes()) {}
 
 Progress::~Progress() {
-  if (drawn_ns_ != 0) fmt::print(stderr, "\r\033[K");
+  if (drawn_ns_ != 0) PrintMessage("\r\033[K");
 }
 
 void Progress::Update(int64_t done) {
@@ -34,8 +35,8 @@ void Progress::UpdateFraction(double fraction) {
   const double elapsed = static_cast<double>(now - start_ns_) * 1e-9;
   const std::string left =
       fraction > 0.01 ? fmt::format("{:.0f} s left", elapsed * (1 - fraction) / fraction) : "";
-  fmt::print(stderr, "\r\033[K{} [{}{}] {:3.0f} % {}", label_, std::string(filled, '#'),
-             std::string(kBarWidth - filled, '.'), fraction * 100, left);
+  PrintMessage("\r\033[K{} [{}{}] {:3.0f} % {}", label_, std::string(filled, '#'),
+               std::string(kBarWidth - filled, '.'), fraction * 100, left);
   std::fflush(stderr);
 }
 

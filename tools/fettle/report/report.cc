@@ -8,6 +8,7 @@
 
 #include "device/cpu/cpu_device.h"
 #include "planner/choices.h"
+#include "report/messages.h"
 #include "report/terminal.h"
 
 namespace fettle::tools {
@@ -46,7 +47,7 @@ int Fail(const Status& status) { return Fail(status.message(), ExitCodeFor(statu
 
 int Fail(std::string_view message, ExitCode code) {
   const std::string text = AsWritten(std::string(message));
-  fmt::print(stderr, "fettle: {}\n", text);
+  PrintMessage("fettle: {}\n", text);
   if (json_failures && !printed_json)
     PrintJson({{"error", {{"message", text}, {"exit_code", static_cast<int>(code)}}}});
   return code;
@@ -55,15 +56,14 @@ int Fail(std::string_view message, ExitCode code) {
 int FlushOutput(int code) {
   // A full disk behind stdout shows only here.
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  fmt::print(stderr, "fettle: cannot write to standard output\n");
+  PrintMessage("fettle: cannot write to standard output\n");
   return kExitFailed;
 }
 
 void PrintWarnings(const std::vector<std::string>& warnings) {
   std::set<std::string> seen;
   for (const std::string& warning : warnings)
-    if (seen.insert(warning).second)
-      fmt::print(stderr, "fettle: warning: {}\n", AsWritten(warning));
+    if (seen.insert(warning).second) PrintMessage("fettle: warning: {}\n", AsWritten(warning));
 }
 
 void PrintJson(const Json& document) {

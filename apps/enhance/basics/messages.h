@@ -1,0 +1,31 @@
+// What goes to standard error: warnings, failures, progress.
+#pragma once
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+namespace fettle::enhance {
+
+/// Prints to standard error. What cannot be written there (a full disk, a closed stream) is lost,
+/// and the work goes on. Thread-safe.
+template <typename... Values>
+void PrintMessage(fmt::format_string<Values...> format, Values&&... values) {
+  const std::string text = fmt::format(format, std::forward<Values>(values)...);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+/// Standard streams that the caller closed become ones of /dev/null, lest a file that is opened
+/// later takes their numbers and is written into; standard output then refuses what is written. To
+/// be called first.
+inline void HoldStandardStreams() {
+  // The least free number is taken: in this order each gets its own.
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) < 0)
+      (void)open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+}  // namespace fettle::enhance
