@@ -43,8 +43,10 @@ PlanFile Read(const Json& document) {
 }  // namespace
 
 PlanFile ReadPlanFile(const std::filesystem::path& file, const std::filesystem::path& input) {
+  std::error_code ignored;
   std::ifstream stream(file);
-  if (!stream) throw Failure(kExitInvalidInput, file.string() + ": cannot be read");
+  if (!stream || std::filesystem::is_directory(file, ignored))
+    throw Failure(kExitInvalidInput, file.string() + ": cannot be read");
   const Json document = Json::parse(stream, nullptr, false);
   if (!document.is_object()) FailNoPlan(file, "not a JSON object");
   if (!document.contains("source") || document["source"] != FingerprintOf(input))

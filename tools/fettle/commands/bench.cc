@@ -2,9 +2,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "commands/command.h"
+#include "io/gzip.h"
 #include "jobs/accelerator.h"
 #include "jobs/bench_runs.h"
 #include "jobs/interrupt.h"
@@ -127,15 +127,18 @@ Json Document(const BenchOptions& options, const Job& job, const BenchResult& re
   return document;
 }
 
-/// The line that says how this run relates to an earlier one's JSON.
-Result<std::string> CompareWith(const std::string& path, const Json& document) {
-  std::ifstream file(path);
-  if (!file) return Error(StatusCode::kNotFound, "{}: cannot open", path);
-  const Json base = Json::parse(file, nullptr, false);
+/// The median in milliseconds that an earlier run's JSON tells of.
+Result<double> ReadBaseMedian(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadMaybeGzip(path));
+  const Json base = Json::parse(text, nullptr, false);
   if (!base.is_object() || !base.contains("latency_ms") || !base["latency_ms"].is_object() ||
       !base["latency_ms"].contains("median") || !base["latency_ms"]["median"].is_number())
     return InvalidArgument("{}: not the JSON of an earlier bench", path);
-  const double before = base["latency_ms"]["median"], now = document["latency_ms"]["median"];
+  return base["latency_ms"]["median"].get<double>();
+}
+
+/// The line that says how this run relates to an earlier one.
+std::string ComparisonLine(const std::string& path, double before, double now) {
   return fmt::format("against {}: median {:.3f} ms -> {:.3f} ms, {:.2f}x", path, before, now,
                      now > 0 ? before / now : 0);
 }
@@ -212,6 +215,8 @@ Result<double> AtOnce(const BenchOptions& options, const Job& job,
 
 int Bench(const BenchOptions& options) {
   InstallLog(options.job.common.log);
+  const Result<double> base = options.compare.empty() ? 0 : ReadBaseMedian(options.compare);
+  if (!base.ok()) return Fail(AsInvalidInput(base.status()));
   StartInterruptThread();
   ResetPeak();
   const int64_t rss_before = ResidentBytes();
@@ -245,9 +250,7 @@ int Bench(const BenchOptions& options) {
     document["at_once"] = {{"sessions", options.sessions}, {"throughput", *at_once}};
   std::string comparison;
   if (!options.compare.empty()) {
-    auto line = CompareWith(options.compare, document);
-    if (!line.ok()) return Fail(line.status());
-    comparison = *line;
+    comparison = ComparisonLine(options.compare, *base, document["latency_ms"]["median"]);
     document["comparison"] = comparison;
   }
   if (options.job.common.json) {

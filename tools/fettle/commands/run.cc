@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
+#include <limits>
 #include <numeric>
+#include <sstream>
 
 #include "base/clock.h"
 #include "commands/command.h"
+#include "io/gzip.h"
 #include "io/outputs.h"
 #include "jobs/interrupt.h"
 #include "jobs/plans.h"
@@ -47,8 +49,8 @@ struct RunResult {
 };
 
 Result<std::vector<std::string>> ReadLabels(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return Error(StatusCode::kNotFound, "{}: cannot open", path);
+  ASSIGN_OR_RETURN(std::string text, ReadMaybeGzip(path));
+  std::istringstream file(std::move(text));
   std::vector<std::string> labels;
   for (std::string line; std::getline(file, line);) labels.push_back(line);
   return labels;
@@ -59,6 +61,10 @@ std::vector<Ranked> TopOf(const Tensor& tensor, const RunResult& result, int cou
   std::iota(order.begin(), order.end(), 0);
   const HostView view = tensor.view();
   const auto keep = order.begin() + std::min<ptrdiff_t>(count, std::ssize(order));
+  const auto rank = [&](int64_t at) {
+    const double value = view.GetDouble(at);
+    return std::isnan(value) ? -std::numeric_limits<double>::infinity() : value;
+  };
   std::partial_sort(order.begin(), keep, order.end(),
                     [&](int64_t a, int64_t b) { return view.GetDouble(a) > view.GetDouble(b); });
   std::vector<Ranked> top;
@@ -202,7 +208,7 @@ int Run(const RunOptions& options) {
   RunResult result;
   if (!options.labels.empty()) {
     auto labels = ReadLabels(options.labels);
-    if (!labels.ok()) return Fail(labels.status());
+    if (!labels.ok()) return Fail(AsInvalidInput(labels.status()));
     result.labels = *labels;
   }
   auto plan = PlanOutputs(*job->model, options.outputs);

@@ -91,7 +91,7 @@ int Test(const TestOptions& options) {
   std::vector<CaseOutcome> outcomes(cases->size());
   if (!options.skip_list.empty()) {
     auto skips = SkipList::Read(options.skip_list);
-    if (!skips.ok()) return Fail(skips.status());
+    if (!skips.ok()) return Fail(AsInvalidInput(skips.status()));
     for (size_t i = 0; i < cases->size(); ++i) {
       const std::string* reason = skips->Find((*cases)[i].name);
       if (reason != nullptr) outcomes[i] = {"skipped", *reason};

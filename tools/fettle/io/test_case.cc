@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
+#include <sstream>
 
 #include "base/file.h"
 #include "importers/onnx/tensor_file.h"
+#include "io/gzip.h"
 #include "io/tensor_io.h"
 #include "runtime/model.h"
 #include "tensor/compare.h"
@@ -166,8 +167,8 @@ Status RunTestCase(const TestCase& test_case, const TestTolerance& tolerance,
 }
 
 Result<SkipList> SkipList::Read(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return Error(StatusCode::kNotFound, "{}: cannot open", path);
+  ASSIGN_OR_RETURN(std::string text, ReadMaybeGzip(path));
+  std::istringstream file(std::move(text));
   SkipList list;
   int number = 0;
   for (std::string line; std::getline(file, line);) {

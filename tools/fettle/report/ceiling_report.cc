@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 
+#include "io/gzip.h"
 #include "report/nominal.h"
 #include "report/table.h"
 #include "report/terminal.h"
@@ -100,9 +100,8 @@ std::string CsvText(const Json& value) {
 }  // namespace
 
 Result<BaseCeilings> ReadBase(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return Error(StatusCode::kNotFound, "{}: cannot open", path);
-  const Json document = Json::parse(file, nullptr, false);
+  ASSIGN_OR_RETURN(const std::string text, ReadMaybeGzip(path));
+  const Json document = Json::parse(text, nullptr, false);
   const Json* ceilings = Member(document, "ceilings");
   const Json* device = Member(document, "device");
   if (ceilings == nullptr || !ceilings->is_array() || device == nullptr || !device->is_object())
