@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <fettle/fettle.hpp>
 #include <optional>
@@ -56,6 +57,20 @@ int Perform(Arguments arguments, std::stop_token stop) {
   return outcome.code;
 }
 
+/// A number from `low` to `high`; CLI11's own range takes NaN.
+CLI::Validator NumberFrom(double low, double high) {
+  return CLI::Validator(
+      [low, high](const std::string& text) {
+        double number = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+        const bool whole = error == std::errc() && end == text.data() + text.size();
+        return whole && number >= low && number <= high
+                   ? ""
+                   : fmt::format("expected {} to {}, got '{}'", low, high, text);
+      },
+      fmt::format("FLOAT in [{} - {}]", low, high));
+}
+
 void AddOptions(CLI::App& app, Arguments& arguments) {
   JobOptions& job = arguments.job;
   std::string steps =
@@ -69,7 +84,7 @@ void AddOptions(CLI::App& app, Arguments& arguments) {
   CLI::Option* network = app.add_option("--network", job.network, "of the steps: fast|good|best")
                              ->check(CLI::IsMember(NetworkChoices()));
   CLI::Option* fps = app.add_option("--fps", job.fps, "keep so many frames a second, as --realtime")
-                         ->check(CLI::PositiveNumber);
+                         ->check(NumberFrom(0.001, 1e9));
   app.add_option("--budget", job.budget, "realtime: the widest network in time, or best")
       ->capture_default_str()
       ->check(CLI::IsMember({"realtime", "best"}))
@@ -91,7 +106,7 @@ void AddOptions(CLI::App& app, Arguments& arguments) {
   app.add_option("--alert-file", job.alert_file,
                  "where alert tells what it found (JSON); usually OUTPUT.alerts.json");
   app.add_option("--alert-score", job.alert_score, "what alert takes for a phone; usually 0.6")
-      ->check(CLI::Range(0.01, 0.99));
+      ->check(NumberFrom(0.01, 0.99));
   app.add_option("--alert-votes", job.alert_votes,
                  "SEEN/OF: alert tells of what it sees in so many of so many frames; usually 3/5");
   app.add_option("--encoder", job.encoder, "auto|libx264|libx265|libvpx-vp9|libsvtav1|mpeg4")

@@ -119,6 +119,7 @@ def check_replay(program, folder):
     (folder / "odd.json").write_text(json.dumps({**plan, "steps": [{"step": "deblok"}]}))
     refused("unknown step", 2, "did you mean 'deblock'", source, "--plan", folder / "odd.json")
     (folder / "odd.json").write_text(json.dumps({**plan, "steps": []}))
+    refused("a folder as a plan", 3, "cannot be read", source, "--plan", folder)
     refused("no steps", 2, "the plan has no steps", source, "--plan", folder / "odd.json")
     (folder / "odd.json").write_text(json.dumps({**plan, "steps": [{"strength": 1}]}))
     refused("unnamed step", 3, "is no plan", source, "--plan", folder / "odd.json")
@@ -140,7 +141,8 @@ def check_budget(program, folder):
     timings.write_text("{")
     reasons = {choice["what"]: choice["reason"] for choice in plan_of(program, source)["choices"]}
     check("reason", "12 is wanted" in reasons["network"] and "frames a second" in reasons["network"], reasons)
-    for words in (["--fps", "0"], ["--fps", "5", "--network", "good"], ["--fps", "5", "--budget", "best"], ["--budget", "most"]):
+    for words in (["--fps", "0"], ["--fps", "nan"], ["--steps", "sharpen=nan"], ["--alert-score", "nan"],
+                   ["--fps", "5", "--network", "good"], ["--fps", "5", "--budget", "best"], ["--budget", "most"]):
         done = run(program, source, *words)
         check(f"{words}: refused", done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr)
 

@@ -103,7 +103,7 @@ class Cli(unittest.TestCase):
         pathlib.Path(path).write_text("".join(json.dumps(line) + "\n" for line in lines))
 
     def test_db(self):
-        self.fails(2, "subcommand", "db")
+        self.fails(2, "a command is required", "db")
         self.fails(3, "nothing has been tuned yet", "db", "info", "--cache", "db0")
         self.write_rows("rows.jsonl", self.ROW, {**self.ROW, "kernel": "cpu.conv", "status": "wrong"})
         self.assertEqual(self.json("db", "import", "rows.jsonl", "--cache", "db1")["rows"], 2)

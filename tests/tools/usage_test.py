@@ -180,6 +180,34 @@ class Usage(unittest.TestCase):
         warned = any("FETTLE_PRECISION low" in warning for warning in report["warnings"])
         self.assertEqual(warned, report["precision"]["device"] == "high", report)
 
+    def test_values_say_what_was_expected(self):
+        for option, wanted, values in (("--threads", "a whole number of 0 to 1024", ("-1", "1025", "2.5", "nan")),
+                                       ("--precision", "high|normal|low", ("best", "HIGH")),
+                                       ("--kernel-ms", "a number of 0 or more", ("-1", "nan", "inf", "1e400")),
+                                       ("--queue-window", "a whole number of 0 or more", ("-1", "99999999999999999999")),
+                                       ("--seed", "a whole number of 0 or more", ("-1", "x", "99999999999999999999")),
+                                       ("--shape", "NAME=1x3x224x224", ("1x3",))):
+            for value in values:
+                result = self.says(2, f"{option}: expected {wanted}, got '{value}'\n", "run", self.model, f"{option}={value}")
+                self.assertEqual(result.stderr.count("\n"), 1)
+        for arguments in (("bench", self.model, "--seconds"), ("compare", self.model, "--atol"), ("tune", self.model, "--budget"),
+                          ("gemm", "--alpha"), ("plan", self.model, "--min-sqnr")):
+            for value in ("nan", "inf"):
+                self.says(2, f"got '{value}'", *arguments, value)
+        self.says(2, "run: 'b.onnx' is one argument too many\n", "run", self.model, "b.onnx", "c.onnx")
+        self.says(2, "--iters: given more than once\n", "run", self.model, "--iters", "2", "--iters", "3")
+        self.says(2, "--threads: a value is missing\n", "run", self.model, "--threads")
+        self.says(2, "a command is required (fettle --help lists them)")
+        self.says(2, "a command is required (fettle db --help lists them)", "db")
+        self.says(3, "-o: a file name is missing", "run", self.model, *SMALL, "-o", "")
+        self.says(3, "input 'picture': a file name is missing", "run", self.model, *SMALL, "-i", "picture=")
+
+    def test_folders_and_devices_are_no_text(self):
+        for place in (".", "/dev/zero"):
+            for arguments in (("run", self.model, *SMALL, "--labels", place), ("test", ".", "--skip-list", place),
+                              ("bench", self.model, *SMALL, "--compare", place), ("peak", "--only", "clock", "--compare", place)):
+                self.says(3, f"{place}: not a regular file", *arguments)
+
     def test_options_without_effect_say_so(self):
         for option, arguments in (("--seed", ("inspect", self.model, "--seed", "3")),
                                   ("--threads", ("inspect", self.model, "--threads", "3")),

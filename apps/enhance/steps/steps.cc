@@ -48,8 +48,9 @@ ChainLink ReadLink(std::string_view text) {
   const std::string_view digits = text.substr(equals + 1);
   double strength = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), strength);
-  if (error != std::errc() || end != digits.data() + digits.size() || strength < row.least ||
-      strength > row.most)
+  // In this form NaN is refused, too.
+  const bool in_range = strength >= row.least && strength <= row.most;
+  if (error != std::errc() || end != digits.data() + digits.size() || !in_range)
     throw Failure(kExitUsage, fmt::format("--steps: {}: expected a strength of {} to {}, got '{}'",
                                           row.name, row.least, row.most, digits));
   return {&row, strength};

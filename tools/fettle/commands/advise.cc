@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "commands/command.h"
 #include "jobs/interrupt.h"
+#include "options/checks.h"
 #include "report/terminal.h"
 
 namespace fettle::tools {
@@ -146,9 +147,9 @@ void RegisterAdvise(CLI::App& app, Action& action) {
   AddJobOptions(*sub, options->job);
   sub->add_option("--apply", options->output, "write the network with all that gains to this file");
   sub->add_option("--seconds", options->advice.seconds, "longest comparison of one change (1)")
-      ->check(CLI::Range(0.0, 3600.0));
+      ->check(Between(0.0, 3600.0));
   sub->add_option("--budget", options->advice.budget, "seconds of all comparisons (60)")
-      ->check(CLI::Range(0.0, 86400.0));
+      ->check(Between(0.0, 86400.0));
   sub->add_flag("--all", options->all, "list what was measured and did not gain, too");
   sub->callback([&action, options] { action = [options] { return GiveAdvice(*options); }; });
 }

@@ -9,6 +9,7 @@
 #include "jobs/bench_runs.h"
 #include "jobs/interrupt.h"
 #include "jobs/plans.h"
+#include "options/checks.h"
 #include "remote/remote.h"
 #include "report/messages.h"
 #include "report/process_memory.h"
@@ -277,19 +278,19 @@ void RegisterBench(CLI::App& app, Action& action) {
   AddJobOptions(*sub, options->job);
   AddLoadAndRunFlags(*sub, options->load_and_run);
   CLI::Option* iters = sub->add_option("--iters,--iter", options->length.iters, "timed inferences")
-                           ->check(CLI::Range(1, 100000000));
+                           ->check(Between(1, 100000000));
   sub->add_option("--seconds", options->length.seconds, "time for timed inferences")
-      ->check(CLI::Range(0.0, 86400.0))
+      ->check(Between(0.0, 86400.0))
       ->excludes(iters);
   sub->add_option("--warmup,--warmup-iter", options->length.warmup, "inferences before")
-      ->check(CLI::Range(0, 1000000));
+      ->check(Between(0, 1000000));
   sub->add_flag("--profile", options->profile, "one line per step instead of per operator");
   AddSort(*sub, options->sort);
   sub->add_flag("--bound", options->bound,
                 "inputs and outputs are tensors in the device's memory, filled once");
   sub->add_option("--sessions", options->sessions,
                   "so many sessions at once after that, each on a thread of its own")
-      ->check(CLI::Range(1, 256));
+      ->check(Between(1, 256));
   sub->add_option("--compare", options->compare, "the JSON of an earlier bench");
   AddRemoteOptions(*sub, options->remote);
   sub->callback([&action, options, sub] {

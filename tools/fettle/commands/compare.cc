@@ -7,6 +7,7 @@
 #include "io/tensor_io.h"
 #include "jobs/interrupt.h"
 #include "jobs/job.h"
+#include "options/checks.h"
 #include "remote/remote.h"
 #include "report/judgement.h"
 #include "report/node_comparison.h"
@@ -184,8 +185,8 @@ void RegisterCompare(CLI::App& app, Action& action) {
   AddJobOptions(*sub, options->job);
   sub->add_option("--against", options->against,
                   "reference, a package or a folder of expected outputs");
-  sub->add_option("--atol", options->atol, "absolute tolerance")->check(CLI::NonNegativeNumber);
-  sub->add_option("--rtol", options->rtol, "relative tolerance")->check(CLI::NonNegativeNumber);
+  sub->add_option("--atol", options->atol, "absolute tolerance")->check(NonNegative<double>());
+  sub->add_option("--rtol", options->rtol, "relative tolerance")->check(NonNegative<double>());
   sub->add_flag("!--outputs-only", options->nodes, "leave the node-by-node part out");
   AddRemoteOptions(*sub, options->remote);
   sub->callback([&action, options, sub] {

@@ -7,12 +7,13 @@
 #include "commands/command.h"
 #include "jobs/command_line.h"
 #include "manual/manual_page.h"
+#include "options/checks.h"
 #include "report/report.h"
 
 namespace fettle::tools {
 namespace {
 
-/// The values that an option may have, where they are few: what CLI::IsMember made of its type.
+/// The values that an option may have, where they are few: what OneOf made of its type.
 std::vector<std::string> ValuesOf(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const size_t begin = type.find('{'), end = type.find('}');
@@ -150,7 +151,7 @@ void RegisterCompletion(CLI::App& app, Action& action) {
       app.add_subcommand("completion", "words for a shell to complete: eval \"$(...)\"");
   sub->add_option("SHELL", options->shell, "bash|zsh|fish")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+      ->check(OneOf({"bash", "zsh", "fish"}));
   sub->add_flag("--json", options->json, "one JSON document on stdout")->envname("FETTLE_JSON");
   sub->callback([&app, &action, options] {
     action = [&app, options] {

@@ -3,6 +3,7 @@
 
 #include "commands/command.h"
 #include "jobs/exit_code.h"
+#include "options/checks.h"
 #include "report/report.h"
 
 namespace fettle::tools {
@@ -28,7 +29,7 @@ void AddNothing(CLI::App&, DbOptions&) {}
 void AddListOptions(CLI::App& app, DbOptions& options) {
   AddFilter(app, options);
   app.add_option("--limit", options.limit, "show so many rows at most (default: all)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(NonNegative<int64_t>());
 }
 
 void AddPruneOptions(CLI::App& app, DbOptions& options) {
@@ -36,7 +37,7 @@ void AddPruneOptions(CLI::App& app, DbOptions& options) {
   criteria->require_option(1, 0);
   AddFilter(*criteria, options);
   criteria->add_option("--older-than", options.older_than_days, "rows older than so many days")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(Between(0.0, 1e6));
   criteria->add_option("--max-size", options.max_bytes, "the oldest until the file fits (8MB, 1GB)")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true));
 }

@@ -13,6 +13,7 @@
 #include "jobs/tuning.h"
 #include "kernels/backend.h"
 #include "kernels/cpu/probe/fma.h"
+#include "options/checks.h"
 #include "report/messages.h"
 #include "report/product_report.h"
 
@@ -118,24 +119,24 @@ void RegisterGemm(CLI::App& app, Action& action) {
   runtime::ProductProblem& p = options->problem;
   for (const auto& [name, value] :
        {std::pair<const char*, int64_t*>{"--m,-m", &p.m}, {"--n,-n", &p.n}, {"--k,-k", &p.k}})
-    sub->add_option(name, *value, "extent")->check(CLI::Range(1, 16384));
+    sub->add_option(name, *value, "extent")->check(Between(1, 16384));
   sub->add_flag("--transa", p.trans_a, "A is stored as k x m");
   sub->add_flag("--transb", p.trans_b, "B is stored as n x k");
-  sub->add_option("--alpha", p.alpha, "factor of the product (1)");
-  sub->add_option("--beta", p.beta, "factor of what C held (0)");
+  sub->add_option("--alpha", p.alpha, "factor of the product (1)")->check(Finite());
+  sub->add_option("--beta", p.beta, "factor of what C held (0)")->check(Finite());
   for (const auto& [name, value] :
        {std::pair<const char*, int64_t*>{"--lda", &options->strides.lda},
         {"--ldb", &options->strides.ldb},
         {"--ldc", &options->strides.ldc}})
     sub->add_option(name, *value, "elements from row to row, of the call; 0: no gaps")
-        ->check(CLI::Range(0, 1 << 20));
-  sub->add_option("--batch", p.batch, "products at once")->check(CLI::Range(1, 1 << 20));
+        ->check(Between(0, 1 << 20));
+  sub->add_option("--batch", p.batch, "products at once")->check(Between(1, 1 << 20));
   sub->add_option("--dtype", options->dtype, "f32; f16; i8 and u8 (of A; B i8, sums i32)")
-      ->check(CLI::IsMember({"f32", "f16", "i8", "u8"}));
+      ->check(OneOf({"f32", "f16", "i8", "u8"}));
   sub->add_option("--evals", options->evals, "configurations of each search; 0: none (16)")
-      ->check(CLI::Range(0, 100000));
-  sub->add_option("--warmup", options->warmup, "products before")->check(CLI::Range(0, 100000));
-  sub->add_option("--iters", options->iters, "timed products")->check(CLI::Range(1, 100000));
+      ->check(Between(0, 100000));
+  sub->add_option("--warmup", options->warmup, "products before")->check(Between(0, 100000));
+  sub->add_option("--iters", options->iters, "timed products")->check(Between(1, 100000));
   AddCommonOptions(*sub, options->common);
   sub->callback([&action, options] {
     SetTypes(options->dtype, options->problem);

@@ -6,6 +6,7 @@
 #include "commands/command.h"
 #include "jobs/interrupt.h"
 #include "jobs/solved_plan.h"
+#include "options/checks.h"
 #include "report/roofline.h"
 #include "report/terminal.h"
 
@@ -127,11 +128,11 @@ void RegisterPlan(CLI::App& app, Action& action) {
   sub->add_option("--solver", options->solver, "auto|ve|sweep|capped|pbqp|single:LAYOUT|brute")
       ->check(CheckSolver);
   sub->add_option("--budget", options->seconds, "seconds for branch and bound (60)")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(Between(0.0, 1e6));
   AddPlanBounds(*sub, options->bounds);
   sub->add_option("--level", options->level,
                   "none|fast|work-size|normal|wide|full: how far slots are searched")
-      ->check(CLI::IsMember(tuner::LevelNames()));
+      ->check(OneOf(tuner::LevelNames()));
   sub->add_option("--dump-problem", options->dump_problem, "write the solver's problem as text");
   sub->add_option("--costs", options->costs, "take the costs from this database");
   sub->add_option("--problem", options->problem,

@@ -31,6 +31,20 @@ int PrintText(const std::string& text) {
   return FlushOutput(kExitOk);
 }
 
+/// What CLI11 says of words that belong to no option or are too few or too many of one, in words of
+/// ours.
+std::string UsageMessage(const CLI::App& command, const CLI::ParseError& error) {
+  const std::string text = error.what();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !command.remaining().empty())
+    return fmt::format("{}: '{}' is one argument too many", command.get_name(),
+                       command.remaining().front());
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
+    return text.substr(0, text.find(':')) + (text.find("At Most") != std::string::npos
+                                                 ? ": given more than once"
+                                                 : ": a value is missing");
+  return text;
+}
+
 int Perform(const Action& action) {
   try {
     return FlushOutput(action());
@@ -68,7 +82,7 @@ int RunProgram(int argc, char** argv) {
   } catch (const CLI::CallForVersion& version) {
     return PrintText(fmt::format("{}\n", version.what()));
   } catch (const CLI::ParseError& error) {
-    return Fail(error.what(), kExitUsage);
+    return Fail(UsageMessage(command, error), kExitUsage);
   }
   PrintWarnings(GivenWithoutEffect(command, words));
   return Perform(action);

@@ -7,6 +7,7 @@
 #include "commands/command.h"
 #include "jobs/interrupt.h"
 #include "jobs/quantisation.h"
+#include "options/checks.h"
 #include "report/report.h"
 #include "report/table.h"
 #include "report/terminal.h"
@@ -144,17 +145,17 @@ int Quantise(const QuantisationOptions& options) {
 }
 
 void AddMethods(CLI::App& sub, QuantisationOptions& options) {
-  const auto switches = CLI::IsMember({"auto", "on", "off"});
+  const auto switches = OneOf({"auto", "on", "off"});
   sub.add_option("--activations", options.activations, "the integers of activations: u8|i8")
-      ->check(CLI::IsMember({"u8", "i8"}));
+      ->check(OneOf({"u8", "i8"}));
   sub.add_option("--ranges", options.ranges, "how ranges follow from data: minmax|percentile|mse")
-      ->check(CLI::IsMember(quantise::RangeMethodNames()));
+      ->check(OneOf(quantise::RangeMethodNames()));
   sub.add_option("--percentile", options.percentile,
                  "of --ranges percentile: % of the values that each end keeps")
-      ->check(CLI::Range(50.0, 100.0));
+      ->check(Between(50.0, 100.0));
   sub.add_option("--weight-bits", options.weight_bits,
                  "8, or 7 for CPUs that add products in 16 bits (AVX2 without VNNI)")
-      ->check(CLI::IsMember({"7", "8"}));
+      ->check(OneOf({"7", "8"}));
   sub.add_option("--equalise", options.equalisation,
                  "ranges of channels between layers: auto|on|off")
       ->check(switches);
@@ -166,13 +167,13 @@ void AddMethods(CLI::App& sub, QuantisationOptions& options) {
 void AddBudget(CLI::App& sub, QuantisationOptions& options) {
   sub.add_option("--min-sqnr", options.min_sqnr_db,
                  "dB of signal to noise that outputs must keep; layers stay in fp32 until they do")
-      ->check(CLI::Range(0.0, 1000.0));
+      ->check(Between(0.0, 1000.0));
   sub.add_option("--min-top1", options.min_top1,
                  "share of samples whose largest output must stay the same")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(Between(0.0, 1.0));
   sub.add_option("--sensitivity", options.sensitivity,
                  "samples that each layer alone is measured on; 0: only where the budget needs it")
-      ->check(CLI::Range(0, 1000000));
+      ->check(Between(0, 1000000));
 }
 
 }  // namespace
@@ -188,10 +189,10 @@ void RegisterQuantise(CLI::App& app, Action& action) {
       ->expected(1, -1);
   sub->add_option("-o,--output", options->output, "the quantised .onnx file")->required();
   sub->add_option("--samples", options->samples, "most samples to use, chosen by --seed")
-      ->check(CLI::Range(1, 1000000));
+      ->check(Between(1, 1000000));
   sub->add_option("--preprocess", options->preprocess, "pictures: none|unit|imagenet|y")
       ->envname("FETTLE_PREPROCESS")
-      ->check(CLI::IsMember({"none", "unit", "imagenet", "y"}));
+      ->check(OneOf({"none", "unit", "imagenet", "y"}));
   AddMethods(*sub, *options);
   AddBudget(*sub, *options);
   AddCommonOptions(*sub, options->common);

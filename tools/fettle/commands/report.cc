@@ -5,6 +5,7 @@
 #include "commands/command.h"
 #include "jobs/interrupt.h"
 #include "model_report/model_report.h"
+#include "options/checks.h"
 #include "page/page.h"
 #include "report/terminal.h"
 
@@ -81,7 +82,7 @@ void RegisterReport(CLI::App& app, Action& action) {
   AddTuningOptions(*sub, options->report.tuning);
   sub->get_option("--budget")->description("tune for so many seconds before (default: not at all)");
   sub->add_option("--seconds", options->report.seconds, "time for timed inferences (2)")
-      ->check(CLI::Range(0.0, 86400.0));
+      ->check(Between(0.0, 86400.0));
   sub->add_flag("!--no-accuracy", options->report.accuracy,
                 "leave the comparison with the scalar reference out");
   sub->add_flag("!--no-advice", options->report.advice, "measure no changes of the network");

@@ -13,6 +13,7 @@
 #include "io/outputs.h"
 #include "jobs/interrupt.h"
 #include "jobs/plans.h"
+#include "options/checks.h"
 #include "report/profile_table.h"
 #include "report/report.h"
 #include "report/table.h"
@@ -66,7 +67,7 @@ std::vector<Ranked> TopOf(const Tensor& tensor, const RunResult& result, int cou
     return std::isnan(value) ? -std::numeric_limits<double>::infinity() : value;
   };
   std::partial_sort(order.begin(), keep, order.end(),
-                    [&](int64_t a, int64_t b) { return view.GetDouble(a) > view.GetDouble(b); });
+                    [&](int64_t a, int64_t b) { return rank(a) > rank(b); });
   std::vector<Ranked> top;
   for (auto it = order.begin(); it != keep; ++it) {
     const auto at = static_cast<size_t>(*it);
@@ -253,10 +254,10 @@ void RegisterRun(CLI::App& app, Action& action) {
   AddSort(*sub, options->sort);
   sub->add_option("--labels", options->labels, "a label per line, for --top");
   sub->add_option("--top", options->top, "largest elements to print with --labels")
-      ->check(CLI::Range(1, 1000));
-  sub->add_option("--iters,--iter", options->iters, "inferences")->check(CLI::Range(1, 1000000));
+      ->check(Between(1, 1000));
+  sub->add_option("--iters,--iter", options->iters, "inferences")->check(Between(1, 1000000));
   sub->add_option("--warmup,--warmup-iter", options->warmup, "inferences before")
-      ->check(CLI::Range(0, 1000000));
+      ->check(Between(0, 1000000));
   sub->callback([&action, options] {
     ChooseTarget(options->load_and_run, options->job.common);
     action = [options] { return Run(*options); };

@@ -8,6 +8,7 @@
 #include "jobs/accelerator.h"
 #include "jobs/command_line.h"
 #include "jobs/interrupt.h"
+#include "options/checks.h"
 #include "page/page.h"
 #include "report/messages.h"
 #include "report/terminal.h"
@@ -132,7 +133,7 @@ void RegisterSweep(CLI::App& app, Action& action) {
   CLI::App* sub = app.add_subcommand("sweep", "an operator over a grid of sizes: CSV and heat map");
   sub->add_option("OPERATOR", options->network.op, "conv|depthwise")
       ->required()
-      ->check(CLI::IsMember({"conv", "depthwise"}));
+      ->check(OneOf({"conv", "depthwise"}));
   constexpr std::array<const char*, kSweepAxes.size()> kHelp = {
       "input channels: 8,24 or 8:256 (doubled), 8:256:8 (steps), 8:256:x1.5 (32:256)",
       "output channels (32:256); those of the input where depthwise",
@@ -140,7 +141,7 @@ void RegisterSweep(CLI::App& app, Action& action) {
   for (size_t axis = 0; axis < kSweepAxes.size(); ++axis)
     sub->add_option(fmt::format("--{}", kSweepAxes[axis]), options->sizes[axis], kHelp[axis]);
   sub->add_option("--type", options->network.type, "f32|int8 (quantised, u8 to u8)")
-      ->check(CLI::IsMember({"f32", "int8"}));
+      ->check(OneOf({"f32", "int8"}));
   sub->add_option("-o,--output", options->output, "the CSV (sweep.csv); what it has is kept");
   sub->add_option("--map", options->map, "the heat map (default: as the CSV, .html)");
   sub->add_flag("!--no-map", options->makes_map, "write the CSV alone");

@@ -6,6 +6,7 @@
 #include "io/test_case.h"
 #include "jobs/command_line.h"
 #include "jobs/worker_pool.h"
+#include "options/checks.h"
 #include "report/progress.h"
 #include "report/report.h"
 #include "runtime/device_choice.h"
@@ -116,12 +117,12 @@ void RegisterTest(CLI::App& app, Action& action) {
   CLI::App* sub = app.add_subcommand("test", "run cases in the ONNX test layout");
   sub->add_option("DIR", options->directories, "folders with cases below")->required();
   sub->add_option("--rtol", options->tolerance.rtol, "relative tolerance")
-      ->check(CLI::NonNegativeNumber);
+      ->check(NonNegative<double>());
   sub->add_option("--atol", options->tolerance.atol, "absolute tolerance")
-      ->check(CLI::NonNegativeNumber);
+      ->check(NonNegative<double>());
   sub->add_option("--skip-list", options->skip_list, "lines `NAME reason`; NAME may end in *");
   sub->add_option("--case-seconds", options->limit_seconds, "longest time for one case")
-      ->check(CLI::PositiveNumber);
+      ->check(Positive());
   AddCommonOptions(*sub, options->common);
   MarkWithoutEffect(*sub, {"--shape", "--cache", "--no-cache", "--seed"});
   sub->callback([&action, options] { action = [options] { return Test(*options); }; });

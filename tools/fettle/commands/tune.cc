@@ -5,6 +5,7 @@
 #include "device/compile_elsewhere.h"
 #include "jobs/interrupt.h"
 #include "jobs/tuning.h"
+#include "options/checks.h"
 #include "remote/remote.h"
 
 namespace fettle::tools {
@@ -82,7 +83,7 @@ void RegisterTune(CLI::App& app, Action& action) {
   sub->add_option("--compile-seconds", options->compile_seconds,
                   "longest time to compile one program of a device (60)")
       ->envname("FETTLE_COMPILE_SECONDS")
-      ->check(CLI::Range(0.01, 86400.0));
+      ->check(Between(0.01, 86400.0));
   CLI::Option* output =
       sub->add_option("-o,--output", options->output, "package (default MODEL.DEVICE.fettle)");
   sub->add_flag("--packed-weights", options->tuning.packed_weights,
@@ -91,7 +92,7 @@ void RegisterTune(CLI::App& app, Action& action) {
   sub->add_option("--weights", options->job.weights,
                   "round weights of products, which a package then stores so: f32|f16|i8")
       ->envname("FETTLE_WEIGHTS")
-      ->check(CLI::IsMember({"f32", "f16", "i8"}));
+      ->check(OneOf({"f32", "f16", "i8"}));
   sub->add_flag("--no-package", options->no_package, "keep what was learned in the database alone")
       ->excludes(output);
   AddRemoteOptions(*sub, options->remote);

@@ -11,6 +11,7 @@
 #include "jobs/command_line.h"
 #include "jobs/interrupt.h"
 #include "jobs/replay.h"
+#include "options/checks.h"
 #include "report/messages.h"
 #include "report/progress.h"
 #include "report/report.h"
@@ -184,12 +185,11 @@ void RegisterTuneKernel(CLI::App& app, Action& action) {
   sub->add_option("SPEC", options->spec, "parameters and conditions, T1 JSON")->required();
   std::vector<std::string> names;
   for (const tuner::StrategyRow& row : tuner::Strategies()) names.emplace_back(row.name);
-  sub->add_option("--strategy", options->strategy, tuner::StrategyNames())
-      ->check(CLI::IsMember(names));
+  sub->add_option("--strategy", options->strategy, tuner::StrategyNames())->check(OneOf(names));
   sub->add_option("--evals", options->evals, "configurations to measure; 0: no limit (128)")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
+      ->check(Between(int64_t{0}, int64_t{1} << 40));
   sub->add_option("--budget", options->budget, "seconds (default: no limit)")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(Between(0.0, 1e6));
   sub->add_option("--replay", options->replay, "a recorded space: T4 or Kernel Tuner cache");
   sub->add_option("--known", options->known, "recordings whose best is measured first");
   sub->add_option("--resume", options->resume, "what -o wrote: nothing of it is measured again");

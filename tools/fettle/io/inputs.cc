@@ -204,6 +204,8 @@ Result<std::vector<InputArgument>> MatchInputs(const ir::Graph& graph,
         return InvalidArgument("'{}' is one input too many; the model has {}", argument,
                                InputNames(graph));
     }
+    if (input.file.empty())
+      return InvalidArgument("input '{}': a file name is missing", input.name);
     if (input.file.starts_with("const:")) {
       double value = 0;
       const char* begin = input.file.data() + 6;

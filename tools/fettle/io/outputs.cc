@@ -49,6 +49,7 @@ Result<OutputPlan> PlanOutputs(const runtime::Model& model,
   const ir::Graph& graph = model.graph();
   OutputPlan plan;
   for (const std::string& argument : arguments) {
+    if (argument.empty()) return InvalidArgument("-o: a file name is missing");
     std::string name, file;
     for (size_t at = argument.find('='); at != std::string::npos; at = argument.find('=', at + 1)) {
       const std::string prefix = argument.substr(0, at);

@@ -150,6 +150,8 @@ std::string Misspelling(const CLI::App& app, const std::vector<std::string>& wor
          return !sub->get_name().empty() && !sub->get_group().empty();
        }))
     commands.push_back(sub->get_name());
+  if (!commands.empty() && at == words.size())
+    return fmt::format("a command is required ({} --help lists them)", path);
   if (!commands.empty() && at < words.size() && !words[at].starts_with('-'))
     return fmt::format("there is no command '{}'{} ({} --help lists them)", words[at],
                        Suggestion(words[at], commands), path);

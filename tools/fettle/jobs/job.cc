@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "jobs/accelerator.h"
 #include "jobs/exit_code.h"
+#include "options/checks.h"
 
 namespace fettle::tools {
 
@@ -53,7 +54,7 @@ void AddJobOptions(CLI::App& app, JobOptions& options) {
       ->expected(1);
   app.add_option("--preprocess", options.preprocess, "pictures: none|unit|imagenet|y")
       ->envname("FETTLE_PREPROCESS")
-      ->check(CLI::IsMember({"none", "unit", "imagenet", "y"}));
+      ->check(OneOf({"none", "unit", "imagenet", "y"}));
   AddCommonOptions(app, options.common);
 }
 

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "device/cpu/cpu_device.h"
 #include "kernels/backend.h"
+#include "options/checks.h"
 #include "report/messages.h"
 #include "report/terminal.h"
 
@@ -44,28 +45,28 @@ void AddCommonOptions(CLI::App& app, CommonOptions& options) {
       ->envname("FETTLE_STRICT_DEVICE");
   app.add_option("--threads", options.threads, "CPU threads (default: all cores)")
       ->envname("FETTLE_THREADS")
-      ->check(CLI::Range(0, 1024));
+      ->check(Between(0, 1024));
   app.add_option("--precision", options.precision, "high|normal|low")
       ->envname("FETTLE_PRECISION")
-      ->check(CLI::IsMember({"high", "normal", "low"}));
+      ->check(OneOf({"high", "normal", "low"}));
   app.add_option("--memory", options.memory, "auto|buffer|image")
       ->envname("FETTLE_MEMORY")
-      ->check(CLI::IsMember({"auto", "buffer", "image"}));
+      ->check(OneOf({"auto", "buffer", "image"}));
   app.add_option("--queue-window", options.queue_window, "beside the CPU: enqueued kernels at once")
       ->envname("FETTLE_QUEUE_WINDOW")
-      ->check(CLI::NonNegativeNumber);
+      ->check(NonNegative<int64_t>());
   app.add_option("--kernel-ms", options.kernel_ms,
                  "beside the CPU: milliseconds that launches aim not to exceed")
       ->envname("FETTLE_KERNEL_MS")
-      ->check(CLI::NonNegativeNumber);
+      ->check(NonNegative<double>());
   app.add_option("--svm", options.svm,
                  "beside the CPU: buffers shared with the host: off|coarse|fine")
       ->envname("FETTLE_SVM")
-      ->check(CLI::IsMember({"off", "coarse", "fine"}));
+      ->check(OneOf({"off", "coarse", "fine"}));
   app.add_option("--subnormals", options.subnormals,
                  "of the CPU's kernels: flush numbers nearer to 0 than 1.2e-38, or keep: IEEE 754")
       ->envname("FETTLE_SUBNORMALS")
-      ->check(CLI::IsMember({"flush", "keep"}));
+      ->check(OneOf({"flush", "keep"}));
   app.add_option("--shape", options.shapes, "NAME=1x3x224x224, repeatable")
       ->envname("FETTLE_SHAPE")
       ->check(CheckShape)
@@ -73,10 +74,12 @@ void AddCommonOptions(CLI::App& app, CommonOptions& options) {
       ->expected(1);
   app.add_option("--cache", options.cache, "folder of tuning results")->envname("FETTLE_CACHE");
   app.add_flag("--no-cache", options.no_cache, "keep nothing")->envname("FETTLE_NO_CACHE");
-  app.add_option("--seed", options.seed, "for inputs that are not given")->envname("FETTLE_SEED");
+  app.add_option("--seed", options.seed, "for inputs that are not given")
+      ->envname("FETTLE_SEED")
+      ->check(NonNegative<uint64_t>());
   app.add_option("--log", options.log, "error|warn|info|debug")
       ->envname("FETTLE_LOG")
-      ->check(CLI::IsMember({"error", "warn", "info", "debug"}));
+      ->check(OneOf({"error", "warn", "info", "debug"}));
   app.add_flag("--json", options.json, "one JSON document on stdout")->envname("FETTLE_JSON");
   AddWide(app);
 }
@@ -129,7 +132,7 @@ Result<std::map<std::string, Shape>> ParseShapes(const std::vector<std::string>&
   for (const std::string& text : shapes) {
     const size_t equals = text.rfind('=');
     if (equals == std::string::npos || equals == 0)
-      return InvalidArgument("--shape {}: expected NAME=1x3x224x224", text);
+      return InvalidArgument("expected NAME=1x3x224x224, got '{}'", text);
     Dims dims;
     size_t at = equals + 1;
     while (at < text.size()) {
@@ -139,12 +142,12 @@ Result<std::map<std::string, Shape>> ParseShapes(const std::vector<std::string>&
       const auto next = static_cast<size_t>(end - text.data());
       if (error != std::errc() || extent < 0 || (next < text.size() && text[next] != 'x') ||
           next + 1 == text.size())
-        return InvalidArgument("--shape {}: expected extents such as 1x3x224x224", text);
+        return InvalidArgument("expected extents such as 1x3x224x224, got '{}'", text);
       dims.push_back(extent);
       at = next + 1;
     }
     const Shape shape(dims);
-    if (!shape.CheckedElements()) return InvalidArgument("--shape {}: too many elements", text);
+    if (!shape.CheckedElements()) return InvalidArgument("too many elements: {}", text);
     result.insert_or_assign(text.substr(0, equals), shape);
   }
   return result;
@@ -161,7 +164,7 @@ void AddLoadAndRunFlags(CLI::App& app, LoadAndRunFlags& flags) {
   }
   CLI::Option* transform = app.add_option("--layout-transform", flags.layout_transform,
                                           "tune before running, for " + names)
-                               ->check(CLI::IsMember(targets));
+                               ->check(OneOf(targets));
   app.add_option("--layout-transform-dump", flags.layout_transform_dump,
                  "write the tuned model as a package")
       ->needs(transform);

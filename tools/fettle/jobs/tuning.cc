@@ -6,6 +6,7 @@
 
 #include "jobs/accelerator.h"
 #include "jobs/interrupt.h"
+#include "options/checks.h"
 #include "report/plan_report.h"
 #include "report/progress.h"
 #include "report/terminal.h"
@@ -15,10 +16,10 @@ namespace fettle::tools {
 void AddTuningOptions(CLI::App& app, TuningOptions& options) {
   app.add_option("--level", options.level, "how far to look: none|fast|work-size|normal|wide|full")
       ->envname("FETTLE_LEVEL")
-      ->check(CLI::IsMember(tuner::LevelNames()));
+      ->check(OneOf(tuner::LevelNames()));
   app.add_option("--budget", options.budget, "seconds for measuring (default: no limit)")
       ->envname("FETTLE_BUDGET")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(Between(0.0, 1e6));
   AddPlanBounds(app, options.bounds);
 }
 
@@ -26,12 +27,12 @@ void AddPlanBounds(CLI::App& app, PlanBounds& bounds) {
   app.add_option("--memory-limit", bounds.memory_limit_mb,
                  "most MB that tensors and workspaces may hold at once (default: no limit)")
       ->envname("FETTLE_MEMORY_LIMIT")
-      ->check(CLI::Range(0.0, 1e9));
+      ->check(Between(0.0, 1e9));
   app.add_option("--min-sqnr", bounds.min_sqnr_db,
                  "dB of signal to noise that outputs must keep (default: 40; 30 below high "
                  "precision, 20 in quantised models)")
       ->envname("FETTLE_MIN_SQNR")
-      ->check(CLI::Range(0.0, 1000.0));
+      ->check(Between(0.0, 1000.0));
 }
 
 planner::Bounds ToBounds(const PlanBounds& bounds) {

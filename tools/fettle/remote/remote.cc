@@ -16,6 +16,7 @@
 #include "io/db_lines.h"
 #include "io/tensor_io.h"
 #include "jobs/interrupt.h"
+#include "options/checks.h"
 #include "remote/remote_job.h"
 #include "remote/summary.h"
 #include "report/messages.h"
@@ -237,7 +238,7 @@ void AddRemoteOptions(CLI::App& app, RemoteOptions& options) {
   app.add_option("--remote-hold", options.hold_seconds,
                  "of --remote: seconds that a target keeps a job whose link is broken (3600)")
       ->envname("FETTLE_REMOTE_HOLD")
-      ->check(CLI::Range(1, 7 * 86400));
+      ->check(Between(1, 7 * 86400));
 }
 
 int RunRemotely(const CLI::App& command, const RemoteOptions& options, const CommonOptions& common,

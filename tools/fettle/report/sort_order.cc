@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "options/checks.h"
+
 namespace fettle::tools {
 
 void AddSort(CLI::App& app, SortOrder& order) {
@@ -11,7 +13,7 @@ void AddSort(CLI::App& app, SortOrder& order) {
          "--sort", [&order](const std::string& text) { order = kOrders.at(text); },
          "lines of the table by time|order|name")
       ->envname("FETTLE_SORT")
-      ->check(CLI::IsMember({"time", "order", "name"}));
+      ->check(OneOf({"time", "order", "name"}));
 }
 
 }  // namespace fettle::tools
