@@ -578,6 +578,22 @@ class Cli(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertTrue(json.loads(out)["interrupted"])
 
+    def test_gemm_stops_within_a_line(self):
+        process = subprocess.Popen([FETTLE, "gemm", "--ladder", "--m", "300", "--n", "300", "--k", "300", "--iters", "100000",
+                                    "--cache", "gemm stopped", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while process.poll() is None and not (run("db", "info", "--cache", "gemm stopped").returncode == 0 and
+                                              self.json("db", "info", "--cache", "gemm stopped")["in_flight"]):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1, err)
+        self.assertIn("interrupted; the results are those of", err)
+        # The line that was being measured is none of the results, and nothing of it is kept.
+        rows = json.loads(out)["rows"]
+        self.assertTrue(all(row["verified"] for row in rows if "refused" not in row), out)
+        self.assertNotIn("out of time", out + err)
+        self.assertNotIn("stopped", self.json("db", "info", "--cache", "gemm stopped")["by_status"])
+
     def test_signals_end_tune_and_keep_what_was_measured(self):
         for number in (signal.SIGINT, signal.SIGTERM):
             cache = f"stopped by {number}"

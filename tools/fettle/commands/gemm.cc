@@ -88,7 +88,8 @@ Result<ExitCode> RunGemm(const GemmOptions& options) {
   if (lines.ok()) table.AddLines(std::move(*lines));
   if (!InterruptScope::Interrupted()) table.AddTuned();
   if ((!options.ladder || has_strides) && !InterruptScope::Interrupted())
-    RETURN_IF_ERROR(table.AddCall());
+    if (const Status called = table.AddCall(); !called.ok() && !InterruptScope::Interrupted())
+      return called;
   PrintProducts(job, table.rows(), peak, warnings);
   const bool right = std::all_of(table.rows().begin(), table.rows().end(), [](const auto& row) {
     return row.ms > 0 ? row.verified : !row.refused.starts_with("WRONG");

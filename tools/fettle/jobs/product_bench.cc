@@ -37,6 +37,9 @@ struct ParamsSpace {
   }
 };
 
+/// Somebody cancelled: nothing is known.
+bool WasGivenUp(const Row& row) { return row.status == Row::Status::kStopped && row.samples == 0; }
+
 }  // namespace
 
 Row ProductBench::Measure(const tuner::Candidate& candidate) {
@@ -44,14 +47,15 @@ Row ProductBench::Measure(const tuner::Candidate& candidate) {
   store_.BeginFlight(key);
   Row row = bench_.Run(candidate);
   store_.EndFlight(key);
-  PutTimes(key, row, store_);
+  if (!WasGivenUp(row)) PutTimes(key, row, store_);
   return row;
 }
 
 std::vector<Row> ProductBench::Race(std::span<const tuner::Candidate> candidates) {
   std::vector<Row> rows = bench_.Race(candidates);
   for (size_t i = 0; i < rows.size(); ++i)
-    PutTimes(KeyOf(candidates[i], DeviceOf(candidates[i])), rows[i], store_);
+    if (!WasGivenUp(rows[i]))
+      PutTimes(KeyOf(candidates[i], DeviceOf(candidates[i])), rows[i], store_);
   return rows;
 }
 

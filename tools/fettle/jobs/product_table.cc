@@ -26,6 +26,7 @@ tuner::MeasureOptions Measuring(const GemmOptions& options) {
   measuring.min_ms = 0;
   measuring.max_ms = kMostMs;
   measuring.seed = options.common.seed;
+  measuring.cancelled = &InterruptScope::Flag();
   return measuring;
 }
 
@@ -92,6 +93,7 @@ void ProductTable::AddLines(std::vector<ProductLine> lines) {
     row.refused = line.refused;
     if (line.candidate) {
       Fill(row, *line.candidate, bench_.Measure(*line.candidate));
+      if (InterruptScope::Interrupted()) return;
       measured_.push_back({rows_.size(), std::move(*line.candidate)});
     }
     rows_.push_back(std::move(row));
@@ -147,6 +149,7 @@ std::optional<ProductTable::Measured> ProductTable::AddSearched(std::string name
     racing.back().params = **found;
   }
   const std::vector<Row> measured = bench_.Race(racing);
+  if (InterruptScope::Interrupted()) return std::nullopt;
   const auto winner = static_cast<size_t>(std::max(0, Pick(measured)));
   const ProductRow before = rows_[start.row];
   ProductRow& row = Add(std::move(name), start);
@@ -171,6 +174,7 @@ void ProductTable::AddFastMath(Measured tuned) {
                                                     *devices.Find(candidate.kernel->device()))
                                        .check(candidate.params);
   const Row row = valid.ok() ? bench_.Measure(candidate) : Row();
+  if (InterruptScope::Interrupted()) return;
   ProductRow& added = Add("with fast relaxed math", tuned);
   if (valid.ok())
     Fill(added, candidate, row);
