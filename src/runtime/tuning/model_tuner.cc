@@ -21,8 +21,10 @@ void WarnOfResidual(const TuneModelResult& result) {
   if (result.predicted_us <= 0 || measured_us <= 0 || result.report.stopped) return;
   const double residual = measured_us / result.predicted_us - 1;
   if (std::abs(residual) <= kResidualWarning) return;
-  Log(LogLevel::kWarn, "the {} plan takes {:.0f} us where {:.0f} us were predicted ({:+.0f} %)",
-      gate.accepted ? "tuned" : "default", measured_us, result.predicted_us, 100 * residual);
+  const int digits = measured_us < 100 ? 1 : 0;
+  Log(LogLevel::kWarn, "the {} plan takes {:.{}f} us where {:.{}f} us were predicted ({:+.0f} %)",
+      gate.accepted ? "tuned" : "default", measured_us, digits, result.predicted_us, digits,
+      100 * residual);
 }
 
 /// What the noise that `limits` allow amounts to, for the solver.

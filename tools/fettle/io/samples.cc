@@ -127,9 +127,9 @@ class InputReader {
   Status ReadPictureFile(const std::string& file) {
     if (!has_shape_ || !wanted_.IsConcrete())
       return InvalidArgument(
-          "input '{}' has open extents ({}), for pictures give them: --shape "
-          "{}=1x3x224x224",
-          value_.name, has_shape_ ? OpenShape(wanted_) : "no shape", value_.name);
+          "input '{}' has open extents ({}), for pictures give them, as --shape {}=1x{}x224x224",
+          value_.name, has_shape_ ? OpenShape(wanted_) : "no shape", value_.name,
+          has_shape_ && wanted_.rank() == 4 && wanted_[1] > 0 ? wanted_[1] : 3);
     ASSIGN_OR_RETURN(const Picture picture, ReadPicture(file));
     std::vector<std::string> said;
     ASSIGN_OR_RETURN(Tensor tensor,
