@@ -62,11 +62,15 @@ Rates RatesOf(const BitTile& tile, int64_t words) {
   auto* aligned = weights.get();
   while (reinterpret_cast<uintptr_t>(aligned) % 64 != 0) ++aligned;
   alignas(64) int32_t sums[2 * kPixels * kBitOutputs];
+  const int tiles = static_cast<int>(kPixels) / tile.pixels;
+  const BitSpan span{.pixels = tile.pixels, .tiles = tiles, .taps = kTaps};
   BitTileArgs args{.bases = bases.data(),
                    .steps = steps.data(),
                    .weights = aligned,
                    .count = kTaps * words,
-                   .tiles = kPixels / tile.pixels,
+                   .tiles = tiles,
+                   .spans = {&span, 1},
+                   .tap_steps = words,
                    .sums = sums};
   const double products = static_cast<double>(kPixels * kTaps * words * 64 * kBitOutputs);
   Rates rates{.words = products / LeastNs(words, [&] { tile.whole(args); })};
@@ -75,6 +79,7 @@ Rates RatesOf(const BitTile& tile, int64_t words) {
   if (tile.pair != nullptr) {
     args.steps = halves.data();
     args.count = std::ssize(halves);
+    args.tap_steps = 2 * words;
     args.stride = 2 * kBitOutputs;
     rates.pairs = 2 * products / LeastNs(words, [&] { tile.pair(args); });
   }

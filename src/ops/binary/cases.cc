@@ -52,6 +52,15 @@ constexpr Case kBinaryCases[] = {
      "input %x: u64[1x7x7x8] = noise(0, 9007199254740991)\n"
      "const %w: u64[64x3x3x8] = noise(0, 9007199254740991)\nconst %r: f32[3x64]\n"
      "%y = BinaryConv(%x, %w, %r) {channels=512, auto_pad=\"SAME_UPPER\"}\noutput %y\n"},
+    {"binary.conv_lines_outside",
+     "input %x: u64[2x3x7x1] = noise(0, 9007199254740991)\n"
+     "const %w: u64[32x3x3x1] = noise(0, 9007199254740991)\nconst %r: f32[3x32]\n"
+     "%y = BinaryConv(%x, %w, %r) {channels=64, pads=[4,1,5,2], dilations=[2,1]}\noutput %y\n"},
+    {"binary.conv_long_lines_to_bits",
+     "input %x: u64[1x4x73x2] = noise(0, 9007199254740991)\n"
+     "const %w: u64[72x3x3x2] = noise(0, 9007199254740991)\n"
+     "const %l: i32[2x72] = noise(-300, 300)\n"
+     "%y = BinaryConv(%x, %w, %l) {channels=128, pads=[1,1,1,1]}\noutput %y\n"},
     {"binary.conv_groups",
      "input %x: u64[1x6x5x4] = noise(0, 16777215)\n"
      "const %w: u64[12x3x3x1] = noise(0, 16777215)\nconst %r: f32[3x12]\n"

@@ -75,6 +75,15 @@ TEST(BinaryTail, ResidualSumsAgreeWithTheOracle) {
   }
 }
 
+TEST(BinaryTail, ReluOfResidualSumsAgreesWithTheOracle) {
+  for (int64_t outputs : {32, 64, 24}) {
+    std::string text = Residual(outputs, "", true);
+    const std::string_view activation = "PRelu(%a, %p)";
+    text.replace(text.find(activation), activation.size(), "Relu(%a)");
+    CheckOnEach(text);
+  }
+}
+
 /// One channel is NaN, which no bounds hold; some sums are 0; subnormal bounds stay integers.
 TEST(BinaryTail, BoundsOfBitsAreThoseOfTheOracle) {
   std::string with_nan = Residual(64, "", true, "low=-0.5, high=2.0, invert=1");

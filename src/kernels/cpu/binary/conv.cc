@@ -100,9 +100,9 @@ class BinaryProductKernel final : public PreparedKernel {
         {{facts_.w},
          BorderRecipe(),
          BorderBytes(blob_, facts_.geometry),
-         [p, geometry = facts_.geometry](std::span<const Constant* const> constants,
-                                         std::byte* out) {
-           return PackBorder(p, geometry, *constants[0], out);
+         [p, geometry = facts_.geometry, in_spans = counter_.takes_spans()](
+             std::span<const Constant* const> constants, std::byte* out) {
+           return PackBorder(p, geometry, *constants[0], in_spans, out);
          }}};
     tail_.AppendPacks(all);
     return all;
@@ -118,14 +118,16 @@ class BinaryProductKernel final : public PreparedKernel {
   Status Launch(const LaunchArgs& args) const override {
     if (facts_.geometry.copies())
       facts_.geometry.Copy(args.inputs[0].host<uint64_t>(), args.workspace.host<uint64_t>());
-    const int64_t pixel_tasks = (facts_.geometry.pixels() + kTaskPixels - 1) / kTaskPixels;
+    const int64_t task_pixels =
+        counter_.takes_spans() ? facts_.geometry.SpanTaskPixels(kTaskPixels) : kTaskPixels;
+    const int64_t pixel_tasks = (facts_.geometry.pixels() + task_pixels - 1) / task_pixels;
     const int64_t panel_tasks = (blob_.panels + kTaskPanels - 1) / kTaskPanels;
     const int64_t tasks = facts_.product.groups * panel_tasks * pixel_tasks;
     static_cast<CpuStream&>(args.stream).ParallelFor(tasks, [&](int64_t i, int lane) {
       std::byte* scratch = args.workspace.host<std::byte>() + CopyBytes() + lane * LaneBytes();
       Task task{.rows = TaskRows(scratch)};
-      task.first = i % pixel_tasks * kTaskPixels;
-      task.pixels = std::min(kTaskPixels, facts_.geometry.pixels() - task.first);
+      task.first = i % pixel_tasks * task_pixels;
+      task.pixels = std::min(task_pixels, facts_.geometry.pixels() - task.first);
       task.group = i / pixel_tasks / panel_tasks;
       task.panel = i / pixel_tasks % panel_tasks * kTaskPanels;
       task.panels = std::min(kTaskPanels, blob_.panels - task.panel);
@@ -158,7 +160,8 @@ class BinaryProductKernel final : public PreparedKernel {
   std::string BorderRecipe() const {
     std::string taps;
     for (int64_t c = 0; c < facts_.geometry.classes(); ++c)
-      taps += fmt::format("|{}", fmt::join(facts_.geometry.outside(c), ","));
+      taps +=
+          fmt::format("|{}", fmt::join(facts_.geometry.Outside(c, counter_.takes_spans()), ","));
     return fmt::format("binary.border.c{}g{}.{:016x}", facts_.product.channels,
                        facts_.product.groups, HashText(taps));
   }
@@ -187,10 +190,11 @@ class BinaryProductKernel final : public PreparedKernel {
                                                  : args.inputs[0].host<uint64_t>();
     const int64_t tile = counter_.TileOf(task.pixels);
     task.rows.Fill(facts_.product, facts_.geometry, image + task.group * blob_.words,
-                   {task.first, task.pixels, tile, is_any});
+                   {task.first, task.pixels, tile, is_any, counter_.takes_spans()});
     BitCounter::Task count{.bases = task.rows.bases(),
                            .pixels = task.pixels,
                            .tile = tile,
+                           .spans = task.rows.spans(),
                            .panel = PanelOf(task, 0),
                            .panels = task.panels,
                            .scratch = task.counted,
@@ -288,7 +292,7 @@ constexpr Family<Facts> kTableFamily{
 
 extern const KernelDesc kCpuBinaryProduct;
 const KernelDesc kCpuBinaryProduct = {.name = "cpu.binary.product",
-                                      .version = 4,
+                                      .version = 5,
                                       .arithmetic = Arithmetic::kBits,
                                       .match = MatchAs<kFamily>};
 

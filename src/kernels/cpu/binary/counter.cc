@@ -13,6 +13,12 @@ namespace {
 /// Weights that stay in the first-level cache from task to task.
 constexpr int64_t kNearBytes = 16 << 10;
 
+int64_t TilesOf(std::span<const BitSpan> spans) {
+  int64_t tiles = 0;
+  for (const BitSpan& span : spans) tiles += span.tiles;
+  return tiles;
+}
+
 }  // namespace
 
 BitCounter::BitCounter(const ops::BinaryProduct& product, const BitBlob& blob,
@@ -87,7 +93,7 @@ void BitCounter::ArrangePairs(std::byte* blob) const {
 }
 
 int64_t BitCounter::TileOf(int64_t pixels) const {
-  return by_tables_ ? TablePixels() : pixels == 1 ? 1 : tile_.pixels;
+  return by_tables_ ? TablePixels() : pixels == 1 || takes_spans() ? 1 : tile_.pixels;
 }
 
 int64_t BitCounter::scratch_bytes() const {
@@ -114,23 +120,26 @@ void BitCounter::CountWords(const std::byte* blob, const Task& task) const {
   if (tile_.gathers) Gather(task, rows.data());
   BitTileArgs tiles{.bases = tile_.gathers ? rows.data() : task.bases,
                     .tiles = (task.pixels + task.tile - 1) / task.tile,
+                    .spans = task.spans,
                     .stride = task.panels * kBitOutputs,
                     .beside_stride = task.beside_stride};
+  if (takes_spans()) tiles.tiles = TilesOf(task.spans);
   for (int64_t panel = 0; panel < task.panels;) {
     const bool is_pair = tile_.pair != nullptr && panel + 1 < task.panels;
     const auto& steps = is_pair ? half_steps_ : steps_;
     tiles.steps = steps.data();
     tiles.count = std::ssize(steps);
+    tiles.tap_steps = tiles.count / blob_.taps;
     tiles.weights = WeightsOf(blob, task.panel + panel);
     tiles.sums = task.differ + panel * kBitOutputs;
     const bool is_far = blob_.all_panels * blob_.panel_words() * 8 > kNearBytes;
     tiles.next =
         is_far && panel + 3 < task.panels ? WeightsOf(blob, task.panel + panel + 2) : nullptr;
     tiles.beside = task.beside == nullptr ? nullptr : task.beside + panel * kBitOutputs;
-    if (task.tile == 1) {
-      (is_pair ? tile_.single_pair : tile_.single)(tiles);
+    if (is_pair) {
+      tile_.pair(tiles);
     } else {
-      (is_pair ? tile_.pair : tile_.whole)(tiles);
+      (task.tile == 1 && !takes_spans() ? tile_.single : tile_.whole)(tiles);
     }
     panel += is_pair ? 2 : 1;
   }

@@ -1,6 +1,7 @@
 // Differing bits of a task of a product of bits, by the way that suits the machine.
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -22,17 +23,20 @@ class BitCounter {
   /// Weights of a blob as PackBitWeights left them, for Count.
   void Arrange(std::byte* blob) const;
 
-  /// Pixels that are counted together, of a task that has `pixels`.
+  /// Whether pixels are counted in spans.
+  bool takes_spans() const { return !by_tables_ && tile_.takes_spans; }
+  /// Pixels that are counted together, of a task that has `pixels`; 1 where there are spans.
   int64_t TileOf(int64_t pixels) const;
   int64_t scratch_bytes() const;
 
   struct Task {
     const uint64_t* const* bases = nullptr;  // of whole tiles
     int64_t pixels = 0, tile = 1;
-    int64_t panel = 0, panels = 0;  // the first one begins a pair of its group
-    std::byte* scratch = nullptr;   // 64-byte aligned
-    int32_t* differ = nullptr;      // [pixel][panel][kBitOutputs], of whole tiles
-    const float* beside = nullptr;  // BitTileArgs::beside, of the first panel
+    std::span<const BitSpan> spans;  // of takes_spans()
+    int64_t panel = 0, panels = 0;   // the first one begins a pair of its group
+    std::byte* scratch = nullptr;    // 64-byte aligned
+    int32_t* differ = nullptr;       // [pixel][panel][kBitOutputs], of whole tiles
+    const float* beside = nullptr;   // BitTileArgs::beside, of the first panel
     int64_t beside_stride = 0;
   };
   void Count(const std::byte* blob, const Task& task) const;

@@ -26,6 +26,7 @@ Result<BitGeometry> BitGeometry::Make(const ops::BinaryProduct& product) {
   }
   if (!g.copies_) g.padded_ = g.in_;
   g.words_ = product.words();
+  g.counts_all_ = product.x_unipolar || product.x_one != -product.x_zero;
   g.row_words_ = product.groups * g.words_;
   g.pixels_ = product.pixels();
   g.images_ = product.images;
@@ -46,6 +47,7 @@ Result<BitGeometry> BitGeometry::Make(const ops::BinaryProduct& product) {
   if (g.copies_ && !product.pad_bit) g.FindClasses(product);
   for (const std::vector<int32_t>& outside : g.outside_)
     g.inside_.push_back(static_cast<int32_t>(g.taps() - std::ssize(outside)));
+  if (g.line_taps_.empty()) g.line_taps_ = {{0, g.taps()}};
   return g;
 }
 
@@ -72,20 +74,33 @@ void BitGeometry::FindClasses(const ops::BinaryProduct& product) {
   outside_.clear();
   for (const ops::TapRange& d : ranges[0]) {
     for (const ops::TapRange& h : ranges[1]) {
-      for (const ops::TapRange& w : ranges[2]) {
-        std::vector<int32_t>& taps = outside_.emplace_back();
-        const auto is_in = [](const ops::TapRange& r, int64_t t) {
-          return t >= r.begin && t < r.end;
-        };
-        for (int64_t t = 0; t < kernel_[0] * kernel_[1] * kernel_[2]; ++t) {
-          const int64_t line = t / kernel_[2];
-          if (!is_in(d, line / kernel_[1]) || !is_in(h, line % kernel_[1]) ||
-              !is_in(w, t % kernel_[2]))
-            taps.push_back(static_cast<int32_t>(t));
-        }
-      }
+      for (const ops::TapRange& w : ranges[2]) AddClass({d, h, w});
     }
   }
+}
+
+void BitGeometry::AddClass(const std::array<ops::TapRange, 3>& ranges) {
+  const auto& [d, h, w] = ranges;
+  const auto is_in = [](const ops::TapRange& r, int64_t t) { return t >= r.begin && t < r.end; };
+  std::vector<int32_t>& outside = outside_.emplace_back();
+  for (int64_t t = 0; t < kernel_[0] * kernel_[1] * kernel_[2]; ++t) {
+    const int64_t line = t / kernel_[2];
+    if (!is_in(d, line / kernel_[1]) || !is_in(h, line % kernel_[1]) || !is_in(w, t % kernel_[2]))
+      outside.push_back(static_cast<int32_t>(t));
+  }
+  ops::TapRange& taps = line_taps_.emplace_back(ops::TapRange{0, 0});
+  if (counts_all_) taps.end = kernel_[0] * kernel_[1] * kernel_[2];
+  if (counts_all_ || d.begin >= d.end || h.begin >= h.end) return;
+  taps = {(d.begin * kernel_[1] + h.begin) * kernel_[2],
+          ((d.end - 1) * kernel_[1] + h.end) * kernel_[2]};
+}
+
+std::vector<int32_t> BitGeometry::Outside(int64_t of_class, bool in_spans) const {
+  std::vector<int32_t> taps = outside_[of_class];
+  const ops::TapRange& counted = line_taps_[of_class];
+  if (in_spans)
+    std::erase_if(taps, [&](int32_t t) { return t < counted.begin || t >= counted.end; });
+  return taps;
 }
 
 void BitGeometry::Copy(const uint64_t* x, uint64_t* copy) const {
@@ -159,6 +174,47 @@ void BitGeometry::FillClasses(int64_t first, int64_t count, int32_t* classes) co
     place.at[2] = out_[2] - 1;
     Advance(place);
   }
+}
+
+int64_t BitGeometry::SpanTaskPixels(int64_t most) const {
+  const int64_t line = classes() > 1 && out_[2] <= most ? out_[2] : 1;
+  const int64_t lines = pixels_ / line, lines_of_task = most / line;
+  const int64_t tasks = std::max<int64_t>(1, (lines + lines_of_task - 1) / lines_of_task);
+  return std::max<int64_t>(1, (lines + tasks - 1) / tasks) * line;
+}
+
+int64_t BitGeometry::FillSpans(int64_t first, int64_t count, BitSpan* spans) const {
+  BitSpan* next = spans;
+  Place place = PlaceOf(first);
+  for (int64_t i = 0; i < count;) {
+    const bool by_line = classes() > 1;
+    const int64_t run = by_line ? std::min(count - i, out_[2] - place.at[2]) : count;
+    const int32_t line = by_line ? axis_class_[0][place.at[0]] + axis_class_[1][place.at[1]] : 0;
+    const ops::TapRange& taps = line_taps_[line];
+    const auto pixels = static_cast<int32_t>(run);
+    const int32_t parts = (pixels + kMaxBitPixels - 1) / kMaxBitPixels;
+    const int32_t least = pixels / parts, longer = pixels - least * parts;
+    const auto append = [&](int64_t from, int32_t of_each, int32_t tiles) {
+      const BitSpan span{.first = static_cast<int32_t>(from),
+                         .pixels = of_each,
+                         .tiles = tiles,
+                         .tap = static_cast<int32_t>(taps.begin),
+                         .taps = static_cast<int32_t>(taps.end - taps.begin)};
+      const bool is_more = next != spans && next[-1].pixels == of_each &&
+                           next[-1].tap == span.tap && next[-1].taps == span.taps;
+      if (is_more) {
+        next[-1].tiles += tiles;
+      } else if (tiles > 0) {
+        *next++ = span;
+      }
+    };
+    append(i, least + 1, longer);
+    append(i + longer * (least + 1), least, parts - longer);
+    i += run;
+    place.at[2] = out_[2] - 1;
+    Advance(place);
+  }
+  return next - spans;
 }
 
 }  // namespace fettle::kernels

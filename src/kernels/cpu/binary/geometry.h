@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/cpu/binary/tile.h"
 #include "ops/binary/op.h"
 
 namespace fettle::kernels {
@@ -36,9 +37,17 @@ class BitGeometry {
   /// class where outside is no different.
   int64_t classes() const { return static_cast<int64_t>(outside_.size()); }
   void FillClasses(int64_t first, int64_t count, int32_t* classes) const;
-  const std::vector<int32_t>& outside(int64_t of_class) const { return outside_[of_class]; }
+  /// `in_spans`: of the taps that a span with such a pixel counts.
+  std::vector<int32_t> Outside(int64_t of_class, bool in_spans) const;
   /// How many taps are inside, by class.
   std::span<const int32_t> inside() const { return inside_; }
+
+  /// Pixels of a task of at most `most`, and how many tasks there are of them, for spans:
+  /// near-equal ones, of whole lines where pixels are of several classes.
+  int64_t SpanTaskPixels(int64_t most) const;
+  /// Tiles of near-equal parts of lines, without the taps that are outside for the whole line;
+  /// returns how many spans, at most as many as pixels.
+  int64_t FillSpans(int64_t first, int64_t count, BitSpan* spans) const;
 
  private:
   struct Place {
@@ -48,6 +57,7 @@ class BitGeometry {
   Place PlaceOf(int64_t pixel) const;
   void Advance(Place& place) const;
   void FindClasses(const ops::BinaryProduct& product);
+  void AddClass(const std::array<ops::TapRange, 3>& ranges);
 
   std::array<int64_t, 3> in_{1, 1, 1}, padded_{1, 1, 1}, out_{1, 1, 1}, kernel_{1, 1, 1};
   std::array<int64_t, 3> stride_{1, 1, 1}, dilation_{1, 1, 1}, pad_{0, 0, 0};
@@ -60,6 +70,10 @@ class BitGeometry {
   std::array<std::vector<int32_t>, 3> axis_class_;
   std::vector<std::vector<int32_t>> outside_{{}};
   std::vector<int32_t> inside_;
+  /// By class, the taps from the first one to the last one that any pixel of such a line has
+  /// inside.
+  std::vector<ops::TapRange> line_taps_;
+  bool counts_all_ = false;  // all taps, as ones of all weights are taken
 };
 
 }  // namespace fettle::kernels

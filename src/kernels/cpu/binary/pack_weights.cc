@@ -116,12 +116,14 @@ int64_t BorderBytes(const BitBlob& blob, const BitGeometry& geometry) {
 }
 
 Status PackBorder(const ops::BinaryProduct& product, const BitGeometry& geometry, const Constant& w,
-                  std::byte* out) {
+                  bool in_spans, std::byte* out) {
   const BitBlob blob(product, false);
   ASSIGN_OR_RETURN(const Tensor bits, w.ToTensor());
   auto* border = reinterpret_cast<int32_t*>(out);
   std::memset(out, 0, BorderBytes(blob, geometry));
   std::vector<int32_t> ones(blob.taps);
+  std::vector<std::vector<int32_t>> outside;
+  for (int64_t c = 0; c < geometry.classes(); ++c) outside.push_back(geometry.Outside(c, in_spans));
   for (int64_t panel = 0; panel < blob.all_panels; ++panel) {
     for (int at = 0; at < kBitOutputs; ++at) {
       const std::optional<int64_t> output = OutputOf(product, blob, panel, at);
@@ -134,7 +136,7 @@ Status PackBorder(const ops::BinaryProduct& product, const BitGeometry& geometry
       }
       for (int64_t c = 0; c < geometry.classes(); ++c) {
         int32_t& sum = border[(c * blob.all_panels + panel) * kBitOutputs + at];
-        for (int32_t t : geometry.outside(c)) sum += ones[t];
+        for (int32_t t : outside[c]) sum += ones[t];
       }
     }
   }

@@ -32,10 +32,10 @@ Status PackBitWeights(const ops::BinaryProduct& product, const Constant& w, cons
 FloatForm FormOf(const ops::BinaryProduct& product, const Constant& results);
 
 /// Ones of the weights of taps outside of the image, [class][panel][kBitOutputs] of int32 for the
-/// classes of `geometry`: what `differ` has too much there.
+/// classes of `geometry`: what `differ` has too much there, `in_spans` or over all taps.
 int64_t BorderBytes(const BitBlob& blob, const BitGeometry& geometry);
 Status PackBorder(const ops::BinaryProduct& product, const BitGeometry& geometry, const Constant& w,
-                  std::byte* out);
+                  bool in_spans, std::byte* out);
 
 /// What decides bits of the sums of `product`.
 LimitFactors FactorsOf(const ops::BinaryProduct& product);

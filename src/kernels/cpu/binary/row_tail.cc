@@ -97,6 +97,11 @@ HWY_INLINE void RunSteps(const RowStep* steps, int count, int64_t row, int64_t c
           return hn::IfThenElse(hn::Lt(a, hn::Zero(RowD())), hn::Mul(a, b), a);
         });
         break;
+      case Fn::kRelu:
+#pragma GCC unroll 16
+        for (RowV& one : v)
+          one = hn::IfThenElse(hn::Lt(one, hn::Zero(RowD())), hn::Zero(RowD()), one);
+        break;
       default: break;  // RowSteps::Of lets none through
     }
   }
@@ -188,7 +193,7 @@ std::optional<RowSteps> RowSteps::Of(const std::optional<elementwise::Program>& 
   if (!chain) return std::nullopt;
   for (const elementwise::ChainLink& link : *chain) {
     const bool is_known = link.fn == Fn::kMulAdd || link.fn == Fn::kAdd || link.fn == Fn::kSub ||
-                          link.fn == Fn::kMul || link.fn == Fn::kPRelu;
+                          link.fn == Fn::kMul || link.fn == Fn::kPRelu || link.fn == Fn::kRelu;
     if (!is_known || (link.fn == Fn::kMulAdd) != (link.c >= 0)) return std::nullopt;
   }
   steps.chain_ = *std::move(chain);

@@ -9,7 +9,7 @@
 
 namespace fettle::kernels {
 
-/// v = fn(v, b) of a row's columns, or fn(v, b, c).
+/// v = fn(v, b) of a row's columns, fn(v, b, c), or fn(v).
 struct RowStep {
   elementwise::Fn fn = elementwise::Fn::kCopy;
   const float* b = nullptr;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace fettle::kernels {
 
@@ -9,36 +10,47 @@ namespace fettle::kernels {
 inline constexpr int kBitOutputs = 8;
 inline constexpr int kMaxBitPixels = 8;
 
+/// Tiles of as many neighbouring pixels, up to kMaxBitPixels, over the taps [tap, tap + taps):
+/// those before and behind lie outside of the image for each pixel.
+struct BitSpan {
+  int32_t first = 0;  // of a task's pixels
+  int32_t pixels = 0, tiles = 0;
+  int32_t tap = 0, taps = 0;
+};
+
 /// sums[p * stride + o] = the bits in which the words bases[p][steps[i]] and those of `weights`,
 /// [i][kBitOutputs], differ, over all `count` of them. One panel; fewer than 2^31 bits. Tiles
-/// follow each other.
+/// follow each other, in spans where the BitTile takes them.
 struct BitTileArgs {
   const uint64_t* const* bases = nullptr;
   const int64_t* steps = nullptr;
   const uint64_t* weights = nullptr;  // 64-byte aligned
   int64_t count = 0, tiles = 1;
-  int32_t* sums = nullptr;       // 32-byte aligned
-  int64_t stride = kBitOutputs;  // a multiple of it
+  std::span<const BitSpan> spans;  // of as many tiles together
+  int64_t tap_steps = 0;           // steps of a tap
+  int32_t* sums = nullptr;         // 32-byte aligned
+  int64_t stride = kBitOutputs;    // a multiple of it
   /// The weights that the next call takes, as many: tiles ask for them, a share each. Or null.
   const uint64_t* next = nullptr;
-  /// What is read beside the sums once they are there, [tiles * pixels] rows of `beside_stride`
-  /// floats: tiles ask for a line of each of their rows. Or null.
+  /// What is read beside the sums once they are there, a row of `beside_stride` floats for each
+  /// pixel: tiles ask for a line of each of their rows. Or null.
   const float* beside = nullptr;
   int64_t beside_stride = 0;
 };
 
-/// Counts for tiles of `pixels` pixels, and of one. The pairs, which some have, take two panels at
-/// once: steps are in halves of words, and weights lie [i][2 * kBitOutputs] of 32 bits.
+/// Counts for tiles of `pixels` pixels, and of one; or for spans. The pairs, which some have, take
+/// two panels at once: steps are in halves of words, and weights lie [i][2 * kBitOutputs] of 32
+/// bits.
 struct BitTile {
   int pixels = 1;
   bool counts_words = false;  // vectors count bits of whole words
+  bool takes_spans = false;   // `whole` and `pair` do; there is no `single`
   /// bases[p] is a row of the words of all steps, side by side, and weights of each two steps lie
   /// [kBitOutputs][2], of a last one [kBitOutputs].
   bool gathers = false;
   void (*whole)(const BitTileArgs&) = nullptr;
   void (*single)(const BitTileArgs&) = nullptr;
   void (*pair)(const BitTileArgs&) = nullptr;
-  void (*single_pair)(const BitTileArgs&) = nullptr;
 };
 
 /// The best that the machine has: vpopcntq of AVX-512, cnt of NEON, elsewhere bytes counted by

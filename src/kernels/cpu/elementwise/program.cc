@@ -87,7 +87,7 @@ std::optional<std::vector<ChainLink>> Program::Chain() const {
       if (!commutes || !is_running(code.b)) return std::nullopt;
       other = code.a;
     }
-    if (!take(other, link.b, link.b_strides)) return std::nullopt;
+    if (other.kind != Source::kNone && !take(other, link.b, link.b_strides)) return std::nullopt;
     if (link.b >= 0 && dims_.size() == 2 && link.b_strides[0] == cols_)
       link.input = operands_[link.b].input;
     if (code.c.kind != Source::kNone && !take(code.c, link.c, link.c_strides)) return std::nullopt;

@@ -49,7 +49,7 @@ struct Tile {
   int64_t out_stride = 0;  // elements of the storage type between rows
 };
 
-/// running = fn(running, b, c): operands of f32 by number (c is -1 where there is none), with the
+/// running = fn(running, b, c): operands of f32 by number (-1 where there is none), with the
 /// strides of rows and columns; those of columns are 1.
 struct ChainLink {
   Fn fn = Fn::kCopy;
