@@ -208,6 +208,13 @@ TEST(Block, FetchesRowsAheadWhereverTheyLie) {
           RunBlock(kernels, args);
         }
         EXPECT_EQ(c, far) << target << " stride " << stride << " columns " << columns;
+        for (int64_t i = 0; i < rows * columns; ++i) {
+          const int64_t row = i / columns, column = i % columns, panel = column / kernels.nr;
+          float sum = 0;
+          for (int64_t k = 0; k < depth; ++k)
+            sum += a[row * stride + k] * b[(panel * depth + k) * kernels.nr + column % kernels.nr];
+          ASSERT_EQ(c[i], sum) << target << " row " << row << " column " << column;
+        }
       }
     }
   }

@@ -46,6 +46,14 @@ void AskForRows(std::span<const TileSpan> tiles, size_t tile, size_t count, Tile
   work.next_step = CeilDiv(rows * last.a_step, 2 * work.depth);
 }
 
+/// The tiles from `tile` on that one call takes (TileArgs::repeat).
+size_t CountAlike(std::span<const TileSpan> tiles, size_t tile, int64_t taps, int mr) {
+  size_t count = 1;
+  if (taps > 1 || tiles[tile].rows != mr) return count;
+  while (tiles[tile + count - 1].continues && tiles[tile + count].rows == mr) ++count;
+  return count;
+}
+
 /// One panel over a slice of taps and depth, for all row tiles.
 void RunPanel(const MicroKernels& kernels, const BlockArgs& args, TileArgs work, int64_t column,
               int64_t first_tap, const float* next) {
@@ -66,14 +74,19 @@ void RunPanel(const MicroKernels& kernels, const BlockArgs& args, TileArgs work,
                           ? kernels.narrow_pair[tile.rows + args.tiles[i + 1].rows]
                           : nullptr;
     fetching.Ask(static_cast<int64_t>(i), work);
-    if (work.next_step == 0 && args.far_rows && column == 0)
-      AskForRows(args.tiles, i, pair != nullptr ? 2 : 1, work);
+    const bool asks = work.next_step == 0 && args.far_rows && column == 0;
+    if (asks) AskForRows(args.tiles, i, pair != nullptr ? 2 : 1, work);
     if (pair != nullptr) {
       pair(work);
       ++i;
-    } else {
-      (narrow ? kernels.narrow : kernels.tile)[tile.rows](work);
+      continue;
     }
+    // Each of the first tiles fetches its own part of B.
+    const bool fetches_b = work.next_step != 0 && !asks;
+    const size_t alike = fetches_b ? 1 : CountAlike(args.tiles, i, work.taps, kernels.mr);
+    work.repeat = static_cast<int64_t>(alike);
+    (narrow ? kernels.narrow : kernels.tile)[tile.rows](work);
+    i += alike - 1;
   }
 }
 

@@ -232,8 +232,29 @@ HWY_INLINE void FetchStep(const float* b) {
     __builtin_prefetch(b + at, 0, 3);
 }
 
+template <int kVectors>
+void RunTiles(const TileArgs& first) {
+  TileArgs args = first;
+  const float* a = *args.a + args.a_offset;
+  const int64_t rows_of_a = kMr * args.a_step, rows_of_c = kMr * args.c_stride;
+  for (int64_t i = 0; i < first.repeat; ++i) {
+    Tile<kMr, kVectors, std::make_index_sequence<kMr>> tile;
+    tile.Start(args.accumulate ? nullptr : args.bias);
+    Ahead ahead(args);
+    (void)tile.RunEvenly(a, args, args.b, ahead);
+    tile.Finish(args);
+    a += rows_of_a;
+    args.c += rows_of_c;
+    if (args.addend != nullptr) args.addend += rows_of_c;
+    if (args.next_step != 0) args.next_b += rows_of_a;
+  }
+}
+
 template <int kRows, int kVectors>
 void RunTile(const TileArgs& args) {
+  if constexpr (kRows == kMr && !TwoSums(kMr)) {
+    if (args.repeat > 1) return RunTiles<kVectors>(args);
+  }
   using T = Tile<kRows, kVectors, std::make_index_sequence<kRows>>;
   T even, odd;
   even.Start(args.accumulate ? nullptr : args.bias);

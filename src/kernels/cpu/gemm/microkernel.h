@@ -24,6 +24,10 @@ struct TileArgs {
   /// elements behind. Tiles of up to 4 rows, and steps of 0, need fetch nothing.
   const float* next_b = nullptr;
   int64_t next_step = 0;
+  /// Tiles of mr rows whose rows follow each other in A, C, the addend and what is fetched: at
+  /// once, because getting ready for a tile takes as long as ten steps of its depth. Only with one
+  /// tap and a_step not 0.
+  int64_t repeat = 1;
   float* c = nullptr;
   int64_t c_stride = 0;         // elements between rows
   int64_t c_half = 0;           // from the first nr / 2 columns of a row to the others
