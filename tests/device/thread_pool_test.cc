@@ -3,15 +3,68 @@
 #include <gtest/gtest.h>
 #include <time.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
 #include <vector>
 
 #include "base/subnormals.h"
+#include "device/cpu/lane_share.h"
 
 namespace fettle {
 namespace {
+
+TEST(LaneShare, PartsOfACallAreClaimedOnce) {
+  LaneShare share;
+  for (uint64_t call : {1, 2, 7}) {  // nothing is reset, and calls for fewer lanes pass it over
+    for (int part = 0; part < 3; ++part) EXPECT_EQ(share.Claim(call, 3), part);
+    EXPECT_EQ(share.Claim(call, 3), -1);
+  }
+  for (int part = 0; part < LaneShare::kMostParts; ++part)
+    ASSERT_EQ(share.Claim(8, LaneShare::kMostParts), part);
+  EXPECT_EQ(share.Claim(8, LaneShare::kMostParts), -1);
+}
+
+TEST(LaneShare, ACallIsOverWhenItsWorkerLeftOrCanNoLongerJoin) {
+  LaneShare share;
+  ASSERT_TRUE(share.Join(1));
+  EXPECT_EQ(share.Claim(1, 1), 0);
+  EXPECT_FALSE(share.IsOver(1));
+  share.Leave(1);
+  EXPECT_TRUE(share.IsOver(1));
+  EXPECT_EQ(share.Claim(2, 2), 0);
+  EXPECT_TRUE(share.Join(2));  // others have begun
+  EXPECT_EQ(share.Claim(2, 2), 1);
+  EXPECT_FALSE(share.IsOver(2));
+  share.Leave(2);
+  EXPECT_EQ(share.Claim(3, 1), 0);
+  EXPECT_FALSE(share.Join(3));
+  EXPECT_TRUE(share.IsOver(3));
+  EXPECT_FALSE(share.Join(2)) << "a call before";
+}
+
+TEST(ThreadPool, SharesOfMoreTasksThanPartsAreRunWhole) {
+  ThreadPool pool(3);
+  const int64_t tasks = 3 * int64_t{5} * LaneShare::kMostParts + 2;
+  std::vector<std::atomic<int>> hits(static_cast<size_t>(tasks));
+  pool.ParallelFor(tasks, 3, [&](int64_t i, int) { ++hits[static_cast<size_t>(i)]; });
+  EXPECT_TRUE(std::all_of(hits.begin(), hits.end(), [](const auto& hit) { return hit == 1; }));
+}
+
+TEST(ThreadPool, MoreCallersThanPostsGetTheirAnswers) {
+  ThreadPool pool(4);
+  std::atomic<int64_t> sum = 0;
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 7; ++c) {
+    callers.emplace_back([&] {
+      for (int repeat = 0; repeat < 200; ++repeat)
+        pool.ParallelFor(9, 2 + repeat % 3, [&](int64_t i, int) { sum += i; });
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(sum, 7 * 200 * 36);
+}
 
 TEST(ThreadPool, RunsEachTaskOnce) {
   ThreadPool pool(4);
