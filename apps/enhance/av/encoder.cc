@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 namespace fettle::enhance {
@@ -35,7 +36,12 @@ const std::array<EncoderRow, 5>& EncoderRows() {
   return rows;
 }
 
+/// Containers of one codec do not list it, but refuse to begin with another.
+constexpr std::array kOfOneCodec = {std::string_view("gif"), std::string_view("apng"),
+                                    std::string_view("webp")};
+
 bool Takes(const AVOutputFormat& container, AVCodecID codec) {
+  if (std::ranges::find(kOfOneCodec, container.name) != kOfOneCodec.end()) return false;
   // Some containers do not know.
   return container.video_codec != AV_CODEC_ID_NONE &&
          avformat_query_codec(&container, codec, FF_COMPLIANCE_NORMAL) != 0;
@@ -68,6 +74,11 @@ const EncoderRow& ChooseEncoder(const std::string& name, const AVOutputFormat& c
                 fmt::format("--encoder: there is no '{}': auto, libx264, libx265, libvpx-vp9, "
                             "libsvtav1, mpeg4",
                             name));
+}
+
+bool TakesVideo(const AVOutputFormat& container) {
+  return std::ranges::any_of(EncoderRows(),
+                             [&](const EncoderRow& row) { return Takes(container, row.codec); });
 }
 
 void CheckPreset(const EncoderRow& row, const std::string& preset) {

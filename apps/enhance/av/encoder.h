@@ -27,6 +27,9 @@ struct EncoderRow {
 /// Failure (kExitUnsupported).
 const EncoderRow& ChooseEncoder(const std::string& name, const AVOutputFormat& container);
 
+/// Whether `container` carries video of any row.
+bool TakesVideo(const AVOutputFormat& container);
+
 /// Throws Failure (kExitUsage) where the row lists its presets and not this one.
 void CheckPreset(const EncoderRow& row, const std::string& preset);
 

@@ -49,6 +49,9 @@ PacketPtr Input::Read() {
   const int result = av_read_frame(format_.get(), packet.get());
   if (result == AVERROR(ENOMEM)) throw std::bad_alloc();
   if (result < 0) return nullptr;
+  if (packet->stream_index == video_ &&
+      av_packet_get_side_data(packet.get(), AV_PKT_DATA_ENCRYPTION_INFO, nullptr) != nullptr)
+    throw Failure(kExitInvalidInput, path_.string() + ": its video is encrypted");
   return packet;
 }
 

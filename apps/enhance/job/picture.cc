@@ -77,7 +77,10 @@ JobResult RunPicture(const Plan& plan) {
     WriteWhole(plan.alert_file, AlertsText(plan, *trail, 0));
     result.alerts = trail->alerts();
   }
-  WriteWhole(plan.output, EncodedPicture(codec, *frame));
+  std::string file = EncodedPicture(codec, *frame);
+  if (plan.orientation > 1 && codec.id == AV_CODEC_ID_MJPEG)
+    SetJpegOrientation(plan.orientation, file);
+  WriteWhole(plan.output, file);
   result.frames_out = 1;
   result.width = frame->width;
   result.height = frame->height;

@@ -132,10 +132,14 @@ int OrientationOf(const AVFrame& picture) {
 }
 
 /// Quarters clockwise that a picture is to be shown turned by; mirrored ones as those that are not.
-int TurnsOf(const AVFrame& picture) {
+int TurnsOf(int orientation) {
   constexpr std::array kTurns = {0, 0, 0, 2, 2, 1, 1, 3, 3};
-  const int orientation = OrientationOf(picture);
   return orientation > 0 && orientation < std::ssize(kTurns) ? kTurns[orientation] : 0;
+}
+
+bool IsJpeg(const std::filesystem::path& output) {
+  return av_guess_codec(av_guess_format("image2", nullptr, nullptr), nullptr, output.c_str(),
+                        nullptr, AVMEDIA_TYPE_VIDEO) == AV_CODEC_ID_MJPEG;
 }
 
 /// Pictures of frames as they were would show whom the steps hide.
@@ -154,7 +158,8 @@ std::filesystem::path UsualOutput(const std::filesystem::path& input) {
   std::filesystem::path output = input;
   std::string extension = input.extension().string();
   const AVOutputFormat* format = av_guess_format(nullptr, input.c_str(), nullptr);
-  if (format == nullptr || (format->flags & AVFMT_NOTIMESTAMPS && !(format->flags & AVFMT_NOFILE)))
+  const bool picture = format != nullptr && format->flags & AVFMT_NOFILE;
+  if (!picture && (format == nullptr || format->flags & AVFMT_NOTIMESTAMPS || !TakesVideo(*format)))
     extension = ".mkv";
   return output.replace_filename(input.stem().string() + "_enhanced" + extension);
 }
@@ -172,7 +177,8 @@ Plan MakePlan(const JobOptions& options) {
   if (input.format().duration > 0)
     plan.seconds = static_cast<double>(input.format().duration) / AV_TIME_BASE;
   Reasons reasons = PlanChain(options, *frame, plan);
-  plan.first.turns = plan.picture ? TurnsOf(*frame) : TurnsOf(input.video());
+  if (plan.picture) plan.orientation = OrientationOf(*frame);
+  plan.first.turns = plan.picture ? TurnsOf(plan.orientation) : TurnsOf(input.video());
   CheckPictures(options, plan);
   if (MakesBetween(plan.chain)) {
     if (plan.picture) throw Failure(kExitUsage, "--steps: interpolate is for videos");
@@ -187,7 +193,7 @@ Plan MakePlan(const JobOptions& options) {
   DescribeChain(reasons, plan);
   if (plan.alerts_only) return plan;
   if (plan.picture) {
-    if (OrientationOf(*frame) > 1)
+    if (plan.orientation > 1 && !IsJpeg(plan.output))
       plan.losses.emplace_back("the picture's Exif orientation is not carried");
     return plan;
   }

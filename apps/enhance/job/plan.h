@@ -45,6 +45,7 @@ struct Choice {
 struct Plan {
   std::filesystem::path input, output;
   bool picture = false;
+  int orientation = 1;  // of a picture, as Exif tells it
   std::vector<ChainLink> chain;
   std::optional<Survey> survey;  // where it was needed
   StepSetup first;               // of the chain's first step
@@ -76,7 +77,7 @@ struct Plan {
 Plan MakePlan(const JobOptions& options);
 
 /// Where the result goes if nobody says: NAME_enhanced beside the input, in its container where
-/// that keeps times, else in Matroska.
+/// that keeps times and carries video of an encoder here, else in Matroska.
 std::filesystem::path UsualOutput(const std::filesystem::path& input);
 
 }  // namespace fettle::enhance

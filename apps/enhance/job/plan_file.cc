@@ -49,7 +49,8 @@ PlanFile ReadPlanFile(const std::filesystem::path& file, const std::filesystem::
     throw Failure(kExitInvalidInput, file.string() + ": cannot be read");
   const Json document = Json::parse(stream, nullptr, false);
   if (!document.is_object()) FailNoPlan(file, "not a JSON object");
-  if (!document.contains("source") || document["source"] != FingerprintOf(input))
+  if (!document.contains("source")) FailNoPlan(file, "it names no source");
+  if (document["source"] != FingerprintOf(input))
     throw Failure(kExitUsage, fmt::format("{}: is a plan of another input than {}", file.string(),
                                           input.string()));
   try {

@@ -12,4 +12,7 @@ namespace fettle::enhance {
 std::string EncodedPicture(const AVCodec& codec, const AVFrame& frame);
 std::string EncodedPicture(AVCodecID codec, const AVFrame& frame);
 
+/// Lets a JPEG file tell how it is to be turned: `orientation` of Exif, 1 to 8.
+void SetJpegOrientation(int orientation, std::string& jpeg);
+
 }  // namespace fettle::enhance

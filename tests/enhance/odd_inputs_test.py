@@ -1,0 +1,113 @@
+"""Inputs that are seldom: pictures that are to be turned, WebP, GIF, encrypted video, foreign plans: odd_inputs_test.py FETTLE_ENHANCE"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import media
+
+passed, failed = 0, 0
+# A segment of Exif, little endian, of one entry: the orientation.
+EXIF = "ffe1002245786966000049492a000800000001001201030001000000%02x00000000000000"
+
+
+def check(name, condition, got=""):
+    global passed, failed
+    passed, failed = passed + bool(condition), failed + (not condition)
+    if not condition:
+        print(f"FAILED {name}: {got}")
+
+
+def run(program, *words):
+    return subprocess.run([program, *map(str, words), "--threads", "2"], capture_output=True, text=True, timeout=100)
+
+
+def refused(program, folder, name, code, word, *words):
+    """One line that says why, and nothing written."""
+    before = sorted(p.name for p in folder.iterdir())
+    done = run(program, *words)
+    check(f"{name}: exit code", done.returncode == code, f"{done.returncode}: {done.stderr}")
+    check(f"{name}: one line", done.stderr.startswith("fettle: ") and done.stderr.count("\n") == 1 and word in done.stderr, done.stderr)
+    check(f"{name}: files", before == sorted(p.name for p in folder.iterdir()))
+
+
+def rotation(path):
+    probe = subprocess.run(["ffprobe", "-v", "error", "-show_frames", "-of", "json", str(path)], capture_output=True, text=True, check=True)
+    sides = json.loads(probe.stdout)["frames"][0].get("side_data_list", [])
+    return next((side["rotation"] for side in sides if "rotation" in side), 0)
+
+
+def check_turned(program, folder):
+    """A JPEG keeps how it is to be turned; other formats cannot, which is said."""
+    media.ffmpeg(*media.picture("40x24", pixels="yuv444p"), "-frames:v", "1", "-pix_fmt", "yuvj420p", folder / "plain.jpg")
+    plain = (folder / "plain.jpg").read_bytes()
+    for orientation, angle in ((6, -90), (3, -180), (8, 90)):
+        source = folder / f"turned{orientation}.jpg"
+        media.write_bytes(source, plain[:2] + bytes.fromhex(EXIF % orientation) + plain[2:])
+        check(f"{source.name}: source", abs(rotation(source)) == abs(angle), rotation(source))
+        done = run(program, source, "-o", folder / f"result{orientation}.jpg")
+        check(f"{source.name}: exit code", done.returncode == 0, done.stderr)
+        check(f"{source.name}: nothing is lost", done.stderr == "", done.stderr)
+        check(f"{source.name}: turned", rotation(folder / f"result{orientation}.jpg") == rotation(source))
+    done = run(program, folder / "turned6.jpg", "-o", folder / "turned.png")
+    check("turned.png", done.returncode == 0 and "orientation is not carried" in done.stderr, done.stderr)
+
+
+def check_webp(program, folder):
+    """As good as the others, though its encoder counts quality the other way round."""
+    encoders = subprocess.run(["ffmpeg", "-v", "error", "-encoders"], capture_output=True, text=True).stdout
+    if "libwebp" not in encoders:
+        return
+    media.ffmpeg(*media.picture("64x48"), "-frames:v", "1", "-c:v", "libwebp", "-lossless", "1", folder / "a.webp")
+    done = run(program, folder / "a.webp", "-o", folder / "b.webp", "--steps", "sharpen=0")
+    check("webp: exit code", done.returncode == 0, done.stderr)
+    compared = subprocess.run(["ffmpeg", "-v", "info", "-i", folder / "a.webp", "-i", folder / "b.webp", "-lavfi", "psnr", "-f", "null", "-"],
+                              capture_output=True, text=True)
+    decibels = float(compared.stderr.rsplit("average:", 1)[1].split()[0])
+    check("webp: decibels", decibels > 36, decibels)
+
+
+def check_gif(program, folder):
+    """A moving GIF becomes a video; as a container it carries none."""
+    media.ffmpeg(*media.picture(), folder / "moving.gif")
+    refused(program, folder, "gif as output", 4, "gif carries no video", folder / "moving.gif", "-o", folder / "x.gif")
+    done = run(program, folder / "moving.gif", "--steps", "sharpen")
+    check("gif: exit code", done.returncode == 0, done.stderr)
+    check("gif: frames", len(media.frame_times(folder / "moving.gif")) == len(media.frame_times(folder / "moving_enhanced.mkv")))
+
+
+def check_refusals(program, folder):
+    media.ffmpeg(*media.picture(), *media.X264, folder / "plain.mp4")
+    media.ffmpeg(*media.picture(), *media.X264, "-encryption_scheme", "cenc-aes-ctr", "-encryption_key", "76a6c65c5ea762046bd749a2e632ccbb",
+                 "-encryption_kid", "a7e61c373e219033c21091fa607bf3b8", folder / "secret.mp4")
+    refused(program, folder, "encrypted", 3, "is encrypted", folder / "secret.mp4", "-o", folder / "x.mp4")
+    plan = json.loads(run(program, folder / "plain.mp4", "--plan-only", "--json").stdout)
+    (folder / "other.mp4").write_bytes((folder / "plain.mp4").read_bytes()[:-1] + b"x")
+    (folder / "plan.json").write_text(json.dumps(plan))
+    refused(program, folder, "another clip's plan", 2, "is a plan of another input", folder / "other.mp4", "--plan", folder / "plan.json",
+            "-o", folder / "x.mp4")
+    (folder / "none.json").write_text('{"steps": []}')
+    refused(program, folder, "no plan", 3, "is no plan", folder / "plain.mp4", "--plan", folder / "none.json", "-o", folder / "x.mp4")
+
+
+def main():
+    program = sys.argv[1]
+    reason = media.tools_missing()
+    if reason:
+        print(f"skipped: {reason}")
+        print("0 passed, 0 failed, 1 skipped")
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
+        for check_part in (check_turned, check_webp, check_gif, check_refusals):
+            check_part(program, folder)
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
