@@ -9,6 +9,9 @@
 namespace fettle::enhance {
 namespace {
 
+/// How far ahead rows are fetched: those of a frame as decoders leave it are in no near cache.
+constexpr int kRowsAhead = 8;
+
 /// What the vectors' multiplications lose at most, in 1/256 levels.
 constexpr int kMostLost = 8;
 
@@ -124,7 +127,9 @@ void LocalTables::LumaOfBytes(const Tables& tables, const Plane& from, const Pla
         uint8_t* copy = copies.data() + static_cast<ptrdiff_t>(i) * whole;
         samples = static_cast<uint8_t*>(std::memcpy(copy, samples, static_cast<size_t>(width)));
       }
+      const int ahead = std::min(y + i + kRowsAhead, from.height - 1);
       rows[static_cast<size_t>(i)] = {.from = samples,
+                                      .ahead = from.row<uint8_t>(ahead),
                                       .sums = sums,
                                       .nodes = row_.data(),
                                       .width = width,
@@ -204,22 +209,26 @@ void LocalTables::Chroma(const AVFrame& from, const AVFrame& to) const {
   std::vector<float> factors(across);
   std::vector<ChromaFactor> fixed(across);
   const bool deep = before[0].depth > 8;
-  for (int y = 0; y < before[0].height; ++y) {
+  constexpr int kRows = 2;  // share their factors, as rows of luma their curves
+  for (int y = 0; y < before[0].height; y += kRows) {
     const float* above = chroma_.data() + static_cast<size_t>(y / high) * across;
-    const float down = static_cast<float>(y % high) / static_cast<float>(high);
+    const float down = (static_cast<float>(y % high) + 0.5f) / static_cast<float>(high);
     for (size_t node = 0; node < across; ++node)
       factors[node] = above[node] * (1 - down) + above[node + across] * down;
     for (size_t node = 0; node + 1 < across && !deep; ++node)
       fixed[node] = {static_cast<int16_t>(factors[node] * 8192),
                      static_cast<int16_t>((factors[node + 1] - factors[node]) * 8192)};
-    for (int i = 0; i < 2; ++i) {
-      if (deep) {
-        ScaleDeepChroma(before[i], after[i], y, factors, cell);
-      } else {
-        ScaleChroma(before[i].row<uint8_t>(y), before[i].width, fixed.data(), cell,
-                    after[i].row<uint8_t>(y));
+    std::array<ChromaRow, 2 * kRows> rows;
+    int count = 0;
+    for (int line = y; line < std::min(y + kRows, before[0].height); ++line)
+      for (int i = 0; i < 2; ++i) {
+        if (deep)
+          ScaleDeepChroma(before[i], after[i], line, factors, cell);
+        else
+          rows[static_cast<size_t>(count++)] = {before[i].row<uint8_t>(line),
+                                                after[i].row<uint8_t>(line)};
       }
-    }
+    ScaleChroma(rows.data(), count, before[0].width, fixed.data(), cell);
   }
 }
 

@@ -7,6 +7,7 @@
 #define HWY_TARGET_INCLUDE "tables/rows.cc"
 #include <hwy/foreach_target.h>
 // Highway needs this order.
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "tables/curves-inl.h"
@@ -113,6 +114,7 @@ HWY_INLINE void CellOfRow(const TableRow<Sample>& row, const CurvePair& tones,
   const uint8_t* from = row.from;
   const uint16_t* rounding = row.rounding;
   for (int x = begin; x < end; x += 2 * lanes) {
+    hwy::Prefetch(row.ahead + x);
     const VW both = hn::BitCast(w, hn::LoadU(B(), from + x));
     const Halves pixels = {hn::And(both, hn::Set(w, 0xFF)), hn::ShiftRight<8>(both)};
     const auto level = [&](VW pixel, VW weight) {

@@ -54,6 +54,7 @@ void BlendNodes(const Node* above, const Node* below, int count, int weight, Tab
 template <typename Sample>
 struct TableRow {
   const uint8_t* from = nullptr;
+  const uint8_t* ahead = nullptr;  // of a row to come, fetched meanwhile: caches hold no frames
   /// 1 2 1 of three rows (see tables/sums.h) where there is detail, with `distance` more at each
   /// end.
   const uint16_t* sums = nullptr;

@@ -1,8 +1,6 @@
 // Sums of samples, and chroma times factors, for each instruction set.
 #include "tables/sums.h"
 
-#include <hwy/cache_control.h>
-
 #include <algorithm>
 
 #undef HWY_TARGET_INCLUDE
@@ -54,30 +52,43 @@ HWY_INLINE uint8_t ScaledOne(int level, ChromaFactor factor, int place) {
   return static_cast<uint8_t>(std::clamp(scaled, 0, 255));
 }
 
-void ScaleChromaRow(const uint8_t* HWY_RESTRICT from, int width, const ChromaFactor* factors,
-                    int cell, uint8_t* HWY_RESTRICT to) {
-  const auto step = static_cast<int16_t>(32768 / cell);
 #if HWY_TARGET != HWY_SCALAR
+
+/// Samples from `x` on to the last whole vector before `end`; returns where that ends. Factors are
+/// found once for all rows.
+int ScaleVectors(const ChromaRow* rows, int count, ChromaFactor factor, int x, int end, int step) {
   const hn::ScalableTag<int16_t> s;
   const hn::Rebind<uint8_t, decltype(s)> bytes;
   const int lanes = static_cast<int>(hn::Lanes(s));
   const auto grey = hn::Set(s, 128);
-  const auto places = hn::Mul(hn::Iota(s, 0), hn::Set(s, step));
-#endif
-  for (int begin = 0; begin < width; begin += cell, ++factors) {
-    int x = begin;
-    const int end = std::min(begin + cell, width);
-#if HWY_TARGET != HWY_SCALAR
-    const auto start = hn::Set(s, factors->start), rise = hn::Set(s, factors->rise);
-    for (; x + lanes <= end; x += lanes) {
-      const auto place = hn::Add(places, hn::Set(s, static_cast<int16_t>((x - begin) * step)));
-      const auto factor = hn::Add(start, hn::MulFixedPoint15(rise, place));
-      const auto away = hn::Sub(hn::PromoteTo(s, hn::LoadU(bytes, from + x)), grey);
-      const auto scaled = hn::MulFixedPoint15(hn::ShiftLeft<2>(away), factor);
-      hn::StoreU(hn::DemoteTo(bytes, hn::Add(scaled, grey)), bytes, to + x);
+  const auto start = hn::Set(s, factor.start), rise = hn::Set(s, factor.rise);
+  auto place = hn::Mul(hn::Iota(s, 0), hn::Set(s, static_cast<int16_t>(step)));
+  for (; x + lanes <= end; x += lanes) {
+    const auto by = hn::Add(start, hn::MulFixedPoint15(rise, place));
+    for (int i = 0; i < count; ++i) {
+      const auto away = hn::Sub(hn::PromoteTo(s, hn::LoadU(bytes, rows[i].from + x)), grey);
+      const auto scaled = hn::MulFixedPoint15(hn::ShiftLeft<2>(away), by);
+      hn::StoreU(hn::DemoteTo(bytes, hn::Add(scaled, grey)), bytes, rows[i].to + x);
     }
+    place = hn::Add(place, hn::Set(s, static_cast<int16_t>(lanes * step)));
+  }
+  return x;
+}
+
 #endif
-    for (; x < end; ++x) to[x] = ScaledOne(from[x], *factors, (x - begin) * step);
+
+void ScaleChromaRows(const ChromaRow* rows, int count, int width, const ChromaFactor* factors,
+                     int cell) {
+  const int step = 32768 / cell;
+  for (int begin = 0; begin < width; begin += cell, ++factors) {
+    const int end = std::min(begin + cell, width);
+    int x = begin;
+#if HWY_TARGET != HWY_SCALAR
+    x = ScaleVectors(rows, count, *factors, x, end, step);
+#endif
+    for (int i = 0; i < count; ++i)
+      for (int at = x; at < end; ++at)
+        rows[i].to[at] = ScaledOne(rows[i].from[at], *factors, (at - begin) * step);
   }
 }
 
@@ -90,7 +101,7 @@ namespace fettle::enhance {
 
 HWY_EXPORT(SumThreeRows);
 HWY_EXPORT(SumCellsOfBytes);
-HWY_EXPORT(ScaleChromaRow);
+HWY_EXPORT(ScaleChromaRows);
 
 void SumRows(const uint8_t* above, const uint8_t* here, const uint8_t* below, int width,
              uint16_t* sums) {
@@ -102,9 +113,9 @@ void SumCells(const uint8_t* from, ptrdiff_t stride, int rows, int width, int ce
   HWY_DYNAMIC_DISPATCH(SumCellsOfBytes)(from, stride, rows, width, cell, sums);
 }
 
-void ScaleChroma(const uint8_t* from, int width, const ChromaFactor* factors, int cell,
-                 uint8_t* to) {
-  HWY_DYNAMIC_DISPATCH(ScaleChromaRow)(from, width, factors, cell, to);
+void ScaleChroma(const ChromaRow* rows, int count, int width, const ChromaFactor* factors,
+                 int cell) {
+  HWY_DYNAMIC_DISPATCH(ScaleChromaRows)(rows, count, width, factors, cell);
 }
 
 }  // namespace fettle::enhance

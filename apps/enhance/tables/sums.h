@@ -20,8 +20,13 @@ struct ChromaFactor {
   int16_t start = 0, rise = 0;
 };
 
-/// A row of chroma times factors, one for each `cell` samples (at least 4).
-void ScaleChroma(const uint8_t* from, int width, const ChromaFactor* factors, int cell,
-                 uint8_t* to);
+/// Rows of chroma that share factors: some of both planes.
+struct ChromaRow {
+  const uint8_t* from;
+  uint8_t* to;
+};
+/// `count` rows of `width` samples times factors, one for each `cell` samples (at least 4).
+void ScaleChroma(const ChromaRow* rows, int count, int width, const ChromaFactor* factors,
+                 int cell);
 
 }  // namespace fettle::enhance
