@@ -130,6 +130,37 @@ TEST_F(CalibrationTest, FewStepsMoveAFactorLessThanMany) {
   }
 }
 
+/// What neighbours cost a short step and what they cost a long one are two things.
+TEST_F(CalibrationTest, StepsThatTakeAboutAsLongAreAlike) {
+  std::vector<StepSample> samples;
+  for (int i = 0; i < 80; ++i) {
+    const bool is_short = i / 2 % 2 == 0;
+    const double alone = is_short ? 16 : 1024, in_network = alone * (is_short ? 1.5 : 1.05);
+    samples.push_back({Of("cpu.conv"), alone, {in_network, in_network}});
+  }
+  Calibrations calibrations(*store_);
+  ASSERT_TRUE(calibrations.Learn(samples).kept);
+  EXPECT_NEAR(calibrations.Of(Of("cpu.conv"), 16).factor, 1.5, 0.05);
+  EXPECT_NEAR(calibrations.Of(Of("cpu.conv"), 1024).factor, 1.05, 0.02);
+  // A step that takes longer alone is never expected to take less in a network.
+  double before = 0;
+  for (double us = 4; us < 4096; us *= 1.1) {
+    const double in_network = us * calibrations.Of(Of("cpu.conv"), us).factor;
+    EXPECT_GT(in_network, before) << us;
+    before = in_network;
+  }
+}
+
+TEST_F(CalibrationTest, WhatAStepTookCountsForThatStep) {
+  std::vector<StepSample> samples = RunNetwork({{"cpu.conv", 1.1}}, 40, 0, 1);
+  for (int i = 0; i < 2; ++i) samples.push_back({Of("cpu.conv"), 50, {80, 80}, "a step"});
+  Calibrations calibrations(*store_);
+  ASSERT_TRUE(calibrations.Learn(samples).kept);
+  EXPECT_GT(calibrations.Of(Of("cpu.conv"), 50, "a step").factor, 1.35);
+  EXPECT_LT(calibrations.Of(Of("cpu.conv"), 50, "another").factor, 1.2);
+  EXPECT_LT(calibrations.Of(Of("cpu.conv"), 50).factor, 1.2);
+}
+
 TEST_F(CalibrationTest, AKernelThatNeverRanIsTakenForLikeTheOthers) {
   Calibrations calibrations(*store_);
   calibrations.Learn(RunNetwork({{"cpu.conv", 1.3}, {"cpu.pool", 1.3}}, 20, 0.01, 2));

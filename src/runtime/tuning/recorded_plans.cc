@@ -78,7 +78,8 @@ std::vector<tuner::StepSample> StepTimes::Samples(const std::vector<tuner::StepC
     samples.push_back({.of = costs[i].of,
                        .alone_us = costs[i].alone_us,
                        .halves_us = {tuner::Median(steps_[i].halves_us[0]),
-                                     tuner::Median(steps_[i].halves_us[1])}});
+                                     tuner::Median(steps_[i].halves_us[1])},
+                       .problem = costs[i].problem});
   return samples;
 }
 

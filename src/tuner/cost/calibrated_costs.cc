@@ -17,12 +17,13 @@ double WithHost(double us, double host_us) {
 
 }  // namespace
 
-double CalibratedCosts::FactorOf(const planner::Kind& kind, const planner::Entry& entry) {
-  const auto [it, is_new] = factors_.try_emplace(&entry, 1);
+double CalibratedCosts::FactorOf(const planner::Kind& kind, const planner::Entry& entry,
+                                 double alone_us) {
+  const auto [it, is_new] = factors_.try_emplace({&entry, alone_us}, 1);
   if (is_new) {
     const Device& device = *devices_.Find(entry.kernel->device());
     const StepClass of = ClassOf(*entry.kernel, *kind.group, entry.states, entry.threads, device);
-    it->second = calibrations_.Of(of).factor;
+    it->second = calibrations_.Of(of, alone_us).factor;
   }
   return it->second;
 }
@@ -40,7 +41,7 @@ int64_t CalibratedCosts::WorkspaceOf(const planner::Entry& entry, const kernels:
 planner::EntryCost CalibratedCosts::Kernel(const planner::Kind& kind, const planner::Entry& entry) {
   planner::EntryCost cost = alone_.Kernel(kind, entry);
   cost.alone_us = cost.us;
-  const double factor = FactorOf(kind, entry);
+  const double factor = FactorOf(kind, entry, cost.alone_us);
   cost.us = WithHost(cost.us * factor, cost.host_us);
   cost.seen_us *= factor;
   if (!cost.measured && cost.banned.empty() && given_up_.contains(&entry))
@@ -56,9 +57,9 @@ planner::EntryCost CalibratedCosts::Conversion(const Shape& shape, DType dtype, 
   planner::EntryCost cost = alone_.Conversion(shape, dtype, from, to, threads);
   const Device& device = *devices_.Find(kernels::ConversionDevice(from, to));
   const StepClass of = ClassOf(shape.rank(), from, to, threads, device);
-  const auto [it, is_new] = conversion_factors_.try_emplace(of.states, 1);
-  if (is_new) it->second = calibrations_.Of(of).factor;
   cost.alone_us = cost.us;
+  const auto [it, is_new] = conversion_factors_.try_emplace({of.states, cost.alone_us}, 1);
+  if (is_new) it->second = calibrations_.Of(of, cost.alone_us).factor;
   cost.us = WithHost(cost.us * it->second, cost.host_us);
   return cost;
 }

@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "planner/cost_source.h"
@@ -32,16 +31,16 @@ class CalibratedCosts final : public planner::CostSource {
   void GiveUp(const planner::Entry& entry) { given_up_.insert(&entry); }
 
  private:
-  double FactorOf(const planner::Kind& kind, const planner::Entry& entry);
+  double FactorOf(const planner::Kind& kind, const planner::Entry& entry, double alone_us);
   int64_t WorkspaceOf(const planner::Entry& entry, const kernels::Params& params);
 
   planner::CostSource& alone_;
   DeviceSet devices_;
   Calibrations calibrations_;
   bool wants_workspaces_;
-  std::unordered_map<const planner::Entry*, double> factors_;
+  std::map<std::pair<const planner::Entry*, double>, double> factors_;  // by the time alone
   std::map<std::pair<const planner::Entry*, kernels::Params>, int64_t> workspaces_;
-  std::unordered_map<std::string, double> conversion_factors_;
+  std::map<std::pair<std::string, double>, double> conversion_factors_;
   std::set<const planner::Entry*> given_up_;
 };
 

@@ -1,9 +1,9 @@
 #include "tuner/cost/calibration.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <ctime>
+#include <string>
 #include <vector>
 
 #include "kernels/build_id.h"
@@ -13,8 +13,9 @@
 namespace fettle::tuner {
 namespace {
 
-/// Steps of a class that weigh as much as what is known of its like.
-constexpr double kPriorSteps = 3;
+/// Steps of a class that weigh as much as what is known of its like, and runs of a step as what is
+/// known of its class.
+constexpr double kPriorSteps = 3, kPriorOfStep = 1;
 /// Evidence does not grow beyond so many steps, so that what is new counts.
 constexpr double kMostSteps = 64;
 /// Nothing in a network is so much faster or slower than alone: such a step was disturbed.
@@ -36,20 +37,48 @@ std::string StatesText(const ir::Graph& group, const kernels::StateAssignment& s
   return text;
 }
 
-/// From all kernels to the class itself.
-std::array<RowKey, 3> Levels(const StepClass& of) {
-  RowKey key{.problem = fmt::format("in networks threads {}", of.threads),
+/// Something that a step is calibrated with, and by which share it belongs to that.
+struct Level {
+  RowKey key;
+  double share = 1, prior = kPriorSteps;
+};
+
+RowKey ClassKey(const StepClass& of) {
+  return {.problem = fmt::format("in networks threads {} {}", of.threads, of.states),
+          .kernel = of.kernel,
+          .version = of.version,
+          .device = of.device,
+          .protocol = kProtocol,
+          .build = kernels::BuildOf(of.kernel)};
+}
+
+/// From all kernels to the class itself, those of it that take about as long (between two powers of
+/// 4: some of both, so that factors have no steps), and the step alone.
+std::vector<Level> Levels(const StepClass& of, double alone_us, std::string_view problem) {
+  RowKey all{.problem = fmt::format("in networks threads {}", of.threads),
              .kernel = "calibration",
              .device = of.device,
              .protocol = kProtocol,
              .build = std::string(kernels::Toolchain())};
-  RowKey kernel = key;
-  kernel.kernel = of.kernel;
-  kernel.version = of.version;
-  kernel.build = kernels::BuildOf(of.kernel);
-  RowKey states = kernel;
-  states.problem += ' ' + of.states;
-  return {std::move(key), std::move(kernel), std::move(states)};
+  const RowKey of_class = ClassKey(of);
+  RowKey kernel = of_class;
+  kernel.problem = all.problem;
+  std::vector<Level> levels = {{std::move(all)}, {std::move(kernel)}, {of_class}};
+  const auto add = [&](const std::string& what, double share, double prior) {
+    RowKey key = of_class;
+    key.problem += what;
+    levels.push_back({std::move(key), share, prior});
+  };
+  if (alone_us > 0) {
+    const double length = std::log2(std::max(alone_us, 1.0)) / 2, shorter = std::floor(length);
+    add(fmt::format(" of {} us", 1 << 2 * static_cast<int>(shorter)), 1 - (length - shorter),
+        kPriorSteps);
+    if (length > shorter)
+      add(fmt::format(" of {} us", 1 << 2 * (static_cast<int>(shorter) + 1)), length - shorter,
+          kPriorSteps);
+  }
+  if (!problem.empty()) add(fmt::format(" in {}", problem), 1, kPriorOfStep);
+  return levels;
 }
 
 double MeanOf(const StepSample& sample, int half) {
@@ -73,7 +102,7 @@ std::vector<int> PartsOf(std::span<const StepSample> samples) {
     }
     // Classes begin with either part in turns, too.
     const int classes = static_cast<int>(next.size());
-    int& fold = next.try_emplace(Levels(sample.of).back(), classes).first->second;
+    int& fold = next.try_emplace(ClassKey(sample.of), classes).first->second;
     folds.push_back(fold++ % kParts);
   }
   return folds;
@@ -96,20 +125,19 @@ StepClass ClassOf(int rank, const State& from, const State& to, int threads, con
 
 /// Of one class: factors weighed by time.
 struct Calibrations::Sums {
-  double alone_us = 0, network_us = 0, squares = 0;
-  int steps = 0;
+  double alone_us = 0, network_us = 0, squares = 0, steps = 0;
 
-  void Add(double alone, double network) {
+  void Add(double alone, double network, double share) {
     const double factor = std::clamp(network / alone, kLeastFactor, kMostFactor);
-    alone_us += alone;
-    network_us += factor * alone;
-    squares += std::log(factor) * std::log(factor) * alone;
-    ++steps;
+    alone_us += alone * share;
+    network_us += factor * alone * share;
+    squares += std::log(factor) * std::log(factor) * alone * share;
+    steps += share;
   }
   Evidence Finish() const {
     const double mean = std::log(network_us / alone_us);
     const double variance = std::max(squares / alone_us - mean * mean, 0.0);
-    return {mean, std::sqrt(variance), static_cast<double>(steps)};
+    return {mean, std::sqrt(variance), steps};
   }
 };
 
@@ -119,8 +147,8 @@ Calibrations::Table Calibrations::Summarise(std::span<const StepSample> samples,
   std::map<RowKey, Sums> sums;
   for (size_t i = 0; i < samples.size(); ++i) {
     if (!IsIn(folds[i], fold)) continue;
-    for (const RowKey& key : Levels(samples[i].of))
-      sums[key].Add(samples[i].alone_us, MeanOf(samples[i], half));
+    for (const Level& level : Levels(samples[i].of, samples[i].alone_us, samples[i].problem))
+      sums[level.key].Add(samples[i].alone_us, MeanOf(samples[i], half), level.share);
   }
   Table table;
   for (const auto& [key, sum] : sums) table.emplace(key, sum.Finish());
@@ -147,20 +175,22 @@ Calibrations::Evidence Calibrations::With(const RowKey& key, const Table& fresh)
           std::min(steps, kMostSteps)};
 }
 
-Calibration Calibrations::Factor(const StepClass& of, const Table& fresh) {
+Calibration Calibrations::Factor(const StepClass& of, double alone_us, std::string_view problem,
+                                 const Table& fresh) {
   double mean = 0, error = 0;
-  Evidence last;
-  for (const RowKey& key : Levels(of)) {
-    last = With(key, fresh);
-    const double trust = last.steps / (last.steps + kPriorSteps);
-    mean += trust * (last.mean - mean);
-    error = std::hypot((1 - trust) * error, trust * last.deviation / std::sqrt(last.steps + 1));
+  for (const Level& level : Levels(of, alone_us, problem)) {
+    const Evidence here = With(level.key, fresh);
+    const double trust = level.share * here.steps / (here.steps + level.prior);
+    mean += trust * (here.mean - mean);
+    error = std::hypot((1 - trust) * error, trust * here.deviation / std::sqrt(here.steps + 1));
   }
   return {std::exp(mean), std::exp(mean - kSure95 * error), std::exp(mean + kSure95 * error),
-          static_cast<int>(last.steps)};
+          static_cast<int>(std::lround(With(ClassKey(of), fresh).steps))};
 }
 
-Calibration Calibrations::Of(const StepClass& of) { return Factor(of, {}); }
+Calibration Calibrations::Of(const StepClass& of, double alone_us, std::string_view problem) {
+  return Factor(of, alone_us, problem, {});
+}
 
 double Calibrations::Residual(std::span<const StepSample> samples, int fold, int half,
                               const Table& fresh) {
@@ -168,7 +198,9 @@ double Calibrations::Residual(std::span<const StepSample> samples, int fold, int
   double residual = 0;
   for (size_t i = 0; i < samples.size(); ++i) {
     if (!IsIn(folds[i], fold)) continue;
-    const double predicted = samples[i].alone_us * Factor(samples[i].of, fresh).factor;
+    const StepSample& sample = samples[i];
+    const double predicted =
+        sample.alone_us * Factor(sample.of, sample.alone_us, sample.problem, fresh).factor;
     residual += std::fabs(MeanOf(samples[i], half) - predicted);
   }
   return residual;
@@ -199,7 +231,7 @@ Lesson Calibrations::Learn(std::span<const StepSample> samples) {
     store_.Put(key, {.median_us = std::exp(evidence.mean),
                      .mad_us = evidence.deviation,
                      .low_us = std::exp(evidence.mean - kSure95 * error),
-                     .samples = static_cast<int>(evidence.steps),
+                     .samples = static_cast<int>(std::lround(evidence.steps)),
                      .unix_seconds = std::time(nullptr)});
   }
   for (const auto& [key, evidence] : all) known_[key] = evidence;

@@ -34,12 +34,13 @@ StepClass ClassOf(const kernels::KernelDesc& kernel, const ir::Graph& group,
 /// A conversion, whatever its tensor's extents.
 StepClass ClassOf(int rank, const State& from, const State& to, int threads, const Device& device);
 
-/// A step that ran in a network: its time alone (RowKey's), and its median times in two disjoint
-/// halves of the runs. Microseconds.
+/// A step that ran in a network: its time alone (RowKey's), its median times in two disjoint halves
+/// of the runs, in microseconds, and the text of what it computes.
 struct StepSample {
   StepClass of;
   double alone_us = 0;
   double halves_us[2] = {};
+  std::string problem;
 };
 
 /// What learning from a network came to. The residuals are sums of |measured - predicted| over the
@@ -50,16 +51,20 @@ struct Lesson {
   double residual_before = 0, residual_after = 0;
 };
 
-/// The factor of a class, shrunk towards that of its kernel in all states, that towards all
-/// kernels' on as many threads, and that towards 1, the more the fewer steps each has seen: a
-/// kernel that no network has run yet must not look better than one whose factor is known. Kept in
-/// the store as rows of kernel and build, beside what is measured, which they never change. Not
-/// synchronised.
+/// The factor of steps of a class that take about as long, shrunk towards that of the class, that
+/// towards its kernel's in all states, that towards all kernels' on as many threads, and that
+/// towards 1, the more the fewer steps each has seen: a kernel that no network has run yet must not
+/// look better than one whose factor is known, and what neighbours cost a step of 20 us says little
+/// of one of 500. Kept in the store as rows of kernel and build, beside what is measured, which
+/// they never change. Not synchronised.
 class Calibrations {
  public:
   explicit Calibrations(Store& store) : store_(store) {}
 
-  Calibration Of(const StepClass& of);
+  /// Of a step that takes `alone_us` alone; 0: whatever it takes. With its `problem` what this very
+  /// step took counts most: for predictions of whole plans, not where costs choose, since whatever
+  /// was chosen has had bad luck beside good by then, and its rivals have had neither.
+  Calibration Of(const StepClass& of, double alone_us = 0, std::string_view problem = {});
 
   /// Adds what the samples say, and keeps it only where it makes the residual smaller: learned from
   /// every other step in one half of the runs, judged by the remaining steps in the other half.
@@ -76,7 +81,8 @@ class Calibrations {
 
   const Evidence& Known(const RowKey& key);
   Evidence With(const RowKey& key, const Table& fresh);
-  Calibration Factor(const StepClass& of, const Table& fresh);
+  Calibration Factor(const StepClass& of, double alone_us, std::string_view problem,
+                     const Table& fresh);
   static Table Summarise(std::span<const StepSample> samples, int fold, int half);
   double Residual(std::span<const StepSample> samples, int fold, int half, const Table& fresh);
 

@@ -50,17 +50,20 @@ std::vector<StepCost> StepCostsOf(const exec::Plan& plan, const DeviceSet& devic
       cost.of = ClassOf(*step.kernel, *problem.group, problem.states, problem.threads, device);
       cost.kernel = step.kernel->name;
       SetMeasured(key, store, cost);
+      cost.problem = std::move(key.problem);
     } else {
       cost.kernel = "cpu.convert";
       const exec::PlannedTensor& from = plan.tensors[step.inputs[0]];
       const State& to = plan.tensors[step.outputs[0]].state;
       cost.of = ClassOf(from.shape.rank(), from.state, to, threads, device);
-      SetMeasured(ConversionKey(from.shape, from.state, to, threads, device), store, cost);
+      RowKey key = ConversionKey(from.shape, from.state, to, threads, device);
+      SetMeasured(key, store, cost);
+      cost.problem = std::move(key.problem);
     }
     const bool is_view =
         step.kernel != nullptr && step.match != nullptr && step.match->is_view(step.states_index);
     cost.known = is_view || cost.alone_us > 0;
-    cost.us = cost.alone_us * calibrations.Of(cost.of).factor;
+    cost.us = cost.alone_us * calibrations.Of(cost.of, cost.alone_us, cost.problem).factor;
   }
   return costs;
 }

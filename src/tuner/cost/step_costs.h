@@ -13,7 +13,8 @@ namespace fettle::tuner {
 /// nothing runs, or nobody has measured it and it is not `known`.
 struct StepCost {
   StepClass of;
-  std::string kernel;  // as profiles of the CPU name it
+  std::string problem;  // the text of what it computes
+  std::string kernel;   // as profiles of the CPU name it
   double alone_us = 0;
   double us = 0;
   /// What the host takes to enqueue it on a device that works meanwhile; 0: not known, or the
