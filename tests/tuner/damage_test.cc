@@ -151,6 +151,19 @@ void Tamper(const std::string& path, const char* sql) {
   ASSERT_TRUE((*other)->Execute(sql).ok());
 }
 
+TEST(SalvageTest, RowsOfAFileWithOtherTablesAreTaken) {
+  const TestFolder folder;
+  {
+    const auto store = OpenStore(DatabaseIn(folder));
+    for (int i = 0; i < 3; ++i) store->Put(KeyOf(i), RowOf(i));
+  }
+  Tamper(DatabaseIn(folder), "CREATE TABLE of_another_version (x)");
+  const Warnings warnings;
+  const auto store = OpenStore(DatabaseIn(folder));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(store->Find(KeyOf(i)).ok()) << i;
+  EXPECT_THAT(warnings.lines(), ElementsAre(HasSubstr("begins with 3 rows of it")));
+}
+
 TEST(ChecksumTest, ARowThatDisagreesIsDroppedWithOneWarning) {
   const TestFolder folder;
   const Warnings warnings;

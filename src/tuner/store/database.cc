@@ -48,7 +48,8 @@ Result<std::unique_ptr<Database>> Database::Open(const std::string& path, Access
   if (access == Access::kWrite && !connection->writable())
     return Error(StatusCode::kIo, "{}: may not be written", path);
   RETURN_IF_ERROR(connection->Execute(kSettings));
-  RETURN_IF_ERROR(PrepareSchema(*connection));
+  RETURN_IF_ERROR(access == Access::kSalvage ? CheckRowTable(*connection)
+                                             : PrepareSchema(*connection));
   return std::unique_ptr<Database>(new Database(std::move(connection)));
 }
 

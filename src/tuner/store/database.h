@@ -23,8 +23,9 @@ enum class Conflict { kReplace, kKeepYounger, kKeep };
 /// file can be written, deleted by the Find that meets it.
 class Database {
  public:
-  enum class Access { kWrite, kRead };
-  /// kWrite makes the file where it is absent. Fails with kCorrupt on damage and on files of other
+  enum class Access { kWrite, kRead, kSalvage };
+  /// kWrite makes the file where it is absent; kSalvage reads rows of a file whose other tables are
+  /// not ours. Fails with kCorrupt on damage and on files of other
   /// programs, kVersionMismatch on a newer schema, kBusy on a lock that stays, kIo.
   static Result<std::unique_ptr<Database>> Open(const std::string& path, Access access);
 

@@ -99,7 +99,7 @@ Result<int64_t> Merge(Database& database, Database& from) {
 }
 
 int64_t Salvage(Database& database, const std::string& path) {
-  const Result<std::unique_ptr<Database>> from = Database::Open(path, Database::Access::kRead);
+  const auto from = Database::Open(path, Database::Access::kSalvage);
   if (!from.ok()) return 0;
   Result<Transaction> transaction = Transaction::Begin(database.connection());
   if (!transaction.ok()) return 0;

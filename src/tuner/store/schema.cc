@@ -1,5 +1,6 @@
 #include "tuner/store/schema.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,13 @@ Status PrepareSchema(sqlite::Connection& connection) {
                  version, kSchemaVersion);
   return Error(StatusCode::kCorrupt, "{}: the tables of the tuning database are damaged",
                connection.path());
+}
+
+Status CheckRowTable(sqlite::Connection& connection) {
+  ASSIGN_OR_RETURN(const std::vector<Definition> found, ReadSchema(connection));
+  const Definition rows{"rows", fmt::format(kRowTable, "rows")};
+  if (std::find(found.begin(), found.end(), rows) != found.end()) return OkStatus();
+  return Error(StatusCode::kCorrupt, "{}: no rows of a tuning database", connection.path());
 }
 
 }  // namespace fettle::tuner

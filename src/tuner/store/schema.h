@@ -12,4 +12,7 @@ inline constexpr int64_t kSchemaVersion = 1;
 /// kCorrupt where they are not, kVersionMismatch where a newer Fettle made them.
 Status PrepareSchema(sqlite::Connection& connection);
 
+/// Whether rows lie in the file as in ours, whatever else does; kCorrupt otherwise.
+Status CheckRowTable(sqlite::Connection& connection);
+
 }  // namespace fettle::tuner
