@@ -22,7 +22,7 @@ static uint FloatOf(const uint word) {
 __kernel __attribute__((reqd_work_group_size(32, 1, 1))) void probe_mma(
     __global const ushort* restrict a, __global const ushort* restrict b,
     __global float* restrict out) {
-  __local uchar memory[LOCAL_BYTES] __attribute__((aligned(128)));
+  __local uchar memory[LOCAL_BYTES] __attribute__((aligned(1024)));
   DECLARE_WARP(memory, 32)
   const int item = get_local_id(0);
   __local uint* words = (__local uint*)memory;
