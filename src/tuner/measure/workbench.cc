@@ -110,6 +110,7 @@ Status Workbench::CheckAlive(DeviceKind device) {
 }
 
 Result<kernels::BoundKernel> Workbench::Bind(const Candidate& candidate) {
+  written_ = nullptr;
   const kernels::Operands operands = kernels::OperandsOf(candidate.problem);
   ASSIGN_OR_RETURN(const Device* device, DeviceOf(candidate.kernel->device()));
   ASSIGN_OR_RETURN(std::unique_ptr<kernels::PreparedKernel> prepared,
@@ -122,6 +123,7 @@ Result<kernels::BoundKernel> Workbench::Bind(const Candidate& candidate) {
 
 Result<kernels::BoundKernel> Workbench::BindConversion(const kernels::Operand& from,
                                                        const State& to) {
+  written_ = nullptr;
   kernels::Operands operands{{from}, {from}};
   operands.outputs[0].state = to;
   ASSIGN_OR_RETURN(const Device* device, DeviceOf(kernels::ConversionDevice(from.state, to)));
@@ -133,6 +135,7 @@ Result<kernels::BoundKernel> Workbench::BindConversion(const kernels::Operand& f
 }
 
 Status Workbench::Misalign(kernels::BoundKernel& kernel, bool misaligned) {
+  written_ = nullptr;
   DeviceKind kind = DeviceKind::kCpu;
   for (const auto* operands : {&kernel.operands().inputs, &kernel.operands().outputs})
     for (const kernels::Operand& operand : *operands)
@@ -187,8 +190,12 @@ Result<double> Workbench::TimeUs(const kernels::BoundKernel& kernel,
 Result<double> Workbench::TimeBesideCpuUs(const kernels::BoundKernel& kernel,
                                           std::span<const std::span<const std::byte>> inputs,
                                           Stream& stream) {
-  RETURN_IF_ERROR(kernel.WriteInputs(inputs, stream));
-  RETURN_IF_ERROR(stream.Synchronise());
+  if (written_ != &kernel) {
+    written_ = nullptr;
+    RETURN_IF_ERROR(kernel.WriteInputs(inputs, stream));
+    RETURN_IF_ERROR(stream.Synchronise());
+    written_ = &kernel;
+  }
   const bool overlaps = WorksApart(stream) && !WaitsForHost(kernel.operands());
   // More of them until waiting and the clock are small beside it.
   for (int launches = 1;; launches *= 4) {

@@ -44,7 +44,8 @@ class Workbench {
   /// same lanes. On another device: the share of one launch in the wall time of several, enqueued
   /// without waiting between them; behind a gate where they are so short that the host may need
   /// longer, unless the device is the host itself. What waiting costs belongs to the conversions
-  /// that cross devices.
+  /// that cross devices. There inputs are written before the first of a row of samples of one kernel
+  /// alone: nothing that is timed changes them.
   Result<double> TimeUs(const kernels::BoundKernel& kernel,
                         std::span<const std::span<const std::byte>> inputs, Stream& stream);
   /// What the host took to enqueue a launch on a device that works meanwhile, the least since the
@@ -71,6 +72,8 @@ class Workbench {
   std::vector<double> host_us_;  // since TakeHostUs
   bool cold_constants_;
   std::shared_ptr<kernels::OperandMemory> memory_;
+  /// Whose inputs lie in the memory as they were given for the last sample; null: nobody knows.
+  const kernels::BoundKernel* written_ = nullptr;
   std::vector<std::byte> evictor_, pages_;  // read to push other things out
 };
 

@@ -40,12 +40,19 @@ struct ParamsSpace {
 /// Somebody cancelled: nothing is known.
 bool WasGivenUp(const Row& row) { return row.status == Row::Status::kStopped && row.samples == 0; }
 
+/// What a search is told of a row, in ms: of one that was stopped, what it takes at least.
+std::optional<double> ToldMs(const Row& row) {
+  if (row.status == Row::Status::kStopped && row.samples > 0) return row.low_us * 1e-3;
+  const bool has_time = row.status == Row::Status::kOk && row.median_us > 0;
+  return has_time ? std::optional(row.median_us * 1e-3) : std::nullopt;
+}
+
 }  // namespace
 
-Row ProductBench::Measure(const tuner::Candidate& candidate) {
+Row ProductBench::Measure(const tuner::Candidate& candidate, double stop_above_us) {
   const tuner::RowKey key = KeyOf(candidate, DeviceOf(candidate));
   store_.BeginFlight(key);
-  Row row = bench_.Run(candidate);
+  Row row = bench_.Run(candidate, stop_above_us);
   store_.EndFlight(key);
   if (!WasGivenUp(row)) PutTimes(key, row, store_);
   return row;
@@ -59,10 +66,10 @@ std::vector<Row> ProductBench::Race(std::span<const tuner::Candidate> candidates
   return rows;
 }
 
-Row ProductBench::Known(const tuner::Candidate& candidate) {
+Row ProductBench::Known(const tuner::Candidate& candidate, double stop_above_us) {
   const auto row = FindTimes(KeyOf(candidate, DeviceOf(candidate)), store_);
   if (row.ok() && !row->prior && row->status != Row::Status::kStopped) return *row;
-  return Measure(candidate);
+  return Measure(candidate, stop_above_us);
 }
 
 Result<std::optional<kernels::Params>> ProductBench::Search(const tuner::Candidate& from,
@@ -81,9 +88,9 @@ Result<std::optional<kernels::Params>> ProductBench::Search(const tuner::Candida
     if (!point) break;
     tuner::Candidate candidate = from;
     candidate.params = named.At(*point);
-    const Row row = Known(candidate);
-    const bool has_time = row.status == Row::Status::kOk && row.median_us > 0;
-    search->Tell(has_time ? std::optional(row.median_us * 1e-3) : std::nullopt);
+    const tuner::Evaluation* const leader = search->best();
+    const double limit_us = leader == nullptr ? tuner::kNoLimit : leader->ms.value() * 1e3;
+    search->Tell(ToldMs(Known(candidate, limit_us)));
   }
   const tuner::Evaluation* const best = search->best();
   if (best == nullptr) return std::optional<kernels::Params>();

@@ -16,7 +16,8 @@ class ProductBench {
   ProductBench(const DeviceSet& devices, const tuner::MeasureOptions& options, tuner::Store& store)
       : devices_(devices), store_(store), bench_(devices, options) {}
 
-  tuner::Row Measure(const tuner::Candidate& candidate);
+  /// Stopped (kStopped) where it is slower than that with confidence.
+  tuner::Row Measure(const tuner::Candidate& candidate, double stop_above_us = tuner::kNoLimit);
   /// Side by side; the candidates are of one group in equal states.
   std::vector<tuner::Row> Race(std::span<const tuner::Candidate> candidates);
 
@@ -37,7 +38,7 @@ class ProductBench {
   const Device& DeviceOf(const tuner::Candidate& candidate) const {
     return *devices_.Find(candidate.kernel->device());
   }
-  tuner::Row Known(const tuner::Candidate& candidate);
+  tuner::Row Known(const tuner::Candidate& candidate, double stop_above_us);
 
   DeviceSet devices_;
   tuner::Store& store_;
