@@ -292,7 +292,7 @@ constexpr Family<Facts> kTableFamily{
 
 extern const KernelDesc kCpuBinaryProduct;
 const KernelDesc kCpuBinaryProduct = {.name = "cpu.binary.product",
-                                      .version = 5,
+                                      .version = 6,
                                       .arithmetic = Arithmetic::kBits,
                                       .match = MatchAs<kFamily>};
 

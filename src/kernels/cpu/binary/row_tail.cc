@@ -1,6 +1,7 @@
 #include "kernels/cpu/binary/row_tail.h"
 
 #include <cstring>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/binary/row_tail.cc"
@@ -23,7 +24,8 @@ constexpr int kHalfWord = 32;
 /// Rows whose 64 columns stay in registers beside what they meet.
 constexpr int kRowsAtOnce = kRowLanes >= 16 ? 4 : 1;
 
-/// v[r * kVectors + i] of rows r, columns i * kRowLanes.
+/// v[r * kVectors + i] of rows r, columns i * kRowLanes: integers below 2^24, each of which floats
+/// hold.
 template <bool is_ones, int kRows, int kVectors>
 HWY_INLINE void ReadSums(const RowTailArgs& args, int64_t row, int64_t column,
                          RowV (&v)[kRows * kVectors]) {
@@ -31,31 +33,44 @@ HWY_INLINE void ReadSums(const RowTailArgs& args, int64_t row, int64_t column,
   const RowD df;
   const float* scales = args.scales + column;
   const int32_t* ones = args.sums.w_ones + column;
+  const auto two = hn::Set(df, 2.0f);
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) {
     const int32_t* differ = args.sums.OfPixel(row + r) + column;
     const int32_t* outside = args.sums.Outside(row + r) + column;
-    const auto pairs = hn::Set(d, args.sums.pairs[row + r]);
+    const bool has_outside = args.sums.classes[row + r] != 0;
+    const auto pairs = hn::ConvertTo(df, hn::Set(d, args.sums.pairs[row + r]));
 #pragma GCC unroll 16
     for (int i = 0; i < kVectors; ++i) {
-      auto sum = hn::LoadU(d, differ + i * kRowLanes);
+      auto counted = hn::LoadU(d, differ + i * kRowLanes);
+      RowV sum;
       if constexpr (is_ones) {
-        sum = hn::Sub(hn::LoadU(d, ones + i * kRowLanes), sum);
+        sum = hn::ConvertTo(df, hn::Sub(hn::LoadU(d, ones + i * kRowLanes), counted));
       } else {
-        sum = hn::Sub(sum, hn::LoadU(d, outside + i * kRowLanes));
-        sum = hn::Sub(pairs, hn::Add(sum, sum));
+        if (has_outside) counted = hn::Sub(counted, hn::LoadU(d, outside + i * kRowLanes));
+        sum = hn::NegMulAdd(hn::ConvertTo(df, counted), two, pairs);
       }
-      v[r * kVectors + i] = hn::Mul(hn::ConvertTo(df, sum), hn::LoadU(df, scales + i * kRowLanes));
+      v[r * kVectors + i] = hn::Mul(sum, hn::LoadU(df, scales + i * kRowLanes));
     }
   }
 }
 
+/// Numbers of each column are read once for all rows.
 template <int kRows, int kVectors, typename F>
 HWY_INLINE void ForEach(const RowStep& step, int64_t row, int64_t column,
                         RowV (&v)[kRows * kVectors], F&& f) {
   const RowD df;
   const float* b = step.b + row * step.b_stride + column;
   const int64_t stride = step.b_stride;
+  if (stride == 0) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kVectors; ++i) {
+      const auto each = hn::LoadU(df, b + i * kRowLanes);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) v[r * kVectors + i] = f(v[r * kVectors + i], each);
+    }
+    return;
+  }
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r, b += stride) {
 #pragma GCC unroll 16
@@ -70,6 +85,17 @@ HWY_INLINE void MulAddEach(const RowStep& step, int64_t row, int64_t column,
   const RowD df;
   const float* b = step.b + row * step.b_stride + column;
   const float* c = step.c + row * step.c_stride + column;
+  if (step.b_stride == 0 && step.c_stride == 0) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kVectors; ++i) {
+      const auto factor = hn::LoadU(df, b + i * kRowLanes);
+      const auto addend = hn::LoadU(df, c + i * kRowLanes);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r)
+        v[r * kVectors + i] = hn::MulAdd(v[r * kVectors + i], factor, addend);
+    }
+    return;
+  }
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r, b += step.b_stride, c += step.c_stride) {
 #pragma GCC unroll 16
@@ -112,10 +138,12 @@ template <int kVectors>
 HWY_INLINE uint64_t BitsOf(const RowTailArgs& args, const RowV* v) {
   const RowD df;
   const auto low = hn::Set(df, args.low), high = hn::Set(df, args.high);
+  const bool has_upper = args.high != std::numeric_limits<float>::infinity();
   uint64_t word = 0;
 #pragma GCC unroll 16
   for (int i = 0; i < kVectors; ++i) {
-    const auto within = hn::And(hn::Ge(v[i], low), hn::Le(v[i], high));
+    auto within = hn::Ge(v[i], low);
+    if (has_upper) within = hn::And(within, hn::Le(v[i], high));
     uint64_t some = 0;
 #if HWY_TARGET <= HWY_AVX3
     some = static_cast<uint64_t>(within.raw);
