@@ -26,6 +26,11 @@ def clips(folder, held):
     return [folder / row["file"] for row in DATA["clips"] if row["held"] == held]
 
 
+def package_clips(folder):
+    """Of the unpacked packages that are there; for training."""
+    return [folder / row["file"] for row in DATA["package_clips"] if (folder / row["file"]).exists()]
+
+
 def pictures(folder, held, most_side=1400):
     """Photographs of the unpacked packages; every seventh, by name, is held out."""
     found = []
@@ -46,6 +51,8 @@ def pictures(folder, held, most_side=1400):
 def frames(clips_folder, pictures_folder, held, every=25, most=20):
     """A list of RGB arrays: pictures, and frames of clips at a size at which a phone would be small in them."""
     result = pictures(pictures_folder, held)
+    for path in [] if held else package_clips(pictures_folder):
+        result += list(decoded(path, 640, 360, every, most // 2).reshape(-1, 360, 640, 3))
     for path in clips(clips_folder, held):
         result += list(decoded(path, 640, 360, every, most).reshape(-1, 360, 640, 3))
         result += list(decoded(path, 960, 540, 3 * every, most // 4).reshape(-1, 540, 960, 3))

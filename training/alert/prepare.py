@@ -32,7 +32,7 @@ def main():
         if count == 0:
             continue
         made, boxes = slices.make(seed, backgrounds.frames(args.clips, args.packages, held), count)
-        found = backgrounds.clips(args.clips, held)
+        found = backgrounds.clips(args.clips, held) + ([] if held else backgrounds.package_clips(args.packages))
         read = [backgrounds.as_read(path, args.every, args.frames) for path in found]
         clip = np.concatenate([np.full(len(frames), i) for i, frames in enumerate(read)])
         if not held and args.parts:
