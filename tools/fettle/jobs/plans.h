@@ -40,8 +40,9 @@ struct ChosenPlans {
   std::shared_ptr<const PackagePlans> package;
   double predicted_ms = 0;
   int64_t measurements = 0;
-  /// What the tuning on the spot did; empty: there was none.
+  /// What the tuning on the spot did; empty: there was none. It may have kept the default plan.
   std::string tuning;
+  bool default_kept = false;
 };
 
 /// --layout-transform and --fast-run tune first, and write the package where that is asked for;

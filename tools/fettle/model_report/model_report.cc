@@ -37,6 +37,7 @@ Result<ChosenPlans> TuneOrChoose(const ModelReportOptions& options, const Job& j
   chosen.source = planner::PlansOf(tuned.book);
   chosen.measurements = tuned.report.measured;
   chosen.tuning = TuningText(tuned, job.session);
+  chosen.default_kept = !tuned.gate.accepted;
   return chosen;
 }
 
@@ -82,7 +83,7 @@ Json MemoryJson(const BenchResult& result) {
 /// The default plan and the one that runs in turns; null where they are one.
 Result<Json> CompareWithDefault(const ModelReportOptions& options, const Job& job,
                                 const std::string& origin, TimedPlan& bench) {
-  if (origin == "preferences") return Json(nullptr);
+  if (origin == "preferences" || bench.plans.default_kept) return Json(nullptr);
   runtime::SessionOptions wanted = job.session;
   wanted.plans = planner::PreferredPlans();
   ASSIGN_OR_RETURN(const auto standard, runtime::Session::Create(job.model, wanted));

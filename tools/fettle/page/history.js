@@ -3,6 +3,13 @@ function drawHistory() {
   const box = byId("history-plot"), history = data.history, name = data.model.split("/").pop();
   const how = el("p", {}, "To tune: ", el("code", {}, `fettle report ${name} --budget 60`), ", or ",
     el("code", {}, `fettle tune ${name}`), ", whose package then starts with what was found.");
+  // Lines of a terminal; those that begin with blanks go on with the one before.
+  const lines = data.tuning ? data.tuning.replace(/\n +/g, " ").trim().split("\n") : [];
+  const said = lines.length ? el("ul", {}, ...lines.map(line => el("li", {}, line))) : "";
+  if (!history && data.tuning) {
+    box.replaceChildren(said, el("p", {}, "No kernel of this model has a time in the database yet: a larger budget measures more."), how);
+    return;
+  }
   if (!history) {
     box.replaceChildren(el("p", {}, "This model was not tuned on this device, as far as its database knows: the plan is the default one, made of the kernels' own preferences."), how);
     return;
@@ -23,7 +30,7 @@ function drawHistory() {
   const text = `${history.rows} evaluations of kernels for ${history.operators} kinds of operators: the sum of the fastest found fell from ` +
     `${msText(points[0].ms)} to ${msText(last.ms)} ms. Operators count with their first time before they have one; conversions are left out.`;
   const missing = history.unmeasured ? el("p", {class: "quiet"}, `${history.unmeasured} kinds of operators have no time yet.`) : "";
-  box.replaceChildren(el("p", {class: "quiet"}, text), svg.node(), missing,
+  box.replaceChildren(said, el("p", {class: "quiet"}, text), svg.node(), missing,
     data.plan === "preferences" ? el("p", {}, "The plan that runs is the default one: no finished tuning of this model is known here.") : "",
     data.plan === "preferences" ? how : "");
 }

@@ -25,6 +25,19 @@ inline int64_t RunDot(int64_t rounds, Chains chains) {
       });
 }
 
+/// The same of 256 bits.
+template <typename Chains>
+inline int64_t RunHalfDot(int64_t rounds, Chains chains) {
+  const __m256i a = _mm256_set1_epi8(3), b = _mm256_set1_epi8(-2);
+  return chains(
+      rounds, [](int i) { return _mm256_set1_epi32(i); },
+      [&](__m256i x) { return _mm256_dpbusd_epi32(x, a, b); },
+      [&](__m256i x, int i) {
+        return _mm256_cmpneq_epi32_mask(
+                   x, _mm256_set1_epi32(i - 24 * static_cast<int32_t>(rounds))) == 0;
+      });
+}
+
 int64_t Independent(int64_t rounds) {
   return RunDot(rounds, [](auto... all) { return ManyChains(all...); });
 }
@@ -32,12 +45,23 @@ int64_t Dependent(int64_t rounds) {
   return RunDot(rounds, [](auto... all) { return OneChain(all...); });
 }
 
+int64_t IndependentHalves(int64_t rounds) {
+  return RunHalfDot(rounds, [](auto... all) { return ManyChains(all...); });
+}
+int64_t DependentHalves(int64_t rounds) {
+  return RunHalfDot(rounds, [](auto... all) { return OneChain(all...); });
+}
+
 constexpr RegisterLoop kLoops[] = {{.instruction = "dot u8",
                                     .isa = "avx512vnni",
                                     .independent = Independent,
                                     .dependent = Dependent,
                                     .ceiling = "int8 dot",
-                                    .operations = 2 * 64}};
+                                    .operations = 2 * 64},
+                                   {.instruction = "dot u8 of 256 bits",
+                                    .isa = "avx512vnni",
+                                    .independent = IndependentHalves,
+                                    .dependent = DependentHalves}};
 
 }  // namespace
 
