@@ -94,6 +94,7 @@ class Placer {
     for (size_t d = 0; d < devices.size(); ++d) {
       PlaceImages(devices[d], static_cast<int>(d));
       PlaceBytes(devices[d], static_cast<int>(d), workspace_bytes);
+      memory_.devices[d].live_bytes = LiveBytes(devices[d], workspace_bytes);
     }
     for (size_t t = 0; t < plan_.tensors.size(); ++t) memory_.tensors.push_back(PlacementOf(t));
     return std::move(memory_);
@@ -152,6 +153,20 @@ class Placer {
       place_of_[tensors[i]] = {Placement::Kind::kBytes, 0, arena.offsets[i], index};
     for (size_t i = 0; i < steps.size(); ++i)
       memory_.workspaces[steps[i]] = arena.offsets[tensors.size() + i];
+  }
+
+  int64_t LiveBytes(DeviceKind device, std::span<const int64_t> workspace_bytes) const {
+    std::vector<int64_t> live(workspace_bytes.size() + 1,
+                              0);  // what is copied at the end: the last
+    for (const bool in_images : {false, true}) {
+      for (const size_t t : PlacedOn(device, in_images)) {
+        for (int step = LifeOf(t).first; step <= LifeOf(t).last; ++step)
+          live[step] += LifeOf(t).bytes;
+      }
+    }
+    for (size_t i = 0; i < workspace_bytes.size(); ++i)
+      if (DeviceOf(plan_, plan_.steps[i]) == device) live[i] += workspace_bytes[i];
+    return *std::max_element(live.begin(), live.end());
   }
 
   Placement PlacementOf(size_t tensor) const {

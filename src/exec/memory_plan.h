@@ -39,6 +39,8 @@ struct Placement {
 struct DeviceNeeds {
   int64_t bytes = 0;
   std::vector<MemoryRequest> images;
+  /// The most that tensors and workspaces there hold at any step: what no plan can do without.
+  int64_t live_bytes = 0;
 };
 
 struct MemoryPlan {

@@ -30,4 +30,16 @@ struct StepTime {
   int64_t ns = 0;
 };
 
+/// Where the time of making programs went, in nanoseconds.
+struct PreparationTimes {
+  int64_t plan_ns = 0;     // choosing kernels
+  int64_t kernels_ns = 0;  // preparing them, programs of devices included
+  int64_t weights_ns = 0;  // packing constants, and bringing them to devices
+  void Add(const PreparationTimes& more) {
+    plan_ns += more.plan_ns;
+    kernels_ns += more.kernels_ns;
+    weights_ns += more.weights_ns;
+  }
+};
+
 }  // namespace fettle::exec

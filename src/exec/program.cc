@@ -74,6 +74,7 @@ Result<std::unique_ptr<Program>> Program::Build(Plan plan, const DeviceSet& devi
 
 Status Program::Prepare(const DeviceSet& devices, PackedStore& packed,
                         const std::atomic<bool>* cancelled) {
+  const int64_t begin = NowNs();
   std::vector<StepProfile> profiles;
   for (const PlannedStep& planned : plan_.steps) {
     Step& step = steps_.emplace_back();
@@ -92,7 +93,9 @@ Status Program::Prepare(const DeviceSet& devices, PackedStore& packed,
                           {planned.states_index, planned.problem.threads, planned.params});
     ASSIGN_OR_RETURN(step.kernel, PrepareStep(plan_, planned, DeviceAt(devices, step.device)));
   }
+  const int64_t prepared = NowNs();
   RETURN_IF_ERROR(PackAll(devices, packed, cancelled, profiles));
+  build_times_ = {.kernels_ns = prepared - begin, .weights_ns = NowNs() - prepared};
   PlanSteps(devices, profiles);
   return OkStatus();
 }

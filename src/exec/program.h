@@ -44,6 +44,8 @@ class Program {
 
   const MemoryPlan& memory_plan() const { return memory_; }
   const Plan& plan() const { return plan_; }
+  /// What Build took.
+  const PreparationTimes& build_times() const { return build_times_; }
   Status Run(const RunArgs& args) const;
 
  private:
@@ -78,6 +80,7 @@ class Program {
 
   Plan plan_;
   MemoryPlan memory_;
+  PreparationTimes build_times_;
   std::vector<Step> steps_;
 };
 

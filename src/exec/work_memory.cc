@@ -16,8 +16,12 @@ Status WorkMemory::Reserve(const MemoryPlan& plan, const DeviceSet& devices) {
   }
   const auto beside = devices.beside_cpu();
   on_devices_.resize(std::max(on_devices_.size(), beside.size()));
-  for (size_t i = 0; i < beside.size(); ++i)
+  int64_t live = 0;
+  for (size_t i = 0; i < beside.size(); ++i) {
     RETURN_IF_ERROR(Reserve(plan.devices[i + 1], *beside[i], on_devices_[i]));
+    live += plan.devices[i + 1].live_bytes;
+  }
+  live_bytes_ = std::max(live_bytes_, live);
   return OkStatus();
 }
 

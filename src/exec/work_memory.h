@@ -22,6 +22,8 @@ class WorkMemory {
   int64_t arena_bytes() const { return arena_bytes_; }
   /// Of the devices beside the CPU: buffers and images in bytes.
   int64_t device_bytes() const;
+  /// The most that a plan among them needs alive at once there (DeviceNeeds::live_bytes).
+  int64_t live_bytes() const { return live_bytes_; }
   /// A place in the bytes of a device of the set.
   Location bytes(int device, int64_t offset) const {
     if (device == 0) return {arena_.get(), offset};
@@ -43,6 +45,7 @@ class WorkMemory {
 
   std::shared_ptr<std::byte> arena_;
   int64_t arena_bytes_ = 0;
+  int64_t live_bytes_ = 0;
   std::vector<OnDevice> on_devices_;  // as DeviceSet::beside_cpu()
 };
 

@@ -30,6 +30,7 @@ struct Context {
   bool has_default_plans = false;
   /// Steps of the run in progress.
   std::vector<exec::StepTime> times;
+  exec::PreparationTimes preparation;  // of all programs so far
   /// Programs of one session never run at the same time, so they share it.
   exec::WorkMemory memory;
 };

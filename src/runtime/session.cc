@@ -312,7 +312,9 @@ Transfers Session::transfers() const {
 MemoryInfo Session::memory() const {
   const exec::WorkMemory& memory = impl_->context().memory;
   return {memory.arena_bytes(), model().weight_bytes(), model().packed().bytes(),
-          memory.device_bytes()};
+          memory.device_bytes(), memory.live_bytes()};
 }
+
+const exec::PreparationTimes& Session::preparation() const { return impl_->context().preparation; }
 
 }  // namespace fettle::runtime

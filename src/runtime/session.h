@@ -74,6 +74,7 @@ struct MemoryInfo {
   int64_t weight_bytes = 0;  // constants of the model
   int64_t packed_bytes = 0;  // their packed forms, shared by all sessions of the model
   int64_t device_bytes = 0;  // activations and workspace in the memory of other devices
+  int64_t live_bytes = 0;    // of those, what is alive at once: the least that a plan needs
 };
 
 /// The most threads that a session may have.
@@ -115,6 +116,8 @@ class Session {
   /// What ran in the last Run, in order.
   const std::vector<exec::StepProfile>& profile() const;
   MemoryInfo memory() const;
+  /// What all preparations so far took.
+  const exec::PreparationTimes& preparation() const;
   /// To and from devices beside the CPU, by all runs so far.
   Transfers transfers() const;
   int threads() const;

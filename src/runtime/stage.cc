@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 namespace fettle::runtime {
@@ -10,10 +11,13 @@ Status Stage::PlanOn(const DeviceSet& devices, Context& context) {
   devices_ = devices;
   planner::Limits limits = context.limits;
   if (devices.beside_cpu().empty()) limits.preferred = DeviceKind::kCpu;
+  const int64_t begin = NowNs();
   ASSIGN_OR_RETURN(exec::Plan plan, context.plans.PlanFor(*segment_, devices, limits));
+  context.preparation.plan_ns += NowNs() - begin;
   context.has_default_plans |= plan.is_default;
   ASSIGN_OR_RETURN(program_, exec::Program::Build(std::move(plan), devices, context.packed,
                                                   context.cancelled_by_caller));
+  context.preparation.Add(program_->build_times());
   bound_programs_.clear();
   bound_ = nullptr;
   return context.memory.Reserve(program_->memory_plan(), devices);

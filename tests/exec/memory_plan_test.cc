@@ -89,6 +89,9 @@ TEST(PlanMemoryTest, ImagesAreHandedOnAndGrow) {
   // Workspaces of conversions that touch the accelerator lie in its buffer.
   EXPECT_GE(memory.devices[1].bytes, 300);
   EXPECT_EQ(memory.devices[0].bytes, 0);
+  // Of four rows: those of 4 + 4 and 4 + 5 pixels, between which a step converts.
+  EXPECT_EQ(memory.devices[1].live_bytes, 2 * 4 * (8 + 9) * 16);
+  EXPECT_EQ(memory.devices[0].live_bytes, 0);
 }
 
 TEST(PlanMemoryTest, AnImageIsNotOverwrittenInPlace) {

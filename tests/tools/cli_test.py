@@ -552,12 +552,14 @@ class Cli(unittest.TestCase):
 
     def test_bench_fields(self):
         report = self.json("bench", self.model, *SMALL, "--iters", "5", "--warmup", "1")
-        for field in ("load_ms", "prepare_ms", "first_ms", "throughput", "peak_rss_bytes", "arena_bytes",
-                      "weight_bytes", "packed_bytes", "conversions", "predicted_ms", "measurements",
+        for field in ("device_ms", "load_ms", "prepare_ms", "first_ms", "throughput", "peak_rss_bytes", "arena_bytes",
+                      "weight_bytes", "packed_bytes", "live_bytes", "conversions", "predicted_ms", "measurements",
                       "roofline_share", "ops", "device_mac_share", "device", "warnings"):
             self.assertIn(field, report)
         self.assertEqual(set(report["latency_ms"]), {"min", "median", "mean", "p90", "p99", "stddev"})
         self.assertEqual(report["iterations"], 5)
+        self.assertEqual(set(report["preparation"]), {"plan_ms", "kernels_ms", "weights_ms"})
+        self.assertLessEqual(sum(report["preparation"].values()), report["prepare_ms"])
         self.assertEqual(set(report["ops"][0]), {"node", "op", "kernel", "layout_in", "layout_out", "dtype", "device",
                                                 "ms", "predicted_ms", "alone_ms", "gflops", "gbps", "operations", "least_bytes", "bound_by",
                                                 "bound_ms", "cold_bound_ms", "lost_ms", "roofline_share"})

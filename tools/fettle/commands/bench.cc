@@ -11,6 +11,7 @@
 #include "jobs/plans.h"
 #include "options/checks.h"
 #include "remote/remote.h"
+#include "report/bench_report.h"
 #include "report/messages.h"
 #include "report/process_memory.h"
 #include "report/profile_table.h"
@@ -90,8 +91,10 @@ Json Document(const BenchOptions& options, const Job& job, const BenchResult& re
   const Summary summary = Summarise(result.latencies);
   Json document = {
       {"model", options.job.model},
+      {"device_ms", job.device_ms},
       {"load_ms", job.load_ms},
       {"prepare_ms", result.prepare_ms},
+      {"preparation", PreparationJson(result.preparation)},
       {"first_ms", result.first_ms},
       {"latency_ms",
        {{"min", summary.min},
@@ -114,6 +117,7 @@ Json Document(const BenchOptions& options, const Job& job, const BenchResult& re
       {"weight_bytes", result.memory.weight_bytes},
       {"packed_bytes", result.memory.packed_bytes},
       {"device_bytes", result.memory.device_bytes},
+      {"live_bytes", result.memory.live_bytes},
       {"conversions", ConversionsJson(result)},
       {"roofline_share", roofline.Share(result.steps)},
       {"ops", OpsJson(result, prediction, roofline)},
@@ -157,7 +161,6 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
                  Roofline& roofline) {
   const Summary summary = Summarise(result.latencies);
   constexpr auto kRight = Table::Align::kRight;
-  Table start({{"load ms", kRight}, {"prepare ms", kRight}, {"first ms", kRight}});
   Table table({{"min ms", kRight},
                {"median", kRight},
                {"mean", kRight},
@@ -165,18 +168,14 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
                {"p99", kRight},
                {"stddev", kRight},
                {"per second", kRight}});
-  const auto ms = [](double value) { return fmt::format("{:.3f}", value); };
-  start.Row({ms(job.load_ms), ms(result.prepare_ms), ms(result.first_ms)});
-  table.Row({ms(summary.min), ms(summary.median), ms(summary.mean), ms(summary.p90),
-             ms(summary.p99), ms(summary.stddev), fmt::format("{:.1f}", 1000 / summary.mean)});
-  fmt::print("{}\n{}\n{}\n", start.ToString(), table.ToString(),
+  table.Row({MsText(summary.min), MsText(summary.median), MsText(summary.mean), MsText(summary.p90),
+             MsText(summary.p99), MsText(summary.stddev),
+             fmt::format("{:.1f}", 1000 / summary.mean)});
+  PrintStart(job, result);
+  fmt::print("{}\n{}\n", table.ToString(),
              options.profile ? ListProfile(result.steps, StepLimits(result, roofline), options.sort)
                              : SummariseProfile(result.steps, kProfileRows, options.sort));
-  const auto bytes = [](int64_t value) { return HumanBytes(static_cast<double>(value)); };
-  fmt::print("{}\n", Fit(fmt::format("memory: peak {}, activations {}, weights {}, packed {}",
-                                     bytes(result.peak_rss_bytes), bytes(result.memory.arena_bytes),
-                                     bytes(result.memory.weight_bytes),
-                                     bytes(result.memory.packed_bytes))));
+  PrintMemory(job, result);
   if (job.session.accelerator() != nullptr)
     fmt::print("host: {:.3f} ms of an inference, beside waiting for the device\n",
                Summarise(result.host_ms).median);
@@ -185,7 +184,7 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
     fmt::print("{}\n", Fit(fmt::format("transfers of an inference{}: {} copies ({}), {} maps, "
                                        "{} conversions by the host",
                                        options.bound ? ", inputs and outputs bound" : "",
-                                       transfers.copies, bytes(transfers.copied_bytes),
+                                       transfers.copies, BytesText(transfers.copied_bytes),
                                        transfers.maps, transfers.conversions)));
   }
   fmt::print("roofline: {:.0f} % of what this machine can do at best\n",

@@ -1,6 +1,7 @@
 #include "jobs/accelerator.h"
 
 #include "kernels/backend.h"
+#include "report/terminal.h"
 #include "runtime/device_choice.h"
 
 namespace fettle::tools {
@@ -50,6 +51,19 @@ Json ProgramsJson(const runtime::SessionOptions& session) {
           {"failed", statistics.failed},
           {"build_seconds", statistics.build_seconds},
           {"load_seconds", statistics.load_seconds}};
+}
+
+std::string ProgramsText(const runtime::SessionOptions& session) {
+  if (session.accelerator() == nullptr) return "";
+  const ProgramStatistics of = session.accelerator()->program_statistics();
+  const int64_t loaded = of.from_cache + of.from_package;
+  std::string text;
+  if (loaded > 0)
+    text = fmt::format("{} loaded in {:.1f} ms", Count(loaded, "program"), of.load_seconds * 1e3);
+  if (of.built > 0)
+    text += fmt::format("{}{} built in {:.1f} ms", text.empty() ? "" : ", ",
+                        Count(of.built, "program"), of.build_seconds * 1e3);
+  return text;
 }
 
 Result<runtime::SessionOptions> MakeSessionOptions(const CommonOptions& options,

@@ -8,7 +8,6 @@
 #include <numeric>
 #include <thread>
 
-#include "base/clock.h"
 #include "jobs/interrupt.h"
 #include "report/progress.h"
 
@@ -20,8 +19,6 @@ constexpr int kWaitingRuns = 5;
 
 /// Inferences of each of several sessions before they begin together.
 constexpr int kWarmUps = 2;
-
-double MsSince(int64_t start) { return static_cast<double>(NowNs() - start) * 1e-6; }
 
 Transfers Since(const Transfers& now, const Transfers& before) {
   return {now.copies - before.copies, now.copied_bytes - before.copied_bytes,
@@ -96,6 +93,7 @@ Status Measure(const BenchLength& length, const Job& job, bool bound, runtime::S
   int64_t start = NowNs();
   RETURN_IF_ERROR(session.Prepare(job.bound.shapes()));
   result.prepare_ms = MsSince(start);
+  result.preparation = session.preparation();
   start = NowNs();
   RETURN_IF_ERROR(session.Run(inputs, &outputs));
   result.first_ms = MsSince(start);

@@ -29,6 +29,7 @@ class BoundRuns {
 
 struct BenchResult {
   double prepare_ms = 0, first_ms = 0;
+  exec::PreparationTimes preparation;  // within prepare_ms
   std::vector<double> latencies;
   std::vector<double> host_ms;  // of the calling thread beside waiting, with an accelerator
   std::vector<exec::StepProfile> steps;  // mean over the timed runs

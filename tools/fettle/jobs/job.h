@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "io/inputs.h"
 #include "jobs/options.h"
@@ -13,6 +14,8 @@
 #include "runtime/session.h"
 
 namespace fettle::tools {
+
+inline double MsSince(int64_t start_ns) { return static_cast<double>(NowNs() - start_ns) * 1e-6; }
 
 struct JobOptions {
   CommonOptions common;
@@ -34,6 +37,7 @@ struct Job {
   int threads = 1;
   /// What the options ask of a session on the model; plans are still to be chosen.
   runtime::SessionOptions session;
+  double device_ms = 0;  // opening the device beside the CPU
   double load_ms = 0;
 };
 

@@ -1,0 +1,61 @@
+#include "report/bench_report.h"
+
+#include <fmt/core.h>
+
+#include "jobs/accelerator.h"
+#include "report/table.h"
+#include "report/terminal.h"
+
+namespace fettle::tools {
+namespace {
+
+double MsOf(int64_t ns) { return static_cast<double>(ns) * 1e-6; }
+
+}  // namespace
+
+std::string MsText(double ms) { return fmt::format("{:.3f}", ms); }
+
+std::string BytesText(int64_t bytes) { return HumanBytes(static_cast<double>(bytes)); }
+
+void PrintStart(const Job& job, const BenchResult& result) {
+  constexpr auto kRight = Table::Align::kRight;
+  std::vector<Table::Column> columns = {
+      {"load ms", kRight}, {"prepare ms", kRight}, {"first ms", kRight}};
+  std::vector<std::string> cells = {MsText(job.load_ms), MsText(result.prepare_ms),
+                                    MsText(result.first_ms)};
+  if (job.session.accelerator() != nullptr) {
+    columns.insert(columns.begin(), {"device ms", kRight});
+    cells.insert(cells.begin(), MsText(job.device_ms));
+  }
+  Table table(std::move(columns));
+  table.Row(std::move(cells));
+  const exec::PreparationTimes& times = result.preparation;
+  const std::string programs = ProgramsText(job.session);
+  fmt::print("{}{}\n\n", table.ToString(),
+             Fit(fmt::format("prepare: plan {:.1f} ms, kernels {:.1f} ms{}, weights {:.1f} ms",
+                             MsOf(times.plan_ns), MsOf(times.kernels_ns),
+                             programs.empty() ? "" : " (" + programs + ")",
+                             MsOf(times.weights_ns))));
+}
+
+void PrintMemory(const Job& job, const BenchResult& result) {
+  const runtime::MemoryInfo& memory = result.memory;
+  fmt::print("{}\n",
+             Fit(fmt::format("memory: peak {}, activations {}, weights {}, packed {}",
+                             BytesText(result.peak_rss_bytes), BytesText(memory.arena_bytes),
+                             BytesText(memory.weight_bytes), BytesText(memory.packed_bytes))));
+  if (job.session.accelerator() == nullptr || memory.live_bytes == 0) return;
+  fmt::print("{}\n", Fit(fmt::format("memory of the device: activations {}, of which {} are alive "
+                                     "at once ({:.2f} times)",
+                                     BytesText(memory.device_bytes), BytesText(memory.live_bytes),
+                                     static_cast<double>(memory.device_bytes) /
+                                         static_cast<double>(memory.live_bytes))));
+}
+
+Json PreparationJson(const exec::PreparationTimes& times) {
+  return {{"plan_ms", MsOf(times.plan_ns)},
+          {"kernels_ms", MsOf(times.kernels_ns)},
+          {"weights_ms", MsOf(times.weights_ns)}};
+}
+
+}  // namespace fettle::tools
