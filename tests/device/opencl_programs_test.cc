@@ -137,6 +137,22 @@ TEST_F(Programs, OfAPackageAreTakenWithAnEmptyCache) {
   EXPECT_EQ(other_driver->programs().statistics().from_package, 0);
 }
 
+TEST_F(Programs, OfAPackageAreNotWatchedOnceTheyRan) {
+  const auto device = fake_.Open();
+  ASSERT_TRUE(BuildOn(*device).ok());
+  const std::vector<ProgramBinary> binaries = device->programs().Export();
+  for (const bool is_first : {true, false}) {
+    const auto started = Open();
+    started->programs().Import(binaries);
+    const auto kernel = started->BuildKernel(kDoubleSource, "double");
+    ASSERT_TRUE(kernel.ok());
+    EXPECT_EQ((*kernel)->program().watched(), is_first);
+    EXPECT_TRUE(Launch(*started).ok());
+    EXPECT_EQ(started->programs().statistics().from_package, is_first ? 1 : 0);
+    EXPECT_EQ(started->programs().statistics().from_cache, is_first ? 0 : 1);
+  }
+}
+
 TEST_F(Programs, LeaveNoMarkersWhereAllGoesWell) {
   EXPECT_TRUE(Launch(*Open()).ok());
   fake_.build_result = CL_BUILD_PROGRAM_FAILURE;

@@ -106,24 +106,26 @@ Result<std::shared_ptr<OpenClProgram>> OpenClPrograms::Get(const ProgramSource& 
 Result<std::shared_ptr<OpenClProgram>> OpenClPrograms::Make(const ProgramSource& source) {
   const std::string key = ProgramKey(source.text, source.options, fingerprint_);
   RETURN_IF_ERROR(CheckCrashes(source, key));
-  if (std::shared_ptr<OpenClProgram> program = TakeImported(source, key)) return program;
-  if (cache_ != nullptr) {
-    const std::optional<ProgramCache::Entry> entry = cache_->Find(key);
-    if (entry && entry->kind == ProgramCache::Kind::kFailure) {
+  std::optional<ProgramCache::Entry> entry;
+  if (cache_ != nullptr) entry = cache_->Find(key);
+  // What ran here before needs no watching, as a package's copy of it would.
+  if (!entry || !entry->launched) {
+    if (std::shared_ptr<OpenClProgram> program = TakeImported(source, key, !entry)) return program;
+  }
+  if (entry && entry->kind == ProgramCache::Kind::kFailure) {
+    std::lock_guard lock(mutex_);
+    ++statistics_.failed;
+    return BuildFailure(source, "failed to build before", TextOf(entry->payload));
+  }
+  if (entry) {
+    const int64_t start = NowNs();
+    if (auto program = Load(source, key, entry->payload, entry->launched)) {
       std::lock_guard lock(mutex_);
-      ++statistics_.failed;
-      return BuildFailure(source, "failed to build before", TextOf(entry->payload));
+      ++statistics_.from_cache;
+      statistics_.load_seconds += SecondsSince(start);
+      return program;
     }
-    if (entry) {
-      const int64_t start = NowNs();
-      if (auto program = Load(source, key, entry->payload, entry->launched)) {
-        std::lock_guard lock(mutex_);
-        ++statistics_.from_cache;
-        statistics_.load_seconds += SecondsSince(start);
-        return program;
-      }
-      cache_->Remove(key);
-    }
+    cache_->Remove(key);
   }
   return Build(source, key);
 }
@@ -150,7 +152,7 @@ std::unique_ptr<InFlight> OpenClPrograms::Begin(const std::string& key) const {
 }
 
 std::shared_ptr<OpenClProgram> OpenClPrograms::TakeImported(const ProgramSource& source,
-                                                            const std::string& key) {
+                                                            const std::string& key, bool is_new) {
   std::vector<std::byte> binary;
   {
     std::lock_guard lock(mutex_);
@@ -162,7 +164,7 @@ std::shared_ptr<OpenClProgram> OpenClPrograms::TakeImported(const ProgramSource&
   std::shared_ptr<OpenClProgram> program = Load(source, key, binary, false);
   if (program == nullptr) return nullptr;
   // Kept as what it is, so that the note of its first launch has a place.
-  if (cache_ != nullptr) cache_->Put(key, ProgramCache::Kind::kBinary, binary);
+  if (cache_ != nullptr && is_new) cache_->Put(key, ProgramCache::Kind::kBinary, binary);
   std::lock_guard lock(mutex_);
   ++statistics_.from_package;
   statistics_.load_seconds += SecondsSince(start);

@@ -80,8 +80,8 @@ class OpenClPrograms {
 
   /// The binaries of all programs that were asked for.
   std::vector<ProgramBinary> Export() const;
-  /// Binaries to take before looking in the cache. Those of another driver have other keys and are
-  /// not used.
+  /// Binaries to take before building, and before those of the cache that never ran to their end.
+  /// Those of another driver have other keys and are not used.
   void Import(std::vector<ProgramBinary> binaries);
 
   ProgramStatistics statistics() const;
@@ -98,7 +98,9 @@ class OpenClPrograms {
   Result<std::shared_ptr<OpenClProgram>> Build(const ProgramSource& source, const std::string& key);
   std::shared_ptr<OpenClProgram> Load(const ProgramSource& source, const std::string& key,
                                       std::span<const std::byte> binary, bool launched);
-  std::shared_ptr<OpenClProgram> TakeImported(const ProgramSource& source, const std::string& key);
+  /// Null where no package has it. `is_new`: the cache has nothing of it.
+  std::shared_ptr<OpenClProgram> TakeImported(const ProgramSource& source, const std::string& key,
+                                              bool is_new);
   Status CheckCrashes(const ProgramSource& source, const std::string& key) const;
   /// A marker where there is a cache to keep it.
   std::unique_ptr<InFlight> Begin(const std::string& key) const;
