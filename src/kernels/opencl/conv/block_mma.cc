@@ -192,12 +192,14 @@ Work BlockWork(const Problem&, const BlockConv& conv, const Params&, const Devic
   return MmaConvWork(conv.factors, conv);
 }
 
-/// Layers of less are as fast by opencl.conv.mma, whose tiles are smaller.
+/// Layers of less are as fast by opencl.conv.mma, whose tiles are smaller, and those that step over
+/// pixels faster: the window under their tiles is four times as large.
 template <int kUsual>
 int BlockTaste(const BlockConv& conv, const Device&) {
   constexpr int64_t kMuch = 300'000'000;
   const int64_t macs = conv.pixels() * conv.oc * conv.taps() * conv.ic;
-  return conv.ic >= 32 && conv.oc >= 32 && macs >= kMuch ? kUsual : 2;
+  const bool steps_over = conv.stride[1] * conv.stride[2] > 1;
+  return conv.ic >= 32 && conv.oc >= 32 && macs >= kMuch && !steps_over ? kUsual : 2;
 }
 
 template <MmaFactors kFactors, int kUsual>

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/opencl/conv/gathered_tiles.h"
+#include "kernels/opencl/conv/usual_tile.h"
 
 namespace fettle::kernels {
 namespace {
@@ -15,10 +16,13 @@ WarpProduct ProductOf(const PixelConv& conv) {
 }
 
 template <MmaFactors kFactors>
-ParamSpace MmaSpace(const Problem&, const PixelConv& conv, const Device& device) {
+ParamSpace MmaSpace(const Problem& problem, const PixelConv& conv, const Device& device) {
   const OpenClFacts& facts = AsOpenCl(device).facts();
   const WarpProduct product = ProductOf<kFactors>(conv);
-  return {kWarpTileFields.Tunables(), kWarpTileFields.Write(UsualWarpTile(product, facts)),
+  const bool reads_sum = problem.group->inputs.size() > 1;
+  const WarpTile usual = kFactors == MmaFactors::kHalves ? UsualConvTile(product, reads_sum, facts)
+                                                         : UsualWarpTile(product, facts);
+  return {kWarpTileFields.Tunables(), kWarpTileFields.Write(usual),
           [&facts, product](const Params& params) {
             return CheckWarpTile(product, kWarpTileFields.Read(params), facts);
           }};

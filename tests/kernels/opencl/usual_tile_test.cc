@@ -1,0 +1,53 @@
+// What convolutions by matrix instructions take before anything is measured, on a device that is
+// made up: the sizes of a large GPU.
+#include "kernels/opencl/conv/usual_tile.h"
+
+#include <gtest/gtest.h>
+
+namespace fettle::kernels {
+namespace {
+
+OpenClFacts LargeGpu() {
+  OpenClFacts facts;
+  facts.compute_units = 132;
+  facts.max_work_group_size = 1024;
+  facts.mma = {.available = true, .local_bytes = (227 << 10) - 64};
+  return facts;
+}
+
+TEST(UsualConvTile, FitsTheDeviceWhateverTheLayer) {
+  const OpenClFacts facts = LargeGpu();
+  for (const int64_t pixels : {1, 49, 196, 784, 3136, 50176}) {
+    for (const int64_t channels : {16, 64, 70, 256, 2048}) {
+      for (const int64_t k : {16, 64, 144, 576, 4608}) {
+        for (const int64_t batch : {1, 8, 64}) {
+          const WarpProduct product{.m = pixels, .n = channels, .k = k, .batch = batch};
+          for (const bool reads_sum : {false, true}) {
+            const WarpTile tile = UsualConvTile(product, reads_sum, facts);
+            EXPECT_TRUE(CheckWarpTile(product, tile, facts).ok())
+                << pixels << " pixels, " << channels << " channels, " << k << " deep, " << batch;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(UsualConvTile, FewTilesAreThoseOfProducts) {
+  const OpenClFacts facts = LargeGpu();
+  const WarpProduct product{.m = 49, .n = 512, .k = 4608};
+  EXPECT_EQ(kWarpTileFields.Write(UsualConvTile(product, true, facts)),
+            kWarpTileFields.Write(UsualWarpTile(product, facts)));
+}
+
+TEST(UsualConvTile, WarpsAreSmallWhereManyTilesWaitForWhatIsAdded) {
+  const OpenClFacts facts = LargeGpu();
+  const WarpProduct product{.m = 3136, .n = 256, .k = 64, .batch = 32};
+  const WarpTile tile = UsualConvTile(product, true, facts);
+  EXPECT_EQ(tile.wm * tile.wn, 32 * 32);
+  EXPECT_EQ(tile.stages, 2);
+  EXPECT_GT(UsualWarpTile(product, facts).wm * UsualWarpTile(product, facts).wn, 32 * 32);
+}
+
+}  // namespace
+}  // namespace fettle::kernels
