@@ -127,15 +127,19 @@ class Session::Impl {
 
   Status Run(const TensorMap& inputs, TensorMap* outputs) {
     RETURN_IF_ERROR(RunPlans(inputs, {}, outputs));
-    if (!std::exchange(judges_next_run_, false)) return OkStatus();
-    ASSIGN_OR_RETURN(const planner::PlanAccuracy accuracy, Judge(inputs, *outputs));
+    if (!std::exchange(judges_next_run_, false) || !RoundedUnmeasured()) return OkStatus();
+    const planner::AccuracyLimits limits = LimitsFor(model_->graph(), context_.limits.precision);
+    ASSIGN_OR_RETURN(const TensorMap want, RunExactly(inputs));
+    planner::PlanAccuracy accuracy = CompareOutputs(*outputs, want, limits);
     if (accuracy.ok) return OkStatus();
     Log(LogLevel::kWarn,
         "{}: values rounded to 16 bits lose too much before tuning ({}): computes in f32",
         model_->name(), accuracy.reason);
     context_.limits.precision = planner::Precision::kHigh;
     runner_ = std::make_unique<GraphRunner>(graph_, context_);
-    return RunPlans(inputs, {}, outputs);
+    RETURN_IF_ERROR(RunPlans(inputs, {}, outputs));
+    accuracy = CompareOutputs(*outputs, want, limits);
+    return accuracy.ok ? OkStatus() : LeaveWrongDevices(accuracy.reason, inputs, outputs);
   }
 
   int64_t host_ns() const {
@@ -212,12 +216,30 @@ class Session::Impl {
     return OkStatus();
   }
 
-  /// What the last run's outputs keep of the CPU's in f32, if it rounded anything unmeasured.
-  Result<planner::PlanAccuracy> Judge(const TensorMap& inputs, const TensorMap& outputs) const {
+  bool RoundedUnmeasured() const {
     const auto rounds = [](const exec::StepTime& time) { return RoundsTo16Bits(*time.step); };
-    if (!context_.has_default_plans ||
-        std::none_of(context_.times.begin(), context_.times.end(), rounds))
-      return planner::PlanAccuracy{};
+    return context_.has_default_plans &&
+           std::any_of(context_.times.begin(), context_.times.end(), rounds);
+  }
+
+  /// What is wrong in f32 too is no matter of precision: a driver miscompiled, say.
+  Status LeaveWrongDevices(std::string_view reason, const TensorMap& inputs, TensorMap* outputs) {
+    if (accelerators_.empty()) return OkStatus();
+    std::string names;
+    for (const auto& device : accelerators_)
+      names += fmt::format("{}'{}'", names.empty() ? "" : " or ", device->name());
+    if (context_.limits.accelerator_only)
+      return Error(StatusCode::kDeviceError, "{}: {} computes other values than the CPU: {}",
+                   model_->name(), names, reason);
+    Log(LogLevel::kWarn, "{}: {} computes other values than the CPU ({}): the CPU computes instead",
+        model_->name(), names, reason);
+    context_.devices = DeviceSet(cpu_);
+    runner_ = std::make_unique<GraphRunner>(graph_, context_);
+    return RunPlans(inputs, {}, outputs);
+  }
+
+  /// What the CPU computes in f32.
+  Result<TensorMap> RunExactly(const TensorMap& inputs) const {
     ASSIGN_OR_RETURN(const std::unique_ptr<Session> exact,
                      Session::Create(model_, {.threads = context_.limits.threads,
                                               .extra_outputs = extra_outputs_,
@@ -225,7 +247,7 @@ class Session::Impl {
     TensorMap want;
     RETURN_IF_ERROR(exact->Run(inputs, &want));
     if (context_.cancelled) return Error(StatusCode::kCancelled, "cancelled");
-    return CompareOutputs(outputs, want, LimitsFor(model_->graph(), context_.limits.precision));
+    return want;
   }
 
   int64_t WaitedNs() const {

@@ -21,13 +21,15 @@ class AcceleratorFailures : public testing::Test {
   ~AcceleratorFailures() override { SetLogSink(nullptr, LogLevel::kWarn); }
 
   /// The result of relu(-1, 2) on the fake device, which computes nothing.
-  Result<std::vector<float>> Run(bool accelerator_only) {
+  Result<std::vector<float>> Run(bool accelerator_only,
+                                 planner::Precision precision = planner::Precision::kHigh) {
     ASSIGN_OR_RETURN(ir::Graph graph, ops::Parse("input %x: f32[2]\n%y = Relu(%x)\noutput %y\n"));
     ASSIGN_OR_RETURN(auto model, Model::FromGraph(std::move(graph), "model"));
     ASSIGN_OR_RETURN(const auto session,
                      Session::Create(std::move(model), {.threads = 1,
                                                         .accelerators = {device_},
-                                                        .accelerator_only = accelerator_only}));
+                                                        .accelerator_only = accelerator_only,
+                                                        .precision = precision}));
     TensorMap outputs;
     ASSIGN_OR_RETURN(Tensor x, Tensor::FromVector<float>({2}, {-1, 2}));
     RETURN_IF_ERROR(session->Run({{"x", std::move(x)}}, &outputs));
@@ -66,6 +68,14 @@ TEST_F(AcceleratorFailures, NoMemory) {
 TEST_F(AcceleratorFailures, ADeviceThatIsLostInARun) {
   fake_.wait_result = CL_OUT_OF_RESOURCES;
   ExpectTheCpu("CL_OUT_OF_RESOURCES");
+}
+
+TEST_F(AcceleratorFailures, ADeviceThatComputesOtherValuesAtAnyPrecision) {
+  const auto result = Run(false, planner::Precision::kNormal);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_THAT(*result, ElementsAre(0, 2));
+  EXPECT_THAT(warnings_, HasSubstr("'fake' computes other values than the CPU"));
+  EXPECT_EQ(Run(true, planner::Precision::kNormal).status().code(), StatusCode::kDeviceError);
 }
 
 TEST_F(AcceleratorFailures, AreErrorsWhereNothingElseMayCompute) {

@@ -198,12 +198,14 @@ Status ModelTuner::RepriceAll() {
 }
 
 planner::PlanAccuracy ModelTuner::Judge(const TensorMap& outputs) const {
-  return CompareOutputs(outputs, MayLosePrecision() ? exact_ : default_.outputs, Accuracy());
+  return CompareOutputs(outputs, exact_.empty() ? default_.outputs : exact_, Accuracy());
 }
 
 Status ModelTuner::FindReference() {
   RETURN_IF_ERROR(RunPreferred());
-  if (!MayLosePrecision() || !exact_.empty()) return OkStatus();
+  // Where a kernel was found wrong, the default plan may have it.
+  const bool needs_exact = MayLosePrecision() || !result_.report.rejected.empty();
+  if (!needs_exact || !exact_.empty()) return OkStatus();
   ASSIGN_OR_RETURN(const auto session,
                    Session::Create(model_, {.threads = options_.session.threads,
                                             .cancelled = options_.session.cancelled}));
