@@ -12,6 +12,7 @@
 #include "jobs/opencl_timing.h"
 #include "kernels/backend.h"
 #include "kernels/check/bound_kernel.h"
+#include "ops/op.h"
 #include "runtime/product/product_graph.h"
 #include "tensor/compare.h"
 
@@ -51,6 +52,7 @@ constexpr double kMostSeconds = 2;
 Result<BoundKernel> Bind(const char* name, int64_t size, const OpenClDevice& device,
                          const Tensor& a, const Tensor& b, OpenClStream& stream) {
   ASSIGN_OR_RETURN(ir::Graph graph, runtime::ProductGraph({.m = size, .n = size, .k = size}));
+  RETURN_IF_ERROR(ops::InferGraph(graph));
   const kernels::KernelDesc& kernel = *kernels::FindKernel(name);
   const auto group = std::make_shared<const ir::Graph>(std::move(graph));
   ASSIGN_OR_RETURN(const auto states, kernels::CandidatesOf(kernel, *group, device));

@@ -3,6 +3,7 @@
     bench/peers/pytorch_gpu.py --fettle build/release/bin/fettle [--device opencl:NVIDIA] [--networks resnet18,vgg16]
         [--batch 1] [--tune 20] [--json FILE]
     bench/peers/pytorch_gpu.py --fettle build/release/bin/fettle --products 1024,2048,4096
+        [--clblast build/release/bin/clblast_bench]
 
 Networks: weights are random; PyTorch computes in fp32, TF32 and fp16 (the faster of both memory formats), Fettle at high and
 normal precision, before tuning and, with --tune, after that many seconds. All are timed in turn, --rounds times, and medians
@@ -184,9 +185,24 @@ def fettle_product(arguments, size, options):
     return max((row["gflops"] / 1e3, row["name"]) for row in report["rows"] if row.get("verified"))
 
 
+def clblast_product(arguments, size):
+    """TFLOP/s of the packaged CLBlast in f32, by bench/clblast; not a number where it does not run or is wrong."""
+    platform = arguments.device.partition(":")[2]
+    result = subprocess.run([arguments.clblast, platform, str(size)], capture_output=True, text=True, timeout=300)
+    for line in result.stdout.splitlines():
+        words = line.split()
+        if words[1:2] == ["CLBlast"] and words[-1] != "WRONG":
+            return float(words[words.index("GFLOP/s") - 1]) / 1e3
+    print(f"CLBlast at {size}: {(result.stderr.strip().splitlines() or ['no row'])[-1]}", flush=True)
+    return float("nan")
+
+
 def compare_products(arguments):
     results = {}
     for size in map(int, arguments.products.split(",")):
+        if arguments.clblast:
+            results[f"CLBlast fp32 {size}"] = clblast_product(arguments, size)
+            print(f"fp32 {size}: CLBlast {results[f'CLBlast fp32 {size}']:.1f} TFLOP/s", flush=True)
         for name, (dtype, allowed, options) in PRODUCTS.items():
             theirs = statistics.median(torch_product(size, dtype, allowed) for _ in range(arguments.rounds))
             try:
@@ -204,6 +220,7 @@ def main():
     parser.add_argument("--device", default="opencl:NVIDIA")
     parser.add_argument("--networks", default=",".join(NETWORKS), help="luma or torchvision's names (default: %(default)s)")
     parser.add_argument("--products", metavar="SIZES", help="matrix products of these sizes instead of networks")
+    parser.add_argument("--clblast", metavar="PROGRAM", help="of products also CLBlast's, by clblast_bench (FETTLE_BENCH=ON)")
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.5, help="per measurement")
