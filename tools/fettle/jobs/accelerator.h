@@ -30,7 +30,8 @@ std::shared_ptr<const Device> AcceleratorOf(const runtime::PackageInfo& package,
 /// accelerator of `session` was asked for; null without one.
 Json ProgramsJson(const runtime::SessionOptions& session);
 
-/// "57 programs loaded in 31.0 ms, 2 built in 800.0": the same for people; "" without programs.
+/// "57 programs loaded in 31.0 ms, 2 programs built in 800.0 ms": the same for people; "" without
+/// programs.
 std::string ProgramsText(const runtime::SessionOptions& session);
 
 }  // namespace fettle::tools

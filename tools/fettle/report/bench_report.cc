@@ -31,11 +31,11 @@ void PrintStart(const Job& job, const BenchResult& result) {
   table.Row(std::move(cells));
   const exec::PreparationTimes& times = result.preparation;
   const std::string programs = ProgramsText(job.session);
+  // Programs of all sessions so far: those that time the steps build some, too.
   fmt::print("{}{}\n\n", table.ToString(),
-             Fit(fmt::format("prepare: plan {:.1f} ms, kernels {:.1f} ms{}, weights {:.1f} ms",
-                             MsOf(times.plan_ns), MsOf(times.kernels_ns),
-                             programs.empty() ? "" : " (" + programs + ")",
-                             MsOf(times.weights_ns))));
+             Fit(fmt::format("prepare: plan {:.1f} ms, kernels {:.1f} ms, weights {:.1f} ms{}",
+                             MsOf(times.plan_ns), MsOf(times.kernels_ns), MsOf(times.weights_ns),
+                             programs.empty() ? "" : "; in all " + programs)));
 }
 
 void PrintMemory(const Job& job, const BenchResult& result) {
