@@ -16,8 +16,9 @@ struct MmaFacts {
   bool available = false;
   bool bits = false;      // they count pairs of ones, too (kernels/opencl/probe/bit_mma.h)
   bool emulated = false;  // computed without them, which only tests ask for
-  /// Also those by which 128 work-items do so from local memory (wgmma): of f16, and of bytes.
-  bool warpgroups = false, byte_warpgroups = false;
+  /// Also those by which 128 work-items do so from local memory (wgmma): of f16 and bf16, of
+  /// TF32, and of bytes.
+  bool warpgroups = false, float_warpgroups = false, byte_warpgroups = false;
   int64_t local_bytes = 0;  // what a work-group may declare: more than is reported, where it works
 };
 

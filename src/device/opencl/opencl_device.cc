@@ -119,6 +119,7 @@ Result<std::shared_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClListing& li
                           .bits = true,
                           .emulated = true,
                           .warpgroups = true,
+                          .float_warpgroups = true,
                           .byte_warpgroups = true,
                           .local_bytes = device->facts_.local_bytes};
     device->fingerprint_ += " (mma emulated)";

@@ -51,6 +51,8 @@ void StoreMatrix(const Constant& constant, const ConstantMatrix& matrix, DType s
                  std::byte* array) {
   if (storage == DType::kF16) {
     StoreBlocks(constant, matrix, reinterpret_cast<Half*>(array));
+  } else if (storage == DType::kBF16) {
+    StoreBlocks(constant, matrix, reinterpret_cast<BFloat16*>(array));
   } else {
     StoreBlocks(constant, matrix, reinterpret_cast<float*>(array));
   }

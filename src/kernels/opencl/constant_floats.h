@@ -31,6 +31,8 @@ class ConstantFloats {
 inline void StoreFloat(float value, DType storage, int64_t to, std::byte* array) {
   if (storage == DType::kF16) {
     reinterpret_cast<Half*>(array)[to] = Half(value);
+  } else if (storage == DType::kBF16) {
+    reinterpret_cast<BFloat16*>(array)[to] = BFloat16(value);
   } else {
     reinterpret_cast<float*>(array)[to] = value;
   }

@@ -40,6 +40,7 @@ extern const KernelDesc kOpenClMatMulLocal;
 extern const KernelDesc kOpenClMatMulLocalF16;
 extern const KernelDesc kOpenClMatMulMma;
 extern const KernelDesc kOpenClMatMulMmaF32;
+extern const KernelDesc kOpenClMatMulMmaBFloat;
 extern const KernelDesc kOpenClMatMulMmaTf32;
 extern const KernelDesc kOpenClMatMulNaive;
 extern const KernelDesc kOpenClMatMulRegisters;
@@ -101,6 +102,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClMatMulLocal,
       &kOpenClMatMulMma,
       &kOpenClMatMulMmaF32,
+      &kOpenClMatMulMmaBFloat,
       &kOpenClMatMulMmaTf32,
       &kOpenClMatMulNaive,
       &kOpenClMatMulRegisters,

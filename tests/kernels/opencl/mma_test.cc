@@ -12,7 +12,7 @@ namespace fettle::kernels {
 
 extern const KernelDesc kOpenClConvMma, kOpenClConvMmaBlocks, kOpenClConvMmaWindow,
     kOpenClMatMulMma;
-extern const KernelDesc kOpenClConvMmaTf32, kOpenClMatMulMmaTf32;
+extern const KernelDesc kOpenClConvMmaTf32, kOpenClMatMulMmaBFloat, kOpenClMatMulMmaTf32;
 extern const KernelDesc kOpenClConvMmaF32, kOpenClConvMmaBlocksF32, kOpenClConvMmaWindowF32,
     kOpenClMatMulMmaF32;
 extern const KernelDesc kOpenClQuantisedConvMma, kOpenClQuantisedMatMulMma;
@@ -21,7 +21,7 @@ namespace {
 
 /// Products of f16 with what may follow them: of one tile and several, with and
 /// without edges, of each order of rows and columns; rows at multiples of 16
-/// bytes but in the last two.
+/// bytes but in the last five.
 constexpr std::string_view kMmaGroups[] = {
     "input %a: f32[32x64]\ninput %b: f32[64x64]\n%y = MatMul(%a, %b)\noutput "
     "%y\n",
@@ -33,7 +33,20 @@ constexpr std::string_view kMmaGroups[] = {
     "input %a: f32[2x2x5x24]\ninput %b: f32[2x24x8]\n%y = MatMul(%a, "
     "%b)\noutput %y\n",
     "input %a: f32[35x67]\ninput %b: f32[67x45]\n%y = MatMul(%a, %b)\noutput "
-    "%y\n"};
+    "%y\n",
+    "input %a: f32[3x2x19x23]\ninput %b: f32[2x23x9]\n%y = MatMul(%a, %b)\noutput %y\n",
+    "input %a: f32[33x37]\ninput %b: f32[48x33]\ninput %c: f32[37x48]\n"
+    "%y = Gemm(%a, %b, %c) {transA=1, transB=1}\noutput %y\n",
+    "input %a: f32[24x64]\ninput %b: f32[64x21]\n%y = MatMul(%a, %b)\noutput %y\n"};
+
+/// The same of bf16.
+constexpr std::string_view kBFloatGroups[] = {
+    "input %a: bf16[32x64]\ninput %b: bf16[64x64]\n%y = MatMul(%a, %b)\noutput %y\n",
+    "input %a: bf16[37x72]\nconst %b: bf16[53x72]\nconst %c: bf16[53]\n"
+    "%g = Gemm(%a, %b, %c) {transB=1}\n%y = Relu(%g)\noutput %y\n",
+    "input %a: bf16[72x40]\ninput %b: bf16[56x72]\ninput %c: bf16[40x56]\n"
+    "%y = Gemm(%a, %b, %c) {alpha=0.5, beta=2.0, transA=1, transB=1}\noutput %y\n",
+    "input %a: bf16[35x67]\ninput %b: bf16[67x45]\n%y = MatMul(%a, %b)\noutput %y\n"};
 
 /// Strides, pads and channels that fill no piece; taps that are whole tiles,
 /// and a tail; one pixel for one, beside a tile in full.
@@ -154,6 +167,16 @@ TEST_F(OpenClMma, ProductsOfTf32AgreeWithTheOracle) {
   for (const std::string_view group : kMmaGroups) Check(kOpenClMatMulMmaTf32, group);
 }
 
+TEST_F(OpenClMma, ProductsOfBFloatsAgreeWithTheOracle) {
+  for (const std::string_view group : kBFloatGroups) Check(kOpenClMatMulMmaBFloat, group);
+}
+
+TEST_F(OpenClMma, OtherTypesAreNotStoredAsBFloat) {
+  const CaseGroup group = ParseGroup(kMmaGroups[0]);
+  EXPECT_EQ(CandidatesOf(kOpenClMatMulMmaBFloat, *group.graph, *device_).status().message(),
+            "operands that are not bf16");
+}
+
 TEST_F(OpenClMma, ConvolutionsOfTf32AgreeWithTheOracle) {
   for (const std::string_view group : kMmaConvolutions) Check(kOpenClConvMmaTf32, group);
 }
@@ -242,6 +265,9 @@ TEST_F(OpenClMma, WarpgroupsAgreeWithTheOracle) {
                  {"WK", 1},  {"STAGES", 3}, {"SPLIT", 1}, {"WARPGROUPS", 1}};
   Check(kOpenClMatMulMma, kMmaGroups[0], tile);
   Check(kOpenClMatMulMma, kMmaGroups[1], tile);
+  Check(kOpenClMatMulMmaBFloat, kBFloatGroups[0], tile);
+  Check(kOpenClMatMulMmaBFloat, kBFloatGroups[1], tile);
+  for (const int group : {0, 1, 3, 4, 5}) Check(kOpenClMatMulMmaTf32, kMmaGroups[group], tile);
   Check(kOpenClQuantisedMatMulMma, kByteProducts[0], tile);
   tile["SPLIT"] = 2;
   Check(kOpenClMatMulMma,

@@ -4,6 +4,7 @@
 
 #include "kernels/opencl/launch.h"
 #include "kernels/opencl/sources.h"
+#include "kernels/opencl/states.h"
 
 namespace fettle::kernels {
 namespace {
@@ -100,16 +101,17 @@ std::string_view ElementType(DType storage) {
 /// Work-items of a group; every device takes so many.
 constexpr size_t kGroup = 64;
 
-bool IsFloat32Or16(DType type) { return type == DType::kF32 || type == DType::kF16; }
 bool IsImage(const State& state) { return state.memory == MemoryKind::kImage2d; }
 bool IsHost(const State& state) { return state.device == DeviceKind::kCpu; }
 
 BuildOptions ReorderOptions(const State& from, const State& to) {
-  const bool is_float = IsFloat32Or16(from.storage);
+  const bool is_float = IsFloatValue(from.storage);
   BuildOptions options;
   options.Define("IN_IMAGE", IsImage(from) ? 1 : 0).Define("OUT_IMAGE", IsImage(to) ? 1 : 0);
   options.Define("IN_HALF", from.storage == DType::kF16 ? 1 : 0)
-      .Define("OUT_HALF", to.storage == DType::kF16 ? 1 : 0);
+      .Define("OUT_HALF", to.storage == DType::kF16 ? 1 : 0)
+      .Define("IN_BFLOAT", from.storage == DType::kBF16 ? 1 : 0)
+      .Define("OUT_BFLOAT", to.storage == DType::kBF16 ? 1 : 0);
   options.Add(fmt::format("-DIN_TYPE={} -DOUT_TYPE={} -DVALUE_TYPE={}", ElementType(from.storage),
                           ElementType(to.storage), is_float ? "float" : ElementType(from.storage)));
   return options;
@@ -183,8 +185,8 @@ class Reordering final : public PreparedKernel {
 
 Status CheckTypes(const State& from, const State& to) {
   if (from.storage == to.storage) return OkStatus();
-  if (IsFloat32Or16(from.storage) && IsFloat32Or16(to.storage)) return OkStatus();
-  return Unsupported("conversions on OpenCL are between f32 and f16, not {} to {}",
+  if (IsFloatValue(from.storage) && IsFloatValue(to.storage)) return OkStatus();
+  return Unsupported("conversions on OpenCL are between f32, f16 and bf16, not {} to {}",
                      DTypeName(from.storage), DTypeName(to.storage));
 }
 

@@ -3,7 +3,8 @@
 // work-item moves four channels of one place in the plane: gws = {plane, channel quads of the
 // output, batch}. Pad lanes of the output get zero.
 //   IN_IMAGE, OUT_IMAGE  1: an image in NC4HW4 instead of a buffer
-//   IN_TYPE, OUT_TYPE    element types; half goes through float, others are copied as they are
+//   IN_TYPE, OUT_TYPE    element types; half and, with IN_BFLOAT and OUT_BFLOAT 1, bf16 go through float,
+//                        others are copied as they are
 #ifndef IN_IMAGE
 #define IN_IMAGE 0
 #endif
@@ -26,13 +27,27 @@
 #define VALUE_TYPE float
 #endif
 
+#ifndef IN_BFLOAT
+#define IN_BFLOAT 0
+#endif
+#ifndef OUT_BFLOAT
+#define OUT_BFLOAT 0
+#endif
+#if IN_BFLOAT || OUT_BFLOAT
+#include "kernels/opencl/bfloat.clh"
+#endif
+
 #if IN_HALF
 #define LOAD_ELEMENT(p, i) vload_half(i, p)
+#elif IN_BFLOAT
+#define LOAD_ELEMENT(p, i) Widened((p)[i])
 #else
 #define LOAD_ELEMENT(p, i) ((p)[i])
 #endif
 #if OUT_HALF
 #define STORE_ELEMENT(v, p, i) vstore_half_rte(v, i, p)
+#elif OUT_BFLOAT
+#define STORE_ELEMENT(v, p, i) ((p)[i] = Narrowed(v))
 #else
 #define STORE_ELEMENT(v, p, i) ((p)[i] = (v))
 #endif

@@ -18,7 +18,8 @@ constexpr size_t kOuterExtents = 4;
 std::string_view ElementTypeName(DType type) {
   switch (type) {
     case DType::kF32:
-    case DType::kF16: return "storage_t";
+    case DType::kF16:
+    case DType::kBF16: return "storage_t";
     case DType::kI8: return "char";
     case DType::kBool:
     case DType::kU8: return "uchar";

@@ -13,7 +13,7 @@
 namespace fettle::kernels {
 
 /// C [m, n] = A [m, k] * B [k, n], `batch` of them one after another, none of the extents 0.
-/// `storage` (f32 or f16) is that of all three; sums are f32.
+/// `storage` (f32, f16 or bf16) is that of all three; sums are f32.
 struct GemmShape {
   int64_t m = 1, n = 1, k = 1, batch = 1;
   DType storage = DType::kF32;
@@ -58,6 +58,16 @@ struct GemmSetup {
   int64_t shared_bytes = 0;
   /// The program takes B before A.
   bool swaps = false;
+  /// A given operand, `matrices` of rows x columns, that is copied to the workspace before, `pitch`
+  /// elements from row to row (matmul/pad_rows.cl); transposed: from column to column, of f32 alone
+  /// (matmul/pad_columns.cl). 0 matrices: it is taken as it lies.
+  struct Padding {
+    int64_t matrices = 0, rows = 0, columns = 0, pitch = 0;
+    bool transposes = false;
+    int64_t elements() const { return matrices * (transposes ? columns : rows) * pitch; }
+  } pad_a, pad_b;
+  /// f32 is rounded to TF32 where it is copied or packed.
+  bool rounds = false;
   /// Elements from row to row of a packed B; 0: they follow each other.
   int64_t b_pitch = 0;
   /// A packed B is [n, k] rather than [k, n].
@@ -116,8 +126,9 @@ extern const GemmAlgorithm kGemmVector;
 /// Broadcasts in a sub-group, parts of k side by side, many small products (shared.cc).
 extern const GemmAlgorithm kGemmSubGroups, kGemmSplit, kGemmBatched;
 
-/// Instructions that multiply matrices of f16, of f32 as TF32, and of f32 in two parts (mma.cc).
-extern const GemmAlgorithm kGemmMma, kGemmMmaTf32, kGemmMmaF32;
+/// Instructions that multiply matrices of f16, of bf16, of f32 as TF32, and of f32 in two parts
+/// (mma.cc).
+extern const GemmAlgorithm kGemmMma, kGemmMmaBFloat, kGemmMmaTf32, kGemmMmaF32;
 
 /// The forms of algorithms that read buffers: as they are given, and as rows.
 inline constexpr GemmForms kAsGivenForms[] = {

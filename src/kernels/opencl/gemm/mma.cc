@@ -1,5 +1,5 @@
-// Products of f16, and of f32 as TF32 or in two parts of TF32, by matrix instructions (mma.cl):
-// what their parameters may be and how they are launched.
+// Products of f16, of bf16, and of f32 as TF32 or in two parts of TF32, by matrix instructions
+// (mma.cl): what their parameters may be and how they are launched.
 #include <algorithm>
 
 #include "kernels/opencl/gemm/tiles.h"
@@ -17,14 +17,20 @@ Status HasMma(const GemmShape& shape, const OpenClFacts& facts) {
   return OkStatus();
 }
 
+int64_t CountMatrices(const GemmShape& shape, const GemmShape::Matrices& operand) {
+  return operand.matrices > 0 ? operand.matrices : shape.batch;
+}
+
 template <int64_t kParts>
 WarpProduct ProductOf(const GemmShape& shape, const OpenClFacts& facts) {
-  const bool is_half = shape.storage == DType::kF16;
+  const bool is_wide = shape.storage == DType::kF32;
+  const bool for_warpgroups =
+      is_wide ? facts.mma.float_warpgroups && kParts == 1 : facts.mma.warpgroups;
   return {shape.m,
           shape.n,
           shape.k * StorageBytes(shape.storage, 1) / 2,
           shape.batch,
-          facts.mma.warpgroups && is_half && !shape.trans_a,
+          for_warpgroups && !shape.trans_a,
           kParts};
 }
 
@@ -37,6 +43,23 @@ Status CheckMma(const GemmShape& shape, const WarpTile& tile, const OpenClFacts&
   return CheckWarpTile(ProductOf<kParts>(shape, facts), tile, facts);
 }
 
+/// What is copied before: rows that do not begin at multiples of 16 bytes; for warpgroups, which
+/// round nothing, f32, with B as [n, k].
+void SetUpPadding(const GemmShape& shape, const WarpTile& tile, int64_t chunk, GemmSetup& setup) {
+  setup.rounds = shape.storage == DType::kF32 && tile.warpgroups != 0;
+  const auto row = [](bool transposed, int64_t rows, int64_t columns) {
+    return transposed ? std::pair(columns, rows) : std::pair(rows, columns);
+  };
+  const auto [a_rows, a_row] = row(shape.trans_a, shape.m, shape.k);
+  const auto [b_rows, b_row] = row(shape.trans_b, shape.k, shape.n);
+  if (setup.rounds || a_row % chunk != 0)
+    setup.pad_a = {CountMatrices(shape, shape.a), a_rows, a_row, RoundUp(a_row, chunk)};
+  if (shape.constant_b || (!setup.rounds && b_row % chunk == 0)) return;
+  const bool transposes = setup.rounds && !shape.trans_b;
+  setup.pad_b = {CountMatrices(shape, shape.b), b_rows, b_row,
+                 RoundUp(transposes ? b_rows : b_row, chunk), transposes};
+}
+
 template <int64_t kParts>
 GemmSetup SetUpMma(const GemmShape& shape, const GemmForms&, const WarpTile& tile,
                    const OpenClFacts& facts) {
@@ -46,19 +69,20 @@ GemmSetup SetUpMma(const GemmShape& shape, const GemmForms&, const WarpTile& til
   const int64_t a_row = shape.trans_a ? shape.m : shape.k;
   // Rows along k are read four words at a time, others one.
   setup.b_by_columns = shape.constant_b && shape.storage == DType::kF32;
-  const bool trans_b = shape.trans_b || setup.b_by_columns;
-  const int64_t b_row = trans_b ? shape.k : shape.n;
   const int64_t chunk = kChunkBytes / StorageBytes(shape.storage, 1), steps = tile.bk * chunk / 8;
-  setup.b_pitch = shape.constant_b ? RoundUp(b_row, chunk) : b_row;
+  SetUpPadding(shape, tile, chunk, setup);
+  const bool trans_b = shape.trans_b || setup.b_by_columns || setup.pad_b.transposes;
+  const int64_t b_row = trans_b ? shape.k : shape.n;
+  setup.b_pitch = RoundUp(b_row, chunk);
   const bool even = shape.m % tile.bm == 0 && shape.n % tile.bn == 0 && shape.k % steps == 0;
-  const bool chunks = a_row % chunk == 0 && setup.b_pitch % chunk == 0;
   setup.options.Define("CHECKED", even ? 0 : 1);
-  setup.options.Define("CHUNKS_ALIGNED", chunks ? 1 : 0);
+  setup.options.Define("CHUNKS_ALIGNED", 1);
   setup.options.Define("ALIGNED", shape.n % 4 == 0 ? 1 : 0);
   setup.options.Define("TRANS_A", shape.trans_a ? 1 : 0).Define("TRANS_B", trans_b ? 1 : 0);
   setup.sizes = WarpTileSizes(ProductOf<kParts>(shape, facts), tile);
   setup.shared_bytes = ProductOf<kParts>(shape, facts).SharedBytesOf(tile);
-  setup.more = {MatrixMap(shape), static_cast<cl_int>(a_row), static_cast<cl_int>(setup.b_pitch)};
+  setup.more = {MatrixMap(shape), static_cast<cl_int>(RoundUp(a_row, chunk)),
+                static_cast<cl_int>(setup.b_pitch)};
   return setup;
 }
 
@@ -72,11 +96,12 @@ constexpr GemmAlgorithm MmaOf() {
   return algorithm;
 }
 
-constexpr DType kHalf[] = {DType::kF16}, kSingle[] = {DType::kF32};
+constexpr DType kHalf[] = {DType::kF16}, kBFloat[] = {DType::kBF16}, kSingle[] = {DType::kF32};
 
 }  // namespace
 
 const GemmAlgorithm kGemmMma = MmaOf<kHalf>();
+const GemmAlgorithm kGemmMmaBFloat = MmaOf<kBFloat>();
 const GemmAlgorithm kGemmMmaTf32 = MmaOf<kSingle>();
 const GemmAlgorithm kGemmMmaF32 = MmaOf<kSingle, 2>();
 

@@ -1,4 +1,4 @@
-// C [m, n] = A [m, k] * B [k, n] of f16 or (FETTLE_HALF 0) of f32, whose factors are rounded to TF32, by
+// C [m, n] = A [m, k] * B [k, n] of f16, of bf16, or of f32, whose factors are rounded to TF32, by
 // matrix instructions, sums in f32, row-major in buffers (warp_tiles.clh). A work-group makes BM x BN outputs, or a
 // slice of their sums: lws = {ITEMS, 1, 1}, gws = {ceil(n / BN) * ITEMS, ceil(m / BM), matrices * SPLIT}.
 //   TRANS_A, TRANS_B  1: A is [k, m], B is [n, k]
@@ -35,6 +35,9 @@
 #include "kernels/opencl/gemm/epilogue.clh"
 #if FETTLE_HALF
 #define FACTORS HALVES
+#define ELEMENT ushort
+#elif FETTLE_BFLOAT
+#define FACTORS BFLOATS
 #define ELEMENT ushort
 #else
 #define FACTORS FLOATS

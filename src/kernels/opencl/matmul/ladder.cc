@@ -40,6 +40,7 @@ std::span<const LadderStep> FloatSteps() {
       {"small products", "opencl.matmul.batched"},
       {"matrix instructions", "opencl.matmul.mma", nullptr, kWarps},
       {"the same, usual tiles", "opencl.matmul.mma"},
+      {"matrix instructions, bf16", "opencl.matmul.mma.bf16"},
       {"matrix instructions, TF32", "opencl.matmul.mma.tf32"},
       {"matrix instructions, f32 in two parts", "opencl.matmul.mma.f32"}};
   return kSteps;

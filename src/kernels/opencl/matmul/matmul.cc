@@ -4,6 +4,7 @@
 //   opencl.matmul.registers     tiles in registers
 //   opencl.matmul.local         tiles in local memory
 //   opencl.matmul.mma           instructions that multiply matrices of f16
+//   opencl.matmul.mma.bf16      the same of bf16, where a network has it
 //   opencl.matmul.mma.tf32      the same of f32, factors rounded to TF32
 //   opencl.matmul.mma.f32       the same of f32, each two of TF32: three products for one
 //   opencl.matmul.vector        one row or one column
@@ -16,6 +17,8 @@
 //   opencl.matmul.naive         one output for each work-item
 // The first two also compute in f16 (opencl.matmul.registers.f16, opencl.matmul.local.f16); the
 // time of opencl.matmul.vector is that of reading the matrix.
+#include <algorithm>
+
 #include "kernels/opencl/matmul/product_family.h"
 
 namespace fettle::kernels {
@@ -63,7 +66,7 @@ Work MmaWork(const Problem& problem, const ProductFacts& facts, const Params&, c
   const State& c = problem.states.outputs[0];
   const double macs = static_cast<double>(shape.m * shape.n) * static_cast<double>(shape.k);
   return {.operations = 2 * kProducts * macs * static_cast<double>(shape.batch),
-          .ceiling = c.storage == DType::kF16 ? "f16 mma" : "tf32 mma",
+          .ceiling = StorageBytes(c.storage, 1) == 2 ? "f16 mma" : "tf32 mma",
           .bytes = static_cast<double>(StorageBytes(c.storage, shape.m * shape.n * shape.batch))};
 }
 
@@ -72,6 +75,22 @@ template <const GemmAlgorithm& kAlgorithm, int kUsualTaste,
 constexpr Family<ProductFacts> kMmaFamily = [] {
   Family<ProductFacts> family = kProductFamily<kAlgorithm, MmaTaste<kUsualTaste>, arithmetic>;
   family.work = MmaWork<kProducts>;
+  return family;
+}();
+
+/// bf16 is stored as such alone: nothing else is rounded to it.
+Result<std::vector<StateAssignment>> BFloatStates(const ir::Graph& group, const ProductFacts& facts,
+                                                  const Device& device) {
+  const auto is_bfloat = [&](ir::ValueId id) { return group.value(id).dtype == DType::kBF16; };
+  if (!std::all_of(group.inputs.begin(), group.inputs.end(), is_bfloat) ||
+      !std::all_of(group.outputs.begin(), group.outputs.end(), is_bfloat))
+    return Unsupported("operands that are not bf16");
+  return StatesFor(kGemmMmaBFloat, group, facts.product, device);
+}
+
+constexpr Family<ProductFacts> kBFloatFamily = [] {
+  Family<ProductFacts> family = kMmaFamily<kGemmMmaBFloat, 14>;
+  family.states = BFloatStates;
   return family;
 }();
 
@@ -93,6 +112,11 @@ extern const KernelDesc kOpenClMatMulMma;
 const KernelDesc kOpenClMatMulMma = {.name = "opencl.matmul.mma",
                                      .match = MatchAs<kMmaFamily<kGemmMma, 14>>,
                                      .parameters = ProductParameters<kGemmMma>};
+
+extern const KernelDesc kOpenClMatMulMmaBFloat;
+const KernelDesc kOpenClMatMulMmaBFloat = {.name = "opencl.matmul.mma.bf16",
+                                           .match = MatchAs<kBFloatFamily>,
+                                           .parameters = ProductParameters<kGemmMmaBFloat>};
 
 extern const KernelDesc kOpenClMatMulMmaTf32;
 const KernelDesc kOpenClMatMulMmaTf32 = {

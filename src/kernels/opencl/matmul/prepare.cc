@@ -4,6 +4,7 @@
 #include "kernels/opencl/expression/expression.h"
 #include "kernels/opencl/gemm/warp_tile.h"
 #include "kernels/opencl/matmul/forms.h"
+#include "kernels/opencl/matmul/padding.h"
 #include "kernels/opencl/states.h"
 
 namespace fettle::kernels {
@@ -22,9 +23,11 @@ PackRequest PackB(const Product& p, const GemmSetup& setup, DType storage) {
   request.recipe = fmt::format("opencl.matmul.{}{}.{}", setup.b_by_columns ? "nk" : "kn",
                                transposes ? ".t" : "", DTypeName(storage));
   if (pitch != width) request.recipe += fmt::format(".pitch{}", pitch);
+  if (setup.rounds) request.recipe += ".tf32";
   request.bytes = StorageBytes(storage, p.b_matrices * elements);
-  request.pack = [=, has_gaps = pitch != width, bytes = request.bytes, matrices = p.b_matrices](
-                     std::span<const Constant* const> constants, std::byte* out) {
+  request.pack = [=, has_gaps = pitch != width, rounds = setup.rounds, bytes = request.bytes,
+                  matrices = p.b_matrices](std::span<const Constant* const> constants,
+                                           std::byte* out) {
     if (has_gaps) std::memset(out, 0, bytes);
     for (int64_t z = 0; z < matrices; ++z)
       StoreMatrix(*constants[0],
@@ -35,6 +38,7 @@ PackRequest PackB(const Product& p, const GemmSetup& setup, DType storage) {
                    .to = z * elements,
                    .pitch = pitch},
                   storage, out);
+    if (rounds) RoundToTf32(std::span(reinterpret_cast<uint32_t*>(out), bytes / sizeof(uint32_t)));
     return OkStatus();
   };
   return request;
@@ -52,6 +56,9 @@ PackRequest PackRow(const Product& p, int64_t elements, DType storage) {
   };
   return request;
 }
+
+/// Bytes at whose multiples the operands of aligned programs begin.
+constexpr int64_t kWidestVector = 64;
 
 class MatMul final : public PreparedKernel {
  public:
@@ -75,9 +82,10 @@ class MatMul final : public PreparedKernel {
   }
 
   /// Builds the program; where it reads aligned vectors, also one for operands at other places;
-  /// where it makes parts, also the one that adds them up.
+  /// where it makes parts, also the one that adds them up; where rows are copied before, that one.
   Status Build(const OpenClDevice& device, Arithmetic arithmetic) {
     const bool is_split = setup_.parts > 0;
+    ASSIGN_OR_RETURN(padding_, ProductPadding::Create(setup_, shape_.storage, device));
     BuildOptions options = Options(device, arithmetic, !is_split);
     if (!setup_.options.text().empty()) options.Add(setup_.options.text());
     const auto build = [&](const BuildOptions& with) {
@@ -107,13 +115,18 @@ class MatMul final : public PreparedKernel {
   std::vector<PackRequest> packs() const override { return packs_; }
 
   int64_t workspace_bytes() const override {
-    return setup_.shared_bytes + StorageBytes(DType::kF32, setup_.parts * shape_.m * shape_.n);
+    return PaddedAt() + padding_.bytes() +
+           StorageBytes(DType::kF32, setup_.parts * shape_.m * shape_.n);
   }
 
   Status Launch(const LaunchArgs& args) const override {
     const int64_t element = StorageBytes(shape_.storage, 1);
-    const Location a = args.inputs[a_], c = args.outputs[0];
-    const Location b = p_.constant_b ? args.packed[0] : args.inputs[b_];
+    Location a = args.inputs[a_], b = p_.constant_b ? args.packed[0] : args.inputs[b_];
+    const Location c = args.outputs[0];
+    Location padded = args.workspace;
+    padded.offset += PaddedAt();
+    RETURN_IF_ERROR(padding_.Launch(OpenClStreamOf(args), padded, a, b));
+    const bool is_aligned = (a.offset | b.offset | c.offset) % kWidestVector == 0;
     ArgList list;
     for (const cl_int extent : setup_.extents) list.Value(extent);
     list.Tensor(setup_.swaps ? b : a, element).Tensor(setup_.swaps ? a : b, element);
@@ -125,8 +138,6 @@ class MatMul final : public PreparedKernel {
     if (setup_.shared_bytes > 0)
       list.Tensor(args.workspace, kTilePartBytes).Memory(OpenClStreamOf(args).tickets());
     if (sum_ == nullptr) AppendFinish(args, list);
-    constexpr int64_t kWidestVector = 64;
-    const bool is_aligned = (a.offset | b.offset | c.offset) % kWidestVector == 0;
     RETURN_IF_ERROR(OpenClStreamOf(args).Launch(is_aligned ? *kernel_ : *unaligned_, setup_.sizes,
                                                 list.args()));
     return sum_ == nullptr ? OkStatus() : AddUp(args);
@@ -140,10 +151,14 @@ class MatMul final : public PreparedKernel {
   BuildOptions Options(const OpenClDevice& device, Arithmetic arithmetic, bool finishes) const {
     BuildOptions options;
     options.Define("FETTLE_HALF", shape_.storage == DType::kF16 ? 1 : 0);
+    if (shape_.storage == DType::kBF16) options.Define("FETTLE_BFLOAT", 1);
     DefineArithmetic(arithmetic, device, options);
     options.Define("ADDEND", finishes && HasAddend() ? 1 : 0);
     return options;
   }
+
+  /// Where copies of operands lie in the workspace: behind the parts of tiles.
+  int64_t PaddedAt() const { return DivideUp(setup_.shared_bytes, kWidestVector) * kWidestVector; }
 
   /// The parts in the workspace, finished.
   Status AddUp(const LaunchArgs& args) const {
@@ -182,6 +197,7 @@ class MatMul final : public PreparedKernel {
   std::vector<PackRequest> packs_;
   size_t own_packs_ = 0;
   std::shared_ptr<OpenClKernel> kernel_, unaligned_, sum_;
+  ProductPadding padding_;
 };
 
 }  // namespace

@@ -13,13 +13,13 @@
 namespace fettle::kernels {
 namespace {
 
-constexpr int kWarp = 32, kEdge = 16, kResults = 21;
+constexpr int kWarp = 32, kEdge = 16, kResults = 25;
 
 /// Local memory of a group on the chips that have more than they report, largest first: compute
 /// capability 9.0, the largest tiles' part of that, 8.0, 8.6.
 constexpr int64_t kLocalBytes[] = {227 << 10, 200 << 10, 163 << 10, 99 << 10};
-/// What a driver takes of it for itself: some bytes, and what lies between those and the tiles, which
-/// begin at multiples of 1024.
+/// What a driver takes of it for itself: some bytes, and what lies between those and the tiles,
+/// which begin at multiples of 1024.
 constexpr int64_t kDriverBytes = 1024;
 
 /// Small whole numbers, whose products and sums f16 and f32 hold.
@@ -44,7 +44,8 @@ struct Operands {
     return operand;
   }();
 
-  /// The sums of the products of row `row` of a and row `column` of b, both as rows of T.
+  /// The sums of the products of row `row` of a and row `column` of b, both as rows of T; of more
+  /// than a byte, its lowest.
   template <typename T, typename U>
   int64_t SumOf(int row, int column) const {
     constexpr int kRowBytes = kEdge * sizeof(Half);
@@ -56,7 +57,7 @@ struct Operands {
       U right;
       std::memcpy(&left, rows + at, sizeof(T));
       std::memcpy(&right, columns + at, sizeof(U));
-      if constexpr (sizeof(T) == sizeof(uint32_t))
+      if constexpr (sizeof(T) > 1)
         sum += static_cast<int64_t>(left & 255) * (right & 255);
       else
         sum += static_cast<int64_t>(left) * right;
@@ -82,8 +83,9 @@ bool IsRight(const Operands& operands, const float* results, int item) {
                                 operands.SumOfHalves(row, column, true),
                                 operands.SumOf<uint8_t, int8_t>(row, column + 8),
                                 operands.SumOf<int8_t, int8_t>(row, column + 8),
-                                operands.SumOf<uint32_t, uint32_t>(row, column + 8)};
-    for (int kind = 0; kind < 5; ++kind)
+                                operands.SumOf<uint32_t, uint32_t>(row, column + 8),
+                                operands.SumOf<uint16_t, uint16_t>(row, column + 8)};
+    for (int kind = 0; kind < 6; ++kind)
       if (results[kind * 4 + i] != static_cast<float>(expected[kind])) return false;
   }
   return results[kResults - 1] == 0;

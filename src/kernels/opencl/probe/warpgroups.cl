@@ -1,6 +1,6 @@
 // One tile by a warpgroup (gemm/warpgroup_tiles.clh): gws = lws = {128, 1, 1}.
-//   a, b  rows of 128 bytes: a [64 rows] of 64 f16 or (FACTORS 1, 2) 128 u8 or i8; b [64 steps of k] of
-//         64 f16, or [64 columns] of 128 i8
+//   a, b  rows of 128 bytes: a [64 rows] of 64 f16, (FACTORS 4) bf16, (3) 32 f32, or (1, 2) 128 u8 or i8;
+//         b [64 steps of k] of 64 f16 or bf16, or [64 columns] of 128 i8 or 32 f32
 //   out   f32, the 32 sums of each work-item
 #define BM 64
 #define BN 64
@@ -14,7 +14,7 @@
 #ifndef FACTORS
 #define FACTORS 0
 #endif
-#if FACTORS == 0
+#if FACTORS == 0 || FACTORS == 4
 #define B_BY_K 1
 #endif
 #include "kernels/opencl/gemm/mma.clh"
