@@ -8,7 +8,7 @@
 Networks: weights are random; PyTorch computes in fp32, TF32 and fp16 (the faster of both memory formats), Fettle at high and
 normal precision, before tuning and, with --tune, after that many seconds. All are timed in turn, --rounds times, and medians
 are printed; inputs and outputs stay on the device on both sides. Products: square matrices, TFLOP/s, PyTorch's (cuBLAS) with
-a full queue beside the best rung of `fettle gemm --ladder`.
+a full queue beside `fettle gemm` before any search, B given (of bytes constant), and Fettle's share of the peak that it names.
 """
 
 import argparse
@@ -156,6 +156,7 @@ PRODUCTS = {
     "fp32": (torch.float32, False, ["--dtype", "f32", "--precision", "high"]),
     "TF32": (torch.float32, True, ["--dtype", "f32", "--precision", "normal"]),
     "fp16": (torch.float16, False, ["--dtype", "f16", "--precision", "normal"]),
+    "bf16": (torch.bfloat16, False, ["--dtype", "bf16", "--precision", "normal"]),
     "int8": (torch.int8, False, ["--dtype", "i8"]),
 }
 
@@ -181,8 +182,10 @@ def torch_product(size, dtype, allowed):
 
 
 def fettle_product(arguments, size, options):
-    report = run_fettle(arguments, ["gemm"], None, "--ladder", "-m", str(size), "-n", str(size), "-k", str(size), *options)
-    return max((row["gflops"] / 1e3, row["name"]) for row in report["rows"] if row.get("verified"))
+    report = run_fettle(arguments, ["gemm"], None, "--evals", "0", "-m", str(size), "-n", str(size), "-k", str(size), *options)
+    rows = {row["name"]: row for row in report["rows"] if row.get("verified")}
+    row = rows.get("B given with each product") or rows["packed"]
+    return row["gflops"] / 1e3, f"{row['kernel']}, {row['share_of_peak']:.0%} of {report['peak']}"
 
 
 def clblast_product(arguments, size):
@@ -206,11 +209,11 @@ def compare_products(arguments):
         for name, (dtype, allowed, options) in PRODUCTS.items():
             theirs = statistics.median(torch_product(size, dtype, allowed) for _ in range(arguments.rounds))
             try:
-                ours, rung = fettle_product(arguments, size, options)
+                ours, kernel = fettle_product(arguments, size, options)
             except RuntimeError as error:
-                ours, rung = float("nan"), str(error)
-            results[f"{name} {size}"] = {"PyTorch": theirs, "Fettle": ours, "rung": rung}
-            print(f"{name} {size}: PyTorch {theirs:.1f} TFLOP/s, Fettle {ours:.1f} ({rung})", flush=True)
+                ours, kernel = float("nan"), str(error)
+            results[f"{name} {size}"] = {"PyTorch": theirs, "Fettle": ours, "kernel": kernel}
+            print(f"{name} {size}: PyTorch {theirs:.1f} TFLOP/s, Fettle {ours:.1f} ({kernel})", flush=True)
     return results
 
 

@@ -113,11 +113,6 @@ TEST(OpenClConversion, OtherRanks) {
     CheckAll(shape, {DType::kF32, DType::kF16});
 }
 
-TEST(OpenClConversion, BFloats) {
-  for (const Shape& shape : {Shape{7}, Shape{2, 5, 3, 4}})
-    CheckAll(shape, {DType::kBF16, DType::kF32});
-}
-
 /// The matrices of products: the last axis outermost, or four of it a pixel and all others along y.
 TEST(OpenClConversion, MatricesByColumnsAndInPixels) {
   const auto& opened = TestOpenClDevice();

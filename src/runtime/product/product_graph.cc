@@ -101,8 +101,9 @@ Status CheckProduct(const ProductProblem& p) {
                          p.alpha, p.beta);
     return OkStatus();
   }
-  if ((p.a == DType::kF32 || p.a == DType::kF16) && p.b == p.a && p.c == p.a) return OkStatus();
-  return Unsupported("gemm: {}: expected f32 or f16 throughout, or bytes to i32", types());
+  const bool is_float = p.a == DType::kF32 || p.a == DType::kF16 || p.a == DType::kBF16;
+  if (is_float && p.b == p.a && p.c == p.a) return OkStatus();
+  return Unsupported("gemm: {}: expected f32, f16 or bf16 throughout, or bytes to i32", types());
 }
 
 Result<ir::Graph> ProductGraph(const ProductProblem& problem,

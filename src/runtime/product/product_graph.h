@@ -21,7 +21,7 @@ struct ProductProblem {
 };
 
 /// OK, or what is wrong: kInvalidArgument for negative sizes, kUnsupported for types that are not
-/// f32 or f16 throughout, or bytes with 32-bit sums, alpha 1 and beta 0 or 1.
+/// f32, f16 or bf16 throughout, or bytes with 32-bit sums, alpha 1 and beta 0 or 1.
 Status CheckProduct(const ProductProblem& problem);
 
 /// Inputs "a" [m, k] and "b" [k, n] as stored, [batch, ...] where there are several and not one

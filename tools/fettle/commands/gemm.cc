@@ -20,26 +20,30 @@
 namespace fettle::tools {
 namespace {
 
-/// The ceiling of the device that computes, in GFLOP/s; 0: unknown.
-double PeakGflops(const GemmJob& job) {
+/// The ceiling of the device that computes: of two bytes that of its matrix instructions, where it
+/// has them.
+ProductPeak PeakOf(const GemmJob& job) {
   if (job.accelerator != nullptr) {
-    const auto measured = kernels::FindBackend(job.accelerator->kind())
-                              ->probe(*job.accelerator, {.only = "fp32 fma"});
-    if (!measured.ok()) return 0;
-    for (const kernels::Ceiling& ceiling : *measured)
-      if (ceiling.name == "fp32 fma" && ceiling.status.ok()) return ceiling.bound() * 1e-9;
-    return 0;
+    const bool is_short = StorageBytes(job.options.problem.c, 1) == 2;
+    for (const std::string name : {is_short ? "f16 mma" : "fp32 fma", "fp32 fma"}) {
+      const auto measured =
+          kernels::FindBackend(job.accelerator->kind())->probe(*job.accelerator, {.only = name});
+      if (!measured.ok()) continue;
+      for (const kernels::Ceiling& ceiling : *measured)
+        if (ceiling.name == name && ceiling.status.ok()) return {name, ceiling.bound() * 1e-9};
+    }
+    return {};
   }
   std::vector<double> flops(static_cast<size_t>(job.threads));
   job.cpu.pool().ParallelFor(job.threads, job.threads, [&](int64_t task, int) {
     flops[static_cast<size_t>(task)] = kernels::ProbeFmaFlops();
   });
-  return std::accumulate(flops.begin(), flops.end(), 0.0) * 1e-9;
+  return {.gflops = std::accumulate(flops.begin(), flops.end(), 0.0) * 1e-9};
 }
 
 /// --dtype: what A, B and C are.
 void SetTypes(const std::string& dtype, runtime::ProductProblem& problem) {
-  const bool is_float = dtype == "f32" || dtype == "f16";
+  const bool is_float = dtype == "f32" || dtype == "f16" || dtype == "bf16";
   problem.a = *DTypeFromName(dtype);
   problem.b = is_float ? problem.a : DType::kI8;
   problem.c = is_float ? problem.a : DType::kI32;
@@ -82,7 +86,7 @@ Result<ExitCode> RunGemm(const GemmOptions& options) {
                                 job.devices(), job.threads, options.ladder);
   // What no single kernel makes can still be called.
   if (!lines.ok() && options.ladder) return lines.status();
-  const double peak = PeakGflops(job);
+  const ProductPeak peak = PeakOf(job);
   const InterruptScope interrupt([] {});
   ProductTable table(job);
   if (lines.ok()) table.AddLines(std::move(*lines));
@@ -132,8 +136,8 @@ void RegisterGemm(CLI::App& app, Action& action) {
     sub->add_option(name, *value, "elements from row to row, of the call; 0: no gaps")
         ->check(Between(0, 1 << 20));
   sub->add_option("--batch", p.batch, "products at once")->check(Between(1, 1 << 20));
-  sub->add_option("--dtype", options->dtype, "f32; f16; i8 and u8 (of A; B i8, sums i32)")
-      ->check(OneOf({"f32", "f16", "i8", "u8"}));
+  sub->add_option("--dtype", options->dtype, "f32; f16; bf16; i8 and u8 (of A; B i8, sums i32)")
+      ->check(OneOf({"f32", "f16", "bf16", "i8", "u8"}));
   sub->add_option("--evals", options->evals, "configurations of each search; 0: none (16)")
       ->check(Between(0, 100000));
   sub->add_option("--warmup", options->warmup, "products before")->check(Between(0, 100000));

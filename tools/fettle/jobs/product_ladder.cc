@@ -140,7 +140,7 @@ Result<std::vector<ProductLine>> ListProductLines(const runtime::ProductProblem&
   ASSIGN_OR_RETURN(const ListedProduct constant, ListAll(problem, b, devices, threads));
   ASSIGN_OR_RETURN(const ListedProduct given, ListAll(problem, nullptr, devices, threads));
   Lister lister(problem, devices);
-  const bool is_float = problem.a == DType::kF32 || problem.a == DType::kF16;
+  const bool is_float = IsFloat(problem.a);
   const bool is_plain = problem.a == DType::kF32 && problem.batch == 1 && !problem.trans_a &&
                         !problem.trans_b && !problem.is_scaled();
   const kernels::ProductLadder steps =

@@ -42,10 +42,11 @@ std::string RemarksOn(const std::vector<ProductRow>& rows) {
 
 }  // namespace
 
-void PrintProducts(const GemmJob& job, const std::vector<ProductRow>& rows, double peak,
-                   const std::vector<std::string>& warnings) {
+void PrintProducts(const GemmJob& job, const std::vector<ProductRow>& rows,
+                   const ProductPeak& ceiling, const std::vector<std::string>& warnings) {
   const GemmOptions& options = job.options;
   const runtime::ProductProblem& p = options.problem;
+  const double peak = ceiling.gflops;
   const double gflop = 2e-6 * static_cast<double>(p.m) * static_cast<double>(p.n) *
                        static_cast<double>(p.k) * static_cast<double>(p.batch);
   constexpr auto kRight = Table::Align::kRight;
@@ -83,6 +84,7 @@ void PrintProducts(const GemmJob& job, const std::vector<ProductRow>& rows, doub
                {"trans_b", p.trans_b},
                {"alpha", p.alpha},
                {"beta", p.beta},
+               {"peak", ceiling.name},
                {"peak_gflops", peak > 0 ? Json(peak) : Json(nullptr)},
                {"rows", json},
                {"device", DeviceJson(job.threads, accelerator)},
@@ -97,9 +99,10 @@ void PrintProducts(const GemmJob& job, const std::vector<ProductRow>& rows, doub
   fmt::print("{}\n\n{}\n{}", Fit(product), table.ToString(), RemarksOn(rows));
   fmt::print("{}\n", Fit("B constant: packed once before, as a network's weights are; given: as it "
                          "is, anew each time"));
-  PrintParts({"factor: over the line before",
-              peak > 0 ? fmt::format("peak: {:.1f} GFLOP/s of fp32 fma", peak) : "peak: unknown",
-              DeviceLine(job.threads, accelerator), PrecisionLine(options.common, accelerator)});
+  PrintParts(
+      {"factor: over the line before",
+       peak > 0 ? fmt::format("peak: {:.1f} GFLOP/s of {}", peak, ceiling.name) : "peak: unknown",
+       DeviceLine(job.threads, accelerator), PrecisionLine(options.common, accelerator)});
 }
 
 }  // namespace fettle::tools
