@@ -66,7 +66,7 @@ Result<std::unique_ptr<MatrixProduct>> Create(ProductProblem problem,
   problem.trans_a = options.transpose_a != 0;
   problem.trans_b = options.transpose_b != 0;
   RETURN_IF_ERROR(SetTypes(options, problem));
-  if (options.tune_seconds < 0) return InvalidArgument("tune_seconds: below 0");
+  if (!(options.tune_seconds >= 0)) return InvalidArgument("tune_seconds: expected 0 or more");
   ASSIGN_OR_RETURN(const fettle::capi::ProductTuning tuning, fettle::capi::TuningOf(options));
   SessionOptions session{.plans = tuning.plans};
   RETURN_IF_ERROR(SetDevice(options, session));

@@ -23,7 +23,7 @@ Status ReadDevice(const fettle_session_options& options, fettle::runtime::Sessio
   const auto text = [](const char* given, const char* otherwise) {
     return given == nullptr ? otherwise : given;
   };
-  if (options.queue_window < 0 || options.kernel_ms < 0)
+  if (options.queue_window < 0 || !(options.kernel_ms >= 0))
     return fettle::InvalidArgument("queue_window and kernel_ms: expected 0 or more");
   ASSIGN_OR_RETURN(const auto svm, fettle::runtime::SharedMemoryFromName(text(options.svm, "off")));
   ASSIGN_OR_RETURN(

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "fettle/fettle.hpp"
 #include "tests/test_folder.h"
@@ -43,6 +44,25 @@ TEST(CApiFailures, ThreadsOfProductsAreBoundedAlike) {
   }
   EXPECT_EQ(fettle_sgemm(0, 0, 1, 1, 1, 1, &a, 1, &b, 1, 0, &c, 1, 1024), FETTLE_OK);
   EXPECT_EQ(c, 6);
+}
+
+TEST(CApiFailures, TimesThatAreNoNumbersAreRefused) {
+  const fettle::Model model = fettle::Model::Load(FETTLE_DEMO_MODEL).value();
+  fettle::Session session = DemoSession();
+  for (const double time : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_EQ(fettle::Session::Create(model, {.kernel_ms = time}).code(), FETTLE_INVALID_ARGUMENT);
+    fettle_gemm_options options = FETTLE_GEMM_OPTIONS_INIT;
+    options.tune = "none";
+    options.tune_seconds = time;
+    fettle_gemm* gemm = nullptr;
+    EXPECT_EQ(fettle_gemm_create(1, 1, 1, 1, 0, &options, &gemm), FETTLE_INVALID_ARGUMENT);
+    EXPECT_EQ(session.Tune({.level = "none", .budget_seconds = time}).code(),
+              FETTLE_INVALID_ARGUMENT);
+  }
+  // What no clock holds is no limit.
+  EXPECT_TRUE(
+      session.Tune({.level = "none", .budget_seconds = std::numeric_limits<double>::infinity()})
+          .ok());
 }
 
 TEST(CApiFailures, WhatCannotBeWrittenIsAnIoError) {

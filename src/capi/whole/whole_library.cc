@@ -1,4 +1,5 @@
 // The whole library reads ONNX files, tunes and keeps what it learns in databases.
+#include <algorithm>
 #include <optional>
 
 #include "base/clock.h"
@@ -39,6 +40,9 @@ void TellProgress(fettle_session& session, const fettle_tune_options& wanted,
   if (wanted.progress(&progress, wanted.user) != 0) session.tuning_cancelled = true;
 }
 
+/// Thirty years, in seconds: what more is asked for is no limit either, and fits a clock.
+constexpr double kLongest = 1e9;
+
 }  // namespace
 
 Result<std::shared_ptr<const runtime::Model>> LoadModel(const char* path) {
@@ -58,9 +62,10 @@ Status Tune(fettle_session& session, const fettle_tune_options& wanted,
   tune.packed_weights = wanted.packed_weights != 0;
   ASSIGN_OR_RETURN(tune.tune.level,
                    tuner::LevelFromName(wanted.level == nullptr ? "normal" : wanted.level));
-  if (wanted.budget_seconds < 0) return InvalidArgument("budget_seconds: below 0");
+  if (!(wanted.budget_seconds >= 0)) return InvalidArgument("budget_seconds: expected 0 or more");
   if (wanted.budget_seconds > 0)
-    tune.deadline_ns = NowNs() + static_cast<int64_t>(wanted.budget_seconds * 1e9);
+    tune.deadline_ns =
+        NowNs() + static_cast<int64_t>(std::min(wanted.budget_seconds, kLongest) * 1e9);
   if (wanted.progress != nullptr) {
     tune.tune.progress = [&](const tuner::TuneProgress& now) {
       TellProgress(session, wanted, now);

@@ -1,5 +1,7 @@
 #include "runtime/tuning/tune_product.h"
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "ir/noise.h"
 #include "runtime/tuning/tune_model.h"
@@ -11,7 +13,7 @@ Status TuneProduct(MatrixProduct& product, tuner::Level level, double seconds,
   if (product.model() == nullptr) return OkStatus();
   TuneModelOptions tune{.session = product.options()};
   tune.tune.level = level;
-  if (seconds > 0) tune.deadline_ns = NowNs() + static_cast<int64_t>(seconds * 1e9);
+  if (seconds > 0) tune.deadline_ns = NowNs() + static_cast<int64_t>(std::min(seconds, 1e9) * 1e9);
   const ir::Graph& graph = product.model()->graph();
   ASSIGN_OR_RETURN(std::vector<Tensor> noise, ir::NoiseInputs(graph, 1));
   TensorMap inputs;
