@@ -169,18 +169,18 @@ typedef struct fettle_session_options {
   int reference_only;               /* not 0: every operator by its scalar reference */
   const char* const* extra_outputs; /* any values of the model to return besides its outputs */
   size_t extra_output_count;
-  const char* device;     /* auto|cpu|opencl[:PLATFORM[:DEVICE]]; NULL: auto */
-  int strict_device;      /* not 0: fails rather than let the CPU compute what the device cannot */
-  const char* precision;  /* high|normal|low, of the device; NULL: high */
-  const char* memory;     /* auto|buffer|image, of the device; NULL: auto */
-  int queue_window;       /* unfinished commands at a time, so that others get the device; 0: any */
-  double kernel_ms;       /* launches aim not to last longer; 0: any */
-  const char* programs;   /* folder to keep the device's built programs in, "" for the user's cache;
-                             NULL: keep nothing */
-  const char* svm;        /* off|coarse|fine: buffers in memory that host and device address alike;
-                             off, with a line to the log, where the device has none; NULL: off */
-  const char* when_busy;  /* wait|fail: what a call does while another thread's call uses the
-                             session, the latter with FETTLE_BUSY; NULL: wait */
+  const char* device;    /* auto|cpu|opencl[:PLATFORM[:DEVICE]]; NULL: auto */
+  int strict_device;     /* not 0: fails rather than let the CPU compute what the device cannot */
+  const char* precision; /* high|normal|low: whether half precision may stand for f32; NULL: high */
+  const char* memory;    /* auto|buffer|image, of the device; NULL: auto */
+  int queue_window;      /* unfinished commands at a time, so that others get the device; 0: any */
+  double kernel_ms;      /* launches aim not to last longer; 0: any */
+  const char* programs;  /* folder to keep the device's built programs in, "" for the user's cache;
+                            NULL: keep nothing */
+  const char* svm;       /* off|coarse|fine: buffers in memory that host and device address alike;
+                            off, with a line to the log, where the device has none; NULL: off */
+  const char* when_busy; /* wait|fail: what a call does while another thread's call uses the
+                            session, the latter with FETTLE_BUSY; NULL: wait */
   const char* subnormals; /* flush|keep: whether the CPU's kernels take numbers nearer to zero than
                              1.2e-38 as zero, or as IEEE 754 says, which may take 100 times as
                              long. The calling thread's own mode is kept. NULL: flush */

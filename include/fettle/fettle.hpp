@@ -250,7 +250,7 @@ struct SessionOptions {
   std::vector<std::string> extra_outputs = {};  // any values of the model
   std::string device = "auto";                  // auto|cpu|opencl[:PLATFORM[:DEVICE]]
   bool strict_device = false;      // fails rather than let the CPU compute what the device cannot
-  std::string precision = "high";  // high|normal|low, of the device
+  std::string precision = "high";  // high|normal|low, as in fettle.h
   std::string memory = "auto";     // auto|buffer|image, of the device
   int queue_window = 0;            // unfinished commands at a time; 0: any
   double kernel_ms = 0;            // launches aim not to last longer; 0: any
