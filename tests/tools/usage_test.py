@@ -158,6 +158,19 @@ class Usage(unittest.TestCase):
             self.assertEqual(result.returncode, 1 if ">&- 2" in closed else 0, closed)
             self.assertEqual(os.path.getsize("closed.raw"), 3 * 2 * 2 * 4, closed)
 
+    def test_places_are_looked_at_before_long_work(self):
+        # The model is not there either: only what is looked at first is told.
+        for arguments in (("tune", "none.onnx"), ("report", "none.onnx"), ("quantise", "none.onnx", "--data", "none.png"),
+                          ("tune-kernel", "none.json")):
+            for place, why in (("no/folder/out", "cannot create a temporary file"), (".", "Is a directory")):
+                result = run(*arguments, "-o", place)
+                if result.returncode != 4:  # a build without pages
+                    self.assertEqual(result.returncode, 1, result.stderr)
+                    self.assertIn(f"{place}: ", result.stderr)
+                    self.assertIn(why, result.stderr)
+        self.assertIn(run("report", "none.onnx", "-o", "page.html").returncode, (3, 4))
+        self.assertFalse(os.path.exists("page.html"))
+
     def test_failures_are_documents_too(self):
         for code, arguments in ((2, ("run", "--no-such")), (2, ("frobnicate",)), (2, ("run", self.model, "--threads", "x")),
                                 (3, ("run", "missing.onnx")), (3, ("db", "info", "--cache", "nowhere")),

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "commands/command.h"
+#include "io/tensor_io.h"
 #include "jobs/interrupt.h"
 #include "model_report/model_report.h"
 #include "options/checks.h"
@@ -47,6 +48,7 @@ int WriteReport(ReportOptions options) {
   const int64_t start = NowNs();
   if (const Status status = CheckPages(); !status.ok()) return Fail(status);
   if (options.output.empty()) options.output = DefaultPageName(options.report.job.model);
+  if (const Status place = CheckWritable(options.output); !place.ok()) return Fail(place);
   auto job = MakeJob(options.report.job);
   if (!job.ok()) return Fail(job.status());
   PrintWarnings(job->warnings);

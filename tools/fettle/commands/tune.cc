@@ -3,6 +3,7 @@
 
 #include "commands/command.h"
 #include "device/compile_elsewhere.h"
+#include "io/tensor_io.h"
 #include "jobs/interrupt.h"
 #include "jobs/tuning.h"
 #include "options/checks.h"
@@ -32,6 +33,7 @@ std::shared_ptr<void> CompileAside(const TuneOptions& options, const Job& job) {
 int Tune(const TuneOptions& options) {
   const int64_t start = NowNs();
   InstallLog(options.job.common.log);
+  if (const Status place = CheckWritable(options.output); !place.ok()) return Fail(place);
   StartInterruptThread();
   auto job = MakeJob(options.job);
   if (!job.ok()) return Fail(job.status());

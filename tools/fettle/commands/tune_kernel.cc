@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "commands/command.h"
+#include "io/tensor_io.h"
 #include "io/tuning_json.h"
 #include "jobs/command_line.h"
 #include "jobs/interrupt.h"
@@ -145,6 +146,7 @@ void Print(const TuneKernelOptions& options, const Replay& replay, const SearchO
 
 int TuneKernel(const TuneKernelOptions& options) {
   InstallLog(options.common.log);
+  if (const Status place = CheckWritable(options.output); !place.ok()) return Fail(place);
   StartInterruptThread();
   std::vector<std::string> warnings;
   const auto spec = ReadKernelSpec(options.spec);

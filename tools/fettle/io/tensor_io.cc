@@ -8,6 +8,7 @@
 #include "importers/onnx/tensor_file.h"
 #include "io/npy.h"
 #include "io/picture.h"
+#include "jobs/exit_code.h"
 
 namespace fettle::tools {
 
@@ -25,6 +26,14 @@ bool FileExists(const std::string& path) {
 bool IsDirectory(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+Status CheckWritable(const std::string& path) {
+  struct stat info;
+  const bool is_there = stat(path.c_str(), &info) == 0;
+  if (path.empty() || (is_there && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)))
+    return OkStatus();
+  return AsWriteFailure(FileWriter::Create(path).status());
 }
 
 Result<Tensor> ReadTensor(const std::string& path) {

@@ -12,6 +12,9 @@ enum class FileKind { kNpy, kPb, kPicture, kRaw };
 FileKind FileKindOf(const std::string& path);
 bool FileExists(const std::string& path);
 bool IsDirectory(const std::string& path);
+/// Whether a file of that name can be begun, of which nothing is left: what is asked before long
+/// work. "" and devices pass.
+Status CheckWritable(const std::string& path);
 
 /// Reads a .npy or .pb file.
 Result<Tensor> ReadTensor(const std::string& path);
