@@ -254,6 +254,23 @@ TEST_F(Programs, AFailedAllocationIsOutOfMemory) {
   EXPECT_THAT(status.message(), HasSubstr("allocating 64 bytes"));
 }
 
+TEST_F(Programs, UploadsAreWrittenToADeviceWithMemoryOfItsOwn) {
+  const auto owner = std::make_shared<std::vector<std::byte>>(64, std::byte{7});
+  const std::shared_ptr<const std::byte> bytes(owner, owner->data());
+  const auto device = fake_.Open();
+  const auto memory = device->Upload(bytes, 64);
+  ASSERT_TRUE(memory.ok()) << memory.status().message();
+  std::vector<std::byte> read(64);
+  ASSERT_TRUE(OpenClStream::Create(device).value()->Read(read.data(), **memory, 0, 64).ok());
+  EXPECT_EQ(read, *owner);
+  fake_.wait_result = CL_OUT_OF_RESOURCES;
+  const int objects = fake_.live_objects;
+  const Status lost = device->Upload(bytes, 64).status();
+  EXPECT_EQ(lost.code(), StatusCode::kDeviceError);
+  EXPECT_THAT(lost.message(), HasSubstr("uploading 64 bytes"));
+  EXPECT_EQ(fake_.live_objects, objects);
+}
+
 using ProgramsOnADevice = OpenClTest;
 
 TEST_F(ProgramsOnADevice, ComeBackFromTheCacheAndFromAPackage) {

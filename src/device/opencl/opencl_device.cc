@@ -132,6 +132,7 @@ Result<std::shared_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClListing& li
                        options.svm == SharedVirtualMemory::kFine ? "fine" : "coarse");
   device->programs_ = std::make_unique<OpenClPrograms>(api, device->context_, listing.device,
                                                        device->fingerprint_, options.cache);
+  device->uploads_ = std::make_unique<UploadQueue>(api, device->context_, listing.device);
   return device;
 }
 
@@ -181,19 +182,25 @@ Result<std::shared_ptr<DeviceMemory>> OpenClDevice::Allocate(const MemoryRequest
       std::make_shared<OpenClMemory>(request, *api_, memory, context_));
 }
 
-/// A device that is the host reads the bytes where they are.
+/// A device that is the host, or shares its memory, takes the bytes as they are. To others they are
+/// written: a driver that is handed them while a buffer is made may keep a copy of its own, and
+/// bring that over when a kernel first reads it.
 Result<std::shared_ptr<DeviceMemory>> OpenClDevice::Upload(
     const std::shared_ptr<const std::byte>& data, int64_t bytes) const {
   if (bytes == 0) return Device::Upload(data, bytes);
   const MemoryRequest request{.kind = MemoryKind::kBuffer, .bytes = bytes};
   RETURN_IF_ERROR(CheckLimits(request));
+  const bool writes = !facts_.is_cpu && !facts_.unified_memory;
+  const std::string what = fmt::format("OpenCL: uploading {} bytes", bytes);
   cl_int code = CL_SUCCESS;
   const cl_mem_flags how = facts_.is_cpu ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR;
-  cl_mem memory = api_->CreateBuffer(context(), CL_MEM_READ_ONLY | how, bytes,
-                                     const_cast<std::byte*>(data.get()), &code);
-  RETURN_IF_ERROR(OpenClStatus(code, fmt::format("OpenCL: uploading {} bytes", bytes)));
-  return std::shared_ptr<DeviceMemory>(std::make_shared<OpenClMemory>(
-      request, *api_, memory, context_, facts_.is_cpu ? data : nullptr));
+  cl_mem memory = api_->CreateBuffer(context(), CL_MEM_READ_ONLY | (writes ? 0 : how), bytes,
+                                     writes ? nullptr : const_cast<std::byte*>(data.get()), &code);
+  RETURN_IF_ERROR(OpenClStatus(code, what));
+  std::shared_ptr<DeviceMemory> made = std::make_shared<OpenClMemory>(
+      request, *api_, memory, context_, facts_.is_cpu ? data : nullptr);
+  if (writes) RETURN_IF_ERROR(OpenClStatus(uploads_->Write(memory, data.get(), bytes), what));
+  return made;
 }
 
 Result<std::shared_ptr<DeviceMemory>> OpenClDevice::MakeSharedBuffer(

@@ -14,6 +14,7 @@
 #include "device/opencl/launch_pace.h"
 #include "device/opencl/mapped_regions.h"
 #include "device/opencl/programs.h"
+#include "device/opencl/upload_queue.h"
 
 namespace fettle {
 
@@ -191,6 +192,7 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   StreamOptions pacing_;
   mutable MappedRegions mapped_;
   std::unique_ptr<OpenClPrograms> programs_;
+  std::unique_ptr<UploadQueue> uploads_;
 };
 
 /// The device's row of `listings` that `choice` names; kDeviceUnavailable with what there is.
