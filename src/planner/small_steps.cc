@@ -9,9 +9,10 @@ namespace {
 
 /// What a core reaches in small steps, whose operands lie in its caches, per microsecond.
 constexpr double kOperations = 50e3, kBytes = 30e3;
-/// What each thread that takes part adds to a step: products of FSMN-VAD took 5 us on 2 threads, 7
-/// on 4 and 13 on 8 (Intel Xeon, Sapphire Rapids class).
-constexpr double kWakeUs = 1.2;
+/// What sharing a step takes, and each thread that takes part: the pool's call, and that what the
+/// step before wrote comes from other cores. The best of nine pairs (docs/performance.md, "Sixteen
+/// cores").
+constexpr double kShareUs = 4, kThreadUs = 0.1;
 /// Of the time alone, what sharing has to leave to be worth it.
 constexpr double kWorth = 0.9;
 
@@ -32,7 +33,7 @@ int ThreadsWorthWaking(const Choice& choice, const std::shared_ptr<const ir::Gra
   int best = 1;
   double best_us = kWorth * alone_us;
   for (int count = 2; count <= threads; ++count) {
-    const double us = alone_us / count + kWakeUs * count;
+    const double us = alone_us / count + kShareUs + kThreadUs * count;
     if (us >= best_us) continue;
     best = count;
     best_us = us;

@@ -38,9 +38,10 @@ TEST(SmallSteps, StayOnOneThreadByTheirArithmeticOrTheirBytes) {
 
 TEST(SmallSteps, WakeAsManyThreadsAsTheirWorkPaysFor) {
   EXPECT_EQ(Threads("64", "256", "256", 8), 8);
-  const int few = Threads("1", "64", "4096", 16);  // 35 us
+  const int few = Threads("1", "64", "1024", 16);  // 9 us
   EXPECT_GT(few, 2);
-  EXPECT_LT(few, 8);
+  EXPECT_LT(few, 12);
+  EXPECT_EQ(Threads("1", "64", "512", 16), 1);  // 4 us
 }
 
 TEST(SmallSteps, QuantisingReadsItsFloats) {
