@@ -44,8 +44,8 @@ class Workbench {
   /// same lanes. On another device: the share of one launch in the wall time of several, enqueued
   /// without waiting between them; behind a gate where they are so short that the host may need
   /// longer, unless the device is the host itself. What waiting costs belongs to the conversions
-  /// that cross devices. There inputs are written before the first of a row of samples of one kernel
-  /// alone: nothing that is timed changes them.
+  /// that cross devices. There inputs are written before the first of a row of samples of one
+  /// kernel alone: nothing that is timed changes them.
   Result<double> TimeUs(const kernels::BoundKernel& kernel,
                         std::span<const std::span<const std::byte>> inputs, Stream& stream);
   /// What the host took to enqueue a launch on a device that works meanwhile, the least since the
