@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "commands/command.h"
-#include "io/tensor_io.h"
 #include "jobs/interrupt.h"
 #include "jobs/quantisation.h"
 #include "options/checks.h"
@@ -132,7 +131,6 @@ std::string BudgetText(const QuantisationOptions& options, const Quantisation& d
 
 int Quantise(const QuantisationOptions& options) {
   InstallLog(options.common.log);
-  if (const Status place = CheckWritable(options.output); !place.ok()) return Fail(place);
   StartInterruptThread();
   const auto done = QuantiseFile(options);
   if (!done.ok()) return Fail(done.status());

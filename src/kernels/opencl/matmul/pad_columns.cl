@@ -11,7 +11,7 @@ __kernel __attribute__((reqd_work_group_size(EDGE, ITEMS_Y, 1))) void gemm_pad_c
   __local uint tile[EDGE][EDGE + 1];
   const int x = get_local_id(0), y = get_local_id(1), z = get_global_id(2);
   const int first_row = (get_group_id(0) + get_global_offset(0) / EDGE) * EDGE;
-  const int first_column = get_group_id(1) * EDGE;
+  const int first_column = (get_group_id(1) + get_global_offset(1) / ITEMS_Y) * EDGE;
   from += from_offset + (long)z * rows * columns;
   to += to_offset + (long)z * columns * pitch;
   for (int i = y; i < EDGE; i += ITEMS_Y) {
