@@ -37,13 +37,14 @@ std::string Refusal(const kernels::StateAssignment& states, const ir::Graph& gro
     const auto narrows = [&](const std::vector<ir::ValueId>& ids,
                              const std::vector<State>& of_values) {
       for (size_t i = 0; i < ids.size(); ++i) {
-        if (of_values[i].storage == DType::kF16 && group.value(ids[i]).dtype == DType::kF32)
+        const DType type = group.value(ids[i]).dtype;
+        if (of_values[i].storage == DType::kF16 && (type == DType::kF32 || type == DType::kBF16))
           return true;
       }
       return false;
     };
     if (narrows(group.inputs, states.inputs) || narrows(group.outputs, states.outputs))
-      return "precision high stores no f32 value as f16";
+      return "precision high stores no f32 or bf16 value as f16";
   }
   const MemoryKind wanted = limits.memory;
   if (wanted == MemoryKind::kBuffer && AnyState(states, [](const State& state) {

@@ -191,6 +191,33 @@ output %y
   }));
 }
 
+/// bf16 reaches as far as f32, f16 does not.
+TEST(OpenClProducts, StoreNoBf16AsF16AtHighPrecision) {
+  auto opened = OpenClDevice::Open();
+  if (!opened.ok()) GTEST_SKIP() << "no OpenCL device: " << opened.status().message();
+  const auto& facts = (*opened)->facts();
+  const auto device =
+      OpenClDevice::Open(facts.platform, {.emulate_fp16 = true, .emulate_mma = true}).value();
+  const CpuDevice cpu(std::make_shared<ThreadPool>(1));
+  const DeviceSet devices(cpu, device.get());
+  ir::Graph graph = ops::Parse(
+                        "input %a: bf16[24x64]\ninput %b: bf16[64x40]\n"
+                        "%y = MatMul(%a, %b)\noutput %y\n")
+                        .value();
+  ASSERT_TRUE(ops::InferGraph(graph).ok());
+  const auto halves = [&](Precision precision) {
+    const Limits limits{
+        .preferred = DeviceKind::kOpenCl, .accelerator_only = true, .precision = precision};
+    const GroupChoices made = ListChoices(graph, {.nodes = {ir::NodeId{0}}}, devices, limits);
+    EXPECT_FALSE(made.choices.empty());
+    return std::ranges::count_if(made.choices, [](const Choice& choice) {
+      return choice.states().outputs[0].storage == DType::kF16;
+    });
+  };
+  EXPECT_EQ(halves(Precision::kHigh), 0);
+  EXPECT_GT(halves(Precision::kNormal), 0);
+}
+
 /// What `plan --explain` prints of a product: every step of the ladder, taken or with its reason.
 TEST(OpenClProducts, EveryStepOfTheLadderIsAChoiceOrSaysWhyNot) {
   auto opened = OpenClDevice::Open();
