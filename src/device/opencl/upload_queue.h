@@ -8,7 +8,7 @@
 
 namespace fettle {
 
-/// Made when it is first used: a queue for each upload takes longer than the upload. Thread-safe.
+/// One for all uploads of a device, made when it is first used. Thread-safe.
 class UploadQueue {
  public:
   UploadQueue(const OpenClApi& api, std::shared_ptr<void> context, cl_device_id device)
