@@ -123,6 +123,15 @@ class Pages(unittest.TestCase):
         self.assertEqual(history["points"][-1]["evaluations"], history["rows"])
         self.assertTrue(any(op["why"] and op["why"]["measured"] for op in data["ops"]))
 
+    def test_a_package_is_compared_with_the_default_plan(self):
+        made = run("tune", MODEL, *SMALL, "--level", "none", "-o", "kept.fettle")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        made = run("report", "kept.fettle", *SMALL, "--seconds", "0.05", "-o", "package.html", "--no-accuracy", "--no-advice")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        data = self.read("package.html")
+        self.assertEqual(data["plan"], "package")
+        self.assertTrue(data["comparison"]["pairs"] > 0)
+
     def test_names_of_models_are_text(self):
         name = "a<script>b<!--&.onnx"
         pathlib.Path(name).write_bytes(pathlib.Path(MODEL).read_bytes())
