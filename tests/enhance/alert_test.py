@@ -5,20 +5,12 @@ import pathlib
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 import media
+from checks import check, run_in_folder
 
-passed = failed = 0
 SCORE = "0.3"
-
-
-def check(name, condition, got=""):
-    global passed, failed
-    passed, failed = passed + bool(condition), failed + (not condition)
-    if not condition:
-        print(f"FAILED {name}: {got}")
 
 
 def run(program, *words):
@@ -171,17 +163,12 @@ def check_refusals(program, folder):
 
 
 def main():
-    reason = media.tools_missing()
-    if reason:
-        print(f"0 passed, 0 failed, 1 skipped: {reason}")
-        return 0
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
+    def check_all(folder):
         for part in (check_file, check_frames, check_resume, check_pictures, check_refusals):
             part(sys.argv[1], folder)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return failed > 0
+
+    run_in_folder(check_all)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -7,27 +7,16 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
-import threading
 
 import media
+from checks import check, run_in_folder
 
-passed, failed = 0, 0
-counting = threading.Lock()
 # The pixels that become others, because no encoder here has them.
 OTHER_PIXELS = {"full_range.mp4": "yuv420p", "rgb.mkv": "yuv444p", "odd_subsampled.mkv": "yuv420p"}
 # Colours that RGB does not have and the result needs.
 OTHER_TAGS = {"rgb.mkv", "full_range.mp4"}
 # Containers without times of presentation.
 WITHOUT_TIMES = {"elementary.264", "old.avi"}
-
-
-def check(name, condition, got=""):
-    global passed, failed
-    with counting:
-        passed, failed = passed + bool(condition), failed + (not condition)
-    if not condition:
-        print(f"FAILED {name}: {got}")
 
 
 def run(program, *words):
@@ -226,27 +215,17 @@ def check_pictures(program, folder):
 
 def main():
     program = sys.argv[1]
-    reason = media.tools_missing()
-    if reason:
-        print(f"skipped: {reason}")
-        print("0 passed, 0 failed, 1 skipped")
-        return
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
+
+    def check_all(folder):
         os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
         paths = media.make(folder)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             list(pool.map(lambda path: check_file(program, path, folder), paths))
-        check_chain(program, folder)
-        check_between(program, folder)
-        check_people(program, folder)
-        check_light(program, folder)
-        check_damage(program, folder)
-        check_refusals(program, folder)
-        check_pictures(program, folder)
-        check_command(program, folder)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    sys.exit(1 if failed else 0)
+        for part in (check_chain, check_between, check_people, check_light, check_damage, check_refusals, check_pictures,
+                     check_command):
+            part(program, folder)
+
+    run_in_folder(check_all)
 
 
 if __name__ == "__main__":

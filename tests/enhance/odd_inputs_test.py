@@ -5,20 +5,12 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 import media
+from checks import check, run_in_folder
 
-passed, failed = 0, 0
 # A segment of Exif, little endian, of one entry: the orientation.
 EXIF = "ffe1002245786966000049492a000800000001001201030001000000%02x00000000000000"
-
-
-def check(name, condition, got=""):
-    global passed, failed
-    passed, failed = passed + bool(condition), failed + (not condition)
-    if not condition:
-        print(f"FAILED {name}: {got}")
 
 
 def run(program, *words):
@@ -94,19 +86,12 @@ def check_refusals(program, folder):
 
 
 def main():
-    program = sys.argv[1]
-    reason = media.tools_missing()
-    if reason:
-        print(f"skipped: {reason}")
-        print("0 passed, 0 failed, 1 skipped")
-        return
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
+    def check_all(folder):
         os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
-        for check_part in (check_turned, check_webp, check_gif, check_refusals):
-            check_part(program, folder)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    sys.exit(1 if failed else 0)
+        for part in (check_turned, check_webp, check_gif, check_refusals):
+            part(sys.argv[1], folder)
+
+    run_in_folder(check_all)
 
 
 if __name__ == "__main__":

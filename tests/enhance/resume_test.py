@@ -7,19 +7,10 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 import media
-
-passed, failed = 0, 0
-
-
-def check(name, condition, got=""):
-    global passed, failed
-    passed, failed = passed + bool(condition), failed + (not condition)
-    if not condition:
-        print(f"FAILED {name}: {got}")
+from checks import check, run_in_folder
 
 
 def line(program, source, result, *more):
@@ -153,23 +144,16 @@ def check_pace(program, source, folder):
 
 def main():
     program, kills, seed = sys.argv[1], int((sys.argv[2:3] or ["8"])[0]), int((sys.argv[3:4] or ["1"])[0])
-    reason = media.tools_missing()
-    if reason:
-        print(f"skipped: {reason}")
-        print("0 passed, 0 failed, 1 skipped")
-        return
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
+
+    def check_all(folder):
         source = folder / "long.mkv"
         media.ffmpeg(*media.picture("160x120", 50, 24), "-f", "lavfi", "-i", "sine=duration=24", "-c:v", "libx264", "-preset",
                      "ultrafast", "-g", "40", "-c:a", "flac", source)
         check_kills(program, source, folder, kills, seed)
-        check_stop(program, source, folder)
-        check_kill_after_the_move(program, source, folder)
-        check_people(program, source, folder)
-        check_pace(program, source, folder)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    sys.exit(1 if failed else 0)
+        for part in (check_stop, check_kill_after_the_move, check_people, check_pace):
+            part(program, source, folder)
+
+    run_in_folder(check_all)
 
 
 if __name__ == "__main__":
