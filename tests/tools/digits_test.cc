@@ -48,8 +48,9 @@ std::string PathOf(const std::string& name) {
   return fmt::format("{}/models/{}.onnx", FETTLE_SOURCE_DIR, name);
 }
 
-/// What a network answers: a digit for each picture.
-std::string Answers(const std::string& name, const Tensor& pictures, bool by_oracles = false) {
+/// [picture][kClasses].
+std::vector<float> Scores(const std::string& name, const Tensor& pictures,
+                          bool by_oracles = false) {
   const auto model = runtime::Model::Load(PathOf(name));
   EXPECT_TRUE(model.ok()) << model.status().message();
   const auto session =
@@ -58,10 +59,16 @@ std::string Answers(const std::string& name, const Tensor& pictures, bool by_ora
   inputs["pictures"] = pictures;
   const Status status = session->Run(inputs, &outputs);
   EXPECT_TRUE(status.ok()) << status.message();
-  const float* scores = outputs.at("scores").as<float>().data();
+  const auto scores = outputs.at("scores").as<float>();
+  return {scores.begin(), scores.end()};
+}
+
+/// What a network answers: a digit for each picture.
+std::string Answers(const std::string& name, const Tensor& pictures) {
+  const std::vector<float> scores = Scores(name, pictures);
   std::string answers;
-  for (int64_t i = 0; i < pictures.shape()[0]; ++i, scores += kClasses) {
-    const auto digit = std::max_element(scores, scores + kClasses) - scores;
+  for (auto picture = scores.begin(); picture != scores.end(); picture += kClasses) {
+    const auto digit = std::max_element(picture, picture + kClasses) - picture;
     answers += static_cast<char>('0' + digit);
   }
   return answers;
@@ -83,9 +90,14 @@ TEST(Digits, AnswersAreRightAsOftenAsWhenTheNetworksWereShipped) {
   }
 }
 
-TEST(Digits, AnswersAreThoseOfTheOracles) {
-  const Digits digits = ReadDigits(8);
-  EXPECT_EQ(Answers("digits_bnn", digits.pictures), Answers("digits_bnn", digits.pictures, true));
+/// No order of additions turns a sign: scores differ by the rounding of the sums behind the last
+/// one.
+TEST(Digits, ScoresAreThoseOfTheOracles) {
+  const Tensor pictures = ReadDigits(8).pictures;
+  const std::vector<float> scores = Scores("digits_bnn", pictures);
+  const std::vector<float> expected = Scores("digits_bnn", pictures, true);
+  ASSERT_EQ(scores.size(), expected.size());
+  for (size_t i = 0; i < scores.size(); ++i) EXPECT_NEAR(scores[i], expected[i], 1e-4) << i;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 The binary network in the form that Fettle recognises: the forward pass alone, torch.where(x >= 0, 1, -1) for signs, weights
 of -1 and 1, batch normalisation as a scale and a shift behind the sum. Nothing of the straight-through estimator is left.
+What else it computes before its last sign is exact (exact.py).
 """
 
 import argparse
@@ -14,11 +15,13 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+import exact
 import net
 import pack_signs
 import pictures
 
 OPSET = 17
+CALIBRATION_SEED, CALIBRATION_PICTURES = 2, 512
 
 
 class Forward(nn.Module):
@@ -65,6 +68,8 @@ def main():
     parser.add_argument("out", type=pathlib.Path)
     arguments = parser.parse_args()
     binary = to_onnx(forward_form(load(arguments.state / "binary.pt", "xw")))
+    calibration, _ = pictures.draw(CALIBRATION_SEED, CALIBRATION_PICTURES)
+    print(f"sums of at most {exact.make_exact(binary, pictures.as_input(calibration))} bits")
     print(f"{pack_signs.pack(binary)} weights are bits")
     onnx.save(binary, arguments.out / "digits_bnn.onnx")
     onnx.save(to_onnx(load(arguments.state / "teacher.pt", "").requires_grad_(False)), arguments.out / "digits_fp32.onnx")
