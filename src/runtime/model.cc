@@ -55,8 +55,7 @@ Result<std::shared_ptr<const Model>> Model::LoadWith(const Importer& importer,
     RETURN_IF_ERROR(model->TakePackage(std::move(package), options));
   } else {
     RETURN_IF_ERROR(CheckName(path));
-    ASSIGN_OR_RETURN(ir::Graph imported,
-                     importer.file(path, &model->warnings_, options.overridden));
+    ASSIGN_OR_RETURN(ir::Graph imported, importer.file(path, &model->warnings_, options));
     RETURN_IF_ERROR(model->TakeImported(std::move(imported), options));
   }
   return std::shared_ptr<const Model>(std::move(model));
@@ -77,8 +76,8 @@ Result<std::shared_ptr<const Model>> Model::LoadBytesWith(const Importer& import
     RETURN_IF_ERROR(model->TakePackage(std::move(package), options));
   } else {
     RETURN_IF_ERROR(CheckName(model->name_));
-    ASSIGN_OR_RETURN(ir::Graph imported, importer.bytes(copy, owner, model->name_,
-                                                        &model->warnings_, options.overridden));
+    ASSIGN_OR_RETURN(ir::Graph imported,
+                     importer.bytes(copy, owner, model->name_, &model->warnings_, options));
     RETURN_IF_ERROR(model->TakeImported(std::move(imported), options));
   }
   return std::shared_ptr<const Model>(std::move(model));

@@ -26,6 +26,12 @@ struct LoadOptions {
   /// Initialisers that are graph inputs too and whose values every run gives: they become inputs.
   /// Other names, and packages, are not affected.
   std::vector<std::string> overridden;
+  /// The values that will be asked for; empty: all outputs. Where an unsupported operator leads to
+  /// another output, that one is left out, with a warning. Not of packages.
+  std::vector<std::string> outputs;
+  /// For looking at a model that cannot run: what an unsupported operator gives becomes an input of
+  /// floats and unknown shape. Not of packages.
+  bool unsupported_are_inputs = false;
   /// The devices beside the CPU that sessions will have, in their order. For packages made for
   /// them.
   std::vector<const Device*> accelerators;
@@ -44,10 +50,10 @@ struct LoadOptions {
 /// onnx::ImportBytes do.
 struct Importer {
   Result<ir::Graph> (*file)(const std::string& path, std::vector<std::string>* warnings,
-                            std::span<const std::string> overridden);
+                            const LoadOptions& options);
   Result<ir::Graph> (*bytes)(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                              const std::string& name, std::vector<std::string>* warnings,
-                             std::span<const std::string> overridden);
+                             const LoadOptions& options);
 };
 
 /// Immutable after loading and thread-safe; any number of sessions share it, its mapped file and

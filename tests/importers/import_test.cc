@@ -73,8 +73,8 @@ TEST(Import, InitialisersThatAreInputsMayBeOverridden) {
              .initializers = {FloatTensor("w", {2}, {3, 4}), FloatTensor("v", {2}, {5, 6})}}));
   const auto owner = std::make_shared<std::string>(model.bytes());
   const std::vector<std::string> overridden = {"w", "v", "nobody"};
-  const auto graph =
-      onnx::ImportBytes(std::as_bytes(std::span(*owner)), owner, "m.onnx", "", nullptr, overridden);
+  const auto graph = onnx::ImportBytes(std::as_bytes(std::span(*owner)), owner, "m.onnx", "",
+                                       nullptr, {.overridden = overridden});
   ASSERT_TRUE(graph.ok()) << Failure(graph);
   ASSERT_EQ(graph->inputs.size(), 2u);
   EXPECT_EQ(graph->value(graph->inputs[1]).name, "w");

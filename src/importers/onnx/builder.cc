@@ -15,9 +15,6 @@ namespace {
 /// What function expansion may copy where the file is small.
 constexpr size_t kLeastBudget = size_t{64} << 20;
 
-/// A value whose reader has heard why it cannot be had.
-Status AlreadyReported() { return Status(StatusCode::kUnsupported, ""); }
-
 Result<Constant> ScalarOrList(const AttributeMap& attributes) {
   const auto& [name, value] = *attributes.begin();
   const auto constant = [](const Result<Tensor>& tensor) -> Result<Constant> {
@@ -55,11 +52,11 @@ Status CheckWriters(const std::vector<NodeRecord>& nodes, const Scope& scope) {
 
 GraphBuilder::GraphBuilder(const ModelRecord& model, size_t file_bytes,
                            std::shared_ptr<const void> owner, ExternalFiles* external,
-                           std::span<const std::string> overridden)
+                           const ImportOptions& options)
     : model_(model),
       owner_(std::move(owner)),
       external_(external),
-      overridden_(overridden),
+      options_(options),
       budget_(std::max(kLeastBudget, 4 * file_bytes)) {}
 
 Status GraphBuilder::IndexFunctions() {
@@ -75,30 +72,34 @@ Result<ir::Graph> GraphBuilder::Build() {
   RETURN_IF_ERROR(IndexFunctions());
   ir::Graph graph;
   graph.name = model_.graph.name;
+  main_ = &graph;
   Scope scope(&graph, nullptr);
   RETURN_IF_ERROR(AddInitializers(model_.graph, /*is_main=*/true, &scope));
   RETURN_IF_ERROR(AddInputs(model_.graph, /*is_main=*/true, &scope));
   const Frame frame{.opsets = &model_.opsets};
-  RETURN_IF_ERROR(ImportNodes(model_.graph.nodes, frame, &scope));
-  RETURN_IF_ERROR(AddOutputs(model_.graph, /*is_main=*/true, &scope));
-  RETURN_IF_ERROR(report_.ToStatus());
+  RETURN_IF_ERROR(ImportNodes(model_.graph.nodes, AskedFor(), frame, &scope));
+  RETURN_IF_ERROR(AddOutputs(model_.graph, /*is_main=*/true, report_, &scope));
+  if (!options_.unsupported_are_inputs) RETURN_IF_ERROR(report_.ToStatus());
   RETURN_IF_ERROR(graph.Normalise());
   RETURN_IF_ERROR(ir::Verify(graph));
   return graph;
 }
 
-Status GraphBuilder::ImportNodes(const std::vector<NodeRecord>& nodes, const Frame& frame,
+Status GraphBuilder::ImportNodes(const std::vector<NodeRecord>& nodes,
+                                 std::span<const std::string_view> outputs, const Frame& frame,
                                  Scope* scope) {
   nodes_ += nodes.size();
   if (nodes_ > static_cast<size_t>(kMaxNodes))
     return InvalidModel("more than {} nodes after functions are expanded", kMaxNodes);
   RETURN_IF_ERROR(CheckWriters(nodes, *scope));
-  ASSIGN_OR_RETURN(const std::vector<size_t> order, ImportOrder(nodes));
-  for (size_t index : order) {
+  ASSIGN_OR_RETURN(const ImportPlan plan, PlanImport(nodes, outputs));
+  Frame here = frame;
+  for (size_t index : plan.order) {
     const NodeRecord& node = nodes[index];
     const auto is_named = [](std::string_view name) { return !name.empty(); };
     if (std::ranges::none_of(node.outputs, is_named)) continue;  // nobody can see what it does
-    const Status status = ImportNode(node, index, frame, scope);
+    here.needed = frame.needed && plan.needed[index];
+    const Status status = ImportNode(node, index, here, scope);
     if (!status.ok())
       return status.WithContext(DescribeRecord(node, index, OpsetOf(node.domain, frame)));
   }
@@ -111,8 +112,9 @@ Status GraphBuilder::ImportNode(const NodeRecord& node, size_t index, const Fram
     return ExpandFunction(*function, node, index, frame, scope);
   const int64_t opset = OpsetOf(node.domain, frame);
   const auto refuse = [&](std::string_view reason) {
-    report_.AddOperator(node.domain, node.op_type, opset, index, frame.prefix + node.name, reason);
-    return RefuseOutputs(node, scope);
+    ReportOf(frame).AddOperator(node.domain, node.op_type, opset, index, frame.prefix + node.name,
+                                reason);
+    return RefuseOutputs(node, frame, scope);
   };
   if (node.domain.empty() && node.op_type == "Constant") {
     const Result<ir::ValueId> id = MakeConstant(node, frame, scope);
@@ -123,18 +125,19 @@ Status GraphBuilder::ImportNode(const NodeRecord& node, size_t index, const Fram
   const Status rule = ops::CheckRule(node.domain, node.op_type, static_cast<int>(opset));
   if (!rule.ok()) return refuse(rule.message());
   ops::NeutralNode neutral;
-  ASSIGN_OR_RETURN(const bool complete, ReadOperands(node, scope, &neutral.inputs));
-  if (!complete) return RefuseOutputs(node, scope);
+  ASSIGN_OR_RETURN(const bool complete, ReadOperands(node, frame, scope, &neutral.inputs));
+  if (!complete) return RefuseOutputs(node, frame, scope);
   neutral.op_type = node.op_type;
   neutral.domain = node.domain;
   neutral.opset = static_cast<int>(opset);
   neutral.name = frame.prefix + LabelOf(node, index);
   neutral.index = frame.index >= 0 ? frame.index : static_cast<int>(index);
   const Status status = RunRule(neutral, node, frame, scope);
-  return status.code() == StatusCode::kUnsupported ? refuse(status.message()) : status;
+  if (status.code() != StatusCode::kUnsupported) return status;
+  return status.message().empty() ? RefuseOutputs(node, frame, scope) : refuse(status.message());
 }
 
-Result<bool> GraphBuilder::ReadOperands(const NodeRecord& node, Scope* scope,
+Result<bool> GraphBuilder::ReadOperands(const NodeRecord& node, const Frame& frame, Scope* scope,
                                         std::vector<ir::ValueId>* ids) {
   bool complete = true;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -150,7 +153,7 @@ Result<bool> GraphBuilder::ReadOperands(const NodeRecord& node, Scope* scope,
     }
     if (!binding->refused.ok()) {
       complete = false;
-      if (!binding->refused.message().empty()) report_.AddOther(binding->refused.message());
+      if (!binding->refused.message().empty()) ReportOf(frame).AddOther(binding->refused.message());
     }
     ids->push_back(binding->id);
   }
@@ -190,10 +193,11 @@ Status GraphBuilder::BindOutputs(const NodeRecord& node, const std::vector<ir::V
   return OkStatus();
 }
 
-Status GraphBuilder::RefuseOutputs(const NodeRecord& node, Scope* scope) {
+Status GraphBuilder::RefuseOutputs(const NodeRecord& node, const Frame& frame, Scope* scope) {
+  if (IsLookedAt(frame, *scope)) KeepOperands(node, scope);
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     const std::string_view name = node.outputs[i];
-    if (!name.empty() && !scope->Define(name, scope->Refuse(AlreadyReported())))
+    if (!name.empty() && !scope->Define(name, Missing(name, frame, scope)))
       return InvalidModel("output {} '{}': a graph input or initialiser has this name", i, name);
   }
   return OkStatus();

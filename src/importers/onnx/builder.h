@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "importers/onnx/external.h"
+#include "importers/onnx/importer.h"
 #include "importers/onnx/report.h"
 #include "importers/onnx/scope.h"
 #include "importers/onnx/wire.h"
@@ -32,6 +33,7 @@ struct Frame {
   std::string prefix;                        // before the names of nodes and values
   int index = -1;                            // of the calling node in the main graph
   int depth = 0;                             // of functions and sub-graphs
+  bool needed = true;                        // whether an output that is asked for follows
 };
 
 /// One import; used once.
@@ -40,10 +42,12 @@ class GraphBuilder {
   /// The records must outlive the builder; `owner` keeps the bytes behind them alive and goes into
   /// the constants.
   GraphBuilder(const ModelRecord& model, size_t file_bytes, std::shared_ptr<const void> owner,
-               ExternalFiles* external, std::span<const std::string> overridden = {});
+               ExternalFiles* external, const ImportOptions& options);
 
   /// Messages do not name the file.
   Result<ir::Graph> Build();
+  /// Lines on what the graph lacks that nothing asked for needs.
+  std::vector<std::string> LeftOut() const;
 
  private:
   /// Domain, operator, overload.
@@ -54,20 +58,39 @@ class GraphBuilder {
   Status AddInitializers(const GraphRecord& record, bool is_main, Scope* scope);
   /// Initialisers of the main graph that are inputs because the caller gives their values.
   std::unordered_set<std::string_view> OverriddenInitializers() const;
-  Status AddOutput(const NamedRecord& record, bool is_main, Scope* scope);
+  Status AddOutput(const NamedRecord& record, bool is_main, UnsupportedReport& report,
+                   Scope* scope);
   Status IndexFunctions();
-  Status AddOutputs(const GraphRecord& record, bool is_main, Scope* scope);
+  Status AddOutputs(const GraphRecord& record, bool is_main, UnsupportedReport& report,
+                    Scope* scope);
+  /// The names in options_.outputs, or of all outputs.
+  std::vector<std::string_view> AskedFor() const;
+  bool IsAskedFor(std::string_view output) const;
 
-  Status ImportNodes(const std::vector<NodeRecord>& nodes, const Frame& frame, Scope* scope);
+  /// Where a node that cannot be had is reported: as nothing to worry about where none needs it.
+  UnsupportedReport& ReportOf(const Frame& frame) { return frame.needed ? report_ : unneeded_; }
+  /// `outputs` are names that have to be known behind the last node.
+  Status ImportNodes(const std::vector<NodeRecord>& nodes,
+                     std::span<const std::string_view> outputs, const Frame& frame, Scope* scope);
   Status ImportNode(const NodeRecord& node, size_t index, const Frame& frame, Scope* scope);
   /// The node's operands, none refused; false where one was (reported, outputs refused).
-  Result<bool> ReadOperands(const NodeRecord& node, Scope* scope, std::vector<ir::ValueId>* ids);
+  Result<bool> ReadOperands(const NodeRecord& node, const Frame& frame, Scope* scope,
+                            std::vector<ir::ValueId>* ids);
   Status RunRule(ops::NeutralNode& neutral, const NodeRecord& node, const Frame& frame,
                  Scope* scope);
   Result<ir::ValueId> MakeConstant(const NodeRecord& node, const Frame& frame, Scope* scope);
   Status BindOutputs(const NodeRecord& node, const std::vector<ir::ValueId>& bound,
                      const Frame& frame, Scope* scope);
-  Status RefuseOutputs(const NodeRecord& node, Scope* scope);
+  Status RefuseOutputs(const NodeRecord& node, const Frame& frame, Scope* scope);
+  /// What stands for a value that cannot be had.
+  Binding Missing(std::string_view name, const Frame& frame, Scope* scope);
+  /// Whether it is to be an input (options_.unsupported_are_inputs).
+  bool IsLookedAt(const Frame& frame, const Scope& scope) const;
+  /// What the file says of a value of the main graph; of floats and unknown shape where it does
+  /// not.
+  ir::Value Described(std::string_view name) const;
+  /// Makes the operands of a refused node graph outputs, so that what leads to them stays.
+  void KeepOperands(const NodeRecord& node, Scope* scope);
 
   /// Values of all attributes but sub-graphs; references are resolved.
   Result<AttributeMap> ReadAttributes(const NodeRecord& node, const Frame& frame);
@@ -91,10 +114,12 @@ class GraphBuilder {
   const ModelRecord& model_;
   std::shared_ptr<const void> owner_;
   ExternalFiles* external_;
-  std::span<const std::string> overridden_;
+  const ImportOptions& options_;
+  const ir::Graph* main_ = nullptr;  // while it is built
   std::map<Key, const FunctionRecord*> functions_;
   std::map<const char*, ir::Attribute> function_tensors_;
-  UnsupportedReport report_;
+  UnsupportedReport report_, unneeded_;
+  std::vector<std::string> left_out_;  // outputs
   size_t nodes_ = 0;
   size_t budget_;
 };

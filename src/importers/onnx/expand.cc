@@ -1,11 +1,13 @@
 // What nests: attributes that refer to a caller, sub-graphs and their captures, and model-local
 // functions, which are expanded where they are called.
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "importers/onnx/attribute.h"
 #include "importers/onnx/builder.h"
 #include "importers/onnx/order.h"
+#include "importers/onnx/report.h"
 
 namespace fettle::onnx {
 namespace {
@@ -23,6 +25,20 @@ std::string CallChain(const FunctionRecord& function, const Frame& frame) {
     if (at->function == &function) break;
   }
   return chain;
+}
+
+std::vector<std::string_view> OutputNames(const GraphRecord& graph) {
+  std::vector<std::string_view> names;
+  for (const NamedRecord& output : graph.outputs) names.push_back(output.name);
+  return names;
+}
+
+/// Whether none of the values is refused.
+bool HasAll(Scope& scope, const std::vector<std::string_view>& names) {
+  return std::ranges::all_of(names, [&](std::string_view name) {
+    const Binding* binding = scope.Find(name);
+    return binding != nullptr && binding->refused.ok();
+  });
 }
 
 }  // namespace
@@ -102,6 +118,7 @@ struct GraphBuilder::SubGraphs {
 Status GraphBuilder::ImportSubGraphs(const NodeRecord& node, const Frame& frame, Scope* scope,
                                      ops::NeutralNode* neutral) {
   SubGraphs subs;
+  bool complete = true;
   for (const AttributeRecord& record : node.attributes) {
     if (record.graph == nullptr) continue;
     if (!record.ref_name.empty())
@@ -115,20 +132,21 @@ Status GraphBuilder::ImportSubGraphs(const NodeRecord& node, const Frame& frame,
     const auto import = [&]() -> Status {
       RETURN_IF_ERROR(AddInitializers(*record.graph, /*is_main=*/false, &inner));
       RETURN_IF_ERROR(AddInputs(*record.graph, /*is_main=*/false, &inner));
-      RETURN_IF_ERROR(ImportNodes(record.graph->nodes, inner_frame, &inner));
-      return AddOutputs(*record.graph, /*is_main=*/false, &inner);
+      RETURN_IF_ERROR(
+          ImportNodes(record.graph->nodes, OutputNames(*record.graph), inner_frame, &inner));
+      return AddOutputs(*record.graph, /*is_main=*/false, ReportOf(frame), &inner);
     };
     const Status status = import();
     if (!status.ok()) return status.WithContext(fmt::format("attribute '{}'", record.name));
+    complete = complete && HasAll(inner, OutputNames(*record.graph));
     subs.Add(std::move(branch), inner.captures());
   }
+  if (!complete) return AlreadyReported();
   if (subs.branches.empty()) return OkStatus();
   subs.AddCaptureInputs(scope->graph());
   for (SubGraphs::Branch& branch : subs.branches) {
-    if (report_.empty()) {
-      RETURN_IF_ERROR(branch.graph->Normalise());
-      RETURN_IF_ERROR(ir::Verify(*branch.graph));
-    }
+    RETURN_IF_ERROR(branch.graph->Normalise());
+    RETURN_IF_ERROR(ir::Verify(*branch.graph));
     neutral->attributes.Set(branch.attribute, std::shared_ptr<const ir::Graph>(branch.graph));
   }
   neutral->inputs.insert(neutral->inputs.end(), subs.outer.begin(), subs.outer.end());
@@ -224,7 +242,8 @@ Status GraphBuilder::ExpandFunction(const FunctionRecord& function, const NodeRe
   Scope inner(&scope->graph(), nullptr);
   RETURN_IF_ERROR(BindArguments(function, node, scope, &inner));
   const auto first_inner = static_cast<ir::ValueId>(scope->graph().values().size());
-  RETURN_IF_ERROR(ImportNodes(function.nodes, inner_frame, &inner));
+  inner_frame.needed = frame.needed;
+  RETURN_IF_ERROR(ImportNodes(function.nodes, function.outputs, inner_frame, &inner));
   return BindResults(function, node, frame, first_inner, scope, &inner);
 }
 

@@ -44,32 +44,36 @@ Status CheckVersions(const ModelRecord& model, const std::string& file_name,
 
 Result<ir::Graph> Import(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                          const std::string& file_name, const std::string& external_dir,
-                         std::vector<std::string>* warnings,
-                         std::span<const std::string> overridden) {
+                         std::vector<std::string>* warnings, const ImportOptions& options) {
   ASSIGN_OR_RETURN(const ModelRecord model, ReadModel(AsText(bytes)));
   RETURN_IF_ERROR(CheckVersions(model, file_name, warnings));
   ExternalFiles external(external_dir);
-  return GraphBuilder(model, bytes.size(), std::move(owner), &external, overridden).Build();
+  GraphBuilder builder(model, bytes.size(), std::move(owner), &external, options);
+  Result<ir::Graph> graph = builder.Build();
+  if (graph.ok() && warnings != nullptr) {
+    for (const std::string& line : builder.LeftOut())
+      warnings->push_back(fmt::format("{}: {}", file_name, line));
+  }
+  return graph;
 }
 
 }  // namespace
 
 Result<ir::Graph> ImportBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                               const std::string& file_name, const std::string& external_dir,
-                              std::vector<std::string>* warnings,
-                              std::span<const std::string> overridden) {
+                              std::vector<std::string>* warnings, const ImportOptions& options) {
   Result<ir::Graph> graph =
-      Import(bytes, std::move(owner), file_name, external_dir, warnings, overridden);
+      Import(bytes, std::move(owner), file_name, external_dir, warnings, options);
   if (!graph.ok()) return graph.status().WithContext(file_name);
   return graph;
 }
 
 Result<ir::Graph> ImportFile(const std::string& path, std::vector<std::string>* warnings,
-                             std::span<const std::string> overridden) {
+                             const ImportOptions& options) {
   ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   return ImportBytes(file->bytes(), file, FileName(path), folder.empty() ? "." : folder.string(),
-                     warnings, overridden);
+                     warnings, options);
 }
 
 Result<ModelSummary> Summarise(const std::string& path) {

@@ -4,12 +4,14 @@
 
 #include "importers/onnx/attribute.h"
 #include "importers/onnx/builder.h"
+#include "importers/onnx/proto.h"
 #include "importers/onnx/tensor_data.h"
 
 namespace fettle::onnx {
 
 std::unordered_set<std::string_view> GraphBuilder::OverriddenInitializers() const {
-  std::unordered_set<std::string_view> names(overridden_.begin(), overridden_.end());
+  std::unordered_set<std::string_view> names(options_.overridden.begin(),
+                                             options_.overridden.end());
   const auto is_input = [&](std::string_view name) {
     return std::ranges::any_of(model_.graph.inputs,
                                [&](const NamedRecord& input) { return input.name == name; });
@@ -71,30 +73,106 @@ Status GraphBuilder::AddInputs(const GraphRecord& record, bool is_main, Scope* s
   return OkStatus();
 }
 
-Status GraphBuilder::AddOutputs(const GraphRecord& record, bool is_main, Scope* scope) {
+std::vector<std::string_view> GraphBuilder::AskedFor() const {
+  if (!options_.outputs.empty()) return {options_.outputs.begin(), options_.outputs.end()};
+  std::vector<std::string_view> names;
+  for (const NamedRecord& output : model_.graph.outputs) names.push_back(output.name);
+  return names;
+}
+
+bool GraphBuilder::IsAskedFor(std::string_view output) const {
+  return options_.outputs.empty() ||
+         std::ranges::find(options_.outputs, output) != options_.outputs.end();
+}
+
+std::vector<std::string> GraphBuilder::LeftOut() const {
+  std::vector<std::string> lines;
+  if (!unneeded_.empty())
+    lines.push_back(fmt::format("left out, as no output needs it: {}", unneeded_.Text()));
+  for (const std::string& output : left_out_) {
+    lines.push_back(
+        fmt::format("output '{}' is left out: an unsupported operator leads to it, and "
+                    "other outputs were asked for",
+                    output));
+  }
+  return lines;
+}
+
+bool GraphBuilder::IsLookedAt(const Frame& frame, const Scope& scope) const {
+  return options_.unsupported_are_inputs && frame.needed && &scope.graph() == main_;
+}
+
+ir::Value GraphBuilder::Described(std::string_view name) const {
+  for (std::string_view body : model_.graph.value_infos) {
+    std::string_view described;
+    const Status read = ForEachField(body, "value", [&](auto& field) {
+      if (field.tag_and_type() == BytesField(1)) {
+        described = View(field);
+      } else {
+        field.skip();
+      }
+      return OkStatus();
+    });
+    if (!read.ok() || described != name) continue;
+    const Result<ir::Value> value = DecodeValueInfo({name, body});
+    if (value.ok() && value->dtype != DType::kUndefined) return *value;
+  }
+  return {.dtype = DType::kF32};
+}
+
+Binding GraphBuilder::Missing(std::string_view name, const Frame& frame, Scope* scope) {
+  if (!IsLookedAt(frame, *scope)) return scope->Refuse(AlreadyReported());
+  ir::Value value = Described(name);
+  value.name = frame.prefix + std::string(name);
+  ir::Graph& graph = scope->graph();
+  Binding binding{.id = graph.AddValue(std::move(value))};
+  graph.inputs.push_back(binding.id);
+  return binding;
+}
+
+void GraphBuilder::KeepOperands(const NodeRecord& node, Scope* scope) {
+  ir::Graph& graph = scope->graph();
+  for (std::string_view name : node.inputs) {
+    const Binding* binding = name.empty() ? nullptr : scope->Find(name);
+    if (binding == nullptr || !binding->refused.ok() || binding->id == ir::kAbsent) continue;
+    const bool is_known = graph.value(binding->id).is_constant() ||
+                          std::ranges::find(graph.inputs, binding->id) != graph.inputs.end() ||
+                          std::ranges::find(graph.outputs, binding->id) != graph.outputs.end();
+    if (!is_known) graph.outputs.push_back(binding->id);
+  }
+}
+
+Status GraphBuilder::AddOutputs(const GraphRecord& record, bool is_main, UnsupportedReport& report,
+                                Scope* scope) {
   if (is_main && record.outputs.empty()) return InvalidModel("the graph has no outputs");
   std::unordered_set<std::string_view> seen;
   for (const NamedRecord& output : record.outputs) {
     if (output.name.empty()) return InvalidModel("a graph output has no name");
     const std::string context = fmt::format("output '{}'", output.name);
     if (is_main && !seen.insert(output.name).second) continue;  // results go by name
-    const Status status = AddOutput(output, is_main, scope);
+    const Binding* binding = scope->Find(output.name);
+    if (is_main && !IsAskedFor(output.name) && binding != nullptr && !binding->refused.ok()) {
+      left_out_.emplace_back(output.name);
+      continue;
+    }
+    const Status status = AddOutput(output, is_main, report, scope);
     if (!status.ok()) return status.WithContext(context);
   }
   return OkStatus();
 }
 
-Status GraphBuilder::AddOutput(const NamedRecord& record, bool is_main, Scope* scope) {
+Status GraphBuilder::AddOutput(const NamedRecord& record, bool is_main, UnsupportedReport& report,
+                               Scope* scope) {
   const Binding* binding = scope->Find(record.name);
   if (binding == nullptr || binding->id == ir::kAbsent) return InvalidModel("is never written");
   const std::string context = fmt::format("output '{}'", record.name);
   if (!binding->refused.ok() && !binding->refused.message().empty())
-    report_.AddOther(binding->refused.WithContext(context).message());
+    report.AddOther(binding->refused.WithContext(context).message());
   ir::Graph& graph = scope->graph();
   Result<ir::Value> declared = DecodeValueInfo(record);
   if (!declared.ok()) {
     if (declared.status().code() != StatusCode::kUnsupported) return declared.status();
-    report_.AddOther(declared.status().WithContext(context).message());
+    report.AddOther(declared.status().WithContext(context).message());
     graph.outputs.push_back(binding->id);
     return OkStatus();
   }
@@ -113,7 +191,9 @@ Status GraphBuilder::AddOutput(const NamedRecord& record, bool is_main, Scope* s
     value.shape = declared->shape;
     value.symbols = declared->symbols;
   }
-  graph.outputs.push_back(id);
+  // One that leads to an unsupported operator may be there already (KeepOperands).
+  if (!is_main || std::ranges::find(graph.outputs, id) == graph.outputs.end())
+    graph.outputs.push_back(id);
   return OkStatus();
 }
 

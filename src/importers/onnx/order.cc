@@ -1,5 +1,6 @@
 #include "importers/onnx/order.h"
 
+#include <algorithm>
 #include <functional>
 #include <queue>
 #include <unordered_map>
@@ -82,6 +83,22 @@ size_t NodeOnCycle(const Dependencies& needs, const std::vector<bool>& done) {
   return at;
 }
 
+/// What `outputs` follow from.
+std::vector<bool> FindNeeded(const std::vector<NodeRecord>& nodes, const Dependencies& needs,
+                             const std::vector<size_t>& order,
+                             std::span<const std::string_view> outputs) {
+  const std::unordered_set<std::string_view> asked(outputs.begin(), outputs.end());
+  std::vector<bool> needed(nodes.size());
+  for (auto it = order.rbegin(); it != order.rend(); ++it) {
+    needed[*it] = needed[*it] || std::ranges::any_of(nodes[*it].outputs, [&](auto name) {
+                    return asked.contains(name);
+                  });
+    if (!needed[*it]) continue;
+    for (size_t writer : needs[*it]) needed[writer] = true;
+  }
+  return needed;
+}
+
 }  // namespace
 
 std::string LabelOf(const NodeRecord& node, size_t index) {
@@ -97,7 +114,8 @@ std::string DescribeRecord(const NodeRecord& node, size_t index, int64_t opset) 
   return text + ")";
 }
 
-Result<std::vector<size_t>> ImportOrder(const std::vector<NodeRecord>& nodes) {
+Result<ImportPlan> PlanImport(const std::vector<NodeRecord>& nodes,
+                              std::span<const std::string_view> outputs) {
   ASSIGN_OR_RETURN(const Dependencies needs, FindDependencies(nodes));
   std::vector<size_t> pending(nodes.size());
   Dependencies followers(nodes.size());
@@ -122,7 +140,8 @@ Result<std::vector<size_t>> ImportOrder(const std::vector<NodeRecord>& nodes) {
     const size_t i = NodeOnCycle(needs, done);
     return InvalidModel("{}: is part of a cycle of nodes", DescribeRecord(nodes[i], i, 0));
   }
-  return order;
+  std::vector<bool> needed = FindNeeded(nodes, needs, order, outputs);
+  return ImportPlan{std::move(order), std::move(needed)};
 }
 
 }  // namespace fettle::onnx

@@ -34,7 +34,10 @@ void UnsupportedReport::AddOther(std::string text) {
 }
 
 Status UnsupportedReport::ToStatus() const {
-  if (empty()) return OkStatus();
+  return empty() ? OkStatus() : Status(StatusCode::kUnsupported, Text());
+}
+
+std::string UnsupportedReport::Text() const {
   std::vector<std::string> parts;
   for (const Operator& op : operators_) {
     std::string part = fmt::format("{} (opset {}, {} node{}, first #{}", op.name, op.opset,
@@ -50,7 +53,7 @@ Status UnsupportedReport::ToStatus() const {
   }
   if (!others_.empty())
     text += fmt::format("{}{}", text.empty() ? "" : "; ", fmt::join(others_, "; "));
-  return Status(StatusCode::kUnsupported, text);
+  return text;
 }
 
 }  // namespace fettle::onnx

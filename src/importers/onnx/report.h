@@ -9,6 +9,9 @@
 
 namespace fettle::onnx {
 
+/// Of a value whose reader has heard why it cannot be had.
+inline Status AlreadyReported() { return Status(StatusCode::kUnsupported, ""); }
+
 class UnsupportedReport {
  public:
   /// One node of an unsupported operator. `reason` is empty where the operator is unknown.
@@ -19,8 +22,10 @@ class UnsupportedReport {
 
   bool empty() const { return operators_.empty() && others_.empty(); }
 
-  /// OK where nothing was added, else one kUnsupported:
-  /// "2 unsupported operators: Foo (opset 13, 3 nodes, first #12 'x'), com.acme.Bar (...)".
+  /// "2 unsupported operators: Foo (opset 13, 3 nodes, first #12 'x'), com.acme.Bar (...)"; ""
+  /// where nothing was added.
+  std::string Text() const;
+  /// One kUnsupported with that text; OK where nothing was added.
   Status ToStatus() const;
 
  private:

@@ -28,6 +28,7 @@ class Scope {
   Scope& operator=(const Scope&) = delete;
 
   ir::Graph& graph() { return *graph_; }
+  const ir::Graph& graph() const { return *graph_; }
 
   /// False where the name is taken in this scope.
   bool Define(std::string_view name, Binding binding);

@@ -161,6 +161,7 @@ Status WireReader::Graph(std::string_view body, int depth, GraphRecord* graph) {
       case BytesField(5): return Named(View(field), 8, "initialiser", &graph->initializers);
       case BytesField(11): return Named(View(field), 1, "graph input", &graph->inputs);
       case BytesField(12): return Named(View(field), 1, "graph output", &graph->outputs);
+      case BytesField(13): graph->value_infos.push_back(View(field)); return Count();
       case BytesField(15): graph->has_sparse_initializers = true; [[fallthrough]];
       default: field.skip();
     }

@@ -63,6 +63,7 @@ struct GraphRecord {
   std::vector<NamedRecord> initializers;
   std::vector<NamedRecord> inputs;
   std::vector<NamedRecord> outputs;
+  std::vector<std::string_view> value_infos;  // ValueInfoProto of values in between
   bool has_sparse_initializers = false;
 };
 

@@ -5,13 +5,24 @@
 namespace fettle::runtime {
 namespace {
 
-Result<ir::Graph> ImportBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
-                              const std::string& name, std::vector<std::string>* warnings,
-                              std::span<const std::string> overridden) {
-  return onnx::ImportBytes(bytes, std::move(owner), name, "", warnings, overridden);
+onnx::ImportOptions ImportOptionsOf(const LoadOptions& options) {
+  return {.overridden = options.overridden,
+          .outputs = options.outputs,
+          .unsupported_are_inputs = options.unsupported_are_inputs};
 }
 
-constexpr Importer kOnnx = {.file = onnx::ImportFile, .bytes = ImportBytes};
+Result<ir::Graph> ImportFile(const std::string& path, std::vector<std::string>* warnings,
+                             const LoadOptions& options) {
+  return onnx::ImportFile(path, warnings, ImportOptionsOf(options));
+}
+
+Result<ir::Graph> ImportBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                              const std::string& name, std::vector<std::string>* warnings,
+                              const LoadOptions& options) {
+  return onnx::ImportBytes(bytes, std::move(owner), name, "", warnings, ImportOptionsOf(options));
+}
+
+constexpr Importer kOnnx = {.file = ImportFile, .bytes = ImportBytes};
 
 }  // namespace
 

@@ -58,8 +58,29 @@ Json ValueJson(const ir::Value& value) {
           {"shape", value.shape ? shape : Json(nullptr)}};
 }
 
+/// The items of a message such as "2 unsupported operators: Foo (opset 13, ...), Bar (opset 1,
+/// ...)".
+std::vector<std::string> UnsupportedItems(const std::string& message) {
+  const size_t title = message.find("unsupported operator"), colon = message.find(": ", title);
+  if (title == std::string::npos || colon == std::string::npos) return {message};
+  std::vector<std::string> items;
+  size_t begin = colon + 2;
+  // A comma may stand inside a reason too; the next item is a name and its opset.
+  for (size_t end = message.find("), ", begin); end != std::string::npos;
+       end = message.find("), ", end + 1)) {
+    const size_t blank = message.find(' ', end + 3);
+    if (blank == std::string::npos || message.compare(blank, 8, " (opset ") != 0) continue;
+    items.push_back(message.substr(begin, end + 1 - begin));
+    begin = end + 3;
+  }
+  items.push_back(message.substr(begin));
+  return items;
+}
+
+/// `unsupported`: OK, or what keeps the model from running.
 void PrintJsonInspection(const InspectOptions& options, const runtime::Model& model,
-                         const Inspection& inspection, const std::vector<std::string>& warnings) {
+                         const Inspection& inspection, const Status& unsupported,
+                         const std::vector<std::string>& warnings) {
   const ir::Graph& graph = model.graph();
   Json document = {{"model", options.model},
                    {"inputs", Json::array()},
@@ -75,7 +96,8 @@ void PrintJsonInspection(const InspectOptions& options, const runtime::Model& mo
   document["macs"] = inspection.macs;
   document["bytes"] = inspection.bytes;
   document["weight_bytes"] = model.weight_bytes();
-  document["unsupported"] = Json::array();
+  document["unsupported"] =
+      unsupported.ok() ? Json::array() : Json(UnsupportedItems(unsupported.message()));
   document["in_floats"] = Json::array();
   for (const auto& [node, op, reason] : inspection.in_floats)
     document["in_floats"].push_back({{"node", node}, {"op", op}, {"reason", reason}});
@@ -150,26 +172,7 @@ void PrintTables(const InspectOptions& options, const runtime::Model& model,
   if (model.package() != nullptr) fmt::print("\n{}", PackageText(*model.package()));
 }
 
-/// The items of a message such as "2 unsupported operators: Foo (opset 13, ...), Bar (opset 1,
-/// ...)".
-std::vector<std::string> UnsupportedItems(const std::string& message) {
-  const size_t title = message.find("unsupported operator"), colon = message.find(": ", title);
-  if (title == std::string::npos || colon == std::string::npos) return {message};
-  std::vector<std::string> items;
-  size_t begin = colon + 2;
-  // A comma may stand inside a reason too; the next item is a name and its opset.
-  for (size_t end = message.find("), ", begin); end != std::string::npos;
-       end = message.find("), ", end + 1)) {
-    const size_t blank = message.find(' ', end + 3);
-    if (blank == std::string::npos || message.compare(blank, 8, " (opset ") != 0) continue;
-    items.push_back(message.substr(begin, end + 1 - begin));
-    begin = end + 3;
-  }
-  items.push_back(message.substr(begin));
-  return items;
-}
-
-/// A model that cannot be loaded for want of operators still has its JSON: all of them at once.
+/// A model that cannot even be looked at for want of operators still has its JSON: all of them.
 int ReportUnsupported(const InspectOptions& options, const Status& status) {
   if (options.common.json) {
     PrintJson({{"model", options.model},
@@ -188,25 +191,31 @@ int InspectCommand(const InspectOptions& options) {
   std::vector<std::string> warnings;
   const Status common = CheckCpuOptions(options.common, warnings);
   if (!common.ok()) return Fail(common);
-  auto model = LoadModel(options.model,
-                         {.strict = options.strict, .binary_lenient = options.binary_lenient});
-  if (model.status().code() == StatusCode::kUnsupported)
-    return ReportUnsupported(options, model.status());
+  runtime::LoadOptions load{.strict = options.strict, .binary_lenient = options.binary_lenient};
+  auto model = LoadModel(options.model, load);
+  const Status unsupported = model.status();
+  if (unsupported.code() == StatusCode::kUnsupported) {
+    // What an unknown operator gives is an input then: all else can be looked at.
+    load.unsupported_are_inputs = true;
+    model = LoadModel(options.model, load);
+    if (!model.ok()) return ReportUnsupported(options, unsupported);
+  }
   if (!model.ok()) return Fail(model.status());
   warnings.insert(warnings.end(), (*model)->warnings().begin(), (*model)->warnings().end());
   const auto shapes = ParseShapes(options.common.shapes);
   if (!shapes.ok()) return Fail(shapes.status());
-  auto inspection = Inspect(**model, *shapes, options.binary, warnings);
+  auto inspection = Inspect(**model, *shapes, options.binary, !unsupported.ok(), warnings);
   const Status damage = (*model)->damage();
   if (!damage.ok()) return Fail(damage);
+  if (!inspection.ok() && !unsupported.ok()) return ReportUnsupported(options, unsupported);
   if (!inspection.ok()) return Fail(inspection.status());
   PrintWarnings(warnings);
   if (options.common.json) {
-    PrintJsonInspection(options, **model, *inspection, warnings);
+    PrintJsonInspection(options, **model, *inspection, unsupported, warnings);
   } else {
     PrintTables(options, **model, *inspection);
   }
-  return kExitOk;
+  return unsupported.ok() ? kExitOk : Fail(unsupported);
 }
 
 }  // namespace

@@ -201,10 +201,23 @@ void AddUnused(const RunOptions& options, const OutputPlan& plan, Job& job) {
         fmt::format("--preprocess {} has no effect: there is no picture", options.job.preprocess));
 }
 
+/// The names where all arguments are NAME=FILE; empty where one asks for other outputs, too.
+std::vector<std::string> NamesIn(const std::vector<std::string>& arguments) {
+  std::vector<std::string> names;
+  for (const std::string& argument : arguments) {
+    const size_t end = argument.find('=');
+    if (end == std::string::npos) return {};
+    names.push_back(argument.substr(0, end));
+  }
+  return names;
+}
+
 int Run(const RunOptions& options) {
   InstallLog(options.job.common.log);
   StartInterruptThread();
-  auto job = MakeJob(options.job);
+  JobOptions asked = options.job;
+  asked.asked = NamesIn(options.outputs);
+  auto job = MakeJob(asked);
   if (!job.ok()) return Fail(job.status());
   RunResult result;
   if (!options.labels.empty()) {

@@ -55,18 +55,31 @@ void AddCosts(const ir::Graph& graph, Inspection& inspection) {
   for (const auto& [name, sum] : inspection.ops) inspection.bytes += sum.bytes;
 }
 
-}  // namespace
-
-Result<Inspection> Inspect(const runtime::Model& model, const std::map<std::string, Shape>& given,
-                           bool lists_binary, std::vector<std::string>& warnings) {
-  Inspection inspection;
-  for (const ir::Node& node : model.graph().nodes()) ++inspection.ops[std::string(node.op)].nodes;
+/// The model's graph at those shapes.
+Result<ir::Graph> GraphAt(const runtime::Model& model, const std::map<std::string, Shape>& given,
+                          Inspection& inspection, std::vector<std::string>& warnings) {
   ASSIGN_OR_RETURN(inspection.shapes, runtime::DefaultShapes(model, given, &warnings));
   ir::Graph graph = model.graph();
   for (ir::ValueId id : graph.inputs)
     graph.value(id).shape = inspection.shapes[graph.value(id).name];
   RETURN_IF_ERROR(passes::Specialise(graph));
-  AddCosts(graph, inspection);
+  return graph;
+}
+
+}  // namespace
+
+Result<Inspection> Inspect(const runtime::Model& model, const std::map<std::string, Shape>& given,
+                           bool lists_binary, bool is_partial, std::vector<std::string>& warnings) {
+  Inspection inspection;
+  for (const ir::Node& node : model.graph().nodes()) ++inspection.ops[std::string(node.op)].nodes;
+  Result<ir::Graph> specialised = GraphAt(model, given, inspection, warnings);
+  if (!specialised.ok() && !is_partial) return specialised.status();
+  const ir::Graph& graph = specialised.ok() ? *specialised : model.graph();
+  if (specialised.ok()) {
+    AddCosts(graph, inspection);
+  } else {
+    warnings.push_back(fmt::format("costs are left out: {}", specialised.status().message()));
+  }
   for (const auto& [id, reason] : passes::ListMovedInFloat(graph))
     inspection.in_floats.push_back({graph.node(id).name, std::string(graph.node(id).op), reason});
   if (lists_binary) {

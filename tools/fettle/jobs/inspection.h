@@ -37,7 +37,9 @@ struct Inspection {
 };
 
 /// At `given` shapes, and the usual ones (runtime::DefaultShapes) for inputs that are not given.
+/// `is_partial`: inputs stand for what unsupported operators give; where the usual shapes do not
+/// fit then, costs are left out with a warning.
 Result<Inspection> Inspect(const runtime::Model& model, const std::map<std::string, Shape>& given,
-                           bool lists_binary, std::vector<std::string>& warnings);
+                           bool lists_binary, bool is_partial, std::vector<std::string>& warnings);
 
 }  // namespace fettle::tools

@@ -90,6 +90,7 @@ Result<Job> MakeJob(const JobOptions& options) {
   }
   ASSIGN_OR_RETURN(job.model, LoadModel(options.model, {.strict = options.strict,
                                                         .overridden = std::move(named),
+                                                        .outputs = options.asked,
                                                         .accelerators = job.session.beside_cpu(),
                                                         .find_accelerator = find,
                                                         .weights = WeightForm(options.weights),

@@ -21,6 +21,7 @@ struct JobOptions {
   CommonOptions common;
   std::string model;
   std::vector<std::string> inputs;
+  std::vector<std::string> asked;  // values, where no others matter; empty: all outputs
   std::string preprocess = "unit";
   bool strict = false, binary_lenient = false;
   std::string weights = "f32";
