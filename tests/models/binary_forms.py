@@ -93,6 +93,52 @@ def signs():
     }
 
 
+QONNX = "qonnx.custom_op.general"
+
+
+def quantisers():
+    """Operators of QONNX beside the same in ONNX: (model, reference, whether a product behind them runs on bits)."""
+    custom = lambda bits, **attributes: lambda g: g.op("Quant", "x", 0.75, 1.0, float(bits), domain=QONNX, **attributes)
+
+    def of(low, high, rounding):
+        """x / 0.75 + 1, clipped and rounded, back."""
+        def write(g):
+            clipped = g.op("Clip", g.op("Add", g.op("Div", "x", 0.75), 1.0), np.float32(low), np.float32(high))
+            return g.op("Mul", g.op("Sub", rounding(g, clipped), 1.0), 0.75)
+        return write
+
+    even, down = lambda g, x: g.op("Round", x), lambda g, x: g.op("Mul", g.op("Sign", x), g.op("Floor", g.op("Abs", x)))
+    up = lambda g, x: g.op("Mul", g.op("Sign", x), g.op("Ceil", g.op("Abs", x)))
+    half_up = lambda g, x: g.op("Mul", g.op("Sign", x), g.op("Floor", g.op("Add", g.op("Abs", x), 0.5)))
+    bit = lambda g, least, scale, low: g.op("Where", g.op("GreaterOrEqual", "x", np.float32(least)), low + scale, low)
+    sums = lambda g: g.op("Add", g.op("Add", bit(g, -1, 1, 0), bit(g, 0, 1, 0)), bit(g, 0.5, 1, 0))
+    return {
+        "one signed bit": (custom(1, signed=1, narrow=0), lambda g: bit(g, -0.75, 1.5, -1.5), True),
+        "one bit": (custom(1, signed=0, narrow=0), of(0, 1, even), True),
+        "four bits": (custom(4, signed=1, narrow=0), of(-8, 7, even), False),
+        "narrow": (custom(2, signed=1, narrow=1), of(-1, 1, even), False),
+        "unsigned, narrow": (custom(2, signed=0, narrow=1), of(0, 2, even), False),
+        "rounded down": (custom(4, signed=1, narrow=1, rounding_mode="DOWN"), of(-7, 7, down), False),
+        "rounded up": (custom(4, signed=1, narrow=1, rounding_mode="UP"), of(-7, 7, up), False),
+        "halves up": (custom(4, signed=1, narrow=1, rounding_mode="half_up"), of(-7, 7, half_up), False),
+        "a threshold": (lambda g: g.op("MultiThreshold", "x", np.float32([[0.5]]), domain=QONNX, out_scale=2.0, out_bias=-1.0,
+                                       out_dtype="BIPOLAR"), lambda g: bit(g, 0.5, 2, -1), True),
+        "three thresholds": (lambda g: g.op("MultiThreshold", "x", np.float32([[-1, 0, 0.5]]), domain=QONNX), sums, False),
+        "thresholds of channels": (
+            lambda g: g.op("MultiThreshold", "x", np.float32(np.arange(32)[:, None] / 8 - 2), domain=QONNX),
+            lambda g: g.op("Where", g.op("GreaterOrEqual", "x", np.float32(np.arange(32)[:, None, None] / 8 - 2)), 1.0, 0.0), True),
+    }
+
+
+def agreement():
+    """XnorPopcountMatMul beside what it counts."""
+    bits = lambda g: g.op("Where", g.op("GreaterOrEqual", "x", 0.0), 1.0, 0.0)
+    weights = np.float32(np.random.default_rng(3).random((100, 24)) < 0.5)
+    twice = lambda g, a, b: g.op("Mul", g.op("Add", g.op("MatMul", a, b), 100.0), 0.5)
+    return (lambda g: g.op("XnorPopcountMatMul", bits(g), g.const(weights), domain=QONNX),
+            lambda g: twice(g, g.sign("x"), g.const(2 * weights - 1)))
+
+
 def products():
     """Products of signs by their shape."""
     conv = lambda shape, **attributes: lambda g: g.op("Conv", g.sign("x"), g.const(pair(shape)), **attributes)
@@ -123,6 +169,14 @@ def products():
 
 
 def forms():
+    for name, (*writers, on_bits) in quantisers().items():
+        models, weights = [], pair((24, 32, 3, 3))
+        for write in writers:
+            g = Graph()
+            models.append(g.model(g.op("Conv", write(g), g.const(weights))))
+        yield "quantiser: " + name, *models, on_bits
+    graphs = [Graph((5, 100)) for _ in range(2)]
+    yield "xnor", *[g.model(write(g)) for g, write in zip(graphs, agreement())], True
     for name, write in signs().items():
         models = []
         for one in write if isinstance(write, tuple) else (write,):
