@@ -7,16 +7,14 @@ import os
 import pathlib
 import platform
 import re
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 from importlib import metadata
 
 from engines import ENGINES
+from peer import Peer
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODELS = ROOT.parent / "shared" / "models"
@@ -68,65 +66,6 @@ def fettle_bench(path, inputs, threads, seconds):
     if result.returncode != 0:
         raise RuntimeError(result.stderr.strip().splitlines()[-1])
     return json.loads(result.stdout)["latency_ms"]["median"]
-
-
-class Peer:
-    """An engine in a process of its own (this file with --peer), stopped but in its turns: loading and compiling a network
-    takes some engines longer than all their turns."""
-
-    def __init__(self, engine, path, inputs, threads, folder):
-        command = [sys.executable, __file__, "--peer", engine, str(path), "--threads", str(threads)]
-        self.errors = tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True)
-        self.ask(json.dumps({"inputs": inputs, "folder": folder}))
-
-    def ask(self, line):
-        """Its answer to a line; it is stopped afterwards."""
-        self.process.send_signal(signal.SIGCONT)
-        limit = threading.Timer(1200, self.process.kill)
-        limit.start()
-        try:
-            self.process.stdin.write(line + "\n")
-            self.process.stdin.flush()
-            answer = self.process.stdout.readline()
-        except BrokenPipeError:
-            answer = ""
-        limit.cancel()
-        if not answer.endswith("\n"):
-            self.close()
-            self.errors.seek(0)
-            raise RuntimeError((self.errors.read().strip().splitlines() or ["it died"])[-1])
-        self.process.send_signal(signal.SIGSTOP)
-        return answer
-
-    def turn(self, seconds):
-        return float(self.ask(str(seconds)))
-
-    def close(self):
-        self.process.kill()
-        self.process.wait()
-
-
-def run_peer(engine, path, threads):
-    """Says when it is ready, then the median of each turn that it is asked for. What engines print goes to stderr."""
-    import numpy
-
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    request = json.loads(sys.stdin.readline())
-    feeds = {name: numpy.load(file) for name, file in request["inputs"].items()}
-    run = ENGINES[engine](path, threads, feeds, request["folder"])
-    for _ in range(4):
-        run()
-    print("ready", file=answers, flush=True)
-    for line in sys.stdin:
-        run()
-        times, end = [], time.perf_counter() + float(line)
-        while time.perf_counter() < end or not times:
-            start = time.perf_counter()
-            run()
-            times.append((time.perf_counter() - start) * 1e3)
-        print(statistics.median(times), file=answers, flush=True)
 
 
 def measure(name, threads, options):
@@ -232,7 +171,6 @@ def check_row(options, threads):
 
 def parse():
     parser = argparse.ArgumentParser(prog="bench/peers/run", description=__doc__)
-    parser.add_argument("--peer", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--models", type=pathlib.Path, default=MODELS, help="folder of networks (default: %(default)s)")
     parser.add_argument("--engines", type=lambda text: text.split(","), default=["onnxruntime", "openvino"],
                         help=f"of {','.join(ENGINES)}; default: onnxruntime,openvino")
@@ -258,9 +196,6 @@ def parse():
 def main():
     options = parse()
     threads = options.threads or [1, 2]
-    if options.peer:
-        run_peer(*options.peer, threads[0])
-        return 0
     if options.check:
         return max(check_row(options, count) for count in threads)
     results = {"machine": machine(options), "rows": []}
