@@ -25,34 +25,48 @@ int Bayer(int x, int y) {
   return order;
 }
 
-using Rounding = std::array<uint16_t, kSpan>;
+/// What is added before the fraction is cut, even samples first: 1/256 levels, for eight rows.
+using Roundings = std::array<std::array<uint16_t, kSpan>, 8>;
 
-/// What is added before the fraction is cut, even samples first: 1/256 levels, for results of
-/// `depth` bits.
-Rounding RoundingOf(int y, int depth, bool dither) {
+Roundings MakeRoundings(int depth, bool dither) {
   const int unit = 256 >> (depth - 8);
-  Rounding rounding;
-  for (int x = 0; x < kSpan; ++x) {
-    const int pattern = kMostLost + Bayer(x & 7, y & 7) * (unit - 2 * kMostLost) / 63;
-    rounding[static_cast<size_t>(kSpan / 2 * (x % 2) + x / 2)] =
-        static_cast<uint16_t>(dither ? pattern : unit / 2 + kMostLost / 2);
+  Roundings roundings;
+  for (int y = 0; y < 8; ++y)
+    for (int x = 0; x < kSpan; ++x) {
+      const int pattern = kMostLost + Bayer(x & 7, y) * (unit - 2 * kMostLost) / 63;
+      roundings[static_cast<size_t>(y)][static_cast<size_t>(kSpan / 2 * (x % 2) + x / 2)] =
+          static_cast<uint16_t>(dither ? pattern : unit / 2 + kMostLost / 2);
+    }
+  return roundings;
+}
+
+/// For results of 8 or 10 bits.
+const Roundings& RoundingsOf(int depth, bool dither) {
+  static const Roundings kAll[2][2] = {{MakeRoundings(8, false), MakeRoundings(8, true)},
+                                       {MakeRoundings(10, false), MakeRoundings(10, true)}};
+  return kAll[depth > 8][dither];
+}
+
+/// Between which knots of the mean a mean is, and where.
+struct MeanPlace {
+  explicit MeanPlace(float mean) {
+    const float place = std::clamp(mean / kKnotLevels, 0.0f, kKnots - 1.001f);
+    knot = static_cast<size_t>(place);
+    share = place - static_cast<float>(knot);
   }
-  return rounding;
-}
+  size_t knot;
+  float share;
+};
 
-/// The table's curve for a mean between its knots.
-template <typename Take>
-void CurveFor(const Table& table, float mean, Take&& take) {
-  const float place = std::clamp(mean / kKnotLevels, 0.0f, kKnots - 1.001f);
-  const auto knot = static_cast<size_t>(place);
-  const float share = place - static_cast<float>(knot);
-  for (size_t i = 0; i < kKnots; ++i)
-    take(i, table[knot][i] + share * (table[knot + 1][i] - table[knot][i]));
-}
-
-uint16_t Fixed(float levels, int zero) {
-  return static_cast<uint16_t>(
-      std::clamp(levels * 256 + static_cast<float>(zero) + 0.5f, 0.0f, 65535.0f));
+/// The table's curve at a place, 1/256 levels above `zero`.
+void CurveAt(const Table& table, MeanPlace place, int zero, std::array<uint16_t, 32>& curve) {
+  const Curve &low = table[place.knot], &high = table[place.knot + 1];
+  const float rounding = static_cast<float>(zero) + 0.5f;
+  for (size_t i = 0; i < kKnots; ++i) {
+    const float level = low[i] + place.share * (high[i] - low[i]);
+    const float fixed = std::min(std::max(level * 256 + rounding, 0.0f), 65535.0f);
+    curve[i] = static_cast<uint16_t>(static_cast<int>(fixed));
+  }
 }
 
 /// The curve at `place` (in segments), of 17 knots in fixed point.
@@ -68,22 +82,14 @@ float At(const std::array<uint16_t, 32>& curve, float place) {
 void LocalTables::PlaceNodes(const Tables& tables, const Plane& luma) {
   light_ = LightGridOf(luma);
   nodes_.resize(light_.means.size());
-  chroma_.assign(nodes_.size(), 1);
+  chroma_.resize(nodes_.size());
   for (size_t n = 0; n < nodes_.size(); ++n) {
-    const float mean = light_.means[n];
-    Node& node = nodes_[n];
-    node = {};
-    if (tables.has_tone)
-      CurveFor(tables.tone, mean, [&](size_t i, float level) { node.tone[i] = Fixed(level, 0); });
-    if (tables.has_detail)
-      CurveFor(tables.detail, mean,
-               [&](size_t i, float change) { node.detail[i] = Fixed(change, kChangeZero); });
-    if (tables.has_chroma) {
-      const float place = std::clamp(mean / kKnotLevels, 0.0f, kKnots - 1.001f);
-      const auto knot = static_cast<size_t>(place);
-      chroma_[n] = tables.chroma[knot] + (place - static_cast<float>(knot)) *
-                                             (tables.chroma[knot + 1] - tables.chroma[knot]);
-    }
+    const MeanPlace place(light_.means[n]);
+    if (tables.has_tone) CurveAt(tables.tone, place, 0, nodes_[n].tone);
+    if (tables.has_detail) CurveAt(tables.detail, place, kChangeZero, nodes_[n].detail);
+    if (!tables.has_chroma) continue;
+    const float low = tables.chroma[place.knot], high = tables.chroma[place.knot + 1];
+    chroma_[n] = static_cast<uint16_t>((low + place.share * (high - low)) * kChromaUnit);
   }
 }
 
@@ -107,8 +113,7 @@ void LocalTables::LumaOfBytes(const Tables& tables, const Plane& from, const Pla
   if (tables.has_detail) sums_.assign(kRows * line, 0);
   const bool cut = whole != width;  // rows do not end with a span
   std::vector<uint8_t> copies(cut ? static_cast<size_t>(kRows * whole) : 0);
-  std::array<Rounding, 8> rounding;
-  for (int y = 0; y < 8; ++y) rounding[static_cast<size_t>(y)] = RoundingOf(y, to.depth, dither);
+  const Roundings& roundings = RoundingsOf(to.depth, dither);
   std::array<TableRow<Sample>, kRows> rows;
   const TableKinds kinds = {tables.has_tone, tables.has_detail, tables.fine};
   for (int y = 0; y < from.height; y += kRows) {
@@ -128,16 +133,17 @@ void LocalTables::LumaOfBytes(const Tables& tables, const Plane& from, const Pla
         samples = static_cast<uint8_t*>(std::memcpy(copy, samples, static_cast<size_t>(width)));
       }
       const int ahead = std::min(y + i + kRowsAhead, from.height - 1);
-      rows[static_cast<size_t>(i)] = {.from = samples,
-                                      .ahead = from.row<uint8_t>(ahead),
-                                      .sums = sums,
-                                      .nodes = row_.data(),
-                                      .width = width,
-                                      .cell = light_.cell,
-                                      .distance = distance,
-                                      .kinds = kinds,
-                                      .rounding = rounding[static_cast<size_t>((y + i) % 8)].data(),
-                                      .to = to.row<Sample>(y + i)};
+      rows[static_cast<size_t>(i)] = {
+          .from = samples,
+          .ahead = from.row<uint8_t>(ahead),
+          .sums = sums,
+          .nodes = row_.data(),
+          .width = width,
+          .cell = light_.cell,
+          .distance = distance,
+          .kinds = kinds,
+          .rounding = roundings[static_cast<size_t>((y + i) % 8)].data(),
+          .to = to.row<Sample>(y + i)};
     }
     RunRows(rows.data(), count);
   }
@@ -182,53 +188,58 @@ void LocalTables::Deep(const Tables& tables, const Plane& from, const Plane& to)
 
 namespace {
 
-/// Samples of more than 8 bits through factors, one for each cell and one beyond.
-void ScaleDeepChroma(const Plane& from, const Plane& to, int y, const std::vector<float>& factors,
+/// Samples of more than 8 bits through factors, one for each cell.
+void ScaleDeepChroma(const Plane& from, const Plane& to, int y, const ChromaFactor* factors,
                      int cell) {
   const int grey = 1 << (from.depth - 1), most = 2 * grey - 1;
   const uint16_t* in = from.row<uint16_t>(y);
   uint16_t* out = to.row<uint16_t>(y);
   for (int x = 0; x < from.width; ++x) {
-    const auto node = static_cast<size_t>(x / cell);
-    const float share = static_cast<float>(x % cell) / static_cast<float>(cell);
-    const float scale = factors[node] + (factors[node + 1] - factors[node]) * share;
+    const ChromaFactor& factor = factors[x / cell];
+    const float rise = static_cast<float>(factor.rise * (x % cell)) / static_cast<float>(cell);
+    const float scale = (factor.start + rise) / kChromaUnit;
     const float scaled = static_cast<float>(in[x] - grey) * scale;
     out[x] =
         static_cast<uint16_t>(std::clamp(grey + static_cast<int>(std::lround(scaled)), 0, most));
   }
 }
 
+/// Those of a row between two rows of `count` nodes, `weight` (of 65536) of the way down.
+void BlendFactors(const uint16_t* above, const uint16_t* below, int count, uint32_t weight,
+                  ChromaFactor* row) {
+  uint32_t last = 0;
+  for (int node = 0; node < count; ++node) {
+    const uint32_t factor = (above[node] * (65536 - weight) + below[node] * weight) >> 16;
+    if (node > 0) row[node - 1] = {static_cast<int16_t>(last), static_cast<int16_t>(factor - last)};
+    last = factor;
+  }
+}
+
 }  // namespace
 
-void LocalTables::Chroma(const AVFrame& from, const AVFrame& to) const {
+void LocalTables::Chroma(const AVFrame& from, const AVFrame& to) {
   const AVPixFmtDescriptor* desc = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(from.format));
   const int cell = light_.cell >> desc->log2_chroma_w, high = light_.cell >> desc->log2_chroma_h;
   const Plane before[] = {PlaneOf(from, 1), PlaneOf(from, 2)};
   const Plane after[] = {PlaneOf(to, 1), PlaneOf(to, 2)};
-  const auto across = static_cast<size_t>(light_.across);
-  std::vector<float> factors(across);
-  std::vector<ChromaFactor> fixed(across);
   const bool deep = before[0].depth > 8;
+  factors_.resize(static_cast<size_t>(light_.across));
   constexpr int kRows = 2;  // share their factors, as rows of luma their curves
   for (int y = 0; y < before[0].height; y += kRows) {
-    const float* above = chroma_.data() + static_cast<size_t>(y / high) * across;
-    const float down = (static_cast<float>(y % high) + 0.5f) / static_cast<float>(high);
-    for (size_t node = 0; node < across; ++node)
-      factors[node] = above[node] * (1 - down) + above[node + across] * down;
-    for (size_t node = 0; node + 1 < across && !deep; ++node)
-      fixed[node] = {static_cast<int16_t>(factors[node] * 8192),
-                     static_cast<int16_t>((factors[node + 1] - factors[node]) * 8192)};
+    const uint16_t* above = chroma_.data() + static_cast<ptrdiff_t>(y / high) * light_.across;
+    const auto down = static_cast<uint32_t>((2 * (y % high) + 1) * 65536 / (2 * high));
+    BlendFactors(above, above + light_.across, light_.across, down, factors_.data());
     std::array<ChromaRow, 2 * kRows> rows;
     int count = 0;
     for (int line = y; line < std::min(y + kRows, before[0].height); ++line)
       for (int i = 0; i < 2; ++i) {
         if (deep)
-          ScaleDeepChroma(before[i], after[i], line, factors, cell);
+          ScaleDeepChroma(before[i], after[i], line, factors_.data(), cell);
         else
           rows[static_cast<size_t>(count++)] = {before[i].row<uint8_t>(line),
                                                 after[i].row<uint8_t>(line)};
       }
-    ScaleChroma(rows.data(), count, before[0].width, fixed.data(), cell);
+    ScaleChroma(rows.data(), count, before[0].width, factors_.data(), cell);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "tables/light.h"
 #include "tables/rows.h"
+#include "tables/sums.h"
 #include "tables/tables.h"
 
 namespace fettle::enhance {
@@ -24,11 +25,12 @@ class LocalTables {
   void LumaOfBytes(const Tables& tables, const Plane& from, const Plane& to, bool dither);
   template <typename Sample>
   void Deep(const Tables& tables, const Plane& from, const Plane& to);
-  void Chroma(const AVFrame& from, const AVFrame& to) const;
+  void Chroma(const AVFrame& from, const AVFrame& to);
 
   LightGrid light_;
   std::vector<Node> nodes_;
-  std::vector<float> chroma_;  // factors at the nodes
+  std::vector<uint16_t> chroma_;  // factors at the nodes, in 1/kChromaUnit
+  std::vector<ChromaFactor> factors_;
   std::vector<RowNode> row_;
   std::vector<uint16_t> sums_;
 };

@@ -103,8 +103,8 @@ HWY_INLINE void StoreLevels(const Halves& levels, uint16_t* to) {
   hn::StoreInterleaved2(hn::ShiftRight<6>(levels.even), hn::ShiftRight<6>(levels.odd), W(), to);
 }
 
-/// The samples from `begin` to `end`, whole spans of one cell; `weights` are those at `begin`, and
-/// become greater by `next` with each pair of vectors.
+/// The samples from `begin` to `end`, whole spans of one cell, at least one; `weights` are those at
+/// `begin`, and become greater by `next` with each pair of vectors.
 template <bool tone, bool detail, typename Sample>
 HWY_INLINE void CellOfRow(const TableRow<Sample>& row, const CurvePair& tones,
                           const CurvePair& details, Halves weights, VW next, int begin, int end,
@@ -113,7 +113,7 @@ HWY_INLINE void CellOfRow(const TableRow<Sample>& row, const CurvePair& tones,
   const int lanes = static_cast<int>(hn::Lanes(w));
   const uint8_t* from = row.from;
   const uint16_t* rounding = row.rounding;
-  for (int x = begin; x < end; x += 2 * lanes) {
+  for (int x = begin;;) {
     hwy::Prefetch(row.ahead + x);
     const VW both = hn::BitCast(w, hn::LoadU(B(), from + x));
     const Halves pixels = {hn::And(both, hn::Set(w, 0xFF)), hn::ShiftRight<8>(both)};
@@ -134,6 +134,9 @@ HWY_INLINE void CellOfRow(const TableRow<Sample>& row, const CurvePair& tones,
     levels = {hn::SaturatedAdd(levels.even, hn::LoadU(w, add)),
               hn::SaturatedAdd(levels.odd, hn::LoadU(w, add + kSpan / 2))};
     StoreLevels(levels, to + (x - begin));
+    x += 2 * lanes;
+    if (x >= end)
+      return;  // most cells are one pair of vectors, whose weights are those of all rows
     weights = {hn::Add(weights.even, next), hn::Add(weights.odd, next)};
   }
 }
@@ -153,7 +156,7 @@ HWY_INLINE void Rows(const TableRow<Sample>* rows, int count) {
     if (tone) tones = LoadPair(nodes[0].tone, nodes[1].tone);
     if (detail) details = LoadPair(nodes[0].detail, nodes[1].detail);
     const int end = std::min(x + row.cell, whole);
-    for (int i = 0; i < count; ++i)
+    for (int i = 0; i < count && x < end; ++i)
       CellOfRow<tone, detail>(rows[i], tones, details, weights, next, x, end, rows[i].to + x);
     if (x + row.cell <= whole || most == whole) continue;
     const VW left = hn::Set(w, static_cast<uint16_t>((end - x) * step));

@@ -15,7 +15,8 @@ void SumRows(const uint8_t* above, const uint8_t* here, const uint8_t* below, in
 /// bytes apart.
 void SumCells(const uint8_t* from, ptrdiff_t stride, int rows, int width, int cell, uint64_t* sums);
 
-/// At a cell's first sample, and what it rises to the next cell's, in 1/8192; both of 0 to 3.9.
+/// At a cell's first sample, and what it rises to the next cell's, in 1/kChromaUnit; 0 to 3.9.
+inline constexpr int kChromaUnit = 8192;
 struct ChromaFactor {
   int16_t start = 0, rise = 0;
 };
