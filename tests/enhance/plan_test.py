@@ -2,21 +2,11 @@
 
 import json
 import os
-import pathlib
 import subprocess
 import sys
-import tempfile
 
 import media
-
-failed = 0
-
-
-def check(name, condition, got=""):
-    global failed
-    failed += not condition
-    if not condition:
-        print(f"FAILED {name}: {got}")
+from checks import check, run_in_folder
 
 
 def run(program, *words):
@@ -162,22 +152,14 @@ def check_odd_sizes(program, folder):
 
 
 def main():
-    reason = media.tools_missing()
-    if reason:
-        print(f"0 passed, 0 failed, 1 skipped: {reason}")
-        return 0
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
+    def check_all(folder):
         os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
         make(folder)
-        check_advice(sys.argv[1], folder)
-        check_scenes(sys.argv[1], folder)
-        check_replay(sys.argv[1], folder)
-        check_budget(sys.argv[1], folder)
-        check_odd_sizes(sys.argv[1], folder)
-    print(f"{failed} failed")
-    return failed > 0
+        for part in (check_advice, check_scenes, check_replay, check_budget, check_odd_sizes):
+            part(sys.argv[1], folder)
+
+    run_in_folder(check_all)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

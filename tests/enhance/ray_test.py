@@ -1,26 +1,19 @@
 """Jobs on a local Ray cluster, one of whose workers is killed: ray_test.py FETTLE_ENHANCE"""
 
+import importlib.util
 import json
 import os
 import pathlib
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 import media
+from checks import check, run_in_folder
 
 MODULE = pathlib.Path(__file__).resolve().parents[2] / "apps/enhance/ray/enhance_folder.py"
 STEPS = ["--steps", "superres", "--network", "best", "--preset", "ultrafast", "--threads", "1"]
-passed, failed = 0, 0
-
-
-def check(name, condition, got=""):
-    global passed, failed
-    passed, failed = passed + bool(condition), failed + (not condition)
-    if not condition:
-        print(f"FAILED {name}: {got}")
 
 
 def parent_of(pid):
@@ -85,20 +78,9 @@ def check_cluster(program, folder):
 
 
 def main():
-    try:
-        import ray  # noqa: F401
-
-        reason = media.tools_missing()
-    except ImportError:
-        reason = "no ray"
-    if reason:
-        print(f"0 passed, 0 failed, 1 skipped: {reason}")
-        return 0
-    with tempfile.TemporaryDirectory() as folder:
-        check_cluster(sys.argv[1], pathlib.Path(folder))
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return failed > 0
+    ray = importlib.util.find_spec("ray")
+    run_in_folder(lambda folder: check_cluster(sys.argv[1], folder), missing=None if ray else "no ray")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -8,20 +8,11 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import termios
 import time
 
 import media
-
-passed = failed = 0
-
-
-def check(name, condition, got=""):
-    global passed, failed
-    passed, failed = passed + bool(condition), failed + (not condition)
-    if not condition:
-        print(f"FAILED {name}: {got}")
+from checks import check, run_in_folder
 
 
 def make(folder):
@@ -81,17 +72,12 @@ def check_key(program, folder):
 
 
 def main():
-    reason = media.tools_missing()
-    if reason:
-        print(f"0 passed, 0 failed, 1 skipped: {reason}")
-        return 0
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
+    def body(folder):
         check_page(sys.argv[1], make(folder), folder)
         check_key(sys.argv[1], folder)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return failed > 0
+
+    run_in_folder(body)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
