@@ -144,5 +144,11 @@ def tags(path):
     return {**{name: stream.get(name) for name in names}, "rotation": rotation, "color_range": stream.get("color_range", "tv")}
 
 
+def pixel(path, x, y):
+    """Red, green and blue of a picture at a place, as viewers show them."""
+    words = ["-i", str(path), "-vf", f"format=rgb24,crop=1:1:{x}:{y}", "-frames:v", "1", "-f", "rawvideo", "-"]
+    return tuple(subprocess.run(["ffmpeg", "-v", "error", *words], capture_output=True, check=True).stdout)
+
+
 def write_bytes(path, data):
     pathlib.Path(path).write_bytes(data)

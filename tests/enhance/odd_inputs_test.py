@@ -48,6 +48,20 @@ def check_turned(program, folder):
     check("turned.png", done.returncode == 0 and "orientation is not carried" in done.stderr, done.stderr)
 
 
+def check_colours(program, folder):
+    """Another format's matrix and range, where pictures are high enough to be taken for BT.709."""
+    media.ffmpeg("-f", "lavfi", "-i", "color=0xDC281E:s=64x720", "-f", "lavfi", "-i", "color=white:s=64x720", "-filter_complex",
+                 "[0][1]hstack,format=rgb24", "-frames:v", "1", folder / "flat.png")  # fmt: skip
+    encoders = subprocess.run(["ffmpeg", "-v", "error", "-encoders"], capture_output=True, text=True).stdout
+    webp = [("flat.png", "flat.webp"), ("flat.jpg", "photo.webp")] if "libwebp" in encoders else []
+    for source, name in [("flat.png", "flat.jpg"), ("flat.jpg", "again.png"), ("flat.jpg", "again.jpg"), *webp]:
+        done = run(program, folder / source, "-o", folder / name, "--steps", "sharpen=0")
+        check(f"{name}: exit code", done.returncode == 0, done.stderr)
+        red, white = media.pixel(folder / name, 32, 360), media.pixel(folder / name, 96, 360)
+        check(f"{name}: red", max(abs(a - b) for a, b in zip(red, (220, 40, 30))) <= 4, red)
+        check(f"{name}: white", min(white) >= 252, white)
+
+
 def check_webp(program, folder):
     """As good as the others, though its encoder counts quality the other way round."""
     encoders = subprocess.run(["ffmpeg", "-v", "error", "-encoders"], capture_output=True, text=True).stdout
@@ -88,7 +102,7 @@ def check_refusals(program, folder):
 def main():
     def check_all(folder):
         os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
-        for part in (check_turned, check_webp, check_gif, check_refusals):
+        for part in (check_turned, check_colours, check_webp, check_gif, check_refusals):
             part(sys.argv[1], folder)
 
     run_in_folder(check_all)

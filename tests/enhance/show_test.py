@@ -1,5 +1,6 @@
 """What a person sees: the page in a browser, split pictures, and q on a terminal: show_test.py FETTLE_ENHANCE"""
 
+import base64
 import json
 import os
 import pathlib
@@ -36,19 +37,27 @@ def check_page(program, source, folder):
     check("preview: size", (stream["width"], stream["height"]) == (192, 128), stream)
     text = page.read_text()
     check("page: whole", text.count("data:image/jpeg;base64,") == 4 and "http" not in text and "<scenes>" not in text)
+    for name, file in zip(("after", "before"), re.findall("data:image/jpeg;base64,([^\"]*)", text)):
+        media.write_bytes(folder / f"{name}.jpg", base64.b64decode(file))
+        check(f"page: white is white {name}", min(media.pixel(folder / f"{name}.jpg", 40, 40)) >= 253, media.pixel(folder / f"{name}.jpg", 40, 40))
+    check("preview: white is white", min(media.pixel(split[0], 40, 40)) >= 253, media.pixel(split[0], 40, 40))
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if not browser:
         print("no browser: the page was not opened")
         return
     moved = """<script>const s=document.querySelectorAll('input')[1];s.value=30;s.dispatchEvent(new Event('input'));
     document.title=document.querySelectorAll('.before')[1].style.clipPath+
-      [...document.images].map(i=>i.complete&&i.naturalWidth).join()</script></body>"""
+      [...document.images].map(i=>i.complete&&i.naturalWidth).join()+' '+
+      parseInt(getComputedStyle(document.body).color.slice(4))</script></body>"""
     page.write_text(text.replace("</body>", moved))
-    shown = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/browser",
-                            "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=90)  # fmt: skip
-    title = re.search("<title>(.*?)</title>", shown.stdout)
-    check("page: slider and pictures", title and title[1].replace(" ", "") == "inset(0px70%0px0px)192,192,192,192",
-          title[1] if title else shown.stderr[-300:])
+    for theme, setting, light in (("light", 1, range(0, 100)), ("dark", 0, range(156, 256))):
+        shown = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/browser",
+                                f"--blink-settings=preferredColorScheme={setting}", "--dump-dom", page.as_uri()],
+                               capture_output=True, text=True, timeout=90)  # fmt: skip
+        title = re.search("<title>(.*?)</title>", shown.stdout)
+        found, _, letters = title[1].rpartition(" ") if title else (shown.stderr[-300:], "", "")
+        check(f"page, {theme}: slider and pictures", found.replace(" ", "") == "inset(0px70%0px0px)192,192,192,192", found)
+        check(f"page, {theme}: letters", letters.isdigit() and int(letters) in light, letters)
 
 
 def check_key(program, folder):

@@ -41,6 +41,9 @@ int MatrixOf(const AVFrame& frame) {
   }
 }
 
+/// YUV as JPEG has it: of full range, by the matrix of BT.601.
+bool IsJpeg(AVPixelFormat format) { return Plain(format) != format; }
+
 bool IsRgb(AVPixelFormat format) {
   return av_pix_fmt_desc_get(format)->flags & AV_PIX_FMT_FLAG_RGB;
 }
@@ -119,11 +122,14 @@ void Converter::Prepare(const AVFrame& from) {
   if (scaler_ == nullptr)
     throw Failure(kExitUnsupported,
                   fmt::format("pixels of {} cannot become {}", NameOf(format), NameOf(format_)));
-  const int* matrix = sws_getCoefficients(MatrixOf(from));
-  // RGB becomes studio luma, which the networks were trained on; everything else keeps its range.
+  const int matrix = MatrixOf(from);
+  // RGB becomes studio luma, which the networks were trained on; everything else keeps its range,
+  // but in JPEG, of which viewers expect all of it.
   const bool full = IsFullRange(from);
-  const bool becomes_full = IsRgb(format_) || (full && !IsRgb(format));
-  sws_setColorspaceDetails(scaler_.get(), matrix, full, matrix, becomes_full, 0, 1 << 16, 1 << 16);
+  const bool becomes_full = IsRgb(format_) || IsJpeg(format_) || (full && !IsRgb(format));
+  sws_setColorspaceDetails(scaler_.get(), sws_getCoefficients(matrix), full,
+                           sws_getCoefficients(IsJpeg(format_) ? SWS_CS_ITU601 : matrix),
+                           becomes_full, 0, 1 << 16, 1 << 16);
 }
 
 FramePtr Converter::Convert(FramePtr frame) {
@@ -145,6 +151,10 @@ FramePtr Converter::Convert(FramePtr frame) {
     converted->colorspace = to_rgb                              ? AVCOL_SPC_RGB
                             : MatrixOf(*frame) == SWS_CS_ITU709 ? AVCOL_SPC_BT709
                                                                 : AVCOL_SPC_SMPTE170M;
+  }
+  if (IsJpeg(format_)) {
+    converted->color_range = AVCOL_RANGE_JPEG;
+    converted->colorspace = AVCOL_SPC_BT470BG;
   }
   sws_scale(scaler_.get(), frame->data, frame->linesize, 0, frame->height, converted->data,
             converted->linesize);

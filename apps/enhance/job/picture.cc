@@ -42,6 +42,9 @@ AVPixelFormat FormatFor(const AVCodec& codec, AVPixelFormat source) {
   const AVPixFmtDescriptor* desc = av_pix_fmt_desc_get(source);
   if (source == AV_PIX_FMT_PAL8) source = AV_PIX_FMT_RGBA;
   if (codec.pix_fmts == nullptr) return source;
+  // libwebp makes YUV of RGB by WebP's own matrix and range, but takes YUV of any as if it were so.
+  if (codec.id == AV_CODEC_ID_WEBP && source != AV_PIX_FMT_YUV420P && source != AV_PIX_FMT_YUVA420P)
+    return AV_PIX_FMT_BGRA;
   return avcodec_find_best_pix_fmt_of_list(codec.pix_fmts, source,
                                            (desc->flags & AV_PIX_FMT_FLAG_ALPHA) != 0, nullptr);
 }

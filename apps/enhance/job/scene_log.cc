@@ -49,8 +49,7 @@ std::string Jpeg(const AVFrame& frame, int width, int height) {
       std::max(2, static_cast<int>(int64_t{height} * columns / std::max(1, width)) & ~1);
   if (columns < 2) return {};
   const FramePtr rgb = Converted(frame, AV_PIX_FMT_RGB24, columns, rows);
-  const FramePtr jpeg = Converted(*rgb, AV_PIX_FMT_YUV420P, columns, rows);
-  jpeg->format = AV_PIX_FMT_YUVJ420P;
+  const FramePtr jpeg = Converted(*rgb, AV_PIX_FMT_YUVJ420P, columns, rows);
   return EncodedPicture(AV_CODEC_ID_MJPEG, *jpeg);
 }
 

@@ -12,7 +12,8 @@ namespace {
 constexpr std::string_view kHead = R"(<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>fettle enhance</title><style>
-body{font:16px/1.5 sans-serif;max-width:1320px;margin:2em auto;padding:0 1em;color:#222;background:#fff}
+:root{color-scheme:light dark}
+body{font:16px/1.5 sans-serif;max-width:1320px;margin:2em auto;padding:0 1em}
 table{border-collapse:collapse;margin:1em 0}td,th{padding:.2em .8em .2em 0;text-align:left;vertical-align:top}
 th{border-bottom:1px solid #999}
 .pair{position:relative;max-width:1280px;line-height:0}.pair img{width:100%}
