@@ -16,6 +16,7 @@
 #include "basics/nearest.h"
 #include "command/enhance.h"
 #include "job/batch.h"
+#include "report/layout.h"
 #include "report/stop_key.h"
 #include "steps/networks.h"
 
@@ -71,16 +72,24 @@ CLI::Validator NumberFrom(double low, double high) {
       fmt::format("FLOAT in [{} - {}]", low, high));
 }
 
+/// A line for each step, as help has them.
+std::string StepsText() {
+  std::string text = "Steps:\n";
+  for (const StepRow& row : StepRows()) {
+    text += fmt::format("  {:28}{}", row.name, row.what);
+    if (row.least < row.most)
+      text += fmt::format(" ({:g} to {:g}, usually {:g})", row.least, row.most, row.usual);
+    text += "\n";
+  }
+  return text;
+}
+
 void AddOptions(CLI::App& app, Arguments& arguments) {
   JobOptions& job = arguments.job;
-  std::string steps =
-      "what is done, in this order, NAME or NAME=STRENGTH; else what the input needs:";
-  for (const StepRow& row : StepRows())
-    steps +=
-        fmt::format(" {} ({:g} to {:g}, usually {:g})", row.name, row.least, row.most, row.usual);
   app.add_option("INPUT", job.input, "video, picture, or folder of them")->required();
   app.add_option("-o,--output", job.output, "file or folder; usually INPUT_enhanced");
-  CLI::Option* named = app.add_option("--steps", job.steps, steps);
+  CLI::Option* named = app.add_option(
+      "--steps", job.steps, "STEP[=STRENGTH],... in this order; else what the input needs");
   CLI::Option* network = app.add_option("--network", job.network, "of the steps: fast|good|best")
                              ->check(CLI::IsMember(NetworkChoices()));
   CLI::Option* fps = app.add_option("--fps", job.fps, "keep so many frames a second, as --realtime")
@@ -159,7 +168,7 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
+    fmt::print("{}", FittedHelp(app.help() + StepsText()));
     return kExitOk;
   } catch (const CLI::CallForVersion& version) {
     fmt::print("{}\n", version.what());

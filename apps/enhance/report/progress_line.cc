@@ -42,12 +42,13 @@ void ProgressLine::Show(int64_t done, int64_t resumed, const SceneLog& scenes) {
   const double speed = static_cast<double>(done - resumed) / std::max(Now() - start_, 1e-3);
   std::string text = fmt::format("{} frames", done);
   if (plan_.expected_frames > 0) text += fmt::format(" of {}", plan_.expected_frames);
-  text += fmt::format(" · {:.1f} frames/s", speed);
-  if (plan_.seconds > 0 && plan_.expected_frames > 0) {
-    text += fmt::format(" · {:.2f} of real time",
-                        speed * plan_.seconds / static_cast<double>(plan_.expected_frames));
+  const bool begun = done > resumed;
+  if (begun) text += fmt::format(" · {:.1f} frames/s", speed);
+  if (begun && plan_.seconds > 0 && plan_.expected_frames > 0) {
     const int64_t left = std::max<int64_t>(0, plan_.expected_frames - done);
-    if (done > resumed) text += fmt::format(" · {} left", Clock(scenes.SecondsFor(left)));
+    text += fmt::format(" · {:.2f} of real time · {} left",
+                        speed * plan_.seconds / static_cast<double>(plan_.expected_frames),
+                        Clock(scenes.SecondsFor(left)));
   }
   if (isatty(STDIN_FILENO)) text += " · q stops";
   PrintMessage("\r\033[K{}", text);

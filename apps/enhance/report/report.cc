@@ -4,42 +4,13 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "analysis/scene_steps.h"
 #include "basics/files.h"
+#include "report/layout.h"
 
 namespace fettle::enhance {
 namespace {
-
-using Cells = std::vector<std::vector<std::string>>;
-
-size_t Width() {
-  const char* columns = std::getenv("COLUMNS");
-  const long width = columns == nullptr ? 0 : std::strtol(columns, nullptr, 10);
-  return width > 20 ? static_cast<size_t>(width) : 80;
-}
-
-/// `text` broken at blanks into lines of `width`, those after the first begun with `indent` blanks.
-std::string Broken(const std::string& text, size_t width, size_t indent) {
-  std::string result;
-  size_t column = 0;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(' ', at), text.size());
-    if (column > 0 && column + 1 + end - at > width) {
-      result += '\n';
-      result.append(indent, ' ');
-      column = 0;
-    } else if (column > 0) {
-      result += ' ';
-      ++column;
-    }
-    result += text.substr(at, end - at);
-    column += end - at;
-    at = end + 1;
-  }
-  return result;
-}
 
 int64_t PeakBytes() {
   rusage usage = {};
@@ -107,25 +78,6 @@ Json SceneStepsJson(const std::vector<SceneStep>& steps) {
 
 }  // namespace
 
-std::string TableOf(const Cells& rows) {
-  std::vector<size_t> widths;
-  for (const auto& row : rows)
-    for (size_t i = 0; i + 1 < row.size(); ++i) {
-      if (widths.size() <= i) widths.push_back(0);
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t i = 0; i + 1 < row.size(); ++i) line += fmt::format("{:<{}}  ", row[i], widths[i]);
-    const size_t indent = std::min(line.size(), Width() / 2);
-    line += Broken(row.back(), Width() - indent, indent);
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
-}
-
 std::string PlanText(const Plan& plan, bool explain) {
   Cells rows;
   const int scale = ScaleOf(plan.chain);
@@ -191,7 +143,8 @@ std::string ResultText(const Plan& plan, const JobResult& result) {
   text += "\n";
   text += TableOf({{line}});
   if (plan.alerts)
-    text += fmt::format("{} alerts in {}\n", result.alerts, plan.alert_file.string());
+    text += fmt::format("{} {} in {}\n", result.alerts, result.alerts == 1 ? "alert" : "alerts",
+                        plan.alert_file.string());
   return text;
 }
 

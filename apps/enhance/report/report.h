@@ -11,10 +11,6 @@ namespace fettle::enhance {
 
 using Json = nlohmann::ordered_json;
 
-/// Cells padded to the widest of their column; the last column is broken at blanks where the line
-/// would be wider than COLUMNS (80 where that is not set).
-std::string TableOf(const std::vector<std::vector<std::string>>& rows);
-
 /// What is decided, and with `explain` why.
 std::string PlanText(const Plan& plan, bool explain);
 Json PlanJson(const Plan& plan);
