@@ -59,6 +59,21 @@ bool IsSet(const std::atomic<bool>* flag) {
   return flag != nullptr && flag->load(std::memory_order_relaxed);
 }
 
+/// What lies already where a join would copy it to is neither read nor written by the join.
+void LeaveOutWindows(const Plan& plan, std::span<const TensorWindow> windows,
+                     std::vector<StepProfile>& profiles) {
+  for (const TensorWindow& window : windows) {
+    const PlannedTensor& tensor = plan.tensors[window.tensor];
+    const int64_t copied = 2 * StateBytes(tensor.shape, tensor.state);
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+      const std::vector<int>& outputs = plan.steps[i].outputs;
+      if (std::find(outputs.begin(), outputs.end(), window.of) == outputs.end()) continue;
+      profiles[i].bytes -= copied;
+      profiles[i].work.bytes -= static_cast<double>(copied);
+    }
+  }
+}
+
 Status Cancelled() { return Error(StatusCode::kCancelled, "cancelled"); }
 
 }  // namespace
@@ -123,6 +138,7 @@ void Program::PlanSteps(const DeviceSet& devices, std::vector<StepProfile>& prof
   std::vector<std::unique_ptr<kernels::PreparedKernel>*> made;
   for (Step& step : steps_) made.push_back(&step.kernel);
   const std::vector<TensorWindow> windows = ChooseWindows(plan_, made);
+  LeaveOutWindows(plan_, windows, profiles);
   std::vector<std::vector<kernels::Alias>> aliases(steps_.size());
   std::vector<int64_t> workspaces(steps_.size(), 0);
   for (size_t i = 0; i < steps_.size(); ++i) {

@@ -54,6 +54,14 @@ TEST(RooflineTest, NamesTheCeilingThatLimits) {
   EXPECT_NEAR(far.us, 0.25 + 10 + 1, 1e-9);
 }
 
+TEST(RooflineTest, WhatWorksInPlaceMayBeTheFastestWayThroughALevel) {
+  const Ceilings ceilings = {
+      {"L1 read", 4e9}, {"L1 copy", 8e9}, {"L1 update", 16e9}, {"DRAM read", 1e9}};
+  const Limit limit = LimitOf({.bytes = 2000}, 1, ceilings, Caches());
+  EXPECT_EQ(limit.by, "L1 update");
+  EXPECT_NEAR(limit.us, 0.125, 1e-9);
+}
+
 TEST(RooflineTest, TakesWhatCoresDoTogetherWhereThatWasMeasured) {
   Ceilings ceilings = {{"fp32 fma", 1e9}, {"DRAM read", 1e9}};
   const kernels::Work work{.operations = 1e6};

@@ -11,9 +11,10 @@ namespace fettle::tuner {
 namespace {
 
 constexpr std::string_view kNames[] = {
-    "fp32 fma", "fp16 fma",  "bf16 dot",  "int8 dot",    "int8 max",    "bit dot",  "f16 mma",
-    "int8 mma", "tf32 mma",  "L1 read",   "L1 copy",     "L2 read",     "L2 copy",  "L3 read",
-    "L3 copy",  "DRAM read", "DRAM copy", "cached read", "global read", "launch us"};
+    "fp32 fma",  "fp16 fma",  "bf16 dot",    "int8 dot",    "int8 max",    "bit dot",
+    "f16 mma",   "int8 mma",  "tf32 mma",    "L1 read",     "L1 copy",     "L1 update",
+    "L2 read",   "L2 copy",   "L2 update",   "L3 read",     "L3 copy",     "L3 update",
+    "DRAM read", "DRAM copy", "DRAM update", "cached read", "global read", "launch us"};
 /// Without one of these a device was not probed for bounds.
 constexpr std::string_view kNeeded[] = {"fp32 fma", "DRAM copy"};
 constexpr std::string_view kNeededBesideCpu[] = {"fp32 fma", "cached read", "launch us"};

@@ -43,10 +43,12 @@ Rate ArithmeticRate(const kernels::Work& work, int threads, const Ceilings& ceil
 }
 
 /// Bytes of a level per second, read and written ones counted alike: a core that copies may move
-/// more than one that reads, or less.
+/// more than one that reads, or less, and one that works in place fetches no lines to write to.
 Rate LevelRate(std::string_view level, int threads, const Ceilings& ceilings) {
-  return Faster(RateOf(ceilings, fmt::format("{} read", level), threads),
-                RateOf(ceilings, fmt::format("{} copy", level), threads));
+  Rate rate;
+  for (const std::string_view way : {"read", "copy", "update"})
+    rate = Faster(std::move(rate), RateOf(ceilings, fmt::format("{} {}", level, way), threads));
+  return rate;
 }
 
 struct Traffic {

@@ -34,8 +34,8 @@ ProbeRow BandwidthRow(ProbePlace& place, CeilingName name, const MemoryLoop& loo
   const int64_t part = PartBytes(bytes, cores, loop.memories());
   row.run = [&place, &loop, part, cores](int64_t passes) -> Result<ProbeSample> {
     const int64_t all = part * cores;
-    const uint32_t* from = place.constant_memory(loop.reads ? all : kMemoryGranule);
-    uint32_t* to = place.memory(loop.writes ? all : kMemoryGranule);
+    const uint32_t* from = place.constant_memory(loop.uses_from ? all : kMemoryGranule);
+    uint32_t* to = place.memory(loop.uses_to ? all : kMemoryGranule);
     if (from == nullptr || to == nullptr)
       return Error(StatusCode::kOutOfMemory, "there are no 2 x {}", BinarySize(all));
     std::atomic<bool> right = true;
@@ -43,7 +43,7 @@ ProbeRow BandwidthRow(ProbePlace& place, CeilingName name, const MemoryLoop& loo
       const int64_t first = lane * part / 4;
       if (!loop.run(from + first, to + first, part, passes)) right = false;
     });
-    const auto moved = static_cast<double>(part * cores * loop.memories() * passes);
+    const auto moved = static_cast<double>(part * cores * loop.memories() * loop.moves * passes);
     if (!right) return WrongResult();
     return ProbeSample{moved / ns * 1e9, ns};
   };

@@ -60,6 +60,21 @@ void CopyAll(const uint32_t* from, uint32_t* to, int64_t count, int64_t passes) 
   }
 }
 
+/// Every bit of every word becomes the other one, in place.
+void UpdateAll(uint32_t* to, int64_t count, int64_t passes) {
+  const hn::ScalableTag<uint32_t> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t pass = 0; pass < passes; ++pass) {
+    for (int64_t i = 0; i < count; i += 4 * lanes) {
+      hn::Store(hn::Not(hn::Load(d, to + i)), d, to + i);
+      hn::Store(hn::Not(hn::Load(d, to + i + lanes)), d, to + i + lanes);
+      hn::Store(hn::Not(hn::Load(d, to + i + 2 * lanes)), d, to + i + 2 * lanes);
+      hn::Store(hn::Not(hn::Load(d, to + i + 3 * lanes)), d, to + i + 3 * lanes);
+    }
+    __asm__ volatile("" : : : "memory");
+  }
+}
+
 int64_t Lanes() { return static_cast<int64_t>(hn::Lanes(hn::ScalableTag<uint32_t>())); }
 
 }  // namespace HWY_NAMESPACE
@@ -72,6 +87,7 @@ namespace fettle::kernels {
 HWY_EXPORT(ReadAll);
 HWY_EXPORT(WriteAll);
 HWY_EXPORT(CopyAll);
+HWY_EXPORT(UpdateAll);
 HWY_EXPORT(Lanes);
 
 namespace {
@@ -100,13 +116,24 @@ bool Copy(const uint32_t* from, uint32_t* to, int64_t bytes, int64_t passes) {
   return to[0] == from[0] && to[count / 2] == from[count / 2] && to[count - 1] == from[count - 1];
 }
 
+bool Update(const uint32_t*, uint32_t* to, int64_t bytes, int64_t passes) {
+  ApplyIsaCap();
+  const int64_t count = bytes / 4;
+  const uint32_t change = passes % 2 == 1 ? ~uint32_t{0} : 0;
+  const uint32_t first = to[0] ^ change, middle = to[count / 2] ^ change,
+                 last = to[count - 1] ^ change;
+  HWY_DYNAMIC_DISPATCH(UpdateAll)(to, count, passes);
+  return to[0] == first && to[count / 2] == middle && to[count - 1] == last;
+}
+
 }  // namespace
 
 std::span<const MemoryLoop> MemoryLoops() {
   static constexpr MemoryLoop kLoops[] = {
-      {.name = "read", .run = Read, .reads = true},
-      {.name = "write", .run = Write, .writes = true},
-      {.name = "copy", .run = Copy, .reads = true, .writes = true}};
+      {.name = "read", .run = Read, .uses_from = true},
+      {.name = "write", .run = Write, .uses_to = true},
+      {.name = "copy", .run = Copy, .uses_from = true, .uses_to = true},
+      {.name = "update", .run = Update, .uses_to = true, .moves = 2}};
   return kLoops;
 }
 

@@ -14,11 +14,13 @@ inline constexpr int64_t kMemoryGranule = 8 * 64 * 4;
 /// of kMemoryGranule, and are distinct; all words of `from` are equal and no zero. False where the
 /// result is not what it should be. Thread-safe.
 struct MemoryLoop {
-  std::string_view name;  // "read", "write" or "copy"
+  std::string_view name;  // "read", "write", "copy" or "update"
   bool (*run)(const uint32_t* from, uint32_t* to, int64_t bytes, int64_t passes) = nullptr;
-  bool reads = false, writes = false;
-  /// Memories that a working set is made of, and that move.
-  int memories() const { return (reads ? 1 : 0) + (writes ? 1 : 0); }
+  bool uses_from = false, uses_to = false;
+  /// How often each byte of the working set moves: what is changed in place is read and written.
+  int moves = 1;
+  /// Memories that a working set is made of.
+  int memories() const { return (uses_from ? 1 : 0) + (uses_to ? 1 : 0); }
 };
 std::span<const MemoryLoop> MemoryLoops();
 
