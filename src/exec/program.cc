@@ -9,6 +9,7 @@
 #include "kernels/backend.h"
 #include "kernels/launch_tunables.h"
 #include "kernels/work.h"
+#include "ops/macs.h"
 #include "ops/op.h"
 
 namespace fettle::exec {
@@ -38,21 +39,6 @@ bool CrossesDevices(const Plan& plan, const PlannedStep& conversion) {
 bool WritesNothing(const Plan& plan, const PlannedStep& step) {
   return std::all_of(step.outputs.begin(), step.outputs.end(),
                      [&](int tensor) { return plan.tensors[tensor].shape.elements() == 0; });
-}
-
-int64_t Macs(const ir::Graph& group) {
-  int64_t macs = 0;
-  for (const ir::Node& node : group.nodes()) {
-    const ops::Operator& op = ops::OperatorOf(node);
-    if (op.macs == nullptr) continue;
-    std::vector<Shape> inputs, outputs;
-    for (ir::ValueId id : node.inputs)
-      inputs.push_back(id == ir::kAbsent ? Shape{0} : *group.value(id).shape);
-    for (ir::ValueId id : node.outputs)
-      outputs.push_back(id == ir::kAbsent ? Shape{0} : *group.value(id).shape);
-    macs += op.macs(node, inputs, outputs);
-  }
-  return macs;
 }
 
 bool IsSet(const std::atomic<bool>* flag) {
@@ -193,7 +179,7 @@ StepProfile Program::Describe(const PlannedStep& step) const {
     profile.node = NodesOf(step);
     for (const ir::Node& node : step.problem.group->nodes())
       profile.op += fmt::format("{}{}", profile.op.empty() ? "" : "+", node.op);
-    profile.macs = Macs(*step.problem.group);
+    profile.macs = ops::MacsOf(*step.problem.group);
   }
   const auto bytes = [&](int t) {
     const PlannedTensor& tensor = plan_.tensors[t];

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "ops/macs.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {
@@ -102,17 +103,7 @@ Work WorkOf(const KernelDesc& kernel, const Problem& problem, const Match* match
   const ir::Graph& group = *problem.group;
   Work work;
   work.ceiling = CeilingOf(kernel, problem);
-  for (const ir::Node& node : group.nodes()) {
-    const ops::Operator& op = ops::OperatorOf(node);
-    if (op.macs == nullptr) continue;
-    std::vector<Shape> inputs, outputs;
-    for (ir::ValueId id : node.inputs)
-      inputs.push_back(id == ir::kAbsent ? Shape{0} : problem.shape(id));
-    for (ir::ValueId id : node.outputs)
-      outputs.push_back(id == ir::kAbsent ? Shape{0} : problem.shape(id));
-    work.operations +=
-        OperationsOfMac(work.ceiling) * static_cast<double>(op.macs(node, inputs, outputs));
-  }
+  work.operations = OperationsOfMac(work.ceiling) * static_cast<double>(ops::MacsOf(group));
   work.bytes = LeastRead(problem);
   for (size_t i = 0; i < group.outputs.size(); ++i)
     work.bytes +=

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ops/macs.h"
 #include "ops/op.h"
 
 namespace fettle {
@@ -20,15 +21,7 @@ inline bool IsSmall(const ir::Graph& graph) {
     if (elements > kElements) return false;
   }
   for (const ir::Node& node : graph.nodes()) {
-    const ops::Operator& op = ops::OperatorOf(node);
-    std::vector<Shape> inputs, outputs;
-    const auto shapes = [&](const std::vector<ir::ValueId>& ids, std::vector<Shape>* out) {
-      for (ir::ValueId id : ids)
-        out->push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
-    };
-    shapes(node.inputs, &inputs);
-    shapes(node.outputs, &outputs);
-    if (op.macs != nullptr) macs += op.macs(node, inputs, outputs);
+    macs += ops::MacsOf(graph, node);
     if (macs > kMacs) return false;
   }
   return true;

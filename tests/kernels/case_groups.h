@@ -12,6 +12,7 @@
 #include "ir/text.h"
 #include "kernels/check/tolerance.h"
 #include "ops/cases.h"
+#include "ops/macs.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {
@@ -36,8 +37,7 @@ struct EvaluatedCase {
 /// Runs the oracle of an inferred graph. Fails with kUnsupported where it is too large; the reason
 /// is the message.
 inline Result<EvaluatedCase> EvaluateGraph(ir::Graph graph, const std::vector<Tensor>& inputs) {
-  int64_t macs = 0;
-  for (const ir::Node& node : graph.nodes()) macs += Macs(graph, node);
+  const int64_t macs = ops::MacsOf(graph);
   if (macs > kMaxOracleMacs)
     return Unsupported("{} M multiply-adds are too many for the oracle", macs / 1'000'000);
   int64_t elements = 0;

@@ -8,6 +8,7 @@
 
 #include "ir/noise.h"
 #include "ir/text.h"
+#include "ops/macs.h"
 #include "ops/op.h"
 
 namespace fettle::ops {
@@ -18,18 +19,11 @@ namespace {
 constexpr int64_t kWork = int64_t{1} << 21;
 
 int64_t Work(const ir::Graph& graph) {
-  int64_t work = 0;
-  for (const ir::Node& node : graph.nodes()) {
-    std::vector<Shape> inputs, outputs;
-    for (ir::ValueId id : node.inputs)
-      inputs.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
-    for (ir::ValueId id : node.outputs)
-      outputs.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
-    const Operator& op = OperatorOf(node);
-    for (const Shape& shape : inputs) work += shape.elements();
-    for (const Shape& shape : outputs) work += shape.elements();
-    if (op.macs != nullptr) work += op.macs(node, inputs, outputs);
-  }
+  int64_t work = MacsOf(graph);
+  for (const ir::Node& node : graph.nodes())
+    for (const auto* values : {&node.inputs, &node.outputs})
+      for (ir::ValueId id : *values)
+        if (id != ir::kAbsent) work += graph.value(id).shape->elements();
   return work;
 }
 

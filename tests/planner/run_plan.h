@@ -5,6 +5,7 @@
 
 #include "exec/program.h"
 #include "ir/noise.h"
+#include "ops/macs.h"
 #include "ops/op.h"
 #include "tensor/compare.h"
 
@@ -14,19 +15,12 @@ namespace fettle::planner {
 inline int64_t AccumulationLength(const ir::Graph& graph) {
   int64_t longest = 1;
   for (const ir::Node& node : graph.nodes()) {
-    const ops::Operator& op = ops::OperatorOf(node);
-    std::vector<Shape> inputs, outputs;
-    int64_t read = 1;
-    for (ir::ValueId id : node.inputs) {
-      inputs.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
-      read = std::max(read, inputs.back().elements());
-    }
-    for (ir::ValueId id : node.outputs) {
-      outputs.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
-    }
-    const int64_t products = op.macs == nullptr ? 0 : op.macs(node, inputs, outputs);
-    const int64_t elements = std::max<int64_t>(outputs[0].elements(), 1);
-    longest = std::max(longest, std::max(products, read) / elements);
+    const auto elements = [&](ir::ValueId id) {
+      return id == ir::kAbsent ? 0 : graph.value(id).shape->elements();
+    };
+    int64_t summed = std::max<int64_t>(ops::MacsOf(graph, node), 1);
+    for (ir::ValueId id : node.inputs) summed = std::max(summed, elements(id));
+    longest = std::max(longest, summed / std::max<int64_t>(elements(node.output(0)), 1));
   }
   return longest;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/macs.h"
 #include "ops/op.h"
 
 namespace fettle::kernels {
@@ -23,25 +24,13 @@ double PartialSums(const SumTerms& terms, int64_t length) {
 
 }  // namespace
 
-int64_t Macs(const ir::Graph& graph, const ir::Node& node) {
-  const ops::Operator& op = ops::OperatorOf(node);
-  if (op.macs == nullptr) return 0;
-  const auto shapes = [&](const std::vector<ir::ValueId>& ids) {
-    std::vector<Shape> result;
-    for (ir::ValueId id : ids)
-      result.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
-    return result;
-  };
-  return op.macs(node, shapes(node.inputs), shapes(node.outputs));
-}
-
 int64_t LongestSum(const ir::Graph& group) {
   int64_t length = 1;
   for (const ir::Node& node : group.nodes()) {
     const ir::ValueId id = node.output(0);
     if (id == ir::kAbsent) continue;
     const int64_t elements = std::max<int64_t>(group.value(id).shape->elements(), 1);
-    length = std::max(length, Macs(group, node) / elements);
+    length = std::max(length, ops::MacsOf(group, node) / elements);
     // Reductions count no multiply-adds, but sum as many elements as they lose.
     for (ir::ValueId input : node.inputs) {
       if (input != ir::kAbsent)

@@ -7,9 +7,6 @@
 
 namespace fettle::kernels {
 
-/// Multiply-adds of a node; 0 where they are not counted.
-int64_t Macs(const ir::Graph& graph, const ir::Node& node);
-
 /// Terms of the longest sum that an element of the group is made of.
 int64_t LongestSum(const ir::Graph& group);
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/check/tolerance.h"
+#include "ops/macs.h"
 #include "ops/norm/op.h"
 #include "ops/op.h"
 #include "ops/softmax/op.h"
@@ -51,7 +51,7 @@ ReferenceCost CostOfReference(const ir::Graph& group, const ir::Node& node) {
   };
   const double elements = std::max(count(node.output(0)), 1.0);
   ReferenceCost cost{.element = kLeastPerElement};
-  if (const int64_t macs = kernels::Macs(group, node); macs > 0)
+  if (const int64_t macs = ops::MacsOf(group, node); macs > 0)
     cost.element = static_cast<double>(macs) / elements;
   if (node.inputs.empty() || node.input(0) == ir::kAbsent) return cost;
   if (node.op->Has(ir::Trait::kReduces)) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ops/macs.h"
 #include "ops/op.h"
 #include "passes/binary/binarise.h"
 #include "passes/quantise/byte_moves.h"
@@ -36,20 +37,13 @@ void AddCosts(const ir::Graph& graph, Inspection& inspection) {
       ++inspection.left_out;
       continue;
     }
-    std::vector<Shape> inputs, outputs;
-    for (ir::ValueId id : node.inputs) {
-      inputs.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
-      if (id != ir::kAbsent) sum.bytes += ValueBytes(graph.value(id));
+    for (const auto* values : {&node.inputs, &node.outputs}) {
+      for (ir::ValueId id : *values)
+        if (id != ir::kAbsent) sum.bytes += ValueBytes(graph.value(id));
     }
-    for (ir::ValueId id : node.outputs) {
-      outputs.push_back(id == ir::kAbsent ? Shape{0} : *graph.value(id).shape);
-      if (id != ir::kAbsent) sum.bytes += ValueBytes(graph.value(id));
-    }
-    const ops::Operator& op = ops::OperatorOf(node);
-    if (op.macs == nullptr) continue;
-    const int64_t macs = op.macs(node, inputs, outputs);
-    sum.macs += static_cast<double>(macs);
-    total += static_cast<double>(macs);
+    const auto macs = static_cast<double>(ops::MacsOf(graph, node));
+    sum.macs += macs;
+    total += macs;
   }
   inspection.macs = static_cast<int64_t>(total);
   for (const auto& [name, sum] : inspection.ops) inspection.bytes += sum.bytes;
