@@ -55,6 +55,16 @@ class Usage(unittest.TestCase):
         self.assertIn(text, result.stderr)
         return result
 
+    def test_a_refusal_is_told_once_for_all_groups_that_it_is_true_of(self):
+        explain = ("plan", self.model, *SMALL, "--no-cache", "--explain")
+        nodes = json.loads(run(*explain, "--json").stdout)["nodes"]
+        text = run(*explain, "--wide").stdout
+        lines = [line.removeprefix("  not ").split(": ", 1) for line in text.splitlines() if line.startswith("  not ")]
+        told = {(kernel, reason) for kernels, reason in lines for kernel in kernels.split(", ")}
+        self.assertEqual(told, {(one["kernel"], one["reason"]) for node in nodes for one in node["rejected"]})
+        self.assertIn("all groups\n  not cpu.", text)
+        self.assertLess(2 * len(lines), sum(len(node["rejected"]) for node in nodes))
+
     def test_misspelt_words_are_answered_by_the_nearest(self):
         self.says(2, "there is no command 'benhc'; did you mean 'bench'?", "benhc", self.model)
         self.says(2, "there is no command 'lsit'; did you mean 'list'?", "db", "lsit")

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "passes/groups.h"
+#include "report/refusals.h"
 #include "report/table.h"
 #include "report/terminal.h"
 
@@ -134,16 +135,12 @@ std::string ConversionsText(const Json& conversions) {
 
 namespace {
 
-/// Why a group is computed as it is: its parameters, and why not by other kernels.
-std::string ReasonsText(const planner::Explained& group) {
-  std::string reasons = Fit(fmt::format("{} ({})\n", group.node, group.op), 4);
-  if (!group.params.empty())
-    reasons += Fit(
-        fmt::format("  parameters: {}{}\n", planner::ParamsText(group.params), ProposedText(group)),
-        4);
-  for (const planner::Rejection& one : group.rejected)
-    reasons += Fit(fmt::format("  not {}: {}\n", one.kernel, one.reason), 4);
-  return reasons;
+/// The parameters of a group; "" where it has none.
+std::string SettingText(const planner::Explained& group) {
+  if (group.params.empty()) return "";
+  return Fit(fmt::format("{} ({})\n  parameters: {}{}\n", group.node, group.op,
+                         planner::ParamsText(group.params), ProposedText(group)),
+             4);
 }
 
 std::vector<Table::Column> ExplainedColumns(bool with_limits) {
@@ -179,7 +176,7 @@ std::string ExplainedText(const std::vector<planner::Explained>& groups,
   };
   const bool by_loss = with_limits && sort == SortOrder::kOwn;
   const auto time = [&](size_t i) { return groups[i].us - (by_loss ? limits[i].us : 0); };
-  std::string reasons;
+  std::string settings;
   for (const size_t at : Sorted(groups.size(), by_loss ? SortOrder::kTime : sort, time,
                                 [&](size_t i) { return std::string_view(groups[i].node); })) {
     const planner::Explained& group = groups[at];
@@ -202,11 +199,13 @@ std::string ExplainedText(const std::vector<planner::Explained>& groups,
       cells.push_back(known ? fmt::format("{:.1f}", group.us - limit) : "");
       cells.push_back(known ? fmt::format("{:.1f} %", 100 * limit / group.us) : "");
       cells.push_back(limits[at].by);
-      reasons += ReasonsText(group);
+      settings += SettingText(group);
     }
     table.Row(std::move(cells));
   }
-  return table.ToString() + (reasons.empty() ? "" : "\n" + reasons);
+  std::string text = table.ToString();
+  if (!settings.empty()) text += "\n" + settings;
+  return with_limits ? text + "\n" + RefusalsText(groups) : text;
 }
 
 }  // namespace fettle::tools
