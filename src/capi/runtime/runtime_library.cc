@@ -13,10 +13,10 @@ Status NoImporter(const std::string& name) {
 
 constexpr runtime::Importer kNone = {
     .file = [](const std::string& path, std::vector<std::string>*,
-               std::span<const std::string>) -> Result<ir::Graph> { return NoImporter(path); },
+               const runtime::LoadOptions&) -> Result<ir::Graph> { return NoImporter(path); },
     .bytes = [](std::span<const std::byte>, std::shared_ptr<const void>, const std::string& name,
                 std::vector<std::string>*,
-                std::span<const std::string>) -> Result<ir::Graph> { return NoImporter(name); }};
+                const runtime::LoadOptions&) -> Result<ir::Graph> { return NoImporter(name); }};
 
 }  // namespace
 
