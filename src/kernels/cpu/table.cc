@@ -8,6 +8,7 @@ namespace fettle::kernels {
 extern const KernelDesc kCpuBf16GemmAmx;
 extern const KernelDesc kCpuBf16GemmDot;
 extern const KernelDesc kCpuBf16WeightsGemm;
+extern const KernelDesc kCpuBinaryBytes;
 extern const KernelDesc kCpuBinaryMaxPool;
 extern const KernelDesc kCpuBinaryPack;
 extern const KernelDesc kCpuBinaryProduct;
@@ -74,6 +75,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuBf16GemmAmx,
       &kCpuBf16GemmDot,
       &kCpuBf16WeightsGemm,
+      &kCpuBinaryBytes,
       &kCpuBinaryMaxPool,
       &kCpuBinaryPack,
       &kCpuBinaryProduct,

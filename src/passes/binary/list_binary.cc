@@ -47,12 +47,14 @@ std::string Describe(const ir::Graph& graph, const Producers& producers, const i
 }
 
 /// What holds where only the weights of a product have two values.
-std::string OfWeightsAlone(const ir::Graph& graph, ir::NodeId id) {
+std::string OfWeightsAlone(const ir::Graph& graph, const Producers& producers, ir::NodeId id) {
   std::string why;
-  if (graph.value(ProductInput(graph.node(id))).is_constant() ||
-      !ReadBinaryProduct(graph, id, -1, 1, why))
-    return {};
-  return "; its weights are: adds by their bits where that is faster (cpu.binary.weights)";
+  const ir::ValueId x = ProductInput(graph.node(id));
+  if (graph.value(x).is_constant() || !ReadBinaryProduct(graph, id, -1, 1, why)) return {};
+  const bool is_bytes = producers[x] >= 0 && graph.node(producers[x]).op == "DequantizeLinear"_op;
+  return is_bytes
+             ? "; its weights are: bits that choose bytes where that is faster (cpu.binary.bytes)"
+             : "; its weights are: adds by their bits where that is faster (cpu.binary.weights)";
 }
 
 }  // namespace
@@ -66,7 +68,7 @@ std::vector<BinaryFact> ListBinary(const ir::Graph& graph) {
     if (node.op == "BinaryConv"_op || node.op == "BinaryMatMul"_op) {
       facts.push_back({id, true, Describe(graph, producers, node)});
     } else if (IsProduct(node)) {
-      facts.push_back({id, false, analysis.Why(id) + OfWeightsAlone(graph, id)});
+      facts.push_back({id, false, analysis.Why(id) + OfWeightsAlone(graph, producers, id)});
     } else if (node.op == "ConvTranspose"_op) {
       facts.push_back({id, false, WhyNotSplit(graph, analysis, id)});
     }

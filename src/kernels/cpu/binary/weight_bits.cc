@@ -5,9 +5,10 @@
 #include <cstring>
 
 namespace fettle::kernels {
-namespace {
 
 using Pairs = std::vector<std::array<float, 2>>;
+
+namespace {
 
 /// Calls visit(output, depth, weight) for all weights in the order in which they lie until it
 /// answers false. A piece at a time: networks without such weights are asked, too, and these may be
@@ -32,7 +33,8 @@ void VisitWeights(const Constant& w, const WeightOrder& order, Visit visit) {
   }
 }
 
-/// The two values of each output, the lower first.
+}  // namespace
+
 Result<Pairs> ReadPairs(const Constant& w, const WeightOrder& order) {
   Pairs pairs(order.all_outputs(), {NAN, NAN});
   Status status;
@@ -50,8 +52,6 @@ Result<Pairs> ReadPairs(const Constant& w, const WeightOrder& order) {
   if (!status.ok()) return status;
   return pairs;
 }
-
-}  // namespace
 
 Status CheckPairs(const Constant& w, const WeightOrder& order) {
   if (w.dtype() != DType::kF32 || w.is_splat() || w.elements() == 0)

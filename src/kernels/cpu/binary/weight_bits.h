@@ -33,6 +33,9 @@ struct WeightBits {
   int64_t bytes() const { return words_at() + all_panels() * order.depth() * 4; }
 };
 
+/// The two values of each output, the lower first; kUnsupported where one has more.
+Result<std::vector<std::array<float, 2>>> ReadPairs(const Constant& w, const WeightOrder& order);
+
 /// Whether each output's weights have at most two values, all of them numbers: kUnsupported names
 /// the first output with more.
 Status CheckPairs(const Constant& w, const WeightOrder& order);

@@ -26,6 +26,7 @@ void FetchNext(int64_t panel_bytes, int64_t fetchers, int64_t tile, QuantTileArg
 QuantLayout LayoutFor(const QuantProduct& p, const TapPlan& taps, const QuantKernels& kernels) {
   QuantLayout layout = ReadQuantLayout(*p.problem.group, p.q, p.shapes, taps);
   layout.wide = layout.joined = kernels.wide;
+  layout.bits = kernels.bits;
   layout.nr = kernels.nr;
   return layout;
 }
@@ -37,7 +38,7 @@ class QuantGemm final : public PreparedKernel {
         g_(p.shapes.g),
         out_(p.pixels.out),
         taps_(PlanTaps(p.shapes.g, p.pixels.in, 1)),
-        kernels_(KernelsFor(p.shapes.g)),
+        kernels_(*p.kernels),
         operands_(p.problem.group, q_, LayoutFor(p, taps_, kernels_), !kernels_.wide),
         results_(p.problem, q_, out_, operands_.layout(), std::move(p.program)),
         blocking_(p.blocking),
@@ -255,7 +256,7 @@ class QuantGemm final : public PreparedKernel {
 
 }  // namespace
 
-const QuantKernels& KernelsFor(const ConvGeometry& g) { return GetQuantKernels(g.oc / g.groups); }
+const QuantKernels* KernelsFor(const ConvGeometry& g) { return &GetQuantKernels(g.oc / g.groups); }
 
 std::unique_ptr<PreparedKernel> MakeQuantGemm(QuantProduct product, const CpuDevice& device) {
   return std::make_unique<QuantGemm>(std::move(product), device);

@@ -14,7 +14,7 @@
 namespace fettle::kernels {
 
 /// The micro-kernels for its columns.
-const QuantKernels& KernelsFor(const ConvGeometry& g);
+const QuantKernels* KernelsFor(const ConvGeometry& g);
 
 /// A product to be made ready; `pixels` are those of the problem's states.
 struct QuantProduct {
@@ -22,6 +22,7 @@ struct QuantProduct {
   const QuantisedGroup& q;
   const QuantShapes& shapes;
   ConvPixels pixels;
+  const QuantKernels* kernels;  // of vectors
   Blocking blocking;
   /// Makes results of floats, where there is one.
   std::optional<elementwise::Program> program;

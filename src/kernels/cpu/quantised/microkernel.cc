@@ -56,4 +56,6 @@ const QuantKernels& GetQuantKernels(int64_t columns) {
   return portable;
 }
 
+const QuantKernels* GetBitKernels() { return RunsAvx512Vnni() ? BitKernelsAvx512Vnni() : nullptr; }
+
 }  // namespace fettle::kernels

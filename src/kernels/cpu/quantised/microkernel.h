@@ -18,8 +18,9 @@ struct QuantTileArgs {
   /// it.
   const int64_t* tap_offsets = nullptr;
   int64_t taps = 1;
-  int64_t steps = 0;             // per tap
-  const std::byte* b = nullptr;  // [taps * steps][nr][4 bytes]
+  int64_t steps = 0;  // per tap
+  /// [taps * steps][nr][4 bytes]; of `bits`: [2][nr][4 bytes], then [taps * steps][nr][4 bits].
+  const std::byte* b = nullptr;
   /// What a later tile reads as B, brought into the second-level cache meanwhile where tiles are of
   /// 512-bit vectors: with each step, next_step bytes from here on and as many from taps * steps *
   /// next_step bytes behind.
@@ -45,6 +46,8 @@ struct QuantKernels {
   /// True: both operands are i16 with their zero points taken off. False: u8 times i8 as they are.
   bool wide = true;
   bool finishes = false;  // see QuantTileArgs::results
+  /// B has two bytes for each column, each four times, and bits that choose between them.
+  bool bits = false;
   using Run = void (*)(const QuantTileArgs&);
   Run tile[kMaxQuantRows + 1] = {};
 };
@@ -61,5 +64,10 @@ const QuantKernels& GetQuantKernels(int64_t columns);
 /// more.
 const QuantKernels* QuantKernelsAvx512Vnni(int64_t columns);
 const QuantKernels* QuantKernelsAvx2();
+
+/// For weights of two values for each column. Null where this machine, or a test that forces
+/// lesser vectors, or the build has none.
+const QuantKernels* GetBitKernels();
+const QuantKernels* BitKernelsAvx512Vnni();
 
 }  // namespace fettle::kernels

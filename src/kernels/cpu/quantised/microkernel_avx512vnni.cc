@@ -87,6 +87,35 @@ class TileBytes {
   __m512i zero_, low_, high_, flip_;
 };
 
+/// Columns of B as bytes.
+template <int kVectors>
+struct ByteColumns {
+  static constexpr int kCount = kVectors, kStepBytes = kVectors * 64;
+  explicit ByteColumns(const std::byte*&) {}
+  [[gnu::always_inline]] __m512i Load(const std::byte* step, int v) const {
+    return _mm512_loadu_si512(step + v * 64);
+  }
+};
+
+/// As bits, each of which chooses one of its column's two bytes.
+template <int kVectors>
+struct BitColumns {
+  static constexpr int kCount = kVectors, kStepBytes = kVectors * 8;
+  __m512i low[kVectors];
+  const std::byte*
+      high;  // in the first-level cache: in registers, columns themselves had none left
+
+  explicit BitColumns(const std::byte*& b) : high(b + kVectors * 64) {
+    for (int v = 0; v < kVectors; ++v) low[v] = _mm512_loadu_si512(b + v * 64);
+    b += 2 * kVectors * 64;
+  }
+  [[gnu::always_inline]] __m512i Load(const std::byte* step, int v) const {
+    uint64_t bits;
+    std::memcpy(&bits, step + v * 8, sizeof(bits));
+    return _mm512_mask_loadu_epi8(low[v], bits, high + v * 64);
+  }
+};
+
 template <int kVectors, typename Rows>
 struct Tile;
 /// Rows by kVectors * 16 columns. What is not inlined keeps the sums in memory and takes twice as
@@ -136,13 +165,12 @@ struct Tile<kVectors, std::index_sequence<kRow...>> {
     (StoreBytes(bytes, kGroup), ...);
   }
   /// kSteps steps: a row's pointer is loaded once for all of them.
-  template <int kSteps>
-  [[gnu::always_inline]] void Step(const std::byte* const* rows, int64_t offset,
+  template <int kSteps, typename Columns>
+  [[gnu::always_inline]] void Step(const std::byte* const* rows, int64_t offset, const Columns& of,
                                    const std::byte* b) {
     __m512i columns[kSteps][kVectors];
     for (int s = 0; s < kSteps; ++s) {
-      for (int v = 0; v < kVectors; ++v)
-        columns[s][v] = _mm512_loadu_si512(b + (s * kVectors + v) * 64);
+      for (int v = 0; v < kVectors; ++v) columns[s][v] = of.Load(b + s * Columns::kStepBytes, v);
     }
     const auto row = [&](size_t r, const std::byte* a) __attribute__((always_inline)) {
       for (int s = 0; s < kSteps; ++s) {
@@ -173,13 +201,15 @@ struct Ahead {
   }
 };
 
-template <int kRows, int kVectors, bool kFetches>
+template <int kRows, typename Columns, bool kFetches>
 void RunTile(const QuantTileArgs& args) {
+  constexpr int kVectors = Columns::kCount;
   Tile<kVectors, std::make_index_sequence<kRows>> tile;
   tile.Start(args.init);
   // As many steps at once as leave registers for the sums.
-  constexpr int kSteps = kVectors == 1 ? 2 : 1, kBytes = kVectors * 64;
+  constexpr int kSteps = kVectors == 1 ? 2 : 1, kBytes = Columns::kStepBytes;
   const std::byte* b = args.b;
+  const Columns columns(b);
   Ahead ahead(args);
   for (int64_t t = 0; t < args.taps; ++t) {
     const std::byte* rows[kRows];
@@ -190,44 +220,55 @@ void RunTile(const QuantTileArgs& args) {
     int64_t s = 0;
     for (; s + kSteps <= args.steps; s += kSteps, b += kSteps * kBytes) {
       if constexpr (kFetches) ahead.Fetch(kSteps);
-      tile.template Step<kSteps>(rows, s * 4, b);
+      tile.template Step<kSteps>(rows, s * 4, columns, b);
     }
-    for (; s < args.steps; ++s, b += kBytes) tile.template Step<1>(rows, s * 4, b);
+    for (; s < args.steps; ++s, b += kBytes) tile.template Step<1>(rows, s * 4, columns, b);
   }
   if (args.results == nullptr) return tile.Finish(args.c);
   constexpr int kPer = TileBytes<kVectors>::kRows;
   tile.FinishBytes(*args.results, std::make_index_sequence<(kRows + kPer - 1) / kPer>());
 }
-template <int kRows, int kVectors>
+template <int kRows, typename Columns>
 void RunTile(const QuantTileArgs& args) {
-  return args.next_step == 0 ? RunTile<kRows, kVectors, false>(args)
-                             : RunTile<kRows, kVectors, true>(args);
+  return args.next_step == 0 ? RunTile<kRows, Columns, false>(args)
+                             : RunTile<kRows, Columns, true>(args);
 }
 
-template <int kVectors, size_t... kRow>
+template <typename Columns, size_t... kRow>
 QuantKernels MakeTable(const char* name, std::index_sequence<kRow...>) {
   QuantKernels table;
   table.name = name;
   table.mr = sizeof...(kRow);
-  table.nr = kVectors * 16;
+  table.nr = Columns::kCount * 16;
   table.wide = false;
   table.finishes = true;
-  ((table.tile[kRow + 1] = RunTile<kRow + 1, kVectors>), ...);
+  ((table.tile[kRow + 1] = RunTile<kRow + 1, Columns>), ...);
   return table;
 }
 
 }  // namespace
 
 const QuantKernels* QuantKernelsAvx512Vnni(int64_t columns) {
-  static const QuantKernels broad = MakeTable<2>("u8x32", std::make_index_sequence<14>());
-  static const QuantKernels narrow = MakeTable<1>("u8x16", std::make_index_sequence<28>());
+  static const auto broad = MakeTable<ByteColumns<2>>("u8x32", std::make_index_sequence<14>());
+  static const auto narrow = MakeTable<ByteColumns<1>>("u8x16", std::make_index_sequence<28>());
   const int64_t vectors = (columns + 15) / 16;
   return vectors == 1 || vectors == 3 ? &narrow : &broad;
+}
+
+const QuantKernels* BitKernelsAvx512Vnni() {
+  // The bytes of columns take the registers of two rows of sums.
+  static const QuantKernels kernels = [] {
+    auto table = MakeTable<BitColumns<2>>("bits.u8x32", std::make_index_sequence<12>());
+    table.bits = true;
+    return table;
+  }();
+  return &kernels;
 }
 
 }  // namespace fettle::kernels
 #else
 namespace fettle::kernels {
 const QuantKernels* QuantKernelsAvx512Vnni(int64_t) { return nullptr; }
+const QuantKernels* BitKernelsAvx512Vnni() { return nullptr; }
 }  // namespace fettle::kernels
 #endif

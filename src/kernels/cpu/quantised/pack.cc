@@ -65,7 +65,9 @@ class Packer {
   struct Column {
     std::byte* at;
     int32_t zero;
+    int64_t lane = 0;  // bytes of a step before it
     int32_t sum = 0;
+    int64_t count = 0;
   };
 
   int64_t ColumnOf(int64_t channel) const {
@@ -78,7 +80,8 @@ class Packer {
     for (int64_t channel = 0; channel < l_.groups * l_.oc; ++channel) {
       const int64_t o = channel % l_.oc;
       std::byte* at = out_ + channel / l_.oc * l_.group_bytes() + o / l_.nr * l_.panel_bytes();
-      columns.push_back({at + o % l_.nr * 4, Zero(channel)});
+      const int64_t lane = o % l_.nr * 4;
+      columns.push_back({l_.bits ? at : at + lane, Zero(channel), lane});
     }
     return columns;
   }
@@ -118,7 +121,19 @@ class Packer {
     }
     const int32_t value = w - l_.w_shift;
     column.sum += value;
+    if (l_.bits) return PutBit(static_cast<std::byte>(value), place + column.lane, column);
     column.at[place] = static_cast<std::byte>(value);
+  }
+
+  /// A column's first value is what a bit of 0 chooses, any other what a 1 does.
+  void PutBit(std::byte value, int64_t place, Column& column) const {
+    std::byte* const low = column.at + column.lane;
+    std::byte* const high = low + l_.nr * 4;
+    if (column.count++ == 0) std::fill_n(low, 4, value);
+    if (value == *low) return;
+    std::fill_n(high, 4, value);
+    std::byte* const bits = column.at + 2 * l_.nr * 4;
+    bits[place / 8] |= std::byte{1} << (place % 8);
   }
 
   const QuantLayout& l_;

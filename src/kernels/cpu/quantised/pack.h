@@ -24,6 +24,7 @@ struct QuantLayout {
   int w_shift = 0;  // taken off each weight
   int nr = 0;
   int step_multiple = 1;  // of the steps of a tap
+  bool bits = false;      // see QuantKernels
 
   int64_t block() const { return ic_block == 0 ? ic : ic_block; }
   int64_t blocks() const { return ic_block == 0 ? 1 : (ic + ic_block - 1) / ic_block; }
@@ -43,7 +44,10 @@ struct QuantLayout {
     return (steps + step_multiple - 1) / step_multiple * step_multiple;
   }
   int64_t panels() const { return (oc + nr - 1) / nr; }
-  int64_t panel_bytes() const { return taps() * steps() * nr * 4; }
+  int64_t panel_bytes() const {
+    const int64_t bytes = taps() * steps() * nr * 4;
+    return bits ? 2 * nr * 4 + bytes / 8 : bytes;
+  }
   int64_t group_bytes() const { return panels() * panel_bytes(); }
   int64_t columns() const { return groups * panels() * nr; }
   /// Five arrays of one 32-bit value per column follow the panels.
