@@ -44,6 +44,12 @@ Standing Judge(const Summary& ratios, const GateOptions& options) {
   return ratios.low > wanted ? Standing::kNotFaster : Standing::kOpen;
 }
 
+bool IsKnown(const Summary& ratios, const GateOptions& options) {
+  if (Judge(ratios, options) == Standing::kOpen) return false;
+  return options.sure_within <= 0 ||
+         std::exp(ratios.high) - std::exp(ratios.low) <= options.sure_within;
+}
+
 GateResult Report(const Pairs& pairs, const GateOptions& options) {
   const Summary ratios = pairs.Ratios();
   GateResult result;
@@ -53,6 +59,7 @@ GateResult Report(const Pairs& pairs, const GateOptions& options) {
   if (result.pairs > 0) result.ratio = result.challenger_us / result.incumbent_us;
   result.low = std::min(std::exp(ratios.low), result.ratio);
   result.high = std::max(std::exp(ratios.high), result.ratio);
+  if (result.pairs > 0) result.pair_ratio = std::exp(ratios.median);
   const bool enough = result.pairs >= kLeastGatePairs;
   result.accepted = enough && Judge(ratios, options) == Standing::kFaster;
   const std::string interval =
@@ -98,7 +105,7 @@ Result<GateResult> RunGate(const Run& incumbent, const Run& challenger,
     pairs.challenger_us.push_back(us[1]);
     pair_ns = now_ns() - begin;
     if (pair + 1 < next_look) continue;
-    if (Judge(pairs.Ratios(), options) != Standing::kOpen) break;
+    if (IsKnown(pairs.Ratios(), options)) break;
     next_look = static_cast<int>(std::ceil(next_look * kNextPairs));
   }
   return Report(pairs, options);

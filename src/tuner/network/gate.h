@@ -17,6 +17,9 @@ struct GateOptions {
   double min_gain = 0.01;
   int min_pairs = 8;
   int max_pairs = 400;
+  /// Width of the ratio's interval that is asked for: pairs go on until it is reached, though the
+  /// verdict be sure. 0: the verdict is all that is wanted, and the figures are those of few pairs.
+  double sure_within = 0;
   /// Time after which the verdict falls with what is known. No pair begins that is not expected to
   /// end by then.
   double seconds = 2;
@@ -37,12 +40,15 @@ struct GateResult {
   double challenger_us = 0;
   double ratio = 1;
   double low = 0, high = 0;
+  /// Median of the pairs' ratios, which what disturbs both runs of a pair leaves alone.
+  double pair_ratio = 1;
   int pairs = 0;
   std::string reason;  // one line for people, either way
 };
 
 /// Runs both in pairs, in random order within each. Accepts the challenger if it gains `min_gain`
-/// and the interval lies below 1. Stops as soon as either verdict is sure. Fails where a run fails.
+/// and the interval lies below 1. Stops as soon as either verdict is sure, and the figures are
+/// where that is asked for. Fails where a run fails.
 Result<GateResult> RunGate(const std::function<Status()>& incumbent,
                            const std::function<Status()>& challenger,
                            const GateOptions& options = {});

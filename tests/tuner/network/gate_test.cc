@@ -34,6 +34,24 @@ TEST(GateTest, AcceptsWhatIsFasterSoonWhereItIsClear) {
   EXPECT_LT(result.high, 1);
 }
 
+TEST(GateTest, GoesOnUntilTheFigureIsAsSureAsIsAskedFor) {
+  FakeMachine machine(1, 0.1), other(1, 0.1);
+  const GateResult verdict = Judge(machine, 1000, 700, {.seconds = 10});
+  const GateResult figure = Judge(other, 1000, 700, {.sure_within = 0.05, .seconds = 10});
+  EXPECT_TRUE(verdict.accepted && figure.accepted);
+  EXPECT_GT(verdict.high - verdict.low, 0.05);
+  EXPECT_LE(figure.high - figure.low, 0.05);
+  EXPECT_NEAR(figure.pair_ratio, 0.7, 0.03);
+}
+
+TEST(GateTest, PairsKnowTheRatioWhereTheClockChangesBetweenThem) {
+  FakeMachine machine(1, 0.01);
+  // Half of the time: the median of each side is of one speed or of the other.
+  machine.DropClock(20'000'000, 60'000'000, 1.5);
+  const GateResult result = Judge(machine, 1000, 900, {.sure_within = 1e-9, .seconds = 0.1});
+  EXPECT_NEAR(result.pair_ratio, 0.9, 0.005) << result.ratio;
+}
+
 TEST(GateTest, BeginsNoPairThatDoesNotEndInTime) {
   FakeMachine machine(1, 0);
   const GateResult result = Judge(machine, 300'000, 200'000, {.seconds = 1.4, .warms_up = false});

@@ -21,10 +21,11 @@ struct MeasuredChange {
   Change change;
   int64_t macs_before = 0, macs_after = 0;
   double ms_before = 0, ms_after = 0;  // of an inference, medians
-  double low = 0, high = 0;            // 99 % confidence of ms_after / ms_before
+  double ratio = 1;                    // of neighbouring runs, the median
+  double low = 0, high = 0;            // 99 % confidence of it
   bool gains = false;                  // beyond the spread, and over 1 %
 
-  double gain() const { return ms_before > 0 ? 1 - ms_after / ms_before : 0; }
+  double gain() const { return 1 - ratio; }
   /// Share of the operations that comes with it.
   double operations() const {
     return macs_before > 0 ? static_cast<double>(macs_after) / static_cast<double>(macs_before) - 1
