@@ -491,7 +491,7 @@ FETTLE_API fettle_status fettle_tuner_add_known(fettle_tuner* tuner, const int64
 
 typedef struct fettle_tuner_options {
   size_t struct_size;
-  const char* strategy;    /* local (NULL), portfolio, random, annealing, de, pso, full */
+  const char* strategy;    /* a name of docs/tuning.md; NULL: "local" */
   uint64_t seed;           /* equal seeds and times give equal searches */
   int64_t max_evaluations; /* 0: no limit */
   double max_seconds;      /* 0: no limit; kept if runs take about as long as the ones before */

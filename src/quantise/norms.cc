@@ -31,7 +31,7 @@ std::optional<Norm> ReadNorm(const Network& network, size_t index, int64_t chann
     const Constant* constant = network.constant(node.inputs[1 + i]);
     if (constant == nullptr || constant->dtype() != DType::kF32) return {};
     if (constant->elements() != channels) return {};
-    numbers[i].resize(static_cast<size_t>(channels));
+    numbers[i].resize(channels);
     constant->CopyTo(0, channels, reinterpret_cast<std::byte*>(numbers[i].data()));
   }
   const double epsilon = network.Float(node, "epsilon", 1e-5);
@@ -48,7 +48,7 @@ std::optional<Norm> ReadNorm(const Network& network, size_t index, int64_t chann
 void Apply(const Norm& norm, Layer& layer) {
   layer.weights.ForEach([&](size_t i, int64_t out, int64_t) {
     float& weight = layer.weights.values[i];
-    weight = static_cast<float>(weight * norm.factors[static_cast<size_t>(out)]);
+    weight = static_cast<float>(weight * norm.factors[out]);
   });
   layer.bias.resize(norm.factors.size());
   for (size_t c = 0; c < layer.bias.size(); ++c)

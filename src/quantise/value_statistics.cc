@@ -43,7 +43,7 @@ Range ValueStatistics::range() const {
 void ValueStatistics::Observe(const Tensor& tensor) {
   const Shape& shape = tensor.shape();
   rank = shape.rank();
-  const auto count = static_cast<size_t>(rank > 1 ? shape[1] : 1);
+  const size_t count = rank > 1 ? shape[1] : 1;
   if (channels.empty()) channels.resize(std::max<size_t>(count, 1));
   if (channels.size() != count) {
     for (size_t c = 1; c < channels.size(); ++c) Merge(channels[c], channels[0]);

@@ -27,8 +27,7 @@ template <typename CostOf>
 void AddPair(Network& network, int a, int b, CostOf cost) {
   Factor factor;
   factor.scope = {std::min(a, b), std::max(a, b)};
-  factor.table.reserve(static_cast<size_t>(network.domain(a)) *
-                       static_cast<size_t>(network.domain(b)));
+  factor.table.reserve(int64_t{network.domain(a)} * network.domain(b));
   for (int first = 0; first < network.domain(factor.scope[0]); ++first) {
     for (int second = 0; second < network.domain(factor.scope[1]); ++second) {
       factor.table.push_back(a < b ? cost(first, second) : cost(second, first));

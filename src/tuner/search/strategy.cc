@@ -1,6 +1,16 @@
 #include "tuner/search/strategy.h"
 
 namespace fettle::tuner {
+
+// Each in a file of its own.
+std::unique_ptr<Strategy> MakeLocalSearch(const StrategyInput& input);
+std::unique_ptr<Strategy> MakePortfolio(const StrategyInput& input);
+std::unique_ptr<Strategy> MakeRandomSearch(const StrategyInput& input);
+std::unique_ptr<Strategy> MakeAnnealing(const StrategyInput& input);
+std::unique_ptr<Strategy> MakeDifferentialEvolution(const StrategyInput& input);
+std::unique_ptr<Strategy> MakeParticleSwarm(const StrategyInput& input);
+std::unique_ptr<Strategy> MakeExhaustive(const StrategyInput& input);
+
 namespace {
 
 constexpr StrategyRow kStrategies[] = {

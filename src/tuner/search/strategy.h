@@ -45,12 +45,4 @@ std::string StrategyNames();
 /// Null where there is none of that name.
 const StrategyRow* FindStrategy(std::string_view name);
 
-std::unique_ptr<Strategy> MakeLocalSearch(const StrategyInput& input);
-std::unique_ptr<Strategy> MakePortfolio(const StrategyInput& input);
-std::unique_ptr<Strategy> MakeRandomSearch(const StrategyInput& input);
-std::unique_ptr<Strategy> MakeAnnealing(const StrategyInput& input);
-std::unique_ptr<Strategy> MakeDifferentialEvolution(const StrategyInput& input);
-std::unique_ptr<Strategy> MakeParticleSwarm(const StrategyInput& input);
-std::unique_ptr<Strategy> MakeExhaustive(const StrategyInput& input);
-
 }  // namespace fettle::tuner

@@ -22,7 +22,7 @@ std::string World() {
   if (!std::getline(file, boot)) return "";
   std::array<char, 64> link;
   const ssize_t size = ::readlink("/proc/self/ns/pid", link.data(), link.size());
-  const std::string_view names(link.data(), size > 0 ? static_cast<size_t>(size) : 0);
+  const std::string_view names(link.data(), std::max<ssize_t>(size, 0));
   return fmt::format("{}-{}", boot, names);
 }
 

@@ -60,7 +60,7 @@ HWY_INLINE void Map1(const F& f, Area area, View a, float* dst, int64_t dst_stri
       hn::StoreU(f(d, hn::LoadU(d, a.data + i)), d, dst + i);
     }
     if (i == area.cols) continue;
-    const auto mask = hn::FirstN(d, static_cast<size_t>(area.cols - i));
+    const auto mask = hn::FirstN(d, area.cols - i);
     StoreFirst(d, f(d, hn::MaskedLoad(mask, d, a.data + i)), area.cols - i, dst + i);
   }
 }
@@ -79,7 +79,7 @@ HWY_INLINE void Map2(const F& f, Area area, View a, View b, float* dst, int64_t 
                  out + i);
     }
     if (i == area.cols) continue;
-    const auto mask = hn::FirstN(d, static_cast<size_t>(area.cols - i));
+    const auto mask = hn::FirstN(d, area.cols - i);
     StoreFirst(
         d, f(d, LoadTail<a_once>(d, mask, all_a, pa + i), LoadTail<b_once>(d, mask, all_b, pb + i)),
         area.cols - i, out + i);
@@ -103,7 +103,7 @@ HWY_INLINE void Map3(const F& f, Area area, View a, View b, View c, float* dst,
                  d, out + i);
     }
     if (i == area.cols) continue;
-    const auto mask = hn::FirstN(d, static_cast<size_t>(area.cols - i));
+    const auto mask = hn::FirstN(d, area.cols - i);
     StoreFirst(d,
                f(d, hn::MaskedLoad(mask, d, pa + i), LoadTail<b_once>(d, mask, all_b, pb + i),
                  LoadTail<c_once>(d, mask, all_c, pc + i)),
