@@ -1,6 +1,7 @@
 // A measured ceiling of a device: its name, its value, and how far to trust it.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,10 +46,13 @@ struct ProbeRequest {
   bool for_bounds = true;
   /// Those alone whose names hold this text; "": all.
   std::string_view only;
+  /// Set from any thread: what is not measured by then is not; null: never.
+  const std::atomic<bool>* cancelled = nullptr;
   /// Cores of the CPU to measure together, beside each figure of one.
   int threads = 1;
 
   bool Wants(std::string_view name) const { return name.find(only) != std::string_view::npos; }
+  bool IsCancelled() const { return cancelled != nullptr && cancelled->load(); }
 };
 
 /// "16 KiB", "4 MiB": sizes that are powers of two.

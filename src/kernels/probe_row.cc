@@ -51,7 +51,12 @@ std::vector<Ceiling> MeasureRows(const std::vector<ProbeRow>& rows, const ProbeR
   std::vector<Ceiling> ceilings;
   for (const ProbeRow& row : rows) {
     if (!request.Wants(row.name.name) || (request.for_bounds && !row.for_bounds)) continue;
-    ceilings.push_back(MeasureRow(row, long_enough_ns));
+    ProbeRow unless_cancelled = row;
+    unless_cancelled.run = [&](int64_t amount) -> Result<ProbeSample> {
+      if (request.IsCancelled()) return Error(StatusCode::kCancelled, "cancelled");
+      return row.run(amount);
+    };
+    ceilings.push_back(MeasureRow(unless_cancelled, long_enough_ns));
   }
   return ceilings;
 }

@@ -33,7 +33,7 @@ Status WrongResult();
 /// times, what takes over 20 ms five times. Failures are the ceiling's status.
 Ceiling MeasureRow(const ProbeRow& row, double long_enough_ns);
 
-/// Those of `rows` that `request` asks for, measured.
+/// Those of `rows` that `request` asks for, measured until it is cancelled (kCancelled from there).
 std::vector<Ceiling> MeasureRows(const std::vector<ProbeRow>& rows, const ProbeRequest& request,
                                  double long_enough_ns);
 

@@ -104,6 +104,20 @@ TEST(ProbeRow, AWrongResultIsNoFigure) {
   EXPECT_EQ(ceiling.value, 0);
 }
 
+TEST(ProbeRow, ACancelledProbeEndsWithTheRunInHand) {
+  std::atomic<bool> cancelled = false;
+  int runs = 0;
+  const ProbeRow row{.name = {.name = "loop", .unit = "us"}, .run = [&](int64_t) {
+                       cancelled = ++runs == 3;
+                       return Result<ProbeSample>(ProbeSample{1, 100});
+                     }};
+  const std::vector<Ceiling> ceilings =
+      MeasureRows({row, row}, {.for_bounds = false, .cancelled = &cancelled}, 10);
+  EXPECT_EQ(runs, 3);
+  ASSERT_EQ(ceilings.size(), 2U);
+  for (const Ceiling& ceiling : ceilings) EXPECT_EQ(ceiling.status.code(), StatusCode::kCancelled);
+}
+
 // Also run by itself with FETTLE_CPU_ISA, in a process that has not asked for them before.
 TEST(SimdTargets, AskingForThemChangesNone) {
   const int64_t lanes = GetStripKernels().lanes;

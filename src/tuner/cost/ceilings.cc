@@ -25,10 +25,12 @@ void LoadKept(const std::string& name, const Device& device, Store& store, Ceili
   ceilings.emplace(name, row->low_us > 0 ? row->low_us : row->median_us);
 }
 
-Result<std::vector<kernels::Ceiling>> ProbeForBounds(const Device& device) {
+Result<std::vector<kernels::Ceiling>> ProbeForBounds(const Device& device,
+                                                     const std::atomic<bool>* cancelled) {
   if (device.kind() == DeviceKind::kCpu)
-    return kernels::Probe(static_cast<const CpuDevice&>(device));
-  return kernels::FindBackend(device.kind())->probe(device, {.for_bounds = true});
+    return kernels::Probe(static_cast<const CpuDevice&>(device), cancelled);
+  return kernels::FindBackend(device.kind())
+      ->probe(device, {.for_bounds = true, .cancelled = cancelled});
 }
 
 }  // namespace
@@ -70,7 +72,8 @@ void KeepCeilings(std::span<const kernels::Ceiling> ceilings, const Device& devi
   }
 }
 
-Ceilings LoadCeilings(const Device& device, Store& store, int threads) {
+Ceilings LoadCeilings(const Device& device, Store& store, int threads,
+                      const std::atomic<bool>* cancelled) {
   Ceilings ceilings;
   for (const std::string_view name : kNames) {
     LoadKept(std::string(name), device, store, ceilings);
@@ -82,7 +85,8 @@ Ceilings LoadCeilings(const Device& device, Store& store, int threads) {
                                         : std::span<const std::string_view>(kNeededBesideCpu);
   const auto is_there = [&](std::string_view name) { return ceilings.contains(name); };
   if (std::all_of(needed.begin(), needed.end(), is_there)) return ceilings;
-  const Result<std::vector<kernels::Ceiling>> probed = ProbeForBounds(device);
+  const Result<std::vector<kernels::Ceiling>> probed = ProbeForBounds(device, cancelled);
+  if (cancelled != nullptr && cancelled->load()) return {};
   if (!probed.ok()) {
     Log(LogLevel::kWarn, "the ceilings of '{}' cannot be measured: {}", device.name(),
         probed.status().message());

@@ -1,6 +1,7 @@
 // The measured ceilings of a device as a store keeps them.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <span>
 #include <string>
@@ -29,7 +30,8 @@ void KeepCeilings(std::span<const kernels::Ceiling> ceilings, const Device& devi
 
 /// The ceilings that `store` keeps for this device and bounds are made of, of one core and of
 /// `threads`; where it lacks some, they are probed (about 200 ms) and kept. Empty, with a warning
-/// through the log, where that fails.
-Ceilings LoadCeilings(const Device& device, Store& store, int threads = 1);
+/// through the log, where that fails, and where it was `cancelled`.
+Ceilings LoadCeilings(const Device& device, Store& store, int threads = 1,
+                      const std::atomic<bool>* cancelled = nullptr);
 
 }  // namespace fettle::tuner

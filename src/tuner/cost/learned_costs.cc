@@ -47,13 +47,14 @@ std::string MemoryKey(const RowKey& key) {
 
 }  // namespace
 
-LearnedCosts::LearnedCosts(const DeviceSet& devices, Store& store, bool cold_constants)
+LearnedCosts::LearnedCosts(const DeviceSet& devices, Store& store, bool cold_constants,
+                           const std::atomic<bool>* cancelled)
     : devices_(devices),
       store_(store),
       cold_constants_(cold_constants),
-      ceilings_(LoadCeilings(devices.cpu(), store)) {
+      ceilings_(LoadCeilings(devices.cpu(), store, 1, cancelled)) {
   for (const Device* device : devices.beside_cpu())
-    ceilings_beside_cpu_.emplace(device->kind(), LoadCeilings(*device, store));
+    ceilings_beside_cpu_.emplace(device->kind(), LoadCeilings(*device, store, 1, cancelled));
 }
 
 RowKey LearnedCosts::KernelKey(const planner::Kind& kind, const planner::Entry& entry,

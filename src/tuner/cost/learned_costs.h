@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <map>
 #include <set>
 #include <string>
@@ -22,8 +23,10 @@ namespace fettle::tuner {
 /// stays behind. Entries must stay where they are. Not synchronised.
 class LearnedCosts final {
  public:
-  /// `cold_constants`: as measured with MeasureOptions::cold_constants.
-  LearnedCosts(const DeviceSet& devices, Store& store, bool cold_constants = false);
+  /// `cold_constants`: as measured with MeasureOptions::cold_constants. Ceilings that the store has
+  /// not are probed unless that is `cancelled`.
+  LearnedCosts(const DeviceSet& devices, Store& store, bool cold_constants = false,
+               const std::atomic<bool>* cancelled = nullptr);
 
   /// What an entry takes at least, as far as is known by now, whatever its parameters.
   double KernelBound(const planner::Kind& kind, const planner::Entry& entry);

@@ -34,7 +34,7 @@ CostLearner::CostLearner(const planner::Catalogue& catalogue, const DeviceSet& d
       report_(report),
       costs_(devices, store,
              SlotOptionsOf(options.level, limits.precision != planner::Precision::kHigh),
-             options.measure.cold_constants),
+             options.measure.cold_constants, options.measure.cancelled),
       calibrated_(costs_, devices, store, options.bounds.memory_limit >= 0),
       bench_(devices, MeasureOf(options)),
       allowance_(options.deadline_ns, options.measure.now_ns) {}
@@ -79,8 +79,7 @@ bool CostLearner::Race(EntryId id) {
   const Entry& entry = EntryOf(id);
   if (entry.is_view || !MayMeasure() || !costs_.NeedsRace(kind, entry)) return false;
   const SlotSearch& slot = costs_.SlotOf(kind, entry);
-  const std::vector<planner::Proposal> finalists =
-      slot.finalists(static_cast<size_t>(options_.measure.finalists));
+  const std::vector<planner::Proposal> finalists = slot.finalists(options_.measure.finalists);
   std::vector<Candidate> candidates;
   std::vector<Row> known;
   for (const planner::Proposal& one : finalists) {

@@ -37,8 +37,8 @@ std::string LikeKey(const std::string& way, const Device& device) {
 }  // namespace
 
 SlotCosts::SlotCosts(const DeviceSet& devices, Store& store, const SlotOptions& options,
-                     bool cold_constants)
-    : learned_(devices, store, cold_constants), store_(store), options_(options) {}
+                     bool cold_constants, const std::atomic<bool>* cancelled)
+    : learned_(devices, store, cold_constants, cancelled), store_(store), options_(options) {}
 
 SlotCosts::Slot& SlotCosts::Find(const planner::Kind& kind, const planner::Entry& entry) {
   Slot*& known = by_entry_[&entry];
@@ -139,7 +139,7 @@ std::optional<SlotSearch::Start> SlotCosts::MakeStart(const planner::Kind& kind,
       SlotSpace::Create(entry.match, entry.states_index, entry.threads, device, options_.scope);
   if (!space) return std::nullopt;
   SlotSearch::Start start{std::move(*space), {}};
-  const auto most_rules = static_cast<size_t>(std::max<int64_t>(options_.evaluations / 4, 2));
+  const size_t most_rules = std::max<int64_t>(options_.evaluations / 4, 2);
   for (const planner::Proposal& rule : start.space.rules())
     if (start.seeds.size() < most_rules) start.seeds.push_back(rule);
   size_t likes = 0;

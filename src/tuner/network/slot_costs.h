@@ -18,9 +18,9 @@ namespace fettle::tuner {
 /// synchronised.
 class SlotCosts final : public planner::CostSource {
  public:
-  /// `cold_constants`: as measured with MeasureOptions::cold_constants.
+  /// `cold_constants` and `cancelled`: LearnedCosts'.
   SlotCosts(const DeviceSet& devices, Store& store, const SlotOptions& options,
-            bool cold_constants = false);
+            bool cold_constants = false, const std::atomic<bool>* cancelled = nullptr);
 
   planner::EntryCost Kernel(const planner::Kind& kind, const planner::Entry& entry) override;
   planner::EntryCost Conversion(const Shape& shape, DType dtype, const State& from, const State& to,

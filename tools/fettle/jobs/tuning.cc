@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
+#include <mutex>
 
 #include "jobs/accelerator.h"
 #include "jobs/interrupt.h"
@@ -45,7 +47,12 @@ planner::Bounds ToBounds(const PlanBounds& bounds) {
 
 std::shared_ptr<tuner::Store> StoreFor(const CommonOptions& options) {
   if (options.no_cache) return tuner::MemoryStore();
-  return tuner::OpenUserStore(options.cache);
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<tuner::Store>> open;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<tuner::Store>& store = open[options.cache];
+  if (store == nullptr) store = tuner::OpenUserStore(options.cache);
+  return store;
 }
 
 Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& common,

@@ -34,7 +34,7 @@ struct TuningOptions {
 /// --level, --budget and the options of PlanBounds.
 void AddTuningOptions(CLI::App& app, TuningOptions& options);
 
-/// The database that --cache and --no-cache name.
+/// The database that --cache and --no-cache name, opened once by a process.
 std::shared_ptr<tuner::Store> StoreFor(const CommonOptions& options);
 
 /// Tunes the job's model for its inputs; the budget counts from `start_ns`. Ctrl-C and SIGTERM end

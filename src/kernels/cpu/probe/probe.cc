@@ -47,14 +47,17 @@ std::vector<Ceiling> ProbeCpu(const CpuDevice& device, const ProbeRequest& reque
   return all;
 }
 
-const std::vector<Ceiling>& Probe(const CpuDevice& device) {
+const std::vector<Ceiling>& Probe(const CpuDevice& device, const std::atomic<bool>* cancelled) {
   static std::mutex mutex;
   static std::vector<Ceiling> all;
+  static const std::vector<Ceiling> kNone;
   std::lock_guard lock(mutex);
   if (!all.empty()) return all;
-  for (Ceiling& ceiling : ProbeCpu(device, {.for_bounds = true}))
-    if (ceiling.status.ok()) all.push_back(std::move(ceiling));
-  return all;
+  const ProbeRequest request{.for_bounds = true, .cancelled = cancelled};
+  std::vector<Ceiling> measured = ProbeCpu(device, request);
+  if (request.IsCancelled()) return kNone;
+  std::erase_if(measured, [](const Ceiling& ceiling) { return !ceiling.status.ok(); });
+  return all = std::move(measured);
 }
 
 double ProbeFmaFlops(double milliseconds) {
