@@ -69,6 +69,12 @@ TEST(MatMul, FinishesElementWiseChains) {
               kTolerance);
 }
 
+TEST(MatMul, RowsAndPanelsThatOutgrowTheCaches) {
+  CheckKernel(kCpuMatMulGemm,
+              "input %a: f32[226x590]\nconst %b: f32[590x445]\n%y = MatMul(%a, %b)\noutput %y\n",
+              {.atol = 1e-4, .rtol = 1e-5});
+}
+
 TEST(MatMul, RefusesIntegers) {
   const CpuDevice device(std::make_shared<ThreadPool>(1));
   const CaseGroup integers =

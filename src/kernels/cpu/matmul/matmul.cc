@@ -64,8 +64,8 @@ ProductForm FormIn(const Problem& problem, const Product& product) {
   return form;
 }
 
-/// Row tiles of one task.
-constexpr int64_t kMaxTiles = 16;
+/// Row tiles of one task; more where so many rows outgrow their share of the second-level cache.
+constexpr int64_t kMaxTiles = 16, kMaxFarTiles = 37;
 
 /// Rows up to which a B in its own order is not worth packing.
 constexpr int64_t kFewRows = 4;
@@ -73,17 +73,22 @@ constexpr int64_t kFewRows = 4;
 /// Columns from which on a copy of A, whose rows share cache sets, costs less than it gains.
 constexpr int64_t kManyColumns = 512;
 
+/// Bytes of the second-level cache for the rows of a task.
+int64_t RowShare(const CpuDevice& cpu) {
+  return (cpu.info().l2_bytes > 0 ? cpu.info().l2_bytes : 256 * 1024) / 2;
+}
+
 class MatMul final : public PreparedKernel {
  public:
   MatMul(const Problem& problem, ProductForm form, Epilogue epilogue, const Blocking& blocking,
-         int lanes)
+         const CpuDevice& cpu)
       : p_(std::move(form.product)),
         transposed_c_(form.transposed_c),
         a_(InputIndex(problem, p_.a)),
         b_(p_.constant_b ? 0 : InputIndex(problem, p_.b)),
         kernels_(GetMicroKernels()),
         epilogue_(std::move(epilogue)),
-        lanes_(lanes),
+        lanes_(cpu.pool().threads()),
         blocking_(blocking) {
     const bool shared_sets = ShareCacheSets(p_.k);
     copies_a_ = p_.trans_a || (shared_sets && p_.m > 2 * kFewRows && p_.n >= kManyColumns);
@@ -94,6 +99,7 @@ class MatMul final : public PreparedKernel {
     // Tasks stay within one matrix.
     tiles_ = RowTiles(kernels_.mr, std::max<int64_t>(p_.m, 1));
     blocking_.rows = std::min(blocking_.rows, tiles_.count() * kernels_.mr);
+    far_rows_ = blocking_.rows * p_.k * 4 > RowShare(cpu);
   }
 
   std::vector<PackRequest> packs() const override {
@@ -252,11 +258,12 @@ class MatMul final : public PreparedKernel {
     work.low = epilogue_.clamp().low;
     work.high = epilogue_.clamp().high;
     work.depth_block = blocking_.depth_block;
+    work.far_rows = far_rows_;
     float* c = BlockOfC(args, block, lane);
     if (epilogue_.addend() >= 0)
       work.addend =
           args.inputs[epilogue_.addend()].host<float>() + (c - args.outputs[0].host<float>());
-    TileSpan tiles[kMaxTiles];
+    TileSpan tiles[kMaxFarTiles];
     auto* pointers = reinterpret_cast<const float**>(Lane(args, lane));
     work.tiles = CutTiles(tiles_, block.first_tile, block.end_tile, RowsOfA(args, block), c,
                           work.c_stride, pointers, tiles);
@@ -292,7 +299,7 @@ class MatMul final : public PreparedKernel {
   int lanes_;
   Blocking blocking_;
   RowTiles tiles_;
-  bool direct_b_ = false, copies_a_ = false;
+  bool direct_b_ = false, copies_a_ = false, far_rows_ = false;
   int64_t a_stride_ = 0, a_matrices_ = 0;
 };
 
@@ -301,6 +308,13 @@ Blocking UsualBlocking(const Product& p, int threads, const Device& device) {
   const MicroKernels& kernels = GetMicroKernels();
   Blocking blocking =
       ChooseBlocking(cpu.info(), kernels.mr, kernels.nr, p.m, p.n, p.k, 1, kMaxTiles * kernels.mr);
+  // Where neither stays in the second-level cache, the next one brings rows as fast as they are
+  // multiplied, and a new panel of B costs more: it meets many rows (decision 80).
+  const int64_t depth = std::min(p.k, blocking.depth_block);
+  if (kMaxTiles * kernels.mr * depth * 4 > RowShare(cpu) && p.n * p.k * 4 > 2 * RowShare(cpu)) {
+    const int64_t tiles = CeilDiv(std::max<int64_t>(p.m, 1), kernels.mr);
+    blocking.rows = CeilDiv(tiles, CeilDiv(tiles, kMaxFarTiles)) * kernels.mr;
+  }
   // Lanes share the columns: each part of B is read by one of them, and once.
   const int64_t row_tasks = CeilDiv(std::max<int64_t>(p.m, 1), blocking.rows);
   const int64_t all_panels = std::max<int64_t>(1, blocking.panels);
@@ -319,7 +333,7 @@ ParamSpace Space(const Problem& problem, const Product& product, const Device& d
   const Product p = FormIn(problem, product).product;
   const MicroKernels& kernels = GetMicroKernels();
   const Blocking usual = UsualBlocking(p, problem.threads, device);
-  return {BlockingTunables(usual, kernels.mr, kMaxTiles, CeilDiv(p.n, kernels.nr)),
+  return {BlockingTunables(usual, kernels.mr, kMaxFarTiles, CeilDiv(p.n, kernels.nr)),
           BlockingParams(usual, kernels.mr),
           {}};
 }
@@ -330,9 +344,9 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pr
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::CompileSum(*problem.group, problem.states));
   const Blocking blocking = ReadBlocking(
       params, UsualBlocking(form.product, problem.threads, device), GetMicroKernels().mr);
-  const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
-  return std::unique_ptr<PreparedKernel>(
-      new MatMul(problem, std::move(form), std::move(epilogue), blocking, lanes));
+  return std::unique_ptr<PreparedKernel>(new MatMul(problem, std::move(form), std::move(epilogue),
+                                                    blocking,
+                                                    static_cast<const CpuDevice&>(device)));
 }
 
 constexpr Family<Product> kFamily{
