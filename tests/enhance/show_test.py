@@ -60,6 +60,16 @@ def check_page(program, source, folder):
         check(f"page, {theme}: letters", letters.isdigit() and int(letters) in light, letters)
 
 
+def check_pages_refused(program, source, folder):
+    """No page in the place of a video or of somebody's file, nor one that cannot be written when all is done."""
+    (folder / "mine.html").write_text("mine")
+    for page, words in ((source, "is the input, too"), (folder / "refused.mkv", "is the output, too"), (folder / "none/a.html", "no such folder"),
+                        (folder, "is a folder"), (folder / "mine.html", "is there already")):  # fmt: skip
+        done = subprocess.run([program, source, "-o", folder / "refused.mkv", "--report", page], capture_output=True, text=True)
+        check(f"refused: {words}", done.returncode == 2 and words in done.stderr and done.stderr.count("\n") == 1, done.stderr)
+    check("refused: nothing written", not list(folder.glob("refused*")) and (folder / "mine.html").read_text() == "mine")
+
+
 def check_key(program, folder):
     """q ends the job, what is done is kept, and the terminal is as it was."""
     source = folder / "long.mkv"
@@ -82,7 +92,9 @@ def check_key(program, folder):
 
 def main():
     def body(folder):
-        check_page(sys.argv[1], make(folder), folder)
+        source = make(folder)
+        check_page(sys.argv[1], source, folder)
+        check_pages_refused(sys.argv[1], source, folder)
         check_key(sys.argv[1], folder)
 
     run_in_folder(body)

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "basics/files.h"
+#include "job/beside.h"
 #include "steps/networks.h"
 
 namespace fettle::enhance {
@@ -28,25 +29,6 @@ Votes ReadVotes(const std::string& text) {
                   fmt::format("--alert-votes: expected SEEN/OF of 1/1 to {0}/{0}, got '{1}'",
                               kMostVotes, text));
   return votes;
-}
-
-void CheckAlertFile(const JobOptions& options, const Plan& plan) {
-  const std::filesystem::path& file = plan.alert_file;
-  std::error_code ignored;
-  for (const auto& [what, other] : {std::pair{"input", &plan.input}, {"output", &plan.output}})
-    if (std::filesystem::absolute(file).lexically_normal() ==
-            std::filesystem::absolute(*other).lexically_normal() ||
-        std::filesystem::equivalent(file, *other, ignored))
-      throw Failure(kExitUsage,
-                    fmt::format("{}: is to hold alerts, but is the {}, too", file.string(), what));
-  if (options.plan_only) return;
-  if (!std::filesystem::is_directory(std::filesystem::absolute(file).parent_path()))
-    throw Failure(kExitUsage, fmt::format("{}: there is no such folder", file.string()));
-  if (std::filesystem::is_directory(file))
-    throw Failure(kExitUsage, fmt::format("{}: is a folder", file.string()));
-  if (!options.overwrite && std::filesystem::exists(file) &&
-      !JobFolder::WaitsComplete(options.output))
-    throw Failure(kExitUsage, fmt::format("{}: is there already (--overwrite)", file.string()));
 }
 
 void RefuseWithoutStep(const JobOptions& options) {
@@ -85,7 +67,7 @@ void PlanAlerts(const JobOptions& options, Plan& plan) {
   plan.first.least_score = rules.least_score;
   plan.alerts_only = plan.output.extension() == ".json";
   plan.alert_file = AlertFileOf(options, plan);
-  if (!plan.alerts_only) CheckAlertFile(options, plan);
+  if (!plan.alerts_only) CheckBeside(options, plan, plan.alert_file, "alerts");
   plan.choices.push_back(
       {"alerts", plan.alert_file.string(),
        fmt::format("of what is seen in {} of {} frames with a score of {:g} or more; {}",

@@ -9,6 +9,7 @@
 
 #include "av/pixels.h"
 #include "job/alerts.h"
+#include "job/beside.h"
 #include "job/budget.h"
 #include "job/chain.h"
 #include "job/job_folder.h"
@@ -144,6 +145,7 @@ bool IsJpeg(const std::filesystem::path& output) {
 
 /// Pictures of frames as they were would show whom the steps hide.
 void CheckPictures(const JobOptions& options, const Plan& plan) {
+  if (!options.report.empty()) CheckBeside(options, plan, options.report, "the report");
   if (!options.preview && options.report.empty()) return;
   for (const ChainLink& link : plan.chain)
     if (HidesPeople(*link.row))

@@ -1,0 +1,29 @@
+#include "job/beside.h"
+
+#include <fmt/format.h>
+
+#include "basics/failure.h"
+#include "job/job_folder.h"
+
+namespace fettle::enhance {
+
+void CheckBeside(const JobOptions& options, const Plan& plan, const std::filesystem::path& file,
+                 std::string_view what) {
+  std::error_code ignored;
+  for (const auto& [which, other] : {std::pair{"input", &plan.input}, {"output", &plan.output}})
+    if (std::filesystem::absolute(file).lexically_normal() ==
+            std::filesystem::absolute(*other).lexically_normal() ||
+        std::filesystem::equivalent(file, *other, ignored))
+      throw Failure(kExitUsage, fmt::format("{}: is to hold {}, but is the {}, too", file.string(),
+                                            what, which));
+  if (options.plan_only) return;
+  if (!std::filesystem::is_directory(std::filesystem::absolute(file).parent_path()))
+    throw Failure(kExitUsage, fmt::format("{}: there is no such folder", file.string()));
+  if (std::filesystem::is_directory(file))
+    throw Failure(kExitUsage, fmt::format("{}: is a folder", file.string()));
+  if (!options.overwrite && std::filesystem::exists(file) &&
+      !JobFolder::WaitsComplete(options.output))
+    throw Failure(kExitUsage, fmt::format("{}: is there already (--overwrite)", file.string()));
+}
+
+}  // namespace fettle::enhance
