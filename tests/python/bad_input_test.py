@@ -112,6 +112,11 @@ class Models(unittest.TestCase):
         with self.assertRaises(TypeError):
             fettle.Model()
 
+    def test_outputs_that_cannot_be_written(self):
+        for path in ("nowhere/tuned.fettle", os.curdir):
+            with self.subTest(path=path), self.assertRaisesRegex(fettle.InputOutput, path):
+                fettle.tune(small_models.add(), level="fast", budget=0.1, package=path)
+
     def test_options(self):
         for options in ({"threads": 5000}, {"precision": "half"}, {"device": "cuda"}, {"when_busy": "never"}):
             with self.assertRaises(fettle.InvalidArgument):
