@@ -7,8 +7,18 @@ function roofsOfSteps() {
   const used = new Set(data.ops.map(op => op.ceiling));
   return {
     compute: roofs.filter(roof => /OP\/s$/.test(roof.unit) && (roof.name === "fp32 fma" || used.has(roof.name))),
-    memory: roofs.filter(roof => roof.unit === "B/s"),
+    memory: fastestOfEach(roofs.filter(roof => roof.unit === "B/s")),
   };
+}
+
+// Of the ways through each memory, as "L2 read" and "L2 copy", the one that bounds are made of.
+function fastestOfEach(memory) {
+  const fastest = new Map();
+  for (const roof of memory) {
+    const level = roof.name.split(" ")[0], other = fastest.get(level);
+    if (!other || other.value < roof.value) fastest.set(level, roof);
+  }
+  return [...fastest.values()];
 }
 
 function stepLines(op) {
