@@ -114,7 +114,9 @@ class Table {
                  {"expected_ms", result->expected_us * 1e-3},
                  {"predicted_ms", result->predicted_us * 1e-3},
                  {"steps_ms", result->steps_us * 1e-3},
-                 {"measured_ms", measured * 1e-3}}
+                 {"measured_ms", measured * 1e-3},
+                 {"runs", 2 * gate.pairs},
+                 {"disturbed", gate.disturbed}}
                 .dump());
     } else {
       Print(fmt::format("| {} | {:.3f} | {:.3f} | {:.3f} | {:.3f} | {:.3f} |", model,

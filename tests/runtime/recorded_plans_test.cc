@@ -24,15 +24,41 @@ std::vector<tuner::StepCost> Costs(const std::vector<std::string>& kernels) {
   return costs;
 }
 
-TEST(StepTimesTest, HalvesAreOfEveryOtherRun) {
+double Total(const std::vector<tuner::StepSample>& samples) {
+  double us = 0;
+  for (const tuner::StepSample& sample : samples)
+    us += (sample.halves_us[0] + sample.halves_us[1]) / 2;
+  return us;
+}
+
+TEST(StepTimesTest, HalvesAreOfEveryOtherTypicalRun) {
   StepTimes times;
-  for (double ms : {1.0, 2.0, 1.2, 2.2, 1.1, 2.1}) times.Add(Steps({{"conv", ms}, {"add", 0.5}}));
+  // The fastest two and the slowest two of eight are left out.
+  for (double ms : {0.1, 9.0, 1.0, 2.0, 1.2, 2.2, 0.2, 8.0})
+    times.Add(Steps({{"conv", ms}, {"add", 0.5}}));
   const std::vector<tuner::StepSample> samples = times.Samples(Costs({"conv", "add"}));
   ASSERT_EQ(samples.size(), 2U);
-  EXPECT_NEAR(samples[0].halves_us[0], 1100, 1e-9);
-  EXPECT_NEAR(samples[0].halves_us[1], 2100, 1e-9);
+  EXPECT_NEAR(samples[0].halves_us[0], (1000 + 2000) / 2, 1e-9);
+  EXPECT_NEAR(samples[0].halves_us[1], (1200 + 2200) / 2, 1e-9);
   EXPECT_EQ(samples[0].alone_us, 500);
   EXPECT_NEAR(samples[1].halves_us[0], 500, 1e-9);
+}
+
+/// In each run another step is late, so that no step's median shows it.
+TEST(StepTimesTest, StepsAddUpToARun) {
+  StepTimes times;
+  for (size_t late = 0; late < 4; ++late) {
+    std::vector<std::pair<std::string, double>> steps(4, {"conv", 0.01});
+    steps[late].second = 0.05;
+    times.Add(Steps(steps));
+  }
+  EXPECT_NEAR(Total(times.Samples(Costs({"conv", "conv", "conv", "conv"}))), 3 * 10 + 50, 1e-9);
+}
+
+TEST(StepTimesTest, RunsThatWereDisturbedDoNotCount) {
+  StepTimes times;
+  for (int run = 0; run < 8; ++run) times.Add(Steps({{"conv", run % 4 == 0 ? 2.0 : 0.03}}));
+  EXPECT_NEAR(Total(times.Samples(Costs({"conv"}))), 30, 1e-9);
 }
 
 TEST(StepTimesTest, OtherStepsTeachNothing) {

@@ -161,6 +161,22 @@ TEST_F(CalibrationTest, WhatAStepTookCountsForThatStep) {
   EXPECT_LT(calibrations.Of(Of("cpu.conv"), 50).factor, 1.2);
 }
 
+/// Each step is off in its own way, which says nothing of others, and the same in all runs.
+TEST_F(CalibrationTest, WhatAStepTeachesOfItselfIsKeptWhereItTeachesOthersNothing) {
+  std::vector<StepSample> samples;
+  for (int i = 0; i < 20; ++i) {
+    const double us = i / 2 % 2 == 0 ? 40 : 60;
+    samples.push_back({Of("cpu.conv"), 50, {us, us}, fmt::format("step {}", i)});
+  }
+  Calibrations calibrations(*store_);
+  const Lesson lesson = calibrations.Learn(samples);
+  EXPECT_TRUE(lesson.kept);
+  EXPECT_GE(lesson.residual_after, lesson.residual_before - 1e-9);
+  EXPECT_LT(calibrations.Of(Of("cpu.conv"), 50, "step 0").factor, 0.95);
+  EXPECT_GT(calibrations.Of(Of("cpu.conv"), 50, "step 2").factor, 1.05);
+  EXPECT_EQ(calibrations.Of(Of("cpu.conv"), 50, "another").factor, 1);
+}
+
 TEST_F(CalibrationTest, AKernelThatNeverRanIsTakenForLikeTheOthers) {
   Calibrations calibrations(*store_);
   calibrations.Learn(RunNetwork({{"cpu.conv", 1.3}, {"cpu.pool", 1.3}}, 20, 0.01, 2));

@@ -5,12 +5,21 @@
 #include "base/log.h"
 #include "runtime/tuning/model_tuner.h"
 #include "tuner/cost/run_overhead.h"
+#include "tuner/measure/interruptions.h"
 
 namespace fettle::runtime {
 namespace {
 
 int64_t Held(const Session& session) {
   return session.memory().arena_bytes + session.memory().device_bytes;
+}
+
+/// Until all lanes that run the session have a core.
+void AwaitLanes(const Session& session) {
+  const auto& cpu = static_cast<const CpuDevice&>(session.devices().cpu());
+  const int lanes = std::min(session.limits().threads, cpu.pool().threads());
+  tuner::Muster muster(lanes, cpu.info());
+  cpu.pool().ParallelFor(lanes, lanes, [&](int64_t, int) { muster.Meet(); });
 }
 
 }  // namespace
@@ -23,6 +32,10 @@ void ModelTuner::KnowOnlyDefault() {
 Status ModelTuner::RunGate(const Timetable& timetable) {
   tuner::GateOptions gate = options_.gate;
   gate.warms_up = false;
+  if (!gate.now_ns) {
+    gate.interruptions = tuner::Interruptions;
+    gate.prepare = [this] { AwaitLanes(*tuned_); };
+  }
   if (options_.deadline_ns > 0)
     gate.seconds = std::min(gate.seconds, timetable.GateSeconds(NowNs()));
   StepTimes preferred, tuned;

@@ -22,9 +22,12 @@ void WarnOfResidual(const TuneModelResult& result) {
   const double residual = measured_us / result.predicted_us - 1;
   if (std::abs(residual) <= kResidualWarning) return;
   const int digits = measured_us < 100 ? 1 : 0;
-  Log(LogLevel::kWarn, "the {} plan takes {:.{}f} us where {:.{}f} us were predicted ({:+.0f} %)",
+  std::string why;
+  if (gate.disturbed > 0)
+    why = fmt::format("; other work took cores in {} of {} runs", gate.disturbed, 2 * gate.pairs);
+  Log(LogLevel::kWarn, "the {} plan takes {:.{}f} us where {:.{}f} us were predicted ({:+.0f} %){}",
       gate.accepted ? "tuned" : "default", measured_us, digits, result.predicted_us, digits,
-      100 * residual);
+      100 * residual, why);
 }
 
 /// What the noise that `limits` allow amounts to, for the solver.

@@ -1,11 +1,12 @@
 #include "runtime/tuning/recorded_plans.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "planner/plan_book.h"
 #include "planner/planner.h"
 #include "tuner/cost/residency.h"
-#include "tuner/measure/statistics.h"
 
 namespace fettle::runtime {
 
@@ -60,26 +61,39 @@ std::optional<tuner::RunSample> RecordedPlans::Sample(const Device& accelerator,
 }
 
 void StepTimes::Add(const std::vector<exec::StepProfile>& run) {
-  if (steps_.empty())
-    for (const exec::StepProfile& step : run) steps_.push_back({step.kernel, {}});
-  const bool same = std::equal(run.begin(), run.end(), steps_.begin(), steps_.end(),
-                               [](const auto& a, const auto& b) { return a.kernel == b.kernel; });
-  if (!same) return;
-  for (size_t i = 0; i < run.size(); ++i) steps_[i].halves_us[runs_ % 2].push_back(run[i].ms * 1e3);
-  ++runs_;
+  if (kernels_.empty())
+    for (const exec::StepProfile& step : run) kernels_.push_back(step.kernel);
+  if (!std::ranges::equal(run, kernels_, {}, &exec::StepProfile::kernel)) return;
+  std::vector<double>& us = runs_.emplace_back();
+  for (const exec::StepProfile& step : run) us.push_back(step.ms * 1e3);
+}
+
+std::vector<const std::vector<double>*> StepTimes::TypicalRuns() const {
+  std::vector<std::pair<double, const std::vector<double>*>> by_total;
+  for (const std::vector<double>& run : runs_)
+    by_total.emplace_back(std::accumulate(run.begin(), run.end(), 0.0), &run);
+  std::ranges::sort(by_total);
+  // Two at least.
+  const size_t left_out = std::min(by_total.size() / 4, (by_total.size() - 2) / 2);
+  std::vector<const std::vector<double>*> typical;
+  for (size_t i = left_out; i + left_out < by_total.size(); ++i)
+    typical.push_back(by_total[i].second);
+  return typical;
 }
 
 std::vector<tuner::StepSample> StepTimes::Samples(const std::vector<tuner::StepCost>& costs) const {
   std::vector<tuner::StepSample> samples;
-  const bool same = std::equal(steps_.begin(), steps_.end(), costs.begin(), costs.end(),
-                               [](const auto& a, const auto& b) { return a.kernel == b.kernel; });
-  if (!same || runs_ < 2) return samples;
-  for (size_t i = 0; i < costs.size(); ++i)
-    samples.push_back({.of = costs[i].of,
-                       .alone_us = costs[i].alone_us,
-                       .halves_us = {tuner::Median(steps_[i].halves_us[0]),
-                                     tuner::Median(steps_[i].halves_us[1])},
-                       .problem = costs[i].problem});
+  if (!std::ranges::equal(kernels_, costs, {}, {}, &tuner::StepCost::kernel) || runs_.size() < 2)
+    return samples;
+  for (const tuner::StepCost& cost : costs)
+    samples.push_back({.of = cost.of, .alone_us = cost.alone_us, .problem = cost.problem});
+  const std::vector<const std::vector<double>*> typical = TypicalRuns();
+  for (size_t run = 0; run < typical.size(); ++run) {
+    const size_t half = run % 2;
+    const auto share = 1 / static_cast<double>((typical.size() + 1 - half) / 2);
+    for (size_t i = 0; i < samples.size(); ++i)
+      samples[i].halves_us[half] += share * (*typical[run])[i];
+  }
   return samples;
 }
 

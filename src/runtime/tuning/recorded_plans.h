@@ -57,23 +57,23 @@ class RecordedPlans final : public planner::PlanSource {
   std::vector<Made> made_;  // guarded
 };
 
-/// Not synchronised.
+/// What steps take in a typical run: the mean over the half of the runs in the middle by their
+/// totals. Such means add up to what that run takes; medians of steps do not, since each run has
+/// other late steps (5 % short of MobileNetV2 on two threads). Not synchronised.
 class StepTimes {
  public:
   /// Adds a run. Runs of other steps than the first one are left out.
   void Add(const std::vector<exec::StepProfile>& run);
 
-  /// A sample for each of `costs`, which are the steps of the runs; empty where they are not, or
-  /// where there were fewer than two runs.
+  /// A sample for each of `costs`, which are the steps of the runs; its halves are every other one
+  /// of the typical runs. Empty where they are not, or where there were fewer than two runs.
   std::vector<tuner::StepSample> Samples(const std::vector<tuner::StepCost>& costs) const;
 
  private:
-  struct Step {
-    std::string kernel;
-    std::vector<double> halves_us[2];  // of every other run
-  };
-  std::vector<Step> steps_;
-  int runs_ = 0;
+  std::vector<const std::vector<double>*> TypicalRuns() const;
+
+  std::vector<std::string> kernels_;       // of the steps
+  std::vector<std::vector<double>> runs_;  // microseconds of each step
 };
 
 /// Whether `costs` are the steps of `run`.

@@ -13,9 +13,9 @@
 namespace fettle::tuner {
 namespace {
 
-/// Steps of a class that weigh as much as what is known of its like, and runs of a step as what is
-/// known of its class.
-constexpr double kPriorSteps = 3, kPriorOfStep = 1;
+/// Steps of a class that weigh as much as what is known of its like; and of a step itself, which
+/// ran many times for one sample, as what is known of its class.
+constexpr double kPriorSteps = 3, kPriorOfStep = 0.5;
 /// Evidence does not grow beyond so many steps, so that what is new counts.
 constexpr double kMostSteps = 64;
 /// Nothing in a network is so much faster or slower than alone: such a step was disturbed.
@@ -41,6 +41,7 @@ std::string StatesText(const ir::Graph& group, const kernels::StateAssignment& s
 struct Level {
   RowKey key;
   double share = 1, prior = kPriorSteps;
+  bool itself = false;
 };
 
 RowKey ClassKey(const StepClass& of) {
@@ -64,20 +65,21 @@ std::vector<Level> Levels(const StepClass& of, double alone_us, std::string_view
   RowKey kernel = of_class;
   kernel.problem = all.problem;
   std::vector<Level> levels = {{std::move(all)}, {std::move(kernel)}, {of_class}};
-  const auto add = [&](const std::string& what, double share, double prior) {
+  const auto add = [&](const std::string& what, double share) -> Level& {
     RowKey key = of_class;
     key.problem += what;
-    levels.push_back({std::move(key), share, prior});
+    return levels.emplace_back(Level{std::move(key), share});
   };
   if (alone_us > 0) {
     const double length = std::log2(std::max(alone_us, 1.0)) / 2, shorter = std::floor(length);
-    add(fmt::format(" of {} us", 1 << 2 * static_cast<int>(shorter)), 1 - (length - shorter),
-        kPriorSteps);
+    add(fmt::format(" of {} us", 1 << 2 * static_cast<int>(shorter)), 1 - (length - shorter));
     if (length > shorter)
-      add(fmt::format(" of {} us", 1 << 2 * (static_cast<int>(shorter) + 1)), length - shorter,
-          kPriorSteps);
+      add(fmt::format(" of {} us", 1 << 2 * (static_cast<int>(shorter) + 1)), length - shorter);
   }
-  if (!problem.empty()) add(fmt::format(" in {}", problem), 1, kPriorOfStep);
+  if (problem.empty()) return levels;
+  Level& itself = add(fmt::format(" in {}", problem), 1);
+  itself.prior = kPriorOfStep;
+  itself.itself = true;
   return levels;
 }
 
@@ -141,14 +143,15 @@ struct Calibrations::Sums {
   }
 };
 
-Calibrations::Table Calibrations::Summarise(std::span<const StepSample> samples, int fold,
-                                            int half) {
+Calibrations::Table Calibrations::Summarise(std::span<const StepSample> samples, int fold, int half,
+                                            Reach reach) {
   const std::vector<int> folds = PartsOf(samples);
   std::map<RowKey, Sums> sums;
   for (size_t i = 0; i < samples.size(); ++i) {
     if (!IsIn(folds[i], fold)) continue;
     for (const Level& level : Levels(samples[i].of, samples[i].alone_us, samples[i].problem))
-      sums[level.key].Add(samples[i].alone_us, MeanOf(samples[i], half), level.share);
+      if (level.itself == (reach == Reach::kItself))
+        sums[level.key].Add(samples[i].alone_us, MeanOf(samples[i], half), level.share);
   }
   Table table;
   for (const auto& [key, sum] : sums) table.emplace(key, sum.Finish());
@@ -206,6 +209,31 @@ double Calibrations::Residual(std::span<const StepSample> samples, int fold, int
   return residual;
 }
 
+/// Empty: what steps say of others does not hold.
+Calibrations::Table Calibrations::LearnOfOthers(std::span<const StepSample> samples, double total,
+                                                Lesson& lesson) {
+  for (int fold = 0; fold < kParts; ++fold) {
+    for (int half = 0; half < 2; ++half) {
+      const Table fresh = Summarise(samples, 1 - fold, 1 - half, Reach::kOthers);
+      lesson.residual_before += Residual(samples, fold, half, {}) / total;
+      lesson.residual_after += Residual(samples, fold, half, fresh) / total;
+    }
+  }
+  if (lesson.residual_after >= lesson.residual_before) return {};
+  return Summarise(samples, kAllParts, kAllParts, Reach::kOthers);
+}
+
+void Calibrations::LearnOfItself(std::span<const StepSample> samples, Table& learned) {
+  double before = 0, after = 0;
+  for (int half = 0; half < 2; ++half) {
+    before += Residual(samples, kAllParts, half, learned);
+    Table fresh = Summarise(samples, kAllParts, 1 - half, Reach::kItself);
+    fresh.insert(learned.begin(), learned.end());
+    after += Residual(samples, kAllParts, half, fresh);
+  }
+  if (after < before) learned.merge(Summarise(samples, kAllParts, kAllParts, Reach::kItself));
+}
+
 Lesson Calibrations::Learn(std::span<const StepSample> samples) {
   Lesson lesson;
   double total = 0;
@@ -215,16 +243,9 @@ Lesson Calibrations::Learn(std::span<const StepSample> samples) {
     total += sample.halves_us[0] + sample.halves_us[1];
   }
   if (lesson.steps < kParts) return lesson;
-  for (int fold = 0; fold < kParts; ++fold) {
-    for (int half = 0; half < 2; ++half) {
-      const Table fresh = Summarise(samples, 1 - fold, 1 - half);
-      lesson.residual_before += Residual(samples, fold, half, {}) / total;
-      lesson.residual_after += Residual(samples, fold, half, fresh) / total;
-    }
-  }
-  lesson.kept = lesson.residual_after < lesson.residual_before;
-  if (!lesson.kept) return lesson;
-  Table all = Summarise(samples, kAllParts, kAllParts);
+  Table all = LearnOfOthers(samples, total, lesson);
+  LearnOfItself(samples, all);
+  lesson.kept = !all.empty();
   for (auto& [key, evidence] : all) {
     evidence = With(key, all);
     const double error = evidence.deviation / std::sqrt(evidence.steps);

@@ -34,8 +34,8 @@ StepClass ClassOf(const kernels::KernelDesc& kernel, const ir::Graph& group,
 /// A conversion, whatever its tensor's extents.
 StepClass ClassOf(int rank, const State& from, const State& to, int threads, const Device& device);
 
-/// A step that ran in a network: its time alone (RowKey's), its median times in two disjoint halves
-/// of the runs, in microseconds, and the text of what it computes.
+/// A step that ran in a network: its time alone (RowKey's), its mean times in two disjoint halves
+/// of typical runs, in microseconds, and the text of what it computes.
 struct StepSample {
   StepClass of;
   double alone_us = 0;
@@ -43,8 +43,9 @@ struct StepSample {
   std::string problem;
 };
 
-/// What learning from a network came to. The residuals are sums of |measured - predicted| over the
-/// sum of measured times, of steps and runs that the factors were not learned from.
+/// What learning from a network came to: `kept` if anything was. The residuals are sums of
+/// |measured - predicted| over the sum of measured times, of steps and runs that the factors were
+/// not learned from, and of what steps teach others alone.
 struct Lesson {
   bool kept = false;
   int steps = 0;
@@ -66,8 +67,10 @@ class Calibrations {
   /// was chosen has had bad luck beside good by then, and its rivals have had neither.
   Calibration Of(const StepClass& of, double alone_us = 0, std::string_view problem = {});
 
-  /// Adds what the samples say, and keeps it only where it makes the residual smaller: learned from
-  /// every other step in one half of the runs, judged by the remaining steps in the other half.
+  /// Adds what the samples say, and keeps it only where it makes the residual smaller: what steps
+  /// teach others, learned from every other step in one half of the runs, judged by the remaining
+  /// steps in the other half; and what a step teaches of itself, judged by the other half of its
+  /// runs.
   Lesson Learn(std::span<const StepSample> samples);
 
  private:
@@ -83,7 +86,10 @@ class Calibrations {
   Evidence With(const RowKey& key, const Table& fresh);
   Calibration Factor(const StepClass& of, double alone_us, std::string_view problem,
                      const Table& fresh);
-  static Table Summarise(std::span<const StepSample> samples, int fold, int half);
+  enum class Reach { kOthers, kItself };
+  static Table Summarise(std::span<const StepSample> samples, int fold, int half, Reach reach);
+  Table LearnOfOthers(std::span<const StepSample> samples, double total, Lesson& lesson);
+  void LearnOfItself(std::span<const StepSample> samples, Table& learned);
   double Residual(std::span<const StepSample> samples, int fold, int half, const Table& fresh);
 
   Store& store_;

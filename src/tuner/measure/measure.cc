@@ -9,6 +9,7 @@
 #include "kernels/cpu/probe/fma.h"
 #include "tuner/measure/clock_watch.h"
 #include "tuner/measure/expectation_cache.h"
+#include "tuner/measure/interruptions.h"
 #include "tuner/measure/oracle_cost.h"
 #include "tuner/measure/outcome.h"
 #include "tuner/measure/verify.h"
@@ -22,6 +23,10 @@ namespace {
 constexpr double kStepSeconds = 4e-9, kFillSeconds = 8e-9, kTouchSeconds = 4e-9;
 constexpr double kLaunches = 10, kOverheadSeconds = 1.5e-3;
 
+std::function<int64_t()> InterruptionsOf(const MeasureOptions& options) {
+  return options.interruptions || options.now_ns ? options.interruptions : Interruptions;
+}
+
 }  // namespace
 
 class Bench::Impl {
@@ -32,7 +37,7 @@ class Bench::Impl {
         watch_(
             now_ns_, options_.sentinel ? options_.sentinel : [] { kernels::ProbeFmaFlops(0); },
             options_.drift),
-        workbench_(devices, now_ns_, options_.cold_constants),
+        workbench_(devices, now_ns_, InterruptionsOf(options_), options_.cold_constants),
         pool_threads_(static_cast<const CpuDevice&>(devices.cpu()).pool().threads()),
         expectations_({.whole_macs = options_.whole_macs, .seed = options_.seed},
                       options_.cache_bytes, static_cast<const CpuDevice&>(devices.cpu()).pool()) {}
@@ -74,7 +79,7 @@ class Bench::Impl {
       if (outcomes.back().ok()) limit_us = std::min(limit_us, outcomes.back().high_us);
     }
     const std::vector<size_t> finalists =
-        Finalists(outcomes, static_cast<size_t>(options_.finalists), options_.stop_margin);
+        Finalists(outcomes, options_.finalists, options_.stop_margin);
     if (finalists.size() > 1 && limit_us > 0) {
       const Status ran = RunFinal(candidates, finalists, outcomes);
       // They ran before; what they gave then still stands.

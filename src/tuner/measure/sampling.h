@@ -47,6 +47,9 @@ struct MeasureOptions {
   int64_t deadline_ns = 0;
   /// Nanoseconds; empty: the steady clock.
   std::function<int64_t()> now_ns;
+  /// Patience::interruptions of samples on the CPU; empty: the system's, and none on a clock that
+  /// is given.
+  std::function<int64_t()> interruptions;
   /// A fixed piece of work on the calling thread that takes some ten microseconds; empty: chains
   /// of multiply-adds.
   std::function<void()> sentinel;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -14,8 +13,9 @@
 namespace fettle::tuner {
 namespace {
 
-/// How long lanes wait for each other before a launch; one whose core is taken is not waited for.
-constexpr int64_t kMeetNs = 50'000;
+/// How long a launch that was interrupted is timed anew: several of those that most networks are
+/// made of, and no second one of those that take longer, of which few run undisturbed.
+constexpr int64_t kPatienceNs = 5'000'000;
 
 /// Bytes that each lane reads to have nothing else left in its own caches.
 int64_t EvictedBytes(const CpuInfo& info) {
@@ -69,11 +69,13 @@ bool WorksApart(const Stream& stream) {
   return holding != nullptr && holding->holds();
 }
 
-Workbench::Workbench(const DeviceSet& devices, std::function<int64_t()> now_ns, bool cold_constants)
+Workbench::Workbench(const DeviceSet& devices, std::function<int64_t()> now_ns,
+                     std::function<int64_t()> interruptions, bool cold_constants)
     : devices_(devices),
       cpu_(static_cast<const CpuDevice&>(devices.cpu())),
       cpu_stream_(cpu_, 1),
       now_ns_(std::move(now_ns)),
+      patience_{now_ns_, std::move(interruptions), kPatienceNs},
       gated_(now_ns_),
       cold_constants_(cold_constants),
       memory_(std::make_shared<kernels::OperandMemory>()) {}
@@ -165,12 +167,9 @@ void Workbench::MakeReady(const kernels::BoundKernel& kernel,
     evictor_.resize(static_cast<size_t>(EvictedBytes(cpu_.info()) * lanes), std::byte{1});
     if (cold_constants_) pages_.resize(kPages * kPageStep, std::byte{1});
   }
-  std::atomic<int64_t> met = 0;
+  Muster muster(lanes, cpu_.info());
   stream.ParallelFor(lanes, [&](int64_t lane, int) {
-    met.fetch_add(1);
-    const int64_t deadline = NowNs() + kMeetNs;
-    while (met.load() < lanes && NowNs() < deadline) {
-    }
+    muster.Meet();
     if (evicts) Evict(kernel, lane, lanes);
     for (size_t i = 0; i < inputs.size(); ++i) CopyShare(inputs[i], kernel.input(i), lane, lanes);
   });
@@ -180,11 +179,15 @@ Result<double> Workbench::TimeUs(const kernels::BoundKernel& kernel,
                                  std::span<const std::span<const std::byte>> inputs,
                                  Stream& stream) {
   if (&stream != &cpu_stream_) return TimeBesideCpuUs(kernel, inputs, stream);
-  MakeReady(kernel, inputs, static_cast<CpuStream&>(stream));
-  const int64_t begin = now_ns_();
-  RETURN_IF_ERROR(kernel.Launch(stream));
-  RETURN_IF_ERROR(stream.Synchronise());
-  return std::max(static_cast<double>(now_ns_() - begin), 1.0) * 1e-3;
+  const auto sample = [&]() -> Result<double> {
+    MakeReady(kernel, inputs, static_cast<CpuStream&>(stream));
+    const int64_t begin = now_ns_();
+    RETURN_IF_ERROR(kernel.Launch(stream));
+    RETURN_IF_ERROR(stream.Synchronise());
+    return std::max(static_cast<double>(now_ns_() - begin), 1.0) * 1e-3;
+  };
+  ASSIGN_OR_RETURN(const UndisturbedTime time, TimeUndisturbed(sample, patience_));
+  return time.us;
 }
 
 Result<double> Workbench::TimeBesideCpuUs(const kernels::BoundKernel& kernel,

@@ -10,6 +10,7 @@
 #include "device/cpu/cpu_device.h"
 #include "device/gated_launches.h"
 #include "kernels/check/bound_kernel.h"
+#include "tuner/measure/interruptions.h"
 #include "tuner/store/candidate.h"
 
 namespace fettle::tuner {
@@ -21,8 +22,9 @@ bool WorksApart(const Stream& stream);
 /// Owns the memory that candidates run on, one problem after the other. Not synchronised.
 class Workbench {
  public:
-  /// `cold_constants`: MeasureOptions::cold_constants.
-  Workbench(const DeviceSet& devices, std::function<int64_t()> now_ns, bool cold_constants);
+  /// `interruptions`: Patience's; `cold_constants`: MeasureOptions::cold_constants.
+  Workbench(const DeviceSet& devices, std::function<int64_t()> now_ns,
+            std::function<int64_t()> interruptions, bool cold_constants);
 
   /// Prepares, packs, binds. Kernels bound earlier for other operands must be gone.
   Result<kernels::BoundKernel> Bind(const Candidate& candidate);
@@ -41,7 +43,8 @@ class Workbench {
   /// Microseconds of one launch. Right before it, the lanes that will run it are woken, constants
   /// are pushed out of the nearer caches (in a network, all other layers have run since their last
   /// use), or, where they are to be cold, out of all of them, and the inputs are written by the
-  /// same lanes. On another device: the share of one launch in the wall time of several, enqueued
+  /// same lanes; where a lane loses its core meanwhile, all of it is done again (TimeUndisturbed).
+  /// On another device: the share of one launch in the wall time of several, enqueued
   /// without waiting between them; behind a gate where they are so short that the host may need
   /// longer, unless the device is the host itself. What waiting costs belongs to the conversions
   /// that cross devices. There inputs are written before the first of a row of samples of one
@@ -68,6 +71,7 @@ class Workbench {
   CpuStream cpu_stream_;
   std::map<DeviceKind, std::unique_ptr<Stream>> streams_;  // of devices beside the CPU
   std::function<int64_t()> now_ns_;
+  Patience patience_;
   GatedLaunches gated_;
   std::vector<double> host_us_;  // since TakeHostUs
   bool cold_constants_;

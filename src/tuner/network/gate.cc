@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "tuner/measure/interruptions.h"
 #include "tuner/measure/statistics.h"
 
 namespace fettle::tuner {
@@ -20,6 +21,7 @@ using Run = std::function<Status()>;
 /// Times of runs in pairs, in the order of the pairs.
 struct Pairs {
   std::vector<double> incumbent_us, challenger_us;
+  int disturbed = 0;  // runs
 
   /// Of the logarithms of challenger / incumbent.
   Summary Ratios() const {
@@ -34,6 +36,12 @@ Result<double> TimeUs(const Run& run, const std::function<int64_t()>& now_ns) {
   const int64_t begin = now_ns();
   RETURN_IF_ERROR(run());
   return std::max(static_cast<double>(now_ns() - begin), 1.0) * 1e-3;
+}
+
+Result<double> PrepareAndTimeUs(const Run& run, const GateOptions& options,
+                                const std::function<int64_t()>& now_ns) {
+  if (options.prepare) options.prepare();
+  return TimeUs(run, now_ns);
 }
 
 enum class Standing { kOpen, kFaster, kNotFaster };
@@ -54,6 +62,7 @@ GateResult Report(const Pairs& pairs, const GateOptions& options) {
   const Summary ratios = pairs.Ratios();
   GateResult result;
   result.pairs = ratios.samples;
+  result.disturbed = pairs.disturbed;
   result.incumbent_us = Median(pairs.incumbent_us);
   result.challenger_us = Median(pairs.challenger_us);
   if (result.pairs > 0) result.ratio = result.challenger_us / result.incumbent_us;
@@ -87,6 +96,7 @@ Result<GateResult> RunGate(const Run& incumbent, const Run& challenger,
     RETURN_IF_ERROR(incumbent().WithContext("incumbent"));
     RETURN_IF_ERROR(challenger().WithContext("challenger"));
   }
+  const Patience patience{now_ns, options.interruptions, options.patience_ns};
   std::mt19937_64 random(options.seed);
   Pairs pairs;
   int next_look = std::max(options.min_pairs, kLeastGatePairs);
@@ -97,8 +107,12 @@ Result<GateResult> RunGate(const Run& incumbent, const Run& challenger,
     double us[2] = {};
     for (int turn = 0; turn < 2; ++turn) {
       const bool challenging = challenger_first == (turn == 0);
-      ASSIGN_OR_RETURN(us[challenging ? 1 : 0],
-                       TimeUs(challenging ? challenger : incumbent, now_ns));
+      const Run& run = challenging ? challenger : incumbent;
+      ASSIGN_OR_RETURN(
+          const UndisturbedTime time,
+          TimeUndisturbed([&] { return PrepareAndTimeUs(run, options, now_ns); }, patience));
+      us[challenging ? 1 : 0] = time.us;
+      pairs.disturbed += time.disturbed ? 1 : 0;
       if (options.observe) options.observe(challenging);
     }
     pairs.incumbent_us.push_back(us[0]);

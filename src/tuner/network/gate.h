@@ -26,10 +26,15 @@ struct GateOptions {
   /// False: both have just run.
   bool warms_up = true;
   uint64_t seed = 1;
-  /// Called after each timed run, of the challenger or the incumbent; may be empty.
+  /// Called after each timed run that counts, of the challenger or the incumbent; may be empty.
   std::function<void(bool challenger)> observe;
   /// Nanoseconds; empty: the steady clock.
   std::function<int64_t()> now_ns;
+  /// Called before each timed run; may be empty.
+  std::function<void()> prepare;
+  /// Patience::interruptions of runs, which begin anew for so long; empty: nobody counts.
+  std::function<int64_t()> interruptions;
+  int64_t patience_ns = 20'000'000;
 };
 
 /// `ratio` is challenger_us / incumbent_us, and lies in the 99 % confidence interval of the ratio
@@ -43,6 +48,7 @@ struct GateResult {
   /// Median of the pairs' ratios, which what disturbs both runs of a pair leaves alone.
   double pair_ratio = 1;
   int pairs = 0;
+  int disturbed = 0;   // runs of the pairs in which the system took a core, again and again
   std::string reason;  // one line for people, either way
 };
 

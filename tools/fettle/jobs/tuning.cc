@@ -115,6 +115,7 @@ Json GateJson(const runtime::TuneModelResult& result) {
           {"ratio", compared ? Json(gate.ratio) : Json(nullptr)},
           {"ci", compared ? Json{gate.low, gate.high} : Json(nullptr)},
           {"pairs", gate.pairs},
+          {"disturbed", gate.disturbed},
           {"candidate_ms", compared ? Json(gate.challenger_us * 1e-3) : Json(nullptr)},
           {"reason", gate.reason}};
 }
