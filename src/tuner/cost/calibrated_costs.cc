@@ -44,6 +44,7 @@ planner::EntryCost CalibratedCosts::Kernel(const planner::Kind& kind, const plan
   const double factor = FactorOf(kind, entry, cost.alone_us);
   cost.us = WithHost(cost.us * factor, cost.host_us);
   cost.seen_us *= factor;
+  if (cost.measured && !favoured_.empty() && !favoured_.contains(&entry)) cost.us *= kDoubt;
   if (!cost.measured && cost.banned.empty() && given_up_.contains(&entry))
     cost.banned = "the budget left no time to measure it";
   if (wants_workspaces_ && cost.banned.empty())

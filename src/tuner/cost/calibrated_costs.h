@@ -27,6 +27,12 @@ class CalibratedCosts final : public planner::CostSource {
   planner::EntryCost Conversion(const Shape& shape, DType dtype, const State& from, const State& to,
                                 int threads) override;
 
+  /// Of the plan that needs no costs. Beside it, what was measured of others counts for so much
+  /// more: medians are known to about that, and which of many equal choices was the luckiest
+  /// changes from one tuning to the next.
+  void Favour(const planner::Entry& entry) { favoured_.insert(&entry); }
+  static constexpr double kDoubt = 1.017;  // MeasureOptions::precision
+
   /// Bans an entry for as long as it is not measured: there is no time to.
   void GiveUp(const planner::Entry& entry) { given_up_.insert(&entry); }
 
@@ -41,7 +47,7 @@ class CalibratedCosts final : public planner::CostSource {
   std::map<std::pair<const planner::Entry*, double>, double> factors_;  // by the time alone
   std::map<std::pair<const planner::Entry*, kernels::Params>, int64_t> workspaces_;
   std::map<std::pair<std::string, double>, double> conversion_factors_;
-  std::set<const planner::Entry*> given_up_;
+  std::set<const planner::Entry*> favoured_, given_up_;
 };
 
 }  // namespace fettle::tuner

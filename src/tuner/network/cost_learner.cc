@@ -139,6 +139,7 @@ void CostLearner::MeasureDecision(const planner::Decision& decision) {
           entry.threads != threads)
         continue;
       default_of_.emplace(instance->kind, id);
+      calibrated_.Favour(entry);
       if (IsOpen(id)) {
         costs_.Excuse(kind, entry);
         preferred_.insert(id);

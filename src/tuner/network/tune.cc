@@ -205,7 +205,7 @@ class Tuner {
     // Without what was given up, costs are no bounds.
     if (learner_.given_up() == 0) {
       report_.open = static_cast<int64_t>(open);
-      report_.bound_us = solution.bound;
+      report_.bound_us = solution.bound / CalibratedCosts::kDoubt;
     }
     if (!options_.progress) return;
     const TuneProgress progress{report_.measured, static_cast<int64_t>(open), Seconds(),
