@@ -60,6 +60,12 @@ __constant sampler_t kPixels = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP |
 #endif
 #if OUT_IMAGE
 #define OUTPUT __write_only image2d_t y
+#if OUT_HALF
+#include "kernels/opencl/half_pixels.clh"
+#define WRITE_PIXEL WRITE_HALVES
+#else
+#define WRITE_PIXEL write_imagef
+#endif
 #else
 #define OUTPUT __global OUT_TYPE* restrict y
 #endif
@@ -98,8 +104,8 @@ __kernel void reorder(INPUT, const long x_offset, OUTPUT, const long y_offset, c
   }
 #endif
 #if OUT_IMAGE
-  write_imagef(y, (int2)(quad * width + s % width, n * (plane / width) + s / width),
-               (float4)(v[0], v[1], v[2], v[3]));
+  WRITE_PIXEL(y, (int2)(quad * width + s % width, n * (plane / width) + s / width),
+              (float4)(v[0], v[1], v[2], v[3]));
 #else
   for (int i = 0; i < 4; ++i) {
     const int c = first + i;

@@ -25,6 +25,11 @@ __constant sampler_t kTexels =
 #endif
 #if C_IMAGE
 #define C_OPERAND __write_only image2d_t c
+#if FETTLE_HALF && FETTLE_COMPUTE != 1
+#define WRITE_PIXEL WRITE_HALVES
+#else
+#define WRITE_PIXEL write_imagef
+#endif
 #else
 #define C_OPERAND __global storage_t* restrict c
 #endif
@@ -58,7 +63,7 @@ __kernel void gemm_images(const int m, const int n, const int k,
     const float4 result = FINISH_SUM(sum[i], row + i, column, n - column);
 #if C_IMAGE
     const int4 inside = (int4)(column, column + 1, column + 2, column + 3) < n;
-    write_imagef(c, (int2)(column / 4, row + i), select((float4)(0.0f), result, inside));
+    WRITE_PIXEL(c, (int2)(column / 4, row + i), select((float4)(0.0f), result, inside));
 #else
     StoreColumns(result, c, c_offset + (row + i) * n + column, n - column);
 #endif
