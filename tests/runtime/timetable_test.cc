@@ -45,7 +45,11 @@ TEST(TimetableTest, MeasuresAllTheTimeWhereNoComparisonFits) {
   const DefaultRun run{.prepare_seconds = 0.2, .first_seconds = 0.9, .run_seconds = 0.44};
   const Timetable table = Timetable::Make(options, run, *Small(), kSecond);
   EXPECT_FALSE(table.compares);
-  EXPECT_THAT(table.reason, testing::HasSubstr("no time to compare whole networks"));
+  EXPECT_THAT(table.reason,
+              testing::HasSubstr("no time to compare whole networks: that takes 6.4 s (5 "
+                                 "pairs of runs of 440 ms) of the 3.9 s that are left"));
+  const Timetable late = Timetable::Make(options, run, *Small(), 5 * kSecond);
+  EXPECT_THAT(late.reason, testing::HasSubstr("the plan before tuning took it all"));
   EXPECT_GT(table.tune_until_ns, 4.6 * kSecond);
 }
 

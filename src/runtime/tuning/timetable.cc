@@ -32,6 +32,15 @@ double PackedSeconds(const Model& model) {
   return static_cast<double>(model.packed().bytes()) / kWrittenPerSecond;
 }
 
+std::string WhyNothingIsCompared(double left, double comparing, double run) {
+  const std::string_view why = "the budget leaves no time to compare whole networks";
+  if (left <= 0) return fmt::format("{}: the plan before tuning took it all", why);
+  return fmt::format(
+      "{}: that takes {:.2g} s ({} pairs of runs of {:.3g} ms) of the {:.2g} s that are left; what "
+      "was measured is kept",
+      why, comparing, tuner::kLeastGatePairs, run * 1e3, left);
+}
+
 }  // namespace
 
 Timetable Timetable::Make(const TuneModelOptions& options, const DefaultRun& run,
@@ -52,10 +61,7 @@ Timetable Timetable::Make(const TuneModelOptions& options, const DefaultRun& run
   table.tune_until_ns = table.gate_until_ns - Nanoseconds(start + gate);
   if (Seconds(table.tune_until_ns - now_ns) >= kLeastForMeasuring * left) return table;
   table.compares = false;
-  table.reason = fmt::format(
-      "the budget leaves no time to compare whole networks: {:.1f} s for {} pairs of runs of "
-      "{:.3f} s; what was measured is kept",
-      start + pairs, tuner::kLeastGatePairs, run.run_seconds);
+  table.reason = WhyNothingIsCompared(left - write, start + pairs, run.run_seconds);
   table.tune_until_ns = table.gate_until_ns - Nanoseconds(run.prepare_seconds);
   return table;
 }
