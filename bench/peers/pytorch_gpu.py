@@ -185,7 +185,7 @@ def fettle_product(arguments, size, options):
     report = run_fettle(arguments, ["gemm"], None, "--evals", "0", "-m", str(size), "-n", str(size), "-k", str(size), *options)
     rows = {row["name"]: row for row in report["rows"] if row.get("verified")}
     row = rows.get("B given with each product") or rows["packed"]
-    return row["gflops"] / 1e3, f"{row['kernel']}, {row['share_of_peak']:.0%} of {report['peak']}"
+    return row["gflops"] / 1e3, f"{row['kernel']}, {row['share_of_peak']:.0%} of {row['peak']}"
 
 
 def clblast_product(arguments, size):

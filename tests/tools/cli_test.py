@@ -757,6 +757,8 @@ class Cli(unittest.TestCase):
                 self.assertGreater(row["share_of_peak"], 0)
                 self.assertAlmostEqual(row["gflops"], 2e-6 * 33 * 47 * 65 / row["ms"], delta=1e-6 * row["gflops"])
             self.assertEqual("the best, tuned" in rows, evals != "0")
+        rows = self.json(*self.GEMM, "--dtype", "bf16", "--precision", "normal", "--evals", "0", "--device", "opencl:Portable")["rows"]
+        self.assertEqual([(row["verified"], row["peak"]) for row in rows], [(True, "fp32 fma")] * 2 + [(True, None)])
         self.fails(2, "f16", "gemm", "--device", "opencl", "--dtype", "f64")
 
     def test_opencl_is_another_device_and_precision(self):

@@ -170,11 +170,13 @@ Status MatrixProduct::Run(const void* a, const void* b, void* c) {
   return OkStatus();
 }
 
+std::vector<exec::StepProfile> MatrixProduct::steps() const {
+  return session_ == nullptr ? std::vector<exec::StepProfile>() : session_->profile();
+}
+
 std::string MatrixProduct::kernels() const {
   std::string text;
-  if (session_ == nullptr) return text;
-  for (const exec::StepProfile& step : session_->profile())
-    text += (text.empty() ? "" : " + ") + step.kernel;
+  for (const exec::StepProfile& step : steps()) text += (text.empty() ? "" : " + ") + step.kernel;
   return text;
 }
 

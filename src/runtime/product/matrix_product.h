@@ -39,7 +39,9 @@ class MatrixProduct {
   /// A nor B. No operand overlaps C. Fails with kInvalidArgument where one that is read is null.
   Status Run(const void* a, const void* b, void* c);
 
-  /// The kernels of the last run, in order, joined by " + "; "" where nothing had to be computed.
+  /// What the last run did, in order; empty where nothing had to be computed.
+  std::vector<exec::StepProfile> steps() const;
+  /// Their kernels, joined by " + ".
   std::string kernels() const;
   const ProductProblem& problem() const { return problem_; }
 

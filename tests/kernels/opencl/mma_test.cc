@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/backend.h"
 #include "tests/kernels/kernel_check.h"
 #include "tests/opencl_device.h"
 
@@ -298,6 +299,22 @@ TEST_F(OpenClMma, TilesThatDoNotFitAreRefused) {
             "WARPGROUPS: expected WM=16, WN=BN, BK=64, WK=1 and STAGES of 3 at least");
   EXPECT_EQ(refusal({{"BN", 128}, {"WN", 128}}),
             "WN: expected at most 64 without WARPGROUPS, got 128");
+}
+
+TEST(OpenClMmaCeilings, OfAllFactorsProveTheirWork) {
+  const auto& plain = TestOpenClDevice();
+  if (!plain.ok()) GTEST_SKIP() << "no OpenCL device: " << plain.status().message();
+  const auto device = OpenClDevice::Open((*plain)->facts().platform, {.emulate_mma = true}).value();
+  const auto measured =
+      FindBackend(DeviceKind::kOpenCl)->probe(*device, {.for_bounds = false, .only = " mma"});
+  ASSERT_TRUE(measured.ok()) << measured.status().message();
+  std::vector<std::string> names;
+  for (const Ceiling& ceiling : *measured) {
+    EXPECT_TRUE(ceiling.status.ok()) << ceiling.name << ": " << ceiling.status.message();
+    EXPECT_GT(ceiling.value, 0) << ceiling.name;
+    names.push_back(ceiling.name);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"f16 mma", "tf32 mma", "int8 mma"}));
 }
 
 TEST(OpenClMmaRefusal, ADeviceWithoutInstructionsSaysSo) {

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "commands/command.h"
 #include "io/inputs.h"
@@ -11,35 +10,12 @@
 #include "jobs/interrupt.h"
 #include "jobs/product_table.h"
 #include "jobs/tuning.h"
-#include "kernels/backend.h"
-#include "kernels/cpu/probe/fma.h"
 #include "options/checks.h"
 #include "report/messages.h"
 #include "report/product_report.h"
 
 namespace fettle::tools {
 namespace {
-
-/// The ceiling of the device that computes: of two bytes that of its matrix instructions, where it
-/// has them.
-ProductPeak PeakOf(const GemmJob& job) {
-  if (job.accelerator != nullptr) {
-    const bool is_short = StorageBytes(job.options.problem.c, 1) == 2;
-    for (const std::string name : {is_short ? "f16 mma" : "fp32 fma", "fp32 fma"}) {
-      const auto measured =
-          kernels::FindBackend(job.accelerator->kind())->probe(*job.accelerator, {.only = name});
-      if (!measured.ok()) continue;
-      for (const kernels::Ceiling& ceiling : *measured)
-        if (ceiling.name == name && ceiling.status.ok()) return {name, ceiling.bound() * 1e-9};
-    }
-    return {};
-  }
-  std::vector<double> flops(static_cast<size_t>(job.threads));
-  job.cpu.pool().ParallelFor(job.threads, job.threads, [&](int64_t task, int) {
-    flops[static_cast<size_t>(task)] = kernels::ProbeFmaFlops();
-  });
-  return {.gflops = std::accumulate(flops.begin(), flops.end(), 0.0) * 1e-9};
-}
 
 /// --dtype: what A, B and C are.
 void SetTypes(const std::string& dtype, runtime::ProductProblem& problem) {
@@ -68,6 +44,7 @@ Result<GemmJob> MakeJob(const GemmOptions& options, std::vector<std::string>& wa
                    SeedTensor("b", p.b, StoredShape(p.batch, p.trans_b, p.k, p.n), false, seed));
   return GemmJob{options,
                  threads,
+                 session.precision,
                  session.accelerators.empty() ? nullptr : session.accelerators[0],
                  CpuDevice(std::make_shared<ThreadPool>(threads)),
                  StoreFor(common),
@@ -81,12 +58,11 @@ Result<ExitCode> RunGemm(const GemmOptions& options) {
   PrintWarnings(warnings);
   const runtime::ProductStrides& strides = options.strides;
   const bool has_strides = strides.lda + strides.ldb + strides.ldc > 0;
-  auto lines = ListProductLines(options.problem,
-                                std::make_shared<const Constant>(Constant::FromTensor(job.b)),
-                                job.devices(), job.threads, options.ladder);
+  auto lines = ListProductLines(
+      options.problem, std::make_shared<const Constant>(Constant::FromTensor(job.b)), job.devices(),
+      {.threads = job.threads, .precision = job.precision, .ladder = options.ladder});
   // What no single kernel makes can still be called.
   if (!lines.ok() && options.ladder) return lines.status();
-  const ProductPeak peak = PeakOf(job);
   const InterruptScope interrupt([] {});
   ProductTable table(job);
   if (lines.ok()) table.AddLines(std::move(*lines));
@@ -94,7 +70,7 @@ Result<ExitCode> RunGemm(const GemmOptions& options) {
   if ((!options.ladder || has_strides) && !InterruptScope::Interrupted())
     if (const Status called = table.AddCall(); !called.ok() && !InterruptScope::Interrupted())
       return called;
-  PrintProducts(job, table.rows(), peak, warnings);
+  PrintProducts(job, table.rows(), warnings);
   const bool right = std::all_of(table.rows().begin(), table.rows().end(), [](const auto& row) {
     return row.ms > 0 ? row.verified : !row.refused.starts_with("WRONG");
   });

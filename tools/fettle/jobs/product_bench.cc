@@ -1,6 +1,13 @@
 #include "jobs/product_bench.h"
 
+#include <fmt/format.h>
+
+#include <numeric>
+#include <vector>
+
 #include "base/clock.h"
+#include "kernels/backend.h"
+#include "kernels/cpu/probe/fma.h"
 #include "tuner/search/search.h"
 
 namespace fettle::tools {
@@ -45,6 +52,14 @@ std::optional<double> ToldMs(const Row& row) {
   if (row.status == Row::Status::kStopped && row.samples > 0) return row.low_us * 1e-3;
   const bool has_time = row.status == Row::Status::kOk && row.median_us > 0;
   return has_time ? std::optional(row.median_us * 1e-3) : std::nullopt;
+}
+
+double FmaOfAllThreads(const CpuDevice& cpu, int threads) {
+  std::vector<double> flops(static_cast<size_t>(threads));
+  cpu.pool().ParallelFor(threads, threads, [&](int64_t task, int) {
+    flops[static_cast<size_t>(task)] = kernels::ProbeFmaFlops();
+  });
+  return std::accumulate(flops.begin(), flops.end(), 0.0);
 }
 
 }  // namespace
@@ -95,6 +110,31 @@ Result<std::optional<kernels::Params>> ProductBench::Search(const tuner::Candida
   const tuner::Evaluation* const best = search->best();
   if (best == nullptr) return std::optional<kernels::Params>();
   return std::optional(named.At(best->point));
+}
+
+double ProductPeaks::Of(std::string_view ceiling) {
+  if (const auto found = measured_.find(ceiling); found != measured_.end()) return found->second;
+  return measured_.emplace(std::string(ceiling), Measure(ceiling)).first->second;
+}
+
+double ProductPeaks::Measure(std::string_view ceiling) const {
+  if (accelerator_ == nullptr && ceiling == "fp32 fma") return FmaOfAllThreads(cpu_, threads_);
+  if (accelerator_ == nullptr && threads_ > 1)
+    return Probe(fmt::format("{}, {} cores", ceiling, threads_), false);
+  // What bounds are made of takes part of a second, all that is named so some seconds.
+  const double of_bounds = Probe(std::string(ceiling), true);
+  return of_bounds > 0 ? of_bounds : Probe(std::string(ceiling), false);
+}
+
+double ProductPeaks::Probe(const std::string& ceiling, bool for_bounds) const {
+  const Device& device = accelerator_ != nullptr ? *accelerator_ : cpu_;
+  const auto rows =
+      kernels::FindBackend(device.kind())
+          ->probe(device, {.for_bounds = for_bounds, .only = ceiling, .threads = threads_});
+  if (!rows.ok()) return 0;
+  for (const kernels::Ceiling& row : *rows)
+    if (row.name == ceiling && row.status.ok()) return row.bound();
+  return 0;
 }
 
 Result<tuner::Summary> TimeCalls(const std::function<Status()>& call,

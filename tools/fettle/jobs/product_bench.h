@@ -1,9 +1,15 @@
-// Times of ways to make a product: the tuner's bench, its database and its search.
+// Times of ways to make a product: the tuner's bench, its database and its search; and the ceilings
+// that they have their share of.
 #pragma once
 
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 
+#include "device/cpu/cpu_device.h"
 #include "tuner/measure/measure.h"
 #include "tuner/store/candidate.h"
 
@@ -43,6 +49,28 @@ class ProductBench {
   DeviceSet devices_;
   tuner::Store& store_;
   tuner::Bench bench_;
+};
+
+/// The ceilings of the device that computes, each measured when it is first asked for. Not
+/// synchronised; the CPU outlives it.
+class ProductPeaks {
+ public:
+  /// `accelerator` null: the CPU computes, by `threads` threads.
+  ProductPeaks(const CpuDevice& cpu, std::shared_ptr<const Device> accelerator, int threads)
+      : cpu_(cpu), accelerator_(std::move(accelerator)), threads_(threads) {}
+
+  /// Operations per second of the ceiling of that name (Work::ceiling), of all threads; 0 where it
+  /// could not be measured.
+  double Of(std::string_view ceiling);
+
+ private:
+  double Measure(std::string_view ceiling) const;
+  double Probe(const std::string& ceiling, bool for_bounds) const;
+
+  const CpuDevice& cpu_;
+  std::shared_ptr<const Device> accelerator_;
+  int threads_;
+  std::map<std::string, double, std::less<>> measured_;
 };
 
 /// The times of calls, as the bench samples those of launches.

@@ -4,7 +4,6 @@
 
 #include "jobs/textbook_products.h"
 #include "kernels/backend.h"
-#include "planner/choices.h"
 #include "runtime/model.h"
 
 namespace fettle::tools {
@@ -32,33 +31,48 @@ kernels::ProductLadder LadderOf(const Device* accelerator) {
   return has_one ? backend->product_ladder() : kernels::ProductLadder();
 }
 
-Result<ListedProduct> ListAll(const runtime::ProductProblem& problem,
-                              const std::shared_ptr<const Constant>& b, const DeviceSet& devices,
-                              int threads) {
-  ASSIGN_OR_RETURN(ir::Graph product, runtime::ProductGraph(problem, b));
-  ASSIGN_OR_RETURN(const auto model, runtime::Model::FromGraph(std::move(product), "gemm"));
-  const ir::Graph& graph = model->graph();
-  const Device* const accelerator = AcceleratorOf(devices);
-  const planner::Limits limits{
-      .threads = threads,
-      .preferred = accelerator != nullptr ? accelerator->kind() : devices.cpu().kind(),
-      .accelerator_only = accelerator != nullptr};
-  for (const passes::Group& group : passes::ListGroups(graph)) {
-    if (group.nodes.size() < graph.nodes().size()) continue;
-    GroupChoices choices = ListChoices(graph, group, devices, limits);
-    std::erase_if(choices.choices,
-                  [](const Choice& choice) { return choice.kernel->is_reference(); });
-    return ListedProduct{std::move(choices), b != nullptr, threads};
-  }
-  return Unsupported("gemm: this product is {} operators, of which none makes it alone",
-                     graph.nodes().size());
-}
-
 /// Whether floats are stored as what they are.
 bool StoresItsTypes(const Choice& choice, const ir::Graph& group) {
   for (size_t i = 0; i < group.inputs.size(); ++i)
     if (choice.states().inputs[i].storage != group.value(group.inputs[i]).dtype) return false;
   return choice.states().outputs[0].storage == group.value(group.outputs[0]).dtype;
+}
+
+/// Below high precision networks may store f32 and bf16 as f16; a product has the operands that it
+/// has, or wider ones where no kernel stores those.
+void KeepStoredTypes(const ir::Graph& group, std::vector<Choice>& choices) {
+  const auto stores_others = [&](const Choice& choice) { return !StoresItsTypes(choice, group); };
+  const auto narrows = [&](const Choice& choice) {
+    return stores_others(choice) && choice.states().inputs[0].storage == DType::kF16;
+  };
+  if (std::all_of(choices.begin(), choices.end(), stores_others))
+    std::erase_if(choices, narrows);
+  else
+    std::erase_if(choices, stores_others);
+}
+
+Result<ListedProduct> ListAll(const runtime::ProductProblem& problem,
+                              const std::shared_ptr<const Constant>& b, const DeviceSet& devices,
+                              const ProductListing& listing) {
+  ASSIGN_OR_RETURN(ir::Graph product, runtime::ProductGraph(problem, b));
+  ASSIGN_OR_RETURN(const auto model, runtime::Model::FromGraph(std::move(product), "gemm"));
+  const ir::Graph& graph = model->graph();
+  const Device* const accelerator = AcceleratorOf(devices);
+  const planner::Limits limits{
+      .threads = listing.threads,
+      .preferred = accelerator != nullptr ? accelerator->kind() : devices.cpu().kind(),
+      .accelerator_only = accelerator != nullptr,
+      .precision = listing.precision};
+  for (const passes::Group& group : passes::ListGroups(graph)) {
+    if (group.nodes.size() < graph.nodes().size()) continue;
+    GroupChoices choices = ListChoices(graph, group, devices, limits);
+    std::erase_if(choices.choices,
+                  [](const Choice& choice) { return choice.kernel->is_reference(); });
+    KeepStoredTypes(*choices.fragment.graph, choices.choices);
+    return ListedProduct{std::move(choices), b != nullptr, listing.threads};
+  }
+  return Unsupported("gemm: this product is {} operators, of which none makes it alone",
+                     graph.nodes().size());
 }
 
 class Lister {
@@ -102,10 +116,9 @@ class Lister {
   }
 
   void AddStep(const kernels::LadderStep& step, const ListedProduct& product) {
-    const ir::Graph& group = *product.choices.fragment.graph;
     const auto& choices = product.choices.choices;
     const auto found = std::find_if(choices.begin(), choices.end(), [&](const Choice& choice) {
-      return choice.kernel->name == step.kernel && StoresItsTypes(choice, group) &&
+      return choice.kernel->name == step.kernel &&
              (step.is_form == nullptr || step.is_form(choice.states()));
     });
     const bool applies = step.applies == nullptr || step.applies(problem_.m, problem_.n);
@@ -135,10 +148,11 @@ class Lister {
 
 Result<std::vector<ProductLine>> ListProductLines(const runtime::ProductProblem& problem,
                                                   const std::shared_ptr<const Constant>& b,
-                                                  const DeviceSet& devices, int threads,
-                                                  bool ladder) {
-  ASSIGN_OR_RETURN(const ListedProduct constant, ListAll(problem, b, devices, threads));
-  ASSIGN_OR_RETURN(const ListedProduct given, ListAll(problem, nullptr, devices, threads));
+                                                  const DeviceSet& devices,
+                                                  const ProductListing& listing) {
+  const bool ladder = listing.ladder;
+  ASSIGN_OR_RETURN(const ListedProduct constant, ListAll(problem, b, devices, listing));
+  ASSIGN_OR_RETURN(const ListedProduct given, ListAll(problem, nullptr, devices, listing));
   Lister lister(problem, devices);
   const bool is_float = IsFloat(problem.a);
   const bool is_plain = problem.a == DType::kF32 && problem.batch == 1 && !problem.trans_a &&
@@ -152,10 +166,10 @@ Result<std::vector<ProductLine>> ListProductLines(const runtime::ProductProblem&
   if (!is_float)
     for (const kernels::LadderStep& step : steps.bytes) lister.AddStep(step, constant);
   if (ladder && AcceleratorOf(devices) == nullptr && is_plain) lister.AddTextbook(given);
-  if (ladder && AcceleratorOf(devices) == nullptr && threads > 1)
+  if (ladder && AcceleratorOf(devices) == nullptr && listing.threads > 1)
     lister.AddPreferred("packed, 1 thread", constant, 1);
-  lister.AddPreferred("packed", constant, threads);
-  lister.AddPreferred("B given with each product", given, threads);
+  lister.AddPreferred("packed", constant, listing.threads);
+  lister.AddPreferred("B given with each product", given, listing.threads);
   return lister.Take();
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/choices.h"
 #include "runtime/product/product_graph.h"
 #include "tuner/store/candidate.h"
 
@@ -19,13 +20,22 @@ struct ProductLine {
   std::string refused;
 };
 
+/// Which lines there are.
+struct ProductListing {
+  int threads = 1;
+  planner::Precision precision = planner::Precision::kHigh;
+  /// Every step from naive on; otherwise what a network takes before anything is measured, with B
+  /// constant and given.
+  bool ladder = false;
+};
+
 /// Fails where the product is no single group of operators (a batch of transposed or scaled
 /// matrices), and as runtime::ProductGraph does. `device` is the one that computes: the CPU, or the
-/// accelerator of `devices`. `b` is what a constant B holds. `ladder`: every step from naive on;
-/// otherwise what a network takes before anything is measured, with B constant and given.
+/// accelerator of `devices`. `b` is what a constant B holds. Operands are stored as what they are
+/// at any precision, where there is such a kernel.
 Result<std::vector<ProductLine>> ListProductLines(const runtime::ProductProblem& problem,
                                                   const std::shared_ptr<const Constant>& b,
-                                                  const DeviceSet& devices, int threads,
-                                                  bool ladder);
+                                                  const DeviceSet& devices,
+                                                  const ProductListing& listing);
 
 }  // namespace fettle::tools

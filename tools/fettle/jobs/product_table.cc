@@ -4,6 +4,9 @@
 #include <cmath>
 
 #include "jobs/interrupt.h"
+#include "kernels/check/tolerance.h"
+#include "kernels/work.h"
+#include "report/report.h"
 #include "runtime/tuning/kept_plans.h"
 #include "runtime/tuning/tune_model.h"
 #include "tensor/compare.h"
@@ -37,15 +40,32 @@ std::string PrintParams(const kernels::Params& params) {
   return text;
 }
 
-void Fill(ProductRow& row, const Candidate& candidate, const Row& measured) {
-  row.params = PrintParams(candidate.params);
-  row.ms = measured.median_us * 1e-3;
-  row.runs = measured.samples;
-  row.verified = measured.status == Row::Status::kOk;
-  if (measured.status == Row::Status::kWrong)
-    row.refused = "WRONG: " + measured.reason;
-  else if (!row.verified)
-    row.refused = measured.reason;
+kernels::Work WorkOf(const Candidate& candidate, const Device& device) {
+  const auto match = kernels::MatchGroup(*candidate.kernel, candidate.problem.group, device);
+  kernels::Setting setting{.threads = candidate.problem.threads, .params = candidate.params};
+  if (!match.ok()) return kernels::WorkOf(*candidate.kernel, candidate.problem, nullptr, setting);
+  const auto states = kernels::FindStates(*candidate.kernel, **match, candidate.problem.states);
+  if (states.ok()) setting.states = *states;
+  return kernels::WorkOf(*candidate.kernel, candidate.problem, match->get(), setting);
+}
+
+std::string_view PrecisionOf(const Candidate& candidate) {
+  const kernels::KernelDesc& kernel = *candidate.kernel;
+  exec::StepProfile step{.kernel = std::string(kernel.name),
+                         .device = std::string(DeviceKindName(kernel.device()))};
+  step.dtype = DTypeName(candidate.problem.states.outputs[0].storage);
+  return UsedPrecision({&step, 1});
+}
+
+/// What elements of a call may be off by: below high precision factors may be rounded.
+Tolerance CallTolerance(const GemmJob& job) {
+  const runtime::ProductProblem& p = job.options.problem;
+  const double alpha = std::abs(p.alpha), k = static_cast<double>(p.k);
+  const Tolerance exact = KernelTolerance(p.c, p.k, alpha * k);
+  if (!IsFloat(p.c) || job.precision == planner::Precision::kHigh) return exact;
+  using enum kernels::Arithmetic;
+  return kernels::WidenedForArithmetic(exact, job.accelerator == nullptr ? kBF16 : kTF32,
+                                       alpha * std::sqrt(k));
 }
 
 /// Matrices as rows `leading` elements apart (0: without gaps); gaps have all bits set.
@@ -65,7 +85,7 @@ bool IsRight(const GemmJob& job, const std::vector<std::byte>& c, int64_t ldc) {
   const runtime::ProductProblem& p = job.options.problem;
   const HostView a = job.a.view(), b = job.b.view();
   const HostView result{const_cast<std::byte*>(c.data()), p.c, Shape{p.m, ldc}, {ldc, 1}};
-  Comparison comparison(KernelTolerance(p.c, p.k, std::abs(p.alpha) * static_cast<double>(p.k)));
+  Comparison comparison(CallTolerance(job));
   for (int64_t i = 0; i < 64; ++i) {
     const int64_t row = i * 7919 % p.m, column = i * 104729 % p.n;
     double sum = 0;
@@ -81,7 +101,27 @@ bool IsRight(const GemmJob& job, const std::vector<std::byte>& c, int64_t ldc) {
 }  // namespace
 
 ProductTable::ProductTable(const GemmJob& job)
-    : job_(job), bench_(job.devices(), Measuring(job.options), *job.store) {}
+    : job_(job),
+      bench_(job.devices(), Measuring(job.options), *job.store),
+      peaks_(job.cpu, job.accelerator, job.threads) {}
+
+void ProductTable::Fill(ProductRow& row, const Candidate& candidate, const Row& measured) {
+  row.params = PrintParams(candidate.params);
+  row.ms = measured.median_us * 1e-3;
+  row.runs = measured.samples;
+  row.verified = measured.status == Row::Status::kOk;
+  row.precision = PrecisionOf(candidate);
+  if (measured.status == Row::Status::kWrong)
+    row.refused = "WRONG: " + measured.reason;
+  else if (!row.verified)
+    row.refused = measured.reason;
+  if (row.ms <= 0) return;
+  const DeviceSet devices = job_.devices();
+  const kernels::Work work = WorkOf(candidate, *devices.Find(candidate.kernel->device()));
+  row.peak = work.ceiling;
+  const double peak = peaks_.Of(work.ceiling);
+  row.share_of_peak = peak > 0 ? work.operations / (row.ms * 1e-3) / peak : 0;
+}
 
 void ProductTable::AddLines(std::vector<ProductLine> lines) {
   for (ProductLine& line : lines) {
@@ -156,11 +196,9 @@ std::optional<ProductTable::Measured> ProductTable::AddSearched(std::string name
   Fill(row, racing[winner], measured[winner]);
   if (winner > 0 && row.ms < before.ms) return Measured{rows_.size() - 1, racing[winner]};
   // Nothing faster was found: it stays what it was.
-  row.params = before.params;
-  row.ms = before.ms;
-  row.runs = before.runs;
-  row.verified = before.verified;
-  row.refused = before.refused;
+  std::string named = std::move(row.name);
+  row = before;
+  row.name = std::move(named);
   return Measured{rows_.size() - 1, start.candidate};
 }
 
@@ -193,7 +231,8 @@ Status ProductTable::AddCall() {
   strides.b = (p.trans_b ? p.n : p.k) * or_dense(strides.ldb, p.trans_b ? p.k : p.n);
   strides.c = p.m * ldc;
   runtime::SessionOptions options{.threads = job_.threads,
-                                  .plans = std::make_shared<runtime::LearnedPlans>(job_.store)};
+                                  .plans = std::make_shared<runtime::LearnedPlans>(job_.store),
+                                  .precision = job_.precision};
   if (job_.accelerator != nullptr) options.accelerators = {job_.accelerator};
   // Refuses leading dimensions before anything is copied with them.
   RETURN_IF_ERROR(runtime::MatrixProduct::Create(p, strides, nullptr, options).status());
@@ -206,6 +245,7 @@ Status ProductTable::AddCall() {
   ProductRow row;
   row.name = "the call, host to host";
   row.kernel = product->kernels();
+  row.precision = UsedPrecision(product->steps());
   row.constant_b = true;
   row.verified = p.beta != 0 || IsRight(job_, c, ldc);
   ASSIGN_OR_RETURN(const tuner::Summary us, TimeCalls(call, Measuring(job_.options)));

@@ -28,6 +28,7 @@ struct GemmOptions {
 struct GemmJob {
   const GemmOptions& options;
   int threads;
+  planner::Precision precision;
   std::shared_ptr<const Device> accelerator;  // null: the CPU computes
   CpuDevice cpu;
   std::shared_ptr<tuner::Store> store;
@@ -40,6 +41,12 @@ struct GemmJob {
 struct ProductRow {
   std::string name, kernel, params, refused;
   bool constant_b = false, verified = false;
+  /// high|normal|low, as UsedPrecision says of what was run.
+  std::string_view precision = "high";
+  /// What bounds the kernel's arithmetic, and the share of it that the kernel reached; "" of a
+  /// call, 0 where the ceiling is not known.
+  std::string peak;
+  double share_of_peak = 0;
   double ms = 0;
   int runs = 0;
 };
@@ -65,6 +72,7 @@ class ProductTable {
     size_t row;
     tuner::Candidate candidate;
   };
+  void Fill(ProductRow& row, const tuner::Candidate& candidate, const tuner::Row& measured);
   const Measured* Best() const;
   ProductRow& Add(std::string name, const Measured& of);
   std::optional<Measured> AddSearched(std::string name, const Measured& start,
@@ -73,6 +81,7 @@ class ProductTable {
 
   const GemmJob& job_;
   ProductBench bench_;
+  ProductPeaks peaks_;
   std::vector<ProductRow> rows_;
   std::vector<Measured> measured_;
 };

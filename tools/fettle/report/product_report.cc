@@ -9,8 +9,7 @@
 namespace fettle::tools {
 namespace {
 
-Json RowJson(const ProductRow& row, const GemmOptions& options, double gflops, double factor,
-             double peak) {
+Json RowJson(const ProductRow& row, const GemmOptions& options, double gflops, double factor) {
   Json json = {{"name", row.name},
                {"kernel", row.kernel},
                {"dtype", options.dtype},
@@ -22,7 +21,9 @@ Json RowJson(const ProductRow& row, const GemmOptions& options, double gflops, d
   json["runs"] = row.runs;
   json["gflops"] = gflops;
   json["factor"] = factor;
-  json["share_of_peak"] = peak > 0 ? Json(gflops / peak) : Json(nullptr);
+  json["peak"] = row.peak.empty() ? Json() : Json(row.peak);
+  json["share_of_peak"] = row.share_of_peak > 0 ? Json(row.share_of_peak) : Json();
+  json["precision"] = row.precision;
   json["verified"] = row.verified;
   return json;
 }
@@ -40,13 +41,25 @@ std::string RemarksOn(const std::vector<ProductRow>& rows) {
   return remarks + (wrong.empty() ? "results: verified" : Fit("WRONG results: " + wrong)) + "\n";
 }
 
+std::string ShareOf(const ProductRow& row) {
+  if (row.share_of_peak <= 0) return {};
+  return fmt::format("{:.1f} % {}", 100 * row.share_of_peak, row.peak);
+}
+
+/// The least of all lines.
+std::string_view UsedPrecision(const std::vector<ProductRow>& rows) {
+  std::string_view used = "high";
+  for (const ProductRow& row : rows)
+    if (row.precision == "low" || used == "high") used = row.precision;
+  return used;
+}
+
 }  // namespace
 
 void PrintProducts(const GemmJob& job, const std::vector<ProductRow>& rows,
-                   const ProductPeak& ceiling, const std::vector<std::string>& warnings) {
+                   const std::vector<std::string>& warnings) {
   const GemmOptions& options = job.options;
   const runtime::ProductProblem& p = options.problem;
-  const double peak = ceiling.gflops;
   const double gflop = 2e-6 * static_cast<double>(p.m) * static_cast<double>(p.n) *
                        static_cast<double>(p.k) * static_cast<double>(p.batch);
   constexpr auto kRight = Table::Align::kRight;
@@ -65,14 +78,14 @@ void PrintProducts(const GemmJob& job, const std::vector<ProductRow>& rows,
     const double gflops = row.ms > 0 ? gflop / row.ms : 0;
     const double factor = before > 0 && row.ms > 0 ? before / row.ms : 1;
     if (row.ms > 0) before = row.ms;
-    json.push_back(RowJson(row, options, gflops, factor, peak));
+    json.push_back(RowJson(row, options, gflops, factor));
     if (row.ms <= 0) {
       table.Row({row.name, row.kernel, b});
       continue;
     }
     table.Row({row.name, row.kernel, b, fmt::format("{:.3f}", row.ms),
-               fmt::format("{:.1f}", gflops), fmt::format("{:.2f}x", factor),
-               peak > 0 ? fmt::format("{:.1f} %", 100 * gflops / peak) : "", row.params});
+               fmt::format("{:.1f}", gflops), fmt::format("{:.2f}x", factor), ShareOf(row),
+               row.params});
   }
   const Device* const accelerator = job.accelerator.get();
   if (options.common.json) {
@@ -84,11 +97,9 @@ void PrintProducts(const GemmJob& job, const std::vector<ProductRow>& rows,
                {"trans_b", p.trans_b},
                {"alpha", p.alpha},
                {"beta", p.beta},
-               {"peak", ceiling.name},
-               {"peak_gflops", peak > 0 ? Json(peak) : Json(nullptr)},
                {"rows", json},
                {"device", DeviceJson(job.threads, accelerator)},
-               {"precision", PrecisionJson(options.common, accelerator)},
+               {"precision", PrecisionJson(options.common, accelerator, UsedPrecision(rows))},
                {"warnings", warnings}});
     return;
   }
@@ -99,10 +110,10 @@ void PrintProducts(const GemmJob& job, const std::vector<ProductRow>& rows,
   fmt::print("{}\n\n{}\n{}", Fit(product), table.ToString(), RemarksOn(rows));
   fmt::print("{}\n", Fit("B constant: packed once before, as a network's weights are; given: as it "
                          "is, anew each time"));
-  PrintParts(
-      {"factor: over the line before",
-       peak > 0 ? fmt::format("peak: {:.1f} GFLOP/s of {}", peak, ceiling.name) : "peak: unknown",
-       DeviceLine(job.threads, accelerator), PrecisionLine(options.common, accelerator)});
+  PrintParts({"factor: over the line before",
+              "of peak: of what bounds the kernel's arithmetic (fettle peak)",
+              DeviceLine(job.threads, accelerator),
+              PrecisionLine(options.common, accelerator, UsedPrecision(rows))});
 }
 
 }  // namespace fettle::tools

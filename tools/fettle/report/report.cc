@@ -123,19 +123,30 @@ Json PrecisionJson(const CommonOptions& options, const Device* accelerator,
     if (options.precision != "high" && stores_f32 && step.op != "Convert")
       layers.push_back(step.node);
   }
+  Json json = PrecisionJson(options, accelerator, UsedPrecision(steps));
+  json["fp32_layers"] = std::move(layers);
+  return json;
+}
+
+Json PrecisionJson(const CommonOptions& options, const Device* accelerator, std::string_view used) {
   const std::string_view reason = PrecisionReason(options, accelerator);
   return {{"wanted", options.precision},
           {"device", DevicePrecision(accelerator)},
-          {"used", UsedPrecision(steps)},
+          {"used", used},
           {"reason", reason.empty() ? Json() : Json(reason)},
-          {"fp32_layers", layers}};
+          {"fp32_layers", Json::array()}};
 }
 
 std::string PrecisionLine(const CommonOptions& options, const Device* accelerator,
                           std::span<const exec::StepProfile> steps) {
+  return PrecisionLine(options, accelerator, UsedPrecision(steps));
+}
+
+std::string PrecisionLine(const CommonOptions& options, const Device* accelerator,
+                          std::string_view used) {
   const std::string_view reason = PrecisionReason(options, accelerator);
   return fmt::format("precision: wanted {}, device {}, used {}{}", options.precision,
-                     DevicePrecision(accelerator), UsedPrecision(steps),
+                     DevicePrecision(accelerator), used,
                      reason.empty() ? "" : fmt::format(" ({})", reason));
 }
 

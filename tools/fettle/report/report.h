@@ -45,6 +45,10 @@ Json PrecisionJson(const CommonOptions& options, const Device* accelerator = nul
                    std::span<const exec::StepProfile> steps = {});
 std::string PrecisionLine(const CommonOptions& options, const Device* accelerator = nullptr,
                           std::span<const exec::StepProfile> steps = {});
+/// The same of what has no layers: `used` as UsedPrecision says.
+Json PrecisionJson(const CommonOptions& options, const Device* accelerator, std::string_view used);
+std::string PrecisionLine(const CommonOptions& options, const Device* accelerator,
+                          std::string_view used);
 /// {kind, name, cores, threads}, of an accelerator {kind, name, fingerprint, threads}.
 Json DeviceJson(int threads, const Device* accelerator = nullptr);
 std::string DeviceLine(int threads, const Device* accelerator = nullptr);

@@ -95,35 +95,47 @@ ProbeRow TypeRow(OpenClPlace& place, const ElementType& type, int width) {
   return row;
 }
 
-constexpr uint32_t kHalfOnes = 0x3c003c00;
-constexpr int kSums = 8, kTileRows = 16, kTileColumns = 8, kTileDepth = 16, kWarp = 32;
+constexpr int kSums = 8, kTileRows = 16, kTileColumns = 8, kWarp = 32;
 
-Result<ProbeSample> RunMma(const OpenClPlace& place, int64_t rounds) {
+/// What matrix instructions multiply.
+struct MmaFactorType {
+  std::string_view ceiling, unit;
+  int factors = 0;    // FACTORS of the program
+  uint32_t ones = 0;  // a word of them
+  int depth = 0;      // steps of k of an instruction
+};
+
+constexpr MmaFactorType kMmaFactorTypes[] = {
+    {.ceiling = "f16 mma", .unit = "FLOP/s", .factors = 0, .ones = 0x3c003c00, .depth = 16},
+    {.ceiling = "tf32 mma", .unit = "FLOP/s", .factors = 1, .ones = 0x3f800000, .depth = 8},
+    {.ceiling = "int8 mma", .unit = "OP/s", .factors = 2, .ones = 0x01010101, .depth = 32}};
+
+Result<ProbeSample> RunMma(const OpenClPlace& place, const MmaFactorType& type, int64_t rounds) {
   BuildOptions options;
-  options.Define("EMULATED", place.facts().mma.emulated ? 1 : 0);
+  options.Define("EMULATED", place.facts().mma.emulated ? 1 : 0).Define("FACTORS", type.factors);
   ASSIGN_OR_RETURN(
       const auto kernel,
       place.device().BuildKernel(MakeProgram("probe/mma_rate.cl", options), "probe_mma_rate"));
   ArgList args;
-  args.Memory(place.results()).Value(cl_uint{kHalfOnes}).Value(static_cast<cl_int>(rounds));
+  args.Memory(place.results()).Value(cl_uint{type.ones}).Value(static_cast<cl_int>(rounds));
   ASSIGN_OR_RETURN(const double ns, place.Ns([&] { return place.Launch(*kernel, args); }));
   RETURN_IF_ERROR(place.CheckResults(
-      [&](size_t) { return static_cast<double>(kSums * 4 * kTileDepth * rounds); }));
+      [&](size_t) { return static_cast<double>(kSums * 4 * type.depth * rounds); }));
   const auto warps = static_cast<double>(place.items() / kWarp);
   const double operations =
-      warps * 2 * kSums * kTileRows * kTileColumns * kTileDepth * static_cast<double>(rounds);
+      warps * 2 * kSums * kTileRows * kTileColumns * type.depth * static_cast<double>(rounds);
   return ProbeSample{operations / ns * 1e9, ns};
 }
 
-ProbeRow MmaRow(OpenClPlace& place) {
-  ProbeRow row{.name = {.name = "f16 mma",
-                        .unit = "FLOP/s",
+ProbeRow MmaRow(OpenClPlace& place, const MmaFactorType& type) {
+  ProbeRow row{.name = {.name = std::string(type.ceiling),
+                        .unit = std::string(type.unit),
                         .group = "arithmetic",
-                        .row = "f16 mma",
+                        .row = std::string(type.ceiling),
                         .column = "x1"}};
   if (!place.facts().mma.available)
     row.runs = Unsupported("the device multiplies no matrices by instructions that OpenCL reaches");
-  row.run = [&place](int64_t amount) { return RunMma(place, amount); };
+  row.run = [&place, &type](int64_t amount) { return RunMma(place, type, amount); };
   row.most = kMostRounds;
   return row;
 }
@@ -134,7 +146,7 @@ std::vector<ProbeRow> OpenClArithmeticRows(OpenClPlace& place) {
   std::vector<ProbeRow> rows;
   for (const ElementType& type : ElementTypes())
     for (const int width : type.widths) rows.push_back(TypeRow(place, type, width));
-  rows.push_back(MmaRow(place));
+  for (const MmaFactorType& type : kMmaFactorTypes) rows.push_back(MmaRow(place, type));
   return rows;
 }
 
