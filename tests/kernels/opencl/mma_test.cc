@@ -164,6 +164,33 @@ TEST_F(OpenClMma, ConvolutionsAgreeWithTheOracle) {
   for (const std::string_view group : kMmaConvolutions) Check(kOpenClConvMma, group);
 }
 
+/// Blocks of several groups and of one, with as many channels and more; a stride, and what follows.
+TEST_F(OpenClMma, ConvolutionsInGroupsAgreeWithTheOracle) {
+  constexpr std::string_view kGroups[] = {
+      "input %x: f32[2x64x7x6]\nconst %w: f32[64x4x3x3]\nconst %b: f32[64]\n"
+      "%c = Conv(%x, %w, %b) {group=16, pads=[1,1,1,1]}\n%y = Relu(%c)\noutput %y\n",
+      "input %x: f32[1x32x9x5]\ninput %r: f32[1x64x5x3]\nconst %w: f32[64x16x3x3]\n"
+      "%c = Conv(%x, %w) {group=2, pads=[1,1,1,1], strides=[2,2]}\n%y = Add(%c, %r)\noutput %y\n",
+      "input %x: f32[1x48x4x5]\nconst %w: f32[96x8x1x1]\n"
+      "%y = Conv(%x, %w) {group=6}\noutput %y\n"};
+  for (const std::string_view group : kGroups)
+    for (const KernelDesc* kernel : {&kOpenClConvMma, &kOpenClConvMmaTf32, &kOpenClConvMmaF32})
+      Check(*kernel, group);
+  Check(kOpenClConvMma, kGroups[1], {{"BM", 64}, {"WM", 32}, {"SPLIT", 2}});
+}
+
+TEST_F(OpenClMma, GroupsThatMakeNoBlocksAreRefused) {
+  const auto refusal = [&](std::string_view text) {
+    return CandidatesOf(kOpenClConvMma, *ParseGroup(text).graph, *device_).status().message();
+  };
+  EXPECT_EQ(refusal("input %x: f32[1x32x5x5]\nconst %w: f32[32x1x3x3]\n"
+                    "%y = Conv(%x, %w) {group=32}\noutput %y\n"),
+            "groups of 1 channels to 1: up to 8 make no block of whole tiles");
+  EXPECT_EQ(refusal("input %x: f32[1x30x5x5]\nconst %w: f32[60x10x3x3]\n"
+                    "%y = Conv(%x, %w) {group=3}\noutput %y\n"),
+            "groups of 10 channels to 20: up to 8 make no block of whole tiles");
+}
+
 TEST_F(OpenClMma, ProductsOfTf32AgreeWithTheOracle) {
   for (const std::string_view group : kMmaGroups) Check(kOpenClMatMulMmaTf32, group);
 }

@@ -1,13 +1,47 @@
 #include "kernels/opencl/conv/gathered_tiles.h"
 
+#include <algorithm>
+
 namespace fettle::kernels {
 
-Result<PixelConv> ReadForMma(const ir::Graph& group, const Device& device) {
+namespace {
+
+Result<PixelConv> ReadInAnyGroups(const ir::Graph& group, const Device& device) {
   if (!AsOpenCl(device).facts().mma.available)
     return Unsupported("the device is not known to have instructions for matrices");
-  ASSIGN_OR_RETURN(PixelConv conv, ReadPixelConv(group));
+  return ReadPixelConv(group);
+}
+
+}  // namespace
+
+Result<PixelConv> ReadForMma(const ir::Graph& group, const Device& device) {
+  ASSIGN_OR_RETURN(PixelConv conv, ReadInAnyGroups(group, device));
   if (conv.groups > 1) return Unsupported("groups: a tile is of one");
   return conv;
+}
+
+Result<PixelConv> ReadGroupedForMma(const ir::Graph& group, const Device& device) {
+  ASSIGN_OR_RETURN(PixelConv conv, ReadInAnyGroups(group, device));
+  RETURN_IF_ERROR(BlocksOf(conv, ChunkOf(MmaFactors::kHalves)).status());
+  return conv;
+}
+
+Result<ChannelBlocks> BlocksOf(const PixelConv& conv, int64_t chunk) {
+  if (conv.groups == 1) return ChannelBlocks{conv.ic, conv.oc};
+  constexpr int64_t kNarrowestTile = 32, kMostZeros = 8;
+  const int64_t inputs = conv.ic / conv.groups, outputs = conv.oc / conv.groups;
+  for (int64_t joined = 1; joined <= std::min(kMostZeros, conv.groups); ++joined)
+    if (conv.groups % joined == 0 && joined * outputs % kNarrowestTile == 0 &&
+        joined * inputs % chunk == 0)
+      return ChannelBlocks{joined * inputs, joined * outputs};
+  return Unsupported("groups of {} channels to {}: up to {} make no block of whole tiles", inputs,
+                     outputs, kMostZeros);
+}
+
+int64_t BlockInputs(const PixelConv& conv, int64_t chunk) {
+  const auto blocks = BlocksOf(conv, chunk);
+  FETTLE_CHECK(blocks.ok(), "read as one that has blocks");
+  return blocks->inputs;
 }
 
 Result<std::vector<StateAssignment>> BuffersOf(DType storage, const ir::Graph& group,
@@ -27,13 +61,36 @@ Result<std::vector<StateAssignment>> BuffersOf(DType storage, const ir::Graph& g
 Work MmaConvWork(MmaFactors factors, const PixelConv& conv) {
   const auto y = static_cast<double>(conv.pixels() * conv.oc);
   const double products = factors == MmaFactors::kFloats ? 3 : 1;
-  return {.operations = 2 * products * y * static_cast<double>(conv.taps() * conv.ic),
+  return {.operations = 2 * products * y *
+                        static_cast<double>(conv.taps() * BlockInputs(conv, ChunkOf(factors))),
           .ceiling = factors == MmaFactors::kHalves ? "f16 mma" : "tf32 mma",
           .bytes = y * static_cast<double>(StorageBytes(StorageOf(factors), 1))};
 }
 
+namespace {
+
+/// In groups, whose outputs are whole tiles.
+FilterForm BlockedForm(const PixelConv& conv, int64_t channels) {
+  const int64_t of_group = conv.ic / conv.groups, taps = conv.taps();
+  const int64_t rows_of_group = conv.oc / conv.groups, joined = channels / of_group;
+  const auto source = [=](int64_t i) {
+    const int64_t channel = i % channels, tap = i / channels % taps, row = i / (channels * taps);
+    const int64_t first = row / rows_of_group % joined * of_group;
+    const bool is_of_group = channel >= first && channel < first + of_group;
+    return is_of_group ? (row * of_group + channel - first) * taps + tap : -1;
+  };
+  return {.recipe = fmt::format("opencl.conv.mma.{}x{}.{} groups", conv.oc, channels, conv.groups),
+          .bias = conv.oc,
+          .elements = conv.oc * taps * channels,
+          .source = source};
+}
+
+}  // namespace
+
 FilterForm GatheredForm(const PixelConv& conv, int64_t chunk) {
-  const int64_t rows = DivideUp(conv.oc, 4) * 4, channels = DivideUp(conv.ic, chunk) * chunk;
+  const int64_t rows = DivideUp(conv.oc, 4) * 4;
+  if (conv.groups > 1) return BlockedForm(conv, BlockInputs(conv, chunk));
+  const int64_t channels = DivideUp(conv.ic, chunk) * chunk;
   return {.recipe = fmt::format("opencl.conv.mma.{}x{}", rows, channels),
           .bias = rows,
           .elements = rows * conv.taps() * channels,
@@ -44,7 +101,7 @@ FilterForm GatheredForm(const PixelConv& conv, int64_t chunk) {
 WarpProduct GatheredProduct(const PixelConv& conv, int64_t chunk, int64_t parts) {
   return {.m = conv.image_pixels(),
           .n = conv.oc,
-          .k = conv.taps() * DivideUp(conv.ic, chunk) * kChunkPairs,
+          .k = conv.taps() * DivideUp(BlockInputs(conv, chunk), chunk) * kChunkPairs,
           .batch = conv.batch,
           .parts = parts};
 }
@@ -64,8 +121,14 @@ void DefineColumns(const PixelConv& conv, int64_t wn, BuildOptions& options) {
   if (conv.oc <= wn) options.Define("COLUMNS", DivideUp(conv.oc, kColumns));
 }
 
-void DefineGathered(const PixelConv& conv, const WarpTile& tile, BuildOptions& options) {
+void DefineGathered(const PixelConv& conv, const WarpTile& tile, int64_t chunk,
+                    BuildOptions& options) {
   DefineGeometry(conv, options);
+  if (conv.groups > 1) {
+    const int64_t inputs = BlockInputs(conv, chunk);
+    options.Define("TAP_QUADS", inputs / 4);
+    options.Define("BLOCK_CHANNELS", inputs * conv.oc / conv.ic);
+  }
   options.Define("EVEN_CHANNELS", DivideUp(conv.oc, 4) * 4 % tile.bn == 0 ? 1 : 0);
 }
 

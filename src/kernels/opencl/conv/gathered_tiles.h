@@ -8,6 +8,19 @@ namespace fettle::kernels {
 
 /// A convolution in one group, on a device that has the instructions.
 Result<PixelConv> ReadForMma(const ir::Graph& group, const Device& device);
+/// The same in any groups whose channels make blocks (BlocksOf).
+Result<PixelConv> ReadGroupedForMma(const ir::Graph& group, const Device& device);
+
+/// Groups as few as fill tiles are a block: its outputs are made of all of its inputs, by weights
+/// that are zero between groups. In one group all channels are a block.
+struct ChannelBlocks {
+  int64_t inputs = 0, outputs = 0;  // channels of each
+};
+/// Of whole chunks of inputs and outputs for the narrowest tile; kUnsupported where neighbouring
+/// groups make no such blocks, or ones that are mostly zero.
+Result<ChannelBlocks> BlocksOf(const PixelConv& conv, int64_t chunk);
+/// The inputs of a block; BlocksOf has been asked.
+int64_t BlockInputs(const PixelConv& conv, int64_t chunk);
 /// States in which input and output are buffers of `storage`.
 Result<std::vector<StateAssignment>> BuffersOf(DType storage, const ir::Graph& group,
                                                const PixelConv& conv, const Device& device);
@@ -39,8 +52,8 @@ Work MmaWorkOf(const Problem&, const PixelConv& conv, const Params&, const Devic
   return MmaConvWork(kFactors, conv);
 }
 
-/// Rows of output channels, each tap by tap, of pieces of `chunk` input channels; channels that
-/// fill up are zero.
+/// Rows of output channels, each tap by tap, of pieces of `chunk` input channels of its block;
+/// channels that fill up, and those of other groups, are zero.
 FilterForm GatheredForm(const PixelConv& conv, int64_t chunk);
 
 /// Pixels of an image by output channels; `parts` as PARTS of warp_tiles.clh.
@@ -52,6 +65,7 @@ void DefineColumns(const PixelConv& conv, int64_t wn, BuildOptions& options);
 
 /// The macros of geometry.clh, and those of gathered_tiles.clh too.
 void DefineGeometry(const PixelConv& conv, BuildOptions& options);
-void DefineGathered(const PixelConv& conv, const WarpTile& tile, BuildOptions& options);
+void DefineGathered(const PixelConv& conv, const WarpTile& tile, int64_t chunk,
+                    BuildOptions& options);
 
 }  // namespace fettle::kernels

@@ -15,16 +15,39 @@ WarpProduct ProductOf(const PixelConv& conv) {
   return GatheredProduct(conv, ChunkOf(kFactors), PartsOf(kFactors));
 }
 
+/// The narrowest tile, which cuts all blocks, as high as leaves few units idle.
+WarpTile UsualBlockTile(const WarpProduct& product, const OpenClFacts& facts) {
+  WarpTile tile;
+  if (facts.is_cpu) return tile;
+  tile.stages = 3;
+  for (const int64_t bm : {128, 64}) {
+    WarpTile high = tile;
+    high.bm = bm;
+    high.wm = high.wn = 32;
+    if (product.TilesOf(high) >= facts.compute_units && CheckWarpTile(product, high, facts).ok())
+      return high;
+  }
+  return tile;
+}
+
 template <MmaFactors kFactors>
 ParamSpace MmaSpace(const Problem& problem, const PixelConv& conv, const Device& device) {
   const OpenClFacts& facts = AsOpenCl(device).facts();
   const WarpProduct product = ProductOf<kFactors>(conv);
   const bool reads_sum = problem.group->inputs.size() > 1;
-  const WarpTile usual = kFactors == MmaFactors::kHalves ? UsualConvTile(product, reads_sum, facts)
-                                                         : UsualWarpTile(product, facts);
+  const int64_t block =
+      conv.groups == 1 ? 0 : BlockInputs(conv, ChunkOf(kFactors)) * conv.oc / conv.ic;
+  const WarpTile usual = block > 0 ? UsualBlockTile(product, facts)
+                         : kFactors == MmaFactors::kHalves
+                             ? UsualConvTile(product, reads_sum, facts)
+                             : UsualWarpTile(product, facts);
   return {kWarpTileFields.Tunables(), kWarpTileFields.Write(usual),
-          [&facts, product](const Params& params) {
-            return CheckWarpTile(product, kWarpTileFields.Read(params), facts);
+          [&facts, product, block](const Params& params) {
+            const WarpTile tile = kWarpTileFields.Read(params);
+            if (block % tile.bn != 0)
+              return InvalidArgument("BN: expected one that cuts blocks of {} channels, got {}",
+                                     block, tile.bn);
+            return CheckWarpTile(product, tile, facts);
           }};
 }
 
@@ -36,7 +59,7 @@ Result<std::unique_ptr<PreparedKernel>> PrepareMma(const Problem& problem, const
   BuildOptions options = AccessOptions(problem.states.outputs[0]);
   DefineWarpTile(tile, facts, options);
   if (PartsOf(kFactors) > 1) options.Define("PARTS", PartsOf(kFactors));
-  DefineGathered(conv, tile, options);
+  DefineGathered(conv, tile, ChunkOf(kFactors), options);
   const WarpProduct product = ProductOf<kFactors>(conv);
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
                    RecordConv(problem, conv, GatheredForm(conv, ChunkOf(kFactors)),
@@ -50,14 +73,16 @@ Result<std::unique_ptr<PreparedKernel>> PrepareMma(const Problem& problem, const
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }
 
-/// Tiles have 16 rows of pixels, and 16 channels go into one instruction.
+/// Tiles have 16 rows of pixels, and 16 channels go into one instruction. Blocks of groups were
+/// measured on no device yet: tuning does so.
 template <int kUsual>
 int MmaTaste(const PixelConv& conv, const Device&) {
+  if (conv.groups > 1) return kOnlyMeasured;
   return conv.ic >= 16 && conv.oc >= 16 && conv.image_pixels() >= 16 ? kUsual : 2;
 }
 
 template <MmaFactors kFactors, int kUsualTaste>
-constexpr Family<PixelConv> kMmaConvFamily{.read = ReadForMma,
+constexpr Family<PixelConv> kMmaConvFamily{.read = ReadGroupedForMma,
                                            .states = MmaStates<kFactors>,
                                            .prepare = PrepareMma<kFactors>,
                                            .params = MmaSpace<kFactors>,
