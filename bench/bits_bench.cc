@@ -63,7 +63,7 @@ Rates RatesOf(const BitTile& tile, int64_t words) {
   while (reinterpret_cast<uintptr_t>(aligned) % 64 != 0) ++aligned;
   alignas(64) int32_t sums[2 * kPixels * kBitOutputs];
   const int tiles = static_cast<int>(kPixels) / tile.pixels;
-  const BitSpan span{.pixels = tile.pixels, .tiles = tiles, .taps = kTaps};
+  const BitSpan span{.pixels = tile.pixels, .tiles = tiles, .lines = kTaps};
   BitTileArgs args{.bases = bases.data(),
                    .steps = steps.data(),
                    .weights = aligned,
@@ -71,6 +71,7 @@ Rates RatesOf(const BitTile& tile, int64_t words) {
                    .tiles = tiles,
                    .spans = {&span, 1},
                    .tap_steps = words,
+                   .lines = kTaps,
                    .sums = sums};
   const double products = static_cast<double>(kPixels * kTaps * words * 64 * kBitOutputs);
   Rates rates{.words = products / LeastNs(words, [&] { tile.whole(args); })};

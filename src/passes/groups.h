@@ -37,8 +37,8 @@ inline constexpr int kMaxGroupNodes = 16;
 ///   joined     TableLookup of operands, Concat, ChannelShuffle; the first or the last may be
 ///              missing
 ///   separable  depthwise convolution, element-wise operators, 1x1 convolution, then its epilogue
-///   bits       a product of bits, its epilogue, then PackBits; PackBits with shifts by constants
-///              before it (binary/bit_groups.h)
+///   bits       a product of bits, its epilogue, then PackBits; a chain, then PackBits; PackBits
+///              with shifts by constants before it (binary/bit_groups.h)
 /// BatchNormalization with constant statistics counts as element-wise. A chain goes on while the
 /// value at its end has one reader, or while all its readers join again (Mul(x, Sigmoid(x))). Its
 /// other operands come from constants or from outside (residual add).

@@ -90,6 +90,19 @@ TEST(Groups, NormsWithConstantStatisticsAreLinks) {
   EXPECT_THAT(Listed(graph), Contains("chain: BatchNormalization Relu"));
 }
 
+TEST(Groups, ChainsEndInTheBitsOfTheirResult) {
+  const std::string head =
+      "input %x: f32[1x16x4x4]\ninput %z: f32[1x16x4x4]\nconst %v: f32[32x1x1]\n"
+      "%g = Concat(%x, %z) {axis=1}\n%a = Add(%g, %v)\n%p = PRelu(%a, %v)\n%b = Add(%p, %v)\n";
+  const ir::Graph shared = ParseGraph(
+      head + "%h = Add(%b, %v)\n%t = PackBits(%h)\n%n = Neg(%b)\noutput %t\noutput %n\n");
+  EXPECT_THAT(Listed(shared), Contains("bits: Add PRelu Add Add PackBits"));
+  EXPECT_THAT(Listed(shared), Not(Contains("bits: PRelu Add Add PackBits")));
+  // Nobody else reads the sum: shifts before PackBits are a group by another name.
+  const ir::Graph alone = ParseGraph(head + "%t = PackBits(%b)\noutput %t\n");
+  EXPECT_THAT(Listed(alone), Not(Contains("bits: Add PRelu Add PackBits")));
+}
+
 TEST(Groups, ProductsOfBitsEndInTheBitsOfTheirSum) {
   const std::string head =
       "input %x: u64[1x4x4x1]\ninput %s: f32[1x16x4x4]\nconst %w: u64[16x1x1x1]\n"

@@ -117,12 +117,21 @@ constexpr const char* kPartsAndPads =
     "%b = Conv(%x, %w) {kernel_shape=[1, 1]}\n%z = Slice(%b, %s, %e, %axis)\n"
     "output %y\noutput %z\n";
 
+/// Products of bits beside each other, with the sums of their shortcut.
+constexpr const char* kBits =
+    "input %x: f32[1x32x9x7]\n%t = PackBits(%x) {low=0.0, high=inf}\n"
+    "const %w: u64[32x1x1x1] = noise(0, 4294967295)\n"
+    "const %v: u64[32x1x1x1] = noise(0, 2147483647)\n"
+    "const %r: f32[3x32]\n%a = BinaryConv(%t, %w, %r) {channels=32}\n%b = Add(%a, %x)\n"
+    "%c = BinaryConv(%t, %v, %r) {channels=32}\n%d = Add(%c, %x)\n"
+    "%g = Concat(%b, %d) {axis=1}\n%y = Relu(%g)\noutput %y\n";
+
 INSTANTIATE_TEST_SUITE_P(
     All, WindowsTest,
     testing::Values(WindowsCase{"Branches", kBranches, 3}, WindowsCase{"ReadTwice", kReadTwice, 1},
                     WindowsCase{"Itself", kItself, 0}, WindowsCase{"Pooled", kPooled, 3},
                     WindowsCase{"OuterAxis", kOuterAxis, 2}, WindowsCase{"Residual", kResidual, 1},
-                    WindowsCase{"PartsAndPads", kPartsAndPads, 0}),
+                    WindowsCase{"PartsAndPads", kPartsAndPads, 0}, WindowsCase{"Bits", kBits, 2}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -52,6 +52,23 @@ constexpr Case kBinaryCases[] = {
      "input %x: u64[1x7x7x8] = noise(0, 9007199254740991)\n"
      "const %w: u64[64x3x3x8] = noise(0, 9007199254740991)\nconst %r: f32[3x64]\n"
      "%y = BinaryConv(%x, %w, %r) {channels=512, auto_pad=\"SAME_UPPER\"}\noutput %y\n"},
+    {"binary.conv_short_lines",
+     "input %x: u64[1x3x8x2] = noise(0, 9007199254740991)\n"
+     "const %w: u64[24x3x3x2] = noise(0, 9007199254740991)\nconst %r: f32[3x24]\n"
+     "%y = BinaryConv(%x, %w, %r) {channels=128, pads=[1,1,1,1]}\noutput %y\n"},
+    {"binary.conv_short_lines_to_bits",
+     "input %x: u64[2x5x14x1] = noise(0, 9007199254740991)\n"
+     "const %w: u64[16x3x3x1] = noise(0, 9007199254740991)\n"
+     "const %l: i32[2x16] = noise(-60, 60)\n"
+     "%y = BinaryConv(%x, %w, %l) {channels=64, strides=[2,2], pads=[1,1,1,1]}\noutput %y\n"},
+    {"binary.conv_ends_alone",
+     "input %x: u64[1x4x6x1] = noise(0, 9007199254740991)\n"
+     "const %w: u64[24x3x2x1] = noise(0, 9007199254740991)\nconst %r: f32[3x24]\n"
+     "%y = BinaryConv(%x, %w, %r) {channels=64, pads=[1,1,1,1]}\noutput %y\n"},
+    {"binary.conv_1x1_padded",
+     "input %x: u64[1x4x5x1] = noise(0, 9007199254740991)\n"
+     "const %w: u64[24x1x1x1] = noise(0, 9007199254740991)\nconst %r: f32[3x24]\n"
+     "%y = BinaryConv(%x, %w, %r) {channels=64, pads=[1,1,1,1]}\noutput %y\n"},
     {"binary.conv_lines_outside",
      "input %x: u64[2x3x7x1] = noise(0, 9007199254740991)\n"
      "const %w: u64[32x3x3x1] = noise(0, 9007199254740991)\nconst %r: f32[3x32]\n"

@@ -14,10 +14,11 @@ class BitLister {
       : graph_(graph), consumers_(graph.Consumers()), producers_(graph.Producers()) {}
 
   void Extend(const Group& group, std::vector<Group>& made) const {
-    const ir::OpRef op = graph_.node(group.nodes[0]).op;
-    if (op != "BinaryConv"_op && op != "BinaryMatMul"_op) return;
     const ir::ValueId result = graph_.node(group.nodes.back()).outputs[0];
     const std::vector<ir::NodeId>& readers = consumers_[result];
+    // Of a chain that nobody else reads, what lies before PackBits is listed below.
+    const bool is_shared_chain = (readers.size() > 1 || IsOutput(result)) && IsWholeChain(group);
+    if (!IsProduct(graph_.node(group.nodes[0])) && !is_shared_chain) return;
     for (ir::NodeId reader : readers) {
       std::vector<ir::NodeId> path = PathToBits(result, reader);
       // A result with one reader is not the end of its chain.
@@ -52,11 +53,28 @@ class BitLister {
   }
 
  private:
+  static bool IsProduct(const ir::Node& node) {
+    return node.op == "BinaryConv"_op || node.op == "BinaryMatMul"_op;
+  }
+  static bool IsElementwise(const ir::Node& node) {
+    return node.op->Has(ir::Trait::kElementwise) && !node.op->Has(ir::Trait::kRandom) &&
+           node.outputs.size() == 1;
+  }
+
+  /// Element-wise operators from the first one on, which do not follow a product in its group.
+  bool IsWholeChain(const Group& group) const {
+    const ir::Node& first = graph_.node(group.nodes[0]);
+    if (!IsElementwise(first) || (group.nodes.size() > 1 && group.pattern != "chain")) return false;
+    return std::none_of(first.inputs.begin(), first.inputs.end(), [this](ir::ValueId id) {
+      if (id == ir::kAbsent || producers_[id] < 0 || consumers_[id].size() > 1) return false;
+      const ir::Node& before = graph_.node(producers_[id]);
+      return IsElementwise(before) || before.op->Has(ir::Trait::kTakesEpilogue);
+    });
+  }
+
   /// What an element-wise operator computes from one value and constants; kAbsent where it is none.
   ir::ValueId ShiftedBy(const ir::Node& node) const {
-    if (!node.op->Has(ir::Trait::kElementwise) || node.op->Has(ir::Trait::kRandom) ||
-        node.outputs.size() != 1)
-      return ir::kAbsent;
+    if (!IsElementwise(node)) return ir::kAbsent;
     ir::ValueId from = ir::kAbsent;
     for (ir::ValueId id : node.inputs) {
       if (id == ir::kAbsent || graph_.value(id).is_constant()) continue;

@@ -1,4 +1,4 @@
-// PackBits behind shifts by constants, in one kernel: every instruction set.
+// PackBits behind element-wise operators, in one kernel: every instruction set.
 #include <gtest/gtest.h>
 
 #include "kernels/cpu/simd/targets.h"
@@ -10,14 +10,15 @@ extern const KernelDesc kCpuBinaryPack;
 
 namespace {
 
-void ExpectPacked(int64_t channels, int64_t groups, bool is_last) {
+/// `outputs`: lines that name those before the bits.
+void ExpectPacked(int64_t channels, int64_t groups, bool is_last, std::string_view outputs = "") {
   const std::string x =
       is_last ? fmt::format("3x37x{}", channels) : fmt::format("2x{}x9x6", channels);
   const CaseGroup group = ParseGroup(fmt::format(
       "input %x: f32[{}]\nconst %b: f32[{}]\nconst %two: f32[] = 2.0\n%m = Mul(%x, %two)\n"
-      "%a = Add(%m, %b)\n%y = PackBits(%a) {{axis={}, group={}, low=0.0, high=inf}}\noutput %y\n",
+      "%a = Add(%m, %b)\n%y = PackBits(%a) {{axis={}, group={}, low=0.0, high=inf}}\n{}output %y\n",
       x, is_last ? fmt::format("{}", channels) : fmt::format("{}x1x1", channels), is_last ? -1 : 1,
-      groups));
+      groups, outputs));
   for (int threads : {1, 3}) {
     const CpuDevice& device = TestDevice(3);
     for (std::string_view target : SimdTargets()) {
@@ -42,6 +43,16 @@ TEST(BinaryPack, ShiftedSignsAgreeWithTheOracle) {
     ExpectPacked(channels, 1, true);
   }
   ExpectPacked(96, 2, false);
+}
+
+TEST(BinaryPack, ValuesBesideTheirShiftedSignsAgreeWithTheOracle) {
+  for (const std::string_view outputs : {"output %m\n", "output %a\n"}) {
+    for (int64_t channels : {1, 33, 64, 160}) {
+      ExpectPacked(channels, 1, false, outputs);
+      ExpectPacked(channels, 1, true, outputs);
+    }
+    ExpectPacked(96, 2, false, outputs);
+  }
 }
 
 }  // namespace

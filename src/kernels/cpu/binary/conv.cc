@@ -17,6 +17,7 @@
 #include "kernels/cpu/binary/tail.h"
 #include "kernels/cpu/binary/task_rows.h"
 #include "kernels/family.h"
+#include "kernels/join_windows.h"
 
 namespace fettle::kernels {
 namespace {
@@ -70,7 +71,7 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
   return std::vector<StateAssignment>{std::move(states)};
 }
 
-class BinaryProductKernel final : public PreparedKernel {
+class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
  public:
   BinaryProductKernel(const Facts& facts, FloatForm form, ProductTail tail, int lanes)
       : facts_(facts),
@@ -81,6 +82,7 @@ class BinaryProductKernel final : public PreparedKernel {
         blob_(facts.product, facts.to_bits),
         counter_(facts.product, blob_, facts.geometry, facts.by_tables),
         factors_(FactorsOf(facts.product)),
+        pitch_(facts.product.outputs),
         lanes_(lanes) {}
 
   std::vector<PackRequest> packs() const override {
@@ -110,7 +112,15 @@ class BinaryProductKernel final : public PreparedKernel {
 
   std::vector<Alias> aliases() const override {
     const bool takes_all = rows_ && RowTail::Takes(facts_.product.outputs / facts_.product.groups);
-    return takes_all ? rows_->aliases() : std::vector<Alias>();
+    return takes_all && pitch_ == facts_.product.outputs ? rows_->aliases() : std::vector<Alias>();
+  }
+
+  Status WriteApart(const WindowRows& rows) override {
+    if (facts_.to_bits || facts_.tail.packs_bits()) return Unsupported("bits have no windows");
+    if (!facts_.product.is_conv || rows.row != facts_.product.outputs)
+      return Unsupported("rows are not the channels of a pixel");
+    pitch_ = rows.pitch;
+    return OkStatus();
   }
 
   int64_t workspace_bytes() const override { return CopyBytes() + lanes_ * LaneBytes(); }
@@ -179,7 +189,7 @@ class BinaryProductKernel final : public PreparedKernel {
     block.floats = scratch;
     block.stride = block.columns;
     if (tail_.needs_floats()) return;
-    block.stride = facts_.product.outputs;
+    block.stride = pitch_;
     block.floats =
         args.outputs[tail_.float_output()].host<float>() + task.first * block.stride + block.column;
   }
@@ -269,6 +279,7 @@ class BinaryProductKernel final : public PreparedKernel {
   BitBlob blob_;
   BitCounter counter_;
   LimitFactors factors_;
+  int64_t pitch_;  // floats between the results of neighbouring pixels
   int lanes_;
 };
 

@@ -26,7 +26,17 @@ BitCounter::BitCounter(const ops::BinaryProduct& product, const BitBlob& blob,
     : blob_(blob),
       tile_(ChooseBitTile()),
       by_tables_(by_tables),
-      steps_(geometry.steps().begin(), geometry.steps().end()) {
+      columns_(geometry.columns()),
+      lines_(geometry.lines()) {
+  // Spans leave out lines and ends of them, so that columns of the filter lie together there.
+  const int64_t columns = takes_spans() ? columns_ : 1, lines = geometry.taps() / columns;
+  for (int64_t column = 0; column < columns; ++column) {
+    for (int64_t line = 0; line < lines; ++line) {
+      for (int64_t i = 0; i < blob_.words; ++i)
+        order_.push_back((line * columns + column) * blob_.words + i);
+    }
+  }
+  for (const int64_t i : order_) steps_.push_back(geometry.steps()[static_cast<size_t>(i)]);
   const int64_t rest = product.channels % ops::kWordBits;
   const bool ends_in_half = rest != 0 && rest <= ops::kWordBits / 2;
   for (int64_t i = 0; i < std::ssize(steps_); ++i) {
@@ -37,12 +47,15 @@ BitCounter::BitCounter(const ops::BinaryProduct& product, const BitBlob& blob,
 }
 
 std::string_view BitCounter::arrangement() const {
-  return by_tables_ ? ".tables" : tile_.pair != nullptr ? ".pairs" : tile_.gathers ? ".twos" : "";
+  return by_tables_ ? ".tables" : takes_spans() ? ".columns" : tile_.gathers ? ".twos" : "";
 }
 
 void BitCounter::Arrange(std::byte* blob) const {
   if (by_tables_) return ArrangeTables(blob);
-  if (tile_.pair != nullptr) ArrangePairs(blob);
+  if (takes_spans()) {
+    ArrangePairs(blob);
+    ArrangeSingles(blob);
+  }
   if (tile_.gathers) ArrangeTwos(blob);
 }
 
@@ -84,10 +97,24 @@ void BitCounter::ArrangePairs(std::byte* blob) const {
           ++next;
           for (int64_t first : {int64_t{0}, blob_.panel_words()}) {
             for (int o = 0; o < kBitOutputs; ++o)
-              *out++ = static_cast<uint32_t>(words[first + i * kBitOutputs + o] >> (32 * half));
+              *out++ =
+                  static_cast<uint32_t>(words[first + order_[i] * kBitOutputs + o] >> (32 * half));
           }
         }
       }
+    }
+  }
+}
+
+void BitCounter::ArrangeSingles(std::byte* blob) const {
+  if (blob_.panels % 2 == 0) return;
+  std::vector<uint64_t> words(static_cast<size_t>(blob_.panel_words()));
+  for (int64_t panel = blob_.panels - 1; panel < blob_.all_panels; panel += blob_.panels) {
+    auto* out = reinterpret_cast<uint64_t*>(blob) + panel * blob_.panel_words();
+    std::copy_n(out, words.size(), words.data());
+    for (const int64_t i : order_) {
+      std::copy_n(words.data() + i * kBitOutputs, kBitOutputs, out);
+      out += kBitOutputs;
     }
   }
 }
@@ -121,6 +148,8 @@ void BitCounter::CountWords(const std::byte* blob, const Task& task) const {
   BitTileArgs tiles{.bases = tile_.gathers ? rows.data() : task.bases,
                     .tiles = (task.pixels + task.tile - 1) / task.tile,
                     .spans = task.spans,
+                    .columns = columns_,
+                    .lines = lines_,
                     .stride = task.panels * kBitOutputs,
                     .beside_stride = task.beside_stride};
   if (takes_spans()) tiles.tiles = TilesOf(task.spans);

@@ -47,6 +47,8 @@ class BitCounter {
   }
   void ArrangeTables(std::byte* blob) const;
   void ArrangePairs(std::byte* blob) const;
+  /// Panels that are counted alone.
+  void ArrangeSingles(std::byte* blob) const;
   void ArrangeTwos(std::byte* blob) const;
   /// rows[p] = the words of all steps of pixel p, in the scratch.
   void Gather(const Task& task, const uint64_t** rows) const;
@@ -56,7 +58,9 @@ class BitCounter {
   BitBlob blob_;
   BitTile tile_;
   bool by_tables_;
-  std::vector<int64_t> steps_;       // of words
+  int64_t columns_, lines_;          // of the filter
+  std::vector<int64_t> order_;       // [step] = of all taps' words, line by line, which one it is
+  std::vector<int64_t> steps_;       // of words, in that order
   std::vector<int64_t> half_steps_;  // of halves of words that have channels
 };
 

@@ -47,7 +47,7 @@ Result<BitGeometry> BitGeometry::Make(const ops::BinaryProduct& product) {
   if (g.copies_ && !product.pad_bit) g.FindClasses(product);
   for (const std::vector<int32_t>& outside : g.outside_)
     g.inside_.push_back(static_cast<int32_t>(g.taps() - std::ssize(outside)));
-  if (g.line_taps_.empty()) g.line_taps_ = {{0, g.taps()}};
+  if (g.lines_.empty()) g.lines_ = {{0, g.lines()}};
   return g;
 }
 
@@ -68,6 +68,7 @@ void BitGeometry::FindClasses(const ops::BinaryProduct& product) {
       if (known == ranges[axis].end()) ranges[axis].push_back(range);
     }
   }
+  FindEnds(ranges[2]);
   const auto planes = std::ssize(ranges[1]) * std::ssize(ranges[2]), lines = std::ssize(ranges[2]);
   for (int32_t& of : axis_class_[0]) of *= static_cast<int32_t>(planes);
   for (int32_t& of : axis_class_[1]) of *= static_cast<int32_t>(lines);
@@ -79,6 +80,28 @@ void BitGeometry::FindClasses(const ops::BinaryProduct& product) {
   }
 }
 
+void BitGeometry::FindEnds(const std::vector<ops::TapRange>& ranges) {
+  line_classes_ = std::ssize(ranges);
+  const std::vector<int32_t>& of = axis_class_[2];
+  // Of lines of two tiles and more the ends gain less than the spans that they take.
+  if (counts_all_ || kernel_[2] < 2 || of.size() < 2 || of.size() > kMaxBitPixels) return;
+  const ops::TapRange &first = ranges[of.front()], &last = ranges[of.back()];
+  int ends = kNoEnds;
+  if (first.begin == 1 && first.end == kernel_[2] && of[1] != of[0]) ends |= kFirstEnd;
+  if (last.begin == 0 && last.end == kernel_[2] - 1 && of[of.size() - 2] != of.back())
+    ends |= kLastEnd;
+  ends_ = static_cast<BitEnds>(ends);
+}
+
+BitEnds BitGeometry::EndsOf(int64_t of_class) const {
+  int ends = kNoEnds;
+  if (ends_ == kNoEnds) return kNoEnds;
+  const int64_t in_line = of_class % line_classes_;
+  if (in_line == axis_class_[2].front()) ends |= kFirstEnd;
+  if (in_line == axis_class_[2].back()) ends |= kLastEnd;
+  return static_cast<BitEnds>(ends & ends_);
+}
+
 void BitGeometry::AddClass(const std::array<ops::TapRange, 3>& ranges) {
   const auto& [d, h, w] = ranges;
   const auto is_in = [](const ops::TapRange& r, int64_t t) { return t >= r.begin && t < r.end; };
@@ -88,18 +111,23 @@ void BitGeometry::AddClass(const std::array<ops::TapRange, 3>& ranges) {
     if (!is_in(d, line / kernel_[1]) || !is_in(h, line % kernel_[1]) || !is_in(w, t % kernel_[2]))
       outside.push_back(static_cast<int32_t>(t));
   }
-  ops::TapRange& taps = line_taps_.emplace_back(ops::TapRange{0, 0});
-  if (counts_all_) taps.end = kernel_[0] * kernel_[1] * kernel_[2];
+  ops::TapRange& counted = lines_.emplace_back(ops::TapRange{0, 0});
+  if (counts_all_) counted.end = lines();
   if (counts_all_ || d.begin >= d.end || h.begin >= h.end) return;
-  taps = {(d.begin * kernel_[1] + h.begin) * kernel_[2],
-          ((d.end - 1) * kernel_[1] + h.end) * kernel_[2]};
+  counted = {d.begin * kernel_[1] + h.begin, (d.end - 1) * kernel_[1] + h.end};
 }
 
 std::vector<int32_t> BitGeometry::Outside(int64_t of_class, bool in_spans) const {
   std::vector<int32_t> taps = outside_[of_class];
-  const ops::TapRange& counted = line_taps_[of_class];
-  if (in_spans)
-    std::erase_if(taps, [&](int32_t t) { return t < counted.begin || t >= counted.end; });
+  if (!in_spans) return taps;
+  const ops::TapRange& counted = lines_[of_class];
+  const BitEnds ends = EndsOf(of_class);
+  std::erase_if(taps, [&](int32_t t) {
+    const int64_t line = t / kernel_[2], column = t % kernel_[2];
+    return line < counted.begin || line >= counted.end ||
+           ((ends & kFirstEnd) != 0 && column == 0) ||
+           ((ends & kLastEnd) != 0 && column == kernel_[2] - 1);
+  });
   return taps;
 }
 
@@ -190,26 +218,32 @@ int64_t BitGeometry::FillSpans(int64_t first, int64_t count, BitSpan* spans) con
     const bool by_line = classes() > 1;
     const int64_t run = by_line ? std::min(count - i, out_[2] - place.at[2]) : count;
     const int32_t line = by_line ? axis_class_[0][place.at[0]] + axis_class_[1][place.at[1]] : 0;
-    const ops::TapRange& taps = line_taps_[line];
+    const ops::TapRange& lines = lines_[line];
     const auto pixels = static_cast<int32_t>(run);
     const int32_t parts = (pixels + kMaxBitPixels - 1) / kMaxBitPixels;
     const int32_t least = pixels / parts, longer = pixels - least * parts;
-    const auto append = [&](int64_t from, int32_t of_each, int32_t tiles) {
+    const auto append = [&](int64_t from, int32_t of_each, int32_t tiles, int ends) {
       const BitSpan span{.first = static_cast<int32_t>(from),
                          .pixels = of_each,
                          .tiles = tiles,
-                         .tap = static_cast<int32_t>(taps.begin),
-                         .taps = static_cast<int32_t>(taps.end - taps.begin)};
+                         .line = static_cast<int32_t>(lines.begin),
+                         .lines = static_cast<int32_t>(lines.end - lines.begin),
+                         .ends = static_cast<BitEnds>(ends)};
       const bool is_more = next != spans && next[-1].pixels == of_each &&
-                           next[-1].tap == span.tap && next[-1].taps == span.taps;
+                           next[-1].line == span.line && next[-1].lines == span.lines &&
+                           next[-1].ends == span.ends;
       if (is_more) {
         next[-1].tiles += tiles;
       } else if (tiles > 0) {
         *next++ = span;
       }
     };
-    append(i, least + 1, longer);
-    append(i + longer * (least + 1), least, parts - longer);
+    if (ends_ == kNoEnds) {
+      append(i, least + 1, longer, kNoEnds);
+      append(i + longer * (least + 1), least, parts - longer, kNoEnds);
+    } else {
+      append(i, pixels, 1, ends_);
+    }
     i += run;
     place.at[2] = out_[2] - 1;
     Advance(place);

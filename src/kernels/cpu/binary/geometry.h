@@ -20,6 +20,9 @@ class BitGeometry {
   static Result<BitGeometry> Make(const ops::BinaryProduct& product);
 
   int64_t pixels() const { return pixels_; }
+  /// Lines of the filter, and columns: taps of a line.
+  int64_t lines() const { return kernel_[0] * kernel_[1]; }
+  int64_t columns() const { return kernel_[2]; }
   int64_t taps() const { return static_cast<int64_t>(steps_.size()) / words_; }
   /// [tap][word]: where they lie, in words from a pixel's first one.
   std::span<const int64_t> steps() const { return steps_; }
@@ -45,8 +48,9 @@ class BitGeometry {
   /// Pixels of a task of at most `most`, and how many tasks there are of them, for spans:
   /// near-equal ones, of whole lines where pixels are of several classes.
   int64_t SpanTaskPixels(int64_t most) const;
-  /// Tiles of near-equal parts of lines, without the taps that are outside for the whole line;
-  /// returns how many spans, at most as many as pixels.
+  /// Tiles of near-equal parts of lines, without the taps that are outside for the whole line, nor
+  /// those that are outside for its ends where it is one tile; returns how many spans, at most as
+  /// many as pixels.
   int64_t FillSpans(int64_t first, int64_t count, BitSpan* spans) const;
 
  private:
@@ -58,6 +62,9 @@ class BitGeometry {
   void Advance(Place& place) const;
   void FindClasses(const ops::BinaryProduct& product);
   void AddClass(const std::array<ops::TapRange, 3>& ranges);
+  void FindEnds(const std::vector<ops::TapRange>& ranges);
+  /// Those of `ends_` that a class of pixels is of.
+  BitEnds EndsOf(int64_t of_class) const;
 
   std::array<int64_t, 3> in_{1, 1, 1}, padded_{1, 1, 1}, out_{1, 1, 1}, kernel_{1, 1, 1};
   std::array<int64_t, 3> stride_{1, 1, 1}, dilation_{1, 1, 1}, pad_{0, 0, 0};
@@ -70,10 +77,12 @@ class BitGeometry {
   std::array<std::vector<int32_t>, 3> axis_class_;
   std::vector<std::vector<int32_t>> outside_{{}};
   std::vector<int32_t> inside_;
-  /// By class, the taps from the first one to the last one that any pixel of such a line has
-  /// inside.
-  std::vector<ops::TapRange> line_taps_;
-  bool counts_all_ = false;  // all taps, as ones of all weights are taken
+  /// By class, the lines of the filter from the first one to the last one that any pixel of such a
+  /// line has inside.
+  std::vector<ops::TapRange> lines_;
+  int64_t line_classes_ = 1;  // classes that pixels of a line may have
+  BitEnds ends_ = kNoEnds;    // of a line, which leave taps out
+  bool counts_all_ = false;   // all taps, as ones of all weights are taken
 };
 
 }  // namespace fettle::kernels

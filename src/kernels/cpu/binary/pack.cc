@@ -1,5 +1,6 @@
 // cpu.binary.pack: PackBits, whose channels lie side by side, of a tensor or of what element-wise
-// operators make of it (a shifted sign), which stays in the cache.
+// operators make of it (a shifted sign), which stays in the cache. What others read, too, on the
+// way there is an output beside the bits.
 #include <algorithm>
 
 #include "device/cpu/cpu_device.h"
@@ -18,6 +19,7 @@ constexpr int64_t kFloatsAtOnce = 2 << 10;
 
 struct Facts {
   ops::BitPacking packing;
+  bool stores_floats = false;  // output 0, before the bits
   int64_t pixels = 0;
   Layout layout;
 };
@@ -30,7 +32,14 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   const Shape& x = *group.value(node.inputs[0]).shape;
   if (input.dtype != DType::kF32 || *input.shape != x)
     return Unsupported("what is packed has another shape than the input");
-  Facts facts;
+  Facts facts{.packing = {}, .stores_floats = group.outputs.size() == 2};
+  if (group.outputs.back() != node.outputs[0] || group.outputs.size() > 2)
+    return Unsupported("several values inside the group are outputs");
+  if (facts.stores_floats) {
+    const ir::Value& floats = group.value(group.outputs[0]);
+    if (floats.dtype != DType::kF32 || *floats.shape != x)
+      return Unsupported("the value beside the bits is another one");
+  }
   ASSIGN_OR_RETURN(facts.packing, ops::ReadPackBits(node, x));
   if (facts.packing.axis != x.rank() - 1) {
     if (facts.packing.axis != 1) return Unsupported("channels on axis {}", facts.packing.axis);
@@ -41,53 +50,96 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   return facts;
 }
 
-/// What comes before PackBits; nothing where it is alone.
-Result<std::optional<elementwise::Program>> CompileShift(const ir::Graph& group,
-                                                         StateAssignment states) {
-  if (group.nodes().size() == 1) return std::optional<elementwise::Program>();
-  ir::Graph shift = group;
-  shift.outputs = {group.nodes().back().inputs[0]};
+/// What comes before PackBits: from the input to the floats that are an output, and from there to
+/// what is packed. Nothing where there is nothing to do.
+struct Chains {
+  std::optional<elementwise::Program> to_floats, to_packed;
+};
+
+Result<elementwise::Program> CompileTo(ir::ValueId result, const ir::Graph& group,
+                                       StateAssignment states, ir::ValueId running) {
+  ir::Graph chain = group;
+  chain.outputs = {result};
   states.outputs = {states.inputs[0]};
-  ASSIGN_OR_RETURN(
-      elementwise::Program program,
-      elementwise::Program::Compile(shift, states, elementwise::Geometry::kRows, ir::kAbsent));
-  return std::optional<elementwise::Program>(std::move(program));
+  return elementwise::Program::Compile(chain, states, elementwise::Geometry::kRows, running);
+}
+
+Result<Chains> CompileChains(const ir::Graph& group, const Facts& facts,
+                             const StateAssignment& states) {
+  Chains chains;
+  const ir::ValueId packed = group.nodes().back().inputs[0];
+  ir::ValueId running = ir::kAbsent;
+  if (facts.stores_floats) {
+    running = group.outputs[0];
+    ASSIGN_OR_RETURN(chains.to_floats, CompileTo(running, group, states, ir::kAbsent));
+  }
+  if (packed == running || packed == group.inputs[0]) return chains;
+  ASSIGN_OR_RETURN(chains.to_packed, CompileTo(packed, group, states, running));
+  return chains;
 }
 
 Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts& facts,
                                             const Device&) {
   StateAssignment states = RowMajorStates(group);
   states.inputs[0].layout = facts.layout;
-  RETURN_IF_ERROR(CompileShift(group, states).status());
+  if (facts.stores_floats) states.outputs[0].layout = facts.layout;
+  RETURN_IF_ERROR(CompileChains(group, facts, states).status());
   return std::vector<StateAssignment>{std::move(states)};
 }
 
 class BinaryPack final : public PreparedKernel {
  public:
-  BinaryPack(const Facts& facts, std::optional<elementwise::Program> shift, int lanes)
+  BinaryPack(const Facts& facts, Chains chains, int lanes)
       : facts_(facts),
         channels_(facts.packing.groups * facts.packing.channels),
         at_once_(std::max<int64_t>(1, kFloatsAtOnce / std::max<int64_t>(1, channels_))),
         row_(RowsOf(facts.packing)),
-        shift_(std::move(shift)),
+        chains_(std::move(chains)),
         lanes_(lanes) {}
 
   std::vector<PackRequest> packs() const override {
-    return shift_ ? shift_->packs() : std::vector<PackRequest>();
+    std::vector<PackRequest> all;
+    for (const auto* chain : {&chains_.to_floats, &chains_.to_packed}) {
+      if (*chain) all.insert(all.end(), (*chain)->packs().begin(), (*chain)->packs().end());
+    }
+    return all;
   }
-  int64_t workspace_bytes() const override { return shift_ ? lanes_ * LaneFloats() * 4 : 0; }
+  /// Each float is read before it is written over.
+  std::vector<Alias> aliases() const override {
+    return facts_.stores_floats ? std::vector<Alias>{{.output = 0, .input = 0}}
+                                : std::vector<Alias>();
+  }
+  int64_t workspace_bytes() const override {
+    return chains_.to_packed ? lanes_ * LaneFloats() * 4 : 0;
+  }
 
   Status Launch(const LaunchArgs& args) const override {
     const int64_t per_task = std::max<int64_t>(1, kFloatsPerTask / std::max<int64_t>(1, channels_));
-    elementwise::Binding binding;
-    if (shift_) binding = shift_->Bind(args.inputs, args.packed, {});
+    elementwise::Binding to_floats, to_packed;
+    size_t packs = 0;
+    if (chains_.to_floats) {
+      to_floats = chains_.to_floats->Bind(args.inputs, args.packed, {});
+      packs = chains_.to_floats->packs().size();
+    }
+    if (chains_.to_packed)
+      to_packed = chains_.to_packed->Bind(args.inputs, args.packed.subspan(packs), {});
     static_cast<CpuStream&>(args.stream)
         .ParallelFor((facts_.pixels + per_task - 1) / per_task, [&](int64_t task, int lane) {
           const int64_t end = std::min(facts_.pixels, (task + 1) * per_task);
           for (int64_t row = task * per_task; row < end;) {
-            const int64_t rows = shift_ ? std::min(at_once_, end - row) : end - row;
+            const int64_t rows = std::min(at_once_, end - row);
             const float* x = args.inputs[0].host<float>() + row * channels_;
-            if (shift_) x = Shift(args, binding, row, rows, lane);
+            if (chains_.to_floats) {
+              float* y = args.outputs[0].host<float>() + row * channels_;
+              Run(*chains_.to_floats, to_floats, {row, rows, nullptr, y});
+              x = y;
+            }
+            if (chains_.to_packed) {
+              float* shifted = args.workspace.host<float>() + lane * LaneFloats();
+              Run(*chains_.to_packed, to_packed,
+                  {row, rows, facts_.stores_floats ? x : nullptr, shifted});
+              x = shifted;
+            }
             Pack(args, x, row, rows);
             row += rows;
           }
@@ -98,21 +150,26 @@ class BinaryPack final : public PreparedKernel {
  private:
   int64_t LaneFloats() const { return (at_once_ * channels_ + 15) / 16 * 16; }
 
-  const float* Shift(const LaunchArgs& args, const elementwise::Binding& binding, int64_t row,
-                     int64_t rows, int lane) const {
-    float* out = args.workspace.host<float>() + lane * LaneFloats();
-    elementwise::Tile tile{.row = row, .rows = rows};
-    tile.cols = channels_;
-    tile.out = out;
-    tile.out_stride = channels_;
-    shift_->Run(binding, tile);
-    return out;
+  struct Rows {
+    int64_t first = 0, count = 0;
+    const float* running = nullptr;  // null: the chain begins with the input
+    float* out = nullptr;
+  };
+  void Run(const elementwise::Program& chain, const elementwise::Binding& binding,
+           const Rows& rows) const {
+    chain.Run(binding, {.row = rows.first,
+                        .rows = rows.count,
+                        .cols = channels_,
+                        .running = rows.running,
+                        .running_stride = channels_,
+                        .out = rows.out,
+                        .out_stride = channels_});
   }
 
   void Pack(const LaunchArgs& args, const float* x, int64_t first, int64_t rows) const {
     const ops::BitPacking& packing = facts_.packing;
     PackRowArgs row = row_;
-    row.bits = args.outputs[0].host<uint64_t>() + first * packing.groups * packing.words();
+    row.bits = args.outputs.back().host<uint64_t>() + first * packing.groups * packing.words();
     for (int64_t i = 0; i < rows * packing.groups; ++i, row.bits += packing.words()) {
       row.x = x + i * packing.channels;
       PackRow(row);
@@ -122,16 +179,15 @@ class BinaryPack final : public PreparedKernel {
   Facts facts_;
   int64_t channels_, at_once_;
   PackRowArgs row_;
-  std::optional<elementwise::Program> shift_;
+  Chains chains_;
   int lanes_;
 };
 
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
                                                 const Params&, const Device& device) {
-  ASSIGN_OR_RETURN(std::optional<elementwise::Program> shift,
-                   CompileShift(*problem.group, problem.states));
+  ASSIGN_OR_RETURN(Chains chains, CompileChains(*problem.group, facts, problem.states));
   const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
-  return std::unique_ptr<PreparedKernel>(new BinaryPack(facts, std::move(shift), lanes));
+  return std::unique_ptr<PreparedKernel>(new BinaryPack(facts, std::move(chains), lanes));
 }
 
 constexpr Family<Facts> kFamily{

@@ -21,8 +21,8 @@ using RowDi = hn::ScalableTag<int32_t>;
 using RowV = hn::Vec<RowD>;
 constexpr int kRowLanes = HWY_LANES(float);
 constexpr int kHalfWord = 32;
-/// Rows whose 64 columns stay in registers beside what they meet.
-constexpr int kRowsAtOnce = kRowLanes >= 16 ? 4 : 1;
+/// Vectors that stay in registers beside what they meet.
+constexpr int kVectorsAtOnce = kRowLanes >= 16 ? 16 : 2 * kHalfWord / kRowLanes;
 
 /// v[r * kVectors + i] of rows r, columns i * kRowLanes: integers below 2^24, each of which floats
 /// hold.
@@ -34,7 +34,7 @@ HWY_INLINE void ReadSums(const RowTailArgs& args, int64_t row, int64_t column,
   const float* scales = args.scales + column;
   const int32_t* ones = args.sums.w_ones + column;
   const auto two = hn::Set(df, 2.0f);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
     const int32_t* differ = args.sums.OfPixel(row + r) + column;
     const int32_t* outside = args.sums.Outside(row + r) + column;
@@ -66,12 +66,12 @@ HWY_INLINE void ForEach(const RowStep& step, int64_t row, int64_t column,
 #pragma GCC unroll 16
     for (int i = 0; i < kVectors; ++i) {
       const auto each = hn::LoadU(df, b + i * kRowLanes);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) v[r * kVectors + i] = f(v[r * kVectors + i], each);
     }
     return;
   }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r, b += stride) {
 #pragma GCC unroll 16
     for (int i = 0; i < kVectors; ++i)
@@ -90,13 +90,13 @@ HWY_INLINE void MulAddEach(const RowStep& step, int64_t row, int64_t column,
     for (int i = 0; i < kVectors; ++i) {
       const auto factor = hn::LoadU(df, b + i * kRowLanes);
       const auto addend = hn::LoadU(df, c + i * kRowLanes);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r)
         v[r * kVectors + i] = hn::MulAdd(v[r * kVectors + i], factor, addend);
     }
     return;
   }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r, b += step.b_stride, c += step.c_stride) {
 #pragma GCC unroll 16
     for (int i = 0; i < kVectors; ++i) {
@@ -167,7 +167,7 @@ HWY_INLINE void RunBlock(const RowTailArgs& args, int64_t row, int64_t column) {
   ReadSums<is_ones, kRows, kVectors>(args, row, column, v);
   RunSteps<kRows, kVectors>(args.steps, args.to_floats, row, column, v);
   if (args.y != nullptr) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
       float* y = args.y + (row + r) * args.y_stride + column;
 #pragma GCC unroll 16
@@ -183,9 +183,10 @@ HWY_INLINE void RunBlock(const RowTailArgs& args, int64_t row, int64_t column) {
 
 template <bool is_ones, int kVectors>
 HWY_INLINE void RunColumns(const RowTailArgs& args, int64_t column) {
+  constexpr int kRows = kVectorsAtOnce / kVectors;
   int64_t row = 0;
-  for (; row + kRowsAtOnce <= args.sums.pixels; row += kRowsAtOnce)
-    RunBlock<is_ones, kRowsAtOnce, kVectors>(args, row, column);
+  for (; row + kRows <= args.sums.pixels; row += kRows)
+    RunBlock<is_ones, kRows, kVectors>(args, row, column);
   for (; row < args.sums.pixels; ++row) RunBlock<is_ones, 1, kVectors>(args, row, column);
 }
 

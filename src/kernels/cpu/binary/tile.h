@@ -10,12 +10,18 @@ namespace fettle::kernels {
 inline constexpr int kBitOutputs = 8;
 inline constexpr int kMaxBitPixels = 8;
 
-/// Tiles of as many neighbouring pixels, up to kMaxBitPixels, over the taps [tap, tap + taps):
-/// those before and behind lie outside of the image for each pixel.
+/// Which ends of a line have a tap outside of the image that no other pixel of it has there.
+enum BitEnds : int32_t { kNoEnds = 0, kFirstEnd = 1, kLastEnd = 2, kBothEnds = 3 };
+
+/// Tiles of as many neighbouring pixels, up to kMaxBitPixels, over the lines [line, line + lines)
+/// of the filter: those before and behind lie outside of the image for each pixel. Of each line of
+/// the filter, the first pixel of a tile leaves out the first tap, and the last one the last, where
+/// `ends` has them.
 struct BitSpan {
   int32_t first = 0;  // of a task's pixels
   int32_t pixels = 0, tiles = 0;
-  int32_t tap = 0, taps = 0;
+  int32_t line = 0, lines = 0;
+  BitEnds ends = kNoEnds;
 };
 
 /// sums[p * stride + o] = the bits in which the words bases[p][steps[i]] and those of `weights`,
@@ -27,9 +33,11 @@ struct BitTileArgs {
   const uint64_t* weights = nullptr;  // 64-byte aligned
   int64_t count = 0, tiles = 1;
   std::span<const BitSpan> spans;  // of as many tiles together
-  int64_t tap_steps = 0;           // steps of a tap
-  int32_t* sums = nullptr;         // 32-byte aligned
-  int64_t stride = kBitOutputs;    // a multiple of it
+  /// Where there are spans, taps lie by columns of the filter, a tap of each line: steps of one of
+  /// them, and how many columns and lines there are.
+  int64_t tap_steps = 0, columns = 1, lines = 1;
+  int32_t* sums = nullptr;       // 32-byte aligned
+  int64_t stride = kBitOutputs;  // a multiple of it
   /// The weights that the next call takes, as many: tiles ask for them, a share each. Or null.
   const uint64_t* next = nullptr;
   /// What is read beside the sums once they are there, a row of `beside_stride` floats for each

@@ -16,31 +16,80 @@ namespace fettle::kernels {
 #if defined(__AVX512VPOPCNTDQ__)
 namespace {
 
-/// The differing bits of a tile: by words of 64 bits, or by halves of them.
-template <int kPixels, typename Word>
-[[gnu::always_inline]] inline void CountTile(const BitTileArgs& args, int64_t first,
-                                             const int64_t* steps, const uint64_t* w, int64_t count,
+/// Adds the differing bits of pixels [kBegin, kEnd) of a tile at one step: by words of 64 bits, or
+/// by halves of them.
+template <int kBegin, int kEnd, int kPixels, typename Word>
+[[gnu::always_inline]] inline void CountStep(const int64_t* step, const uint64_t* w,
+                                             const Word* const (&bases)[kPixels],
                                              __m512i (&sums)[kPixels]) {
+  const __m512i weights = _mm512_load_si512(w);
+  const int64_t at = *step;
+#pragma GCC unroll 8
+  for (int p = kBegin; p < kEnd; ++p) {
+    if constexpr (sizeof(Word) == 8) {
+      const __m512i x = _mm512_set1_epi64(static_cast<int64_t>(bases[p][at]));
+      sums[p] = _mm512_add_epi64(sums[p], _mm512_popcnt_epi64(_mm512_xor_si512(x, weights)));
+    } else {
+      const __m512i x = _mm512_set1_epi32(static_cast<int32_t>(bases[p][at]));
+      sums[p] = _mm512_add_epi32(sums[p], _mm512_popcnt_epi32(_mm512_xor_si512(x, weights)));
+    }
+  }
+}
+
+/// `count` steps from `begin` on of pixels from kBegin on.
+template <int kBegin, int kPixels, typename Word>
+[[gnu::always_inline]] inline void CountSteps(const BitTileArgs& args, int64_t begin, int64_t count,
+                                              const Word* const (&bases)[kPixels],
+                                              __m512i (&sums)[kPixels]) {
+  const int64_t* steps = args.steps + begin;
+  const uint64_t* w = args.weights + begin * kBitOutputs;
+#pragma GCC unroll 2
+  for (int64_t i = 0; i < count; ++i, w += kBitOutputs)
+    CountStep<kBegin, kPixels>(steps + i, w, bases, sums);
+}
+
+/// The differing bits of a tile, whose ends leave out what they have outside of the image: of each
+/// column of the filter, `count` steps from `begin` on.
+template <int kPixels, BitEnds kEnds, bool has_all_lines, typename Word>
+[[gnu::always_inline]] inline void CountTile(const BitTileArgs& args, int64_t first, int64_t begin,
+                                             int64_t count, __m512i (&sums)[kPixels]) {
   const Word* bases[kPixels];
 #pragma GCC unroll 8
   for (int p = 0; p < kPixels; ++p) {
     bases[p] = reinterpret_cast<const Word*>(args.bases[first + p]);
     sums[p] = _mm512_setzero_si512();
   }
-#pragma GCC unroll 2
-  for (int64_t i = 0; i < count; ++i, w += kBitOutputs) {
-    const __m512i weights = _mm512_load_si512(w);
-    const int64_t at = steps[i];
-#pragma GCC unroll 8
-    for (int p = 0; p < kPixels; ++p) {
-      if constexpr (sizeof(Word) == 8) {
-        const __m512i x = _mm512_set1_epi64(static_cast<int64_t>(bases[p][at]));
-        sums[p] = _mm512_add_epi64(sums[p], _mm512_popcnt_epi64(_mm512_xor_si512(x, weights)));
-      } else {
-        const __m512i x = _mm512_set1_epi32(static_cast<int32_t>(bases[p][at]));
-        sums[p] = _mm512_add_epi32(sums[p], _mm512_popcnt_epi32(_mm512_xor_si512(x, weights)));
-      }
+  const int64_t column = has_all_lines ? count : args.lines * args.tap_steps;
+  const int64_t last = begin + (args.columns - 1) * column;
+  int64_t columns = args.columns;
+  if constexpr (kEnds == kBothEnds) {
+    // One loop: another one behind a short one costs as much as four steps.
+    const int64_t* steps = args.steps + begin;
+    const uint64_t* w = args.weights + begin * kBitOutputs;
+    const int64_t between = last - begin;
+    for (int64_t i = 0; i < count; ++i, ++steps, w += kBitOutputs) {
+      CountStep<1, kPixels>(steps, w, bases, sums);
+      CountStep<0, kPixels - 1>(steps + between, w + between * kBitOutputs, bases, sums);
     }
+    begin += column;
+    columns -= 2;
+  } else if constexpr (kEnds == kFirstEnd) {
+    CountSteps<1, kPixels>(args, begin, count, bases, sums);
+    begin += column;
+    --columns;
+  } else if constexpr (kEnds == kLastEnd) {
+    const int64_t* steps = args.steps + last;
+    const uint64_t* w = args.weights + last * kBitOutputs;
+#pragma GCC unroll 2
+    for (int64_t i = 0; i < count; ++i, w += kBitOutputs)
+      CountStep<0, kPixels - 1>(steps + i, w, bases, sums);
+    --columns;
+  }
+  if constexpr (has_all_lines) {
+    CountSteps<0, kPixels>(args, begin, columns * column, bases, sums);
+  } else {
+    for (int64_t i = 0; i < columns; ++i)
+      CountSteps<0, kPixels>(args, begin + i * column, count, bases, sums);
   }
 }
 
@@ -62,17 +111,16 @@ void AskForRows(const BitTileArgs& args, int64_t first) {
 }
 
 /// Counts a span, whose first tile is `tile` of all. Words: of a panel, or halves of two.
-template <int kPixels, typename Word>
+template <int kPixels, BitEnds kEnds, bool has_all_lines, typename Word>
 void CountSpan(const BitTileArgs& args, const BitSpan& span, int64_t tile) {
   const int64_t share = (args.count + args.tiles - 1) / args.tiles;
-  const int64_t begin = span.tap * args.tap_steps, count = span.taps * args.tap_steps;
+  const int64_t begin = span.line * args.tap_steps, count = span.lines * args.tap_steps;
   const int64_t end = tile + span.tiles;
   for (int64_t first = span.first; tile < end; ++tile, first += kPixels) {
     AskForNext(args, tile, share);
     AskForRows<kPixels>(args, first);
     __m512i sums[kPixels];
-    CountTile<kPixels, Word>(args, first, args.steps + begin, args.weights + begin * kBitOutputs,
-                             count, sums);
+    CountTile<kPixels, kEnds, has_all_lines, Word>(args, first, begin, count, sums);
     int32_t* to = args.sums + first * args.stride;
 #pragma GCC unroll 8
     for (int p = 0; p < kPixels; ++p, to += args.stride) {
@@ -86,18 +134,29 @@ void CountSpan(const BitTileArgs& args, const BitSpan& span, int64_t tile) {
   }
 }
 
-template <typename Word, int... p>
-void CountAll(const BitTileArgs& args, std::integer_sequence<int, p...>) {
-  static constexpr void (*kCounts[])(const BitTileArgs&, const BitSpan&,
-                                     int64_t) = {CountSpan<p + 1, Word>...};
+using Count = void (*)(const BitTileArgs&, const BitSpan&, int64_t);
+
+template <bool has_all_lines, typename Word, int... p>
+Count CountOf(const BitSpan& span, std::integer_sequence<int, p...>) {
+  static constexpr Count kCounts[][kMaxBitPixels] = {
+      {CountSpan<p + 1, kNoEnds, has_all_lines, Word>...},
+      {CountSpan<p + 1, kFirstEnd, has_all_lines, Word>...},
+      {CountSpan<p + 1, kLastEnd, has_all_lines, Word>...},
+      {CountSpan<p + 1, kBothEnds, has_all_lines, Word>...}};
+  return kCounts[span.ends][span.pixels - 1];
+}
+
+template <typename Word>
+void CountAll(const BitTileArgs& args) {
+  constexpr std::make_integer_sequence<int, kMaxBitPixels> kUpToMost;
   int64_t tile = 0;
   for (const BitSpan& span : args.spans) {
-    kCounts[span.pixels - 1](args, span, tile);
+    const Count count = span.lines == args.lines ? CountOf<true, Word>(span, kUpToMost)
+                                                 : CountOf<false, Word>(span, kUpToMost);
+    count(args, span, tile);
     tile += span.tiles;
   }
 }
-
-using UpToMost = std::make_integer_sequence<int, kMaxBitPixels>;
 
 }  // namespace
 
@@ -105,8 +164,8 @@ BitTile BitTileAvx512Vpopcntdq() {
   return {.pixels = kMaxBitPixels,
           .counts_words = true,
           .takes_spans = true,
-          .whole = [](const BitTileArgs& args) { CountAll<uint64_t>(args, UpToMost()); },
-          .pair = [](const BitTileArgs& args) { CountAll<uint32_t>(args, UpToMost()); }};
+          .whole = CountAll<uint64_t>,
+          .pair = CountAll<uint32_t>};
 }
 #else
 BitTile BitTileAvx512Vpopcntdq() { return {}; }
