@@ -55,8 +55,10 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Bf
   ASSIGN_OR_RETURN(const ConvPixels pixels, product.PixelsIn(problem));
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::Compile(*problem.group, problem.states));
   const Bf16Cut cut = CutBf16(product, kBlocks(), problem.threads, cpu);
+  const int height = 2 * cut.tile_rows;
   return MakeBf16Gemm(problem, product, pixels, std::move(epilogue),
-                      ReadBlocking(params, cut.usual, 2 * cut.tile_rows), kBlocks(), cpu);
+                      ReadBlocking(params, cut.usual, height, cut.most_rows / height), kBlocks(),
+                      cpu);
 }
 
 int64_t Macs(const Bf16Product& product) {

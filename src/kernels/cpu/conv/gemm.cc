@@ -301,8 +301,9 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Co
   const auto& cpu = static_cast<const CpuDevice&>(device);
   ASSIGN_OR_RETURN(const ConvPixels pixels, ReadConvPixels(problem, conv.operands.x));
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::CompileSum(*problem.group, problem.states));
-  const Blocking blocking = ReadBlocking(
-      params, ReadSizes(conv.g, pixels.in, problem.threads, cpu).usual, GetMicroKernels().mr);
+  const Sizes sizes = ReadSizes(conv.g, pixels.in, problem.threads, cpu);
+  const Blocking blocking =
+      ReadBlocking(params, sizes.usual, GetMicroKernels().mr, sizes.max_tiles);
   return std::unique_ptr<PreparedKernel>(
       new ConvGemm(problem, conv.operands, conv.g, pixels, std::move(epilogue), blocking, cpu));
 }

@@ -76,7 +76,9 @@ DepthwiseBlocking ReadDepthwiseBlocking(const Params& params, const DepthwisePro
   const DepthwiseBlocking usual = ChooseDepthwiseBlocking(p, lanes);
   DepthwiseBlocking blocking = kFields.Read(params, usual);
   blocking.rows = std::max<int64_t>(blocking.rows, 1);
+  // Passes begin where vectors and blocks of channels do.
   blocking.channels = std::clamp<int64_t>(blocking.channels, 1, usual.channels);
+  blocking.channels = std::min(RoundUp(blocking.channels, kDepthwisePad), usual.channels);
   return blocking;
 }
 

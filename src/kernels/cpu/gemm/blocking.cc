@@ -141,10 +141,12 @@ Params BlockingParams(const Blocking& blocking, int mr) {
   return kFields.Write({blocking.rows / mr, blocking.panels, blocking.depth_block});
 }
 
-Blocking ReadBlocking(const Params& params, const Blocking& usual, int mr) {
+Blocking ReadBlocking(const Params& params, const Blocking& usual, int mr, int64_t max_tiles) {
+  constexpr int64_t kMostOfTask = 1 << 24;  // panels, and depth
   const BlockTiles tiles = kFields.Read(params, {usual.rows / mr, usual.panels, usual.depth_block});
-  return {mr, std::max<int64_t>(tiles.row_tiles, 1) * mr, std::max<int64_t>(tiles.panels, 1),
-          std::max<int64_t>(tiles.depth_block, 1)};
+  return {mr, std::clamp<int64_t>(tiles.row_tiles, 1, max_tiles) * mr,
+          std::clamp<int64_t>(tiles.panels, 1, kMostOfTask),
+          std::clamp<int64_t>(tiles.depth_block, 1, kMostOfTask)};
 }
 
 }  // namespace fettle::kernels

@@ -342,8 +342,9 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pr
                                                 const Params& params, const Device& device) {
   ProductForm form = FormIn(problem, product);
   ASSIGN_OR_RETURN(Epilogue epilogue, Epilogue::CompileSum(*problem.group, problem.states));
-  const Blocking blocking = ReadBlocking(
-      params, UsualBlocking(form.product, problem.threads, device), GetMicroKernels().mr);
+  const Blocking blocking =
+      ReadBlocking(params, UsualBlocking(form.product, problem.threads, device),
+                   GetMicroKernels().mr, kMaxFarTiles);
   return std::unique_ptr<PreparedKernel>(new MatMul(problem, std::move(form), std::move(epilogue),
                                                     blocking,
                                                     static_cast<const CpuDevice&>(device)));

@@ -110,7 +110,7 @@ Result<QuantProduct> ReadQuantProduct(const Problem& problem, const QuantBytes& 
                    CompileResults(*problem.group, bytes.q, problem.states));
   return QuantProduct{problem,           bytes.q,
                       bytes.shapes,      pixels,
-                      kernels,           ReadBlocking(params, cut.usual, cut.mr),
+                      kernels,           ReadBlocking(params, cut.usual, cut.mr, cut.max_tiles),
                       std::move(program)};
 }
 
