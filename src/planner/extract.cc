@@ -107,6 +107,17 @@ class Extractor {
     return label;
   }
 
+  /// Whether `entry` reads a value of the caller's where the network computes one.
+  bool WantsCallers(const Instance& instance, const Entry& entry) const {
+    for (size_t i = 0; i < instance.inputs.size(); ++i) {
+      const std::vector<ir::ValueId>& given = graph_.inputs;
+      if (entry.states.inputs[i].external &&
+          std::find(given.begin(), given.end(), instance.inputs[i]) == given.end())
+        return true;
+    }
+    return false;
+  }
+
   void AddGroup(const Instance& instance) {
     const Kind& kind = catalogue_.kinds[instance.kind];
     const std::vector<EntryCost>& prices = prices_[instance.kind];
@@ -121,8 +132,8 @@ class Extractor {
     std::vector<bool> measured;
     std::vector<std::shared_ptr<const Proposal>> proposals;
     for (size_t e = 0; e < kind.entries.size(); ++e) {
-      if (!prices[e].banned.empty()) continue;
       const Entry& entry = kind.entries[e];
+      if (!prices[e].banned.empty() || WantsCallers(instance, entry)) continue;
       solver::Choice choice{.name = Label(entry, prices[e].proposal.get()),
                             .cost = prices[e].us,
                             .error = prices[e].error,

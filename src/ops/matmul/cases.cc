@@ -45,6 +45,14 @@ std::span<const Case> MatMulCases() {
       {"matmul.empty_m",
        "input %a: f32[0x7]\ninput %b: f32[7x5]\n%y = MatMul(%a, %b)\noutput %y\n"},
       {"matmul.f16", "input %a: f16[5x37]\nconst %b: f16[37x19]\n%y = MatMul(%a, %b)\noutput %y\n"},
+      {"matmul.few_rows_of_both",
+       "input %a: f32[2x3x70]\ninput %b: f32[2x70x45]\ninput %c: f32[2x3x45]\n"
+       "%p = MatMul(%a, %b)\n%s = Add(%p, %c)\n%y = Relu(%s)\noutput %y\n"},
+      {"matmul.few_rows_of_both_added",
+       "input %a: f32[4x65]\ninput %b: f32[65x147]\ninput %c: f32[4x1]\n"
+       "%y = Gemm(%a, %b, %c) {beta=0.5}\noutput %y\n"},
+      {"matmul.few_rows_of_both_narrow",
+       "input %a: f32[1x37]\ninput %b: f32[37x7]\n%y = MatMul(%a, %b)\noutput %y\n"},
       {"matmul.gemm_bias",
        "input %a: f32[13x37]\nconst %b: f32[37x19]\nconst %c: f32[19]\n"
        "%y = Gemm(%a, %b, %c)\noutput %y\n"},

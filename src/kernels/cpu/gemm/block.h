@@ -120,8 +120,8 @@ std::vector<int64_t> ValuesAround(int64_t usual, int64_t most);
 std::vector<Tunable> BlockingTunables(const Blocking& usual, int mr, int64_t max_tiles,
                                       int64_t all_panels);
 Params BlockingParams(const Blocking& blocking, int mr);
-/// The blocking that `params` say, which may come from a file: within a task of `max_tiles` tiles of
-/// rows, and of sizes that can be reckoned with. What they leave out is `usual`.
+/// The blocking that `params` say, which may come from a file: within a task of `max_tiles` tiles
+/// of rows, and of sizes that can be reckoned with. What they leave out is `usual`.
 Blocking ReadBlocking(const Params& params, const Blocking& usual, int mr, int64_t max_tiles);
 
 /// Fills the pointers of `rows` rows, `stride` elements apart, for taps = 1.

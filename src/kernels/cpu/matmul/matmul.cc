@@ -1,5 +1,5 @@
 // MatMul and Gemm. A constant B is packed at load, another one at each launch, unless so few rows
-// meet it that it is read as it is.
+// meet it that it is read as it is. Both operands may be where the caller bound them.
 //   cpu.matmul.gemm       row-major operands
 //   cpu.matmul.gemm.nwc   A, the product or both with the rows of each matrix innermost, as one-
 //                         dimensional convolutions leave and take them
@@ -10,65 +10,14 @@
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/gemm/task_grid.h"
+#include "kernels/cpu/matmul/product_states.h"
 #include "kernels/family.h"
-#include "kernels/match/product.h"
 
 namespace fettle::kernels {
 namespace {
 
-Result<Product> Read(const ir::Graph& group, const Device&) { return ReadProduct(group); }
-
-Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Product&, const Device&) {
-  ASSIGN_OR_RETURN(StateAssignment states, FloatRowMajorStates(group));
-  RETURN_IF_ERROR(Epilogue::Compile(group, states).status());
-  return std::vector<StateAssignment>{std::move(states)};
-}
-
-Result<Product> ReadList(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(Product product, ReadProduct(group));
-  if (group.nodes()[0].op != "MatMul"_op || group.value(product.a).shape->rank() != 3 ||
-      group.value(product.b).shape->rank() > 3 ||
-      group.value(group.outputs[0]).shape->rank() != 3 || product.a == product.b)
-    return Unsupported("no list of matrices");
-  return product;
-}
-
-Result<std::vector<StateAssignment>> NwcStates(const ir::Graph& group, const Product& product,
-                                               const Device&) {
-  ASSIGN_OR_RETURN(const StateAssignment usual, FloatRowMajorStates(group));
-  ASSIGN_OR_RETURN(const Epilogue epilogue, Epilogue::Compile(group, usual));
-  const size_t a = IndexOf(group.inputs, product.a);
-  const Layout nwc = Layout::ChannelsLast(3);
-  std::vector<StateAssignment> all(3, usual);
-  all[0].inputs[a].layout = nwc;
-  all[1].outputs[0].layout = nwc;
-  all[2].inputs[a].layout = all[2].outputs[0].layout = nwc;
-  // A program would walk the product in the order in which it is stored.
-  if (epilogue.has_program()) all.resize(1);
-  return all;
-}
-
-/// The product of a problem, in whose states A may be transposed; and whether the result is.
-struct ProductForm {
-  Product product;
-  bool transposed_c = false;
-};
-
-ProductForm FormIn(const Problem& problem, const Product& product) {
-  ProductForm form{.product = product};
-  const size_t a = IndexOf(problem.group->inputs, form.product.a);
-  form.transposed_c = !problem.states.outputs[0].layout.IsRowMajor();
-  if (!problem.states.inputs[a].layout.IsRowMajor()) form.product.trans_a = true;
-  if (form.transposed_c || !problem.states.inputs[a].layout.IsRowMajor())
-    SplitBatches(form.product, problem.shape(form.product.a)[0]);
-  return form;
-}
-
 /// Row tiles of one task; more where so many rows outgrow their share of the second-level cache.
 constexpr int64_t kMaxTiles = 16, kMaxFarTiles = 37;
-
-/// Rows up to which a B in its own order is not worth packing.
-constexpr int64_t kFewRows = 4;
 
 /// Columns from which on a copy of A, whose rows share cache sets, costs less than it gains.
 constexpr int64_t kManyColumns = 512;
@@ -94,7 +43,8 @@ class MatMul final : public PreparedKernel {
     copies_a_ = p_.trans_a || (shared_sets && p_.m > 2 * kFewRows && p_.n >= kManyColumns);
     a_stride_ = copies_a_ && shared_sets ? p_.k + kPadding : p_.k;
     for (const Product::Batch& batch : p_.batches) a_matrices_ = std::max(a_matrices_, batch.a + 1);
-    direct_b_ = !p_.constant_b && !p_.trans_b && p_.alpha == 1 && p_.m <= kFewRows;
+    direct_b_ = ReadsAsItIs(p_);
+    packs_end_ = direct_b_ && problem.states.inputs[b_].external && EndsWithinVector(p_);
     if (p_.addend != ir::kAbsent && !p_.constant_row) addend_ = InputIndex(problem, p_.addend);
     // Tasks stay within one matrix.
     tiles_ = RowTiles(kernels_.mr, std::max<int64_t>(p_.m, 1));
@@ -176,7 +126,8 @@ class MatMul final : public PreparedKernel {
   int64_t CopyBytes() const {
     return copies_a_ ? RoundUp(a_matrices_ * p_.m * a_stride_ * 4, 64) : 0;
   }
-  int64_t LaneBytes() const { return PointerBytes() + ResultBytes(); }
+  int64_t EndBytes() const { return packs_end_ ? RoundUp(p_.k * kernels_.nr * 4, 64) : 0; }
+  int64_t LaneBytes() const { return PointerBytes() + ResultBytes() + EndBytes(); }
   /// A block of the product before it is transposed.
   int64_t ResultBytes() const {
     return transposed_c_ ? RoundUp(blocking_.rows * blocking_.panels * kernels_.nr * 4, 64) : 0;
@@ -249,6 +200,29 @@ class MatMul final : public PreparedKernel {
     }
   }
 
+  /// `work` with B in its own order. Behind a caller's nothing may be read, as whole vectors would:
+  /// the panel at its end is packed where it ends within one.
+  void RunAsItIs(const LaunchArgs& args, const Block& block, BlockArgs work, int lane) const {
+    const bool at_end = packs_end_ && block.column + block.columns == p_.n;
+    const int64_t end = at_end ? p_.n % kernels_.nr : 0;
+    const int64_t matrix = p_.batches[block.batch].b;
+    work.b = args.inputs[b_].host<float>() + matrix * p_.k * p_.n + block.column;
+    work.b_step = p_.n;
+    work.columns -= end;
+    if (work.columns > 0) RunBlock(kernels_, work);
+    if (end == 0) return;
+    auto* panel = reinterpret_cast<float*>(Lane(args, lane) + PointerBytes() + ResultBytes());
+    PackPanel({work.b + work.columns, p_.n}, p_.k, end, kernels_.nr, 1, panel);
+    TileSpan tile = work.tiles[0];  // few rows are one tile
+    tile.c += work.columns;
+    if (work.addend != nullptr) work.addend += work.columns;
+    work.tiles = {&tile, 1};
+    work.b = panel;
+    work.b_step = 0;
+    work.columns = end;
+    RunBlock(kernels_, work);
+  }
+
   void RunTask(const LaunchArgs& args, const elementwise::Binding& binding, const Block& block,
                int lane) const {
     BlockArgs work;
@@ -271,17 +245,15 @@ class MatMul final : public PreparedKernel {
       CopyAddend(args, block, c);
       work.accumulate = true;
     }
-    const int64_t matrix = p_.batches[block.batch].b;
     if (direct_b_) {
-      work.b = args.inputs[b_].host<float>() + matrix * p_.k * p_.n + block.column;
-      work.b_step = p_.n;
+      RunAsItIs(args, block, work, lane);
     } else {
       const auto* panels =
           p_.constant_b ? args.packed[0].host<float>() : args.workspace.host<float>();
-      work.b = panels + matrix * MatrixElements() + block.column * p_.k;
+      work.b = panels + p_.batches[block.batch].b * MatrixElements() + block.column * p_.k;
       if (p_.constant_row) work.bias = panels + p_.b_matrices * MatrixElements() + block.column;
+      RunBlock(kernels_, work);
     }
-    RunBlock(kernels_, work);
     if (transposed_c_) return StoreTransposed(args, block, c);
     elementwise::Tile tile{.row = block.batch * p_.m + block.row, .rows = block.rows};
     tile.col = block.column;
@@ -299,7 +271,7 @@ class MatMul final : public PreparedKernel {
   int lanes_;
   Blocking blocking_;
   RowTiles tiles_;
-  bool direct_b_ = false, copies_a_ = false, far_rows_ = false;
+  bool direct_b_ = false, packs_end_ = false, copies_a_ = false, far_rows_ = false;
   int64_t a_stride_ = 0, a_matrices_ = 0;
 };
 
@@ -350,10 +322,16 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pr
                                                     static_cast<const CpuDevice&>(device)));
 }
 
-constexpr Family<Product> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .params = Space, .taste = Always<10>};
-constexpr Family<Product> kNwcFamily{
-    .read = ReadList, .states = NwcStates, .prepare = Prepare, .params = Space, .taste = Always<8>};
+constexpr Family<Product> kFamily{.read = ReadRowMajorProduct,
+                                  .states = RowMajorProductStates,
+                                  .prepare = Prepare,
+                                  .params = Space,
+                                  .taste = Always<10>};
+constexpr Family<Product> kNwcFamily{.read = ReadMatrixList,
+                                     .states = MatrixListStates,
+                                     .prepare = Prepare,
+                                     .params = Space,
+                                     .taste = Always<8>};
 
 }  // namespace
 

@@ -1,4 +1,6 @@
 // Whether the operators that documentation promises for OpenCL devices are those that kernels take.
+#include "kernels/opencl/operators.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,7 +8,6 @@
 
 #include "kernels/kernel.h"
 #include "kernels/opencl/opencl_backend.h"
-#include "kernels/opencl/operators.h"
 #include "ops/op.h"
 #include "tests/kernels/case_groups.h"
 #include "tests/opencl_device.h"

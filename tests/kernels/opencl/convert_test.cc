@@ -1,4 +1,6 @@
 // Conversions on an OpenCL device against the generic reorder.
+#include "kernels/opencl/convert/convert.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -6,7 +8,6 @@
 
 #include "ir/noise.h"
 #include "kernels/check/bound_kernel.h"
-#include "kernels/opencl/convert/convert.h"
 #include "tensor/reorder.h"
 #include "tests/opencl_device.h"
 

@@ -1,0 +1,93 @@
+#include "kernels/cpu/matmul/product_states.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/epilogue/epilogue.h"
+#include "kernels/cpu/gemm/microkernel.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// Whether `operand`, which is read once in node 0 and nowhere else, may be the caller's: of its
+/// own type, for the kernel converts none.
+bool MayBeCallers(const ir::Graph& group, ir::ValueId operand) {
+  const ir::Value& value = group.value(operand);
+  if (value.is_constant() || value.dtype != DType::kF32) return false;
+  int64_t readers = 0;
+  for (const ir::Node& node : group.nodes())
+    readers += std::count(node.inputs.begin(), node.inputs.end(), operand);
+  return readers == 1;
+}
+
+/// Where B is narrower than a panel, packing its end would take longer than copying it.
+bool TakesCallersB(const Product& product) {
+  return !ReadsAsItIs(product) || !EndsWithinVector(product) ||
+         product.n >= GetMicroKernels().nr;
+}
+
+}  // namespace
+
+Result<Product> ReadRowMajorProduct(const ir::Graph& group, const Device&) {
+  return ReadProduct(group);
+}
+
+Result<std::vector<StateAssignment>> RowMajorProductStates(const ir::Graph& group,
+                                                           const Product& product, const Device&) {
+  ASSIGN_OR_RETURN(const StateAssignment usual, FloatRowMajorStates(group));
+  RETURN_IF_ERROR(Epilogue::Compile(group, usual).status());
+  std::vector<StateAssignment> all = {usual};
+  const auto add_callers = [&](ir::ValueId operand) {
+    const int input = IndexOf(group.inputs, operand);
+    for (size_t i = 0, planned = all.size(); i < planned; ++i) {
+      all.push_back(all[i]);
+      all.back().inputs[input].external = true;
+    }
+  };
+  if (MayBeCallers(group, product.a)) add_callers(product.a);
+  if (MayBeCallers(group, product.b) && TakesCallersB(product)) add_callers(product.b);
+  return all;
+}
+
+Result<Product> ReadMatrixList(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(Product product, ReadProduct(group));
+  if (group.nodes()[0].op != "MatMul"_op || group.value(product.a).shape->rank() != 3 ||
+      group.value(product.b).shape->rank() > 3 ||
+      group.value(group.outputs[0]).shape->rank() != 3 || product.a == product.b)
+    return Unsupported("no list of matrices");
+  return product;
+}
+
+Result<std::vector<StateAssignment>> MatrixListStates(const ir::Graph& group,
+                                                      const Product& product, const Device&) {
+  ASSIGN_OR_RETURN(const StateAssignment usual, FloatRowMajorStates(group));
+  ASSIGN_OR_RETURN(const Epilogue epilogue, Epilogue::Compile(group, usual));
+  const size_t a = IndexOf(group.inputs, product.a);
+  const Layout nwc = Layout::ChannelsLast(3);
+  std::vector<StateAssignment> all(3, usual);
+  all[0].inputs[a].layout = nwc;
+  all[1].outputs[0].layout = nwc;
+  all[2].inputs[a].layout = all[2].outputs[0].layout = nwc;
+  // A program would walk the product in the order in which it is stored.
+  if (epilogue.has_program()) all.resize(1);
+  return all;
+}
+
+ProductForm FormIn(const Problem& problem, const Product& product) {
+  ProductForm form{.product = product};
+  const size_t a = IndexOf(problem.group->inputs, form.product.a);
+  form.transposed_c = !problem.states.outputs[0].layout.IsRowMajor();
+  if (!problem.states.inputs[a].layout.IsRowMajor()) form.product.trans_a = true;
+  if (form.transposed_c || !problem.states.inputs[a].layout.IsRowMajor())
+    SplitBatches(form.product, problem.shape(form.product.a)[0]);
+  return form;
+}
+
+bool ReadsAsItIs(const Product& product) {
+  return !product.constant_b && !product.trans_b && product.alpha == 1 && product.m <= kFewRows;
+}
+
+bool EndsWithinVector(const Product& product) {
+  return product.n % (GetMicroKernels().nr / 2) != 0;
+}
+
+}  // namespace fettle::kernels

@@ -1,0 +1,41 @@
+// What cpu.matmul.gemm and cpu.matmul.gemm.nwc read of a group, and the states of its operands.
+#pragma once
+
+#include <vector>
+
+#include "kernels/kernel.h"
+#include "kernels/match/product.h"
+
+namespace fettle::kernels {
+
+Result<Product> ReadRowMajorProduct(const ir::Graph& group, const Device& device);
+/// Row-major operands; A and B as planned tensors, and as the caller's where nothing else reads
+/// them.
+Result<std::vector<StateAssignment>> RowMajorProductStates(const ir::Graph& group,
+                                                           const Product& product,
+                                                           const Device& device);
+
+/// A list of matrices, whose rows may lie innermost.
+Result<Product> ReadMatrixList(const ir::Graph& group, const Device& device);
+/// A, the product or both with the rows of each matrix innermost.
+Result<std::vector<StateAssignment>> MatrixListStates(const ir::Graph& group,
+                                                      const Product& product,
+                                                      const Device& device);
+
+/// The product of a problem, in whose states A may be transposed; and whether the result is.
+struct ProductForm {
+  Product product;
+  bool transposed_c = false;
+};
+ProductForm FormIn(const Problem& problem, const Product& product);
+
+/// Rows up to which a B in its own order is not worth packing.
+inline constexpr int64_t kFewRows = 4;
+
+/// Whether B is read in its own order.
+bool ReadsAsItIs(const Product& product);
+
+/// Whether the last columns of such a B are read as part of a vector that ends behind them.
+bool EndsWithinVector(const Product& product);
+
+}  // namespace fettle::kernels
