@@ -21,8 +21,7 @@ bool MayBeCallers(const ir::Graph& group, ir::ValueId operand) {
 
 /// Where B is narrower than a panel, packing its end would take longer than copying it.
 bool TakesCallersB(const Product& product) {
-  return !ReadsAsItIs(product) || !EndsWithinVector(product) ||
-         product.n >= GetMicroKernels().nr;
+  return !ReadsAsItIs(product) || !EndsWithinVector(product) || product.n >= GetMicroKernels().nr;
 }
 
 }  // namespace

@@ -19,8 +19,7 @@ Result<std::vector<StateAssignment>> RowMajorProductStates(const ir::Graph& grou
 Result<Product> ReadMatrixList(const ir::Graph& group, const Device& device);
 /// A, the product or both with the rows of each matrix innermost.
 Result<std::vector<StateAssignment>> MatrixListStates(const ir::Graph& group,
-                                                      const Product& product,
-                                                      const Device& device);
+                                                      const Product& product, const Device& device);
 
 /// The product of a problem, in whose states A may be transposed; and whether the result is.
 struct ProductForm {
