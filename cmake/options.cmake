@@ -43,10 +43,11 @@ foreach(how small fast loops)
 endforeach()
 target_compile_options(fettle_small_flags INTERFACE $<$<CONFIG:Release>:-Os -ffunction-sections -fdata-sections>)
 target_compile_options(fettle_fast_flags INTERFACE $<$<CONFIG:Release>:-O3 -ffunction-sections -fdata-sections>)
-# Loops are compiled as the fast are, but what is around them calls functions of the standard library instead of holding
-# copies of them: two thirds of the size.
+# Loops are vectorised as the fast are, but not cloned for each form of their conditions, and what is around them calls
+# functions of the standard library instead of holding copies of them: half of the size.
 target_compile_options(fettle_loops_flags INTERFACE
-  $<$<CONFIG:Release>:-O3 -ffunction-sections -fdata-sections
+  $<$<CONFIG:Release>:-O2 -ftree-vectorize -ffunction-sections -fdata-sections
+    $<$<CXX_COMPILER_ID:GNU>:-fvect-cost-model=dynamic>
     $<$<CXX_COMPILER_ID:GNU>:--param=max-inline-insns-single=20 --param=max-inline-insns-auto=5>>)
 target_include_directories(fettle_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 

@@ -123,7 +123,8 @@ struct Block<kForm, W, std::index_sequence<kOut...>, std::index_sequence<kColumn
   }
 
   /// `pointers`: [line][column]; null: column j of a line lies at line + (first + j) * in_pixel.
-  static void Run(const DepthwiseRow& row, const In<kForm>* const* pointers, int64_t first,
+  /// Not inlined: its two callers would each hold a copy.
+  static HWY_NOINLINE void Run(const DepthwiseRow& row, const In<kForm>* const* pointers, int64_t first,
                   Out<kForm>* out) {
     const Codec<kForm> codec(row);
     const int64_t step = row.in_pixel, out_step = row.out_pixel, w_step = row.padded_channels;
@@ -147,6 +148,19 @@ struct Block<kForm, W, std::index_sequence<kOut...>, std::index_sequence<kColumn
   }
 };
 
+/// `pointers` [line][column] to the pixels from `first` on, and to zeros beside the rows.
+template <DepthwiseForm kForm>
+HWY_NOINLINE void PointAtColumns(const DepthwiseRow& row, int64_t first, int64_t columns,
+                                 const In<kForm>** pointers) {
+  for (int64_t line = 0; line < row.num_lines; ++line) {
+    const auto* pixels = reinterpret_cast<const In<kForm>*>(row.lines[line]);
+    for (int64_t iw = first; iw < first + columns; ++iw) {
+      *pointers++ = iw >= 0 && iw < row.in_width ? pixels + iw * row.in_pixel
+                                                 : reinterpret_cast<const In<kForm>*>(row.zeros);
+    }
+  }
+}
+
 template <DepthwiseForm kForm, typename W, int kOutputs>
 void RunBlock(const DepthwiseRow& row, int64_t ow) {
   constexpr int kColumns = W::Columns(kOutputs);
@@ -156,15 +170,7 @@ void RunBlock(const DepthwiseRow& row, int64_t ow) {
   auto* out = reinterpret_cast<Out<kForm>*>(row.out) + ow * row.out_pixel;
   if (first >= 0 && first + kColumns <= row.in_width) return B::Run(row, nullptr, first, out);
   const In<kForm>* pointers[kMaxDepthwiseLines * kColumns];
-  for (int64_t line = 0; line < row.num_lines; ++line) {
-    const auto* pixels = reinterpret_cast<const In<kForm>*>(row.lines[line]);
-    for (int64_t j = 0; j < kColumns; ++j) {
-      const int64_t iw = first + j;
-      pointers[line * kColumns + j] = iw >= 0 && iw < row.in_width
-                                          ? pixels + iw * row.in_pixel
-                                          : reinterpret_cast<const In<kForm>*>(row.zeros);
-    }
-  }
+  PointAtColumns<kForm>(row, first, kColumns, pointers);
   B::Run(row, pointers, first, out);
 }
 

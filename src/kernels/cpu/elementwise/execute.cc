@@ -128,6 +128,28 @@ void MapScalar(const F& f, Area area, const View (&v)[3], float* dst, int64_t ds
   }
 }
 
+/// One lane at a time, of any broadcast: what hardly any processor runs is short.
+template <int kOperands, class F>
+HWY_INLINE void MapLanes(const F& f, Area area, const View (&v)[3], float* dst,
+                         int64_t dst_stride) {
+  const hn::ScalableTag<float> d;
+  for (int64_t r = 0; r < area.rows; ++r) {
+    for (int64_t i = 0; i < area.cols; ++i) {
+      const auto x = [&](const View& view) HWY_ATTR {
+        return hn::LoadU(d, view.data + r * view.stride + (view.broadcast ? 0 : i));
+      };
+      float* out = dst + r * dst_stride + i;
+      if constexpr (kOperands == 1) {
+        hn::StoreU(f(d, x(v[0])), d, out);
+      } else if constexpr (kOperands == 2) {
+        hn::StoreU(f(d, x(v[0]), x(v[1])), d, out);
+      } else {
+        hn::StoreU(f(d, x(v[0]), x(v[1]), x(v[2])), d, out);
+      }
+    }
+  }
+}
+
 /// Rows that follow each other without a gap are one long row.
 HWY_INLINE Area Joined(Area area, bool dense) {
   return dense ? Area{1, area.rows * area.cols} : area;
@@ -145,6 +167,8 @@ void Run(const Instruction& in, Area area, const View (&v)[3], float* dst, int64
       area, area.rows == 1 || (stride == area.cols && is_dense(0) && is_dense(1) && is_dense(2)));
   if constexpr (Functor<fn>::kIsScalar) {
     MapScalar(Functor<fn>{in}, joined, v, dst, stride);
+  } else if constexpr (HWY_TARGET == HWY_SCALAR) {
+    MapLanes<kOperands>(Functor<fn>{in}, joined, v, dst, stride);
   } else if constexpr (kOperands == 1) {
     Map1(Functor<fn>{in}, joined, v[0], dst, stride);
   } else if constexpr (kOperands == 2) {
