@@ -125,6 +125,12 @@ def machine(options):
     }
 
 
+def merged(kept, rows):
+    """Both, in the order of names; of rows of the same model and number of threads the newer ones."""
+    by_key = {(row["model"], row["threads"]): row for row in kept + rows}
+    return [by_key[key] for key in sorted(by_key)]
+
+
 def ratio_text(ratio):
     return "-" if ratio is None else f"{ratio:.2f}"
 
@@ -182,7 +188,8 @@ def parse():
     parser.add_argument("--seconds", type=float, default=1.0, help="per measurement")
     parser.add_argument("--only", default="", help="models whose name holds one of these texts: a,b")
     parser.add_argument("--results", type=pathlib.Path, default=HERE / "results.json",
-                        help="where rows are kept; a table lies beside it (default: %(default)s)")
+                        help="where rows are kept; a table lies beside it (default: %(default)s; with --only none is)")
+    parser.add_argument("--add", action="store_true", help="keep what --results holds of other rows")
     parser.add_argument("--check", metavar="MODEL", help="re-run one stored row, e.g. pose/pfld_slim_160")
     parser.add_argument("--allowed", type=float, default=1.5, help="factor that --check allows")
     options = parser.parse_args()
@@ -210,9 +217,11 @@ def main():
             print(f"{name:45} {count}  ratio {ratio_text(row['ratio'])}  {times} {row.get('error', '')}", flush=True)
             for engine, reason in row["failed"].items():
                 print(f"    {engine}: {reason}", flush=True)
+    if options.add and options.results.exists():
+        results["rows"] = merged(json.loads(options.results.read_text())["rows"], results["rows"])
     text = table(results)
     print("\n".join(line for line in text.splitlines() if line.startswith("Geometric")))
-    if not options.only:
+    if options.add or not options.only:
         options.results.write_text(json.dumps(results, indent=1) + "\n")
         title = "# Fettle beside other engines\n\nWritten by `bench/peers/run`. "
         (options.results.parent / f"{options.results.stem.upper()}.md").write_text(title + text)
