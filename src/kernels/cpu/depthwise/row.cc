@@ -124,8 +124,8 @@ struct Block<kForm, W, std::index_sequence<kOut...>, std::index_sequence<kColumn
 
   /// `pointers`: [line][column]; null: column j of a line lies at line + (first + j) * in_pixel.
   /// Not inlined: its two callers would each hold a copy.
-  static HWY_NOINLINE void Run(const DepthwiseRow& row, const In<kForm>* const* pointers, int64_t first,
-                  Out<kForm>* out) {
+  static HWY_NOINLINE void Run(const DepthwiseRow& row, const In<kForm>* const* pointers,
+                               int64_t first, Out<kForm>* out) {
     const Codec<kForm> codec(row);
     const int64_t step = row.in_pixel, out_step = row.out_pixel, w_step = row.padded_channels;
     for (int64_t c = 0; c < row.channels; c += kLanes) {
