@@ -48,19 +48,47 @@ PacketPtr Input::Read() {
   PacketPtr packet = NewPacket();
   const int result = av_read_frame(format_.get(), packet.get());
   if (result == AVERROR(ENOMEM)) throw std::bad_alloc();
-  if (result < 0) return nullptr;
+  if (result < 0) {
+    failed_ = result != AVERROR_EOF;
+    return nullptr;
+  }
+  Follow(*packet);
   if (packet->stream_index == video_ &&
       av_packet_get_side_data(packet.get(), AV_PKT_DATA_ENCRYPTION_INFO, nullptr) != nullptr)
     throw Failure(kExitInvalidInput, path_.string() + ": its video is encrypted");
   return packet;
 }
 
+void Input::Follow(const AVPacket& packet) {
+  const int64_t time = packet.dts == AV_NOPTS_VALUE ? packet.pts : packet.dts;
+  if (time == AV_NOPTS_VALUE) return;
+  const AVRational base = format_->streams[packet.stream_index]->time_base;
+  const int64_t begin = av_rescale_q(time, base, AV_TIME_BASE_Q);
+  end_ = std::max(end_, begin + av_rescale_q(packet.duration, base, AV_TIME_BASE_Q));
+  if (packet.stream_index != video_) return;
+  if (last_video_ != AV_NOPTS_VALUE) longest_gap_ = std::max(longest_gap_, begin - last_video_);
+  last_video_ = begin;
+}
+
+bool Input::cut_short() const {
+  if (failed_) return true;
+  if (end_ == AV_NOPTS_VALUE || format_->duration <= 0 ||
+      format_->duration_estimation_method != AVFMT_DURATION_FROM_STREAM)
+    return false;
+  const int64_t begin = format_->start_time == AV_NOPTS_VALUE ? 0 : format_->start_time;
+  // A last picture may be shown for as long as any other, and not tell it.
+  return end_ + longest_gap_ + AV_TIME_BASE < begin + format_->duration;
+}
+
 void Decoder::Open(const AVCodecParameters& parameters, AVRational time_base, int threads,
                    int side_data) {
   const char* name = avcodec_get_name(parameters.codec_id);
   const AVCodec* codec = avcodec_find_decoder(parameters.codec_id);
-  if (codec == nullptr)
-    throw Failure(kExitUnsupported, fmt::format("there is no decoder of {}", name));
+  if (codec == nullptr) {
+    char tag[AV_FOURCC_MAX_STRING_SIZE];
+    throw Failure(kExitUnsupported, fmt::format("there is no decoder of its video ({}, '{}')", name,
+                                                av_fourcc_make_string(tag, parameters.codec_tag)));
+  }
   codec_.reset(avcodec_alloc_context3(codec));
   if (codec_ == nullptr) throw std::bad_alloc();
   CheckAv(avcodec_parameters_to_context(codec_.get(), &parameters), name, kExitInvalidInput);

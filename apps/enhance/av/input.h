@@ -27,11 +27,18 @@ class Input {
   bool SeekBefore(double seconds);
   /// The next packet; null at the end. Damaged ends are ends.
   PacketPtr Read();
+  /// Whether what was read ended by an error, or long before the time that the container tells.
+  bool cut_short() const;
 
  private:
+  void Follow(const AVPacket& packet);
+
   std::filesystem::path path_;
   InputPtr format_;
   int video_ = -1;
+  bool failed_ = false;
+  // In AV_TIME_BASE: where packets end, and the longest time from one picture to the next.
+  int64_t end_ = AV_NOPTS_VALUE, last_video_ = AV_NOPTS_VALUE, longest_gap_ = 0;
 };
 
 /// Packets in, frames in the order of presentation out, none lost: the end is told to the codec.

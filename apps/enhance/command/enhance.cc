@@ -110,8 +110,9 @@ Outcome EnhanceOne(JobOptions options, const Arguments& arguments, std::stop_tok
   if (!options.report.empty()) WriteWhole(options.report, ReportPage(plan, result));
   outcome.document = ResultJson(plan, result);
   if (result.damaged > 0) {
-    Warn(fmt::format("{}: {} damaged places; the output has the {} frames that could be decoded",
-                     plan.input.string(), result.damaged, result.frames_out));
+    Warn(fmt::format("{}: {} damaged {}; the output has the {} frames that could be decoded",
+                     plan.input.string(), result.damaged, result.damaged == 1 ? "place" : "places",
+                     result.frames_out));
     outcome.code = kExitFailed;
   }
   return outcome;

@@ -35,7 +35,9 @@ FramePtr FirstFrame(const std::filesystem::path& path) {
     if (packet == nullptr) break;
   }
   if (first == nullptr)
-    throw Failure(kExitInvalidInput, path.string() + ": its video has no frames");
+    throw Failure(kExitInvalidInput,
+                  path.string() + (decoder.damaged() > 0 ? ": none of its frames can be decoded"
+                                                         : ": its video has no frames"));
   return first;
 }
 

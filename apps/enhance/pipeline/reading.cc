@@ -13,6 +13,7 @@ void Demux(StageState& state) {
     const auto bytes = static_cast<size_t>(packet->size) + sizeof(AVPacket);
     if (state.packets.Push(std::move(packet), bytes, state.stop()) != Pushed::kOk) return;
   }
+  if (state.input.cut_short()) ++state.counters.damaged;
   state.packets.Close();
 }
 
@@ -46,7 +47,7 @@ void Decode(StageState& state) {
     decoder.Decode(nullptr, take);
   }
   counters.decode_ns -= waited;
-  counters.damaged = decoder.damaged();
+  counters.damaged += decoder.damaged();
   counters.retimed = decoder.retimed();
   (state.HasPeople() ? state.tracked : state.ToSteps()).Close();
 }
