@@ -10,6 +10,9 @@ namespace {
 
 constexpr int kStride = 4;
 constexpr float kSizeUnit = 16;
+/// What large finds lack: things of that size resemble phones more often (docs/enhance.md has the
+/// curve).
+constexpr float kLessForAPixel = 0.025f, kSmall = 8, kLarge = 18;
 
 /// The cell's centre surpasses or equals all eight neighbours; of equals the first one counts.
 bool IsPeak(const float* heat, int row, int column, int rows, int columns) {
@@ -21,6 +24,11 @@ bool IsPeak(const float* heat, int row, int column, int rows, int columns) {
       if (other > here || (sooner && other == here)) return false;
     }
   return true;
+}
+
+float ScoreOf(float logit, float longer_side) {
+  const float less = kLessForAPixel * (std::clamp(longer_side, kSmall, kLarge) - kSmall);
+  return 1 / (1 + std::exp(-logit)) - less;
 }
 
 /// The part of a box that lies within the frame.
@@ -48,12 +56,14 @@ void AppendPeaks(const float* values, const SliceGrid& grid, SliceGrid::Place pl
       // No less than a pixel and no more than what is small.
       const float width = kSizeUnit * std::clamp(cell[plane], 0.1f, 4.0f);
       const float height = kSizeUnit * std::clamp(cell[2 * plane], 0.1f, 4.0f);
+      const float score = ScoreOf(*cell, std::max(width, height));
+      if (score < least) continue;
       const auto at = [](int index, float offset) {
         return kStride * (static_cast<float>(index) + 0.5f + std::clamp(offset, -1.0f, 1.0f));
       };
       const float x = static_cast<float>(place.x) + at(column, cell[3 * plane]);
       const float y = static_cast<float>(place.y) + at(row, cell[4 * plane]);
-      finds.push_back({{x - width / 2, y - height / 2, width, height}, 1 / (1 + std::exp(-*cell))});
+      finds.push_back({{x - width / 2, y - height / 2, width, height}, score});
     }
 }
 

@@ -10,7 +10,7 @@ namespace fettle::enhance {
 
 /// A thing is told of once it was seen in `seen` of `of` frames in a row.
 struct Votes {
-  int seen = 3, of = 5;
+  int seen = 15, of = 30;
 };
 
 /// A find with its frame's number and time, in the time base of whoever adds it.

@@ -11,7 +11,7 @@ namespace fettle::enhance {
 
 /// What decides which finds are told of.
 struct AlertRules {
-  double least_score = 0.6;
+  double least_score = 0.55;
   Votes votes;
 };
 

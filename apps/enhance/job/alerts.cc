@@ -14,7 +14,7 @@
 namespace fettle::enhance {
 namespace {
 
-constexpr double kLeastScore = 0.6;
+constexpr double kLeastScore = 0.55;
 constexpr int kMostVotes = 30;
 
 Votes ReadVotes(const std::string& text) {
