@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -280,10 +281,30 @@ class Program(unittest.TestCase):
             samples = [numpy.random.default_rng(i).normal(size=(4, 16)).astype(numpy.float32) for i in range(3)]
             fettle.quantise(source, samples, target, shapes={"x": (4, 16)}, no_cache=True)
             self.assertEqual(fettle.Session(target)(x=samples[0]).shape, (4, 16))
-            with self.assertRaisesRegex(fettle.InvalidModel, "no.onnx"):
-                fettle.plan(os.path.join(folder, "no.onnx"))
             with self.assertRaises(fettle.Error):
                 fettle.enhance(os.path.join(folder, "no.png"), os.path.join(folder, "enhanced.png"))
+
+    def test_what_it_refuses_is_of_the_class_of_the_failure(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source, broken = os.path.join(folder, "a.onnx"), os.path.join(folder, "broken.onnx")
+            with open(source, "wb") as file:
+                file.write(small_models.product(16))
+            with open(broken, "wb") as file:
+                file.write(b"no model at all")
+            samples = [numpy.ones((4, 16), numpy.float32)]
+            given = {"shapes": {"x": (4, 16)}, "no_cache": True}
+            for error, text, call in (
+                    (fettle.NotFound, "no.onnx", lambda: fettle.plan(os.path.join(folder, "no.onnx"))),
+                    (fettle.InvalidModel, "broken.onnx", lambda: fettle.plan(broken)),
+                    (fettle.InvalidArgument, "--threads", lambda: fettle.plan(source, threads="many")),
+                    (fettle.InputOutput, "nowhere/b.onnx", lambda: fettle.quantise(source, samples, "nowhere/b.onnx", **given)),
+                    (fettle.InvalidArgument, "is a folder", lambda: fettle.quantise(source, samples, folder, **given)),
+                    (fettle.Unsupported, "no layer", lambda: fettle.quantise(source, samples, os.path.join(folder, "b.onnx"),
+                                                                              min_sqnr=300, **given))):
+                with self.subTest(text=text), self.assertRaisesRegex(error, "(?s)^(?!fettle: ).*" + re.escape(text)) as caught:
+                    call()
+                self.assertIs(type(caught.exception), error)
+            self.assertEqual(sorted(os.listdir(folder)), ["a.onnx", "broken.onnx"])
 
 
 if __name__ == "__main__":

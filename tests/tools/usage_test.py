@@ -184,13 +184,16 @@ class Usage(unittest.TestCase):
         self.assertFalse(os.path.exists("page.html"))
 
     def test_failures_are_documents_too(self):
-        for code, arguments in ((2, ("run", "--no-such")), (2, ("frobnicate",)), (2, ("run", self.model, "--threads", "x")),
-                                (3, ("run", "missing.onnx")), (3, ("db", "info", "--cache", "nowhere")),
-                                (4, ("run", self.model, "--memory", "image"))):
+        usage = (2, "invalid argument")
+        for (code, status), arguments in ((usage, ("run", "--no-such")), (usage, ("frobnicate",)),
+                                          (usage, ("run", self.model, "--threads", "x")),
+                                          ((3, "not found"), ("run", "missing.onnx")),
+                                          ((3, "not found"), ("db", "info", "--cache", "nowhere")),
+                                          ((4, "unsupported"), ("run", self.model, "--memory", "image"))):
             result = run(*arguments, "--json")
             self.assertEqual(result.returncode, code, result.stderr)
             error = json.loads(result.stdout)["error"]
-            self.assertEqual(error["exit_code"], code)
+            self.assertEqual((error["exit_code"], error["status"]), (code, status))
             self.assertIn(error["message"], result.stderr)
         result = run("run", "missing.onnx", env={"FETTLE_JSON": "1"})
         self.assertEqual(json.loads(result.stdout)["error"]["exit_code"], 3)

@@ -19,8 +19,10 @@ from . import errors
 
 Shapes = Mapping[str, Sequence[int]]
 
-# The program's exit codes; 5, results differ, is an answer and not a failure.
-_FAILURES = {1: errors.Error, 2: errors.InvalidArgument, 3: errors.InvalidModel, 4: errors.Unsupported}
+# Of failures without a document: by the program's exit code.
+_BY_EXIT_CODE = {2: errors.InvalidArgument, 3: errors.InvalidModel, 4: errors.Unsupported}
+# By the document's `status`: "not found" is NotFound.
+_BY_STATUS = {cls.__name__.lower(): cls for cls in errors.BY_CODE.values()} | {"io": errors.InputOutput}
 
 
 def _brought() -> str | None:
@@ -40,7 +42,8 @@ def run_program(command: str, *arguments: str | os.PathLike, **options: Any) -> 
     """`fettle COMMAND ARGUMENTS --json` as its document (docs/cli.md has the fields).
 
     Options are the program's: `min_sqnr=40` is `--min-sqnr 40`, True alone the bare option, a list repeats it. NotFound
-    where there is no program; else Error, InvalidArgument, InvalidModel or Unsupported with its message.
+    where there is no program; what the program refuses is an exception of its class, with its message. That results
+    differ (exit code 5) is an answer.
     """
     program = os.environ.get("FETTLE_PROGRAM") or _brought() or shutil.which("fettle")
     if program is None:
@@ -54,11 +57,29 @@ def run_program(command: str, *arguments: str | os.PathLike, **options: Any) -> 
         done = subprocess.run(words + ["--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     except OSError as error:
         raise errors.NotFound(f"{program}: {error.strerror}") from None
-    if done.returncode in (0, 5):
-        return json.loads(done.stdout)
+    try:
+        document = json.loads(done.stdout)
+    except ValueError:
+        document = {}
+    if done.returncode in (0, 5) and document and not _failure(document):
+        return document
+    raise _exception(command, done, document)
+
+
+def _failure(document) -> dict[str, Any]:
+    """What {error {...}} holds; {} of documents of another kind."""
+    error = document.get("error") if isinstance(document, dict) else None
+    return error if isinstance(error, dict) else {}
+
+
+def _exception(command, done, document) -> errors.Error:
+    failure = _failure(document)
+    cls = _BY_STATUS.get(failure.get("status", "").replace(" ", ""), _BY_EXIT_CODE.get(done.returncode, errors.Error))
+    if isinstance(document, dict) and document.get("interrupted"):
+        cls = errors.Cancelled
     lines = done.stderr.decode(errors="replace").strip().splitlines()
-    message = lines[-1] if lines else f"fettle {command} ended with {done.returncode}"
-    raise _FAILURES.get(done.returncode, errors.Error)(message)
+    said = lines[-1].removeprefix("fettle: ") if lines else f"fettle {command} ended with {done.returncode}"
+    return cls(failure.get("message") or said)
 
 
 def plan(model: str | os.PathLike, *, shapes: Shapes | None = None, **options: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ void RegisterCompileWorker(CLI::App& app, Action& action) {
     action = [device]() -> int {
       const auto opened = runtime::OpenAccelerator(*device);
       if (!opened.ok()) return Fail(opened.status());
-      if (*opened == nullptr) return Fail(*device + " compiles nothing", kExitUsage);
+      if (*opened == nullptr) return FailUsage(*device + " compiles nothing");
       return ServeCompiles(**opened);
     };
   });

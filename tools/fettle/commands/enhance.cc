@@ -26,11 +26,10 @@ int HandOver(const char* program, int argc, char** argv) {
   execv(beside.c_str(), words.data());
   if (errno == ENOENT)
     return Fail(
-        fmt::format("{} is not installed beside fettle: it is built where FFmpeg's libraries "
+        Unsupported("{} is not installed beside fettle: it is built where FFmpeg's libraries "
                     "are (docs/enhance.md)",
-                    program),
-        kExitUnsupported);
-  return Fail(fmt::format("{}: {}", beside, std::strerror(errno)), kExitFailed);
+                    program));
+  return Fail(Error(StatusCode::kInternal, "{}: {}", beside, std::strerror(errno)));
 }
 
 void RegisterEnhance(CLI::App& app, Action& action) {

@@ -71,10 +71,7 @@ Result<ExitCode> RunGemm(const GemmOptions& options) {
     if (const Status called = table.AddCall(); !called.ok() && !InterruptScope::Interrupted())
       return called;
   PrintProducts(job, table.rows(), warnings);
-  const bool right = std::all_of(table.rows().begin(), table.rows().end(), [](const auto& row) {
-    return row.ms > 0 ? row.verified : !row.refused.starts_with("WRONG");
-  });
-  if (!right) return kExitDiffers;
+  if (std::ranges::any_of(table.rows(), &ProductRow::is_wrong)) return kExitDiffers;
   if (!InterruptScope::Interrupted()) return kExitOk;
   PrintMessage("fettle: interrupted; the results are those of {} lines\n", table.rows().size());
   return kExitFailed;
@@ -87,7 +84,7 @@ int Gemm(const GemmOptions& options) {
   if (code.ok()) return *code;
   // It reads no files: what is invalid is an option.
   const bool usage = code.status().code() == StatusCode::kInvalidArgument;
-  return usage ? Fail(code.status().message(), kExitUsage) : Fail(code.status());
+  return usage ? Fail(code.status(), kExitUsage) : Fail(code.status());
 }
 
 }  // namespace

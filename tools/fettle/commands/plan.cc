@@ -90,7 +90,7 @@ int Plan(const PlanOptions& options) {
                              .seed = options.job.common.seed,
                              .json = options.job.common.json});
   if (options.job.model.empty()) {
-    return Fail("plan: expected MODEL or --problem FILE", kExitUsage);
+    return FailUsage("plan: expected MODEL or --problem FILE");
   }
   auto job = MakeJob(options.job);
   if (!job.ok()) return Fail(job.status());

@@ -49,9 +49,9 @@ int Perform(const Action& action) {
   try {
     return FlushOutput(action());
   } catch (const std::bad_alloc&) {
-    return Fail("out of memory", kExitFailed);
+    return Fail(Status(StatusCode::kOutOfMemory, "out of memory"));
   } catch (const std::exception& error) {
-    return Fail(error.what(), kExitFailed);
+    return Fail(Status(StatusCode::kInternal, error.what()));
   }
 }
 
@@ -71,7 +71,7 @@ int RunProgram(int argc, char** argv) {
   // The program itself has no such option, its help has.
   if (AsksForHelp(words)) std::erase(words, "--json");
   if (const std::string sentence = Misspelling(app, words); !sentence.empty())
-    return Fail(sentence, kExitUsage);
+    return FailUsage(sentence);
   const CLI::App& command = NamedCommand(app, words);
   SetOtherNames(OtherNames(command, words));
   try {
@@ -82,7 +82,7 @@ int RunProgram(int argc, char** argv) {
   } catch (const CLI::CallForVersion& version) {
     return PrintText(fmt::format("{}\n", version.what()));
   } catch (const CLI::ParseError& error) {
-    return Fail(UsageMessage(command, error), kExitUsage);
+    return FailUsage(UsageMessage(command, error));
   }
   PrintWarnings(GivenWithoutEffect(command, words));
   return Perform(action);

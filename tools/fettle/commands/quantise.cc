@@ -119,11 +119,11 @@ void PrintTables(const QuantisationOptions& options, const Quantisation& done) {
 }
 
 /// Why nothing was written.
-std::string BudgetText(const QuantisationOptions& options, const Quantisation& done) {
+Status OverBudget(const QuantisationOptions& options, const Quantisation& done) {
   double best = 0;
   for (const LayerReport& layer : done.result.layers)
     best = std::max(best, layer.sqnr_db.value_or(0));
-  return fmt::format(
+  return Unsupported(
       "{}: no layer can be quantised within the budget ({} dB, top 1 {:g} %); the "
       "least sensitive one alone leaves {:.1f} dB",
       options.model, options.min_sqnr_db, 100 * options.min_top1, best);
@@ -135,7 +135,7 @@ int Quantise(const QuantisationOptions& options) {
   const auto done = QuantiseFile(options);
   if (!done.ok()) return Fail(done.status());
   PrintWarnings(done->warnings);
-  if (done->result.quantised_layers() == 0) return Fail(BudgetText(options, *done), kExitDiffers);
+  if (done->result.quantised_layers() == 0) return Fail(OverBudget(options, *done), kExitDiffers);
   if (options.common.json) {
     PrintJson(Document(options, *done));
   } else {

@@ -228,7 +228,7 @@ int Run(const RunOptions& options) {
   auto plan = PlanOutputs(*job->model, options.outputs);
   if (!plan.ok()) return Fail(plan.status());
   if (WritesToStandardOutput(*plan) && options.job.common.json)
-    return Fail("-o -: standard output cannot hold the output and --json", kExitUsage);
+    return FailUsage("-o -: standard output cannot hold the output and --json");
   AddUnused(options, *plan, *job);
   PrintWarnings(job->warnings);
   const auto plans = ChoosePlans(*job, options.job, options.load_and_run);

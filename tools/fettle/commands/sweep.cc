@@ -88,7 +88,7 @@ int Sweep(const SweepOptions& options) {
   InstallLog(options.common.log);
   StartInterruptThread();
   const auto points = PointsOf(options);
-  if (!points.ok()) return Fail(points.status().message(), kExitUsage);
+  if (!points.ok()) return Fail(points.status(), kExitUsage);
   std::vector<std::string> warnings;
   auto session = MakeSessionOptions(options.common, warnings);
   if (!session.ok()) return Fail(session.status());

@@ -49,6 +49,8 @@ struct ProductRow {
   double share_of_peak = 0;
   double ms = 0;
   int runs = 0;
+
+  bool is_wrong() const { return ms > 0 ? !verified : refused.starts_with("WRONG"); }
 };
 
 /// The job outlives it.

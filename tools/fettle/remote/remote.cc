@@ -246,8 +246,7 @@ int RunRemotely(const CLI::App& command, const RemoteOptions& options, const Com
   InstallLog(common.log);
   StartInterruptThread();
   Fleet fleet(options, common, output);
-  if (const Status parsed = fleet.ParseTargets(); !parsed.ok())
-    return Fail(parsed.message(), kExitUsage);
+  if (const Status parsed = fleet.ParseTargets(); !parsed.ok()) return Fail(parsed, kExitUsage);
   const auto scratch = ScratchFolder::Make();
   if (!scratch.ok()) return Fail(scratch.status());
   Result<RemoteOrder> order = Error(StatusCode::kInternal, "no order");

@@ -28,19 +28,6 @@ Json RowJson(const ProductRow& row, const GemmOptions& options, double gflops, d
   return json;
 }
 
-/// What there is to say of single lines: why there is no time, and whether what has one is right.
-std::string RemarksOn(const std::vector<ProductRow>& rows) {
-  std::string remarks, wrong;
-  bool has_results = false;
-  for (const ProductRow& row : rows) {
-    if (!row.refused.empty()) remarks += Fit(fmt::format("{}: {}", row.name, row.refused)) + "\n";
-    has_results |= row.ms > 0;
-    if (row.ms > 0 && !row.verified) wrong += (wrong.empty() ? "" : ", ") + row.name;
-  }
-  if (!has_results) return remarks;
-  return remarks + (wrong.empty() ? "results: verified" : Fit("WRONG results: " + wrong)) + "\n";
-}
-
 std::string ShareOf(const ProductRow& row) {
   if (row.share_of_peak <= 0) return {};
   return fmt::format("{:.1f} % {}", 100 * row.share_of_peak, row.peak);
@@ -55,6 +42,18 @@ std::string_view UsedPrecision(const std::vector<ProductRow>& rows) {
 }
 
 }  // namespace
+
+std::string RemarksOn(const std::vector<ProductRow>& rows) {
+  std::string remarks, wrong;
+  bool has_results = false;
+  for (const ProductRow& row : rows) {
+    if (!row.refused.empty()) remarks += Fit(fmt::format("{}: {}", row.name, row.refused)) + "\n";
+    has_results |= row.ms > 0;
+    if (row.is_wrong()) wrong += (wrong.empty() ? "" : ", ") + row.name;
+  }
+  if (!wrong.empty()) return remarks + Fit("WRONG results: " + wrong) + "\n";
+  return remarks + (has_results ? "results: verified\n" : "");
+}
 
 void PrintProducts(const GemmJob& job, const std::vector<ProductRow>& rows,
                    const std::vector<std::string>& warnings) {

@@ -43,14 +43,21 @@ std::string AsWritten(std::string text) {
 void SetJsonFailures(bool json) { json_failures = json; }
 void SetOtherNames(std::map<std::string, std::string> names) { OtherNames() = std::move(names); }
 
-int Fail(const Status& status) { return Fail(status.message(), ExitCodeFor(status)); }
+int Fail(const Status& status) { return Fail(status, ExitCodeFor(status)); }
 
-int Fail(std::string_view message, ExitCode code) {
-  const std::string text = AsWritten(std::string(message));
+int Fail(const Status& status, ExitCode code) {
+  const std::string text = AsWritten(status.message());
   PrintMessage("fettle: {}\n", text);
   if (json_failures && !printed_json)
-    PrintJson({{"error", {{"message", text}, {"exit_code", static_cast<int>(code)}}}});
+    PrintJson({{"error",
+                {{"message", text},
+                 {"status", StatusCodeName(status.code())},
+                 {"exit_code", static_cast<int>(code)}}}});
   return code;
+}
+
+int FailUsage(std::string_view message) {
+  return Fail(Status(StatusCode::kInvalidArgument, std::string(message)), kExitUsage);
 }
 
 int FlushOutput(int code) {

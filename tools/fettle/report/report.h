@@ -17,10 +17,13 @@
 
 namespace fettle::tools {
 
-/// Prints `fettle: message` to stderr and returns the exit code for it. With SetJsonFailures also
-/// {error {message, exit_code}} to stdout, where no document was printed before.
+/// Prints `fettle: message` to stderr and returns the exit code for it, or `code`. With
+/// SetJsonFailures also {error {message, status, exit_code}} to stdout, where no document was
+/// printed before.
 int Fail(const Status& status);
-int Fail(std::string_view message, ExitCode code);
+int Fail(const Status& status, ExitCode code);
+/// Of a command line that cannot be read.
+int FailUsage(std::string_view message);
 /// Whether failures are documents too; set once by main.
 void SetJsonFailures(bool json);
 /// Options that messages are to call by what the user wrote (a variable, another spelling); set
