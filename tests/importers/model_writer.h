@@ -143,11 +143,13 @@ struct GraphParts {
   std::vector<Message> inputs;
   std::vector<Message> outputs;
   std::vector<Message> initializers;
+  std::vector<Message> value_infos;
   std::string name = "g";
 };
 inline Message Graph(const GraphParts& parts) {
   Message graph = Message().Subs(1, parts.nodes).Text(2, parts.name);
-  return graph.Subs(5, parts.initializers).Subs(11, parts.inputs).Subs(12, parts.outputs);
+  graph.Subs(5, parts.initializers).Subs(11, parts.inputs).Subs(12, parts.outputs);
+  return graph.Subs(13, parts.value_infos);
 }
 
 inline Message Opset(const std::string& domain, int64_t version) {

@@ -61,6 +61,32 @@ TEST(Unneeded, WhatItGivesIsAnInputWhereAModelIsLookedAt) {
             1u);
 }
 
+/// Each of `count` nodes acme.Watch reads a Relu of its own; the file says of each that it gives
+/// i64 of extent 3.
+Message ManyWatched(int count) {
+  GraphParts parts{.inputs = {Value("x", kFloat, {2})}};
+  for (int i = 0; i < count; ++i) {
+    const std::string number = std::to_string(i), read = "y" + number, seen = "seen" + number;
+    parts.nodes.push_back(Node("Relu", {"x"}, {read}));
+    parts.nodes.push_back(Node("Watch", {read, read, "x"}, {seen}, {}, "", "acme"));
+    parts.value_infos.push_back(Value(seen, kInt64, {3}));
+    parts.outputs.push_back(Value(seen, kInt64, {3}));
+  }
+  return Model(Graph(parts));
+}
+
+// So many that no step may walk through all of the others for each.
+TEST(Unneeded, ThousandsOfUnknownOperatorsGiveWhatTheFileSaysOfThem) {
+  constexpr int kCount = 50000;
+  const auto graph = ImportWith(ManyWatched(kCount), nullptr, {.unsupported_are_inputs = true});
+  ASSERT_TRUE(graph.ok()) << Failure(graph);
+  ASSERT_EQ(graph->inputs.size(), 1u + kCount);
+  EXPECT_EQ(graph->value(graph->inputs[kCount]).dtype, DType::kI64);
+  EXPECT_EQ(graph->value(graph->inputs[kCount]).shape, Shape{3});
+  // What each reads is kept once, and so is what each gives.
+  EXPECT_EQ(graph->outputs.size(), 2u * kCount);
+}
+
 /// if (c) then acme.Watch(x), or x beside an acme.Watch that the branch does not need; else x.
 Message Branching(bool needed) {
   const Message then_branch = Graph(

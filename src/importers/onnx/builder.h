@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -88,7 +89,8 @@ class GraphBuilder {
   bool IsLookedAt(const Frame& frame, const Scope& scope) const;
   /// What the file says of a value of the main graph; of floats and unknown shape where it does
   /// not.
-  ir::Value Described(std::string_view name) const;
+  ir::Value Described(std::string_view name);
+  void IndexDescriptions();
   /// Makes the operands of a refused node graph outputs, so that what leads to them stays.
   void KeepOperands(const NodeRecord& node, Scope* scope);
 
@@ -120,6 +122,10 @@ class GraphBuilder {
   std::map<const char*, ir::Attribute> function_tensors_;
   UnsupportedReport report_, unneeded_;
   std::vector<std::string> left_out_;  // outputs
+  /// ValueInfoProtos of the main graph by name, once one is asked for.
+  std::unordered_map<std::string_view, std::string_view> descriptions_;
+  /// Of the main graph: its inputs, and the outputs that operands of refused nodes became.
+  std::unordered_set<ir::ValueId> given_, kept_;
   size_t nodes_ = 0;
   size_t budget_;
 };

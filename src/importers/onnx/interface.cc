@@ -61,6 +61,7 @@ Status GraphBuilder::AddInputs(const GraphRecord& record, bool is_main, Scope* s
     if (value.ok()) {
       binding.id = scope->graph().AddValue(*value);
       scope->graph().inputs.push_back(binding.id);
+      if (is_main) given_.insert(binding.id);
     } else if (value.status().code() == StatusCode::kUnsupported) {
       // Reported where something reads it: one that nothing reads need not be given.
       binding = scope->Refuse(value.status().WithContext(context));
@@ -102,7 +103,7 @@ bool GraphBuilder::IsLookedAt(const Frame& frame, const Scope& scope) const {
   return options_.unsupported_are_inputs && frame.needed && &scope.graph() == main_;
 }
 
-ir::Value GraphBuilder::Described(std::string_view name) const {
+void GraphBuilder::IndexDescriptions() {
   for (std::string_view body : model_.graph.value_infos) {
     std::string_view described;
     const Status read = ForEachField(body, "value", [&](auto& field) {
@@ -113,9 +114,15 @@ ir::Value GraphBuilder::Described(std::string_view name) const {
       }
       return OkStatus();
     });
-    if (!read.ok() || described != name) continue;
-    const Result<ir::Value> value = DecodeValueInfo({name, body});
-    if (value.ok() && value->dtype != DType::kUndefined) return *value;
+    descriptions_.emplace(read.ok() ? described : "", body);
+  }
+}
+
+ir::Value GraphBuilder::Described(std::string_view name) {
+  if (descriptions_.empty()) IndexDescriptions();
+  if (const auto found = descriptions_.find(name); found != descriptions_.end()) {
+    Result<ir::Value> value = DecodeValueInfo({name, found->second});
+    if (value.ok() && value->dtype != DType::kUndefined) return *std::move(value);
   }
   return {.dtype = DType::kF32};
 }
@@ -127,6 +134,7 @@ Binding GraphBuilder::Missing(std::string_view name, const Frame& frame, Scope* 
   ir::Graph& graph = scope->graph();
   Binding binding{.id = graph.AddValue(std::move(value))};
   graph.inputs.push_back(binding.id);
+  given_.insert(binding.id);
   return binding;
 }
 
@@ -135,10 +143,8 @@ void GraphBuilder::KeepOperands(const NodeRecord& node, Scope* scope) {
   for (std::string_view name : node.inputs) {
     const Binding* binding = name.empty() ? nullptr : scope->Find(name);
     if (binding == nullptr || !binding->refused.ok() || binding->id == ir::kAbsent) continue;
-    const bool is_known = graph.value(binding->id).is_constant() ||
-                          std::ranges::find(graph.inputs, binding->id) != graph.inputs.end() ||
-                          std::ranges::find(graph.outputs, binding->id) != graph.outputs.end();
-    if (!is_known) graph.outputs.push_back(binding->id);
+    const bool is_known = graph.value(binding->id).is_constant() || given_.contains(binding->id);
+    if (!is_known && kept_.insert(binding->id).second) graph.outputs.push_back(binding->id);
   }
 }
 
@@ -192,8 +198,7 @@ Status GraphBuilder::AddOutput(const NamedRecord& record, bool is_main, Unsuppor
     value.symbols = declared->symbols;
   }
   // One that leads to an unsupported operator may be there already (KeepOperands).
-  if (!is_main || std::ranges::find(graph.outputs, id) == graph.outputs.end())
-    graph.outputs.push_back(id);
+  if (!is_main || !kept_.contains(id)) graph.outputs.push_back(id);
   return OkStatus();
 }
 
