@@ -1,123 +1,18 @@
 #include "advice/advise.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
 #include "advice/rules.h"
 #include "base/clock.h"
 #include "jobs/interrupt.h"
-#include "model_report/planned_segments.h"
-#include "report/judgement.h"
 #include "report/progress.h"
-#include "tuner/network/gate.h"
 
 namespace fettle::tools {
 namespace {
 
 /// What is less than that of the network's time is not worth a measurement.
 constexpr double kLeastShare = 0.01;
-constexpr double kLeastGain = 0.01;
-/// Pairs that a comparison has time for, however long an inference is.
-constexpr double kLeastPairs = 16;
-constexpr int kMostPairs = 2000;
-/// Of the 99 % interval that is aimed at where a gain is printed.
-constexpr double kWidthOfGains = 0.01;
-
-int64_t MacsOf(const std::vector<exec::StepProfile>& steps) {
-  return std::accumulate(steps.begin(), steps.end(), int64_t{0},
-                         [](int64_t sum, const auto& step) { return sum + step.macs; });
-}
-
-/// A network on its default plan.
-class Runner {
- public:
-  static Result<Runner> Create(const Job& job, std::shared_ptr<const runtime::Model> model) {
-    Runner runner;
-    runner.segments_ = std::make_shared<PlannedSegments>(planner::PreferredPlans());
-    runtime::SessionOptions wanted = job.session;
-    wanted.plans = runner.segments_;
-    wanted.cancelled = &InterruptScope::Flag();
-    ASSIGN_OR_RETURN(runner.session_, runtime::Session::Create(std::move(model), wanted));
-    runner.inputs_ = job.bound.tensors();
-    RETURN_IF_ERROR(runner.Run());
-    return runner;
-  }
-  Status Run() { return session_->Run(inputs_, &outputs_); }
-  const std::vector<exec::StepProfile>& steps() const { return session_->profile(); }
-  const runtime::TensorMap& outputs() const { return outputs_; }
-  const PlannedSegments& segments() const { return *segments_; }
-
- private:
-  Runner() = default;
-  std::shared_ptr<PlannedSegments> segments_;
-  std::unique_ptr<runtime::Session> session_;
-  runtime::TensorMap inputs_, outputs_;
-};
-
-Result<Runner> RunnerOf(const Job& job, std::string_view bytes) {
-  ASSIGN_OR_RETURN(auto model, runtime::Model::LoadBytes(std::as_bytes(std::span(bytes)), "model"));
-  return Runner::Create(job, std::move(model));
-}
-
-/// Whether a network that is to compute the same does.
-bool Agree(const Runner& before, const Runner& after) {
-  for (const auto& [name, want] : before.outputs()) {
-    const auto got = after.outputs().find(name);
-    if (got == after.outputs().end() || !Judge(got->second, want, {}).ok) return false;
-  }
-  return true;
-}
-
-/// `sure_within`: width of the gain's interval; 0 where it matters only whether there is a gain.
-Result<MeasuredChange> Compare(const AdviceOptions& options, Runner& before, Runner& after,
-                               double sure_within) {
-  MeasuredChange measured{.macs_before = MacsOf(before.steps()),
-                          .macs_after = MacsOf(after.steps())};
-  double pair_ms = 0;
-  for (const auto* steps : {&before.steps(), &after.steps()})
-    for (const exec::StepProfile& step : *steps) pair_ms += step.ms;
-  const double seconds = std::max(options.seconds, kLeastPairs * pair_ms * 1e-3);
-  ASSIGN_OR_RETURN(const tuner::GateResult gate,
-                   tuner::RunGate([&] { return before.Run(); }, [&] { return after.Run(); },
-                                  {.min_gain = kLeastGain,
-                                   .max_pairs = kMostPairs,
-                                   .sure_within = sure_within,
-                                   .seconds = seconds}));
-  measured.ms_before = gate.incumbent_us * 1e-3;
-  measured.ms_after = gate.challenger_us * 1e-3;
-  measured.ratio = gate.pair_ratio;
-  measured.low = gate.low;
-  measured.high = gate.high;
-  measured.gains = gate.accepted;
-  return measured;
-}
-
-/// A gain that is printed, measured while no other network is there. Where weights and tensors lie
-/// is worth some percent of a short inference and is drawn anew with each session: the gain is the
-/// middle one of kDraws, and counts where most of them gain.
-Result<MeasuredChange> MeasureGain(const AdviceOptions& options, const Job& job,
-                                   std::string_view original, std::string_view changed) {
-  constexpr size_t kDraws = 3;
-  std::vector<MeasuredChange> draws;
-  for (size_t i = 0; i < kDraws; ++i) {
-    std::optional<Runner> before, after;
-    for (const bool is_changed : {i % 2 == 1, i % 2 == 0}) {
-      ASSIGN_OR_RETURN((is_changed ? after : before),
-                       RunnerOf(job, is_changed ? changed : original));
-    }
-    ASSIGN_OR_RETURN(draws.emplace_back(), Compare(options, *before, *after, kWidthOfGains));
-  }
-  std::ranges::sort(draws, {}, &MeasuredChange::ratio);
-  MeasuredChange middle = draws[kDraws / 2];
-  for (const MeasuredChange& draw : draws) {
-    middle.low = std::min(middle.low, draw.low);
-    middle.high = std::max(middle.high, draw.high);
-  }
-  middle.gains =
-      std::ranges::count(draws, true, &MeasuredChange::gains) > static_cast<int64_t>(kDraws / 2);
-  return middle;
-}
 
 /// The file, what rules look at, and its own runs.
 struct Workplace {
@@ -177,10 +72,10 @@ Result<MeasuredChange> TryChange(const AdviceOptions& options, const Job& job, W
                                  const Change& change) {
   const Change* const only = &change;
   ASSIGN_OR_RETURN(const std::string bytes, ApplyChanges(place.subject, std::span(&only, 1)));
-  ASSIGN_OR_RETURN(Runner after, RunnerOf(job, bytes));
+  ASSIGN_OR_RETURN(Runner after, Runner::Create(job, bytes));
   if (change.same_function && !Agree(*place.runner, after))
     return Error(StatusCode::kInternal, "its results differ");
-  ASSIGN_OR_RETURN(MeasuredChange measured, Compare(options, *place.runner, after, 0));
+  ASSIGN_OR_RETURN(MeasuredChange measured, Compare(options, *place.runner, after));
   measured.change = change;
   return measured;
 }

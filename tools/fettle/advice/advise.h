@@ -4,34 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "advice/change.h"
-#include "jobs/job.h"
+#include "advice/gain.h"
 #include "jobs/model_file.h"
 #include "report/report.h"
 
 namespace fettle::tools {
-
-struct AdviceOptions {
-  double seconds = 1;  // of the longest comparison of one change
-  double budget = 60;  // of all comparisons
-};
-
-/// A change beside the network as it is, both on their default plans, run in turns.
-struct MeasuredChange {
-  Change change;
-  int64_t macs_before = 0, macs_after = 0;
-  double ms_before = 0, ms_after = 0;  // of an inference, medians
-  double ratio = 1;                    // of neighbouring runs, the median
-  double low = 0, high = 0;            // 99 % confidence of it
-  bool gains = false;                  // beyond the spread, and over 1 %
-
-  double gain() const { return 1 - ratio; }
-  /// Share of the operations that comes with it.
-  double operations() const {
-    return macs_before > 0 ? static_cast<double>(macs_after) / static_cast<double>(macs_before) - 1
-                           : 0;
-  }
-};
 
 /// All changes of one network together.
 struct AppliedAdvice {
