@@ -19,6 +19,7 @@ import threading
 import time
 import unittest
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 FETTLE, DEMO, RUNNERS = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:4])
 SMALL = ["--shape", "picture=1x3x24x32"]
 MODEL = "enhance_x2.onnx"
@@ -298,6 +299,21 @@ class WithAarch64(Remote):
         document, _ = self.run_json("compare", MODEL, *SMALL, "--remote", "ssh:board")
         self.assertTrue(document["remotes"][0]["document"]["outputs"][0]["ok"])
         self.assertEqual(self.left_behind(), [])
+
+
+class Runners(unittest.TestCase):
+    def test_a_program_with_the_loader_of_android_goes_alone(self):
+        """What its system has is not looked for on the PC."""
+        loader, android = b"/lib64/ld-linux-x86-64.so.2\0", b"/system/bin/linker64\0"
+        program = pathlib.Path(FETTLE).read_bytes()
+        if loader not in program:
+            self.skipTest("this machine is no x86-64")
+        with tempfile.TemporaryDirectory() as folder:
+            built = pathlib.Path(folder, "fettle")
+            built.write_bytes(program.replace(loader, android.ljust(len(loader), b"\0")))
+            runner = subprocess.run([ROOT / "scripts/make-runner", built, folder], capture_output=True, text=True, check=True)
+            listed = subprocess.run(["tar", "-tf", runner.stdout.strip()], capture_output=True, text=True, check=True).stdout.split()
+        self.assertEqual([name for name in listed if not name.endswith("/")], ["./fettle", "./run"])
 
 
 @unittest.skipUnless(SSHD, "openssh-server is not installed")
