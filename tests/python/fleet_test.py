@@ -82,7 +82,7 @@ class Fleet(unittest.TestCase):
         store = self.place / "store"
         with self.assertRaisesRegex(fettle.NotFound, "no such folder"):
             fleet.collect(store)
-        with self.assertRaisesRegex(fettle.InvalidModel, "nothing has been tuned"):
+        with self.assertRaisesRegex(fettle.NotFound, "nothing has been tuned"):
             fleet.contribute(store, name="x", cache=self.place / "empty")
         here = self.device("here", ["a"])
         for name in ("", "..", "a/b", "a\nb"):

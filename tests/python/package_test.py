@@ -291,7 +291,7 @@ class Program(unittest.TestCase):
                 file.write(small_models.product(16))
             with open(broken, "wb") as file:
                 file.write(b"no model at all")
-            samples = [numpy.ones((4, 16), numpy.float32)]
+            samples = [numpy.random.default_rng(i).normal(size=(4, 16)).astype(numpy.float32) for i in range(3)]
             given = {"shapes": {"x": (4, 16)}, "no_cache": True}
             for error, text, call in (
                     (fettle.NotFound, "no.onnx", lambda: fettle.plan(os.path.join(folder, "no.onnx"))),
