@@ -4,14 +4,17 @@
 // of words of 32 bit for bit, which tests compare with the oracle.
 //
 //     bit_forms_bench [--device CHOICE] [--emulate] [--launches N] [--share I/N] [--side N]
+//     [--usual]
 //
-// bench/launch_options.h has the others; --side divides the layers' extents by N, for slow devices.
+// bench/launch_options.h has the others; --side divides the layers' extents by N, for slow devices;
+// --usual times the usual tile alone, where a driver takes a second to build each.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -145,6 +148,7 @@ struct Run {
   OpenClStream& stream;
   Gate* gate = nullptr;  // null: build alone
   int launches = 100, share = 0, shares = 1;
+  bool usual_alone = false;
 };
 
 void TimeForm(const Layer& layer, const Form& form, const std::shared_ptr<const ir::Graph>& graph,
@@ -152,7 +156,10 @@ void TimeForm(const Layer& layer, const Form& form, const std::shared_ptr<const 
   double usual = 0, best = 1e30;
   int tried = 0, wrong = 0, built = 0;
   Params best_tile;
-  for (const Params& tile : form.tiles) {
+  if (run.gate != nullptr) fmt::print("  {:<18} ", form.name);
+  std::fflush(stdout);
+  const size_t tiles = run.usual_alone ? 1 : form.tiles.size();
+  for (const Params& tile : std::span(form.tiles).first(tiles)) {
     if (run.gate == nullptr && built++ % run.shares != run.share) continue;
     const auto bound = Bind(form, tile, graph, run.device, run.stream);
     if (!bound || run.gate == nullptr) continue;
@@ -167,18 +174,22 @@ void TimeForm(const Layer& layer, const Form& form, const std::shared_ptr<const 
     best = us;
     best_tile = tile;
   }
+  if (run.gate == nullptr) return;
   if (tried == 0) {
-    if (run.gate != nullptr) fmt::print("  {:<18} not here\n", form.name);
+    fmt::print("not here\n");
+    return;
+  }
+  if (best <= 0) {
+    fmt::print("less than what the gate varies by: more --launches\n");
     return;
   }
   std::string tile;
   for (const auto& [name, value] : best_tile) tile += fmt::format(" {}={}", name, value);
   const double products = 9.0 * static_cast<double>(layer.channels * layer.channels) *
                           static_cast<double>(layer.extent * layer.extent);
-  fmt::print(
-      "  {:<18} {:8.2f} us, usual tile {:8.2f} us, {:6.1f} T multiply-adds/s, {} tiles{}:{}\n",
-      form.name, best, usual, products / best * 1e-6, tried,
-      wrong > 0 ? fmt::format(", {} WRONG", wrong) : "", tile.empty() ? " usual" : tile);
+  fmt::print("{:8.2f} us, usual tile {:8.2f} us, {:6.2f} T multiply-adds/s, {} tiles{}:{}\n", best,
+             usual, products / best * 1e-6, tried,
+             wrong > 0 ? fmt::format(", {} WRONG", wrong) : "", tile.empty() ? " usual" : tile);
   std::fflush(stdout);
 }
 
@@ -190,8 +201,11 @@ int main(int argc, char** argv) {
   const auto stream = OpenClStream::Create(options.device).value();
   std::optional<Gate> gate;
   if (options.shares == 0) gate.emplace(*stream);
+  bool usual_alone = false;
+  for (int i = 1; i < argc; ++i) usual_alone |= argv[i] == std::string_view("--usual");
   const Run run{*options.device,  *stream,       gate ? &*gate : nullptr,
-                options.launches, options.share, std::max(1, options.shares)};
+                options.launches, options.share, std::max(1, options.shares),
+                usual_alone};
   for (Layer layer : kLayers) {
     layer.extent = std::max<int64_t>(1, layer.extent / side);
     if (gate)

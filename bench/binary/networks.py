@@ -4,8 +4,9 @@
     networks.py OUT [--side 224] [NAME...]     OUT/NAME.onnx and OUT/NAME_fp32.onnx
 
 Latency does not depend on what the weights are. Signs are Where(x >= 0, 1, -1), weights of binary convolutions are -1 and 1.
-bireal18: Bi-Real Net 18 (Liu et al. 2018); quicknet: QuickNet of Larq's zoo (Bannink et al. 2021), padded with ones;
-reactnet_a: ReActNet-A (Liu et al. 2020), shifted signs and PReLU.
+bireal18: Bi-Real Net 18 (Liu et al. 2018); bireal18_stem: behind the stem of PeleeNet (Wang et al. 2018) in place of its 7x7
+convolution, as daBNN has it; quicknet, quicknet_small, quicknet_large: QuickNet of Larq's zoo (Bannink et al. 2021), padded with
+ones; reactnet_a: ReActNet-A (Liu et al. 2020), shifted signs and PReLU.
 """
 
 import argparse
@@ -96,9 +97,7 @@ class Writer:
         return self.node("Gemm", [flat, self.constant(w), self.constant(np.zeros(CLASSES, np.float32))], CLASSES, transB=1)
 
 
-def bireal18(w, x):
-    x = w.relu(w.norm(w.conv(x, 64, 7, 2)))
-    x = w.node("MaxPool", [x], 64, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+def bireal_stages(w, x):
     for stage, width in enumerate((64, 128, 256, 512)):
         for i in range(4):
             halves = stage > 0 and i == 0
@@ -107,16 +106,38 @@ def bireal18(w, x):
     return w.head(x)
 
 
-def quicknet(w, x):
-    x = w.relu(w.norm(w.conv(x, 16, 3, 2)))
-    x = w.norm(w.conv(w.conv(x, 16, 3, 2, groups=16), 64, 1))
-    for stage, width in enumerate((64, 128, 256, 512)):
-        if stage > 0:
-            x = w.node("MaxPool", [w.relu(x)], width // 2, kernel_shape=[3, 3], strides=[1, 1], pads=[1] * 4)
-            x = w.norm(w.conv(w.conv(x, width // 2, 3, 2, groups=width // 2), width, 1))
-        for _ in range(4):
+def bireal18(w, x):
+    x = w.relu(w.norm(w.conv(x, 64, 7, 2)))
+    return bireal_stages(w, w.node("MaxPool", [x], 64, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4))
+
+
+def bireal18_stem(w, x):
+    part = lambda x, *shape: w.relu(w.norm(w.conv(x, *shape)))
+    x = part(x, 32, 3, 2)
+    pooled = w.node("MaxPool", [x], 32, kernel_shape=[2, 2], strides=[2, 2])
+    x = w.node("Concat", [part(part(x, 16, 1), 32, 3, 2), pooled], 64, axis=1)
+    return bireal_stages(w, part(x, 64, 1))
+
+
+def quicknet(w, x, widths=(64, 128, 256, 512), blocks=(4, 4, 4, 4)):
+    first = widths[0] // 4
+    x = w.relu(w.norm(w.conv(x, first, 3, 2)))
+    x = w.norm(w.conv(w.conv(x, first, 3, 2, groups=first), widths[0], 1))
+    for before, width, count in zip((None,) + widths, widths, blocks):
+        if before:
+            x = w.node("MaxPool", [w.relu(x)], before, kernel_shape=[3, 3], strides=[1, 1], pads=[1] * 4)
+            x = w.norm(w.conv(w.conv(x, before, 3, 2, groups=before), width, 1))
+        for _ in range(count):
             x = w.add(w.binary(w.sign(x), width, fill=1), x)
     return w.head(w.relu(x))
+
+
+def quicknet_small(w, x):
+    return quicknet(w, x, widths=(32, 64, 256, 512))
+
+
+def quicknet_large(w, x):
+    return quicknet(w, x, blocks=(6, 8, 12, 6))
 
 
 def reactnet_a(w, x):
@@ -131,7 +152,8 @@ def reactnet_a(w, x):
     return w.head(x)
 
 
-NETWORKS = {"bireal18": bireal18, "quicknet": quicknet, "reactnet_a": reactnet_a}
+NETWORKS = {network.__name__: network for network in
+            (bireal18, bireal18_stem, quicknet_small, quicknet, quicknet_large, reactnet_a)}
 
 
 def model_of(network, name, is_binary, source_shape, result_shape):
