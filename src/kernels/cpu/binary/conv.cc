@@ -73,12 +73,13 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&
 
 class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
  public:
-  BinaryProductKernel(const Facts& facts, FloatForm form, ProductTail tail, int lanes)
+  BinaryProductKernel(const Facts& facts, FloatForm form, bool has_scales, ProductTail tail,
+                      int lanes)
       : facts_(facts),
         form_(form),
+        has_scales_(has_scales),
         tail_(std::move(tail)),
-        rows_(form == FloatForm::kScaled || form == FloatForm::kOnes ? tail_.ForRows()
-                                                                     : std::nullopt),
+        rows_(TakesRows(facts.product, form) ? tail_.ForRows() : std::nullopt),
         blob_(facts.product, facts.to_bits),
         counter_(facts.product, blob_, facts.geometry, facts.by_tables),
         factors_(FactorsOf(facts.product)),
@@ -102,8 +103,10 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
         {{facts_.w},
          BorderRecipe(),
          BorderBytes(blob_, facts_.geometry),
-         [p, geometry = facts_.geometry, in_spans = counter_.takes_spans()](
-             std::span<const Constant* const> constants, std::byte* out) {
+         [p, geometry = facts_.geometry, in_spans = counter_.takes_spans(),
+          has_starts = rows_.has_value(),
+          form = form_](std::span<const Constant* const> constants, std::byte* out) {
+           if (has_starts) return PackStarts(p, geometry, *constants[0], form, in_spans, out);
            return PackBorder(p, geometry, *constants[0], in_spans, out);
          }}};
     tail_.AppendPacks(all);
@@ -111,8 +114,7 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
   }
 
   std::vector<Alias> aliases() const override {
-    const bool takes_all = rows_ && RowTail::Takes(facts_.product.outputs / facts_.product.groups);
-    return takes_all && pitch_ == facts_.product.outputs ? rows_->aliases() : std::vector<Alias>();
+    return rows_ && pitch_ == facts_.product.outputs ? rows_->aliases() : std::vector<Alias>();
   }
 
   Status WriteApart(const WindowRows& rows) override {
@@ -133,9 +135,10 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
     const int64_t pixel_tasks = (facts_.geometry.pixels() + task_pixels - 1) / task_pixels;
     const int64_t panel_tasks = (blob_.panels + kTaskPanels - 1) / kTaskPanels;
     const int64_t tasks = facts_.product.groups * panel_tasks * pixel_tasks;
+    const RowTail::Steps steps = rows_ ? rows_->Bind(args, kTailPacks) : RowTail::Steps{};
     static_cast<CpuStream&>(args.stream).ParallelFor(tasks, [&](int64_t i, int lane) {
       std::byte* scratch = args.workspace.host<std::byte>() + CopyBytes() + lane * LaneBytes();
-      Task task{.rows = TaskRows(scratch)};
+      Task task{.rows = TaskRows(scratch), .steps = steps};
       task.first = i % pixel_tasks * task_pixels;
       task.pixels = std::min(task_pixels, facts_.geometry.pixels() - task.first);
       task.group = i / pixel_tasks / panel_tasks;
@@ -152,6 +155,7 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
  private:
   struct Task {
     TaskRows rows;
+    const RowTail::Steps& steps;  // of rows_
     int64_t first = 0, pixels = 0;
     int64_t group = 0, panel = 0, panels = 0;  // panel: of the group
     std::byte* counted = nullptr;              // the counter's scratch
@@ -172,7 +176,8 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
     for (int64_t c = 0; c < facts_.geometry.classes(); ++c)
       taps +=
           fmt::format("|{}", fmt::join(facts_.geometry.Outside(c, counter_.takes_spans()), ","));
-    return fmt::format("binary.border.c{}g{}.{:016x}", facts_.product.channels,
+    const std::string_view of = !rows_ ? "border" : form_ == FloatForm::kOnes ? "ones" : "sums";
+    return fmt::format("binary.{}.c{}g{}.{:016x}", of, facts_.product.channels,
                        facts_.product.groups, HashText(taps));
   }
 
@@ -200,7 +205,12 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
                                                  : args.inputs[0].host<uint64_t>();
     const int64_t tile = counter_.TileOf(task.pixels);
     task.rows.Fill(facts_.product, facts_.geometry, image + task.group * blob_.words,
-                   {task.first, task.pixels, tile, is_any, counter_.takes_spans()});
+                   {.first = task.first,
+                    .pixels = task.pixels,
+                    .tile = tile,
+                    .has_pairs = !rows_,
+                    .counts_ones = is_any,
+                    .in_spans = counter_.takes_spans()});
     BitCounter::Task count{.bases = task.rows.bases(),
                            .pixels = task.pixels,
                            .tile = tile,
@@ -209,9 +219,11 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
                            .panels = task.panels,
                            .scratch = task.counted,
                            .differ = task.differ};
-    if (rows_) std::tie(count.beside, count.beside_stride) = rows_->Beside(args, task.block);
+    if (rows_) {
+      std::tie(count.beside, count.beside_stride) = rows_->Beside(args, task.block);
+    }
     counter_.Count(args.packed[0].host<std::byte>(), count);
-    if (RunRows(args, task)) return;
+    if (rows_) return RunRows(args, task);
     for (int64_t panel = 0; panel < task.panels; ++panel)
       Store(args, task, panel, SumsOf(args, task, panel));
     if (!facts_.to_bits) tail_.Run(args, kTailPacks, task.block);
@@ -238,14 +250,24 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
             .pairs = task.rows.pairs()};
   }
 
-  /// Counts to floats, tail and bits in one go, where that is what follows.
-  bool RunRows(const LaunchArgs& args, const Task& task) const {
-    if (facts_.to_bits || !rows_ || !RowTail::Takes(task.block.columns)) return false;
-    const auto* blob = args.packed[0].host<std::byte>();
-    const int64_t at = PanelOf(task, 0) * kBitOutputs;
-    rows_->Run(args, kTailPacks, SumsOf(args, task, 0), form_,
-               reinterpret_cast<const float*>(blob + blob_.scales_offset()) + at, task.block);
-    return true;
+  BitStarts StartsOf(const LaunchArgs& args, const Task& task) const {
+    return {.sums = args.packed[1].host<int32_t>() + PanelOf(task, 0) * kBitOutputs,
+            .stride = blob_.all_panels * kBitOutputs,
+            .classes = task.rows.classes(),
+            .takes_two = form_ == FloatForm::kScaled};
+  }
+
+  /// Counts to floats, tail and bits in one go.
+  void RunRows(const LaunchArgs& args, const Task& task) const {
+    const auto* scales =
+        reinterpret_cast<const float*>(args.packed[0].host<std::byte>() + blob_.scales_offset());
+    rows_->Run(args, task.steps,
+               {.pixels = task.pixels,
+                .counts = task.differ,
+                .stride = task.panels * kBitOutputs,
+                .starts = StartsOf(args, task),
+                .scales = has_scales_ ? scales + PanelOf(task, 0) * kBitOutputs : nullptr},
+               task.block);
   }
 
   /// `panel`: of the task.
@@ -272,8 +294,14 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
       std::fill_n(y + i * bytes + used, bytes - used, uint8_t{0});
   }
 
+  static bool TakesRows(const ops::BinaryProduct& product, FloatForm form) {
+    return (form == FloatForm::kScaled || form == FloatForm::kOnes) &&
+           RowTail::Takes(product.outputs / product.groups);
+  }
+
   Facts facts_;
-  FloatForm form_;  // where results are floats
+  FloatForm form_;   // where results are floats
+  bool has_scales_;  // of their sums
   ProductTail tail_;
   std::optional<RowTail> rows_;
   BitBlob blob_;
@@ -290,8 +318,9 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
   const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
   const Constant& results = *problem.group->value(facts.results).constant;
   const FloatForm form = facts.to_bits ? FloatForm::kAny : FormOf(facts.product, results);
+  const bool has_scales = !facts.to_bits && !HasUnitScales(facts.product, results);
   return std::unique_ptr<PreparedKernel>(
-      new BinaryProductKernel(facts, form, std::move(tail), lanes));
+      new BinaryProductKernel(facts, form, has_scales, std::move(tail), lanes));
 }
 
 constexpr Family<Facts> kFamily{
@@ -303,13 +332,13 @@ constexpr Family<Facts> kTableFamily{
 
 extern const KernelDesc kCpuBinaryProduct;
 const KernelDesc kCpuBinaryProduct = {.name = "cpu.binary.product",
-                                      .version = 6,
+                                      .version = 7,
                                       .arithmetic = Arithmetic::kBits,
                                       .match = MatchAs<kFamily>};
 
 extern const KernelDesc kCpuBinaryTables;
 const KernelDesc kCpuBinaryTables = {.name = "cpu.binary.tables",
-                                     .version = 2,
+                                     .version = 3,
                                      .arithmetic = Arithmetic::kBits,
                                      .match = MatchAs<kTableFamily>};
 

@@ -158,7 +158,11 @@ void BitGeometry::Copy(const uint64_t* x, uint64_t* copy) const {
 
 BitGeometry::Place BitGeometry::PlaceOf(int64_t pixel) const {
   Place place;
-  for (size_t i = 3; i-- > 0; pixel /= out_[i]) place.at[i] = pixel % out_[i];
+  for (size_t i = 3; i-- > 0;) {
+    if (out_[i] == 1) continue;
+    place.at[i] = pixel % out_[i];
+    pixel /= out_[i];
+  }
   place.image = pixel;
   return place;
 }
@@ -213,9 +217,9 @@ int64_t BitGeometry::SpanTaskPixels(int64_t most) const {
 
 int64_t BitGeometry::FillSpans(int64_t first, int64_t count, BitSpan* spans) const {
   BitSpan* next = spans;
-  Place place = PlaceOf(first);
+  const bool by_line = classes() > 1;
+  Place place = by_line ? PlaceOf(first) : Place{};
   for (int64_t i = 0; i < count;) {
-    const bool by_line = classes() > 1;
     const int64_t run = by_line ? std::min(count - i, out_[2] - place.at[2]) : count;
     const int32_t line = by_line ? axis_class_[0][place.at[0]] + axis_class_[1][place.at[1]] : 0;
     const ops::TapRange& lines = lines_[line];
@@ -245,6 +249,7 @@ int64_t BitGeometry::FillSpans(int64_t first, int64_t count, BitSpan* spans) con
       append(i, pixels, 1, ends_);
     }
     i += run;
+    if (!by_line) break;
     place.at[2] = out_[2] - 1;
     Advance(place);
   }

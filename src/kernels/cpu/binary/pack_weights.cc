@@ -49,6 +49,16 @@ std::optional<int64_t> OutputOf(const ops::BinaryProduct& product, const BitBlob
   return panel / blob.panels * outputs + in_group;
 }
 
+/// Ones of the weights of tap `t` of an output.
+int32_t OnesOfTap(const ops::BinaryProduct& product, const BitBlob& blob, const Tensor& bits,
+                  int64_t output, int64_t t) {
+  const uint64_t* words = bits.as<uint64_t>().data() + (output * blob.taps + t) * blob.words;
+  int32_t ones = 0;
+  for (int64_t i = 0; i < blob.words; ++i)
+    ones += std::popcount(words[i] & ops::WordMask(product.channels, i));
+  return ones;
+}
+
 /// Of several forms the one that gives all results.
 FloatForm Common(FloatForm a, FloatForm b) {
   if (a == b) return a;
@@ -128,12 +138,7 @@ Status PackBorder(const ops::BinaryProduct& product, const BitGeometry& geometry
     for (int at = 0; at < kBitOutputs; ++at) {
       const std::optional<int64_t> output = OutputOf(product, blob, panel, at);
       if (!output) continue;
-      const uint64_t* words = bits.as<uint64_t>().data() + *output * blob.taps * blob.words;
-      for (int64_t t = 0; t < blob.taps; ++t) {
-        ones[t] = 0;
-        for (int64_t i = 0; i < blob.words; ++i)
-          ones[t] += std::popcount(words[t * blob.words + i] & ops::WordMask(product.channels, i));
-      }
+      for (int64_t t = 0; t < blob.taps; ++t) ones[t] = OnesOfTap(product, blob, bits, *output, t);
       for (int64_t c = 0; c < geometry.classes(); ++c) {
         int32_t& sum = border[(c * blob.all_panels + panel) * kBitOutputs + at];
         for (int32_t t : outside[c]) sum += ones[t];
@@ -141,6 +146,36 @@ Status PackBorder(const ops::BinaryProduct& product, const BitGeometry& geometry
     }
   }
   return OkStatus();
+}
+
+Status PackStarts(const ops::BinaryProduct& product, const BitGeometry& geometry, const Constant& w,
+                  FloatForm form, bool in_spans, std::byte* out) {
+  const BitBlob blob(product, false);
+  ASSIGN_OR_RETURN(const Tensor bits, w.ToTensor());
+  RETURN_IF_ERROR(PackBorder(product, geometry, w, in_spans, out));
+  const int64_t columns = blob.all_panels * kBitOutputs;
+  auto* starts = reinterpret_cast<int32_t*>(out);
+  for (int64_t i = 0; i < columns; ++i) {
+    int32_t ones = 0;  // of all taps: what lies outside takes itself back
+    const auto output = OutputOf(product, blob, i / kBitOutputs, static_cast<int>(i % kBitOutputs));
+    for (int64_t t = 0; output && t < blob.taps; ++t)
+      ones += OnesOfTap(product, blob, bits, *output, t);
+    for (int64_t c = 0; c < geometry.classes(); ++c) {
+      const auto pairs = static_cast<int32_t>(geometry.inside()[c] * product.channels);
+      int32_t& start = starts[c * columns + i];
+      start = form == FloatForm::kOnes ? ones : pairs + 2 * start;
+    }
+  }
+  return OkStatus();
+}
+
+bool HasUnitScales(const ops::BinaryProduct& product, const Constant& results) {
+  for (int64_t output = 0; output < product.outputs; ++output) {
+    FloatPanel panel = {};
+    SetFactors(product, results, output, 0, panel);
+    if (panel.scale[0] != 1.0f) return false;
+  }
+  return true;
 }
 
 LimitFactors FactorsOf(const ops::BinaryProduct& product) {

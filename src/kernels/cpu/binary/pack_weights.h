@@ -37,6 +37,13 @@ int64_t BorderBytes(const BitBlob& blob, const BitGeometry& geometry);
 Status PackBorder(const ops::BinaryProduct& product, const BitGeometry& geometry, const Constant& w,
                   bool in_spans, std::byte* out);
 
+/// What the sums of all outputs begin with, of the form kScaled or kOnes, in the place of a border:
+/// BitStarts.
+Status PackStarts(const ops::BinaryProduct& product, const BitGeometry& geometry, const Constant& w,
+                  FloatForm form, bool in_spans, std::byte* out);
+/// Whether results of the form kScaled or kOnes are their sums.
+bool HasUnitScales(const ops::BinaryProduct& product, const Constant& results);
+
 /// What decides bits of the sums of `product`.
 LimitFactors FactorsOf(const ops::BinaryProduct& product);
 

@@ -24,34 +24,39 @@ constexpr int kHalfWord = 32;
 /// Vectors that stay in registers beside what they meet.
 constexpr int kVectorsAtOnce = kRowLanes >= 16 ? 16 : 2 * kHalfWord / kRowLanes;
 
-/// v[r * kVectors + i] of rows r, columns i * kRowLanes: integers below 2^24, each of which floats
-/// hold.
-template <bool is_ones, int kRows, int kVectors>
-HWY_INLINE void ReadSums(const RowTailArgs& args, int64_t row, int64_t column,
+/// Keeps the compiler from giving each of the loads behind `at` an address of its own.
+template <typename T>
+HWY_INLINE const T* Address(const T* at) {
+  asm("" : "+r"(at));
+  return at;
+}
+
+/// v[r * kVectors + i] of rows r, columns i * kRowLanes.
+template <bool takes_two, int kRows, int kVectors>
+HWY_INLINE void ReadSums(const RowCounts& sums, int64_t row, int64_t column,
                          RowV (&v)[kRows * kVectors]) {
   const RowDi d;
   const RowD df;
-  const float* scales = args.scales + column;
-  const int32_t* ones = args.sums.w_ones + column;
-  const auto two = hn::Set(df, 2.0f);
+  const int32_t* counts = sums.counts + row * sums.stride + column;
 #pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-    const int32_t* differ = args.sums.OfPixel(row + r) + column;
-    const int32_t* outside = args.sums.Outside(row + r) + column;
-    const bool has_outside = args.sums.classes[row + r] != 0;
-    const auto pairs = hn::ConvertTo(df, hn::Set(d, args.sums.pairs[row + r]));
+  for (int r = 0; r < kRows; ++r, counts += sums.stride) {
+    counts = Address(counts);
+    const int32_t* starts = Address(sums.starts.Of(row + r) + column);
 #pragma GCC unroll 16
     for (int i = 0; i < kVectors; ++i) {
-      auto counted = hn::LoadU(d, differ + i * kRowLanes);
-      RowV sum;
-      if constexpr (is_ones) {
-        sum = hn::ConvertTo(df, hn::Sub(hn::LoadU(d, ones + i * kRowLanes), counted));
-      } else {
-        if (has_outside) counted = hn::Sub(counted, hn::LoadU(d, outside + i * kRowLanes));
-        sum = hn::NegMulAdd(hn::ConvertTo(df, counted), two, pairs);
-      }
-      v[r * kVectors + i] = hn::Mul(sum, hn::LoadU(df, scales + i * kRowLanes));
+      auto taken = hn::LoadU(d, counts + i * kRowLanes);
+      if constexpr (takes_two) taken = hn::Add(taken, taken);
+      const auto sum = hn::Sub(hn::LoadU(d, starts + i * kRowLanes), taken);
+      v[r * kVectors + i] = hn::ConvertTo(df, sum);
     }
+  }
+  if (sums.scales == nullptr) return;
+  const float* scales = Address(sums.scales + column);
+#pragma GCC unroll 16
+  for (int i = 0; i < kVectors; ++i) {
+    const auto scale = hn::LoadU(df, scales + i * kRowLanes);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) v[r * kVectors + i] = hn::Mul(v[r * kVectors + i], scale);
   }
 }
 
@@ -160,12 +165,13 @@ HWY_INLINE uint64_t BitsOf(const RowTailArgs& args, const RowV* v) {
   return args.invert ? ~word & kAll : word;
 }
 
-template <bool is_ones, int kRows, int kVectors>
+template <bool takes_two, int kRows, int kVectors>
 HWY_INLINE void RunBlock(const RowTailArgs& args, int64_t row, int64_t column) {
   const RowD df;
   RowV v[kRows * kVectors];
-  ReadSums<is_ones, kRows, kVectors>(args, row, column, v);
-  RunSteps<kRows, kVectors>(args.steps, args.to_floats, row, column, v);
+  ReadSums<takes_two, kRows, kVectors>(args.sums, row, column, v);
+  const int64_t at_row = args.row + row, at_column = args.column + column;
+  RunSteps<kRows, kVectors>(args.steps, args.to_floats, at_row, at_column, v);
   if (args.y != nullptr) {
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
@@ -175,31 +181,31 @@ HWY_INLINE void RunBlock(const RowTailArgs& args, int64_t row, int64_t column) {
     }
   }
   if (args.bits == nullptr) return;
-  RunSteps<kRows, kVectors>(args.steps + args.to_floats, args.to_packed, row, column, v);
+  RunSteps<kRows, kVectors>(args.steps + args.to_floats, args.to_packed, at_row, at_column, v);
   for (int r = 0; r < kRows; ++r)
     args.bits[(row + r) * args.bits_stride + column / 64] =
         BitsOf<kVectors>(args, v + r * kVectors);
 }
 
-template <bool is_ones, int kVectors>
+template <bool takes_two, int kVectors>
 HWY_INLINE void RunColumns(const RowTailArgs& args, int64_t column) {
   constexpr int kRows = kVectorsAtOnce / kVectors;
   int64_t row = 0;
   for (; row + kRows <= args.sums.pixels; row += kRows)
-    RunBlock<is_ones, kRows, kVectors>(args, row, column);
-  for (; row < args.sums.pixels; ++row) RunBlock<is_ones, 1, kVectors>(args, row, column);
+    RunBlock<takes_two, kRows, kVectors>(args, row, column);
+  for (; row < args.sums.pixels; ++row) RunBlock<takes_two, 1, kVectors>(args, row, column);
 }
 
-template <bool is_ones>
+template <bool takes_two>
 HWY_INLINE void RunAllColumns(const RowTailArgs& args) {
   int64_t column = 0;
   for (; column + 2 * kHalfWord <= args.columns; column += 2 * kHalfWord)
-    RunColumns<is_ones, 2 * kHalfWord / kRowLanes>(args, column);
-  if (column < args.columns) RunColumns<is_ones, kHalfWord / kRowLanes>(args, column);
+    RunColumns<takes_two, 2 * kHalfWord / kRowLanes>(args, column);
+  if (column < args.columns) RunColumns<takes_two, kHalfWord / kRowLanes>(args, column);
 }
 
 void RunRowTailOnTarget(const RowTailArgs& args) {
-  if (args.form == FloatForm::kOnes) return RunAllColumns<true>(args);
+  if (args.sums.starts.takes_two) return RunAllColumns<true>(args);
   RunAllColumns<false>(args);
 }
 
@@ -229,16 +235,14 @@ std::optional<RowSteps> RowSteps::Of(const std::optional<elementwise::Program>& 
   return steps;
 }
 
-void RowSteps::Fill(const elementwise::Binding& binding, int64_t row, int64_t column,
-                    RowStep* steps) const {
+void RowSteps::Fill(const elementwise::Binding& binding, RowStep* steps) const {
   for (const elementwise::ChainLink& link : chain_) {
     RowStep step{.fn = link.fn};
-    const auto at = [&](int operand, const std::array<int64_t, 2>& strides) {
-      return reinterpret_cast<const float*>(binding.operands[operand]) + row * strides[0] +
-             column * strides[1];
+    const auto at = [&](int operand) {
+      return reinterpret_cast<const float*>(binding.operands[operand]);
     };
-    if (link.b >= 0) step.b = at(link.b, link.b_strides);
-    if (link.c >= 0) step.c = at(link.c, link.c_strides);
+    if (link.b >= 0) step.b = at(link.b);
+    if (link.c >= 0) step.c = at(link.c);
     step.b_stride = link.b_strides[0];
     step.c_stride = link.c_strides[0];
     *steps++ = step;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/cpu/binary/results.h"
+#include "kernels/cpu/binary/tile.h"
 #include "kernels/cpu/elementwise/program.h"
 
 namespace fettle::kernels {
@@ -12,18 +12,36 @@ namespace fettle::kernels {
 /// v = fn(v, b) of a row's columns, fn(v, b, c), or fn(v).
 struct RowStep {
   elementwise::Fn fn = elementwise::Fn::kCopy;
-  const float* b = nullptr;
-  int64_t b_stride = 0;  // floats between rows
+  const float* b = nullptr;  // of the first row and column of all
+  int64_t b_stride = 0;      // floats between rows
   const float* c = nullptr;
   int64_t c_stride = 0;
 };
 
-/// Rows of pixels, `columns` outputs of each, a multiple of 32. `form` is kScaled or kOnes.
+/// What a sum is where no bits differ, by the class of its pixel: each bit that differs takes one
+/// from it, or two.
+struct BitStarts {
+  const int32_t* sums = nullptr;     // [class][stride], those of a panel side by side; null: none
+  int64_t stride = 0;                // between classes
+  const int32_t* classes = nullptr;  // [pixel]
+  bool takes_two = false;
+
+  const int32_t* Of(int64_t pixel) const { return sums + classes[pixel] * stride; }
+};
+
+/// Counts of bits that differ, of which `starts` makes sums: integers below 2^24.
+struct RowCounts {
+  int64_t pixels = 0;
+  const int32_t* counts = nullptr;  // [pixel][stride]
+  int64_t stride = 0;
+  BitStarts starts;
+  const float* scales = nullptr;  // of each column; null: all 1
+};
+
+/// Rows of pixels, `columns` outputs of each, a multiple of 32; `row` and `column` are the first.
 struct RowTailArgs {
-  BitSums sums;
-  FloatForm form = FloatForm::kScaled;
-  const float* scales = nullptr;  // [columns]
-  int64_t columns = 0;
+  RowCounts sums;
+  int64_t row = 0, column = 0, columns = 0;
   const RowStep* steps = nullptr;
   int to_floats = 0, to_packed = 0;  // the latter behind the former
   float* y = nullptr;                // null: floats are not kept
@@ -45,8 +63,8 @@ class RowSteps {
 
   int count() const { return static_cast<int>(chain_.size()); }
   const std::vector<elementwise::ChainLink>& chain() const { return chain_; }
-  /// Writes count() of them, for the block that begins at `row` and `column`.
-  void Fill(const elementwise::Binding& binding, int64_t row, int64_t column, RowStep* steps) const;
+  /// Writes count() of them.
+  void Fill(const elementwise::Binding& binding, RowStep* steps) const;
 
  private:
   std::vector<elementwise::ChainLink> chain_;

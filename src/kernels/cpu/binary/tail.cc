@@ -114,23 +114,26 @@ std::pair<const float*, int64_t> RowTail::Beside(const LaunchArgs& args,
   return {};
 }
 
-void RowTail::Run(const LaunchArgs& args, size_t first_pack, const BitSums& sums, FloatForm form,
-                  const float* scales, const ProductTail::Block& block) const {
-  std::array<RowStep, kMaxSteps> steps;
-  int count = 0;
+RowTail::Steps RowTail::Bind(const LaunchArgs& args, size_t first_pack) const {
+  Steps steps;
+  RowStep* next = steps.data();
   const auto append = [&](const RowSteps& some,
                           const std::optional<elementwise::Program>& program) {
     if (!program) return;
-    some.Fill(program->Bind(args.inputs, args.packed.subspan(first_pack), {}), block.row,
-              block.column, steps.data() + count);
-    count += some.count();
+    some.Fill(program->Bind(args.inputs, args.packed.subspan(first_pack), {}), next);
+    next += some.count();
     first_pack += program->packs().size();
   };
   append(to_floats_, tail_.to_floats_);
   append(to_packed_, tail_.to_packed_);
+  return steps;
+}
+
+void RowTail::Run(const LaunchArgs& args, const Steps& steps, const RowCounts& sums,
+                  const ProductTail::Block& block) const {
   RowTailArgs rows{.sums = sums,
-                   .form = form,
-                   .scales = scales,
+                   .row = block.row,
+                   .column = block.column,
                    .columns = block.columns,
                    .steps = steps.data(),
                    .to_floats = to_floats_.count(),

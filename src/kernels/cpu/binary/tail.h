@@ -61,9 +61,13 @@ class RowTail {
   /// The first of those inputs where the block begins, and floats between its rows; null: none.
   std::pair<const float*, int64_t> Beside(const LaunchArgs& args,
                                           const ProductTail::Block& block) const;
-  /// `sums` and `scales` begin with the block's first column.
-  void Run(const LaunchArgs& args, size_t first_pack, const BitSums& sums, FloatForm form,
-           const float* scales, const ProductTail::Block& block) const;
+  /// What the operators read in a launch. `args.packed` holds the tail's constants from
+  /// `first_pack` on.
+  using Steps = std::array<RowStep, kMaxSteps>;
+  Steps Bind(const LaunchArgs& args, size_t first_pack) const;
+  /// `sums` begin with the block's first column.
+  void Run(const LaunchArgs& args, const Steps& steps, const RowCounts& sums,
+           const ProductTail::Block& block) const;
 
  private:
   const ProductTail& tail_;

@@ -20,10 +20,11 @@ void TaskRows::Fill(const ops::BinaryProduct& product, const BitGeometry& geomet
   geometry.FillBases(image, pixels.first, pixels.pixels, bases_);
   std::fill(bases_ + pixels.pixels, bases_ + whole, bases_[pixels.pixels - 1]);
   geometry.FillClasses(pixels.first, pixels.pixels, classes_);
+  if (pixels.in_spans) span_count_ = geometry.FillSpans(pixels.first, pixels.pixels, spans_);
+  if (!pixels.has_pairs) return;
   const std::span<const int32_t> inside = geometry.inside();
   for (int64_t p = 0; p < pixels.pixels; ++p)
     pairs_[p] = inside[static_cast<size_t>(classes_[p])] * static_cast<int32_t>(product.channels);
-  if (pixels.in_spans) span_count_ = geometry.FillSpans(pixels.first, pixels.pixels, spans_);
   if (!pixels.counts_ones) {
     std::fill_n(ones_, pixels.pixels, 0);
     return;

@@ -22,10 +22,10 @@ class TaskRows {
         spans_(reinterpret_cast<BitSpan*>(ones_ + kTaskPixels)) {}
 
   /// Pixels [first, first + pixels) of `image`; up to the next multiple of `tile` the last one
-  /// again. `counts_ones`, `in_spans`: ones() and spans() are asked for.
+  /// again. `has_pairs`, `counts_ones`, `in_spans`: pairs(), ones() and spans() are asked for.
   struct Pixels {
     int64_t first = 0, pixels = 0, tile = 1;
-    bool counts_ones = false, in_spans = false;
+    bool has_pairs = true, counts_ones = false, in_spans = false;
   };
   void Fill(const ops::BinaryProduct& product, const BitGeometry& geometry, const uint64_t* image,
             const Pixels& pixels);
