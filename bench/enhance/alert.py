@@ -2,9 +2,9 @@
 """How many drawn phones fettle-enhance tells of in held-out clips, and how often it is wrong: alert.py FETTLE_ENHANCE CLIPS [options]
 
 CLIPS is the folder of training/alert/data.json's clips, of which those that are held out are read, at 640x360. Phones of each
-size (the longer side, before they are turned) move across them, coded by x264. A phone is found where a box's middle is nearer
-than half of a side; `frames` is the share of its frames in which it is, `phones` the share of phones that are told of at all.
-Alerts that are near no phone, and all of clips without phones, are wrong. Needs NumPy, Pillow and ffmpeg.
+size (the longer side, before they are turned) move across them, coded by x264. A phone is told of where an alert's box has its
+middle nearer than half of a side to it; in brackets the share of its frames in which one has. Alerts in clips without phones are
+wrong; a minute is 1500 frames. A row for each of --scores and --votes. Needs NumPy, Pillow and ffmpeg.
 """
 
 import argparse
@@ -52,11 +52,11 @@ def write_clip(path, frames):
     subprocess.run(command, input=frames.tobytes(), check=True)
 
 
-def alerts_in(args, clip, score, folder):
+def alerts_in(args, clip, score, votes, folder):
     """(alerts, milliseconds a frame of the step)."""
     result = folder / "alerts.json"
-    command = [args.program, str(clip), "-o", str(result), "--overwrite", "--steps", "alert", "--alert-score", str(score), "--threads", "1",
-               "--json", *args.words]  # fmt: skip
+    command = [args.program, str(clip), "-o", str(result), "--overwrite", "--steps", "alert", "--alert-score", str(score), "--alert-votes", votes,
+               "--threads", "1", "--json"]  # fmt: skip
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     ms = next(t["ms"] for t in json.loads(done.stdout)["times"] if t["step"] == "alert")
     return json.loads(result.read_text())["alerts"], ms
@@ -96,13 +96,13 @@ def judged(alerts, truth):
 
 
 def measure(args, rng, frames, size, folder):
-    """For each score (frames found, frames, phones found, phones, wrong alerts, ms)."""
+    """For each rule (frames found, frames, phones found, phones, wrong alerts, ms)."""
     clip = folder / "clip.mkv"
     drawn, truth = composed(rng, frames, size, args.phones if size else 0)
     write_clip(clip, drawn)
     rows = []
-    for score in args.scores:
-        alerts, ms = alerts_in(args, clip, score, folder)
+    for score, votes in args.rules:
+        alerts, ms = alerts_in(args, clip, score, votes, folder)
         hit, seen, wrong = judged(alerts, truth)
         rows.append((hit, len(frames) * len(truth), seen, len(truth), wrong, ms))
     return np.array(rows, float)
@@ -112,32 +112,36 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("program")
     parser.add_argument("clips", type=pathlib.Path)
-    parser.add_argument("--frames", type=int, default=125)
+    parser.add_argument("--frames", type=int, default=75, help="of each clip, with phones in them")
+    parser.add_argument("--without", type=int, default=800, help="frames of each clip without phones")
     parser.add_argument("--phones", type=int, default=4, help="in a clip, of one size")
     parser.add_argument("--seed", type=int, default=3)
     parser.add_argument("--learnt", action="store_true", help="the training clips instead, to choose a score by")
-    parser.add_argument("--scores", type=float, nargs="+", default=[0.6])
-    parser.add_argument("--words", nargs="*", default=[], help="more for fettle-enhance: --words=--alert-votes=2/3")
+    parser.add_argument("--scores", type=float, nargs="+", default=[0.55])
+    parser.add_argument("--votes", nargs="+", default=["15/30"])
     args = parser.parse_args()
+    args.rules = [(score, votes) for votes in args.votes for score in args.scores]
     rng = np.random.default_rng(args.seed)
-    rows = {size: np.zeros((len(args.scores), 6)) for size in (0, *SIZES)}
+    rows = {size: np.zeros((len(args.rules), 6)) for size in (0, *SIZES)}
     seconds, clips = 0.0, backgrounds.clips(args.clips, held=not args.learnt)
     with tempfile.TemporaryDirectory() as folder:
         for path in clips:
-            frames = backgrounds.decoded(path, WIDTH, HEIGHT, 1, args.frames).reshape(-1, HEIGHT, WIDTH, 3)
+            frames = backgrounds.decoded(path, WIDTH, HEIGHT, 1, args.without).reshape(-1, HEIGHT, WIDTH, 3)
             seconds += len(frames) / RATE
             for size in rows:
-                one = measure(args, rng, frames, size, pathlib.Path(folder))
+                one = measure(args, rng, frames[: args.frames] if size else frames, size, pathlib.Path(folder))
                 rows[size] += one
                 if size == 0:
                     wrong = ", ".join(f"{w:.0f}" for w in one[:, 4])
                     print(f"{path.stem}: {wrong} wrong alerts in {len(frames) / RATE:.0f} s without phones", flush=True)
-    print("| score | size | frames | phones | wrong alerts a minute |\n|---|---|---|---|---|")
-    for i, score in enumerate(args.scores):
-        for size, figures in rows.items():
-            hit, count, seen, phones_there, wrong, _ = figures[i]
-            shares = f"{100 * hit / count:.0f} % | {100 * seen / phones_there:.0f} %" if size else "- | -"
-            print(f"| {score:g} | {size if size else 'none'} | {shares} | {60 * wrong / seconds:.1f} |")
+    print("| score | votes | " + "".join(f"phones of {size} px (of their frames) | " for size in SIZES) + "wrong alerts a minute without phones |")
+    print("|---" * (3 + len(SIZES)) + "|")
+    for i, (score, votes) in enumerate(args.rules):
+        cells = []
+        for size in SIZES:
+            hit, count, seen, phones_there, _, _ = rows[size][i]
+            cells.append(f"{100 * seen / phones_there:.0f} % ({100 * hit / count:.0f} %) | ")
+        print(f"| {score:g} | {votes} | {''.join(cells)}{60 * rows[0][i][4] / seconds:.1f} |")
     ms = np.mean([figures[:, 5] for figures in rows.values()]) / len(clips)
     print(f"{ms:.2f} ms a frame of {WIDTH}x{HEIGHT}, one thread; {seconds:.0f} s of {len(clips)} clips")
 

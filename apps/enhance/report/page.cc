@@ -16,16 +16,25 @@ constexpr std::string_view kHead = R"(<!DOCTYPE html>
 body{font:16px/1.5 sans-serif;max-width:1320px;margin:2em auto;padding:0 1em}
 table{border-collapse:collapse;margin:1em 0}td,th{padding:.2em .8em .2em 0;text-align:left;vertical-align:top}
 th{border-bottom:1px solid #999}
-.pair{position:relative;max-width:1280px;line-height:0}.pair img{width:100%}
+.pair{position:relative;max-width:1280px;line-height:0;cursor:ew-resize}
+.pair img{width:100%;pointer-events:none}
 .pair .before{position:absolute;top:0;left:0;clip-path:inset(0 50% 0 0)}
-.pair+input{width:100%;max-width:1280px}
+.pair b{position:absolute;top:.6em;padding:0 .7em;border-radius:1em;background:#000a;color:#fff;font:14px/1.7 sans-serif}
+.pair .left{left:.6em}.pair .right{right:.6em}
+.pair i{position:absolute;top:0;bottom:0;left:50%;width:2px;margin-left:-1px;background:#fff;box-shadow:0 0 3px #000}
+.pair+input{width:100%;max-width:1280px;margin:.5em 0 0}
 </style></head><body>
 )";
 
 constexpr std::string_view kScript = R"(<script>
-for(const slider of document.querySelectorAll('input[type=range]'))
-  slider.addEventListener('input',()=>{slider.previousElementSibling.querySelector('.before')
-    .style.clipPath='inset(0 '+(100-slider.value)+'% 0 0)';});
+for(const pair of document.querySelectorAll('.pair')){
+  const slider=pair.nextElementSibling;
+  const cut=()=>{pair.querySelector('.before').style.clipPath='inset(0 '+(100-slider.value)+'% 0 0)';
+    pair.querySelector('i').style.left=slider.value+'%';};
+  slider.addEventListener('input',cut);
+  pair.addEventListener('pointermove',event=>{const box=pair.getBoundingClientRect();
+    slider.value=100*(event.clientX-box.left)/box.width;cut();});
+}
 </script></body></html>
 )";
 
@@ -92,7 +101,8 @@ std::string SceneText(const Plan& plan, const SceneRecord& scene) {
   if (!scene.after_jpeg.empty())
     text += fmt::format(
         "<div class=\"pair\"><img alt=\"after\" src=\"data:image/jpeg;base64,{}\">"
-        "<img class=\"before\" alt=\"before\" src=\"data:image/jpeg;base64,{}\"></div>"
+        "<img class=\"before\" alt=\"before\" src=\"data:image/jpeg;base64,{}\">"
+        "<i></i><b class=\"left\">before</b><b class=\"right\">after</b></div>"
         "<input type=\"range\" min=\"0\" max=\"100\" value=\"50\" aria-label=\"before and "
         "after\">\n",
         Base64(scene.after_jpeg), Base64(scene.before_jpeg));
