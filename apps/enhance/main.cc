@@ -116,8 +116,9 @@ void AddOptions(CLI::App& app, Arguments& arguments) {
                  "where alert tells what it found (JSON); usually OUTPUT.alerts.json");
   app.add_option("--alert-score", job.alert_score, "what alert takes for a phone; usually 0.55")
       ->check(NumberFrom(0.01, 0.99));
-  app.add_option("--alert-votes", job.alert_votes,
-                 "SEEN/OF: alert tells of what it sees in so many of so many frames; usually 15/30");
+  app.add_option(
+      "--alert-votes", job.alert_votes,
+      "SEEN/OF: alert tells of what it sees in so many of so many frames; usually 15/30");
   app.add_option("--encoder", job.encoder, "auto|libx264|libx265|libvpx-vp9|libsvtav1|mpeg4")
       ->capture_default_str();
   app.add_option("--crf", job.crf, "the encoder's quality, lower is better")

@@ -11,10 +11,10 @@
 namespace fettle::enhance {
 
 /// What the network says of one slice as finds in pixels of the frame: cells of the heat that no
-/// neighbour surpasses and whose score, less 0.025 for each pixel of the longer side from 8 to 18, is
-/// at least `least`. `values` are five planes of
-/// `grid.height / 4` x `grid.width / 4`: the logit of a centre, width and height in 16 pixels,
-/// and where in the cell the centre is (training/alert/detector.py).
+/// neighbour surpasses and whose score, less 0.025 for each pixel of the longer side from 8 to 18,
+/// is at least `least`. `values` are five planes of `grid.height / 4` x `grid.width / 4`: the logit
+/// of a centre, width and height in 16 pixels, and where in the cell the centre is
+/// (training/alert/detector.py).
 void AppendPeaks(const float* values, const SliceGrid& grid, SliceGrid::Place place, float least,
                  std::vector<Find>& finds);
 

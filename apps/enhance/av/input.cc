@@ -75,8 +75,8 @@ bool Input::cut_short() const {
   if (end_ == AV_NOPTS_VALUE || format_->duration <= 0 ||
       format_->duration_estimation_method != AVFMT_DURATION_FROM_STREAM)
     return false;
-  // From 0 or from the first packet on, as containers differ. A last picture may be shown for as long
-  // as any other, and not tell it.
+  // From 0 or from the first packet on, as containers differ. A last picture may be shown for as
+  // long as any other, and not tell it.
   const int64_t begin = format_->start_time == AV_NOPTS_VALUE ? 0 : format_->start_time;
   const int64_t told = std::min<int64_t>(begin, 0) + format_->duration;
   return end_ + longest_gap_ + AV_TIME_BASE / 4 < told;
