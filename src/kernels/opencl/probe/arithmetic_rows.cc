@@ -129,7 +129,7 @@ Result<ProbeSample> RunMma(const OpenClPlace& place, const MmaFactorType& type, 
 
 ProbeRow MmaRow(OpenClPlace& place, const MmaFactorType& type) {
   ProbeRow row{.name = {.name = std::string(type.ceiling),
-                        .unit = std::string(type.unit),
+                        .unit = type.unit,
                         .group = "arithmetic",
                         .row = std::string(type.ceiling),
                         .column = "x1"}};
