@@ -11,12 +11,6 @@ from torch import nn
 
 STRIDE = 4
 SIZE_UNIT = 16.0
-# Of nearly the same number of weights, to be compared after each round.
-SHAPES = {
-    "plain": dict(channels=24, dilations=(1, 1, 1, 1)),
-    "dilated": dict(channels=24, dilations=(1, 2, 2, 1)),
-    "deep": dict(channels=20, dilations=(1, 1, 1, 1, 1, 1)),
-}
 
 
 class Detector(nn.Module):
@@ -52,28 +46,6 @@ class Detector(nn.Module):
 
     def weights(self):
         return sum(array.size for name, array in self.plain().items() if name != "dilations")
-
-
-def targets(boxes, rows, columns):
-    """Heat [N, 1, rows, columns], values [N, 4, ..] and where they count [N, 1, ..] of boxes [N, most, 4] in pixels."""
-    heat = torch.zeros(len(boxes), 1, rows, columns)
-    values, there = torch.zeros(len(boxes), 4, rows, columns), torch.zeros(len(boxes), 1, rows, columns)
-    y, x = torch.meshgrid(torch.arange(rows) + 0.5, torch.arange(columns) + 0.5, indexing="ij")
-    for i, k in (boxes[..., 0] > -1).nonzero().tolist():
-        left, top, right, bottom = boxes[i, k].tolist()
-        cx, cy = (left + right) / 2 / STRIDE, (top + bottom) / 2 / STRIDE
-        row, column = int(cy), int(cx)
-        if not (0 <= row < rows and 0 <= column < columns):
-            continue
-        sigma = min(1.5, max(0.55, max(right - left, bottom - top) / STRIDE / 4))
-        bell = torch.exp(-((x - cx) ** 2 + (y - cy) ** 2) / (2 * sigma**2))
-        heat[i, 0] = torch.maximum(heat[i, 0], bell)
-        heat[i, 0, row, column] = 1
-        there[i, 0, row, column] = 1
-        values[i, :, row, column] = torch.tensor(
-            [(right - left) / SIZE_UNIT, (bottom - top) / SIZE_UNIT, cx - column - 0.5, cy - row - 0.5]
-        )
-    return heat, values, there
 
 
 def loss(out, heat, values, there):
