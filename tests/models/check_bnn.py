@@ -30,7 +30,8 @@ BATCH = 1000
 LFC_RIGHT = 9834  # of 10,000 digits, by margin
 DEER = 4
 DIGITS_RIGHT = 980  # of 1000 that were drawn after training
-RESIDUAL = {"bireal18": 16, "quicknet": 16, "reactnet_a": 31}  # binary convolutions
+RESIDUAL = {"bireal18": 16, "bireal18_stem": 16, "quicknet_small": 16, "quicknet": 16, "quicknet_large": 32,
+            "reactnet_a": 31}  # binary convolutions
 
 
 def run(fettle, model, name, value, folder):
