@@ -10,10 +10,9 @@
 #include "base/hash.h"
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/binary/counter.h"
-#include "kernels/cpu/binary/geometry.h"
 #include "kernels/cpu/binary/pack_weights.h"
+#include "kernels/cpu/binary/product_facts.h"
 #include "kernels/cpu/binary/results.h"
-#include "kernels/cpu/binary/tables.h"
 #include "kernels/cpu/binary/tail.h"
 #include "kernels/cpu/binary/task_rows.h"
 #include "kernels/family.h"
@@ -27,53 +26,11 @@ constexpr int64_t kTaskPanels = 16, kTaskColumns = kTaskPanels * kBitOutputs;
 /// The tail's packs begin behind weights and border.
 constexpr size_t kTailPacks = 2;
 
-struct Facts : BitProduct {
-  BitGeometry geometry;
-  bool by_tables = false;
-};
-
 int64_t Align(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
-Result<Facts> Read(const ir::Graph& group, const Device&) {
-  ASSIGN_OR_RETURN(BitProduct read, ReadBitProduct(group));
-  Facts facts{std::move(read), {}};
-  const ops::BinaryProduct& product = facts.product;
-  ASSIGN_OR_RETURN(facts.geometry, BitGeometry::Make(product));
-  if (facts.to_bits && product.groups > 1 && product.outputs / product.groups % kBitOutputs != 0)
-    return Unsupported("bits of a group that end within a byte");
-  return facts;
-}
-
-/// The same for tables: below half a vector of pixels most look-ups would be for nothing.
-Result<Facts> ReadForTables(const ir::Graph& group, const Device& device) {
-  if (TablePixels() == 0 || ChooseBitTile().counts_words)
-    return Unsupported("vectors count their own words here, or there are none");
-  ASSIGN_OR_RETURN(Facts facts, Read(group, device));
-  if (facts.geometry.pixels() * 2 < TablePixels()) return Unsupported("few pixels");
-  facts.by_tables = true;
-  return facts;
-}
-
-Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts& facts,
-                                            const Device&) {
-  StateAssignment states = RowMajorStates(group);
-  const auto take_last = [&](ir::ValueId id, State& state) {
-    const ir::Value& value = group.value(id);
-    if (value.dtype == DType::kU64 || value.shape->rank() != facts.product.spatial_rank() + 2)
-      return;
-    state.layout = Layout::ChannelsLast(value.shape->rank());
-  };
-  for (size_t i = 0; facts.product.is_conv && i < states.inputs.size(); ++i)
-    take_last(group.inputs[i], states.inputs[i]);
-  for (size_t i = 0; facts.product.is_conv && i < states.outputs.size(); ++i)
-    take_last(group.outputs[i], states.outputs[i]);
-  RETURN_IF_ERROR(ProductTail::Compile(group, facts.tail, states).status());
-  return std::vector<StateAssignment>{std::move(states)};
-}
 
 class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
  public:
-  BinaryProductKernel(const Facts& facts, FloatForm form, bool has_scales, ProductTail tail,
+  BinaryProductKernel(const ProductFacts& facts, FloatForm form, bool has_scales, ProductTail tail,
                       int lanes)
       : facts_(facts),
         form_(form),
@@ -299,7 +256,7 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
            RowTail::Takes(product.outputs / product.groups);
   }
 
-  Facts facts_;
+  ProductFacts facts_;
   FloatForm form_;   // where results are floats
   bool has_scales_;  // of their sums
   ProductTail tail_;
@@ -311,7 +268,7 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
   int lanes_;
 };
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const ProductFacts& facts,
                                                 const Params&, const Device& device) {
   ASSIGN_OR_RETURN(ProductTail tail,
                    ProductTail::Compile(*problem.group, facts.tail, problem.states));
@@ -323,10 +280,10 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
       new BinaryProductKernel(facts, form, has_scales, std::move(tail), lanes));
 }
 
-constexpr Family<Facts> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
-constexpr Family<Facts> kTableFamily{
-    .read = ReadForTables, .states = States, .prepare = Prepare, .taste = Always<11>};
+constexpr Family<ProductFacts> kFamily{
+    .read = ReadProduct, .states = ProductStates, .prepare = Prepare, .taste = Always<10>};
+constexpr Family<ProductFacts> kTableFamily{
+    .read = ReadForTables, .states = ProductStates, .prepare = Prepare, .taste = Always<11>};
 
 }  // namespace
 

@@ -11,12 +11,11 @@
 // Highway needs this order.
 #include <hwy/highway.h>
 
+#include "kernels/cpu/binary/transpose8-inl.h"
+
 #ifndef FETTLE_BIT_TABLES
 #define FETTLE_BIT_TABLES
 namespace fettle::kernels {
-
-inline constexpr int kTableOutputs = 2, kTablePairs = kBitOutputs / kTableOutputs;
-inline constexpr int kNibbles = 16;  // of a word
 
 /// Entry x of table (v | w << 4): differing bits of x and v, and of x and w, times 16.
 inline constexpr auto kTables = [] {
@@ -42,7 +41,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 #if HWY_TARGET == HWY_SCALAR
 
 int TablePixelsOnTarget() { return 0; }
-void SplitNibblesOnTarget(const uint64_t* const*, const int64_t*, const TableArgs&, uint8_t*) {}
 void CountByTablesOnTarget(const TableArgs&) {}
 
 #else
@@ -50,8 +48,6 @@ void CountByTablesOnTarget(const TableArgs&) {}
 using ByteD = hn::ScalableTag<uint8_t>;
 using ByteV = hn::Vec<ByteD>;
 using PairD = hn::ScalableTag<uint16_t>;
-/// Blocks of eight u16, as many as sums of u32 fit a vector.
-using SumD = hn::CappedTag<uint16_t, 16>;
 constexpr int kTableLanes = HWY_LANES(uint8_t) < 64 ? HWY_LANES(uint8_t) : 64;
 /// Vectors of pixels that share the load of a table, and pairs that share loads of pixels: what
 /// registers hold.
@@ -72,62 +68,6 @@ HWY_INLINE void Pin(ByteV& v) {
 #else
   (void)v;
 #endif
-}
-
-/// Within blocks of eight u16: v[k] = element k of each v.
-template <class D, class V = hn::Vec<D> >
-HWY_INLINE void Transpose8(D d, V (&v)[8]) {
-  V other[8];
-  const auto zip = [&](const V(&from)[8], V(&to)[8]) HWY_ATTR {
-    for (int i = 0; i < 4; ++i) {
-      to[2 * i] = hn::InterleaveLower(d, from[i], from[i + 4]);
-      to[2 * i + 1] = hn::InterleaveUpper(d, from[i], from[i + 4]);
-    }
-  };
-  zip(v, other);
-  zip(other, v);
-  zip(v, other);
-  for (int i = 0; i < 8; ++i) v[i] = other[i];
-}
-
-/// The words at `step` of pixels 0 and 1 of each block of 16 pixels, their bytes in turns.
-template <class D>
-HWY_INLINE hn::Vec<D> TwoWords(D d, const uint64_t* const* bases, int64_t step) {
-  const hn::Repartition<uint8_t, D> d8;
-  const hn::Repartition<uint64_t, D> d64;
-  alignas(16) static constexpr uint8_t kZip[16] = {0, 8,  1, 9,  2, 10, 3, 11,
-                                                   4, 12, 5, 13, 6, 14, 7, 15};
-  const auto load = [&](int64_t p) HWY_ATTR {
-    const uint64_t words[2] = {bases[p][step], bases[p + 1][step]};
-    return hn::LoadU(hn::FixedTag<uint64_t, 2>(), words);
-  };
-  const auto zip = hn::LoadDup128(d8, kZip);
-  if constexpr (hn::MaxLanes(d) == 16) {
-    const auto bytes = hn::BitCast(d8, hn::Combine(d64, load(16), load(0)));
-    return hn::BitCast(d, hn::TableLookupBytes(bytes, zip));
-  } else {
-    return hn::BitCast(d, hn::TableLookupBytes(hn::BitCast(d8, load(0)), zip));
-  }
-}
-
-void SplitNibblesOnTarget(const uint64_t* const* bases, const int64_t* steps, const TableArgs& args,
-                          uint8_t* nibbles) {
-  const SumD d;
-  const hn::Repartition<uint8_t, SumD> d8;
-  const auto low = hn::Set(d8, 15);
-  constexpr int kPixels = 2 * static_cast<int>(hn::MaxLanes(d));
-  for (int64_t i = 0; i < args.count; ++i) {
-    for (int64_t first = 0; first < args.pixels; first += kPixels) {
-      hn::Vec<SumD> v[8];
-      for (int k = 0; k < 8; ++k) v[k] = TwoWords(d, bases + first + 2 * k, steps[i]);
-      Transpose8(d, v);
-      uint8_t* out = nibbles + i * kNibbles * args.pixels + first;
-      for (int k = 0; k < 8; ++k, out += 2 * args.pixels) {
-        hn::StoreU(hn::And(hn::BitCast(d8, v[k]), low), d8, out);
-        hn::StoreU(hn::And(hn::BitCast(d8, hn::ShiftRight<4>(v[k])), low), d8, out + args.pixels);
-      }
-    }
-  }
 }
 
 /// Adds bytes to u16 of the same pixels, or begins with them.
@@ -298,27 +238,9 @@ HWY_AFTER_NAMESPACE();
 namespace fettle::kernels {
 
 HWY_EXPORT(TablePixelsOnTarget);
-HWY_EXPORT(SplitNibblesOnTarget);
 HWY_EXPORT(CountByTablesOnTarget);
 
 int TablePixels() { return HWY_DYNAMIC_DISPATCH(TablePixelsOnTarget)(); }
-
-void SplitNibbles(const uint64_t* const* bases, const int64_t* steps, const TableArgs& args,
-                  uint8_t* nibbles) {
-  HWY_DYNAMIC_DISPATCH(SplitNibblesOnTarget)(bases, steps, args, nibbles);
-}
-
-void PairNibbles(const uint64_t* words, int64_t count, uint8_t* pairs) {
-  for (int64_t i = 0; i < count; ++i, words += kBitOutputs) {
-    for (int nibble = 0; nibble < kNibbles; ++nibble) {
-      for (int pair = 0; pair < kTablePairs; ++pair) {
-        const uint64_t first = words[2 * pair] >> (4 * nibble) & 15;
-        const uint64_t second = words[2 * pair + 1] >> (4 * nibble) & 15;
-        *pairs++ = static_cast<uint8_t>(first | second << 4);
-      }
-    }
-  }
-}
 
 void CountByTables(const TableArgs& args) { HWY_DYNAMIC_DISPATCH(CountByTablesOnTarget)(args); }
 

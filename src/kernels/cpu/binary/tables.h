@@ -7,6 +7,9 @@
 
 namespace fettle::kernels {
 
+/// Outputs that one entry of a table counts for, and nibbles of a word.
+inline constexpr int kTableOutputs = 2, kTablePairs = kBitOutputs / kTableOutputs, kNibbles = 16;
+
 /// Pixels that one vector of bytes has here, a divisor of 64; 0 where there are no vectors.
 int TablePixels();
 

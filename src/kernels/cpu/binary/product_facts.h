@@ -1,0 +1,25 @@
+// What kernels of BinaryConv and BinaryMatMul on the CPU know of a group before they are prepared.
+#pragma once
+
+#include <vector>
+
+#include "kernels/cpu/binary/geometry.h"
+#include "kernels/kernel.h"
+#include "kernels/match/bits.h"
+
+namespace fettle::kernels {
+
+struct ProductFacts : BitProduct {
+  BitGeometry geometry;
+  bool by_tables = false;
+};
+
+Result<ProductFacts> ReadProduct(const ir::Graph& group, const Device& device);
+/// The same for tables: below half a vector of pixels most look-ups would be for nothing.
+Result<ProductFacts> ReadForTables(const ir::Graph& group, const Device& device);
+
+/// Floats of convolutions lie channels last.
+Result<std::vector<StateAssignment>> ProductStates(const ir::Graph& group,
+                                                   const ProductFacts& facts, const Device& device);
+
+}  // namespace fettle::kernels
