@@ -158,12 +158,13 @@ class Pages(unittest.TestCase):
 
     @unittest.skipUnless(SHOTS, "no folder for screenshots was named")
     def test_screenshots(self):
+        SHOTS.mkdir(parents=True, exist_ok=True)
         for name, dark, size in (("light", False, WIDE), ("dark", True, WIDE), ("phone", False, PHONE), ("phone_dark", True, PHONE)):
             self.open("report.html", dark, size)
             height = self.driver.execute_script("return document.documentElement.scrollHeight")
             self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
                 "width": size[0], "height": height, "deviceScaleFactor": 1, "mobile": size == PHONE})
-            self.driver.save_screenshot(str(SHOTS / f"report_{name}.png"))
+            self.assertTrue(self.driver.save_screenshot(str(SHOTS / f"report_{name}.png")))
 
 
 if __name__ == "__main__":
