@@ -5,7 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "kernels/backend.h"
+#include "kernels/opencl/probe/probe.h"
 #include "tests/kernels/kernel_check.h"
 #include "tests/opencl_device.h"
 
@@ -154,6 +157,18 @@ TEST_F(OpenClMma, TheProbeRunsTheInstructions) {
   EXPECT_TRUE(probed->available);
   EXPECT_TRUE(probed->warpgroups);
   EXPECT_TRUE(probed->byte_warpgroups);
+}
+
+TEST_F(OpenClMma, TheirCeilingsAreRatesOfOperations) {
+  const auto ceilings = ProbeOpenCl(*device_, {.for_bounds = false, .only = " mma"});
+  ASSERT_TRUE(ceilings.ok()) << ceilings.status().message();
+  std::map<std::string, std::string> units;
+  for (const Ceiling& ceiling : *ceilings) {
+    EXPECT_TRUE(ceiling.status.ok()) << ceiling.name << ": " << ceiling.status.message();
+    units.emplace(ceiling.name, ceiling.unit);
+  }
+  EXPECT_EQ(units, (std::map<std::string, std::string>{
+                       {"f16 mma", "FLOP/s"}, {"int8 mma", "OP/s"}, {"tf32 mma", "FLOP/s"}}));
 }
 
 TEST_F(OpenClMma, ProductsAgreeWithTheOracle) {
