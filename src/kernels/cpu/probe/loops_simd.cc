@@ -1,5 +1,6 @@
 #include <hwy/targets.h>
 
+#include "kernels/cpu/probe/chains.h"
 #include "kernels/cpu/probe/loops.h"
 #include "kernels/cpu/simd/targets.h"
 
@@ -161,7 +162,12 @@ int64_t Dependent(int64_t rounds) {
   HideVector(m);
   HideVector(a);
   auto x = hn::Set(d, Step::Start(1));
-  for (int64_t r = 0; r < rounds; ++r) x = Step::Next(x, m, a), HideVector(x);
+  int64_t r = 0;
+  for (; r + kLinksPerRound <= rounds; r += kLinksPerRound) {
+#pragma GCC unroll 16
+    for (int64_t i = 0; i < kLinksPerRound; ++i) x = Step::Next(x, m, a), HideVector(x);
+  }
+  for (; r < rounds; ++r) x = Step::Next(x, m, a), HideVector(x);
   return hn::GetLane(x) == Step::After(Step::Start(1), rounds) ? rounds : 0;
 }
 
