@@ -36,7 +36,7 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
         form_(form),
         has_scales_(has_scales),
         tail_(std::move(tail)),
-        rows_(TakesRows(facts.product, form) ? tail_.ForRows() : std::nullopt),
+        rows_(tail_.ForRows(form, facts.product.outputs / facts.product.groups)),
         blob_(facts.product, facts.to_bits),
         counter_(facts.product, blob_, facts.geometry, facts.by_tables),
         factors_(FactorsOf(facts.product)),
@@ -249,11 +249,6 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
     if (first / 8 + 1 != used) return;
     for (int64_t i = 0; i < task.pixels; ++i)
       std::fill_n(y + i * bytes + used, bytes - used, uint8_t{0});
-  }
-
-  static bool TakesRows(const ops::BinaryProduct& product, FloatForm form) {
-    return (form == FloatForm::kScaled || form == FloatForm::kOnes) &&
-           RowTail::Takes(product.outputs / product.groups);
   }
 
   ProductFacts facts_;

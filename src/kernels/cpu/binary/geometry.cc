@@ -35,20 +35,24 @@ Result<BitGeometry> BitGeometry::Make(const ops::BinaryProduct& product) {
     g.beside_.push_back(
         product.pad_bit.value_or(false) ? ops::WordMask(product.channels, i % g.words_) : 0);
   }
-  for (int64_t d = 0; d < g.kernel_[0]; ++d) {
-    for (int64_t h = 0; h < g.kernel_[1]; ++h) {
-      for (int64_t w = 0; w < g.kernel_[2]; ++w) {
-        const int64_t row = d * g.dilation_[0] * g.padded_[1] + h * g.dilation_[1];
-        const int64_t at = (row * g.padded_[2] + w * g.dilation_[2]) * g.row_words_;
-        for (int64_t word = 0; word < g.words_; ++word) g.steps_.push_back(at + word);
-      }
-    }
-  }
+  g.FindSteps();
   if (g.copies_ && !product.pad_bit) g.FindClasses(product);
   for (const std::vector<int32_t>& outside : g.outside_)
     g.inside_.push_back(static_cast<int32_t>(g.taps() - std::ssize(outside)));
   if (g.lines_.empty()) g.lines_ = {{0, g.lines()}};
   return g;
+}
+
+void BitGeometry::FindSteps() {
+  for (int64_t d = 0; d < kernel_[0]; ++d) {
+    for (int64_t h = 0; h < kernel_[1]; ++h) {
+      for (int64_t w = 0; w < kernel_[2]; ++w) {
+        const int64_t row = d * dilation_[0] * padded_[1] + h * dilation_[1];
+        const int64_t at = (row * padded_[2] + w * dilation_[2]) * row_words_;
+        for (int64_t word = 0; word < words_; ++word) steps_.push_back(at + word);
+      }
+    }
+  }
 }
 
 void BitGeometry::FindClasses(const ops::BinaryProduct& product) {

@@ -60,6 +60,7 @@ class BitGeometry {
   };
   Place PlaceOf(int64_t pixel) const;
   void Advance(Place& place) const;
+  void FindSteps();
   void FindClasses(const ops::BinaryProduct& product);
   void AddClass(const std::array<ops::TapRange, 3>& ranges);
   void FindEnds(const std::vector<ops::TapRange>& ranges);

@@ -85,7 +85,9 @@ uint64_t* ProductTail::BitsAt(const LaunchArgs& args, const Block& block) const 
          block.column / ops::kWordBits;
 }
 
-std::optional<RowTail> ProductTail::ForRows() const {
+std::optional<RowTail> ProductTail::ForRows(FloatForm form, int64_t outputs) const {
+  const bool are_sums = form == FloatForm::kScaled || form == FloatForm::kOnes;
+  if (!are_sums || !RowTail::Takes(outputs)) return std::nullopt;
   std::optional<RowSteps> to_floats = RowSteps::Of(to_floats_),
                           to_packed = RowSteps::Of(to_packed_);
   if (!to_floats || !to_packed || to_floats->count() + to_packed->count() > RowTail::kMaxSteps)

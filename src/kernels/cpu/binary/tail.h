@@ -1,10 +1,12 @@
 // What follows a product of bits in its group: element-wise operators and, at the end, PackBits.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <vector>
 
 #include "kernels/cpu/binary/pack_row.h"
+#include "kernels/cpu/binary/results.h"
 #include "kernels/cpu/binary/row_tail.h"
 #include "kernels/cpu/elementwise/program.h"
 #include "kernels/kernel.h"
@@ -25,8 +27,8 @@ class ProductTail {
   bool needs_floats() const { return !facts_.stores_floats(); }
   int float_output() const { return facts_.float_output; }
   void AppendPacks(std::vector<PackRequest>& packs) const;
-  /// The same for RunRowTail, where it can; it must not outlive the tail.
-  std::optional<RowTail> ForRows() const;
+  /// The same for RunRowTail, where it can; it must not outlive the tail. `outputs` of a group.
+  std::optional<RowTail> ForRows(FloatForm form, int64_t outputs) const;
 
   /// A block of results: rows of the output's pixels, channels [column, column + columns), of which
   /// `column` begins a word.
