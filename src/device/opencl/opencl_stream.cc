@@ -1,7 +1,5 @@
 #include "device/opencl/opencl_stream.h"
 
-#include <cstring>
-
 namespace fettle {
 namespace {
 
@@ -167,34 +165,6 @@ Status OpenClStream::Wait(const OpenClEvent& event) {
                       "OpenCL: waiting for a kernel");
 }
 
-Status OpenClStream::ThroughMap(const Location& at, int64_t bytes, cl_map_flags flags,
-                                std::string_view what,
-                                const std::function<void(std::byte* there)>& transfer) {
-  const OpenClApi& api = device_->api();
-  auto* const memory = static_cast<cl_mem>(at.base);
-  cl_int code = CL_SUCCESS;
-  void* there = nullptr;
-  Waited([&] {
-    there = api.EnqueueMapBuffer(queue_, memory, CL_TRUE, flags, at.offset, bytes, 0, nullptr,
-                                 nullptr, &code);
-    return code;
-  });
-  RETURN_IF_ERROR(OpenClStatus(code, what));
-  ++transfers_.maps;
-  transfer(static_cast<std::byte*>(there));
-  cl_event unmapped = nullptr;
-  const bool has_event = options_.queue_window > 0;
-  RETURN_IF_ERROR(OpenClStatus(
-      api.EnqueueUnmapMemObject(queue_, memory, there, 0, nullptr, has_event ? &unmapped : nullptr),
-      what));
-  return has_event ? WaitForWindow(Own(unmapped)) : OkStatus();
-}
-
-Status OpenClStream::FinishTransfer(cl_int code, cl_event event, std::string_view what) {
-  if (event != nullptr) timed_.push_back(Own(event));
-  return OpenClStatus(code, what);
-}
-
 /// Waits for the command that is queue_window behind, never for all.
 Status OpenClStream::WaitForWindow(const OpenClEvent& event) {
   window_.push_back(event);
@@ -202,82 +172,6 @@ Status OpenClStream::WaitForWindow(const OpenClEvent& event) {
   const OpenClEvent oldest = std::move(window_.front());
   window_.pop_front();
   return Wait(oldest);
-}
-
-Status OpenClStream::WriteBuffer(const Location& to, const void* from, int64_t bytes) {
-  constexpr std::string_view kWhat = "OpenCL: writing a buffer";
-  if (bytes == 0) return OkStatus();
-  if (device_->facts().unified_memory)
-    return ThroughMap(to, bytes, CL_MAP_WRITE_INVALIDATE_REGION, kWhat,
-                      [&](std::byte* there) { std::memcpy(there, from, bytes); });
-  CountCopy(bytes);
-  cl_event event = nullptr;
-  const cl_int code = Waited([&] {
-    return device_->api().EnqueueWriteBuffer(queue_, static_cast<cl_mem>(to.base), CL_TRUE,
-                                             to.offset, bytes, from, 0, nullptr,
-                                             EventOfTransfer(event));
-  });
-  return FinishTransfer(code, event, kWhat);
-}
-
-Status OpenClStream::ReadBuffer(void* to, const Location& from, int64_t bytes) {
-  constexpr std::string_view kWhat = "OpenCL: reading a buffer";
-  if (bytes == 0) return OkStatus();
-  if (device_->facts().unified_memory)
-    return ThroughMap(from, bytes, CL_MAP_READ, kWhat,
-                      [&](const std::byte* there) { std::memcpy(to, there, bytes); });
-  CountCopy(bytes);
-  cl_event event = nullptr;
-  const cl_int code = Waited([&] {
-    return device_->api().EnqueueReadBuffer(queue_, static_cast<cl_mem>(from.base), CL_TRUE,
-                                            from.offset, bytes, to, 0, nullptr,
-                                            EventOfTransfer(event));
-  });
-  return FinishTransfer(code, event, kWhat);
-}
-
-namespace {
-
-bool IsImage(const DeviceMemory& memory) {
-  return memory.request().kind == MemoryKind::kImage2d ||
-         memory.request().kind == MemoryKind::kImage1d;
-}
-
-/// The rows of an image that `bytes` fill: {width, height, 1}.
-std::array<size_t, 3> RegionOf(const MemoryRequest& image, int64_t bytes) {
-  const int64_t row = StorageBytes(image.storage, image.width * 4);
-  return {static_cast<size_t>(image.width), static_cast<size_t>(bytes / row), 1};
-}
-
-constexpr size_t kOrigin[3] = {0, 0, 0};
-
-}  // namespace
-
-Status OpenClStream::Write(const DeviceMemory& to, int64_t offset, const void* from,
-                           int64_t bytes) {
-  if (!IsImage(to)) return WriteBuffer(to.location(offset), from, bytes);
-  if (bytes == 0) return OkStatus();
-  CountCopy(bytes);
-  cl_event event = nullptr;
-  const cl_int code = Waited([&] {
-    return device_->api().EnqueueWriteImage(queue_, static_cast<cl_mem>(to.base()), CL_TRUE,
-                                            kOrigin, RegionOf(to.request(), bytes).data(), 0, 0,
-                                            from, 0, nullptr, EventOfTransfer(event));
-  });
-  return FinishTransfer(code, event, "OpenCL: writing an image");
-}
-
-Status OpenClStream::Read(void* to, const DeviceMemory& from, int64_t offset, int64_t bytes) {
-  if (!IsImage(from)) return ReadBuffer(to, from.location(offset), bytes);
-  if (bytes == 0) return OkStatus();
-  CountCopy(bytes);
-  cl_event event = nullptr;
-  const cl_int code = Waited([&] {
-    return device_->api().EnqueueReadImage(queue_, static_cast<cl_mem>(from.base()), CL_TRUE,
-                                           kOrigin, RegionOf(from.request(), bytes).data(), 0, 0,
-                                           to, 0, nullptr, EventOfTransfer(event));
-  });
-  return FinishTransfer(code, event, "OpenCL: reading an image");
 }
 
 Status OpenClStream::Synchronise() {

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <random>
+
+#include "solver/bounded/priced_memory.h"
 
 namespace fettle::solver {
 namespace {
@@ -36,18 +37,10 @@ class TreeSearch {
         options_(options),
         random_(options.seed),
         factors_of_(FactorsByVariable(problem.network)),
-        held_of_(problem.network.unary.size()),
-        prices_(prices),
+        memory_(problem, prices, start, 1e-12 * options.hottest),
         in_tree_(problem.network.unary.size(), 0),
         values_(std::move(start)) {
     PenaliseForbidden();
-    for (size_t i = 0; i < problem.held.size(); ++i) {
-      held_of_[Index(problem.held[i].variable)].push_back(static_cast<int>(i));
-    }
-    load_ = Load(problem_, values_);
-    overload_ = Overload();
-    const double highest = prices.empty() ? 0 : *std::max_element(prices.begin(), prices.end());
-    least_weight_ = weight_ = std::max(4 * highest, 1e-12 * options.hottest);
   }
 
   std::optional<Assignment> Run() {
@@ -57,7 +50,7 @@ class TreeSearch {
     for (int64_t move = 0; move < options_.moves; ++move) {
       if (move % kPeriod == 0) {
         if (options_.deadline.Passed()) break;
-        AdaptWeight();
+        memory_.AdaptWeight();
       }
       Move(options_.hottest * std::exp(cooling * static_cast<double>(move)));
     }
@@ -90,36 +83,18 @@ class TreeSearch {
   /// Gumbel: the least cost minus noise is a sample of the Boltzmann distribution.
   double Noise() { return -std::log(Waiting()); }
 
-  double Overload() const {
-    double sum = 0;
-    for (size_t t = 0; t < load_.size(); ++t) {
-      sum += static_cast<double>(std::max<int64_t>(0, load_[t] - problem_.capacity[t]));
-    }
-    return sum;
-  }
-
-  /// Heavier while nothing fits, lighter while all does; prices follow.
-  void AdaptWeight() {
-    weight_ = overload_ > 0 ? weight_ * 1.2 : std::max(least_weight_, weight_ / 1.1);
-    price_sums_.assign(load_.size() + 1, 0);
-    for (size_t t = 0; t < load_.size(); ++t) {
-      const double extra = load_[t] > problem_.capacity[t] ? weight_ : 0;
-      price_sums_[t + 1] = price_sums_[t] + prices_[t] + extra;
-    }
-  }
-
   void Move(Cost temperature) {
     GrowTree();
     for (size_t i = 0; i < tree_.size; ++i) SetCosts(tree_.nodes[i], temperature);
     for (size_t i = tree_.size; i-- > 1;) SendToParent(tree_.nodes[i]);
     old_values_ = values_;
-    const double old_overload = overload_;
+    const double old_overload = memory_.overload();
     if (TakeBestValues()) {
-      overload_ = Overload();
-      const double worse = weight_ * (overload_ - old_overload);
+      memory_.Sum();
+      const double worse = memory_.weight() * (memory_.overload() - old_overload);
       if (worse > temperature * Waiting()) {
         Undo();
-        overload_ = old_overload;
+        memory_.set_overload(old_overload);
       } else {
         RememberIfBetter();
       }
@@ -187,14 +162,7 @@ class TreeSearch {
     const int v = node.variable;
     node.costs = problem_.network.unary[Index(v)];
     for (Cost& cost : node.costs) cost -= temperature * Noise();
-    for (const int index : held_of_[Index(v)]) {
-      const Held& held = problem_.held[Index(index)];
-      const double price = price_sums_[Index(held.end)] - price_sums_[Index(held.begin)];
-      if (price == 0) continue;
-      for (size_t x = 0; x < node.costs.size(); ++x) {
-        node.costs[x] += price * static_cast<double>(held.bytes[x]);
-      }
-    }
+    memory_.AddPrices(v, node.costs);
     for (const int f : factors_of_[Index(v)]) {
       const Factor& factor = problem_.network.factors[Index(f)];
       const auto inside = std::count_if(factor.scope.begin(), factor.scope.end(),
@@ -256,16 +224,11 @@ class TreeSearch {
     const int old = values_[Index(variable)];
     if (old == value) return;
     values_[Index(variable)] = value;
-    for (const int index : held_of_[Index(variable)]) {
-      const Held& held = problem_.held[Index(index)];
-      const int64_t more = held.bytes[Index(value)] - held.bytes[Index(old)];
-      if (more == 0) continue;
-      for (int t = held.begin; t < held.end; ++t) load_[Index(t)] += more;
-    }
+    memory_.Change(variable, old, value);
   }
 
   void RememberIfBetter() {
-    if (overload_ > 0) return;
+    if (memory_.overload() > 0) return;
     const Cost cost = Sum(problem_.network, values_);
     if (cost >= best_cost_ || cost - problem_.network.constant > forbidden_cost_) return;
     best_cost_ = cost;
@@ -276,12 +239,8 @@ class TreeSearch {
   TreeSearchOptions options_;
   std::mt19937_64 random_;
   std::vector<std::vector<int>> factors_of_;
-  std::vector<std::vector<int>> held_of_;
-  std::vector<double> prices_;
-  std::vector<double> price_sums_;  // of the steps before each, what overloads add included
+  PricedMemory memory_;
   Cost forbidden_cost_ = 0;
-  double weight_ = 0;  // cost of a byte of overload
-  double least_weight_ = 0;
 
   Tree tree_;
   std::vector<char> in_tree_;
@@ -289,8 +248,6 @@ class TreeSearch {
 
   Assignment values_;
   Assignment old_values_;
-  std::vector<int64_t> load_;
-  double overload_ = 0;
   std::optional<Assignment> best_;
   Cost best_cost_ = kForbidden;
 };

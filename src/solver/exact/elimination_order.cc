@@ -9,13 +9,13 @@ namespace fettle::solver {
 namespace {
 
 /// Orders with no larger table are good enough at the first try.
-constexpr double kSmallTable = 1 << 14;
+constexpr double kSmallElimination = 1 << 14;
 constexpr int kMoreTries = 6;
 
 /// Eliminates variables of a graph of neighbours, greedily.
-class OrderSearch {
+class EliminationSearch {
  public:
-  explicit OrderSearch(const Network& network)
+  explicit EliminationSearch(const Network& network)
       : network_(network), neighbours_(network.unary.size()), version_(network.unary.size(), 0) {
     for (const Factor& factor : network.factors) {
       for (const int v : factor.scope) Connect(v, factor.scope);
@@ -99,10 +99,10 @@ double EliminationOrder::Bytes() const {
 }
 
 EliminationOrder FindOrder(const Network& network) {
-  EliminationOrder best = OrderSearch(network).Run(0);
-  if (best.largest <= kSmallTable) return best;
+  EliminationOrder best = EliminationSearch(network).Run(0);
+  if (best.largest <= kSmallElimination) return best;
   for (int seed = 1; seed <= kMoreTries; ++seed) {
-    EliminationOrder order = OrderSearch(network).Run(static_cast<uint64_t>(seed));
+    EliminationOrder order = EliminationSearch(network).Run(static_cast<uint64_t>(seed));
     if (order.sums < best.sums) best = std::move(order);
   }
   return best;

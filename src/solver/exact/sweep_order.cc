@@ -9,9 +9,9 @@ namespace {
 
 /// Orders in which to take the variables: each begins somewhere and then takes the variable that
 /// leaves the fewest combinations of live values.
-class OrderSearch {
+class SweepOrderSearch {
  public:
-  explicit OrderSearch(const Network& network)
+  explicit SweepOrderSearch(const Network& network)
       : network_(network), factors_(FactorsByVariable(network)) {}
 
   std::vector<int> Run() {
@@ -115,6 +115,6 @@ class OrderSearch {
 
 }  // namespace
 
-std::vector<int> FindSweepOrder(const Network& network) { return OrderSearch(network).Run(); }
+std::vector<int> FindSweepOrder(const Network& network) { return SweepOrderSearch(network).Run(); }
 
 }  // namespace fettle::solver

@@ -5,15 +5,9 @@
 #include <functional>
 
 #include "base/clock.h"
+#include "tuner/measure/effort.h"
 
 namespace fettle::tuner {
-
-/// A guess at what measuring one candidate takes, in seconds on an imagined machine: `expecting`
-/// for the oracle and the inputs, 0 where they are known; `running` for verifying and timing.
-struct Effort {
-  double expecting = 0;
-  double running = 0;
-};
 
 /// Not synchronised.
 class Allowance {

@@ -8,20 +8,15 @@
 #include "kernels/backend.h"
 #include "kernels/cpu/probe/fma.h"
 #include "tuner/measure/clock_watch.h"
+#include "tuner/measure/effort.h"
 #include "tuner/measure/expectation_cache.h"
 #include "tuner/measure/interruptions.h"
-#include "tuner/measure/oracle_cost.h"
 #include "tuner/measure/outcome.h"
 #include "tuner/measure/verify.h"
 #include "tuner/measure/workbench.h"
 
 namespace fettle::tuner {
 namespace {
-
-/// For guesses: of a reference's step; of an element in making inputs, in verifying it; launches
-/// for a candidate, and what else each one costs.
-constexpr double kStepSeconds = 4e-9, kFillSeconds = 8e-9, kTouchSeconds = 4e-9;
-constexpr double kLaunches = 10, kOverheadSeconds = 1.5e-3;
 
 std::function<int64_t()> InterruptionsOf(const MeasureOptions& options) {
   return options.interruptions || options.now_ns ? options.interruptions : Interruptions;
@@ -52,20 +47,8 @@ class Bench::Impl {
 
   Effort Guess(const Candidate& candidate, double us) const {
     const kernels::Problem& problem = candidate.problem;
-    double inputs = 0, outputs = 0;
-    for (ir::ValueId id : problem.group->inputs)
-      inputs += static_cast<double>(problem.shape(id).elements());
-    for (ir::ValueId id : problem.group->outputs)
-      outputs += static_cast<double>(problem.shape(id).elements());
-    Effort effort = GuessLaunches(inputs + outputs, us);
-    if (expectations_.Has(problem.group)) return effort;
-    const double steps = GuessSteps(*problem.group, static_cast<double>(options_.whole_macs));
-    effort.expecting = kStepSeconds * steps / pool_threads_ + kFillSeconds * inputs;
-    return effort;
-  }
-
-  static Effort GuessLaunches(double elements, double us) {
-    return {0, kOverheadSeconds + kTouchSeconds * elements + kLaunches * us * 1e-6};
+    if (expectations_.Has(problem.group)) return GuessKnown(problem, us);
+    return GuessUnknown(problem, us, static_cast<double>(options_.whole_macs), pool_threads_);
   }
 
   std::vector<Row> Race(std::span<const Candidate> candidates, std::span<const Row> known) {
@@ -279,8 +262,7 @@ Effort Bench::Guess(const Candidate& candidate, double us) const {
 }
 
 Effort Bench::GuessConversion(const Shape& shape, const State& from, const State& to) const {
-  const double us = static_cast<double>(StateBytes(shape, from) + StateBytes(shape, to)) * 1e-4;
-  return Impl::GuessLaunches(2 * static_cast<double>(shape.elements()), us);
+  return GuessCopy(shape, from, to);
 }
 
 std::vector<Row> Bench::Race(std::span<const Candidate> candidates, std::span<const Row> known) {

@@ -1,38 +1,26 @@
 #include "tuner/network/slot.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 namespace fettle::tuner {
 namespace {
 
-/// A share of the best time that is worth having: less is noise.
-constexpr double kWorthwhileGain = 0.02;
 /// Sets that fail before nothing else of a slot is tried.
 constexpr size_t kMostFailures = 3;
-/// Sets within this share of the best may be the best.
-constexpr double kFinalistShare = 0.04;
-
-bool IsUsable(const Row& row) {
-  return row.status == Row::Status::kOk || row.status == Row::Status::kStopped;
-}
-
-/// The time of a row, or what it is at least.
-double LeastUs(const Row& row) {
-  return row.status == Row::Status::kOk ? row.median_us : row.low_us;
-}
 
 }  // namespace
 
 SlotSearch::SlotSearch(kernels::Params defaults, const SlotOptions& options, MakeStart make_start)
-    : defaults_(std::move(defaults)), options_(options), make_start_(std::move(make_start)) {}
+    : defaults_(std::move(defaults)),
+      options_(options),
+      make_start_(std::move(make_start)),
+      results_(defaults_) {}
 
 void SlotSearch::Recall(const planner::Proposal& proposal, const Row& row) {
   if (!options_.scope.Allows(proposal.params)) return;
   // Whoever killed the process may not have meant the set.
   if (row.status == Row::Status::kCrashed && row.samples < kFatalCrashes) return;
-  if (!row.prior) return Record(proposal, row);
+  if (!row.prior) return results_.Record(proposal, row);
   if (!IsUsable(row)) return;
   priors_.push_back({proposal, LeastUs(row)});
   std::stable_sort(priors_.begin(), priors_.end(),
@@ -44,8 +32,7 @@ void SlotSearch::Ban(const std::optional<kernels::Params>& params, const std::st
     ban_ = reason;
     return;
   }
-  banned_.insert(*params);
-  if (Result* known = Find(*params); known != nullptr) known->banned = true;
+  results_.Ban(*params);
 }
 
 void SlotSearch::SetBounds(double bound_us, double prior_share) {
@@ -53,37 +40,11 @@ void SlotSearch::SetBounds(double bound_us, double prior_share) {
   prior_share_ = prior_share;
 }
 
-SlotSearch::Result* SlotSearch::Find(const kernels::Params& params) {
-  const auto found = std::find_if(results_.begin(), results_.end(), [&](const Result& result) {
-    return result.proposal->params == params;
-  });
-  return found == results_.end() ? nullptr : &*found;
-}
-
-const SlotSearch::Result* SlotSearch::Best() const {
-  const Result* best = nullptr;
-  for (const Result& result : results_) {
-    if (result.banned || !IsUsable(result.row)) continue;
-    if (best == nullptr || LeastUs(result.row) < LeastUs(best->row)) best = &result;
-  }
-  return best;
-}
-
-double SlotSearch::best_us() const {
-  double best = std::numeric_limits<double>::infinity();
-  for (const Result& result : results_)
-    if (!result.banned && result.row.status == Row::Status::kOk)
-      best = std::min(best, result.row.median_us);
-  return best;
-}
-
 double SlotSearch::gain() const {
-  for (const Result& result : results_) {
-    if (result.proposal->params != defaults_) continue;
-    if (result.row.status != Row::Status::kOk || result.row.median_us <= 0) return 1;
-    return best_us() / result.row.median_us;
-  }
-  return 1;
+  const SlotResult* usual = results_.Find(defaults_);
+  if (usual == nullptr || usual->row.status != Row::Status::kOk || usual->row.median_us <= 0)
+    return 1;
+  return best_us() / usual->row.median_us;
 }
 
 double SlotSearch::PriorOf(const kernels::Params& params) const {
@@ -95,7 +56,7 @@ double SlotSearch::PriorOf(const kernels::Params& params) const {
 /// The fastest prior, if it may be faster than what was measured.
 const SlotSearch::Prior* SlotSearch::PendingPrior() const {
   if (priors_.empty() || options_.evaluations == 0 || given_up_) return nullptr;
-  const Result* best = Best();
+  const SlotResult* best = results_.Best();
   const bool may_win = best == nullptr || priors_[0].us * prior_share_ < LeastUs(best->row);
   return may_win ? &priors_[0] : nullptr;
 }
@@ -106,15 +67,15 @@ bool SlotSearch::IsOver() const {
   if (exhausted_ || given_up_ ||
       static_cast<int64_t>(results_.size() + priors_.size()) >= options_.evaluations)
     return true;
-  const Result* best = Best();
+  const SlotResult* best = results_.Best();
   if (best == nullptr) return results_.size() >= kMostFailures;
-  if (hopeless_ || LeastUs(best->row) <= bound_us_ * (1 + kWorthwhileGain)) return true;
+  if (hopeless_ || LeastUs(best->row) <= bound_us_ * (1 + SlotResults::kWorthwhileGain))
+    return true;
   return HasNoPatience();
 }
 
 bool SlotSearch::HasNoPatience() const {
-  return options_.patience > 0 &&
-         static_cast<int64_t>(results_.size() - progress_at_) > options_.patience;
+  return options_.patience > 0 && results_.since_progress() > options_.patience;
 }
 
 bool SlotSearch::is_finished() const {
@@ -128,7 +89,8 @@ bool SlotSearch::is_closed() const {
 
 std::optional<kernels::Params> SlotSearch::AskDefault() {
   if (asked_) return asked_->params;
-  if (options_.evaluations == 0 || !ban_.empty() || Find(defaults_) != nullptr) return std::nullopt;
+  if (options_.evaluations == 0 || !ban_.empty() || results_.Find(defaults_) != nullptr)
+    return std::nullopt;
   asked_ = planner::Proposal{defaults_, "default", true};
   to_the_end_ = true;
   return defaults_;
@@ -145,7 +107,7 @@ std::optional<kernels::Params> SlotSearch::Ask() {
   } else if (!IsOver()) {
     asked_ = NextOfSearch();
   }
-  const Result* const best = Best();
+  const SlotResult* const best = results_.Best();
   if (!asked_ && best != nullptr && best->row.status == Row::Status::kStopped) {
     asked_ = *best->proposal;
     to_the_end_ = true;
@@ -177,7 +139,7 @@ std::optional<planner::Proposal> SlotSearch::NextOfSearch() {
     const std::optional<Point> point = search_->Ask();
     if (!point) break;
     const kernels::Params params = start_->space.ParamsOf(*point);
-    if (const Result* known = Find(params); known != nullptr) {
+    if (const SlotResult* known = results_.Find(params); known != nullptr) {
       search_->Tell(IsUsable(known->row) ? std::optional(LeastUs(known->row) * 1e-3)
                                          : std::nullopt);
       continue;
@@ -202,8 +164,8 @@ void SlotSearch::Tell(const Row& row) {
   FETTLE_CHECK(asked_.has_value(), "Tell without Ask");
   const planner::Proposal told = *std::exchange(asked_, std::nullopt);
   std::erase_if(priors_, [&](const Prior& one) { return one.proposal.params == told.params; });
-  if (Find(told.params) != nullptr) return Correct(told.params, row);
-  Record(told, row);
+  if (results_.Find(told.params) != nullptr) return Correct(told.params, row);
+  results_.Record(told, row);
   if (search_ == nullptr) return;
   const std::optional<Point> point = search_->Ask();
   if (point && start_->space.ParamsOf(*point) == told.params)
@@ -215,52 +177,18 @@ void SlotSearch::Postpone(const Row& prior) {
   Recall(*std::exchange(asked_, std::nullopt), prior);
 }
 
-void SlotSearch::Record(planner::Proposal proposal, const Row& row) {
-  proposal.is_default = proposal.params == defaults_;
-  const bool banned = banned_.contains(proposal.params);
-  results_.push_back({std::make_shared<const planner::Proposal>(std::move(proposal)), row, banned});
-  if (banned || !IsUsable(row)) return;
-  if (progress_us_ == 0 || LeastUs(row) < progress_us_ * (1 - kWorthwhileGain)) {
-    progress_us_ = LeastUs(row);
-    progress_at_ = results_.size();
-  }
-}
-
-void SlotSearch::Correct(const kernels::Params& params, const Row& row) {
-  Result* known = Find(params);
-  FETTLE_CHECK(known != nullptr, "a set that was never measured");
-  known->row = row;
-}
-
-const Row& SlotSearch::RowOf(const kernels::Params& params) const {
-  const Result* known = const_cast<SlotSearch*>(this)->Find(params);
-  FETTLE_CHECK(known != nullptr, "a set that was never measured");
-  return known->row;
-}
-
-planner::EntryCost SlotSearch::CostOf(const Result& result) const {
-  auto proposal = std::make_shared<planner::Proposal>(*result.proposal);
-  proposal->evaluations = static_cast<int64_t>(results_.size());
-  return {.us = LeastUs(result.row),
-          .measured = result.row.status == Row::Status::kOk,
-          .seen_us = LeastUs(result.row),
-          .host_us = result.row.host_us,
-          .error = result.row.error,
-          .proposal = std::move(proposal)};
-}
-
 planner::EntryCost SlotSearch::cost() const {
   if (!ban_.empty()) return {.us = bound_us_, .banned = ban_};
-  const Result* best = Best();
+  const SlotResult* best = results_.Best();
   const Prior* prior = PendingPrior();
   const bool over = IsOver();
   planner::EntryCost cost{.us = bound_us_};
   if (best == nullptr) {
     if (prior != nullptr) cost.us = std::max(bound_us_, prior->us * prior_share_);
-    if (over && prior == nullptr) cost.banned = WhyNone();
+    if (over && prior == nullptr) cost.banned = results_.WhyNone();
     return cost;
   }
-  cost = CostOf(*best);
+  cost = results_.CostOf(*best);
   cost.measured = cost.measured && ((over && prior == nullptr) || options_.evaluations == 0);
   if (cost.measured) return cost;
   double least = over ? cost.us : options_.least_of_best * cost.us;
@@ -271,43 +199,14 @@ planner::EntryCost SlotSearch::cost() const {
 
 planner::EntryCost SlotSearch::cost_as_measured() const {
   if (!ban_.empty()) return {.us = bound_us_, .banned = ban_};
-  const Result* best = nullptr;
-  for (const Result& result : results_) {
-    if (result.banned || result.row.status != Row::Status::kOk) continue;
-    if (best == nullptr || result.row.median_us < best->row.median_us) best = &result;
-  }
+  const SlotResult* best = results_.BestTimed();
   return best == nullptr ? planner::EntryCost{.us = bound_us_, .banned = "not measured"}
-                         : CostOf(*best);
-}
-
-/// Why no set may be taken.
-std::string SlotSearch::WhyNone() const {
-  const auto failed = std::find_if(results_.begin(), results_.end(), [](const Result& result) {
-    return !IsUsable(result.row) && !result.row.reason.empty();
-  });
-  return failed == results_.end() ? "it failed before" : failed->row.reason;
-}
-
-std::vector<planner::Proposal> SlotSearch::finalists(size_t most) const {
-  std::vector<const Result*> close;
-  const double best = best_us();
-  for (const Result& result : results_) {
-    if (!result.banned && result.row.status == Row::Status::kOk && result.row.low_us <= best &&
-        result.row.median_us <= best * (1 + kFinalistShare))
-      close.push_back(&result);
-  }
-  std::stable_sort(close.begin(), close.end(), [](const Result* a, const Result* b) {
-    return a->row.median_us < b->row.median_us;
-  });
-  std::vector<planner::Proposal> finalists;
-  for (const Result* result : close)
-    if (finalists.size() < most) finalists.push_back(*result->proposal);
-  return finalists;
+                         : results_.CostOf(*best);
 }
 
 std::vector<planner::Proposal> SlotSearch::proposals() const {
   std::vector<planner::Proposal> all;
-  for (const Result& result : results_) all.push_back(*result.proposal);
+  for (const SlotResult& result : results_.all()) all.push_back(*result.proposal);
   for (const Prior& prior : priors_) all.push_back(prior.proposal);
   return all;
 }

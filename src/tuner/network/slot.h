@@ -5,11 +5,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "planner/cost_source.h"
+#include "tuner/network/slot_results.h"
 #include "tuner/network/slot_space.h"
 #include "tuner/search/search.h"
 #include "tuner/store/store.h"
@@ -72,7 +72,7 @@ class SlotSearch {
   /// Instead of Tell: what is known of the set is a prior.
   void Postpone(const Row& prior);
   /// Better times of sets that were measured before.
-  void Correct(const kernels::Params& params, const Row& row);
+  void Correct(const kernels::Params& params, const Row& row) { results_.Correct(params, row); }
 
   /// Microseconds: while open an admissible bound, then the best.
   planner::EntryCost cost() const;
@@ -82,8 +82,8 @@ class SlotSearch {
   /// Closed by what was measured of this slot, not by hopes or bounds that others taught.
   bool is_finished() const;
   /// The sets that may be the best one, at most `most`, best first; one where it is clear.
-  std::vector<planner::Proposal> finalists(size_t most) const;
-  const Row& RowOf(const kernels::Params& params) const;
+  std::vector<planner::Proposal> finalists(size_t most) const { return results_.finalists(most); }
+  const Row& RowOf(const kernels::Params& params) const { return results_.RowOf(params); }
 
   /// All that was measured, in order; then the priors.
   std::vector<planner::Proposal> proposals() const;
@@ -91,27 +91,17 @@ class SlotSearch {
   /// The best time over the default's; 1 where nothing else was measured or the default has none.
   double gain() const;
   /// The least time; infinite where there is none.
-  double best_us() const;
+  double best_us() const { return results_.best_us(); }
   bool was_searched() const { return search_ != nullptr || results_.size() > 1; }
 
  private:
-  struct Result {
-    std::shared_ptr<const planner::Proposal> proposal;
-    Row row;
-    bool banned = false;
-  };
   struct Prior {
     planner::Proposal proposal;
     double us = 0;
   };
-  const Result* Best() const;
-  Result* Find(const kernels::Params& params);
   const Prior* PendingPrior() const;
   bool IsOver() const;
   bool HasNoPatience() const;
-  planner::EntryCost CostOf(const Result& result) const;
-  std::string WhyNone() const;
-  void Record(planner::Proposal proposal, const Row& row);
   void BeginSearch();
   std::optional<planner::Proposal> NextOfSearch();
 
@@ -123,12 +113,9 @@ class SlotSearch {
   std::string strategy_;
   bool exhausted_ = false, given_up_ = false, hopeless_ = false;
   double bound_us_ = 0, prior_share_ = 0.85;
-  std::vector<Result> results_;
+  SlotResults results_;
   std::vector<Prior> priors_;  // not measured again so far, fastest first
-  std::set<kernels::Params> banned_;
-  std::string ban_;  // of the whole slot
-  size_t progress_at_ = 0;
-  double progress_us_ = 0;
+  std::string ban_;            // of the whole slot
   std::optional<planner::Proposal> asked_;
   bool to_the_end_ = false;
 };

@@ -8,6 +8,7 @@
 #include "planner/planner.h"
 #include "planner/restrict.h"
 #include "tuner/network/cost_learner.h"
+#include "tuner/network/lossy.h"
 
 namespace fettle::tuner {
 namespace {
@@ -16,22 +17,6 @@ namespace {
 constexpr double kLeastSolveSeconds = 0.05;
 /// Time kept for the last solution, in times of the one before.
 constexpr double kRepeat = 1.5;
-
-/// A conversion of an extracted problem.
-struct Copy {
-  const ir::Value& value;
-  const State& from;
-  const State& to;
-  double error;
-};
-
-Copy CopyOf(const ir::Graph& graph, const planner::Extracted& extracted, const solver::Made& made) {
-  const size_t t = made.tensor;
-  const solver::Conversion& conversion = extracted.problem.tensors[t].conversions[made.conversion];
-  const std::vector<State>& states = extracted.states[t];
-  return {graph.value(extracted.values[t]), states[conversion.from], states[conversion.to],
-          conversion.error};
-}
 
 class Tuner {
  public:
@@ -169,8 +154,7 @@ class Tuner {
   }
 
   EntryId EntryOf(const planner::Extracted& extracted, const solver::Pick& pick) const {
-    const size_t g = pick.group;
-    return {catalogue_.instances[g].kind, extracted.entries[g][pick.choice]};
+    return EntryIdOf(catalogue_, extracted, pick);
   }
 
   /// What the solution uses and nobody has measured.
@@ -246,35 +230,10 @@ class Tuner {
   }
 
   planner::Decision Decide(const planner::Extracted& extracted, const solver::Solution& solution) {
-    ListLossy(extracted, solution);
+    for (Lossy& one :
+         ListLossy({graph_, catalogue_, extracted, solution}, limits_.threads, costs()))
+      report_.lossy.push_back(std::move(one));
     return ToDecision(graph_, catalogue_, extracted, solution, limits_.threads);
-  }
-
-  /// What the solution's choices and conversions lose, and what each saves against the fastest
-  /// choice of its group that loses nothing.
-  void ListLossy(const planner::Extracted& extracted, const solver::Solution& solution) {
-    for (const solver::Pick& pick : solution.picks) {
-      const std::vector<solver::Choice>& choices = extracted.problem.groups[pick.group].choices;
-      const solver::Choice& choice = choices[pick.choice];
-      if (choice.error <= 0) continue;
-      double exact = kNoLimit;
-      for (const solver::Choice& other : choices)
-        if (other.error <= 0) exact = std::min(exact, other.cost);
-      const EntryId id = EntryOf(extracted, pick);
-      const planner::Entry& entry = learner_.EntryOf(id);
-      const planner::Proposal* proposal = extracted.proposals[pick.group][pick.choice].get();
-      report_.lossy.push_back({costs().KeyText(learner_.KindOf(id), entry, proposal),
-                               std::string(entry.kernel->name),
-                               {choice.error, exact - choice.cost}});
-    }
-    for (const solver::Made& made : solution.conversions) {
-      const Copy copy = CopyOf(graph_, extracted, made);
-      if (copy.error <= 0) continue;
-      report_.lossy.push_back(
-          {learned().KeyText(*copy.value.shape, copy.from, copy.to, limits_.threads),
-           "conversion",
-           {copy.error, 0}});
-    }
   }
 
   const ir::Graph& graph_;

@@ -7,6 +7,7 @@
 #include "kernels/cpu/gemm/block.h"
 #include "kernels/cpu/gemm/pack.h"
 #include "kernels/cpu/recurrent/cell.h"
+#include "kernels/cpu/recurrent/weights.h"
 #include "kernels/family.h"
 #include "kernels/match/usual_cell.h"
 #include "tensor/read_floats.h"
@@ -24,9 +25,7 @@ class Recurrent final : public PreparedKernel {
         cell_(cell),
         kernels_(GetMicroKernels()),
         cells_(GetRecurrentCells()),
-        input_weights_(Weights(cell_.input)),
-        state_weights_(Weights(cell_.hidden)),
-        padded_(RoundUp(cell_.hidden, kernels_.nr)) {
+        weights_(cell_, kernels_.nr) {
     const ir::Node& node = group_->nodes()[0];
     for (size_t i = 0; i < kOutputs; ++i) {
       output_[i] = IndexOf(group_->outputs, node.output(i));
@@ -35,21 +34,7 @@ class Recurrent final : public PreparedKernel {
 
   std::vector<PackRequest> packs() const override {
     const ir::Node& node = group_->nodes()[0];
-    PackRequest request;
-    request.constants = {node.input(kRecurrentW), node.input(kRecurrentR)};
-    if (node.input(kRecurrentB) != ir::kAbsent)
-      request.constants.push_back(node.input(kRecurrentB));
-    request.recipe = fmt::format("{}.gates.nr{}.f32", node.op, kernels_.nr);
-    request.bytes = (InputElements() + StateElements() + 2 * BiasElements()) * 4;
-    request.pack = [*this](std::span<const Constant* const> constants, std::byte* out) {
-      auto* panels = reinterpret_cast<float*>(out);
-      PackWeights(*constants[0], input_weights_, kernels_.nr, 1, panels);
-      PackWeights(*constants[1], state_weights_, kernels_.nr, 1, panels + InputElements());
-      PackBiases(constants.size() > 2 ? constants[2] : nullptr,
-                 panels + InputElements() + StateElements());
-      return OkStatus();
-    };
-    std::vector<PackRequest> all{std::move(request)};
+    std::vector<PackRequest> all{weights_.Pack(node)};
     for (size_t operand : {kRecurrentH, kRecurrentC}) {
       const ir::ValueId id = node.input(operand);
       if (id == ir::kAbsent || !group_->value(id).is_constant()) continue;
@@ -77,12 +62,12 @@ class Recurrent final : public PreparedKernel {
     FillRowPointers(args.inputs[input].host<float>(), cell_.input, Rows(), rows);
     stream.ParallelFor(cell_.directions * cell_.gates, [&](int64_t task, int) {
       const int64_t direction = task / cell_.gates, gate = task % cell_.gates;
-      BlockArgs block = GateProduct(direction, gate, Panels(args), input_weights_);
+      BlockArgs block = GateProduct(weights_.Input(Panels(args), direction, gate));
       block.tiles =
           CutTiles(kernels_.mr, rows, Rows(), 1, LaneOf(args, direction).sums + gate * cell_.hidden,
                    GateElements(), InputTiles(args, task));
       block.depth = cell_.input;
-      block.bias = InputBias(args, direction, gate);
+      block.bias = weights_.InputBias(Panels(args), direction, gate);
       RunBlock(kernels_, block);
     });
     stream.ParallelFor(cell_.directions,
@@ -103,19 +88,8 @@ class Recurrent final : public PreparedKernel {
     TileSpan* tiles;
   };
 
-  /// Every gate is a group of its own, so that panels start at gates.
-  WeightShape Weights(int64_t depth) const {
-    return {.groups = int64_t{cell_.directions} * cell_.gates, .oc = cell_.hidden, .ic = depth};
-  }
   int64_t Rows() const { return cell_.steps * cell_.batch; }
   int64_t GateElements() const { return cell_.gates * cell_.hidden; }
-  int64_t InputElements() const {
-    return input_weights_.groups * input_weights_.group_elements(kernels_.nr);
-  }
-  int64_t StateElements() const {
-    return state_weights_.groups * state_weights_.group_elements(kernels_.nr);
-  }
-  int64_t BiasElements() const { return input_weights_.groups * padded_; }
   int64_t LaneFloatBytes() const {
     const int64_t floats = (Rows() + cell_.batch) * GateElements() + 3 * cell_.batch * cell_.hidden;
     return RoundUp(floats * 4, 64);
@@ -136,11 +110,6 @@ class Recurrent final : public PreparedKernel {
                                        task * TileBytes(Rows()));
   }
   const float* Panels(const LaunchArgs& args) const { return args.packed[0].host<float>(); }
-  const float* InputBias(const LaunchArgs& args, int64_t direction, int64_t gate) const {
-    return Panels(args) + InputElements() + StateElements() +
-           (direction * cell_.gates + gate) * padded_;
-  }
-
   Lane LaneOf(const LaunchArgs& args, int64_t direction) const {
     std::byte* base = args.workspace.host<std::byte>() + SharedBytes() + direction * LaneBytes();
     Lane lane;
@@ -155,31 +124,9 @@ class Recurrent final : public PreparedKernel {
     return lane;
   }
 
-  /// [input biases][state biases], each [direction][gate][padded]. All biases join the input
-  /// products, but for that of a GRU's candidate state, which the reset gate may scale.
-  void PackBiases(const Constant* bias, float* out) const {
-    const int64_t hidden = cell_.hidden, gates = cell_.gates;
-    std::fill_n(out, 2 * BiasElements(), 0.0f);
-    if (bias == nullptr) return;
-    std::vector<float> state(hidden);
-    for (int64_t d = 0; d < cell_.directions; ++d) {
-      for (int64_t g = 0; g < gates; ++g) {
-        float* input = out + (d * gates + g) * padded_;
-        ReadFloats(*bias, (d * 2 * gates + g) * hidden, hidden, input);
-        ReadFloats(*bias, (d * 2 * gates + gates + g) * hidden, hidden, state.data());
-        if (cell_.kind == RecurrentKind::kGru && g == 2) {
-          std::copy(state.begin(), state.end(), input + BiasElements());
-        } else {
-          for (int64_t u = 0; u < hidden; ++u) input[u] += state[u];
-        }
-      }
-    }
-  }
-
-  BlockArgs GateProduct(int64_t direction, int64_t gate, const float* panels,
-                        const WeightShape& weights) const {
+  BlockArgs GateProduct(const float* panels) const {
     BlockArgs block;
-    block.b = panels + (direction * cell_.gates + gate) * weights.group_elements(kernels_.nr);
+    block.b = panels;
     block.columns = cell_.hidden;
     block.c_stride = GateElements();
     return block;
@@ -189,13 +136,12 @@ class Recurrent final : public PreparedKernel {
   void StateProduct(const LaunchArgs& args, const Lane& lane, int64_t direction, int64_t first,
                     int64_t last, const float* rows, float* out, bool accumulate) const {
     for (int64_t gate = first; gate < last; ++gate) {
-      BlockArgs block =
-          GateProduct(direction, gate, Panels(args) + InputElements(), state_weights_);
+      BlockArgs block = GateProduct(weights_.State(Panels(args), direction, gate));
       block.tiles = CutTiles(kernels_.mr, {rows, cell_.hidden}, cell_.batch,
                              out + gate * cell_.hidden, GateElements(), lane.pointers, lane.tiles);
       block.depth = cell_.hidden;
       block.accumulate = accumulate;
-      if (!accumulate) block.bias = InputBias(args, direction, gate) + BiasElements();
+      if (!accumulate) block.bias = weights_.StateBias(Panels(args), direction, gate);
       RunBlock(kernels_, block);
     }
   }
@@ -276,8 +222,7 @@ class Recurrent final : public PreparedKernel {
   RecurrentAttributes cell_;
   const MicroKernels& kernels_;
   const RecurrentCells& cells_;
-  WeightShape input_weights_, state_weights_;
-  int64_t padded_;
+  RecurrentWeights weights_;
   int output_[kOutputs] = {-1, -1, -1};
 };
 
