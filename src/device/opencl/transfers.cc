@@ -15,7 +15,10 @@ bool IsImage(const DeviceMemory& memory) {
 /// The rows of an image that `bytes` fill: {width, height, 1}.
 std::array<size_t, 3> RegionOf(const MemoryRequest& image, int64_t bytes) {
   const int64_t row = StorageBytes(image.storage, image.width * 4);
-  return {static_cast<size_t>(image.width), static_cast<size_t>(bytes / row), 1};
+  std::array<size_t, 3> region{0, 0, 1};
+  region[0] = image.width;
+  region[1] = bytes / row;
+  return region;
 }
 
 constexpr size_t kOrigin[3] = {0, 0, 0};
