@@ -18,6 +18,7 @@
 #include "tuner/cost/calibrated_costs.h"
 #include "tuner/cost/calibration.h"
 #include "tuner/cost/efficiency.h"
+#include "tuner/cost/host_pace.h"
 #include "tuner/cost/learned_costs.h"
 #include "tuner/cost/residency.h"
 #include "tuner/cost/run_overhead.h"
@@ -378,6 +379,19 @@ TEST_F(RunOverheadTest, IsNotUsedWherePredictionsWouldHaveBeenWorse) {
 TEST_F(RunOverheadTest, IsNeverBelowZero) {
   for (int i = 0; i < 4; ++i) Learn({500, 400});
   EXPECT_EQ(Us(), 0);
+}
+
+TEST_F(RunOverheadTest, LearnsThePaceOfTheHost) {
+  HostPaces paces(*store_);
+  EXPECT_EQ(paces.Of(device_), 1);
+  paces.Learn(device_, 0, 100);
+  EXPECT_EQ(paces.Of(device_), 1) << "nothing was enqueued";
+  paces.Learn(device_, 300, 450);
+  EXPECT_DOUBLE_EQ(paces.Of(device_), 1.5);
+  paces.Learn(device_, 450, 300);  // priced with what was learned
+  EXPECT_DOUBLE_EQ(paces.Of(device_), 1.25) << "what is new counts half";
+  paces.Learn(device_, 1, 1e9);
+  EXPECT_LE(paces.Of(device_), 16);
 }
 
 TEST(ResidencyTest, DroppingFromCachesChangesNothing) {

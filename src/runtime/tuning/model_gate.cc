@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "runtime/tuning/model_tuner.h"
+#include "tuner/cost/host_pace.h"
 #include "tuner/cost/run_overhead.h"
 #include "tuner/measure/interruptions.h"
 
@@ -72,7 +73,10 @@ Status ModelTuner::Calibrate() {
   const DeviceSet devices = tuned_->devices();
   const auto accelerators = devices.beside_cpu();
   if (!accelerators.empty()) {
-    if (accelerators.size() == 1) LearnRunOverhead(*accelerators.front());
+    if (accelerators.size() == 1) {
+      LearnHostPace(*accelerators.front());
+      LearnRunOverhead(*accelerators.front());
+    }
     return RepriceAll();
   }
   constexpr double kWorthSolvingAgain = 0.05;
@@ -91,6 +95,21 @@ Status ModelTuner::Calibrate() {
   recalibrated_ = rounds_ == 1 && measured_in_round_ > 0 &&
                   lesson.residual_before - lesson.residual_after > kWorthSolvingAgain;
   return RepriceAll();
+}
+
+void ModelTuner::LearnHostPace(const Device& accelerator) {
+  for (const auto& [plans, times] :
+       {std::pair(default_.plans, &preferred_times_), std::pair(tuned_plans_, &tuned_times_)}) {
+    const auto costs = plans->Price(tune_.measure.cold_constants, store_);
+    const auto samples = times->Samples(costs);
+    double priced_us = 0, seen_us = 0;
+    for (size_t i = 0; i < samples.size(); ++i) {
+      if (costs[i].host_us <= 0) continue;
+      priced_us += costs[i].host_us;
+      seen_us += (samples[i].halves_us[0] + samples[i].halves_us[1]) / 2;
+    }
+    tuner::HostPaces(store_).Learn(accelerator, priced_us, seen_us);
+  }
 }
 
 void ModelTuner::LearnRunOverhead(const Device& accelerator) {

@@ -80,9 +80,10 @@ class ModelTuner {
   Status RunGate(const Timetable& timetable);
   /// A default plan that needs more memory than it may is no alternative.
   void AcceptForMemory();
-  /// Learns from what steps took in both networks. Those of an accelerator are only enqueued: the
-  /// whole runs teach what they take beside their steps.
+  /// Learns from what steps took in both networks. Those of an accelerator are only enqueued, which
+  /// teaches how long that takes the host; the whole runs teach what they take beside their steps.
   Status Calibrate();
+  void LearnHostPace(const Device& accelerator);
   void LearnRunOverhead(const Device& accelerator);
 
   // model_winner.cc

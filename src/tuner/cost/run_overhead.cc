@@ -4,7 +4,6 @@
 #include <cmath>
 #include <ctime>
 
-#include "kernels/build_id.h"
 #include "tuner/store/candidate.h"
 
 namespace fettle::tuner {
@@ -14,15 +13,6 @@ namespace {
 constexpr double kPriorRuns = 2;
 /// Evidence does not grow beyond so many runs, so that what is new counts.
 constexpr double kMostKnownRuns = 64;
-
-RowKey KeyFor(const Device& accelerator) {
-  return {.problem = "in networks, beside the steps of a run",
-          .kernel = "calibration",
-          .version = 1,
-          .device = std::string(accelerator.fingerprint()),
-          .protocol = ProtocolOn(accelerator),
-          .build = std::string(kernels::Toolchain())};
-}
 
 }  // namespace
 
@@ -46,7 +36,7 @@ double RunOverheads::Evidence::ShrunkUs() const {
 }
 
 RunOverheads::Evidence RunOverheads::Known(const Device& accelerator) const {
-  const Result<Row> row = store_.Find(KeyFor(accelerator));
+  const Result<Row> row = store_.Find(NetworksKey("beside the steps of a run", accelerator));
   if (!row.ok() || row->status != Row::Status::kOk) return {};
   return {row->median_us, static_cast<double>(row->samples), row->mad_us, row->low_us};
 }
@@ -71,11 +61,12 @@ void RunOverheads::Learn(const Device& accelerator, const RunSample& sample) {
   known.mean_us += (beside_us / sample.waits - known.mean_us) / (known.runs + 1);
   known.runs = std::min(known.runs + 1, kMostKnownRuns);
   // How far predictions were off stands in the fields of the spread.
-  store_.Put(KeyFor(accelerator), {.median_us = known.mean_us,
-                                   .mad_us = known.off_with_us,
-                                   .low_us = known.off_without_us,
-                                   .samples = static_cast<int>(known.runs),
-                                   .unix_seconds = std::time(nullptr)});
+  store_.Put(NetworksKey("beside the steps of a run", accelerator),
+             {.median_us = known.mean_us,
+              .mad_us = known.off_with_us,
+              .low_us = known.off_without_us,
+              .samples = static_cast<int>(known.runs),
+              .unix_seconds = std::time(nullptr)});
 }
 
 }  // namespace fettle::tuner

@@ -1,8 +1,11 @@
 #include "tuner/cost/step_costs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "kernels/backend.h"
+#include "tuner/cost/host_pace.h"
 #include "tuner/store/candidate.h"
 
 namespace fettle::tuner {
@@ -39,6 +42,7 @@ int ProtocolOf(const kernels::KernelDesc& kernel, const ir::Graph& group, const 
 std::vector<StepCost> StepCostsOf(const exec::Plan& plan, const DeviceSet& devices, int threads,
                                   bool cold_constants, Store& store) {
   Calibrations calibrations(store);
+  const HostPaces paces(store);
   std::vector<StepCost> costs;
   for (const exec::PlannedStep& step : plan.steps) {
     const Device& device = *devices.Find(DeviceOf(plan, step));
@@ -52,7 +56,7 @@ std::vector<StepCost> StepCostsOf(const exec::Plan& plan, const DeviceSet& devic
       SetMeasured(key, store, cost);
       cost.problem = std::move(key.problem);
     } else {
-      cost.kernel = "cpu.convert";
+      cost.kernel = fmt::format("{}.convert", DeviceKindName(device.kind()));
       const exec::PlannedTensor& from = plan.tensors[step.inputs[0]];
       const State& to = plan.tensors[step.outputs[0]].state;
       cost.of = ClassOf(from.shape.rank(), from.state, to, threads, device);
@@ -60,6 +64,7 @@ std::vector<StepCost> StepCostsOf(const exec::Plan& plan, const DeviceSet& devic
       SetMeasured(key, store, cost);
       cost.problem = std::move(key.problem);
     }
+    if (cost.host_us > 0) cost.host_us *= paces.Of(device);
     const bool is_view =
         step.kernel != nullptr && step.match != nullptr && step.match->is_view(step.states_index);
     cost.known = is_view || cost.alone_us > 0;

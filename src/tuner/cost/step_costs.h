@@ -14,11 +14,11 @@ namespace fettle::tuner {
 struct StepCost {
   StepClass of;
   std::string problem;  // the text of what it computes
-  std::string kernel;   // as profiles of the CPU name it
+  std::string kernel;   // as profiles name it
   double alone_us = 0;
   double us = 0;
-  /// What the host takes to enqueue it on a device that works meanwhile; 0: not known, or the
-  /// host does nothing else in `us`.
+  /// What the host takes in a network to enqueue it on a device that works meanwhile; 0: not known,
+  /// or the host does nothing else in `us`.
   double host_us = 0;
   bool known = false;
 };

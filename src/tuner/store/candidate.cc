@@ -84,4 +84,13 @@ RowKey ConversionKey(const Shape& shape, const State& from, const State& to, int
           .build = BuildOfPart(device, "convert")};
 }
 
+RowKey NetworksKey(std::string_view of, const Device& accelerator) {
+  return {.problem = fmt::format("in networks, {}", of),
+          .kernel = "calibration",
+          .version = 1,
+          .device = std::string(accelerator.fingerprint()),
+          .protocol = ProtocolOn(accelerator),
+          .build = std::string(kernels::Toolchain())};
+}
+
 }  // namespace fettle::tuner

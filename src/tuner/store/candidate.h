@@ -53,4 +53,7 @@ std::string BuildOfPart(const Device& device, std::string_view part);
 RowKey ConversionKey(const Shape& shape, const State& from, const State& to, int threads,
                      const Device& device);
 
+/// Of what networks taught of a device beside the CPU, as a whole.
+RowKey NetworksKey(std::string_view of, const Device& accelerator);
+
 }  // namespace fettle::tuner
