@@ -2,6 +2,8 @@
 // must not end the search.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,12 +13,22 @@
 
 namespace fettle {
 
-/// Has the programs of `accelerator` compiled by a process that `command` starts and that comes to
-/// ServeCompiles for the same device; one that takes over `limit_seconds` is killed, the program
-/// refused and remembered as one that does not build. Holds in this whole process, for one device
-/// at a time, until the returned object goes. Null where the device compiles nothing.
+/// Has the programs of `accelerator` compiled by processes, up to `at_once` of them, that `command`
+/// starts and that come to ServeCompiles for the same device; one that takes over `limit_seconds`
+/// is killed, the program refused and remembered as one that does not build. Holds in this whole
+/// process, for one device at a time, until the returned object goes. Null where the device
+/// compiles nothing.
 std::shared_ptr<void> CompileElsewhere(const Device* accelerator, std::vector<std::string> command,
-                                       double limit_seconds);
+                                       double limit_seconds, int at_once);
+
+/// How many programs this process has compiled elsewhere at once.
+void SetCompilesAtOnce(int at_once);
+int CompilesAtOnce();
+
+/// Calls `prepare` with each number below `count`, as many of them at once as are compiled
+/// elsewhere, so that what needs those programs later finds them. Nothing where it is less than
+/// two: compilers of this process are to be blamed for one program at a time.
+void PrepareAhead(int64_t count, const std::function<void(int64_t)>& prepare);
 
 /// What `command` comes to: compiles for `accelerator` what standard input asks for, until that is
 /// closed. Returns the exit code.

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/subnormals.h"
+#include "device/compile_elsewhere.h"
 #include "exec/choose_windows.h"
 #include "kernels/backend.h"
 #include "kernels/launch_tunables.h"
@@ -76,6 +77,7 @@ Result<std::unique_ptr<Program>> Program::Build(Plan plan, const DeviceSet& devi
 Status Program::Prepare(const DeviceSet& devices, PackedStore& packed,
                         const std::atomic<bool>* cancelled) {
   const int64_t begin = NowNs();
+  PrepareOthersAhead(devices, cancelled);
   std::vector<StepProfile> profiles;
   for (const PlannedStep& planned : plan_.steps) {
     Step& step = steps_.emplace_back();
@@ -99,6 +101,19 @@ Status Program::Prepare(const DeviceSet& devices, PackedStore& packed,
   build_times_ = {.kernels_ns = prepared - begin, .weights_ns = NowNs() - prepared};
   PlanSteps(devices, profiles);
   return OkStatus();
+}
+
+/// Those of devices beside the CPU, whose programs may be compiled elsewhere.
+void Program::PrepareOthersAhead(const DeviceSet& devices,
+                                 const std::atomic<bool>* cancelled) const {
+  std::vector<const PlannedStep*> others;
+  for (const PlannedStep& planned : plan_.steps)
+    if (DeviceOf(plan_, planned) != DeviceKind::kCpu && !WritesNothing(plan_, planned))
+      others.push_back(&planned);
+  PrepareAhead(std::ssize(others), [&](int64_t i) {
+    const Device* device = devices.Find(DeviceOf(plan_, *others[i]));
+    if (device != nullptr && !IsSet(cancelled)) (void)PrepareStep(plan_, *others[i], *device);
+  });
 }
 
 /// On all threads, unlike what comes before: of programs that crash compilers, one at a time is to

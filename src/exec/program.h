@@ -62,6 +62,7 @@ class Program {
 
   Program() = default;
   Status Prepare(const DeviceSet& devices, PackedStore& packed, const std::atomic<bool>* cancelled);
+  void PrepareOthersAhead(const DeviceSet& devices, const std::atomic<bool>* cancelled) const;
   Status PackAll(const DeviceSet& devices, PackedStore& packed, const std::atomic<bool>* cancelled,
                  std::vector<StepProfile>& profiles);
   void PlanSteps(const DeviceSet& devices, std::vector<StepProfile>& profiles);

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <thread>
 
+#include "device/compile_elsewhere.h"
+#include "device/opencl/compile_workers.h"
 #include "tests/device/fake_opencl.h"
 #include "tests/test_folder.h"
 
@@ -80,6 +82,26 @@ TEST(CompileWorker, IsNoReasonToRefuseAProgramWhereItDoesNotComeToItsDevice) {
   const Status other = differs.Compile(kScaleSource).status();
   EXPECT_EQ(other.code(), StatusCode::kIo);
   EXPECT_THAT(other.message(), testing::HasSubstr("another device"));
+}
+
+/// Two that answer only once the other has been asked, too.
+TEST(CompileWorkers, CompileSideBySide) {
+  const TestFolder folder;
+  const std::string here = folder.file("asked.");
+  CompileWorkers workers(
+      Shell("head -c 8 >/dev/null; : >" + here + "$$; i=0; " + "while [ $(ls " + here +
+            "* | wc -l) -lt 2 ]; do i=$((i+1)); " + "[ $i -lt 200 ] || exit 1; sleep 0.05; done; " +
+            R"(printf 'b\001\000\000\000\000\000\000\000x' >&0; sleep 1000)"),
+      "", 30, 2);
+  std::vector<size_t> bytes(2);
+  SetCompilesAtOnce(2);
+  PrepareAhead(2, [&](int64_t i) {
+    const auto built = workers.Compile(kScaleSource);
+    bytes[static_cast<size_t>(i)] = built.ok() ? built->size() : 0;
+  });
+  SetCompilesAtOnce(0);
+  EXPECT_THAT(bytes, testing::Each(1));
+  PrepareAhead(2, [](int64_t) { ADD_FAILURE() << "compilers of this process are asked in turn"; });
 }
 
 TEST(CompileWorker, WhatItRefusesIsRemembered) {

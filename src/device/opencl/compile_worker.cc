@@ -15,8 +15,6 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "device/compile_elsewhere.h"
-#include "device/opencl/opencl_device.h"
 
 namespace fettle {
 namespace {
@@ -223,31 +221,6 @@ int ServeCompiles(
                    : built.status().message();
     if (!WriteAll(socket, &kind, 1) || !WriteText(socket, payload)) return 1;
   }
-}
-
-std::shared_ptr<void> CompileElsewhere(const Device* accelerator, std::vector<std::string> command,
-                                       double limit_seconds) {
-  if (dynamic_cast<const OpenClDevice*>(accelerator) == nullptr) return nullptr;
-  const auto worker = std::make_shared<CompileWorker>(std::move(command),
-                                                      accelerator->fingerprint(), limit_seconds);
-  SetProgramCompiler([worker, device = std::string(accelerator->fingerprint())](
-                         const ProgramSource& source,
-                         std::string_view fingerprint) -> Result<std::vector<std::byte>> {
-    if (fingerprint != device) return std::vector<std::byte>();
-    return worker->Compile(source);
-  });
-  return std::shared_ptr<void>(nullptr, [](void*) { SetProgramCompiler(nullptr); });
-}
-
-int ServeCompiles(const Device& accelerator) {
-  const auto* device = dynamic_cast<const OpenClDevice*>(&accelerator);
-  if (device == nullptr) return 1;
-  OpenClPrograms& programs = device->programs();
-  return ServeCompiles(STDIN_FILENO, device->fingerprint(),
-                       [&](const ProgramSource& source) -> Result<std::vector<std::byte>> {
-                         ASSIGN_OR_RETURN(const auto program, programs.Get(source));
-                         return program->Binary();
-                       });
 }
 
 }  // namespace fettle

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "device/compile_elsewhere.h"
+#include "kernels/launch_tunables.h"
+
 namespace fettle::tuner {
 namespace {
 
@@ -28,6 +31,7 @@ CostLearner::CostLearner(const planner::Catalogue& catalogue, const DeviceSet& d
                          const planner::Limits& limits, const TuneOptions& options, Store& store,
                          TuneReport& report)
     : catalogue_(catalogue),
+      devices_(devices),
       threads_(limits.threads),
       options_(options),
       store_(store),
@@ -49,17 +53,51 @@ bool CostLearner::MayMeasure() const {
   return options_.level != Level::kNone && !IsInterrupted() && !allowance_.IsOver() && lost().ok();
 }
 
-void CostLearner::Measure(EntryId id) {
+void CostLearner::Measure(const std::set<EntryId>& ids) {
+  // In turns where compilers work on the sets of all entries at once.
+  const int in_a_row = CompilesAtOnce() > 1 ? 1 : kTurn;
+  std::map<EntryId, int> left;
+  for (EntryId id : ids)
+    left[id] = costs_.SlotOf(KindOf(id), EntryOf(id)).evaluations() == 0 ? 1 : kTurn;
+  while (!left.empty() && MayMeasure()) {
+    PrepareNext(left);
+    for (auto next = left.begin(); next != left.end();) {
+      auto& [id, sets] = *next;
+      // Another kind of equal costs may have been measured meanwhile.
+      bool goes_on = MayMeasure() && IsOpen(id);
+      for (int i = 0; i < in_a_row && sets > 0 && goes_on; ++i, --sets)
+        goes_on = MayMeasure() && MeasureNext(id);
+      next = goes_on && sets > 0 ? std::next(next) : left.erase(next);
+    }
+  }
+}
+
+bool CostLearner::MeasureNext(EntryId id) {
   const Kind& kind = KindOf(id);
   const Entry& entry = EntryOf(id);
-  const bool is_first = costs_.SlotOf(kind, entry).evaluations() == 0;
-  for (int i = 0; i < (is_first ? 1 : kTurn) && MayMeasure(); ++i) {
-    const std::optional<kernels::Params> params = costs_.Ask(kind, entry);
-    if (!params) return;
-    const bool to_the_end =
-        costs_.SlotOf(kind, entry).to_the_end() || options_.level == Level::kFull;
-    if (!MeasureUpTo(id, *params, to_the_end ? kNoLimit : BestOfStates(id))) return;
+  const std::optional<kernels::Params> params = costs_.Ask(kind, entry);
+  if (!params) return false;
+  const bool to_the_end = costs_.SlotOf(kind, entry).to_the_end() || options_.level == Level::kFull;
+  return MeasureUpTo(id, *params, to_the_end ? kNoLimit : BestOfStates(id));
+}
+
+void CostLearner::PrepareNext(const std::map<EntryId, int>& ids) {
+  if (CompilesAtOnce() < 2) return;
+  std::vector<Candidate> candidates;
+  for (const auto& [id, sets] : ids) {
+    const Kind& kind = KindOf(id);
+    const Entry& entry = EntryOf(id);
+    if (entry.kernel->device() == DeviceKind::kCpu || !IsOpen(id)) continue;
+    if (const std::optional<kernels::Params> params = costs_.Ask(kind, entry); params)
+      candidates.push_back({entry.kernel, kind.problem(entry), *params});
   }
+  // What fails now fails again where it is measured, which says so.
+  PrepareAhead(std::ssize(candidates), [&](int64_t i) {
+    const auto& [kernel, problem, params] = candidates[i];
+    if (MayMeasure())
+      (void)kernels::PrepareWithLaunches(*kernel, problem, params,
+                                         *devices_.Find(kernel->device()));
+  });
 }
 
 void CostLearner::MeasureEntries() {

@@ -54,8 +54,8 @@ class CostLearner {
   /// Entries that will not be measured because the time is too short for them.
   int64_t given_up() const { return std::ssize(given_up_); }
 
-  /// Measures sets that a slot asks for: its default one, or a few more.
-  void Measure(EntryId id);
+  /// Measures sets that the slots of open entries ask for: the default one, or a few more of each.
+  void Measure(const std::set<EntryId>& ids);
   /// Measures every open entry until it is closed, to the end.
   void MeasureEntries();
   /// Runs sets of a slot that cannot be told apart against each other; whether there were some.
@@ -70,6 +70,10 @@ class CostLearner {
 
  private:
   planner::EntryCost CostOf(EntryId id) { return costs_.Kernel(KindOf(id), EntryOf(id)); }
+  /// Measures the next set of an entry; false where there is none, or no time.
+  bool MeasureNext(EntryId id);
+  /// Has the programs of the next sets compiled at once, where compilers elsewhere do that.
+  void PrepareNext(const std::map<EntryId, int>& ids);
   /// The fastest measured entry of the same kind that reads and writes the same states.
   double BestOfStates(EntryId id);
   /// Measures the set that the slot asks for; false where the time does not allow it. Stops where
@@ -81,6 +85,7 @@ class CostLearner {
   bool WasGivenUp(const Row& row);
 
   const planner::Catalogue& catalogue_;
+  const DeviceSet devices_;
   int threads_;
   const TuneOptions& options_;
   Store& store_;

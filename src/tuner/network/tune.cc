@@ -125,11 +125,7 @@ class Tuner {
         return learner_.given_up() == 0 ? Decide(extracted, solution) : BestMeasured();
       }
       if (!may_measure) return BestMeasured();
-      for (EntryId id : open) {
-        if (!learner_.MayMeasure()) break;
-        // Another kind of equal costs may have been measured meanwhile.
-        if (learner_.IsOpen(id)) learner_.Measure(id);
-      }
+      learner_.Measure(open);
       if (Tried() == tried) return BestMeasured();
     }
   }

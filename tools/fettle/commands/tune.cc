@@ -1,6 +1,8 @@
 // fettle tune: measures, solves, gates, and writes the package.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "commands/command.h"
 #include "device/compile_elsewhere.h"
 #include "io/tensor_io.h"
@@ -21,13 +23,14 @@ struct TuneOptions {
   RemoteOptions remote;
 };
 
-/// Compilers may hang or crash: they run in a process of their own while a device is tuned. A
+/// Compilers may hang or crash: they run in processes of their own while a device is tuned. A
 /// device that a package asked for is known here by no name.
 std::shared_ptr<void> CompileAside(const TuneOptions& options, const Job& job) {
+  constexpr int kMostAtOnce = 8;  // each holds a context of the device
   if (options.job.common.device == "auto") return nullptr;
   return CompileElsewhere(job.session.accelerator(),
                           {"/proc/self/exe", "compile-worker", options.job.common.device},
-                          options.compile_seconds);
+                          options.compile_seconds, std::min(job.threads, kMostAtOnce));
 }
 
 int Tune(const TuneOptions& options) {

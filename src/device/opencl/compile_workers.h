@@ -1,0 +1,32 @@
+// Processes that compile side by side.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/opencl/compile_worker.h"
+
+namespace fettle {
+
+/// So many CompileWorkers, each with one program at a time; one starts when all others are busy.
+/// Thread-safe.
+class CompileWorkers {
+ public:
+  CompileWorkers(const std::vector<std::string>& command, std::string_view fingerprint,
+                 double limit_seconds, int at_once);
+
+  /// CompileWorker::Compile of one that is idle, which is waited for.
+  Result<std::vector<std::byte>> Compile(const ProgramSource& source);
+
+ private:
+  std::vector<std::unique_ptr<CompileWorker>> workers_;
+  std::mutex mutex_;
+  std::condition_variable returned_;
+  std::vector<CompileWorker*> idle_;  // guarded by mutex_; the last one was busy last
+};
+
+}  // namespace fettle
