@@ -1,5 +1,7 @@
 // From a decision to a plan: groups are cut out again, checked against the kernels of this build,
 // and joined by conversions.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "passes/groups.h"
@@ -19,6 +21,21 @@ Result<const kernels::KernelDesc*> KernelOf(const GroupDecision& decision) {
   return Error(StatusCode::kVersionMismatch,
                "kernel {}: the plan was made for version {}, this is {}", decision.kernel,
                decision.version, kernel->version);
+}
+
+/// Programs are made of parameters, which may come from a file: those that are searched have a
+/// value of their list, or the usual one. Work-groups are made to fit where they are launched.
+Status CheckListed(const kernels::ParamSpace& space, const kernels::Params& params) {
+  for (const kernels::Tunable& tunable : space.tunables) {
+    const auto given = params.find(tunable.name);
+    if (given == params.end() || given->first.starts_with("group_")) continue;
+    const auto usual = space.usual.find(tunable.name);
+    if (usual != space.usual.end() && usual->second == given->second) continue;
+    if (std::ranges::find(tunable.values, given->second) == tunable.values.end())
+      return Unsupported("{} {}: expected one of {}", tunable.name, given->second,
+                         fmt::join(tunable.values, ", "));
+  }
+  return OkStatus();
 }
 
 /// The plan as it grows, with the tensors in which each value exists.
@@ -102,6 +119,7 @@ class Assembler {
                      kernels::FindStates(*step.kernel, *step.match, step.problem.states));
     const kernels::ParamSpace space = step.match->params(step.states_index, step.problem.threads);
     step.params = group.params.empty() ? space.usual : group.params;
+    if (step.kernel->device() != DeviceKind::kCpu) RETURN_IF_ERROR(CheckListed(space, step.params));
     return space.check ? space.check(step.params) : OkStatus();
   }
 
