@@ -1,13 +1,14 @@
 """Fettle on an OpenCL GPU beside PyTorch with CUDA graphs on the same GPU.
 
     bench/peers/pytorch_gpu.py --fettle build/release/bin/fettle [--device opencl:NVIDIA] [--networks resnet18,vgg16]
-        [--batch 1] [--tune 20] [--json FILE]
+        [--batch 1] [--tune 20] [--models FOLDER] [--json FILE]
     bench/peers/pytorch_gpu.py --fettle build/release/bin/fettle --products 1024,2048,4096
         [--clblast build/release/bin/clblast_bench]
 
 Networks: weights are random; PyTorch computes in fp32, TF32 and fp16 (the faster of both memory formats), Fettle at high and
 normal precision, before tuning and, with --tune, after that many seconds. All are timed in turn, --rounds times, and medians
-are printed; inputs and outputs stay on the device on both sides. Products: square matrices, TFLOP/s, PyTorch's (cuBLAS) with
+are printed; inputs and outputs stay on the device on both sides. Tuning says what it predicts and what it measured, with inputs
+and outputs of the host. Products: square matrices, TFLOP/s, PyTorch's (cuBLAS) with
 a full queue beside `fettle gemm` before any search, B given (of bytes constant), and Fettle's share of the peak that it names.
 """
 
@@ -42,10 +43,23 @@ class SuperResolution(torch.nn.Module):
 NETWORKS = ["mobilenet_v2", "resnet18", "resnet50", "vgg16", "luma"]
 
 
+def settle(model, example):
+    """Batch normalisation as of noise: with the statistics that it begins with signals vanish on the way, or grow."""
+    normalisations = [module for module in model.modules() if isinstance(module, torch.nn.BatchNorm2d)]
+    for module in normalisations:
+        module.momentum = None
+    if normalisations:
+        with torch.no_grad():
+            model.train()(example)
+    return model.eval()
+
+
 def make(name, batch):
+    torch.manual_seed(1)
     if name == "luma":
         return SuperResolution().eval(), torch.rand(batch, 1, 480, 640)
-    return torchvision.models.get_model(name, weights=None).eval(), torch.rand(batch, 3, 224, 224)
+    model = torchvision.models.get_model(name, weights=None)
+    return settle(model, torch.rand(8, 3, 224, 224)), torch.rand(batch, 3, 224, 224)
 
 
 @contextlib.contextmanager
@@ -108,6 +122,10 @@ def bench_ms(arguments, path, precision):
     return report["latency_ms"]["median"]
 
 
+#: What is printed of the report of `fettle tune`.
+TUNED = ["default_ms", "tuned_ms", "expected_ms", "predicted_ms", "seconds", "measured", "left"]
+
+
 def network_rows(arguments, name, folder):
     """Column to a function that answers milliseconds of one inference."""
     model, x = make(name, arguments.batch)
@@ -117,23 +135,34 @@ def network_rows(arguments, name, folder):
     rows = {f"PyTorch {key}": lambda graph=graph: median_ms(graph.replay, arguments.seconds) for key, graph in made.items()}
     for precision in ("high", "normal"):
         rows[f"Fettle {precision}"] = lambda precision=precision: bench_ms(arguments, path, precision)
-        if arguments.tune:
-            package = str(folder / f"{name}.{precision}.fettle")
-            try:
-                run_fettle(arguments, ["tune"], path, "--budget", str(arguments.tune), "--precision", precision, "-o", package)
-            except RuntimeError as error:
-                print(f"{name}: tuning at {precision}: {error}", flush=True)
-                continue
+        if not arguments.tune:
+            continue
+        package = tuned(arguments, name, path, precision)
+        if package:
             rows[f"Fettle {precision}, tuned"] = lambda package=package, precision=precision: bench_ms(arguments, package,
                                                                                                      precision)
     return rows, kept
 
 
+def tuned(arguments, name, path, precision):
+    """The package, of programs that the cache has where the plan before tuning has them; None where tuning fails."""
+    package = path.replace(".onnx", f".{precision}.fettle")
+    try:
+        bench_ms(arguments, path, precision)
+        report = run_fettle(arguments, ["tune"], path, "--budget", str(arguments.tune), "--precision", precision, "-o", package)
+    except RuntimeError as error:
+        print(f"{name}: tuning at {precision}: {error}", flush=True)
+        return None
+    print(f"{name}: tuning at {precision}: " + ", ".join(f"{key} {report.get(key)}" for key in TUNED), flush=True)
+    return package
+
+
 def compare_networks(arguments):
     results = {}
     with torch.inference_mode(), tempfile.TemporaryDirectory() as text:
+        folder = arguments.models or pathlib.Path(text)
         for name in arguments.networks.split(","):
-            rows, kept = network_rows(arguments, name, pathlib.Path(text))
+            rows, kept = network_rows(arguments, name, folder)
             times = {key: [] for key in rows}
             try:
                 for _ in range(arguments.rounds):
@@ -228,6 +257,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.5, help="per measurement")
     parser.add_argument("--tune", type=float, default=0, help="seconds of tuning for each precision")
+    parser.add_argument("--models", type=pathlib.Path, help="folder that keeps the networks and packages")
     parser.add_argument("--json", type=pathlib.Path, help="write the medians there")
     arguments = parser.parse_args()
     torch.backends.cudnn.benchmark = True
