@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "device/cpu/cpu_device.h"
 #include "device/opencl/opencl_device.h"
 #include "kernels/opencl/opencl_backend.h"
 #include "planner/decision.h"
