@@ -14,6 +14,17 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
+TEST(StepLabels, LeaveOutWhatExportersRepeat) {
+  EXPECT_EQ(StepLabel("/features/features.3/conv/conv.0/conv.0.0/Conv"),
+            "features.3/conv.0.0/Conv");
+  EXPECT_EQ(StepLabel("/f/f.0/f.0.0/Conv+/f/f.0/f.0.2/Clip+Add_7"), "f.0.0/Conv");
+  EXPECT_EQ(StepLabel("/layer1/layer1.0/conv1/Conv"), "layer1.0/conv1/Conv");
+  EXPECT_EQ(StepLabel("block/block2/Conv2D"), "block/block2/Conv2D");
+  EXPECT_EQ(StepLabel("Conv_12"), "Conv_12");
+  EXPECT_EQ(StepLabel(""), "");
+  EXPECT_EQ(StepLabel("//+/"), "");
+}
+
 /// Sets COLUMNS while it lives.
 class Columns {
  public:
@@ -33,7 +44,7 @@ size_t Widest(const std::string& text) {
 
 TEST(Terminal, ShortenKeepsBothEnds) {
   EXPECT_EQ(Shorten("convolution", 11), "convolution");
-  EXPECT_EQ(Shorten("convolution", 7), "con…ion");
+  EXPECT_EQ(Shorten("convolution", 7), "conv…on");
   EXPECT_EQ(Shorten("convolution", 1), "…");
   EXPECT_EQ(Shorten("äöüäöü", 3), "ä…ü");
 }

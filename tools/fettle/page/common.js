@@ -3,9 +3,15 @@ const data = JSON.parse(document.getElementById("data").textContent);
 
 const byId = id => document.getElementById(id);
 
+// "/f/f.0/f.0.0/Conv+/f/f.0/f.0.2/Clip" as "f.0.0/Conv": what exporters repeat says nothing. As StepLabel in report/terminal.h.
+function label(nodes) {
+  const parts = (nodes || "").split("+")[0].split("/");
+  return parts.filter((part, i) => part && !(parts[i + 1] || "").startsWith(part + ".")).join("/");
+}
+
 function shorten(text, width) {
   if (text.length <= width) return text;
-  const head = Math.floor(width / 2);
+  const head = Math.floor(width * 3 / 5);
   return text.slice(0, head) + "…" + text.slice(text.length - (width - 1 - head));
 }
 

@@ -54,7 +54,7 @@ function drawNetwork() {
   rows.append("rect").attr("x", -8).attr("y", -networkRow / 2).attr("width", width - left).attr("height", networkRow).attr("fill", "transparent");
   rows.append("rect").attr("class", "point").attr("x", -6).attr("y", -6).attr("width", 12).attr("height", 12).attr("rx", 3).attr("fill", fill);
   const letters = Math.max(8, Math.floor(labelWidth / 7.4));
-  rows.append("text").attr("x", 14).attr("dy", "0.35em").text(op => shorten(`${op.op}  ${op.node}`, letters));
+  rows.append("text").attr("x", 14).attr("dy", "0.35em").text(op => shorten(`${op.op}  ${label(op.node)}`, letters));
   rows.append("text").attr("class", "quiet").attr("x", width - left - barWidth - 12).attr("dy", "0.35em").attr("text-anchor", "end")
     .text(op => `${msText(op.ms)} ms`);
   rows.append("rect").attr("x", width - left - barWidth - 6).attr("y", -5).attr("width", op => Math.max(1, bar(op.ms)))

@@ -7,7 +7,7 @@ function margin(op) {
 
 const operatorColumns = [
   {title: "Step", of: op => op.node, cell: op => el("button", {type: "button", class: "name", title: op.node, "aria-expanded": "false",
-    onclick: () => operators.toggle(op.index)}, shorten(op.node || op.kernel, 26))},
+    onclick: () => operators.toggle(op.index)}, shorten(label(op.node) || op.kernel, 30))},
   {title: "Operator", of: op => op.op, class: "wide", cell: op => el("span", {title: op.op}, shorten(op.op, 18))},
   {title: "ms", of: op => op.ms, number: true, cell: op => {
     const bar = el("span", {class: "bar"});

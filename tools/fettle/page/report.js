@@ -42,7 +42,7 @@ function drawConversions() {
   }
   const next = op => data.ops.filter(other => other.from.includes(op.index)).map(other => other.node).join(", ");
   const rows = conversions.slice().sort((a, b) => b.ms - a.ms).map(op => [
-    {text: shorten(op.node, 40), title: op.node}, {text: `${op.layout_in} → ${op.layout_out}`}, {text: shorten(next(op) || "the output", 40), title: next(op)},
+    {text: shorten(label(op.node), 40), title: op.node}, {text: `${op.layout_in} → ${op.layout_out}`}, {text: shorten(label(next(op)) || "the output", 40), title: next(op)},
     {text: bytesText(op.least_bytes)}, {text: msText(op.ms)}, {text: percent(op.ms / data.steps_ms)}]);
   const titles = [{title: "Value"}, {title: "Layouts"}, {title: "For"}, {title: "moved", number: true}, {title: "ms", number: true}, {title: "share", number: true}];
   const spent = d3.sum(conversions, op => op.ms);

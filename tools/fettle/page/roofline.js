@@ -69,7 +69,7 @@ function drawRoofline() {
   box.replaceChildren(svg.node());
   const left = data.ops.length - points.length;
   drawLegend(byId("roofline-legend"), kinds.order.slice(0, 9).map(kind => [kind, kinds.of(kind)]));
-  if (left > 0) byId("roofline-legend").append(el("span", {class: "quiet"}, `${left} steps without arithmetic are not shown`));
+  if (left > 0) byId("roofline-legend").append(el("span", {class: "quiet"}, left === 1 ? "1 step without arithmetic is not shown" : `${left} steps without arithmetic are not shown`));
 }
 
 function drawRoofs(svg, x, y, compute, memory) {

@@ -145,16 +145,16 @@ std::string SettingText(const planner::Explained& group) {
 
 std::vector<Table::Column> ExplainedColumns(bool with_limits) {
   constexpr auto kRight = Table::Align::kRight;
-  std::vector<Table::Column> columns = {{"node"},
+  std::vector<Table::Column> columns = {{.title = "node", .least = 19},
                                         {.title = "op", .leaves = 6},
-                                        {"kernel"},
+                                        {.title = "kernel", .least = 18},
                                         {.title = "in", .leaves = 1},
                                         {.title = "out", .leaves = 4},
                                         {.title = "threads", .align = kRight, .leaves = 3},
                                         {"us", kRight},
                                         {.title = "alone", .align = kRight, .leaves = 5},
                                         {.title = "choices", .align = kRight, .leaves = 2},
-                                        {"runner-up"},
+                                        {.title = "runner-up", .least = 12},
                                         {"us", kRight}};
   if (with_limits) {
     columns.push_back({.title = "lost us", .align = kRight, .leaves = 9});
@@ -182,7 +182,7 @@ std::string ExplainedText(const std::vector<planner::Explained>& groups,
     const planner::Explained& group = groups[at];
     const bool other = !group.runner_up.empty();
     std::vector<std::string> cells = {
-        group.node,
+        StepLabel(group.node),
         group.op,
         group.kernel,
         group.state_in,

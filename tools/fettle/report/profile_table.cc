@@ -7,9 +7,13 @@
 #include <vector>
 
 #include "report/table.h"
+#include "report/terminal.h"
 
 namespace fettle::tools {
 namespace {
+
+/// What tells nodes and kernels apart.
+constexpr size_t kNodeWidth = 21, kKernelWidth = 18;
 
 std::string Share(double part, double whole) {
   return whole > 0 ? fmt::format("{:.1f} %", 100 * part / whole) : "";
@@ -87,9 +91,9 @@ std::string SummariseProfile(std::span<const exec::StepProfile> steps, size_t ro
 std::string ListProfile(std::span<const exec::StepProfile> steps, std::span<const StepLimit> limits,
                         SortOrder sort) {
   constexpr auto kRight = Table::Align::kRight;
-  Table table({{"node", Table::Align::kLeft},
-               {.title = "operator", .leaves = 8},
-               {"kernel"},
+  Table table({{.title = "node", .least = kNodeWidth},
+               {.title = "operator", .leaves = 7},
+               {.title = "kernel", .least = kKernelWidth},
                {.title = "from", .leaves = 2},
                {.title = "to", .leaves = 4},
                {.title = "type", .leaves = 3},
@@ -97,7 +101,7 @@ std::string ListProfile(std::span<const exec::StepProfile> steps, std::span<cons
                {.title = "share", .align = kRight, .leaves = 6},
                {"lost ms", kRight},
                {.title = "of best", .align = kRight, .leaves = 9},
-               {.title = "bound by", .leaves = 7},
+               {.title = "bound by", .leaves = 8},
                {.title = "GFLOP/s", .align = kRight, .leaves = 5},
                {.title = "GB/s", .align = kRight, .leaves = 1}});
   double total = 0;
@@ -107,8 +111,8 @@ std::string ListProfile(std::span<const exec::StepProfile> steps, std::span<cons
   for (const size_t i : Sorted(steps.size(), sort == SortOrder::kOwn ? SortOrder::kTime : sort, ms,
                                [&](size_t at) { return std::string_view(steps[at].node); })) {
     const exec::StepProfile& step = steps[i];
-    table.Row({step.node, step.op, step.kernel, step.layout_in, step.layout_out, step.dtype,
-               fmt::format("{:.4f}", step.ms), Share(step.ms, total),
+    table.Row({StepLabel(step.node), step.op, step.kernel, step.layout_in, step.layout_out,
+               step.dtype, fmt::format("{:.4f}", step.ms), Share(step.ms, total),
                fmt::format("{:.4f}", lost(i)), Share(limits[i].ms, step.ms), limits[i].by,
                Rate(StepGflops(step)), Rate(StepGbps(step))});
   }

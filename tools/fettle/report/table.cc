@@ -9,8 +9,6 @@
 namespace fettle::tools {
 namespace {
 
-/// Narrower columns of names say nothing any more.
-constexpr size_t kLeastName = 12;
 constexpr size_t kGap = 2;
 
 std::string Scaled(double value, double base, const char* const* units, int count) {
@@ -58,7 +56,7 @@ size_t Total(const std::vector<size_t>& shown, const std::vector<size_t>& widths
 std::vector<size_t> LeastWidths(const std::vector<Table::Column>& columns,
                                 std::vector<size_t> widths) {
   for (size_t i = 0; i < columns.size(); ++i) {
-    const size_t least = std::max(kLeastName, TextWidth(columns[i].title));
+    const size_t least = std::max(columns[i].least, TextWidth(columns[i].title));
     if (columns[i].align == Table::Align::kLeft) widths[i] = std::min(widths[i], least);
   }
   return widths;

@@ -20,6 +20,8 @@ class Table {
     /// Of the columns over 0 the lowest is left out first, where shortening alone would leave too
     /// little of the others; a line below the table says so.
     int leaves = 0;
+    /// Of a column on the left: narrower than this, its cells say nothing any more.
+    size_t least = 12;
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}

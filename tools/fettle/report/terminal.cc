@@ -41,6 +41,20 @@ size_t ByteOf(std::string_view text, size_t at) {
   return i;
 }
 
+/// "/f/f.0/f.0.0/Conv" as "f.0.0/Conv": exporters repeat in each folder the one that it is in.
+std::string WithoutRepeats(std::string_view name) {
+  std::string kept;
+  while (!name.empty()) {
+    const size_t end = std::min(name.find('/'), name.size());
+    const std::string_view part = name.substr(0, end);
+    name.remove_prefix(std::min(end + 1, name.size()));
+    const bool repeated = name.starts_with(part) && name.substr(part.size()).starts_with('.');
+    if (part.empty() || repeated) continue;
+    kept += (kept.empty() ? "" : "/") + std::string(part);
+  }
+  return kept;
+}
+
 }  // namespace
 
 size_t OutputWidth() {
@@ -68,9 +82,15 @@ std::string Shorten(std::string_view text, size_t width) {
   const size_t all = TextWidth(text);
   if (all <= width) return std::string(text);
   if (width == 0) return {};
-  const size_t head = width / 2, tail = width - 1 - head;
+  // What names begin with says more, where parts of a network are numbered.
+  const size_t head = width * 3 / 5, tail = width - 1 - head;
   return fmt::format("{}…{}", text.substr(0, ByteOf(text, head)),
                      text.substr(ByteOf(text, all - tail)));
+}
+
+std::string StepLabel(std::string_view nodes) {
+  if (wide) return std::string(nodes);
+  return WithoutRepeats(nodes.substr(0, nodes.find('+')));
 }
 
 std::string Wrap(std::string_view text, size_t width, size_t indent) {

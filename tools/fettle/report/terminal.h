@@ -23,6 +23,10 @@ size_t TextWidth(std::string_view text);
 
 /// `text` in at most `width` code points: both ends, and an ellipsis for the middle.
 std::string Shorten(std::string_view text, size_t width);
+/// What a table calls a step: its first node, without the folders whose names the next one repeats.
+/// "/f/f.0/f.0.0/Conv+/f/f.0/f.0.2/Clip" is "f.0.0/Conv". Whole where tables are as wide as they
+/// want to be.
+std::string StepLabel(std::string_view nodes);
 
 /// `text` broken at blanks (where a word is longer, anywhere) into lines of at most `width` code
 /// points; those after the first begin with `indent` blanks. Lines that are there stay apart.
