@@ -154,10 +154,10 @@ std::vector<Table::Column> ExplainedColumns(bool with_limits) {
                                         {"us", kRight},
                                         {.title = "alone", .align = kRight, .leaves = 5},
                                         {.title = "choices", .align = kRight, .leaves = 2},
-                                        {.title = "runner-up", .least = 12},
-                                        {"us", kRight}};
+                                        {.title = "runner-up", .leaves = 11, .least = 12},
+                                        {.title = "us", .align = kRight, .leaves = 10}};
   if (with_limits) {
-    columns.push_back({.title = "lost us", .align = kRight, .leaves = 9});
+    columns.push_back({.title = "lost us", .align = kRight, .leaves = 12});
     columns.push_back({.title = "of best", .align = kRight, .leaves = 8});
     columns.push_back({.title = "bound by", .leaves = 7});
   }
