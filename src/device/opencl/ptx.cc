@@ -27,8 +27,9 @@ Result<std::vector<std::byte>> WithMarkedInstructions(std::span<const std::byte>
   const size_t target = text.find(kTarget), end = target + kTarget.size();
   if (target == std::string::npos || (end < text.size() && IsDigitOrLetter(text[end])))
     return Unsupported("OpenCL: instructions of compute capability 9.0, and another device");
-  text.insert(end, kArchitecture);
-  const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+  const std::string made = fmt::format("{}{}{}", std::string_view(text).substr(0, end),
+                                       kArchitecture, std::string_view(text).substr(end));
+  const auto bytes = std::as_bytes(std::span(made.data(), made.size()));
   return std::vector<std::byte>(bytes.begin(), bytes.end());
 }
 
