@@ -24,8 +24,9 @@ void PrepareAhead(int64_t count, const std::function<void(int64_t)>& prepare) {
     for (int64_t i = next++; i < count; i = next++) prepare(i);
   };
   // Not those of the pool: they wait for compilers.
-  std::vector<std::jthread> all;
+  std::vector<std::thread> all;
   for (int64_t i = 0; i < threads; ++i) all.emplace_back(work);
+  for (std::thread& one : all) one.join();
 }
 
 }  // namespace fettle
