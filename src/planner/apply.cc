@@ -24,7 +24,7 @@ Result<const kernels::KernelDesc*> KernelOf(const GroupDecision& decision) {
 }
 
 /// Programs are made of parameters, which may come from a file: those that are searched have a
-/// value of their list, or the usual one. Work-groups are made to fit where they are launched.
+/// value of their list, or the usual one. Work-groups may be any that the kernel's own check takes.
 Status CheckListed(const kernels::ParamSpace& space, const kernels::Params& params) {
   for (const kernels::Tunable& tunable : space.tunables) {
     const auto given = params.find(tunable.name);

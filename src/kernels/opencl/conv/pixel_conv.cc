@@ -71,8 +71,8 @@ Result<std::unique_ptr<RecordedKernel>> RecordConv(const Problem& problem, const
 
 Status CheckGroup(int64_t x, int64_t y, const Device& device) {
   const OpenClFacts& facts = AsOpenCl(device).facts();
-  if (x * y <= facts.max_work_group_size && x <= facts.max_work_item_sizes[0] &&
-      y <= facts.max_work_item_sizes[1])
+  if (x >= 1 && x <= facts.max_work_item_sizes[0] && y >= 1 && y <= facts.max_work_item_sizes[1] &&
+      x * y <= facts.max_work_group_size)
     return OkStatus();
   return Unsupported("a work-group of {}x{}: the device takes {} items", x, y,
                      facts.max_work_group_size);
