@@ -30,8 +30,8 @@ int64_t Align(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
  public:
-  BinaryProductKernel(const ProductFacts& facts, FloatForm form, bool has_scales, ProductTail tail,
-                      int lanes)
+  BinaryProductKernel(const BitProductFacts& facts, FloatForm form, bool has_scales,
+                      ProductTail tail, int lanes)
       : facts_(facts),
         form_(form),
         has_scales_(has_scales),
@@ -251,7 +251,7 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
       std::fill_n(y + i * bytes + used, bytes - used, uint8_t{0});
   }
 
-  ProductFacts facts_;
+  BitProductFacts facts_;
   FloatForm form_;   // where results are floats
   bool has_scales_;  // of their sums
   ProductTail tail_;
@@ -263,8 +263,9 @@ class BinaryProductKernel final : public PreparedKernel, public WritesWindow {
   int lanes_;
 };
 
-Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const ProductFacts& facts,
-                                                const Params&, const Device& device) {
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem,
+                                                const BitProductFacts& facts, const Params&,
+                                                const Device& device) {
   ASSIGN_OR_RETURN(ProductTail tail,
                    ProductTail::Compile(*problem.group, facts.tail, problem.states));
   const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
@@ -275,9 +276,9 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pr
       new BinaryProductKernel(facts, form, has_scales, std::move(tail), lanes));
 }
 
-constexpr Family<ProductFacts> kFamily{
+constexpr Family<BitProductFacts> kFamily{
     .read = ReadProduct, .states = ProductStates, .prepare = Prepare, .taste = Always<10>};
-constexpr Family<ProductFacts> kTableFamily{
+constexpr Family<BitProductFacts> kTableFamily{
     .read = ReadForTables, .states = ProductStates, .prepare = Prepare, .taste = Always<11>};
 
 }  // namespace

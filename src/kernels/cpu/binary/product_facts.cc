@@ -5,9 +5,9 @@
 
 namespace fettle::kernels {
 
-Result<ProductFacts> ReadProduct(const ir::Graph& group, const Device&) {
+Result<BitProductFacts> ReadProduct(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(BitProduct read, ReadBitProduct(group));
-  ProductFacts facts{std::move(read), {}};
+  BitProductFacts facts{std::move(read), {}};
   const ops::BinaryProduct& product = facts.product;
   ASSIGN_OR_RETURN(facts.geometry, BitGeometry::Make(product));
   if (facts.to_bits && product.groups > 1 && product.outputs / product.groups % kBitOutputs != 0)
@@ -15,17 +15,17 @@ Result<ProductFacts> ReadProduct(const ir::Graph& group, const Device&) {
   return facts;
 }
 
-Result<ProductFacts> ReadForTables(const ir::Graph& group, const Device& device) {
+Result<BitProductFacts> ReadForTables(const ir::Graph& group, const Device& device) {
   if (TablePixels() == 0 || ChooseBitTile().counts_words)
     return Unsupported("vectors count their own words here, or there are none");
-  ASSIGN_OR_RETURN(ProductFacts facts, ReadProduct(group, device));
+  ASSIGN_OR_RETURN(BitProductFacts facts, ReadProduct(group, device));
   if (facts.geometry.pixels() * 2 < TablePixels()) return Unsupported("few pixels");
   facts.by_tables = true;
   return facts;
 }
 
 Result<std::vector<StateAssignment>> ProductStates(const ir::Graph& group,
-                                                   const ProductFacts& facts, const Device&) {
+                                                   const BitProductFacts& facts, const Device&) {
   StateAssignment states = RowMajorStates(group);
   const auto take_last = [&](ir::ValueId id, State& state) {
     const ir::Value& value = group.value(id);

@@ -9,17 +9,18 @@
 
 namespace fettle::kernels {
 
-struct ProductFacts : BitProduct {
+struct BitProductFacts : BitProduct {
   BitGeometry geometry;
   bool by_tables = false;
 };
 
-Result<ProductFacts> ReadProduct(const ir::Graph& group, const Device& device);
+Result<BitProductFacts> ReadProduct(const ir::Graph& group, const Device& device);
 /// The same for tables: below half a vector of pixels most look-ups would be for nothing.
-Result<ProductFacts> ReadForTables(const ir::Graph& group, const Device& device);
+Result<BitProductFacts> ReadForTables(const ir::Graph& group, const Device& device);
 
 /// Floats of convolutions lie channels last.
 Result<std::vector<StateAssignment>> ProductStates(const ir::Graph& group,
-                                                   const ProductFacts& facts, const Device& device);
+                                                   const BitProductFacts& facts,
+                                                   const Device& device);
 
 }  // namespace fettle::kernels
