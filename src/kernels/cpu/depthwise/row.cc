@@ -94,7 +94,7 @@ struct Codec {
 
 /// A kernel row: its taps, and how far outputs and taps lie apart.
 template <int kTapCount, int kStrideOf, int kDilationOf>
-struct Window {
+struct RowWindow {
   static constexpr int kTaps = kTapCount, kStride = kStrideOf, kDilation = kDilationOf;
   static constexpr int Columns(int outputs) {
     return (outputs - 1) * kStride + (kTaps - 1) * kDilation + 1;
@@ -210,7 +210,7 @@ void RunRowIn(const DepthwiseRow& row, std::index_sequence<kIndex...>) {
 }
 template <DepthwiseForm kForm, int kTaps, int kStride, int kDilation = 1>
 void RunRowOf(const DepthwiseRow& row) {
-  RunRowIn<kForm, Window<kTaps, kStride, kDilation>>(
+  RunRowIn<kForm, RowWindow<kTaps, kStride, kDilation>>(
       row, std::make_index_sequence<std::size(kWidths)>());
 }
 

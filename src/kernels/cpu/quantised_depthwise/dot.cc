@@ -204,7 +204,7 @@ class DepthwiseDot final : public PreparedKernel {
     const int64_t begin = std::clamp<int64_t>(-first, 0, count);
     const int64_t end = std::clamp<int64_t>(g_.in[2] - first, begin, count);
     for (int64_t r = 0; r < layout_.row_groups(); ++r) {
-      InterleaveArgs inside, outside;
+      ColumnsArgs inside, outside;
       inside.flip = outside.flip = signed_x_ ? 0x80 : 0;
       inside.out_step = outside.out_step = layout_.row_groups() * kDotBytes;
       for (int t = 0; t < kDotTaps; ++t) {
@@ -216,7 +216,7 @@ class DepthwiseDot final : public PreparedKernel {
         inside.steps[t] = reads ? g_.ic : 0;
         outside.lines[t] = padding;
       }
-      const auto run = [&](InterleaveArgs& columns, int64_t from, int64_t to) {
+      const auto run = [&](ColumnsArgs& columns, int64_t from, int64_t to) {
         columns.count = to - from;
         columns.out = scratch + from * columns.out_step + r * kDotBytes;
         InterleaveColumns(columns);

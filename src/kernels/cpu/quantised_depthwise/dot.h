@@ -19,14 +19,14 @@ constexpr int64_t DotPlace(int64_t c) { return c % 16 / 4 * 16 + c / 16 * 4 + c 
 
 /// Bytes of `count` pixels of four lines, interleaved: [pixel][kDotChannels][4], `out_step` bytes
 /// from pixel to pixel.
-struct InterleaveArgs {
+struct ColumnsArgs {
   const uint8_t* lines[kDotTaps] = {};
   int64_t steps[kDotTaps] = {};  // bytes from pixel to pixel; 0 where a line is all padding
   uint8_t flip = 0;              // 0x80: i8 become u8
   int64_t count = 0, out_step = 0;
   std::byte* out = nullptr;
 };
-void InterleaveColumns(const InterleaveArgs& args);
+void InterleaveColumns(const ColumnsArgs& args);
 
 /// Output pixels of one line and up to kDotChannels channels.
 struct DotRowArgs {

@@ -43,7 +43,7 @@ class DotRow {
 
 }  // namespace
 
-void InterleaveColumns(const InterleaveArgs& args) {
+void InterleaveColumns(const ColumnsArgs& args) {
   const __m512i flip = _mm512_set1_epi8(static_cast<char>(args.flip));
   std::byte* out = args.out;
   for (int64_t i = 0; i < args.count; ++i, out += args.out_step) {
@@ -65,7 +65,7 @@ void RunDotRow(const DotRowArgs& args) {
 }  // namespace fettle::kernels
 #else
 namespace fettle::kernels {
-void InterleaveColumns(const InterleaveArgs&) {}
+void InterleaveColumns(const ColumnsArgs&) {}
 void RunDotRow(const DotRowArgs&) {}
 }  // namespace fettle::kernels
 #endif

@@ -21,9 +21,9 @@ constexpr int64_t kLanes = HWY_LANES(float);
 
 /// Numbers to bytes by a product instead of a quotient. The two differ by less than kDoubt steps;
 /// where that may round to another step, and only there, the quotient is taken.
-class Quantiser {
+class ImageQuantiser {
  public:
-  explicit Quantiser(const ByteOperand& type)
+  explicit ImageQuantiser(const ByteOperand& type)
       : flip_(hn::Set(B(), type.flip)),
         zero_(hn::Set(F(), type.zero)),
         scale_(hn::Set(F(), type.scale)),
@@ -53,7 +53,7 @@ class Quantiser {
 
 template <int kChannels>
 void Run(const ImageRowArgs& args) {
-  const Quantiser quantise(args.type);
+  const ImageQuantiser quantise(args.type);
   const auto store = [](const hn::Vec<B>* v, uint8_t* y) HWY_ATTR {
     if constexpr (kChannels == 2) {
       hn::StoreInterleaved2(v[0], v[1], B(), y);

@@ -18,7 +18,7 @@ using V = hn::Vec<D>;
 constexpr int64_t kLanes = HWY_LANES(float);
 
 /// Up to a vector of values behind `p`; the lanes past `left` are zero.
-struct Window {
+struct GateWindow {
   int64_t left;
   bool whole() const { return left >= kLanes; }
   HWY_INLINE V Load(const float* p) const {
@@ -36,14 +36,14 @@ struct Window {
 
 void Rnn(int64_t units, const float* sum, float* h) {
   for (int64_t u = 0; u < units; u += kLanes) {
-    const Window w{units - u};
+    const GateWindow w{units - u};
     w.Store(Tanh(D(), w.Load(sum + u)), h + u);
   }
 }
 
 void Lstm(int64_t units, const float* gates, float* c, float* h) {
   for (int64_t u = 0; u < units; u += kLanes) {
-    const Window w{units - u};
+    const GateWindow w{units - u};
     const V i = Sigmoid(D(), w.Load(gates + u));
     const V o = Sigmoid(D(), w.Load(gates + units + u));
     const V f = Sigmoid(D(), w.Load(gates + 2 * units + u));
@@ -56,14 +56,14 @@ void Lstm(int64_t units, const float* gates, float* c, float* h) {
 
 void GruGates(int64_t units, float* x_part, const float* state_part) {
   for (int64_t u = 0; u < 2 * units; u += kLanes) {
-    const Window w{2 * units - u};
+    const GateWindow w{2 * units - u};
     w.Store(Sigmoid(D(), hn::Add(w.Load(x_part + u), w.Load(state_part + u))), x_part + u);
   }
 }
 
 void GruReset(int64_t units, const float* gates, const float* h, float* out) {
   for (int64_t u = 0; u < units; u += kLanes) {
-    const Window w{units - u};
+    const GateWindow w{units - u};
     w.Store(hn::Mul(w.Load(gates + units + u), w.Load(h + u)), out + u);
   }
 }
@@ -71,7 +71,7 @@ void GruReset(int64_t units, const float* gates, const float* h, float* out) {
 void GruUpdate(int64_t units, const float* gates, const float* state_part, bool reset_state,
                float* h) {
   for (int64_t u = 0; u < units; u += kLanes) {
-    const Window w{units - u};
+    const GateWindow w{units - u};
     const V z = w.Load(gates + u);
     const V r = reset_state ? w.Load(gates + units + u) : hn::Set(D(), 1.0f);
     const V sum = hn::MulAdd(r, w.Load(state_part + u), w.Load(gates + 2 * units + u));

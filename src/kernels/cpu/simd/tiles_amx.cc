@@ -17,7 +17,7 @@ static_assert(sizeof(TileConfig) == 64);
 
 }  // namespace
 
-AmxTiles::AmxTiles(const std::array<TileShape, kTileRegisters>& shapes) {
+AmxTiles::AmxTiles(const std::array<AmxTileShape, kTileRegisters>& shapes) {
   TileConfig config;
   for (int i = 0; i < kTileRegisters; ++i) {
     config.bytes[i] = shapes[i].bytes;
@@ -30,8 +30,8 @@ AmxTiles::AmxTiles(const std::array<TileShape, kTileRegisters>& shapes) {
 
 AmxTiles::~AmxTiles() { _tile_release(); }
 
-std::array<TileShape, kTileRegisters> BlockTiles(int tile_rows) {
-  std::array<TileShape, kTileRegisters> shapes;
+std::array<AmxTileShape, kTileRegisters> BlockTiles(int tile_rows) {
+  std::array<AmxTileShape, kTileRegisters> shapes;
   for (int i = 0; i < 6; ++i) shapes[i].rows = static_cast<uint8_t>(tile_rows);
   return shapes;
 }
@@ -39,8 +39,8 @@ std::array<TileShape, kTileRegisters> BlockTiles(int tile_rows) {
 }  // namespace fettle::kernels
 #else
 namespace fettle::kernels {
-AmxTiles::AmxTiles(const std::array<TileShape, kTileRegisters>&) {}
+AmxTiles::AmxTiles(const std::array<AmxTileShape, kTileRegisters>&) {}
 AmxTiles::~AmxTiles() = default;
-std::array<TileShape, kTileRegisters> BlockTiles(int) { return {}; }
+std::array<AmxTileShape, kTileRegisters> BlockTiles(int) { return {}; }
 }  // namespace fettle::kernels
 #endif
