@@ -268,8 +268,9 @@ TEST_F(TuneModelTest, StepsOfBothNetworksTeachWhatPredictionsMiss) {
   EXPECT_GT(result->lesson.steps, 0);
   EXPECT_GT(result->alone_us, 0);
   EXPECT_GT(result->predicted_us, 0);
-  if (result->lesson.residual_after < result->lesson.residual_before)
+  if (result->lesson.residual_after < result->lesson.residual_before) {
     EXPECT_TRUE(result->lesson.kept);
+  }
   if (!result->lesson.kept) {
     EXPECT_NEAR(result->predicted_us, result->alone_us, 1e-6 * result->alone_us);
   }
