@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "alert/overlay.h"
 #include "analysis/scene.h"
@@ -61,8 +62,10 @@ TEST(Overlay, StaysInsideAndBlends) {
   EXPECT_EQ(PlaneOf(*twice, 0).row<uint8_t>(20)[31], 81);
 }
 
-/// Twelve frames with a thing in most of them, some of them made between others.
-std::string Documented(size_t begun_anew_at) {
+/// What `frame_at` makes of twelve frames, by a trail that another one goes on from before one.
+std::string Documented(size_t begun_anew_at, double seconds_of_a_unit,
+                       const std::function<FramePtr(size_t)>& frame_at,
+                       const std::function<void(size_t, const AVFrame&)>& check_drawn) {
   std::string rows;
   Trail trail({.seen = 3, .of = 5}, 1, 1), again({.seen = 3, .of = 5}, 1, 1);
   Trail* now = &trail;
@@ -72,20 +75,31 @@ std::string Documented(size_t begun_anew_at) {
       again.Replay(rows);
       now = &again;
     }
-    const FramePtr frame = Flat(AV_PIX_FMT_YUV420P, 64, 48, 100);
+    const FramePtr frame = frame_at(i);
+    now->Take(*frame);
+    check_drawn(i, *frame);
+  }
+  return now->Finish(seconds_of_a_unit);
+}
+
+/// A thing in most frames, some of which are made between others.
+std::string DocumentedWithGaps(size_t begun_anew_at) {
+  const auto frame_at = [](size_t i) {
+    FramePtr frame = Flat(AV_PIX_FMT_YUV420P, 64, 48, 100);
     frame->pts = static_cast<int64_t>(2 * i);
     if (i % 4 != 3) SetFinds(*frame, {FindAt(20, 20)});
     if (i == 2) SetFinds(*frame, {});
-    now->Take(*frame);
+    return frame;
+  };
+  return Documented(begun_anew_at, 0.02, frame_at, [](size_t i, const AVFrame& frame) {
     // Drawn from the third sighting on, whoever has seen the others.
-    EXPECT_EQ(PlaneOf(*frame, 0).row<uint8_t>(25)[18], i >= 4 ? 81 : 100) << i;
-  }
-  return now->Finish(0.02);
+    EXPECT_EQ(PlaneOf(frame, 0).row<uint8_t>(25)[18], i >= 4 ? 81 : 100) << i;
+  });
 }
 
 TEST(Trail, GoesOnWhereItWas) {
-  const std::string whole = Documented(99);
-  for (const size_t at : {0, 1, 3, 4, 7, 11}) EXPECT_EQ(Documented(at), whole);
+  const std::string whole = DocumentedWithGaps(99);
+  for (const size_t at : {0, 1, 3, 4, 7, 11}) EXPECT_EQ(DocumentedWithGaps(at), whole);
   // Frames that were made are not counted: 0 1 2 4 5 6 8 9 10 are the input's, 2 shows nothing.
   EXPECT_TRUE(whole.starts_with(
       "[\n    {\"id\": 1, \"class\": \"phone\", \"first\": {\"frame\": 0, \"time\": 0.000000}, "
@@ -96,25 +110,17 @@ TEST(Trail, GoesOnWhereItWas) {
   EXPECT_EQ(std::ranges::count(whole, '\n'), 1 + 1 + 8);
 }
 
-/// Twelve frames with a thing at one place, and a cut before the eighth.
+/// A thing at one place, and a cut before the eighth frame.
 std::string DocumentedWithACut(size_t begun_anew_at) {
   SceneTracker scenes;
-  std::string rows;
-  Trail trail({.seen = 3, .of = 5}, 1, 1), again({.seen = 3, .of = 5}, 1, 1);
-  Trail* now = &trail;
-  for (size_t i = 0; i < 12; ++i) {
-    if (i == begun_anew_at) {
-      rows += now->TakeRows();
-      again.Replay(rows);
-      now = &again;
-    }
-    const FramePtr frame = Flat(AV_PIX_FMT_YUV420P, 64, 48, i < 7 ? 60 : 180);
+  const auto frame_at = [&scenes](size_t i) {
+    FramePtr frame = Flat(AV_PIX_FMT_YUV420P, 64, 48, i < 7 ? 60 : 180);
     frame->pts = static_cast<int64_t>(i);
     scenes.Add(*frame);
     SetFinds(*frame, {FindAt(20, 20)});
-    now->Take(*frame);
-  }
-  return now->Finish(1);
+    return frame;
+  };
+  return Documented(begun_anew_at, 1, frame_at, [](size_t, const AVFrame&) {});
 }
 
 TEST(Trail, EndsAlertsAtCuts) {
