@@ -1,7 +1,7 @@
 """Fettle on an OpenCL GPU beside PyTorch with CUDA graphs on the same GPU.
 
     bench/peers/pytorch_gpu.py --fettle build/release/bin/fettle [--device opencl:NVIDIA] [--networks resnet18,vgg16]
-        [--batch 1] [--tune 20] [--models FOLDER] [--json FILE]
+        [--batch 1] [--tune 20] [--models FOLDER] [--json FILE]     (transformers: vit_b_32, swin_t, bert_mini)
     bench/peers/pytorch_gpu.py --fettle build/release/bin/fettle --products 1024,2048,4096
         [--clblast build/release/bin/clblast_bench]
 
@@ -21,6 +21,7 @@ import subprocess
 import tempfile
 import time
 
+import topologies
 import torch
 import torchvision
 
@@ -58,6 +59,9 @@ def make(name, batch):
     torch.manual_seed(1)
     if name == "luma":
         return SuperResolution().eval(), torch.rand(batch, 1, 480, 640)
+    if name == "bert_mini":
+        model, words = topologies.bert_mini()
+        return model.eval(), words.expand(batch, -1).contiguous()
     model = torchvision.models.get_model(name, weights=None)
     return settle(model, torch.rand(8, 3, 224, 224)), torch.rand(batch, 3, 224, 224)
 
@@ -94,15 +98,28 @@ def graph_of(model, x):
     return graph
 
 
+@contextlib.contextmanager
+def fused_attention(allowed):
+    """PyTorch's fused operators of attention and of encoder layers, which have no ONNX form."""
+    torch.backends.mha.set_fastpath_enabled(allowed)
+    yield
+    torch.backends.mha.set_fastpath_enabled(False)
+
+
 def graphs(model, x):
     """Name to graph; what they hold stays alive in the list beside them."""
     kept, made = [], {}
-    for name, dtype, memory, allowed in (("fp32", torch.float32, torch.contiguous_format, False),
-                                         ("TF32", torch.float32, torch.contiguous_format, True),
-                                         ("fp16", torch.float16, torch.contiguous_format, False),
-                                         ("fp16 channels last", torch.float16, torch.channels_last, False)):
-        with tf32(allowed):
-            parts = (model.to("cuda", dtype, memory_format=memory), x.to("cuda", dtype, memory_format=memory))
+    kinds = [("fp32", torch.float32, torch.contiguous_format, False, False),
+             ("TF32", torch.float32, torch.contiguous_format, True, False),
+             ("fp16", torch.float16, torch.contiguous_format, False, False)]
+    if x.dim() == 4:
+        kinds.append(("fp16 channels last", torch.float16, torch.channels_last, False, False))
+    if any(isinstance(module, torch.nn.MultiheadAttention) for module in model.modules()):
+        kinds.append(("fp16 fused attention", torch.float16, torch.contiguous_format, False, True))
+    for name, dtype, memory, allowed, fused in kinds:
+        with tf32(allowed), fused_attention(fused):
+            of_type = {"dtype": dtype, "memory_format": memory} if x.is_floating_point() else {}
+            parts = (model.to("cuda", dtype, memory_format=memory), x.to("cuda", **of_type))
             made[name] = graph_of(*parts)
             # The graph holds addresses of these weights, and .to() changes the module in place.
             kept.append((parts, [p.data for p in model.parameters()] + [b.data for b in model.buffers()]))
@@ -250,7 +267,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fettle", required=True)
     parser.add_argument("--device", default="opencl:NVIDIA")
-    parser.add_argument("--networks", default=",".join(NETWORKS), help="luma or torchvision's names (default: %(default)s)")
+    parser.add_argument("--networks", default=",".join(NETWORKS), help="luma, bert_mini or torchvision's names (default: %(default)s)")
     parser.add_argument("--products", metavar="SIZES", help="matrix products of these sizes instead of networks")
     parser.add_argument("--clblast", metavar="PROGRAM", help="of products also CLBlast's, by clblast_bench (FETTLE_BENCH=ON)")
     parser.add_argument("--batch", type=int, default=1)
@@ -261,7 +278,7 @@ def main():
     parser.add_argument("--json", type=pathlib.Path, help="write the medians there")
     arguments = parser.parse_args()
     torch.backends.cudnn.benchmark = True
-    torch.backends.mha.set_fastpath_enabled(False)  # its fused operator has no ONNX form
+    torch.backends.mha.set_fastpath_enabled(False)
     results = compare_products(arguments) if arguments.products else compare_networks(arguments)
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1))

@@ -28,7 +28,7 @@ def bert_mini():
                 for _ in range(layers))
 
         def forward(self, ids):
-            x = self.norm(self.word(ids) + self.place(torch.arange(ids.shape[1])[None]))
+            x = self.norm(self.word(ids) + self.place(torch.arange(ids.shape[1], device=ids.device)[None]))
             for layer in self.layers:
                 x = layer(x)
             return x

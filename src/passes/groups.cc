@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ops/op.h"
+#include "passes/attention_groups.h"
 #include "passes/binary/bit_groups.h"
 
 namespace fettle::passes {
@@ -251,6 +252,8 @@ std::vector<Group> ListGroups(const ir::Graph& graph) {
   std::vector<Group> groups = Lister(graph).Run();
   std::vector<Group> to_bits = ListBitGroups(graph, groups);
   std::move(to_bits.begin(), to_bits.end(), std::back_inserter(groups));
+  std::vector<Group> attention = ListAttentionGroups(graph);
+  std::move(attention.begin(), attention.end(), std::back_inserter(groups));
   return groups;
 }
 

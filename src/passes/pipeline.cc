@@ -23,6 +23,7 @@
 #include "passes/rewrite/growing_concats.h"
 #include "passes/rewrite/matmul_reshapes.h"
 #include "passes/rewrite/reshapes.h"
+#include "passes/rewrite/residual_reshapes.h"
 #include "passes/rewrite/sums.h"
 #include "passes/rewrite/transposes.h"
 #include "passes/rewrite/windows.h"
@@ -46,6 +47,7 @@ constexpr Pass kPasses[] = {
     {"windows", MergeWindows},
     {"matmul_reshapes", MoveReshapesBeforeMatMul},
     {"reshapes", MergeReshapes},
+    {"residual_reshapes", MoveReshapesBehindSums},
     {"fold_pads", FoldPads},
     {"binary", Binarise},
     {"prelu", FindPRelu},

@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 /// "pattern: Op Op", once per group.
 std::vector<std::string> Listed(const ir::Graph& graph) {
@@ -202,6 +203,31 @@ TEST(Groups, SeparableConvolutions) {
   EXPECT_THAT(Listed(graph), Contains("separable: Conv Relu Conv"));
   EXPECT_THAT(Listed(graph), Contains("separable: Conv Relu Conv Relu"));
   ExpectSound(graph);
+}
+
+TEST(Groups, Attention) {
+  const std::string text =
+      "input %x: f32[5x36]\ninput %m: f32[5x5]\nconst %h: i64[3] = 5 9 4\nconst %f: f32[] = 0.5\n"
+      "const %z: i64[1] = 0\nconst %t: i64[1] = 3\nconst %s: i64[1] = 6\nconst %e: i64[1] = 9\n"
+      "const %o: i64[1] = 1\n%a = Reshape(%x, %h)\n%q = Slice(%a, %z, %t, %o)\n"
+      "%k = Slice(%a, %t, %s, %o)\n%v = Slice(%a, %s, %e, %o)\n"
+      "%q1 = Transpose(%q) {perm=[1,0,2]}\n%q2 = Mul(%q1, %f)\n%k1 = Transpose(%k) {perm=[1,2,0]}\n"
+      "%p = MatMul(%q2, %k1)\n%b = Add(%m, %p)\n%n = Softmax(%b)\n"
+      "%v1 = Transpose(%v) {perm=[1,0,2]}\n%r = MatMul(%n, %v1)\n%y = Transpose(%r) "
+      "{perm=[1,0,2]}\n";
+  const ir::Graph graph = ParseGraph(text + "output %y\n");
+  EXPECT_THAT(Listed(graph), Contains("attention: MatMul Add Softmax MatMul"));
+  EXPECT_THAT(Listed(graph),
+              Contains("attention: Reshape Slice Slice Slice Transpose Mul Transpose MatMul Add "
+                       "Softmax Transpose MatMul Transpose"));
+  ExpectSound(graph);
+  // What others read ends the group.
+  const ir::Graph read = ParseGraph(text + "%c = Relu(%r)\noutput %y\noutput %c\noutput %q1\n");
+  EXPECT_THAT(Listed(read),
+              Contains("attention: Slice Slice Mul Transpose MatMul Add Softmax Transpose MatMul"));
+  ExpectSound(read);
+  const ir::Graph kept = ParseGraph(text + "output %y\noutput %n\n");
+  EXPECT_THAT(Listed(kept), Not(Contains(StartsWith("attention"))));
 }
 
 TEST(Groups, ChainsAreBounded) {

@@ -10,6 +10,7 @@
 #include "passes/rewrite/growing_concats.h"
 #include "passes/rewrite/matmul_reshapes.h"
 #include "passes/rewrite/reshapes.h"
+#include "passes/rewrite/residual_reshapes.h"
 #include "passes/rewrite/sums.h"
 #include "passes/rewrite/transposes.h"
 #include "passes/rewrite/windows.h"
@@ -174,6 +175,26 @@ TEST(MatMulReshapes, MoveToTheFront) {
       "input %x: f32[6x4]\nconst %w: f32[4x6]\nconst %t: i64[3] = 6 2 3\n%m = MatMul(%x, %w)\n"
       "%y = Reshape(%m, %t)\noutput %y\n";
   EXPECT_EQ(Ops(Rewrite(MoveReshapesBeforeMatMul, split)), "MatMul Reshape");
+}
+
+TEST(ResidualReshapes, MoveBehindTheSum) {
+  const std::string head =
+      "input %x: f32[1x6x4]\ninput %z: f32[6x8]\nconst %w: f32[8x4]\nconst %b: f32[4]\n"
+      "const %t: i64[3] = 1 6 4\n";
+  const std::string reshaped = head + "%g = Gemm(%z, %w, %b)\n%r = Reshape(%g, %t)\n";
+  EXPECT_EQ(Ops(Rewrite(MoveReshapesBehindSums, reshaped + "%y = Add(%r, %x)\noutput %y\n")),
+            "Gemm Reshape Add Reshape");
+  EXPECT_EQ(Ops(Rewrite(MoveReshapesBehindSums,
+                        head + "%m = MatMul(%z, %w)\n%a = Add(%b, %m)\n%r = Reshape(%a, %t)\n"
+                               "%y = Add(%x, %r)\noutput %y\n")),
+            "MatMul Add Reshape Add Reshape");
+  // What is read elsewhere, or repeats along the sum, stays.
+  EXPECT_EQ(
+      Ops(Rewrite(MoveReshapesBehindSums, reshaped + "%y = Add(%r, %x)\noutput %y\noutput %r\n")),
+      "Gemm Reshape Add");
+  EXPECT_EQ(Ops(Rewrite(MoveReshapesBehindSums,
+                        reshaped + "input %c: f32[1x1x4]\n%y = Add(%r, %c)\noutput %y\n")),
+            "Gemm Reshape Add");
 }
 
 TEST(Sums, OfTwoAreAdds) {

@@ -5,6 +5,7 @@
 
 namespace fettle::kernels {
 
+extern const KernelDesc kOpenClAttentionRows;
 extern const KernelDesc kOpenClBinaryMaxPool;
 extern const KernelDesc kOpenClBinaryMma;
 extern const KernelDesc kOpenClBinaryPack;
@@ -72,6 +73,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
   static const std::vector<const KernelDesc*> kKernels = {
       // clang-format off
       // keep-sorted start
+      &kOpenClAttentionRows,
       &kOpenClBinaryMaxPool,
       &kOpenClBinaryMma,
       &kOpenClBinaryPack,

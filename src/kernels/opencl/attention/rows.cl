@@ -1,0 +1,235 @@
+// Y = Softmax(SCALE * Q K' + sums + mask) V for each matrix of a batch, in one launch: the scores of ROWS
+// queries stay in local memory. A work-group makes ROWS rows of Y: lws = {ITEMS, 1, 1},
+// gws = {ceil(QUERIES / ROWS) * ITEMS, matrices, 1}.
+// Operands are row-major buffers of the storage type (access.clh), in which rows and columns of the matrices lie
+// anyhow: element (i, j) of matrix (a, b, c) of Q is at Q_AT + a * Q_A + b * Q_B + c * Q_C + i * Q_ROW + j * Q_COLUMN;
+// the same of K, V, Y and M (the mask). Matrix index is (a * MATRICES_B + b) * MATRICES_C + c.
+//   SUMS      1: float [SUMS_PERIOD, QUERIES, KEYS] are added to the scores, matrix by matrix in turns
+//   MASK      1: M, times MASK_SCALE, is added to the scores
+//   VECTORS   1: columns are neighbours, rows begin at multiples of 8 elements, SIZE and V_SIZE are such
+//   ONE_SOURCE 1: Q, K and V are places in the same buffer
+//   PARTS     a work-item makes ROWS / PARTS scores of a key
+#include "kernels/opencl/access.clh"
+#include "kernels/opencl/multiply_add.clh"
+#ifndef QUERIES
+#define QUERIES 50
+#define KEYS 50
+#define SIZE 64
+#define V_SIZE 64
+#define MATRICES_B 1
+#define MATRICES_C 12
+#define Q_AT 0
+#define Q_A 0
+#define Q_B 0
+#define Q_C 64
+#define Q_ROW 2304
+#define Q_COLUMN 1
+#define K_AT 768
+#define K_A 0
+#define K_B 0
+#define K_C 64
+#define K_ROW 2304
+#define K_COLUMN 1
+#define V_AT 1536
+#define V_A 0
+#define V_B 0
+#define V_C 64
+#define V_ROW 2304
+#define V_COLUMN 1
+#define Y_AT 0
+#define Y_A 0
+#define Y_B 0
+#define Y_C 64
+#define Y_ROW 768
+#define Y_COLUMN 1
+#define M_AT 0
+#define M_A 0
+#define M_B 0
+#define M_C 0
+#define M_ROW 0
+#define M_COLUMN 1
+#endif
+#ifndef SUMS
+#define SUMS 0
+#define SUMS_PERIOD 1
+#endif
+#ifndef MASK
+#define MASK 0
+#endif
+#ifndef VECTORS
+#define VECTORS 1
+#endif
+#ifndef ONE_SOURCE
+#define ONE_SOURCE 1
+#endif
+#ifndef ROWS
+#define ROWS 8
+#endif
+#ifndef PARTS
+#define PARTS 2
+#endif
+#ifndef ITEMS
+#define ITEMS 128
+#endif
+#define PART_ROWS (ROWS / PARTS)
+// Work-items of a row while it is normalised.
+#define LANES (ITEMS / ROWS)
+#define OCTETS ((SIZE + 7) / 8)
+#define QUADS ((V_SIZE + 3) / 4)
+
+#if ONE_SOURCE
+#define SOURCES __global const storage_t *restrict q, const int q_offset
+#define k q
+#define v q
+#define k_offset q_offset
+#define v_offset q_offset
+#else
+#define SOURCES                                                                                \
+  __global const storage_t *restrict q, const int q_offset, __global const storage_t *restrict k, \
+      const int k_offset, __global const storage_t *restrict v, const int v_offset
+#endif
+#if MASK
+#define MASK_PARAMS , __global const storage_t *restrict m, const int m_offset, const float mask_scale
+#else
+#define MASK_PARAMS
+#endif
+#if SUMS
+#define SUMS_PARAMS , __global const float *restrict sums
+#else
+#define SUMS_PARAMS
+#endif
+
+// Eight elements of a row from column `at` on, as floats; zero beyond `columns`.
+static float8 LoadEight(__global const storage_t* from, const int at, const int stride, const int columns) {
+#if VECTORS && FETTLE_HALF && FETTLE_COMPUTE != 1
+  const uint4 bits = *(__global const uint4*)(from + at);
+  return vload_half8(0, (const half*)&bits);
+#elif VECTORS && !FETTLE_BFLOAT
+  return (float8)(*(__global const float4*)(from + at), *(__global const float4*)(from + at + 4));
+#else
+  float lanes[8];
+#pragma unroll
+  for (int i = 0; i < 8; ++i) lanes[i] = at + i < columns ? LOAD(from, (at + i) * stride) : 0.0f;
+  return vload8(0, lanes);
+#endif
+}
+static float4 LoadFour(__global const storage_t* from, const int at, const int stride, const int columns) {
+#if VECTORS && FETTLE_HALF && FETTLE_COMPUTE != 1
+  const uint2 bits = *(__global const uint2*)(from + at);
+  return vload_half4(0, (const half*)&bits);
+#elif VECTORS && !FETTLE_BFLOAT
+  return *(__global const float4*)(from + at);
+#else
+  float lanes[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) lanes[i] = at + i < columns ? LOAD(from, (at + i) * stride) : 0.0f;
+  return vload4(0, lanes);
+#endif
+}
+static void StoreFour(const float4 value, __global storage_t* to, const int at) {
+#if VECTORS && FETTLE_HALF && FETTLE_COMPUTE != 1
+  uint2 bits;
+  vstore_half4_rte(value, 0, (half*)&bits);
+  *(__global uint2*)(to + at) = bits;
+#elif VECTORS && !FETTLE_BFLOAT
+  *(__global float4*)(to + at) = value;
+#else
+  float lanes[4];
+  vstore4(value, 0, lanes);
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    if (at + i < V_SIZE) STORE(lanes[i], to, (at + i) * Y_COLUMN);
+#endif
+}
+static float SumOfProducts(const float8 a, const float8 b, const float sum) {
+  float4 products = a.lo * b.lo;
+  products = MULTIPLY_ADD(a.hi, b.hi, products);
+  return sum + ((products.x + products.y) + (products.z + products.w));
+}
+
+#define MATRIX_OF(name, a, b, c) (name##_AT + (a) * name##_A + (b) * name##_B + (c) * name##_C)
+
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
+    SOURCES, __global storage_t* restrict y, const int y_offset, const float scale SUMS_PARAMS MASK_PARAMS) {
+  __local float scores[ROWS * KEYS];
+  __local float queries[ROWS * OCTETS * 8];
+  __local float partial[ITEMS];
+  const int item = get_local_id(0), matrix = get_global_id(1);
+  // Launches may come in pieces (StreamOptions::kernel_ms), at offsets of whole work-groups.
+  const int first = (get_group_id(0) + get_global_offset(0) / ITEMS) * ROWS;
+  const int a = matrix / (MATRICES_B * MATRICES_C), b = matrix / MATRICES_C % MATRICES_B, c = matrix % MATRICES_C;
+
+  for (int i = item; i < ROWS * OCTETS; i += ITEMS) {
+    // Rows beyond the last repeat it.
+    const int row = min(first + i / OCTETS, QUERIES - 1);
+    const float8 octet =
+        LoadEight(q + q_offset + MATRIX_OF(Q, a, b, c) + row * Q_ROW, i % OCTETS * 8, Q_COLUMN, SIZE);
+    vstore8(octet * scale, i, queries);
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+
+  for (int i = item; i < KEYS * PARTS; i += ITEMS) {
+    const int key = i % KEYS, part = i / KEYS;
+    __global const storage_t* from = k + k_offset + MATRIX_OF(K, a, b, c) + key * K_ROW;
+    float sum[PART_ROWS];
+#pragma unroll
+    for (int r = 0; r < PART_ROWS; ++r) sum[r] = 0.0f;
+#pragma unroll 4
+    for (int octet = 0; octet < OCTETS; ++octet) {
+      const float8 of_key = LoadEight(from, octet * 8, K_COLUMN, SIZE);
+#pragma unroll
+      for (int r = 0; r < PART_ROWS; ++r)
+        sum[r] = SumOfProducts(vload8((part * PART_ROWS + r) * OCTETS + octet, queries), of_key, sum[r]);
+    }
+#pragma unroll
+    for (int r = 0; r < PART_ROWS; ++r) {
+      const int of_part = part * PART_ROWS + r, row = min(first + of_part, QUERIES - 1);
+#if SUMS
+      sum[r] += sums[(matrix % SUMS_PERIOD * QUERIES + row) * KEYS + key];
+#endif
+#if MASK
+      sum[r] += mask_scale * LOAD(m, m_offset + MATRIX_OF(M, a, b, c) + row * M_ROW + key * M_COLUMN);
+#endif
+      scores[of_part * KEYS + key] = sum[r];
+    }
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+
+  __local float* of_row = scores + item / LANES * KEYS;
+  __local const float* partial_of_row = partial + item / LANES * LANES;
+  float largest = -INFINITY;
+  for (int key = item % LANES; key < KEYS; key += LANES) {
+    const float score = of_row[key];
+    largest = score > largest || isnan(score) ? score : largest;
+  }
+  partial[item] = largest;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int i = 0; i < LANES; ++i) {
+    const float score = partial_of_row[i];
+    largest = score > largest || isnan(score) ? score : largest;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  float sum = 0.0f;
+  for (int key = item % LANES; key < KEYS; key += LANES) {
+    const float e = exp(of_row[key] - largest);
+    of_row[key] = e;
+    sum += e;
+  }
+  partial[item] = sum;
+  barrier(CLK_LOCAL_MEM_FENCE);
+
+  for (int i = item; i < ROWS * QUADS; i += ITEMS) {
+    const int row = i / QUADS, quad = i % QUADS;
+    __global const storage_t* from = v + v_offset + MATRIX_OF(V, a, b, c);
+    float4 result = 0.0f;
+#pragma unroll 8
+    for (int key = 0; key < KEYS; ++key) {
+      const float4 value = LoadFour(from + key * V_ROW, quad * 4, V_COLUMN, V_SIZE);
+      result = MULTIPLY_ADD((float4)(scores[row * KEYS + key]), value, result);
+    }
+    float total = 0.0f;
+    for (int lane = 0; lane < LANES; ++lane) total += partial[row * LANES + lane];
+    if (first + row < QUERIES)
+      StoreFour(result / total, y + y_offset + MATRIX_OF(Y, a, b, c) + (first + row) * Y_ROW, quad * 4);
+  }
+}
