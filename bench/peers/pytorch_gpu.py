@@ -63,6 +63,8 @@ def make(name, batch):
         model, words = topologies.bert_mini()
         return model.eval(), words.expand(batch, -1).contiguous()
     model = torchvision.models.get_model(name, weights=None)
+    if name.startswith("vit_"):
+        torch.nn.init.normal_(model.heads.head.weight, std=0.02)  # zero before training
     return settle(model, torch.rand(8, 3, 224, 224)), torch.rand(batch, 3, 224, 224)
 
 

@@ -7,6 +7,7 @@
 #include "ops/op.h"
 #include "passes/attention_groups.h"
 #include "passes/binary/bit_groups.h"
+#include "passes/move_groups.h"
 
 namespace fettle::passes {
 namespace {
@@ -252,8 +253,10 @@ std::vector<Group> ListGroups(const ir::Graph& graph) {
   std::vector<Group> groups = Lister(graph).Run();
   std::vector<Group> to_bits = ListBitGroups(graph, groups);
   std::move(to_bits.begin(), to_bits.end(), std::back_inserter(groups));
-  std::vector<Group> attention = ListAttentionGroups(graph);
-  std::move(attention.begin(), attention.end(), std::back_inserter(groups));
+  for (auto* list : {ListAttentionGroups, ListMoveGroups}) {
+    std::vector<Group> more = list(graph);
+    std::move(more.begin(), more.end(), std::back_inserter(groups));
+  }
   return groups;
 }
 

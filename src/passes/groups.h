@@ -18,7 +18,7 @@ struct Group {
   /// finds them, in O(size of the graph).
   std::vector<ir::ValueId> outputs;
   /// The row of the pattern table that listed it: "node", "epilogue", "chain", "quantised",
-  /// "residual", "joined", "separable", "bits", "attention".
+  /// "residual", "joined", "separable", "bits", "attention", "moves".
   std::string_view pattern = "node";
 };
 
@@ -41,6 +41,7 @@ inline constexpr int kMaxGroupNodes = 16;
 ///              with shifts by constants before it (binary/bit_groups.h)
 ///   attention  Softmax between two products, alone and with what moves the elements of their
 ///              operands and result (attention_groups.h); these may have more than kMaxGroupNodes
+///   moves      operators that only move elements, from one value to one (move_groups.h)
 /// BatchNormalization with constant statistics counts as element-wise. A chain goes on while the
 /// value at its end has one reader, or while all its readers join again (Mul(x, Sigmoid(x))). Its
 /// other operands come from constants or from outside (residual add).

@@ -230,6 +230,23 @@ TEST(Groups, Attention) {
   EXPECT_THAT(Listed(kept), Not(Contains(StartsWith("attention"))));
 }
 
+TEST(Groups, Moves) {
+  const std::string text =
+      "input %z: f32[4x6x8]\nconst %a: i64[1] = 0\nconst %b: i64[1] = 2\nconst %c: i64[1] = 4\n"
+      "const %s: i64[2] = 24 8\n%x = Relu(%z)\n%p = Slice(%x, %b, %c, %a)\n"
+      "%q = Slice(%x, %a, %b, %a)\n%j = Concat(%p, %q) {axis=0}\n%t = Transpose(%j) "
+      "{perm=[1,0,2]}\n"
+      "%r = Reshape(%t, %s)\n%y = Relu(%r)\n";
+  const ir::Graph graph = ParseGraph(text + "%w = Sigmoid(%x)\noutput %y\noutput %w\n");
+  EXPECT_THAT(Listed(graph), Contains("moves: Slice Slice Concat Transpose Reshape"));
+  ExpectSound(graph);
+  // What others read ends the row; a single copy is none.
+  EXPECT_THAT(Listed(ParseGraph(text + "output %y\noutput %j\n")),
+              Contains("moves: Slice Slice Concat"));
+  EXPECT_THAT(Listed(ParseGraph(text + "output %y\noutput %p\n")),
+              Not(Contains(StartsWith("moves"))));
+}
+
 TEST(Groups, ChainsAreBounded) {
   std::string text = "input %x0\n";
   for (int i = 0; i < 40; ++i) text += fmt::format("%x{} = Relu(%x{})\n", i + 1, i);

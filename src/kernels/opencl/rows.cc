@@ -11,13 +11,15 @@ bool NeedsGroups(const RowExtents& extents) { return extents.row > 32 && extents
 }  // namespace
 
 Result<std::unique_ptr<RecordedKernel>> RecordRows(const Problem& problem, std::string_view path,
-                                                   const RowExtents& extents,
-                                                   const Device& device) {
+                                                   const RowExtents& extents, const Device& device,
+                                                   int64_t most_held) {
   const State& state = problem.states.outputs[0];
   const int64_t rows = extents.outer * extents.inner;
   const bool groups = NeedsGroups(extents);
   BuildOptions options = AccessOptions(state);
   options.Define("ROW_ITEMS", groups ? static_cast<int64_t>(kGroupItems) : 1);
+  const int64_t held = DivideUp(extents.row, static_cast<int64_t>(kGroupItems));
+  if (groups && held <= most_held) options.Define("HELD", held);
   const WorkSizes sizes = groups ? WorkSizes{.gws = {kGroupItems, static_cast<size_t>(rows), 1},
                                              .lws = {kGroupItems, 1, 1}}
                                  : PlaceSizes(rows);

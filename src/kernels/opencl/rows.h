@@ -10,8 +10,10 @@ namespace fettle::kernels {
 
 /// A launch of the function `rows` of a program that includes access.clh and rows.clh. Its
 /// arguments begin with the node's first input and the group's output, their offsets in elements;
-/// the caller adds the others.
+/// the caller adds the others. Where a row has a work-group and `most_held` suffice for each
+/// work-item, HELD is so many elements.
 Result<std::unique_ptr<RecordedKernel>> RecordRows(const Problem& problem, std::string_view path,
-                                                   const RowExtents& extents, const Device& device);
+                                                   const RowExtents& extents, const Device& device,
+                                                   int64_t most_held = 0);
 
 }  // namespace fettle::kernels

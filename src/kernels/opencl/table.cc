@@ -51,6 +51,7 @@ extern const KernelDesc kOpenClMatMulSubGroups;
 extern const KernelDesc kOpenClMatMulVector;
 extern const KernelDesc kOpenClMoveCopy;
 extern const KernelDesc kOpenClMoveGather;
+extern const KernelDesc kOpenClMoveUnits;
 extern const KernelDesc kOpenClNormInstance;
 extern const KernelDesc kOpenClNormLrn;
 extern const KernelDesc kOpenClNormRows;
@@ -113,6 +114,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClMatMulVector,
       &kOpenClMoveCopy,
       &kOpenClMoveGather,
+      &kOpenClMoveUnits,
       &kOpenClNormInstance,
       &kOpenClNormLrn,
       &kOpenClNormRows,

@@ -183,7 +183,10 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
     }
 #pragma unroll
     for (int r = 0; r < PART_ROWS; ++r) {
-      const int of_part = part * PART_ROWS + r, row = min(first + of_part, QUERIES - 1);
+      const int of_part = part * PART_ROWS + r;
+#if SUMS || MASK
+      const int row = min(first + of_part, QUERIES - 1);
+#endif
 #if SUMS
       sum[r] += sums[(matrix % SUMS_PERIOD * QUERIES + row) * KEYS + key];
 #endif

@@ -9,6 +9,9 @@
 namespace fettle::kernels {
 namespace {
 
+/// Elements that a work-item keeps in registers.
+constexpr int64_t kMostHeld = 16;
+
 struct NormPlan {
   RowExtents extents;  // inner is 1
   int64_t groups = 1, channels = 1, space = 1;
@@ -54,7 +57,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const No
   const ir::Graph& group = *problem.group;
   const ir::Node& node = problem.node();
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
-                   RecordRows(problem, "norm/rows.cl", plan.extents, device));
+                   RecordRows(problem, "norm/rows.cl", plan.extents, device, kMostHeld));
   const bool has_bias = node.input(2) != ir::kAbsent;
   for (size_t i = 1; i <= (has_bias ? 2 : 1); ++i) {
     ASSIGN_OR_RETURN(PackRequest pack,

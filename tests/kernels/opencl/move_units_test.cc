@@ -1,0 +1,84 @@
+// opencl.move.units against the oracle: rows of operators that move runs, zeros among them, runs of
+// every word, and refusals.
+#include <gtest/gtest.h>
+
+#include "tests/kernels/kernel_check.h"
+#include "tests/opencl_device.h"
+
+namespace fettle::kernels {
+
+extern const KernelDesc kOpenClMoveUnits;
+
+namespace {
+
+/// A picture rolled along both axes, then cut into windows: `channels` neighbours stay together.
+std::string Rolled(int64_t channels) {
+  return fmt::format(
+      "input %x: f32[2x6x4x{0}]\nconst %z: i64[1] = 0\nconst %two: i64[1] = 2\n"
+      "const %e: i64[1] = 9\nconst %one: i64[1] = 1\nconst %s: i64[6] = 2 2 3 2 2 {0}\n"
+      "const %t: i64[3] = 8 6 {0}\n"
+      "%a = Slice(%x, %two, %e, %one)\n%b = Slice(%x, %z, %two, %one)\n"
+      "%c = Concat(%a, %b) {{axis=1}}\n%f = Slice(%c, %one, %e, %two)\n"
+      "%g = Slice(%c, %z, %one, %two)\n%h = Concat(%f, %g) {{axis=2}}\n%r = Reshape(%h, %s)\n"
+      "%w = Transpose(%r) {{perm=[0,1,3,2,4,5]}}\n%y = Reshape(%w, %t)\noutput %y\n",
+      channels);
+}
+
+/// Every other pixel of both axes, the four kinds beside each other.
+constexpr std::string_view kMerged =
+    "input %x: f32[1x4x6x16]\nconst %z: i64[1] = 0\nconst %o: i64[1] = 1\nconst %t: i64[1] = 2\n"
+    "const %e: i64[1] = 9\n%a = Slice(%x, %z, %e, %o, %t)\n%b = Slice(%x, %o, %e, %o, %t)\n"
+    "%c = Slice(%a, %z, %e, %t, %t)\n%d = Slice(%b, %z, %e, %t, %t)\n"
+    "%f = Slice(%a, %o, %e, %t, %t)\n%g = Slice(%b, %o, %e, %t, %t)\n"
+    "%y = Concat(%c, %d, %f, %g) {axis=-1}\noutput %y\n";
+
+constexpr std::string_view kPadded =
+    "input %x: f32[3x5x10]\nconst %p: i64[6] = 0 2 0 1 1 0\n%a = Pad(%x, %p)\n"
+    "%y = Transpose(%a) {perm=[1,0,2]}\noutput %y\n";
+
+class OpenClMoveUnits : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto& device = TestOpenClDevice();
+    if (!device.ok()) GTEST_SKIP() << "no OpenCL device: " << device.status().message();
+    device_ = device->get();
+  }
+
+  void Check(std::string_view text) {
+    const CaseGroup group = ParseGroup(text);
+    const auto candidates = CandidatesOf(kOpenClMoveUnits, *group.graph, *device_);
+    ASSERT_TRUE(candidates.ok()) << candidates.status().message();
+    ASSERT_EQ(candidates->size(), 2U);
+    for (const StateAssignment& states : *candidates)
+      EXPECT_TRUE(CheckRun({kOpenClMoveUnits, group, {group.graph, states, 1}, {}, ""}, *device_));
+  }
+
+  std::string RefusalOf(std::string_view text) {
+    return CandidatesOf(kOpenClMoveUnits, *ParseGroup(text).graph, *device_).status().message();
+  }
+
+  const OpenClDevice* device_ = nullptr;
+};
+
+TEST_F(OpenClMoveUnits, AgreesWithTheOracle) {
+  for (const int64_t channels : {8, 9, 10, 12, 96}) Check(Rolled(channels));
+  Check(kMerged);
+  Check(kPadded);
+}
+
+TEST_F(OpenClMoveUnits, RefusesWhatItCannotMove) {
+  EXPECT_EQ(RefusalOf("input %x: f32[4x8]\n%y = Transpose(%x)\noutput %y\n"),
+            "no row of operators from one tensor to one");
+  EXPECT_EQ(RefusalOf("input %x: f32[4x8x16]\n%a = Transpose(%x)\n"
+                      "%y = Transpose(%a) {perm=[1,0,2]}\noutput %y\n"),
+            "rows of the last axis do not stay together");
+  EXPECT_EQ(RefusalOf(Rolled(4)), "rows of the last axis do not stay together");
+  EXPECT_EQ(RefusalOf("input %x: f32[4x8]\nconst %c: f32[1x8]\n%a = Concat(%x, %c) {axis=0}\n"
+                      "%y = Concat(%a, %x) {axis=0}\noutput %y\n"),
+            "a constant is among what is moved");
+  EXPECT_EQ(RefusalOf("input %x: f32[4x8]\n%a = Relu(%x)\n%y = Relu(%a)\noutput %y\n"),
+            "the operator does more than move elements");
+}
+
+}  // namespace
+}  // namespace fettle::kernels
