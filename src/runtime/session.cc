@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "runtime/context.h"
 #include "runtime/graph_runner.h"
+#include "runtime/lane_choice.h"
 #include "runtime/plan_accuracy.h"
 #include "runtime/session_parts.h"
 
@@ -31,6 +32,7 @@ class Session::Impl {
                  .waits_for_steps = options.waits_for_steps,
                  .cancelled_by_caller = options.cancelled},
         runner_(std::make_unique<GraphRunner>(graph_, context_)),
+        lanes_(threads, options.adapts_lanes && accelerators_.empty()),
         extra_outputs_(options.extra_outputs),
         judges_next_run_(options.judges_first_run &&
                          options.precision != planner::Precision::kHigh) {}
@@ -157,11 +159,13 @@ class Session::Impl {
     context_.cancelled = false;
     const int64_t begin = NowNs(), waited = WaitedNs();
     ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, inputs_.InOrder(inputs));
+    context_.stream.set_threads(lanes_.Begin(ordered));
     Result<std::vector<Tensor>> results = runner_->Run(ordered, bindings);
     own_ns_ = NowNs() - begin - (WaitedNs() - waited);
     // Constants are checked when they are first read, which may have been now.
     RETURN_IF_ERROR(model_->damage());
     if (!results.ok()) return results.status();
+    lanes_.End(NowNs() - begin, context_.times.size());
     for (size_t i = 0; i < results->size(); ++i) {
       outputs->emplace(graph_->value(graph_->outputs[i]).name, std::move((*results)[i]));
     }
@@ -216,6 +220,7 @@ class Session::Impl {
   std::shared_ptr<planner::PlanSource> plans_;
   Context context_;
   std::unique_ptr<GraphRunner> runner_;
+  RunLanes lanes_;
   std::vector<std::string> extra_outputs_;
   bool judges_next_run_;
   std::vector<exec::StepProfile> profile_;
@@ -265,6 +270,7 @@ int64_t Session::host_ns() const { return impl_->host_ns(); }
 void Session::Cancel() { impl_->Cancel(); }
 const std::vector<exec::StepProfile>& Session::profile() const { return impl_->profile(); }
 int Session::threads() const { return impl_->context().limits.threads; }
+int Session::lanes() const { return impl_->context().stream.threads(); }
 Subnormals Session::subnormals() const { return impl_->context().stream.subnormals(); }
 const Model& Session::model() const { return impl_->model(); }
 

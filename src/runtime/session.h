@@ -22,6 +22,8 @@ namespace fettle::runtime {
 struct SessionOptions {
   /// Threads of the CPU, the caller included; 0: all cores that the process may use.
   int threads = 0;
+  /// Takes fewer of them for runs on the CPU alone where that was faster lately (lane_choice.h).
+  bool adapts_lanes = true;
   /// Runs every operator through its scalar reference.
   bool reference_only = false;
   /// Values of the model (by the names in its file) to return besides its outputs.
@@ -121,6 +123,8 @@ class Session {
   /// To and from devices beside the CPU, by all runs so far.
   Transfers transfers() const;
   int threads() const;
+  /// How many of them the last Run took at most (SessionOptions::adapts_lanes).
+  int lanes() const;
   Subnormals subnormals() const;
   DeviceSet devices() const;
   const planner::Limits& limits() const;

@@ -27,6 +27,7 @@ Result<TriedPlan> RunOne(const std::shared_ptr<const Model>& model, SessionOptio
   TriedPlan made{.plans = std::make_shared<RecordedPlans>(planner::PreferredPlans())};
   options.plans = made.plans;
   options.judges_first_run = false;
+  options.adapts_lanes = false;
   // What is compiled once need not be compiled for the tuned plan.
   double begin = Seconds(NowNs()) - CompileSeconds(options);
   const auto lap = [&] {

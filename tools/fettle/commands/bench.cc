@@ -96,6 +96,9 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
   }
   fmt::print("roofline: {:.0f} % of what this machine can do at best\n",
              100 * roofline.Share(result.steps));
+  if (result.runs_on_fewer > 0)
+    fmt::print("fewer threads were faster in {} of {}\n", result.runs_on_fewer,
+               Count(std::ssize(result.latencies), "run"));
   PrintParts({Count(std::ssize(result.latencies), "run"),
               DeviceLine(job.threads, job.session.accelerator()),
               PrecisionLine(options.job.common, job.session.accelerator(), result.steps)});

@@ -122,6 +122,7 @@ Status Measure(const BenchLength& length, const Job& job, bool bound, runtime::S
     RETURN_IF_ERROR(status);
     result.latencies.push_back(MsSince(start));
     result.transfers = Since(transfers(), before);
+    result.runs_on_fewer += session.lanes() < session.threads() ? 1 : 0;
     result.host_ms.push_back(static_cast<double>(session.host_ns()) * 1e-6);
     Accumulate(session.profile(), result.steps, runs);
     if (InterruptScope::Interrupted()) result.interrupted = true;

@@ -31,6 +31,7 @@ struct BenchResult {
   double prepare_ms = 0, first_ms = 0;
   exec::PreparationTimes preparation;  // within prepare_ms
   std::vector<double> latencies;
+  int64_t runs_on_fewer = 0;    // threads than the session has, which was faster
   std::vector<double> host_ms;  // of the calling thread beside waiting, with an accelerator
   std::vector<exec::StepProfile> steps;  // mean over the timed runs
   runtime::MemoryInfo memory;

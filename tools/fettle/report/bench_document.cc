@@ -84,6 +84,7 @@ Json BenchDocument(const JobOptions& options, bool bound, const Job& job, const 
         {"conversions", result.transfers.conversions}}},
       {"bound", bound},
       {"iterations", result.latencies.size()},
+      {"on_fewer_threads", result.runs_on_fewer},
       {"throughput", summary.mean > 0 ? 1000 / summary.mean : 0},
       {"peak_rss_bytes", result.peak_rss_bytes},
       {"arena_bytes", result.memory.arena_bytes},

@@ -1,0 +1,85 @@
+// How many of its threads a session's runs take.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace fettle::runtime {
+
+/// As many lanes as were faster lately: all threads, half of them, a quarter ... or one. Where
+/// other programs hold cores, or steps are over before workers come, fewer are faster, and no plan
+/// can know. Now and then a run takes the next smaller or larger number; what such trials cost
+/// stays a small share of the time, and the smaller the clearer they failed. Which lanes run a step
+/// changes no byte of its results. Not synchronised.
+class LaneChoice {
+ public:
+  explicit LaneChoice(int threads);
+
+  /// Of the next run.
+  int lanes() const { return levels_[Level()]; }
+  /// What that run took. The runs must do the same work until Forget.
+  void Add(int64_t ns);
+  /// Other work begins: times of before say nothing of it.
+  void Forget();
+
+ private:
+  static constexpr int kKept = 16;
+  /// Of runs of one level, the latest kKept.
+  class Times {
+   public:
+    void Add(int64_t ns);
+    void Clear() { count_ = 0; }
+    int count() const { return count_ < kKept ? static_cast<int>(count_) : kKept; }
+    /// The mean but for the longest: late lanes show in means, one slice of another program shall
+    /// not.
+    double Mean() const;
+
+   private:
+    int64_t ns_[kKept] = {};
+    int64_t count_ = 0;
+  };
+
+  size_t Level() const { return tries_ ? tried_ : chosen_; }
+  bool HasOther() const { return levels_.size() > 1; }
+  void AddChosen(int64_t ns);
+  void AddTrial(int64_t ns);
+  void BeginTrials();
+  void EndTrials(bool take);
+  double ExpectedCost() const;
+
+  std::vector<int> levels_;  // falling
+  size_t chosen_ = 0, tried_ = 0;
+  bool tries_ = false;      // in the next run
+  bool in_trials_ = false;  // between the first trial and the verdict
+  bool wakes_ = false;      // the next trial finds workers asleep and does not count
+  bool down_next_ = true;
+  int rests_ = 0;  // runs as chosen before the next trial, at least
+  Times chosen_times_, trial_times_;
+  double share_;          // of the time that trials may cost
+  double allowance_ = 0;  // ns
+  double usual_ns_ = 0;   // as chosen
+};
+
+/// The lanes of runs whose inputs may change. Not synchronised.
+class RunLanes {
+ public:
+  /// Where it does not adapt, all threads.
+  RunLanes(int threads, bool adapts) : threads_(threads), adapts_(adapts), choice_(threads) {}
+
+  /// Of a run of `inputs`.
+  int Begin(std::span<const Tensor> inputs);
+  /// It took `ns` for so many steps, which depend on data where there are loops.
+  void End(int64_t ns, size_t steps);
+
+ private:
+  int threads_;
+  bool adapts_;
+  LaneChoice choice_;
+  std::vector<Shape> shapes_;
+  size_t steps_ = 0;
+};
+
+}  // namespace fettle::runtime
