@@ -10,6 +10,9 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <vector>
+
+#include "base/clock.h"
 
 namespace fettle {
 namespace {
@@ -179,6 +182,19 @@ Status WriteFile(const std::string& path, std::span<const std::byte> bytes) {
 
 Status WriteTextFile(const std::string& path, std::string_view text) {
   return WriteFile(path, std::as_bytes(std::span(text.data(), text.size())));
+}
+
+double DurableBytesPerSecond(const std::string& path) {
+  const std::vector<std::byte> some(size_t{16} << 20, std::byte{1});
+  std::string temporary = FollowLinks(path) + ".XXXXXX";
+  const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
+  if (fd < 0) return 0;
+  const int64_t begin = NowNs();
+  const bool written = WriteAll(fd, temporary, some).ok() && ::fsync(fd) == 0;
+  const int64_t ns = NowNs() - begin;
+  ::close(fd);
+  ::unlink(temporary.c_str());
+  return written ? static_cast<double>(some.size()) * 1e9 / static_cast<double>(ns) : 0;
 }
 
 }  // namespace fettle

@@ -62,4 +62,8 @@ class FileWriter {
 Status WriteFile(const std::string& path, std::span<const std::byte> bytes);
 Status WriteTextFile(const std::string& path, std::string_view text);
 
+/// Bytes per second at which a file beside `path` becomes durable, by writing 16 MiB and removing
+/// them; 0 where that cannot be done.
+double DurableBytesPerSecond(const std::string& path);
+
 }  // namespace fettle

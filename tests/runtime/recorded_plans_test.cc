@@ -73,5 +73,22 @@ TEST(StepTimesTest, OtherStepsTeachNothing) {
   EXPECT_TRUE(times.Samples(Costs({"conv", "add"})).empty());
 }
 
+/// A round beside other guests of the machine: everything takes twice as long.
+TEST(RoundSamplesTest, SlowRoundsCountAtThePaceOfTheFastest) {
+  RoundSamples rounds;
+  EXPECT_EQ(rounds.least_us(), 0);
+  rounds.Add({{.alone_us = 10, .halves_us = {24, 26}}}, 200);
+  rounds.Add({{.alone_us = 10, .halves_us = {12, 13}}}, 100);
+  rounds.Add({{.alone_us = 10, .halves_us = {18, 20}}}, 150);
+  EXPECT_EQ(rounds.least_us(), 100);
+  const std::vector<tuner::StepSample> all = rounds.AtOnePace();
+  ASSERT_EQ(all.size(), 3U);
+  for (const tuner::StepSample& sample : all) {
+    EXPECT_EQ(sample.alone_us, 10);
+    EXPECT_NEAR(sample.halves_us[0], 12, 1e-9);
+    EXPECT_NEAR(sample.halves_us[1], 13, 0.4);
+  }
+}
+
 }  // namespace
 }  // namespace fettle::runtime

@@ -69,7 +69,12 @@ TEST(TimetableTest, NothingIsKeptForAPackageThatNobodyWrites) {
   ASSERT_TRUE(session->Run({{"x", noise[0]}}, &outputs).ok());
   const Timetable packed = Timetable::Make(options, run, *model, 0);
   EXPECT_LT(packed.gate_until_ns, with.gate_until_ns - kSecond / 2);
+  options.written_per_second = 1e9;
+  const Timetable fast = Timetable::Make(options, run, *model, 0);
+  EXPECT_GT(fast.gate_until_ns, 4.7 * kSecond);
+  EXPECT_NEAR(Timetable::WriteSeconds(options, *model, 5), 0.134, 0.01);
   options.writes_package = false;
+  EXPECT_EQ(Timetable::WriteSeconds(options, *model, 5), 0);
   const Timetable without = Timetable::Make(options, run, *model, 0);
   EXPECT_GT(without.gate_until_ns, 4.8 * kSecond);
   EXPECT_LT(with.gate_until_ns, 4.5 * kSecond);
@@ -78,9 +83,9 @@ TEST(TimetableTest, NothingIsKeptForAPackageThatNobodyWrites) {
 }
 
 TEST(TimetableTest, WithoutADeadlineWeightsAreAlwaysWritten) {
-  EXPECT_TRUE(Timetable::AffordsPackedWeights(*Small(), 0, 99 * kSecond));
-  EXPECT_TRUE(Timetable::AffordsPackedWeights(*Small(), 100 * kSecond, 99 * kSecond));
-  EXPECT_FALSE(Timetable::AffordsPackedWeights(*Small(), 98 * kSecond, 99 * kSecond));
+  EXPECT_TRUE(Timetable::AffordsPackedWeights(*Small(), 100e6, 0, 99 * kSecond));
+  EXPECT_TRUE(Timetable::AffordsPackedWeights(*Small(), 100e6, 100 * kSecond, 99 * kSecond));
+  EXPECT_FALSE(Timetable::AffordsPackedWeights(*Small(), 100e6, 98 * kSecond, 99 * kSecond));
 }
 
 }  // namespace

@@ -152,6 +152,21 @@ TEST_F(CalibrationTest, StepsThatTakeAboutAsLongAreAlike) {
   }
 }
 
+TEST_F(CalibrationTest, WhatIsLearnedAnewReplacesWhatTheObjectTaught) {
+  (void)Calibrations(*store_).Learn(RunNetwork({{"cpu.conv", 1.2}}, 30, 0, 1));
+  const double before = Calibrations(*store_).Of(Of("cpu.conv")).factor;
+  Calibrations calibrations(*store_);
+  ASSERT_TRUE(calibrations.Learn(RunNetwork({{"cpu.conv", 2}}, 30, 0, 1)).kept);
+  EXPECT_GT(Calibrations(*store_).Of(Of("cpu.conv")).factor, before + 0.1);
+  // Here nothing is learned, so that what was taught is gone.
+  EXPECT_FALSE(calibrations.LearnAnew({}).kept);
+  EXPECT_DOUBLE_EQ(Calibrations(*store_).Of(Of("cpu.conv")).factor, before);
+  ASSERT_TRUE(calibrations.LearnAnew(RunNetwork({{"cpu.conv", 1.3}}, 30, 0, 1)).kept);
+  const double other = Calibrations(*store_).Of(Of("cpu.conv")).factor;
+  EXPECT_GT(other, before);
+  EXPECT_LT(other, 1.3);
+}
+
 TEST_F(CalibrationTest, WhatAStepTookCountsForThatStep) {
   std::vector<StepSample> samples = RunNetwork({{"cpu.conv", 1.1}}, 40, 0, 1);
   for (int i = 0; i < 2; ++i) samples.push_back({Of("cpu.conv"), 50, {80, 80}, "a step"});

@@ -59,6 +59,7 @@ Status Tune(fettle_session& session, const fettle_tune_options& wanted,
   runtime::TuneModelOptions tune{.session = session.options};
   tune.session.cancelled = &session.tuning_cancelled;
   tune.writes_package = wanted.package != nullptr;
+  if (tune.writes_package) tune.package_path = wanted.package;
   tune.packed_weights = wanted.packed_weights != 0;
   ASSIGN_OR_RETURN(tune.tune.level,
                    tuner::LevelFromName(wanted.level == nullptr ? "normal" : wanted.level));

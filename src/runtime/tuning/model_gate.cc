@@ -88,13 +88,23 @@ Status ModelTuner::Calibrate() {
   const std::vector<tuner::StepSample> more =
       preferred_times_.Samples(default_.plans->Price(cold, store_));
   samples.insert(samples.end(), more.begin(), more.end());
-  const tuner::Lesson lesson = tuner::Calibrations(store_).Learn(samples);
+  if (result_.gate.pairs == 0) return OkStatus();
+  samples_.Add(std::move(samples), result_.gate.incumbent_us);
+  const tuner::Lesson lesson = lessons_.LearnAnew(samples_.AtOnePace());
   // What an earlier round taught holds on.
   if (lesson.kept || !result_.lesson.kept) result_.lesson = lesson;
   if (!lesson.kept) return OkStatus();
   recalibrated_ = rounds_ == 1 && measured_in_round_ > 0 &&
                   lesson.residual_before - lesson.residual_after > kWorthSolvingAgain;
   return RepriceAll();
+}
+
+void ModelTuner::SettlePace() {
+  tuner::GateResult& gate = result_.gate;
+  if (samples_.least_us() <= 0 || gate.pairs == 0) return;
+  const double pace = std::min(samples_.least_us() / gate.incumbent_us, 1.0);
+  gate.incumbent_us *= pace;
+  gate.challenger_us *= pace;
 }
 
 void ModelTuner::LearnHostPace(const Device& accelerator) {

@@ -55,10 +55,12 @@ ModelTuner::ModelTuner(const std::shared_ptr<const Model>& model, const TensorMa
       options_(options),
       tune_(options.tune),
       store_(store),
-      exact_plan_(std::move(exact)) {
+      exact_plan_(std::move(exact)),
+      lessons_(store) {
   result_.book = std::make_shared<planner::PlanBook>();
   result_.deadline_ns = options.deadline_ns;
   result_.packed_weights = options.packed_weights;
+  result_.written_per_second = options.written_per_second;
   tune_.measure.cancelled = options.session.cancelled;
   if (tune_.bounds.error_budget < 0) tune_.bounds.error_budget = ErrorBudget(Accuracy());
 }
@@ -95,6 +97,7 @@ Status ModelTuner::RunRounds() {
     if (!status.ok() || !IsBetter(*before_)) Restore(*std::exchange(before_, std::nullopt));
     before_.reset();
   }
+  SettlePace();
   return Keep(timetable.compares);
 }
 
@@ -160,6 +163,7 @@ Result<std::unique_ptr<Session>> ModelTuner::NewSession(
   SessionOptions options = options_.session;
   options.plans = std::move(plans);
   options.judges_first_run = false;
+  options.adapts_lanes = false;
   return Session::Create(model_, std::move(options));
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/tuning/default_plan.h"
 #include "runtime/tuning/timetable.h"
 #include "runtime/tuning/tune_model.h"
+#include "tuner/cost/calibration.h"
 
 namespace fettle::runtime {
 
@@ -83,6 +84,8 @@ class ModelTuner {
   /// Learns from what steps took in both networks. Those of an accelerator are only enqueued, which
   /// teaches how long that takes the host; the whole runs teach what they take beside their steps.
   Status Calibrate();
+  /// The verdict's times at the pace of the fastest round.
+  void SettlePace();
   void LearnHostPace(const Device& accelerator);
   void LearnRunOverhead(const Device& accelerator);
 
@@ -105,6 +108,8 @@ class ModelTuner {
   std::shared_ptr<Session> tuned_;
   std::shared_ptr<RecordedPlans> tuned_plans_;
   StepTimes preferred_times_, tuned_times_;
+  RoundSamples samples_;
+  tuner::Calibrations lessons_;
   TensorMap got_, exact_;
   planner::PlanAccuracy preferred_accuracy_;
   std::optional<Attempt> before_;

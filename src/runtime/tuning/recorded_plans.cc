@@ -97,6 +97,22 @@ std::vector<tuner::StepSample> StepTimes::Samples(const std::vector<tuner::StepC
   return samples;
 }
 
+void RoundSamples::Add(std::vector<tuner::StepSample> samples, double default_us) {
+  least_us_ = rounds_.empty() ? default_us : std::min(least_us_, default_us);
+  rounds_.push_back({std::move(samples), default_us});
+}
+
+std::vector<tuner::StepSample> RoundSamples::AtOnePace() const {
+  std::vector<tuner::StepSample> all;
+  for (const Round& round : rounds_) {
+    for (tuner::StepSample sample : round.samples) {
+      for (double& us : sample.halves_us) us *= least_us_ / round.default_us;
+      all.push_back(std::move(sample));
+    }
+  }
+  return all;
+}
+
 bool AreStepsOf(const std::vector<exec::StepProfile>& run,
                 const std::vector<tuner::StepCost>& costs) {
   return std::equal(run.begin(), run.end(), costs.begin(), costs.end(),

@@ -76,6 +76,28 @@ class StepTimes {
   std::vector<std::vector<double>> runs_;  // microseconds of each step
 };
 
+/// What steps took in rounds of comparisons, each of which had the default plan in it. Others slow
+/// a machine down for seconds (up to 1.6 times), so rounds have paces of their own. Not
+/// synchronised.
+class RoundSamples {
+ public:
+  /// `default_us`: the median run of the default plan in the round.
+  void Add(std::vector<tuner::StepSample> samples, double default_us);
+  /// All steps as they would have been at the pace of the round in which the default plan took
+  /// least.
+  std::vector<tuner::StepSample> AtOnePace() const;
+  /// Of the default plan; 0: no round yet.
+  double least_us() const { return least_us_; }
+
+ private:
+  struct Round {
+    std::vector<tuner::StepSample> samples;
+    double default_us = 0;
+  };
+  std::vector<Round> rounds_;
+  double least_us_ = 0;
+};
+
 /// Whether `costs` are the steps of `run`.
 bool AreStepsOf(const std::vector<exec::StepProfile>& run,
                 const std::vector<tuner::StepCost>& costs);

@@ -35,7 +35,8 @@ Result<std::string> SaveTuned(const std::string& path, const std::string& model_
   std::vector<ProgramBinary> programs;
   for (const Device* device : devices.beside_cpu())
     std::ranges::move(device->ExportPrograms(), std::back_inserter(programs));
-  const bool affords = Timetable::AffordsPackedWeights(*model, result.deadline_ns, NowNs());
+  const bool affords = Timetable::AffordsPackedWeights(*model, result.written_per_second,
+                                                       result.deadline_ns, NowNs());
   if (result.packed_weights && !affords) {
     Log(LogLevel::kWarn,
         "the budget leaves no time to write {:.0f} MB of packed weights: they are packed when the "

@@ -5,8 +5,6 @@
 namespace fettle::runtime {
 namespace {
 
-/// Of a file that is forced onto a disk, which may be a slow one.
-constexpr double kWrittenPerSecond = 100e6;
 /// For the end of the process and what else nobody counts.
 constexpr double kTailSeconds = 0.1;
 /// Packed weights are written if that takes at most this share of the time.
@@ -28,9 +26,7 @@ double StoredBytes(const Model& model) {
   return bytes;
 }
 
-double PackedSeconds(const Model& model) {
-  return static_cast<double>(model.packed().bytes()) / kWrittenPerSecond;
-}
+double PackedBytes(const Model& model) { return static_cast<double>(model.packed().bytes()); }
 
 std::string WhyNothingIsCompared(double left, double comparing, double run) {
   const std::string_view why = "the budget leaves no time to compare whole networks";
@@ -46,12 +42,7 @@ std::string WhyNothingIsCompared(double left, double comparing, double run) {
 Timetable Timetable::Make(const TuneModelOptions& options, const DefaultRun& run,
                           const Model& model, int64_t now_ns) {
   const double left = Seconds(options.deadline_ns - now_ns);
-  double write = kTailSeconds;
-  if (options.writes_package) {
-    write += StoredBytes(model) / kWrittenPerSecond;
-    if (options.packed_weights && PackedSeconds(model) <= kMostForWeights * left)
-      write += PackedSeconds(model);
-  }
+  const double write = kTailSeconds + WriteSeconds(options, model, left);
   // A pair more, as the time of a pair is only known after the first.
   const double pairs = 2 * run.run_seconds * (tuner::kLeastGatePairs + 1);
   const double gate = std::max(pairs, std::min(options.gate.seconds, kGateShare * left));
@@ -66,6 +57,13 @@ Timetable Timetable::Make(const TuneModelOptions& options, const DefaultRun& run
   return table;
 }
 
+double Timetable::WriteSeconds(const TuneModelOptions& options, const Model& model, double left) {
+  if (!options.writes_package) return 0;
+  const double packed = PackedBytes(model) / options.written_per_second;
+  return StoredBytes(model) / options.written_per_second +
+         (options.packed_weights && packed <= kMostForWeights * left ? packed : 0);
+}
+
 bool Timetable::MeasuresFor(int64_t now_ns) const {
   constexpr double kLeastSeconds = 0.05;
   return Seconds(tune_until_ns - now_ns) >= kLeastSeconds;
@@ -75,9 +73,10 @@ double Timetable::GateSeconds(int64_t now_ns) const {
   return std::max(Seconds(gate_until_ns - now_ns), 0.0);
 }
 
-bool Timetable::AffordsPackedWeights(const Model& model, int64_t deadline_ns, int64_t now_ns) {
+bool Timetable::AffordsPackedWeights(const Model& model, double written_per_second,
+                                     int64_t deadline_ns, int64_t now_ns) {
   if (deadline_ns == 0) return true;
-  return PackedSeconds(model) + StoredBytes(model) / kWrittenPerSecond <=
+  return (PackedBytes(model) + StoredBytes(model)) / written_per_second <=
          Seconds(deadline_ns - now_ns);
 }
 

@@ -30,12 +30,15 @@ struct Timetable {
   /// `options.writes_package`.
   static Timetable Make(const TuneModelOptions& options, const DefaultRun& run, const Model& model,
                         int64_t now_ns);
+  /// What is kept for writing, where `left` seconds are left.
+  static double WriteSeconds(const TuneModelOptions& options, const Model& model, double left);
   /// Whether a search that begins at `now_ns` is worth its start.
   bool MeasuresFor(int64_t now_ns) const;
   /// What is left for the gate at `now_ns`.
   double GateSeconds(int64_t now_ns) const;
   /// Whether the packed weights of living sessions can be written by `deadline_ns` (0: none).
-  static bool AffordsPackedWeights(const Model& model, int64_t deadline_ns, int64_t now_ns);
+  static bool AffordsPackedWeights(const Model& model, double written_per_second,
+                                   int64_t deadline_ns, int64_t now_ns);
 };
 
 }  // namespace fettle::runtime

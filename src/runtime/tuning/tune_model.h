@@ -23,6 +23,10 @@ struct TuneModelOptions {
   /// Whether time is kept for writing a package, and for packed weights in it.
   bool writes_package = true;
   bool packed_weights = false;
+  /// Where it will be written; empty: not known. Where that is long, a disk is tried.
+  std::string package_path;
+  /// Of a file that is forced onto a disk, which may be a slow one.
+  double written_per_second = 100e6;
   /// `session.cancelled` ends a tuning within a fifth of a second, but for what one build of an
   /// OpenCL program or one launch takes.
   tuner::TuneOptions tune;
@@ -55,6 +59,7 @@ struct TuneModelResult {
   /// As in TuneModelOptions.
   int64_t deadline_ns = 0;
   bool packed_weights = false;
+  double written_per_second = 100e6;
   /// Of the plan that was tuned for, by what was known before it ran.
   double expected_us = 0;
   /// Of the plan of `book`, with what the runs have taught, and what its steps take alone; 0 where

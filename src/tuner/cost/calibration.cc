@@ -4,6 +4,7 @@
 #include <cmath>
 #include <ctime>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/build_id.h"
@@ -247,16 +248,27 @@ Lesson Calibrations::Learn(std::span<const StepSample> samples) {
   LearnOfItself(samples, all);
   lesson.kept = !all.empty();
   for (auto& [key, evidence] : all) {
+    before_.emplace(key, Known(key));
     evidence = With(key, all);
-    const double error = evidence.deviation / std::sqrt(evidence.steps);
-    store_.Put(key, {.median_us = std::exp(evidence.mean),
-                     .mad_us = evidence.deviation,
-                     .low_us = std::exp(evidence.mean - kSure95 * error),
-                     .samples = static_cast<int>(std::lround(evidence.steps)),
-                     .unix_seconds = std::time(nullptr)});
   }
-  for (const auto& [key, evidence] : all) known_[key] = evidence;
+  for (const auto& [key, evidence] : all) Put(key, evidence);
   return lesson;
+}
+
+/// Of no steps: a row that says nothing.
+void Calibrations::Put(const RowKey& key, const Evidence& evidence) {
+  const double error = evidence.deviation / std::sqrt(std::max(evidence.steps, 1.0));
+  store_.Put(key, {.median_us = std::exp(evidence.mean),
+                   .mad_us = evidence.deviation,
+                   .low_us = std::exp(evidence.mean - kSure95 * error),
+                   .samples = static_cast<int>(std::lround(evidence.steps)),
+                   .unix_seconds = std::time(nullptr)});
+  known_[key] = evidence;
+}
+
+Lesson Calibrations::LearnAnew(std::span<const StepSample> samples) {
+  for (const auto& [key, evidence] : std::exchange(before_, {})) Put(key, evidence);
+  return Learn(samples);
 }
 
 }  // namespace fettle::tuner

@@ -72,6 +72,8 @@ class Calibrations {
   /// steps in the other half; and what a step teaches of itself, judged by the other half of its
   /// runs.
   Lesson Learn(std::span<const StepSample> samples);
+  /// Learn in the place of what this object has taught so far.
+  Lesson LearnAnew(std::span<const StepSample> samples);
 
  private:
   /// Of logarithms of factors.
@@ -82,6 +84,7 @@ class Calibrations {
   using Table = std::map<RowKey, Evidence>;
   struct Sums;
 
+  void Put(const RowKey& key, const Evidence& evidence);
   const Evidence& Known(const RowKey& key);
   Evidence With(const RowKey& key, const Table& fresh);
   Calibration Factor(const StepClass& of, double alone_us, std::string_view problem,
@@ -93,7 +96,8 @@ class Calibrations {
   double Residual(std::span<const StepSample> samples, int fold, int half, const Table& fresh);
 
   Store& store_;
-  Table known_;  // what the store has
+  Table known_;   // what the store has
+  Table before_;  // had of what this object has taught
 };
 
 }  // namespace fettle::tuner

@@ -54,7 +54,8 @@ std::vector<StepCost> StepCostsOf(const exec::Plan& plan, const DeviceSet& devic
       cost.of = ClassOf(*step.kernel, *problem.group, problem.states, problem.threads, device);
       cost.kernel = step.kernel->name;
       SetMeasured(key, store, cost);
-      cost.problem = std::move(key.problem);
+      // Other parameters are another step, whose time alone is another one.
+      cost.problem = fmt::format("{} with {}", key.problem, key.params);
     } else {
       cost.kernel = fmt::format("{}.convert", DeviceKindName(device.kind()));
       const exec::PlannedTensor& from = plan.tensors[step.inputs[0]];

@@ -47,6 +47,7 @@ int Tune(const TuneOptions& options) {
   const std::shared_ptr<void> compiling = CompileAside(options, *job);
   TuningOptions tuning = options.tuning;
   tuning.writes_package = !options.no_package;
+  tuning.package_path = options.output.empty() ? "package" : options.output;
   auto result = TuneJob(*job, options.job.common, tuning, *store, start);
   if (!result.ok()) return Fail(result.status());
   std::string path;

@@ -64,6 +64,7 @@ Result<runtime::TuneModelResult> TuneJob(const Job& job, const CommonOptions& co
   if (options.budget > 0) tune.deadline_ns = start_ns + static_cast<int64_t>(options.budget * 1e9);
   tune.writes_package = options.writes_package;
   tune.packed_weights = options.packed_weights;
+  tune.package_path = options.package_path;
   tune.tune.bounds = ToBounds(options.bounds);
   if (options.bounds.min_sqnr_db > 0) tune.accuracy.asked_db = options.bounds.min_sqnr_db;
   const InterruptScope interrupt([] {});

@@ -29,6 +29,7 @@ struct TuningOptions {
   PlanBounds bounds;
   bool writes_package = true;
   bool packed_weights = false;
+  std::string package_path;  // empty: not known
 };
 
 /// --level, --budget and the options of PlanBounds.
