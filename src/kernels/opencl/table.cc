@@ -28,6 +28,8 @@ extern const KernelDesc kOpenClConvMmaWindow;
 extern const KernelDesc kOpenClConvMmaWindowF32;
 extern const KernelDesc kOpenClConvTransposeGather;
 extern const KernelDesc kOpenClConvWinograd;
+extern const KernelDesc kOpenClConvWinogradMma;
+extern const KernelDesc kOpenClConvWinogradMmaF32;
 extern const KernelDesc kOpenClDistancePairs;
 extern const KernelDesc kOpenClElementwiseChain;
 extern const KernelDesc kOpenClElementwiseChainF16;
@@ -94,6 +96,8 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClConvMmaWindowF32,
       &kOpenClConvTransposeGather,
       &kOpenClConvWinograd,
+      &kOpenClConvWinogradMma,
+      &kOpenClConvWinogradMmaF32,
       &kOpenClDistancePairs,
       &kOpenClElementwiseChain,
       &kOpenClGatherSlices,

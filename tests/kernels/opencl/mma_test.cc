@@ -19,6 +19,7 @@ extern const KernelDesc kOpenClConvMma, kOpenClConvMmaBlocks, kOpenClConvMmaWind
 extern const KernelDesc kOpenClConvMmaTf32, kOpenClMatMulMmaBFloat, kOpenClMatMulMmaTf32;
 extern const KernelDesc kOpenClConvMmaF32, kOpenClConvMmaBlocksF32, kOpenClConvMmaWindowF32,
     kOpenClMatMulMmaF32;
+extern const KernelDesc kOpenClConvWinogradMma, kOpenClConvWinogradMmaF32;
 extern const KernelDesc kOpenClQuantisedConvMma, kOpenClQuantisedMatMulMma;
 
 namespace {
@@ -265,6 +266,51 @@ TEST_F(OpenClMma, ConvolutionsByBlocksAgreeWithTheOracle) {
   tile["WK"] = 2;
   tile["STAGES"] = 6;
   Check(kOpenClConvMmaBlocks, kThreeBlocks, tile);
+}
+
+/// Patches that fill an image and not, channels that fill chunks and tiles and not, of several
+/// images, in slices and by warpgroups; what follows.
+TEST_F(OpenClMma, ConvolutionsByPatchesAgreeWithTheOracle) {
+  constexpr std::string_view kPatches[] = {
+      "input %x: f32[2x20x9x7]\nconst %w: f32[23x20x3x3]\nconst %b: f32[23]\n"
+      "%y = Conv(%x, %w, %b) {pads=[1,0,1,2]}\noutput %y\n",
+      "input %x: f32[1x72x12x16]\ninput %r: f32[1x64x12x16]\nconst %w: f32[64x72x3x3]\n"
+      "%c = Conv(%x, %w) {pads=[1,1,1,1]}\n%s = Add(%c, %r)\n%y = Relu(%s)\noutput %y\n"};
+  Params warpgroups = {{"BM", 64}, {"BN", 64},    {"BK", 64},   {"WM", 16},       {"WN", 64},
+                       {"WK", 1},  {"STAGES", 3}, {"SPLIT", 1}, {"WARPGROUPS", 1}};
+  for (const int tile : {2, 4}) {
+    for (const KernelDesc* kernel : {&kOpenClConvWinogradMma, &kOpenClConvWinogradMmaF32}) {
+      for (const std::string_view group : kPatches) Check(*kernel, group, {{"tile", tile}});
+      Check(*kernel, kPatches[1], {{"tile", tile}, {"SPLIT", 2}, {"STAGES", 3}});
+    }
+    warpgroups["tile"] = tile;
+    Check(kOpenClConvWinogradMma, kPatches[1], warpgroups);
+  }
+}
+
+/// Of f32 alone, and where much is multiplied; pictures of few patches are cut to smaller ones.
+TEST_F(OpenClMma, PlansTakePatchesWhereTheySave) {
+  const auto taste_of = [&](const KernelDesc& kernel, int ic, int oc, int extent, int tile) {
+    ir::Graph parsed =
+        ops::Parse(fmt::format("input %x: f32[1x{0}x{1}x{1}]\nconst %w: f32[{2}x{0}x3x3]\n"
+                               "%y = Conv(%x, %w) {{pads=[1,1,1,1]}}\noutput %y\n",
+                               ic, extent, oc))
+            .value();
+    EXPECT_TRUE(ops::InferGraph(parsed).ok());
+    const auto graph = std::make_shared<const ir::Graph>(std::move(parsed));
+    const auto match = MatchGroup(kernel, graph, *device_);
+    const auto states = CandidatesOf(kernel, *graph, *device_);
+    if (!match.ok() || !states.ok()) return -1;
+    EXPECT_EQ(DefaultParams(kernel, {graph, states->front(), 1}, *device_).at("tile"), tile);
+    return (*match)->taste();
+  };
+  constexpr int kOfBlocks = 11;
+  EXPECT_GT(taste_of(kOpenClConvWinogradMmaF32, 256, 512, 28, 4), kOfBlocks);
+  EXPECT_GT(taste_of(kOpenClConvWinogradMmaF32, 512, 512, 14, 2), kOfBlocks);
+  EXPECT_LT(taste_of(kOpenClConvWinogradMmaF32, 256, 256, 14, 2), kOfBlocks);
+  EXPECT_LT(taste_of(kOpenClConvWinogradMmaF32, 512, 512, 7, 2), kOfBlocks);
+  EXPECT_LT(taste_of(kOpenClConvWinogradMmaF32, 128, 128, 112, 4), kOfBlocks);
+  EXPECT_LT(taste_of(kOpenClConvWinogradMma, 512, 512, 28, 4), kOfBlocks);
 }
 
 /// Three products of two parts of each factor keep f32, within its own tolerance.

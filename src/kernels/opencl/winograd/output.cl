@@ -1,6 +1,6 @@
 // Last stage of a Winograd convolution: products back to TILE x TILE pixels, bias and what follows.
 // A work-item takes one patch of one channel quad: gws = {patches of an image, output quads, batch}
-//   m     buffer of float4 [PATCH * PATCH][output quad][patch of the batch]
+//   m     buffer of stage_t [PATCH * PATCH][output quad][patch of the batch][4]
 //   y     NCHW4c buffer or NC4HW4 image (access.clh)
 //   bias  [output quads][4] as float
 #include "kernels/opencl/access.clh"
@@ -10,7 +10,7 @@
 #include "kernels/opencl/winograd/transform.clh"
 
 // patches = (of a row, of an image).
-__kernel void winograd_output(__global const float* restrict m, const int m_offset, TENSOR_OUT(y),
+__kernel void winograd_output(__global const stage_t* restrict m, const int m_offset, TENSOR_OUT(y),
                               const int4 out_dims, const int channels,
                               __global const float* restrict bias,
                               const int2 patches EXPRESSION_PARAMS) {
@@ -22,14 +22,15 @@ __kernel void winograd_output(__global const float* restrict m, const int m_offs
   const int all = patches.y * out_dims.w;
   const int at = m_offset + quad * all + n * patches.y + patch;
   float4 p[PATCH * PATCH];
-  for (int i = 0; i < PATCH; ++i) {
-    for (int j = 0; j < PATCH; ++j)
-      p[i * PATCH + j] = vload4(at + (i * PATCH + j) * out_dims.x * all, m);
-    TransformOutput(p + i * PATCH, 1);
-  }
+#pragma unroll
+  for (int i = 0; i < PATCH * PATCH; ++i) p[i] = LOAD_STAGE(at + i * out_dims.x * all, m);
+#pragma unroll
+  for (int i = 0; i < PATCH; ++i) TransformOutput(p + i * PATCH, 1);
   const float4 b = vload4(quad, bias);
+#pragma unroll
   for (int j = 0; j < TILE; ++j) {
     TransformOutput(p + j, PATCH);
+#pragma unroll
     for (int i = 0; i < TILE; ++i) {
       const int row = patch / patches.x * TILE + i, column = patch % patches.x * TILE + j;
       if (row < out_dims.y && column < out_dims.z) {
