@@ -66,14 +66,16 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Sh
                               .lws = {kGroupItems, 1, 1}};
   RecordedLaunch first(std::move(range), range_sizes);
   first.Input(0, unit).Workspace(0, 4).Value(dims).Int(channels).Int(parts * kMaxParts);
-  const WorkSizes sizes{.gws = {static_cast<size_t>(pixels), 1, 1}, .lws = {kGroupItems, 1, 1}};
+  const int64_t groups = DivideUp(pixels, kMaxParts * kPixelsPerItem);
+  const WorkSizes sizes{.gws = {static_cast<size_t>(groups) * kGroupItems, 1, 1},
+                        .lws = {kGroupItems, 1, 1}};
   RecordedLaunch second(std::move(quantise), sizes);
   second.Input(0, unit)
       .Output(0, is_pixels ? 4 : 1)
       .Output(1, StorageBytes(state.storage, 1))
       .Output(2, 1)
       .Workspace(0, 4);
-  second.Value(dims).Int(channels).Int(parts);
+  second.Value(dims).Int(channels).Int(parts).Int(groups * kMaxParts);
   kernel->recorded = {std::move(first), std::move(second)};
   return std::unique_ptr<PreparedKernel>(std::move(kernel));
 }

@@ -2,7 +2,8 @@
 //   PIXELS 1: x in pixels (access.clh), y a NCHW4c buffer of uchar
 //          0: both row-major buffers; a pixel is four neighbours, dims = (pixels, 1, 1, 1)
 //   dynamic_range     gws = {parts * ROW_ITEMS}; parts [parts] (least, greatest), zero among them
-//   dynamic_quantise  gws = {pixels}; at most ROW_ITEMS parts; scale [1] of the storage type, zero point uchar[1]
+//   dynamic_quantise  gws = {groups * ROW_ITEMS}, each of which joins all parts, ROW_ITEMS at most; scale [1] of the
+//                     storage type, zero point uchar[1]
 // lws = {ROW_ITEMS}. Pad lanes are zero on both sides.
 #ifndef PIXELS
 #define PIXELS 1
@@ -48,7 +49,8 @@ __kernel void dynamic_quantise(INPUT, __global uchar* restrict y, const int y_of
                                const int scale_offset,
                                __global uchar* restrict zero_at, const int zero_offset,
                                __global const float* restrict parts, const int parts_offset,
-                               const int4 dims, const int channels, const int count) {
+                               const int4 dims, const int channels, const int count,
+                               const int items) {
   DECLARE_ROW_SCRATCH
   const int lane = get_local_id(0);
   const float2 part = lane < count ? vload2(lane, parts + parts_offset) : (float2)(0.0f);
@@ -56,12 +58,12 @@ __kernel void dynamic_quantise(INPUT, __global uchar* restrict y, const int y_of
   const float high = JOIN_MAX(part.y);
   const float scale = high == low ? 1.0f : (high - low) / 255.0f;
   const float zero = rint(clamp(-low / scale, 0.0f, 255.0f));
-  const int i = get_global_id(0);
-  if (i == 0) {
+  if (get_global_id(0) == 0) {
     STORE(scale, scale_at, scale_offset);
     zero_at[zero_offset] = convert_uchar(zero);
   }
-  if (i < dims.x * dims.y * dims.z * dims.w) {
+  const int pixels = dims.x * dims.y * dims.z * dims.w;
+  for (int i = get_global_id(0); i < pixels; i += items) {
     const float4 steps = clamp(rint(LOAD_PIXEL(i) / scale) + zero, 0.0f, 255.0f);
 #if PIXELS
     const int4 lanes = i / (dims.y * dims.z) % dims.x * 4 + (int4)(0, 1, 2, 3);
