@@ -70,8 +70,8 @@ constexpr std::string_view kMmaConvolutions[] = {
     "input %x: f32[1x32x9x8]\nconst %w: f32[20x32x1x1]\n"
     "%y = Conv(%x, %w) {strides=[2,2]}\noutput %y\n"};
 
-/// Bytes with and without signs, to bytes, to floats and to sums; borders of a
-/// zero point that is computed or not, strides, dilations, several images;
+/// Bytes with and without signs, to bytes, to floats, to bytes that others are added to, and to
+/// sums; borders of a zero point that is computed or not, strides, dilations, several images;
 /// channels that fill no piece; one tap of whole tiles.
 constexpr std::string_view kByteConvolutions[] = {
     "input %x: u8[2x19x7x6] = noise(0, 255)\nconst %w: i8[23x19x3x3] = noise(-127, 127)\n"
@@ -85,6 +85,16 @@ constexpr std::string_view kByteConvolutions[] = {
     "const %sx: f32[] = 0.02\nconst %zx: i8[] = -9\nconst %sw: f32[] = 0.01\n"
     "%dx = DequantizeLinear(%x, %sx, %zx)\n%dw = DequantizeLinear(%w, %sw)\n"
     "%c = Conv(%dx, %dw)\n%y = Sigmoid(%c)\noutput %y\n",
+    "input %x: u8[2x32x5x9] = noise(0, 255)\ninput %r: i8[2x35x5x9] = noise(-128, 127)\n"
+    "const %w: i8[35x32x1x1] = noise(-127, 127)\nconst %sx: f32[] = 0.02\nconst %zx: u8[] = 121\n"
+    "const %sw: f32[35] = noise(0.001, 0.01)\nconst %zw: i8[35] = splat 0\nconst %b: f32[35]\n"
+    "const %so: f32[] = 0.11\nconst %zo: u8[] = 130\nconst %sr: f32[] = 0.07\nconst %zr: i8[] = "
+    "-5\n"
+    "const %sy: f32[] = 0.09\nconst %zy: u8[] = 3\n"
+    "%dx = DequantizeLinear(%x, %sx, %zx)\n%dw = DequantizeLinear(%w, %sw, %zw) {axis=0}\n"
+    "%c = Conv(%dx, %dw, %b)\n%o = QuantizeLinear(%c, %so, %zo)\n"
+    "%do = DequantizeLinear(%o, %so, %zo)\n%dr = DequantizeLinear(%r, %sr, %zr)\n"
+    "%s = Add(%dr, %do)\n%p = Relu(%s)\n%y = QuantizeLinear(%p, %sy, %zy)\noutput %y\n",
     "input %x: u8[1x35x7x9] = noise(100, 150)\ninput %z: u8[] = noise(120, 130)\n"
     "const %w: i8[18x35x3x3] = noise(-9, 9)\n"
     "%y = ConvInteger(%x, %w, %z) {pads=[1,1,1,1]}\noutput %y\n"};

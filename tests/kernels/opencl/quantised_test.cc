@@ -40,7 +40,8 @@ TEST_P(DotFormsTest, AgreeWithTheOracle) {
 
 INSTANTIATE_TEST_SUITE_P(All, DotFormsTest,
                          testing::Values("quantise.conv_qdq", "quantise.conv_qdq_bias_first",
-                                         "quantise.dynamic_conv", "quantise.gemm_qdq"));
+                                         "quantise.conv_qdq_residual", "quantise.dynamic_conv",
+                                         "quantise.gemm_qdq"));
 
 }  // namespace
 }  // namespace fettle::kernels

@@ -132,7 +132,7 @@ PackRequest RequestByteFilter(const ByteProduct& product, const FilterForm& form
                             .oc = product.conv.oc,
                             .depth = product.conv.ic / product.conv.groups * product.conv.taps(),
                             .x_scale = q.x_scale,
-                            .y_scale = q.requantise ? q.requantise->scale : 1,
+                            .y_scale = q.quantiser() != nullptr ? q.quantiser()->scale : 1,
                             .transposed = product.weights_are_transposed,
                             .dot = dot,
                             .has_scale = q.w_scale != ir::kAbsent,

@@ -40,6 +40,22 @@ void AppendZero(const Problem& problem, const ByteProduct& product, RecordedLaun
   }
 }
 
+/// What rounds to the least and the greatest byte, less the zero point.
+cl_float2 LimitsOf(const QuantisedGroup::Requantise& r) {
+  return {{static_cast<float>(r.low - r.zero), static_cast<float>(r.high - r.zero)}};
+}
+
+/// SHORTCUT_PARAMS of bytes.clh.
+void AppendShortcut(const Problem& problem, const QuantisedGroup::Residual& residual,
+                    RecordedLaunch& launch) {
+  launch.Input(InputIndex(*problem.group, residual.shortcut), 4)
+      .Value(
+          cl_float4{{static_cast<float>(residual.product_scale), static_cast<float>(residual.scale),
+                     static_cast<float>(residual.sum.scale), 0}})
+      .Value(Int2(residual.zero, residual.sum.zero))
+      .Value(LimitsOf(residual.sum));
+}
+
 }  // namespace
 
 Result<ByteProduct> ReadByteProduct(const ir::Graph& group) {
@@ -55,7 +71,8 @@ Result<ByteProduct> ReadByteProduct(const ir::Graph& group) {
   if (read.conv.ic / read.conv.groups * read.conv.taps() > kMaxDepth)
     return Unsupported("sums of over {} products", kMaxDepth);
   const bool ends = group.outputs[0] == read.q.anchor();
-  read.result = read.q.requantise                                            ? ByteResult::kBytes
+  if (read.q.residual && read.is_matrix) return Unsupported("bytes are added to those of rows");
+  read.result = read.q.quantiser() != nullptr                                ? ByteResult::kBytes
                 : ends && group.value(group.outputs[0]).dtype == DType::kI32 ? ByteResult::kSums
                                                                              : ByteResult::kFloats;
   return read;
@@ -80,6 +97,9 @@ Result<std::vector<StateAssignment>> ByteStates(const ir::Graph& group, const By
     if (!product.is_matrix) states.inputs[input] = BytePixels(group.value(product.q.x).dtype);
     if (!product.is_matrix && !is_float)
       states.outputs[0] = BytePixels(group.value(group.outputs[0]).dtype);
+    if (const auto& residual = product.q.residual)
+      states.inputs[InputIndex(group, residual->shortcut)] =
+          BytePixels(group.value(residual->shortcut).dtype);
     if (is_float) {
       RETURN_IF_ERROR(Expression::Compile(group, states, product.q.anchor()).status());
       if (!IsFloatValue(group.value(group.outputs[0]).dtype))
@@ -129,6 +149,9 @@ void DefineBytes(const Problem& problem, const ByteProduct& product, BuildOption
   if (product.result != ByteResult::kFloats)
     options.Add(fmt::format("-DOUT_TYPE={0} -DOUT_VECTOR={0}4 -DOUT_CONVERT=convert_{0}4",
                             name(problem.states.outputs[0].storage)));
+  if (const auto& residual = product.q.residual)
+    options.Add(fmt::format("-DRESIDUAL=1 -DSHORTCUT_VECTOR={}4",
+                            name(group.value(residual->shortcut).dtype)));
 }
 
 Result<std::unique_ptr<PreparedKernel>> RecordByteProduct(
@@ -150,9 +173,11 @@ Result<std::unique_ptr<PreparedKernel>> RecordByteProduct(
   launch.Output(0, StorageBytes(out, pixel)).Packed(0, 4);
   launch.Int(program.form.bias).Int(product.conv.oc);
   AppendZero(problem, product, launch);
-  const QuantisedGroup::Requantise r = product.q.requantise.value_or(QuantisedGroup::Requantise{});
-  launch.Int(r.zero).Value(
-      cl_float2{{static_cast<float>(r.low - r.zero), static_cast<float>(r.high - r.zero)}});
+  const QuantisedGroup::Requantise* quantiser = product.q.quantiser();
+  const QuantisedGroup::Requantise r =
+      quantiser == nullptr ? QuantisedGroup::Requantise{} : *quantiser;
+  launch.Int(r.zero).Value(LimitsOf(r));
+  if (product.q.residual) AppendShortcut(problem, *product.q.residual, launch);
   append(launch);
   recorded->workspace = program.workspace;
   recorded->recorded.push_back(std::move(launch));
