@@ -72,13 +72,15 @@ void ModelTuner::AcceptForMemory() {
 Status ModelTuner::Calibrate() {
   const DeviceSet devices = tuned_->devices();
   const auto accelerators = devices.beside_cpu();
-  if (!accelerators.empty()) {
-    if (accelerators.size() == 1) {
-      LearnHostPace(*accelerators.front());
-      LearnRunOverhead(*accelerators.front());
-    }
-    return RepriceAll();
+  const bool learned = result_.gate.pairs > 0 && LearnSteps(devices);
+  if (accelerators.size() == 1) {
+    LearnHostPace(*accelerators.front());
+    LearnRunOverhead(*accelerators.front());
   }
+  return learned || !accelerators.empty() ? RepriceAll() : OkStatus();
+}
+
+bool ModelTuner::LearnSteps(const DeviceSet& devices) {
   constexpr double kWorthSolvingAgain = 0.05;
   const bool cold = tune_.measure.cold_constants;
   std::vector<tuner::StepSample> samples = tuned_times_.Samples(tuned_plans_->Price(cold, store_));
@@ -88,20 +90,25 @@ Status ModelTuner::Calibrate() {
   const std::vector<tuner::StepSample> more =
       preferred_times_.Samples(default_.plans->Price(cold, store_));
   samples.insert(samples.end(), more.begin(), more.end());
-  if (result_.gate.pairs == 0) return OkStatus();
-  samples_.Add(std::move(samples), result_.gate.incumbent_us);
+  // Those of other devices were only enqueued.
+  std::erase_if(samples, [&](const tuner::StepSample& sample) {
+    return sample.of.device != devices.cpu().fingerprint();
+  });
+  if (samples.empty()) return false;
+  // The default plan's runs on other devices tell nothing of the CPU's pace.
+  samples_.Add(std::move(samples), devices.beside_cpu().empty() ? result_.gate.incumbent_us : 1);
   const tuner::Lesson lesson = lessons_.LearnAnew(samples_.AtOnePace());
   // What an earlier round taught holds on.
   if (lesson.kept || !result_.lesson.kept) result_.lesson = lesson;
-  if (!lesson.kept) return OkStatus();
-  recalibrated_ = rounds_ == 1 && measured_in_round_ > 0 &&
+  recalibrated_ = lesson.kept && rounds_ == 1 && measured_in_round_ > 0 &&
                   lesson.residual_before - lesson.residual_after > kWorthSolvingAgain;
-  return RepriceAll();
+  return lesson.kept;
 }
 
 void ModelTuner::SettlePace() {
   tuner::GateResult& gate = result_.gate;
-  if (samples_.least_us() <= 0 || gate.pairs == 0) return;
+  if (samples_.least_us() <= 0 || gate.pairs == 0 || !tuned_->devices().beside_cpu().empty())
+    return;
   const double pace = std::min(samples_.least_us() / gate.incumbent_us, 1.0);
   gate.incumbent_us *= pace;
   gate.challenger_us *= pace;

@@ -81,9 +81,12 @@ class ModelTuner {
   Status RunGate(const Timetable& timetable);
   /// A default plan that needs more memory than it may is no alternative.
   void AcceptForMemory();
-  /// Learns from what steps took in both networks. Those of an accelerator are only enqueued, which
-  /// teaches how long that takes the host; the whole runs teach what they take beside their steps.
+  /// Learns from what steps of the CPU took in both networks. Those of an accelerator are only
+  /// enqueued, which teaches how long that takes the host; the whole runs teach what they take
+  /// beside their steps.
   Status Calibrate();
+  /// From those of the CPU; whether anything was kept.
+  bool LearnSteps(const DeviceSet& devices);
   /// The verdict's times at the pace of the fastest round.
   void SettlePace();
   void LearnHostPace(const Device& accelerator);
