@@ -11,8 +11,9 @@ namespace {
 /// that failed; on fewer lanes than all, where more may be of use again at any time.
 constexpr double kFirstShare = 0.05, kMostShare = 0.01, kLeastShare = kMostShare / 32,
                  kLeastOfFewer = kMostShare / 4;
-/// Trials that decide, and runs as chosen beside each.
-constexpr int kTrials = 5, kRests = 2;
+/// Runs in a row that decide, and runs with more lanes than before until workers are awake and have
+/// their share in their caches, which do not count.
+constexpr int kTrials = 5, kWakes = 3;
 /// Others are taken where they take less than this share of the time; a trial that takes longer
 /// than the second ends the matter.
 constexpr double kFaster = 0.97, kHopeless = 1.2;
@@ -42,7 +43,7 @@ double LaneChoice::Times::Mean() const {
 LaneChoice::LaneChoice(int threads) : levels_(Halves(threads)), share_(kFirstShare) {}
 
 void LaneChoice::Forget() {
-  tries_ = in_trials_ = false;
+  tries_ = false;
   chosen_times_.Clear();
   usual_ns_ = 0;
   share_ = kMostShare;
@@ -62,15 +63,18 @@ void LaneChoice::Add(int64_t ns) {
 /// worker costs that comes late.
 double LaneChoice::ExpectedCost() const {
   const double mean = chosen_times_.Mean();
-  if (!down_next_) return mean / 2;
+  if (!down_next_) return mean;
   return mean * (static_cast<double>(levels_[chosen_]) / levels_[chosen_ + 1] - 1);
 }
 
 void LaneChoice::AddChosen(int64_t ns) {
-  chosen_times_.Add(ns);
   allowance_ += share_ * static_cast<double>(ns);
-  if (rests_ > 0) --rests_;
-  if (chosen_times_.count() < kFirst || rests_ > 0) return;
+  if (rests_ > 0) {
+    --rests_;
+    return;
+  }
+  chosen_times_.Add(ns);
+  if (chosen_times_.count() < kFirst) return;
   const double mean = chosen_times_.Mean();
   if (usual_ns_ == 0) usual_ns_ = mean;
   if (mean > kTrouble * usual_ns_) {
@@ -78,12 +82,7 @@ void LaneChoice::AddChosen(int64_t ns) {
     usual_ns_ = mean;
   }
   usual_ns_ += kHabit * (mean - usual_ns_);
-  if (in_trials_) {
-    tries_ = true;
-    wakes_ = tried_ < chosen_;
-  } else {
-    BeginTrials();
-  }
+  BeginTrials();
 }
 
 void LaneChoice::BeginTrials() {
@@ -92,19 +91,17 @@ void LaneChoice::BeginTrials() {
   if (allowance_ < ExpectedCost()) return;
   tried_ = down_next_ ? chosen_ + 1 : chosen_ - 1;
   trial_times_.Clear();
-  tries_ = in_trials_ = true;
-  wakes_ = tried_ < chosen_;
+  tries_ = true;
+  wakes_ = tried_ < chosen_ ? kWakes : 0;
 }
 
 void LaneChoice::AddTrial(int64_t ns) {
   const double mean = chosen_times_.Mean();
   allowance_ -= std::max(static_cast<double>(ns) - mean, 0.0);
-  if (wakes_) {
-    wakes_ = false;
+  if (wakes_ > 0) {
+    --wakes_;
     return;
   }
-  tries_ = false;
-  rests_ = kRests;
   trial_times_.Add(ns);
   const double tried = trial_times_.Mean();
   if (tried > kHopeless * mean) {
@@ -115,7 +112,8 @@ void LaneChoice::AddTrial(int64_t ns) {
 }
 
 void LaneChoice::EndTrials(bool take) {
-  in_trials_ = false;
+  tries_ = false;
+  rests_ = kWakes;
   if (take) {
     chosen_ = tried_;
     chosen_times_.Clear();

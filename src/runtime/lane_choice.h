@@ -52,11 +52,10 @@ class LaneChoice {
 
   std::vector<int> levels_;  // falling
   size_t chosen_ = 0, tried_ = 0;
-  bool tries_ = false;      // in the next run
-  bool in_trials_ = false;  // between the first trial and the verdict
-  bool wakes_ = false;      // the next trial finds workers asleep and does not count
+  bool tries_ = false;  // in the next run
   bool down_next_ = true;
-  int rests_ = 0;  // runs as chosen before the next trial, at least
+  int wakes_ = 0;  // so many trials find workers asleep and do not count
+  int rests_ = 0;  // nor do so many runs as chosen
   Times chosen_times_, trial_times_;
   double share_;          // of the time that trials may cost
   double allowance_ = 0;  // ns
