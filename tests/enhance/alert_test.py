@@ -4,11 +4,10 @@ import json
 import pathlib
 import signal
 import subprocess
-import sys
 import time
 
 import media
-from checks import check, run_in_folder
+from checks import check, run_parts
 
 # Less than what is usual, as one drawing is no proof of the network.
 SCORE = "0.1"
@@ -166,13 +165,5 @@ def check_refusals(program, folder):
     check("a folder", of_folder.returncode == 2 and "not of a folder" in of_folder.stderr, of_folder.stderr)
 
 
-def main():
-    def check_all(folder):
-        for part in (check_file, check_frames, check_resume, check_pictures, check_refusals):
-            part(sys.argv[1], folder)
-
-    run_in_folder(check_all)
-
-
 if __name__ == "__main__":
-    main()
+    run_parts(check_file, check_frames, check_resume, check_pictures, check_refusals)

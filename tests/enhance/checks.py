@@ -1,5 +1,6 @@
 """What the tests of fettle-enhance share: checks that are counted, and how a test begins and ends."""
 
+import os
 import pathlib
 import sys
 import tempfile
@@ -30,3 +31,16 @@ def run_in_folder(body, missing=None):
         body(pathlib.Path(folder))
     print(f"{_counts[True]} passed, {_counts[False]} failed, 0 skipped")
     sys.exit(1 if _counts[False] else 0)
+
+
+def run_parts(*parts, make=None):
+    """run_in_folder with a cache of its own: `make(folder)` first, then each part with the program and the folder."""
+
+    def body(folder):
+        os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
+        if make:
+            make(folder)
+        for part in parts:
+            part(sys.argv[1], folder)
+
+    run_in_folder(body)

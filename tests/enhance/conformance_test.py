@@ -2,14 +2,12 @@
 
 import concurrent.futures
 import json
-import os
 import pathlib
 import shutil
 import subprocess
-import sys
 
 import media
-from checks import check, run_in_folder
+from checks import check, run_parts
 
 # The pixels that become others, because no encoder here has them.
 OTHER_PIXELS = {"full_range.mp4": "yuv420p", "rgb.mkv": "yuv444p", "odd_subsampled.mkv": "yuv420p"}
@@ -215,20 +213,11 @@ def check_pictures(program, folder):
     check("folder: outputs that are there", again.returncode == 2 and json.loads(again.stdout)["failed"] == 6, again.stderr)
 
 
-def main():
-    program = sys.argv[1]
-
-    def check_all(folder):
-        os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
-        paths = media.make(folder)
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda path: check_file(program, path, folder), paths))
-        for part in (check_chain, check_between, check_people, check_light, check_damage, check_refusals, check_pictures,
-                     check_command):
-            part(program, folder)
-
-    run_in_folder(check_all)
+def check_files(program, folder):
+    paths = media.make(folder)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda path: check_file(program, path, folder), paths))
 
 
 if __name__ == "__main__":
-    main()
+    run_parts(check_files, check_chain, check_between, check_people, check_light, check_damage, check_refusals, check_pictures, check_command)

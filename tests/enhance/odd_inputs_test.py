@@ -1,13 +1,11 @@
 """Inputs that are seldom: pictures that are to be turned, WebP, GIF, encrypted video, foreign plans: odd_inputs_test.py FETTLE_ENHANCE"""
 
 import json
-import os
 import pathlib
 import subprocess
-import sys
 
 import media
-from checks import check, run_in_folder
+from checks import check, run_parts
 
 # A segment of Exif, little endian, of one entry: the orientation.
 EXIF = "ffe1002245786966000049492a000800000001001201030001000000%02x00000000000000"
@@ -99,14 +97,5 @@ def check_refusals(program, folder):
     refused(program, folder, "no plan", 3, "is no plan", folder / "plain.mp4", "--plan", folder / "none.json", "-o", folder / "x.mp4")
 
 
-def main():
-    def check_all(folder):
-        os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
-        for part in (check_turned, check_colours, check_webp, check_gif, check_refusals):
-            part(sys.argv[1], folder)
-
-    run_in_folder(check_all)
-
-
 if __name__ == "__main__":
-    main()
+    run_parts(check_turned, check_colours, check_webp, check_gif, check_refusals)

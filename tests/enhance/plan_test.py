@@ -1,12 +1,10 @@
 """What an input needs, what time allows, and plans that are edited and replayed: plan_test.py FETTLE_ENHANCE"""
 
 import json
-import os
 import subprocess
-import sys
 
 import media
-from checks import check, run_in_folder
+from checks import check, run_parts
 
 
 def run(program, *words):
@@ -151,15 +149,5 @@ def check_odd_sizes(program, folder):
             check(f"{name}: size", f"{result['width']}x{result['height']}" == size, result)
 
 
-def main():
-    def check_all(folder):
-        os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
-        make(folder)
-        for part in (check_advice, check_scenes, check_replay, check_budget, check_odd_sizes):
-            part(sys.argv[1], folder)
-
-    run_in_folder(check_all)
-
-
 if __name__ == "__main__":
-    main()
+    run_parts(check_advice, check_scenes, check_replay, check_budget, check_odd_sizes, make=make)

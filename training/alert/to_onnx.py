@@ -10,10 +10,9 @@ import sys
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "superres"))
-from export import OPSET, Writer  # noqa: E402
+from export import Writer  # noqa: E402
 
 
 def conv(writer, value, arrays, index, output, dilation=1, stride=1):
@@ -34,14 +33,8 @@ def build(arrays, name):
         value = conv(writer, value, arrays, i, f"conv{i}", dilation, 2 if i == 1 else 1)
         value = writer.node("Relu", [value], f"act{i}")
     conv(writer, value, arrays, len(dilations), "finds")
-    sources = [helper.make_tensor_value_info("luma", TensorProto.FLOAT, [1, 1, "height", "width"])]
-    sources.append(helper.make_tensor_value_info("chroma", TensorProto.FLOAT, [1, 2, "half_height", "half_width"]))
-    result = helper.make_tensor_value_info("finds", TensorProto.FLOAT, [1, 5, "quarter_height", "quarter_width"])
-    graph = helper.make_graph(writer.nodes, name, sources, [result], writer.constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
-    model.producer_name = "fettle"
-    onnx.checker.check_model(model, full_check=False)
-    return model
+    sources = [("luma", (1, 1, "height", "width")), ("chroma", (1, 2, "half_height", "half_width"))]
+    return writer.model(name, sources, ("finds", (1, 5, "quarter_height", "quarter_width")))
 
 
 def main():

@@ -11,10 +11,9 @@ import sys
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "superres"))
-from export import OPSET, Writer  # noqa: E402
+from export import Writer  # noqa: E402
 
 
 def conv(writer, value, kernel, bias, index):
@@ -79,14 +78,8 @@ def build(arrays, name):
     else:  # the bytes of 0..1 saturate, which is the clipping
         value = writer.bytes_of(value, 1 / 255, 0, "clipped")
         writer.node("DepthToSpace", [value], "restored", blocksize=block, mode="CRD")
-    sources = [helper.make_tensor_value_info("luma", TensorProto.FLOAT, [1, 1, "height", "width"])]
-    sources.append(helper.make_tensor_value_info("level", TensorProto.FLOAT, [1, 1, "blocks_down", "blocks_across"]))
-    result = helper.make_tensor_value_info("restored", TensorProto.FLOAT, [1, 1, "height", "width"])
-    graph = helper.make_graph(writer.nodes, name, sources, [result], writer.constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
-    model.producer_name = "fettle"
-    onnx.checker.check_model(model, full_check=False)
-    return model
+    sources = [("luma", (1, 1, "height", "width")), ("level", (1, 1, "blocks_down", "blocks_across"))]
+    return writer.model(name, sources, ("restored", (1, 1, "height", "width")))
 
 
 def main():

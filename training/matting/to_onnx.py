@@ -11,10 +11,9 @@ import sys
 import numpy as np
 import onnx
 import torch
-from onnx import TensorProto, helper
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "superres"))
-from export import OPSET, Writer  # noqa: E402
+from export import Writer  # noqa: E402
 from matting import Matting, folded  # noqa: E402
 
 
@@ -61,15 +60,8 @@ def build(net, name):
     value = graph.node("DepthToSpace", [value], "logits", blocksize=2, mode="CRD")
     graph.node("Sigmoid", [value], "masks")
 
-    def info(name, channels, height, width):
-        return helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, channels, height, width])
-
-    sources = [info("luma", 1, "height", "width"), info("chroma", 2, "half_height", "half_width")]
-    made = helper.make_graph(graph.nodes, name, sources, [info("masks", 2, "height", "width")], graph.constants)
-    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
-    model.producer_name = "fettle"
-    onnx.checker.check_model(model, full_check=False)
-    return model
+    sources = [("luma", (1, 1, "height", "width")), ("chroma", (1, 2, "half_height", "half_width"))]
+    return graph.model(name, sources, ("masks", (1, 2, "height", "width")))
 
 
 def main():

@@ -36,6 +36,16 @@ class Writer:
         data = self.node("QuantizeLinear", [value, *parameters], f"{name}_bytes")
         return self.node("DequantizeLinear", [data, *parameters], f"{name}_float")
 
+    def model(self, name, sources, result):
+        """The checked file of all nodes: `sources` and `result` are (name, extents) of float tensors."""
+        sources, results = ([helper.make_tensor_value_info(value, TensorProto.FLOAT, list(extents)) for value, extents in values]
+                            for values in (sources, [result]))  # fmt: skip
+        graph = helper.make_graph(self.nodes, name, sources, results, self.constants)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+        model.producer_name = "fettle"
+        onnx.checker.check_model(model, full_check=True)
+        return model
+
 
 def float_chain(writer, arrays, steps):
     value = "luma"
@@ -83,13 +93,8 @@ def build(arrays):
     steps = sum(1 for name in arrays if name.startswith("w"))
     writer = Writer()
     (int8_chain if "scales" in arrays else float_chain)(writer, arrays, steps)
-    source = helper.make_tensor_value_info("luma", TensorProto.FLOAT, [1, 1, "height", "width"])
-    result = helper.make_tensor_value_info("enhanced", TensorProto.FLOAT, [1, 1, "height_x2", "width_x2"])
-    graph = helper.make_graph(writer.nodes, "super_resolution_x2", [source], [result], writer.constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
-    model.producer_name = "fettle"
-    onnx.checker.check_model(model, full_check=True)
-    return model
+    return writer.model("super_resolution_x2", [("luma", (1, 1, "height", "width"))],
+                        ("enhanced", (1, 1, "height_x2", "width_x2")))  # fmt: skip
 
 
 def main():

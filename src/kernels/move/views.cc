@@ -60,6 +60,11 @@ std::vector<Alias> FindViews(const MoveContext& context, const StateAssignment& 
   return views;
 }
 
+bool IsView(const Problem& problem, const std::vector<Piece>& pieces) {
+  const MoveContext context(*problem.group, problem.states);
+  return IsAllViews(*problem.group, FindViews(context, problem.states, pieces));
+}
+
 std::vector<Window> FindWindows(const MoveContext& context, const StateAssignment& states,
                                 const std::vector<Piece>& pieces) {
   std::vector<Window> windows;

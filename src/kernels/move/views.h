@@ -13,6 +13,9 @@ namespace fettle::kernels {
 std::vector<Alias> FindViews(const MoveContext& context, const StateAssignment& states,
                              const std::vector<Piece>& pieces);
 
+/// Whether the whole move is views: there is nothing to do.
+bool IsView(const Problem& problem, const std::vector<Piece>& pieces);
+
 /// The inputs that one piece alone copies, to output 0, and in whole pixels: what writes the input
 /// may write them there.
 std::vector<Window> FindWindows(const MoveContext& context, const StateAssignment& states,

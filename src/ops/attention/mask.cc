@@ -43,30 +43,18 @@ Result<AttentionMaskShape> ReadAttentionMask(const Shape& mask, const Shape& que
 
 Result<GroupQueryShape> ReadGroupQuery(const ir::Node& node, const Shape& q, const Shape& k,
                                        const Shape& v, const Shape* past) {
+  const ir::Attributes& from = node.attributes;
   GroupQueryShape a;
-  a.q_heads = node.attributes.Int("num_heads", 0);
-  a.kv_heads = node.attributes.Int("kv_num_heads", 0);
-  if (a.kv_heads < 1 || a.q_heads < 1 || a.q_heads % a.kv_heads != 0)
-    return InvalidModel("{} query heads do not share {} key heads", a.q_heads, a.kv_heads);
-  const bool fits = q.rank() == 3 && k.rank() == 3 && v.rank() == 3 && k[0] == q[0] &&
-                    v[0] == q[0] && k[1] == q[1] && v[1] == q[1] && q[2] % a.q_heads == 0 &&
-                    v[2] % a.kv_heads == 0 && k[2] == q[2] / a.q_heads * a.kv_heads;
-  if (!fits)
-    return InvalidModel("queries {}, keys {} and values {} do not fit", q.ToString(), k.ToString(),
-                        v.ToString());
-  a.batch = q[0];
-  a.queries = q[1];
-  a.size = q[2] / a.q_heads;
-  a.v_size = v[2] / a.kv_heads;
+  ASSIGN_OR_RETURN(
+      static_cast<GroupedHeads&>(a),
+      ReadGroupedHeads(node, from.Int("num_heads", 0), from.Int("kv_num_heads", 0), q, k, v));
   if (past != nullptr) {
     if (past->rank() != 4 || *past != Shape{a.batch, a.kv_heads, (*past)[2], a.size})
       return InvalidModel("past of shape {} does not fit", past->ToString());
     a.cache = (*past)[2];
   }
-  a.scale = node.attributes.Float("scale", 0);
-  if (a.scale == 0) a.scale = 1 / std::sqrt(static_cast<double>(a.size));
-  a.softcap = node.attributes.Float("softcap", 0);
-  a.window = node.attributes.Int("local_window_size", -1);
+  a.softcap = from.Float("softcap", 0);
+  a.window = from.Int("local_window_size", -1);
   if (a.window == 0 || a.window < -1)
     return InvalidModel("attribute 'local_window_size': got {}", a.window);
   return a;
@@ -101,17 +89,17 @@ Status InferGroupQuery(InferContext& context) {
   int64_t total = 0;
   ASSIGN_OR_RETURN(const bool known, ReadHostInt(context, 6, "total_sequence_length", total));
   if (!known) return OkStatus();
-  if (total < a.queries || total > kMaxElements)
-    return InvalidModel("input 'total_sequence_length': {} for {} new keys", total, a.queries);
+  if (total < a.length || total > kMaxElements)
+    return InvalidModel("input 'total_sequence_length': {} for {} new keys", total, a.length);
   const int64_t keys = std::max(total, a.cache);
   if (context.has_input(7)) {
     const Shape& bias = context.shape(7);
-    const Shape scores = {a.batch, a.q_heads, a.queries, total};
+    const Shape scores = {a.batch, a.q_heads, a.length, total};
     if (bias.rank() != 4 || BroadcastShapes(bias, scores) != scores)
       return InvalidModel("input 'attention_bias': {} does not broadcast to {}", bias.ToString(),
                           scores.ToString());
   }
-  context.SetOutput(0, context.dtype(0), Shape{a.batch, a.queries, a.q_heads * a.v_size});
+  context.SetOutput(0, context.dtype(0), Shape{a.batch, a.length, a.q_heads * a.v_size});
   context.SetOutput(1, context.dtype(0), Shape{a.batch, a.kv_heads, keys, a.size});
   context.SetOutput(2, context.dtype(0), Shape{a.batch, a.kv_heads, keys, a.v_size});
   return OkStatus();
@@ -121,8 +109,8 @@ int64_t GroupQueryMacs(const ir::Node& node, std::span<const Shape> inputs,
                        std::span<const Shape> outputs) {
   const auto a = ReadGroupQuery(node, inputs[0], inputs[1], inputs[2], nullptr);
   if (!a.ok()) return 0;
-  const int64_t keys = outputs.size() > 1 && outputs[1].rank() == 4 ? outputs[1][2] : a->queries;
-  return a->batch * a->q_heads * a->queries * keys * (a->size + a->v_size);
+  const int64_t keys = outputs.size() > 1 && outputs[1].rank() == 4 ? outputs[1][2] : a->length;
+  return a->batch * a->q_heads * a->length * keys * (a->size + a->v_size);
 }
 
 }  // namespace fettle::ops

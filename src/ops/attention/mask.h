@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "ir/graph.h"
+#include "ops/attention/grouped_heads.h"
 #include "tensor/shape.h"
 
 namespace fettle::ops {
@@ -28,13 +29,12 @@ struct AttentionMaskShape {
 Result<AttentionMaskShape> ReadAttentionMask(const Shape& mask, const Shape& queries,
                                              const Shape& keys, const Shape* past);
 
-/// GroupQueryAttention: queries [batch, queries, q_heads * size], keys and values [batch, queries,
-/// kv_heads * size], a cache [batch, kv_heads, cache, size]. Batch element b has `lengths[b]` + 1
-/// valid keys, the new ones last; where `total` keys are all new, they start at position 0.
-struct GroupQueryShape {
-  int64_t batch = 0, queries = 0, q_heads = 0, kv_heads = 0, size = 0, v_size = 0;
+/// GroupQueryAttention, with a cache [batch, kv_heads, cache, size] of earlier keys. Batch element
+/// b has `lengths[b]` + 1 valid keys, the new ones last; where `total` keys are all new, they start
+/// at position 0.
+struct GroupQueryShape : GroupedHeads {
   int64_t cache = 0;  // of the past
-  double scale = 1, softcap = 0;
+  double softcap = 0;
   int64_t window = -1;  // keys seen, the own one included; -1: all
 };
 Result<GroupQueryShape> ReadGroupQuery(const ir::Node& node, const Shape& q, const Shape& k,

@@ -40,19 +40,19 @@ class Head {
       : context_(context), a_(a), batch_(batch), head_(head), kv_(head / (a.q_heads / a.kv_heads)) {
     const HostView& lengths = context.inputs[5];
     valid_ = IntsOf(lengths)[batch] + 1;
-    first_new_ = a.queries == total ? 0 : valid_ - a.queries;
+    first_new_ = a.length == total ? 0 : valid_ - a.length;
   }
 
   /// Valid keys, and the position of the first new one; both must lie in the sequence.
   bool ok(int64_t keys) const {
     return first_new_ >= 0 && valid_ >= 0 && first_new_ <= a_.cache &&
-           std::max(valid_, first_new_ + a_.queries) <= keys;
+           std::max(valid_, first_new_ + a_.length) <= keys;
   }
 
   /// Element d of the cached or new key (input 1) or value (input 2) at `key`; 0 where there is
   /// none.
   double At(size_t input, int64_t key, int64_t d) const {
-    if (key >= first_new_ + a_.queries) return 0;
+    if (key >= first_new_ + a_.length) return 0;
     const int64_t size = input == 1 ? a_.size : a_.v_size;
     if (key >= first_new_)
       return Get(context_.inputs[input], {batch_, key - first_new_, kv_ * size + d});
@@ -128,7 +128,7 @@ Status GroupQueryReference(const RefContext& context, const Region&) {
       const Head head(context, a, total, n, h);
       if (!head.ok(keys))
         return InvalidArgument("seqlens_k of batch element {} does not fit {} keys", n, keys);
-      for (int64_t query = 0; context.has_output(0) && query < a.queries; ++query) head.Run(query);
+      for (int64_t query = 0; context.has_output(0) && query < a.length; ++query) head.Run(query);
       if (h % (a.q_heads / a.kv_heads) != 0) continue;
       for (size_t output : {1, 2}) {
         if (!context.has_output(output)) continue;

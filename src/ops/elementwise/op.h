@@ -1,6 +1,8 @@
 // Element-wise operators: attributes, as kernels read them, and the functions that define them.
 #pragma once
 
+#include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -62,6 +64,23 @@ std::span<const FoldRow> FoldRows();
 /// The row of an operator, or null.
 const UnaryRow* FindUnary(std::string_view op);
 const FoldRow* FindFold(std::string_view op);
+
+/// The row of that name in a table, or null.
+template <typename Row>
+const Row* FindRow(std::span<const Row> rows, std::string_view op) {
+  const auto it = std::ranges::lower_bound(rows, op, {}, &Row::name);
+  return it != rows.end() && it->name == op ? &*it : nullptr;
+}
+
+/// The function of a row for the class of T.
+template <typename T, typename Row>
+auto FunctionOf(const Row& row) {
+  using W = Wide<T>;
+  if constexpr (std::same_as<W, double>) return row.on_double;
+  if constexpr (std::same_as<W, int64_t>) return row.on_int;
+  if constexpr (std::same_as<W, uint64_t>) return row.on_uint;
+  if constexpr (std::same_as<W, bool>) return row.on_bool;
+}
 
 /// The parameters of a node whose operator has a row in one of the tables; zeros for others.
 ElementwiseParams ReadElementwise(const ir::Node& node);

@@ -175,25 +175,11 @@ constexpr FoldRow kFolds[] = {
     // keep-sorted end
 };
 
-template <typename T>
-auto FunctionOf(const FoldRow& row) {
-  using W = Wide<T>;
-  if constexpr (std::same_as<W, double>) return row.on_double;
-  if constexpr (std::same_as<W, int64_t>) return row.on_int;
-  if constexpr (std::same_as<W, uint64_t>) return row.on_uint;
-  if constexpr (std::same_as<W, bool>) return row.on_bool;
-}
-
 }  // namespace
 
 std::span<const FoldRow> FoldRows() { return kFolds; }
 
-const FoldRow* FindFold(std::string_view op) {
-  const auto it =
-      std::lower_bound(std::begin(kFolds), std::end(kFolds), op,
-                       [](const FoldRow& row, std::string_view name) { return row.name < name; });
-  return it != std::end(kFolds) && it->name == op ? &*it : nullptr;
-}
+const FoldRow* FindFold(std::string_view op) { return FindRow(FoldRows(), op); }
 
 Status FoldReference(const RefContext& context, const Region& region) {
   const HostView& y = context.outputs[0];

@@ -135,26 +135,11 @@ constexpr UnaryRow kUnaries[] = {
     // keep-sorted end
 };
 
-/// The function of a row for the class of T.
-template <typename T>
-auto FunctionOf(const UnaryRow& row) {
-  using W = Wide<T>;
-  if constexpr (std::same_as<W, double>) return row.on_double;
-  if constexpr (std::same_as<W, int64_t>) return row.on_int;
-  if constexpr (std::same_as<W, uint64_t>) return row.on_uint;
-  if constexpr (std::same_as<W, bool>) return row.on_bool;
-}
-
 }  // namespace
 
 std::span<const UnaryRow> UnaryRows() { return kUnaries; }
 
-const UnaryRow* FindUnary(std::string_view op) {
-  const auto it =
-      std::lower_bound(std::begin(kUnaries), std::end(kUnaries), op,
-                       [](const UnaryRow& row, std::string_view name) { return row.name < name; });
-  return it != std::end(kUnaries) && it->name == op ? &*it : nullptr;
-}
+const UnaryRow* FindUnary(std::string_view op) { return FindRow(UnaryRows(), op); }
 
 Status UnaryReference(const RefContext& context, const Region& region) {
   const HostView &x = context.inputs[0], &y = context.outputs[0];

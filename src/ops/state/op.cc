@@ -40,11 +40,11 @@ Status CheckGates(const InferContext& context, const LinearAttentionAttributes& 
     return InvalidModel("input 'decay' belongs to the gated rules alone");
   if (context.has_input(5) != a.delta)
     return InvalidModel("input 'beta' belongs to the delta rules alone");
-  const Shape per_head = {a.batch, a.steps, a.kv_heads};
+  const Shape per_head = {a.batch, a.length, a.kv_heads};
   if (a.gated && context.shape(4) != per_head &&
-      context.shape(4) != Shape{a.batch, a.steps, a.kv_heads * a.k_size})
+      context.shape(4) != Shape{a.batch, a.length, a.kv_heads * a.size})
     return InvalidModel("input 'decay': {} does not fit", context.shape(4).ToString());
-  if (a.delta && context.shape(5) != per_head && context.shape(5) != Shape{a.batch, a.steps, 1})
+  if (a.delta && context.shape(5) != per_head && context.shape(5) != Shape{a.batch, a.length, 1})
     return InvalidModel("input 'beta': {} does not fit", context.shape(5).ToString());
   return OkStatus();
 }
@@ -55,11 +55,11 @@ Status InferLinearAttention(InferContext& context) {
       const LinearAttentionAttributes a,
       ReadLinearAttention(context.node(), context.shape(0), context.shape(1), context.shape(2)));
   RETURN_IF_ERROR(CheckGates(context, a));
-  const Shape state = {a.batch, a.kv_heads, a.k_size, a.v_size};
+  const Shape state = {a.batch, a.kv_heads, a.size, a.v_size};
   if (context.has_input(3) && context.shape(3) != state)
     return InvalidModel("input 'past_state': expected {}, got {}", state.ToString(),
                         context.shape(3).ToString());
-  context.SetOutput(0, context.dtype(0), Shape{a.batch, a.steps, a.q_heads * a.v_size});
+  context.SetOutput(0, context.dtype(0), Shape{a.batch, a.length, a.q_heads * a.v_size});
   context.SetOutput(1, context.dtype(context.has_input(3) ? 3 : 0), state);
   return OkStatus();
 }
@@ -69,7 +69,7 @@ int64_t LinearAttentionMacs(const ir::Node& node, std::span<const Shape> inputs,
                             std::span<const Shape>) {
   const auto a = ReadLinearAttention(node, inputs[0], inputs[1], inputs[2]);
   if (!a.ok()) return 0;
-  return a->batch * a->steps * a->k_size * a->v_size * (2 * a->kv_heads + a->q_heads);
+  return a->batch * a->length * a->size * a->v_size * (2 * a->kv_heads + a->q_heads);
 }
 
 /// With constant weights an ordinary depth-wise convolution, which has fast kernels; otherwise the
@@ -118,20 +118,9 @@ Result<CausalConvAttributes> ReadCausalConv(const ir::Node& node, const Shape& x
 Result<LinearAttentionAttributes> ReadLinearAttention(const ir::Node& node, const Shape& q,
                                                       const Shape& k, const Shape& v) {
   LinearAttentionAttributes a;
-  a.q_heads = node.attributes.Int("q_num_heads", 0);
-  a.kv_heads = node.attributes.Int("kv_num_heads", 0);
-  if (a.kv_heads < 1 || a.q_heads < 1 || a.q_heads % a.kv_heads != 0)
-    return InvalidModel("{} query heads do not share {} key heads", a.q_heads, a.kv_heads);
-  const bool fits = q.rank() == 3 && k.rank() == 3 && v.rank() == 3 && k[0] == q[0] &&
-                    v[0] == q[0] && k[1] == q[1] && v[1] == q[1] && q[2] % a.q_heads == 0 &&
-                    v[2] % a.kv_heads == 0 && k[2] == q[2] / a.q_heads * a.kv_heads;
-  if (!fits)
-    return InvalidModel("query {}, key {} and value {} do not fit", q.ToString(), k.ToString(),
-                        v.ToString());
-  a.batch = q[0];
-  a.steps = q[1];
-  a.k_size = q[2] / a.q_heads;
-  a.v_size = v[2] / a.kv_heads;
+  ASSIGN_OR_RETURN(static_cast<GroupedHeads&>(a),
+                   ReadGroupedHeads(node, node.attributes.Int("q_num_heads", 0),
+                                    node.attributes.Int("kv_num_heads", 0), q, k, v));
   const std::string rule = node.attributes.Text("update_rule", "gated_delta");
   if (rule != "linear" && rule != "gated" && rule != "delta" && rule != "gated_delta")
     return InvalidModel(
@@ -140,8 +129,6 @@ Result<LinearAttentionAttributes> ReadLinearAttention(const ir::Node& node, cons
         rule);
   a.gated = rule.starts_with("gated");
   a.delta = rule.ends_with("delta");
-  a.scale = node.attributes.Float("scale", 0);
-  if (a.scale == 0) a.scale = 1 / std::sqrt(static_cast<double>(a.k_size));
   return a;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "ir/graph.h"
+#include "ops/attention/grouped_heads.h"
 #include "tensor/shape.h"
 
 namespace fettle::ops {
@@ -20,14 +21,12 @@ struct CausalConvAttributes {
 Result<CausalConvAttributes> ReadCausalConv(const ir::Node& node, const Shape& x, const Shape& w);
 
 /// The recurrence S = e^g S + k (beta (v - S' k))', o = scale * S' q over the steps of a sequence,
-/// with a state S [batch, kv_heads, k_size, v_size]. Without `gated` there is no e^g, without
+/// with a state S [batch, kv_heads, size, v_size]. Without `gated` there is no e^g, without
 /// `delta` the update is k v'. Queries share states in runs of q_heads / kv_heads.
-struct LinearAttentionAttributes {
-  int64_t batch = 0, steps = 0, q_heads = 0, kv_heads = 0, k_size = 0, v_size = 0;
+struct LinearAttentionAttributes : GroupedHeads {
   bool gated = false, delta = false;
-  double scale = 1;
 };
-/// `q`, `k`, `v` are [batch, steps, heads * size]. Fails with kInvalidModel where they do not fit.
+/// Fails with kInvalidModel where they do not fit.
 Result<LinearAttentionAttributes> ReadLinearAttention(const ir::Node& node, const Shape& q,
                                                       const Shape& k, const Shape& v);
 

@@ -15,34 +15,34 @@ void SetElement(const HostView& view, std::initializer_list<int64_t> coordinate,
   view.SetDouble(view.Offset(std::span(coordinate.begin(), coordinate.size())), value);
 }
 
-/// One head of one batch element: its state, row-major [k_size, v_size], and a step.
+/// One head of one batch element: its state, row-major [size, v_size], and a step.
 class Recurrence {
  public:
   Recurrence(const RefContext& context, const LinearAttentionAttributes& a, int64_t batch,
              int64_t head)
-      : context_(context), a_(a), batch_(batch), head_(head), state_(a.k_size * a.v_size, 0.0) {
+      : context_(context), a_(a), batch_(batch), head_(head), state_(a.size * a.v_size, 0.0) {
     if (!context.has_input(3)) return;
-    for (int64_t d = 0; d < a.k_size; ++d)
+    for (int64_t d = 0; d < a.size; ++d)
       for (int64_t m = 0; m < a.v_size; ++m)
         At(d, m) = ElementAt(context.inputs[3], {batch, head, d, m});
   }
 
   void Step(int64_t t) {
-    for (int64_t d = 0; a_.gated && d < a_.k_size; ++d) {
+    for (int64_t d = 0; a_.gated && d < a_.size; ++d) {
       const HostView& decay = context_.inputs[4];
       const bool per_head = decay.shape[2] == a_.kv_heads;
       const double gate =
-          std::exp(ElementAt(decay, {batch_, t, per_head ? head_ : head_ * a_.k_size + d}));
+          std::exp(ElementAt(decay, {batch_, t, per_head ? head_ : head_ * a_.size + d}));
       for (int64_t m = 0; m < a_.v_size; ++m) At(d, m) *= gate;
     }
     for (int64_t m = 0; m < a_.v_size; ++m) {
       double value = ElementAt(context_.inputs[2], {batch_, t, head_ * a_.v_size + m});
       if (a_.delta) {
-        for (int64_t d = 0; d < a_.k_size; ++d) value -= At(d, m) * Key(t, d);
+        for (int64_t d = 0; d < a_.size; ++d) value -= At(d, m) * Key(t, d);
         const HostView& beta = context_.inputs[5];
         value *= ElementAt(beta, {batch_, t, beta.shape[2] == 1 ? 0 : head_});
       }
-      for (int64_t d = 0; d < a_.k_size; ++d) At(d, m) += Key(t, d) * value;
+      for (int64_t d = 0; d < a_.size; ++d) At(d, m) += Key(t, d) * value;
     }
   }
 
@@ -50,15 +50,15 @@ class Recurrence {
   void Read(int64_t t, int64_t q) const {
     for (int64_t m = 0; m < a_.v_size; ++m) {
       double sum = 0;
-      for (int64_t d = 0; d < a_.k_size; ++d)
-        sum += ElementAt(context_.inputs[0], {batch_, t, q * a_.k_size + d}) *
-               state_[d * a_.v_size + m];
+      for (int64_t d = 0; d < a_.size; ++d)
+        sum +=
+            ElementAt(context_.inputs[0], {batch_, t, q * a_.size + d}) * state_[d * a_.v_size + m];
       SetElement(context_.outputs[0], {batch_, t, q * a_.v_size + m}, sum * a_.scale);
     }
   }
 
   void StoreState() const {
-    for (int64_t d = 0; d < a_.k_size; ++d)
+    for (int64_t d = 0; d < a_.size; ++d)
       for (int64_t m = 0; m < a_.v_size; ++m)
         SetElement(context_.outputs[1], {batch_, head_, d, m}, state_[d * a_.v_size + m]);
   }
@@ -66,7 +66,7 @@ class Recurrence {
  private:
   double& At(int64_t d, int64_t m) { return state_[d * a_.v_size + m]; }
   double Key(int64_t t, int64_t d) const {
-    return ElementAt(context_.inputs[1], {batch_, t, head_ * a_.k_size + d});
+    return ElementAt(context_.inputs[1], {batch_, t, head_ * a_.size + d});
   }
 
   const RefContext& context_;
@@ -110,7 +110,7 @@ Status LinearAttentionReference(const RefContext& context, const Region&) {
   for (int64_t n = 0; n < a.batch; ++n) {
     for (int64_t head = 0; head < a.kv_heads; ++head) {
       Recurrence recurrence(context, a, n, head);
-      for (int64_t t = 0; t < a.steps; ++t) {
+      for (int64_t t = 0; t < a.length; ++t) {
         recurrence.Step(t);
         for (int64_t i = 0; context.has_output(0) && i < shared; ++i)
           recurrence.Read(t, head * shared + i);

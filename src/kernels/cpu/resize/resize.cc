@@ -9,8 +9,8 @@
 #include "kernels/cpu/quantised/affine.h"
 #include "kernels/cpu/resize/row.h"
 #include "kernels/family.h"
+#include "kernels/match/resize_taps.h"
 #include "ops/op.h"
-#include "ops/resize/op.h"
 
 namespace fettle::kernels {
 namespace {
@@ -108,40 +108,13 @@ class Resize final : public PreparedKernel {
   int64_t rows_per_task_ = 1;
 };
 
-/// The value operands, which must be constants.
-Result<ops::ResizeOperands> ReadOperands(const ir::Graph& group, const ir::Node& node) {
-  ops::ResizeOperands operands;
-  for (size_t i = 1; i < node.inputs.size(); ++i) {
-    if (node.inputs[i] == ir::kAbsent) continue;
-    const auto& constant = group.value(node.inputs[i]).constant;
-    if (constant == nullptr) return Unsupported("scales or sizes that are not constant");
-    for (int64_t k = 0; k < constant->elements(); ++k) {
-      if (i == 1) operands.roi.push_back(constant->GetDouble(k));
-      if (i == 2) operands.scales.push_back(constant->GetDouble(k));
-      if (i == 3) operands.sizes.push_back(constant->GetInt(k));
-    }
-  }
-  return operands;
-}
-
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const AffineGroup affine, ReadAffineGroup(group, [](const ir::Node& node) {
                      return node.attributes.Text("mode", "nearest") == "nearest";
                    }));
-  const ir::Node& node = *affine.node;
-  if (node.op != "Resize"_op) return Unsupported("not a Resize");
-  const Shape& x = *group.value(affine.input).shape;
-  ASSIGN_OR_RETURN(const ops::ResizeOperands operands, ReadOperands(group, node));
-  ASSIGN_OR_RETURN(const ops::ResizeAttributes resize, ops::ReadResize(node, x, operands));
-  if (resize.output.elements() == 0 || x.elements() == 0) return Unsupported("nothing to resize");
-  Facts facts{x, resize.output, {}, affine};
+  ASSIGN_OR_RETURN(ResizeTaps resize, ReadResizeTaps(group, *affine.node));
+  Facts facts{*group.value(affine.input).shape, resize.output, std::move(resize.taps), affine};
   facts.affine.node = nullptr;
-  for (int axis = 0; axis < x.rank(); ++axis) {
-    facts.taps.push_back(ops::MakeAxisTaps(resize, x[axis], axis));
-    const auto& outside = facts.taps.back().outside;
-    if (std::find(outside.begin(), outside.end(), true) != outside.end())
-      return Unsupported("extrapolated elements");
-  }
   return facts;
 }
 

@@ -142,8 +142,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pl
 }
 
 bool IsView(const Problem& problem, const Plans& plans, const Device&) {
-  const MoveContext context(*problem.group, problem.states);
-  return IsAllViews(*problem.group, FindViews(context, problem.states, plans.In(problem.states)));
+  return IsView(problem, plans.In(problem.states));
 }
 
 constexpr Family<Plans> kFamily{.read = Read,

@@ -6,26 +6,11 @@
 
 #include "base/hash.h"
 #include "kernels/family.h"
+#include "kernels/match/resize_taps.h"
 #include "kernels/opencl/pixels.h"
-#include "ops/resize/op.h"
 
 namespace fettle::kernels {
 namespace {
-
-Result<ops::ResizeOperands> ReadOperands(const ir::Graph& group, const ir::Node& node) {
-  ops::ResizeOperands operands;
-  for (size_t i = 1; i < node.inputs.size(); ++i) {
-    if (node.inputs[i] == ir::kAbsent) continue;
-    const auto& constant = group.value(node.inputs[i]).constant;
-    if (constant == nullptr) return Unsupported("scales or sizes that are not constant");
-    for (int64_t k = 0; k < constant->elements(); ++k) {
-      if (i == 1) operands.roi.push_back(constant->GetDouble(k));
-      if (i == 2) operands.scales.push_back(constant->GetDouble(k));
-      if (i == 3) operands.sizes.push_back(constant->GetInt(k));
-    }
-  }
-  return operands;
-}
 
 struct PlaneTaps {
   ops::AxisTaps height, width;
@@ -38,19 +23,12 @@ Result<PlaneTaps> Read(const ir::Graph& group, const Device&) {
   const Shape& x = *input.shape;
   if (!IsFloatValue(input.dtype) || x.rank() != 4 || input.is_constant())
     return Unsupported("expected a float tensor of rank 4");
-  ASSIGN_OR_RETURN(const ops::ResizeOperands operands, ReadOperands(group, node));
-  ASSIGN_OR_RETURN(const ops::ResizeAttributes resize, ops::ReadResize(node, x, operands));
-  if (resize.output.elements() == 0 || x.elements() == 0) return Unsupported("nothing to resize");
+  ASSIGN_OR_RETURN(ResizeTaps resize, ReadResizeTaps(group, node));
   for (int axis = 0; axis < 2; ++axis) {
-    if (!ops::MakeAxisTaps(resize, x[axis], axis).IsIdentity(x[axis]))
+    if (!resize.taps[axis].IsIdentity(x[axis]))
       return Unsupported("an axis outside of the plane is resized");
   }
-  PlaneTaps taps{ops::MakeAxisTaps(resize, x[2], 2), ops::MakeAxisTaps(resize, x[3], 3)};
-  for (const ops::AxisTaps* axis : {&taps.height, &taps.width}) {
-    if (std::find(axis->outside.begin(), axis->outside.end(), true) != axis->outside.end())
-      return Unsupported("extrapolated elements");
-  }
-  return taps;
+  return PlaneTaps{std::move(resize.taps[2]), std::move(resize.taps[3])};
 }
 
 std::vector<cl_int2> MakeTable(const PlaneTaps& taps) {

@@ -1,0 +1,21 @@
+// Resize as a table of taps for each axis, as kernels of all backends read it.
+#pragma once
+
+#include <vector>
+
+#include "base/status.h"
+#include "ir/graph.h"
+#include "ops/resize/op.h"
+
+namespace fettle::kernels {
+
+struct ResizeTaps {
+  Shape output;
+  std::vector<ops::AxisTaps> taps;  // by axis
+};
+
+/// Fails with kUnsupported where `node` is no Resize, its sizes are no constants, there is nothing
+/// to resize, or elements are extrapolated.
+Result<ResizeTaps> ReadResizeTaps(const ir::Graph& group, const ir::Node& node);
+
+}  // namespace fettle::kernels
