@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -17,16 +18,21 @@ void SetCompilesAtOnce(int at_once) { g_at_once = at_once; }
 int CompilesAtOnce() { return g_at_once; }
 
 void PrepareAhead(int64_t count, const std::function<void(int64_t)>& prepare) {
-  const int64_t threads = std::min<int64_t>(g_at_once, count);
-  if (threads < 2) return;
+  const int64_t at_once = std::min<int64_t>(g_at_once, count);
+  if (at_once < 2) return;
   std::atomic<int64_t> next = 0;
   const auto work = [&] {
     for (int64_t i = next++; i < count; i = next++) prepare(i);
   };
   // Not those of the pool: they wait for compilers.
-  std::vector<std::thread> all;
-  for (int64_t i = 0; i < threads; ++i) all.emplace_back(work);
-  for (std::thread& one : all) one.join();
+  std::vector<std::thread> others;
+  try {
+    while (std::ssize(others) + 1 < at_once) others.emplace_back(work);
+  } catch (const std::system_error&) {
+    // The system refuses more threads: those that started and this one do all of it.
+  }
+  work();
+  for (std::thread& one : others) one.join();
 }
 
 }  // namespace fettle

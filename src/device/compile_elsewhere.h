@@ -2,6 +2,7 @@
 // must not end the search.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,11 +16,12 @@ namespace fettle {
 
 /// Has the programs of `accelerator` compiled by processes, up to `at_once` of them, that `command`
 /// starts and that come to ServeCompiles for the same device; one that takes over `limit_seconds`
-/// is killed, the program refused and remembered as one that does not build. Holds in this whole
-/// process, for one device at a time, until the returned object goes. Null where the device
-/// compiles nothing.
+/// is killed, the program refused and remembered as one that does not build; once `cancelled`
+/// (which may be null) all are, and programs fail with kCancelled. Holds in this whole process, for
+/// one device at a time, until the returned object goes. Null where the device compiles nothing.
 std::shared_ptr<void> CompileElsewhere(const Device* accelerator, std::vector<std::string> command,
-                                       double limit_seconds, int at_once);
+                                       double limit_seconds, int at_once,
+                                       const std::atomic<bool>* cancelled);
 
 /// How many programs this process has compiled elsewhere at once.
 void SetCompilesAtOnce(int at_once);

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/types.h>
 
+#include <atomic>
 #include <chrono>
 #include <fstream>
+#include <system_error>
 #include <thread>
 
 #include "device/compile_elsewhere.h"
@@ -84,6 +87,21 @@ TEST(CompileWorker, IsNoReasonToRefuseAProgramWhereItDoesNotComeToItsDevice) {
   EXPECT_THAT(other.message(), testing::HasSubstr("another device"));
 }
 
+TEST(CompileWorker, IsStoppedWhenItsCallerIs) {
+  const TestFolder folder;
+  const std::string asked = folder.file("asked");
+  std::atomic<bool> cancelled = false;
+  CompileWorker worker(Shell("head -c 8 >/dev/null; : >" + asked + "; sleep 1000"), "", 1000,
+                       &cancelled);
+  std::thread stops([&] {
+    while (!std::ifstream(asked).good()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    cancelled = true;
+  });
+  EXPECT_EQ(worker.Compile(kScaleSource).status().code(), StatusCode::kCancelled);
+  stops.join();
+  EXPECT_EQ(worker.Compile(kScaleSource).status().code(), StatusCode::kCancelled);
+}
+
 /// Two that answer only once the other has been asked, too.
 TEST(CompileWorkers, CompileSideBySide) {
   const TestFolder folder;
@@ -102,6 +120,21 @@ TEST(CompileWorkers, CompileSideBySide) {
   SetCompilesAtOnce(0);
   EXPECT_THAT(bytes, testing::Each(1));
   PrepareAhead(2, [](int64_t) { ADD_FAILURE() << "compilers of this process are asked in turn"; });
+}
+
+TEST(CompileWorkers, AreAskedInTurnWhereTheSystemGivesNoThread) {
+  pthread_attr_t usual, huge;
+  ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
+  ASSERT_EQ(pthread_getattr_default_np(&huge), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&huge, size_t{1} << 47), 0);  // more than there are addresses
+  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
+  EXPECT_THROW(std::thread([] {}).join(), std::system_error);
+  std::vector<int> prepared(5);
+  SetCompilesAtOnce(3);
+  PrepareAhead(5, [&](int64_t i) { ++prepared[static_cast<size_t>(i)]; });
+  SetCompilesAtOnce(0);
+  ASSERT_EQ(pthread_setattr_default_np(&usual), 0);
+  EXPECT_THAT(prepared, testing::Each(1));
 }
 
 TEST(CompileWorker, WhatItRefusesIsRemembered) {

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <span>
@@ -25,17 +26,26 @@ constexpr uint64_t kMostBytes = uint64_t{1} << 30;
 constexpr int64_t kStartNs = 60'000'000'000;
 constexpr char kBuilt = 'b', kFailed = 'f';
 
-enum class Reading { kDone, kEnded, kLate };
+enum class Reading { kDone, kEnded, kLate, kCancelled };
 
-/// Reads `size` bytes before `deadline_ns` (NowNs; 0: whenever they come).
-Reading ReadAll(int socket, void* out, size_t size, int64_t deadline_ns) {
+/// How long a reader waits: until `deadline_ns` (NowNs; 0: whatever it takes), or `cancelled`.
+struct Patience {
+  int64_t deadline_ns = 0;
+  const std::atomic<bool>* cancelled = nullptr;
+};
+
+/// Reads `size` bytes.
+Reading ReadAll(int socket, void* out, size_t size, const Patience& patience) {
+  constexpr int64_t kLookNs = 50'000'000;
   auto* at = static_cast<char*>(out);
   while (size > 0) {
-    if (deadline_ns > 0) {
-      const int64_t left = deadline_ns - NowNs();
+    if (patience.deadline_ns > 0) {
+      const int64_t left = patience.deadline_ns - NowNs();
       if (left <= 0) return Reading::kLate;
+      if (patience.cancelled != nullptr && *patience.cancelled) return Reading::kCancelled;
+      const int64_t wait_ns = patience.cancelled == nullptr ? left : std::min(left, kLookNs);
       pollfd wait{socket, POLLIN, 0};
-      if (poll(&wait, 1, static_cast<int>(left / 1'000'000 + 1)) <= 0) continue;
+      if (poll(&wait, 1, static_cast<int>(wait_ns / 1'000'000 + 1)) <= 0) continue;
     }
     const ssize_t got = recv(socket, at, size, 0);
     if (got < 0 && errno == EINTR) continue;
@@ -46,13 +56,13 @@ Reading ReadAll(int socket, void* out, size_t size, int64_t deadline_ns) {
   return Reading::kDone;
 }
 
-Reading ReadText(int socket, std::string& text, int64_t deadline_ns) {
+Reading ReadText(int socket, std::string& text, const Patience& patience) {
   uint64_t size = 0;
-  const Reading reading = ReadAll(socket, &size, sizeof(size), deadline_ns);
+  const Reading reading = ReadAll(socket, &size, sizeof(size), patience);
   if (reading != Reading::kDone) return reading;
   if (size > kMostBytes) return Reading::kEnded;
   text.resize(size);
-  return ReadAll(socket, text.data(), size, deadline_ns);
+  return ReadAll(socket, text.data(), size, patience);
 }
 
 bool WriteAll(int socket, const void* from, size_t size) {
@@ -108,6 +118,8 @@ void WatchCaller(int socket) {
   _exit(0);
 }
 
+Status Cancelled() { return Error(StatusCode::kCancelled, "the compiler was stopped"); }
+
 std::mutex compiler_mutex;
 ProgramCompiler& CurrentCompiler() {
   static ProgramCompiler compiler;
@@ -127,7 +139,7 @@ ProgramCompiler GetProgramCompiler() {
 }
 
 struct CompileWorker::Answer {
-  bool is_whole = false, is_late = false;
+  Reading reading = Reading::kEnded;
   char kind = kFailed;
   std::string payload;  // the binary, or the log
 };
@@ -150,9 +162,10 @@ Status CompileWorker::Start() {
 /// A worker that has not come so far says nothing about any program.
 Status CompileWorker::AwaitReady() {
   std::string fingerprint;
-  const Reading reading = ReadText(socket_, fingerprint, NowNs() + kStartNs);
+  const Reading reading = ReadText(socket_, fingerprint, {NowNs() + kStartNs, cancelled_});
   if (reading == Reading::kDone && fingerprint == fingerprint_) return OkStatus();
   const std::string end = End();
+  if (reading == Reading::kCancelled) return Cancelled();
   if (reading == Reading::kDone)
     return Error(StatusCode::kIo, "{}: compiles for another device, '{}'", command_[0],
                  fingerprint);
@@ -174,14 +187,13 @@ std::string CompileWorker::End() {
 
 CompileWorker::Answer CompileWorker::Ask(const ProgramSource& source) {
   Answer answer;
-  const int64_t deadline = NowNs() + static_cast<int64_t>(limit_seconds_ * 1e9);
+  const Patience patience{NowNs() + static_cast<int64_t>(limit_seconds_ * 1e9), cancelled_};
   if (!WriteText(socket_, source.name) || !WriteText(socket_, source.text) ||
       !WriteText(socket_, source.options))
     return answer;
-  Reading reading = ReadAll(socket_, &answer.kind, 1, deadline);
-  if (reading == Reading::kDone) reading = ReadText(socket_, answer.payload, deadline);
-  answer.is_whole = reading == Reading::kDone;
-  answer.is_late = reading == Reading::kLate;
+  answer.reading = ReadAll(socket_, &answer.kind, 1, patience);
+  if (answer.reading == Reading::kDone)
+    answer.reading = ReadText(socket_, answer.payload, patience);
   return answer;
 }
 
@@ -192,13 +204,14 @@ Result<std::vector<std::byte>> CompileWorker::Compile(const ProgramSource& sourc
   for (int attempt = 0; attempt < 2; ++attempt) {
     RETURN_IF_ERROR(Start());
     const Answer answer = Ask(source);
-    if (answer.is_whole) {
+    if (answer.reading == Reading::kDone) {
       if (answer.kind != kBuilt) return Status(StatusCode::kBuildFailed, answer.payload);
       const auto bytes = std::as_bytes(std::span(answer.payload));
       return std::vector<std::byte>(bytes.begin(), bytes.end());
     }
     end = End();
-    if (answer.is_late)
+    if (answer.reading == Reading::kCancelled) return Cancelled();
+    if (answer.reading == Reading::kLate)
       return Error(StatusCode::kBuildFailed, "the compiler took over {:g} s and was stopped",
                    limit_seconds_);
   }
@@ -213,7 +226,7 @@ int ServeCompiles(
   while (true) {
     ProgramSource source;
     for (std::string* text : {&source.name, &source.text, &source.options})
-      if (ReadText(socket, *text, 0) != Reading::kDone) return 0;
+      if (ReadText(socket, *text, {}) != Reading::kDone) return 0;
     const Result<std::vector<std::byte>> built = build(source);
     const char kind = built.ok() ? kBuilt : kFailed;
     const std::string payload =

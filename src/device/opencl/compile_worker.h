@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <mutex>
@@ -19,7 +20,8 @@ namespace fettle {
 using ProgramCompiler = std::function<Result<std::vector<std::byte>>(const ProgramSource& source,
                                                                      std::string_view fingerprint)>;
 /// Has the devices of this process ask `compiler` for what they would compile; null: they compile.
-/// Where it fails otherwise than with kBuildFailed, a warning says so, and they do. Thread-safe.
+/// Where it fails otherwise than with kBuildFailed or kCancelled, a warning says so, and they do.
+/// Thread-safe.
 void SetProgramCompiler(ProgramCompiler compiler);
 ProgramCompiler GetProgramCompiler();
 
@@ -28,17 +30,20 @@ ProgramCompiler GetProgramCompiler();
 class CompileWorker {
  public:
   /// `command`: a program and its arguments that come to ServeCompiles on standard input, for the
-  /// device with that fingerprint.
+  /// device with that fingerprint. `cancelled`, which may be null, ends what is being compiled.
   CompileWorker(std::vector<std::string> command, std::string_view fingerprint,
-                double limit_seconds)
-      : command_(std::move(command)), fingerprint_(fingerprint), limit_seconds_(limit_seconds) {}
+                double limit_seconds, const std::atomic<bool>* cancelled = nullptr)
+      : command_(std::move(command)),
+        fingerprint_(fingerprint),
+        limit_seconds_(limit_seconds),
+        cancelled_(cancelled) {}
   ~CompileWorker();
   CompileWorker(const CompileWorker&) = delete;
   CompileWorker& operator=(const CompileWorker&) = delete;
 
   /// The binary of a program; empty where the driver gives none. kBuildFailed with the compiler's
   /// log; where it took over the limit (it is killed then); or where it died twice. kIo where no
-  /// worker can be had: none starts, or it does not come to the device.
+  /// worker can be had: none starts, or it does not come to the device. kCancelled.
   Result<std::vector<std::byte>> Compile(const ProgramSource& source);
 
  private:
@@ -52,6 +57,7 @@ class CompileWorker {
   std::vector<std::string> command_;
   std::string fingerprint_;
   double limit_seconds_;
+  const std::atomic<bool>* cancelled_;
   std::mutex mutex_;
   pid_t pid_ = -1;
   int socket_ = -1;

@@ -8,9 +8,11 @@
 namespace fettle {
 
 CompileWorkers::CompileWorkers(const std::vector<std::string>& command,
-                               std::string_view fingerprint, double limit_seconds, int at_once) {
+                               std::string_view fingerprint, double limit_seconds, int at_once,
+                               const std::atomic<bool>* cancelled) {
   for (int i = 0; i < std::max(at_once, 1); ++i) {
-    workers_.push_back(std::make_unique<CompileWorker>(command, fingerprint, limit_seconds));
+    workers_.push_back(
+        std::make_unique<CompileWorker>(command, fingerprint, limit_seconds, cancelled));
     idle_.push_back(workers_.back().get());
   }
 }
@@ -33,10 +35,11 @@ Result<std::vector<std::byte>> CompileWorkers::Compile(const ProgramSource& sour
 }
 
 std::shared_ptr<void> CompileElsewhere(const Device* accelerator, std::vector<std::string> command,
-                                       double limit_seconds, int at_once) {
+                                       double limit_seconds, int at_once,
+                                       const std::atomic<bool>* cancelled) {
   if (dynamic_cast<const OpenClDevice*>(accelerator) == nullptr) return nullptr;
-  const auto workers =
-      std::make_shared<CompileWorkers>(command, accelerator->fingerprint(), limit_seconds, at_once);
+  const auto workers = std::make_shared<CompileWorkers>(command, accelerator->fingerprint(),
+                                                        limit_seconds, at_once, cancelled);
   SetProgramCompiler([workers, device = std::string(accelerator->fingerprint())](
                          const ProgramSource& source,
                          std::string_view fingerprint) -> Result<std::vector<std::byte>> {

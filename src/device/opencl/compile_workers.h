@@ -17,7 +17,7 @@ namespace fettle {
 class CompileWorkers {
  public:
   CompileWorkers(const std::vector<std::string>& command, std::string_view fingerprint,
-                 double limit_seconds, int at_once);
+                 double limit_seconds, int at_once, const std::atomic<bool>* cancelled = nullptr);
 
   /// CompileWorker::Compile of one that is idle, which is waited for.
   Result<std::vector<std::byte>> Compile(const ProgramSource& source);

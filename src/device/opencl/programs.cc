@@ -46,7 +46,9 @@ Result<std::vector<std::byte>> CompileElsewhere(const ProgramSource& source,
   const ProgramCompiler compiler = GetProgramCompiler();
   if (!compiler) return std::vector<std::byte>();
   Result<std::vector<std::byte>> binary = compiler(source, fingerprint);
-  if (binary.ok() || binary.status().code() == StatusCode::kBuildFailed) return binary;
+  const StatusCode code = binary.ok() ? StatusCode::kOk : binary.status().code();
+  if (binary.ok() || code == StatusCode::kBuildFailed || code == StatusCode::kCancelled)
+    return binary;
   Log(LogLevel::kWarn, "OpenCL: {}; programs are built in this process", binary.status().message());
   SetProgramCompiler(nullptr);
   return std::vector<std::byte>();
@@ -112,11 +114,8 @@ Result<std::shared_ptr<OpenClProgram>> OpenClPrograms::Make(const ProgramSource&
   if (!entry || !entry->launched) {
     if (std::shared_ptr<OpenClProgram> program = TakeImported(source, key, !entry)) return program;
   }
-  if (entry && entry->kind == ProgramCache::Kind::kFailure) {
-    std::lock_guard lock(mutex_);
-    ++statistics_.failed;
-    return BuildFailure(source, "failed to build before", TextOf(entry->payload));
-  }
+  if (entry && entry->kind == ProgramCache::Kind::kFailure)
+    return CountFailure(source, "failed to build before", TextOf(entry->payload));
   if (entry) {
     const int64_t start = NowNs();
     if (auto program = Load(source, key, entry->payload, entry->launched)) {
@@ -189,64 +188,70 @@ std::shared_ptr<OpenClProgram> OpenClPrograms::Load(const ProgramSource& source,
   return program;
 }
 
-Result<std::shared_ptr<OpenClProgram>> OpenClPrograms::Build(const ProgramSource& source,
-                                                             const std::string& key) {
-  const int64_t start = NowNs();
-  const auto count = [&](int64_t ProgramStatistics::*what) {
-    std::lock_guard lock(mutex_);
-    ++(statistics_.*what);
-    statistics_.build_seconds += what == &ProgramStatistics::built ? SecondsSince(start) : 0;
-  };
-  const Result<std::vector<std::byte>> elsewhere = CompileElsewhere(source, fingerprint_);
-  if (!elsewhere.ok()) {
-    const std::string_view log = LogOf(elsewhere.status(), source);
-    if (cache_ != nullptr)
-      cache_->Put(key, ProgramCache::Kind::kFailure, BytesOf(std::string(log)));
-    count(&ProgramStatistics::failed);
-    return BuildFailure(source, "not built", log);
-  }
-  if (!elsewhere->empty()) {
-    if (auto program = Load(source, key, *elsewhere, false)) {
-      if (cache_ != nullptr) cache_->Put(key, ProgramCache::Kind::kBinary, *elsewhere);
-      count(&ProgramStatistics::built);
-      return program;
-    }
-  }
+Status OpenClPrograms::Refuse(const ProgramSource& source, const std::string& key,
+                              std::string_view why, std::string_view log) {
+  if (cache_ != nullptr) cache_->Put(key, ProgramCache::Kind::kFailure, BytesOf(std::string(log)));
+  return CountFailure(source, why, log);
+}
+
+Status OpenClPrograms::CountFailure(const ProgramSource& source, std::string_view why,
+                                    std::string_view log) {
+  std::lock_guard lock(mutex_);
+  ++statistics_.failed;
+  return BuildFailure(source, why, log);
+}
+
+void OpenClPrograms::Keep(const std::string& key, std::span<const std::byte> binary,
+                          int64_t start_ns) {
+  if (cache_ != nullptr && !binary.empty()) cache_->Put(key, ProgramCache::Kind::kBinary, binary);
+  std::lock_guard lock(mutex_);
+  ++statistics_.built;
+  statistics_.build_seconds += SecondsSince(start_ns);
+}
+
+Result<std::shared_ptr<OpenClProgram>> OpenClPrograms::BuildHere(const ProgramSource& source,
+                                                                 const std::string& key) {
   const char* text = source.text.c_str();
   const size_t length = source.text.size();
-  std::unique_ptr<InFlight> marker = Begin(key);
+  const std::unique_ptr<InFlight> marker = Begin(key);
   cl_int code = CL_SUCCESS;
   cl_program made = api_.CreateProgramWithSource(static_cast<cl_context>(context_.get()), 1, &text,
                                                  &length, &code);
   RETURN_IF_ERROR(OpenClStatus(code, "OpenCL: program '" + source.name + "'"));
   auto program = std::make_shared<OpenClProgram>(api_, made, key, cache_);
   code = api_.BuildProgram(made, 1, &device_, source.options.c_str(), nullptr, nullptr);
-  marker.reset();
-  if (code != CL_SUCCESS) {
-    const std::string log = BuildLog(api_, made, device_);
-    // Other failures, as of memory, may pass.
-    if (cache_ != nullptr && code == CL_BUILD_PROGRAM_FAILURE)
-      cache_->Put(key, ProgramCache::Kind::kFailure, BytesOf(log));
-    count(&ProgramStatistics::failed);
-    return BuildFailure(source, OpenClErrorName(code), log);
+  if (code == CL_SUCCESS) return program;
+  const std::string log = BuildLog(api_, made, device_);
+  // Other failures, as of memory, may pass.
+  return code == CL_BUILD_PROGRAM_FAILURE ? Refuse(source, key, OpenClErrorName(code), log)
+                                          : CountFailure(source, OpenClErrorName(code), log);
+}
+
+Result<std::shared_ptr<OpenClProgram>> OpenClPrograms::Build(const ProgramSource& source,
+                                                             const std::string& key) {
+  const int64_t start = NowNs();
+  const Result<std::vector<std::byte>> elsewhere = CompileElsewhere(source, fingerprint_);
+  if (elsewhere.status().code() == StatusCode::kCancelled) return elsewhere.status();
+  if (!elsewhere.ok()) return Refuse(source, key, "not built", LogOf(elsewhere.status(), source));
+  if (!elsewhere->empty()) {
+    if (auto program = Load(source, key, *elsewhere, false)) {
+      Keep(key, *elsewhere, start);
+      return program;
+    }
   }
+  ASSIGN_OR_RETURN(std::shared_ptr<OpenClProgram> program, BuildHere(source, key));
   // Some drivers compile when they are asked for it: PoCL, all kernels for any work-group.
   std::vector<std::byte> binary;
   if (cache_ != nullptr || HasMarks(source.text)) binary = program->Binary();
   const auto marked = WithMarkedInstructions(binary);
-  if (marked.ok() && !marked->empty()) {
+  if (!marked.ok()) return Refuse(source, key, "not built", marked.status().message());
+  if (!marked->empty()) {
     program = Load(source, key, *marked, false);
+    if (program == nullptr)
+      return Refuse(source, key, "not built", "its instructions are not taken");
     binary = *marked;
   }
-  if (!marked.ok() || program == nullptr) {
-    const std::string why(marked.ok() ? "its instructions are not taken"
-                                      : marked.status().message());
-    if (cache_ != nullptr) cache_->Put(key, ProgramCache::Kind::kFailure, BytesOf(why));
-    count(&ProgramStatistics::failed);
-    return BuildFailure(source, "not built", why);
-  }
-  if (cache_ != nullptr && !binary.empty()) cache_->Put(key, ProgramCache::Kind::kBinary, binary);
-  count(&ProgramStatistics::built);
+  Keep(key, binary, start);
   return program;
 }
 

@@ -96,6 +96,15 @@ class OpenClPrograms {
   };
   Result<std::shared_ptr<OpenClProgram>> Make(const ProgramSource& source);
   Result<std::shared_ptr<OpenClProgram>> Build(const ProgramSource& source, const std::string& key);
+  /// By the compiler of this process.
+  Result<std::shared_ptr<OpenClProgram>> BuildHere(const ProgramSource& source,
+                                                   const std::string& key);
+  /// Counts the binary of a program that was built since `start_ns`, and keeps it.
+  void Keep(const std::string& key, std::span<const std::byte> binary, int64_t start_ns);
+  /// A failure that would come again, and is kept; `log` is what is said of it then.
+  Status Refuse(const ProgramSource& source, const std::string& key, std::string_view why,
+                std::string_view log);
+  Status CountFailure(const ProgramSource& source, std::string_view why, std::string_view log);
   std::shared_ptr<OpenClProgram> Load(const ProgramSource& source, const std::string& key,
                                       std::span<const std::byte> binary, bool launched);
   /// Null where no package has it. `is_new`: the cache has nothing of it.

@@ -28,9 +28,41 @@ struct TuneOptions {
 std::shared_ptr<void> CompileAside(const TuneOptions& options, const Job& job) {
   constexpr int kMostAtOnce = 8;  // each holds a context of the device
   if (options.job.common.device == "auto") return nullptr;
-  return CompileElsewhere(job.session.accelerator(),
-                          {"/proc/self/exe", "compile-worker", options.job.common.device},
-                          options.compile_seconds, std::min(job.threads, kMostAtOnce));
+  return CompileElsewhere(
+      job.session.accelerator(), {"/proc/self/exe", "compile-worker", options.job.common.device},
+      options.compile_seconds, std::min(job.threads, kMostAtOnce), &InterruptScope::Flag());
+}
+
+/// The package of what was tuned; empty where none is wanted.
+Result<std::string> WritePackage(const TuneOptions& options, const Job& job,
+                                 runtime::TuneModelResult& result) {
+  if (options.no_package) return std::string();
+  const std::string model = options.job.model == "-" ? "model.onnx" : options.job.model;
+  auto written = runtime::SaveTuned(options.output, model, job.model, job.bound.tensors(),
+                                    job.session, result);
+  if (!written.ok()) return AsWriteFailure(written.status());
+  return written;
+}
+
+void PrintTuning(const TuneOptions& options, const Job& job, const runtime::TuneModelResult& result,
+                 const std::string& path) {
+  const Device* const accelerator = job.session.accelerator();
+  const std::vector<exec::StepProfile> steps = StepsOfTuning(result);
+  if (!options.job.common.json) {
+    fmt::print("{}", TuningText(result, job.session));
+    PrintParts({DeviceLine(job.threads, accelerator),
+                PrecisionLine(options.job.common, accelerator, steps)});
+    if (!path.empty()) fmt::print("wrote {}\n", path);
+    return;
+  }
+  Json document = TuningJson(result, job.session);
+  document["model"] = options.job.model;
+  document["package"] = path.empty() ? Json() : Json(path);
+  document["device"] = DeviceJson(job.threads, accelerator);
+  document["precision"] = PrecisionJson(options.job.common, accelerator, steps);
+  document["warnings"] = job.warnings;
+  for (const std::string& warning : result.report.warnings) document["warnings"].push_back(warning);
+  PrintJson(document);
 }
 
 int Tune(const TuneOptions& options) {
@@ -50,32 +82,9 @@ int Tune(const TuneOptions& options) {
   tuning.package_path = options.output.empty() ? "package" : options.output;
   auto result = TuneJob(*job, options.job.common, tuning, *store, start);
   if (!result.ok()) return Fail(result.status());
-  std::string path;
-  if (!options.no_package) {
-    const std::string model = options.job.model == "-" ? "model.onnx" : options.job.model;
-    auto written = runtime::SaveTuned(options.output, model, job->model, job->bound.tensors(),
-                                      job->session, *result);
-    if (!written.ok()) return Fail(AsWriteFailure(written.status()));
-    path = *written;
-  }
-  const Device* const accelerator = job->session.accelerator();
-  const std::vector<exec::StepProfile> steps = StepsOfTuning(*result);
-  if (options.job.common.json) {
-    Json document = TuningJson(*result, job->session);
-    document["model"] = options.job.model;
-    document["package"] = path.empty() ? Json() : Json(path);
-    document["device"] = DeviceJson(job->threads, accelerator);
-    document["precision"] = PrecisionJson(options.job.common, accelerator, steps);
-    document["warnings"] = job->warnings;
-    for (const std::string& warning : result->report.warnings)
-      document["warnings"].push_back(warning);
-    PrintJson(document);
-  } else {
-    fmt::print("{}", TuningText(*result, job->session));
-    PrintParts({DeviceLine(job->threads, accelerator),
-                PrecisionLine(options.job.common, accelerator, steps)});
-    if (!path.empty()) fmt::print("wrote {}\n", path);
-  }
+  const Result<std::string> path = WritePackage(options, *job, *result);
+  if (!path.ok()) return Fail(path.status());
+  PrintTuning(options, *job, *result, *path);
   return kExitOk;
 }
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "jobs/interrupt.h"
 #include "jobs/tuning.h"
 #include "kernels/cpu/probe/probe.h"
 #include "report/profile_table.h"
@@ -35,15 +36,17 @@ Roofline::Roofline(int threads, const Device* accelerator, const CommonOptions& 
 
 const tuner::Ceilings& Roofline::CpuCeilings() {
   if (!cpu_.has_value()) {
-    cpu_ = tuner::LoadCeilings(ProbedDevice(), *StoreFor(options_), threads_);
-    RaiseToNow(threads_, *cpu_);
+    cpu_ =
+        tuner::LoadCeilings(ProbedDevice(), *StoreFor(options_), threads_, &InterruptScope::Flag());
+    if (!InterruptScope::Interrupted()) RaiseToNow(threads_, *cpu_);
   }
   return *cpu_;
 }
 
 const tuner::Ceilings& Roofline::AcceleratorCeilings() {
   if (!beside_cpu_.has_value())
-    beside_cpu_ = tuner::LoadCeilings(*accelerator_, *StoreFor(options_));
+    beside_cpu_ =
+        tuner::LoadCeilings(*accelerator_, *StoreFor(options_), 1, &InterruptScope::Flag());
   return *beside_cpu_;
 }
 
