@@ -42,11 +42,10 @@ std::stop_source StopOnSignals() {
   return stop;
 }
 
-int Fail(const Arguments& arguments, const std::string& message, int code) {
-  PrintMessage("fettle: {}\n", message);
-  if (arguments.json)
-    fmt::print("{}", TextOf(Json{{"error", {{"message", message}, {"exit_code", code}}}}));
-  return code;
+int Fail(const Arguments& arguments, const Failure& failure) {
+  PrintMessage("fettle: {}\n", failure.what());
+  if (arguments.json) fmt::print("{}", TextOf(ErrorJson(failure)));
+  return failure.code();
 }
 
 int Perform(Arguments arguments, std::stop_token stop) {
@@ -84,12 +83,17 @@ std::string StepsText() {
   return text;
 }
 
-void AddOptions(CLI::App& app, Arguments& arguments) {
-  JobOptions& job = arguments.job;
-  app.add_option("INPUT", job.input, "video, picture, or folder of them")->required();
-  app.add_option("-o,--output", job.output, "file or folder; usually INPUT_enhanced");
-  CLI::Option* named = app.add_option(
-      "--steps", job.steps, "STEP[=STRENGTH],... in this order; else what the input needs");
+/// What is done: the steps and their networks, from whichever of the options that exclude each
+/// other.
+void AddStepOptions(CLI::App& app, JobOptions& job) {
+  CLI::Option* named =
+      app.add_option("--steps", job.steps,
+                     "STEP[=STRENGTH],... in this order; else what the input needs")
+          ->check(CLI::Validator(
+              [](const std::string& text) {
+                return std::string(text.empty() ? "expected steps, got ''" : "");
+              },
+              ""));
   CLI::Option* network = app.add_option("--network", job.network, "of the steps: fast|good|best")
                              ->check(CLI::IsMember(NetworkChoices()));
   CLI::Option* fps = app.add_option("--fps", job.fps, "keep so many frames a second, as --realtime")
@@ -112,6 +116,9 @@ void AddOptions(CLI::App& app, Arguments& arguments) {
       ->excludes(named)
       ->excludes(network);
   app.add_flag("--dither", job.dither, "let tables round by a pattern instead of to the nearest");
+}
+
+void AddAlertOptions(CLI::App& app, JobOptions& job) {
   app.add_option("--alert-file", job.alert_file,
                  "where alert tells what it found (JSON); usually OUTPUT.alerts.json");
   app.add_option("--alert-score", job.alert_score, "what alert takes for a phone; usually 0.55")
@@ -119,11 +126,23 @@ void AddOptions(CLI::App& app, Arguments& arguments) {
   app.add_option(
       "--alert-votes", job.alert_votes,
       "SEEN/OF: alert tells of what it sees in so many of so many frames; usually 15/30");
+}
+
+void AddEncoderOptions(CLI::App& app, JobOptions& job) {
   app.add_option("--encoder", job.encoder, "auto|libx264|libx265|libvpx-vp9|libsvtav1|mpeg4")
       ->capture_default_str();
   app.add_option("--crf", job.crf, "the encoder's quality, lower is better")
       ->check(CLI::Range(0, 63));
   app.add_option("--preset", job.preset, "the encoder's speed, by its own names");
+}
+
+void AddOptions(CLI::App& app, Arguments& arguments) {
+  JobOptions& job = arguments.job;
+  app.add_option("INPUT", job.input, "video, picture, or folder of them")->required();
+  app.add_option("-o,--output", job.output, "file or folder; usually INPUT_enhanced");
+  AddStepOptions(app, job);
+  AddAlertOptions(app, job);
+  AddEncoderOptions(app, job);
   app.add_option("--threads", job.threads, "0: all cores")
       ->envname("FETTLE_THREADS")
       ->check(CLI::Range(0, 1024));
@@ -165,7 +184,7 @@ int Main(int argc, char** argv) {
   arguments.json = std::any_of(argv, argv + argc,
                                [](const char* word) { return std::string_view(word) == "--json"; });
   if (const auto sentence = Misspelling(app, argc, argv))
-    return Fail(arguments, *sentence, kExitUsage);
+    return Fail(arguments, {kExitUsage, *sentence});
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -175,18 +194,18 @@ int Main(int argc, char** argv) {
     fmt::print("{}\n", version.what());
     return kExitOk;
   } catch (const CLI::ParseError& error) {
-    return Fail(arguments, error.what(), kExitUsage);
+    return Fail(arguments, {kExitUsage, error.what()});
   }
   try {
     SilenceAv();
     const std::stop_source stop = StopOnSignals();
     const StopKey key(stop);
     const int code = Perform(arguments, stop.get_token());
-    if (std::fflush(stdout) != 0) return Fail({}, "standard output cannot be written", kExitFailed);
+    if (std::fflush(stdout) != 0)
+      return Fail({}, {kExitFailed, "standard output cannot be written"});
     return code;
   } catch (...) {
-    const auto [message, code] = Caught();
-    return Fail(arguments, message, code);
+    return Fail(arguments, Caught());
   }
 }
 

@@ -73,27 +73,12 @@ const char* fettle_version(void) { return FETTLE_VERSION; }
 
 const char* fettle_last_error(void) { return fettle::capi::LastError().c_str(); }
 
+// Names are literals, so that their views end in a zero.
 const char* fettle_status_name(fettle_status status) {
-  static constexpr std::array kNames = {"ok",
-                                        "invalid argument",
-                                        "invalid model",
-                                        "unsupported",
-                                        "not found",
-                                        "version mismatch",
-                                        "corrupt",
-                                        "input or output",
-                                        "out of memory",
-                                        "device unavailable",
-                                        "device error",
-                                        "build failed",
-                                        "cancelled",
-                                        "busy",
-                                        "internal"};
-  const size_t index = status;
-  return index < kNames.size() ? kNames[index] : "unknown";
+  if (status < FETTLE_OK || status > FETTLE_INTERNAL) return "unknown";
+  return fettle::StatusCodeName(static_cast<fettle::StatusCode>(status)).data();
 }
 
-// The names in the table are literals, so that their views end in a zero.
 const char* fettle_dtype_name(fettle_dtype dtype) {
   const fettle::DType mine = FromC(dtype);
   return mine == fettle::DType::kUndefined ? "undefined" : fettle::DTypeName(mine).data();

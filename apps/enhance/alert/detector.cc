@@ -51,7 +51,7 @@ void AppendPeaks(const float* values, const SliceGrid& grid, SliceGrid::Place pl
     for (int column = 0; column < columns; ++column) {
       const float* cell = values + row * columns + column;
       if (!std::isfinite(*cell))
-        throw Failure(kExitFailed, "alert: the network's result is not finite");
+        throw Failure(kExitFailed, FETTLE_INTERNAL, "alert: the network's result is not finite");
       if (*cell < logit || !IsPeak(values, row, column, rows, columns)) continue;
       // No less than a pixel and no more than what is small.
       const float width = kSizeUnit * std::clamp(cell[plane], 0.1f, 4.0f);

@@ -9,7 +9,7 @@ namespace fettle::enhance {
 
 Input::Input(const std::filesystem::path& path) : path_(path) {
   if (!std::filesystem::exists(path))
-    throw Failure(kExitInvalidInput, path.string() + ": no such file");
+    throw Failure(kExitInvalidInput, FETTLE_NOT_FOUND, path.string() + ": no such file");
   AVFormatContext* format = nullptr;
   // "file:" so that no name is taken for a protocol or a pattern.
   CheckAv(avformat_open_input(&format, ("file:" + path.string()).c_str(), nullptr, nullptr),
@@ -55,7 +55,8 @@ PacketPtr Input::Read() {
   Follow(*packet);
   if (packet->stream_index == video_ &&
       av_packet_get_side_data(packet.get(), AV_PKT_DATA_ENCRYPTION_INFO, nullptr) != nullptr)
-    throw Failure(kExitInvalidInput, path_.string() + ": its video is encrypted");
+    throw Failure(kExitInvalidInput, FETTLE_UNSUPPORTED,
+                  path_.string() + ": its video is encrypted");
   return packet;
 }
 

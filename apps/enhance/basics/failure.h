@@ -2,6 +2,8 @@
 // thread ends.
 #pragma once
 
+#include <fettle/fettle.h>
+
 #include <exception>
 #include <mutex>
 #include <stdexcept>
@@ -20,11 +22,27 @@ enum ExitCode : int {
 
 class Failure : public std::runtime_error {
  public:
-  Failure(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  Failure(ExitCode code, fettle_status status, const std::string& message)
+      : std::runtime_error(message), code_(code), status_(status) {}
+  /// With the status that most failures of the code have.
+  Failure(ExitCode code, const std::string& message) : Failure(code, StatusOf(code), message) {}
   ExitCode code() const { return code_; }
+  fettle_status status() const { return status_; }
 
  private:
+  static fettle_status StatusOf(ExitCode code) {
+    switch (code) {
+      case kExitOk: return FETTLE_OK;
+      case kExitFailed: return FETTLE_IO;
+      case kExitUsage: return FETTLE_INVALID_ARGUMENT;
+      case kExitInvalidInput: return FETTLE_CORRUPT;
+      case kExitUnsupported: return FETTLE_UNSUPPORTED;
+    }
+    return FETTLE_INTERNAL;
+  }
+
   ExitCode code_;
+  fettle_status status_;
 };
 
 /// Keeps the first error of several threads and asks all of them to stop. Thread-safe.

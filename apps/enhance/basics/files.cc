@@ -77,7 +77,7 @@ uint64_t HashFile(const std::filesystem::path& path, uint64_t offset, uint64_t m
                   uint64_t seed) {
   std::ifstream file(path, std::ios::binary);
   if (!file || !file.seekg(static_cast<std::streamoff>(offset)))
-    throw Failure(kExitInvalidInput, path.string() + ": cannot be read");
+    throw Failure(kExitInvalidInput, FETTLE_IO, path.string() + ": cannot be read");
   std::vector<char> block(1 << 16);
   uint64_t hash = seed;
   while (most > 0 && file) {
@@ -94,7 +94,7 @@ std::string FingerprintOf(const std::filesystem::path& path) {
   constexpr uint64_t kEnd = 1 << 20;
   std::error_code error;
   const uint64_t bytes = std::filesystem::file_size(path, error);
-  if (error) throw Failure(kExitInvalidInput, path.string() + ": no such file");
+  if (error) throw Failure(kExitInvalidInput, FETTLE_NOT_FOUND, path.string() + ": no such file");
   uint64_t hash = HashFile(path, 0, kEnd);
   if (bytes > kEnd) hash = HashFile(path, bytes - kEnd, kEnd, hash);
   return fmt::format("{}-{:016x}", bytes, hash);
@@ -105,7 +105,8 @@ FileLock::FileLock(const std::filesystem::path& path)
   if (file_ < 0) FailWith(path, "cannot be opened");
   if (flock(file_, LOCK_EX | LOCK_NB) == 0) return;
   close(file_);
-  throw Failure(kExitFailed, path.parent_path().string() + ": another process works on this job");
+  throw Failure(kExitFailed, FETTLE_BUSY,
+                path.parent_path().string() + ": another process works on this job");
 }
 
 FileLock::~FileLock() { close(file_); }

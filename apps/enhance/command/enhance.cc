@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <fettle/fettle.hpp>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <thread>
 
@@ -52,11 +54,11 @@ Outcome EnhanceOrFail(const JobOptions& job, const Arguments& arguments, std::st
   try {
     return EnhanceOne(job, arguments, stop);
   } catch (...) {
-    const auto [message, code] = Caught();
-    PrintMessage("fettle: {}\n", message);
-    return {.document = {{"input", job.input.string()},
-                         {"error", {{"message", message}, {"exit_code", code}}}},
-            .code = code};
+    const Failure failure = Caught();
+    PrintMessage("fettle: {}\n", failure.what());
+    Json document = ErrorJson(failure);
+    document["input"] = job.input.string();
+    return {.document = std::move(document), .code = failure.code()};
   }
 }
 
@@ -139,16 +141,25 @@ int EnhanceAll(const std::vector<JobOptions>& jobs, const Arguments& arguments,
   return first_code;
 }
 
-std::pair<std::string, int> Caught() {
+Failure Caught() {
   try {
     throw;
   } catch (const Failure& failure) {
-    return {failure.what(), failure.code()};
+    return failure;
+  } catch (const fettle::Error& error) {
+    return {kExitFailed, error.code(), error.what()};
   } catch (const std::bad_alloc&) {
-    return {"out of memory", kExitFailed};
+    return {kExitFailed, FETTLE_OUT_OF_MEMORY, "out of memory"};
   } catch (const std::exception& error) {
-    return {error.what(), kExitFailed};
+    return {kExitFailed, FETTLE_INTERNAL, error.what()};
   }
+}
+
+Json ErrorJson(const Failure& failure) {
+  return {{"error",
+           {{"message", failure.what()},
+            {"status", fettle_status_name(failure.status())},
+            {"exit_code", static_cast<int>(failure.code())}}}};
 }
 
 std::string TextOf(const Json& document) {

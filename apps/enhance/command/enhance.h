@@ -3,7 +3,6 @@
 
 #include <stop_token>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "job/plan.h"
@@ -34,8 +33,10 @@ Outcome EnhanceOne(JobOptions options, const Arguments& arguments, std::stop_tok
 int EnhanceAll(const std::vector<JobOptions>& jobs, const Arguments& arguments,
                std::stop_token stop);
 
-/// The failure that is being handled, as a line and an exit code.
-std::pair<std::string, int> Caught();
+/// The failure that is being handled, whatever was thrown.
+Failure Caught();
+/// {error {message, status, exit_code}}, as other commands have it.
+Json ErrorJson(const Failure& failure);
 
 /// A document as it is printed.
 std::string TextOf(const Json& document);

@@ -109,6 +109,10 @@ void WritePacket(AVFormatContext& output, PacketPtr packet, AVRational base, int
   CheckAv(av_interleaved_write_frame(&output, packet.get()), file.string());
 }
 
+AVRational BaseOf(Input& input, const AVPacket& packet) {
+  return input.format().streams[packet.stream_index]->time_base;
+}
+
 int64_t TimeOf(const AVPacket& packet, AVRational base) {
   const int64_t time = packet.dts != AV_NOPTS_VALUE ? packet.dts : packet.pts;
   return time == AV_NOPTS_VALUE ? INT64_MIN : av_rescale_q(time, base, {1, AV_TIME_BASE});
@@ -123,8 +127,9 @@ int64_t Assemble(const Plan& plan, const JobFolder& folder, const std::filesyste
   const OutputPtr output = OpenOutput(plan, file);
   const std::vector<int> places =
       CopyStructure(input, plan.streams, *encoder.Parameters(), plan.light, *output);
+  const int video_place = places[static_cast<size_t>(input.video_index())];
   if (MakesBetween(plan.chain)) {
-    AVStream& stream = *output->streams[places[static_cast<size_t>(input.video_index())]];
+    AVStream& stream = *output->streams[video_place];
     stream.time_base = plan.encoder.time_base;
     stream.avg_frame_rate = stream.r_frame_rate = plan.encoder.frame_rate;
   }
@@ -134,19 +139,13 @@ int64_t Assemble(const Plan& plan, const JobFolder& folder, const std::filesyste
 
   VideoPackets video(plan, folder, encoder.delay());
   OtherPackets others(input, places);
-  const int video_place = places[static_cast<size_t>(input.video_index())];
   const AVRational video_base = plan.encoder.time_base;
-  const auto base_of = [&](const AVPacket& packet) {
-    return input.format().streams[packet.stream_index]->time_base;
-  };
   PacketPtr frame = video.Next(), other = others.Next();
   while ((frame != nullptr || other != nullptr) && !stop.stop_requested()) {
-    const bool take_other =
-        frame == nullptr ||
-        (other != nullptr && TimeOf(*other, base_of(*other)) <= TimeOf(*frame, video_base));
-    if (take_other) {
-      const auto place = places[static_cast<size_t>(other->stream_index)];
-      const AVRational base = base_of(*other);
+    const AVRational base = other == nullptr ? AVRational{} : BaseOf(input, *other);
+    if (frame == nullptr ||
+        (other != nullptr && TimeOf(*other, base) <= TimeOf(*frame, video_base))) {
+      const int place = places[static_cast<size_t>(other->stream_index)];
       WritePacket(*output, std::move(other), base, place, file);
       other = others.Next();
     } else {

@@ -46,7 +46,7 @@ PlanFile ReadPlanFile(const std::filesystem::path& file, const std::filesystem::
   std::error_code ignored;
   std::ifstream stream(file);
   if (!stream || std::filesystem::is_directory(file, ignored))
-    throw Failure(kExitInvalidInput, file.string() + ": cannot be read");
+    throw Failure(kExitInvalidInput, FETTLE_IO, file.string() + ": cannot be read");
   const Json document = Json::parse(stream, nullptr, false);
   if (!document.is_object()) FailNoPlan(file, "not a JSON object");
   if (!document.contains("source")) FailNoPlan(file, "it names no source");

@@ -54,7 +54,7 @@ void AddPeople(const Plan& plan, const Counters& counters, JobResult& result) {
 }
 
 [[noreturn]] void FailStopped(int64_t frames) {
-  throw Failure(kExitFailed,
+  throw Failure(kExitFailed, FETTLE_CANCELLED,
                 fmt::format("stopped; {} frames are kept, and the same command goes on "
                             "after them",
                             frames));
@@ -77,12 +77,43 @@ void WriteAlerts(const Plan& plan, const JobFolder& folder, JobResult& result) {
   std::optional<Trail> trail = TrailOf(plan, folder);
   if (!trail) return;
   if (trail->frames() != result.frames_in)
-    throw Failure(kExitFailed,
+    throw Failure(kExitFailed, FETTLE_INTERNAL,
                   fmt::format("{} frames were looked at of {}; the job's folder is kept",
                               trail->frames(), result.frames_in));
   const std::string text = AlertsText(plan, *trail, av_q2d(plan.encoder.time_base));
   WriteWhole(plan.alert_file, text);
   result.alerts = trail->alerts();
+}
+
+/// Times of steps with what came of them, and what the user is to know of the frames.
+void AddCounts(const Plan& plan, const Counters& counters, JobResult& result) {
+  if (counters.retimed > 0)
+    result.warnings.push_back(
+        fmt::format("{} frames had no time, or one out of order", counters.retimed.load()));
+  AddTimes(plan, counters, result);
+  for (StepTime& time : result.times)
+    if (time.step == "interpolate" && time.gain.empty())
+      time.gain = fmt::format("{} moved, {} cuts, {} repeated", counters.moved.load(),
+                              counters.cuts.load(), counters.repeated.load());
+  AddPeople(plan, counters, result);
+  for (const NetworkChange& change : counters.changes)
+    result.warnings.push_back(
+        fmt::format("from frame {} on by {}: {}", change.frame, change.network, change.reason));
+}
+
+/// The output in its place, of all segments; the folder goes.
+void Finish(const Plan& plan, JobFolder& folder, std::stop_token stop, JobResult& result) {
+  const auto file = folder.path("output" + plan.output.extension().string());
+  result.frames_out = Assemble(plan, folder, file, stop);
+  if (stop.stop_requested()) FailStopped(folder.frames());
+  const int64_t wanted = MakesBetween(plan.chain) ? 2 * result.frames_in - 1 : result.frames_in;
+  if (result.frames_out != wanted)
+    throw Failure(kExitFailed, FETTLE_INTERNAL,
+                  fmt::format("{} frames became {}; the job's folder is kept", result.frames_in,
+                              result.frames_out));
+  WriteAlerts(plan, folder, result);
+  MoveInPlace(file, plan.output);
+  folder.Remove();
 }
 
 /// Frames end where their finds are noted.
@@ -113,7 +144,8 @@ JobResult RunAlerts(const Plan& plan, const ShowProgress& show, std::stop_token 
     const Ticker ticker(show, counters, scenes, 0);
     done = RunPipeline(plan, 0, plan.first.network, sink, counters, scenes, stop);
   }
-  if (!done) throw Failure(kExitFailed, "stopped; without a video, nothing of it is kept");
+  if (!done)
+    throw Failure(kExitFailed, FETTLE_CANCELLED, "stopped; without a video, nothing of it is kept");
   AddTimes(plan, counters, result);
   result.frames_in = counters.decoded;
   result.damaged = counters.damaged;
@@ -139,33 +171,12 @@ JobResult RunVideo(const Plan& plan, bool restart, const ShowProgress& show, std
     }
     result.frames_in = counters.decoded;
     result.damaged = counters.damaged;
-    if (counters.retimed > 0)
-      result.warnings.push_back(
-          fmt::format("{} frames had no time, or one out of order", counters.retimed.load()));
   }
-  AddTimes(plan, counters, result);
-  for (StepTime& time : result.times)
-    if (time.step == "interpolate" && time.gain.empty())
-      time.gain = fmt::format("{} moved, {} cuts, {} repeated", counters.moved.load(),
-                              counters.cuts.load(), counters.repeated.load());
-  AddPeople(plan, counters, result);
-  for (const NetworkChange& change : counters.changes)
-    result.warnings.push_back(
-        fmt::format("from frame {} on by {}: {}", change.frame, change.network, change.reason));
+  AddCounts(plan, counters, result);
   result.scenes = scenes.records();
   if (folder.frames() == 0)
     throw Failure(kExitInvalidInput, plan.input.string() + ": its video has no frames");
-
-  const auto file = folder.path("output" + plan.output.extension().string());
-  result.frames_out = Assemble(plan, folder, file, stop);
-  if (stop.stop_requested()) FailStopped(folder.frames());
-  const int64_t wanted = MakesBetween(plan.chain) ? 2 * result.frames_in - 1 : result.frames_in;
-  if (result.frames_out != wanted)
-    throw Failure(kExitFailed, fmt::format("{} frames became {}; the job's folder is kept",
-                                           result.frames_in, result.frames_out));
-  WriteAlerts(plan, folder, result);
-  MoveInPlace(file, plan.output);
-  folder.Remove();
+  Finish(plan, folder, stop, result);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

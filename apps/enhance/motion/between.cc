@@ -64,53 +64,68 @@ void Between::FindStill(const Padded<uint8_t>& a, const Padded<uint8_t>& b) {
   }
 }
 
+Between::Grid::Grid(Vector shrink_by, int across)
+    : shrink(shrink_by),
+      step{kStep >> shrink.x, kStep >> shrink.y},
+      before{(kWindow - step.x) / 2, (kWindow - step.y) / 2},
+      row(across * step.x + 2 * kWindow) {}
+
+template <typename Sample>
+void Between::AddBlocks(const HalfSamples<Sample>& a, const HalfSamples<Sample>& b,
+                        const Grid& grid, const uint8_t* bell, int y) {
+  const ptrdiff_t stride = a.planes[0].stride;
+  for (int x = 0; x < field_.across; ++x) {
+    const size_t block = static_cast<size_t>(y) * field_.across + x;
+    const Vector half = field_.matches[block].half;
+    const Vector moved = {half.x >> grid.shrink.x, half.y >> grid.shrink.y};
+    const int left = 4 * (x * grid.step.x - grid.before.x);
+    const int top = 4 * (y * grid.step.y - grid.before.y);
+    Blending how = blending_[block];
+    how.weights = bell;
+    const ptrdiff_t at = x * grid.step.x;
+    BlendWindow(a.At(left - moved.x, top - moved.y), b.At(left + moved.x, top + moved.y), stride,
+                how, sums_.data() + at, totals_.data() + at, grid.row);
+  }
+}
+
+template <typename Sample>
+void Between::FinishLine(const HalfSamples<Sample>& a, const HalfSamples<Sample>& b,
+                         const Grid& grid, const Plane& to, int line, ptrdiff_t at) const {
+  const int most = (1 << to.depth) - 1;
+  const float *sum = sums_.data() + at, *total = totals_.data() + at;
+  Sample* samples = to.row<Sample>(line);
+  for (int x = 0; x < to.width; ++x)
+    samples[x] = static_cast<Sample>(
+        std::min(static_cast<int>(0.5f * sum[x] / std::max(total[x], 1.0f) + 0.5f), most));
+  const Sample *before = a.planes[0].at(0, line), *after = b.planes[0].at(0, line);
+  const uint8_t* still =
+      still_.data() + static_cast<ptrdiff_t>(line / (kStillCell >> grid.shrink.y)) * still_across_;
+  for (int x = 0; x < to.width; ++x)
+    if (still[x / (kStillCell >> grid.shrink.x)])
+      samples[x] = static_cast<Sample>((before[x] + after[x] + 1) >> 1);
+}
+
 template <typename Sample>
 void Between::Blend(const HalfSamples<Sample>& a, const HalfSamples<Sample>& b, Vector shrink,
                     const Plane& to) {
-  const int step_x = kStep >> shrink.x, step_y = kStep >> shrink.y;
-  const auto bell = Bell(2 * step_x, 2 * step_y);
-  const ptrdiff_t row = field_.across * step_x + 2 * kWindow, stride = a.planes[0].stride;
-  sums_.assign(static_cast<size_t>(row * kWindow), 0);
+  const Grid grid(shrink, field_.across);
+  const auto bell = Bell(2 * grid.step.x, 2 * grid.step.y);
+  sums_.assign(static_cast<size_t>(grid.row * kWindow), 0);
   totals_.assign(sums_.size(), 0);
-  const int margin = (kWindow - step_x) / 2, most = (1 << to.depth) - 1;
-  const int above = (kWindow - step_y) / 2;  // rows of a window before its block
   for (int y = 0; y < field_.down; ++y) {
-    for (int x = 0; x < field_.across; ++x) {
-      const size_t block = static_cast<size_t>(y) * field_.across + x;
-      const Vector half = field_.matches[block].half;
-      const Vector moved = {half.x >> shrink.x, half.y >> shrink.y};
-      const int left = 4 * (x * step_x - margin), top = 4 * (y * step_y - above);
-      Blending how = blending_[block];
-      how.weights = bell.data();
-      const ptrdiff_t at = x * step_x;
-      BlendWindow(a.At(left - moved.x, top - moved.y), b.At(left + moved.x, top + moved.y), stride,
-                  how, sums_.data() + at, totals_.data() + at, row);
-    }
-    // The window's first row is `above` rows before the block; rows that no later block adds to are
-    // done: those up to the first row of the next block's bell.
-    const bool last = y + 1 == field_.down;
-    const int first = y * step_y - above;
-    const int done = last ? kWindow : step_y;
+    AddBlocks(a, b, grid, bell.data(), y);
+    // The window's first row lies before the block; rows that no later block adds to are done:
+    // those up to the first row of the next block's bell.
+    const int done = y + 1 == field_.down ? kWindow : grid.step.y;
     for (int i = 0; i < done; ++i) {
-      const int line = first + i;
-      if (line < 0 || line >= to.height) continue;
-      const float* sum = sums_.data() + i * row + margin;
-      const float* total = totals_.data() + i * row + margin;
-      Sample* samples = to.row<Sample>(line);
-      for (int x = 0; x < to.width; ++x)
-        samples[x] = static_cast<Sample>(
-            std::min(static_cast<int>(0.5f * sum[x] / std::max(total[x], 1.0f) + 0.5f), most));
-      const Sample *before = a.planes[0].at(0, line), *after = b.planes[0].at(0, line);
-      const uint8_t* still =
-          still_.data() + static_cast<ptrdiff_t>(line / (kStillCell >> shrink.y)) * still_across_;
-      for (int x = 0; x < to.width; ++x)
-        if (still[x / (kStillCell >> shrink.x)])
-          samples[x] = static_cast<Sample>((before[x] + after[x] + 1) >> 1);
+      const int line = y * grid.step.y - grid.before.y + i;
+      if (line >= 0 && line < to.height)
+        FinishLine(a, b, grid, to, line, i * grid.row + grid.before.x);
     }
-    std::copy(sums_.begin() + done * row, sums_.end(), sums_.begin());
-    std::fill(sums_.end() - done * row, sums_.end(), 0.0f);
-    std::copy(totals_.begin() + done * row, totals_.end(), totals_.begin());
-    std::fill(totals_.end() - done * row, totals_.end(), 0.0f);
+    for (std::vector<float>* rows : {&sums_, &totals_}) {
+      std::copy(rows->begin() + done * grid.row, rows->end(), rows->begin());
+      std::fill(rows->end() - done * grid.row, rows->end(), 0.0f);
+    }
   }
 }
 

@@ -22,9 +22,25 @@ class Between {
   PairKind Judge(const AVFrame& a, const AVFrame& b) const;
   void WeighBlocks();
   void FindStill(const Padded<uint8_t>& a, const Padded<uint8_t>& b);
+  /// Where the windows of blocks lie on a plane `shrink` times as small as the luma.
+  struct Grid {
+    Grid(Vector shrink_by, int across);
+    Vector shrink;
+    Vector step;    // from block to block
+    Vector before;  // samples of a window before its block
+    ptrdiff_t row;  // of sums
+  };
   template <typename Sample>
   void Blend(const HalfSamples<Sample>& a, const HalfSamples<Sample>& b, Vector shrink,
              const Plane& to);
+  /// Adds a row of blocks to the sums.
+  template <typename Sample>
+  void AddBlocks(const HalfSamples<Sample>& a, const HalfSamples<Sample>& b, const Grid& grid,
+                 const uint8_t* bell, int y);
+  /// `line` of the result, from the sums at `at`; what stands still, from both frames.
+  template <typename Sample>
+  void FinishLine(const HalfSamples<Sample>& a, const HalfSamples<Sample>& b, const Grid& grid,
+                  const Plane& to, int line, ptrdiff_t at) const;
 
   Pyramid one_, other_;
   MotionField field_;

@@ -25,12 +25,17 @@ void UnsupportedReport::AddOperator(std::string_view domain, std::string_view op
     ++it->nodes;
   } else if (operators_.size() < kListed) {
     operators_.push_back({name, std::string(reason), opset, index, std::string(node_name), 1});
+  } else {
+    more_operators_.insert(fmt::format("{} {} {}", name, opset, reason));
   }
 }
 
 void UnsupportedReport::AddOther(std::string text) {
-  if (others_.size() < kListed && std::find(others_.begin(), others_.end(), text) == others_.end())
+  if (std::find(others_.begin(), others_.end(), text) != others_.end()) return;
+  if (others_.size() < kListed)
     others_.push_back(std::move(text));
+  else
+    more_others_.insert(std::move(text));
 }
 
 Status UnsupportedReport::ToStatus() const {
@@ -48,11 +53,14 @@ std::string UnsupportedReport::Text() const {
   }
   std::string text;
   if (!parts.empty()) {
-    text = fmt::format("{} unsupported operator{}: {}", parts.size(), parts.size() == 1 ? "" : "s",
+    const size_t count = parts.size() + more_operators_.size();
+    text = fmt::format("{} unsupported operator{}{}: {}", count, count == 1 ? "" : "s",
+                       more_operators_.empty() ? "" : fmt::format(", the first {}", parts.size()),
                        fmt::join(parts, ", "));
   }
   if (!others_.empty())
     text += fmt::format("{}{}", text.empty() ? "" : "; ", fmt::join(others_, "; "));
+  if (!more_others_.empty()) text += fmt::format("; and {} more", more_others_.size());
   return text;
 }
 

@@ -1,6 +1,7 @@
 // What a model needs and Fettle does not have, collected so that the user hears of it all at once.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +24,7 @@ class UnsupportedReport {
   bool empty() const { return operators_.empty() && others_.empty(); }
 
   /// "2 unsupported operators: Foo (opset 13, 3 nodes, first #12 'x'), com.acme.Bar (...)"; ""
-  /// where nothing was added.
+  /// where nothing was added. All are counted, the first hundred listed.
   std::string Text() const;
   /// One kUnsupported with that text; OK where nothing was added.
   Status ToStatus() const;
@@ -39,6 +40,7 @@ class UnsupportedReport {
   };
   std::vector<Operator> operators_;
   std::vector<std::string> others_;
+  std::set<std::string> more_operators_, more_others_;  // beyond those that are listed
 };
 
 }  // namespace fettle::onnx
