@@ -103,49 +103,53 @@ void Graph::ReplaceUses(ValueId from, ValueId to) {
   std::replace(outputs.begin(), outputs.end(), from, to);
 }
 
+namespace {
+
+/// Leaves the values that somebody names, and renames them.
+void DropUnused(std::vector<ValueId>& inputs, std::vector<ValueId>& outputs,
+                IdVector<NodeId, Node>& nodes, IdVector<ValueId, Value>& values) {
+  const auto for_each_list = [&](auto&& visit) {
+    visit(inputs);
+    visit(outputs);
+    for (Node& node : nodes) {
+      visit(node.inputs);
+      visit(node.outputs);
+    }
+  };
+  IdVector<ValueId, bool> used(values.size());
+  for_each_list([&](const std::vector<ValueId>& ids) {
+    for (ValueId id : ids) {
+      if (id != kAbsent) used[id] = true;
+    }
+  });
+  IdVector<ValueId, ValueId> renamed(values.size(), kAbsent);
+  IdVector<ValueId, Value> kept;
+  for (ValueId id : values.ids()) {
+    if (!used[id]) continue;
+    renamed[id] = static_cast<ValueId>(kept.size());
+    kept.push_back(std::move(values[id]));
+  }
+  values = std::move(kept);
+  for_each_list([&](std::vector<ValueId>& ids) {
+    for (ValueId& id : ids) {
+      if (id != kAbsent) id = renamed[id];
+    }
+  });
+}
+
+}  // namespace
+
 Status Graph::Normalise() {
   const std::vector<NodeId> order = TopologicalOrder(nodes_, Producers());
   const auto live =
       std::count_if(nodes_.begin(), nodes_.end(), [](const Node& node) { return !node.dead; });
   if (static_cast<ptrdiff_t>(order.size()) != live)
     return InvalidModel("graph '{}': nodes form a cycle", name);
-
-  IdVector<ValueId, bool> used(values_.size());
-  const auto mark = [&](const std::vector<ValueId>& ids) {
-    for (ValueId id : ids) {
-      if (id != kAbsent) used[id] = true;
-    }
-  };
-  mark(inputs);
-  mark(outputs);
   IdVector<NodeId, Node> sorted;
   sorted.reserve(order.size());
-  for (NodeId id : order) {
-    sorted.push_back(std::move(nodes_[id]));
-    mark(sorted.back().inputs);
-    mark(sorted.back().outputs);
-  }
+  for (NodeId id : order) sorted.push_back(std::move(nodes_[id]));
   nodes_ = std::move(sorted);
-
-  IdVector<ValueId, ValueId> renumbered(values_.size(), kAbsent);
-  IdVector<ValueId, Value> kept;
-  for (ValueId id : values_.ids()) {
-    if (!used[id]) continue;
-    renumbered[id] = static_cast<ValueId>(kept.size());
-    kept.push_back(std::move(values_[id]));
-  }
-  values_ = std::move(kept);
-  const auto renumber = [&](std::vector<ValueId>& ids) {
-    for (ValueId& id : ids) {
-      if (id != kAbsent) id = renumbered[id];
-    }
-  };
-  renumber(inputs);
-  renumber(outputs);
-  for (Node& node : nodes_) {
-    renumber(node.inputs);
-    renumber(node.outputs);
-  }
+  DropUnused(inputs, outputs, nodes_, values_);
   return OkStatus();
 }
 

@@ -80,12 +80,16 @@ struct Product {
   int64_t slack = 3;
 };
 
-void Check(const Product& p, const char* device) {
-  SCOPED_TRACE(std::string(device) + ": " + std::to_string(p.m) + "x" + std::to_string(p.n) + "x" +
-               std::to_string(p.k) + " of " + std::to_string(p.batch) + ", transposed " +
-               std::to_string(p.transpose_a) + std::to_string(p.transpose_b) + ", alpha " +
-               std::to_string(p.alpha) + ", beta " + std::to_string(p.beta) + ", dtype " +
-               std::to_string(p.a) + ", constant " + std::to_string(p.constant_b));
+std::string TextOf(const Product& p) {
+  return std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k) + " of " +
+         std::to_string(p.batch) + ", transposed " + std::to_string(p.transpose_a) +
+         std::to_string(p.transpose_b) + ", alpha " + std::to_string(p.alpha) + ", beta " +
+         std::to_string(p.beta) + ", dtype " + std::to_string(p.a) + ", constant " +
+         std::to_string(p.constant_b);
+}
+
+/// Lines and matrices of the batch with gaps between them.
+fettle_gemm_options OptionsOf(const Product& p, const char* device) {
   fettle_gemm_options options = FETTLE_GEMM_OPTIONS_INIT;
   options.device = device;
   options.threads = 2;
@@ -101,6 +105,23 @@ void Check(const Product& p, const char* device) {
   options.stride_a = (p.transpose_a ? p.k : p.m) * options.lda + p.slack;
   options.stride_b = p.one_b ? 0 : (p.transpose_b ? p.n : p.k) * options.ldb + p.slack;
   options.stride_c = p.m * options.ldc + p.slack;
+  return options;
+}
+
+/// Element (i, j) of product `z`; `before` was in C.
+double Wanted(const Product& p, const fettle_gemm_options& options, const Matrix& a,
+              const Matrix& b, double before, int64_t z, int64_t i, int64_t j) {
+  double sum = 0;
+  for (int64_t s = 0; s < p.k; ++s)
+    sum +=
+        a.Get(z * options.stride_a + (p.transpose_a ? s * options.lda + i : i * options.lda + s)) *
+        b.Get(z * options.stride_b + (p.transpose_b ? j * options.ldb + s : s * options.ldb + j));
+  return p.alpha * sum + (p.beta == 0 ? 0 : p.beta * before);
+}
+
+void Check(const Product& p, const char* device) {
+  SCOPED_TRACE(device + (": " + TextOf(p)));
+  fettle_gemm_options options = OptionsOf(p, device);
   Matrix a(p.a, p.batch * options.stride_a + 1), c(p.c, p.batch * options.stride_c + 1);
   Matrix b(p.b, p.batch * ((p.transpose_b ? p.n : p.k) * options.ldb + p.slack) + 1);
   const double low = p.a == FETTLE_U8 ? 0 : -5;
@@ -120,13 +141,7 @@ void Check(const Product& p, const char* device) {
   for (int64_t z = 0; z < p.batch; ++z) {
     for (int64_t i = 0; i < p.m; ++i) {
       for (int64_t j = 0; j < p.n; ++j) {
-        double sum = 0;
-        for (int64_t s = 0; s < p.k; ++s)
-          sum += a.Get(z * options.stride_a +
-                       (p.transpose_a ? s * options.lda + i : i * options.lda + s)) *
-                 b.Get(z * options.stride_b +
-                       (p.transpose_b ? j * options.ldb + s : s * options.ldb + j));
-        const double want = p.alpha * sum + (p.beta == 0 ? 0 : p.beta * before);
+        const double want = Wanted(p, options, a, b, before, z, i, j);
         const int64_t at = z * options.stride_c + i * options.ldc + j;
         written[static_cast<size_t>(at)] = true;
         const double tolerance = p.c == FETTLE_F16 ? 2e-3 * std::abs(want) + 1e-2 : 1e-3;

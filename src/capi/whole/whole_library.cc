@@ -43,19 +43,9 @@ void TellProgress(fettle_session& session, const fettle_tune_options& wanted,
 /// Thirty years, in seconds: what more is asked for is no limit either, and fits a clock.
 constexpr double kLongest = 1e9;
 
-}  // namespace
-
-Result<std::shared_ptr<const runtime::Model>> LoadModel(const char* path) {
-  return runtime::Model::Load(path);
-}
-
-Result<std::shared_ptr<const runtime::Model>> LoadModelBytes(std::span<const std::byte> bytes,
-                                                             const char* name) {
-  return runtime::Model::LoadBytes(bytes, name);
-}
-
-Status Tune(fettle_session& session, const fettle_tune_options& wanted,
-            fettle_tune_report* report) {
+/// Both must outlive the tuning.
+Result<runtime::TuneModelOptions> ModelTuningOf(fettle_session& session,
+                                                const fettle_tune_options& wanted) {
   runtime::TuneModelOptions tune{.session = session.options};
   tune.session.cancelled = &session.tuning_cancelled;
   tune.writes_package = wanted.package != nullptr;
@@ -73,6 +63,35 @@ Status Tune(fettle_session& session, const fettle_tune_options& wanted,
       return true;
     };
   }
+  return tune;
+}
+
+Status WriteReport(const runtime::TuneModelResult& result, fettle_tune_report& report) {
+  const tuner::GateResult& gate = result.gate;
+  return WriteStruct({.struct_size = sizeof(fettle_tune_report),
+                      .accepted = gate.accepted ? 1 : 0,
+                      .default_ms = gate.incumbent_us * 1e-3,
+                      .tuned_ms = (gate.accepted ? gate.challenger_us : gate.incumbent_us) * 1e-3,
+                      .predicted_ms = result.predicted_us * 1e-3,
+                      .measured = result.report.measured,
+                      .reused = result.report.reused},
+                     &report);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const runtime::Model>> LoadModel(const char* path) {
+  return runtime::Model::Load(path);
+}
+
+Result<std::shared_ptr<const runtime::Model>> LoadModelBytes(std::span<const std::byte> bytes,
+                                                             const char* name) {
+  return runtime::Model::LoadBytes(bytes, name);
+}
+
+Status Tune(fettle_session& session, const fettle_tune_options& wanted,
+            fettle_tune_report* report) {
+  ASSIGN_OR_RETURN(const runtime::TuneModelOptions tune, ModelTuningOf(session, wanted));
   ASSIGN_OR_RETURN(const auto store, OpenDatabase(wanted.database));
   runtime::TensorMap inputs;
   for (const auto& [name, buffer] : session.inputs) {
@@ -90,16 +109,7 @@ Status Tune(fettle_session& session, const fettle_tune_options& wanted,
   ASSIGN_OR_RETURN(std::shared_ptr<Session> tuned, Session::Create(session.model, next));
   Replace(session, std::move(tuned));
   session.options = std::move(next);
-  if (report == nullptr) return OkStatus();
-  const tuner::GateResult& gate = result.gate;
-  return WriteStruct({.struct_size = sizeof(fettle_tune_report),
-                      .accepted = gate.accepted ? 1 : 0,
-                      .default_ms = gate.incumbent_us * 1e-3,
-                      .tuned_ms = (gate.accepted ? gate.challenger_us : gate.incumbent_us) * 1e-3,
-                      .predicted_ms = result.predicted_us * 1e-3,
-                      .measured = result.report.measured,
-                      .reused = result.report.reused},
-                     report);
+  return report == nullptr ? OkStatus() : WriteReport(result, *report);
 }
 
 Result<ProductTuning> TuningOf(const fettle_gemm_options& options) {

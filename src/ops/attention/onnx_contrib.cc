@@ -164,54 +164,71 @@ ir::ValueId NewPositions(ImportContext& context) {
   return context.Emit1("Add", {first, steps});
 }
 
+/// Queries, keys and values, and how many heads they have.
+struct Heads {
+  int64_t queries, keys;
+  ir::ValueId q, k, v;
+};
+
+/// `q` holds all three, as runs of heads: they differ in how many there are, which no Split by size
+/// knows here.
+Status Unpack(ImportContext& context, Heads& heads) {
+  if (heads.queries < 1 || heads.keys < 1 || heads.queries > 4096 || heads.keys > 4096)
+    return InvalidModel("{} heads and {} key heads", heads.queries, heads.keys);
+  const ir::ValueId by_head = context.Emit1(
+      "Reshape", {heads.q, context.ConstInts({0, 0, heads.queries + 2 * heads.keys, -1})});
+  const std::vector<ir::ValueId> parts =
+      context.Emit("Split", {by_head, context.ConstInts({heads.queries, heads.keys, heads.keys})},
+                   {{"axis", int64_t{2}}}, 3);
+  const ir::ValueId packed = context.ConstInts({0, 0, -1});
+  heads.q = context.Emit1("Reshape", {parts[0], packed});
+  heads.k = context.Emit1("Reshape", {parts[1], packed});
+  heads.v = context.Emit1("Reshape", {parts[2], packed});
+  return OkStatus();
+}
+
+void Rotate(ImportContext& context, Heads& heads) {
+  const ir::ValueId positions = context.has_input(9) ? context.input(9) : NewPositions(context);
+  const auto rotate = [&](ir::ValueId x, int64_t count) {
+    return context.Emit1("RotaryEmbedding", {x, context.input(7), context.input(8), positions},
+                         {{"interleaved", context.attributes().Int("rotary_interleaved", 0)},
+                          {"num_heads", count},
+                          {"rotary_embedding_dim", RotatedElements(context, 7)}});
+  };
+  heads.q = rotate(heads.q, heads.queries);
+  heads.k = rotate(heads.k, heads.keys);
+}
+
+ir::Attributes GroupQueryAttributes(const ImportContext& context) {
+  const ir::Attributes& from = context.attributes();
+  ir::Attributes attributes = {{"num_heads", from.Int("num_heads")},
+                               {"kv_num_heads", from.Int("kv_num_heads")}};
+  if (from.Float("scale", 0) != 0) attributes.Set("scale", from.Float("scale"));
+  if (from.Float("softcap", 0) != 0) attributes.Set("softcap", from.Float("softcap"));
+  if (from.Int("local_window_size", -1) != -1)
+    attributes.Set("local_window_size", from.Int("local_window_size"));
+  return attributes;
+}
+
 }  // namespace
 
 /// Inputs query (or all three, packed), key, value, past_key, past_value, seqlens_k,
 /// total_sequence_length, cos_cache, sin_cache, position_ids, attention_bias.
 Status ImportGroupQueryAttention(ImportContext& context) {
-  const ir::Attributes& from = context.attributes();
   for (const char* name : {"smooth_softmax", "qk_output"})
     RETURN_IF_ERROR(RefuseAttribute(context, name));
   if (context.num_inputs() > 11)
     return Unsupported("inputs after 'attention_bias' are not supported");
   if (IsOutputUsed(context, 3)) return Unsupported("output 3 is not supported");
-  const int64_t heads = from.Int("num_heads"), kv_heads = from.Int("kv_num_heads");
-  ir::ValueId q = context.input(0), k = context.input(1), v = context.input(2);
-  if (k == ir::kAbsent || v == ir::kAbsent) {
-    // Runs of heads: the three differ in how many there are, which no Split by size knows here.
-    if (heads < 1 || kv_heads < 1 || heads > 4096 || kv_heads > 4096)
-      return InvalidModel("{} heads and {} key heads", heads, kv_heads);
-    const ir::ValueId by_head =
-        context.Emit1("Reshape", {q, context.ConstInts({0, 0, heads + 2 * kv_heads, -1})});
-    const std::vector<ir::ValueId> parts =
-        context.Emit("Split", {by_head, context.ConstInts({heads, kv_heads, kv_heads})},
-                     {{"axis", int64_t{2}}}, 3);
-    const ir::ValueId packed = context.ConstInts({0, 0, -1});
-    q = context.Emit1("Reshape", {parts[0], packed});
-    k = context.Emit1("Reshape", {parts[1], packed});
-    v = context.Emit1("Reshape", {parts[2], packed});
-  }
-  if (from.Int("do_rotary", 0) != 0) {
-    const ir::ValueId positions = context.has_input(9) ? context.input(9) : NewPositions(context);
-    const auto rotate = [&](ir::ValueId x, int64_t count) {
-      return context.Emit1("RotaryEmbedding", {x, context.input(7), context.input(8), positions},
-                           {{"interleaved", from.Int("rotary_interleaved", 0)},
-                            {"num_heads", count},
-                            {"rotary_embedding_dim", RotatedElements(context, 7)}});
-    };
-    q = rotate(q, heads);
-    k = rotate(k, kv_heads);
-  }
-  ir::Attributes attributes = {{"num_heads", heads}, {"kv_num_heads", kv_heads}};
-  if (from.Float("scale", 0) != 0) attributes.Set("scale", from.Float("scale"));
-  if (from.Float("softcap", 0) != 0) attributes.Set("softcap", from.Float("softcap"));
-  if (from.Int("local_window_size", -1) != -1)
-    attributes.Set("local_window_size", from.Int("local_window_size"));
+  Heads heads = {context.attributes().Int("num_heads"), context.attributes().Int("kv_num_heads"),
+                 context.input(0), context.input(1), context.input(2)};
+  if (heads.k == ir::kAbsent || heads.v == ir::kAbsent) RETURN_IF_ERROR(Unpack(context, heads));
+  if (context.attributes().Int("do_rotary", 0) != 0) Rotate(context, heads);
   const std::vector<ir::ValueId> y =
       context.Emit("GroupQueryAttention",
-                   {q, k, v, context.input(3), context.input(4), context.input(5), context.input(6),
-                    context.input(10)},
-                   std::move(attributes), std::min<size_t>(context.num_outputs(), 3));
+                   {heads.q, heads.k, heads.v, context.input(3), context.input(4), context.input(5),
+                    context.input(6), context.input(10)},
+                   GroupQueryAttributes(context), std::min<size_t>(context.num_outputs(), 3));
   for (size_t i = 0; i < y.size(); ++i) context.Bind(i, y[i]);
   return OkStatus();
 }

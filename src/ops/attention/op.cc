@@ -94,9 +94,10 @@ int64_t AttentionMacs(const ir::Node& node, std::span<const Shape> inputs, std::
 
 }  // namespace
 
-Result<AttentionShape> ReadAttention(const ir::Node& node, std::span<const Shape> shapes) {
-  const ir::Attributes& from = node.attributes;
-  AttentionShape a;
+namespace {
+
+/// Batch, heads and sizes of Q, K and V; the keys alone that are no past.
+Status ReadHeads(const ir::Attributes& from, std::span<const Shape> shapes, AttentionShape& a) {
   a.packed = shapes[0].rank() == 3;
   const int64_t kv_heads = from.Int("kv_num_heads", 0);
   ASSIGN_OR_RETURN(const Dims q, Heads(shapes[0], a.packed, from.Int("q_num_heads", 0)));
@@ -107,20 +108,17 @@ Result<AttentionShape> ReadAttention(const ir::Node& node, std::span<const Shape
   a.queries = q[2];
   a.qk_size = q[3];
   a.kv_heads = k[1];
+  a.keys = k[2];
   a.v_size = v[3];
   if (k[0] != a.batch || v[0] != a.batch || v[1] != a.kv_heads || v[2] != k[2] ||
       k[3] != a.qk_size || a.kv_heads < 1 || a.q_heads % a.kv_heads != 0)
     return InvalidModel("Q {}, K {} and V {} do not fit", shapes[0].ToString(),
                         shapes[1].ToString(), shapes[2].ToString());
-  const bool has_past = node.input(4) != ir::kAbsent;
-  if (has_past != (node.input(5) != ir::kAbsent))
-    return InvalidModel("past keys and past values come together");
-  if (has_past) {
-    a.past = shapes[4].rank() == 4 ? shapes[4][2] : 0;
-    RETURN_IF_ERROR(CheckPast(shapes[4], a, a.qk_size));
-    RETURN_IF_ERROR(CheckPast(shapes[5], a, a.v_size));
-  }
-  a.keys = a.past + k[2];
+  return OkStatus();
+}
+
+/// How scores are made, and which keys a query sees.
+Status ReadScores(const ir::Attributes& from, AttentionShape& a) {
   a.scale = from.Float("scale", 1 / std::sqrt(static_cast<double>(a.qk_size)));
   a.softcap = from.Float("softcap", 0);
   a.causal = from.Int("is_causal", 0) != 0;
@@ -133,6 +131,24 @@ Result<AttentionShape> ReadAttention(const ir::Node& node, std::span<const Shape
   a.score_mode = from.Int("qk_matmul_output_mode", 0);
   if (a.score_mode < 0 || a.score_mode > 3)
     return InvalidModel("attribute 'qk_matmul_output_mode': expected 0..3, got {}", a.score_mode);
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<AttentionShape> ReadAttention(const ir::Node& node, std::span<const Shape> shapes) {
+  AttentionShape a;
+  RETURN_IF_ERROR(ReadHeads(node.attributes, shapes, a));
+  const bool has_past = node.input(4) != ir::kAbsent;
+  if (has_past != (node.input(5) != ir::kAbsent))
+    return InvalidModel("past keys and past values come together");
+  if (has_past) {
+    a.past = shapes[4].rank() == 4 ? shapes[4][2] : 0;
+    RETURN_IF_ERROR(CheckPast(shapes[4], a, a.qk_size));
+    RETURN_IF_ERROR(CheckPast(shapes[5], a, a.v_size));
+    a.keys += a.past;
+  }
+  RETURN_IF_ERROR(ReadScores(node.attributes, a));
   return a;
 }
 

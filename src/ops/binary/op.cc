@@ -102,6 +102,28 @@ Result<BitPacking> ReadPackBits(const ir::Node& node, const Shape& x) {
   return packing;
 }
 
+namespace {
+
+/// How the window of a convolution passes over the images.
+Status ReadBinaryWindow(const ir::Attributes& attributes, const Shape& x, const Shape& w,
+                        BinaryProduct& product) {
+  const Shape first = AsImage(x);
+  ASSIGN_OR_RETURN(static_cast<Window&>(product),
+                   ReadWindow(attributes, {w.begin() + 1, w.end() - 1}, first));
+  Dims in, out;
+  for (int i = 0; i < product.spatial_rank(); ++i) {
+    in.push_back(first[i + 2]);
+    out.push_back(WindowOutputExtent(product, i, first[i + 2]));
+    if (out.back() < 1)
+      return InvalidModel("the kernel {} does not fit the input {}", w.ToString(), x.ToString());
+  }
+  product.in = Shape(in);
+  product.out = Shape(out);
+  return OkStatus();
+}
+
+}  // namespace
+
 Result<BinaryProduct> ReadBinaryProduct(const ir::Node& node, const Shape& x, const Shape& w) {
   const ir::Attributes& attributes = node.attributes;
   BinaryProduct product;
@@ -130,18 +152,7 @@ Result<BinaryProduct> ReadBinaryProduct(const ir::Node& node, const Shape& x, co
   }
   product.images = x[0];
   if (attributes.Has("pad_bit")) product.pad_bit = attributes.Int("pad_bit") != 0;
-  const Shape first = AsImage(x);
-  ASSIGN_OR_RETURN(static_cast<Window&>(product),
-                   ReadWindow(attributes, {w.begin() + 1, w.end() - 1}, first));
-  Dims in, out;
-  for (int i = 0; i < product.spatial_rank(); ++i) {
-    in.push_back(first[i + 2]);
-    out.push_back(WindowOutputExtent(product, i, first[i + 2]));
-    if (out.back() < 1)
-      return InvalidModel("the kernel {} does not fit the input {}", w.ToString(), x.ToString());
-  }
-  product.in = Shape(in);
-  product.out = Shape(out);
+  RETURN_IF_ERROR(ReadBinaryWindow(attributes, x, w, product));
   return product;
 }
 

@@ -39,32 +39,31 @@ std::optional<ops::Inferred> InferConstants(const ir::Node& node, const Inputs& 
   return *inferred;
 }
 
-/// Every element of the result is the same: computes one.
-std::optional<Constant> FoldRepeated(const ir::Node& node, const ops::Operator& op,
-                                     const Inputs& inputs,
-                                     const ops::InferContext::Output& result) {
-  if (result.shape.elements() == 0) return std::nullopt;
-  if (node.op == "ConstantOfShape"_op) {
-    const auto* attribute = node.attributes.Find("value");
-    const auto* element = attribute == nullptr ? nullptr : std::get_if<Constant>(attribute);
-    const std::array<std::byte, 16> zero{};
-    const size_t size = StorageBytes(result.dtype, 1);
-    if (element == nullptr) return Constant::Splat(result.dtype, result.shape, {zero.data(), size});
-    if (element->elements() != 1) return std::nullopt;
-    return Constant::Splat(result.dtype, result.shape, element->bytes().first(size));
+std::optional<Constant> FoldConstantOfShape(const ir::Node& node,
+                                            const ops::InferContext::Output& result) {
+  const auto* attribute = node.attributes.Find("value");
+  const auto* element = attribute == nullptr ? nullptr : std::get_if<Constant>(attribute);
+  const std::array<std::byte, 16> zero{};
+  const size_t size = StorageBytes(result.dtype, 1);
+  if (element == nullptr) return Constant::Splat(result.dtype, result.shape, {zero.data(), size});
+  if (element->elements() != 1) return std::nullopt;
+  return Constant::Splat(result.dtype, result.shape, element->bytes().first(size));
+}
+
+/// Elements that are all the same are so wherever they move; of a Concat, if all inputs' are.
+std::optional<Constant> FoldMoved(const ir::Node& node, const Inputs& inputs,
+                                  const ops::InferContext::Output& result) {
+  const bool joins = node.op == "Concat"_op;
+  for (const auto& input : inputs) {
+    if (joins && (input == nullptr || !input->is_splat() ||
+                  !std::ranges::equal(input->bytes(), inputs[0]->bytes())))
+      return std::nullopt;
   }
-  // Gather may refuse an index, whatever it reads.
-  if (op.Has(ir::Trait::kMovesElements) && node.op != "Gather"_op && inputs[0] != nullptr &&
-      inputs[0]->is_splat() && node.outputs.size() == 1) {
-    const bool joins = node.op == "Concat"_op;
-    for (const auto& input : inputs) {
-      if (joins && (input == nullptr || !input->is_splat() ||
-                    !std::ranges::equal(input->bytes(), inputs[0]->bytes())))
-        return std::nullopt;
-    }
-    return Constant::Splat(result.dtype, result.shape, inputs[0]->bytes());
-  }
-  if (!op.Has(ir::Trait::kElementwise)) return std::nullopt;
+  return Constant::Splat(result.dtype, result.shape, inputs[0]->bytes());
+}
+
+std::optional<Constant> FoldElementwise(const ir::Node& node, const Inputs& inputs,
+                                        const ops::InferContext::Output& result) {
   std::vector<Tensor> operands;
   bool any_splat = false;
   for (const auto& input : inputs) {
@@ -84,6 +83,20 @@ std::optional<Constant> FoldRepeated(const ir::Node& node, const ops::Operator& 
   const Result<std::vector<Tensor>> one = ops::Evaluate(node, operands);
   if (!one.ok() || one->size() != 1 || (*one)[0].elements() != 1) return std::nullopt;
   return Constant::Splat(result.dtype, result.shape, (*one)[0].bytes());
+}
+
+/// Every element of the result is the same: computes one.
+std::optional<Constant> FoldRepeated(const ir::Node& node, const ops::Operator& op,
+                                     const Inputs& inputs,
+                                     const ops::InferContext::Output& result) {
+  if (result.shape.elements() == 0) return std::nullopt;
+  if (node.op == "ConstantOfShape"_op) return FoldConstantOfShape(node, result);
+  // Gather may refuse an index, whatever it reads.
+  if (op.Has(ir::Trait::kMovesElements) && node.op != "Gather"_op && inputs[0] != nullptr &&
+      inputs[0]->is_splat() && node.outputs.size() == 1)
+    return FoldMoved(node, inputs, result);
+  if (op.Has(ir::Trait::kElementwise)) return FoldElementwise(node, inputs, result);
+  return std::nullopt;
 }
 
 /// Halves as floats, and nothing computed: kernels may read them as the halves that they are.

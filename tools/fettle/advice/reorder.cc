@@ -62,11 +62,29 @@ Result<Tensor> SliceInputs(const Constant& weights, int64_t begin, int64_t count
 
 constexpr size_t kMostParts = 3;
 
+/// The convolution `node` of its input channels from `begin` on, which are `part`; the bias goes to
+/// the first of them.
+Result<onnx::NewNode> ConvolveInputs(Subject& subject, const onnx::NodeRecord& node,
+                                     std::string_view part, int64_t begin, Change& change) {
+  const quantise::Network& network = subject.network;
+  const int64_t count = subject.shapes.find(part)->second[1];
+  ASSIGN_OR_RETURN(const Tensor slice,
+                   SliceInputs(*network.constant(node.inputs[1]), begin, count));
+  const std::string name = subject.names(node.name + "_part"), weight = name + "_weight";
+  change.initializers.push_back(onnx::WriteTensorProto(slice, weight));
+  onnx::NewNode made{.op_type = "Conv",
+                     .name = name,
+                     .inputs = {std::string(part), weight},
+                     .outputs = {name + "_out"},
+                     .lists = WindowLists(network, node)};
+  if (begin == 0 && node.inputs.size() > 2) made.inputs.emplace_back(node.inputs[2]);
+  return made;
+}
+
 /// The change of a convolution `at` of the Concat `concat`.
 Result<Change> SplitConcat(Subject& subject, size_t concat, size_t at) {
   const quantise::Network& network = subject.network;
   const onnx::NodeRecord &parts = network.node(concat), &node = network.node(at);
-  const Constant& weights = *network.constant(node.inputs[1]);
   Change change{.rule = "concat",
                 .text = fmt::format("a sum of {} convolutions instead of one of their Concat",
                                     parts.inputs.size()),
@@ -79,29 +97,21 @@ Result<Change> SplitConcat(Subject& subject, size_t concat, size_t at) {
   std::string sum;
   int64_t begin = 0;
   for (size_t i = 0; i < parts.inputs.size(); ++i) {
-    const int64_t count = subject.shapes.find(parts.inputs[i])->second[1];
-    ASSIGN_OR_RETURN(const Tensor slice, SliceInputs(weights, begin, count));
-    begin += count;
-    const std::string name = subject.names(node.name + "_part"), weight = name + "_weight";
-    change.initializers.push_back(onnx::WriteTensorProto(slice, weight));
-    onnx::NewNode made{.op_type = "Conv",
-                       .name = name,
-                       .inputs = {std::string(parts.inputs[i]), weight},
-                       .outputs = {name + "_out"},
-                       .lists = WindowLists(network, node)};
-    if (i == 0 && node.inputs.size() > 2) made.inputs.emplace_back(node.inputs[2]);
+    ASSIGN_OR_RETURN(const onnx::NewNode made,
+                     ConvolveInputs(subject, node, parts.inputs[i], begin, change));
+    begin += subject.shapes.find(parts.inputs[i])->second[1];
     edit.before.push_back(onnx::WriteNode(made));
-    if (i > 0) {
-      const bool is_last = i + 1 == parts.inputs.size();
-      const std::string added = is_last ? std::string(node.outputs[0]) : name + "_sum";
-      edit.before.push_back(onnx::WriteNode({.op_type = "Add",
-                                             .name = name + "_add",
-                                             .inputs = {sum, name + "_out"},
-                                             .outputs = {added}}));
-      sum = added;
-    } else {
-      sum = name + "_out";
+    if (i == 0) {
+      sum = made.outputs[0];
+      continue;
     }
+    const bool is_last = i + 1 == parts.inputs.size();
+    const std::string added = is_last ? std::string(node.outputs[0]) : made.name + "_sum";
+    edit.before.push_back(onnx::WriteNode({.op_type = "Add",
+                                           .name = made.name + "_add",
+                                           .inputs = {sum, made.outputs[0]},
+                                           .outputs = {added}}));
+    sum = added;
   }
   if (network.OnlyReader(node.inputs[1]) != nullptr)
     change.dropped_constants.emplace(node.inputs[1]);

@@ -22,6 +22,34 @@ int64_t WindowOf(const quantise::Network& network, const onnx::NodeRecord& node)
   return edge;
 }
 
+/// `parts` windows of 3x3, one behind the other, in the place of node `at`.
+Status SplitWindow(Subject& subject, size_t at, int64_t parts, Change& change) {
+  const quantise::Network& network = subject.network;
+  const onnx::NodeRecord& node = network.node(at);
+  const int64_t channels = network.constant(node.inputs[1])->shape()[0];
+  onnx::NodeEdit& edit = change.edits[at];
+  edit.dropped = true;
+  std::string from(node.inputs[0]);
+  for (int64_t part = 0; part < parts; ++part) {
+    const bool is_last = part + 1 == parts;
+    ASSIGN_OR_RETURN(const Tensor weights,
+                     SeededWeights(Shape{channels, 1, 3, 3}, 9, subject.seed + at + part));
+    const std::string name = subject.names(node.name + "_3x3"), weight = name + "_weight";
+    change.initializers.push_back(onnx::WriteTensorProto(weights, weight));
+    onnx::NewNode made{.op_type = "Conv",
+                       .name = name,
+                       .inputs = {from, weight},
+                       .outputs = {is_last ? std::string(node.outputs[0]) : name + "_out"},
+                       .attributes = {{"group", channels}},
+                       .lists = {{"kernel_shape", {3, 3}}, {"pads", {1, 1, 1, 1}}}};
+    if (part == 0) made.lists.emplace_back("strides", network.Ints(node, "strides", {1, 1}));
+    if (is_last && node.inputs.size() > 2) made.inputs.emplace_back(node.inputs[2]);
+    edit.before.push_back(onnx::WriteNode(made));
+    from = made.outputs[0];
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status SplitWindows(Subject& subject, std::vector<Change>& changes) {
@@ -31,29 +59,9 @@ Status SplitWindows(Subject& subject, std::vector<Change>& changes) {
     const onnx::NodeRecord& node = network.node(i);
     const int64_t edge = WindowOf(network, node);
     if (edge == 0) continue;
-    const int64_t channels = network.constant(node.inputs[1])->shape()[0], parts = edge / 2;
     Change& change = by_edge[edge];
     change.nodes.insert(i);
-    onnx::NodeEdit& edit = change.edits[i];
-    edit.dropped = true;
-    std::string from(node.inputs[0]);
-    for (int64_t part = 0; part < parts; ++part) {
-      const bool is_last = part + 1 == parts;
-      ASSIGN_OR_RETURN(const Tensor weights,
-                       SeededWeights(Shape{channels, 1, 3, 3}, 9, subject.seed + i + part));
-      const std::string name = subject.names(node.name + "_3x3"), weight = name + "_weight";
-      change.initializers.push_back(onnx::WriteTensorProto(weights, weight));
-      onnx::NewNode made{.op_type = "Conv",
-                         .name = name,
-                         .inputs = {from, weight},
-                         .outputs = {is_last ? std::string(node.outputs[0]) : name + "_out"},
-                         .attributes = {{"group", channels}},
-                         .lists = {{"kernel_shape", {3, 3}}, {"pads", {1, 1, 1, 1}}}};
-      if (part == 0) made.lists.emplace_back("strides", network.Ints(node, "strides", {1, 1}));
-      if (is_last && node.inputs.size() > 2) made.inputs.emplace_back(node.inputs[2]);
-      edit.before.push_back(onnx::WriteNode(made));
-      from = made.outputs[0];
-    }
+    RETURN_IF_ERROR(SplitWindow(subject, i, edge / 2, change));
     if (network.OnlyReader(node.inputs[1]) != nullptr)
       change.dropped_constants.emplace(node.inputs[1]);
   }

@@ -84,8 +84,9 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
                              : SummariseProfile(result.steps, kProfileRows, options.sort));
   PrintMemory(job, result);
   if (job.session.accelerator() != nullptr)
-    fmt::print("host: {:.3f} ms of an inference, beside waiting for the device\n",
-               Summarise(result.host_ms).median);
+    fmt::print("{}\n",
+               Fit(fmt::format("host: {:.3f} ms of an inference, beside waiting for the device",
+                               Summarise(result.host_ms).median)));
   if (job.session.accelerator() != nullptr || options.bound) {
     const Transfers& transfers = result.transfers;
     fmt::print("{}\n", Fit(fmt::format("transfers of an inference{}: {} copies ({}), {} maps, "
@@ -94,8 +95,9 @@ void PrintTables(const BenchOptions& options, const Job& job, const BenchResult&
                                        transfers.copies, BytesText(transfers.copied_bytes),
                                        transfers.maps, transfers.conversions)));
   }
-  fmt::print("roofline: {:.0f} % of what this machine can do at best\n",
-             100 * roofline.Share(result.steps));
+  // What an interruption kept from being probed is not known.
+  if (const double share = roofline.Share(result.steps); share > 0 || !result.interrupted)
+    fmt::print("roofline: {:.0f} % of what this machine can do at best\n", 100 * share);
   if (result.runs_on_fewer > 0)
     fmt::print("fewer threads were faster in {} of {}\n", result.runs_on_fewer,
                Count(std::ssize(result.latencies), "run"));
@@ -111,16 +113,45 @@ void PrintPrediction(const Prediction& prediction, double median_ms) {
               fmt::format("measured {:+.0f} %", 100 * (median_ms / prediction.predicted_ms - 1))});
 }
 
+/// A model's runs, and what they ran on.
+struct Timed {
+  Job job;
+  ChosenPlans plans;
+  std::shared_ptr<runtime::RecordedPlans> recorded;
+  std::unique_ptr<runtime::Session> session;
+  BenchResult result;
+};
+
+Result<Timed> TimeModel(const BenchOptions& options) {
+  ResetPeak();
+  const int64_t rss_before = ResidentBytes();
+  Timed timed;
+  ASSIGN_OR_RETURN(timed.job, MakeJob(options.job));
+  PrintWarnings(timed.job.warnings);
+  ASSIGN_OR_RETURN(timed.plans, ChoosePlans(timed.job, options.job, options.load_and_run));
+  timed.recorded = std::make_shared<runtime::RecordedPlans>(
+      timed.plans.source != nullptr ? timed.plans.source : planner::PreferredPlans());
+  runtime::SessionOptions wanted = timed.job.session;
+  wanted.plans = timed.recorded;
+  ASSIGN_OR_RETURN(timed.session, runtime::Session::Create(timed.job.model, wanted));
+  BenchResult& result = timed.result;
+  RETURN_IF_ERROR(Measure(options.length, timed.job, options.bound, *timed.session, result));
+  result.peak_rss_bytes = std::max<int64_t>(0, PeakResidentBytes() - rss_before);
+  if (timed.job.session.accelerator() != nullptr && !result.interrupted) {
+    wanted.plans = timed.plans.source;
+    RETURN_IF_ERROR(MeasureSteps(timed.job, *timed.session, wanted, result));
+  }
+  return timed;
+}
+
 /// Of several sessions, where they are asked for; 0 otherwise.
-Result<double> AtOnce(const BenchOptions& options, const Job& job,
-                      const std::shared_ptr<planner::PlanSource>& plans,
-                      const runtime::Session& timed, const BenchResult& result) {
-  if (options.sessions < 2 || result.interrupted) return 0;
-  runtime::SessionOptions session = job.session;
-  session.plans = plans;
-  session.precision = timed.limits().precision;  // as its first run was judged
+Result<double> AtOnce(const BenchOptions& options, const Timed& timed) {
+  if (options.sessions < 2 || timed.result.interrupted) return 0;
+  runtime::SessionOptions session = timed.job.session;
+  session.plans = timed.plans.source;
+  session.precision = timed.session->limits().precision;  // as its first run was judged
   session.judges_first_run = false;
-  return ThroughputAtOnce(job, session, options.sessions, options.length.seconds);
+  return ThroughputAtOnce(timed.job, session, options.sessions, options.length.seconds);
 }
 
 int Bench(const BenchOptions& options) {
@@ -128,47 +159,27 @@ int Bench(const BenchOptions& options) {
   const Result<double> base = options.compare.empty() ? 0 : ReadBaseMedian(options.compare);
   if (!base.ok()) return Fail(AsInvalidInput(base.status()));
   StartInterruptThread();
-  ResetPeak();
-  const int64_t rss_before = ResidentBytes();
-  auto job = MakeJob(options.job);
-  if (!job.ok()) return Fail(job.status());
-  PrintWarnings(job->warnings);
-  const auto plans = ChoosePlans(*job, options.job, options.load_and_run);
-  if (!plans.ok()) return Fail(plans.status());
-  BenchResult result;
-  runtime::SessionOptions wanted = job->session;
-  const auto recorded = std::make_shared<runtime::RecordedPlans>(
-      plans->source != nullptr ? plans->source : planner::PreferredPlans());
-  wanted.plans = recorded;
-  auto session = runtime::Session::Create(job->model, wanted);
-  if (!session.ok()) return Fail(session.status());
-  const Status status = Measure(options.length, *job, options.bound, **session, result);
-  if (!status.ok()) return Fail(status);
-  result.peak_rss_bytes = std::max<int64_t>(0, PeakResidentBytes() - rss_before);
-  if (job->session.accelerator() != nullptr && !result.interrupted) {
-    wanted.plans = plans->source;
-    const Status measured = MeasureSteps(*job, **session, wanted, result);
-    if (!measured.ok()) return Fail(measured);
-  }
-  Roofline roofline(job->threads, job->session.accelerator(), options.job.common);
-  const Prediction prediction = Predict(*job, *plans, *recorded, result.steps);
-  Json document = BenchDocument(options.job, options.bound, *job, result, prediction, roofline);
-  AddPlanFields(*job, *plans, prediction, document);
-  const auto at_once = AtOnce(options, *job, plans->source, **session, result);
+  const auto timed = TimeModel(options);
+  if (!timed.ok()) return Fail(timed.status());
+  const auto& [job, plans, recorded, session, result] = *timed;
+  const double median = Summarise(result.latencies).median;
+  Roofline roofline(job.threads, job.session.accelerator(), options.job.common);
+  const Prediction prediction = Predict(job, plans, *recorded, result.steps);
+  const auto at_once = AtOnce(options, *timed);
   if (!at_once.ok()) return Fail(at_once.status());
-  if (*at_once > 0)
-    document["at_once"] = {{"sessions", options.sessions}, {"throughput", *at_once}};
-  std::string comparison;
-  if (!options.compare.empty()) {
-    comparison = ComparisonLine(options.compare, *base, document["latency_ms"]["median"]);
-    document["comparison"] = comparison;
-  }
+  const std::string comparison =
+      options.compare.empty() ? "" : ComparisonLine(options.compare, *base, median);
   if (options.job.common.json) {
+    Json document = BenchDocument(options.job, options.bound, job, result, prediction, roofline);
+    AddPlanFields(job, plans, prediction, document);
+    if (*at_once > 0)
+      document["at_once"] = {{"sessions", options.sessions}, {"throughput", *at_once}};
+    if (!comparison.empty()) document["comparison"] = comparison;
     PrintJson(document);
   } else {
-    fmt::print("{}", plans->tuning);
-    PrintTables(options, *job, result, roofline);
-    PrintPrediction(prediction, Summarise(result.latencies).median);
+    fmt::print("{}", plans.tuning);
+    PrintTables(options, job, result, roofline);
+    PrintPrediction(prediction, median);
     if (*at_once > 0)
       fmt::print("{} sessions at once: {:.1f} inferences per second\n", options.sessions, *at_once);
     if (!comparison.empty()) fmt::print("{}\n", comparison);

@@ -161,9 +161,9 @@ void PrintTables(const RunOptions& options, const Job& job, const RunResult& res
   Table table({{"value"},
                {"type"},
                {"shape"},
-               {"min", kRight},
-               {"max", kRight},
-               {"mean", kRight},
+               {.title = "min", .align = kRight, .leaves = 2},
+               {.title = "max", .align = kRight, .leaves = 3},
+               {.title = "mean", .align = kRight, .leaves = 1},
                {.title = "file", .narrow = Table::Narrow::kWrap}});
   const auto number = [](double value) {
     return std::isfinite(value) ? fmt::format("{:.4g}", value) : "-";

@@ -45,6 +45,14 @@ SweepSetting SettingOf(const SweepOptions& options, const runtime::SessionOption
           .threads = threads};
 }
 
+/// A file of something else is wrong input; one that cannot be written, a failure.
+Result<SweepFile> OpenFile(const std::string& path, const SweepSetting& setting) {
+  auto file = SweepFile::Open(path, setting);
+  if (file.ok()) return file;
+  return file.status().code() == StatusCode::kInvalidArgument ? AsInvalidInput(file.status())
+                                                              : AsWriteFailure(file.status());
+}
+
 std::string MapPath(const SweepOptions& options) {
   if (!options.map.empty()) return options.map;
   const bool is_csv = options.output.ends_with(".csv");
@@ -93,11 +101,8 @@ int Sweep(const SweepOptions& options) {
   auto session = MakeSessionOptions(options.common, warnings);
   if (!session.ok()) return Fail(session.status());
   const int threads = ResolveThreads(options.common.threads);
-  auto file = SweepFile::Open(options.output, SettingOf(options, *session, threads));
-  if (!file.ok())
-    return Fail(file.status().code() == StatusCode::kInvalidArgument
-                    ? AsInvalidInput(file.status())
-                    : AsWriteFailure(file.status()));
+  auto file = OpenFile(options.output, SettingOf(options, *session, threads));
+  if (!file.ok()) return Fail(file.status());
   const auto result = RunSweep(options.network, *points, *session, *file);
   if (!result.ok()) return Fail(result.status());
   Json document = SweepJson(options.network, *points, *file);

@@ -99,6 +99,50 @@ Result<Tensor> FillTensor(const ir::Value& value, const Shape& shape, double con
   return tensor;
 }
 
+bool IsTaken(const std::vector<InputArgument>& matched, const std::string& name) {
+  return std::ranges::find(matched, name, &InputArgument::name) != matched.end();
+}
+
+/// NAME=FILE, where names and files may hold '=', too; without a name where no input has it.
+InputArgument Named(const ir::Graph& graph, const std::string& argument) {
+  for (size_t at = argument.find('='); at != std::string::npos; at = argument.find('=', at + 1)) {
+    std::string name = argument.substr(0, at);
+    if (FindInput(graph, name) != nullptr)
+      return {.name = std::move(name), .file = argument.substr(at + 1)};
+  }
+  return {};
+}
+
+/// The first input that nobody has named, for a file without a name.
+Result<InputArgument> NextUnnamed(const ir::Graph& graph, const std::string& argument,
+                                  const std::vector<InputArgument>& matched) {
+  const size_t equals = argument.find('=');
+  if (equals != std::string::npos && !FileExists(argument))
+    return InvalidArgument("no input '{}'; the model has {}", argument.substr(0, equals),
+                           InputNames(graph));
+  for (ir::ValueId id : graph.inputs) {
+    const std::string& name = graph.value(id).name;
+    if (!IsTaken(matched, name)) return InputArgument{.name = name, .file = argument};
+  }
+  return InvalidArgument("'{}' is one input too many; the model has {}", argument,
+                         InputNames(graph));
+}
+
+/// The number of const:NUMBER, which the input must be able to hold.
+Result<double> ReadConstant(const ir::Graph& graph, const InputArgument& input) {
+  double value = 0;
+  const char* begin = input.file.data() + std::string_view("const:").size();
+  const char* end = input.file.data() + input.file.size();
+  const auto [stop, error] = std::from_chars(begin, end, value);
+  if (error != std::errc() || stop != end)
+    return InvalidArgument("input '{}': expected const:NUMBER, got '{}'", input.name, input.file);
+  const DType dtype = FindInput(graph, input.name)->dtype;
+  ASSIGN_OR_RETURN(const bool holds, HoldsConstant(dtype, value));
+  if (!holds)
+    return InvalidArgument("input '{}': no {} is {}", input.name, DTypeName(dtype), value);
+  return value;
+}
+
 }  // namespace
 
 std::string InputNames(const ir::Graph& graph) {
@@ -175,50 +219,17 @@ Result<Tensor> SeedTensor(const std::string& name, DType dtype, const Shape& sha
 Result<std::vector<InputArgument>> MatchInputs(const ir::Graph& graph,
                                                const std::vector<std::string>& arguments) {
   std::vector<InputArgument> matched;
-  const auto is_taken = [&](const std::string& name) {
-    return std::any_of(matched.begin(), matched.end(),
-                       [&](const InputArgument& other) { return other.name == name; });
-  };
   for (const std::string& argument : arguments) {
-    InputArgument input;
-    for (size_t at = argument.find('='); at != std::string::npos; at = argument.find('=', at + 1)) {
-      if (FindInput(graph, argument.substr(0, at)) == nullptr) continue;
-      input.name = argument.substr(0, at);
-      input.file = argument.substr(at + 1);
-      break;
-    }
-    if (!input.name.empty() && is_taken(input.name))
+    InputArgument input = Named(graph, argument);
+    if (!input.name.empty() && IsTaken(matched, input.name))
       return InvalidArgument("input '{}' is given twice", input.name);
     if (input.name.empty()) {
-      const size_t equals = argument.find('=');
-      if (equals != std::string::npos && !FileExists(argument))
-        return InvalidArgument("no input '{}'; the model has {}", argument.substr(0, equals),
-                               InputNames(graph));
-      input.file = argument;
-      for (ir::ValueId id : graph.inputs) {
-        if (is_taken(graph.value(id).name)) continue;
-        input.name = graph.value(id).name;
-        break;
-      }
-      if (input.name.empty())
-        return InvalidArgument("'{}' is one input too many; the model has {}", argument,
-                               InputNames(graph));
+      ASSIGN_OR_RETURN(input, NextUnnamed(graph, argument, matched));
     }
     if (input.file.empty())
       return InvalidArgument("input '{}': a file name is missing", input.name);
     if (input.file.starts_with("const:")) {
-      double value = 0;
-      const char* begin = input.file.data() + 6;
-      const char* end = input.file.data() + input.file.size();
-      const auto [stop, error] = std::from_chars(begin, end, value);
-      if (error != std::errc() || stop != end)
-        return InvalidArgument("input '{}': expected const:NUMBER, got '{}'", input.name,
-                               input.file);
-      const DType dtype = FindInput(graph, input.name)->dtype;
-      ASSIGN_OR_RETURN(const bool holds, HoldsConstant(dtype, value));
-      if (!holds)
-        return InvalidArgument("input '{}': no {} is {}", input.name, DTypeName(dtype), value);
-      input.constant = value;
+      ASSIGN_OR_RETURN(input.constant, ReadConstant(graph, input));
       input.file.clear();
     }
     matched.push_back(std::move(input));

@@ -34,6 +34,38 @@ Status TakeFile(const std::string& name, const std::string& file, OutputPlan& pl
   return InvalidArgument("-o: '{}' has two files, {} and {}", name, taken->second, file);
 }
 
+/// NAME=FILE, of an output or of a value inside the network. Names and files may hold '=', too.
+/// False where no value has such a name.
+Result<bool> TakeNamed(const runtime::Model& model, const std::string& argument, OutputPlan& plan) {
+  for (size_t at = argument.find('='); at != std::string::npos; at = argument.find('=', at + 1)) {
+    const std::string name = argument.substr(0, at), file = argument.substr(at + 1);
+    const bool output = IsOutput(model.graph(), name);
+    if (!output && !model.imported_graph().FindValue(name)) continue;
+    if (file.empty()) return InvalidArgument("-o {}: a file name is missing", argument);
+    if (!output) plan.extra.push_back(name);
+    RETURN_IF_ERROR(TakeFile(name, file, plan));
+    return true;
+  }
+  return false;
+}
+
+/// A folder for all outputs, or the file of the only one.
+Status TakeUnnamed(const ir::Graph& graph, const std::string& argument, OutputPlan& plan) {
+  const bool is_folder = argument.ends_with('/') || IsDirectory(argument);
+  if (argument.find('=') != std::string::npos && !is_folder)
+    return InvalidArgument("-o {}: the model has no such value", argument);
+  if (!is_folder && graph.outputs.size() == 1)
+    return TakeFile(graph.value(graph.outputs[0]).name, argument, plan);
+  if (!is_folder && (argument == "-" || FileKindOf(argument) != FileKind::kRaw))
+    return InvalidArgument("-o {}: the model has {} outputs, give NAME=FILE or a folder", argument,
+                           graph.outputs.size());
+  if (!plan.directory.empty())
+    return InvalidArgument("-o: there are two folders, {} and {}", plan.directory, argument);
+  RETURN_IF_ERROR(MakeDirectory(argument));
+  plan.directory = argument + (argument.ends_with('/') ? "" : "/");
+  return OkStatus();
+}
+
 /// A name in the folder that no other value has taken.
 std::string Unused(const std::string& directory, const std::string& stem,
                    std::set<std::string>& taken) {
@@ -46,40 +78,11 @@ std::string Unused(const std::string& directory, const std::string& stem,
 
 Result<OutputPlan> PlanOutputs(const runtime::Model& model,
                                const std::vector<std::string>& arguments) {
-  const ir::Graph& graph = model.graph();
   OutputPlan plan;
   for (const std::string& argument : arguments) {
     if (argument.empty()) return InvalidArgument("-o: a file name is missing");
-    std::string name, file;
-    for (size_t at = argument.find('='); at != std::string::npos; at = argument.find('=', at + 1)) {
-      const std::string prefix = argument.substr(0, at);
-      const bool output = IsOutput(graph, prefix);
-      if (!output && !model.imported_graph().FindValue(prefix)) continue;
-      name = prefix;
-      file = argument.substr(at + 1);
-      if (!output) plan.extra.push_back(name);
-      break;
-    }
-    if (!name.empty()) {
-      if (file.empty()) return InvalidArgument("-o {}: a file name is missing", argument);
-      RETURN_IF_ERROR(TakeFile(name, file, plan));
-      continue;
-    }
-    const bool is_folder = argument.ends_with('/') || IsDirectory(argument);
-    if (argument.find('=') != std::string::npos && !is_folder)
-      return InvalidArgument("-o {}: the model has no such value", argument);
-    const bool several = graph.outputs.size() != 1;
-    if (!is_folder && !several) {
-      RETURN_IF_ERROR(TakeFile(graph.value(graph.outputs[0]).name, argument, plan));
-      continue;
-    }
-    if (!is_folder && (argument == "-" || FileKindOf(argument) != FileKind::kRaw))
-      return InvalidArgument("-o {}: the model has {} outputs, give NAME=FILE or a folder",
-                             argument, graph.outputs.size());
-    if (!plan.directory.empty())
-      return InvalidArgument("-o: there are two folders, {} and {}", plan.directory, argument);
-    RETURN_IF_ERROR(MakeDirectory(argument));
-    plan.directory = argument + (argument.ends_with('/') ? "" : "/");
+    ASSIGN_OR_RETURN(const bool is_named, TakeNamed(model, argument, plan));
+    if (!is_named) RETURN_IF_ERROR(TakeUnnamed(model.graph(), argument, plan));
   }
   for (const auto& [name, file] : plan.files)
     if (IsForeignPictureName(file))

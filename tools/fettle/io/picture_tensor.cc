@@ -54,6 +54,30 @@ int64_t Stride(const Dims& strides, int axis) {
   return axis < 0 ? 0 : strides[static_cast<size_t>(axis)];
 }
 
+/// Calls `visit(offset, channel)` in the order in which pictures hold their samples.
+template <typename Visit>
+void ForEachSample(const HostView& view, const PictureAxes& axes, Visit visit) {
+  const int64_t channels = axes.channels < 0 ? 1 : view.shape[axes.channels];
+  for (int64_t y = 0; y < view.shape[axes.height]; ++y)
+    for (int64_t x = 0; x < view.shape[axes.width]; ++x)
+      for (int64_t c = 0; c < channels; ++c)
+        visit(c * Stride(view.strides, axes.channels) + y * Stride(view.strides, axes.height) +
+                  x * Stride(view.strides, axes.width),
+              static_cast<size_t>(c));
+}
+
+/// What `shape` leaves open is the picture's.
+Shape ShapeFor(const Picture& picture, Preprocess preprocess, const PictureAxes& axes,
+               const Shape& shape) {
+  Shape concrete = shape;
+  if (shape.rank() == 4 && shape[0] < 0) concrete[0] = 1;
+  if (concrete[axes.height] < 0) concrete[axes.height] = picture.height;
+  if (concrete[axes.width] < 0) concrete[axes.width] = picture.width;
+  if (axes.channels >= 0 && concrete[axes.channels] < 0)
+    concrete[axes.channels] = preprocess == Preprocess::kY ? 1 : 3;
+  return concrete;
+}
+
 /// Puts the colours of `source` under a luma picture.
 Picture AddColours(const Picture& luma, const Picture& source) {
   const Picture colour = Resize(source, luma.width, luma.height);
@@ -95,23 +119,15 @@ Result<Tensor> PictureToTensor(const Picture& picture, Preprocess preprocess, DT
                                const Shape& shape, std::vector<std::string>& warnings) {
   const std::optional<PictureAxes> axes = FindPictureAxes(shape);
   if (!axes) return InvalidArgument("an input of shape {} takes no picture", shape.ToString());
-  Shape concrete = shape;
-  if (shape.rank() == 4 && shape[0] < 0) concrete[0] = 1;
-  if (concrete[axes->height] < 0) concrete[axes->height] = picture.height;
-  if (concrete[axes->width] < 0) concrete[axes->width] = picture.width;
-  int channels = 1;
-  if (axes->channels >= 0) {
-    if (concrete[axes->channels] < 0)
-      concrete[axes->channels] = preprocess == Preprocess::kY ? 1 : 3;
-    channels = static_cast<int>(concrete[axes->channels]);
-  }
+  const Shape concrete = ShapeFor(picture, preprocess, *axes, shape);
+  const int64_t channels = axes->channels < 0 ? 1 : concrete[axes->channels];
   if (preprocess == Preprocess::kY && channels != 1)
     return InvalidArgument("--preprocess y: the input has {} channels, expected 1", channels);
   if (preprocess == Preprocess::kImageNet && channels != 3)
     return InvalidArgument("--preprocess imagenet: the input has {} channels, expected 3",
                            channels);
   const int64_t height = concrete[axes->height], width = concrete[axes->width];
-  Picture fitted = WithChannels(picture, channels);
+  Picture fitted = WithChannels(picture, static_cast<int>(channels));
   if (width != picture.width || height != picture.height) {
     if (width < 1 || height < 1 || !concrete.CheckedElements())
       return InvalidArgument("an input of shape {} takes no picture", concrete.ToString());
@@ -123,18 +139,10 @@ Result<Tensor> PictureToTensor(const Picture& picture, Preprocess preprocess, DT
   if (!IsFloat(dtype) && preprocess == Preprocess::kUnit) preprocess = Preprocess::kNone;
   ASSIGN_OR_RETURN(Tensor tensor, Tensor::Create(dtype, concrete));
   const HostView view = tensor.view();
-  size_t from = 0;
-  for (int64_t y = 0; y < height; ++y) {
-    for (int64_t x = 0; x < width; ++x) {
-      for (int64_t c = 0; c < channels; ++c) {
-        const float value = Forward(preprocess, fitted.samples[from++], static_cast<size_t>(c));
-        const int64_t offset = c * Stride(view.strides, axes->channels) +
-                               y * Stride(view.strides, axes->height) +
-                               x * Stride(view.strides, axes->width);
-        view.SetDouble(offset, IsFloat(dtype) ? value : std::round(value));
-      }
-    }
-  }
+  ForEachSample(view, *axes, [&, from = size_t{0}](int64_t offset, size_t channel) mutable {
+    const float value = Forward(preprocess, fitted.samples[from++], channel);
+    view.SetDouble(offset, IsFloat(dtype) ? value : std::round(value));
+  });
   return tensor;
 }
 
@@ -150,17 +158,10 @@ Result<Picture> TensorToPicture(const Tensor& tensor, Preprocess preprocess,
   if (!IsFloat(tensor.dtype())) preprocess = Preprocess::kNone;
   const HostView view = tensor.view();
   picture.samples.reserve(static_cast<size_t>(tensor.elements()));
-  for (int64_t y = 0; y < picture.height; ++y) {
-    for (int64_t x = 0; x < picture.width; ++x) {
-      for (int64_t c = 0; c < picture.channels; ++c) {
-        const double value = view.GetDouble(c * Stride(view.strides, axes->channels) +
-                                            y * Stride(view.strides, axes->height) +
-                                            x * Stride(view.strides, axes->width));
-        picture.samples.push_back(
-            Backward(preprocess, static_cast<float>(value), static_cast<size_t>(c)));
-      }
-    }
-  }
+  ForEachSample(view, *axes, [&](int64_t offset, size_t channel) {
+    picture.samples.push_back(
+        Backward(preprocess, static_cast<float>(view.GetDouble(offset)), channel));
+  });
   if (source && !source->alpha.empty()) {
     picture.alpha = ResizeSamples(source->alpha, 1, source->width, source->height, picture.width,
                                   picture.height);

@@ -42,6 +42,59 @@ void Accumulate(const std::vector<exec::StepProfile>& run, std::vector<exec::Ste
   ++runs;
 }
 
+/// Inferences on tensors of the host, or on those of BoundRuns.
+class Runs {
+ public:
+  Runs(const Job& job, runtime::Session& session)
+      : session_(session), inputs_(job.bound.tensors()) {}
+  /// From now on.
+  Status Bind(const Job& job) {
+    ASSIGN_OR_RETURN(bound_, BoundRuns::Create(job, session_));
+    return OkStatus();
+  }
+  Status Run() { return bound_ ? bound_->Run(session_) : session_.Run(inputs_, &outputs_); }
+  Transfers transfers() const {
+    return bound_ ? Sum(session_.transfers(), bound_->transfers()) : session_.transfers();
+  }
+
+ private:
+  runtime::Session& session_;
+  const runtime::TensorMap inputs_;
+  runtime::TensorMap outputs_;
+  std::optional<BoundRuns> bound_;
+};
+
+Status TimeRuns(const BenchLength& length, Runs& runs, const runtime::Session& session,
+                BenchResult& result) {
+  Progress progress("bench", length.iters);
+  int64_t count = 0;  // of those in the steps' sums
+  const int64_t begin = NowNs();
+  for (bool enough = false; !enough && !result.interrupted;) {
+    const Transfers before = runs.transfers();
+    const int64_t start = NowNs();
+    const Status status = runs.Run();
+    if (status.code() == StatusCode::kCancelled && !result.latencies.empty()) {
+      result.interrupted = true;
+      break;
+    }
+    RETURN_IF_ERROR(status);
+    result.latencies.push_back(MsSince(start));
+    result.transfers = Since(runs.transfers(), before);
+    result.runs_on_fewer += session.lanes() < session.threads() ? 1 : 0;
+    result.host_ms.push_back(static_cast<double>(session.host_ns()) * 1e-6);
+    Accumulate(session.profile(), result.steps, count);
+    result.interrupted = InterruptScope::Interrupted();
+    const double elapsed = MsSince(begin) * 1e-3;
+    enough =
+        length.iters > 0 ? std::ssize(result.latencies) >= length.iters : elapsed >= length.seconds;
+    if (length.iters > 0) progress.Update(std::ssize(result.latencies));
+    if (length.iters == 0) progress.UpdateFraction(elapsed / length.seconds);
+  }
+  for (exec::StepProfile& step : result.steps)
+    step.ms /= static_cast<double>(std::max<int64_t>(1, count));
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<BoundRuns> BoundRuns::Create(const Job& job, runtime::Session& session) {
@@ -88,53 +141,17 @@ Transfers BoundRuns::transfers() const {
 Status Measure(const BenchLength& length, const Job& job, bool bound, runtime::Session& session,
                BenchResult& result) {
   const InterruptScope interrupt([&] { session.Cancel(); });
-  const std::map<std::string, Tensor> inputs = job.bound.tensors();
-  std::map<std::string, Tensor> outputs;
   int64_t start = NowNs();
   RETURN_IF_ERROR(session.Prepare(job.bound.shapes()));
   result.prepare_ms = MsSince(start);
   result.preparation = session.preparation();
+  Runs runs(job, session);
   start = NowNs();
-  RETURN_IF_ERROR(session.Run(inputs, &outputs));
+  RETURN_IF_ERROR(runs.Run());
   result.first_ms = MsSince(start);
-  std::optional<BoundRuns> on_device;
-  if (bound) {
-    ASSIGN_OR_RETURN(on_device, BoundRuns::Create(job, session));
-  }
-  const auto run = [&] {
-    return on_device ? on_device->Run(session) : session.Run(inputs, &outputs);
-  };
-  const auto transfers = [&] {
-    return on_device ? Sum(session.transfers(), on_device->transfers()) : session.transfers();
-  };
-  Progress progress("bench", length.iters);
-  for (int i = 0; i < length.warmup; ++i) RETURN_IF_ERROR(run());
-  int64_t runs = 0;
-  const int64_t begin = NowNs();
-  while (true) {
-    const Transfers before = transfers();
-    start = NowNs();
-    const Status status = run();
-    if (status.code() == StatusCode::kCancelled && !result.latencies.empty()) {
-      result.interrupted = true;
-      break;
-    }
-    RETURN_IF_ERROR(status);
-    result.latencies.push_back(MsSince(start));
-    result.transfers = Since(transfers(), before);
-    result.runs_on_fewer += session.lanes() < session.threads() ? 1 : 0;
-    result.host_ms.push_back(static_cast<double>(session.host_ns()) * 1e-6);
-    Accumulate(session.profile(), result.steps, runs);
-    if (InterruptScope::Interrupted()) result.interrupted = true;
-    const double elapsed = MsSince(begin) * 1e-3;
-    const bool enough =
-        length.iters > 0 ? std::ssize(result.latencies) >= length.iters : elapsed >= length.seconds;
-    if (enough || result.interrupted) break;
-    if (length.iters > 0) progress.Update(std::ssize(result.latencies));
-    if (length.iters == 0) progress.UpdateFraction(elapsed / length.seconds);
-  }
-  for (exec::StepProfile& step : result.steps)
-    step.ms /= static_cast<double>(std::max<int64_t>(1, runs));
+  if (bound) RETURN_IF_ERROR(runs.Bind(job));
+  for (int i = 0; i < length.warmup; ++i) RETURN_IF_ERROR(runs.Run());
+  RETURN_IF_ERROR(TimeRuns(length, runs, session, result));
   result.memory = session.memory();
   return OkStatus();
 }

@@ -65,31 +65,29 @@ Result<std::shared_ptr<const runtime::Model>> LoadModel(const std::string& path,
   return model;
 }
 
-Result<Job> MakeJob(const JobOptions& options) {
-  Job job;
-  int64_t start = NowNs();
-  ASSIGN_OR_RETURN(job.session, MakeSessionOptions(options.common, job.warnings));
-  if (job.session.accelerator() != nullptr) job.device_ms = MsSince(start);
+namespace {
+
+/// The names in NAME=FILE: of an initialiser that is an input too, it is overridden.
+std::vector<std::string> NamedIn(const std::vector<std::string>& inputs) {
+  std::vector<std::string> names;
+  for (const std::string& input : inputs)
+    if (const size_t end = input.find('='); end != std::string::npos)
+      names.push_back(input.substr(0, end));
+  return names;
+}
+
+/// The job's model, and the accelerator that it names where the options leave that open.
+Status LoadModelOf(const JobOptions& options, Job& job) {
   double named_ms = 0;  // opening what a package names, while it is loaded
-  ASSIGN_OR_RETURN(const Preprocess preprocess, ParsePreprocess(options.preprocess));
-  ASSIGN_OR_RETURN(auto shapes, ParseShapes(options.common.shapes));
-  job.threads = ResolveThreads(options.common.threads);
-  start = NowNs();
-  // What a package was made for decides on the device, where nobody else does.
   const auto find = [&](const runtime::PackageInfo& info) {
     const int64_t begin = NowNs();
     job.session.accelerators = {AcceleratorOf(info, options.common)};
     named_ms = MsSince(begin);
     return job.session.accelerator();
   };
-  // Naming an initialiser that is an input too overrides it.
-  std::vector<std::string> named;
-  for (const std::string& input : options.inputs) {
-    if (const size_t end = input.find('='); end != std::string::npos)
-      named.push_back(input.substr(0, end));
-  }
+  const int64_t start = NowNs();
   ASSIGN_OR_RETURN(job.model, LoadModel(options.model, {.strict = options.strict,
-                                                        .overridden = std::move(named),
+                                                        .overridden = NamedIn(options.inputs),
                                                         .outputs = options.asked,
                                                         .accelerators = job.session.beside_cpu(),
                                                         .find_accelerator = find,
@@ -97,13 +95,31 @@ Result<Job> MakeJob(const JobOptions& options) {
                                                         .binary_lenient = options.binary_lenient}));
   job.load_ms = MsSince(start) - named_ms;
   job.device_ms += named_ms;
+  return OkStatus();
+}
+
+void AddModelWarnings(const std::string& path, Job& job) {
   job.warnings.insert(job.warnings.end(), job.model->warnings().begin(),
                       job.model->warnings().end());
   const runtime::Package* const package = job.model->package();
   if (package != nullptr && job.model->plans() != nullptr && package->info().threads != job.threads)
     job.warnings.push_back(
         fmt::format("{}: the package was tuned for {} threads, {} are used; plans are made anew",
-                    options.model, package->info().threads, job.threads));
+                    path, package->info().threads, job.threads));
+}
+
+}  // namespace
+
+Result<Job> MakeJob(const JobOptions& options) {
+  Job job;
+  const int64_t start = NowNs();
+  ASSIGN_OR_RETURN(job.session, MakeSessionOptions(options.common, job.warnings));
+  if (job.session.accelerator() != nullptr) job.device_ms = MsSince(start);
+  ASSIGN_OR_RETURN(const Preprocess preprocess, ParsePreprocess(options.preprocess));
+  ASSIGN_OR_RETURN(auto shapes, ParseShapes(options.common.shapes));
+  job.threads = ResolveThreads(options.common.threads);
+  RETURN_IF_ERROR(LoadModelOf(options, job));
+  AddModelWarnings(options.model, job);
   ASSIGN_OR_RETURN(const auto arguments, MatchInputs(job.model->graph(), options.inputs));
   const auto complete = [&](std::map<std::string, Shape> given) {
     return runtime::DefaultShapes(*job.model, given, &job.warnings);

@@ -37,7 +37,10 @@ void AddWide(CLI::App& app) {
       ->envname("FETTLE_WIDE");
 }
 
-void AddCommonOptions(CLI::App& app, CommonOptions& options) {
+namespace {
+
+/// Where and how exactly kernels run.
+void AddDeviceOptions(CLI::App& app, CommonOptions& options) {
   app.add_option("--device", options.device, kernels::DeviceChoices())
       ->envname("FETTLE_DEVICE")
       ->check(CheckDevice);
@@ -67,6 +70,12 @@ void AddCommonOptions(CLI::App& app, CommonOptions& options) {
                  "of the CPU's kernels: flush numbers nearer to 0 than 1.2e-38, or keep: IEEE 754")
       ->envname("FETTLE_SUBNORMALS")
       ->check(OneOf({"flush", "keep"}));
+}
+
+}  // namespace
+
+void AddCommonOptions(CLI::App& app, CommonOptions& options) {
+  AddDeviceOptions(app, options);
   app.add_option("--shape", options.shapes, "NAME=1x3x224x224, repeatable")
       ->envname("FETTLE_SHAPE")
       ->check(CheckShape)

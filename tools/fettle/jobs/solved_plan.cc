@@ -51,75 +51,115 @@ void ListInFloats(const ir::Graph& graph, Solved& solved) {
   }
 }
 
-Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
-                    const runtime::Session& session, tuner::Store& store,
-                    planner::PlanSource& in_use, Solved& solved) {
-  const planner::Limits& limits = session.limits();
-  ASSIGN_OR_RETURN(const exec::Plan first, planner::MakePlan(graph, session.devices(), limits));
-  const bool cold = tuner::ConstantsAreCold(first, GetCpuInfo());
-  ASSIGN_OR_RETURN(const tuner::Level level, tuner::LevelFromName(options.level));
-  tuner::SlotCosts alone(session.devices(), store,
-                         tuner::SlotOptionsOf(level, limits.precision != planner::Precision::kHigh),
-                         cold);
-  alone.learned().AssumeEfficiency(tuner::EfficiencyOf(level));
-  // Kernels of an accelerator are built to say what they work in.
-  const bool counts_bytes =
-      session.devices().beside_cpu().empty() || options.bounds.memory_limit_mb > 0;
-  tuner::CalibratedCosts costs(alone, session.devices(), store, counts_bytes);
-  ASSIGN_OR_RETURN(const planner::Catalogue catalogue,
-                   planner::ListCatalogue(graph, session.devices(), limits));
+/// One segment, from what is known of it to what was decided.
+struct Segment {
+  const ir::Graph& graph;
+  const runtime::Session& session;
+  planner::Catalogue catalogue;
+  planner::Extracted extracted;
+  solver::Solution solution;
+  planner::Decision decision;
+};
+
+/// The problem of the segment; of one layout, where --solver asks for that.
+Status Extract(const PlanOptions& options, tuner::Level level, planner::CostSource& costs,
+               Segment& segment) {
+  const planner::Limits& limits = segment.session.limits();
+  const DeviceSet& devices = segment.session.devices();
+  ASSIGN_OR_RETURN(segment.catalogue, planner::ListCatalogue(segment.graph, devices, limits));
   ASSIGN_OR_RETURN(const planner::Decision preferred,
-                   planner::PreferredDecision(graph, session.devices(), limits));
+                   planner::PreferredDecision(segment.graph, devices, limits));
   const auto extract = [&] {
-    return planner::Extract(graph, catalogue, costs, limits.threads, tuner::AssumptionsOf(level),
-                            ToBounds(options.bounds), &preferred);
+    return planner::Extract(segment.graph, segment.catalogue, costs, limits.threads,
+                            tuner::AssumptionsOf(level), ToBounds(options.bounds), &preferred);
   };
   // What is known of some entries bounds others, so all are asked for first.
   RETURN_IF_ERROR(extract().status());
-  ASSIGN_OR_RETURN(planner::Extracted extracted, extract());
-  const bool one_layout = options.solver.starts_with("single:");
-  solver::Options solve{
-      .method = options.solver, .seconds = options.seconds, .seed = options.job.common.seed};
-  if (one_layout) {
-    RETURN_IF_ERROR(planner::RestrictToLayout(options.solver.substr(7), extracted));
-    solve.method = "auto";
-  }
+  ASSIGN_OR_RETURN(segment.extracted, extract());
+  if (!options.IsOfOneLayout()) return OkStatus();
+  return planner::RestrictToLayout(options.solver.substr(7), segment.extracted);
+}
+
+Status Solve(const PlanOptions& options, Segment& segment, Solved& solved) {
+  const bool one_layout = options.IsOfOneLayout();
+  const solver::Options solve{.method = one_layout ? "auto" : options.solver,
+                              .seconds = options.seconds,
+                              .seed = options.job.common.seed};
   const int64_t start = NowNs();
-  ASSIGN_OR_RETURN(const solver::Solution solution,
-                   solver::Solve(extracted.problem, solve, &solved.report));
+  ASSIGN_OR_RETURN(segment.solution,
+                   solver::Solve(segment.extracted.problem, solve, &solved.report));
   solved.solve_seconds += static_cast<double>(NowNs() - start) * 1e-9;
-  solved.cost_us += solution.cost;
-  solved.bound_us += one_layout ? 0 : solution.bound;  // other layouts may cost less
-  for (const planner::Instance& instance : catalogue.instances)
-    solved.before += std::ssize(catalogue.kinds[static_cast<size_t>(instance.kind)].entries);
+  solved.cost_us += segment.solution.cost;
+  solved.bound_us += one_layout ? 0 : segment.solution.bound;  // other layouts may cost less
+  for (const planner::Instance& instance : segment.catalogue.instances)
+    solved.before +=
+        std::ssize(segment.catalogue.kinds[static_cast<size_t>(instance.kind)].entries);
   solved.after += solved.report.choices_after;
-  for (planner::Explained& group : planner::Explain(graph, catalogue, extracted, solution, costs)) {
+  segment.decision = planner::ToDecision(segment.graph, segment.catalogue, segment.extracted,
+                                         segment.solution, segment.session.limits().threads);
+  return OkStatus();
+}
+
+/// Groups, conversions and steps of the plan, with what each costs.
+void ListChoices(Segment& segment, planner::CostSource& costs, Solved& solved) {
+  const ir::Graph& graph = segment.graph;
+  for (planner::Explained& group :
+       planner::Explain(graph, segment.catalogue, segment.extracted, segment.solution, costs)) {
     solved.unmeasured += group.measured ? 0 : 1;
     solved.alone_us += group.alone_us;
     solved.groups.push_back(std::move(group));
   }
-  const planner::Decision decision =
-      planner::ToDecision(graph, catalogue, extracted, solution, limits.threads);
-  for (const planner::ConversionDecision& conversion : decision.conversions) {
+  for (const planner::ConversionDecision& conversion : segment.decision.conversions) {
     const ir::Value& value = graph.value(conversion.value);
-    const double alone =
-        costs.Conversion(*value.shape, value.dtype, conversion.from, conversion.to, limits.threads)
-            .alone_us;
+    const double alone = costs
+                             .Conversion(*value.shape, value.dtype, conversion.from, conversion.to,
+                                         segment.session.limits().threads)
+                             .alone_us;
     solved.alone_us += alone;
     solved.conversions.push_back(ConversionJson(graph, conversion));
     solved.conversions.back()["alone_ms"] = alone * 1e-3;
   }
+  for (exec::StepProfile& step : StepsOf(graph, segment.decision))
+    solved.steps.push_back(std::move(step));
+  std::ranges::move(segment.extracted.warnings, std::back_inserter(solved.warnings));
+}
+
+/// How far the plan in use is another one.
+Status CompareWithUse(const Segment& segment, planner::PlanSource& in_use, Solved& solved) {
+  const DeviceSet& devices = segment.session.devices();
+  const planner::Limits& limits = segment.session.limits();
   ASSIGN_OR_RETURN(const exec::Plan shown,
-                   planner::Apply(graph, decision, session.devices(), limits.threads));
-  ASSIGN_OR_RETURN(const exec::Plan used, in_use.PlanFor(graph, session.devices(), limits));
-  CountDiffering(shown, used, session.devices(), solved.in_use);
+                   planner::Apply(segment.graph, segment.decision, devices, limits.threads));
+  ASSIGN_OR_RETURN(const exec::Plan used, in_use.PlanFor(segment.graph, devices, limits));
+  CountDiffering(shown, used, devices, solved.in_use);
+  return OkStatus();
+}
+
+Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
+                    const runtime::Session& session, tuner::Store& store,
+                    planner::PlanSource& in_use, Solved& solved) {
+  const planner::Limits& limits = session.limits();
+  const DeviceSet& devices = session.devices();
+  ASSIGN_OR_RETURN(const exec::Plan first, planner::MakePlan(graph, devices, limits));
+  ASSIGN_OR_RETURN(const tuner::Level level, tuner::LevelFromName(options.level));
+  tuner::SlotCosts alone(devices, store,
+                         tuner::SlotOptionsOf(level, limits.precision != planner::Precision::kHigh),
+                         tuner::ConstantsAreCold(first, GetCpuInfo()));
+  alone.learned().AssumeEfficiency(tuner::EfficiencyOf(level));
+  // Kernels of an accelerator are built to say what they work in.
+  const bool counts_bytes = devices.beside_cpu().empty() || options.bounds.memory_limit_mb > 0;
+  tuner::CalibratedCosts costs(alone, devices, store, counts_bytes);
+  Segment segment{.graph = graph, .session = session};
+  RETURN_IF_ERROR(Extract(options, level, costs, segment));
+  RETURN_IF_ERROR(Solve(options, segment, solved));
+  ListChoices(segment, costs, solved);
+  RETURN_IF_ERROR(CompareWithUse(segment, in_use, solved));
+  const solver::Problem& problem = segment.extracted.problem;
   if (counts_bytes) {
-    for (int64_t bytes : solver::LiveBytes(extracted.problem, solution))
+    for (int64_t bytes : solver::LiveBytes(problem, segment.solution))
       solved.held_bytes = std::max(solved.held_bytes, bytes);
   }
-  for (exec::StepProfile& step : StepsOf(graph, decision)) solved.steps.push_back(std::move(step));
-  std::ranges::move(extracted.warnings, std::back_inserter(solved.warnings));
-  Append(extracted.problem, solved.problem);
+  Append(problem, solved.problem);
   if (options.explain) {
     ListOnBits(graph, solved);
     ListInFloats(graph, solved);

@@ -21,6 +21,9 @@ struct PlanOptions {
   PlanBounds bounds;
   bool explain = false;
   SortOrder sort = SortOrder::kOwn;
+
+  /// "single:NHWC": the best plan whose tensors all lie so.
+  bool IsOfOneLayout() const { return solver.starts_with("single:"); }
 };
 
 /// All segments of one model, solved.

@@ -51,6 +51,30 @@ std::string FirstLine(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
+/// Runs what the search asks for, until it asks no more or the user has had enough.
+void RunSearch(UserKernelRunner& runner, int64_t evals, const tuner::SearchSpace& space,
+               DeviceOutcome& outcome) {
+  Progress progress("tuning", evals);
+  const InterruptScope interrupt([] {});
+  while (!InterruptScope::Interrupted()) {
+    const std::optional<tuner::Point> point = outcome.search->Ask();
+    if (!point) break;
+    bool is_wrong = false;
+    const auto times = runner.Run(space, *point, &is_wrong);
+    if (times.ok()) {
+      outcome.search->Tell(times->ms);
+    } else {
+      std::string reason = FirstLine(times.status().message());
+      outcome.search->Tell(std::nullopt,
+                           is_wrong ? tuner::Row::Status::kWrong : tuner::Row::Status::kFailed,
+                           reason);
+      outcome.rejected.push_back({*point, is_wrong, std::move(reason)});
+    }
+    progress.Update(static_cast<int64_t>(outcome.search->search().history().size()));
+  }
+  outcome.interrupted = InterruptScope::Interrupted();
+}
+
 Result<DeviceOutcome> SearchOnDevice(const TuneKernelOptions& options,
                                      const tuner::SearchSpace& space) {
   ASSIGN_OR_RETURN(UserKernel kernel, ReadUserKernel(options.spec, space.parameters()));
@@ -70,25 +94,7 @@ Result<DeviceOutcome> SearchOnDevice(const TuneKernelOptions& options,
       tuner::RememberedSearch search,
       tuner::RememberedSearch::Create(space, settings, StoreFor(options.common), std::move(key)));
   outcome.search = std::make_unique<tuner::RememberedSearch>(std::move(search));
-  Progress progress("tuning", options.evals);
-  const InterruptScope interrupt([] {});
-  while (!InterruptScope::Interrupted()) {
-    const std::optional<tuner::Point> point = outcome.search->Ask();
-    if (!point) break;
-    bool is_wrong = false;
-    const auto times = runner->Run(space, *point, &is_wrong);
-    if (times.ok()) {
-      outcome.search->Tell(times->ms);
-    } else {
-      std::string reason = FirstLine(times.status().message());
-      outcome.search->Tell(std::nullopt,
-                           is_wrong ? tuner::Row::Status::kWrong : tuner::Row::Status::kFailed,
-                           reason);
-      outcome.rejected.push_back({*point, is_wrong, std::move(reason)});
-    }
-    progress.Update(static_cast<int64_t>(outcome.search->search().history().size()));
-  }
-  outcome.interrupted = InterruptScope::Interrupted();
+  RunSearch(*runner, options.evals, space, outcome);
   for (const tuner::Evaluation& evaluation : outcome.search->search().history().evaluations())
     if (evaluation.point == outcome.start) outcome.start_ms = evaluation.ms;
   return outcome;

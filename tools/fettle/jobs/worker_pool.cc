@@ -114,46 +114,55 @@ std::optional<std::string> ReadAnswer(const Worker& worker) {
   return text;
 }
 
+/// False where the child is not there to take it.
+bool Give(Worker& worker, size_t item) {
+  worker.item = item;
+  worker.started_ns = NowNs();
+  const uint64_t number = item;
+  worker.busy = worker.pid > 0 && WriteAll(worker.to_child, &number, sizeof(number));
+  return worker.busy;
+}
+
+/// What became of a busy worker's item; nothing while it works. `is_heard`: its pipe has something,
+/// or was closed.
+std::optional<std::string> TakeResult(const WorkerPool& pool, Worker& worker, bool is_heard) {
+  if (is_heard) {
+    worker.busy = false;
+    std::optional<std::string> answer = ReadAnswer(worker);
+    return answer ? answer : pool.crashed(Stop(worker, false));
+  }
+  if (static_cast<double>(NowNs() - worker.started_ns) * 1e-9 <= pool.limit_seconds)
+    return std::nullopt;
+  Stop(worker, true);
+  return pool.crashed(fmt::format("took over {:.0f} s", pool.limit_seconds));
+}
+
 }  // namespace
 
 void WorkerPool::Run(size_t count) const {
   signal(SIGPIPE, SIG_IGN);
   std::vector<Worker> all(static_cast<size_t>(std::max(1, workers)));
   size_t next = 0, finished = 0;
-  const auto finish = [&](Worker& worker, const std::string& text) {
-    worker.busy = false;
+  const auto finish = [&](size_t item, const std::string& text) {
     ++finished;
-    done(worker.item, text);
+    done(item, text);
   };
   while (finished < count && !stop()) {
     std::vector<pollfd> wait;
     for (Worker& worker : all) {
       if (!worker.busy && next < count) {
         if (worker.pid <= 0) worker = Start(*this, all);
-        worker.item = next++;
-        worker.started_ns = NowNs();
-        worker.busy = true;
-        const uint64_t item = worker.item;
-        if (worker.pid <= 0 || !WriteAll(worker.to_child, &item, sizeof(item)))
-          finish(worker, crashed(Stop(worker, true)));
+        const size_t item = next++;
+        if (!Give(worker, item)) finish(item, crashed(Stop(worker, true)));
       }
       wait.push_back({worker.busy ? worker.from_child : -1, POLLIN, 0});
     }
     poll(wait.data(), wait.size(), 200);
     for (size_t i = 0; i < all.size(); ++i) {
-      Worker& worker = all[i];
-      if (!worker.busy) continue;
-      const size_t item = worker.item;
-      if ((wait[i].revents & (POLLIN | POLLHUP)) != 0) {
-        const std::optional<std::string> answer = ReadAnswer(worker);
-        const std::string text = answer ? *answer : crashed(Stop(worker, false));
-        worker.item = item;
-        finish(worker, text);
-      } else if (static_cast<double>(NowNs() - worker.started_ns) * 1e-9 > limit_seconds) {
-        Stop(worker, true);
-        worker.item = item;
-        finish(worker, crashed(fmt::format("took over {:.0f} s", limit_seconds)));
-      }
+      if (!all[i].busy) continue;
+      const size_t item = all[i].item;
+      const bool is_heard = (wait[i].revents & (POLLIN | POLLHUP)) != 0;
+      if (const auto text = TakeResult(*this, all[i], is_heard)) finish(item, *text);
     }
   }
   for (Worker& worker : all)

@@ -143,7 +143,13 @@ std::string SettingText(const planner::Explained& group) {
              4);
 }
 
-std::vector<Table::Column> ExplainedColumns(bool with_limits) {
+/// What a measured group takes beyond its limit is known.
+bool KnowsLoss(const planner::Explained& group, const tuner::Limit& limit) {
+  return group.measured && limit.us > 0 && group.us > 0;
+}
+
+/// `with_losses`: of at least one group it is known.
+std::vector<Table::Column> ExplainedColumns(bool with_limits, bool with_losses) {
   constexpr auto kRight = Table::Align::kRight;
   std::vector<Table::Column> columns = {{.title = "node", .least = 19},
                                         {.title = "op", .leaves = 6},
@@ -156,11 +162,11 @@ std::vector<Table::Column> ExplainedColumns(bool with_limits) {
                                         {.title = "choices", .align = kRight, .leaves = 2},
                                         {.title = "runner-up", .leaves = 11, .least = 12},
                                         {.title = "us", .align = kRight, .leaves = 10}};
-  if (with_limits) {
+  if (with_losses) {
     columns.push_back({.title = "lost us", .align = kRight, .leaves = 12});
     columns.push_back({.title = "of best", .align = kRight, .leaves = 8});
-    columns.push_back({.title = "bound by", .leaves = 7});
   }
+  if (with_limits) columns.push_back({.title = "bound by", .leaves = 7});
   return columns;
 }
 
@@ -169,7 +175,9 @@ std::vector<Table::Column> ExplainedColumns(bool with_limits) {
 std::string ExplainedText(const std::vector<planner::Explained>& groups,
                           const std::vector<tuner::Limit>& limits, SortOrder sort) {
   const bool with_limits = !limits.empty();
-  Table table(ExplainedColumns(with_limits));
+  bool with_losses = false;
+  for (size_t i = 0; i < limits.size(); ++i) with_losses |= KnowsLoss(groups[i], limits[i]);
+  Table table(ExplainedColumns(with_limits, with_losses));
   // "~": a bound that nobody has measured.
   const auto us = [](double value, bool measured) {
     return fmt::format("{}{:.1f}", measured ? "" : "~", value);
@@ -193,11 +201,13 @@ std::string ExplainedText(const std::vector<planner::Explained>& groups,
         fmt::format("{}", group.choices),
         other ? group.runner_up : "-",
         other ? us(group.runner_up_us, group.runner_up_measured) : ""};
-    if (with_limits) {
+    if (with_losses) {
       const double limit = limits[at].us;
-      const bool known = group.measured && limit > 0 && group.us > 0;
+      const bool known = KnowsLoss(group, limits[at]);
       cells.push_back(known ? fmt::format("{:.1f}", group.us - limit) : "");
       cells.push_back(known ? fmt::format("{:.1f} %", 100 * limit / group.us) : "");
+    }
+    if (with_limits) {
       cells.push_back(limits[at].by);
       settings += SettingText(group);
     }

@@ -9,17 +9,35 @@
 namespace fettle::tools {
 namespace {
 
-Json RowJson(const ProductRow& row, const GemmOptions& options, double gflops, double factor) {
-  Json json = {{"name", row.name},
-               {"kernel", row.kernel},
-               {"dtype", options.dtype},
-               {"b", row.constant_b ? "constant" : "given"}};
+double GflopsOf(const GemmOptions& options, const ProductRow& row) {
+  const runtime::ProductProblem& p = options.problem;
+  return row.ms > 0 ? 2e-6 * static_cast<double>(p.m) * static_cast<double>(p.n) *
+                          static_cast<double>(p.k) * static_cast<double>(p.batch) / row.ms
+                    : 0;
+}
+
+/// Of each row, how much faster it is than the one before that has a time; 1 where there is none.
+std::vector<double> FactorsOf(const std::vector<ProductRow>& rows) {
+  std::vector<double> factors;
+  double before = 0;
+  for (const ProductRow& row : rows) {
+    factors.push_back(before > 0 && row.ms > 0 ? before / row.ms : 1);
+    if (row.ms > 0) before = row.ms;
+  }
+  return factors;
+}
+
+std::string_view KindOfB(const ProductRow& row) { return row.constant_b ? "constant" : "given"; }
+
+Json RowJson(const GemmOptions& options, const ProductRow& row, double factor) {
+  Json json = {
+      {"name", row.name}, {"kernel", row.kernel}, {"dtype", options.dtype}, {"b", KindOfB(row)}};
   if (!row.refused.empty()) json["refused"] = row.refused;
   if (row.ms <= 0) return json;
   json["params"] = row.params;
   json["ms"] = row.ms;
   json["runs"] = row.runs;
-  json["gflops"] = gflops;
+  json["gflops"] = GflopsOf(options, row);
   json["factor"] = factor;
   json["peak"] = row.peak.empty() ? Json() : Json(row.peak);
   json["share_of_peak"] = row.share_of_peak > 0 ? Json(row.share_of_peak) : Json();
@@ -29,8 +47,7 @@ Json RowJson(const ProductRow& row, const GemmOptions& options, double gflops, d
 }
 
 std::string ShareOf(const ProductRow& row) {
-  if (row.share_of_peak <= 0) return {};
-  return fmt::format("{:.1f} % {}", 100 * row.share_of_peak, row.peak);
+  return row.share_of_peak > 0 ? fmt::format("{:.1f} %", 100 * row.share_of_peak) : "";
 }
 
 /// The least of all lines.
@@ -39,6 +56,59 @@ std::string_view UsedPrecision(const std::vector<ProductRow>& rows) {
   for (const ProductRow& row : rows)
     if (row.precision == "low" || used == "high") used = row.precision;
   return used;
+}
+
+Json DocumentOf(const GemmJob& job, const std::vector<ProductRow>& rows,
+                const std::vector<double>& factors, const std::vector<std::string>& warnings) {
+  const runtime::ProductProblem& p = job.options.problem;
+  const Device* const accelerator = job.accelerator.get();
+  Json json = Json::array();
+  for (size_t i = 0; i < rows.size(); ++i)
+    json.push_back(RowJson(job.options, rows[i], factors[i]));
+  return {{"m", p.m},
+          {"n", p.n},
+          {"k", p.k},
+          {"batch", p.batch},
+          {"trans_a", p.trans_a},
+          {"trans_b", p.trans_b},
+          {"alpha", p.alpha},
+          {"beta", p.beta},
+          {"rows", json},
+          {"device", tools::DeviceJson(job.threads, accelerator)},
+          {"precision", PrecisionJson(job.options.common, accelerator, UsedPrecision(rows))},
+          {"warnings", warnings}};
+}
+
+std::string ProductText(const GemmOptions& options) {
+  const runtime::ProductProblem& p = options.problem;
+  return fmt::format("C [{}, {}] = {} * A{} [{}, {}] * B{} + {} * C, {} of {}", p.m, p.n, p.alpha,
+                     p.trans_a ? " transposed" : "", p.m, p.k, p.trans_b ? " transposed" : "",
+                     p.beta, p.batch, options.dtype);
+}
+
+std::string TableOf(const GemmOptions& options, const std::vector<ProductRow>& rows,
+                    const std::vector<double>& factors) {
+  constexpr auto kRight = Table::Align::kRight;
+  Table table({{.title = "name", .least = 22},
+               {.title = "kernel", .leaves = 5, .least = 18},
+               {.title = "B", .leaves = 3},
+               {"ms", kRight},
+               {"GFLOP/s", kRight},
+               {"factor", kRight},
+               {.title = "of peak", .align = kRight, .leaves = 4},
+               {.title = "bound by", .leaves = 2},
+               {.title = "parameters", .leaves = 1}});
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const ProductRow& row = rows[i];
+    std::vector<std::string> cells = {row.name, row.kernel, std::string(KindOfB(row))};
+    if (row.ms > 0)
+      cells.insert(cells.end(),
+                   {fmt::format("{:.3f}", row.ms), fmt::format("{:.1f}", GflopsOf(options, row)),
+                    fmt::format("{:.2f}x", factors[i]), ShareOf(row),
+                    row.share_of_peak > 0 ? row.peak : "", row.params});
+    table.Row(std::move(cells));
+  }
+  return table.ToString();
 }
 
 }  // namespace
@@ -57,62 +127,20 @@ std::string RemarksOn(const std::vector<ProductRow>& rows) {
 
 void PrintProducts(const GemmJob& job, const std::vector<ProductRow>& rows,
                    const std::vector<std::string>& warnings) {
-  const GemmOptions& options = job.options;
-  const runtime::ProductProblem& p = options.problem;
-  const double gflop = 2e-6 * static_cast<double>(p.m) * static_cast<double>(p.n) *
-                       static_cast<double>(p.k) * static_cast<double>(p.batch);
-  constexpr auto kRight = Table::Align::kRight;
-  Table table({{"name"},
-               {"kernel"},
-               {"B"},
-               {"ms", kRight},
-               {"GFLOP/s", kRight},
-               {"factor", kRight},
-               {"of peak", kRight},
-               {.title = "parameters", .leaves = 1}});
-  Json json = Json::array();
-  double before = 0;
-  for (const ProductRow& row : rows) {
-    const std::string b = row.constant_b ? "constant" : "given";
-    const double gflops = row.ms > 0 ? gflop / row.ms : 0;
-    const double factor = before > 0 && row.ms > 0 ? before / row.ms : 1;
-    if (row.ms > 0) before = row.ms;
-    json.push_back(RowJson(row, options, gflops, factor));
-    if (row.ms <= 0) {
-      table.Row({row.name, row.kernel, b});
-      continue;
-    }
-    table.Row({row.name, row.kernel, b, fmt::format("{:.3f}", row.ms),
-               fmt::format("{:.1f}", gflops), fmt::format("{:.2f}x", factor), ShareOf(row),
-               row.params});
-  }
-  const Device* const accelerator = job.accelerator.get();
-  if (options.common.json) {
-    PrintJson({{"m", p.m},
-               {"n", p.n},
-               {"k", p.k},
-               {"batch", p.batch},
-               {"trans_a", p.trans_a},
-               {"trans_b", p.trans_b},
-               {"alpha", p.alpha},
-               {"beta", p.beta},
-               {"rows", json},
-               {"device", DeviceJson(job.threads, accelerator)},
-               {"precision", PrecisionJson(options.common, accelerator, UsedPrecision(rows))},
-               {"warnings", warnings}});
+  const std::vector<double> factors = FactorsOf(rows);
+  if (job.options.common.json) {
+    PrintJson(DocumentOf(job, rows, factors, warnings));
     return;
   }
-  const std::string product =
-      fmt::format("C [{}, {}] = {} * A{} [{}, {}] * B{} + {} * C, {} of {}", p.m, p.n, p.alpha,
-                  p.trans_a ? " transposed" : "", p.m, p.k, p.trans_b ? " transposed" : "", p.beta,
-                  p.batch, options.dtype);
-  fmt::print("{}\n\n{}\n{}", Fit(product), table.ToString(), RemarksOn(rows));
+  const Device* const accelerator = job.accelerator.get();
+  fmt::print("{}\n\n{}\n{}", Fit(ProductText(job.options)), TableOf(job.options, rows, factors),
+             RemarksOn(rows));
   fmt::print("{}\n", Fit("B constant: packed once before, as a network's weights are; given: as it "
                          "is, anew each time"));
   PrintParts({"factor: over the line before",
               "of peak: of what bounds the kernel's arithmetic (fettle peak)",
               DeviceLine(job.threads, accelerator),
-              PrecisionLine(options.common, accelerator, UsedPrecision(rows))});
+              PrecisionLine(job.options.common, accelerator, UsedPrecision(rows))});
 }
 
 }  // namespace fettle::tools

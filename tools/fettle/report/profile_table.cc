@@ -21,6 +21,42 @@ std::string Share(double part, double whole) {
 
 std::string Rate(double value) { return value > 0 ? fmt::format("{:.1f}", value) : ""; }
 
+/// Steps of one operator by one kernel.
+struct Sum {
+  exec::StepProfile step;
+  int64_t calls = 0, first = 0;  // the place of the first of them
+};
+
+/// Slowest first.
+std::vector<Sum> SumsOf(std::span<const exec::StepProfile> steps) {
+  std::map<std::pair<std::string, std::string>, Sum> sums;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const exec::StepProfile& step = steps[i];
+    Sum& sum = sums[{step.op, step.kernel}];
+    sum.step.op = step.op;
+    sum.step.kernel = step.kernel;
+    sum.step.ms += step.ms;
+    sum.step.macs += step.macs;
+    sum.step.bytes += step.bytes;
+    if (sum.calls++ == 0) sum.first = static_cast<int64_t>(i);
+  }
+  std::vector<Sum> sorted;
+  for (auto& [key, sum] : sums) sorted.push_back(std::move(sum));
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Sum& a, const Sum& b) { return a.step.ms > b.step.ms; });
+  return sorted;
+}
+
+/// Takes all but the first `rows` out and adds them up.
+Sum TakeOthers(std::vector<Sum>& sums, size_t rows) {
+  Sum others;
+  for (; sums.size() > rows; sums.pop_back()) {
+    others.step.ms += sums.back().step.ms;
+    others.calls += sums.back().calls;
+  }
+  return others;
+}
+
 }  // namespace
 
 double StepGflops(const exec::StepProfile& step) {
@@ -33,28 +69,14 @@ double StepGbps(const exec::StepProfile& step) {
 
 std::string SummariseProfile(std::span<const exec::StepProfile> steps, size_t rows,
                              SortOrder sort) {
-  struct Sum {
-    exec::StepProfile step;
-    int64_t calls = 0, first = 0;
-  };
-  std::map<std::pair<std::string, std::string>, Sum> sums;
-  int64_t step_count = 0;
   double total = 0;
-  for (const exec::StepProfile& step : steps) {
-    Sum& sum = sums[{step.op, step.kernel}];
-    sum.step.op = step.op;
-    sum.step.kernel = step.kernel;
-    sum.step.ms += step.ms;
-    sum.step.macs += step.macs;
-    sum.step.bytes += step.bytes;
-    if (sum.calls++ == 0) sum.first = step_count;
-    ++step_count;
-    total += step.ms;
+  for (const exec::StepProfile& step : steps) total += step.ms;
+  std::vector<Sum> sums = SumsOf(steps);
+  const Sum others = TakeOthers(sums, rows);
+  if (sort == SortOrder::kOrder) {
+    std::ranges::stable_sort(sums, {}, &Sum::first);
+    sort = SortOrder::kOwn;
   }
-  std::vector<Sum> sorted;
-  for (const auto& [key, sum] : sums) sorted.push_back(sum);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const Sum& a, const Sum& b) { return a.step.ms > b.step.ms; });
   constexpr auto kRight = Table::Align::kRight;
   Table table({{"operator"},
                {"kernel"},
@@ -63,28 +85,17 @@ std::string SummariseProfile(std::span<const exec::StepProfile> steps, size_t ro
                {"share", kRight},
                {.title = "GFLOP/s", .align = kRight, .leaves = 2},
                {.title = "GB/s", .align = kRight, .leaves = 1}});
-  double rest = 0;
-  int64_t rest_calls = 0;
-  for (size_t i = rows; i < sorted.size(); ++i) {
-    rest += sorted[i].step.ms;
-    rest_calls += sorted[i].calls;
-  }
-  sorted.resize(std::min(rows, sorted.size()));
-  if (sort == SortOrder::kOrder)
-    std::stable_sort(sorted.begin(), sorted.end(),
-                     [](const Sum& a, const Sum& b) { return a.first < b.first; });
   for (const size_t i : Sorted(
-           sorted.size(), sort == SortOrder::kOrder ? SortOrder::kOwn : sort,
-           [&](size_t at) { return sorted[at].step.ms; },
-           [&](size_t at) { return sorted[at].step.op; })) {
-    const exec::StepProfile& step = sorted[i].step;
-    table.Row({step.op, step.kernel, fmt::format("{}", sorted[i].calls),
+           sums.size(), sort, [&](size_t at) { return sums[at].step.ms; },
+           [&](size_t at) { return sums[at].step.op; })) {
+    const exec::StepProfile& step = sums[i].step;
+    table.Row({step.op, step.kernel, fmt::format("{}", sums[i].calls),
                fmt::format("{:.3f}", step.ms), Share(step.ms, total), Rate(StepGflops(step)),
                Rate(StepGbps(step))});
   }
-  if (rest_calls > 0)
-    table.Row({"others", "", fmt::format("{}", rest_calls), fmt::format("{:.3f}", rest),
-               Share(rest, total)});
+  if (others.calls > 0)
+    table.Row({"others", "", fmt::format("{}", others.calls), fmt::format("{:.3f}", others.step.ms),
+               Share(others.step.ms, total)});
   return table.ToString();
 }
 

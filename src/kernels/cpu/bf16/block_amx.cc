@@ -38,14 +38,33 @@ void Store(const Bf16BlockArgs& args, const float* sums) {
 }
 
 // Tiles are named by literals: 0 to 3 hold sums, 4 and 5 rows of A, 6 and 7 columns of B.
+
+/// All rows start from the bias: the stride is 0.
+template <bool kTwoRows, bool kTwoColumns>
+inline void LoadBias(const float* bias) {
+  MemoryIsRead();
+  _tile_loadd(0, bias, 0);
+  if constexpr (kTwoColumns) _tile_loadd(1, bias + kTileColumns, 0);
+  if constexpr (kTwoRows) _tile_loadd(2, bias, 0);
+  if constexpr (kTwoRows && kTwoColumns) _tile_loadd(3, bias + kTileColumns, 0);
+}
+
+template <bool kTwoRows, bool kTwoColumns>
+inline void StoreSums(const Bf16BlockArgs& args) {
+  alignas(64) float sums[2 * kMostRows * kBf16Columns];
+  [[maybe_unused]] float* low_sums = sums + args.tile_rows * kBf16Columns;
+  _tile_stored(0, sums, kRowBytes);
+  if constexpr (kTwoColumns) _tile_stored(1, sums + kTileColumns, kRowBytes);
+  if constexpr (kTwoRows) _tile_stored(2, low_sums, kRowBytes);
+  if constexpr (kTwoRows && kTwoColumns) _tile_stored(3, low_sums + kTileColumns, kRowBytes);
+  // The intrinsics for stores do not tell GCC 12 what they write.
+  __asm__ volatile("" : : "r"(sums) : "memory");
+  Store(args, sums);
+}
+
 template <bool kTwoRows, bool kTwoColumns>
 void RunBlock(const Bf16BlockArgs& args) {
-  MemoryIsRead();
-  // All rows start from the bias: the stride is 0.
-  _tile_loadd(0, args.bias, 0);
-  if constexpr (kTwoColumns) _tile_loadd(1, args.bias + kTileColumns, 0);
-  if constexpr (kTwoRows) _tile_loadd(2, args.bias, 0);
-  if constexpr (kTwoRows && kTwoColumns) _tile_loadd(3, args.bias + kTileColumns, 0);
+  LoadBias<kTwoRows, kTwoColumns>(args.bias);
   const int64_t step = args.tile_rows * kBf16Depth;
   const uint16_t *top = args.a, *b = args.b;
   [[maybe_unused]] const uint16_t* low = top + args.chunks * step;
@@ -71,15 +90,7 @@ void RunBlock(const Bf16BlockArgs& args) {
     top += step;
     b += kChunk;
   }
-  alignas(64) float sums[2 * kMostRows * kBf16Columns];
-  [[maybe_unused]] float* low_sums = sums + args.tile_rows * kBf16Columns;
-  _tile_stored(0, sums, kRowBytes);
-  if constexpr (kTwoColumns) _tile_stored(1, sums + kTileColumns, kRowBytes);
-  if constexpr (kTwoRows) _tile_stored(2, low_sums, kRowBytes);
-  if constexpr (kTwoRows && kTwoColumns) _tile_stored(3, low_sums + kTileColumns, kRowBytes);
-  // The intrinsics for stores do not tell GCC 12 what they write.
-  __asm__ volatile("" : : "r"(sums) : "memory");
-  Store(args, sums);
+  StoreSums<kTwoRows, kTwoColumns>(args);
 }
 
 void Run(const Bf16BlockArgs& args) {

@@ -50,6 +50,16 @@ inline void Read(const uint64_t* const (&x)[kPixels], int64_t pair, const uint64
   for (int p = 0; p < kPixels; ++p) pixels[p] = BytesOf(x[p] + 2 * pair);
 }
 
+/// The word behind the last pair.
+template <int kPixels>
+inline void CountLast(const uint64_t* const (&x)[kPixels], int64_t pairs, const uint64_t* w,
+                      uint8x16_t (&bytes)[kPixels][kNeonOutputs]) {
+  uint8x16_t pixels[kPixels], weights[kNeonOutputs];
+  for (int o = 0; o < kNeonOutputs; ++o) weights[o] = BytesOfOne(w + o);
+  for (int p = 0; p < kPixels; ++p) pixels[p] = BytesOfOne(x[p] + 2 * pairs);
+  CountStep<kPixels>(pixels, weights, bytes);
+}
+
 /// The sum of each output's bytes.
 inline uint32x4_t SumsOf(const uint8x16_t (&bytes)[kNeonOutputs]) {
   const uint16x8_t first = vpaddq_u16(vpaddlq_u8(bytes[0]), vpaddlq_u8(bytes[1]));
@@ -90,12 +100,8 @@ void CountOutputs(const BitTileArgs& args, int64_t tile, int first) {
       CountStep<kPixels>(pixels, weights, bytes);
       w += 2 * kBitOutputs;
     }
-    if (end == pairs && args.count % 2 != 0) {
-      const uint64_t* last = args.weights + pairs * 2 * kBitOutputs + first;
-      for (int o = 0; o < kNeonOutputs; ++o) weights[o] = BytesOfOne(last + o);
-      for (int p = 0; p < kPixels; ++p) pixels[p] = BytesOfOne(x[p] + 2 * pairs);
-      CountStep<kPixels>(pixels, weights, bytes);
-    }
+    if (end == pairs && args.count % 2 != 0)
+      CountLast<kPixels>(x, pairs, args.weights + pairs * 2 * kBitOutputs + first, bytes);
     for (int p = 0; p < kPixels; ++p) sums[p] = vaddq_u32(sums[p], SumsOf(bytes[p]));
   }
   for (int p = 0; p < kPixels; ++p)

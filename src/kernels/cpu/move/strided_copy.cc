@@ -1,6 +1,7 @@
 #include "kernels/cpu/move/strided_copy.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/check.h"
 #include "kernels/cpu/move/copy_leaf.h"
@@ -112,6 +113,49 @@ void StridedCopy::Split() {
   }
 }
 
+namespace {
+
+/// Goes from leaf to leaf over the axes outside it.
+class LeafWalk {
+ public:
+  LeafWalk(std::span<const CopyAxis> axes, int64_t leaf) : axes_(axes) {
+    for (size_t i = axes.size(); i-- > 0;) {
+      coordinate_[i] = leaf % axes[i].extent;
+      leaf /= axes[i].extent;
+      Move(i, coordinate_[i]);
+    }
+  }
+  int64_t from() const { return from_; }
+  int64_t to() const { return to_; }
+
+  /// Leaves from here on along the innermost axis, at most `most`.
+  int64_t Neighbours(int64_t most) const {
+    return axes_.empty() ? 1 : std::min(most, axes_.back().extent - coordinate_[axes_.size() - 1]);
+  }
+  /// By as many as Neighbours() says, or fewer.
+  void Advance(int64_t leaves) {
+    for (size_t i = axes_.size(); i-- > 0; leaves = 1) {
+      Move(i, leaves);
+      coordinate_[i] += leaves;
+      if (coordinate_[i] < axes_[i].extent) return;
+      Move(i, -coordinate_[i]);
+      coordinate_[i] = 0;
+    }
+  }
+
+ private:
+  void Move(size_t axis, int64_t steps) {
+    from_ += steps * axes_[axis].src_stride;
+    to_ += steps * axes_[axis].dst_stride;
+  }
+
+  std::span<const CopyAxis> axes_;
+  int64_t coordinate_[kMaxCopyAxes];
+  int64_t from_ = 0, to_ = 0;
+};
+
+}  // namespace
+
 /// `planes` neighbouring leaves along the axis outside the leaf.
 void StridedCopy::CopyLeaves(const std::byte* src, std::byte* dst, int64_t planes, int64_t rows,
                              int64_t columns) const {
@@ -142,37 +186,15 @@ void StridedCopy::Run(const std::byte* src, std::byte* dst, int64_t task) const 
   const int64_t count = std::min(chunk_, cut.extent - begin);
   const int64_t rows = split_rows_ ? count : row.extent;
   const int64_t columns = split_rows_ ? column.extent : count;
-  int64_t from = src_offset_ + begin * cut.src_stride, to = dst_offset_ + begin * cut.dst_stride;
-  int64_t coordinate[kMaxCopyAxes];
-  int64_t rest = first;
-  for (size_t i = axes_.size() - 2; i-- > 0;) {
-    coordinate[i] = rest % axes_[i].extent;
-    rest /= axes_[i].extent;
-    from += coordinate[i] * axes_[i].src_stride;
-    to += coordinate[i] * axes_[i].dst_stride;
-  }
-  const size_t outer = axes_.size() - 2;
+  src += (src_offset_ + begin * cut.src_stride) * element_bytes_;
+  dst += (dst_offset_ + begin * cut.dst_stride) * element_bytes_;
+  LeafWalk at({axes_.data(), axes_.size() - 2}, first);
   for (int64_t leaf = first; leaf < last;) {
-    int64_t planes = 1;
-    if (outer > 0) {
-      const size_t i = outer - 1;
-      planes = std::min(last - leaf, axes_[i].extent - coordinate[i]);
-      coordinate[i] += planes - 1;  // the last of them; the loop below goes on from it
-    }
-    CopyLeaves(src + from * element_bytes_, dst + to * element_bytes_, planes, rows, columns);
+    const int64_t planes = at.Neighbours(last - leaf);
+    CopyLeaves(src + at.from() * element_bytes_, dst + at.to() * element_bytes_, planes, rows,
+               columns);
     leaf += planes;
-    if (outer > 0) {
-      from += (planes - 1) * axes_[outer - 1].src_stride;
-      to += (planes - 1) * axes_[outer - 1].dst_stride;
-    }
-    for (size_t i = outer; i-- > 0;) {
-      from += axes_[i].src_stride;
-      to += axes_[i].dst_stride;
-      if (++coordinate[i] < axes_[i].extent) break;
-      coordinate[i] = 0;
-      from -= axes_[i].extent * axes_[i].src_stride;
-      to -= axes_[i].extent * axes_[i].dst_stride;
-    }
+    at.Advance(planes);
   }
 }
 

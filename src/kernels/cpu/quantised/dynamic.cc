@@ -2,6 +2,7 @@
 // parts, then every element.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/elementwise/instruction.h"
@@ -30,31 +31,43 @@ class DynamicQuantise final : public PreparedKernel {
   int64_t workspace_bytes() const override { return 2 * tasks_ * 4; }
 
   Status Launch(const LaunchArgs& args) const override {
-    auto& stream = static_cast<CpuStream&>(args.stream);
+    const auto [low, high] = RangeOf(args);
+    const float scale = high == low ? 1.0f : (high - low) / 255.0f;
+    const float zero = std::nearbyint(std::clamp(-low / scale, 0.0f, 255.0f));
+    if (scale_output_ >= 0) *args.outputs[scale_output_].host<float>() = scale;
+    if (zero_output_ >= 0) *args.outputs[zero_output_].host<uint8_t>() = static_cast<uint8_t>(zero);
+    Quantise(args, scale, zero);
+    return OkStatus();
+  }
+
+ private:
+  int64_t Count(int64_t task) const {
+    return std::min(kElementsPerTask, elements_ - task * kElementsPerTask);
+  }
+
+  /// The least and the greatest input. The range holds zero, so that padding is exact.
+  std::pair<float, float> RangeOf(const LaunchArgs& args) const {
     const auto* x = args.inputs[0].host<float>();
-    auto* y = args.outputs[0].host<uint8_t>();
     float *lows = args.workspace.host<float>(), *highs = lows + tasks_;
-    const auto count = [&](int64_t task) {
-      return std::min(kElementsPerTask, elements_ - task * kElementsPerTask);
-    };
-    stream.ParallelFor(tasks_, [&](int64_t task, int) {
+    static_cast<CpuStream&>(args.stream).ParallelFor(tasks_, [&](int64_t task, int) {
       FoldBlock block{.kind = FoldKind::kMin,
                       .from = reinterpret_cast<const std::byte*>(x + task * kElementsPerTask),
-                      .row = count(task)};
+                      .row = Count(task)};
       Fold(block, lows + task);
       block.kind = FoldKind::kMax;
       Fold(block, highs + task);
     });
-    // The range holds zero, so that padding is exact.
     float low = 0, high = 0;
     for (int64_t i = 0; i < tasks_; ++i) {
       low = std::min(low, lows[i]);
       high = std::max(high, highs[i]);
     }
-    const float scale = high == low ? 1.0f : (high - low) / 255.0f;
-    const float zero = std::nearbyint(std::clamp(-low / scale, 0.0f, 255.0f));
-    if (scale_output_ >= 0) *args.outputs[scale_output_].host<float>() = scale;
-    if (zero_output_ >= 0) *args.outputs[zero_output_].host<uint8_t>() = static_cast<uint8_t>(zero);
+    return {low, high};
+  }
+
+  void Quantise(const LaunchArgs& args, float scale, float zero) const {
+    const auto* x = args.inputs[0].host<float>();
+    auto* y = args.outputs[0].host<uint8_t>();
     using elementwise::Source;
     const elementwise::Instruction quantise{.fn = elementwise::Fn::kQuantise,
                                             .output = 0,
@@ -63,15 +76,13 @@ class DynamicQuantise final : public PreparedKernel {
                                             .c = {Source::kImmediate, 0, zero},
                                             .p0 = 0,
                                             .p1 = 255};
-    stream.ParallelFor(tasks_, [&](int64_t task, int) {
+    static_cast<CpuStream&>(args.stream).ParallelFor(tasks_, [&](int64_t task, int) {
       const int64_t at = task * kElementsPerTask;
       const elementwise::Window in{x + at, 0, 1, DType::kF32}, out{y + at, 0, 1, DType::kU8};
-      elementwise::Execute({&quantise, 1}, {&in, 1}, {&out, 1}, 1, count(task));
+      elementwise::Execute({&quantise, 1}, {&in, 1}, {&out, 1}, 1, Count(task));
     });
-    return OkStatus();
   }
 
- private:
   int64_t elements_, tasks_;
   int scale_output_, zero_output_;
 };

@@ -188,10 +188,11 @@ class QuantGemm final : public PreparedKernel {
       RunPanel(task, pointers, wide, row_sums, group, panel);
   }
 
-  void RunPanel(const Task& task, const uint8_t* const* pointers, const int16_t* wide,
-                const int32_t* row_sums, int64_t group, int64_t panel) const {
+  /// A tile of the panel, but for its rows and sums; it finishes its results by `finish` where it
+  /// can.
+  QuantTileArgs TileOf(const Task& task, int64_t group, int64_t panel,
+                       RequantiseArgs& finish) const {
     const QuantLayout& layout = operands_.layout();
-    alignas(64) int32_t sums[kMaxQuantSums];
     QuantTileArgs tile;
     tile.a_offset = kernels_.wide ? 0 : group * layout.ic;
     tile.tap_offsets = rows_ ? rows_->tap_offsets().data() : nullptr;
@@ -199,8 +200,6 @@ class QuantGemm final : public PreparedKernel {
     tile.steps = layout.steps();
     tile.b = task.launch.args.packed[0].host<std::byte>() + group * layout.group_bytes() +
              panel * layout.panel_bytes();
-    tile.c = sums;
-    RequantiseArgs finish;
     if (kernels_.finishes) {
       tile.init = task.init + (group * layout.panels() + panel) * layout.nr;
       if (results_.TilesFinish() && !operands_.needs_row_sums()) {
@@ -209,11 +208,20 @@ class QuantGemm final : public PreparedKernel {
         tile.results = &finish;
       }
     }
+    return tile;
+  }
+
+  void RunPanel(const Task& task, const uint8_t* const* pointers, const int16_t* wide,
+                const int32_t* row_sums, int64_t group, int64_t panel) const {
+    alignas(64) int32_t sums[kMaxQuantSums];
+    RequantiseArgs finish;
+    QuantTileArgs tile = TileOf(task, group, panel, finish);
+    tile.c = sums;
     std::byte* scratch = task.scratch + results_at_;
     const int64_t fetchers = std::min(CeilDiv(task.range.rows, task.tile_rows), kFetchers);
     for (int64_t row = 0; row < task.range.rows; row += task.tile_rows) {
       const int64_t rows = std::min<int64_t>(task.tile_rows, task.range.rows - row);
-      FetchNext(layout.panel_bytes(), fetchers, row / task.tile_rows, tile);
+      FetchNext(operands_.layout().panel_bytes(), fetchers, row / task.tile_rows, tile);
       const std::byte* wide_rows[kMaxQuantRows];
       if (kernels_.wide) {
         for (int64_t r = 0; r < rows; ++r)

@@ -124,6 +124,18 @@ struct Tile<Codes, kZeros, std::index_sequence<kRow...>> {
     AddDepth<6>(rows, k);
     AddDepth<7>(rows, k);
   }
+  /// The depths [k, end) of a block that ends within a step.
+  HWY_INLINE void LastStep(const std::byte* step, const float* const* rows, int64_t k,
+                           int64_t end) {
+    constexpr size_t kHeight = sizeof...(kRow);
+    float rest[kHeight][kPanelStep] = {};
+    const float* rest_rows[kHeight];
+    for (size_t r = 0; r < kHeight; ++r) {
+      for (int64_t i = k; i < end; ++i) rest[r][i - k] = rows[r][i];
+      rest_rows[r] = rest[r];
+    }
+    Step(step, rest_rows, 0);
+  }
   HWY_INLINE V Sum(size_t r, int v) const {
     return kSums == 1 ? sums[0][r][v] : hn::Add(sums[0][r][v], sums[kSums - 1][r][v]);
   }
@@ -171,15 +183,7 @@ void RunTile(const PanelTile& tile) {
     sums.zeros.Load(zeros);
     for (; k + kPanelStep <= end; k += kPanelStep, step += kNr * Codes::kBits)
       sums.Step(step, rows, k);
-    if (k < end) {
-      float rest[kHeight][kPanelStep] = {};
-      const float* rest_rows[kHeight];
-      for (int r = 0; r < kHeight; ++r) {
-        for (int64_t i = k; i < end; ++i) rest[r][i - k] = rows[r][i];
-        rest_rows[r] = rest[r];
-      }
-      sums.Step(step, rest_rows, 0);
-    }
+    if (k < end) sums.LastStep(step, rows, k, end);
     sums.Scale(scales, totals);
     block += panel.block_bytes;
     scales += kNr;
