@@ -52,8 +52,7 @@
 #define PART_COLUMN(part) ((part) % (WN / VW) * VW)
 
 // A tile of `tile_rows` rows of `chunks` chunks, each work-item the same chunk of several rows. What lies
-// outside along m and n repeats the last inside, since it goes into no output that is stored; along k it is
-// zero.
+// outside is zero, of which nothing is read: lanes that repeat what is inside wait for each other.
 #if CHUNKS_ALIGNED
 // Rows are along m or n, k along columns: `left` steps of it are inside.
 #define COPY_ROWS(to, from, row, rows, left, pitch, tile_rows, chunks)                               \
@@ -61,7 +60,9 @@
     const int at = item / (chunks) + f * (ITEMS / (chunks)), chunk = item % (chunks);                \
     const int at_row = CHECKED ? min((row) + at, (rows)-1) : (row) + at;                             \
     COPY_16((to) + CHUNK_AT(at, chunk, chunks), (from) + at_row * (pitch) + chunk * CHUNK,           \
-            CHECKED ? clamp((left)*ELEMENT_BYTES - chunk * 16, 0, 16) : 16);                         \
+            !CHECKED            ? 16                                                                 \
+            : (row) + at < (rows) ? clamp((left)*ELEMENT_BYTES - chunk * 16, 0, 16)                  \
+                                  : 0);                                                              \
   }
 // Rows are along k: `left` of them are inside.
 #define COPY_STEPS(to, from, column, columns, left, pitch, tile_rows, chunks)                        \
@@ -70,7 +71,7 @@
     const int at_column =                                                                            \
         CHECKED ? min((column) + chunk * CHUNK, (pitch)-CHUNK) : (column) + chunk * CHUNK;           \
     COPY_16((to) + CHUNK_AT_STEP(at, chunk, chunks), (from) + at * (pitch) + at_column,              \
-            !CHECKED || at < (left) ? 16 : 0);                                                       \
+            !CHECKED || (at < (left) && (column) + chunk * CHUNK < (pitch)) ? 16 : 0);               \
   }
 #else
 static void CopyElements(__local uchar* to, __global const ELEMENT* from, const int count) {

@@ -25,8 +25,8 @@ static void CopyBytewise(__local uchar* to, __global const uchar* from, const in
   *(__local uchar16*)to = vload16(0, lanes);
 }
 
-// What lies outside along rows and channels repeats the last inside, since it goes into no output that is
-// stored.
+// What lies outside along rows and channels is zero, of which nothing is read: lanes that repeat what is
+// inside wait for each other.
 #define COPY_A(tile, to)                                                                               \
   _Pragma("unroll") for (int f = 0; f < BM * A_CHUNKS / ITEMS; ++f) {                                  \
     const int at = item / A_CHUNKS + f * (ITEMS / A_CHUNKS), chunk = item % A_CHUNKS;                  \
@@ -34,7 +34,8 @@ static void CopyBytewise(__local uchar* to, __global const uchar* from, const in
     const int row = EVEN ? first_row + at : min(first_row + at, rows - 1);                             \
     __global const IN_TYPE* from = x + x_offset + row * depth + step;                                  \
     if (is_aligned) {                                                                                  \
-      COPY_16((to) + CHUNK_AT(at, chunk, A_CHUNKS), from, EVEN || step < depth ? 16 : 0);              \
+      COPY_16((to) + CHUNK_AT(at, chunk, A_CHUNKS), from,                                              \
+              EVEN || (step < depth && first_row + at < rows) ? 16 : 0);                               \
     } else {                                                                                           \
       CopyBytewise(local_memory + (to) + CHUNK_AT(at, chunk, A_CHUNKS), (__global const uchar*)from,   \
                    depth - step);                                                                      \
@@ -46,7 +47,7 @@ static void CopyBytewise(__local uchar* to, __global const uchar* from, const in
     const int step = (tile)*K_STEPS + chunk * CHUNK;                                                   \
     const int row = EVEN ? first_channel + at : min(first_channel + at, padded - 1);                   \
     COPY_16((to) + CHUNK_AT(at, chunk, B_CHUNKS), weights + row * pitch + step,                        \
-            EVEN || step < pitch ? 16 : 0);                                                            \
+            EVEN || (step < pitch && first_channel + at < padded) ? 16 : 0);                           \
   }
 #define COPY_TILE(tile, place)      \
   {                                 \

@@ -28,8 +28,8 @@
   ((place * ((patches + BM - 1) / BM) + first_patch / BM) * ((quads * 4 + BN - 1) / BN) + \
    first_channel / BN)
 
-// What lies outside along patches and channels repeats the last inside, since it goes into no sum that is
-// stored; along k it is zero. Neighbours bring neighbouring patches.
+// What lies outside is zero, of which nothing is read: lanes that repeat what is inside wait for each other.
+// Neighbours bring neighbouring patches.
 #define SLOT(f) ((f)*ITEMS + item)
 #define COPY_TILE(tile, to)                                                                       \
   {                                                                                               \
@@ -37,13 +37,13 @@
       const int row = SLOT(f) % BM, chunk = SLOT(f) / BM, of_k = (tile)*A_CHUNKS + chunk;         \
       COPY_16((to) + CHUNK_AT(row, chunk, A_CHUNKS),                                              \
               v + (of_k * patches + min(first_patch + row, patches - 1)) * CHUNK,                 \
-              of_k < chunks ? 16 : 0);                                                            \
+              of_k < chunks && first_patch + row < patches ? 16 : 0);                             \
     }                                                                                             \
     _Pragma("unroll") for (int f = 0; f < BN * B_CHUNKS / ITEMS; ++f) {                           \
       const int row = SLOT(f) / B_CHUNKS, chunk = SLOT(f) % B_CHUNKS, of_k = (tile)*B_CHUNKS + chunk; \
       COPY_16((to) + A_BYTES + CHUNK_AT(row, chunk, B_CHUNKS),                                    \
               w + (min(first_channel + row, quads * 4 - 1) * chunks + of_k) * CHUNK,              \
-              of_k < chunks ? 16 : 0);                                                            \
+              of_k < chunks && first_channel + row < quads * 4 ? 16 : 0);                         \
     }                                                                                             \
   }
 
