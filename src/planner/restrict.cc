@@ -2,22 +2,35 @@
 
 #include <algorithm>
 
+#include "planner/same_bytes.h"
+
 namespace fettle::planner {
 namespace {
 
-/// The state of tensor `t` in the layout, or -1.
-std::vector<int> StatesIn(std::string_view layout, const Extracted& extracted) {
-  std::vector<int> states;
-  for (const solver::Tensor& tensor : extracted.problem.tensors) {
-    const auto found =
-        std::find_if(tensor.states.begin(), tensor.states.end(), [&](const std::string& name) {
-          return name.find(fmt::format(":{}:", layout)) != std::string::npos &&
-                 !name.ends_with(":external");
-        });
-    states.push_back(
-        found == tensor.states.end() ? -1 : static_cast<int>(found - tensor.states.begin()));
+/// Whether the state is in layout `name`, or lies in memory as one that is: 16 channels in one
+/// block of NCHW16c are NHWC, and states that name the same bytes are one.
+bool IsIn(std::string_view name, const Shape& shape, const State& state) {
+  if (state.external) return false;
+  if (LayoutName(state.layout, shape.rank()) == name) return true;
+  const std::optional<Layout> layout = LayoutFromName(name, shape.rank());
+  if (!layout) return false;
+  State other = state;
+  other.layout = *layout;
+  return SameBytes(shape, state, other);
+}
+
+/// By tensor: its state in the layout, or -1.
+std::vector<int> StatesIn(std::string_view layout, const ir::Graph& graph,
+                          const Extracted& extracted) {
+  std::vector<int> wanted;
+  for (size_t t = 0; t < extracted.states.size(); ++t) {
+    const std::vector<State>& states = extracted.states[t];
+    const Shape& shape = *graph.value(extracted.values[t]).shape;
+    const auto found = std::find_if(states.begin(), states.end(),
+                                    [&](const State& state) { return IsIn(layout, shape, state); });
+    wanted.push_back(found == states.end() ? -1 : static_cast<int>(found - states.begin()));
   }
-  return states;
+  return wanted;
 }
 
 bool Keeps(const std::vector<int>& tensors, const std::vector<int>& states,
@@ -57,6 +70,7 @@ void DropOthers(const std::vector<int>& wanted, Extracted& extracted, size_t g) 
     std::swap(group.choices[kept], group.choices[c]);
     extracted.entries[g][kept] = extracted.entries[g][c];
     extracted.measured[g][kept] = extracted.measured[g][c];
+    std::swap(extracted.proposals[g][kept], extracted.proposals[g][c]);
     ++kept;
   }
   // Without its nodes alone, what overlapping groups leave over could not be computed.
@@ -64,15 +78,16 @@ void DropOthers(const std::vector<int>& wanted, Extracted& extracted, size_t g) 
   group.choices.resize(kept);
   extracted.entries[g].resize(kept);
   extracted.measured[g].resize(kept);
+  extracted.proposals[g].resize(kept);
 }
 
 }  // namespace
 
-Status RestrictToLayout(std::string_view name, Extracted& extracted) {
+Status RestrictToLayout(std::string_view name, const ir::Graph& graph, Extracted& extracted) {
   // The same layout may have another name in the states.
   const std::optional<Layout> named = LayoutFromName(name, 4);
   const std::string layout = named ? LayoutName(*named, 4) : std::string(name);
-  const std::vector<int> wanted = StatesIn(layout, extracted);
+  const std::vector<int> wanted = StatesIn(layout, graph, extracted);
   if (std::all_of(wanted.begin(), wanted.end(), [](int state) { return state < 0; }))
     return InvalidArgument("layout '{}': no tensor of this model can have it", name);
   const std::vector<bool> free = NodesThatCannotKeep(extracted.problem, wanted);

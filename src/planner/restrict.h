@@ -10,6 +10,6 @@ namespace fettle::planner {
 /// Leaves each group only the choices that hold all operands that exist in layout `name` ("row",
 /// "NCHW", "NHWC", "NCHW8c" ...) in that layout; groups of a node that no such choice computes keep
 /// all. Fails with kInvalidArgument where no tensor can have the layout.
-Status RestrictToLayout(std::string_view name, Extracted& extracted);
+Status RestrictToLayout(std::string_view name, const ir::Graph& graph, Extracted& extracted);
 
 }  // namespace fettle::planner

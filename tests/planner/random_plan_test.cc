@@ -85,7 +85,7 @@ class RestrictTest : public testing::Test {
 TEST_F(RestrictTest, KeepsToALayoutWhereItCan) {
   Extracted extracted = Extract(graph_, catalogue_, costs_, 1).value();
   const double free = solver::Solve(extracted.problem, {})->cost;
-  ASSERT_TRUE(RestrictToLayout("NHWC", extracted).ok());
+  ASSERT_TRUE(RestrictToLayout("NHWC", graph_, extracted).ok());
   const solver::Solution solution = solver::Solve(extracted.problem, {}).value();
   EXPECT_GE(solution.cost, free - 1e-9);
   const Decision decision = ToDecision(graph_, catalogue_, extracted, solution, 1);
@@ -102,15 +102,33 @@ TEST_F(RestrictTest, KeepsToALayoutWhereItCan) {
     const size_t choices = extracted.problem.groups[g].choices.size();
     EXPECT_EQ(extracted.entries[g].size(), choices);
     EXPECT_EQ(extracted.measured[g].size(), choices);
+    EXPECT_EQ(extracted.proposals[g].size(), choices);
   }
-  EXPECT_EQ(RestrictToLayout("NCHW99c", extracted).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(RestrictToLayout("NCHW99c", graph_, extracted).code(), StatusCode::kInvalidArgument);
+}
+
+/// 16 channels in one block are channels-last: the state has that name alone.
+TEST_F(RestrictTest, ALayoutOfTheSameBytesIsTheLayout) {
+  ir::Graph graph = ops::Parse(
+                        "input %x: f32[1x16x5x5]\nconst %w: f32[16x16x3x3] = noise(-1, 1)\n"
+                        "%y = Conv(%x, %w) {pads=[1,1,1,1]}\n%z = Relu(%y)\noutput %z\n")
+                        .value();
+  ASSERT_TRUE(ops::InferGraph(graph).ok());
+  const Catalogue catalogue = ListCatalogue(graph, device_, {.threads = 1}).value();
+  double cost[2];
+  for (int i = 0; i < 2; ++i) {
+    Extracted extracted = Extract(graph, catalogue, costs_, 1).value();
+    ASSERT_TRUE(RestrictToLayout(i == 0 ? "NHWC" : "NCHW16c", graph, extracted).ok());
+    cost[i] = solver::Solve(extracted.problem, {})->cost;
+  }
+  EXPECT_EQ(cost[0], cost[1]);
 }
 
 TEST_F(RestrictTest, NodesThatCannotKeepTheLayoutStayFree) {
   std::vector<double> found;
   for (const char* name : {"NCHW", "row", "NCHW8c"}) {
     Extracted extracted = Extract(graph_, catalogue_, costs_, 1, {.fusion_gains = true}).value();
-    ASSERT_TRUE(RestrictToLayout(name, extracted).ok()) << name;
+    ASSERT_TRUE(RestrictToLayout(name, graph_, extracted).ok()) << name;
     const Result<solver::Solution> solution = solver::Solve(extracted.problem, {});
     ASSERT_TRUE(solution.ok()) << name << ": " << solution.status().message();
     found.push_back(solution->cost);

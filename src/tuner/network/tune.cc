@@ -106,7 +106,7 @@ class Tuner {
         return BestMeasured(learner_.given_up() > 0 ? "" : problem.status().message());
       planner::Extracted extracted = std::move(problem).value();
       if (!options_.layout.empty())
-        RETURN_IF_ERROR(planner::RestrictToLayout(options_.layout, extracted));
+        RETURN_IF_ERROR(planner::RestrictToLayout(options_.layout, graph_, extracted));
       CountChoices(extracted);
       const Result<solver::Solution> solved = Solve(extracted);
       if (!solved.ok() && options_.layout.empty() && !IsBounded(extracted))

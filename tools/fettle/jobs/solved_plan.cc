@@ -77,7 +77,7 @@ Status Extract(const PlanOptions& options, tuner::Level level, planner::CostSour
   RETURN_IF_ERROR(extract().status());
   ASSIGN_OR_RETURN(segment.extracted, extract());
   if (!options.IsOfOneLayout()) return OkStatus();
-  return planner::RestrictToLayout(options.solver.substr(7), segment.extracted);
+  return planner::RestrictToLayout(options.solver.substr(7), segment.graph, segment.extracted);
 }
 
 Status Solve(const PlanOptions& options, Segment& segment, Solved& solved) {
