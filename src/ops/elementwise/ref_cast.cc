@@ -7,6 +7,7 @@
 #include "ops/element_access.h"
 #include "ops/elementwise/op.h"
 #include "ops/walk.h"
+#include "tensor/wide_elements.h"
 
 namespace fettle::ops {
 namespace {
@@ -47,10 +48,8 @@ int64_t ToInt4(int64_t value, DType to) {
   return to == DType::kI4 && low > 7 ? low - 16 : low;
 }
 
-template <typename From, typename To>
-To Convert(From from, const CastRule& rule) {
-  const auto value = Widen(from);
-  using W = decltype(value);
+template <typename To, typename W>
+To Convert(W value, const CastRule& rule) {
   if constexpr (std::same_as<To, bool>) {
     return value != 0;
   } else if constexpr (std::same_as<To, F8E4M3FN> || std::same_as<To, F8E5M2>) {
@@ -59,13 +58,13 @@ To Convert(From from, const CastRule& rule) {
     return Narrow<To>(value);
   } else if (IsSubByte(rule.to)) {
     int64_t integer = 0;
-    if constexpr (std::same_as<W, const double>) {
+    if constexpr (std::same_as<W, double>) {
       integer = FloatToInt<int64_t>(value);
     } else {
       integer = static_cast<int64_t>(value);
     }
     return static_cast<To>(ToInt4(integer, rule.to));
-  } else if constexpr (std::same_as<W, const double>) {
+  } else if constexpr (std::same_as<W, double>) {
     return FloatToInt<To>(value);
   } else {
     return static_cast<To>(value);
@@ -78,12 +77,19 @@ Status CastReference(const RefContext& context, const Region& region) {
   const HostView &x = context.inputs[0], &y = context.outputs[0];
   ASSIGN_OR_RETURN(const CastRule rule, ReadCast(context.node, y.dtype));
   Walker walk(y.shape, {x.strides, y.strides}, region.begin);
-  DispatchDType(x.dtype, [&]<typename From>() {
-    DispatchDType(y.dtype, [&]<typename To>() {
-      for (int64_t i = region.begin; i < region.end; ++i, walk.Next())
-        y.as<To>()[walk[1]] = Convert<From, To>(x.as<From>()[walk[0]], rule);
+  WideElements wide;
+  int64_t from[kWideElements], to[kWideElements];
+  for (int64_t begin = region.begin; begin < region.end;) {
+    size_t count = 0;
+    for (; count < kWideElements && begin < region.end; ++count, ++begin, walk.Next())
+      from[count] = walk[0], to[count] = walk[1];
+    ReadWide(x.dtype, x.as<std::byte>(), from, count, wide);
+    WideDispatch(x.dtype, [&]<typename W>() {
+      DispatchDType(y.dtype, [&]<typename To>() {
+        for (size_t i = 0; i < count; ++i) y.as<To>()[to[i]] = Convert<To>(wide.As<W>(i), rule);
+      });
     });
-  });
+  }
   return OkStatus();
 }
 

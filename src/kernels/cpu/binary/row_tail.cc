@@ -23,6 +23,9 @@ constexpr int kRowLanes = HWY_LANES(float);
 constexpr int kHalfWord = 32;
 /// Vectors that stay in registers beside what they meet.
 constexpr int kVectorsAtOnce = kRowLanes >= 16 ? 16 : 2 * kHalfWord / kRowLanes;
+/// Turns of loops over vectors and rows that are code of their own: what hardly any processor runs
+/// is short.
+constexpr int kUnroll = HWY_TARGET == HWY_SCALAR ? 1 : 16;
 
 /// Keeps the compiler from giving each of the loads behind `at` an address of its own.
 template <typename T>
@@ -32,30 +35,30 @@ HWY_INLINE const T* Address(const T* at) {
 }
 
 /// v[r * kVectors + i] of rows r, columns i * kRowLanes.
-template <bool takes_two, int kRows, int kVectors>
+template <int kRows, int kVectors>
 HWY_INLINE void ReadSums(const RowCounts& sums, int64_t row, int64_t column,
                          RowV (&v)[kRows * kVectors]) {
   const RowDi d;
   const RowD df;
+  const int doubled = sums.starts.takes_two ? 1 : 0;
   const int32_t* counts = sums.counts + row * sums.stride + column;
-#pragma GCC unroll 8
+#pragma GCC unroll kUnroll
   for (int r = 0; r < kRows; ++r, counts += sums.stride) {
     counts = Address(counts);
     const int32_t* starts = Address(sums.starts.Of(row + r) + column);
-#pragma GCC unroll 16
+#pragma GCC unroll kUnroll
     for (int i = 0; i < kVectors; ++i) {
-      auto taken = hn::LoadU(d, counts + i * kRowLanes);
-      if constexpr (takes_two) taken = hn::Add(taken, taken);
+      const auto taken = hn::ShiftLeftSame(hn::LoadU(d, counts + i * kRowLanes), doubled);
       const auto sum = hn::Sub(hn::LoadU(d, starts + i * kRowLanes), taken);
       v[r * kVectors + i] = hn::ConvertTo(df, sum);
     }
   }
   if (sums.scales == nullptr) return;
   const float* scales = Address(sums.scales + column);
-#pragma GCC unroll 16
+#pragma GCC unroll kUnroll
   for (int i = 0; i < kVectors; ++i) {
     const auto scale = hn::LoadU(df, scales + i * kRowLanes);
-#pragma GCC unroll 8
+#pragma GCC unroll kUnroll
     for (int r = 0; r < kRows; ++r) v[r * kVectors + i] = hn::Mul(v[r * kVectors + i], scale);
   }
 }
@@ -68,17 +71,17 @@ HWY_INLINE void ForEach(const RowStep& step, int64_t row, int64_t column,
   const float* b = step.b + row * step.b_stride + column;
   const int64_t stride = step.b_stride;
   if (stride == 0) {
-#pragma GCC unroll 16
+#pragma GCC unroll kUnroll
     for (int i = 0; i < kVectors; ++i) {
       const auto each = hn::LoadU(df, b + i * kRowLanes);
-#pragma GCC unroll 8
+#pragma GCC unroll kUnroll
       for (int r = 0; r < kRows; ++r) v[r * kVectors + i] = f(v[r * kVectors + i], each);
     }
     return;
   }
-#pragma GCC unroll 8
+#pragma GCC unroll kUnroll
   for (int r = 0; r < kRows; ++r, b += stride) {
-#pragma GCC unroll 16
+#pragma GCC unroll kUnroll
     for (int i = 0; i < kVectors; ++i)
       v[r * kVectors + i] = f(v[r * kVectors + i], hn::LoadU(df, b + i * kRowLanes));
   }
@@ -91,19 +94,19 @@ HWY_INLINE void MulAddEach(const RowStep& step, int64_t row, int64_t column,
   const float* b = step.b + row * step.b_stride + column;
   const float* c = step.c + row * step.c_stride + column;
   if (step.b_stride == 0 && step.c_stride == 0) {
-#pragma GCC unroll 16
+#pragma GCC unroll kUnroll
     for (int i = 0; i < kVectors; ++i) {
       const auto factor = hn::LoadU(df, b + i * kRowLanes);
       const auto addend = hn::LoadU(df, c + i * kRowLanes);
-#pragma GCC unroll 8
+#pragma GCC unroll kUnroll
       for (int r = 0; r < kRows; ++r)
         v[r * kVectors + i] = hn::MulAdd(v[r * kVectors + i], factor, addend);
     }
     return;
   }
-#pragma GCC unroll 8
+#pragma GCC unroll kUnroll
   for (int r = 0; r < kRows; ++r, b += step.b_stride, c += step.c_stride) {
-#pragma GCC unroll 16
+#pragma GCC unroll kUnroll
     for (int i = 0; i < kVectors; ++i) {
       v[r * kVectors + i] = hn::MulAdd(v[r * kVectors + i], hn::LoadU(df, b + i * kRowLanes),
                                        hn::LoadU(df, c + i * kRowLanes));
@@ -129,7 +132,7 @@ HWY_INLINE void RunSteps(const RowStep* steps, int count, int64_t row, int64_t c
         });
         break;
       case Fn::kRelu:
-#pragma GCC unroll 16
+#pragma GCC unroll kUnroll
         for (RowV& one : v)
           one = hn::IfThenElse(hn::Lt(one, hn::Zero(RowD())), hn::Zero(RowD()), one);
         break;
@@ -145,7 +148,7 @@ HWY_INLINE uint64_t BitsOf(const RowTailArgs& args, const RowV* v) {
   const auto low = hn::Set(df, args.low), high = hn::Set(df, args.high);
   const bool has_upper = args.high != std::numeric_limits<float>::infinity();
   uint64_t word = 0;
-#pragma GCC unroll 16
+#pragma GCC unroll kUnroll
   for (int i = 0; i < kVectors; ++i) {
     auto within = hn::Ge(v[i], low);
     if (has_upper) within = hn::And(within, hn::Le(v[i], high));
@@ -165,18 +168,18 @@ HWY_INLINE uint64_t BitsOf(const RowTailArgs& args, const RowV* v) {
   return args.invert ? ~word & kAll : word;
 }
 
-template <bool takes_two, int kRows, int kVectors>
+template <int kRows, int kVectors>
 HWY_INLINE void RunBlock(const RowTailArgs& args, int64_t row, int64_t column) {
   const RowD df;
   RowV v[kRows * kVectors];
-  ReadSums<takes_two, kRows, kVectors>(args.sums, row, column, v);
+  ReadSums<kRows, kVectors>(args.sums, row, column, v);
   const int64_t at_row = args.row + row, at_column = args.column + column;
   RunSteps<kRows, kVectors>(args.steps, args.to_floats, at_row, at_column, v);
   if (args.y != nullptr) {
-#pragma GCC unroll 8
+#pragma GCC unroll kUnroll
     for (int r = 0; r < kRows; ++r) {
       float* y = args.y + (row + r) * args.y_stride + column;
-#pragma GCC unroll 16
+#pragma GCC unroll kUnroll
       for (int i = 0; i < kVectors; ++i) hn::StoreU(v[r * kVectors + i], df, y + i * kRowLanes);
     }
   }
@@ -187,26 +190,20 @@ HWY_INLINE void RunBlock(const RowTailArgs& args, int64_t row, int64_t column) {
         BitsOf<kVectors>(args, v + r * kVectors);
 }
 
-template <bool takes_two, int kVectors>
+template <int kVectors>
 HWY_INLINE void RunColumns(const RowTailArgs& args, int64_t column) {
   constexpr int kRows = kVectorsAtOnce / kVectors;
   int64_t row = 0;
   for (; row + kRows <= args.sums.pixels; row += kRows)
-    RunBlock<takes_two, kRows, kVectors>(args, row, column);
-  for (; row < args.sums.pixels; ++row) RunBlock<takes_two, 1, kVectors>(args, row, column);
-}
-
-template <bool takes_two>
-HWY_INLINE void RunAllColumns(const RowTailArgs& args) {
-  int64_t column = 0;
-  for (; column + 2 * kHalfWord <= args.columns; column += 2 * kHalfWord)
-    RunColumns<takes_two, 2 * kHalfWord / kRowLanes>(args, column);
-  if (column < args.columns) RunColumns<takes_two, kHalfWord / kRowLanes>(args, column);
+    RunBlock<kRows, kVectors>(args, row, column);
+  for (; row < args.sums.pixels; ++row) RunBlock<1, kVectors>(args, row, column);
 }
 
 void RunRowTailOnTarget(const RowTailArgs& args) {
-  if (args.sums.starts.takes_two) return RunAllColumns<true>(args);
-  RunAllColumns<false>(args);
+  int64_t column = 0;
+  for (; column + 2 * kHalfWord <= args.columns; column += 2 * kHalfWord)
+    RunColumns<2 * kHalfWord / kRowLanes>(args, column);
+  if (column < args.columns) RunColumns<kHalfWord / kRowLanes>(args, column);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -49,8 +49,9 @@ template <int kBegin, int kPixels, typename Word>
 }
 
 /// The differing bits of a tile, whose ends leave out what they have outside of the image: of each
-/// column of the filter, `count` steps from `begin` on.
-template <int kPixels, BitEnds kEnds, bool has_all_lines, typename Word>
+/// column of the filter, `count` steps from `begin` on. Where those are all of a column's, the
+/// columns between the ends are one.
+template <int kPixels, BitEnds kEnds, typename Word>
 [[gnu::always_inline]] inline void CountTile(const BitTileArgs& args, int64_t first, int64_t begin,
                                              int64_t count, __m512i (&sums)[kPixels]) {
   const Word* bases[kPixels];
@@ -59,7 +60,7 @@ template <int kPixels, BitEnds kEnds, bool has_all_lines, typename Word>
     bases[p] = reinterpret_cast<const Word*>(args.bases[first + p]);
     sums[p] = _mm512_setzero_si512();
   }
-  const int64_t column = has_all_lines ? count : args.lines * args.tap_steps;
+  const int64_t column = args.lines * args.tap_steps;
   const int64_t last = begin + (args.columns - 1) * column;
   int64_t columns = args.columns;
   if constexpr (kEnds == kBothEnds) {
@@ -85,12 +86,9 @@ template <int kPixels, BitEnds kEnds, bool has_all_lines, typename Word>
       CountStep<0, kPixels - 1>(steps + i, w, bases, sums);
     --columns;
   }
-  if constexpr (has_all_lines) {
-    CountSteps<0, kPixels>(args, begin, columns * column, bases, sums);
-  } else {
-    for (int64_t i = 0; i < columns; ++i)
-      CountSteps<0, kPixels>(args, begin + i * column, count, bases, sums);
-  }
+  if (count == column) count *= columns, columns = std::min<int64_t>(columns, 1);
+  for (int64_t i = 0; i < columns; ++i)
+    CountSteps<0, kPixels>(args, begin + i * column, count, bases, sums);
 }
 
 /// Weights of over 1 MB lie behind the second-level cache: the first tile of a panel would wait.
@@ -111,7 +109,7 @@ void AskForRows(const BitTileArgs& args, int64_t first) {
 }
 
 /// Counts a span, whose first tile is `tile` of all. Words: of a panel, or halves of two.
-template <int kPixels, BitEnds kEnds, bool has_all_lines, typename Word>
+template <int kPixels, BitEnds kEnds, typename Word>
 void CountSpan(const BitTileArgs& args, const BitSpan& span, int64_t tile) {
   const int64_t share = (args.count + args.tiles - 1) / args.tiles;
   const int64_t begin = span.line * args.tap_steps, count = span.lines * args.tap_steps;
@@ -120,7 +118,7 @@ void CountSpan(const BitTileArgs& args, const BitSpan& span, int64_t tile) {
     AskForNext(args, tile, share);
     AskForRows<kPixels>(args, first);
     __m512i sums[kPixels];
-    CountTile<kPixels, kEnds, has_all_lines, Word>(args, first, begin, count, sums);
+    CountTile<kPixels, kEnds, Word>(args, first, begin, count, sums);
     int32_t* to = args.sums + first * args.stride;
 #pragma GCC unroll 8
     for (int p = 0; p < kPixels; ++p, to += args.stride) {
@@ -136,13 +134,12 @@ void CountSpan(const BitTileArgs& args, const BitSpan& span, int64_t tile) {
 
 using Count = void (*)(const BitTileArgs&, const BitSpan&, int64_t);
 
-template <bool has_all_lines, typename Word, int... p>
+template <typename Word, int... p>
 Count CountOf(const BitSpan& span, std::integer_sequence<int, p...>) {
-  static constexpr Count kCounts[][kMaxBitPixels] = {
-      {CountSpan<p + 1, kNoEnds, has_all_lines, Word>...},
-      {CountSpan<p + 1, kFirstEnd, has_all_lines, Word>...},
-      {CountSpan<p + 1, kLastEnd, has_all_lines, Word>...},
-      {CountSpan<p + 1, kBothEnds, has_all_lines, Word>...}};
+  static constexpr Count kCounts[][kMaxBitPixels] = {{CountSpan<p + 1, kNoEnds, Word>...},
+                                                     {CountSpan<p + 1, kFirstEnd, Word>...},
+                                                     {CountSpan<p + 1, kLastEnd, Word>...},
+                                                     {CountSpan<p + 1, kBothEnds, Word>...}};
   return kCounts[span.ends][span.pixels - 1];
 }
 
@@ -151,9 +148,7 @@ void CountAll(const BitTileArgs& args) {
   constexpr std::make_integer_sequence<int, kMaxBitPixels> kUpToMost;
   int64_t tile = 0;
   for (const BitSpan& span : args.spans) {
-    const Count count = span.lines == args.lines ? CountOf<true, Word>(span, kUpToMost)
-                                                 : CountOf<false, Word>(span, kUpToMost);
-    count(args, span, tile);
+    CountOf<Word>(span, kUpToMost)(args, span, tile);
     tile += span.tiles;
   }
 }

@@ -42,8 +42,11 @@ struct Ahead {
         second(args.next_b + args.taps * args.depth * args.next_step),
         step(args.next_step) {}
 
-  /// What belongs to `steps` steps of the depth.
+  /// What belongs to `steps` steps of the depth, or nothing where their step is 0.
   HWY_INLINE void Fetch(int64_t steps) {
+    // Else g++ makes a loop for each answer: half of the code of all tiles.
+    asm("" : "+rm"(step));
+    if (step == 0) return;
     constexpr int64_t kLine = 64 / sizeof(float);
     const int64_t share = steps * step;
     for (int64_t at = 0; at < share; at += kLine) {
@@ -54,6 +57,23 @@ struct Ahead {
     second += share;
   }
 };
+
+/// Ends a tile that has not all of its columns, from its sums [row][vector]: one function for tiles
+/// of all heights, a third of whose code it was.
+HWY_NOINLINE void FinishColumns(const TileArgs& args, int rows, int vectors, const float* sums) {
+  const V low = hn::Set(D(), args.low), high = hn::Set(D(), args.high);
+  for (int r = 0; r < rows; ++r, sums += vectors * kLanes) {
+    int64_t at = r * args.c_stride, left = args.columns;
+    for (int v = 0; v < vectors && left > 0; ++v, at += args.c_half, left -= kLanes) {
+      const auto mask = hn::FirstN(D(), static_cast<size_t>(left));
+      V x = hn::Load(D(), sums + v * kLanes);
+      if (args.accumulate) x = hn::Add(x, hn::MaskedLoad(mask, D(), args.c + at));
+      if (args.addend != nullptr) x = hn::Add(x, hn::MaskedLoad(mask, D(), args.addend + at));
+      // This order of operands lets NaN through.
+      StoreFirst(D(), hn::Min(high, hn::Max(low, x)), left, args.c + at);
+    }
+  }
+}
 
 /// Accumulators of a tile, and the steps on them, unrolled by fold expressions over rows: compilers
 /// keep them in registers without pragmas.
@@ -133,14 +153,13 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
   /// spills sums.
   static constexpr int64_t kUnroll = 2 * sizeof...(kRow) * kVectors > 3 * kMr ? 2 : 4;
   /// One tap from its first row's `a`; the end of what it read of `b`.
-  template <bool kFetches>
   [[nodiscard]] HWY_INLINE const float* RunEvenly(const float* a, const TileArgs& args,
                                                   const float* HWY_RESTRICT b, Ahead& ahead) {
     Rows rows(a, args.a_step);
     const int64_t b_step = args.b_step;
     int64_t k = 0;
     for (; k + kUnroll <= args.depth; k += kUnroll, b += kUnroll * b_step) {
-      if constexpr (kFetches) ahead.Fetch(kUnroll);
+      ahead.Fetch(kUnroll);
       rows.Hold();
       StepEvenly(rows, 0, b);
       StepEvenly(rows, 1, b + b_step);
@@ -157,63 +176,35 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
     }
     return b;
   }
-  [[nodiscard]] HWY_INLINE const float* RunEvenly(const float* a, const TileArgs& args,
-                                                  const float* HWY_RESTRICT b, Ahead& ahead) {
-    return ahead.step == 0 ? RunEvenly<false>(a, args, b, ahead)
-                           : RunEvenly<true>(a, args, b, ahead);
-  }
-
   HWY_INLINE void AddRow(size_t r, const Tile& other) {
     for (int v = 0; v < kVectors; ++v) acc[r][v] = hn::Add(acc[r][v], other.acc[r][v]);
   }
   HWY_INLINE void Add(const Tile& other) { (AddRow(kRow, other), ...); }
 
-  HWY_INLINE void FinishVector(V x, const TileArgs& args, float* at, int64_t left, V low, V high) {
-    if (left <= 0) return;
-    const bool whole = left >= static_cast<int64_t>(kLanes);
-    const auto mask = hn::FirstN(D(), left);
-    const auto load = [&](const float* p) HWY_ATTR {
-      return whole ? hn::LoadU(D(), p) : hn::MaskedLoad(mask, D(), p);
-    };
-    if (args.accumulate) x = hn::Add(x, load(at));
-    if (args.addend != nullptr) x = hn::Add(x, load(args.addend + (at - args.c)));
-    // This order of operands lets NaN through.
-    x = hn::Min(high, hn::Max(low, x));
-    if (whole) {
-      hn::StoreU(x, D(), at);
-    } else {
-      StoreFirst(D(), x, left, at);
-    }
-  }
-  // Without a loop over vectors: one would keep the accumulators in memory on some targets.
-  HWY_INLINE void FinishRow(size_t r, const TileArgs& args, V low, V high) {
-    float* c = args.c + static_cast<int64_t>(r) * args.c_stride;
-    FinishVector(acc[r][0], args, c, args.columns, low, high);
-    if constexpr (kVectors > 1) {
-      constexpr auto kStep = static_cast<int64_t>(kLanes);
-      FinishVector(acc[r][1], args, c + args.c_half, args.columns - kStep, low, high);
-    }
-  }
-  template <bool kAdds>
   HWY_INLINE void StoreVector(V x, const TileArgs& args, int64_t at, V low, V high) {
-    if constexpr (kAdds) x = hn::Add(x, hn::LoadU(D(), args.addend + at));
+    if (args.accumulate) x = hn::Add(x, hn::LoadU(D(), args.c + at));
+    if (args.addend != nullptr) x = hn::Add(x, hn::LoadU(D(), args.addend + at));
+    // This order of operands lets NaN through.
     hn::StoreU(hn::Min(high, hn::Max(low, x)), D(), args.c + at);
   }
-  template <bool kAdds>
+  // Without a loop over vectors: one would keep the accumulators in memory on some targets.
   HWY_INLINE void StoreRow(size_t r, const TileArgs& args, V low, V high) {
     const int64_t at = static_cast<int64_t>(r) * args.c_stride;
-    StoreVector<kAdds>(acc[r][0], args, at, low, high);
-    if constexpr (kVectors > 1) StoreVector<kAdds>(acc[r][1], args, at + args.c_half, low, high);
+    StoreVector(acc[r][0], args, at, low, high);
+    if constexpr (kVectors > 1) StoreVector(acc[r][1], args, at + args.c_half, low, high);
+  }
+  HWY_INLINE void KeepRow(size_t r, float* sums) {
+    for (int v = 0; v < kVectors; ++v)
+      hn::Store(acc[r][v], D(), sums + (r * kVectors + v) * kLanes);
   }
   HWY_INLINE void Finish(const TileArgs& args) {
-    const V low = hn::Set(D(), args.low), high = hn::Set(D(), args.high);
-    const bool whole = args.columns == kVectors * static_cast<int64_t>(kLanes);
-    if (whole && !args.accumulate && args.addend == nullptr) {
-      (StoreRow<false>(kRow, args, low, high), ...);
-    } else if (whole && !args.accumulate) {
-      (StoreRow<true>(kRow, args, low, high), ...);
+    if (args.columns == kVectors * static_cast<int64_t>(kLanes)) {
+      const V low = hn::Set(D(), args.low), high = hn::Set(D(), args.high);
+      (StoreRow(kRow, args, low, high), ...);
     } else {
-      (FinishRow(kRow, args, low, high), ...);
+      HWY_ALIGN float sums[sizeof...(kRow) * kVectors * kLanes];
+      (KeepRow(kRow, sums), ...);
+      FinishColumns(args, static_cast<int>(sizeof...(kRow)), kVectors, sums);
     }
   }
 };

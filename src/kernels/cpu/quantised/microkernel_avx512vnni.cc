@@ -183,7 +183,8 @@ struct Tile<kVectors, std::index_sequence<kRow...>> {
   }
 };
 
-/// The B of a later tile on its way into the second-level cache, in two streams (decision 23).
+/// The B of a later tile on its way into the second-level cache, in two streams (decision 23), or
+/// nothing where its step is 0.
 struct Ahead {
   const std::byte* first;
   const std::byte* second;
@@ -193,7 +194,10 @@ struct Ahead {
       : first(args.next_b),
         second(args.next_b + args.taps * args.steps * args.next_step),
         step(args.next_step) {}
-  void Fetch(int64_t steps) {
+  [[gnu::always_inline]] void Fetch(int64_t steps) {
+    // Else g++ makes a loop for each answer: twice the code of all tiles.
+    asm("" : "+rm"(step));
+    if (step == 0) return;
     _mm_prefetch(reinterpret_cast<const char*>(first), _MM_HINT_T1);
     _mm_prefetch(reinterpret_cast<const char*>(second), _MM_HINT_T1);
     first += steps * step;
@@ -201,7 +205,7 @@ struct Ahead {
   }
 };
 
-template <int kRows, typename Columns, bool kFetches>
+template <int kRows, typename Columns>
 void RunTile(const QuantTileArgs& args) {
   constexpr int kVectors = Columns::kCount;
   Tile<kVectors, std::make_index_sequence<kRows>> tile;
@@ -219,7 +223,7 @@ void RunTile(const QuantTileArgs& args) {
     for (int r = 0; r < kRows; ++r) rows[r] = a[r] + offset;
     int64_t s = 0;
     for (; s + kSteps <= args.steps; s += kSteps, b += kSteps * kBytes) {
-      if constexpr (kFetches) ahead.Fetch(kSteps);
+      ahead.Fetch(kSteps);
       tile.template Step<kSteps>(rows, s * 4, columns, b);
     }
     for (; s < args.steps; ++s, b += kBytes) tile.template Step<1>(rows, s * 4, columns, b);
@@ -227,11 +231,6 @@ void RunTile(const QuantTileArgs& args) {
   if (args.results == nullptr) return tile.Finish(args.c);
   constexpr int kPer = TileBytes<kVectors>::kRows;
   tile.FinishBytes(*args.results, std::make_index_sequence<(kRows + kPer - 1) / kPer>());
-}
-template <int kRows, typename Columns>
-void RunTile(const QuantTileArgs& args) {
-  return args.next_step == 0 ? RunTile<kRows, Columns, false>(args)
-                             : RunTile<kRows, Columns, true>(args);
 }
 
 template <typename Columns, size_t... kRow>

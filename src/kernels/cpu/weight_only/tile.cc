@@ -124,18 +124,6 @@ struct Tile<Codes, kZeros, std::index_sequence<kRow...>> {
     AddDepth<6>(rows, k);
     AddDepth<7>(rows, k);
   }
-  /// The depths [k, end) of a block that ends within a step.
-  HWY_INLINE void LastStep(const std::byte* step, const float* const* rows, int64_t k,
-                           int64_t end) {
-    constexpr size_t kHeight = sizeof...(kRow);
-    float rest[kHeight][kPanelStep] = {};
-    const float* rest_rows[kHeight];
-    for (size_t r = 0; r < kHeight; ++r) {
-      for (int64_t i = k; i < end; ++i) rest[r][i - k] = rows[r][i];
-      rest_rows[r] = rest[r];
-    }
-    Step(step, rest_rows, 0);
-  }
   HWY_INLINE V Sum(size_t r, int v) const {
     return kSums == 1 ? sums[0][r][v] : hn::Add(sums[0][r][v], sums[kSums - 1][r][v]);
   }
@@ -160,6 +148,16 @@ HWY_INLINE void StoreColumns(V x, const PanelTile& tile, float* at, int64_t left
   }
 }
 
+/// Rows whose block ends in a step: copies with zeros behind them.
+template <int kHeight>
+HWY_INLINE void TakeRest(const float* (&rows)[kHeight], int64_t count,
+                         float (&rest)[kHeight][kPanelStep]) {
+  for (int r = 0; r < kHeight; ++r) {
+    for (int64_t i = 0; i < kPanelStep; ++i) rest[r][i] = i < count ? rows[r][i] : 0;
+    rows[r] = rest[r];
+  }
+}
+
 template <int kHeight, typename Codes, bool kZeros>
 void RunTile(const PanelTile& tile) {
   const Panel& panel = tile.panel;
@@ -167,7 +165,6 @@ void RunTile(const PanelTile& tile) {
   V totals[kHeight][2];
   const float* rows[kHeight];
   for (int r = 0; r < kHeight; ++r) {
-    rows[r] = tile.a + r * tile.a_stride;
     for (int v = 0; v < 2; ++v) {
       totals[r][v] = tile.bias == nullptr ? hn::Zero(D()) : hn::LoadU(D(), tile.bias + v * kLanes);
     }
@@ -178,12 +175,16 @@ void RunTile(const PanelTile& tile) {
   for (int64_t begin = 0; begin < panel.k; begin += panel.block) {
     const int64_t end = std::min(begin + panel.block, panel.k);
     const std::byte* step = block;
-    int64_t k = begin;
     sums.Clear();
     sums.zeros.Load(zeros);
-    for (; k + kPanelStep <= end; k += kPanelStep, step += kNr * Codes::kBits)
-      sums.Step(step, rows, k);
-    if (k < end) sums.LastStep(step, rows, k, end);
+    for (int r = 0; r < kHeight; ++r) rows[r] = tile.a + r * tile.a_stride + begin;
+    // One step for whole and partial ones: code for each would be twice as long.
+    for (int64_t k = begin; k < end; k += kPanelStep, step += kNr * Codes::kBits) {
+      float rest[kHeight][kPanelStep];
+      if (k + kPanelStep > end) TakeRest(rows, end - k, rest);
+      sums.Step(step, rows, 0);
+      for (int r = 0; r < kHeight; ++r) rows[r] += kPanelStep;
+    }
     sums.Scale(scales, totals);
     block += panel.block_bytes;
     scales += kNr;
