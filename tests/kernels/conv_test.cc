@@ -10,6 +10,7 @@ namespace fettle::kernels {
 extern const KernelDesc kCpuConvDotNhwc;
 extern const KernelDesc kCpuConvGemmNhwc;
 extern const KernelDesc kCpuConvGroupedNhwc;
+extern const KernelDesc kCpuConvLinesNhwc;
 extern const KernelDesc kCpuConvStripsRow;
 
 namespace {
@@ -194,6 +195,8 @@ TEST(ConvStrips, AgreesWithTheOracleOnEveryInstructionSet) {
       {"2x3x12x70", "20x3x7x7", "pads=[3,3,3,3]"},
       {"1x3x7x40", "70x3x3x3", "pads=[1,1,1,1]"},
       {"1x2x6x5", "32x2x5x5", "pads=[2,2,2,2]"},
+      {"1x1x19x40", "16x1x8x8", "pads=[3,3,4,4]"},
+      {"1x2x23x31", "20x2x11x10", "pads=[5,0,5,9], strides=[2,2]"},
   };
   for (const std::string_view target : SimdTargets()) {
     ForceSimdTarget(target);
@@ -201,6 +204,36 @@ TEST(ConvStrips, AgreesWithTheOracleOnEveryInstructionSet) {
     for (const Row& row : kRows) {
       for (const char* tail : {"", "%y = Relu(%c)\n", "%y = HardSwish(%c)\n"}) {
         CheckKernel(kCpuConvStripsRow, ConvText(row.x, row.w, row.attributes, true, tail),
+                    {.atol = 5e-5, .rtol = 1e-5});
+      }
+    }
+  }
+  ForceSimdTarget("");
+}
+
+TEST(ConvLines, AgreesWithTheOracleOnEveryInstructionSet) {
+  struct Row {
+    const char *x, *w, *attributes;
+  };
+  constexpr Row kRows[] = {
+      {"1x1x9x40", "16x1x8x8", "pads=[3,3,4,4]"},
+      {"2x16x12x20", "12x16x6x6", "pads=[2,2,3,3]"},
+      {"1x12x12x10", "16x12x4x4", "pads=[1,1,2,2]"},
+      {"1x5x13x29", "40x5x3x3", "pads=[1,1,1,1], strides=[2,2]"},
+      {"1x3x7x200", "9x3x2x5", "pads=[0,2,1,2], dilations=[2,1]"},
+      {"1x4x3x9", "8x4x3x3", "pads=[4,1,4,1]"},
+      {"1x2x4x5", "3x2x3x7", "pads=[1,6,1,6]"},
+      {"1x4x1x1", "5x4x2x2", "pads=[1,1,0,0]"},
+      {"2x6x190", "9x6x5", "pads=[2,2], strides=[2]"},
+      {"1x40x9x15", "7x40x3x3", "pads=[1,1,1,1]"},
+      {"1x3x6x1000", "4x3x1x3", "pads=[0,1,0,1]"},
+  };
+  for (const std::string_view target : SimdTargets()) {
+    ForceSimdTarget(target);
+    SCOPED_TRACE(target);
+    for (const Row& row : kRows) {
+      for (const char* tail : {"", "%y = Relu(%c)\n", "%y = HardSwish(%c)\n"}) {
+        CheckKernel(kCpuConvLinesNhwc, ConvText(row.x, row.w, row.attributes, true, tail),
                     {.atol = 5e-5, .rtol = 1e-5});
       }
     }

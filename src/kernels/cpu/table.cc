@@ -22,6 +22,7 @@ extern const KernelDesc kCpuConvGemmNchwc;
 extern const KernelDesc kCpuConvGemmNhwc;
 extern const KernelDesc kCpuConvGemmRow;
 extern const KernelDesc kCpuConvGroupedNhwc;
+extern const KernelDesc kCpuConvLinesNhwc;
 extern const KernelDesc kCpuConvStripsRow;
 extern const KernelDesc kCpuConvTransposeGemmNhwc;
 extern const KernelDesc kCpuConvWinograd23Any;
@@ -89,6 +90,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuConvGemmNhwc,
       &kCpuConvGemmRow,
       &kCpuConvGroupedNhwc,
+      &kCpuConvLinesNhwc,
       &kCpuConvStripsRow,
       &kCpuConvTransposeGemmNhwc,
       &kCpuConvWinograd23Any,

@@ -12,7 +12,9 @@
 namespace fettle::kernels {
 namespace {
 
-constexpr int64_t kMostKernelRows = 7;
+constexpr int64_t kMostKernelRows = 11;
+/// Kernel columns of strips of planes.
+constexpr int64_t kMostPlaneTaps = 11;
 
 /// [vector of outputs][kernel row][input][kernel column][lane], then the padded bias.
 void Pack(const StripProblem& conv, const Constant& w, const Constant* b, float* out) {
@@ -319,7 +321,7 @@ Status CheckStrips(const ConvGeometry& g, StripForm form) {
   if (g.in[0] != 1 || g.kernel[0] != 1 || g.pad[0] != 0) return Unsupported("three spatial axes");
   if (g.dilation[1] != 1 || g.dilation[2] != 1) return Unsupported("a dilation over 1");
   if (g.stride[2] > 2) return Unsupported("a stride over 2");
-  const bool wide = form == StripForm::kPlanes && (g.kernel[2] == 5 || g.kernel[2] == 7);
+  const bool wide = form == StripForm::kPlanes && g.kernel[2] > 1 && g.kernel[2] <= kMostPlaneTaps;
   if (g.kernel[1] > kMostKernelRows || (g.kernel[2] != kStripTaps && !wide))
     return Unsupported("no strips of a kernel of {} x {}", g.kernel[1], g.kernel[2]);
   return OkStatus();

@@ -64,10 +64,13 @@ void RunPanel(const MicroKernels& kernels, const BlockArgs& args, TileArgs work,
   const Fetching fetching(work, next, args.ahead == nullptr ? work.b_step : args.ahead_step,
                           std::ssize(args.tiles));
   const float* const addend = work.addend;
+  const int64_t a_offset = work.a_offset;
   for (size_t i = 0; i < args.tiles.size(); ++i) {
     const TileSpan& tile = args.tiles[i];
-    work.a = tile.a + first_tap * tile.rows;
+    work.a = tile.tap_step != 0 ? tile.a : tile.a + first_tap * tile.rows;
+    work.a_offset = a_offset + first_tap * tile.tap_step;
     work.a_step = tile.a_step;
+    work.tap_step = tile.tap_step;
     work.c = tile.c + at;
     if (addend != nullptr) work.addend = addend + (work.c - args.tiles[0].c);
     const auto pair = narrow && tile.continues

@@ -18,9 +18,9 @@ struct TileSpan {
   const float* const* a = nullptr;
   int64_t rows = 0;
   float* c = nullptr;
-  int64_t a_step = 0;  // see TileArgs
-  /// The rows of the next tile continue those of this one, and so do its rows of C. With several
-  /// taps both tiles have mr rows.
+  int64_t a_step = 0, tap_step = 0;  // see TileArgs
+  /// The rows of the next tile continue those of this one, and so do its rows of C. With pointers
+  /// of several taps both tiles have mr rows.
   bool continues = false;
 };
 

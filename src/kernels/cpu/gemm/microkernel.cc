@@ -241,6 +241,12 @@ void RunTiles(const TileArgs& first) {
   }
 }
 
+/// The first row of tap `t` of tiles whose pointers are those of `rows` rows.
+HWY_INLINE const float* FirstRow(const TileArgs& args, int64_t t, int64_t rows) {
+  const float* first = args.tap_step != 0 ? *args.a + t * args.tap_step : args.a[t * rows];
+  return first + args.a_offset;
+}
+
 template <int kRows, int kVectors>
 void RunTile(const TileArgs& args) {
   if constexpr (kRows == kMr && !TwoSums(kMr)) {
@@ -254,16 +260,16 @@ void RunTile(const TileArgs& args) {
   const int64_t step = args.b_step;
   Ahead ahead(args);
   for (int64_t t = 0; t < args.taps; ++t) {
-    const float* const* a = args.a + t * kRows;
+    const float* first = FirstRow(args, t, kRows);
     if constexpr (!TwoSums(kRows)) {
       if (args.a_step != 0) {
-        b = even.RunEvenly(*a + args.a_offset, args, b, ahead);
+        b = even.RunEvenly(first, args, b, ahead);
         continue;
       }
     }
     const float* rows[kRows];
     for (int r = 0; r < kRows; ++r)
-      rows[r] = (args.a_step != 0 ? *a + r * args.a_step : a[r]) + args.a_offset;
+      rows[r] = args.a_step != 0 ? first + r * args.a_step : args.a[t * kRows + r] + args.a_offset;
     int64_t k = 0;
     if constexpr (TwoSums(kRows)) {
       for (; k + 2 <= args.depth; k += 2, b += 2 * step) {
@@ -296,7 +302,7 @@ void RunNarrowPair(const TileArgs& args) {
   const float* HWY_RESTRICT b = args.b;
   Ahead ahead(args);
   for (int64_t t = 0; t < args.taps; ++t)
-    b = tile.RunEvenly(args.a[t * kMr] + args.a_offset, args, b, ahead);
+    b = tile.RunEvenly(FirstRow(args, t, kMr), args, b, ahead);
   tile.Finish(args);
 }
 

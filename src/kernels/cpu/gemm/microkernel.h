@@ -14,6 +14,9 @@ struct TileArgs {
   /// Where not 0: the rows of every tap lie a_step elements apart, from its first pointer on, and
   /// no other pointer is read. Spares their loads, which bind tiles of one vector.
   int64_t a_step = 0;
+  /// Where not 0, and with it a_step: the rows of a tap lie tap_step elements behind those of the
+  /// one before, and the first pointer alone is read.
+  int64_t tap_step = 0;
   int64_t a_offset = 0;
   int64_t taps = 1;
   int64_t depth = 0;
