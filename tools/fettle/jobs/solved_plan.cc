@@ -82,7 +82,7 @@ Status Extract(const PlanOptions& options, tuner::Level level, planner::CostSour
 
 Status Solve(const PlanOptions& options, Segment& segment, Solved& solved) {
   const bool one_layout = options.IsOfOneLayout();
-  const solver::Options solve{.method = one_layout ? "auto" : options.solver,
+  const solver::Options solve{.method = one_layout ? std::string_view("auto") : options.solver,
                               .seconds = options.seconds,
                               .seed = options.job.common.seed};
   const int64_t start = NowNs();
