@@ -53,6 +53,7 @@ extern const KernelDesc kCpuQuantisedGemm;
 extern const KernelDesc kCpuQuantisedGemmAmx;
 extern const KernelDesc kCpuQuantisedGemmNchwc;
 extern const KernelDesc kCpuQuantisedImage;
+extern const KernelDesc kCpuQuantisedMatMul;
 extern const KernelDesc kCpuQuantisedPair;
 extern const KernelDesc kCpuRecurrentGemm;
 extern const KernelDesc kCpuReduceArg;
@@ -62,6 +63,7 @@ extern const KernelDesc kCpuResizeSeparable;
 extern const KernelDesc kCpuScatterElements;
 extern const KernelDesc kCpuScatterTuples;
 extern const KernelDesc kCpuShuffleInterleave;
+extern const KernelDesc kCpuSoftmaxBytes;
 extern const KernelDesc kCpuSoftmaxRows;
 extern const KernelDesc kCpuTableLookupMap;
 extern const KernelDesc kCpuTopK;
@@ -121,6 +123,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuQuantisedGemmAmx,
       &kCpuQuantisedGemmNchwc,
       &kCpuQuantisedImage,
+      &kCpuQuantisedMatMul,
       &kCpuQuantisedPair,
       &kCpuRecurrentGemm,
       &kCpuReduceArg,
@@ -130,6 +133,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuScatterElements,
       &kCpuScatterTuples,
       &kCpuShuffleInterleave,
+      &kCpuSoftmaxBytes,
       &kCpuSoftmaxRows,
       &kCpuTableLookupMap,
       &kCpuTopK,

@@ -13,7 +13,8 @@ bool IsByte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
 
 class Reader {
  public:
-  explicit Reader(const ir::Graph& group) : group_(group), producers_(group.Producers()) {}
+  Reader(const ir::Graph& group, bool computed_w)
+      : group_(group), producers_(group.Producers()), computed_w_(computed_w) {}
 
   Result<QuantisedGroup> Read() {
     for (const ir::Node& node : group_.nodes()) {
@@ -28,8 +29,11 @@ class Reader {
     if (q_.core == nullptr) return Unsupported("no product in the group");
     if (!IsByte(group_.value(q_.x).dtype) || group_.value(q_.x).is_constant())
       return Unsupported("the input is no computed tensor of bytes");
-    if (!IsByte(group_.value(q_.w).dtype) || !group_.value(q_.w).is_constant())
-      return Unsupported("the weights are no constant of bytes");
+    if (!IsByte(group_.value(q_.w).dtype))
+      return Unsupported("the second operand is no tensor of bytes");
+    const bool constant_w = group_.value(q_.w).is_constant();
+    if (constant_w && computed_w_) return Unsupported("constant weights");
+    if (!constant_w && !computed_w_) return Unsupported("the weights are no constant");
     for (ir::ValueId id : {q_.w_scale, q_.w_zero, q_.bias, q_.bias_scale}) {
       if (id != ir::kAbsent && !group_.value(id).is_constant())
         return Unsupported("a parameter of the weights or the bias is not constant");
@@ -236,11 +240,28 @@ class Reader {
 
   const ir::Graph& group_;
   std::vector<ir::NodeId> producers_;
+  bool computed_w_;
   QuantisedGroup q_;
 };
 
 }  // namespace
 
-Result<QuantisedGroup> ReadQuantisedGroup(const ir::Graph& group) { return Reader(group).Read(); }
+Result<QuantisedGroup> ReadQuantisedGroup(const ir::Graph& group) {
+  return Reader(group, false).Read();
+}
+
+Result<QuantisedGroup> ReadComputedProduct(const ir::Graph& group) {
+  ASSIGN_OR_RETURN(QuantisedGroup q, Reader(group, true).Read());
+  if (q.core->op != "MatMul"_op && q.core->op != "Gemm"_op)
+    return Unsupported("no product of matrices");
+  if (q.bias != ir::kAbsent) return Unsupported("a bias");
+  for (ir::ValueId id : {q.w_scale, q.w_zero}) {
+    if (id != ir::kAbsent && group.value(id).constant->elements() != 1)
+      return Unsupported("several scales of the second operand");
+  }
+  if (!q.requantise && group.outputs != std::vector{q.anchor()})
+    return Unsupported("more than a QuantizeLinear behind the product");
+  return q;
+}
 
 }  // namespace fettle::kernels

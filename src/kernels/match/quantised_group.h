@@ -16,7 +16,7 @@ struct QuantisedGroup {
   /// A constant scalar, a computed one (integer operators only), or kAbsent for 0.
   ir::ValueId x_zero = ir::kAbsent;
   double x_scale = 1;
-  ir::ValueId w = ir::kAbsent;  // a u8 or i8 constant
+  ir::ValueId w = ir::kAbsent;  // u8 or i8; a constant, but of products of two computed tensors
   /// Constants of one value or one per output channel; kAbsent: 1 and 0.
   ir::ValueId w_scale = ir::kAbsent, w_zero = ir::kAbsent;
   /// A float constant, or an i32 one times bias_scale; one value per output channel.
@@ -55,5 +55,8 @@ struct QuantisedGroup {
 /// Fails with kUnsupported and the reason. The operands of the core are checked for types, their
 /// shapes are not.
 Result<QuantisedGroup> ReadQuantisedGroup(const ir::Graph& group);
+/// The same of a MatMul or Gemm without a bias whose second operand is computed, too, and has one
+/// scale and zero point; its result is requantised, or ends the group.
+Result<QuantisedGroup> ReadComputedProduct(const ir::Graph& group);
 
 }  // namespace fettle::kernels

@@ -35,6 +35,26 @@ std::span<const Case> QuantiseCases() {
        "const %z: u8[] = 90\nconst %l: f32[] = -1\nconst %m: f32[] = 2\n"
        "%x = DequantizeLinear(%a, %sa, %z)\n%w = DequantizeLinear(%b, %sb, %z)\n"
        "%s = Sub(%x, %w)\n%c = Clip(%s, %l, %m)\n%y = QuantizeLinear(%c, %sy, %z)\noutput %y\n"},
+      {"quantise.softmax_qdq",
+       "input %x: u8[2x3x29x50] = noise(0, 255)\nconst %s: f32[] = 0.043\nconst %z: u8[] = 121\n"
+       "const %t: f32[] = 0.0039\nconst %v: u8[] = 0\n%d = DequantizeLinear(%x, %s, %z)\n"
+       "%r = Softmax(%d)\n%y = QuantizeLinear(%r, %t, %v)\noutput %y\n"},
+      {"quantise.softmax_qdq_axes",
+       "input %x: u8[4x19x3] = noise(0, 255)\nconst %s: f32[] = 0.05\nconst %z: u8[] = 7\n"
+       "const %t: f32[] = 0.0039\nconst %v: u8[] = 0\n%d = DequantizeLinear(%x, %s, %z)\n"
+       "%r = Softmax(%d) {axis=1}\n%y = QuantizeLinear(%r, %t, %v)\noutput %y\n"},
+      {"quantise.softmax_qdq_bench",
+       "input %x: u8[8x128x128] = noise(0, 255)\nconst %s: f32[] = 0.03\nconst %z: u8[] = 121\n"
+       "const %t: f32[] = 0.0039\nconst %v: u8[] = 0\n%d = DequantizeLinear(%x, %s, %z)\n"
+       "%r = Softmax(%d)\n%y = QuantizeLinear(%r, %t, %v)\noutput %y\n"},
+      {"quantise.softmax_qdq_signed",
+       "input %x: i8[7x16] = noise(-128, 127)\nconst %s: f32[] = 0.021\nconst %z: i8[] = -4\n"
+       "const %t: f32[] = 0.0031\nconst %v: i8[] = -128\n%d = DequantizeLinear(%x, %s, %z)\n"
+       "%r = Softmax(%d)\n%y = QuantizeLinear(%r, %t, %v)\noutput %y\n"},
+      {"quantise.softmax_qdq_wide",
+       "input %x: i8[5x331] = noise(-128, 127)\nconst %s: f32[] = 0.11\nconst %z: i8[] = 3\n"
+       "const %t: f32[] = 0.000018\nconst %v: u8[] = 3\n%d = DequantizeLinear(%x, %s, %z)\n"
+       "%r = Softmax(%d)\n%y = QuantizeLinear(%r, %t, %v)\noutput %y\n"},
       {"quantise.sigmoid_qdq",
        "input %x: u8[1x21x9x11] = noise(0, 255)\nconst %s: f32[] = 0.02\nconst %z: u8[] = 120\n"
        "const %t: f32[] = 0.03\nconst %v: u8[] = 7\n%d = DequantizeLinear(%x, %s, %z)\n"
@@ -152,6 +172,42 @@ std::span<const Case> QuantiseCases() {
       {"quantise.image_of_4_channels",
        "input %x: f32[1x4x19x11] = noise(-3, 3)\nconst %s: f32[] = 0.0203\n"
        "const %z: i8[] = -7\n%y = QuantizeLinear(%x, %s, %z)\noutput %y\n"},
+      {"quantise.matmul_of_bytes",
+       "input %a: u8[2x3x29x37] = noise(0, 255)\ninput %b: u8[2x3x37x41] = noise(0, 255)\n"
+       "const %sa: f32[] = 0.02\nconst %za: u8[] = 121\nconst %sb: f32[] = 0.01\n"
+       "const %zb: u8[] = 131\nconst %sy: f32[] = 0.07\nconst %zy: u8[] = 90\n"
+       "%x = DequantizeLinear(%a, %sa, %za)\n%w = DequantizeLinear(%b, %sb, %zb)\n"
+       "%c = MatMul(%x, %w)\n%y = QuantizeLinear(%c, %sy, %zy)\noutput %y\n"},
+      {"quantise.matmul_of_bytes_bench",
+       "input %a: u8[8x128x128] = noise(0, 255)\ninput %b: u8[8x128x64] = noise(0, 255)\n"
+       "const %sa: f32[] = 0.0039\nconst %za: u8[] = 0\nconst %sb: f32[] = 0.01\n"
+       "const %zb: u8[] = 131\nconst %sy: f32[] = 0.05\nconst %zy: u8[] = 120\n"
+       "%x = DequantizeLinear(%a, %sa, %za)\n%w = DequantizeLinear(%b, %sb, %zb)\n"
+       "%c = MatMul(%x, %w)\n%y = QuantizeLinear(%c, %sy, %zy)\noutput %y\n"},
+      {"quantise.matmul_of_bytes_broadcast",
+       "input %a: u8[3x1x7x64] = noise(0, 255)\ninput %b: i8[2x64x9] = noise(-128, 127)\n"
+       "const %sa: f32[] = 0.02\nconst %za: u8[] = 0\nconst %sb: f32[] = 0.01\n"
+       "const %zb: i8[] = 0\nconst %sy: f32[] = 0.1\nconst %zy: i8[] = -5\n"
+       "%x = DequantizeLinear(%a, %sa, %za)\n%w = DequantizeLinear(%b, %sb, %zb)\n"
+       "%c = MatMul(%x, %w)\n%r = Relu(%c)\n%y = QuantizeLinear(%r, %sy, %zy)\noutput %y\n"},
+      {"quantise.matmul_of_bytes_floats",
+       "input %a: i8[3x17x35] = noise(-128, 127)\ninput %b: u8[3x35x50] = noise(0, 255)\n"
+       "const %sa: f32[] = 0.02\nconst %za: i8[] = -3\nconst %sb: f32[] = 0.01\n"
+       "const %zb: u8[] = 128\n"
+       "%x = DequantizeLinear(%a, %sa, %za)\n%w = DequantizeLinear(%b, %sb, %zb)\n"
+       "%y = MatMul(%x, %w)\noutput %y\n"},
+      {"quantise.matmul_of_bytes_signed",
+       "input %a: i8[5x300x21] = noise(-128, 127)\ninput %b: i8[21x37] = noise(-128, 127)\n"
+       "const %sa: f32[] = 0.02\nconst %za: i8[] = 7\nconst %sb: f32[] = 0.01\n"
+       "const %zb: i8[] = -11\nconst %sy: f32[] = 0.06\nconst %zy: i8[] = 3\n"
+       "%x = DequantizeLinear(%a, %sa, %za)\n%w = DequantizeLinear(%b, %sb, %zb)\n"
+       "%c = MatMul(%x, %w)\n%y = QuantizeLinear(%c, %sy, %zy)\noutput %y\n"},
+      {"quantise.matmul_of_bytes_transposed",
+       "input %a: u8[19x34] = noise(0, 255)\ninput %b: i8[23x34] = noise(-128, 127)\n"
+       "const %sa: f32[] = 0.02\nconst %za: u8[] = 111\nconst %sb: f32[] = 0.01\n"
+       "const %zb: i8[] = 4\nconst %sy: f32[] = 0.05\nconst %zy: u8[] = 128\n"
+       "%x = DequantizeLinear(%a, %sa, %za)\n%w = DequantizeLinear(%b, %sb, %zb)\n"
+       "%c = Gemm(%x, %w) {transB=1}\n%y = QuantizeLinear(%c, %sy, %zy)\noutput %y\n"},
       {"quantise.matmul_qdq",
        "input %x: i8[2x5x24] = noise(-128, 127)\nconst %w: u8[24x18] = noise(0, 255)\n"
        "const %sx: f32[] = 0.02\nconst %zx: i8[] = -9\nconst %sw: f32[] = 0.01\n"

@@ -21,6 +21,8 @@ class ByteRows {
   /// The columns from `n` on. What is stored is a step plus `zero`, within [low, high].
   ByteRows(const RequantiseArgs& args, int64_t n, int32_t zero, int32_t low, int32_t high)
       : sums_(args.sums + n),
+        row_sums_(args.row_sums),
+        w_zero_(args.w_zero + n),
         bytes_(args.bytes + n),
         shortcut_(args.shortcut == nullptr ? nullptr : args.shortcut + n),
         sums_stride_(args.sums_stride),
@@ -56,8 +58,7 @@ class ByteRows {
     for (int i = 0; i < 4; ++i) {
       const int v = i % kVectors;
       const int64_t r = row + (kAll ? i / kVectors : std::min<int64_t>(i / kVectors, rows - 1));
-      x[i] = to_steps(Results(sums_ + r * sums_stride_, v),
-                      [&] { return Load(shortcut_ + r * out_stride_, v); });
+      x[i] = to_steps(Results(r, v), [&] { return Load(shortcut_ + r * out_stride_, v); });
     }
     const __m512i bytes = Pack(x);
     uint8_t* out = bytes_ + row * out_stride_;
@@ -69,9 +70,14 @@ class ByteRows {
     }
   }
 
-  /// The results of a row of sums in columns v * 16 and on.
-  __m512 Results(const int32_t* sums, int v) const {
-    const __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(sums + v * 16), init_[v]);
+  /// The results of row `r` in columns v * 16 and on.
+  __m512 Results(int64_t r, int v) const {
+    const int32_t* const sums = sums_ + r * sums_stride_ + v * 16;
+    __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(sums), init_[v]);
+    if (row_sums_ != nullptr) {
+      sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(_mm512_set1_epi32(row_sums_[r]),
+                                                     _mm512_loadu_si512(w_zero_ + v * 16)));
+    }
     return _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scale_[v], add_[v]);
   }
 
@@ -116,6 +122,7 @@ class ByteRows {
   }
 
   const int32_t* sums_;
+  const int32_t *row_sums_, *w_zero_;
   uint8_t* bytes_;
   const uint8_t* shortcut_;
   int64_t sums_stride_, out_stride_, rows_;

@@ -40,15 +40,15 @@ struct RequantiseArgs {
 
 using Requantise = void (*)(const RequantiseArgs& args);
 void RunRequantise(const RequantiseArgs& args);
-/// RunRequantise where sums become bytes, |result| stays below 2^31 and there are no row sums; four
-/// times as fast. Only where CpuInfo says avx512_vnni.
+/// RunRequantise where sums become bytes and |result| stays below 2^31; four times as fast. Only
+/// where CpuInfo says avx512_vnni.
 void RequantiseBytesAvx512(const RequantiseArgs& args);
 /// The quicker of the two that this machine runs and that fits results which are `bounded` so.
 Requantise RequantiseFor(bool bounded);
 
 /// RunRequantise, then a sum of bytes.
 void RunSum(const RequantiseArgs& args);
-/// RunSum in registers, where there are no row sums and quotients stay below 2^31.
+/// RunSum in registers, where quotients stay below 2^31.
 void RunSumAvx512(const RequantiseArgs& args);
 /// The quicker of the two for sums of these types.
 Requantise SumFor(const PairRowArgs& sum);

@@ -43,7 +43,6 @@ void QuantResults::UseShortcut(const Problem& problem, const QuantisedGroup& q) 
   shortcut_ = IndexOf(group.inputs, r.shortcut);
   in_place_ = r.shortcut != q.x;
   run_ = SumFor(sum_);
-  run_with_row_sums_ = RunSum;
 }
 
 std::vector<Alias> QuantResults::aliases() const {
@@ -136,7 +135,7 @@ void QuantResults::StoreBlock(const QuantLaunch& launch, RequantiseArgs& out, in
   } else {
     out.floats = reinterpret_cast<float*>(y) + at;
   }
-  (out.row_sums == nullptr ? run_ : run_with_row_sums_)(out);
+  run_(out);
   if (!program_) return;
   elementwise::Tile tile{
       .rows = out.rows, .col = one_image_ ? channel : channel % out_.block, .cols = out.columns};

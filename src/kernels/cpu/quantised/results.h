@@ -74,7 +74,7 @@ class QuantResults {
   PadLanes pads_;
   DType output_;
   bool one_image_;  // channels-last: pixels of all images follow each other
-  Requantise run_ = RunRequantise, run_with_row_sums_ = RunRequantise;
+  Requantise run_ = RunRequantise;
   PairRowArgs sum_;  // with a shortcut
   std::optional<FusedSum> fused_;
   int shortcut_ = -1;  // among the inputs; -1: none

@@ -1,0 +1,293 @@
+// cpu.quantised.matmul: products of two computed tensors of bytes, as attention has them: a task
+// packs its part of the second operand, and multiplies rows of the first by it.
+#include <algorithm>
+#include <cmath>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/epilogue/epilogue.h"
+#include "kernels/cpu/gemm/task_grid.h"
+#include "kernels/cpu/quantised/microkernel.h"
+#include "kernels/cpu/quantised/pack.h"
+#include "kernels/cpu/quantised/requantise.h"
+#include "kernels/cpu/quantised/rows.h"
+#include "kernels/cpu/quantised_matmul/panel.h"
+#include "kernels/family.h"
+#include "kernels/match/product.h"
+#include "ops/op.h"
+
+namespace fettle::kernels {
+namespace {
+
+/// Longest sum of products that i32 holds, rounded down.
+constexpr int64_t kMaxDepth = 33000;
+/// Rows whose copies and pointers are made at once, and what a task packs.
+constexpr int64_t kMostRows = 256, kMostPacked = 192 * 1024;
+constexpr int kMaxColumns = 32;  // of a panel
+
+struct Facts {
+  QuantisedGroup q;
+  Product p;
+};
+
+class QuantMatMul final : public PreparedKernel {
+ public:
+  QuantMatMul(const Problem& problem, const Facts& facts, int lanes)
+      : p_(facts.p), kernels_(GetQuantKernels(p_.n)), lanes_(lanes) {
+    const ir::Graph& group = *problem.group;
+    const QuantisedGroup& q = facts.q;
+    a_ = IndexOf(group.inputs, q.x);
+    b_ = IndexOf(group.inputs, q.w);
+    const auto zero_of = [&](ir::ValueId id) {
+      return id == ir::kAbsent ? 0 : static_cast<int32_t>(group.value(id).constant->GetInt(0));
+    };
+    signed_a_ = group.value(q.x).dtype == DType::kI8;
+    signed_b_ = group.value(q.w).dtype == DType::kI8;
+    a_zero_ = zero_of(q.x_zero);
+    b_zero_ = zero_of(q.w_zero);
+    if (!kernels_.wide) {
+      a_zero_ += signed_a_ ? 128 : 0;
+      b_zero_ -= signed_b_ ? 0 : 128;
+    }
+    ReadResults(group, q);
+    CutTasks(problem.threads);
+  }
+
+  int64_t workspace_bytes() const override { return lanes_ * LaneBytes(); }
+
+  Status Launch(const LaunchArgs& args) const override {
+    static_cast<CpuStream&>(args.stream)
+        .ParallelFor(std::ssize(p_.batches) * row_parts_.count() * panel_parts_.count(),
+                     [&](int64_t i, int lane) {
+                       RunTask(args, i, args.workspace.host<std::byte>() + lane * LaneBytes());
+                     });
+    return OkStatus();
+  }
+
+ private:
+  /// What a lane holds: panels and what their sums begin with, then of some rows the pointers,
+  /// their copies, and their sums.
+  struct Lane {
+    std::byte* panels;
+    int32_t* init;
+    const std::byte** pointers;
+    std::byte* copies;
+    int32_t* row_sums;
+  };
+
+  void ReadResults(const ir::Graph& group, const QuantisedGroup& q) {
+    const auto scale_of = [&](ir::ValueId id) { return group.value(id).constant->GetDouble(0); };
+    const double y_scale = q.requantise ? q.requantise->scale : 1;
+    const float scale = MakeQuantisedColumn(q.x_scale, scale_of(q.w_scale), y_scale, 0, 1).scale;
+    std::fill_n(scale_, kMaxColumns, scale);
+    std::fill_n(zeros_, kMaxColumns, b_zero_);
+    common_.is_signed = group.value(group.outputs[0]).dtype == DType::kI8;
+    common_.scale = scale_;
+    common_.add = add_;
+    common_.w_zero = zeros_;
+    common_.out_stride = p_.n;
+    if (!q.requantise) return;
+    to_bytes_ = true;
+    common_.zero = q.requantise->zero;
+    common_.low = q.requantise->low;
+    common_.high = q.requantise->high;
+    const bool bounded = std::fabs(double{scale}) * 0x1p31 < 0x1p31 - 256;
+    run_ = RequantiseFor(bounded);
+    tiles_finish_ = kernels_.finishes && bounded && !NeedsRowSums();
+  }
+
+  /// Each lane several tasks where there are matrices for it: each of them is packed once.
+  void CutTasks(int threads) {
+    const auto batches = std::max<int64_t>(1, std::ssize(p_.batches));
+    const int64_t most = std::max<int64_t>(1, kMostPacked / std::max<int64_t>(1, PanelBytes()));
+    const int64_t wanted = CeilDiv(threads, batches);
+    panel_parts_ = EvenParts(Panels(), std::min(most, CeilDiv(Panels(), wanted)));
+    const int64_t tiles = CeilDiv(p_.m, kernels_.mr);
+    row_parts_ = EvenParts(tiles, CeilDiv(tiles, CeilDiv(wanted, panel_parts_.count())));
+    packed_panels_ = CeilDiv(Panels(), panel_parts_.count());
+  }
+
+  bool NeedsRowSums() const { return !kernels_.wide && b_zero_ != 0; }
+  int64_t Panels() const { return CeilDiv(p_.n, kernels_.nr); }
+  int64_t Steps() const { return CeilDiv(p_.k, kernels_.wide ? 2 : 4); }
+  int64_t PanelBytes() const { return Steps() * kernels_.nr * 4; }
+  bool CopiesRows() const { return kernels_.wide || signed_a_; }
+  int64_t RowBytes() const { return Steps() * 4; }  // of a copy, and of a row of ones
+  int64_t RowsAtOnce() const { return std::min(kMostRows, p_.m); }
+
+  int64_t PackedBytes() const { return RoundUp(packed_panels_ * PanelBytes(), 64); }
+  int64_t InitBytes() const { return RoundUp(packed_panels_ * kernels_.nr * 4, 64); }
+  int64_t PointerBytes() const {
+    return RoundUp(RowsAtOnce() * static_cast<int64_t>(sizeof(void*)), 64);
+  }
+  int64_t CopyBytes() const {
+    return RoundUp((CopiesRows() ? RowsAtOnce() : 1) * RowBytes() + 64, 64);
+  }
+  int64_t LaneBytes() const {
+    return PackedBytes() + InitBytes() + PointerBytes() + CopyBytes() +
+           RoundUp(RowsAtOnce() * 4, 64);
+  }
+  Lane LaneAt(std::byte* at) const {
+    Lane lane;
+    lane.panels = at;
+    lane.init = reinterpret_cast<int32_t*>(at += PackedBytes());
+    lane.pointers = reinterpret_cast<const std::byte**>(at += InitBytes());
+    lane.copies = at += PointerBytes();
+    lane.row_sums = reinterpret_cast<int32_t*>(at + CopyBytes());
+    return lane;
+  }
+
+  void RunTask(const LaunchArgs& args, int64_t task, std::byte* scratch) const {
+    const int64_t columns = task % panel_parts_.count();
+    task /= panel_parts_.count();
+    const int64_t rows = task % row_parts_.count();
+    const Product::Batch& batch = p_.batches[task / row_parts_.count()];
+    const Lane lane = LaneAt(scratch);
+    const int64_t first = panel_parts_.Begin(columns), end = panel_parts_.Begin(columns + 1);
+    const uint8_t* b = args.inputs[b_].host<uint8_t>() + batch.b * p_.k * p_.n;
+    for (int64_t panel = first; panel < end; ++panel) {
+      PackPanel(b, panel, lane.panels + (panel - first) * PanelBytes());
+      if (kernels_.wide) continue;
+      BeginSums(lane.panels + (panel - first) * PanelBytes(), lane.copies,
+                lane.init + (panel - first) * kernels_.nr);
+    }
+    const uint8_t* a = args.inputs[a_].host<uint8_t>() + batch.a * p_.m * p_.k;
+    const int64_t matrix = (task / row_parts_.count()) * p_.m * p_.n;
+    const int64_t row_end = std::min(row_parts_.Begin(rows + 1) * kernels_.mr, p_.m);
+    for (int64_t row = row_parts_.Begin(rows) * kernels_.mr; row < row_end; row += kMostRows) {
+      const int64_t count = std::min(kMostRows, row_end - row);
+      ReadRows(a + row * p_.k, count, lane);
+      for (int64_t panel = first; panel < end; ++panel) {
+        RequantiseArgs out = common_;
+        const int64_t column = panel * kernels_.nr;
+        const int64_t at = matrix + row * p_.n + column;
+        out.columns = std::min<int64_t>(kernels_.nr, p_.n - column);
+        if (to_bytes_) {
+          out.bytes = args.outputs[0].host<uint8_t>() + at;
+        } else {
+          out.floats = args.outputs[0].host<float>() + at;
+        }
+        RunPanel(lane, panel - first, count, out);
+      }
+    }
+  }
+
+  void PackPanel(const uint8_t* b, int64_t panel, std::byte* to) const {
+    const int64_t column = panel * kernels_.nr, stride = p_.trans_b ? p_.k : 1;
+    const ByteMatrix part{b + column * stride, p_.k, std::min<int64_t>(kernels_.nr, p_.n - column),
+                          p_.trans_b ? 1 : p_.n, stride};
+    if (kernels_.wide) {
+      PackWideSteps(part, signed_b_, b_zero_, kernels_.nr, reinterpret_cast<int16_t*>(to));
+    } else {
+      PackByteSteps(part, signed_b_ ? 0 : 0x80, kernels_.nr, reinterpret_cast<uint8_t*>(to));
+    }
+  }
+
+  /// sum (a - za)(b - zb) = sum ab - za sum b - zb sum a + K za zb, of which this is what has no
+  /// sum of a. A row of ones gives the sums of b.
+  void BeginSums(const std::byte* panel, std::byte* ones, int32_t* init) const {
+    std::fill_n(init, kernels_.nr, 0);
+    if (a_zero_ == 0) return;
+    std::fill_n(ones, RowBytes(), std::byte{1});
+    alignas(64) int32_t sums[kMaxColumns];
+    const std::byte* row = ones;
+    kernels_.tile[1]({.a = &row, .steps = Steps(), .b = panel, .c = sums});
+    const auto all = static_cast<uint32_t>(p_.k) * static_cast<uint32_t>(b_zero_);
+    for (int n = 0; n < kernels_.nr; ++n)
+      init[n] = static_cast<int32_t>(static_cast<uint32_t>(a_zero_) *
+                                     (all - static_cast<uint32_t>(sums[n])));
+  }
+
+  void ReadRows(const uint8_t* a, int64_t rows, const Lane& lane) const {
+    for (int64_t r = 0; r < rows; ++r)
+      lane.pointers[r] = reinterpret_cast<const std::byte*>(a + r * p_.k);
+    if (kernels_.wide) {
+      WidenRows({.pointers = reinterpret_cast<const uint8_t* const*>(lane.pointers),
+                 .rows = rows,
+                 .taps = 1,
+                 .mr = static_cast<int>(kMostRows),
+                 .is_signed = signed_a_},
+                p_.k, static_cast<int16_t>(a_zero_), RowBytes() / 2,
+                reinterpret_cast<int16_t*>(lane.copies));
+    } else if (signed_a_) {
+      for (int64_t r = 0; r < rows; ++r)
+        FlipBytes(a + r * p_.k, p_.k, reinterpret_cast<uint8_t*>(lane.copies + r * RowBytes()));
+    }
+    if (CopiesRows()) {
+      for (int64_t r = 0; r < rows; ++r) lane.pointers[r] = lane.copies + r * RowBytes();
+    }
+    if (!NeedsRowSums()) return;
+    for (int64_t r = 0; r < rows; ++r)
+      lane.row_sums[r] = SumOfBytes(reinterpret_cast<const uint8_t*>(lane.pointers[r]), p_.k);
+  }
+
+  void RunPanel(const Lane& lane, int64_t panel, int64_t all_rows, RequantiseArgs& out) const {
+    alignas(64) int32_t sums[kMaxQuantSums];
+    QuantTileArgs tile{.steps = Steps(), .b = lane.panels + panel * PanelBytes(), .c = sums};
+    tile.init = kernels_.wide ? nullptr : lane.init + panel * kernels_.nr;
+    if (tiles_finish_) tile.results = &out;
+    out.sums = sums;
+    out.sums_stride = kernels_.nr;
+    const int64_t tiles = CeilDiv(all_rows, kernels_.mr), most = CeilDiv(all_rows, tiles);
+    for (int64_t row = 0; row < all_rows; row += out.rows) {
+      out.rows = std::min(most, all_rows - row);
+      if (NeedsRowSums()) out.row_sums = lane.row_sums + row;
+      tile.a = lane.pointers + row;
+      kernels_.tile[out.rows](tile);
+      if (!tiles_finish_) run_(out);
+      if (to_bytes_) {
+        out.bytes += out.rows * p_.n;
+      } else {
+        out.floats += out.rows * p_.n;
+      }
+    }
+  }
+
+  Product p_;
+  const QuantKernels& kernels_;
+  int lanes_;
+  int a_ = 0, b_ = 0;
+  bool signed_a_ = false, signed_b_ = false;
+  /// Of bytes in the form that the micro-kernels multiply.
+  int32_t a_zero_ = 0, b_zero_ = 0;
+  bool to_bytes_ = false, tiles_finish_ = false;
+  Requantise run_ = RunRequantise;
+  RequantiseArgs common_;
+  float scale_[kMaxColumns], add_[kMaxColumns] = {};
+  int32_t zeros_[kMaxColumns];
+  EvenParts panel_parts_{1, 1}, row_parts_{1, 1};
+  int64_t packed_panels_ = 1;
+};
+
+Result<Facts> Read(const ir::Graph& group, const Device&) {
+  Facts facts;
+  ASSIGN_OR_RETURN(facts.q, ReadComputedProduct(group));
+  ASSIGN_OR_RETURN(facts.p, ReadProduct(group, *facts.q.core, false));
+  const Product& p = facts.p;
+  if (p.addend != ir::kAbsent) return Unsupported("an addend");
+  if (p.k > kMaxDepth) return Unsupported("sums of over {} products", kMaxDepth);
+  if (p.m == 0 || p.n == 0 || p.k == 0 || p.batches.empty()) return Unsupported("an empty operand");
+  if (!facts.q.requantise && group.value(group.outputs[0]).dtype != DType::kF32)
+    return Unsupported("results of another type");
+  return facts;
+}
+
+Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Facts&, const Device&) {
+  ASSIGN_OR_RETURN(StateAssignment states, FloatRowMajorStates(group));
+  return std::vector<StateAssignment>{std::move(states)};
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
+                                                const Params&, const Device& device) {
+  const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
+  return std::unique_ptr<PreparedKernel>(new QuantMatMul(problem, facts, lanes));
+}
+
+constexpr Family<Facts> kFamily{
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<15>};
+
+}  // namespace
+
+extern const KernelDesc kCpuQuantisedMatMul;
+const KernelDesc kCpuQuantisedMatMul = {.name = "cpu.quantised.matmul", .match = MatchAs<kFamily>};
+
+}  // namespace fettle::kernels

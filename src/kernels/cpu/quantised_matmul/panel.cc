@@ -1,0 +1,129 @@
+#include "kernels/cpu/quantised_matmul/panel.h"
+
+#include <algorithm>
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/quantised_matmul/panel.cc"
+#include <hwy/foreach_target.h>
+// Highway needs this order.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace fettle::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr int64_t kBytes = 16;
+
+/// The depths k .. k + rows of columns c .. c + count, side by side; zeros of `none` otherwise.
+HWY_INLINE void GatherRows(const ByteMatrix& b, int64_t k, int64_t rows, int64_t c, int64_t count,
+                           uint8_t none, uint8_t* to) {
+  std::memset(to, none, static_cast<size_t>(rows * kBytes));
+  const int64_t depths = std::min(rows, b.depth - k);
+  const int64_t columns = std::min(count, b.columns - c);
+  const uint8_t* from = b.at + k * b.depth_stride + c * b.column_stride;
+  for (int64_t j = 0; j < depths; ++j, from += b.depth_stride) {
+    for (int64_t n = 0; n < columns; ++n) to[j * kBytes + n] = from[n * b.column_stride];
+  }
+}
+
+/// Whether rows of `count` columns can be read where they lie.
+HWY_INLINE bool AreThere(const ByteMatrix& b, int64_t k, int64_t rows, int64_t c, int64_t count) {
+  return b.column_stride == 1 && k + rows <= b.depth && c + count <= b.columns;
+}
+
+/// `copy`: room for what is not there. g++ 12 aligns such an array of a leaf function by 8, and
+/// stores to it as if by 16.
+void PackBytesOnTarget(const ByteMatrix& b, uint8_t flip, int nr, uint8_t* copy, uint8_t* panel) {
+  const hn::CappedTag<uint8_t, kBytes> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto x = hn::Set(d, flip);
+  for (int64_t k = 0; k < b.depth; k += 4, panel += nr * 4) {
+    for (int64_t c = 0; c < nr; c += lanes) {
+      // Bytes that are flipped to 0 stand for none.
+      const uint8_t* from = b.at + k * b.depth_stride + c;
+      int64_t stride = b.depth_stride;
+      if (!AreThere(b, k, 4, c, lanes)) {
+        GatherRows(b, k, 4, c, lanes, flip, copy);
+        from = copy;
+        stride = kBytes;
+      }
+      const auto load = [&](int64_t j)
+                            HWY_ATTR { return hn::Xor(hn::LoadU(d, from + j * stride), x); };
+      hn::StoreInterleaved4(load(0), load(1), load(2), load(3), d, panel + c * 4);
+    }
+  }
+}
+
+template <typename T>
+void PackWide(const ByteMatrix& b, int zero, int nr, uint8_t* copy, int16_t* panel) {
+  const hn::CappedTag<int16_t, 8> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const hn::Rebind<T, decltype(d)> bytes;
+  const auto z = hn::Set(d, static_cast<int16_t>(zero));
+  for (int64_t k = 0; k < b.depth; k += 2, panel += nr * 2) {
+    for (int64_t c = 0; c < nr; c += lanes) {
+      const uint8_t* from = b.at + k * b.depth_stride + c;
+      int64_t stride = b.depth_stride;
+      if (!AreThere(b, k, 2, c, lanes)) {
+        GatherRows(b, k, 2, c, lanes, static_cast<uint8_t>(zero), copy);
+        from = copy;
+        stride = kBytes;
+      }
+      const auto load = [&](int64_t j) HWY_ATTR {
+        return hn::Sub(
+            hn::PromoteTo(d, hn::LoadU(bytes, reinterpret_cast<const T*>(from) + j * stride)), z);
+      };
+      hn::StoreInterleaved2(load(0), load(1), d, panel + c * 2);
+    }
+  }
+}
+
+void PackWideOnTarget(const ByteMatrix& b, bool is_signed, int zero, int nr, uint8_t* copy,
+                      int16_t* panel) {
+  is_signed ? PackWide<int8_t>(b, zero, nr, copy, panel)
+            : PackWide<uint8_t>(b, zero, nr, copy, panel);
+}
+
+int32_t SumOnTarget(const uint8_t* x, int64_t n) {
+  const hn::ScalableTag<uint8_t> d;
+  const hn::Repartition<uint64_t, decltype(d)> wide;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto sums = hn::Zero(wide);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) sums = hn::Add(sums, hn::SumsOf8(hn::LoadU(d, x + i)));
+  uint64_t sum = hn::GetLane(hn::SumOfLanes(wide, sums));
+  for (; i < n; ++i) sum += x[i];
+  return static_cast<int32_t>(sum);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fettle::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace fettle::kernels {
+
+namespace {
+constexpr int kMostLanes = 16;
+}
+
+HWY_EXPORT(PackBytesOnTarget);
+HWY_EXPORT(PackWideOnTarget);
+HWY_EXPORT(SumOnTarget);
+
+void PackByteSteps(const ByteMatrix& b, uint8_t flip, int nr, uint8_t* panel) {
+  uint8_t copy[4 * kMostLanes];
+  HWY_DYNAMIC_DISPATCH(PackBytesOnTarget)(b, flip, nr, copy, panel);
+}
+
+void PackWideSteps(const ByteMatrix& b, bool is_signed, int zero, int nr, int16_t* panel) {
+  uint8_t copy[2 * kMostLanes];
+  HWY_DYNAMIC_DISPATCH(PackWideOnTarget)(b, is_signed, zero, nr, copy, panel);
+}
+
+int32_t SumOfBytes(const uint8_t* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(SumOnTarget)(x, n); }
+
+}  // namespace fettle::kernels
+#endif

@@ -1,0 +1,25 @@
+// Operands of a product of two computed matrices of bytes, in the forms that the micro-kernels
+// read.
+#pragma once
+
+#include <cstdint>
+
+namespace fettle::kernels {
+
+/// A part of a matrix of bytes: `depth` by `columns`; element (k, n) lies at k * depth_stride + n *
+/// column_stride.
+struct ByteMatrix {
+  const uint8_t* at = nullptr;
+  int64_t depth = 0, columns = 0;
+  int64_t depth_stride = 0, column_stride = 0;
+};
+
+/// Writes a panel of `nr` columns, a multiple of 16 (of 8 for i16), of which `b` may have fewer:
+/// [steps][nr][4] of each byte ^ flip; what is no element is 0.
+void PackByteSteps(const ByteMatrix& b, uint8_t flip, int nr, uint8_t* panel);
+/// [steps][nr][2] of i16: each element, i8 where `is_signed`, less `zero`; what is none is 0.
+void PackWideSteps(const ByteMatrix& b, bool is_signed, int zero, int nr, int16_t* panel);
+
+int32_t SumOfBytes(const uint8_t* x, int64_t n);
+
+}  // namespace fettle::kernels

@@ -1,0 +1,90 @@
+// cpu.softmax.bytes: Softmax over the innermost axes between DequantizeLinear and QuantizeLinear,
+// in place where the input dies.
+#include <algorithm>
+#include <cmath>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/quantised/affine.h"
+#include "kernels/cpu/softmax/byte_row.h"
+#include "kernels/family.h"
+#include "kernels/match/extents.h"
+#include "ops/op.h"
+#include "ops/softmax/op.h"
+
+namespace fettle::kernels {
+namespace {
+
+constexpr int64_t kElementsPerTask = 8192;
+
+struct Facts {
+  RowExtents extents;
+  ByteSoftmax types;
+};
+
+class SoftmaxBytes final : public PreparedKernel {
+ public:
+  SoftmaxBytes(const Facts& facts, int lanes)
+      : rows_(facts.extents.outer), n_(facts.extents.row), types_(facts.types), lanes_(lanes) {}
+
+  std::vector<Alias> aliases() const override { return {{.output = 0, .input = 0}}; }
+  int64_t workspace_bytes() const override { return lanes_ * LaneBytes(); }
+
+  Status Launch(const LaunchArgs& args) const override {
+    const auto* x = args.inputs[0].host<uint8_t>();
+    auto* y = args.outputs[0].host<uint8_t>();
+    const int64_t per_task = std::max<int64_t>(1, kElementsPerTask / n_);
+    const int64_t tasks = (rows_ + per_task - 1) / per_task;
+    static_cast<CpuStream&>(args.stream).ParallelFor(tasks, [&](int64_t task, int lane) {
+      auto* row = reinterpret_cast<float*>(args.workspace.host<std::byte>() + lane * LaneBytes());
+      const int64_t end = std::min(rows_, (task + 1) * per_task);
+      for (int64_t r = task * per_task; r < end; ++r)
+        SoftmaxByteRow(types_, x + r * n_, n_, row, y + r * n_);
+    });
+    return OkStatus();
+  }
+
+ private:
+  int64_t LaneBytes() const { return (n_ * 4 + 63) / 64 * 64; }
+
+  int64_t rows_, n_;
+  ByteSoftmax types_;
+  int lanes_;
+};
+
+Result<Facts> Read(const ir::Graph& group, const Device&) {
+  ASSIGN_OR_RETURN(const AffineGroup affine, ReadAffineGroup(group));
+  if (affine.node->op != "Softmax"_op) return Unsupported("not a softmax");
+  const AffineType &from = affine.from, &to = affine.to;
+  if (!from.is_integer() || !to.is_integer()) return Unsupported("no bytes");
+  // Steps of the input that are not positive, or have no reciprocal, are for floats.
+  if (!(from.scale > 0) || !(to.scale > 0) || !std::isnormal(1 / to.scale))
+    return Unsupported("unusual scales");
+  const Shape& x = *group.value(affine.input).shape;
+  ASSIGN_OR_RETURN(const ops::AxisMask mask, ops::SoftmaxAxes(*affine.node, x.rank()));
+  ASSIGN_OR_RETURN(const RowExtents extents, SplitRows(x, Layout::RowMajor(), mask));
+  if (extents.inner != 1) return Unsupported("not along the innermost axes");
+  if (extents.row < kFewestByteColumns || extents.elements() == 0)
+    return Unsupported("rows of less than {} elements", kFewestByteColumns);
+  return Facts{extents,
+               {.flip = static_cast<uint8_t>(from.storage == DType::kI8 ? 0x80 : 0),
+                .x_scale = from.scale,
+                .is_signed = to.storage == DType::kI8,
+                .y_scale = to.scale,
+                .y_zero = to.zero}};
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem&, const Facts& facts, const Params&,
+                                                const Device& device) {
+  const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
+  return std::unique_ptr<PreparedKernel>(new SoftmaxBytes(facts, lanes));
+}
+
+constexpr Family<Facts> kFamily{
+    .read = Read, .states = RowMajorAlone, .prepare = Prepare, .taste = Always<15>};
+
+}  // namespace
+
+extern const KernelDesc kCpuSoftmaxBytes;
+const KernelDesc kCpuSoftmaxBytes = {.name = "cpu.softmax.bytes", .match = MatchAs<kFamily>};
+
+}  // namespace fettle::kernels
