@@ -35,7 +35,8 @@ bool ReadsAll(const ir::Graph& group, const ir::Node& node, const ops::Operator&
     return WindowsMeet(node);
   return node.op == "MatMul"_op || node.op == "Gemm"_op || node.op == "Softmax"_op ||
          node.op == "Concat"_op || node.op == "Transpose"_op || node.op == "GlobalAveragePool"_op ||
-         node.op == "GlobalMaxPool"_op;
+         node.op == "GlobalMaxPool"_op || node.op == "LSTM"_op || node.op == "GRU"_op ||
+         node.op == "RNN"_op;
 }
 
 /// Bytes of the group's operands that its kernels read at least once: whole inputs, and constants

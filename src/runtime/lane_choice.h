@@ -66,7 +66,8 @@ class LaneChoice {
 class RunLanes {
  public:
   /// Where it does not adapt, all threads.
-  RunLanes(int threads, bool adapts) : threads_(threads), adapts_(adapts), choice_(threads) {}
+  RunLanes(int threads, bool adapts)
+      : threads_(threads), adapts_(adapts && threads > 1), choice_(threads) {}
 
   /// Of a run of `inputs`.
   int Begin(std::span<const Tensor> inputs);

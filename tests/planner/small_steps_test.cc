@@ -51,6 +51,17 @@ TEST(SmallSteps, QuantisingReadsItsFloats) {
   EXPECT_EQ(ThreadsFor(text, 2), 2);  // 600 KB of floats for 150 KB of bytes
 }
 
+TEST(SmallSteps, RecurrentStatesReadTheirWeights) {
+  const auto lstm = [](int hidden) {
+    const std::string h = std::to_string(hidden), gates = std::to_string(4 * hidden);
+    return "input %x: f32[1x1x" + h + "]\nconst %w: f32[1x" + gates + "x" + h +
+           "]\nconst %r: f32[1x" + gates + "x" + h +
+           "]\n%y, %h = LSTM(%x, %w, %r) {hidden_size=" + h + "}\noutput %y\noutput %h\n";
+  };
+  EXPECT_EQ(ThreadsFor(lstm(128), 2), 2);  // 0.3 M operations, but 0.5 MB of weights
+  EXPECT_EQ(ThreadsFor(lstm(16), 2), 1);
+}
+
 TEST(SmallSteps, FoldingReadsWhatItFolds) {
   const std::string input = "input %x: f32[1x256x28x28]\n", output = "output %y\n";
   EXPECT_EQ(ThreadsFor(input + "%y = GlobalAveragePool(%x)\n" + output, 2), 2);

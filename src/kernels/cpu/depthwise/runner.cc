@@ -135,8 +135,8 @@ void DepthwiseRunner::RunTask(const DepthwiseMemory& memory, const Task& task, s
   const auto place = [&](int64_t row) {
     return y + out.Offset(ImageOf(row), PixelOf(row), task.channel) * p_.out_bytes;
   };
-  // Copies of lines serve one row at a time.
-  if (!by_rows_ || Multiplies()) {
+  // Copies of lines serve one row at a time; and one row shall not wait for room for several.
+  if (!by_rows_ || Multiplies() || task.row + 1 == task.end) {
     for (int64_t row = task.row; row < task.end; ++row)
       RunRow(memory, task, row, place(row), out.block, scratch);
     return;

@@ -22,8 +22,10 @@ class Fetching {
   Fetching(const TileArgs& work, const float* next, int64_t step, int64_t tiles)
       : next_(next),
         steps_(work.taps * work.depth),
-        fetchers_(std::clamp<int64_t>(tiles, 1, kFetchers)) {
-    if (next != nullptr && steps_ * step <= kMostAhead) share_ = CeilDiv(step, 2 * fetchers_);
+        fetchers_(tiles >= kFetchers ? kFetchers : (tiles >= 2 ? 2 : 1)) {
+    if (next == nullptr || steps_ * step > kMostAhead) return;
+    // Small products would wait for divisions.
+    share_ = fetchers_ == 1 ? (step + 1) / 2 : (fetchers_ == 2 ? (step + 3) / 4 : (step + 7) / 8);
   }
   void Ask(int64_t tile, TileArgs& work) const {
     work.next_step = tile < fetchers_ ? share_ : 0;
@@ -54,10 +56,13 @@ size_t CountAlike(std::span<const TileSpan> tiles, size_t tile, int64_t taps, in
   return count;
 }
 
-/// One panel over a slice of taps and depth, for all row tiles.
-void RunPanel(const MicroKernels& kernels, const BlockArgs& args, TileArgs work, int64_t column,
+/// One panel over a slice of taps and depth, for all row tiles. `work` is as before after it: a
+/// copy of what was just written would wait for each of its parts.
+void RunPanel(const MicroKernels& kernels, const BlockArgs& args, TileArgs& work, int64_t column,
               int64_t first_tap, const float* next) {
-  const auto offset = [&](int64_t n) { return n / args.c_block * args.c_plane + n % args.c_block; };
+  const auto offset = [&](int64_t n) {
+    return n < args.c_block ? n : n / args.c_block * args.c_plane + n % args.c_block;
+  };
   const int64_t at = offset(column);
   work.c_half = offset(column + kernels.nr / 2) - at;
   const bool narrow = work.columns * 2 <= kernels.nr;
@@ -91,6 +96,8 @@ void RunPanel(const MicroKernels& kernels, const BlockArgs& args, TileArgs work,
     (narrow ? kernels.narrow : kernels.tile)[tile.rows](work);
     i += alike - 1;
   }
+  work.addend = addend;
+  work.a_offset = a_offset;
 }
 
 /// Taps [tap, tap + taps) and, where that is one, depths [k, k + depth): what all panels and tiles
@@ -106,6 +113,11 @@ class Slices {
   explicit Slices(const BlockArgs& args)
       : taps_(args.taps), depth_(args.depth), cuts_taps_(args.taps > 1) {
     const int64_t whole = cuts_taps_ ? taps_ : std::max<int64_t>(depth_, 1);
+    if (args.depth_block >= taps_ * depth_) {  // spares small products four divisions
+      step_ = whole;
+      count_ = 1;
+      return;
+    }
     const int64_t most =
         cuts_taps_ ? args.depth_block / std::max<int64_t>(depth_, 1) : args.depth_block;
     step_ = CeilDiv(whole, CeilDiv(whole, std::clamp<int64_t>(most, 1, whole)));
@@ -146,6 +158,7 @@ void RunBlock(const MicroKernels& kernels, const BlockArgs& args) {
     tile.a_offset = args.a_offset + slice.k;
     tile.b = start(slice);
     tile.b_step = b_step;
+    tile.far_b = args.far_b;
     tile.c_stride = args.c_stride;
     tile.accumulate = args.accumulate || i > 0;
     if (last) {

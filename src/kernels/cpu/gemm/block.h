@@ -49,6 +49,8 @@ struct BlockArgs {
   float high = std::numeric_limits<float>::infinity();
   /// The rows of A lie behind the second-level cache: tiles fetch those of the tile behind them.
   bool far_rows = false;
+  /// B comes from beyond the second-level cache, unless it was read just before.
+  bool far_b = true;
   /// Fetched instead of the next panel, ahead_step floats with each step of the depth: what the B
   /// of a later block is made of.
   const float* ahead = nullptr;

@@ -213,11 +213,13 @@ struct Tile<kRows, kVectors, std::index_sequence<kRow...>> {
 /// registers have no room for those of four rows.
 constexpr bool TwoSums(int rows) { return rows < (kMr > 6 ? 5 : 4); }
 
-/// They are bound by reading B. How far ahead they fetch it: 2 KiB of a panel, past the end of a
-/// page, where the processor's own prefetchers stop.
+/// They are bound by reading B. How far ahead they fetch what lies far: 2 KiB of a panel, past the
+/// end of a page, where the processor's own prefetchers stop.
 constexpr int64_t kStepsAhead = 512 / (2 * kLanes);
 template <int kVectors>
-HWY_INLINE void FetchStep(const float* b) {
+HWY_INLINE void FetchStep(bool far, const float* b) {
+  asm("" : "+r"(far));  // as in Ahead
+  if (!far) return;
   constexpr int64_t kLine = 64 / sizeof(float);
   for (int64_t at = 0; at < kVectors * static_cast<int64_t>(kLanes); at += kLine)
     __builtin_prefetch(b + at, 0, 3);
@@ -273,8 +275,8 @@ void RunTile(const TileArgs& args) {
     int64_t k = 0;
     if constexpr (TwoSums(kRows)) {
       for (; k + 2 <= args.depth; k += 2, b += 2 * step) {
-        FetchStep<kVectors>(b + kStepsAhead * step);
-        FetchStep<kVectors>(b + (kStepsAhead + 1) * step);
+        FetchStep<kVectors>(args.far_b, b + kStepsAhead * step);
+        FetchStep<kVectors>(args.far_b, b + (kStepsAhead + 1) * step);
         even.Step(rows, k, b);
         odd.Step(rows, k + 1, b + step);
       }

@@ -22,6 +22,8 @@ struct TileArgs {
   int64_t depth = 0;
   const float* b = nullptr;
   int64_t b_step = 0;
+  /// Tiles of few rows fetch B ahead, past the end of a page.
+  bool far_b = false;
   /// What a later pass reads as B, or A, brought into the second-level cache meanwhile: with each
   /// step of the depth, next_step elements from here on and as many from taps * depth * next_step
   /// elements behind. Tiles of up to 4 rows, and steps of 0, need fetch nothing.

@@ -1,5 +1,6 @@
 // cpu.recurrent.gemm: RNN, GRU and LSTM with their usual activations. All steps' input products are
-// one product per gate; the state products of a step run on packed weights, directions in parallel.
+// one product, cut at panels for several threads; the state products of a step run on packed
+// weights, directions in parallel.
 #include <algorithm>
 #include <cstring>
 
@@ -25,7 +26,8 @@ class Recurrent final : public PreparedKernel {
         cell_(cell),
         kernels_(GetMicroKernels()),
         cells_(GetRecurrentCells()),
-        weights_(cell_, kernels_.nr) {
+        weights_(cell_, kernels_.nr),
+        parts_(problem.threads <= 1 ? 1 : std::min<int64_t>(cell_.gates, InputPanels())) {
     const ir::Node& node = group_->nodes()[0];
     for (size_t i = 0; i < kOutputs; ++i) {
       output_[i] = IndexOf(group_->outputs, node.output(i));
@@ -60,16 +62,8 @@ class Recurrent final : public PreparedKernel {
     const size_t input = IndexOf(group_->inputs, node.input(kRecurrentX));
     auto* rows = args.workspace.host<const float*>();
     FillRowPointers(args.inputs[input].host<float>(), cell_.input, Rows(), rows);
-    stream.ParallelFor(cell_.directions * cell_.gates, [&](int64_t task, int) {
-      const int64_t direction = task / cell_.gates, gate = task % cell_.gates;
-      BlockArgs block = GateProduct(weights_.Input(Panels(args), direction, gate));
-      block.tiles =
-          CutTiles(kernels_.mr, rows, Rows(), 1, LaneOf(args, direction).sums + gate * cell_.hidden,
-                   GateElements(), InputTiles(args, task));
-      block.depth = cell_.input;
-      block.bias = weights_.InputBias(Panels(args), direction, gate);
-      RunBlock(kernels_, block);
-    });
+    stream.ParallelFor(cell_.directions * parts_,
+                       [&](int64_t task, int) { RunInputs(args, rows, task); });
     stream.ParallelFor(cell_.directions,
                        [&](int64_t direction, int) { RunDirection(args, direction); });
     return OkStatus();
@@ -102,9 +96,10 @@ class Recurrent final : public PreparedKernel {
     return LaneFloatBytes() + PointerBytes(cell_.batch) + TileBytes(cell_.batch);
   }
   int64_t SharedBytes() const {
-    return PointerBytes(Rows()) + cell_.directions * cell_.gates * TileBytes(Rows());
+    return PointerBytes(Rows()) + cell_.directions * parts_ * TileBytes(Rows());
   }
-  /// The row tiles of one gate's input product.
+  int64_t InputPanels() const { return CeilDiv(weights_.input_columns(), kernels_.nr); }
+  /// The row tiles of a part of the input products.
   TileSpan* InputTiles(const LaunchArgs& args, int64_t task) const {
     return reinterpret_cast<TileSpan*>(args.workspace.host<std::byte>() + PointerBytes(Rows()) +
                                        task * TileBytes(Rows()));
@@ -124,23 +119,36 @@ class Recurrent final : public PreparedKernel {
     return lane;
   }
 
-  BlockArgs GateProduct(const float* panels) const {
+  /// One of `parts_` parts of a direction's input products.
+  void RunInputs(const LaunchArgs& args, const float* const* rows, int64_t task) const {
+    const int64_t direction = task / parts_, part = task % parts_;
+    const int64_t first = InputPanels() * part / parts_, end = InputPanels() * (part + 1) / parts_;
+    const int64_t column = first * kernels_.nr;
     BlockArgs block;
-    block.b = panels;
-    block.columns = cell_.hidden;
+    block.depth = cell_.input;
+    block.far_b = false;
+    block.b = weights_.Input(Panels(args), direction) + column * cell_.input;
+    block.bias = weights_.InputBias(Panels(args), direction) + column;
+    block.columns = std::min(end * kernels_.nr, weights_.input_columns()) - column;
     block.c_stride = GateElements();
-    return block;
+    block.tiles = CutTiles(kernels_.mr, rows, Rows(), 1, LaneOf(args, direction).sums + column,
+                           GateElements(), InputTiles(args, task));
+    RunBlock(kernels_, block);
   }
 
   /// out[batch][gate] (+)= rows * R[gate]^T, for gates [first, last).
   void StateProduct(const LaunchArgs& args, const Lane& lane, int64_t direction, int64_t first,
                     int64_t last, const float* rows, float* out, bool accumulate) const {
-    for (int64_t gate = first; gate < last; ++gate) {
-      BlockArgs block = GateProduct(weights_.State(Panels(args), direction, gate));
+    BlockArgs block;
+    block.depth = cell_.hidden;
+    block.far_b = false;  // fetching it ahead costs 6 % where all steps read the same weights
+    block.columns = weights_.state_columns();
+    block.c_stride = GateElements();
+    block.accumulate = accumulate;
+    for (int64_t gate = first; gate < last; gate += weights_.gates_together()) {
+      block.b = weights_.State(Panels(args), direction, gate);
       block.tiles = CutTiles(kernels_.mr, {rows, cell_.hidden}, cell_.batch,
                              out + gate * cell_.hidden, GateElements(), lane.pointers, lane.tiles);
-      block.depth = cell_.hidden;
-      block.accumulate = accumulate;
       if (!accumulate) block.bias = weights_.StateBias(Panels(args), direction, gate);
       RunBlock(kernels_, block);
     }
@@ -223,6 +231,7 @@ class Recurrent final : public PreparedKernel {
   const MicroKernels& kernels_;
   const RecurrentCells& cells_;
   RecurrentWeights weights_;
+  int64_t parts_;  // of a direction's input products
   int output_[kOutputs] = {-1, -1, -1};
 };
 
