@@ -11,10 +11,10 @@ namespace {
 
 using Padding = GridSampleAttributes::Padding;
 
-/// Mirrors `x` into [low, high].
+/// Mirrors `x` into [low, high]; NaN stays.
 double Reflect(double x, double low, double high) {
   const double range = high - low;
-  if (!(range > 0)) return low;
+  if (!(range > 0)) return std::isnan(x) ? x : low;
   const double behind = std::fmod(std::abs(x - low), 2 * range);
   return low + (behind > range ? 2 * range - behind : behind);
 }
