@@ -80,6 +80,12 @@ const std::vector<Agnostic>& Operators() {
       {"ResizeCubic",
        "input %x: f32[2x21x5x7]\nconst %s: f32[4] = 1 1 1.5 2\n%y = Resize(%x, _, %s) "
        "{mode=\"cubic\"}\noutput %y\n"},
+      {"GridSample",
+       "input %x: f32[2x21x5x7]\ninput %g: f32[2x4x6x2] = noise(-1.3, 1.3)\n"
+       "%y = GridSample(%x, %g) {mode=\"cubic\"}\noutput %y\n"},
+      {"GridSampleConstant",
+       "input %x: f32[2x32x5x7]\nconst %g: f32[2x4x6x2] = noise(-1.3, 1.3)\n"
+       "%y = GridSample(%x, %g)\noutput %y\n"},
       {"ConcatChannels",
        "input %x: f32[2x32x5x7]\ninput %b: f32[2x64x5x7]\n%y = Concat(%x, %b) {axis=1}\n"
        "output %y\n"},

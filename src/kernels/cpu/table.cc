@@ -36,6 +36,7 @@ extern const KernelDesc kCpuGather;
 extern const KernelDesc kCpuGatherElements;
 extern const KernelDesc kCpuGatherTuples;
 extern const KernelDesc kCpuGridSampleBilinear;
+extern const KernelDesc kCpuGridSampleTaps;
 extern const KernelDesc kCpuMatMulGemm;
 extern const KernelDesc kCpuMatMulGemmNwc;
 extern const KernelDesc kCpuMove;
@@ -106,6 +107,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuGatherElements,
       &kCpuGatherTuples,
       &kCpuGridSampleBilinear,
+      &kCpuGridSampleTaps,
       &kCpuMatMulGemm,
       &kCpuMatMulGemmNwc,
       &kCpuMove,

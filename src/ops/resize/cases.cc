@@ -94,6 +94,33 @@ std::span<const Case> ResizeCases() {
       {"resize.grid_sample_3d",
        "input %x: f32[1x2x3x4x5]\ninput %g: f32[1x2x3x4x3] = noise(-1.2, 1.2)\n"
        "%y = GridSample(%x, %g)\noutput %y\n"},
+      {"resize.grid_sample_cubic_aligned",
+       "input %x: f32[1x9x6x5]\ninput %g: f32[1x5x61x2] = noise(-1.4, 1.4)\n"
+       "%y = GridSample(%x, %g) {align_corners=1, mode=\"cubic\"}\noutput %y\n"},
+      {"resize.grid_sample_line_reflection",
+       "input %x: f32[2x20x7]\ninput %g: f32[2x19x1] = noise(-40, 40)\n"
+       "%y = GridSample(%x, %g) {align_corners=1, padding_mode=\"reflection\"}\noutput %y\n"},
+      {"resize.grid_sample_far_reflection",
+       "input %x: f32[1x2x5x1]\ninput %g: f32[1x4x6x2] = noise(-3e12, 3e12)\n"
+       "%y = GridSample(%x, %g) {mode=\"nearest\", padding_mode=\"reflection\"}\noutput %y\n"},
+      {"resize.grid_sample_nowhere",
+       "input %x: f32[1x3x4x5]\n"
+       "const %g: f32[1x2x4x2] = nan 0.5 0.5 nan inf 0.5 0.5 -inf -inf inf 1e30 -1e30 1 -1 -1.5 1\n"
+       "%y = GridSample(%x, %g) {padding_mode=\"reflection\"}\noutput %y\n"},
+      {"resize.grid_sample_unweighted_infinity",
+       "const %x: f32[1x1x2x3] = inf 1 -inf nan 2 inf\ninput %g: f32[1x9x8x2] = noise(-2, 2)\n"
+       "%y = GridSample(%x, %g) {align_corners=1, padding_mode=\"border\"}\noutput %y\n"},
+      {"resize.grid_sample_3d_cubic_border",
+       "input %x: f32[1x3x3x4x2]\ninput %g: f32[1x2x3x7x3] = noise(-1.2, 1.2)\n"
+       "%y = GridSample(%x, %g) {mode=\"cubic\", padding_mode=\"border\"}\noutput %y\n"},
+      {"resize.grid_sample_constant_grid",
+       "input %x: f32[1x16x5x7]\nconst %g: f32[1x7x39x2] = noise(-1.3, 1.3)\n"
+       "%y = GridSample(%x, %g) {padding_mode=\"reflection\"}\noutput %y\n"},
+      {"resize.grid_sample_constant_picture",
+       "const %x: f32[1x3x5x4x3] = noise(-1, 1)\ninput %g: f32[1x6x11x1x3] = noise(-1.3, 1.3)\n"
+       "%y = GridSample(%x, %g) {align_corners=1, padding_mode=\"border\"}\noutput %y\n"},
+      {"resize.grid_sample_empty_batch",
+       "input %x: f32[0x3x5x7]\ninput %g: f32[0x4x6x2]\n%y = GridSample(%x, %g)\noutput %y\n"},
       {"resize.affine_grid_2d",
        "input %t: f32[2x2x3]\nconst %s: i64[4] = 2 3 4 5\n%y = AffineGrid(%t, %s)\noutput %y\n"},
       {"resize.affine_grid_3d",
