@@ -35,7 +35,6 @@ extern const KernelDesc kCpuF16WeightsGemm;
 extern const KernelDesc kCpuGather;
 extern const KernelDesc kCpuGatherElements;
 extern const KernelDesc kCpuGatherTuples;
-extern const KernelDesc kCpuGridSampleBilinear;
 extern const KernelDesc kCpuGridSampleTaps;
 extern const KernelDesc kCpuMatMulGemm;
 extern const KernelDesc kCpuMatMulGemmNwc;
@@ -106,7 +105,6 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuGather,
       &kCpuGatherElements,
       &kCpuGatherTuples,
-      &kCpuGridSampleBilinear,
       &kCpuGridSampleTaps,
       &kCpuMatMulGemm,
       &kCpuMatMulGemmNwc,

@@ -142,7 +142,7 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Fa
 }
 
 constexpr Family<Facts> kFamily{
-    .read = Read, .states = States, .prepare = Prepare, .taste = Always<20>};
+    .read = Read, .states = States, .prepare = Prepare, .taste = Always<10>};
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 // opencl.grid_sample.bilinear: GridSample of images, bilinear or nearest, with zeros or the border
 // around them.
 #include "kernels/family.h"
-#include "kernels/match/point_map.h"
+#include "kernels/opencl/grid_sample/point_map.h"
 #include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"

@@ -1,4 +1,4 @@
-#include "kernels/match/point_map.h"
+#include "kernels/opencl/grid_sample/point_map.h"
 
 #include "ops/op.h"
 #include "ops/resize/op.h"
