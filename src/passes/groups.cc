@@ -48,7 +48,8 @@ class Lister {
       }
       // What int8 kernels compute between DQ and Q.
       if (op != "DequantizeLinear"_op &&
-          (IsLink(id) || is_anchor || op->Has(ir::Trait::kMovesElements) || op == "Softmax"_op)) {
+          (IsLink(id) || is_anchor || op->Has(ir::Trait::kMovesElements) || op == "Softmax"_op ||
+           op == "LayerNormalization"_op || op == "RMSNormalization"_op)) {
         ListQuantised(id);
       }
       if (op == "Concat"_op) ListJoined(id);

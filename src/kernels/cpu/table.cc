@@ -41,6 +41,7 @@ extern const KernelDesc kCpuMatMulGemmNwc;
 extern const KernelDesc kCpuMove;
 extern const KernelDesc kCpuNormChannel;
 extern const KernelDesc kCpuNormLayer;
+extern const KernelDesc kCpuNormLayerBytes;
 extern const KernelDesc kCpuNormLrn;
 extern const KernelDesc kCpuOneHot;
 extern const KernelDesc kCpuPoolWindow;
@@ -111,6 +112,7 @@ std::span<const KernelDesc* const> CpuKernels() {
       &kCpuMove,
       &kCpuNormChannel,
       &kCpuNormLayer,
+      &kCpuNormLayerBytes,
       &kCpuNormLrn,
       &kCpuOneHot,
       &kCpuPoolWindow,

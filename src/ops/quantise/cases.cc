@@ -172,6 +172,21 @@ std::span<const Case> QuantiseCases() {
       {"quantise.image_of_4_channels",
        "input %x: f32[1x4x19x11] = noise(-3, 3)\nconst %s: f32[] = 0.0203\n"
        "const %z: i8[] = -7\n%y = QuantizeLinear(%x, %s, %z)\noutput %y\n"},
+      {"quantise.layer_norm_qdq",
+       "input %x: u8[2x37x65] = noise(0, 255)\nconst %s: f32[] = 0.02\nconst %z: u8[] = 120\n"
+       "const %a: f32[65]\nconst %b: f32[65]\nconst %t: f32[] = 0.03\nconst %v: i8[] = 7\n"
+       "%d = DequantizeLinear(%x, %s, %z)\n%r = LayerNormalization(%d, %a, %b)\n"
+       "%y = QuantizeLinear(%r, %t, %v)\noutput %y\n"},
+      {"quantise.layer_norm_qdq_bench",
+       "input %x: u8[128x256] = noise(0, 255)\nconst %s: f32[] = 0.02\nconst %z: u8[] = 120\n"
+       "const %a: f32[256]\nconst %b: f32[256]\nconst %t: f32[] = 0.03\nconst %v: u8[] = 120\n"
+       "%d = DequantizeLinear(%x, %s, %z)\n%r = LayerNormalization(%d, %a, %b)\n"
+       "%y = QuantizeLinear(%r, %t, %v)\noutput %y\n"},
+      {"quantise.layer_norm_qdq_of_squares",
+       "input %x: i8[5x3x19] = noise(-128, 127)\nconst %s: f32[] = 0.02\nconst %z: i8[] = -3\n"
+       "const %a: f32[3x19]\nconst %t: f32[] = 0.03\nconst %v: u8[] = 128\n"
+       "%d = DequantizeLinear(%x, %s, %z)\n%r = RMSNormalization(%d, %a) {axis=1}\n"
+       "%y = QuantizeLinear(%r, %t, %v)\noutput %y\n"},
       {"quantise.matmul_of_bytes",
        "input %a: u8[2x3x29x37] = noise(0, 255)\ninput %b: u8[2x3x37x41] = noise(0, 255)\n"
        "const %sa: f32[] = 0.02\nconst %za: u8[] = 121\nconst %sb: f32[] = 0.01\n"

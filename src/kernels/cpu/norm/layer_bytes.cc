@@ -1,0 +1,99 @@
+// cpu.norm.layer.bytes: layer normalisation between DequantizeLinear and QuantizeLinear: the floats
+// of a few rows stay in the first-level cache.
+#include <algorithm>
+
+#include "device/cpu/cpu_device.h"
+#include "kernels/cpu/elementwise/instruction.h"
+#include "kernels/cpu/norm/layer_rows.h"
+#include "kernels/cpu/quantised/affine.h"
+#include "kernels/family.h"
+#include "ops/op.h"
+
+namespace fettle::kernels {
+namespace {
+
+struct Facts {
+  AffineGroup affine;
+  LayerFacts layer;
+};
+
+class LayerNormBytes final : public PreparedKernel {
+ public:
+  LayerNormBytes(const Problem& problem, const Facts& facts, int lanes)
+      : rows_(*problem.group, *facts.affine.node, facts.layer),
+        from_(facts.affine.from),
+        to_(facts.affine.to),
+        lanes_(lanes) {
+    using elementwise::Fn;
+    using elementwise::Source;
+    const Source x{Source::kOperand, 0, 0};
+    dequantise_ = {.fn = Fn::kDequantise,
+                   .output = 0,
+                   .a = x,
+                   .b = {Source::kImmediate, 0, from_.zero},
+                   .c = {Source::kImmediate, 0, from_.scale}};
+    quantise_ = {.fn = Fn::kQuantise,
+                 .output = 0,
+                 .a = x,
+                 .b = {Source::kImmediate, 0, to_.scale},
+                 .c = {Source::kImmediate, 0, to_.zero},
+                 .p0 = facts.affine.least(),
+                 .p1 = facts.affine.greatest()};
+  }
+
+  std::vector<PackRequest> packs() const override { return rows_.packs(); }
+  std::vector<Alias> aliases() const override { return {{.output = 0, .input = 0}}; }
+  int64_t workspace_bytes() const override { return lanes_ * LaneBytes(); }
+
+  Status Launch(const LaunchArgs& args) const override {
+    const auto* x = args.inputs[0].host<std::byte>();
+    auto* y = args.outputs[0].host<std::byte>();
+    const int64_t n = rows_.length();
+    const RowTasks tasks = rows_.Tasks();
+    static_cast<CpuStream&>(args.stream).ParallelFor(tasks.count, [&](int64_t task, int lane) {
+      auto* row = reinterpret_cast<float*>(args.workspace.host<std::byte>() + lane * LaneBytes());
+      const int64_t first = task * tasks.rows;
+      const int64_t rows = std::min(tasks.rows, rows_.count() - first);
+      const elementwise::Window in{x + first * n, 0, 1, from_.storage};
+      const elementwise::Window out{y + first * n, 0, 1, to_.storage};
+      const elementwise::Window floats{row, 0, 1, DType::kF32};
+      elementwise::Execute({&dequantise_, 1}, {&in, 1}, {&floats, 1}, 1, rows * n);
+      rows_.Run(args, row, row, rows);
+      elementwise::Execute({&quantise_, 1}, {&floats, 1}, {&out, 1}, 1, rows * n);
+    });
+    return OkStatus();
+  }
+
+ private:
+  int64_t LaneBytes() const { return (rows_.Tasks().rows * rows_.length() * 4 + 63) / 64 * 64; }
+
+  LayerRows rows_;
+  AffineType from_, to_;
+  elementwise::Instruction dequantise_, quantise_;
+  int lanes_;
+};
+
+Result<Facts> Read(const ir::Graph& group, const Device&) {
+  Facts facts;
+  ASSIGN_OR_RETURN(facts.affine, ReadAffineGroup(group));
+  ASSIGN_OR_RETURN(facts.layer, ReadLayer(group, *facts.affine.node));
+  if (!facts.affine.from.is_integer() || !facts.affine.to.is_integer())
+    return Unsupported("no bytes");
+  return facts;
+}
+
+Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Facts& facts,
+                                                const Params&, const Device& device) {
+  const int lanes = static_cast<const CpuDevice&>(device).pool().threads();
+  return std::unique_ptr<PreparedKernel>(new LayerNormBytes(problem, facts, lanes));
+}
+
+constexpr Family<Facts> kFamily{
+    .read = Read, .states = RowMajorAlone, .prepare = Prepare, .taste = Always<15>};
+
+}  // namespace
+
+extern const KernelDesc kCpuNormLayerBytes;
+const KernelDesc kCpuNormLayerBytes = {.name = "cpu.norm.layer.bytes", .match = MatchAs<kFamily>};
+
+}  // namespace fettle::kernels
