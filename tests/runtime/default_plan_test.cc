@@ -113,6 +113,20 @@ TEST_F(DefaultPlanTest, IsComparedWithTheSessionThatHighPrecisionCameTo) {
   EXPECT_GT(clock_reads_, 0);
 }
 
+TEST_F(DefaultPlanTest, OfTheCpuAloneTakesThePlaceOfASlowerOne) {
+  options_.accelerator_only = false;
+  const TriedPlan plan = RunIn(planner::Precision::kHigh, 20'000, 10'000);
+  EXPECT_TRUE(plan.session->devices().beside_cpu().empty());
+  EXPECT_EQ(plan.outputs.size(), 1U);
+}
+
+TEST_F(DefaultPlanTest, OfBothDevicesStaysWhereItIsFaster) {
+  options_.accelerator_only = false;
+  const TriedPlan plan = RunIn(planner::Precision::kHigh, 10'000, 20'000);
+  EXPECT_EQ(plan.session->devices().beside_cpu().size(), 1U);
+  EXPECT_GT(clock_reads_, 0);
+}
+
 TEST_F(DefaultPlanTest, AndWhatIsTunedForOutliveTheRoundsThatFoundThem) {
   options_.precision = planner::Precision::kNormal;
   options_.accelerator_only = false;

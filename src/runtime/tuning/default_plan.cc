@@ -66,28 +66,39 @@ Result<TriedPlan> RunDefaultPlan(const std::shared_ptr<const Model>& model,
                                  const tuner::GateOptions& gate, int64_t deadline_ns,
                                  TriedPlan exact) {
   const bool twice = deadline_ns > 0;
-  ASSIGN_OR_RETURN(TriedPlan own, RunOne(model, options, inputs, twice));
-  if (options.precision == planner::Precision::kHigh) return own;
-  const bool rounds = std::ranges::any_of(own.session->profile(), RoundsTo16Bits);
-  if (options.accelerators.empty() && !rounds) return own;
-  tuner::GateOptions comparison = gate;
-  const DefaultRun& run = own.run;
-  const double another = run.prepare_seconds + run.first_seconds + run.run_seconds;
-  comparison.seconds = ComparingSeconds(exact.session == nullptr ? another : 0, gate, deadline_ns);
-  if (comparison.seconds <= 0) return own;
-  if (exact.session == nullptr) {
-    SessionOptions exact_options = options;
-    exact_options.precision = planner::Precision::kHigh;
-    ASSIGN_OR_RETURN(exact, RunOne(model, exact_options, inputs, twice));
-  }
-  ASSIGN_OR_RETURN(
-      const tuner::GateResult result,
-      tuner::RunGate([&] { return own.session->Run(inputs, &own.outputs); },
-                     [&] { return exact.session->Run(inputs, &exact.outputs); }, comparison));
-  if (!result.accepted) return own;
-  Log(LogLevel::kInfo, "the plan of high precision takes {:.0f} us, the default one {:.0f} us",
-      result.challenger_us, result.incumbent_us);
-  return exact;
+  ASSIGN_OR_RETURN(TriedPlan best, RunOne(model, options, inputs, twice));
+  // The faster of the best one and `other`, made for `wanted` where it has no session.
+  const auto race = [&](const SessionOptions& wanted, TriedPlan other,
+                        std::string_view name) -> Status {
+    tuner::GateOptions comparison = gate;
+    const DefaultRun& run = best.run;
+    const double another = run.prepare_seconds + run.first_seconds + run.run_seconds;
+    comparison.seconds =
+        ComparingSeconds(other.session == nullptr ? another : 0, gate, deadline_ns);
+    if (comparison.seconds <= 0) return OkStatus();
+    if (other.session == nullptr) {
+      ASSIGN_OR_RETURN(other, RunOne(model, wanted, inputs, twice));
+    }
+    ASSIGN_OR_RETURN(
+        const tuner::GateResult result,
+        tuner::RunGate([&] { return best.session->Run(inputs, &best.outputs); },
+                       [&] { return other.session->Run(inputs, &other.outputs); }, comparison));
+    if (!result.accepted) return OkStatus();
+    Log(LogLevel::kInfo, "the plan {} takes {:.0f} us, the default one {:.0f} us", name,
+        result.challenger_us, result.incumbent_us);
+    best = std::move(other);
+    return OkStatus();
+  };
+  SessionOptions others = options;
+  others.precision = planner::Precision::kHigh;
+  const bool rounds = std::ranges::any_of(best.session->profile(), RoundsTo16Bits);
+  if (options.precision != planner::Precision::kHigh && (!options.accelerators.empty() || rounds))
+    RETURN_IF_ERROR(race(others, std::move(exact), "of high precision"));
+  if (options.accelerators.empty() || options.accelerator_only) return best;
+  others = options;
+  others.accelerators.clear();
+  RETURN_IF_ERROR(race(others, {}, "of the CPU alone"));
+  return best;
 }
 
 }  // namespace fettle::runtime

@@ -21,7 +21,8 @@ struct TriedPlan {
 /// bits, which is slower for some networks: where that happens, or may beside the CPU, `exact`,
 /// what high precision came to, runs beside that plan, where there is time, and takes its place if
 /// it is faster by `gate`. Where it has no session, the default plan of high precision is prepared
-/// for that.
+/// for that. So does the CPU's own default plan where accelerators may compute but need not: two
+/// devices are not slower than one.
 Result<TriedPlan> RunDefaultPlan(const std::shared_ptr<const Model>& model,
                                  const SessionOptions& options, const TensorMap& inputs,
                                  const tuner::GateOptions& gate, int64_t deadline_ns,

@@ -4,9 +4,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "runtime/tuning/model_tuner.h"
+#include "runtime/tuning/waited_steps.h"
 #include "tuner/cost/host_pace.h"
 #include "tuner/cost/run_overhead.h"
 #include "tuner/measure/interruptions.h"
+#include "tuner/measure/workbench.h"
 
 namespace fettle::runtime {
 namespace {
@@ -23,6 +25,15 @@ void AwaitLanes(const Session& session) {
   cpu.pool().ParallelFor(lanes, lanes, [&](int64_t, int) { muster.Meet(); });
 }
 
+/// Whether all devices beside the CPU work on its cores, so that WaitedTimes are those of runs.
+bool ShareCores(const DeviceSet& devices) {
+  const auto apart = [](const Device* device) {
+    const auto stream = device->NewStream({});
+    return !stream.ok() || tuner::WorksApart(**stream);
+  };
+  return !devices.beside_cpu().empty() && std::ranges::none_of(devices.beside_cpu(), apart);
+}
+
 }  // namespace
 
 void ModelTuner::KnowOnlyDefault() {
@@ -37,8 +48,11 @@ Status ModelTuner::RunGate(const Timetable& timetable) {
     gate.interruptions = tuner::Interruptions;
     gate.prepare = [this] { AwaitLanes(*tuned_); };
   }
-  if (options_.deadline_ns > 0)
-    gate.seconds = std::min(gate.seconds, timetable.GateSeconds(NowNs()));
+  if (options_.deadline_ns > 0) {
+    const double left = timetable.GateSeconds(NowNs());
+    const double kept = ShareCores(tuned_->devices()) ? WaitedSeconds(default_.run) : 0;
+    gate.seconds = std::min(gate.seconds, std::max(left - kept, left / 2));
+  }
   StepTimes preferred, tuned;
   gate.observe = [&](bool challenger) {
     (challenger ? tuned : preferred).Add((challenger ? tuned_ : default_.session)->profile());
@@ -69,10 +83,10 @@ void ModelTuner::AcceptForMemory() {
                                     Held(*default_.session), limit);
 }
 
-Status ModelTuner::Calibrate() {
+Status ModelTuner::Calibrate(const Timetable& timetable) {
   const DeviceSet devices = tuned_->devices();
   const auto accelerators = devices.beside_cpu();
-  const bool learned = result_.gate.pairs > 0 && LearnSteps(devices);
+  const bool learned = result_.gate.pairs > 0 && LearnSteps(devices, timetable);
   if (accelerators.size() == 1) {
     LearnHostPace(*accelerators.front());
     LearnRunOverhead(*accelerators.front());
@@ -80,20 +94,38 @@ Status ModelTuner::Calibrate() {
   return learned || !accelerators.empty() ? RepriceAll() : OkStatus();
 }
 
-bool ModelTuner::LearnSteps(const DeviceSet& devices) {
+std::vector<tuner::StepSample> ModelTuner::TimedSteps(const Session& session,
+                                                      const std::shared_ptr<RecordedPlans>& plans,
+                                                      const StepTimes& times, double run_us,
+                                                      const Timetable& timetable) {
+  const DeviceSet devices = session.devices();
+  const std::string_view cpu = devices.cpu().fingerprint();
+  const auto costs = plans->Price(tune_.measure.cold_constants, store_);
+  std::vector<tuner::StepSample> samples = times.Samples(costs);
+  if (!samples.empty() && ShareCores(devices)) {
+    SessionOptions options = options_.session;
+    options.precision = session.limits().precision;
+    const Result<StepTimes> waited =
+        WaitedTimes(model_, std::move(options), plans, inputs_, timetable.gate_until_ns);
+    const auto waited_samples =
+        waited.ok() ? waited->Samples(costs) : std::vector<tuner::StepSample>();
+    if (waited_samples.size() == samples.size())
+      return WithWaited(std::move(samples), waited_samples, cpu, run_us);
+  }
+  std::erase_if(samples, [&](const tuner::StepSample& sample) { return sample.of.device != cpu; });
+  return samples;
+}
+
+bool ModelTuner::LearnSteps(const DeviceSet& devices, const Timetable& timetable) {
   constexpr double kWorthSolvingAgain = 0.05;
-  const bool cold = tune_.measure.cold_constants;
-  std::vector<tuner::StepSample> samples = tuned_times_.Samples(tuned_plans_->Price(cold, store_));
+  std::vector<tuner::StepSample> samples =
+      TimedSteps(*tuned_, tuned_plans_, tuned_times_, result_.gate.challenger_us, timetable);
   result_.steps_us = 0;
   for (const tuner::StepSample& sample : samples)
     result_.steps_us += (sample.halves_us[0] + sample.halves_us[1]) / 2;
-  const std::vector<tuner::StepSample> more =
-      preferred_times_.Samples(default_.plans->Price(cold, store_));
+  const std::vector<tuner::StepSample> more = TimedSteps(
+      *default_.session, default_.plans, preferred_times_, result_.gate.incumbent_us, timetable);
   samples.insert(samples.end(), more.begin(), more.end());
-  // Those of other devices were only enqueued.
-  std::erase_if(samples, [&](const tuner::StepSample& sample) {
-    return sample.of.device != devices.cpu().fingerprint();
-  });
   if (samples.empty()) return false;
   // The default plan's runs on other devices tell nothing of the CPU's pace.
   samples_.Add(std::move(samples), devices.beside_cpu().empty() ? result_.gate.incumbent_us : 1);

@@ -117,7 +117,7 @@ Status ModelTuner::RunRound(const Timetable& timetable, bool uses_kept) {
   } while (!result_.accuracy.ok && BanWorst());
   if (!result_.accuracy.ok) return OkStatus();
   RETURN_IF_ERROR(RunGate(timetable));
-  return Calibrate();
+  return Calibrate(timetable);
 }
 
 bool ModelTuner::GoesOn(Timetable& timetable) {

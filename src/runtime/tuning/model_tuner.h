@@ -81,12 +81,17 @@ class ModelTuner {
   Status RunGate(const Timetable& timetable);
   /// A default plan that needs more memory than it may is no alternative.
   void AcceptForMemory();
-  /// Learns from what steps of the CPU took in both networks. Those of an accelerator are only
-  /// enqueued, which teaches how long that takes the host; the whole runs teach what they take
-  /// beside their steps.
-  Status Calibrate();
-  /// From those of the CPU; whether anything was kept.
-  bool LearnSteps(const DeviceSet& devices);
+  /// Learns from what steps took in both networks. Those of an accelerator with cores of its own
+  /// are only enqueued, which teaches how long that takes the host; the whole runs teach what they
+  /// take beside their steps.
+  Status Calibrate(const Timetable& timetable);
+  /// From those of the CPU and of devices that work on its cores; whether anything was kept.
+  bool LearnSteps(const DeviceSet& devices, const Timetable& timetable);
+  /// Those of a session's steps that were timed, not only enqueued.
+  std::vector<tuner::StepSample> TimedSteps(const Session& session,
+                                            const std::shared_ptr<RecordedPlans>& plans,
+                                            const StepTimes& times, double run_us,
+                                            const Timetable& timetable);
   /// The verdict's times at the pace of the fastest round.
   void SettlePace();
   void LearnHostPace(const Device& accelerator);

@@ -19,11 +19,22 @@ Result<exec::Plan> RecordedPlans::PlanFor(const ir::Graph& segment, const Device
   return plan;
 }
 
-std::optional<RecordedPlans::Place> RecordedPlans::LastPlace(uint64_t graph) const {
-  const std::lock_guard lock(mutex_);
+const RecordedPlans::Made* RecordedPlans::Last(uint64_t graph) const {
   const auto last = std::find_if(made_.rbegin(), made_.rend(),
                                  [&](const Made& made) { return made.graph == graph; });
-  return last == made_.rend() ? std::nullopt : std::optional(last->place);
+  return last == made_.rend() ? nullptr : &*last;
+}
+
+std::optional<RecordedPlans::Place> RecordedPlans::LastPlace(uint64_t graph) const {
+  const std::lock_guard lock(mutex_);
+  const Made* last = Last(graph);
+  return last == nullptr ? std::nullopt : std::optional(last->place);
+}
+
+std::optional<exec::Plan> RecordedPlans::LastPlan(uint64_t graph) const {
+  const std::lock_guard lock(mutex_);
+  const Made* last = Last(graph);
+  return last == nullptr ? std::nullopt : std::optional(last->plan);
 }
 
 bool RecordedPlans::HaveColdConstants(const CpuInfo& info) const {

@@ -31,6 +31,8 @@ class RecordedPlans final : public planner::PlanSource {
   /// Of the last plan for a graph of that hash (DecisionKey::graph), which is another one than
   /// before where a device has failed since; none: nothing was planned.
   std::optional<Place> LastPlace(uint64_t graph) const;
+  /// That plan.
+  std::optional<exec::Plan> LastPlan(uint64_t graph) const;
 
   /// Whether tuning takes the constants of these segments as cold: tuner::ConstantsAreCold of any
   /// one's default plan.
@@ -52,6 +54,9 @@ class RecordedPlans final : public planner::PlanSource {
     exec::Plan plan;
     Place place;
   };
+  /// Null: none. Holding the mutex.
+  const Made* Last(uint64_t graph) const;
+
   std::shared_ptr<planner::PlanSource> plans_;
   mutable std::mutex mutex_;
   std::vector<Made> made_;  // guarded
