@@ -67,7 +67,6 @@ class Reader {
     const ir::Node* node = ProducerOf(id);
     if (node == nullptr) return Unsupported("scores that no product makes");
     if (node->op == "MatMul"_op) return ReadFirstProduct(*node);
-    const bool constant_first = group_.value(node->inputs[0]).is_constant();
     if (node->op->Has(ir::Trait::kKeepsBytes)) {
       RETURN_IF_ERROR(ReadScores(node->inputs[0]));
       return ReshapeScores(ShapeOf(id));
@@ -75,6 +74,7 @@ class Reader {
     if (node->op == "Add"_op) return ReadSum(*node);
     if (node->op != "Mul"_op && node->op != "Div"_op)
       return Unsupported("{} before the Softmax", node->op);
+    const bool constant_first = group_.value(node->inputs[0]).is_constant();
     const size_t scores = node->op == "Mul"_op && constant_first ? 1 : 0;
     const ir::Value& number = group_.value(node->inputs[1 - scores]);
     if (!number.is_constant() || number.constant->elements() != 1)

@@ -20,9 +20,7 @@ Result<std::unique_ptr<RecordedKernel>> RecordRows(const Problem& problem, std::
   options.Define("ROW_ITEMS", groups ? static_cast<int64_t>(kGroupItems) : 1);
   const int64_t held = DivideUp(extents.row, static_cast<int64_t>(kGroupItems));
   if (groups && held <= most_held) options.Define("HELD", held);
-  const WorkSizes sizes = groups ? WorkSizes{.gws = {kGroupItems, static_cast<size_t>(rows), 1},
-                                             .lws = {kGroupItems, 1, 1}}
-                                 : PlaceSizes(rows);
+  const WorkSizes sizes = groups ? GroupSizes(kGroupItems, 1, rows) : PlaceSizes(rows);
   ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
                    AsOpenCl(device).BuildKernel(MakeProgram(path, options), "rows"));
   auto made = std::make_unique<RecordedKernel>();

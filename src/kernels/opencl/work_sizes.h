@@ -11,6 +11,12 @@ namespace fettle::kernels {
 
 inline constexpr size_t kGroupItems = 64;
 
+/// Work-groups of `items` work-items along axis 0, `x` times `y` times `z` of them.
+inline WorkSizes GroupSizes(int64_t items, int64_t x, int64_t y = 1, int64_t z = 1) {
+  const auto along = [](int64_t extent) { return static_cast<size_t>(extent); };
+  return {.gws = {along(x * items), along(y), along(z)}, .lws = {along(items), 1, 1}};
+}
+
 /// `items` along axis 0 over `y` and `z`. Work-groups lie along axis 0, or along axis 1 where axis
 /// 0 would leave most of one idle. Kernels return beyond their extents.
 inline WorkSizes PlaceSizes(int64_t items, int64_t y = 1, int64_t z = 1) {

@@ -249,13 +249,20 @@ HWY_INLINE const float* FirstRow(const TileArgs& args, int64_t t, int64_t rows) 
   return first + args.a_offset;
 }
 
+/// All rows of tap `t`, of which `first` is the first.
+template <int kRows>
+HWY_INLINE void FindRows(const TileArgs& args, int64_t t, const float* first,
+                         const float* (&rows)[kRows]) {
+  for (int r = 0; r < kRows; ++r)
+    rows[r] = args.a_step != 0 ? first + r * args.a_step : args.a[t * kRows + r] + args.a_offset;
+}
+
 template <int kRows, int kVectors>
 void RunTile(const TileArgs& args) {
   if constexpr (kRows == kMr && !TwoSums(kMr)) {
     if (args.repeat > 1) return RunTiles<kVectors>(args);
   }
-  using T = Tile<kRows, kVectors, std::make_index_sequence<kRows>>;
-  T even, odd;
+  Tile<kRows, kVectors, std::make_index_sequence<kRows>> even, odd;
   even.Start(args.accumulate ? nullptr : args.bias);
   odd.Start(nullptr);
   const float* HWY_RESTRICT b = args.b;
@@ -270,8 +277,7 @@ void RunTile(const TileArgs& args) {
       }
     }
     const float* rows[kRows];
-    for (int r = 0; r < kRows; ++r)
-      rows[r] = args.a_step != 0 ? first + r * args.a_step : args.a[t * kRows + r] + args.a_offset;
+    FindRows<kRows>(args, t, first, rows);
     int64_t k = 0;
     if constexpr (TwoSums(kRows)) {
       for (; k + 2 <= args.depth; k += 2, b += 2 * step) {

@@ -9,6 +9,7 @@
 #include "kernels/opencl/recorded.h"
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
+#include "kernels/opencl/work_sizes.h"
 
 namespace fettle::kernels {
 namespace {
@@ -204,10 +205,8 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const At
   options.Define("ONE_SOURCE", one_source ? 1 : 0);
   ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
                    AsOpenCl(device).BuildKernel(MakeProgram("attention/rows.cl", options), "rows"));
-  const auto items = static_cast<size_t>(tile.items);
-  const WorkSizes sizes{.gws = {static_cast<size_t>(DivideUp(attention.queries, tile.rows)) * items,
-                                static_cast<size_t>(attention.matrices), 1},
-                        .lws = {items, 1, 1}};
+  const WorkSizes sizes =
+      GroupSizes(tile.items, DivideUp(attention.queries, tile.rows), attention.matrices);
   auto made = std::make_unique<RecordedKernel>();
   RecordedLaunch& launch = made->recorded.emplace_back(std::move(kernel), sizes);
   launch.Input(InputIndex(group, attention.q.value), bytes);

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "kernels/opencl/binary/pixel_bits.h"
+#include "kernels/opencl/work_sizes.h"
 
 namespace fettle::kernels {
 namespace {
@@ -147,11 +148,8 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pi
       std::shared_ptr<OpenClKernel> kernel,
       AsOpenCl(device).BuildKernel(MakeProgram("binary/mma.cl", options, made->expression.text()),
                                    "binary_mma"));
-  const auto items = static_cast<size_t>(tile.items());
-  const WorkSizes sizes{.gws = {static_cast<size_t>(DivideUp(filter.padded(), tile.bn)) * items,
-                                static_cast<size_t>(DivideUp(conv.image_pixels(), tile.bm)),
-                                static_cast<size_t>(conv.batch)},
-                        .lws = {items, 1, 1}};
+  const WorkSizes sizes = GroupSizes(tile.items(), DivideUp(filter.padded(), tile.bn),
+                                     DivideUp(conv.image_pixels(), tile.bm), conv.batch);
   RecordedLaunch launch(std::move(kernel), sizes);
   AppendBitOperands(problem, facts, like, kPieceOutputs, launch);
   launch.Packed(0, 4);

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "kernels/opencl/conv/gathered_tiles.h"
+#include "kernels/opencl/work_sizes.h"
 
 namespace fettle::kernels {
 namespace {
@@ -165,12 +166,10 @@ Result<std::unique_ptr<PreparedKernel>> PrepareBlocks(const Problem& problem, co
   DefineColumns(conv, tile.wn, options);
   options.Define("EMULATED", AsOpenCl(device).facts().mma.emulated ? 1 : 0);
   if (PartsOf(conv.factors) > 1) options.Define("PARTS", PartsOf(conv.factors));
-  const auto items = static_cast<size_t>(tile.warps().items());
-  const WorkSizes sizes{.gws = {static_cast<size_t>(DivideUp(conv.oc, tile.bn)) * items,
-                                static_cast<size_t>(DivideUp(conv.out[1], tile.rows) *
-                                                    DivideUp(conv.out[2], tile.columns)),
-                                static_cast<size_t>(conv.batch * tile.split)},
-                        .lws = {items, 1, 1}};
+  const WorkSizes sizes =
+      GroupSizes(tile.warps().items(), DivideUp(conv.oc, tile.bn),
+                 DivideUp(conv.out[1], tile.rows) * DivideUp(conv.out[2], tile.columns),
+                 conv.batch * tile.split);
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
                    RecordConv(problem, conv, GatheredForm(conv, conv.ChannelsOf(tile)),
                               {.path = "conv/block_mma.cl",

@@ -5,6 +5,7 @@
 
 #include "kernels/opencl/conv/product_chain.h"
 #include "kernels/opencl/depthwise/depthwise.h"
+#include "kernels/opencl/work_sizes.h"
 
 namespace fettle::kernels {
 namespace {
@@ -159,11 +160,8 @@ Result<std::unique_ptr<PreparedKernel>> PrepareSeparable(const Problem& problem,
   const SeparableTile tile = kSeparableFields.Read(params);
   const State& state = problem.states.outputs[0];
   const int64_t quads = DivideUp(DivideUp(product.oc, 4), tile.oc_quads) * tile.oc_quads;
-  const auto items = static_cast<size_t>(tile.items());
-  const WorkSizes sizes{
-      .gws = {static_cast<size_t>(DivideUp(product.image_pixels(), tile.pixels)) * items,
-              static_cast<size_t>(quads / tile.oc_quads), static_cast<size_t>(product.batch)},
-      .lws = {items, 1, 1}};
+  const WorkSizes sizes = GroupSizes(tile.items(), DivideUp(product.image_pixels(), tile.pixels),
+                                     quads / tile.oc_quads, product.batch);
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
                    RecordPixels(problem, filter.x, product.y,
                                 {.path = "conv/separable.cl",

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/opencl/conv/gathered_tiles.h"
+#include "kernels/opencl/work_sizes.h"
 
 namespace fettle::kernels {
 namespace {
@@ -119,11 +120,8 @@ Result<std::unique_ptr<PreparedKernel>> PrepareWindow(const Problem& problem,
   DefineColumns(conv, tile.wn, options);
   options.Define("EMULATED", AsOpenCl(device).facts().mma.emulated ? 1 : 0);
   if (PartsOf(conv.factors) > 1) options.Define("PARTS", PartsOf(conv.factors));
-  const auto items = static_cast<size_t>(tile.items());
-  const WorkSizes sizes{.gws = {static_cast<size_t>(DivideUp(conv.oc, tile.bn)) * items,
-                                static_cast<size_t>(DivideUp(conv.TilesOf(tile), tile.tiles)),
-                                static_cast<size_t>(conv.batch)},
-                        .lws = {items, 1, 1}};
+  const WorkSizes sizes = GroupSizes(tile.items(), DivideUp(conv.oc, tile.bn),
+                                     DivideUp(conv.TilesOf(tile), tile.tiles), conv.batch);
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
                    RecordConv(problem, conv, GatheredForm(conv, ChunkOf(conv.factors)),
                               {.path = "conv/window_mma.cl",

@@ -5,6 +5,7 @@
 #include "kernels/opencl/gemm/algorithm.h"
 #include "kernels/opencl/gemm/tiles.h"
 #include "kernels/opencl/gemm/vectors.h"
+#include "kernels/opencl/work_sizes.h"
 
 namespace fettle::kernels {
 namespace {
@@ -36,10 +37,8 @@ GemmSetup SetUpSubGroups(const GemmShape& shape, const GemmForms&, const SubGrou
   GemmSetup setup{.path = "gemm/sub_groups.cl", .function = "gemm_sub_groups"};
   kSubGroupFields.Define(tile, setup.options);
   setup.options.Define("EMULATED", 0).Define("ALIGNED", shape.n % tile.vw == 0 ? 1 : 0);
-  const auto lanes = static_cast<size_t>(tile.lanes);
-  const auto groups = static_cast<size_t>(DivideUp(shape.n, tile.lanes * tile.vw));
-  setup.sizes = {.gws = {groups * lanes, static_cast<size_t>(DivideUp(shape.m, tile.tm)), 1},
-                 .lws = {lanes, 1, 1}};
+  setup.sizes =
+      GroupSizes(tile.lanes, DivideUp(shape.n, tile.lanes * tile.vw), DivideUp(shape.m, tile.tm));
   return setup;
 }
 
@@ -114,11 +113,10 @@ Status CheckBatched(const GemmShape&, const Lanes& of, const OpenClFacts& facts)
 GemmSetup SetUpBatched(const GemmShape& shape, const GemmForms&, const Lanes& of,
                        const OpenClFacts&) {
   GemmSetup setup{.path = "gemm/batched.cl", .function = "gemm_batched"};
-  const auto lanes = static_cast<size_t>(of.lanes);
   kLaneFields.Define(of, setup.options);
   setup.options.Define("M", shape.m).Define("N", shape.n).Define("K", shape.k);
   setup.options.Define("ALIGNED", shape.n % 4 == 0 ? 1 : 0);
-  setup.sizes = {.gws = {lanes, 1, static_cast<size_t>(shape.batch)}, .lws = {lanes, 1, 1}};
+  setup.sizes = GroupSizes(of.lanes, 1, 1, shape.batch);
   setup.more = {MatrixMap(shape)};
   return setup;
 }

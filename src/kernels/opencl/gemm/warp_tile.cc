@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/opencl/work_sizes.h"
+
 namespace fettle::kernels {
 
 int64_t WarpTile::bytes() const {
@@ -137,11 +139,8 @@ WarpTile UsualWarpTile(const WarpProduct& product, const OpenClFacts& facts) {
 }
 
 WorkSizes WarpTileSizes(const WarpProduct& product, const WarpTile& tile) {
-  const auto items = static_cast<size_t>(tile.items());
-  return {.gws = {static_cast<size_t>(DivideUp(product.n, tile.bn)) * items,
-                  static_cast<size_t>(DivideUp(product.m, tile.bm)),
-                  static_cast<size_t>(product.batch * tile.split)},
-          .lws = {items, 1, 1}};
+  return GroupSizes(tile.items(), DivideUp(product.n, tile.bn), DivideUp(product.m, tile.bm),
+                    product.batch * tile.split);
 }
 
 void DefineWarpTile(const WarpTile& tile, const OpenClFacts& facts, BuildOptions& options) {

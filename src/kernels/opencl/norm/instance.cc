@@ -2,6 +2,7 @@
 #include "kernels/family.h"
 #include "kernels/opencl/norm/operands.h"
 #include "kernels/opencl/pixels.h"
+#include "kernels/opencl/work_sizes.h"
 
 namespace fettle::kernels {
 namespace {
@@ -33,12 +34,10 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem,
   const ir::Graph& group = *problem.group;
   const ir::Node& node = problem.node();
   const Shape& shape = problem.shape(group.outputs[0]);
-  const size_t blocks = DivideUp(shape[1], 4);
   PixelProgram program{.path = "norm/instance.cl",
                        .function = "instance",
                        .options = AccessOptions(problem.states.outputs[0]),
-                       .sizes = {.gws = {kGroupItems, blocks, static_cast<size_t>(shape[0])},
-                                 .lws = {kGroupItems, 1, 1}}};
+                       .sizes = GroupSizes(kGroupItems, 1, DivideUp(shape[1], 4), shape[0])};
   program.options.Define("GROUP_ITEMS", static_cast<int64_t>(kGroupItems));
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
                    RecordPixels(problem, node.input(0), node.output(0), program, device));

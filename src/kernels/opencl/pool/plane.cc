@@ -5,6 +5,7 @@
 #include "kernels/fields.h"
 #include "kernels/opencl/pixels.h"
 #include "kernels/opencl/pool/pixel_pool.h"
+#include "kernels/opencl/work_sizes.h"
 
 namespace fettle::kernels {
 namespace {
@@ -69,13 +70,10 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Pl
   const ir::Node& node = problem.node();
   const Shape& y = problem.shape(group.outputs[0]);
   const PlaneGroup together = kFields.Read(params);
-  const auto items = static_cast<size_t>(together.items);
-  PixelProgram program{
-      .path = "pool/plane.cl",
-      .function = "plane",
-      .options = AccessOptions(problem.states.outputs[0]),
-      .sizes = {.gws = {items, static_cast<size_t>(DivideUp(y[1], 4)), static_cast<size_t>(y[0])},
-                .lws = {items, 1, 1}}};
+  PixelProgram program{.path = "pool/plane.cl",
+                       .function = "plane",
+                       .options = AccessOptions(problem.states.outputs[0]),
+                       .sizes = GroupSizes(together.items, 1, DivideUp(y[1], 4), y[0])};
   kFields.Define(together, program.options);
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
                    RecordPixels(problem, node.input(0), node.output(0), program, device));

@@ -62,14 +62,10 @@ Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Sh
 
   auto kernel = std::make_unique<RecordedKernel>();
   kernel->workspace = StorageBytes(DType::kF32, kMaxParts * 2);
-  const WorkSizes range_sizes{.gws = {static_cast<size_t>(parts) * kGroupItems, 1, 1},
-                              .lws = {kGroupItems, 1, 1}};
-  RecordedLaunch first(std::move(range), range_sizes);
+  RecordedLaunch first(std::move(range), GroupSizes(kGroupItems, parts));
   first.Input(0, unit).Workspace(0, 4).Value(dims).Int(channels).Int(parts * kMaxParts);
   const int64_t groups = DivideUp(pixels, kMaxParts * kPixelsPerItem);
-  const WorkSizes sizes{.gws = {static_cast<size_t>(groups) * kGroupItems, 1, 1},
-                        .lws = {kGroupItems, 1, 1}};
-  RecordedLaunch second(std::move(quantise), sizes);
+  RecordedLaunch second(std::move(quantise), GroupSizes(kGroupItems, groups));
   second.Input(0, unit)
       .Output(0, is_pixels ? 4 : 1)
       .Output(1, StorageBytes(state.storage, 1))

@@ -11,6 +11,7 @@
 #include "kernels/opencl/norm/operands.h"
 #include "kernels/opencl/sources.h"
 #include "kernels/opencl/states.h"
+#include "kernels/opencl/work_sizes.h"
 
 namespace fettle::kernels {
 namespace {
@@ -215,10 +216,7 @@ class Steps final : public PreparedKernel {
     list.Value(cl_int4{{Int(a.steps), Int(a.batch), Int(a.directions), Int(a.hidden)}});
     const int64_t slices = std::max<int64_t>(1, items_ / (cell_.units() / 4));
     list.Value(flags).Value(Int(std::min(slices, a.hidden)));
-    const WorkSizes sizes{
-        .gws = {static_cast<size_t>(items_), static_cast<size_t>(cell_.sequences()), 1},
-        .lws = {static_cast<size_t>(items_), 1, 1}};
-    return stream.Launch(*steps_, sizes, list.args());
+    return stream.Launch(*steps_, GroupSizes(items_, 1, cell_.sequences()), list.args());
   }
 
   struct Initial {
