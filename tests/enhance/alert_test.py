@@ -97,7 +97,7 @@ def check_frames(program, folder):
 def check_resume(program, folder):
     """kill -9 after the first segment, and a damaged row file: equal bytes of both files."""
     source, whole = folder / "long.mkv", folder / "whole.mkv"
-    phone_clip(source, 700)
+    phone_clip(source, 400)  # two segments
     words = ["--steps", "alert", "--alert-score", "0.02", "--alert-votes", "3/5", "--preset", "ultrafast", "--threads", "2", "--json"]
     check("whole", run(program, source, "-o", whole, *words).returncode == 0)
     wanted = whole.read_bytes(), (folder / "whole.mkv.alerts.json").read_bytes()
