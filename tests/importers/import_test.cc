@@ -182,6 +182,28 @@ TEST(Import, OldAndNewVersionsAreTriedWithAWarning) {
             "m.onnx: opset 29 of ai.onnx: 28 is the newest supported");
 }
 
+TEST(Import, ScalesThatAreNoPositiveNumbersAreSaid) {
+  const auto warnings_of = [](float first, float second) {
+    const Message graph =
+        Graph({.nodes = {Node("QuantizeLinear", {"x", "s"}, {"q"}, {}, "in"),
+                         Node("DequantizeLinear", {"q", "t"}, {"y"})},
+               .inputs = {Value("x", kFloat, {2})},
+               .outputs = {Value("y", kFloat, {2})},
+               .initializers = {FloatTensor("s", {}, {first}), FloatTensor("t", {}, {second})}});
+    std::vector<std::string> warnings;
+    const auto imported = Import(Model(graph, 17), &warnings);
+    EXPECT_TRUE(imported.ok()) << Failure(imported);
+    return warnings;
+  };
+  EXPECT_THAT(warnings_of(0.5f, 1e-20f), IsEmpty());
+  EXPECT_THAT(warnings_of(0, 1),
+              ElementsAre("m.onnx: node #0 'in' (QuantizeLinear, opset 17): the scale 0 is no "
+                          "positive number, it is computed as written"));
+  EXPECT_THAT(warnings_of(-0.5f, std::numeric_limits<float>::quiet_NaN()),
+              ElementsAre("m.onnx: node #0 'in' (QuantizeLinear, opset 17): the scale -0.5 is no "
+                          "positive number, it is computed as written (1 more of them)"));
+}
+
 TEST(Import, NamesEveryUnsupportedOperatorAtOnce) {
   const auto graph = Import(
       {.nodes = {Node("Foo", {"x"}, {"a"}, {}, "one"), Node("Bar", {"a"}, {"b"}, {}, "two", "acme"),

@@ -48,6 +48,19 @@ TEST(TensorProto, TypedFieldsOfEachType) {
   EXPECT_THAT(Values(Read(TensorHeader("", kFloat, {0, 5}))), ElementsAre());
 }
 
+TEST(TensorProto, IntegersBeyondTheirTypeAreRefused) {
+  for (const int type : {kUint8, kInt8}) {
+    for (const int64_t value : {256, 300, -129}) {
+      const auto tensor = Read(TensorHeader("", type, {2}).Ints(5, {1, value}));
+      ASSERT_FALSE(tensor.ok());
+      EXPECT_THAT(tensor.status().message(),
+                  HasSubstr(fmt::format("{} does not fit into 8 bits", value)));
+    }
+  }
+  EXPECT_FALSE(Read(TensorHeader("", kUint8, {}).Int(5, 1000)).ok());
+  EXPECT_FALSE(Read(TensorHeader("", kFloat16, {1}).Ints(5, {0x10000})).ok());
+}
+
 TEST(TensorProto, FourBitValuesComeOneAByte) {
   EXPECT_THAT(Values(Read(RawTensor("", kUint4, {3}, "\x21\x0f"))), ElementsAre(1, 2, 15));
   EXPECT_THAT(Values(Read(RawTensor("", kInt4, {3}, "\xf1\x08"))), ElementsAre(1, -1, -8));

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "importers/onnx/builder.h"
+#include "importers/onnx/scales.h"
 
 namespace fettle::onnx {
 namespace {
@@ -51,8 +52,10 @@ Result<ir::Graph> Import(std::span<const std::byte> bytes, std::shared_ptr<const
   GraphBuilder builder(model, bytes.size(), std::move(owner), &external, options);
   Result<ir::Graph> graph = builder.Build();
   if (graph.ok() && warnings != nullptr) {
-    for (const std::string& line : builder.LeftOut())
-      warnings->push_back(fmt::format("{}: {}", file_name, line));
+    for (const auto& lines : {builder.LeftOut(), UnusualScales(*graph)}) {
+      for (const std::string& line : lines)
+        warnings->push_back(fmt::format("{}: {}", file_name, line));
+    }
   }
   return graph;
 }

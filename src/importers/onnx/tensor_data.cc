@@ -1,6 +1,7 @@
 #include "importers/onnx/tensor_data.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
 
@@ -116,14 +117,35 @@ class Collector {
   size_t count_ = 0;
 };
 
+/// Takes what some bits hold, read with a sign or without; another value makes it fail.
+template <typename T>
+class Checked {
+ public:
+  explicit Checked(Collector<T>& values) : values_(values) {}
+  template <typename Range>
+  Status AddAll(const Range& range) {
+    constexpr int kBits = 8 * sizeof(T);
+    for (const int64_t value : range) {
+      if (value < -(int64_t{1} << (kBits - 1)) || value >= int64_t{1} << kBits)
+        return InvalidModel("int32_data: {} does not fit into {} bits", value, kBits);
+      values_.Add(value);
+    }
+    return OkStatus();
+  }
+
+ private:
+  Collector<T>& values_;
+};
+
 /// Bit patterns of `dtype` in int32_data, one per entry.
 template <typename T>
 Result<size_t> ReadInt32Data(std::string_view body, T* out, size_t limit) {
   Collector<T> values(out, limit);
+  Checked<T> checked(values);
   RETURN_IF_ERROR(ForEachField(body, "tensor", [&](auto& field) {
     switch (field.tag_and_type()) {
-      case VarintField(5): values.Add(field.get_int32()); break;
-      case BytesField(5): values.AddAll(field.get_packed_int32()); break;
+      case VarintField(5): return checked.AddAll(std::array{field.get_int32()});
+      case BytesField(5): return checked.AddAll(field.get_packed_int32());
       default: field.skip();
     }
     return OkStatus();
