@@ -67,14 +67,13 @@ Result<TriedPlan> RunDefaultPlan(const std::shared_ptr<const Model>& model,
                                  TriedPlan exact) {
   const bool twice = deadline_ns > 0;
   ASSIGN_OR_RETURN(TriedPlan best, RunOne(model, options, inputs, twice));
-  // The faster of the best one and `other`, made for `wanted` where it has no session.
-  const auto race = [&](const SessionOptions& wanted, TriedPlan other,
+  // The faster of the best one and `other`, made for `wanted` in about `seconds` where it has no
+  // session.
+  const auto race = [&](const SessionOptions& wanted, TriedPlan other, double seconds,
                         std::string_view name) -> Status {
     tuner::GateOptions comparison = gate;
-    const DefaultRun& run = best.run;
-    const double another = run.prepare_seconds + run.first_seconds + run.run_seconds;
     comparison.seconds =
-        ComparingSeconds(other.session == nullptr ? another : 0, gate, deadline_ns);
+        ComparingSeconds(other.session == nullptr ? seconds : 0, gate, deadline_ns);
     if (comparison.seconds <= 0) return OkStatus();
     if (other.session == nullptr) {
       ASSIGN_OR_RETURN(other, RunOne(model, wanted, inputs, twice));
@@ -89,15 +88,18 @@ Result<TriedPlan> RunDefaultPlan(const std::shared_ptr<const Model>& model,
     best = std::move(other);
     return OkStatus();
   };
+  const DefaultRun& run = best.run;
+  const double another = run.prepare_seconds + run.first_seconds + run.run_seconds;
   SessionOptions others = options;
   others.precision = planner::Precision::kHigh;
   const bool rounds = std::ranges::any_of(best.session->profile(), RoundsTo16Bits);
   if (options.precision != planner::Precision::kHigh && (!options.accelerators.empty() || rounds))
-    RETURN_IF_ERROR(race(others, std::move(exact), "of high precision"));
+    RETURN_IF_ERROR(race(others, std::move(exact), another, "of high precision"));
   if (options.accelerators.empty() || options.accelerator_only) return best;
   others = options;
   others.accelerators.clear();
-  RETURN_IF_ERROR(race(others, {}, "of the CPU alone"));
+  // No compiler works for it, which is what most of the first run of a device may be.
+  RETURN_IF_ERROR(race(others, {}, run.run_seconds, "of the CPU alone"));
   return best;
 }
 

@@ -171,6 +171,7 @@ Status ModelTuner::RunPreferred() {
   if (default_.session != nullptr) return OkStatus();
   ASSIGN_OR_RETURN(default_, RunDefaultPlan(model_, options_.session, inputs_, options_.gate,
                                             options_.deadline_ns, std::move(exact_plan_)));
+  tune_.prefers_cpu = default_.session->devices().beside_cpu().empty();
   return OkStatus();
 }
 

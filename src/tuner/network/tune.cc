@@ -35,7 +35,8 @@ class Tuner {
     costs().Ban(options_.banned);
     learned().AssumeEfficiency(EfficiencyOf(options_.level));
     ASSIGN_OR_RETURN(catalogue_, ListCatalogue(graph_, devices_, limits_));
-    ASSIGN_OR_RETURN(preferred_, planner::PreferredDecision(graph_, devices_, limits_));
+    const DeviceSet preferred = options_.prefers_cpu ? DeviceSet(devices_.cpu()) : devices_;
+    ASSIGN_OR_RETURN(preferred_, planner::PreferredDecision(graph_, preferred, limits_));
     // Asks the store for everything: what is known of some entries bounds others, in whatever order
     // they are priced.
     (void)ExtractProblem();

@@ -36,6 +36,8 @@ struct TuneOptions {
   /// loses nothing.
   bool everything = false;
   MeasureOptions measure;
+  /// The default plan is the CPU's own, not that of all devices.
+  bool prefers_cpu = false;
   /// What the plan must keep; the solver knows them.
   planner::Bounds bounds;
   /// Keys (Lossy::key) of choices that may not be taken.
