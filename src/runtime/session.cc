@@ -32,7 +32,8 @@ class Session::Impl {
                  .waits_for_steps = options.waits_for_steps,
                  .cancelled_by_caller = options.cancelled},
         runner_(std::make_unique<GraphRunner>(graph_, context_)),
-        lanes_(threads, options.adapts_lanes && accelerators_.empty()),
+        lanes_(threads, options.adapts_lanes),
+        cpu_alone_(accelerators_.empty()),
         extra_outputs_(options.extra_outputs),
         judges_next_run_(options.judges_first_run &&
                          options.precision != planner::Precision::kHigh) {}
@@ -159,17 +160,25 @@ class Session::Impl {
     context_.cancelled = false;
     const int64_t begin = NowNs(), waited = WaitedNs();
     ASSIGN_OR_RETURN(const std::vector<Tensor> ordered, inputs_.InOrder(inputs));
-    context_.stream.set_threads(lanes_.Begin(ordered));
+    context_.stream.set_threads(cpu_alone_ ? lanes_.Begin(ordered) : context_.limits.threads);
     Result<std::vector<Tensor>> results = runner_->Run(ordered, bindings);
     own_ns_ = NowNs() - begin - (WaitedNs() - waited);
     // Constants are checked when they are first read, which may have been now.
     RETURN_IF_ERROR(model_->damage());
     if (!results.ok()) return results.status();
-    lanes_.End(NowNs() - begin, context_.times.size());
+    if (cpu_alone_) lanes_.End(NowNs() - begin, context_.times.size());
+    if (!accelerators_.empty()) cpu_alone_ = RanOnCpuAlone();
     for (size_t i = 0; i < results->size(); ++i) {
       outputs->emplace(graph_->value(graph_->outputs[i]).name, std::move((*results)[i]));
     }
     return OkStatus();
+  }
+
+  /// The last run: tuning may leave a device beside the CPU nothing to do.
+  bool RanOnCpuAlone() const {
+    const auto cpu = DeviceKindName(DeviceKind::kCpu);
+    return std::ranges::all_of(
+        context_.times, [&](const exec::StepTime& time) { return time.step->device == cpu; });
   }
 
   bool RoundedUnmeasured() const {
@@ -221,6 +230,7 @@ class Session::Impl {
   Context context_;
   std::unique_ptr<GraphRunner> runner_;
   RunLanes lanes_;
+  bool cpu_alone_;  // as far as runs have shown
   std::vector<std::string> extra_outputs_;
   bool judges_next_run_;
   std::vector<exec::StepProfile> profile_;
