@@ -217,12 +217,14 @@ constexpr bool TwoSums(int rows) { return rows < (kMr > 6 ? 5 : 4); }
 /// end of a page, where the processor's own prefetchers stop.
 constexpr int64_t kStepsAhead = 512 / (2 * kLanes);
 template <int kVectors>
-HWY_INLINE void FetchStep(bool far, const float* b) {
+HWY_INLINE void FetchTwoSteps(bool far, const float* b, int64_t step) {
   asm("" : "+r"(far));  // as in Ahead
   if (!far) return;
   constexpr int64_t kLine = 64 / sizeof(float);
-  for (int64_t at = 0; at < kVectors * static_cast<int64_t>(kLanes); at += kLine)
+  for (int64_t at = 0; at < kVectors * static_cast<int64_t>(kLanes); at += kLine) {
     __builtin_prefetch(b + at, 0, 3);
+    __builtin_prefetch(b + step + at, 0, 3);
+  }
 }
 
 template <int kVectors>
@@ -281,8 +283,7 @@ void RunTile(const TileArgs& args) {
     int64_t k = 0;
     if constexpr (TwoSums(kRows)) {
       for (; k + 2 <= args.depth; k += 2, b += 2 * step) {
-        FetchStep<kVectors>(args.far_b, b + kStepsAhead * step);
-        FetchStep<kVectors>(args.far_b, b + (kStepsAhead + 1) * step);
+        FetchTwoSteps<kVectors>(args.far_b, b + kStepsAhead * step, step);
         even.Step(rows, k, b);
         odd.Step(rows, k + 1, b + step);
       }
