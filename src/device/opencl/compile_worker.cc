@@ -18,6 +18,11 @@
 #include "base/clock.h"
 
 namespace fettle {
+
+/// How reading from the other end ended. Of no anonymous namespace, as CompileWorker::Answer holds
+/// it.
+enum class Reading { kDone, kEnded, kLate, kCancelled };
+
 namespace {
 
 /// Longer texts and binaries are no programs.
@@ -25,8 +30,6 @@ constexpr uint64_t kMostBytes = uint64_t{1} << 30;
 /// Drivers take their time to start, the more the busier the machine is.
 constexpr int64_t kStartNs = 60'000'000'000;
 constexpr char kBuilt = 'b', kFailed = 'f';
-
-enum class Reading { kDone, kEnded, kLate, kCancelled };
 
 /// How long a reader waits: until `deadline_ns` (NowNs; 0: whatever it takes), or `cancelled`.
 struct Patience {
