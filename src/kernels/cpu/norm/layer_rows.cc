@@ -1,6 +1,5 @@
 #include "kernels/cpu/norm/layer_rows.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "kernels/cpu/norm/rows.h"
@@ -9,8 +8,6 @@
 
 namespace fettle::kernels {
 namespace {
-
-constexpr int64_t kElementsPerTask = 8192;
 
 Shape RowShape(const ops::NormGroups& groups, const Shape& x) {
   Shape row = x;
@@ -51,11 +48,6 @@ LayerRows::LayerRows(const ir::Graph& group, const ir::Node& node, const LayerFa
       epsilon_(facts.epsilon),
       scale_(group, node.input(1), facts.row, packs_),
       bias_(group, node.input(2), facts.row, packs_) {}
-
-RowTasks LayerRows::Tasks() const {
-  const int64_t rows = std::max<int64_t>(1, kElementsPerTask / std::max<int64_t>(1, length_));
-  return {rows, (count_ + rows - 1) / rows};
-}
 
 void LayerRows::Run(const LaunchArgs& args, const float* x, float* y, int64_t rows) const {
   const float *scale = scale_.At(args), *bias = bias_.At(args);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/cpu/norm/operands.h"
+#include "kernels/cpu/row_tasks.h"
 #include "kernels/match/extents.h"
 
 namespace fettle::kernels {
@@ -19,11 +20,6 @@ struct LayerFacts {
 /// the reason.
 Result<LayerFacts> ReadLayer(const ir::Graph& group, const ir::Node& node);
 
-/// Tasks of `rows` rows, but the last.
-struct RowTasks {
-  int64_t rows, count;
-};
-
 /// Immutable.
 class LayerRows {
  public:
@@ -32,7 +28,7 @@ class LayerRows {
   const std::vector<PackRequest>& packs() const { return packs_; }
   int64_t count() const { return count_; }
   int64_t length() const { return length_; }
-  RowTasks Tasks() const;
+  RowTasks Tasks() const { return TasksOfRows(count_, length_); }
   /// `rows` rows of floats; y may be x.
   void Run(const LaunchArgs& args, const float* x, float* y, int64_t rows) const;
 

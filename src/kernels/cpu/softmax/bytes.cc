@@ -5,6 +5,7 @@
 
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/quantised/affine.h"
+#include "kernels/cpu/row_tasks.h"
 #include "kernels/cpu/softmax/byte_row.h"
 #include "kernels/family.h"
 #include "kernels/match/extents.h"
@@ -13,8 +14,6 @@
 
 namespace fettle::kernels {
 namespace {
-
-constexpr int64_t kElementsPerTask = 8192;
 
 struct Facts {
   RowExtents extents;
@@ -32,12 +31,11 @@ class SoftmaxBytes final : public PreparedKernel {
   Status Launch(const LaunchArgs& args) const override {
     const auto* x = args.inputs[0].host<uint8_t>();
     auto* y = args.outputs[0].host<uint8_t>();
-    const int64_t per_task = std::max<int64_t>(1, kElementsPerTask / n_);
-    const int64_t tasks = (rows_ + per_task - 1) / per_task;
-    static_cast<CpuStream&>(args.stream).ParallelFor(tasks, [&](int64_t task, int lane) {
+    const RowTasks tasks = TasksOfRows(rows_, n_);
+    static_cast<CpuStream&>(args.stream).ParallelFor(tasks.count, [&](int64_t task, int lane) {
       auto* row = reinterpret_cast<float*>(args.workspace.host<std::byte>() + lane * LaneBytes());
-      const int64_t end = std::min(rows_, (task + 1) * per_task);
-      for (int64_t r = task * per_task; r < end; ++r)
+      const int64_t end = std::min(rows_, (task + 1) * tasks.rows);
+      for (int64_t r = task * tasks.rows; r < end; ++r)
         SoftmaxByteRow(types_, x + r * n_, n_, row, y + r * n_);
     });
     return OkStatus();

@@ -5,6 +5,7 @@
 #include "device/cpu/cpu_device.h"
 #include "kernels/cpu/layout/candidates.h"
 #include "kernels/cpu/layout/pad_lanes.h"
+#include "kernels/cpu/row_tasks.h"
 #include "kernels/cpu/softmax/rows.h"
 #include "kernels/family.h"
 #include "kernels/match/extents.h"
@@ -14,7 +15,6 @@
 namespace fettle::kernels {
 namespace {
 
-constexpr int64_t kElementsPerTask = 8192;
 /// Columns of a task: a few cache lines of each row.
 constexpr int64_t kColumnsPerTask = 64;
 
@@ -35,10 +35,10 @@ class Softmax final : public PreparedKernel {
     const int64_t columns = (extents_.inner + kColumnsPerTask - 1) / kColumnsPerTask;
     const int64_t units = extents_.outer * columns;
     const int64_t unit = extents_.row * std::min(extents_.inner, kColumnsPerTask);
-    const int64_t per_task = std::max<int64_t>(1, kElementsPerTask / unit);
-    const int64_t tasks = (units + per_task - 1) / per_task;
+    const RowTasks tasks = TasksOfRows(units, unit);
+    const int64_t per_task = tasks.rows;
     auto& stream = static_cast<CpuStream&>(args.stream);
-    stream.ParallelFor(tasks, [&](int64_t task, int) {
+    stream.ParallelFor(tasks.count, [&](int64_t task, int) {
       const int64_t end = std::min(units, (task + 1) * per_task);
       if (extents_.inner == 1 && extents_.row <= kShortRow && !log_) {
         const int64_t at = task * per_task * extents_.row;
