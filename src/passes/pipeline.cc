@@ -24,6 +24,7 @@
 #include "passes/rewrite/matmul_reshapes.h"
 #include "passes/rewrite/reshapes.h"
 #include "passes/rewrite/residual_reshapes.h"
+#include "passes/rewrite/spell_attention.h"
 #include "passes/rewrite/sums.h"
 #include "passes/rewrite/transposes.h"
 #include "passes/rewrite/windows.h"
@@ -40,6 +41,7 @@ constexpr Pass kPasses[] = {
     {"byte_moves", MoveBytes},
     {"byte_tables", MakeByteTables},
     {"sums", SumToAdd},
+    {"attention", SpellAttention},
     {"transposes", MergeTransposes},
     {"channel_shuffle", FindChannelShuffle},
     {"gather_slices", GatherToSlice},

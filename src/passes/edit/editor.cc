@@ -1,6 +1,7 @@
 #include "passes/edit/editor.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace fettle::passes {
 
@@ -101,6 +102,18 @@ ir::NodeId Editor::Replace(ir::NodeId old, ir::OpRef op, std::vector<ir::ValueId
   graph_.node(old).outputs.clear();
   const ir::NodeId id = Append(std::move(added));
   Remove(old);
+  return id;
+}
+
+ir::NodeId Editor::ReplaceOutput(ir::NodeId old, size_t i, ir::OpRef op,
+                                 std::vector<ir::ValueId> inputs, ir::Attributes attributes) {
+  ir::Node added = node(old);
+  added.op = op;
+  added.inputs = std::move(inputs);
+  added.attributes = std::move(attributes);
+  added.outputs = {std::exchange(graph_.node(old).outputs[i], ir::kAbsent)};
+  const ir::NodeId id = Append(std::move(added));
+  if (IsUnused(old)) Remove(old);
   return id;
 }
 

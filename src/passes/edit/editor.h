@@ -42,6 +42,10 @@ class Editor {
   /// any more go. Returns the new node.
   ir::NodeId Replace(ir::NodeId old, ir::OpRef op, std::vector<ir::ValueId> inputs,
                      ir::Attributes attributes = {});
+  /// Puts a new node in the place of `old` as the producer of its output `i`; other outputs stay
+  /// with `old`, which goes when nobody needs them.
+  ir::NodeId ReplaceOutput(ir::NodeId old, size_t i, ir::OpRef op, std::vector<ir::ValueId> inputs,
+                           ir::Attributes attributes = {});
   /// Makes `node` read `value` as operand `i`.
   void SetInput(ir::NodeId node, size_t i, ir::ValueId value);
   void SetAttribute(ir::NodeId node, std::string_view name, ir::Attribute value);

@@ -1,0 +1,22 @@
+// What attention adds to its scores, as constants and nodes.
+#pragma once
+
+#include "base/status.h"
+#include "ops/attention/op.h"
+#include "passes/edit/editor.h"
+
+namespace fettle::passes {
+
+/// Values of a graph; kAbsent where there is nothing to do.
+struct ScoreMask {
+  ir::ValueId added = ir::kAbsent;  // to the scores; finite, and broadcasts to them
+  /// 1 for queries that see a key, otherwise 0: [.., queries | 1, 1]. Absent where all do.
+  ir::ValueId seen = ir::kAbsent;
+};
+
+/// The mask of `attention`, a node whose sizes are `a`, with its causal order and window. Adds
+/// nodes that came from where `attention` did.
+Result<ScoreMask> MaskScores(Editor& editor, const ir::Node& attention,
+                             const ops::AttentionShape& a);
+
+}  // namespace fettle::passes
