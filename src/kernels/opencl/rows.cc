@@ -1,5 +1,7 @@
 #include "kernels/opencl/rows.h"
 
+#include <algorithm>
+
 #include "kernels/opencl/work_sizes.h"
 
 namespace fettle::kernels {
@@ -10,17 +12,24 @@ bool NeedsGroups(const RowExtents& extents) { return extents.row > 32 && extents
 
 }  // namespace
 
+int64_t UsualRowItems(const RowExtents& extents, const OpenClFacts& facts) {
+  constexpr int64_t kLongRow = 512, kRowsOfUnit = 8, kManyItems = 256;
+  const bool is_idle = extents.outer * extents.inner <= kRowsOfUnit * facts.compute_units;
+  const bool fits = std::min(facts.max_work_group_size, facts.max_work_item_sizes[0]) >= kManyItems;
+  return extents.row >= kLongRow && is_idle && fits && !facts.is_cpu ? kManyItems : kGroupItems;
+}
+
 Result<std::unique_ptr<RecordedKernel>> RecordRows(const Problem& problem, std::string_view path,
                                                    const RowExtents& extents, const Device& device,
-                                                   int64_t most_held) {
+                                                   int64_t items, int64_t most_held) {
   const State& state = problem.states.outputs[0];
   const int64_t rows = extents.outer * extents.inner;
   const bool groups = NeedsGroups(extents);
   BuildOptions options = AccessOptions(state);
-  options.Define("ROW_ITEMS", groups ? static_cast<int64_t>(kGroupItems) : 1);
-  const int64_t held = DivideUp(extents.row, static_cast<int64_t>(kGroupItems));
+  options.Define("ROW_ITEMS", groups ? items : 1);
+  const int64_t held = DivideUp(extents.row, items);
   if (groups && held <= most_held) options.Define("HELD", held);
-  const WorkSizes sizes = groups ? GroupSizes(kGroupItems, 1, rows) : PlaceSizes(rows);
+  const WorkSizes sizes = groups ? GroupSizes(items, 1, rows) : PlaceSizes(rows);
   ASSIGN_OR_RETURN(std::shared_ptr<OpenClKernel> kernel,
                    AsOpenCl(device).BuildKernel(MakeProgram(path, options), "rows"));
   auto made = std::make_unique<RecordedKernel>();

@@ -8,12 +8,16 @@
 
 namespace fettle::kernels {
 
+/// Work-items of a row where rows have work-groups: more for long ones where few rows leave a GPU
+/// idle, whose loads wait for each other.
+int64_t UsualRowItems(const RowExtents& extents, const OpenClFacts& facts);
+
 /// A launch of the function `rows` of a program that includes access.clh and rows.clh. Its
 /// arguments begin with the node's first input and the group's output, their offsets in elements;
-/// the caller adds the others. Where a row has a work-group and `most_held` suffice for each
-/// work-item, HELD is so many elements.
+/// the caller adds the others. Where a row has a work-group, that has `items` work-items, and HELD
+/// is how many elements each has of a row where `most_held` suffice.
 Result<std::unique_ptr<RecordedKernel>> RecordRows(const Problem& problem, std::string_view path,
                                                    const RowExtents& extents, const Device& device,
-                                                   int64_t most_held = 0);
+                                                   int64_t items, int64_t most_held = 0);
 
 }  // namespace fettle::kernels

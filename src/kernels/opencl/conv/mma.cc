@@ -78,7 +78,10 @@ Result<std::unique_ptr<PreparedKernel>> PrepareMma(const Problem& problem, const
 template <int kUsual>
 int MmaTaste(const PixelConv& conv, const Device&) {
   if (conv.groups > 1) return kOnlyMeasured;
-  return conv.ic >= 16 && conv.oc >= 16 && conv.image_pixels() >= 16 ? kUsual : 2;
+  // Patches of pictures (transformers of vision) are long sums of three channels.
+  constexpr int64_t kLongSum = 512;
+  const bool is_deep = conv.ic >= 16 || conv.ic * conv.taps() >= kLongSum;
+  return is_deep && conv.oc >= 16 && conv.image_pixels() >= 16 ? kUsual : 2;
 }
 
 template <MmaFactors kFactors, int kUsualTaste>

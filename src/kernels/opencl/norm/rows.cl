@@ -51,7 +51,7 @@ __kernel void rows(__global const storage_t* restrict x, const int x_offset,
   const float factor = 1.0f / sqrt(variance + epsilon);
   const int first = index % groups * channels;
   FOR_ELEMENTS INSIDE {
-    const int channel = first + i / space;
+    const int channel = first + (space == 1 ? i : i / space);
     const float v = DEVIATION * factor * scale[scale_offset + channel];
     STORE(has_bias ? v + bias[bias_offset + channel] : v, to, i);
   }

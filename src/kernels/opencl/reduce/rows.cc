@@ -68,7 +68,8 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Readin
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const Reading& reading,
                                                 const Params&, const Device& device) {
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
-                   RecordRows(problem, "reduce/rows.cl", reading.extents, device));
+                   RecordRows(problem, "reduce/rows.cl", reading.extents, device,
+                              UsualRowItems(reading.extents, AsOpenCl(device).facts())));
   made->recorded[0]
       .Value(static_cast<cl_int>(reading.row->fold))
       .Value(static_cast<cl_int>(reading.row->finish))

@@ -25,7 +25,8 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const RowExt
 Result<std::unique_ptr<PreparedKernel>> Prepare(const Problem& problem, const RowExtents& extents,
                                                 const Params&, const Device& device) {
   ASSIGN_OR_RETURN(std::unique_ptr<RecordedKernel> made,
-                   RecordRows(problem, "softmax/rows.cl", extents, device));
+                   RecordRows(problem, "softmax/rows.cl", extents, device,
+                              UsualRowItems(extents, AsOpenCl(device).facts())));
   made->recorded[0]
       .Int(problem.node().op == "LogSoftmax"_op ? 1 : 0)
       .Int(extents.outer * extents.inner)
