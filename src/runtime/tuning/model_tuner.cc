@@ -108,7 +108,7 @@ Status ModelTuner::RunRound(const Timetable& timetable, bool uses_kept) {
     RETURN_IF_ERROR(Tune(timetable.compares, uses_kept));
     if (!timetable.compares) {
       result_.gate.reason = timetable.reason;
-      KnowOnlyDefault();
+      KnowOnlyDefault(timetable);
       return OkStatus();
     }
     if (before_ && SamePlan(before_->segments, result_.segments)) return OkStatus();

@@ -76,8 +76,11 @@ class ModelTuner {
   bool BanWorst();
 
   // model_gate.cc
-  /// The default plan stays, and its one run is all that is known of times.
-  void KnowOnlyDefault();
+  /// The default plan stays, and what its runs take is all that is known of times.
+  void KnowOnlyDefault(const Timetable& timetable);
+  /// Microseconds of some more runs of the default plan, whose steps are kept; none where they take
+  /// long.
+  std::vector<double> RunDefaultAgain(const Timetable& timetable);
   Status RunGate(const Timetable& timetable);
   /// A default plan that needs more memory than it may is no alternative.
   void AcceptForMemory();
@@ -95,7 +98,8 @@ class ModelTuner {
   /// The verdict's times at the pace of the fastest round.
   void SettlePace();
   void LearnHostPace(const Device& accelerator);
-  void LearnRunOverhead(const Device& accelerator);
+  void LearnRunOverhead(const Device& accelerator, const std::shared_ptr<RecordedPlans>& plans,
+                        double run_us);
 
   // model_winner.cc
   /// The verdict of an earlier call, if that judged exactly these decisions.
