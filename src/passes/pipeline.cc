@@ -25,6 +25,7 @@
 #include "passes/rewrite/reshapes.h"
 #include "passes/rewrite/residual_reshapes.h"
 #include "passes/rewrite/spell_attention.h"
+#include "passes/rewrite/spell_rotary.h"
 #include "passes/rewrite/sums.h"
 #include "passes/rewrite/transposes.h"
 #include "passes/rewrite/windows.h"
@@ -42,6 +43,7 @@ constexpr Pass kPasses[] = {
     {"byte_tables", MakeByteTables},
     {"sums", SumToAdd},
     {"attention", SpellAttention},
+    {"rotary", SpellRotary},
     {"transposes", MergeTransposes},
     {"channel_shuffle", FindChannelShuffle},
     {"gather_slices", GatherToSlice},

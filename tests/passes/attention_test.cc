@@ -1,4 +1,4 @@
-// Attention as the nodes that it stands for.
+// Attention and rotary embedding as the nodes that they stand for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,6 +6,7 @@
 #include "ops/cases.h"
 #include "passes/edit/editor.h"
 #include "passes/rewrite/spell_attention.h"
+#include "passes/rewrite/spell_rotary.h"
 
 namespace fettle::passes {
 namespace {
@@ -26,6 +27,29 @@ TEST(SpellAttention, KeepsWhatEveryCaseComputes) {
   }
   // All but those with scores as an output or lengths of keys as an input.
   EXPECT_EQ(spelled, 4);
+}
+
+TEST(SpellRotary, KeepsWhatEveryCaseComputes) {
+  int spelled = 0;
+  for (const ops::Case& rotary : ops::AllCases()) {
+    const std::string text(rotary.graph);
+    if (rotary.bench || text.find("= RotaryEmbedding(") == std::string::npos) continue;
+    SCOPED_TRACE(rotary.name);
+    const ir::Graph graph = Rewrite(SpellRotary, text);
+    spelled += HasOp(graph, {"RotaryEmbedding"_op}) ? 0 : 1;
+  }
+  // All but the one that is given the position of the first element alone.
+  EXPECT_EQ(spelled, 2);
+}
+
+TEST(SpellRotary, TurnsPartOfHeadsByPositions) {
+  const ir::Graph graph =
+      Rewrite(SpellRotary,
+              "input %x: f32[2x3x5x8]\nconst %c: f32[11x4]\nconst %s: f32[11x4]\n"
+              "input %p: i64[2x5] = noise(0, 10)\n"
+              "%y = RotaryEmbedding(%x, %c, %s, %p) {rotary_embedding_dim=6}\noutput %y\n");
+  EXPECT_THAT(Ops(graph), Not(HasSubstr("RotaryEmbedding")));
+  EXPECT_THAT(Ops(graph), HasSubstr("Gather"));
 }
 
 TEST(SpellAttention, IsPlainWithoutOptions) {

@@ -1,9 +1,8 @@
 #include "passes/rewrite/attention_mask.h"
 
 #include <limits>
-#include <optional>
-
-#include "passes/edit/constants.h"
+#include <string>
+#include <vector>
 
 namespace fettle::passes {
 namespace {
@@ -22,19 +21,16 @@ bool Sees(const ops::AttentionShape& a, int64_t query, int64_t key) {
 
 class MaskBuilder {
  public:
-  MaskBuilder(Editor& editor, const ir::Node& attention, const ops::AttentionShape& a)
-      : editor_(editor),
-        like_(attention),
+  MaskBuilder(TypedNodes& nodes, const ops::AttentionShape& a)
+      : nodes_(nodes),
         a_(a),
-        mask_(attention.input(3)),
-        dtype_(editor.value(attention.inputs[0]).dtype),
+        mask_(nodes.like().input(3)),
         is_ordered_(a.causal || a.left_window >= 0 || a.right_window >= 0) {}
 
   Result<ScoreMask> Build() {
     if (mask_ == ir::kAbsent && !is_ordered_) return ScoreMask{};
     if (is_ordered_) RETURN_IF_ERROR(AddOrder());
-    if (mask_ == ir::kAbsent) return OfOrder();
-    return OfMask();
+    return mask_ == ir::kAbsent ? OfOrder() : OfMask();
   }
 
  private:
@@ -51,7 +47,7 @@ class MaskBuilder {
       all_see_ &= any;
     }
     ASSIGN_OR_RETURN(Constant order, ConstantFrom(DType::kBool, Shape{a_.queries, a_.keys}, sees));
-    order_ = editor_.AddConstant(std::move(order));
+    order_ = nodes_.editor().AddConstant(std::move(order));
     return OkStatus();
   }
 
@@ -63,73 +59,57 @@ class MaskBuilder {
   }
 
   Result<ScoreMask> OfMask() {
-    const bool is_bool = editor_.value(mask_).dtype == DType::kBool;
+    const Dims dims = nodes_.ShapeOf(mask_).dims();
+    const bool is_bool = nodes_.editor().value(mask_).dtype == DType::kBool;
     ir::ValueId visible = mask_;
     if (!is_bool) {
-      ASSIGN_OR_RETURN(const ir::ValueId infinity, Number(kMinusInfinity));
-      visible = Add("Greater"_op, {mask_, infinity}, DType::kBool, ShapeOf(mask_));
+      ASSIGN_OR_RETURN(const ir::ValueId infinity, nodes_.Number(kMinusInfinity));
+      visible = nodes_.AddOf(DType::kBool, "Greater"_op, {mask_, infinity}, dims);
     }
     if (order_ != ir::kAbsent)
-      visible = Add("And"_op, {visible, order_}, DType::kBool, Joined(visible, order_));
+      visible = nodes_.AddOf(DType::kBool, "And"_op, {visible, order_}, Joined(visible, order_));
     ScoreMask made;
     made.seen = Seen(visible);
     if (is_bool) {
       ASSIGN_OR_RETURN(made.added, Where(visible));
       return made;
     }
-    ASSIGN_OR_RETURN(const ir::ValueId least, Number(Masked(dtype_)));
-    made.added = Add("Max"_op, {mask_, least}, dtype_, ShapeOf(mask_));
+    ASSIGN_OR_RETURN(const ir::ValueId least, nodes_.Number(Masked(nodes_.dtype())));
+    made.added = nodes_.Add("Max"_op, {mask_, least}, dims);
     if (order_ == ir::kAbsent) return made;
     ASSIGN_OR_RETURN(const ir::ValueId order, Where(order_));
-    made.added = Add("Add"_op, {made.added, order}, dtype_, Joined(made.added, order));
+    made.added = nodes_.Add("Add"_op, {made.added, order}, Joined(made.added, order));
     return made;
   }
 
   Result<ir::ValueId> Where(ir::ValueId visible) {
-    ASSIGN_OR_RETURN(const ir::ValueId zero, Number(0));
-    ASSIGN_OR_RETURN(const ir::ValueId masked, Number(Masked(dtype_)));
-    return Add("Where"_op, {visible, zero, masked}, dtype_, ShapeOf(visible));
+    ASSIGN_OR_RETURN(const ir::ValueId zero, nodes_.Number(0));
+    ASSIGN_OR_RETURN(const ir::ValueId masked, nodes_.Number(Masked(nodes_.dtype())));
+    return nodes_.Add("Where"_op, {visible, zero, masked}, nodes_.ShapeOf(visible).dims());
   }
 
   ir::ValueId Seen(ir::ValueId visible) {
-    const Shape shape = ShapeOf(visible);
-    Dims rows = shape.dims();
-    rows.back() = 1;
+    Dims dims = nodes_.ShapeOf(visible).dims();
     const ir::ValueId ones =
-        Add("Cast"_op, {visible}, dtype_, shape, {{"to", std::string(DTypeName(dtype_))}});
-    return Add("ReduceMax"_op, {ones, editor_.AddConstant(IntsConstant({-1}))}, dtype_,
-               Shape(rows));
+        nodes_.Add("Cast"_op, {visible}, dims, {{"to", std::string(DTypeName(nodes_.dtype()))}});
+    dims.back() = 1;
+    return nodes_.Add("ReduceMax"_op, {ones, nodes_.Ints({-1})}, dims);
   }
 
-  Result<ir::ValueId> Number(double value) {
-    ASSIGN_OR_RETURN(Constant number, ConstantFrom(dtype_, Shape{}, {value}));
-    return editor_.AddConstant(std::move(number));
+  Dims Joined(ir::ValueId a, ir::ValueId b) const {
+    return BroadcastShapes(nodes_.ShapeOf(a), nodes_.ShapeOf(b))->dims();
   }
 
-  Shape ShapeOf(ir::ValueId id) const { return *editor_.value(id).shape; }
-  Shape Joined(ir::ValueId a, ir::ValueId b) const {
-    return *BroadcastShapes(ShapeOf(a), ShapeOf(b));
-  }
-  ir::ValueId Add(ir::OpRef op, std::vector<ir::ValueId> inputs, DType dtype, Shape shape,
-                  ir::Attributes attributes = {}) {
-    const ir::ValueId made = editor_.Add(like_, op, std::move(inputs), std::move(attributes));
-    editor_.SetType(made, dtype, std::move(shape));
-    return made;
-  }
-
-  Editor& editor_;
-  const ir::Node& like_;
+  TypedNodes& nodes_;
   const ops::AttentionShape& a_;
   ir::ValueId mask_, order_ = ir::kAbsent;
-  DType dtype_;
   bool is_ordered_, all_see_ = true;
 };
 
 }  // namespace
 
-Result<ScoreMask> MaskScores(Editor& editor, const ir::Node& attention,
-                             const ops::AttentionShape& a) {
-  return MaskBuilder(editor, attention, a).Build();
+Result<ScoreMask> MaskScores(TypedNodes& nodes, const ops::AttentionShape& a) {
+  return MaskBuilder(nodes, a).Build();
 }
 
 }  // namespace fettle::passes

@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 #include "ops/attention/op.h"
-#include "passes/edit/editor.h"
+#include "passes/edit/typed_nodes.h"
 
 namespace fettle::passes {
 
@@ -14,9 +14,8 @@ struct ScoreMask {
   ir::ValueId seen = ir::kAbsent;
 };
 
-/// The mask of `attention`, a node whose sizes are `a`, with its causal order and window. Adds
-/// nodes that came from where `attention` did.
-Result<ScoreMask> MaskScores(Editor& editor, const ir::Node& attention,
-                             const ops::AttentionShape& a);
+/// The mask of the attention that `nodes` spell, whose sizes are `a`, with its causal order and
+/// window. Fails with kOutOfMemory.
+Result<ScoreMask> MaskScores(TypedNodes& nodes, const ops::AttentionShape& a);
 
 }  // namespace fettle::passes

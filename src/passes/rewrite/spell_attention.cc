@@ -4,8 +4,7 @@
 #include <vector>
 
 #include "ops/attention/op.h"
-#include "passes/edit/constants.h"
-#include "passes/edit/editor.h"
+#include "passes/edit/typed_nodes.h"
 #include "passes/rewrite/attention_mask.h"
 
 namespace fettle::passes {
@@ -16,36 +15,32 @@ constexpr int64_t kLongestOrder = int64_t{1} << 24;
 
 const std::vector<int64_t> kSwapHeads = {0, 2, 1, 3};
 
-class Speller {
+class AttentionSpeller {
  public:
-  Speller(Editor& editor, ir::NodeId id, const ops::AttentionShape& a)
-      : editor_(editor),
+  AttentionSpeller(Editor& editor, ir::NodeId id, const ops::AttentionShape& a)
+      : nodes_(editor, editor.node(id), editor.value(editor.node(id).inputs[0]).dtype),
         id_(id),
-        like_(editor.node(id)),
         a_(a),
-        dtype_(editor.value(like_.inputs[0]).dtype),
         group_(a.q_heads / a.kv_heads) {}
 
   Status Spell() {
-    ASSIGN_OR_RETURN(const ir::ValueId scores, Scores());
+    ASSIGN_OR_RETURN(ir::ValueId p, Scores());
     const ir::ValueId values = Present(2, Heads(2, a_.kv_heads, a_.v_size), a_.v_size);
-    ASSIGN_OR_RETURN(const ScoreMask mask, MaskScores(editor_, like_, a_));
-    ir::ValueId p = scores;
-    if (mask.added != ir::kAbsent)
-      p = Add("Add"_op, {p, mask.added}, {a_.batch, a_.q_heads, a_.queries, a_.keys});
-    p = Add("Softmax"_op, {p}, {a_.batch, a_.q_heads, a_.queries, a_.keys},
-            {{"axis", int64_t{-1}}});
-    ir::ValueId y = Add("MatMul"_op, {GroupHeads(p, a_.keys), values},
-                        {a_.batch, a_.kv_heads, group_ * a_.queries, a_.v_size});
+    ASSIGN_OR_RETURN(const ScoreMask mask, MaskScores(nodes_, a_));
+    const Dims scores = {a_.batch, a_.q_heads, a_.queries, a_.keys};
+    if (mask.added != ir::kAbsent) p = nodes_.Add("Add"_op, {p, mask.added}, scores);
+    p = nodes_.Add("Softmax"_op, {p}, scores, {{"axis", int64_t{-1}}});
+    ir::ValueId y =
+        nodes_.Add("MatMul"_op, {GroupHeads(p, a_.keys), values}, GroupedRows(a_.v_size));
     const Dims by_head = {a_.batch, a_.q_heads, a_.queries, a_.v_size};
-    if (group_ > 1) y = Reshape(y, by_head);
-    if (mask.seen != ir::kAbsent) y = Add("Mul"_op, {y, mask.seen}, by_head);
+    if (group_ > 1) y = nodes_.Reshape(y, by_head);
+    if (mask.seen != ir::kAbsent) y = nodes_.Add("Mul"_op, {y, mask.seen}, by_head);
     if (a_.packed) {
-      y = Add("Transpose"_op, {y}, {a_.batch, a_.queries, a_.q_heads, a_.v_size},
-              {{"perm", kSwapHeads}});
-      y = Reshape(y, {a_.batch, a_.queries, a_.q_heads * a_.v_size});
+      y = nodes_.Transpose(y, {a_.batch, a_.queries, a_.q_heads, a_.v_size}, kSwapHeads);
+      y = nodes_.Reshape(y, {a_.batch, a_.queries, a_.q_heads * a_.v_size});
     }
-    if (like_.output(0) != ir::kAbsent) editor_.ReplaceOutput(id_, 0, "Identity"_op, {y});
+    if (nodes_.like().output(0) != ir::kAbsent)
+      nodes_.editor().ReplaceOutput(id_, 0, "Identity"_op, {y});
     return OkStatus();
   }
 
@@ -53,70 +48,60 @@ class Speller {
   /// [batch, q_heads, queries, keys], scaled and capped.
   Result<ir::ValueId> Scores() {
     ir::ValueId q = GroupHeads(Heads(0, a_.q_heads, a_.qk_size), a_.qk_size);
-    const Dims grouped = {a_.batch, a_.kv_heads, group_ * a_.queries, a_.qk_size};
-    ASSIGN_OR_RETURN(q, Scaled(q, a_.scale, grouped));
+    ASSIGN_OR_RETURN(q, Scaled(q, a_.scale, GroupedRows(a_.qk_size)));
     const ir::ValueId keys = Present(1, Heads(1, a_.kv_heads, a_.qk_size), a_.qk_size);
     const ir::ValueId columns =
-        Add("Transpose"_op, {keys}, {a_.batch, a_.kv_heads, a_.qk_size, a_.keys},
-            {{"perm", std::vector<int64_t>{0, 1, 3, 2}}});
-    ir::ValueId scores =
-        Add("MatMul"_op, {q, columns}, {a_.batch, a_.kv_heads, group_ * a_.queries, a_.keys});
+        nodes_.Transpose(keys, {a_.batch, a_.kv_heads, a_.qk_size, a_.keys}, {0, 1, 3, 2});
+    ir::ValueId scores = nodes_.Add("MatMul"_op, {q, columns}, GroupedRows(a_.keys));
     const Dims by_head = {a_.batch, a_.q_heads, a_.queries, a_.keys};
-    if (group_ > 1) scores = Reshape(scores, by_head);
+    if (group_ > 1) scores = nodes_.Reshape(scores, by_head);
     if (a_.softcap == 0) return scores;
     ASSIGN_OR_RETURN(scores, Scaled(scores, 1 / a_.softcap, by_head));
-    return Scaled(Add("Tanh"_op, {scores}, by_head), a_.softcap, by_head);
+    return Scaled(nodes_.Add("Tanh"_op, {scores}, by_head), a_.softcap, by_head);
   }
 
   /// Operand `i` as [batch, heads, length, size].
   ir::ValueId Heads(size_t i, int64_t heads, int64_t size) {
-    const ir::ValueId x = like_.inputs[i];
+    const ir::ValueId x = nodes_.like().inputs[i];
     if (!a_.packed) return x;
-    const int64_t length = (*editor_.value(x).shape)[1];
-    const ir::ValueId split = Reshape(x, {a_.batch, length, heads, size});
-    return Add("Transpose"_op, {split}, {a_.batch, heads, length, size}, {{"perm", kSwapHeads}});
+    const int64_t length = nodes_.ShapeOf(x)[1];
+    const ir::ValueId split = nodes_.Reshape(x, {a_.batch, length, heads, size});
+    return nodes_.Transpose(split, {a_.batch, heads, length, size}, kSwapHeads);
   }
 
+  Dims GroupedRows(int64_t columns) const {
+    return {a_.batch, a_.kv_heads, group_ * a_.queries, columns};
+  }
   /// The rows of the query heads that share a key head, one behind the other.
-  ir::ValueId GroupHeads(ir::ValueId x, int64_t size) {
-    return group_ == 1 ? x : Reshape(x, {a_.batch, a_.kv_heads, group_ * a_.queries, size});
+  ir::ValueId GroupHeads(ir::ValueId x, int64_t columns) {
+    return group_ == 1 ? x : nodes_.Reshape(x, GroupedRows(columns));
   }
 
   /// Keys (values) with those of the past before them, which are output `i` of the node, too.
   ir::ValueId Present(size_t i, ir::ValueId current, int64_t size) {
-    const ir::ValueId past = like_.input(i + 3);
-    const Dims dims = {a_.batch, a_.kv_heads, a_.keys, size};
+    const ir::ValueId past = nodes_.like().input(i + 3);
     if (past != ir::kAbsent)
-      current = Add("Concat"_op, {past, current}, dims, {{"axis", int64_t{2}}});
-    if (like_.output(i) != ir::kAbsent) editor_.ReplaceOutput(id_, i, "Identity"_op, {current});
+      current = nodes_.Add("Concat"_op, {past, current}, {a_.batch, a_.kv_heads, a_.keys, size},
+                           {{"axis", int64_t{2}}});
+    if (nodes_.like().output(i) != ir::kAbsent)
+      nodes_.editor().ReplaceOutput(id_, i, "Identity"_op, {current});
     return current;
   }
 
   Result<ir::ValueId> Scaled(ir::ValueId x, double factor, const Dims& dims) {
     if (factor == 1) return x;
-    ASSIGN_OR_RETURN(Constant number, ConstantFrom(dtype_, Shape{}, {factor}));
-    return Add("Mul"_op, {x, editor_.AddConstant(std::move(number))}, dims);
-  }
-  ir::ValueId Reshape(ir::ValueId x, const Dims& dims) {
-    return Add("Reshape"_op, {x, editor_.AddConstant(IntsConstant(dims))}, dims);
-  }
-  ir::ValueId Add(ir::OpRef op, std::vector<ir::ValueId> inputs, const Dims& dims,
-                  ir::Attributes attributes = {}) {
-    const ir::ValueId made = editor_.Add(like_, op, std::move(inputs), std::move(attributes));
-    editor_.SetType(made, dtype_, Shape(dims));
-    return made;
+    ASSIGN_OR_RETURN(const ir::ValueId number, nodes_.Number(factor));
+    return nodes_.Add("Mul"_op, {x, number}, dims);
   }
 
-  Editor& editor_;
+  TypedNodes nodes_;
   ir::NodeId id_;
-  const ir::Node like_;
   const ops::AttentionShape& a_;
-  DType dtype_;
   int64_t group_;
 };
 
 /// The sizes of a node that can be spelled; nothing otherwise.
-std::optional<ops::AttentionShape> SizesOf(const Editor& editor, const ir::Node& node) {
+std::optional<ops::AttentionShape> AttentionSizes(const Editor& editor, const ir::Node& node) {
   if (node.input(6) != ir::kAbsent || node.output(3) != ir::kAbsent) return std::nullopt;
   std::vector<Shape> shapes(6);
   for (size_t i = 0; i < shapes.size(); ++i) {
@@ -149,8 +134,8 @@ Result<bool> SpellAttention(ir::Graph& graph) {
   const ir::NodeId end = editor.end();
   for (ir::NodeId id = 0; id < end; ++id) {
     if (editor.node(id).dead || editor.node(id).op != "Attention"_op) continue;
-    const std::optional<ops::AttentionShape> sizes = SizesOf(editor, editor.node(id));
-    if (sizes) RETURN_IF_ERROR(Speller(editor, id, *sizes).Spell());
+    const std::optional<ops::AttentionShape> sizes = AttentionSizes(editor, editor.node(id));
+    if (sizes) RETURN_IF_ERROR(AttentionSpeller(editor, id, *sizes).Spell());
   }
   return editor.Finish();
 }
