@@ -90,6 +90,16 @@ TEST(SpellAttention, QueriesThatSeeNoKey) {
   }
 }
 
+TEST(SpellAttention, MasksOfComMicrosoftAreAddedAsTheyAre) {
+  const ir::Graph graph =
+      Rewrite(SpellAttention,
+              "input %q: f32[2x3x8]\ninput %k: f32[2x5x8]\ninput %v: f32[2x5x8]\n"
+              "const %n: i32[2] = 3 2\n%m = AttentionMask(%n, %q, %k)\n"
+              "%y = Attention(%q, %k, %v, %m) {kv_num_heads=2, q_num_heads=2}\noutput %y\n");
+  EXPECT_THAT(Ops(graph), HasSubstr("AttentionMask"));
+  EXPECT_THAT(Ops(graph), Not(HasSubstr("ReduceMax")));
+}
+
 TEST(SpellAttention, StaysWhereSizesOrLengthsAreComputed) {
   for (const char* text : {
            "input %q: f32[1x2x3x4]\ninput %k: f32[1x2x5x4]\ninput %v: f32[1x2x5x6]\n"

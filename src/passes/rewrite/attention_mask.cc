@@ -59,6 +59,9 @@ class MaskBuilder {
   }
 
   Result<ScoreMask> OfMask() {
+    // What com.microsoft's masks add is a number, and queries that see no key are none of theirs.
+    if (order_ == ir::kAbsent && nodes_.editor().Producer(mask_, "AttentionMask"_op) != nullptr)
+      return ScoreMask{.added = mask_};
     const Dims dims = nodes_.ShapeOf(mask_).dims();
     const bool is_bool = nodes_.editor().value(mask_).dtype == DType::kBool;
     ir::ValueId visible = mask_;
