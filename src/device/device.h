@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "base/status.h"
 #include "base/subnormals.h"
+#include "device/launch_chain.h"
 #include "tensor/state.h"
 
 namespace fettle {
@@ -93,6 +95,17 @@ class Stream {
   /// How long the device worked, by its own clock, on what was enqueued since the last call, all of
   /// which has finished; negative where it does not say (StreamOptions::timed).
   virtual int64_t TakeBusyNs() { return -1; }
+  /// What `launches` enqueues, which is launches alone and nothing of it now, as one of `groups`
+  /// work-groups, which have to be on the device all at once. kUnsupported with the reason where
+  /// that cannot be, kBuildFailed, kDeviceError.
+  virtual Result<std::unique_ptr<LaunchChain>> MakeChain(const std::function<Status()>&, int) {
+    return Error(StatusCode::kUnsupported, "chains of launches: not on this device");
+  }
+  /// Whether the work-groups of each chain so far, all of which have finished, were there at once.
+  /// Where they were not, what was enqueued since has computed nothing of worth.
+  virtual Result<bool> ChainsMet() { return true; }
+  /// Of what was enqueued since the last call (StreamOptions::timed).
+  virtual LaunchForm TakeForm() { return {}; }
   /// Since the stream was made.
   virtual Transfers transfers() const { return {}; }
 
@@ -162,6 +175,10 @@ class Device {
   virtual Result<std::unique_ptr<Stream>> NewStream(const StreamOptions& options) const = 0;
   /// Whether kernels may compute in f16 (kernels::Arithmetic::kF16).
   virtual bool computes_f16() const { return false; }
+  /// Whether several launches may take less time as one (Stream::MakeChain): OK, or why not.
+  virtual Status ChainsMayPay() const {
+    return Error(StatusCode::kUnsupported, "chains of launches: not on this device");
+  }
   /// The programs that were built for kernels of this device, where it builds any: as binaries,
   /// taken from a package before anything else is tried (those of another driver have other keys),
   /// and counted.

@@ -166,6 +166,10 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   /// program took two processes down.
   Result<std::shared_ptr<OpenClKernel>> BuildKernel(const ProgramSource& source,
                                                     const std::string& kernel) const;
+  /// Whether work-groups of one launch, one for each compute unit, can wait for each other (a chain
+  /// of launches, launch_chain.h): tried once, when it is first asked.
+  Status CheckChains() const;
+  Status ChainsMayPay() const override;
   const StreamOptions& pacing() const { return pacing_; }
   /// What the host has mapped of this device's memory.
   MappedRegions& mapped() const { return mapped_; }
@@ -191,6 +195,8 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   SharedVirtualMemory svm_ = SharedVirtualMemory::kOff;
   StreamOptions pacing_;
   mutable MappedRegions mapped_;
+  mutable std::once_flag chains_tried_;
+  mutable Status chains_;
   std::unique_ptr<OpenClPrograms> programs_;
   std::unique_ptr<UploadQueue> uploads_;
 };

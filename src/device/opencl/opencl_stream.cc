@@ -54,6 +54,7 @@ OpenClStream::~OpenClStream() {
   pieces_.clear();
   timed_.clear();
   tickets_.reset();
+  chain_state_.reset();
   gate_.reset();
   device_->api().ReleaseCommandQueue(queue_);
 }
@@ -72,6 +73,11 @@ Status OpenClStream::Launch(const OpenClKernel& kernel, const WorkSizes& sizes,
   WorkSizes rounded = sizes;
   for (size_t axis = 0; axis < 3 && sizes.lws[0] > 0; ++axis)
     rounded.gws[axis] = (sizes.gws[axis] + sizes.lws[axis] - 1) / sizes.lws[axis] * sizes.lws[axis];
+  if (recorded_ != nullptr) {
+    recorded_->push_back({&kernel, rounded, std::vector<KernelArg>(args.begin(), args.end())});
+    return OkStatus();
+  }
+  if (options_.timed) NoteForm(kernel, rounded);
   OpenClProgram& program = kernel.program();
   const bool watched = program.watched();
   const std::unique_ptr<InFlight> marker = watched ? program.BeginLaunch() : nullptr;

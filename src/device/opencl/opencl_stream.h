@@ -29,6 +29,13 @@ struct WorkSizes {
   bool any_group = false;
 };
 
+/// A launch that becomes part of a chain. The kernel lives as long as whoever launches it.
+struct ChainCall {
+  const OpenClKernel* kernel;
+  WorkSizes sizes;
+  std::vector<KernelArg> args;
+};
+
 /// `lws` with axes halved until at most `items` are left, last axis first; one that is odd becomes
 /// 1. What is a multiple of `lws` stays one.
 std::array<size_t, 3> SmallerGroup(std::array<size_t, 3> lws, size_t items);
@@ -75,6 +82,13 @@ class OpenClStream final : public HoldingStream {
   Status Hold(double us) override;
   int64_t waited_ns() const override { return waited_ns_; }
   int64_t TakeBusyNs() override;
+  Result<std::unique_ptr<LaunchChain>> MakeChain(const std::function<Status()>& launches,
+                                                 int groups) override;
+  /// MakeChain on a device of which nobody knows whether it runs chains.
+  Result<std::unique_ptr<LaunchChain>> BuildChain(const std::function<Status()>& launches,
+                                                  int groups);
+  Result<bool> ChainsMet() override;
+  LaunchForm TakeForm() override;
 
   Transfers transfers() const override { return transfers_; }
   void CountMap(bool copies, int64_t bytes) {
@@ -97,11 +111,16 @@ class OpenClStream final : public HoldingStream {
                const StreamOptions& options)
       : device_(std::move(device)), queue_(queue), options_(options) {}
   using Extents = std::array<size_t, 3>;
+  friend class OpenClChain;
   void CountCopy(int64_t bytes) {
     ++transfers_.copies;
     transfers_.copied_bytes += bytes;
   }
   Status CheckNotMapped(std::span<const KernelArg> args) const;
+  /// kUnsupported while launches become a chain.
+  Status CheckMayTransfer() const;
+  Status ResetChains();
+  void NoteForm(const OpenClKernel& kernel, const WorkSizes& sizes);
   Status SetArguments(const OpenClKernel& kernel, std::span<const KernelArg> args);
   /// One command over `gws`, a multiple of the group of `sizes`, which becomes smaller where it is
   /// refused; its event where `wants_event`, or where the options need one.
@@ -146,6 +165,11 @@ class OpenClStream final : public HoldingStream {
   std::vector<OpenClEvent> timed_;  // of commands that TakeBusyNs has not told of
   int64_t waited_ns_ = 0;
   Transfers transfers_;
+  // chains.cc
+  std::vector<ChainCall>* recorded_ = nullptr;  // what is launched becomes a chain
+  std::shared_ptr<DeviceMemory> chain_state_;   // of their barrier; since the first chain
+  int64_t chained_ns_ = 0;                      // when the first one since ChainsMet was enqueued
+  LaunchForm form_;
 };
 
 }  // namespace fettle

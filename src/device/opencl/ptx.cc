@@ -6,7 +6,7 @@
 namespace fettle {
 namespace {
 
-constexpr std::string_view kMark = "//@", kTarget = ".target sm_90", kArchitecture = "a";
+constexpr std::string_view kMark = "//@", kTargetLine = ".target sm_90", kArchitecture = "a";
 
 /// Only text has both.
 bool IsPtx(std::string_view text) {
@@ -24,7 +24,7 @@ Result<std::vector<std::byte>> WithMarkedInstructions(std::span<const std::byte>
   std::string text(given);
   for (size_t at = text.find(kMark); at != std::string::npos; at = text.find(kMark, at))
     text.erase(at, kMark.size());
-  const size_t target = text.find(kTarget), end = target + kTarget.size();
+  const size_t target = text.find(kTargetLine), end = target + kTargetLine.size();
   if (target == std::string::npos || (end < text.size() && IsDigitOrLetter(text[end])))
     return Unsupported("OpenCL: instructions of compute capability 9.0, and another device");
   const std::string made = fmt::format("{}{}{}", std::string_view(text).substr(0, end),

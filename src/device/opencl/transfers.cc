@@ -55,6 +55,7 @@ Status OpenClStream::FinishTransfer(cl_int code, cl_event event, std::string_vie
 
 Status OpenClStream::WriteBuffer(const Location& to, const void* from, int64_t bytes) {
   constexpr std::string_view kWhat = "OpenCL: writing a buffer";
+  RETURN_IF_ERROR(CheckMayTransfer());
   if (bytes == 0) return OkStatus();
   if (device_->facts().unified_memory)
     return ThroughMap(to, bytes, CL_MAP_WRITE_INVALIDATE_REGION, kWhat,
@@ -71,6 +72,7 @@ Status OpenClStream::WriteBuffer(const Location& to, const void* from, int64_t b
 
 Status OpenClStream::ReadBuffer(void* to, const Location& from, int64_t bytes) {
   constexpr std::string_view kWhat = "OpenCL: reading a buffer";
+  RETURN_IF_ERROR(CheckMayTransfer());
   if (bytes == 0) return OkStatus();
   if (device_->facts().unified_memory)
     return ThroughMap(from, bytes, CL_MAP_READ, kWhat,
@@ -88,6 +90,7 @@ Status OpenClStream::ReadBuffer(void* to, const Location& from, int64_t bytes) {
 Status OpenClStream::Write(const DeviceMemory& to, int64_t offset, const void* from,
                            int64_t bytes) {
   if (!IsImage(to)) return WriteBuffer(to.location(offset), from, bytes);
+  RETURN_IF_ERROR(CheckMayTransfer());
   if (bytes == 0) return OkStatus();
   CountCopy(bytes);
   cl_event event = nullptr;
@@ -101,6 +104,7 @@ Status OpenClStream::Write(const DeviceMemory& to, int64_t offset, const void* f
 
 Status OpenClStream::Read(void* to, const DeviceMemory& from, int64_t offset, int64_t bytes) {
   if (!IsImage(from)) return ReadBuffer(to, from.location(offset), bytes);
+  RETURN_IF_ERROR(CheckMayTransfer());
   if (bytes == 0) return OkStatus();
   CountCopy(bytes);
   cl_event event = nullptr;
