@@ -16,14 +16,15 @@ class Binder {
     const int bound = AddTensor(host, state);
     plan_.inputs[input] = bound;
     // Conversions of the input start from the bound state, or become it.
-    std::erase_if(plan_.steps, [&](PlannedStep& step) {
-      if (step.kernel != nullptr || step.inputs[0] != host) return false;
+    for (size_t i = plan_.steps.size(); i-- > 0;) {
+      PlannedStep& step = plan_.steps[i];
+      if (step.kernel != nullptr || step.inputs[0] != host) continue;
       step.inputs[0] = bound;
       PlannedTensor& to = Tensor(step.outputs[0]);
-      if (to.state != state) return false;
+      if (to.state != state) continue;
       to.same_bytes_as = bound;
-      return true;
-    });
+      Erase(i);
+    }
     for (const PlannedStep& step : plan_.steps) {
       if (step.kernel == nullptr && step.inputs[0] == bound)
         RETURN_IF_ERROR(CheckConversion(bound, step.outputs[0]));
@@ -31,6 +32,10 @@ class Binder {
     if (!IsUsed(host)) return OkStatus();
     RETURN_IF_ERROR(CheckConversion(bound, host));
     plan_.steps.insert(plan_.steps.begin(), Conversion(bound, host));
+    for (StepChain& chain : plan_.chains) {
+      ++chain.begin;
+      ++chain.end;
+    }
     return OkStatus();
   }
 
@@ -48,10 +53,26 @@ class Binder {
     return OkStatus();
   }
 
-  Plan Take() { return std::move(plan_); }
+  Plan Take() {
+    std::erase_if(plan_.chains, [&](const StepChain& chain) {
+      bool may = chain.end - chain.begin >= 2;
+      for (int i = chain.begin; may && i < chain.end; ++i) may = MayChain(plan_, i);
+      return !may;
+    });
+    return std::move(plan_);
+  }
 
  private:
   PlannedTensor& Tensor(int tensor) { return plan_.tensors[tensor]; }
+
+  /// Chains count steps.
+  void Erase(size_t step) {
+    plan_.steps.erase(plan_.steps.begin() + static_cast<std::ptrdiff_t>(step));
+    for (StepChain& chain : plan_.chains) {
+      chain.begin -= static_cast<int>(step) < chain.begin ? 1 : 0;
+      chain.end -= static_cast<int>(step) < chain.end ? 1 : 0;
+    }
+  }
 
   int AddTensor(int like, const State& state) {
     PlannedTensor tensor = Tensor(like);
@@ -96,7 +117,7 @@ class Binder {
     plan_.outputs[output] = host;
     if (wanted) return host;
     const int source = producer->inputs[0];
-    plan_.steps.erase(producer);
+    Erase(producer - plan_.steps.begin());
     return source;
   }
 

@@ -32,6 +32,13 @@ struct PlannedStep {
   std::vector<int> outputs;
 };
 
+/// The steps from `begin` on that come before `end` in one launch (Stream::MakeChain) of `groups`
+/// work-groups; 0: one for each of the device's compute units.
+struct StepChain {
+  int begin = 0, end = 0, groups = 0;
+  bool operator==(const StepChain&) const = default;
+};
+
 /// Steps are in execution order: a tensor is written by one earlier step, or is an input.
 struct Plan {
   std::vector<PlannedTensor> tensors;
@@ -39,12 +46,19 @@ struct Plan {
   std::vector<int> inputs;   // one per graph input: its `external` tensor, bound by the caller
   std::vector<int> outputs;  // one per graph output: a row-major planned tensor; -1 where the
                              // output is a constant
+  std::vector<StepChain> chains;
   /// The kernels' preferences, nothing measured.
   bool is_default = false;
 };
 
 /// The names of the nodes that a step computes, joined by '+'; empty for a conversion.
 std::string NodesOf(const PlannedStep& step);
+
+/// kCorrupt unless the chains of `plan` lie behind each other, each of two steps at least that one
+/// device beside the CPU computes, without the host, by a number of work-groups that may be.
+Status CheckChains(const Plan& plan);
+/// Whether step `index` may be part of one, as far as the plan says.
+bool MayChain(const Plan& plan, int index);
 
 /// Where a step runs: its kernel's device; a conversion beside the CPU if it touches what is.
 DeviceKind DeviceOf(const Plan& plan, const PlannedStep& step);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "device/launch_chain.h"
 #include "kernels/kernel.h"
 
 namespace fettle::exec {
@@ -22,12 +23,15 @@ struct StepProfile {
   /// What the kernel does at least: fewer operations than two for each of `macs` where the
   /// algorithm saves some, fewer bytes where not all of an operand is read.
   kernels::Work work;
+  /// How it was launched, where a run waits for steps of devices beside the CPU; else null.
+  std::shared_ptr<const LaunchForm> form;
 };
 
 /// One step of a run: what it is (`ms` unset) and how long it took. Cheap to record.
 struct StepTime {
   std::shared_ptr<const StepProfile> step;
   int64_t ns = 0;
+  std::shared_ptr<const LaunchForm> form;  // as StepProfile's
 };
 
 /// Where the time of making programs went, in nanoseconds.

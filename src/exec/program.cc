@@ -160,6 +160,8 @@ void Program::PlanSteps(const DeviceSet& devices, std::vector<StepProfile>& prof
     }
     step.profile = std::make_shared<const StepProfile>(std::move(profiles[i]));
   }
+  for (const StepChain& chain : plan_.chains)
+    chain_profiles_.push_back(std::make_shared<const StepProfile>(DescribeChain(chain, steps_)));
   std::vector<DeviceKind> kinds;
   for (const Device* device : devices.all()) kinds.push_back(device->kind());
   memory_ = PlanMemory(plan_, kinds, aliases, workspaces, windows);
@@ -266,10 +268,20 @@ Result<int64_t> Program::StepNs(size_t index, int64_t begin, const RunArgs& args
   return step.crosses_devices || busy < 0 ? wall : busy;
 }
 
-Status Program::Run(const RunArgs& args) const {
-  const SubnormalScope scope(args.stream.subnormals());
+std::shared_ptr<const LaunchForm> Program::FormOf(size_t index, const RunArgs& args) const {
+  const Step& step = steps_[index];
+  if (!args.waits_for_steps || step.device == 0 || step.nothing_to_do) return nullptr;
+  return std::make_shared<const LaunchForm>(StreamOf(step, args).TakeForm());
+}
+
+Status Program::RunSteps(const RunArgs& args) const {
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (IsSet(&args.cancelled) || IsSet(args.cancelled_by_caller)) return Cancelled();
+    ASSIGN_OR_RETURN(const size_t end, RunChain(i, args));
+    if (end > i) {
+      i = end - 1;
+      continue;
+    }
     const int64_t begin = NowNs();
     if (!steps_[i].nothing_to_do) {
       const Status status = RunStep(i, args);
@@ -277,7 +289,22 @@ Status Program::Run(const RunArgs& args) const {
     }
     const Result<int64_t> ns = StepNs(i, begin, args);
     if (!ns.ok()) return ns.status().WithContext(steps_[i].profile->node);
-    args.times->push_back({steps_[i].profile, *ns});
+    args.times->push_back({steps_[i].profile, *ns, FormOf(i, args)});
+  }
+  for (const auto& stream : args.accelerators)
+    if (args.waits_for_devices) RETURN_IF_ERROR(stream->Synchronise());
+  return OkStatus();
+}
+
+Status Program::Run(const RunArgs& args) const {
+  const SubnormalScope scope(args.stream.subnormals());
+  const size_t steps_before = args.times->size();
+  RETURN_IF_ERROR(RunSteps(args));
+  ASSIGN_OR_RETURN(const bool met, ChainsMet(args));
+  if (!met) {
+    args.chains->GiveUp();
+    args.times->resize(steps_before);
+    RETURN_IF_ERROR(RunSteps(args));
   }
   RETURN_IF_ERROR(args.stream.Synchronise());
   return CopyOutputs(args);

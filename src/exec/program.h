@@ -12,6 +12,7 @@
 #include "exec/packed_store.h"
 #include "exec/plan.h"
 #include "exec/profile.h"
+#include "exec/step_chains.h"
 #include "exec/work_memory.h"
 
 namespace fettle::exec {
@@ -31,6 +32,9 @@ struct RunArgs {
   /// device's clock where it has one, but for what crosses devices.
   bool waits_for_steps = false;
   const std::atomic<bool>* cancelled_by_caller = nullptr;  // null: no other flag
+  /// Whether the run waits for devices beside the CPU at its end: where outputs are left there.
+  bool waits_for_devices = false;
+  StepChains* chains = nullptr;  // null: steps are launched one by one
 };
 
 /// Immutable after Build; may run on several threads at once with distinct arguments.
@@ -61,6 +65,10 @@ class Program {
   };
 
   Program() = default;
+  static uint64_t NextId() {
+    static std::atomic<uint64_t> next{0};
+    return next++;
+  }
   Status Prepare(const DeviceSet& devices, PackedStore& packed, const std::atomic<bool>* cancelled);
   void PrepareOthersAhead(const DeviceSet& devices, const std::atomic<bool>* cancelled) const;
   Status PackAll(const DeviceSet& devices, PackedStore& packed, const std::atomic<bool>* cancelled,
@@ -77,12 +85,29 @@ class Program {
   Status RunStep(size_t index, const RunArgs& args) const;
   /// What the step took that started at `begin`.
   Result<int64_t> StepNs(size_t index, int64_t begin, const RunArgs& args) const;
+  /// How the step that just ran was launched, where runs wait for steps.
+  std::shared_ptr<const LaunchForm> FormOf(size_t index, const RunArgs& args) const;
+  /// All steps, and what they have enqueued where the run waits for that.
+  Status RunSteps(const RunArgs& args) const;
+
+  // chained_steps.cc
+  static StepProfile DescribeChain(const StepChain& chain, std::span<const Step> steps);
+  /// All that the steps of a chain read and write.
+  std::vector<Location> OperandsOf(const StepChain& chain, const RunArgs& args) const;
+  /// Runs the chain that begins with step `index`, and says where it ends; `index` where there is
+  /// none, or none that can be launched.
+  Result<size_t> RunChain(size_t index, const RunArgs& args) const;
+  /// Whether all chains of the run have computed what they should.
+  Result<bool> ChainsMet(const RunArgs& args) const;
   Status CopyOutputs(const RunArgs& args) const;
 
   Plan plan_;
   MemoryPlan memory_;
   PreparationTimes build_times_;
   std::vector<Step> steps_;
+  /// As plan_.chains.
+  std::vector<std::shared_ptr<const StepProfile>> chain_profiles_;
+  const uint64_t id_ = NextId();  // of no other program of the process
 };
 
 }  // namespace fettle::exec

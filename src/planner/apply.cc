@@ -66,6 +66,8 @@ class Assembler {
       ASSIGN_OR_RETURN(const int tensor, Obtain(id, {.storage = value.dtype}, 0));
       plan_.outputs.push_back(tensor);
     }
+    plan_.chains = decision_.chains;
+    RETURN_IF_ERROR(exec::CheckChains(plan_));
     return std::move(plan_);
   }
 

@@ -39,6 +39,8 @@ struct ConversionDecision {
 struct Decision {
   std::vector<GroupDecision> groups;
   std::vector<ConversionDecision> conversions;
+  /// Of the steps of the plan that this comes to (Apply).
+  std::vector<exec::StepChain> chains;
   double predicted_us = 0;  // 0: not predicted
   double measured_us = 0;   // of the whole graph; 0: not measured
   double gap = 0;           // certified, as a share; 0: optimal with regard to the costs
@@ -49,7 +51,7 @@ struct Decision {
 
 /// Makes the plan that `decision` describes for a session of `threads`. Fails with kVersionMismatch
 /// where a kernel is gone, has another version or refuses its group, kCorrupt where groups do not
-/// cover the graph.
+/// cover the graph, or where chains are not of its steps.
 Result<exec::Plan> Apply(const ir::Graph& graph, const Decision& decision, const DeviceSet& devices,
                          int threads);
 

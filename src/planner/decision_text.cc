@@ -7,6 +7,7 @@
 //     inputs cpu:host:NHWC:f32
 //     outputs cpu:host:NHWC:f32
 //     convert 12 cpu:host:NHWC:f32 cpu:host:row:f32 us 3
+//     chain 4 12 groups 132
 #include <fmt/format.h>
 
 #include <charconv>
@@ -175,6 +176,8 @@ std::string PrintDecision(const ir::Graph& graph, const Decision& decision) {
         fmt::format("convert {} {} {} us {}\n", conversion.value, StateName(conversion.from, rank),
                     StateName(conversion.to, rank), conversion.us);
   }
+  for (const exec::StepChain& chain : decision.chains)
+    text += fmt::format("chain {} {} groups {}\n", chain.begin, chain.end, chain.groups);
   return text;
 }
 
@@ -199,9 +202,15 @@ Result<Decision> ParseDecision(const ir::Graph& graph, std::string_view text) {
     } else if (word == "convert") {
       ASSIGN_OR_RETURN(ConversionDecision conversion, ReadConversion(reader, graph));
       decision.conversions.push_back(std::move(conversion));
+    } else if (word == "chain") {
+      exec::StepChain chain;
+      ASSIGN_OR_RETURN(chain.begin, reader.Number<int>());
+      ASSIGN_OR_RETURN(chain.end, reader.Number<int>());
+      ASSIGN_OR_RETURN(chain.groups, reader.Field<int>("groups"));
+      decision.chains.push_back(chain);
     } else {
       return reader.Failure(
-          fmt::format("expected 'group' or 'convert', got '{}'", word.substr(0, 40)));
+          fmt::format("expected 'group', 'convert' or 'chain', got '{}'", word.substr(0, 40)));
     }
   }
   return decision;

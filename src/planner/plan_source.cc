@@ -35,7 +35,7 @@ class Book final : public PlanSource {
     const bool similar = text.empty();
     if (similar) text = book_->FindSimilar(key);
     if (text.empty()) return MakePlan(segment, devices, limits);
-    Result<exec::Plan> plan = Try(segment, text, devices, limits);
+    Result<exec::Plan> plan = Try(segment, text, similar, devices, limits);
     if (!plan.ok()) {
       Log(LogLevel::kWarn, "the kept plan does not fit ({}): planned anew",
           plan.status().message());
@@ -48,9 +48,11 @@ class Book final : public PlanSource {
   }
 
  private:
-  static Result<exec::Plan> Try(const ir::Graph& segment, const std::string& text,
+  /// `similar`: chains were measured at other extents.
+  static Result<exec::Plan> Try(const ir::Graph& segment, const std::string& text, bool similar,
                                 const DeviceSet& devices, const Limits& limits) {
-    ASSIGN_OR_RETURN(const Decision decision, ParseDecision(segment, text));
+    ASSIGN_OR_RETURN(Decision decision, ParseDecision(segment, text));
+    if (similar) decision.chains.clear();
     return Apply(segment, decision, devices, limits.threads);
   }
 

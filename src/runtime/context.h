@@ -8,6 +8,7 @@
 #include "device/cpu/cpu_device.h"
 #include "exec/packed_store.h"
 #include "exec/profile.h"
+#include "exec/step_chains.h"
 #include "exec/work_memory.h"
 #include "planner/plan_source.h"
 
@@ -33,6 +34,7 @@ struct Context {
   exec::PreparationTimes preparation;  // of all programs so far
   /// Programs of one session never run at the same time, so they share it.
   exec::WorkMemory memory;
+  exec::StepChains chains;
 };
 
 }  // namespace fettle::runtime

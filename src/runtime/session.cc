@@ -108,6 +108,7 @@ class Session::Impl {
     if (profile_.empty()) {
       for (const exec::StepTime& time : context_.times) {
         profile_.push_back(*time.step);
+        profile_.back().form = time.form;
         profile_.back().ms = static_cast<double>(time.ns) * 1e-6;
       }
     }

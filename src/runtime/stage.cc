@@ -46,6 +46,14 @@ bool IsFree(const Tensor& tensor) {
   return !tensor.empty() && tensor.storage().use_count() == 1;
 }
 
+/// What is run again, where the work-groups of a chain have not met, finds its inputs as they were
+/// unless an output is the memory of one.
+bool MayRunAgain(const Bindings& bindings, const std::vector<const std::byte*>& in) {
+  return std::ranges::none_of(bindings.outputs, [&](const TensorBuffer* output) {
+    return output != nullptr && std::ranges::find(in, output->base()) != in.end();
+  });
+}
+
 }  // namespace
 
 Result<std::vector<Tensor>> Stage::ProgramOutputs(const Bindings& bindings) {
@@ -80,7 +88,7 @@ Result<std::vector<Tensor>> Stage::RunProgram(std::span<const Tensor> inputs, Co
   for (size_t i = 0; i < outputs.size(); ++i)
     out.push_back(bound[i] == nullptr ? outputs[i].data() : bound[i]->base());
   const size_t steps_before = context.times.size();
-  const auto run = [&](const exec::Program& program) -> Status {
+  const auto run = [&](const exec::Program& program, bool waits) -> Status {
     RETURN_IF_ERROR(context.memory.Reserve(program.memory_plan(), devices_));
     return program.Run({.inputs = in,
                         .outputs = out,
@@ -90,18 +98,18 @@ Result<std::vector<Tensor>> Stage::RunProgram(std::span<const Tensor> inputs, Co
                         .cancelled = context.cancelled,
                         .times = &context.times,
                         .waits_for_steps = context.waits_for_steps,
-                        .cancelled_by_caller = context.cancelled_by_caller});
+                        .cancelled_by_caller = context.cancelled_by_caller,
+                        .waits_for_devices = waits,
+                        .chains = MayRunAgain(bindings, in) ? &context.chains : nullptr});
   };
   const bool on_device = bound_ != nullptr && bindings.on_device();
-  Status status = run(on_device ? *bound_ : *program_);
   // Nobody reads what is on the device, so nobody has waited for it.
-  for (const auto& stream : context.accelerators)
-    if (status.ok() && on_device) status = stream->Synchronise();
+  Status status = run(on_device ? *bound_ : *program_, /*waits=*/on_device);
   if (MayLeaveAccelerator(status, context)) {
     context.times.resize(steps_before);
     RETURN_IF_ERROR(LeaveAccelerator(status, context));
     if (on_device) return status;
-    status = run(*program_);
+    status = run(*program_, /*waits=*/false);
   }
   RETURN_IF_ERROR(status);
   return outputs;

@@ -1,0 +1,46 @@
+#include "exec/step_chains.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace fettle::exec {
+namespace {
+
+/// Programs come and go with the shapes of inputs; what is forgotten is built again.
+constexpr size_t kMostChains = 256;
+/// Of one chain: callers take a few buffers in turns, and making a chain takes longer than its run.
+constexpr size_t kMostOperands = 8;
+
+bool AreSame(const std::vector<Location>& a, const std::vector<Location>& b) {
+  return std::ranges::equal(a, b, [](const Location& x, const Location& y) {
+    return x.base == y.base && x.offset == y.offset;
+  });
+}
+
+}  // namespace
+
+LaunchChain* StepChains::Find(const Key& key, std::string_view name, std::vector<Location> operands,
+                              const std::function<Result<std::unique_ptr<LaunchChain>>()>& make) {
+  if (given_up_) return nullptr;
+  if (built_.size() >= kMostChains && !built_.contains(key)) built_.clear();
+  std::vector<Built>& all = built_[key];
+  for (const Built& built : all)
+    if (built.launch == nullptr || AreSame(built.operands, operands)) return built.launch.get();
+  if (all.size() >= kMostOperands) return nullptr;
+  Result<std::unique_ptr<LaunchChain>> made = make();
+  if (!made.ok())
+    Log(LogLevel::kWarn, "{}: launched one by one: {}", name, made.status().message());
+  all.push_back({std::move(operands), made.ok() ? std::move(*made) : nullptr});
+  return all.back().launch.get();
+}
+
+void StepChains::GiveUp() {
+  given_up_ = true;
+  built_.clear();
+  Log(LogLevel::kWarn,
+      "work-groups of a chain of launches were not on the device at once: the session launches "
+      "its steps one by one from now on");
+}
+
+}  // namespace fettle::exec

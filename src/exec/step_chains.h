@@ -1,0 +1,40 @@
+// The chains of a session's programs as its streams have built them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "device/device.h"
+
+namespace fettle::exec {
+
+/// Of one session; belongs to the thread that runs it.
+class StepChains {
+ public:
+  /// A chain of a program (Program::id).
+  using Key = std::pair<uint64_t, size_t>;
+
+  /// The launch of the chain `key` on `operands`, which `make` builds where it is unknown; null,
+  /// with one line in the log the first time, where it fails, for operands that change again and
+  /// again, and after GiveUp. Lives until the next call.
+  LaunchChain* Find(const Key& key, std::string_view name, std::vector<Location> operands,
+                    const std::function<Result<std::unique_ptr<LaunchChain>>()>& make);
+
+  /// The work-groups of a chain were not there at once: says so, and has no more chains.
+  void GiveUp();
+
+ private:
+  struct Built {
+    std::vector<Location> operands;
+    std::unique_ptr<LaunchChain> launch;
+  };
+  bool given_up_ = false;
+  std::map<Key, std::vector<Built>> built_;
+};
+
+}  // namespace fettle::exec
