@@ -19,6 +19,13 @@ std::string VerdictKey(const planner::DecisionKey& key) {
   return fmt::format("gate {} {}", kernels::Toolchain(), planner::PrintKey(key));
 }
 
+/// Of a chain's program and how its work-groups meet: another one is tried anew.
+constexpr int kChainVersion = 1;
+std::string ChainsKey(const planner::DecisionKey& key) {
+  return fmt::format("chains {} {} {}", kChainVersion, kernels::Toolchain(),
+                     planner::PrintKey(key));
+}
+
 /// "accepted incumbent_us challenger_us ratio low high", then the plan that was judged.
 std::string PrintVerdict(const tuner::GateResult& gate, std::string_view plan) {
   return fmt::format("{} {} {} {} {} {}\n{}", gate.accepted ? 1 : 0, gate.incumbent_us,
@@ -111,6 +118,24 @@ Result<tuner::GateResult> FindVerdict(const planner::DecisionKey& key, std::stri
   if (!ParseVerdict(kept, plan, gate))
     return Error(StatusCode::kNotFound, "another plan was judged");
   return gate;
+}
+
+void KeepChains(const planner::DecisionKey& key, const planner::Decision& decision,
+                std::string_view plan, const std::vector<TriedChain>& tried, tuner::Store& store) {
+  store.PutDecision(ChainsKey(key),
+                    Stamp(decision, fmt::format("{}\n{}", PrintChains(tried), plan)));
+}
+
+Result<std::vector<TriedChain>> FindChains(const planner::DecisionKey& key, std::string_view plan,
+                                           tuner::Store& store) {
+  ASSIGN_OR_RETURN(const std::string kept, FindStamped(store, ChainsKey(key)));
+  const size_t end = kept.find("\n\n");
+  const std::string_view text = kept;
+  // Nothing was tried: the empty line comes first.
+  const size_t lines = kept.starts_with('\n') ? 0 : end + 1;
+  if ((lines > 0 && end == std::string::npos) || (!plan.empty() && text.substr(lines + 1) != plan))
+    return Error(StatusCode::kNotFound, "another plan was tried");
+  return ParseChains(text.substr(0, lines));
 }
 
 Result<exec::Plan> LearnedPlans::PlanFor(const ir::Graph& segment, const DeviceSet& devices,

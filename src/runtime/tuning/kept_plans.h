@@ -9,6 +9,7 @@
 #include "planner/decision.h"
 #include "planner/plan_book.h"
 #include "planner/plan_source.h"
+#include "runtime/tuning/chain_search.h"
 #include "tuner/network/gate.h"
 #include "tuner/store/store.h"
 
@@ -41,6 +42,14 @@ void KeepVerdict(const planner::DecisionKey& key, const planner::Decision& decis
 /// The same of exactly this plan: kNotFound where another or none was judged.
 Result<tuner::GateResult> FindVerdict(const planner::DecisionKey& key, std::string_view plan,
                                       tuner::Store& store);
+
+/// Keeps which steps of the plan of `decision`, whose text is `plan`, were tried as one launch.
+void KeepChains(const planner::DecisionKey& key, const planner::Decision& decision,
+                std::string_view plan, const std::vector<TriedChain>& tried, tuner::Store& store);
+/// The same of exactly this plan, or, where `plan` is empty, of the last one: kNotFound where those
+/// of another or none were tried.
+Result<std::vector<TriedChain>> FindChains(const planner::DecisionKey& key, std::string_view plan,
+                                           tuner::Store& store);
 
 /// Plans by the decisions that a store keeps for this machine; by preference where it has none.
 /// Thread-safe if the store is; the figures are those of the plans made so far.

@@ -56,7 +56,8 @@ ModelTuner::ModelTuner(const std::shared_ptr<const Model>& model, const TensorMa
       tune_(options.tune),
       store_(store),
       exact_plan_(std::move(exact)),
-      lessons_(store) {
+      lessons_(store),
+      start_ns_(NowNs()) {
   result_.book = std::make_shared<planner::PlanBook>();
   result_.deadline_ns = options.deadline_ns;
   result_.packed_weights = options.packed_weights;
@@ -88,7 +89,7 @@ Status ModelTuner::RunRounds() {
   Timetable timetable;
   if (options_.deadline_ns > 0) {
     RETURN_IF_ERROR(RunPreferred());
-    timetable = Timetable::Make(options_, default_.run, *model_, NowNs());
+    timetable = Timetable::Make(WithTimeForChains(), default_.run, *model_, NowNs());
   }
   RETURN_IF_ERROR(RunRound(timetable, /*uses_kept=*/true));
   while (GoesOn(timetable)) {
@@ -127,7 +128,7 @@ bool ModelTuner::GoesOn(Timetable& timetable) {
     return false;
   const bool recalibrated = std::exchange(recalibrated_, false);
   if (options_.deadline_ns == 0) return recalibrated;
-  timetable = Timetable::Make(options_, default_.run, *model_, NowNs());
+  timetable = Timetable::Make(WithTimeForChains(), default_.run, *model_, NowNs());
   const bool found_more = result_.report.stopped && measured_in_round_ > 0;
   const bool has_time = timetable.compares && timetable.MeasuresFor(NowNs());
   if (has_time && (found_more || recalibrated)) return true;

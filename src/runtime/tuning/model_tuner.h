@@ -101,6 +101,19 @@ class ModelTuner {
   void LearnRunOverhead(const Device& accelerator, const std::shared_ptr<RecordedPlans>& plans,
                         double run_us);
 
+  // model_chains.cc
+  /// OK, or why none is tried.
+  Status MayTryChains() const;
+  /// The options, with a deadline that leaves chains their share.
+  TuneModelOptions WithTimeForChains() const;
+  /// Has what won launch steps together where that is faster, as the store knows or runs show.
+  Status ChooseChains();
+  Result<std::shared_ptr<Session>> NewChained(const TunedSegment& segment,
+                                              const std::vector<exec::StepChain>& chains,
+                                              bool waits_for_steps);
+  Status TakeChains(TunedSegment& segment, std::vector<TriedChain> kept);
+  Status SearchChains(TunedSegment& segment);
+
   // model_winner.cc
   /// The verdict of an earlier call, if that judged exactly these decisions.
   bool FindVerdict();
@@ -119,6 +132,8 @@ class ModelTuner {
   TriedPlan exact_plan_, default_, winner_;
   std::shared_ptr<Session> tuned_;
   std::shared_ptr<RecordedPlans> tuned_plans_;
+  std::shared_ptr<Session> chained_;  // on the winner's plan with chains; null: it has none
+  bool searched_chains_ = false;      // to the end
   StepTimes preferred_times_, tuned_times_;
   RoundSamples samples_;
   tuner::Calibrations lessons_;
@@ -127,6 +142,7 @@ class ModelTuner {
   std::optional<Attempt> before_;
   int rounds_ = 0;
   int64_t measured_in_round_ = 0;
+  int64_t start_ns_ = 0;
   bool recalibrated_ = false;  // and not solved with yet
 };
 

@@ -17,13 +17,12 @@ Status ModelTuner::Keep(bool compared) {
     }
     RETURN_IF_ERROR(RepriceAll());
   }
+  if (compared) RETURN_IF_ERROR(ChooseChains());
   const bool single = result_.segments.size() == 1;
   for (size_t i = 0; i < judged.size(); ++i) {
     TunedSegment& segment = result_.segments[i];
     if (compared) KeepSearch(tune_, judged[i], store_);
-    if (single)
-      segment.decision.measured_us =
-          result_.gate.accepted ? result_.gate.challenger_us : result_.gate.incumbent_us;
+    if (single) segment.decision.measured_us = result_.measured_us();
     const std::string text = planner::PrintDecision(*segment.graph, segment.decision);
     result_.book->Put({segment.key, text});
     if (compared) KeepLearned(segment.key, segment.decision, text, store_);
@@ -38,7 +37,7 @@ Status ModelTuner::Keep(bool compared) {
                .outputs = std::move(got_),
                .run = default_.run};
   }
-  result_.session = winner_.session;
+  result_.session = chained_ != nullptr ? chained_ : winner_.session;
   return OkStatus();
 }
 

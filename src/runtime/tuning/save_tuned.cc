@@ -26,9 +26,8 @@ Result<std::string> SaveTuned(const std::string& path, const std::string& model_
   }
   const DeviceSet devices = result.session->devices();
   PackageInfo info = PackageInfo::For(devices, result.session->threads());
-  const tuner::GateResult& gate = result.gate;
-  info.default_ms = gate.incumbent_us * 1e-3;
-  info.measured_ms = (gate.accepted ? gate.challenger_us : gate.incumbent_us) * 1e-3;
+  info.default_ms = result.gate.incumbent_us * 1e-3;
+  info.measured_ms = result.measured_us() * 1e-3;
   info.predicted_ms = result.predicted_us * 1e-3;
   info.measurements = result.report.measured;
   const std::string where = path.empty() ? PackageFileName(model_path, devices) : path;

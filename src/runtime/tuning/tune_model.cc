@@ -28,7 +28,7 @@ TuneModelOptions AtHighPrecision(TuneModelOptions options, const Model& model) {
     const double half = (left - Timetable::WriteSeconds(options, model, left)) / 2;
     options.deadline_ns = now_ns + static_cast<int64_t>(half * 1e9);
   }
-  options.writes_package = false;
+  options.writes_package = options.tries_chains = false;
   return options;
 }
 

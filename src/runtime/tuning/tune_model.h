@@ -8,6 +8,7 @@
 #include "planner/accuracy.h"
 #include "planner/plan_book.h"
 #include "runtime/session.h"
+#include "runtime/tuning/chain_search.h"
 #include "tuner/cost/calibration.h"
 #include "tuner/network/gate.h"
 #include "tuner/network/tune.h"
@@ -23,6 +24,8 @@ struct TuneModelOptions {
   /// Whether time is kept for writing a package, and for packed weights in it.
   bool writes_package = true;
   bool packed_weights = false;
+  /// Whether steps of the plan that won are tried as one launch (exec::StepChain).
+  bool tries_chains = true;
   /// Where it will be written; empty: not known. Where that is long, a disk is tried.
   std::string package_path;
   /// Of a file that is forced onto a disk, which may be a slow one.
@@ -50,6 +53,9 @@ struct TuneModelResult {
   tuner::TuneReport report;  // summed over segments and rounds
   tuner::GateResult gate;
   planner::PlanAccuracy accuracy;
+  /// Steps that were tried as one launch, for the plan of `book`.
+  std::vector<TriedChain> chains;
+  std::string no_chains;  // why none was tried; empty where some were, or nothing launches
   /// True where the verdict of the gate comes from the store, for the same plan.
   bool known = false;
   /// Choices given up because the whole plan lost too much accuracy.
@@ -71,6 +77,14 @@ struct TuneModelResult {
   /// What the steps of the compared networks taught; no steps: nothing could be learned.
   tuner::Lesson lesson;
   double seconds = 0;
+
+  /// What a run of the plan of `book` takes: as the gate saw it, less what chains saved.
+  double measured_us() const {
+    double us = gate.accepted ? gate.challenger_us : gate.incumbent_us;
+    for (const TriedChain& tried : chains)
+      if (tried.kept) us *= tried.ratio;
+    return us;
+  }
 };
 
 /// Tunes `model` for the shapes of `inputs` (as Session::Run takes them) and keeps what it learns

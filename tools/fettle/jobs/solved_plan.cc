@@ -11,6 +11,7 @@
 #include "passes/quantise/byte_moves.h"
 #include "planner/planner.h"
 #include "planner/restrict.h"
+#include "runtime/tuning/kept_plans.h"
 #include "solver/problem/live_bytes.h"
 #include "tuner/cost/calibrated_costs.h"
 #include "tuner/cost/residency.h"
@@ -132,6 +133,11 @@ Status CompareWithUse(const Segment& segment, planner::PlanSource& in_use, Solve
                    planner::Apply(segment.graph, segment.decision, devices, limits.threads));
   ASSIGN_OR_RETURN(const exec::Plan used, in_use.PlanFor(segment.graph, devices, limits));
   CountDiffering(shown, used, devices, solved.in_use);
+  for (const exec::StepChain& chain : used.chains)
+    solved.notes.push_back(
+        fmt::format("in one launch: steps {} to {} of the plan that run and "
+                    "bench take",
+                    chain.begin, chain.end - 1));
   return OkStatus();
 }
 
@@ -163,6 +169,11 @@ Status SolveSegment(const PlanOptions& options, const ir::Graph& graph,
   if (options.explain) {
     ListOnBits(graph, solved);
     ListInFloats(graph, solved);
+    const auto tried =
+        runtime::FindChains(planner::KeyOf(graph, devices, limits), /*plan=*/"", store);
+    if (tried.ok())
+      for (const runtime::TriedChain& one : *tried)
+        solved.notes.push_back("tried: " + runtime::ChainText(one));
   }
   return OkStatus();
 }

@@ -128,6 +128,18 @@ Json CalibrationJson(const tuner::Lesson& lesson) {
           {"residual_after", lesson.residual_after}};
 }
 
+Json ChainsJson(const std::vector<runtime::TriedChain>& chains) {
+  Json json = Json::array();
+  for (const runtime::TriedChain& tried : chains)
+    json.push_back({{"begin", tried.chain.begin},
+                    {"end", tried.chain.end},
+                    {"groups", tried.chain.groups},
+                    {"kept", tried.kept},
+                    {"ratio", tried.ratio > 0 ? Json(tried.ratio) : Json(nullptr)},
+                    {"reason", tried.reason}});
+  return json;
+}
+
 /// What is left to do, where the search did not come to its end.
 std::string LeftText(const runtime::TuneModelResult& result) {
   const tuner::TuneReport& report = result.report;
@@ -167,7 +179,7 @@ std::string GateText(const runtime::TuneModelResult& result) {
 
 Json TuningJson(const runtime::TuneModelResult& result, const runtime::SessionOptions& session) {
   const tuner::GateResult& gate = result.gate;
-  const double tuned = gate.accepted ? gate.challenger_us : gate.incumbent_us;
+  const double tuned = result.measured_us();
   Json rejected = Json::array();
   for (const tuner::Rejected& one : result.report.rejected)
     rejected.push_back({{"kernel", one.kernel}, {"problem", one.problem}, {"reason", one.reason}});
@@ -200,6 +212,8 @@ Json TuningJson(const runtime::TuneModelResult& result, const runtime::SessionOp
       {"skipped", result.report.skipped},
       {"banned", std::move(banned)},
       {"rejected", std::move(rejected)},
+      {"chains", ChainsJson(result.chains)},
+      {"no_chains", result.no_chains},
       {"plan", PlanJson(result)}};
 }
 
@@ -221,6 +235,8 @@ std::string TuningText(const runtime::TuneModelResult& result,
     text += fmt::format("rejected {}: {}\n", one.kernel, one.reason);
   text += GateText(result) + "\n";
   if (!result.gate.reason.empty()) text += result.gate.reason + "\n";
+  for (const runtime::TriedChain& tried : result.chains) text += runtime::ChainText(tried) + "\n";
+  if (!result.no_chains.empty()) text += result.no_chains + "\n";
   return Fit(text);
 }
 
