@@ -95,6 +95,22 @@ TEST_F(OpenClAttention, OtherTilesDoToo) {
   Check(kMasked, {{"rows", 2}, {"items", 256}});
 }
 
+/// Of f16, in vectors.
+TEST_F(OpenClAttention, KeysAndValuesMayBeStaged) {
+  const CaseGroup group = ParseGroup(kFused);
+  const auto candidates = CandidatesOf(kOpenClAttentionRows, *group.graph, *device_).value();
+  for (const StateAssignment& states : candidates) {
+    KernelRun run{kOpenClAttentionRows, group, {group.graph, states, 1}, {}, ""};
+    run.params = {{"rows", 4}, {"items", 64}, {"staged", 1}};
+    const Status valid = SpaceOf(kOpenClAttentionRows, run.problem, *device_).check(run.params);
+    if (states.outputs[0].storage == DType::kF16) {
+      EXPECT_TRUE(CheckRun(run, *device_));
+    } else {
+      EXPECT_EQ(valid.message(), "staged: keys and values are no vectors of f16");
+    }
+  }
+}
+
 TEST_F(OpenClAttention, RefusesWhatItCannotCompute) {
   const std::string operands =
       "input %q: f32[2x5x6]\ninput %kt: f32[2x6x7]\ninput %v: f32[2x7x3]\n%p = MatMul(%q, %kt)\n";

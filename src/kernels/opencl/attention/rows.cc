@@ -14,18 +14,37 @@
 namespace fettle::kernels {
 namespace {
 
-/// Rows of queries and work-items of a work-group.
+/// Rows of queries and work-items of a work-group; staged: keys and values lie in local memory.
 struct AttentionTile {
-  int64_t rows = 8, items = 128;
+  int64_t rows = 8, items = 128, staged = 0;
 };
 constexpr Fields kAttentionFields("attention/rows.cl",
                                   Field{"rows", &AttentionTile::rows, {1, 2, 4, 8, 16}, "ROWS"},
                                   Field{
-                                      "items", &AttentionTile::items, {32, 64, 128, 256}, "ITEMS"});
+                                      "items", &AttentionTile::items, {32, 64, 128, 256}, "ITEMS"},
+                                  Field{"staged", &AttentionTile::staged, {0, 1}, "STAGED"});
+
+/// Whether rows are vectors of eight neighbours, each at a multiple of eight.
+bool HasVectors(const Attention& attention) {
+  constexpr int64_t kLanes = 8;
+  const auto is_even = [](const AttentionOperand& operand) {
+    return operand.column_stride == 1 && operand.row_stride % kLanes == 0 &&
+           operand.offset % kLanes == 0 &&
+           std::ranges::all_of(operand.matrices,
+                               [](const StridedLoop& loop) { return loop.stride % kLanes == 0; });
+  };
+  return attention.qk_size % kLanes == 0 && attention.v_size % kLanes == 0 &&
+         is_even(attention.q) && is_even(attention.k) && is_even(attention.v) &&
+         is_even(attention.y);
+}
 
 int64_t LocalBytes(const Attention& attention, const AttentionTile& tile) {
-  return (tile.rows * (attention.keys + DivideUp(attention.qk_size, 8) * 8) + tile.items) *
-         static_cast<int64_t>(sizeof(float));
+  const int64_t octets = DivideUp(attention.qk_size, 8);
+  const bool shares = tile.items >= 2 * tile.rows * DivideUp(attention.v_size, 4);
+  const int64_t floats = tile.rows * (attention.keys + octets * 8) + tile.items * (shares ? 5 : 1);
+  const int64_t of_key = (octets + 1) * 8 + attention.v_size;
+  return floats * static_cast<int64_t>(sizeof(float)) +
+         tile.staged * StorageBytes(DType::kF16, attention.keys * of_key);
 }
 
 Status CheckTile(const Attention& attention, const AttentionTile& tile, const OpenClFacts& facts) {
@@ -37,6 +56,12 @@ Status CheckTile(const Attention& attention, const AttentionTile& tile, const Op
     return Unsupported("{} bytes of local memory: there are {}", LocalBytes(attention, tile),
                        facts.local_bytes);
   return OkStatus();
+}
+
+/// Whether keys and values can be staged: as vectors of f16.
+Status CheckStaged(const Attention& attention, const AttentionTile& tile, DType storage) {
+  if (tile.staged == 0 || (storage == DType::kF16 && HasVectors(attention))) return OkStatus();
+  return Unsupported("staged: keys and values are no vectors of f16");
 }
 
 constexpr AttentionTile kLeastTile{.rows = 1, .items = 32};
@@ -60,20 +85,29 @@ Result<std::vector<StateAssignment>> States(const ir::Graph& group, const Attent
 }
 
 /// As many rows as leave every compute unit a work-group; few where there are none to spare.
-AttentionTile UsualTile(const Attention& attention, const OpenClFacts& facts) {
+AttentionTile UsualTile(const Attention& attention, DType storage, const OpenClFacts& facts) {
   AttentionTile tile;
   const auto groups = [&] { return attention.matrices * DivideUp(attention.queries, tile.rows); };
   while (tile.rows > 4 && groups() < facts.compute_units) tile.rows /= 2;
   while (tile.rows > 1 && LocalBytes(attention, tile) > facts.local_bytes) tile.rows /= 2;
-  if (!CheckTile(attention, tile, facts).ok()) tile = kLeastTile;
-  return tile;
+  if (!CheckTile(attention, tile, facts).ok()) return kLeastTile;
+  constexpr int64_t kFewKeys = 64;
+  AttentionTile staged = tile;
+  staged.staged = 1;
+  if (tile.rows == 4 && attention.keys <= kFewKeys) staged = {.rows = 8, .items = 256, .staged = 1};
+  const bool waits =
+      facts.local_memory_is_dedicated && CheckStaged(attention, staged, storage).ok();
+  return waits && CheckTile(attention, staged, facts).ok() ? staged : tile;
 }
 
-ParamSpace Space(const Problem&, const Attention& attention, const Device& device) {
+ParamSpace Space(const Problem& problem, const Attention& attention, const Device& device) {
   const OpenClFacts& facts = AsOpenCl(device).facts();
-  return {kAttentionFields.Tunables(), kAttentionFields.Write(UsualTile(attention, facts)),
-          [attention, &facts](const Params& params) {
-            return CheckTile(attention, kAttentionFields.Read(params), facts);
+  const DType storage = problem.states.outputs[0].storage;
+  return {kAttentionFields.Tunables(), kAttentionFields.Write(UsualTile(attention, storage, facts)),
+          [attention, storage, &facts](const Params& params) {
+            const AttentionTile tile = kAttentionFields.Read(params);
+            RETURN_IF_ERROR(CheckStaged(attention, tile, storage));
+            return CheckTile(attention, tile, facts);
           }};
 }
 
@@ -95,20 +129,6 @@ void DefineOperand(char name, const AttentionOperand& operand, BuildOptions& opt
   define("C", c);
   define("ROW", operand.row_stride);
   define("COLUMN", operand.column_stride);
-}
-
-/// Whether rows are vectors of eight neighbours, each at a multiple of eight.
-bool HasVectors(const Attention& attention) {
-  constexpr int64_t kLanes = 8;
-  const auto is_even = [](const AttentionOperand& operand) {
-    return operand.column_stride == 1 && operand.row_stride % kLanes == 0 &&
-           operand.offset % kLanes == 0 &&
-           std::ranges::all_of(operand.matrices,
-                               [](const StridedLoop& loop) { return loop.stride % kLanes == 0; });
-  };
-  return attention.qk_size % kLanes == 0 && attention.v_size % kLanes == 0 &&
-         is_even(attention.q) && is_even(attention.k) && is_even(attention.v) &&
-         is_even(attention.y);
 }
 
 /// Matrices after which what is added to the scores repeats.

@@ -8,6 +8,7 @@
 //   MASK      1: M, times MASK_SCALE, is added to the scores
 //   VECTORS   1: columns are neighbours, rows begin at multiples of 8 elements, SIZE and V_SIZE are such
 //   ONE_SOURCE 1: Q, K and V are places in the same buffer
+//   STAGED    1: keys and values are copied to local memory first, all at once (VECTORS 1, stored as f16)
 //   PARTS     a work-item makes ROWS / PARTS scores of a key
 #include "kernels/opencl/access.clh"
 #include "kernels/opencl/multiply_add.clh"
@@ -62,6 +63,9 @@
 #ifndef ONE_SOURCE
 #define ONE_SOURCE 1
 #endif
+#ifndef STAGED
+#define STAGED 0
+#endif
 #ifndef ROWS
 #define ROWS 8
 #endif
@@ -76,6 +80,14 @@
 #define LANES (ITEMS / ROWS)
 #define OCTETS ((SIZE + 7) / 8)
 #define QUADS ((V_SIZE + 3) / 4)
+// Work-items that share four results.
+#if ITEMS >= 2 * ROWS * QUADS
+#define VALUE_PARTS (ITEMS / (ROWS * QUADS))
+#else
+#define VALUE_PARTS 1
+#endif
+// Of a staged key: an octet more, so that neighbours lie in other banks.
+#define KEY_PITCH (OCTETS + 1)
 
 #if ONE_SOURCE
 #define SOURCES __global const storage_t *restrict q, const int q_offset
@@ -147,57 +159,32 @@ static float SumOfProducts(const float8 a, const float8 b, const float sum) {
   return sum + ((products.x + products.y) + (products.z + products.w));
 }
 
+#if STAGED
+// Rows of octets from `from` on, `pitch` octets apart in local memory.
+#define STAGE(to, pitch, from, stride, octets)                      \
+  _Pragma("unroll") for (int i = item; i < KEYS * (octets); i += ITEMS) \
+      to[i / (octets) * (pitch) + i % (octets)] =                   \
+          *(__global const uint4*)((from) + i / (octets) * (stride) + i % (octets) * 8);
+static float8 OctetOf(__local const uint4* from) {
+  const uint4 bits = *from;
+  return vload_half8(0, (const half*)&bits);
+}
+static float4 QuadOf(__local const uint2* from) {
+  const uint2 bits = *from;
+  return vload_half4(0, (const half*)&bits);
+}
+#define KEY_OCTET(key, octet) OctetOf(keys + (key) * KEY_PITCH + (octet))
+#define VALUE_QUAD(key, quad) QuadOf((__local const uint2*)values + (key) * QUADS + (quad))
+#else
+#define KEY_OCTET(key, octet) LoadEight(keys + (key) * K_ROW, (octet) * 8, K_COLUMN, SIZE)
+#define VALUE_QUAD(key, quad) LoadFour(values + (key) * V_ROW, (quad) * 4, V_COLUMN, V_SIZE)
+#endif
+
 #define MATRIX_OF(name, a, b, c) (name##_AT + (a) * name##_A + (b) * name##_B + (c) * name##_C)
 
-__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
-    SOURCES, __global storage_t* restrict y, const int y_offset, const float scale SUMS_PARAMS MASK_PARAMS) {
-  __local float scores[ROWS * KEYS];
-  __local float queries[ROWS * OCTETS * 8];
-  __local float partial[ITEMS];
-  const int item = get_local_id(0), matrix = get_global_id(1);
-  // Launches may come in pieces (StreamOptions::kernel_ms), at offsets of whole work-groups.
-  const int first = (get_group_id(0) + get_global_offset(0) / ITEMS) * ROWS;
-  const int a = matrix / (MATRICES_B * MATRICES_C), b = matrix / MATRICES_C % MATRICES_B, c = matrix % MATRICES_C;
-
-  for (int i = item; i < ROWS * OCTETS; i += ITEMS) {
-    // Rows beyond the last repeat it.
-    const int row = min(first + i / OCTETS, QUERIES - 1);
-    const float8 octet =
-        LoadEight(q + q_offset + MATRIX_OF(Q, a, b, c) + row * Q_ROW, i % OCTETS * 8, Q_COLUMN, SIZE);
-    vstore8(octet * scale, i, queries);
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
-
-  for (int i = item; i < KEYS * PARTS; i += ITEMS) {
-    const int key = i % KEYS, part = i / KEYS;
-    __global const storage_t* from = k + k_offset + MATRIX_OF(K, a, b, c) + key * K_ROW;
-    float sum[PART_ROWS];
-#pragma unroll
-    for (int r = 0; r < PART_ROWS; ++r) sum[r] = 0.0f;
-#pragma unroll 4
-    for (int octet = 0; octet < OCTETS; ++octet) {
-      const float8 of_key = LoadEight(from, octet * 8, K_COLUMN, SIZE);
-#pragma unroll
-      for (int r = 0; r < PART_ROWS; ++r)
-        sum[r] = SumOfProducts(vload8((part * PART_ROWS + r) * OCTETS + octet, queries), of_key, sum[r]);
-    }
-#pragma unroll
-    for (int r = 0; r < PART_ROWS; ++r) {
-      const int of_part = part * PART_ROWS + r;
-#if SUMS || MASK
-      const int row = min(first + of_part, QUERIES - 1);
-#endif
-#if SUMS
-      sum[r] += sums[(matrix % SUMS_PERIOD * QUERIES + row) * KEYS + key];
-#endif
-#if MASK
-      sum[r] += mask_scale * LOAD(m, m_offset + MATRIX_OF(M, a, b, c) + row * M_ROW + key * M_COLUMN);
-#endif
-      scores[of_part * KEYS + key] = sum[r];
-    }
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
-
+// Scores to exponents, less the largest of a row, and `partial` to their sums for each of LANES work-items of
+// a row. Called by all items, between barriers.
+static void Exponentiate(__local float* scores, __local float* partial, const int item) {
   __local float* of_row = scores + item / LANES * KEYS;
   __local const float* partial_of_row = partial + item / LANES * LANES;
   float largest = -INFINITY;
@@ -220,16 +207,88 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
   }
   partial[item] = sum;
   barrier(CLK_LOCAL_MEM_FENCE);
+}
 
-  for (int i = item; i < ROWS * QUADS; i += ITEMS) {
-    const int row = i / QUADS, quad = i % QUADS;
-    __global const storage_t* from = v + v_offset + MATRIX_OF(V, a, b, c);
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
+    SOURCES, __global storage_t* restrict y, const int y_offset, const float scale SUMS_PARAMS MASK_PARAMS) {
+  __local float scores[ROWS * KEYS];
+  __local float queries[ROWS * OCTETS * 8];
+  __local float partial[ITEMS];
+#if VALUE_PARTS > 1
+  __local float4 results[ITEMS];
+#endif
+  const int item = get_local_id(0), matrix = get_global_id(1);
+  // Launches may come in pieces (StreamOptions::kernel_ms), at offsets of whole work-groups.
+  const int first = (get_group_id(0) + get_global_offset(0) / ITEMS) * ROWS;
+  const int a = matrix / (MATRICES_B * MATRICES_C), b = matrix / MATRICES_C % MATRICES_B, c = matrix % MATRICES_C;
+
+  __global const storage_t* key_rows = k + k_offset + MATRIX_OF(K, a, b, c);
+  __global const storage_t* value_rows = v + v_offset + MATRIX_OF(V, a, b, c);
+#if STAGED
+  __local uint4 keys[KEYS * KEY_PITCH], values[KEYS * QUADS / 2];
+  STAGE(keys, KEY_PITCH, key_rows, K_ROW, OCTETS)
+  STAGE(values, QUADS / 2, value_rows, V_ROW, QUADS / 2)
+#else
+#define keys key_rows
+#define values value_rows
+#endif
+
+  for (int i = item; i < ROWS * OCTETS; i += ITEMS) {
+    // Rows beyond the last repeat it.
+    const int row = min(first + i / OCTETS, QUERIES - 1);
+    const float8 octet =
+        LoadEight(q + q_offset + MATRIX_OF(Q, a, b, c) + row * Q_ROW, i % OCTETS * 8, Q_COLUMN, SIZE);
+    vstore8(octet * scale, i, queries);
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+
+  for (int i = item; i < KEYS * PARTS; i += ITEMS) {
+    const int key = i % KEYS, part = i / KEYS;
+    float sum[PART_ROWS];
+#pragma unroll
+    for (int r = 0; r < PART_ROWS; ++r) sum[r] = 0.0f;
+#pragma unroll 4
+    for (int octet = 0; octet < OCTETS; ++octet) {
+      const float8 of_key = KEY_OCTET(key, octet);
+#pragma unroll
+      for (int r = 0; r < PART_ROWS; ++r)
+        sum[r] = SumOfProducts(vload8((part * PART_ROWS + r) * OCTETS + octet, queries), of_key, sum[r]);
+    }
+#pragma unroll
+    for (int r = 0; r < PART_ROWS; ++r) {
+      const int of_part = part * PART_ROWS + r;
+#if SUMS || MASK
+      const int row = min(first + of_part, QUERIES - 1);
+#endif
+#if SUMS
+      sum[r] += sums[(matrix % SUMS_PERIOD * QUERIES + row) * KEYS + key];
+#endif
+#if MASK
+      sum[r] += mask_scale * LOAD(m, m_offset + MATRIX_OF(M, a, b, c) + row * M_ROW + key * M_COLUMN);
+#endif
+      scores[of_part * KEYS + key] = sum[r];
+    }
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+
+  Exponentiate(scores, partial, item);
+  for (int i = item; i < ROWS * QUADS * VALUE_PARTS; i += ITEMS) {
+    const int row = i / QUADS % ROWS, quad = i % QUADS;
     float4 result = 0.0f;
 #pragma unroll 8
-    for (int key = 0; key < KEYS; ++key) {
-      const float4 value = LoadFour(from + key * V_ROW, quad * 4, V_COLUMN, V_SIZE);
+    for (int key = i / (ROWS * QUADS); key < KEYS; key += VALUE_PARTS) {
+      const float4 value = VALUE_QUAD(key, quad);
       result = MULTIPLY_ADD((float4)(scores[row * KEYS + key]), value, result);
     }
+#if VALUE_PARTS > 1
+    results[i] = result;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int i = item; i < ROWS * QUADS; i += ITEMS) {
+    const int row = i / QUADS, quad = i % QUADS;
+    float4 result = results[i];
+    for (int part = 1; part < VALUE_PARTS; ++part) result += results[i + part * ROWS * QUADS];
+#endif
     float total = 0.0f;
     for (int lane = 0; lane < LANES; ++lane) total += partial[row * LANES + lane];
     if (first + row < QUERIES)
