@@ -34,9 +34,26 @@ WarpProduct ProductOf(const GemmShape& shape, const OpenClFacts& facts) {
           kParts};
 }
 
+/// Of few rows, as of transformers, in f16: small tiles, whose programs are short, where all of
+/// them run at once; of long sums with two warps for each piece, and shared where sums are very
+/// long. Figures of an H200: docs/gpu.md.
+WarpTile OfFewRows(const WarpProduct& product, const WarpTile& usual, const OpenClFacts& facts) {
+  constexpr int64_t kShortSum = 512, kLongSum = 900, kVeryLongSum = 2000;
+  constexpr WarpTile kShort = {32, 32, 64, 16, 16, 1, 6}, kLong = {32, 32, 128, 16, 16, 2, 4};
+  WarpTile tile = product.k <= kShortSum ? kShort : kLong;
+  const int64_t tiles = product.TilesOf(tile);
+  const bool is_between = product.k > kShortSum && product.k < kLongSum;
+  if (usual.bm != 32 || is_between || tiles > facts.compute_units) return usual;
+  for (const int64_t slices : {2, 4})
+    if (product.k >= kVeryLongSum && slices * tiles <= facts.compute_units) tile.split = slices;
+  return CheckWarpTile(product, tile, facts).ok() ? tile : usual;
+}
+
 template <int64_t kParts>
 WarpTile UsualMma(const GemmShape& shape, const OpenClFacts& facts) {
-  return UsualWarpTile(ProductOf<kParts>(shape, facts), facts);
+  const WarpProduct product = ProductOf<kParts>(shape, facts);
+  const WarpTile usual = UsualWarpTile(product, facts);
+  return shape.storage == DType::kF32 || facts.is_cpu ? usual : OfFewRows(product, usual, facts);
 }
 template <int64_t kParts>
 Status CheckMma(const GemmShape& shape, const WarpTile& tile, const OpenClFacts& facts) {
