@@ -8,6 +8,7 @@
 #include "passes/attention_groups.h"
 #include "passes/binary/bit_groups.h"
 #include "passes/move_groups.h"
+#include "passes/normed_groups.h"
 
 namespace fettle::passes {
 namespace {
@@ -253,7 +254,9 @@ class Lister {
 std::vector<Group> ListGroups(const ir::Graph& graph) {
   std::vector<Group> groups = Lister(graph).Run();
   std::vector<Group> to_bits = ListBitGroups(graph, groups);
+  std::vector<Group> normed = ListNormedGroups(graph, groups);
   std::move(to_bits.begin(), to_bits.end(), std::back_inserter(groups));
+  std::move(normed.begin(), normed.end(), std::back_inserter(groups));
   for (auto* list : {ListAttentionGroups, ListMoveGroups}) {
     std::vector<Group> more = list(graph);
     std::move(more.begin(), more.end(), std::back_inserter(groups));

@@ -18,7 +18,7 @@ struct Group {
   /// finds them, in O(size of the graph).
   std::vector<ir::ValueId> outputs;
   /// The row of the pattern table that listed it: "node", "epilogue", "chain", "quantised",
-  /// "residual", "joined", "separable", "bits", "attention", "moves".
+  /// "residual", "joined", "separable", "bits", "normed", "attention", "moves".
   std::string_view pattern = "node";
 };
 
@@ -39,6 +39,8 @@ inline constexpr int kMaxGroupNodes = 16;
 ///   separable  depthwise convolution, element-wise operators, 1x1 convolution, then its epilogue
 ///   bits       a product of bits, its epilogue, then PackBits; a chain, then PackBits; PackBits
 ///              with shifts by constants before it (binary/bit_groups.h)
+///   normed     a matrix product with its epilogue, or a chain, then views, then
+///              LayerNormalization or RMSNormalization (normed_groups.h)
 ///   attention  Softmax between two products, alone and with what moves the elements of their
 ///              operands and result (attention_groups.h); these may have more than kMaxGroupNodes
 ///   moves      operators that only move elements, from one value to one (move_groups.h)

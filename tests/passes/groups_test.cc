@@ -230,6 +230,27 @@ TEST(Groups, Attention) {
   EXPECT_THAT(Listed(kept), Not(Contains(StartsWith("attention"))));
 }
 
+TEST(Groups, NormalisedProducts) {
+  const std::string text =
+      "input %x: f32[5x4]\ninput %r: f32[5x8]\nconst %w: f32[4x8]\nconst %v: i64[3] = 1 5 8\n"
+      "const %s: f32[8]\nconst %t: f32[8]\n%p = MatMul(%x, %w)\n%a = Add(%r, %p)\n"
+      "%n = Reshape(%a, %v)\n%y = LayerNormalization(%n, %s, %t)\n";
+  for (const char* outputs : {"output %y\n", "output %n\noutput %y\n"}) {
+    const ir::Graph graph = ParseGraph(text + outputs);
+    EXPECT_THAT(Listed(graph), Contains("normed: MatMul Add Reshape LayerNormalization"));
+    EXPECT_THAT(Listed(graph), Contains("normed: Add Reshape LayerNormalization"));
+    ExpectSound(graph);
+  }
+  // What others read before the views ends the group, as do statistics and numbers that are
+  // computed.
+  const ir::Graph read = ParseGraph(text + "output %a\noutput %y\n");
+  EXPECT_THAT(Listed(read), Not(Contains(StartsWith("normed"))));
+  const ir::Graph computed = ParseGraph(
+      "input %x: f32[5x4]\ninput %s: f32[8]\nconst %w: f32[4x8]\n%p = MatMul(%x, %w)\n"
+      "%y = LayerNormalization(%p, %s)\noutput %y\n");
+  EXPECT_THAT(Listed(computed), Not(Contains(StartsWith("normed"))));
+}
+
 TEST(Groups, Moves) {
   const std::string text =
       "input %z: f32[4x6x8]\nconst %a: i64[1] = 0\nconst %b: i64[1] = 2\nconst %c: i64[1] = 4\n"

@@ -43,6 +43,7 @@ extern const KernelDesc kOpenClMatMulLocal;
 extern const KernelDesc kOpenClMatMulLocalF16;
 extern const KernelDesc kOpenClMatMulMma;
 extern const KernelDesc kOpenClMatMulMmaF32;
+extern const KernelDesc kOpenClMatMulMmaNormed;
 extern const KernelDesc kOpenClMatMulMmaBFloat;
 extern const KernelDesc kOpenClMatMulMmaTf32;
 extern const KernelDesc kOpenClMatMulNaive;
@@ -54,6 +55,7 @@ extern const KernelDesc kOpenClMatMulVector;
 extern const KernelDesc kOpenClMoveCopy;
 extern const KernelDesc kOpenClMoveGather;
 extern const KernelDesc kOpenClMoveUnits;
+extern const KernelDesc kOpenClNormChained;
 extern const KernelDesc kOpenClNormInstance;
 extern const KernelDesc kOpenClNormLrn;
 extern const KernelDesc kOpenClNormRows;
@@ -109,6 +111,7 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClMatMulLocal,
       &kOpenClMatMulMma,
       &kOpenClMatMulMmaF32,
+    &kOpenClMatMulMmaNormed,
       &kOpenClMatMulMmaBFloat,
       &kOpenClMatMulMmaTf32,
       &kOpenClMatMulNaive,
@@ -119,7 +122,8 @@ std::span<const KernelDesc* const> OpenClKernels() {
       &kOpenClMoveCopy,
       &kOpenClMoveGather,
       &kOpenClMoveUnits,
-      &kOpenClNormInstance,
+      &kOpenClNormChained,
+    &kOpenClNormInstance,
       &kOpenClNormLrn,
       &kOpenClNormRows,
       &kOpenClPoolBytes,

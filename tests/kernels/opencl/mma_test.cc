@@ -9,8 +9,7 @@
 
 #include "kernels/backend.h"
 #include "kernels/opencl/probe/probe.h"
-#include "tests/kernels/kernel_check.h"
-#include "tests/opencl_device.h"
+#include "tests/kernels/opencl/mma_device.h"
 
 namespace fettle::kernels {
 
@@ -117,50 +116,12 @@ constexpr std::string_view kByteProducts[] = {
     "input %x: i8[1x160] = noise(-128, 127)\nconst %w: i8[160x50] = noise(-128, 127)\n"
     "%y = MatMulInteger(%x, %w)\noutput %y\n"};
 
-/// The usual one of processors: what is changed of it is the same on all devices.
-const Params kSmallTile = {{"BM", 32}, {"BN", 32}, {"BK", 32},    {"WM", 16},
-                           {"WN", 16}, {"WK", 1},  {"STAGES", 2}, {"SPLIT", 1}};
-
 /// 15 tiles, most of them at edges, four of them one after the other.
 constexpr std::string_view kTwentyChannels =
     "input %x: f32[2x20x9x37]\nconst %w: f32[20x20x3x3]\nconst %b: f32[20]\n"
     "%y = Conv(%x, %w, %b) {pads=[1,1,1,1]}\noutput %y\n";
 const Params kTilesOfTwenty = {{"TILE_H", 2}, {"TILE_W", 16}, {"BN", 32},
                                {"WM", 16},    {"WN", 32},     {"TILES", 4}};
-
-class OpenClMma : public testing::Test {
- protected:
-  void SetUp() override {
-    const auto& plain = TestOpenClDevice();
-    if (!plain.ok()) GTEST_SKIP() << "no OpenCL device: " << plain.status().message();
-    const bool has_own = (*plain)->facts().HasExtension("cl_nv_device_attribute_query");
-    static const auto& opened = *new Result<std::shared_ptr<OpenClDevice>>(
-        OpenClDevice::Open((*plain)->facts().platform, {.emulate_mma = !has_own}));
-    ASSERT_TRUE(opened.ok()) << opened.status().message();
-    static const auto& probed = *new Result<MmaFacts>(ProbeMma(**opened));
-    ASSERT_TRUE(probed.ok()) << probed.status().message();
-    (*opened)->Learn(*probed);
-    device_ = opened->get();
-  }
-
-  void Check(const KernelDesc& kernel, std::string_view text, const Params& changes = {}) {
-    const CaseGroup group = ParseGroup(text);
-    const auto candidates = CandidatesOf(kernel, *group.graph, *device_);
-    ASSERT_TRUE(candidates.ok()) << candidates.status().message();
-    for (const StateAssignment& states : *candidates) {
-      KernelRun run{kernel, group, {group.graph, states, 1}, {}, ""};
-      run.params = DefaultParams(kernel, run.problem, *device_);
-      if (!changes.empty() && run.params.contains("SPLIT"))
-        for (const auto& [name, value] : kSmallTile) run.params[name] = value;
-      for (const auto& [name, value] : changes) run.params[name] = value;
-      const Status valid = SpaceOf(kernel, run.problem, *device_).check(run.params);
-      ASSERT_TRUE(valid.ok()) << valid.message();
-      EXPECT_TRUE(CheckRun(run, *device_));
-    }
-  }
-
-  const OpenClDevice* device_ = nullptr;
-};
 
 TEST_F(OpenClMma, TheProbeRunsTheInstructions) {
   const Result<MmaFacts> probed = ProbeMma(*device_);

@@ -45,6 +45,7 @@
 #endif
 #include "kernels/opencl/gemm/mma.clh"
 #include "kernels/opencl/gemm/warp_tiles.clh"
+#include "kernels/opencl/gemm/normed_rows.clh"
 
 // Lanes walk along rows of C.
 #define PART VW
@@ -135,7 +136,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void gemm_mma(
     const int m, const int n, const int k, __global const storage_t* restrict a, const int a_offset,
     __global const storage_t* restrict b, const int b_offset, __global storage_t* restrict c,
     const int c_offset, const int4 batch, const int a_pitch,
-    const int b_pitch SPLIT_PARAMS ADDEND_PARAMS EXPRESSION_PARAMS) {
+    const int b_pitch SPLIT_PARAMS ADDEND_PARAMS EXPRESSION_PARAMS NORM_PARAMS) {
   __local uchar local_memory[TILE_BYTES] __attribute__((aligned(1024)));
   DECLARE_WARP(local_memory, ITEMS)
   const int item = get_local_id(0);
@@ -150,4 +151,5 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void gemm_mma(
   WARP_TILES(sum, first, TILES_OF_SLICE(slice, tiles))
   JOIN_SLICES(sum, TILE_OF_GROUP, slice)
   STORE_TILES(sum)
+  NORMALISE_ROWS
 }

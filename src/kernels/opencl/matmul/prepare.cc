@@ -63,11 +63,12 @@ constexpr int64_t kWidestVector = 64;
 class MatMul final : public PreparedKernel {
  public:
   MatMul(const Problem& problem, Product product, const GemmShape& shape, GemmSetup setup,
-         Expression expression)
+         Expression expression, std::optional<RowNorm> norm)
       : p_(std::move(product)),
         shape_(shape),
         setup_(std::move(setup)),
-        expression_(std::move(expression)) {
+        expression_(std::move(expression)),
+        norm_(std::move(norm)) {
     a_ = InputIndex(*problem.group, p_.a);
     if (!p_.constant_b) b_ = InputIndex(*problem.group, p_.b);
     if (p_.addend != ir::kAbsent && !p_.constant_row)
@@ -75,8 +76,11 @@ class MatMul final : public PreparedKernel {
     a_is_image_ = problem.states.inputs[a_].memory == MemoryKind::kImage2d;
     if (setup_.extents.empty()) setup_.extents = {Int(shape.m), Int(shape.n), Int(shape.k)};
     if (p_.constant_b) packs_.push_back(PackB(p_, setup_, shape.storage));
+    row_pack_ = packs_.size();
     if (p_.constant_row)
       packs_.push_back(PackRow(p_, p_.addend_column_stride == 0 ? 1 : p_.n, shape.storage));
+    norm_pack_ = packs_.size();
+    if (norm_) packs_.insert(packs_.end(), norm_->packs.begin(), norm_->packs.end());
     own_packs_ = packs_.size();
     packs_.insert(packs_.end(), expression_.packs().begin(), expression_.packs().end());
   }
@@ -126,7 +130,9 @@ class MatMul final : public PreparedKernel {
     Location padded = args.workspace;
     padded.offset += PaddedAt();
     RETURN_IF_ERROR(padding_.Launch(OpenClStreamOf(args), padded, a, b));
-    const bool is_aligned = (a.offset | b.offset | c.offset) % kWidestVector == 0;
+    int64_t offsets = a.offset | b.offset | c.offset | args.outputs.back().offset;
+    for (size_t i = norm_pack_; i < own_packs_; ++i) offsets |= args.packed[i].offset;
+    const bool is_aligned = offsets % kWidestVector == 0;
     ArgList list;
     for (const cl_int extent : setup_.extents) list.Value(extent);
     list.Tensor(setup_.swaps ? b : a, element).Tensor(setup_.swaps ? a : b, element);
@@ -138,6 +144,7 @@ class MatMul final : public PreparedKernel {
     if (setup_.shared_bytes > 0)
       list.Tensor(args.workspace, kTilePartBytes).Memory(OpenClStreamOf(args).tickets());
     if (sum_ == nullptr) AppendFinish(args, list);
+    if (norm_) AppendNorm(args, list);
     RETURN_IF_ERROR(OpenClStreamOf(args).Launch(is_aligned ? *kernel_ : *unaligned_, setup_.sizes,
                                                 list.args()));
     return sum_ == nullptr ? OkStatus() : AddUp(args);
@@ -177,11 +184,21 @@ class MatMul final : public PreparedKernel {
     expression_.AppendArgs(args, own_packs_, list);
   }
 
+  /// What gemm/normed_rows.clh takes; the tickets where those of shared tiles are not there.
+  void AppendNorm(const LaunchArgs& args, ArgList& list) const {
+    if (setup_.shared_bytes == 0) list.Memory(OpenClStreamOf(args).tickets());
+    list.Value(Int(norm_->first_ticket));
+    if (args.outputs.size() > 1) list.Tensor(args.outputs.back(), StorageBytes(shape_.storage, 1));
+    for (size_t i = 0; i < norm_->packs.size(); ++i)
+      list.Tensor(args.packed[norm_pack_ + i], sizeof(float));
+    list.Value(norm_->epsilon);
+  }
+
   void AppendAddend(const LaunchArgs& args, ArgList& list) const {
     const bool is_there = p_.addend != ir::kAbsent;
     // Without one any buffer is named and, its factor being 0, not read.
     const Location d = !is_there         ? (a_is_image_ ? Location{} : args.inputs[a_])
-                       : p_.constant_row ? args.packed[own_packs_ - 1]
+                       : p_.constant_row ? args.packed[row_pack_]
                                          : args.inputs[addend_];
     list.Value(p_.alpha).Value(is_there ? p_.beta : 0.0f);
     list.Tensor(d, StorageBytes(shape_.storage, 1));
@@ -192,10 +209,11 @@ class MatMul final : public PreparedKernel {
   GemmShape shape_;
   GemmSetup setup_;
   Expression expression_;
+  std::optional<RowNorm> norm_;
   size_t a_ = 0, b_ = 0, addend_ = 0;
   bool a_is_image_ = false;
   std::vector<PackRequest> packs_;
-  size_t own_packs_ = 0;
+  size_t row_pack_ = 0, norm_pack_ = 0, own_packs_ = 0;
   std::shared_ptr<OpenClKernel> kernel_, unaligned_, sum_;
   ProductPadding padding_;
 };
@@ -204,13 +222,14 @@ class MatMul final : public PreparedKernel {
 
 Result<std::unique_ptr<PreparedKernel>> PrepareProduct(const Problem& problem, const Device& device,
                                                        Product product, const GemmShape& shape,
-                                                       GemmSetup setup, Arithmetic arithmetic) {
+                                                       GemmSetup setup, Arithmetic arithmetic,
+                                                       std::optional<RowNorm> norm) {
   const ir::Graph& group = *problem.group;
   // Whatever form the product's own operands have, others are row-major beside it.
   ASSIGN_OR_RETURN(Expression expression, Expression::Compile(group, RowsOf(group, shape.storage),
                                                               problem.node().output(0)));
   auto made = std::make_unique<MatMul>(problem, std::move(product), shape, std::move(setup),
-                                       std::move(expression));
+                                       std::move(expression), std::move(norm));
   RETURN_IF_ERROR(made->Build(AsOpenCl(device), arithmetic));
   return std::unique_ptr<PreparedKernel>(std::move(made));
 }

@@ -1,0 +1,118 @@
+// opencl.matmul.mma.normed and opencl.norm.chained against the oracle: of one tile of columns and
+// several, with edges, in slices, with sums that others read and without; and what they refuse.
+#include "tests/kernels/opencl/mma_device.h"
+
+namespace fettle::kernels {
+
+extern const KernelDesc kOpenClMatMulMmaNormed, kOpenClNormChained;
+
+namespace {
+
+using OpenClNormed = OpenClMma;
+
+constexpr std::string_view kOperands =
+    "const %w: f32[72x104]\nconst %b: f32[104]\nconst %s: f32[104]\nconst %t: f32[104]\n";
+
+/// As transformers have it: a bias, a residual sum, which is read again behind views.
+std::string Residual(std::string_view outputs) {
+  return fmt::format(
+      "input %x: f32[37x72]\ninput %r: f32[37x104]\n{}const %v: i64[3] = 1 37 104\n"
+      "%p = MatMul(%x, %w)\n%q = Add(%p, %b)\n%u = Add(%r, %q)\n%n = Reshape(%u, %v)\n"
+      "%y = LayerNormalization(%n, %s, %t) {{epsilon=0.001}}\n{}",
+      kOperands, outputs);
+}
+
+TEST_F(OpenClNormed, AgreesWithTheOracle) {
+  Check(kOpenClMatMulMmaNormed, Residual("output %y\n"));
+  Check(kOpenClMatMulMmaNormed, Residual("output %n\noutput %y\n"));
+  Check(kOpenClMatMulMmaNormed, Residual("output %u\noutput %y\n"));
+  // One tile of columns; neither a mean nor a bias; a row of the addend.
+  Check(kOpenClMatMulMmaNormed,
+        "input %x: f32[2x19x40]\nconst %w: f32[40x24]\nconst %s: f32[24]\n%p = MatMul(%x, %w)\n"
+        "%y = RMSNormalization(%p, %s)\noutput %y\n");
+  Check(kOpenClMatMulMmaNormed,
+        "input %x: f32[40x64]\nconst %w: f32[64x64]\nconst %b: f32[64]\nconst %s: f32[1]\n"
+        "%p = Gemm(%x, %w, %b) {transB=1}\n%g = Gelu(%p)\n%y = LayerNormalization(%g, %s)\n"
+        "output %g\noutput %y\n");
+}
+
+/// Many matrices, each with rows of its own; B given.
+TEST_F(OpenClNormed, EachMatrixHasItsRows) {
+  Check(kOpenClMatMulMmaNormed,
+        "input %x: f32[3x35x24]\ninput %w: f32[3x24x48]\nconst %s: f32[48]\nconst %t: f32[48]\n"
+        "%p = MatMul(%x, %w)\n%y = LayerNormalization(%p, %s, %t)\noutput %p\noutput %y\n");
+}
+
+TEST_F(OpenClNormed, OtherTilesDoToo) {
+  const std::string both = Residual("output %n\noutput %y\n");
+  Check(kOpenClMatMulMmaNormed, both, {{"SPLIT", 3}});
+  Check(kOpenClMatMulMmaNormed, both, {{"BK", 64}, {"WK", 2}, {"SPLIT", 2}});
+  Check(kOpenClMatMulMmaNormed, both, {{"BM", 64}, {"BN", 64}, {"WM", 32}, {"WN", 32}});
+  Check(kOpenClMatMulMmaNormed, Residual("output %y\n"), {{"BN", 128}, {"WN", 64}});
+}
+
+/// Rows that whole warps take in turns, of pieces that do not fill them.
+TEST_F(OpenClNormed, LongRowsHaveMoreWorkItems) {
+  Check(kOpenClMatMulMmaNormed,
+        "input %x: f32[33x16]\nconst %w: f32[16x1032]\nconst %s: f32[1032]\nconst %t: f32[1032]\n"
+        "%p = MatMul(%x, %w)\n%y = LayerNormalization(%p, %s, %t)\noutput %y\n",
+        {{"BM", 64}, {"WM", 32}});
+}
+
+/// Operands of all shapes that rows may have, with and without the sum as a result; numbers.
+TEST_F(OpenClNormed, ChainsAgreeWithTheOracle) {
+  const std::string sum =
+      "input %x: f32[2x5x72]\ninput %r: f32[5x72]\nconst %v: i64[3] = 1 10 72\n"
+      "const %s: f32[72]\nconst %t: f32[72]\nconst %f: f32[] = 0.3\n%a = Mul(%x, %f)\n"
+      "%b = Add(%r, %a)\n%n = Reshape(%b, %v)\n%y = LayerNormalization(%n, %s, %t)\n";
+  Check(kOpenClNormChained, sum + "output %y\n");
+  Check(kOpenClNormChained, sum + "output %n\noutput %y\n", {{"items", 128}});
+  Check(kOpenClNormChained,
+        "input %x: f32[3x4x8]\ninput %r: f32[3x1x8]\nconst %s: f32[4x8]\n%a = Add(%x, %r)\n"
+        "%y = RMSNormalization(%a, %s) {axis=1}\noutput %y\n");
+  Check(kOpenClNormChained,
+        "input %x: f32[2x2052]\ninput %r: f32[2x2052]\nconst %s: f32[1]\n%a = Add(%x, %r)\n"
+        "%y = LayerNormalization(%a, %s)\noutput %a\noutput %y\n");
+}
+
+TEST_F(OpenClNormed, RefusesWhatItCannotCompute) {
+  const auto refusal = [&](std::string_view text) {
+    return CandidatesOf(kOpenClMatMulMmaNormed, *ParseGroup(text).graph, *device_)
+        .status()
+        .message();
+  };
+  const std::string product = "input %x: f32[32x16]\nconst %w: f32[16x24]\n%p = MatMul(%x, %w)\n";
+  EXPECT_EQ(refusal(product + "output %p\n"), "no normalisation of rows at the end");
+  EXPECT_EQ(refusal(product + "const %s: f32[32x24]\n%y = LayerNormalization(%p, %s) {axis=0}\n"
+                              "output %y\n"),
+            "rows of 768 are normalised, the product has 24");
+  EXPECT_EQ(refusal(product + "input %s: f32[24]\n%y = LayerNormalization(%p, %s)\noutput %y\n"),
+            "a scale or bias that is no constant");
+  EXPECT_EQ(refusal("input %x: f32[32x16]\nconst %w: f32[16x4104]\nconst %s: f32[4104]\n"
+                    "%p = MatMul(%x, %w)\n%y = LayerNormalization(%p, %s)\noutput %y\n"),
+            "rows of 4104: at most 4096");
+  EXPECT_EQ(refusal("input %x: f32[32x16]\nconst %w: f32[16x20]\nconst %s: f32[20]\n"
+                    "%p = MatMul(%x, %w)\n%y = LayerNormalization(%p, %s)\noutput %y\n"),
+            "rows of 20: no multiple of 8");
+  EXPECT_EQ(refusal("input %x: f32[32x16]\nconst %s: f32[16]\n%p = Relu(%x)\n"
+                    "%y = LayerNormalization(%p, %s)\noutput %y\n"),
+            "node 0 is no matrix product");
+}
+
+TEST_F(OpenClNormed, ChainsThatFillNoQuadsAreRefused) {
+  const auto refusal = [&](std::string_view text) {
+    return CandidatesOf(kOpenClNormChained, *ParseGroup(text).graph, *device_).status().message();
+  };
+  EXPECT_EQ(refusal("input %x: f32[3x6]\nconst %s: f32[6]\n%a = Relu(%x)\n"
+                    "%y = LayerNormalization(%a, %s)\noutput %y\n"),
+            "rows of 6: no quads");
+  EXPECT_EQ(refusal("input %x: f32[3x2x6]\ninput %r: f32[3x2x1]\nconst %s: f32[2x6]\n"
+                    "%a = Add(%x, %r)\n%y = LayerNormalization(%a, %s) {axis=1}\noutput %y\n"),
+            "operands that broadcast along rows of 6");
+  EXPECT_EQ(refusal("input %x: f32[3x9000]\nconst %s: f32[9000]\n%a = Relu(%x)\n"
+                    "%y = LayerNormalization(%a, %s)\noutput %y\n"),
+            "rows of 9000: 256 work-items keep 8192 at most");
+}
+
+}  // namespace
+}  // namespace fettle::kernels
