@@ -118,6 +118,10 @@ class Stream {
   Subnormals subnormals_;
 };
 
+/// Calls task(i) for every i in [0, tasks), at the same time where threads are to be had, and
+/// returns when all have ended.
+using ShareOut = std::function<void(int64_t tasks, const std::function<void(int64_t)>& task)>;
+
 /// How a stream leaves the device to others.
 struct StreamOptions {
   int threads = 1;                             // of the CPU
@@ -128,6 +132,8 @@ struct StreamOptions {
   double kernel_ms = 0;
   /// Commands are timed by the device (TakeBusyNs).
   bool timed = false;
+  /// By which the host's threads help with what it copies for a transfer; null: none do.
+  ShareOut share_out;
 };
 
 /// Buffers in memory that host and device address alike: handed over by mapping, or shared always.
@@ -170,6 +176,11 @@ class Device {
   /// (it may be made of them).
   virtual Result<std::shared_ptr<DeviceMemory>> Upload(const std::shared_ptr<const std::byte>& data,
                                                        int64_t bytes) const;
+  /// Memory of the host that transfers from and to the device take less time with; null where there
+  /// is none better than AllocateHost's.
+  virtual std::shared_ptr<std::byte> AllocateForTransfers(int64_t /*bytes*/) const {
+    return nullptr;
+  }
   /// OK, or why there can be no such memory: the limit of the device that it passes.
   virtual Status CheckLimits(const MemoryRequest&) const { return OkStatus(); }
   virtual Result<std::unique_ptr<Stream>> NewStream(const StreamOptions& options) const = 0;

@@ -18,7 +18,7 @@
 namespace fettle::exec {
 
 /// What a run works on. Inputs are row-major and may have any alignment; outputs come from
-/// AllocateHost.
+/// AllocateHost or a device's AllocateForTransfers.
 struct RunArgs {
   std::span<const std::byte* const> inputs;
   std::span<std::byte* const> outputs;  // null where the graph output is a constant

@@ -14,12 +14,12 @@ namespace fettle::runtime {
 class Session::Impl {
  public:
   Impl(std::shared_ptr<const Model> model, std::shared_ptr<const ir::Graph> graph,
-       const SessionOptions& options, int threads,
+       const SessionOptions& options, int threads, std::shared_ptr<ThreadPool> pool,
        std::vector<std::unique_ptr<Stream>> accelerator_streams)
       : model_(std::move(model)),
         graph_(graph),
         inputs_(graph_),
-        cpu_(std::make_shared<ThreadPool>(threads)),
+        cpu_(std::move(pool)),
         accelerators_(options.accelerators),
         plans_(PlansFor(*model_, options)),
         context_{.devices = DeviceSet(cpu_, options.beside_cpu()),
@@ -253,15 +253,17 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
   const int threads = options.threads == 0 ? GetCpuInfo().cores : options.threads;
   std::erase(options.accelerators, nullptr);
   RETURN_IF_ERROR(CheckKinds(options.accelerators));
+  auto pool = std::make_shared<ThreadPool>(threads);
   std::vector<std::unique_ptr<Stream>> streams;
   for (const auto& device : options.accelerators) {
     ASSIGN_OR_RETURN(streams.emplace_back(),
                      device->NewStream({.queue_window = options.queue_window,
                                         .kernel_ms = options.kernel_ms,
-                                        .timed = options.waits_for_steps}));
+                                        .timed = options.waits_for_steps,
+                                        .share_out = ShareOutBy(*pool)}));
   }
   auto impl = std::make_unique<Impl>(std::move(model), std::move(graph), options, threads,
-                                     std::move(streams));
+                                     std::move(pool), std::move(streams));
   return std::unique_ptr<Session>(new Session(std::move(impl)));
 }
 

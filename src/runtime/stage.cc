@@ -1,6 +1,7 @@
 #include "runtime/stage.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -54,6 +55,20 @@ bool MayRunAgain(const Bindings& bindings, const std::vector<const std::byte*>& 
   });
 }
 
+/// Where transfers from a device take less time to, if there is such memory.
+Result<Tensor> NewOutput(DType dtype, const Shape& shape, const DeviceSet& devices) {
+  const int64_t bytes = StorageBytes(dtype, shape.elements());
+  for (const Device* device : devices.beside_cpu()) {
+    const int64_t with_slack = bytes + static_cast<int64_t>(kTensorSlack);
+    std::shared_ptr<std::byte> memory = device->AllocateForTransfers(with_slack);
+    if (memory == nullptr) continue;
+    std::byte* const data = memory.get();
+    std::memset(data, 0, with_slack);
+    return Tensor::Borrow(dtype, shape, data, std::move(memory));
+  }
+  return Tensor::Create(dtype, shape);
+}
+
 }  // namespace
 
 Result<std::vector<Tensor>> Stage::ProgramOutputs(const Bindings& bindings) {
@@ -67,8 +82,8 @@ Result<std::vector<Tensor>> Stage::ProgramOutputs(const Bindings& bindings) {
     auto& [last, other] = program_outputs_[i];
     if (!IsFree(last)) std::swap(last, other);
     if (!IsFree(last)) {
-      ASSIGN_OR_RETURN(
-          last, Tensor::Create(program_output_types_[i].first, program_output_types_[i].second));
+      ASSIGN_OR_RETURN(last, NewOutput(program_output_types_[i].first,
+                                       program_output_types_[i].second, devices_));
     }
     outputs.push_back(last);
   }

@@ -109,6 +109,17 @@ cl_int GroupInfo(cl_kernel, cl_device_id, cl_kernel_work_group_info, size_t room
   return CL_SUCCESS;
 }
 
+/// In order behind the others; `event` may be null.
+void Add(FakeOpenCl::Command command, cl_event* event) {
+  g_fake->commands.push_back(std::move(command));
+  const auto unfinished =
+      std::count_if(g_fake->commands.begin(), g_fake->commands.end(),
+                    [](const FakeOpenCl::Command& other) { return !other.finished; });
+  g_fake->most_unfinished = std::max(g_fake->most_unfinished, static_cast<size_t>(unfinished));
+  // An event is the number of its command.
+  if (event != nullptr) *event = NewObject<cl_event>(std::to_string(g_fake->commands.size() - 1));
+}
+
 cl_int SetArgument(cl_kernel, cl_uint, size_t, const void*) { return CL_SUCCESS; }
 
 cl_int Enqueue(cl_command_queue, cl_kernel, cl_uint, const size_t* offset, const size_t* gws,
@@ -128,13 +139,7 @@ cl_int Enqueue(cl_command_queue, cl_kernel, cl_uint, const size_t* offset, const
   command.ns = static_cast<double>(gws[0] * gws[1] * gws[2]) * g_fake->ns_per_item;
   if (g_fake->commands.empty()) command.ns += g_fake->first_ns;
   command.finished = g_fake->runs_at_once;
-  g_fake->commands.push_back(command);
-  const auto unfinished =
-      std::count_if(g_fake->commands.begin(), g_fake->commands.end(),
-                    [](const FakeOpenCl::Command& other) { return !other.finished; });
-  g_fake->most_unfinished = std::max(g_fake->most_unfinished, static_cast<size_t>(unfinished));
-  // An event is the number of its command.
-  if (event != nullptr) *event = NewObject<cl_event>(std::to_string(g_fake->commands.size() - 1));
+  Add(command, event);
   return CL_SUCCESS;
 }
 
@@ -142,9 +147,11 @@ FakeOpenCl::Command& CommandOf(cl_event event) {
   return g_fake->commands[std::stoul(TextOf(event))];
 }
 
+/// Where it fails nothing has run.
 cl_int WaitForEvents(cl_uint count, const cl_event* events) {
+  if (g_fake->wait_result != CL_SUCCESS) return g_fake->wait_result;
   for (cl_uint i = 0; i < count; ++i) g_fake->FinishUpTo(&CommandOf(events[i]));
-  return g_fake->wait_result;
+  return CL_SUCCESS;
 }
 
 cl_int EventInfo(cl_event event, cl_event_info, size_t room, void* to, size_t* needed) {
@@ -167,17 +174,31 @@ cl_int Finish(cl_command_queue) {
   return g_fake->wait_result;
 }
 
-cl_int WriteBuffer(cl_command_queue queue, cl_mem to, cl_bool, size_t offset, size_t size,
-                   const void* from, cl_uint, const cl_event*, cl_event*) {
-  std::memcpy(TextOf(to).data() + offset, from, size);
-  return Finish(queue);
+/// What waits is over when it returns, and leaves no command.
+cl_int Transfer(cl_command_queue queue, cl_bool waits, cl_event* event,
+                std::function<void()> copies) {
+  if (waits == CL_FALSE) {
+    Add({.copies = std::move(copies)}, event);
+    return CL_SUCCESS;
+  }
+  const cl_int code = Finish(queue);
+  copies();
+  return code;
 }
 
-cl_int ReadBuffer(cl_command_queue queue, cl_mem from, cl_bool, size_t offset, size_t size,
-                  void* to, cl_uint, const cl_event*, cl_event*) {
-  std::memcpy(to, TextOf(from).data() + offset, size);
-  return Finish(queue);
+cl_int WriteBuffer(cl_command_queue queue, cl_mem to, cl_bool waits, size_t offset, size_t size,
+                   const void* from, cl_uint, const cl_event*, cl_event* event) {
+  return Transfer(queue, waits, event,
+                  [=] { std::memcpy(TextOf(to).data() + offset, from, size); });
 }
+
+cl_int ReadBuffer(cl_command_queue queue, cl_mem from, cl_bool waits, size_t offset, size_t size,
+                  void* to, cl_uint, const cl_event*, cl_event* event) {
+  return Transfer(queue, waits, event,
+                  [=] { std::memcpy(to, TextOf(from).data() + offset, size); });
+}
+
+cl_int Flush(cl_command_queue) { return CL_SUCCESS; }
 
 void* MapBuffer(cl_command_queue queue, cl_mem memory, cl_bool, cl_map_flags, size_t offset, size_t,
                 cl_uint, const cl_event*, cl_event*, cl_int* code) {
@@ -219,6 +240,7 @@ FakeOpenCl::FakeOpenCl() {
   api_.GetEventProfilingInfo = ProfilingInfo;
   api_.ReleaseEvent = Release<cl_event>;
   api_.Finish = Finish;
+  api_.Flush = Flush;
 }
 
 FakeOpenCl::~FakeOpenCl() { g_fake = nullptr; }
@@ -233,6 +255,7 @@ std::shared_ptr<OpenClDevice> FakeOpenCl::Open(std::shared_ptr<ProgramCache> cac
 
 void FakeOpenCl::FinishUpTo(const Command* last) {
   for (Command& command : commands) {
+    if (!command.finished && command.copies) command.copies();
     command.finished = true;
     if (&command == last) return;
   }

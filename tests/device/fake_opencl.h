@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -44,6 +45,7 @@ class FakeOpenCl {
     std::array<size_t, 3> offset{}, gws{}, lws{};
     bool finished = false;
     double ns = 0;
+    std::function<void()> copies;  // of a transfer: what happens when it runs
   };
   std::deque<Command> commands;  // in order
   int builds = 0, finishes = 0, refusals = 0, live_objects = 0;

@@ -212,4 +212,10 @@ Status CpuStream::Read(void* to, const DeviceMemory& from, int64_t offset, int64
   return OkStatus();
 }
 
+ShareOut ShareOutBy(ThreadPool& pool) {
+  return [&pool](int64_t tasks, const std::function<void(int64_t)>& task) {
+    pool.ParallelFor(tasks, pool.threads(), [&](int64_t i, int) { task(i); });
+  };
+}
+
 }  // namespace fettle

@@ -65,4 +65,7 @@ class CpuStream final : public Stream {
   int threads_;
 };
 
+/// By the threads of `pool`, which outlives it.
+ShareOut ShareOutBy(ThreadPool& pool);
+
 }  // namespace fettle

@@ -51,6 +51,7 @@ namespace fettle {
   X(GetEventProfilingInfo)          \
   X(ReleaseEvent)                   \
   X(Finish)                         \
+  X(Flush)                          \
   X(SVMAlloc)                       \
   X(SVMFree)                        \
   X(SetKernelArgSVMPointer)         \

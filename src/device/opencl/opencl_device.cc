@@ -60,6 +60,12 @@ bool CanReadAndWrite(const OpenClApi& api, cl_context context, DType storage) {
   });
 }
 
+OpenClFacts FactsFor(const OpenClListing& listing, const OpenClOptions& options) {
+  OpenClFacts facts = listing.facts;
+  facts.unified_memory = facts.unified_memory && !options.own_memory;
+  return facts;
+}
+
 }  // namespace
 
 Result<const OpenClListing*> ChooseOpenClDevice(std::span<const OpenClListing> listings,
@@ -97,7 +103,7 @@ Result<std::shared_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClListing& li
   }
   const OpenClApi& api = *device->api_;
   device->id_ = listing.device;
-  device->facts_ = listing.facts;
+  device->facts_ = FactsFor(listing, options);
   const cl_context_properties properties[] = {
       CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(listing.platform), 0};
   cl_int code = CL_SUCCESS;
@@ -133,6 +139,7 @@ Result<std::shared_ptr<OpenClDevice>> OpenClDevice::Open(const OpenClListing& li
   device->programs_ = std::make_unique<OpenClPrograms>(api, device->context_, listing.device,
                                                        device->fingerprint_, options.cache);
   device->uploads_ = std::make_unique<UploadQueue>(api, device->context_, listing.device);
+  device->pinned_ = std::make_shared<PinnedPool>(api, device->context_, listing.device);
   return device;
 }
 

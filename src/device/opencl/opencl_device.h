@@ -13,6 +13,7 @@
 #include "device/opencl/kernel_arg.h"
 #include "device/opencl/launch_pace.h"
 #include "device/opencl/mapped_regions.h"
+#include "device/opencl/pinned.h"
 #include "device/opencl/programs.h"
 #include "device/opencl/upload_queue.h"
 
@@ -120,6 +121,9 @@ struct OpenClOptions {
   bool emulate_fp16 = false;
   /// Computes as if there were instructions for matrices (MmaFacts), by emulation: for tests.
   bool emulate_mma = false;
+  /// Takes memory that it shares with the host for its own (OpenClFacts::unified_memory): for tests
+  /// of what goes between two memories.
+  bool own_memory = false;
   /// Another driver than the loader's, for tests of faults; outlives the device.
   const OpenClApi* api = nullptr;
 };
@@ -150,6 +154,12 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   Result<std::unique_ptr<Stream>> NewStream(const StreamOptions& options) const override;
   Result<std::shared_ptr<DeviceMemory>> Upload(const std::shared_ptr<const std::byte>& data,
                                                int64_t bytes) const override;
+  /// Null where the device has no memory of its own: its buffers are mapped there.
+  std::shared_ptr<std::byte> AllocateForTransfers(int64_t bytes) const override {
+    return facts_.unified_memory ? nullptr : pinned_->Allocate(bytes);
+  }
+  /// Whether all of these bytes are of one AllocateForTransfers.
+  bool IsPinned(const void* data, int64_t bytes) const { return pinned_->Holds(data, bytes); }
   Status CheckLimits(const MemoryRequest& request) const override;
   bool computes_f16() const override { return facts_.fp16_compute; }
   std::vector<ProgramBinary> ExportPrograms() const override { return programs_->Export(); }
@@ -199,6 +209,7 @@ class OpenClDevice final : public Device, public std::enable_shared_from_this<Op
   mutable Status chains_;
   std::unique_ptr<OpenClPrograms> programs_;
   std::unique_ptr<UploadQueue> uploads_;
+  std::shared_ptr<PinnedPool> pinned_;
 };
 
 /// The device's row of `listings` that `choice` names; kDeviceUnavailable with what there is.

@@ -40,12 +40,13 @@ Result<std::unique_ptr<OpenClStream>> OpenClStream::Create(
 }
 
 Status OpenClStream::MakeTickets() {
-  const std::vector<cl_int> zeros(kTickets, 0);
-  const auto bytes = static_cast<int64_t>(zeros.size() * sizeof(cl_int));
-  ASSIGN_OR_RETURN(tickets_, device_->Allocate({.kind = MemoryKind::kBuffer, .bytes = bytes}));
-  RETURN_IF_ERROR(WriteBuffer(tickets_->location(), zeros.data(), bytes));
-  transfers_ = {};
-  return OkStatus();
+  constexpr cl_int kZero = 0;
+  constexpr auto kBytes = static_cast<int64_t>(kTickets * sizeof(kZero));
+  ASSIGN_OR_RETURN(tickets_, device_->Allocate({.kind = MemoryKind::kBuffer, .bytes = kBytes}));
+  return OpenClStatus(
+      device_->api().EnqueueFillBuffer(queue_, static_cast<cl_mem>(tickets_->base()), &kZero,
+                                       sizeof(kZero), 0, kBytes, 0, nullptr, nullptr),
+      "OpenCL: filling a buffer");
 }
 
 OpenClStream::~OpenClStream() {
@@ -56,6 +57,7 @@ OpenClStream::~OpenClStream() {
   tickets_.reset();
   chain_state_.reset();
   gate_.reset();
+  staging_.reset();
   device_->api().ReleaseCommandQueue(queue_);
 }
 

@@ -15,6 +15,7 @@
 #include "device/mapped_tensor.h"
 #include "device/opencl/opencl_device.h"
 #include "device/opencl/spin_gate.h"
+#include "device/opencl/staging.h"
 
 namespace fettle {
 
@@ -144,6 +145,10 @@ class OpenClStream final : public HoldingStream {
   /// Has the host write or read where the device's bytes are.
   Status ThroughMap(const Location& at, int64_t bytes, cl_map_flags flags, std::string_view what,
                     const std::function<void(std::byte* there)>& transfer);
+  /// By which a transfer of so many bytes goes; null: as the driver does it.
+  OpenClStaging* StagingFor(int64_t bytes);
+  /// Waits for a transfer from or to pinned memory, which was enqueued with `code`.
+  Status FinishPinned(cl_int code, cl_event event, std::string_view what);
   Status MakeTickets();
   Status FinishTransfer(cl_int code, cl_event event, std::string_view what);
   OpenClEvent Own(cl_event event) const;
@@ -162,7 +167,8 @@ class OpenClStream final : public HoldingStream {
     std::shared_ptr<LaunchPace> pace;
   };
   std::deque<Piece> pieces_;
-  std::vector<OpenClEvent> timed_;  // of commands that TakeBusyNs has not told of
+  std::vector<OpenClEvent> timed_;          // of commands that TakeBusyNs has not told of
+  std::unique_ptr<OpenClStaging> staging_;  // since it was first wanted
   int64_t waited_ns_ = 0;
   Transfers transfers_;
   // chains.cc

@@ -53,6 +53,24 @@ Status OpenClStream::FinishTransfer(cl_int code, cl_event event, std::string_vie
   return OpenClStatus(code, what);
 }
 
+/// Pieces are commands that nobody waits for, which a window would have to count.
+OpenClStaging* OpenClStream::StagingFor(int64_t bytes) {
+  if (options_.queue_window > 0) return nullptr;
+  if (staging_ == nullptr)
+    staging_ = std::make_unique<OpenClStaging>(*device_, queue_, options_.share_out);
+  return staging_->Reserve(bytes) ? staging_.get() : nullptr;
+}
+
+/// A call that waits lets no other thread into some drivers meanwhile: those of NVIDIA.
+Status OpenClStream::FinishPinned(cl_int code, cl_event event, std::string_view what) {
+  RETURN_IF_ERROR(OpenClStatus(code, what));
+  const OpenClEvent owned = Own(event);
+  if (options_.timed) timed_.push_back(owned);
+  const Status status = Wait(owned);
+  if (!status.ok()) device_->api().Finish(queue_);  // the caller's memory is his again
+  return status;
+}
+
 Status OpenClStream::WriteBuffer(const Location& to, const void* from, int64_t bytes) {
   constexpr std::string_view kWhat = "OpenCL: writing a buffer";
   RETURN_IF_ERROR(CheckMayTransfer());
@@ -61,11 +79,21 @@ Status OpenClStream::WriteBuffer(const Location& to, const void* from, int64_t b
     return ThroughMap(to, bytes, CL_MAP_WRITE_INVALIDATE_REGION, kWhat,
                       [&](std::byte* there) { std::memcpy(there, from, bytes); });
   CountCopy(bytes);
+  auto* const memory = static_cast<cl_mem>(to.base);
   cl_event event = nullptr;
+  const auto enqueue = [&](cl_bool waits, cl_event* made) {
+    return device_->api().EnqueueWriteBuffer(queue_, memory, waits, to.offset, bytes, from, 0,
+                                             nullptr, made);
+  };
+  if (device_->IsPinned(from, bytes)) {
+    const cl_int code = enqueue(CL_FALSE, &event);
+    return FinishPinned(code, event, kWhat);
+  }
+  OpenClStaging* const staging = StagingFor(bytes);
   const cl_int code = Waited([&] {
-    return device_->api().EnqueueWriteBuffer(queue_, static_cast<cl_mem>(to.base), CL_TRUE,
-                                             to.offset, bytes, from, 0, nullptr,
-                                             EventOfTransfer(event));
+    return staging == nullptr
+               ? enqueue(CL_TRUE, EventOfTransfer(event))
+               : staging->Write(memory, to.offset, static_cast<const std::byte*>(from), bytes);
   });
   return FinishTransfer(code, event, kWhat);
 }
@@ -78,11 +106,21 @@ Status OpenClStream::ReadBuffer(void* to, const Location& from, int64_t bytes) {
     return ThroughMap(from, bytes, CL_MAP_READ, kWhat,
                       [&](const std::byte* there) { std::memcpy(to, there, bytes); });
   CountCopy(bytes);
+  auto* const memory = static_cast<cl_mem>(from.base);
   cl_event event = nullptr;
+  const auto enqueue = [&](cl_bool waits, cl_event* made) {
+    return device_->api().EnqueueReadBuffer(queue_, memory, waits, from.offset, bytes, to, 0,
+                                            nullptr, made);
+  };
+  if (device_->IsPinned(to, bytes)) {
+    const cl_int code = enqueue(CL_FALSE, &event);
+    return FinishPinned(code, event, kWhat);
+  }
+  OpenClStaging* const staging = StagingFor(bytes);
   const cl_int code = Waited([&] {
-    return device_->api().EnqueueReadBuffer(queue_, static_cast<cl_mem>(from.base), CL_TRUE,
-                                            from.offset, bytes, to, 0, nullptr,
-                                            EventOfTransfer(event));
+    return staging == nullptr
+               ? enqueue(CL_TRUE, EventOfTransfer(event))
+               : staging->Read(static_cast<std::byte*>(to), memory, from.offset, bytes);
   });
   return FinishTransfer(code, event, kWhat);
 }

@@ -95,7 +95,7 @@ Result<Stream*> Workbench::StreamOf(DeviceKind device, int threads) {
   std::unique_ptr<Stream>& stream = streams_[device];
   if (stream == nullptr) {
     ASSIGN_OR_RETURN(const Device* opened, DeviceOf(device));
-    ASSIGN_OR_RETURN(stream, opened->NewStream({}));
+    ASSIGN_OR_RETURN(stream, opened->NewStream({.share_out = ShareOutBy(cpu_.pool())}));
   }
   return stream.get();
 }

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "device/gated_launches.h"
 #include "kernels/opencl/probe/rows.h"
+#include "tensor/tensor.h"
 
 namespace fettle::kernels {
 namespace {
@@ -78,31 +79,46 @@ Result<ProbeSample> RunRoundTrips(OpenClPlace& place, int64_t count) {
 /// A tensor of a row that the host writes, reads or maps.
 struct Handed {
   OpenClPlace& place;
-  std::shared_ptr<DeviceMemory> memory;
-  std::vector<float> host;
+  int64_t count;  // of floats
+  std::shared_ptr<DeviceMemory> memory = nullptr;
+  std::shared_ptr<std::byte> host = nullptr;  // where transfers take the least time
 
-  int64_t bytes() const { return static_cast<int64_t>(host.size()) * 4; }
+  int64_t bytes() const { return count * static_cast<int64_t>(sizeof(float)); }
   DeviceTensor tensor() const {
     return {.memory = memory,
-            .shape = Shape{static_cast<int64_t>(host.size())},
+            .shape = Shape{count},
             .state = {.device = DeviceKind::kOpenCl, .memory = MemoryKind::kBuffer}};
   }
 };
 
+constexpr float kValue = 3;
+
+/// Makes both memories, once.
+Status Make(Handed& handed) {
+  if (handed.memory != nullptr) return OkStatus();
+  handed.host = handed.place.device().AllocateForTransfers(handed.bytes());
+  if (handed.host == nullptr) {
+    ASSIGN_OR_RETURN(handed.host, AllocateHost(handed.bytes()));
+  }
+  std::fill_n(reinterpret_cast<float*>(handed.host.get()), handed.count, kValue);
+  ASSIGN_OR_RETURN(handed.memory, handed.place.device().Allocate(
+                                      {.kind = MemoryKind::kBuffer, .bytes = handed.bytes()}));
+  return handed.place.stream().Write(*handed.memory, 0, handed.host.get(), handed.bytes());
+}
+
 Status WriteOnce(Handed& handed) {
-  return handed.place.stream().Write(*handed.memory, 0, handed.host.data(), handed.bytes());
+  return handed.place.stream().Write(*handed.memory, 0, handed.host.get(), handed.bytes());
 }
 
 Status ReadOnce(Handed& handed) {
-  return handed.place.stream().Read(handed.host.data(), *handed.memory, 0, handed.bytes());
+  return handed.place.stream().Read(handed.host.get(), *handed.memory, 0, handed.bytes());
 }
 
 Status MapToRead(Handed& handed) {
   ASSIGN_OR_RETURN(const auto mapped,
                    handed.place.stream().Map(handed.tensor(), {}, MapAccess::kRead));
   const auto* first = reinterpret_cast<const float*>(mapped->data());
-  if (first[0] != handed.host[0] || first[handed.host.size() - 1] != handed.host[0])
-    return WrongResult();
+  if (first[0] != kValue || first[handed.count - 1] != kValue) return WrongResult();
   return mapped->Unmap();
 }
 
@@ -110,7 +126,7 @@ Status MapToWrite(Handed& handed) {
   ASSIGN_OR_RETURN(const auto mapped,
                    handed.place.stream().Map(handed.tensor(), {}, MapAccess::kWrite));
   auto* first = reinterpret_cast<float*>(mapped->writable());
-  first[0] = first[handed.host.size() - 1] = handed.host[0];
+  first[0] = first[handed.count - 1] = kValue;
   return mapped->Unmap();
 }
 
@@ -118,11 +134,7 @@ using HandOver = Status (*)(Handed&);
 
 /// Each hand-over waits for its end, as that of an input or output does.
 Result<ProbeSample> RunHandOver(Handed& handed, HandOver hand_over, bool is_rate, int64_t count) {
-  if (handed.memory == nullptr) {
-    ASSIGN_OR_RETURN(handed.memory, handed.place.device().Allocate(
-                                        {.kind = MemoryKind::kBuffer, .bytes = handed.bytes()}));
-    RETURN_IF_ERROR(WriteOnce(handed));
-  }
+  RETURN_IF_ERROR(Make(handed));
   ASSIGN_OR_RETURN(const double ns, handed.place.Ns([&]() -> Status {
     for (int64_t i = 0; i < count; ++i) {
       RETURN_IF_ERROR(hand_over(handed));
@@ -174,7 +186,7 @@ std::vector<ProbeRow> OpenClQueueRows(OpenClPlace& place) {
                             .column = is_rate ? BinarySize(bytes) : "us"},
                    .for_bounds = is_rate};
       const auto handed = std::make_shared<Handed>(
-          Handed{place, nullptr, std::vector<float>(static_cast<size_t>(bytes) / 4, 3.0F)});
+          Handed{.place = place, .count = bytes / static_cast<int64_t>(sizeof(float))});
       row.run = [handed, hand_over = one.hand_over, is_rate](int64_t count) {
         return RunHandOver(*handed, hand_over, is_rate, count);
       };
