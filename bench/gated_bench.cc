@@ -6,7 +6,8 @@
 //
 // ROWS are lines of label; kernel; plain kernel, or "-" where outputs are not to be compared;
 // parameter sets, separated by "|", each NAME=VALUE,... beside the usual ones; group as text with
-// "\n" for its ends of lines. Activations are f16, of kernels whose name ends in "f32" f32.
+// "\n" for its ends of lines. Activations are f16, of kernels whose name ends in "f32" f32, in
+// "bf16" bf16.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -136,6 +137,12 @@ std::vector<std::string> Split(const std::string& text, char by) {
   return parts;
 }
 
+/// What a kernel's activations are, by its name.
+DType StorageOf(std::string_view kernel) {
+  if (kernel.ends_with("bf16")) return DType::kBF16;
+  return kernel.ends_with("f32") ? DType::kF32 : DType::kF16;
+}
+
 void RunRow(const std::vector<std::string>& row, int launches, const OpenClDevice& device,
             OpenClStream& stream, Gate* gate) {
   std::string text = row[4];
@@ -155,9 +162,8 @@ void RunRow(const std::vector<std::string>& row, int launches, const OpenClDevic
   }
   Inputs inputs;
   for (const std::string& set : Split(row[3], '|')) {
-    const bool is_f32 = row[1].ends_with("f32");
-    auto made = MakeContender(*kernel, graph, is_f32 ? DType::kF32 : DType::kF16, ReadParams(set),
-                              device, stream, inputs);
+    auto made =
+        MakeContender(*kernel, graph, StorageOf(row[1]), ReadParams(set), device, stream, inputs);
     if (!made || gate == nullptr) continue;
     const double error = is_compared ? RelativeError(made->Output(stream), want) : 0;
     const double least = gate->LeastMicroseconds(launches, 5, [&] {

@@ -210,23 +210,34 @@ PRODUCTS = {
 
 
 def torch_product(size, dtype, allowed):
-    """TFLOP/s of 50 products in a full queue."""
+    """TFLOP/s of 50 products in a full queue, and of 50 in one CUDA graph, which no call of the host is part of."""
     if dtype == torch.int8:
         a, b = (torch.randint(-127, 127, (size, size), dtype=dtype, device="cuda") for _ in range(2))
         run = lambda: torch._int_mm(a, b.t())
     else:
         a, b = (torch.randn(size, size, device="cuda").to(dtype) for _ in range(2))
         run = lambda: a @ b
-    with tf32(allowed):
-        for _ in range(10):
-            run()
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
+
+    def products():
         for _ in range(50):
             run()
+
+    def teraflops(call):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        call()
         end.record()
         torch.cuda.synchronize()
-    return 2 * size**3 * 50 / (1e9 * begin.elapsed_time(end))
+        return 2 * size**3 * 50 / (1e9 * begin.elapsed_time(end))
+
+    with tf32(allowed):
+        products()
+        graph = torch.cuda.CUDAGraph()
+        torch.cuda.synchronize()
+        with torch.cuda.graph(graph):
+            products()
+        graph.replay()
+        return teraflops(products), max(teraflops(graph.replay) for _ in range(3))
 
 
 def fettle_product(arguments, size, options):
@@ -255,13 +266,15 @@ def compare_products(arguments):
             results[f"CLBlast fp32 {size}"] = clblast_product(arguments, size)
             print(f"fp32 {size}: CLBlast {results[f'CLBlast fp32 {size}']:.1f} TFLOP/s", flush=True)
         for name, (dtype, allowed, options) in PRODUCTS.items():
-            theirs = statistics.median(torch_product(size, dtype, allowed) for _ in range(arguments.rounds))
+            theirs = [torch_product(size, dtype, allowed) for _ in range(arguments.rounds)]
+            queue, graph = (statistics.median(one) for one in zip(*theirs))
             try:
                 ours, kernel = fettle_product(arguments, size, options)
             except RuntimeError as error:
                 ours, kernel = float("nan"), str(error)
-            results[f"{name} {size}"] = {"PyTorch": theirs, "Fettle": ours, "kernel": kernel}
-            print(f"{name} {size}: PyTorch {theirs:.1f} TFLOP/s, Fettle {ours:.1f} ({kernel})", flush=True)
+            results[f"{name} {size}"] = {"PyTorch": queue, "PyTorch, graph": graph, "Fettle": ours, "kernel": kernel}
+            print(f"{name} {size}: PyTorch {queue:.1f} TFLOP/s, {graph:.1f} in CUDA graphs, "
+                  f"Fettle {ours:.1f}, {ours / graph:.0%} of those ({kernel})", flush=True)
     return results
 
 

@@ -25,10 +25,9 @@ namespace {
 
 /// Products of f16 with what may follow them: of one tile and several, with and
 /// without edges, of each order of rows and columns; rows at multiples of 16
-/// bytes but in the last five.
+/// bytes but in the last six.
 constexpr std::string_view kMmaGroups[] = {
-    "input %a: f32[32x64]\ninput %b: f32[64x64]\n%y = MatMul(%a, %b)\noutput "
-    "%y\n",
+    "input %a: f32[32x64]\ninput %b: f32[64x64]\n%y = MatMul(%a, %b)\noutput %y\n",
     "input %a: f32[37x72]\nconst %b: f32[53x72]\nconst %c: f32[53]\n"
     "%g = Gemm(%a, %b, %c) {transB=1}\n%y = Relu(%g)\noutput %y\n",
     "input %a: f32[72x40]\ninput %b: f32[56x72]\ninput %c: f32[40x56]\n"
@@ -41,7 +40,8 @@ constexpr std::string_view kMmaGroups[] = {
     "input %a: f32[3x2x19x23]\ninput %b: f32[2x23x9]\n%y = MatMul(%a, %b)\noutput %y\n",
     "input %a: f32[33x37]\ninput %b: f32[48x33]\ninput %c: f32[37x48]\n"
     "%y = Gemm(%a, %b, %c) {transA=1, transB=1}\noutput %y\n",
-    "input %a: f32[24x64]\ninput %b: f32[64x21]\n%y = MatMul(%a, %b)\noutput %y\n"};
+    "input %a: f32[24x64]\ninput %b: f32[64x21]\n%y = MatMul(%a, %b)\noutput %y\n",
+    "input %a: f32[37x67]\nconst %b: f32[67x45]\n%y = MatMul(%a, %b)\noutput %y\n"};
 
 /// The same of bf16.
 constexpr std::string_view kBFloatGroups[] = {

@@ -9,6 +9,9 @@ namespace fettle::kernels {
 namespace {
 
 int64_t RoundUp(int64_t value, int64_t multiple) { return DivideUp(value, multiple) * multiple; }
+/// From row to row of what is copied: multiples of 64 bytes, two of the pieces that memory is read
+/// by, so that no row of a tile is read with what lies in front of it.
+int64_t CopiedPitch(int64_t row, int64_t chunk) { return RoundUp(row, 4 * chunk); }
 
 Status HasMma(const GemmShape& shape, const OpenClFacts& facts) {
   if (!facts.mma.available)
@@ -70,11 +73,11 @@ void SetUpPadding(const GemmShape& shape, const WarpTile& tile, int64_t chunk, G
   const auto [a_rows, a_row] = row(shape.trans_a, shape.m, shape.k);
   const auto [b_rows, b_row] = row(shape.trans_b, shape.k, shape.n);
   if (setup.rounds || a_row % chunk != 0)
-    setup.pad_a = {CountMatrices(shape, shape.a), a_rows, a_row, RoundUp(a_row, chunk)};
+    setup.pad_a = {CountMatrices(shape, shape.a), a_rows, a_row, CopiedPitch(a_row, chunk)};
   if (shape.constant_b || (!setup.rounds && b_row % chunk == 0)) return;
   const bool transposes = setup.rounds && !shape.trans_b;
   setup.pad_b = {CountMatrices(shape, shape.b), b_rows, b_row,
-                 RoundUp(transposes ? b_rows : b_row, chunk), transposes};
+                 CopiedPitch(transposes ? b_rows : b_row, chunk), transposes};
 }
 
 template <int64_t kParts>
@@ -90,7 +93,9 @@ GemmSetup SetUpMma(const GemmShape& shape, const GemmForms&, const WarpTile& til
   SetUpPadding(shape, tile, chunk, setup);
   const bool trans_b = shape.trans_b || setup.b_by_columns || setup.pad_b.transposes;
   const int64_t b_row = trans_b ? shape.k : shape.n;
-  setup.b_pitch = RoundUp(b_row, chunk);
+  const bool copies_b = setup.pad_b.matrices > 0 || (shape.constant_b && b_row % chunk != 0);
+  setup.b_pitch = copies_b ? CopiedPitch(b_row, chunk) : b_row;
+  const int64_t a_pitch = setup.pad_a.matrices > 0 ? setup.pad_a.pitch : a_row;
   const bool even = shape.m % tile.bm == 0 && shape.n % tile.bn == 0 && shape.k % steps == 0;
   setup.options.Define("CHECKED", even ? 0 : 1);
   setup.options.Define("CHUNKS_ALIGNED", 1);
@@ -98,8 +103,7 @@ GemmSetup SetUpMma(const GemmShape& shape, const GemmForms&, const WarpTile& til
   setup.options.Define("TRANS_A", shape.trans_a ? 1 : 0).Define("TRANS_B", trans_b ? 1 : 0);
   setup.sizes = WarpTileSizes(ProductOf<kParts>(shape, facts), tile);
   setup.shared_bytes = ProductOf<kParts>(shape, facts).SharedBytesOf(tile);
-  setup.more = {MatrixMap(shape), static_cast<cl_int>(RoundUp(a_row, chunk)),
-                static_cast<cl_int>(setup.b_pitch)};
+  setup.more = {MatrixMap(shape), static_cast<cl_int>(a_pitch), static_cast<cl_int>(setup.b_pitch)};
   return setup;
 }
 

@@ -49,32 +49,68 @@
 
 // Lanes walk along rows of C.
 #define PART VW
-#define PART_ROW(part) ((part) / (WN / VW))
-#define PART_COLUMN(part) ((part) % (WN / VW) * VW)
+#define PART_ROW(part) ((part) / (WN / PART))
+#define PART_COLUMN(part) ((part) % (WN / PART) * PART)
 
-// A tile of `tile_rows` rows of `chunks` chunks, each work-item the same chunk of several rows. What lies
-// outside is zero, of which nothing is read: lanes that repeat what is inside wait for each other.
-#if CHUNKS_ALIGNED
-// Rows are along m or n, k along columns: `left` steps of it are inside.
-#define COPY_ROWS(to, from, row, rows, left, pitch, tile_rows, chunks)                               \
-  _Pragma("unroll") for (int f = 0; f < (tile_rows) * (chunks) / ITEMS; ++f) {                       \
-    const int at = item / (chunks) + f * (ITEMS / (chunks)), chunk = item % (chunks);                \
-    const int at_row = CHECKED ? min((row) + at, (rows)-1) : (row) + at;                             \
-    COPY_16((to) + CHUNK_AT(at, chunk, chunks), (from) + at_row * (pitch) + chunk * CHUNK,           \
-            !CHECKED            ? 16                                                                 \
-            : (row) + at < (rows) ? clamp((left)*ELEMENT_BYTES - chunk * 16, 0, 16)                  \
-                                  : 0);                                                              \
-  }
-// Rows are along k: `left` of them are inside.
-#define COPY_STEPS(to, from, column, columns, left, pitch, tile_rows, chunks)                        \
-  _Pragma("unroll") for (int f = 0; f < (tile_rows) * (chunks) / ITEMS; ++f) {                       \
-    const int at = item / (chunks) + f * (ITEMS / (chunks)), chunk = item % (chunks);                \
-    const int at_column =                                                                            \
-        CHECKED ? min((column) + chunk * CHUNK, (pitch)-CHUNK) : (column) + chunk * CHUNK;           \
-    COPY_16((to) + CHUNK_AT_STEP(at, chunk, chunks), (from) + at * (pitch) + at_column,              \
-            !CHECKED || (at < (left) && (column) + chunk * CHUNK < (pitch)) ? 16 : 0);               \
-  }
+// Two floats as they are stored, to the nearest even, the first in the lower half.
+#if ALIGNED && ELEMENT_BYTES == 2
+#if !EMULATED
+static __attribute__((always_inline)) uint RoundedPair(const float low, const float high) {
+  uint pair;
+#if FETTLE_BFLOAT
+  __asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
 #else
+  __asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+#endif
+  return pair;
+}
+#elif FETTLE_BFLOAT
+static uint RoundedPair(const float low, const float high) {
+  return Narrowed(low) | (uint)Narrowed(high) << 16;
+}
+#else
+static uint RoundedPair(const float low, const float high) {
+  ushort2 pair;
+  vstore_half2_rte((float2)(low, high), 0, (half*)&pair);
+  return pair.x | (uint)pair.y << 16;
+}
+#endif
+#endif
+
+// A tile of `tile_rows` rows of `chunks` chunks, each work-item the same chunk of every JUMP-th row, from its
+// own place of the operand (START_ROWS, START_STEPS) on. What lies outside is zero, of which nothing is read:
+// lanes that repeat what is inside wait for each other.
+#if CHUNKS_ALIGNED
+#define JUMP(chunks) (ITEMS / (chunks))
+// Rows a multiple of 8 apart have one order of chunks: all but the first lies at a constant from it.
+#define PLACE_OF(chunk_at, f, chunks)                                                    \
+  (JUMP(chunks) % 8 == 0                                                                 \
+       ? chunk_at(item / (chunks), item % (chunks), chunks) + chunk_at((f)*JUMP(chunks), 0, chunks) \
+       : chunk_at(item / (chunks) + (f)*JUMP(chunks), item % (chunks), chunks))
+#define COPY_EACH(chunk_at, to, from, pitch, tile_rows, chunks, bytes)                           \
+  _Pragma("unroll") for (int f = 0; f < (tile_rows) / JUMP(chunks); ++f)                         \
+      COPY_16((to) + PLACE_OF(chunk_at, f, chunks), (from) + f * JUMP(chunks) * (pitch), bytes);
+// Rows are along m or n, k along columns: `left` steps of it are inside.
+#define START_ROWS(row, pitch, chunks) \
+  ((long)((row) + item / (chunks)) * (pitch) + item % (chunks) * CHUNK)
+#define COPY_ROWS(to, from, row, rows, left, pitch, tile_rows, chunks)                           \
+  COPY_EACH(CHUNK_AT, to, from, pitch, tile_rows, chunks,                                        \
+            !CHECKED ? 16                                                                        \
+            : (row) + item / (chunks) + f * JUMP(chunks) < (rows)                                \
+                ? clamp((left)*ELEMENT_BYTES - item % (chunks)*16, 0, 16)                        \
+                : 0)
+// Rows are along k: `left` of them are inside.
+#define START_STEPS(column, pitch, chunks) \
+  ((long)(item / (chunks)) * (pitch) + (column) + item % (chunks) * CHUNK)
+#define COPY_STEPS(to, from, column, columns, left, pitch, tile_rows, chunks)                    \
+  COPY_EACH(CHUNK_AT_STEP, to, from, pitch, tile_rows, chunks,                                   \
+            !CHECKED || (item / (chunks) + f * JUMP(chunks) < (left) &&                          \
+                         (column) + item % (chunks) * CHUNK < (pitch))                           \
+                ? 16                                                                             \
+                : 0)
+#else
+#define START_ROWS(row, pitch, chunks) 0
+#define START_STEPS(column, pitch, chunks) 0
 static void CopyElements(__local uchar* to, __global const ELEMENT* from, const int count) {
   union {
     ELEMENT lanes[CHUNK];
@@ -101,16 +137,20 @@ static void CopyElements(__local uchar* to, __global const ELEMENT* from, const 
 #endif
 #if TRANS_A
 #define A_STEP (K_STEPS * a_pitch)
+#define A_START START_STEPS(first_row, a_pitch, A_CHUNKS)
 #define COPY_A(to, left) COPY_STEPS(to, a, first_row, m, left, a_pitch, K_STEPS, A_CHUNKS)
 #else
 #define A_STEP K_STEPS
+#define A_START START_ROWS(first_row, a_pitch, A_CHUNKS)
 #define COPY_A(to, left) COPY_ROWS(to, a, first_row, m, left, a_pitch, BM, A_CHUNKS)
 #endif
 #if TRANS_B
 #define B_STEP K_STEPS
+#define B_START START_ROWS(first_column, b_pitch, B_CHUNKS)
 #define COPY_B(to, left) COPY_ROWS(to, b, first_column, n, left, b_pitch, BN, B_CHUNKS)
 #else
 #define B_STEP (K_STEPS * b_pitch)
+#define B_START START_STEPS(first_column, b_pitch, B_CHUNKS)
 #define COPY_B(to, left) COPY_STEPS(to, b, first_column, n, left, b_pitch, K_STEPS, B_CHUNKS)
 #endif
 // Tiles are asked for one after the other.
@@ -124,12 +164,21 @@ static void CopyElements(__local uchar* to, __global const ELEMENT* from, const 
 
 #define TILE_OF_GROUP \
   ((z * ((m + BM - 1) / BM) + first_row / BM) * ((n + BN - 1) / BN) + first_column / BN)
-#define STORE_PART(tile_row, tile_column, p)                                              \
-  {                                                                                       \
-    const int row = first_row + (tile_row), column = first_column + (tile_column);        \
-    const int left = n - column, at = c_offset + (z * m + row) * n + column;              \
-    if (!CHECKED || (row < m && left > 0))                                                \
-      StoreColumns(FINISH_SUM(LANES_OF(p), z * m + row, column, left), c, at, left);      \
+#if ALIGNED && ELEMENT_BYTES == 2
+// Four at once: some compilers make four stores of vstorea_half4.
+#define STORE_FINISHED(v, at) \
+  *(__global uint2*)(c + (at)) = (uint2)(RoundedPair((v).x, (v).y), RoundedPair((v).z, (v).w))
+#else
+#define STORE_FINISHED(v, at) STOREV(v, c, at)
+#endif
+// Parts are inside or outside as a whole: ALIGNED rows are whole parts long.
+#define STORE_PART(tile_row, tile_column, p)                                             \
+  {                                                                                      \
+    const int row = first_row + (tile_row), column = first_column + (tile_column);       \
+    if (!CHECKED || (row < m && column < n)) {                                           \
+      const vec_t finished = FINISH_SUM(LANES_OF(p), z * m + row, column, VW);           \
+      STORE_FINISHED(finished, c_offset + (z * m + row) * n + column);                   \
+    }                                                                                    \
   }
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void gemm_mma(
@@ -145,8 +194,8 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void gemm_mma(
   const int first_row = get_global_id(1) * BM;
   const int z = get_global_id(2) / SPLIT, slice = get_global_id(2) % SPLIT;
   const int tiles = (k + K_STEPS - 1) / K_STEPS, first = FIRST_OF_SLICE(slice, tiles);
-  a += a_offset + (long)MatrixOf(z, batch.x, batch.y) * a_pitch * (TRANS_A ? k : m) + (long)first * A_STEP;
-  b += b_offset + (long)MatrixOf(z, batch.z, batch.w) * b_pitch * (TRANS_B ? n : k) + (long)first * B_STEP;
+  a += a_offset + (long)MatrixOf(z, batch.x, batch.y) * a_pitch * (TRANS_A ? k : m) + (long)first * A_STEP + A_START;
+  b += b_offset + (long)MatrixOf(z, batch.z, batch.w) * b_pitch * (TRANS_B ? n : k) + (long)first * B_STEP + B_START;
 
   WARP_TILES(sum, first, TILES_OF_SLICE(slice, tiles))
   JOIN_SLICES(sum, TILE_OF_GROUP, slice)

@@ -1,5 +1,7 @@
 #include "kernels/opencl/matmul/padding.h"
 
+#include <algorithm>
+
 #include "kernels/opencl/launch.h"
 
 namespace fettle::kernels {
@@ -58,10 +60,23 @@ Status ProductPadding::LaunchRows(OpenClStream& stream, const Location& to, cons
   append(a, a_, a_.matrices > 0);
   append(b, b_, b_.matrices > 0 && !b_.transposes);
   list.Tensor(to, kPieceBytes).Value(AsInt(bytes_of_a_ / kPieceBytes));
-  constexpr int64_t kGroup = 128;
-  const int64_t pieces = (bytes_of_a_ + (b_.transposes ? 0 : bytes_of_b_)) / kPieceBytes;
-  const auto items = static_cast<size_t>(DivideUp(pieces, kGroup) * kGroup);
-  return stream.Launch(*rows_, {.gws = {items, 1, 1}, .lws = {kGroup, 1, 1}}, list.args());
+  const auto pieces_of = [&](const GemmSetup::Padding& copied) {
+    return copied.transposes || copied.matrices == 0 ? 0 : copied.pitch * element_ / kPieceBytes;
+  };
+  const int64_t pieces = std::max(pieces_of(a_), pieces_of(b_));
+  const int64_t rows = a_.matrices * a_.rows + (b_.transposes ? 0 : b_.matrices * b_.rows);
+  // Neighbours are of one row where it is long enough.
+  constexpr int64_t kItems = 256, kMostAlong = 32;
+  int64_t along = 1;
+  while (along < pieces && along < kMostAlong) along *= 2;
+  const int64_t across = kItems / along;
+  const auto whole = [](int64_t extent, int64_t group) {
+    return static_cast<size_t>(DivideUp(extent, group) * group);
+  };
+  return stream.Launch(*rows_,
+                       {.gws = {whole(pieces, along), whole(rows, across), 1},
+                        .lws = {static_cast<size_t>(along), static_cast<size_t>(across), 1}},
+                       list.args());
 }
 
 Status ProductPadding::LaunchColumns(OpenClStream& stream, const Location& to,
