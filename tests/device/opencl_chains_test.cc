@@ -207,6 +207,18 @@ TEST(ChainText, ProgramsThatKnowTheirLaunchAreNoPart) {
   EXPECT_EQ(refusal(kTurn), "");
 }
 
+TEST(ChainText, ArraysOfLocalMemoryStandAlone) {
+  for (const char* arrays : {"float a[4][4];", "float a[4], b[4];"}) {
+    const ProgramSource program{
+        "f", fmt::format("__kernel void f(__global float* y) {{ __local {} y[0] = 1; }}", arrays),
+        ""};
+    ChainText text({.items = 16, .local_bytes = 1 << 15});
+    EXPECT_THAT(text.Add({.program = &program, .function = "f", .lws = {16, 1, 1}}).message(),
+                HasSubstr("local memory"))
+        << arrays;
+  }
+}
+
 TEST(ChainText, CompilerOptionsAreTheSame) {
   const ProgramSource exact{"turn", kTurn, "-DITEMS=16"};
   const ProgramSource fast{"turn", kTurn, "-DITEMS=16 -cl-fast-relaxed-math"};

@@ -157,7 +157,9 @@ TEST_F(OpenClLaunchChains, WhatCannotBeOneLaunchIsLaunchedOneByOne) {
 TEST_F(OpenClLaunchChains, AreTriedWhereWorkGroupsDoNotWaitForCores) {
   const Status status = device_->ChainsMayPay();
   EXPECT_EQ(status.ok(), !device_->facts().is_cpu);
-  if (!status.ok()) EXPECT_THAT(status.message(), HasSubstr("the cores of a CPU have other work"));
+  if (!status.ok()) {
+    EXPECT_THAT(status.message(), HasSubstr("the cores of a CPU have other work"));
+  }
 }
 
 TEST_F(OpenClLaunchChains, AreCheckedAgainstThePlan) {

@@ -126,8 +126,9 @@ class StageText {
     const size_t close = SkipBrackets(text_, open);
     const std::string_view count = text_.substr(open + 1, close - open - 2);
     const size_t end = SkipAttribute(text_, close);
-    if (const size_t next = SkipSpaces(text_, end); next < text_.size() && text_[next] == '[')
-      return Unsupported("an array of arrays in local memory");
+    const char next = SkipSpaces(text_, end) < text_.size() ? text_[SkipSpaces(text_, end)] : ';';
+    if (next == '[') return Unsupported("an array of arrays in local memory");
+    if (next != ';') return Unsupported("several arrays of local memory in one declaration");
     ++arrays_;
     instead = fmt::format(
         "__local {0}* {1} = (__local {0}*)(chain_local + chain_used); "

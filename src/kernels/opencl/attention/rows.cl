@@ -225,7 +225,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void rows(
   __global const storage_t* key_rows = k + k_offset + MATRIX_OF(K, a, b, c);
   __global const storage_t* value_rows = v + v_offset + MATRIX_OF(V, a, b, c);
 #if STAGED
-  __local uint4 keys[KEYS * KEY_PITCH], values[KEYS * QUADS / 2];
+  __local uint4 keys[KEYS * KEY_PITCH]; __local uint4 values[KEYS * QUADS / 2];
   STAGE(keys, KEY_PITCH, key_rows, K_ROW, OCTETS)
   STAGE(values, QUADS / 2, value_rows, V_ROW, QUADS / 2)
 #else
