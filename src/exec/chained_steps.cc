@@ -63,7 +63,7 @@ Result<size_t> Program::RunChain(size_t index, const RunArgs& args) const {
   const Result<int64_t> ns = StepNs(index, begin, args);
   if (!ns.ok()) return ns.status().WithContext(profile->node);
   args.times->push_back({profile, *ns, FormOf(index, args)});
-  return static_cast<size_t>(chain.end);
+  return chain.end;
 }
 
 Result<bool> Program::ChainsMet(const RunArgs& args) const {

@@ -47,8 +47,7 @@ Result<std::vector<cl_uint>> RunChain(OpenClStream& stream, size_t count) {
 }
 
 Status Probe(std::shared_ptr<const OpenClDevice> device) {
-  const size_t count =
-      kProbeItems * kGroupsOfAUnit * static_cast<size_t>(device->facts().compute_units);
+  const size_t count = kProbeItems * kGroupsOfAUnit * device->facts().compute_units;
   ASSIGN_OR_RETURN(const auto stream, OpenClStream::Create(std::move(device)));
   ASSIGN_OR_RETURN(const std::vector<cl_uint> result, RunChain(*stream, count));
   for (size_t i = 0; i < count; ++i)

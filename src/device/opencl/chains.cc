@@ -124,7 +124,7 @@ Result<std::unique_ptr<LaunchChain>> OpenClStream::BuildChain(
   RETURN_IF_ERROR(recorded);
   if (calls.empty()) return Unsupported("no launches");
   const size_t items = ItemsFor(calls);
-  const auto places = static_cast<size_t>(groups > 0 ? groups : device_->facts().compute_units);
+  const size_t places = groups > 0 ? groups : device_->facts().compute_units;
   ASSIGN_OR_RETURN(const ChainText text, TextOf(calls, items, places, *device_));
   ASSIGN_OR_RETURN(auto kernel, device_->BuildKernel(text.Source(), std::string(kChainFunction)));
   if (chain_state_ == nullptr) {
