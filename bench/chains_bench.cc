@@ -10,29 +10,14 @@
 #include "base/clock.h"
 #include "bench/opencl_session.h"
 #include "ir/noise.h"
-#include "planner/planner.h"
 #include "runtime/tuning/chain_search.h"
+#include "tests/runtime/chained_plans.h"
 
 namespace {
 
 using namespace fettle;  // NOLINT: a program of one file
 
 constexpr int kPairs = 120;
-
-class ChainedPlans final : public planner::PlanSource {
- public:
-  explicit ChainedPlans(std::vector<exec::StepChain> chains) : chains_(std::move(chains)) {}
-  Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
-                             const planner::Limits& limits) override {
-    ASSIGN_OR_RETURN(plan, planner::MakePlan(segment, devices, limits));
-    plan.chains = chains_;
-    return plan;
-  }
-  exec::Plan plan;
-
- private:
-  std::vector<exec::StepChain> chains_;
-};
 
 struct Side {
   std::shared_ptr<ChainedPlans> plans;

@@ -39,7 +39,6 @@ std::vector<Location> Program::OperandsOf(const StepChain& chain, const RunArgs&
 }
 
 Result<size_t> Program::RunChain(size_t index, const RunArgs& args) const {
-  if (args.chains == nullptr) return index;
   const auto known = std::ranges::find(plan_.chains, static_cast<int>(index), &StepChain::begin);
   if (known == plan_.chains.end()) return index;
   const StepChain& chain = *known;

@@ -277,10 +277,12 @@ std::shared_ptr<const LaunchForm> Program::FormOf(size_t index, const RunArgs& a
 Status Program::RunSteps(const RunArgs& args) const {
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (IsSet(&args.cancelled) || IsSet(args.cancelled_by_caller)) return Cancelled();
-    ASSIGN_OR_RETURN(const size_t end, RunChain(i, args));
-    if (end > i) {
-      i = end - 1;
-      continue;
+    if (args.chains != nullptr && !plan_.chains.empty()) {
+      ASSIGN_OR_RETURN(const size_t end, RunChain(i, args));
+      if (end > i) {
+        i = end - 1;
+        continue;
+      }
     }
     const int64_t begin = NowNs();
     if (!steps_[i].nothing_to_do) {

@@ -95,7 +95,7 @@ class Program {
   /// All that the steps of a chain read and write.
   std::vector<Location> OperandsOf(const StepChain& chain, const RunArgs& args) const;
   /// Runs the chain that begins with step `index`, and says where it ends; `index` where there is
-  /// none, or none that can be launched.
+  /// none, or none that can be launched. Only where args.chains are.
   Result<size_t> RunChain(size_t index, const RunArgs& args) const;
   /// Whether all chains of the run have computed what they should.
   Result<bool> ChainsMet(const RunArgs& args) const;

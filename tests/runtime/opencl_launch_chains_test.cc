@@ -6,10 +6,10 @@
 #include "base/log.h"
 #include "ir/noise.h"
 #include "ops/op.h"
-#include "planner/planner.h"
 #include "runtime/tuning/chain_search.h"
 #include "runtime/tuning/kept_plans.h"
 #include "tests/opencl_device.h"
+#include "tests/runtime/chained_plans.h"
 
 namespace fettle::runtime {
 namespace {
@@ -28,22 +28,6 @@ const %v: f32[8x8x1x1]
 %e = Add(%d, %b)
 output %e
 )";
-
-/// The preferred plan with chains.
-class ChainedPlans final : public planner::PlanSource {
- public:
-  explicit ChainedPlans(std::vector<StepChain> chains) : chains_(std::move(chains)) {}
-  Result<exec::Plan> PlanFor(const ir::Graph& segment, const DeviceSet& devices,
-                             const planner::Limits& limits) override {
-    ASSIGN_OR_RETURN(plan, planner::MakePlan(segment, devices, limits));
-    plan.chains = chains_;
-    return plan;
-  }
-  exec::Plan plan;
-
- private:
-  std::vector<StepChain> chains_;
-};
 
 class OpenClLaunchChains : public testing::Test {
  protected:

@@ -147,6 +147,11 @@ class OpenClStream final : public HoldingStream {
                     const std::function<void(std::byte* there)>& transfer);
   /// By which a transfer of so many bytes goes; null: as the driver does it.
   OpenClStaging* StagingFor(int64_t bytes);
+  /// A transfer of `bytes` at `host` between two memories: by enqueue(waits, event) where the
+  /// driver does it well, otherwise by stage(staging). transfers.cc alone calls it.
+  template <typename ByDriver, typename ByPieces>
+  Status CrossMemories(const void* host, int64_t bytes, std::string_view what,
+                       const ByDriver& enqueue, const ByPieces& stage);
   /// Waits for a transfer from or to pinned memory, which was enqueued with `code`.
   Status FinishPinned(cl_int code, cl_event event, std::string_view what);
   Status MakeTickets();

@@ -71,6 +71,22 @@ Status OpenClStream::FinishPinned(cl_int code, cl_event event, std::string_view 
   return status;
 }
 
+template <typename ByDriver, typename ByPieces>
+Status OpenClStream::CrossMemories(const void* host, int64_t bytes, std::string_view what,
+                                   const ByDriver& enqueue, const ByPieces& stage) {
+  CountCopy(bytes);
+  cl_event event = nullptr;
+  if (device_->IsPinned(host, bytes)) {
+    const cl_int code = enqueue(CL_FALSE, &event);
+    return FinishPinned(code, event, what);
+  }
+  OpenClStaging* const staging = StagingFor(bytes);
+  const cl_int code = Waited([&] {
+    return staging == nullptr ? enqueue(CL_TRUE, EventOfTransfer(event)) : stage(*staging);
+  });
+  return FinishTransfer(code, event, what);
+}
+
 Status OpenClStream::WriteBuffer(const Location& to, const void* from, int64_t bytes) {
   constexpr std::string_view kWhat = "OpenCL: writing a buffer";
   RETURN_IF_ERROR(CheckMayTransfer());
@@ -78,24 +94,16 @@ Status OpenClStream::WriteBuffer(const Location& to, const void* from, int64_t b
   if (device_->facts().unified_memory)
     return ThroughMap(to, bytes, CL_MAP_WRITE_INVALIDATE_REGION, kWhat,
                       [&](std::byte* there) { std::memcpy(there, from, bytes); });
-  CountCopy(bytes);
   auto* const memory = static_cast<cl_mem>(to.base);
-  cl_event event = nullptr;
-  const auto enqueue = [&](cl_bool waits, cl_event* made) {
-    return device_->api().EnqueueWriteBuffer(queue_, memory, waits, to.offset, bytes, from, 0,
-                                             nullptr, made);
-  };
-  if (device_->IsPinned(from, bytes)) {
-    const cl_int code = enqueue(CL_FALSE, &event);
-    return FinishPinned(code, event, kWhat);
-  }
-  OpenClStaging* const staging = StagingFor(bytes);
-  const cl_int code = Waited([&] {
-    return staging == nullptr
-               ? enqueue(CL_TRUE, EventOfTransfer(event))
-               : staging->Write(memory, to.offset, static_cast<const std::byte*>(from), bytes);
-  });
-  return FinishTransfer(code, event, kWhat);
+  return CrossMemories(
+      from, bytes, kWhat,
+      [&](cl_bool waits, cl_event* made) {
+        return device_->api().EnqueueWriteBuffer(queue_, memory, waits, to.offset, bytes, from, 0,
+                                                 nullptr, made);
+      },
+      [&](OpenClStaging& staging) {
+        return staging.Write(memory, to.offset, static_cast<const std::byte*>(from), bytes);
+      });
 }
 
 Status OpenClStream::ReadBuffer(void* to, const Location& from, int64_t bytes) {
@@ -105,24 +113,16 @@ Status OpenClStream::ReadBuffer(void* to, const Location& from, int64_t bytes) {
   if (device_->facts().unified_memory)
     return ThroughMap(from, bytes, CL_MAP_READ, kWhat,
                       [&](const std::byte* there) { std::memcpy(to, there, bytes); });
-  CountCopy(bytes);
   auto* const memory = static_cast<cl_mem>(from.base);
-  cl_event event = nullptr;
-  const auto enqueue = [&](cl_bool waits, cl_event* made) {
-    return device_->api().EnqueueReadBuffer(queue_, memory, waits, from.offset, bytes, to, 0,
-                                            nullptr, made);
-  };
-  if (device_->IsPinned(to, bytes)) {
-    const cl_int code = enqueue(CL_FALSE, &event);
-    return FinishPinned(code, event, kWhat);
-  }
-  OpenClStaging* const staging = StagingFor(bytes);
-  const cl_int code = Waited([&] {
-    return staging == nullptr
-               ? enqueue(CL_TRUE, EventOfTransfer(event))
-               : staging->Read(static_cast<std::byte*>(to), memory, from.offset, bytes);
-  });
-  return FinishTransfer(code, event, kWhat);
+  return CrossMemories(
+      to, bytes, kWhat,
+      [&](cl_bool waits, cl_event* made) {
+        return device_->api().EnqueueReadBuffer(queue_, memory, waits, from.offset, bytes, to, 0,
+                                                nullptr, made);
+      },
+      [&](OpenClStaging& staging) {
+        return staging.Read(static_cast<std::byte*>(to), memory, from.offset, bytes);
+      });
 }
 
 Status OpenClStream::Write(const DeviceMemory& to, int64_t offset, const void* from,
