@@ -25,6 +25,7 @@
 #include "passes/rewrite/reshapes.h"
 #include "passes/rewrite/residual_reshapes.h"
 #include "passes/rewrite/spell_attention.h"
+#include "passes/rewrite/spell_einsum.h"
 #include "passes/rewrite/spell_rotary.h"
 #include "passes/rewrite/sums.h"
 #include "passes/rewrite/transposes.h"
@@ -43,6 +44,7 @@ constexpr Pass kPasses[] = {
     {"byte_tables", MakeByteTables},
     {"sums", SumToAdd},
     {"attention", SpellAttention},
+    {"einsum", SpellEinsum},
     {"rotary", SpellRotary},
     {"transposes", MergeTransposes},
     {"channel_shuffle", FindChannelShuffle},

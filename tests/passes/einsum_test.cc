@@ -1,0 +1,103 @@
+// Einsum as transposes, sums and products of matrices.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "equivalence.h"
+#include "passes/edit/editor.h"
+#include "passes/rewrite/spell_einsum.h"
+
+namespace fettle::passes {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string Operands(const std::vector<std::string>& shapes, std::string_view equation,
+                     std::string_view dtype = "f32") {
+  std::string text, names;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    text += fmt::format("input %x{}: {}[{}]\n", i, dtype, shapes[i]);
+    names += fmt::format("{}%x{}", i == 0 ? "" : ", ", i);
+  }
+  return fmt::format("{}%y = Einsum({}) {{equation=\"{}\"}}\noutput %y\n", text, names, equation);
+}
+
+struct Spelled {
+  const char* equation;
+  std::vector<std::string> shapes;
+  const char* ops;
+};
+
+/// What exporters write, each as the nodes that an engineer would write by hand.
+TEST(SpellEinsum, TakesTheFewestNodes) {
+  const Spelled cases[] = {
+      {"bij,bjk->bik", {"3x5x7", "3x7x4"}, "MatMul Identity"},
+      {"bhid,bhjd->bhij",
+       {"2x3x5x7", "2x3x4x7"},
+       "Reshape Transpose Reshape MatMul Reshape Identity"},
+      {"...ij,jk->...ik", {"2x3x5x7", "7x4"}, "Reshape MatMul Reshape Identity"},
+      {"abc,dbc->ad", {"12x3x5", "4x3x5"}, "Reshape Transpose Reshape MatMul Identity"},
+      {"ij->ji", {"5x7"}, "Transpose Identity"},
+      {"ij->i", {"5x7"}, "ReduceSum Identity"},
+      {"i,j->ij", {"5", "7"}, "Reshape Reshape Mul Identity"},
+      {"bi,bi->b", {"9x7", "9x7"}, "Mul ReduceSum Identity"},
+      {"i,i->", {"70", "70"}, "Reshape Reshape MatMul Reshape Identity"},
+      {"ii->i", {"5x5"}, "Transpose Reshape Slice Identity"},
+      {"bi,i->bi", {"5x7", "1"}, "Reshape Reshape Mul Identity"},
+  };
+  for (const Spelled& c : cases) {
+    SCOPED_TRACE(c.equation);
+    EXPECT_EQ(Ops(Rewrite(SpellEinsum, Operands(c.shapes, c.equation))), c.ops);
+  }
+}
+
+TEST(SpellEinsum, LeavesWhatIsEmpty) {
+  EXPECT_EQ(Ops(Rewrite(SpellEinsum, Operands({"3x0", "0x4"}, "ij,jk->ik"))), "Einsum");
+}
+
+TEST(SpellEinsum, KeepsIntegers) {
+  EXPECT_THAT(Ops(Rewrite(SpellEinsum, Operands({"3x5", "5x4"}, "ij,jk->ki", "i64"))),
+              HasSubstr("MatMul"));
+}
+
+/// A random equation of one to four operands: labels of extents 1 to 4, repeated within a term,
+/// broadcast, summed.
+std::string RandomEinsum(std::mt19937& random) {
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  const std::string letters = "abcdef";
+  int extents[6];
+  for (int& extent : extents) extent = 1 + below(4);
+  std::vector<std::string> shapes;
+  std::string equation, used;
+  const int operands = 1 + below(4);
+  for (int i = 0; i < operands; ++i) {
+    std::string& shape = shapes.emplace_back();
+    const int rank = 1 + below(4);
+    for (int axis = 0; axis < rank; ++axis) {
+      const int label = below(6);
+      const char letter = letters[static_cast<size_t>(label)];
+      if (used.find(letter) == std::string::npos) used += letter;
+      equation += letter;
+      shape += fmt::format("{}{}", axis == 0 ? "" : "x", below(8) == 0 ? 1 : extents[label]);
+    }
+    equation += i + 1 < operands ? "," : "->";
+  }
+  std::shuffle(used.begin(), used.end(), random);
+  equation += used.substr(0, static_cast<size_t>(below(static_cast<int>(used.size()) + 1)));
+  return Operands(shapes, equation);
+}
+
+TEST(SpellEinsum, KeepsWhatRandomEquationsCompute) {
+  std::mt19937 random(36);
+  for (int i = 0; i < 400; ++i) {
+    const std::string text = RandomEinsum(random);
+    SCOPED_TRACE(text);
+    EXPECT_THAT(Ops(Rewrite(SpellEinsum, text, true, 1e-4)), Not(HasSubstr("Einsum")));
+  }
+}
+
+}  // namespace
+}  // namespace fettle::passes
