@@ -17,6 +17,7 @@
 #include "passes/quantise/fold_weights.h"
 #include "passes/quantise/implied_clamps.h"
 #include "passes/quantise/split_dequantize.h"
+#include "passes/rewrite/dead_taps.h"
 #include "passes/rewrite/fold_affine.h"
 #include "passes/rewrite/fold_pads.h"
 #include "passes/rewrite/gather_slices.h"
@@ -67,6 +68,7 @@ constexpr Pass kPasses[] = {
     {"last_identities", RemoveIdentities},
     {"split_dequantize", SplitDequantize},
     {"last_fold_weights", FoldWeights},
+    {"dead_taps", CutDeadTaps},
 };
 
 /// Deeper sub-graphs are left as they are.
