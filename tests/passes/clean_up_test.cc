@@ -5,6 +5,7 @@
 #include "passes/clean/common_subexpressions.h"
 #include "passes/clean/dead_code.h"
 #include "passes/clean/identities.h"
+#include "passes/edit/constants.h"
 #include "tensor/compact_floats.h"
 
 namespace fettle::passes {
@@ -102,6 +103,20 @@ TEST(Folding, ReshapedConstantsShareTheirBytes) {
   ASSERT_TRUE(Optimise(after, {.verify = true}).ok());
   EXPECT_EQ(after.value(after.outputs[0]).constant->bytes().data(),
             before.value(0).constant->bytes().data());
+}
+
+/// A tied embedding: stored once by rows, read by columns.
+TEST(Folding, LargeWeightsAreTransposedWithoutACopy) {
+  const ir::Graph before = ParseGraph(
+      "input %x: f32[2x2900]\nconst %w: f32[2900x2900]\n%t = Transpose(%w) {perm=[1,0]}\n"
+      "%y = MatMul(%x, %t)\noutput %y\n");
+  ir::Graph after = before;
+  ASSERT_TRUE(Optimise(after, {.verify = true}).ok());
+  ASSERT_EQ(Ops(after), "MatMul");
+  const Constant& transposed = *ConstantOf(after, after.nodes().begin()->inputs[1]);
+  const Constant& stored = *ConstantOf(before, before.nodes().begin()->inputs[0]);
+  EXPECT_EQ(transposed.raw_bytes().data(), stored.raw_bytes().data());
+  ExpectSameResults(before, after, 2e-4);
 }
 
 TEST(Folding, HalvesAreReadAsFloatsWithoutACopy) {

@@ -4,7 +4,9 @@
 #include <array>
 
 #include "ops/op.h"
+#include "ops/transpose/op.h"
 #include "tensor/compact_floats.h"
+#include "tensor/transposed.h"
 
 namespace fettle::passes {
 namespace {
@@ -111,6 +113,17 @@ std::optional<Constant> FoldWidened(const ir::Node& node, const Inputs& inputs,
                      Constant::FromBytes(DType::kU8, bytes, inputs[0]->bytes(), inputs[0]));
 }
 
+/// Weights too large for a second copy, as the tied embeddings of language models are: whoever
+/// packs them reads them in the new order.
+std::optional<Constant> FoldTransposed(const ir::Node& node, const Inputs& inputs) {
+  if (node.op != "Transpose"_op || inputs[0] == nullptr || inputs[0]->is_splat() ||
+      inputs[0]->source() != nullptr || 2 * inputs[0]->elements() <= kMostFoldedElements ||
+      !HasWholeBytes(inputs[0]->dtype()))
+    return std::nullopt;
+  const Result<std::vector<int>> perm = ops::ReadPermutation(node, inputs[0]->shape().rank());
+  return perm.ok() ? std::optional(Transposed(*inputs[0], *perm)) : std::nullopt;
+}
+
 /// Whether the result is worth its bytes and its arithmetic.
 bool IsWorthFolding(const ir::Node& node, const ops::Operator& op, const Inputs& inputs,
                     const ops::Inferred& inferred) {
@@ -149,6 +162,8 @@ std::optional<std::vector<Constant>> FoldNode(const ir::Node& node, const Inputs
       return std::vector{inputs[0]->Reshaped(inferred->outputs[0].shape)};
     if (std::optional<Constant> widened = FoldWidened(node, inputs, inferred->outputs[0]))
       return std::vector<Constant>{*std::move(widened)};
+    if (std::optional<Constant> transposed = FoldTransposed(node, inputs))
+      return std::vector<Constant>{*std::move(transposed)};
     if (std::optional<Constant> repeated = FoldRepeated(node, op, inputs, inferred->outputs[0]))
       return std::vector<Constant>{*std::move(repeated)};
   }
