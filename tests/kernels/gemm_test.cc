@@ -191,7 +191,8 @@ TEST(Block, FetchesRowsAheadWhereverTheyLie) {
     for (const int64_t stride : {8, 16, 40}) {
       for (const int64_t columns : {kernels.nr / 2, kernels.nr + 3}) {
         const int64_t rows = 7 * kernels.mr + 2, depth = 8;
-        std::vector<float> a(rows * stride), b(2 * depth * kernels.nr);
+        const int64_t panels = (columns + kernels.nr - 1) / kernels.nr;
+        std::vector<float> a(rows * stride), b(panels * depth * kernels.nr);
         for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 5);
         for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 3);
         std::vector<float> c(rows * columns), far(rows * columns);

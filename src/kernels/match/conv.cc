@@ -13,6 +13,8 @@ namespace {
 template <typename Attributes>
 Status FillWindow(const Attributes& conv, const Shape& x, ConvGeometry& g) {
   if (conv.spatial_rank() > 3) return Unsupported("more than three spatial axes");
+  // Kernels walk taps of at least one element; what is left of such a convolution is its bias.
+  if (x[0] > 0 && x.elements() == 0) return Unsupported("images without elements");
   g.batch = x[0];
   g.ic = x[1];
   g.groups = conv.group;

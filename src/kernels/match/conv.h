@@ -37,6 +37,9 @@ struct ConvGeometry {
     return taps() == 1 && stride == std::array<int64_t, 3>{1, 1, 1} && in == out;
   }
   bool IsDepthwise() const { return groups == ic && ic > 1; }
+  /// Two spatial axes at most: the first of three has extent 1 before, in and behind the kernel.
+  /// Padding alone may make an output of more planes from one.
+  bool IsImage() const { return in[0] == 1 && kernel[0] == 1 && out[0] == 1; }
 };
 
 /// Reads a Conv node with concrete shapes. Fails with kUnsupported over three spatial axes.

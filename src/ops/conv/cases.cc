@@ -90,6 +90,24 @@ constexpr Case kShapeCases[] = {
     {"conv.3d",
      "input %x: f32[1x3x5x6x7]\nconst %w: f32[4x3x3x2x3]\n"
      "%y = Conv(%x, %w) {pads=[1,0,1,1,1,1], strides=[1,2,1]}\noutput %y\n"},
+    {"conv.no_input_channels",
+     "input %x: f32[6x0x8x30]\nconst %w: f32[2x0x3x3]\nconst %b: f32[2]\n"
+     "%y = Conv(%x, %w, %b) {pads=[1,1,1,0]}\noutput %y\n"},
+    {"conv.no_pixels",
+     "input %x: f32[2x3x0x4]\nconst %w: f32[5x3x3x3]\nconst %b: f32[5]\n"
+     "%y = Conv(%x, %w, %b) {pads=[2,1,2,1]}\noutput %y\n"},
+    {"conv.planes_of_padding",
+     "input %x: f32[2x3x1x5x8]\nconst %w: f32[4x3x1x1x3]\nconst %b: f32[4]\n"
+     "%y = Conv(%x, %w, %b) {pads=[0,2,1,2,1,1], strides=[1,3,2]}\noutput %y\n"},
+    {"conv.planes_of_padding_f16",
+     "input %x: f16[2x1x1x5x8]\nconst %w: f16[1x1x1x1x3]\n"
+     "%y = Conv(%x, %w) {pads=[0,2,1,2,1,1], strides=[1,3,2]}\noutput %y\n"},
+    {"conv.planes_of_padding_3x3",
+     "input %x: f32[1x20x1x9x9]\nconst %w: f32[24x20x1x3x3]\n"
+     "%y = Conv(%x, %w) {pads=[1,1,1,1,1,1]}\noutput %y\n"},
+    {"conv.planes_of_padding_depthwise",
+     "input %x: f32[1x24x1x9x9]\nconst %w: f32[24x1x1x3x3]\n"
+     "%y = Conv(%x, %w) {group=24, pads=[0,1,1,2,1,1]}\noutput %y\n"},
     {"conv.empty_batch",
      "input %x: f32[0x3x5x5]\nconst %w: f32[4x3x3x3]\n%y = Conv(%x, %w)\noutput %y\n"},
     {"conv.weights_not_constant",

@@ -39,7 +39,7 @@ Result<LineConv> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(group, group.nodes()[0]));
   if (g.groups != 1) return Unsupported("more than one group");
   if (g.oc == 0 || g.ic == 0 || g.out[2] == 0) return Unsupported("nothing to compute");
-  if (g.in[0] != 1 || g.kernel[0] != 1 || g.pad[0] != 0) return Unsupported("three spatial axes");
+  if (!g.IsImage()) return Unsupported("three spatial axes");
   if (g.dilation[2] != 1) return Unsupported("a dilation over 1");
   if (g.kernel[2] == 1) return Unsupported("a kernel of one column");
   if (g.kernel[1] > kMostKernelRows) return Unsupported("a kernel of {} rows", g.kernel[1]);

@@ -318,7 +318,7 @@ int64_t StripProblem::row_floats() const {
 
 Status CheckStrips(const ConvGeometry& g, StripForm form) {
   if (g.oc == 0 || g.ic == 0) return Unsupported("no channels");
-  if (g.in[0] != 1 || g.kernel[0] != 1 || g.pad[0] != 0) return Unsupported("three spatial axes");
+  if (!g.IsImage()) return Unsupported("three spatial axes");
   if (g.dilation[1] != 1 || g.dilation[2] != 1) return Unsupported("a dilation over 1");
   if (g.stride[2] > 2) return Unsupported("a stride over 2");
   const bool wide = form == StripForm::kPlanes && g.kernel[2] > 1 && g.kernel[2] <= kMostPlaneTaps;

@@ -40,7 +40,7 @@ Result<Conv> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const ConvGeometry g, ReadConvGeometry(group, group.nodes()[0]));
   if (g.groups != g.ic || g.oc != g.ic) return Unsupported("not a filter per channel");
   if (g.oc == 0 || 2 * g.oc >= GetLineKernel().lanes) return Unsupported("channels fill a vector");
-  if (g.in[0] != 1 || g.kernel[0] != 1 || g.pad[0] != 0) return Unsupported("three spatial axes");
+  if (!g.IsImage()) return Unsupported("three spatial axes");
   if (g.stride != Axes{1, 1, 1} || g.dilation != Axes{1, 1, 1})
     return Unsupported("a stride or dilation over 1");
   if (g.kernel[1] > kMostLines) return Unsupported("a kernel of {} rows", g.kernel[1]);

@@ -38,7 +38,7 @@ int TileRowsOf(const ConvGeometry& g) {
 }
 
 int64_t StackedLinesOf(const ConvGeometry& g, const TapPlan& taps) {
-  const bool is_image = g.in[0] == 1 && g.out[0] == 1 && g.kernel[0] == 1 && g.dilation[1] == 1;
+  const bool is_image = g.IsImage() && g.dilation[1] == 1;
   if (!taps.rows || !is_image || ChooseStackLines() == nullptr) return 1;
   const int64_t row_bytes = g.kernel[2] * taps.in.block;
   const int64_t most = std::min(

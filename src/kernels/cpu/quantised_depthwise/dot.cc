@@ -34,7 +34,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (q.core->op != "Conv"_op) return Unsupported("{} is no convolution", q.core->op);
   ASSIGN_OR_RETURN(const ConvGeometry g, ReadDepthwiseGeometry(group, *q.core));
   if (g.oc != g.ic) return Unsupported("a channel multiplier");
-  if (g.in[0] != 1 || g.kernel[0] != 1 || g.out[0] != 1) return Unsupported("three spatial axes");
+  if (!g.IsImage()) return Unsupported("three spatial axes");
   if (g.pixels() == 0) return Unsupported("an empty output");
   if (!q.requantise || !ResultsAreBounded(group, q, g.oc))
     return Unsupported("results that are no bytes, or too large");

@@ -22,7 +22,7 @@ constexpr int64_t kSafeTiles = 24, kLeastTiles = 4;
 
 Status CheckGeometry(const ConvGeometry& g) {
   using Axes = std::array<int64_t, 3>;
-  if (g.kernel != Axes{1, 3, 3} || g.in[0] != 1) return Unsupported("not a 3x3 kernel");
+  if (g.kernel != Axes{1, 3, 3} || !g.IsImage()) return Unsupported("not a 3x3 kernel");
   if (g.stride != Axes{1, 1, 1} || g.dilation != Axes{1, 1, 1}) {
     return Unsupported("a stride or dilation over 1");
   }
