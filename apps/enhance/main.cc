@@ -1,5 +1,6 @@
 // fettle-enhance: videos, pictures and folders of them; docs/enhance.md describes it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
@@ -129,7 +130,7 @@ void AddAlertOptions(CLI::App& app, JobOptions& job) {
 }
 
 void AddEncoderOptions(CLI::App& app, JobOptions& job) {
-  app.add_option("--encoder", job.encoder, "auto|libx264|libx265|libvpx-vp9|libsvtav1|mpeg4")
+  app.add_option("--encoder", job.encoder, fmt::format("auto|{}", fmt::join(EncoderNames(), "|")))
       ->capture_default_str();
   app.add_option("--crf", job.crf, "the encoder's quality, lower is better")
       ->check(CLI::Range(0, 63));

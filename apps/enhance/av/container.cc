@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "av/alpha.h"
+
 extern "C" {
 #include <libavutil/display.h>
 }
@@ -90,6 +92,14 @@ void AddLight(const LightData& light, AVStream& to) {
   for (const auto& [type, bytes] : light)
     if (av_stream_get_side_data(&to, type, nullptr) == nullptr)
       AddSideData(to, type, bytes.data(), bytes.size());
+}
+
+/// VP8 and VP9 have alpha beside their frames, which the stream is to say; others never.
+void TellAlpha(AVStream& video) {
+  const AVCodecID codec = video.codecpar->codec_id;
+  const bool beside = (codec == AV_CODEC_ID_VP8 || codec == AV_CODEC_ID_VP9) &&
+                      HasAlpha(static_cast<AVPixelFormat>(video.codecpar->format));
+  av_dict_set(&video.metadata, "alpha_mode", beside ? "1" : nullptr, 0);
 }
 
 void CopyChapters(const AVFormatContext& from, AVFormatContext& to) {
@@ -177,7 +187,7 @@ std::vector<int> CopyStructure(const Input& input, const std::vector<StreamFate>
     const bool is_video = fate.index == input.video_index();
     CheckAv(avcodec_parameters_copy(to->codecpar, is_video ? &video : from.codecpar),
             "a stream's parameters");
-    to->codecpar->codec_tag = is_video ? 0 : TagIn(*output.oformat, *from.codecpar);
+    to->codecpar->codec_tag = TagIn(*output.oformat, is_video ? video : *from.codecpar);
     to->time_base = from.time_base;
     to->avg_frame_rate = from.avg_frame_rate;
     to->r_frame_rate = from.r_frame_rate;
@@ -187,6 +197,7 @@ std::vector<int> CopyStructure(const Input& input, const std::vector<StreamFate>
     av_dict_copy(&to->metadata, from.metadata, 0);
     CopySideData(from, *to);
     if (is_video) AddLight(light, *to);
+    if (is_video) TellAlpha(*to);
   }
   CopyChapters(input.format(), output);
   av_dict_copy(&output.metadata, input.format().metadata, 0);

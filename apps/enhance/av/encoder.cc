@@ -1,9 +1,13 @@
 #include "av/encoder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+
+#include "av/alpha.h"
+#include "av/pixel_loss.h"
 
 namespace fettle::enhance {
 namespace {
@@ -11,8 +15,8 @@ namespace {
 constexpr std::string_view kX264Presets =
     "ultrafast superfast veryfast faster fast medium slow slower veryslow placebo";
 
-const std::array<EncoderRow, 5>& EncoderRows() {
-  static const std::array<EncoderRow, 5> rows = {
+const std::array<EncoderRow, 9>& EncoderRows() {
+  static const std::array<EncoderRow, 9> rows = {
       EncoderRow{"libx264", AV_CODEC_ID_H264, "crf", 18, "preset", "veryfast", kX264Presets, {}},
       EncoderRow{"libx265",
                  AV_CODEC_ID_HEVC,
@@ -32,6 +36,10 @@ const std::array<EncoderRow, 5>& EncoderRows() {
                  {{"b", "0"}, {"deadline", "good"}, {"row-mt", "1"}}},
       EncoderRow{"libsvtav1", AV_CODEC_ID_AV1, "crf", 28, "preset", "10", "", {}},
       EncoderRow{"mpeg4", AV_CODEC_ID_MPEG4, "qmin", 3, "qmax", "5", "", {}},
+      EncoderRow{"prores_ks", AV_CODEC_ID_PRORES, "", 0, "", "", "", {}},
+      EncoderRow{"ffv1", AV_CODEC_ID_FFV1, "", 0, "", "", "", {{"level", "3"}}},
+      EncoderRow{"qtrle", AV_CODEC_ID_QTRLE, "", 0, "", "", "", {}},
+      EncoderRow{"png", AV_CODEC_ID_PNG, "", 0, "", "", "", {}},
   };
   return rows;
 }
@@ -54,26 +62,53 @@ const AVCodec& CodecOf(const std::string& name) {
   return *codec;
 }
 
+bool IsPresent(const EncoderRow& row) {
+  return avcodec_find_encoder_by_name(std::string(row.name).c_str()) != nullptr;
+}
+
+/// The first that is chosen for opaque frames: the rest makes large files.
+const EncoderRow& First(const AVOutputFormat& container) {
+  for (const EncoderRow& row : EncoderRows())
+    if (!row.preset_option.empty() && IsPresent(row) && Takes(container, row.codec)) return row;
+  throw Failure(kExitUnsupported,
+                fmt::format("{} carries no video of any encoder here", container.name));
+}
+
+/// The first of those that keep alpha and lose least of the pixels; the usual one where none does.
+const EncoderRow& BestWithAlpha(const AVOutputFormat& container, AVPixelFormat format) {
+  const EncoderRow* best = nullptr;
+  int least = 0;
+  for (const EncoderRow& row : EncoderRows()) {
+    if (!CarriesAlpha(container, row.name) || !IsPresent(row) || !Takes(container, row.codec))
+      continue;
+    const AVPixelFormat given = EncoderFormat(std::string(row.name), format, true);
+    const int losses = PixelLossCount(format, given, true);
+    if (best != nullptr && losses >= least) continue;
+    best = &row;
+    least = losses;
+  }
+  return best == nullptr ? First(container) : *best;
+}
+
 }  // namespace
 
-const EncoderRow& ChooseEncoder(const std::string& name, const AVOutputFormat& container) {
-  for (const EncoderRow& row : EncoderRows()) {
-    if (name != "auto" && name != row.name) continue;
-    const bool present = avcodec_find_encoder_by_name(std::string(row.name).c_str()) != nullptr;
-    if (name == "auto" && (!present || !Takes(container, row.codec))) continue;
-    if (!present) CodecOf(name);
-    if (!Takes(container, row.codec))
-      throw Failure(kExitUnsupported,
-                    fmt::format("{} carries no video of {}", container.name, name));
-    return row;
-  }
-  if (name == "auto")
-    throw Failure(kExitUnsupported,
-                  fmt::format("{} carries no video of any encoder here", container.name));
-  throw Failure(kExitUsage,
-                fmt::format("--encoder: there is no '{}': auto, libx264, libx265, libvpx-vp9, "
-                            "libsvtav1, mpeg4",
-                            name));
+const EncoderRow& ChooseEncoder(const std::string& name, const AVOutputFormat& container,
+                                AVPixelFormat format) {
+  if (name == "auto") return HasAlpha(format) ? BestWithAlpha(container, format) : First(container);
+  const auto row = std::ranges::find(EncoderRows(), name, &EncoderRow::name);
+  if (row == EncoderRows().end())
+    throw Failure(kExitUsage, fmt::format("--encoder: there is no '{}'; there are auto, {}", name,
+                                          fmt::join(EncoderNames(), ", ")));
+  CodecOf(name);
+  if (!Takes(container, row->codec))
+    throw Failure(kExitUnsupported, fmt::format("{} carries no video of {}", container.name, name));
+  return *row;
+}
+
+std::vector<std::string_view> EncoderNames() {
+  std::vector<std::string_view> names;
+  for (const EncoderRow& row : EncoderRows()) names.push_back(row.name);
+  return names;
 }
 
 bool TakesVideo(const AVOutputFormat& container) {
@@ -82,18 +117,25 @@ bool TakesVideo(const AVOutputFormat& container) {
 }
 
 void CheckPreset(const EncoderRow& row, const std::string& preset) {
+  if (row.preset_option.empty() && !preset.empty())
+    throw Failure(kExitUsage, fmt::format("--preset: {} has no presets", row.name));
   const std::string padded = fmt::format(" {} ", row.presets);
   if (!row.presets.empty() && padded.find(fmt::format(" {} ", preset)) == std::string::npos)
     throw Failure(kExitUsage,
                   fmt::format("--preset: {} has no '{}': {}", row.name, preset, row.presets));
 }
 
-AVPixelFormat EncoderFormat(const std::string& encoder, AVPixelFormat format) {
+AVPixelFormat EncoderFormat(const std::string& encoder, AVPixelFormat format, bool alpha) {
+  const AVPixelFormat wanted = alpha ? format : WithoutAlpha(format);
   const AVPixelFormat* formats = CodecOf(encoder).pix_fmts;
-  if (formats == nullptr) return format;
-  for (const AVPixelFormat* at = formats; *at != AV_PIX_FMT_NONE; ++at)
-    if (*at == format) return format;
-  return avcodec_find_best_pix_fmt_of_list(formats, format, 0, nullptr);
+  if (formats == nullptr) return wanted;
+  std::vector<AVPixelFormat> fit;
+  for (const AVPixelFormat* at = formats; *at != AV_PIX_FMT_NONE; ++at) {
+    if (*at == wanted) return wanted;
+    if (HasAlpha(*at) == (alpha && HasAlpha(wanted))) fit.push_back(*at);
+  }
+  fit.push_back(AV_PIX_FMT_NONE);
+  return avcodec_find_best_pix_fmt_of_list(fit.data(), wanted, alpha, nullptr);
 }
 
 Encoder::Encoder(const EncoderSetup& setup) {

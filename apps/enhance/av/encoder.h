@@ -15,7 +15,7 @@ namespace fettle::enhance {
 struct EncoderRow {
   std::string_view name;
   AVCodecID codec;
-  std::string_view quality;  // the option of --crf
+  std::string_view quality;  // the option of --crf; empty: it has none
   int usual_quality;
   std::string_view preset_option, usual_preset;
   std::string_view presets;  // all of them, where the encoder itself would print what is wrong
@@ -23,9 +23,12 @@ struct EncoderRow {
   std::map<std::string, std::string> fixed;
 };
 
-/// The row of `name`; of "auto" the first that this FFmpeg has and `container` takes. Throws
-/// Failure (kExitUnsupported).
-const EncoderRow& ChooseEncoder(const std::string& name, const AVOutputFormat& container);
+/// The row of `name`; of "auto" the first that this FFmpeg has and `container` takes; where
+/// `format` has alpha, of those that keep it the one that loses least of the pixels. Throws Failure
+/// (kExitUnsupported).
+const EncoderRow& ChooseEncoder(const std::string& name, const AVOutputFormat& container,
+                                AVPixelFormat format);
+std::vector<std::string_view> EncoderNames();
 
 /// Whether `container` carries video of any row.
 bool TakesVideo(const AVOutputFormat& container);
@@ -44,8 +47,9 @@ struct EncoderSetup {
   Colour colour;
 };
 
-/// The format that the encoder takes with the least loss, `format` itself where it can.
-AVPixelFormat EncoderFormat(const std::string& encoder, AVPixelFormat format);
+/// The format that the encoder takes with the least loss, `format` itself where it can; one without
+/// alpha unless `alpha` is to be kept and the encoder can.
+AVPixelFormat EncoderFormat(const std::string& encoder, AVPixelFormat format, bool alpha);
 
 /// Frames in, packets with times and durations in the setup's time base out. One thread's.
 class Encoder {

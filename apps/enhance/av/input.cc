@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "av/alpha.h"
+
 namespace fettle::enhance {
 
 Input::Input(const std::filesystem::path& path) : path_(path) {
@@ -84,9 +86,9 @@ bool Input::cut_short() const {
 }
 
 void Decoder::Open(const AVCodecParameters& parameters, AVRational time_base, int threads,
-                   int side_data) {
+                   int side_data, const AVCodec* by) {
   const char* name = avcodec_get_name(parameters.codec_id);
-  const AVCodec* codec = avcodec_find_decoder(parameters.codec_id);
+  const AVCodec* codec = by != nullptr ? by : avcodec_find_decoder(parameters.codec_id);
   if (codec == nullptr) {
     char tag[AV_FOURCC_MAX_STRING_SIZE];
     throw Failure(kExitUnsupported, fmt::format("there is no decoder of its video ({}, '{}')", name,
@@ -107,7 +109,7 @@ Decoder::Decoder(const AVCodecParameters& codec, int side_data) {
 
 Decoder::Decoder(const Input& input, int threads, int side_data) {
   const AVStream& stream = input.video();
-  Open(*stream.codecpar, stream.time_base, threads, side_data);
+  Open(*stream.codecpar, stream.time_base, threads, side_data, AlphaDecoderOf(stream));
   const AVRational rate =
       av_guess_frame_rate(&input.format(), input.format().streams[input.video_index()], nullptr);
   if (rate.num > 0)

@@ -62,7 +62,9 @@ class Decoder {
   int64_t retimed() const { return retimed_; }
 
  private:
-  void Open(const AVCodecParameters& codec, AVRational time_base, int threads, int side_data);
+  /// By the codec's usual decoder unless `by` names one.
+  void Open(const AVCodecParameters& codec, AVRational time_base, int threads, int side_data,
+            const AVCodec* by = nullptr);
   void Stamp(AVFrame& frame);
 
   CodecPtr codec_;

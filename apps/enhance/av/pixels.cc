@@ -48,6 +48,17 @@ bool IsRgb(AVPixelFormat format) {
   return av_pix_fmt_desc_get(format)->flags & AV_PIX_FMT_FLAG_RGB;
 }
 
+/// The planar YUV format of these properties; `other` where FFmpeg has none.
+AVPixelFormat PlanarYuv(int parts, int depth, int across, int down, AVPixelFormat other) {
+  for (const AVPixFmtDescriptor* to = nullptr; (to = av_pix_fmt_desc_next(to)) != nullptr;) {
+    const AVPixelFormat id = av_pix_fmt_desc_get_id(to);
+    if (IsPlanarYuv(id) && to->comp[0].depth == depth && to->nb_components == parts &&
+        to->log2_chroma_w == across && to->log2_chroma_h == down)
+      return id;
+  }
+  return other;
+}
+
 }  // namespace
 
 Colour ColourOf(const AVFrame& frame) {
@@ -77,27 +88,30 @@ AVPixelFormat WorkingFormat(AVPixelFormat format, bool deep) {
   const bool alpha = desc->flags & (AV_PIX_FMT_FLAG_ALPHA | AV_PIX_FMT_FLAG_PAL);
   if (deep) return alpha ? AV_PIX_FMT_YUVA444P16 : AV_PIX_FMT_YUV444P16;
   static constexpr AVPixelFormat kVideo[] = {
-      AV_PIX_FMT_YUV420P,   AV_PIX_FMT_YUV422P,   AV_PIX_FMT_YUV444P, AV_PIX_FMT_YUV420P10,
-      AV_PIX_FMT_YUV422P10, AV_PIX_FMT_YUV444P10, AV_PIX_FMT_NONE};
-  return avcodec_find_best_pix_fmt_of_list(kVideo, format, 0, nullptr);
+      AV_PIX_FMT_YUV420P,   AV_PIX_FMT_YUV422P,   AV_PIX_FMT_YUV444P,
+      AV_PIX_FMT_YUV420P10, AV_PIX_FMT_YUV422P10, AV_PIX_FMT_YUV444P10,
+      AV_PIX_FMT_YUV444P12, AV_PIX_FMT_YUV444P16, AV_PIX_FMT_NONE};
+  static constexpr AVPixelFormat kWithAlpha[] = {AV_PIX_FMT_YUVA444P, AV_PIX_FMT_YUVA444P10,
+                                                 AV_PIX_FMT_YUVA444P12, AV_PIX_FMT_YUVA444P16,
+                                                 AV_PIX_FMT_NONE};
+  return avcodec_find_best_pix_fmt_of_list(alpha ? kWithAlpha : kVideo, format, alpha, nullptr);
 }
 
 AVPixelFormat WithWholeChroma(AVPixelFormat format) {
-  const int depth = DepthOf(format);
-  if (av_pix_fmt_desc_get(format)->nb_components == 1) return format;
-  return depth > 8 ? AV_PIX_FMT_YUV444P10 : AV_PIX_FMT_YUV444P;
+  const AVPixFmtDescriptor& desc = *av_pix_fmt_desc_get(format);
+  return PlanarYuv(desc.nb_components, DepthOf(format), 0, 0, format);
 }
 
 AVPixelFormat WithDepth(AVPixelFormat format, int depth) {
   if (depth <= DepthOf(format)) return format;
-  const AVPixFmtDescriptor* from = av_pix_fmt_desc_get(format);
-  for (const AVPixFmtDescriptor* to = nullptr; (to = av_pix_fmt_desc_next(to)) != nullptr;) {
-    const AVPixelFormat id = av_pix_fmt_desc_get_id(to);
-    if (IsPlanarYuv(id) && to->comp[0].depth == depth && to->nb_components == from->nb_components &&
-        to->log2_chroma_w == from->log2_chroma_w && to->log2_chroma_h == from->log2_chroma_h)
-      return id;
-  }
-  return format;
+  const AVPixFmtDescriptor& desc = *av_pix_fmt_desc_get(format);
+  return PlanarYuv(desc.nb_components, depth, desc.log2_chroma_w, desc.log2_chroma_h, format);
+}
+
+AVPixelFormat WithoutAlpha(AVPixelFormat format) {
+  const AVPixFmtDescriptor& desc = *av_pix_fmt_desc_get(format);
+  if (desc.nb_components != 4 || !IsPlanarYuv(format)) return format;
+  return PlanarYuv(3, DepthOf(format), desc.log2_chroma_w, desc.log2_chroma_h, format);
 }
 
 int DepthOf(AVPixelFormat format) { return av_pix_fmt_desc_get(format)->comp[0].depth; }

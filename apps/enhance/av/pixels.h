@@ -18,8 +18,11 @@ Colour ColourOf(const AVFrame& frame);
 /// Planes of Y, or of Y, U, V and maybe alpha, in native bytes or 16-bit words: what steps take.
 bool IsPlanarYuv(AVPixelFormat format);
 /// `format` where it is planar YUV (yuvj420p as yuv420p, whose range is told apart), else the
-/// nearest such format: 16 bits a sample where `deep`, to be converted back, else 8 or 10.
+/// nearest such format: 16 bits a sample where `deep`, to be converted back, else as many as it
+/// has. Alpha, where the format may have any, is kept.
 AVPixelFormat WorkingFormat(AVPixelFormat format, bool deep);
+/// The same planes but alpha; `format` itself where it has none.
+AVPixelFormat WithoutAlpha(AVPixelFormat format);
 /// The same format with whole chroma, for odd sizes that codecs do not take otherwise.
 AVPixelFormat WithWholeChroma(AVPixelFormat format);
 int DepthOf(AVPixelFormat format);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <functional>
 #include <queue>
+#include <utility>
+
+#include "av/alpha_packets.h"
 
 namespace fettle::enhance {
 namespace {
@@ -23,8 +26,13 @@ class VideoPackets {
       if (segment_ == nullptr && !OpenNext()) return nullptr;
       PacketPtr packet = NewPacket();
       const int result = av_read_frame(segment_.get(), packet.get());
+      if (result >= 0 && packet->stream_index == kAlphaStream) {
+        alpha_ = std::move(packet);
+        continue;
+      }
       if (result >= 0) {
         Stamp(*packet);
+        if (alpha_ != nullptr) GiveAlpha(*std::exchange(alpha_, nullptr), *packet);
         return packet;
       }
       if (result != AVERROR_EOF) CheckAv(result, folder_.SegmentPath(opened_ - 1).string());
@@ -68,6 +76,7 @@ class VideoPackets {
   const JobFolder& folder_;
   const int64_t delay_;
   InputPtr segment_;
+  PacketPtr alpha_;  // of the packet to come
   size_t opened_ = 0;
   int64_t count_ = 0, first_ = 0, usual_duration_ = 1;
   std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>> waiting_;

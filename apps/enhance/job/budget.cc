@@ -117,7 +117,7 @@ double EncoderMs(const AVFrame& frame, const Plan& plan) {
     FramePtr moved = NewFrame(setup.format, setup.width, setup.height);
     FramePtr view(av_frame_clone(large.get()));
     if (view == nullptr) throw std::bad_alloc();
-    for (int plane = 0; plane < desc->nb_components; ++plane)
+    for (int plane = 0; plane < av_pix_fmt_count_planes(setup.format); ++plane)
       view->data[plane] += (kMoves * i >> (plane == 1 || plane == 2 ? desc->log2_chroma_w : 0)) *
                            desc->comp[plane].step;
     view->width = setup.width;

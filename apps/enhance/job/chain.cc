@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "analysis/transparency.h"
+#include "av/alpha.h"
 #include "av/pixels.h"
 #include "job/gain.h"
 #include "job/plan_file.h"
@@ -106,7 +108,9 @@ Reasons PlanChain(const JobOptions& options, const AVFrame& frame, Plan& plan) {
   if (!plan.first.network.empty() && std::ranges::find(known, plan.first.network) == known.end())
     throw Failure(kExitUsage,
                   fmt::format("--network: there is no '{}': fast, good, best", plan.first.network));
+  plan.transparent = HasAlpha(plan.source_format) && ShowsThrough(plan.input);
   AVPixelFormat format = WorkingFormat(plan.source_format, plan.picture);
+  if (!plan.transparent) format = WithoutAlpha(format);
   const int scale = ScaleOf(plan.chain);
   CheckSize(frame, scale);
   if (!plan.picture && IsOdd(frame.width * scale, frame.height * scale, format))

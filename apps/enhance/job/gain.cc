@@ -68,7 +68,7 @@ std::optional<double> DeblockGain(const Plan& plan) {
       .options = {{"preset", "veryfast"}, {"qp", fmt::format("{:.0f}", level)}},
       .width = plan.first.width,
       .height = plan.first.height,
-      .format = EncoderFormat("libx264", plan.first.format),
+      .format = EncoderFormat("libx264", plan.first.format, false),
       .time_base = {1, 25}};
   Converter converter(setup.format, setup.width, setup.height);
   for (FramePtr& frame : frames) frame = converter.Convert(std::move(frame));

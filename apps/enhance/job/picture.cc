@@ -7,6 +7,7 @@
 #include "job/alerts.h"
 #include "job/job.h"
 #include "picture/encoding.h"
+#include "picture/file_format.h"
 
 namespace fettle::enhance {
 namespace {
@@ -25,37 +26,13 @@ FramePtr ReadPicture(const Plan& plan) {
   return picture;
 }
 
-const AVCodec& CodecFor(const std::filesystem::path& output) {
-  const AVOutputFormat* format = av_guess_format("image2", nullptr, nullptr);
-  const AVCodecID id = format == nullptr ? AV_CODEC_ID_NONE
-                                         : av_guess_codec(format, nullptr, output.c_str(), nullptr,
-                                                          AVMEDIA_TYPE_VIDEO);
-  const AVCodec* codec = avcodec_find_encoder(id);
-  if (codec == nullptr || !av_guess_format(nullptr, output.c_str(), nullptr))
-    throw Failure(kExitUsage,
-                  fmt::format("{}: no picture format is known by this name", output.string()));
-  return *codec;
-}
-
-/// The format of the source where the codec has it, else the nearest.
-AVPixelFormat FormatFor(const AVCodec& codec, AVPixelFormat source) {
-  const AVPixFmtDescriptor* desc = av_pix_fmt_desc_get(source);
-  if (source == AV_PIX_FMT_PAL8) source = AV_PIX_FMT_RGBA;
-  if (codec.pix_fmts == nullptr) return source;
-  // libwebp makes YUV of RGB by WebP's own matrix and range, but takes YUV of any as if it were so.
-  if (codec.id == AV_CODEC_ID_WEBP && source != AV_PIX_FMT_YUV420P && source != AV_PIX_FMT_YUVA420P)
-    return AV_PIX_FMT_BGRA;
-  return avcodec_find_best_pix_fmt_of_list(codec.pix_fmts, source,
-                                           (desc->flags & AV_PIX_FMT_FLAG_ALPHA) != 0, nullptr);
-}
-
 }  // namespace
 
 JobResult RunPicture(const Plan& plan) {
   const auto start = std::chrono::steady_clock::now();
-  const AVCodec& codec = CodecFor(plan.output);
+  const AVCodec& codec = PictureCodecOf(plan.output);
   FramePtr frame = ReadPicture(plan);
-  const AVPixelFormat format = FormatFor(codec, plan.source_format);
+  const AVPixelFormat format = PictureFormatOf(codec, plan.source_format);
   JobResult result{.frames_in = 1};
   frame =
       Converter(plan.first.format, plan.first.width, plan.first.height).Convert(std::move(frame));

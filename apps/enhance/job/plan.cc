@@ -7,12 +7,15 @@
 #include <cstdlib>
 #include <thread>
 
+#include "av/alpha.h"
+#include "av/pixel_loss.h"
 #include "av/pixels.h"
 #include "job/alerts.h"
 #include "job/beside.h"
 #include "job/budget.h"
 #include "job/chain.h"
 #include "job/job_folder.h"
+#include "picture/file_format.h"
 
 namespace fettle::enhance {
 namespace {
@@ -82,18 +85,30 @@ void PlanResults(const Input& input, const AVFrame& frame, Plan& plan) {
   }
 }
 
+/// --crf and --preset.
+void SetQuality(const JobOptions& options, const EncoderRow& row, EncoderSetup& setup) {
+  const std::string preset =
+      options.preset.empty() ? std::string(row.usual_preset) : options.preset;
+  CheckPreset(row, preset);
+  if (!row.preset_option.empty()) setup.options[std::string(row.preset_option)] = preset;
+  if (row.quality.empty() && options.crf >= 0)
+    throw Failure(kExitUsage, fmt::format("--crf: {} has no such setting", row.name));
+  if (!row.quality.empty())
+    setup.options[std::string(row.quality)] =
+        std::to_string(options.crf >= 0 ? options.crf : row.usual_quality);
+  // The encoder makes pictures that are never shown, which alpha would have no counterpart of.
+  if (row.codec == AV_CODEC_ID_VP9 && HasAlpha(setup.format)) setup.options["auto-alt-ref"] = "0";
+}
+
 void PlanEncoder(const JobOptions& options, const Input& input, const AVFrame& frame, Plan& plan) {
   const AVOutputFormat& container = ContainerOf(plan.output);
-  const EncoderRow& row = ChooseEncoder(options.encoder, container);
+  const AVPixelFormat results = FormatOf(plan.chain, plan.first.format);
+  const EncoderRow& row = ChooseEncoder(options.encoder, container, results);
   EncoderSetup& setup = plan.encoder;
   setup.name = row.name;
   setup.options = row.fixed;
-  setup.options[std::string(row.quality)] =
-      std::to_string(options.crf >= 0 ? options.crf : row.usual_quality);
-  setup.options[std::string(row.preset_option)] =
-      options.preset.empty() ? std::string(row.usual_preset) : options.preset;
-  CheckPreset(row, setup.options[std::string(row.preset_option)]);
-  setup.format = EncoderFormat(setup.name, FormatOf(plan.chain, plan.first.format));
+  setup.format = EncoderFormat(setup.name, results, CarriesAlpha(container, row.name));
+  SetQuality(options, row, setup);
   AVFormatContext* format = &input.format();
   setup.aspect = av_guess_sample_aspect_ratio(format, format->streams[input.video_index()],
                                               const_cast<AVFrame*>(&frame));
@@ -105,13 +120,14 @@ void PlanEncoder(const JobOptions& options, const Input& input, const AVFrame& f
   plan.choices.push_back(
       {"encoder", setup.name + text,
        options.encoder == "auto"
-           ? fmt::format("the first of this FFmpeg that {} takes", container.name)
+           ? fmt::format("the first of this FFmpeg that {} takes{}", container.name,
+                         HasAlpha(setup.format) ? " and that keeps transparency" : "")
            : "--encoder"});
   plan.choices.push_back({"container", container.name, "by the output's name"});
 }
 
 /// What the result does not have of the input, before anything is done.
-void NameLosses(const JobOptions& options, const Input& input, Plan& plan) {
+void NameLosses(const Input& input, Plan& plan) {
   const AVOutputFormat& container = ContainerOf(plan.output);
   plan.streams = FatesOf(input, container);
   plan.losses = LossesOf(input, container, plan.encoder.time_base);
@@ -119,10 +135,13 @@ void NameLosses(const JobOptions& options, const Input& input, Plan& plan) {
     if (!fate.carried && !fate.made_anew)
       plan.losses.push_back(fmt::format("stream {} ({} {}) is left out: {}", fate.index, fate.type,
                                         fate.codec, fate.reason));
-  const AVPixelFormat wanted = FormatOf(plan.chain, WorkingFormat(plan.source_format, false));
-  if (plan.encoder.format != plan.source_format && plan.encoder.format != wanted)
-    plan.losses.push_back(
-        fmt::format("pixels of {} become {}", NameOf(wanted), NameOf(plan.encoder.format)));
+  const std::string pixels = PixelLoss(plan.source_format, plan.encoder.format, plan.transparent);
+  if (!pixels.empty()) plan.losses.push_back(pixels);
+  if (AlphaIsUnread(input.video()))
+    plan.losses.emplace_back("transparency is lost: this FFmpeg has no decoder for it");
+}
+
+void RefuseLosses(const JobOptions& options, const Plan& plan) {
   if (options.strict && !plan.losses.empty())
     throw Failure(kExitUnsupported,
                   fmt::format("{}: {} (--strict)", plan.output.string(), plan.losses.front()));
@@ -134,15 +153,27 @@ int OrientationOf(const AVFrame& picture) {
   return entry == nullptr ? 1 : std::atoi(entry->value);
 }
 
+/// What a picture's file does not keep.
+void NamePictureLosses(const AVFrame& frame, Plan& plan) {
+  const AVCodec& codec = PictureCodecOf(plan.output);
+  const AVPixelFormat format = PictureFormatOf(codec, plan.source_format);
+  const std::string pixels = PixelLoss(plan.source_format, format, plan.transparent, false);
+  if (!pixels.empty()) plan.losses.push_back(pixels);
+  if (plan.orientation > 1 && codec.id != AV_CODEC_ID_MJPEG)
+    plan.losses.emplace_back("the picture's Exif orientation is not carried");
+  const int told = av_dict_count(frame.metadata);
+  const bool turned = av_dict_get(frame.metadata, "Orientation", nullptr, 0) != nullptr;
+  if (told > (turned ? 1 : 0))
+    plan.losses.emplace_back("what the file tells of the picture (Exif, texts) is lost");
+  if (av_frame_get_side_data(&frame, AV_FRAME_DATA_ICC_PROFILE) != nullptr &&
+      !WritesColourProfile(codec))
+    plan.losses.emplace_back("the colour profile is lost");
+}
+
 /// Quarters clockwise that a picture is to be shown turned by; mirrored ones as those that are not.
 int TurnsOf(int orientation) {
   constexpr std::array kTurns = {0, 0, 0, 2, 2, 1, 1, 3, 3};
   return orientation > 0 && orientation < std::ssize(kTurns) ? kTurns[orientation] : 0;
-}
-
-bool IsJpeg(const std::filesystem::path& output) {
-  return av_guess_codec(av_guess_format("image2", nullptr, nullptr), nullptr, output.c_str(),
-                        nullptr, AVMEDIA_TYPE_VIDEO) == AV_CODEC_ID_MJPEG;
 }
 
 /// Pictures of frames as they were would show whom the steps hide.
@@ -197,14 +228,15 @@ Plan MakePlan(const JobOptions& options) {
   DescribeChain(reasons, plan);
   if (plan.alerts_only) return plan;
   if (plan.picture) {
-    if (plan.orientation > 1 && !IsJpeg(plan.output))
-      plan.losses.emplace_back("the picture's Exif orientation is not carried");
+    NamePictureLosses(*frame, plan);
+    RefuseLosses(options, plan);
     return plan;
   }
   plan.light = LightOf(*frame);
-  NameLosses(options, input, plan);
+  NameLosses(input, plan);
   if (frame->interlaced_frame)
     plan.losses.emplace_back("the video is interlaced and is enhanced as if it were not");
+  RefuseLosses(options, plan);
   return plan;
 }
 

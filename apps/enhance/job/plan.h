@@ -50,6 +50,7 @@ struct Plan {
   std::optional<Survey> survey;  // where it was needed
   StepSetup first;               // of the chain's first step
   AVPixelFormat source_format = AV_PIX_FMT_NONE;
+  bool transparent = false;  // the source shows some
   EncoderSetup encoder;
   Pace pace;  // where networks may change on the way
   int threads = 1;

@@ -1,5 +1,8 @@
 #include "job/segments.h"
 
+#include "av/alpha.h"
+#include "av/alpha_packets.h"
+
 namespace fettle::enhance {
 namespace {
 constexpr int64_t kLongSegment = 250, kVeryLongSegment = 1000;
@@ -14,7 +17,11 @@ struct SegmentWriter::Open {
     AVStream* stream = avformat_new_stream(made, nullptr);
     if (stream == nullptr) throw std::bad_alloc();
     CheckAv(avcodec_parameters_copy(stream->codecpar, encoder.Parameters().get()), "nut");
+    // NUT asks for a tag of every codec and knows none of some; nobody reads it.
+    if (av_codec_get_tag(made->oformat->codec_tag, stream->codecpar->codec_id) == 0)
+      stream->codecpar->codec_tag = MKTAG('V', 'I', 'D', 'S');
     stream->time_base = setup.time_base;
+    if (HasAlpha(setup.format)) AddAlphaStream(*made);
     CheckAv(avio_open(&made->pb, ("file:" + file.string()).c_str(), AVIO_FLAG_WRITE),
             file.string());
     CheckAv(avformat_write_header(made, nullptr), file.string());
@@ -33,6 +40,8 @@ SegmentWriter::~SegmentWriter() = default;
 void SegmentWriter::Write(AVPacket& packet) {
   av_packet_rescale_ts(&packet, setup_.time_base, open_->format->streams[0]->time_base);
   packet.stream_index = 0;
+  if (const PacketPtr alpha = TakeAlpha(packet))
+    CheckAv(av_write_frame(open_->format.get(), alpha.get()), open_->file.string());
   CheckAv(av_write_frame(open_->format.get(), &packet), open_->file.string());
 }
 

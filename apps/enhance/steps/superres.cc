@@ -1,4 +1,7 @@
-// superres: luma by a network of models/, strip by strip; chroma and alpha by Lanczos.
+// superres: luma and alpha by a network of models/, strip by strip; chroma by Lanczos.
+#include <algorithm>
+
+#include "picture/alpha_plane.h"
 #include "picture/doubling.h"
 #include "steps/step.h"
 #include "steps/strips.h"
@@ -22,14 +25,18 @@ class Superres : public Step {
 
   FramePtr Apply(FramePtr frame) override {
     FramePtr result = NewFrameLike(*frame, 2 * frame->width, 2 * frame->height);
-    Luma(PlaneOf(*frame, 0), PlaneOf(*result, 0));
-    for (int plane = 1; plane < PlaneCount(*frame); ++plane)
+    const Plane luma = PlaneOf(*frame, 0);
+    CheckMean("superres", Enlarge(luma, PlaneOf(*result, 0)), luma);
+    const int planes = PlaneCount(*frame);
+    for (int plane = 1; plane < std::min(planes, 3); ++plane)
       doubling_.Run(PlaneOf(*frame, plane), PlaneOf(*result, plane), ShiftOf(*frame, plane));
+    if (planes == 4) Alpha(PlaneOf(*frame, 3), PlaneOf(*result, 3));
     return result;
   }
 
  private:
-  void Luma(const Plane& from, const Plane& to) {
+  /// By the network. Returns the result's mean.
+  double Enlarge(const Plane& from, const Plane& to) {
     if (strength_ < 1) {
       plain_.resize(static_cast<size_t>(to.width) * to.height);
       doubling_.Run(from, to.width, to.height, {}, plain_.data());
@@ -37,7 +44,14 @@ class Superres : public Step {
     double total = 0;
     for (const Strip& strip : StripsOf(from.height, rows_, network_.halo))
       total += Run(strip, from, to);
-    CheckMean("superres", total / to.width / to.height, from);
+    return total / to.width / to.height;
+  }
+
+  /// As luma, but no sample leaves the range of those around it: what was opaque or gone stays so.
+  void Alpha(const Plane& from, const Plane& to) {
+    if (IsEven(from)) return doubling_.Run(from, to, {});
+    Enlarge(from, to);
+    KeepWithinNeighbours(from, to);
   }
 
   double Run(const Strip& strip, const Plane& from, const Plane& to) {

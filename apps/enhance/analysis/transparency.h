@@ -1,0 +1,13 @@
+// Whether a video or picture shows any transparency.
+#pragma once
+
+#include <filesystem>
+
+namespace fettle::enhance {
+
+/// Whether a pixel is not opaque. Looks at frames from the first on until it has seen one; after
+/// `kMostLookedAt` frames it takes the rest for transparent.
+bool ShowsThrough(const std::filesystem::path& path);
+inline constexpr int kMostLookedAt = 3000;
+
+}  // namespace fettle::enhance
