@@ -50,10 +50,10 @@ int Fail(const Arguments& arguments, const Failure& failure) {
 }
 
 int Perform(Arguments arguments, std::stop_token stop) {
-  const std::vector<JobOptions> jobs = JobsOf(arguments.job);
-  if (std::filesystem::is_directory(arguments.job.input)) return EnhanceAll(jobs, arguments, stop);
+  const Batch batch = BatchOf(arguments.job);
+  if (batch.record != nullptr) return EnhanceAll(batch, arguments, stop);
   arguments.jobs = 1;
-  const Outcome outcome = EnhanceOne(jobs.front(), arguments, stop);
+  const Outcome outcome = EnhanceOne(batch.jobs.front(), arguments, stop);
   fmt::print("{}", arguments.json ? TextOf(outcome.document) : outcome.text);
   return outcome.code;
 }
@@ -150,7 +150,11 @@ void AddOptions(CLI::App& app, Arguments& arguments) {
   app.add_option("--jobs", arguments.jobs, "files of a folder at a time, which share the cores")
       ->capture_default_str()
       ->check(CLI::Range(1, 256));
-  app.add_flag("--overwrite", job.overwrite, "replace an output that is there");
+  app.add_flag("--recursive", job.recursive, "the folders of a folder, too");
+  CLI::Option* overwrite =
+      app.add_flag("--overwrite", job.overwrite, "replace an output that is there");
+  app.add_flag("--skip-existing", job.skip_existing, "leave an output that is there, and its input")
+      ->excludes(overwrite);
   app.add_flag("--restart", job.restart, "forget what an unfinished job has done");
   app.add_flag("--strict", job.strict, "fail rather than leave anything out");
   app.add_flag("--preview", job.preview, "a picture of each scene, half before, half after");

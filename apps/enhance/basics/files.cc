@@ -49,11 +49,15 @@ void WriteAndSync(const std::filesystem::path& path, int flags, std::string_view
 
 }  // namespace
 
+void WriteFile(const std::filesystem::path& path, std::string_view bytes) {
+  WriteAndSync(path, O_WRONLY | O_CREAT | O_TRUNC, bytes);
+}
+
 void WriteWhole(const std::filesystem::path& path, std::string_view bytes) {
   std::filesystem::path beside = path;
   beside += fmt::format(".{}.part", getpid());
   try {
-    WriteAndSync(beside, O_WRONLY | O_CREAT | O_TRUNC, bytes);
+    WriteFile(beside, bytes);
     MoveInPlace(beside, path);
   } catch (const Failure&) {
     std::error_code ignored;

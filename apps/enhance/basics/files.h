@@ -8,6 +8,8 @@
 
 namespace fettle::enhance {
 
+/// Writes and syncs. Throws Failure.
+void WriteFile(const std::filesystem::path& path, std::string_view bytes);
 /// Writes and syncs a neighbour of `path`, then renames it to `path`. Throws Failure.
 void WriteWhole(const std::filesystem::path& path, std::string_view bytes);
 /// Appends a line and syncs it. Throws Failure.

@@ -13,6 +13,8 @@
 
 #include "basics/files.h"
 #include "basics/messages.h"
+#include "command/there_already.h"
+#include "job/folder_record.h"
 #include "job/job.h"
 #include "job/job_folder.h"
 #include "report/page.h"
@@ -87,6 +89,7 @@ std::vector<std::optional<Outcome>> Outcomes(const std::vector<JobOptions>& jobs
 
 Outcome EnhanceOne(JobOptions options, const Arguments& arguments, std::stop_token stop) {
   const bool alone = arguments.jobs == 1;
+  if (const std::optional<Outcome> done = OutcomeOfDone(options)) return *done;
   if (!options.restart) JobFolder::Settle(options);
   options.threads = ThreadsOf(options, arguments.jobs);
   Plan plan = MakePlan(options);
@@ -120,23 +123,29 @@ Outcome EnhanceOne(JobOptions options, const Arguments& arguments, std::stop_tok
   return outcome;
 }
 
-int EnhanceAll(const std::vector<JobOptions>& jobs, const Arguments& arguments,
-               std::stop_token stop) {
+int EnhanceAll(const Batch& batch, const Arguments& arguments, std::stop_token stop) {
+  for (const std::string& sentence : batch.left_out) Warn(sentence);
   Json files = Json::array();
-  int first_code = kExitOk, failed = 0;
-  for (std::optional<Outcome>& outcome : Outcomes(jobs, arguments, stop)) {
+  int first_code = kExitOk, failed = 0, skipped = 0;
+  for (std::optional<Outcome>& outcome : Outcomes(batch.jobs, arguments, stop)) {
     if (!outcome) continue;
     failed += outcome->code == kExitOk ? 0 : 1;
+    skipped += outcome->skipped ? 1 : 0;
     if (first_code == kExitOk) first_code = outcome->code;
     files.push_back(std::move(outcome->document));
   }
+  const size_t begun = files.size();
+  if (first_code == kExitOk && begun < batch.jobs.size()) first_code = kExitFailed;  // stopped
+  if (!stop.stop_requested() && !arguments.job.plan_only) batch.record->NoteEnd();
   if (arguments.json) {
     fmt::print("{}", TextOf(Json{{"kind", "folder"},
                                  {"input", arguments.job.input.string()},
                                  {"files", std::move(files)},
-                                 {"failed", failed}}));
+                                 {"failed", failed},
+                                 {"skipped", skipped},
+                                 {"warnings", batch.left_out}}));
   } else {
-    fmt::print("{} files, {} failed\n", jobs.size(), failed);
+    fmt::print("{} files, {} there already, {} failed\n", batch.jobs.size(), skipped, failed);
   }
   return first_code;
 }

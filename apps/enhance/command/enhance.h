@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "job/plan.h"
+#include "job/batch.h"
 #include "report/report.h"
 
 namespace fettle::enhance {
@@ -21,6 +21,7 @@ struct Outcome {
   Json document;
   std::string text;  // for people, where no JSON is wanted
   int code = kExitOk;
+  bool skipped = false;  // the output was there already
 };
 
 /// Plans and runs one input. Warnings go to stderr; with `jobs` of one a plan that is to be shown
@@ -30,8 +31,7 @@ Outcome EnhanceOne(JobOptions options, const Arguments& arguments, std::stop_tok
 /// All files of a folder, `jobs` at a time; one that fails does not keep the others from being
 /// done. Prints each file's outcome, or one document. Returns the first exit code, in the files'
 /// order, that is not 0.
-int EnhanceAll(const std::vector<JobOptions>& jobs, const Arguments& arguments,
-               std::stop_token stop);
+int EnhanceAll(const Batch& batch, const Arguments& arguments, std::stop_token stop);
 
 /// The failure that is being handled, whatever was thrown.
 Failure Caught();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "basics/failure.h"
+#include "job/folder_record.h"
 #include "job/job_folder.h"
 
 namespace fettle::enhance {
@@ -21,8 +22,9 @@ void CheckBeside(const JobOptions& options, const Plan& plan, const std::filesys
     throw Failure(kExitUsage, fmt::format("{}: there is no such folder", file.string()));
   if (std::filesystem::is_directory(file))
     throw Failure(kExitUsage, fmt::format("{}: is a folder", file.string()));
-  if (!options.overwrite && std::filesystem::exists(file) &&
-      !JobFolder::WaitsComplete(options.output))
+  const bool own = JobFolder::WaitsComplete(options.output) ||
+                   (options.record != nullptr && options.record->Began(options.output));
+  if (!options.overwrite && !own && std::filesystem::exists(file))
     throw Failure(kExitUsage, fmt::format("{}: is there already (--overwrite)", file.string()));
 }
 

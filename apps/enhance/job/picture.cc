@@ -5,6 +5,7 @@
 #include "av/pixels.h"
 #include "basics/files.h"
 #include "job/alerts.h"
+#include "job/folder_record.h"
 #include "job/job.h"
 #include "picture/encoding.h"
 #include "picture/file_format.h"
@@ -24,6 +25,22 @@ FramePtr ReadPicture(const Plan& plan) {
   if (picture == nullptr || decoder.damaged() > 0)
     throw Failure(kExitInvalidInput, plan.input.string() + ": the picture is damaged");
   return picture;
+}
+
+/// The output whole, and in the folder's record before it is there.
+void Place(const Plan& plan, std::string_view bytes, const std::optional<std::string>& alerts) {
+  std::filesystem::path part = plan.output;
+  part += ".fettle-part";
+  try {
+    WriteFile(part, bytes);
+    if (plan.record) plan.record->Note(plan.input, plan.output, part, 0);
+    if (alerts) WriteWhole(plan.alert_file, *alerts);
+    MoveInPlace(part, plan.output);
+  } catch (const Failure&) {
+    std::error_code ignored;
+    std::filesystem::remove(part, ignored);
+    throw;
+  }
 }
 
 }  // namespace
@@ -53,14 +70,13 @@ JobResult RunPicture(const Plan& plan) {
                             static_cast<double>(nanoseconds[i]) * 1e-6,
                             plan.GainOf(*plan.chain[i].row)});
   frame = Converter(format, frame->width, frame->height).Convert(std::move(frame));
-  if (trail) {
-    WriteWhole(plan.alert_file, AlertsText(plan, *trail, 0));
-    result.alerts = trail->alerts();
-  }
+  std::optional<std::string> alerts;
+  if (trail) alerts = AlertsText(plan, *trail, 0);
+  if (trail) result.alerts = trail->alerts();
   std::string file = EncodedPicture(codec, *frame);
   if (plan.orientation > 1 && codec.id == AV_CODEC_ID_MJPEG)
     SetJpegOrientation(plan.orientation, file);
-  WriteWhole(plan.output, file);
+  Place(plan, file, alerts);
   result.frames_out = 1;
   result.width = frame->width;
   result.height = frame->height;

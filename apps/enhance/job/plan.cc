@@ -51,10 +51,12 @@ void CheckPaths(const JobOptions& options) {
   if (!options.overwrite && !options.plan_only && std::filesystem::exists(options.output) &&
       !JobFolder::WaitsComplete(options.output))
     throw Failure(kExitUsage,
-                  fmt::format("{}: is there already (--overwrite)", options.output.string()));
+                  fmt::format("{}: is there already (--overwrite replaces it, --skip-existing "
+                              "leaves it)",
+                              options.output.string()));
   const auto folder = std::filesystem::absolute(options.output).parent_path();
-  // That of a folder of inputs is made when work starts.
-  const bool to_be_made = options.plan_only && std::filesystem::is_directory(folder.parent_path());
+  // Those of a folder of inputs are made when work starts.
+  const bool to_be_made = options.plan_only && options.record != nullptr;
   if (!to_be_made && !std::filesystem::is_directory(folder))
     throw Failure(kExitUsage, fmt::format("{}: no such folder", folder.string()));
 }
@@ -205,6 +207,7 @@ Plan MakePlan(const JobOptions& options) {
   const Input input(options.input);
   const FramePtr frame = FirstFrame(options.input);
   Plan plan{.input = options.input, .output = options.output, .picture = input.is_picture()};
+  plan.record = options.record;
   plan.threads = options.threads > 0
                      ? options.threads
                      : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));

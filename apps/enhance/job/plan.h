@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@
 #include "steps/step.h"
 
 namespace fettle::enhance {
+
+class FolderRecord;
 
 /// The command line, for one input.
 struct JobOptions {
@@ -33,7 +36,8 @@ struct JobOptions {
   int crf = -1;     // -1: the encoder's usual one
   int threads = 0;  // 0: all cores, or those of the job that goes on
   bool overwrite = false, restart = false, dither = false, preview = false, plan_only = false,
-       strict = false, explain = false;
+       strict = false, explain = false, skip_existing = false, recursive = false;
+  std::shared_ptr<FolderRecord> record;  // of the folder that the input is one of; null: of none
   bool paced = false;  // the rate was asked for, as by `fps`: networks change where it is missed
 };
 
@@ -66,6 +70,7 @@ struct Plan {
   std::map<std::string_view, std::string> gains;  // of steps, as measured on samples
   std::filesystem::path previews;                 // folder of split pictures; empty: none
   bool pictures = false;                          // of scenes are wanted in the result
+  std::shared_ptr<FolderRecord> record;           // that is told of the output; null: none is
 
   std::string GainOf(const StepRow& row) const {
     const auto found = gains.find(row.name);

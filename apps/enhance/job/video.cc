@@ -6,6 +6,7 @@
 #include "basics/files.h"
 #include "job/alerts.h"
 #include "job/assemble.h"
+#include "job/folder_record.h"
 #include "job/job.h"
 #include "pipeline/pipeline.h"
 
@@ -112,6 +113,7 @@ void Finish(const Plan& plan, JobFolder& folder, std::stop_token stop, JobResult
                   fmt::format("{} frames became {}; the job's folder is kept", result.frames_in,
                               result.frames_out));
   WriteAlerts(plan, folder, result);
+  if (plan.record) plan.record->Note(plan.input, plan.output, file, result.damaged);
   MoveInPlace(file, plan.output);
   folder.Remove();
 }
