@@ -62,9 +62,10 @@ def check_file(program, folder):
     usual = run(program, source, "-o", folder / "usual.json", "--steps", "alert")
     told = alerts_of(folder / "usual.json")
     check("usual rules", usual.returncode == 0 and (told["score"], told["votes"]) == (0.55, {"seen": 15, "of": 30}), told)
-    alone = run(program, source, "-o", folder / "alone.json", "--steps", "alert", *RULES, "--threads", "2")
+    alone = run(program, source, "-o", folder / "alone.json", "--steps", "alert", *RULES, "--threads", "2", "--json")
     check("the file alone", alone.returncode == 0 and (folder / "alone.json").read_text() == (folder / "told.mkv.alerts.json").read_text(),
           alone.stderr)  # fmt: skip
+    check("the file alone: speed", json.loads(alone.stdout)["frames_per_second"] > 0, alone.stdout)
     enlarged = run(program, source, "-o", folder / "large.mkv", "--steps", "alert=0,superres", "--network", "fast", *RULES)
     check("before another step", enlarged.returncode == 0 and alerts_of(folder / "large.mkv.alerts.json")["alerts"] == document["alerts"],
           enlarged.stderr)  # fmt: skip

@@ -1,6 +1,7 @@
 """What an input needs, what time allows, and plans that are edited and replayed: plan_test.py FETTLE_ENHANCE"""
 
 import json
+import os
 import subprocess
 
 import media
@@ -128,7 +129,14 @@ def check_budget(program, folder):
     check("timed once", timings.read_text() == kept)
     timings.write_text("{")
     reasons = {choice["what"]: choice["reason"] for choice in plan_of(program, source)["choices"]}
-    check("reason", "12 is wanted" in reasons["network"] and "frames a second" in reasons["network"], reasons)
+    check("reason", "12 is wanted" in reasons["network"] and "where no other program runs" in reasons["network"], reasons)
+    cores = len(os.sched_getaffinity(0))
+    words = [program, source, "-o", folder / "planned.mkv", "--plan-only", "--json", "--threads", str(cores + 1)]
+    shared = json.loads(subprocess.run(words, capture_output=True, text=True).stdout)
+    text = next(choice["reason"] for choice in shared["choices"] if choice["what"] == "network")
+    check("threads share cores", f"{cores + 1} threads on {cores} cores" in text, text)
+    check("share of the cores", 0 < shared["processor_share"] <= 1, shared["processor_share"])
+    check("a share that is left is told", ("other programs run" in text) == (shared["processor_share"] < 0.9), text)
     for words in (["--fps", "0"], ["--fps", "nan"], ["--steps", "sharpen=nan"], ["--alert-score", "nan"],
                    ["--fps", "5", "--network", "good"], ["--fps", "5", "--budget", "best"], ["--budget", "most"]):
         done = run(program, source, *words)

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "basics/cpu_time.h"
+#include "basics/processor_share.h"
 #include "job/timings.h"
 #include "motion/between.h"
 #include "steps/networks.h"
@@ -149,7 +150,7 @@ std::vector<Candidate> Candidates(const AVFrame& frame, const Plan& plan) {
     const double ms = KeptOr(fmt::format("{} by {} of {}, {} threads", TextOf(plan.chain), network,
                                          Size(plan), plan.threads),
                              [&] { return ChainMs(frame, plan, network); });
-    candidates.push_back({network, 1e3 * plan.threads / (ms + others)});
+    candidates.push_back({network, 1e3 * ThreadsAtOnce(plan.threads) / (ms + others)});
   }
   return candidates;
 }
@@ -164,6 +165,21 @@ bool HasNetworks(const Plan& plan) {
   return std::ranges::any_of(plan.chain, [](const ChainLink& link) {
     return FindNetwork(link.row->name, "fast", 8) != nullptr;
   });
+}
+
+std::string ThreadsText(int threads) {
+  const int at_once = ThreadsAtOnce(threads);
+  if (at_once < threads) return fmt::format("{} threads on {} cores", threads, at_once);
+  return threads == 1 ? "1 thread" : fmt::format("{} threads", threads);
+}
+
+/// What becomes of the promise as the machine is now; "" where it is nearly idle.
+std::string LoadText(double share) {
+  constexpr double kIdle = 0.9;
+  if (share >= kIdle) return "";
+  return fmt::format(
+      "; now other programs run and leave {:.0f} % of the cores' time, so expect less",
+      100 * share);
 }
 
 }  // namespace
@@ -189,6 +205,7 @@ void ChooseNetwork(const JobOptions& options, const AVFrame& frame, Plan& plan) 
     plan.choices.push_back({"network", plan.first.network, "of the job that goes on"});
     return;
   }
+  plan.processor_share = ProcessorShare(plan.threads);
   std::vector<std::string> figures;
   bool fits = false;
   for (const Candidate& candidate : candidates) {
@@ -199,9 +216,10 @@ void ChooseNetwork(const JobOptions& options, const AVFrame& frame, Plan& plan) 
   }
   plan.choices.push_back(
       {"network", plan.first.network,
-       fmt::format("{} is wanted, and {} threads do {} frames a second{}",
-                   fmt::format("{:.4g}", wanted), plan.threads, fmt::join(figures, ", "),
-                   fits ? "" : ": none is fast enough, so the fastest")});
+       fmt::format("{:.4g} is wanted, and {} do {} frames a second where no other program runs{}{}",
+                   wanted, ThreadsText(plan.threads), fmt::join(figures, ", "),
+                   LoadText(*plan.processor_share),
+                   fits ? "" : "; none is fast enough, so the fastest is taken")});
 }
 
 }  // namespace fettle::enhance

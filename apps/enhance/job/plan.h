@@ -56,7 +56,8 @@ struct Plan {
   AVPixelFormat source_format = AV_PIX_FMT_NONE;
   bool transparent = false;  // the source shows some
   EncoderSetup encoder;
-  Pace pace;  // where networks may change on the way
+  Pace pace;                              // where networks may change on the way
+  std::optional<double> processor_share;  // that other programs leave, where speed was judged
   int threads = 1;
   int64_t expected_frames = 0;  // 0: not known
   double seconds = 0;           // of the video; 0: not known

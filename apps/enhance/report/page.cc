@@ -123,6 +123,7 @@ std::string ReportPage(const Plan& plan, const JobResult& result) {
   page += "</table>\n<table>\n" + Row({"", "chosen", "because"}, "th");
   for (const Choice& choice : plan.choices)
     page += Row({choice.what, choice.choice, choice.reason});
+  for (const std::string& loss : plan.losses) page += Row({"not kept", loss, ""});
   page += "</table>\n";
   for (const SceneRecord& scene : result.scenes) page += SceneText(plan, scene);
   return page.append(kScript);

@@ -35,8 +35,16 @@ std::string StreamsText(const Plan& plan) {
 }
 
 double FramesPerSecond(const JobResult& result) {
-  const auto done = static_cast<double>(result.frames_out - result.resumed);
+  // A job that only tells of phones makes no frames.
+  const int64_t frames = result.frames_out > 0 ? result.frames_out : result.frames_in;
+  const auto done = static_cast<double>(frames - result.resumed);
   return result.seconds > 0 ? done / result.seconds : 0;
+}
+
+/// "" where earlier runs did all frames.
+std::string SpeedText(const JobResult& result) {
+  const double speed = FramesPerSecond(result);
+  return speed > 0 ? fmt::format(" · {:.1f} frames/s", speed) : "";
 }
 
 /// One line for each sample: what was measured there.
@@ -122,6 +130,7 @@ Json PlanJson(const Plan& plan) {
                    {"choices", std::move(choices)},
                    {"streams", StreamsJson(plan)},
                    {"losses", plan.losses}};
+  if (plan.processor_share) document["processor_share"] = *plan.processor_share;
   if (plan.survey) document["survey"] = SurveyJson(*plan.survey);
   return document;
 }
@@ -133,11 +142,11 @@ std::string ResultText(const Plan& plan, const JobResult& result) {
   std::string text = TableOf(rows);
   std::string line = fmt::format("{}: {}x{}", plan.output.string(), result.width, result.height);
   if (plan.alerts_only) {
-    line += fmt::format(" · {} frames in", result.frames_in);
+    line += fmt::format(" · {} frames in{}", result.frames_in, SpeedText(result));
   } else if (!plan.picture) {
     line += fmt::format(" · {} frames in, {} out", result.frames_in, result.frames_out);
     if (result.resumed > 0) line += fmt::format(", {} of them by earlier runs", result.resumed);
-    line += fmt::format(" · {} · {:.1f} frames/s", StreamsText(plan), FramesPerSecond(result));
+    line += fmt::format(" · {}{}", StreamsText(plan), SpeedText(result));
   }
   line += fmt::format(" · {:.1f} s", result.seconds);
   text += "\n";
