@@ -207,10 +207,11 @@ def check_pictures(program, folder):
     check("jobs: exit code", several.returncode == 3 and "g.mkv" in several.stderr, several.stderr)
     check_equal("jobs", "order", [path.name for path in sorted(pictures.iterdir())], [pathlib.Path(one["input"]).name for one in files])
     check_equal("jobs", "failed", ["g.mkv"], [pathlib.Path(one["input"]).name for one in files if "error" in one])
-    for path in sorted((folder / "pictures_enhanced").iterdir()):
+    for path in sorted((folder / "pictures_enhanced").glob("[a-z]*")):
         check("jobs: " + path.name, path.read_bytes() == (folder / "several" / path.name).read_bytes())
     again = run(program, pictures, "--json")
-    check("folder: outputs that are there", again.returncode == 2 and json.loads(again.stdout)["failed"] == 6, again.stderr)
+    told = json.loads(again.stdout)
+    check("folder: again", again.returncode == 3 and (told["failed"], told["skipped"]) == (1, 5), again.stderr)
 
 
 def check_files(program, folder):

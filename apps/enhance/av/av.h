@@ -39,7 +39,9 @@ using InputPtr = std::unique_ptr<AVFormatContext, CloseInput>;
 
 struct CloseOutput {
   void operator()(AVFormatContext* format) const {
-    if (format->pb != nullptr && !(format->oformat->flags & AVFMT_NOFILE)) avio_closep(&format->pb);
+    const bool own = !(format->flags & AVFMT_FLAG_CUSTOM_IO);
+    if (own && format->pb != nullptr && !(format->oformat->flags & AVFMT_NOFILE))
+      avio_closep(&format->pb);
     avformat_free_context(format);
   }
 };

@@ -83,9 +83,11 @@ void AddSideData(AVStream& to, AVPacketSideDataType type, const void* bytes, siz
   std::memcpy(copy, bytes, size);
 }
 
-void CopySideData(const AVStream& from, AVStream& to) {
+/// But what tells of data that the new frames of a video do not have.
+void CopySideData(const AVStream& from, AVStream& to, bool is_video) {
   for (int i = 0; i < from.nb_side_data; ++i)
-    AddSideData(to, from.side_data[i].type, from.side_data[i].data, from.side_data[i].size);
+    if (!is_video || from.side_data[i].type != AV_PKT_DATA_DOVI_CONF)
+      AddSideData(to, from.side_data[i].type, from.side_data[i].data, from.side_data[i].size);
 }
 
 void AddLight(const LightData& light, AVStream& to) {
@@ -195,7 +197,7 @@ std::vector<int> CopyStructure(const Input& input, const std::vector<StreamFate>
     to->id = from.id;
     to->sample_aspect_ratio = is_video ? video.sample_aspect_ratio : from.sample_aspect_ratio;
     av_dict_copy(&to->metadata, from.metadata, 0);
-    CopySideData(from, *to);
+    CopySideData(from, *to, is_video);
     if (is_video) AddLight(light, *to);
     if (is_video) TellAlpha(*to);
   }

@@ -107,6 +107,8 @@ OutputPtr OpenOutput(const Plan& plan, const std::filesystem::path& file) {
   OutputPtr output(made);
   // No random numbers and no dates: equal inputs give equal files.
   output->flags |= AVFMT_FLAG_BITEXACT;
+  // How views are packed and projected, which MP4 tells so alone.
+  output->strict_std_compliance = FF_COMPLIANCE_UNOFFICIAL;
   return output;
 }
 
@@ -144,7 +146,8 @@ int64_t Assemble(const Plan& plan, const JobFolder& folder, const std::filesyste
   }
   CheckAv(avio_open(&output->pb, ("file:" + file.string()).c_str(), AVIO_FLAG_WRITE),
           file.string());
-  CheckAv(avformat_write_header(output.get(), nullptr), plan.output.string());
+  Options options(plan.muxer_options);
+  CheckAv(avformat_write_header(output.get(), options.get()), plan.output.string());
 
   VideoPackets video(plan, folder, encoder.delay());
   OtherPackets others(input, places);

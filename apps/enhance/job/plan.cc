@@ -15,6 +15,7 @@
 #include "job/budget.h"
 #include "job/chain.h"
 #include "job/job_folder.h"
+#include "job/trial.h"
 #include "picture/file_format.h"
 
 namespace fettle::enhance {
@@ -139,6 +140,8 @@ void NameLosses(const Input& input, Plan& plan) {
                                         fate.codec, fate.reason));
   const std::string pixels = PixelLoss(plan.source_format, plan.encoder.format, plan.transparent);
   if (!pixels.empty()) plan.losses.push_back(pixels);
+  for (const std::string& loss : FrameDataLosses(plan)) plan.losses.push_back(loss);
+  for (const std::string& loss : TrialLosses(input, plan)) plan.losses.push_back(loss);
   if (AlphaIsUnread(input.video()))
     plan.losses.emplace_back("transparency is lost: this FFmpeg has no decoder for it");
 }

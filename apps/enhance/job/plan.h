@@ -63,6 +63,7 @@ struct Plan {
   double seconds = 0;           // of the video; 0: not known
   std::vector<StreamFate> streams;
   LightData light;
+  std::map<std::string, std::string> muxer_options;
   std::optional<AlertRules> alerts;  // of the step, where the chain has it
   std::filesystem::path alert_file;  // that is written then
   bool alerts_only = false;          // and nothing else: the output's name ends in .json

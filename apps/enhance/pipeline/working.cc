@@ -15,6 +15,8 @@ FramePtr MakeBetween(Between& between, const AVFrame& frame, const AVFrame& next
   ClearKey(*made);
   AttachBoth(*made, frame, next);
   ForgetFinds(*made);
+  // Characters of captions are told once.
+  av_frame_remove_side_data(made.get(), AV_FRAME_DATA_A53_CC);
   counters.moved += between.kind() == PairKind::kMoved;
   counters.cuts += between.kind() == PairKind::kCut;
   counters.repeated += between.kind() == PairKind::kRepeated;

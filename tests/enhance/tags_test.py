@@ -1,0 +1,79 @@
+"""What is told of a video is kept, or said to be lost, and nothing else is said: tags_test.py FETTLE_ENHANCE"""
+
+import json
+import subprocess
+
+import media
+from checks import check, run_parts
+
+TAGS = ["-metadata", "title=T", "-metadata", "comment=C", "-metadata", "com.apple.quicktime.make=X", "-metadata", "FOO=bar"]
+
+
+def run(program, *words):
+    return subprocess.run([program, *map(str, words), "--steps", "sharpen", "--threads", "2"], capture_output=True, text=True, timeout=100)
+
+
+def losses_of(program, source, result, *words):
+    done = run(program, source, "-o", result, "--json", *words)
+    check(f"{source.name} {result.name}: exit code", done.returncode == 0, done.stderr)
+    return json.loads(done.stdout).get("losses", [done.stderr])
+
+
+def tags_of(path):
+    shown = subprocess.run(["ffprobe", "-v", "error", "-show_entries", "format_tags", "-of", "json", str(path)], capture_output=True, text=True)
+    return {name.lower(): value for name, value in json.loads(shown.stdout)["format"].get("tags", {}).items()}
+
+
+def make(folder):
+    media.ffmpeg(*media.picture(), *media.TONE, *media.X264, "-c:a", "aac", *TAGS, folder / "tags.mkv")
+    media.ffmpeg("-i", folder / "tags.mkv", "-c", "copy", "-movflags", "use_metadata_tags", *TAGS, folder / "tags.mov")
+    media.ffmpeg(*media.picture(pixels="yuvj420p"), *media.X264, "-color_primaries", "bt2020", "-color_trc", "smpte2084", "-colorspace", "bt2020nc",
+                 folder / "colours.mkv")
+    media.ffmpeg(*media.picture(), "-c:v", "libx264", "-preset", "ultrafast", "-x264-params", "frame-packing=3", folder / "views.mkv")
+
+
+def check_tags(program, folder):
+    """Each tag is in the output or in the list of those that are lost."""
+    wanted = {"title": "T", "comment": "C", "com.apple.quicktime.make": "X", "foo": "bar"}
+    for source in ("tags.mkv", "tags.mov"):
+        for name, kept in (("a.mkv", True), ("b.mov", True), ("c.mp4", True), ("d.avi", False), ("e.ts", False)):
+            result = folder / f"{source[5:]}_{name}"
+            losses = losses_of(program, folder / source, result)
+            said = " ".join(loss for loss in losses if loss.startswith(("tags are", "a tag is")))
+            found = tags_of(result)
+            for tag, value in wanted.items():
+                check(f"{source} {name}: {tag}", (found.get(tag) == value) != (tag in said), f"{found} {losses}")
+            check(f"{source} {name}: kept", kept == (said == ""), losses)
+
+
+def check_colours(program, folder):
+    """AVI with MPEG-4 has no place for what Matroska and H.264 tell."""
+    source = folder / "colours.mkv"
+    check("colours: kept", losses_of(program, source, folder / "colours.mp4") == [], "losses")
+    told = " ".join(losses_of(program, source, folder / "poor.avi", "--encoder", "mpeg4"))
+    check("colours: said", "no longer tells its colours' primaries, transfer, matrix, full range" in told, told)
+    strict = run(program, source, "-o", folder / "strict.avi", "--encoder", "mpeg4", "--strict")
+    check("colours: strict", strict.returncode == 4 and not (folder / "strict.avi").exists(), strict.stderr)
+
+
+def check_views(program, folder):
+    """How two views are packed is told by frames of H.264; others lose it, and say so."""
+    def views(path):
+        return [data for frame in media.probe(path)["packets_and_frames"] for data in frame.get("side_data_list", [])
+                if data.get("side_data_type") == "Stereo 3D"]  # fmt: skip
+
+    check("views: source", views(folder / "views.mkv"), "none")
+    losses = losses_of(program, folder / "views.mkv", folder / "kept.mkv")
+    check("views: kept", losses == [] and views(folder / "kept.mkv"), losses)
+    losses = losses_of(program, folder / "views.mkv", folder / "lost.avi", "--encoder", "mpeg4")
+    check("views: said", any("stereo 3D" in loss for loss in losses), losses)
+
+
+def check_interlaced(program, folder):
+    media.ffmpeg(*media.picture(rate=25), "-vf", "interlace", *media.X264, "-flags", "+ildct", folder / "fields.mkv")
+    strict = run(program, folder / "fields.mkv", "-o", folder / "progressive.mkv", "--strict")
+    check("interlaced: strict", strict.returncode == 4 and "interlaced" in strict.stderr, strict.stderr)
+
+
+if __name__ == "__main__":
+    run_parts(check_tags, check_colours, check_views, check_interlaced, make=make)
