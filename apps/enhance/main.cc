@@ -72,6 +72,29 @@ CLI::Validator NumberFrom(double low, double high) {
       fmt::format("FLOAT in [{} - {}]", low, high));
 }
 
+CLI::Validator WholeFrom(int low, int high) {
+  return CLI::Validator(
+      [low, high](const std::string& text) {
+        int number = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+        const bool whole = error == std::errc() && end == text.data() + text.size();
+        return whole && number >= low && number <= high
+                   ? ""
+                   : fmt::format("expected a whole number of {} to {}, got '{}'", low, high, text);
+      },
+      fmt::format("INT in [{} - {}]", low, high));
+}
+
+CLI::Validator OneOf(const std::vector<std::string>& words) {
+  return CLI::Validator(
+      [words](const std::string& text) {
+        return std::ranges::find(words, text) != words.end()
+                   ? ""
+                   : fmt::format("expected {}, got '{}'", fmt::join(words, " or "), text);
+      },
+      fmt::format("{{{}}}", fmt::join(words, ",")));
+}
+
 /// A line for each step, as help has them.
 std::string StepsText() {
   std::string text = "Steps:\n";
@@ -89,19 +112,22 @@ std::string StepsText() {
 void AddStepOptions(CLI::App& app, JobOptions& job) {
   CLI::Option* named =
       app.add_option("--steps", job.steps,
-                     "STEP[=STRENGTH],... in this order; else what the input needs")
+                     "STEP[=STRENGTH],... in this order; without it, what the input needs")
           ->check(CLI::Validator(
               [](const std::string& text) {
                 return std::string(text.empty() ? "expected steps, got ''" : "");
               },
               ""));
-  CLI::Option* network = app.add_option("--network", job.network, "of the steps: fast|good|best")
-                             ->check(CLI::IsMember(NetworkChoices()));
-  CLI::Option* fps = app.add_option("--fps", job.fps, "keep so many frames a second, as --realtime")
-                         ->check(NumberFrom(0.001, 1e9));
-  app.add_option("--budget", job.budget, "realtime: the widest network in time, or best")
+  CLI::Option* network = app.add_option("--network", job.network,
+                                        "how large the steps' networks are: fast, good or best")
+                             ->check(OneOf(NetworkChoices()));
+  CLI::Option* fps =
+      app.add_option("--fps", job.fps, "keep up with so many frames a second, as --realtime does")
+          ->check(NumberFrom(0.001, 1e9));
+  app.add_option("--budget", job.budget,
+                 "realtime: the largest network that keeps up with the input; best: the largest")
       ->capture_default_str()
-      ->check(CLI::IsMember({"realtime", "best"}))
+      ->check(OneOf({"realtime", "best"}))
       ->excludes(fps)
       ->excludes(network);
   app.add_flag_function(
@@ -110,31 +136,32 @@ void AddStepOptions(CLI::App& app, JobOptions& job) {
            job.budget = "realtime";
            job.paced = true;
          },
-         "keep the input's frames a second: another network where the machine slows down")
+         "keep up with the input: change to a faster network where the machine slows down")
       ->excludes(fps);
   fps->excludes(network);
-  app.add_option("--plan", job.plan_file, "steps of a plan that --plan-only --json wrote")
+  app.add_option("--plan", job.plan_file, "do what a plan says that --plan-only --json wrote")
       ->excludes(named)
       ->excludes(network);
-  app.add_flag("--dither", job.dither, "let tables round by a pattern instead of to the nearest");
+  app.add_flag("--dither", job.dither,
+               "round by a pattern in steps that are tables, which hides bands");
 }
 
 void AddAlertOptions(CLI::App& app, JobOptions& job) {
   app.add_option("--alert-file", job.alert_file,
-                 "where alert tells what it found (JSON); usually OUTPUT.alerts.json");
-  app.add_option("--alert-score", job.alert_score, "what alert takes for a phone; usually 0.55")
+                 "where alert writes what it found (JSON); usually OUTPUT.alerts.json");
+  app.add_option("--alert-score", job.alert_score,
+                 "the least score that alert takes for a phone; usually 0.55")
       ->check(NumberFrom(0.01, 0.99));
-  app.add_option(
-      "--alert-votes", job.alert_votes,
-      "SEEN/OF: alert tells of what it sees in so many of so many frames; usually 15/30");
+  app.add_option("--alert-votes", job.alert_votes,
+                 "SEEN/OF: alert reports what it sees in SEEN of OF frames; usually 15/30");
 }
 
 void AddEncoderOptions(CLI::App& app, JobOptions& job) {
-  app.add_option("--encoder", job.encoder, fmt::format("auto|{}", fmt::join(EncoderNames(), "|")))
+  app.add_option("--encoder", job.encoder, fmt::format("auto, {}", fmt::join(EncoderNames(), ", ")))
       ->capture_default_str();
-  app.add_option("--crf", job.crf, "the encoder's quality, lower is better")
-      ->check(CLI::Range(0, 63));
-  app.add_option("--preset", job.preset, "the encoder's speed, by its own names");
+  app.add_option("--crf", job.crf, "the encoder's quality: lower is better, and larger")
+      ->check(WholeFrom(0, 63));
+  app.add_option("--preset", job.preset, "the encoder's speed, in its own words");
 }
 
 void AddOptions(CLI::App& app, Arguments& arguments) {
@@ -144,23 +171,25 @@ void AddOptions(CLI::App& app, Arguments& arguments) {
   AddStepOptions(app, job);
   AddAlertOptions(app, job);
   AddEncoderOptions(app, job);
-  app.add_option("--threads", job.threads, "0: all cores")
+  app.add_option("--threads", job.threads, "of the job; 0: one for each core")
       ->envname("FETTLE_THREADS")
-      ->check(CLI::Range(0, 1024));
-  app.add_option("--jobs", arguments.jobs, "files of a folder at a time, which share the cores")
+      ->check(WholeFrom(0, 1024));
+  app.add_option("--jobs", arguments.jobs,
+                 "how many files of a folder to do at a time; they share the cores")
       ->capture_default_str()
-      ->check(CLI::Range(1, 256));
-  app.add_flag("--recursive", job.recursive, "the folders of a folder, too");
+      ->check(WholeFrom(1, 256));
+  app.add_flag("--recursive", job.recursive, "do the files of a folder's folders, too");
   CLI::Option* overwrite =
       app.add_flag("--overwrite", job.overwrite, "replace an output that is there");
-  app.add_flag("--skip-existing", job.skip_existing, "leave an output that is there, and its input")
+  app.add_flag("--skip-existing", job.skip_existing, "skip an input whose output is there")
       ->excludes(overwrite);
-  app.add_flag("--restart", job.restart, "forget what an unfinished job has done");
-  app.add_flag("--strict", job.strict, "fail rather than leave anything out");
-  app.add_flag("--preview", job.preview, "a picture of each scene, half before, half after");
-  app.add_option("--report", job.report, "page (HTML) with pictures and figures of each scene");
-  app.add_flag("--plan-only", job.plan_only, "say what would be done");
-  app.add_flag("--explain", arguments.job.explain, "say why");
+  app.add_flag("--restart", job.restart, "begin an unfinished job from its start");
+  app.add_flag("--strict", job.strict, "refuse a job that cannot keep everything");
+  app.add_flag("--preview", job.preview, "write a picture of each scene: left before, right after");
+  app.add_option("--report", job.report,
+                 "write a page (HTML) with pictures and figures of each scene");
+  app.add_flag("--plan-only", job.plan_only, "print what would be done, and do nothing");
+  app.add_flag("--explain", arguments.job.explain, "print the reason of each choice");
   app.add_flag("--json", arguments.json, "one JSON document on stdout")->envname("FETTLE_JSON");
   app.set_version_flag("--version", FETTLE_VERSION);
 }
@@ -181,10 +210,19 @@ std::optional<std::string> Misspelling(const CLI::App& app, int argc, char** arg
   return std::nullopt;
 }
 
+/// The parser's "--threads: At Most 1 required but received 2" and its like.
+std::string Mismatch(const std::string& text) {
+  const std::string name = text.substr(0, text.find(':'));
+  if (text.find("At Most 1") != std::string::npos) return name + ": is given more than once";
+  return name + ": needs a value";
+}
+
 int Main(int argc, char** argv) {
   HoldStandardStreams();
   Arguments arguments;
-  CLI::App app("Enhances videos and pictures; nothing of them is lost.", "fettle enhance");
+  CLI::App app(
+      "Enhances videos and pictures, keeps all else of them, and names what it cannot keep.",
+      "fettle enhance");
   AddOptions(app, arguments);
   arguments.json = std::any_of(argv, argv + argc,
                                [](const char* word) { return std::string_view(word) == "--json"; });
@@ -198,6 +236,11 @@ int Main(int argc, char** argv) {
   } catch (const CLI::CallForVersion& version) {
     fmt::print("{}\n", version.what());
     return kExitOk;
+  } catch (const CLI::ArgumentMismatch& error) {
+    return Fail(arguments, {kExitUsage, Mismatch(error.what())});
+  } catch (const CLI::ExtrasError&) {
+    return Fail(arguments, {kExitUsage, "one INPUT is expected, and there are more words: " +
+                                            fmt::format("{}", fmt::join(app.remaining(), " "))});
   } catch (const CLI::ParseError& error) {
     return Fail(arguments, {kExitUsage, error.what()});
   }

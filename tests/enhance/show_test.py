@@ -63,7 +63,7 @@ def check_page(program, source, folder):
 def check_pages_refused(program, source, folder):
     """No page in the place of a video or of somebody's file, nor one that cannot be written when all is done."""
     (folder / "mine.html").write_text("mine")
-    for page, words in ((source, "is the input, too"), (folder / "refused.mkv", "is the output, too"), (folder / "none/a.html", "no such folder"),
+    for page, words in ((source, "as it is the input"), (folder / "refused.mkv", "as it is the output"), (folder / "none/a.html", "no such folder"),
                         (folder, "is a folder"), (folder / "mine.html", "is there already")):  # fmt: skip
         done = subprocess.run([program, source, "-o", folder / "refused.mkv", "--report", page], capture_output=True, text=True)
         check(f"refused: {words}", done.returncode == 2 and words in done.stderr and done.stderr.count("\n") == 1, done.stderr)

@@ -128,7 +128,8 @@ int TurnsOf(const AVStream& stream) {
 const AVOutputFormat& ContainerOf(const std::filesystem::path& path) {
   const AVOutputFormat* format = av_guess_format(nullptr, path.c_str(), nullptr);
   if (format == nullptr)
-    throw Failure(kExitUsage, fmt::format("{}: no container is known by this name", path.string()));
+    throw Failure(kExitUsage,
+                  fmt::format("{}: no kind of video file ends in this way", path.string()));
   return *format;
 }
 

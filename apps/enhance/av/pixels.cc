@@ -134,8 +134,8 @@ void Converter::Prepare(const AVFrame& from) {
   scaler_.reset(sws_getContext(from.width, from.height, Plain(format), width_, height_, format_,
                                flags, nullptr, nullptr, nullptr));
   if (scaler_ == nullptr)
-    throw Failure(kExitUnsupported,
-                  fmt::format("pixels of {} cannot become {}", NameOf(format), NameOf(format_)));
+    throw Failure(kExitUnsupported, fmt::format("FFmpeg cannot convert pixels of {} to {}",
+                                                NameOf(format), NameOf(format_)));
   const int matrix = MatrixOf(from);
   // RGB becomes studio luma, which the networks were trained on; everything else keeps its range,
   // but in JPEG, of which viewers expect all of it.

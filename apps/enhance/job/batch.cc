@@ -139,7 +139,7 @@ Batch BatchOf(const JobOptions& options) {
   const fs::path folder = OutputFolder(options);
   std::error_code error;
   if (fs::equivalent(folder, options.input, error))
-    throw Failure(kExitUsage, folder.string() + ": is the input, too");
+    throw Failure(kExitUsage, folder.string() + ": is the input itself; name another output");
   Listing listing;
   List(options.input, folder, options.recursive, listing);
   Batch batch{.jobs = ListJobs(options, folder, listing.files), .left_out = LeftOut(listing)};

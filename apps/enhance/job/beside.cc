@@ -15,8 +15,8 @@ void CheckBeside(const JobOptions& options, const Plan& plan, const std::filesys
     if (std::filesystem::absolute(file).lexically_normal() ==
             std::filesystem::absolute(*other).lexically_normal() ||
         std::filesystem::equivalent(file, *other, ignored))
-      throw Failure(kExitUsage, fmt::format("{}: is to hold {}, but is the {}, too", file.string(),
-                                            what, which));
+      throw Failure(kExitUsage,
+                    fmt::format("{}: cannot hold {}, as it is the {}", file.string(), what, which));
   if (options.plan_only) return;
   if (!std::filesystem::is_directory(std::filesystem::absolute(file).parent_path()))
     throw Failure(kExitUsage, fmt::format("{}: there is no such folder", file.string()));

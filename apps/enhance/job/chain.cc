@@ -170,8 +170,9 @@ void DescribeChain(const Reasons& reasons, Plan& plan) {
   }
   if (plan.first.format != plan.source_format &&
       DepthOf(plan.first.format) != DepthOf(plan.source_format))
-    steps.push_back({"steps' pixels", NameOf(plan.first.format),
-                     fmt::format("{} has no planes of luma", NameOf(plan.source_format))});
+    steps.push_back(
+        {"steps' pixels", NameOf(plan.first.format),
+         fmt::format("steps work on planes of luma, and {} has none", NameOf(plan.source_format))});
   plan.choices.insert(plan.choices.begin(), steps.begin(), steps.end());
 }
 

@@ -47,7 +47,7 @@ Json ManifestOf(const Plan& plan) {
 std::string Difference(const Json& there, const Json& wanted) {
   for (const auto& [name, value] : wanted.items())
     if (!there.contains(name) || there[name] != value)
-      return fmt::format("{} was {}, is {}", name,
+      return fmt::format("{} was {} and is {} now", name,
                          there.contains(name) ? there[name].dump() : "not there", value.dump());
   return "";
 }

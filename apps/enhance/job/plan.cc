@@ -48,7 +48,8 @@ FramePtr FirstFrame(const std::filesystem::path& path) {
 void CheckPaths(const JobOptions& options) {
   std::error_code ignored;
   if (std::filesystem::equivalent(options.input, options.output, ignored))
-    throw Failure(kExitUsage, fmt::format("{}: is the input, too", options.output.string()));
+    throw Failure(kExitUsage, fmt::format("{}: is the input itself; name another output",
+                                          options.output.string()));
   if (!options.overwrite && !options.plan_only && std::filesystem::exists(options.output) &&
       !JobFolder::WaitsComplete(options.output))
     throw Failure(kExitUsage,
@@ -95,7 +96,7 @@ void SetQuality(const JobOptions& options, const EncoderRow& row, EncoderSetup& 
   CheckPreset(row, preset);
   if (!row.preset_option.empty()) setup.options[std::string(row.preset_option)] = preset;
   if (row.quality.empty() && options.crf >= 0)
-    throw Failure(kExitUsage, fmt::format("--crf: {} has no such setting", row.name));
+    throw Failure(kExitUsage, fmt::format("--crf: {} has no quality to set", row.name));
   if (!row.quality.empty())
     setup.options[std::string(row.quality)] =
         std::to_string(options.crf >= 0 ? options.crf : row.usual_quality);
@@ -130,7 +131,7 @@ void PlanEncoder(const JobOptions& options, const Input& input, const AVFrame& f
 }
 
 /// What the result does not have of the input, before anything is done.
-void NameLosses(const Input& input, Plan& plan) {
+void NameLosses(const Input& input, const AVFrame& frame, Plan& plan) {
   const AVOutputFormat& container = ContainerOf(plan.output);
   plan.streams = FatesOf(input, container);
   plan.losses = LossesOf(input, container, plan.encoder.time_base);
@@ -144,6 +145,8 @@ void NameLosses(const Input& input, Plan& plan) {
   for (const std::string& loss : TrialLosses(input, plan)) plan.losses.push_back(loss);
   if (AlphaIsUnread(input.video()))
     plan.losses.emplace_back("transparency is lost: this FFmpeg has no decoder for it");
+  if (frame.interlaced_frame)
+    plan.losses.emplace_back("the video is interlaced and is enhanced as if it were not");
 }
 
 void RefuseLosses(const JobOptions& options, const Plan& plan) {
@@ -239,9 +242,7 @@ Plan MakePlan(const JobOptions& options) {
     return plan;
   }
   plan.light = LightOf(*frame);
-  NameLosses(input, plan);
-  if (frame->interlaced_frame)
-    plan.losses.emplace_back("the video is interlaced and is enhanced as if it were not");
+  NameLosses(input, *frame, plan);
   RefuseLosses(options, plan);
   return plan;
 }

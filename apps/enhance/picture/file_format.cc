@@ -12,7 +12,7 @@ const AVCodec& PictureCodecOf(const std::filesystem::path& output) {
   const AVCodec* codec = avcodec_find_encoder(id);
   if (codec == nullptr || !av_guess_format(nullptr, output.c_str(), nullptr))
     throw Failure(kExitUsage,
-                  fmt::format("{}: no picture format is known by this name", output.string()));
+                  fmt::format("{}: no kind of picture file ends in this way", output.string()));
   return *codec;
 }
 

@@ -51,7 +51,7 @@ std::vector<Strip> StripsOf(int height, int rows, int halo) {
 void CheckMean(std::string_view step, double mean, const Plane& from) {
   if (!std::isfinite(mean) || std::abs(mean - MeanOf(from)) > kMeanTolerance)
     throw Failure(kExitFailed, FETTLE_INTERNAL,
-                  fmt::format("{}: the result is no picture (its mean is off)", step));
+                  fmt::format("{}: the result is wrong: it is not as bright as its source", step));
 }
 
 }  // namespace fettle::enhance
