@@ -63,9 +63,9 @@ def failure(source, message, code):
     return {"input": source, "error": {"message": message, "exit_code": code}, "code": code}
 
 
-def jobs_of(program, folder, output):
+def jobs_of(program, folder, output, more):
     """(input, output) of each file, as the program itself pairs them, and documents of those that it does not take."""
-    words = [program, folder, "--plan-only", "--json", "--steps", "contrast", "--network", "fast"]
+    words = [program, folder, "--plan-only", "--json", "--steps", "contrast", "--network", "fast", *more]
     run = subprocess.run(words + (["-o", output] if output else []), capture_output=True, text=True)
     document = json.loads(run.stdout)
     if "files" not in document:
@@ -73,6 +73,13 @@ def jobs_of(program, folder, output):
     jobs = [(one["input"], one["output"]) for one in document["files"] if "error" not in one]
     refused = [failure(one["input"], **one_error(one)) for one in document["files"] if "error" in one]
     return jobs, refused
+
+
+def of_there(source, place, skips):
+    """What stood there before the first task: skipped where that is wanted, else refused."""
+    if skips:
+        return {"input": source, "output": place, "skipped_because": "is there already (--skip-existing)", "code": 0}
+    return failure(source, f"{place}: is there already (--overwrite replaces it, --skip-existing leaves it)", 2)
 
 
 def one_error(document):
@@ -112,6 +119,9 @@ def show(document, own):
         message = document["error"]["message"]
         fail(message if document["input"] in message else f"{document['input']}: {message}", 0)
         return
+    if "skipped_because" in document:
+        print(f"{document['output']}: {document['skipped_because']}", flush=True, file=own)
+        return
     resumed = document.get("resumed_frames", 0)
     print(f"{document['output']}: {document.get('frames_out', 'all')} frames"
           + (f", {resumed} of them by earlier attempts" if resumed else ""), flush=True, file=own)  # fmt: skip
@@ -140,14 +150,17 @@ def main():
     arguments.program = str(pathlib.Path(shutil.which(arguments.program)).resolve())
     folder = str(pathlib.Path(arguments.folder).resolve())
     output = str(pathlib.Path(arguments.output).resolve()) if arguments.output else None
-    jobs, files = jobs_of(arguments.program, folder, output)
+    recursive = [word for word in words if word == "--recursive"]
+    words = [word for word in words if word != "--recursive"]
+    jobs, files = jobs_of(arguments.program, folder, output, recursive)
     there = [job for job in jobs if "--overwrite" not in words and pathlib.Path(job[1]).exists() and not job_of(job[1]).exists()]
-    files += [failure(source, f"{place}: is there already (--overwrite)", 2) for source, place in there]
+    files += [of_there(source, place, "--skip-existing" in words) for source, place in there]
     own = own_stdout()
     for document in files:
         show(document, own)
     if jobs:
-        pathlib.Path(jobs[0][1]).parent.mkdir(exist_ok=True)
+        for _, place in jobs:
+            pathlib.Path(place).parent.mkdir(parents=True, exist_ok=True)
     ray.init(address=arguments.address, log_to_driver=False, logging_level="error")
     files += run_and_show(ray, arguments, [job for job in jobs if job not in there], words, own)
     files.sort(key=lambda one: one["input"])
