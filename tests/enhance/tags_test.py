@@ -1,7 +1,9 @@
 """What is told of a video is kept, or said to be lost, and nothing else is said: tags_test.py FETTLE_ENHANCE"""
 
 import json
+import struct
 import subprocess
+import zlib
 
 import media
 from checks import check, run_parts
@@ -69,6 +71,54 @@ def check_views(program, folder):
     check("views: said", any("stereo 3D" in loss for loss in losses), losses)
 
 
+def add_captions(source, result):
+    """A byte pair of captions (ATSC A/53) before each slice of an elementary stream of H.264."""
+    message = bytes.fromhex("b5003147413934" "03c1fffc94aeff")
+    unit = b"\0\0\0\1\6\4" + bytes([len(message)]) + message + b"\x80"
+    parts = source.read_bytes().split(b"\0\0\1")
+    is_slice = [part and part[0] & 31 in (1, 5) for part in parts]
+    result.write_bytes(parts[0] + b"".join((unit if found else b"") + b"\0\0\1" + part for part, found in zip(parts[1:], is_slice[1:])))
+
+
+def captions(path):
+    return sum(data.get("side_data_type") == "ATSC A53 Part 4 Closed Captions" for frame in media.probe(path)["packets_and_frames"]
+               for data in frame.get("side_data_list", []))  # fmt: skip
+
+
+def check_captions(program, folder):
+    """Captions inside of frames: kept by libx264, told once where frames are made between, and said to be lost elsewhere."""
+    media.ffmpeg(*media.picture(), *media.X264, "-bf", "0", folder / "plain.264")
+    add_captions(folder / "plain.264", folder / "told.264")
+    media.ffmpeg("-r", "12", "-i", folder / "told.264", "-c", "copy", folder / "captions.mkv")
+    count = captions(folder / "captions.mkv")
+    check("captions: source", count == 12, count)
+    losses = losses_of(program, folder / "captions.mkv", folder / "captions_kept.mkv")
+    check("captions: kept", losses == [] and captions(folder / "captions_kept.mkv") == count, losses)
+    between = [program, folder / "captions.mkv", "-o", folder / "captions_between.mkv", "--steps", "interpolate", "--threads", "2"]
+    done = subprocess.run(between, capture_output=True, text=True)
+    check("captions: once", captions(folder / "captions_between.mkv") == count, done.stderr)
+    losses = losses_of(program, folder / "captions.mkv", folder / "captions_lost.avi", "--encoder", "mpeg4")
+    check("captions: said", "closed captions are lost" in losses, losses)
+
+
+def check_pictures(program, folder):
+    """A colour profile and texts of a picture: the first is kept where it can be, the second is said to be lost."""
+    media.ffmpeg(*media.picture(pixels="rgb24"), "-frames:v", "1", folder / "plain.png")
+    plain = (folder / "plain.png").read_bytes()
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    profile = chunk(b"iCCP", b"name\0\0" + zlib.compress(b"\0" * 128))
+    media.write_bytes(folder / "told.png", plain[:33] + profile + chunk(b"tEXt", b"Author\0me") + plain[33:])
+    done = run(program, folder / "told.png", "-o", folder / "told_again.png")
+    kept = b"iCCP" in (folder / "told_again.png").read_bytes()
+    check("picture: profile", done.returncode == 0 and kept != ("colour profile is lost" in done.stderr), done.stderr)
+    check("picture: texts", "texts" in done.stderr, done.stderr)
+    done = run(program, folder / "plain.png", "-o", folder / "plain_again.png", "--strict")
+    check("picture: nothing lost", done.returncode == 0, done.stderr)
+
+
 def check_interlaced(program, folder):
     media.ffmpeg(*media.picture(rate=25), "-vf", "interlace", *media.X264, "-flags", "+ildct", folder / "fields.mkv")
     strict = run(program, folder / "fields.mkv", "-o", folder / "progressive.mkv", "--strict")
@@ -76,4 +126,4 @@ def check_interlaced(program, folder):
 
 
 if __name__ == "__main__":
-    run_parts(check_tags, check_colours, check_views, check_interlaced, make=make)
+    run_parts(check_tags, check_colours, check_views, check_captions, check_pictures, check_interlaced, make=make)
