@@ -101,6 +101,17 @@ def check_opaque(program, folder):
     check("opaque: codec", media.video_of(folder / "opaque.mp4")["codec_name"] == "h264")
 
 
+def check_formats(program, folder):
+    """Encoders of RGB keep colours, encoders of YUV get no RGB, grey keeps its bits."""
+    media.ffmpeg(*media.picture("96x64", seconds=0.5), *media.X264, folder / "colours.mkv")
+    media.ffmpeg(*media.picture("96x64", pixels="gray16le", seconds=0.5), "-c:v", "ffv1", folder / "grey.mkv")
+    for source, encoder, name, pixels in (("colours.mkv", "qtrle", "q.mov", "rgb24"), ("colours.mkv", "png", "q.avi", "rgb24"),
+                                          ("grey.mkv", "png", "r.mov", "gray16be"), ("grey.mkv", "libvpx-vp9", "s.mkv", "yuv444p12le")):
+        done = run(program, folder / source, "-o", folder / name, "--encoder", encoder, "--steps", "sharpen")
+        check(f"{encoder}: exit code", done.returncode == 0, done.stderr)
+        check(f"{encoder}: pixels", done.returncode == 0 and media.video_of(folder / name)["pix_fmt"] == pixels, media.video_of(folder / name))
+
+
 def check_pictures(program, folder):
     """Pictures alike: PNG keeps it, JPEG has none."""
     done = run(program, folder / "picture.png", "-o", folder / "large.png", "--steps", "superres", "--strict")
@@ -113,4 +124,4 @@ def check_pictures(program, folder):
 
 
 if __name__ == "__main__":
-    run_parts(check_kept, check_lost, check_opaque, check_pictures, make=make)
+    run_parts(check_kept, check_lost, check_opaque, check_formats, check_pictures, make=make)

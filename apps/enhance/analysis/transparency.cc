@@ -12,13 +12,14 @@ namespace fettle::enhance {
 namespace {
 
 bool IsOpaque(const Plane& alpha) {
-  const int most = (1 << alpha.depth) - 1;
+  const int white = (1 << alpha.depth) - 1;
+  const int least = white - (white >> 8);  // of 8 bits that were shifted, too
   bool opaque = true;
   ForSampleType(alpha.depth, [&](auto sample) {
     using Sample = decltype(sample);
     for (int y = 0; y < alpha.height && opaque; ++y) {
       const Sample* row = alpha.row<Sample>(y);
-      opaque = std::all_of(row, row + alpha.width, [&](Sample value) { return value >= most; });
+      opaque = std::all_of(row, row + alpha.width, [&](Sample value) { return value >= least; });
     }
   });
   return opaque;

@@ -90,6 +90,18 @@ const EncoderRow& BestWithAlpha(const AVOutputFormat& container, AVPixelFormat f
   return best == nullptr ? First(container) : *best;
 }
 
+/// Results are YUV: RGB, which rounds once more, is for encoders that have no other colour.
+void LeaveOutRgb(AVPixelFormat wanted, std::vector<AVPixelFormat>& formats) {
+  const auto is_rgb = [](AVPixelFormat format) {
+    return (av_pix_fmt_desc_get(format)->flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL)) != 0;
+  };
+  const int parts = std::min<int>(3, av_pix_fmt_desc_get(wanted)->nb_components);
+  const auto has_all = [&](AVPixelFormat format) {
+    return !is_rgb(format) && av_pix_fmt_desc_get(format)->nb_components >= parts;
+  };
+  if (std::ranges::any_of(formats, has_all)) std::erase_if(formats, is_rgb);
+}
+
 }  // namespace
 
 const EncoderRow& ChooseEncoder(const std::string& name, const AVOutputFormat& container,
@@ -134,6 +146,7 @@ AVPixelFormat EncoderFormat(const std::string& encoder, AVPixelFormat format, bo
     if (*at == wanted) return wanted;
     if (HasAlpha(*at) == (alpha && HasAlpha(wanted))) fit.push_back(*at);
   }
+  LeaveOutRgb(wanted, fit);
   fit.push_back(AV_PIX_FMT_NONE);
   return avcodec_find_best_pix_fmt_of_list(fit.data(), wanted, alpha, nullptr);
 }
