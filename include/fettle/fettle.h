@@ -129,12 +129,14 @@ typedef struct fettle_value_info {
   fettle_dtype dtype;            /* FETTLE_UNDEFINED where the model does not say */
   int rank;                      /* -1 where the model does not say */
   int64_t dims[FETTLE_MAX_RANK]; /* -1: open */
+  /* The name of each open extent, such as "height"; NULL where it has none. */
+  const char* symbols[FETTLE_MAX_RANK];
 } fettle_value_info;
-#define FETTLE_VALUE_INFO_INIT                                  \
-  {                                                             \
-    sizeof(fettle_value_info), NULL, FETTLE_UNDEFINED, 0, { 0 } \
+#define FETTLE_VALUE_INFO_INIT                                          \
+  {                                                                     \
+    sizeof(fettle_value_info), NULL, FETTLE_UNDEFINED, 0, {0}, { NULL } \
   }
-/* Fails with FETTLE_NOT_FOUND past the end. The name lives as long as the model. */
+/* Fails with FETTLE_NOT_FOUND past the end. The names live as long as the model. */
 FETTLE_API fettle_status fettle_model_input(const fettle_model* model, size_t index,
                                             fettle_value_info* info);
 FETTLE_API fettle_status fettle_model_output(const fettle_model* model, size_t index,

@@ -28,6 +28,10 @@ Status Describe(const fettle::ir::Graph& graph, const std::vector<fettle::ir::Va
   if (result.rank > FETTLE_MAX_RANK)
     return fettle::Unsupported("'{}' has rank {}", value.name, result.rank);
   if (value.shape) std::copy(value.shape->begin(), value.shape->end(), result.dims);
+  for (size_t axis = 0; axis < value.symbols.size(); ++axis) {
+    if (axis < FETTLE_MAX_RANK && !value.symbols[axis].empty() && result.dims[axis] < 0)
+      result.symbols[axis] = value.symbols[axis].c_str();
+  }
   return fettle::capi::WriteStruct(result, info);
 }
 

@@ -22,7 +22,7 @@ struct PublicStruct;
     static constexpr std::string_view kName = #type;                              \
     static constexpr size_t kSizes[] = {__VA_ARGS__ __VA_OPT__(, ) sizeof(type)}; \
   }
-FETTLE_PUBLIC_STRUCT(fettle_value_info);
+FETTLE_PUBLIC_STRUCT(fettle_value_info, offsetof(fettle_value_info, symbols));
 FETTLE_PUBLIC_STRUCT(fettle_session_options, offsetof(fettle_session_options, svm),
                      offsetof(fettle_session_options, subnormals));
 FETTLE_PUBLIC_STRUCT(fettle_tune_options, offsetof(fettle_tune_options, packed_weights),

@@ -36,6 +36,10 @@ TEST(CApi, DescribesModels) {
   EXPECT_EQ(model.outputs()[0].name, "enhanced");
   fettle_value_info info = FETTLE_VALUE_INFO_INIT;
   EXPECT_EQ(fettle_model_input(model.get(), 1, &info), FETTLE_NOT_FOUND);
+  ASSERT_EQ(fettle_model_input(model.get(), 0, &info), FETTLE_OK);
+  EXPECT_EQ(info.symbols[0], nullptr);
+  EXPECT_STREQ(info.symbols[2], "height");
+  EXPECT_STREQ(info.symbols[3], "width");
 }
 
 TEST(CApi, RefusesUnknownWaysWithSubnormals) {

@@ -54,9 +54,12 @@ class Arrays(unittest.TestCase):
 
     def test_missing_and_unknown_names(self):
         self.refused(fettle.InvalidArgument, "y", x=X)
-        self.refused(fettle.NotFound, "no input 'other'", x=X, y=X, other=X)
+        self.refused(fettle.NotFound, "no input 'other'; its inputs are 'x', 'y'", x=X, y=X, other=X)
         with self.assertRaisesRegex(fettle.NotFound, "no output 'other'"):
             self.session.run({"x": X, "y": X}, ["other"])
+        for given in (X, [X, X], "xy"):
+            with self.assertRaisesRegex(fettle.InvalidArgument, "expected {name: array}, got "):
+                self.session.run(given)
         with self.assertRaises(fettle.NotFound):
             self.session.run({1: X})
         with self.assertRaisesRegex(fettle.NotFound, "w"):

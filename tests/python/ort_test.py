@@ -1,5 +1,8 @@
 """fettle.ort: a program for ONNX Runtime with one line changed. Where onnxruntime is installed, the same calls on both."""
 
+import json
+import pickle
+import tempfile
 import threading
 import unittest
 import warnings
@@ -101,6 +104,74 @@ class Calls:
         numpy.testing.assert_array_equal(results[0], X + Y)
         self.assertEqual(results[1:], ["mine", ""])
 
+    def test_symbols_of_shapes(self):
+        session = self.session()
+        self.assertEqual([info.shape for info in session.get_inputs() + session.get_outputs()], [["n"]] * 3)
+
+    def test_extents_of_symbols(self):
+        options = self.ort.SessionOptions()
+        options.add_free_dimension_override_by_name("n", 8)
+        session = self.ort.InferenceSession(small_models.add(), options)
+        self.assertEqual([info.shape for info in session.get_inputs()], [[8], [8]])
+        numpy.testing.assert_array_equal(session.run(None, {"x": X, "y": Y})[0], X + Y)
+        with self.assertRaises(self.ort.capi.onnxruntime_pybind11_state.InvalidArgument):
+            session.run(None, {"x": X[:5], "y": Y[:5]})
+
+    def test_extents_of_denotations(self):
+        options = self.ort.SessionOptions()
+        options.add_free_dimension_override_by_denotation("DATA_BATCH", 8)
+        model = small_models.model([small_models.node("Neg", ["x"], ["z"])],
+                                   [small_models.value("x", ["n", "m"], denotations={0: "DATA_BATCH"})],
+                                   [small_models.value("z", ["n", "m"])])
+        session = self.ort.InferenceSession(model, options)
+        self.assertEqual(session.get_inputs()[0].shape, [8, "m"])
+        with self.assertRaises(self.ort.capi.onnxruntime_pybind11_state.InvalidArgument):
+            session.run(None, {"x": X[None]})
+
+    def test_exceptions_by_their_module(self):
+        state = self.ort.capi.onnxruntime_pybind11_state
+        with self.assertRaises(state.NoSuchFile):
+            self.ort.InferenceSession("missing.onnx")
+        with self.assertRaises(state.InvalidProtobuf):
+            self.ort.InferenceSession(b"no model")
+        session = self.session()
+        with self.assertRaisesRegex(ValueError, "'y'.*'x'"):
+            session.run(None, {"x": X})
+        for names, feeds in ((None, {"x": X, "y": Y, "other": X}), (["other"], {"x": X, "y": Y}),
+                             (None, {"x": X.astype(numpy.float64), "y": Y}), (None, {"x": X.reshape(2, 4), "y": Y})):
+            with self.assertRaises(state.InvalidArgument):
+                session.run(names, feeds)
+        options = self.ort.RunOptions()
+        options.terminate = True
+        with self.assertRaises(state.Fail):
+            session.run(None, {"x": X, "y": Y}, options)
+
+    def test_profiles(self):
+        with tempfile.TemporaryDirectory() as folder:
+            options = self.ort.SessionOptions()
+            options.enable_profiling, options.profile_file_prefix = True, folder + "/here"
+            session = self.ort.InferenceSession(small_models.add(), options)
+            self.assertGreater(session.get_profiling_start_time_ns(), 0)
+            session.run(None, {"x": X, "y": Y})
+            path = session.end_profiling()
+            self.assertTrue(path.startswith(folder + "/here_"))
+            with open(path, encoding="utf-8") as file:
+                events = json.load(file)
+        operators = [event["args"].get("op_name") for event in events if event["cat"] == "Node" and event["dur"] >= 0]
+        self.assertIn("Add", operators)
+        self.assertIn("model_run", [event["name"] for event in events])
+
+    def test_versions_and_devices(self):
+        self.assertEqual(self.ort.get_version_string(), self.ort.__version__)
+        self.assertGreater(len(self.ort.get_build_info()), 10)
+        (device,) = self.ort.get_ep_devices()
+        self.assertEqual((device.ep_name, device.device.type), ("CPUExecutionProvider", self.ort.OrtHardwareDeviceType.CPU))
+        session = self.session()  # which ONNX Runtime's infos point into
+        self.assertEqual([info.name for info in session.get_input_memory_infos()], ["Cpu", "Cpu"])
+        source, place = (self.ort.OrtValue.ortvalue_from_numpy(array.copy()) for array in (X, Y))
+        self.ort.copy_tensors([source], [place])
+        numpy.testing.assert_array_equal(place.numpy(), X)
+
     def test_what_is_wrong_raises(self):
         session = self.session()
         for feeds in ({"x": X}, {"x": X, "y": Y, "other": X}, {"x": X.astype(numpy.float64), "y": Y},
@@ -125,6 +196,34 @@ class Fettle(Calls, unittest.TestCase):
                                                                 "CPUExecutionProvider"])
         self.assertEqual(len(notes), 1)
         self.assertIn("CUDAExecutionProvider", str(notes[0].message))
+
+    def test_feeds_that_are_wrong_name_what_is_missing_and_what_was_given(self):
+        session = self.session()
+        for feeds, said in (({"x": X}, "input 'y' is missing; given: 'x'; the model's inputs: 'x', 'y'"),
+                            ({}, "inputs 'x', 'y' are missing; given: none"),
+                            ({"x": X, "yy": Y}, "no input 'yy' .did you mean 'y'.*'y' is missing; given: 'x', 'yy'"),
+                            (None, "expected {name: array}, got NoneType; the model's inputs are 'x', 'y'"),
+                            (X, "expected {name: array}, got ndarray"), ([X, Y], "expected {name: array}, got list"),
+                            ({"x": None, "y": Y}, "'x': expected an array, got None"), ({"x": "a", "y": Y}, "got 'a'"),
+                            ({"x": [[1], [2, 3]], "y": Y}, "input 'x': "), ({"x": object(), "y": Y}, "input 'x': ")):
+            with self.assertRaisesRegex(ValueError, said) as caught:
+                session.run(None, feeds)
+            self.assertIsInstance(caught.exception, fettle.InvalidArgument)
+        with self.assertRaisesRegex(fettle.NotFound, "no output 'q'; its outputs are 'z'"):
+            session.run(["q"], {"x": X, "y": Y})
+        with self.assertRaisesRegex(ValueError, "providers: expected a list"):
+            ort.InferenceSession(small_models.add(), providers="CPUExecutionProvider")
+        self.assertEqual(str(pickle.loads(pickle.dumps(caught.exception))), str(caught.exception))
+
+    def test_only_the_hosts_memory(self):
+        binding = self.session().io_binding()
+        for call in (lambda: binding.bind_output("z", "cuda"), lambda: ort.OrtValue.ortvalue_from_numpy(X, "cuda", 0),
+                     lambda: binding.bind_input("x", "cuda", 0, numpy.float32, X.shape, X.ctypes.data)):
+            with self.assertRaisesRegex(NotImplementedError, "'cuda'"):
+                call()
+        for call in (binding.bind_cpu_input, binding.bind_output):
+            with self.assertRaisesRegex(fettle.InvalidArgument, "'q'"):
+                call("q", X)
 
     def test_termination(self):
         options = ort.RunOptions()

@@ -38,9 +38,11 @@ def node(op, inputs, outputs, **attributes):
     return message
 
 
-def value(name, shape, dtype="float32"):
-    """A ValueInfoProto; extents are integers or names."""
-    extents = b"".join(_field(1, _field(1 if isinstance(extent, int) else 2, extent)) for extent in shape)
+def value(name, shape, dtype="float32", denotations=()):
+    """A ValueInfoProto; extents are integers or names, `denotations` what axes mean, by number."""
+    meanings = {axis: _field(3, text) for axis, text in dict(denotations).items()}
+    extents = b"".join(_field(1, _field(1 if isinstance(extent, int) else 2, extent) + meanings.get(axis, b""))
+                       for axis, extent in enumerate(shape))
     tensor = _field(1, dtype if isinstance(dtype, int) else _TYPES[dtype]) + _field(2, extents)
     return _field(1, name) + _field(2, _field(1, tensor))
 

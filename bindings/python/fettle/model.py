@@ -51,5 +51,5 @@ class Model(_native.Model):
 
 
 def _info(row) -> ValueInfo:
-    name, dtype, shape = row
+    name, dtype, shape, _ = row
     return ValueInfo(name, dtypes.find(dtype) if dtype else None, shape)

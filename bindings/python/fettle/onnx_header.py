@@ -75,3 +75,42 @@ def read_header(data) -> Header:
     except (ValueError, IndexError, TypeError):
         return Header(custom_metadata_map={})
     return Header(**found, custom_metadata_map=metadata)
+
+
+def is_model(data) -> bool:
+    """Whether the bytes are fields of a ModelProto, a graph among them."""
+    try:
+        return any(number == 7 for number, _ in _fields(data, 0, len(data)))
+    except (ValueError, IndexError, TypeError):
+        return False
+
+
+def read_denotations(data) -> dict[str, dict[int, str]]:
+    """What a model's inputs and outputs say of their axes' meaning: {value: {axis: denotation}}."""
+    found = {}
+    try:
+        for graph in _inner(data, (0, len(data)), 7):
+            for number, span in _fields(data, *graph):
+                if number in (11, 12):
+                    name, axes = _axes(data, span)
+                    found[name] = axes
+    except (ValueError, IndexError, TypeError):
+        return {}
+    return found
+
+
+def _inner(data, span, wanted):
+    """The values of one field of a message."""
+    return [value for number, value in _fields(data, *span) if number == wanted]
+
+
+def _axes(data, value_info):
+    name = "".join(bytes(data[begin:end]).decode("utf-8", "replace") for begin, end in _inner(data, value_info, 1))
+    axes = {}
+    for kind in _inner(data, value_info, 2):
+        for tensor in _inner(data, kind, 1):
+            for shape in _inner(data, tensor, 2):
+                for axis, extent in enumerate(_inner(data, shape, 1)):
+                    for begin, end in _inner(data, extent, 3):
+                        axes[axis] = bytes(data[begin:end]).decode("utf-8", "replace")
+    return name, axes

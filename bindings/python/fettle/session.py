@@ -7,7 +7,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence, Union
 
 import numpy
 
-from . import _native
+from . import _native, errors
 from .model import Model
 from .tensor import Tensor, as_tensor
 
@@ -162,7 +162,9 @@ class Session(_native.Session):
 
 
 def _dict(inputs: Mapping[str, Any] | None) -> dict[str, Any]:
-    return inputs if isinstance(inputs, dict) else dict(inputs or {})
+    if inputs is None or isinstance(inputs, Mapping):
+        return inputs if isinstance(inputs, dict) else dict(inputs or {})
+    raise errors.InvalidArgument(f"inputs: expected {{name: array}}, got {type(inputs).__name__}")
 
 
 def _path(given: Path | None) -> str | None:

@@ -1,6 +1,9 @@
 // fettle_model in Python.
 #include "model.h"
 
+#include <algorithm>
+#include <cstring>
+
 namespace fettle::python {
 namespace {
 
@@ -42,7 +45,8 @@ PyObject* Close(PyObject* self, PyObject*) {
   Py_RETURN_NONE;
 }
 
-/// (name, dtype, shape or None), open extents None.
+/// (name, dtype, shape or None, symbols): open extents None, the symbol of each axis "" where it
+/// has none.
 Ref Describe(const fettle_value_info& info) {
   Ref shape;
   if (info.rank >= 0) shape = Ref(PyTuple_New(info.rank));
@@ -52,7 +56,14 @@ Ref Describe(const fettle_value_info& info) {
     PyTuple_SetItem(shape.get(), i, extent);
   }
   if (!shape) shape = Ref::Borrow(Py_None);
-  return Ref(Py_BuildValue("(siO)", info.name, static_cast<int>(info.dtype), shape.get()));
+  const Ref symbols(PyTuple_New(std::max(info.rank, 0)));
+  for (int i = 0; symbols && i < info.rank; ++i) {
+    const char* const symbol = info.symbols[i] == nullptr ? "" : info.symbols[i];
+    PyTuple_SetItem(symbols.get(), i, PyUnicode_DecodeUTF8(symbol, std::strlen(symbol), "replace"));
+  }
+  if (!symbols) return Ref();
+  return Ref(
+      Py_BuildValue("(siOO)", info.name, static_cast<int>(info.dtype), shape.get(), symbols.get()));
 }
 
 /// Values(outputs: bool) -> list of what Describe gives.

@@ -175,7 +175,10 @@ Py_ssize_t Names::Find(PyObject* name, const char* what) const {
       PyUnicode_Check(name) ? PyDict_GetItemWithError(index.get(), name) : nullptr;
   if (number != nullptr) return PyLong_AsSsize_t(number);
   if (PyErr_Occurred() != nullptr) return -1;
-  const Ref message(PyUnicode_FromFormat("the model has no %s %R", what, name));
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "'" : ", '") + text + "'";
+  const Ref message(PyUnicode_FromFormat("the model has no %s %R; its %ss are %s", what, name, what,
+                                         all.empty() ? "none" : all.c_str()));
   const Ref text(message ? PyUnicode_AsUTF8String(message.get()) : nullptr);
   if (text) Raise(FETTLE_NOT_FOUND, PyBytes_AsString(text.get()));
   return -1;

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy
 
+from .. import errors
 from ..tensor import Tensor
-from .values import OrtValue, at_address
+from . import exceptions, feeds
+from .devices import need_host
+from .values import OrtValue, at_address, tensor_of
 
 
 class IOBinding:
@@ -23,28 +26,35 @@ class IOBinding:
 
     def bind_cpu_input(self, name, arr_on_cpu) -> None:
         """Binds an array, whose elements each run reads."""
+        self._input(name)
         self._inputs[name] = self._session._sess._adapt(name, arr_on_cpu)
 
     def bind_input(self, name, device_type, device_id, element_type, shape, buffer_ptr) -> None:
         """Binds memory at an address, which the caller keeps."""
+        self._input(name)
+        need_host(device_type)
         self._inputs[name] = at_address(buffer_ptr, element_type, shape)
 
     def bind_ortvalue_input(self, name, ortvalue: OrtValue) -> None:
         """Binds an OrtValue."""
-        self._inputs[name] = ortvalue._tensor
+        self._input(name)
+        self._inputs[name] = tensor_of(ortvalue, f"input '{name}'")
 
     def bind_output(self, name, device_type="cpu", device_id=0, element_type=None, shape=None, buffer_ptr=None) -> None:
         """Asks for an output, made anew or written to memory at an address, which the caller keeps."""
+        self._output(name)
+        need_host(device_type)
         if buffer_ptr is None:
             self._outputs[name] = None
             return
         if element_type is None or shape is None:
-            raise ValueError("`element_type` and `shape` are to be provided if pre-allocated memory is provided")
+            raise exceptions.InvalidArgument(f"output '{name}': memory at an address needs element_type and shape")
         self._outputs[name] = at_address(buffer_ptr, element_type, shape)
 
     def bind_ortvalue_output(self, name, ortvalue: OrtValue) -> None:
         """Asks for an output in an OrtValue of its type and shape."""
-        self._outputs[name] = ortvalue._tensor
+        self._output(name)
+        self._outputs[name] = tensor_of(ortvalue, f"output '{name}'")
 
     def synchronize_inputs(self) -> None:
         """Nothing to wait for."""
@@ -73,15 +83,32 @@ class IOBinding:
 
     def _run(self, run_options) -> None:
         names = tuple(self._outputs)
-        tensors = self._session._infer(names, self._inputs, run_options, raw=True)
+        if not names:
+            raise exceptions.InvalidArgument(f"no output is bound; the model's outputs are {_listed(self._session._outputs)}")
+        try:
+            tensors = self._session._infer(names, self._inputs, run_options, raw=True)
+        except errors.Error as error:
+            raise feeds.refusal(error, self._inputs, self._session._inputs) from None
         self._results = [_deliver(name, tensor, self._outputs[name]) for name, tensor in zip(names, tensors)]
+
+    def _input(self, name) -> None:
+        if name not in [info.name for info in self._session._inputs]:
+            raise exceptions.InvalidArgument(f"the model has no input {name!r}; its inputs are {_listed(self._session._inputs)}")
+
+    def _output(self, name) -> None:
+        if name not in [info.name for info in self._session._outputs]:
+            raise exceptions.InvalidArgument(f"the model has no output {name!r}; its outputs are {_listed(self._session._outputs)}")
+
+
+def _listed(infos) -> str:
+    return feeds.names_of(info.name for info in infos)
 
 
 def _deliver(name, made: Tensor, bound) -> Tensor:
     if bound is None:
         return made
     if made.shape != bound.shape or made.dtype != bound.dtype:
-        raise ValueError(f"output '{name}' is {made.dtype} of {made.shape}, "
+        raise exceptions.InvalidArgument(f"output '{name}' is {made.dtype} of {made.shape}, "
                          f"and its memory {bound.dtype} of {bound.shape}")
     numpy.copyto(bound.numpy(), made.numpy())
     return bound

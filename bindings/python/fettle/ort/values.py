@@ -9,6 +9,8 @@ import numpy
 
 from .. import dtypes
 from ..tensor import Tensor
+from . import exceptions
+from .devices import need_host
 
 # fettle_dtype -> what ONNX calls a tensor of it
 TYPE_NAMES = {
@@ -34,6 +36,13 @@ def at_address(address: int, element_type: Any, shape: Sequence[int]) -> Tensor:
     return Tensor.from_numpy(bits, writable=True)
 
 
+def tensor_of(value: Any, what: str) -> Tensor:
+    """The tensor of an OrtValue. InvalidArgument of anything else."""
+    if not isinstance(value, OrtValue):
+        raise exceptions.InvalidArgument(f"{what}: expected an OrtValue, got {type(value).__name__}")
+    return value._tensor
+
+
 class OrtValue:
     """A tensor, in memory of its own or of the array that it was made of; nothing is copied."""
 
@@ -42,7 +51,8 @@ class OrtValue:
 
     @classmethod
     def ortvalue_from_numpy(cls, numpy_obj, device_type="cpu", device_id=0, vendor_id=-1) -> OrtValue:
-        """Over the array's memory; one that is not contiguous is copied. Devices other than the CPU are ignored."""
+        """Over the array's memory; one that is not contiguous is copied. NotImplemented for other devices than the CPU."""
+        need_host(device_type)
         return cls(Tensor.from_numpy(numpy.ascontiguousarray(numpy_obj).reshape(numpy.shape(numpy_obj))))
 
     @classmethod
@@ -51,8 +61,10 @@ class OrtValue:
         return cls(Tensor.from_numpy(data, dtype=dtypes.find(onnx_element_type).name))
 
     @classmethod
-    def ortvalue_from_shape_and_type(cls, shape, element_type, device_type="cpu", device_id=0, vendor_id=-1) -> OrtValue:
-        """Of memory of its own, zeros."""
+    def ortvalue_from_shape_and_type(cls, shape, element_type, device_type="cpu", device_id=0, vendor_id=-1,
+                                     memory_info=None) -> OrtValue:
+        """Of memory of its own, zeros. NotImplemented for other devices than the CPU."""
+        need_host(device_type)
         return cls(Tensor(number_of(element_type), tuple(int(extent) for extent in shape)))
 
     @classmethod
@@ -104,12 +116,21 @@ class OrtValue:
         """False."""
         return False
 
+    def as_sparse_tensor(self):
+        """NotImplemented: tensors are dense."""
+        raise exceptions.NotImplemented("fettle.ort has no SparseTensor: tensors are dense")
+
+    @staticmethod
+    def ort_value_from_sparse_tensor(sparse_tensor):
+        """NotImplemented: tensors are dense."""
+        raise exceptions.NotImplemented("fettle.ort has no SparseTensor: tensors are dense")
+
     def update_inplace(self, data) -> None:
         """Copies an array of the same shape and type over the elements."""
         given = data.numpy() if isinstance(data, OrtValue) else numpy.asarray(data)
         mine = self.numpy()
         if given.shape != mine.shape or given.dtype != mine.dtype:
-            raise ValueError(f"expected {mine.dtype} of {mine.shape}, got {given.dtype} of {given.shape}")
+            raise exceptions.InvalidArgument(f"expected {mine.dtype} of {mine.shape}, got {given.dtype} of {given.shape}")
         numpy.copyto(mine, given)
 
     def __array__(self, dtype=None, copy=None):
@@ -122,21 +143,9 @@ class OrtValue:
         return self._tensor.__dlpack_device__()
 
 
-class OrtDevice:
-    """The host, whatever was asked for."""
-
-    def __init__(self, device_type="cpu", device_id=0):
-        self._type, self._id = device_type, device_id
-
-    @staticmethod
-    def make(ort_device_name, device_id, vendor_id=-1) -> OrtDevice:
-        """As the constructor."""
-        return OrtDevice(ort_device_name, device_id)
-
-    def device_type(self) -> int:
-        """0, the CPU."""
-        return 0
-
-    def device_id(self) -> int:
-        """As given."""
-        return self._id
+def copy_tensors(src, dst, stream=None) -> None:
+    """Copies the elements of each of `src` to that of `dst`."""
+    if len(src) != len(dst):
+        raise exceptions.InvalidArgument(f"copy_tensors: {len(src)} sources and {len(dst)} destinations")
+    for given, place in zip(src, dst):
+        place.update_inplace(given)

@@ -1,0 +1,1 @@
+"""onnxruntime.capi's place."""
