@@ -2,7 +2,8 @@
 
 `pip install ./bindings/python` in a repository whose build/release has been built (FETTLE_BUILD names another build, CXX
 the compiler). The wheel needs the libraries that libfettle was linked with; bindings/python/build-wheel makes one that
-brings them. The program comes along where the build has it in one library with the C interface (ninja fettle_both_program).
+brings them. The program, and the command `fettle`, come along where the build has it in one library with the C interface
+(ninja fettle_both_program).
 """
 
 import base64
@@ -95,13 +96,16 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     name = f"fettle-{version()}-{tag}.whl"
     records = []
     with tempfile.TemporaryDirectory() as scratch, zipfile.ZipFile(pathlib.Path(wheel_directory, name), "w") as wheel:
+        has_program = False
         for inside, path in files(build, pathlib.Path(scratch)):
+            has_program = has_program or inside == "fettle/bin/fettle"
             write(wheel, inside, path.read_bytes(), records, executable=".so" in inside or inside.endswith("/bin/fettle"))
         for inside, path in licences():
             write(wheel, f"{info}/licenses/{inside}", path.read_bytes(), records)
         write(wheel, f"{info}/licenses/LICENSE.d3", (ROOT / "tools/fettle/page/d3-licence.txt").read_bytes(), records)
         write(wheel, f"{info}/METADATA", metadata().encode(), records)
-        write(wheel, f"{info}/entry_points.txt", b"[console_scripts]\nfettle = fettle.program:main\n", records)
+        if has_program:  # else a command would hide the program that is on the PATH
+            write(wheel, f"{info}/entry_points.txt", b"[console_scripts]\nfettle = fettle.program:main\n", records)
         write(wheel, f"{info}/WHEEL",
               f"Wheel-Version: 1.0\nGenerator: fettle\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(), records)
         text = io.StringIO()

@@ -281,7 +281,8 @@ FETTLE_API fettle_status fettle_session_output(const fettle_session* session, co
  * waits. */
 FETTLE_API void fettle_session_cancel(fettle_session* session);
 
-/* One step of the last run. The texts live until the session's next run, by whatever thread. */
+/* One step of the last run; a tuning ends with one. The texts live until the session's next run, by
+ * whatever thread. */
 typedef struct fettle_step {
   size_t struct_size;
   const char* node;

@@ -74,6 +74,7 @@ TEST(CApi, TunesASessionAndWritesAPackage) {
       session.Tune({.level = "fast", .package = package.c_str()}).value();
   EXPECT_GT(report.measured, 0);
   EXPECT_GT(report.default_ms, 0);
+  EXPECT_FALSE(session.profile().empty());
   ASSERT_TRUE(session.Run().ok());
   const fettle::Tensor output = session.Output("enhanced").value();
   for (float element : output.as<float>()) ASSERT_NEAR(element, 0.25f, 1e-5f);

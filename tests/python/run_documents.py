@@ -34,7 +34,7 @@ def main():
             shutil.copytree(demo, here)
             done = subprocess.run([sys.executable, "-c", source], cwd=here, env=environment, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT)
-            if done.returncode == 0:
+            if done.returncode == 0 and b"[]" not in done.stdout:  # no line of theirs prints an empty list
                 passed += 1
             else:
                 failed += 1

@@ -30,11 +30,17 @@ def _brought() -> str | None:
     return program if os.access(program, os.X_OK) else None
 
 
+def _on_path(but: str = "") -> str | None:
+    """The first `fettle` on the PATH that is not in the folder `but`."""
+    folders = [folder for folder in os.get_exec_path() if not but or os.path.realpath(folder) != os.path.realpath(but)]
+    return shutil.which("fettle", path=os.pathsep.join(folders)) if folders else None
+
+
 def main() -> None:
-    """The command `fettle` of an environment: becomes the program that the wheel brought."""
-    program = _brought()
+    """The command `fettle` of an environment: becomes the program that the wheel brought, or another on the PATH."""
+    program = _brought() or _on_path(but=os.path.dirname(os.path.abspath(sys.argv[0])))
     if program is None:
-        sys.exit("fettle: this Python package was built without the program")
+        sys.exit("fettle: the program is neither in this Python package nor elsewhere on the PATH; docs/install.md has it")
     os.execv(program, ["fettle", *sys.argv[1:]])
 
 
@@ -45,7 +51,7 @@ def run_program(command: str, *arguments: str | os.PathLike, **options: Any) -> 
     where there is no program; what the program refuses is an exception of its class, with its message. That results
     differ (exit code 5) is an answer.
     """
-    program = os.environ.get("FETTLE_PROGRAM") or _brought() or shutil.which("fettle")
+    program = os.environ.get("FETTLE_PROGRAM") or _brought() or _on_path()
     if program is None:
         raise errors.NotFound("the program fettle is neither in this package, nor on the PATH, nor named by FETTLE_PROGRAM")
     words = [program, command, *(os.fspath(argument) for argument in arguments)]

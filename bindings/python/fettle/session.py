@@ -139,7 +139,7 @@ class Session(_native.Session):
         return TuneReport(*self._tune(level, float(budget), _path(database), _path(package), packed_weights, progress))
 
     def steps(self) -> list[Step]:
-        """The steps of the last run with kernel and time. Busy while another thread uses the session."""
+        """The steps of the last run, or of the one that `tune` ends with, with kernel and time. Busy while another thread uses the session."""
         return [Step(*row) for row in self._steps()]
 
     def memory(self) -> Memory:
