@@ -1,9 +1,11 @@
 // fettle.h: sessions.
 #include <algorithm>
 
+#include "base/nearest.h"
 #include "capi/handles.h"
 #include "capi/parts.h"
 #include "capi/structs.h"
+#include "ir/value_text.h"
 #include "runtime/device_choice.h"
 
 using fettle::Error;
@@ -72,7 +74,8 @@ bool Has(const fettle::ir::Graph& graph, const std::vector<fettle::ir::ValueId>&
 Status CheckInput(const fettle_session& session, std::string_view name) {
   const fettle::ir::Graph& graph = session.model->graph();
   if (Has(graph, graph.inputs, name)) return OkStatus();
-  return Error(StatusCode::kNotFound, "the model has no input '{}'", name);
+  return Error(StatusCode::kNotFound, "the model has no input '{}'; it has {}", name,
+               fettle::NearestNames(name, fettle::ir::NamesOfValues(graph, graph.inputs)));
 }
 
 /// One inference; keeps its results.
@@ -149,7 +152,8 @@ fettle_status fettle_session_set_output(fettle_session* session, const char* nam
     FETTLE_ENTER(session);
     const fettle::ir::Graph& graph = session->model->graph();
     if (!Has(graph, graph.outputs, name))
-      return Error(StatusCode::kNotFound, "the model has no output '{}'", name);
+      return Error(StatusCode::kNotFound, "the model has no output '{}'; it has {}", name,
+                   fettle::NearestNames(name, fettle::ir::NamesOfValues(graph, graph.outputs)));
     if (tensor == nullptr)
       session->outputs.erase(name);
     else

@@ -9,15 +9,29 @@ namespace fettle::planner {
 
 namespace {
 
-/// "kernel: reason; ..." of all kernels, or of a device's alone.
+/// Whether a kernel says that it computes other operators.
+bool IsOfOtherOperators(std::string_view reason) {
+  return reason.starts_with("computes ") && reason.find(" only") != std::string_view::npos;
+}
+
+/// "kernel: reason; ..." of the kernels, or of a device's alone, that compute such a node, and how
+/// many there are of other operators.
 std::string Reasons(const GroupChoices& choices, std::optional<DeviceKind> device = {}) {
+  constexpr size_t kMostShown = 1;
   std::string reasons;
+  size_t near = 0, others = 0;
   for (const Rejection& rejection : choices.rejected) {
     if (device && FindKernel(rejection.kernel)->device() != *device) continue;
-    reasons +=
-        fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", rejection.kernel, rejection.reason);
+    if (IsOfOtherOperators(rejection.reason)) {
+      ++others;
+    } else if (++near <= kMostShown) {
+      reasons +=
+          fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", rejection.kernel, rejection.reason);
+    }
   }
-  return reasons;
+  if (near > kMostShown) reasons += fmt::format("; and {} more kernels", near - kMostShown);
+  if (near > 0) return reasons;
+  return others == 0 ? "there is none" : fmt::format("all {} compute other operators", others);
 }
 
 }  // namespace
@@ -59,6 +73,18 @@ GroupChoices BestGroup(const ir::Graph& graph, const std::vector<const passes::G
   return best;
 }
 
+/// One failure as it is; of several a line for each, the first ones.
+Status AllOf(const std::vector<Status>& failures) {
+  constexpr size_t kMostLines = 20;
+  if (failures.size() == 1) return failures[0];
+  std::string lines;
+  for (size_t i = 0; i < std::min(kMostLines, failures.size()); ++i)
+    lines += "\n  " + failures[i].message();
+  if (failures.size() > kMostLines)
+    lines += fmt::format("\n  and {} more", failures.size() - kMostLines);
+  return Unsupported("{} nodes are computed by no kernel:{}", failures.size(), lines);
+}
+
 }  // namespace
 
 Result<Cover> GreedyCover(const ir::Graph& graph, const DeviceSet& devices, const Limits& limits) {
@@ -71,6 +97,7 @@ Result<Cover> GreedyCover(const ir::Graph& graph, const DeviceSet& devices, cons
     for (ir::NodeId node : group.nodes) by_node[node].push_back(&group);
   }
   Cover cover;
+  std::vector<Status> failures;
   IdVector<ir::NodeId, bool> covered(graph.nodes().size());
   for (size_t n = 0; n < graph.nodes().size(); ++n) {
     if (covered[n]) continue;
@@ -83,7 +110,10 @@ Result<Cover> GreedyCover(const ir::Graph& graph, const DeviceSet& devices, cons
                        return a->nodes.size() > b->nodes.size();
                      });
     GroupChoices best = BestGroup(graph, by_node[n], used, limits);
-    if (best.choices.empty()) return NoChoice(graph.nodes()[n], best);
+    if (best.choices.empty()) {
+      failures.push_back(NoChoice(graph.nodes()[n], best));
+      continue;
+    }
     if (limits.preferred != best.choices[0].kernel->device())
       Log(LogLevel::kInfo, "{}: computed by {}: {}", ir::Describe(graph.nodes()[n]),
           best.choices[0].kernel->device() == DeviceKind::kCpu
@@ -93,6 +123,7 @@ Result<Cover> GreedyCover(const ir::Graph& graph, const DeviceSet& devices, cons
     for (ir::NodeId id : best.nodes) covered[id] = true;
     cover.push_back(std::move(best));
   }
+  if (!failures.empty()) return AllOf(failures);
   return cover;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/nearest.h"
 #include "planner/same_bytes.h"
 
 namespace fettle::planner {
@@ -31,6 +32,19 @@ std::vector<int> StatesIn(std::string_view layout, const ir::Graph& graph,
     wanted.push_back(found == states.end() ? -1 : static_cast<int>(found - states.begin()));
   }
   return wanted;
+}
+
+/// The layouts that tensors may have, each once.
+std::vector<std::string> LayoutsOf(const ir::Graph& graph, const Extracted& extracted) {
+  std::vector<std::string> names;
+  for (size_t t = 0; t < extracted.states.size(); ++t) {
+    for (const State& state : extracted.states[t]) {
+      std::string name = LayoutName(state.layout, graph.value(extracted.values[t]).shape->rank());
+      if (!state.external && std::ranges::find(names, name) == names.end())
+        names.push_back(std::move(name));
+    }
+  }
+  return names;
 }
 
 bool Keeps(const std::vector<int>& tensors, const std::vector<int>& states,
@@ -89,7 +103,8 @@ Status RestrictToLayout(std::string_view name, const ir::Graph& graph, Extracted
   const std::string layout = named ? LayoutName(*named, 4) : std::string(name);
   const std::vector<int> wanted = StatesIn(layout, graph, extracted);
   if (std::all_of(wanted.begin(), wanted.end(), [](int state) { return state < 0; }))
-    return InvalidArgument("layout '{}': no tensor of this model can have it", name);
+    return InvalidArgument("layout '{}': no tensor of this model can have it; there are {}", name,
+                           NearestNames(name, LayoutsOf(graph, extracted)));
   const std::vector<bool> free = NodesThatCannotKeep(extracted.problem, wanted);
   for (size_t g = 0; g < extracted.problem.groups.size(); ++g) {
     const std::vector<int>& nodes = extracted.problem.groups[g].nodes;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "base/nearest.h"
+#include "ir/value_text.h"
+
 namespace fettle::runtime {
 
 bool Bindings::on_device() const {
@@ -30,7 +33,8 @@ Result<Bindings> BindingsOf(const ir::Graph& graph, const BufferMap& inputs,
   }
   for (const auto& output : outputs) {
     if (!known.contains(output.first))
-      return Error(StatusCode::kNotFound, "the model has no output '{}'", output.first);
+      return Error(StatusCode::kNotFound, "the model has no output '{}'; it has {}", output.first,
+                   NearestNames(output.first, ir::NamesOfValues(graph, graph.outputs)));
   }
   return bindings;
 }

@@ -1,6 +1,8 @@
 // Concrete shapes for models with symbolic extents.
 #include <algorithm>
 
+#include "base/nearest.h"
+#include "ir/value_text.h"
 #include "ops/op.h"
 #include "passes/specialise.h"
 #include "runtime/model.h"
@@ -34,15 +36,16 @@ Status CheckGiven(const Model& model, const std::map<std::string, Shape>& given)
         graph.inputs.begin(), graph.inputs.end(),
         [&, &wanted = name](ir::ValueId id) { return graph.value(id).name == wanted; });
     if (input == graph.inputs.end())
-      return InvalidArgument("{}: the model has no input '{}'", model.name(), name);
+      return InvalidArgument("{}: the model has no input '{}'; it has {}", model.name(), name,
+                             NearestNames(name, ir::NamesOfValues(graph, graph.inputs)));
     const std::optional<Shape>& expected = graph.value(*input).shape;
     bool fits = !expected || expected->rank() == shape.rank();
     for (int axis = 0; fits && expected && axis < shape.rank(); ++axis) {
       fits = (*expected)[axis] < 0 || (*expected)[axis] == shape[axis];
     }
     if (!fits) {
-      return InvalidArgument("{}: input '{}': expected shape {}, got {}", model.name(), name,
-                             expected->ToString(), shape.ToString());
+      return InvalidArgument("{}: input '{}': expected {}, got {}", model.name(), name,
+                             ir::ShapeText(graph.value(*input)), shape.ToString());
     }
   }
   return OkStatus();

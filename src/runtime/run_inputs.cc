@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/nearest.h"
+#include "ir/value_text.h"
 #include "runtime/model.h"
 
 namespace fettle::runtime {
@@ -14,8 +16,14 @@ Status CheckShape(const ir::Value& input, const Shape& shape) {
     fits = (*input.shape)[axis] < 0 || (*input.shape)[axis] == shape[axis];
   }
   if (fits) return OkStatus();
-  return InvalidArgument("input '{}': expected shape {}, got {}", input.name,
-                         input.shape->ToString(), shape.ToString());
+  return InvalidArgument("input '{}': expected {}, got {}", input.name, ir::ShapeText(input),
+                         shape.ToString());
+}
+
+std::string GivenNames(const TensorMap& inputs) {
+  std::vector<std::string> names;
+  for (const auto& input : inputs) names.push_back(input.first);
+  return NearestNames("", std::move(names));
 }
 
 }  // namespace
@@ -26,7 +34,8 @@ Result<std::vector<Tensor>> RunInputs::InOrder(const TensorMap& inputs) {
   for (ir::ValueId id : graph_->inputs) {
     const auto found = inputs.find(graph_->value(id).name);
     if (found == inputs.end())
-      return InvalidArgument("input '{}' is missing", graph_->value(id).name);
+      return InvalidArgument("input '{}' is missing; given: {}", graph_->value(id).name,
+                             GivenNames(inputs));
     ordered.push_back(found->second);
   }
   if (inputs.size() == ordered.size() && SameTypes(ordered, checked_)) return ordered;
@@ -48,7 +57,8 @@ Status RunInputs::Check(const TensorMap& inputs, std::span<const Tensor> ordered
   }
   for (const auto& input : inputs) {
     if (!IsInput(input.first))
-      return InvalidArgument("the model has no input '{}'; it has {}", input.first, Names());
+      return InvalidArgument("the model has no input '{}'; it has {}", input.first,
+                             NearestNames(input.first, Names()));
   }
   return CheckSymbols(*graph_, shapes);
 }
@@ -58,12 +68,8 @@ bool RunInputs::IsInput(const std::string& name) const {
                      [&](ir::ValueId id) { return graph_->value(id).name == name; });
 }
 
-std::string RunInputs::Names() const {
-  std::string names;
-  for (ir::ValueId id : graph_->inputs) {
-    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", graph_->value(id).name);
-  }
-  return names.empty() ? "none" : names;
+std::vector<std::string> RunInputs::Names() const {
+  return ir::NamesOfValues(*graph_, graph_->inputs);
 }
 
 }  // namespace fettle::runtime

@@ -27,7 +27,7 @@ class RunInputs {
  private:
   Status Check(const TensorMap& inputs, std::span<const Tensor> ordered) const;
   bool IsInput(const std::string& name) const;
-  std::string Names() const;
+  std::vector<std::string> Names() const;
 
   std::shared_ptr<const ir::Graph> graph_;
   TensorTypes checked_;  // those that Check took last

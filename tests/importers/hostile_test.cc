@@ -26,10 +26,10 @@ TEST(Hostile, BytesThatAreNoModel) {
             "m.onnx: the file holds no graph; is it an ONNX model?");
   EXPECT_THAT(Failure(Import(std::string("\x89PNG\r\n\x1a\n"))), StartsWith("m.onnx: "));
   EXPECT_THAT(Failure(Import(std::string("\x08\xff\xff\xff"))),
-              HasSubstr("model: the bytes are no protobuf message"));  // a varint cut short
+              HasSubstr("not an ONNX model"));  // a varint cut short
   EXPECT_THAT(Failure(Import(std::string("\x3a\xff\xff\xff\xff\x0f"
                                          "abc"))),
-              HasSubstr("model: the bytes are no protobuf message"));  // a graph of 4 GiB
+              HasSubstr("not an ONNX model"));  // a graph of 4 GiB
 }
 
 TEST(Hostile, EveryTruncationIsRefused) {
@@ -168,7 +168,7 @@ TEST(Hostile, TensorsWhoseDataDoNotFit) {
   EXPECT_EQ(with(FloatTensor("w", std::vector<int64_t>(33, 1), {1})),
             "m.onnx: initialiser 'w': more than 32 dimensions");
   EXPECT_THAT(with(TensorHeader("w", kFloat, {1}).Text(4, "abc")),
-              HasSubstr("tensor: the bytes are no protobuf message"));
+              HasSubstr("tensor: not an ONNX model"));
 }
 
 TEST(Hostile, UnsupportedTypesAreNamed) {

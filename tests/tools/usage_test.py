@@ -225,8 +225,8 @@ class Usage(unittest.TestCase):
         self.says(2, "run: 'b.onnx' is one argument too many\n", "run", self.model, "b.onnx", "c.onnx")
         self.says(2, "--iters: given more than once\n", "run", self.model, "--iters", "2", "--iters", "3")
         self.says(2, "--threads: a value is missing\n", "run", self.model, "--threads")
-        self.says(2, "a command is required (fettle --help lists them)")
-        self.says(2, "a command is required (fettle db --help lists them)", "db")
+        self.says(2, "a command is required: run, bench, ")
+        self.says(2, "a command is required: info, list, ", "db")
         self.says(3, "-o: a file name is missing", "run", self.model, *SMALL, "-o", "")
         self.says(3, "input 'picture': a file name is missing", "run", self.model, *SMALL, "-i", "picture=")
 

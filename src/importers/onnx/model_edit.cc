@@ -31,8 +31,10 @@ Status ForEachRawField(std::string_view message, std::string_view what, F&& fiel
       begin = end;
     }
     return OkStatus();
-  } catch (const protozero::exception& error) {
-    return InvalidModel("{}: the bytes are no protobuf message: {}", what, error.what());
+  } catch (const protozero::end_of_buffer_exception&) {
+    return InvalidModel("{}not an ONNX model, or one that was cut off", PartPrefix(what));
+  } catch (const protozero::exception&) {
+    return InvalidModel("{}not an ONNX model", PartPrefix(what));
   }
 }
 

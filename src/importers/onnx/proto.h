@@ -3,6 +3,7 @@
 #pragma once
 
 #include <protozero/pbf_reader.hpp>
+#include <string>
 #include <string_view>
 
 #include "base/status.h"
@@ -27,6 +28,11 @@ inline std::string_view View(protozero::pbf_reader& reader) {
   return {view.data(), view.size()};
 }
 
+/// "tensor: ", which part of a file a message is about; "" of the whole.
+inline std::string PartPrefix(std::string_view what) {
+  return what == "model" ? std::string() : std::string(what) + ": ";
+}
+
 /// Calls `field(reader)` for each field of `message`; it consumes the field (reader.skip() where it
 /// does not know it) and returns a Status. `what` names the message in errors.
 template <typename F>
@@ -35,8 +41,10 @@ Status ForEachField(std::string_view message, std::string_view what, F&& field) 
     protozero::pbf_reader reader(message.data(), message.size());
     while (reader.next()) RETURN_IF_ERROR(field(reader));
     return OkStatus();
-  } catch (const protozero::exception& error) {
-    return InvalidModel("{}: the bytes are no protobuf message: {}", what, error.what());
+  } catch (const protozero::end_of_buffer_exception&) {
+    return InvalidModel("{}not an ONNX model, or one that was cut off", PartPrefix(what));
+  } catch (const protozero::exception&) {
+    return InvalidModel("{}not an ONNX model", PartPrefix(what));
   }
 }
 

@@ -273,7 +273,7 @@ Result<Ref> NodeLowering::Run() {
   if (rule != rules.end()) return rule->lower(*this);
   const auto* row = std::find_if(std::begin(kRows), std::end(kRows), names_this);
   if (row != std::end(kRows)) return One(*row);
-  return Unsupported("operator {} is not element-wise", node_.op);
+  return Unsupported("computes element-wise operators only; this is a {}", node_.op);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ class Reader {
     const auto softmax = std::ranges::find_if(
         group_.nodes(), [](const ir::Node& node) { return node.op == "Softmax"_op; });
     if (softmax == group_.nodes().end() || group_.outputs.size() != 1)
-      return Unsupported("no Softmax between products");
+      return Unsupported("computes Softmax between products only");
     for (const ir::Value& value : group_.values()) {
       if (value.has_concrete_shape() && value.shape->elements() == 0)
         return Unsupported("an operand without elements");

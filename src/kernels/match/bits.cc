@@ -48,7 +48,7 @@ Result<BitTail> ReadBitTail(const ir::Graph& group) {
 Result<BitProduct> ReadBitProduct(const ir::Graph& group) {
   const ir::Node& node = group.nodes()[0];
   if (node.op != "BinaryConv"_op && node.op != "BinaryMatMul"_op)
-    return Unsupported("no product of bits");
+    return Unsupported("computes products of bits only");
   BitProduct read{.x = node.inputs[0], .w = node.inputs[1], .results = node.inputs[2]};
   if (!group.value(read.w).is_constant() || !group.value(read.results).is_constant() ||
       group.value(read.x).is_constant())
@@ -66,7 +66,7 @@ Result<BitProduct> ReadBitProduct(const ir::Graph& group) {
 Result<BitMaxPool> ReadBitMaxPool(const ir::Graph& group) {
   const ir::Node& node = group.nodes()[0];
   if (group.nodes().size() != 1 || node.op != "BinaryMaxPool"_op)
-    return Unsupported("no BinaryMaxPool");
+    return Unsupported("computes BinaryMaxPool only");
   if (group.inputs.size() != 1) return Unsupported("its input is constant");
   BitMaxPool read{.pool = {},
                   .x = *group.value(node.inputs[0]).shape,

@@ -33,7 +33,9 @@ Status FillWindow(const Attributes& conv, const Shape& x, ConvGeometry& g) {
 
 Result<ConvOperands> ReadConvOperands(const ir::Graph& group, std::string_view op,
                                       bool allow_computed) {
-  if (group.nodes().empty() || group.nodes()[0].op != op) return Unsupported("node 0 is no {}", op);
+  if (group.nodes().empty()) return Unsupported("computes {} only", op);
+  if (const ir::OpRef own = group.nodes()[0].op; own != op)
+    return Unsupported("computes {} only; this is a {}", op, own.name());
   const ir::Node& node = group.nodes()[0];
   ConvOperands operands{node.input(0), node.input(1), node.input(2)};
   if (group.value(operands.x).is_constant()) return Unsupported("the input is constant");

@@ -82,7 +82,7 @@ Result<Product> ReadProduct(const ir::Graph& group) {
 
 Result<Product> ReadProduct(const ir::Graph& group, const ir::Node& node, bool constant_b) {
   if (node.op != "MatMul"_op && node.op != "Gemm"_op)
-    return Unsupported("node 0 is no matrix product");
+    return Unsupported("computes products of matrices only");
   Product product;
   product.a = node.input(0);
   product.b = node.input(1);

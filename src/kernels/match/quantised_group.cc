@@ -26,7 +26,7 @@ class Reader {
       q_.core = &node;
       RETURN_IF_ERROR(integer ? ReadInteger(node) : ReadDequantised(node));
     }
-    if (q_.core == nullptr) return Unsupported("no product in the group");
+    if (q_.core == nullptr) return Unsupported("computes products of dequantised operands only");
     if (!IsByte(group_.value(q_.x).dtype) || group_.value(q_.x).is_constant())
       return Unsupported("the input is no computed tensor of bytes");
     if (!IsByte(group_.value(q_.w).dtype))
@@ -253,7 +253,7 @@ Result<QuantisedGroup> ReadQuantisedGroup(const ir::Graph& group) {
 Result<QuantisedGroup> ReadComputedProduct(const ir::Graph& group) {
   ASSIGN_OR_RETURN(QuantisedGroup q, Reader(group, true).Read());
   if (q.core->op != "MatMul"_op && q.core->op != "Gemm"_op)
-    return Unsupported("no product of matrices");
+    return Unsupported("computes products of matrices only");
   if (q.bias != ir::kAbsent) return Unsupported("a bias");
   for (ir::ValueId id : {q.w_scale, q.w_zero}) {
     if (id != ir::kAbsent && group.value(id).constant->elements() != 1)

@@ -24,7 +24,7 @@ Result<ops::ResizeOperands> ReadOperands(const ir::Graph& group, const ir::Node&
 }  // namespace
 
 Result<ResizeTaps> ReadResizeTaps(const ir::Graph& group, const ir::Node& node) {
-  if (node.op != "Resize"_op) return Unsupported("not a Resize");
+  if (node.op != "Resize"_op) return Unsupported("computes Resize only");
   const Shape& x = *group.value(node.inputs[0]).shape;
   ASSIGN_OR_RETURN(const ops::ResizeOperands operands, ReadOperands(group, node));
   ASSIGN_OR_RETURN(const ops::ResizeAttributes resize, ops::ReadResize(node, x, operands));

@@ -24,7 +24,7 @@ Result<RecurrentAttributes> ReadUsualCell(const ir::Graph& group) {
   if (group.nodes().size() != 1) return Unsupported("takes one operator");
   const ir::Node& node = group.nodes()[0];
   if (node.op != "LSTM"_op && node.op != "GRU"_op && node.op != "RNN"_op)
-    return Unsupported("not recurrent");
+    return Unsupported("computes recurrent operators only");
   const auto is_constant = [&](size_t i) {
     return node.input(i) == ir::kAbsent || group.value(node.input(i)).is_constant();
   };

@@ -59,7 +59,7 @@ Result<std::vector<int64_t>> MoveContext::Ints(int i) const {
 
 Result<std::vector<Move>> ListMoves(const MoveContext& context) {
   const MovePlanner* planner = FindPlanner(context.node().op);
-  if (planner == nullptr) return Unsupported("the operator does more than move elements");
+  if (planner == nullptr) return Unsupported("computes moves of elements only");
   // With nothing to move, attributes may be beyond what strides can hold.
   const MoveOperand& y = context.output(0);
   if (context.num_outputs() == 1 && y.shape.elements() == 0) return std::vector<Move>{};

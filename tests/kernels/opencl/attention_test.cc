@@ -125,7 +125,7 @@ TEST_F(OpenClAttention, RefusesWhatItCannotCompute) {
                       "%p = MatMul(%q, %kt)\n%n = Softmax(%p)\n%y = MatMul(%n, %v)\noutput %y\n"),
             "keys that several heads share");
   EXPECT_EQ(RefusalOf("input %x: f32[4x4]\n%y = Relu(%x)\noutput %y\n"),
-            "no Softmax between products");
+            "computes Softmax between products only");
 }
 
 TEST_F(OpenClAttention, TilesThatDoNotFitAreRefused) {

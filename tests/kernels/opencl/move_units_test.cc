@@ -77,7 +77,7 @@ TEST_F(OpenClMoveUnits, RefusesWhatItCannotMove) {
                       "%y = Concat(%a, %x) {axis=0}\noutput %y\n"),
             "a constant is among what is moved");
   EXPECT_EQ(RefusalOf("input %x: f32[4x8]\n%a = Relu(%x)\n%y = Relu(%a)\noutput %y\n"),
-            "the operator does more than move elements");
+            "computes moves of elements only");
 }
 
 }  // namespace

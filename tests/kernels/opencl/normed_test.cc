@@ -96,7 +96,7 @@ TEST_F(OpenClNormed, RefusesWhatItCannotCompute) {
             "rows of 20: no multiple of 8");
   EXPECT_EQ(refusal("input %x: f32[32x16]\nconst %s: f32[16]\n%p = Relu(%x)\n"
                     "%y = LayerNormalization(%p, %s)\noutput %y\n"),
-            "node 0 is no matrix product");
+            "computes products of matrices only");
 }
 
 TEST_F(OpenClNormed, ChainsThatFillNoQuadsAreRefused) {

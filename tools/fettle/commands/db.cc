@@ -39,12 +39,12 @@ void AddPruneOptions(CLI::App& app, DbOptions& options) {
   criteria->add_option("--older-than", options.older_than_days, "rows older than so many days")
       ->check(Between(0.0, 1e6));
   criteria->add_option("--max-size", options.max_bytes, "the oldest until the file fits (8MB, 1GB)")
-      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true));
+      ->transform(ByteSize());
 }
 
 void AddOutput(CLI::App& app, DbOptions& options) {
   options.file = "-";
-  app.add_option("FILE", options.file, "where to (default: standard output)");
+  app.add_option("-o,--output,FILE", options.file, "where to (default: standard output)");
 }
 
 void AddInput(CLI::App& app, DbOptions& options) {

@@ -31,6 +31,16 @@ int PrintText(const std::string& text) {
   return FlushOutput(kExitOk);
 }
 
+/// "Could not convert: --json = nan": a flag has no value, any other option has another one.
+std::string ConversionMessage(const CLI::App& command, const std::string& text) {
+  const size_t at = text.find(": ") + 2, equals = text.find(" = ", at);
+  const std::string name = text.substr(at, equals - at);
+  const CLI::Option* const option = command.get_option_no_throw(name);
+  if (option != nullptr && option->get_items_expected_max() == 0) return name + ": takes no value";
+  const std::string value = equals == std::string::npos ? "" : text.substr(equals + 3);
+  return fmt::format("{}: '{}' is not such a value", name, value);
+}
+
 /// What CLI11 says of words that belong to no option or are too few or too many of one, in words of
 /// ours.
 std::string UsageMessage(const CLI::App& command, const CLI::ParseError& error) {
@@ -42,6 +52,8 @@ std::string UsageMessage(const CLI::App& command, const CLI::ParseError& error) 
     return text.substr(0, text.find(':')) + (text.find("At Most") != std::string::npos
                                                  ? ": given more than once"
                                                  : ": a value is missing");
+  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr)
+    return ConversionMessage(command, text);
   return text;
 }
 

@@ -163,21 +163,23 @@ void PrintTables(const RunOptions& options, const Job& job, const RunResult& res
                {"shape"},
                {.title = "min", .align = kRight, .leaves = 2},
                {.title = "max", .align = kRight, .leaves = 3},
-               {.title = "mean", .align = kRight, .leaves = 1},
-               {.title = "file", .narrow = Table::Narrow::kWrap}});
+               {.title = "mean", .align = kRight, .leaves = 1}});
+  // Below the table, where each stands whole on a line and can be copied.
+  std::string files;
   const auto number = [](double value) {
     return std::isfinite(value) ? fmt::format("{:.4g}", value) : "-";
   };
   const auto add = [&](const std::string& name, const Tensor& tensor, const std::string& file) {
     const TensorStats stats = StatsOf(tensor);
     table.Row({name, std::string(DTypeName(tensor.dtype())), tensor.shape().ToString(),
-               number(stats.min), number(stats.max), number(stats.mean), file});
+               number(stats.min), number(stats.max), number(stats.mean)});
+    if (!file.empty()) files += fmt::format("{}: {}\n", name, file);
   };
   for (const BoundInput& input : job.bound.inputs)
     add("in  " + input.name, input.tensor, input.source.empty() ? "(seeded)" : input.source);
   for (const std::string& name : names)
     add("out " + name, result.outputs.at(name), FileOf(result.files, name));
-  fmt::print("{}\n{}\n", table.ToString(),
+  fmt::print("{}{}\n{}\n", table.ToString(), files,
              SummariseProfile(result.profile, kSummaryRows, options.sort));
   for (const std::string& name : names) {
     if (result.labels.empty()) break;
@@ -214,6 +216,9 @@ std::vector<std::string> NamesIn(const std::vector<std::string>& arguments) {
 
 int Run(const RunOptions& options) {
   InstallLog(options.job.common.log);
+  for (const std::string& output : options.outputs)
+    if (IsForeignPictureName(output))
+      return FailUsage(fmt::format("-o {}: pictures are written as .png or .jpg", output));
   StartInterruptThread();
   JobOptions asked = options.job;
   asked.asked = NamesIn(options.outputs);

@@ -8,7 +8,9 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/nearest.h"
 #include "io/tensor_io.h"
+#include "ir/value_text.h"
 #include "jobs/exit_code.h"
 
 namespace fettle::tools {
@@ -32,13 +34,20 @@ bool SameBytes(DType want, DType got) {
   return (want == DType::kI4 && got == DType::kI8) || (want == DType::kU4 && got == DType::kU8);
 }
 
+/// `declared` with the names of the value's open extents.
+std::string ExpectedText(const ir::Value& value, const Shape& declared) {
+  ir::Value expected = value;
+  expected.shape = declared;
+  return ir::ShapeText(expected);
+}
+
 Status CheckExtents(const ir::Value& value, const Shape& declared, const Shape& got) {
   bool fits = !value.shape || declared.rank() == got.rank();
   for (int i = 0; value.shape && fits && i < got.rank(); ++i)
     fits = declared[i] < 0 || declared[i] == got[i];
   if (fits) return OkStatus();
-  return InvalidArgument("input '{}': expected shape {}, got {}", value.name, declared.ToString(),
-                         got.ToString());
+  return InvalidArgument("input '{}': expected {}, got {}", value.name,
+                         ExpectedText(value, declared), got.ToString());
 }
 
 struct Loader {
@@ -119,7 +128,7 @@ Result<InputArgument> NextUnnamed(const ir::Graph& graph, const std::string& arg
   const size_t equals = argument.find('=');
   if (equals != std::string::npos && !FileExists(argument))
     return InvalidArgument("no input '{}'; the model has {}", argument.substr(0, equals),
-                           InputNames(graph));
+                           InputNames(graph, argument.substr(0, equals)));
   for (ir::ValueId id : graph.inputs) {
     const std::string& name = graph.value(id).name;
     if (!IsTaken(matched, name)) return InputArgument{.name = name, .file = argument};
@@ -145,11 +154,8 @@ Result<double> ReadConstant(const ir::Graph& graph, const InputArgument& input) 
 
 }  // namespace
 
-std::string InputNames(const ir::Graph& graph) {
-  std::string names;
-  for (ir::ValueId id : graph.inputs)
-    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", graph.value(id).name);
-  return names.empty() ? "none" : names;
+std::string InputNames(const ir::Graph& graph, std::string_view nearest_to) {
+  return NearestNames(nearest_to, ir::NamesOfValues(graph, graph.inputs));
 }
 
 Result<Shape> DeclaredShape(const ir::Value& value, const std::map<std::string, Shape>& shapes) {

@@ -73,7 +73,7 @@ Result<Tensor> AsInputType(Tensor tensor, const ir::Value& value);
 Result<Shape> DeclaredShape(const ir::Value& value, const std::map<std::string, Shape>& shapes);
 
 /// "'x', 'y'": the names of the graph's inputs.
-std::string InputNames(const ir::Graph& graph);
+std::string InputNames(const ir::Graph& graph, std::string_view nearest_to = "");
 
 /// A seeded tensor of the given type.
 Result<Tensor> SeedTensor(const std::string& name, DType dtype, const Shape& shape, bool image,

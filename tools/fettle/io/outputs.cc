@@ -8,7 +8,9 @@
 #include <set>
 #include <system_error>
 
+#include "base/nearest.h"
 #include "io/tensor_io.h"
+#include "ir/value_text.h"
 #include "jobs/exit_code.h"
 
 namespace fettle::tools {
@@ -53,7 +55,9 @@ Result<bool> TakeNamed(const runtime::Model& model, const std::string& argument,
 Status TakeUnnamed(const ir::Graph& graph, const std::string& argument, OutputPlan& plan) {
   const bool is_folder = argument.ends_with('/') || IsDirectory(argument);
   if (argument.find('=') != std::string::npos && !is_folder)
-    return InvalidArgument("-o {}: the model has no such value", argument);
+    return InvalidArgument("-o {}: the model has no such value; its outputs are {}", argument,
+                           NearestNames(argument.substr(0, argument.find('=')),
+                                        ir::NamesOfValues(graph, graph.outputs)));
   if (!is_folder && graph.outputs.size() == 1)
     return TakeFile(graph.value(graph.outputs[0]).name, argument, plan);
   if (!is_folder && (argument == "-" || FileKindOf(argument) != FileKind::kRaw))

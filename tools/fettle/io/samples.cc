@@ -208,7 +208,8 @@ Result<SampleList> ReadSamples(const ir::Graph& graph, const std::vector<std::st
   for (const auto& [name, shape] : options.shapes)
     if (std::none_of(graph.inputs.begin(), graph.inputs.end(),
                      [&, &name = name](ir::ValueId id) { return graph.value(id).name == name; }))
-      return InvalidArgument("--shape: no input '{}'; the model has {}", name, InputNames(graph));
+      return InvalidArgument("--shape: no input '{}'; the model has {}", name,
+                             InputNames(graph, name));
   SampleList samples;
   for (ir::ValueId id : graph.inputs) {
     const ir::Value& value = graph.value(id);

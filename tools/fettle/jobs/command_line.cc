@@ -1,32 +1,23 @@
 #include "jobs/command_line.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <set>
 #include <string_view>
+
+#include "base/nearest.h"
 
 namespace fettle::tools {
 namespace {
 
 constexpr const char* kWithoutEffect = "Taken as by every command, without effect here";
 
-/// Insertions, deletions, replacements and swaps of neighbours that make one of the other (Damerau,
-/// 1964; the restricted form).
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
-  for (size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
-  for (size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    for (size_t j = 1; j <= b.size(); ++j) {
-      d[i][j] =
-          std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-    }
-  }
-  return d[a.size()][b.size()];
+bool IsSameButForCase(std::string_view a, std::string_view b) {
+  return std::ranges::equal(
+      a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 /// "; did you mean 'X'?" of the nearest name, or "".
@@ -36,6 +27,8 @@ std::string Suggestion(const std::string& word, const std::vector<std::string>& 
   for (const std::string& name : names) {
     const bool begins = word.size() >= 4 && name.starts_with(word);
     const size_t distance = begins ? 1 : EditDistance(word, name);
+    // Two letters are alike by chance, but for their case.
+    if (word.size() <= 2 && name.size() <= 2 && !IsSameButForCase(word, name)) continue;
     if (distance >= least || distance >= std::max(word.size(), name.size()) / 2 + 1) continue;
     least = distance;
     best = &name;
@@ -151,10 +144,13 @@ std::string Misspelling(const CLI::App& app, const std::vector<std::string>& wor
        }))
     commands.push_back(sub->get_name());
   if (!commands.empty() && at == words.size())
-    return fmt::format("a command is required ({} --help lists them)", path);
-  if (!commands.empty() && at < words.size() && !words[at].starts_with('-'))
-    return fmt::format("there is no command '{}'{} ({} --help lists them)", words[at],
-                       Suggestion(words[at], commands), path);
+    return fmt::format("a command is required: {}", fmt::join(commands, ", "));
+  if (!commands.empty() && at < words.size() && !words[at].starts_with('-')) {
+    const std::string nearest = Suggestion(words[at], commands);
+    return fmt::format("there is no command '{}'{} {}", words[at],
+                       nearest.empty() ? "; there are" : nearest + " There are",
+                       fmt::join(NearestFirst(words[at], commands), ", "));
+  }
   ForEachOption(command, [&](const CLI::Option& option) {
     for (std::string& name : NamesOf(option)) options.push_back(std::move(name));
   });

@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/nearest.h"
+
 namespace fettle::tools {
 namespace {
 
@@ -52,7 +54,8 @@ CLI::Validator OneOf(std::vector<std::string> names) {
       [names = std::move(names)](const std::string& text) {
         for (const std::string& name : names)
           if (text == name) return std::string();
-        return fmt::format("expected {}, got '{}'", fmt::join(names, "|"), text);
+        return fmt::format("expected {}, got '{}'", fmt::join(NearestFirst(text, names), "|"),
+                           text);
       },
       std::move(description));
 }
@@ -68,6 +71,20 @@ CLI::Validator Finite() {
 CLI::Validator Positive() {
   return NumberCheck<double>("POSITIVE", "a number above 0",
                              [](double number) { return number > 0; });
+}
+
+CLI::Validator ByteSize() {
+  const CLI::AsSizeValue size(/*kb_is_1000=*/true);
+  return CLI::Validator(
+      [size](std::string& text) {
+        std::string number = text;
+        try {
+          if (size(number).empty()) return text = std::move(number), std::string();
+        } catch (const CLI::ValidationError&) {  // of a unit or a number that there is not
+        }
+        return fmt::format("expected a size such as 8MB, 1GB or 4096, got '{}'", text);
+      },
+      size.get_description());
 }
 
 template <typename T>

@@ -26,4 +26,7 @@ CLI::Validator Positive();
 template <typename T>
 CLI::Validator NonNegative();
 
+/// Bytes: a whole number, at times with a unit (kB is 1000, KiB 1024); becomes the number.
+CLI::Validator ByteSize();
+
 }  // namespace fettle::tools

@@ -5,15 +5,20 @@
 
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace fettle::tools {
+
+/// `text` for a terminal: control characters as \xNN, lines that are no part of it (they go on with
+/// two blanks) as \n, long lines without their middle. The newline that it ends with stays.
+std::string ForTerminal(std::string_view text);
 
 /// Prints to standard error. What cannot be written there (a full disk, a closed stream) is lost,
 /// and the work goes on. Thread-safe.
 template <typename... Values>
 void PrintMessage(fmt::format_string<Values...> format, Values&&... values) {
-  const std::string text = fmt::format(format, std::forward<Values>(values)...);
+  const std::string text = ForTerminal(fmt::format(format, std::forward<Values>(values)...));
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

@@ -51,10 +51,26 @@ Refusals Without(const Refusals& all, const Refusals& known) {
   return rest;
 }
 
+/// Whether a kernel says that it computes other operators, which is no news of this one.
+bool IsOfOtherOperators(std::string_view reason) {
+  return reason.starts_with("computes ") && reason.find(" only") != std::string_view::npos;
+}
+
+/// What could apply and does not, each reason with its kernels; the rest is a count.
 std::string LinesOf(const Refusals& refusals) {
   std::string text;
-  for (const auto& [reason, kernels] : refusals)
-    text += Fit(fmt::format("  not {}: {}\n", fmt::join(kernels, ", "), reason), 4);
+  size_t others = 0;
+  for (const auto& [reason, kernels] : refusals) {
+    if (IsOfOtherOperators(reason)) {
+      others += kernels.size();
+    } else {
+      text += Fit(fmt::format("  not {}: {}\n", fmt::join(kernels, ", "), reason), 4);
+    }
+  }
+  if (others > 0)
+    text += Fit(fmt::format("  not {} kernel{} of other operators (--json names them)\n", others,
+                            others == 1 ? "" : "s"),
+                4);
   return text;
 }
 

@@ -116,7 +116,8 @@ std::string Wrap(std::string_view text, size_t width, size_t indent) {
       room = width - indent;
       piece.remove_prefix(std::min(piece.find_first_not_of(' '), piece.size()));
     }
-    while (TextWidth(piece) > room) {
+    // A path stays whole, so that it can be copied.
+    while (TextWidth(piece) > room && piece.find('/') == std::string_view::npos) {
       const size_t cut = ByteOf(piece, room);
       out += piece.substr(0, cut);
       piece.remove_prefix(cut);
@@ -124,7 +125,7 @@ std::string Wrap(std::string_view text, size_t width, size_t indent) {
       room = width - indent;
     }
     out += piece;
-    room -= TextWidth(piece);
+    room -= std::min(room, TextWidth(piece));
     begins_line = false;
   }
   return out;

@@ -51,7 +51,8 @@ Result<ByteFacts> ReadBytes(const ir::Graph& group, const Device&) {
   const auto core = std::ranges::find_if(group.nodes(), [](const ir::Node& node) {
     return node.op == "Conv"_op || node.op == "Gemm"_op || node.op == "MatMul"_op;
   });
-  if (core == group.nodes().end()) return Unsupported("no product of dequantised operands");
+  if (core == group.nodes().end())
+    return Unsupported("computes products of dequantised operands only");
   ByteFacts facts;
   if (group.value(core->input(1)).is_constant()) {
     ASSIGN_OR_RETURN(facts.spelled, SpellWeights(group, *core));

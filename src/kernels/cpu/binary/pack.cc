@@ -26,7 +26,7 @@ struct Facts {
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes().back();
-  if (node.op != "PackBits"_op) return Unsupported("no PackBits");
+  if (node.op != "PackBits"_op) return Unsupported("computes PackBits only");
   if (group.inputs.size() != 1) return Unsupported("its input is constant");
   const ir::Value& input = group.value(group.inputs[0]);
   const Shape& x = *group.value(node.inputs[0]).shape;

@@ -99,7 +99,7 @@ class DistanceRows final : public PreparedKernel {
 
 Result<Distances> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.nodes()[0].op != "CDist"_op)
-    return Unsupported("computes CDist alone");
+    return Unsupported("computes CDist only");
   const ir::Node& node = group.nodes()[0];
   const ir::Value &a = group.value(node.inputs[0]), &b = group.value(node.inputs[1]);
   if (a.dtype != DType::kF32) return Unsupported("{} is not computed", DTypeName(a.dtype));

@@ -161,7 +161,7 @@ class GatherLookups final : public PreparedKernel {
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.nodes()[0].op != "Gather"_op)
-    return Unsupported("computes Gather alone");
+    return Unsupported("computes Gather only");
   const ir::Node& node = group.nodes()[0];
   const ir::Value &data = group.value(node.inputs[0]), &indices = group.value(node.inputs[1]);
   if (ByteSize(data.dtype) > 8 || ByteSize(data.dtype) == 0)

@@ -16,7 +16,7 @@ constexpr int64_t kTaskElements = 16 << 10;
 /// The one node of `op`, whose elements are of a type that is moved.
 Result<const ir::Node*> ReadNode(const ir::Graph& group, std::string_view op) {
   if (group.nodes().size() != 1 || group.nodes()[0].op != op)
-    return Unsupported("computes {} alone", op);
+    return Unsupported("computes {} only", op);
   const DType dtype = group.value(group.nodes()[0].inputs[0]).dtype;
   if (!IsStored(dtype) || RowOf(dtype).bits > 64)
     return Unsupported("elements of type {} are not moved", DTypeName(dtype));

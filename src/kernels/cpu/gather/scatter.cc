@@ -154,7 +154,7 @@ class ScatterTuples final : public Scatter {
 
 Result<Facts> ReadNode(const ir::Graph& group, std::string_view op) {
   if (group.nodes().size() != 1 || group.nodes()[0].op != op)
-    return Unsupported("computes {} alone", op);
+    return Unsupported("computes {} only", op);
   const ir::Node& node = group.nodes()[0];
   const ir::Value &data = group.value(node.inputs[0]), &indices = group.value(node.inputs[1]);
   ASSIGN_OR_RETURN(const ops::Reduction reduction, ops::ReadReduction(node));

@@ -94,7 +94,7 @@ class GridSampleTaps final : public PreparedKernel {
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.nodes()[0].op != "GridSample"_op)
-    return Unsupported("computes GridSample alone");
+    return Unsupported("computes GridSample only");
   const ir::Node& node = group.nodes()[0];
   for (ir::ValueId id : node.inputs) {
     if (group.value(id).dtype != DType::kF32) return Unsupported("types other than f32");

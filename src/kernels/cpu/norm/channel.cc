@@ -162,7 +162,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
     extents.groups = node.attributes.Int("num_groups", 1);
     extents.channels = x[1] / extents.groups;
   } else {
-    return Unsupported("not an instance or group normalisation");
+    return Unsupported("computes instance and group normalisations only");
   }
   for (size_t i = 1; i < 3; ++i) {
     if (node.input(i) == ir::kAbsent || group.value(node.inputs[i]).shape->elements() != x[1])

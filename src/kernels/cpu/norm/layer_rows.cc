@@ -21,7 +21,7 @@ Shape RowShape(const ops::NormGroups& groups, const Shape& x) {
 
 Result<LayerFacts> ReadLayer(const ir::Graph& group, const ir::Node& node) {
   if (node.op != "LayerNormalization"_op && node.op != "RMSNormalization"_op)
-    return Unsupported("not a layer normalisation");
+    return Unsupported("computes layer normalisations only");
   const Shape& x = *group.value(node.inputs[0]).shape;
   ASSIGN_OR_RETURN(const ops::NormGroups groups, ops::ReadNormGroups(node, x));
   ASSIGN_OR_RETURN(const RowExtents extents, SplitRows(x, Layout::RowMajor(), groups.mask));

@@ -69,7 +69,8 @@ class Lrn final : public PreparedKernel {
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   RETURN_IF_ERROR(CheckNormNode(group));
-  if (group.nodes()[0].op != "LRN"_op) return Unsupported("not a local response normalisation");
+  if (group.nodes()[0].op != "LRN"_op)
+    return Unsupported("computes local response normalisations only");
   ASSIGN_OR_RETURN(const ops::LrnAttributes lrn, ops::ReadLrn(group.nodes()[0]));
   if (!(lrn.bias > 0) || lrn.alpha < 0) return Unsupported("a base that may not be positive");
   const Shape& x = *group.value(group.nodes()[0].inputs[0]).shape;

@@ -97,7 +97,7 @@ int OutputIndex(const ir::Graph& group, size_t i) {
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.nodes()[0].op != "DynamicQuantizeLinear"_op)
-    return Unsupported("not DynamicQuantizeLinear");
+    return Unsupported("computes DynamicQuantizeLinear only");
   if (group.inputs.size() != 1 || OutputIndex(group, 0) != 0)
     return Unsupported("a constant operand, or a result that nobody reads");
   const ir::Value& x = group.value(group.inputs[0]);

@@ -56,7 +56,7 @@ Result<ByteTail> ReadByteTail(const ir::Graph& group) {
   const ir::Node& last = group.nodes().back();
   if (last.op != "QuantizeLinear"_op || group.outputs.size() != 1 ||
       group.outputs[0] != last.output(0)) {
-    return Unsupported("does not end in one QuantizeLinear");
+    return Unsupported("computes groups that end in QuantizeLinear only");
   }
   ByteTail result;
   ASSIGN_OR_RETURN(result.type, ReadByteOperand(group, last, group.value(last.output(0)).dtype));

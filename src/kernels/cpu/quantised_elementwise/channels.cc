@@ -29,7 +29,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(facts.y, ReadByteTail(group));
   const auto& nodes = group.nodes();
   if (nodes.size() != facts.y.nodes + 2 || group.inputs.size() != 1)
-    return Unsupported("not one operator of one operand between bytes");
+    return Unsupported("computes operators of one operand between bytes only");
   const ir::Node &from = nodes[0], &norm = nodes[1];
   if (from.op != "DequantizeLinear"_op || norm.op != "BatchNormalization"_op ||
       norm.inputs[0] != from.output(0) || norm.output(0) != facts.y.of || norm.outputs.size() != 1)

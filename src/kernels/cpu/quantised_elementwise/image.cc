@@ -19,7 +19,7 @@ struct Facts {
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.nodes()[0].op != "QuantizeLinear"_op)
-    return Unsupported("not QuantizeLinear alone");
+    return Unsupported("computes QuantizeLinear only");
   const ir::Node& node = group.nodes()[0];
   const ir::Value& x = group.value(node.inputs[0]);
   if (group.inputs.size() != 1 || group.inputs[0] != node.inputs[0] || x.dtype != DType::kF32)

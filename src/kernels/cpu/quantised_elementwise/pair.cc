@@ -31,7 +31,7 @@ class Reader {
     ASSIGN_OR_RETURN(const ByteTail result, ReadByteTail(group_));
     const ir::Node* node = Producer(result.of);
     if (node == nullptr || node->inputs.size() != 2 || group_.nodes().size() != result.nodes + 3)
-      return Unsupported("not one operator of two operands between bytes");
+      return Unsupported("computes operators of two operands between bytes only");
     RETURN_IF_ERROR(ReadOp(*node));
     RETURN_IF_ERROR(ReadOperand(node->inputs[0], 0, facts_.row.a_type));
     RETURN_IF_ERROR(ReadOperand(node->inputs[1], 1, facts_.row.b_type));
@@ -79,7 +79,7 @@ class Reader {
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() < 4)
-    return Unsupported("not one operator of two operands between bytes");
+    return Unsupported("computes operators of two operands between bytes only");
   return Reader(group).Read();
 }
 

@@ -69,7 +69,8 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.inputs.size() != 1 || group.outputs.size() != 1)
     return Unsupported("not a single node with one operand");
   const ir::Node& node = group.nodes()[0];
-  if (node.op != "ArgMax"_op && node.op != "ArgMin"_op) return Unsupported("not ArgMax or ArgMin");
+  if (node.op != "ArgMax"_op && node.op != "ArgMin"_op)
+    return Unsupported("computes ArgMax and ArgMin only");
   const ir::Value& x = group.value(group.inputs[0]);
   if (x.dtype != DType::kF32) return Unsupported("types other than f32");
   const auto axis = NormaliseAxis(node.attributes.Int("axis", 0), x.shape->rank());

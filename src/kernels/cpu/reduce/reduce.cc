@@ -161,7 +161,7 @@ Result<Reading> Read(const ir::Graph& group, const Device&) {
                      return node.op == "ReduceMax"_op || node.op == "ReduceMin"_op;
                    }));
   const Row* row = FindRow(affine.node->op);
-  if (row == nullptr) return Unsupported("not a reduction");
+  if (row == nullptr) return Unsupported("computes reductions only");
   if (affine.from.is_integer() && !row->affine)
     return Unsupported("{} of integers needs their zero point", row->op);
   const int rank = group.value(affine.input).shape->rank();

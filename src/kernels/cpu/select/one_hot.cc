@@ -70,7 +70,7 @@ class OneHot final : public PreparedKernel {
 
 Result<Classes> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.nodes()[0].op != "OneHot"_op)
-    return Unsupported("computes OneHot alone");
+    return Unsupported("computes OneHot only");
   const ir::Node& node = group.nodes()[0];
   const Shape& y = *group.value(node.outputs[0]).shape;
   const int axis = *NormaliseAxis(node.attributes.Int("axis", -1), y.rank());

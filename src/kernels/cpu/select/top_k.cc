@@ -75,7 +75,7 @@ class TopK final : public PreparedKernel {
 
 Result<Selection> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.nodes()[0].op != "TopK"_op)
-    return Unsupported("computes TopK alone");
+    return Unsupported("computes TopK only");
   const ir::Node& node = group.nodes()[0];
   const ir::Value& value = group.value(node.inputs[0]);
   const Shape& x = *value.shape;

@@ -58,7 +58,7 @@ Result<Half> ReadHalf(const ir::Graph& group, ir::ValueId id, int64_t channels) 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   const ir::Node& shuffle = group.nodes().back();
   if (shuffle.op != "ChannelShuffle"_op || shuffle.attributes.Int("groups", 1) != 2)
-    return Unsupported("not a shuffle of two groups");
+    return Unsupported("computes shuffles of two groups only");
   if (group.outputs.size() != 1 || group.outputs[0] != shuffle.output(0))
     return Unsupported("several outputs");
   const ir::Value& y = group.value(group.outputs[0]);

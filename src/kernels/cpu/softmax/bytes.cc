@@ -51,7 +51,7 @@ class SoftmaxBytes final : public PreparedKernel {
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   ASSIGN_OR_RETURN(const AffineGroup affine, ReadAffineGroup(group));
-  if (affine.node->op != "Softmax"_op) return Unsupported("not a softmax");
+  if (affine.node->op != "Softmax"_op) return Unsupported("computes Softmax only");
   const AffineType &from = affine.from, &to = affine.to;
   if (!from.is_integer() || !to.is_integer()) return Unsupported("no bytes");
   // Steps of the input that are not positive, or have no reciprocal, are for floats.

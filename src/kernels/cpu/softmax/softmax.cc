@@ -87,7 +87,8 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.inputs.size() != 1 || group.outputs.size() != 1)
     return Unsupported("not a single node with one operand");
   const ir::Node& node = group.nodes()[0];
-  if (node.op != "Softmax"_op && node.op != "LogSoftmax"_op) return Unsupported("not a softmax");
+  if (node.op != "Softmax"_op && node.op != "LogSoftmax"_op)
+    return Unsupported("computes Softmax only");
   const ir::Value& x = group.value(group.inputs[0]);
   if (x.dtype != DType::kF32 && x.dtype != DType::kF16 && x.dtype != DType::kBF16)
     return Unsupported("{} is not computed in fp32", DTypeName(x.dtype));

@@ -148,7 +148,7 @@ Result<Facts> Read(const ir::Graph& group, const Device&) {
   const ir::Node& last = group.nodes().back();
   const bool joins = last.op == "Concat"_op && group.nodes().size() > 1;
   if (!joins && (last.op != "TableLookup"_op || group.nodes().size() != 1))
-    return Unsupported("neither a table nor a Concat of tables' results");
+    return Unsupported("computes tables and Concats of their results only");
   if (group.outputs.size() != 1 || group.outputs[0] != last.output(0))
     return Unsupported("several outputs");
   Facts facts{.y = *group.value(group.outputs[0]).shape};

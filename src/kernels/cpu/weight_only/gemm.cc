@@ -20,7 +20,7 @@ struct Facts {
 };
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
-  if (group.nodes().size() < 2) return Unsupported("no dequantised product");
+  if (group.nodes().size() < 2) return Unsupported("computes products of dequantised weights only");
   const ir::Node &dequantiser = group.nodes()[0], &product = group.nodes()[1];
   for (size_t i = 2; i < group.nodes().size(); ++i) {
     if (group.nodes()[i].op == "DequantizeLinear"_op)

@@ -17,7 +17,8 @@ struct Facts {
 
 Result<Facts> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
-  if (group.nodes().size() != 1 || node.op != "PackBits"_op) return Unsupported("no PackBits");
+  if (group.nodes().size() != 1 || node.op != "PackBits"_op)
+    return Unsupported("computes PackBits only");
   if (group.inputs.size() != 1) return Unsupported("its input is constant");
   const Shape& x = *group.value(node.inputs[0]).shape;
   Facts facts;

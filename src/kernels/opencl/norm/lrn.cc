@@ -8,7 +8,7 @@ namespace {
 
 Result<ops::LrnAttributes> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
-  if (node.op != "LRN"_op) return Unsupported("not a local response normalisation");
+  if (node.op != "LRN"_op) return Unsupported("computes local response normalisations only");
   const ir::Value& x = group.value(node.inputs[0]);
   if (!IsFloatValue(x.dtype) || x.is_constant() || !HasPixelRank(*x.shape))
     return Unsupported("expected a float tensor of rank 3 or 4");

@@ -54,7 +54,8 @@ Result<PixelPool> ReadPixelPool(const ir::Graph& group, const Device&) {
     if (!folds_plane) return Unsupported("a reduction of other axes than the plane's");
     return WholePlane(*x.shape, node.op == "ReduceMax"_op);
   }
-  if (node.op != "MaxPool"_op && node.op != "AveragePool"_op) return Unsupported("not a pooling");
+  if (node.op != "MaxPool"_op && node.op != "AveragePool"_op)
+    return Unsupported("computes poolings only");
   ASSIGN_OR_RETURN(ops::PoolAttributes pool, ops::ReadPool(node, *x.shape));
   GiveHeight(pool);
   PixelPoolKind kind = PixelPoolKind::kMax;

@@ -16,7 +16,7 @@ constexpr int64_t kPixelsPerItem = 8;
 
 Result<Shape> Read(const ir::Graph& group, const Device&) {
   if (group.nodes().size() != 1 || group.nodes()[0].op != "DynamicQuantizeLinear"_op)
-    return Unsupported("not DynamicQuantizeLinear");
+    return Unsupported("computes DynamicQuantizeLinear only");
   if (group.inputs.size() != 1 || group.outputs != group.nodes()[0].outputs)
     return Unsupported("a constant operand, or a result that nobody reads");
   const ir::Value& x = group.value(group.inputs[0]);

@@ -42,7 +42,8 @@ Result<Reading> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
   const Row* row = std::find_if(std::begin(kRows), std::end(kRows),
                                 [&](const Row& candidate) { return candidate.op == node.op; });
-  if (group.nodes().size() != 1 || row == std::end(kRows)) return Unsupported("not a reduction");
+  if (group.nodes().size() != 1 || row == std::end(kRows))
+    return Unsupported("computes reductions only");
   const ir::Value& x = group.value(node.inputs[0]);
   if (!IsFloatValue(x.dtype) || x.is_constant()) return Unsupported("expected a float tensor");
   ops::AxisMask mask(x.shape->rank(), true);

@@ -18,7 +18,7 @@ struct PlaneTaps {
 
 Result<PlaneTaps> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
-  if (node.op != "Resize"_op) return Unsupported("not a Resize");
+  if (node.op != "Resize"_op) return Unsupported("computes Resize only");
   const ir::Value& input = group.value(node.inputs[0]);
   const Shape& x = *input.shape;
   if (!IsFloatValue(input.dtype) || x.rank() != 4 || input.is_constant())

@@ -10,7 +10,7 @@ namespace {
 Result<RowExtents> Read(const ir::Graph& group, const Device&) {
   const ir::Node& node = group.nodes()[0];
   if (group.nodes().size() != 1 || (node.op != "Softmax"_op && node.op != "LogSoftmax"_op))
-    return Unsupported("not a softmax");
+    return Unsupported("computes Softmax only");
   const ir::Value& x = group.value(node.inputs[0]);
   if (!IsFloatValue(x.dtype) || x.is_constant()) return Unsupported("expected a float tensor");
   ASSIGN_OR_RETURN(const ops::AxisMask mask, ops::SoftmaxAxes(node, x.shape->rank()));
