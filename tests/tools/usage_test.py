@@ -59,16 +59,34 @@ class Usage(unittest.TestCase):
         explain = ("plan", self.model, *SMALL, "--no-cache", "--explain")
         nodes = json.loads(run(*explain, "--json").stdout)["nodes"]
         text = run(*explain, "--wide").stdout
-        lines = [line.removeprefix("  not ").split(": ", 1) for line in text.splitlines() if line.startswith("  not ")]
+        lines = [line.removeprefix("  not ").split(": ", 1) for line in text.splitlines()
+                 if line.startswith("  not ") and "of other operators" not in line]
         told = {(kernel, reason) for kernels, reason in lines for kernel in kernels.split(", ")}
-        self.assertEqual(told, {(one["kernel"], one["reason"]) for node in nodes for one in node["rejected"]})
+        # Kernels of other operators are counted in one line of each block.
+        of_others = re.compile("computes .* only")
+        self.assertEqual({row for row in told if "of other operators" not in row[0]},
+                         {(one["kernel"], one["reason"]) for node in nodes for one in node["rejected"]
+                          if not of_others.match(one["reason"])})
+        self.assertIn(" of other operators (--json names them)", text)
+        self.assertNotRegex(text, "computes .* only")
         self.assertIn("all groups\n  not cpu.", text)
         self.assertLess(2 * len(lines), sum(len(node["rejected"]) for node in nodes))
 
     def test_misspelt_words_are_answered_by_the_nearest(self):
         self.says(2, "there is no command 'benhc'; did you mean 'bench'?", "benhc", self.model)
         self.says(2, "there is no command 'lsit'; did you mean 'list'?", "db", "lsit")
-        self.says(2, "there is no command 'frobnicate' (", "frobnicate")
+        self.says(2, "there is no command 'frobnicate'; there are ", "frobnicate")
+        self.says(2, "there is no option '-x' (", "db", "export", "-x")
+        self.says(2, "there is no option '-o'; the file is a word of its own: fettle db export FILE", "db", "export", "-o", "a")
+        self.says(2, "--level: expected wide|none|", "tune", self.model, "--level", "wid")
+        self.says(2, "--max-size: expected a size such as 8MB, 1GB or 4096, got 'abc'", "db", "prune", "--max-size", "abc")
+        self.says(2, "--json: takes no value", "run", self.model, "--json=maybe")
+        self.says(3, "has no input 'pictur'; it has 'picture'", "run", self.model, "--shape", "pictur=1x3x8x8")
+        self.says(3, "expected 1x3x(height)x(width), got 1x4x8x8", "run", self.model, "--shape", "picture=1x4x8x8")
+        self.says(3, "layout 'NHWX': no tensor of this model can have it; there are 'NHWC'", "plan", self.model, *SMALL,
+                  "--solver", "single:NHWX")
+        self.says(2, "pictures are written as .png or .jpg", "run", self.model, *SMALL, "-o", "a.gif")
+        self.says(2, "got 'a\\nb\\x1b'", "plan", self.model, "--sort", "a\nb\x1b")
         self.says(2, "run: there is no option '--preciison'; did you mean '--precision'?", "run", self.model,
                   "--preciison", "low")
         # The option is to blame, not what is missing or too much besides.
@@ -263,7 +281,7 @@ class Usage(unittest.TestCase):
         self.assertEqual(run("run", self.model, *SMALL, "-o", "folder/").returncode, 0)
         self.assertTrue(pathlib.Path("folder/enhanced.npy").exists())
         self.assertEqual(run("run", self.model, *SMALL, "-o", "folder").returncode, 0)
-        self.says(3, ".png or .jpg", "run", self.model, *SMALL, "-o", "out.gif")
+        self.says(2, ".png or .jpg", "run", self.model, *SMALL, "-o", "out.gif")
         self.says(3, "'enhanced' has two files, one.npy and two.npy", "run", self.model, *SMALL, "-o", "one.npy", "-o",
                   "enhanced=two.npy")
         self.says(3, "two folders, one/ and two/", "run", self.model, *SMALL, "-o", "one/", "-o", "two/")
@@ -302,8 +320,12 @@ class Usage(unittest.TestCase):
         for arguments in (*self.commands(), ("--help",), ("tune", "--help"), ("bench", "--help")):
             result = run(*arguments)
             self.assertEqual(result.returncode, 0, result.stderr)
-            widest = max(result.stdout.splitlines(), key=len)
+            # A line that ends in a path is as long as the path, which is to be copied.
+            lines = [line for line in result.stdout.splitlines() if not line.endswith("/enhanced.npy")]
+            widest = max(lines, key=len)
             self.assertLessEqual(len(widest), 80, (arguments, widest))
+        where = run("run", self.long_names, *SMALL, "-o", "a" * 60 + "/").stdout
+        self.assertIn("out enhanced: " + "a" * 60 + "/enhanced.npy\n", where)
         for arguments in (("bench", self.long_names, *SMALL, "--iters", "2", "--profile"), ("plan", self.long_names, *SMALL)):
             self.assertIn("…", run(*arguments).stdout)
             self.assertIn("very_long_name_" * 12, run(*arguments, "--wide").stdout)

@@ -44,7 +44,7 @@ void AddPruneOptions(CLI::App& app, DbOptions& options) {
 
 void AddOutput(CLI::App& app, DbOptions& options) {
   options.file = "-";
-  app.add_option("-o,--output,FILE", options.file, "where to (default: standard output)");
+  app.add_option("FILE", options.file, "where to (default: standard output)");
 }
 
 void AddInput(CLI::App& app, DbOptions& options) {

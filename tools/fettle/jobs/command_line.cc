@@ -91,6 +91,15 @@ std::string PathOf(const CLI::App& command) {
                                          : PathOf(*command.get_parent()) + " " + command.get_name();
 }
 
+/// Whether one of the command's words is a file, where others have an option for it.
+bool TakesFile(const CLI::App& command) {
+  return !command
+              .get_options([](const CLI::Option* option) {
+                return option->get_positional() && option->get_single_name() == "FILE";
+              })
+              .empty();
+}
+
 }  // namespace
 
 void ForEachOption(const CLI::App& command, const std::function<void(const CLI::Option&)>& visit) {
@@ -158,6 +167,14 @@ std::string Misspelling(const CLI::App& app, const std::vector<std::string>& wor
   ForEachGiven(command, words, at, [&](const std::string& word, const CLI::Option* option) {
     if (option != nullptr) return true;
     const std::string name = word.substr(0, word.find('='));
+    if (name.starts_with("-o") || name == "--output") {
+      if (TakesFile(command)) {
+        sentence =
+            fmt::format("{}: there is no option '{}'; the file is a word of its own: {} FILE",
+                        command.get_name(), name, path);
+        return false;
+      }
+    }
     sentence = fmt::format("{}: there is no option '{}'{} ({} --help lists them)",
                            command.get_name(), name, Suggestion(name, options), path);
     return false;

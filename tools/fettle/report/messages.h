@@ -18,7 +18,7 @@ std::string ForTerminal(std::string_view text);
 /// and the work goes on. Thread-safe.
 template <typename... Values>
 void PrintMessage(fmt::format_string<Values...> format, Values&&... values) {
-  const std::string text = ForTerminal(fmt::format(format, std::forward<Values>(values)...));
+  const std::string text = fmt::format(format, std::forward<Values>(values)...);
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

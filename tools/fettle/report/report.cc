@@ -47,7 +47,7 @@ int Fail(const Status& status) { return Fail(status, ExitCodeFor(status)); }
 
 int Fail(const Status& status, ExitCode code) {
   const std::string text = AsWritten(status.message());
-  PrintMessage("fettle: {}\n", text);
+  PrintMessage("{}", ForTerminal(fmt::format("fettle: {}\n", text)));
   if (json_failures && !printed_json)
     PrintJson({{"error",
                 {{"message", text},
@@ -70,7 +70,8 @@ int FlushOutput(int code) {
 void PrintWarnings(const std::vector<std::string>& warnings) {
   std::set<std::string> seen;
   for (const std::string& warning : warnings)
-    if (seen.insert(warning).second) PrintMessage("fettle: warning: {}\n", AsWritten(warning));
+    if (seen.insert(warning).second)
+      PrintMessage("{}", ForTerminal(fmt::format("fettle: warning: {}\n", AsWritten(warning))));
 }
 
 void PrintJson(const Json& document) {
