@@ -30,7 +30,7 @@ CODES = {0, 1, 2, 3, 4, 5}
 # What no message of Fettle's says.
 FOREIGN = re.compile(
     r"\b(std|fettle|CLI|nlohmann|protozero|sqlite3?)::|basic_string|terminate called|what\(\)|CHECK failed|Assertion|pbf|"
-    r"\[json\.exception|bad_alloc|out_of_range|vector::|_M_|stoi|stod|std::|exception|model: model:|did you mean '-h'|"
+    r"\[json\.exception|bad_alloc|out_of_range|vector::|_M_|stoi|stod|std::|exception|model: model:|'-[a-gi-z]'; did you mean '-h'|"
     r"Could not convert|not in range|requires (at least|exactly)|\b(size_t|int64_t|uint64_t|string_view)\b|"
     r"0x[0-9a-f]{9,}", re.I)
 # Anything that no option should trip over.

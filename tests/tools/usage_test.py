@@ -316,6 +316,11 @@ class Usage(unittest.TestCase):
                 ("gemm", "--m", "33", "--n", "47", "--k", "65", "--dtype", "i8", "--warmup", "0", "--iters", "1"),
                 ("db", "info"), ("db", "list"), ("db", "verify")]
 
+    def test_a_package_of_the_cpu_is_tuned_without_measuring(self):
+        run("tune", self.model, *SMALL, "--level", "fast", "-o", "again.fettle")
+        done = run("tune", "again.fettle", *SMALL, "--level", "none", "--no-package")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_tables_fit_80_columns(self):
         for arguments in (*self.commands(), ("--help",), ("tune", "--help"), ("bench", "--help")):
             result = run(*arguments)

@@ -82,6 +82,7 @@ Status LoadModelOf(const JobOptions& options, Job& job) {
   const auto find = [&](const runtime::PackageInfo& info) {
     const int64_t begin = NowNs();
     job.session.accelerators = {AcceleratorOf(info, options.common)};
+    std::erase(job.session.accelerators, nullptr);  // the package is the CPU's
     named_ms = MsSince(begin);
     return job.session.accelerator();
   };
