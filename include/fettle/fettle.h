@@ -126,11 +126,10 @@ FETTLE_API size_t fettle_model_output_count(const fettle_model* model);
 typedef struct fettle_value_info {
   size_t struct_size;
   const char* name;
-  fettle_dtype dtype;            /* FETTLE_UNDEFINED where the model does not say */
-  int rank;                      /* -1 where the model does not say */
-  int64_t dims[FETTLE_MAX_RANK]; /* -1: open */
-  /* The name of each open extent, such as "height"; NULL where it has none. */
-  const char* symbols[FETTLE_MAX_RANK];
+  fettle_dtype dtype;                   /* FETTLE_UNDEFINED where the model does not say */
+  int rank;                             /* -1 where the model does not say */
+  int64_t dims[FETTLE_MAX_RANK];        /* -1: open */
+  const char* symbols[FETTLE_MAX_RANK]; /* names of open extents; NULL: none */
 } fettle_value_info;
 #define FETTLE_VALUE_INFO_INIT                                          \
   {                                                                     \

@@ -81,6 +81,7 @@ class Usage(unittest.TestCase):
         self.says(2, "--level: expected wide|none|", "tune", self.model, "--level", "wid")
         self.says(2, "--max-size: expected a size such as 8MB, 1GB or 4096, got 'abc'", "db", "prune", "--max-size", "abc")
         self.says(2, "--json: takes no value", "run", self.model, "--json=maybe")
+        self.says(2, "run: a flag takes no value", "run", self.model, "--wide=a\nb")
         self.says(3, "has no input 'pictur'; it has 'picture'", "run", self.model, "--shape", "pictur=1x3x8x8")
         self.says(3, "expected 1x3x(height)x(width), got 1x4x8x8", "run", self.model, "--shape", "picture=1x4x8x8")
         self.says(3, "layout 'NHWX': no tensor of this model can have it; there are 'NHWC'", "plan", self.model, *SMALL,

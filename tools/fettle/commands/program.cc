@@ -95,6 +95,8 @@ int RunProgram(int argc, char** argv) {
     return PrintText(fmt::format("{}\n", version.what()));
   } catch (const CLI::ParseError& error) {
     return FailUsage(UsageMessage(command, error));
+  } catch (const std::exception&) {  // what a flag's value was not, from the standard library
+    return FailUsage(command.get_name() + ": a flag takes no value");
   }
   PrintWarnings(GivenWithoutEffect(command, words));
   return Perform(action);

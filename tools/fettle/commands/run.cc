@@ -214,11 +214,17 @@ std::vector<std::string> NamesIn(const std::vector<std::string>& arguments) {
   return names;
 }
 
-int Run(const RunOptions& options) {
-  InstallLog(options.job.common.log);
+/// What no model could make right, or "".
+std::string WrongUsage(const RunOptions& options) {
   for (const std::string& output : options.outputs)
     if (IsForeignPictureName(output))
-      return FailUsage(fmt::format("-o {}: pictures are written as .png or .jpg", output));
+      return fmt::format("-o {}: pictures are written as .png or .jpg", output);
+  return "";
+}
+
+int Run(const RunOptions& options) {
+  InstallLog(options.job.common.log);
+  if (const std::string usage = WrongUsage(options); !usage.empty()) return FailUsage(usage);
   StartInterruptThread();
   JobOptions asked = options.job;
   asked.asked = NamesIn(options.outputs);
