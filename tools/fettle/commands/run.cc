@@ -224,7 +224,6 @@ std::string WrongUsage(const RunOptions& options) {
 
 int Run(const RunOptions& options) {
   InstallLog(options.job.common.log);
-  if (const std::string usage = WrongUsage(options); !usage.empty()) return FailUsage(usage);
   StartInterruptThread();
   JobOptions asked = options.job;
   asked.asked = NamesIn(options.outputs);
@@ -264,6 +263,11 @@ int Run(const RunOptions& options) {
   return kExitOk;
 }
 
+int CheckAndRun(const RunOptions& options) {
+  const std::string usage = WrongUsage(options);
+  return usage.empty() ? Run(options) : FailUsage(usage);
+}
+
 }  // namespace
 
 void RegisterRun(CLI::App& app, Action& action) {
@@ -284,7 +288,7 @@ void RegisterRun(CLI::App& app, Action& action) {
       ->check(Between(0, 1000000));
   sub->callback([&action, options] {
     ChooseTarget(options->load_and_run, options->job.common);
-    action = [options] { return Run(*options); };
+    action = [options] { return CheckAndRun(*options); };
   });
 }
 
